@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tegula/numeric/dtype.hpp"
+
+namespace tegula {
+
+/// Which index of an operand is contiguous in memory: K ("K-major"), or M (for A) and N (for B).
+enum class Major : std::uint8_t { k, mn };
+
+/// One configuration of the GEMM kernel: everything inside a CTA's tile.
+///
+/// A CTA computes a block_m x block_n tile of D with warps_m x warps_n warps, walking K in steps of block_k
+/// through `stages` shared-memory buffers. Operands move from global to shared memory `vector_bytes` at a
+/// time: 16 (cp.async), or the size of one element where alignment rules that out.
+struct GemmConfig {
+  DType in = DType::bf16;
+  DType out = DType::bf16;
+  Major a_major = Major::k;
+  Major b_major = Major::k;
+  int block_m = 128;
+  int block_n = 128;
+  int block_k = 32;
+  int stages = 3;
+  int warps_m = 2;
+  int warps_n = 2;
+  int min_ctas_per_sm = 1;
+  int vector_bytes = 16;
+
+  constexpr bool operator==(GemmConfig const&) const = default;
+};
+
+/// What the GEMM kernel is launched with: D = alpha A B^T + beta C + bias, A as (m, k), B as (n, k), C and D
+/// as (m, n).
+///
+/// C and D are row-major (n contiguous) in the output type; ld* are the distances, in elements, between
+/// consecutive rows (K-major) or columns (M- or N-major) of an operand. bias (n values in the output type)
+/// and c may be null; c is not read when beta is 0.
+struct GemmParams {
+  void const* a = nullptr;
+  void const* b = nullptr;
+  void const* c = nullptr;
+  void const* bias = nullptr;
+  void* d = nullptr;
+  int m = 0;
+  int n = 0;
+  int k = 0;
+  std::int64_t lda = 0;
+  std::int64_t ldb = 0;
+  std::int64_t ldc = 0;
+  std::int64_t ldd = 0;
+  float alpha = 1;
+  float beta = 0;
+  int raster_group = 8;  ///< tiles along M whose CTAs run side by side, for reuse in L2
+};
+
+}  // namespace tegula
