@@ -7,9 +7,24 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
+# No NDEBUG in any build type: a check that can be compiled out is not one.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
+
+find_program(TEGULA_CCACHE ccache)
+if(TEGULA_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TEGULA_CCACHE})
+endif()
+
+# Packages carried along to a machine that has none (`./run vendor-deps .deps`).
+if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/.deps/include)
+  list(PREPEND CMAKE_PREFIX_PATH ${CMAKE_CURRENT_SOURCE_DIR}/.deps)
+endif()
 
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
+find_package(Python3 COMPONENTS Interpreter REQUIRED)
+include(TegulaCuda)
 
 # Warnings are errors. Floating-point contraction is off: a fused multiply-add is written as fma() by name, so that the
 # source means the same arithmetic on every machine.
@@ -17,9 +32,11 @@ function(tegula_compile_options target)
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Werror -Wno-unknown-pragmas -ffp-contract=off>)
   if(TEGULA_SANITIZE)
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined -fno-omit-frame-pointer>)
+    target_compile_options(${target} PRIVATE
+      $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined -fno-omit-frame-pointer>)
     target_link_options(${target} PRIVATE -fsanitize=address,undefined)
   endif()
+  tegula_cuda_options(${target})
 endfunction()
 
 # tegula_library(NAME sources... [LINK targets...])
@@ -38,12 +55,25 @@ function(tegula_executable name)
   tegula_compile_options(${name})
 endfunction()
 
-# tegula_test(NAME sources... [LINK targets...]): a GoogleTest (and RapidCheck) executable, registered with CTest as one test.
+# tegula_test(NAME sources... [LINK targets...] [LABELS labels...]): a GoogleTest (and RapidCheck) executable; each of its
+# test cases is a CTest test of its own, so that a failure is named and cases run side by side. Label `gpu`: needs a GPU;
+# label `sanitize`: also run under compute-sanitizer by `./run gpu`.
 function(tegula_test name)
-  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "LINK;LABELS" ${ARGN})
   find_package(GTest REQUIRED)
+  include(GoogleTest)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
-  target_link_libraries(${name} PRIVATE tegula_headers ${ARG_LINK} GTest::gtest GTest::gmock GTest::gtest_main Threads::Threads)
+  target_link_libraries(${name} PRIVATE tegula_headers ${ARG_LINK} GTest::gtest GTest::gmock GTest::gtest_main
+                                        Threads::Threads)
   tegula_compile_options(${name})
-  add_test(NAME ${name} COMMAND ${name})
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX ${name}.
+                       PROPERTIES TIMEOUT 900 LABELS "${ARG_LABELS}")
+endfunction()
+
+# tegula_script_test(NAME script arguments... [LABELS labels...]): a Python script of scripts/ that exits 0 when it is content.
+function(tegula_script_test name script)
+  cmake_parse_arguments(ARG "" "" "LABELS" ${ARGN})
+  add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/${script} ${ARG_UNPARSED_ARGUMENTS}
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 900 LABELS "${ARG_LABELS}")
 endfunction()
