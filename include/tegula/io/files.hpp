@@ -1,0 +1,19 @@
+#pragma once
+
+/// An array by a name as a command line gives it.
+
+#include <string>
+
+#include "tegula/io/array.hpp"
+
+namespace tegula::io {
+
+/// Reads `FILE.npy`, or the tensor `NAME` of `FILE.safetensors:NAME` (the name may be left out where the file
+/// holds one tensor). Throws io_error.
+Array read_array(std::string const& name);
+
+/// Writes `FILE.npy`, or a file `FILE.safetensors:NAME` with this one tensor (named "output" where NAME is
+/// left out). Throws io_error.
+void write_array(std::string const& name, Array const& array);
+
+}  // namespace tegula::io

@@ -1,0 +1,193 @@
+#include "tegula/io/array.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "bytes.hpp"
+
+static_assert(std::endian::native == std::endian::little,
+              "The file formats are little-endian, and so must the host be.");
+
+namespace tegula::io {
+
+InputFile::InputFile(std::string const& path) : path_(path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    throw io_error(fmt::format("{}: is a directory, not a file.", path));
+  stream_.open(path, std::ios::binary | std::ios::ate);
+  if (!stream_)
+    throw io_error(fmt::format("{}: cannot be opened for reading: {}.", path, std::strerror(errno)));
+  size_ = static_cast<std::int64_t>(stream_.tellg());
+}
+
+void InputFile::read(std::int64_t offset, std::span<std::byte> out, std::string_view what) {
+  auto const bytes = static_cast<std::int64_t>(out.size());
+  if (offset > size_ || bytes > size_ - offset)
+    throw io_error(fmt::format("{}: is truncated: {} needs bytes {} to {}, and the file has {}.", path_, what,
+                               offset, offset + bytes, size_));
+  stream_.seekg(offset);
+  if (!stream_.read(reinterpret_cast<char*>(out.data()), bytes))
+    throw io_error(fmt::format("{}: reading {} failed: {}.", path_, what, std::strerror(errno)));
+}
+
+OutputFile::OutputFile(std::string const& path)
+    : path_(path), stream_(path, std::ios::binary | std::ios::trunc) {
+  if (!stream_)
+    throw io_error(fmt::format("{}: cannot be opened for writing: {}.", path, std::strerror(errno)));
+}
+
+void OutputFile::write(std::span<std::byte const> bytes) {
+  if (!stream_.write(reinterpret_cast<char const*>(bytes.data()), static_cast<std::streamsize>(bytes.size())))
+    throw io_error(fmt::format("{}: writing failed: {}.", path_, std::strerror(errno)));
+}
+
+void OutputFile::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+
+void OutputFile::close() {
+  stream_.close();
+  if (!stream_) throw io_error(fmt::format("{}: writing failed: {}.", path_, std::strerror(errno)));
+}
+
+int size_of(ElementType type) {
+  switch (type) {
+    case ElementType::boolean:
+    case ElementType::u8:
+    case ElementType::s8:
+    case ElementType::e4m3:
+    case ElementType::e5m2:
+      return 1;
+    case ElementType::u16:
+    case ElementType::s16:
+    case ElementType::f16:
+    case ElementType::bf16:
+      return 2;
+    case ElementType::u32:
+    case ElementType::s32:
+    case ElementType::f32:
+      return 4;
+    case ElementType::u64:
+    case ElementType::s64:
+    case ElementType::f64:
+      return 8;
+  }
+  throw std::invalid_argument("size_of: not an ElementType.");
+}
+
+std::string_view to_string(ElementType type) {
+  static constexpr std::array<std::string_view, 15> names = {"bool", "u8",  "s8",  "u16",  "s16",
+                                                             "u32",  "s32", "u64", "s64",  "f16",
+                                                             "bf16", "f32", "f64", "e4m3", "e5m2"};
+  return names.at(static_cast<std::size_t>(type));
+}
+
+std::int64_t Array::size() const {
+  std::int64_t size = 1;
+  for (auto const extent : shape) size *= extent;
+  return size;
+}
+
+namespace {
+
+template <class T> T element(Array const& array, std::size_t i) {
+  T value;
+  std::memcpy(&value, array.data.data() + i * sizeof(T), sizeof(T));
+  return value;
+}
+
+/// A binary float of up to 16 bits, widened exactly: `exponent_bits` of bias 2^(e-1) - 1, `fraction_bits`
+/// below it. `ieee`: the largest exponent means infinity and NaN; otherwise only the pattern of all ones is
+/// NaN (e4m3, OCP 8-bit floating point specification).
+double widen(unsigned bits, int exponent_bits, int fraction_bits, bool ieee) {
+  unsigned const exponent = (bits >> fraction_bits) & ((1u << exponent_bits) - 1);
+  unsigned const fraction = bits & ((1u << fraction_bits) - 1);
+  int const bias = (1 << (exponent_bits - 1)) - 1;
+  double const sign = (bits >> (exponent_bits + fraction_bits)) & 1 ? -1.0 : 1.0;
+  bool const top = exponent == (1u << exponent_bits) - 1;
+  if (ieee && top)
+    return fraction ? std::numeric_limits<double>::quiet_NaN()
+                    : sign * std::numeric_limits<double>::infinity();
+  if (!ieee && top && fraction == (1u << fraction_bits) - 1) return std::numeric_limits<double>::quiet_NaN();
+  if (exponent == 0) return sign * std::ldexp(fraction, 1 - bias - fraction_bits);
+  return sign *
+         std::ldexp(fraction + (1u << fraction_bits), static_cast<int>(exponent) - bias - fraction_bits);
+}
+
+double element_as_double(Array const& array, std::size_t i) {
+  switch (array.type) {
+    case ElementType::boolean:
+      return element<std::uint8_t>(array, i) != 0;
+    case ElementType::u8:
+      return element<std::uint8_t>(array, i);
+    case ElementType::s8:
+      return element<std::int8_t>(array, i);
+    case ElementType::u16:
+      return element<std::uint16_t>(array, i);
+    case ElementType::s16:
+      return element<std::int16_t>(array, i);
+    case ElementType::u32:
+      return element<std::uint32_t>(array, i);
+    case ElementType::s32:
+      return element<std::int32_t>(array, i);
+    case ElementType::u64:
+      return static_cast<double>(element<std::uint64_t>(array, i));
+    case ElementType::s64:
+      return static_cast<double>(element<std::int64_t>(array, i));
+    case ElementType::f16:
+      return widen(element<std::uint16_t>(array, i), 5, 10, true);
+    case ElementType::bf16:
+      return widen(element<std::uint16_t>(array, i), 8, 7, true);
+    case ElementType::f32:
+      return element<float>(array, i);
+    case ElementType::f64:
+      return element<double>(array, i);
+    case ElementType::e4m3:
+      return widen(element<std::uint8_t>(array, i), 4, 3, false);
+    case ElementType::e5m2:
+      return widen(element<std::uint8_t>(array, i), 5, 2, true);
+  }
+  throw std::invalid_argument("to_doubles: not an ElementType.");
+}
+
+template <class T> std::vector<T> convert(Array const& array) {
+  std::vector<T> values(array.data.size() / static_cast<std::size_t>(size_of(array.type)));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(element_as_double(array, i));
+  return values;
+}
+
+}  // namespace
+
+std::vector<double> to_doubles(Array const& array) { return convert<double>(array); }
+std::vector<float> to_floats(Array const& array) { return convert<float>(array); }
+
+std::string shape_text(std::vector<std::int64_t> const& shape) {
+  return fmt::format("({})", fmt::join(shape, ", "));
+}
+
+std::int64_t byte_size(ElementType type, std::vector<std::int64_t> const& shape, std::string const& who) {
+  constexpr std::int64_t limit = std::int64_t{1} << 62;
+  std::int64_t bytes = size_of(type);
+  bool empty = false;
+  for (auto const extent : shape) {
+    if (extent < 0)
+      throw io_error(
+          fmt::format("{}: has shape {}, whose extent {} is negative.", who, shape_text(shape), extent));
+    empty = empty || extent == 0;
+  }
+  if (empty) return 0;
+  for (auto const extent : shape) {
+    if (bytes > limit / extent)
+      throw io_error(fmt::format("{}: has shape {} of {}, which is more than 2^62 bytes.", who,
+                                 shape_text(shape), to_string(type)));
+    bytes *= extent;
+  }
+  return bytes;
+}
+
+}  // namespace tegula::io
