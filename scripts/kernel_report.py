@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""What every CUDA kernel of a build uses, and whether that is as it must be.
+
+    kernel_report.py BUILD [--check] [--json]
+
+Reads the notes that nvcc_report.py left beside the objects under BUILD. --check fails (exit status 1, one line a fault) when a kernel
+has a stack frame, a spill or a call that was not inlined, or when a tensor-core kernel (its name says gemm or attention)
+lacks the instructions it is built from.
+"""
+
+import argparse
+import glob
+import json
+import os
+import sys
+
+LIMITS = {"stack": "a stack frame", "spill_stores": "spill stores", "spill_loads": "spill loads"}
+TENSOR_CORE_KERNELS = ("attention", "gemm")
+REQUIRED = ("mma", "ldmatrix", "bar_sync")
+
+
+def read_kernels(build):
+    """Every kernel noted under `build`, sorted by name, with the object it is in."""
+    rows = []
+    for path in glob.glob(os.path.join(build, "**", "*.report.json"), recursive=True):
+        with open(path, encoding="utf-8") as file:
+            note = json.load(file)
+        for mangled, kernel in note["kernels"].items():
+            kernel.setdefault("name", mangled)
+            kernel["object"] = os.path.relpath(path, build).removesuffix(".report.json")
+            rows.append(kernel)
+    return sorted(rows, key=lambda kernel: kernel["name"])
+
+
+def faults(kernel):
+    """What is wrong with one kernel, as phrases."""
+    found = [f"{kernel[key]} bytes of {what}" for key, what in LIMITS.items() if kernel.get(key)]
+    for key in ("registers", "stack"):
+        if kernel.get(key) is None:
+            found.append(f"ptxas reported no {key}")
+    counts = kernel.get("instructions")
+    if counts is None:
+        return found + ["no PTX was seen"]
+    if counts["call"]:
+        found.append(f"{counts['call']} calls that were not inlined")
+    if any(word in kernel["name"] for word in TENSOR_CORE_KERNELS):
+        found += [f"no {name} instruction" for name in REQUIRED if not counts[name]]
+    return found
+
+
+def print_table(kernels):
+    print(f"{'registers':>9} {'spills':>6} {'stack':>5} {'mma':>5} {'ldmatrix':>8} {'cp.async':>8} {'bar':>4}  kernel")
+    for kernel in kernels:
+        counts = kernel.get("instructions", {})
+        print(
+            f"{kernel.get('registers') or 0:>9} {kernel.get('spill_stores') or 0:>6} {kernel.get('stack') or 0:>5} "
+            f"{counts.get('mma', 0):>5} {counts.get('ldmatrix', 0):>8} {counts.get('cp_async', 0):>8} "
+            f"{counts.get('bar_sync', 0):>4}  {kernel['name']}"
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", help="a build folder configured with TEGULA_CUDA")
+    parser.add_argument("--check", action="store_true", help="fail where a kernel is not as it must be")
+    parser.add_argument("--json", action="store_true", help="one JSON object a kernel instead of a table")
+    args = parser.parse_args()
+
+    kernels = read_kernels(args.build)
+    if args.json:
+        for kernel in kernels:
+            print(json.dumps(kernel))
+    else:
+        print_table(kernels)
+    if not args.check:
+        return 0
+    if not kernels:
+        print(f"kernel_report: no kernel was compiled under {args.build}", file=sys.stderr)
+        return 1
+    wrong = [(kernel["name"], fault) for kernel in kernels for fault in faults(kernel)]
+    for name, fault in wrong:
+        print(f"kernel_report: {name}: {fault}", file=sys.stderr)
+    print(f"{len(kernels)} kernels, {len({name for name, _ in wrong})} at fault")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

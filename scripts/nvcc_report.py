@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Compile launcher of the CUDA targets: runs nvcc and notes what came of it.
+
+    nvcc_report.py nvcc ARGS... -c x.cu -o x.cu.o
+
+writes `x.cu.o.report.json` beside the object: seconds, peak memory of the largest process, and for every kernel in the file its
+registers, stack frame, spills, static shared memory and the count of the PTX instructions of COUNTED. Anything that is no
+compile of one file is passed on as it is. scripts/kernel_report.py reads the notes.
+"""
+
+import json
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+COUNTED = {
+    "mma": r"\bmma\.sync\.",
+    "ldmatrix": r"\bldmatrix\.sync\.",
+    "cp_async": r"\bcp\.async\.c[ag]\.",
+    "bar_sync": r"\b(?:bar|barrier)(?:\.cta)?\.sync\b",
+    "ex2": r"\bex2\.approx\.",
+    "ld_global_v4": r"\bld\.global(?:\.nc)?(?:\.[\w:]+)*\.v4\.",
+    "st_global_v4": r"\bst\.global(?:\.[\w:]+)*\.v4\.",
+    "call": r"^\s*(?:@!?%\w+\s+)?call\b",
+}
+
+
+def kernels_in_ptx(text):
+    """Counts of COUNTED in each entry function of a PTX file, by mangled name."""
+    found = {}
+    for match in re.finditer(r"\.entry\s+(\S+?)\s*\(", text):
+        end = text.find("\n}", match.end())
+        body = text[match.end() : end]
+        found[match.group(1)] = {
+            name: len(re.findall(pattern, body, re.MULTILINE)) for name, pattern in COUNTED.items()
+        }
+    return found
+
+
+def resources_in_log(log):
+    """Registers, stack, spills and static shared memory of each entry function in the output of `ptxas -v`, by mangled name."""
+    found = {}
+    for part in log.split("Compiling entry function '")[1:]:
+        name = part[: part.index("'")]
+        numbers = {"registers": None, "stack": None, "spill_stores": None, "spill_loads": None, "shared": 0}
+        frame = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", part)
+        if frame:
+            numbers["stack"], numbers["spill_stores"], numbers["spill_loads"] = map(int, frame.groups())
+        for key, pattern in (("registers", r"Used (\d+) registers"), ("shared", r"(\d+) bytes smem")):
+            match = re.search(pattern, part)
+            if match:
+                numbers[key] = int(match.group(1))
+        found[name] = numbers
+    return found
+
+
+def demangle(names):
+    if not names or not shutil.which("c++filt"):
+        return list(names)
+    done = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=False)
+    return done.stdout.splitlines() if done.returncode == 0 else list(names)
+
+
+def compile_and_note(command, output):
+    with tempfile.TemporaryDirectory(prefix="nvcc_report_") as kept:
+        start = time.monotonic()
+        done = subprocess.run(
+            command + ["-Xptxas", "-v", "--keep", "--keep-dir", kept], capture_output=True, text=True, check=False
+        )
+        seconds = time.monotonic() - start
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        quiet = [line for line in done.stderr.splitlines() if not is_resource_line(line)]
+        sys.stdout.write(done.stdout)
+        sys.stderr.write("".join(line + "\n" for line in quiet))
+        if done.returncode != 0:
+            return done.returncode
+        kernels = resources_in_log(done.stderr)
+        for name in os.listdir(kept):
+            if name.endswith(".ptx"):
+                with open(os.path.join(kept, name), encoding="utf-8") as file:
+                    for kernel, counts in kernels_in_ptx(file.read()).items():
+                        kernels.setdefault(kernel, {})["instructions"] = counts
+    for name, readable in zip(kernels, demangle(list(kernels))):
+        kernels[name]["name"] = readable
+    with open(output + ".report.json", "w", encoding="utf-8") as file:
+        json.dump({"seconds": round(seconds, 2), "peak_kb": peak, "kernels": kernels}, file, indent=1)
+    return 0
+
+
+def is_resource_line(line):
+    return line.startswith("ptxas info") or "bytes stack frame" in line or line.startswith("    ") and "bytes" in line
+
+
+def main():
+    command = sys.argv[1:]
+    if "-c" not in command or "-o" not in command:
+        return subprocess.run(command, check=False).returncode
+    return compile_and_note(command, command[command.index("-o") + 1])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
