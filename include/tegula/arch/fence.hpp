@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <tegula/arch/where.hpp>
+#include <tegula/macros.hpp>
+#if !TEGULA_GPU
+#include <tegula/sim/hooks.hpp>
+#endif
+
+/// Memory fences: PTX ISA, fence.acq_rel and fence.sc.
+namespace tegula {
+
+/// Who a fence orders memory for: the threads of the CTA, of the GPU, or of the whole system.
+enum class Scope : std::uint8_t { cta, gpu, sys };
+
+/// Orders this thread's earlier accesses before its later ones, for observers in the scope (CUDA's
+/// __threadfence family).
+template <Scope S> TEGULA_DEVICE void fence_acq_rel([[maybe_unused]] Where where = Where::here()) {
+#if TEGULA_GPU
+  if constexpr (S == Scope::cta) {
+    asm volatile("fence.acq_rel.cta;" ::: "memory");
+  } else if constexpr (S == Scope::gpu) {
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
+  } else {
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
+  }
+#else
+  sim::fence(static_cast<int>(S), where);
+#endif
+}
+
+/// As fence_acq_rel, and sequentially consistent with every other fence_sc of the scope.
+template <Scope S> TEGULA_DEVICE void fence_sc([[maybe_unused]] Where where = Where::here()) {
+#if TEGULA_GPU
+  if constexpr (S == Scope::cta) {
+    asm volatile("fence.sc.cta;" ::: "memory");
+  } else if constexpr (S == Scope::gpu) {
+    asm volatile("fence.sc.gpu;" ::: "memory");
+  } else {
+    asm volatile("fence.sc.sys;" ::: "memory");
+  }
+#else
+  sim::fence(static_cast<int>(S), where);
+#endif
+}
+
+}  // namespace tegula

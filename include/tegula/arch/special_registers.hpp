@@ -1,0 +1,48 @@
+#pragma once
+
+#include <tegula/arch/dim3.hpp>
+#include <tegula/macros.hpp>
+#if !TEGULA_GPU
+#include <tegula/sim/hooks.hpp>
+#endif
+
+/// Who am I: PTX ISA, special registers. CTAs are one-dimensional in threads; grids have up to three
+/// dimensions.
+namespace tegula {
+
+inline constexpr int kWarpSize = 32;
+
+/// Index of this thread in its CTA.
+TEGULA_DEVICE int thread_idx() {
+#if TEGULA_GPU
+  return static_cast<int>(threadIdx.x);
+#else
+  return sim::thread_index();
+#endif
+}
+
+/// Coordinate of this CTA in the grid.
+TEGULA_DEVICE Dim3 block_idx() {
+#if TEGULA_GPU
+  return {static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z)};
+#else
+  return sim::block_index();
+#endif
+}
+
+/// Extents of the grid, in CTAs.
+TEGULA_DEVICE Dim3 grid_dim() {
+#if TEGULA_GPU
+  return {static_cast<int>(gridDim.x), static_cast<int>(gridDim.y), static_cast<int>(gridDim.z)};
+#else
+  return sim::grid_extents();
+#endif
+}
+
+/// Index of this thread in its warp, 0 to 31.
+TEGULA_DEVICE int lane_id() { return thread_idx() % kWarpSize; }
+
+/// Index of this thread's warp in its CTA.
+TEGULA_DEVICE int warp_id() { return thread_idx() / kWarpSize; }
+
+}  // namespace tegula
