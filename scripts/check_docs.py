@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Holds README.md and docs/ to the repository.
+
+    check_docs.py [--tool PATH]
+
+- A link to a file or folder leads to one, and a link to a heading (#like-this) to a heading of that page.
+- `./run NAME` names a command that ./run has.
+- A ```cpp block of the README stands, line by line, in a source file that is compiled (tests/, examples/, include/, src/, bench/).
+- With --tool: a ```console block whose commands are `$ tegula ...` shows what the tool prints. A line `...` stands for any lines.
+"""
+
+import argparse
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+COMPILED = ("tests", "examples", "include", "src", "bench")
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def pages():
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def anchors(page):
+    """The anchors of a page's headings, as GitHub and most readers form them."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def faults_of_links(page, text):
+    for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", text)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        if not file.exists():
+            yield f"links to {target}, which is not there"
+        elif anchor and file.suffix == ".md" and anchor not in anchors(file):
+            yield f"links to {target}, and {file.name} has no such heading"
+
+
+def faults_of_run_commands(text):
+    script = (ROOT / "run").read_text(encoding="utf-8")
+    usage = script[script.index("usage: ./run COMMAND") : script.index("\nTEXT\n")]
+    known = set(re.findall(r"^  ([\w-]+) ", usage, re.MULTILINE))
+    for name in sorted(set(re.findall(r"\./run ([\w-]+)", text)) - known):
+        yield f"says ./run {name}, and ./run has no such command"
+
+
+def squeezed(text):
+    """The lines of a text without indentation and empty lines."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def contains(lines, block):
+    return any(lines[start : start + len(block)] == block for start in range(len(lines) - len(block) + 1))
+
+
+def faults_of_snippets(text):
+    sources = [file for folder in COMPILED for file in (ROOT / folder).rglob("*.[chm][pu]*")]
+    compiled = [squeezed(file.read_text(encoding="utf-8")) for file in sources]
+    for language, body in FENCE.findall(text):
+        block = squeezed(body)
+        if language == "cpp" and not any(contains(lines, block) for lines in compiled):
+            yield f"shows C++ that is compiled nowhere: {block[0]}"
+
+
+def matches(shown, printed):
+    """Whether the printed lines are the shown ones, where a shown `...` stands for any number of lines."""
+    pattern = "".join("(?:.*\n)*?" if line.strip() == "..." else re.escape(line.rstrip()) + " *\n" for line in shown)
+    return re.fullmatch(pattern, "".join(line + "\n" for line in printed)) is not None
+
+
+def faults_of_console(text, tool):
+    for language, body in FENCE.findall(text):
+        if language != "console":
+            continue
+        for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
+            command, *shown = part.rstrip("\n").split("\n")
+            words = shlex.split(command)
+            if words[0] != "tegula":
+                continue
+            done = subprocess.run([tool, *words[1:]], capture_output=True, text=True, check=False, cwd=ROOT)
+            printed = (done.stdout + done.stderr).rstrip("\n").splitlines()
+            if not matches(shown, printed):
+                yield f"`{command}` prints something else:\n" + "\n".join("    " + line for line in printed[:40])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tool", type=pathlib.Path, help="the built tegula executable")
+    args = parser.parse_args()
+    wrong = 0
+    for page in pages():
+        text = page.read_text(encoding="utf-8")
+        found = [*faults_of_links(page, text), *faults_of_run_commands(text)]
+        if page.name == "README.md":
+            found += faults_of_snippets(text)
+        if args.tool:
+            found += faults_of_console(text, args.tool.resolve())
+        for fault in found:
+            print(f"{page.relative_to(ROOT)}: {fault}")
+        wrong += len(found)
+    print(f"{len(pages())} pages, {wrong} faults")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
