@@ -1,11 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <tegula/arch/memory_access.hpp>
-#include <tegula/arch/where.hpp>
 #include <type_traits>
+
+#include "tegula/arch/memory_access.hpp"
+#include "tegula/arch/where.hpp"
 #if !TEGULA_GPU
-#include <tegula/sim/hooks.hpp>
+#include "tegula/sim/hooks.hpp"
 #endif
 
 /// Atomics on global memory, relaxed, at GPU scope: PTX ISA, atom and red. f32 addition rounds to nearest

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <tegula/arch/where.hpp>
-#include <tegula/macros.hpp>
+#include "tegula/arch/where.hpp"
+#include "tegula/macros.hpp"
 #if !TEGULA_GPU
-#include <tegula/sim/hooks.hpp>
+#include "tegula/sim/hooks.hpp"
 #endif
 
 /// Barriers of a CTA: PTX ISA, barrier.cta.sync.aligned and .arrive.aligned (bar.sync, bar.arrive). There are

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tegula/arch/shared.hpp>
+#include "tegula/arch/shared.hpp"
 
 /// Asynchronous copies from global to shared memory: PTX ISA, cp.async (sm_80). A copy's bytes are in shared
 /// memory once the issuing thread has waited for the copy's group; other threads see them after a barrier

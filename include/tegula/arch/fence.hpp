@@ -1,10 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <tegula/arch/where.hpp>
-#include <tegula/macros.hpp>
+
+#include "tegula/arch/where.hpp"
+#include "tegula/macros.hpp"
 #if !TEGULA_GPU
-#include <tegula/sim/hooks.hpp>
+#include "tegula/sim/hooks.hpp"
 #endif
 
 /// Memory fences: PTX ISA, fence.acq_rel and fence.sc.

@@ -1,10 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <tegula/arch/memory_access.hpp>
-#include <tegula/arch/where.hpp>
+
+#include "tegula/arch/memory_access.hpp"
+#include "tegula/arch/where.hpp"
 #if !TEGULA_GPU
-#include <tegula/sim/hooks.hpp>
+#include "tegula/sim/hooks.hpp"
 #endif
 
 /// Global memory: PTX ISA, ld.global, st.global. Volatile statements without a "memory" clobber, as in

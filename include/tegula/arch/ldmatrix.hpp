@@ -1,7 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <tegula/arch/shared.hpp>
+
+#include "tegula/arch/shared.hpp"
 
 /// Warp-wide matrix loads from shared memory: PTX ISA, ldmatrix (sm_75). All 32 lanes execute it together.
 namespace tegula {

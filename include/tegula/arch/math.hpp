@@ -1,10 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <tegula/arch/memory_access.hpp>
-#include <tegula/macros.hpp>
+
+#include "tegula/arch/memory_access.hpp"
+#include "tegula/macros.hpp"
 #if !TEGULA_GPU
-#include <tegula/sim/hooks.hpp>
+#include "tegula/sim/hooks.hpp"
 #endif
 
 /// Arithmetic with a stated instruction behind it: PTX ISA, floating point instructions. None is volatile:

@@ -1,8 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <tegula/macros.hpp>
 #include <type_traits>
+
+#include "tegula/macros.hpp"
 
 namespace tegula {
 

@@ -1,12 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <tegula/arch/mma_op.hpp>
-#include <tegula/arch/where.hpp>
-#include <tegula/macros.hpp>
 #include <type_traits>
+
+#include "tegula/arch/mma_op.hpp"
+#include "tegula/arch/where.hpp"
+#include "tegula/macros.hpp"
 #if !TEGULA_GPU
-#include <tegula/sim/hooks.hpp>
+#include "tegula/sim/hooks.hpp"
 #endif
 
 /// Warp-wide matrix multiply-add on the tensor cores: PTX ISA, mma.sync.aligned.m16n8kK.row.col (sm_80). All

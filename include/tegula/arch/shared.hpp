@@ -1,10 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <tegula/arch/memory_access.hpp>
-#include <tegula/arch/where.hpp>
+
+#include "tegula/arch/memory_access.hpp"
+#include "tegula/arch/where.hpp"
 #if !TEGULA_GPU
-#include <tegula/sim/hooks.hpp>
+#include "tegula/sim/hooks.hpp"
 #endif
 
 /// Shared memory: PTX ISA, ld.shared and st.shared. The assembler statements carry no "memory" clobber: they

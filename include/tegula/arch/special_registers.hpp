@@ -1,9 +1,9 @@
 #pragma once
 
-#include <tegula/arch/dim3.hpp>
-#include <tegula/macros.hpp>
+#include "tegula/arch/dim3.hpp"
+#include "tegula/macros.hpp"
 #if !TEGULA_GPU
-#include <tegula/sim/hooks.hpp>
+#include "tegula/sim/hooks.hpp"
 #endif
 
 /// Who am I: PTX ISA, special registers. CTAs are one-dimensional in threads; grids have up to three

@@ -1,10 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <tegula/arch/memory_access.hpp>
-#include <tegula/arch/where.hpp>
+
+#include "tegula/arch/memory_access.hpp"
+#include "tegula/arch/where.hpp"
 #if !TEGULA_GPU
-#include <tegula/sim/hooks.hpp>
+#include "tegula/sim/hooks.hpp"
 #endif
 
 /// Collectives of a warp: PTX ISA, shfl.sync, vote.sync, redux.sync, bar.warp.sync. `mask` names the lanes

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <tegula/macros.hpp>
+#include "tegula/macros.hpp"
 
 namespace tegula {
 

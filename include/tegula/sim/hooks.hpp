@@ -1,9 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <tegula/arch/dim3.hpp>
-#include <tegula/arch/mma_op.hpp>
-#include <tegula/arch/where.hpp>
+
+#include "tegula/arch/dim3.hpp"
+#include "tegula/arch/mma_op.hpp"
+#include "tegula/arch/where.hpp"
 
 /// What the instructions of arch/ call on the host: the simulated machine, as plain declarations, so that a
 /// kernel compiles against nothing heavier. Each is called on the fiber of a simulated thread; called outside
