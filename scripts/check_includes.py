@@ -3,7 +3,8 @@
 
 Imports point one way: layout and numeric stand alone (the standard library and each other's kind only), then sim and arch, tensor, atom,
 pipeline, kernel, device. No header up to kernel includes one of CUDA's. Every header says `#pragma once`, opens no namespace to
-all comers, and defines no macro but TEGULA_*. Prints one line a fault and exits 1 if there is any.
+all comers, and defines no macro but TEGULA_*. A call of refuse() holds operation and reason on its first line, the one that a compiler
+prints. Prints one line a fault and exits 1 if there is any.
 """
 
 import pathlib
@@ -53,6 +54,8 @@ def faults_of_header(path, text):
             yield f"defines the macro {name}"
     if re.search(r"^using namespace", text, re.MULTILINE):
         yield "opens a namespace to everyone who includes it"
+    for line in re.findall(r'^.*\brefuse\((?:"[^"]*",|\w+,)?$', text, re.MULTILINE):
+        yield f"splits a refusal, so that compilers would not print its reason: {line.strip()}"
     if layer is None:
         return
     if layer not in RANKS:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A file that must not compile, and what the compiler must say about it.
 
-    check_refusal.py FILE --compiler COMPILER [--lines N] [-- COMPILER FLAGS...]
+    check_refusal.py FILE --compiler COMPILER --include FOLDER [--lines N]
 
 FILE states the words expected in comments `// prints: WORDS`, in any order. Passes when the compiler refuses the file and all the words
 stand in the first N lines (15) that it prints. With `// compiles` instead, passes when the compiler accepts the file.
@@ -14,9 +14,9 @@ import subprocess
 import sys
 
 
-def compile_only(compiler, file, flags):
+def compile_only(compiler, file, include):
     """Exit status and output of a compile that leaves nothing behind."""
-    command = [compiler, "-std=c++20", *flags]
+    command = [compiler, "-std=c++20", f"-I{include}"]
     if pathlib.Path(compiler).name == "nvcc":
         command += ["-gencode", "arch=compute_90a,code=sm_90a", "-x", "cu", "-c", "-o", "/dev/null", str(file)]
     else:
@@ -43,9 +43,9 @@ def main():
     parser.add_argument("file", type=pathlib.Path)
     parser.add_argument("--compiler", required=True)
     parser.add_argument("--lines", type=int, default=15)
-    parser.add_argument("flags", nargs="*", help="more flags for the compiler")
+    parser.add_argument("--include", required=True, help="where headers are found")
     args = parser.parse_args()
-    status, output = compile_only(args.compiler, args.file, args.flags)
+    status, output = compile_only(args.compiler, args.file, args.include)
     wrong = faults(args.file, status, output, args.lines)
     for fault in wrong:
         print(f"{args.file.name}: {fault}")
