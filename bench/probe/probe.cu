@@ -1,0 +1,577 @@
+// Takes the arithmetic of a GPU of compute capability 9.0 down in files, and compares it with the simulated machine's.
+//
+// Build, in the repository root (no dependency beyond the CUDA toolkit and a C++20 host compiler):
+//   nvcc -O2 -std=c++20 -gencode arch=compute_90a,code=sm_90a -fmad=false -Xcompiler -mavx2,-ffp-contract=off -Iinclude -Ibench/probe \
+//        -o arithmetic_probe bench/probe/probe.cu src/sim/arithmetic*.cpp
+// Run, writing five files of at most 12 MB each to a folder that exists:
+//   ./arithmetic_probe FOLDER
+// Exits with 1 if a CUDA call failed, with 2 if an mma.sync result or an exact function differs from the simulated machine's.
+
+#include <cmath>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <mma_cases.hpp>
+#include <tegula/arch/math.hpp>
+#include <tegula/arch/mma_sync.hpp>
+#include <tegula/numeric/dtype.hpp>
+#include <tegula/numeric/exp2.hpp>
+#include <tegula/sim/arithmetic.hpp>
+
+namespace {
+
+using namespace tegula;
+using tegula::probe::CaseSet;
+using tegula::probe::MmaCase;
+
+#define CHECK(call)                                                                                         \
+  do {                                                                                                      \
+    cudaError_t const error_ = (call);                                                                      \
+    if (error_ != cudaSuccess) {                                                                            \
+      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error_));       \
+      std::exit(1);                                                                                         \
+    }                                                                                                       \
+  } while (false)
+
+std::string folder;
+std::FILE* summary = nullptr;
+long failures = 0;
+
+/// To the terminal and to summary.txt.
+void say(char const* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  char line[1024];
+  std::vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  std::fputs(line, stdout);
+  std::fputs(line, summary);
+}
+
+void write_file(char const* name, std::vector<std::uint8_t> const& bytes) {
+  std::string const path = folder + "/" + name;
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (file == nullptr || std::fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size() || std::fclose(file) != 0) {
+    std::fprintf(stderr, "cannot write %s\n", path.c_str());
+    std::exit(1);
+  }
+  say("wrote %s, %zu bytes\n", name, bytes.size());
+}
+
+template <class T>
+void append(std::vector<std::uint8_t>& bytes, T const* values, std::size_t count) {
+  std::uint8_t const* begin = reinterpret_cast<std::uint8_t const*>(values);
+  bytes.insert(bytes.end(), begin, begin + count * sizeof(T));
+}
+
+template <class T>
+struct DeviceArray {
+  explicit DeviceArray(std::size_t n) : count(n) { CHECK(cudaMalloc(&data, n * sizeof(T))); }
+  explicit DeviceArray(std::vector<T> const& values) : DeviceArray(values.size()) {
+    CHECK(cudaMemcpy(data, values.data(), count * sizeof(T), cudaMemcpyHostToDevice));
+  }
+  DeviceArray(DeviceArray const&) = delete;
+  DeviceArray& operator=(DeviceArray const&) = delete;
+  ~DeviceArray() { cudaFree(data); }
+  std::vector<T> download() const {
+    std::vector<T> values(count);
+    CHECK(cudaMemcpy(values.data(), data, count * sizeof(T), cudaMemcpyDeviceToHost));
+    return values;
+  }
+  std::size_t count;
+  T* data = nullptr;
+};
+
+void finish_launch() {
+  CHECK(cudaGetLastError());
+  CHECK(cudaDeviceSynchronize());
+}
+
+/// body(i) for i in [0, count) on all host threads.
+template <class Body>
+void parallel(std::size_t count, Body body) {
+  unsigned const threads = std::thread::hardware_concurrency() != 0 ? std::thread::hardware_concurrency() : 1;
+  std::vector<std::thread> pool;
+  for (unsigned t = 0; t < threads; ++t) {
+    pool.emplace_back([=] {
+      for (std::size_t i = count * t / threads; i < count * (t + 1) / threads; ++i) body(i);
+    });
+  }
+  for (std::thread& thread : pool) thread.join();
+}
+
+// ---------------------------------------------------------------------------------------------------------------- mma.sync
+
+struct MmaResult {
+  std::uint32_t d[32][4];
+};
+
+template <MmaOp Op>
+__global__ void run_mma(MmaCase const* cases, MmaResult* results, int count) {
+  int const warp = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) / 32;
+  int const lane = static_cast<int>(threadIdx.x) % 32;
+  if (warp >= count) return;
+  using Registers = MmaRegisters<Op>;
+  constexpr int kA = sizeof(typename Registers::A) / 4;
+  constexpr int kB = sizeof(typename Registers::B) / 4;
+  constexpr int kC = sizeof(typename Registers::C) / 4;
+  typename Registers::A a;
+  typename Registers::B b;
+  typename Registers::C c, d;
+  for (int i = 0; i < kA; ++i) a[i] = cases[warp].a[lane][i];
+  for (int i = 0; i < kB; ++i) b[i] = cases[warp].b[lane][i];
+  for (int i = 0; i < kC; ++i) {
+    c[i] = __builtin_bit_cast(typename Registers::Accumulator, cases[warp].c[lane][i]);
+  }
+  mma_sync<Op>(d, a, b, c);
+  for (int i = 0; i < kC; ++i) {
+    results[warp].d[lane][i] = __builtin_bit_cast(std::uint32_t, d[i]);
+  }
+}
+
+template <int... I>
+void launch_mma(MmaOp op, MmaCase const* cases, MmaResult* results, int count, std::integer_sequence<int, I...>) {
+  int const blocks = (count + 3) / 4;
+  ((static_cast<int>(op) == I ? run_mma<static_cast<MmaOp>(I)><<<blocks, 128>>>(cases, results, count) : void()), ...);
+  finish_launch();
+}
+
+/// The registers of D, op after op and set after set: kept[set] cases each. Replayed with mma_case().
+constexpr int kKeptFloat[probe::kCaseSets] = {192, 192, 192, 448, 448, 448, 256, 576};
+constexpr int kKeptInteger[probe::kCaseSets] = {16, 0, 16, 32, 0, 0, 0, 0};
+
+void probe_mma() {
+  constexpr int kCases = 8192;  // of 128 results each
+  std::vector<std::uint8_t> kept;
+  say("\nmma.sync: results that differ from the simulated sm_90, of %d each\n%-36s", kCases * 128, "");
+  for (char const* name : probe::kCaseSetNames) say(" %12s", name);
+  say("\n");
+  for (int i = 0; i < kMmaOps; ++i) {
+    MmaOp const op = static_cast<MmaOp>(i);
+    bool const integer = accumulator(op) == MmaAccumulator::s32;
+    say("op %2d k%-2d %-26s", i, mma_k(op), integer ? "integer" : accumulator(op) == MmaAccumulator::f16 ? "f16" : "f32");
+    std::string first;
+    for (int s = 0; s < probe::kCaseSets; ++s) {
+      CaseSet const set = static_cast<CaseSet>(s);
+      std::vector<MmaCase> cases(kCases);
+      parallel(kCases, [&](std::size_t n) { cases[n] = probe::mma_case(op, set, static_cast<int>(n)); });
+      DeviceArray<MmaCase> const on_device(cases);
+      DeviceArray<MmaResult> const results(kCases);
+      CHECK(cudaMemset(results.data, 0, kCases * sizeof(MmaResult)));
+      launch_mma(op, on_device.data, results.data, kCases, std::make_integer_sequence<int, kMmaOps>{});
+      std::vector<MmaResult> const gpu = results.download();
+
+      std::vector<int> wrong(kCases);
+      parallel(kCases, [&](std::size_t n) {
+        MmaResult sim{};
+        sim::mma_sync_warp(op, sim::Generation::sm90, cases[n].a, cases[n].b, cases[n].c, sim.d);
+        for (int lane = 0; lane < 32; ++lane) {
+          for (int r = 0; r < 4; ++r) {
+            if (accumulator(op) == MmaAccumulator::f16) {
+              wrong[n] += (sim.d[lane][r] & 0xffffu) != (gpu[n].d[lane][r] & 0xffffu);
+              wrong[n] += (sim.d[lane][r] >> 16) != (gpu[n].d[lane][r] >> 16);
+            } else {
+              wrong[n] += sim.d[lane][r] != gpu[n].d[lane][r];
+            }
+          }
+        }
+      });
+      long total = 0;
+      for (int n = 0; n < kCases; ++n) {
+        if (wrong[n] != 0 && total == 0) {
+          first += std::string(" ") + probe::kCaseSetNames[s] + "#" + std::to_string(n);
+        }
+        total += wrong[n];
+      }
+      failures += total != 0;
+      say(" %12ld", total);
+      append(kept, gpu.data(), integer ? kKeptInteger[s] : kKeptFloat[s]);
+    }
+    say("%s%s\n", first.empty() ? "" : "  first:", first.c_str());
+  }
+  write_file("mma.bin", kept);
+}
+
+// ----------------------------------------------------------------------------------------------------- approximate functions
+
+enum class Function : int { kEx2, kRcp, kRsqrt, kLg2, kTanh, kExp2Polynomial };
+constexpr char const* kFunctionNames[] = {"ex2.approx.ftz", "rcp.approx.ftz", "rsqrt.approx.ftz",
+                                          "lg2.approx.ftz", "tanh.approx",    "exp2_polynomial"};
+
+template <Function F>
+__device__ float evaluate(float x) {
+  if constexpr (F == Function::kEx2) return ex2_approx_ftz(x);
+  if constexpr (F == Function::kRcp) return rcp_approx_ftz(x);
+  if constexpr (F == Function::kRsqrt) return rsqrt_approx_ftz(x);
+  if constexpr (F == Function::kLg2) return lg2_approx_ftz(x);
+  if constexpr (F == Function::kTanh) return tanh_approx(x);
+  return exp2_polynomial(x);
+}
+
+template <Function F>
+__global__ void run_function(std::uint32_t const* arguments, std::uint32_t* results, std::size_t count) {
+  std::size_t const i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < count) results[i] = __float_as_uint(evaluate<F>(__uint_as_float(arguments[i])));
+}
+
+std::vector<std::uint32_t> on_gpu(Function f, std::vector<std::uint32_t> const& arguments) {
+  DeviceArray<std::uint32_t> const in(arguments);
+  DeviceArray<std::uint32_t> const out(arguments.size());
+  unsigned const blocks = static_cast<unsigned>((arguments.size() + 255) / 256);
+  std::size_t const n = arguments.size();
+  switch (f) {
+    case Function::kEx2: run_function<Function::kEx2><<<blocks, 256>>>(in.data, out.data, n); break;
+    case Function::kRcp: run_function<Function::kRcp><<<blocks, 256>>>(in.data, out.data, n); break;
+    case Function::kRsqrt: run_function<Function::kRsqrt><<<blocks, 256>>>(in.data, out.data, n); break;
+    case Function::kLg2: run_function<Function::kLg2><<<blocks, 256>>>(in.data, out.data, n); break;
+    case Function::kTanh: run_function<Function::kTanh><<<blocks, 256>>>(in.data, out.data, n); break;
+    case Function::kExp2Polynomial:
+      run_function<Function::kExp2Polynomial><<<blocks, 256>>>(in.data, out.data, n);
+      break;
+  }
+  finish_launch();
+  return out.download();
+}
+
+float on_machine(Function f, float x) {
+  switch (f) {
+    case Function::kEx2: return sim::ex2_approx_ftz(x);
+    case Function::kRcp: return sim::rcp_approx_ftz(x);
+    case Function::kRsqrt: return sim::rsqrt_approx_ftz(x);
+    case Function::kLg2: return sim::lg2_approx_ftz(x);
+    case Function::kTanh: return sim::tanh_approx(x);
+    case Function::kExp2Polynomial: return exp2_polynomial(x);
+  }
+  return 0;
+}
+
+std::vector<std::uint32_t> range(std::uint32_t first, std::size_t count, std::uint32_t step = 1) {
+  std::vector<std::uint32_t> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = first + static_cast<std::uint32_t>(i) * step;
+  return values;
+}
+
+std::uint32_t bits_of(float x) { return __builtin_bit_cast(std::uint32_t, x); }
+float float_of(std::uint32_t x) { return __builtin_bit_cast(float, x); }
+
+/// Arguments (m / 2^23) for m in [0, 2^23): the reduced range of ex2.
+std::vector<std::uint32_t> fractions() {
+  std::vector<std::uint32_t> values(std::size_t{1} << 23);
+  for (std::size_t m = 0; m < values.size(); ++m) values[m] = bits_of(static_cast<float>(m) * 0x1p-23f);
+  return values;
+}
+
+/// Floats with uniformly drawn sign (if `negative`), mantissa, and exponent in [least, least + exponents).
+std::vector<std::uint32_t> random_floats(std::uint64_t seed, std::size_t count, int least, int exponents, bool negative) {
+  probe::Random random{seed};
+  std::vector<std::uint32_t> values(count);
+  for (std::uint32_t& value : values) {
+    std::uint32_t const word = static_cast<std::uint32_t>(random.next());
+    std::uint32_t const exponent = static_cast<std::uint32_t>(least + random.below(exponents) + 127);
+    value = (negative ? word & 0x80000000u : 0) | (exponent << 23) | (word & 0x7fffffu);
+  }
+  return values;
+}
+
+/// The first result, then each step to the next in 4 bits (two to a byte, low first); steps outside -8..7 are counted.
+void append_steps(std::vector<std::uint8_t>& bytes, std::vector<std::uint32_t> const& results, char const* name) {
+  append(bytes, results.data(), 1);
+  long clipped = 0;
+  std::vector<std::uint8_t> packed(results.size() / 2);
+  for (std::size_t i = 1; i < results.size(); ++i) {
+    std::int32_t const step = static_cast<std::int32_t>(results[i] - results[i - 1]);
+    clipped += step < -8 || step > 7;
+    packed[i / 2] |= static_cast<std::uint8_t>((step & 15) << (4 * (i % 2)));
+  }
+  append(bytes, packed.data(), packed.size());
+  say("%s: steps of more than 4 bits: %ld\n", name, clipped);
+}
+
+/// Prints how far the simulated machine is from the GPU; if `exact`, a difference is a failure.
+void compare(Function f, char const* what, std::vector<std::uint32_t> const& arguments,
+             std::vector<std::uint32_t> const& gpu, bool exact) {
+  std::vector<std::uint32_t> machine(arguments.size());
+  parallel(arguments.size(), [&](std::size_t i) { machine[i] = bits_of(on_machine(f, float_of(arguments[i]))); });
+  long different = 0;
+  std::int64_t greatest = 0;
+  std::size_t where = 0;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    bool const nans = std::isnan(float_of(machine[i])) && std::isnan(float_of(gpu[i]));
+    if (machine[i] == gpu[i] || nans) continue;
+    ++different;
+    std::int64_t distance = static_cast<std::int64_t>(machine[i]) - gpu[i];
+    if (distance < 0) distance = -distance;
+    if (distance > greatest) {
+      greatest = distance;
+      where = i;
+    }
+  }
+  say("%-17s %-34s %10zu arguments, %9ld differ from the machine, by at most %lld ulp", kFunctionNames[static_cast<int>(f)],
+      what, arguments.size(), different, static_cast<long long>(greatest));
+  if (different != 0) say(" (%08x: gpu %08x, machine %08x)", arguments[where], gpu[where], machine[where]);
+  say("\n");
+  if (exact) failures += different != 0;
+}
+
+/// How ex2 of any argument follows from ex2 of the fractions m / 2^23: counts, over every float of magnitude in [2^-40, 150), those that
+/// break "2^n * table[m], flushed" with m the argument's fraction cut (mode 0, floor), rounded to nearest even (1), or cut in magnitude (2).
+__global__ void check_ex2_reduction(std::uint32_t const* table, unsigned long long* broken, std::uint32_t* example) {
+  std::uint32_t const bits = blockIdx.x * blockDim.x + threadIdx.x;
+  float const x = __uint_as_float(bits);
+  float const magnitude = fabsf(x);
+  if (!(magnitude >= 0x1p-40f && magnitude < 150.0f)) return;
+  double const scaled = static_cast<double>(x) * 8388608.0;
+  double const cut[3] = {floor(scaled), rint(scaled), trunc(scaled)};
+  std::uint32_t const result = __float_as_uint(ex2_approx_ftz(x));
+  int const region = magnitude < 1.0f ? 0 : magnitude < 126.0f ? 1 : 2;
+  for (int mode = 0; mode < 3; ++mode) {
+    long long const fixed = static_cast<long long>(cut[mode]);
+    int const n = static_cast<int>(fixed >> 23);
+    std::uint32_t const mantissa = table[fixed & 0x7fffff];
+    int const field = n + 127;
+    std::uint32_t const expected = field < 1 ? 0u : field > 254 ? 0x7f800000u : mantissa + (static_cast<std::uint32_t>(n) << 23);
+    if (expected == result) continue;
+    int const slot = (mode * 3 + region) * 2 + (x < 0);
+    if (atomicAdd(&broken[slot], 1ULL) == 0) {
+      example[slot * 3] = bits;
+      example[slot * 3 + 1] = result;
+      example[slot * 3 + 2] = expected;
+    }
+  }
+}
+
+/// rcp and rsqrt of every normal float from the table over one (two) binades; tanh odd; by counts and an example.
+__global__ void check_scaling(std::uint32_t const* rcp, std::uint32_t const* rsqrt, unsigned long long* broken,
+                              std::uint32_t* example) {
+  std::uint32_t const bits = blockIdx.x * blockDim.x + threadIdx.x;
+  float const x = __uint_as_float(bits);
+  auto const note = [&](int slot, std::uint32_t result, std::uint32_t expected) {
+    if (result == expected) return;
+    if (atomicAdd(&broken[slot], 1ULL) == 0) {
+      example[slot * 3] = bits;
+      example[slot * 3 + 1] = result;
+      example[slot * 3 + 2] = expected;
+    }
+  };
+  int const field = static_cast<int>((bits >> 23) & 0xff);
+  std::uint32_t const mantissa = bits & 0x7fffffu;
+  if (field != 0 && field != 255) {
+    int const rcp_field = static_cast<int>(rcp[mantissa] >> 23) - (field - 127);
+    std::uint32_t const inverse =
+        rcp_field < 1 ? 0u : (static_cast<std::uint32_t>(rcp_field) << 23) | (rcp[mantissa] & 0x7fffffu);
+    note(0, __float_as_uint(rcp_approx_ftz(x)), (bits & 0x80000000u) | inverse);
+    if (x > 0) {
+      int const exponent = field - 127;
+      std::uint32_t const at = (static_cast<std::uint32_t>(exponent & 1) << 23) | mantissa;
+      note(1, __float_as_uint(rsqrt_approx_ftz(x)), rsqrt[at] - (static_cast<std::uint32_t>(exponent >> 1) << 23));
+    }
+  }
+  if (x > 0) note(2, __float_as_uint(tanh_approx(-x)), __float_as_uint(tanh_approx(x)) ^ 0x80000000u);
+}
+
+void say_broken(DeviceArray<unsigned long long> const& counts, DeviceArray<std::uint32_t> const& examples,
+                std::initializer_list<char const*> names) {
+  std::vector<unsigned long long> const broken = counts.download();
+  std::vector<std::uint32_t> const example = examples.download();
+  int slot = 0;
+  for (char const* name : names) {
+    say("  %-52s broken %12llu", name, broken[slot]);
+    if (broken[slot] != 0) {
+      say("  e.g. %08x: gpu %08x, expected %08x", example[slot * 3], example[slot * 3 + 1], example[slot * 3 + 2]);
+    }
+    say("\n");
+    ++slot;
+  }
+}
+
+void probe_functions() {
+  say("\napproximate functions\n");
+  std::vector<std::uint32_t> const unit = fractions();
+  std::vector<std::uint32_t> const binade = range(bits_of(1.0f), std::size_t{1} << 23);
+  std::vector<std::uint32_t> const two_binades = range(bits_of(1.0f), std::size_t{1} << 24);
+
+  std::vector<std::uint32_t> const ex2 = on_gpu(Function::kEx2, unit);
+  std::vector<std::uint32_t> const rcp = on_gpu(Function::kRcp, binade);
+  std::vector<std::uint32_t> const rsqrt = on_gpu(Function::kRsqrt, two_binades);
+  std::vector<std::uint32_t> const lg2 = on_gpu(Function::kLg2, binade);
+
+  DeviceArray<std::uint32_t> const ex2_table(ex2), rcp_table(rcp), rsqrt_table(rsqrt), examples(64);
+  DeviceArray<unsigned long long> const counts(18);
+  CHECK(cudaMemset(counts.data, 0, 18 * 8));
+  check_ex2_reduction<<<1u << 24, 256>>>(ex2_table.data, counts.data, examples.data);
+  finish_launch();
+  say("ex2(x) = 2^n * table[fraction], every float x with 2^-40 <= |x| < 150\n");
+  say_broken(counts, examples,
+             {"floor, |x| < 1, x > 0", "floor, |x| < 1, x < 0", "floor, |x| < 126, x > 0", "floor, |x| < 126, x < 0",
+              "floor, |x| >= 126, x > 0", "floor, |x| >= 126, x < 0", "nearest, |x| < 1, x > 0", "nearest, |x| < 1, x < 0",
+              "nearest, |x| < 126, x > 0", "nearest, |x| < 126, x < 0", "nearest, |x| >= 126, x > 0",
+              "nearest, |x| >= 126, x < 0", "trunc, |x| < 1, x > 0", "trunc, |x| < 1, x < 0", "trunc, |x| < 126, x > 0",
+              "trunc, |x| < 126, x < 0", "trunc, |x| >= 126, x > 0", "trunc, |x| >= 126, x < 0"});
+  CHECK(cudaMemset(counts.data, 0, 18 * 8));
+  check_scaling<<<1u << 24, 256>>>(rcp_table.data, rsqrt_table.data, counts.data, examples.data);
+  finish_launch();
+  say("scaling by powers of two, every normal float\n");
+  say_broken(counts, examples, {"rcp", "rsqrt", "tanh is odd (subnormals too)"});
+
+  std::vector<std::uint8_t> first;
+  append_steps(first, ex2, "ex2");
+  append_steps(first, rcp, "rcp");
+  std::vector<std::uint32_t> const ex2_small = on_gpu(Function::kEx2, random_floats(1, 1 << 18, -30, 30, true));
+  append(first, ex2_small.data(), ex2_small.size());
+  std::vector<std::uint32_t> const tanh_arguments = random_floats(2, 1 << 18, -20, 25, false);
+  std::vector<std::uint32_t> const tanh_results = on_gpu(Function::kTanh, tanh_arguments);
+  append(first, tanh_results.data(), tanh_results.size());
+  write_file("ex2_rcp_tanh.bin", first);
+
+  std::vector<std::uint8_t> second;
+  append_steps(second, rsqrt, "rsqrt");
+  write_file("rsqrt.bin", second);
+
+  // lg2: the first sixteenth of the binade raw (every result for 2^19 arguments), then steps of a byte, then arguments of any exponent raw.
+  std::vector<std::uint8_t> third;
+  append(third, lg2.data(), std::size_t{1} << 19);
+  long clipped = 0;
+  for (std::size_t i = std::size_t{1} << 19; i < lg2.size(); ++i) {
+    std::int32_t const step = static_cast<std::int32_t>(lg2[i] - lg2[i - 1]);
+    clipped += step < -128 || step > 127;
+    third.push_back(static_cast<std::uint8_t>(step));
+  }
+  say("lg2: steps of more than 8 bits: %ld\n", clipped);
+  std::vector<std::uint32_t> const lg2_arguments = random_floats(3, 1 << 18, -126, 254, false);
+  std::vector<std::uint32_t> const lg2_results = on_gpu(Function::kLg2, lg2_arguments);
+  append(third, lg2_results.data(), lg2_results.size());
+  write_file("lg2.bin", third);
+
+  say("\nagainst the simulated machine\n");
+  compare(Function::kEx2, "[0, 1), all", unit, ex2, false);
+  std::vector<std::uint32_t> const anywhere = random_floats(4, 1 << 22, -30, 38, true);
+  compare(Function::kEx2, "2^-30 <= |x| < 2^8, random", anywhere, on_gpu(Function::kEx2, anywhere), false);
+  compare(Function::kRcp, "[1, 2), all", binade, rcp, false);
+  compare(Function::kRsqrt, "[1, 4), all", two_binades, rsqrt, false);
+  compare(Function::kLg2, "[1, 2), all", binade, lg2, false);
+  compare(Function::kLg2, "any exponent, random", lg2_arguments, lg2_results, false);
+  compare(Function::kTanh, "2^-20 <= x < 32, random", tanh_arguments, tanh_results, false);
+  std::vector<std::uint32_t> nonpositive = random_floats(5, 1 << 24, -30, 38, true);
+  for (std::uint32_t& x : nonpositive) {
+    if (x < 0x80000000u && float_of(x) > 127.0f) x |= 0x80000000u;
+  }
+  compare(Function::kExp2Polynomial, "2^-30 <= |x| < 2^8, random", nonpositive, on_gpu(Function::kExp2Polynomial, nonpositive), true);
+  std::vector<std::uint32_t> const minus_binade = range(bits_of(-1.0f), std::size_t{1} << 24);
+  compare(Function::kExp2Polynomial, "(-4, -1], all", minus_binade, on_gpu(Function::kExp2Polynomial, minus_binade), true);
+
+  std::vector<std::uint32_t> const specials = {
+      0x00000000u, 0x80000000u, 0x00000001u, 0x80000001u, 0x007fffffu, 0x807fffffu, 0x00800000u, 0x80800000u,
+      0x3f800000u, 0xbf800000u, 0x7f7fffffu, 0xff7fffffu, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0xffc00000u,
+      0x7f800001u, 0x7fffffffu, 0x43000000u, 0x42ffffffu, 0xc2fc0000u, 0xc2fc0001u, 0xc2fbffffu, 0xc3150000u,
+      0x33000000u, 0xb3000000u, 0x7e800000u, 0x7e800001u, 0x7effffffu, 0x7f000000u, 0xc0000000u, 0x41100000u};
+  say("\nspecial arguments: gpu/machine\n  argument");
+  for (int f = 0; f < 6; ++f) say(" %17s", kFunctionNames[f]);
+  say("\n");
+  std::vector<std::uint32_t> results[6];
+  for (int f = 0; f < 6; ++f) results[f] = on_gpu(static_cast<Function>(f), specials);
+  for (std::size_t i = 0; i < specials.size(); ++i) {
+    say("  %08x", specials[i]);
+    for (int f = 0; f < 6; ++f) {
+      say(" %08x/%08x", results[f][i], bits_of(on_machine(static_cast<Function>(f), float_of(specials[i]))));
+    }
+    say("\n");
+  }
+}
+
+// --------------------------------------------------------------------------------------------------------------- conversions
+
+/// Every binary32 through the library's conversions and through cvt.
+__global__ void check_conversions(unsigned long long* broken, std::uint32_t* example) {
+  std::uint32_t const bits = blockIdx.x * blockDim.x + threadIdx.x;
+  float const x = __uint_as_float(bits);
+  auto const note = [&](int slot, std::uint32_t hardware, std::uint32_t library) {
+    if (hardware == library) return;
+    if (atomicAdd(&broken[slot], 1ULL) == 0) {
+      example[slot * 3] = bits;
+      example[slot * 3 + 1] = hardware;
+      example[slot * 3 + 2] = library;
+    }
+  };
+  std::uint16_t h;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
+  note(0, h, to_half(x).bits);
+  asm("cvt.rz.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
+  note(1, h, to_half<Rounding::kTowardZero>(x).bits);
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(x));
+  note(2, h, to_bfloat16(x).bits);
+  asm("cvt.rz.bf16.f32 %0, %1;" : "=h"(h) : "f"(x));
+  note(3, h, to_bfloat16<Rounding::kTowardZero>(x).bits);
+  std::uint32_t w;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(w) : "f"(x));
+  note(4, w, to_tfloat32<Rounding::kNearestAway>(x).bits);
+  asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(w) : "f"(x));
+  note(5, w, to_tfloat32<Rounding::kNearestEven>(x).bits);
+  asm("cvt.rz.tf32.f32 %0, %1;" : "=r"(w) : "f"(x));
+  note(6, w, to_tfloat32<Rounding::kTowardZero>(x).bits);
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(h) : "f"(0.0f), "f"(x));
+  note(7, h, to_float_e4m3(x).bits);
+  asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(h) : "f"(0.0f), "f"(x));
+  note(8, h, to_float_e5m2(x).bits);
+  if (bits < 65536) {
+    float f;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(static_cast<std::uint16_t>(bits)));
+    note(9, __float_as_uint(f), __float_as_uint(to_float(half{static_cast<std::uint16_t>(bits)})));
+    asm("cvt.f32.bf16 %0, %1;" : "=f"(f) : "h"(static_cast<std::uint16_t>(bits)));
+    note(10, __float_as_uint(f), __float_as_uint(to_float(bfloat16{static_cast<std::uint16_t>(bits)})));
+  }
+  if (bits < 256) {
+    std::uint16_t const byte = static_cast<std::uint16_t>(bits);
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(w) : "h"(byte));
+    note(11, w & 0xffffu, to_half(to_float(float_e4m3{static_cast<std::uint8_t>(byte)})).bits);
+    asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(w) : "h"(byte));
+    note(12, w & 0xffffu, to_half(to_float(float_e5m2{static_cast<std::uint8_t>(byte)})).bits);
+  }
+}
+
+void probe_conversions() {
+  DeviceArray<unsigned long long> const counts(13);
+  DeviceArray<std::uint32_t> const examples(39);
+  CHECK(cudaMemset(counts.data, 0, 13 * 8));
+  check_conversions<<<1u << 24, 256>>>(counts.data, examples.data);
+  finish_launch();
+  say("\nconversions, every argument: gpu against the library\n");
+  say_broken(counts, examples,
+             {"cvt.rn.f16.f32", "cvt.rz.f16.f32", "cvt.rn.bf16.f32", "cvt.rz.bf16.f32", "cvt.rna.tf32.f32", "cvt.rn.tf32.f32",
+              "cvt.rz.tf32.f32", "cvt.rn.satfinite.e4m3x2.f32", "cvt.rn.satfinite.e5m2x2.f32", "cvt.f32.f16",
+              "cvt.f32.bf16", "cvt.rn.f16x2.e4m3x2", "cvt.rn.f16x2.e5m2x2"});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
+    return 1;
+  }
+  folder = argv[1];
+  summary = std::fopen((folder + "/summary.txt").c_str(), "w");
+  if (summary == nullptr) {
+    std::fprintf(stderr, "cannot write to %s\n", argv[1]);
+    return 1;
+  }
+  cudaDeviceProp properties;
+  CHECK(cudaGetDeviceProperties(&properties, 0));
+  say("%s, compute capability %d.%d\n", properties.name, properties.major, properties.minor);
+  if (properties.major != 9 || properties.minor != 0) {
+    std::fprintf(stderr, "needs compute capability 9.0\n");
+    return 1;
+  }
+  probe_conversions();
+  probe_mma();
+  probe_functions();
+  say("\n%ld comparisons that should be exact are not\n", failures);
+  std::fclose(summary);
+  return failures == 0 ? 0 : 2;
+}
