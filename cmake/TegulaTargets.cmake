@@ -30,7 +30,8 @@ include(TegulaCuda)
 # source means the same arithmetic on every machine.
 function(tegula_compile_options target)
   target_compile_options(${target} PRIVATE
-    $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Werror -Wno-unknown-pragmas -ffp-contract=off>)
+    $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Werror -Wno-unknown-pragmas
+                                  -Wno-missing-field-initializers -ffp-contract=off>)
   if(TEGULA_SANITIZE)
     target_compile_options(${target} PRIVATE
       $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined -fno-omit-frame-pointer>)
