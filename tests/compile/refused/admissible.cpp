@@ -1,10 +1,16 @@
-// The same template arguments as in the refused files, with operands that the operations admit.
+// Template arguments like those of the refused files, with operands that the operations admit.
 // compiles
 
-#include "tegula/layout/composition.hpp"
+#include "tegula/layout/algebra.hpp"
+#include "tegula/layout/linear_layout.hpp"
+#include "tegula/layout/swizzle.hpp"
 
-template <tegula::Layout L>
-struct Tile {};
+using namespace tegula;
 
-constexpr tegula::Layout a = layout(tegula::shape(4, 4), tegula::stride(4, 1));
-using Admitted = Tile<tegula::composition(a, tegula::layout(4, 2))>;
+template <auto Value> struct Tile {};
+
+using Composition = Tile<composition(layout(shape(4, 4), stride(4, 1)), layout(4, 2))>;
+using Divide = Tile<logical_divide(layout(24), layout(shape(2, 2), stride(2, 4)))>;
+using Swizzled = Tile<Swizzle(3, 0, 3)>;
+using SwizzledTile = Tile<SwizzledLayout(Swizzle(3, 4, 3), row_major(8, 64))>;
+using Linear = Tile<linear_layout(row_major(8, 64))>;

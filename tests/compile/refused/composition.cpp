@@ -2,10 +2,10 @@
 // prints: refuse("composition"
 // prints: no layout is A(B(i))
 
-#include "tegula/layout/composition.hpp"
+#include "tegula/layout/algebra.hpp"
 
-template <tegula::Layout L>
-struct Tile {};
+using namespace tegula;
 
-constexpr tegula::Layout a = layout(tegula::shape(3, 4), tegula::stride(4, 1));
-using Refused = Tile<tegula::composition(a, tegula::layout(4, 2))>;
+template <Layout L> struct Tile {};
+
+using Refused = Tile<composition(layout(shape(3, 4), stride(4, 1)), layout(4, 2))>;

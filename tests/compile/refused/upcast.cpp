@@ -1,0 +1,11 @@
+// Elements three apart do not come in pairs.
+// prints: refuse("upcast"
+// prints: straddle larger ones
+
+#include "tegula/layout/algebra.hpp"
+
+using namespace tegula;
+
+template <Layout L> struct Tile {};
+
+using Refused = Tile<upcast(layout(4, 3), 2)>;
