@@ -23,7 +23,8 @@ function(tegula_cuda_options target)
     return()
   endif()
   target_compile_options(${target} PRIVATE
-    $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 -fmad=false -lineinfo -Werror=all-warnings -Xcompiler=-Wall,-ffp-contract=off>)
+    $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 -fmad=false -lineinfo -Xcompiler=-Wall,-ffp-contract=off
+                               $<$<BOOL:${TEGULA_WARNINGS_AS_ERRORS}>:-Werror=all-warnings>>)
   set_target_properties(${target} PROPERTIES
     CUDA_COMPILER_LAUNCHER "${Python3_EXECUTABLE};${PROJECT_SOURCE_DIR}/scripts/nvcc_report.py")
 endfunction()

@@ -30,8 +30,8 @@ include(TegulaCuda)
 # source means the same arithmetic on every machine.
 function(tegula_compile_options target)
   target_compile_options(${target} PRIVATE
-    $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Werror -Wno-unknown-pragmas
-                                  -Wno-missing-field-initializers -ffp-contract=off>)
+    $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wno-unknown-pragmas -Wno-missing-field-initializers
+                                  -ffp-contract=off $<$<BOOL:${TEGULA_WARNINGS_AS_ERRORS}>:-Werror>>)
   if(TEGULA_SANITIZE)
     target_compile_options(${target} PRIVATE
       $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined -fno-omit-frame-pointer>)
