@@ -79,8 +79,8 @@ function(tegula_script_test name script)
   set_tests_properties(${name} PROPERTIES TIMEOUT 900 LABELS "${ARG_LABELS}")
 endfunction()
 
-# tegula_benchmark(NAME sources... [LINK targets...]): an executable in <build>/benchmarks that prints JSON lines
-# {"benchmark", "case", "value", "unit"}; `./run bench` runs them all (scripts/host_bench.py).
+# tegula_benchmark(NAME sources... [LINK targets...]): an executable in <build>/benchmarks, a Google Benchmark program or one that
+# prints JSON lines {"benchmark", "case", "value", "unit"}; `./run bench` runs them all (scripts/host_bench.py).
 function(tegula_benchmark name)
   tegula_executable(${name} ${ARGN})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/benchmarks)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the host benchmarks of a build: host_bench.py BUILD
 
-Every executable in BUILD/benchmarks prints JSON lines {"benchmark", "case", "value", "unit"}. Each line is shown, and appended with date,
-commit and processor to bench/results/host.jsonl.
+Every executable in BUILD/benchmarks is a Google Benchmark program, or prints JSON lines {"benchmark", "case", "value", "unit"}. Each
+measurement is shown, and appended with date, commit and processor to bench/results/host.jsonl.
 """
 
 import datetime
@@ -31,6 +31,21 @@ def git_commit():
     return done.stdout.strip() or "unknown"
 
 
+def records_of(program):
+    """What one program measured, as records. Of a Google Benchmark program its rate counters, or else its time."""
+    environment = os.environ | {"BENCHMARK_FORMAT": "json"}
+    done = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True, env=environment)
+    if '"benchmarks":' not in done.stdout:
+        return [json.loads(line) for line in done.stdout.splitlines()]
+    records = []
+    for run in json.loads(done.stdout)["benchmarks"]:
+        rates = [name for name in run if name.endswith("/s")]
+        for name in rates or ["real_time"]:
+            unit = name if rates else run["time_unit"]
+            records.append({"benchmark": program.name, "case": run["name"], "value": run[name], "unit": unit})
+    return records
+
+
 def main():
     folder = pathlib.Path(sys.argv[1]).resolve() / "benchmarks"
     programs = sorted(file for file in folder.iterdir() if os.access(file, os.X_OK) and file.is_file())
@@ -40,9 +55,7 @@ def main():
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     with open(RESULTS, "a", encoding="utf-8") as results:
         for program in programs:
-            done = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True)
-            for line in done.stdout.splitlines():
-                record = json.loads(line)
+            for record in records_of(program):
                 print(f"{record['benchmark']:16} {record['case']:48} {record['value']:12.4g} {record['unit']}")
                 results.write(json.dumps(stamp | {"command": f"benchmarks/{program.name}"} | record) + "\n")
 

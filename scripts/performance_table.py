@@ -45,8 +45,9 @@ def number(value):
         return ""
     if isinstance(value, str):
         return value
-    if abs(value) >= 1e5:
-        return f"{value:.3g}"
+    for prefix, scale in (("G", 1e9), ("M", 1e6)):
+        if abs(value) >= scale:
+            return f"{value / scale:.3g} {prefix}"
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 

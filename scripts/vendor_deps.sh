@@ -5,7 +5,8 @@
 set -Eeuo pipefail
 
 folder=$1
-packages=(libfmt-dev libfmt9 libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev librapidcheck-dev)
+packages=(libfmt-dev libfmt9 libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev librapidcheck-dev
+  libbenchmark-dev libbenchmark1debian)
 boost_context=(libboost-context1.74-dev libboost-context1.74.0)
 
 # Copies the files named on standard input, which lie under /usr, to the same place under the folder.
