@@ -16,10 +16,8 @@ if(TEGULA_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${TEGULA_CCACHE})
 endif()
 
-# Packages carried along to a machine that has none (`./run vendor-deps .deps`).
-if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/.deps/include)
-  list(PREPEND CMAKE_PREFIX_PATH ${CMAKE_CURRENT_SOURCE_DIR}/.deps)
-endif()
+# Packages carried along to a machine that has none (`./run vendor-deps`): the last place that is looked in.
+list(APPEND CMAKE_SYSTEM_PREFIX_PATH ${CMAKE_CURRENT_SOURCE_DIR}/.deps)
 
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
