@@ -1,0 +1,115 @@
+#pragma once
+
+#include "tegula/layout/complement.hpp"
+#include "tegula/layout/composition.hpp"
+#include "tegula/layout/tiler.hpp"
+
+namespace tegula {
+
+namespace detail {
+
+/// Splits by mode and gathers: ((tile_0, tile_1, ...), (rest_0, rest_1, ..., further modes)). A mode left
+/// alone counts as tile 1:0, rest itself. `split` gives a layout of rank 2, (tile, rest).
+template <class Split>
+constexpr Layout zip_split(Split const& split, Layout const& layout, Tiler const& tiler) {
+  if (tiler.is_underscore()) return make_layout(tegula::layout(Tuple(1), Tuple(0)), layout);
+  if (!tiler.by_mode()) return split(layout, tiler.layout());
+  int const tiled = tiler.rank();
+  int const rank = layout.rank();
+  if (tiled > rank) refuse("zipped", "the tiler has more modes than the layout", layout, tiler);
+  Layout tiles;
+  Layout rests;
+  for (int i = 0; i < rank; ++i) {
+    if (i >= tiled) {
+      append_mode(rests, layout[i]);
+      continue;
+    }
+    Layout const both = zip_split(split, layout[i], tiler[i]);
+    append_mode(tiles, both[0]);
+    append_mode(rests, both[1]);
+  }
+  wrap(tiles);
+  wrap(rests);
+  return make_layout(tiles, rests);
+}
+
+constexpr void append_modes(Layout& result, Layout const& part) {
+  for (int i = 0; i < part.rank(); ++i) append_mode(result, part[i]);
+}
+
+/// (tile, (a, b, ...)) to (tile, a, b, ...).
+constexpr Layout unpack_rest(Layout const& zipped) {
+  Layout result;
+  append_mode(result, zipped[0]);
+  append_modes(result, zipped[1]);
+  wrap(result);
+  return result;
+}
+
+/// ((x, y, ...), (a, b, ...)) to (x, y, ..., a, b, ...).
+constexpr Layout unpack_both(Layout const& zipped) {
+  Layout result;
+  append_modes(result, zipped[0]);
+  append_modes(result, zipped[1]);
+  wrap(result);
+  return result;
+}
+
+}  // namespace detail
+
+/// Composition by mode: result mode i is composition(a[i], tiler[i]), or a[i] for `_`. Modes of `a` beyond
+/// the tiler's are dropped, as in CuTe. A tiler of one layout is plain composition.
+constexpr Layout composition(Layout const& a, Tiler const& tiler) {
+  if (tiler.is_underscore()) return a;
+  if (!tiler.by_mode()) return composition(a, tiler.layout());
+  if (tiler.rank() > a.rank()) refuse("composition", "the tiler has more modes than the layout", a, tiler);
+  Layout result;
+  for (int i = 0; i < tiler.rank(); ++i) detail::append_mode(result, composition(a[i], tiler[i]));
+  detail::wrap(result);
+  return result;
+}
+
+/// Splits `layout` into tiles: mode 0 runs inside the tile that `tiler` picks out of the index space, mode 1
+/// over the tiles. Law: result == composition(layout, make_layout(tiler, complement(tiler, size(layout)))),
+/// so result(c) == layout(T(c)) for that pair T of layouts, which covers every index of `layout` once (and,
+/// if the tile does not divide its size, some beyond: the last leaf runs on). Refused where that complement
+/// or that composition is. (CuTe: logical_divide.)
+constexpr Layout logical_divide(Layout const& layout, Layout const& tiler) {
+  return composition(layout, make_layout(tiler, complement(tiler, layout.size())));
+}
+
+/// Divides by mode; a mode at `_` or beyond the tiler's modes stays. Result mode i is (tile_i, rest_i).
+constexpr Layout logical_divide(Layout const& layout, Tiler const& tiler) {
+  if (tiler.is_underscore()) return layout;
+  if (!tiler.by_mode()) return logical_divide(layout, tiler.layout());
+  if (tiler.rank() > layout.rank())
+    refuse("logical_divide", "the tiler has more modes than the layout", layout, tiler);
+  return detail::transform_modes(layout, tiler.rank(),
+                                 [&](Layout const& m, int i) { return logical_divide(m, tiler[i]); });
+}
+
+/// logical_divide, gathered: ((tile_0, tile_1, ...), (rest_0, rest_1, ..., further modes)). Law: the same
+/// offsets as logical_divide, at coordinates regrouped. For a mode left alone (`_`) the tile is 1:0 and the
+/// rest the mode. (CuTe: zipped_divide.)
+constexpr Layout zipped_divide(Layout const& layout, Tiler const& tiler) {
+  return detail::zip_split([](Layout const& m, Layout const& t) { return logical_divide(m, t); }, layout,
+                           tiler);
+}
+
+/// zipped_divide with the rests as modes of their own: ((tile_0, tile_1, ...), rest_0, rest_1, ...).
+constexpr Layout tiled_divide(Layout const& layout, Tiler const& tiler) {
+  return detail::unpack_rest(zipped_divide(layout, tiler));
+}
+
+/// zipped_divide with all modes side by side: (tile_0, tile_1, ..., rest_0, rest_1, ...).
+constexpr Layout flat_divide(Layout const& layout, Tiler const& tiler) {
+  return detail::unpack_both(zipped_divide(layout, tiler));
+}
+
+/// The layout of `shape` over `layout`'s elements in flat order. Law: result(i) == layout(i). (CuTe:
+/// with_shape.)
+constexpr Layout with_shape(Layout const& layout, Tuple const& shape) {
+  return composition(layout, tegula::layout(shape));
+}
+
+}  // namespace tegula

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+
+/// How the layout algebra says no. An operation whose law cannot hold calls refuse(): in a constant
+/// expression that is the compiler's own error at a line which reads as the sentence; at run time it throws a
+/// layout_error whose text names operation, operands and condition.
+namespace tegula {
+
+/// A sentence that says which operation refused which operands, and why. Holds its text in place: no
+/// allocation, no <string>.
+class layout_error : public std::exception {
+ public:
+  static constexpr int kCapacity = 1536;
+
+  char const* what() const noexcept override { return text_; }
+
+  /// Appends a character; what does not fit is dropped, and the text then ends in "...".
+  void write(char c) {
+    if (length_ < kCapacity - 4) {
+      text_[length_++] = c;
+    } else {
+      for (int i = 0; i < 3; ++i) text_[length_ + i] = '.';
+    }
+  }
+
+ private:
+  char text_[kCapacity] = {};
+  int length_ = 0;
+};
+
+/// write_form(sink, value) writes the text form of a value, character by character, to anything with
+/// write(char). Every type that can be an operand has one; these are the plain ones.
+template <class Sink> constexpr void write_form(Sink& sink, char const* text) {
+  while (*text != '\0') sink.write(*text++);
+}
+template <class Sink> constexpr void write_form(Sink& sink, std::int64_t value) {
+  char digits[20] = {};
+  int n = 0;
+  std::uint64_t rest = value < 0 ? ~static_cast<std::uint64_t>(value) + 1 : static_cast<std::uint64_t>(value);
+  do {
+    digits[n++] = static_cast<char>('0' + rest % 10);
+    rest /= 10;
+  } while (rest != 0);
+  if (value < 0) sink.write('-');
+  while (n > 0) sink.write(digits[--n]);
+}
+template <class Sink> constexpr void write_form(Sink& sink, int value) {
+  write_form(sink, static_cast<std::int64_t>(value));
+}
+template <class Sink> constexpr void write_form(Sink& sink, unsigned long value) {
+  write_form(sink, static_cast<std::int64_t>(value));
+}
+
+/// Throws layout_error "operation(operands): reason". Deliberately not constexpr: where a constant expression
+/// reaches it the compiler stops and prints the calling line, so that line must hold `reason` as a literal.
+template <class... Operands>
+[[noreturn]] inline void refuse(char const* operation, char const* reason, Operands const&... operands) {
+  layout_error error;
+  write_form(error, operation);
+  error.write('(');
+  [[maybe_unused]] char const* separator = "";
+  ((write_form(error, separator), write_form(error, operands), separator = ", "), ...);
+  write_form(error, "): ");
+  write_form(error, reason);
+  throw error;
+}
+
+}  // namespace tegula
