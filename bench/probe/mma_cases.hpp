@@ -1,12 +1,11 @@
 #pragma once
 
 #include <cstdint>
-
 #include <tegula/arch/mma_op.hpp>
 #include <tegula/numeric/dtype.hpp>
 
-/// Operands for mma.sync that are a function of (op, set, index) alone, so that results taken on a GPU are replayed elsewhere from the
-/// results only.
+/// Operands for mma.sync that are a function of (op, set, index) alone, so that results taken on a GPU are
+/// replayed elsewhere from the results only.
 namespace tegula::probe {
 
 /// splitmix64 (Steele, Lea, Flood 2014).
@@ -19,7 +18,9 @@ struct Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
   }
-  constexpr int below(int n) { return static_cast<int>((next() >> 32) * static_cast<std::uint64_t>(n) >> 32); }
+  constexpr int below(int n) {
+    return static_cast<int>((next() >> 32) * static_cast<std::uint64_t>(n) >> 32);
+  }
   constexpr bool one_in(int n) { return below(n) == 0; }
 };
 
@@ -61,10 +62,13 @@ struct Fields {
 inline Fields operand_fields(MmaOp op) {
   switch (op) {
     case MmaOp::m16n8k8_f32_bf16_bf16_f32:
-    case MmaOp::m16n8k16_f32_bf16_bf16_f32: return {8, 7};
+    case MmaOp::m16n8k16_f32_bf16_bf16_f32:
+      return {8, 7};
     case MmaOp::m16n8k4_f32_tf32_tf32_f32:
-    case MmaOp::m16n8k8_f32_tf32_tf32_f32: return {8, 10, 13};
-    default: return {5, 10};
+    case MmaOp::m16n8k8_f32_tf32_tf32_f32:
+      return {8, 10, 13};
+    default:
+      return {5, 10};
   }
 }
 
@@ -73,7 +77,8 @@ inline std::uint32_t random_value(Random& random, Fields f, int least_exponent, 
   int field = least_exponent + random.below(exponents) + f.bias();
   if (field < 0) field = 0;
   if (field >= f.top()) field = f.top() - 1;
-  return (random.one_in(2) ? f.sign() : 0) | (static_cast<std::uint32_t>(field) << f.mantissa_bits) | mantissa;
+  return (random.one_in(2) ? f.sign() : 0) | (static_cast<std::uint32_t>(field) << f.mantissa_bits) |
+         mantissa;
 }
 
 inline std::uint32_t boundary_value(Random& random, Fields f) {
@@ -81,16 +86,28 @@ inline std::uint32_t boundary_value(Random& random, Fields f) {
   std::uint32_t const last = (1u << f.mantissa_bits) - 1;
   std::uint32_t const one = static_cast<std::uint32_t>(f.bias()) << f.mantissa_bits;
   switch (random.below(12)) {
-    case 0: case 1: case 2: return sign;
-    case 3: return sign | 1u;                                                        // least subnormal
-    case 4: return sign | last;                                                      // greatest subnormal
-    case 5: return sign | (last + 1);                                                // least normal
-    case 6: return sign | ((static_cast<std::uint32_t>(f.top()) << f.mantissa_bits) - 1);  // greatest finite
-    case 7: return sign | one;
-    case 8: return sign | (one + 1);
-    case 9: return sign | (one - 1);
-    case 10: return sign | (static_cast<std::uint32_t>(1 + random.below(f.top() - 1)) << f.mantissa_bits);  // 2^i
-    default: return random_value(random, f, -3, 6);
+    case 0:
+    case 1:
+    case 2:
+      return sign;
+    case 3:
+      return sign | 1u;  // least subnormal
+    case 4:
+      return sign | last;  // greatest subnormal
+    case 5:
+      return sign | (last + 1);  // least normal
+    case 6:
+      return sign | ((static_cast<std::uint32_t>(f.top()) << f.mantissa_bits) - 1);  // greatest finite
+    case 7:
+      return sign | one;
+    case 8:
+      return sign | (one + 1);
+    case 9:
+      return sign | (one - 1);
+    case 10:
+      return sign | (static_cast<std::uint32_t>(1 + random.below(f.top() - 1)) << f.mantissa_bits);  // 2^i
+    default:
+      return random_value(random, f, -3, 6);
   }
 }
 
@@ -106,9 +123,12 @@ inline std::uint32_t special_value(Random& random, Fields f) {
 inline std::uint32_t value(Random& random, CaseSet set, Fields f, bool accumulator) {
   bool const small_range = f.exponent_bits == 5;
   switch (set) {
-    case CaseSet::kNarrow: return random_value(random, f, accumulator ? 0 : -1, 3);
-    case CaseSet::kMiddle: return random_value(random, f, -6, 12);
-    case CaseSet::kWide: return random_value(random, f, -f.bias(), f.top());
+    case CaseSet::kNarrow:
+      return random_value(random, f, accumulator ? 0 : -1, 3);
+    case CaseSet::kMiddle:
+      return random_value(random, f, -6, 12);
+    case CaseSet::kWide:
+      return random_value(random, f, -f.bias(), f.top());
     case CaseSet::kTiny:
       if (accumulator) {
         if (random.one_in(3)) return random.one_in(2) ? f.sign() : 0;
@@ -125,7 +145,8 @@ inline std::uint32_t value(Random& random, CaseSet set, Fields f, bool accumulat
     case CaseSet::kSpecial:
       if (random.one_in(accumulator ? 8 : 96)) return special_value(random, f);
       return random.one_in(2) ? boundary_value(random, f) : random_value(random, f, -3, 6);
-    default: return boundary_value(random, f);
+    default:
+      return boundary_value(random, f);
   }
 }
 
@@ -158,9 +179,12 @@ inline MmaCase mma_case(MmaOp op, CaseSet set, int index) {
       if (extreme && random.one_in(2)) return 0x80000000u + near;
       return static_cast<std::uint32_t>(random.next());
     };
-    for (auto& lane : out.a) for (auto& word : lane) word = bytes();
-    for (auto& lane : out.b) for (auto& word : lane) word = bytes();
-    for (auto& lane : out.c) for (auto& word : lane) word = accumulators();
+    for (auto& lane : out.a)
+      for (auto& word : lane) word = bytes();
+    for (auto& lane : out.b)
+      for (auto& word : lane) word = bytes();
+    for (auto& lane : out.c)
+      for (auto& word : lane) word = accumulators();
     return out;
   }
 
@@ -174,7 +198,8 @@ inline MmaCase mma_case(MmaOp op, CaseSet set, int index) {
       return low | (make() << 16);
     }
     // A tf32 register's low bits are not read: let them be anything.
-    return (make() << operand.position) | (static_cast<std::uint32_t>(random.next()) & ((1u << operand.position) - 1));
+    return (make() << operand.position) |
+           (static_cast<std::uint32_t>(random.next()) & ((1u << operand.position) - 1));
   };
   auto const accumulators = [&](auto&& make) {
     if (!half_accumulator) return make();
@@ -185,14 +210,18 @@ inline MmaCase mma_case(MmaOp op, CaseSet set, int index) {
   if (set != CaseSet::kCancellation) {
     auto const factor = [&] { return detail::value(random, set, operand, false); };
     auto const addend = [&] { return detail::value(random, set, sum, true); };
-    for (auto& lane : out.a) for (auto& w : lane) w = word(factor);
-    for (auto& lane : out.b) for (auto& w : lane) w = word(factor);
-    for (auto& lane : out.c) for (auto& w : lane) w = accumulators(addend);
+    for (auto& lane : out.a)
+      for (auto& w : lane) w = word(factor);
+    for (auto& lane : out.b)
+      for (auto& w : lane) w = word(factor);
+    for (auto& lane : out.c)
+      for (auto& w : lane) w = accumulators(addend);
     return out;
   }
 
-  // Every second k of B is the negative of its neighbour, and A nearly repeats, so that sums cancel to a few last places. In half of the
-  // cases A and B are (nearly) constant matrices and C is minus their product, give or take.
+  // Every second k of B is the negative of its neighbour, and A nearly repeats, so that sums cancel to a few
+  // last places. In half of the cases A and B are (nearly) constant matrices and C is minus their product,
+  // give or take.
   bool const constant = random.one_in(2);
   std::uint32_t const x = detail::random_value(random, operand, -4, 8);
   std::uint32_t const y = detail::random_value(random, operand, -4, 8);
@@ -206,8 +235,10 @@ inline MmaCase mma_case(MmaOp op, CaseSet set, int index) {
         if (packed) {
           lane[r] = perturbed(v) | (negated(perturbed(v), negate_odd && !constant) << 16);
         } else {
-          std::uint32_t const pair = r >= registers / 2 && !constant ? lane[r - registers / 2] >> operand.position : v;
-          lane[r] = negated(perturbed(pair), negate_odd && r >= registers / 2 && !constant) << operand.position;
+          std::uint32_t const pair =
+              r >= registers / 2 && !constant ? lane[r - registers / 2] >> operand.position : v;
+          lane[r] = negated(perturbed(pair), negate_odd && r >= registers / 2 && !constant)
+                    << operand.position;
         }
       }
     }
@@ -222,10 +253,12 @@ inline MmaCase mma_case(MmaOp op, CaseSet set, int index) {
   auto const addend = [&] {
     if (random.one_in(8)) return random.one_in(2) ? sum.sign() : 0u;
     if (!constant) return detail::random_value(random, sum, -20, 24);
-    std::uint32_t const code = half_accumulator ? to_half(product).bits : __builtin_bit_cast(std::uint32_t, product);
+    std::uint32_t const code =
+        half_accumulator ? to_half(product).bits : __builtin_bit_cast(std::uint32_t, product);
     return random.one_in(2) ? code : code ^ (1u << random.below(half_accumulator ? 3 : 8));
   };
-  for (auto& lane : out.c) for (auto& w : lane) w = accumulators(addend);
+  for (auto& lane : out.c)
+    for (auto& w : lane) w = accumulators(addend);
   return out;
 }
 

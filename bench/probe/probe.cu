@@ -1,11 +1,14 @@
-// Takes the arithmetic of a GPU of compute capability 9.0 down in files, and compares it with the simulated machine's.
+// Takes the arithmetic of a GPU of compute capability 9.0 down in files, and compares it with the simulated
+// machine's.
 //
 // Build, in the repository root (no dependency beyond the CUDA toolkit and a C++20 host compiler):
-//   nvcc -O2 -std=c++20 -gencode arch=compute_90a,code=sm_90a -fmad=false -Xcompiler -mavx2,-ffp-contract=off -Iinclude -Ibench/probe \
+//   nvcc -O2 -std=c++20 -gencode arch=compute_90a,code=sm_90a -fmad=false -Xcompiler -mavx2,-ffp-contract=off
+//   -Iinclude -Ibench/probe \
 //        -o arithmetic_probe bench/probe/probe.cu src/sim/arithmetic*.cpp
 // Run, writing five files of at most 12 MB each to a folder that exists:
 //   ./arithmetic_probe FOLDER
-// Exits with 1 if a CUDA call failed, with 2 if an mma.sync result or an exact function differs from the simulated machine's.
+// Exits with 1 if a CUDA call failed, with 2 if an mma.sync result or an exact function differs from the
+// simulated machine's.
 
 #include <cmath>
 #include <cstdarg>
@@ -14,16 +17,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
-#include <string>
-#include <thread>
-#include <vector>
-
 #include <mma_cases.hpp>
+#include <string>
 #include <tegula/arch/math.hpp>
 #include <tegula/arch/mma_sync.hpp>
 #include <tegula/numeric/dtype.hpp>
 #include <tegula/numeric/exp2.hpp>
 #include <tegula/sim/arithmetic.hpp>
+#include <thread>
+#include <vector>
 
 namespace {
 
@@ -31,13 +33,13 @@ using namespace tegula;
 using tegula::probe::CaseSet;
 using tegula::probe::MmaCase;
 
-#define CHECK(call)                                                                                         \
-  do {                                                                                                      \
-    cudaError_t const error_ = (call);                                                                      \
-    if (error_ != cudaSuccess) {                                                                            \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error_));       \
-      std::exit(1);                                                                                         \
-    }                                                                                                       \
+#define CHECK(call)                                                                                   \
+  do {                                                                                                \
+    cudaError_t const error_ = (call);                                                                \
+    if (error_ != cudaSuccess) {                                                                      \
+      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error_)); \
+      std::exit(1);                                                                                   \
+    }                                                                                                 \
   } while (false)
 
 std::string folder;
@@ -58,21 +60,20 @@ void say(char const* format, ...) {
 void write_file(char const* name, std::vector<std::uint8_t> const& bytes) {
   std::string const path = folder + "/" + name;
   std::FILE* file = std::fopen(path.c_str(), "wb");
-  if (file == nullptr || std::fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size() || std::fclose(file) != 0) {
+  if (file == nullptr || std::fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size() ||
+      std::fclose(file) != 0) {
     std::fprintf(stderr, "cannot write %s\n", path.c_str());
     std::exit(1);
   }
   say("wrote %s, %zu bytes\n", name, bytes.size());
 }
 
-template <class T>
-void append(std::vector<std::uint8_t>& bytes, T const* values, std::size_t count) {
+template <class T> void append(std::vector<std::uint8_t>& bytes, T const* values, std::size_t count) {
   std::uint8_t const* begin = reinterpret_cast<std::uint8_t const*>(values);
   bytes.insert(bytes.end(), begin, begin + count * sizeof(T));
 }
 
-template <class T>
-struct DeviceArray {
+template <class T> struct DeviceArray {
   explicit DeviceArray(std::size_t n) : count(n) { CHECK(cudaMalloc(&data, n * sizeof(T))); }
   explicit DeviceArray(std::vector<T> const& values) : DeviceArray(values.size()) {
     CHECK(cudaMemcpy(data, values.data(), count * sizeof(T), cudaMemcpyHostToDevice));
@@ -95,8 +96,7 @@ void finish_launch() {
 }
 
 /// body(i) for i in [0, count) on all host threads.
-template <class Body>
-void parallel(std::size_t count, Body body) {
+template <class Body> void parallel(std::size_t count, Body body) {
   unsigned const threads = std::thread::hardware_concurrency() != 0 ? std::thread::hardware_concurrency() : 1;
   std::vector<std::thread> pool;
   for (unsigned t = 0; t < threads; ++t) {
@@ -107,14 +107,14 @@ void parallel(std::size_t count, Body body) {
   for (std::thread& thread : pool) thread.join();
 }
 
-// ---------------------------------------------------------------------------------------------------------------- mma.sync
+// ----------------------------------------------------------------------------------------------------------------
+// mma.sync
 
 struct MmaResult {
   std::uint32_t d[32][4];
 };
 
-template <MmaOp Op>
-__global__ void run_mma(MmaCase const* cases, MmaResult* results, int count) {
+template <MmaOp Op> __global__ void run_mma(MmaCase const* cases, MmaResult* results, int count) {
   int const warp = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) / 32;
   int const lane = static_cast<int>(threadIdx.x) % 32;
   if (warp >= count) return;
@@ -137,9 +137,12 @@ __global__ void run_mma(MmaCase const* cases, MmaResult* results, int count) {
 }
 
 template <int... I>
-void launch_mma(MmaOp op, MmaCase const* cases, MmaResult* results, int count, std::integer_sequence<int, I...>) {
+void launch_mma(MmaOp op, MmaCase const* cases, MmaResult* results, int count,
+                std::integer_sequence<int, I...>) {
   int const blocks = (count + 3) / 4;
-  ((static_cast<int>(op) == I ? run_mma<static_cast<MmaOp>(I)><<<blocks, 128>>>(cases, results, count) : void()), ...);
+  ((static_cast<int>(op) == I ? run_mma<static_cast<MmaOp>(I)><<<blocks, 128>>>(cases, results, count)
+                              : void()),
+   ...);
   finish_launch();
 }
 
@@ -156,7 +159,10 @@ void probe_mma() {
   for (int i = 0; i < kMmaOps; ++i) {
     MmaOp const op = static_cast<MmaOp>(i);
     bool const integer = accumulator(op) == MmaAccumulator::s32;
-    say("op %2d k%-2d %-26s", i, mma_k(op), integer ? "integer" : accumulator(op) == MmaAccumulator::f16 ? "f16" : "f32");
+    say("op %2d k%-2d %-26s", i, mma_k(op),
+        integer                                  ? "integer"
+        : accumulator(op) == MmaAccumulator::f16 ? "f16"
+                                                 : "f32");
     std::string first;
     for (int s = 0; s < probe::kCaseSets; ++s) {
       CaseSet const set = static_cast<CaseSet>(s);
@@ -199,14 +205,14 @@ void probe_mma() {
   write_file("mma.bin", kept);
 }
 
-// ----------------------------------------------------------------------------------------------------- approximate functions
+// -----------------------------------------------------------------------------------------------------
+// approximate functions
 
 enum class Function : int { kEx2, kRcp, kRsqrt, kLg2, kTanh, kExp2Polynomial };
 constexpr char const* kFunctionNames[] = {"ex2.approx.ftz", "rcp.approx.ftz", "rsqrt.approx.ftz",
                                           "lg2.approx.ftz", "tanh.approx",    "exp2_polynomial"};
 
-template <Function F>
-__device__ float evaluate(float x) {
+template <Function F> __device__ float evaluate(float x) {
   if constexpr (F == Function::kEx2) return ex2_approx_ftz(x);
   if constexpr (F == Function::kRcp) return rcp_approx_ftz(x);
   if constexpr (F == Function::kRsqrt) return rsqrt_approx_ftz(x);
@@ -227,11 +233,21 @@ std::vector<std::uint32_t> on_gpu(Function f, std::vector<std::uint32_t> const& 
   unsigned const blocks = static_cast<unsigned>((arguments.size() + 255) / 256);
   std::size_t const n = arguments.size();
   switch (f) {
-    case Function::kEx2: run_function<Function::kEx2><<<blocks, 256>>>(in.data, out.data, n); break;
-    case Function::kRcp: run_function<Function::kRcp><<<blocks, 256>>>(in.data, out.data, n); break;
-    case Function::kRsqrt: run_function<Function::kRsqrt><<<blocks, 256>>>(in.data, out.data, n); break;
-    case Function::kLg2: run_function<Function::kLg2><<<blocks, 256>>>(in.data, out.data, n); break;
-    case Function::kTanh: run_function<Function::kTanh><<<blocks, 256>>>(in.data, out.data, n); break;
+    case Function::kEx2:
+      run_function<Function::kEx2><<<blocks, 256>>>(in.data, out.data, n);
+      break;
+    case Function::kRcp:
+      run_function<Function::kRcp><<<blocks, 256>>>(in.data, out.data, n);
+      break;
+    case Function::kRsqrt:
+      run_function<Function::kRsqrt><<<blocks, 256>>>(in.data, out.data, n);
+      break;
+    case Function::kLg2:
+      run_function<Function::kLg2><<<blocks, 256>>>(in.data, out.data, n);
+      break;
+    case Function::kTanh:
+      run_function<Function::kTanh><<<blocks, 256>>>(in.data, out.data, n);
+      break;
     case Function::kExp2Polynomial:
       run_function<Function::kExp2Polynomial><<<blocks, 256>>>(in.data, out.data, n);
       break;
@@ -242,12 +258,18 @@ std::vector<std::uint32_t> on_gpu(Function f, std::vector<std::uint32_t> const& 
 
 float on_machine(Function f, float x) {
   switch (f) {
-    case Function::kEx2: return sim::ex2_approx_ftz(x);
-    case Function::kRcp: return sim::rcp_approx_ftz(x);
-    case Function::kRsqrt: return sim::rsqrt_approx_ftz(x);
-    case Function::kLg2: return sim::lg2_approx_ftz(x);
-    case Function::kTanh: return sim::tanh_approx(x);
-    case Function::kExp2Polynomial: return exp2_polynomial(x);
+    case Function::kEx2:
+      return sim::ex2_approx_ftz(x);
+    case Function::kRcp:
+      return sim::rcp_approx_ftz(x);
+    case Function::kRsqrt:
+      return sim::rsqrt_approx_ftz(x);
+    case Function::kLg2:
+      return sim::lg2_approx_ftz(x);
+    case Function::kTanh:
+      return sim::tanh_approx(x);
+    case Function::kExp2Polynomial:
+      return exp2_polynomial(x);
   }
   return 0;
 }
@@ -269,7 +291,8 @@ std::vector<std::uint32_t> fractions() {
 }
 
 /// Floats with uniformly drawn sign (if `negative`), mantissa, and exponent in [least, least + exponents).
-std::vector<std::uint32_t> random_floats(std::uint64_t seed, std::size_t count, int least, int exponents, bool negative) {
+std::vector<std::uint32_t> random_floats(std::uint64_t seed, std::size_t count, int least, int exponents,
+                                         bool negative) {
   probe::Random random{seed};
   std::vector<std::uint32_t> values(count);
   for (std::uint32_t& value : values) {
@@ -280,8 +303,10 @@ std::vector<std::uint32_t> random_floats(std::uint64_t seed, std::size_t count, 
   return values;
 }
 
-/// The first result, then each step to the next in 4 bits (two to a byte, low first); steps outside -8..7 are counted.
-void append_steps(std::vector<std::uint8_t>& bytes, std::vector<std::uint32_t> const& results, char const* name) {
+/// The first result, then each step to the next in 4 bits (two to a byte, low first); steps outside -8..7 are
+/// counted.
+void append_steps(std::vector<std::uint8_t>& bytes, std::vector<std::uint32_t> const& results,
+                  char const* name) {
   append(bytes, results.data(), 1);
   long clipped = 0;
   std::vector<std::uint8_t> packed(results.size() / 2);
@@ -298,7 +323,8 @@ void append_steps(std::vector<std::uint8_t>& bytes, std::vector<std::uint32_t> c
 void compare(Function f, char const* what, std::vector<std::uint32_t> const& arguments,
              std::vector<std::uint32_t> const& gpu, bool exact) {
   std::vector<std::uint32_t> machine(arguments.size());
-  parallel(arguments.size(), [&](std::size_t i) { machine[i] = bits_of(on_machine(f, float_of(arguments[i]))); });
+  parallel(arguments.size(),
+           [&](std::size_t i) { machine[i] = bits_of(on_machine(f, float_of(arguments[i]))); });
   long different = 0;
   std::int64_t greatest = 0;
   std::size_t where = 0;
@@ -313,16 +339,19 @@ void compare(Function f, char const* what, std::vector<std::uint32_t> const& arg
       where = i;
     }
   }
-  say("%-17s %-34s %10zu arguments, %9ld differ from the machine, by at most %lld ulp", kFunctionNames[static_cast<int>(f)],
-      what, arguments.size(), different, static_cast<long long>(greatest));
+  say("%-17s %-34s %10zu arguments, %9ld differ from the machine, by at most %lld ulp",
+      kFunctionNames[static_cast<int>(f)], what, arguments.size(), different,
+      static_cast<long long>(greatest));
   if (different != 0) say(" (%08x: gpu %08x, machine %08x)", arguments[where], gpu[where], machine[where]);
   say("\n");
   if (exact) failures += different != 0;
 }
 
-/// How ex2 of any argument follows from ex2 of the fractions m / 2^23: counts, over every float of magnitude in [2^-40, 150), those that
-/// break "2^n * table[m], flushed" with m the argument's fraction cut (mode 0, floor), rounded to nearest even (1), or cut in magnitude (2).
-__global__ void check_ex2_reduction(std::uint32_t const* table, unsigned long long* broken, std::uint32_t* example) {
+/// How ex2 of any argument follows from ex2 of the fractions m / 2^23: counts, over every float of magnitude
+/// in [2^-40, 150), those that break "2^n * table[m], flushed" with m the argument's fraction cut (mode 0,
+/// floor), rounded to nearest even (1), or cut in magnitude (2).
+__global__ void check_ex2_reduction(std::uint32_t const* table, unsigned long long* broken,
+                                    std::uint32_t* example) {
   std::uint32_t const bits = blockIdx.x * blockDim.x + threadIdx.x;
   float const x = __uint_as_float(bits);
   float const magnitude = fabsf(x);
@@ -336,7 +365,9 @@ __global__ void check_ex2_reduction(std::uint32_t const* table, unsigned long lo
     int const n = static_cast<int>(fixed >> 23);
     std::uint32_t const mantissa = table[fixed & 0x7fffff];
     int const field = n + 127;
-    std::uint32_t const expected = field < 1 ? 0u : field > 254 ? 0x7f800000u : mantissa + (static_cast<std::uint32_t>(n) << 23);
+    std::uint32_t const expected = field < 1     ? 0u
+                                   : field > 254 ? 0x7f800000u
+                                                 : mantissa + (static_cast<std::uint32_t>(n) << 23);
     if (expected == result) continue;
     int const slot = (mode * 3 + region) * 2 + (x < 0);
     if (atomicAdd(&broken[slot], 1ULL) == 0) {
@@ -347,9 +378,10 @@ __global__ void check_ex2_reduction(std::uint32_t const* table, unsigned long lo
   }
 }
 
-/// rcp and rsqrt of every normal float from the table over one (two) binades; tanh odd; by counts and an example.
-__global__ void check_scaling(std::uint32_t const* rcp, std::uint32_t const* rsqrt, unsigned long long* broken,
-                              std::uint32_t* example) {
+/// rcp and rsqrt of every normal float from the table over one (two) binades; tanh odd; by counts and an
+/// example.
+__global__ void check_scaling(std::uint32_t const* rcp, std::uint32_t const* rsqrt,
+                              unsigned long long* broken, std::uint32_t* example) {
   std::uint32_t const bits = blockIdx.x * blockDim.x + threadIdx.x;
   float const x = __uint_as_float(bits);
   auto const note = [&](int slot, std::uint32_t result, std::uint32_t expected) {
@@ -370,7 +402,8 @@ __global__ void check_scaling(std::uint32_t const* rcp, std::uint32_t const* rsq
     if (x > 0) {
       int const exponent = field - 127;
       std::uint32_t const at = (static_cast<std::uint32_t>(exponent & 1) << 23) | mantissa;
-      note(1, __float_as_uint(rsqrt_approx_ftz(x)), rsqrt[at] - (static_cast<std::uint32_t>(exponent >> 1) << 23));
+      note(1, __float_as_uint(rsqrt_approx_ftz(x)),
+           rsqrt[at] - (static_cast<std::uint32_t>(exponent >> 1) << 23));
     }
   }
   if (x > 0) note(2, __float_as_uint(tanh_approx(-x)), __float_as_uint(tanh_approx(x)) ^ 0x80000000u);
@@ -384,7 +417,8 @@ void say_broken(DeviceArray<unsigned long long> const& counts, DeviceArray<std::
   for (char const* name : names) {
     say("  %-52s broken %12llu", name, broken[slot]);
     if (broken[slot] != 0) {
-      say("  e.g. %08x: gpu %08x, expected %08x", example[slot * 3], example[slot * 3 + 1], example[slot * 3 + 2]);
+      say("  e.g. %08x: gpu %08x, expected %08x", example[slot * 3], example[slot * 3 + 1],
+          example[slot * 3 + 2]);
     }
     say("\n");
     ++slot;
@@ -409,10 +443,11 @@ void probe_functions() {
   finish_launch();
   say("ex2(x) = 2^n * table[fraction], every float x with 2^-40 <= |x| < 150\n");
   say_broken(counts, examples,
-             {"floor, |x| < 1, x > 0", "floor, |x| < 1, x < 0", "floor, |x| < 126, x > 0", "floor, |x| < 126, x < 0",
-              "floor, |x| >= 126, x > 0", "floor, |x| >= 126, x < 0", "nearest, |x| < 1, x > 0", "nearest, |x| < 1, x < 0",
-              "nearest, |x| < 126, x > 0", "nearest, |x| < 126, x < 0", "nearest, |x| >= 126, x > 0",
-              "nearest, |x| >= 126, x < 0", "trunc, |x| < 1, x > 0", "trunc, |x| < 1, x < 0", "trunc, |x| < 126, x > 0",
+             {"floor, |x| < 1, x > 0", "floor, |x| < 1, x < 0", "floor, |x| < 126, x > 0",
+              "floor, |x| < 126, x < 0", "floor, |x| >= 126, x > 0", "floor, |x| >= 126, x < 0",
+              "nearest, |x| < 1, x > 0", "nearest, |x| < 1, x < 0", "nearest, |x| < 126, x > 0",
+              "nearest, |x| < 126, x < 0", "nearest, |x| >= 126, x > 0", "nearest, |x| >= 126, x < 0",
+              "trunc, |x| < 1, x > 0", "trunc, |x| < 1, x < 0", "trunc, |x| < 126, x > 0",
               "trunc, |x| < 126, x < 0", "trunc, |x| >= 126, x > 0", "trunc, |x| >= 126, x < 0"});
   CHECK(cudaMemset(counts.data, 0, 18 * 8));
   check_scaling<<<1u << 24, 256>>>(rcp_table.data, rsqrt_table.data, counts.data, examples.data);
@@ -423,7 +458,8 @@ void probe_functions() {
   std::vector<std::uint8_t> first;
   append_steps(first, ex2, "ex2");
   append_steps(first, rcp, "rcp");
-  std::vector<std::uint32_t> const ex2_small = on_gpu(Function::kEx2, random_floats(1, 1 << 18, -30, 30, true));
+  std::vector<std::uint32_t> const ex2_small =
+      on_gpu(Function::kEx2, random_floats(1, 1 << 18, -30, 30, true));
   append(first, ex2_small.data(), ex2_small.size());
   std::vector<std::uint32_t> const tanh_arguments = random_floats(2, 1 << 18, -20, 25, false);
   std::vector<std::uint32_t> const tanh_results = on_gpu(Function::kTanh, tanh_arguments);
@@ -434,7 +470,8 @@ void probe_functions() {
   append_steps(second, rsqrt, "rsqrt");
   write_file("rsqrt.bin", second);
 
-  // lg2: the first sixteenth of the binade raw (every result for 2^19 arguments), then steps of a byte, then arguments of any exponent raw.
+  // lg2: the first sixteenth of the binade raw (every result for 2^19 arguments), then steps of a byte, then
+  // arguments of any exponent raw.
   std::vector<std::uint8_t> third;
   append(third, lg2.data(), std::size_t{1} << 19);
   long clipped = 0;
@@ -462,9 +499,11 @@ void probe_functions() {
   for (std::uint32_t& x : nonpositive) {
     if (x < 0x80000000u && float_of(x) > 127.0f) x |= 0x80000000u;
   }
-  compare(Function::kExp2Polynomial, "2^-30 <= |x| < 2^8, random", nonpositive, on_gpu(Function::kExp2Polynomial, nonpositive), true);
+  compare(Function::kExp2Polynomial, "2^-30 <= |x| < 2^8, random", nonpositive,
+          on_gpu(Function::kExp2Polynomial, nonpositive), true);
   std::vector<std::uint32_t> const minus_binade = range(bits_of(-1.0f), std::size_t{1} << 24);
-  compare(Function::kExp2Polynomial, "(-4, -1], all", minus_binade, on_gpu(Function::kExp2Polynomial, minus_binade), true);
+  compare(Function::kExp2Polynomial, "(-4, -1], all", minus_binade,
+          on_gpu(Function::kExp2Polynomial, minus_binade), true);
 
   std::vector<std::uint32_t> const specials = {
       0x00000000u, 0x80000000u, 0x00000001u, 0x80000001u, 0x007fffffu, 0x807fffffu, 0x00800000u, 0x80800000u,
@@ -485,7 +524,8 @@ void probe_functions() {
   }
 }
 
-// --------------------------------------------------------------------------------------------------------------- conversions
+// ---------------------------------------------------------------------------------------------------------------
+// conversions
 
 /// Every binary32 through the library's conversions and through cvt.
 __global__ void check_conversions(unsigned long long* broken, std::uint32_t* example) {
@@ -542,10 +582,11 @@ void probe_conversions() {
   check_conversions<<<1u << 24, 256>>>(counts.data, examples.data);
   finish_launch();
   say("\nconversions, every argument: gpu against the library\n");
-  say_broken(counts, examples,
-             {"cvt.rn.f16.f32", "cvt.rz.f16.f32", "cvt.rn.bf16.f32", "cvt.rz.bf16.f32", "cvt.rna.tf32.f32", "cvt.rn.tf32.f32",
-              "cvt.rz.tf32.f32", "cvt.rn.satfinite.e4m3x2.f32", "cvt.rn.satfinite.e5m2x2.f32", "cvt.f32.f16",
-              "cvt.f32.bf16", "cvt.rn.f16x2.e4m3x2", "cvt.rn.f16x2.e5m2x2"});
+  say_broken(
+      counts, examples,
+      {"cvt.rn.f16.f32", "cvt.rz.f16.f32", "cvt.rn.bf16.f32", "cvt.rz.bf16.f32", "cvt.rna.tf32.f32",
+       "cvt.rn.tf32.f32", "cvt.rz.tf32.f32", "cvt.rn.satfinite.e4m3x2.f32", "cvt.rn.satfinite.e5m2x2.f32",
+       "cvt.f32.f16", "cvt.f32.bf16", "cvt.rn.f16x2.e4m3x2", "cvt.rn.f16x2.e5m2x2"});
 }
 
 }  // namespace

@@ -1,12 +1,10 @@
-#include <tegula/sim/arithmetic.hpp>
-
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <limits>
-
 #include <tegula/numeric/half.hpp>
 #include <tegula/numeric/narrow.hpp>
+#include <tegula/sim/arithmetic.hpp>
 
 #include "arithmetic_tile.hpp"
 
@@ -41,10 +39,7 @@ constexpr Summation summation(Generation generation) {
 }
 
 /// One operand tile's raw codes: A as [row][k], B as [k][column], C as [row][column].
-template <int Rows, int Columns>
-struct Codes {
-  alignas(64) std::uint32_t code[Rows][Columns];
-};
+template <int Rows, int Columns> struct Codes { alignas(64) std::uint32_t code[Rows][Columns]; };
 
 /// Splits codes into sign, exponent and magnitude (shifted left by `shift`); true if any is infinite or NaN.
 template <Fields F, int Rows, int Columns>
@@ -71,8 +66,7 @@ bool decode(Codes<Rows, Columns> const& codes, int shift, std::int32_t (*magnitu
 }
 
 /// The same value as a binary32, for the rows where infinities and NaNs decide.
-template <Fields F>
-std::uint32_t as_binary32(std::uint32_t code) {
+template <Fields F> std::uint32_t as_binary32(std::uint32_t code) {
   if constexpr (F.mantissa_bits == kF16.mantissa_bits && F.exponent_bits == kF16.exponent_bits) {
     return tegula::detail::widen<kHalfFormat, true>(code);
   } else {
@@ -86,8 +80,8 @@ bool is_zero(std::uint32_t bits) { return (bits & kNan) == 0; }
 
 /// What a dot-add with infinities or NaNs among its operands gives. False if it is finite after all.
 template <Fields Operand, int K>
-bool special_result(Codes<kRows, K> const& a, Codes<K, kColumns> const& b, std::uint32_t c, int row, int column,
-                    int first_k, int k, std::uint32_t& result) {
+bool special_result(Codes<kRows, K> const& a, Codes<K, kColumns> const& b, std::uint32_t c, int row,
+                    int column, int first_k, int k, std::uint32_t& result) {
   bool nan = is_nan(c);
   bool positive = c == kInfinity;
   bool negative = c == (kInfinity | 0x80000000u);
@@ -106,7 +100,8 @@ bool special_result(Codes<kRows, K> const& a, Codes<K, kColumns> const& b, std::
 }
 
 /// One dot-add with the rounding to zero of any binary32, subnormal and overflowing results included.
-std::uint32_t reduce_exceptional(DotTile const& tile, int row, int column, int first_k, int k, int fraction_bits) {
+std::uint32_t reduce_exceptional(DotTile const& tile, int row, int column, int first_k, int k,
+                                 int fraction_bits) {
   std::int32_t largest = tile.c_exponent[row][column];
   for (int i = first_k; i < first_k + k; ++i) {
     std::int32_t const exponent = tile.a_exponent[row][i] + tile.b_exponent[i][column];
@@ -116,7 +111,8 @@ std::uint32_t reduce_exceptional(DotTile const& tile, int row, int column, int f
     std::int64_t const kept = largest - exponent > 62 ? 0 : magnitude >> (largest - exponent);
     return negative ? -kept : kept;
   };
-  std::int64_t sum = aligned(tile.c_magnitude[row][column], tile.c_exponent[row][column], tile.c_sign[row][column] != 0);
+  std::int64_t sum =
+      aligned(tile.c_magnitude[row][column], tile.c_exponent[row][column], tile.c_sign[row][column] != 0);
   for (int i = first_k; i < first_k + k; ++i) {
     sum += aligned(std::int64_t{tile.a_magnitude[row][i]} * tile.b_magnitude[i][column],
                    tile.a_exponent[row][i] + tile.b_exponent[i][column],
@@ -202,8 +198,8 @@ void mma_float(Generation generation, std::uint32_t const (*a)[4], std::uint32_t
     std::memcpy(tile.a_exponent[row], a_parts[1][row], sizeof a_parts[1][row]);
     std::memcpy(tile.a_sign[row], a_parts[2][row], sizeof a_parts[2][row]);
   }
-  bool const b_special = decode<Operand>(b_codes, how.fraction_bits - 2 * Operand.mantissa_bits, tile.b_magnitude,
-                                         tile.b_exponent, tile.b_sign);
+  bool const b_special = decode<Operand>(b_codes, how.fraction_bits - 2 * Operand.mantissa_bits,
+                                         tile.b_magnitude, tile.b_exponent, tile.b_sign);
   constexpr Fields kAccumulator = HalfAccumulator ? kF16 : kF32;
   for (int first_k = 0; first_k < K; first_k += step) {
     bool const c_special = decode<kAccumulator>(c_codes, how.fraction_bits - kAccumulator.mantissa_bits,
@@ -216,7 +212,8 @@ void mma_float(Generation generation, std::uint32_t const (*a)[4], std::uint32_t
       for (int column = 0; column < kColumns; ++column) {
         std::uint32_t& result = tile.d[row][column];
         std::uint32_t const addend = as_binary32<kAccumulator>(c_codes.code[row][column]);
-        if (special && special_result<Operand>(a_codes, b_codes, addend, row, column, first_k, step, result)) continue;
+        if (special && special_result<Operand>(a_codes, b_codes, addend, row, column, first_k, step, result))
+          continue;
         if (tile.exceptional[row]) {
           result = reduce_exceptional(tile, row, column, first_k, step, how.fraction_bits);
         }
@@ -255,7 +252,8 @@ void mma_integer(std::uint32_t const (*a)[4], std::uint32_t const (*b)[2], std::
   for (int lane = 0; lane < 32; ++lane) {
     for (int byte = 0; byte < 4; ++byte) {
       for (int r = 0; r < K / 8; ++r) {
-        rows[lane / 4 + 8 * (r % 2)][4 * (lane % 4) + byte + 16 * (r / 2)] = static_cast<A>(a[lane][r] >> (8 * byte));
+        rows[lane / 4 + 8 * (r % 2)][4 * (lane % 4) + byte + 16 * (r / 2)] =
+            static_cast<A>(a[lane][r] >> (8 * byte));
       }
       for (int r = 0; r < K / 16; ++r) {
         columns[4 * (lane % 4) + byte + 16 * r][lane / 4] = static_cast<B>(b[lane][r] >> (8 * byte));
@@ -276,7 +274,9 @@ void mma_integer(std::uint32_t const (*a)[4], std::uint32_t const (*b)[2], std::
       if constexpr (Saturate) {
         using Limits = std::numeric_limits<std::int32_t>;
         std::int64_t const exact = std::int64_t{static_cast<std::int32_t>(c[lane][r])} + product;
-        std::int64_t const clamped = exact < Limits::min() ? Limits::min() : exact > Limits::max() ? Limits::max() : exact;
+        std::int64_t const clamped = exact < Limits::min()   ? Limits::min()
+                                     : exact > Limits::max() ? Limits::max()
+                                                             : exact;
         d[lane][r] = static_cast<std::uint32_t>(clamped);
       } else {
         d[lane][r] = c[lane][r] + static_cast<std::uint32_t>(product);
@@ -285,8 +285,7 @@ void mma_integer(std::uint32_t const (*a)[4], std::uint32_t const (*b)[2], std::
   }
 }
 
-template <int K, bool Saturate>
-auto integer_function(bool a_unsigned, bool b_unsigned) {
+template <int K, bool Saturate> auto integer_function(bool a_unsigned, bool b_unsigned) {
   using S = std::int8_t;
   using U = std::uint8_t;
   if (a_unsigned) return b_unsigned ? mma_integer<U, U, K, Saturate> : mma_integer<U, S, K, Saturate>;
@@ -298,17 +297,27 @@ auto integer_function(bool a_unsigned, bool b_unsigned) {
 void mma_sync_warp(MmaOp op, Generation generation, std::uint32_t const (*a)[4], std::uint32_t const (*b)[2],
                    std::uint32_t const (*c)[4], std::uint32_t (*d)[4]) {
   switch (op) {
-    case MmaOp::m16n8k8_f32_f16_f16_f32: return mma_float<kF16, 8, false>(generation, a, b, c, d);
-    case MmaOp::m16n8k16_f32_f16_f16_f32: return mma_float<kF16, 16, false>(generation, a, b, c, d);
-    case MmaOp::m16n8k8_f32_bf16_bf16_f32: return mma_float<kBf16, 8, false>(generation, a, b, c, d);
-    case MmaOp::m16n8k16_f32_bf16_bf16_f32: return mma_float<kBf16, 16, false>(generation, a, b, c, d);
-    case MmaOp::m16n8k4_f32_tf32_tf32_f32: return mma_float<kTf32, 4, false>(generation, a, b, c, d);
-    case MmaOp::m16n8k8_f32_tf32_tf32_f32: return mma_float<kTf32, 8, false>(generation, a, b, c, d);
-    case MmaOp::m16n8k8_f16_f16_f16_f16: return mma_float<kF16, 8, true>(generation, a, b, c, d);
-    case MmaOp::m16n8k16_f16_f16_f16_f16: return mma_float<kF16, 16, true>(generation, a, b, c, d);
-    default: break;
+    case MmaOp::m16n8k8_f32_f16_f16_f32:
+      return mma_float<kF16, 8, false>(generation, a, b, c, d);
+    case MmaOp::m16n8k16_f32_f16_f16_f32:
+      return mma_float<kF16, 16, false>(generation, a, b, c, d);
+    case MmaOp::m16n8k8_f32_bf16_bf16_f32:
+      return mma_float<kBf16, 8, false>(generation, a, b, c, d);
+    case MmaOp::m16n8k16_f32_bf16_bf16_f32:
+      return mma_float<kBf16, 16, false>(generation, a, b, c, d);
+    case MmaOp::m16n8k4_f32_tf32_tf32_f32:
+      return mma_float<kTf32, 4, false>(generation, a, b, c, d);
+    case MmaOp::m16n8k8_f32_tf32_tf32_f32:
+      return mma_float<kTf32, 8, false>(generation, a, b, c, d);
+    case MmaOp::m16n8k8_f16_f16_f16_f16:
+      return mma_float<kF16, 8, true>(generation, a, b, c, d);
+    case MmaOp::m16n8k16_f16_f16_f16_f16:
+      return mma_float<kF16, 16, true>(generation, a, b, c, d);
+    default:
+      break;
   }
-  // The integer instructions are enumerated as: satfinite, k 32, a unsigned, b unsigned, from the highest bit to the lowest.
+  // The integer instructions are enumerated as: satfinite, k 32, a unsigned, b unsigned, from the highest bit
+  // to the lowest.
   int const index = static_cast<int>(op) - static_cast<int>(MmaOp::m16n8k16_s32_s8_s8_s32);
   bool const a_unsigned = (index & 2) != 0;
   bool const b_unsigned = (index & 1) != 0;

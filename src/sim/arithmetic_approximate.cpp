@@ -1,6 +1,5 @@
 #include <cmath>
 #include <cstdint>
-
 #include <tegula/sim/arithmetic.hpp>
 
 namespace tegula::sim {

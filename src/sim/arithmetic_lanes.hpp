@@ -4,19 +4,19 @@
 
 #include "arithmetic_tile.hpp"
 
-/// The fused dot-add over whole vectors of columns. Included by one source file per instruction set, each of which is compiled for its own,
-/// so everything here has internal linkage.
+/// The fused dot-add over whole vectors of columns. Included by one source file per instruction set, each of
+/// which is compiled for its own, so everything here has internal linkage.
 namespace tegula::sim::detail {
 namespace {
 
-template <int Lanes>
-struct Lane {
+template <int Lanes> struct Lane {
   using Signed __attribute__((vector_size(Lanes * 4), may_alias)) = std::int32_t;
   using Unsigned __attribute__((vector_size(Lanes * 4), may_alias)) = std::uint32_t;
   using Float __attribute__((vector_size(Lanes * 4), may_alias)) = float;
 };
 
-/// One row, one group of columns: every product and c aligned to the largest exponent and truncated, summed exactly, rounded.
+/// One row, one group of columns: every product and c aligned to the largest exponent and truncated, summed
+/// exactly, rounded.
 template <int Lanes, int K, SumRounding Rounding>
 inline bool reduce_columns(DotTile& tile, int row, int column, int first_k, int fraction_bits) {
   using I = typename Lane<Lanes>::Signed;

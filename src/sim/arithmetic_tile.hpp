@@ -2,7 +2,8 @@
 
 #include <cstdint>
 
-/// What the parts of the tensor-core arithmetic hand each other: decoded operand tiles, and the functions that reduce them. Internal.
+/// What the parts of the tensor-core arithmetic hand each other: decoded operand tiles, and the functions
+/// that reduce them. Internal.
 namespace tegula::sim::detail {
 
 inline constexpr int kRows = 16;
@@ -12,8 +13,9 @@ inline constexpr int kMostK = 16;
 /// Exponent of a zero operand: below every alignment, even when added to the greatest exponent.
 inline constexpr std::int32_t kZeroExponent = -4096;
 
-/// One fused dot-add over `k` products. Values are sign-magnitude with an unbiased exponent; a magnitude holds its fraction bits scaled
-/// so that the product a * b, and c, are in units of 2^(exponent - fraction_bits).
+/// One fused dot-add over `k` products. Values are sign-magnitude with an unbiased exponent; a magnitude
+/// holds its fraction bits scaled so that the product a * b, and c, are in units of 2^(exponent -
+/// fraction_bits).
 struct DotTile {
   alignas(64) std::int32_t a_magnitude[kRows][kMostK];
   alignas(64) std::int32_t a_exponent[kRows][kMostK];
@@ -25,7 +27,7 @@ struct DotTile {
   alignas(64) std::int32_t c_exponent[kRows][kColumns];
   alignas(64) std::int32_t c_sign[kRows][kColumns];
   alignas(64) std::uint32_t d[kRows][kColumns];  // binary32 results
-  bool exceptional[kRows];                       // a result of the row is subnormal or overflows: d is not valid there
+  bool exceptional[kRows];  // a result of the row is subnormal or overflows: d is not valid there
 };
 
 /// How the exact sum becomes the binary32 in DotTile::d.

@@ -1,0 +1,57 @@
+#include <benchmark/benchmark.h>
+
+#include <array>
+#include <mma_cases.hpp>
+#include <tegula/numeric/exp2.hpp>
+#include <tegula/sim/arithmetic.hpp>
+#include <vector>
+
+/// How fast the simulated machine computes: mma.sync in multiply-adds a second on one core, functions in
+/// calls a second.
+namespace tegula {
+namespace {
+
+void mma(benchmark::State& state) {
+  MmaOp const op = static_cast<MmaOp>(state.range(0));
+  sim::Generation const generation = static_cast<sim::Generation>(state.range(1));
+  constexpr int kCases = 64;
+  std::vector<probe::MmaCase> cases;
+  for (int i = 0; i < kCases; ++i) cases.push_back(probe::mma_case(op, probe::CaseSet::kMiddle, i));
+  std::uint32_t d[32][4] = {};
+  int i = 0;
+  for (auto _ : state) {
+    probe::MmaCase const& x = cases[i++ % kCases];
+    sim::mma_sync_warp(op, generation, x.a, x.b, x.c, d);
+    benchmark::DoNotOptimize(d);
+  }
+  state.counters["FMA/s"] =
+      benchmark::Counter(16.0 * 8.0 * mma_k(op), benchmark::Counter::kIsIterationInvariantRate);
+}
+
+BENCHMARK(mma)
+    ->ArgNames({"op", "generation"})
+    ->ArgsProduct(
+        {{static_cast<int>(MmaOp::m16n8k8_f32_f16_f16_f32), static_cast<int>(MmaOp::m16n8k16_f32_f16_f16_f32),
+          static_cast<int>(MmaOp::m16n8k16_f32_bf16_bf16_f32),
+          static_cast<int>(MmaOp::m16n8k8_f32_tf32_tf32_f32),
+          static_cast<int>(MmaOp::m16n8k16_f16_f16_f16_f16), static_cast<int>(MmaOp::m16n8k32_s32_s8_s8_s32)},
+         {static_cast<int>(sim::Generation::sm80), static_cast<int>(sim::Generation::sm90)}});
+
+template <float (*Function)(float)> void function(benchmark::State& state) {
+  std::array<float, 256> x;
+  probe::Random random{7};
+  for (float& value : x) value = 1.0f + static_cast<float>(random.below(1 << 20)) * 0x1p-20f;
+  for (auto _ : state) {
+    for (float value : x) benchmark::DoNotOptimize(Function(-value));
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(x.size()));
+}
+
+BENCHMARK(function<sim::ex2_approx_ftz>)->Name("ex2_approx_ftz");
+BENCHMARK(function<exp2_polynomial>)->Name("exp2_polynomial");
+BENCHMARK(function<sim::rcp_approx_ftz>)->Name("rcp_approx_ftz");
+
+}  // namespace
+}  // namespace tegula
+
+BENCHMARK_MAIN();
