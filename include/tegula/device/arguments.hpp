@@ -1,0 +1,109 @@
+#pragma once
+
+/// What a caller asks of the attention and GEMM kernels: plain values, checked in full by `check` before
+/// anything runs.
+///
+/// Pointers are device pointers of the machine that will run the kernel. Extents and strides count elements.
+/// An extent of zero is refused: an empty problem has no result, and the call that would compute it is more
+/// often a slip than a wish.
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "tegula/device/error.hpp"
+#include "tegula/kernel/attention_config.hpp"
+#include "tegula/kernel/gemm_config.hpp"
+
+namespace tegula {
+
+/// The largest extent of a problem along any axis. Kernels hold tile coordinates, sums of two of them, and
+/// byte offsets along a row in 32 bits, and a tile reaches over the edge by less than 1024.
+inline constexpr std::int64_t kMaxExtent = (std::int64_t{1} << 30) - 1024;
+
+/// Strides of a contiguous (batch, seq, heads, head_dim) tensor; what does not fit in 64 bits becomes the
+/// largest value (and is then refused by `check`).
+constexpr TokenStrides contiguous_tokens(std::int64_t seq, std::int64_t heads, std::int64_t head_dim) {
+  std::int64_t token = 0, sequence = 0;
+  if (__builtin_mul_overflow(heads, head_dim, &token)) token = std::numeric_limits<std::int64_t>::max();
+  if (__builtin_mul_overflow(seq, token, &sequence)) sequence = std::numeric_limits<std::int64_t>::max();
+  return {sequence, token, head_dim};
+}
+
+/// O = softmax(scale Q K^T) V for each batch and head.
+///
+/// q and o are (batch, seq_q, heads, head_dim), k and v (batch, seq_k, kv_heads, head_dim): the head
+/// dimension is contiguous, the others lie as the strides say. Head h reads the keys and values of head h /
+/// (heads / kv_heads). With `causal`, query i sees keys j <= i + seq_k - seq_q (aligned bottom right); a
+/// query that sees no key gives a row of zeros and a log-sum-exp of -inf.
+///
+///     attention(machine, {.dtype = DType::f16, .q = q, .k = k, .v = v, .o = o, .batch = 2, .heads = 12,
+///     .seq_q = 128, .seq_k = 128,
+///                         .head_dim = 64});
+struct AttentionArguments {
+  DType dtype = DType::bf16;  ///< of q, k, v and o: f16 or bf16
+  void const* q = nullptr;
+  void const* k = nullptr;
+  void const* v = nullptr;
+  void* o = nullptr;
+  float* lse = nullptr;  ///< optional: ln(sum_j exp(scale S_ij)) as (batch, heads, seq_q), contiguous
+  std::int64_t batch = 1;
+  std::int64_t heads = 1;
+  std::int64_t kv_heads =
+      heads;  ///< a divisor of heads: fewer for grouped-query, 1 for multi-query attention
+  std::int64_t seq_q = 0;
+  std::int64_t seq_k = seq_q;
+  std::int64_t head_dim = 0;
+  TokenStrides q_stride = contiguous_tokens(seq_q, heads, head_dim);
+  TokenStrides k_stride = contiguous_tokens(seq_k, kv_heads, head_dim);
+  TokenStrides v_stride = k_stride;
+  TokenStrides o_stride = contiguous_tokens(seq_q, heads, head_dim);
+  float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
+  bool causal = false;
+  Exponential exponential = Exponential::ex2_approx;
+};
+
+/// D = alpha A B + beta C + bias, A of m x k, B of k x n, C and D of m x n; bias is added to every row.
+///
+/// C and D are row-major and bias has n values, all in `out`. A's and B's major says which of their indices
+/// is contiguous, and lda and ldb are the distances between consecutive values of the other: of m rows of k
+/// (Major::k, the default for A) or of k rows of m (Major::mn) for A; of k rows of n (Major::mn) or of n rows
+/// of k (Major::k, the layout of a linear layer's weight) for B. The vectorised kernels need a and b, and lda
+/// and ldb in bytes, to be multiples of 16; other problems run on slower ones.
+struct GemmArguments {
+  DType in = DType::bf16;  ///< of a and b: f16 or bf16
+  DType out = in;          ///< of c, d and bias: f16, bf16 or f32
+  Major a_major = Major::k;
+  Major b_major = Major::k;
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  void const* a = nullptr;
+  void const* b = nullptr;
+  void const* c = nullptr;     ///< read where beta is not 0; may be d (with ldc = ldd)
+  void const* bias = nullptr;  ///< optional
+  void* d = nullptr;
+  std::int64_t lda = a_major == Major::k ? k : m;
+  std::int64_t ldb = b_major == Major::k ? k : n;
+  std::int64_t ldc = n;
+  std::int64_t ldd = n;
+  float alpha = 1;
+  float beta = 0;
+};
+
+/// Throws argument_error, with a sentence of its own for each, where the architecture, the types, an extent,
+/// the head dimension, the number of heads, a pointer, its alignment, a stride or the scale is not one that a
+/// kernel computes, or 64-bit byte offsets or 32-bit tile arithmetic would overflow. `compute_capability` is
+/// the machine's: 80, 90, ...
+///
+/// Of outputs whose elements overlap, those of nested strides are recognised: each axis must step over all
+/// that the axes of smaller stride span. An output that is one of the inputs is refused too (c excepted);
+/// partial overlap of different pointers is the caller's to avoid.
+void check(AttentionArguments const& arguments, int compute_capability);
+void check(GemmArguments const& arguments, int compute_capability);
+
+/// The parameters that the kernels take. Precondition: checked arguments.
+AttentionParams lower(AttentionArguments const& arguments);
+GemmParams lower(GemmArguments const& arguments);
+
+}  // namespace tegula

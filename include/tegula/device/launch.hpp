@@ -1,0 +1,44 @@
+#pragma once
+
+/// The entry points. They own nothing, allocate nothing and synchronise nothing; work is queued on the
+/// stream, so they can be captured in a CUDA graph, and they may be called from several threads. Neither
+/// needs a workspace. On a simulated machine the work is done, and its findings thrown (sim::CheckError),
+/// before they return.
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tegula/device/arguments.hpp"
+#include "tegula/device/machine.hpp"
+#include "tegula/device/stream.hpp"
+
+namespace tegula {
+
+/// Attention forward; see AttentionArguments. Throws argument_error before anything runs (see `check` and
+/// `select`), device_error where the launch fails.
+void attention(Machine const& machine, AttentionArguments const& arguments, Stream stream = {});
+
+/// D = alpha A B + beta C + bias; see GemmArguments. Throws as `attention` does.
+void gemm(Machine const& machine, GemmArguments const& arguments, Stream stream = {});
+
+/// The tables that `select` chooses from.
+std::span<AttentionConfig const> attention_configurations();
+std::span<GemmConfig const> gemm_configurations();
+
+/// What a configuration's kernel needs.
+struct KernelResources {
+  int threads = 0;               ///< of a CTA
+  std::size_t shared_bytes = 0;  ///< of a CTA
+};
+KernelResources attention_resources(int configuration);
+KernelResources gemm_resources(int configuration);
+
+/// Launches one configuration of the table, whatever `select` would choose. Precondition: the parameters are
+/// ones that the configuration computes; they are not checked. For tests and benchmarks.
+void launch_attention(Machine const& machine, int configuration, AttentionParams const& params,
+                      Stream stream = {});
+void launch_gemm(Machine const& machine, int configuration, GemmParams const& params, Stream stream = {});
+
+}  // namespace tegula

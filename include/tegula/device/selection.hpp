@@ -1,0 +1,30 @@
+#pragma once
+
+/// Which configuration of a kernel computes a problem: a pure function of the arguments, the table and the
+/// number of multiprocessors, whose result can be printed.
+
+#include <span>
+#include <string>
+
+#include "tegula/device/arguments.hpp"
+
+namespace tegula {
+
+/// "attention_sm80 f16 d64 128x64 4 warps 2 stages causal ex2_approx": every field that tells configurations
+/// of a table apart.
+std::string to_string(AttentionConfig const& config);
+/// "gemm_sm80 f16->f32 A:k B:mn 128x128x32 2x2 warps 3 stages 16-byte".
+std::string to_string(GemmConfig const& config);
+
+/// The bytes that a GEMM may copy at once: 16 where a and b, and lda and ldb in bytes, are multiples of 16;
+/// else one element.
+int vector_bytes(GemmArguments const& arguments);
+
+/// The index in `table` of the configuration that computes the problem soonest by an estimate: of those that
+/// can compute it (types, head dimension, mask, exponential; majors and alignment), the one with the least
+/// rounds of CTAs over the multiprocessors times the work of a CTA. Preconditions: checked arguments,
+/// multiprocessors >= 1. Throws argument_error, with what the table lacks, where none can.
+int select(AttentionArguments const& arguments, std::span<AttentionConfig const> table, int multiprocessors);
+int select(GemmArguments const& arguments, std::span<GemmConfig const> table, int multiprocessors);
+
+}  // namespace tegula

@@ -1,0 +1,312 @@
+#include "tegula/device/arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace tegula {
+namespace {
+
+template <class... T> [[noreturn]] void refuse_argument(fmt::format_string<T...> format, T&&... values) {
+  throw argument_error(fmt::format(format, std::forward<T>(values)...));
+}
+
+/// All checks of one entry point name it first.
+class Checker {
+ public:
+  explicit Checker(std::string_view operation) : operation_(operation) {}
+
+  void architecture(int compute_capability) const {
+    if (compute_capability < 80)
+      refuse_argument("{}: the machine is sm_{}, and the kernels need sm_80 or later.", operation_,
+                      compute_capability);
+  }
+
+  void type(std::string_view name, DType type, std::initializer_list<DType> accepted) const {
+    if (std::find(accepted.begin(), accepted.end(), type) != accepted.end()) return;
+    std::string list;
+    for (auto const* t = accepted.begin(); t != accepted.end(); ++t)
+      list += fmt::format("{}{}",
+                          t == accepted.begin()     ? ""
+                          : t + 1 == accepted.end() ? " and "
+                                                    : ", ",
+                          to_string(*t));
+    bool const known = static_cast<int>(type) < kDTypes;
+    refuse_argument("{}: {} is {}; {} are computed.", operation_, name,
+                    known ? to_string(type) : "not a DType", list);
+  }
+
+  void extent(std::string_view name, std::int64_t value) const {
+    if (value == 0)
+      refuse_argument("{}: {} is 0; it must be at least 1, for an empty problem has no result.", operation_,
+                      name);
+    if (value < 0)
+      refuse_argument("{}: {} is {}, which is negative; it must be at least 1.", operation_, name, value);
+    if (value > kMaxExtent)
+      refuse_argument("{}: {} is {}, beyond the 32-bit arithmetic of a tile; it must be at most {}.",
+                      operation_, name, value, kMaxExtent);
+  }
+
+  void pointer(std::string_view name, void const* value, int alignment) const {
+    if (value == nullptr)
+      refuse_argument("{}: {} is a null pointer; it must be a device pointer.", operation_, name);
+    aligned(name, value, alignment);
+  }
+
+  void optional_pointer(std::string_view name, void const* value, int alignment) const {
+    if (value != nullptr) aligned(name, value, alignment);
+  }
+
+  void different(std::string_view name, void const* value, std::string_view other_name,
+                 void const* other) const {
+    if (value == other)
+      refuse_argument(
+          "{}: {} and {} are the same pointer {}; the output must not overwrite an input that other tiles "
+          "still read.",
+          operation_, name, other_name, other);
+  }
+
+  /// Bytes that an operand spans must fit in 63 bits, so that no address wraps: sum of (extent - 1) * stride,
+  /// plus the contiguous row.
+  void span(std::string_view name,
+            std::initializer_list<std::pair<std::int64_t, std::int64_t>> extents_and_strides,
+            std::int64_t row, int element_bytes) const {
+    std::int64_t elements = row;
+    for (auto const& [extent, stride] : extents_and_strides) {
+      std::int64_t step = 0;
+      if (__builtin_mul_overflow(extent - 1, stride, &step) ||
+          __builtin_add_overflow(elements, step, &elements))
+        overflow(name);
+    }
+    std::int64_t bytes = 0;
+    if (__builtin_mul_overflow(elements, static_cast<std::int64_t>(element_bytes), &bytes)) overflow(name);
+  }
+
+  /// CTAs are counted in 32 bits, as is a grid's x extent.
+  void grid(std::string_view what, std::initializer_list<std::int64_t> factors) const {
+    std::int64_t count = 1;
+    for (auto const factor : factors) {
+      if (__builtin_mul_overflow(count, factor, &count) || count > std::numeric_limits<std::int32_t>::max())
+        refuse_argument("{}: {} is beyond 2^31 - 1 tiles, which are counted in 32 bits; split the problem.",
+                        operation_, what);
+    }
+  }
+
+ protected:
+  std::string_view operation_;
+
+ private:
+  void aligned(std::string_view name, void const* value, int alignment) const {
+    auto const rest = reinterpret_cast<std::uintptr_t>(value) % static_cast<std::uintptr_t>(alignment);
+    if (rest != 0)
+      refuse_argument("{}: {} is {}, {} bytes past a multiple of {}; it must be aligned to {} bytes.",
+                      operation_, name, value, rest, alignment, alignment);
+  }
+  [[noreturn]] void overflow(std::string_view name) const {
+    refuse_argument(
+        "{}: {} spans 2^63 bytes or more by its extents and strides; its byte offsets must fit in 63 bits.",
+        operation_, name);
+  }
+};
+
+constexpr std::array kHeadDims = {32, 64, 96, 128, 256};
+
+class AttentionChecker : Checker {
+ public:
+  explicit AttentionChecker(AttentionArguments const& arguments) : Checker("attention"), a_(arguments) {}
+
+  void run(int compute_capability) const {
+    architecture(compute_capability);
+    type("dtype", a_.dtype, {DType::f16, DType::bf16});
+    extent("batch", a_.batch);
+    extent("heads", a_.heads);
+    extent("kv_heads", a_.kv_heads);
+    extent("seq_q", a_.seq_q);
+    extent("seq_k", a_.seq_k);
+    head_dim();
+    if (a_.heads % a_.kv_heads != 0)
+      refuse_argument("attention: heads is {} and kv_heads is {}; heads must be a multiple of kv_heads.",
+                      a_.heads, a_.kv_heads);
+    grid("batch * heads * seq_q / 64", {a_.batch, a_.heads, (a_.seq_q + 63) / 64});
+    pointer("q", a_.q, 16);
+    pointer("k", a_.k, 16);
+    pointer("v", a_.v, 16);
+    pointer("o", a_.o, 16);
+    optional_pointer("lse", a_.lse, alignof(float));
+    different("o", a_.o, "q", a_.q);
+    different("o", a_.o, "k", a_.k);
+    different("o", a_.o, "v", a_.v);
+    strides("q", a_.q_stride, a_.heads, a_.seq_q);
+    strides("k", a_.k_stride, a_.kv_heads, a_.seq_k);
+    strides("v", a_.v_stride, a_.kv_heads, a_.seq_k);
+    strides("o", a_.o_stride, a_.heads, a_.seq_q);
+    output_rows();
+    if (!(a_.scale >= 0x1p-126f && a_.scale <= 0x1p126f))
+      refuse_argument("attention: scale is {}; it must be between 2^-126 and 2^126.", a_.scale);
+    if (a_.exponential != Exponential::ex2_approx && a_.exponential != Exponential::polynomial)
+      refuse_argument(
+          "attention: exponential is {}; it must be Exponential::ex2_approx or Exponential::polynomial.",
+          static_cast<int>(a_.exponential));
+  }
+
+ private:
+  void head_dim() const {
+    if (std::find(kHeadDims.begin(), kHeadDims.end(), a_.head_dim) == kHeadDims.end())
+      refuse_argument(
+          "attention: head_dim is {}; 32, 64, 96, 128 and 256 are computed (pad with zeros to the next).",
+          a_.head_dim);
+  }
+
+  void strides(std::string_view name, TokenStrides const& s, std::int64_t heads, std::int64_t seq) const {
+    constexpr std::int64_t vector = 8;  // elements in 16 bytes
+    for (auto const& [axis, stride] :
+         {std::pair("batch", s.batch), std::pair("seq", s.seq), std::pair("head", s.head)}) {
+      if (stride < 0)
+        refuse_argument("attention: {}_stride.{} is {}, which is negative; it must be at least 0.", name,
+                        axis, stride);
+      if (stride % vector != 0)
+        refuse_argument(
+            "attention: {}_stride.{} is {}; it must be a multiple of {} elements, so that every row is "
+            "aligned to 16 bytes.",
+            name, axis, stride, vector);
+    }
+    span(name, {{a_.batch, s.batch}, {seq, s.seq}, {heads, s.head}}, a_.head_dim, bits(a_.dtype) / 8);
+  }
+
+  /// No two rows of O may share an element: taken by growing stride, each axis must step over all that those
+  /// before it span.
+  void output_rows() const {
+    struct Axis {
+      std::string_view name;
+      std::int64_t extent, stride;
+    };
+    std::array<Axis, 3> axes = {{{"batch", a_.batch, a_.o_stride.batch},
+                                 {"seq", a_.seq_q, a_.o_stride.seq},
+                                 {"head", a_.heads, a_.o_stride.head}}};
+    std::stable_sort(axes.begin(), axes.end(),
+                     [](Axis const& x, Axis const& y) { return x.stride < y.stride; });
+    std::int64_t spanned = a_.head_dim;
+    for (auto const& axis : axes) {
+      if (axis.extent == 1) continue;
+      if (axis.stride < spanned)
+        refuse_argument(
+            "attention: o_stride.{} is {}, and rows of o would overlap: it must be at least {}, what the "
+            "axes inside it span.",
+            axis.name, axis.stride, spanned);
+      spanned += (axis.extent - 1) * axis.stride;
+    }
+  }
+
+  AttentionArguments const& a_;
+};
+
+class GemmChecker : Checker {
+ public:
+  explicit GemmChecker(GemmArguments const& arguments) : Checker("gemm"), g_(arguments) {}
+
+  void run(int compute_capability) const {
+    architecture(compute_capability);
+    type("in", g_.in, {DType::f16, DType::bf16});
+    type("out", g_.out, {DType::f16, DType::bf16, DType::f32});
+    if (g_.out != DType::f32 && g_.out != g_.in)
+      refuse_argument("gemm: in is {} and out is {}; out must be {} or f32.", to_string(g_.in),
+                      to_string(g_.out), to_string(g_.in));
+    major("a_major", g_.a_major);
+    major("b_major", g_.b_major);
+    extent("m", g_.m);
+    extent("n", g_.n);
+    extent("k", g_.k);
+    grid("m / 64 * n / 64", {(g_.m + 63) / 64, (g_.n + 63) / 64});
+    int const in_bytes = bits(g_.in) / 8, out_bytes = bits(g_.out) / 8;
+    bool const a_k = g_.a_major == Major::k, b_k = g_.b_major == Major::k;
+    pointer("a", g_.a, in_bytes);
+    pointer("b", g_.b, in_bytes);
+    pointer("d", g_.d, out_bytes);
+    if (g_.beta != 0) {
+      if (g_.c == nullptr)
+        refuse_argument(
+            "gemm: c is a null pointer and beta is {}; c must be a device pointer where beta is not 0.",
+            g_.beta);
+      pointer("c", g_.c, out_bytes);
+    }
+    optional_pointer("bias", g_.bias, out_bytes);
+    different("d", g_.d, "a", g_.a);
+    different("d", g_.d, "b", g_.b);
+    if (g_.bias != nullptr) different("d", g_.d, "bias", g_.bias);
+    matrix("a", "lda", g_.lda, a_k ? "k" : "m", a_k ? g_.k : g_.m, a_k ? g_.m : g_.k, in_bytes);
+    matrix("b", "ldb", g_.ldb, b_k ? "k" : "n", b_k ? g_.k : g_.n, b_k ? g_.n : g_.k, in_bytes);
+    matrix("d", "ldd", g_.ldd, "n", g_.n, g_.m, out_bytes);
+    if (g_.beta != 0) {
+      matrix("c", "ldc", g_.ldc, "n", g_.n, g_.m, out_bytes);
+      if (g_.c == g_.d && g_.ldc != g_.ldd)
+        refuse_argument(
+            "gemm: c and d are the same pointer, and ldc is {} but ldd is {}; in place, both must be equal.",
+            g_.ldc, g_.ldd);
+    }
+  }
+
+ private:
+  void major(std::string_view name, Major value) const {
+    if (value != Major::k && value != Major::mn)
+      refuse_argument("gemm: {} is {}; it must be Major::k or Major::mn.", name, static_cast<int>(value));
+  }
+
+  void matrix(std::string_view name, std::string_view ld_name, std::int64_t ld, std::string_view row_name,
+              std::int64_t row, std::int64_t rows, int element_bytes) const {
+    if (ld < row)
+      refuse_argument("gemm: {} is {}; it must be at least {} = {}, or the rows of {} would overlap.",
+                      ld_name, ld, row_name, row, name);
+    span(name, {{rows, ld}}, row, element_bytes);
+  }
+
+  GemmArguments const& g_;
+};
+
+}  // namespace
+
+void check(AttentionArguments const& arguments, int compute_capability) {
+  AttentionChecker(arguments).run(compute_capability);
+}
+void check(GemmArguments const& arguments, int compute_capability) {
+  GemmChecker(arguments).run(compute_capability);
+}
+
+AttentionParams lower(AttentionArguments const& a) {
+  return {.q = a.q,
+          .k = a.k,
+          .v = a.v,
+          .o = a.o,
+          .lse = a.lse,
+          .batch = static_cast<int>(a.batch),
+          .heads = static_cast<int>(a.heads),
+          .kv_heads = static_cast<int>(a.kv_heads),
+          .seq_q = static_cast<int>(a.seq_q),
+          .seq_k = static_cast<int>(a.seq_k),
+          .q_stride = a.q_stride,
+          .k_stride = a.k_stride,
+          .v_stride = a.v_stride,
+          .o_stride = a.o_stride,
+          .scale = a.scale};
+}
+
+GemmParams lower(GemmArguments const& g) {
+  return {.a = g.a,
+          .b = g.b,
+          .c = g.c,
+          .bias = g.bias,
+          .d = g.d,
+          .m = static_cast<int>(g.m),
+          .n = static_cast<int>(g.n),
+          .k = static_cast<int>(g.k),
+          .lda = g.lda,
+          .ldb = g.ldb,
+          .ldc = g.ldc,
+          .ldd = g.ldd,
+          .alpha = g.alpha,
+          .beta = g.beta};
+}
+
+}  // namespace tegula

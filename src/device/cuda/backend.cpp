@@ -1,0 +1,216 @@
+// A GPU as a back end, through the CUDA runtime.
+
+#include "../backend.hpp"
+
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "tegula/device/error.hpp"
+#include "tegula/kernel/configurations.hpp"
+#include "unit.hpp"
+
+namespace tegula::device {
+namespace {
+
+void check(cudaError_t status, std::string_view call) {
+  if (status != cudaSuccess)
+    throw device_error(
+        fmt::format("{} failed: {} ({}).", call, cudaGetErrorString(status), cudaGetErrorName(status)));
+}
+
+/// Makes a device the calling thread's current one, and puts the caller's back at the end.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device) {
+    check(cudaGetDevice(&before_), "cudaGetDevice");
+    if (before_ != device) {
+      check(cudaSetDevice(device), "cudaSetDevice");
+      changed_ = true;
+    }
+  }
+  ~CurrentDevice() {
+    if (changed_) static_cast<void>(cudaSetDevice(before_));
+  }
+  CurrentDevice(CurrentDevice const&) = delete;
+  CurrentDevice& operator=(CurrentDevice const&) = delete;
+
+ private:
+  int before_ = 0;
+  bool changed_ = false;
+};
+
+/// Whether code compiled for `architectures` (CMake's names: "80", "90a", "80-real", "80;90a") runs on a GPU
+/// of this compute capability: an architecture-specific one ("90a") only there, a real one on those of its
+/// generation that are no older, and one with PTX on any later.
+bool runs_on(std::string_view architectures, int compute_capability) {
+  while (!architectures.empty()) {
+    auto const end = architectures.find(';');
+    std::string_view const name = architectures.substr(0, end);
+    architectures.remove_prefix(end == std::string_view::npos ? architectures.size() : end + 1);
+    int number = 0;
+    std::size_t digits = 0;
+    for (; digits < name.size() && name[digits] >= '0' && name[digits] <= '9'; ++digits)
+      number = 10 * number + (name[digits] - '0');
+    std::string_view const suffix = name.substr(digits);
+    if (number == compute_capability) return true;
+    bool const specific = suffix.starts_with('a') || suffix.starts_with('f');
+    if (specific || number > compute_capability) continue;
+    if (number / 10 == compute_capability / 10 || !suffix.ends_with("-real")) return true;
+  }
+  return false;
+}
+
+template <std::size_t... I> auto attention_kernels(std::index_sequence<I...>) {
+  return std::array{cuda_attention<static_cast<int>(I)>()...};
+}
+template <std::size_t... I> auto gemm_kernels(std::index_sequence<I...>) {
+  return std::array{cuda_gemm<static_cast<int>(I)>()...};
+}
+
+/// The kernels of one table on one device. A kernel is allowed its shared memory once, before its first
+/// launch.
+template <class Params, std::size_t N> class KernelTable {
+ public:
+  explicit KernelTable(std::array<CudaKernel<Params>, N> kernels) : kernels_(kernels) {}
+
+  void launch(int configuration, Params params, cudaStream_t stream) {
+    auto const index = static_cast<std::size_t>(configuration);
+    CudaKernel<Params> const& kernel = kernels_.at(index);
+    std::call_once(prepared_[index], [&] {
+      check(cudaFuncSetAttribute(kernel.entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 static_cast<int>(kernel.shared_bytes)),
+            fmt::format("cudaFuncSetAttribute (to {} bytes of shared memory)", kernel.shared_bytes));
+    });
+    Dim3 const grid = kernel.grid(params);
+    void* arguments[] = {&params};
+    check(
+        cudaLaunchKernel(
+            kernel.entry,
+            dim3(static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y), static_cast<unsigned>(grid.z)),
+            dim3(static_cast<unsigned>(kernel.threads)), arguments, kernel.shared_bytes, stream),
+        fmt::format("cudaLaunchKernel (grid {} x {} x {}, {} threads, {} bytes of shared memory)", grid.x,
+                    grid.y, grid.z, kernel.threads, kernel.shared_bytes));
+  }
+
+ private:
+  std::array<CudaKernel<Params>, N> kernels_;
+  std::array<std::once_flag, N> prepared_;
+};
+
+class CudaBackend : public Backend {
+ public:
+  explicit CudaBackend(int device) : device_(device) {
+    int const count = cuda_device_count();
+    if (device < 0 || device >= count)
+      throw device_error(fmt::format("there is no GPU number {}: CUDA sees {} of them.", device, count));
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+    compute_capability_ = 10 * properties.major + properties.minor;
+    multiprocessors_ = properties.multiProcessorCount;
+    name_ = fmt::format("{} (sm_{})", properties.name, compute_capability_);
+    if (!runs_on(TEGULA_CUDA_ARCHITECTURES, compute_capability_))
+      throw device_error(
+          fmt::format("{} cannot run this build's kernels, which are compiled for {}; configure with "
+                      "TEGULA_CUDA_ARCHITECTURES={}.",
+                      name_, TEGULA_CUDA_ARCHITECTURES, compute_capability_));
+  }
+
+  std::string name() const override { return name_; }
+  int compute_capability() const override { return compute_capability_; }
+  int multiprocessors() const override { return multiprocessors_; }
+
+  void* allocate(std::size_t bytes, std::string const& name) override {
+    CurrentDevice const current(device_);
+    void* pointer = nullptr;
+    check(cudaMalloc(&pointer, bytes), fmt::format("cudaMalloc ({} bytes for {})", bytes, name));
+    return pointer;
+  }
+  void release(void* pointer) noexcept override { static_cast<void>(cudaFree(pointer)); }
+  void upload(void* to, void const* from, std::size_t bytes) override {
+    CurrentDevice const current(device_);
+    check(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy (to the device)");
+  }
+  void download(void* to, void const* from, std::size_t bytes) override {
+    CurrentDevice const current(device_);
+    check(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy (from the device)");
+  }
+  void fill(void* pointer, std::uint8_t byte, std::size_t bytes) override {
+    CurrentDevice const current(device_);
+    check(cudaMemset(pointer, byte, bytes), "cudaMemset");
+  }
+
+  void* create_stream() override {
+    CurrentDevice const current(device_);
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreate(&stream), "cudaStreamCreate");
+    return stream;
+  }
+  void destroy_stream(void* stream) noexcept override {
+    static_cast<void>(cudaStreamDestroy(static_cast<cudaStream_t>(stream)));
+  }
+  void synchronize(Stream stream) override {
+    CurrentDevice const current(device_);
+    check(cudaStreamSynchronize(native(stream)), "cudaStreamSynchronize");
+  }
+
+  void* create_event() override {
+    CurrentDevice const current(device_);
+    cudaEvent_t event = nullptr;
+    check(cudaEventCreate(&event), "cudaEventCreate");
+    return event;
+  }
+  void destroy_event(void* event) noexcept override {
+    static_cast<void>(cudaEventDestroy(static_cast<cudaEvent_t>(event)));
+  }
+  void record(void* event, Stream stream) override {
+    CurrentDevice const current(device_);
+    check(cudaEventRecord(static_cast<cudaEvent_t>(event), native(stream)), "cudaEventRecord");
+  }
+  float milliseconds(void* begin, void* end) override {
+    CurrentDevice const current(device_);
+    check(cudaEventSynchronize(static_cast<cudaEvent_t>(end)), "cudaEventSynchronize");
+    float result = 0;
+    check(cudaEventElapsedTime(&result, static_cast<cudaEvent_t>(begin), static_cast<cudaEvent_t>(end)),
+          "cudaEventElapsedTime");
+    return result;
+  }
+
+  void launch_attention(int configuration, AttentionParams const& params, Stream stream) override {
+    CurrentDevice const current(device_);
+    attention_.launch(configuration, params, native(stream));
+  }
+  void launch_gemm(int configuration, GemmParams const& params, Stream stream) override {
+    CurrentDevice const current(device_);
+    gemm_.launch(configuration, params, native(stream));
+  }
+
+ private:
+  static cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream.native); }
+
+  int device_;
+  int compute_capability_ = 0;
+  int multiprocessors_ = 0;
+  std::string name_;
+  KernelTable<AttentionParams, std::size(attention_sm80_configs)> attention_{
+      attention_kernels(std::make_index_sequence<std::size(attention_sm80_configs)>())};
+  KernelTable<GemmParams, std::size(gemm_sm80_configs)> gemm_{
+      gemm_kernels(std::make_index_sequence<std::size(gemm_sm80_configs)>())};
+};
+
+}  // namespace
+
+std::shared_ptr<Backend> make_cuda_backend(int device) { return std::make_shared<CudaBackend>(device); }
+
+int cuda_device_count() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;  // no driver, or no GPU
+}
+
+char const* cuda_architectures() { return TEGULA_CUDA_ARCHITECTURES; }
+
+}  // namespace tegula::device

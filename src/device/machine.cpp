@@ -1,0 +1,101 @@
+#include "tegula/device/machine.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "backend.hpp"
+#include "tegula/device/buffer.hpp"
+
+namespace tegula {
+
+Machine Machine::cuda(int device) { return Machine(device::make_cuda_backend(device)); }
+
+Machine Machine::simulated(Arch arch, sim::Options options) {
+  options.generation = arch;
+  return Machine(device::make_simulated_backend(std::move(options)));
+}
+
+Machine Machine::best(Arch arch, sim::Options options) {
+  if (cuda_device_count() > 0) {
+    try {
+      return cuda(0);
+    } catch (device_error const&) {
+      // A GPU that the kernels were not compiled for: the simulated machine runs them.
+    }
+  }
+  return simulated(arch, std::move(options));
+}
+
+Machine Machine::from_name(std::string_view name, Arch arch, sim::Options options) {
+  if (name == "sim") return simulated(arch, std::move(options));
+  if (name == "auto") return best(arch, std::move(options));
+  if (name == "cuda") return cuda(0);
+  if (name.starts_with("cuda:")) {
+    auto const digits = name.substr(5);
+    int number = 0;
+    auto const [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (error == std::errc() && end == digits.data() + digits.size() && number >= 0) return cuda(number);
+  }
+  throw argument_error(
+      fmt::format("the machine's name is '{}'; it must be sim, cuda, cuda:NUMBER or auto.", name));
+}
+
+std::string Machine::name() const { return backend_->name(); }
+int Machine::compute_capability() const { return backend_->compute_capability(); }
+int Machine::multiprocessors() const { return backend_->multiprocessors(); }
+sim::Machine* Machine::simulation() const { return backend_->simulation(); }
+std::optional<sim::Report> Machine::last_report() const { return backend_->last_report(); }
+void Machine::synchronize(Stream stream) const { backend_->synchronize(stream); }
+
+OwnedStream Machine::create_stream() const {
+  return OwnedStream(
+      {backend_->create_stream(), [backend = backend_](void* stream) { backend->destroy_stream(stream); }});
+}
+
+Event Machine::create_event() const {
+  return Event(backend_, {backend_->create_event(),
+                          [backend = backend_](void* event) { backend->destroy_event(event); }});
+}
+
+void Event::record(Stream stream) { backend_->record(handle_.get(), stream); }
+float milliseconds(Event const& begin, Event const& end) {
+  return begin.backend_->milliseconds(begin.handle_.get(), end.handle_.get());
+}
+
+int cuda_device_count() { return device::cuda_device_count(); }
+std::string_view cuda_architectures() { return device::cuda_architectures(); }
+
+Allocation::Allocation(Machine const& machine, std::int64_t bytes, std::string name)
+    : backend_(machine.shared_backend()), bytes_(bytes), name_(std::move(name)) {
+  if (bytes < 0)
+    throw argument_error(
+        fmt::format("Allocation: {} would have {} bytes; a size is at least 0.", name_, bytes));
+  if (bytes == 0) return;
+  data_ = {backend_->allocate(static_cast<std::size_t>(bytes), name_),
+           [backend = backend_](void* pointer) { backend->release(pointer); }};
+}
+
+void Allocation::check_range(char const* operation, std::int64_t bytes, std::int64_t offset) const {
+  if (offset < 0 || bytes < 0 || offset > bytes_ || bytes > bytes_ - offset)
+    throw argument_error(fmt::format("{}: {} bytes at offset {} do not lie in {}, which has {}.", operation,
+                                     bytes, offset, name_, bytes_));
+}
+
+void Allocation::upload(void const* from, std::int64_t bytes, std::int64_t offset) {
+  check_range("upload", bytes, offset);
+  if (bytes > 0)
+    backend_->upload(static_cast<std::byte*>(data()) + offset, from, static_cast<std::size_t>(bytes));
+}
+
+void Allocation::download(void* to, std::int64_t bytes, std::int64_t offset) const {
+  check_range("download", bytes, offset);
+  if (bytes > 0)
+    backend_->download(to, static_cast<std::byte const*>(data()) + offset, static_cast<std::size_t>(bytes));
+}
+
+void Allocation::fill(std::uint8_t byte) {
+  if (bytes_ > 0) backend_->fill(data(), byte, static_cast<std::size_t>(bytes_));
+}
+
+}  // namespace tegula

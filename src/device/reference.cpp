@@ -1,0 +1,305 @@
+#include "tegula/device/reference.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <thread>
+
+// The bounds
+//
+// u = 2^-24 is the unit roundoff of f32, u_out that of the output type. The tensor core adds products in
+// steps of at least 8: each step aligns its products and the accumulator, at most 9 terms, to the largest
+// exponent among them, truncates each to 24 fractional bits, and rounds the sum towards zero to f32 (DESIGN
+// section 5; an sm_90's step of 16 with 25 bits errs less per product). With S the sum of the products'
+// magnitudes, which bounds every partial sum, a step errs by at most 9 * 2^-24 S + 2^-23 S = 11 u S, and K
+// products by
+//     mma(K) * S,  mma(K) = r / (1 - r),  r = 11 u ceil(K / 8)
+// (the quotient covers the growth of the partial sums by earlier errors). A product below the range of f32
+// adds at most 2^-149 a step.
+//
+// GEMM: D = alpha X + beta C + bias, where X errs as above. The epilogue is at most four operations in f32,
+// each at most u of a magnitude of |alpha| (1 + mma) S + |beta C| + |bias|; then one rounding to the output.
+//
+// Attention, a row of scores s_j = scale q.k_j and weights w_j = exp(s_j - max) / sum. The kernel computes
+// 2^(fma(S_j, c, -offset)), c = scale log2(e). Any offset is right so long as O and the sum use the same, so
+// only the arithmetic around it errs:
+//   - S_j by mma(D) scale |q|.|k_j| =: delta_j, of which the largest counts;
+//   - c by 2u relative, so s_j by 2u A, A the largest |s_j| of the row plus its delta; the fma by u |s_j -
+//   offset| <= 2u A;
+//   - the exponential by e = 2^-22 relative (ex2.approx.ftz: PTX ISA, 2 ulp; the polynomial: 1.02 ulp);
+//   - at most one rescaling for each block of keys: the sum of the differences of offsets is at most 2A (they
+//   grow monotonically), so 2u A
+//     for their roundings, and e + u for each factor and product.
+//   Together a weight errs, relatively, by eta = expm1(delta + 6u A + (1 + blocks)(e + u)).
+//   - The sum, of non-negative terms: a lane adds a quarter of the keys, then two sums of lanes: (keys / 4 +
+//   4) u; as a divisor with a
+//     correctly rounded or approximate reciprocal and a product, 4u more. It carries eta as well.
+//   - P rounds to the input type: u_in relative, and half its smallest subnormal absolutely: P is relative to
+//   the offset, and the sum is at
+//     least 1 in these units, so that part errs by at most 2^-25 (f16) or 2^-126 (bf16, flushed f32) sum_j
+//     |v_j| / sum.
+//   - P V by mma(keys + 8 blocks) with sum_j w_j |v_j| for S.
+//   Then one rounding to the output type. The log-sum-exp errs by eta and the sum's part absolutely (d ln x =
+//   dx / x), by lg2.approx's 2^-22 absolute and relative, and by a few roundings of A + |lse|.
+
+namespace tegula::reference {
+namespace {
+
+constexpr double kU = 0x1p-24;
+
+double unit_roundoff(DType type) { return type == DType::f16 ? 0x1p-11 : type == DType::bf16 ? 0x1p-8 : kU; }
+/// Half of the smallest subnormal.
+double underflow(DType type) {
+  return type == DType::f16 ? 0x1p-25 : type == DType::bf16 ? 0x1p-134 : 0x1p-150;
+}
+
+double mma_error(std::int64_t products) {
+  double const r = 11 * kU * static_cast<double>((products + 7) / 8);
+  return r < 0.5 ? r / (1 - r) : std::numeric_limits<double>::infinity();
+}
+
+/// Calls work(i) for i < count on all of the host's cores.
+template <class Work> void parallel_for(std::int64_t count, Work&& work) {
+  std::atomic<std::int64_t> next = 0;
+  auto const run = [&] {
+    for (std::int64_t i; (i = next++) < count;) work(i);
+  };
+  std::vector<std::thread> threads;
+  auto const helpers = std::min<std::int64_t>(count, std::max(1u, std::thread::hardware_concurrency())) - 1;
+  for (std::int64_t t = 0; t < helpers; ++t) threads.emplace_back(run);
+  run();
+  for (auto& thread : threads) thread.join();
+}
+
+template <class T> T load(void const* data, std::int64_t index) {
+  T value;
+  std::memcpy(&value, static_cast<char const*>(data) + index * static_cast<std::int64_t>(sizeof(T)),
+              sizeof(T));
+  return value;
+}
+
+/// `rows` rows of `row` elements each, as doubles, contiguous; `inner` and `outer` are the strides between
+/// elements and rows.
+std::vector<double> matrix(void const* data, DType type, std::int64_t rows, std::int64_t row,
+                           std::int64_t outer, std::int64_t inner) {
+  std::vector<double> result(static_cast<std::size_t>(rows * row));
+  parallel_for(rows, [&](std::int64_t r) {
+    for (std::int64_t i = 0; i < row; ++i)
+      result[static_cast<std::size_t>(r * row + i)] = element(data, type, r * outer + i * inner);
+  });
+  return result;
+}
+
+struct Dot {
+  double sum, magnitude;
+};
+Dot dot(double const* x, double const* y, std::int64_t n) {
+  constexpr int lanes = 8;  // independent sums, for the host's vector units
+  double sum[lanes] = {}, magnitude[lanes] = {};
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    for (int l = 0; l < lanes; ++l) {
+      double const product = x[i + l] * y[i + l];
+      sum[l] += product;
+      magnitude[l] += std::abs(product);
+    }
+  }
+  for (; i < n; ++i) {
+    sum[0] += x[i] * y[i];
+    magnitude[0] += std::abs(x[i] * y[i]);
+  }
+  Dot total{0, 0};
+  for (int l = 0; l < lanes; ++l) total.sum += sum[l], total.magnitude += magnitude[l];
+  return total;
+}
+
+}  // namespace
+
+double element(void const* data, DType type, std::int64_t index) {
+  switch (type) {
+    case DType::f16:
+      return to_float(load<half>(data, index));
+    case DType::bf16:
+      return to_float(load<bfloat16>(data, index));
+    case DType::f32:
+      return load<float>(data, index);
+    case DType::f64:
+      return load<double>(data, index);
+    default:
+      throw argument_error(fmt::format(
+          "reference::element: the type is {}; f16, bf16, f32 and f64 can be read.", to_string(type)));
+  }
+}
+
+double largest_finite(DType type) {
+  switch (type) {
+    case DType::f16:
+      return 65504;
+    case DType::bf16:
+      return 0x1.fep127;
+    case DType::f32:
+      return std::numeric_limits<float>::max();
+    default:
+      throw argument_error(fmt::format(
+          "reference::largest_finite: the type is {}; it must be f16, bf16 or f32.", to_string(type)));
+  }
+}
+
+Values gemm(GemmArguments const& g, std::vector<std::int64_t> const& rows) {
+  bool const a_k = g.a_major == Major::k, b_k = g.b_major == Major::k;
+  auto const b = matrix(g.b, g.in, g.n, g.k, b_k ? g.ldb : 1, b_k ? 1 : g.ldb);  // (n, k)
+  Values result;
+  result.value.resize(rows.size() * static_cast<std::size_t>(g.n));
+  result.bound.resize(result.value.size());
+  double const alpha = std::abs(static_cast<double>(g.alpha)), accumulation = mma_error(g.k);
+  parallel_for(static_cast<std::int64_t>(rows.size()), [&](std::int64_t r) {
+    std::int64_t const i = rows[static_cast<std::size_t>(r)];
+    auto const first = static_cast<char const*>(g.a) + (a_k ? i * g.lda : i) * (bits(g.in) / 8);
+    std::vector<double> a(static_cast<std::size_t>(g.k));
+    for (std::int64_t k = 0; k < g.k; ++k)
+      a[static_cast<std::size_t>(k)] = element(first, g.in, a_k ? k : k * g.lda);
+    for (std::int64_t j = 0; j < g.n; ++j) {
+      Dot const x = dot(a.data(), b.data() + j * g.k, g.k);
+      double const c = g.beta != 0 ? g.beta * element(g.c, g.out, i * g.ldc + j) : 0;
+      double const bias = g.bias != nullptr ? element(g.bias, g.out, j) : 0;
+      double const value = g.alpha * x.sum + c + bias;
+      double const error_x = accumulation * x.magnitude + 0x1p-149 * static_cast<double>(g.k / 8 + 1);
+      double const error =
+          alpha * error_x + 4.01 * kU * (alpha * (x.magnitude + error_x) + std::abs(c) + std::abs(bias));
+      auto const at = static_cast<std::size_t>(r * g.n + j);
+      result.value[at] = value;
+      result.bound[at] = error + unit_roundoff(g.out) * (std::abs(value) + error) + underflow(g.out);
+    }
+  });
+  return result;
+}
+
+Attention attention(AttentionArguments const& a, std::vector<std::int64_t> const& rows) {
+  std::int64_t const dim = a.head_dim;
+  Attention result;
+  for (auto* const values : {&result.o.value, &result.o.bound})
+    values->resize(rows.size() * static_cast<std::size_t>(dim));
+  for (auto* const values : {&result.lse.value, &result.lse.bound}) values->resize(rows.size());
+
+  // Rows of one (batch, head) are computed together, from its keys and values as doubles.
+  std::size_t begin = 0;
+  while (begin < rows.size()) {
+    std::int64_t const pair = rows[begin] / a.seq_q;
+    std::size_t end = begin;
+    while (end < rows.size() && rows[end] / a.seq_q == pair) ++end;
+    std::int64_t const batch = pair / a.heads, head = pair % a.heads, kv_head = head / (a.heads / a.kv_heads);
+    auto const head_matrix = [&](void const* data, TokenStrides const& s, std::int64_t h) {
+      std::int64_t const first = batch * s.batch + h * s.head;
+      return matrix(static_cast<char const*>(data) + first * (bits(a.dtype) / 8), a.dtype, a.seq_k, dim,
+                    s.seq, 1);
+    };
+    auto const k = head_matrix(a.k, a.k_stride, kv_head), v = head_matrix(a.v, a.v_stride, kv_head);
+
+    parallel_for(static_cast<std::int64_t>(end - begin), [&](std::int64_t r) {
+      std::size_t const row = begin + static_cast<std::size_t>(r);
+      std::int64_t const i = rows[row] % a.seq_q;
+      std::int64_t const visible =
+          a.causal ? std::clamp<std::int64_t>(i + 1 + a.seq_k - a.seq_q, 0, a.seq_k) : a.seq_k;
+      double* const o = result.o.value.data() + row * static_cast<std::size_t>(dim);
+      double* const bound = result.o.bound.data() + row * static_cast<std::size_t>(dim);
+      if (visible == 0) {  // exactly 0 and -inf
+        result.lse.value[row] = -std::numeric_limits<double>::infinity();
+        return;
+      }
+      std::vector<double> q(static_cast<std::size_t>(dim)), weight(static_cast<std::size_t>(visible));
+      for (std::int64_t d = 0; d < dim; ++d)
+        q[static_cast<std::size_t>(d)] =
+            element(a.q, a.dtype, batch * a.q_stride.batch + i * a.q_stride.seq + head * a.q_stride.head + d);
+      double largest = -std::numeric_limits<double>::infinity(), most = 0, delta = 0;
+      for (std::int64_t j = 0; j < visible; ++j) {
+        Dot const s = dot(q.data(), k.data() + j * dim, dim);
+        weight[static_cast<std::size_t>(j)] = a.scale * s.sum;
+        largest = std::max(largest, a.scale * s.sum);
+        delta = std::max(delta, mma_error(dim) * a.scale * s.magnitude);
+        most = std::max(most, std::abs(a.scale * s.sum));
+        if (std::isnan(s.sum)) largest = s.sum;  // std::max drops a NaN on its right
+      }
+      double sum = 0;
+      for (auto& w : weight) sum += w = std::exp(w - largest);
+
+      double const blocks = static_cast<double>((visible + 15) / 16), keys = static_cast<double>(visible);
+      double const exponential = 0x1p-22;
+      double const eta = std::expm1(delta + 6 * kU * (most + delta) + (1 + blocks) * (exponential + kU));
+      double const summation = (keys / 4 + 4) * kU;
+      double const relative = 2.01 * eta + summation + 4 * kU + unit_roundoff(a.dtype) +
+                              mma_error(visible + 8 * static_cast<std::int64_t>(blocks));
+      double const absolute = (a.dtype == DType::f16 ? 0x1p-25 : 0x1p-126) / sum;
+      for (std::int64_t d = 0; d < dim; ++d) {
+        double value = 0, magnitude = 0, plain = 0;
+        for (std::int64_t j = 0; j < visible; ++j) {
+          double const vj = v[static_cast<std::size_t>(j * dim + d)],
+                       product = weight[static_cast<std::size_t>(j)] * vj;
+          value += product;
+          magnitude += std::abs(product);
+          plain += std::abs(vj);
+        }
+        value /= sum;
+        double const error = 1.01 * relative * magnitude / sum + absolute * plain;
+        o[d] = value;
+        bound[d] = error + unit_roundoff(a.dtype) * (std::abs(value) + error) + underflow(a.dtype);
+      }
+      double const lse = largest + std::log(sum);
+      result.lse.value[row] = lse;
+      result.lse.bound[row] =
+          1.01 * (eta + summation) + 0x1p-22 * (7 + std::log(sum)) + 6 * kU * (most + std::abs(lse));
+    });
+    begin = end;
+  }
+  return result;
+}
+
+std::vector<std::int64_t> some_rows(std::int64_t total, std::int64_t most) {
+  std::int64_t const count = std::min(total, std::max<std::int64_t>(most, 1));
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
+  double const step = count > 1 ? static_cast<double>(total - 1) / static_cast<double>(count - 1) : 0;
+  for (std::int64_t i = 0; i < count; ++i)
+    rows[static_cast<std::size_t>(i)] =
+        count == total ? i : static_cast<std::int64_t>(std::floor(static_cast<double>(i) * step));
+  return rows;
+}
+
+Comparison compare(std::vector<double> const& results, Values const& reference, double largest) {
+  if (results.size() != reference.value.size() || results.size() != reference.bound.size())
+    throw argument_error(fmt::format("reference::compare: there are {} results and {} values.",
+                                     results.size(), reference.value.size()));
+  Comparison c;
+  c.elements = static_cast<std::int64_t>(results.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    double const result = results[i], value = reference.value[i], bound = reference.bound[i];
+    double error = 0, ratio = 0;
+    if (std::isnan(value) || std::isnan(result)) {
+      ratio = std::isnan(value) && std::isnan(result) ? 0 : std::numeric_limits<double>::infinity();
+    } else if (result != value) {
+      bool const overflowed = std::isinf(result) && std::signbit(result) == std::signbit(value) &&
+                              std::abs(value) + bound >= largest;
+      error = overflowed ? 0 : std::abs(result - value);
+      ratio = error == 0 ? 0 : bound > 0 ? error / bound : std::numeric_limits<double>::infinity();
+      if (std::isnan(ratio)) ratio = std::numeric_limits<double>::infinity();  // inf / inf
+    }
+    if (std::isfinite(error)) c.max_error = std::max(c.max_error, error);
+    if (c.worst < 0 || ratio > c.max_ratio)
+      c.max_ratio = ratio, c.worst = static_cast<std::int64_t>(i), c.worst_result = result;
+  }
+  return c;
+}
+
+void Comparison::add(Comparison const& other, std::int64_t offset) {
+  elements += other.elements;
+  max_error = std::max(max_error, other.max_error);
+  if (other.worst >= 0 && (worst < 0 || other.max_ratio > max_ratio)) {
+    max_ratio = other.max_ratio;
+    worst = other.worst + offset;
+    worst_result = other.worst_result;
+  }
+}
+
+}  // namespace tegula::reference

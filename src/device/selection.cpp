@@ -1,0 +1,98 @@
+#include "tegula/device/selection.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+namespace tegula {
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// The cheapest of the configurations that `admits` accepts, the first of equals.
+template <class Config, class Admits, class Cost>
+std::optional<int> cheapest(std::span<Config const> table, Admits&& admits, Cost&& cost) {
+  std::optional<int> best;
+  double best_cost = 0;
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    if (!admits(table[i])) continue;
+    double const c = cost(table[i]);
+    if (!best || c < best_cost) best = static_cast<int>(i), best_cost = c;
+  }
+  return best;
+}
+
+/// Multiply-adds are this many times cheaper than the elements that must be copied to a CTA's shared memory
+/// for them. Tuned for speed: a wrong value chooses a slower configuration, never a wrong result.
+constexpr double kCopyCost = 64;
+
+/// Time of all CTAs: rounds over the multiprocessors, each as long as one CTA.
+double rounds(std::int64_t ctas, int multiprocessors) {
+  return static_cast<double>(ceil_div(ctas, multiprocessors));
+}
+
+char const* text(Major major) { return major == Major::k ? "k" : "mn"; }
+char const* text(Exponential exponential) {
+  return exponential == Exponential::polynomial ? "polynomial" : "ex2_approx";
+}
+
+}  // namespace
+
+std::string to_string(AttentionConfig const& c) {
+  return fmt::format("attention_sm80 {} d{} {}x{} {} warps {} stages{}{} {}", to_string(c.dtype), c.head_dim,
+                     c.block_m, c.block_n, c.warps, c.stages, c.q_in_registers ? " q in registers" : "",
+                     c.causal ? " causal" : "", text(c.exponential));
+}
+
+std::string to_string(GemmConfig const& c) {
+  return fmt::format("gemm_sm80 {}->{} A:{} B:{} {}x{}x{} {}x{} warps {} stages {}-byte", to_string(c.in),
+                     to_string(c.out), text(c.a_major), text(c.b_major), c.block_m, c.block_n, c.block_k,
+                     c.warps_m, c.warps_n, c.stages, c.vector_bytes);
+}
+
+int vector_bytes(GemmArguments const& g) {
+  int const element = bits(g.in) / 8;
+  auto const aligned = [&](void const* pointer, std::int64_t ld) {
+    return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0 && ld * element % 16 == 0;
+  };
+  return aligned(g.a, g.lda) && aligned(g.b, g.ldb) ? 16 : element;
+}
+
+int select(AttentionArguments const& a, std::span<AttentionConfig const> table, int multiprocessors) {
+  auto const admits = [&](AttentionConfig const& c) {
+    return c.dtype == a.dtype && c.head_dim == a.head_dim && c.causal == a.causal &&
+           c.exponential == a.exponential;
+  };
+  auto const cost = [&](AttentionConfig const& c) {
+    double const keys = static_cast<double>(ceil_div(a.seq_k, c.block_n) * c.block_n);
+    double const cta =
+        static_cast<double>(c.head_dim) * (keys * (c.block_m + kCopyCost) + kCopyCost * c.block_m);
+    return rounds(ceil_div(a.seq_q, c.block_m) * a.heads * a.batch, multiprocessors) * cta;
+  };
+  if (auto const best = cheapest(table, admits, cost)) return *best;
+  throw argument_error(fmt::format(
+      "attention: no configuration of this build computes {} with head_dim {}{} and {} exponentials.",
+      to_string(a.dtype), a.head_dim, a.causal ? ", causal," : "", text(a.exponential)));
+}
+
+int select(GemmArguments const& g, std::span<GemmConfig const> table, int multiprocessors) {
+  int const bytes = vector_bytes(g);
+  auto const admits = [&](GemmConfig const& c) {
+    return c.in == g.in && c.out == g.out && c.a_major == g.a_major && c.b_major == g.b_major &&
+           c.vector_bytes <= bytes;
+  };
+  auto const cost = [&](GemmConfig const& c) {
+    double const k = static_cast<double>(ceil_div(g.k, c.block_k) * c.block_k);
+    double const copies = kCopyCost * (c.block_m + c.block_n) * (16.0 / c.vector_bytes);
+    double const cta = k * (static_cast<double>(c.block_m) * c.block_n + copies);
+    return rounds(ceil_div(g.m, c.block_m) * ceil_div(g.n, c.block_n), multiprocessors) * cta;
+  };
+  if (auto const best = cheapest(table, admits, cost)) return *best;
+  throw argument_error(fmt::format(
+      "gemm: no configuration of this build computes {} to {} with A {}-major and B {}-major, {} bytes at once.",
+      to_string(g.in), to_string(g.out), text(g.a_major), text(g.b_major), bytes));
+}
+
+}  // namespace tegula

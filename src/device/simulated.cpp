@@ -1,0 +1,143 @@
+// The simulated machine as a back end: work is done when the call returns, whatever the stream.
+
+#include <array>
+#include <chrono>
+#include <mutex>
+#include <utility>
+
+#include "backend.hpp"
+#include "simulated_unit.hpp"
+#include "tegula/device/launch.hpp"
+#include "tegula/kernel/configurations.hpp"
+
+namespace tegula {
+namespace device {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kAttention = std::size(attention_sm80_configs), kGemm = std::size(gemm_sm80_configs);
+static_assert(kAttention == TEGULA_ATTENTION_CONFIGURATIONS && kGemm == TEGULA_GEMM_CONFIGURATIONS,
+              "src/device/CMakeLists.txt must say how many configurations kernel/configurations.hpp has");
+
+template <std::size_t... I>
+std::array<SimulatedKernel<AttentionParams>, kAttention> attention_kernels(std::index_sequence<I...>) {
+  return {simulated_attention<static_cast<int>(I)>()...};
+}
+template <std::size_t... I>
+std::array<SimulatedKernel<GemmParams>, kGemm> gemm_kernels(std::index_sequence<I...>) {
+  return {simulated_gemm<static_cast<int>(I)>()...};
+}
+
+auto const& attention_table() {
+  static auto const table = attention_kernels(std::make_index_sequence<kAttention>());
+  return table;
+}
+auto const& gemm_table() {
+  static auto const table = gemm_kernels(std::make_index_sequence<kGemm>());
+  return table;
+}
+
+class SimulatedBackend : public Backend {
+ public:
+  explicit SimulatedBackend(sim::Options options) : machine_(std::move(options)) {}
+
+  std::string name() const override { return "simulated sm_" + std::to_string(compute_capability()); }
+  int compute_capability() const override {
+    return machine_.options().generation == sim::Generation::sm80 ? 80 : 90;
+  }
+  int multiprocessors() const override {
+    return machine_.options().generation == sim::Generation::sm80 ? 108 : 132;
+  }
+  sim::Machine* simulation() override { return &machine_; }
+
+  std::optional<sim::Report> last_report() const override {
+    std::scoped_lock const lock(report_mutex_);
+    return report_;
+  }
+
+  void* allocate(std::size_t bytes, std::string const& name) override {
+    try {
+      return machine_.allocate(bytes, name);
+    } catch (std::bad_alloc const&) {
+      throw device_error("the simulated machine has no memory for the " + std::to_string(bytes) +
+                         " bytes of " + name + ".");
+    }
+  }
+  void release(void* pointer) noexcept override { machine_.deallocate(pointer); }
+  void upload(void* to, void const* from, std::size_t bytes) override { machine_.upload(to, from, bytes); }
+  void download(void* to, void const* from, std::size_t bytes) override {
+    machine_.download(to, from, bytes);
+  }
+  void fill(void* pointer, std::uint8_t byte, std::size_t bytes) override {
+    machine_.fill(pointer, byte, bytes);
+  }
+
+  void* create_stream() override { return new char(0); }  // an address of its own
+  void destroy_stream(void* stream) noexcept override { delete static_cast<char*>(stream); }
+  void synchronize(Stream) override {}
+
+  void* create_event() override { return new std::optional<Clock::time_point>; }
+  void destroy_event(void* event) noexcept override {
+    delete static_cast<std::optional<Clock::time_point>*>(event);
+  }
+  void record(void* event, Stream) override {
+    *static_cast<std::optional<Clock::time_point>*>(event) = Clock::now();
+  }
+  float milliseconds(void* begin, void* end) override {
+    auto const &from = *static_cast<std::optional<Clock::time_point>*>(begin),
+               &to = *static_cast<std::optional<Clock::time_point>*>(end);
+    if (!from || !to) throw device_error("milliseconds: an event was never recorded.");
+    return std::chrono::duration<float, std::milli>(*to - *from).count();
+  }
+
+  void launch_attention(int configuration, AttentionParams const& params, Stream) override {
+    keep([&] {
+      return attention_table().at(static_cast<std::size_t>(configuration)).launch(machine_, params);
+    });
+  }
+  void launch_gemm(int configuration, GemmParams const& params, Stream) override {
+    keep([&] { return gemm_table().at(static_cast<std::size_t>(configuration)).launch(machine_, params); });
+  }
+
+ private:
+  /// Keeps the report of a launch, also of one that threw its findings.
+  template <class Launch> void keep(Launch&& launch) {
+    auto const set = [&](sim::Report report) {
+      std::scoped_lock const lock(report_mutex_);
+      report_ = std::move(report);
+    };
+    try {
+      set(launch());
+    } catch (sim::CheckError const& error) {
+      set(error.report());
+      throw;
+    }
+  }
+
+  sim::Machine machine_;
+  mutable std::mutex report_mutex_;
+  std::optional<sim::Report> report_;
+};
+
+}  // namespace
+
+std::shared_ptr<Backend> make_simulated_backend(sim::Options options) {
+  return std::make_shared<SimulatedBackend>(std::move(options));
+}
+
+}  // namespace device
+
+std::span<AttentionConfig const> attention_configurations() { return attention_sm80_configs; }
+std::span<GemmConfig const> gemm_configurations() { return gemm_sm80_configs; }
+
+KernelResources attention_resources(int configuration) {
+  auto const& kernel = device::attention_table().at(static_cast<std::size_t>(configuration));
+  return {kernel.threads, kernel.shared_bytes};
+}
+KernelResources gemm_resources(int configuration) {
+  auto const& kernel = device::gemm_table().at(static_cast<std::size_t>(configuration));
+  return {kernel.threads, kernel.shared_bytes};
+}
+
+}  // namespace tegula
