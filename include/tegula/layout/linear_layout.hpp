@@ -33,10 +33,10 @@ struct LinearLayout {
 /// A basis of a set of columns in echelon form, with the combination of columns that makes each basis vector.
 /// The tool of rank, image, kernel and the inverses.
 struct LinearBasis {
-  int rank = 0;
+  int dimension = 0;
   std::uint64_t vectors[LinearLayout::kMaxBits] = {};  ///< leading bits are distinct
   std::uint64_t origins[LinearLayout::kMaxBits] = {};  ///< vectors[i] is the image of origins[i]
-  int kernel_rank = 0;
+  int kernel_dimension = 0;
   std::uint64_t kernel[LinearLayout::kMaxBits] = {};  ///< independent inputs whose image is zero
 
   /// Whether `target` is in the image; if so `origin` becomes an input that maps to it.
@@ -48,7 +48,7 @@ struct LinearBasis {
 
   /// Removes from `value` every leading bit of the basis, and records the inputs used.
   constexpr void reduce(std::uint64_t& value, std::uint64_t& origin) const {
-    for (int i = 0; i < rank; ++i) {
+    for (int i = 0; i < dimension; ++i) {
       if ((value ^ vectors[i]) < value) {
         value ^= vectors[i];
         origin ^= origins[i];
@@ -61,10 +61,10 @@ struct LinearBasis {
   constexpr void add(std::uint64_t value, std::uint64_t origin) {
     reduce(value, origin);
     if (value == 0) {
-      kernel[kernel_rank++] = origin;
+      kernel[kernel_dimension++] = origin;
       return;
     }
-    int at = rank++;
+    int at = dimension++;
     for (; at > 0 && vectors[at - 1] < value; --at) {
       vectors[at] = vectors[at - 1];
       origins[at] = origins[at - 1];
@@ -112,7 +112,7 @@ constexpr LinearLayout linear_identity(int bits) {
   return map;
 }
 
-constexpr int rank(LinearLayout const& map) { return basis_of(map).rank; }
+constexpr int rank(LinearLayout const& map) { return basis_of(map).dimension; }
 constexpr bool injective(LinearLayout const& map) { return rank(map) == map.inputs; }
 constexpr bool surjective(LinearLayout const& map) { return rank(map) == map.outputs; }
 
@@ -121,9 +121,9 @@ constexpr bool surjective(LinearLayout const& map) { return rank(map) == map.out
 constexpr LinearLayout image(LinearLayout const& map) {
   LinearBasis const basis = basis_of(map);
   LinearLayout result;
-  result.inputs = basis.rank;
+  result.inputs = basis.dimension;
   result.outputs = map.outputs;
-  for (int i = 0; i < basis.rank; ++i) result.columns[i] = basis.vectors[i];
+  for (int i = 0; i < basis.dimension; ++i) result.columns[i] = basis.vectors[i];
   return result;
 }
 
@@ -132,9 +132,9 @@ constexpr LinearLayout image(LinearLayout const& map) {
 constexpr LinearLayout kernel(LinearLayout const& map) {
   LinearBasis const basis = basis_of(map);
   LinearLayout result;
-  result.inputs = basis.kernel_rank;
+  result.inputs = basis.kernel_dimension;
   result.outputs = map.inputs;
-  for (int i = 0; i < basis.kernel_rank; ++i) result.columns[i] = basis.kernel[i];
+  for (int i = 0; i < basis.kernel_dimension; ++i) result.columns[i] = basis.kernel[i];
   return result;
 }
 
@@ -155,9 +155,9 @@ constexpr LinearLayout composition(LinearLayout const& outer, LinearLayout const
 /// map(right_inverse(map)(y)) == y for every y of map.outputs bits; the map must be surjective.
 constexpr LinearLayout right_inverse(LinearLayout const& map) {
   LinearBasis const basis = basis_of(map);
-  if (basis.rank < map.outputs) {
+  if (basis.dimension < map.outputs) {
     refuse("right_inverse", "the linear map is not surjective: its rank is less than its output bits",
-           basis.rank, map.outputs);
+           basis.dimension, map.outputs);
   }
   LinearLayout result;
   result.inputs = map.outputs;
@@ -170,16 +170,16 @@ constexpr LinearLayout right_inverse(LinearLayout const& map) {
 /// image of the map the inverse is the one that sends every output bit which leads no basis vector to zero.
 constexpr LinearLayout left_inverse(LinearLayout const& map) {
   LinearBasis basis = basis_of(map);
-  if (basis.rank < map.inputs) {
+  if (basis.dimension < map.inputs) {
     refuse("left_inverse", "the linear map is not injective: its rank is less than its input bits",
-           basis.rank, map.inputs);
+           basis.dimension, map.inputs);
   }
   // Completed with output bits of origin zero the basis spans all outputs, and solving for each output bit
   // gives its image.
-  for (int i = 0; i < map.outputs && basis.rank < map.outputs; ++i) {
+  for (int i = 0; i < map.outputs && basis.dimension < map.outputs; ++i) {
     LinearBasis larger = basis;
     larger.add(std::uint64_t{1} << i, 0);
-    if (larger.rank > basis.rank) basis = larger;
+    if (larger.dimension > basis.dimension) basis = larger;
   }
   LinearLayout result;
   result.inputs = map.outputs;
@@ -212,11 +212,56 @@ constexpr LinearLayout product(LinearLayout const& a, LinearLayout const& b) {
 constexpr LinearLayout linear_layout(Swizzle const& swizzle, int bits) {
   LinearLayout map = linear_identity(bits);
   if (((swizzle.source_mask() | swizzle.target_mask()) >> bits) != 0) {
-    refuse("linear_layout", "the swizzle reaches above the bits given", swizzle.bits, swizzle.base,
-           swizzle.shift, bits);
+    refuse("linear_layout", "the swizzle reaches above the bits given", swizzle, bits);
   }
   for (int i = 0; i < bits; ++i) map.columns[i] = swizzle(map.columns[i]);
   return map;
+}
+
+/// The map from flat index to offset of a layout or swizzled layout. Refused where that map is not linear
+/// over F2: it is exactly where every extent is a power of two, no stride is negative, no two index bits
+/// share a bit of the offset, and the offset in front of the layout is zero.
+constexpr LinearLayout linear_layout(SwizzledLayout const& source) {
+  detail::IndexBits const bits = detail::index_bits(source.layout);
+  using enum detail::NotLinear;
+  if (bits.why == extent) refuse("linear_layout", "an extent is not a power of two", source.layout);
+  if (bits.why == axis) refuse("linear_layout", "a stride is along an axis of coordinates", source.layout);
+  if (bits.why == negative) refuse("linear_layout", "a stride is negative", source.layout);
+  if (bits.why == carry)
+    refuse("linear_layout", "two index bits share a bit of the offset, so that sums carry", source.layout);
+  if (source.offset != 0)
+    refuse("linear_layout", "the offset is not zero, so that 0 is not mapped to 0", source);
+  if (bits.count > LinearLayout::kMaxBits)
+    refuse("linear_layout", "at most 48 input bits are held", source.layout);
+  LinearLayout map;
+  std::uint64_t all = 0;
+  for (int i = 0; i < bits.count; ++i) all |= map.columns[map.inputs++] = source.swizzle(bits.offsets[i]);
+  map.outputs = bit_count_to_hold(all);
+  if (map.outputs > LinearLayout::kMaxBits)
+    refuse("linear_layout", "at most 48 output bits are held", source.layout);
+  return map;
+}
+
+/// The layout with this linear map, where there is one: no two columns may share a bit. One mode, coalesced,
+/// of extents 2^n.
+constexpr Layout layout_of(LinearLayout const& map) {
+  std::uint64_t used = 0;
+  Layout result;
+  for (int i = 0; i < map.inputs; ++i) {
+    if ((used & map.columns[i]) != 0)
+      refuse("layout_of", "two columns share a bit: a layout would add where the map exclusive-ors");
+    used |= map.columns[i];
+    std::int64_t const column = static_cast<std::int64_t>(map.columns[i]);
+    int const last = result.count - 1;
+    if (last >= 0 && result.strides[last] * result.extents[last] == column) {
+      result.extents[last] *= 2;
+    } else {
+      result.append_leaf(2, {column});
+    }
+  }
+  if (result.count == 0) return layout(Tuple(1), Tuple(0));
+  if (result.count > 1) detail::wrap(result);
+  return result;
 }
 
 }  // namespace tegula

@@ -28,14 +28,12 @@ struct Swizzle {
 
   constexpr Swizzle() = default;
   constexpr Swizzle(int bits, int base, int shift) : bits(bits), base(base), shift(shift) {
-    if (bits < 0) refuse("Swizzle", "the number of bits must not be negative", bits, base, shift);
-    if (base < 0) refuse("Swizzle", "the base must not be negative", bits, base, shift);
-    if (distance() < bits) {
-      refuse("Swizzle", "the shift must be at least the number of bits, else the two groups overlap", bits,
-             base, shift);
-    }
-    if (base + bits + distance() > 62)
-      refuse("Swizzle", "the groups must lie below bit 62", bits, base, shift);
+    if (bits < 0) refuse("Swizzle", "the number of bits is negative", bits, base, shift);
+    if (base < 0) refuse("Swizzle", "the base is negative", bits, base, shift);
+    if (distance() < bits)
+      refuse("Swizzle", "the shift is less than the number of bits, so the groups overlap", bits, base,
+             shift);
+    if (base + bits + distance() > 62) refuse("Swizzle", "the groups reach above bit 62", bits, base, shift);
   }
 
   /// The swizzled offset, in the integer type of the argument: 32-bit arithmetic in a kernel that holds
@@ -71,6 +69,17 @@ struct Swizzle {
   constexpr int distance() const { return shift < 0 ? -shift : shift; }
 };
 
+/// The text form, `Sw<3,4,3>`.
+template <class Sink> constexpr void write_form(Sink& sink, Swizzle const& swizzle) {
+  write_form(sink, "Sw<");
+  write_form(sink, swizzle.bits);
+  sink.write(',');
+  write_form(sink, swizzle.base);
+  sink.write(',');
+  write_form(sink, swizzle.shift);
+  sink.write('>');
+}
+
 /// The swizzle that undoes this one: itself.
 constexpr Swizzle inverse(Swizzle const& swizzle) { return swizzle; }
 
@@ -89,8 +98,7 @@ constexpr Swizzle upcast(Swizzle const& swizzle, std::int64_t factor) {
   int const log = exact_log2("upcast", factor);
   if (swizzle.identity()) return Swizzle(0, swizzle.base > log ? swizzle.base - log : 0, swizzle.shift);
   if (swizzle.base < log) {
-    refuse("upcast", "the swizzle reorders the elements inside a wider one", swizzle.bits, swizzle.base,
-           swizzle.shift, factor);
+    refuse("upcast", "the swizzle reorders the elements inside a wider one", swizzle, factor);
   }
   return Swizzle(swizzle.bits, swizzle.base - log, swizzle.shift);
 }
@@ -115,28 +123,32 @@ constexpr Swizzle recast(Swizzle const& swizzle, int from_bits, int to_bits) {
 
 namespace detail {
 
+/// Why a layout is not linear over F2 in the bits of its flat index.
+enum class NotLinear : std::uint8_t { no, extent, axis, negative, carry };
+
 /// The offsets of the bits of a layout's flat index, where the layout is linear over F2 in them: every extent
 /// a power of two, every stride an integer >= 0, and no two bits' offsets share a bit, so that their sums
 /// never carry and are exclusive-ors.
 struct IndexBits {
   int count = 0;
-  bool linear = true;
-  char const* why_not = "";
+  NotLinear why = NotLinear::no;
   std::uint64_t offsets[62] = {};
+
+  constexpr bool linear() const { return why == NotLinear::no; }
 };
 
 constexpr IndexBits index_bits(Layout const& layout) {
   IndexBits bits;
   std::uint64_t used = 0;
-  for (int i = 0; i < layout.count; ++i) {
+  for (int i = 0; i < layout.count && bits.linear(); ++i) {
     std::int64_t const extent = layout.extents[i];
-    if ((extent & (extent - 1)) != 0) return {0, false, "an extent is not a power of two", {}};
-    if (extent > 1 && layout.axes[i] != 0) return {0, false, "a stride is along an axis of coordinates", {}};
-    if (extent > 1 && layout.strides[i] < 0) return {0, false, "a stride is negative", {}};
-    for (std::int64_t step = 1; step < extent; step *= 2) {
+    if (extent == 1) continue;
+    if ((extent & (extent - 1)) != 0) bits.why = NotLinear::extent;
+    if (layout.axes[i] != 0) bits.why = NotLinear::axis;
+    if (layout.strides[i] < 0) bits.why = NotLinear::negative;
+    for (std::int64_t step = 1; step < extent && bits.linear(); step *= 2) {
       std::uint64_t const offset = static_cast<std::uint64_t>(layout.strides[i] * step);
-      if ((used & offset) != 0)
-        return {0, false, "two bits of the index share a bit of the offset, so that sums carry", {}};
+      if ((used & offset) != 0) bits.why = NotLinear::carry;
       used |= offset;
       bits.offsets[bits.count++] = offset;
     }
@@ -223,7 +235,7 @@ struct SwizzledLayout {
       }
     }
     detail::IndexBits bits = detail::index_bits(inside);
-    if (bits.linear && offset >= 0 && offset % period == 0) {
+    if (bits.linear() && offset >= 0 && offset % period == 0) {
       for (int i = 0; i < bits.count; ++i) bits.offsets[i] = swizzle(bits.offsets[i]);
       return 1 + offset + outside + static_cast<std::int64_t>(detail::greatest_xor(bits.offsets, bits.count));
     }
@@ -251,6 +263,18 @@ struct SwizzledLayout {
 
   friend constexpr bool operator==(SwizzledLayout const&, SwizzledLayout const&) = default;
 };
+
+/// The text form: `Sw<3,4,3> o (8,64):(64,1)`, or `Sw<3,4,3> o 16 o (8,64):(64,1)` with an offset of 16. An
+/// identity is written too, so that it reads back as the same value.
+template <class Sink> constexpr void write_form(Sink& sink, SwizzledLayout const& layout) {
+  write_form(sink, layout.swizzle);
+  write_form(sink, " o ");
+  if (layout.offset != 0) {
+    write_form(sink, layout.offset);
+    write_form(sink, " o ");
+  }
+  write_form(sink, layout.layout);
+}
 
 constexpr std::int64_t size(SwizzledLayout const& layout) { return layout.size(); }
 constexpr std::int64_t cosize(SwizzledLayout const& layout) { return layout.cosize(); }
