@@ -1,0 +1,97 @@
+#pragma once
+
+#include "tegula/kernel/attention_config.hpp"
+#include "tegula/kernel/attention_sm80.hpp"
+#include "tegula/kernel/gemm_config.hpp"
+#include "tegula/kernel/gemm_sm80.hpp"
+#include "tegula/layout/refuse.hpp"
+
+/// Every kernel configuration that is built, as tables of values; a kernel is named by its index into a
+/// table, because a __global__ template cannot take the configuration itself (DESIGN: nvcc's host stub cannot
+/// print a value of class type).
+namespace tegula {
+
+/// The tile shapes for a head dim, tuned for speed on an H100, where they also fit an A100's 163 KB of shared
+/// memory.
+constexpr AttentionConfig tuned_attention_sm80(DType dtype, int head_dim, bool causal,
+                                               Exponential exponential) {
+  AttentionConfig c{.dtype = dtype, .head_dim = head_dim, .causal = causal, .exponential = exponential};
+  switch (head_dim) {
+    case 32:
+      c.block_n = 64, c.min_ctas_per_sm = 3;
+      break;
+    case 64:
+    case 96:
+    case 128:
+      c.block_n = 64, c.min_ctas_per_sm = 2;
+      break;
+    case 256:
+      c.block_n = 32, c.warps = 8;
+      break;
+    default:
+      refuse("tuned_attention_sm80", "head_dim must be 32, 64, 96, 128 or 256", head_dim);
+  }
+  return c;
+}
+
+inline constexpr int attention_head_dims[] = {32, 64, 96, 128, 256};
+
+namespace detail {
+template <class Config, int N> struct Table {
+  static constexpr int count = N;
+  Config values[N] = {};
+  constexpr Config const& operator[](int i) const { return values[i]; }
+  constexpr Config const* begin() const { return values; }
+  constexpr Config const* end() const { return values + N; }
+};
+
+constexpr auto attention_sm80_table() {
+  Table<AttentionConfig, 5 * 2 * 2 * 2> table;
+  int i = 0;
+  for (Exponential e : {Exponential::ex2_approx, Exponential::polynomial}) {
+    for (DType t : {DType::bf16, DType::f16}) {
+      for (int d : attention_head_dims) {
+        for (bool causal : {false, true}) table.values[i++] = tuned_attention_sm80(t, d, causal, e);
+      }
+    }
+  }
+  return table;
+}
+
+constexpr auto gemm_sm80_table() {
+  Table<GemmConfig, 2 * 3 * 4 + 2 * 3 * 4 + 2> table;
+  int i = 0;
+  for (int vector_bytes : {16, 2}) {
+    for (DType in : {DType::bf16, DType::f16}) {
+      for (DType out : {DType::bf16, DType::f16, DType::f32}) {
+        for (Major a : {Major::k, Major::mn}) {
+          for (Major b : {Major::k, Major::mn}) {
+            table.values[i++] = {
+                .in = in, .out = out, .a_major = a, .b_major = b, .vector_bytes = vector_bytes};
+          }
+        }
+      }
+    }
+  }
+  for (DType t : {DType::bf16, DType::f16}) {
+    table.values[i++] = {.in = t,
+                         .out = t,
+                         .block_m = 128,
+                         .block_n = 256,
+                         .block_k = 64,
+                         .stages = 3,
+                         .warps_m = 2,
+                         .warps_n = 4};
+  }
+  return table;
+}
+}  // namespace detail
+
+inline constexpr auto attention_sm80_configs = detail::attention_sm80_table();
+inline constexpr auto gemm_sm80_configs = detail::gemm_sm80_table();
+
+/// The kernel of a table entry, as a type whose name holds only its index.
+template <int I> struct attention_sm80_kernel : AttentionSm80<attention_sm80_configs[I]> {};
+template <int I> struct gemm_sm80_kernel : GemmSm80<gemm_sm80_configs[I]> {};
+
+}  // namespace tegula

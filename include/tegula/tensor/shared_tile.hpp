@@ -1,0 +1,121 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tegula/arch/shared.hpp"
+#include "tegula/layout/layout.hpp"
+#include "tegula/layout/offset.hpp"
+#include "tegula/layout/swizzle.hpp"
+#include "tegula/macros.hpp"
+#include "tegula/tensor/coordinates.hpp"
+
+namespace tegula {
+
+/// A tile of T in shared memory. `L` maps the tile's coordinate (and, as a last mode, the pipeline stage) to
+/// an offset in elements.
+///
+/// Every tile starts on a boundary of 1024 bytes, the period of the widest swizzle, so that an address of the
+/// tile is its base with the swizzled offset in the low bits.
+template <class T, SwizzledLayout L> struct SharedTile {
+  using Element = T;
+  static constexpr SwizzledLayout layout = L;
+
+  alignas(1024) T data[L.layout.cosize()];
+};
+
+/// The layout of `stages` matrix operands of `mn` x `k` elements of `bits` each, of which `contiguous` (0:
+/// mn, 1: k) is contiguous in global memory; coordinates (mn, k, stage).
+///
+/// The contiguous axis is cut into blocks of at most 128 bytes, the span of the 32 banks; a block's rows
+/// follow each other, and a swizzle spreads the 16-byte pieces at the same position of eight consecutive rows
+/// over all banks, so that ldmatrix, which reads such pieces, and 16-byte stores along a row are both free of
+/// conflicts.
+constexpr SwizzledLayout swizzled_operand(int bits, int mn, int k, int contiguous, int stages = 1) {
+  int const piece = 128 / bits;  // elements in 16 bytes
+  int const extent = contiguous == 0 ? mn : k;
+  int const rows = contiguous == 0 ? k : mn;
+  int block = 1024 / bits;  // elements in 128 bytes
+  while (block > piece && extent % block != 0) {
+    block /= 2;
+  }
+  if (extent % block != 0)
+    refuse("swizzled_operand", "the contiguous extent must be a multiple of 16 bytes", extent, bits);
+  Layout const contiguous_mode = layout(tuple(block, extent / block), tuple(1, rows * block));
+  Layout const strided_mode = layout(rows, block);
+  Layout const mn_mode = contiguous == 0 ? contiguous_mode : strided_mode;
+  Layout const k_mode = contiguous == 0 ? strided_mode : contiguous_mode;
+  Layout const tile =
+      stages == 1 ? make_layout(mn_mode, k_mode) : make_layout(mn_mode, k_mode, layout(stages, mn * k));
+  int log_piece = 0, log_pieces = 0;
+  while ((1 << log_piece) < piece) ++log_piece;
+  while ((piece << log_pieces) < block) ++log_pieces;
+  // Offset bits: [within a piece | piece in the block | row ...]. Row bits that select the same banks are
+  // XORed into the piece bits.
+  return {Swizzle{log_pieces, log_piece, 3}, 0, tile};
+}
+
+/// Where the accesses of one thread to a shared tile lie.
+///
+/// `Threads` maps a thread to the tile coordinate of its first access (coordinate strides: 1@0 a step along
+/// mn, 1@1 a step along k). Later accesses lie a step away, the same for all threads and known after
+/// unrolling. A swizzle is linear over F2, so the address of thread t at step s is (address(t, 0) ^ x(s)) +
+/// a(s): what depends on the thread is computed once, a step costs an XOR with a constant, and, where it does
+/// not touch bits that vary with the thread, only an immediate offset of the instruction.
+template <class Tile, Layout Threads> class TileAccess {
+ public:
+  using Element = typename Tile::Element;
+  static constexpr Swizzle swizzle = Tile::layout.swizzle;
+  static constexpr Layout mn_mode = Tile::layout.layout[0];
+  static constexpr Layout k_mode = Tile::layout.layout[1];
+
+  /// Preconditions: (mn, k), the coordinate of the first access of thread 0, adds to the thread's without
+  /// carries into swizzled bits.
+  TEGULA_DEVICE TileAccess(Tile const& tile, int thread, int mn = 0, int k = 0)
+      : base_(shared_address(tile.data) +
+              static_cast<SharedAddr>(sizeof(Element)) *
+                  static_cast<SharedAddr>(swizzled(linear(coordinate_of<Threads, 0>(thread) + mn,
+                                                          coordinate_of<Threads, 1>(thread) + k)))) {}
+
+  /// The thread's address a step of (mn, k) away in the given stage.
+  TEGULA_DEVICE SharedAddr operator()(int mn, int k, int stage = 0) const {
+    int const step = linear(mn, k);
+    int const low = swizzled(step & (period - 1));
+    int const exclusive_or = low & thread_bits;
+    int const add = (low & ~thread_bits) + (step & ~(period - 1));
+    return ((base_ + static_cast<SharedAddr>(stage * stage_bytes)) ^
+            static_cast<SharedAddr>(exclusive_or * sizeof_element)) +
+           static_cast<SharedAddr>(add * sizeof_element);
+  }
+
+ private:
+  static constexpr int sizeof_element = sizeof(Element);
+  static constexpr int stage_bytes =
+      Tile::layout.layout.rank() == 3 ? static_cast<int>(Tile::layout.layout[2](1)) * sizeof_element : 0;
+  /// The swizzle permutes offsets within aligned blocks of this many elements.
+  static constexpr int period =
+      1 << (swizzle.bits + swizzle.base + (swizzle.shift < 0 ? -swizzle.shift : swizzle.shift));
+
+  TEGULA_DEVICE static constexpr int linear(int mn, int k) {
+    return offset_of<mn_mode>(mn) + offset_of<k_mode>(k);
+  }
+
+  TEGULA_DEVICE static constexpr int swizzled(int offset) {
+    constexpr Swizzle s = Tile::layout.swizzle;
+    return s(offset);
+  }
+
+  /// Bits below the period that differ between threads: only those need an XOR.
+  static constexpr int varying_bits() {
+    int mask = 0;
+    for (int t = 0; t < Threads.size(); ++t) {
+      Tuple const c = Threads.coordinate(t);
+      mask |= static_cast<int>(swizzle(mn_mode(c[0]) + k_mode(c[1]))) & (period - 1);
+    }
+    return mask;
+  }
+  static constexpr int thread_bits = varying_bits();
+
+  SharedAddr base_;
+};
+
+}  // namespace tegula

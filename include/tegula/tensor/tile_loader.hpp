@@ -1,0 +1,129 @@
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "tegula/arch/cp_async.hpp"
+#include "tegula/arch/global.hpp"
+#include "tegula/arch/shared.hpp"
+#include "tegula/arch/where.hpp"
+#include "tegula/layout/layout.hpp"
+#include "tegula/macros.hpp"
+#include "tegula/tensor/coordinates.hpp"
+#include "tegula/tensor/shared_tile.hpp"
+
+namespace tegula {
+
+/// A matrix operand in global memory: extents along (mn, k), one of them contiguous, the other `stride`
+/// elements apart.
+template <class T> struct GlobalOperand {
+  T const* data = nullptr;
+  std::int64_t stride = 0;
+  int mn = 0;
+  int k = 0;
+};
+
+/// Which of a tile's elements may lie outside the operand, where zeros are written instead.
+enum class Clip : bool { none, edges };
+
+/// How `threads` threads share the copy of a `contiguous` x `strided` tile, as a layout: ((thread), (step),
+/// element) -> coordinate, where axis 0 is the contiguous one. Consecutive threads take consecutive vectors
+/// along a block of the contiguous axis, so that both global reads and shared writes are whole 128-byte lines
+/// where the tile is wide enough.
+constexpr Layout copy_plan(int threads, int block, int contiguous, int strided, int vector) {
+  int const pieces = block / vector;
+  int const rows = threads / pieces;
+  if (threads % pieces != 0)
+    refuse("copy_plan", "the threads must divide evenly into the vectors of one row", threads, pieces);
+  if (strided % rows != 0)
+    refuse("copy_plan", "the rows that all threads copy at once must divide the tile's rows", rows, strided);
+  return make_layout(make_layout(along(0, pieces, vector), along(1, rows, 1)),
+                     make_layout(along(1, strided / rows, rows), along(0, contiguous / block, block)),
+                     along(0, vector, 1));
+}
+
+/// Copies tiles of a matrix operand from global to shared memory, `VectorBytes` at a time: through cp.async
+/// where the hardware has that width (4, 8, 16 bytes), else through a register. `Contiguous` names the axis
+/// (0: mn, 1: k) that is contiguous in global memory.
+template <class Tile, int Contiguous, int Threads, int VectorBytes = 16> class TileLoader {
+ public:
+  using Element = typename Tile::Element;
+  static constexpr int vector = VectorBytes / static_cast<int>(sizeof(Element));
+  static constexpr Layout contiguous_mode = Tile::layout.layout[Contiguous];
+  static constexpr Layout strided_mode = Tile::layout.layout[1 - Contiguous];
+  static constexpr int block =
+      static_cast<int>(contiguous_mode.depth() == 0 ? contiguous_mode.size() : contiguous_mode[0].size());
+  static constexpr Layout plan = copy_plan(Threads, block, static_cast<int>(contiguous_mode.size()),
+                                           static_cast<int>(strided_mode.size()), vector);
+  static constexpr Layout threads = plan[0];
+  static constexpr Layout steps = plan[1];
+  static constexpr int step_count = static_cast<int>(steps.size());
+  static constexpr int tile_mn = static_cast<int>(Tile::layout.layout[0].size());
+  static constexpr int tile_k = static_cast<int>(Tile::layout.layout[1].size());
+  static_assert(covers_once(plan, tuple(contiguous_mode.size(), strided_mode.size())),
+                "each element of the tile is copied exactly once");
+
+  TEGULA_DEVICE TileLoader(Tile const& tile, GlobalOperand<Element> const& from, int thread)
+      : from_(from),
+        contiguous_(coordinate_of<threads, 0>(thread)),
+        strided_(coordinate_of<threads, 1>(thread)),
+        to_(tile, thread) {}
+
+  /// Starts the copy of the tile whose first element is (mn, k) into `stage`. Complete for this thread at its
+  /// next `cp_async_wait_group` that covers it.
+  template <Clip C> TEGULA_DEVICE void load(int mn, int k, int stage, Where where = Where::here()) const {
+    int const c0 = (Contiguous == 0 ? mn : k) + contiguous_;
+    int const s0 = (Contiguous == 0 ? k : mn) + strided_;
+    int const c_extent = Contiguous == 0 ? from_.mn : from_.k;
+    int const s_extent = Contiguous == 0 ? from_.k : from_.mn;
+    Element const* const source = from_.data + s0 * from_.stride + c0;
+#pragma unroll
+    for (int step = 0; step < step_count; ++step) {
+      int const c = coordinate_of<steps, 0>(step);
+      int const s = coordinate_of<steps, 1>(step);
+      int bytes = VectorBytes;
+      if constexpr (C == Clip::edges) {
+        int const left = (c_extent - c0 - c) * static_cast<int>(sizeof(Element));
+        bytes = s0 + s < s_extent ? (left < 0 ? 0 : left < VectorBytes ? left : VectorBytes) : 0;
+      }
+      copy<C>(Contiguous == 0 ? to_(c, s, stage) : to_(s, c, stage), source + s * from_.stride + c, bytes,
+              where);
+    }
+  }
+
+  /// As above, clipping only where the tile reaches over an edge of the operand (the same decision in every
+  /// thread of the CTA).
+  TEGULA_DEVICE void load(int mn, int k, int stage, Where where = Where::here()) const {
+    if (mn + tile_mn <= from_.mn && k + tile_k <= from_.k) {
+      load<Clip::none>(mn, k, stage, where);
+    } else {
+      load<Clip::edges>(mn, k, stage, where);
+    }
+  }
+
+ private:
+  template <Clip C>
+  TEGULA_DEVICE static void copy(SharedAddr to, Element const* from, int bytes, Where where) {
+    if constexpr (VectorBytes == 16) {
+      if constexpr (C == Clip::none)
+        cp_async_cg<16>(to, from, 16, where);
+      else
+        cp_async_cg<16>(to, from, bytes, where);
+    } else if constexpr (VectorBytes >= 4) {
+      cp_async_ca<VectorBytes>(to, from, bytes, where);
+    } else {
+      static_assert(VectorBytes == sizeof(Element));
+      st_shared(to, bytes != 0 ? ld_global<Element>(from, where) : Element{}, where);
+    }
+  }
+
+  /// The plan's threads in the tile's own axes (0: mn, 1: k).
+  static constexpr Layout tile_threads = Contiguous == 0 ? threads : swap_axes(threads);
+
+  GlobalOperand<Element> from_;
+  int contiguous_;
+  int strided_;
+  TileAccess<Tile, tile_threads> to_;
+};
+
+}  // namespace tegula

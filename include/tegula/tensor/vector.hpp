@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tegula/macros.hpp"
+
+namespace tegula {
+
+/// N elements that one instruction loads or stores together; N sizeof(T) is 2 to 16 bytes.
+template <class T, int N> struct alignas(sizeof(T) * N <= 16 ? sizeof(T) * N : 16) Vector { T data[N]; };
+
+/// Whether every row of a matrix (`stride` elements apart) starts on a 16-byte boundary.
+template <class T> TEGULA_DEVICE bool whole_pieces(void const* data, std::int64_t stride) {
+  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 &&
+         stride % static_cast<std::int64_t>(16 / sizeof(T)) == 0;
+}
+
+}  // namespace tegula
