@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tegula/layout/literal.hpp"
+#include "tegula/layout/swizzle.hpp"
 
 /// From text to values, in constant expressions and at run time. A text that does not read is refused: at run
 /// time a layout_error whose sentence gives the text, the column and what was expected there. Spaces are
@@ -30,6 +31,37 @@ constexpr Tiler parse_tiler(Text text) {
   Tiler const result = reader.read_tiler();
   reader.expect_end();
   return result;
+}
+
+/// "Sw<3,4,3> o (8,64):(64,1)", "Sw<3,4,3> o 16 o (8,64):(64,1)" with an offset, or a plain layout.
+constexpr SwizzledLayout parse_swizzled_layout(Text text) {
+  Reader reader(text);
+  Swizzle swizzle;
+  std::int64_t offset = 0;
+  if (reader.read_word() == Text("Sw")) {
+    int parts[3] = {};
+    for (int i = 0; i < 3; ++i) {
+      if (!reader.accept(i == 0 ? '<' : ','))
+        refuse("parse", "Sw<bits,base,shift> was expected", text, reader.column());
+      std::int64_t const part = reader.read_integer();
+      if (part < -62 || part > 62)
+        refuse("parse", "a swizzle's bits lie between 0 and 62", text, reader.column());
+      parts[i] = static_cast<int>(part);
+    }
+    if (!reader.accept('>') || !reader.accept('o'))
+      refuse("parse", "> o was expected after a swizzle", text, reader.column());
+    swizzle = Swizzle(parts[0], parts[1], parts[2]);
+    std::int64_t const start = reader.position();
+    Tuple const number = reader.read_tuple();
+    if (number.is_integer() && reader.accept('o')) {
+      offset = number.value();
+    } else {
+      reader.rewind(start);
+    }
+  }
+  Layout const layout = reader.read_layout();
+  reader.expect_end();
+  return SwizzledLayout(swizzle, offset, layout);
 }
 
 }  // namespace tegula
