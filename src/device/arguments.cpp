@@ -211,9 +211,6 @@ class GemmChecker : Checker {
     architecture(compute_capability);
     type("in", g_.in, {DType::f16, DType::bf16});
     type("out", g_.out, {DType::f16, DType::bf16, DType::f32});
-    if (g_.out != DType::f32 && g_.out != g_.in)
-      refuse_argument("gemm: in is {} and out is {}; out must be {} or f32.", to_string(g_.in),
-                      to_string(g_.out), to_string(g_.in));
     major("a_major", g_.a_major);
     major("b_major", g_.b_major);
     extent("m", g_.m);

@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kAttention = std::size(attention_sm80_configs), kGemm = std::size(gemm_sm80_configs);
+constexpr std::size_t kAttention = attention_sm80_configs.count, kGemm = gemm_sm80_configs.count;
 static_assert(kAttention == TEGULA_ATTENTION_CONFIGURATIONS && kGemm == TEGULA_GEMM_CONFIGURATIONS,
               "src/device/CMakeLists.txt must say how many configurations kernel/configurations.hpp has");
 
@@ -128,8 +128,8 @@ std::shared_ptr<Backend> make_simulated_backend(sim::Options options) {
 
 }  // namespace device
 
-std::span<AttentionConfig const> attention_configurations() { return attention_sm80_configs; }
-std::span<GemmConfig const> gemm_configurations() { return gemm_sm80_configs; }
+std::span<AttentionConfig const> attention_configurations() { return attention_sm80_configs.values; }
+std::span<GemmConfig const> gemm_configurations() { return gemm_sm80_configs.values; }
 
 KernelResources attention_resources(int configuration) {
   auto const& kernel = device::attention_table().at(static_cast<std::size_t>(configuration));

@@ -196,10 +196,10 @@ class CudaBackend : public Backend {
   int compute_capability_ = 0;
   int multiprocessors_ = 0;
   std::string name_;
-  KernelTable<AttentionParams, std::size(attention_sm80_configs)> attention_{
-      attention_kernels(std::make_index_sequence<std::size(attention_sm80_configs)>())};
-  KernelTable<GemmParams, std::size(gemm_sm80_configs)> gemm_{
-      gemm_kernels(std::make_index_sequence<std::size(gemm_sm80_configs)>())};
+  KernelTable<AttentionParams, attention_sm80_configs.count> attention_{
+      attention_kernels(std::make_index_sequence<attention_sm80_configs.count>())};
+  KernelTable<GemmParams, gemm_sm80_configs.count> gemm_{
+      gemm_kernels(std::make_index_sequence<gemm_sm80_configs.count>())};
 };
 
 }  // namespace

@@ -1,0 +1,393 @@
+// Every argument that an entry point must refuse is refused, by a sentence that names it, its value and what
+// is accepted; and what lies just inside each limit is accepted.
+
+#include "tegula/device/arguments.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <random>
+#include <set>
+#include <string>
+
+#include "scratch.hpp"
+
+namespace tegula {
+namespace {
+
+using tegula::testing::message_of;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
+
+template <class T = void> T* at(std::uintptr_t address) { return reinterpret_cast<T*>(address); }
+
+AttentionArguments attention() {
+  return {.dtype = DType::f16,
+          .q = at(0x10000),
+          .k = at(0x20000),
+          .v = at(0x30000),
+          .o = at(0x40000),
+          .lse = at<float>(0x50000),
+          .batch = 2,
+          .heads = 6,
+          .kv_heads = 3,
+          .seq_q = 100,
+          .seq_k = 77,
+          .head_dim = 64};
+}
+
+GemmArguments gemm() {
+  return {.in = DType::f16,
+          .out = DType::f32,
+          .m = 100,
+          .n = 60,
+          .k = 48,
+          .a = at(0x10000),
+          .b = at(0x20000),
+          .c = at(0x30000),
+          .bias = at(0x40000),
+          .d = at(0x50000),
+          .beta = 1};
+}
+
+template <class Arguments> struct Case {
+  char const* what;
+  std::function<void(Arguments&)> change;
+  std::vector<std::string> parts;  ///< of the sentence
+};
+
+template <class Arguments>
+void expect_refused(Arguments (*good)(), std::vector<Case<Arguments>> const& cases,
+                    std::string const& operation) {
+  ASSERT_NO_THROW(check(good(), 90));
+  std::set<std::string> sentences;
+  for (auto const& c : cases) {
+    SCOPED_TRACE(c.what);
+    auto arguments = good();
+    c.change(arguments);
+    auto const sentence = message_of<argument_error>([&] { check(arguments, 90); });
+    EXPECT_THAT(sentence, StartsWith(operation + ": "));
+    EXPECT_EQ(sentence.back(), '.');
+    for (auto const& part : c.parts) EXPECT_THAT(sentence, HasSubstr(part));
+    EXPECT_TRUE(sentences.insert(sentence).second) << "another case has the same sentence: " << sentence;
+  }
+}
+
+TEST(AttentionArguments, HaveTheDefaultsOfAContiguousTensor) {
+  AttentionArguments const a = {
+      .batch = 2, .heads = 8, .kv_heads = 2, .seq_q = 10, .seq_k = 20, .head_dim = 64};
+  EXPECT_EQ(a.q_stride.batch, 10 * 8 * 64);
+  EXPECT_EQ(a.q_stride.seq, 8 * 64);
+  EXPECT_EQ(a.q_stride.head, 64);
+  EXPECT_EQ(a.k_stride.batch, 20 * 2 * 64);
+  EXPECT_EQ(a.v_stride.seq, 2 * 64);
+  EXPECT_EQ(a.o_stride.batch, 10 * 8 * 64);
+  EXPECT_EQ(a.scale, 0.125f);
+  AttentionArguments const square = {.heads = 4, .seq_q = 16, .head_dim = 32};
+  EXPECT_EQ(square.kv_heads, 4);
+  EXPECT_EQ(square.seq_k, 16);
+}
+
+TEST(AttentionArguments, AreRefusedWithASentenceEach) {
+  using A = AttentionArguments;
+  std::vector<Case<A>> cases = {
+      {"f32", [](A& a) { a.dtype = DType::f32; }, {"dtype is f32", "f16 and bf16"}},
+      {"tf32", [](A& a) { a.dtype = DType::tf32; }, {"dtype is tf32"}},
+      {"no dtype", [](A& a) { a.dtype = static_cast<DType>(77); }, {"dtype is not a DType"}},
+      {"not a divisor", [](A& a) { a.kv_heads = 4; }, {"heads is 6 and kv_heads is 4", "multiple"}},
+      {"more kv heads", [](A& a) { a.kv_heads = 12; }, {"kv_heads is 12", "multiple"}},
+      {"negative scale", [](A& a) { a.scale = -0.5f; }, {"scale is -0.5", "between 2^-126 and 2^126"}},
+      {"zero scale", [](A& a) { a.scale = 0; }, {"scale is 0;"}},
+      {"infinite scale", [](A& a) { a.scale = std::numeric_limits<float>::infinity(); }, {"scale is inf"}},
+      {"NaN scale", [](A& a) { a.scale = std::numeric_limits<float>::quiet_NaN(); }, {"scale is nan"}},
+      {"tiny scale", [](A& a) { a.scale = 0x1p-127f; }, {"between 2^-126 and 2^126"}},
+      {"huge scale", [](A& a) { a.scale = 0x1.1p+126f; }, {"between 2^-126 and 2^126"}},
+      {"exponential", [](A& a) { a.exponential = static_cast<Exponential>(9); }, {"exponential is 9"}},
+      {"misaligned lse", [](A& a) { a.lse = at<float>(0x50002); }, {"lse is 0x50002", "aligned to 4 bytes"}},
+      {"o is q", [](A& a) { a.o = const_cast<void*>(a.q); }, {"o and q are the same pointer 0x10000"}},
+      {"o is k", [](A& a) { a.o = const_cast<void*>(a.k); }, {"o and k"}},
+      {"o is v", [](A& a) { a.o = const_cast<void*>(a.v); }, {"o and v"}},
+      {"o broadcast over tokens",
+       [](A& a) { a.o_stride.seq = 0; },
+       {"o_stride.seq is 0", "overlap", "at least 64"}},
+      {"o heads too near", [](A& a) { a.o_stride.head = 56; }, {"o_stride.head is 56", "at least 64"}},
+      {"o tokens too near", [](A& a) { a.o_stride.seq = 376; }, {"o_stride.seq is 376", "at least 384"}},
+      {"o batches too near",
+       [](A& a) { a.o_stride.batch = 38392; },
+       {"o_stride.batch is 38392", "at least 38400"}},
+      {"too many tiles",
+       [](A& a) {
+         a.batch = 1 << 20;
+         a.heads = a.kv_heads = 1 << 10;
+         a.seq_q = 129;
+       },
+       {"batch * heads * seq_q / 64", "2^31 - 1 tiles"}},
+  };
+  for (int const dim : {1, 8, 16, 63, 65, 80, 112, 160, 192, 255, 512})
+    cases.push_back({"head dim",
+                     [=](A& a) { a.head_dim = dim; },
+                     {"head_dim is " + std::to_string(dim) + ";", "32, 64, 96, 128 and 256"}});
+  cases.push_back({"head dim", [](A& a) { a.head_dim = 0; }, {"head_dim is 0"}});
+  cases.push_back({"head dim", [](A& a) { a.head_dim = -64; }, {"head_dim is -64"}});
+
+  struct Extent {
+    std::string name;
+    std::int64_t A::*member;
+  };
+  for (auto const& extent :
+       {Extent{"batch", &A::batch}, Extent{"heads", &A::heads}, Extent{"kv_heads", &A::kv_heads},
+        Extent{"seq_q", &A::seq_q}, Extent{"seq_k", &A::seq_k}}) {
+    auto const name = extent.name;
+    auto const member = extent.member;
+    cases.push_back({"zero", [=](A& a) { a.*member = 0; }, {": " + name + " is 0", "at least 1"}});
+    cases.push_back({"negative", [=](A& a) { a.*member = -5; }, {": " + name + " is -5", "negative"}});
+    cases.push_back(
+        {"least", [=](A& a) { a.*member = -kHuge - 1; }, {": " + name + " is -9223372036854775808"}});
+    cases.push_back({"large",
+                     [=](A& a) { a.*member = kMaxExtent + 1; },
+                     {": " + name + " is 1073740801", "at most 1073740800"}});
+    cases.push_back(
+        {"huge", [=](A& a) { a.*member = kHuge; }, {": " + name + " is 9223372036854775807", "32-bit"}});
+  }
+
+  struct Tensor {
+    std::string name;
+    std::function<void(A&, void*)> set;
+    TokenStrides A::*stride;
+  };
+  for (auto const &tensor : {Tensor{"q", [](A&a, void*p) { a.q = p; }, &A::q_stride},
+                             Tensor{"k", [](A&a, void*p) { a.k = p; }, &A::k_stride},
+                             Tensor{"v", [](A&a, void*p) { a.v = p; }, &A::v_stride},
+                             Tensor{"o", [](A&a, void*p) { a.o = p; }, &A::o_stride}}) {
+    auto const name = tensor.name;
+    auto const set = tensor.set;
+    auto const stride = tensor.stride;
+    cases.push_back({"null", [set](A& a) { set(a, nullptr); }, {": " + name + " is a null pointer"}});
+    cases.push_back({"misaligned by 8",
+                     [set](A& a) { set(a, at(0x60008)); },
+                     {": " + name + " is 0x60008, 8 bytes past", "16 bytes"}});
+    cases.push_back({"misaligned by 1", [set](A& a) { set(a, at(0x60001)); }, {": " + name + " is 0x60001"}});
+    struct Axis {
+      std::string name;
+      std::int64_t TokenStrides::*member;
+    };
+    for (auto const& axis : {Axis{"batch", &TokenStrides::batch}, Axis{"seq", &TokenStrides::seq},
+                             Axis{"head", &TokenStrides::head}}) {
+      auto const member = axis.member;
+      std::string const full = name + "_stride." + axis.name;
+      cases.push_back({"negative", [=](A& a) { a.*stride.*member = -64; }, {full + " is -64", "negative"}});
+      cases.push_back(
+          {"odd", [=](A& a) { a.*stride.*member = 38407; }, {full + " is 38407", "multiple of 8"}});
+    }
+    cases.push_back({"wraps",
+                     [stride](A& a) {
+                       a.*stride = {kHuge - 7, 384, 64};
+                     },
+                     {": " + name + " spans 2^63 bytes or more"}});
+  }
+  expect_refused(attention, cases, "attention");
+}
+
+TEST(AttentionArguments, AreAcceptedJustInsideTheLimits) {
+  auto const accepted = [](auto&& change) {
+    auto a = attention();
+    change(a);
+    EXPECT_NO_THROW(check(a, 80));
+  };
+  for (int const dim : {32, 64, 96, 128, 256}) {
+    AttentionArguments const a = {
+        .q = at(16), .k = at(32), .v = at(48), .o = at(64), .seq_q = 1, .head_dim = dim};
+    EXPECT_NO_THROW(check(a, 90)) << dim;
+  }
+  accepted([](auto& a) { a.lse = nullptr; });
+  accepted([](auto& a) { a.dtype = DType::bf16; });
+  accepted([](auto& a) { a.causal = true; });
+  accepted([](auto& a) { a.exponential = Exponential::polynomial; });
+  accepted([](auto& a) { a.k = a.v; });                              // shared input
+  accepted([](auto& a) { a.k_stride = {0, 0, 0}; });                 // a broadcast input
+  accepted([](auto& a) { a.q_stride = {8, 8, 8}; });                 // overlapping rows of an input
+  accepted([](auto& a) { a.o_stride = {38400, 64, 6400}; });         // (batch, head, seq, head_dim)
+  accepted([](auto& a) { a.o_stride = {64, 2 * 6 * 64, 2 * 64}; });  // (seq, head, batch, head_dim)
+  accepted([](auto& a) { a.batch = 1, a.o_stride.batch = 0; });  // the stride of a single batch is not used
+  accepted([](auto& a) {
+    a.seq_q = kMaxExtent, a.heads = a.kv_heads = a.batch = 1, a.o_stride = {0, 64, 0};
+  });
+  accepted([](auto& a) { a.seq_k = kMaxExtent; });
+}
+
+TEST(AttentionArguments, AreRefusedOnAnOldArchitecture) {
+  EXPECT_THAT(message_of<argument_error>([] { check(attention(), 75); }),
+              AllOf(HasSubstr("sm_75"), HasSubstr("sm_80 or later")));
+  EXPECT_NO_THROW(check(attention(), 80));
+  EXPECT_NO_THROW(check(attention(), 120));
+}
+
+// The rule for output strides, against marking every element: what is accepted never overlaps.
+TEST(AttentionArguments, NeverAcceptOverlappingOutputRows) {
+  std::mt19937 random(1);
+  int accepted = 0, refused = 0, needlessly = 0;
+  for (int trial = 0; trial < 20000; ++trial) {
+    auto a = attention();
+    auto const pick = [&](int limit) {
+      return static_cast<std::int64_t>(random() % static_cast<unsigned>(limit));
+    };
+    a.batch = 1 + pick(3), a.heads = a.kv_heads = 1 + pick(3), a.seq_q = 1 + pick(4), a.head_dim = 32;
+    a.o_stride = {8 * pick(40), 8 * pick(40), 8 * pick(40)};
+    std::set<std::int64_t> elements;
+    bool overlap = false;
+    for (int b = 0; b < a.batch; ++b)
+      for (int s = 0; s < a.seq_q; ++s)
+        for (int h = 0; h < a.heads; ++h)
+          for (int d = 0; d < 32; d += 8)
+            overlap = !elements.insert(b * a.o_stride.batch + s * a.o_stride.seq + h * a.o_stride.head + d)
+                           .second ||
+                      overlap;
+    bool refuses = false;
+    try {
+      check(a, 90);
+    } catch (argument_error const&) {
+      refuses = true;
+    }
+    EXPECT_TRUE(refuses || !overlap) << "batch " << a.batch << " seq " << a.seq_q << " heads " << a.heads;
+    ++(refuses ? refused : accepted);
+    needlessly += refuses && !overlap;
+  }
+  EXPECT_GT(accepted, 1000);
+  EXPECT_GT(refused, 1000);
+  EXPECT_LT(needlessly, refused / 4) << "the sufficient condition refuses too much";
+}
+
+TEST(AttentionArguments, AreLoweredWhole) {
+  auto const a = attention();
+  AttentionParams const p = lower(a);
+  EXPECT_EQ(p.q, a.q);
+  EXPECT_EQ(p.k, a.k);
+  EXPECT_EQ(p.v, a.v);
+  EXPECT_EQ(p.o, a.o);
+  EXPECT_EQ(p.lse, a.lse);
+  EXPECT_EQ(p.batch, 2);
+  EXPECT_EQ(p.heads, 6);
+  EXPECT_EQ(p.kv_heads, 3);
+  EXPECT_EQ(p.seq_q, 100);
+  EXPECT_EQ(p.seq_k, 77);
+  EXPECT_EQ(p.k_stride.batch, 77 * 3 * 64);
+  EXPECT_EQ(p.o_stride.seq, 6 * 64);
+  EXPECT_EQ(p.scale, 0.125f);
+}
+
+TEST(GemmArguments, HaveTheDefaultsOfContiguousMatrices) {
+  GemmArguments const rows = {.m = 10, .n = 20, .k = 30};
+  EXPECT_EQ(rows.lda, 30);
+  EXPECT_EQ(rows.ldb, 30);
+  EXPECT_EQ(rows.ldc, 20);
+  EXPECT_EQ(rows.ldd, 20);
+  EXPECT_EQ(rows.out, DType::bf16);
+  GemmArguments const columns = {
+      .in = DType::f16, .a_major = Major::mn, .b_major = Major::mn, .m = 10, .n = 20, .k = 30};
+  EXPECT_EQ(columns.lda, 10);
+  EXPECT_EQ(columns.ldb, 20);
+  EXPECT_EQ(columns.out, DType::f16);
+}
+
+TEST(GemmArguments, AreRefusedWithASentenceEach) {
+  using G = GemmArguments;
+  std::vector<Case<G>> cases = {
+      {"f32 in", [](G& g) { g.in = DType::f32; }, {": in is f32", "f16 and bf16"}},
+      {"s8 in", [](G& g) { g.in = DType::s8; }, {": in is s8"}},
+      {"f64 out", [](G& g) { g.out = DType::f64; }, {": out is f64", "f16, bf16 and f32"}},
+      {"a major", [](G& g) { g.a_major = static_cast<Major>(7); }, {"a_major is 7", "Major::k or Major::mn"}},
+      {"b major", [](G& g) { g.b_major = static_cast<Major>(8); }, {"b_major is 8"}},
+      {"c missing", [](G& g) { g.c = nullptr; }, {"c is a null pointer and beta is 1"}},
+      {"misaligned a",
+       [](G& g) { g.a = at(0x10001); },
+       {": a is 0x10001, 1 bytes past", "aligned to 2 bytes"}},
+      {"misaligned b", [](G& g) { g.b = at(0x20001); }, {": b is 0x20001"}},
+      {"misaligned c", [](G& g) { g.c = at(0x30002); }, {": c is 0x30002", "aligned to 4 bytes"}},
+      {"misaligned d", [](G& g) { g.d = at(0x50002); }, {": d is 0x50002", "aligned to 4 bytes"}},
+      {"misaligned bias", [](G& g) { g.bias = at(0x40001); }, {": bias is 0x40001", "aligned to 4 bytes"}},
+      {"null a", [](G& g) { g.a = nullptr; }, {": a is a null pointer"}},
+      {"null b", [](G& g) { g.b = nullptr; }, {": b is a null pointer"}},
+      {"null d", [](G& g) { g.d = nullptr; }, {": d is a null pointer"}},
+      {"d is a", [](G& g) { g.d = const_cast<void*>(g.a); }, {"d and a are the same pointer"}},
+      {"d is b", [](G& g) { g.d = const_cast<void*>(g.b); }, {"d and b are the same pointer"}},
+      {"d is bias", [](G& g) { g.d = const_cast<void*>(g.bias); }, {"d and bias are the same pointer"}},
+      {"in place", [](G& g) { g.c = g.d, g.ldc = 64; }, {"ldc is 64 but ldd is 60"}},
+      {"lda", [](G& g) { g.lda = 47; }, {"lda is 47", "at least k = 48", "rows of a"}},
+      {"zero lda", [](G& g) { g.lda = 0; }, {"lda is 0"}},
+      {"negative lda", [](G& g) { g.lda = -48; }, {"lda is -48"}},
+      {"lda of columns", [](G& g) { g.a_major = Major::mn, g.lda = 99; }, {"lda is 99", "at least m = 100"}},
+      {"ldb", [](G& g) { g.ldb = 47; }, {"ldb is 47", "at least k = 48"}},
+      {"ldb of columns", [](G& g) { g.b_major = Major::mn, g.ldb = 59; }, {"ldb is 59", "at least n = 60"}},
+      {"ldc", [](G& g) { g.ldc = 59; }, {"ldc is 59", "at least n = 60", "rows of c"}},
+      {"ldd", [](G& g) { g.ldd = 59; }, {"ldd is 59", "at least n = 60", "rows of d"}},
+      {"a wraps", [](G& g) { g.lda = kHuge / 2; }, {": a spans 2^63 bytes or more"}},
+      {"b wraps", [](G& g) { g.ldb = kHuge; }, {": b spans"}},
+      {"c wraps", [](G& g) { g.ldc = kHuge / 300; }, {": c spans"}},
+      {"d wraps", [](G& g) { g.ldd = kHuge / 300; }, {": d spans"}},
+      {"too many tiles", [](G& g) { g.m = g.n = 1 << 26; }, {"m / 64 * n / 64", "2^31 - 1 tiles"}},
+  };
+  struct Extent {
+    std::string name;
+    std::int64_t G::*member;
+  };
+  for (auto const& extent : {Extent{"m", &G::m}, Extent{"n", &G::n}, Extent{"k", &G::k}}) {
+    auto const name = extent.name;
+    auto const member = extent.member;
+    cases.push_back({"zero", [=](G& g) { g.*member = 0; }, {": " + name + " is 0", "at least 1"}});
+    cases.push_back({"negative", [=](G& g) { g.*member = -3; }, {": " + name + " is -3", "negative"}});
+    cases.push_back({"large",
+                     [=](G& g) { g.*member = kMaxExtent + 1; },
+                     {": " + name + " is 1073740801", "at most 1073740800"}});
+    cases.push_back(
+        {"huge", [=](G& g) { g.*member = kHuge; }, {": " + name + " is 9223372036854775807", "32-bit"}});
+  }
+  expect_refused(gemm, cases, "gemm");
+}
+
+TEST(GemmArguments, AreAcceptedJustInsideTheLimits) {
+  auto const accepted = [](auto&& change) {
+    auto g = gemm();
+    change(g);
+    EXPECT_NO_THROW(check(g, 80));
+  };
+  accepted([](auto& g) { g.beta = 0, g.c = nullptr, g.ldc = 0; });  // c is not read
+  accepted([](auto& g) { g.bias = nullptr; });
+  accepted([](auto& g) { g.c = g.d; });                      // in place
+  accepted([](auto& g) { g.a = at(0x10002), g.lda = 49; });  // for the slower kernel
+  accepted([](auto& g) { g.a = g.b; });
+  accepted([](auto& g) { g.out = DType::bf16; });
+  accepted([](auto& g) { g.out = DType::f16, g.d = at(0x50002); });
+  accepted([](auto& g) { g.m = g.n = g.k = 1; });
+  accepted([](auto& g) { g.k = g.lda = g.ldb = kMaxExtent; });
+  accepted([](auto& g) { g.a_major = g.b_major = Major::mn, g.lda = 100, g.ldb = 60; });
+  EXPECT_THAT(message_of<argument_error>([] { check(gemm(), 70); }), HasSubstr("sm_70"));
+}
+
+TEST(GemmArguments, AreLoweredWhole) {
+  auto g = gemm();
+  g.ldc = 61, g.ldd = 62, g.alpha = 0.5f, g.beta = 2;
+  GemmParams const p = lower(g);
+  EXPECT_EQ(p.a, g.a);
+  EXPECT_EQ(p.b, g.b);
+  EXPECT_EQ(p.c, g.c);
+  EXPECT_EQ(p.bias, g.bias);
+  EXPECT_EQ(p.d, g.d);
+  EXPECT_EQ(p.m, 100);
+  EXPECT_EQ(p.n, 60);
+  EXPECT_EQ(p.k, 48);
+  EXPECT_EQ(p.lda, 48);
+  EXPECT_EQ(p.ldb, 48);
+  EXPECT_EQ(p.ldc, 61);
+  EXPECT_EQ(p.ldd, 62);
+  EXPECT_EQ(p.alpha, 0.5f);
+  EXPECT_EQ(p.beta, 2);
+}
+
+}  // namespace
+}  // namespace tegula
