@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -102,10 +103,10 @@ bool special_result(Codes<kRows, K> const& a, Codes<K, kColumns> const& b, std::
 /// One dot-add with the rounding to zero of any binary32, subnormal and overflowing results included.
 std::uint32_t reduce_exceptional(DotTile const& tile, int row, int column, int first_k, int k,
                                  int fraction_bits) {
-  std::int32_t largest = tile.c_exponent[row][column];
+  std::int32_t largest = std::max(tile.c_exponent[row][column], kLeastAlignment);
   for (int i = first_k; i < first_k + k; ++i) {
     std::int32_t const exponent = tile.a_exponent[row][i] + tile.b_exponent[i][column];
-    largest = exponent > largest ? exponent : largest;
+    largest = std::max(largest, exponent);
   }
   auto const aligned = [&](std::int64_t magnitude, std::int32_t exponent, bool negative) {
     std::int64_t const kept = largest - exponent > 62 ? 0 : magnitude >> (largest - exponent);
@@ -127,8 +128,16 @@ std::uint32_t reduce_exceptional(DotTile const& tile, int row, int column, int f
   int const place = exponent < -126 ? -149 : exponent - 23;  // exponent of the result's last place
   int const shift = place - unit;
   std::uint64_t const significand = shift > 63 ? 0 : shift >= 0 ? magnitude >> shift : magnitude << -shift;
+  if (significand == 0) return 0;
   std::uint32_t const field = exponent < -126 ? 0 : static_cast<std::uint32_t>(exponent + 127);
   return sign | (field << 23) | (static_cast<std::uint32_t>(significand) & 0x7fffffu);
+}
+
+/// A sum rounded to odd, as binary16 to nearest even. A zero result is positive, whatever was rounded to it.
+std::uint32_t half_result(std::uint32_t sum) {
+  std::uint32_t const code =
+      tegula::detail::narrow<kHalfFormat, Rounding::kNearestEven, Overflow::kInfinity>(sum);
+  return (code & 0x7fffu) != 0 ? code : 0;
 }
 
 ReduceTile fastest_reduction() {
@@ -222,10 +231,7 @@ void mma_float(Generation generation, std::uint32_t const (*a)[4], std::uint32_t
     for (int row = 0; row < kRows; ++row) {
       for (int column = 0; column < kColumns; ++column) {
         std::uint32_t const result = tile.d[row][column];
-        c_codes.code[row][column] =
-            HalfAccumulator
-                ? tegula::detail::narrow<kHalfFormat, Rounding::kNearestEven, Overflow::kInfinity>(result)
-                : result;
+        c_codes.code[row][column] = HalfAccumulator ? half_result(result) : result;
       }
     }
   }

@@ -25,7 +25,8 @@ inline bool reduce_columns(DotTile& tile, int row, int column, int first_k, int 
   auto const load = [](std::int32_t const* p) { return *reinterpret_cast<I const*>(p); };
 
   I const c_exponent = load(&tile.c_exponent[row][column]);
-  I largest = c_exponent;
+  I const floor = I{} + kLeastAlignment;
+  I largest = c_exponent > floor ? c_exponent : floor;
 #pragma GCC unroll 16
   for (int k = 0; k < K; ++k) {
     I const exponent = load(&tile.b_exponent[first_k + k][column]) + tile.a_exponent[row][first_k + k];

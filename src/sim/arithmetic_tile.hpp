@@ -13,6 +13,10 @@ inline constexpr int kMostK = 16;
 /// Exponent of a zero operand: below every alignment, even when added to the greatest exponent.
 inline constexpr std::int32_t kZeroExponent = -4096;
 
+/// No sum is aligned to an exponent below this, so that terms are cut at 2^-158 at the finest (seen on an
+/// H100).
+inline constexpr std::int32_t kLeastAlignment = -133;
+
 /// One fused dot-add over `k` products. Values are sign-magnitude with an unbiased exponent; a magnitude
 /// holds its fraction bits scaled so that the product a * b, and c, are in units of 2^(exponent -
 /// fraction_bits).

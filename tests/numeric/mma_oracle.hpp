@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <tegula/arch/mma_op.hpp>
 #include <tegula/numeric/dtype.hpp>
 #include <tegula/sim/generation.hpp>
@@ -105,7 +104,7 @@ inline int held_exponent(double value, int least) { return std::max(std::ilogb(v
 inline double dot_add(Operand operand, double const* a, double const* b, int k, double c, int least_c,
                       int fraction_bits) {
   int const least = operand == Operand::f16 ? -14 : -126;
-  int largest = std::numeric_limits<int>::min();
+  int largest = -133;
   double sum = 0;
   bool infinite = false;
   for (int i = 0; i < k; ++i) {
@@ -118,7 +117,6 @@ inline double dot_add(Operand operand, double const* a, double const* b, int k, 
   }
   if (infinite || !std::isfinite(c)) return sum + c;  // an infinity, or NaN
   if (c != 0) largest = std::max(largest, held_exponent(c, least_c));
-  if (largest == std::numeric_limits<int>::min()) return 0;
   auto const kept = [&](double x) { return std::trunc(std::ldexp(x, fraction_bits - largest)); };
   double whole = kept(c);
   for (int i = 0; i < k; ++i) whole += kept(a[i] * b[i]);
@@ -128,7 +126,7 @@ inline double dot_add(Operand operand, double const* a, double const* b, int k, 
 /// x rounded toward zero to binary32.
 inline std::uint32_t binary32_toward_zero(double x) {
   if (std::isnan(x)) return 0x7fffffffu;
-  if (x == 0) return 0;
+  if (std::fabs(x) < 0x1p-149) return 0;  // never a negative zero
   if (std::isinf(x)) return x < 0 ? 0xff800000u : 0x7f800000u;
   double const place = std::ldexp(1.0, held_exponent(x, -126) - 23);
   double const rounded = std::trunc(x / place) * place;
@@ -139,7 +137,7 @@ inline std::uint32_t binary32_toward_zero(double x) {
 /// x rounded to nearest even to binary16.
 inline std::uint32_t binary16_nearest(double x) {
   if (std::isnan(x)) return 0x7fffu;
-  if (x == 0) return 0;
+  if (std::fabs(x) <= 0x1p-25) return 0;  // never a negative zero
   std::uint32_t const sign = x < 0 ? 0x8000u : 0;
   double const magnitude = std::fabs(x);
   if (magnitude >= 65520.0) return sign | 0x7c00u;

@@ -15,11 +15,16 @@ struct tfloat32 {
   }
 };
 
-/// binary32 to tf32. Toward zero by default: what a tensor core does to a binary32 register it is handed (a
-/// NaN whose payload lies only in the dropped bits stays a NaN here). kNearestEven and kNearestAway are PTX
-/// cvt.{rn,rna}.tf32.f32.
+/// binary32 to tf32. kNearestEven and kTowardZero are PTX cvt.{rn,rz}.tf32.f32: a NaN becomes 0x7fffe000.
+/// kNearestAway is cvt.rna.tf32.f32, which cuts a NaN's payload like a number's, so that a NaN whose payload
+/// lies in the 13 dropped bits becomes an infinity (as on an H100; also what a tensor core makes of a
+/// register that it is handed unconverted).
 template <Rounding R = Rounding::kTowardZero> TEGULA_HOST_DEVICE constexpr tfloat32 to_tfloat32(float x) {
-  return tfloat32{detail::narrow<kTfloat32Format, R, Overflow::kInfinity>(detail::float_bits(x)) << 13};
+  std::uint32_t const word = detail::float_bits(x);
+  if constexpr (R == Rounding::kNearestAway) {
+    if ((word & 0x7fffffffu) > 0x7f800000u) return tfloat32{word & 0xffffe000u};
+  }
+  return tfloat32{detail::narrow<kTfloat32Format, R, Overflow::kInfinity>(word) << 13};
 }
 
 TEGULA_HOST_DEVICE constexpr float to_float(tfloat32 x) { return static_cast<float>(x); }
