@@ -170,53 +170,78 @@ inline Drawing draw_threads(Layout const& threads_values, Tuple const& tile) {
   return drawing;
 }
 
-/// Where a tile lies in the 32 banks of shared memory: in each cell the number of the bank, or of the first
-/// and last, that hold `vector` consecutive elements of `element_bits`, coloured by the first. The elements
-/// of a cell must be contiguous in memory, along mode 1 if they are so there, else along mode 0.
-inline Drawing draw_banks(SwizzledLayout const& memory, int element_bits, int vector = 1) {
-  if (element_bits < 1 || vector < 1)
-    refuse("draw_banks", "element bits and vector must be positive", element_bits, vector);
-  Drawing drawing = detail::canvas(memory.layout, detail::name_of(memory) + "  in banks, " +
-                                                      std::to_string(element_bits) + "-bit elements");
-  auto const index_of = [&](int row, int column, std::size_t panel) {
-    return row + drawing.rows *
-                     (column + static_cast<std::int64_t>(drawing.columns) * static_cast<std::int64_t>(panel));
-  };
-  bool const across = drawing.columns > 1 &&
-                      (drawing.rows == 1 || memory(index_of(0, 1, 0)) == memory(index_of(0, 0, 0)) + 1);
-  if ((across ? drawing.columns : drawing.rows) % vector != 0) {
-    refuse("draw_banks", "the vector does not divide the contiguous mode", memory, vector);
+namespace detail {
+
+/// The flat index of the `i`th element of cell (row, column) of panel `panel` where a cell holds `vector`
+/// elements along mode 1 (across) or mode 0. `domain` is the drawing of single elements.
+struct VectorCells {
+  Drawing const& domain;
+  bool across;
+  int vector;
+
+  int rows() const { return across ? domain.rows : domain.rows / vector; }
+  int columns() const { return across ? domain.columns / vector : domain.columns; }
+  std::int64_t index(int row, int column, std::size_t panel, int i) const {
+    std::int64_t const r = across ? row : row * vector + i;
+    std::int64_t const c = across ? column * vector + i : column;
+    return r + domain.rows * (c + domain.columns * static_cast<std::int64_t>(panel));
   }
-  Drawing result = drawing;
-  (across ? result.columns : result.rows) /= vector;
-  (across ? result.column_step : result.row_step) = vector;
-  int& heavier = across ? result.column_break : result.row_break;
-  heavier = heavier % vector == 0 ? heavier / vector : 0;
-  for (std::size_t panel = 0; panel < result.panels.size(); ++panel) {
-    result.panels[panel].cells.assign(
-        static_cast<std::size_t>(result.rows) * static_cast<std::size_t>(result.columns), {});
-    for (int row = 0; row < result.rows; ++row) {
-      for (int column = 0; column < result.columns; ++column) {
-        auto const element = [&](int i) {
-          return memory(index_of(row * result.row_step + (across ? 0 : i),
-                                 column * result.column_step + (across ? i : 0), panel));
-        };
-        std::int64_t const first = element(0);
+  /// Whether each cell's elements follow one another in memory.
+  bool contiguous(SwizzledLayout const& memory) const {
+    if ((across ? domain.columns : domain.rows) % vector != 0) return false;
+    for (std::size_t panel = 0; panel < domain.panels.size(); ++panel) {
+      for (int cell = 0; cell < rows() * columns(); ++cell) {
+        std::int64_t const first = memory(index(cell / columns(), cell % columns(), panel, 0));
         for (int i = 1; i < vector; ++i) {
-          if (element(i) != first + i)
-            refuse("draw_banks", "the elements of a vector are not contiguous in memory", memory, vector);
+          if (memory(index(cell / columns(), cell % columns(), panel, i)) != first + i) return false;
         }
-        auto const bank = [&](std::int64_t bit) { return static_cast<int>(bit / (8 * kBankBytes) % kBanks); };
-        int const from = bank(first * element_bits);
-        int const to = bank((first + vector) * element_bits - 1);
-        std::string text = std::to_string(from);
-        if (to != from) text += "-" + std::to_string(to);
-        result.panels[panel].cells[static_cast<std::size_t>(row * result.columns + column)] = {
-            std::move(text), "", detail::palette(from)};
       }
     }
+    return true;
   }
-  return result;
+};
+
+}  // namespace detail
+
+/// Where a tile lies in the 32 banks of shared memory: in each cell the bank, or the first and last, that
+/// hold `vector` consecutive elements of `element_bits`, coloured by the first. Consecutive is along mode 1
+/// if memory is so there, else along mode 0. A vector of 0 asks for the widest up to 16 bytes that is
+/// contiguous in every cell; one that is not contiguous is refused.
+inline Drawing draw_banks(SwizzledLayout const& memory, int element_bits, int vector = 0) {
+  if (element_bits < 1 || vector < 0)
+    refuse("draw_banks", "element bits below 1 or a vector below 0", element_bits, vector);
+  Drawing const domain = detail::canvas(memory.layout, detail::name_of(memory) + "  in banks, " +
+                                                           std::to_string(element_bits) + "-bit elements");
+  bool const across = domain.columns > 1 && (domain.rows == 1 || memory(domain.rows) == memory(0) + 1);
+  detail::VectorCells cells{domain, across, vector};
+  if (vector == 0) {
+    cells.vector = 1;
+    for (int wider = 2; wider * element_bits <= 128; wider *= 2) {
+      if (detail::VectorCells{domain, across, wider}.contiguous(memory)) cells.vector = wider;
+    }
+  } else if (!cells.contiguous(memory)) {
+    refuse("draw_banks", "the elements of a vector are not contiguous in memory", memory, vector);
+  }
+
+  Drawing drawing = domain;
+  drawing.rows = cells.rows();
+  drawing.columns = cells.columns();
+  (across ? drawing.column_step : drawing.row_step) = cells.vector;
+  int& heavier = across ? drawing.column_break : drawing.row_break;
+  heavier = heavier % cells.vector == 0 ? heavier / cells.vector : 0;
+  auto const bank = [](std::int64_t bit) { return static_cast<int>(bit / (8 * kBankBytes) % kBanks); };
+  for (std::size_t panel = 0; panel < drawing.panels.size(); ++panel) {
+    drawing.panels[panel].cells.clear();
+    for (int cell = 0; cell < drawing.rows * drawing.columns; ++cell) {
+      std::int64_t const offset =
+          memory(cells.index(cell / drawing.columns, cell % drawing.columns, panel, 0));
+      int const first = bank(offset * element_bits);
+      int const last = bank((offset + cells.vector) * element_bits - 1);
+      std::string const through = last != first ? "-" + std::to_string(last) : std::string();
+      drawing.panels[panel].cells.push_back({std::to_string(first) + through, "", detail::palette(first)});
+    }
+  }
+  return drawing;
 }
 
 /// How an access goes through the banks: for the first instruction of a warp a panel for each phase, its rows
