@@ -65,8 +65,7 @@ constexpr Layout moving_leaves(Layout const& layout, std::int64_t* order) {
 constexpr Layout complement(Layout const& layout, std::int64_t cotarget) {
   Layout flat = filter(layout);
   if (flat.has_axes())
-    refuse("complement", "the layout's values are coordinates, which have no complement in the integers",
-           layout, cotarget);
+    refuse("complement", "the layout's values are coordinates, not integers", layout, cotarget);
   detail::sort_by_stride(flat);
   Layout result;
   std::int64_t run = 1;
@@ -74,10 +73,8 @@ constexpr Layout complement(Layout const& layout, std::int64_t cotarget) {
     if (flat.strides[i] < 0)
       refuse("complement", "a stride is negative, so the layout leaves [0, cotarget)", layout, cotarget);
     if (flat.strides[i] % run != 0)
-      refuse(
-          "complement",
-          "sorted by stride, a stride is not a multiple of the run before it, so nothing fills the gaps evenly",
-          layout, cotarget);
+      refuse("complement", "a stride is not a multiple of the run below it, so nothing fills the gap", layout,
+             cotarget);
     detail::append_coalesced(result, flat.strides[i] / run, {run});
     run = detail::multiply(flat.extents[i], flat.strides[i]);
   }
@@ -131,8 +128,7 @@ constexpr Layout left_inverse(Layout const& layout) {
     if (stride < run)
       refuse("left_inverse", "two leaves overlap, so an offset belongs to several indices", layout);
     if (stride % below != 0)
-      refuse("left_inverse",
-             "sorted by stride, a stride is not a multiple of the one before, so an offset has no digits",
+      refuse("left_inverse", "a stride is not a multiple of the one below, so an offset has no digits",
              layout);
     detail::append_coalesced(result, stride / below, {i == 0 ? 0 : index[i - 1]});
     below = stride;

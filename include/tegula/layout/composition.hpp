@@ -93,7 +93,7 @@ struct Extended {
   constexpr std::int64_t cancelling_prefix(std::int64_t extent, std::int64_t d, std::int64_t i) const {
     for (std::int64_t steps = 0; i < extent; ++steps) {
       if (steps == kEnumerationLimit)
-        refuse("composition", "carries in A cancel in more than 2^16 steps, too many to follow", flat);
+        refuse("composition", "carries cancel for more than 2^16 steps, too many to follow", flat);
       std::int64_t weights[kMaxLeaves] = {};
       std::int64_t next = extent;
       for (int k = 1; k < flat.count; ++k) {
@@ -127,8 +127,8 @@ struct Extended {
     for (int j = 0; j < split.count; ++j)
       coordinates = multiply(coordinates, split.axes[j] == axis + 1 ? split.extents[j] : 1);
     if (coordinates > kEnumerationLimit)
-      refuse("composition", "carries in A may cancel over more than 2^16 coordinates of B, too many to try",
-             flat, split);
+      refuse("composition", "carries may cancel over more than 2^16 coordinates, too many to try", flat,
+             split);
     for (std::int64_t index = 0; index < coordinates; ++index) {
       std::int64_t weights[kMaxLeaves] = {};
       for (int k = 1; k < flat.count; ++k) {
@@ -181,22 +181,21 @@ constexpr Layout composition(Layout const& a, Layout const& b) {
     for (std::int64_t d = step.value; extent > 1;) {
       std::int64_t const prefix = extended.flat.count > 1 ? extended.linear_prefix(extent, d) : extent;
       if (extent % prefix != 0)
-        refuse("composition",
-               "a leaf of B does not split evenly where A's modes end, so no layout is A(B(i)) there", a, b);
+        refuse("composition", "a leaf of B does not split evenly at A's modes, so no layout is A(B(i))", a,
+               b);
       result.append_leaf(prefix, extended(d));
       split.append_leaf(prefix, {d, step.axis});
       extent /= prefix;
       d *= prefix;
     }
     if (result.count - first > 1) detail::wrap(result, first);
-    result.open[first] = static_cast<std::uint8_t>(result.open[first] + b.open[j]);
-    result.close[result.count - 1] = static_cast<std::uint8_t>(result.close[result.count - 1] + b.close[j]);
+    result.open[first] = result.open[first] + b.open[j];
+    result.close[result.count - 1] = result.close[result.count - 1] + b.close[j];
   }
   for (int checked = by_axis ? 0 : -1; checked < (by_axis ? a.rank() : 0); ++checked) {
     if (by_axis) extended = detail::Extended(a[checked]);
     if (!extended.adds_over(split, checked))
-      refuse("composition", "two leaves of B carry into each other across A's modes, so no layout is A(B(i))",
-             a, b);
+      refuse("composition", "B's leaves carry into each other in A's modes, so no layout is A(B(i))", a, b);
   }
   return result;
 }

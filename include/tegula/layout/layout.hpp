@@ -5,7 +5,7 @@
 namespace tegula {
 
 /// How many axes a problem may have: coordinate strides lie along axis 0 to kMaxAxes - 1.
-inline constexpr int kMaxAxes = 16;
+inline constexpr int kMaxAxes = 15;
 
 /// The stride of one leaf: `value` steps in the integers (axis < 0), or `value` units along axis `axis` of a
 /// problem, written 1@0. (CuTe: an integer, or a ScaledBasis.)
@@ -30,9 +30,9 @@ struct Layout {
   std::int32_t count = 0;
   std::int64_t extents[kMaxLeaves] = {};
   std::int64_t strides[kMaxLeaves] = {};
-  std::int8_t axes[kMaxLeaves] = {};  // 0: an integer stride; k + 1: along axis k
-  std::uint8_t open[kMaxLeaves] = {};
-  std::uint8_t close[kMaxLeaves] = {};
+  LeafCounts axes;   // 0: an integer stride; k + 1: along axis k
+  LeafCounts open;   // parentheses just before each leaf
+  LeafCounts close;  // parentheses just after it
 
   constexpr int leaves() const { return count; }
   /// How many modes; 1 for a bare leaf such as 8:1.
@@ -198,12 +198,12 @@ struct Layout {
     if (count == kMaxLeaves) refuse("layout", "more than 32 leaves (kMaxLeaves)", *this);
     if (extent < 1) refuse("layout", "an extent is less than 1", *this, extent);
     if (stride.value == INT64_MIN) refuse("layout", "a stride that is _ or beyond 2^62", *this);
-    if (stride.axis >= kMaxAxes) refuse("layout", "an axis beyond 15 (kMaxAxes - 1)", *this, stride.axis);
+    if (stride.axis >= kMaxAxes) refuse("layout", "an axis beyond 14 (kMaxAxes - 1)", *this, stride.axis);
     extents[count] = extent;
     strides[count] = stride.value;
-    axes[count] = static_cast<std::int8_t>(stride.value == 0 ? 0 : stride.axis + 1);
-    open[count] = static_cast<std::uint8_t>(opening);
-    close[count] = static_cast<std::uint8_t>(closing);
+    axes.put(count, stride.value == 0 ? 0 : stride.axis + 1);
+    open.put(count, opening);
+    close.put(count, closing);
     ++count;
   }
   constexpr void append_leaf(Layout const& from, int leaf, int opening, int closing) {

@@ -178,8 +178,8 @@ constexpr Tuple idx2crd(Tuple const& coord, Tuple const& shape) {
   for (int i = 0; i < shape.count; ++i) {
     if (result.values[i] < 0 || result.values[i] >= shape.values[i])
       refuse("idx2crd", "the index lies outside the shape", coord, shape);
-    result.open[i] = shape.open[i];
-    result.close[i] = shape.close[i];
+    result.open.put(i, shape.open[i]);
+    result.close.put(i, shape.close[i]);
   }
   return result;
 }

@@ -8,72 +8,72 @@ namespace tegula {
 
 namespace detail {
 
-/// Sizes below 2^31 and offsets that fit 32 bits: what offset_of computes with.
-constexpr Layout flat_for_offsets(Layout const& layout) {
-  Layout const flat = coalesce(layout);
-  if (flat.size() > INT32_MAX || flat.cosize() > INT32_MAX)
-    refuse("offset_of", "size or cosize exceeds 2^31 - 1", layout);
+inline constexpr int kAllModes = -1;
+
+/// Mode `mode` of a layout, or all of it, coalesced; sizes below 2^31 and offsets that fit 32 bits, which is
+/// what offset_of computes with.
+constexpr Layout flat_for_offsets(Layout const& layout, int mode) {
+  Layout const flat = coalesce(mode == kAllModes ? layout : layout[mode]);
+  bool const fits = flat.size() <= INT32_MAX && flat.cosize() <= INT32_MAX;
+  if (!fits) refuse("offset_of", "size or cosize exceeds 2^31 - 1", layout);
   return flat;
 }
 
-// Constants at namespace scope, since a device function may not call a host one, not even for its constants
-// (nvcc warning 20013).
-template <Layout L> inline constexpr Layout flat_layout = flat_for_offsets(L);
-template <Layout L, int Mode> inline constexpr Layout mode_layout = L[Mode];
+// Constants as members of a type, since a device function may not call a host one, not even for its constants
+// (nvcc warning 20013), and since a type is a cheaper template argument to a compiler than a Layout.
+template <Layout L, int Mode> struct FlatMode { static constexpr Layout value = flat_for_offsets(L, Mode); };
 template <Layout L> inline constexpr int layout_rank = L.rank();
 
-template <Layout Flat, int Leaf> TEGULA_HOST_DEVICE constexpr int leaf_offset(unsigned& index) {
-  constexpr unsigned extent = static_cast<unsigned>(Flat.extents[Leaf]);
-  constexpr int stride = static_cast<int>(Flat.strides[Leaf]);
-  if constexpr (Leaf + 1 == Flat.count) {
-    return static_cast<int>(index) * stride;
+template <int... Numbers> struct NumberList {};
+template <int N, int... Numbers> struct CountTo : CountTo<N - 1, N - 1, Numbers...> {};
+template <int... Numbers> struct CountTo<0, Numbers...> { using Type = NumberList<Numbers...>; };
+
+/// One leaf's part of an offset; takes its digit off the index. Extent 0: the last leaf, which takes all.
+template <unsigned Extent, int Step> TEGULA_HOST_DEVICE constexpr int leaf_offset(unsigned& index) {
+  if constexpr (Extent == 0) {
+    return static_cast<int>(index) * Step;
   } else {
-    unsigned const digit = index % extent;
-    index /= extent;
-    return static_cast<int>(digit) * stride;
+    unsigned const digit = index % Extent;
+    index /= Extent;
+    return static_cast<int>(digit) * Step;
   }
 }
 
-template <int... Leaves> struct LeafList {};
-
-template <Layout Flat, int... Leaves>
-TEGULA_HOST_DEVICE constexpr int flat_offset(unsigned index, LeafList<Leaves...>) {
+template <class Mode, int... Leaves>
+TEGULA_HOST_DEVICE constexpr int mode_offset(unsigned index, NumberList<Leaves...>) {
   int offset = 0;
-  ((offset += leaf_offset<Flat, Leaves>(index)), ...);
+  ((offset +=
+    leaf_offset < Leaves + 1 == Mode::value.count ? 0u : static_cast<unsigned>(Mode::value.extents[Leaves]),
+    static_cast<int>(Mode::value.strides[Leaves]) > (index)),
+   ...);
   return offset;
 }
 
-template <int N, int... Leaves> struct CountTo : CountTo<N - 1, N - 1, Leaves...> {};
-template <int... Leaves> struct CountTo<0, Leaves...> { using Type = LeafList<Leaves...>; };
+template <class... Modes, class... Indices>
+TEGULA_HOST_DEVICE constexpr int modes_offset(Indices... indices) {
+  return (... +
+          mode_offset<Modes>(static_cast<unsigned>(indices), typename CountTo<Modes::value.count>::Type{}));
+}
+
+template <Layout L, int... Modes, class... Indices>
+TEGULA_HOST_DEVICE constexpr int each_mode_offset(NumberList<Modes...>, Indices... indices) {
+  return modes_offset<FlatMode<L, Modes>...>(indices...);
+}
 
 }  // namespace detail
 
 /// L(index) for 0 <= index < size(L), in 32-bit arithmetic unrolled over L's leaves: the form for kernels.
 /// Refused at compile time if size or cosize exceeds 2^31 - 1, or L's values are coordinates.
 template <Layout L> TEGULA_HOST_DEVICE constexpr int offset_of(int index) {
-  return detail::flat_offset<detail::flat_layout<L>>(
-      static_cast<unsigned>(index), typename detail::CountTo<detail::flat_layout<L>.count>::Type{});
+  return detail::modes_offset<detail::FlatMode<L, detail::kAllModes>>(index);
 }
 
-namespace detail {
-
-template <Layout L, int Mode, class... Rest>
-TEGULA_HOST_DEVICE constexpr int offset_from_mode(int index, Rest... rest) {
-  if constexpr (sizeof...(rest) == 0) {
-    return offset_of<mode_layout<L, Mode>>(index);
-  } else {
-    return offset_of<mode_layout<L, Mode>>(index) + offset_from_mode<L, Mode + 1>(rest...);
-  }
-}
-
-}  // namespace detail
-
-/// L(i, j, ...) with one flat index for each mode.
+/// L(i, j, ...) with one flat index for each mode, each within its mode.
 template <Layout L, class... Rest>
 requires(sizeof...(Rest) > 0) TEGULA_HOST_DEVICE constexpr int offset_of(int first, Rest... rest) {
   static_assert(1 + sizeof...(Rest) == detail::layout_rank<L>,
                 "offset_of takes one index, or one for each mode of the layout");
-  return detail::offset_from_mode<L, 0>(first, rest...);
+  return detail::each_mode_offset<L>(typename detail::CountTo<1 + sizeof...(Rest)>::Type{}, first, rest...);
 }
 
 }  // namespace tegula

@@ -63,7 +63,7 @@ class Reader {
     while (true) {
       while (accept('(')) ++opening;
       level += opening;
-      if (level > kMaxDepth) refuse("parse", "parentheses nest more than 32 deep", text(), column());
+      if (level > kMaxDepth) refuse("parse", "parentheses nest more than 15 deep", text(), column());
       if (first && opening == 1 && accept(')')) return;
       leaf(opening);
       first = false;
@@ -125,9 +125,7 @@ class Reader {
     Tuple result;
     read_tree(
         [&](int opening) { result.append_leaf(accept('_') ? Tuple::kUnderscore : read_integer(), opening); },
-        [&](int depth) {
-          result.close[result.count - 1] = static_cast<std::uint8_t>(result.close[result.count - 1] + depth);
-        });
+        [&](int depth) { result.close[result.count - 1] = result.close[result.count - 1] + depth; });
     return result;
   }
 
@@ -147,13 +145,11 @@ class Reader {
           if (accept('@')) {
             stride.axis = static_cast<int>(read_integer());
             if (stride.axis < 0 || stride.axis >= kMaxAxes)
-              refuse("parse", "an axis is not between 0 and 15", text(), column());
+              refuse("parse", "an axis is not between 0 and 14", text(), column());
           }
           result.append_leaf(shape.values[result.count], stride, opening);
         },
-        [&](int depth) {
-          result.close[result.count - 1] = static_cast<std::uint8_t>(result.close[result.count - 1] + depth);
-        });
+        [&](int depth) { result.close[result.count - 1] = result.close[result.count - 1] + depth; });
     bool congruent = result.count == shape.count;
     for (int i = 0; i < shape.count && congruent; ++i)
       congruent = result.open[i] == shape.open[i] && result.close[i] == shape.close[i];

@@ -25,13 +25,8 @@ constexpr Layout upcast(Layout const& layout, std::int64_t n) {
     if (stride % n != 0 && extent == 1) {
       larger = 0;
     } else if (stride % n != 0) {
-      if (stride < 0)
-        refuse("upcast", "a negative stride that is not a multiple of n puts elements across two larger ones",
-               layout, n);
-      if (n % stride != 0)
-        refuse("upcast",
-               "a stride neither divides n nor is a multiple of it, so elements straddle larger ones", layout,
-               n);
+      if (stride < 0) refuse("upcast", "a negative stride is not a multiple of n", layout, n);
+      if (n % stride != 0) refuse("upcast", "a stride neither divides n nor is a multiple of it", layout, n);
       shrink = n / stride;
       larger = 1;
       last_inside += ((extent < shrink ? extent : shrink) - 1) * stride;

@@ -8,11 +8,11 @@ namespace tegula {
 /// applied by mode, each of which may be `_`, "leave this mode". Text form `<4:1,_,<2:1,8:2>>`; an integer n
 /// means n:1. A structural literal type. (CuTe: Tiler, make_tile.)
 struct Tiler {
-  std::int32_t count = 0;              // entries
-  Layout layouts;                      // entry i is mode i; 1:0 for `_`
-  std::uint8_t open[kMaxLeaves] = {};  // angle brackets around the entries
-  std::uint8_t close[kMaxLeaves] = {};
-  std::uint8_t leaves_mode[kMaxLeaves] = {};  // 1: the entry is `_`
+  std::int32_t count = 0;  // entries
+  Layout layouts;          // entry i is mode i; 1:0 for `_`
+  LeafCounts open;         // angle brackets around the entries
+  LeafCounts close;
+  LeafCounts leaves_mode;  // 1: the entry is `_`
 
   constexpr Tiler() = default;
   constexpr Tiler(Layout const& layout) : count(1) {
@@ -60,9 +60,9 @@ struct Tiler {
   /// Appends an entry; `layouts` is to be wrapped after the last one.
   constexpr void append_leaf(Layout const& layout, bool keep, int opening, int closing) {
     detail::append_mode(layouts, keep ? unit(1, 0) : layout);
-    leaves_mode[count] = keep ? 1 : 0;
-    open[count] = static_cast<std::uint8_t>(opening);
-    close[count] = static_cast<std::uint8_t>(closing);
+    leaves_mode.put(count, keep ? 1 : 0);
+    open.put(count, opening);
+    close.put(count, closing);
     ++count;
   }
   constexpr void append_tiler(Tiler const& part) {

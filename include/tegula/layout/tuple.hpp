@@ -11,7 +11,42 @@ namespace tegula {
 inline constexpr int kMaxLeaves = 32;
 
 /// The deepest nesting of a Tuple or a Layout; more is refused.
-inline constexpr int kMaxDepth = 32;
+inline constexpr int kMaxDepth = 15;
+
+/// A number from 0 to 15 for each leaf, packed: a template argument of many small members is costly to a
+/// compiler, and long in its messages.
+struct LeafCounts {
+  std::uint64_t words[kMaxLeaves / 16] = {};
+
+  /// What a non-constant LeafCounts gives for an element: reads, assigns and steps it.
+  struct Reference {
+    LeafCounts& counts;
+    int leaf;
+
+    constexpr operator int() const { return static_cast<LeafCounts const&>(counts)[leaf]; }
+    constexpr Reference& operator=(int value) {
+      counts.words[leaf / 16] &= ~(std::uint64_t{15} << leaf % 16 * 4);
+      counts.put(leaf, value);
+      return *this;
+    }
+    constexpr Reference& operator++() { return *this = *this + 1; }
+    constexpr Reference& operator--() { return *this = *this - 1; }
+  };
+
+  TEGULA_HOST_DEVICE constexpr int operator[](int leaf) const {
+    return static_cast<int>(words[leaf / 16] >> leaf % 16 * 4 & 15);
+  }
+  constexpr Reference operator[](int leaf) { return {*this, leaf}; }
+
+  /// Sets an element that is still 0.
+  constexpr void put(int leaf, int value) {
+    if (value < 0 || value > kMaxDepth)
+      refuse("nesting", "parentheses may nest 15 deep (kMaxDepth), no deeper", value);
+    words[leaf / 16] |= static_cast<std::uint64_t>(value) << leaf % 16 * 4;
+  }
+
+  friend constexpr bool operator==(LeafCounts const&, LeafCounts const&) = default;
+};
 
 /// `_` in a coordinate or a tiler: "this whole mode".
 struct Underscore {
@@ -77,7 +112,6 @@ template <class Tree> constexpr void wrap(Tree& tree, int first = 0) {
   if (first == tree.count) return;
   ++tree.open[first];
   ++tree.close[tree.count - 1];
-  if (tree.open[first] > kMaxDepth) refuse("nesting", "parentheses may nest 32 deep (kMaxDepth), no deeper");
 }
 
 /// The subtree over `range`, a mode of `tree`.
@@ -138,8 +172,8 @@ struct Tuple {
 
   std::int32_t count = 0;
   std::int64_t values[kMaxLeaves] = {};
-  std::uint8_t open[kMaxLeaves] = {};
-  std::uint8_t close[kMaxLeaves] = {};
+  LeafCounts open;
+  LeafCounts close;
 
   /// The empty tuple `()`.
   constexpr Tuple() = default;
@@ -174,8 +208,8 @@ struct Tuple {
   constexpr void append_leaf(std::int64_t value, int opening = 0, int closing = 0) {
     if (count == kMaxLeaves) refuse("tuple", "more than 32 integers (kMaxLeaves)", *this);
     values[count] = value;
-    open[count] = static_cast<std::uint8_t>(opening);
-    close[count] = static_cast<std::uint8_t>(closing);
+    open.put(count, opening);
+    close.put(count, closing);
     ++count;
   }
   constexpr void append_leaf(Tuple const& from, int leaf, int opening, int closing) {
