@@ -5,6 +5,8 @@
 #include "tegula/arch/memory_access.hpp"
 #include "tegula/macros.hpp"
 #if !TEGULA_GPU
+#include "tegula/numeric/bfloat16.hpp"
+#include "tegula/numeric/half.hpp"
 #include "tegula/sim/hooks.hpp"
 #endif
 
@@ -113,7 +115,7 @@ TEGULA_DEVICE std::uint32_t cvt_rn_f16x2(float hi, float lo) {
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
   return r;
 #else
-  return sim::cvt_rn_f16x2(hi, lo);
+  return pack(to_half(lo), to_half(hi));
 #endif
 }
 
@@ -125,7 +127,7 @@ TEGULA_DEVICE std::uint32_t cvt_rn_bf16x2(float hi, float lo) {
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
   return r;
 #else
-  return sim::cvt_rn_bf16x2(hi, lo);
+  return pack(to_bfloat16(lo), to_bfloat16(hi));
 #endif
 }
 

@@ -84,7 +84,7 @@ TEGULA_DEVICE std::uint32_t ballot(bool predicate, std::uint32_t mask = kAllLane
                : "r"(static_cast<std::uint32_t>(predicate)), "r"(mask));
   return r;
 #else
-  return sim::ballot(predicate, mask, where);
+  return sim::ballot(predicate, mask, false, where);
 #endif
 }
 
@@ -98,7 +98,7 @@ TEGULA_DEVICE bool any(bool predicate, std::uint32_t mask = kAllLanes,
                : "r"(static_cast<std::uint32_t>(predicate)), "r"(mask));
   return r != 0;
 #else
-  return sim::ballot(predicate, mask, where) != 0;
+  return sim::ballot(predicate, mask, false, where) != 0;
 #endif
 }
 
@@ -112,7 +112,7 @@ TEGULA_DEVICE bool all(bool predicate, std::uint32_t mask = kAllLanes,
                : "r"(static_cast<std::uint32_t>(predicate)), "r"(mask));
   return r != 0;
 #else
-  return sim::ballot(predicate, mask, where) == mask;
+  return sim::ballot(predicate, mask, true, where) == mask;
 #endif
 }
 

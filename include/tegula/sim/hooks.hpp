@@ -36,7 +36,8 @@ void ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t
 void mma_sync(MmaOp op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c, Where where);
 
 std::uint32_t shfl(ShuffleMode mode, std::uint32_t value, int lane_operand, std::uint32_t mask, Where where);
-std::uint32_t ballot(bool predicate, std::uint32_t mask, Where where);
+/// Bit l of the result: lane l's predicate. A lane that has exited counts as `exited`.
+std::uint32_t ballot(bool predicate, std::uint32_t mask, bool exited, Where where);
 std::uint32_t redux(ReduxOp op, std::uint32_t value, std::uint32_t mask, Where where);
 void warp_sync(std::uint32_t mask, Where where);
 
@@ -52,7 +53,5 @@ float lg2_approx_ftz(float x);
 float rcp_approx_ftz(float x);
 float rsqrt_approx_ftz(float x);
 float tanh_approx(float x);
-std::uint32_t cvt_rn_f16x2(float hi, float lo);
-std::uint32_t cvt_rn_bf16x2(float hi, float lo);
 
 }  // namespace tegula::sim

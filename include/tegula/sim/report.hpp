@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tegula/arch/dim3.hpp"
+#include "tegula/arch/where.hpp"
+
+namespace tegula::sim {
+
+/// What the checker found. docs/simulated_machine.md has an example of each.
+enum class FindingKind : std::uint8_t {
+  out_of_bounds,       ///< an access outside of every buffer
+  misaligned,          ///< an address that is no multiple of the access's size
+  uninitialized_read,  ///< a read of memory that nobody wrote
+  async_read_early,    ///< a read of bytes that a cp.async in flight is to write
+  async_overwrite,     ///< a write to bytes that a cp.async in flight is to write
+  divergence,          ///< an aligned instruction that the lanes of a warp do not execute together
+  invalid_operand,     ///< a barrier number, a thread count, a mask or a size that the instruction does not
+                       ///< admit
+  deadlock,            ///< every thread that has not exited waits
+  trap,                ///< the kernel executed trap
+  exception,           ///< the kernel threw a C++ exception
+};
+
+/// The kind's name, as in JSON: "out_of_bounds", ...
+std::string_view to_string(FindingKind kind);
+
+/// One finding: reported once for each (kind, source line, buffer), for the first thread of the first CTA
+/// that did it.
+struct Finding {
+  FindingKind kind;
+  std::string message;     ///< one sentence, without the place
+  Where where;             ///< the instruction
+  Where other;             ///< the other instruction of the pair (the copy in flight), or line 0
+  Dim3 cta{0, 0, 0};       ///< coordinate in the grid
+  int warp = -1;           ///< -1 where it concerns the whole CTA
+  int lane = -1;           ///< -1 where it concerns the whole warp
+  std::string buffer;      ///< name of the shared or global buffer, or empty
+  std::string coordinate;  ///< place in it: "row 17, column 40 of K"; empty where there is no buffer
+  std::int64_t count = 1;  ///< how often it was seen, all CTAs together
+};
+
+/// What one instruction on one source line did, summed over warps and CTAs.
+struct LineCounters {
+  Where where;
+  std::string instruction;  ///< as in PTX: "ldmatrix", "cp.async", "mma.sync", ...
+
+  std::int64_t instructions =
+      0;  ///< executions by a warp (lanes of a warp that execute it together count once)
+  std::int64_t fused_multiply_adds = 0;  ///< scalar multiply-adds of mma.sync
+  std::int64_t shared_bytes = 0;         ///< bytes asked for in shared memory by all lanes
+  std::int64_t shared_wavefronts = 0;    ///< passes over the 32 banks that shared memory needed
+  std::int64_t bank_conflicts = 0;       ///< of those, the passes beyond what the access's width needs
+  std::int64_t global_bytes = 0;         ///< bytes asked for in global memory by all lanes
+  std::int64_t global_sectors = 0;       ///< 32-byte sectors touched, each counted once a warp access
+
+  /// Adds another line's counts to this one's.
+  void add(LineCounters const& other);
+};
+
+/// What a launch did. The same seed, grid and parameters give the same report, whatever the number of the
+/// host's threads.
+struct Report {
+  std::string kernel;
+  Dim3 grid;
+  int threads = 0;  ///< of a CTA
+
+  std::vector<Finding> findings;    ///< in the order of CTAs
+  std::vector<LineCounters> lines;  ///< by file, line and instruction
+  LineCounters total;               ///< sum of lines
+
+  std::size_t stack_bytes =
+      0;  ///< the deepest stack that a simulated thread used, in whole pages; 0 where not measured
+
+  bool ok() const { return findings.empty(); }
+  /// The sum over lines of one instruction.
+  LineCounters instruction(std::string_view name) const;
+  /// For people: the findings, then a table of counters by line.
+  std::string text() const;
+  /// For machines.
+  std::string json() const;
+};
+
+/// One finding with its place, as text() shows it.
+std::string to_string(Finding const& finding, std::string_view kernel);
+
+/// Thrown by a launch whose kernel was found wrong; what() lists the findings.
+class CheckError : public std::runtime_error {
+ public:
+  explicit CheckError(Report report);
+  Report const& report() const { return report_; }
+
+ private:
+  Report report_;
+};
+
+}  // namespace tegula::sim

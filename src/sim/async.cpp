@@ -1,0 +1,124 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "cta.hpp"
+#include "place.hpp"
+
+/// cp.async: copies in flight. A copy is in flight from its issue until the thread that issued it has waited
+/// for its group; somewhere in between its bytes land in shared memory, when Options::completion says. Nobody
+/// may touch them while it is in flight.
+namespace tegula::sim {
+
+void Cta::cp_async(std::uint32_t destination, void const* source, int bytes, int source_bytes, Where where) {
+  if (source_bytes < 0 || source_bytes > bytes) {
+    fail(FindingKind::invalid_operand, where, here(current_->lane),
+         fmt::format("cp.async of {} bytes is to read {}: it can read 0 to {}", bytes, source_bytes, bytes));
+  }
+  note(Instruction::cp_async, where, bytes, destination, source_bytes, source);
+  std::uint32_t const n = static_cast<std::uint32_t>(bytes);
+  if (destination % n != 0) {
+    report(FindingKind::misaligned, where, here(current_->lane), "", "",
+           fmt::format("cp.async of {} bytes to shared address {:#x}, {} bytes past a multiple of {}", bytes,
+                       destination, destination % n, bytes));
+  }
+  if (!shared_.contains(destination, n)) {
+    report(
+        FindingKind::out_of_bounds, where, here(current_->lane), "", "",
+        fmt::format(
+            "cp.async of {} bytes to shared address {:#x} lies outside of the CTA's {} bytes of shared memory, {:#x} to {:#x}",
+            bytes, destination, shared_.bytes(), kSharedBase, kSharedBase + shared_.bytes()));
+    return;
+  }
+  if (source_bytes > 0 && !global_access(Instruction::cp_async, source, source_bytes, false, where, bytes))
+    return;
+  if (check_) {
+    std::uint8_t* const state = shared_.state(destination);
+    bool overwrites = false;
+    for (int i = 0; i < bytes; ++i) overwrites |= (state[i] & kInFlight) != 0;
+    if (overwrites) shared_findings(Instruction::cp_async, destination, bytes, true, where, current_->lane);
+    for (int i = 0; i < bytes; ++i) state[i] |= kInFlight;
+  }
+  AsyncCopy& copy = current_->async.copies.emplace_back(
+      AsyncCopy{where, static_cast<unsigned char const*>(source), destination,
+                static_cast<std::uint8_t>(bytes), static_cast<std::uint8_t>(source_bytes), false});
+  if (completion_ == Completion::first || (completion_ == Completion::random && random() % 4 == 0))
+    land(copy);
+}
+
+/// The bytes arrive in shared memory.
+void Cta::land(AsyncCopy& copy) {
+  if (copy.landed) return;
+  copy.landed = true;
+  unsigned char* const destination = shared_.at(copy.destination);
+  if (copy.source_bytes != 0) std::memcpy(destination, copy.source, copy.source_bytes);
+  std::memset(destination + copy.source_bytes, 0, static_cast<std::size_t>(copy.bytes - copy.source_bytes));
+  if (check_) {
+    std::uint8_t* const state = shared_.state(copy.destination);
+    for (int i = 0; i < copy.bytes; ++i) state[i] |= kWritten;
+  }
+}
+
+/// The thread has waited for its copies up to `end`: they have landed and are in flight no longer.
+void Cta::retire(AsyncCopies& async, std::size_t end) {
+  for (; async.first_copy < end; ++async.first_copy) {
+    AsyncCopy& copy = async.copies[async.first_copy];
+    land(copy);
+    if (!check_) continue;
+    std::uint8_t* const state = shared_.state(copy.destination);
+    for (int i = 0; i < copy.bytes; ++i) state[i] &= static_cast<std::uint8_t>(~kInFlight);
+  }
+  if (async.none() && async.first_group == async.group_ends.size()) {
+    async.clear();
+  } else if (async.first_copy >= 256) {
+    async.forget_retired();
+  }
+}
+
+void Cta::cp_async_commit_group(Where where) {
+  note(Instruction::cp_async_commit_group, where);
+  AsyncCopies& async = current_->async;
+  async.group_ends.push_back(async.copies.size());
+}
+
+void Cta::cp_async_wait_group(int groups_left, Where where) {
+  note(Instruction::cp_async_wait_group, where);
+  AsyncCopies& async = current_->async;
+  std::size_t const keep = static_cast<std::size_t>(groups_left);
+  if (async.group_ends.size() - async.first_group <= keep) return;
+  async.first_group = async.group_ends.size() - keep;
+  retire(async, async.group_ends[async.first_group - 1]);
+}
+
+void Cta::cp_async_wait_all(Where where) {
+  note(Instruction::cp_async_wait_group, where);
+  AsyncCopies& async = current_->async;
+  async.first_group = async.group_ends.size();
+  retire(async, async.copies.size());
+}
+
+/// One copy of some lane of the warp lands early, now and then.
+void Cta::land_at_random(Warp& warp) {
+  if (random() % 4 != 0) return;
+  Thread& thread = *threads_[static_cast<std::size_t>(warp.index) * 32 + random() % 32];
+  std::size_t const pending = thread.async.copies.size() - thread.async.first_copy;
+  if (pending != 0) land(thread.async.copies[thread.async.first_copy + random() % pending]);
+}
+
+/// The copy in flight that writes the byte, and who issued it; null where there is none.
+AsyncCopy const* Cta::copy_into(std::uint32_t address, Thread const** issuer) const {
+  for (auto const& thread : threads_) {
+    AsyncCopies const& async = thread->async;
+    for (std::size_t i = async.first_copy; i < async.copies.size(); ++i) {
+      AsyncCopy const& copy = async.copies[i];
+      if (address - copy.destination < copy.bytes) {
+        *issuer = thread.get();
+        return &copy;
+      }
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace tegula::sim

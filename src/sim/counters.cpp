@@ -1,0 +1,153 @@
+#include "counters.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <tuple>
+
+namespace tegula::sim {
+
+bool same_place(Where const& a, Where const& b) {
+  return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
+}
+
+BankUse bank_use(std::uint32_t const* addresses, std::uint32_t lanes, int bytes) {
+  int const words = bytes < 4 ? 1 : bytes / 4;
+  int const lanes_a_pass = 32 / words;
+  BankUse use;
+  for (int first = 0; first < 32; first += lanes_a_pass) {
+    std::uint32_t const mask = lanes_a_pass == 32 ? lanes : lanes >> first & ((1u << lanes_a_pass) - 1);
+    if (mask == 0) continue;
+    std::uint32_t distinct[32][32];  // the words asked of each bank
+    std::uint8_t count[32] = {};
+    int most = 1;
+    for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+      std::uint32_t const word = addresses[first + std::countr_zero(rest)] / 4;
+      for (std::uint32_t w = word; w < word + static_cast<std::uint32_t>(words); ++w) {
+        std::uint32_t* const bank = distinct[w % 32];
+        std::uint8_t& n = count[w % 32];
+        if (std::find(bank, bank + n, w) == bank + n) bank[n++] = w;
+        most = std::max<int>(most, n);
+      }
+    }
+    use.wavefronts += most;
+    use.minimum += 1;
+  }
+  return use;
+}
+
+int sectors(std::uint64_t const* addresses, std::uint32_t lanes) {
+  std::uint64_t touched[32];
+  int count = 0;
+  for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+    std::uint64_t const sector = addresses[std::countr_zero(rest)] / 32;
+    // Neighbouring lanes mostly touch neighbouring sectors: look from the latest back.
+    int i = count;
+    while (i > 0 && touched[i - 1] != sector) --i;
+    if (i == 0) touched[count++] = sector;
+  }
+  return count;
+}
+
+namespace {
+std::size_t hash(char const* file, int line, Instruction instruction) {
+  std::uint64_t const key = reinterpret_cast<std::uintptr_t>(file) * 31 +
+                            static_cast<std::uint64_t>(line) * 64 + static_cast<std::uint64_t>(instruction);
+  return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15ull) >> 32);
+}
+}  // namespace
+
+LineCounters& CounterTable::at(Where where, Instruction instruction) {
+  std::size_t const mask = slots_.size() - 1;
+  for (std::size_t i = hash(where.file, where.line, instruction);; ++i) {
+    Slot& slot = slots_[i & mask];
+    if (slot.file == where.file && slot.line == where.line && slot.instruction == instruction)
+      return lines_[slot.index];
+    if (slot.file != nullptr) continue;
+    if (2 * lines_.size() >= slots_.size()) {
+      grow();
+      return at(where, instruction);
+    }
+    slot = {where.file, where.line, instruction, static_cast<std::uint32_t>(lines_.size())};
+    LineCounters& line = lines_.emplace_back();
+    line.where = where;
+    line.instruction = ptx_name(instruction);
+    return line;
+  }
+}
+
+void CounterTable::grow() {
+  std::vector<Slot> const old = std::move(slots_);
+  slots_ = std::vector<Slot>(2 * old.size());
+  for (Slot const& slot : old) {
+    if (slot.file == nullptr) continue;
+    std::size_t i = hash(slot.file, slot.line, slot.instruction);
+    while (slots_[i & (slots_.size() - 1)].file != nullptr) ++i;
+    slots_[i & (slots_.size() - 1)] = slot;
+  }
+}
+
+void CounterTable::clear() {
+  lines_.clear();
+  std::fill(slots_.begin(), slots_.end(), Slot{});
+}
+
+void merge(std::vector<LineCounters>& into, std::vector<LineCounters> const& lines) {
+  auto const key = [](LineCounters const& l) {
+    return std::tuple(std::string_view(l.where.file), l.where.line, std::string_view(l.instruction));
+  };
+  for (LineCounters const& line : lines) {
+    auto const place = std::lower_bound(into.begin(), into.end(), line,
+                                        [&](auto const& a, auto const& b) { return key(a) < key(b); });
+    if (place != into.end() && key(*place) == key(line)) {
+      place->add(line);
+    } else {
+      into.insert(place, line);
+    }
+  }
+}
+
+std::size_t AccessLog::place(int lane, Instruction instruction, Where where) {
+  for (std::size_t i = cursor_[lane]; i < used_; ++i) {
+    if (fits(records_[i], lane, instruction, where)) return i;
+  }
+  std::size_t const behind = std::min<std::size_t>(cursor_[lane], used_);
+  for (std::size_t i = 0; i < behind; ++i) {
+    if (fits(records_[i], lane, instruction, where)) return i;
+  }
+  if (used_ == records_.size()) records_.resize(records_.size() + 64);
+  records_[used_].where = where;
+  records_[used_].instruction = instruction;
+  records_[used_].lanes = 0;
+  records_[used_].global_lanes = 0;
+  records_[used_].global_bytes = 0;
+  return used_++;
+}
+
+void AccessLog::flush(CounterTable& counters) {
+  for (std::size_t i = 0; i < used_; ++i) {
+    Record const& record = records_[i];
+    LineCounters& line = counters.at(record.where, record.instruction);
+    int const lanes = std::popcount(record.lanes);
+    line.instructions += 1;
+    if (record.shared_bytes != 0) {
+      BankUse const use = bank_use(record.shared, record.lanes, record.shared_bytes);
+      line.shared_bytes += lanes * record.shared_bytes;
+      line.shared_wavefronts += use.wavefronts;
+      line.bank_conflicts += use.wavefronts - use.minimum;
+    }
+    if (record.global_bytes != 0) {
+      line.global_bytes += record.global_bytes;
+      line.global_sectors += sectors(record.global, record.global_lanes);
+    }
+  }
+  clear();
+}
+
+void AccessLog::clear() {
+  used_ = 0;
+  std::fill(std::begin(cursor_), std::end(cursor_), 0u);
+}
+
+}  // namespace tegula::sim

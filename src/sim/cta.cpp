@@ -1,0 +1,253 @@
+#include "cta.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <exception>
+
+#include "turn_keeper.hpp"
+
+namespace tegula::sim {
+
+namespace {
+
+/// Memory accesses after which a thread lets others run: a thread may be waiting for memory to change.
+constexpr int kStepsBetweenYields = 4096;
+/// Such yields, with no thread meeting another or exiting in between, after which the CTA counts as stuck.
+constexpr std::int64_t kIdleYields = 100000;
+
+std::uint64_t mix(std::uint64_t x) {  // the finaliser of splitmix64 (Steele, Lea and Flood, 2014)
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+void AsyncCopies::clear() {
+  copies.clear();
+  group_ends.clear();
+  first_copy = 0;
+  first_group = 0;
+}
+
+void AsyncCopies::forget_retired() {
+  copies.erase(copies.begin(), copies.begin() + static_cast<std::ptrdiff_t>(first_copy));
+  group_ends.erase(group_ends.begin(), group_ends.begin() + static_cast<std::ptrdiff_t>(first_group));
+  for (std::size_t& end : group_ends) end -= first_copy;
+  first_copy = 0;
+  first_group = 0;
+}
+
+CtaResult Cta::run(LaunchContext const& launch, std::int64_t index) {
+  start(launch, index);
+  current_ = threads_[0].get();
+  switcher_.switch_to(host_, current_->context);
+  current_ = nullptr;
+  if (count_) {
+    for (int w = 0; w < threads() / 32; ++w) flush_log(warps_[static_cast<std::size_t>(w)]);
+  }
+  return {std::move(findings_)};
+}
+
+void Cta::start(LaunchContext const& launch, std::int64_t index) {
+  launch_ = &launch;
+  Options const& options = *launch.options;
+  index_ = index;
+  block_ = {static_cast<int>(index % launch.grid.x), static_cast<int>(index / launch.grid.x % launch.grid.y),
+            static_cast<int>(index / launch.grid.x / launch.grid.y)};
+  check_ = options.check;
+  count_ = options.count;
+  completion_ = options.completion;
+  interleaving_ = options.interleaving;
+  generation_ = options.generation;
+  random_state_ = mix(options.seed * 0x9e3779b97f4a7c15ull + static_cast<std::uint64_t>(index)) | 1;
+  aborting_ = false;
+  has_turn_ = false;
+  recent_ = {};
+  steps_ = 0;
+  idle_yields_ = 0;
+  barriers_ = {};
+  findings_.clear();
+  shared_.reset(launch.kernel->shared_bytes);
+
+  int const count = launch.kernel->threads;
+  while (static_cast<int>(threads_.size()) < count) {
+    int const i = static_cast<int>(threads_.size());
+    auto thread = std::make_unique<Thread>();
+    thread->index = i;
+    thread->lane = i % 32;
+    thread->stack = std::make_unique<FiberStack>(stack_bytes_, 7 * i);
+    Thread* const self = thread.get();
+    switcher_.create(self->context, *self->stack, [this, self] { thread_body(*self); });
+    threads_.push_back(std::move(thread));
+  }
+  for (int i = 0; i < count; ++i) {
+    Thread& thread = *threads_[static_cast<std::size_t>(i)];
+    thread.started = false;
+    thread.finished = false;
+    thread.async.clear();
+  }
+  warps_.resize(static_cast<std::size_t>(count / 32));
+  ready_warps_ = 0;
+  for (int w = 0; w < count / 32; ++w) {
+    Warp& warp = warps_[static_cast<std::size_t>(w)];
+    warp.index = w;
+    warp.ready = 0;
+    warp.exited = 0;
+    warp.completes = 0;
+    warp.barrier = -1;
+    warp.meetings = 0;
+    warp.log.clear();
+    set_ready(warp, kFullWarp);
+  }
+  live_threads_ = count;
+}
+
+void Cta::thread_body(Thread& thread) {
+  for (;;) {
+    thread.started = true;
+    try {
+      launch_->kernel->run(shared_.data());
+    } catch (LeaveKernel const&) {
+    } catch (std::exception const& e) {
+      report(FindingKind::exception, Where{}, here(thread.lane), "", "",
+             std::string("the kernel threw: ") + e.what());
+      aborting_ = true;
+    }
+    finish_thread();
+    Thread* const next = next_thread();
+    current_ = next;
+    switcher_.switch_to(thread.context, next != nullptr ? next->context : host_);
+  }
+}
+
+void Cta::finish_thread() {
+  Thread& thread = *current_;
+  thread.finished = true;
+  idle_yields_ = 0;
+  Warp& own = warp();
+  own.ready &= ~(1u << thread.lane);
+  own.exited |= 1u << thread.lane;
+  if (own.ready == 0) ready_warps_ &= ~(1u << own.index);
+  --live_threads_;
+  if (aborting_) return;
+  retire(thread.async, thread.async.copies.size());
+  try {
+    check_exit(own);
+    if (ready_warps_ == 0 && live_threads_ != 0) deadlock("");
+  } catch (LeaveKernel const&) {
+  }
+}
+
+/// Who runs now that the current thread cannot: a lane of the same warp, else the next warp's. Null when
+/// nobody is left.
+Thread* Cta::next_thread() {
+  if (aborting_) {
+    for (auto const& thread : threads_) {
+      if (thread->started && !thread->finished) return thread.get();
+    }
+    return nullptr;
+  }
+  if (ready_warps_ == 0) return nullptr;
+  Warp* next = &warp();
+  if (next->ready == 0) {
+    std::uint32_t const first =
+        interleaving_ == Interleaving::random ? random() % 32 : static_cast<std::uint32_t>(next->index);
+    int const turn = std::countr_zero(std::rotr(ready_warps_, static_cast<int>(first)));
+    next = &warps_[(static_cast<std::uint32_t>(turn) + first) % 32];
+  }
+  int lane = std::countr_zero(next->ready);
+  if (interleaving_ == Interleaving::random) {
+    std::uint32_t const first = random() % 32;
+    lane = static_cast<int>(
+        (static_cast<std::uint32_t>(std::countr_zero(std::rotr(next->ready, static_cast<int>(first)))) +
+         first) %
+        32);
+  }
+  return threads_[static_cast<std::size_t>(32 * next->index + lane)].get();
+}
+
+void Cta::set_ready(Warp& warp, std::uint32_t lanes) {
+  warp.ready |= lanes;
+  ready_warps_ |= 1u << warp.index;
+}
+
+/// Suspends the current thread, which waits, until somebody sets it ready and its turn comes.
+void Cta::block() {
+  Thread& self = *current_;
+  Warp& own = warp();
+  own.ready &= ~(1u << self.lane);
+  if (own.ready == 0) {
+    ready_warps_ &= ~(1u << own.index);
+    if (ready_warps_ == 0) deadlock("");
+  }
+  steps_ = 0;
+  current_ = next_thread();
+  switcher_.switch_to(self.context, current_->context);
+  if (aborting_) throw LeaveKernel{};
+}
+
+/// Lets the next ready thread run: the next lane of this warp, or after the last one the next warp.
+void Cta::yield() {
+  steps_ = 0;
+  if (++idle_yields_ > kIdleYields)
+    deadlock(
+        "the threads that run only access memory, and none of them has met another or exited for long; ");
+  Thread& self = *current_;
+  Warp* next = &warp();
+  std::uint32_t const later = self.lane == 31 ? 0 : next->ready >> (self.lane + 1) << (self.lane + 1);
+  int lane = 0;
+  if (later != 0) {
+    lane = std::countr_zero(later);
+  } else {
+    int const first = (next->index + 1) % 32;
+    next = &warps_[static_cast<std::size_t>((std::countr_zero(std::rotr(ready_warps_, first)) + first) % 32)];
+    lane = std::countr_zero(next->ready);
+  }
+  Thread* const thread = threads_[static_cast<std::size_t>(32 * next->index + lane)].get();
+  if (thread == &self) return;
+  current_ = thread;
+  switcher_.switch_to(self.context, current_->context);
+  if (aborting_) throw LeaveKernel{};
+}
+
+void Cta::count_step() {
+  if (++steps_ >= kStepsBetweenYields) yield();
+}
+
+/// After a warp-wide instruction, lets another warp run where the interleaving asks for it.
+void Cta::pass_turn_between_warps() {
+  if (interleaving_ == Interleaving::one_warp_ahead) return;
+  Warp& own = warp();
+  std::uint32_t const others = ready_warps_ & ~(1u << own.index);
+  if (others == 0) return;
+  std::uint32_t first = static_cast<std::uint32_t>(own.index);
+  if (interleaving_ == Interleaving::random) {
+    std::uint32_t const draw = random();
+    if ((draw & 1) != 0) return;
+    first = (draw >> 1) % 32;
+  }
+  std::uint32_t const turn =
+      static_cast<std::uint32_t>(std::countr_zero(std::rotr(others, static_cast<int>(first))));
+  Warp& next = warps_[(turn + first) % 32];
+  Thread& self = *current_;
+  current_ = threads_[static_cast<std::size_t>(32 * next.index + std::countr_zero(next.ready))].get();
+  steps_ = 0;
+  switcher_.switch_to(self.context, current_->context);
+  if (aborting_) throw LeaveKernel{};
+}
+
+std::uint32_t Cta::random() {  // xorshift64* (Vigna, 2016)
+  random_state_ ^= random_state_ >> 12;
+  random_state_ ^= random_state_ << 25;
+  random_state_ ^= random_state_ >> 27;
+  return static_cast<std::uint32_t>((random_state_ * 0x2545f4914f6cdd1dull) >> 32);
+}
+
+std::size_t Cta::stack_bytes_used() const {
+  std::size_t most = 0;
+  for (auto const& thread : threads_) most = std::max(most, thread->stack->touched());
+  return most;
+}
+
+}  // namespace tegula::sim

@@ -1,0 +1,174 @@
+#include "tegula/sim/machine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+#include "cta.hpp"
+#include "current_cta.hpp"
+#include "global_memory.hpp"
+#include "turn_keeper.hpp"
+
+namespace tegula::sim {
+
+struct Machine::State {
+  GlobalMemory global;
+  std::mutex launching;
+  std::vector<std::unique_ptr<Cta>>
+      ctas;  ///< one for each of the host's threads; kept for their fibers' stacks
+};
+
+Machine::Machine(Options options) : options_(std::move(options)), state_(std::make_unique<State>()) {}
+Machine::~Machine() = default;
+
+void* Machine::allocate(std::size_t bytes, std::string name) {
+  return state_->global.allocate(bytes, std::move(name));
+}
+void Machine::deallocate(void* pointer) { state_->global.deallocate(pointer); }
+
+void Machine::upload(void* destination, void const* source, std::size_t bytes) {
+  if (bytes == 0) return;
+  auto const memory = state_->global.at("upload", destination, bytes);
+  std::memcpy(destination, source, bytes);
+  std::memset(memory->shadow + memory->offset_of(destination), 1, bytes);
+}
+
+void Machine::download(void* destination, void const* source, std::size_t bytes) const {
+  if (bytes == 0) return;
+  auto const memory = state_->global.at("download", source, bytes);
+  std::memcpy(destination, source, bytes);
+}
+
+void Machine::fill(void* destination, int byte, std::size_t bytes) {
+  if (bytes == 0) return;
+  auto const memory = state_->global.at("fill", destination, bytes);
+  std::memset(destination, byte, bytes);
+  std::memset(memory->shadow + memory->offset_of(destination), 1, bytes);
+}
+
+void Machine::copy(void* destination, void const* source, std::size_t bytes) {
+  if (bytes == 0) return;
+  auto const from = state_->global.at("copy", source, bytes);
+  auto const to = state_->global.at("copy", destination, bytes);
+  std::memmove(destination, source, bytes);
+  std::memmove(to->shadow + to->offset_of(destination), from->shadow + from->offset_of(source), bytes);
+}
+
+bool Machine::written(void const* pointer, std::size_t bytes) const {
+  Allocation const* const memory = find(*state_->global.table(), pointer);
+  if (memory == nullptr || !memory->contains(pointer, bytes)) return false;
+  unsigned char const* const shadow = memory->shadow + memory->offset_of(pointer);
+  return std::all_of(shadow, shadow + bytes, [](unsigned char w) { return w == 1; });
+}
+
+namespace {
+
+void check_launch(KernelImage const& kernel, Dim3 grid, Generation generation) {
+  if (grid.x < 1 || grid.y < 1 || grid.z < 1 || grid.y > 65535 || grid.z > 65535) {
+    throw std::invalid_argument(fmt::format(
+        "launch of {}: the grid ({}, {}, {}) must be at least 1 along each axis and at most 65535 along y and z",
+        kernel.name, grid.x, grid.y, grid.z));
+  }
+  if (kernel.threads < 32 || kernel.threads > 1024 || kernel.threads % 32 != 0) {
+    throw std::invalid_argument(
+        fmt::format("launch of {}: {} threads; a CTA has a multiple of 32, from 32 to 1024", kernel.name,
+                    kernel.threads));
+  }
+  // CUDA C++ programming guide, table "technical specifications per compute capability": 163 KB on 8.0, 227
+  // KB on 9.0.
+  std::size_t const most = (generation == Generation::sm80 ? 163u : 227u) * 1024;
+  if (kernel.shared_bytes > most) {
+    throw std::invalid_argument(fmt::format("launch of {}: {} bytes of shared memory; a CTA has at most {}",
+                                            kernel.name, kernel.shared_bytes, most));
+  }
+}
+
+/// Adds a CTA's findings to the launch's, each (kind, line, buffer) once.
+void add_findings(std::vector<Finding>& into, std::vector<Finding>&& findings) {
+  for (Finding& finding : findings) {
+    auto const known = std::find_if(into.begin(), into.end(), [&](Finding const& f) {
+      return f.kind == finding.kind && same_place(f.where, finding.where) && f.buffer == finding.buffer;
+    });
+    if (known != into.end()) {
+      known->count += finding.count;
+    } else {
+      into.push_back(std::move(finding));
+    }
+  }
+}
+
+}  // namespace
+
+Report Machine::launch(KernelImage const& kernel, Dim3 grid) {
+  check_launch(kernel, grid, options_.generation);
+  std::lock_guard const launching(state_->launching);
+  auto const table = state_->global.table();
+  TurnKeeper turns;
+  LaunchContext const launch{&kernel, grid, &options_, table.get(), &turns};
+  std::int64_t const count = std::int64_t{1} * grid.x * grid.y * grid.z;
+
+  std::int64_t workers = options_.workers > 0
+                             ? options_.workers
+                             : static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+  workers = std::min(workers, count);
+  auto& ctas = state_->ctas;
+  if (!ctas.empty() && ctas[0]->stack_bytes() != options_.stack_bytes) ctas.clear();
+  while (static_cast<std::int64_t>(ctas.size()) < workers)
+    ctas.push_back(std::make_unique<Cta>(options_.stack_bytes));
+
+  std::atomic<std::int64_t> next{0};
+  std::mutex done_mutex;
+  std::int64_t done = 0;
+  std::map<std::int64_t, std::vector<Finding>> findings;  // of the CTAs that have any
+  std::exception_ptr failure;
+  auto const work = [&](Cta& cta) {
+    CurrentCta const current(cta);
+    cta.counters().clear();
+    for (std::int64_t index = next++; index < count; index = next++) {
+      CtaResult result;
+      try {
+        result = cta.run(launch, index);
+      } catch (...) {
+        std::lock_guard const lock(done_mutex);
+        failure = std::current_exception();
+        next = count;
+      }
+      turns.done(index);
+      std::lock_guard const lock(done_mutex);
+      if (!result.findings.empty()) findings.emplace(index, std::move(result.findings));
+      ++done;
+      if (options_.progress) options_.progress(done, count);
+    }
+  };
+  if (workers == 1) {
+    work(*ctas[0]);
+  } else {
+    std::vector<std::thread> threads;
+    for (std::int64_t i = 0; i < workers; ++i)
+      threads.emplace_back([&, i] { work(*ctas[static_cast<std::size_t>(i)]); });
+    for (std::thread& thread : threads) thread.join();
+  }
+  if (failure) std::rethrow_exception(failure);
+
+  Report report;
+  report.kernel = kernel.name;
+  report.grid = grid;
+  report.threads = kernel.threads;
+  for (auto& [index, of_cta] : findings) add_findings(report.findings, std::move(of_cta));
+  for (std::int64_t i = 0; i < workers; ++i) {
+    merge(report.lines, ctas[static_cast<std::size_t>(i)]->counters().lines());
+    report.stack_bytes = std::max(report.stack_bytes, ctas[static_cast<std::size_t>(i)]->stack_bytes_used());
+  }
+  for (LineCounters const& line : report.lines) report.total.add(line);
+  if (options_.throw_on_finding && !report.ok()) throw CheckError(std::move(report));
+  return report;
+}
+
+}  // namespace tegula::sim

@@ -1,0 +1,393 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "cta.hpp"
+#include "place.hpp"
+#include "tegula/sim/arithmetic.hpp"
+
+/// Warp-wide instructions and barriers: how lanes meet, and what the last one does for all.
+namespace tegula::sim {
+
+namespace {
+
+/// Whether the instruction must be the same one, on the same source line, for all 32 lanes (PTX: .aligned).
+/// The others join lanes of one mask wherever they execute it, without the lanes that have exited.
+bool aligned(Instruction instruction) {
+  switch (instruction) {
+    case Instruction::ldmatrix:
+    case Instruction::mma_sync:
+    case Instruction::bar_sync:
+    case Instruction::bar_arrive:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool Cta::meet(Instruction instruction, std::uint32_t variant, std::uint32_t mask, Where where) {
+  Warp& own = warp();
+  std::uint32_t const self = 1u << current_->lane;
+  if ((mask & self) == 0) {
+    fail(FindingKind::invalid_operand, where, here(current_->lane),
+         fmt::format("{} is executed by a lane that its mask {:#010x} leaves out", ptx_name(instruction),
+                     mask));
+  }
+  for (int i = 0; i < own.meetings; ++i) {
+    Meeting& meeting = own.meeting[static_cast<std::size_t>(i)];
+    if (meeting.lanes == mask && meeting.instruction == instruction && meeting.variant == variant &&
+        (!aligned(instruction) || same_place(meeting.where, where))) {
+      meeting.arrived |= self;
+      if (meeting.arrived == (mask & ~own.exited)) {
+        meeting = own.meeting[static_cast<std::size_t>(--own.meetings)];
+        return true;
+      }
+      return wait_for_release(own, self);
+    }
+    // Lanes that this one needs wait there for this one: neither can go on.
+    if ((meeting.arrived & mask) != 0 && (meeting.lanes & self) != 0)
+      diverged(meeting, instruction, variant, mask, where);
+  }
+  if (aligned(instruction) && own.exited != 0) {
+    fail(FindingKind::divergence, where, here(current_->lane),
+         fmt::format("{} needs all lanes of the warp, but {} exited", ptx_name(instruction),
+                     lanes_text(own.exited)));
+  }
+  if ((mask & ~own.exited) == self) return true;
+  own.meeting[static_cast<std::size_t>(own.meetings++)] = {instruction, variant, mask, self, where};
+  return wait_for_release(own, self);
+}
+
+bool Cta::wait_for_release(Warp& own, std::uint32_t self) {
+  block();
+  bool const completes = (own.completes & self) != 0;
+  own.completes &= ~self;
+  return completes;
+}
+
+void Cta::release(std::uint32_t mask, Where where, Instruction instruction) {
+  Warp& own = warp();
+  idle_yields_ = 0;
+  if (count_) {
+    counters_.at(where, instruction).instructions += 1;
+    if (mask == kFullWarp && !own.log.empty()) own.log.flush(counters_);
+  }
+  set_ready(own, mask & ~own.exited);
+  if (completion_ == Completion::random) land_at_random(own);
+  pass_turn_between_warps();
+}
+
+void Cta::flush_log(Warp& warp) {
+  if (!warp.log.empty()) warp.log.flush(counters_);
+}
+
+void Cta::diverged(Meeting const& meeting, Instruction instruction, std::uint32_t variant, std::uint32_t mask,
+                   Where where) {
+  std::string what;
+  if (meeting.instruction == instruction && same_place(meeting.where, where)) {
+    what = meeting.lanes != mask
+               ? fmt::format("with mask {:#010x}, where their mask is {:#010x}", mask, meeting.lanes)
+               : fmt::format("with operand {}, where theirs is {}", variant, meeting.variant);
+  } else {
+    what = fmt::format("but {} {} for it at {} ({})", lanes_text(meeting.arrived),
+                       std::has_single_bit(meeting.arrived) ? "waits" : "wait", ptx_name(meeting.instruction),
+                       place_text(meeting.where));
+  }
+  report(FindingKind::divergence, where, here(current_->lane), "", "",
+         fmt::format("{} is not executed by the lanes of the warp together: {} is at it, {}",
+                     ptx_name(instruction), lanes_text(1u << current_->lane), what),
+         meeting.where);
+  aborting_ = true;
+  throw LeaveKernel{};
+}
+
+/// A lane has returned from the kernel. Lanes that wait for it at an aligned instruction never meet it;
+/// elsewhere they need it no longer, and if nobody else is missing one of them completes the instruction.
+void Cta::check_exit(Warp& warp) {
+  for (int i = 0; i < warp.meetings; ++i) {
+    Meeting const meeting = warp.meeting[static_cast<std::size_t>(i)];
+    if (aligned(meeting.instruction)) {
+      fail(FindingKind::divergence, meeting.where, {warp.index, std::countr_zero(meeting.arrived)},
+           fmt::format("{} needs all lanes of the warp, but {} exited while {} wait{} there",
+                       ptx_name(meeting.instruction), lanes_text(warp.exited), lanes_text(meeting.arrived),
+                       std::has_single_bit(meeting.arrived) ? "s" : ""));
+    }
+    if (meeting.arrived != (meeting.lanes & ~warp.exited)) continue;
+    std::uint32_t const first = meeting.arrived & ~(meeting.arrived - 1);
+    warp.completes |= first;
+    set_ready(warp, first);
+    warp.meeting[static_cast<std::size_t>(i--)] = warp.meeting[static_cast<std::size_t>(--warp.meetings)];
+  }
+}
+
+std::string Cta::who_waits() const {
+  std::vector<std::string> clauses;
+  std::uint32_t exited_warps = 0;
+  int const warps = launch_->kernel->threads / 32;
+  for (int id = 0; id < kBarriers; ++id) {
+    Barrier const& barrier = barriers_[static_cast<std::size_t>(id)];
+    if (barrier.waiting == 0) continue;
+    std::uint32_t told = 0;
+    for (int w = 0; w < warps; ++w) {
+      if ((barrier.waiting >> w & 1) == 0 || (told >> w & 1) != 0) continue;
+      Where const& where = warps_[static_cast<std::size_t>(w)].barrier_where;
+      std::uint32_t same = 0;
+      for (int v = w; v < warps; ++v) {
+        if ((barrier.waiting >> v & 1) != 0 &&
+            same_place(warps_[static_cast<std::size_t>(v)].barrier_where, where))
+          same |= 1u << v;
+      }
+      told |= same;
+      clauses.push_back(fmt::format("{} wait{} at barrier {} ({}), where {} of {} threads have arrived",
+                                    warps_text(same), std::has_single_bit(same) ? "s" : "", id,
+                                    place_text(where), barrier.arrived, barrier.expected));
+    }
+  }
+  for (int w = 0; w < warps; ++w) {
+    Warp const& warp = warps_[static_cast<std::size_t>(w)];
+    if (warp.exited == kFullWarp) exited_warps |= 1u << w;
+    for (int i = 0; i < warp.meetings; ++i) {
+      Meeting const& meeting = warp.meeting[static_cast<std::size_t>(i)];
+      clauses.push_back(fmt::format("{} of warp {} wait{} at {} ({}) for {}", lanes_text(meeting.arrived), w,
+                                    std::has_single_bit(meeting.arrived) ? "s" : "",
+                                    ptx_name(meeting.instruction), place_text(meeting.where),
+                                    lanes_text(meeting.lanes & ~meeting.arrived)));
+    }
+  }
+  if (exited_warps != 0) clauses.push_back(fmt::format("{} exited", warps_text(exited_warps)));
+  return fmt::format("{}", fmt::join(clauses, "; "));
+}
+
+void Cta::deadlock(std::string const& reason) {
+  Where where;
+  int const warps = launch_->kernel->threads / 32;
+  for (int w = warps - 1; w >= 0; --w) {
+    Warp const& warp = warps_[static_cast<std::size_t>(w)];
+    if (warp.barrier >= 0) where = warp.barrier_where;
+    if (warp.meetings > 0) where = warp.meeting[0].where;
+  }
+  fail(FindingKind::deadlock, where, {}, "deadlock: " + reason + who_waits());
+}
+
+namespace {
+
+std::uint32_t load32(unsigned char const* p) {
+  std::uint32_t v;
+  std::memcpy(&v, p, 4);
+  return v;
+}
+std::uint32_t load16(unsigned char const* p) {
+  std::uint16_t v;
+  std::memcpy(&v, p, 2);
+  return v;
+}
+
+}  // namespace
+
+void Cta::ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row, Where where) {
+  Warp& own = warp();
+  int const lane = current_->lane;
+  own.operand[lane] = row;
+  if (meet(Instruction::ldmatrix, static_cast<std::uint32_t>(2 * count + (transpose ? 1 : 0)), kFullWarp,
+           where)) {
+    if (count_) {
+      LineCounters& line = counters_.at(where, Instruction::ldmatrix);
+      std::uint32_t const lanes = count == 4 ? kFullWarp : (1u << (8 * count)) - 1;
+      BankUse const use = bank_use(own.operand, lanes, 16);
+      line.shared_bytes += 128 * count;
+      line.shared_wavefronts += use.wavefronts;
+      line.bank_conflicts += use.wavefronts - use.minimum;
+    }
+    for (int matrix = 0; matrix < count; ++matrix) {
+      unsigned char const* rows[8];
+      static constexpr unsigned char kNobody[16] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+                                                    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+      for (int r = 0; r < 8; ++r) {
+        int const giver = 8 * matrix + r;
+        std::uint32_t const address = own.operand[giver];
+        rows[r] = shared_access(Instruction::ldmatrix, address, 16, false, where, giver) ? shared_.at(address)
+                                                                                         : kNobody;
+      }
+      for (int l = 0; l < 32; ++l) {
+        own.d[l][matrix] = transpose ? load16(rows[2 * (l % 4)] + 2 * (l / 4)) |
+                                           load16(rows[2 * (l % 4) + 1] + 2 * (l / 4)) << 16
+                                     : load32(rows[l / 4] + 4 * (l % 4));
+      }
+    }
+    release(kFullWarp, where, Instruction::ldmatrix);
+  }
+  std::memcpy(registers, own.d[lane], static_cast<std::size_t>(4 * count));
+}
+
+void Cta::mma_sync(MmaOp op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
+                   Where where) {
+  Warp& own = warp();
+  int const lane = current_->lane;
+  std::size_t const a_bytes = static_cast<std::size_t>(4 * a_registers(op));
+  std::size_t const b_bytes = static_cast<std::size_t>(4 * b_registers(op));
+  std::size_t const c_bytes = static_cast<std::size_t>(4 * c_registers(op));
+  std::memcpy(own.a[lane], a, a_bytes);
+  std::memcpy(own.b[lane], b, b_bytes);
+  std::memcpy(own.c[lane], c, c_bytes);
+  if (meet(Instruction::mma_sync, static_cast<std::uint32_t>(op), kFullWarp, where)) {
+    mma_sync_warp(op, generation_, own.a, own.b, own.c, own.d);
+    if (count_) counters_.at(where, Instruction::mma_sync).fused_multiply_adds += 16 * 8 * mma_k(op);
+    release(kFullWarp, where, Instruction::mma_sync);
+  }
+  std::memcpy(d, own.d[lane], c_bytes);
+}
+
+std::uint32_t Cta::shfl(ShuffleMode mode, std::uint32_t value, int lane_operand, std::uint32_t mask,
+                        Where where) {
+  Warp& own = warp();
+  int const lane = current_->lane;
+  own.value[lane] = value;
+  own.operand[lane] = static_cast<std::uint32_t>(lane_operand);
+  if (meet(Instruction::shfl_sync, static_cast<std::uint32_t>(mode), mask, where)) {
+    std::uint32_t const live = mask & ~own.exited;
+    for (std::uint32_t rest = live; rest != 0; rest &= rest - 1) {
+      int const l = std::countr_zero(rest);
+      int const operand = static_cast<int>(own.operand[l] & 31);
+      int source = l;
+      switch (mode) {
+        case ShuffleMode::idx:
+          source = operand;
+          break;
+        case ShuffleMode::bfly:
+          source = l ^ operand;
+          break;
+        case ShuffleMode::up:
+          source = l >= operand ? l - operand : l;
+          break;
+        case ShuffleMode::down:
+          source = l + operand < 32 ? l + operand : l;
+          break;
+      }
+      if ((live >> source & 1) == 0) {
+        report(FindingKind::invalid_operand, where, here(l), "", "",
+               fmt::format("shfl.sync reads lane {}, which {}", source,
+                           (mask >> source & 1) == 0 ? fmt::format("its mask {:#010x} leaves out", mask)
+                                                     : "has exited"));
+      }
+      own.result[l] = own.value[source];
+    }
+    release(mask, where, Instruction::shfl_sync);
+  }
+  return own.result[lane];
+}
+
+std::uint32_t Cta::ballot(bool predicate, std::uint32_t mask, bool exited, Where where) {
+  Warp& own = warp();
+  int const lane = current_->lane;
+  own.value[lane] = predicate ? 1 : 0;
+  if (meet(Instruction::vote_sync, exited ? 1 : 0, mask, where)) {
+    std::uint32_t const live = mask & ~own.exited;
+    std::uint32_t votes = exited ? mask & own.exited : 0;
+    for (std::uint32_t rest = live; rest != 0; rest &= rest - 1) {
+      votes |= own.value[std::countr_zero(rest)] << std::countr_zero(rest);
+    }
+    for (std::uint32_t rest = live; rest != 0; rest &= rest - 1) own.result[std::countr_zero(rest)] = votes;
+    release(mask, where, Instruction::vote_sync);
+  }
+  return own.result[lane];
+}
+
+std::uint32_t Cta::redux(ReduxOp op, std::uint32_t value, std::uint32_t mask, Where where) {
+  Warp& own = warp();
+  int const lane = current_->lane;
+  own.value[lane] = value;
+  if (meet(Instruction::redux_sync, static_cast<std::uint32_t>(op), mask, where)) {
+    std::uint32_t const live = mask & ~own.exited;
+    std::uint32_t total = own.value[std::countr_zero(live)];
+    for (std::uint32_t rest = live & (live - 1); rest != 0; rest &= rest - 1) {
+      std::uint32_t const v = own.value[std::countr_zero(rest)];
+      auto const as_signed = [](std::uint32_t x) { return static_cast<std::int32_t>(x); };
+      switch (op) {
+        case ReduxOp::add:
+          total += v;
+          break;
+        case ReduxOp::min_s32:
+          total = as_signed(v) < as_signed(total) ? v : total;
+          break;
+        case ReduxOp::min_u32:
+          total = std::min(v, total);
+          break;
+        case ReduxOp::max_s32:
+          total = as_signed(v) > as_signed(total) ? v : total;
+          break;
+        case ReduxOp::max_u32:
+          total = std::max(v, total);
+          break;
+      }
+    }
+    for (std::uint32_t rest = live; rest != 0; rest &= rest - 1) own.result[std::countr_zero(rest)] = total;
+    release(mask, where, Instruction::redux_sync);
+  }
+  return own.result[lane];
+}
+
+void Cta::warp_sync(std::uint32_t mask, Where where) {
+  if (meet(Instruction::bar_warp_sync, 0, mask, where)) release(mask, where, Instruction::bar_warp_sync);
+}
+
+void Cta::bar(Instruction instruction, int id, int threads, Where where) {
+  if (id < 0 || id >= kBarriers) {
+    fail(FindingKind::invalid_operand, where, here(current_->lane),
+         fmt::format("barrier {} does not exist: there are 16, from 0", id));
+  }
+  if (threads <= 0 || threads % 32 != 0 || threads > this->threads()) {
+    fail(
+        FindingKind::invalid_operand, where, here(current_->lane),
+        fmt::format(
+            "{} on barrier {} counts {} threads: the count must be a multiple of 32, at least 32 and at most the CTA's {}",
+            ptx_name(instruction), id, threads, this->threads()));
+  }
+  if (!meet(instruction, static_cast<std::uint32_t>(id) << 16 | static_cast<std::uint32_t>(threads),
+            kFullWarp, where))
+    return;
+  Warp& own = warp();
+  bool const complete = arrive_at_barrier(id, threads, where);
+  if (complete || instruction == Instruction::bar_arrive) {
+    release(kFullWarp, where, instruction);
+    return;
+  }
+  own.barrier = id;
+  own.barrier_where = where;
+  barriers_[static_cast<std::size_t>(id)].waiting |= 1u << own.index;
+  if (count_) {
+    counters_.at(where, instruction).instructions += 1;
+    flush_log(own);
+  }
+  block();
+}
+
+/// A warp arrives. True where it is the last one expected: the barrier is then free for its next use, and
+/// those that wait go on.
+bool Cta::arrive_at_barrier(int id, int threads, Where where) {
+  Barrier& barrier = barriers_[static_cast<std::size_t>(id)];
+  if (barrier.arrived == 0) {
+    barrier.expected = threads;
+    barrier.first = where;
+  } else if (barrier.expected != threads) {
+    fail(FindingKind::invalid_operand, where, here(-1),
+         fmt::format("barrier {} counts {} threads here, but {} at {}, where {} have arrived", id, threads,
+                     barrier.expected, place_text(barrier.first), barrier.arrived));
+  }
+  barrier.arrived += 32;
+  if (barrier.arrived < barrier.expected) return false;
+  std::uint32_t const waiting = barrier.waiting;
+  barrier = {};
+  for (std::uint32_t rest = waiting; rest != 0; rest &= rest - 1) {
+    Warp& other = warps_[static_cast<std::size_t>(std::countr_zero(rest))];
+    other.barrier = -1;
+    set_ready(other, kFullWarp);
+  }
+  idle_yields_ = 0;
+  return true;
+}
+
+}  // namespace tegula::sim

@@ -1,0 +1,257 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "cta.hpp"
+#include "place.hpp"
+#include "turn_keeper.hpp"
+
+/// Loads, stores and atomics: what they move, and what the checker holds them to.
+namespace tegula::sim {
+
+namespace {
+
+/// Whether all n (1, 2, 4, 8 or 16) bytes of a shadow equal `state`.
+bool all_equal(std::uint8_t const* shadow, int n, std::uint8_t state) {
+  if (n == 16) {
+    std::uint64_t words[2];
+    std::memcpy(words, shadow, 16);
+    std::uint64_t const want = state * 0x0101010101010101ull;
+    return words[0] == want && words[1] == want;
+  }
+  for (int i = 0; i < n; ++i) {
+    if (shadow[i] != state) return false;
+  }
+  return true;
+}
+
+int first_other(std::uint8_t const* shadow, int n, std::uint8_t mask, std::uint8_t state) {
+  for (int i = 0; i < n; ++i) {
+    if ((shadow[i] & mask) != state) return i;
+  }
+  return n;
+}
+
+}  // namespace
+
+void Cta::note(Instruction instruction, Where where, int shared_bytes, std::uint32_t shared, int global_bytes,
+               void const* global) {
+  if (count_) {
+    warp().log.note(current_->lane, instruction, where, shared_bytes, shared, global_bytes,
+                    static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(global)));
+  }
+}
+
+std::uint32_t Cta::shared_address(void const* object, Where where) {
+  std::uintptr_t const offset =
+      reinterpret_cast<std::uintptr_t>(object) - reinterpret_cast<std::uintptr_t>(shared_.data());
+  if (offset > shared_.bytes()) {
+    report(FindingKind::out_of_bounds, where, here(current_->lane), "", "",
+           "the address of an object outside of SharedStorage is taken as one in shared memory");
+    return 0;
+  }
+  return kSharedBase + static_cast<std::uint32_t>(offset);
+}
+
+std::string Cta::shared_place(std::uint32_t address) const {
+  SharedBuffer const* const buffer = buffer_at(launch_->kernel->buffers, address);
+  if (buffer != nullptr) return place_in(*buffer, address);
+  return fmt::format("byte {} of shared memory", address - kSharedBase);
+}
+
+/// Checks one lane's access to shared memory and updates the shadow of what it writes. False where it must
+/// not be performed.
+bool Cta::shared_access(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
+                        int lane) {
+  std::uint32_t const n = static_cast<std::uint32_t>(bytes);
+  if (address % n != 0 || !shared_.contains(address, n)) [[unlikely]] {
+    if (shared_.contains(address, n)) {
+      SharedBuffer const* const buffer = buffer_at(launch_->kernel->buffers, address);
+      report(FindingKind::misaligned, where, here(lane), buffer != nullptr ? buffer->name : "",
+             shared_place(address),
+             fmt::format("{} of {} bytes at shared address {:#x}, {} bytes past a multiple of {}: {}",
+                         ptx_name(instruction), bytes, address, address % n, bytes, shared_place(address)));
+    } else {
+      report(
+          FindingKind::out_of_bounds, where, here(lane), "", "",
+          fmt::format(
+              "{} of {} bytes at shared address {:#x} lies outside of the CTA's {} bytes of shared memory, {:#x} to {:#x}",
+              ptx_name(instruction), bytes, address, shared_.bytes(), kSharedBase,
+              kSharedBase + shared_.bytes()));
+      return false;
+    }
+  }
+  if (!check_) return true;
+  std::uint8_t* const state = shared_.state(address);
+  if (write) {
+    if (first_other(state, bytes, kInFlight, 0) != bytes) [[unlikely]]
+      shared_findings(instruction, address, bytes, true, where, lane);
+    for (int i = 0; i < bytes; ++i) state[i] |= kWritten;
+  } else if (!all_equal(state, bytes, kWritten)) [[unlikely]] {
+    shared_findings(instruction, address, bytes, false, where, lane);
+  }
+  return true;
+}
+
+void Cta::shared_findings(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
+                          int lane) {
+  std::uint8_t const* const state = shared_.state(address);
+  auto const name = [&](std::uint32_t at) {
+    SharedBuffer const* const buffer = buffer_at(launch_->kernel->buffers, at);
+    return buffer != nullptr ? buffer->name : std::string();
+  };
+  int const in_flight = first_other(state, bytes, kInFlight, 0);
+  if (in_flight < bytes) {
+    std::uint32_t const at = address + static_cast<std::uint32_t>(in_flight);
+    Thread const* issuer = nullptr;
+    AsyncCopy const* const copy = copy_into(at, &issuer);
+    Where const other = copy != nullptr ? copy->where : Where{};
+    std::string const by = issuer == nullptr
+                               ? ""
+                               : fmt::format(" that warp {} lane {} issued ({}) and has not waited for",
+                                             issuer->index / 32, issuer->lane, place_text(other));
+    report(write ? FindingKind::async_overwrite : FindingKind::async_read_early, where, here(lane), name(at),
+           shared_place(at),
+           fmt::format("{} {} {} while a cp.async into it is in flight{}", ptx_name(instruction),
+                       write ? "writes" : "reads", shared_place(at), by),
+           other);
+    return;
+  }
+  int const unwritten = first_other(state, bytes, kWritten, kWritten);
+  if (!write && unwritten < bytes) {
+    std::uint32_t const at = address + static_cast<std::uint32_t>(unwritten);
+    report(FindingKind::uninitialized_read, where, here(lane), name(at), shared_place(at),
+           fmt::format("{} reads {}, which nobody has written", ptx_name(instruction), shared_place(at)));
+  }
+}
+
+void Cta::ld_shared(void* value, std::uint32_t address, int bytes, Where where) {
+  note(Instruction::ld_shared, where, bytes, address);
+  count_step();
+  if (shared_access(Instruction::ld_shared, address, bytes, false, where, current_->lane)) {
+    std::memcpy(value, shared_.at(address), static_cast<std::size_t>(bytes));
+  } else {
+    std::memset(value, 0xff, static_cast<std::size_t>(bytes));
+  }
+}
+
+void Cta::st_shared(std::uint32_t address, void const* value, int bytes, Where where) {
+  note(Instruction::st_shared, where, bytes, address);
+  if (shared_access(Instruction::st_shared, address, bytes, true, where, current_->lane)) {
+    std::memcpy(shared_.at(address), value, static_cast<std::size_t>(bytes));
+  }
+}
+
+Allocation* Cta::allocation(void const* address) {
+  for (Allocation* const recent : recent_) {
+    if (recent != nullptr && recent->contains(address, 1)) return recent;
+  }
+  Allocation* const found = find(*launch_->global, address);
+  if (found != nullptr) {
+    std::rotate(recent_.begin(), recent_.end() - 1, recent_.end());
+    recent_[0] = found;
+  }
+  return found;
+}
+
+/// As shared_access, for global memory.
+bool Cta::global_access(Instruction instruction, void const* address, int bytes, bool write, Where where,
+                        int alignment) {
+  std::size_t const n = static_cast<std::size_t>(bytes);
+  Allocation* const memory = allocation(address);
+  auto const place = [&](Allocation const& a, std::size_t offset) {
+    return fmt::format("byte {} of {}", offset, a.name);
+  };
+  if (memory == nullptr || !memory->contains(address, n)) [[unlikely]] {
+    Allocation const* const near = memory != nullptr ? memory : find_near(*launch_->global, address);
+    std::string text;
+    if (near == nullptr) {
+      text = fmt::format("{} of {} bytes at {}, which is in no allocation", ptx_name(instruction), bytes,
+                         address);
+    } else if (address >= static_cast<void const*>(near->base)) {
+      text = fmt::format("{} of {} bytes at byte {} of {}, which has {} bytes", ptx_name(instruction), bytes,
+                         near->offset_of(address), near->name, near->bytes);
+    } else {
+      text = fmt::format("{} of {} bytes, {} bytes before the start of {}", ptx_name(instruction), bytes,
+                         near->base - static_cast<unsigned char const*>(address), near->name);
+    }
+    report(FindingKind::out_of_bounds, where, here(current_->lane), near != nullptr ? near->name : "", "",
+           std::move(text));
+    return false;
+  }
+  std::size_t const offset = memory->offset_of(address);
+  if (reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(alignment) != 0) [[unlikely]] {
+    report(FindingKind::misaligned, where, here(current_->lane), memory->name, place(*memory, offset),
+           fmt::format("{} of {} bytes at byte {} of {}, whose address is no multiple of {}",
+                       ptx_name(instruction), bytes, offset, memory->name, alignment));
+  }
+  if (!check_) return true;
+  std::uint8_t* const shadow = memory->shadow + offset;
+  if (write) {
+    std::memset(shadow, 1, n);
+  } else if (!all_equal(shadow, bytes, 1)) [[unlikely]] {
+    std::size_t const at = offset + static_cast<std::size_t>(first_other(shadow, bytes, 1, 1));
+    report(FindingKind::uninitialized_read, where, here(current_->lane), memory->name, place(*memory, at),
+           fmt::format("{} reads {}, which nobody has written", ptx_name(instruction), place(*memory, at)));
+  }
+  return true;
+}
+
+void Cta::ld_global(void* value, void const* address, int bytes, Where where) {
+  note(Instruction::ld_global, where, 0, 0, bytes, address);
+  count_step();
+  if (global_access(Instruction::ld_global, address, bytes, false, where, bytes)) {
+    std::memcpy(value, address, static_cast<std::size_t>(bytes));
+  } else {
+    std::memset(value, 0xff, static_cast<std::size_t>(bytes));
+  }
+}
+
+void Cta::st_global(void* address, void const* value, int bytes, Where where) {
+  note(Instruction::st_global, where, 0, 0, bytes, address);
+  count_step();
+  if (global_access(Instruction::st_global, address, bytes, true, where, bytes)) {
+    std::memcpy(address, value, static_cast<std::size_t>(bytes));
+  }
+}
+
+std::uint32_t Cta::atomic(AtomicOp op, void* address, std::uint32_t value, std::uint32_t expected,
+                          Where where) {
+  note(Instruction::atom, where, 0, 0, 4, address);
+  count_step();
+  if (!has_turn_) {
+    launch_->turns->wait_for_turn(index_);
+    has_turn_ = true;
+  }
+  if (!global_access(Instruction::atom, address, 4, false, where, 4)) return 0xffffffffu;
+  std::uint32_t old;
+  std::memcpy(&old, address, 4);
+  std::uint32_t result = value;
+  switch (op) {
+    case AtomicOp::add_u32:
+      result = old + value;
+      break;
+    case AtomicOp::add_f32:
+      result = std::bit_cast<std::uint32_t>(std::bit_cast<float>(old) + std::bit_cast<float>(value));
+      break;
+    case AtomicOp::max_s32:
+      result = static_cast<std::int32_t>(value) > static_cast<std::int32_t>(old) ? value : old;
+      break;
+    case AtomicOp::max_u32:
+      result = std::max(value, old);
+      break;
+    case AtomicOp::exchange:
+      break;
+    case AtomicOp::compare_and_swap:
+      result = old == expected ? value : old;
+      break;
+  }
+  std::memcpy(address, &result, 4);
+  return old;
+}
+
+void Cta::fence(Where where) { note(Instruction::fence, where); }
+
+}  // namespace tegula::sim

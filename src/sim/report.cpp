@@ -1,0 +1,140 @@
+#include "tegula/sim/report.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "place.hpp"
+
+namespace tegula::sim {
+
+std::string_view to_string(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::out_of_bounds:
+      return "out_of_bounds";
+    case FindingKind::misaligned:
+      return "misaligned";
+    case FindingKind::uninitialized_read:
+      return "uninitialized_read";
+    case FindingKind::async_read_early:
+      return "async_read_early";
+    case FindingKind::async_overwrite:
+      return "async_overwrite";
+    case FindingKind::divergence:
+      return "divergence";
+    case FindingKind::invalid_operand:
+      return "invalid_operand";
+    case FindingKind::deadlock:
+      return "deadlock";
+    case FindingKind::trap:
+      return "trap";
+    case FindingKind::exception:
+      return "exception";
+  }
+  return "";
+}
+
+std::string to_string(Finding const& finding, std::string_view kernel) {
+  std::string place = fmt::format("{}: kernel {}, CTA ({}, {}, {})", place_text(finding.where), kernel,
+                                  finding.cta.x, finding.cta.y, finding.cta.z);
+  if (finding.warp >= 0) place += fmt::format(", warp {}", finding.warp);
+  if (finding.lane >= 0) place += fmt::format(", lane {}", finding.lane);
+  std::string const times = finding.count > 1 ? fmt::format(" ({} times in all)", finding.count) : "";
+  return fmt::format("{}: {}: {}{}", place, to_string(finding.kind), finding.message, times);
+}
+
+void LineCounters::add(LineCounters const& other) {
+  instructions += other.instructions;
+  fused_multiply_adds += other.fused_multiply_adds;
+  shared_bytes += other.shared_bytes;
+  shared_wavefronts += other.shared_wavefronts;
+  bank_conflicts += other.bank_conflicts;
+  global_bytes += other.global_bytes;
+  global_sectors += other.global_sectors;
+}
+
+LineCounters Report::instruction(std::string_view name) const {
+  LineCounters sum;
+  sum.instruction = name;
+  for (LineCounters const& line : lines) {
+    if (line.instruction == name) sum.add(line);
+  }
+  return sum;
+}
+
+namespace {
+
+std::string row(std::string_view place, LineCounters const& c) {
+  return fmt::format("{:<36} {:<22} {:>12} {:>15} {:>12} {:>10} {:>13} {:>11}\n", place, c.instruction,
+                     c.instructions, c.fused_multiply_adds, c.shared_wavefronts, c.bank_conflicts,
+                     c.global_bytes, c.global_sectors);
+}
+
+nlohmann::json counters_json(LineCounters const& c) {
+  return {{"instructions", c.instructions},     {"fused_multiply_adds", c.fused_multiply_adds},
+          {"shared_bytes", c.shared_bytes},     {"shared_wavefronts", c.shared_wavefronts},
+          {"bank_conflicts", c.bank_conflicts}, {"global_bytes", c.global_bytes},
+          {"global_sectors", c.global_sectors}};
+}
+
+nlohmann::json where_json(Where const& where) {
+  if (where.line == 0) return nullptr;
+  return {{"file", where.file}, {"line", where.line}};
+}
+
+}  // namespace
+
+std::string Report::text() const {
+  std::string text =
+      fmt::format("{}: {} x {} x {} CTAs of {} threads: {}\n", kernel, grid.x, grid.y, grid.z, threads,
+                  findings.empty() ? "clean" : fmt::format("{} found", findings.size()));
+  for (Finding const& finding : findings) text += to_string(finding, kernel) + "\n";
+  if (lines.empty()) return text;
+  text += fmt::format("{:<36} {:<22} {:>12} {:>15} {:>12} {:>10} {:>13} {:>11}\n", "line", "instruction",
+                      "executions", "multiply-adds", "wavefronts", "conflicts", "global bytes", "sectors");
+  for (LineCounters const& line : lines) text += row(place_text(line.where), line);
+  return text + row("total", total);
+}
+
+std::string Report::json() const {
+  nlohmann::json json = {{"kernel", kernel},
+                         {"grid", {grid.x, grid.y, grid.z}},
+                         {"threads", threads},
+                         {"total", counters_json(total)}};
+  json["findings"] = nlohmann::json::array();
+  for (Finding const& f : findings) {
+    json["findings"].push_back({{"kind", to_string(f.kind)},
+                                {"message", f.message},
+                                {"where", where_json(f.where)},
+                                {"other", where_json(f.other)},
+                                {"cta", {f.cta.x, f.cta.y, f.cta.z}},
+                                {"warp", f.warp},
+                                {"lane", f.lane},
+                                {"buffer", f.buffer},
+                                {"coordinate", f.coordinate},
+                                {"count", f.count}});
+  }
+  json["lines"] = nlohmann::json::array();
+  for (LineCounters const& line : lines) {
+    nlohmann::json entry = counters_json(line);
+    entry["where"] = where_json(line.where);
+    entry["instruction"] = line.instruction;
+    json["lines"].push_back(std::move(entry));
+  }
+  return json.dump(2);
+}
+
+namespace {
+
+std::string list(Report const& report) {
+  std::string text;
+  for (Finding const& finding : report.findings)
+    text += (text.empty() ? "" : "\n") + to_string(finding, report.kernel);
+  return text;
+}
+
+}  // namespace
+
+CheckError::CheckError(Report report) : std::runtime_error(list(report)), report_(std::move(report)) {}
+
+}  // namespace tegula::sim

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tegula/sim/machine.hpp"
+
+namespace tegula::sim {
+
+/// Where SharedStorage begins in the CTA's shared window: an H100 keeps the first 1024 bytes to itself.
+inline constexpr std::uint32_t kSharedBase = 1024;
+
+/// The state of a byte of shared memory, as bits.
+inline constexpr std::uint8_t kWritten = 1;  ///< somebody wrote it
+inline constexpr std::uint8_t kInFlight =
+    2;  ///< a cp.async into it was issued, and its thread has not waited for it
+
+/// A CTA's shared memory and its shadow: one byte of state for each byte. (What a happens-before check needs
+/// besides, who read and wrote a byte last and when, belongs here too, updated where the state is.)
+class SharedMemory {
+ public:
+  /// Makes room for `bytes` bytes, none of which is written.
+  void reset(std::size_t bytes);
+
+  unsigned char* data() { return data_.get(); }
+  std::size_t bytes() const { return bytes_; }
+  bool contains(std::uint32_t address, std::uint32_t n) const {
+    std::uint32_t const offset = address - kSharedBase;
+    return offset < bytes_ && n <= bytes_ - offset;
+  }
+  unsigned char* at(std::uint32_t address) { return data_.get() + (address - kSharedBase); }
+  std::uint8_t* state(std::uint32_t address) { return state_.get() + (address - kSharedBase); }
+
+ private:
+  struct Free {
+    void operator()(unsigned char* p) const;
+  };
+  std::unique_ptr<unsigned char, Free> data_;
+  std::unique_ptr<std::uint8_t[]> state_;
+  std::size_t bytes_ = 0;
+  std::size_t capacity_ = 0;
+};
+
+/// The buffer that holds a shared address, or null, and the address's place in it: "row 17, column 40 of K".
+SharedBuffer const* buffer_at(std::vector<SharedBuffer> const& buffers, std::uint32_t address);
+std::string place_in(SharedBuffer const& buffer, std::uint32_t address);
+
+}  // namespace tegula::sim
