@@ -304,6 +304,16 @@ constexpr int rank(Tuple const& tuple) { return tuple.rank(); }
 constexpr int depth(Layout const& layout) { return layout.depth(); }
 constexpr int depth(Tuple const& tuple) { return tuple.depth(); }
 
-}  // namespace tegula
+/// A layout as CuTe prints it: 8:1, (4,(3,6)):(1,(4,12)), (16,8):(1@0,1@1).
+template <class Sink> constexpr void write_form(Sink& sink, Layout const& layout) {
+  detail::write_tree(sink, layout, '(', ')', [&](int i) { write_form(sink, layout.extents[i]); });
+  sink.write(':');
+  detail::write_tree(sink, layout, '(', ')', [&](int i) {
+    write_form(sink, layout.strides[i]);
+    if (layout.axes[i] == 0) return;
+    sink.write('@');
+    write_form(sink, layout.axes[i] - 1);
+  });
+}
 
-#include "tegula/layout/write.hpp"
+}  // namespace tegula

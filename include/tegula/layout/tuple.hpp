@@ -230,4 +230,32 @@ template <class... Parts> constexpr Tuple shape(Parts const&... parts) { return 
 template <class... Parts> constexpr Tuple stride(Parts const&... parts) { return tuple(parts...); }
 template <class... Parts> constexpr Tuple coord(Parts const&... parts) { return tuple(parts...); }
 
+namespace detail {
+
+/// Writes the tree, calling leaf(i) where leaf i stands.
+template <class Sink, class Tree, class WriteLeaf>
+constexpr void write_tree(Sink& sink, Tree const& tree, char opening, char closing, WriteLeaf const& leaf) {
+  if (tree.count == 0) sink.write(opening);
+  if (tree.count == 0) sink.write(closing);
+  for (int i = 0; i < tree.count; ++i) {
+    if (i > 0) sink.write(',');
+    for (int k = 0; k < tree.open[i]; ++k) sink.write(opening);
+    leaf(i);
+    for (int k = 0; k < tree.close[i]; ++k) sink.write(closing);
+  }
+}
+
+}  // namespace detail
+
+/// A tuple as CuTe prints it: 8, (4,(3,6)), (_,2), ().
+template <class Sink> constexpr void write_form(Sink& sink, Tuple const& tuple) {
+  detail::write_tree(sink, tuple, '(', ')', [&](int i) {
+    if (tuple.values[i] == Tuple::kUnderscore) {
+      sink.write('_');
+    } else {
+      write_form(sink, tuple.values[i]);
+    }
+  });
+}
+
 }  // namespace tegula
