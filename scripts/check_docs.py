@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Holds README.md and docs/ to the repository.
 
-    check_docs.py [--tool PATH]
+    check_docs.py [--program PATH]...
 
 - A link to a file or folder leads to one, and a link to a heading (#like-this) to a heading of that page.
 - `./run NAME` names a command that ./run has.
 - A ```cpp block of the README stands, line by line, in a source file that is compiled (tests/, examples/, include/, src/, bench/).
-- With --tool: a ```console block whose commands are `$ tegula ...` shows what the tool prints. A line `...` stands for any lines.
+- A ```console block shows what its commands print, for commands `$ NAME ...` where NAME is a program given by --program. A line `...` stands
+  for any lines.
 """
 
 import argparse
@@ -76,16 +77,16 @@ def matches(shown, printed):
     return re.fullmatch(pattern, "".join(line + "\n" for line in printed)) is not None
 
 
-def faults_of_console(text, tool):
+def faults_of_console(text, programs):
     for language, body in FENCE.findall(text):
         if language != "console":
             continue
         for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
             command, *shown = part.rstrip("\n").split("\n")
             words = shlex.split(command)
-            if words[0] != "tegula":
+            if words[0] not in programs:
                 continue
-            done = subprocess.run([tool, *words[1:]], capture_output=True, text=True, check=False, cwd=ROOT)
+            done = subprocess.run([programs[words[0]], *words[1:]], capture_output=True, text=True, check=False, cwd=ROOT)
             printed = (done.stdout + done.stderr).rstrip("\n").splitlines()
             if not matches(shown, printed):
                 yield f"`{command}` prints something else:\n" + "\n".join("    " + line for line in printed[:40])
@@ -93,16 +94,15 @@ def faults_of_console(text, tool):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tool", type=pathlib.Path, help="the built tegula executable")
-    args = parser.parse_args()
+    parser.add_argument("--program", type=pathlib.Path, action="append", default=[], help="a built program that pages show")
+    programs = {path.name: path.resolve() for path in parser.parse_args().program}
     wrong = 0
     for page in pages():
         text = page.read_text(encoding="utf-8")
         found = [*faults_of_links(page, text), *faults_of_run_commands(text)]
         if page.name == "README.md":
             found += faults_of_snippets(text)
-        if args.tool:
-            found += faults_of_console(text, args.tool.resolve())
+        found += faults_of_console(text, programs)
         for fault in found:
             print(f"{page.relative_to(ROOT)}: {fault}")
         wrong += len(found)

@@ -103,8 +103,7 @@ constexpr Swizzle derive_swizzle(SharedAccess const* accesses, int count, Layout
              tile);
     }
   }
-  refuse("derive_swizzle",
-         "each access has a swizzle of its own, but no single swizzle makes all of them conflict-free", tile);
+  refuse("derive_swizzle", "each access has a swizzle of its own, but no single one serves all", tile);
 }
 
 template <int N> constexpr Swizzle derive_swizzle(SharedAccess const (&accesses)[N], Layout const& tile) {

@@ -1,6 +1,6 @@
 // Three bits exclusive-ored into bits two above: the two groups share a bit.
 // prints: refuse("Swizzle"
-// prints: the two groups overlap
+// prints: overlap
 
 #include "tegula/layout/swizzle.hpp"
 

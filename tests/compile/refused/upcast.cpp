@@ -1,6 +1,6 @@
 // Elements three apart do not come in pairs.
 // prints: refuse("upcast"
-// prints: straddle larger ones
+// prints: a stride neither divides n nor is a multiple of it
 
 #include "tegula/layout/algebra.hpp"
 
