@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "atom_lookup.hpp"
+#include "commands.hpp"
+#include "drawing.hpp"
+#include "output.hpp"
+#include "tegula/atom/copy_atom.hpp"
+#include "tegula/atom/mma_atom.hpp"
+#include "tegula/layout/text.hpp"
+
+namespace tegula::tool {
+namespace {
+
+nlohmann::ordered_json to_json(MmaAtom const& atom) {
+  return {{"name", atom.name.text},
+          {"kind", "mma"},
+          {"shape_mnk", {atom.m, atom.n, atom.k}},
+          {"threads", atom.threads},
+          {"types",
+           {{"a", to_string(atom.a_type)},
+            {"b", to_string(atom.b_type)},
+            {"c", to_string(atom.c_type)},
+            {"d", to_string(atom.d_type)}}},
+          {"a", thread_value_json(atom.a)},
+          {"b", thread_value_json(atom.b)},
+          {"c", thread_value_json(atom.c)}};
+}
+
+nlohmann::ordered_json to_json(CopyAtom const& atom) {
+  return {{"name", atom.name.text},
+          {"kind", "copy"},
+          {"threads", atom.threads},
+          {"src", thread_value_json(atom.src)},
+          {"dst", thread_value_json(atom.dst)},
+          {"ref", thread_value_json(atom.ref)}};
+}
+
+void print(MmaAtom const& atom) {
+  fmt::print("{}\n", atom.name.text);
+  fmt::print("D = A B + C: A {}x{} {}, B {}x{} {}, C {}, D {}x{} {}; {} threads\n\n", atom.m, atom.k,
+             to_string(atom.a_type), atom.k, atom.n, to_string(atom.b_type), to_string(atom.c_type), atom.m,
+             atom.n, to_string(atom.d_type), atom.threads);
+  fmt::print("(thread, value) -> flat column-major index, and who holds what:\n\n{}",
+             stacked_text(pictures(atom)));
+}
+
+void print(CopyAtom const& atom) {
+  fmt::print("{}\n{} thread{}\n\n", atom.name.text, atom.threads, atom.threads == 1 ? "" : "s");
+  fmt::print("(thread, value) -> bit, and who holds what:\n\n{}", stacked_text(pictures(atom)));
+}
+
+void list_atoms(bool json) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  any_mma([&](MmaSpec const& spec) {
+    MmaAtom const atom = mma_atom(spec);
+    if (json) {
+      list.push_back({{"name", atom.name.text},
+                      {"kind", "mma"},
+                      {"shape_mnk", {atom.m, atom.n, atom.k}},
+                      {"threads", atom.threads}});
+    } else {
+      fmt::print("mma   {:3} threads  {:<44} D {} A {} B {} C {}\n", atom.threads, atom.name.text,
+                 to_string(atom.d_type), to_string(atom.a_type), to_string(atom.b_type),
+                 to_string(atom.c_type));
+    }
+    return false;
+  });
+  any_copy([&](CopySpec const& spec) {
+    CopyAtom const atom = copy_atom(spec);
+    std::int64_t const bits = std::max(atom.src[1].size(), atom.dst[1].size());
+    if (json) {
+      list.push_back({{"name", atom.name.text}, {"kind", "copy"}, {"threads", atom.threads}});
+    } else {
+      fmt::print("copy  {:3} thread{}  {:<44} {}\n", atom.threads, atom.threads == 1 ? " " : "s",
+                 atom.name.text,
+                 bits == 1 ? std::string("as wide as layouts allow") : fmt::format("{} bits a thread", bits));
+    }
+    return false;
+  });
+  if (json) {
+    fmt::print("{}\n", dump(list));
+  }
+}
+
+void show_atom(std::string const& name, bool json, std::string const& svg) {
+  Atom const atom = find_atom("NAME", name);
+  if (!svg.empty()) {
+    write_file(svg, stacked_svg(atom.mma ? pictures(*atom.mma) : pictures(*atom.copy)));
+  }
+  if (json) {
+    fmt::print("{}\n", dump(atom.mma ? to_json(*atom.mma) : to_json(*atom.copy)));
+  } else if (atom.mma) {
+    print(*atom.mma);
+  } else {
+    print(*atom.copy);
+  }
+}
+
+}  // namespace
+
+void add_atoms_command(CLI::App& app) {
+  CLI::App* const command = app.add_subcommand("atoms", "List the MMA and copy instructions");
+  command->footer("Examples:\n  tegula atoms\n  tegula atoms --json");
+  auto const json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "Write a JSON array");
+  command->callback([json] { list_atoms(*json); });
+}
+
+void add_atom_command(CLI::App& app) {
+  CLI::App* const command =
+      app.add_subcommand("atom", "Show an instruction: its shape, and which thread holds which element");
+  command->footer(
+      R"(The (thread, value) layouts of an MMA give the flat column-major index of an element of A (M x K), B (N x K) and C (M x N);
+those of a copy give a bit. In JSON, table[t + threads * v] is the index for value v of thread t.
+
+Examples:
+  tegula atom SM80_16x8x16_F32F16F16F32_TN
+  tegula atom SM75_U32x4_LDSM_N --json
+  tegula atom 'SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>'
+  tegula atom SM80_16x8x8_F32TF32TF32F32_TN --svg mma.svg)");
+  struct Options {
+    std::string name;
+    std::string svg;
+    bool json = false;
+  };
+  auto const options = std::make_shared<Options>();
+  command->add_option("NAME", options->name, "The instruction's name, as `tegula atoms` lists it")
+      ->required();
+  command->add_flag("--json", options->json, "Write JSON");
+  command->add_option("--svg", options->svg, "Draw it to this file, coloured by thread");
+  command->callback([options] { show_atom(options->name, options->json, options->svg); });
+}
+
+}  // namespace tegula::tool

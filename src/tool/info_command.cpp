@@ -1,0 +1,93 @@
+#include "info_command.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "output.hpp"
+#include "tegula/device/launch.hpp"
+#include "tegula/device/selection.hpp"
+
+namespace tegula::tool {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// The simulated machines, and each GPU or the reason why it cannot be used.
+ordered_json machines() {
+  ordered_json all = ordered_json::array();
+  auto const add = [&](std::string const& option, auto&& make) {
+    ordered_json entry = {{"option", option}};
+    try {
+      Machine const machine = make();
+      entry["name"] = machine.name();
+      entry["compute_capability"] = machine.compute_capability();
+      entry["multiprocessors"] = machine.multiprocessors();
+      entry["simulated"] = machine.is_simulated();
+    } catch (device_error const& error) {
+      entry["unusable"] = error.what();
+    }
+    all.push_back(entry);
+  };
+  add("--device sim --arch sm80", [] { return Machine::simulated(Arch::sm80); });
+  add("--device sim --arch sm90", [] { return Machine::simulated(Arch::sm90); });
+  for (int i = 0; i < std::max(1, cuda_device_count()); ++i)
+    add(fmt::format("--device cuda:{}", i), [i] { return Machine::cuda(i); });
+  return all;
+}
+
+template <class Config>
+ordered_json configurations(std::span<Config const> table, KernelResources (*resources)(int)) {
+  ordered_json all = ordered_json::array();
+  for (int i = 0; i < static_cast<int>(table.size()); ++i) {
+    KernelResources const r = resources(i);
+    all.push_back({{"index", i},
+                   {"name", to_string(table[static_cast<std::size_t>(i)])},
+                   {"threads", r.threads},
+                   {"shared_bytes", r.shared_bytes}});
+  }
+  return all;
+}
+
+void run(bool json) {
+  ordered_json const info = {
+      {"machines", machines()},
+      {"cuda_architectures", cuda_architectures()},
+      {"kernels",
+       {{"attention_sm80", configurations(attention_configurations(), attention_resources)},
+        {"gemm_sm80", configurations(gemm_configurations(), gemm_resources)}}}};
+  if (json) {
+    fmt::print("{}\n", dump(info));
+    return;
+  }
+  fmt::print("machines\n");
+  for (auto const& machine : info["machines"]) {
+    std::string const text = machine.contains("unusable")
+                                 ? "unusable: " + machine["unusable"].get<std::string>()
+                                 : fmt::format("{}, {} multiprocessors", machine["name"].get<std::string>(),
+                                               machine["multiprocessors"].get<int>());
+    fmt::print("  {:<26}{}\n", machine["option"].get<std::string>(), text);
+  }
+  std::string const architectures = info["cuda_architectures"];
+  fmt::print("CUDA kernels: {}\n",
+             architectures.empty() ? "not in this build" : "compiled for " + architectures);
+  for (auto const& [kernel, table] : info["kernels"].items()) {
+    fmt::print("{}: {} configurations\n  index  threads  shared bytes  name\n", kernel, table.size());
+    for (auto const& c : table)
+      fmt::print("  {:>5}  {:>7}  {:>12}  {}\n", c["index"].get<int>(), c["threads"].get<int>(),
+                 c["shared_bytes"].get<std::size_t>(), c["name"].get<std::string>());
+  }
+}
+
+}  // namespace
+
+void add_info_command(CLI::App& app) {
+  auto const json = std::make_shared<bool>(false);
+  CLI::App& command = *app.add_subcommand("info", "Machines, kernels and their configurations");
+  command.footer("Examples:\n  tegula info\n  tegula info --json");
+  command.add_flag("--json", *json, "print one JSON object");
+  command.callback([json] { run(*json); });
+}
+
+}  // namespace tegula::tool

@@ -1,0 +1,268 @@
+#include "kernel_run.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "output.hpp"
+#include "tegula/io/files.hpp"
+
+namespace tegula::tool {
+
+using nlohmann::ordered_json;
+
+void ProgressBar::update(std::int64_t done, std::int64_t total) {
+  std::scoped_lock const lock(mutex_);
+  auto const now = Clock::now();
+  if (done < last_done_) begin_ = now;  // another launch
+  last_done_ = done;
+  bool const due = now - begin_ > std::chrono::seconds(2) && now - drawn_ > std::chrono::milliseconds(100);
+  if (!due || total <= 0 || isatty(STDERR_FILENO) == 0) return;
+  drawn_ = now;
+  constexpr std::int64_t width = 40;
+  auto const filled = static_cast<std::size_t>(width * done / total);
+  double const seconds = std::chrono::duration<double>(now - begin_).count();
+  double const left = done > 0 ? seconds * static_cast<double>(total - done) / static_cast<double>(done) : 0;
+  fmt::print(stderr, "\r[{}{}] {} of {} CTAs, {:.0f} s left ", std::string(filled, '#'),
+             std::string(width - filled, ' '), done, total, left);
+  std::fflush(stderr);
+  visible_ = true;
+}
+
+void ProgressBar::clear() {
+  std::scoped_lock const lock(mutex_);
+  if (!visible_) return;
+  fmt::print(stderr, "\r\033[K");
+  std::fflush(stderr);
+  visible_ = false;
+}
+
+void add_machine_options(CLI::App& command, MachineOptions& options) {
+  command
+      .add_option("--device", options.device,
+                  "sim, cuda, cuda:NUMBER, or auto: a GPU if there is one, else sim")
+      ->capture_default_str();
+  command.add_option("--arch", options.arch, "GPU generation to simulate")
+      ->check(CLI::IsMember({"sm80", "sm90"}))
+      ->capture_default_str();
+  command
+      .add_option(
+          "--scheduler", options.scheduler,
+          "when simulated copies land and warps take turns: last (at the last legal moment; a warp runs until it waits), first (at once; "
+          "warps in turn), random (by seed)")
+      ->check(CLI::IsMember({"last", "first", "random"}))
+      ->capture_default_str();
+  command.add_option("--seed", options.seed, "of generated data and of the random scheduler")
+      ->capture_default_str();
+  command.add_option("--workers", options.workers, "host threads that simulate; 0: one for each core")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_flag("--unchecked", options.unchecked, "simulate without the checker's shadow memory: faster");
+}
+
+Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
+  sim::Options simulation;
+  if (options.scheduler == "first") {
+    simulation.completion = sim::Completion::first;
+    simulation.interleaving = sim::Interleaving::round_robin;
+  } else if (options.scheduler == "random") {
+    simulation.completion = sim::Completion::random;
+    simulation.interleaving = sim::Interleaving::random;
+  }
+  simulation.seed = options.seed;
+  simulation.workers = options.workers;
+  simulation.check = !options.unchecked;
+  simulation.progress = [&bar](std::int64_t done, std::int64_t total) { bar.update(done, total); };
+  return Machine::from_name(options.device, options.arch == "sm80" ? Arch::sm80 : Arch::sm90, simulation);
+}
+
+DType parse_dtype(std::string const& name) {
+  for (DType const type : {DType::f16, DType::bf16, DType::f32})
+    if (name == to_string(type)) return type;
+  throw argument_error(fmt::format("the type is '{}'; it must be f16, bf16 or f32.", name));
+}
+
+std::int64_t Operand::size() const { return static_cast<std::int64_t>(data.size()) / (bits(type) / 8); }
+
+namespace {
+
+template <class T> void store(std::byte* to, T value) { std::memcpy(to, &value, sizeof value); }
+
+/// `count` values of value(i), rounded to nearest even.
+template <class Value> std::vector<std::byte> round_to(DType type, std::size_t count, Value&& value) {
+  auto const size = static_cast<std::size_t>(bits(type) / 8);
+  std::vector<std::byte> data(count * size);
+  for (std::size_t i = 0; i < count; ++i) {
+    float const x = value(i);
+    std::byte* const to = data.data() + i * size;
+    if (type == DType::f16)
+      store(to, to_half(x));
+    else if (type == DType::bf16)
+      store(to, to_bfloat16(x));
+    else
+      store(to, x);
+  }
+  return data;
+}
+
+std::optional<DType> dtype_of_file(io::ElementType type) {
+  switch (type) {
+    case io::ElementType::f16:
+      return DType::f16;
+    case io::ElementType::bf16:
+      return DType::bf16;
+    case io::ElementType::f32:
+      return DType::f32;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), as a function of a counter.
+std::uint64_t mix(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+Operand read_operand(std::string const& option, std::string const& name, std::optional<DType> type,
+                     std::size_t least_rank, std::size_t most_rank) {
+  io::Array array = io::read_array(name);
+  if (array.shape.size() < least_rank || array.shape.size() > most_rank)
+    throw argument_error(
+        fmt::format("{} {} has shape {}; it must have {} axes.", option, name, io::shape_text(array.shape),
+                    least_rank == most_rank ? fmt::format("{}", most_rank)
+                                            : fmt::format("{} or {}", least_rank, most_rank)));
+  auto const held = dtype_of_file(array.type);
+  if (!held && array.type != io::ElementType::f64)
+    throw argument_error(fmt::format("{} {} holds {}; it must hold f16, bf16, f32 or f64.", option, name,
+                                     io::to_string(array.type)));
+  if (!type && (!held || *held == DType::f32))
+    throw argument_error(
+        fmt::format("{} {} holds {}, which no kernel multiplies; say to which type it is to be rounded.",
+                    option, name, io::to_string(array.type)));
+  DType const wanted = type.value_or(held.value_or(DType::f32));
+  if (held == wanted) return {wanted, array.shape, std::move(array.data)};
+  auto const values = io::to_floats(array);
+  return {wanted, array.shape, round_to(wanted, values.size(), [&](std::size_t i) { return values[i]; })};
+}
+
+Operand generate(std::vector<std::int64_t> shape, DType type, std::uint64_t seed, std::uint64_t stream) {
+  std::int64_t count = 1;
+  for (auto const extent : shape) {
+    if (extent < 1 || extent > kMaxExtent || __builtin_mul_overflow(count, extent, &count) ||
+        count > (std::int64_t{1} << 40))
+      throw argument_error(fmt::format(
+          "data of shape {} cannot be generated; extents must be at least 1, and the elements at most 2^40.",
+          io::shape_text(shape)));
+  }
+  std::uint64_t const key = mix(seed ^ mix(stream));
+  auto const value = [&](std::size_t i) {
+    auto const bits24 = static_cast<float>(mix(key + i) >> 40);
+    return bits24 * 0x1p-23f - 1.0f;
+  };
+  return {type, std::move(shape), round_to(type, static_cast<std::size_t>(count), value)};
+}
+
+void agree(std::int64_t& extent, std::int64_t from_file, std::string_view name, std::string const& file) {
+  if (extent == 0) extent = from_file;
+  if (extent != from_file)
+    throw argument_error(fmt::format("{} is {} so far, and {} by {}.", name, extent, from_file, file));
+}
+
+void write_operand(std::string const& name, Operand const& operand) {
+  auto const type = operand.type == DType::f16    ? io::ElementType::f16
+                    : operand.type == DType::bf16 ? io::ElementType::bf16
+                                                  : io::ElementType::f32;
+  io::write_array(name, {type, operand.shape, operand.data});
+}
+
+Buffer<std::byte> upload(Machine const& machine, Operand const& operand, std::string name) {
+  return Buffer<std::byte>(machine, operand.data, std::move(name));
+}
+
+std::vector<double> rows_as_doubles(Operand const& operand, std::int64_t row,
+                                    std::vector<std::int64_t> const& rows) {
+  std::vector<double> values;
+  values.reserve(rows.size() * static_cast<std::size_t>(row));
+  for (auto const r : rows)
+    for (std::int64_t i = 0; i < row; ++i)
+      values.push_back(reference::element(operand.data.data(), operand.type, r * row + i));
+  return values;
+}
+
+double time_launches(Machine const& machine, int repeat, std::function<void()> const& launch) {
+  if (!machine.is_simulated()) launch();
+  Event begin = machine.create_event(), end = machine.create_event();
+  begin.record();
+  for (int i = 0; i < repeat; ++i) launch();
+  end.record();
+  machine.synchronize();
+  return milliseconds(begin, end) / repeat;
+}
+
+std::vector<std::int64_t> rows_to_check(std::int64_t total, double work) {
+  constexpr double limit = 4e9;
+  return reference::some_rows(total, static_cast<std::int64_t>(std::min(1e9, limit / std::max(1.0, work))));
+}
+
+void print_verdict(Verdict const& v, Machine const& machine, bool json, bool lines) {
+  bool within = true;
+  for (auto const& part : v.parts) within = within && part.comparison.within();
+  auto const report = machine.last_report();
+  double const rate = v.milliseconds > 0 ? 2 * v.multiply_adds / (v.milliseconds * 1e-3) : 0;
+
+  if (json) {
+    ordered_json out = v.problem;
+    out["machine"] = machine.name();
+    out["configuration"] = {{"index", v.configuration_index}, {"name", v.configuration}};
+    out["milliseconds"] = v.milliseconds;
+    out["flops_per_second"] = rate;
+    out["rows"] = v.rows;
+    out["rows_checked"] = v.rows_checked;
+    for (auto const& part : v.parts) {
+      auto const finite = [](double x) {
+        return std::isfinite(x) ? ordered_json(x) : ordered_json(fmt::format("{}", x));
+      };
+      out[part.name] = {{"max_error", finite(part.comparison.max_error)},
+                        {"max_error_over_bound", finite(part.comparison.max_ratio)},
+                        {"worst", part.worst},
+                        {"worst_result", finite(part.comparison.worst_result)}};
+    }
+    out["within_bound"] = within;
+    if (!v.output.empty()) out["output"] = v.output;
+    if (report) out["report"] = ordered_json::parse(report->json());
+    fmt::print("{}\n", dump(out));
+  } else {
+    fmt::print("{}\n{}\nconfiguration {}: {}\n", machine.name(), v.headline, v.configuration_index,
+               v.configuration);
+    fmt::print("{:.3f} ms, {:.4g} {}FLOP/s\n", v.milliseconds, rate >= 1e12 ? rate * 1e-12 : rate * 1e-9,
+               rate >= 1e12 ? "T" : "G");
+    for (auto const& part : v.parts)
+      fmt::print(
+          "{}: error at most {:.3g}, {:.2f} of its bound at {} ({} of {} rows checked against float64)\n",
+          part.name, part.comparison.max_error, part.comparison.max_ratio, part.worst, v.rows_checked,
+          v.rows);
+    if (report) {
+      sim::LineCounters const& t = report->total;
+      fmt::print(
+          "counted: {} warp instructions, of them {} mma.sync with {} multiply-adds; shared memory {} bytes in {} wavefronts, {} of them "
+          "bank conflicts; global memory {} bytes in {} sectors\n",
+          t.instructions, report->instruction("mma.sync").instructions, t.fused_multiply_adds, t.shared_bytes,
+          t.shared_wavefronts, t.bank_conflicts, t.global_bytes, t.global_sectors);
+      if (lines) fmt::print("{}", report->text());
+    }
+    if (!v.output.empty()) fmt::print("written to {}\n", v.output);
+    fmt::print("{}\n", within ? "within bounds" : "WRONG: beyond the bound");
+  }
+  if (!within) throw reported_failure();
+}
+
+}  // namespace tegula::tool

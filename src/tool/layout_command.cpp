@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "calls.hpp"
+#include "commands.hpp"
+#include "drawing.hpp"
+#include "expression.hpp"
+#include "layout_result.hpp"
+#include "output.hpp"
+#include "tegula/layout/draw_latex.hpp"
+#include "tegula/layout/draw_svg.hpp"
+#include "tegula/layout/draw_text.hpp"
+
+namespace tegula::tool {
+namespace {
+
+struct Options {
+  std::string expression;
+  std::string batch;
+  std::string svg;
+  std::string latex;
+  int bank_bits = 0;
+  bool json = false;
+};
+
+bool is_layout(Value const& value) {
+  return std::holds_alternative<Layout>(value.what) || std::holds_alternative<SwizzledLayout>(value.what);
+}
+
+/// The offsets of a layout, where its values are offsets.
+std::vector<std::int64_t> offsets(Value const& value) {
+  auto const json = result_json(value);
+  return json.contains("table") ? json["table"].get<std::vector<std::int64_t>>()
+                                : std::vector<std::int64_t>();
+}
+
+std::string json_report(Value const& value, int bank_bits) {
+  auto json = result_json(value);
+  if (bank_bits != 0) {
+    picture(value, bank_bits);  // refuses what has no banks
+    std::vector<std::int64_t> banks;
+    for (std::int64_t const offset : offsets(value)) {
+      banks.push_back(offset * bank_bits / (8 * kBankBytes) % kBanks);
+    }
+    json["banks"] = {{"element_bits", bank_bits}, {"table", banks}};
+  }
+  return dump(json) + "\n";
+}
+
+std::string text_report(Value const& value, int bank_bits) {
+  if (!is_layout(value)) {
+    return to_text(value) + "\n";
+  }
+  auto const json = result_json(value);
+  std::string text =
+      fmt::format("result  {}\nsize    {}\n", to_text(value), json["size"].get<std::int64_t>());
+  if (json.contains("cosize")) {
+    text += fmt::format("cosize  {}\n", json["cosize"].get<std::int64_t>());
+  }
+  if (!json.contains("table")) {
+    return text + fmt::format("\nThe table has more than {} elements, and is not printed.\n", kLargestTable);
+  }
+  text += "\n" + to_text(picture(value));
+  if (bank_bits != 0) {
+    text += "\n" + to_text(picture(value, bank_bits));
+  }
+  return text;
+}
+
+void run(Options const& options) {
+  if (options.batch.empty() == options.expression.empty()) {
+    throw std::invalid_argument(
+        "either an expression such as '(4,8):(8,1)' or --batch FILE is needed, and not both");
+  }
+  if (!options.batch.empty()) {
+    fmt::print("{}", evaluate_batch(read_file(options.batch)));
+    return;
+  }
+  Value const value = as_result(evaluate(options.expression));
+  std::string const report =
+      options.json ? json_report(value, options.bank_bits) : text_report(value, options.bank_bits);
+  if (!options.svg.empty()) {
+    write_file(options.svg, to_svg(picture(value, options.bank_bits)));
+  }
+  if (!options.latex.empty()) {
+    write_file(options.latex, to_latex(picture(value, options.bank_bits)));
+  }
+  fmt::print("{}", report);
+}
+
+}  // namespace
+
+void add_layout_command(CLI::App& app) {
+  CLI::App* const command = app.add_subcommand("layout", "Evaluate an expression of the layout algebra");
+  constexpr char const* kValues = R"(Values:
+  8:1  (4,(3,6)):(1,(4,12))   a layout, shape:stride; without a stride it is compact column-major
+  (16,8):(1@0,1@1)            a layout of coordinates: stride 1 along axis 0, 1 along axis 1
+  Sw<3,4,3> o (8,64):(64,1)   a swizzled layout
+  <4:1,_,8>                   a tiler: one layout for each mode, '_' to leave a mode, n for n:1
+  (4,(_,3))                   a tuple, as a shape or a coordinate
+Calls:
+)";
+  constexpr char const* kExamples = R"help(
+Examples:
+  tegula layout '(4,(3,6)):(1,(4,12))'
+  tegula layout 'composition((4,4):(4,1), (4,2,2):(2,1,8))'
+  tegula layout 'zipped_divide((8,12):(12,1), <4:1,3:1>)' --json
+  tegula layout 'slice((4,8):(8,1), (_,3))'
+  tegula layout 'tile_to_shape(Sw<3,3,3> o (8,64):(64,1), (64,64))' --svg tile.svg --banks 16
+  echo '{"id":7,"expr":"size((4,8))"}' | tegula layout --batch -)help";
+  command->footer(kValues + describe_calls() + kExamples);
+  auto const options = std::make_shared<Options>();
+  command->add_option("EXPR", options->expression, "The expression");
+  command->add_option(
+      "--batch", options->batch,
+      "Evaluate each line {\"id\",\"expr\"} of this file of JSON lines ('-': standard input)");
+  command->add_flag("--json", options->json, "Write JSON: result, size, cosize and table");
+  command->add_option("--svg", options->svg, "Draw the layout to this file; with --banks, coloured by bank");
+  command->add_option("--latex", options->latex, "Draw the layout to this file, as a LaTeX document (TikZ)");
+  command
+      ->add_option("--banks", options->bank_bits,
+                   "Show the shared-memory bank of each element; BITS is its width (default 16)")
+      ->expected(0, 1)
+      ->default_str("16")
+      ->option_text("BITS")
+      ->check(CLI::IsMember({1, 2, 4, 8, 16, 32, 64, 128}));
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace tegula::tool

@@ -1,0 +1,169 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "atom_lookup.hpp"
+#include "commands.hpp"
+#include "drawing.hpp"
+#include "expression.hpp"
+#include "output.hpp"
+#include "tegula/atom/tiled_copy.hpp"
+#include "tegula/layout/text.hpp"
+
+namespace tegula::tool {
+namespace {
+
+/// What says a tiled MMA on the command line.
+struct MmaOptions {
+  std::string atom;
+  std::string layout = "(1,1,1)";
+  std::string tile;
+};
+
+TiledMma build(MmaOptions const& options, std::string const& atom_argument) {
+  MmaAtom const atom = find_mma_atom(atom_argument, options.atom);
+  Layout const atoms = evaluate_layout("--layout", options.layout);
+  Tiler const tile = options.tile.empty() ? make_tile(_, _, _) : evaluate_tiler("--tile", options.tile);
+  return make_tiled_mma(atom, atoms, tile);
+}
+
+void run_mma(MmaOptions const& options, bool json, std::string const& svg) {
+  TiledMma const mma = build(options, "--atom");
+  if (!svg.empty()) {
+    write_file(svg, stacked_svg(pictures(mma)));
+  }
+  if (json) {
+    fmt::print("{}\n", dump({{"threads", mma.threads()},
+                             {"tile", {mma.extent(0), mma.extent(1), mma.extent(2)}},
+                             {"a", thread_value_json(mma.a())},
+                             {"b", thread_value_json(mma.b())},
+                             {"c", thread_value_json(mma.c())}}));
+    return;
+  }
+  fmt::print(
+      "{} threads, tile {}x{}x{} (M,N,K); (thread, value) -> flat column-major index, and who holds what:\n\n{}",
+      mma.threads(), mma.extent(0), mma.extent(1), mma.extent(2), stacked_text(pictures(mma)));
+}
+
+struct CopyOptions {
+  std::string atom;
+  std::string type = "f16";
+  std::string threads;
+  std::string values = "1:1";
+  std::string of;
+  MmaOptions mma;
+};
+
+constexpr DType kElementTypes[] = {DType::f64,  DType::f32, DType::tf32, DType::f16, DType::bf16, DType::e4m3,
+                                   DType::e5m2, DType::s64, DType::u64,  DType::s32, DType::u32,  DType::s16,
+                                   DType::u16,  DType::s8,  DType::u8,   DType::s4,  DType::u4,   DType::b1};
+
+/// The width of an element given by name (f16) or by its bits (16).
+int element_bits(std::string const& type) {
+  std::string names;
+  for (DType const candidate : kElementTypes) {
+    if (type == to_string(candidate) || type == std::to_string(bits(candidate))) {
+      return bits(candidate);
+    }
+    names.append(names.empty() ? "" : ", ").append(to_string(candidate));
+  }
+  throw std::invalid_argument(
+      fmt::format("--type: there is no element type '{}'; it is one of {}, or a width in bits", type, names));
+}
+
+TiledCopy build(CopyOptions const& options) {
+  CopyAtom const atom = find_copy_atom("--atom", options.atom);
+  int const bits = element_bits(options.type);
+  if (options.of.empty() == options.threads.empty()) {
+    throw std::invalid_argument(
+        "either --threads (and --values), or --of a|b|c with --mma is needed, and not both");
+  }
+  if (options.of.empty()) {
+    return make_tiled_copy(atom, bits, evaluate_layout("--threads", options.threads),
+                           evaluate_layout("--values", options.values));
+  }
+  if (options.mma.atom.empty()) {
+    throw std::invalid_argument("--of needs the tiled MMA: --mma NAME, and its --layout and --tile");
+  }
+  TiledMma const mma = build(options.mma, "--mma");
+  return options.of == "a"   ? make_tiled_copy_a(atom, bits, mma)
+         : options.of == "b" ? make_tiled_copy_b(atom, bits, mma)
+                             : make_tiled_copy_c(atom, bits, mma);
+}
+
+void run_copy(CopyOptions const& options, bool json, std::string const& svg) {
+  TiledCopy const copy = build(options);
+  if (!svg.empty()) {
+    write_file(svg, stacked_svg(pictures(copy)));
+  }
+  if (json) {
+    fmt::print("{}\n", dump({{"threads", copy.threads()},
+                             {"tile", {copy.extents[0], copy.extents[1]}},
+                             {"src", thread_value_json(copy.src())},
+                             {"dst", thread_value_json(copy.dst())}}));
+    return;
+  }
+  fmt::print(
+      "{} threads, tile {}x{} of {}-bit elements; (thread, value) -> flat column-major index, and who holds what:\n\n{}",
+      copy.threads(), copy.extents[0], copy.extents[1], copy.element_bits, stacked_text(pictures(copy)));
+}
+
+}  // namespace
+
+void add_tiled_mma_command(CLI::App& app) {
+  CLI::App* const command = app.add_subcommand("tiled-mma", "Repeat an MMA over threads and over a tile");
+  command->footer(R"(Examples:
+  tegula tiled-mma --atom SM80_16x8x16_F32F16F16F32_TN --layout '(2,2,1)' --tile '<32,32,16>'
+  tegula tiled-mma --atom SM80_16x8x16_F32F16F16F32_TN --layout '(4,1,1)' --json
+  tegula tiled-mma --atom SM80_16x8x8_F32TF32TF32F32_TN --layout '(2,2,1):(2,1,4)' --tile '<_,(8,2,2):(1,16,8),_>'
+  tegula tiled-mma --atom SM80_16x8x32_S32S8S8S32_TN --svg mma.svg)");
+  struct Options {
+    MmaOptions mma;
+    std::string svg;
+    bool json = false;
+  };
+  auto const options = std::make_shared<Options>();
+  command->add_option("--atom", options->mma.atom, "The MMA instruction (see `tegula atoms`)")->required();
+  command->add_option("--layout", options->mma.layout,
+                      "Which group of threads works at (m,n,k): a layout of atoms (default (1,1,1))");
+  command->add_option(
+      "--tile", options->mma.tile,
+      "The tile: for each of M, N, K an extent, a layout (a permutation), or '_' (default: what the atoms cover)");
+  command->add_flag("--json", options->json,
+                    "Write JSON: threads, tile, and the (thread, value) layouts and tables of a, b, c");
+  command->add_option("--svg", options->svg, "Draw A, B and C to this file, coloured by thread");
+  command->callback([options] { run_mma(options->mma, options->json, options->svg); });
+}
+
+void add_tiled_copy_command(CLI::App& app) {
+  CLI::App* const command = app.add_subcommand("tiled-copy", "Repeat a copy over threads and over a tile");
+  command->footer(R"(Examples:
+  tegula tiled-copy --atom 'SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>' --type f16 --threads '(16,8):(8,1)' --values '(1,8)'
+  tegula tiled-copy --atom 'UniversalCopy<uint32_t>' --type f32 --threads '(32,4)' --values '(1,4)' --json
+  tegula tiled-copy --atom SM75_U32x4_LDSM_N --type f16 --of a --mma SM80_16x8x16_F32F16F16F32_TN --layout '(2,2,1)' --tile '<32,32,16>'
+  tegula tiled-copy --atom SM75_U16x8_LDSM_T --of b --mma SM80_16x8x16_F32F16F16F32_TN --layout '(4,1,1)' --tile '<_,16,_>' --json)");
+  struct Options {
+    CopyOptions copy;
+    std::string svg;
+    bool json = false;
+  };
+  auto const options = std::make_shared<Options>();
+  CopyOptions& copy = options->copy;
+  command->add_option("--atom", copy.atom, "The copy instruction (see `tegula atoms`)")->required();
+  command->add_option("--type", copy.type, "The element type, or its width in bits (default f16)");
+  command->add_option("--threads", copy.threads, "(m,n) -> thread");
+  command->add_option("--values", copy.values, "(i,j) -> value, for the block of each thread (default 1:1)");
+  command->add_option("--of", copy.of, "Match operand a, b or c of the tiled MMA given by --mma")
+      ->check(CLI::IsMember({"a", "b", "c"}, CLI::ignore_case));
+  command->add_option("--mma", copy.mma.atom, "With --of: the MMA instruction");
+  command->add_option("--layout", copy.mma.layout, "With --of: the layout of atoms (default (1,1,1))");
+  command->add_option("--tile", copy.mma.tile, "With --of: the tile of the tiled MMA");
+  command->add_flag("--json", options->json,
+                    "Write JSON: threads, tile, and the (thread, value) layouts and tables of src and dst");
+  command->add_option("--svg", options->svg, "Draw source and destination to this file, coloured by thread");
+  command->callback([options] { run_copy(options->copy, options->json, options->svg); });
+}
+
+}  // namespace tegula::tool
