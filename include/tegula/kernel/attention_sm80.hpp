@@ -142,7 +142,7 @@ template <AttentionConfig C> struct AttentionSm80 {
     };
 
     /// One block of keys: S = Q K^T, P = softmax, O += P V; the next block's copies run underneath.
-    auto const step = [&]<Clip Mask>(int n, int stage) {
+    auto const step = [&](int n, int stage) {
       // This thread's copies of K[n] and V[n] have landed; after the barrier everybody's have, and nobody
       // still reads the other stage.
       cp_async_wait_group<0>();
@@ -166,7 +166,7 @@ template <AttentionConfig C> struct AttentionSm80 {
         load_fragment<1>(r, sK(16 * pair, 16 * k, stage));
       });
 
-      if constexpr (Mask == Clip::edges) {
+      if (n >= unmasked) {
         int const row = m0 + warp_row + coordinate_of<accumulator_lanes, 0>(lane);
         int const col = n * C.block_n + coordinate_of<accumulator_lanes, 1>(lane);
 #pragma unroll
@@ -206,14 +206,8 @@ template <AttentionConfig C> struct AttentionSm80 {
       g2sV.load(0, (blocks_n - 1) * C.block_n, 0);
       cp_async_commit_group();
     }
-    int n = blocks_n - 1;
-    int stage = 0;
-    for (; n >= unmasked; --n) {
-      step.template operator()<Clip::edges>(n, stage);
-      stage = stage + 1 == C.stages ? 0 : stage + 1;
-    }
-    for (; n >= 0; --n) {
-      step.template operator()<Clip::none>(n, stage);
+    for (int n = blocks_n - 1, stage = 0; n >= 0; --n) {
+      step(n, stage);
       stage = stage + 1 == C.stages ? 0 : stage + 1;
     }
 

@@ -207,7 +207,7 @@ template <GemmConfig C> struct GemmSm80 {
         }
       }
       warp::sync();  // these 16 rows are complete
-#pragma unroll
+#pragma unroll 1
       for (int pass = 0; pass < passes; ++pass) {
         Vector<float, width> x;
 #pragma unroll

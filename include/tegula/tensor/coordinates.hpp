@@ -35,7 +35,6 @@ template <Layout L, int Axis> TEGULA_HOST_DEVICE constexpr int coordinate_of(int
   return result;
 }
 
-
 /// The same layout of coordinates with axes 0 and 1 exchanged.
 constexpr Layout swap_axes(Layout coordinates) {
   for (int i = 0; i < coordinates.count; ++i) {

@@ -58,8 +58,6 @@ template <class Tile, int Contiguous, int Threads, int VectorBytes = 16> class T
   static constexpr Layout threads = plan[0];
   static constexpr Layout steps = plan[1];
   static constexpr int step_count = static_cast<int>(steps.size());
-  static constexpr int tile_mn = static_cast<int>(Tile::layout.layout[0].size());
-  static constexpr int tile_k = static_cast<int>(Tile::layout.layout[1].size());
   static_assert(covers_once(plan, tuple(contiguous_mode.size(), strided_mode.size())),
                 "each element of the tile is copied exactly once");
 
@@ -69,51 +67,35 @@ template <class Tile, int Contiguous, int Threads, int VectorBytes = 16> class T
         strided_(coordinate_of<threads, 1>(thread)),
         to_(tile, thread) {}
 
-  /// Starts the copy of the tile whose first element is (mn, k) into `stage`. Complete for this thread at its
-  /// next `cp_async_wait_group` that covers it.
-  template <Clip C> TEGULA_DEVICE void load(int mn, int k, int stage, Where where = Where::here()) const {
+  /// Starts the copy of the tile whose first element is (mn, k) into `stage`; with Clip::edges, vectors
+  /// outside the operand become zeros. Complete for this thread at its next `cp_async_wait_group` that covers
+  /// it.
+  template <Clip C = Clip::edges>
+  TEGULA_DEVICE void load(int mn, int k, int stage, Where where = Where::here()) const {
     int const c0 = (Contiguous == 0 ? mn : k) + contiguous_;
     int const s0 = (Contiguous == 0 ? k : mn) + strided_;
-    int const c_extent = Contiguous == 0 ? from_.mn : from_.k;
-    int const s_extent = Contiguous == 0 ? from_.k : from_.mn;
+    int const c_left = (Contiguous == 0 ? from_.mn : from_.k) - c0;
+    int const s_left = (Contiguous == 0 ? from_.k : from_.mn) - s0;
     Element const* const source = from_.data + s0 * from_.stride + c0;
 #pragma unroll
     for (int step = 0; step < step_count; ++step) {
       int const c = coordinate_of<steps, 0>(step);
       int const s = coordinate_of<steps, 1>(step);
-      int bytes = VectorBytes;
-      if constexpr (C == Clip::edges) {
-        int const left = (c_extent - c0 - c) * static_cast<int>(sizeof(Element));
-        bytes = s0 + s < s_extent ? (left < 0 ? 0 : left < VectorBytes ? left : VectorBytes) : 0;
-      }
-      copy<C>(Contiguous == 0 ? to_(c, s, stage) : to_(s, c, stage), source + s * from_.stride + c, bytes,
-              where);
-    }
-  }
-
-  /// As above, clipping only where the tile reaches over an edge of the operand (the same decision in every
-  /// thread of the CTA).
-  TEGULA_DEVICE void load(int mn, int k, int stage, Where where = Where::here()) const {
-    if (mn + tile_mn <= from_.mn && k + tile_k <= from_.k) {
-      load<Clip::none>(mn, k, stage, where);
-    } else {
-      load<Clip::edges>(mn, k, stage, where);
+      bool const inside = C == Clip::none || (c < c_left && s < s_left);
+      copy(Contiguous == 0 ? to_(c, s, stage) : to_(s, c, stage), source + s * from_.stride + c, inside,
+           where);
     }
   }
 
  private:
-  template <Clip C>
-  TEGULA_DEVICE static void copy(SharedAddr to, Element const* from, int bytes, Where where) {
+  TEGULA_DEVICE static void copy(SharedAddr to, Element const* from, bool inside, Where where) {
     if constexpr (VectorBytes == 16) {
-      if constexpr (C == Clip::none)
-        cp_async_cg<16>(to, from, 16, where);
-      else
-        cp_async_cg<16>(to, from, bytes, where);
+      cp_async_cg<16>(to, from, inside ? 16 : 0, where);
     } else if constexpr (VectorBytes >= 4) {
-      cp_async_ca<VectorBytes>(to, from, bytes, where);
+      cp_async_ca<VectorBytes>(to, from, inside ? VectorBytes : 0, where);
     } else {
       static_assert(VectorBytes == sizeof(Element));
-      st_shared(to, bytes != 0 ? ld_global<Element>(from, where) : Element{}, where);
+      st_shared(to, inside ? ld_global<Element>(from, where) : Element{}, where);
     }
   }
 

@@ -72,30 +72,25 @@ constexpr int largest_divisor(int value, int bound) {
   return divisor;
 }
 
-template <int N, int Block> struct WarpGemmBlocks {
-  static constexpr int value = largest_divisor(N / 2, Block);
-};
+/// Pairs of B's N tiles in one step of warp_gemm.
+template <int N, int Block> inline constexpr int warp_gemm_block = largest_divisor(N / 2, Block);
 
 /// acc (MMA_M, MMA_N) += A (MMA_M, K) B (MMA_N, K)^T over K instructions of depth 16.
 ///
 /// load_a(k, m, registers) and load_b(k, n, registers) fetch the fragment of A's tile m, and of B's tiles 2n
-/// and 2n + 1, at depth k. The product goes step by step through blocks of `Block` of B's pairs; the
-/// fragments of the next step are fetched before the instructions of the current one, so that their latency
-/// is hidden.
+/// and 2n + 1, at depth k. The product goes step by step through blocks of at most `Block` of B's pairs; B's
+/// fragments for the next step are fetched before the instructions of the current one, so that their latency
+/// is hidden. (A's are not: the registers are worth more.)
 template <MmaOp Op, int K, int Block = 4, int M, int N, class LoadA, class LoadB>
 TEGULA_DEVICE void warp_gemm(float (&acc)[M][N][4], LoadA load_a, LoadB load_b, Where where = Where::here()) {
   constexpr int pairs = N / 2;
-  constexpr int block = WarpGemmBlocks<N, Block>::value;
+  constexpr int block = warp_gemm_block<N, Block>;
   constexpr int blocks = pairs / block;
   static_assert(N % 2 == 0, "B's tiles come in pairs");
-  FragmentA a[2][M];
+  FragmentA a[M];
   FragmentB2 b[2][block];
   auto const fetch = [&](int step) {
     int const k = step / blocks, n = step % blocks * block;
-    if (n == 0) {
-#pragma unroll
-      for (int m = 0; m < M; ++m) load_a(k, m, a[k % 2][m]);
-    }
 #pragma unroll
     for (int i = 0; i < block; ++i) load_b(k, n + i, b[step % 2][i]);
   };
@@ -104,6 +99,10 @@ TEGULA_DEVICE void warp_gemm(float (&acc)[M][N][4], LoadA load_a, LoadB load_b, 
   for (int step = 0; step < K * blocks; ++step) {
     if (step + 1 < K * blocks) fetch(step + 1);
     int const k = step / blocks, n = step % blocks * block;
+    if (n == 0) {
+#pragma unroll
+      for (int m = 0; m < M; ++m) load_a(k, m, a[m]);
+    }
 #pragma unroll
     for (int i = 0; i < block; ++i) {
 #pragma unroll
@@ -112,7 +111,7 @@ TEGULA_DEVICE void warp_gemm(float (&acc)[M][N][4], LoadA load_a, LoadB load_b, 
         for (int half = 0; half < 2; ++half) {
           auto& c = acc[m][2 * (n + i) + half];
           std::uint32_t const pair[2] = {b[step % 2][i][2 * half], b[step % 2][i][2 * half + 1]};
-          mma_sync<Op>(c, a[k % 2][m], pair, c, where);
+          mma_sync<Op>(c, a[m], pair, c, where);
         }
       }
     }
