@@ -1,14 +1,16 @@
 // Takes the arithmetic of a GPU of compute capability 9.0 down in files, and compares it with the simulated
 // machine's.
 //
-// Build, in the repository root (no dependency beyond the CUDA toolkit and a C++20 host compiler):
-//   nvcc -O2 -std=c++20 -gencode arch=compute_90a,code=sm_90a -fmad=false -Xcompiler -mavx2,-ffp-contract=off
-//   -Iinclude -Ibench/probe \
-//        -o arithmetic_probe bench/probe/probe.cu src/sim/arithmetic*.cpp
-// Run, writing five files of at most 12 MB each to a folder that exists:
-//   ./arithmetic_probe FOLDER
-// Exits with 1 if a CUDA call failed, with 2 if an mma.sync result or an exact function differs from the
-// simulated machine's.
+// Build in the repository root, as one line; nothing is needed but the CUDA toolkit and a C++20 host
+// compiler:
+//   nvcc -O2 -std=c++20 -gencode arch=compute_90a,code=sm_90a -fmad=false
+//     -Xcompiler -mavx2,-ffp-contract=off -Iinclude -Ibench/probe
+//     -o arithmetic_probe bench/probe/probe.cu src/sim/arithmetic*.cpp
+// Run:
+//   ./arithmetic_probe [--every-float] [FOLDER]
+// --every-float compares the functions on all 2^32 arguments: a minute or two on 16 cores. A FOLDER, which
+// must exist, receives five files of at most 12 MB each; probe_files.hpp says what is in them. Exits with 1
+// if a CUDA call failed, with 2 if anything differs from the simulated machine that should not.
 
 #include <cmath>
 #include <cstdarg>
@@ -17,7 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
-#include <mma_cases.hpp>
+#include <probe_files.hpp>
 #include <string>
 #include <tegula/arch/math.hpp>
 #include <tegula/arch/mma_sync.hpp>
@@ -46,7 +48,7 @@ std::string folder;
 std::FILE* summary = nullptr;
 long failures = 0;
 
-/// To the terminal and to summary.txt.
+/// To the terminal, and to summary.txt if there is a folder.
 void say(char const* format, ...) {
   va_list arguments;
   va_start(arguments, format);
@@ -54,7 +56,7 @@ void say(char const* format, ...) {
   std::vsnprintf(line, sizeof line, format, arguments);
   va_end(arguments);
   std::fputs(line, stdout);
-  std::fputs(line, summary);
+  if (summary != nullptr) std::fputs(line, summary);
 }
 
 void write_file(char const* name, std::vector<std::uint8_t> const& bytes) {
@@ -146,10 +148,6 @@ void launch_mma(MmaOp op, MmaCase const* cases, MmaResult* results, int count,
   finish_launch();
 }
 
-/// The registers of D, op after op and set after set: kept[set] cases each. Replayed with mma_case().
-constexpr int kKeptFloat[probe::kCaseSets] = {192, 192, 192, 448, 448, 448, 256, 576};
-constexpr int kKeptInteger[probe::kCaseSets] = {16, 0, 16, 32, 0, 0, 0, 0};
-
 void probe_mma() {
   constexpr int kCases = 8192;  // of 128 results each
   std::vector<std::uint8_t> kept;
@@ -198,11 +196,11 @@ void probe_mma() {
       }
       failures += total != 0;
       say(" %12ld", total);
-      append(kept, gpu.data(), integer ? kKeptInteger[s] : kKeptFloat[s]);
+      append(kept, gpu.data(), probe::kept_cases(op, set));
     }
     say("%s%s\n", first.empty() ? "" : "  first:", first.c_str());
   }
-  write_file("mma.bin", kept);
+  if (!folder.empty()) write_file("mma.bin", kept);
 }
 
 // -----------------------------------------------------------------------------------------------------
@@ -211,6 +209,7 @@ void probe_mma() {
 enum class Function : int { kEx2, kRcp, kRsqrt, kLg2, kTanh, kExp2Polynomial };
 constexpr char const* kFunctionNames[] = {"ex2.approx.ftz", "rcp.approx.ftz", "rsqrt.approx.ftz",
                                           "lg2.approx.ftz", "tanh.approx",    "exp2_polynomial"};
+constexpr int kFunctions = 6;
 
 template <Function F> __device__ float evaluate(float x) {
   if constexpr (F == Function::kEx2) return ex2_approx_ftz(x);
@@ -274,34 +273,8 @@ float on_machine(Function f, float x) {
   return 0;
 }
 
-std::vector<std::uint32_t> range(std::uint32_t first, std::size_t count, std::uint32_t step = 1) {
-  std::vector<std::uint32_t> values(count);
-  for (std::size_t i = 0; i < count; ++i) values[i] = first + static_cast<std::uint32_t>(i) * step;
-  return values;
-}
-
 std::uint32_t bits_of(float x) { return __builtin_bit_cast(std::uint32_t, x); }
 float float_of(std::uint32_t x) { return __builtin_bit_cast(float, x); }
-
-/// Arguments (m / 2^23) for m in [0, 2^23): the reduced range of ex2.
-std::vector<std::uint32_t> fractions() {
-  std::vector<std::uint32_t> values(std::size_t{1} << 23);
-  for (std::size_t m = 0; m < values.size(); ++m) values[m] = bits_of(static_cast<float>(m) * 0x1p-23f);
-  return values;
-}
-
-/// Floats with uniformly drawn sign (if `negative`), mantissa, and exponent in [least, least + exponents).
-std::vector<std::uint32_t> random_floats(std::uint64_t seed, std::size_t count, int least, int exponents,
-                                         bool negative) {
-  probe::Random random{seed};
-  std::vector<std::uint32_t> values(count);
-  for (std::uint32_t& value : values) {
-    std::uint32_t const word = static_cast<std::uint32_t>(random.next());
-    std::uint32_t const exponent = static_cast<std::uint32_t>(least + random.below(exponents) + 127);
-    value = (negative ? word & 0x80000000u : 0) | (exponent << 23) | (word & 0x7fffffu);
-  }
-  return values;
-}
 
 /// The first result, then each step to the next in 4 bits (two to a byte, low first); steps outside -8..7 are
 /// counted.
@@ -319,95 +292,57 @@ void append_steps(std::vector<std::uint8_t>& bytes, std::vector<std::uint32_t> c
   say("%s: steps of more than 4 bits: %ld\n", name, clipped);
 }
 
-/// Prints how far the simulated machine is from the GPU; if `exact`, a difference is a failure.
-void compare(Function f, char const* what, std::vector<std::uint32_t> const& arguments,
-             std::vector<std::uint32_t> const& gpu, bool exact) {
-  std::vector<std::uint32_t> machine(arguments.size());
-  parallel(arguments.size(),
-           [&](std::size_t i) { machine[i] = bits_of(on_machine(f, float_of(arguments[i]))); });
-  long different = 0;
-  std::int64_t greatest = 0;
-  std::size_t where = 0;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    bool const nans = std::isnan(float_of(machine[i])) && std::isnan(float_of(gpu[i]));
-    if (machine[i] == gpu[i] || nans) continue;
-    ++different;
-    std::int64_t distance = static_cast<std::int64_t>(machine[i]) - gpu[i];
-    if (distance < 0) distance = -distance;
-    if (distance > greatest) {
-      greatest = distance;
-      where = i;
-    }
-  }
-  say("%-17s %-34s %10zu arguments, %9ld differ from the machine, by at most %lld ulp",
-      kFunctionNames[static_cast<int>(f)], what, arguments.size(), different,
-      static_cast<long long>(greatest));
-  if (different != 0) say(" (%08x: gpu %08x, machine %08x)", arguments[where], gpu[where], machine[where]);
-  say("\n");
-  if (exact) failures += different != 0;
-}
+/// Counts where the simulated machine differs from the GPU, over as many add() as wanted; prints at the end.
+/// If `exact`, a difference is a failure. All NaNs are equal.
+class Comparison {
+ public:
+  Comparison(Function function, char const* what, bool exact)
+      : function_(function), what_(what), exact_(exact) {}
+  Comparison(Comparison const&) = delete;
+  Comparison& operator=(Comparison const&) = delete;
 
-/// How ex2 of any argument follows from ex2 of the fractions m / 2^23: counts, over every float of magnitude
-/// in [2^-40, 150), those that break "2^n * table[m], flushed" with m the argument's fraction cut (mode 0,
-/// floor), rounded to nearest even (1), or cut in magnitude (2).
-__global__ void check_ex2_reduction(std::uint32_t const* table, unsigned long long* broken,
-                                    std::uint32_t* example) {
-  std::uint32_t const bits = blockIdx.x * blockDim.x + threadIdx.x;
-  float const x = __uint_as_float(bits);
-  float const magnitude = fabsf(x);
-  if (!(magnitude >= 0x1p-40f && magnitude < 150.0f)) return;
-  double const scaled = static_cast<double>(x) * 8388608.0;
-  double const cut[3] = {floor(scaled), rint(scaled), trunc(scaled)};
-  std::uint32_t const result = __float_as_uint(ex2_approx_ftz(x));
-  int const region = magnitude < 1.0f ? 0 : magnitude < 126.0f ? 1 : 2;
-  for (int mode = 0; mode < 3; ++mode) {
-    long long const fixed = static_cast<long long>(cut[mode]);
-    int const n = static_cast<int>(fixed >> 23);
-    std::uint32_t const mantissa = table[fixed & 0x7fffff];
-    int const field = n + 127;
-    std::uint32_t const expected = field < 1     ? 0u
-                                   : field > 254 ? 0x7f800000u
-                                                 : mantissa + (static_cast<std::uint32_t>(n) << 23);
-    if (expected == result) continue;
-    int const slot = (mode * 3 + region) * 2 + (x < 0);
-    if (atomicAdd(&broken[slot], 1ULL) == 0) {
-      example[slot * 3] = bits;
-      example[slot * 3 + 1] = result;
-      example[slot * 3 + 2] = expected;
-    }
-  }
-}
+  void add(std::vector<std::uint32_t> const& arguments) { add(arguments, on_gpu(function_, arguments)); }
 
-/// rcp and rsqrt of every normal float from the table over one (two) binades; tanh odd; by counts and an
-/// example.
-__global__ void check_scaling(std::uint32_t const* rcp, std::uint32_t const* rsqrt,
-                              unsigned long long* broken, std::uint32_t* example) {
-  std::uint32_t const bits = blockIdx.x * blockDim.x + threadIdx.x;
-  float const x = __uint_as_float(bits);
-  auto const note = [&](int slot, std::uint32_t result, std::uint32_t expected) {
-    if (result == expected) return;
-    if (atomicAdd(&broken[slot], 1ULL) == 0) {
-      example[slot * 3] = bits;
-      example[slot * 3 + 1] = result;
-      example[slot * 3 + 2] = expected;
-    }
-  };
-  int const field = static_cast<int>((bits >> 23) & 0xff);
-  std::uint32_t const mantissa = bits & 0x7fffffu;
-  if (field != 0 && field != 255) {
-    int const rcp_field = static_cast<int>(rcp[mantissa] >> 23) - (field - 127);
-    std::uint32_t const inverse =
-        rcp_field < 1 ? 0u : (static_cast<std::uint32_t>(rcp_field) << 23) | (rcp[mantissa] & 0x7fffffu);
-    note(0, __float_as_uint(rcp_approx_ftz(x)), (bits & 0x80000000u) | inverse);
-    if (x > 0) {
-      int const exponent = field - 127;
-      std::uint32_t const at = (static_cast<std::uint32_t>(exponent & 1) << 23) | mantissa;
-      note(1, __float_as_uint(rsqrt_approx_ftz(x)),
-           rsqrt[at] - (static_cast<std::uint32_t>(exponent >> 1) << 23));
+  void add(std::vector<std::uint32_t> const& arguments, std::vector<std::uint32_t> const& gpu) {
+    std::vector<std::uint32_t> machine(arguments.size());
+    parallel(arguments.size(),
+             [&](std::size_t i) { machine[i] = bits_of(on_machine(function_, float_of(arguments[i]))); });
+    total_ += arguments.size();
+    if (machine == gpu) return;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      if (machine[i] == gpu[i] || (std::isnan(float_of(machine[i])) && std::isnan(float_of(gpu[i]))))
+        continue;
+      ++different_;
+      std::int64_t distance = static_cast<std::int64_t>(machine[i]) - gpu[i];
+      if (distance < 0) distance = -distance;
+      if (distance <= greatest_) continue;
+      greatest_ = distance;
+      argument_ = arguments[i];
+      gpu_ = gpu[i];
+      machine_ = machine[i];
     }
   }
-  if (x > 0) note(2, __float_as_uint(tanh_approx(-x)), __float_as_uint(tanh_approx(x)) ^ 0x80000000u);
-}
+
+  ~Comparison() {
+    say("%-16s %-28s %10zu arguments, %9ld differ", kFunctionNames[static_cast<int>(function_)], what_,
+        total_, different_);
+    if (different_ != 0) {
+      say(", by at most %lld ulp (%08x: gpu %08x, machine %08x)", static_cast<long long>(greatest_),
+          argument_, gpu_, machine_);
+    }
+    say("\n");
+    if (exact_) failures += different_ != 0;
+  }
+
+ private:
+  Function function_;
+  char const* what_;
+  bool exact_;
+  std::size_t total_ = 0;
+  long different_ = 0;
+  std::int64_t greatest_ = 0;
+  std::uint32_t argument_ = 0, gpu_ = 0, machine_ = 0;
+};
 
 void say_broken(DeviceArray<unsigned long long> const& counts, DeviceArray<std::uint32_t> const& examples,
                 std::initializer_list<char const*> names) {
@@ -417,6 +352,7 @@ void say_broken(DeviceArray<unsigned long long> const& counts, DeviceArray<std::
   for (char const* name : names) {
     say("  %-52s broken %12llu", name, broken[slot]);
     if (broken[slot] != 0) {
+      ++failures;
       say("  e.g. %08x: gpu %08x, expected %08x", example[slot * 3], example[slot * 3 + 1],
           example[slot * 3 + 2]);
     }
@@ -425,103 +361,96 @@ void say_broken(DeviceArray<unsigned long long> const& counts, DeviceArray<std::
   }
 }
 
-void probe_functions() {
-  say("\napproximate functions\n");
-  std::vector<std::uint32_t> const unit = fractions();
-  std::vector<std::uint32_t> const binade = range(bits_of(1.0f), std::size_t{1} << 23);
-  std::vector<std::uint32_t> const two_binades = range(bits_of(1.0f), std::size_t{1} << 24);
+/// The functions over their reduced ranges, from which every other result follows.
+struct ReducedRanges {
+  std::vector<std::uint32_t> ex2_arguments = probe::ex2_arguments();
+  std::vector<std::uint32_t> binade = probe::consecutive(bits_of(1.0f), std::size_t{1} << 23);
+  std::vector<std::uint32_t> two_binades = probe::consecutive(bits_of(1.0f), std::size_t{1} << 24);
+  std::vector<std::uint32_t> ex2 = on_gpu(Function::kEx2, ex2_arguments);
+  std::vector<std::uint32_t> rcp = on_gpu(Function::kRcp, binade);
+  std::vector<std::uint32_t> rsqrt = on_gpu(Function::kRsqrt, two_binades);
+  std::vector<std::uint32_t> lg2 = on_gpu(Function::kLg2, binade);
+};
 
-  std::vector<std::uint32_t> const ex2 = on_gpu(Function::kEx2, unit);
-  std::vector<std::uint32_t> const rcp = on_gpu(Function::kRcp, binade);
-  std::vector<std::uint32_t> const rsqrt = on_gpu(Function::kRsqrt, two_binades);
-  std::vector<std::uint32_t> const lg2 = on_gpu(Function::kLg2, binade);
-
-  DeviceArray<std::uint32_t> const ex2_table(ex2), rcp_table(rcp), rsqrt_table(rsqrt), examples(64);
-  DeviceArray<unsigned long long> const counts(18);
-  CHECK(cudaMemset(counts.data, 0, 18 * 8));
-  check_ex2_reduction<<<1u << 24, 256>>>(ex2_table.data, counts.data, examples.data);
-  finish_launch();
-  say("ex2(x) = 2^n * table[fraction], every float x with 2^-40 <= |x| < 150\n");
-  say_broken(counts, examples,
-             {"floor, |x| < 1, x > 0", "floor, |x| < 1, x < 0", "floor, |x| < 126, x > 0",
-              "floor, |x| < 126, x < 0", "floor, |x| >= 126, x > 0", "floor, |x| >= 126, x < 0",
-              "nearest, |x| < 1, x > 0", "nearest, |x| < 1, x < 0", "nearest, |x| < 126, x > 0",
-              "nearest, |x| < 126, x < 0", "nearest, |x| >= 126, x > 0", "nearest, |x| >= 126, x < 0",
-              "trunc, |x| < 1, x > 0", "trunc, |x| < 1, x < 0", "trunc, |x| < 126, x > 0",
-              "trunc, |x| < 126, x < 0", "trunc, |x| >= 126, x > 0", "trunc, |x| >= 126, x < 0"});
-  CHECK(cudaMemset(counts.data, 0, 18 * 8));
-  check_scaling<<<1u << 24, 256>>>(rcp_table.data, rsqrt_table.data, counts.data, examples.data);
-  finish_launch();
-  say("scaling by powers of two, every normal float\n");
-  say_broken(counts, examples, {"rcp", "rsqrt", "tanh is odd (subnormals too)"});
-
+void write_functions(ReducedRanges const& reduced) {
+  auto const append_random = [](std::vector<std::uint8_t>& bytes, Function f, std::uint64_t seed, int least,
+                                int exponents, bool negative) {
+    std::vector<std::uint32_t> const results =
+        on_gpu(f, probe::random_floats(seed, std::size_t{1} << 18, least, exponents, negative));
+    append(bytes, results.data(), results.size());
+  };
   std::vector<std::uint8_t> first;
-  append_steps(first, ex2, "ex2");
-  append_steps(first, rcp, "rcp");
-  std::vector<std::uint32_t> const ex2_small =
-      on_gpu(Function::kEx2, random_floats(1, 1 << 18, -30, 30, true));
-  append(first, ex2_small.data(), ex2_small.size());
-  std::vector<std::uint32_t> const tanh_arguments = random_floats(2, 1 << 18, -20, 25, false);
-  std::vector<std::uint32_t> const tanh_results = on_gpu(Function::kTanh, tanh_arguments);
-  append(first, tanh_results.data(), tanh_results.size());
+  append_steps(first, reduced.ex2, "ex2");
+  append_steps(first, reduced.rcp, "rcp");
+  append_random(first, Function::kEx2, 1, -30, 30, true);
+  append_random(first, Function::kTanh, 2, -20, 25, false);
   write_file("ex2_rcp_tanh.bin", first);
 
   std::vector<std::uint8_t> second;
-  append_steps(second, rsqrt, "rsqrt");
+  append_steps(second, reduced.rsqrt, "rsqrt");
   write_file("rsqrt.bin", second);
 
-  // lg2: the first sixteenth of the binade raw (every result for 2^19 arguments), then steps of a byte, then
-  // arguments of any exponent raw.
+  // The first sixteenth of the binade raw, then steps of a byte, then arguments of any exponent raw.
   std::vector<std::uint8_t> third;
-  append(third, lg2.data(), std::size_t{1} << 19);
+  std::size_t const raw = std::size_t{1} << 19;
+  append(third, reduced.lg2.data(), raw);
   long clipped = 0;
-  for (std::size_t i = std::size_t{1} << 19; i < lg2.size(); ++i) {
-    std::int32_t const step = static_cast<std::int32_t>(lg2[i] - lg2[i - 1]);
+  for (std::size_t i = raw; i < reduced.lg2.size(); ++i) {
+    std::int32_t const step = static_cast<std::int32_t>(reduced.lg2[i] - reduced.lg2[i - 1]);
     clipped += step < -128 || step > 127;
     third.push_back(static_cast<std::uint8_t>(step));
   }
   say("lg2: steps of more than 8 bits: %ld\n", clipped);
-  std::vector<std::uint32_t> const lg2_arguments = random_floats(3, 1 << 18, -126, 254, false);
-  std::vector<std::uint32_t> const lg2_results = on_gpu(Function::kLg2, lg2_arguments);
-  append(third, lg2_results.data(), lg2_results.size());
+  append_random(third, Function::kLg2, 3, -126, 254, false);
   write_file("lg2.bin", third);
+}
 
-  say("\nagainst the simulated machine\n");
-  compare(Function::kEx2, "[0, 1), all", unit, ex2, false);
-  std::vector<std::uint32_t> const anywhere = random_floats(4, 1 << 22, -30, 38, true);
-  compare(Function::kEx2, "2^-30 <= |x| < 2^8, random", anywhere, on_gpu(Function::kEx2, anywhere), false);
-  compare(Function::kRcp, "[1, 2), all", binade, rcp, false);
-  compare(Function::kRsqrt, "[1, 4), all", two_binades, rsqrt, false);
-  compare(Function::kLg2, "[1, 2), all", binade, lg2, false);
-  compare(Function::kLg2, "any exponent, random", lg2_arguments, lg2_results, false);
-  compare(Function::kTanh, "2^-20 <= x < 32, random", tanh_arguments, tanh_results, false);
-  std::vector<std::uint32_t> nonpositive = random_floats(5, 1 << 24, -30, 38, true);
-  for (std::uint32_t& x : nonpositive) {
-    if (x < 0x80000000u && float_of(x) > 127.0f) x |= 0x80000000u;
-  }
-  compare(Function::kExp2Polynomial, "2^-30 <= |x| < 2^8, random", nonpositive,
-          on_gpu(Function::kExp2Polynomial, nonpositive), true);
-  std::vector<std::uint32_t> const minus_binade = range(bits_of(-1.0f), std::size_t{1} << 24);
-  compare(Function::kExp2Polynomial, "(-4, -1], all", minus_binade,
-          on_gpu(Function::kExp2Polynomial, minus_binade), true);
-
+void compare_specials() {
   std::vector<std::uint32_t> const specials = {
       0x00000000u, 0x80000000u, 0x00000001u, 0x80000001u, 0x007fffffu, 0x807fffffu, 0x00800000u, 0x80800000u,
-      0x3f800000u, 0xbf800000u, 0x7f7fffffu, 0xff7fffffu, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0xffc00000u,
-      0x7f800001u, 0x7fffffffu, 0x43000000u, 0x42ffffffu, 0xc2fc0000u, 0xc2fc0001u, 0xc2fbffffu, 0xc3150000u,
-      0x33000000u, 0xb3000000u, 0x7e800000u, 0x7e800001u, 0x7effffffu, 0x7f000000u, 0xc0000000u, 0x41100000u};
+      0x3f800000u, 0xbf800000u, 0x3f7fffffu, 0x7f7fffffu, 0xff7fffffu, 0x7f800000u, 0xff800000u, 0x7fc00000u,
+      0xffc00000u, 0x43000000u, 0x42ffffffu, 0xc2fc0000u, 0xc2fc0001u, 0xc2fbffffu, 0xc3150000u, 0x7e800001u};
   say("\nspecial arguments: gpu/machine\n  argument");
-  for (int f = 0; f < 6; ++f) say(" %17s", kFunctionNames[f]);
+  for (char const* name : kFunctionNames) say(" %17s", name);
   say("\n");
-  std::vector<std::uint32_t> results[6];
-  for (int f = 0; f < 6; ++f) results[f] = on_gpu(static_cast<Function>(f), specials);
+  std::vector<std::uint32_t> results[kFunctions];
+  for (int f = 0; f < kFunctions; ++f) results[f] = on_gpu(static_cast<Function>(f), specials);
   for (std::size_t i = 0; i < specials.size(); ++i) {
     say("  %08x", specials[i]);
-    for (int f = 0; f < 6; ++f) {
+    for (int f = 0; f < kFunctions; ++f) {
       say(" %08x/%08x", results[f][i], bits_of(on_machine(static_cast<Function>(f), float_of(specials[i]))));
     }
     say("\n");
   }
+}
+
+void probe_functions(bool every_float) {
+  ReducedRanges const reduced;
+  if (!folder.empty()) write_functions(reduced);
+
+  say("\nfunctions: gpu against the simulated machine\n");
+  Comparison(Function::kEx2, "[0, 1), all", true).add(reduced.ex2_arguments, reduced.ex2);
+  Comparison(Function::kRcp, "[1, 2), all", true).add(reduced.binade, reduced.rcp);
+  Comparison(Function::kRsqrt, "[1, 4), all", true).add(reduced.two_binades, reduced.rsqrt);
+  Comparison(Function::kLg2, "[1, 2), all", true).add(reduced.binade, reduced.lg2);
+  for (int i = 0; i < kFunctions; ++i) {
+    Function const f = static_cast<Function>(i);
+    bool const exact = f != Function::kTanh;
+    if (every_float) {
+      Comparison comparison(f, "every float", exact);
+      constexpr std::size_t kChunk = std::size_t{1} << 26;
+      for (std::size_t first = 0; first < std::size_t{1} << 32; first += kChunk) {
+        comparison.add(probe::consecutive(static_cast<std::uint32_t>(first), kChunk));
+      }
+    } else {
+      Comparison(f, "2^-30 <= |x| < 2^8, random", exact)
+          .add(probe::random_floats(4, std::size_t{1} << 22, -30, 38,
+                                    f != Function::kRsqrt && f != Function::kLg2));
+      Comparison(f, "any exponent, random", exact)
+          .add(probe::random_floats(5, std::size_t{1} << 22, -126, 254, true));
+    }
+  }
+  compare_specials();
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -592,15 +521,23 @@ void probe_conversions() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
-    return 1;
+  bool every_float = false;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--every-float") == 0) {
+      every_float = true;
+    } else if (argv[i][0] != '-' && folder.empty()) {
+      folder = argv[i];
+    } else {
+      std::fprintf(stderr, "usage: %s [--every-float] [FOLDER]\n", argv[0]);
+      return 1;
+    }
   }
-  folder = argv[1];
-  summary = std::fopen((folder + "/summary.txt").c_str(), "w");
-  if (summary == nullptr) {
-    std::fprintf(stderr, "cannot write to %s\n", argv[1]);
-    return 1;
+  if (!folder.empty()) {
+    summary = std::fopen((folder + "/summary.txt").c_str(), "w");
+    if (summary == nullptr) {
+      std::fprintf(stderr, "cannot write to %s\n", folder.c_str());
+      return 1;
+    }
   }
   cudaDeviceProp properties;
   CHECK(cudaGetDeviceProperties(&properties, 0));
@@ -611,8 +548,8 @@ int main(int argc, char** argv) {
   }
   probe_conversions();
   probe_mma();
-  probe_functions();
+  probe_functions(every_float);
   say("\n%ld comparisons that should be exact are not\n", failures);
-  std::fclose(summary);
+  if (summary != nullptr) std::fclose(summary);
   return failures == 0 ? 0 : 2;
 }
