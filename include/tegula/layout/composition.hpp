@@ -61,6 +61,15 @@ struct Extended {
     return sum;
   }
 
+  /// The stride that CuTe gives a leaf 1:d, where any would do: what is left of d beyond all bounded leaves,
+  /// along the last one.
+  constexpr Stride stride_of_one(std::int64_t d) const {
+    if (flat.count == 0) return {0};
+    int const last = flat.count - 1;
+    std::int64_t const steps = d < 0 ? -((-d - 1) / below[last] + 1) : (d - 1) / below[last] + 1;
+    return {multiply(steps, flat.strides[last]), flat.axes[last] - 1};
+  }
+
   /// Whether sum over k of delta_k * weights[k] is 0, in every axis.
   constexpr bool jumps_cancel(std::int64_t const* weights) const {
     std::int64_t totals[kMaxAxes + 1] = {};
@@ -150,8 +159,8 @@ struct Extended {
 
 /// A o B. Law: the result's shape refines B's leaf by leaf, and result(c) == A(B(c)) for every coordinate c
 /// of B; A's last leaf is unbounded. A leaf of B becomes one leaf, or a tuple of the runs that A breaks it
-/// into, none of extent 1; a leaf of extent 1 becomes 1:0 and one of stride 0 stays (CuTe's form). A
-/// coordinate stride d@k of B means: d steps in mode k of A.
+/// into, none of extent 1; one of stride 0 stays, and one of extent 1 keeps a stride, of no account (CuTe's
+/// form in all three). A coordinate stride d@k of B means: d steps in mode k of A.
 ///
 /// Refused exactly where no layout satisfies the law (see the head of this file), or if B has a negative
 /// stride while A is more than one run, since A has no negative indices; and, with a sentence of its own, in
@@ -165,7 +174,7 @@ constexpr Layout composition(Layout const& a, Layout const& b) {
   for (int j = 0; j < b.count; ++j) {
     std::int64_t extent = b.extents[j];
     Stride const step = b.stride(j);
-    if (extent == 1 || step.value == 0) {
+    if (step.value == 0) {
       result.append_leaf(extent, {0}, b.open[j], b.close[j]);
       continue;
     }
@@ -174,6 +183,10 @@ constexpr Layout composition(Layout const& a, Layout const& b) {
     if (step.axis >= a.rank())
       refuse("composition", "B has a stride along an axis that A has no mode for", a, b);
     if (step.axis != axis) extended = detail::Extended(a[axis = step.axis]);
+    if (extent == 1) {
+      result.append_leaf(1, extended.stride_of_one(step.value), b.open[j], b.close[j]);
+      continue;
+    }
     if (step.value < 0 && extended.flat.count > 1)
       refuse("composition", "B has a negative stride, and A has no negative indices", a, b);
 

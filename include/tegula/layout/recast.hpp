@@ -80,23 +80,25 @@ constexpr Layout recast(Layout const& layout, std::int64_t old_bits, std::int64_
 
 namespace detail {
 
-/// The largest n such that a(inverse(i)) == i for all i < n and n ends evenly in `inverse` (a flat layout): a
-/// product of its first extents times a divisor of the next. Found leaf by leaf, without composition(a,
-/// inverse), which need not exist as a whole.
+/// The largest n such that, for all i < n, inverse(i) is an index of `a` and a(inverse(i)) == i, and that [0,
+/// n) of `inverse` (a flat layout) is a layout: a product of its first extents times any part of the next.
+/// Found leaf by leaf, without composition(a, inverse), which need not exist as a whole.
 constexpr std::int64_t identity_run(Layout const& a, Layout const& inverse) {
   Extended const extended(a);
   Layout taken;
   std::int64_t run = 1;
+  std::int64_t room = a.size() - 1;  // how far the largest index may still go
   for (int i = 0; i < inverse.count; ++i) {
     std::int64_t const extent = inverse.extents[i];
     std::int64_t const step = inverse.strides[i];
     if (extent == 1) continue;
     if (!(extended(step) == Stride{run})) break;
     std::int64_t part = extended.linear_prefix(extent, step);
+    part = part - 1 > room / step ? room / step + 1 : part;
     taken.append_leaf(part, {step});
-    while (part > 1 && (extent % part != 0 || !extended.adds_over(taken, -1)))
-      taken.extents[taken.count - 1] = --part;
+    while (part > 1 && !extended.adds_over(taken, -1)) taken.extents[taken.count - 1] = --part;
     run *= part;
+    room -= (part - 1) * step;
     if (part < extent) break;
   }
   return run;
@@ -104,9 +106,10 @@ constexpr std::int64_t identity_run(Layout const& a, Layout const& inverse) {
 
 }  // namespace detail
 
-/// The largest layout of elements that are contiguous from offset 0 on in both `a` and `b`. Law: a(result(i))
-/// == i and b(result(i)) == i for 0 <= i < size(result); it is the longest prefix of right_inverse(b) for
-/// which that holds and which is a layout. (CuTe: max_common_layout, which refuses more.)
+/// The largest layout of elements that are contiguous from offset 0 on in both `a` and `b`. Law: for
+/// 0 <= i < size(result), result(i) is an index of both layouts and a(result(i)) == i and b(result(i)) == i;
+/// it is the longest prefix of right_inverse(b) for which that holds and which is a layout. (CuTe:
+/// max_common_layout, which refuses more.)
 constexpr Layout max_common_layout(Layout const& a, Layout const& b) {
   if (a.has_axes() || b.has_axes())
     refuse("max_common_layout", "a layout's values are coordinates, not integers", a, b);
