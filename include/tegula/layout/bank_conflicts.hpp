@@ -10,6 +10,9 @@ namespace tegula {
 inline constexpr int kBanks = 32;
 inline constexpr int kBankBytes = 4;
 
+constexpr std::int64_t word_of(std::int64_t address) { return address >> 2; }
+constexpr int bank_of(std::int64_t address) { return static_cast<int>(word_of(address) & (kBanks - 1)); }
+
 /// How many lanes of a warp are served together when each accesses `bytes` (1, 2, 4, 8 or 16): a phase moves
 /// at most 128 bytes. The eight row addresses of one matrix of ldmatrix or stmatrix are a phase too, as lanes
 /// of 16 bytes.
@@ -31,10 +34,10 @@ constexpr int wavefronts(std::int64_t const* addresses, int lanes, int bytes) {
     int seen = 0;
     int worst = 0;
     for (int lane = first; lane < lanes && lane < first + phase; ++lane) {
-      std::int64_t const word0 = addresses[lane] / kBankBytes;
+      std::int64_t const first_word = word_of(addresses[lane]);
       for (int i = 0; i < words_per_lane; ++i) {
-        std::int64_t const word = word0 + i;
-        int const bank = static_cast<int>(word % kBanks);
+        std::int64_t const word = first_word + i;
+        int const bank = static_cast<int>(word & (kBanks - 1));
         int at = head[bank];
         while (at != 0 && words[at - 1] != word) at = next[at - 1];
         if (at != 0) continue;

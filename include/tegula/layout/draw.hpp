@@ -103,11 +103,6 @@ inline Drawing canvas(Layout const& layout, std::string title) {
   return drawing;
 }
 
-/// The text form, without a swizzle that does nothing.
-inline std::string name_of(SwizzledLayout const& layout) {
-  return layout.swizzle.identity() && layout.offset == 0 ? to_string(layout.layout) : to_string(layout);
-}
-
 /// The cell of a flat colexicographic index of the drawn domain.
 inline Drawing::Cell& cell_at(Drawing& drawing, std::int64_t index) {
   std::int64_t const row = index % drawing.rows;
@@ -123,7 +118,7 @@ inline Drawing::Cell& cell_at(Drawing& drawing, std::int64_t index) {
 /// 1 across; each index of further modes is a panel. Refused (as are the other drawings) for more than 65536
 /// cells.
 inline Drawing draw(SwizzledLayout const& layout) {
-  Drawing drawing = detail::canvas(layout.layout, detail::name_of(layout));
+  Drawing drawing = detail::canvas(layout.layout, to_string(layout));
   std::int64_t const cosize = layout.cosize();
   for (std::int64_t i = 0; i < layout.size(); ++i) {
     std::int64_t const offset = layout(i);
@@ -210,8 +205,8 @@ struct VectorCells {
 inline Drawing draw_banks(SwizzledLayout const& memory, int element_bits, int vector = 0) {
   if (element_bits < 1 || vector < 0)
     refuse("draw_banks", "element bits below 1 or a vector below 0", element_bits, vector);
-  Drawing const domain = detail::canvas(memory.layout, detail::name_of(memory) + "  in banks, " +
-                                                           std::to_string(element_bits) + "-bit elements");
+  Drawing const domain = detail::canvas(
+      memory.layout, to_string(memory) + "  in banks, " + std::to_string(element_bits) + "-bit elements");
   bool const across = domain.columns > 1 && (domain.rows == 1 || memory(domain.rows) == memory(0) + 1);
   detail::VectorCells cells{domain, across, vector};
   if (vector == 0) {
@@ -229,7 +224,7 @@ inline Drawing draw_banks(SwizzledLayout const& memory, int element_bits, int ve
   (across ? drawing.column_step : drawing.row_step) = cells.vector;
   int& heavier = across ? drawing.column_break : drawing.row_break;
   heavier = heavier % cells.vector == 0 ? heavier / cells.vector : 0;
-  auto const bank = [](std::int64_t bit) { return static_cast<int>(bit / (8 * kBankBytes) % kBanks); };
+  auto const bank = [](std::int64_t bit) { return bank_of(bit >> 3); };
   for (std::size_t panel = 0; panel < drawing.panels.size(); ++panel) {
     drawing.panels[panel].cells.clear();
     for (int cell = 0; cell < drawing.rows * drawing.columns; ++cell) {
@@ -259,20 +254,20 @@ inline Drawing draw_wavefronts(SharedAccess const& access, SwizzledLayout const&
     std::vector<Drawing::Cell>& cells = phases.emplace_back();
     for (int lane = first; lane < shape.lanes && lane < first + phase; ++lane) {
       for (std::int64_t byte = addresses[lane]; byte < addresses[lane] + access.bytes; byte += kBankBytes) {
-        std::int64_t const word = byte / kBankBytes;
-        std::vector<std::int64_t>& bank = words[static_cast<std::size_t>(word % kBanks)];
+        std::int64_t const word = word_of(byte);
+        std::vector<std::int64_t>& bank = words[static_cast<std::size_t>(bank_of(byte))];
         std::size_t turn = 0;
         while (turn < bank.size() && bank[turn] != word) ++turn;
         bool const shared = turn < bank.size();
         if (!shared) bank.push_back(word);
         if (cells.size() < (turn + 1) * kBanks) cells.resize((turn + 1) * kBanks);
-        Drawing::Cell& cell = cells[turn * kBanks + static_cast<std::size_t>(word % kBanks)];
+        Drawing::Cell& cell = cells[turn * kBanks + static_cast<std::size_t>(bank_of(byte))];
         if (!shared) cell = {"T" + std::to_string(lane), "", detail::palette(lane)};
       }
     }
     rows = std::max(rows, static_cast<int>(cells.size() / kBanks));
   }
-  Drawing drawing{.title = detail::name_of(memory) + "  wavefronts by bank", .rows = rows, .columns = kBanks};
+  Drawing drawing{.title = to_string(memory) + "  wavefronts by bank", .rows = rows, .columns = kBanks};
   drawing.column_break = access.bytes > kBankBytes ? access.bytes / kBankBytes : 0;
   for (std::size_t i = 0; i < phases.size(); ++i) {
     phases[i].resize(static_cast<std::size_t>(rows) * kBanks);

@@ -38,7 +38,10 @@ constexpr SwizzledLayout parse_swizzled_layout(Text text) {
   Reader reader(text);
   Swizzle swizzle;
   std::int64_t offset = 0;
-  if (reader.read_word() == Text("Sw")) {
+  Text const word = reader.read_word();
+  if (word.size > 0 && !(word == Text("Sw")))
+    refuse("parse", "Sw<bits,base,shift> or a layout was expected", text);
+  if (word.size > 0) {
     int parts[3] = {};
     for (int i = 0; i < 3; ++i) {
       if (!reader.accept(i == 0 ? '<' : ','))

@@ -264,11 +264,13 @@ struct SwizzledLayout {
   friend constexpr bool operator==(SwizzledLayout const&, SwizzledLayout const&) = default;
 };
 
-/// The text form: `Sw<3,4,3> o (8,64):(64,1)`, or `Sw<3,4,3> o 16 o (8,64):(64,1)` with an offset of 16. An
-/// identity is written too, so that it reads back as the same value.
+/// The text form: `Sw<3,4,3> o (8,64):(64,1)`, or `Sw<3,4,3> o 16 o (8,64):(64,1)` with an offset of 16. A
+/// plain layout without swizzle and offset is written as one.
 template <class Sink> constexpr void write_form(Sink& sink, SwizzledLayout const& layout) {
-  write_form(sink, layout.swizzle);
-  write_form(sink, " o ");
+  if (layout.swizzle != Swizzle() || layout.offset != 0) {
+    write_form(sink, layout.swizzle);
+    write_form(sink, " o ");
+  }
   if (layout.offset != 0) {
     write_form(sink, layout.offset);
     write_form(sink, " o ");
