@@ -11,6 +11,12 @@ if(TEGULA_CUDA)
   set(CMAKE_CUDA_ARCHITECTURES ${TEGULA_CUDA_ARCHITECTURES})
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
   enable_language(CUDA)
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25.1 does not know nvcc's flag for C++20
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+  endif()
+  set(CMAKE_CUDA_STANDARD 20)
+  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  set(CMAKE_CUDA_EXTENSIONS OFF)
   set(CMAKE_CUDA_FLAGS_RELEASE "-O3")
   set(CMAKE_CUDA_FLAGS_DEBUG "-O3")
   find_package(CUDAToolkit REQUIRED)
@@ -23,7 +29,7 @@ function(tegula_cuda_options target)
     return()
   endif()
   target_compile_options(${target} PRIVATE
-    $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 -fmad=false -lineinfo -Xcompiler=-Wall,-ffp-contract=off
+    $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false -lineinfo -Xcompiler=-Wall,-ffp-contract=off
                                $<$<BOOL:${TEGULA_WARNINGS_AS_ERRORS}>:-Werror=all-warnings>>)
   set_target_properties(${target} PROPERTIES
     CUDA_COMPILER_LAUNCHER "${Python3_EXECUTABLE};${PROJECT_SOURCE_DIR}/scripts/nvcc_report.py")
