@@ -86,6 +86,8 @@ class AccessLog {
   }
 
   bool empty() const { return used_ == 0; }
+  /// Whether it is to be flushed before the lanes meet, so as not to grow without end.
+  bool full() const { return used_ >= 8192; }
   /// Counts what was noted, and begins anew.
   void flush(CounterTable& counters);
   void clear();

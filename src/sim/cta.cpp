@@ -10,10 +10,12 @@ namespace tegula::sim {
 
 namespace {
 
-/// Memory accesses after which a thread lets others run: a thread may be waiting for memory to change.
-constexpr int kStepsBetweenYields = 4096;
-/// Such yields, with no thread meeting another or exiting in between, after which the CTA counts as stuck.
-constexpr std::int64_t kIdleYields = 100000;
+/// Reads of one address in a row by one thread, after which it counts as waiting for that memory to change,
+/// and lets others run.
+constexpr int kReadsBeforeYield = 16;
+/// Such reads, by any threads, with nobody doing anything else in between, after which the CTA counts as
+/// stuck.
+constexpr std::int64_t kIdleReads = 1 << 20;
 
 std::uint64_t mix(std::uint64_t x) {  // the finaliser of splitmix64 (Steele, Lea and Flood, 2014)
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -64,8 +66,7 @@ void Cta::start(LaunchContext const& launch, std::int64_t index) {
   aborting_ = false;
   has_turn_ = false;
   recent_ = {};
-  steps_ = 0;
-  idle_yields_ = 0;
+  idle_reads_ = 0;
   barriers_ = {};
   findings_.clear();
   shared_.reset(launch.kernel->shared_bytes);
@@ -85,6 +86,7 @@ void Cta::start(LaunchContext const& launch, std::int64_t index) {
     Thread& thread = *threads_[static_cast<std::size_t>(i)];
     thread.started = false;
     thread.finished = false;
+    thread.last_read = nullptr;
     thread.async.clear();
   }
   warps_.resize(static_cast<std::size_t>(count / 32));
@@ -124,7 +126,7 @@ void Cta::thread_body(Thread& thread) {
 void Cta::finish_thread() {
   Thread& thread = *current_;
   thread.finished = true;
-  idle_yields_ = 0;
+  idle_reads_ = 0;
   Warp& own = warp();
   own.ready &= ~(1u << thread.lane);
   own.exited |= 1u << thread.lane;
@@ -181,7 +183,6 @@ void Cta::block() {
     ready_warps_ &= ~(1u << own.index);
     if (ready_warps_ == 0) deadlock("");
   }
-  steps_ = 0;
   current_ = next_thread();
   switcher_.switch_to(self.context, current_->context);
   if (aborting_) throw LeaveKernel{};
@@ -189,10 +190,6 @@ void Cta::block() {
 
 /// Lets the next ready thread run: the next lane of this warp, or after the last one the next warp.
 void Cta::yield() {
-  steps_ = 0;
-  if (++idle_yields_ > kIdleYields)
-    deadlock(
-        "the threads that run only access memory, and none of them has met another or exited for long; ");
   Thread& self = *current_;
   Warp* next = &warp();
   std::uint32_t const later = self.lane == 31 ? 0 : next->ready >> (self.lane + 1) << (self.lane + 1);
@@ -211,8 +208,30 @@ void Cta::yield() {
   if (aborting_) throw LeaveKernel{};
 }
 
-void Cta::count_step() {
-  if (++steps_ >= kStepsBetweenYields) yield();
+/// The thread read memory. One that reads the same place again and again waits for it to change: others must
+/// run, in this CTA and in those before it.
+void Cta::watch_read(void const* address) {
+  Thread& self = *current_;
+  if (self.last_read != address) {
+    self.last_read = address;
+    self.reads = 0;
+    idle_reads_ = 0;
+    return;
+  }
+  ++idle_reads_;
+  if (++self.reads % kReadsBeforeYield != 0) return;
+  take_turn();
+  if (idle_reads_ > kIdleReads) {
+    deadlock("every thread that runs reads the same memory again and again, and nobody changes it; ");
+  }
+  yield();
+}
+
+/// Waits until every CTA before this one is done.
+void Cta::take_turn() {
+  if (has_turn_) return;
+  launch_->turns->wait_for_turn(index_);
+  has_turn_ = true;
 }
 
 /// After a warp-wide instruction, lets another warp run where the interleaving asks for it.
@@ -232,7 +251,6 @@ void Cta::pass_turn_between_warps() {
   Warp& next = warps_[(turn + first) % 32];
   Thread& self = *current_;
   current_ = threads_[static_cast<std::size_t>(32 * next.index + std::countr_zero(next.ready))].get();
-  steps_ = 0;
   switcher_.switch_to(self.context, current_->context);
   if (aborting_) throw LeaveKernel{};
 }

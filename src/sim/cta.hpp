@@ -64,6 +64,8 @@ struct Thread {
   int lane = 0;
   bool started = false;
   bool finished = false;
+  void const* last_read = nullptr;
+  int reads = 0;  ///< of last_read, in a row
   AsyncCopies async;
 };
 
@@ -168,7 +170,8 @@ class Cta {
   void set_ready(Warp& warp, std::uint32_t lanes);
   void block();
   void yield();
-  void count_step();
+  void watch_read(void const* address);
+  void take_turn();
   void pass_turn_between_warps();
   std::uint32_t random();
 
@@ -226,8 +229,7 @@ class Cta {
   Generation generation_ = Generation::sm90;
   std::uint32_t ready_warps_ = 0;
   int live_threads_ = 0;
-  int steps_ = 0;                 ///< memory accesses since the last switch
-  std::int64_t idle_yields_ = 0;  ///< yields since a thread last met others or exited
+  std::int64_t idle_reads_ = 0;  ///< reads in a row that found what the thread's last one did
   std::uint64_t random_state_ = 0;
 
   SharedMemory shared_;

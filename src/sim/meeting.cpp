@@ -71,7 +71,7 @@ bool Cta::wait_for_release(Warp& own, std::uint32_t self) {
 
 void Cta::release(std::uint32_t mask, Where where, Instruction instruction) {
   Warp& own = warp();
-  idle_yields_ = 0;
+  idle_reads_ = 0;
   if (count_) {
     counters_.at(where, instruction).instructions += 1;
     if (mask == kFullWarp && !own.log.empty()) own.log.flush(counters_);
@@ -386,7 +386,7 @@ bool Cta::arrive_at_barrier(int id, int threads, Where where) {
     other.barrier = -1;
     set_ready(other, kFullWarp);
   }
-  idle_yields_ = 0;
+  idle_reads_ = 0;
   return true;
 }
 

@@ -6,7 +6,6 @@
 
 #include "cta.hpp"
 #include "place.hpp"
-#include "turn_keeper.hpp"
 
 /// Loads, stores and atomics: what they move, and what the checker holds them to.
 namespace tegula::sim {
@@ -39,8 +38,10 @@ int first_other(std::uint8_t const* shadow, int n, std::uint8_t mask, std::uint8
 void Cta::note(Instruction instruction, Where where, int shared_bytes, std::uint32_t shared, int global_bytes,
                void const* global) {
   if (count_) {
-    warp().log.note(current_->lane, instruction, where, shared_bytes, shared, global_bytes,
-                    static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(global)));
+    Warp& own = warp();
+    if (own.log.full()) flush_log(own);
+    own.log.note(current_->lane, instruction, where, shared_bytes, shared, global_bytes,
+                 static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(global)));
   }
 }
 
@@ -129,8 +130,8 @@ void Cta::shared_findings(Instruction instruction, std::uint32_t address, int by
 
 void Cta::ld_shared(void* value, std::uint32_t address, int bytes, Where where) {
   note(Instruction::ld_shared, where, bytes, address);
-  count_step();
   if (shared_access(Instruction::ld_shared, address, bytes, false, where, current_->lane)) {
+    watch_read(shared_.at(address));
     std::memcpy(value, shared_.at(address), static_cast<std::size_t>(bytes));
   } else {
     std::memset(value, 0xff, static_cast<std::size_t>(bytes));
@@ -140,6 +141,7 @@ void Cta::ld_shared(void* value, std::uint32_t address, int bytes, Where where) 
 void Cta::st_shared(std::uint32_t address, void const* value, int bytes, Where where) {
   note(Instruction::st_shared, where, bytes, address);
   if (shared_access(Instruction::st_shared, address, bytes, true, where, current_->lane)) {
+    idle_reads_ = 0;
     std::memcpy(shared_.at(address), value, static_cast<std::size_t>(bytes));
   }
 }
@@ -201,8 +203,8 @@ bool Cta::global_access(Instruction instruction, void const* address, int bytes,
 
 void Cta::ld_global(void* value, void const* address, int bytes, Where where) {
   note(Instruction::ld_global, where, 0, 0, bytes, address);
-  count_step();
   if (global_access(Instruction::ld_global, address, bytes, false, where, bytes)) {
+    watch_read(address);
     std::memcpy(value, address, static_cast<std::size_t>(bytes));
   } else {
     std::memset(value, 0xff, static_cast<std::size_t>(bytes));
@@ -211,8 +213,8 @@ void Cta::ld_global(void* value, void const* address, int bytes, Where where) {
 
 void Cta::st_global(void* address, void const* value, int bytes, Where where) {
   note(Instruction::st_global, where, 0, 0, bytes, address);
-  count_step();
   if (global_access(Instruction::st_global, address, bytes, true, where, bytes)) {
+    idle_reads_ = 0;
     std::memcpy(address, value, static_cast<std::size_t>(bytes));
   }
 }
@@ -220,11 +222,7 @@ void Cta::st_global(void* address, void const* value, int bytes, Where where) {
 std::uint32_t Cta::atomic(AtomicOp op, void* address, std::uint32_t value, std::uint32_t expected,
                           Where where) {
   note(Instruction::atom, where, 0, 0, 4, address);
-  count_step();
-  if (!has_turn_) {
-    launch_->turns->wait_for_turn(index_);
-    has_turn_ = true;
-  }
+  take_turn();
   if (!global_access(Instruction::atom, address, 4, false, where, 4)) return 0xffffffffu;
   std::uint32_t old;
   std::memcpy(&old, address, 4);
@@ -248,7 +246,12 @@ std::uint32_t Cta::atomic(AtomicOp op, void* address, std::uint32_t value, std::
       result = old == expected ? value : old;
       break;
   }
-  std::memcpy(address, &result, 4);
+  if (result == old) {
+    watch_read(address);
+  } else {
+    std::memcpy(address, &result, 4);
+    idle_reads_ = 0;
+  }
   return old;
 }
 

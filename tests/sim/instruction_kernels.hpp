@@ -14,8 +14,9 @@
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/warp.hpp"
 
-/// One tiny kernel for each instruction, as a user would write it, for any machine. Each reads `in_words` words, writes `out_words` words, and
-/// runs as a grid of `grid()` CTAs, so that one test can run them all on two machines and compare.
+/// One tiny kernel for each instruction, as a user would write it, for any machine. Each reads `in_words`
+/// words, writes `out_words` words, and runs as a grid of `grid()` CTAs, so that one test can run them all on
+/// two machines and compare.
 namespace tegula::instruction_kernels {
 
 /// What every kernel here is launched with.
@@ -67,10 +68,7 @@ struct Quad {
 struct VectorWidths : OneWarp {
   struct SharedStorage {
     alignas(16) std::uint8_t bytes[32 * 32];
-    template <class F>
-    void name_buffers(F&& name) {
-      name("bytes", bytes);
-    }
+    template <class F> void name_buffers(F&& name) { name("bytes", bytes); }
   };
   static constexpr int in_words = 32 * 8;
   static constexpr int out_words = 32 * 8;
@@ -102,10 +100,7 @@ struct VectorWidths : OneWarp {
 struct CpAsyncSizes : OneWarp {
   struct SharedStorage {
     alignas(16) std::uint32_t words[32 * 12];
-    template <class F>
-    void name_buffers(F&& name) {
-      name("words", words);
-    }
+    template <class F> void name_buffers(F&& name) { name("words", words); }
   };
   static constexpr int in_words = 32 * 12;
   static constexpr int out_words = 32 * 12;
@@ -132,10 +127,7 @@ struct CpAsyncGroups : OneWarp {
   static constexpr int steps = 8;
   struct SharedStorage {
     alignas(16) std::uint32_t ring[stages][32];
-    template <class F>
-    void name_buffers(F&& name) {
-      name("ring", ring);
-    }
+    template <class F> void name_buffers(F&& name) { name("ring", ring); }
   };
   static constexpr int in_words = 32 * steps;
   static constexpr int out_words = 32 * steps;
@@ -161,15 +153,12 @@ struct CpAsyncGroups : OneWarp {
   }
 };
 
-/// ldmatrix of Count matrices, plain or transposed. in: the matrices' rows, 4 words each. out: Count words a lane.
-template <int Count, bool Transpose>
-struct Ldmatrix : OneWarp {
+/// ldmatrix of Count matrices, plain or transposed. in: the matrices' rows, 4 words each. out: Count words a
+/// lane.
+template <int Count, bool Transpose> struct Ldmatrix : OneWarp {
   struct SharedStorage {
     alignas(16) std::uint16_t rows[8 * Count][8];
-    template <class F>
-    void name_buffers(F&& name) {
-      name("rows", rows);
-    }
+    template <class F> void name_buffers(F&& name) { name("rows", rows); }
   };
   static constexpr int in_words = 8 * Count * 4;
   static constexpr int out_words = 32 * Count;
@@ -190,8 +179,7 @@ struct Ldmatrix : OneWarp {
 };
 
 /// One mma.sync: a lane's registers of A, B and C in, D out.
-template <int Op>
-struct MmaSync : OneWarp {
+template <int Op> struct MmaSync : OneWarp {
   static constexpr MmaOp op = static_cast<MmaOp>(Op);
   using Registers = MmaRegisters<op>;
   static constexpr int a_words = a_registers(op);
@@ -263,8 +251,10 @@ struct VotesAndReductions : OneWarp {
     auto const s = static_cast<std::int32_t>(v);
     std::uint32_t* const out = p.out + 8 * lane;
     st_global(out, warp::ballot((v & 1) != 0));
-    st_global(out + 1, static_cast<std::uint32_t>(warp::any(lane == 31)) + 2u * static_cast<std::uint32_t>(warp::any(lane == 32)));
-    st_global(out + 2, static_cast<std::uint32_t>(warp::all(lane < 32)) + 2u * static_cast<std::uint32_t>(warp::all(lane < 31)));
+    st_global(out + 1, static_cast<std::uint32_t>(warp::any(lane == 31)) +
+                           2u * static_cast<std::uint32_t>(warp::any(lane == 32)));
+    st_global(out + 2, static_cast<std::uint32_t>(warp::all(lane < 32)) +
+                           2u * static_cast<std::uint32_t>(warp::all(lane < 31)));
     st_global(out + 3, warp::reduce_add(v));
     st_global(out + 4, warp::reduce_min(v));
     st_global(out + 5, warp::reduce_max(v));
@@ -278,10 +268,7 @@ struct CtaSync : OneWarp {
   static constexpr int threads = 128;
   struct SharedStorage {
     std::uint32_t words[threads];
-    template <class F>
-    void name_buffers(F&& name) {
-      name("words", words);
-    }
+    template <class F> void name_buffers(F&& name) { name("words", words); }
   };
   static constexpr int in_words = threads;
   static constexpr int out_words = threads;
@@ -294,16 +281,14 @@ struct CtaSync : OneWarp {
   }
 };
 
-/// Warp 0 hands ten values to warp 1 through one buffer, with a "full" and an "empty" barrier; warps 2 and 3 keep out of it.
+/// Warp 0 hands ten values to warp 1 through one buffer, with a "full" and an "empty" barrier; warps 2 and 3
+/// keep out of it.
 struct NamedBarriers : OneWarp {
   static constexpr int threads = 128;
   static constexpr int steps = 10;
   struct SharedStorage {
     std::uint32_t words[32];
-    template <class F>
-    void name_buffers(F&& name) {
-      name("words", words);
-    }
+    template <class F> void name_buffers(F&& name) { name("words", words); }
   };
   static constexpr int in_words = 32 * steps;
   static constexpr int out_words = 32 * steps;
@@ -321,7 +306,8 @@ struct NamedBarriers : OneWarp {
     } else if (warp_id() == 1) {
       for (int step = 0; step < steps; ++step) {
         cta::bar_sync(kFull, 64);
-        st_global(p.out + 32 * step + lane, ld_shared<std::uint32_t>(shared_address(smem.words + (31 - lane))));
+        st_global(p.out + 32 * step + lane,
+                  ld_shared<std::uint32_t>(shared_address(smem.words + (31 - lane))));
         if (step + 1 < steps) cta::bar_arrive(kEmpty, 64);
       }
     }

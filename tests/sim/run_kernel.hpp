@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "instruction_kernels.hpp"
+#include "tegula/sim/launch.hpp"
+
+namespace tegula {
+
+/// Words that look random, the same every time.
+inline std::vector<std::uint32_t> words(std::size_t count, std::uint32_t seed = 1) {
+  std::vector<std::uint32_t> result(count);
+  for (std::uint32_t& word : result) {
+    seed = seed * 1664525u + 1013904223u;  // Numerical Recipes' generator
+    word = seed ^ seed >> 15;
+  }
+  return result;
+}
+
+/// Runs one of the instruction kernels (or one with the same members) on `in`, and returns what it wrote.
+template <class Kernel>
+std::vector<std::uint32_t> run_kernel(sim::Machine& machine, std::vector<std::uint32_t> const& in,
+                                      sim::Report* report = nullptr) {
+  std::vector<std::uint32_t> result(Kernel::out_words);
+  std::size_t const in_bytes = 4 * in.size();
+  std::size_t const out_bytes = 4 * result.size();
+  auto* const device_in = static_cast<std::uint32_t*>(machine.allocate(in_bytes, "in"));
+  auto* const device_out = static_cast<std::uint32_t*>(machine.allocate(out_bytes, "out"));
+  machine.upload(device_in, in.data(), in_bytes);
+  if constexpr (requires { Kernel::zeroed; }) machine.fill(device_out, 0, out_bytes);
+  sim::Report const made =
+      sim::launch<Kernel>(machine, Kernel::grid(), instruction_kernels::Words{device_in, device_out});
+  if (report != nullptr) *report = made;
+  machine.download(result.data(), device_out, out_bytes);
+  machine.deallocate(device_in);
+  machine.deallocate(device_out);
+  return result;
+}
+
+/// Calls f(kernel) with each instruction kernel.
+template <class F> void for_each_instruction_kernel(F&& f) {
+  using namespace instruction_kernels;
+  [&]<class... K>(K... kernel) {
+    (f(kernel), ...);
+  }(SpecialRegisters{}, VectorWidths{}, CpAsyncSizes{}, CpAsyncGroups{}, Ldmatrix<1, false>{},
+    Ldmatrix<2, false>{}, Ldmatrix<4, false>{}, Ldmatrix<1, true>{}, Ldmatrix<2, true>{}, Ldmatrix<4, true>{},
+    Shuffles{}, PartialMasks{}, VotesAndReductions{}, CtaSync{}, NamedBarriers{}, Atomics{}, ExactMath{});
+  [&]<int... Op>(std::integer_sequence<int, Op...>) { (f(MmaSync<Op>{}), ...); }
+  (std::make_integer_sequence<int, kMmaOps>{});
+}
+
+}  // namespace tegula
