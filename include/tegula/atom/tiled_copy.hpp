@@ -81,9 +81,15 @@ namespace detail {
 /// Checks that the atom fits, and puts the value together.
 constexpr TiledCopy checked_tiled_copy(CopyAtom const& atom, int element_bits, Layout const& tv, int m,
                                        int n) {
+  std::int64_t const thread_bits =
+      atom.ref[1].size();  // 1: an auto-vectorizing copy, of elements of any width
+  if (element_bits < 1 || (thread_bits > 1 && thread_bits % element_bits != 0)) {
+    refuse("make_tiled_copy", "what one thread moves is not a whole number of elements of this width",
+           atom.name.text, element_bits);
+  }
   Layout const reference = upcast(atom.ref, element_bits);
   if (reference[0].size() != atom.threads || upcast(atom.src, element_bits)[0].size() != atom.threads) {
-    refuse("make_tiled_copy", "an element is wider than what one thread of the copy instruction moves",
+    refuse("make_tiled_copy", "the copy instruction splits elements of this width among threads",
            atom.name.text, element_bits);
   }
   if (tv[0].size() % atom.threads != 0) {
