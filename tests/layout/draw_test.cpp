@@ -283,7 +283,7 @@ TEST(DrawSvg, EscapesWhatXmlReserves) {
 TEST(DrawLatex, HoldsEveryCell) {
   Drawing const drawing = draw_threads(parse_layout("((4,8),(2,2)):((32,1),(16,8))"), shape(16, 8));
   std::string const latex = to_latex(drawing);
-  EXPECT_EQ(count_of(latex, "\\fill["), 128);
+  EXPECT_EQ(count_of(latex, "\\filldraw["), 128);
   EXPECT_EQ(count_of(latex, "{T31\\\\[-1mm] V3};"), 1);
   EXPECT_EQ(count_of(latex, "\\begin{"), count_of(latex, "\\end{"));
   EXPECT_EQ(count_of(latex, "\\definecolor"), 32);
@@ -291,7 +291,7 @@ TEST(DrawLatex, HoldsEveryCell) {
   std::string const swizzled = to_latex(draw(parse_swizzled_layout("Sw<2,0,2> o (4,4,2):(4,1,16)")));
   EXPECT_NE(swizzled.find("{Sw\\textless{}2,0,2\\textgreater{} o (4,4,2):(4,1,16)};"), std::string::npos);
   EXPECT_NE(swizzled.find("{(\\_,\\_,1)};"), std::string::npos);
-  EXPECT_EQ(count_of(swizzled, "\\fill["), 32);
+  EXPECT_EQ(count_of(swizzled, "\\filldraw["), 32);
 }
 
 }  // namespace

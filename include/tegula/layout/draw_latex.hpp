@@ -75,7 +75,7 @@ inline std::string to_latex(Drawing const& drawing) {
   }
   out += "\\begin{document}\n\\begin{tikzpicture}[" + std::string(unit) +
          ",every node/.style={font=\\ttfamily\\scriptsize,align=center}]\n";
-  out += "\\node[anchor=south west] at (0,-1) {" + detail::escape_latex(drawing.title) + "};\n";
+  out += "\\node[anchor=south west] at (0,-0.9) {" + detail::escape_latex(drawing.title) + "};\n";
   int top = 0;  // of the panel, in cells
   for (Drawing::Panel const& panel : drawing.panels) {
     std::string const y0 = std::to_string(top);
@@ -83,7 +83,7 @@ inline std::string to_latex(Drawing const& drawing) {
     if (!panel.title.empty())
       out += "\\node[anchor=east,gray] at (-0.8," + y0 + ".5) {" + detail::escape_latex(panel.title) + "};\n";
     for (int column = 0; column < drawing.columns; ++column) {
-      out += "\\node[gray] at (" + std::to_string(column) + ".5," + std::to_string(top - 1) + ".6) {" +
+      out += "\\node[gray] at (" + std::to_string(column) + ".5,{" + std::to_string(top) + "-0.4}) {" +
              std::to_string(column * drawing.column_step) + "};\n";
     }
     for (int row = 0; row < drawing.rows; ++row) {
@@ -92,7 +92,8 @@ inline std::string to_latex(Drawing const& drawing) {
       for (int column = 0; column < drawing.columns; ++column) {
         Drawing::Cell const& cell = panel.cells[static_cast<std::size_t>(row * drawing.columns + column)];
         std::string const x = std::to_string(column);
-        out += "\\fill[c" + detail::latex_colour(cell.colour) + "] (" + x + "," + y + ") rectangle ++(1,1);";
+        out += "\\filldraw[draw=white,fill=c" + detail::latex_colour(cell.colour) + "] (" + x + "," + y +
+               ") rectangle ++(1,1);";
         if (!cell.text.empty()) {
           std::string const below =
               cell.below.empty() ? "" : "\\\\[-1mm] " + detail::escape_latex(cell.below);
@@ -102,8 +103,7 @@ inline std::string to_latex(Drawing const& drawing) {
       }
     }
     std::string const right = std::to_string(drawing.columns);
-    out += "\\draw[white,very thin] (0," + y0 + ") grid (" + right + "," + y1 + ");\n\\draw (0," + y0 +
-           ") rectangle (" + right + "," + y1 + ");\n";
+    out += "\\draw (0," + y0 + ") rectangle (" + right + "," + y1 + ");\n";
     for (int row = drawing.row_break; drawing.row_break > 0 && row < drawing.rows; row += drawing.row_break) {
       out += "\\draw (0," + std::to_string(top + row) + ") -- ++(" + right + ",0);\n";
     }
