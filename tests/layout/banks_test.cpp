@@ -212,6 +212,58 @@ TEST(BankConflicts, RefusesWhatIsNoVector) {
             "matrix_access(3): 1, 2 or 4 matrices");
 }
 
+/// Coordinates of a tile, as kernels place their threads: ldmatrix rows along axis 0, halves along axis 1.
+Layout placed(std::vector<std::int64_t> const& extents, std::vector<std::int64_t> const& steps,
+              std::vector<int> const& axes) {
+  Layout result;
+  for (std::size_t i = 0; i < extents.size(); ++i) result.append_leaf(extents[i], {steps[i], axes[i]});
+  if (extents.size() > 1) detail::wrap(result);
+  return result;
+}
+
+TEST(CoordinateAccess, IsTheAccessAtThoseCoordinates) {
+  Layout const rows = placed({8, 2, 2}, {1, 8, 8}, {0, 0, 1});
+  Layout const steps = placed({4, 4}, {16, 16}, {0, 1});
+  SharedAccess const access = coordinate_access(rows, steps, 1, shape(64, 64), 16, 16);
+  EXPECT_EQ(to_string(access.threads_values), "((8,2,2),(8,(4,4))):((1,8,512),(64,(16,1024)))");
+  SwizzledLayout const memory(Swizzle(3, 3, 3), row_major(64, 64));
+  EXPECT_EQ(bank_report(access, memory), bank_report(matrix_access(matrix_rows(64, 64), 16), memory));
+  // One instruction; a tile with stages, of nested modes.
+  EXPECT_EQ(bank_report(coordinate_access(rows, Layout(), 1, shape(64, 64), 16, 16), row_major(64, 64)),
+            (BankReport{1, 32, 4}));
+  SharedAccess const staged = coordinate_access(rows, placed({4, 2, 3}, {16, 16, 1}, {0, 1, 2}), 1,
+                                                shape(64, shape(16, 2), 3), 16, 16);
+  SwizzledLayout const stages(Swizzle(1, 3, 3), parse_layout("(64,(16,2),3):(16,(1,1024),2048)"));
+  EXPECT_EQ(bank_report(staged, stages), (BankReport{24, 96, 96}));
+  EXPECT_EQ(bank_report(staged, stages), report_by_instruction(staged, stages));
+}
+
+TEST(CoordinateAccess, RefusesCoordinatesOutsideTheTile) {
+  Layout const rows = placed({8, 2, 2}, {1, 8, 8}, {0, 0, 1});
+  EXPECT_EQ(sentence([&] { coordinate_access(rows, placed({4}, {16}, {0}), 1, shape(48, 64), 16, 16); }),
+            "coordinate_access((8,2,2):(1@0,8@0,8@1), 4:16@0, (48,64)): an access leaves the tile");
+  EXPECT_EQ(sentence([&] { coordinate_access(rows, Layout(), 1, shape(64, 8), 16, 16); }),
+            "coordinate_access((8,2,2):(1@0,8@0,8@1), ():(), (64,8)): an access leaves the tile");
+  EXPECT_EQ(sentence([&] { coordinate_access(rows, placed({4}, {1}, {2}), 1, shape(64, 64), 16, 16); }),
+            "coordinate_access(4:1@2, (64,64)): a stride is not along a mode of the tile, or negative");
+  EXPECT_EQ(sentence([&] { coordinate_access(parse_layout("32:1"), Layout(), 1, shape(64, 64), 16, 16); }),
+            "coordinate_access(32:1, (64,64)): a stride is not along a mode of the tile, or negative");
+}
+
+TEST(CoordinateAccess, RowsOfThreeBlocksReadInBlocks) {
+  // Pieces of 16 bytes counted along rows of 96 elements cross the blocks of 32 in which the swizzle works;
+  // counted within a block they are free of conflicts.
+  SwizzledLayout const memory(Swizzle(2, 3, 3), parse_layout("(128,(32,3)):(32,(1,4096))"));
+  EXPECT_EQ(
+      bank_report(coordinate_access(placed({12, 128}, {8, 1}, {1, 0}), Layout(), 1, memory.shape(), 16, 16),
+                  memory),
+      (BankReport{48, 320, 192}));
+  EXPECT_EQ(bank_report(coordinate_access(placed({4, 128, 3}, {8, 1, 32}, {1, 0, 1}), Layout(), 1,
+                                          memory.shape(), 16, 16),
+                        memory),
+            (BankReport{48, 192, 192}));
+}
+
 /// Accesses and tiles of the kinds kernels have, and near misses: powers of two and not, padded, swizzled,
 /// offset, blocked by three.
 struct Case {

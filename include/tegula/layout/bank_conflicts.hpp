@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "tegula/layout/linear_layout.hpp"
+#include "tegula/layout/swizzle.hpp"
 
 namespace tegula {
 
@@ -86,6 +86,43 @@ constexpr SharedAccess matrix_access(Layout const& threads_values, int element_b
   if (matrices != 1 && matrices != 2 && matrices != 4)
     refuse("matrix_access", "1, 2 or 4 matrices", matrices);
   return {.threads_values = threads_values, .element_bits = element_bits, .bytes = 16, .lanes = 8 * matrices};
+}
+
+/// The access of threads placed by layouts of coordinates in a tile: a thread's vector of `bytes` bytes
+/// begins at the coordinate threads(t)
+/// + steps(s), along axis k for a stride of 1@k, and runs along axis `contiguous`; axis k is mode k of
+/// `tile`, which is the memory's shape. The steps are those of a thread and the origins of warps alike: ():()
+/// for one instruction. Refused where an access leaves the tile. For ldmatrix and stmatrix the threads are
+/// the lanes' row addresses.
+constexpr SharedAccess coordinate_access(Layout const& threads, Layout const& steps, int contiguous,
+                                         Tuple const& tile, int element_bits, int bytes) {
+  SharedAccess access{.threads_values = {}, .element_bits = element_bits, .bytes = bytes, .lanes = 32};
+  Layout vector;
+  vector.append_leaf(access.vector(), {1, contiguous});
+  std::int64_t along[kMaxLeaves] = {};  // the greatest coordinate, for each mode of the tile
+  auto const flat = [&](Layout placed) {
+    for (int i = 0; i < placed.count; ++i) {
+      int const axis = placed.axes[i] - 1;
+      if (axis >= tile.rank() || (axis < 0 && placed.strides[i] != 0) || placed.strides[i] < 0) {
+        refuse("coordinate_access", "a stride is not along a mode of the tile, or negative", placed, tile);
+      }
+      placed.axes[i] = 0;
+      if (axis < 0) continue;
+      along[axis] += (placed.extents[i] - 1) * placed.strides[i];
+      for (int mode = 0; mode < axis; ++mode) placed.strides[i] *= tile[mode].size();
+    }
+    return placed;
+  };
+  Layout const thread_index = flat(threads);
+  Layout const vector_index = flat(vector);
+  Layout const step_index = flat(steps);
+  for (int mode = 0; mode < tile.rank(); ++mode) {
+    if (along[mode] >= tile[mode].size())
+      refuse("coordinate_access", "an access leaves the tile", threads, steps, tile);
+  }
+  access.threads_values =
+      make_layout(thread_index, step_index.count == 0 ? vector_index : make_layout(vector_index, step_index));
+  return access;
 }
 
 /// What an access costs: instructions (warp by step), the wavefronts they take, and the fewest that

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "tegula/layout/bank_conflicts.hpp"
+#include "tegula/layout/linear_layout.hpp"
 
 namespace tegula {
 
