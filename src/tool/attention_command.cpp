@@ -1,9 +1,8 @@
-#include "attention_command.hpp"
-
 #include <fmt/format.h>
 
 #include <memory>
 
+#include "commands.hpp"
 #include "kernel_run.hpp"
 #include "tegula/device/launch.hpp"
 #include "tegula/device/selection.hpp"

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <exception>
 
 namespace tegula::tool {
 
@@ -12,5 +13,11 @@ void add_atoms_command(CLI::App& app);
 void add_atom_command(CLI::App& app);
 void add_tiled_mma_command(CLI::App& app);
 void add_tiled_copy_command(CLI::App& app);
+void add_gemm_command(CLI::App& app);
+void add_attention_command(CLI::App& app);
+void add_info_command(CLI::App& app);
+
+/// Thrown by a command that has printed its result, and that result is a failure: there is nothing more to say.
+struct reported_failure : std::exception {};
 
 }  // namespace tegula::tool

@@ -1,10 +1,9 @@
-#include "info_command.hpp"
-
 #include <fmt/format.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "commands.hpp"
 #include "output.hpp"
 #include "tegula/device/launch.hpp"
 #include "tegula/device/selection.hpp"

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "commands.hpp"
 #include "tegula/device/buffer.hpp"
 #include "tegula/device/machine.hpp"
 #include "tegula/device/reference.hpp"
@@ -82,11 +83,6 @@ double time_launches(Machine const& machine, int repeat, std::function<void()> c
 
 /// Rows whose reference takes at most a few seconds: `work` multiply-adds for one row.
 std::vector<std::int64_t> rows_to_check(std::int64_t total, double work);
-
-/// The result was computed and printed, and is wrong: the command fails, and there is nothing more to say.
-struct reported_failure : std::exception {
-  char const* what() const noexcept override { return "the result is not within its bound."; }
-};
 
 /// What a run found, for printing.
 struct Verdict {

@@ -16,6 +16,9 @@ constexpr char const* kFooter = R"(Examples:
   tegula atoms
   tegula atom SM80_16x8x16_F32F16F16F32_TN --json
   tegula tiled-mma --atom SM80_16x8x16_F32F16F16F32_TN --layout '(2,2,1)' --tile '<32,32,16>'
+  tegula gemm --m 512 --n 512 --k 256
+  tegula attention --seq-q 128 --head-dim 64 --causal
+  tegula info
 
 `tegula COMMAND --help` describes a command and shows examples of it.)";
 
@@ -52,6 +55,9 @@ int main(int argc, char** argv) {
   tegula::tool::add_atom_command(app);
   tegula::tool::add_tiled_mma_command(app);
   tegula::tool::add_tiled_copy_command(app);
+  tegula::tool::add_gemm_command(app);
+  tegula::tool::add_attention_command(app);
+  tegula::tool::add_info_command(app);
 
   bool const json = std::any_of(argv + 1, argv + argc,
                                 [](char const* argument) { return std::string_view(argument) == "--json"; });
@@ -78,6 +84,8 @@ int main(int argc, char** argv) {
                             app.get_subcommands().empty() ? std::string()
                                                           : app.get_subcommands().front()->get_name() + " "),
                 json, kUsage);
+  } catch (tegula::tool::reported_failure const&) {
+    return kRefused;
   } catch (std::exception const& error) {
     return fail(error.what(), json, kRefused);
   }

@@ -1,0 +1,218 @@
+// `tegula gemm`, `tegula attention` and `tegula info`, run whole on the simulated machine.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "scratch.hpp"
+#include "tegula/io/files.hpp"
+#include "tegula/io/safetensors.hpp"
+#include "tegula/numeric/dtype.hpp"
+
+namespace tegula {
+namespace {
+
+using nlohmann::json;
+using tegula::testing::Scratch;
+using ::testing::HasSubstr;
+
+struct Outcome {
+  int status;
+  std::string output;  ///< standard output and standard error
+};
+
+Outcome run(std::string const& arguments) {
+  std::string const command = std::string(TEGULA_TOOL) + " " + arguments + " 2>&1";
+  FILE* const pipe = popen(command.c_str(), "r");
+  std::string output;
+  std::array<char, 4096> block{};
+  for (std::size_t n; (n = fread(block.data(), 1, block.size(), pipe)) > 0;) output.append(block.data(), n);
+  return {WEXITSTATUS(pclose(pipe)), output};
+}
+
+json run_json(std::string const& arguments) {
+  Outcome const r = run(arguments + " --json --device sim");
+  EXPECT_EQ(r.status, 0) << r.output;
+  return json::parse(r.output);
+}
+
+TEST(GemmCommand, ComputesGeneratedProblemsOfEveryForm) {
+  for (std::string const form :
+       {"", "--trans-a", "--trans-b", "--trans-a --trans-b", "--beta 0.5 --alpha -2"})
+    for (std::string const type : {"f16 --out-type f32", "bf16"}) {
+      json const result = run_json("gemm --m 70 --n 45 --k 33 " + form + " --dtype " + type);
+      EXPECT_TRUE(result["within_bound"]) << form << type;
+      EXPECT_EQ(result["m"], 70);
+      EXPECT_EQ(result["rows_checked"], 70);
+      EXPECT_GT(result["D"]["max_error"], 0.0) << "rounding leaves an error in some element";
+      EXPECT_LE(result["D"]["max_error_over_bound"], 1.0);
+      EXPECT_EQ(result["machine"], "simulated sm_90");
+      EXPECT_GE(result["report"]["total"]["fused_multiply_adds"], 70 * 45 * 33);
+      EXPECT_THAT(result["configuration"]["name"].get<std::string>(), HasSubstr("2-byte"))
+          << "33 and 45 rule out 16-byte copies";
+    }
+}
+
+TEST(GemmCommand, ReadsAndWritesFiles) {
+  Scratch const scratch;
+  // Small integers: the product is exact in f16.
+  std::mt19937 random(3);
+  auto const integers = [&](int count) {
+    std::vector<float> values(static_cast<std::size_t>(count));
+    for (auto& v : values) v = static_cast<float>(static_cast<int>(random() % 5) - 2);
+    return values;
+  };
+  constexpr int m = 9, n = 24, k = 16;
+  auto const a = integers(m * k), b = integers(n * k), bias = integers(n);
+  io::write_array(scratch.path("a.npy"), io::array_of(io::ElementType::f32, {m, k}, a));
+  io::write_safetensors(scratch.path("w.safetensors"),
+                        {{"weight", io::array_of(io::ElementType::f32, {n, k}, b)},
+                         {"bias", io::array_of(io::ElementType::f32, {n}, bias)}});
+  json const result = run_json("gemm --a " + scratch.path("a.npy") + " --b " + scratch.path("w.safetensors") +
+                               ":weight --trans-b --bias " + scratch.path("w.safetensors") +
+                               ":bias --dtype f16 --output " + scratch.path("d.npy"));
+  EXPECT_TRUE(result["within_bound"]);
+  EXPECT_EQ(result["D"]["max_error"], 0.0);
+  io::Array const d = io::read_array(scratch.path("d.npy"));
+  EXPECT_EQ(d.type, io::ElementType::f16);
+  EXPECT_EQ(d.shape, (std::vector<std::int64_t>{m, n}));
+  auto const values = io::to_floats(d);
+  for (int i = 0; i < m; ++i)
+    for (int j = 0; j < n; ++j) {
+      float expected = bias[static_cast<std::size_t>(j)];
+      for (int p = 0; p < k; ++p)
+        expected += a[static_cast<std::size_t>(i * k + p)] * b[static_cast<std::size_t>(j * k + p)];
+      EXPECT_EQ(values[static_cast<std::size_t>(i * n + j)], expected);
+    }
+}
+
+TEST(GemmCommand, GivesTheSameBitsForTheSameSeedWhateverTheScheduler) {
+  Scratch const scratch;
+  auto const bytes = [&](std::string const& options) {
+    run_json("gemm --m 40 --n 40 --k 40 --output " + scratch.path("d.npy") + " " + options);
+    return tegula::testing::contents(scratch.path("d.npy"));
+  };
+  auto const first = bytes("--seed 5");
+  EXPECT_EQ(bytes("--seed 5 --scheduler first"), first);
+  EXPECT_EQ(bytes("--seed 5 --scheduler last --workers 1"), first);
+  EXPECT_EQ(bytes("--seed 5 --unchecked"), first);
+  EXPECT_NE(bytes("--seed 6"), first);
+}
+
+TEST(AttentionCommand, ComputesGeneratedProblems) {
+  for (std::string const form :
+       {"--seq-q 70 --head-dim 32",
+        "--batch 2 --heads 4 --kv-heads 2 --seq-q 20 --seq-k 50 --causal --head-dim 64 --dtype f16",
+        "--seq-q 50 --seq-k 20 --causal --head-dim 96 --layout bhsd --heads 2 --exponential polynomial",
+        "--seq-q 33 --head-dim 128 --scale 2", "--seq-q 17 --head-dim 256 --arch sm80 --scheduler random"}) {
+    json const result = run_json("attention " + form);
+    EXPECT_TRUE(result["within_bound"]) << form << result;
+    EXPECT_GT(result["O"]["max_error"], 0.0);
+    EXPECT_GT(result["report"]["total"]["fused_multiply_adds"], 0);
+  }
+}
+
+TEST(AttentionCommand, ReadsAndWritesFilesInEitherLayout) {
+  Scratch const scratch;
+  constexpr int heads = 2, seq = 10, dim = 32;
+  std::mt19937 random(4);
+  std::vector<half> q(heads * seq * dim);
+  for (auto& v : q) v = to_half(static_cast<float>(random() % 1000) / 500 - 1);
+  std::vector<half> by_head(q.size());
+  for (int h = 0; h < heads; ++h)
+    for (int s = 0; s < seq; ++s)
+      for (int d = 0; d < dim; ++d)
+        by_head[static_cast<std::size_t>((h * seq + s) * dim + d)] =
+            q[static_cast<std::size_t>((s * heads + h) * dim + d)];
+  io::write_array(scratch.path("bshd.npy"), io::array_of(io::ElementType::f16, {seq, heads, dim}, q));
+  io::write_array(scratch.path("bhsd.npy"),
+                  io::array_of(io::ElementType::f16, {1, heads, seq, dim}, by_head));
+  for (std::string const layout : {"bshd", "bhsd"}) {
+    std::string const file = scratch.path(layout + ".npy");
+    json const result = run_json("attention --q " + file + " --k " + file + " --v " + file + " --layout " +
+                                 layout + " --output " + scratch.path("o-" + layout + ".npy") + " --lse " +
+                                 scratch.path("lse-" + layout + ".npy"));
+    EXPECT_TRUE(result["within_bound"]);
+    EXPECT_EQ(result["dtype"], "f16");
+  }
+  auto const o = io::read_array(scratch.path("o-bshd.npy")).as<half>(),
+             o_by_head = io::read_array(scratch.path("o-bhsd.npy")).as<half>();
+  for (int h = 0; h < heads; ++h)
+    for (int s = 0; s < seq; ++s)
+      for (int d = 0; d < dim; ++d)
+        EXPECT_EQ(o[static_cast<std::size_t>((s * heads + h) * dim + d)].bits,
+                  o_by_head[static_cast<std::size_t>((h * seq + s) * dim + d)].bits);
+  EXPECT_EQ(io::read_array(scratch.path("lse-bshd.npy")).data,
+            io::read_array(scratch.path("lse-bhsd.npy")).data);
+  EXPECT_EQ(io::read_array(scratch.path("lse-bshd.npy")).shape, (std::vector<std::int64_t>{1, heads, seq}));
+}
+
+TEST(KernelCommands, AnswerBadInputWithASentence) {
+  Scratch const scratch;
+  io::write_array(scratch.path("f32.npy"), io::array_of(io::ElementType::f32, {2, 3}, std::vector<float>(6)));
+  io::write_array(scratch.path("f16.npy"), io::array_of(io::ElementType::f16, {2, 3}, std::vector<half>(6)));
+  io::write_array(scratch.path("s32.npy"), io::array_of(io::ElementType::s32, {2, 3}, std::vector<int>(6)));
+  auto const expect_refused = [&](std::string const& arguments, std::string const& part) {
+    Outcome const r = run(arguments + " --device sim");
+    EXPECT_NE(r.status, 0) << arguments;
+    EXPECT_THAT(r.output, HasSubstr(part)) << arguments;
+  };
+  expect_refused("gemm --m 0", "--m");
+  expect_refused("gemm --m -4", "--m");
+  expect_refused("gemm --dtype f32", "in is f32");
+  expect_refused("gemm --dtype f64", "'f64'");
+  expect_refused("gemm --a no.npy", "no.npy: cannot be opened");
+  expect_refused("gemm --a " + scratch.path("f32.npy"), "holds f32");
+  expect_refused("gemm --a " + scratch.path("s32.npy") + " --dtype f16", "holds s32");
+  expect_refused("gemm --a " + scratch.path("f16.npy") + " --k 4", "k is 4 so far, and 3 by");
+  expect_refused("gemm --a " + scratch.path("f16.npy") + " --b " + scratch.path("f16.npy"),
+                 "k is 3 so far, and 2 by");
+  expect_refused("gemm --bias " + scratch.path("f16.npy"), "must have 1 axes");
+  expect_refused("gemm --scheduler never", "never");
+  expect_refused("attention --head-dim 80", "head_dim is 80");
+  expect_refused("attention --heads 6 --kv-heads 4", "kv_heads is 4");
+  expect_refused("attention --q " + scratch.path("f16.npy"), "must have 3 or 4 axes");
+  expect_refused("attention --seq-q 4000000000000", "cannot be generated");
+  EXPECT_THAT(run("gemm --device gpu").output, HasSubstr("sim, cuda, cuda:NUMBER or auto"));
+}
+
+TEST(InfoCommand, ListsMachinesAndConfigurations) {
+  Outcome const r = run("info --json");
+  ASSERT_EQ(r.status, 0) << r.output;
+  json const info = json::parse(r.output);
+  EXPECT_EQ(info["machines"][0]["name"], "simulated sm_80");
+  EXPECT_EQ(info["machines"][1]["compute_capability"], 90);
+  EXPECT_TRUE(info["machines"][2].contains("unusable") || info["machines"][2]["simulated"] == false);
+  EXPECT_EQ(info["kernels"]["attention_sm80"].size(), 40u);
+  for (auto const& [kernel, table] : info["kernels"].items())
+    for (auto const& c : table) {
+      EXPECT_EQ(c["threads"].get<int>() % 32, 0);
+      EXPECT_GT(c["shared_bytes"].get<int>(), 0);
+      EXPECT_THAT(c["name"].get<std::string>(), HasSubstr(kernel));
+    }
+  EXPECT_THAT(run("info").output, HasSubstr("simulated sm_90"));
+}
+
+TEST(KernelCommands, PrintForPeople) {
+  Outcome const gemm = run("gemm --m 20 --n 20 --k 20 --device sim --lines");
+  EXPECT_EQ(gemm.status, 0);
+  EXPECT_THAT(gemm.output, HasSubstr("D (20, 20) bf16 = A (20, 20) bf16 x B (20, 20) bf16"));
+  EXPECT_THAT(gemm.output, HasSubstr("within bounds"));
+  EXPECT_THAT(gemm.output, HasSubstr("gemm_sm80.hpp")) << "counters by source line";
+  for (std::string const command : {"gemm", "attention", "info"}) {
+    Outcome const help = run(command + " --help");
+    EXPECT_EQ(help.status, 0);
+    EXPECT_THAT(help.output, HasSubstr("Examples:"));
+  }
+}
+
+}  // namespace
+}  // namespace tegula
