@@ -54,7 +54,7 @@ inline bool reduce_columns(DotTile& tile, int row, int column, int first_k, int 
   I const sum = (I)((U)products + (U)term);
   I const overflow = ~(products ^ term) & (products ^ sum);
   I const sign = (sum ^ overflow) >> 31;
-  U magnitude = (U)((sum ^ sign) - sign);
+  U magnitude = (U)(sum ^ sign) - (U)sign;
 
   // To 24 bits or fewer, so that the conversion to float is exact, or has a zero in its round bit.
   I scale;
@@ -74,7 +74,7 @@ inline bool reduce_columns(DotTile& tile, int row, int column, int first_k, int 
   I const nonzero = (I)(magnitude != 0);
   I const exponent = largest - fraction_bits + scale;
   I const field = (significand >> 23) + exponent;
-  I const bits = significand + (I)((U)exponent << 23);
+  I const bits = (I)((U)significand + ((U)exponent << 23));  // meaningless where `outside`
   *reinterpret_cast<I*>(&tile.d[row][column]) = nonzero & (bits | (I)((U)sign << 31));
 
   I const outside = nonzero & ((field < 1) | (field > 254));
