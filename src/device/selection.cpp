@@ -54,10 +54,14 @@ std::string to_string(GemmConfig const& c) {
 
 int vector_bytes(GemmArguments const& g) {
   int const element = bits(g.in) / 8;
-  auto const aligned = [&](void const* pointer, std::int64_t ld) {
-    return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0 && ld * element % 16 == 0;
+  auto const aligned = [&](void const* pointer, std::int64_t ld, std::int64_t contiguous) {
+    return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0 && ld * element % 16 == 0 &&
+           contiguous * element % 16 == 0;
   };
-  return aligned(g.a, g.lda) && aligned(g.b, g.ldb) ? 16 : element;
+  return aligned(g.a, g.lda, g.a_major == Major::k ? g.k : g.m) &&
+                 aligned(g.b, g.ldb, g.b_major == Major::k ? g.k : g.n)
+             ? 16
+             : element;
 }
 
 int select(AttentionArguments const& a, std::span<AttentionConfig const> table, int multiprocessors) {

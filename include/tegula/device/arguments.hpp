@@ -68,8 +68,8 @@ struct AttentionArguments {
 /// C and D are row-major and bias has n values, all in `out`. A's and B's major says which of their indices
 /// is contiguous, and lda and ldb are the distances between consecutive values of the other: of m rows of k
 /// (Major::k, the default for A) or of k rows of m (Major::mn) for A; of k rows of n (Major::mn) or of n rows
-/// of k (Major::k, the layout of a linear layer's weight) for B. The vectorised kernels need a and b, and lda
-/// and ldb in bytes, to be multiples of 16; other problems run on slower ones.
+/// of k (Major::k, the layout of a linear layer's weight) for B. The vectorised kernels need a and b, and in
+/// bytes lda, ldb and the contiguous extents, to be multiples of 16; other problems run on slower ones.
 struct GemmArguments {
   DType in = DType::bf16;  ///< of a and b: f16 or bf16
   DType out = in;          ///< of c, d and bias: f16, bf16 or f32
