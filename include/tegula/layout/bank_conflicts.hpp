@@ -311,9 +311,10 @@ constexpr bool uniform_addresses(SharedAccess const& access, AccessShape const& 
 /// address by address; an access that is linear over F2 costs the same at every step and warp, and is
 /// evaluated once.
 ///
-/// The counts are the hardware's: on an H100, 600 address patterns each of ld.shared and st.shared of 2 to 16
-/// bytes, ldmatrix and stmatrix took one cycle per wavefront counted here. The one exception is on the safe
-/// side: a vector load whose neighbouring lanes read the same address may take fewer.
+/// The counts are the hardware's: on an H100 each of ld.shared and st.shared of 4 to 16 bytes, ld.shared of
+/// 2, ldmatrix.x1, .x2, .x4 and .x4.trans, and stmatrix.x4 took one cycle per wavefront counted here in each
+/// of 600 address patterns (bench/probe/bank_wavefronts.cu). The one exception is on the safe side: a vector
+/// load of which neighbouring lanes read the same address may take fewer.
 constexpr BankReport bank_report(SharedAccess const& access, SwizzledLayout const& memory) {
   detail::AccessShape const shape = detail::access_shape(access);
   int const phase = lanes_per_phase(access.bytes);
