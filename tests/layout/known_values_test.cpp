@@ -40,7 +40,7 @@ TEST(KnownValues, CompositionThatCuteGetsWrong) {
   } catch (layout_error const& error) {
     EXPECT_STREQ(
         error.what(),
-        "composition((3,4):(4,1), 4:2): B's leaves carry into each other in A's modes, so no layout is A(B(i))");
+        "composition((3,4):(4,1), 4:2): B's leaves carry into each other in A's modes; no layout is A(B(i))");
   }
 }
 

@@ -43,7 +43,10 @@ struct Extended {
     }
   }
 
-  /// A(x) as a stride; refused where it is a mixture of several axes.
+  /// The axis of a sum of strides along several axes, which is no stride.
+  static constexpr int kSeveralAxes = -2;
+
+  /// A(x) as a stride, its axis kSeveralAxes if it is none.
   constexpr Stride operator()(std::int64_t x) const {
     std::int64_t totals[kMaxAxes + 1] = {};
     for (int k = 0; k < flat.count; ++k) {
@@ -53,10 +56,7 @@ struct Extended {
     }
     Stride sum{totals[0]};
     for (int axis = 0; axis < kMaxAxes; ++axis) {
-      if (totals[axis + 1] == 0) continue;
-      if (sum.value != 0)
-        refuse("composition", "a stride of the result would go along several axes at once", flat);
-      sum = {totals[axis + 1], axis};
+      if (totals[axis + 1] != 0) sum = {totals[axis + 1], sum.value == 0 ? axis : kSeveralAxes};
     }
     return sum;
   }
@@ -83,7 +83,7 @@ struct Extended {
     return true;
   }
 
-  /// The largest e <= extent such that A(d i) = i A(d) for all i < e.
+  /// The largest e <= extent such that A(d i) = i A(d) for all i < e; 0 if that takes too long to find.
   constexpr std::int64_t linear_prefix(std::int64_t extent, std::int64_t d) const {
     std::int64_t first = extent;
     bool together = false;
@@ -101,8 +101,7 @@ struct Extended {
   /// next.
   constexpr std::int64_t cancelling_prefix(std::int64_t extent, std::int64_t d, std::int64_t i) const {
     for (std::int64_t steps = 0; i < extent; ++steps) {
-      if (steps == kEnumerationLimit)
-        refuse("composition", "carries cancel for more than 2^16 steps, too many to follow", flat);
+      if (steps == kEnumerationLimit) return 0;
       std::int64_t weights[kMaxLeaves] = {};
       std::int64_t next = extent;
       for (int k = 1; k < flat.count; ++k) {
@@ -118,8 +117,10 @@ struct Extended {
     return extent;
   }
 
+  enum class Adds : std::uint8_t { yes, no, undecided };
+
   /// Condition (2) for the leaves of `split` along `axis`.
-  constexpr bool adds_over(Layout const& split, int axis) const {
+  constexpr Adds adds_over(Layout const& split, int axis) const {
     std::int64_t corner[kMaxLeaves] = {};
     std::int64_t coordinates = 1;
     bool overflows = false;
@@ -131,13 +132,12 @@ struct Extended {
       corner[k] = sum / below[k];
       overflows = overflows || corner[k] > 0;
     }
-    if (!overflows) return true;
-    if (!jumps_cancel(corner)) return false;
-    for (int j = 0; j < split.count; ++j)
+    if (!overflows) return Adds::yes;
+    if (!jumps_cancel(corner)) return Adds::no;
+    for (int j = 0; j < split.count; ++j) {
       coordinates = multiply(coordinates, split.axes[j] == axis + 1 ? split.extents[j] : 1);
-    if (coordinates > kEnumerationLimit)
-      refuse("composition", "carries may cancel over more than 2^16 coordinates, too many to try", flat,
-             split);
+    }
+    if (coordinates > kEnumerationLimit) return Adds::undecided;
     for (std::int64_t index = 0; index < coordinates; ++index) {
       std::int64_t weights[kMaxLeaves] = {};
       for (int k = 1; k < flat.count; ++k) {
@@ -149,9 +149,9 @@ struct Extended {
         }
         weights[k] /= below[k];
       }
-      if (!jumps_cancel(weights)) return false;
+      if (!jumps_cancel(weights)) return Adds::no;
     }
-    return true;
+    return Adds::yes;
   }
 };
 
@@ -178,28 +178,33 @@ constexpr Layout composition(Layout const& a, Layout const& b) {
       result.append_leaf(extent, {0}, b.open[j], b.close[j]);
       continue;
     }
-    if (by_axis && step.axis < 0)
-      refuse("composition", "B has integer strides among coordinate strides", a, b);
-    if (step.axis >= a.rank())
-      refuse("composition", "B has a stride along an axis that A has no mode for", a, b);
+    bool const mixed = by_axis && step.axis < 0;
+    if (mixed) refuse("composition", "B has integer strides among coordinate strides", a, b);
+    bool const exists = step.axis < a.rank();
+    if (!exists) refuse("composition", "B has a stride along an axis that A has no mode for", a, b);
     if (step.axis != axis) extended = detail::Extended(a[axis = step.axis]);
     if (extent == 1) {
       result.append_leaf(1, extended.stride_of_one(step.value), b.open[j], b.close[j]);
       continue;
     }
-    if (step.value < 0 && extended.flat.count > 1)
-      refuse("composition", "B has a negative stride, and A has no negative indices", a, b);
+    bool const leaves_a = step.value < 0 && extended.flat.count > 1;
+    if (leaves_a) refuse("composition", "B has a negative stride, and A has no negative indices", a, b);
 
     int const first = result.count;
-    for (std::int64_t d = step.value; extent > 1;) {
+    std::int64_t d = step.value;
+    while (extent > 1) {
       std::int64_t const prefix = extended.flat.count > 1 ? extended.linear_prefix(extent, d) : extent;
-      if (extent % prefix != 0)
-        refuse("composition", "a leaf of B does not split evenly at A's modes, so no layout is A(B(i))", a,
-               b);
-      result.append_leaf(prefix, extended(d));
+      if (prefix == 0) refuse("composition", "carries in A cancel for too long to follow (2^16)", a, b);
+      bool const even = extent % prefix == 0;
+      if (!even)
+        refuse("composition", "a leaf of B does not split evenly at A's modes; no layout is A(B(i))", a, b);
+      Stride const stride = extended(d);
+      bool const one_axis = stride.axis != extended.kSeveralAxes;
+      if (!one_axis) refuse("composition", "a stride of the result would go along several axes", a, b);
+      result.append_leaf(prefix, stride);
       split.append_leaf(prefix, {d, step.axis});
       extent /= prefix;
-      d *= prefix;
+      d = extent > 1 ? d * prefix : d;
     }
     if (result.count - first > 1) detail::wrap(result, first);
     result.open[first] = result.open[first] + b.open[j];
@@ -207,8 +212,13 @@ constexpr Layout composition(Layout const& a, Layout const& b) {
   }
   for (int checked = by_axis ? 0 : -1; checked < (by_axis ? a.rank() : 0); ++checked) {
     if (by_axis) extended = detail::Extended(a[checked]);
-    if (!extended.adds_over(split, checked))
-      refuse("composition", "B's leaves carry into each other in A's modes, so no layout is A(B(i))", a, b);
+    auto const adds = extended.adds_over(split, checked);
+    bool const carry = adds == detail::Extended::Adds::no;
+    if (carry)
+      refuse("composition", "B's leaves carry into each other in A's modes; no layout is A(B(i))", a, b);
+    bool const decided = adds == detail::Extended::Adds::yes;
+    if (!decided)
+      refuse("composition", "carries may cancel at more than 2^16 coordinates, too many to try", a, b);
   }
   return result;
 }

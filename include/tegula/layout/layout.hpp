@@ -50,9 +50,7 @@ struct Layout {
   constexpr std::int64_t cosize() const {
     std::int64_t last = 0;
     for (int i = 0; i < count; ++i) {
-      if (axes[i] != 0)
-        refuse("cosize", "the layout's values are coordinates, which have a shape (coshape), not a size",
-               *this);
+      if (axes[i] != 0) refuse("cosize", "the values are coordinates, which have a coshape", *this);
       last += detail::multiply(extents[i] - 1, strides[i] < 0 ? -strides[i] : strides[i]);
     }
     return last + 1;
@@ -63,6 +61,23 @@ struct Layout {
       if (axes[i] != 0) return true;
     }
     return false;
+  }
+
+  /// The shape of the codomain: for each axis 1 + sum of (extent - 1) * |stride| over its leaves, a tuple of
+  /// as many axes as are used; the cosize for a layout of integer strides. (CuTe: coshape.)
+  constexpr Tuple coshape() const {
+    if (!has_axes()) return cosize();
+    std::int64_t last[kMaxAxes] = {};
+    int used = 0;
+    for (int i = 0; i < count; ++i) {
+      if (axes[i] == 0) continue;
+      last[axes[i] - 1] += detail::multiply(extents[i] - 1, strides[i] < 0 ? -strides[i] : strides[i]);
+      used = axes[i] > used ? axes[i] : used;
+    }
+    Tuple result;
+    for (int axis = 0; axis < used; ++axis) result.append_leaf(last[axis] + 1);
+    detail::wrap(result);
+    return result;
   }
 
   constexpr std::int64_t extent(int leaf) const { return extents[leaf]; }
@@ -195,10 +210,10 @@ struct Layout {
   friend constexpr bool operator==(Layout const&, Layout const&) = default;
 
   constexpr void append_leaf(std::int64_t extent, Stride stride, int opening = 0, int closing = 0) {
-    if (count == kMaxLeaves) refuse("layout", "more than 32 leaves (kMaxLeaves)", *this);
-    if (extent < 1) refuse("layout", "an extent is less than 1", *this, extent);
-    if (stride.value == INT64_MIN) refuse("layout", "a stride that is _ or beyond 2^62", *this);
-    if (stride.axis >= kMaxAxes) refuse("layout", "an axis beyond 14 (kMaxAxes - 1)", *this, stride.axis);
+    if (count == kMaxLeaves) refuse("layout", "more than 32 leaves (kMaxLeaves)");
+    if (extent < 1) refuse("layout", "an extent is less than 1", Tuple(extent));
+    if (stride.value == INT64_MIN) refuse("layout", "a stride is _ or beyond 2^62");
+    if (stride.axis >= kMaxAxes) refuse("layout", "an axis is beyond 14 (kMaxAxes - 1)", stride.axis);
     extents[count] = extent;
     strides[count] = stride.value;
     axes.put(count, stride.value == 0 ? 0 : stride.axis + 1);

@@ -94,9 +94,11 @@ constexpr std::int64_t identity_run(Layout const& a, Layout const& inverse) {
     if (extent == 1) continue;
     if (!(extended(step) == Stride{run})) break;
     std::int64_t part = extended.linear_prefix(extent, step);
+    if (part == 0) refuse("max_common_layout", "carries cancel for too long to follow (2^16)", a, inverse);
     part = part - 1 > room / step ? room / step + 1 : part;
     taken.append_leaf(part, {step});
-    while (part > 1 && !extended.adds_over(taken, -1)) taken.extents[taken.count - 1] = --part;
+    while (part > 1 && extended.adds_over(taken, -1) != Extended::Adds::yes)
+      taken.extents[taken.count - 1] = --part;
     run *= part;
     room -= (part - 1) * step;
     if (part < extent) break;

@@ -206,7 +206,7 @@ struct Tuple {
   friend constexpr bool operator==(Tuple const&, Tuple const&) = default;
 
   constexpr void append_leaf(std::int64_t value, int opening = 0, int closing = 0) {
-    if (count == kMaxLeaves) refuse("tuple", "more than 32 integers (kMaxLeaves)", *this);
+    if (count == kMaxLeaves) refuse("tuple", "more than 32 integers (kMaxLeaves)");
     values[count] = value;
     open.put(count, opening);
     close.put(count, closing);
