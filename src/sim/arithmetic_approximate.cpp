@@ -1,6 +1,5 @@
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <tegula/sim/arithmetic.hpp>
 
@@ -73,6 +72,13 @@ float as_float(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 float assembled(std::uint32_t sign, int exponent, std::uint32_t significand) {
   if (exponent < -126) return as_float(sign);
   return as_float(sign | (static_cast<std::uint32_t>(exponent + 127) << 23) | (significand & 0x7fffffu));
+}
+
+/// magnitude * 2^-fraction_bits, cut to 24 significant bits; magnitude is not zero.
+float normalized(std::uint32_t sign, std::uint64_t magnitude, int fraction_bits) {
+  int const leading = std::bit_width(magnitude) - 1;
+  std::uint64_t const significand = leading > 23 ? magnitude >> (leading - 23) : magnitude << (23 - leading);
+  return assembled(sign, leading - fraction_bits, static_cast<std::uint32_t>(significand));
 }
 
 /// 2^(fraction / 2^23) in units of 2^-23.
@@ -153,14 +159,22 @@ float lg2_approx_ftz(float x) {
   std::int64_t const fixed = (std::int64_t{p.exponent()} * (std::int64_t{1} << 36)) + (fraction >> 2);
   std::uint64_t const magnitude =
       static_cast<std::uint64_t>(fixed < 0 ? ~fixed : fixed);  // complemented bit by bit
-  int const leading = std::bit_width(magnitude) - 1;
-  std::uint64_t const significand = leading > 23 ? magnitude >> (leading - 23) : magnitude << (23 - leading);
-  return assembled(fixed < 0 ? kSign : 0, leading - 36, static_cast<std::uint32_t>(significand));
+  return normalized(fixed < 0 ? kSign : 0, magnitude, 36);
 }
 
 float tanh_approx(float x) {
-  if (std::isnan(x)) return as_float(kNan);
-  return static_cast<float>(std::tanh(static_cast<double>(x)));
+  Parts const p(x);
+  if (p.is_nan()) return as_float(kNan);
+  if (p.exponent() < -8) return x;
+  if (p.exponent() > 2) return as_float(p.sign() | 0x3f800000u);
+  detail::TanhBinade const& binade = detail::kTanhBinades[p.exponent() + 8];
+  std::uint32_t const reduced =
+      p.mantissa() >> (6 - binade.segment_bits);  // the segment, then 17 bits; the rest is cut
+  std::uint32_t const t = reduced & 0x1ffffu;
+  Quadratic const& q = detail::kTanh[binade.first + (reduced >> 17)];
+  std::int64_t const sum = (std::int64_t{q.c0} << binade.c0_shift) + std::int64_t{q.c1} * t +
+                           std::int64_t{2} * q.c2 * TruncatedSquare<17, 19>::of(t);
+  return normalized(p.sign(), static_cast<std::uint64_t>(sum), binade.fraction_bits);
 }
 
 }  // namespace tegula::sim

@@ -14,8 +14,7 @@ namespace tegula::sim {
 void mma_sync_warp(MmaOp op, Generation generation, std::uint32_t const (*a)[4], std::uint32_t const (*b)[2],
                    std::uint32_t const (*c)[4], std::uint32_t (*d)[4]);
 
-// The special-function unit. ex2, lg2, rcp and rsqrt give an H100's bits for every argument; NaN results are
-// 0x7fffffff.
+// The special-function unit, with an H100's bits for every argument. NaN results are 0x7fffffff.
 
 /// ex2.approx.ftz.f32: 2^x, at most 1.4 ulp from exact for x >= 0 and 2.1 ulp for x < 0. Subnormal arguments
 /// count as zero, subnormal results become +0.
@@ -32,8 +31,7 @@ float rcp_approx_ftz(float x);
 /// rsqrt.approx.ftz.f32: 1 / sqrt(x), at most 1.6 ulp from exact. Subnormal arguments count as zero.
 float rsqrt_approx_ftz(float x);
 
-/// tanh.approx.f32, not the hardware's bits: rounded correctly, which is within 2^-16 of an H100's result,
-/// relatively.
+/// tanh.approx.f32, at most 1.1e-5 from exact, relatively; tanh(x) = x below 2^-8.
 float tanh_approx(float x);
 
 }  // namespace tegula::sim
