@@ -2,7 +2,8 @@
 
 #include <cstdint>
 
-/// The coefficient tables of an H100's special-function unit, inferred from its results; docs/arithmetic.md tells how.
+/// The coefficient tables of an H100's special-function unit, inferred from its results; docs/arithmetic.md
+/// tells how.
 namespace tegula::sim::detail {
 
 /// One segment of a piecewise quadratic in fixed point: c0 + c1 t + c2 t^2, t the low bits of the argument.
