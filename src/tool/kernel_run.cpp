@@ -184,8 +184,8 @@ void write_operand(std::string const& name, Operand const& operand) {
   io::write_array(name, {type, operand.shape, operand.data});
 }
 
-Buffer<std::byte> upload(Machine const& machine, Operand const& operand, std::string name) {
-  return Buffer<std::byte>(machine, operand.data, std::move(name));
+Buffer<std::byte> upload(Machine const& machine, Operand const& operand, std::string const& name) {
+  return Buffer<std::byte>(machine, operand.data, name);
 }
 
 std::vector<double> rows_as_doubles(Operand const& operand, std::int64_t row,

@@ -73,7 +73,7 @@ void agree(std::int64_t& extent, std::int64_t from_file, std::string_view name, 
 /// Writes results as `io::write_array` does.
 void write_operand(std::string const& name, Operand const& operand);
 /// On the machine, under `name` in its reports.
-Buffer<std::byte> upload(Machine const& machine, Operand const& operand, std::string name);
+Buffer<std::byte> upload(Machine const& machine, Operand const& operand, std::string const& name);
 /// `rows` of a (.., row) array as doubles.
 std::vector<double> rows_as_doubles(Operand const& operand, std::int64_t row,
                                     std::vector<std::int64_t> const& rows);

@@ -47,15 +47,15 @@ template <class T> class Buffer {
 
  public:
   /// Never written: on a simulated machine a kernel that reads it is reported.
-  Buffer(Machine const& machine, std::int64_t size, std::string name)
-      : allocation_(machine, byte_count(size, name), std::move(name)), size_(size) {}
+  Buffer(Machine const& machine, std::int64_t size, std::string const& name)
+      : allocation_(machine, byte_count(size, name), name), size_(size) {}
   /// Holding a copy of `values`.
-  Buffer(Machine const& machine, std::span<T const> values, std::string name)
-      : Buffer(machine, static_cast<std::int64_t>(values.size()), std::move(name)) {
+  Buffer(Machine const& machine, std::span<T const> values, std::string const& name)
+      : Buffer(machine, static_cast<std::int64_t>(values.size()), name) {
     upload(values);
   }
-  Buffer(Machine const& machine, std::vector<T> const& values, std::string name)
-      : Buffer(machine, std::span<T const>(values), std::move(name)) {}
+  Buffer(Machine const& machine, std::vector<T> const& values, std::string const& name)
+      : Buffer(machine, std::span<T const>(values), name) {}
 
   T* data() const { return static_cast<T*>(allocation_.data()); }  ///< a device pointer
   std::int64_t size() const { return size_; }
