@@ -17,10 +17,12 @@
 namespace tegula::device {
 namespace {
 
+/// Takes the failure off the runtime's record, where the caller's own cudaGetLastError would find it.
 void check(cudaError_t status, std::string_view call) {
-  if (status != cudaSuccess)
-    throw device_error(
-        fmt::format("{} failed: {} ({}).", call, cudaGetErrorString(status), cudaGetErrorName(status)));
+  if (status == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());
+  throw device_error(
+      fmt::format("{} failed: {} ({}).", call, cudaGetErrorString(status), cudaGetErrorName(status)));
 }
 
 /// Makes a device the calling thread's current one, and puts the caller's back at the end.
@@ -208,7 +210,9 @@ std::shared_ptr<Backend> make_cuda_backend(int device) { return std::make_shared
 
 int cuda_device_count() {
   int count = 0;
-  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;  // no driver, or no GPU
+  if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
+  static_cast<void>(cudaGetLastError());
+  return 0;  // no driver, or no GPU
 }
 
 char const* cuda_architectures() { return TEGULA_CUDA_ARCHITECTURES; }
