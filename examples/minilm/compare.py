@@ -16,7 +16,7 @@ import sys
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from picture import similarity_svg, write_picture
+from picture import shortened, similarity_svg, write_picture
 from reference import embed
 from safetensors.numpy import load_file
 
@@ -37,12 +37,13 @@ def cosines(a, b):
 
 
 def print_agreement(sentences, similarity, agreement):
-    width = max(map(len, sentences))
+    labels = [shortened(sentence) for sentence in sentences]
+    width = max(map(len, labels))
     others = similarity - 2 * np.eye(len(sentences), dtype=similarity.dtype)  # a sentence is not its own neighbour
     print(f"{'':3}  {'sentence':{width}}  nearest  similarity  1 - cosine with NumPy")
-    for number, sentence in enumerate(sentences):
+    for number, label in enumerate(labels):
         nearest = int(np.argmax(others[number]))
-        print(f"{number + 1:3}  {sentence:{width}}  {nearest + 1:7}  {similarity[number, nearest]:10.2f}  {1 - agreement[number]:21.1e}")
+        print(f"{number + 1:3}  {label:{width}}  {nearest + 1:7}  {similarity[number, nearest]:10.2f}  {1 - agreement[number]:21.1e}")
 
 
 def print_matrix(similarity):

@@ -13,6 +13,10 @@ MARGIN = 16
 PAPER, INK = (255, 255, 255), (16, 78, 96)  # the colours of similarity 0 (and less) and 1
 
 
+def shortened(sentence):
+    return sentence if len(sentence) <= LABEL_CHARACTERS else sentence[: LABEL_CHARACTERS - 1] + "…"
+
+
 def colour(similarity):
     weight = min(max(float(similarity), 0.0), 1.0)
     return "#" + "".join(f"{round(paper + (ink - paper) * weight):02x}" for paper, ink in zip(PAPER, INK))
@@ -24,7 +28,7 @@ def text(x, y, content, anchor="start", size=13, fill="#222222"):
 
 def similarity_svg(similarity, sentences, title):
     """similarity (sentences, sentences) -> the text of an SVG."""
-    labels = [s if len(s) <= LABEL_CHARACTERS else s[: LABEL_CHARACTERS - 1] + "…" for s in sentences]
+    labels = [shortened(sentence) for sentence in sentences]
     count = len(sentences)
     left = MARGIN + round(max(map(len, labels)) * CHARACTER_WIDTH) + NUMBER_WIDTH  # where the matrix begins
     width = max(left + count * CELL, round(len(title) * CHARACTER_WIDTH * 1.2)) + MARGIN
