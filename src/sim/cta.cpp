@@ -40,6 +40,11 @@ void AsyncCopies::forget_retired() {
   first_group = 0;
 }
 
+Cta::~Cta() {
+  closing_ = true;
+  for (auto const& thread : threads_) switcher_.switch_to(host_, thread->context);
+}
+
 CtaResult Cta::run(LaunchContext const& launch, std::int64_t index) {
   start(launch, index);
   current_ = threads_[0].get();
@@ -106,7 +111,7 @@ void Cta::start(LaunchContext const& launch, std::int64_t index) {
 }
 
 void Cta::thread_body(Thread& thread) {
-  for (;;) {
+  while (!closing_) {
     thread.started = true;
     try {
       launch_->kernel->run(shared_.data());

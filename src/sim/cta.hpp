@@ -119,6 +119,7 @@ struct CtaResult {
 class Cta {
  public:
   explicit Cta(std::size_t stack_bytes) : stack_bytes_(stack_bytes) {}
+  ~Cta();
   Cta(Cta const&) = delete;
   Cta& operator=(Cta const&) = delete;
 
@@ -223,6 +224,7 @@ class Cta {
   bool check_ = true;
   bool count_ = true;
   bool aborting_ = false;
+  bool closing_ = false;  ///< the fibers are to end
   bool has_turn_ = false;
   Completion completion_ = Completion::last;
   Interleaving interleaving_ = Interleaving::one_warp_ahead;

@@ -25,6 +25,9 @@ FiberStack::FiberStack(std::size_t bytes, int colour) {
   if (mapping_ == MAP_FAILED) throw std::bad_alloc();
   mprotect(mapping_, page, PROT_NONE);
   bottom_ = static_cast<char*>(mapping_) + page;
+#if TEGULA_SIM_ASAN
+  __asan_unpoison_memory_region(bottom_, bytes_);  // what an earlier stack at this address left
+#endif
 }
 
 FiberStack::~FiberStack() { munmap(mapping_, mapping_bytes_); }

@@ -16,6 +16,7 @@
 #define TEGULA_SIM_ASAN 0
 #endif
 #if TEGULA_SIM_ASAN
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -71,9 +72,8 @@ class Switcher {
     left_->suspended = std::move(from);
   }
 
-  /// Makes a context that, when first switched to, calls `body()`, which never returns: it is suspended
-  /// somewhere inside when the context is destroyed, and is left by an exception of Boost's that it must let
-  /// pass.
+  /// Makes a context that, when first switched to, calls `body()`. When that returns, whoever switched to it
+  /// last goes on, and the context is empty. It must have come to that end before it is destroyed.
   template <class Body> void create(Context& context, FiberStack& stack, Body body) {
     boost::context::stack_context sctx;
     sctx.sp = stack.top();
@@ -85,13 +85,18 @@ class Switcher {
 #endif
     context.suspended = boost::context::fiber(
         std::allocator_arg, boost::context::preallocated(sctx.sp, sctx.size, sctx), KeepStack{},
-        [this, body](boost::context::fiber&& from) -> boost::context::fiber {
+        [this, body, &context](boost::context::fiber&& from) -> boost::context::fiber {
 #if TEGULA_SIM_ASAN
           __sanitizer_finish_switch_fiber(nullptr, &left_->bottom, &left_->bytes);
 #endif
           left_->suspended = std::move(from);
           body();
-          __builtin_unreachable();
+          boost::context::fiber next = std::move(left_->suspended);
+#if TEGULA_SIM_ASAN
+          __sanitizer_start_switch_fiber(nullptr, left_->bottom, left_->bytes);
+#endif
+          left_ = &context;
+          return next;
         });
   }
 

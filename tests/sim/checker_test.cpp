@@ -280,6 +280,7 @@ TEST(Checker, CpAsyncThatReadsMoreThanItCopies) {
   ASSERT_FALSE(report.ok());
   Finding const& f = report.findings.back();
   EXPECT_EQ(sim::to_string(f.kind), "invalid_operand");
+  EXPECT_EQ(f.where.line, CopyReadsTooMuch::line);
   EXPECT_EQ(f.lane, 9);
   EXPECT_SAYS(f, "cp.async of 4 bytes is to read 5: it can read 0 to 4");
 }
