@@ -65,11 +65,19 @@ template <AttentionConfig C> struct AttentionSm80 {
   using AccessV = TileAccess<TileV, ldmatrix_rows_b(0)>;
 
   // O leaves through shared memory: lanes write pairs of their accumulators and read pieces of 16 bytes,
-  // counted along the warp's rows.
-  static constexpr int pieces = C.head_dim / 8;
-  static constexpr Layout piece_coordinates = make_layout(along(1, pieces, 8), along(0, warp_m, 1));
+  // counted along the rows of a block of columns, then down the warp's rows, then from block to block.
+  static constexpr int pieces = C.head_dim / 8;  // in a row
+  static constexpr int block = static_cast<int>(smem_q.layout[1][0].size());
+  static constexpr Layout piece_coordinates =
+      make_layout(along(1, block / 8, 8), along(0, warp_m, 1), along(1, C.head_dim / block, block));
   using StoreO = TileAccess<TileQ, accumulator_lanes>;
   using LoadO = TileAccess<TileQ, piece_coordinates>;
+
+  static_assert(conflicts(smem_q, ldmatrix_rows_a(1), 1, 16, 16) == 0, "ldmatrix of Q");
+  static_assert(conflicts(smem_k, ldmatrix_rows_b(1), 1, 16, 16) == 0, "ldmatrix of K");
+  static_assert(conflicts(smem_v, ldmatrix_rows_b(0), 0, 16, 16) == 0, "ldmatrix of V");
+  static_assert(conflicts(smem_q, accumulator_lanes, 1, 16, 4) == 0, "stores of O");
+  static_assert(conflicts(smem_q, piece_coordinates, 1, 16, 16) == 0, "loads of O");
 
   TEGULA_HOST_DEVICE static constexpr int blocks_m(int seq_q) { return (seq_q + C.block_m - 1) / C.block_m; }
 

@@ -16,14 +16,20 @@ namespace tegula {
 constexpr AttentionConfig tuned_attention_sm80(DType dtype, int head_dim, bool causal,
                                                Exponential exponential) {
   AttentionConfig c{.dtype = dtype, .head_dim = head_dim, .causal = causal, .exponential = exponential};
+  bool const polynomial = exponential == Exponential::polynomial;
   switch (head_dim) {
     case 32:
-      c.block_n = 64, c.min_ctas_per_sm = 3;
+      c.min_ctas_per_sm = 3;
       break;
     case 64:
+      c.block_n = 128, c.min_ctas_per_sm = 2;
+      break;
     case 96:
+      c.min_ctas_per_sm = 2;
+      break;
     case 128:
-      c.block_n = 64, c.min_ctas_per_sm = 2;
+      // The polynomial's temporaries leave no registers for scores of 64 keys.
+      c.block_n = polynomial ? 32 : 64, c.min_ctas_per_sm = 2;
       break;
     case 256:
       c.block_n = 32, c.warps = 8;

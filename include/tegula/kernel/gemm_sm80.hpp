@@ -62,6 +62,11 @@ template <GemmConfig C> struct GemmSm80 {
   static constexpr Layout piece_lanes = make_layout(along(1, pieces, width), along(0, 32 / pieces, 1));
   using Piece = Vector<Out, width>;
 
+  static_assert(conflicts(smem_a, ldmatrix_rows_a(a_contiguous), a_contiguous, 16, 16) == 0, "ldmatrix of A");
+  static_assert(conflicts(smem_b, ldmatrix_rows_b(b_contiguous), b_contiguous, 16, 16) == 0, "ldmatrix of B");
+  static_assert(conflicts(smem_d, accumulator_lanes, 1, 32, 8) == 0, "stores of D");
+  static_assert(conflicts(smem_d, piece_lanes, 1, 32, 16) == 0, "loads of D");
+
   struct SharedStorage {
     TileA a;
     TileB b;

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "tegula/arch/shared.hpp"
+#include "tegula/layout/bank_conflicts.hpp"
 #include "tegula/layout/layout.hpp"
 #include "tegula/layout/offset.hpp"
 #include "tegula/layout/swizzle.hpp"
@@ -52,6 +53,15 @@ constexpr SwizzledLayout swizzled_operand(int bits, int mn, int k, int contiguou
   // Offset bits: [within a piece | piece in the block | row ...]. Row bits that select the same banks are
   // XORed into the piece bits.
   return {Swizzle{log_pieces, log_piece, 3}, 0, tile};
+}
+
+/// Wavefronts beyond the fewest possible when a warp's lanes, placed in a tile by a layout of coordinates,
+/// each access `bytes` bytes along axis `contiguous` (0: mn, 1: k). The same at every step of the kernels,
+/// which leave the bits that select banks as they are.
+constexpr int conflicts(SwizzledLayout const& tile, Layout const& lanes, int contiguous, int element_bits,
+                        int bytes) {
+  return bank_conflicts(
+      coordinate_access(lanes, Layout{}, contiguous, tile.layout.shape(), element_bits, bytes), tile);
 }
 
 /// Where the accesses of one thread to a shared tile lie.

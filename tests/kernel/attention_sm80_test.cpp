@@ -1,0 +1,109 @@
+// The attention kernel against float64: every configuration, ragged sizes, strides, grouped heads, adversarial values; under the checker
+// at several schedules; without bank conflicts.
+
+#include "attention_problem.hpp"
+
+namespace tegula {
+namespace {
+
+/// Each configuration of the table, at a problem that reaches over the edge of its tiles.
+class EveryConfiguration : public testing::TestWithParam<int> {};
+
+TEST_P(EveryConfiguration, IsCorrectOverTheEdgesOfItsTiles) {
+  AttentionConfig const c = attention_configurations()[static_cast<std::size_t>(GetParam())];
+  Machine const machine = test_machine();
+  expect_correct(machine, {.dtype = c.dtype, .head_dim = c.head_dim, .seq_q = c.block_m + 5, .seq_k = 2 * c.block_n + 9,
+                           .causal = c.causal, .exponential = c.exponential});
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, EveryConfiguration, testing::Range(0, static_cast<int>(attention_configurations().size())),
+                         [](auto const& info) {
+                           std::string name = to_string(attention_configurations()[static_cast<std::size_t>(info.param)]);
+                           for (char& c : name) {
+                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+                           }
+                           return std::to_string(info.param) + "_" + name;
+                         });
+
+TEST(AttentionSm80, IsCorrectAtUglySizes) {
+  Machine const machine = test_machine();
+  for (bool const causal : {false, true}) {
+    for (int const seq_q : {1, 2, 17, 127, 128, 129}) {
+      for (int const seq_k : {1, 7, 63, 64, 65, 131}) {
+        expect_correct(machine, {.head_dim = 32, .seq_q = seq_q, .seq_k = seq_k, .causal = causal});
+      }
+    }
+  }
+}
+
+TEST(AttentionSm80, SharesKeysAmongGroupedHeads) {
+  Machine const machine = test_machine();
+  for (int const kv_heads : {1, 2, 6}) {
+    for (bool const head_major : {false, true}) {
+      expect_correct(machine, {.dtype = DType::f16, .head_dim = 32, .batch = 2, .heads = 6, .kv_heads = kv_heads, .seq_q = 33, .seq_k = 70,
+                               .causal = true, .head_major = head_major, .padding = 8});
+    }
+  }
+}
+
+TEST(AttentionSm80, GivesZeroAndMinusInfinityToRowsThatSeeNoKey) {
+  Machine const machine = test_machine();
+  AttentionProblem const p{.head_dim = 64, .seq_q = 150, .seq_k = 3, .causal = true};
+  AttentionResult const r = expect_correct(machine, p);
+  for (int i = 0; i < p.seq_q - p.seq_k; ++i) {
+    EXPECT_EQ(r.lse[static_cast<std::size_t>(i)], -__builtin_inff());
+    for (int d = 0; d < p.head_dim; ++d) EXPECT_EQ(reference::element(r.o.data(), p.dtype, i * p.head_dim + d), 0.0);
+  }
+}
+
+TEST(AttentionSm80, SurvivesAdversarialValues) {
+  Machine const machine = test_machine();
+  auto const equal = [](std::mt19937_64&) { return 0.5f; };
+  auto const huge = [](std::mt19937_64& random) { return 100.0f * normal(random); };
+  auto const tiny = [](std::mt19937_64& random) { return 0x1p-22f * normal(random); };
+  for (Exponential const e : {Exponential::ex2_approx, Exponential::polynomial}) {
+    for (DType const dtype : {DType::f16, DType::bf16}) {
+      AttentionProblem const base{.dtype = dtype, .head_dim = 64, .seq_q = 40, .seq_k = 150, .exponential = e};
+      auto with = [&](auto q, auto k, auto v) {
+        AttentionProblem p = base;
+        p.q = q, p.k = k, p.v = v;
+        return p;
+      };
+      expect_correct(machine, with(equal, equal, normal));
+      expect_correct(machine, with(huge, huge, normal));
+      expect_correct(machine, with(tiny, tiny, tiny));
+      expect_correct(machine, with(normal, normal, adversarial));
+      expect_correct(machine, with(adversarial, normal, normal));
+      expect_correct(machine, with(normal, adversarial, normal));
+    }
+  }
+}
+
+TEST(AttentionSm80, IsCleanAndTheSameAtEverySchedule) {
+  AttentionProblem const p{.head_dim = 32, .batch = 1, .heads = 2, .kv_heads = 1, .seq_q = 70, .seq_k = 200, .causal = true};
+  std::vector<std::uint8_t> first;
+  for (auto const completion : {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
+    for (auto const interleaving :
+         {sim::Interleaving::one_warp_ahead, sim::Interleaving::round_robin, sim::Interleaving::random}) {
+      for (std::uint64_t const seed : {1, 2}) {
+        Machine const machine = Machine::simulated(
+            Arch::sm90, {.completion = completion, .interleaving = interleaving, .seed = seed});
+        AttentionResult const r = run(machine, p);
+        EXPECT_TRUE(machine.last_report()->ok()) << machine.last_report()->text();
+        if (first.empty()) first = r.o;
+        EXPECT_EQ(r.o, first) << "a schedule changed the result";
+      }
+    }
+  }
+}
+
+TEST(AttentionSm80, HasNoBankConflicts) {
+  for (int const head_dim : {32, 64, 96, 128, 256}) {
+    Machine const machine = Machine::simulated(Arch::sm80);
+    run(machine, {.head_dim = head_dim, .seq_q = 128, .seq_k = 128});
+    EXPECT_EQ(machine.last_report()->total.bank_conflicts, 0) << "head_dim " << head_dim << "\n" << machine.last_report()->text();
+  }
+}
+
+}  // namespace
+}  // namespace tegula

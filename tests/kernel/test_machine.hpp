@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tegula/device/buffer.hpp"
+#include "tegula/device/machine.hpp"
+#include "tegula/numeric/dtype.hpp"
+
+/// What the kernel tests share: the machine they run on, random values, and memory that shows where it was written.
+namespace tegula {
+
+/// The machine that TEGULA_TEST_DEVICE names (sim, cuda or auto), by default the simulated one with its checker on.
+inline Machine test_machine(sim::Options const& options = {}) {
+  char const* const name = std::getenv("TEGULA_TEST_DEVICE");
+  return Machine::from_name(name == nullptr ? "sim" : name, Arch::sm90, options);
+}
+
+/// The bits of `x` as an element of `type` (f16, bf16 or f32), low bytes first.
+inline std::uint32_t encode(DType type, float x) {
+  if (type == DType::f16) return to_half(x).bits;
+  if (type == DType::bf16) return to_bfloat16(x).bits;
+  return __builtin_bit_cast(std::uint32_t, x);
+}
+
+/// `count` elements of `type`, each drawn by `draw(random)`.
+template <class Draw>
+std::vector<std::uint8_t> random_elements(DType type, std::int64_t count, std::uint64_t seed, Draw draw) {
+  std::mt19937_64 random(seed);
+  auto const width = static_cast<std::size_t>(bits(type) / 8);
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(count) * width);
+  for (std::size_t i = 0; i < bytes.size(); i += width) {
+    std::uint32_t const element = encode(type, draw(random));
+    std::memcpy(&bytes[i], &element, width);
+  }
+  return bytes;
+}
+
+inline float normal(std::mt19937_64& random) { return std::normal_distribution<float>()(random); }
+
+/// A value that provokes: zeros of both signs, subnormals, the largest magnitudes, infinities and NaN among ordinary ones.
+inline float adversarial(std::mt19937_64& random) {
+  switch (random() % 24) {
+    case 0: return 0.0f;
+    case 1: return -0.0f;
+    case 2: return 0x1p-20f;
+    case 3: return -0x1p-24f;
+    case 4: return 0x1p-130f;
+    case 5: return 60000.0f;
+    case 6: return -60000.0f;
+    case 7: return random() % 8 == 0 ? __builtin_inff() : 1.0f;
+    case 8: return random() % 8 == 0 ? __builtin_nanf("") : -1.0f;
+    default: return normal(random);
+  }
+}
+
+/// An output buffer whose every byte is 0xa5 before a kernel runs.
+inline constexpr std::uint8_t kPoison = 0xa5;
+
+inline Buffer<std::uint8_t> poisoned(Machine const& machine, std::int64_t bytes, char const* name) {
+  Buffer<std::uint8_t> buffer(machine, bytes, name);
+  buffer.fill(kPoison);
+  return buffer;
+}
+
+}  // namespace tegula

@@ -1,0 +1,80 @@
+// The value-level pieces of the kernels, on the host: operand layouts, copy plans, the address split, and the ldmatrix sources as what
+// the atoms say they are.
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tegula/atom/copy_atom.hpp"
+#include "tegula/atom/mma_atom.hpp"
+#include "tegula/atom/tiled_copy.hpp"
+#include "tegula/layout/algebra.hpp"
+#include "tegula/tensor/tile_loader.hpp"
+#include "tegula/tensor/warp_mma.hpp"
+
+namespace tegula {
+namespace {
+
+TEST(SwizzledOperand, PutsEveryElementSomewhereElse) {
+  for (int const contiguous : {0, 1}) {
+    for (int const k : {32, 64, 96, 128, 256}) {
+      SwizzledLayout const tile = swizzled_operand(16, 64, k, contiguous, 2);
+      std::set<std::int64_t> offsets;
+      for (std::int64_t i = 0; i < tile.layout.size(); ++i) offsets.insert(tile.swizzle(tile.layout(i)));
+      EXPECT_EQ(static_cast<std::int64_t>(offsets.size()), tile.layout.size());
+      EXPECT_LT(*offsets.rbegin(), tile.layout.cosize());
+    }
+  }
+  EXPECT_THROW(swizzled_operand(16, 64, 36, 1), layout_error);
+}
+
+TEST(CopyPlan, CoversTheTileOnceOrRefuses) {
+  for (int const block : {32, 64}) {
+    for (int const vector : {1, 8}) {
+      Layout const plan = copy_plan(128, block, 2 * block, 64, vector);
+      EXPECT_TRUE(covers_once(plan, tuple(2 * block, 64)));
+      EXPECT_FALSE(covers_once(plan, tuple(2 * block, 128)));
+      EXPECT_FALSE(covers_once(plan, tuple(block, 64)));
+    }
+  }
+  EXPECT_THROW(copy_plan(96, 64, 64, 100, 8), layout_error);
+  EXPECT_THROW(copy_plan(100, 64, 64, 64, 8), layout_error);
+}
+
+TEST(CoversOnce, AgreesWithEnumeration) {
+  Layout const twice = make_layout(along(0, 4, 1), along(0, 2, 2), along(1, 2, 1));
+  EXPECT_FALSE(covers_once(twice, tuple(6, 2)));
+  EXPECT_FALSE(covers_once(twice, tuple(8, 2)));
+  EXPECT_TRUE(covers_once(make_layout(along(0, 2, 4), along(0, 4, 1), along(1, 3, 1)), tuple(8, 3)));
+}
+
+/// The coordinate of an ldmatrix source row, from the atoms: the MMA's fragment read through the inverse of what ldmatrix delivers.
+TEST(LdmatrixRows, AreWhatTheAtomsSay) {
+  // PTX ISA, ldmatrix: lane l addresses row l % 8 of matrix l / 8; mma.m16n8k16: register i of A is matrix i of
+  // [(m 0-7, k 0-7), (m 8-15, k 0-7), (m 0-7, k 8-15), (m 8-15, k 8-15)], of B [(n 0-7, k 0-7), (n 0-7, k 8-15)] for each tile of N.
+  int const a_matrix[4][2] = {{0, 0}, {8, 0}, {0, 8}, {8, 8}};
+  int const b_matrix[4][2] = {{0, 0}, {0, 8}, {8, 0}, {8, 8}};
+  for (int const contiguous : {0, 1}) {
+    for (int lane = 0; lane < 32; ++lane) {
+      auto const expected = [&](int const(&matrix)[4][2]) {
+        int const mn = matrix[lane / 8][0], k = matrix[lane / 8][1];
+        return contiguous == 1 ? tuple(mn + lane % 8, k) : tuple(mn, k + lane % 8);
+      };
+      EXPECT_EQ(ldmatrix_rows_a(contiguous).coordinate(lane), expected(a_matrix)) << "A, lane " << lane;
+      EXPECT_EQ(ldmatrix_rows_b(contiguous).coordinate(lane), expected(b_matrix)) << "B, lane " << lane;
+    }
+  }
+}
+
+TEST(Accumulator, LiesWhereTheAtomSays) {
+  constexpr MmaAtom atom = mma_atom("SM80_16x8x16_F32BF16BF16F32_TN");
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int value = 0; value < 4; ++value) {
+      Tuple const thread = accumulator_lanes.coordinate(lane), within = accumulator_values.coordinate(value);
+      EXPECT_EQ(atom.c(lane, value), thread[0].value() + within[0].value() + 16 * (thread[1].value() + within[1].value()));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tegula
