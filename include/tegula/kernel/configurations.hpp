@@ -28,8 +28,10 @@ constexpr AttentionConfig tuned_attention_sm80(DType dtype, int head_dim, bool c
       c.min_ctas_per_sm = 2;
       break;
     case 128:
-      // The polynomial's temporaries leave no registers for scores of 64 keys.
-      c.block_n = polynomial ? 32 : 64, c.min_ctas_per_sm = 2;
+      // At the limit of 255 registers: the polynomial's temporaries leave none for scores of 64 keys, and
+      // with the causal mask fewer fragments are loaded ahead. The resource check of the CUDA build holds
+      // these to no spills.
+      c.block_n = polynomial ? 32 : 64, c.fragment_pairs = causal ? 2 : 4, c.min_ctas_per_sm = 2;
       break;
     case 256:
       c.block_n = 32, c.warps = 8;
