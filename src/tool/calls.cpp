@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -121,6 +122,35 @@ Value pad_or_extend(Arguments const& a, bool at_end) {
   });
 }
 
+Value complement_call(Arguments const& a) {
+  Layout const layout = a.layout(0);
+  if (a.count() == 1) {
+    return {complement(layout), false};
+  }
+  Tuple const target = a.tuple(1);
+  if (target.is_integer()) {
+    return {complement(layout, target.value()), false};
+  }
+  // Up to a shape: one repetition of L may take in the first modes whole and part of the next, so the count
+  // of repetitions is rounded up mode by mode, as in CuTe.
+  std::int64_t repetition = 1;
+  for (int i = 0; i < layout.leaves(); ++i) {
+    if (layout.extents[i] > 1) {
+      repetition = std::max(repetition, layout.extents[i] * layout.strides[i]);
+    }
+  }
+  std::int64_t rest = repetition;
+  std::int64_t count = 1;
+  for (int i = 0; i < target.leaves(); ++i) {
+    if (target.values[i] < 1) {
+      a.refuse(1, "a shape of extents of at least 1 is needed");
+    }
+    count = detail::multiply(count, (target.values[i] + rest - 1) / rest);
+    rest = (rest + target.values[i] - 1) / target.values[i];
+  }
+  return {complement(layout, detail::multiply(repetition, count)), false};
+}
+
 Value slice_call(Arguments const& a) {
   // slice(L, coordinate) as in the rest of the language, or slice(coordinate, L) as in CuTe: the coordinate
   // is the one written as a tuple with `_` in it.
@@ -158,10 +188,8 @@ constexpr Call kCalls[] = {
        return a.on_layout(
            0, [&](Layout const& l) { return a.count() == 1 ? coalesce(l) : coalesce(l, a.tuple(1)); });
      }},
-    {"complement", 1, 2, "complement(L [, SIZE])", "the layout that reaches what L leaves out, up to SIZE",
-     [](Arguments const& a) -> Value {
-       return {a.count() == 1 ? complement(a.layout(0)) : complement(a.layout(0), a.tuple(1).size()), false};
-     }},
+    {"complement", 1, 2, "complement(L [, SIZE])",
+     "the layout that reaches what L leaves out, up to SIZE (an integer or a shape)", complement_call},
     {"composition", 2, 2, "composition(A, B)", "A after B; B may be a tiler, which then works by mode",
      [](Arguments const& a) -> Value {
        return divide_or_multiply(a, [](Layout const& l, Tiler const& t) { return composition(l, t); });

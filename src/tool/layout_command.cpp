@@ -40,7 +40,6 @@ std::vector<std::int64_t> offsets(Value const& value) {
 std::string json_report(Value const& value, int bank_bits) {
   auto json = result_json(value);
   if (bank_bits != 0) {
-    picture(value, bank_bits);  // refuses what has no banks
     std::vector<std::int64_t> banks;
     for (std::int64_t const offset : offsets(value)) {
       banks.push_back(offset * bank_bits / (8 * kBankBytes) % kBanks);
@@ -80,6 +79,9 @@ void run(Options const& options) {
     return;
   }
   Value const value = as_result(evaluate(options.expression));
+  if (options.bank_bits != 0) {
+    picture(value, options.bank_bits);  // refuses what has no banks
+  }
   std::string const report =
       options.json ? json_report(value, options.bank_bits) : text_report(value, options.bank_bits);
   if (!options.svg.empty()) {
