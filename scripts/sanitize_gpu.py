@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""compute-sanitizer over the tests labelled `sanitize`: sanitize_gpu.py BUILD
+"""compute-sanitizer over the tests labelled `sanitize`, on the GPU: sanitize_gpu.py BUILD
 
 Runs every such test executable under memcheck, racecheck and synccheck, each of which exits with 1 when it finds anything. Prints one line
 a run and the output of those that failed; exits 1 if any did.
 """
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -31,7 +32,7 @@ def sanitize(tool, executable, names):
     command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "1", executable, f"--gtest_filter={':'.join(names) or '*'}"]
     start = time.monotonic()
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_PER_RUN, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_PER_RUN, check=False, env=os.environ | {"TEGULA_TEST_DEVICE": "cuda"})
         clean, output = done.returncode == 0, done.stdout + done.stderr
     except subprocess.TimeoutExpired:
         clean, output = False, f"not finished after {SECONDS_PER_RUN} s"

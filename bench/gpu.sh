@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# gpu.sh BUILD: measures the kernels of a CUDA build beside the peers found on this machine; appends to bench/results/.
+set -Eeuo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
+  python3 bench/gpu/beside_pytorch.py "$1/bench/libtegula_bench_entry_points.so" --record bench/results/gpu.jsonl
+else
+  echo 'no PyTorch with a GPU here: nothing to measure beside'
+fi
+python3 scripts/performance_table.py
