@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "tegula/arch/atomic.hpp"
 #include "tegula/arch/barrier.hpp"
@@ -353,5 +354,18 @@ struct ExactMath : OneWarp {
     st_global(out + 4, cvt_rn_bf16x2(a, b));
   }
 };
+
+/// A list of kernels.
+template <class... Kernel> struct Kernels { static constexpr int size = sizeof...(Kernel); };
+
+template <int... Op> constexpr auto all_kernels(std::integer_sequence<int, Op...>) {
+  return Kernels<SpecialRegisters, VectorWidths, CpAsyncSizes, CpAsyncGroups, Ldmatrix<1, false>,
+                 Ldmatrix<2, false>, Ldmatrix<4, false>, Ldmatrix<1, true>, Ldmatrix<2, true>,
+                 Ldmatrix<4, true>, Shuffles, PartialMasks, VotesAndReductions, CtaSync, NamedBarriers,
+                 Atomics, ExactMath, MmaSync<Op>...>{};
+}
+
+/// All kernels of this file.
+using AllKernels = decltype(all_kernels(std::make_integer_sequence<int, kMmaOps>{}));
 
 }  // namespace tegula::instruction_kernels

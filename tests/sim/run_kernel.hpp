@@ -40,14 +40,9 @@ std::vector<std::uint32_t> run_kernel(sim::Machine& machine, std::vector<std::ui
 
 /// Calls f(kernel) with each instruction kernel.
 template <class F> void for_each_instruction_kernel(F&& f) {
-  using namespace instruction_kernels;
-  [&]<class... K>(K... kernel) {
-    (f(kernel), ...);
-  }(SpecialRegisters{}, VectorWidths{}, CpAsyncSizes{}, CpAsyncGroups{}, Ldmatrix<1, false>{},
-    Ldmatrix<2, false>{}, Ldmatrix<4, false>{}, Ldmatrix<1, true>{}, Ldmatrix<2, true>{}, Ldmatrix<4, true>{},
-    Shuffles{}, PartialMasks{}, VotesAndReductions{}, CtaSync{}, NamedBarriers{}, Atomics{}, ExactMath{});
-  [&]<int... Op>(std::integer_sequence<int, Op...>) { (f(MmaSync<Op>{}), ...); }
-  (std::make_integer_sequence<int, kMmaOps>{});
+  [&]<class... Kernel>(instruction_kernels::Kernels<Kernel...>) {
+    (f(Kernel{}), ...);
+  }(instruction_kernels::AllKernels{});
 }
 
 }  // namespace tegula

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tegula {
+
+/// Whether there is a GPU to run on.
+bool has_gpu();
+
+/// Runs kernel number `index` of instruction_kernels::AllKernels on the GPU and returns what it wrote. Throws
+/// std::runtime_error where CUDA reports an error.
+std::vector<std::uint32_t> run_on_gpu(int index, std::vector<std::uint32_t> const& in);
+
+}  // namespace tegula
