@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "broken_kernel.hpp"
+#include "run_kernel.hpp"
+#include "tegula/layout/bank_conflicts.hpp"
 
 /// Wavefronts, conflicts, sectors and bytes of access patterns whose counts can be told by hand.
 namespace tegula {
@@ -73,6 +75,41 @@ TEST(BankConflicts, OfLdmatrixPerMatrix) {
   LineCounters const rows_of_128 = report_of<LdmatrixRows<128>>().instruction("ldmatrix");
   EXPECT_EQ(rows_of_128.shared_wavefronts, 32);
   EXPECT_EQ(rows_of_128.bank_conflicts, 28);
+}
+
+/// Stores of V at the offsets that the input gives.
+template <class V> struct ScatteredStores : instruction_kernels::OneWarp {
+  using SharedStorage = Storage::SharedStorage;
+  static constexpr int in_words = 32;
+  static constexpr int out_words = 1;
+  void operator()(Params const& p, SharedStorage& smem) const {
+    st_shared(shared_address(smem.words) + ld_global<std::uint32_t>(p.in + lane_id()), V{});
+  }
+};
+
+template <class V> void compare_with_layouts_wavefronts() {
+  sim::Machine machine;
+  for (std::uint32_t seed = 1; seed <= 50; ++seed) {
+    auto offsets = words(32, seed);
+    std::uint32_t const range = seed % 2 == 0 ? 16384 : 512;
+    std::int64_t addresses[32];
+    for (std::size_t lane = 0; lane < 32; ++lane) {
+      offsets[lane] = offsets[lane] % range / sizeof(V) * sizeof(V);
+      addresses[lane] = offsets[lane];
+    }
+    sim::Report report;
+    run_kernel<ScatteredStores<V>>(machine, offsets, &report);
+    EXPECT_EQ(report.total.shared_wavefronts, wavefronts(addresses, 32, sizeof(V)))
+        << sizeof(V) << " bytes, seed " << seed;
+  }
+}
+
+TEST(BankConflicts, AreWhatTheLayoutsCountAtCompileTime) {
+  compare_with_layouts_wavefronts<std::uint8_t>();
+  compare_with_layouts_wavefronts<std::uint16_t>();
+  compare_with_layouts_wavefronts<std::uint32_t>();
+  compare_with_layouts_wavefronts<Pair>();
+  compare_with_layouts_wavefronts<Quad>();
 }
 
 template <class V, int Stride> struct StridedLoads : Broken {
