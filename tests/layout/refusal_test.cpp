@@ -116,6 +116,8 @@ TEST(Refusals, Limits) {
   EXPECT_NE(sentence([] { L("(4611686018427387904,2)"); }).find("2^62"), std::string::npos);
   EXPECT_NE(sentence([] { L("(2,2):(4611686018427387904,4611686018427387904)"); }).find("2^62"),
             std::string::npos);
+  EXPECT_NE(sentence([] { composition(L("8:1000000000000000000"), L("64:1")); }).find("2^62"),
+            std::string::npos);
   Layout const many = L("(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)");
   EXPECT_NE(sentence([&] { append(many, many); }).find("more than 32 leaves"), std::string::npos);
   Layout deep = L("1:0");

@@ -60,7 +60,7 @@ TEST(Text, ErrorsNameThePlaceAndWhatWasExpected) {
   EXPECT_EQ(sentence("4:(1,2)"), "parse(\"4:(1,2)\", column 6): more strides than extents");
   EXPECT_EQ(sentence("4:1@15"), "parse(\"4:1@15\", column 7): an axis is not between 0 and 14");
   EXPECT_EQ(sentence("99999999999999999999"),
-            "parse(\"99999999999999999999\", column 21): an integer exceeds 2^62");
+            "parse(\"99999999999999999999\", column 19): an integer exceeds 2^62");
   EXPECT_EQ(sentence("<4,8", true), "parse(\"<4,8\", column 5): a comma or > was expected in a tiler");
   EXPECT_EQ(sentence("0:1"), "layout(0): an extent is less than 1");
   EXPECT_EQ(sentence("(4,_)"), "layout(_): an extent is less than 1");

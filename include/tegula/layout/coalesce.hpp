@@ -6,20 +6,24 @@ namespace tegula {
 
 namespace detail {
 
+/// Whether a leaf of this stride goes on where the last leaf of a flat layout ends, so that the two are one
+/// run.
+constexpr bool continues_run(Layout const& flat, Stride stride) {
+  if (flat.count == 0) return false;
+  Stride const previous = flat.stride(flat.count - 1);
+  bool const same_axis = previous.axis == (stride.value == 0 ? -1 : stride.axis);
+  return same_axis && multiply(flat.extents[flat.count - 1], previous.value) == stride.value;
+}
+
 /// Appends extent:stride to a flat layout, merged with its last leaf where the two are one run, left out
 /// where it has one element.
 constexpr void append_coalesced(Layout& flat, std::int64_t extent, Stride stride) {
   if (extent == 1) return;
-  if (flat.count > 0) {
-    int const last = flat.count - 1;
-    Stride const previous = flat.stride(last);
-    Stride const next{stride.value, stride.value == 0 ? -1 : stride.axis};
-    if (previous.axis == next.axis && multiply(flat.extents[last], previous.value) == next.value) {
-      flat.extents[last] *= extent;
-      return;
-    }
+  if (continues_run(flat, stride)) {
+    flat.extents[flat.count - 1] = multiply(flat.extents[flat.count - 1], extent);
+  } else {
+    flat.append_leaf(extent, stride);
   }
-  flat.append_leaf(extent, stride);
 }
 
 /// Makes a finished flat list of leaves a layout: a bare leaf if there is one, a tuple if there are more, 1:0

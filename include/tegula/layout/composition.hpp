@@ -34,8 +34,9 @@ struct Extended {
 
   constexpr explicit Extended(Layout const& a) {
     for (int i = 0; i + 1 < a.count; ++i) append_coalesced(flat, a.extents[i], a.stride(i));
-    // The last leaf is unbounded, so it counts whatever its extent (CuTe: coalesce_x). 2 stands for any.
-    if (a.count > 0) append_coalesced(flat, 2, a.stride(a.count - 1));
+    // The last leaf is unbounded, so it counts whatever its extent (CuTe: coalesce_x); 2 stands for any.
+    bool const more = a.count > 0 && !continues_run(flat, a.stride(a.count - 1));
+    if (more) flat.append_leaf(2, a.stride(a.count - 1));
     std::int64_t product = 1;
     for (int i = 0; i < flat.count; ++i) {
       below[i] = product;
@@ -220,7 +221,7 @@ constexpr Layout composition(Layout const& a, Layout const& b) {
     if (!decided)
       refuse("composition", "carries may cancel at more than 2^16 coordinates, too many to try", a, b);
   }
-  return result;
+  return detail::bounded(result);
 }
 
 }  // namespace tegula

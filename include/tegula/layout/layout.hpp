@@ -51,7 +51,7 @@ struct Layout {
     std::int64_t last = 0;
     for (int i = 0; i < count; ++i) {
       if (axes[i] != 0) refuse("cosize", "the values are coordinates, which have a coshape", *this);
-      last += detail::multiply(extents[i] - 1, strides[i] < 0 ? -strides[i] : strides[i]);
+      last = detail::add(last, detail::multiply(extents[i] - 1, strides[i] < 0 ? -strides[i] : strides[i]));
     }
     return last + 1;
   }
@@ -158,7 +158,7 @@ struct Layout {
       refuse("layout(coord)", "the layout's values are coordinates: ask coordinate(coord)", *this, coord);
     std::int64_t offset = 0;
     Tuple const digits = digits_of(coord);
-    for (int i = 0; i < count; ++i) offset += digits.values[i] * strides[i];
+    for (int i = 0; i < count; ++i) offset += detail::multiply(digits.values[i], strides[i]);
     return offset;
   }
 
@@ -174,7 +174,7 @@ struct Layout {
           refuse("coordinate", "an integer stride among coordinate strides", *this);
         continue;
       }
-      along[axes[i] - 1] += digits.values[i] * strides[i];
+      along[axes[i] - 1] += detail::multiply(digits.values[i], strides[i]);
       axes_used = axes[i] > axes_used ? axes[i] : axes_used;
     }
     Tuple result;
@@ -235,9 +235,7 @@ constexpr Layout const& bounded(Layout const& layout) {
   for (int i = 0; i < layout.count; ++i) {
     size = multiply(size, layout.extents[i]);
     std::int64_t const stride = layout.strides[i] < 0 ? -layout.strides[i] : layout.strides[i];
-    last += multiply(layout.extents[i] - 1, stride);
-    if (last < 0 || last > std::int64_t{1} << 62)
-      refuse("layout", "a size or an offset exceeds 2^62", layout);
+    last = add(last, multiply(layout.extents[i] - 1, stride));
   }
   return layout;
 }

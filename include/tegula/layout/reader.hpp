@@ -112,10 +112,12 @@ class Reader {
   constexpr std::int64_t read_integer() {
     bool const negative = accept('-');
     if (!is_digit(peek())) refuse("parse", "an integer was expected", text(), column());
+    constexpr std::int64_t limit = std::int64_t{1} << 62;
     std::int64_t value = 0;
-    while (position_ < text_.size && is_digit(text_.data[position_])) {
-      value = value * 10 + (text_.data[position_++] - '0');
-      if (value > std::int64_t{1} << 62) refuse("parse", "an integer exceeds 2^62", text(), column());
+    for (; position_ < text_.size && is_digit(text_.data[position_]); ++position_) {
+      int const digit = text_.data[position_] - '0';
+      if (value > (limit - digit) / 10) refuse("parse", "an integer exceeds 2^62", text(), column());
+      value = value * 10 + digit;
     }
     return negative ? -value : value;
   }

@@ -150,7 +150,13 @@ constexpr LeafRange matching_leaves(Coarse const& coarse, int leaf, Fine const& 
   return {first, last};
 }
 
-/// a * b, refused where it does not fit 63 bits.
+/// a + b, refused where it exceeds 2^62; both are at least 0 and at most 2^62.
+constexpr std::int64_t add(std::int64_t a, std::int64_t b) {
+  if (a > (std::int64_t{1} << 62) - b) refuse("arithmetic", "a size or an offset exceeds 2^62", a, b);
+  return a + b;
+}
+
+/// a * b, refused where it exceeds 2^62 in size.
 constexpr std::int64_t multiply(std::int64_t a, std::int64_t b) {
   constexpr std::int64_t half = std::int64_t{1} << 31;
   if (-half < a && a < half && -half < b && b < half) return a * b;
