@@ -215,10 +215,11 @@ void Cta::yield() {
 
 /// The thread read memory. One that reads the same place again and again waits for it to change: others must
 /// run, in this CTA and in those before it.
-void Cta::watch_read(void const* address) {
+void Cta::watch_read(void const* address, Where where) {
   Thread& self = *current_;
   if (self.last_read != address) {
     self.last_read = address;
+    self.read_where = where;
     self.reads = 0;
     idle_reads_ = 0;
     return;

@@ -65,6 +65,7 @@ struct Thread {
   bool started = false;
   bool finished = false;
   void const* last_read = nullptr;
+  Where read_where;
   int reads = 0;  ///< of last_read, in a row
   AsyncCopies async;
 };
@@ -171,7 +172,7 @@ class Cta {
   void set_ready(Warp& warp, std::uint32_t lanes);
   void block();
   void yield();
-  void watch_read(void const* address);
+  void watch_read(void const* address, Where where);
   void take_turn();
   void pass_turn_between_warps();
   std::uint32_t random();

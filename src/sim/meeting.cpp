@@ -158,6 +158,13 @@ std::string Cta::who_waits() const {
                                     lanes_text(meeting.lanes & ~meeting.arrived)));
     }
   }
+  for (int w = 0; w < warps; ++w) {
+    std::uint32_t const ready = warps_[static_cast<std::size_t>(w)].ready;
+    if (ready == 0) continue;
+    Thread const& first = *threads_[static_cast<std::size_t>(32 * w + std::countr_zero(ready))];
+    clauses.push_back(fmt::format("{} of warp {} read{} at {}", lanes_text(ready), w,
+                                  std::has_single_bit(ready) ? "s" : "", place_text(first.read_where)));
+  }
   if (exited_warps != 0) clauses.push_back(fmt::format("{} exited", warps_text(exited_warps)));
   return fmt::format("{}", fmt::join(clauses, "; "));
 }
@@ -170,7 +177,7 @@ void Cta::deadlock(std::string const& reason) {
     if (warp.barrier >= 0) where = warp.barrier_where;
     if (warp.meetings > 0) where = warp.meeting[0].where;
   }
-  fail(FindingKind::deadlock, where, {}, "deadlock: " + reason + who_waits());
+  fail(FindingKind::deadlock, where, {}, reason + who_waits());
 }
 
 namespace {

@@ -58,7 +58,7 @@ struct ReadsUnwrittenStage : Broken {
 TEST(Checker, CoordinatesAreFoundByInvertingTheTilesLayout) {
   Finding const f = only_finding(report_of<ReadsUnwrittenStage>(), FindingKind::uninitialized_read,
                                  ReadsUnwrittenStage::line);
-  EXPECT_EQ(f.coordinate, "row 6, column 28, stage 2 of V");
+  EXPECT_EQ(f.coordinate, "row 6, column 28 of stage 2 of V");
 }
 
 struct LdmatrixOfUnwrittenRow : Broken {

@@ -162,6 +162,7 @@ TEST(Deadlock, LanesThatWaitInACircle) {
 }
 
 struct SpinsForever : Barriers {
+  static constexpr int line = __LINE__ + 3;
   void operator()(Params const& p, SharedStorage&) const {
     if (warp_id() == 1) {
       while (ld_global<int>(p.in) == 0) {
@@ -178,6 +179,8 @@ TEST(Deadlock, ThreadsThatWaitForMemoryThatNobodyChanges) {
   EXPECT_SAYS(
       report.findings[0],
       "every thread that runs reads the same memory again and again, and nobody changes it; warps 0, 2-3 wait at barrier 0");
+  EXPECT_SAYS(report.findings[0],
+              "lanes 0-31 of warp 1 read at sim/deadlock_test.cpp:" + std::to_string(SpinsForever::line));
 }
 
 struct SpinsUntilAnotherWarpStores : Barriers {

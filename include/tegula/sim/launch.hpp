@@ -26,14 +26,14 @@ template <class T> std::string type_name() {
   return std::string(text.substr(begin, end - begin));
 }
 
-/// The text of a coordinate with the given extents, colexicographic: "row 3, column 5", a last mode of three
-/// is the stage.
+/// The text of a coordinate with the given extents, colexicographic: "row 3, column 5"; the last mode of
+/// three is the stage: "row 3, column 5 of stage 1".
 inline std::string coordinate_text(std::int64_t index, std::int64_t const* extents, int rank) {
   if (rank == 1) return "element " + std::to_string(index);
   char const* const names[] = {"row ", "column ", "stage "};
   std::string text;
   for (int mode = 0; mode < rank; ++mode) {
-    if (mode > 0) text += ", ";
+    if (mode > 0) text += rank == 3 && mode == 2 ? " of " : ", ";
     text += rank <= 3 ? names[mode] : "mode " + std::to_string(mode) + " at ";
     text += std::to_string(index % extents[mode]);
     index /= extents[mode];
