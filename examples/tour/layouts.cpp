@@ -7,8 +7,7 @@
 
 using namespace tegula;
 
-constexpr Layout tv =
-    "((4,8),(2,2)):((32,1),(16,8))"_layout;  // (thread, value) -> (m, n) of a 16x8 accumulator
+constexpr Layout tv = "((4,8),(2,2)):((32,1),(16,8))"_layout;  // (thread, value) -> (m, n), 16x8
 constexpr Layout memory = row_major(16, 8);
 constexpr Layout where = composition(memory, tv);  // (thread, value) -> memory
 static_assert(where(coord(5, 2)) == 74);
