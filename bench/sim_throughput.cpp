@@ -9,6 +9,7 @@
 #include "tegula/arch/ldmatrix.hpp"
 #include "tegula/arch/mma_sync.hpp"
 #include "tegula/arch/special_registers.hpp"
+#include "tegula/arch/warp.hpp"
 #include "tegula/sim/launch.hpp"
 
 /// How many multiply-adds of mma.sync the simulated machine does in a second on one core: by mma.sync alone,
@@ -37,6 +38,16 @@ struct MmaChain {
       for (auto& tile : c) mma_sync<MmaOp::m16n8k16_f32_bf16_bf16_f32>(tile, a, b, tile);
     }
     st_global(p.d + thread_idx(), c[0][0] + c[1][1] + c[2][2] + c[3][3]);
+  }
+};
+
+/// Meetings of a warp's lanes, and nothing else.
+struct SyncChain {
+  using Params = tegula::Params;
+  struct SharedStorage {};
+  static constexpr int threads = 128;
+  void operator()(Params const& p, SharedStorage&) const {
+    for (int step = 0; step < p.steps; ++step) warp::sync();
   }
 };
 
@@ -119,15 +130,20 @@ template <class Kernel> void throughput(benchmark::State& state) {
   machine.upload(a, host.data(), 2 * host.size());
   machine.upload(b, host.data(), 2 * host.size());
   std::int64_t multiply_adds = 0;
+  std::int64_t instructions = 0;
   for (auto _ : state) {
     sim::Report const report = sim::launch<Kernel>(machine, {1, 1, 1}, Params{a, b, d, 256});
     multiply_adds += report.total.fused_multiply_adds;
+    instructions += report.total.instructions;
     state.counters["conflicts"] = static_cast<double>(report.total.bank_conflicts);
   }
+  state.counters["instructions/s"] =
+      benchmark::Counter(static_cast<double>(instructions), benchmark::Counter::kIsRate);
   state.counters["FMA/s"] =
       benchmark::Counter(static_cast<double>(multiply_adds), benchmark::Counter::kIsRate);
 }
 
+BENCHMARK(throughput<SyncChain>)->Name("sync_chain")->ArgName("check")->Arg(1)->Unit(benchmark::kMillisecond);
 BENCHMARK(throughput<MmaChain>)
     ->Name("mma_chain")
     ->ArgName("check")

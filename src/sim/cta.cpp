@@ -120,6 +120,10 @@ void Cta::thread_body(Thread& thread) {
       report(FindingKind::exception, Where{}, here(thread.lane), "", "",
              std::string("the kernel threw: ") + e.what());
       aborting_ = true;
+    } catch (...) {
+      report(FindingKind::exception, Where{}, here(thread.lane), "", "",
+             "the kernel threw something that is no std::exception");
+      aborting_ = true;
     }
     finish_thread();
     Thread* const next = next_thread();

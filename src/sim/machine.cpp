@@ -117,7 +117,8 @@ Report Machine::launch(KernelImage const& kernel, Dim3 grid) {
   std::int64_t workers = options_.workers > 0
                              ? options_.workers
                              : static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
-  workers = std::min(workers, count);
+  // A stack is two mappings of the process, which may have some 65000.
+  workers = std::min({workers, count, std::max<std::int64_t>(1, 16384 / kernel.threads)});
   auto& ctas = state_->ctas;
   if (!ctas.empty() && ctas[0]->stack_bytes() != options_.stack_bytes) ctas.clear();
   while (static_cast<std::int64_t>(ctas.size()) < workers)
@@ -132,19 +133,18 @@ Report Machine::launch(KernelImage const& kernel, Dim3 grid) {
     CurrentCta const current(cta);
     cta.counters().clear();
     for (std::int64_t index = next++; index < count; index = next++) {
-      CtaResult result;
       try {
-        result = cta.run(launch, index);
+        CtaResult result = cta.run(launch, index);
+        std::lock_guard const lock(done_mutex);
+        if (!result.findings.empty()) findings.emplace(index, std::move(result.findings));
+        ++done;
+        if (options_.progress && !failure) options_.progress(done, count);
       } catch (...) {
         std::lock_guard const lock(done_mutex);
         failure = std::current_exception();
         next = count;
       }
       turns.done(index);
-      std::lock_guard const lock(done_mutex);
-      if (!result.findings.empty()) findings.emplace(index, std::move(result.findings));
-      ++done;
-      if (options_.progress) options_.progress(done, count);
     }
   };
   if (workers == 1) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <set>
+#include <stdexcept>
 
 #include "broken_kernel.hpp"
 #include "run_kernel.hpp"
@@ -199,6 +200,18 @@ TEST(Schedule, ProgressCountsEveryCta) {
   };
   EXPECT_TRUE(report_of<DoesNothing>(options, {4, 3, 2}).ok());
   EXPECT_EQ(calls, 24);
+}
+
+TEST(Schedule, AnExceptionOfTheProgressCallbackEndsTheLaunch) {
+  for (int const workers : {1, 4}) {
+    sim::Machine machine({.workers = workers});
+    machine.options().progress = [](std::int64_t done, std::int64_t) {
+      if (done == 3) throw std::runtime_error("enough");
+    };
+    EXPECT_THROW(sim::launch<DoesNothing>(machine, {1000, 1, 1}, Buffers{}), std::runtime_error);
+    machine.options().progress = nullptr;
+    EXPECT_TRUE(sim::launch<DoesNothing>(machine, {1000, 1, 1}, Buffers{}).ok());
+  }
 }
 
 }  // namespace

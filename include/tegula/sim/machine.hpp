@@ -47,6 +47,7 @@ struct Options {
   /// fault.
   std::size_t stack_bytes = 256 * 1024;
   /// Called with (CTAs done, CTAs in all) after each CTA, one call at a time, from any of the host's threads.
+  /// An exception of its ends the launch, and the launch throws it.
   std::function<void(std::int64_t, std::int64_t)> progress;
 };
 
