@@ -30,36 +30,22 @@ bool is_layout(Value const& value) {
   return std::holds_alternative<Layout>(value.what) || std::holds_alternative<SwizzledLayout>(value.what);
 }
 
-/// The offsets of a layout, where its values are offsets.
-std::vector<std::int64_t> offsets(Value const& value) {
-  auto const json = result_json(value);
-  return json.contains("table") ? json["table"].get<std::vector<std::int64_t>>()
-                                : std::vector<std::int64_t>();
-}
-
 std::string json_report(Value const& value, int bank_bits) {
-  auto json = result_json(value);
-  if (bank_bits != 0) {
-    std::vector<std::int64_t> banks;
-    for (std::int64_t const offset : offsets(value)) {
-      banks.push_back(offset * bank_bits / (8 * kBankBytes) % kBanks);
-    }
-    json["banks"] = {{"element_bits", bank_bits}, {"table", banks}};
-  }
-  return dump(json) + "\n";
+  return "{" + result_members(value) + (bank_bits != 0 ? "," + banks_member(value, bank_bits) : "") + "}\n";
 }
 
 std::string text_report(Value const& value, int bank_bits) {
   if (!is_layout(value)) {
     return to_text(value) + "\n";
   }
-  auto const json = result_json(value);
-  std::string text =
-      fmt::format("result  {}\nsize    {}\n", to_text(value), json["size"].get<std::int64_t>());
-  if (json.contains("cosize")) {
-    text += fmt::format("cosize  {}\n", json["cosize"].get<std::int64_t>());
+  Layout const* const plain = std::get_if<Layout>(&value.what);
+  SwizzledLayout const* const swizzled = std::get_if<SwizzledLayout>(&value.what);
+  std::int64_t const size = plain != nullptr ? plain->size() : swizzled->size();
+  std::string text = fmt::format("result  {}\nsize    {}\n", to_text(value), size);
+  if (plain == nullptr || !plain->has_axes()) {
+    text += fmt::format("cosize  {}\n", plain != nullptr ? plain->cosize() : swizzled->cosize());
   }
-  if (!json.contains("table")) {
+  if (size > kLargestTable) {
     return text + fmt::format("\nThe table has more than {} elements, and is not printed.\n", kLargestTable);
   }
   text += "\n" + to_text(picture(value));
@@ -75,7 +61,7 @@ void run(Options const& options) {
         "either an expression such as '(4,8):(8,1)' or --batch FILE is needed, and not both");
   }
   if (!options.batch.empty()) {
-    fmt::print("{}", evaluate_batch(read_file(options.batch)));
+    evaluate_batch(read_file(options.batch), stdout);
     return;
   }
   Value const value = as_result(evaluate(options.expression));
