@@ -69,13 +69,14 @@ TEGULA_DEVICE float tanh_approx(float x) {
 #endif
 }
 
-/// a * b + c, rounded once to nearest even. Contraction is off everywhere: this is the only way to a fused
-/// multiply-add.
+/// a * b + c, rounded once to nearest even; a NaN is 0x7fffffff. Contraction is off everywhere: this is the
+/// only way to a fused multiply-add.
 TEGULA_DEVICE float fma(float a, float b, float c) {
 #if TEGULA_GPU
   return __fmaf_rn(a, b, c);
 #else
-  return __builtin_fmaf(a, b, c);
+  float const r = __builtin_fmaf(a, b, c);
+  return r == r ? r : __builtin_nanf("0x3fffff");
 #endif
 }
 
