@@ -23,7 +23,6 @@ enum class Instruction : std::uint8_t {
   bar_sync,
   bar_arrive,
   fence,
-  trap,
   none,
 };
 
@@ -64,8 +63,6 @@ constexpr char const* ptx_name(Instruction instruction) {
       return "bar.arrive";
     case Instruction::fence:
       return "fence";
-    case Instruction::trap:
-      return "trap";
     case Instruction::none:
       break;
   }
