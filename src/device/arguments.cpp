@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "tegula/device/selection.hpp"
+
 namespace tegula {
 namespace {
 
@@ -286,7 +288,8 @@ AttentionParams lower(AttentionArguments const& a) {
           .k_stride = a.k_stride,
           .v_stride = a.v_stride,
           .o_stride = a.o_stride,
-          .scale = a.scale};
+          .scale = a.scale,
+          .heads_per_l2_group = attention_heads_per_l2_group(a)};
 }
 
 GemmParams lower(GemmArguments const& g) {

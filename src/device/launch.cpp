@@ -7,13 +7,13 @@ namespace tegula {
 
 void attention(Machine const& machine, AttentionArguments const& arguments, Stream stream) {
   check(arguments, machine.compute_capability());
-  launch_attention(machine, select(arguments, attention_configurations(), machine.multiprocessors()),
+  launch_attention(machine, select(arguments, attention_configurations(), machine.properties()),
                    lower(arguments), stream);
 }
 
 void gemm(Machine const& machine, GemmArguments const& arguments, Stream stream) {
   check(arguments, machine.compute_capability());
-  launch_gemm(machine, select(arguments, gemm_configurations(), machine.multiprocessors()), lower(arguments),
+  launch_gemm(machine, select(arguments, gemm_configurations(), machine.properties()), lower(arguments),
               stream);
 }
 

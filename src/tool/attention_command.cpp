@@ -144,7 +144,7 @@ void run(Options const& options) {
   arguments.q = q.data(), arguments.k = k.data(), arguments.v = v.data(), arguments.o = o_buffer.data();
   arguments.lse = reinterpret_cast<float*>(lse_buffer.data());
   check(arguments, machine.compute_capability());
-  int const configuration = select(arguments, attention_configurations(), machine.multiprocessors());
+  int const configuration = select(arguments, attention_configurations(), machine.properties());
   double const milliseconds = time_launches(machine, options.repeat, [&] { attention(machine, arguments); });
   bar.clear();
   Operand const o{host.dtype, p.q.shape, o_buffer.download()};

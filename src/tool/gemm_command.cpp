@@ -110,7 +110,7 @@ void run(Options const& o) {
   arguments.a = a.data(), arguments.b = b.data(), arguments.c = c.data(), arguments.bias = bias.data(),
   arguments.d = d_buffer.data();
   check(arguments, machine.compute_capability());
-  int const configuration = select(arguments, gemm_configurations(), machine.multiprocessors());
+  int const configuration = select(arguments, gemm_configurations(), machine.properties());
   double const milliseconds = time_launches(machine, o.repeat, [&] { gemm(machine, arguments); });
   bar.clear();
   d.data = d_buffer.download();

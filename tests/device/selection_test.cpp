@@ -17,6 +17,8 @@
 namespace tegula {
 namespace {
 
+constexpr DeviceProperties kDevice{.compute_capability = 90, .multiprocessors = 132};
+
 using tegula::testing::message_of;
 using ::testing::HasSubstr;
 
@@ -45,13 +47,13 @@ TEST(Selection, FindsAnAttentionConfigurationForEveryCheckedProblem) {
                                             .causal = causal,
                                             .exponential = exponential};
               check(a, 90);
-              int const index = select(a, table, 132);
+              int const index = select(a, table, kDevice);
               AttentionConfig const& c = table[static_cast<std::size_t>(index)];
               EXPECT_EQ(c.dtype, dtype);
               EXPECT_EQ(c.head_dim, head_dim);
               EXPECT_EQ(c.causal, causal);
               EXPECT_EQ(c.exponential, exponential);
-              EXPECT_EQ(select(a, table, 132), index);
+              EXPECT_EQ(select(a, table, kDevice), index);
               chosen.insert(index);
             }
   EXPECT_GE(chosen.size(), 40u) << "each combination has a configuration of its own";
@@ -81,7 +83,7 @@ TEST(Selection, FindsAGemmConfigurationForEveryCheckedProblem) {
                                          .b = at(0x2000),
                                          .d = at(0x3000)};
                 check(g, 90);
-                GemmConfig const& c = table[static_cast<std::size_t>(select(g, table, 132))];
+                GemmConfig const& c = table[static_cast<std::size_t>(select(g, table, kDevice))];
                 EXPECT_EQ(c.in, in);
                 EXPECT_EQ(c.out, out);
                 EXPECT_EQ(c.a_major, a_major);
@@ -96,7 +98,7 @@ TEST(Selection, TakesTheSlowerKernelWhereAlignmentRulesOutTheVectorisedOne) {
     GemmArguments g = aligned_gemm(64, 64, 64);
     change(g);
     auto const table = gemm_configurations();
-    int const chosen = table[static_cast<std::size_t>(select(g, table, 132))].vector_bytes;
+    int const chosen = table[static_cast<std::size_t>(select(g, table, kDevice))].vector_bytes;
     EXPECT_EQ(chosen, vector_bytes(g));
     return chosen;
   };
@@ -115,27 +117,41 @@ TEST(Selection, TakesTheSlowerKernelWhereAlignmentRulesOutTheVectorisedOne) {
 TEST(Selection, WeighsTilesByRoundsOfCtas) {
   std::vector<GemmConfig> const table = {
       {.block_m = 64, .block_n = 64}, {.block_m = 128, .block_n = 128}, {.block_m = 128, .block_n = 256}};
-  EXPECT_EQ(select(aligned_gemm(8192, 8192, 1024), table, 132), 2)
+  EXPECT_EQ(select(aligned_gemm(8192, 8192, 1024), table, kDevice), 2)
       << "large problems take the tile that copies least";
-  EXPECT_EQ(select(aligned_gemm(64, 64, 1024), table, 132), 0)
+  EXPECT_EQ(select(aligned_gemm(64, 64, 1024), table, kDevice), 0)
       << "small problems take the tile that computes least beyond the edge";
-  EXPECT_EQ(select(aligned_gemm(1408, 1536, 1024), table, 132), 1)
+  EXPECT_EQ(select(aligned_gemm(1408, 1536, 1024), table, kDevice), 1)
       << "132 CTAs of 128 x 128 make exactly one round";
-  EXPECT_EQ(select(aligned_gemm(1408, 1536, 1024), table, 132),
-            select(aligned_gemm(1408, 1536, 1024), table, 132));
+  EXPECT_EQ(select(aligned_gemm(1408, 1536, 1024), table, kDevice),
+            select(aligned_gemm(1408, 1536, 1024), table, kDevice));
   std::vector<AttentionConfig> const rows = {{.block_m = 64}, {.block_m = 128}};
   AttentionArguments const decode = {.seq_q = 1, .seq_k = 1000, .head_dim = 64};
   AttentionArguments const prefill = {.batch = 4, .heads = 16, .seq_q = 4096, .head_dim = 64};
-  EXPECT_EQ(select(decode, rows, 132), 0);
-  EXPECT_EQ(select(prefill, rows, 132), 1);
+  EXPECT_EQ(select(decode, rows, kDevice), 0);
+  EXPECT_EQ(select(prefill, rows, kDevice), 1);
+}
+
+TEST(Selection, GroupsCausalHeadsByWhatL2Serves) {
+  auto const group = [](auto&& change) {
+    AttentionArguments a = {
+        .dtype = DType::f16, .batch = 4, .heads = 16, .seq_q = 4096, .head_dim = 128, .causal = true};
+    change(a);
+    return attention_heads_per_l2_group(a);
+  };
+  EXPECT_EQ(group([](auto&) {}), 32) << "2 MiB of K and V for each head";
+  EXPECT_EQ(group([](auto& a) { a.causal = false; }), 1);
+  EXPECT_EQ(group([](auto& a) { a.kv_heads = 8; }), 64) << "two heads share K and V";
+  EXPECT_EQ(group([](auto& a) { a.seq_k = 100; }), 64) << "no more than there are";
+  EXPECT_EQ(group([](auto& a) { a.seq_k = kMaxExtent; }), 1) << "no less than one";
 }
 
 TEST(Selection, SaysWhatTheTableLacks) {
   AttentionArguments const a = {.dtype = DType::f16, .seq_q = 1, .head_dim = 96, .causal = true};
-  EXPECT_THAT(message_of<argument_error>([&] { select(a, {}, 132); }),
+  EXPECT_THAT(message_of<argument_error>([&] { select(a, {}, kDevice); }),
               HasSubstr("f16 with head_dim 96, causal, and ex2_approx"));
   std::vector<GemmConfig> const table = {{.a_major = Major::mn}};
-  EXPECT_THAT(message_of<argument_error>([&] { select(aligned_gemm(1, 1, 8), table, 132); }),
+  EXPECT_THAT(message_of<argument_error>([&] { select(aligned_gemm(1, 1, 8), table, kDevice); }),
               HasSubstr("bf16 to bf16 with A k-major and B k-major, 16 bytes at once"));
 }
 
@@ -152,18 +168,35 @@ TEST(Selection, PrintsEveryConfigurationDifferently) {
 
 TEST(Selection, KnowsWhatEachKernelNeeds) {
   for (int i = 0; i < static_cast<int>(attention_configurations().size()); ++i) {
+    AttentionConfig const& c = attention_configurations()[static_cast<std::size_t>(i)];
     auto const r = attention_resources(i);
-    EXPECT_EQ(r.threads, 32 * attention_configurations()[static_cast<std::size_t>(i)].warps);
-    EXPECT_GT(r.shared_bytes, 0u);
-    EXPECT_LE(r.shared_bytes, 163u * 1024)
-        << "more than a CTA of an A100 can have: "
-        << to_string(attention_configurations()[static_cast<std::size_t>(i)]);
+    EXPECT_EQ(r.threads, 32 * c.warps);
+    EXPECT_EQ(r.shared_bytes, static_cast<std::size_t>(shared_bytes(c)));
+    EXPECT_LE(r.shared_bytes, 227u * 1024) << to_string(c);
   }
   for (int i = 0; i < static_cast<int>(gemm_configurations().size()); ++i) {
     auto const& c = gemm_configurations()[static_cast<std::size_t>(i)];
     auto const r = gemm_resources(i);
     EXPECT_EQ(r.threads, 32 * c.warps_m * c.warps_n);
+    EXPECT_EQ(r.shared_bytes, static_cast<std::size_t>(shared_bytes(c)));
     EXPECT_LE(r.shared_bytes, 227u * 1024) << to_string(c);
+  }
+}
+
+TEST(Selection, KeepsToTheSharedMemoryOfTheDevice) {
+  for (int const compute_capability : {80, 86, 90}) {
+    DeviceProperties const device{.compute_capability = compute_capability};
+    for (int const head_dim : {32, 64, 96, 128, 256}) {
+      AttentionArguments const a{.seq_q = 1000, .head_dim = head_dim};
+      if (compute_capability == 86 && head_dim > 128) {
+        EXPECT_THROW(select(a, attention_configurations(), device), argument_error);
+      } else {
+        int const chosen = select(a, attention_configurations(), device);
+        EXPECT_LE(attention_resources(chosen).shared_bytes, static_cast<std::size_t>(device.shared_bytes()));
+      }
+    }
+    int const chosen = select(aligned_gemm(8192, 8192, 8192), gemm_configurations(), device);
+    EXPECT_LE(gemm_resources(chosen).shared_bytes, static_cast<std::size_t>(device.shared_bytes()));
   }
 }
 

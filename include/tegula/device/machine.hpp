@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "tegula/device/error.hpp"
+#include "tegula/device/properties.hpp"
 #include "tegula/device/stream.hpp"
 #include "tegula/sim/machine.hpp"
 
@@ -76,6 +77,8 @@ class Machine {
   /// Streaming multiprocessors; a simulated machine has as many as its model, an A100's 108 or an H100's 132,
   /// for what depends on the number.
   int multiprocessors() const;
+  /// What `select` asks of the device.
+  DeviceProperties properties() const { return {compute_capability(), multiprocessors()}; }
   bool is_simulated() const { return simulation() != nullptr; }
   /// The simulated machine, for its options and its own functions; null on a GPU.
   sim::Machine* simulation() const;

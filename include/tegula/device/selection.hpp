@@ -1,12 +1,13 @@
 #pragma once
 
 /// Which configuration of a kernel computes a problem: a pure function of the arguments, the table and the
-/// number of multiprocessors, whose result can be printed.
+/// device, whose result can be printed.
 
 #include <span>
 #include <string>
 
 #include "tegula/device/arguments.hpp"
+#include "tegula/device/properties.hpp"
 
 namespace tegula {
 
@@ -22,10 +23,18 @@ std::string to_string(GemmConfig const& config);
 int vector_bytes(GemmArguments const& arguments);
 
 /// The index in `table` of the configuration that computes the problem soonest by an estimate: of those that
-/// can compute it (types, head dimension, mask, exponential; majors and alignment), the one with the least
-/// rounds of CTAs over the multiprocessors times the work of a CTA. Preconditions: checked arguments,
-/// multiprocessors >= 1. Throws argument_error, with what the table lacks, where none can.
-int select(AttentionArguments const& arguments, std::span<AttentionConfig const> table, int multiprocessors);
-int select(GemmArguments const& arguments, std::span<GemmConfig const> table, int multiprocessors);
+/// can compute it, the one with the least
+/// rounds of CTAs over the multiprocessors times the work of a CTA; of the types, head dimension, mask and
+/// exponential (majors and alignment) asked for, and with shared memory that the device has. Preconditions:
+/// checked arguments, at least one multiprocessor. Throws argument_error, with what the table lacks, where
+/// none can.
+int select(AttentionArguments const& arguments, std::span<AttentionConfig const> table,
+           DeviceProperties const& device);
+int select(GemmArguments const& arguments, std::span<GemmConfig const> table, DeviceProperties const& device);
+
+/// (batch, head) pairs whose CTAs run side by side (AttentionParams::heads_per_l2_group): with a causal mask,
+/// where the rows that see the most keys should go first across as many heads as possible, all whose K and V
+/// the L2 cache serves together; else 1, for all CTAs take the same time. Precondition: checked arguments.
+int attention_heads_per_l2_group(AttentionArguments const& arguments);
 
 }  // namespace tegula

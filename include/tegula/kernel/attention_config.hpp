@@ -32,6 +32,11 @@ struct AttentionConfig {
   constexpr bool operator==(AttentionConfig const&) const = default;
 };
 
+/// Shared memory of a CTA: Q and the stages of K and V, 16 bits an element.
+constexpr int shared_bytes(AttentionConfig const& c) {
+  return 2 * c.head_dim * (c.block_m + 2 * c.stages * c.block_n);
+}
+
 /// Distances, in elements, between consecutive batches, tokens and heads of a tensor whose head dimension is
 /// contiguous.
 struct TokenStrides {

@@ -60,6 +60,8 @@ template <AttentionConfig C> struct AttentionSm80 {
     }
   };
 
+  static_assert(sizeof(SharedStorage) == shared_bytes(C));
+
   using AccessQ = TileAccess<TileQ, ldmatrix_rows_a(1)>;
   using AccessK = TileAccess<TileK, ldmatrix_rows_b(1)>;
   using AccessV = TileAccess<TileV, ldmatrix_rows_b(0)>;

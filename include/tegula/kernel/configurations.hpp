@@ -11,10 +11,11 @@
 /// print a value of class type).
 namespace tegula {
 
-/// The tile shapes for a head dim, tuned for speed on an H100, where they also fit an A100's 163 KB of shared
-/// memory.
+/// The tile shapes for a head dim, tuned for speed on an H100. They fit an A100 too (163 KB of shared
+/// memory), but for head dim 256, which has a second shape for devices with less shared memory than an H100:
+/// `small`.
 constexpr AttentionConfig tuned_attention_sm80(DType dtype, int head_dim, bool causal,
-                                               Exponential exponential) {
+                                               Exponential exponential, bool small = false) {
   AttentionConfig c{.dtype = dtype, .head_dim = head_dim, .causal = causal, .exponential = exponential};
   bool const polynomial = exponential == Exponential::polynomial;
   switch (head_dim) {
@@ -34,7 +35,7 @@ constexpr AttentionConfig tuned_attention_sm80(DType dtype, int head_dim, bool c
       c.block_n = polynomial ? 32 : 64, c.fragment_pairs = causal ? 2 : 4, c.min_ctas_per_sm = 2;
       break;
     case 256:
-      c.block_n = 32, c.warps = 8;
+      c.block_n = small ? 32 : 64, c.warps = 8;
       break;
     default:
       refuse("tuned_attention_sm80", "head_dim must be 32, 64, 96, 128 or 256", head_dim);
@@ -54,12 +55,13 @@ template <class Config, int N> struct Table {
 };
 
 constexpr auto attention_sm80_table() {
-  Table<AttentionConfig, 5 * 2 * 2 * 2> table;
+  Table<AttentionConfig, (5 + 1) * 2 * 2 * 2> table;
   int i = 0;
   for (Exponential e : {Exponential::ex2_approx, Exponential::polynomial}) {
     for (DType t : {DType::bf16, DType::f16}) {
-      for (int d : attention_head_dims) {
-        for (bool causal : {false, true}) table.values[i++] = tuned_attention_sm80(t, d, causal, e);
+      for (bool causal : {false, true}) {
+        for (int d : attention_head_dims) table.values[i++] = tuned_attention_sm80(t, d, causal, e);
+        table.values[i++] = tuned_attention_sm80(t, 256, causal, e, /*small=*/true);
       }
     }
   }

@@ -31,6 +31,11 @@ struct GemmConfig {
   constexpr bool operator==(GemmConfig const&) const = default;
 };
 
+/// Shared memory of a CTA: the stages of A and B, 16 bits an element, and 16 rows of D in f32 for each warp.
+constexpr int shared_bytes(GemmConfig const& c) {
+  return 2 * c.stages * c.block_k * (c.block_m + c.block_n) + 4 * 16 * c.warps_m * c.block_n;
+}
+
 /// What the GEMM kernel is launched with: D = alpha A B^T + beta C + bias, A as (m, k), B as (n, k), C and D
 /// as (m, n).
 ///

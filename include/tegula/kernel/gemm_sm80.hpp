@@ -79,6 +79,8 @@ template <GemmConfig C> struct GemmSm80 {
     }
   };
 
+  static_assert(sizeof(SharedStorage) == shared_bytes(C));
+
   using AccessA = TileAccess<TileA, ldmatrix_rows_a(a_contiguous)>;
   using AccessB = TileAccess<TileB, ldmatrix_rows_b(b_contiguous)>;
 
