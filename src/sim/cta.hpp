@@ -130,6 +130,9 @@ class Cta {
   /// The deepest stack of any thread so far, in bytes.
   std::size_t stack_bytes_used() const;
   std::size_t stack_bytes() const { return stack_bytes_; }
+  /// Writes a sentence about the current thread's stack overflow, if the address is in its guard page;
+  /// returns its length, or 0.
+  std::size_t describe_overflow(void const* address, char* text, std::size_t capacity) const;
 
   // The rest is what instructions do, called on the fiber of the thread that executes them.
 

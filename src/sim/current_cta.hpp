@@ -13,4 +13,7 @@ class CurrentCta {
   CurrentCta& operator=(CurrentCta const&) = delete;
 };
 
+/// It, or null outside of a launch.
+Cta* running_cta();
+
 }  // namespace tegula::sim

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cstdio>
+
 #include "cta.hpp"
 
 namespace tegula::sim {
@@ -31,6 +34,17 @@ void Cta::fail(FindingKind kind, Where where, Culprit who, std::string message) 
 
 void Cta::trap(Where where) {
   fail(FindingKind::trap, where, here(current_->lane), "the kernel executed trap");
+}
+
+std::size_t Cta::describe_overflow(void const* address, char* text, std::size_t capacity) const {
+  if (current_ == nullptr || !current_->stack->guards(address)) return 0;
+  int const length = std::snprintf(
+      text, capacity,
+      "tegula: kernel %s, CTA (%d, %d, %d), warp %d, lane %d: the simulated thread needs more than its %zu bytes of "
+      "stack; raise sim::Options::stack_bytes\n",
+      launch_->kernel->name.c_str(), block_.x, block_.y, block_.z, current_->index / 32, current_->lane,
+      stack_bytes_);
+  return length < 0 ? 0 : std::min(static_cast<std::size_t>(length), capacity - 1);
 }
 
 }  // namespace tegula::sim

@@ -23,6 +23,7 @@ Cta& cta() {
 
 CurrentCta::CurrentCta(Cta& cta) { running = &cta; }
 CurrentCta::~CurrentCta() { running = nullptr; }
+Cta* running_cta() { return running; }
 
 int thread_index() { return cta().thread_index(); }
 Dim3 block_index() { return cta().block_index(); }

@@ -14,6 +14,7 @@
 #include "cta.hpp"
 #include "current_cta.hpp"
 #include "global_memory.hpp"
+#include "stack_overflow.hpp"
 #include "turn_keeper.hpp"
 
 namespace tegula::sim {
@@ -131,6 +132,7 @@ Report Machine::launch(KernelImage const& kernel, Dim3 grid) {
   std::exception_ptr failure;
   auto const work = [&](Cta& cta) {
     CurrentCta const current(cta);
+    StackOverflowReport const overflow;
     cta.counters().clear();
     for (std::int64_t index = next++; index < count; index = next++) {
       try {

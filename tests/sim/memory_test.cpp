@@ -136,9 +136,11 @@ struct OverflowsStack : Broken {
   }
 };
 
-TEST(LaunchDeathTest, AStackOverflowHitsTheGuardPage) {
+TEST(LaunchDeathTest, AStackOverflowNamesTheThread) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_DEATH(report_of<OverflowsStack>({.workers = 1, .stack_bytes = 64 * 1024}), "");
+  EXPECT_DEATH(
+      report_of<OverflowsStack>({.workers = 1, .stack_bytes = 64 * 1024}),
+      "OverflowsStack, CTA .0, 0, 0., warp 0, lane 0: the simulated thread needs more than its 65536 bytes of stack");
 }
 
 }  // namespace

@@ -43,8 +43,8 @@ struct Options {
   /// Threads of the host that run CTAs side by side; 0: as many as the host has cores. Results and reports do
   /// not depend on it.
   int workers = 0;
-  /// Stack of a simulated thread. A guard page lies below it: a deeper stack ends the process with a memory
-  /// fault.
+  /// Stack of a simulated thread. A guard page lies below it: a deeper stack is named on the standard error
+  /// and ends the process with a memory fault.
   std::size_t stack_bytes = 256 * 1024;
   /// Called with (CTAs done, CTAs in all) after each CTA, one call at a time, from any of the host's threads.
   /// An exception of its ends the launch, and the launch throws it.
