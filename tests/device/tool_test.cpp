@@ -191,7 +191,7 @@ TEST(InfoCommand, ListsMachinesAndConfigurations) {
   EXPECT_EQ(info["machines"][0]["name"], "simulated sm_80");
   EXPECT_EQ(info["machines"][1]["compute_capability"], 90);
   EXPECT_TRUE(info["machines"][2].contains("unusable") || info["machines"][2]["simulated"] == false);
-  EXPECT_EQ(info["kernels"]["attention_sm80"].size(), 40u);
+  EXPECT_GE(info["kernels"]["attention_sm80"].size(), 40u);
   for (auto const& [kernel, table] : info["kernels"].items())
     for (auto const& c : table) {
       EXPECT_EQ(c["threads"].get<int>() % 32, 0);
