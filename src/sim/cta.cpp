@@ -186,6 +186,7 @@ void Cta::set_ready(Warp& warp, std::uint32_t lanes) {
 /// Suspends the current thread, which waits, until somebody sets it ready and its turn comes.
 void Cta::block() {
   Thread& self = *current_;
+  self.last_read = nullptr;
   Warp& own = warp();
   own.ready &= ~(1u << self.lane);
   if (own.ready == 0) {
@@ -218,8 +219,8 @@ void Cta::yield() {
 }
 
 /// The thread read memory. One that reads the same place again and again waits for it to change: others must
-/// run, in this CTA and in those before it.
-void Cta::watch_read(void const* address, Where where) {
+/// run, in this CTA and, where it is global memory, in those before it.
+void Cta::watch_read(void const* address, bool shared, Where where) {
   Thread& self = *current_;
   if (self.last_read != address) {
     self.last_read = address;
@@ -230,7 +231,7 @@ void Cta::watch_read(void const* address, Where where) {
   }
   ++idle_reads_;
   if (++self.reads % kReadsBeforeYield != 0) return;
-  take_turn();
+  if (!shared) take_turn();
   if (idle_reads_ > kIdleReads) {
     deadlock("every thread that runs reads the same memory again and again, and nobody changes it; ");
   }

@@ -175,7 +175,7 @@ class Cta {
   void set_ready(Warp& warp, std::uint32_t lanes);
   void block();
   void yield();
-  void watch_read(void const* address, Where where);
+  void watch_read(void const* address, bool shared, Where where);
   void take_turn();
   void pass_turn_between_warps();
   std::uint32_t random();

@@ -131,7 +131,7 @@ void Cta::shared_findings(Instruction instruction, std::uint32_t address, int by
 void Cta::ld_shared(void* value, std::uint32_t address, int bytes, Where where) {
   note(Instruction::ld_shared, where, bytes, address);
   if (shared_access(Instruction::ld_shared, address, bytes, false, where, current_->lane)) {
-    watch_read(shared_.at(address), where);
+    watch_read(shared_.at(address), true, where);
     std::memcpy(value, shared_.at(address), static_cast<std::size_t>(bytes));
   } else {
     std::memset(value, 0xff, static_cast<std::size_t>(bytes));
@@ -204,7 +204,7 @@ bool Cta::global_access(Instruction instruction, void const* address, int bytes,
 void Cta::ld_global(void* value, void const* address, int bytes, Where where) {
   note(Instruction::ld_global, where, 0, 0, bytes, address);
   if (global_access(Instruction::ld_global, address, bytes, false, where, bytes)) {
-    watch_read(address, where);
+    watch_read(address, false, where);
     std::memcpy(value, address, static_cast<std::size_t>(bytes));
   } else {
     std::memset(value, 0xff, static_cast<std::size_t>(bytes));
@@ -247,7 +247,7 @@ std::uint32_t Cta::atomic(AtomicOp op, void* address, std::uint32_t value, std::
       break;
   }
   if (result == old) {
-    watch_read(address, where);
+    watch_read(address, false, where);
   } else {
     std::memcpy(address, &result, 4);
     idle_reads_ = 0;

@@ -110,6 +110,30 @@ TEST(Schedule, AtomicsRoundTheSameOnAnyNumberOfWorkers) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(sum(4), one);
 }
 
+/// Each CTA waits for a number from the one before it, and leaves the next number.
+struct Relay : Broken {
+  void operator()(Params const& p, SharedStorage&) const {
+    if (lane_id() != 0) return;
+    auto* const slots = reinterpret_cast<int*>(p.in);
+    int const cta = block_idx().x;
+    int number = 0;
+    while (cta > 0 && number == 0) number = ld_global<int>(slots + cta - 1);
+    st_global(slots + cta, number + 1);
+  }
+};
+
+TEST(Schedule, ACtaThatWaitsForAnEarlierOneGetsWhatItWaitsFor) {
+  for (int const workers : {1, 4}) {
+    sim::Machine machine({.workers = workers});
+    Buffers const buffers{static_cast<char*>(machine.allocate(4096, "slots")), nullptr};
+    machine.fill(buffers.in, 0, 4096);
+    sim::launch<Relay>(machine, {64, 1, 1}, buffers);
+    int last = 0;
+    machine.download(&last, buffers.in + 4 * 63, 4);
+    EXPECT_EQ(last, 64);
+  }
+}
+
 /// Some CTAs are wrong, in several ways.
 struct SomeAreWrong : Broken {
   static constexpr int threads = 64;
