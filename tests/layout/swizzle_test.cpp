@@ -189,6 +189,17 @@ RC_GTEST_PROP(SwizzledLayoutLaws, CosizeIsOneMoreThanTheGreatestOffset, ()) {
   RC_ASSERT(cosize(s) == greatest + 1);
 }
 
+TEST(SwizzledLayoutCosize, OfManyElementsNeedsFewOfThem) {
+  // The last whole block of 2^7 offsets is full, and the swizzle stays inside of blocks.
+  EXPECT_EQ(cosize(SwizzledLayout(Swizzle(1, 2, 4), layout(Tuple(3000000000)))), 3000000000);
+  // 2^32 rows of a length that is no power of two: the greatest offset is that of the last row's swizzled
+  // end.
+  SwizzledLayout const rows(Swizzle(3, 0, 3), layout(shape(24, std::int64_t{1} << 32), stride(1, 24)));
+  EXPECT_EQ(cosize(rows), std::int64_t{24} << 32);
+  // Too many offsets to try, none of which the others determine: refused at once.
+  EXPECT_THROW(cosize(SwizzledLayout(Swizzle(1, 0, 50), layout(Tuple(1000000007), Tuple(3)))), layout_error);
+}
+
 RC_GTEST_PROP(SwizzledLayoutLaws, CompositionCoalesceFlattenAndWithShapeKeepTheMap, ()) {
   SwizzledLayout const s = any_swizzled();
   std::int64_t const step = *rc::gen::inRange<std::int64_t>(1, 5);

@@ -222,26 +222,36 @@ struct SwizzledLayout {
     if (detail::compact(layout) && offset >= 0 && offset % swizzle.block() == 0 &&
         size() % swizzle.block() == 0)
       return offset + size();
-    // Leaves whose strides are whole periods of the swizzle add to its result; only what remains needs
-    // looking at.
+    // Leaves whose strides are whole periods of the swizzle add to its result. So do as many steps of any
+    // other leaf as make whole periods, and the greatest offset lies among the last so many steps: only those
+    // need looking at.
     std::int64_t const period = swizzle.period();
     std::int64_t outside = 0;
+    std::int64_t start = offset;
     Layout inside;
     for (int i = 0; i < layout.count; ++i) {
-      if (layout.strides[i] % period == 0) {
-        if (layout.strides[i] > 0) outside += (layout.extents[i] - 1) * layout.strides[i];
-      } else {
-        inside.append_leaf(layout, i, 0, 0);
+      std::int64_t const extent = layout.extents[i];
+      std::int64_t const stride = layout.strides[i];
+      if (stride % period == 0) {
+        if (stride > 0) outside += (extent - 1) * stride;
+        continue;
       }
+      std::int64_t const steps = stride > 0 ? period / (stride & -stride) : extent;
+      std::int64_t const skipped = extent > steps ? extent - steps : 0;
+      start += skipped * stride;
+      inside.append_leaf(extent - skipped, layout.stride(i));
     }
     detail::IndexBits bits = detail::index_bits(inside);
-    if (bits.linear() && offset >= 0 && offset % period == 0) {
+    if (bits.linear() && start >= 0 && start % period == 0) {
       for (int i = 0; i < bits.count; ++i) bits.offsets[i] = swizzle(bits.offsets[i]);
-      return 1 + offset + outside + static_cast<std::int64_t>(detail::greatest_xor(bits.offsets, bits.count));
+      return 1 + start + outside + static_cast<std::int64_t>(detail::greatest_xor(bits.offsets, bits.count));
     }
-    std::int64_t greatest = swizzle(offset);
+    constexpr std::int64_t kMostTried = std::int64_t{1} << 24;
+    if (inside.size() > kMostTried)
+      refuse("cosize", "more than 2^24 offsets would have to be swizzled", layout);
+    std::int64_t greatest = swizzle(start);
     for (std::int64_t i = 0; i < inside.size(); ++i) {
-      std::int64_t const at = swizzle(offset + inside(i));
+      std::int64_t const at = swizzle(start + inside(i));
       if (at > greatest) greatest = at;
     }
     return 1 + outside + greatest;

@@ -161,8 +161,10 @@ constexpr std::int64_t multiply(std::int64_t a, std::int64_t b) {
   constexpr std::int64_t half = std::int64_t{1} << 31;
   if (-half < a && a < half && -half < b && b < half) return a * b;
   constexpr std::int64_t limit = std::int64_t{1} << 62;
-  std::int64_t const size_a = a < 0 ? -a : a;
-  std::int64_t const size_b = b < 0 ? -b : b;
+  std::int64_t const size_a = a < -limit ? limit + 1
+                              : a < 0    ? -a
+                                         : a;  // `_` is the one integer without a negative
+  std::int64_t const size_b = b < -limit ? limit + 1 : b < 0 ? -b : b;
   if (size_b != 0 && size_a > limit / size_b) refuse("arithmetic", "a size or an offset exceeds 2^62", a, b);
   return a * b;
 }
