@@ -11,8 +11,8 @@
 
 namespace tegula {
 
-/// An attention problem with its tensors in memory of a machine: (batch, seq, heads, head_dim) with `padding` unused elements after each
-/// token, or, `head_major`, (batch, heads, seq, head_dim).
+/// An attention problem with its tensors in memory of a machine: (batch, seq, heads, head_dim) with `padding`
+/// unused elements after each token, or, `head_major`, (batch, heads, seq, head_dim).
 struct AttentionProblem {
   DType dtype = DType::bf16;
   int head_dim = 64;
@@ -50,10 +50,23 @@ inline AttentionResult run(Machine const& machine, AttentionProblem const& p) {
   auto const o = poisoned(machine, static_cast<std::int64_t>(r.q.size()), "o");
   Buffer<float> lse(machine, std::int64_t{p.batch} * p.heads * p.seq_q, "lse");
   lse.fill(kPoison);
-  AttentionArguments a{.dtype = p.dtype, .q = q.data(), .k = k.data(), .v = v.data(), .o = o.data(), .lse = lse.data(),
-                       .batch = p.batch, .heads = p.heads, .kv_heads = p.kv_heads, .seq_q = p.seq_q, .seq_k = p.seq_k,
-                       .head_dim = p.head_dim, .q_stride = p.strides(p.seq_q, p.heads), .k_stride = p.strides(p.seq_k, p.kv_heads),
-                       .v_stride = p.strides(p.seq_k, p.kv_heads), .o_stride = p.strides(p.seq_q, p.heads), .causal = p.causal,
+  AttentionArguments a{.dtype = p.dtype,
+                       .q = q.data(),
+                       .k = k.data(),
+                       .v = v.data(),
+                       .o = o.data(),
+                       .lse = lse.data(),
+                       .batch = p.batch,
+                       .heads = p.heads,
+                       .kv_heads = p.kv_heads,
+                       .seq_q = p.seq_q,
+                       .seq_k = p.seq_k,
+                       .head_dim = p.head_dim,
+                       .q_stride = p.strides(p.seq_q, p.heads),
+                       .k_stride = p.strides(p.seq_k, p.kv_heads),
+                       .v_stride = p.strides(p.seq_k, p.kv_heads),
+                       .o_stride = p.strides(p.seq_q, p.heads),
+                       .causal = p.causal,
                        .exponential = p.exponential};
   attention(machine, a);
   machine.synchronize();
@@ -64,7 +77,8 @@ inline AttentionResult run(Machine const& machine, AttentionProblem const& p) {
   return r;
 }
 
-/// Runs a problem and holds every element of O and of the log-sum-exp against float64, and every byte around O against the poison.
+/// Runs a problem and holds every element of O and of the log-sum-exp against float64, and every byte around
+/// O against the poison.
 inline AttentionResult expect_correct(Machine const& machine, AttentionProblem const& p) {
   AttentionResult r = run(machine, p);
   std::int64_t const row_count = std::int64_t{p.batch} * p.heads * p.seq_q;
@@ -79,21 +93,25 @@ inline AttentionResult expect_correct(Machine const& machine, AttentionProblem c
         for (int d = 0; d < p.head_dim; ++d) {
           std::int64_t const at = b * s.batch + h * s.head + i * s.seq + d;
           o.push_back(reference::element(r.o.data(), p.dtype, at));
-          for (std::size_t byte = 0; byte < width; ++byte) belongs[static_cast<std::size_t>(at) * width + byte] = true;
+          for (std::size_t byte = 0; byte < width; ++byte)
+            belongs[static_cast<std::size_t>(at) * width + byte] = true;
         }
       }
     }
   }
   auto const name = [&] {
-    return std::string(to_string(p.dtype)) + " d" + std::to_string(p.head_dim) + " q" + std::to_string(p.seq_q) + " k" +
-           std::to_string(p.seq_k) + (p.causal ? " causal" : "");
+    return std::string(to_string(p.dtype)) + " d" + std::to_string(p.head_dim) + " q" +
+           std::to_string(p.seq_q) + " k" + std::to_string(p.seq_k) + (p.causal ? " causal" : "");
   };
   auto const of_o = reference::compare(o, exact.o, reference::largest_finite(p.dtype));
   auto const of_lse = reference::compare(lse, exact.lse, reference::largest_finite(DType::f32));
-  EXPECT_TRUE(of_o.within()) << name() << ": element " << of_o.worst << " of O is " << of_o.worst_result << ", not "
-                             << exact.o.value[static_cast<std::size_t>(of_o.worst)] << ": " << of_o.max_ratio << " times the bound";
-  EXPECT_TRUE(of_lse.within()) << name() << ": row " << of_lse.worst << "'s log-sum-exp is " << of_lse.worst_result << ", not "
-                               << exact.lse.value[static_cast<std::size_t>(of_lse.worst)] << ": " << of_lse.max_ratio << " times the bound";
+  EXPECT_TRUE(of_o.within()) << name() << ": element " << of_o.worst << " of O is " << of_o.worst_result
+                             << ", not " << exact.o.value[static_cast<std::size_t>(of_o.worst)] << ": "
+                             << of_o.max_ratio << " times the bound";
+  EXPECT_TRUE(of_lse.within()) << name() << ": row " << of_lse.worst << "'s log-sum-exp is "
+                               << of_lse.worst_result << ", not "
+                               << exact.lse.value[static_cast<std::size_t>(of_lse.worst)] << ": "
+                               << of_lse.max_ratio << " times the bound";
   for (std::size_t i = 0; i < r.o.size(); ++i) {
     if (!belongs[i] && r.o[i] != kPoison) {
       ADD_FAILURE() << name() << ": byte " << i << " between the rows of O was written";

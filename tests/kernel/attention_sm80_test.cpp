@@ -1,5 +1,5 @@
-// The attention kernel against float64: every configuration, ragged sizes, strides, grouped heads, adversarial values; under the checker
-// at several schedules; without bank conflicts.
+// The attention kernel against float64: every configuration, ragged sizes, strides, grouped heads,
+// adversarial values; under the checker at several schedules; without bank conflicts.
 
 #include "attention_problem.hpp"
 
@@ -12,13 +12,19 @@ class EveryConfiguration : public testing::TestWithParam<int> {};
 TEST_P(EveryConfiguration, IsCorrectOverTheEdgesOfItsTiles) {
   AttentionConfig const c = attention_configurations()[static_cast<std::size_t>(GetParam())];
   Machine const machine = test_machine();
-  expect_correct(machine, {.dtype = c.dtype, .head_dim = c.head_dim, .seq_q = c.block_m + 5, .seq_k = 2 * c.block_n + 9,
-                           .causal = c.causal, .exponential = c.exponential});
+  expect_correct(machine, {.dtype = c.dtype,
+                           .head_dim = c.head_dim,
+                           .seq_q = c.block_m + 5,
+                           .seq_k = 2 * c.block_n + 9,
+                           .causal = c.causal,
+                           .exponential = c.exponential});
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, EveryConfiguration, testing::Range(0, static_cast<int>(attention_configurations().size())),
+INSTANTIATE_TEST_SUITE_P(Table, EveryConfiguration,
+                         testing::Range(0, static_cast<int>(attention_configurations().size())),
                          [](auto const& info) {
-                           std::string name = to_string(attention_configurations()[static_cast<std::size_t>(info.param)]);
+                           std::string name =
+                               to_string(attention_configurations()[static_cast<std::size_t>(info.param)]);
                            for (char& c : name) {
                              if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
                            }
@@ -40,8 +46,16 @@ TEST(AttentionSm80, SharesKeysAmongGroupedHeads) {
   Machine const machine = test_machine();
   for (int const kv_heads : {1, 2, 6}) {
     for (bool const head_major : {false, true}) {
-      expect_correct(machine, {.dtype = DType::f16, .head_dim = 32, .batch = 2, .heads = 6, .kv_heads = kv_heads, .seq_q = 33, .seq_k = 70,
-                               .causal = true, .head_major = head_major, .padding = 8});
+      expect_correct(machine, {.dtype = DType::f16,
+                               .head_dim = 32,
+                               .batch = 2,
+                               .heads = 6,
+                               .kv_heads = kv_heads,
+                               .seq_q = 33,
+                               .seq_k = 70,
+                               .causal = true,
+                               .head_major = head_major,
+                               .padding = 8});
     }
   }
 }
@@ -52,7 +66,8 @@ TEST(AttentionSm80, GivesZeroAndMinusInfinityToRowsThatSeeNoKey) {
   AttentionResult const r = expect_correct(machine, p);
   for (int i = 0; i < p.seq_q - p.seq_k; ++i) {
     EXPECT_EQ(r.lse[static_cast<std::size_t>(i)], -__builtin_inff());
-    for (int d = 0; d < p.head_dim; ++d) EXPECT_EQ(reference::element(r.o.data(), p.dtype, i * p.head_dim + d), 0.0);
+    for (int d = 0; d < p.head_dim; ++d)
+      EXPECT_EQ(reference::element(r.o.data(), p.dtype, i * p.head_dim + d), 0.0);
   }
 }
 
@@ -63,7 +78,8 @@ TEST(AttentionSm80, SurvivesAdversarialValues) {
   auto const tiny = [](std::mt19937_64& random) { return 0x1p-22f * normal(random); };
   for (Exponential const e : {Exponential::ex2_approx, Exponential::polynomial}) {
     for (DType const dtype : {DType::f16, DType::bf16}) {
-      AttentionProblem const base{.dtype = dtype, .head_dim = 64, .seq_q = 40, .seq_k = 150, .exponential = e};
+      AttentionProblem const base{
+          .dtype = dtype, .head_dim = 64, .seq_q = 40, .seq_k = 150, .exponential = e};
       auto with = [&](auto q, auto k, auto v) {
         AttentionProblem p = base;
         p.q = q, p.k = k, p.v = v;
@@ -80,7 +96,8 @@ TEST(AttentionSm80, SurvivesAdversarialValues) {
 }
 
 TEST(AttentionSm80, IsCleanAndTheSameAtEverySchedule) {
-  AttentionProblem const p{.head_dim = 32, .batch = 1, .heads = 2, .kv_heads = 1, .seq_q = 70, .seq_k = 200, .causal = true};
+  AttentionProblem const p{
+      .head_dim = 32, .batch = 1, .heads = 2, .kv_heads = 1, .seq_q = 70, .seq_k = 200, .causal = true};
   std::vector<std::uint8_t> first;
   for (auto const completion : {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
     for (auto const interleaving :
@@ -101,7 +118,8 @@ TEST(AttentionSm80, HasNoBankConflicts) {
   for (int const head_dim : {32, 64, 96, 128, 256}) {
     Machine const machine = Machine::simulated(Arch::sm80);
     run(machine, {.head_dim = head_dim, .seq_q = 128, .seq_k = 128});
-    EXPECT_EQ(machine.last_report()->total.bank_conflicts, 0) << "head_dim " << head_dim << "\n" << machine.last_report()->text();
+    EXPECT_EQ(machine.last_report()->total.bank_conflicts, 0) << "head_dim " << head_dim << "\n"
+                                                              << machine.last_report()->text();
   }
 }
 

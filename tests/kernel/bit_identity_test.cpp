@@ -1,4 +1,5 @@
-// On a machine with a GPU: the whole kernels give the same bits there and on the simulated machine of the same architecture.
+// On a machine with a GPU: the whole kernels give the same bits there and on the simulated machine of the
+// same architecture.
 
 #include "attention_problem.hpp"
 #include "gemm_problem.hpp"
@@ -7,13 +8,13 @@ namespace tegula {
 namespace {
 
 /// NaNs count as one value: their payloads are not part of a result (docs/decisions.md).
-template <class T>
-void expect_same_bits(std::vector<T> const& gpu, std::vector<T> const& simulated) {
+template <class T> void expect_same_bits(std::vector<T> const& gpu, std::vector<T> const& simulated) {
   ASSERT_EQ(gpu.size(), simulated.size());
   std::size_t different = 0, first = 0;
   for (std::size_t i = 0; i < gpu.size(); ++i) {
     bool same = std::memcmp(&gpu[i], &simulated[i], sizeof(T)) == 0;
-    if constexpr (std::is_floating_point_v<T>) same = same || (gpu[i] != gpu[i] && simulated[i] != simulated[i]);
+    if constexpr (std::is_floating_point_v<T>)
+      same = same || (gpu[i] != gpu[i] && simulated[i] != simulated[i]);
     if (!same && different++ == 0) first = i;
   }
   EXPECT_EQ(different, 0u) << "of " << gpu.size() << " values, first at " << first;
@@ -23,7 +24,8 @@ class BitIdentity : public testing::Test {
  protected:
   void SetUp() override {
     if (cuda_device_count() == 0) GTEST_SKIP() << "no GPU on this machine";
-    if (Machine::cuda().compute_capability() != 90) GTEST_SKIP() << "the simulated arithmetic of a kernel is that of an sm_90";
+    if (Machine::cuda().compute_capability() != 90)
+      GTEST_SKIP() << "the simulated arithmetic of a kernel is that of an sm_90";
   }
   Machine simulated = Machine::simulated(Arch::sm90);
 };
@@ -34,14 +36,23 @@ TEST_F(BitIdentity, OfGemm) {
     for (DType const out : {DType::f16, DType::bf16, DType::f32}) {
       for (Major const a_major : {Major::k, Major::mn}) {
         for (Major const b_major : {Major::k, Major::mn}) {
-          GemmProblem p{.in = in, .out = out, .a_major = a_major, .b_major = b_major, .m = 200, .n = 136, .k = 264, .alpha = 0.7f,
-                        .beta = 1.3f, .bias = true};
+          GemmProblem p{.in = in,
+                        .out = out,
+                        .a_major = a_major,
+                        .b_major = b_major,
+                        .m = 200,
+                        .n = 136,
+                        .k = 264,
+                        .alpha = 0.7f,
+                        .beta = 1.3f,
+                        .bias = true};
           expect_same_bits(run(gpu, p).d, run(simulated, p).d);
         }
       }
     }
   }
-  expect_same_bits(run(gpu, GemmProblem{.m = 67, .n = 61, .k = 333}).d, run(simulated, GemmProblem{.m = 67, .n = 61, .k = 333}).d);
+  expect_same_bits(run(gpu, GemmProblem{.m = 67, .n = 61, .k = 333}).d,
+                   run(simulated, GemmProblem{.m = 67, .n = 61, .k = 333}).d);
 }
 
 TEST_F(BitIdentity, OfAttention) {
@@ -50,8 +61,14 @@ TEST_F(BitIdentity, OfAttention) {
     for (DType const dtype : {DType::f16, DType::bf16}) {
       for (int const head_dim : {32, 64, 96, 128, 256}) {
         for (bool const causal : {false, true}) {
-          AttentionProblem const p{.dtype = dtype, .head_dim = head_dim, .heads = 2, .kv_heads = 1, .seq_q = 150, .seq_k = 203,
-                                   .causal = causal, .exponential = e};
+          AttentionProblem const p{.dtype = dtype,
+                                   .head_dim = head_dim,
+                                   .heads = 2,
+                                   .kv_heads = 1,
+                                   .seq_q = 150,
+                                   .seq_k = 203,
+                                   .causal = causal,
+                                   .exponential = e};
           AttentionResult const on_gpu = run(gpu, p), on_machine = run(simulated, p);
           expect_same_bits(on_gpu.o, on_machine.o);
           expect_same_bits(on_gpu.lse, on_machine.lse);

@@ -1,5 +1,5 @@
-// The GEMM kernel against float64: every configuration, ragged sizes, leading dimensions and alignments, epilogues, adversarial values;
-// under the checker at several schedules; without bank conflicts.
+// The GEMM kernel against float64: every configuration, ragged sizes, leading dimensions and alignments,
+// epilogues, adversarial values; under the checker at several schedules; without bank conflicts.
 
 #include "gemm_problem.hpp"
 
@@ -13,15 +13,25 @@ TEST_P(EveryConfiguration, IsCorrectOverTheEdgesOfItsTiles) {
   GemmConfig const c = gemm_configurations()[static_cast<std::size_t>(GetParam())];
   Machine const machine = test_machine();
   int const ragged = c.vector_bytes == 16 ? 8 : 3;
-  GemmProblem const p{.in = c.in, .out = c.out, .a_major = c.a_major, .b_major = c.b_major, .m = c.block_m + ragged,
-                      .n = c.block_n / 2 + ragged, .k = c.block_k * c.stages + ragged, .padding = ragged, .alpha = 0.5f, .beta = -2,
+  GemmProblem const p{.in = c.in,
+                      .out = c.out,
+                      .a_major = c.a_major,
+                      .b_major = c.b_major,
+                      .m = c.block_m + ragged,
+                      .n = c.block_n / 2 + ragged,
+                      .k = c.block_k * c.stages + ragged,
+                      .padding = ragged,
+                      .alpha = 0.5f,
+                      .beta = -2,
                       .bias = true};
   expect_correct(machine, p);
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, EveryConfiguration, testing::Range(0, static_cast<int>(gemm_configurations().size())),
+INSTANTIATE_TEST_SUITE_P(Table, EveryConfiguration,
+                         testing::Range(0, static_cast<int>(gemm_configurations().size())),
                          [](auto const& info) {
-                           std::string name = to_string(gemm_configurations()[static_cast<std::size_t>(info.param)]);
+                           std::string name =
+                               to_string(gemm_configurations()[static_cast<std::size_t>(info.param)]);
                            for (char& c : name) {
                              if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
                            }
@@ -74,13 +84,16 @@ TEST(GemmSm80, SurvivesAdversarialValues) {
 // Small integers make every sum exact, so the result must be too.
 TEST(GemmSm80, IsExactOnSmallIntegers) {
   Machine const machine = test_machine();
-  auto const integer = [](std::mt19937_64& random) { return static_cast<float>(static_cast<int>(random() % 9) - 4); };
+  auto const integer = [](std::mt19937_64& random) {
+    return static_cast<float>(static_cast<int>(random() % 9) - 4);
+  };
   GemmProblem p{.in = DType::f16, .out = DType::f32, .m = 130, .n = 140, .k = 300};
   p.a = p.b = integer;
   GemmResult const r = run(machine, p);
   auto const exact = reference::gemm(r.host, reference::some_rows(p.m, p.m));
   for (std::int64_t i = 0; i < std::int64_t{p.m} * p.n; ++i) {
-    ASSERT_EQ(reference::element(r.d.data(), p.out, i), exact.value[static_cast<std::size_t>(i)]) << "element " << i;
+    ASSERT_EQ(reference::element(r.d.data(), p.out, i), exact.value[static_cast<std::size_t>(i)])
+        << "element " << i;
   }
 }
 

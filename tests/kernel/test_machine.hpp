@@ -10,10 +10,12 @@
 #include "tegula/device/machine.hpp"
 #include "tegula/numeric/dtype.hpp"
 
-/// What the kernel tests share: the machine they run on, random values, and memory that shows where it was written.
+/// What the kernel tests share: the machine they run on, random values, and memory that shows where it was
+/// written.
 namespace tegula {
 
-/// The machine that TEGULA_TEST_DEVICE names (sim, cuda or auto), by default the simulated one with its checker on.
+/// The machine that TEGULA_TEST_DEVICE names (sim, cuda or auto), by default the simulated one with its
+/// checker on.
 inline Machine test_machine(sim::Options const& options = {}) {
   char const* const name = std::getenv("TEGULA_TEST_DEVICE");
   return Machine::from_name(name == nullptr ? "sim" : name, Arch::sm90, options);
@@ -41,19 +43,30 @@ std::vector<std::uint8_t> random_elements(DType type, std::int64_t count, std::u
 
 inline float normal(std::mt19937_64& random) { return std::normal_distribution<float>()(random); }
 
-/// A value that provokes: zeros of both signs, subnormals, the largest magnitudes, infinities and NaN among ordinary ones.
+/// A value that provokes: zeros of both signs, subnormals, the largest magnitudes, infinities and NaN among
+/// ordinary ones.
 inline float adversarial(std::mt19937_64& random) {
   switch (random() % 24) {
-    case 0: return 0.0f;
-    case 1: return -0.0f;
-    case 2: return 0x1p-20f;
-    case 3: return -0x1p-24f;
-    case 4: return 0x1p-130f;
-    case 5: return 60000.0f;
-    case 6: return -60000.0f;
-    case 7: return random() % 8 == 0 ? __builtin_inff() : 1.0f;
-    case 8: return random() % 8 == 0 ? __builtin_nanf("") : -1.0f;
-    default: return normal(random);
+    case 0:
+      return 0.0f;
+    case 1:
+      return -0.0f;
+    case 2:
+      return 0x1p-20f;
+    case 3:
+      return -0x1p-24f;
+    case 4:
+      return 0x1p-130f;
+    case 5:
+      return 60000.0f;
+    case 6:
+      return -60000.0f;
+    case 7:
+      return random() % 8 == 0 ? __builtin_inff() : 1.0f;
+    case 8:
+      return random() % 8 == 0 ? __builtin_nanf("") : -1.0f;
+    default:
+      return normal(random);
   }
 }
 

@@ -1,5 +1,5 @@
-// The value-level pieces of the kernels, on the host: operand layouts, copy plans, the address split, and the ldmatrix sources as what
-// the atoms say they are.
+// The value-level pieces of the kernels, on the host: operand layouts, copy plans, the address split, and the
+// ldmatrix sources as what the atoms say they are.
 
 #include <gtest/gtest.h>
 
@@ -48,20 +48,20 @@ TEST(CoversOnce, AgreesWithEnumeration) {
   EXPECT_TRUE(covers_once(make_layout(along(0, 2, 4), along(0, 4, 1), along(1, 3, 1)), tuple(8, 3)));
 }
 
-/// The coordinate of an ldmatrix source row, from the atoms: the MMA's fragment read through the inverse of what ldmatrix delivers.
-TEST(LdmatrixRows, AreWhatTheAtomsSay) {
-  // PTX ISA, ldmatrix: lane l addresses row l % 8 of matrix l / 8; mma.m16n8k16: register i of A is matrix i of
-  // [(m 0-7, k 0-7), (m 8-15, k 0-7), (m 0-7, k 8-15), (m 8-15, k 8-15)], of B [(n 0-7, k 0-7), (n 0-7, k 8-15)] for each tile of N.
-  int const a_matrix[4][2] = {{0, 0}, {8, 0}, {0, 8}, {8, 8}};
-  int const b_matrix[4][2] = {{0, 0}, {0, 8}, {8, 0}, {8, 8}};
+// Which row of the tile a lane's address points at follows from two tables of the hardware: the elements that
+// mma.sync wants in a lane's registers, and the rows from which ldmatrix fills them.
+TEST(LdmatrixRows, FollowFromTheAtoms) {
+  TiledMma const mma =
+      make_tiled_mma(mma_atom("SM80_16x8x16_F32BF16BF16F32_TN"), layout(shape(1, 1, 1)), make_tile(layout(16), layout(16), layout(16)));
   for (int const contiguous : {0, 1}) {
+    CopyAtom const ldmatrix = copy_atom(contiguous == 1 ? "SM75_U32x4_LDSM_N" : "SM75_U16x8_LDSM_T");
+    Layout const a = make_tiled_copy_a(ldmatrix, 16, mma).src();
+    Layout const b = make_tiled_copy_b(ldmatrix, 16, mma).src();
     for (int lane = 0; lane < 32; ++lane) {
-      auto const expected = [&](int const(&matrix)[4][2]) {
-        int const mn = matrix[lane / 8][0], k = matrix[lane / 8][1];
-        return contiguous == 1 ? tuple(mn + lane % 8, k) : tuple(mn, k + lane % 8);
-      };
-      EXPECT_EQ(ldmatrix_rows_a(contiguous).coordinate(lane), expected(a_matrix)) << "A, lane " << lane;
-      EXPECT_EQ(ldmatrix_rows_b(contiguous).coordinate(lane), expected(b_matrix)) << "B, lane " << lane;
+      EXPECT_EQ(ldmatrix_rows_a(contiguous).coordinate(lane), tuple(a(lane, 0) % 16, a(lane, 0) / 16))
+          << "A, lane " << lane;
+      EXPECT_EQ(ldmatrix_rows_b(contiguous).coordinate(lane), tuple(b(lane, 0) % 16, b(lane, 0) / 16))
+          << "B, lane " << lane;
     }
   }
 }
@@ -71,7 +71,8 @@ TEST(Accumulator, LiesWhereTheAtomSays) {
   for (int lane = 0; lane < 32; ++lane) {
     for (int value = 0; value < 4; ++value) {
       Tuple const thread = accumulator_lanes.coordinate(lane), within = accumulator_values.coordinate(value);
-      EXPECT_EQ(atom.c(lane, value), thread[0].value() + within[0].value() + 16 * (thread[1].value() + within[1].value()));
+      EXPECT_EQ(atom.c(lane, value),
+                thread[0].value() + within[0].value() + 16 * (thread[1].value() + within[1].value()));
     }
   }
 }

@@ -69,7 +69,7 @@ constexpr auto attention_sm80_table() {
 }
 
 constexpr auto gemm_sm80_table() {
-  Table<GemmConfig, 2 * 3 * 4 + 2 * 3 * 4 + 2> table;
+  Table<GemmConfig, 2 * 3 * 4 + 2 * 3 * 4 + 2 * 4> table;
   int i = 0;
   for (int vector_bytes : {16, 2}) {
     for (DType in : {DType::bf16, DType::f16}) {
@@ -83,15 +83,23 @@ constexpr auto gemm_sm80_table() {
       }
     }
   }
+  // For large problems: the largest tile whose accumulators a thread can hold, for it reads the least from
+  // L2.
   for (DType t : {DType::bf16, DType::f16}) {
-    table.values[i++] = {.in = t,
-                         .out = t,
-                         .block_m = 128,
-                         .block_n = 256,
-                         .block_k = 64,
-                         .stages = 3,
-                         .warps_m = 2,
-                         .warps_n = 4};
+    for (Major a : {Major::k, Major::mn}) {
+      for (Major b : {Major::k, Major::mn}) {
+        table.values[i++] = {.in = t,
+                             .out = t,
+                             .a_major = a,
+                             .b_major = b,
+                             .block_m = 128,
+                             .block_n = 256,
+                             .block_k = 64,
+                             .stages = 3,
+                             .warps_m = 2,
+                             .warps_n = 4};
+      }
+    }
   }
   return table;
 }
