@@ -101,9 +101,9 @@ void Cta::cp_async_wait_all(Where where) {
 /// One copy of some lane of the warp lands early, now and then.
 void Cta::land_at_random(Warp& warp) {
   if (random() % 4 != 0) return;
-  Thread& thread = *threads_[static_cast<std::size_t>(warp.index) * 32 + random() % 32];
-  std::size_t const pending = thread.async.copies.size() - thread.async.first_copy;
-  if (pending != 0) land(thread.async.copies[thread.async.first_copy + random() % pending]);
+  AsyncCopies& async = thread(warp, static_cast<int>(random() % 32))->async;
+  std::size_t const pending = async.copies.size() - async.first_copy;
+  if (pending != 0) land(async.copies[async.first_copy + random() % pending]);
 }
 
 /// The copy in flight that writes the byte, and who issued it; null where there is none.

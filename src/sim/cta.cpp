@@ -51,7 +51,7 @@ CtaResult Cta::run(LaunchContext const& launch, std::int64_t index) {
   switcher_.switch_to(host_, current_->context);
   current_ = nullptr;
   if (count_) {
-    for (int w = 0; w < threads() / 32; ++w) flush_log(warps_[static_cast<std::size_t>(w)]);
+    for (int w = 0; w < threads() / 32; ++w) flush_log(warp(w));
   }
   return {std::move(findings_)};
 }
@@ -97,7 +97,7 @@ void Cta::start(LaunchContext const& launch, std::int64_t index) {
   warps_.resize(static_cast<std::size_t>(count / 32));
   ready_warps_ = 0;
   for (int w = 0; w < count / 32; ++w) {
-    Warp& warp = warps_[static_cast<std::size_t>(w)];
+    Warp& warp = this->warp(w);
     warp.index = w;
     warp.ready = 0;
     warp.exited = 0;
@@ -175,7 +175,7 @@ Thread* Cta::next_thread() {
          first) %
         32);
   }
-  return threads_[static_cast<std::size_t>(32 * next->index + lane)].get();
+  return thread(*next, lane);
 }
 
 void Cta::set_ready(Warp& warp, std::uint32_t lanes) {
@@ -208,12 +208,12 @@ void Cta::yield() {
     lane = std::countr_zero(later);
   } else {
     int const first = (next->index + 1) % 32;
-    next = &warps_[static_cast<std::size_t>((std::countr_zero(std::rotr(ready_warps_, first)) + first) % 32)];
+    next = &warp((std::countr_zero(std::rotr(ready_warps_, first)) + first) % 32);
     lane = std::countr_zero(next->ready);
   }
-  Thread* const thread = threads_[static_cast<std::size_t>(32 * next->index + lane)].get();
-  if (thread == &self) return;
-  current_ = thread;
+  Thread* const chosen = thread(*next, lane);
+  if (chosen == &self) return;
+  current_ = chosen;
   switcher_.switch_to(self.context, current_->context);
   if (aborting_) throw LeaveKernel{};
 }
@@ -261,7 +261,7 @@ void Cta::pass_turn_between_warps() {
       static_cast<std::uint32_t>(std::countr_zero(std::rotr(others, static_cast<int>(first))));
   Warp& next = warps_[(turn + first) % 32];
   Thread& self = *current_;
-  current_ = threads_[static_cast<std::size_t>(32 * next.index + std::countr_zero(next.ready))].get();
+  current_ = thread(next, std::countr_zero(next.ready));
   switcher_.switch_to(self.context, current_->context);
   if (aborting_) throw LeaveKernel{};
 }

@@ -171,7 +171,13 @@ class Cta {
   void start(LaunchContext const& launch, std::int64_t index);
   void finish_thread();
   Thread* next_thread();
-  Warp& warp() { return warps_[static_cast<std::size_t>(current_->index / 32)]; }
+  Warp& warp() { return warp(current_->index / 32); }
+  Warp& warp(int index) { return warps_[static_cast<std::size_t>(index)]; }
+  Warp const& warp(int index) const { return warps_[static_cast<std::size_t>(index)]; }
+  Thread* thread(Warp const& warp, int lane) const {
+    int const index = 32 * warp.index + lane;
+    return threads_[static_cast<std::size_t>(index)].get();
+  }
   void set_ready(Warp& warp, std::uint32_t lanes);
   void block();
   void yield();

@@ -134,12 +134,10 @@ std::string Cta::who_waits() const {
     std::uint32_t told = 0;
     for (int w = 0; w < warps; ++w) {
       if ((barrier.waiting >> w & 1) == 0 || (told >> w & 1) != 0) continue;
-      Where const& where = warps_[static_cast<std::size_t>(w)].barrier_where;
+      Where const& where = warp(w).barrier_where;
       std::uint32_t same = 0;
       for (int v = w; v < warps; ++v) {
-        if ((barrier.waiting >> v & 1) != 0 &&
-            same_place(warps_[static_cast<std::size_t>(v)].barrier_where, where))
-          same |= 1u << v;
+        if ((barrier.waiting >> v & 1) != 0 && same_place(warp(v).barrier_where, where)) same |= 1u << v;
       }
       told |= same;
       clauses.push_back(fmt::format("{} wait{} at barrier {} ({}), where {} of {} threads have arrived",
@@ -148,7 +146,7 @@ std::string Cta::who_waits() const {
     }
   }
   for (int w = 0; w < warps; ++w) {
-    Warp const& warp = warps_[static_cast<std::size_t>(w)];
+    Warp const& warp = this->warp(w);
     if (warp.exited == kFullWarp) exited_warps |= 1u << w;
     for (int i = 0; i < warp.meetings; ++i) {
       Meeting const& meeting = warp.meeting[static_cast<std::size_t>(i)];
@@ -159,9 +157,9 @@ std::string Cta::who_waits() const {
     }
   }
   for (int w = 0; w < warps; ++w) {
-    std::uint32_t const ready = warps_[static_cast<std::size_t>(w)].ready;
+    std::uint32_t const ready = warp(w).ready;
     if (ready == 0) continue;
-    Thread const& first = *threads_[static_cast<std::size_t>(32 * w + std::countr_zero(ready))];
+    Thread const& first = *thread(warp(w), std::countr_zero(ready));
     clauses.push_back(fmt::format("{} of warp {} read{} at {}", lanes_text(ready), w,
                                   std::has_single_bit(ready) ? "s" : "", place_text(first.read_where)));
   }
@@ -173,7 +171,7 @@ void Cta::deadlock(std::string const& reason) {
   Where where;
   int const warps = launch_->kernel->threads / 32;
   for (int w = warps - 1; w >= 0; --w) {
-    Warp const& warp = warps_[static_cast<std::size_t>(w)];
+    Warp const& warp = this->warp(w);
     if (warp.barrier >= 0) where = warp.barrier_where;
     if (warp.meetings > 0) where = warp.meeting[0].where;
   }
@@ -183,12 +181,12 @@ void Cta::deadlock(std::string const& reason) {
 namespace {
 
 std::uint32_t load32(unsigned char const* p) {
-  std::uint32_t v;
+  std::uint32_t v = 0;
   std::memcpy(&v, p, 4);
   return v;
 }
 std::uint32_t load16(unsigned char const* p) {
-  std::uint16_t v;
+  std::uint16_t v = 0;
   std::memcpy(&v, p, 2);
   return v;
 }
@@ -227,16 +225,16 @@ void Cta::ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uin
     }
     release(kFullWarp, where, Instruction::ldmatrix);
   }
-  std::memcpy(registers, own.d[lane], static_cast<std::size_t>(4 * count));
+  std::memcpy(registers, own.d[lane], sizeof(std::uint32_t) * static_cast<std::size_t>(count));
 }
 
 void Cta::mma_sync(MmaOp op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
                    Where where) {
   Warp& own = warp();
   int const lane = current_->lane;
-  std::size_t const a_bytes = static_cast<std::size_t>(4 * a_registers(op));
-  std::size_t const b_bytes = static_cast<std::size_t>(4 * b_registers(op));
-  std::size_t const c_bytes = static_cast<std::size_t>(4 * c_registers(op));
+  std::size_t const a_bytes = sizeof(std::uint32_t) * static_cast<std::size_t>(a_registers(op));
+  std::size_t const b_bytes = sizeof(std::uint32_t) * static_cast<std::size_t>(b_registers(op));
+  std::size_t const c_bytes = sizeof(std::uint32_t) * static_cast<std::size_t>(c_registers(op));
   std::memcpy(own.a[lane], a, a_bytes);
   std::memcpy(own.b[lane], b, b_bytes);
   std::memcpy(own.c[lane], c, c_bytes);
@@ -259,10 +257,9 @@ std::uint32_t Cta::shfl(ShuffleMode mode, std::uint32_t value, int lane_operand,
     for (std::uint32_t rest = live; rest != 0; rest &= rest - 1) {
       int const l = std::countr_zero(rest);
       int const operand = static_cast<int>(own.operand[l] & 31);
-      int source = l;
+      int source = operand;
       switch (mode) {
         case ShuffleMode::idx:
-          source = operand;
           break;
         case ShuffleMode::bfly:
           source = l ^ operand;
@@ -389,7 +386,7 @@ bool Cta::arrive_at_barrier(int id, int threads, Where where) {
   std::uint32_t const waiting = barrier.waiting;
   barrier = {};
   for (std::uint32_t rest = waiting; rest != 0; rest &= rest - 1) {
-    Warp& other = warps_[static_cast<std::size_t>(std::countr_zero(rest))];
+    Warp& other = warp(std::countr_zero(rest));
     other.barrier = -1;
     set_ready(other, kFullWarp);
   }

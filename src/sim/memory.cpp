@@ -224,7 +224,7 @@ std::uint32_t Cta::atomic(AtomicOp op, void* address, std::uint32_t value, std::
   note(Instruction::atom, where, 0, 0, 4, address);
   take_turn();
   if (!global_access(Instruction::atom, address, 4, false, where, 4)) return 0xffffffffu;
-  std::uint32_t old;
+  std::uint32_t old = 0;
   std::memcpy(&old, address, 4);
   std::uint32_t result = value;
   switch (op) {

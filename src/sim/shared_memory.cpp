@@ -12,7 +12,8 @@ void SharedMemory::Free::operator()(unsigned char* p) const { std::free(p); }
 
 void SharedMemory::reset(std::size_t bytes) {
   if (bytes > capacity_ || !data_) {
-    std::size_t const whole = (bytes / 1024 + 1) * 1024;  // a kernel's storage has an address even if it is empty
+    std::size_t const whole =
+        (bytes / 1024 + 1) * 1024;  // a kernel's storage has an address even if it is empty
     data_.reset(static_cast<unsigned char*>(std::aligned_alloc(1024, whole)));
     if (!data_) throw std::bad_alloc();
     state_ = std::make_unique<std::uint8_t[]>(whole);
