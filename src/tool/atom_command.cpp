@@ -39,18 +39,18 @@ nlohmann::ordered_json to_json(CopyAtom const& atom) {
           {"ref", thread_value_json(atom.ref)}};
 }
 
-void print(MmaAtom const& atom) {
-  fmt::print("{}\n", atom.name.text);
-  fmt::print("D = A B + C: A {}x{} {}, B {}x{} {}, C {}, D {}x{} {}; {} threads\n\n", atom.m, atom.k,
-             to_string(atom.a_type), atom.k, atom.n, to_string(atom.b_type), to_string(atom.c_type), atom.m,
-             atom.n, to_string(atom.d_type), atom.threads);
-  fmt::print("(thread, value) -> flat column-major index, and who holds what:\n\n{}",
-             stacked_text(pictures(atom)));
+std::string report(MmaAtom const& atom) {
+  return fmt::format(
+      "{}\nD = A B + C: A {}x{} {}, B {}x{} {}, C {}, D {}x{} {}; {} threads\n\n"
+      "(thread, value) -> flat column-major index, and who holds what:\n\n{}",
+      atom.name.text, atom.m, atom.k, to_string(atom.a_type), atom.k, atom.n, to_string(atom.b_type),
+      to_string(atom.c_type), atom.m, atom.n, to_string(atom.d_type), atom.threads,
+      stacked_text(pictures(atom)));
 }
 
-void print(CopyAtom const& atom) {
-  fmt::print("{}\n{} thread{}\n\n", atom.name.text, atom.threads, atom.threads == 1 ? "" : "s");
-  fmt::print("(thread, value) -> bit, and who holds what:\n\n{}", stacked_text(pictures(atom)));
+std::string report(CopyAtom const& atom) {
+  return fmt::format("{}\n{} thread{}\n\n(thread, value) -> bit, and who holds what:\n\n{}", atom.name.text,
+                     atom.threads, atom.threads == 1 ? "" : "s", stacked_text(pictures(atom)));
 }
 
 void list_atoms(bool json) {
@@ -86,17 +86,17 @@ void list_atoms(bool json) {
   }
 }
 
+template <class A> void show(A const& atom, bool json, std::string const& svg) {
+  deliver({{"--svg", svg, [&] { return stacked_svg(pictures(atom)); }}}, json,
+          [&] { return json ? dump(to_json(atom)) + "\n" : report(atom); });
+}
+
 void show_atom(std::string const& name, bool json, std::string const& svg) {
   Atom const atom = find_atom("NAME", name);
-  if (!svg.empty()) {
-    write_file(svg, stacked_svg(atom.mma ? pictures(*atom.mma) : pictures(*atom.copy)));
-  }
-  if (json) {
-    fmt::print("{}\n", dump(atom.mma ? to_json(*atom.mma) : to_json(*atom.copy)));
-  } else if (atom.mma) {
-    print(*atom.mma);
+  if (atom.mma) {
+    show(*atom.mma, json, svg);
   } else {
-    print(*atom.copy);
+    show(*atom.copy, json, svg);
   }
 }
 
@@ -131,7 +131,8 @@ Examples:
   command->add_option("NAME", options->name, "The instruction's name, as `tegula atoms` lists it")
       ->required();
   command->add_flag("--json", options->json, "Write JSON");
-  command->add_option("--svg", options->svg, "Draw it to this file, coloured by thread");
+  add_drawing_option(*command, "--svg", options->svg,
+                     "Draw it to FILE, or to standard output, coloured by thread");
   command->callback([options] { show_atom(options->name, options->json, options->svg); });
 }
 

@@ -17,7 +17,8 @@ void add_gemm_command(CLI::App& app);
 void add_attention_command(CLI::App& app);
 void add_info_command(CLI::App& app);
 
-/// Thrown by a command that has printed its result, and that result is a failure: there is nothing more to say.
+/// Thrown by a command that has printed its result, and that result is a failure: there is nothing more to
+/// say.
 struct reported_failure : std::exception {};
 
 }  // namespace tegula::tool

@@ -68,15 +68,12 @@ void run(Options const& options) {
   if (options.bank_bits != 0) {
     picture(value, options.bank_bits);  // refuses what has no banks
   }
-  std::string const report =
-      options.json ? json_report(value, options.bank_bits) : text_report(value, options.bank_bits);
-  if (!options.svg.empty()) {
-    write_file(options.svg, to_svg(picture(value, options.bank_bits)));
-  }
-  if (!options.latex.empty()) {
-    write_file(options.latex, to_latex(picture(value, options.bank_bits)));
-  }
-  fmt::print("{}", report);
+  deliver({{"--svg", options.svg, [&] { return to_svg(picture(value, options.bank_bits)); }},
+           {"--latex", options.latex, [&] { return to_latex(picture(value, options.bank_bits)); }}},
+          options.json, [&] {
+            return options.json ? json_report(value, options.bank_bits)
+                                : text_report(value, options.bank_bits);
+          });
 }
 
 }  // namespace
@@ -106,8 +103,9 @@ Examples:
       "--batch", options->batch,
       "Evaluate each line {\"id\",\"expr\"} of this file of JSON lines ('-': standard input)");
   command->add_flag("--json", options->json, "Write JSON: result, size, cosize and table");
-  command->add_option("--svg", options->svg, "Draw the layout to this file; with --banks, coloured by bank");
-  command->add_option("--latex", options->latex, "Draw the layout to this file, as a LaTeX document (TikZ)");
+  add_drawing_option(*command, "--svg", options->svg,
+                     "Draw the layout to FILE, or to standard output; with --banks, coloured by bank");
+  add_drawing_option(*command, "--latex", options->latex, "The same as a LaTeX document (TikZ)");
   command
       ->add_option("--banks", options->bank_bits,
                    "Show the shared-memory bank of each element; BITS is its width (default 16)")

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <stdexcept>
+#include <utility>
 
 #include "tegula/layout/text.hpp"
 
@@ -42,6 +43,39 @@ void write_file(std::string const& path, std::string_view text) {
     errno = reason;
     fail("write", path);
   }
+}
+
+void deliver(std::vector<DrawingFile> const& drawings, bool json,
+             std::function<std::string()> const& report) {
+  std::string to_output;  // the option whose drawing goes to standard output
+  for (DrawingFile const& drawing : drawings) {
+    if (drawing.path != "-") {
+      continue;
+    }
+    if (json || !to_output.empty()) {
+      throw std::invalid_argument(fmt::format("{}: a file is needed, for {} writes to standard output",
+                                              drawing.option, json ? "--json" : to_output));
+    }
+    to_output = drawing.option;
+  }
+  std::string text = to_output.empty() ? report() : std::string();
+  std::vector<std::string> pictures;
+  for (DrawingFile const& drawing : drawings) {
+    pictures.push_back(drawing.path.empty() ? std::string() : drawing.draw());
+  }
+  for (std::size_t i = 0; i < drawings.size(); ++i) {
+    if (drawings[i].path == "-") {
+      text = std::move(pictures[i]);
+    } else if (!drawings[i].path.empty()) {
+      write_file(drawings[i].path, pictures[i]);
+    }
+  }
+  fmt::print("{}", text);
+}
+
+void add_drawing_option(CLI::App& command, std::string const& name, std::string& path,
+                        std::string const& description) {
+  command.add_option(name, path, description)->expected(0, 1)->default_str("-")->option_text("[FILE]");
 }
 
 std::string read_file(std::string const& path) {

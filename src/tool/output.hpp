@@ -1,8 +1,11 @@
 #pragma once
 
+#include <CLI/CLI.hpp>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tegula/layout/layout.hpp"
 
@@ -11,6 +14,20 @@ namespace tegula::tool {
 /// Writes `text` to `path` whole or not at all: to a temporary file beside it, which then takes its name.
 /// Throws std::runtime_error with the path and the system's reason.
 void write_file(std::string const& path, std::string_view text);
+
+/// Writes the report on standard output, and each drawing to its file; a drawing for "-" goes to standard
+/// output in place of the report. Throws std::invalid_argument where two things would go to standard output,
+/// before anything is written.
+struct DrawingFile {
+  std::string option;  // that asked for it, for errors
+  std::string path;    // empty: not asked for
+  std::function<std::string()> draw;
+};
+void deliver(std::vector<DrawingFile> const& drawings, bool json, std::function<std::string()> const& report);
+
+/// Adds `--name [FILE]`, which sets `path` to the file, or to "-" where none is given.
+void add_drawing_option(CLI::App& command, std::string const& name, std::string& path,
+                        std::string const& description);
 
 /// The whole of a file, or of standard input for "-". Throws std::runtime_error with the path and the
 /// system's reason.

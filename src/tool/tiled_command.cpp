@@ -29,22 +29,23 @@ TiledMma build(MmaOptions const& options, std::string const& atom_argument) {
   return make_tiled_mma(atom, atoms, tile);
 }
 
+std::string to_json(TiledMma const& mma) {
+  return dump({{"threads", mma.threads()},
+               {"tile", {mma.extent(0), mma.extent(1), mma.extent(2)}},
+               {"a", thread_value_json(mma.a())},
+               {"b", thread_value_json(mma.b())},
+               {"c", thread_value_json(mma.c())}});
+}
+
 void run_mma(MmaOptions const& options, bool json, std::string const& svg) {
   TiledMma const mma = build(options, "--atom");
-  if (!svg.empty()) {
-    write_file(svg, stacked_svg(pictures(mma)));
-  }
-  if (json) {
-    fmt::print("{}\n", dump({{"threads", mma.threads()},
-                             {"tile", {mma.extent(0), mma.extent(1), mma.extent(2)}},
-                             {"a", thread_value_json(mma.a())},
-                             {"b", thread_value_json(mma.b())},
-                             {"c", thread_value_json(mma.c())}}));
-    return;
-  }
-  fmt::print(
-      "{} threads, tile {}x{}x{} (M,N,K); (thread, value) -> flat column-major index, and who holds what:\n\n{}",
-      mma.threads(), mma.extent(0), mma.extent(1), mma.extent(2), stacked_text(pictures(mma)));
+  deliver({{"--svg", svg, [&] { return stacked_svg(pictures(mma)); }}}, json, [&] {
+    return json
+               ? to_json(mma) + "\n"
+               : fmt::format(
+                     "{} threads, tile {}x{}x{} (M,N,K); (thread, value) -> flat column-major index, and who holds what:\n\n{}",
+                     mma.threads(), mma.extent(0), mma.extent(1), mma.extent(2), stacked_text(pictures(mma)));
+  });
 }
 
 struct CopyOptions {
@@ -93,21 +94,24 @@ TiledCopy build(CopyOptions const& options) {
                              : make_tiled_copy_c(atom, bits, mma);
 }
 
+std::string to_json(TiledCopy const& copy) {
+  return dump({{"threads", copy.threads()},
+               {"tile", {copy.extents[0], copy.extents[1]}},
+               {"src", thread_value_json(copy.src())},
+               {"dst", thread_value_json(copy.dst())}});
+}
+
 void run_copy(CopyOptions const& options, bool json, std::string const& svg) {
   TiledCopy const copy = build(options);
-  if (!svg.empty()) {
-    write_file(svg, stacked_svg(pictures(copy)));
-  }
-  if (json) {
-    fmt::print("{}\n", dump({{"threads", copy.threads()},
-                             {"tile", {copy.extents[0], copy.extents[1]}},
-                             {"src", thread_value_json(copy.src())},
-                             {"dst", thread_value_json(copy.dst())}}));
-    return;
-  }
-  fmt::print(
-      "{} threads, tile {}x{} of {}-bit elements; (thread, value) -> flat column-major index, and who holds what:\n\n{}",
-      copy.threads(), copy.extents[0], copy.extents[1], copy.element_bits, stacked_text(pictures(copy)));
+  deliver({{"--svg", svg, [&] { return stacked_svg(pictures(copy)); }}}, json, [&] {
+    return json
+               ? to_json(copy) + "\n"
+               : fmt::format(
+                     "{} threads, tile {}x{} of {}-bit elements; (thread, value) -> flat column-major index, and who holds what:"
+                     "\n\n{}",
+                     copy.threads(), copy.extents[0], copy.extents[1], copy.element_bits,
+                     stacked_text(pictures(copy)));
+  });
 }
 
 }  // namespace
@@ -133,7 +137,8 @@ void add_tiled_mma_command(CLI::App& app) {
       "The tile: for each of M, N, K an extent, a layout (a permutation), or '_' (default: what the atoms cover)");
   command->add_flag("--json", options->json,
                     "Write JSON: threads, tile, and the (thread, value) layouts and tables of a, b, c");
-  command->add_option("--svg", options->svg, "Draw A, B and C to this file, coloured by thread");
+  add_drawing_option(*command, "--svg", options->svg,
+                     "Draw A, B and C to FILE, or to standard output, coloured by thread");
   command->callback([options] { run_mma(options->mma, options->json, options->svg); });
 }
 
@@ -162,7 +167,8 @@ void add_tiled_copy_command(CLI::App& app) {
   command->add_option("--tile", copy.mma.tile, "With --of: the tile of the tiled MMA");
   command->add_flag("--json", options->json,
                     "Write JSON: threads, tile, and the (thread, value) layouts and tables of src and dst");
-  command->add_option("--svg", options->svg, "Draw source and destination to this file, coloured by thread");
+  add_drawing_option(*command, "--svg", options->svg,
+                     "Draw source and destination to FILE, or to standard output, coloured by thread");
   command->callback([options] { run_copy(options->copy, options->json, options->svg); });
 }
 

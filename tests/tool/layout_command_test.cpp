@@ -312,6 +312,17 @@ TEST(LayoutCommand, DrawsSvgAndLatexWholeOrNotAtAll) {
   EXPECT_EQ(run_tool({"layout", "Sw<2,0,3> o (4,8):(8,1)", "--svg", svg, "--banks", "32"}).status, 0);
   EXPECT_NE(read(svg), offsets);
 
+  Outcome const to_output = run_tool({"layout", "(2,2)", "--svg"});
+  EXPECT_THAT(to_output.out, AllOf(StartsWith("<svg "), EndsWith("</svg>\n")));
+  EXPECT_THAT(run_tool({"layout", "(2,2)", "--svg", "--json"}).err,
+              AllOf(HasSubstr("--svg"), HasSubstr("--json")));
+  EXPECT_THAT(run_tool({"layout", "(2,2)", "--svg", "--latex"}).err,
+              AllOf(HasSubstr("--latex"), HasSubstr("a file is needed")));
+  // A file whose picture can be drawn is not written where the other cannot be.
+  std::string const other = (folder / "other.svg").string();
+  EXPECT_NE(run_tool({"layout", "(2,2)", "--svg", other, "--latex", "--json"}).status, 0);
+  EXPECT_FALSE(std::filesystem::exists(other));
+
   write(svg, "before");
   EXPECT_NE(run_tool({"layout", "complement(4:2", "--svg", svg}).status, 0);
   EXPECT_EQ(read(svg), "before");
