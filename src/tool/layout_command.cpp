@@ -22,7 +22,7 @@ struct Options {
   std::string batch;
   std::string svg;
   std::string latex;
-  int bank_bits = 0;
+  std::string banks;  // element width in bits; empty: not asked for
   bool json = false;
 };
 
@@ -55,6 +55,16 @@ std::string text_report(Value const& value, int bank_bits) {
   return text;
 }
 
+int element_width(std::string const& text) {
+  for (int const bits : {1, 2, 4, 8, 16, 32, 64, 128}) {
+    if (text == std::to_string(bits)) {
+      return bits;
+    }
+  }
+  throw std::invalid_argument(fmt::format(
+      "--banks: '{}' is not the width of an element in bits: 1, 2, 4, 8, 16, 32, 64 or 128", text));
+}
+
 void run(Options const& options) {
   if (options.batch.empty() == options.expression.empty()) {
     throw std::invalid_argument(
@@ -65,15 +75,14 @@ void run(Options const& options) {
     return;
   }
   Value const value = as_result(evaluate(options.expression));
-  if (options.bank_bits != 0) {
-    picture(value, options.bank_bits);  // refuses what has no banks
+  int const bank_bits = options.banks.empty() ? 0 : element_width(options.banks);
+  if (bank_bits != 0) {
+    picture(value, bank_bits);  // refuses what has no banks
   }
-  deliver({{"--svg", options.svg, [&] { return to_svg(picture(value, options.bank_bits)); }},
-           {"--latex", options.latex, [&] { return to_latex(picture(value, options.bank_bits)); }}},
-          options.json, [&] {
-            return options.json ? json_report(value, options.bank_bits)
-                                : text_report(value, options.bank_bits);
-          });
+  deliver({{"--svg", options.svg, [&] { return to_svg(picture(value, bank_bits)); }},
+           {"--latex", options.latex, [&] { return to_latex(picture(value, bank_bits)); }}},
+          options.json,
+          [&] { return options.json ? json_report(value, bank_bits) : text_report(value, bank_bits); });
 }
 
 }  // namespace
@@ -107,12 +116,11 @@ Examples:
                      "Draw the layout to FILE, or to standard output; with --banks, coloured by bank");
   add_drawing_option(*command, "--latex", options->latex, "The same as a LaTeX document (TikZ)");
   command
-      ->add_option("--banks", options->bank_bits,
-                   "Show the shared-memory bank of each element; BITS is its width (default 16)")
+      ->add_option("--banks", options->banks,
+                   "Show the shared-memory bank of each element of BITS bits (16 if not given)")
       ->expected(0, 1)
       ->default_str("16")
-      ->option_text("BITS")
-      ->check(CLI::IsMember({1, 2, 4, 8, 16, 32, 64, 128}));
+      ->option_text("[BITS]");
   command->callback([options] { run(*options); });
 }
 

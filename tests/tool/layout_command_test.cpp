@@ -297,7 +297,7 @@ TEST(LayoutCommand, ShowsBanks) {
   EXPECT_THAT(run_tool({"layout", "(8,64):(64,1)", "--banks", "32"}).out, HasSubstr("banks"));
   Outcome const wrong = run_tool({"layout", "8:1", "--banks", "7"});
   EXPECT_NE(wrong.status, 0);
-  EXPECT_THAT(wrong.err, AllOf(HasSubstr("--banks"), HasSubstr("7")));
+  EXPECT_THAT(wrong.err, AllOf(HasSubstr("--banks"), HasSubstr("'7'"), HasSubstr("16, 32")));
   EXPECT_NE(run_tool({"layout", "size(8:1)", "--banks"}).status, 0);
 }
 
