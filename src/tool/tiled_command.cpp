@@ -162,9 +162,10 @@ void add_tiled_copy_command(CLI::App& app) {
   command->add_option("--values", copy.values, "(i,j) -> value, for the block of each thread (default 1:1)");
   command->add_option("--of", copy.of, "Match operand a, b or c of the tiled MMA given by --mma")
       ->check(CLI::IsMember({"a", "b", "c"}, CLI::ignore_case));
-  command->add_option("--mma", copy.mma.atom, "With --of: the MMA instruction");
-  command->add_option("--layout", copy.mma.layout, "With --of: the layout of atoms (default (1,1,1))");
-  command->add_option("--tile", copy.mma.tile, "With --of: the tile of the tiled MMA");
+  command->add_option("--mma,--mma-atom", copy.mma.atom, "With --of: the MMA instruction");
+  command->add_option("--layout,--mma-layout", copy.mma.layout,
+                      "With --of: the layout of atoms (default (1,1,1))");
+  command->add_option("--tile,--mma-tile", copy.mma.tile, "With --of: the tile of the tiled MMA");
   command->add_flag("--json", options->json,
                     "Write JSON: threads, tile, and the (thread, value) layouts and tables of src and dst");
   add_drawing_option(*command, "--svg", options->svg,
