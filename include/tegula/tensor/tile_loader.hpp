@@ -58,6 +58,8 @@ template <class Tile, int Contiguous, int Threads, int VectorBytes = 16> class T
   static constexpr Layout threads = plan[0];
   static constexpr Layout steps = plan[1];
   static constexpr int step_count = static_cast<int>(steps.size());
+  // Copies through a register hold it until the value arrives: a few at a time.
+  static constexpr int unrolled_steps = VectorBytes >= 4 ? step_count : 4;
   static_assert(covers_once(plan, tuple(contiguous_mode.size(), strided_mode.size())),
                 "each element of the tile is copied exactly once");
 
@@ -77,7 +79,7 @@ template <class Tile, int Contiguous, int Threads, int VectorBytes = 16> class T
     int const c_left = (Contiguous == 0 ? from_.mn : from_.k) - c0;
     int const s_left = (Contiguous == 0 ? from_.k : from_.mn) - s0;
     Element const* const source = from_.data + s0 * from_.stride + c0;
-#pragma unroll
+#pragma unroll unrolled_steps
     for (int step = 0; step < step_count; ++step) {
       int const c = coordinate_of<steps, 0>(step);
       int const s = coordinate_of<steps, 1>(step);
