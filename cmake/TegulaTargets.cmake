@@ -55,8 +55,7 @@ function(tegula_executable name)
 endfunction()
 
 # tegula_test(NAME sources... [LINK targets...] [LABELS labels...]): a GoogleTest (and RapidCheck) executable; each of its
-# test cases is a CTest test of its own, so that a failure is named and cases run side by side. Label `gpu`: needs a GPU;
-# label `sanitize`: also run under compute-sanitizer by `./run gpu`.
+# test cases is a CTest test of its own, so that a failure is named and cases run side by side. Label `gpu`: needs a GPU.
 function(tegula_test name)
   cmake_parse_arguments(ARG "" "" "LINK;LABELS" ${ARGN})
   find_package(GTest REQUIRED)

@@ -11,6 +11,7 @@ import ctypes
 import datetime
 import json
 import math
+import os
 import pathlib
 import statistics
 import subprocess
@@ -46,7 +47,7 @@ class Bench:
             "date": datetime.date.today().isoformat(),
             "gpu": name,
             "driver": driver,
-            "commit": commit.stdout.strip() or "unknown",
+            "commit": commit.stdout.strip() or os.environ.get("TEGULA_COMMIT", "unknown"),
             "command": "./run gpu bench",
         }
         self.records = []
@@ -132,6 +133,7 @@ def main():
     for dim, ratios in by_dim.items():
         print(f"attention {dim}: geometric mean of the ratios {math.exp(statistics.fmean(map(math.log, ratios))):.3f}")
     if options.record:
+        pathlib.Path(options.record).parent.mkdir(parents=True, exist_ok=True)
         with open(options.record, "a", encoding="utf-8") as file:
             file.writelines(json.dumps(record) + "\n" for record in bench.records)
 
