@@ -9,12 +9,12 @@ packages=(libfmt-dev libfmt9 libcli11-dev nlohmann-json3-dev libgtest-dev libgmo
   libbenchmark-dev libbenchmark1debian)
 boost_context=(libboost-context1.74-dev libboost-context1.74.0)
 
-# Copies the files named on standard input, which lie under /usr, to the same place under the folder.
+# copy_from_usr PREFIX: copies the files named on standard input, which lie under /usr, to the same place under PREFIX.
 copy_from_usr() {
   sed -n 's|^/usr/||p' | while read -r path; do
     if [[ -f /usr/$path ]]; then
-      mkdir -p "$folder/$(dirname "$path")"
-      cp -P "/usr/$path" "$folder/$path"
+      mkdir -p "$1/$(dirname "$path")"
+      cp -P "/usr/$path" "$1/$path"
     fi
   done
 }
@@ -30,7 +30,9 @@ boost_headers() {
 }
 
 rm -rf "$folder"
-for package in "${packages[@]}" "${boost_context[@]}"; do wanted_files "$package" | copy_from_usr; done
-boost_headers | copy_from_usr
-find /usr/lib -path '*/cmake/*' -type f \( -path '*/Boost-*' -o -path '*/boost_headers-*' -o -name 'BoostDetectToolset*' \) | copy_from_usr
+for package in "${packages[@]}"; do wanted_files "$package" | copy_from_usr "$folder"; done
+# Boost has a prefix of its own: its include folder must not bring the other packages' headers before the machine's own.
+for package in "${boost_context[@]}"; do wanted_files "$package" | copy_from_usr "$folder/boost"; done
+boost_headers | copy_from_usr "$folder/boost"
+find /usr/lib -path '*/cmake/*' -type f \( -path '*/Boost-*' -o -path '*/boost_headers-*' -o -name 'BoostDetectToolset*' \) | copy_from_usr "$folder/boost"
 du -sh "$folder" | cut -f1
