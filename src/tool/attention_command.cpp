@@ -208,16 +208,16 @@ void add_attention_command(CLI::App& app) {
                   "order of the axes batch, sequence, heads, dim in files and in memory")
       ->check(CLI::IsMember({"bshd", "bhsd"}))
       ->capture_default_str();
-  command.add_option("--batch", o.batch, "(1 where no file says it)")->check(CLI::PositiveNumber);
-  command.add_option("--heads", o.heads, "heads of Q and O (1)")->check(CLI::PositiveNumber);
+  command.add_option("--batch", o.batch, "(1 where no file says it)")->check(whole_number(1));
+  command.add_option("--heads", o.heads, "heads of Q and O (1)")->check(whole_number(1));
   command.add_option("--kv-heads", o.kv_heads, "heads of K and V, a divisor of --heads (as many)")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--seq-q", o.seq_q, "queries (256)")->check(CLI::PositiveNumber);
-  command.add_option("--seq-k", o.seq_k, "keys (as many as queries)")->check(CLI::PositiveNumber);
-  command.add_option("--head-dim", o.head_dim, "32, 64, 96, 128 or 256 (64)")->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
+  command.add_option("--seq-q", o.seq_q, "queries (256)")->check(whole_number(1));
+  command.add_option("--seq-k", o.seq_k, "keys (as many as queries)")->check(whole_number(1));
+  command.add_option("--head-dim", o.head_dim, "32, 64, 96, 128 or 256 (64)")->check(whole_number(1));
   command.add_option("--dtype", o.dtype,
                      "f16 or bf16, to which files are rounded (that of the files, or bf16)");
-  command.add_option("--scale", o.scale, "of Q K^T (1 / sqrt(head_dim))")->check(CLI::PositiveNumber);
+  command.add_option("--scale", o.scale, "of Q K^T (1 / sqrt(head_dim))")->check(positive_number());
   command.add_flag("--causal", o.causal, "query i sees keys up to i + seq_k - seq_q");
   command
       .add_option("--exponential", o.exponential,
@@ -226,9 +226,7 @@ void add_attention_command(CLI::App& app) {
       ->capture_default_str();
   command.add_option("--output", o.output, "write O to FILE.npy or FILE.safetensors:NAME");
   command.add_option("--lse", o.lse, "write the log-sum-exp, (batch, heads, seq_q) f32");
-  command.add_option("--repeat", o.repeat, "launches to time")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  command.add_option("--repeat", o.repeat, "launches to time")->check(whole_number(1))->capture_default_str();
   add_machine_options(command, o.machine);
   command.add_flag("--lines", o.lines, "what a simulated machine counted, by source line");
   command.add_flag("--json", o.json, "print one JSON object");

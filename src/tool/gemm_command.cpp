@@ -164,9 +164,9 @@ void add_gemm_command(CLI::App& app) {
   command.add_option("--b", o.b, "B, likewise");
   command.add_option("--c", o.c, "C, likewise; --beta is then 1 unless given");
   command.add_option("--bias", o.bias, "a row that is added to every row of D");
-  command.add_option("--m", o.m, "rows of D (256 where no file says it)")->check(CLI::PositiveNumber);
-  command.add_option("--n", o.n, "columns of D (256)")->check(CLI::PositiveNumber);
-  command.add_option("--k", o.k, "columns of A, rows of B (256)")->check(CLI::PositiveNumber);
+  command.add_option("--m", o.m, "rows of D (256 where no file says it)")->check(whole_number(1));
+  command.add_option("--n", o.n, "columns of D (256)")->check(whole_number(1));
+  command.add_option("--k", o.k, "columns of A, rows of B (256)")->check(whole_number(1));
   command.add_option("--dtype", o.dtype,
                      "of A and B, to which files are rounded: f16 or bf16 (that of the files, or bf16)");
   command.add_option("--out-type", o.out_type, "of D, C and bias: f16, bf16 or f32 (that of A)");
@@ -175,9 +175,7 @@ void add_gemm_command(CLI::App& app) {
   command.add_option("--alpha", o.alpha)->capture_default_str();
   command.add_option("--beta", o.beta)->capture_default_str();
   command.add_option("--output", o.output, "write D to FILE.npy or FILE.safetensors:NAME");
-  command.add_option("--repeat", o.repeat, "launches to time")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  command.add_option("--repeat", o.repeat, "launches to time")->check(whole_number(1))->capture_default_str();
   add_machine_options(command, o.machine);
   command.add_flag("--lines", o.lines, "what a simulated machine counted, by source line");
   command.add_flag("--json", o.json, "print one JSON object");

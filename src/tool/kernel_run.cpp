@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -41,6 +42,38 @@ void ProgressBar::clear() {
   visible_ = false;
 }
 
+namespace {
+
+/// The number that all of `text` spells, if it spells one.
+template <class Number> std::optional<Number> spelled(std::string const& text) {
+  Number value{};
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+CLI::Validator whole_number(std::int64_t least) {
+  return CLI::Validator(
+      [least](std::string& text) {
+        auto const value = spelled<std::int64_t>(text);
+        if (value && *value >= least) return std::string();
+        return fmt::format("'{}' is not a whole number of at least {}", text, least);
+      },
+      fmt::format(">= {}", least));
+}
+
+CLI::Validator positive_number() {
+  return CLI::Validator(
+      [](std::string& text) {
+        auto const value = spelled<double>(text);
+        if (value && *value > 0 && std::isfinite(*value)) return std::string();
+        return fmt::format("'{}' is not a finite number above 0", text);
+      },
+      "> 0");
+}
+
 void add_machine_options(CLI::App& command, MachineOptions& options) {
   command
       .add_option("--device", options.device,
@@ -59,7 +92,7 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
   command.add_option("--seed", options.seed, "of generated data and of the random scheduler")
       ->capture_default_str();
   command.add_option("--workers", options.workers, "host threads that simulate; 0: one for each core")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number(0))
       ->capture_default_str();
   command.add_flag("--unchecked", options.unchecked, "simulate without the checker's shadow memory: faster");
 }

@@ -40,6 +40,11 @@ class ProgressBar {
   bool visible_ = false;
 };
 
+/// What an option accepts, with a sentence for what it does not: a whole number of at least `least`, or a
+/// number above 0.
+CLI::Validator whole_number(std::int64_t least);
+CLI::Validator positive_number();
+
 struct MachineOptions {
   std::string device = "auto", arch = "sm90", scheduler = "last";
   std::uint64_t seed = 0;
