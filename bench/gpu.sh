@@ -3,7 +3,7 @@
 set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
-  python3 bench/gpu/beside_pytorch.py "$1/bench/libtegula_bench_entry_points.so" --record bench/results/gpu.jsonl
+  python3 bench/gpu/beside_pytorch.py "$1" --record bench/results/gpu.jsonl
 else
   echo 'no PyTorch with a GPU here: nothing to measure beside'
 fi

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""tegula's sm_80 kernels beside PyTorch's in one process: beside_pytorch.py LIBRARY [--record FILE] [--rounds N]
+"""tegula's sm_80 kernels beside PyTorch's in one process: beside_pytorch.py BUILD [--record FILE] [--rounds N]
 
 Attention at the shapes of FlashAttention's papers (16384 tokens, heads * head_dim = 2048, bf16) beside PyTorch's FlashAttention-2 back end,
-GEMM (bf16, K-major operands) beside PyTorch's matmul (cuBLAS). Random data; each result is first held against the peer's, after its output
+GEMM (bf16, K-major operands) beside PyTorch's matmul (cuBLAS); and first the ceiling of mma.sync, measured on registers. Random data; each result is first held against the peer's, after its output
 was poisoned. Launches of ours and of the peer alternate, each timed by events after the L2 cache was flushed; medians are shown.
 """
 
@@ -27,7 +27,7 @@ GEMMS = [(2048, 2048, 2048), (4096, 4096, 4096), (4096, 7168, 2048), (4096, 4096
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("library", help="the shared library tegula_bench_entry_points")
+    parser.add_argument("build", type=pathlib.Path, help="the folder of a CUDA build")
     parser.add_argument("--record", help="append JSON lines to this file")
     parser.add_argument("--rounds", type=int, default=15, help="timed launches of each (default 15)")
     parser.add_argument("--head-dims", type=int, nargs="*", default=[64, 128, 256])
@@ -36,7 +36,7 @@ def arguments():
 
 class Bench:
     def __init__(self, options):
-        self.entry = ctypes.CDLL(options.library)
+        self.entry = ctypes.CDLL(str(options.build.resolve() / "bench/libtegula_bench_entry_points.so"))
         self.rounds = options.rounds
         self.flush = torch.empty(64 << 20, dtype=torch.int32, device="cuda")  # 256 MB, five times the L2
         self.stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
@@ -51,6 +51,12 @@ class Bench:
             "command": "./run gpu bench",
         }
         self.records = []
+
+    def ceiling(self, program):
+        for line in subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines():
+            record = json.loads(line)
+            print(f"{record['benchmark']:16} {record['case']:28} {record['value']:7.0f} TFLOP/s")
+            self.records.append(self.stamp | record)
 
     def call(self, function, *values):
         converted = [ctypes.c_void_p(v.data_ptr()) if isinstance(v, torch.Tensor) else v for v in values]
@@ -120,6 +126,7 @@ class Bench:
 def main():
     options = arguments()
     bench = Bench(options)
+    bench.ceiling(options.build / "bench/mma_ceiling")
     for m, n, k in GEMMS:
         bench.gemm(m, n, k)
     for causal in (False, True):

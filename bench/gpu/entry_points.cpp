@@ -1,4 +1,5 @@
-// The library's entry points for a process that holds device memory and a stream of its own (PyTorch's): plain C, for ctypes.
+// The library's entry points for a process that holds device memory and a stream of its own (PyTorch's):
+// plain C, for ctypes.
 
 #include <cstdio>
 #include <exception>
@@ -7,8 +8,7 @@
 
 namespace {
 
-template <class Call>
-int guarded(Call call) {
+template <class Call> int guarded(Call call) {
   try {
     call();
     return 0;
@@ -28,11 +28,19 @@ tegula::Machine const& gpu() {
 extern "C" {
 
 /// (batch, seq, heads, head_dim) contiguous bf16 tensors.
-int tegula_bench_attention(void const* q, void const* k, void const* v, void* o, int batch, int heads, int seq, int head_dim, int causal,
-                           void* stream) {
+int tegula_bench_attention(void const* q, void const* k, void const* v, void* o, int batch, int heads,
+                           int seq, int head_dim, int causal, void* stream) {
   return guarded([&] {
     tegula::attention(gpu(),
-                      {.q = q, .k = k, .v = v, .o = o, .batch = batch, .heads = heads, .seq_q = seq, .head_dim = head_dim, .causal = causal != 0},
+                      {.q = q,
+                       .k = k,
+                       .v = v,
+                       .o = o,
+                       .batch = batch,
+                       .heads = heads,
+                       .seq_q = seq,
+                       .head_dim = head_dim,
+                       .causal = causal != 0},
                       {stream});
   });
 }
