@@ -63,7 +63,7 @@ def contains(lines, block):
 
 
 def faults_of_snippets(text):
-    sources = [file for folder in COMPILED for file in (ROOT / folder).rglob("*.[chm][pu]*")]
+    sources = [file for folder in COMPILED for file in (ROOT / folder).rglob("*") if file.suffix in (".hpp", ".cpp", ".cu")]
     compiled = [squeezed(file.read_text(encoding="utf-8")) for file in sources]
     for language, body in FENCE.findall(text):
         block = squeezed(body)
