@@ -8,7 +8,7 @@
 
 /// What the instructions of arch/ call on the host: the simulated machine, as plain declarations, so that a
 /// kernel compiles against nothing heavier. Each is called on the fiber of a simulated thread; called outside
-/// of a launch it throws std::logic_error. What each does and checks: docs/simulated_machine.md.
+/// of a launch it throws std::logic_error. What each does and checks: docs/machine.md.
 namespace tegula::sim {
 
 enum class CacheOp : std::uint8_t { ca, cg };

@@ -11,7 +11,7 @@
 
 namespace tegula::sim {
 
-/// What the checker found. docs/simulated_machine.md has an example of each.
+/// What the checker found. docs/machine.md has an example of each.
 enum class FindingKind : std::uint8_t {
   out_of_bounds,       ///< an access outside of every buffer
   misaligned,          ///< an address that is no multiple of the access's size
