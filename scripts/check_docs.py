@@ -27,7 +27,7 @@ def pages():
 
 
 def anchors(page):
-    """The anchors of a page's headings, as GitHub and most readers form them."""
+    """The anchors of a page's headings, as most readers of Markdown form them."""
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

@@ -136,7 +136,8 @@ constexpr std::string_view copy_base_name(CopyOp op) {
 /// The name of a copy in the field's spelling: SM75_U32x4_LDSM_N, SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>,
 /// UniversalCopy<uint16_t>.
 constexpr Name copy_name(CopySpec const& s) {
-  Name name(detail::copy_base_name(s.op));
+  Name name;
+  name.append(detail::copy_base_name(s.op));
   switch (s.op) {
     case CopyOp::ldmatrix:
       return name.append(s.amount).append("_LDSM_N");

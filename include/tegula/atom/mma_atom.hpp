@@ -118,7 +118,8 @@ constexpr int elements_per_register(DType type) { return bits(type) >= 32 ? 1 : 
 /// The name of an instruction in the field's spelling: SM80_16x8x16_F32F16F16F32_TN, types in the order D A B
 /// C.
 constexpr Name mma_name(MmaSpec const& s) {
-  Name name("SM");
+  Name name;
+  name.append("SM");
   name.append(s.sm).append("_").append(s.m).append("x").append(s.n).append("x").append(s.k).append("_");
   name.append(detail::instruction_type_name(s.d)).append(detail::instruction_type_name(s.a));
   name.append(detail::instruction_type_name(s.b)).append(detail::instruction_type_name(s.c)).append("_TN");

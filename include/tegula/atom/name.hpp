@@ -5,13 +5,10 @@
 namespace tegula {
 
 /// The name of an instruction or a tiling, kept inside the value that it names so that the value stays a
-/// structural type. At most 47 characters; what is appended past that is dropped.
+/// structural type (and an aggregate, as nvcc wants template arguments). At most 47 characters; what is
+/// appended past that is dropped.
 struct Name {
   char text[48] = {};
-
-  constexpr Name() = default;
-  constexpr Name(std::string_view s) { append(s); }
-  constexpr Name(char const* s) { append(std::string_view(s)); }
 
   constexpr std::string_view view() const { return std::string_view(text); }
 

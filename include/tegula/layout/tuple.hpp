@@ -178,7 +178,7 @@ struct Tuple {
   /// The value that stands for `_`.
   static constexpr std::int64_t kUnderscore = INT64_MIN;
 
-  std::int32_t count = 0;
+  std::int64_t count = 0;
   std::int64_t values[kMaxLeaves] = {};
   LeafCounts open;
   LeafCounts close;
@@ -188,6 +188,12 @@ struct Tuple {
   /// The integer `value`, not a tuple of it.
   constexpr Tuple(std::int64_t value) : count(1) { values[0] = value; }
   constexpr Tuple(Underscore) : Tuple(kUnderscore) {}
+  /// All members: how nvcc writes a tuple that is a template argument into the host code.
+  constexpr Tuple(std::int64_t count, std::int64_t const (&values)[kMaxLeaves], LeafCounts const& open,
+                  LeafCounts const& close)
+      : count(count), open(open), close(close) {
+    for (int i = 0; i < kMaxLeaves; ++i) this->values[i] = values[i];
+  }
 
   /// How many integers there are.
   constexpr int leaves() const { return count; }
