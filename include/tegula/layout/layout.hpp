@@ -27,8 +27,8 @@ struct Stride {
 /// members are public because the language asks it of a structural type: build layouts with layout(),
 /// make_layout(), row_major(), col_major() or a literal, and read them through the functions.
 struct Layout {
-  std::int64_t count =
-      0;  // 64 bits leave no padding: clang 14 reads arrays of a padded template argument one member off
+  // 64 bits leave no padding: clang 14 reads the arrays of a padded template argument one member off.
+  std::int64_t count = 0;
   std::int64_t extents[kMaxLeaves] = {};
   std::int64_t strides[kMaxLeaves] = {};
   LeafCounts axes;   // 0: an integer stride; k + 1: along axis k
