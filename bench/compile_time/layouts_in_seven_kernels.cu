@@ -1,10 +1,11 @@
-// What the layout algebra costs a compile: twenty-one layouts, divides and compositions as template arguments of seven kernels' device code.
-// Compare with empty_kernel.cu in the same run.
+// What the layout algebra costs a compile: twenty-one layouts, divides and compositions as template arguments
+// of seven kernels' device code. Compare with empty_kernel.cu in the same run.
 #include "tegula/layout/algebra.hpp"
 
 using namespace tegula;
 
-// One kernel's layouts: the accumulator's (thread, value) layout in a tile, the tile in shared memory, and its division into atoms.
+// One kernel's layouts: the accumulator's (thread, value) layout in a tile, the tile in shared memory, and
+// its division into atoms.
 struct KernelLayouts {
   Layout accumulator;  // (thread, value) -> offset in the tile
   Layout tile;         // (m, n) -> offset
@@ -20,20 +21,18 @@ constexpr KernelLayouts kernel_layouts(int index) {
   return {accumulator, tile, atoms};
 }
 
-template <int Index>
-inline constexpr KernelLayouts layouts_of = kernel_layouts(Index);
+template <int Index> inline constexpr KernelLayouts layouts_of = kernel_layouts(Index);
 
-template <Layout Accumulator, Layout Tile, Layout Atoms>
-__device__ void scatter(float* out) {
+template <Layout Accumulator, Layout Tile, Layout Atoms> __device__ void scatter(float* out) {
   int const thread = static_cast<int>(threadIdx.x);
   for (int value = 0; value < 4; ++value) {
-    out[offset_of<Accumulator>(thread, value) + offset_of<Atoms>(0, static_cast<int>(blockIdx.x))] = static_cast<float>(value);
+    out[offset_of<Accumulator>(thread, value) + offset_of<Atoms>(0, static_cast<int>(blockIdx.x))] =
+        static_cast<float>(value);
   }
   out[offset_of<Tile>(thread, 0)] += 1.0f;
 }
 
-template <int Index>
-__global__ void kernel(float* out) {
+template <int Index> __global__ void kernel(float* out) {
   scatter<layouts_of<Index>.accumulator, layouts_of<Index>.tile, layouts_of<Index>.atoms>(out);
 }
 

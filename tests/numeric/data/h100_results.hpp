@@ -2,7 +2,8 @@
 
 #include <cstdint>
 
-/// Results taken from an NVIDIA H100 80GB HBM3 (sm_90) by bench/probe. Written by bench/probe/extract_results.cpp.
+/// Results taken from an NVIDIA H100 80GB HBM3 (sm_90) by bench/probe. Written by
+/// bench/probe/extract_results.cpp.
 namespace tegula::h100 {
 
 /// Register `word` (4 * lane + register) of D for mma_case(op, set, index).
