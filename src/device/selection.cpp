@@ -42,9 +42,8 @@ char const* text(Exponential exponential) {
 }  // namespace
 
 std::string to_string(AttentionConfig const& c) {
-  return fmt::format("attention_sm80 {} d{} {}x{} {} warps {} stages{}{} {}", to_string(c.dtype), c.head_dim,
-                     c.block_m, c.block_n, c.warps, c.stages, c.q_in_registers ? " q in registers" : "",
-                     c.causal ? " causal" : "", text(c.exponential));
+  return fmt::format("attention_sm80 {} d{} {}x{} {} warps {} stages{} {}", to_string(c.dtype), c.head_dim,
+                     c.block_m, c.block_n, c.warps, c.stages, c.causal ? " causal" : "", text(c.exponential));
 }
 
 std::string to_string(GemmConfig const& c) {

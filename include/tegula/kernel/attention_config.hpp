@@ -26,7 +26,6 @@ struct AttentionConfig {
   int min_ctas_per_sm = 1;
   int fragment_pairs = 4;  ///< pairs of B tiles whose fragments are loaded ahead of their instructions
   bool causal = false;
-  bool q_in_registers = false;
   Exponential exponential = Exponential::ex2_approx;
 
   constexpr bool operator==(AttentionConfig const&) const = default;

@@ -141,40 +141,28 @@ template <AttentionConfig C> struct AttentionSm80 {
     clear(tOrO);
     OnlineSoftmax<MMA_M, C.exponential> softmax{p.scale};
 
-    FragmentA tSrQ[C.q_in_registers ? MMA_KS : 1][MMA_M];
-    auto const load_q = [&](int k, int m, FragmentA& r) {
-      if constexpr (C.q_in_registers) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) r[i] = tSrQ[k][m][i];
-      } else {
-        load_fragment<1>(r, sQ(16 * m, 16 * k));
-      }
-    };
-
-    /// One block of keys: S = Q K^T, P = softmax, O += P V; the next block's copies run underneath.
-    auto const step = [&](int n, int stage) {
+    if (blocks_n > 0) {
+      g2sQ.load(m0, 0, 0);
+      g2sK.load((blocks_n - 1) * C.block_n, 0, 0);
+      g2sV.load(0, (blocks_n - 1) * C.block_n, 0);
+      cp_async_commit_group();
+    }
+    // A step is a block of keys: S = Q K^T, P = softmax, O += P V; the next block's copies run underneath.
+    for (int n = blocks_n - 1, stage = 0; n >= 0; --n, stage = next(stage)) {
       // This thread's copies of K[n] and V[n] have landed; after the barrier everybody's have, and nobody
       // still reads the other stage.
       cp_async_wait_group<0>();
       cta::sync();
-      if (C.q_in_registers && n == blocks_n - 1) {
-#pragma unroll
-        for (int k = 0; k < (C.q_in_registers ? MMA_KS : 0); ++k) {
-#pragma unroll
-          for (int m = 0; m < MMA_M; ++m) load_fragment<1>(tSrQ[k][m], sQ(16 * m, 16 * k));
-        }
-      }
       if (n > 0) {
-        int const next = stage + 1 == C.stages ? 0 : stage + 1;
-        g2sK.template load<Clip::none>((n - 1) * C.block_n, 0, next);
-        g2sV.template load<Clip::none>(0, (n - 1) * C.block_n, next);
+        g2sK.template load<Clip::none>((n - 1) * C.block_n, 0, next(stage));
+        g2sV.template load<Clip::none>(0, (n - 1) * C.block_n, next(stage));
         cp_async_commit_group();
       }
 
       clear(tSrS);
-      warp_gemm<mma, MMA_KS, C.fragment_pairs>(tSrS, load_q, [&](int k, int pair, FragmentB2& r) {
-        load_fragment<1>(r, sK(16 * pair, 16 * k, stage));
-      });
+      warp_gemm<mma, MMA_KS, C.fragment_pairs>(
+          tSrS, [&](int k, int m, FragmentA& r) { load_fragment<1>(r, sQ(16 * m, 16 * k)); },
+          [&](int k, int pair, FragmentB2& r) { load_fragment<1>(r, sK(16 * pair, 16 * k, stage)); });
 
       if (n >= unmasked) {
         int const row = m0 + warp_row + coordinate_of<accumulator_lanes, 0>(lane);
@@ -208,23 +196,14 @@ template <AttentionConfig C> struct AttentionSm80 {
             r[3] = pack(right[2], right[3]);
           },
           [&](int k, int pair, FragmentB2& r) { load_fragment<0>(r, sV(16 * pair, 16 * k, stage)); });
-    };
-
-    if (blocks_n > 0) {
-      g2sQ.load(m0, 0, 0);
-      g2sK.load((blocks_n - 1) * C.block_n, 0, 0);
-      g2sV.load(0, (blocks_n - 1) * C.block_n, 0);
-      cp_async_commit_group();
-    }
-    for (int n = blocks_n - 1, stage = 0; n >= 0; --n) {
-      step(n, stage);
-      stage = stage + 1 == C.stages ? 0 : stage + 1;
     }
 
     store(p, smem, w, m0, warp_row, lane, softmax, tOrO);
   }
 
  private:
+  TEGULA_DEVICE static int next(int stage) { return stage + 1 == C.stages ? 0 : stage + 1; }
+
   template <class U>
   TEGULA_DEVICE static U* head(void const* tensor, TokenStrides const& s, int batch, int head) {
     return static_cast<U*>(const_cast<void*>(tensor)) + batch * s.batch + head * s.head;
