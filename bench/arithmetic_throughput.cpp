@@ -1,7 +1,9 @@
 #include <benchmark/benchmark.h>
 
 #include <array>
+#include <iterator>
 #include <mma_cases.hpp>
+#include <string>
 #include <tegula/numeric/exp2.hpp>
 #include <tegula/sim/arithmetic.hpp>
 #include <vector>
@@ -11,9 +13,21 @@
 namespace tegula {
 namespace {
 
+constexpr struct {
+  MmaOp op;
+  char const* name;
+} kOps[] = {{MmaOp::m16n8k8_f32_f16_f16_f32, "m16n8k8 f16"},
+            {MmaOp::m16n8k16_f32_f16_f16_f32, "m16n8k16 f16"},
+            {MmaOp::m16n8k16_f32_bf16_bf16_f32, "m16n8k16 bf16"},
+            {MmaOp::m16n8k8_f32_tf32_tf32_f32, "m16n8k8 tf32"},
+            {MmaOp::m16n8k16_f16_f16_f16_f16, "m16n8k16 f16, f16 accumulators"},
+            {MmaOp::m16n8k32_s32_s8_s8_s32, "m16n8k32 s8"}};
+
 void mma(benchmark::State& state) {
-  MmaOp const op = static_cast<MmaOp>(state.range(0));
+  MmaOp const op = kOps[state.range(0)].op;
   sim::Generation const generation = static_cast<sim::Generation>(state.range(1));
+  state.SetLabel(std::string("mma.sync ") + kOps[state.range(0)].name +
+                 (generation == sim::Generation::sm80 ? ", sm_80" : ", sm_90"));
   constexpr int kCases = 64;
   std::vector<probe::MmaCase> cases;
   for (int i = 0; i < kCases; ++i) cases.push_back(probe::mma_case(op, probe::CaseSet::kMiddle, i));
@@ -30,12 +44,8 @@ void mma(benchmark::State& state) {
 
 BENCHMARK(mma)
     ->ArgNames({"op", "generation"})
-    ->ArgsProduct(
-        {{static_cast<int>(MmaOp::m16n8k8_f32_f16_f16_f32), static_cast<int>(MmaOp::m16n8k16_f32_f16_f16_f32),
-          static_cast<int>(MmaOp::m16n8k16_f32_bf16_bf16_f32),
-          static_cast<int>(MmaOp::m16n8k8_f32_tf32_tf32_f32),
-          static_cast<int>(MmaOp::m16n8k16_f16_f16_f16_f16), static_cast<int>(MmaOp::m16n8k32_s32_s8_s8_s32)},
-         {static_cast<int>(sim::Generation::sm80), static_cast<int>(sim::Generation::sm90)}});
+    ->ArgsProduct({benchmark::CreateDenseRange(0, std::size(kOps) - 1, 1),
+                   {static_cast<int>(sim::Generation::sm80), static_cast<int>(sim::Generation::sm90)}});
 
 template <float (*Function)(float)> void function(benchmark::State& state) {
   std::array<float, 256> x;

@@ -39,10 +39,11 @@ def records_of(program):
         return [json.loads(line) for line in done.stdout.splitlines()]
     records = []
     for run in json.loads(done.stdout)["benchmarks"]:
-        rates = [name for name in run if name.endswith("/s")]
-        for name in rates or ["real_time"]:
-            unit = name if rates else run["time_unit"]
-            records.append({"benchmark": program.name, "case": run["name"], "value": run[name], "unit": unit})
+        rates = {name.replace("items_per_second", "calls/s"): rate for name, rate in run.items() if name.endswith(("/s", "per_second"))}
+        for unit, value in (rates or {run["time_unit"]: run["real_time"]}).items():
+            if value:
+                case = run.get("label") or run["name"].replace("/check:0", ", checker off").replace("/check:1", "")
+                records.append({"benchmark": program.name, "case": case, "value": value, "unit": unit})
     return records
 
 

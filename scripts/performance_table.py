@@ -36,7 +36,7 @@ def read_records():
 def latest_run(records):
     last = {key: records[-1].get(key) for key in RUN_KEYS}
     run = [record for record in records if all(record.get(key) == value for key, value in last.items())]
-    by_case = {(record.get("case", record.get("file")), record.get("peer")): record for record in run}
+    by_case = {(record.get("case", record.get("file")), record.get("peer"), record.get("unit")): record for record in run}
     return list(by_case.values())
 
 
@@ -62,6 +62,11 @@ def compile_time_table(records):
         [f"`{record['file']}`", number(record["seconds"]), number(record["ratio"]), number(record["peak_mb"])] for record in records
     ]
     return table(["file", "seconds", "times an empty kernel", "peak MB"], rows)
+
+
+def plain_table(records):
+    rows = [[record["case"], f"{number(record['value'])}{'' if number(record['value'])[-1] in 'GM' else ' '}{record['unit']}"] for record in records]
+    return table(["case", "measured"], rows)
 
 
 def peer_table(records):
@@ -97,7 +102,12 @@ def section(stem, benchmark, records):
     source = [f"{first.get('date', 'no date')}", machine, f"commit {first.get('commit', 'unknown')}"]
     commands = sorted({record["command"] for record in run if record.get("command")})
     source += [f"`{command}`" for command in commands]
-    body = compile_time_table(run) if "peak_mb" in first else peer_table(run)
+    if "peak_mb" in first:
+        body = compile_time_table(run)
+    elif any(record.get("peer") for record in run):
+        body = peer_table(run)
+    else:
+        body = plain_table(run)
     return f"## {benchmark.replace('_', ' ')} ({stem.replace('_', ' ')})\n\n" + ", ".join(filter(None, source)) + ".\n\n" + body + "\n"
 
 
