@@ -13,6 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench/results"
 PAGE = ROOT / "docs/performance.md"
 MACHINE_KEYS = ("gpu", "driver", "processor")
+SLOWEST_SHOWN = 6  # of the kernel configurations in the table of compile times
 RUN_KEYS = ("date", "commit", *MACHINE_KEYS)
 
 HEADER = """# Performance
@@ -58,10 +59,17 @@ def table(header, rows):
 
 
 def compile_time_table(records):
-    rows = [
-        [f"`{record['file']}`", number(record["seconds"]), number(record["ratio"]), number(record["peak_mb"])] for record in records
-    ]
-    return table(["file", "seconds", "times an empty kernel", "peak MB"], rows)
+    """The two reference files, a sentence on all configurations, and the slowest of them."""
+    references = [record for record in records if not record["file"].startswith(("attention_", "gemm_"))]
+    configurations = sorted((record for record in records if record not in references), key=lambda record: -record["ratio"])
+    shown = references + configurations[:SLOWEST_SHOWN]
+    rows = [[f"`{record['file']}`", number(record["seconds"]), number(record["ratio"]), number(record["peak_mb"])] for record in shown]
+    ratios = [record["ratio"] for record in configurations]
+    summary = (
+        f"{len(configurations)} kernel configurations take {min(ratios):.1f} to {max(ratios):.1f} times the processor time of an empty kernel's "
+        f"compile, and at most {max(record['peak_mb'] for record in configurations):.0f} MB; the slowest:"
+    )
+    return summary + "\n\n" + table(["file", "seconds", "times an empty kernel", "peak MB"], rows)
 
 
 def plain_table(records):
@@ -108,7 +116,8 @@ def section(stem, benchmark, records):
         body = peer_table(run)
     else:
         body = plain_table(run)
-    return f"## {benchmark.replace('_', ' ')} ({stem.replace('_', ' ')})\n\n" + ", ".join(filter(None, source)) + ".\n\n" + body + "\n"
+    title = benchmark if benchmark == stem else f"{benchmark} ({stem})"
+    return f"## {title.replace('_', ' ')}\n\n" + ", ".join(filter(None, source)) + ".\n\n" + body + "\n"
 
 
 def main():
