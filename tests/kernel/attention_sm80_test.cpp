@@ -98,20 +98,7 @@ TEST(AttentionSm80, SurvivesAdversarialValues) {
 TEST(AttentionSm80, IsCleanAndTheSameAtEverySchedule) {
   AttentionProblem const p{
       .head_dim = 32, .batch = 1, .heads = 2, .kv_heads = 1, .seq_q = 70, .seq_k = 200, .causal = true};
-  std::vector<std::uint8_t> first;
-  for (auto const completion : {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
-    for (auto const interleaving :
-         {sim::Interleaving::one_warp_ahead, sim::Interleaving::round_robin, sim::Interleaving::random}) {
-      for (std::uint64_t const seed : {1, 2}) {
-        Machine const machine = Machine::simulated(
-            Arch::sm90, {.completion = completion, .interleaving = interleaving, .seed = seed});
-        AttentionResult const r = run(machine, p);
-        EXPECT_TRUE(machine.last_report()->ok()) << machine.last_report()->text();
-        if (first.empty()) first = r.o;
-        EXPECT_EQ(r.o, first) << "a schedule changed the result";
-      }
-    }
-  }
+  expect_clean_and_same_at_every_schedule([&](Machine const& machine) { return run(machine, p).o; });
 }
 
 TEST(AttentionSm80, HasNoBankConflicts) {
