@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tegula/arch/math.hpp"
+#include "tegula/macros.hpp"
+
+/// Functions applied to each element of a GEMM's result before it is stored.
+namespace tegula {
+
+enum class Activation : std::uint8_t { none, relu, gelu, silu };
+
+/// activate<A>(x), in f32.
+///
+/// relu: max(x, 0), NaN where x is. gelu: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) (Hendrycks and
+/// Gimpel, arXiv 1606.08415), with tanh.approx. silu: x / (1 + exp(-x)) (Elfwing et al., arXiv 1702.03118),
+/// as x/2 (1 + tanh(x/2)).
+template <Activation A> TEGULA_DEVICE float activate(float x) {
+  if constexpr (A == Activation::relu) {
+    return x < 0.0f ? 0.0f : x;
+  } else if constexpr (A == Activation::gelu) {
+    float const inner = 0.7978845608f * fma(0.044715f * x * x, x, x);
+    return 0.5f * x * (1.0f + tanh_approx(inner));
+  } else if constexpr (A == Activation::silu) {
+    return 0.5f * x * (1.0f + tanh_approx(0.5f * x));
+  } else {
+    return x;
+  }
+}
+
+}  // namespace tegula

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tegula/macros.hpp"
+
+namespace tegula {
+
+/// Along which axis of D consecutive tiles follow each other.
+enum class Raster : std::uint8_t { along_m, along_n };
+
+/// A tile of D, in units of tiles, and the batch it belongs to.
+struct TileCoordinate {
+  int m = 0;
+  int n = 0;
+  int batch = 0;
+
+  constexpr bool operator==(TileCoordinate const&) const = default;
+};
+
+/// The order in which the tiles of a problem are computed: a value, and a function from a tile's index to its
+/// coordinate. Every index in [0, tiles()) is another tile, and every tile has one.
+///
+/// A batch's tiles are cut into bands of `group` tiles across the raster axis; a band is walked along the
+/// raster axis, its tiles across first. Tiles computed at the same time then form a block about as high as
+/// wide, and share the rows of A and of B that they read from L2.
+struct TileScheduler {
+  int tiles_m = 1;
+  int tiles_n = 1;
+  int batches = 1;
+  Raster raster = Raster::along_n;
+  int group = 1;  ///< tiles across the raster axis in a band; at least 1
+
+  TEGULA_HOST_DEVICE constexpr int tiles() const { return tiles_m * tiles_n * batches; }
+
+  /// Precondition: 0 <= index < tiles().
+  TEGULA_HOST_DEVICE constexpr TileCoordinate tile(int index) const {
+    int const tiles_along = raster == Raster::along_n ? tiles_n : tiles_m;
+    int const tiles_across = raster == Raster::along_n ? tiles_m : tiles_n;
+    int const batch = index / (tiles_m * tiles_n);
+    int const within = index - batch * (tiles_m * tiles_n);
+    int const first = within / (group * tiles_along) * group;  // of the band, across
+    int const left = tiles_across - first;
+    int const height = left < group ? left : group;
+    int const in_band = within - first * tiles_along;
+    int const along = in_band / height;
+    int const across = first + in_band - along * height;
+    return raster == Raster::along_n ? TileCoordinate{across, along, batch}
+                                     : TileCoordinate{along, across, batch};
+  }
+};
+
+/// The tiles of one worker of a static persistent grid: worker, worker + workers, worker + 2 workers, ...
+/// One tile a worker is the case of as many workers as tiles.
+struct PersistentTiles {
+  TileScheduler const& scheduler;
+  int index;  ///< of the present tile
+  int workers;
+
+  TEGULA_DEVICE constexpr bool done() const { return index >= scheduler.tiles(); }
+  TEGULA_DEVICE constexpr TileCoordinate tile() const { return scheduler.tile(index); }
+  TEGULA_DEVICE constexpr void next(int steps = 1) { index += steps * workers; }
+};
+
+}  // namespace tegula
