@@ -8,7 +8,7 @@
 #include "tegula/sim/hooks.hpp"
 #endif
 
-/// Memory fences: PTX ISA, fence.acq_rel and fence.sc.
+/// Memory fences: PTX ISA, fence.acq_rel, fence.sc and fence.proxy.async.
 namespace tegula {
 
 /// Who a fence orders memory for: the threads of the CTA, of the GPU, or of the whole system.
@@ -42,6 +42,26 @@ template <Scope S> TEGULA_DEVICE void fence_sc([[maybe_unused]] Where where = Wh
   }
 #else
   sim::fence(static_cast<int>(S), where);
+#endif
+}
+
+/// Orders this thread's accesses to memory of any kind before later ones through the asynchronous proxy (TMA,
+/// bulk copies, wgmma's operands in shared memory), and the other way round: PTX ISA, fence.proxy.async
+/// (sm_90).
+TEGULA_DEVICE void fence_proxy_async([[maybe_unused]] Where where = Where::here()) {
+#if TEGULA_GPU
+  asm volatile("fence.proxy.async;" ::: "memory");
+#else
+  sim::fence_proxy_async(where);
+#endif
+}
+
+/// As fence_proxy_async, for the CTA's shared memory alone.
+TEGULA_DEVICE void fence_proxy_async_shared([[maybe_unused]] Where where = Where::here()) {
+#if TEGULA_GPU
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#else
+  sim::fence_proxy_async_shared(where);
 #endif
 }
 

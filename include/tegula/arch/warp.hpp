@@ -8,8 +8,8 @@
 #include "tegula/sim/hooks.hpp"
 #endif
 
-/// Collectives of a warp: PTX ISA, shfl.sync, vote.sync, redux.sync, bar.warp.sync. `mask` names the lanes
-/// that take part; each of them executes the same instruction with the same mask.
+/// Collectives of a warp: PTX ISA, shfl.sync, vote.sync, redux.sync, elect.sync, bar.warp.sync. `mask` names
+/// the lanes that take part; each of them executes the same instruction with the same mask.
 namespace tegula::warp {
 
 inline constexpr std::uint32_t kAllLanes = 0xffffffffu;
@@ -165,6 +165,18 @@ TEGULA_DEVICE T reduce_max(T value, std::uint32_t mask = kAllLanes,
 #else
   constexpr auto op = std::is_signed_v<T> ? sim::ReduxOp::max_s32 : sim::ReduxOp::max_u32;
   return bits_as<T>(sim::redux(op, bits_as<std::uint32_t>(value), mask, where));
+#endif
+}
+
+/// True in one lane of the warp, the same one each time (which one, PTX leaves open; an H100 and the
+/// simulated machine choose lane 0): elect.sync over all lanes (sm_90).
+TEGULA_DEVICE bool elect_one([[maybe_unused]] Where where = Where::here()) {
+#if TEGULA_GPU
+  std::uint32_t r;
+  asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p; }" : "=r"(r));
+  return r != 0;
+#else
+  return sim::elect_one(kAllLanes, where);
 #endif
 }
 
