@@ -82,6 +82,50 @@ void griddepcontrol_launch_dependents(Where where);
 void fence_proxy_async(Where where);
 void fence_proxy_async_shared(Where where);
 
+// Clusters (src/sim/cluster.cpp). A shared::cluster address is (rank + 1) << 24 | the address in that CTA's
+// window; an address without a rank means the CTA's own.
+int cluster_cta_rank();
+int cluster_cta_count();
+Dim3 cluster_cta_id();
+Dim3 cluster_dim();
+void cluster_arrive(Where where);
+void cluster_arrive_relaxed(Where where);
+void cluster_wait(Where where);
+std::uint32_t mapa(std::uint32_t local, int cta_rank, Where where);
+void ld_shared_cluster(void* value, std::uint32_t address, int bytes, Where where);
+void st_shared_cluster(std::uint32_t address, void const* value, int bytes, Where where);
+/// `bytes` is 4, 8 or 16; the same number is completed on the mbarrier, which lies in the same CTA.
+void st_async(std::uint32_t address, void const* value, int bytes, std::uint32_t mbarrier, Where where);
+
+// Mbarriers (src/sim/mbarrier.cpp).
+void mbarrier_init(std::uint32_t address, int count, Where where);
+void mbarrier_inval(std::uint32_t address, Where where);
+void mbarrier_arrive(std::uint32_t address, Where where);
+void mbarrier_arrive_cluster(std::uint32_t address, Where where);
+void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, Where where);
+void mbarrier_expect_tx(std::uint32_t address, int bytes, Where where);
+void mbarrier_complete_tx(std::uint32_t address, int bytes, Where where);
+bool mbarrier_test_wait_parity(std::uint32_t address, int parity, Where where);
+bool mbarrier_try_wait_parity(std::uint32_t address, int parity, Where where);
+void mbarrier_wait_parity(std::uint32_t address, int parity, Where where);
+void fence_mbarrier_init(Where where);
+
+// The asynchronous proxy (src/sim/in_flight.cpp).
+void fence_proxy_async(Where where);
+void fence_proxy_async_shared(Where where);
+void bulk_commit_group(Where where);
+void bulk_wait_group(int groups_left, Where where);
+void bulk_wait_group_read(int groups_left, Where where);
+
+void griddepcontrol_wait(Where where);
+void griddepcontrol_launch_dependents(Where where);
+
+// Small instructions of sm_90 (src/sim/hopper.cpp).
+void setmaxnreg_inc(int registers, Where where);
+void setmaxnreg_dec(int registers, Where where);
+bool elect_one(Where where);
+void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool transpose, Where where);
+
 float ex2_approx_ftz(float x);
 float lg2_approx_ftz(float x);
 float rcp_approx_ftz(float x);
