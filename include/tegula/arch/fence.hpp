@@ -56,7 +56,8 @@ TEGULA_DEVICE void fence_proxy_async([[maybe_unused]] Where where = Where::here(
 #endif
 }
 
-/// As fence_proxy_async, for the CTA's shared memory alone.
+/// As fence_proxy_async, for the CTA's shared memory alone, which is cheaper: no memory barrier of the whole
+/// GPU.
 TEGULA_DEVICE void fence_proxy_async_shared([[maybe_unused]] Where where = Where::here()) {
 #if TEGULA_GPU
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

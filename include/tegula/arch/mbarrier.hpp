@@ -59,9 +59,22 @@ TEGULA_DEVICE void mbarrier_arrive(SharedAddr mbarrier, [[maybe_unused]] Where w
 #endif
 }
 
-/// As mbarrier_arrive, for a barrier of any CTA of the cluster (its address is mapa's), and the cluster's
-/// threads.
+/// Arrives, once, at a barrier of any CTA of the cluster (its address is mapa's) to say that this thread has
+/// finished reading: its earlier loads, and wgmma's that it has waited for, are done. What it *wrote* for
+/// another CTA's threads needs mbarrier_arrive_cluster_release. (Release at the scope of the CTA; the scope
+/// of the cluster costs a memory barrier of the whole GPU for each arrival.)
 TEGULA_DEVICE void mbarrier_arrive_cluster(SharedAddr remote, [[maybe_unused]] Where where = Where::here()) {
+#if TEGULA_GPU
+  asm volatile("mbarrier.arrive.release.cta.shared::cluster.b64 _, [%0];" ::"r"(remote) : "memory");
+#else
+  sim::mbarrier_arrive_cluster(remote, where);
+#endif
+}
+
+/// As mbarrier_arrive_cluster, and what the thread did to memory before, by st_shared_cluster too, is visible
+/// to the cluster's threads that see the phase complete: release at the scope of the cluster.
+TEGULA_DEVICE void mbarrier_arrive_cluster_release(SharedAddr remote,
+                                                   [[maybe_unused]] Where where = Where::here()) {
 #if TEGULA_GPU
   asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(remote) : "memory");
 #else

@@ -176,7 +176,7 @@ TEGULA_DEVICE bool elect_one([[maybe_unused]] Where where = Where::here()) {
   asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p; }" : "=r"(r));
   return r != 0;
 #else
-  return sim::elect_one(kAllLanes, where);
+  return sim::elect_one(where);
 #endif
 }
 

@@ -49,40 +49,6 @@ void bar_arrive(int id, int threads, Where where);
 void fence(int scope, Where where);
 [[noreturn]] void trap(Where where);
 
-// Clusters and mbarriers (cluster.hpp, mbarrier.hpp).
-int cluster_cta_rank();
-int cluster_cta_count();
-Dim3 cluster_cta_id();
-Dim3 cluster_dim();
-void cluster_arrive(Where where);
-void cluster_arrive_relaxed(Where where);
-void cluster_wait(Where where);
-std::uint32_t mapa(std::uint32_t local, int cta_rank, Where where);
-void ld_shared_cluster(void* value, std::uint32_t address, int bytes, Where where);
-void st_shared_cluster(std::uint32_t address, void const* value, int bytes, Where where);
-void st_async(std::uint32_t remote, void const* value, int bytes, std::uint32_t remote_mbarrier, Where where);
-void mbarrier_init(std::uint32_t mbarrier, int count, Where where);
-void mbarrier_inval(std::uint32_t mbarrier, Where where);
-void mbarrier_arrive(std::uint32_t mbarrier, Where where);
-void mbarrier_arrive_cluster(std::uint32_t remote, Where where);
-void mbarrier_arrive_expect_tx(std::uint32_t mbarrier, int bytes, Where where);
-void mbarrier_expect_tx(std::uint32_t mbarrier, int bytes, Where where);
-void mbarrier_complete_tx(std::uint32_t mbarrier, int bytes, Where where);
-bool mbarrier_test_wait_parity(std::uint32_t mbarrier, int parity, Where where);
-bool mbarrier_try_wait_parity(std::uint32_t mbarrier, int parity, Where where);
-void mbarrier_wait_parity(std::uint32_t mbarrier, int parity, Where where);
-void fence_mbarrier_init(Where where);
-
-// Small instructions of sm_90 (stmatrix.hpp, warp.hpp, setmaxnreg.hpp, grid_dependency.hpp, fence.hpp).
-void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool transpose, Where where);
-bool elect_one(std::uint32_t mask, Where where);
-void setmaxnreg_inc(int registers, Where where);
-void setmaxnreg_dec(int registers, Where where);
-void griddepcontrol_wait(Where where);
-void griddepcontrol_launch_dependents(Where where);
-void fence_proxy_async(Where where);
-void fence_proxy_async_shared(Where where);
-
 // Clusters (src/sim/cluster.cpp). A shared::cluster address is (rank + 1) << 24 | the address in that CTA's
 // window; an address without a rank means the CTA's own.
 int cluster_cta_rank();
