@@ -1,0 +1,163 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "instruction.hpp"
+#include "tegula/arch/where.hpp"
+
+/// Operations in flight: what the asynchronous proxy does after the thread that asked for it has gone on.
+/// Bulk and tensor copies, st.async and wgmma are objects in one queue of the cluster. An operation is
+/// *issued* (InFlightQueue::add), may *read* its source, *lands* (its effect is there), and is *retired*
+/// (somebody has waited for it, so that what it touched may be touched again). Options::completion says when
+/// it lands; that it is retired is the kernel's doing: by its mbarrier's phase, or by a wait for its group.
+///
+/// How to add one, by the example of a copy of `bytes` bytes to another CTA that completes on an mbarrier:
+///
+///   class PeerCopy final : public InFlight {
+///    public:
+///     PeerCopy(Cta& cta, Where where, SharedRange to, std::vector<unsigned char> data, SharedRange mbarrier)
+///         : InFlight(Instruction::st_async, cta, where), data_(std::move(data)) {
+///       writes = {to};                                       // bounds, overlaps and the shadow are the
+///       queue's completes_on(mbarrier.cta, mbarrier.address, to.bytes);
+///     }
+///     void land(Cluster& cluster) override {                 // the effect, and nothing else
+///       std::memcpy(cluster.cta(writes[0].cta).shared().at(writes[0].address), data_.data(), data_.size());
+///     }
+///
+///    private:
+///     std::vector<unsigned char> data_;
+///   };
+///
+///   void peer_copy(..., Where where) {                       // the hook, on the fiber of the issuing thread
+///     Cta& cta = current_cta();
+///     cta.note(Instruction::st_async, where, bytes, address);  // counts it
+///     ... checks of operands: cta.report(FindingKind::misaligned, ...), cta.fail(...) ...
+///     cta.in_flight().add(std::make_unique<PeerCopy>(...));
+///   }
+///
+/// One that a group waits for (bulk stores: the issuing thread's; wgmma: the warpgroup's) is added with
+/// `add(std::move(operation), cta.current_thread().bulk)` or `add(..., cta.warpgroup().wgmma)` instead. A
+/// multicast is one operation for each destination CTA, so that they can land at different times.
+namespace tegula::sim {
+
+class Cta;
+class Cluster;
+class InFlightGroups;
+
+/// Bytes of shared memory of the CTA of the given rank; the address is the CTA's own, without a rank.
+struct SharedRange {
+  int cta = 0;
+  std::uint32_t address = 0;
+  std::uint32_t bytes = 0;
+};
+
+class InFlight {
+ public:
+  /// Issued by the current thread of the CTA.
+  InFlight(Instruction instruction, Cta const& issuer, Where where);
+  virtual ~InFlight() = default;
+  InFlight(InFlight const&) = delete;
+  InFlight& operator=(InFlight const&) = delete;
+
+  /// Takes the bytes of `reads` out of shared memory, where the source may be free before the destination is
+  /// written (bulk stores: cp.async.bulk.wait_group.read). Called once, before land.
+  virtual void read(Cluster&) {}
+  /// Performs the operation. Called once. All bytes of `writes` count as written afterwards.
+  virtual void land(Cluster& cluster) = 0;
+
+  /// Its landing completes `bytes` bytes of transactions on the mbarrier.
+  void completes_on(int cta, std::uint32_t address, std::uint32_t bytes) { mbarrier = {cta, address, bytes}; }
+
+  Instruction instruction;
+  Where where;
+  int cta;     ///< rank of the CTA that issued it
+  int thread;  ///< index in it of the thread that issued it (of a warpgroup: the one that came last)
+  std::vector<SharedRange> writes;
+  std::vector<SharedRange> reads;
+  SharedRange mbarrier;  ///< `bytes` 0: it completes on none
+
+ private:
+  friend class InFlightQueue;
+  friend class InFlightGroups;
+  bool done_reading_ = false;   ///< read was called
+  bool reads_retired_ = false;  ///< `reads` may be overwritten
+  bool landed_ = false;
+  InFlightGroups* groups_ = nullptr;
+};
+
+/// The operations of one thread, or of one warpgroup, that it waits for in groups, oldest first.
+class InFlightGroups {
+ public:
+  /// `in_order`: an operation lands after those before it (wgmma: they may share accumulators).
+  explicit InFlightGroups(bool in_order = false) : in_order_(in_order) {}
+
+  /// Ends the current group and starts the next.
+  void commit() { ends_.push_back(operations_.size()); }
+  /// Committed groups that nobody has waited for.
+  std::size_t committed() const { return ends_.size(); }
+  /// Operations that nobody has waited for, committed or not.
+  std::vector<InFlight*> const& operations() const { return operations_; }
+  void clear();
+
+ private:
+  friend class InFlightQueue;
+  bool in_order_;
+  std::vector<InFlight*> operations_;
+  std::vector<std::size_t> ends_;  ///< of the committed groups, in operations_
+};
+
+/// The operations in flight of one cluster, in the order of their issue.
+class InFlightQueue {
+ public:
+  explicit InFlightQueue(Cluster& cluster) : cluster_(cluster) {}
+
+  /// Takes up an operation that completes on an mbarrier. Holds its ranges against the shadow, reports what
+  /// is wrong with them, and marks them. An operation that lies out of bounds is reported, and completes
+  /// without an effect.
+  void add(std::unique_ptr<InFlight> operation);
+  /// Takes up an operation of the groups' current group.
+  void add(std::unique_ptr<InFlight> operation, InFlightGroups& groups);
+
+  /// Waits until at most the latest `groups_left` committed groups are in flight: the others land and are
+  /// retired.
+  void wait(InFlightGroups& groups, std::size_t groups_left);
+  /// Likewise until the others have read their sources.
+  void wait_read(InFlightGroups& groups, std::size_t groups_left);
+
+  bool empty() const { return operations_.empty(); }
+  /// Lands some operation now and then, where the completion is random.
+  void land_at_random();
+  /// Called when no thread can run: lands operations until one whose mbarrier is waited for has completed a
+  /// phase. False where none did.
+  bool land_for_waiters();
+  /// The phase that operation was part of is complete: what it touched may be touched again.
+  void retire(InFlight& operation);
+  /// A CTA has exited: reports the operations that still touch its shared memory.
+  void check_exit(Cta& cta);
+  /// The launch of the cluster is over: what is left lands (not where it failed), and all is forgotten.
+  void finish(bool failed);
+
+  /// The operation in flight that writes, or reads, the byte; null where there is none.
+  InFlight const* writer_of(int cta, std::uint32_t address) const;
+  InFlight const* reader_of(int cta, std::uint32_t address) const;
+
+ private:
+  void issue(std::unique_ptr<InFlight> operation);
+  bool admit(InFlight& operation);
+  void read(InFlight& operation);
+  void land(InFlight& operation);
+  void retire_reads(InFlight& operation);
+  void forget(InFlight& operation);
+
+  Cluster& cluster_;
+  std::vector<std::unique_ptr<InFlight>> operations_;
+};
+
+/// "that warp 3 lane 0 of CTA 1 issued (kernel/gemm_sm90.hpp:88)".
+std::string issuer_text(InFlight const& operation);
+
+}  // namespace tegula::sim
