@@ -5,6 +5,7 @@
 #include "tegula/arch/dim3.hpp"
 #include "tegula/arch/mma_op.hpp"
 #include "tegula/arch/tensor_map.hpp"
+#include "tegula/arch/wgmma_op.hpp"
 #include "tegula/arch/where.hpp"
 
 /// What the instructions of arch/ call on the host: the simulated machine, as plain declarations, so that a
@@ -94,8 +95,8 @@ bool elect_one(Where where);
 void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool transpose, Where where);
 
 // Bulk copies (arch/tma.hpp).
-void tma_load(std::uint32_t dst, TensorMap const& map, int rank, int const* coordinate, std::uint32_t mbarrier,
-              L2Hint hint, Where where);
+void tma_load(std::uint32_t dst, TensorMap const& map, int rank, int const* coordinate,
+              std::uint32_t mbarrier, L2Hint hint, Where where);
 void tma_load_multicast(std::uint32_t dst, TensorMap const& map, int rank, int const* coordinate,
                         std::uint32_t mbarrier, std::uint16_t cta_mask, L2Hint hint, Where where);
 void tma_store(TensorMap const& map, int rank, int const* coordinate, std::uint32_t src, L2Hint hint,
@@ -104,11 +105,22 @@ void tma_reduce(TensorMap const& map, int rank, int const* coordinate, std::uint
                 L2Hint hint, Where where);
 void tma_prefetch(TensorMap const& map, int rank, int const* coordinate, L2Hint hint, Where where);
 void prefetch_tensor_map(TensorMap const& map, Where where);
-void bulk_load(std::uint32_t dst, void const* src, int bytes, std::uint32_t mbarrier, L2Hint hint, Where where);
+void bulk_load(std::uint32_t dst, void const* src, int bytes, std::uint32_t mbarrier, L2Hint hint,
+               Where where);
 void bulk_store(void* dst, std::uint32_t src, int bytes, L2Hint hint, Where where);
 void bulk_commit_group(Where where);
 void bulk_wait_group(int groups_left, Where where);
 void bulk_wait_group_read(int groups_left, Where where);
+
+// wgmma (src/sim/wgmma.cpp). `d` is the thread's array of accumulators: it must stay in place until a
+// wgmma_wait_group covers the operation.
+void wgmma_fence(Where where);
+void wgmma_commit_group(Where where);
+void wgmma_wait_group(int groups_left, Where where);
+void wgmma(WgmmaConfig const& op, void* d, std::uint64_t a_descriptor, std::uint64_t b_descriptor,
+           bool scale_d, Where where);
+void wgmma(WgmmaConfig const& op, void* d, std::uint32_t const (&a)[4], std::uint64_t b_descriptor,
+           bool scale_d, Where where);
 
 float ex2_approx_ftz(float x);
 float lg2_approx_ftz(float x);
