@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "tegula/arch/tensor_map_description.hpp"
 #include "tegula/device/stream.hpp"
 #include "tegula/kernel/attention_config.hpp"
 #include "tegula/kernel/gemm_config.hpp"
@@ -32,6 +33,9 @@ class Backend {
   virtual void upload(void* to, void const* from, std::size_t bytes) = 0;
   virtual void download(void* to, void const* from, std::size_t bytes) = 0;
   virtual void fill(void* pointer, std::uint8_t byte, std::size_t bytes) = 0;
+
+  /// Of sm_90 on, for a description that check() has passed.
+  virtual TensorMap encode_tensor_map(TensorMapDescription const& description) = 0;
 
   virtual void* create_stream() = 0;
   virtual void destroy_stream(void* stream) noexcept = 0;

@@ -9,6 +9,7 @@
 #include "simulated_unit.hpp"
 #include "tegula/device/launch.hpp"
 #include "tegula/kernel/configurations.hpp"
+#include "tegula/sim/tensor_map.hpp"
 
 namespace tegula {
 namespace device {
@@ -71,6 +72,10 @@ class SimulatedBackend : public Backend {
   }
   void fill(void* pointer, std::uint8_t byte, std::size_t bytes) override {
     machine_.fill(pointer, byte, bytes);
+  }
+
+  TensorMap encode_tensor_map(TensorMapDescription const& description) override {
+    return sim::encode(description);
   }
 
   void* create_stream() override { return new char(0); }  // an address of its own

@@ -12,6 +12,7 @@
 
 #include "tegula/device/error.hpp"
 #include "tegula/kernel/configurations.hpp"
+#include "tensor_map.hpp"
 #include "unit.hpp"
 
 namespace tegula::device {
@@ -144,6 +145,11 @@ class CudaBackend : public Backend {
   void fill(void* pointer, std::uint8_t byte, std::size_t bytes) override {
     CurrentDevice const current(device_);
     check(cudaMemset(pointer, byte, bytes), "cudaMemset");
+  }
+
+  TensorMap encode_tensor_map(TensorMapDescription const& description) override {
+    CurrentDevice const current(device_);
+    return encode_by_driver(description);
   }
 
   void* create_stream() override {

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "tegula/arch/tensor_map.hpp"
+#include "tegula/numeric/dtype.hpp"
+
+/// What a tensor map says, as a plain value that can be printed, checked and encoded (device/tensor_map.hpp).
+namespace tegula {
+
+/// A tensor in global memory and the box of it that one TMA instruction moves: the arguments of the CUDA
+/// driver's cuTensorMapEncodeTiled, by name. Axis 0 is the innermost, whose elements are contiguous; of each
+/// array the first `rank` entries count (of `strides` the first rank - 1).
+struct TensorMapDescription {
+  DType dtype = DType::bf16;
+  int rank = 0;                              ///< 1 to 5
+  void const* address = nullptr;             ///< in the machine's global memory
+  std::array<std::int64_t, 5> extents = {};  ///< elements along each axis
+  std::array<std::int64_t, 4> strides = {};  ///< bytes from one index to the next along axes 1, 2, ...
+  std::array<int, 5> box = {};               ///< elements of the tensor that a box spans along each axis
+  /// Along each axis a box holds every n-th element of what it spans, the first included; that of axis 0 is
+  /// ignored, as the driver ignores it.
+  std::array<int, 5> element_strides = {1, 1, 1, 1, 1};
+  TmaSwizzle swizzle = TmaSwizzle::none;
+  TmaL2Promotion l2_promotion = TmaL2Promotion::b128;
+  TmaFill fill = TmaFill::zeros;
+
+  friend bool operator==(TensorMapDescription const&, TensorMapDescription const&) = default;
+};
+
+/// Elements along an axis that a box holds: what it spans over the element stride, rounded up.
+constexpr int box_extent(TensorMapDescription const& map, int axis) {
+  int const step = axis == 0 ? 1 : map.element_strides[static_cast<std::size_t>(axis)];
+  return (map.box[static_cast<std::size_t>(axis)] + step - 1) / step;
+}
+
+/// Bytes of a box in shared memory, which is what a load of it counts at its mbarrier.
+constexpr int box_bytes(TensorMapDescription const& map) {
+  int bytes = bits(map.dtype) / 8;
+  for (int axis = 0; axis < map.rank; ++axis) bytes *= box_extent(map, axis);
+  return bytes;
+}
+
+}  // namespace tegula
