@@ -1,0 +1,404 @@
+#pragma once
+
+#include "tegula/arch/barrier.hpp"
+#include "tegula/arch/cluster.hpp"
+#include "tegula/arch/global.hpp"
+#include "tegula/arch/grid_dependency.hpp"
+#include "tegula/arch/setmaxnreg.hpp"
+#include "tegula/arch/stmatrix.hpp"
+#include "tegula/arch/tma.hpp"
+#include "tegula/arch/wgmma.hpp"
+#include "tegula/kernel/activation.hpp"
+#include "tegula/kernel/gemm_sm90_config.hpp"
+#include "tegula/pipeline/ordered_barrier.hpp"
+#include "tegula/pipeline/store_pipeline.hpp"
+#include "tegula/pipeline/tma_pipeline.hpp"
+#include "tegula/tensor/coordinates.hpp"
+#include "tegula/tensor/pack.hpp"
+#include "tegula/tensor/shared_tile.hpp"
+#include "tegula/tensor/vector.hpp"
+#include "tegula/tensor/wgmma_operand.hpp"
+
+namespace tegula {
+
+/// Warp-specialised persistent GEMM on Hopper's tensor cores:
+/// D = activation(alpha scale_a scale_b A B + beta C + bias), accumulated in f32.
+///
+/// One thread of the CTA, the producer, has TMA fill a ring of shared-memory stages with tiles of A and B.
+/// One or two warpgroups, the consumers, multiply them by wgmma straight from shared memory, and store their
+/// tile of D by TMA, 16 rows a warp. All walk the same list of tiles; the ring runs on from one tile to the
+/// next, so that the next tile is being fetched while this one is stored.
+///
+/// Legend: s, r for shared and register tensors; tC.. partitioned for C = A B.
+template <GemmSm90Config C> struct GemmSm90 {
+  using Params = GemmSm90Params;
+  using Out = type_of<C.out>;
+
+  static constexpr GemmSm90Config config = C;
+  static constexpr int consumers = tegula::consumers(C);
+  static constexpr int warps = 4 * consumers;  // of consumers
+  static constexpr int threads = 128 * (1 + consumers);
+  static constexpr int min_ctas_per_sm = C.min_ctas_per_sm;
+  static constexpr Dim3 cluster = {cluster_size(C), 1, 1};
+  static constexpr int peers = C.cluster_m * C.cluster_n;  // CTAs that multicast to each other
+  static constexpr int stages = tegula::stages(C);
+  static constexpr int block_k = tegula::block_k(C);
+  static constexpr bool pingpong = C.schedule == Schedule::pingpong;
+  static constexpr bool split = C.split_k > 1;
+  static_assert(C.cluster_m == 1 || C.cluster_n == 1, "multicast of either A or B");
+  static_assert(!split || (peers == 1 && !pingpong), "the CTAs of a cluster share one tile's K");
+  static_assert(stages >= 2);
+
+  static constexpr WgmmaConfig mma = {.type = wgmma_type(C.a, C.b),
+                                      .n = C.block_n,
+                                      .a_mn_major = C.a_major == Major::mn,
+                                      .b_mn_major = C.b_major == Major::mn};
+  static constexpr int consumer_m = tegula::consumer_m(C);
+  static constexpr int MMA_M = consumer_m / 64;
+  static constexpr int MMA_N = C.block_n / 8;  // groups of 8 columns, 4 registers of a thread each
+  static constexpr int mma_k = wgmma_k(mma.type);
+  static constexpr int MMA_K = block_k / mma_k;
+  static_assert(consumer_m % 64 == 0);
+
+  static constexpr OperandBoxes boxes_a = a_boxes(C);
+  static constexpr OperandBoxes boxes_b = b_boxes(C);
+  static constexpr int stage_bytes = tegula::stage_bytes(C);
+  static constexpr int contiguous_a = C.a_major == Major::k ? 1 : 0;
+  static constexpr int contiguous_b = C.b_major == Major::k ? 1 : 0;
+  using TileA =
+      SharedTile<type_of<C.a>, swizzled_operand(bits(C.a), C.block_m, block_k, contiguous_a, stages)>;
+  using TileB =
+      SharedTile<type_of<C.b>, swizzled_operand(bits(C.b), C.block_n, block_k, contiguous_b, stages)>;
+
+  // D on its way out: two buffers of 16 x store_n for each consumer warp, as TMA reads them.
+  static constexpr int store_n = tegula::store_n(C);
+  using TileD = SharedTile<Out, swizzled_operand(bits(C.out), 16, store_n, 1, 2 * warps)>;
+  static constexpr Layout stmatrix_lanes = make_layout(along(0, 16, 1), along(1, 2, 8));  // of 16 x 16
+  static constexpr Layout pair_lanes = make_layout(along(1, 4, 2), along(0, 8, 1));       // of 8 x 8
+
+  // With split_k: what every CTA of the cluster has summed of the columns that this CTA finishes. Each thread
+  // reads what the threads of the same index wrote.
+  static constexpr int share = MMA_N / C.split_k;  // groups of columns
+  static_assert(MMA_N % C.split_k == 0 && share * 8 % store_n == 0);
+  struct NoSums {};
+  using PartialSums = Vector<float, 4>[C.split_k][MMA_M * share][128 * consumers];
+
+  using Ring = TmaPipeline<stages, warps, peers>;
+  using Turns = OrderedBarrier<consumers, 4>;
+  using Store = StorePipeline<2>;
+
+  struct SharedStorage {
+    TileA a;
+    TileB b;
+    TileD d;
+    std::conditional_t<split, PartialSums, NoSums> sums;
+    typename Ring::Storage ring;
+    typename Turns::Storage turns;
+
+    template <class F> void name_buffers(F&& name) {
+      name("A", a);
+      name("B", b);
+      name("D", d);
+      name("full", ring.full);
+      name("empty", ring.empty);
+      name("turn", turns.turn);
+    }
+  };
+  static_assert(sizeof(SharedStorage) <= (228 / C.min_ctas_per_sm - 1) * 1024);
+
+  // Registers move from the producer to the consumers: launched with `even` each.
+  static constexpr int even = 65536 / (threads * min_ctas_per_sm) / 8 * 8;
+  static constexpr int producer_registers = 40;
+  static constexpr int consumer_registers = (3 * even - producer_registers) / 2 / 8 * 8;
+
+  static constexpr char const* role(int warp) {
+    constexpr char const* names[] = {"producer", "consumer 0", "consumer 1"};
+    return names[warp / 4];
+  }
+  TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) {
+    return {p.clusters * cluster_size(C), 1, 1};
+  }
+
+  TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
+    int const warpgroup = warp_id() / 4;
+    int const group = warpgroup - 1;  // of a consumer
+    Ring const ring{smem.ring};
+    Turns turns{smem.turns, group};
+    if (thread_idx() == 0) {
+      prefetch_tensor_map(p.a);
+      prefetch_tensor_map(p.b);
+      prefetch_tensor_map(p.d);
+      ring.init();
+      turns.init();
+      fence_mbarrier_init();
+    }
+    sync_cluster();         // the barriers are known to all who use them, in every CTA
+    griddepcontrol_wait();  // the launch before this one has written A, B, C
+
+    float tCrC[MMA_M][4 * MMA_N];  // (MMA, MMA_M): 64 x block_n a warpgroup, MMA_M times
+    if (warpgroup == 0) {
+      if constexpr (consumers > 1) setmaxnreg_dec<producer_registers>();
+      if (thread_idx() == 0) produce(p, smem, ring);
+    } else {
+      if constexpr (consumers > 1) setmaxnreg_inc<consumer_registers>();
+      consume(p, smem, ring, turns, group, tCrC);
+    }
+    // Partial sums have reached the CTAs that add them; and no CTA ends while another may still write to its
+    // shared memory or arrive at its barriers.
+    if constexpr (cluster.x > 1) tegula::cluster::sync();
+    if constexpr (split) {
+      if (warpgroup != 0) finish_share(p, smem, group);
+    }
+  }
+
+ private:
+  TEGULA_DEVICE static void sync_cluster() {
+    if constexpr (cluster.x > 1) {
+      tegula::cluster::sync();
+    } else {
+      cta::sync();
+    }
+  }
+
+  /// A tile of D by its first element, and the steps of K that this CTA adds up for it.
+  struct Work {
+    int m, n, batch;
+    int first_k, last_k;  // in units of block_k
+  };
+  TEGULA_DEVICE static Work work(Params const& p, TileCoordinate tile) {
+    int const rank = cluster.x > 1 ? cluster_cta_rank() : 0;
+    int const m = tile.m * C.cluster_m + (C.cluster_m > 1 ? rank : 0);
+    int const n = tile.n * C.cluster_n + (C.cluster_n > 1 ? rank : 0);
+    int const steps = (p.k + block_k - 1) / block_k;
+    return {m * C.block_m, n * C.block_n, tile.batch, split ? steps * rank / C.split_k : 0,
+            split ? steps * (rank + 1) / C.split_k : steps};
+  }
+  TEGULA_DEVICE static PersistentTiles tiles(Params const& p) {
+    return {p.scheduler, block_idx().x / cluster.x, p.clusters};
+  }
+
+  /// The producer, one thread: every tile's steps of K, each into the next stage of the ring.
+  TEGULA_DEVICE static void produce(Params const& p, SharedStorage& smem, Ring const& ring) {
+    typename Ring::State state;
+    for (PersistentTiles walk = tiles(p); !walk.done(); walk.next()) {
+      Work const w = work(p, walk.tile());
+      for (int k = w.first_k; k < w.last_k; ++k) {
+        SharedAddr const full = ring.acquire(state, stage_bytes);
+        fetch<contiguous_a, boxes_a>(p.a, smem.a, w.m, k * block_k, p.a_batched ? w.batch : 0, state.stage,
+                                     full);
+        fetch<contiguous_b, boxes_b>(p.b, smem.b, w.n, k * block_k, p.b_batched ? w.batch : 0, state.stage,
+                                     full);
+        state.next();
+      }
+    }
+    griddepcontrol_launch_dependents();
+  }
+
+  /// One operand's tile from (mn, k) on, as TMA boxes; where peers need the same tile, each of them fetches
+  /// its share for all.
+  template <int contiguous, OperandBoxes Boxes, class Tile>
+  TEGULA_DEVICE static void fetch(TensorMap const& map, Tile const& tile, int mn, int k, int batch, int stage,
+                                  SharedAddr full) {
+    constexpr int box_bytes = Boxes.box_mn * 128;  // 128 bytes along k each, or 128 along mn for each k
+    int const first = Boxes.peers > 1 ? cluster_cta_rank() : 0;
+    SharedAddr const base = shared_address(tile.data) + stage * (Boxes.boxes * box_bytes);
+#pragma unroll
+    for (int i = 0; i < Boxes.boxes / Boxes.peers; ++i) {
+      int const box = first + i * Boxes.peers;
+      SharedAddr const to = base + box * box_bytes;
+      int const at = mn + box * Boxes.box_mn;
+      TmaCoordinate<3> const from = {{contiguous == 1 ? k : at, contiguous == 1 ? at : k, batch}};
+      if constexpr (Boxes.peers > 1) {
+        tma_load_multicast(to, map, from, full, (1 << Boxes.peers) - 1);
+      } else {
+        tma_load(to, map, from, full);
+      }
+    }
+  }
+
+  /// A consumer warpgroup: its tiles, or its rows of every tile.
+  TEGULA_DEVICE static void consume(Params const& p, SharedStorage& smem, Ring const& ring, Turns& turns,
+                                    int group, float (&tCrC)[MMA_M][4 * MMA_N]) {
+    typename Ring::State state;
+    Store out;
+    int const steps = (p.k + block_k - 1) / block_k;
+    int const warp = warp_id() - 4;
+    PersistentTiles walk = tiles(p);
+    if constexpr (pingpong) {
+      walk.next(group);
+      state.advance(group * steps);
+    }
+    for (; !walk.done(); walk.next(pingpong ? 2 : 1)) {
+      Work const w = work(p, walk.tile());
+      int const m = w.m + (pingpong ? 0 : group * consumer_m);
+      if constexpr (pingpong) turns.enter();
+      mainloop(smem, ring, state, w.last_k - w.first_k, pingpong ? 0 : group * consumer_m, turns, tCrC);
+      if constexpr (split) {
+        give_away(smem, tCrC);
+      } else {
+        epilogue<MMA_N>(p, smem.d, out, warp, m, w.n, w.batch, tCrC);
+      }
+      if constexpr (pingpong) state.advance(steps);
+    }
+    out.drain();
+  }
+
+  /// tCrC = A B over `steps` stages of the ring, for the warpgroup's rows from `row` on. The tensor core
+  /// works on one stage while the next is waited for; a stage is released once the step after it has been
+  /// issued and its own is done.
+  TEGULA_DEVICE static void mainloop(SharedStorage& smem, Ring const& ring, typename Ring::State& state,
+                                     int steps, int row, Turns& turns, float (&tCrC)[MMA_M][4 * MMA_N]) {
+    WgmmaOperand<TileA> const sA{smem.a};  // (MMA, MMA_M, MMA_K, stages)
+    WgmmaOperand<TileB> const sB{smem.b};  // (MMA, 1, MMA_K, stages)
+    int previous = 0;
+    for (int step = 0; step < steps; ++step) {
+      ring.wait(state);
+      wgmma_fence();  // the registers of tCrC, before the first wgmma that uses them
+#pragma unroll
+      for (int k = 0; k < MMA_K; ++k) {
+#pragma unroll
+        for (int m = 0; m < MMA_M; ++m) {
+          wgmma<mma>(tCrC[m], sA(row + 64 * m, k * mma_k, state.stage), sB(0, k * mma_k, state.stage),
+                     step > 0 || k > 0);
+        }
+      }
+      wgmma_commit_group();
+      wgmma_wait_group<1>();  // the step before this one is done: nobody in this warp reads its stage any
+                              // more
+      if (step > 0) ring.release(previous);
+      previous = state.stage;
+      state.next();
+    }
+    if constexpr (pingpong) turns.leave();  // the other consumer's wgmma queue up behind these
+    wgmma_wait_group<0>();
+    ring.release(previous);
+  }
+
+  /// Sends each CTA of the cluster its share of this CTA's sums.
+  TEGULA_DEVICE static void give_away(SharedStorage& smem, float const (&tCrC)[MMA_M][4 * MMA_N]) {
+    int const thread = thread_idx() - 128;
+    int const rank = cluster_cta_rank();
+#pragma unroll
+    for (int cta = 0; cta < C.split_k; ++cta) {
+#pragma unroll
+      for (int m = 0; m < MMA_M; ++m) {
+#pragma unroll
+        for (int i = 0; i < share; ++i) {
+          float const* const r = &tCrC[m][4 * (cta * share + i)];
+          st_shared_cluster(mapa(shared_address(&smem.sums[rank][m * share + i][thread]), cta),
+                            Vector<float, 4>{r[0], r[1], r[2], r[3]});
+        }
+      }
+    }
+  }
+
+  /// Adds up all CTAs' sums of this CTA's share of columns, in the order of K, and stores the result.
+  TEGULA_DEVICE static void finish_share(Params const& p, SharedStorage& smem, int group) {
+    int const thread = thread_idx() - 128;
+    float tCrC[MMA_M][4 * share];
+#pragma unroll
+    for (int m = 0; m < MMA_M; ++m) {
+#pragma unroll
+      for (int i = 0; i < share; ++i) {
+        Vector<float, 4> sum{};
+#pragma unroll
+        for (int cta = 0; cta < C.split_k; ++cta) {
+          auto const part =
+              ld_shared<Vector<float, 4>>(shared_address(&smem.sums[cta][m * share + i][thread]));
+#pragma unroll
+          for (int j = 0; j < 4; ++j) sum.data[j] += part.data[j];
+        }
+#pragma unroll
+        for (int j = 0; j < 4; ++j) tCrC[m][4 * i + j] = sum.data[j];
+      }
+    }
+    Work const w = work(p, tiles(p).tile());
+    Store out;
+    epilogue<share>(p, smem.d, out, warp_id() - 4, w.m + group * consumer_m,
+                    w.n + cluster_cta_rank() * 8 * share, w.batch, tCrC);
+    out.drain();
+  }
+
+  /// The warpgroup's rows of D from (m0, n0) on: finished in f32, rounded, and stored, 16 x store_n at a time
+  /// by each warp for itself.
+  template <int Groups>
+  TEGULA_DEVICE static void epilogue(Params const& p, TileD& smem, Store& out, int warp, int m0, int n0,
+                                     int batch, float const (&tCrC)[MMA_M][4 * Groups]) {
+    int const lane = lane_id();
+    float scale = p.alpha;
+    if (p.scale_a != nullptr) scale *= ld_global<float>(p.scale_a);
+    if (p.scale_b != nullptr) scale *= ld_global<float>(p.scale_b);
+    constexpr int groups = store_n / 8;
+#pragma unroll
+    for (int m = 0; m < MMA_M; ++m) {
+      int const row = m0 + 64 * m + warp % 4 * 16;
+#pragma unroll
+      for (int first = 0; first < Groups; first += groups) {
+        int const column = n0 + 8 * first;
+        auto const finished = [&](int group,
+                                  int half) {  // row lane / 4 + 8 half, columns 2 (lane % 4) + {0, 1}
+          float const* const r = &tCrC[m][4 * (first + group) + 2 * half];
+          return finish(p, scale, Pair{r[0], r[1]}, row + 8 * half + lane / 4,
+                        column + 8 * group + 2 * (lane % 4), batch);
+        };
+        int const buffer = 2 * warp + out.acquire();
+        if constexpr (sizeof(Out) == 2) {
+          TileAccess<TileD, stmatrix_lanes> const r2s{smem, lane};
+#pragma unroll
+          for (int group = 0; group < groups; group += 2) {  // 16 x 16: two groups, both halves of the rows
+            Pair const x[4] = {finished(group, 0), finished(group, 1), finished(group + 1, 0),
+                               finished(group + 1, 1)};
+            stmatrix<4>(
+                r2s(0, 8 * group, buffer),
+                {pack_pair<Out>(x[0].data[0], x[0].data[1]), pack_pair<Out>(x[1].data[0], x[1].data[1]),
+                 pack_pair<Out>(x[2].data[0], x[2].data[1]), pack_pair<Out>(x[3].data[0], x[3].data[1])});
+          }
+        } else {
+          TileAccess<TileD, pair_lanes> const r2s{smem, lane};
+#pragma unroll
+          for (int group = 0; group < groups; ++group) {
+#pragma unroll
+            for (int half = 0; half < 2; ++half)
+              st_shared(r2s(8 * half, 8 * group, buffer), finished(group, half));
+          }
+        }
+        out.store([&] {
+          tma_store(p.d, TmaCoordinate<3>{{column, row, batch}},
+                    shared_address(smem.data) + buffer * static_cast<int>(16 * store_n * sizeof(Out)));
+        });
+      }
+    }
+  }
+
+  using Pair = Vector<float, 2>;
+
+  /// activation(scale x + beta C + bias) of two neighbouring elements of D; what lies outside of D is not
+  /// stored.
+  TEGULA_DEVICE static Pair finish(Params const& p, float scale, Pair x, int row, int column, int batch) {
+    x = {scale * x.data[0], scale * x.data[1]};
+    if (p.beta != 0.0f && row < p.m) {
+      Pair const c = load_pair(static_cast<Out const*>(p.c) + batch * p.c_batch + row * p.ldc, column, p.n);
+      x = {fma(p.beta, c.data[0], x.data[0]), fma(p.beta, c.data[1], x.data[1])};
+    }
+    if (p.bias != nullptr) {
+      Pair const bias = load_pair(static_cast<Out const*>(p.bias), column, p.n);
+      x = {x.data[0] + bias.data[0], x.data[1] + bias.data[1]};
+    }
+    x = {activate<C.activation>(x.data[0]), activate<C.activation>(x.data[1])};
+    return x;
+  }
+
+  /// Elements `column` (even) and the next of a row of n; zero beyond its end.
+  TEGULA_DEVICE static Pair load_pair(Out const* row, int column, int n) {
+    Pair pair{};
+    if (column + 1 < n) {
+      auto const both = ld_global<Vector<Out, 2>>(row + column);
+      pair = {to_float(both.data[0]), to_float(both.data[1])};
+    } else if (column < n) {
+      pair.data[0] = to_float(ld_global<Out>(row + column));
+    }
+    return pair;
+  }
+};
+
+}  // namespace tegula

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "tegula/arch/mbarrier.hpp"
+#include "tegula/arch/special_registers.hpp"
+
+namespace tegula {
+
+/// Lets `Groups` groups of `Warps` warps through a section of code in turn: 0, 1, ..., 0, 1, ...
+///
+///     turn[g]: from group g - 1 when it leaves the section, to group g, which may then enter
+///
+/// Group 0's first turn needs no one: it waits for the phase before the first, which counts as complete.
+template <int Groups, int Warps> class OrderedBarrier {
+ public:
+  struct Storage {
+    Mbarrier turn[Groups];
+  };
+
+  TEGULA_DEVICE OrderedBarrier(Storage const& storage, int group)
+      : turn_(shared_address(storage.turn)), group_(group), parity_(group == 0 ? 1 : 0) {}
+
+  /// By one thread; then fence_mbarrier_init and a barrier of the CTA.
+  TEGULA_DEVICE void init() const {
+    for (int group = 0; group < Groups; ++group) mbarrier_init(turn_ + 8 * group, Warps);
+  }
+
+  /// Waits for the group's turn.
+  TEGULA_DEVICE void enter(Where where = Where::here()) {
+    mbarrier_wait_parity(turn_ + 8 * group_, parity_, where);
+    parity_ ^= 1;
+  }
+
+  /// All lanes of a warp: the warp has left the section; the turn passes once all of its group have.
+  TEGULA_DEVICE void leave(Where where = Where::here()) const {
+    int const next = group_ + 1 == Groups ? 0 : group_ + 1;
+    if (lane_id() == 0) mbarrier_arrive(turn_ + 8 * next, where);
+  }
+
+ private:
+  SharedAddr turn_;
+  int group_;
+  int parity_;
+};
+
+}  // namespace tegula

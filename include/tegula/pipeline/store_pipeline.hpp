@@ -1,0 +1,42 @@
+#pragma once
+
+#include "tegula/arch/fence.hpp"
+#include "tegula/arch/tma.hpp"
+#include "tegula/arch/warp.hpp"
+
+namespace tegula {
+
+/// A ring of `Buffers` shared-memory buffers handed from the lanes of one warp to TMA, which stores them.
+///
+/// For each buffer in turn: acquire(), write it, then store() with a function that issues the warp's TMA
+/// stores.
+template <int Buffers> class StorePipeline {
+ public:
+  /// The buffer to write, once TMA has read what was in it.
+  TEGULA_DEVICE int acquire(Where where = Where::here()) {
+    if (lane_id() == 0) bulk_wait_group_read<Buffers - 1>(where);
+    warp::sync(warp::kAllLanes, where);  // lane 0 has seen the buffer read: all may write it
+    return buffer_;
+  }
+
+  /// Hands the buffer over: what every lane wrote is visible to the stores that lane 0 issues.
+  template <class Issue> TEGULA_DEVICE void store(Issue issue, Where where = Where::here()) {
+    fence_proxy_async_shared(where);     // this lane's writes, before reads by the async proxy ...
+    warp::sync(warp::kAllLanes, where);  // ... that lane 0 starts, for all lanes
+    if (lane_id() == 0) {
+      issue();
+      bulk_commit_group(where);
+    }
+    buffer_ = buffer_ + 1 == Buffers ? 0 : buffer_ + 1;
+  }
+
+  /// Before the CTA ends: its shared memory lives until TMA has read it.
+  TEGULA_DEVICE void drain(Where where = Where::here()) const {
+    if (lane_id() == 0) bulk_wait_group_read<0>(where);
+  }
+
+ private:
+  int buffer_ = 0;
+};
+
+}  // namespace tegula

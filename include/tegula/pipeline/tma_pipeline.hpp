@@ -1,0 +1,69 @@
+#pragma once
+
+#include "tegula/arch/cluster.hpp"
+#include "tegula/arch/mbarrier.hpp"
+#include "tegula/arch/special_registers.hpp"
+#include "tegula/pipeline/pipeline_state.hpp"
+
+namespace tegula {
+
+/// A ring of `Stages` buffers handed from TMA to consumer warps, and back.
+///
+///     full[s]:   from the TMA loads into stage s, to the consumers of this CTA: the stage's bytes are there
+///     empty[s]:  from the consumers in every CTA that reads what this CTA's producer loads, to that
+///     producer:
+///                nobody reads stage s any more
+///
+/// One thread of a CTA produces. With multicast it loads into the same stage of the `Peers` CTAs of its
+/// cluster at once, so it waits for the consumers of all of them, and each of its consumers tells all of
+/// them. Phases: in round r of the ring, the producer waits for empty of parity (r + 1) % 2 (true at once in
+/// round 0, for the phase before the first counts as complete), consumers wait for full of parity r % 2.
+template <int Stages, int ConsumerWarps, int Peers = 1> class TmaPipeline {
+ public:
+  using State = PipelineState<Stages>;
+
+  struct Storage {
+    Mbarrier full[Stages];
+    Mbarrier empty[Stages];
+  };
+
+  TEGULA_DEVICE explicit TmaPipeline(Storage const& storage)
+      : full_(shared_address(storage.full)), empty_(shared_address(storage.empty)) {}
+
+  /// By one thread; then fence_mbarrier_init and a barrier of the CTA, or with Peers > 1 of the cluster.
+  TEGULA_DEVICE void init() const {
+    for (int stage = 0; stage < Stages; ++stage) {
+      mbarrier_init(full_ + 8 * stage, 1);
+      mbarrier_init(empty_ + 8 * stage, ConsumerWarps * Peers);
+    }
+  }
+
+  /// Producer: waits until the stage is free, and expects `bytes` there. Returns the barrier for the loads.
+  TEGULA_DEVICE SharedAddr acquire(State const& state, int bytes, Where where = Where::here()) const {
+    mbarrier_wait_parity(empty_ + 8 * state.stage, state.parity ^ 1, where);
+    SharedAddr const full = full_ + 8 * state.stage;
+    mbarrier_arrive_expect_tx(full, bytes, where);
+    return full;
+  }
+
+  /// Consumer: waits until the stage is filled.
+  TEGULA_DEVICE void wait(State const& state, Where where = Where::here()) const {
+    mbarrier_wait_parity(full_ + 8 * state.stage, state.parity, where);
+  }
+
+  /// Consumer, all lanes of a warp: this warp has read the stage. Lane i tells CTA i.
+  TEGULA_DEVICE void release(int stage, Where where = Where::here()) const {
+    int const lane = lane_id();
+    if constexpr (Peers == 1) {
+      if (lane == 0) mbarrier_arrive(empty_ + 8 * stage, where);
+    } else {
+      if (lane < Peers) mbarrier_arrive_cluster(mapa(empty_ + 8 * stage, lane), where);
+    }
+  }
+
+ private:
+  SharedAddr full_;
+  SharedAddr empty_;
+};
+
+}  // namespace tegula
