@@ -2,6 +2,7 @@
 #include <string>
 
 #include "gpu_kernels.hpp"
+#include "hopper_kernels.hpp"
 #include "instruction_kernels.hpp"
 
 namespace tegula {
@@ -13,9 +14,18 @@ void check(cudaError_t status) {
   if (status != cudaSuccess) throw std::runtime_error(std::string("CUDA: ") + cudaGetErrorString(status));
 }
 
-template <class Kernel> __global__ void __launch_bounds__(Kernel::threads) entry(Words const words) {
-  extern __shared__ __align__(1024) unsigned char shared[];
-  Kernel{}(words, *reinterpret_cast<typename Kernel::SharedStorage*>(shared));
+#if defined(__CUDA_ARCH__)
+constexpr int kArchitecture = __CUDA_ARCH__ / 10;
+#else
+constexpr int kArchitecture = 90;
+#endif
+
+template <class Kernel>
+__global__ void __launch_bounds__(Kernel::threads, Kernel::min_ctas_per_sm) entry(Words const words) {
+  if constexpr (kArchitecture >= Kernel::architecture) {
+    extern __shared__ __align__(1024) unsigned char shared[];
+    Kernel{}(words, *reinterpret_cast<typename Kernel::SharedStorage*>(shared));
+  }
 }
 
 template <class Kernel> std::vector<std::uint32_t> run(std::vector<std::uint32_t> const& in) {
@@ -27,9 +37,20 @@ template <class Kernel> std::vector<std::uint32_t> run(std::vector<std::uint32_t
   check(cudaMemcpy(device_in, in.data(), 4 * in.size(), cudaMemcpyHostToDevice));
   check(cudaMemset(device_out, 0, 4 * out.size()));
   Dim3 const grid = Kernel::grid();
-  entry<Kernel><<<dim3(grid.x, grid.y, grid.z), Kernel::threads, sizeof(typename Kernel::SharedStorage)>>>(
-      {device_in, device_out});
-  check(cudaGetLastError());
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(grid.x, grid.y, grid.z);
+  config.blockDim = dim3(Kernel::threads);
+  config.dynamicSmemBytes = sizeof(typename Kernel::SharedStorage);
+  cudaLaunchAttribute cluster = {};
+  if constexpr (requires { Kernel::cluster; }) {
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = Kernel::cluster.x;
+    cluster.val.clusterDim.y = Kernel::cluster.y;
+    cluster.val.clusterDim.z = Kernel::cluster.z;
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+  }
+  check(cudaLaunchKernelEx(&config, entry<Kernel>, Words{device_in, device_out}));
   check(cudaMemcpy(out.data(), device_out, 4 * out.size(), cudaMemcpyDeviceToHost));
   check(cudaFree(device_in));
   check(cudaFree(device_out));
@@ -49,8 +70,18 @@ bool has_gpu() {
   return cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
 }
 
+bool has_hopper_gpu() {
+  int major = 0;
+  return has_gpu() && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess &&
+         major == 9;
+}
+
 std::vector<std::uint32_t> run_on_gpu(int index, std::vector<std::uint32_t> const& in) {
   return run_one_of(index, in, AllKernels{});
+}
+
+std::vector<std::uint32_t> run_hopper_on_gpu(int index, std::vector<std::uint32_t> const& in) {
+  return run_one_of(index, in, hopper_kernels::AllKernels{});
 }
 
 }  // namespace tegula

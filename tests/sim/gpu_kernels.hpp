@@ -8,8 +8,14 @@ namespace tegula {
 /// Whether there is a GPU to run on.
 bool has_gpu();
 
+/// Whether that GPU executes the instructions of sm_90.
+bool has_hopper_gpu();
+
 /// Runs kernel number `index` of instruction_kernels::AllKernels on the GPU and returns what it wrote. Throws
 /// std::runtime_error where CUDA reports an error.
 std::vector<std::uint32_t> run_on_gpu(int index, std::vector<std::uint32_t> const& in);
+
+/// As run_on_gpu, of hopper_kernels::AllKernels.
+std::vector<std::uint32_t> run_hopper_on_gpu(int index, std::vector<std::uint32_t> const& in);
 
 }  // namespace tegula

@@ -34,6 +34,7 @@ struct OneWarp {
   using SharedStorage = Nothing;
   static constexpr int threads = 32;
   static constexpr int min_ctas_per_sm = 1;
+  static constexpr int architecture = 80;  ///< the first that has the instruction
   static constexpr Dim3 grid() { return {1, 1, 1}; }
 };
 
