@@ -19,11 +19,10 @@ namespace tegula {
 
 /// The registers that one thread holds of D: floats, integers, or pairs of halves.
 template <WgmmaConfig Op> struct WgmmaRegisters {
-  static constexpr bool checked = check(Op);
   using Accumulator = std::conditional_t<
       Op.accumulator == WgmmaAccumulator::f32, float,
       std::conditional_t<Op.accumulator == WgmmaAccumulator::s32, std::int32_t, std::uint32_t>>;
-  using D = Accumulator[d_registers(Op)];
+  using D = Accumulator[check(Op) ? d_registers(Op) : 0];
 };
 
 #if TEGULA_GPU
@@ -125,7 +124,6 @@ template <WgmmaConfig Op>
 TEGULA_DEVICE void wgmma(typename WgmmaRegisters<Op>::D& d, std::uint64_t a_descriptor,
                          std::uint64_t b_descriptor, bool scale_d,
                          [[maybe_unused]] Where where = Where::here()) {
-  static_assert(WgmmaRegisters<Op>::checked);
 #if TEGULA_GPU
   using Accumulator = std::conditional_t<Op.accumulator == WgmmaAccumulator::f32, float, std::uint32_t>;
   constexpr int count = sizeof(d) / 4;
@@ -141,7 +139,6 @@ template <WgmmaConfig Op>
 TEGULA_DEVICE void wgmma(typename WgmmaRegisters<Op>::D& d, std::uint32_t const (&a)[4],
                          std::uint64_t b_descriptor, bool scale_d,
                          [[maybe_unused]] Where where = Where::here()) {
-  static_assert(WgmmaRegisters<Op>::checked);
   static_assert(!Op.a_mn_major, "A in registers has no major-ness");
 #if TEGULA_GPU
   using Accumulator = std::conditional_t<Op.accumulator == WgmmaAccumulator::f32, float, std::uint32_t>;
