@@ -22,7 +22,8 @@ template <WgmmaConfig Op> struct WgmmaRegisters {
   using Accumulator = std::conditional_t<
       Op.accumulator == WgmmaAccumulator::f32, float,
       std::conditional_t<Op.accumulator == WgmmaAccumulator::s32, std::int32_t, std::uint32_t>>;
-  using D = Accumulator[check(Op) ? d_registers(Op) : 0];
+  static constexpr int count = check(Op) ? d_registers(Op) : 0;
+  using D = Accumulator[count];
 };
 
 #if TEGULA_GPU
