@@ -154,18 +154,18 @@ void wgmma_float(WgmmaConfig const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
       out[i] = number(negate ? -value : value, factor_least_exponent(op.type, second));
     }
   };
-  Number row[kMostWgmmaK], column[kMostWgmmaK];
+  Number rows[kWgmmaM][kMostWgmmaK], column[kMostWgmmaK];
+  for (int m = 0; m < kWgmmaM; ++m) decode(a[m], false, op.negate_a, rows[m]);
   for (int n = 0; n < op.n; ++n) {
     decode(b[n], true, op.negate_b, column);
     for (int m = 0; m < kWgmmaM; ++m) {
-      decode(a[m], false, op.negate_a, row);
       std::uint32_t& result = d[m * op.n + n];
       Number c{0, kZeroExponent};
       if (scale_d) {
         c = half_result ? number(to_float(half{static_cast<std::uint16_t>(result)}), -14)
                         : number(std::bit_cast<float>(result), -126);
       }
-      result = dot_add(row, column, k, c, kept(op.type), half_result);
+      result = dot_add(rows[m], column, k, c, kept(op.type), half_result);
     }
   }
 }

@@ -1,0 +1,214 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <mma_cases.hpp>
+#include <tegula/arch/wgmma_op.hpp>
+#include <tegula/numeric/dtype.hpp>
+#include <tegula/sim/arithmetic.hpp>
+#include <vector>
+
+/// Operands for wgmma that are a function of (instruction, set, n, index) alone, so that results taken on a
+/// GPU are replayed elsewhere from the results only.
+namespace tegula::probe {
+
+struct WgmmaSubject {
+  WgmmaType type;
+  WgmmaAccumulator accumulator;
+  bool satfinite;
+  char const* name;
+};
+
+inline constexpr WgmmaSubject kWgmmaSubjects[] = {
+    {WgmmaType::bf16, WgmmaAccumulator::f32, false, "f32.bf16.bf16"},
+    {WgmmaType::f16, WgmmaAccumulator::f32, false, "f32.f16.f16"},
+    {WgmmaType::tf32, WgmmaAccumulator::f32, false, "f32.tf32.tf32"},
+    {WgmmaType::e4m3_e4m3, WgmmaAccumulator::f32, false, "f32.e4m3.e4m3"},
+    {WgmmaType::e4m3_e5m2, WgmmaAccumulator::f32, false, "f32.e4m3.e5m2"},
+    {WgmmaType::e5m2_e4m3, WgmmaAccumulator::f32, false, "f32.e5m2.e4m3"},
+    {WgmmaType::e5m2_e5m2, WgmmaAccumulator::f32, false, "f32.e5m2.e5m2"},
+    {WgmmaType::f16, WgmmaAccumulator::f16, false, "f16.f16.f16"},
+    {WgmmaType::e4m3_e4m3, WgmmaAccumulator::f16, false, "f16.e4m3.e4m3"},
+    {WgmmaType::e4m3_e5m2, WgmmaAccumulator::f16, false, "f16.e4m3.e5m2"},
+    {WgmmaType::e5m2_e4m3, WgmmaAccumulator::f16, false, "f16.e5m2.e4m3"},
+    {WgmmaType::e5m2_e5m2, WgmmaAccumulator::f16, false, "f16.e5m2.e5m2"},
+    {WgmmaType::s8_s8, WgmmaAccumulator::s32, false, "s32.s8.s8"},
+    {WgmmaType::s8_u8, WgmmaAccumulator::s32, false, "s32.s8.u8"},
+    {WgmmaType::u8_s8, WgmmaAccumulator::s32, false, "s32.u8.s8"},
+    {WgmmaType::u8_u8, WgmmaAccumulator::s32, false, "s32.u8.u8"},
+    {WgmmaType::s8_s8, WgmmaAccumulator::s32, true, "s32.s8.s8.satfinite"},
+    {WgmmaType::s8_u8, WgmmaAccumulator::s32, true, "s32.s8.u8.satfinite"},
+    {WgmmaType::u8_s8, WgmmaAccumulator::s32, true, "s32.u8.s8.satfinite"},
+    {WgmmaType::u8_u8, WgmmaAccumulator::s32, true, "s32.u8.u8.satfinite"},
+};
+inline constexpr int kWgmmaSubjectCount = 20;
+
+/// The sets of CaseSet, and words of uniformly random bits.
+inline constexpr int kUniformSet = kCaseSets;
+inline constexpr int kWgmmaSets = kCaseSets + 1;
+inline char const* wgmma_set_name(int set) { return set == kUniformSet ? "uniform" : kCaseSetNames[set]; }
+
+/// One instruction with its operands, as sim::wgmma_tile takes them.
+struct WgmmaCase {
+  WgmmaConfig op;
+  bool scale_d;
+  std::uint8_t a[kWgmmaM][sim::kWgmmaRowBytes];
+  std::vector<std::uint8_t> b;   // [n][kWgmmaRowBytes]
+  std::vector<std::uint32_t> c;  // [kWgmmaM][n]
+
+  /// What the simulated machine answers.
+  std::vector<std::uint32_t> simulated() const {
+    std::vector<std::uint32_t> d = c;
+    sim::wgmma_tile(op, a, reinterpret_cast<std::uint8_t const(*)[sim::kWgmmaRowBytes]>(b.data()), scale_d,
+                    d.data());
+    return d;
+  }
+};
+
+namespace detail {
+
+inline bool is_e4m3(Fields f) { return f.exponent_bits == 4; }
+
+inline Fields wgmma_fields(WgmmaType type, bool second) {
+  constexpr Fields kE4m3{4, 3};
+  constexpr Fields kE5m2{5, 2};
+  switch (type) {
+    case WgmmaType::bf16:
+      return {8, 7};
+    case WgmmaType::f16:
+      return {5, 10};
+    case WgmmaType::tf32:
+      return {8, 10, 13};
+    case WgmmaType::e4m3_e4m3:
+      return kE4m3;
+    case WgmmaType::e4m3_e5m2:
+      return second ? kE5m2 : kE4m3;
+    case WgmmaType::e5m2_e4m3:
+      return second ? kE4m3 : kE5m2;
+    default:
+      return kE5m2;
+  }
+}
+
+inline std::uint32_t wgmma_value(Random& random, int set, Fields f, bool accumulator) {
+  std::uint32_t const sign = random.one_in(2) ? f.sign() : 0;
+  if (set == kUniformSet) return static_cast<std::uint32_t>(random.next()) & (2 * f.sign() - 1);
+  if (is_e4m3(f)) {  // its top exponent holds numbers
+    if (set == static_cast<int>(CaseSet::kSpecial) && random.one_in(96)) return sign | 0x7fu;
+    if (set == static_cast<int>(CaseSet::kWide)) return sign | static_cast<std::uint32_t>(random.below(0x7f));
+    if (set == static_cast<int>(CaseSet::kHuge))
+      return sign | static_cast<std::uint32_t>(0x60 + random.below(0x1f));
+    if (set == static_cast<int>(CaseSet::kTiny)) return sign | static_cast<std::uint32_t>(random.below(0x18));
+    if (random.one_in(24)) return sign | 0x7eu;
+    CaseSet const finite =
+        set == static_cast<int>(CaseSet::kSpecial) ? CaseSet::kBoundary : static_cast<CaseSet>(set);
+    return value(random, finite, f, accumulator);
+  }
+  return value(random, static_cast<CaseSet>(set), f, accumulator);
+}
+
+inline float wgmma_float(Fields f, std::uint32_t code) {
+  if (f.exponent_bits == 8) return __builtin_bit_cast(float, code << (23 - f.mantissa_bits));
+  if (is_e4m3(f)) return to_float(float_e4m3{static_cast<std::uint8_t>(code)});
+  if (f.mantissa_bits == 2) return to_float(float_e5m2{static_cast<std::uint8_t>(code)});
+  return to_float(half{static_cast<std::uint16_t>(code)});
+}
+
+inline void fill_integers(WgmmaCase& out, int set, Random& random) {
+  bool const extreme = set >= static_cast<int>(CaseSet::kCancellation) && set != kUniformSet;
+  auto const byte = [&] {
+    constexpr std::uint8_t kExtremes[4] = {0x80, 0x7f, 0xff, 0x00};
+    if (extreme && random.one_in(2)) return kExtremes[random.below(4)];
+    return static_cast<std::uint8_t>(random.next());
+  };
+  for (auto& row : out.a) {
+    for (auto& element : row) element = byte();
+  }
+  for (auto& element : out.b) element = byte();
+  for (auto& element : out.c) {
+    std::uint32_t const near = static_cast<std::uint32_t>(random.below(1 << 20));
+    element = static_cast<std::uint32_t>(random.next());
+    if (extreme && random.one_in(2)) element = random.one_in(2) ? 0x7fffffffu - near : 0x80000000u + near;
+  }
+}
+
+}  // namespace detail
+
+/// n: columns of the instruction. A quarter of the cases are without scale_d; the negations go round.
+inline WgmmaCase wgmma_case(int subject, int set, int n, int index) {
+  using detail::Fields;
+  WgmmaSubject const& s = kWgmmaSubjects[subject];
+  Random random{(std::uint64_t{0x77} << 56) ^ (static_cast<std::uint64_t>(subject) << 48) ^
+                (static_cast<std::uint64_t>(set) << 40) ^ (static_cast<std::uint64_t>(n) << 24) ^
+                static_cast<std::uint64_t>(index)};
+  bool const integer = is_integer(s.type);
+  WgmmaCase out;
+  out.op.type = s.type;
+  out.op.n = n;
+  out.op.accumulator = s.accumulator;
+  out.op.satfinite = s.satfinite;
+  out.op.negate_a = !integer && (index / 4 & 1) != 0;
+  out.op.negate_b = !integer && (index / 4 & 2) != 0;
+  out.scale_d = index % 4 != 3;
+  out.b.resize(static_cast<std::size_t>(n) * sim::kWgmmaRowBytes);
+  out.c.resize(static_cast<std::size_t>(n) * kWgmmaM);
+  if (integer) {
+    detail::fill_integers(out, set, random);
+    return out;
+  }
+
+  Fields const a_fields = detail::wgmma_fields(s.type, false);
+  Fields const b_fields = detail::wgmma_fields(s.type, true);
+  Fields const sum = s.accumulator == WgmmaAccumulator::f16 ? Fields{5, 10} : Fields{8, 23};
+  int const bytes = element_bits(s.type) / 8;
+  int const k = wgmma_k(s.type);
+  auto const store = [&](std::uint8_t* row, int i, std::uint32_t code) {
+    // A tf32's low bits are not read: let them be anything.
+    if (bytes == 4) code = (code << 13) | (static_cast<std::uint32_t>(random.next()) & 0x1fffu);
+    std::memcpy(row + i * bytes, &code, static_cast<std::size_t>(bytes));  // little-endian
+  };
+  auto const b_row = [&](int column) { return out.b.data() + column * sim::kWgmmaRowBytes; };
+  if (set != static_cast<int>(CaseSet::kCancellation)) {
+    for (auto& row : out.a) {
+      for (int i = 0; i < k; ++i) store(row, i, detail::wgmma_value(random, set, a_fields, false));
+    }
+    for (int column = 0; column < n; ++column) {
+      for (int i = 0; i < k; ++i) store(b_row(column), i, detail::wgmma_value(random, set, b_fields, false));
+    }
+    for (auto& c : out.c) c = detail::wgmma_value(random, set, sum, true);
+    return out;
+  }
+
+  // As for mma.sync: sums that cancel to a few last places. Either neighbours along K cancel, or A and B are
+  // (nearly) constant and C is minus their product, give or take.
+  bool const constant = random.one_in(2);
+  std::uint32_t const x = detail::random_value(random, a_fields, -4, 8);
+  std::uint32_t const y = detail::random_value(random, b_fields, -4, 8);
+  auto const perturbed = [&](std::uint32_t v) { return random.one_in(8) ? v ^ (1u << random.below(2)) : v; };
+  auto const fill = [&](std::uint8_t* row, Fields f, std::uint32_t fixed, std::uint32_t odd_sign) {
+    std::uint32_t pair = fixed;
+    for (int i = 0; i < k; ++i) {
+      if (!constant && i % 2 == 0) pair = detail::random_value(random, f, -4, 8);
+      store(row, i, perturbed(pair) ^ (!constant && i % 2 != 0 ? odd_sign : 0));
+    }
+  };
+  for (auto& row : out.a) fill(row, a_fields, x, 0);
+  for (int column = 0; column < n; ++column) fill(b_row(column), b_fields, y, b_fields.sign());
+  float product = detail::wgmma_float(a_fields, x) * detail::wgmma_float(b_fields, y) * static_cast<float>(k);
+  if (out.op.negate_a == out.op.negate_b) product = -product;
+  bool const half_sum = s.accumulator == WgmmaAccumulator::f16;
+  for (auto& c : out.c) {
+    if (random.one_in(8)) {
+      c = random.one_in(2) ? sum.sign() : 0;
+    } else if (!constant) {
+      c = detail::random_value(random, sum, -20, 24);
+    } else {
+      c = half_sum ? to_half(product).bits : __builtin_bit_cast(std::uint32_t, product);
+      if (random.one_in(2)) c ^= 1u << random.below(half_sum ? 3 : 12);
+    }
+  }
+  return out;
+}
+
+}  // namespace tegula::probe
