@@ -3,7 +3,13 @@
 set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
-  python3 bench/gpu/beside_pytorch.py "$1" --record bench/results/gpu.jsonl
+  results=bench/results/gpu.jsonl
+  capability=$(python3 -c 'import torch; print("%d%d" % torch.cuda.get_device_capability())')
+  if [[ $capability == 90 ]]; then
+    python3 bench/gpu/gemm_beside_cublas.py "$1" --record "$results"
+    python3 bench/gpu/profile_gemm.py "$1" --record "$results"
+  fi
+  python3 bench/gpu/beside_pytorch.py "$1" --record "$results"
 else
   echo 'no PyTorch with a GPU here: nothing to measure beside'
 fi

@@ -52,10 +52,14 @@ def number(value):
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
-def table(header, rows):
-    numeric = ["---" if index == 0 else "---:" for index in range(len(header))]
+def table(header, rows, text_columns=(0,)):
+    numeric = ["---" if index in text_columns else "---:" for index in range(len(header))]
     lines = [header, numeric, *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def geometric_mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 def compile_time_table(records):
@@ -99,8 +103,41 @@ def peer_table(records):
                 ratios[peer].append(ratio)
             row += [number(theirs), f"{ratio:.2f}" if ratio else ""]
         rows.append(row)
-    means = [f"Geometric mean of the ratios to {peer}: {math.exp(sum(map(math.log, values)) / len(values)):.3f}." for peer, values in ratios.items() if values]
+    means = [f"Geometric mean of the ratios to {peer}: {geometric_mean(values):.3f}." for peer, values in ratios.items() if values]
     return "\n\n".join([table(header, rows), *means])
+
+
+def best_peer_table(records):
+    """One row a case with every peer, the ratio to the best of them and the configuration; geometric means by the number of rows."""
+    peers = list(records[0]["peers"])
+    rows = []
+    for record in records:
+        theirs = [number(record["peers"].get(peer)) for peer in peers]
+        rows.append([record["case"], number(record["value"]), *theirs, f"{record['ratio']:.3f}", f"`{record['configuration']}`"])
+    lines = [table(["M x N x K", f"tegula ({records[0]['unit']})", *peers, "ratio to the best", "configuration"], rows, text_columns=(0, len(peers) + 3))]
+    for name, few_rows in (("M of 1024 and more", False), ("M of 64 and 128", True)):
+        group = [record for record in records if (record["m"] < 1024) == few_rows]
+        if group:
+            least = min(group, key=lambda record: record["ratio"])
+            mean = geometric_mean([record["ratio"] for record in group])
+            lines.append(f"{name}: geometric mean of the ratios {mean:.3f}, least {least['ratio']:.3f} ({least['case']}).")
+    return "\n\n".join(lines)
+
+
+def profile_table(records):
+    """Throughputs, then the stall reasons with the share of each in what a warp waits."""
+    throughputs = [[record["case"], f"{number(record['value'])} {record['unit']}"] for record in records if record["kind"] == "throughput"]
+    stalls = sorted((record for record in records if record["kind"] == "stall"), key=lambda record: -record["value"])
+    total = sum(record["value"] for record in stalls)
+    shares = [[record["case"], number(record["value"]), f"{100 * record['value'] / total:.0f} %"] for record in stalls if record["value"] > 0.01 * total]
+    return "\n\n".join(
+        [
+            f"One launch of {records[0]['problem']} under Nsight Compute, at the clocks that the GPU chose.",
+            table(["counter", "measured"], throughputs),
+            "Warps that wait, by reason, for each instruction that a scheduler issues (reasons of 1 % and more):",
+            table(["stall reason", "warps", "share"], shares),
+        ]
+    )
 
 
 def section(stem, benchmark, records):
@@ -112,6 +149,10 @@ def section(stem, benchmark, records):
     source += [f"`{command}`" for command in commands]
     if "peak_mb" in first:
         body = compile_time_table(run)
+    elif "peers" in first:
+        body = best_peer_table(run)
+    elif "kind" in first:
+        body = profile_table(run)
     elif any(record.get("peer") for record in run):
         body = peer_table(run)
     else:

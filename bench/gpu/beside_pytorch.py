@@ -2,24 +2,23 @@
 """tegula's sm_80 kernels beside PyTorch's in one process: beside_pytorch.py BUILD [--record FILE] [--rounds N]
 
 Attention at the shapes of FlashAttention's papers (16384 tokens, heads * head_dim = 2048, bf16) beside PyTorch's FlashAttention-2 back end,
-GEMM (bf16, K-major operands) beside PyTorch's matmul (cuBLAS); and first the ceiling of mma.sync, measured on registers. Random data; each result is first held against the peer's, after its output
-was poisoned. Launches of ours and of the peer alternate, each timed by events after the L2 cache was flushed; medians are shown.
+the sm_80 GEMM (bf16, K-major operands) beside PyTorch's matmul (cuBLAS); and first the ceiling of mma.sync, measured on registers. Random
+data; each result is first held against the peer's, after its output was poisoned. Launches of ours and of the peer alternate, each timed by
+events after the L2 cache was flushed; medians are shown.
 """
 
 import argparse
-import ctypes
-import datetime
 import json
 import math
-import os
-import pathlib
 import statistics
 import subprocess
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+from measurement import EntryPoints, append, stamp
+from timing import Timer
+
 TOKENS = 16384
 WIDTH = 2048
 GEMMS = [(2048, 2048, 2048), (4096, 4096, 4096), (4096, 7168, 2048), (4096, 4096, 14336), (8192, 8192, 8192)]
@@ -27,7 +26,7 @@ GEMMS = [(2048, 2048, 2048), (4096, 4096, 4096), (4096, 7168, 2048), (4096, 4096
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", type=pathlib.Path, help="the folder of a CUDA build")
+    parser.add_argument("build", help="the folder of a CUDA build")
     parser.add_argument("--record", help="append JSON lines to this file")
     parser.add_argument("--rounds", type=int, default=15, help="timed launches of each (default 15)")
     parser.add_argument("--head-dims", type=int, nargs="*", default=[64, 128, 256])
@@ -36,20 +35,10 @@ def arguments():
 
 class Bench:
     def __init__(self, options):
-        self.entry = ctypes.CDLL(str(options.build.resolve() / "bench/libtegula_bench_entry_points.so"))
+        self.entry = EntryPoints(options.build)
         self.rounds = options.rounds
-        self.flush = torch.empty(64 << 20, dtype=torch.int32, device="cuda")  # 256 MB, five times the L2
-        self.stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-        smi = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
-        name, driver = subprocess.run(smi, capture_output=True, text=True, check=True).stdout.splitlines()[0].split(", ")
-        self.stamp = {
-            "date": datetime.date.today().isoformat(),
-            "gpu": name,
-            "driver": driver,
-            "commit": commit.stdout.strip() or os.environ.get("TEGULA_COMMIT", "unknown"),
-            "command": "./run gpu bench",
-        }
+        self.timer = Timer()
+        self.stamp = stamp("./run gpu bench")
         self.records = []
 
     def ceiling(self, program):
@@ -58,28 +47,8 @@ class Bench:
             print(f"{record['benchmark']:16} {record['case']:28} {record['value']:7.0f} TFLOP/s")
             self.records.append(self.stamp | record)
 
-    def call(self, function, *values):
-        converted = [ctypes.c_void_p(v.data_ptr()) if isinstance(v, torch.Tensor) else v for v in values]
-        if getattr(self.entry, function)(*converted, self.stream) != 0:
-            raise SystemExit(f"{function} failed")
-
-    def seconds(self, functions):
-        """The median time of each function, launches alternating."""
-        times = [[] for _ in functions]
-        for turn in range(3 + self.rounds):
-            for function, kept in zip(functions, times):
-                self.flush.zero_()
-                begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-                begin.record()
-                function()
-                end.record()
-                end.synchronize()
-                if turn >= 3:
-                    kept.append(begin.elapsed_time(end) * 1e-3)
-        return [statistics.median(kept) for kept in times]
-
     def compare(self, benchmark, case, peer, flops, ours, theirs):
-        mine, other = (flops / t / 1e12 for t in self.seconds([ours, theirs]))
+        mine, other = (flops / t / 1e12 for t in self.timer.medians([ours, theirs], self.rounds))
         print(f"{benchmark:16} {case:28} {mine:7.0f} {peer} {other:7.0f} TFLOP/s  ratio {mine / other:.3f}", flush=True)
         self.records.append(
             self.stamp | {"benchmark": benchmark, "case": case, "value": mine, "unit": "TFLOP/s", "peer": peer, "peer_value": other}
@@ -91,7 +60,7 @@ class Bench:
         out = torch.full_like(q, float("nan"))
 
         def ours():
-            self.call("tegula_bench_attention", q, k, v, out, batch, heads, seq, head_dim, int(causal))
+            self.entry("tegula_bench_attention", q, k, v, out, batch, heads, seq, head_dim, int(causal))
 
         def theirs():
             with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
@@ -110,7 +79,7 @@ class Bench:
         out = torch.full((m, n), float("nan"), device="cuda", dtype=torch.bfloat16)
 
         def ours():
-            self.call("tegula_bench_gemm", a, b, out, m, n, k)
+            self.entry("tegula_bench_gemm_sm80", a, b, out, m, n, k)
 
         def theirs():
             return torch.matmul(a, b.t())
@@ -126,7 +95,7 @@ class Bench:
 def main():
     options = arguments()
     bench = Bench(options)
-    bench.ceiling(options.build / "bench/mma_ceiling")
+    bench.ceiling(f"{options.build}/bench/mma_ceiling")
     for m, n, k in GEMMS:
         bench.gemm(m, n, k)
     for causal in (False, True):
@@ -140,9 +109,7 @@ def main():
     for dim, ratios in by_dim.items():
         print(f"attention {dim}: geometric mean of the ratios {math.exp(statistics.fmean(map(math.log, ratios))):.3f}")
     if options.record:
-        pathlib.Path(options.record).parent.mkdir(parents=True, exist_ok=True)
-        with open(options.record, "a", encoding="utf-8") as file:
-            file.writelines(json.dumps(record) + "\n" for record in bench.records)
+        append(options.record, bench.records)
 
 
 if __name__ == "__main__":

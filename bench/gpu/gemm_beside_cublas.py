@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""tegula's GEMM beside cuBLAS in one process: gemm_beside_cublas.py BUILD [--record FILE] [--rounds N] [--types bf16 fp8] [--largest-m M]
+
+D = A B^T, A (m, k) and B (n, k) with contiguous rows, random normal values; bf16 in and out, and fp8 e4m3 in (one scale a tensor) and bf16
+out. The peers are PyTorch (torch.matmul, torch._scaled_mm with fast accumulation) and cublasLt, the fastest of all algorithms that its
+heuristics propose. Each result is first held against PyTorch's, the output poisoned before. Launches of ours and of the peers alternate, each
+timed by events after the L2 cache was flushed; medians are shown, and the ratio is to the faster peer.
+
+--once MxNxK launches ours once and nothing else: for a profiler.
+"""
+
+import argparse
+import math
+
+import torch
+
+from cublaslt import CublasLt
+from measurement import EntryPoints, append, stamp
+from timing import Timer
+
+NK_OF_FEW_ROWS = [(7168, 2048), (2112, 7168), (32768, 512), (4096, 7168), (24576, 1536), (7168, 16384)]
+SHAPES = [(m, n, k) for m in (64, 128) for n, k in NK_OF_FEW_ROWS] + [
+    (1024, 1024, 1024),
+    (2048, 2048, 2048),
+    (4096, 7168, 2048),
+    (4096, 2112, 7168),
+    (4096, 4096, 4096),
+    (4096, 32768, 512),
+    (4096, 4096, 7168),
+    (4096, 24576, 1536),
+    (4096, 4096, 14336),
+    (4096, 14336, 4096),
+    (4096, 7168, 16384),
+    (8192, 8192, 8192),
+    (8192, 28672, 8192),
+    (16384, 16384, 16384),
+]
+TYPES = {"bf16": torch.bfloat16, "fp8": torch.float8_e4m3fn}
+TYPE_CODES = {"bf16": 0, "fp8": 1}  # of entry_points.cpp
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", help="the folder of a CUDA build")
+    parser.add_argument("--record", help="append JSON lines to this file")
+    parser.add_argument("--rounds", type=int, default=15, help="timed launches of each (default 15)")
+    parser.add_argument("--types", nargs="*", choices=TYPES, default=list(TYPES))
+    parser.add_argument("--largest-m", type=int, default=1 << 30, help="leave out the shapes of more rows")
+    parser.add_argument("--once", metavar="MxNxK", help="launch ours once, in the first of --types")
+    return parser.parse_args()
+
+
+class Problem:
+    """Operands of one shape and type, and what computes their product."""
+
+    def __init__(self, entry, kind, m, n, k):
+        self.entry, self.kind, self.shape = entry, kind, (m, n, k)
+        self.a, self.b = (torch.randn(rows, k, device="cuda", dtype=torch.bfloat16).to(TYPES[kind]) for rows in (m, n))
+        # Scales that keep the product near 1, as a quantised layer's do; with bf16 there are none.
+        self.scales = [torch.full((1,), k**-0.25, device="cuda") for _ in range(2)] if kind == "fp8" else [None, None]
+        self.out = self.poisoned()
+
+    def poisoned(self):
+        m, n, _ = self.shape
+        return torch.full((m, n), float("nan"), device="cuda", dtype=torch.bfloat16)
+
+    def ours(self):
+        self.entry("tegula_bench_gemm", TYPE_CODES[self.kind], self.a, self.b, *self.scales, self.out, *self.shape)
+
+    def configuration(self):
+        return self.entry.text("tegula_bench_gemm_configuration", TYPE_CODES[self.kind], *self.shape)
+
+    def pytorch(self):
+        if self.kind == "bf16":
+            return torch.matmul(self.a, self.b.t())
+        scale_a, scale_b = self.scales
+        return torch._scaled_mm(self.a, self.b.t(), scale_a=scale_a, scale_b=scale_b, out_dtype=torch.bfloat16, use_fast_accum=True)
+
+    def check(self, what, result):
+        """Refuses a result further from PyTorch's than rounding explains: half an ulp of bf16 each, and what the tensor cores truncate.
+        These keep 25 fractional bits of a sum over 16 values of k, 13 of one over 32 in fp8; partial sums are within four standard
+        deviations, of sqrt(k) times the scales."""
+        _, _, k = self.shape
+        truncated = 4 * k / 32 * 2.0**-13 if self.kind == "fp8" else 4 * k / 16 * 2.0**-25
+        deviation = math.sqrt(k) * (1 if self.kind == "bf16" else k**-0.5)
+        expected = self.pytorch().float()
+        excess = ((result.float() - expected).abs() - 2.0**-7 * expected.abs()).max().item()
+        if not excess <= deviation * (2.0**-10 + truncated):
+            raise SystemExit(f"gemm {self.kind} {self.shape}: {what} is off PyTorch's by {excess} more than rounding")
+
+
+def measure(problem, timer, lt, rounds):
+    m, n, k = problem.shape
+    problem.ours()
+    problem.check("tegula's result", problem.out)
+    scales = dict(zip(("scale_a", "scale_b"), problem.scales)) if problem.kind == "fp8" else {}
+    theirs = problem.poisoned()
+    best = lt.best(problem.a, problem.b, theirs, timer, **scales)
+    theirs.fill_(float("nan"))
+    best()
+    problem.check("cublasLt's result", theirs)
+    seconds = timer.medians([problem.ours, problem.pytorch, best], rounds)
+    mine, pytorch, cublaslt = (2 * m * n * k / t / 1e12 for t in seconds)
+    record = {
+        "benchmark": f"gemm_sm90 {problem.kind}",
+        "case": f"{m} x {n} x {k}",
+        "m": m,
+        "value": mine,
+        "unit": "TFLOP/s",
+        "peers": {"PyTorch": pytorch, "cublasLt": cublaslt},
+        "ratio": mine / max(pytorch, cublaslt),
+        "configuration": problem.configuration(),
+        "cublaslt_algorithm": best.description,
+        "cublaslt_candidates": best.candidates,
+    }
+    print(
+        f"{record['benchmark']:15} {record['case']:22} {mine:6.0f}  PyTorch {pytorch:6.0f}  cublasLt {cublaslt:6.0f} TFLOP/s"
+        f"  ratio {record['ratio']:.3f}  {record['configuration']}",
+        flush=True,
+    )
+    return record
+
+
+def geometric_mean(records):
+    return math.exp(sum(math.log(record["ratio"]) for record in records) / len(records))
+
+
+def main():
+    options = arguments()
+    torch.manual_seed(0)
+    entry = EntryPoints(options.build)
+    if options.once:
+        Problem(entry, options.types[0], *map(int, options.once.split("x"))).ours()
+        torch.cuda.synchronize()
+        return
+    timer, lt, run = Timer(), CublasLt(), stamp("./run gpu bench")
+    for kind in options.types:
+        records = []
+        for shape in SHAPES:
+            if shape[0] <= options.largest_m:
+                records.append(run | measure(Problem(entry, kind, *shape), timer, lt, options.rounds))
+                if options.record:
+                    append(options.record, records[-1:])
+        for name, chosen in (("M >= 1024", lambda m: m >= 1024), ("M of 64 and 128", lambda m: m < 1024)):
+            group = [record for record in records if chosen(record["m"])]
+            if group:
+                least = min(group, key=lambda record: record["ratio"])
+                print(f"{kind}, {name}: geometric mean of the ratios {geometric_mean(group):.3f}, least {least['ratio']:.3f} ({least['case']})")
+
+
+if __name__ == "__main__":
+    main()
