@@ -10,6 +10,11 @@ namespace tegula {
 
 enum class Activation : std::uint8_t { none, relu, gelu, silu };
 
+constexpr char const* to_string(Activation activation) {
+  constexpr char const* names[] = {"none", "relu", "gelu", "silu"};
+  return names[static_cast<int>(activation)];
+}
+
 /// activate<A>(x), in f32.
 ///
 /// relu: max(x, 0), NaN where x is. gelu: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) (Hendrycks and
@@ -26,6 +31,21 @@ template <Activation A> TEGULA_DEVICE float activate(float x) {
   } else {
     return x;
   }
+}
+
+/// The same, of an activation known only at run time.
+TEGULA_DEVICE float activate(Activation activation, float x) {
+  switch (activation) {
+    case Activation::relu:
+      return activate<Activation::relu>(x);
+    case Activation::gelu:
+      return activate<Activation::gelu>(x);
+    case Activation::silu:
+      return activate<Activation::silu>(x);
+    case Activation::none:
+      break;
+  }
+  return x;
 }
 
 }  // namespace tegula

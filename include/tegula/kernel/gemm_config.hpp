@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "tegula/kernel/activation.hpp"
 #include "tegula/numeric/dtype.hpp"
 
 namespace tegula {
@@ -36,18 +37,21 @@ constexpr int shared_bytes(GemmConfig const& c) {
   return 2 * c.stages * c.block_k * (c.block_m + c.block_n) + 4 * 16 * c.warps_m * c.block_n;
 }
 
-/// What the GEMM kernel is launched with: D = alpha A B^T + beta C + bias, A as (m, k), B as (n, k), C and D
-/// as (m, n).
+/// What the GEMM kernel is launched with: D = activation(alpha scale_a scale_b A B^T + beta C + bias) for each
+/// batch, A as (m, k), B as (n, k), C and D as (m, n).
 ///
 /// C and D are row-major (n contiguous) in the output type; ld* are the distances, in elements, between
-/// consecutive rows (K-major) or columns (M- or N-major) of an operand. bias (n values in the output type)
-/// and c may be null; c is not read when beta is 0.
+/// consecutive rows (K-major) or columns (M- or N-major) of an operand, *_batch those between consecutive
+/// batches. bias (n values in the output type), c and the scales (a value each) may be null; c is not read
+/// when beta is 0.
 struct GemmParams {
   void const* a = nullptr;
   void const* b = nullptr;
   void const* c = nullptr;
   void const* bias = nullptr;
   void* d = nullptr;
+  float const* scale_a = nullptr;
+  float const* scale_b = nullptr;
   int m = 0;
   int n = 0;
   int k = 0;
@@ -55,8 +59,14 @@ struct GemmParams {
   std::int64_t ldb = 0;
   std::int64_t ldc = 0;
   std::int64_t ldd = 0;
+  int batch = 1;
+  std::int64_t a_batch = 0;
+  std::int64_t b_batch = 0;
+  std::int64_t c_batch = 0;
+  std::int64_t d_batch = 0;
   float alpha = 1;
   float beta = 0;
+  Activation activation = Activation::none;
   int raster_group = 8;  ///< tiles along M whose CTAs run side by side, for reuse in L2
 };
 

@@ -6,6 +6,7 @@
 #include "tegula/arch/math.hpp"
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/warp.hpp"
+#include "tegula/kernel/activation.hpp"
 #include "tegula/kernel/gemm_config.hpp"
 #include "tegula/tensor/coordinates.hpp"
 #include "tegula/tensor/shared_tile.hpp"
@@ -15,7 +16,8 @@
 
 namespace tegula {
 
-/// Multistage GEMM on Ampere's tensor cores: D = alpha A B^T + beta C + bias, f32 accumulation.
+/// Multistage GEMM on Ampere's tensor cores: D = activation(alpha scale_a scale_b A B^T + beta C + bias) for
+/// each batch, f32 accumulation.
 ///
 /// One CTA computes one tile of D. Tiles of A and B pass through a ring of `stages` shared-memory buffers
 /// filled by cp.async, and from there through two sets of registers, so that the copies of later tiles, the
@@ -90,20 +92,24 @@ template <GemmConfig C> struct GemmSm80 {
   TEGULA_HOST_DEVICE static constexpr int tiles_n(Params const& p) {
     return (p.n + C.block_n - 1) / C.block_n;
   }
-  TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) { return {tiles_m(p) * tiles_n(p), 1, 1}; }
+  TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) {
+    return {tiles_m(p) * tiles_n(p) * p.batch, 1, 1};
+  }
 
-  /// First element of the tile a CTA computes. CTAs that run at the same time cover a band of `raster_group`
+  /// First element of the tile a CTA computes, and its batch. CTAs that run at the same time cover a band of `raster_group`
   /// tiles along M, so that they share both A and B in L2.
   struct Origin {
-    int m, n;
+    int m, n, batch;
   };
-  TEGULA_DEVICE static Origin origin(Params const& p, int cta) {
+  TEGULA_DEVICE static Origin origin(Params const& p, int cta_of_all) {
+    int const batch = cta_of_all / (tiles_m(p) * tiles_n(p));
+    int const cta = cta_of_all - batch * (tiles_m(p) * tiles_n(p));
     int const band = cta / (p.raster_group * tiles_n(p));
     int const first = band * p.raster_group;
     int const left = tiles_m(p) - first;
     int const height = left < p.raster_group ? left : p.raster_group;
     int const within = cta - first * tiles_n(p);
-    return {(first + within % height) * C.block_m, within / height * C.block_n};
+    return {(first + within % height) * C.block_m, within / height * C.block_n, batch};
   }
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
@@ -113,8 +119,8 @@ template <GemmConfig C> struct GemmSm80 {
     int const warp_col = warp_id() / C.warps_m * warp_n;
     Origin const tile = origin(p, block_idx().x);
 
-    GlobalOperand<T> const gA{static_cast<T const*>(p.a), p.lda, p.m, p.k};
-    GlobalOperand<T> const gB{static_cast<T const*>(p.b), p.ldb, p.n, p.k};
+    GlobalOperand<T> const gA{static_cast<T const*>(p.a) + tile.batch * p.a_batch, p.lda, p.m, p.k};
+    GlobalOperand<T> const gB{static_cast<T const*>(p.b) + tile.batch * p.b_batch, p.ldb, p.n, p.k};
     TileLoader<TileA, a_contiguous, threads, C.vector_bytes> const g2sA{smem.a, gA, thread};
     TileLoader<TileB, b_contiguous, threads, C.vector_bytes> const g2sB{smem.b, gB, thread};
     AccessA const sA{smem.a, lane, warp_row};
@@ -181,21 +187,26 @@ template <GemmConfig C> struct GemmSm80 {
       }
     }
 
-    epilogue(p, smem.d, tile.m + warp_row, tile.n + warp_col, lane, tCrC);
+    epilogue(p, smem.d, tile.m + warp_row, tile.n + warp_col, tile.batch, lane, tCrC);
   }
 
  private:
   /// The warp's tile of D, whose first element is (m0, n0): 16 rows at a time through shared memory, then
   /// whole 16-byte pieces.
-  TEGULA_DEVICE static void epilogue(Params const& p, TileD& smem, int m0, int n0, int lane,
+  TEGULA_DEVICE static void epilogue(Params const& p, TileD& smem, int m0, int n0, int batch, int lane,
                                      float const (&tCrC)[MMA_M][MMA_N][4]) {
     TileAccess<TileD, accumulator_lanes> const r2s{smem, lane};
     TileAccess<TileD, piece_lanes> const s2r{smem, lane};
     int const row = lane / pieces;
     int const n = n0 + lane % pieces * width;
-    bool const aligned = whole_pieces<Out>(p.d, p.ldd) && (p.beta == 0.0f || whole_pieces<Out>(p.c, p.ldc));
+    Out* const gD = static_cast<Out*>(p.d) + batch * p.d_batch;
+    Out const* const gC = static_cast<Out const*>(p.c) + batch * p.c_batch;
+    bool const aligned = whole_pieces<Out>(gD, p.ldd) && (p.beta == 0.0f || whole_pieces<Out>(gC, p.ldc));
     bool const whole = aligned && n + width <= p.n;
 
+    float scale = p.alpha;
+    if (p.scale_a != nullptr) scale *= ld_global<float>(p.scale_a);
+    if (p.scale_b != nullptr) scale *= ld_global<float>(p.scale_b);
     Vector<float, width> bias{};
     if (p.bias != nullptr) {
       for (int i = 0; i < width; ++i) {
@@ -221,12 +232,12 @@ template <GemmConfig C> struct GemmSm80 {
         for (int i = 0; i < width; i += 4) {
           auto const four = ld_shared<Vector<float, 4>>(s2r(pass * (32 / pieces), i, warp_id()));
 #pragma unroll
-          for (int j = 0; j < 4; ++j) x.data[i + j] = p.alpha * four.data[j];
+          for (int j = 0; j < 4; ++j) x.data[i + j] = scale * four.data[j];
         }
         int const i = m0 + 16 * m + pass * (32 / pieces) + row;
         if (i >= p.m) continue;
-        Out* const d = static_cast<Out*>(p.d) + i * p.ldd + n;
-        Out const* const c = static_cast<Out const*>(p.c) + i * p.ldc + n;
+        Out* const d = gD + i * p.ldd + n;
+        Out const* const c = gC + i * p.ldc + n;
         if (whole) {
           if (p.beta != 0.0f) {
             auto const old = ld_global<Piece>(c);
@@ -235,14 +246,17 @@ template <GemmConfig C> struct GemmSm80 {
           }
           Piece result;
 #pragma unroll
-          for (int j = 0; j < width; ++j) result.data[j] = from_float<Out>(x.data[j] + bias.data[j]);
+          for (int j = 0; j < width; ++j) {
+            result.data[j] = from_float<Out>(activate(p.activation, x.data[j] + bias.data[j]));
+          }
           st_global(d, result);
         } else {
 #pragma unroll
           for (int j = 0; j < width; ++j) {
             if (n + j < p.n) {
               float const old = p.beta != 0.0f ? to_float(ld_global<Out>(c + j)) : 0.0f;
-              st_global(d + j, from_float<Out>(fma(p.beta, old, x.data[j]) + bias.data[j]));
+              st_global(d + j, from_float<Out>(
+                                   activate(p.activation, fma(p.beta, old, x.data[j]) + bias.data[j])));
             }
           }
         }

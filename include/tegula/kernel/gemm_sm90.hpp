@@ -7,6 +7,7 @@
 #include "tegula/arch/setmaxnreg.hpp"
 #include "tegula/arch/stmatrix.hpp"
 #include "tegula/arch/tma.hpp"
+#include "tegula/arch/warp.hpp"
 #include "tegula/arch/wgmma.hpp"
 #include "tegula/kernel/activation.hpp"
 #include "tegula/kernel/gemm_sm90_config.hpp"
@@ -108,7 +109,7 @@ template <GemmSm90Config C> struct GemmSm90 {
 
   // Registers move from the producer to the consumers: launched with `even` each.
   static constexpr int even = 65536 / (threads * min_ctas_per_sm) / 8 * 8;
-  static constexpr int producer_registers = 40;
+  static constexpr int producer_registers = MMA_M * MMA_N > 32 ? 24 : 40;
   static constexpr int consumer_registers = (3 * even - producer_registers) / 2 / 8 * 8;
 
   static constexpr char const* role(int warp) {
@@ -135,19 +136,16 @@ template <GemmSm90Config C> struct GemmSm90 {
     sync_cluster();         // the barriers are known to all who use them, in every CTA
     griddepcontrol_wait();  // the launch before this one has written A, B, C
 
-    float tCrC[MMA_M][4 * MMA_N];  // (MMA, MMA_M): 64 x block_n a warpgroup, MMA_M times
+    // No CTA ends while another may still write to its shared memory or arrive at its barriers.
     if (warpgroup == 0) {
       if constexpr (consumers > 1) setmaxnreg_dec<producer_registers>();
       if (thread_idx() == 0) produce(p, smem, ring);
+      warp::sync();
+      if constexpr (cluster.x > 1) tegula::cluster::sync();
     } else {
       if constexpr (consumers > 1) setmaxnreg_inc<consumer_registers>();
-      consume(p, smem, ring, turns, group, tCrC);
-    }
-    // Partial sums have reached the CTAs that add them; and no CTA ends while another may still write to its
-    // shared memory or arrive at its barriers.
-    if constexpr (cluster.x > 1) tegula::cluster::sync();
-    if constexpr (split) {
-      if (warpgroup != 0) finish_share(p, smem, group);
+      consume(p, smem, ring, turns, group);
+      if constexpr (peers > 1) tegula::cluster::sync();
     }
   }
 
@@ -218,7 +216,8 @@ template <GemmSm90Config C> struct GemmSm90 {
 
   /// A consumer warpgroup: its tiles, or its rows of every tile.
   TEGULA_DEVICE static void consume(Params const& p, SharedStorage& smem, Ring const& ring, Turns& turns,
-                                    int group, float (&tCrC)[MMA_M][4 * MMA_N]) {
+                                    int group) {
+    float tCrC[MMA_M][4 * MMA_N];  // (MMA, MMA_M): 64 x block_n a warpgroup, MMA_M times
     typename Ring::State state;
     Store out;
     int const steps = (p.k + block_k - 1) / block_k;
@@ -228,6 +227,7 @@ template <GemmSm90Config C> struct GemmSm90 {
       walk.next(group);
       state.advance(group * steps);
     }
+#pragma unroll 1
     for (; !walk.done(); walk.next(pingpong ? 2 : 1)) {
       Work const w = work(p, walk.tile());
       int const m = w.m + (pingpong ? 0 : group * consumer_m);
@@ -235,6 +235,10 @@ template <GemmSm90Config C> struct GemmSm90 {
       mainloop(smem, ring, state, w.last_k - w.first_k, pingpong ? 0 : group * consumer_m, turns, tCrC);
       if constexpr (split) {
         give_away(smem, tCrC);
+        tegula::cluster::sync();  // every CTA's sums have reached the CTAs that add them up
+        float tCrD[MMA_M][4 * share];
+        add_up(smem, tCrD);
+        epilogue<share>(p, smem.d, out, warp, m, w.n + cluster_cta_rank() * 8 * share, w.batch, tCrD);
       } else {
         epilogue<MMA_N>(p, smem.d, out, warp, m, w.n, w.batch, tCrC);
       }
@@ -251,6 +255,7 @@ template <GemmSm90Config C> struct GemmSm90 {
     WgmmaOperand<TileA> const sA{smem.a};  // (MMA, MMA_M, MMA_K, stages)
     WgmmaOperand<TileB> const sB{smem.b};  // (MMA, 1, MMA_K, stages)
     int previous = 0;
+#pragma unroll 1
     for (int step = 0; step < steps; ++step) {
       ring.wait(state);
       wgmma_fence();  // the registers of tCrC, before the first wgmma that uses them
@@ -271,6 +276,8 @@ template <GemmSm90Config C> struct GemmSm90 {
     }
     if constexpr (pingpong) turns.leave();  // the other consumer's wgmma queue up behind these
     wgmma_wait_group<0>();
+#pragma unroll
+    for (int m = 0; m < MMA_M; ++m) wgmma_pin(tCrC[m]);
     ring.release(previous);
   }
 
@@ -292,31 +299,24 @@ template <GemmSm90Config C> struct GemmSm90 {
     }
   }
 
-  /// Adds up all CTAs' sums of this CTA's share of columns, in the order of K, and stores the result.
-  TEGULA_DEVICE static void finish_share(Params const& p, SharedStorage& smem, int group) {
+  /// The sums of all CTAs, added in the order of K, of the columns that this CTA finishes.
+  TEGULA_DEVICE static void add_up(SharedStorage& smem, float (&tCrD)[MMA_M][4 * share]) {
     int const thread = thread_idx() - 128;
-    float tCrC[MMA_M][4 * share];
 #pragma unroll
     for (int m = 0; m < MMA_M; ++m) {
 #pragma unroll
+      for (int i = 0; i < 4 * share; ++i) tCrD[m][i] = 0.0f;
+#pragma unroll
       for (int i = 0; i < share; ++i) {
-        Vector<float, 4> sum{};
 #pragma unroll
         for (int cta = 0; cta < C.split_k; ++cta) {
           auto const part =
               ld_shared<Vector<float, 4>>(shared_address(&smem.sums[cta][m * share + i][thread]));
 #pragma unroll
-          for (int j = 0; j < 4; ++j) sum.data[j] += part.data[j];
+          for (int j = 0; j < 4; ++j) tCrD[m][4 * i + j] += part.data[j];
         }
-#pragma unroll
-        for (int j = 0; j < 4; ++j) tCrC[m][4 * i + j] = sum.data[j];
       }
     }
-    Work const w = work(p, tiles(p).tile());
-    Store out;
-    epilogue<share>(p, smem.d, out, warp_id() - 4, w.m + group * consumer_m,
-                    w.n + cluster_cta_rank() * 8 * share, w.batch, tCrC);
-    out.drain();
   }
 
   /// The warpgroup's rows of D from (m0, n0) on: finished in f32, rounded, and stored, 16 x store_n at a time
