@@ -1,0 +1,90 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "tegula/arch/tensor_map_description.hpp"
+
+/// A box of a tensor as TMA walks it, in plain arithmetic: PTX ISA, "Tensors", "Tiled mode" and "Swizzling
+/// modes".
+namespace tegula::sim {
+
+/// What the pieces' numbers of the 128-byte line at a shared address are XORed with, in place: bits 4 and up,
+/// equal to as many bits of the address from bit 7 up as the swizzle permutes.
+constexpr std::uint32_t swizzle_of_line(TmaSwizzle swizzle, std::uint32_t address) {
+  std::uint32_t const pieces = (1u << static_cast<int>(swizzle)) - 1;
+  return (address >> 7 & pieces) << 4;
+}
+
+/// Where what would lie at a shared address without a swizzle lies under it.
+constexpr std::uint32_t swizzled(TmaSwizzle swizzle, std::uint32_t address) {
+  return address ^ swizzle_of_line(swizzle, address);
+}
+
+/// The elements of a box along axis 0, which are contiguous in global memory and, but for the swizzle, in
+/// shared memory.
+struct TmaRow {
+  int index = 0;                             ///< in shared order: axis 1 fastest
+  std::array<std::int64_t, 5> coordinate{};  ///< of its first element in the tensor; may be outside
+  int begin = 0;                             ///< of its bytes, the first that lies in the tensor,
+  int end = 0;                               ///< and the end of those; equal where none does
+  std::int64_t offset = 0;                   ///< bytes from the tensor's address to byte `begin`
+};
+
+/// The box at a coordinate, innermost axis first.
+class TmaBox {
+ public:
+  TmaBox(TensorMapDescription const& map, int const* coordinate) : map_(map) {
+    std::copy(coordinate, coordinate + map.rank, first_.begin());
+    for (int axis = 1; axis < map.rank; ++axis) rows_ *= box_extent(map, axis);
+  }
+
+  TensorMapDescription const& map() const { return map_; }
+  int element_bytes() const { return bits(map_.dtype) / 8; }
+  int rows() const { return rows_; }
+  int row_bytes() const { return map_.box[0] * element_bytes(); }
+  /// Bytes from a row to the next in shared memory: a swizzle's rows are as wide as its span, also where the
+  /// box is narrower.
+  int row_pitch() const { return std::max(row_bytes(), span_bytes(map_.swizzle)); }
+  /// Bytes of shared memory that the box takes up.
+  int shared_bytes() const { return rows_ * row_pitch(); }
+  /// Bytes of its elements, inside of the tensor or not: what a load completes at its mbarrier.
+  int bytes() const { return rows_ * row_bytes(); }
+
+  /// Calls f(TmaRow) with each row, in shared order.
+  template <class F> void for_each_row(F&& f) const {
+    TmaRow row;
+    row.coordinate = first_;
+    std::int64_t const begin = std::clamp<std::int64_t>(-first_[0], 0, map_.box[0]);
+    std::int64_t const end = std::clamp<std::int64_t>(map_.extents[0] - first_[0], begin, map_.box[0]);
+    std::array<int, 5> at{};
+    for (row.index = 0; row.index < rows_; ++row.index) {
+      bool inside = true;
+      row.offset = (first_[0] + begin) * element_bytes();
+      for (std::size_t axis = 1; axis < rank(); ++axis) {
+        inside = inside && row.coordinate[axis] >= 0 && row.coordinate[axis] < map_.extents[axis];
+        row.offset += row.coordinate[axis] * map_.strides[axis - 1];
+      }
+      row.begin = static_cast<int>(begin) * element_bytes();
+      row.end = inside ? static_cast<int>(end) * element_bytes() : row.begin;
+      f(static_cast<TmaRow const&>(row));
+      for (std::size_t axis = 1; axis < rank(); ++axis) {
+        row.coordinate[axis] += map_.element_strides[axis];
+        if (++at[axis] < box_extent(map_, static_cast<int>(axis))) break;
+        at[axis] = 0;
+        row.coordinate[axis] = first_[axis];
+      }
+    }
+  }
+
+ private:
+  std::size_t rank() const { return static_cast<std::size_t>(map_.rank); }
+
+  TensorMapDescription map_;
+  std::array<std::int64_t, 5> first_{};
+  int rows_ = 1;
+};
+
+}  // namespace tegula::sim
