@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include "box_walk.hpp"
 #include "cluster.hpp"
 #include "cta.hpp"
 #include "current_cta.hpp"
 #include "in_flight.hpp"
 #include "tegula/sim/hooks.hpp"
 #include "tegula/sim/tensor_map.hpp"
-#include "tma_box.hpp"
 #include "tma_reduction.hpp"
 
 /// The TMA unit: loads, stores, reductions and prefetches of boxes of tensors, and bulk copies, which are
@@ -39,18 +39,18 @@ std::string text_of(TmaRow const& row, int first_element, int rank) {
   return fmt::format("({})", fmt::join(std::span(coordinate).first(static_cast<std::size_t>(rank)), ", "));
 }
 
-unsigned char* global(TmaBox const& box, TmaRow const& row) {
+unsigned char* global(BoxWalk const& box, TmaRow const& row) {
   return const_cast<unsigned char*>(static_cast<unsigned char const*>(box.map().address)) + row.offset;
 }
 
 /// A box of global memory as an instruction is to move it: where its rows lie and who asked.
 struct GlobalBox {
-  TmaBox box;
+  BoxWalk box;
   Allocation* memory;  ///< holds all of it; null where no element lies in the tensor
 };
 
 /// Finds the allocation that holds the box, and fails where none holds all of it.
-GlobalBox in_global_memory(Cta& cta, Instruction instruction, TmaBox const& box, Where where) {
+GlobalBox in_global_memory(Cta& cta, Instruction instruction, BoxWalk const& box, Where where) {
   Allocation* memory = nullptr;
   box.for_each_row([&](TmaRow const& row) {
     if (row.begin == row.end) return;
@@ -74,7 +74,7 @@ GlobalBox in_global_memory(Cta& cta, Instruction instruction, TmaBox const& box,
   return {box, memory};
 }
 
-void count(Cta& cta, Instruction instruction, Where where, TmaBox const& box, int shared_bytes) {
+void count(Cta& cta, Instruction instruction, Where where, BoxWalk const& box, int shared_bytes) {
   if (!cta.counting()) return;
   LineCounters& line = cta.line(where, instruction);
   line.instructions += 1;
@@ -166,7 +166,7 @@ class Load final : public InFlight {
                     place, text_of(row, element, box_.map().rank)));
   }
 
-  TmaBox box_;
+  BoxWalk box_;
   Allocation* memory_;
   std::vector<unsigned char> filled_;
 };
@@ -242,7 +242,7 @@ class Store final : public InFlight {
                     memory_->name));
   }
 
-  TmaBox box_;
+  BoxWalk box_;
   Allocation* memory_;
   SharedRange from_;
   std::optional<TmaReduce> reduction_;
@@ -250,8 +250,8 @@ class Store final : public InFlight {
 };
 
 /// The box that a tensor instruction names; fails where the map is none of this machine's.
-TmaBox box_of(Cta& cta, Instruction instruction, TensorMap const& map, int rank, int const* coordinate,
-              Where where) {
+BoxWalk box_of(Cta& cta, Instruction instruction, TensorMap const& map, int rank, int const* coordinate,
+               Where where) {
   std::optional<TensorMapDescription> const description = decode(map);
   if (!description) {
     bool const blank = std::all_of(std::begin(map.bytes), std::end(map.bytes),
@@ -269,7 +269,7 @@ TmaBox box_of(Cta& cta, Instruction instruction, TensorMap const& map, int rank,
 }
 
 /// A bulk copy's bytes as a box of one row.
-TmaBox one_row(Cta& cta, void const* address, int bytes, Where where) {
+BoxWalk one_row(Cta& cta, void const* address, int bytes, Where where) {
   auto const misfit = reinterpret_cast<std::uintptr_t>(address) % kBulkAlignment;
   if (bytes < 0 || bytes % static_cast<int>(kBulkAlignment) != 0) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
@@ -309,7 +309,7 @@ void load(Cta& cta, Instruction instruction, GlobalBox const& from, std::uint32_
   cta.in_flight().add(std::move(operation));
 }
 
-void store(Cta& cta, Instruction instruction, TmaBox const& box, std::uint32_t source,
+void store(Cta& cta, Instruction instruction, BoxWalk const& box, std::uint32_t source,
            std::uint32_t alignment, std::optional<TmaReduce> reduction, Where where) {
   Cta* const from = cta.target(instruction, source, where);
   if (from == nullptr) return;
@@ -374,7 +374,7 @@ void tma_reduce(TensorMap const& map, int rank, int const* coordinate, std::uint
                 L2Hint, Where where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_reduce_async_bulk_tensor;
-  TmaBox const box = box_of(cta, instruction, map, rank, coordinate, where);
+  BoxWalk const box = box_of(cta, instruction, map, rank, coordinate, where);
   if (!can_reduce(op, box.map().dtype)) {
     cta.fail(
         FindingKind::invalid_operand, where, cta.here(),

@@ -34,9 +34,9 @@ struct TmaRow {
 };
 
 /// The box at a coordinate, innermost axis first.
-class TmaBox {
+class BoxWalk {
  public:
-  TmaBox(TensorMapDescription const& map, int const* coordinate) : map_(map) {
+  BoxWalk(TensorMapDescription const& map, int const* coordinate) : map_(map) {
     std::copy(coordinate, coordinate + map.rank, first_.begin());
     for (int axis = 1; axis < map.rank; ++axis) rows_ *= box_extent(map, axis);
   }
