@@ -8,17 +8,16 @@
 #include <tegula/sim/arithmetic.hpp>
 
 #include "arithmetic_tile.hpp"
+#include "arithmetic_wgmma_tile.hpp"
 
 namespace tegula::sim {
 namespace {
 
-using namespace detail;  // kZeroExponent, kLeastAlignment
+using namespace detail;  // the tile and its sums
 
 constexpr std::uint32_t kNan = 0x7fffffffu;
 constexpr std::uint32_t kInfinity = 0x7f800000u;
 constexpr std::uint32_t kSign = 0x80000000u;
-constexpr int kMostWgmmaK = 32;
-
 /// What the hardware keeps of a sum: fraction bits below the largest exponent, and fraction bits of a
 /// binary32 result.
 struct Kept {
@@ -28,57 +27,138 @@ struct Kept {
 
 constexpr Kept kept(WgmmaType type) { return element_bits(type) == 8 ? Kept{13, 13} : Kept{25, 23}; }
 
-/// A factor or an addend: its value, and the exponent under which the hardware holds it.
-struct Number {
-  double value;
-  int exponent;  // kZeroExponent for zero; meaningless for infinities and NaNs
+/// An operand format by its fields.
+struct Format {
+  int exponent_bits;
+  int mantissa_bits;
+  bool infinities = true;  // else the last code alone is a NaN
+  int dropped_bits = 0;    // low bits of an element that the tensor core does not read
 };
 
-Number number(float value, int least_exponent) {
-  if (value == 0) return {value, kZeroExponent};
-  if (!std::isfinite(value)) return {value, 0};
-  return {value, std::max(std::ilogb(value), least_exponent)};
-}
+constexpr Format kBf16{8, 7};
+constexpr Format kF16{5, 10};
+constexpr Format kTf32{8, 10, true, 13};
+constexpr Format kE4m3{4, 3, false};
+constexpr Format kE5m2{5, 2};
 
-float factor_value(WgmmaType type, bool second, std::uint8_t const* bytes, int k) {
-  std::uint16_t wide;
-  switch (type) {
-    case WgmmaType::bf16:
-      std::memcpy(&wide, bytes + 2 * k, 2);
-      return to_float(bfloat16{wide});
-    case WgmmaType::f16:
-      std::memcpy(&wide, bytes + 2 * k, 2);
-      return to_float(half{wide});
-    case WgmmaType::tf32: {
-      std::uint32_t word;
-      std::memcpy(&word, bytes + 4 * k, 4);
-      return std::bit_cast<float>(word & ~0x1fffu);
-    }
-    case WgmmaType::e4m3_e4m3:
-      return to_float(float_e4m3{bytes[k]});
-    case WgmmaType::e5m2_e5m2:
-      return to_float(float_e5m2{bytes[k]});
-    case WgmmaType::e4m3_e5m2:
-      return second ? to_float(float_e5m2{bytes[k]}) : to_float(float_e4m3{bytes[k]});
-    default:  // e5m2_e4m3
-      return second ? to_float(float_e4m3{bytes[k]}) : to_float(float_e5m2{bytes[k]});
+/// Decodes the elements of one row: values, and the exponents under which the hardware holds them. True if
+/// any is infinite or NaN; exponents of these mean nothing.
+template <Format F, class Code>
+bool decode(std::uint8_t const* bytes, bool negate, float* values, std::int16_t* exponents) {
+  constexpr int kCount = kWgmmaRowBytes / static_cast<int>(sizeof(Code));
+  constexpr int kCodeBits = F.exponent_bits + F.mantissa_bits;
+  constexpr std::uint32_t kTop = (1u << F.exponent_bits) - 1;
+  constexpr int kBias = static_cast<int>(kTop / 2);
+  constexpr std::uint32_t kFirstSpecial = F.infinities ? kTop << F.mantissa_bits : (1u << kCodeBits) - 1;
+  Code codes[kCount];
+  std::memcpy(codes, bytes, kWgmmaRowBytes);
+  std::uint32_t const flip = negate ? kSign : 0;
+  bool special = false;
+  for (int i = 0; i < kCount; ++i) {
+    std::uint32_t const code = static_cast<std::uint32_t>(codes[i]) >> F.dropped_bits;
+    std::uint32_t const magnitude = code & ((1u << kCodeBits) - 1);
+    std::uint32_t const sign = ((code >> kCodeBits) << 31) ^ flip;
+    special |= magnitude >= kFirstSpecial;
+    // The fields in a binary32's places are the value but for the bias.
+    float const scaled = std::bit_cast<float>(magnitude << (23 - F.mantissa_bits));
+    constexpr float kScale = std::bit_cast<float>(static_cast<std::uint32_t>(127 + 127 - kBias) << 23);
+    float const value = F.exponent_bits == 8 ? scaled : scaled * kScale;
+    values[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | sign);
+    int const field = static_cast<int>(magnitude >> F.mantissa_bits);
+    int const exponent = (field == 0 ? 1 : field) - kBias;
+    exponents[i] = static_cast<std::int16_t>(magnitude == 0 ? kZeroExponent : exponent);
   }
+  if (!special) return false;
+  for (int i = 0; i < kCount; ++i) {
+    std::uint32_t const code = static_cast<std::uint32_t>(codes[i]) >> F.dropped_bits;
+    std::uint32_t const magnitude = code & ((1u << kCodeBits) - 1);
+    if (magnitude < kFirstSpecial) continue;
+    std::uint32_t const sign = std::bit_cast<std::uint32_t>(values[i]) & kSign;
+    bool const infinite = F.infinities && magnitude == kFirstSpecial;
+    values[i] = std::bit_cast<float>(infinite ? sign | kInfinity : kNan);
+    exponents[i] = 0;
+  }
+  return true;
 }
 
-int factor_least_exponent(WgmmaType type, bool second) {
+template <class Integer>
+bool decode_integers(std::uint8_t const* bytes, bool, float* values, std::int16_t* exponents) {
+  for (int i = 0; i < kWgmmaRowBytes; ++i) {
+    values[i] = static_cast<Integer>(bytes[i]);
+    exponents[i] = 0;
+  }
+  return false;
+}
+
+using Decode = bool (*)(std::uint8_t const* bytes, bool negate, float* values, std::int16_t* exponents);
+
+/// The decoder of A, or of B.
+Decode decoder(WgmmaType type, bool of_b) {
   switch (type) {
     case WgmmaType::bf16:
-    case WgmmaType::tf32:
-      return -126;
+      return decode<kBf16, std::uint16_t>;
     case WgmmaType::f16:
-    case WgmmaType::e5m2_e5m2:
-      return -14;
+      return decode<kF16, std::uint16_t>;
+    case WgmmaType::tf32:
+      return decode<kTf32, std::uint32_t>;
     case WgmmaType::e4m3_e4m3:
-      return -6;
+      return decode<kE4m3, std::uint8_t>;
     case WgmmaType::e4m3_e5m2:
-      return second ? -14 : -6;
-    default:  // e5m2_e4m3
-      return second ? -6 : -14;
+      return of_b ? decode<kE5m2, std::uint8_t> : decode<kE4m3, std::uint8_t>;
+    case WgmmaType::e5m2_e4m3:
+      return of_b ? decode<kE4m3, std::uint8_t> : decode<kE5m2, std::uint8_t>;
+    case WgmmaType::e5m2_e5m2:
+      return decode<kE5m2, std::uint8_t>;
+    case WgmmaType::s8_s8:
+      return decode_integers<std::int8_t>;
+    case WgmmaType::s8_u8:
+      return of_b ? decode_integers<std::uint8_t> : decode_integers<std::int8_t>;
+    case WgmmaType::u8_s8:
+      return of_b ? decode_integers<std::int8_t> : decode_integers<std::uint8_t>;
+    case WgmmaType::u8_u8:
+      return decode_integers<std::uint8_t>;
+  }
+  return nullptr;
+}
+
+/// The rows of A and columns of B that hold an infinity or a NaN.
+struct Specials {
+  bool row[kWgmmaM];
+  int columns;
+  int column[kWgmmaMostColumns];
+};
+
+void decode_operands(WgmmaConfig const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
+                     std::uint8_t const (*b)[kWgmmaRowBytes], WgmmaTile& tile, Specials& specials) {
+  int const k = wgmma_k(op.type);
+  std::int16_t exponents[kWgmmaMostK];
+  Decode const decode_a = decoder(op.type, false);
+  for (int row = 0; row < kWgmmaM; ++row) {
+    specials.row[row] = decode_a(a[row], op.negate_a, tile.a[row], exponents);
+    for (int i = 0; i < k; ++i) {
+      tile.a_exponent[row][i] = static_cast<std::uint16_t>(exponents[i]) * 0x10001u;
+    }
+  }
+
+  Decode const decode_b = decoder(op.type, true);
+  specials.columns = 0;
+  constexpr int kBlock = 16;
+  for (int first = 0; first < op.n; first += kBlock) {
+    alignas(64) float values[kBlock][kWgmmaMostK] = {};
+    alignas(64) std::int16_t exponents_of[kBlock][kWgmmaMostK];
+    for (int column = 0; column < kBlock; ++column) {
+      if (first + column >= op.n) {
+        std::fill_n(exponents_of[column], kWgmmaMostK, static_cast<std::int16_t>(kZeroExponent));
+      } else if (decode_b(b[first + column], op.negate_b, values[column], exponents_of[column])) {
+        specials.column[specials.columns++] = first + column;
+      }
+    }
+    for (int i = 0; i < k; ++i) {
+      for (int column = 0; column < kBlock; ++column) {
+        tile.b[i][first + column] = values[column][i];
+        tile.b_exponent[i][first + column] = exponents_of[column][i];
+      }
+    }
   }
 }
 
@@ -121,75 +201,98 @@ std::uint32_t binary16_nearest(std::int64_t sum, int unit) {
 }
 
 /// One fused dot-add, any operands.
-std::uint32_t dot_add(Number const* a, Number const* b, int k, Number c, Kept kept, bool half_result) {
-  bool nan = std::isnan(c.value);
-  bool positive = c.value == std::numeric_limits<double>::infinity();
-  bool negative = c.value == -std::numeric_limits<double>::infinity();
-  int largest = std::max(c.exponent, kLeastAlignment);
+std::uint32_t dot_add(WgmmaTile const& tile, int row, int column, int k, std::uint32_t c, Kept kept,
+                      bool half_result) {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  double const addend = half_result ? to_float(half{static_cast<std::uint16_t>(c)}) : std::bit_cast<float>(c);
+  int const least = half_result ? -14 : -126;
+  double products[kWgmmaMostK];
+  int largest = kLeastAlignment;
+  if (addend != 0 && std::isfinite(addend)) largest = std::max({largest, std::ilogb(addend), least});
+  bool nan = std::isnan(addend);
+  bool positive = addend == kInfinite;
+  bool negative = addend == -kInfinite;
   for (int i = 0; i < k; ++i) {
-    double const product = a[i].value * b[i].value;
-    nan = nan || std::isnan(product);
-    positive = positive || product == std::numeric_limits<double>::infinity();
-    negative = negative || product == -std::numeric_limits<double>::infinity();
-    largest = std::max(largest, a[i].exponent + b[i].exponent);
+    products[i] = double{tile.a[row][i]} * double{tile.b[i][column]};
+    nan = nan || std::isnan(products[i]);
+    positive = positive || products[i] == kInfinite;
+    negative = negative || products[i] == -kInfinite;
+    int const a_exponent = static_cast<std::int16_t>(tile.a_exponent[row][i] & 0xffffu);
+    largest = std::max(largest, a_exponent + tile.b_exponent[i][column]);
   }
-  if (nan || (positive && negative)) return half_result ? 0x7fffu : kNan;
-  if (positive || negative)
-    return half_result ? (negative ? 0xfc00u : 0x7c00u) : kInfinity | (negative ? kSign : 0);
-  // At most 46 bits apart from the scale, so that every intermediate value is exact.
+  std::uint32_t const infinity = half_result ? 0x7c00u : kInfinity;
+  std::uint32_t const sign = half_result ? 0x8000u : kSign;
+  if (nan || (positive && negative)) return sign - 1;
+  if (positive || negative) return negative ? sign | infinity : infinity;
+  // At most 22 significant bits and the accumulator's 24: exact until the conversion truncates.
   double const scale = std::ldexp(1.0, kept.of_terms - largest);
-  std::int64_t sum = static_cast<std::int64_t>(c.value * scale);
-  for (int i = 0; i < k; ++i) sum += static_cast<std::int64_t>(a[i].value * b[i].value * scale);
+  std::int64_t sum = static_cast<std::int64_t>(addend * scale);
+  for (int i = 0; i < k; ++i) sum += static_cast<std::int64_t>(products[i] * scale);
   int const unit = largest - kept.of_terms;
   return half_result ? binary16_nearest(sum, unit) : binary32_toward_zero(sum, unit, kept.of_result);
 }
 
-void wgmma_float(WgmmaConfig const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
-                 std::uint8_t const (*b)[kWgmmaRowBytes], bool scale_d, std::uint32_t* d) {
-  int const k = wgmma_k(op.type);
+constexpr WgmmaFamily family(WgmmaType type, bool half_result) {
+  if (element_bits(type) == 8) return half_result ? WgmmaFamily::kNarrow32Half : WgmmaFamily::kNarrow32;
+  if (type == WgmmaType::tf32) return WgmmaFamily::kWide8;
+  return half_result ? WgmmaFamily::kWide16Half : WgmmaFamily::kWide16;
+}
+
+/// The functions of the best instruction set at hand.
+struct Best {
+  SumWgmmaRow sum_row = sum_wgmma_row_portable;
+  SumWgmmaIntegers sum_integers = sum_wgmma_integers_portable;
+};
+
+Best best() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) return {sum_wgmma_row_avx2, sum_wgmma_integers_avx2};
+#endif
+  return {};
+}
+
+Best const kBest = best();
+
+void wgmma_float(WgmmaConfig const& op, WgmmaTile const& tile, Specials const& specials, bool scale_d,
+                 std::uint32_t* d) {
   bool const half_result = op.accumulator == WgmmaAccumulator::f16;
-  auto const decode = [&](std::uint8_t const* bytes, bool second, bool negate, Number* out) {
-    for (int i = 0; i < k; ++i) {
-      float const value = factor_value(op.type, second, bytes, i);
-      out[i] = number(negate ? -value : value, factor_least_exponent(op.type, second));
-    }
-  };
-  Number rows[kWgmmaM][kMostWgmmaK], column[kMostWgmmaK];
-  for (int m = 0; m < kWgmmaM; ++m) decode(a[m], false, op.negate_a, rows[m]);
-  for (int n = 0; n < op.n; ++n) {
-    decode(b[n], true, op.negate_b, column);
-    for (int m = 0; m < kWgmmaM; ++m) {
-      std::uint32_t& result = d[m * op.n + n];
-      Number c{0, kZeroExponent};
-      if (scale_d) {
-        c = half_result ? number(to_float(half{static_cast<std::uint16_t>(result)}), -14)
-                        : number(std::bit_cast<float>(result), -126);
+  WgmmaFamily const how = family(op.type, half_result);
+  std::size_t const bytes = static_cast<std::size_t>(op.n) * sizeof *d;
+  WgmmaRow out{};
+  for (int row = 0; row < kWgmmaM; ++row) {
+    std::uint32_t* const results = d + row * op.n;
+    if (scale_d) std::memcpy(out.c, results, bytes);
+    auto const slowly = [&](int column) {
+      out.d[column] = dot_add(tile, row, column, wgmma_k(op.type), out.c[column], kept(op.type), half_result);
+    };
+    if (specials.row[row]) {
+      for (int column = 0; column < op.n; ++column) slowly(column);
+    } else {
+      if (kBest.sum_row(tile, how, row, op.n, out)) {
+        for (int column = 0; column < op.n; ++column) {
+          if (out.exceptional[column] != 0) slowly(column);
+        }
       }
-      result = dot_add(rows[m], column, k, c, kept(op.type), half_result);
+      for (int i = 0; i < specials.columns; ++i) slowly(specials.column[i]);
     }
+    std::memcpy(results, out.d, bytes);
   }
 }
 
-void wgmma_integer(WgmmaConfig const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
-                   std::uint8_t const (*b)[kWgmmaRowBytes], bool scale_d, std::uint32_t* d) {
-  bool const a_signed = op.type == WgmmaType::s8_s8 || op.type == WgmmaType::s8_u8;
-  bool const b_signed = op.type == WgmmaType::s8_s8 || op.type == WgmmaType::u8_s8;
-  auto const value = [](std::uint8_t byte, bool is_signed) {
-    return is_signed ? int{static_cast<std::int8_t>(byte)} : int{byte};
-  };
-  for (int m = 0; m < kWgmmaM; ++m) {
+void wgmma_integer(WgmmaConfig const& op, WgmmaTile const& tile, bool scale_d, std::uint32_t* d) {
+  alignas(64) std::int32_t products[kWgmmaMostColumns];
+  for (int row = 0; row < kWgmmaM; ++row) {
+    kBest.sum_integers(tile, row, op.n, products);
+    std::uint32_t* const results = d + row * op.n;
+    if (!scale_d) std::memset(results, 0, static_cast<std::size_t>(op.n) * sizeof *d);
     for (int n = 0; n < op.n; ++n) {
-      std::int32_t products = 0;
-      for (int k = 0; k < kWgmmaRowBytes; ++k)
-        products += value(a[m][k], a_signed) * value(b[n][k], b_signed);
-      std::uint32_t& result = d[m * op.n + n];
-      std::uint32_t const addend = scale_d ? result : 0;
       if (op.satfinite) {
         using Limits = std::numeric_limits<std::int32_t>;
-        std::int64_t const exact = std::int64_t{static_cast<std::int32_t>(addend)} + products;
-        result = static_cast<std::uint32_t>(std::clamp<std::int64_t>(exact, Limits::min(), Limits::max()));
+        std::int64_t const exact = std::int64_t{static_cast<std::int32_t>(results[n])} + products[n];
+        results[n] =
+            static_cast<std::uint32_t>(std::clamp<std::int64_t>(exact, Limits::min(), Limits::max()));
       } else {
-        result = addend + static_cast<std::uint32_t>(products);
+        results[n] += static_cast<std::uint32_t>(products[n]);
       }
     }
   }
@@ -199,10 +302,13 @@ void wgmma_integer(WgmmaConfig const& op, std::uint8_t const (*a)[kWgmmaRowBytes
 
 void wgmma_tile(WgmmaConfig const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
                 std::uint8_t const (*b)[kWgmmaRowBytes], bool scale_d, std::uint32_t* d) {
+  thread_local WgmmaTile tile;  // too large for a fiber's stack
+  Specials specials;
+  decode_operands(op, a, b, tile, specials);
   if (is_integer(op.type)) {
-    wgmma_integer(op, a, b, scale_d, d);
+    wgmma_integer(op, tile, scale_d, d);
   } else {
-    wgmma_float(op, a, b, scale_d, d);
+    wgmma_float(op, tile, specials, scale_d, d);
   }
 }
 
