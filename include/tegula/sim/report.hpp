@@ -18,12 +18,13 @@ enum class FindingKind : std::uint8_t {
   uninitialized_read,  ///< a read of memory that nobody wrote
   async_read_early,    ///< a read of bytes that a cp.async in flight is to write
   async_overwrite,     ///< a write to bytes that a cp.async in flight is to write
-  divergence,          ///< an aligned instruction that the lanes of a warp do not execute together
-  invalid_operand,     ///< a barrier number, a thread count, a mask or a size that the instruction does not
-                       ///< admit
-  deadlock,            ///< every thread that has not exited waits
-  trap,                ///< the kernel executed trap
-  exception,           ///< the kernel threw a C++ exception
+  register_race,    ///< registers of a wgmma in flight are written, or written before it without wgmma.fence
+  divergence,       ///< an aligned instruction that the lanes of a warp do not execute together
+  invalid_operand,  ///< a barrier number, a thread count, a mask or a size that the instruction does not
+                    ///< admit
+  deadlock,         ///< every thread that has not exited waits
+  trap,             ///< the kernel executed trap
+  exception,        ///< the kernel threw a C++ exception
 };
 
 /// The kind's name, as in JSON: "out_of_bounds", ...
