@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tegula/arch/dim3.hpp"
+#include "tegula/arch/where.hpp"
+
+/// The timeline of a simulated launch: who did what when, by a model of time (docs/machine.md), not by a
+/// measurement.
+namespace tegula::sim {
+
+/// What the model of time assumes, in clock cycles of an SM unless said otherwise. The defaults are an
+/// H100's; where a number comes from stands beside it, and what has no source is a round number that keeps
+/// the picture's proportions.
+struct Timing {
+  /// Scalar multiply-adds of 16-bit operands a cycle, by an SM's four tensor cores together: wgmma
+  /// m64n256k16 takes 128 cycles. (H100 white paper: 989.4 dense TFLOPS by 132 SMs at 1.83 GHz.) The other
+  /// types take as many cycles for a K of 32 bytes.
+  double tensor_rate = 2048;
+  /// The share of tensor_rate that mma.sync reaches: docs/performance.md, "mma ceiling".
+  double mma_sync_share = 0.62;
+  /// Bytes of shared memory that wgmma reads a cycle. A (64 rows) and B (n rows) of 32 bytes are read for
+  /// each instruction, which is why n below 64 does not reach the tensor cores' rate.
+  double shared_bytes = 128;
+
+  /// From the issue of a TMA load that hits L2 to its first byte in shared memory.
+  double tma_latency = 650;
+  /// An SM's share of what L2 delivers, bytes: the 5120 a cycle that NVIDIA gives for the A100's L2 (white
+  /// paper), by 132 SMs. What TMA fetches, counted once for a multicast.
+  double l2_bytes = 39;
+  /// Bytes a cycle that an SM can take in: what arrives, of a multicast too.
+  double port_bytes = 64;
+  /// Of any box, however small.
+  double tma_box = 16;
+  /// From a TMA store's last read of shared memory until its bytes are in global memory.
+  double store_latency = 600;
+  /// From a load of global memory by a thread, or cp.async, to its value.
+  double global_latency = 600;
+
+  /// Issuing an instruction that nothing else is said of.
+  double issue = 4;
+  /// Each access of a warp to memory, a stmatrix among them, with the arithmetic on its elements, which the
+  /// machine does not see: conversion, scaling, bias, activation.
+  double access = 32;
+  /// From the completion of a phase until a waiting warp goes on.
+  double wake = 20;
+  /// Until an arrival, or a store, at another CTA of the cluster is seen there.
+  double cluster_latency = 200;
+};
+
+/// What a span shows.
+enum class SpanKind : std::uint8_t {
+  wait,      ///< a thread waits: for an mbarrier, a barrier, its wgmma or copies
+  issue,     ///< a thread issues wgmma or copies
+  epilogue,  ///< threads that have computed handle the result: from their first access to the last
+  load,      ///< bytes arrive in shared memory
+  store,     ///< bytes leave shared memory
+  tensor,    ///< the tensor cores work
+};
+
+/// "wait", "issue", ...
+char const* to_string(SpanKind kind);
+
+/// A row of the picture: the warps of one role in one CTA, or one of the CTA's engines.
+struct TraceTrack {
+  Dim3 cta{0, 0, 0};  ///< coordinate in the grid
+  int rank = 0;       ///< of the CTA in its cluster
+  std::string name;
+};
+
+/// From `begin` to `end`, in cycles since the launch. The spans of one track lie one after another or one
+/// within another.
+struct TraceSpan {
+  int track = 0;
+  SpanKind kind = SpanKind::wait;
+  std::string name;  ///< "wait full[2]", "A[2]", "wgmma 0": the first result that these warps accumulate
+  double begin = 0;
+  double end = 0;
+  int issuer = -1;  ///< the track of the warps whose copy or wgmma it is; -1 for what warps do themselves
+  int count = 1;    ///< instructions that it stands for
+  Where where;      ///< the line of the first of them
+};
+
+/// The timeline of the first CTAs of a launch.
+struct Trace {
+  std::string kernel;
+  std::vector<TraceTrack> tracks;  ///< a CTA's together, warps first
+  std::vector<TraceSpan> spans;    ///< by track, then begin
+
+  /// The end of the last span; 0 where there is none.
+  double cycles() const;
+  /// The fraction of `track`'s time, from the first span's begin to the last one's end, in spans of that
+  /// kind.
+  double share(int track, SpanKind kind) const;
+};
+
+/// As Chrome's trace event format, which chrome://tracing and ui.perfetto.dev show: a process for each CTA, a
+/// thread for each track, a nanosecond for each cycle.
+std::string to_chrome_json(Trace const& trace);
+
+/// As a self-contained SVG document: a row for each track, cycles along it. `width` is that of the rows in
+/// pixels; 0 chooses it by the length of the trace.
+std::string to_svg(Trace const& trace, int width = 0);
+
+}  // namespace tegula::sim
