@@ -1,0 +1,226 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tegula/arch/tensor_map_description.hpp"
+
+/// Boxes of tensors to move by TMA, and what must come of it, computed element by element with nothing of the
+/// library's but the description. For the simulated machine and, in tests/device, for a GPU beside it.
+namespace tegula::tma_test {
+
+/// Bytes of shared memory that the kernels dump: boxes, with rows as wide as their swizzle, fit.
+inline constexpr int kDumpBytes = 32 * 1024;
+/// What the dump holds where nothing was loaded.
+inline constexpr unsigned char kUntouched = 0xa5;
+
+struct Case {
+  std::string name;
+  TensorMapDescription map;  ///< without the address
+  std::array<int, 5> coordinate{};
+  int shared_offset = 0;  ///< of the box in the dump; a multiple of 128
+
+  std::size_t element_bytes() const { return static_cast<std::size_t>(bits(map.dtype) / 8); }
+  /// From the tensor's first byte to the end of its last element.
+  std::size_t tensor_bytes() const {
+    std::int64_t last = (map.extents[0] - 1) * static_cast<std::int64_t>(element_bytes());
+    for (std::size_t axis = 1; axis < static_cast<std::size_t>(map.rank); ++axis)
+      last += (map.extents[axis] - 1) * map.strides[axis - 1];
+    return static_cast<std::size_t>(last) + element_bytes();
+  }
+};
+
+/// One element of a box: where it lies in the tensor (in bytes; -1: outside) and in the dump.
+struct Element {
+  std::int64_t global;
+  int shared;
+};
+
+/// The elements of a case's box. A 16-byte piece of shared memory has a number within its 128-byte line;
+/// under a swizzle of 2^b pieces that number's low b bits are XORed with those of the line's number.
+inline std::vector<Element> elements_of(Case const& c) {
+  std::array<int, 5> held{1, 1, 1, 1, 1};
+  for (int axis = 0; axis < c.map.rank; ++axis) {
+    auto const a = static_cast<std::size_t>(axis);
+    int const step = axis == 0 ? 1 : c.map.element_strides[a];
+    held[a] = c.map.box[a] / step + (c.map.box[a] % step != 0);
+  }
+  int const bytes = static_cast<int>(c.element_bytes());
+  constexpr int kSpans[] = {0, 32, 64, 128};
+  int const span = kSpans[static_cast<int>(c.map.swizzle)];
+  int const pitch = held[0] * bytes < span ? span : held[0] * bytes;
+  std::vector<Element> elements;
+  int row = 0;
+  for (int e = 0; e < held[4]; ++e) {
+    for (int d = 0; d < held[3]; ++d) {
+      for (int f = 0; f < held[2]; ++f) {
+        for (int g = 0; g < held[1]; ++g, ++row) {
+          for (int x = 0; x < held[0]; ++x) {
+            int const index[5] = {x, g, f, d, e};
+            Element element{0, 0};
+            for (std::size_t axis = 0; axis < static_cast<std::size_t>(c.map.rank); ++axis) {
+              std::int64_t const at = c.coordinate[axis] + std::int64_t{index[axis]} *
+                                                               (axis == 0 ? 1 : c.map.element_strides[axis]);
+              if (at < 0 || at >= c.map.extents[axis]) element.global = -1;
+              if (element.global >= 0) element.global += at * (axis == 0 ? bytes : c.map.strides[axis - 1]);
+            }
+            int const linear = c.shared_offset + row * pitch + x * bytes;
+            int const line = linear / 128, piece = linear / 16 % 8, within = linear % 16;
+            int const permuted = span == 0 ? piece : piece ^ (line % (span / 16));
+            element.shared = 128 * line + 16 * permuted + within;
+            elements.push_back(element);
+          }
+        }
+      }
+    }
+  }
+  return elements;
+}
+
+/// A NaN of the type as the hardware fills with it.
+inline std::uint64_t fill_bits(TensorMapDescription const& map) {
+  if (map.fill == TmaFill::zeros) return 0;
+  return ~std::uint64_t{0} >> (65 - bits(map.dtype));
+}
+
+/// The dump after a load.
+inline std::vector<unsigned char> expected_load(Case const& c, std::vector<unsigned char> const& tensor) {
+  std::vector<unsigned char> dump(kDumpBytes, kUntouched);
+  std::uint64_t const fill = fill_bits(c.map);
+  for (Element const& element : elements_of(c)) {
+    void const* const from =
+        element.global < 0 ? static_cast<void const*>(&fill) : tensor.data() + element.global;
+    std::memcpy(dump.data() + element.shared, from, c.element_bytes());
+  }
+  return dump;
+}
+
+/// The tensor after a store of what the dump holds.
+inline std::vector<unsigned char> expected_store(Case const& c, std::vector<unsigned char> tensor,
+                                                 std::vector<unsigned char> const& dump) {
+  for (Element const& element : elements_of(c)) {
+    if (element.global >= 0)
+      std::memcpy(tensor.data() + element.global, dump.data() + element.shared, c.element_bytes());
+  }
+  return tensor;
+}
+
+/// Bytes that look random, the same every time.
+inline std::vector<unsigned char> noise(std::size_t count, std::uint32_t seed) {
+  std::vector<unsigned char> bytes(count);
+  for (unsigned char& byte : bytes) {
+    seed = seed * 1664525u + 1013904223u;  // Numerical Recipes' generator
+    byte = static_cast<unsigned char>(seed >> 24);
+  }
+  return bytes;
+}
+
+/// A tensor of the given rank whose rows are not packed, a box in its middle, and coordinates inside of it.
+inline Case basic_case(int rank, DType dtype, TmaSwizzle swizzle) {
+  Case c;
+  int const element = bits(dtype) / 8;
+  int const row = swizzle == TmaSwizzle::none ? 64 : span_bytes(swizzle);
+  c.name = "rank " + std::to_string(rank) + " " + to_string(dtype) + " swizzle " + to_string(swizzle);
+  c.map.dtype = dtype;
+  c.map.rank = rank;
+  c.map.swizzle = swizzle;
+  c.map.extents = {3 * row / element + 5, 24, 5, 4, 3};
+  c.map.box = {row / element, 11, 3, 2, 2};
+  std::int64_t stride = 0;
+  for (std::size_t axis = 0; axis < 5; ++axis) {
+    std::int64_t const before = axis == 0 ? element : stride;
+    if (axis < 4) {
+      stride = (before * c.map.extents[axis] + 15) / 16 * 16 + 16 * static_cast<std::int64_t>(axis);
+      c.map.strides[axis] = stride;
+    }
+    if (static_cast<int>(axis) >= rank) c.map.extents[axis] = c.map.box[axis] = 0;
+  }
+  for (std::size_t axis = static_cast<std::size_t>(rank) - 1; axis < 4; ++axis) c.map.strides[axis] = 0;
+  constexpr int kInside[] = {3, 7, 1, 2, 1};
+  for (std::size_t axis = 0; axis < static_cast<std::size_t>(rank); ++axis)
+    c.coordinate[axis] = kInside[axis];
+  return c;
+}
+
+/// Every rank, swizzle and element width; boxes across every side of the tensor and wholly outside; fills;
+/// element strides; places in shared memory within a swizzle's period; rows narrower than the swizzle.
+inline std::vector<Case> cases() {
+  std::vector<Case> all;
+  auto const add = [&](Case c, std::string const& what) {
+    c.name += what;
+    all.push_back(std::move(c));
+  };
+  constexpr TmaSwizzle kSwizzles[] = {TmaSwizzle::none, TmaSwizzle::b32, TmaSwizzle::b64, TmaSwizzle::b128};
+  for (TmaSwizzle const swizzle : kSwizzles) {
+    for (int rank = 1; rank <= 5; ++rank) {
+      for (DType const dtype : {DType::u8, DType::bf16, DType::f32, DType::f64}) {
+        Case const inside = basic_case(rank, dtype, swizzle);
+        add(inside, "");
+        for (std::size_t axis = 0; axis < static_cast<std::size_t>(rank); ++axis) {
+          Case across = inside;
+          across.coordinate[axis] = axis == 0 ? -3 : -1;
+          add(across, " before axis " + std::to_string(axis));
+          across.coordinate[axis] = static_cast<int>(across.map.extents[axis]) - 1;
+          if (dtype != DType::u8) across.map.fill = TmaFill::nans;
+          add(across, " beyond axis " + std::to_string(axis));
+        }
+      }
+    }
+    for (DType const dtype : {DType::f16, DType::tf32, DType::s32, DType::u64, DType::e4m3, DType::s16}) {
+      Case corner = basic_case(3, dtype, swizzle);
+      corner.coordinate = {static_cast<int>(corner.map.extents[0]) - 9, -2, 3};
+      if (dtype == DType::f16 || dtype == DType::tf32) corner.map.fill = TmaFill::nans;
+      add(corner, " at a corner");
+    }
+    Case outside = basic_case(2, DType::bf16, swizzle);
+    outside.coordinate = {-1000000, 1 << 30};
+    add(outside, " wholly outside");
+    outside.coordinate = {-2147483647 - 1, -2147483647 - 1};
+    add(outside, " at the least coordinates");
+
+    Case strided = basic_case(4, DType::bf16, swizzle);
+    strided.map.element_strides = {1, 3, 2, 1};
+    add(strided, " element strides 3, 2, 1");
+    strided.coordinate = {-1, -2, 3, 3};
+    add(strided, " element strides, across the sides");
+    strided.map.element_strides = {1, 8, 1, 1};
+    add(strided, " element stride 8");
+    strided.map.element_strides = {2, 1, 1, 1};
+    add(strided, " element stride of axis 0, which is ignored");
+
+    for (int const offset : {128, 512, 896, 1024, 1408}) {
+      Case moved = basic_case(2, DType::f32, swizzle);
+      moved.shared_offset = offset;
+      add(moved, " at shared offset " + std::to_string(offset));
+    }
+    for (int narrow = 16; narrow < span_bytes(swizzle); narrow += 16) {
+      Case c = basic_case(3, DType::f16, swizzle);
+      c.map.box[0] = narrow / 2;
+      add(c, " in rows of " + std::to_string(narrow) + " bytes");
+    }
+    Case large = basic_case(2, DType::f16, swizzle);
+    large.map.extents = {300, 400};
+    large.map.strides = {608};
+    large.map.box[1] = 256;
+    if (swizzle == TmaSwizzle::none) large.map.box = {16, 256};
+    large.coordinate = {8, 200};
+    add(large, " of 256 rows");
+  }
+  Case wide = basic_case(2, DType::f64, TmaSwizzle::none);
+  wide.map.extents = {300, 20};
+  wide.map.strides = {2400};
+  wide.map.box = {256, 8};
+  wide.coordinate = {60, 15};
+  add(wide, " of 2048 bytes a row");
+  Case flat = basic_case(2, DType::bf16, TmaSwizzle::b128);
+  flat.map.strides = {0};
+  add(flat, " of one row again and again");
+  return all;
+}
+
+}  // namespace tegula::tma_test
