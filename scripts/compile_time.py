@@ -46,7 +46,7 @@ def kernel_commands(build):
             continue
         with open(note, encoding="utf-8") as file:
             report = json.load(file)
-        if any(kernel["instructions"]["mma"] for kernel in report["kernels"].values()):
+        if any(kernel["instructions"]["mma"] or kernel["instructions"]["wgmma"] for kernel in report["kernels"].values()):
             found.append((pathlib.Path(entry["file"]), command, report["seconds"]))
     return sorted(found, key=lambda item: -item[2])
 

@@ -4,8 +4,8 @@
     kernel_report.py BUILD [--check] [--json]
 
 Reads the notes that nvcc_report.py left beside the objects under BUILD. --check fails (exit status 1, one line a fault) when a kernel
-has a stack frame, a spill or a call that was not inlined, or when a tensor-core kernel (its name says gemm or attention)
-lacks the instructions it is built from.
+has a stack frame, a spill or a call that was not inlined, or when a tensor-core kernel (its name says so: REQUIRED) lacks the
+instructions it is built from.
 """
 
 import argparse
@@ -15,8 +15,11 @@ import os
 import sys
 
 LIMITS = {"stack": "a stack frame", "spill_stores": "spill stores", "spill_loads": "spill loads"}
-TENSOR_CORE_KERNELS = ("attention", "gemm")
-REQUIRED = ("mma", "ldmatrix", "bar_sync")
+REQUIRED = {  # what a kernel is built from, by what its name says
+    "sm80": ("mma", "ldmatrix", "bar_sync"),
+    "sm90": ("wgmma", "tma_load", "tma_store"),
+}
+WARPGROUPS_THAT_SHARE_REGISTERS = 3  # from so many on, an sm_90 kernel's producer gives registers to its consumers: setmaxnreg
 
 
 def read_kernels(build):
@@ -43,20 +46,21 @@ def faults(kernel):
         return found + ["no PTX was seen"]
     if counts["call"]:
         found.append(f"{counts['call']} calls that were not inlined")
-    if any(word in kernel["name"] for word in TENSOR_CORE_KERNELS):
-        found += [f"no {name} instruction" for name in REQUIRED if not counts[name]]
+    for word, required in REQUIRED.items():
+        if word in kernel["name"]:
+            found += [f"no {name} instruction" for name in required if not counts[name]]
+    if "sm90" in kernel["name"] and (kernel["threads"] or 0) >= 128 * WARPGROUPS_THAT_SHARE_REGISTERS and not counts["setmaxnreg"]:
+        found.append("no setmaxnreg instruction")
     return found
 
 
 def print_table(kernels):
-    print(f"{'registers':>9} {'spills':>6} {'stack':>5} {'mma':>5} {'ldmatrix':>8} {'cp.async':>8} {'bar':>4}  kernel")
+    counted = ("mma", "ldmatrix", "cp_async", "bar_sync", "wgmma", "tma_load", "tma_store", "setmaxnreg")
+    print(f"{'registers':>9} {'spills':>6} {'stack':>5} {' '.join(counted)}  kernel")
     for kernel in kernels:
         counts = kernel.get("instructions", {})
-        print(
-            f"{kernel.get('registers') or 0:>9} {kernel.get('spill_stores') or 0:>6} {kernel.get('stack') or 0:>5} "
-            f"{counts.get('mma', 0):>5} {counts.get('ldmatrix', 0):>8} {counts.get('cp_async', 0):>8} "
-            f"{counts.get('bar_sync', 0):>4}  {kernel['name']}"
-        )
+        columns = " ".join(f"{counts.get(name, 0):>{len(name)}}" for name in counted)
+        print(f"{kernel.get('registers') or 0:>9} {kernel.get('spill_stores') or 0:>6} {kernel.get('stack') or 0:>5} {columns}  {kernel['name']}")
 
 
 def main():

@@ -4,7 +4,7 @@
     nvcc_report.py nvcc ARGS... -c x.cu -o x.cu.o
 
 writes `x.cu.o.report.json` beside the object: seconds, peak memory of the largest process, and for every kernel in the file its
-registers, stack frame, spills, static shared memory and the count of the PTX instructions of COUNTED. Anything that is no
+registers, stack frame, spills, static shared memory, launch bound of threads and the count of the PTX instructions of COUNTED. Anything that is no
 compile of one file is passed on as it is. scripts/kernel_report.py reads the notes.
 """
 
@@ -23,6 +23,10 @@ COUNTED = {
     "ldmatrix": r"\bldmatrix\.sync\.",
     "cp_async": r"\bcp\.async\.c[ag]\.",
     "bar_sync": r"\b(?:bar|barrier)(?:\.cta)?\.sync\b",
+    "wgmma": r"\bwgmma\.mma_async\.",
+    "tma_load": r"\bcp\.async\.bulk\.tensor\.\dd\.shared::cluster\.global\b",
+    "tma_store": r"\bcp\.async\.bulk\.tensor\.\dd\.global\.shared::cta\b",
+    "setmaxnreg": r"\bsetmaxnreg\.",
     "ex2": r"\bex2\.approx\.",
     "ld_global_v4": r"\bld\.global(?:\.nc)?(?:\.[\w:]+)*\.v4\.",
     "st_global_v4": r"\bst\.global(?:\.[\w:]+)*\.v4\.",
@@ -30,14 +34,25 @@ COUNTED = {
 }
 
 
+def end_of_function(text, position):
+    """Where the first block in braces after `position` ends; blocks nest, as inline PTX has its own."""
+    depth = 0
+    for brace in re.finditer(r"[{}]", text[position:]):
+        depth += 1 if brace.group() == "{" else -1
+        if depth == 0:
+            return position + brace.end()
+    return len(text)
+
+
 def kernels_in_ptx(text):
-    """Counts of COUNTED in each entry function of a PTX file, by mangled name."""
+    """Counts of COUNTED in each entry function of a PTX file and the threads of its launch bound, by mangled name."""
     found = {}
     for match in re.finditer(r"\.entry\s+(\S+?)\s*\(", text):
-        end = text.find("\n}", match.end())
-        body = text[match.end() : end]
+        body = text[match.end() : end_of_function(text, match.end())]
+        bound = re.search(r"\.maxntid\s+(\d+)", body)
         found[match.group(1)] = {
-            name: len(re.findall(pattern, body, re.MULTILINE)) for name, pattern in COUNTED.items()
+            "threads": int(bound.group(1)) if bound else None,
+            "instructions": {name: len(re.findall(pattern, body, re.MULTILINE)) for name, pattern in COUNTED.items()},
         }
     return found
 
@@ -83,8 +98,8 @@ def compile_and_note(command, output):
         for name in os.listdir(kept):
             if name.endswith(".ptx"):
                 with open(os.path.join(kept, name), encoding="utf-8") as file:
-                    for kernel, counts in kernels_in_ptx(file.read()).items():
-                        kernels.setdefault(kernel, {})["instructions"] = counts
+                    for kernel, seen in kernels_in_ptx(file.read()).items():
+                        kernels.setdefault(kernel, {}).update(seen)
     for name, readable in zip(kernels, demangle(list(kernels))):
         kernels[name]["name"] = readable
     with open(output + ".report.json", "w", encoding="utf-8") as file:
