@@ -1,12 +1,21 @@
 // The library's entry points for a process that holds device memory and a stream of its own (PyTorch's):
 // plain C, for ctypes.
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <exception>
+#include <map>
+#include <stdexcept>
+#include <tuple>
 
+#include "tegula/device/gemm_plan.hpp"
 #include "tegula/device/launch.hpp"
+#include "tegula/device/selection.hpp"
 
 namespace {
+
+using namespace tegula;
 
 template <class Call> int guarded(Call call) {
   try {
@@ -18,9 +27,24 @@ template <class Call> int guarded(Call call) {
   }
 }
 
-tegula::Machine const& gpu() {
-  static tegula::Machine const machine = tegula::Machine::cuda();
+Machine const& gpu() {
+  static Machine const machine = Machine::cuda();
   return machine;
+}
+
+/// D (m, n) bf16 = A (m, k) B (n, k)^T, all contiguous. Types: 0 is bf16, 1 is fp8 e4m3.
+GemmArguments problem(int type, int m, int n, int k) {
+  return {.in = type == 0 ? DType::bf16 : DType::e4m3, .out = DType::bf16, .m = m, .n = n, .k = k};
+}
+
+/// The choice for a problem, made once: launches are timed, not choices.
+GemmChoice const& choice(GemmArguments const& arguments) {
+  static std::map<std::tuple<DType, std::int64_t, std::int64_t, std::int64_t>, GemmChoice> choices;
+  auto const key = std::tuple(arguments.in, arguments.m, arguments.n, arguments.k);
+  auto const known = choices.find(key);
+  if (known != choices.end()) return known->second;
+  check(arguments, gpu().compute_capability());
+  return choices.emplace(key, choose_gemm(arguments, gpu().properties())).first->second;
 }
 
 }  // namespace
@@ -31,22 +55,57 @@ extern "C" {
 int tegula_bench_attention(void const* q, void const* k, void const* v, void* o, int batch, int heads,
                            int seq, int head_dim, int causal, void* stream) {
   return guarded([&] {
-    tegula::attention(gpu(),
-                      {.q = q,
-                       .k = k,
-                       .v = v,
-                       .o = o,
-                       .batch = batch,
-                       .heads = heads,
-                       .seq_q = seq,
-                       .head_dim = head_dim,
-                       .causal = causal != 0},
-                      {stream});
+    attention(gpu(),
+              {.q = q,
+               .k = k,
+               .v = v,
+               .o = o,
+               .batch = batch,
+               .heads = heads,
+               .seq_q = seq,
+               .head_dim = head_dim,
+               .causal = causal != 0},
+              {stream});
   });
 }
 
-/// D (m, n) = A (m, k) B (n, k)^T, contiguous bf16 matrices.
-int tegula_bench_gemm(void const* a, void const* b, void* d, int m, int n, int k, void* stream) {
-  return guarded([&] { tegula::gemm(gpu(), {.m = m, .n = n, .k = k, .a = a, .b = b, .d = d}, {stream}); });
+/// A problem of `type` (see problem); the scales are device pointers to one value each, or null.
+int tegula_bench_gemm(int type, void const* a, void const* b, float const* scale_a, float const* scale_b,
+                      void* d, int m, int n, int k, void* stream) {
+  return guarded([&] {
+    GemmArguments arguments = problem(type, m, n, k);
+    arguments.a = a, arguments.b = b, arguments.d = d;
+    arguments.scale_a = scale_a, arguments.scale_b = scale_b;
+    gemm(gpu(), arguments, choice(arguments), {stream});
+  });
+}
+
+/// What tegula_bench_gemm has chosen for a problem that it has computed before.
+int tegula_bench_gemm_configuration(int type, int m, int n, int k, char* text, int size) {
+  return guarded([&] {
+    GemmChoice const& chosen = choice(problem(type, m, n, k));
+    auto const index = static_cast<std::size_t>(chosen.configuration);
+    std::string const name =
+        chosen.kernel == GemmKernel::sm80
+            ? to_string(gemm_configurations()[index])
+            : fmt::format("{}, {} clusters, raster along {}, group {}",
+                          to_string(gemm_sm90_configurations()[index]), chosen.clusters,
+                          chosen.scheduler.raster == Raster::along_m ? "m" : "n", chosen.scheduler.group);
+    if (static_cast<int>(name.size()) >= size)
+      throw std::length_error(fmt::format("the configuration's name needs {} bytes", name.size() + 1));
+    name.copy(text, name.size());
+    text[name.size()] = '\0';
+  });
+}
+
+/// A bf16 problem by the sm_80 kernel, whatever would be chosen.
+int tegula_bench_gemm_sm80(void const* a, void const* b, void* d, int m, int n, int k, void* stream) {
+  return guarded([&] {
+    GemmArguments arguments = problem(0, m, n, k);
+    arguments.a = a, arguments.b = b, arguments.d = d;
+    check(arguments, gpu().compute_capability());
+    static GemmConstraints const sm80{.kernel = GemmKernel::sm80};
+    gemm(gpu(), arguments, choose_gemm(arguments, gpu().properties(), sm80), {stream});
+  });
 }
 }
