@@ -7,9 +7,10 @@
 #include <tegula/numeric/exp2.hpp>
 #include <tegula/sim/arithmetic.hpp>
 #include <vector>
+#include <wgmma_cases.hpp>
 
-/// How fast the simulated machine computes: mma.sync in multiply-adds a second on one core, functions in
-/// calls a second.
+/// How fast the simulated machine computes: mma.sync and wgmma in multiply-adds a second on one core,
+/// functions in calls a second.
 namespace tegula {
 namespace {
 
@@ -46,6 +47,25 @@ BENCHMARK(mma)
     ->ArgNames({"op", "generation"})
     ->ArgsProduct({benchmark::CreateDenseRange(0, std::size(kOps) - 1, 1),
                    {static_cast<int>(sim::Generation::sm80), static_cast<int>(sim::Generation::sm90)}});
+
+void wgmma(benchmark::State& state) {
+  int const subject = static_cast<int>(state.range(0));
+  int const n = static_cast<int>(state.range(1));
+  state.SetLabel("wgmma m64n" + std::to_string(n) + " " + probe::kWgmmaSubjects[subject].name);
+  probe::WgmmaCase const x = probe::wgmma_case(subject, static_cast<int>(probe::CaseSet::kMiddle), n, 0);
+  auto const b = reinterpret_cast<std::uint8_t const(*)[sim::kWgmmaRowBytes]>(x.b.data());
+  std::vector<std::uint32_t> d = x.c;
+  int step = 0;  // as in a GEMM of eight steps: the first has no accumulators
+  for (auto _ : state) {
+    sim::wgmma_tile(x.op, x.a, b, step++ % 8 != 0, d.data());
+    benchmark::DoNotOptimize(d.data());
+  }
+  state.counters["FMA/s"] =
+      benchmark::Counter(64.0 * n * wgmma_k(x.op.type), benchmark::Counter::kIsIterationInvariantRate);
+}
+
+// bf16, tf32, e4m3, f16 with f16 accumulators, s8
+BENCHMARK(wgmma)->ArgNames({"subject", "n"})->ArgsProduct({{0, 2, 3, 7, 12}, {64, 256}});
 
 template <float (*Function)(float)> void function(benchmark::State& state) {
   std::array<float, 256> x;

@@ -122,19 +122,19 @@ inline typename WgmmaLane<Lanes>::Signed sum_columns(WgmmaTile const& tile, int 
     scale[half] = (F)((U)(power < most ? power : most) << 23);
   }
 
-  I sums[2] = {};
+  U sums[2] = {};  // invalid lanes may wrap
 #pragma GCC unroll 32
   for (int k = 0; k < K; ++k) {
     F const factor = F{} + tile.a[row][k];
     F const* b = reinterpret_cast<F const*>(&tile.b[k][column]);
-    sums[0] += __builtin_convertvector(b[0] * factor * scale[0], I);
-    sums[1] += __builtin_convertvector(b[1] * factor * scale[1], I);
+    sums[0] += (U) __builtin_convertvector(b[0] * factor * scale[0], I);
+    sums[1] += (U) __builtin_convertvector(b[1] * factor * scale[1], I);
   }
 
   I any{};
   for (int half = 0; half < 2; ++half) {
     int const first = column + half * Lanes;
-    I invalid = finish_columns<Lanes, Fraction, Half>(sums[half], addend[half], scale[half], largest[half],
+    I invalid = finish_columns<Lanes, Fraction, Half>((I)sums[half], addend[half], scale[half], largest[half],
                                                       &out.d[first]);
     invalid |= special[half];
     if constexpr (!Half) {

@@ -43,7 +43,8 @@ using SumWgmmaRow = bool (*)(WgmmaTile const& tile, WgmmaFamily family, int row,
 bool sum_wgmma_row_portable(WgmmaTile const& tile, WgmmaFamily family, int row, int n, WgmmaRow& out);
 bool sum_wgmma_row_avx2(WgmmaTile const& tile, WgmmaFamily family, int row, int n, WgmmaRow& out);
 
-/// The exact sums of the products of one row of 8-bit integers, k 32, to n or the next multiple of 16.
+/// The exact sums of the products of one row of 8-bit integers, k 32, to n or the next multiple of 16. `sums`
+/// is aligned to 32 bytes.
 using SumWgmmaIntegers = void (*)(WgmmaTile const& tile, int row, int n, std::int32_t* sums);
 void sum_wgmma_integers_portable(WgmmaTile const& tile, int row, int n, std::int32_t* sums);
 void sum_wgmma_integers_avx2(WgmmaTile const& tile, int row, int n, std::int32_t* sums);

@@ -4,15 +4,16 @@
 #include <cmath>
 #include <cstdint>
 #include <tegula/arch/mma_op.hpp>
+#include <tegula/arch/wgmma_op.hpp>
 #include <tegula/numeric/dtype.hpp>
 #include <tegula/sim/generation.hpp>
 
-/// mma.sync the slow way, one element and one product at a time, straight from the description: the fast
-/// arithmetic's oracle. Doubles carry every intermediate value exactly (the sums have fewer than 53
+/// mma.sync and wgmma the slow way, one element and one product at a time, straight from the description: the
+/// fast arithmetic's oracle. Doubles carry every intermediate value exactly (the sums have fewer than 53
 /// significant bits).
 namespace tegula::oracle {
 
-enum class Operand { f16, bf16, tf32, s8, u8 };
+enum class Operand { f16, bf16, tf32, s8, u8, e4m3, e5m2 };
 
 struct Form {
   Operand a, b;
@@ -92,8 +93,17 @@ inline double value_of(Operand operand, std::uint32_t code) {
       return static_cast<std::int8_t>(code);
     case Operand::u8:
       return static_cast<std::uint8_t>(code);
+    case Operand::e4m3:
+      return to_float(float_e4m3{static_cast<std::uint8_t>(code)});
+    case Operand::e5m2:
+      return to_float(float_e5m2{static_cast<std::uint8_t>(code)});
   }
   return 0;
+}
+
+/// The least exponent of a normal number.
+inline int least_exponent(Operand operand) {
+  return operand == Operand::e4m3 ? -6 : operand == Operand::f16 || operand == Operand::e5m2 ? -14 : -126;
 }
 
 /// The exponent under which a finite, nonzero value is held: its own, but never below the format's least.
@@ -101,9 +111,8 @@ inline int held_exponent(double value, int least) { return std::max(std::ilogb(v
 
 /// One fused dot-add: returns the sum after truncation of each term to `fraction_bits` below the largest
 /// exponent.
-inline double dot_add(Operand operand, double const* a, double const* b, int k, double c, int least_c,
-                      int fraction_bits) {
-  int const least = operand == Operand::f16 ? -14 : -126;
+inline double dot_add(Operand of_a, Operand of_b, double const* a, double const* b, int k, double c,
+                      int least_c, int fraction_bits) {
   int largest = -133;
   double sum = 0;
   bool infinite = false;
@@ -112,7 +121,8 @@ inline double dot_add(Operand operand, double const* a, double const* b, int k, 
     sum += product;
     infinite = infinite || !std::isfinite(product);
     if (std::isfinite(product) && product != 0) {
-      largest = std::max(largest, held_exponent(a[i], least) + held_exponent(b[i], least));
+      largest = std::max(
+          largest, held_exponent(a[i], least_exponent(of_a)) + held_exponent(b[i], least_exponent(of_b)));
     }
   }
   if (infinite || !std::isfinite(c)) return sum + c;  // an infinity, or NaN
@@ -123,12 +133,12 @@ inline double dot_add(Operand operand, double const* a, double const* b, int k, 
   return std::ldexp(whole, largest - fraction_bits);
 }
 
-/// x rounded toward zero to binary32.
-inline std::uint32_t binary32_toward_zero(double x) {
+/// x rounded toward zero to binary32, of whose fraction the first bits are kept.
+inline std::uint32_t binary32_toward_zero(double x, int fraction_bits = 23) {
   if (std::isnan(x)) return 0x7fffffffu;
-  if (std::fabs(x) < 0x1p-149) return 0;  // never a negative zero
+  if (std::fabs(x) < std::ldexp(1.0, -126 - fraction_bits)) return 0;  // never a negative zero
   if (std::isinf(x)) return x < 0 ? 0xff800000u : 0x7f800000u;
-  double const place = std::ldexp(1.0, held_exponent(x, -126) - 23);
+  double const place = std::ldexp(1.0, held_exponent(x, -126) - fraction_bits);
   double const rounded = std::trunc(x / place) * place;
   if (std::fabs(rounded) >= 0x1p128) return x < 0 ? 0xff800000u : 0x7f800000u;
   return __builtin_bit_cast(std::uint32_t, static_cast<float>(std::copysign(rounded, x)));
@@ -169,13 +179,54 @@ inline std::uint32_t mma_element(MmaOp op, sim::Generation generation, std::uint
     int const fraction_bits = sm80 ? 24 : 25;
     if (accumulator(op) == MmaAccumulator::f16) {
       double const addend = to_float(half{static_cast<std::uint16_t>(c)});
-      c = binary16_nearest(dot_add(f.a, x + first, y + first, step, addend, -14, fraction_bits));
+      c = binary16_nearest(dot_add(f.a, f.b, x + first, y + first, step, addend, -14, fraction_bits));
     } else {
       double const addend = __builtin_bit_cast(float, c);
-      c = binary32_toward_zero(dot_add(f.a, x + first, y + first, step, addend, -126, fraction_bits));
+      c = binary32_toward_zero(dot_add(f.a, f.b, x + first, y + first, step, addend, -126, fraction_bits));
     }
   }
   return c;
+}
+
+inline Form form(WgmmaConfig const& op) {
+  constexpr Operand kOperands[kWgmmaTypes][2] = {
+      {Operand::bf16, Operand::bf16}, {Operand::f16, Operand::f16},   {Operand::tf32, Operand::tf32},
+      {Operand::e4m3, Operand::e4m3}, {Operand::e4m3, Operand::e5m2}, {Operand::e5m2, Operand::e4m3},
+      {Operand::e5m2, Operand::e5m2}, {Operand::s8, Operand::s8},     {Operand::s8, Operand::u8},
+      {Operand::u8, Operand::s8},     {Operand::u8, Operand::u8}};
+  Operand const(&of)[2] = kOperands[static_cast<int>(op.type)];
+  return {of[0], of[1], op.satfinite};
+}
+
+/// One element of D of wgmma: `a` and `b` are the bytes of its row and its column, c its accumulator.
+inline std::uint32_t wgmma_element(WgmmaConfig const& op, std::uint8_t const* a, std::uint8_t const* b,
+                                   bool scale_d, std::uint32_t c) {
+  Form const f = form(op);
+  int const bytes = element_bits(op.type) / 8;
+  int const k = wgmma_k(op.type);
+  double x[32], y[32];
+  for (int i = 0; i < k; ++i) {
+    std::uint32_t a_code = 0, b_code = 0;
+    for (int byte = 0; byte < bytes; ++byte) {
+      a_code |= static_cast<std::uint32_t>(a[i * bytes + byte]) << (8 * byte);
+      b_code |= static_cast<std::uint32_t>(b[i * bytes + byte]) << (8 * byte);
+    }
+    x[i] = (op.negate_a ? -1 : 1) * value_of(f.a, a_code);
+    y[i] = (op.negate_b ? -1 : 1) * value_of(f.b, b_code);
+  }
+  if (op.accumulator == WgmmaAccumulator::s32) {
+    double sum = scale_d ? static_cast<std::int32_t>(c) : 0;
+    for (int i = 0; i < k; ++i) sum += x[i] * y[i];
+    if (f.satfinite) sum = std::fmin(std::fmax(sum, -0x1p31), 0x1p31 - 1);
+    return static_cast<std::uint32_t>(static_cast<std::int64_t>(sum));
+  }
+  int const fraction_bits = bytes == 1 ? 13 : 25;
+  if (op.accumulator == WgmmaAccumulator::f16) {
+    double const addend = scale_d ? to_float(half{static_cast<std::uint16_t>(c)}) : 0;
+    return binary16_nearest(dot_add(f.a, f.b, x, y, k, addend, -14, fraction_bits));
+  }
+  double const addend = scale_d ? __builtin_bit_cast(float, c) : 0;
+  return binary32_toward_zero(dot_add(f.a, f.b, x, y, k, addend, -126, fraction_bits), bytes == 1 ? 13 : 23);
 }
 
 }  // namespace tegula::oracle
