@@ -77,7 +77,7 @@ Element c_fragment(MmaSpec const& s, int lane, int i) {
 
 std::vector<MmaSpec> catalogue() {
   std::vector<MmaSpec> all;
-  any_mma([&](MmaSpec const& spec) {
+  any_warp_mma([&](MmaSpec const& spec) {
     all.push_back(spec);
     return false;
   });
@@ -135,6 +135,114 @@ TEST(MmaAtom, TheCatalogueHoldsEverySm80Instruction) {
     }
   }
   EXPECT_EQ(names.size(), 74u);
+}
+
+std::vector<MmaSpec> warpgroup_catalogue() {
+  std::vector<MmaSpec> all;
+  for (int n = 8; n <= 256; n += 8) {
+    any_warpgroup_mma(n, [&](MmaSpec const& spec) {
+      all.push_back(spec);
+      return false;
+    });
+  }
+  return all;
+}
+
+/// The register fragments of wgmma, transcribed from the PTX ISA ("Register Fragments and Shared Memory
+/// Matrix Layouts"): thread is %tid % 128, i the index of the element in register order.
+Element wgmma_d_fragment(int thread, int i) {
+  int const warp = thread / 32;
+  int const lane = thread % 32;
+  return {16 * warp + lane / 4 + (i % 4 < 2 ? 0 : 8), 8 * (i / 4) + 2 * (lane % 4) + (i & 1)};
+}
+
+Element wgmma_a_fragment(int width, int thread, int i) {
+  int const group = 16 * (thread / 32) + thread % 32 / 4;
+  int const t = thread % 4;
+  switch (width) {
+    case 16:
+      return {i < 2 || (i >= 4 && i < 6) ? group : group + 8, t * 2 + (i & 1) + (i < 4 ? 0 : 8)};
+    case 32:
+      return {i == 0 || i == 2 ? group : group + 8, i < 2 ? t : t + 4};
+    default:
+      return {i < 4 || (i >= 8 && i < 12) ? group : group + 8, t * 4 + (i & 3) + (i < 8 ? 0 : 16)};
+  }
+}
+
+TEST(MmaAtom, WarpgroupFragmentsAreThoseOfThePtxIsa) {
+  for (MmaSpec const& s : warpgroup_catalogue()) {
+    MmaAtom const atom = mma_atom(s);
+    SCOPED_TRACE(atom.name.text);
+    EXPECT_EQ(atom.threads, 128);
+    auto const expect_held = [](Layout const& tv, int rows, int columns, auto&& fragment) {
+      ASSERT_EQ(tv.rank(), 2);
+      ASSERT_EQ(tv[0].size(), 128);
+      ASSERT_EQ(tv.size(), rows * columns);
+      std::set<std::int64_t> seen;
+      int wrong = 0;
+      for (int value = 0; value < tv[1].size(); ++value) {
+        for (int thread = 0; thread < 128; ++thread) {
+          Element const e = fragment(thread, value);
+          std::int64_t const at = tv(coord(thread, value));
+          wrong += at == e.row + rows * e.column ? 0 : 1;
+          seen.insert(at);
+        }
+      }
+      EXPECT_EQ(wrong, 0) << to_string(tv);
+      EXPECT_EQ(static_cast<int>(seen.size()), rows * columns);
+    };
+    expect_held(atom.c, 64, s.n, wgmma_d_fragment);
+    if (s.operands == MmaOperands::rs) {
+      expect_held(atom.a, 64, s.k, [&](int thread, int i) { return wgmma_a_fragment(bits(s.a), thread, i); });
+    }
+    // What is in shared memory belongs to all threads.
+    auto const expect_whole = [](Layout const& tv, int elements) {
+      ASSERT_EQ(tv[0].size(), 128);
+      ASSERT_EQ(tv[1].size(), elements);
+      for (int value = 0; value < elements; value += 7) {
+        EXPECT_EQ(tv(coord(0, value)), value);
+        EXPECT_EQ(tv(coord(101, value)), value);
+      }
+    };
+    if (s.operands == MmaOperands::ss) expect_whole(atom.a, 64 * s.k);
+    expect_whole(atom.b, s.n * s.k);
+  }
+}
+
+TEST(MmaAtom, TheCatalogueHoldsEveryWgmma) {
+  std::set<std::string> names;
+  for (MmaSpec const& s : warpgroup_catalogue()) {
+    Name const name = mma_name(s);
+    EXPECT_TRUE(names.insert(name.text).second) << "twice: " << name.text;
+    EXPECT_LT(name.view().size(), sizeof(Name::text) - 1) << "a name that may have been cut short";
+    MmaSpec found;
+    EXPECT_TRUE(find_mma(name.view(), found)) << name.text;
+    EXPECT_EQ(mma_atom(found), mma_atom(s));
+  }
+  // 12 kinds of floating-point types at 32 widths, 8 of integers at 18, each with A in shared memory and in
+  // registers.
+  EXPECT_EQ(names.size(), 2u * (12 * 32 + 8 * 18));
+  for (char const* name :
+       {"SM90_64x128x16_F32BF16BF16_SS", "SM90_64x256x16_F32F16F16_RS", "SM90_64x8x16_F16F16F16_SS",
+        "SM90_64x96x8_F32TF32TF32_SS_TN", "SM90_64x248x32_F32E4M3E5M2_RS_TN", "SM90_64x24x32_S32S8U8_SS_TN",
+        "SM90_64x240x32_S32U8U8_RS_TN_SATURATE", "SM90_64x16x32_F16E5M2E5M2_SS_TN"}) {
+    EXPECT_TRUE(names.contains(name)) << name;
+  }
+  for (char const* name :
+       {"SM90_64x40x32_S32S8S8_SS_TN", "SM90_64x12x16_F32F16F16_SS", "SM90_64x264x16_F32F16F16_SS",
+        "SM90_64x", "SM90_64x128x16_F16BF16BF16_SS", "SM90_64x99999999999999x16_F32F16F16_SS"}) {
+    MmaSpec found;
+    EXPECT_FALSE(find_mma(name, found)) << name;
+  }
+}
+
+TEST(MmaAtom, WarpgroupLayoutsInTheirTextForm) {
+  static constexpr MmaAtom atom = mma_atom("SM90_64x128x16_F32BF16BF16_RS");
+  EXPECT_EQ(to_string(atom.a), "((4,8,4),(2,2,2)):((128,1,16),(64,8,512))");
+  EXPECT_EQ(to_string(atom.b), "(128,(128,16)):(0,(1,128))");
+  EXPECT_EQ(to_string(atom.c), "((4,8,4),(2,2,16)):((128,1,16),(64,8,512))");
+  EXPECT_EQ(to_string(mma_atom("SM90_64x8x8_F32TF32TF32_SS_TN").a), "(128,(64,8)):(0,(1,64))");
+  EXPECT_EQ(to_string(mma_atom("SM90_64x8x8_F32TF32TF32_RS_TN").a), "((4,8,4),(2,2)):((64,1,16),(8,256))");
 }
 
 TEST(MmaAtom, IsFoundByNameAndByTypes) {

@@ -7,17 +7,17 @@
 #include "tegula/layout/layout.hpp"
 #include "tegula/numeric/dtype.hpp"
 
-/// The warp-wide matrix multiply-accumulate instructions as values. Their (thread, value) layouts follow from
-/// one rule of the PTX ISA
-/// ("Matrix Fragments for mma.m16n8k*"), so they are computed from the shape and the element widths, not
-/// listed.
+/// The matrix multiply-accumulate instructions of a warp (mma.sync) and of a warpgroup (wgmma) as values.
+/// Their (thread, value) layouts follow from one rule of the PTX ISA ("Matrix Fragments for mma.m16n8k*"), so
+/// they are computed from the shape and the element widths, not listed.
 namespace tegula {
 
 /// One matrix multiply-accumulate instruction, D = A B + C, as a value.
 ///
 /// `a`, `b` and `c` map (thread, value) to the flat column-major index of an element: `a` to m + M*k, `b` to
 /// n + N*k, `c` (and D) to m + M*n. `value` counts the elements a thread holds, in register order, low bits
-/// first.
+/// first. An operand that the instruction reads from shared memory counts as held by every thread, as a
+/// whole.
 struct MmaAtom {
   Name name;
   int m = 0;
@@ -38,12 +38,17 @@ struct MmaAtom {
 /// What distinguishes two instructions of the same shape and types.
 enum class MmaVariant : std::uint8_t { plain, saturate, xor_popc, and_popc };
 
+/// Where A and B are: in the registers of a warp; or of a warpgroup (wgmma), both in shared memory, or A in
+/// registers and B in shared memory.
+enum class MmaOperands : std::uint8_t { warp, ss, rs };
+
 /// An instruction before its layouts are computed: what its name says.
 struct MmaSpec {
-  int sm = 0;  // the architecture that introduced it: 75, 80, 89
+  int sm = 0;  // the architecture that introduced it: 75, 80, 89, 90
   int m = 0, n = 0, k = 0;
   DType d{}, a{}, b{}, c{};
   MmaVariant variant = MmaVariant::plain;
+  MmaOperands operands = MmaOperands::warp;
 };
 
 namespace detail {
@@ -87,11 +92,14 @@ constexpr std::string_view instruction_type_name(DType type) {
 /// lies at
 ///   row = group + 8 * (r % (rows / 8)),  column = t * per_register + j + 4 * per_register * (r / (rows /
 ///   8)).
-/// Result: ((4,8),(per_register, rows/8, columns/(4*per_register))) with extents of 1 left out.
-constexpr Layout warp_fragment(int rows, int columns, int per_register) {
-  Layout const thread = layout(shape(4, 8), stride(rows * per_register, 1));
-  Layout const modes[3] = {layout(per_register, rows), layout(rows / 8, 8),
-                           layout(columns / (4 * per_register), 4 * per_register * rows)};
+/// Result: ((4,8),(per_register, rows/8, columns/(4*per_register))) with extents of 1 left out. With several
+/// warps, each has the `rows` rows after those of the warp before, and the thread mode is (4,8,warps).
+constexpr Layout warp_fragment(int rows, int columns, int per_register, int warps = 1) {
+  int const column = rows * warps;  // the distance of columns
+  Layout const thread = warps == 1 ? layout(shape(4, 8), stride(column * per_register, 1))
+                                   : layout(shape(4, 8, warps), stride(column * per_register, 1, rows));
+  Layout const modes[3] = {layout(per_register, column), layout(rows / 8, 8),
+                           layout(columns / (4 * per_register), 4 * per_register * column)};
   Layout kept[3];
   int count = 0;
   for (Layout const& mode : modes) {
@@ -116,13 +124,19 @@ constexpr int elements_per_register(DType type) { return bits(type) >= 32 ? 1 : 
 }  // namespace detail
 
 /// The name of an instruction in the field's spelling: SM80_16x8x16_F32F16F16F32_TN, types in the order D A B
-/// C.
+/// C; SM90_64x128x16_F32BF16BF16_SS, types in the order D A B, then where A and B are, and TN where both must
+/// be K-major.
 constexpr Name mma_name(MmaSpec const& s) {
   Name name;
   name.append("SM");
   name.append(s.sm).append("_").append(s.m).append("x").append(s.n).append("x").append(s.k).append("_");
   name.append(detail::instruction_type_name(s.d)).append(detail::instruction_type_name(s.a));
-  name.append(detail::instruction_type_name(s.b)).append(detail::instruction_type_name(s.c)).append("_TN");
+  name.append(detail::instruction_type_name(s.b));
+  if (s.operands == MmaOperands::warp) {
+    name.append(detail::instruction_type_name(s.c)).append("_TN");
+  } else {
+    name.append(s.operands == MmaOperands::ss ? "_SS" : "_RS").append(bits(s.a) == 16 ? "" : "_TN");
+  }
   switch (s.variant) {
     case MmaVariant::plain:
       break;
@@ -140,26 +154,38 @@ constexpr Name mma_name(MmaSpec const& s) {
 }
 
 /// The instruction with its layouts. A is (M,K) row-major in memory and B is (N,K) row-major ("TN"): both K
-/// contiguous.
+/// contiguous. (Operands of wgmma with 16-bit elements may be contiguous along M or N in shared memory; who
+/// holds what is the same.)
 constexpr MmaAtom mma_atom(MmaSpec const& s) {
-  return MmaAtom{
-      .name = mma_name(s),
-      .m = s.m,
-      .n = s.n,
-      .k = s.k,
-      .threads = 32,
-      .a_type = s.a,
-      .b_type = s.b,
-      .c_type = s.c,
-      .d_type = s.d,
-      .a = detail::warp_fragment(s.m, s.k, detail::elements_per_register(s.a)),
-      .b = detail::warp_fragment(s.n, s.k, detail::elements_per_register(s.b)),
-      .c = detail::warp_fragment(s.m, s.n, 2)};  // accumulators lie in pairs along n, whatever their width
+  MmaAtom atom{.name = mma_name(s),
+               .m = s.m,
+               .n = s.n,
+               .k = s.k,
+               .threads = s.operands == MmaOperands::warp ? 32 : 128,
+               .a_type = s.a,
+               .b_type = s.b,
+               .c_type = s.c,
+               .d_type = s.d,
+               .a = {},
+               .b = {},
+               .c = {}};
+  int const warps = atom.threads / 32;
+  auto const in_shared_memory = [&](int rows) {
+    return make_layout(layout(atom.threads, 0), layout(shape(rows, s.k)));
+  };
+  atom.a = s.operands == MmaOperands::ss
+               ? in_shared_memory(s.m)
+               : detail::warp_fragment(s.m / warps, s.k, detail::elements_per_register(s.a), warps);
+  atom.b = s.operands == MmaOperands::warp
+               ? detail::warp_fragment(s.n, s.k, detail::elements_per_register(s.b))
+               : in_shared_memory(s.n);
+  atom.c = detail::warp_fragment(s.m / warps, s.n, 2, warps);  // pairs along n, whatever their width
+  return atom;
 }
 
-/// Calls `visit(MmaSpec)` for every instruction of the catalogue, until one call returns true; returns
-/// whether one did. Sources: PTX ISA, "Warp-level matrix instructions: mma".
-template <class Visit> constexpr bool any_mma(Visit&& visit) {
+/// Calls `visit(MmaSpec)` for every mma.sync of the catalogue, until one call returns true; returns whether
+/// one did. Sources: PTX ISA, "Warp-level matrix instructions: mma".
+template <class Visit> constexpr bool any_warp_mma(Visit&& visit) {
   using enum DType;
   struct Family {
     int sm;
@@ -213,15 +239,56 @@ template <class Visit> constexpr bool any_mma(Visit&& visit) {
   return false;
 }
 
+/// Likewise for every wgmma of the catalogue with N = n, 8 to 256. Sources: PTX ISA, "wgmma.mma_async".
+template <class Visit> constexpr bool any_warpgroup_mma(int n, Visit&& visit) {
+  using enum DType;
+  struct Family {
+    DType d, a, b;
+  };
+  constexpr Family families[] = {{f32, f16, f16},   {f16, f16, f16},   {f32, bf16, bf16}, {f32, tf32, tf32},
+                                 {f32, e4m3, e4m3}, {f32, e4m3, e5m2}, {f32, e5m2, e4m3}, {f32, e5m2, e5m2},
+                                 {f16, e4m3, e4m3}, {f16, e4m3, e5m2}, {f16, e5m2, e4m3}, {f16, e5m2, e5m2},
+                                 {s32, s8, s8},     {s32, s8, u8},     {s32, u8, s8},     {s32, u8, u8}};
+  for (Family const& f : families) {
+    bool const integers = f.d == s32;
+    if (integers && n % 16 != 0 && n != 8 && n != 24) continue;
+    for (MmaOperands const operands : {MmaOperands::ss, MmaOperands::rs}) {
+      MmaSpec spec{90, 64, n, 256 / bits(f.a), f.d, f.a, f.b, f.d, MmaVariant::plain, operands};
+      if (visit(spec)) return true;
+      spec.variant = MmaVariant::saturate;
+      if (integers && visit(spec)) return true;
+    }
+  }
+  return false;
+}
+
+/// Calls `visit(MmaSpec)` for every instruction of the catalogue, until one call returns true; returns
+/// whether one did.
+template <class Visit> constexpr bool any_mma(Visit&& visit) {
+  if (any_warp_mma(visit)) return true;
+  for (int n = 8; n <= 256; n += 8) {
+    if (any_warpgroup_mma(n, visit)) return true;
+  }
+  return false;
+}
+
 /// Whether the catalogue holds an MMA of this name; if so `found` is set to it.
 constexpr bool find_mma(std::string_view name, MmaSpec& found) {
-  return any_mma([&](MmaSpec const& spec) {
+  auto const is_it = [&](MmaSpec const& spec) {
     if (mma_name(spec).view() != name) {
       return false;
     }
     found = spec;
     return true;
-  });
+  };
+  constexpr std::string_view kWarpgroup = "SM90_64x";
+  if (name.substr(0, kWarpgroup.size()) != kWarpgroup) return any_warp_mma(is_it);
+  int n = 0;
+  for (char const c : name.substr(kWarpgroup.size())) {
+    if (c < '0' || c > '9' || n > 256) break;
+    n = 10 * n + (c - '0');
+  }
+  return n >= 8 && n <= 256 && n % 8 == 0 && any_warpgroup_mma(n, is_it);
 }
 
 /// The MMA of this name, e.g. mma_atom("SM80_16x8x16_F32F16F16F32_TN"); refuses a name that the catalogue
