@@ -167,4 +167,11 @@ struct BulkStore : Base {
   }
 };
 
+/// All of them, so that a GPU's can be named by number.
+template <class... Kernel> struct Kernels {};
+using AllKernels = Kernels<Load<1>, Load<2>, Load<3>, Load<4>, Load<5>, Load<2, L2Hint::evict_first>,
+                           Load<2, L2Hint::evict_last>, Load<2, L2Hint::evict_normal>, Store<1>, Store<2>,
+                           Store<3>, Store<4>, Store<5>, Reduce<TmaReduce::add>, Reduce<TmaReduce::min>,
+                           Reduce<TmaReduce::max>, Multicast<2>, Multicast<4>, BulkLoad, BulkStore>;
+
 }  // namespace tegula::tma_kernels
