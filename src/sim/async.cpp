@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cta.hpp"
+#include "cluster.hpp"
 #include "place.hpp"
 
 /// cp.async: copies in flight. A copy is in flight from its issue until the thread that issued it has waited
@@ -13,22 +13,18 @@ namespace tegula::sim {
 
 void Cta::cp_async(std::uint32_t destination, void const* source, int bytes, int source_bytes, Where where) {
   if (source_bytes < 0 || source_bytes > bytes) {
-    fail(FindingKind::invalid_operand, where, here(current_->lane),
+    fail(FindingKind::invalid_operand, where, here(),
          fmt::format("cp.async of {} bytes is to read {}: it can read 0 to {}", bytes, source_bytes, bytes));
   }
   note(Instruction::cp_async, where, bytes, destination, source_bytes, source);
   std::uint32_t const n = static_cast<std::uint32_t>(bytes);
   if (destination % n != 0) {
-    report(FindingKind::misaligned, where, here(current_->lane), "", "",
+    report(FindingKind::misaligned, where, here(), "", "",
            fmt::format("cp.async of {} bytes to shared address {:#x}, {} bytes past a multiple of {}", bytes,
                        destination, destination % n, bytes));
   }
   if (!shared_.contains(destination, n)) {
-    report(
-        FindingKind::out_of_bounds, where, here(current_->lane), "", "",
-        fmt::format(
-            "cp.async of {} bytes to shared address {:#x} lies outside of the CTA's {} bytes of shared memory, {:#x} to {:#x}",
-            bytes, destination, shared_.bytes(), kSharedBase, kSharedBase + shared_.bytes()));
+    out_of_shared(Instruction::cp_async, destination, n, where, here());
     return;
   }
   if (source_bytes > 0 && !global_access(Instruction::cp_async, source, source_bytes, false, where, bytes))
@@ -36,14 +32,16 @@ void Cta::cp_async(std::uint32_t destination, void const* source, int bytes, int
   if (check_) {
     std::uint8_t* const state = shared_.state(destination);
     bool overwrites = false;
-    for (int i = 0; i < bytes; ++i) overwrites |= (state[i] & kInFlight) != 0;
-    if (overwrites) shared_findings(Instruction::cp_async, destination, bytes, true, where, current_->lane);
+    for (int i = 0; i < bytes; ++i) overwrites |= (state[i] & kNoWrite) != 0;
+    if (overwrites)
+      shared_findings(Instruction::cp_async, destination, bytes, true, where, current_thread().lane);
     for (int i = 0; i < bytes; ++i) state[i] |= kInFlight;
   }
-  AsyncCopy& copy = current_->async.copies.emplace_back(
+  AsyncCopy& copy = current_thread().async.copies.emplace_back(
       AsyncCopy{where, static_cast<unsigned char const*>(source), destination,
                 static_cast<std::uint8_t>(bytes), static_cast<std::uint8_t>(source_bytes), false});
-  if (completion_ == Completion::first || (completion_ == Completion::random && random() % 4 == 0))
+  if (cluster_.completion() == Completion::first ||
+      (cluster_.completion() == Completion::random && cluster_.random() % 4 == 0))
     land(copy);
 }
 
@@ -78,13 +76,13 @@ void Cta::retire(AsyncCopies& async, std::size_t end) {
 
 void Cta::cp_async_commit_group(Where where) {
   note(Instruction::cp_async_commit_group, where);
-  AsyncCopies& async = current_->async;
+  AsyncCopies& async = current_thread().async;
   async.group_ends.push_back(async.copies.size());
 }
 
 void Cta::cp_async_wait_group(int groups_left, Where where) {
   note(Instruction::cp_async_wait_group, where);
-  AsyncCopies& async = current_->async;
+  AsyncCopies& async = current_thread().async;
   std::size_t const keep = static_cast<std::size_t>(groups_left);
   if (async.group_ends.size() - async.first_group <= keep) return;
   async.first_group = async.group_ends.size() - keep;
@@ -93,17 +91,18 @@ void Cta::cp_async_wait_group(int groups_left, Where where) {
 
 void Cta::cp_async_wait_all(Where where) {
   note(Instruction::cp_async_wait_group, where);
-  AsyncCopies& async = current_->async;
+  AsyncCopies& async = current_thread().async;
   async.first_group = async.group_ends.size();
   retire(async, async.copies.size());
 }
 
-/// One copy of some lane of the warp lands early, now and then.
+/// One copy of some lane of the warp, and one operation of the cluster, land early, now and then.
 void Cta::land_at_random(Warp& warp) {
-  if (random() % 4 != 0) return;
-  AsyncCopies& async = thread(warp, static_cast<int>(random() % 32))->async;
+  if (!in_flight().empty()) in_flight().land_at_random();
+  if (cluster_.random() % 4 != 0) return;
+  AsyncCopies& async = thread(warp, static_cast<int>(cluster_.random() % 32)).async;
   std::size_t const pending = async.copies.size() - async.first_copy;
-  if (pending != 0) land(async.copies[async.first_copy + random() % pending]);
+  if (pending != 0) land(async.copies[async.first_copy + cluster_.random() % pending]);
 }
 
 /// The copy in flight that writes the byte, and who issued it; null where there is none.

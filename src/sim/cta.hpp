@@ -10,28 +10,19 @@
 #include "counters.hpp"
 #include "fiber.hpp"
 #include "global_memory.hpp"
+#include "in_flight.hpp"
 #include "instruction.hpp"
+#include "launch_context.hpp"
+#include "mbarrier.hpp"
 #include "shared_memory.hpp"
 #include "tegula/sim/hooks.hpp"
 #include "tegula/sim/machine.hpp"
+#include "wgmma.hpp"
 
 namespace tegula::sim {
 
 inline constexpr std::uint32_t kFullWarp = 0xffffffffu;
 inline constexpr int kBarriers = 16;
-
-/// Lets CTAs that run on several host threads pass a point in the order of their indices, so that what they
-/// do there (atomics on global memory) does not depend on the host.
-class TurnKeeper;
-
-/// What the CTAs of one launch share.
-struct LaunchContext {
-  KernelImage const* kernel;
-  Dim3 grid;
-  Options const* options;
-  AllocationTable const* global;
-  TurnKeeper* turns;
-};
 
 /// One copy in flight: cp.async from its issue to the wait of the thread that issued it.
 struct AsyncCopy {
@@ -62,12 +53,16 @@ struct Thread {
   Context context;  ///< destroyed before its stack
   int index = 0;
   int lane = 0;
+  Cta* cta = nullptr;
   bool started = false;
   bool finished = false;
   void const* last_read = nullptr;
   Where read_where;
   int reads = 0;  ///< of last_read, in a row
   AsyncCopies async;
+  InFlightGroups bulk;                ///< what cp.async.bulk.wait_group waits for
+  MbarrierState* mbarrier = nullptr;  ///< the one whose current phase it waits for
+  Where mbarrier_where;
 };
 
 /// An instruction that some lanes of a warp have reached and wait at for the rest.
@@ -87,6 +82,10 @@ struct Warp {
   std::uint32_t completes = 0;  ///< lanes that are to complete a meeting that others' exit has ended
   int barrier = -1;             ///< the CTA barrier that the whole warp waits at
   Where barrier_where;
+  int cluster_arrivals = 0;       ///< at the cluster's barrier
+  int cluster_waits = 0;          ///< likewise; at most one less
+  bool waits_at_cluster = false;  ///< the whole warp waits at the cluster's barrier
+  Where cluster_where;            ///< of its latest arrival or wait there
   int meetings = 0;
   std::array<Meeting, 32> meeting;  ///< the first `meetings`; their lanes are disjoint
 
@@ -109,36 +108,104 @@ struct Barrier {
   Where first;                ///< who set `expected`
 };
 
-/// What a CTA leaves behind.
-struct CtaResult {
-  std::vector<Finding> findings;
+/// Four warps that execute warpgroup-wide instructions together: who of them has reached one, the operands
+/// that threads have left for the one that comes last, and the groups of wgmma.mma_async in flight.
+struct Warpgroup {
+  std::uint32_t arrived = 0;  ///< warps of the group, as bits, that wait for the others
+  Instruction instruction = Instruction::none;
+  std::uint32_t variant = 0;
+  Where where;
+  InFlightGroups wgmma{true};
+  WgmmaHistory wgmma_history;
+  std::array<void*, 128> d;  ///< where each thread has its accumulators
+  std::array<std::uint64_t, 128> a_descriptor;
+  std::array<std::uint64_t, 128> b_descriptor;
+  int registers = 0;                      ///< of each thread: setmaxnreg
+  int wanted_registers = 0;               ///< by the whole warpgroup, beyond what it has
+  Thread* waits_for_registers = nullptr;  ///< until so many are free
+  Where wants_registers_where;
 };
 
-/// Runs CTAs, one after another, on one host thread. Each CUDA thread is a fiber that runs until it must wait
-/// for others; the lanes of a warp meet at warp-wide instructions, where the last one to come does the work
-/// for all.
+/// A CTA on the simulated machine: its threads, its shared memory and its barriers, and what its instructions
+/// do. Each CUDA thread is a fiber that runs until it must wait for others; the lanes of a warp meet at
+/// warp-wide instructions, where the last one to come does the work for all. Whose turn it is, among the CTAs
+/// of the cluster, is the Cluster's.
 class Cta {
  public:
-  explicit Cta(std::size_t stack_bytes) : stack_bytes_(stack_bytes) {}
-  ~Cta();
+  Cta(Cluster& cluster, int rank) : cluster_(cluster), rank_(rank) {}
   Cta(Cta const&) = delete;
   Cta& operator=(Cta const&) = delete;
 
-  /// Runs the CTA with the given index, x fastest.
-  CtaResult run(LaunchContext const& launch, std::int64_t index);
-  CounterTable& counters() { return counters_; }
-  /// The deepest stack of any thread so far, in bytes.
-  std::size_t stack_bytes_used() const;
-  std::size_t stack_bytes() const { return stack_bytes_; }
-  /// Writes a sentence about the current thread's stack overflow, if the address is in its guard page;
-  /// returns its length, or 0.
-  std::size_t describe_overflow(void const* address, char* text, std::size_t capacity) const;
+  // What instructions build on, those in files of their own too.
 
-  // The rest is what instructions do, called on the fiber of the thread that executes them.
-
-  int thread_index() const { return current_->index; }
+  Cluster& cluster() const { return cluster_; }
+  int rank() const { return rank_; }  ///< in the cluster
   Dim3 block_index() const { return block_; }
   Dim3 grid() const { return launch_->grid; }
+  int threads() const { return launch_->kernel->threads; }
+  Generation generation() const { return generation_; }
+  bool checking() const { return check_; }
+  bool counting() const { return count_; }
+  bool exited() const { return live_threads_ == 0; }  ///< all of its threads have returned
+  SharedMemory& shared() { return shared_; }
+  InFlightQueue& in_flight() const;
+
+  /// The thread that runs, whichever CTA it is of, and its warp and warpgroup.
+  Thread& current_thread() const;
+  Warp& current_warp() { return warp(current_thread().index / 32); }
+  Warpgroup& warpgroup() { return warpgroups_[static_cast<std::size_t>(current_thread().index / 128)]; }
+  int thread_index() const { return current_thread().index; }
+  Warp& warp(int index) { return warps_[static_cast<std::size_t>(index)]; }
+  Warp const& warp(int index) const { return warps_[static_cast<std::size_t>(index)]; }
+  Thread& thread(int index) const { return *threads_[static_cast<std::size_t>(index)]; }
+
+  /// Joins the lanes of `mask` at an instruction. True for the lane that comes last: it does the work and
+  /// then calls release. False for the others, once they have been released.
+  bool meet(Instruction instruction, std::uint32_t variant, std::uint32_t mask, Where where);
+  void release(std::uint32_t mask, Where where, Instruction instruction);
+  /// Likewise for the 128 threads of a warpgroup, which must all execute the same instruction on the same
+  /// line.
+  bool meet_warpgroup(Instruction instruction, std::uint32_t variant, Where where);
+  void release_warpgroup(Where where, Instruction instruction);
+
+  /// Counts one lane's execution of an instruction and its accesses to memory.
+  void note(Instruction instruction, Where where, int shared_bytes = 0, std::uint32_t shared = 0,
+            int global_bytes = 0, void const* global = nullptr);
+  /// The counters of a line, where counting().
+  LineCounters& line(Where where, Instruction instruction);
+
+  /// Checks one lane's access to this CTA's shared memory and updates the shadow of what it writes. False
+  /// where it must not be performed.
+  bool shared_access(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
+                     int lane);
+  /// As shared_access, for global memory.
+  bool global_access(Instruction instruction, void const* address, int bytes, bool write, Where where,
+                     int alignment);
+  /// The allocation of global memory that holds the byte, or null.
+  Allocation* allocation(void const* address);
+  /// "row 17, column 40 of K", with the CTA's rank where it is not the running one.
+  std::string shared_place(std::uint32_t address) const;
+  /// The name of the buffer that holds the byte, or an empty string.
+  std::string buffer_name(std::uint32_t address) const;
+  /// Splits an address of shared::cluster, and checks its rank. Null, after a finding, where there is no such
+  /// CTA or it has exited.
+  Cta* target(Instruction instruction, std::uint32_t& address, Where where);
+
+  /// A thread in the cluster; -1 where a finding concerns a whole warp, or all.
+  struct Culprit {
+    int cta = 0;
+    int warp = -1;
+    int lane = -1;
+  };
+  /// A lane of the current thread's warp.
+  Culprit here(int lane) const { return {current_thread().cta->rank_, current_thread().index / 32, lane}; }
+  Culprit here() const { return here(current_thread().lane); }
+  void report(FindingKind kind, Where where, Culprit who, std::string buffer, std::string coordinate,
+              std::string message, Where other = {});
+  /// Reports, and ends the cluster.
+  [[noreturn]] void fail(FindingKind kind, Where where, Culprit who, std::string message);
+
+  // The rest is what instructions do, called on the fiber of the thread that executes them.
 
   std::uint32_t shared_address(void const* object, Where where);
   void ld_shared(void* value, std::uint32_t address, int bytes, Where where);
@@ -161,103 +228,119 @@ class Cta {
   std::uint32_t redux(ReduxOp op, std::uint32_t value, std::uint32_t mask, Where where);
   void warp_sync(std::uint32_t mask, Where where);
   void bar(Instruction instruction, int id, int threads, Where where);
-  int threads() const { return launch_->kernel->threads; }
-  void fence(Where where);
+  void fence(Instruction instruction, Where where);
   [[noreturn]] void trap(Where where);
 
+  // Small instructions of sm_90 (hopper.cpp).
+  void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool transpose, Where where);
+  bool elect_one(Where where);
+  void setmaxnreg(int registers, bool increase, Where where);
+
+  // Clusters (cluster_instructions.cpp).
+  std::uint32_t mapa(std::uint32_t local, int cta_rank, Where where);
+  void ld_shared_cluster(void* value, std::uint32_t address, int bytes, Where where);
+  void st_shared_cluster(std::uint32_t address, void const* value, int bytes, Where where);
+  void st_async(std::uint32_t address, void const* value, int bytes, std::uint32_t mbarrier, Where where);
+  void cluster_arrive(Where where);
+  void cluster_wait(Where where);
+
+  // Mbarriers (mbarrier.cpp).
+  void mbarrier_init(std::uint32_t address, int count, Where where);
+  void mbarrier_inval(std::uint32_t address, Where where);
+  void mbarrier_arrive(std::uint32_t address, Where where);
+  void mbarrier_arrive_cluster(std::uint32_t address, Where where);
+  void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, Where where);
+  void mbarrier_expect_tx(std::uint32_t address, int bytes, Where where);
+  void mbarrier_complete_tx(std::uint32_t address, int bytes, Where where);
+  bool mbarrier_test_wait(std::uint32_t address, int parity, Where where);
+  void mbarrier_wait(std::uint32_t address, int parity, Where where);
+  /// The live mbarrier of this CTA at the address, or null.
+  MbarrierState* mbarrier_at(std::uint32_t address);
+  /// Completes transactions; `operation` is the one in flight that has landed, or null for an instruction.
+  void complete_tx(MbarrierState& mbarrier, std::int64_t bytes, InFlight* operation, Where where,
+                   Culprit who);
+
+  // Bulk groups (in_flight.cpp).
+  void bulk_commit_group(Where where);
+  void bulk_wait_group(int groups_left, bool read, Where where);
+
  private:
-  // Fibers and whose turn it is (cta.cpp).
-  void thread_body(Thread& thread);
-  void start(LaunchContext const& launch, std::int64_t index);
-  void finish_thread();
-  Thread* next_thread();
-  Warp& warp() { return warp(current_->index / 32); }
-  Warp& warp(int index) { return warps_[static_cast<std::size_t>(index)]; }
-  Warp const& warp(int index) const { return warps_[static_cast<std::size_t>(index)]; }
-  Thread* thread(Warp const& warp, int lane) const {
-    int const index = 32 * warp.index + lane;
-    return threads_[static_cast<std::size_t>(index)].get();
-  }
+  friend class Cluster;
+
+  friend class InFlightQueue;
+
+  // Threads (cta.cpp).
+  void start(LaunchContext const& launch, Dim3 block);
+  void finish_thread(Thread& thread);
+  Thread& thread(Warp const& warp, int lane) const { return thread(32 * warp.index + lane); }
   void set_ready(Warp& warp, std::uint32_t lanes);
-  void block();
-  void yield();
-  void watch_read(void const* address, bool shared, Where where);
-  void take_turn();
-  void pass_turn_between_warps();
-  std::uint32_t random();
+  void set_ready(Thread& thread);
 
   // Meeting points (meeting.cpp).
-  /// Joins the lanes of `mask` at an instruction. True for the lane that comes last: it does the work and
-  /// then calls release. False for the others, once they have been released.
-  bool meet(Instruction instruction, std::uint32_t variant, std::uint32_t mask, Where where);
-  void release(std::uint32_t mask, Where where, Instruction instruction);
   bool wait_for_release(Warp& own, std::uint32_t self);
   void flush_log(Warp& warp);
   [[noreturn]] void diverged(Meeting const& meeting, Instruction instruction, std::uint32_t variant,
                              std::uint32_t mask, Where where);
   void check_exit(Warp& warp);
+  void count_matrices(Instruction instruction, int count, Where where);
   bool arrive_at_barrier(int id, int threads, Where where);
-  [[noreturn]] void deadlock(std::string const& reason);
-  std::string who_waits() const;
+  std::vector<std::string> who_waits() const;
+  void mbarrier_waiters(std::vector<std::string>& clauses) const;
+  /// Where somebody waits; line 0 where nobody does.
+  Where waiting_place() const;
 
   // Memory (memory.cpp, async.cpp).
-  bool shared_access(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
-                     int lane);
   void shared_findings(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
                        int lane);
-  bool global_access(Instruction instruction, void const* address, int bytes, bool write, Where where,
-                     int alignment);
-  Allocation* allocation(void const* address);
-  void note(Instruction instruction, Where where, int shared_bytes = 0, std::uint32_t shared = 0,
-            int global_bytes = 0, void const* global = nullptr);
-  std::string shared_place(std::uint32_t address) const;
+  void out_of_shared(Instruction instruction, std::uint32_t address, std::uint32_t bytes, Where where,
+                     Culprit who);
+  /// What is in flight into a byte, for a finding.
+  struct Pending {
+    Instruction instruction;
+    Where where;
+    std::string issuer;
+  };
+  Pending pending_write(std::uint32_t address) const;
   AsyncCopy const* copy_into(std::uint32_t address, Thread const** issuer) const;
   void land(AsyncCopy& copy);
   void retire(AsyncCopies& async, std::size_t end);
   void land_at_random(Warp& warp);
 
-  // Findings (findings.cpp).
-  struct Culprit {
-    int warp = -1;
-    int lane = -1;
-  };
-  Culprit here(int lane) const { return {current_->index / 32, lane}; }
-  void report(FindingKind kind, Where where, Culprit who, std::string buffer, std::string coordinate,
-              std::string message, Where other = {});
-  /// Reports, and ends the CTA.
-  [[noreturn]] void fail(FindingKind kind, Where where, Culprit who, std::string message);
+  // Mbarriers (mbarrier.cpp).
+  bool check_mbarrier_address(Instruction instruction, std::uint32_t address, Where where);
+  MbarrierState* live_mbarrier(Instruction instruction, std::uint32_t address, Where where);
+  MbarrierState* own_mbarrier(Instruction instruction, std::uint32_t address, Where where);
+  void own_address(Instruction instruction, std::uint32_t& address, Where where);
+  void arrive(Instruction instruction, MbarrierState& mbarrier, Where where);
+  void expect_tx(Instruction instruction, MbarrierState& mbarrier, std::int64_t bytes, Where where);
+  void check_tx(Instruction instruction, MbarrierState const& mbarrier, Where where, Culprit who);
+  void complete_phase_if_due(MbarrierState& mbarrier);
+  void wake(MbarrierState& mbarrier);
+  void land_some();
+  void check_parity(Instruction instruction, int parity, Where where);
 
+  Cluster& cluster_;
+  int const rank_;
   LaunchContext const* launch_ = nullptr;
-  Thread* current_ = nullptr;
   Dim3 block_;
-  std::int64_t index_ = 0;
   bool check_ = true;
   bool count_ = true;
-  bool aborting_ = false;
-  bool closing_ = false;  ///< the fibers are to end
-  bool has_turn_ = false;
-  Completion completion_ = Completion::last;
-  Interleaving interleaving_ = Interleaving::one_warp_ahead;
   Generation generation_ = Generation::sm90;
   std::uint32_t ready_warps_ = 0;
   int live_threads_ = 0;
-  std::int64_t idle_reads_ = 0;  ///< reads in a row that found what the thread's last one did
-  std::uint64_t random_state_ = 0;
+  int registers_ = 0;       ///< of the register file, that the CTA was launched with
+  int free_registers_ = 0;  ///< of them, those that setmaxnreg.dec has freed
 
   SharedMemory shared_;
   std::array<Allocation*, 4> recent_ = {};
   std::array<Barrier, kBarriers> barriers_;
+  std::vector<std::unique_ptr<MbarrierState>> mbarriers_;
   std::vector<Warp> warps_;
-  std::vector<Finding> findings_;
-  CounterTable counters_;
-
-  std::size_t stack_bytes_;
-  Context host_;
-  Switcher switcher_;
+  std::vector<Warpgroup> warpgroups_;
   std::vector<std::unique_ptr<Thread>> threads_;
 };
 
-/// Thrown on the fiber of a thread whose CTA has failed, to leave the kernel.
+/// Thrown on the fiber of a thread whose cluster has failed, to leave the kernel.
 struct LeaveKernel {};
 
 }  // namespace tegula::sim

@@ -4,16 +4,11 @@ namespace tegula::sim {
 
 class Cta;
 
-/// The CTA that runs on this host thread, for the length of its run.
-class CurrentCta {
- public:
-  explicit CurrentCta(Cta& cta);
-  ~CurrentCta();
-  CurrentCta(CurrentCta const&) = delete;
-  CurrentCta& operator=(CurrentCta const&) = delete;
-};
-
-/// It, or null outside of a launch.
+/// The CTA whose thread runs on this host thread, or null outside of a launch.
 Cta* running_cta();
+void set_running_cta(Cta* cta);
+
+/// It; throws std::logic_error outside of a launch. What each hook begins with.
+Cta& current_cta();
 
 }  // namespace tegula::sim

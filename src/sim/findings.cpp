@@ -1,12 +1,30 @@
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
-#include "cta.hpp"
+#include "cluster.hpp"
 
 namespace tegula::sim {
 
 void Cta::report(FindingKind kind, Where where, Culprit who, std::string buffer, std::string coordinate,
                  std::string message, Where other) {
+  cluster_.report(kind, where, who, std::move(buffer), std::move(coordinate), std::move(message), other);
+}
+
+void Cta::fail(FindingKind kind, Where where, Culprit who, std::string message) {
+  report(kind, where, who, "", "", std::move(message));
+  cluster_.abort();
+}
+
+void Cta::trap(Where where) { fail(FindingKind::trap, where, here(), "the kernel executed trap"); }
+
+void Cluster::abort() {
+  aborting_ = true;
+  throw LeaveKernel{};
+}
+
+void Cluster::report(FindingKind kind, Where where, Cta::Culprit who, std::string buffer,
+                     std::string coordinate, std::string message, Where other) {
   for (Finding& finding : findings_) {
     if (finding.kind == kind && same_place(finding.where, where) && finding.buffer == buffer) {
       ++finding.count;
@@ -18,7 +36,7 @@ void Cta::report(FindingKind kind, Where where, Culprit who, std::string buffer,
   finding.message = std::move(message);
   finding.where = where;
   finding.other = other;
-  finding.cta = block_;
+  finding.cta = cta(who.cta).block_index();
   finding.warp = who.warp;
   finding.lane = who.lane;
   finding.buffer = std::move(buffer);
@@ -26,23 +44,14 @@ void Cta::report(FindingKind kind, Where where, Culprit who, std::string buffer,
   findings_.push_back(std::move(finding));
 }
 
-void Cta::fail(FindingKind kind, Where where, Culprit who, std::string message) {
-  report(kind, where, who, "", "", std::move(message));
-  aborting_ = true;
-  throw LeaveKernel{};
-}
-
-void Cta::trap(Where where) {
-  fail(FindingKind::trap, where, here(current_->lane), "the kernel executed trap");
-}
-
-std::size_t Cta::describe_overflow(void const* address, char* text, std::size_t capacity) const {
+std::size_t Cluster::describe_overflow(void const* address, char* text, std::size_t capacity) const {
   if (current_ == nullptr || !current_->stack->guards(address)) return 0;
+  Dim3 const block = current_->cta->block_index();
   int const length = std::snprintf(
       text, capacity,
       "tegula: kernel %s, CTA (%d, %d, %d), warp %d, lane %d: the simulated thread needs more than its %zu bytes of "
       "stack; raise sim::Options::stack_bytes\n",
-      launch_->kernel->name.c_str(), block_.x, block_.y, block_.z, current_->index / 32, current_->lane,
+      launch_->kernel->name.c_str(), block.x, block.y, block.z, current_->index / 32, current_->lane,
       stack_bytes_);
   return length < 0 ? 0 : std::min(static_cast<std::size_t>(length), capacity - 1);
 }

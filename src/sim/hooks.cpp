@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "cta.hpp"
+#include "cluster.hpp"
 #include "current_cta.hpp"
 
 /// The instructions of arch/ on the host: each finds the CTA that runs on this host thread and goes there.
@@ -10,7 +10,7 @@ namespace tegula::sim {
 
 namespace {
 
-thread_local Cta* running = nullptr;
+constinit thread_local Cta* running = nullptr;
 
 Cta& cta() {
   if (running == nullptr) [[unlikely]] {
@@ -21,9 +21,10 @@ Cta& cta() {
 
 }  // namespace
 
-CurrentCta::CurrentCta(Cta& cta) { running = &cta; }
-CurrentCta::~CurrentCta() { running = nullptr; }
+// Fibers may go on on another of the host's threads in a later launch, so these are never inlined elsewhere.
 Cta* running_cta() { return running; }
+void set_running_cta(Cta* cta) { running = cta; }
+Cta& current_cta() { return cta(); }
 
 int thread_index() { return cta().thread_index(); }
 Dim3 block_index() { return cta().block_index(); }
@@ -76,7 +77,76 @@ void bar_sync(int id, int threads, Where where) { cta().bar(Instruction::bar_syn
 void bar_arrive(int id, int threads, Where where) { cta().bar(Instruction::bar_arrive, id, threads, where); }
 
 // Memory is sequentially consistent here; a fence orders nothing more. It is counted.
-void fence(int, Where where) { cta().fence(where); }
+void fence(int, Where where) { cta().fence(Instruction::fence, where); }
 void trap(Where where) { cta().trap(where); }
+
+int cluster_cta_rank() { return cta().rank(); }
+int cluster_cta_count() { return cta().cluster().ctas(); }
+Dim3 cluster_cta_id() { return cta().cluster().coordinate(cta().rank()); }
+Dim3 cluster_dim() { return cta().cluster().extents(); }
+void cluster_arrive(Where where) { cta().cluster_arrive(where); }
+void cluster_arrive_relaxed(Where where) { cta().cluster_arrive(where); }
+void cluster_wait(Where where) { cta().cluster_wait(where); }
+std::uint32_t mapa(std::uint32_t local, int cta_rank, Where where) {
+  return cta().mapa(local, cta_rank, where);
+}
+void ld_shared_cluster(void* value, std::uint32_t address, int bytes, Where where) {
+  cta().ld_shared_cluster(value, address, bytes, where);
+}
+void st_shared_cluster(std::uint32_t address, void const* value, int bytes, Where where) {
+  cta().st_shared_cluster(address, value, bytes, where);
+}
+void st_async(std::uint32_t address, void const* value, int bytes, std::uint32_t mbarrier, Where where) {
+  cta().st_async(address, value, bytes, mbarrier, where);
+}
+
+void mbarrier_init(std::uint32_t address, int count, Where where) {
+  cta().mbarrier_init(address, count, where);
+}
+void mbarrier_inval(std::uint32_t address, Where where) { cta().mbarrier_inval(address, where); }
+void mbarrier_arrive(std::uint32_t address, Where where) { cta().mbarrier_arrive(address, where); }
+void mbarrier_arrive_cluster(std::uint32_t address, Where where) {
+  cta().mbarrier_arrive_cluster(address, where);
+}
+void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, Where where) {
+  cta().mbarrier_arrive_expect_tx(address, bytes, where);
+}
+void mbarrier_expect_tx(std::uint32_t address, int bytes, Where where) {
+  cta().mbarrier_expect_tx(address, bytes, where);
+}
+void mbarrier_complete_tx(std::uint32_t address, int bytes, Where where) {
+  cta().mbarrier_complete_tx(address, bytes, where);
+}
+bool mbarrier_test_wait_parity(std::uint32_t address, int parity, Where where) {
+  return cta().mbarrier_test_wait(address, parity, where);
+}
+// How long try_wait suspends a thread is the machine's to choose: here, until the phase is complete.
+bool mbarrier_try_wait_parity(std::uint32_t address, int parity, Where where) {
+  cta().mbarrier_wait(address, parity, where);
+  return true;
+}
+void mbarrier_wait_parity(std::uint32_t address, int parity, Where where) {
+  cta().mbarrier_wait(address, parity, where);
+}
+void fence_mbarrier_init(Where where) { cta().fence(Instruction::fence_mbarrier_init, where); }
+
+void fence_proxy_async(Where where) { cta().fence(Instruction::fence_proxy_async, where); }
+void fence_proxy_async_shared(Where where) { cta().fence(Instruction::fence_proxy_async, where); }
+void bulk_commit_group(Where where) { cta().bulk_commit_group(where); }
+void bulk_wait_group(int groups_left, Where where) { cta().bulk_wait_group(groups_left, false, where); }
+void bulk_wait_group_read(int groups_left, Where where) { cta().bulk_wait_group(groups_left, true, where); }
+
+// Launches run one after another, so that a grid depends on nothing that still runs.
+void griddepcontrol_wait(Where where) { cta().fence(Instruction::griddepcontrol_wait, where); }
+void griddepcontrol_launch_dependents(Where where) {
+  cta().fence(Instruction::griddepcontrol_launch_dependents, where);
+}
+
+void setmaxnreg_inc(int registers, Where where) { cta().setmaxnreg(registers, true, where); }
+void setmaxnreg_dec(int registers, Where where) { cta().setmaxnreg(registers, false, where); }
+bool elect_one(Where where) { return cta().elect_one(where); }
+void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool transpose, Where where) {
+  cta().stmatrix(row, registers, count, transpose, where);
+}
 
 }  // namespace tegula::sim

@@ -82,10 +82,12 @@ class InFlight {
 
  private:
   friend class InFlightQueue;
-  friend class InFlightGroups;
+  friend std::string issuer_text(InFlight const& operation);
   bool done_reading_ = false;   ///< read was called
   bool reads_retired_ = false;  ///< `reads` may be overwritten
   bool landed_ = false;
+  bool without_effect_ = false;  ///< it lies out of bounds: it only completes
+  bool of_cluster_;              ///< its CTA has peers
   InFlightGroups* groups_ = nullptr;
 };
 
@@ -134,6 +136,11 @@ class InFlightQueue {
   /// Called when no thread can run: lands operations until one whose mbarrier is waited for has completed a
   /// phase. False where none did.
   bool land_for_waiters();
+  /// Called when threads read memory again and again that nobody changes: lands the oldest operation that
+  /// completes on an mbarrier. False where there is none.
+  bool land_oldest();
+  /// Whether an operation that has not landed is to complete on the mbarrier.
+  bool completes_on(int cta, std::uint32_t mbarrier) const;
   /// The phase that operation was part of is complete: what it touched may be touched again.
   void retire(InFlight& operation);
   /// A CTA has exited: reports the operations that still touch its shared memory.
@@ -150,14 +157,16 @@ class InFlightQueue {
   bool admit(InFlight& operation);
   void read(InFlight& operation);
   void land(InFlight& operation);
+  void mark(InFlight& operation);
   void retire_reads(InFlight& operation);
-  void forget(InFlight& operation);
+  InFlight const* touching(std::vector<SharedRange> InFlight::*ranges, int cta, std::uint32_t address) const;
 
   Cluster& cluster_;
   std::vector<std::unique_ptr<InFlight>> operations_;
 };
 
-/// "that warp 3 lane 0 of CTA 1 issued (kernel/gemm_sm90.hpp:88)".
+/// " that warp 3 lane 0 of CTA 1 of the cluster issued (kernel/gemm_sm90.hpp:88)"; no CTA where it has no
+/// peers.
 std::string issuer_text(InFlight const& operation);
 
 }  // namespace tegula::sim

@@ -11,8 +11,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "cta.hpp"
-#include "current_cta.hpp"
+#include "cluster.hpp"
 #include "global_memory.hpp"
 #include "stack_overflow.hpp"
 #include "turn_keeper.hpp"
@@ -22,8 +21,8 @@ namespace tegula::sim {
 struct Machine::State {
   GlobalMemory global;
   std::mutex launching;
-  std::vector<std::unique_ptr<Cta>>
-      ctas;  ///< one for each of the host's threads; kept for their fibers' stacks
+  /// One for each of the host's threads; kept for their fibers' stacks.
+  std::vector<std::unique_ptr<Cluster>> clusters;
 };
 
 Machine::Machine(Options options) : options_(std::move(options)), state_(std::make_unique<State>()) {}
@@ -82,6 +81,23 @@ void check_launch(KernelImage const& kernel, Dim3 grid, Generation generation) {
         fmt::format("launch of {}: {} threads; a CTA has a multiple of 32, from 32 to 1024", kernel.name,
                     kernel.threads));
   }
+  Dim3 const cluster = kernel.cluster;
+  if (cluster.x < 1 || cluster.y < 1 || cluster.z < 1 ||
+      std::int64_t{cluster.x} * cluster.y * cluster.z > kMostCtasOfACluster) {
+    throw std::invalid_argument(
+        fmt::format("launch of {}: clusters of {} x {} x {} CTAs; a cluster has 1 to {}", kernel.name,
+                    cluster.x, cluster.y, cluster.z, kMostCtasOfACluster));
+  }
+  if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0) {
+    throw std::invalid_argument(fmt::format(
+        "launch of {}: the grid ({}, {}, {}) must be a multiple of the cluster ({}, {}, {}) along each axis",
+        kernel.name, grid.x, grid.y, grid.z, cluster.x, cluster.y, cluster.z));
+  }
+  if (generation == Generation::sm80 && cluster != Dim3{}) {
+    throw std::invalid_argument(
+        fmt::format("launch of {}: clusters of {} x {} x {} CTAs; the simulated GPU, an sm_80, has none",
+                    kernel.name, cluster.x, cluster.y, cluster.z));
+  }
   // CUDA C++ programming guide, table "technical specifications per compute capability": 163 KB on 8.0, 227
   // KB on 9.0.
   std::size_t const most = (generation == Generation::sm80 ? 163u : 227u) * 1024;
@@ -91,7 +107,7 @@ void check_launch(KernelImage const& kernel, Dim3 grid, Generation generation) {
   }
 }
 
-/// Adds a CTA's findings to the launch's, each (kind, line, buffer) once.
+/// Adds a cluster's findings to the launch's, each (kind, line, buffer) once.
 void add_findings(std::vector<Finding>& into, std::vector<Finding>&& findings) {
   for (Finding& finding : findings) {
     auto const known = std::find_if(into.begin(), into.end(), [&](Finding const& f) {
@@ -107,40 +123,46 @@ void add_findings(std::vector<Finding>& into, std::vector<Finding>&& findings) {
 
 }  // namespace
 
+int KernelImage::registers() const {
+  // The compiler gives a thread at most 255, and warps get them 8 a thread at a time.
+  return std::min(255, 65536 / (threads * min_ctas_per_sm) / 8 * 8);
+}
+
 Report Machine::launch(KernelImage const& kernel, Dim3 grid) {
   check_launch(kernel, grid, options_.generation);
   std::lock_guard const launching(state_->launching);
   auto const table = state_->global.table();
   TurnKeeper turns;
   LaunchContext const launch{&kernel, grid, &options_, table.get(), &turns};
-  std::int64_t const count = std::int64_t{1} * grid.x * grid.y * grid.z;
+  std::int64_t const ctas = std::int64_t{1} * grid.x * grid.y * grid.z;
+  int const in_cluster = kernel.cluster.x * kernel.cluster.y * kernel.cluster.z;
+  std::int64_t const count = ctas / in_cluster;
 
   std::int64_t workers = options_.workers > 0
                              ? options_.workers
                              : static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   // A stack is two mappings of the process, which may have some 65000.
-  workers = std::min({workers, count, std::max<std::int64_t>(1, 16384 / kernel.threads)});
-  auto& ctas = state_->ctas;
-  if (!ctas.empty() && ctas[0]->stack_bytes() != options_.stack_bytes) ctas.clear();
-  while (static_cast<std::int64_t>(ctas.size()) < workers)
-    ctas.push_back(std::make_unique<Cta>(options_.stack_bytes));
+  workers = std::min({workers, count, std::max<std::int64_t>(1, 16384 / (kernel.threads * in_cluster))});
+  auto& clusters = state_->clusters;
+  if (!clusters.empty() && clusters[0]->stack_bytes() != options_.stack_bytes) clusters.clear();
+  while (static_cast<std::int64_t>(clusters.size()) < workers)
+    clusters.push_back(std::make_unique<Cluster>(options_.stack_bytes));
 
   std::atomic<std::int64_t> next{0};
   std::mutex done_mutex;
   std::int64_t done = 0;
-  std::map<std::int64_t, std::vector<Finding>> findings;  // of the CTAs that have any
+  std::map<std::int64_t, std::vector<Finding>> findings;  // of the clusters that have any
   std::exception_ptr failure;
-  auto const work = [&](Cta& cta) {
-    CurrentCta const current(cta);
+  auto const work = [&](Cluster& cluster) {
     StackOverflowReport const overflow;
-    cta.counters().clear();
+    cluster.counters().clear();
     for (std::int64_t index = next++; index < count; index = next++) {
       try {
-        CtaResult result = cta.run(launch, index);
+        std::vector<Finding> found = cluster.run(launch, index);
         std::lock_guard const lock(done_mutex);
-        if (!result.findings.empty()) findings.emplace(index, std::move(result.findings));
-        ++done;
-        if (options_.progress && !failure) options_.progress(done, count);
+        if (!found.empty()) findings.emplace(index, std::move(found));
+        done += in_cluster;
+        if (options_.progress && !failure) options_.progress(done, ctas);
       } catch (...) {
         std::lock_guard const lock(done_mutex);
         failure = std::current_exception();
@@ -150,11 +172,11 @@ Report Machine::launch(KernelImage const& kernel, Dim3 grid) {
     }
   };
   if (workers == 1) {
-    work(*ctas[0]);
+    work(*clusters[0]);
   } else {
     std::vector<std::thread> threads;
     for (std::int64_t i = 0; i < workers; ++i)
-      threads.emplace_back([&, i] { work(*ctas[static_cast<std::size_t>(i)]); });
+      threads.emplace_back([&, i] { work(*clusters[static_cast<std::size_t>(i)]); });
     for (std::thread& thread : threads) thread.join();
   }
   if (failure) std::rethrow_exception(failure);
@@ -163,10 +185,11 @@ Report Machine::launch(KernelImage const& kernel, Dim3 grid) {
   report.kernel = kernel.name;
   report.grid = grid;
   report.threads = kernel.threads;
-  for (auto& [index, of_cta] : findings) add_findings(report.findings, std::move(of_cta));
+  for (auto& [index, of_cluster] : findings) add_findings(report.findings, std::move(of_cluster));
   for (std::int64_t i = 0; i < workers; ++i) {
-    merge(report.lines, ctas[static_cast<std::size_t>(i)]->counters().lines());
-    report.stack_bytes = std::max(report.stack_bytes, ctas[static_cast<std::size_t>(i)]->stack_bytes_used());
+    Cluster& cluster = *clusters[static_cast<std::size_t>(i)];
+    merge(report.lines, cluster.counters().lines());
+    report.stack_bytes = std::max(report.stack_bytes, cluster.stack_bytes_used());
   }
   for (LineCounters const& line : report.lines) report.total.add(line);
   if (options_.throw_on_finding && !report.ok()) throw CheckError(std::move(report));

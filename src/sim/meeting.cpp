@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "cta.hpp"
+#include "cluster.hpp"
 #include "place.hpp"
 #include "tegula/sim/arithmetic.hpp"
 
@@ -21,6 +21,14 @@ bool aligned(Instruction instruction) {
     case Instruction::mma_sync:
     case Instruction::bar_sync:
     case Instruction::bar_arrive:
+    case Instruction::stmatrix:
+    case Instruction::cluster_arrive:
+    case Instruction::cluster_wait:
+    case Instruction::setmaxnreg:
+    case Instruction::wgmma_fence:
+    case Instruction::wgmma_mma_async:
+    case Instruction::wgmma_commit_group:
+    case Instruction::wgmma_wait_group:
       return true;
     default:
       return false;
@@ -30,10 +38,10 @@ bool aligned(Instruction instruction) {
 }  // namespace
 
 bool Cta::meet(Instruction instruction, std::uint32_t variant, std::uint32_t mask, Where where) {
-  Warp& own = warp();
-  std::uint32_t const self = 1u << current_->lane;
+  Warp& own = current_warp();
+  std::uint32_t const self = 1u << current_thread().lane;
   if ((mask & self) == 0) {
-    fail(FindingKind::invalid_operand, where, here(current_->lane),
+    fail(FindingKind::invalid_operand, where, here(),
          fmt::format("{} is executed by a lane that its mask {:#010x} leaves out", ptx_name(instruction),
                      mask));
   }
@@ -53,7 +61,7 @@ bool Cta::meet(Instruction instruction, std::uint32_t variant, std::uint32_t mas
       diverged(meeting, instruction, variant, mask, where);
   }
   if (aligned(instruction) && own.exited != 0) {
-    fail(FindingKind::divergence, where, here(current_->lane),
+    fail(FindingKind::divergence, where, here(),
          fmt::format("{} needs all lanes of the warp, but {} exited", ptx_name(instruction),
                      lanes_text(own.exited)));
   }
@@ -63,26 +71,87 @@ bool Cta::meet(Instruction instruction, std::uint32_t variant, std::uint32_t mas
 }
 
 bool Cta::wait_for_release(Warp& own, std::uint32_t self) {
-  block();
+  cluster_.block();
   bool const completes = (own.completes & self) != 0;
   own.completes &= ~self;
   return completes;
 }
 
 void Cta::release(std::uint32_t mask, Where where, Instruction instruction) {
-  Warp& own = warp();
-  idle_reads_ = 0;
+  Warp& own = current_warp();
+  cluster_.progressed();
   if (count_) {
-    counters_.at(where, instruction).instructions += 1;
-    if (mask == kFullWarp && !own.log.empty()) own.log.flush(counters_);
+    line(where, instruction).instructions += 1;
+    if (mask == kFullWarp && !own.log.empty()) flush_log(own);
   }
   set_ready(own, mask & ~own.exited);
-  if (completion_ == Completion::random) land_at_random(own);
-  pass_turn_between_warps();
+  if (cluster_.completion() == Completion::random) land_at_random(own);
+  cluster_.pass_turn_between_warps();
+}
+
+bool Cta::meet_warpgroup(Instruction instruction, std::uint32_t variant, Where where) {
+  if (!meet(instruction, variant, kFullWarp, where)) return false;
+  Warp& own = current_warp();
+  Warpgroup& group = warpgroup();
+  int const first = own.index / 4 * 4;
+  if (first + 4 > threads() / 32) {
+    fail(FindingKind::invalid_operand, where, here(-1),
+         fmt::format("{} is for whole warpgroups of 4 warps: the CTA has {}, so warp {} is in none",
+                     ptx_name(instruction), threads() / 32, own.index));
+  }
+  std::uint32_t gone = 0;
+  for (int w = first; w < first + 4; ++w) {
+    if (warp(w).exited != 0) gone |= 1u << w;
+  }
+  if (gone != 0) {
+    fail(FindingKind::divergence, where, here(-1),
+         fmt::format("{} needs all warps of the warpgroup, but threads of {} exited", ptx_name(instruction),
+                     warps_text(gone)));
+  }
+  if (group.arrived == 0) {
+    group.instruction = instruction;
+    group.variant = variant;
+    group.where = where;
+  } else if (group.instruction != instruction || group.variant != variant ||
+             !same_place(group.where, where)) {
+    std::uint32_t const waiting = group.arrived << first;
+    report(FindingKind::divergence, where, here(-1), "", "",
+           fmt::format(
+               "{} is not executed by the warps of the warpgroup together: warp {} is at it{}, but {} wait{} "
+               "for it at {} ({})",
+               ptx_name(instruction), own.index,
+               group.instruction == instruction && same_place(group.where, where)
+                   ? fmt::format(" with operand {}, where theirs is {}", variant, group.variant)
+                   : "",
+               warps_text(waiting), std::has_single_bit(waiting) ? "s" : "", ptx_name(group.instruction),
+               place_text(group.where)),
+           group.where);
+    cluster_.abort();
+  }
+  group.arrived |= 1u << (own.index - first);
+  if (group.arrived == 0xf) {
+    group.arrived = 0;
+    return true;
+  }
+  if (count_) flush_log(own);
+  cluster_.block();
+  return false;
+}
+
+void Cta::release_warpgroup(Where where, Instruction instruction) {
+  int const first = current_warp().index / 4 * 4;
+  cluster_.progressed();
+  if (count_) line(where, instruction).instructions += 4;
+  for (int w = first; w < first + 4; ++w) {
+    if (count_) flush_log(warp(w));
+    set_ready(warp(w), kFullWarp);
+  }
+  if (cluster_.completion() == Completion::random) land_at_random(current_warp());
+  cluster_.pass_turn_between_warps();
 }
 
 void Cta::flush_log(Warp& warp) {
-  if (!warp.log.empty()) warp.log.flush(counters_);
+  if (!warp.log.empty()) warp.log.flush(cluster_.counters());
 }
 
 void Cta::diverged(Meeting const& meeting, Instruction instruction, std::uint32_t variant, std::uint32_t mask,
@@ -97,21 +166,29 @@ void Cta::diverged(Meeting const& meeting, Instruction instruction, std::uint32_
                        std::has_single_bit(meeting.arrived) ? "waits" : "wait", ptx_name(meeting.instruction),
                        place_text(meeting.where));
   }
-  report(FindingKind::divergence, where, here(current_->lane), "", "",
+  report(FindingKind::divergence, where, here(), "", "",
          fmt::format("{} is not executed by the lanes of the warp together: {} is at it, {}",
-                     ptx_name(instruction), lanes_text(1u << current_->lane), what),
+                     ptx_name(instruction), lanes_text(1u << current_thread().lane), what),
          meeting.where);
-  aborting_ = true;
-  throw LeaveKernel{};
+  cluster_.abort();
 }
 
 /// A lane has returned from the kernel. Lanes that wait for it at an aligned instruction never meet it;
 /// elsewhere they need it no longer, and if nobody else is missing one of them completes the instruction.
 void Cta::check_exit(Warp& warp) {
+  Warpgroup const& group = warpgroups_[static_cast<std::size_t>(warp.index / 4)];
+  if (group.arrived != 0) {
+    std::uint32_t const waiting = group.arrived << (warp.index / 4 * 4);
+    fail(FindingKind::divergence, group.where, {rank_, std::countr_zero(waiting), -1},
+         fmt::format(
+             "{} needs all warps of the warpgroup, but a thread of warp {} exited while {} wait{} there",
+             ptx_name(group.instruction), warp.index, warps_text(waiting),
+             std::has_single_bit(waiting) ? "s" : ""));
+  }
   for (int i = 0; i < warp.meetings; ++i) {
     Meeting const meeting = warp.meeting[static_cast<std::size_t>(i)];
     if (aligned(meeting.instruction)) {
-      fail(FindingKind::divergence, meeting.where, {warp.index, std::countr_zero(meeting.arrived)},
+      fail(FindingKind::divergence, meeting.where, {rank_, warp.index, std::countr_zero(meeting.arrived)},
            fmt::format("{} needs all lanes of the warp, but {} exited while {} wait{} there",
                        ptx_name(meeting.instruction), lanes_text(warp.exited), lanes_text(meeting.arrived),
                        std::has_single_bit(meeting.arrived) ? "s" : ""));
@@ -124,7 +201,7 @@ void Cta::check_exit(Warp& warp) {
   }
 }
 
-std::string Cta::who_waits() const {
+std::vector<std::string> Cta::who_waits() const {
   std::vector<std::string> clauses;
   std::uint32_t exited_warps = 0;
   int const warps = launch_->kernel->threads / 32;
@@ -145,6 +222,32 @@ std::string Cta::who_waits() const {
                                     place_text(where), barrier.arrived, barrier.expected));
     }
   }
+  mbarrier_waiters(clauses);
+  std::uint32_t at_cluster = 0;
+  for (int w = 0; w < warps; ++w) {
+    if (warp(w).waits_at_cluster) at_cluster |= 1u << w;
+  }
+  if (at_cluster != 0) {
+    clauses.push_back(fmt::format("{} wait{} at the cluster's barrier ({}), {}", warps_text(at_cluster),
+                                  std::has_single_bit(at_cluster) ? "s" : "",
+                                  place_text(warp(std::countr_zero(at_cluster)).cluster_where),
+                                  cluster_.barrier_text()));
+  }
+  for (std::size_t g = 0; g < warpgroups_.size(); ++g) {
+    Warpgroup const& group = warpgroups_[g];
+    if (group.arrived == 0) continue;
+    std::uint32_t const waiting = group.arrived << (4 * g);
+    clauses.push_back(fmt::format("{} wait{} at {} ({}) for {}", warps_text(waiting),
+                                  std::has_single_bit(waiting) ? "s" : "", ptx_name(group.instruction),
+                                  place_text(group.where), warps_text((0xfu << (4 * g)) & ~waiting)));
+  }
+  for (std::size_t g = 0; g < warpgroups_.size(); ++g) {
+    Warpgroup const& group = warpgroups_[g];
+    if (group.waits_for_registers == nullptr) continue;
+    clauses.push_back(fmt::format(
+        "warpgroup {} waits at setmaxnreg ({}) for {} registers more, where {} of the CTA's {} are free", g,
+        place_text(group.wants_registers_where), group.wanted_registers, free_registers_, registers_));
+  }
   for (int w = 0; w < warps; ++w) {
     Warp const& warp = this->warp(w);
     if (warp.exited == kFullWarp) exited_warps |= 1u << w;
@@ -159,23 +262,29 @@ std::string Cta::who_waits() const {
   for (int w = 0; w < warps; ++w) {
     std::uint32_t const ready = warp(w).ready;
     if (ready == 0) continue;
-    Thread const& first = *thread(warp(w), std::countr_zero(ready));
+    Thread const& first = thread(warp(w), std::countr_zero(ready));
     clauses.push_back(fmt::format("{} of warp {} read{} at {}", lanes_text(ready), w,
                                   std::has_single_bit(ready) ? "s" : "", place_text(first.read_where)));
   }
   if (exited_warps != 0) clauses.push_back(fmt::format("{} exited", warps_text(exited_warps)));
-  return fmt::format("{}", fmt::join(clauses, "; "));
+  return clauses;
 }
 
-void Cta::deadlock(std::string const& reason) {
-  Where where;
-  int const warps = launch_->kernel->threads / 32;
-  for (int w = warps - 1; w >= 0; --w) {
-    Warp const& warp = this->warp(w);
-    if (warp.barrier >= 0) where = warp.barrier_where;
-    if (warp.meetings > 0) where = warp.meeting[0].where;
+Where Cta::waiting_place() const {
+  for (Warp const& warp : warps_) {
+    if (warp.barrier >= 0) return warp.barrier_where;
+    if (warp.waits_at_cluster) return warp.cluster_where;
+    if (warp.meetings > 0) return warp.meeting[0].where;
+    for (int lane = 0; lane < 32; ++lane) {
+      Thread const& thread = this->thread(warp, lane);
+      if (thread.mbarrier != nullptr) return thread.mbarrier_where;
+    }
   }
-  fail(FindingKind::deadlock, where, {}, reason + who_waits());
+  for (Warpgroup const& group : warpgroups_) {
+    if (group.arrived != 0) return group.where;
+    if (group.waits_for_registers != nullptr) return group.wants_registers_where;
+  }
+  return {};
 }
 
 namespace {
@@ -193,20 +302,24 @@ std::uint32_t load16(unsigned char const* p) {
 
 }  // namespace
 
+/// Counts an ldmatrix or stmatrix whose lanes have left the rows' addresses in `operand`.
+void Cta::count_matrices(Instruction instruction, int count, Where where) {
+  if (!count_) return;
+  LineCounters& line = this->line(where, instruction);
+  std::uint32_t const lanes = count == 4 ? kFullWarp : (1u << (8 * count)) - 1;
+  BankUse const use = bank_use(current_warp().operand, lanes, 16);
+  line.shared_bytes += 128 * count;
+  line.shared_wavefronts += use.wavefronts;
+  line.bank_conflicts += use.wavefronts - use.minimum;
+}
+
 void Cta::ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row, Where where) {
-  Warp& own = warp();
-  int const lane = current_->lane;
+  Warp& own = current_warp();
+  int const lane = current_thread().lane;
   own.operand[lane] = row;
   if (meet(Instruction::ldmatrix, static_cast<std::uint32_t>(2 * count + (transpose ? 1 : 0)), kFullWarp,
            where)) {
-    if (count_) {
-      LineCounters& line = counters_.at(where, Instruction::ldmatrix);
-      std::uint32_t const lanes = count == 4 ? kFullWarp : (1u << (8 * count)) - 1;
-      BankUse const use = bank_use(own.operand, lanes, 16);
-      line.shared_bytes += 128 * count;
-      line.shared_wavefronts += use.wavefronts;
-      line.bank_conflicts += use.wavefronts - use.minimum;
-    }
+    count_matrices(Instruction::ldmatrix, count, where);
     for (int matrix = 0; matrix < count; ++matrix) {
       unsigned char const* rows[8];
       static constexpr unsigned char kNobody[16] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
@@ -230,8 +343,8 @@ void Cta::ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uin
 
 void Cta::mma_sync(MmaOp op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
                    Where where) {
-  Warp& own = warp();
-  int const lane = current_->lane;
+  Warp& own = current_warp();
+  int const lane = current_thread().lane;
   std::size_t const a_bytes = sizeof(std::uint32_t) * static_cast<std::size_t>(a_registers(op));
   std::size_t const b_bytes = sizeof(std::uint32_t) * static_cast<std::size_t>(b_registers(op));
   std::size_t const c_bytes = sizeof(std::uint32_t) * static_cast<std::size_t>(c_registers(op));
@@ -240,7 +353,7 @@ void Cta::mma_sync(MmaOp op, void* d, std::uint32_t const* a, std::uint32_t cons
   std::memcpy(own.c[lane], c, c_bytes);
   if (meet(Instruction::mma_sync, static_cast<std::uint32_t>(op), kFullWarp, where)) {
     mma_sync_warp(op, generation_, own.a, own.b, own.c, own.d);
-    if (count_) counters_.at(where, Instruction::mma_sync).fused_multiply_adds += 16 * 8 * mma_k(op);
+    if (count_) line(where, Instruction::mma_sync).fused_multiply_adds += 16 * 8 * mma_k(op);
     release(kFullWarp, where, Instruction::mma_sync);
   }
   std::memcpy(d, own.d[lane], c_bytes);
@@ -248,8 +361,8 @@ void Cta::mma_sync(MmaOp op, void* d, std::uint32_t const* a, std::uint32_t cons
 
 std::uint32_t Cta::shfl(ShuffleMode mode, std::uint32_t value, int lane_operand, std::uint32_t mask,
                         Where where) {
-  Warp& own = warp();
-  int const lane = current_->lane;
+  Warp& own = current_warp();
+  int const lane = current_thread().lane;
   own.value[lane] = value;
   own.operand[lane] = static_cast<std::uint32_t>(lane_operand);
   if (meet(Instruction::shfl_sync, static_cast<std::uint32_t>(mode), mask, where)) {
@@ -285,8 +398,8 @@ std::uint32_t Cta::shfl(ShuffleMode mode, std::uint32_t value, int lane_operand,
 }
 
 std::uint32_t Cta::ballot(bool predicate, std::uint32_t mask, bool exited, Where where) {
-  Warp& own = warp();
-  int const lane = current_->lane;
+  Warp& own = current_warp();
+  int const lane = current_thread().lane;
   own.value[lane] = predicate ? 1 : 0;
   if (meet(Instruction::vote_sync, exited ? 1 : 0, mask, where)) {
     std::uint32_t const live = mask & ~own.exited;
@@ -301,8 +414,8 @@ std::uint32_t Cta::ballot(bool predicate, std::uint32_t mask, bool exited, Where
 }
 
 std::uint32_t Cta::redux(ReduxOp op, std::uint32_t value, std::uint32_t mask, Where where) {
-  Warp& own = warp();
-  int const lane = current_->lane;
+  Warp& own = current_warp();
+  int const lane = current_thread().lane;
   own.value[lane] = value;
   if (meet(Instruction::redux_sync, static_cast<std::uint32_t>(op), mask, where)) {
     std::uint32_t const live = mask & ~own.exited;
@@ -340,12 +453,12 @@ void Cta::warp_sync(std::uint32_t mask, Where where) {
 
 void Cta::bar(Instruction instruction, int id, int threads, Where where) {
   if (id < 0 || id >= kBarriers) {
-    fail(FindingKind::invalid_operand, where, here(current_->lane),
+    fail(FindingKind::invalid_operand, where, here(),
          fmt::format("barrier {} does not exist: there are 16, from 0", id));
   }
   if (threads <= 0 || threads % 32 != 0 || threads > this->threads()) {
     fail(
-        FindingKind::invalid_operand, where, here(current_->lane),
+        FindingKind::invalid_operand, where, here(),
         fmt::format(
             "{} on barrier {} counts {} threads: the count must be a multiple of 32, at least 32 and at most the CTA's {}",
             ptx_name(instruction), id, threads, this->threads()));
@@ -353,7 +466,7 @@ void Cta::bar(Instruction instruction, int id, int threads, Where where) {
   if (!meet(instruction, static_cast<std::uint32_t>(id) << 16 | static_cast<std::uint32_t>(threads),
             kFullWarp, where))
     return;
-  Warp& own = warp();
+  Warp& own = current_warp();
   bool const complete = arrive_at_barrier(id, threads, where);
   if (complete || instruction == Instruction::bar_arrive) {
     release(kFullWarp, where, instruction);
@@ -363,10 +476,10 @@ void Cta::bar(Instruction instruction, int id, int threads, Where where) {
   own.barrier_where = where;
   barriers_[static_cast<std::size_t>(id)].waiting |= 1u << own.index;
   if (count_) {
-    counters_.at(where, instruction).instructions += 1;
+    line(where, instruction).instructions += 1;
     flush_log(own);
   }
-  block();
+  cluster_.block();
 }
 
 /// A warp arrives. True where it is the last one expected: the barrier is then free for its next use, and
@@ -390,7 +503,7 @@ bool Cta::arrive_at_barrier(int id, int threads, Where where) {
     other.barrier = -1;
     set_ready(other, kFullWarp);
   }
-  idle_reads_ = 0;
+  cluster_.progressed();
   return true;
 }
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "cta.hpp"
+#include "cluster.hpp"
 #include "place.hpp"
 
 /// Loads, stores and atomics: what they move, and what the checker holds them to.
@@ -12,16 +12,17 @@ namespace tegula::sim {
 
 namespace {
 
-/// Whether all n (1, 2, 4, 8 or 16) bytes of a shadow equal `state`.
-bool all_equal(std::uint8_t const* shadow, int n, std::uint8_t state) {
+/// Whether (byte & mask) == state for all n (1, 2, 4, 8 or 16) bytes of a shadow.
+bool all_equal(std::uint8_t const* shadow, int n, std::uint8_t mask, std::uint8_t state) {
   if (n == 16) {
     std::uint64_t words[2];
     std::memcpy(words, shadow, 16);
+    std::uint64_t const m = mask * 0x0101010101010101ull;
     std::uint64_t const want = state * 0x0101010101010101ull;
-    return words[0] == want && words[1] == want;
+    return (words[0] & m) == want && (words[1] & m) == want;
   }
   for (int i = 0; i < n; ++i) {
-    if (shadow[i] != state) return false;
+    if ((shadow[i] & mask) != state) return false;
   }
   return true;
 }
@@ -38,9 +39,9 @@ int first_other(std::uint8_t const* shadow, int n, std::uint8_t mask, std::uint8
 void Cta::note(Instruction instruction, Where where, int shared_bytes, std::uint32_t shared, int global_bytes,
                void const* global) {
   if (count_) {
-    Warp& own = warp();
+    Warp& own = current_warp();
     if (own.log.full()) flush_log(own);
-    own.log.note(current_->lane, instruction, where, shared_bytes, shared, global_bytes,
+    own.log.note(current_thread().lane, instruction, where, shared_bytes, shared, global_bytes,
                  static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(global)));
   }
 }
@@ -49,7 +50,7 @@ std::uint32_t Cta::shared_address(void const* object, Where where) {
   std::uintptr_t const offset =
       reinterpret_cast<std::uintptr_t>(object) - reinterpret_cast<std::uintptr_t>(shared_.data());
   if (offset > shared_.bytes()) {
-    report(FindingKind::out_of_bounds, where, here(current_->lane), "", "",
+    report(FindingKind::out_of_bounds, where, here(), "", "",
            "the address of an object outside of SharedStorage is taken as one in shared memory");
     return 0;
   }
@@ -58,39 +59,47 @@ std::uint32_t Cta::shared_address(void const* object, Where where) {
 
 std::string Cta::shared_place(std::uint32_t address) const {
   SharedBuffer const* const buffer = buffer_at(launch_->kernel->buffers, address);
-  if (buffer != nullptr) return place_in(*buffer, address);
-  return fmt::format("byte {} of shared memory", address - kSharedBase);
+  std::string place = buffer != nullptr ? place_in(*buffer, address)
+                                        : fmt::format("byte {} of shared memory", address - kSharedBase);
+  if (current_thread().cta != this) place += fmt::format(" of CTA {} of the cluster", rank_);
+  return place;
 }
 
-/// Checks one lane's access to shared memory and updates the shadow of what it writes. False where it must
-/// not be performed.
+std::string Cta::buffer_name(std::uint32_t address) const {
+  SharedBuffer const* const buffer = buffer_at(launch_->kernel->buffers, address);
+  return buffer != nullptr ? buffer->name : std::string();
+}
+
+void Cta::out_of_shared(Instruction instruction, std::uint32_t address, std::uint32_t bytes, Where where,
+                        Culprit who) {
+  report(
+      FindingKind::out_of_bounds, where, who, "", "",
+      fmt::format(
+          "{} of {} bytes at shared address {:#x} lies outside of the CTA's {} bytes of shared memory, {:#x} to {:#x}",
+          ptx_name(instruction), bytes, address, shared_.bytes(), kSharedBase,
+          kSharedBase + shared_.bytes()));
+}
+
 bool Cta::shared_access(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
                         int lane) {
   std::uint32_t const n = static_cast<std::uint32_t>(bytes);
   if (address % n != 0 || !shared_.contains(address, n)) [[unlikely]] {
     if (shared_.contains(address, n)) {
-      SharedBuffer const* const buffer = buffer_at(launch_->kernel->buffers, address);
-      report(FindingKind::misaligned, where, here(lane), buffer != nullptr ? buffer->name : "",
-             shared_place(address),
+      report(FindingKind::misaligned, where, here(lane), buffer_name(address), shared_place(address),
              fmt::format("{} of {} bytes at shared address {:#x}, {} bytes past a multiple of {}: {}",
                          ptx_name(instruction), bytes, address, address % n, bytes, shared_place(address)));
     } else {
-      report(
-          FindingKind::out_of_bounds, where, here(lane), "", "",
-          fmt::format(
-              "{} of {} bytes at shared address {:#x} lies outside of the CTA's {} bytes of shared memory, {:#x} to {:#x}",
-              ptx_name(instruction), bytes, address, shared_.bytes(), kSharedBase,
-              kSharedBase + shared_.bytes()));
+      out_of_shared(instruction, address, n, where, here(lane));
       return false;
     }
   }
   if (!check_) return true;
   std::uint8_t* const state = shared_.state(address);
   if (write) {
-    if (first_other(state, bytes, kInFlight, 0) != bytes) [[unlikely]]
+    if (!all_equal(state, bytes, kNoWrite, 0)) [[unlikely]]
       shared_findings(instruction, address, bytes, true, where, lane);
     for (int i = 0; i < bytes; ++i) state[i] |= kWritten;
-  } else if (!all_equal(state, bytes, kWritten)) [[unlikely]] {
+  } else if (!all_equal(state, bytes, kNoRead | kWritten, kWritten)) [[unlikely]] {
     shared_findings(instruction, address, bytes, false, where, lane);
   }
   return true;
@@ -99,39 +108,62 @@ bool Cta::shared_access(Instruction instruction, std::uint32_t address, int byte
 void Cta::shared_findings(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
                           int lane) {
   std::uint8_t const* const state = shared_.state(address);
-  auto const name = [&](std::uint32_t at) {
-    SharedBuffer const* const buffer = buffer_at(launch_->kernel->buffers, at);
-    return buffer != nullptr ? buffer->name : std::string();
-  };
-  int const in_flight = first_other(state, bytes, kInFlight, 0);
-  if (in_flight < bytes) {
-    std::uint32_t const at = address + static_cast<std::uint32_t>(in_flight);
-    Thread const* issuer = nullptr;
-    AsyncCopy const* const copy = copy_into(at, &issuer);
-    Where const other = copy != nullptr ? copy->where : Where{};
-    std::string const by = issuer == nullptr
-                               ? ""
-                               : fmt::format(" that warp {} lane {} issued ({}) and has not waited for",
-                                             issuer->index / 32, issuer->lane, place_text(other));
-    report(write ? FindingKind::async_overwrite : FindingKind::async_read_early, where, here(lane), name(at),
-           shared_place(at),
-           fmt::format("{} {} {} while a cp.async into it is in flight{}", ptx_name(instruction),
-                       write ? "writes" : "reads", shared_place(at), by),
-           other);
+  int const flying = first_other(state, bytes, kInFlight, 0);
+  if (flying < bytes) {
+    std::uint32_t const at = address + static_cast<std::uint32_t>(flying);
+    Pending const pending = pending_write(at);
+    report(write ? FindingKind::async_overwrite : FindingKind::async_read_early, where, here(lane),
+           buffer_name(at), shared_place(at),
+           fmt::format("{} {} {} while a {} into it is in flight{}", ptx_name(instruction),
+                       write ? "writes" : "reads", shared_place(at), ptx_name(pending.instruction),
+                       pending.issuer),
+           pending.where);
+    return;
+  }
+  int const being_read = first_other(state, bytes, kBeingRead, 0);
+  if (write && being_read < bytes) {
+    std::uint32_t const at = address + static_cast<std::uint32_t>(being_read);
+    InFlight const* const reader = in_flight().reader_of(rank_, at);
+    report(FindingKind::async_overwrite, where, here(lane), buffer_name(at), shared_place(at),
+           fmt::format("{} writes {} while a {} that reads it is in flight{}", ptx_name(instruction),
+                       shared_place(at), ptx_name(reader->instruction), issuer_text(*reader)),
+           reader->where);
+    return;
+  }
+  int const in_mbarrier = first_other(state, bytes, kMbarrier, 0);
+  if (in_mbarrier < bytes) {
+    std::uint32_t const at = address + static_cast<std::uint32_t>(in_mbarrier);
+    MbarrierState const* const mbarrier = mbarrier_at(at / 8 * 8);
+    report(FindingKind::mbarrier_misuse, where, here(lane), buffer_name(at), shared_place(at),
+           fmt::format("{} {} {}, which is an mbarrier ({}): only mbarrier instructions may touch it",
+                       ptx_name(instruction), write ? "writes" : "reads", shared_place(at),
+                       place_text(mbarrier->init)),
+           mbarrier->init);
     return;
   }
   int const unwritten = first_other(state, bytes, kWritten, kWritten);
   if (!write && unwritten < bytes) {
     std::uint32_t const at = address + static_cast<std::uint32_t>(unwritten);
-    report(FindingKind::uninitialized_read, where, here(lane), name(at), shared_place(at),
+    report(FindingKind::uninitialized_read, where, here(lane), buffer_name(at), shared_place(at),
            fmt::format("{} reads {}, which nobody has written", ptx_name(instruction), shared_place(at)));
   }
 }
 
+Cta::Pending Cta::pending_write(std::uint32_t address) const {
+  InFlight const* const operation = in_flight().writer_of(rank_, address);
+  if (operation != nullptr) return {operation->instruction, operation->where, issuer_text(*operation)};
+  Thread const* issuer = nullptr;
+  AsyncCopy const* const copy = copy_into(address, &issuer);
+  if (copy == nullptr) return {Instruction::cp_async, {}, ""};
+  return {Instruction::cp_async, copy->where,
+          fmt::format(" that warp {} lane {} issued ({}) and has not waited for", issuer->index / 32,
+                      issuer->lane, place_text(copy->where))};
+}
+
 void Cta::ld_shared(void* value, std::uint32_t address, int bytes, Where where) {
   note(Instruction::ld_shared, where, bytes, address);
-  if (shared_access(Instruction::ld_shared, address, bytes, false, where, current_->lane)) {
-    watch_read(shared_.at(address), true, where);
+  if (shared_access(Instruction::ld_shared, address, bytes, false, where, current_thread().lane)) {
+    cluster_.watch_read(shared_.at(address), true, where);
     std::memcpy(value, shared_.at(address), static_cast<std::size_t>(bytes));
   } else {
     std::memset(value, 0xff, static_cast<std::size_t>(bytes));
@@ -140,8 +172,8 @@ void Cta::ld_shared(void* value, std::uint32_t address, int bytes, Where where) 
 
 void Cta::st_shared(std::uint32_t address, void const* value, int bytes, Where where) {
   note(Instruction::st_shared, where, bytes, address);
-  if (shared_access(Instruction::st_shared, address, bytes, true, where, current_->lane)) {
-    idle_reads_ = 0;
+  if (shared_access(Instruction::st_shared, address, bytes, true, where, current_thread().lane)) {
+    cluster_.progressed();
     std::memcpy(shared_.at(address), value, static_cast<std::size_t>(bytes));
   }
 }
@@ -179,13 +211,12 @@ bool Cta::global_access(Instruction instruction, void const* address, int bytes,
       text = fmt::format("{} of {} bytes, {} bytes before the start of {}", ptx_name(instruction), bytes,
                          near->base - static_cast<unsigned char const*>(address), near->name);
     }
-    report(FindingKind::out_of_bounds, where, here(current_->lane), near != nullptr ? near->name : "", "",
-           std::move(text));
+    report(FindingKind::out_of_bounds, where, here(), near != nullptr ? near->name : "", "", std::move(text));
     return false;
   }
   std::size_t const offset = memory->offset_of(address);
   if (reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(alignment) != 0) [[unlikely]] {
-    report(FindingKind::misaligned, where, here(current_->lane), memory->name, place(*memory, offset),
+    report(FindingKind::misaligned, where, here(), memory->name, place(*memory, offset),
            fmt::format("{} of {} bytes at byte {} of {}, whose address is no multiple of {}",
                        ptx_name(instruction), bytes, offset, memory->name, alignment));
   }
@@ -193,9 +224,9 @@ bool Cta::global_access(Instruction instruction, void const* address, int bytes,
   std::uint8_t* const shadow = memory->shadow + offset;
   if (write) {
     std::memset(shadow, 1, n);
-  } else if (!all_equal(shadow, bytes, 1)) [[unlikely]] {
+  } else if (!all_equal(shadow, bytes, 0xff, 1)) [[unlikely]] {
     std::size_t const at = offset + static_cast<std::size_t>(first_other(shadow, bytes, 1, 1));
-    report(FindingKind::uninitialized_read, where, here(current_->lane), memory->name, place(*memory, at),
+    report(FindingKind::uninitialized_read, where, here(), memory->name, place(*memory, at),
            fmt::format("{} reads {}, which nobody has written", ptx_name(instruction), place(*memory, at)));
   }
   return true;
@@ -204,7 +235,7 @@ bool Cta::global_access(Instruction instruction, void const* address, int bytes,
 void Cta::ld_global(void* value, void const* address, int bytes, Where where) {
   note(Instruction::ld_global, where, 0, 0, bytes, address);
   if (global_access(Instruction::ld_global, address, bytes, false, where, bytes)) {
-    watch_read(address, false, where);
+    cluster_.watch_read(address, false, where);
     std::memcpy(value, address, static_cast<std::size_t>(bytes));
   } else {
     std::memset(value, 0xff, static_cast<std::size_t>(bytes));
@@ -214,7 +245,7 @@ void Cta::ld_global(void* value, void const* address, int bytes, Where where) {
 void Cta::st_global(void* address, void const* value, int bytes, Where where) {
   note(Instruction::st_global, where, 0, 0, bytes, address);
   if (global_access(Instruction::st_global, address, bytes, true, where, bytes)) {
-    idle_reads_ = 0;
+    cluster_.progressed();
     std::memcpy(address, value, static_cast<std::size_t>(bytes));
   }
 }
@@ -222,7 +253,7 @@ void Cta::st_global(void* address, void const* value, int bytes, Where where) {
 std::uint32_t Cta::atomic(AtomicOp op, void* address, std::uint32_t value, std::uint32_t expected,
                           Where where) {
   note(Instruction::atom, where, 0, 0, 4, address);
-  take_turn();
+  cluster_.take_turn();
   if (!global_access(Instruction::atom, address, 4, false, where, 4)) return 0xffffffffu;
   std::uint32_t old = 0;
   std::memcpy(&old, address, 4);
@@ -247,14 +278,14 @@ std::uint32_t Cta::atomic(AtomicOp op, void* address, std::uint32_t value, std::
       break;
   }
   if (result == old) {
-    watch_read(address, false, where);
+    cluster_.watch_read(address, false, where);
   } else {
     std::memcpy(address, &result, 4);
-    idle_reads_ = 0;
+    cluster_.progressed();
   }
   return old;
 }
 
-void Cta::fence(Where where) { note(Instruction::fence, where); }
+void Cta::fence(Instruction instruction, Where where) { note(instruction, where); }
 
 }  // namespace tegula::sim

@@ -26,6 +26,10 @@ std::string_view to_string(FindingKind kind) {
       return "divergence";
     case FindingKind::invalid_operand:
       return "invalid_operand";
+    case FindingKind::mbarrier_misuse:
+      return "mbarrier_misuse";
+    case FindingKind::exited_cta:
+      return "exited_cta";
     case FindingKind::deadlock:
       return "deadlock";
     case FindingKind::trap:

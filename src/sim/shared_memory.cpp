@@ -20,9 +20,48 @@ void SharedMemory::reset(std::size_t bytes) {
     capacity_ = whole;
   }
   bytes_ = bytes;
+  readers_.clear();
   if (bytes == 0) return;
   std::memset(data_.get(), 0xff, bytes);
   std::memset(state_.get(), 0, bytes);
+}
+
+std::uint32_t SharedMemory::first_other(std::uint32_t address, std::uint32_t n, std::uint8_t mask,
+                                        std::uint8_t want) const {
+  std::uint8_t const* const state = state_.get() + (address - kSharedBase);
+  std::uint64_t const masks = mask * 0x0101010101010101ull;
+  std::uint64_t const wants = want * 0x0101010101010101ull;
+  std::uint32_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, state + i, 8);
+    if ((word & masks) != wants) break;
+  }
+  for (; i < n; ++i) {
+    if ((state[i] & mask) != want) return i;
+  }
+  return n;
+}
+
+void SharedMemory::mark(std::uint32_t address, std::uint32_t n, std::uint8_t set, std::uint8_t clear) {
+  std::uint8_t* const state = state_.get() + (address - kSharedBase);
+  std::uint8_t const keep = static_cast<std::uint8_t>(~clear);
+  for (std::uint32_t i = 0; i < n; ++i) state[i] = static_cast<std::uint8_t>((state[i] & keep) | set);
+}
+
+void SharedMemory::add_reader(std::uint32_t address, std::uint32_t n) {
+  if (readers_.empty()) readers_.resize(bytes_);
+  std::uint16_t* const readers = readers_.data() + (address - kSharedBase);
+  for (std::uint32_t i = 0; i < n; ++i) ++readers[i];
+  mark(address, n, kBeingRead);
+}
+
+void SharedMemory::remove_reader(std::uint32_t address, std::uint32_t n) {
+  std::uint16_t* const readers = readers_.data() + (address - kSharedBase);
+  std::uint8_t* const state = state_.get() + (address - kSharedBase);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    if (--readers[i] == 0) state[i] &= static_cast<std::uint8_t>(~kBeingRead);
+  }
 }
 
 SharedBuffer const* buffer_at(std::vector<SharedBuffer> const& buffers, std::uint32_t address) {

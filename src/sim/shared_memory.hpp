@@ -14,9 +14,15 @@ namespace tegula::sim {
 inline constexpr std::uint32_t kSharedBase = 1024;
 
 /// The state of a byte of shared memory, as bits.
-inline constexpr std::uint8_t kWritten = 1;  ///< somebody wrote it
-inline constexpr std::uint8_t kInFlight =
-    2;  ///< a cp.async into it was issued, and its thread has not waited for it
+inline constexpr std::uint8_t kWritten = 1;   ///< somebody wrote it
+inline constexpr std::uint8_t kInFlight = 2;  ///< a copy into it was issued, and nobody has waited for it
+inline constexpr std::uint8_t kBeingRead =
+    4;  ///< an operation in flight reads it, and nobody has waited for it
+inline constexpr std::uint8_t kMbarrier = 8;  ///< it is part of an mbarrier
+
+/// Any of these makes a read, or a write, a finding.
+inline constexpr std::uint8_t kNoRead = kInFlight | kMbarrier;
+inline constexpr std::uint8_t kNoWrite = kInFlight | kBeingRead | kMbarrier;
 
 /// A CTA's shared memory and its shadow: one byte of state for each byte. (What a happens-before check needs
 /// besides, who read and wrote a byte last and when, belongs here too, updated where the state is.)
@@ -34,12 +40,24 @@ class SharedMemory {
   unsigned char* at(std::uint32_t address) { return data_.get() + (address - kSharedBase); }
   std::uint8_t* state(std::uint32_t address) { return state_.get() + (address - kSharedBase); }
 
+  /// The first of n bytes whose state has a bit of `mask` set that is clear in `want`, or the reverse; n
+  /// where there is none.
+  std::uint32_t first_other(std::uint32_t address, std::uint32_t n, std::uint8_t mask,
+                            std::uint8_t want) const;
+  /// Sets and clears bits of the state of n bytes.
+  void mark(std::uint32_t address, std::uint32_t n, std::uint8_t set, std::uint8_t clear = 0);
+  /// One operation in flight more, or less, reads n bytes; kBeingRead is set where any does.
+  void add_reader(std::uint32_t address, std::uint32_t n);
+  void remove_reader(std::uint32_t address, std::uint32_t n);
+
  private:
   struct Free {
     void operator()(unsigned char* p) const;
   };
   std::unique_ptr<unsigned char, Free> data_;
   std::unique_ptr<std::uint8_t[]> state_;
+  std::vector<std::uint16_t>
+      readers_;  ///< operations in flight that read each byte; empty where none ever did
   std::size_t bytes_ = 0;
   std::size_t capacity_ = 0;
 };

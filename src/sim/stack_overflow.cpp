@@ -5,7 +5,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "cta.hpp"
+#include "cluster.hpp"
 #include "current_cta.hpp"
 
 namespace tegula::sim {
@@ -22,7 +22,8 @@ struct sigaction before;
 void on_fault(int signal, siginfo_t* info, void*) {
   char text[600];
   Cta const* const cta = running_cta();
-  std::size_t const length = cta != nullptr ? cta->describe_overflow(info->si_addr, text, sizeof text) : 0;
+  std::size_t const length =
+      cta != nullptr ? cta->cluster().describe_overflow(info->si_addr, text, sizeof text) : 0;
   if (length != 0 && write(STDERR_FILENO, text, length) < 0) {
     // The fault itself is all that can still be said.
   }

@@ -81,9 +81,6 @@ void fence_mbarrier_init(Where where);
 // The asynchronous proxy (src/sim/in_flight.cpp).
 void fence_proxy_async(Where where);
 void fence_proxy_async_shared(Where where);
-void bulk_commit_group(Where where);
-void bulk_wait_group(int groups_left, Where where);
-void bulk_wait_group_read(int groups_left, Where where);
 
 void griddepcontrol_wait(Where where);
 void griddepcontrol_launch_dependents(Where where);

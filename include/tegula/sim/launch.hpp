@@ -11,10 +11,14 @@
 #include "tegula/sim/machine.hpp"
 
 /// Starting a kernel on the simulated machine. A kernel is a struct with
-///   struct Params;                       plain data
-///   struct SharedStorage;                trivial; may have `template <class F> void name_buffers(F&& f) {
-///   f("K", k); ... }` static constexpr int threads;        of a CTA, a multiple of 32 void operator()(Params
-///   const&, SharedStorage&) const;    what one thread does
+///   struct Params;                        plain data
+///   struct SharedStorage;                 trivial; may have `template <class F> void name_buffers(F&& f) {
+///                                         f("K", k); ... }`
+///   static constexpr int threads;         of a CTA, a multiple of 32
+///   static constexpr Dim3 cluster;        may be left out: extents of a cluster, in CTAs
+///   static constexpr int min_ctas_per_sm; may be left out: 1
+///   static char const* role(int warp);    may be left out: names of the warps' roles, for traces
+///   void operator()(Params const&, SharedStorage&) const;    what one thread does
 namespace tegula::sim {
 
 /// The name of a type, as the compiler spells it.
@@ -91,6 +95,10 @@ template <class Kernel> Report launch(Machine& machine, Dim3 grid, typename Kern
       image.buffers.push_back(shared_buffer(name, tile, storage.get()));
     });
   }
+  if constexpr (requires { Kernel::cluster; }) image.cluster = Kernel::cluster;
+  if constexpr (requires { Kernel::min_ctas_per_sm; }) image.min_ctas_per_sm = Kernel::min_ctas_per_sm;
+  if constexpr (requires { Kernel::role(0); })
+    image.role = [](int warp) -> char const* { return Kernel::role(warp); };
   image.run = [&params](void* storage) { Kernel{}(params, *static_cast<Storage*>(storage)); };
   return machine.launch(image, grid);
 }

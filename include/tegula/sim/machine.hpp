@@ -4,19 +4,22 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tegula/arch/dim3.hpp"
 #include "tegula/sim/generation.hpp"
 #include "tegula/sim/report.hpp"
+#include "tegula/sim/trace.hpp"
 
 /// The simulated GPU: memory, options and launches. launch.hpp starts a kernel on it.
 namespace tegula::sim {
 
-/// When a copy in flight reaches shared memory.
+/// When an operation in flight (cp.async, bulk and tensor copies, st.async, wgmma) takes effect.
 enum class Completion : std::uint8_t {
-  last,    ///< at the last moment the PTX ISA allows: when its group is waited for
+  last,  ///< at the last moment the PTX ISA allows: when its group is waited for, or no thread of the cluster
+         ///< can run unless an mbarrier's phase completes
   first,   ///< at once
   random,  ///< anywhere between, by seed
 };
@@ -26,6 +29,12 @@ enum class Interleaving : std::uint8_t {
   one_warp_ahead,  ///< a warp runs until it waits for others
   round_robin,     ///< the next warp takes over after each warp-wide instruction
   random,  ///< any warp may take over after each warp-wide instruction, and lanes run in any order, by seed
+};
+
+/// What a launch records of its time: docs/machine.md, "Time".
+struct TraceOptions {
+  int ctas = 2;  ///< the first CTAs of the grid, rounded up to whole clusters
+  Timing timing;
 };
 
 struct Options {
@@ -40,15 +49,18 @@ struct Options {
   bool count = true;
   /// Whether a launch with findings throws CheckError; else the caller reads them off the report.
   bool throw_on_finding = true;
-  /// Threads of the host that run CTAs side by side; 0: as many as the host has cores. Results and reports do
-  /// not depend on it.
+  /// Threads of the host that run clusters side by side; 0: as many as the host has cores. Results and
+  /// reports do not depend on it.
   int workers = 0;
   /// Stack of a simulated thread. A guard page lies below it: a deeper stack is named on the standard error
   /// and ends the process with a memory fault.
   std::size_t stack_bytes = 256 * 1024;
-  /// Called with (CTAs done, CTAs in all) after each CTA, one call at a time, from any of the host's threads.
-  /// An exception of its ends the launch, and the launch throws it.
+  /// Called with (CTAs done, CTAs in all) after each cluster, one call at a time, from any of the host's
+  /// threads. An exception of its ends the launch, and the launch throws it.
   std::function<void(std::int64_t, std::int64_t)> progress;
+  /// Records the first CTAs' timeline: Report::trace. In those CTAs copies land at once and the thread with
+  /// the earliest clock runs, whatever completion and interleaving say.
+  std::optional<TraceOptions> trace;
 };
 
 /// A named part of SharedStorage.
@@ -67,6 +79,12 @@ struct KernelImage {
   int threads = 0;
   std::size_t shared_bytes = 0;
   std::vector<SharedBuffer> buffers;
+  Dim3 cluster;  ///< extents of a cluster, in CTAs
+  int min_ctas_per_sm = 1;
+  char const* (*role)(int warp) = nullptr;  ///< name of a warp's role, for traces; may be null
+  /// Registers of a thread at launch: what the compiler may give it where min_ctas_per_sm CTAs share the
+  /// 65536 of an SM.
+  int registers() const;
   /// Runs one thread of the kernel.
   std::function<void(void* shared_storage)> run;
 };
@@ -106,7 +124,7 @@ class Machine {
   /// Runs the kernel on every CTA of the grid and returns when all are done. Throws CheckError
   /// (Options::throw_on_finding), and std::invalid_argument for a launch that a GPU would refuse: an empty or
   /// too large grid, a number of threads that is no multiple of 32 or beyond 1024, more shared memory than a
-  /// CTA can have.
+  /// CTA can have, a cluster of more than 8 CTAs or one that the grid is no multiple of.
   Report launch(KernelImage const& kernel, Dim3 grid);
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 
 #include "tegula/arch/dim3.hpp"
 #include "tegula/arch/where.hpp"
+#include "tegula/sim/trace.hpp"
 
 namespace tegula::sim {
 
@@ -16,15 +18,19 @@ enum class FindingKind : std::uint8_t {
   out_of_bounds,       ///< an access outside of every buffer
   misaligned,          ///< an address that is no multiple of the access's size
   uninitialized_read,  ///< a read of memory that nobody wrote
-  async_read_early,    ///< a read of bytes that a cp.async in flight is to write
-  async_overwrite,     ///< a write to bytes that a cp.async in flight is to write
+  async_read_early,    ///< a read of bytes that an operation in flight is to write
+  async_overwrite,     ///< a write to bytes that an operation in flight is to write, or to read
   register_race,    ///< registers of a wgmma in flight are written, or written before it without wgmma.fence
   divergence,       ///< an aligned instruction that the lanes of a warp do not execute together
   invalid_operand,  ///< a barrier number, a thread count, a mask or a size that the instruction does not
                     ///< admit
-  deadlock,         ///< every thread that has not exited waits
-  trap,             ///< the kernel executed trap
-  exception,        ///< the kernel threw a C++ exception
+  mbarrier_misuse,  ///< an mbarrier used before its init, initialised twice, overflowing, or read or written
+                    ///< as memory
+  exited_cta,  ///< shared memory of a CTA that has exited, or exits before operations in flight are done with
+               ///< it
+  deadlock,    ///< every thread that has not exited waits
+  trap,        ///< the kernel executed trap
+  exception,   ///< the kernel threw a C++ exception
 };
 
 /// The kind's name, as in JSON: "out_of_bounds", ...
@@ -76,6 +82,8 @@ struct Report {
 
   std::size_t stack_bytes =
       0;  ///< the deepest stack that a simulated thread used, in whole pages; 0 where not measured
+
+  std::optional<Trace> trace;  ///< of the first CTAs, where Options::trace asks for it
 
   bool ok() const { return findings.empty(); }
   /// The sum over lines of one instruction.

@@ -1,0 +1,338 @@
+#include "cluster.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <exception>
+
+#include "current_cta.hpp"
+#include "turn_keeper.hpp"
+
+namespace tegula::sim {
+
+namespace {
+
+/// Reads of one address in a row by one thread, after which it counts as waiting for that memory to change,
+/// and lets others run.
+constexpr int kReadsBeforeYield = 16;
+/// Such reads, by any threads, with nobody doing anything else in between, after which the cluster counts as
+/// stuck.
+constexpr std::int64_t kIdleReads = 1 << 20;
+
+std::uint64_t mix(std::uint64_t x) {  // the finaliser of splitmix64 (Steele, Lea and Flood, 2014)
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
+/// The first bit that is set, from bit `first` on, going round.
+int next_bit(std::uint32_t bits, int first) {
+  return (std::countr_zero(std::rotr(bits, first)) + first) % 32;
+}
+
+}  // namespace
+
+Cluster::~Cluster() {
+  closing_ = true;
+  for (auto const& cta : ctas_) {
+    for (auto const& thread : cta->threads_) switcher_.switch_to(host_, thread->context);
+  }
+}
+
+std::vector<Finding> Cluster::run(LaunchContext const& launch, std::int64_t index) {
+  start(launch, index);
+  current_ = &cta(0).thread(0);
+  set_running_cta(&cta(0));
+  switcher_.switch_to(host_, current_->context);
+  set_running_cta(nullptr);
+  in_flight_.finish(aborting_);
+  current_ = nullptr;
+  for (int rank = 0; rank < count_; ++rank) {
+    Cta& cta = this->cta(rank);
+    for (Warp& warp : cta.warps_) cta.flush_log(warp);
+  }
+  return std::move(findings_);
+}
+
+void Cluster::start(LaunchContext const& launch, std::int64_t index) {
+  launch_ = &launch;
+  Options const& options = *launch.options;
+  Dim3 const extents = launch.kernel->cluster;
+  index_ = index;
+  count_ = extents.x * extents.y * extents.z;
+  completion_ = options.completion;
+  interleaving_ = options.interleaving;
+  random_state_ = mix(options.seed * 0x9e3779b97f4a7c15ull + static_cast<std::uint64_t>(index)) | 1;
+  aborting_ = false;
+  has_turn_ = false;
+  idle_reads_ = 0;
+  ready_ctas_ = 0;
+  findings_.clear();
+
+  int const warps = count_ * launch.kernel->threads / 32;
+  barrier_ = {0, warps, warps};
+  live_threads_ = count_ * launch.kernel->threads;
+  while (static_cast<int>(ctas_.size()) < count_)
+    ctas_.push_back(std::make_unique<Cta>(*this, static_cast<int>(ctas_.size())));
+  Dim3 const clusters{launch.grid.x / extents.x, launch.grid.y / extents.y, launch.grid.z / extents.z};
+  int const x = static_cast<int>(index % clusters.x);
+  int const y = static_cast<int>(index / clusters.x % clusters.y);
+  int const z = static_cast<int>(index / clusters.x / clusters.y);
+  for (int rank = 0; rank < count_; ++rank) {
+    Dim3 const in_cluster = coordinate(rank);
+    add_threads(cta(rank), launch.kernel->threads);
+    cta(rank).start(
+        launch, {x * extents.x + in_cluster.x, y * extents.y + in_cluster.y, z * extents.z + in_cluster.z});
+  }
+}
+
+Dim3 Cluster::coordinate(int rank) const {
+  Dim3 const extents = launch_->kernel->cluster;
+  return {rank % extents.x, rank / extents.x % extents.y, rank / extents.x / extents.y};
+}
+
+void Cluster::add_threads(Cta& cta, int count) {
+  while (static_cast<int>(cta.threads_.size()) < count) {
+    int const i = static_cast<int>(cta.threads_.size());
+    auto thread = std::make_unique<Thread>();
+    thread->cta = &cta;
+    thread->index = i;
+    thread->lane = i % 32;
+    thread->stack = std::make_unique<FiberStack>(stack_bytes_, 7 * i);
+    Thread* const self = thread.get();
+    switcher_.create(self->context, *self->stack, [this, self] { thread_body(*self); });
+    cta.threads_.push_back(std::move(thread));
+  }
+}
+
+void Cluster::thread_body(Thread& thread) {
+  while (!closing_) {
+    thread.started = true;
+    Cta& cta = *thread.cta;
+    try {
+      launch_->kernel->run(cta.shared().data());
+    } catch (LeaveKernel const&) {
+    } catch (std::exception const& e) {
+      cta.report(FindingKind::exception, Where{}, cta.here(), "", "",
+                 std::string("the kernel threw: ") + e.what());
+      aborting_ = true;
+    } catch (...) {
+      cta.report(FindingKind::exception, Where{}, cta.here(), "", "",
+                 "the kernel threw something that is no std::exception");
+      aborting_ = true;
+    }
+    finish_thread(thread);
+    Thread* const next = next_thread();
+    if (next != nullptr) {
+      current_ = next;
+      set_running_cta(next->cta);
+    }
+    switcher_.switch_to(thread.context, next != nullptr ? next->context : host_);
+  }
+}
+
+void Cluster::finish_thread(Thread& thread) {
+  thread.finished = true;
+  idle_reads_ = 0;
+  --live_threads_;
+  try {
+    thread.cta->finish_thread(thread);
+    if (!aborting_ && ready_ctas_ == 0 && live_threads_ != 0) nobody_runs();
+  } catch (LeaveKernel const&) {
+  }
+}
+
+/// A warp that can run, and its CTA: from warp `first` of the given CTA on, then the CTAs after it, going
+/// round.
+Warp& Cluster::ready_warp_from(Cta& cta, int first, Cta*& of) {
+  std::uint32_t const here = cta.ready_warps_;
+  if (count_ == 1 || (here >> first) != 0) {
+    of = &cta;
+    return cta.warp(next_bit(here, first));
+  }
+  of = &this->cta(next_bit(ready_ctas_, (cta.rank() + 1) % 32));
+  return of->warp(std::countr_zero(of->ready_warps_));
+}
+
+/// Who runs now that the current thread cannot: a lane of the same warp, else of the next warp, else of the
+/// next CTA's. Null when nobody is left.
+Thread* Cluster::next_thread() {
+  Cta* cta = current_->cta;
+  if (aborting_) {
+    for (int i = 0; i < count_; ++i) {
+      for (auto const& thread : this->cta((cta->rank() + i) % count_).threads_) {
+        if (thread->started && !thread->finished) return thread.get();
+      }
+    }
+    return nullptr;
+  }
+  if (ready_ctas_ == 0) return nullptr;
+  Warp* next = &cta->warp(current_->index / 32);
+  bool const at_random = interleaving_ == Interleaving::random;
+  if (next->ready == 0) {
+    int first = next->index;
+    if (at_random) {
+      if (count_ > 1) cta = &this->cta(static_cast<int>(random() % static_cast<std::uint32_t>(count_)));
+      first = static_cast<int>(random() % 32);
+    }
+    next = &ready_warp_from(*cta, first, cta);
+  }
+  int const lane =
+      at_random ? next_bit(next->ready, static_cast<int>(random() % 32)) : std::countr_zero(next->ready);
+  return &cta->thread(*next, lane);
+}
+
+/// Suspends the current thread and continues another one.
+void Cluster::resume(Thread& next) {
+  Thread& self = *current_;
+  current_ = &next;
+  if (next.cta != self.cta) set_running_cta(next.cta);
+  switcher_.switch_to(self.context, next.context);
+  if (aborting_) throw LeaveKernel{};
+}
+
+void Cluster::block() {
+  Thread& self = *current_;
+  self.last_read = nullptr;
+  Cta& cta = *self.cta;
+  Warp& own = cta.warp(self.index / 32);
+  own.ready &= ~(1u << self.lane);
+  if (own.ready == 0) {
+    cta.ready_warps_ &= ~(1u << own.index);
+    if (cta.ready_warps_ == 0) {
+      set_idle(cta.rank());
+      if (ready_ctas_ == 0) nobody_runs();
+    }
+  }
+  Thread& next = *next_thread();
+  if (&next == &self) return;  // what it waited for has happened meanwhile
+  resume(next);
+}
+
+void Cluster::yield() {
+  Thread& self = *current_;
+  Cta* cta = self.cta;
+  Warp* next = &cta->warp(self.index / 32);
+  std::uint32_t const later = self.lane == 31 ? 0 : next->ready >> (self.lane + 1) << (self.lane + 1);
+  int lane = 0;
+  if (later != 0) {
+    lane = std::countr_zero(later);
+  } else {
+    int const after = next->index + 1;
+    next = after < 32 ? &ready_warp_from(*cta, after, cta)
+                      : &ready_warp_from(this->cta((cta->rank() + 1) % count_), 0, cta);
+    lane = std::countr_zero(next->ready);
+  }
+  Thread& chosen = cta->thread(*next, lane);
+  if (&chosen != &self) resume(chosen);
+}
+
+/// Every thread waits: what is in flight lands now, at the last moment, where that lets one go on.
+void Cluster::nobody_runs() {
+  if (!in_flight_.empty() && in_flight_.land_for_waiters()) return;
+  deadlock("");
+}
+
+void Cluster::watch_read(void const* address, bool shared, Where where) {
+  Thread& self = *current_;
+  if (self.last_read != address) {
+    self.last_read = address;
+    self.read_where = where;
+    self.reads = 0;
+    idle_reads_ = 0;
+    return;
+  }
+  ++idle_reads_;
+  if (++self.reads % kReadsBeforeYield != 0) return;
+  if (!shared) take_turn();
+  stuck_reading();
+  yield();
+}
+
+void Cluster::polled(Where where) {
+  Thread& self = *current_;
+  self.last_read = nullptr;
+  self.read_where = where;
+  ++idle_reads_;
+  stuck_reading();
+  yield();
+}
+
+/// Where every thread that can run has read the same again and again, something in flight lands; where
+/// nothing is, the cluster is stuck.
+void Cluster::stuck_reading() {
+  if (!in_flight_.empty() && idle_reads_ > 2 * kReadsBeforeYield * std::int64_t{live_threads_} &&
+      in_flight_.land_oldest())
+    idle_reads_ = 0;
+  if (idle_reads_ > kIdleReads)
+    deadlock("every thread that runs reads the same memory again and again, and nobody changes it; ");
+}
+
+void Cluster::take_turn() {
+  if (has_turn_) return;
+  launch_->turns->wait_for_turn(index_);
+  has_turn_ = true;
+}
+
+void Cluster::pass_turn_between_warps() {
+  if (interleaving_ == Interleaving::one_warp_ahead) return;
+  Cta* cta = current_->cta;
+  Warp& own = cta->warp(current_->index / 32);
+  std::uint32_t const bit = 1u << own.index;
+  std::uint32_t const others = cta->ready_warps_ & ~bit;
+  if (others == 0 && (ready_ctas_ & ~(1u << cta->rank())) == 0) return;
+  int first = own.index;
+  if (interleaving_ == Interleaving::random) {
+    std::uint32_t const draw = random();
+    if ((draw & 1) != 0) return;
+    first = static_cast<int>((draw >> 1) % 32);
+    if (count_ > 1) cta = &this->cta(static_cast<int>((draw >> 6) % static_cast<std::uint32_t>(count_)));
+  }
+  // The current warp is not among the candidates.
+  Cta& mine = *current_->cta;
+  mine.ready_warps_ &= ~bit;
+  if (others == 0) set_idle(mine.rank());
+  Warp& next = ready_warp_from(*cta, first, cta);
+  mine.ready_warps_ |= bit;
+  set_ready(mine.rank());
+  resume(cta->thread(next, std::countr_zero(next.ready)));
+}
+
+std::uint32_t Cluster::random() {  // xorshift64* (Vigna, 2016)
+  random_state_ ^= random_state_ >> 12;
+  random_state_ ^= random_state_ << 25;
+  random_state_ ^= random_state_ >> 27;
+  return static_cast<std::uint32_t>((random_state_ * 0x2545f4914f6cdd1dull) >> 32);
+}
+
+std::size_t Cluster::stack_bytes_used() const {
+  std::size_t most = 0;
+  for (auto const& cta : ctas_) {
+    for (auto const& thread : cta->threads_) most = std::max(most, thread->stack->touched());
+  }
+  return most;
+}
+
+void Cluster::deadlock(std::string const& reason) {
+  Where where;
+  Cta::Culprit who{current_->cta->rank(), -1, -1};
+  std::vector<std::string> clauses;
+  for (int rank = count_ - 1; rank >= 0; --rank) {
+    Where const here = cta(rank).waiting_place();
+    if (here.line == 0) continue;
+    where = here;
+    who.cta = rank;
+  }
+  for (int rank = 0; rank < count_; ++rank) {
+    std::vector<std::string> of_cta = cta(rank).who_waits();
+    if (of_cta.empty()) continue;
+    if (count_ > 1) of_cta.front().insert(0, fmt::format("in CTA {} of the cluster, ", rank));
+    std::move(of_cta.begin(), of_cta.end(), std::back_inserter(clauses));
+  }
+  report(FindingKind::deadlock, where, who, "", "", fmt::format("{}{}", reason, fmt::join(clauses, "; ")),
+         {});
+  abort();
+}
+
+}  // namespace tegula::sim

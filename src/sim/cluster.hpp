@@ -1,0 +1,134 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "counters.hpp"
+#include "cta.hpp"
+#include "fiber.hpp"
+#include "in_flight.hpp"
+#include "launch_context.hpp"
+
+namespace tegula::sim {
+
+/// CTAs of a cluster, at most: CUDA C++ programming guide, "Thread Block Clusters" (the portable size).
+inline constexpr int kMostCtasOfACluster = 8;
+
+/// The barrier of a cluster: PTX ISA, barrier.cluster. A warp that has exited is not waited for.
+struct ClusterBarrier {
+  std::int64_t phase = 0;  ///< how often it has been completed
+  int live = 0;            ///< warps of the cluster that have not exited
+  int pending = 0;         ///< of them, those that have not arrived since
+};
+
+/// Runs clusters, one after another, on one host thread, and decides which of their threads runs: the CTAs of
+/// a cluster run together. A CTA of a launch without clusters is a cluster of its own.
+class Cluster {
+ public:
+  explicit Cluster(std::size_t stack_bytes) : stack_bytes_(stack_bytes) {}
+  ~Cluster();
+  Cluster(Cluster const&) = delete;
+  Cluster& operator=(Cluster const&) = delete;
+
+  /// Runs the cluster with the given index, x fastest, and returns what was found.
+  std::vector<Finding> run(LaunchContext const& launch, std::int64_t index);
+  CounterTable& counters() { return counters_; }
+  /// The deepest stack of any thread so far, in bytes.
+  std::size_t stack_bytes_used() const;
+  std::size_t stack_bytes() const { return stack_bytes_; }
+  /// Writes a sentence about the current thread's stack overflow, if the address is in its guard page;
+  /// returns its length, or 0.
+  std::size_t describe_overflow(void const* address, char* text, std::size_t capacity) const;
+
+  int ctas() const { return count_; }
+  Cta& cta(int rank) { return *ctas_[static_cast<std::size_t>(rank)]; }
+  Cta const& cta(int rank) const { return *ctas_[static_cast<std::size_t>(rank)]; }
+  Dim3 extents() const { return launch_->kernel->cluster; }
+  /// Coordinate of a CTA in the cluster.
+  Dim3 coordinate(int rank) const;
+  Thread& current() const { return *current_; }
+  InFlightQueue& in_flight() { return in_flight_; }
+  Completion completion() const { return completion_; }
+  bool aborting() const { return aborting_; }
+  std::uint32_t random();
+
+  /// Suspends the current thread, which waits, until somebody sets it ready and its turn comes.
+  void block();
+  /// Lets the next ready thread run: the next lane of this warp, or after the last one the next warp.
+  void yield();
+  /// A CTA has a warp that can run, where it had none; or none, where it had one.
+  void set_ready(int cta) { ready_ctas_ |= 1u << cta; }
+  bool anyone_ready() const { return ready_ctas_ != 0; }
+  void set_idle(int cta) { ready_ctas_ &= ~(1u << cta); }
+  /// After a warp-wide instruction, lets another warp run where the interleaving asks for it.
+  void pass_turn_between_warps();
+  /// The thread read memory. One that reads the same place again and again waits for it to change: others
+  /// must run, in this cluster and, where it is global memory, in those before it.
+  void watch_read(void const* address, bool shared, Where where);
+  /// The thread polled something that has not happened yet: likewise.
+  void polled(Where where);
+  /// The thread did something that others may have waited for.
+  void progressed() { idle_reads_ = 0; }
+  /// Waits until every cluster before this one is done.
+  void take_turn();
+
+  /// A warp arrives at the cluster's barrier.
+  void arrive_at_barrier(Warp& warp);
+  /// Whether the phase at which the warp has arrived last is complete.
+  bool barrier_complete(Warp const& warp) const { return barrier_.phase >= warp.cluster_arrivals; }
+  /// A warp has exited: nobody waits for it any longer.
+  void leave_barrier(Warp& warp);
+  std::string barrier_text() const;
+
+  void report(FindingKind kind, Where where, Cta::Culprit who, std::string buffer, std::string coordinate,
+              std::string message, Where other);
+  /// Ends the cluster: every thread leaves the kernel.
+  [[noreturn]] void abort();
+
+ private:
+  void start(LaunchContext const& launch, std::int64_t index);
+  void add_threads(Cta& cta, int count);
+  void thread_body(Thread& thread);
+  void finish_thread(Thread& thread);
+  void resume(Thread& next);
+  Thread* next_thread();
+  Warp& ready_warp_from(Cta& cta, int first, Cta*& of);
+  void nobody_runs();
+  void complete_barrier_if_due();
+  void stuck_reading();
+  [[noreturn]] void deadlock(std::string const& reason);
+
+  LaunchContext const* launch_ = nullptr;
+  Thread* current_ = nullptr;
+  std::int64_t index_ = 0;
+  int count_ = 0;  ///< CTAs
+  bool aborting_ = false;
+  bool closing_ = false;  ///< the fibers are to end
+  bool has_turn_ = false;
+  Completion completion_ = Completion::last;
+  Interleaving interleaving_ = Interleaving::one_warp_ahead;
+  std::uint32_t ready_ctas_ = 0;
+  int live_threads_ = 0;
+  std::int64_t idle_reads_ = 0;  ///< reads in a row that found what the thread's last one did
+  std::uint64_t random_state_ = 0;
+  ClusterBarrier barrier_;
+  InFlightQueue in_flight_{*this};
+  std::vector<Finding> findings_;
+  CounterTable counters_;
+
+  std::size_t stack_bytes_;
+  Context host_;
+  Switcher switcher_;
+  std::vector<std::unique_ptr<Cta>> ctas_;
+};
+
+inline Thread& Cta::current_thread() const { return cluster_.current(); }
+inline InFlightQueue& Cta::in_flight() const { return cluster_.in_flight(); }
+inline LineCounters& Cta::line(Where where, Instruction instruction) {
+  return cluster_.counters().at(where, instruction);
+}
+
+}  // namespace tegula::sim
