@@ -71,9 +71,9 @@ template <GemmSm90Config C> struct GemmSm90 {
   using TileB =
       SharedTile<type_of<C.b>, swizzled_operand(bits(C.b), C.block_n, block_k, contiguous_b, stages)>;
 
-  // D on its way out: two buffers of 16 x store_n for each consumer warp, as TMA reads them.
+  // D on its way out: store_buffers of 16 x store_n for each consumer warp, as TMA reads them.
   static constexpr int store_n = tegula::store_n(C);
-  using TileD = SharedTile<Out, swizzled_operand(bits(C.out), 16, store_n, 1, 2 * warps)>;
+  using TileD = SharedTile<Out, swizzled_operand(bits(C.out), 16, store_n, 1, C.store_buffers* warps)>;
   static constexpr Layout stmatrix_lanes = make_layout(along(0, 16, 1), along(1, 2, 8));  // of 16 x 16
   static constexpr Layout pair_lanes = make_layout(along(1, 4, 2), along(0, 8, 1));       // of 8 x 8
 
@@ -84,9 +84,9 @@ template <GemmSm90Config C> struct GemmSm90 {
   struct NoSums {};
   using PartialSums = Vector<float, 4>[C.split_k][MMA_M * share][128 * consumers];
 
-  using Ring = TmaPipeline<stages, warps, peers>;
+  using Ring = TmaPipeline<stages, pingpong ? 4 : warps, peers>;  // ping-pong, one consumer reads a stage
   using Turns = OrderedBarrier<consumers, 4>;
-  using Store = StorePipeline<2>;
+  using Store = StorePipeline<C.store_buffers>;
 
   struct SharedStorage {
     TileA a;
@@ -323,11 +323,21 @@ template <GemmSm90Config C> struct GemmSm90 {
   /// by each warp for itself.
   template <int Groups>
   TEGULA_DEVICE static void epilogue(Params const& p, TileD& smem, Store& out, int warp, int m0, int n0,
-                                     int batch, float const (&tCrC)[MMA_M][4 * Groups]) {
-    int const lane = lane_id();
+                                     int batch, float (&tCrC)[MMA_M][4 * Groups]) {
     float scale = p.alpha;
     if (p.scale_a != nullptr) scale *= ld_global<float>(p.scale_a);
     if (p.scale_b != nullptr) scale *= ld_global<float>(p.scale_b);
+    // Two copies of the code: the usual one is short, and stays in the instruction cache.
+    if (p.beta == 0.0f && p.bias == nullptr) {
+      store<Groups, false>(p, smem, out, warp, m0, n0, batch, scale, tCrC);
+    } else {
+      store<Groups, true>(p, smem, out, warp, m0, n0, batch, scale, tCrC);
+    }
+  }
+
+  template <int Groups, bool Adds>
+  TEGULA_DEVICE static void store(Params const& p, TileD& smem, Store& out, int warp, int m0, int n0,
+                                  int batch, float scale, float (&tCrC)[MMA_M][4 * Groups]) {
     constexpr int groups = store_n / 8;
 #pragma unroll
     for (int m = 0; m < MMA_M; ++m) {
@@ -335,33 +345,10 @@ template <GemmSm90Config C> struct GemmSm90 {
 #pragma unroll
       for (int first = 0; first < Groups; first += groups) {
         int const column = n0 + 8 * first;
-        auto const finished = [&](int group,
-                                  int half) {  // row lane / 4 + 8 half, columns 2 (lane % 4) + {0, 1}
-          float const* const r = &tCrC[m][4 * (first + group) + 2 * half];
-          return finish(p, scale, Pair{r[0], r[1]}, row + 8 * half + lane / 4,
-                        column + 8 * group + 2 * (lane % 4), batch);
-        };
-        int const buffer = 2 * warp + out.acquire();
-        if constexpr (sizeof(Out) == 2) {
-          TileAccess<TileD, stmatrix_lanes> const r2s{smem, lane};
-#pragma unroll
-          for (int group = 0; group < groups; group += 2) {  // 16 x 16: two groups, both halves of the rows
-            Pair const x[4] = {finished(group, 0), finished(group, 1), finished(group + 1, 0),
-                               finished(group + 1, 1)};
-            stmatrix<4>(
-                r2s(0, 8 * group, buffer),
-                {pack_pair<Out>(x[0].data[0], x[0].data[1]), pack_pair<Out>(x[1].data[0], x[1].data[1]),
-                 pack_pair<Out>(x[2].data[0], x[2].data[1]), pack_pair<Out>(x[3].data[0], x[3].data[1])});
-          }
-        } else {
-          TileAccess<TileD, pair_lanes> const r2s{smem, lane};
-#pragma unroll
-          for (int group = 0; group < groups; ++group) {
-#pragma unroll
-            for (int half = 0; half < 2; ++half)
-              st_shared(r2s(8 * half, 8 * group, buffer), finished(group, half));
-          }
-        }
+        float* const r = &tCrC[m][4 * first];  // (4, groups): 16 x store_n a warp
+        finish<Adds>(p, scale, row, column, batch, r);
+        int const buffer = C.store_buffers * warp + out.acquire();
+        write(smem, buffer, r);
         out.store([&] {
           tma_store(p.d, TmaCoordinate<3>{{column, row, batch}},
                     shared_address(smem.data) + buffer * static_cast<int>(16 * store_n * sizeof(Out)));
@@ -370,23 +357,57 @@ template <GemmSm90Config C> struct GemmSm90 {
     }
   }
 
-  using Pair = Vector<float, 2>;
-
-  /// activation(scale x + beta C + bias) of two neighbouring elements of D; what lies outside of D is not
-  /// stored.
-  TEGULA_DEVICE static Pair finish(Params const& p, float scale, Pair x, int row, int column, int batch) {
-    x = {scale * x.data[0], scale * x.data[1]};
-    if (p.beta != 0.0f && row < p.m) {
-      Pair const c = load_pair(static_cast<Out const*>(p.c) + batch * p.c_batch + row * p.ldc, column, p.n);
-      x = {fma(p.beta, c.data[0], x.data[0]), fma(p.beta, c.data[1], x.data[1])};
+  /// r = activation(scale r + beta C + bias) for the warp's 16 x store_n elements from (row, column) on. What
+  /// lies outside of D is not stored.
+  template <bool Adds>
+  TEGULA_DEVICE static void finish(Params const& p, float scale, int row, int column, int batch, float* r) {
+    int const lane_row = row + lane_id() / 4;
+    int const lane_column = column + lane_id() % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < store_n / 2; ++i) r[i] *= scale;
+    if (Adds && p.beta != 0.0f) {
+#pragma unroll
+      for (int i = 0; i < store_n / 4; ++i) {  // pairs: two rows, 8 apart, of each group of 8 columns
+        int const at = lane_row + i % 2 * 8;
+        if (at < p.m) {
+          Out const* const c = static_cast<Out const*>(p.c) + batch * p.c_batch + at * p.ldc;
+          Pair const old = load_pair(c, lane_column + i / 2 * 8, p.n);
+          r[2 * i] = fma(p.beta, old.data[0], r[2 * i]);
+          r[2 * i + 1] = fma(p.beta, old.data[1], r[2 * i + 1]);
+        }
+      }
     }
-    if (p.bias != nullptr) {
-      Pair const bias = load_pair(static_cast<Out const*>(p.bias), column, p.n);
-      x = {x.data[0] + bias.data[0], x.data[1] + bias.data[1]};
+    if (Adds && p.bias != nullptr) {
+#pragma unroll
+      for (int i = 0; i < store_n / 8; ++i) {
+        Pair const bias = load_pair(static_cast<Out const*>(p.bias), lane_column + i * 8, p.n);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) r[4 * i + j] += bias.data[j % 2];
+      }
     }
-    x = {activate<C.activation>(x.data[0]), activate<C.activation>(x.data[1])};
-    return x;
+#pragma unroll
+    for (int i = 0; i < store_n / 2; ++i) r[i] = activate<C.activation>(r[i]);
   }
+
+  /// The warp's 16 x store_n elements, rounded to Out, to its buffer.
+  TEGULA_DEVICE static void write(TileD& smem, int buffer, float const* r) {
+    if constexpr (sizeof(Out) == 2) {
+      TileAccess<TileD, stmatrix_lanes> const r2s{smem, lane_id()};
+#pragma unroll
+      for (int i = 0; i < store_n / 16; ++i) {  // 16 x 16: four matrices of 8 x 8, down, then right
+        float const* const x = r + 8 * i;
+        stmatrix<4>(r2s(0, 16 * i, buffer), {pack_pair<Out>(x[0], x[1]), pack_pair<Out>(x[2], x[3]),
+                                             pack_pair<Out>(x[4], x[5]), pack_pair<Out>(x[6], x[7])});
+      }
+    } else {
+      TileAccess<TileD, pair_lanes> const r2s{smem, lane_id()};
+#pragma unroll
+      for (int i = 0; i < store_n / 4; ++i)
+        st_shared(r2s(i % 2 * 8, i / 2 * 8, buffer), Pair{r[2 * i], r[2 * i + 1]});
+    }
+  }
+
+  using Pair = Vector<float, 2>;
 
   /// Elements `column` (even) and the next of a row of n; zero beyond its end.
   TEGULA_DEVICE static Pair load_pair(Out const* row, int column, int n) {

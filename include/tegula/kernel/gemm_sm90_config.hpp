@@ -37,6 +37,7 @@ struct GemmSm90Config {
   int cluster_m = 1;
   int cluster_n = 1;
   int split_k = 1;
+  int store_buffers = 2;  ///< of each consumer warp, for D on its way out
   int min_ctas_per_sm = 1;
   Activation activation = Activation::none;
 
@@ -95,10 +96,10 @@ constexpr int store_n(GemmSm90Config const& c) {
   return columns;
 }
 
-/// Shared memory of a CTA besides the stages: for each consumer warp two buffers of 16 x store_n elements of
-/// D; with split_k the other CTAs' sums in f32; barriers, with room for alignment.
+/// Shared memory of a CTA besides the stages: for each consumer warp store_buffers of 16 x store_n elements
+/// of D; with split_k the other CTAs' sums in f32; barriers, with room for alignment.
 constexpr int epilogue_bytes(GemmSm90Config const& c) {
-  int const staging = 4 * consumers(c) * 2 * 16 * store_n(c) * bits(c.out) / 8;
+  int const staging = 4 * consumers(c) * c.store_buffers * 16 * store_n(c) * bits(c.out) / 8;
   int const partial_sums = c.split_k > 1 ? 4 * c.block_m * c.block_n : 0;
   return staging + partial_sums + 1024;
 }
