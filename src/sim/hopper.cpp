@@ -1,0 +1,73 @@
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+
+#include "cluster.hpp"
+#include "cta.hpp"
+#include "place.hpp"
+
+/// The small instructions of sm_90: stmatrix, elect.sync and setmaxnreg.
+namespace tegula::sim {
+
+void Cta::stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool transpose,
+                   Where where) {
+  Warp& own = current_warp();
+  int const lane = current_thread().lane;
+  own.operand[lane] = row;
+  std::memcpy(own.a[lane], registers, sizeof(std::uint32_t) * static_cast<std::size_t>(count));
+  if (!meet(Instruction::stmatrix, static_cast<std::uint32_t>(2 * count + (transpose ? 1 : 0)), kFullWarp,
+            where))
+    return;
+  count_matrices(Instruction::stmatrix, count, where);
+  for (int matrix = 0; matrix < count; ++matrix) {
+    for (int r = 0; r < 8; ++r) {
+      std::uint16_t elements[8];
+      for (int c = 0; c < 8; ++c) {
+        int const holder = transpose ? 4 * c + r / 2 : 4 * r + c / 2;
+        int const half = transpose ? r % 2 : c % 2;
+        elements[c] = static_cast<std::uint16_t>(own.a[holder][matrix] >> 16 * half);
+      }
+      int const giver = 8 * matrix + r;
+      std::uint32_t const address = own.operand[giver];
+      if (shared_access(Instruction::stmatrix, address, 16, true, where, giver))
+        std::memcpy(shared_.at(address), elements, 16);
+    }
+  }
+  release(kFullWarp, where, Instruction::stmatrix);
+}
+
+bool Cta::elect_one(Where where) {
+  if (meet(Instruction::elect_sync, 0, kFullWarp, where)) release(kFullWarp, where, Instruction::elect_sync);
+  return current_thread().lane == std::countr_zero(~current_warp().exited);
+}
+
+void Cta::setmaxnreg(int registers, bool increase, Where where) {
+  if (!meet_warpgroup(Instruction::setmaxnreg, static_cast<std::uint32_t>(2 * registers + (increase ? 1 : 0)),
+                      where))
+    return;
+  Warpgroup& own = warpgroup();
+  if (increase ? registers < own.registers : registers > own.registers) {
+    report(FindingKind::invalid_operand, where, here(-1), "", "",
+           fmt::format("setmaxnreg.{} to {} registers a thread, {} the {} that the warpgroup has",
+                       increase ? "inc" : "dec", registers, increase ? "below" : "above", own.registers));
+  } else {
+    int const more = 128 * (registers - own.registers);
+    own.wanted_registers = more;
+    own.wants_registers_where = where;
+    while (more > free_registers_) {
+      own.waits_for_registers = &current_thread();
+      cluster_.block();
+    }
+    own.waits_for_registers = nullptr;
+    free_registers_ -= more;
+    own.registers = registers;
+    for (Warpgroup& other : warpgroups_) {
+      if (other.waits_for_registers != nullptr && other.wanted_registers <= free_registers_)
+        set_ready(*other.waits_for_registers);
+    }
+  }
+  release_warpgroup(where, Instruction::setmaxnreg);
+}
+
+}  // namespace tegula::sim
