@@ -15,6 +15,12 @@
 namespace tegula::tool {
 namespace {
 
+/// An operand; one that the instruction reads from shared memory has no table.
+nlohmann::ordered_json operand_json(Layout const& tv, bool in_registers) {
+  if (in_registers) return thread_value_json(tv);
+  return {{"layout", to_string(tv)}, {"values", tv[1].size()}, {"in", "shared memory"}};
+}
+
 nlohmann::ordered_json to_json(MmaAtom const& atom) {
   return {{"name", atom.name.text},
           {"kind", "mma"},
@@ -25,8 +31,8 @@ nlohmann::ordered_json to_json(MmaAtom const& atom) {
             {"b", to_string(atom.b_type)},
             {"c", to_string(atom.c_type)},
             {"d", to_string(atom.d_type)}}},
-          {"a", thread_value_json(atom.a)},
-          {"b", thread_value_json(atom.b)},
+          {"a", operand_json(atom.a, atom.a_in_registers())},
+          {"b", operand_json(atom.b, atom.b_in_registers())},
           {"c", thread_value_json(atom.c)}};
 }
 
@@ -40,11 +46,14 @@ nlohmann::ordered_json to_json(CopyAtom const& atom) {
 }
 
 std::string report(MmaAtom const& atom) {
+  char const* const in_shared_memory = atom.a_in_registers()
+                                           ? atom.b_in_registers() ? "" : "; B in shared memory"
+                                           : "; A and B in shared memory";
   return fmt::format(
-      "{}\nD = A B + C: A {}x{} {}, B {}x{} {}, C {}, D {}x{} {}; {} threads\n\n"
+      "{}\nD = A B + C: A {}x{} {}, B {}x{} {}, C {}, D {}x{} {}; {} threads{}\n\n"
       "(thread, value) -> flat column-major index, and who holds what:\n\n{}",
       atom.name.text, atom.m, atom.k, to_string(atom.a_type), atom.k, atom.n, to_string(atom.b_type),
-      to_string(atom.c_type), atom.m, atom.n, to_string(atom.d_type), atom.threads,
+      to_string(atom.c_type), atom.m, atom.n, to_string(atom.d_type), atom.threads, in_shared_memory,
       stacked_text(pictures(atom)));
 }
 
@@ -52,6 +61,9 @@ std::string report(CopyAtom const& atom) {
   return fmt::format("{}\n{} thread{}\n\n(thread, value) -> bit, and who holds what:\n\n{}", atom.name.text,
                      atom.threads, atom.threads == 1 ? "" : "s", stacked_text(pictures(atom)));
 }
+
+/// The width of the wgmma that stands for all widths in the list: one that every kind has.
+constexpr int kShownN = 128;
 
 void list_atoms(bool json) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
@@ -62,6 +74,15 @@ void list_atoms(bool json) {
                       {"kind", "mma"},
                       {"shape_mnk", {atom.m, atom.n, atom.k}},
                       {"threads", atom.threads}});
+    } else if (spec.operands != MmaOperands::warp) {
+      // One line for all widths.
+      if (spec.n != kShownN) return false;
+      std::string name = atom.name.text;
+      std::string const width = fmt::format("x{}x", kShownN);
+      name.replace(name.find(width), width.size(), "xNx");
+      fmt::print("mma   {:3} threads  {:<44} D {} A {} B {} C {}; N = 8, {}\n", atom.threads, name,
+                 to_string(atom.d_type), to_string(atom.a_type), to_string(atom.b_type),
+                 to_string(atom.c_type), spec.d == DType::s32 ? "16, 24, 32, 48, ... 256" : "16, ... 256");
     } else {
       fmt::print("mma   {:3} threads  {:<44} D {} A {} B {} C {}\n", atom.threads, atom.name.text,
                  to_string(atom.d_type), to_string(atom.a_type), to_string(atom.b_type),
@@ -117,8 +138,11 @@ void add_atom_command(CLI::App& app) {
       R"(The (thread, value) layouts of an MMA give the flat column-major index of an element of A (M x K), B (N x K) and C (M x N);
 those of a copy give a bit. In JSON, table[t + threads * v] is the index for value v of thread t.
 
+Operands that wgmma (SM90_64x...) reads from shared memory have no table and no drawing.
+
 Examples:
   tegula atom SM80_16x8x16_F32F16F16F32_TN
+  tegula atom SM90_64x128x16_F32BF16BF16_SS
   tegula atom SM75_U32x4_LDSM_N --json
   tegula atom 'SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>'
   tegula atom SM80_16x8x8_F32TF32TF32F32_TN --svg mma.svg)");

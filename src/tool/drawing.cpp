@@ -43,8 +43,11 @@ Drawing picture(Value const& value, int element_bits) {
 }
 
 std::vector<Drawing> pictures(MmaAtom const& atom) {
-  return {holders("A (M x K)", atom.a, atom.m, atom.k), holders("B (N x K)", atom.b, atom.n, atom.k),
-          holders("C (M x N)", atom.c, atom.m, atom.n)};
+  std::vector<Drawing> drawings;
+  if (atom.a_in_registers()) drawings.push_back(holders("A (M x K)", atom.a, atom.m, atom.k));
+  if (atom.b_in_registers()) drawings.push_back(holders("B (N x K)", atom.b, atom.n, atom.k));
+  drawings.push_back(holders("C (M x N)", atom.c, atom.m, atom.n));
+  return drawings;
 }
 
 std::vector<Drawing> pictures(CopyAtom const& atom) {

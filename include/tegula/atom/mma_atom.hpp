@@ -32,6 +32,10 @@ struct MmaAtom {
   Layout b;
   Layout c;
 
+  /// Whether each thread holds its own part of the operand.
+  constexpr bool a_in_registers() const { return a.strides[0] != 0; }
+  constexpr bool b_in_registers() const { return b.strides[0] != 0; }
+
   friend constexpr bool operator==(MmaAtom const&, MmaAtom const&) = default;
 };
 
