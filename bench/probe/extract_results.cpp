@@ -1,6 +1,7 @@
-// Reads the probe's files and prints tests/numeric/data/h100_results.hpp: a sample of the GPU's results as
+// Reads the files of a probe and prints a header for tests/numeric/data: a sample of the GPU's results as
 // they are, and digests of all.
-//   extract_results FOLDER > tests/numeric/data/h100_results.hpp
+//   extract_results mma FOLDER > tests/numeric/data/h100_results.hpp           FOLDER of arithmetic_probe
+//   extract_results wgmma FOLDER > tests/numeric/data/h100_wgmma_results.hpp   FOLDER of wgmma_probe
 
 #include <cstdint>
 #include <cstdio>
@@ -8,7 +9,9 @@
 #include <cstring>
 #include <probe_files.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
+#include <wgmma_cases.hpp>
 
 namespace {
 
@@ -36,6 +39,10 @@ struct Reader {
   std::size_t at = 0;
 
   std::vector<std::uint32_t> words(std::size_t count) {
+    if (bytes.size() - at < count * 4) {
+      std::fprintf(stderr, "a file of %zu bytes ends too early\n", bytes.size());
+      std::exit(1);
+    }
     std::vector<std::uint32_t> values(count);
     std::memcpy(values.data(), bytes.data() + at, count * 4);
     at += count * 4;
@@ -107,23 +114,23 @@ void print_function(char const* name, std::vector<std::uint32_t> const& argument
   std::printf("};\n\n");
 }
 
-}  // namespace
+constexpr char const* kOrigin =
+    "#pragma once\n\n#include <cstdint>\n\n"
+    "/// Results taken from an NVIDIA H100 80GB HBM3 (sm_90) by bench/probe. Written by\n"
+    "/// bench/probe/extract_results.cpp.\n"
+    "namespace tegula::h100 {\n\n";
 
-int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
-    return 1;
-  }
-  std::string const folder = argv[1];
+void print_mma_and_functions(std::string const& folder) {
   std::printf(
-      "#pragma once\n\n#include <cstdint>\n\n"
-      "/// Results taken from an NVIDIA H100 80GB HBM3 (sm_90) by bench/probe. Written by bench/probe/extract_results.cpp.\n"
-      "namespace tegula::h100 {\n\n"
+      "%s"
       "/// Register `word` (4 * lane + register) of D for mma_case(op, set, index).\n"
-      "struct MmaResult {\n  std::uint8_t op, set;\n  std::uint16_t index;\n  std::uint8_t word;\n  std::uint32_t d;\n};\n\n"
+      "struct MmaResult {\n  std::uint8_t op, set;\n  std::uint16_t index;\n  std::uint8_t word;\n"
+      "  std::uint32_t d;\n};\n\n"
       "/// All registers of D for the cases 0 to cases - 1 of a set, in order.\n"
       "struct MmaDigest {\n  std::uint8_t op, set;\n  std::uint16_t cases;\n  std::uint64_t digest;\n};\n\n"
-      "/// binary32 bits.\nstruct FunctionResult {\n  std::uint32_t argument, result;\n};\n\n// clang-format off\n");
+      "/// binary32 bits.\nstruct FunctionResult {\n  std::uint32_t argument, result;\n};\n\n"
+      "// clang-format off\n",
+      kOrigin);
   print_mma(folder);
   std::vector<std::uint32_t> const binade = consecutive(0x3f800000u, std::size_t{1} << 23);
   std::vector<std::uint32_t> const two_binades = consecutive(0x3f800000u, std::size_t{1} << 24);
@@ -140,5 +147,59 @@ int main(int argc, char** argv) {
   print_function("Lg2", binade, third.steps(binade.size(), 8, std::size_t{1} << 19));
   print_function("Lg2Random", random_floats(3, kRandom, -126, 254, false), third.words(kRandom));
   std::printf("// clang-format on\n\n}  // namespace tegula::h100\n");
+}
+
+void print_wgmma(std::string const& folder) {
+  Reader file{read_file(folder + "/results.bin")};
+  std::printf(
+      "%s"
+      "/// Element (row, column) of D for wgmma_case(subject, set, kKeptWgmmaN, index).\n"
+      "struct WgmmaResult {\n  std::uint8_t subject, set, index, row, column;\n  std::uint32_t d;\n};\n\n"
+      "/// All elements of D, row-major, for the cases 0 to kKeptWgmmaCases - 1 of a set, in order.\n"
+      "struct WgmmaDigest {\n  std::uint8_t subject, set;\n  std::uint64_t digest;\n};\n\n"
+      "// clang-format off\n"
+      "inline constexpr WgmmaResult kWgmmaResults[] = {\n",
+      kOrigin);
+  std::string digests;
+  for (int subject = 0; subject < kWgmmaSubjectCount; ++subject) {
+    for (int set = 0; set < kWgmmaSets; ++set) {
+      Digest digest;
+      for (int index = 0; index < kKeptWgmmaCases; ++index) {
+        std::vector<std::uint32_t> const d = file.words(kWgmmaM * kKeptWgmmaN);
+        for (std::uint32_t word : d) digest.add(word);
+        int const row = (index * 37 + set * 5 + subject) % kWgmmaM;
+        int const column = (index * 3 + set) % kKeptWgmmaN;
+        std::printf("%s{%d, %d, %d, %d, %d, 0x%x},%s", index % 4 == 0 ? "    " : " ", subject, set, index,
+                    row, column, d[static_cast<std::size_t>(row * kKeptWgmmaN + column)],
+                    index % 4 == 3 ? "\n" : "");
+      }
+      char text[96];
+      std::snprintf(text, sizeof text, "    {%d, %d, 0x%016llx},\n", subject, set,
+                    static_cast<unsigned long long>(digest.state));
+      digests += text;
+    }
+  }
+  if (file.at != file.bytes.size()) {
+    std::fprintf(stderr, "results.bin has %zu bytes; %zu were expected\n", file.bytes.size(), file.at);
+    std::exit(1);
+  }
+  std::printf(
+      "};\n\ninline constexpr WgmmaDigest kWgmmaDigests[] = {\n%s};\n"
+      "// clang-format on\n\n}  // namespace tegula::h100\n",
+      digests.c_str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string_view const probe = argc == 3 ? argv[1] : "";
+  if (probe == "mma") {
+    print_mma_and_functions(argv[2]);
+  } else if (probe == "wgmma") {
+    print_wgmma(argv[2]);
+  } else {
+    std::fprintf(stderr, "usage: %s mma|wgmma FOLDER\n", argv[0]);
+    return 1;
+  }
   return 0;
 }

@@ -49,6 +49,11 @@ inline constexpr int kUniformSet = kCaseSets;
 inline constexpr int kWgmmaSets = kCaseSets + 1;
 inline char const* wgmma_set_name(int set) { return set == kUniformSet ? "uniform" : kCaseSetNames[set]; }
 
+/// Of every set of every instruction the results of the first kKeptWgmmaCases cases with kKeptWgmmaN columns
+/// are kept in a file: all four negations, with and without scale_d.
+inline constexpr int kKeptWgmmaCases = 24;
+inline constexpr int kKeptWgmmaN = 8;
+
 /// One instruction with its operands, as sim::wgmma_tile takes them.
 struct WgmmaCase {
   WgmmaConfig op;

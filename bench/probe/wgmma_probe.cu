@@ -12,8 +12,9 @@
 //   summary.txt     what is printed
 //   mismatches.bin  words of 32 bits: instruction, set, n, case, row, column, the GPU's result; at most 1000
 //                   for an instruction, n and set
-//   results.bin     words of 32 bits: the GPU's results of the first kKeptCases cases with n = 8 of every set
-//                   of every instruction, [subject][set][case][row][column]
+//   results.bin     words of 32 bits: the GPU's results of the first kKeptWgmmaCases cases with n = 8 of
+//   every
+//                   set of every instruction, [subject][set][case][row][column]
 // Exits with 1 if a CUDA call failed or anything differs.
 
 #include <algorithm>
@@ -34,7 +35,6 @@ using namespace tegula;
 using tegula::probe::WgmmaCase;
 
 constexpr int kResults = 1 << 20;
-constexpr int kKeptCases = 24;
 constexpr int kMostMismatches = 1000;
 constexpr int kMostShown = 2;
 
@@ -297,7 +297,8 @@ template <int Subject, int N> void compare(int set) {
   for (int i = 0; i < kCases; ++i) {
     std::uint32_t const* gpu = &operands[static_cast<std::size_t>(i)].d[0][0];
     std::uint32_t const* expected = machine[static_cast<std::size_t>(i)].data();
-    if (N == 8 && i < kKeptCases && results != nullptr) std::fwrite(gpu, 4, kWgmmaM * N, results);
+    if (N == probe::kKeptWgmmaN && i < probe::kKeptWgmmaCases && results != nullptr)
+      std::fwrite(gpu, 4, kWgmmaM * N, results);
     if (std::memcmp(gpu, expected, sizeof(std::uint32_t) * kWgmmaM * N) == 0) continue;
     for (int element = 0; element < kWgmmaM * N; ++element) {
       if (gpu[element] == expected[element]) continue;

@@ -5,8 +5,10 @@
 #include <probe_files.hpp>
 #include <tegula/sim/arithmetic.hpp>
 #include <vector>
+#include <wgmma_cases.hpp>
 
 #include "data/h100_results.hpp"
+#include "data/h100_wgmma_results.hpp"
 
 namespace tegula {
 namespace {
@@ -58,6 +60,67 @@ TEST(HardwareMma, AnotherGenerationDiffers) {
     different += std::memcmp(d80, d90, sizeof d80) != 0;
   }
   EXPECT_GT(different, 15);
+}
+
+probe::WgmmaCase kept_case(int subject, int set, int index) {
+  return probe::wgmma_case(subject, set, probe::kKeptWgmmaN, index);
+}
+
+TEST(HardwareWgmma, EverySampledResultIsTheGpus) {
+  int samples[probe::kWgmmaSubjectCount][probe::kWgmmaSets] = {};
+  for (h100::WgmmaResult const& gpu : h100::kWgmmaResults) {
+    ++samples[gpu.subject][gpu.set];
+    std::vector<std::uint32_t> const d = kept_case(gpu.subject, gpu.set, gpu.index).simulated();
+    EXPECT_EQ(d[static_cast<std::size_t>(gpu.row * probe::kKeptWgmmaN + gpu.column)], gpu.d)
+        << probe::kWgmmaSubjects[gpu.subject].name << ", set " << probe::wgmma_set_name(gpu.set) << ", case "
+        << int{gpu.index} << ", row " << int{gpu.row} << ", column " << int{gpu.column};
+  }
+  for (auto const& subject : samples) {
+    for (int count : subject) EXPECT_EQ(count, probe::kKeptWgmmaCases);
+  }
+}
+
+TEST(HardwareWgmma, DigestsOfAllKeptResultsAreTheGpus) {
+  ASSERT_EQ(std::size(h100::kWgmmaDigests),
+            std::size_t{probe::kWgmmaSubjectCount} * std::size_t{probe::kWgmmaSets});
+  for (h100::WgmmaDigest const& gpu : h100::kWgmmaDigests) {
+    probe::Digest digest;
+    for (int index = 0; index < probe::kKeptWgmmaCases; ++index) {
+      for (std::uint32_t word : kept_case(gpu.subject, gpu.set, index).simulated()) digest.add(word);
+    }
+    EXPECT_EQ(digest.state, gpu.digest)
+        << probe::kWgmmaSubjects[gpu.subject].name << ", set " << probe::wgmma_set_name(gpu.set);
+  }
+}
+
+// The digests stand for what the description says besides ordinary sums, for every type.
+TEST(HardwareWgmma, KeptResultsHoldWhatIsSpecial) {
+  for (int subject = 0; subject < probe::kWgmmaSubjectCount; ++subject) {
+    probe::WgmmaSubject const& s = probe::kWgmmaSubjects[subject];
+    if (is_integer(s.type)) continue;
+    bool const half = s.accumulator == WgmmaAccumulator::f16;
+    std::uint32_t const infinity = half ? 0x7c00u : 0x7f800000u;
+    std::uint32_t const sign = half ? 0x8000u : 0x80000000u;
+    int zeros = 0, subnormals = 0, infinities = 0, nans = 0;
+    for (int set = 0; set < probe::kWgmmaSets; ++set) {
+      for (int index = 0; index < probe::kKeptWgmmaCases; ++index) {
+        for (std::uint32_t d : kept_case(subject, set, index).simulated()) {
+          std::uint32_t const magnitude = d & ~sign;
+          ASSERT_NE(d, sign) << s.name << ": a negative zero";
+          ASSERT_TRUE(magnitude <= infinity || d == sign - 1) << s.name << ": another NaN, " << d;
+          zeros += magnitude == 0;
+          subnormals += magnitude != 0 && magnitude < (half ? 0x400u : 0x800000u);
+          infinities += magnitude == infinity;
+          nans += magnitude > infinity;
+        }
+      }
+    }
+    bool const wide_exponents = s.type == WgmmaType::bf16 || s.type == WgmmaType::tf32;
+    EXPECT_GT(zeros, 10) << s.name;
+    EXPECT_GT(subnormals, half || wide_exponents ? 20 : -1) << s.name;
+    EXPECT_GT(infinities, 200) << s.name;
+    EXPECT_GT(nans, 1000) << s.name;
+  }
 }
 
 using Function = float (*)(float);
