@@ -40,6 +40,8 @@ void Cta::cp_async(std::uint32_t destination, void const* source, int bytes, int
   AsyncCopy& copy = current_thread().async.copies.emplace_back(
       AsyncCopy{where, static_cast<unsigned char const*>(source), destination,
                 static_cast<std::uint8_t>(bytes), static_cast<std::uint8_t>(source_bytes), false});
+  if (Timeline* const time = cluster_.timeline())
+    copy.time = time->copy(rank_, thread_index(), source_bytes, where);
   if (cluster_.completion() == Completion::first ||
       (cluster_.completion() == Completion::random && cluster_.random() % 4 == 0))
     land(copy);
@@ -74,6 +76,16 @@ void Cta::retire(AsyncCopies& async, std::size_t end) {
   }
 }
 
+/// The current thread waits for its copies up to `end`.
+void Cta::wait_for_copies(AsyncCopies& async, std::size_t end, Where where) {
+  if (Timeline* const time = cluster_.timeline()) {
+    double latest = 0;
+    for (std::size_t i = async.first_copy; i < end; ++i) latest = std::max(latest, async.copies[i].time);
+    time->wait_until(latest, rank_, thread_index(), "wait cp.async", where);
+  }
+  retire(async, end);
+}
+
 void Cta::cp_async_commit_group(Where where) {
   note(Instruction::cp_async_commit_group, where);
   AsyncCopies& async = current_thread().async;
@@ -86,14 +98,14 @@ void Cta::cp_async_wait_group(int groups_left, Where where) {
   std::size_t const keep = static_cast<std::size_t>(groups_left);
   if (async.group_ends.size() - async.first_group <= keep) return;
   async.first_group = async.group_ends.size() - keep;
-  retire(async, async.group_ends[async.first_group - 1]);
+  wait_for_copies(async, async.group_ends[async.first_group - 1], where);
 }
 
 void Cta::cp_async_wait_all(Where where) {
   note(Instruction::cp_async_wait_group, where);
   AsyncCopies& async = current_thread().async;
   async.first_group = async.group_ends.size();
-  retire(async, async.copies.size());
+  wait_for_copies(async, async.copies.size(), where);
 }
 
 /// One copy of some lane of the warp, and one operation of the cluster, land early, now and then.

@@ -19,6 +19,8 @@ constexpr int kReadsBeforeYield = 16;
 /// Such reads, by any threads, with nobody doing anything else in between, after which the cluster counts as
 /// stuck.
 constexpr std::int64_t kIdleReads = 1 << 20;
+/// So many times in a row a try_wait may give up, before its thread counts as stuck, too.
+constexpr std::int64_t kMostGivenUpWaits = 1 << 12;
 
 std::uint64_t mix(std::uint64_t x) {  // the finaliser of splitmix64 (Steele, Lea and Flood, 2014)
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -48,6 +50,9 @@ std::vector<Finding> Cluster::run(LaunchContext const& launch, std::int64_t inde
   set_running_cta(nullptr);
   in_flight_.finish(aborting_);
   current_ = nullptr;
+  traced_ = timeline_ != nullptr;
+  if (traced_) trace_ = timeline_->finish();
+  timeline_.reset();
   for (int rank = 0; rank < count_; ++rank) {
     Cta& cta = this->cta(rank);
     for (Warp& warp : cta.warps_) cta.flush_log(warp);
@@ -84,6 +89,16 @@ void Cluster::start(LaunchContext const& launch, std::int64_t index) {
     add_threads(cta(rank), launch.kernel->threads);
     cta(rank).start(
         launch, {x * extents.x + in_cluster.x, y * extents.y + in_cluster.y, z * extents.z + in_cluster.z});
+  }
+  if (options.trace && index * count_ < options.trace->ctas) {
+    completion_ = Completion::first;
+    interleaving_ = Interleaving::one_warp_ahead;
+    std::vector<Dim3> blocks;
+    for (int rank = 0; rank < count_; ++rank) blocks.push_back(cta(rank).block_index());
+    auto* const role = launch.kernel->role;
+    timeline_ = std::make_unique<Timeline>(
+        options.trace->timing, blocks, launch.kernel->threads,
+        [&](int warp) { return role != nullptr ? std::string(role(warp)) : fmt::format("warp {}", warp); });
   }
 }
 
@@ -168,6 +183,7 @@ Thread* Cluster::next_thread() {
     return nullptr;
   }
   if (ready_ctas_ == 0) return nullptr;
+  if (timeline_ != nullptr) return &earliest_thread();
   Warp* next = &cta->warp(current_->index / 32);
   bool const at_random = interleaving_ == Interleaving::random;
   if (next->ready == 0) {
@@ -181,6 +197,37 @@ Thread* Cluster::next_thread() {
   int const lane =
       at_random ? next_bit(next->ready, static_cast<int>(random() % 32)) : std::countr_zero(next->ready);
   return &cta->thread(*next, lane);
+}
+
+/// The thread with the earliest clock among those that can run; of several, one of the current warp, or the
+/// first.
+Thread& Cluster::earliest_thread() {
+  Thread* earliest = nullptr;
+  double least = 0;
+  auto const consider = [&](Cta& cta, Warp const& warp) {
+    for (std::uint32_t lanes = warp.ready; lanes != 0; lanes &= lanes - 1) {
+      Thread& thread = cta.thread(warp, std::countr_zero(lanes));
+      double const clock = timeline_->clock(cta.rank(), thread.index);
+      if (earliest == nullptr || clock < least) earliest = &thread, least = clock;
+    }
+  };
+  consider(*current_->cta, current_->cta->warp(current_->index / 32));
+  for (int rank = 0; rank < count_; ++rank) {
+    for (std::uint32_t warps = cta(rank).ready_warps_; warps != 0; warps &= warps - 1)
+      consider(cta(rank), cta(rank).warp(std::countr_zero(warps)));
+  }
+  return *earliest;
+}
+
+void Cluster::wait_for_clock() {
+  if (timeline_ == nullptr) return;
+  for (;;) {
+    Thread& next = earliest_thread();
+    if (timeline_->clock(next.cta->rank(), next.index) >=
+        timeline_->clock(current_->cta->rank(), current_->index))
+      return;
+    resume(next);
+  }
 }
 
 /// Suspends the current thread and continues another one.
@@ -211,6 +258,7 @@ void Cluster::block() {
 }
 
 void Cluster::yield() {
+  if (timeline_ != nullptr) return wait_for_clock();
   Thread& self = *current_;
   Cta* cta = self.cta;
   Warp* next = &cta->warp(self.index / 32);
@@ -231,6 +279,12 @@ void Cluster::yield() {
 /// Every thread waits: what is in flight lands now, at the last moment, where that lets one go on.
 void Cluster::nobody_runs() {
   if (!in_flight_.empty() && in_flight_.land_for_waiters()) return;
+  idle_reads_ += kIdleReads / kMostGivenUpWaits;
+  if (idle_reads_ <= kIdleReads) {
+    for (int rank = 0; rank < count_; ++rank) {
+      if (cta(rank).one_gives_up()) return;
+    }
+  }
   deadlock("");
 }
 
@@ -276,6 +330,7 @@ void Cluster::take_turn() {
 }
 
 void Cluster::pass_turn_between_warps() {
+  if (timeline_ != nullptr) return wait_for_clock();
   if (interleaving_ == Interleaving::one_warp_ahead) return;
   Cta* cta = current_->cta;
   Warp& own = cta->warp(current_->index / 32);

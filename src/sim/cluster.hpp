@@ -11,6 +11,7 @@
 #include "fiber.hpp"
 #include "in_flight.hpp"
 #include "launch_context.hpp"
+#include "timeline.hpp"
 
 namespace tegula::sim {
 
@@ -54,6 +55,13 @@ class Cluster {
   Completion completion() const { return completion_; }
   bool aborting() const { return aborting_; }
   std::uint32_t random();
+  /// The model of time, where this cluster's is recorded; else null.
+  Timeline* timeline() const { return timeline_.get(); }
+  /// What it recorded of the last cluster run.
+  Trace const& trace() const { return trace_; }
+  bool traced() const { return traced_; }
+  /// Where time is recorded: lets the threads whose clocks are behind the current one's run first.
+  void wait_for_clock();
 
   /// Suspends the current thread, which waits, until somebody sets it ready and its turn comes.
   void block();
@@ -95,6 +103,7 @@ class Cluster {
   void finish_thread(Thread& thread);
   void resume(Thread& next);
   Thread* next_thread();
+  Thread& earliest_thread();
   Warp& ready_warp_from(Cta& cta, int first, Cta*& of);
   void nobody_runs();
   void complete_barrier_if_due();
@@ -116,6 +125,9 @@ class Cluster {
   std::uint64_t random_state_ = 0;
   ClusterBarrier barrier_;
   InFlightQueue in_flight_{*this};
+  std::unique_ptr<Timeline> timeline_;
+  Trace trace_;
+  bool traced_ = false;
   std::vector<Finding> findings_;
   CounterTable counters_;
 

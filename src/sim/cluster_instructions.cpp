@@ -27,6 +27,10 @@ class AsyncStore final : public InFlight {
     SharedRange const& to = writes[0];
     std::memcpy(cluster.cta(to.cta).shared().at(to.address), value_, to.bytes);
   }
+  TimeOfCopy schedule(Timeline& timeline, Cluster&) override {
+    double const issued = timeline.clock(cta, thread);
+    return {issued, issued + timeline.timing().cluster_latency};
+  }
 
  private:
   unsigned char value_[16];
@@ -135,6 +139,8 @@ void Cta::cluster_wait(Where where) {
   }
   ++own.cluster_waits;
   if (cluster_.barrier_complete(own)) {
+    if (Timeline* const time = cluster_.timeline())
+      pass_warp(time->cluster_barrier(), own.cluster_arrivals - 1, own, where);
     release(kFullWarp, where, Instruction::cluster_wait);
     return;
   }
@@ -150,6 +156,9 @@ void Cta::cluster_wait(Where where) {
 void Cluster::arrive_at_barrier(Warp& warp) {
   ++warp.cluster_arrivals;
   --barrier_.pending;
+  if (timeline_ != nullptr)
+    timeline_->cluster_barrier().arrive(timeline_->clock(current_->cta->rank(), current_->index) +
+                                        timeline_->timing().cluster_latency);
   complete_barrier_if_due();
 }
 
@@ -163,12 +172,15 @@ void Cluster::complete_barrier_if_due() {
   if (barrier_.pending != 0 || barrier_.live == 0) return;
   ++barrier_.phase;
   barrier_.pending = barrier_.live;
+  if (timeline_ != nullptr) timeline_->cluster_barrier().open();
   progressed();
   for (int rank = 0; rank < count_; ++rank) {
     Cta& cta = this->cta(rank);
     for (Warp& warp : cta.warps_) {
       if (!warp.waits_at_cluster) continue;
       warp.waits_at_cluster = false;
+      if (timeline_ != nullptr)
+        cta.pass_warp(timeline_->cluster_barrier(), warp.cluster_arrivals - 1, warp, warp.cluster_where);
       cta.set_ready(warp, kFullWarp);
     }
   }

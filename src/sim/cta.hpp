@@ -32,6 +32,7 @@ struct AsyncCopy {
   std::uint8_t bytes;
   std::uint8_t source_bytes;  ///< the rest is filled with zeros
   bool landed;                ///< the bytes are in shared memory
+  double time = 0;            ///< when they are, by the cluster's timeline
 };
 
 /// The copies of one thread, oldest first, and where its committed groups end.
@@ -62,6 +63,8 @@ struct Thread {
   AsyncCopies async;
   InFlightGroups bulk;                ///< what cp.async.bulk.wait_group waits for
   MbarrierState* mbarrier = nullptr;  ///< the one whose current phase it waits for
+  bool tries = false;                 ///< it waits there by try_wait
+  bool gave_up = false;               ///< and returns though the phase is not complete
   Where mbarrier_where;
 };
 
@@ -168,6 +171,11 @@ class Cta {
   bool meet_warpgroup(Instruction instruction, std::uint32_t variant, Where where);
   void release_warpgroup(Where where, Instruction instruction);
 
+  /// Where time is recorded: all lanes of a warp wait for a phase.
+  void pass_warp(TimeGate const& gate, std::int64_t phase, Warp const& warp, Where where);
+  /// Where time is recorded: the threads of the current warpgroup wait until `time`.
+  void wait_warpgroup_until(double time, char const* name, Where where);
+
   /// Counts one lane's execution of an instruction and its accesses to memory.
   void note(Instruction instruction, Where where, int shared_bytes = 0, std::uint32_t shared = 0,
             int global_bytes = 0, void const* global = nullptr);
@@ -185,6 +193,9 @@ class Cta {
   Allocation* allocation(void const* address);
   /// "row 17, column 40 of K", with the CTA's rank where it is not the running one.
   std::string shared_place(std::uint32_t address) const;
+  /// "full[2]", "A[2]": the buffer that holds the byte, and the element of a row of them, or the stage of a
+  /// tile.
+  std::string short_place(std::uint32_t address) const;
   /// The name of the buffer that holds the byte, or an empty string.
   std::string buffer_name(std::uint32_t address) const;
   /// Splits an address of shared::cluster, and checks its rank. Null, after a finding, where there is no such
@@ -253,6 +264,7 @@ class Cta {
   void mbarrier_expect_tx(std::uint32_t address, int bytes, Where where);
   void mbarrier_complete_tx(std::uint32_t address, int bytes, Where where);
   bool mbarrier_test_wait(std::uint32_t address, int parity, Where where);
+  bool mbarrier_try_wait(std::uint32_t address, int parity, Where where);
   void mbarrier_wait(std::uint32_t address, int parity, Where where);
   /// The live mbarrier of this CTA at the address, or null.
   MbarrierState* mbarrier_at(std::uint32_t address);
@@ -277,6 +289,7 @@ class Cta {
   void set_ready(Thread& thread);
 
   // Meeting points (meeting.cpp).
+  bool join(Instruction instruction, std::uint32_t variant, std::uint32_t mask, Where where);
   bool wait_for_release(Warp& own, std::uint32_t self);
   void flush_log(Warp& warp);
   [[noreturn]] void diverged(Meeting const& meeting, Instruction instruction, std::uint32_t variant,
@@ -304,6 +317,7 @@ class Cta {
   AsyncCopy const* copy_into(std::uint32_t address, Thread const** issuer) const;
   void land(AsyncCopy& copy);
   void retire(AsyncCopies& async, std::size_t end);
+  void wait_for_copies(AsyncCopies& async, std::size_t end, Where where);
   void land_at_random(Warp& warp);
 
   // Mbarriers (mbarrier.cpp).
@@ -315,7 +329,10 @@ class Cta {
   void expect_tx(Instruction instruction, MbarrierState& mbarrier, std::int64_t bytes, Where where);
   void check_tx(Instruction instruction, MbarrierState const& mbarrier, Where where, Culprit who);
   void complete_phase_if_due(MbarrierState& mbarrier);
+  bool wait_for_phase(std::uint32_t address, int parity, bool tries, Where where);
   void wake(MbarrierState& mbarrier);
+  bool one_gives_up();
+  void pass_phase(MbarrierState const& mbarrier, Where where);
   void land_some();
   void check_parity(Instruction instruction, int parity, Where where);
 

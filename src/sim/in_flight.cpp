@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "cluster.hpp"
 #include "place.hpp"
@@ -37,6 +38,7 @@ void InFlightQueue::add(std::unique_ptr<InFlight> operation, InFlightGroups& gro
 }
 
 void InFlightQueue::issue(std::unique_ptr<InFlight> operation) {
+  cluster_.wait_for_clock();
   InFlight& issued = *operation;
   operations_.push_back(std::move(operation));
   cluster_.progressed();
@@ -46,6 +48,7 @@ void InFlightQueue::issue(std::unique_ptr<InFlight> operation) {
     issued.reads.clear();
   }
   mark(issued);
+  if (Timeline* const timeline = cluster_.timeline()) issued.time = issued.schedule(*timeline, cluster_);
   Completion const completion = cluster_.completion();
   if (completion == Completion::first || (completion == Completion::random && cluster_.random() % 4 == 0))
     land(issued);
@@ -151,27 +154,35 @@ void InFlightQueue::retire(InFlight& operation) {
   operations_.erase(found);
 }
 
-void InFlightQueue::wait(InFlightGroups& groups, std::size_t groups_left) {
-  if (groups.ends_.size() <= groups_left) return;
+double InFlightQueue::wait(InFlightGroups& groups, std::size_t groups_left) {
+  if (groups.ends_.size() <= groups_left) return 0;
+  double latest = 0;
   auto const done = static_cast<std::ptrdiff_t>(groups.ends_.size() - groups_left);
   std::size_t const end = groups.ends_[static_cast<std::size_t>(done - 1)];
   cluster_.progressed();
-  for (std::size_t i = 0; i < end; ++i) land(*groups.operations_[i]);
+  for (std::size_t i = 0; i < end; ++i) {
+    land(*groups.operations_[i]);
+    latest = std::max(latest, groups.operations_[i]->time.landed);
+  }
   for (std::size_t i = 0; i < end; ++i) retire(*groups.operations_[i]);
   groups.operations_.erase(groups.operations_.begin(),
                            groups.operations_.begin() + static_cast<std::ptrdiff_t>(end));
   groups.ends_.erase(groups.ends_.begin(), groups.ends_.begin() + done);
   for (std::size_t& e : groups.ends_) e -= end;
+  return latest;
 }
 
-void InFlightQueue::wait_read(InFlightGroups& groups, std::size_t groups_left) {
-  if (groups.ends_.size() <= groups_left) return;
+double InFlightQueue::wait_read(InFlightGroups& groups, std::size_t groups_left) {
+  if (groups.ends_.size() <= groups_left) return 0;
+  double latest = 0;
   std::size_t const end = groups.ends_[groups.ends_.size() - groups_left - 1];
   cluster_.progressed();
   for (std::size_t i = 0; i < end; ++i) {
     read(*groups.operations_[i]);
     retire_reads(*groups.operations_[i]);
+    latest = std::max(latest, groups.operations_[i]->time.read);
   }
+  return latest;
 }
 
 void InFlightQueue::land_at_random() {
@@ -284,11 +295,9 @@ void Cta::bulk_wait_group(int groups_left, bool read, Where where) {
   note(Instruction::cp_async_bulk_wait_group, where);
   InFlightGroups& groups = current_thread().bulk;
   std::size_t const left = static_cast<std::size_t>(groups_left);
-  if (read) {
-    in_flight().wait_read(groups, left);
-  } else {
-    in_flight().wait(groups, left);
-  }
+  double const done = read ? in_flight().wait_read(groups, left) : in_flight().wait(groups, left);
+  if (Timeline* const time = cluster_.timeline())
+    time->wait_until(done, rank_, thread_index(), read ? "wait stores read" : "wait stores", where);
 }
 
 }  // namespace tegula::sim

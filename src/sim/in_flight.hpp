@@ -8,6 +8,7 @@
 
 #include "instruction.hpp"
 #include "tegula/arch/where.hpp"
+#include "timeline.hpp"
 
 /// Operations in flight: what the asynchronous proxy does after the thread that asked for it has gone on.
 /// Bulk and tensor copies, st.async and wgmma are objects in one queue of the cluster. An operation is
@@ -69,6 +70,9 @@ class InFlight {
   /// Performs the operation. Called once. All bytes of `writes` count as written afterwards.
   virtual void land(Cluster& cluster) = 0;
 
+  /// When it has read its source and when it lands, by the model of time: called once, at its issue.
+  virtual TimeOfCopy schedule(Timeline& timeline, Cluster& cluster) = 0;
+
   /// Its landing completes `bytes` bytes of transactions on the mbarrier.
   void completes_on(int cta, std::uint32_t address, std::uint32_t bytes) { mbarrier = {cta, address, bytes}; }
 
@@ -79,6 +83,7 @@ class InFlight {
   std::vector<SharedRange> writes;
   std::vector<SharedRange> reads;
   SharedRange mbarrier;  ///< `bytes` 0: it completes on none
+  TimeOfCopy time;       ///< where time is recorded
 
  private:
   friend class InFlightQueue;
@@ -125,10 +130,10 @@ class InFlightQueue {
   void add(std::unique_ptr<InFlight> operation, InFlightGroups& groups);
 
   /// Waits until at most the latest `groups_left` committed groups are in flight: the others land and are
-  /// retired.
-  void wait(InFlightGroups& groups, std::size_t groups_left);
+  /// retired. Returns when the last of them did, where time is recorded.
+  double wait(InFlightGroups& groups, std::size_t groups_left);
   /// Likewise until the others have read their sources.
-  void wait_read(InFlightGroups& groups, std::size_t groups_left);
+  double wait_read(InFlightGroups& groups, std::size_t groups_left);
 
   bool empty() const { return operations_.empty(); }
   /// Lands some operation now and then, where the completion is random.

@@ -152,6 +152,7 @@ Report Machine::launch(KernelImage const& kernel, Dim3 grid) {
   std::mutex done_mutex;
   std::int64_t done = 0;
   std::map<std::int64_t, std::vector<Finding>> findings;  // of the clusters that have any
+  std::map<std::int64_t, Trace> traces;                   // of those whose time is recorded
   std::exception_ptr failure;
   auto const work = [&](Cluster& cluster) {
     StackOverflowReport const overflow;
@@ -161,6 +162,7 @@ Report Machine::launch(KernelImage const& kernel, Dim3 grid) {
         std::vector<Finding> found = cluster.run(launch, index);
         std::lock_guard const lock(done_mutex);
         if (!found.empty()) findings.emplace(index, std::move(found));
+        if (cluster.traced()) traces.emplace(index, cluster.trace());
         done += in_cluster;
         if (options_.progress && !failure) options_.progress(done, ctas);
       } catch (...) {
@@ -186,6 +188,10 @@ Report Machine::launch(KernelImage const& kernel, Dim3 grid) {
   report.grid = grid;
   report.threads = kernel.threads;
   for (auto& [index, of_cluster] : findings) add_findings(report.findings, std::move(of_cluster));
+  for (auto& [index, of_cluster] : traces) {
+    if (!report.trace) report.trace = Trace{kernel.name, {}, {}};
+    report.trace->append(std::move(of_cluster));
+  }
   for (std::int64_t i = 0; i < workers; ++i) {
     Cluster& cluster = *clusters[static_cast<std::size_t>(i)];
     merge(report.lines, cluster.counters().lines());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <utility>
 
 #include "cluster.hpp"
 #include "place.hpp"
@@ -110,6 +111,7 @@ void Cta::mbarrier_init(std::uint32_t address, int count, Where where) {
   mbarrier->pending = count;
   mbarrier->tx = 0;
   mbarrier->phase = 0;
+  if (cluster_.timeline() != nullptr) mbarrier->gate = {.name = short_place(address)};
   cluster_.progressed();
 }
 
@@ -165,6 +167,11 @@ void Cta::arrive(Instruction instruction, MbarrierState& mbarrier, Where where) 
     return;
   }
   --mbarrier.pending;
+  if (Timeline const* const time = cluster_.timeline()) {
+    Thread const& by = current_thread();
+    double const way = by.cta != this ? time->timing().cluster_latency : 0;
+    mbarrier.gate.arrive(time->clock(by.cta->rank_, by.index) + way);
+  }
   complete_phase_if_due(mbarrier);
   land_some();
 }
@@ -174,6 +181,8 @@ void Cta::complete_tx(MbarrierState& mbarrier, std::int64_t bytes, InFlight* ope
   cluster_.progressed();
   mbarrier.tx -= bytes;
   if (operation != nullptr) mbarrier.landed.push_back(operation);
+  if (Timeline const* const time = cluster_.timeline())
+    mbarrier.gate.arrive(operation != nullptr ? operation->time.landed : time->clock(rank_, thread_index()));
   check_tx(operation != nullptr ? operation->instruction : Instruction::mbarrier_complete_tx, mbarrier, where,
            who);
   complete_phase_if_due(mbarrier);
@@ -183,6 +192,7 @@ void Cta::complete_phase_if_due(MbarrierState& mbarrier) {
   if (mbarrier.pending != 0 || mbarrier.tx != 0) return;
   ++mbarrier.phase;
   mbarrier.pending = mbarrier.count;
+  mbarrier.gate.open();
   wake(mbarrier);
 }
 
@@ -191,6 +201,8 @@ void Cta::wake(MbarrierState& mbarrier) {
   for (InFlight* const operation : mbarrier.landed) in_flight().retire(*operation);
   mbarrier.landed.clear();
   for (Thread* const thread : mbarrier.waiters) {
+    if (Timeline* const time = cluster_.timeline())
+      time->pass(mbarrier.gate, mbarrier.phase - 1, rank_, thread->index, thread->mbarrier_where);
     thread->mbarrier = nullptr;
     set_ready(*thread);
   }
@@ -250,27 +262,66 @@ void Cta::check_parity(Instruction instruction, int parity, Where where) {
        fmt::format("{} for the phase of parity {}: a parity is 0 or 1", ptx_name(instruction), parity));
 }
 
+/// The current thread goes on after the last phase that is complete.
+void Cta::pass_phase(MbarrierState const& mbarrier, Where where) {
+  if (Timeline* const time = cluster_.timeline())
+    time->pass(mbarrier.gate, mbarrier.phase - 1, rank_, thread_index(), where);
+}
+
 bool Cta::mbarrier_test_wait(std::uint32_t address, int parity, Where where) {
   note(Instruction::mbarrier_test_wait, where);
   check_parity(Instruction::mbarrier_test_wait, parity, where);
   MbarrierState const* const mbarrier = own_mbarrier(Instruction::mbarrier_test_wait, address, where);
-  if (mbarrier == nullptr || complete(*mbarrier, parity)) return true;
+  if (mbarrier == nullptr || complete(*mbarrier, parity)) {
+    if (mbarrier != nullptr) pass_phase(*mbarrier, where);
+    return true;
+  }
   cluster_.polled(where);
   return false;
 }
 
+bool Cta::mbarrier_try_wait(std::uint32_t address, int parity, Where where) {
+  return wait_for_phase(address, parity, true, where);
+}
+
 void Cta::mbarrier_wait(std::uint32_t address, int parity, Where where) {
+  wait_for_phase(address, parity, false, where);
+}
+
+/// False where the thread `tries` and gave up.
+bool Cta::wait_for_phase(std::uint32_t address, int parity, bool tries, Where where) {
   note(Instruction::mbarrier_try_wait, where);
   check_parity(Instruction::mbarrier_try_wait, parity, where);
   MbarrierState* const mbarrier = own_mbarrier(Instruction::mbarrier_try_wait, address, where);
-  if (mbarrier == nullptr || complete(*mbarrier, parity)) return;
-  land_some();
-  if (complete(*mbarrier, parity)) return;
+  if (mbarrier == nullptr) return true;
+  if (!complete(*mbarrier, parity)) land_some();
+  if (complete(*mbarrier, parity)) {
+    pass_phase(*mbarrier, where);
+    return true;
+  }
   Thread& self = current_thread();
   self.mbarrier = mbarrier;
   self.mbarrier_where = where;
+  self.tries = tries;
   mbarrier->waiters.push_back(&self);
   cluster_.block();
+  return !std::exchange(self.gave_up, false);
+}
+
+/// A thread that waits by try_wait returns with the phase incomplete. False where none does.
+bool Cta::one_gives_up() {
+  for (auto const& mbarrier : mbarriers_) {
+    for (auto waiter = mbarrier->waiters.begin(); waiter != mbarrier->waiters.end(); ++waiter) {
+      Thread& thread = **waiter;
+      if (!thread.tries) continue;
+      mbarrier->waiters.erase(waiter);
+      thread.mbarrier = nullptr;
+      thread.gave_up = true;
+      set_ready(thread);
+      return true;
+    }
+  }
+  return false;
 }
 
 void Cta::mbarrier_waiters(std::vector<std::string>& clauses) const {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tegula/arch/where.hpp"
+#include "timeline.hpp"
 
 namespace tegula::sim {
 
@@ -23,6 +24,7 @@ struct MbarrierState {
   std::int64_t tx = 0;     ///< bytes that the current phase still expects; negative where they came first
   std::int64_t phase = 0;  ///< phases that are complete: the parity of the current one is phase % 2
   std::vector<Thread*> waiters;   ///< for the current phase
+  TimeGate gate;                  ///< where time is recorded: when the phases were complete
   std::vector<InFlight*> landed;  ///< operations that landed in the current phase
 };
 

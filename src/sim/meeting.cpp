@@ -38,6 +38,16 @@ bool aligned(Instruction instruction) {
 }  // namespace
 
 bool Cta::meet(Instruction instruction, std::uint32_t variant, std::uint32_t mask, Where where) {
+  if (!join(instruction, variant, mask, where)) return false;
+  if (Timeline* const time = cluster_.timeline()) {
+    Warp const& own = current_warp();
+    time->meet(rank_, 32 * own.index, mask & ~own.exited);
+    cluster_.wait_for_clock();
+  }
+  return true;
+}
+
+bool Cta::join(Instruction instruction, std::uint32_t variant, std::uint32_t mask, Where where) {
   Warp& own = current_warp();
   std::uint32_t const self = 1u << current_thread().lane;
   if ((mask & self) == 0) {
@@ -85,6 +95,10 @@ void Cta::release(std::uint32_t mask, Where where, Instruction instruction) {
     if (mask == kFullWarp && !own.log.empty()) flush_log(own);
   }
   set_ready(own, mask & ~own.exited);
+  if (Timeline* const time = cluster_.timeline()) {
+    for (std::uint32_t lanes = mask & ~own.exited; lanes != 0; lanes &= lanes - 1)
+      time->execute(rank_, 32 * own.index + std::countr_zero(lanes), instruction, where);
+  }
   if (cluster_.completion() == Completion::random) land_at_random(own);
   cluster_.pass_turn_between_warps();
 }
@@ -131,6 +145,10 @@ bool Cta::meet_warpgroup(Instruction instruction, std::uint32_t variant, Where w
   group.arrived |= 1u << (own.index - first);
   if (group.arrived == 0xf) {
     group.arrived = 0;
+    if (Timeline* const time = cluster_.timeline()) {
+      time->meet_all(rank_, 32 * first, 128);
+      cluster_.wait_for_clock();
+    }
     return true;
   }
   if (count_) flush_log(own);
@@ -146,8 +164,23 @@ void Cta::release_warpgroup(Where where, Instruction instruction) {
     if (count_) flush_log(warp(w));
     set_ready(warp(w), kFullWarp);
   }
+  if (Timeline* const time = cluster_.timeline()) {
+    for (int thread = 32 * first; thread < 32 * first + 128; ++thread)
+      time->execute(rank_, thread, instruction, where);
+  }
   if (cluster_.completion() == Completion::random) land_at_random(current_warp());
   cluster_.pass_turn_between_warps();
+}
+
+void Cta::pass_warp(TimeGate const& gate, std::int64_t phase, Warp const& warp, Where where) {
+  Timeline* const time = cluster_.timeline();
+  for (int lane = 0; lane < 32; ++lane) time->pass(gate, phase, rank_, 32 * warp.index + lane, where);
+}
+
+void Cta::wait_warpgroup_until(double time, char const* name, Where where) {
+  int const first = thread_index() / 128 * 128;
+  for (int thread = first; thread < first + 128; ++thread)
+    cluster_.timeline()->wait_until(time, rank_, thread, name, where);
 }
 
 void Cta::flush_log(Warp& warp) {
@@ -353,6 +386,8 @@ void Cta::mma_sync(MmaOp op, void* d, std::uint32_t const* a, std::uint32_t cons
   std::memcpy(own.c[lane], c, c_bytes);
   if (meet(Instruction::mma_sync, static_cast<std::uint32_t>(op), kFullWarp, where)) {
     mma_sync_warp(op, generation_, own.a, own.b, own.c, own.d);
+    if (Timeline* const time = cluster_.timeline())
+      time->mma_sync(rank_, 32 * own.index, 16 * 8 * mma_k(op), where);
     if (count_) line(where, Instruction::mma_sync).fused_multiply_adds += 16 * 8 * mma_k(op);
     release(kFullWarp, where, Instruction::mma_sync);
   }
@@ -495,11 +530,18 @@ bool Cta::arrive_at_barrier(int id, int threads, Where where) {
                      barrier.expected, place_text(barrier.first), barrier.arrived));
   }
   barrier.arrived += 32;
+  Timeline* const time = cluster_.timeline();
+  if (time != nullptr) time->barrier(rank_, id).arrive(time->clock(rank_, thread_index()));
   if (barrier.arrived < barrier.expected) return false;
   std::uint32_t const waiting = barrier.waiting;
   barrier = {};
+  if (time != nullptr) time->barrier(rank_, id).open();
   for (std::uint32_t rest = waiting; rest != 0; rest &= rest - 1) {
     Warp& other = warp(std::countr_zero(rest));
+    if (time != nullptr) {
+      TimeGate const& gate = time->barrier(rank_, id);
+      pass_warp(gate, gate.phase() - 1, other, other.barrier_where);
+    }
     other.barrier = -1;
     set_ready(other, kFullWarp);
   }

@@ -44,6 +44,10 @@ void Cta::note(Instruction instruction, Where where, int shared_bytes, std::uint
     own.log.note(current_thread().lane, instruction, where, shared_bytes, shared, global_bytes,
                  static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(global)));
   }
+  if (Timeline* const time = cluster_.timeline()) {
+    Thread const& self = current_thread();
+    time->execute(self.cta->rank_, self.index, instruction, where);
+  }
 }
 
 std::uint32_t Cta::shared_address(void const* object, Where where) {
@@ -63,6 +67,23 @@ std::string Cta::shared_place(std::uint32_t address) const {
                                         : fmt::format("byte {} of shared memory", address - kSharedBase);
   if (current_thread().cta != this) place += fmt::format(" of CTA {} of the cluster", rank_);
   return place;
+}
+
+std::string Cta::short_place(std::uint32_t address) const {
+  SharedBuffer const* const buffer = buffer_at(launch_->kernel->buffers, address);
+  if (buffer == nullptr) return fmt::format("{:#x}", address);
+  std::string const place = buffer->bytes * 8 > static_cast<std::size_t>(buffer->element_bits)
+                                ? place_in(*buffer, address)
+                                : std::string();
+  // "element 2 of full", "row 0, column 0 of stage 2 of A"
+  for (char const* const word : {"stage ", "element "}) {
+    std::size_t const at = place.find(word);
+    if (at == std::string::npos) continue;
+    std::size_t const number = at + std::strlen(word);
+    return fmt::format("{}[{}]", buffer->name,
+                       place.substr(number, place.find_first_of(", ", number) - number));
+  }
+  return buffer->name;
 }
 
 std::string Cta::buffer_name(std::uint32_t address) const {

@@ -69,6 +69,7 @@ TimeGate& Timeline::barrier(int cta, int id) {
 }
 
 void Timeline::execute(int cta, int thread, Instruction instruction, Where where) {
+  if (instruction == Instruction::wgmma_mma_async || instruction == Instruction::mma_sync) return;
   Thread& own = self(cta, thread);
   double const begin = own.clock;
   bool const access = accesses_memory(instruction);
@@ -126,30 +127,25 @@ void Timeline::issue_span(Thread const& thread, std::string name, double begin, 
   record(thread.track, SpanKind::issue, std::move(name), begin, thread.clock, where);
 }
 
-std::vector<double> Timeline::load(int cta, int thread, std::uint32_t destinations, double bytes,
-                                   std::string const& name, Where where) {
+double Timeline::load(int cta, int thread, int to, double bytes, bool again, std::string const& name,
+                      Where where) {
   Thread& own = self(cta, thread);
   Engines& engines = engines_[static_cast<std::size_t>(cta)];
-  double const issued = own.clock;
-  own.clock += timing_.issue;
-  issue_span(own, name, issued, where);
-  double const start = std::max(own.clock, engines.tma);
-  double const fetched = start + std::max(timing_.tma_box, bytes / timing_.l2_bytes);
-  engines.tma = fetched;
-  std::vector<double> landed(engines_.size());
-  for (std::uint32_t rest = destinations; rest != 0; rest &= rest - 1) {
-    std::size_t const rank = static_cast<std::size_t>(std::countr_zero(rest));
-    Engines& to = engines_[rank];
-    // The bytes come at the rate of the slower of L2 and the port, and not before those ahead of them.
-    double const end = std::max(fetched + timing_.tma_latency,
-                                to.port + std::max(timing_.tma_box, bytes / timing_.port_bytes));
-    double const begin = std::max(
-        to.port, end - std::max(timing_.tma_box, bytes / std::min(timing_.l2_bytes, timing_.port_bytes)));
-    to.port = end;
-    landed[rank] = end;
-    record(to.load_track, SpanKind::load, name, begin, end, where, own.track);
+  if (!again) {
+    double const issued = own.clock;
+    own.clock += timing_.issue;
+    issue_span(own, name, issued, where);
+    engines.tma = std::max(own.clock, engines.tma) + std::max(timing_.tma_box, bytes / timing_.l2_bytes);
   }
-  return landed;
+  // The bytes come at the rate of the slower of L2 and the port, and not before those ahead of them.
+  Engines& arrival = engines_[static_cast<std::size_t>(to)];
+  double const rate = std::min(timing_.l2_bytes, timing_.port_bytes);
+  double const end = std::max(engines.tma + timing_.tma_latency,
+                              arrival.port + std::max(timing_.tma_box, bytes / timing_.port_bytes));
+  double const begin = std::max(arrival.port, end - std::max(timing_.tma_box, bytes / rate));
+  arrival.port = end;
+  record(arrival.load_track, SpanKind::load, name, begin, end, where, own.track);
+  return end;
 }
 
 TimeOfCopy Timeline::store(int cta, int thread, double bytes, std::string const& name, Where where) {
@@ -168,7 +164,6 @@ TimeOfCopy Timeline::store(int cta, int thread, double bytes, std::string const&
 double Timeline::copy(int cta, int thread, double bytes, Where where) {
   Thread& own = self(cta, thread);
   Engines& engines = engines_[static_cast<std::size_t>(cta)];
-  own.clock += timing_.issue;
   double const begin = std::max(own.clock + timing_.global_latency, engines.port);
   double const end = begin + bytes / timing_.l2_bytes;
   engines.port = end;

@@ -48,7 +48,8 @@ class Timeline {
 
   Timing const& timing() const { return timing_; }
   double clock(int cta, int thread) const { return self(cta, thread).clock; }
-  /// The thread executes an instruction: its clock moves on by what that costs.
+  /// The thread executes an instruction: its clock moves on by what that costs. (Not that of wgmma and
+  /// mma.sync, whose time wgmma() and mma_sync() give.)
   void execute(int cta, int thread, Instruction instruction, Where where);
   /// Threads that execute an instruction together go on from the latest of their clocks.
   void meet(int cta, int first_thread, std::uint32_t lanes);
@@ -56,7 +57,6 @@ class Timeline {
   void meet_all(int cta, int first_thread, int count);
 
   // Barriers.
-  TimeGate& mbarrier(int cta, std::uint32_t address) { return mbarriers_[{cta, address}]; }
   TimeGate& barrier(int cta, int id);
   TimeGate& cluster_barrier() { return cluster_barrier_; }
   /// The thread waits for a phase of the gate, which is complete by now; a negative one was complete from the
@@ -66,10 +66,9 @@ class Timeline {
   void wait_until(double time, int cta, int thread, std::string const& name, Where where);
 
   // Engines. Each returns when the operation is done; `name` is what the picture shows.
-  /// A load through L2 of `bytes` by a TMA engine, into the CTAs of the bits of `destinations`. The times
-  /// when it has landed are by rank.
-  std::vector<double> load(int cta, int thread, std::uint32_t destinations, double bytes,
-                           std::string const& name, Where where);
+  /// A load through L2 of `bytes` by the TMA engine of `cta`, into the CTA of rank `to`. `again`: what the
+  /// engine fetched last goes to that CTA as well (multicast).
+  double load(int cta, int thread, int to, double bytes, bool again, std::string const& name, Where where);
   /// A bulk store, or reduction, of `bytes`.
   TimeOfCopy store(int cta, int thread, double bytes, std::string const& name, Where where);
   /// A cp.async.
@@ -120,7 +119,6 @@ class Timeline {
   int per_cta_;
   std::vector<Thread> threads_;
   std::vector<Engines> engines_;
-  std::map<std::pair<int, std::uint32_t>, TimeGate> mbarriers_;
   std::map<std::pair<int, int>, TimeGate> barriers_;
   TimeGate cluster_barrier_;
   std::vector<TraceTrack> tracks_;

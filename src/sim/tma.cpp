@@ -121,9 +121,18 @@ void for_each_piece(std::uint32_t exclusive_or, int bytes, To* shared, From* row
 /// One box on its way into the shared memory of one CTA.
 class Load final : public InFlight {
  public:
-  Load(Instruction instruction, Cta const& issuer, GlobalBox const& from, SharedRange to, Where where)
-      : InFlight(instruction, issuer, where), box_(from.box), memory_(from.memory) {
+  /// `again`: the box was fetched for another CTA of the same multicast.
+  Load(Instruction instruction, Cta const& issuer, GlobalBox const& from, SharedRange to, bool again,
+       Where where)
+      : InFlight(instruction, issuer, where), box_(from.box), memory_(from.memory), again_(again) {
     writes = {to};
+    to_ = to;
+  }
+
+  TimeOfCopy schedule(Timeline& timeline, Cluster& cluster) override {
+    std::string const name = cluster.cta(to_.cta).short_place(to_.address);
+    double const landed = timeline.load(cta, thread, to_.cta, box_.bytes(), again_, name, where);
+    return {landed, landed};
   }
 
   void land(Cluster& cluster) override {
@@ -168,6 +177,8 @@ class Load final : public InFlight {
 
   BoxWalk box_;
   Allocation* memory_;
+  SharedRange to_;
+  bool again_;
   std::vector<unsigned char> filled_;
 };
 
@@ -207,6 +218,11 @@ class Store final : public InFlight {
                      static_cast<unsigned char const*>(shared.at(address)),
                      data_.data() + row.index * box_.row_bytes(), take);
     });
+  }
+
+  TimeOfCopy schedule(Timeline& timeline, Cluster& cluster) override {
+    return timeline.store(cta, thread, box_.bytes(), cluster.cta(from_.cta).short_place(from_.address),
+                          where);
   }
 
   void land(Cluster& cluster) override {
@@ -292,7 +308,7 @@ BoxWalk one_row(Cta& cta, void const* address, int bytes, Where where) {
 
 /// Issues a load into the CTA of a shared::cluster address that completes on an mbarrier of the same CTA.
 void load(Cta& cta, Instruction instruction, GlobalBox const& from, std::uint32_t destination,
-          std::uint32_t mbarrier, std::uint32_t alignment, Where where) {
+          std::uint32_t mbarrier, std::uint32_t alignment, Where where, bool again = false) {
   Cta* const to = cta.target(instruction, destination, where);
   Cta* const signalled = cta.target(instruction, mbarrier, where);
   if (to == nullptr || signalled == nullptr) return;
@@ -304,7 +320,7 @@ void load(Cta& cta, Instruction instruction, GlobalBox const& from, std::uint32_
   }
   check_aligned(cta, instruction, destination, alignment, where);
   SharedRange const range{to->rank(), destination, static_cast<std::uint32_t>(from.box.shared_bytes())};
-  auto operation = std::make_unique<Load>(instruction, cta, from, range, where);
+  auto operation = std::make_unique<Load>(instruction, cta, from, range, again, where);
   operation->completes_on(to->rank(), mbarrier, static_cast<std::uint32_t>(from.box.bytes()));
   cta.in_flight().add(std::move(operation));
 }
@@ -355,10 +371,12 @@ void tma_load_multicast(std::uint32_t dst, TensorMap const& map, int rank, int c
   count(cta, instruction, where, from.box, from.box.bytes() * std::popcount(cta_mask));
   if (cta.target(instruction, dst, where) == nullptr || cta.target(instruction, mbarrier, where) == nullptr)
     return;
+  bool again = false;
   for (int peer = 0; peer < ctas; ++peer) {
     if ((cta_mask >> peer & 1) == 0) continue;
     std::uint32_t const tag = static_cast<std::uint32_t>(peer + 1) << 24;
-    load(cta, instruction, from, tag | dst, tag | mbarrier, kBoxAlignment, where);
+    load(cta, instruction, from, tag | dst, tag | mbarrier, kBoxAlignment, where, again);
+    again = true;
   }
 }
 

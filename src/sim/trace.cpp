@@ -28,6 +28,16 @@ char const* to_string(SpanKind kind) {
   return "";
 }
 
+void Trace::append(Trace&& other) {
+  int const first = static_cast<int>(tracks.size());
+  for (TraceTrack& track : other.tracks) tracks.push_back(std::move(track));
+  for (TraceSpan& span : other.spans) {
+    span.track += first;
+    if (span.issuer >= 0) span.issuer += first;
+    spans.push_back(std::move(span));
+  }
+}
+
 double Trace::cycles() const {
   double latest = 0;
   for (TraceSpan const& span : spans) latest = std::max(latest, span.end);

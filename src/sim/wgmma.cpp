@@ -203,6 +203,14 @@ class WgmmaOperation final : public InFlight {
     if (--accumulators_->in_flight == 0) deposit(cta);
   }
 
+  TimeOfCopy schedule(Timeline& timeline, Cluster&) override {
+    int const first = thread / kThreads * kThreads;
+    double const rows = op_.n + (a_in_registers_ != nullptr ? 0 : kWgmmaM);
+    double const multiply_adds = 1.0 * kWgmmaM * op_.n * 16;  // as of 16-bit types: K of 32 bytes
+    double const end = timeline.wgmma(cta, first, multiply_adds, kWgmmaRowBytes * rows, scale_d_, where);
+    return {end, end};
+  }
+
   std::shared_ptr<WgmmaAccumulators> const& accumulators() const { return accumulators_; }
 
  private:
@@ -261,8 +269,9 @@ class WgmmaOperation final : public InFlight {
   bool scale_d_;
 };
 
-WgmmaAccumulators const& accumulators_of(InFlight const* operation) {
-  return *static_cast<WgmmaOperation const*>(operation)->accumulators();
+/// Of an operation of a warpgroup's groups: those hold nothing else.
+std::shared_ptr<WgmmaAccumulators> const& accumulators_of(InFlight const* operation) {
+  return static_cast<WgmmaOperation const*>(operation)->accumulators();
 }
 
 /// What the warpgroup's threads must agree on besides the descriptors.
@@ -324,7 +333,7 @@ std::shared_ptr<WgmmaAccumulators> take_accumulators(Cta& cta, Warpgroup& group,
   auto const first = [](auto const& registers) { return reinterpret_cast<std::uintptr_t>(registers[0]); };
   std::uintptr_t const bytes = 4 * static_cast<std::uintptr_t>(d_registers(op));
   for (InFlight const* const operation : group.wgmma.operations()) {
-    auto const& other = static_cast<WgmmaOperation const*>(operation)->accumulators();
+    auto const& other = accumulators_of(operation);
     bool const same_shape = other->op.n == op.n && other->op.accumulator == op.accumulator;
     if (same_shape && std::equal(group.d.begin(), group.d.end(), other->registers.begin())) {
       int thread = 0;
@@ -469,11 +478,12 @@ void wgmma_wait_group(int groups_left, Where where) {
   std::vector<std::shared_ptr<WgmmaAccumulators>> before;
   if (cta.checking()) {
     for (InFlight const* const operation : group.wgmma.operations()) {
-      auto const& accumulators = static_cast<WgmmaOperation const*>(operation)->accumulators();
+      auto const& accumulators = accumulators_of(operation);
       if (before.empty() || before.back() != accumulators) before.push_back(accumulators);
     }
   }
-  cta.in_flight().wait(group.wgmma, static_cast<std::size_t>(groups_left));
+  double const done = cta.in_flight().wait(group.wgmma, static_cast<std::size_t>(groups_left));
+  if (cta.cluster().timeline() != nullptr) cta.wait_warpgroup_until(done, "wait wgmma", where);
   history.fenced_since_wait = false;
   for (auto& accumulators : before) {
     if (accumulators->in_flight != 0) continue;

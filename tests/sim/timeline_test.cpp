@@ -94,18 +94,20 @@ TEST(Timeline, WgmmaOfOneAccumulationAreOneSpanAndNumbered) {
 
 TEST(Timeline, ALoadTakesTheLatencyAndItsShareOfL2AfterThoseBeforeIt) {
   Timeline t = one_cta();
-  EXPECT_THAT(t.load(0, 0, 1, 1000, "A[0]", kHere), ElementsAre(1 + 100 + 500));
-  EXPECT_THAT(t.load(0, 0, 1, 1000, "B[0]", kHere), ElementsAre(1 + 200 + 500));
+  EXPECT_EQ(t.load(0, 0, 0, 1000, false, "A[0]", kHere), 1 + 100 + 500);
+  EXPECT_EQ(t.load(0, 0, 0, 1000, false, "B[0]", kHere), 1 + 200 + 500);
   EXPECT_EQ(t.clock(0, 0), 2) << "the thread goes on";
-  EXPECT_THAT(t.load(0, 0, 1, 10, "C", kHere), ElementsAre(1 + 205 + 500)) << "a box takes 5 cycles at least";
+  EXPECT_EQ(t.load(0, 0, 0, 10, false, "C", kHere), 1 + 205 + 500) << "a box takes 5 cycles at least";
   EXPECT_THAT(texts(spans_of(t.finish(), "TMA load")),
               ElementsAre("A[0] 501-601", "B[0] 601-701", "C 701-706"));
 }
 
 TEST(Timeline, AMulticastIsFetchedOnceAndArrivesEverywhere) {
   Timeline t(round_timing(), {{0, 0, 0}, {1, 0, 0}}, 128, role);
-  EXPECT_THAT(t.load(0, 0, 3, 1000, "A[0]", kHere), ElementsAre(601, 601));
-  EXPECT_THAT(t.load(1, 0, 3, 1000, "A[0]", kHere), ElementsAre(651, 651))
+  EXPECT_EQ(t.load(0, 0, 0, 1000, false, "A[0]", kHere), 601);
+  EXPECT_EQ(t.load(0, 0, 1, 1000, true, "A[0]", kHere), 601);
+  EXPECT_EQ(t.load(1, 0, 0, 1000, false, "A[0]", kHere), 651);
+  EXPECT_EQ(t.load(1, 0, 1, 1000, true, "A[0]", kHere), 651)
       << "each CTA's engine fetches its half at the same time; a port takes 20 bytes a cycle";
   Trace const trace = t.finish();
   auto const loads = spans_of(trace, "TMA load");
@@ -123,8 +125,7 @@ TEST(Timeline, AStoreIsReadBeforeItLands) {
 
 TEST(Timeline, APhaseIsCompleteWithItsLastArrivalAndWaitersGoOnThen) {
   Timeline t = one_cta();
-  TimeGate& full = t.mbarrier(0, 1024);
-  full.name = "full[0]";
+  TimeGate full{.name = "full[0]"};
   full.arrive(300);
   full.arrive(200);
   std::int64_t const phase = full.phase();
@@ -214,9 +215,8 @@ TEST(Timeline, WarpsOfOneRoleThatDoDifferentThingsAtATimeStillNest) {
 /// Two consumers and a producer for a few steps.
 Trace some_trace() {
   Timeline t = one_cta();
-  TimeGate& full = t.mbarrier(0, 1024);
-  full.name = "full[0]";
-  full.arrive(t.load(0, 0, 1, 1000, "A<B> & \"C\"", kHere)[0]);
+  TimeGate full{.name = "full[0]"};
+  full.arrive(t.load(0, 0, 0, 1000, false, "A<B> & \"C\"", kHere));
   full.open();
   for (int c = 0; c < 2; ++c) {
     int const first = 128 * (c + 1);

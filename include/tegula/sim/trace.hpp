@@ -89,6 +89,8 @@ struct Trace {
   std::vector<TraceTrack> tracks;  ///< a CTA's together, warps first
   std::vector<TraceSpan> spans;    ///< by track, then begin
 
+  /// Adds another trace's tracks and spans.
+  void append(Trace&& other);
   /// The end of the last span; 0 where there is none.
   double cycles() const;
   /// The fraction of `track`'s time, from the first span's begin to the last one's end, in spans of that
