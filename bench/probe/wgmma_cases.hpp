@@ -44,10 +44,14 @@ inline constexpr WgmmaSubject kWgmmaSubjects[] = {
 };
 inline constexpr int kWgmmaSubjectCount = 20;
 
-/// The sets of CaseSet, and words of uniformly random bits.
+/// The sets of CaseSet; words of uniformly random bits; and A mostly of zeros, so that often one product is
+/// left, or none, beside accumulators of any exponent.
 inline constexpr int kUniformSet = kCaseSets;
-inline constexpr int kWgmmaSets = kCaseSets + 1;
-inline char const* wgmma_set_name(int set) { return set == kUniformSet ? "uniform" : kCaseSetNames[set]; }
+inline constexpr int kSparseSet = kCaseSets + 1;
+inline constexpr int kWgmmaSets = kCaseSets + 2;
+inline char const* wgmma_set_name(int set) {
+  return set == kUniformSet ? "uniform" : set == kSparseSet ? "sparse" : kCaseSetNames[set];
+}
 
 /// Of every set of every instruction the results of the first kKeptWgmmaCases cases with kKeptWgmmaN columns
 /// are kept in a file: all four negations, with and without scale_d.
@@ -99,6 +103,16 @@ inline Fields wgmma_fields(WgmmaType type, bool second) {
 inline std::uint32_t wgmma_value(Random& random, int set, Fields f, bool accumulator) {
   std::uint32_t const sign = random.one_in(2) ? f.sign() : 0;
   if (set == kUniformSet) return static_cast<std::uint32_t>(random.next()) & (2 * f.sign() - 1);
+  if (set == kSparseSet) {
+    // Accumulators: zeros, subnormals and the normals next to them, any.
+    if (accumulator && random.one_in(8)) return sign;
+    if (accumulator && random.one_in(2))
+      return sign | (static_cast<std::uint32_t>(random.next()) & ((4u << f.mantissa_bits) - 1));
+    // Factors: any finite value but the upper half of bf16's and tf32's.
+    std::uint32_t const end = is_e4m3(f) ? 0x7fu : static_cast<std::uint32_t>(f.top()) << f.mantissa_bits;
+    std::uint32_t const limit = f.exponent_bits == 8 && !accumulator ? end / 2 : end;
+    return sign | static_cast<std::uint32_t>(random.below(static_cast<int>(limit)));
+  }
   if (is_e4m3(f)) {  // its top exponent holds numbers
     if (set == static_cast<int>(CaseSet::kSpecial) && random.one_in(96)) return sign | 0x7fu;
     if (set == static_cast<int>(CaseSet::kWide)) return sign | static_cast<std::uint32_t>(random.below(0x7f));
@@ -176,7 +190,11 @@ inline WgmmaCase wgmma_case(int subject, int set, int n, int index) {
   auto const b_row = [&](int column) { return out.b.data() + column * sim::kWgmmaRowBytes; };
   if (set != static_cast<int>(CaseSet::kCancellation)) {
     for (auto& row : out.a) {
-      for (int i = 0; i < k; ++i) store(row, i, detail::wgmma_value(random, set, a_fields, false));
+      for (int i = 0; i < k; ++i) {
+        bool const zero = set == kSparseSet && !random.one_in(k);
+        store(row, i,
+              zero ? random.one_in(2) * a_fields.sign() : detail::wgmma_value(random, set, a_fields, false));
+      }
     }
     for (int column = 0; column < n; ++column) {
       for (int i = 0; i < k; ++i) store(b_row(column), i, detail::wgmma_value(random, set, b_fields, false));

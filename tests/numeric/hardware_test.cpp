@@ -62,12 +62,14 @@ TEST(HardwareMma, AnotherGenerationDiffers) {
   EXPECT_GT(different, 15);
 }
 
+constexpr int kRecordedSets = probe::kSparseSet;  // those before it
+
 probe::WgmmaCase kept_case(int subject, int set, int index) {
   return probe::wgmma_case(subject, set, probe::kKeptWgmmaN, index);
 }
 
 TEST(HardwareWgmma, EverySampledResultIsTheGpus) {
-  int samples[probe::kWgmmaSubjectCount][probe::kWgmmaSets] = {};
+  int samples[probe::kWgmmaSubjectCount][kRecordedSets] = {};
   for (h100::WgmmaResult const& gpu : h100::kWgmmaResults) {
     ++samples[gpu.subject][gpu.set];
     std::vector<std::uint32_t> const d = kept_case(gpu.subject, gpu.set, gpu.index).simulated();
@@ -82,7 +84,7 @@ TEST(HardwareWgmma, EverySampledResultIsTheGpus) {
 
 TEST(HardwareWgmma, DigestsOfAllKeptResultsAreTheGpus) {
   ASSERT_EQ(std::size(h100::kWgmmaDigests),
-            std::size_t{probe::kWgmmaSubjectCount} * std::size_t{probe::kWgmmaSets});
+            std::size_t{probe::kWgmmaSubjectCount} * std::size_t{kRecordedSets});
   for (h100::WgmmaDigest const& gpu : h100::kWgmmaDigests) {
     probe::Digest digest;
     for (int index = 0; index < probe::kKeptWgmmaCases; ++index) {
@@ -102,7 +104,7 @@ TEST(HardwareWgmma, KeptResultsHoldWhatIsSpecial) {
     std::uint32_t const infinity = half ? 0x7c00u : 0x7f800000u;
     std::uint32_t const sign = half ? 0x8000u : 0x80000000u;
     int zeros = 0, subnormals = 0, infinities = 0, nans = 0;
-    for (int set = 0; set < probe::kWgmmaSets; ++set) {
+    for (int set = 0; set < kRecordedSets; ++set) {
       for (int index = 0; index < probe::kKeptWgmmaCases; ++index) {
         for (std::uint32_t d : kept_case(subject, set, index).simulated()) {
           std::uint32_t const magnitude = d & ~sign;
