@@ -1,0 +1,291 @@
+// Kernels with one mistake each in their use of wgmma, and the finding each must give.
+#include <gtest/gtest.h>
+
+#include "broken_kernel.hpp"
+#include "tegula/arch/fence.hpp"
+#include "tegula/arch/wgmma.hpp"
+#include "tegula/tensor/shared_tile.hpp"
+#include "tegula/tensor/wgmma_operand.hpp"
+
+namespace tegula {
+namespace {
+
+using sim::Finding;
+using sim::FindingKind;
+
+constexpr WgmmaConfig kOp{.type = WgmmaType::bf16, .n = 16};
+
+/// Base of the broken kernels: a warpgroup, and operands of 64 x 64 and 16 x 64 in shared memory.
+struct BrokenWgmma {
+  using Params = Buffers;
+  using TileA = SharedTile<std::uint16_t, swizzled_operand(16, 64, 64, 1)>;
+  using TileB = SharedTile<std::uint16_t, swizzled_operand(16, 16, 64, 1)>;
+  struct SharedStorage {
+    TileA a;
+    TileB b;
+    template <class F> void name_buffers(F&& name) {
+      name("A", a);
+      name("B", b);
+    }
+  };
+  static constexpr int threads = 128;
+
+  /// Writes zeros to all of a tile but the first `left_out` bytes.
+  template <class Tile> static void clear(Tile const& tile, int left_out = 0) {
+    for (int at = left_out + 4 * thread_idx(); at < static_cast<int>(sizeof(tile.data)); at += 512)
+      st_shared(shared_address(tile.data) + static_cast<SharedAddr>(at), 0u);
+  }
+  static void clear_both(SharedStorage& smem) {
+    clear(smem.a);
+    clear(smem.b);
+    fence_proxy_async_shared();
+    cta::sync();
+  }
+};
+
+struct NoFence : BrokenWgmma {
+  static constexpr int line = __LINE__ + 4;
+  void operator()(Params const&, SharedStorage& smem) const {
+    clear_both(smem);
+    float d[8] = {};
+    wgmma<kOp>(d, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), false);
+    wgmma_commit_group();
+    wgmma_wait_group<0>();
+  }
+};
+
+TEST(WgmmaChecker, TheFirstNeedsAFence) {
+  Finding const f = only_finding(report_of<NoFence>(), FindingKind::register_race, NoFence::line);
+  EXPECT_EQ(f.message, "the warpgroup's first wgmma.mma_async needs a wgmma.fence before it");
+}
+
+struct ScaledWithoutFence : BrokenWgmma {
+  static constexpr int line = __LINE__ + 8;
+  void operator()(Params const&, SharedStorage& smem) const {
+    clear_both(smem);
+    float d[8] = {};
+    wgmma_fence();
+    for (int step = 0; step < 3; ++step) {
+      if (step == 2 && thread_idx() == 37) d[3] = 1.0f;
+      // Without a fence the second is in order (nobody wrote its accumulators), and the third is not.
+      wgmma<kOp>(d, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+      wgmma_commit_group();
+      wgmma_wait_group<0>();
+    }
+  }
+};
+
+TEST(WgmmaChecker, RegistersThatWereWrittenNeedAFence) {
+  Finding const f =
+      only_finding(report_of<ScaledWithoutFence>(), FindingKind::register_race, ScaledWithoutFence::line);
+  EXPECT_EQ(
+      f.message,
+      "d[3], row 25, column 3 of D was written since the wgmma.mma_async before, without a wgmma.fence after "
+      "that");
+}
+
+template <bool Wait> struct WritesAccumulatorInFlight : BrokenWgmma {
+  static constexpr int line = __LINE__ + 5;
+  void operator()(Params const&, SharedStorage& smem) const {
+    clear_both(smem);
+    float d[8] = {};
+    wgmma_fence();
+    wgmma<kOp>(d, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+    wgmma_commit_group();
+    if constexpr (Wait) wgmma_wait_group<0>();
+    if (thread_idx() == 70) d[5] = 1.0f;
+    wgmma_wait_group<0>();
+  }
+};
+
+TEST(WgmmaChecker, AccumulatorsInFlightAreLeftAlone) {
+  EXPECT_TRUE(report_of<WritesAccumulatorInFlight<true>>().ok());
+  Finding const f = only_finding(report_of<WritesAccumulatorInFlight<false>>(), FindingKind::register_race,
+                                 WritesAccumulatorInFlight<false>::line);
+  EXPECT_EQ(f.warp, 2);
+  EXPECT_EQ(f.lane, 6);
+  EXPECT_EQ(
+      f.message,
+      "d[5], row 33, column 13 of D was written while a wgmma.mma_async that owns it was in flight: wait for "
+      "its group first");
+}
+
+struct ReadsAccumulatorInFlight : BrokenWgmma {
+  void operator()(Params const& p, SharedStorage& smem) const {
+    clear_both(smem);
+    float d[8] = {};
+    wgmma_fence();
+    wgmma<kOp>(d, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+    wgmma_commit_group();
+    st_global(p.out + 4 * thread_idx(), d[0]);
+    wgmma_wait_group<0>();
+  }
+};
+
+TEST(WgmmaChecker, AccumulatorsInFlightAreNaNs) {
+  for (auto const completion : {sim::Completion::last, sim::Completion::first}) {
+    sim::Machine machine({.completion = completion});
+    Buffers const buffers{nullptr, static_cast<char*>(machine.allocate(4096, "out"))};
+    sim::launch<ReadsAccumulatorInFlight>(machine, {1, 1, 1}, buffers);
+    float read = 0;
+    machine.download(&read, buffers.out, 4);
+    EXPECT_EQ(read != read, completion == sim::Completion::last);
+  }
+}
+
+struct OverwritesA : BrokenWgmma {
+  static constexpr int line = __LINE__ + 6;
+  void operator()(Params const&, SharedStorage& smem) const {
+    clear_both(smem);
+    float d[8] = {};
+    std::uint32_t a[4] = {1, 2, 3, 4};
+    wgmma_fence();
+    wgmma<kOp>(d, a, WgmmaOperand(smem.b)(0, 0), true);
+    wgmma_commit_group();
+    if (thread_idx() == 5) a[2] = 0;
+    wgmma_wait_group<0>();
+  }
+};
+
+TEST(WgmmaChecker, RegistersOfAInFlightAreLeftAlone) {
+  Finding const f = only_finding(report_of<OverwritesA>(), FindingKind::register_race, OverwritesA::line);
+  EXPECT_EQ(f.warp, 0);
+  EXPECT_EQ(f.lane, 5);
+  EXPECT_EQ(
+      f.message,
+      "register 2 of A was written while a wgmma.mma_async that reads it was in flight: wait for its group "
+      "first");
+}
+
+struct ReadsUnwrittenOperand : BrokenWgmma {
+  static constexpr int line = __LINE__ + 8;
+  void operator()(Params const&, SharedStorage& smem) const {
+    clear(smem.a);
+    clear(smem.b, 64);
+    fence_proxy_async_shared();
+    cta::sync();
+    float d[8] = {};
+    wgmma_fence();
+    wgmma<kOp>(d, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+    wgmma_commit_group();
+    wgmma_wait_group<0>();
+  }
+};
+
+TEST(WgmmaChecker, OperandsAreWritten) {
+  Finding const f = only_finding(report_of<ReadsUnwrittenOperand>(), FindingKind::uninitialized_read,
+                                 ReadsUnwrittenOperand::line);
+  EXPECT_EQ(f.buffer, "B");
+  EXPECT_EQ(f.coordinate, "row 0, column 0 of B");
+}
+
+struct OverwritesOperand : BrokenWgmma {
+  static constexpr int line = __LINE__ + 8;
+  void operator()(Params const&, SharedStorage& smem) const {
+    clear_both(smem);
+    float d[8] = {};
+    wgmma_fence();
+    wgmma<kOp>(d, WgmmaOperand(smem.a)(0, 16), WgmmaOperand(smem.b)(0, 16), true);
+    wgmma_commit_group();
+    if (thread_idx() == 0) st_shared(shared_address(smem.a.data + TileA::layout(9, 0)), std::uint16_t{1});
+    if (thread_idx() == 0) st_shared(shared_address(smem.a.data + TileA::layout(9, 17)), std::uint16_t{1});
+    wgmma_wait_group<0>();
+  }
+};
+
+TEST(WgmmaChecker, OperandsInFlightAreLeftAlone) {
+  sim::Report const report = report_of<OverwritesOperand>();
+  Finding const f = only_finding(report, FindingKind::async_overwrite, OverwritesOperand::line);
+  EXPECT_EQ(f.coordinate, "row 9, column 17 of A");
+}
+
+struct WrongDescriptor : BrokenWgmma {
+  static constexpr int line = __LINE__ + 6;
+  template <class F> static void run(SharedStorage& smem, F&& change) {
+    clear_both(smem);
+    float d[8] = {};
+    wgmma_fence();
+    std::uint64_t const descriptor = change(WgmmaOperand(smem.b)(0, 0));
+    wgmma<kOp>(d, WgmmaOperand(smem.a)(0, 0), descriptor, true);
+    wgmma_commit_group();
+    wgmma_wait_group<0>();
+  }
+};
+struct OutOfBounds : WrongDescriptor {
+  void operator()(Params const&, SharedStorage& smem) const {
+    run(smem, [](std::uint64_t d) { return d + (std::uint64_t{0x2000} << 32); });
+  }
+};
+struct BaseOffset : WrongDescriptor {
+  void operator()(Params const&, SharedStorage& smem) const {
+    run(smem, [](std::uint64_t d) { return d | std::uint64_t{1} << 49; });
+  }
+};
+struct InsideAGroup : WrongDescriptor {
+  void operator()(Params const&, SharedStorage& smem) const {
+    run(smem, [](std::uint64_t d) { return d + (3 * 128 >> 4); });
+  }
+};
+struct AcrossARow : WrongDescriptor {
+  void operator()(Params const&, SharedStorage& smem) const {
+    run(smem, [](std::uint64_t d) { return d + (112 >> 4); });
+  }
+};
+struct DifferentDescriptors : WrongDescriptor {
+  void operator()(Params const&, SharedStorage& smem) const {
+    run(smem, [](std::uint64_t d) { return d + (thread_idx() == 99 ? 2 : 0); });
+  }
+};
+
+TEST(WgmmaChecker, DescriptorsAreWhatTheHardwareTakes) {
+  Finding f = only_finding(report_of<OutOfBounds>(), FindingKind::out_of_bounds, WrongDescriptor::line);
+  EXPECT_SAYS(f, "the matrix descriptor of B");
+  EXPECT_SAYS(f, "lies outside of the CTA's 10240 bytes of shared memory");
+  f = only_finding(report_of<BaseOffset>(), FindingKind::invalid_operand, WrongDescriptor::line);
+  EXPECT_SAYS(f, "base offset");
+  f = only_finding(report_of<InsideAGroup>(), FindingKind::misaligned, WrongDescriptor::line);
+  EXPECT_SAYS(f, "is not in the first of eight rows of 128 bytes");
+  f = only_finding(report_of<AcrossARow>(), FindingKind::misaligned, WrongDescriptor::line);
+  EXPECT_SAYS(f, "is 112 bytes into a row of 128");
+  f = only_finding(report_of<DifferentDescriptors>(), FindingKind::invalid_operand, WrongDescriptor::line);
+  EXPECT_SAYS(f, "the threads of the warpgroup pass different matrix descriptors");
+}
+
+struct OtherShapeInFlight : BrokenWgmma {
+  static constexpr int line = __LINE__ + 8;
+  void operator()(Params const&, SharedStorage& smem) const {
+    clear_both(smem);
+    float d[8] = {};
+    auto& half = reinterpret_cast<float(&)[4]>(d[4]);
+    wgmma_fence();
+    wgmma<kOp>(d, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+    constexpr WgmmaConfig op{.type = WgmmaType::bf16, .n = 8};
+    wgmma<op>(half, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+    wgmma_commit_group();
+    wgmma_wait_group<0>();
+  }
+};
+
+TEST(WgmmaChecker, AccumulatorsInFlightBelongToOneShape) {
+  Finding const f =
+      only_finding(report_of<OtherShapeInFlight>(), FindingKind::invalid_operand, OtherShapeInFlight::line);
+  EXPECT_SAYS(f, "has another shape: wait for its group first");
+}
+
+struct LeftByOneWarp : BrokenWgmma {
+  static constexpr int line = __LINE__ + 4;
+  void operator()(Params const&, SharedStorage& smem) const {
+    clear_both(smem);
+    if (warp_id() == 3) return;
+    wgmma_fence();
+  }
+};
+
+TEST(WgmmaChecker, AllFourWarpsTakePart) {
+  sim::Report const report = report_of<LeftByOneWarp>();
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.findings.front().where.line, LeftByOneWarp::line);
+}
+
+}  // namespace
+}  // namespace tegula
