@@ -4,6 +4,7 @@
 #include "gpu_kernels.hpp"
 #include "hopper_kernels.hpp"
 #include "instruction_kernels.hpp"
+#include "wgmma_kernels.hpp"
 
 namespace tegula {
 namespace {
@@ -82,6 +83,10 @@ std::vector<std::uint32_t> run_on_gpu(int index, std::vector<std::uint32_t> cons
 
 std::vector<std::uint32_t> run_hopper_on_gpu(int index, std::vector<std::uint32_t> const& in) {
   return run_one_of(index, in, hopper_kernels::AllKernels{});
+}
+
+std::vector<std::uint32_t> run_wgmma_on_gpu(int index, std::vector<std::uint32_t> const& in) {
+  return run_one_of(index, in, wgmma_kernels::AllKernels{});
 }
 
 }  // namespace tegula
