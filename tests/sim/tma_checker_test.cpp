@@ -6,6 +6,7 @@
 #include "broken_kernel.hpp"
 #include "tegula/arch/cluster.hpp"
 #include "tegula/arch/fence.hpp"
+#include "tegula/arch/global.hpp"
 #include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/tma.hpp"
 #include "tegula/sim/tensor_map.hpp"
@@ -21,7 +22,8 @@ using sim::FindingKind;
 struct Tensors {
   TensorMap in;
   TensorMap out;
-  float* memory;
+  float* memory;  ///< of `in`
+  float* stored;  ///< of `out`
 };
 
 constexpr int kBoxBytes = 1024;
@@ -75,10 +77,10 @@ sim::Report tma_report(sim::Options options = {}, void (*change)(Tensors&) = nul
   sim::Machine machine(options);
   Tensors tensors{};
   tensors.memory = static_cast<float*>(machine.allocate(4096, "in"));
-  void* const out = machine.allocate(4096, "out");
+  tensors.stored = static_cast<float*>(machine.allocate(4096, "out"));
   machine.fill(tensors.memory, 0, 12 * 256);
   tensors.in = sim::encode(described(tensors.memory));
-  tensors.out = sim::encode(described(out));
+  tensors.out = sim::encode(described(tensors.stored));
   if (change != nullptr) change(tensors);
   return sim::launch<Kernel>(machine, grid, tensors);
 }
@@ -344,6 +346,29 @@ TEST(TmaChecker, StoreOfWhatNobodyWrote) {
   EXPECT_EQ(finding.coordinate, "row 5, column 0 of tile");
   auto const clipped = tma_report<StoreUnwritten<12>>();  // rows 4 and up lie outside of the tensor
   EXPECT_TRUE(clipped.ok()) << clipped.text();
+}
+
+/// Stores the tile, waits for it to be read (or written: `All`), and reads it back from global memory.
+template <bool All> struct StoreAndReadBack : BrokenTma {
+  static constexpr int line = __LINE__ + 8;
+  void operator()(Params const& p, SharedStorage& smem) const {
+    fill(smem);
+    if (thread_idx() != 0) return;
+    tma_store(p.out, TmaCoordinate{0, 0}, shared_address(smem.tile));
+    bulk_commit_group();
+    bulk_wait_group_read<0>();
+    if (All) bulk_wait_group<0>();
+    ld_global<float>(p.stored + 64);
+    bulk_wait_group<0>();
+  }
+};
+
+TEST(TmaChecker, ReadOfWhatAStoreHasNotWrittenYet) {
+  auto const finding = only_finding(tma_report<StoreAndReadBack<false>>(), FindingKind::uninitialized_read,
+                                    StoreAndReadBack<false>::line);
+  EXPECT_EQ(finding.coordinate, "byte 256 of out");
+  auto const clean = tma_report<StoreAndReadBack<true>>();
+  EXPECT_TRUE(clean.ok()) << clean.text();
 }
 
 /// Leaves without waiting for its store.
