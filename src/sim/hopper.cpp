@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -38,8 +39,13 @@ void Cta::stmatrix(std::uint32_t row, std::uint32_t const* registers, int count,
 }
 
 bool Cta::elect_one(Where where) {
-  if (meet(Instruction::elect_sync, 0, kFullWarp, where)) release(kFullWarp, where, Instruction::elect_sync);
-  return current_thread().lane == std::countr_zero(~current_warp().exited);
+  Warp& own = current_warp();
+  if (meet(Instruction::elect_sync, 0, kFullWarp, where)) {
+    auto const leader = static_cast<std::uint32_t>(std::countr_zero(~own.exited));
+    std::fill_n(own.result, 32, leader);
+    release(kFullWarp, where, Instruction::elect_sync);
+  }
+  return current_thread().lane == static_cast<int>(own.result[current_thread().lane]);
 }
 
 void Cta::setmaxnreg(int registers, bool increase, Where where) {
