@@ -21,6 +21,18 @@ TEGULA_DEVICE int thread_idx() {
 #endif
 }
 
+/// As thread_idx, but read from the register at this place in the program: what is computed from it does not
+/// occupy registers before.
+TEGULA_DEVICE int thread_idx_here() {
+#if TEGULA_GPU
+  int r;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(r));
+  return r;
+#else
+  return sim::thread_index();
+#endif
+}
+
 /// Coordinate of this CTA in the grid.
 TEGULA_DEVICE Dim3 block_idx() {
 #if TEGULA_GPU

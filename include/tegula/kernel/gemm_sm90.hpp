@@ -13,6 +13,7 @@
 #include "tegula/kernel/gemm_sm90_config.hpp"
 #include "tegula/pipeline/ordered_barrier.hpp"
 #include "tegula/pipeline/store_pipeline.hpp"
+#include "tegula/pipeline/tma_inlet.hpp"
 #include "tegula/pipeline/tma_pipeline.hpp"
 #include "tegula/tensor/coordinates.hpp"
 #include "tegula/tensor/pack.hpp"
@@ -87,6 +88,12 @@ template <GemmSm90Config C> struct GemmSm90 {
   using Ring = TmaPipeline<stages, pingpong ? 4 : warps, peers>;  // ping-pong, one consumer reads a stage
   using Turns = OrderedBarrier<consumers, 4>;
   using Store = StorePipeline<C.store_buffers>;
+  static constexpr int piece_bytes = 16 * store_n * static_cast<int>(sizeof(Out));
+  /// A consumer warp's way to C and D in global memory.
+  struct Outlet {
+    Store store;
+    TmaInlet c;
+  };
 
   struct SharedStorage {
     TileA a;
@@ -95,6 +102,7 @@ template <GemmSm90Config C> struct GemmSm90 {
     std::conditional_t<split, PartialSums, NoSums> sums;
     typename Ring::Storage ring;
     typename Turns::Storage turns;
+    Mbarrier c[warps];  // C for a warp has come
 
     template <class F> void name_buffers(F&& name) {
       name("A", a);
@@ -103,13 +111,14 @@ template <GemmSm90Config C> struct GemmSm90 {
       name("full", ring.full);
       name("empty", ring.empty);
       name("turn", turns.turn);
+      name("C", c);
     }
   };
   static_assert(sizeof(SharedStorage) <= (228 / C.min_ctas_per_sm - 1) * 1024);
 
   // Registers move from the producer to the consumers: launched with `even` each.
   static constexpr int even = 65536 / (threads * min_ctas_per_sm) / 8 * 8;
-  static constexpr int producer_registers = MMA_M * MMA_N > 32 ? 24 : 40;
+  static constexpr int producer_registers = 40;
   static constexpr int consumer_registers = (3 * even - producer_registers) / 2 / 8 * 8;
 
   static constexpr char const* role(int warp) {
@@ -121,16 +130,18 @@ template <GemmSm90Config C> struct GemmSm90 {
   }
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
-    int const warpgroup = warp_id() / 4;
-    int const group = warpgroup - 1;  // of a consumer
+    // The same in all lanes, which the shuffle tells the compiler: what follows from it stays in registers of
+    // the warp.
+    int const warpgroup = warp::shfl(warp_id() / 4, 0);
     Ring const ring{smem.ring};
-    Turns turns{smem.turns, group};
+    Turns turns{smem.turns};
     if (thread_idx() == 0) {
       prefetch_tensor_map(p.a);
       prefetch_tensor_map(p.b);
       prefetch_tensor_map(p.d);
       ring.init();
       turns.init();
+      for (int warp = 0; warp < warps; ++warp) mbarrier_init(shared_address(&smem.c[warp]), 1);
       fence_mbarrier_init();
     }
     sync_cluster();         // the barriers are known to all who use them, in every CTA
@@ -144,7 +155,7 @@ template <GemmSm90Config C> struct GemmSm90 {
       if constexpr (cluster.x > 1) tegula::cluster::sync();
     } else {
       if constexpr (consumers > 1) setmaxnreg_inc<consumer_registers>();
-      consume(p, smem, ring, turns, group);
+      consume(p, smem, ring, turns, warpgroup - 1);
       if constexpr (peers > 1) tegula::cluster::sync();
     }
   }
@@ -219,9 +230,8 @@ template <GemmSm90Config C> struct GemmSm90 {
                                     int group) {
     float tCrC[MMA_M][4 * MMA_N];  // (MMA, MMA_M): 64 x block_n a warpgroup, MMA_M times
     typename Ring::State state;
-    Store out;
     int const steps = (p.k + block_k - 1) / block_k;
-    int const warp = warp_id() - 4;
+    Outlet out;
     PersistentTiles walk = tiles(p);
     if constexpr (pingpong) {
       walk.next(group);
@@ -231,29 +241,30 @@ template <GemmSm90Config C> struct GemmSm90 {
     for (; !walk.done(); walk.next(pingpong ? 2 : 1)) {
       Work const w = work(p, walk.tile());
       int const m = w.m + (pingpong ? 0 : group * consumer_m);
-      if constexpr (pingpong) turns.enter();
-      mainloop(smem, ring, state, w.last_k - w.first_k, pingpong ? 0 : group * consumer_m, turns, tCrC);
+      if constexpr (pingpong) turns.enter(group);
+      mainloop(smem, ring, state, w.last_k - w.first_k, group, turns, tCrC);
       if constexpr (split) {
         give_away(smem, tCrC);
         tegula::cluster::sync();  // every CTA's sums have reached the CTAs that add them up
         float tCrD[MMA_M][4 * share];
         add_up(smem, tCrD);
-        epilogue<share>(p, smem.d, out, warp, m, w.n + cluster_cta_rank() * 8 * share, w.batch, tCrD);
+        epilogue<share>(p, smem, out, m, w.n + cluster_cta_rank() * 8 * share, w.batch, tCrD);
       } else {
-        epilogue<MMA_N>(p, smem.d, out, warp, m, w.n, w.batch, tCrC);
+        epilogue<MMA_N>(p, smem, out, m, w.n, w.batch, tCrC);
       }
       if constexpr (pingpong) state.advance(steps);
     }
-    out.drain();
+    out.store.drain();
   }
 
-  /// tCrC = A B over `steps` stages of the ring, for the warpgroup's rows from `row` on. The tensor core
+  /// tCrC = A B over `steps` stages of the ring, for the group's rows. The tensor core
   /// works on one stage while the next is waited for; a stage is released once the step after it has been
   /// issued and its own is done.
   TEGULA_DEVICE static void mainloop(SharedStorage& smem, Ring const& ring, typename Ring::State& state,
-                                     int steps, int row, Turns& turns, float (&tCrC)[MMA_M][4 * MMA_N]) {
+                                     int steps, int group, Turns& turns, float (&tCrC)[MMA_M][4 * MMA_N]) {
     WgmmaOperand<TileA> const sA{smem.a};  // (MMA, MMA_M, MMA_K, stages)
     WgmmaOperand<TileB> const sB{smem.b};  // (MMA, 1, MMA_K, stages)
+    int const row = pingpong ? 0 : group * consumer_m;
     int previous = 0;
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
@@ -274,7 +285,7 @@ template <GemmSm90Config C> struct GemmSm90 {
       previous = state.stage;
       state.next();
     }
-    if constexpr (pingpong) turns.leave();  // the other consumer's wgmma queue up behind these
+    if constexpr (pingpong) turns.leave(group);  // the other consumer's wgmma queue up behind these
     wgmma_wait_group<0>();
 #pragma unroll
     for (int m = 0; m < MMA_M; ++m) wgmma_pin(tCrC[m]);
@@ -283,7 +294,7 @@ template <GemmSm90Config C> struct GemmSm90 {
 
   /// Sends each CTA of the cluster its share of this CTA's sums.
   TEGULA_DEVICE static void give_away(SharedStorage& smem, float const (&tCrC)[MMA_M][4 * MMA_N]) {
-    int const thread = thread_idx() - 128;
+    int const thread = thread_idx_here() - 128;
     int const rank = cluster_cta_rank();
 #pragma unroll
     for (int cta = 0; cta < C.split_k; ++cta) {
@@ -301,7 +312,7 @@ template <GemmSm90Config C> struct GemmSm90 {
 
   /// The sums of all CTAs, added in the order of K, of the columns that this CTA finishes.
   TEGULA_DEVICE static void add_up(SharedStorage& smem, float (&tCrD)[MMA_M][4 * share]) {
-    int const thread = thread_idx() - 128;
+    int const thread = thread_idx_here() - 128;
 #pragma unroll
     for (int m = 0; m < MMA_M; ++m) {
 #pragma unroll
@@ -322,23 +333,26 @@ template <GemmSm90Config C> struct GemmSm90 {
   /// The warpgroup's rows of D from (m0, n0) on: finished in f32, rounded, and stored, 16 x store_n at a time
   /// by each warp for itself.
   template <int Groups>
-  TEGULA_DEVICE static void epilogue(Params const& p, TileD& smem, Store& out, int warp, int m0, int n0,
+  TEGULA_DEVICE static void epilogue(Params const& p, SharedStorage& smem, Outlet& out, int m0, int n0,
                                      int batch, float (&tCrC)[MMA_M][4 * Groups]) {
     float scale = p.alpha;
     if (p.scale_a != nullptr) scale *= ld_global<float>(p.scale_a);
     if (p.scale_b != nullptr) scale *= ld_global<float>(p.scale_b);
     // Two copies of the code: the usual one is short, and stays in the instruction cache.
     if (p.beta == 0.0f && p.bias == nullptr) {
-      store<Groups, false>(p, smem, out, warp, m0, n0, batch, scale, tCrC);
+      store<Groups, false>(p, smem, out, m0, n0, batch, scale, tCrC);
     } else {
-      store<Groups, true>(p, smem, out, warp, m0, n0, batch, scale, tCrC);
+      store<Groups, true>(p, smem, out, m0, n0, batch, scale, tCrC);
     }
   }
 
   template <int Groups, bool Adds>
-  TEGULA_DEVICE static void store(Params const& p, TileD& smem, Store& out, int warp, int m0, int n0,
+  TEGULA_DEVICE static void store(Params const& p, SharedStorage& smem, Outlet& out, int m0, int n0,
                                   int batch, float scale, float (&tCrC)[MMA_M][4 * Groups]) {
     constexpr int groups = store_n / 8;
+    int const thread = thread_idx_here() - 128;
+    int const warp = thread / 32;
+    int const lane = thread % 32;
 #pragma unroll
     for (int m = 0; m < MMA_M; ++m) {
       int const row = m0 + 64 * m + warp % 4 * 16;
@@ -346,53 +360,56 @@ template <GemmSm90Config C> struct GemmSm90 {
       for (int first = 0; first < Groups; first += groups) {
         int const column = n0 + 8 * first;
         float* const r = &tCrC[m][4 * first];  // (4, groups): 16 x store_n a warp
-        finish<Adds>(p, scale, row, column, batch, r);
-        int const buffer = C.store_buffers * warp + out.acquire();
-        write(smem, buffer, r);
-        out.store([&] {
-          tma_store(p.d, TmaCoordinate<3>{{column, row, batch}},
-                    shared_address(smem.data) + buffer * static_cast<int>(16 * store_n * sizeof(Out)));
-        });
+        int const buffer = C.store_buffers * warp + out.store.acquire();
+        SharedAddr const piece = shared_address(smem.d.data) + buffer * piece_bytes;
+#pragma unroll
+        for (int i = 0; i < store_n / 2; ++i) r[i] *= scale;
+        if (Adds && p.beta != 0.0f) {
+          out.c.load(shared_address(&smem.c[warp]), p.c,
+                     TmaCoordinate<3>{{column, row, p.c_batched ? batch : 0}}, piece, piece_bytes);
+          add_c(smem.d, buffer, lane, p.beta, r);
+        }
+        if (Adds && p.bias != nullptr) add_bias(p, column, lane, r);
+#pragma unroll
+        for (int i = 0; i < store_n / 2; ++i) r[i] = activate<C.activation>(r[i]);
+        write(smem.d, buffer, lane, r);
+        out.store.store([&] { tma_store(p.d, TmaCoordinate<3>{{column, row, batch}}, piece); });
       }
     }
   }
 
-  /// r = activation(scale r + beta C + bias) for the warp's 16 x store_n elements from (row, column) on. What
-  /// lies outside of D is not stored.
-  template <bool Adds>
-  TEGULA_DEVICE static void finish(Params const& p, float scale, int row, int column, int batch, float* r) {
-    int const lane_row = row + lane_id() / 4;
-    int const lane_column = column + lane_id() % 4 * 2;
+  /// r += beta C, of the warp's piece of C, which lies where D's will. Lanes read pairs of neighbours: two
+  /// rows, 8 apart, of each group of 8 columns.
+  TEGULA_DEVICE static void add_c(TileD& smem, int buffer, int lane, float beta, float* r) {
+    TileAccess<TileD, pair_lanes> const s2r{smem, lane};
 #pragma unroll
-    for (int i = 0; i < store_n / 2; ++i) r[i] *= scale;
-    if (Adds && p.beta != 0.0f) {
+    for (int i = 0; i < store_n / 4; ++i) {
+      auto const c = ld_shared<Vector<Out, 2>>(s2r(i % 2 * 8, i / 2 * 8, buffer));
 #pragma unroll
-      for (int i = 0; i < store_n / 4; ++i) {  // pairs: two rows, 8 apart, of each group of 8 columns
-        int const at = lane_row + i % 2 * 8;
-        if (at < p.m) {
-          Out const* const c = static_cast<Out const*>(p.c) + batch * p.c_batch + at * p.ldc;
-          Pair const old = load_pair(c, lane_column + i / 2 * 8, p.n);
-          r[2 * i] = fma(p.beta, old.data[0], r[2 * i]);
-          r[2 * i + 1] = fma(p.beta, old.data[1], r[2 * i + 1]);
-        }
+      for (int j = 0; j < 2; ++j) r[2 * i + j] = fma(beta, to_float(c.data[j]), r[2 * i + j]);
+    }
+    warp::sync();  // all lanes have read: the piece may become D's
+  }
+
+  /// r += bias, from `column` on; zero beyond the end of a row of D.
+  TEGULA_DEVICE static void add_bias(Params const& p, int column, int lane, float* r) {
+    int const first = column + lane % 4 * 2;
+    Out const* const bias = static_cast<Out const*>(p.bias) + first;
+#pragma unroll
+    for (int i = 0; i < store_n / 8; ++i) {
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        float const b = first + 8 * i + j < p.n ? to_float(ld_global<Out>(bias + 8 * i + j)) : 0.0f;
+        r[4 * i + j] += b;
+        r[4 * i + 2 + j] += b;
       }
     }
-    if (Adds && p.bias != nullptr) {
-#pragma unroll
-      for (int i = 0; i < store_n / 8; ++i) {
-        Pair const bias = load_pair(static_cast<Out const*>(p.bias), lane_column + i * 8, p.n);
-#pragma unroll
-        for (int j = 0; j < 4; ++j) r[4 * i + j] += bias.data[j % 2];
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < store_n / 2; ++i) r[i] = activate<C.activation>(r[i]);
   }
 
   /// The warp's 16 x store_n elements, rounded to Out, to its buffer.
-  TEGULA_DEVICE static void write(TileD& smem, int buffer, float const* r) {
+  TEGULA_DEVICE static void write(TileD& smem, int buffer, int lane, float const* r) {
     if constexpr (sizeof(Out) == 2) {
-      TileAccess<TileD, stmatrix_lanes> const r2s{smem, lane_id()};
+      TileAccess<TileD, stmatrix_lanes> const r2s{smem, lane};
 #pragma unroll
       for (int i = 0; i < store_n / 16; ++i) {  // 16 x 16: four matrices of 8 x 8, down, then right
         float const* const x = r + 8 * i;
@@ -400,25 +417,11 @@ template <GemmSm90Config C> struct GemmSm90 {
                                              pack_pair<Out>(x[4], x[5]), pack_pair<Out>(x[6], x[7])});
       }
     } else {
-      TileAccess<TileD, pair_lanes> const r2s{smem, lane_id()};
+      TileAccess<TileD, pair_lanes> const r2s{smem, lane};
 #pragma unroll
       for (int i = 0; i < store_n / 4; ++i)
-        st_shared(r2s(i % 2 * 8, i / 2 * 8, buffer), Pair{r[2 * i], r[2 * i + 1]});
+        st_shared(r2s(i % 2 * 8, i / 2 * 8, buffer), Vector<float, 2>{r[2 * i], r[2 * i + 1]});
     }
-  }
-
-  using Pair = Vector<float, 2>;
-
-  /// Elements `column` (even) and the next of a row of n; zero beyond its end.
-  TEGULA_DEVICE static Pair load_pair(Out const* row, int column, int n) {
-    Pair pair{};
-    if (column + 1 < n) {
-      auto const both = ld_global<Vector<Out, 2>>(row + column);
-      pair = {to_float(both.data[0]), to_float(both.data[1])};
-    } else if (column < n) {
-      pair.data[0] = to_float(ld_global<Out>(row + column));
-    }
-    return pair;
   }
 };
 

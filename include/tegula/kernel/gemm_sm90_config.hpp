@@ -113,22 +113,21 @@ constexpr int stages(GemmSm90Config const& c) {
 
 /// What the kernel is launched with: D = activation(alpha scale_a scale_b A B + beta C + bias), for each
 /// batch. The tensor maps describe A as (k, m, batch) or (m, k, batch) with boxes of a_boxes(config), B
-/// likewise, and D as (n, m, batch) with boxes of store_n x 16.
+/// likewise, C and D as (n, m, batch) with boxes of store_n x 16.
 struct GemmSm90Params {
   TensorMap a;
   TensorMap b;
+  TensorMap c;  ///< in the output type; used where beta is not 0
   TensorMap d;
-  void const* c = nullptr;         ///< (batch, m, n) in the output type; read where beta is not 0
   void const* bias = nullptr;      ///< n values in the output type, or null
   float const* scale_a = nullptr;  ///< one value each, or null: fp8's scale of a tensor
   float const* scale_b = nullptr;
   int m = 0;
   int n = 0;
   int k = 0;
-  std::int64_t ldc = 0;
-  std::int64_t c_batch = 0;  ///< elements from one batch's C to the next
-  bool a_batched = false;    ///< false: all batches share A
+  bool a_batched = false;  ///< false: all batches share A
   bool b_batched = false;
+  bool c_batched = false;
   float alpha = 1;
   float beta = 0;
   TileScheduler scheduler;  ///< in units of a cluster's tiles

@@ -16,30 +16,28 @@ template <int Groups, int Warps> class OrderedBarrier {
     Mbarrier turn[Groups];
   };
 
-  TEGULA_DEVICE OrderedBarrier(Storage const& storage, int group)
-      : turn_(shared_address(storage.turn)), group_(group), parity_(group == 0 ? 1 : 0) {}
+  TEGULA_DEVICE explicit OrderedBarrier(Storage const& storage) : turn_(shared_address(storage.turn)) {}
 
   /// By one thread; then fence_mbarrier_init and a barrier of the CTA.
   TEGULA_DEVICE void init() const {
     for (int group = 0; group < Groups; ++group) mbarrier_init(turn_ + 8 * group, Warps);
   }
 
-  /// Waits for the group's turn.
-  TEGULA_DEVICE void enter(Where where = Where::here()) {
-    mbarrier_wait_parity(turn_ + 8 * group_, parity_, where);
-    parity_ ^= 1;
+  /// Waits for the turn of `group`, the caller's.
+  TEGULA_DEVICE void enter(int group, Where where = Where::here()) {
+    mbarrier_wait_parity(turn_ + 8 * group, group == 0 ? turns_ ^ 1 : turns_, where);
+    turns_ ^= 1;
   }
 
   /// All lanes of a warp: the warp has left the section; the turn passes once all of its group have.
-  TEGULA_DEVICE void leave(Where where = Where::here()) const {
-    int const next = group_ + 1 == Groups ? 0 : group_ + 1;
+  TEGULA_DEVICE void leave(int group, Where where = Where::here()) const {
+    int const next = group + 1 == Groups ? 0 : group + 1;
     if (lane_id() == 0) mbarrier_arrive(turn_ + 8 * next, where);
   }
 
  private:
   SharedAddr turn_;
-  int group_;
-  int parity_;
+  int turns_ = 0;  // that this group has had, modulo 2
 };
 
 }  // namespace tegula
