@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "tegula/device/gemm_plan.hpp"
 #include "tegula/device/selection.hpp"
 
 namespace tegula {
@@ -114,6 +115,28 @@ class Checker {
   }
 };
 
+/// No two rows of the output may share an element: taken by growing stride, each axis must step over all that
+/// those before it span.
+struct OutputAxis {
+  std::string_view name;  ///< of its stride
+  std::int64_t extent, stride;
+};
+template <std::size_t N>
+void rows_apart(std::string_view operation, std::string_view output, std::int64_t row,
+                std::array<OutputAxis, N> axes) {
+  std::stable_sort(axes.begin(), axes.end(),
+                   [](OutputAxis const& x, OutputAxis const& y) { return x.stride < y.stride; });
+  std::int64_t spanned = row;
+  for (auto const& axis : axes) {
+    if (axis.extent == 1) continue;
+    if (axis.stride < spanned)
+      refuse_argument(
+          "{}: {} is {}, and rows of {} would overlap: it must be at least {}, what the axes inside it span.",
+          operation, axis.name, axis.stride, output, spanned);
+    spanned += (axis.extent - 1) * axis.stride;
+  }
+}
+
 constexpr std::array kHeadDims = {32, 64, 96, 128, 256};
 
 class AttentionChecker : Checker {
@@ -178,28 +201,11 @@ class AttentionChecker : Checker {
     span(name, {{a_.batch, s.batch}, {seq, s.seq}, {heads, s.head}}, a_.head_dim, bits(a_.dtype) / 8);
   }
 
-  /// No two rows of O may share an element: taken by growing stride, each axis must step over all that those
-  /// before it span.
   void output_rows() const {
-    struct Axis {
-      std::string_view name;
-      std::int64_t extent, stride;
-    };
-    std::array<Axis, 3> axes = {{{"batch", a_.batch, a_.o_stride.batch},
-                                 {"seq", a_.seq_q, a_.o_stride.seq},
-                                 {"head", a_.heads, a_.o_stride.head}}};
-    std::stable_sort(axes.begin(), axes.end(),
-                     [](Axis const& x, Axis const& y) { return x.stride < y.stride; });
-    std::int64_t spanned = a_.head_dim;
-    for (auto const& axis : axes) {
-      if (axis.extent == 1) continue;
-      if (axis.stride < spanned)
-        refuse_argument(
-            "attention: o_stride.{} is {}, and rows of o would overlap: it must be at least {}, what the "
-            "axes inside it span.",
-            axis.name, axis.stride, spanned);
-      spanned += (axis.extent - 1) * axis.stride;
-    }
+    rows_apart<3>("attention", "o", a_.head_dim,
+                  {{{"o_stride.batch", a_.batch, a_.o_stride.batch},
+                    {"o_stride.seq", a_.seq_q, a_.o_stride.seq},
+                    {"o_stride.head", a_.heads, a_.o_stride.head}}});
   }
 
   AttentionArguments const& a_;
@@ -211,14 +217,14 @@ class GemmChecker : Checker {
 
   void run(int compute_capability) const {
     architecture(compute_capability);
-    type("in", g_.in, {DType::f16, DType::bf16});
-    type("out", g_.out, {DType::f16, DType::bf16, DType::f32});
-    major("a_major", g_.a_major);
-    major("b_major", g_.b_major);
+    types(compute_capability);
+    major("a_major", "in", g_.a_major, g_.in);
+    major("b_major", "in_b", g_.b_major, g_.in_b);
     extent("m", g_.m);
     extent("n", g_.n);
     extent("k", g_.k);
-    grid("m / 64 * n / 64", {(g_.m + 63) / 64, (g_.n + 63) / 64});
+    extent("batch", g_.batch);
+    grid("m / 64 * n / 64 * batch", {(g_.m + 63) / 64, (g_.n + 63) / 64, g_.batch});
     int const in_bytes = bits(g_.in) / 8, out_bytes = bits(g_.out) / 8;
     bool const a_k = g_.a_major == Major::k, b_k = g_.b_major == Major::k;
     pointer("a", g_.a, in_bytes);
@@ -232,33 +238,81 @@ class GemmChecker : Checker {
       pointer("c", g_.c, out_bytes);
     }
     optional_pointer("bias", g_.bias, out_bytes);
-    different("d", g_.d, "a", g_.a);
-    different("d", g_.d, "b", g_.b);
-    if (g_.bias != nullptr) different("d", g_.d, "bias", g_.bias);
-    matrix("a", "lda", g_.lda, a_k ? "k" : "m", a_k ? g_.k : g_.m, a_k ? g_.m : g_.k, in_bytes);
-    matrix("b", "ldb", g_.ldb, b_k ? "k" : "n", b_k ? g_.k : g_.n, b_k ? g_.n : g_.k, in_bytes);
-    matrix("d", "ldd", g_.ldd, "n", g_.n, g_.m, out_bytes);
+    optional_pointer("scale_a", g_.scale_a, alignof(float));
+    optional_pointer("scale_b", g_.scale_b, alignof(float));
+    for (auto const& [name, input] : {std::pair<char const*, void const*>("a", g_.a),
+                                      {"b", g_.b},
+                                      {"bias", g_.bias},
+                                      {"scale_a", g_.scale_a},
+                                      {"scale_b", g_.scale_b}})
+      if (input != nullptr) different("d", g_.d, name, input);
+    matrix("a", g_.lda, a_k ? "k" : "m", a_k ? g_.k : g_.m, a_k ? g_.m : g_.k, g_.a_batch_stride, in_bytes);
+    matrix("b", g_.ldb, b_k ? "k" : "n", b_k ? g_.k : g_.n, b_k ? g_.n : g_.k, g_.b_batch_stride, in_bytes);
+    matrix("d", g_.ldd, "n", g_.n, g_.m, g_.d_batch_stride, out_bytes);
+    rows_apart<2>("gemm", "d", g_.n,
+                  {{{"ldd", g_.m, g_.ldd}, {"d_batch_stride", g_.batch, g_.d_batch_stride}}});
     if (g_.beta != 0) {
-      matrix("c", "ldc", g_.ldc, "n", g_.n, g_.m, out_bytes);
-      if (g_.c == g_.d && g_.ldc != g_.ldd)
-        refuse_argument(
-            "gemm: c and d are the same pointer, and ldc is {} but ldd is {}; in place, both must be equal.",
-            g_.ldc, g_.ldd);
+      matrix("c", g_.ldc, "n", g_.n, g_.m, g_.c_batch_stride, out_bytes);
+      if (g_.c == g_.d) in_place();
+    }
+    if (static_cast<int>(g_.activation) > static_cast<int>(Activation::silu))
+      refuse_argument("gemm: activation is {}; it must be Activation::none, relu, gelu or silu.",
+                      static_cast<int>(g_.activation));
+    if (only_sm90(g_.in)) {
+      auto const obstacle = tma_obstacle(g_);
+      if (!obstacle.empty())
+        refuse_argument("gemm: {}, and {} is computed only from what TMA can address.", obstacle,
+                        to_string(g_.in));
     }
   }
 
  private:
-  void major(std::string_view name, Major value) const {
-    if (value != Major::k && value != Major::mn)
-      refuse_argument("gemm: {} is {}; it must be Major::k or Major::mn.", name, static_cast<int>(value));
+  static bool fp8(DType type) { return type == DType::e4m3 || type == DType::e5m2; }
+  /// What no tensor-core instruction of sm_80's kernel multiplies.
+  static bool only_sm90(DType type) { return type == DType::tf32 || fp8(type); }
+
+  void types(int compute_capability) const {
+    type("in", g_.in, {DType::f16, DType::bf16, DType::tf32, DType::e4m3, DType::e5m2});
+    type("in_b", g_.in_b, {DType::f16, DType::bf16, DType::tf32, DType::e4m3, DType::e5m2});
+    type("out", g_.out, {DType::f16, DType::bf16, DType::f32});
+    if (g_.in != g_.in_b && !(fp8(g_.in) && fp8(g_.in_b)))
+      refuse_argument("gemm: in is {} and in_b is {}; both must be the same type, or each e4m3 or e5m2.",
+                      to_string(g_.in), to_string(g_.in_b));
+    if (only_sm90(g_.in) && compute_capability != 90)
+      refuse_argument("gemm: in is {} and the machine is sm_{}; {} is computed on sm_90 only.",
+                      to_string(g_.in), compute_capability, to_string(g_.in));
   }
 
-  void matrix(std::string_view name, std::string_view ld_name, std::int64_t ld, std::string_view row_name,
-              std::int64_t row, std::int64_t rows, int element_bytes) const {
+  void major(std::string_view name, std::string_view type_name, Major value, DType type) const {
+    if (value != Major::k && value != Major::mn)
+      refuse_argument("gemm: {} is {}; it must be Major::k or Major::mn.", name, static_cast<int>(value));
+    if (value == Major::mn && only_sm90(type))
+      refuse_argument(
+          "gemm: {} is Major::mn and {} is {}; of 8- and 32-bit types the tensor cores read Major::k only.",
+          name, type_name, to_string(type));
+  }
+
+  void matrix(std::string_view name, std::int64_t ld, std::string_view row_name, std::int64_t row,
+              std::int64_t rows, std::int64_t batch_stride, int element_bytes) const {
     if (ld < row)
-      refuse_argument("gemm: {} is {}; it must be at least {} = {}, or the rows of {} would overlap.",
-                      ld_name, ld, row_name, row, name);
-    span(name, {{rows, ld}}, row, element_bytes);
+      refuse_argument("gemm: ld{} is {}; it must be at least {} = {}, or the rows of {} would overlap.", name,
+                      ld, row_name, row, name);
+    if (batch_stride < 0)
+      refuse_argument("gemm: {}_batch_stride is {}, which is negative; it must be at least 0.", name,
+                      batch_stride);
+    span(name, {{rows, ld}, {g_.batch, batch_stride}}, row, element_bytes);
+  }
+
+  void in_place() const {
+    if (g_.ldc != g_.ldd)
+      refuse_argument(
+          "gemm: c and d are the same pointer, and ldc is {} but ldd is {}; in place, both must be equal.",
+          g_.ldc, g_.ldd);
+    if (g_.batch > 1 && g_.c_batch_stride != g_.d_batch_stride)
+      refuse_argument(
+          "gemm: c and d are the same pointer, and c_batch_stride is {} but d_batch_stride is {}; in place, "
+          "both must be equal.",
+          g_.c_batch_stride, g_.d_batch_stride);
   }
 
   GemmArguments const& g_;
@@ -298,6 +352,8 @@ GemmParams lower(GemmArguments const& g) {
           .c = g.c,
           .bias = g.bias,
           .d = g.d,
+          .scale_a = g.scale_a,
+          .scale_b = g.scale_b,
           .m = static_cast<int>(g.m),
           .n = static_cast<int>(g.n),
           .k = static_cast<int>(g.k),
@@ -305,8 +361,14 @@ GemmParams lower(GemmArguments const& g) {
           .ldb = g.ldb,
           .ldc = g.ldc,
           .ldd = g.ldd,
+          .batch = static_cast<int>(g.batch),
+          .a_batch = g.a_batch_stride,
+          .b_batch = g.b_batch_stride,
+          .c_batch = g.c_batch_stride,
+          .d_batch = g.d_batch_stride,
           .alpha = g.alpha,
-          .beta = g.beta};
+          .beta = g.beta,
+          .activation = g.activation};
 }
 
 }  // namespace tegula

@@ -8,10 +8,9 @@
 #include <optional>
 #include <string>
 
+#include "family.hpp"
 #include "tegula/arch/tensor_map_description.hpp"
 #include "tegula/device/stream.hpp"
-#include "tegula/kernel/attention_config.hpp"
-#include "tegula/kernel/gemm_config.hpp"
 #include "tegula/sim/machine.hpp"
 
 namespace tegula::device {
@@ -46,8 +45,8 @@ class Backend {
   virtual void record(void* event, Stream stream) = 0;
   virtual float milliseconds(void* begin, void* end) = 0;
 
-  virtual void launch_attention(int configuration, AttentionParams const& params, Stream stream) = 0;
-  virtual void launch_gemm(int configuration, GemmParams const& params, Stream stream) = 0;
+  /// Queues a kernel of a table. `params` points to the Params of that family's kernels, which are copied.
+  virtual void launch(Family family, int configuration, void const* params, Stream stream) = 0;
 };
 
 std::shared_ptr<Backend> make_simulated_backend(sim::Options options);

@@ -13,17 +13,28 @@ void attention(Machine const& machine, AttentionArguments const& arguments, Stre
 
 void gemm(Machine const& machine, GemmArguments const& arguments, Stream stream) {
   check(arguments, machine.compute_capability());
-  launch_gemm(machine, select(arguments, gemm_configurations(), machine.properties()), lower(arguments),
-              stream);
+  gemm(machine, arguments, choose_gemm(arguments, machine.properties()), stream);
+}
+
+void gemm(Machine const& machine, GemmArguments const& arguments, GemmChoice const& choice, Stream stream) {
+  if (choice.kernel == GemmKernel::sm90) {
+    launch_gemm(machine, choice.configuration, lower(machine, arguments, choice), stream);
+  } else {
+    launch_gemm(machine, choice.configuration, lower(arguments), stream);
+  }
 }
 
 void launch_attention(Machine const& machine, int configuration, AttentionParams const& params,
                       Stream stream) {
-  machine.backend().launch_attention(configuration, params, stream);
+  machine.backend().launch(device::Family::attention_sm80, configuration, &params, stream);
 }
 
 void launch_gemm(Machine const& machine, int configuration, GemmParams const& params, Stream stream) {
-  machine.backend().launch_gemm(configuration, params, stream);
+  machine.backend().launch(device::Family::gemm_sm80, configuration, &params, stream);
+}
+
+void launch_gemm(Machine const& machine, int configuration, GemmSm90Params const& params, Stream stream) {
+  machine.backend().launch(device::Family::gemm_sm90, configuration, &params, stream);
 }
 
 }  // namespace tegula

@@ -21,8 +21,24 @@
 // (the quotient covers the growth of the partial sums by earlier errors). A product below the range of f32
 // adds at most 2^-149 a step.
 //
-// GEMM: D = alpha X + beta C + bias, where X errs as above. The epilogue is at most four operations in f32,
-// each at most u of a magnitude of |alpha| (1 + mma) S + |beta C| + |bias|; then one rounding to the output.
+// wgmma of tf32 adds 8 products a step with 25 bits: 4.5 u + 2 u, less than the 11 u above. Where CTAs share
+// K their sums are added in f32, a rounding for each, which the difference covers from 2 steps of a CTA on,
+// and one step's own does below that.
+//
+// wgmma of fp8 adds 32 products a step with 13 fractional bits, and keeps 13 of the sum: of 33 terms each
+// errs by less than 2^-13 of the largest power of two among them, the sum by 2^-13 of itself. Here a bound
+// from S alone would say little, so each step is followed: with P the largest product of the step (a
+// subnormal factor counting as the least normal one), R the magnitude of the partial sum before it or after
+// it, whichever is larger, and E the error so far, the step adds at most 33 * 2^-13 max(P, R + E) + 2^-13 (R
+// + E). In which order a step's products stand does not matter, and neither does a split of K: the partial
+// sums of a share are differences of those of the whole; with shares, R is bounded by the largest such
+// difference, the largest less the least.
+//
+// GEMM: D = f(alpha scale_a scale_b X + beta C + bias), where X errs as above. The epilogue is at most six
+// operations in f32, each at most u of a magnitude of |alpha| (1 + mma) S + |beta C| + |bias|. relu has
+// slope 1. gelu and silu have slopes of at most 1.13 and 1.1, and are x/2 (1 + tanh y) with tanh.approx,
+// which errs by 2^-11 relative (PTX ISA), and y and the rest by a few u: |x|/2 (2^-11 |tanh y| + 16 u). Then
+// one rounding to the output.
 //
 // Attention, a row of scores s_j = scale q.k_j and weights w_j = exp(s_j - max) / sum. The kernel computes
 // 2^(fma(S_j, c, -offset)), c = scale log2(e). Any offset is right so long as O and the sum use the same, so
@@ -127,11 +143,18 @@ double element(void const* data, DType type, std::int64_t index) {
       return to_float(load<bfloat16>(data, index));
     case DType::f32:
       return load<float>(data, index);
+    case DType::tf32:
+      return to_float(load<tfloat32>(data, index));
+    case DType::e4m3:
+      return to_float(load<float_e4m3>(data, index));
+    case DType::e5m2:
+      return to_float(load<float_e5m2>(data, index));
     case DType::f64:
       return load<double>(data, index);
     default:
       throw argument_error(fmt::format(
-          "reference::element: the type is {}; f16, bf16, f32 and f64 can be read.", to_string(type)));
+          "reference::element: the type is {}; floating-point numbers of 8 bits and more can be read.",
+          to_string(type)));
   }
 }
 
@@ -149,32 +172,89 @@ double largest_finite(DType type) {
   }
 }
 
+namespace {
+
+/// Elements of K that one fp8 wgmma adds up.
+constexpr std::int64_t kFp8Step = 32;
+
+/// The least normal magnitude of a type, which the exponent of a subnormal counts as.
+double least_normal(DType type) { return type == DType::e4m3 ? 0x1p-6 : 0x1p-14; }
+
+/// The error of a sum of n products of fp8, by the rule above.
+double fp8_error(double const* x, DType x_type, double const* y, DType y_type, std::int64_t n) {
+  double const x_least = least_normal(x_type), y_least = least_normal(y_type);
+  double sum = 0, most = 0, least = 0, error = 0;
+  for (std::int64_t first = 0; first < n; first += kFp8Step) {
+    double product = 0;
+    for (std::int64_t i = first; i < std::min(n, first + kFp8Step); ++i) {
+      sum += x[i] * y[i];
+      product = std::max(product, std::max(std::abs(x[i]), x_least) * std::max(std::abs(y[i]), y_least));
+    }
+    most = std::max(most, sum);
+    least = std::min(least, sum);
+    double const partial = most - least + error;
+    error += 0x1p-13 * (33 * std::max(product, partial) + partial);
+  }
+  return error;
+}
+
+/// f(x) and how far a kernel's may be from it, for an x with the given error.
+struct Activated {
+  double value, error;
+};
+Activated activated(Activation activation, double x, double error) {
+  if (activation == Activation::relu) return {x < 0 ? 0 : x, error};
+  if (activation == Activation::none) return {x, error};
+  bool const gelu = activation == Activation::gelu;
+  double const y = gelu ? 0.7978845608028654 * (x + 0.044715 * x * x * x) : 0.5 * x;
+  double const t = std::tanh(y);
+  return {0.5 * x * (1 + t),
+          (gelu ? 1.13 : 1.1) * error + 0.5 * (std::abs(x) + error) * (0x1p-11 * std::abs(t) + 16 * kU)};
+}
+
+}  // namespace
+
 Values gemm(GemmArguments const& g, std::vector<std::int64_t> const& rows) {
-  bool const a_k = g.a_major == Major::k, b_k = g.b_major == Major::k;
-  auto const b = matrix(g.b, g.in, g.n, g.k, b_k ? g.ldb : 1, b_k ? 1 : g.ldb);  // (n, k)
+  bool const a_k = g.a_major == Major::k, b_k = g.b_major == Major::k, fp8 = bits(g.in) == 8;
   Values result;
   result.value.resize(rows.size() * static_cast<std::size_t>(g.n));
   result.bound.resize(result.value.size());
-  double const alpha = std::abs(static_cast<double>(g.alpha)), accumulation = mma_error(g.k);
-  parallel_for(static_cast<std::int64_t>(rows.size()), [&](std::int64_t r) {
-    std::int64_t const i = rows[static_cast<std::size_t>(r)];
-    auto const first = static_cast<char const*>(g.a) + (a_k ? i * g.lda : i) * (bits(g.in) / 8);
-    std::vector<double> a(static_cast<std::size_t>(g.k));
-    for (std::int64_t k = 0; k < g.k; ++k)
-      a[static_cast<std::size_t>(k)] = element(first, g.in, a_k ? k : k * g.lda);
-    for (std::int64_t j = 0; j < g.n; ++j) {
-      Dot const x = dot(a.data(), b.data() + j * g.k, g.k);
-      double const c = g.beta != 0 ? g.beta * element(g.c, g.out, i * g.ldc + j) : 0;
-      double const bias = g.bias != nullptr ? element(g.bias, g.out, j) : 0;
-      double const value = g.alpha * x.sum + c + bias;
-      double const error_x = accumulation * x.magnitude + 0x1p-149 * static_cast<double>(g.k / 8 + 1);
-      double const error =
-          alpha * error_x + 4.01 * kU * (alpha * (x.magnitude + error_x) + std::abs(c) + std::abs(bias));
-      auto const at = static_cast<std::size_t>(r * g.n + j);
-      result.value[at] = value;
-      result.bound[at] = error + unit_roundoff(g.out) * (std::abs(value) + error) + underflow(g.out);
-    }
-  });
+  double const scale_a = g.scale_a != nullptr ? *g.scale_a : 1,
+               scale_b = g.scale_b != nullptr ? *g.scale_b : 1;
+  double const alpha = g.alpha * scale_a * scale_b, accumulation = mma_error(g.k);
+  int const operations = 4 + (g.scale_a != nullptr) + (g.scale_b != nullptr);
+
+  // Rows of one batch are computed together, from its B as doubles.
+  for (std::size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
+    std::int64_t const batch = rows[begin] / g.m;
+    while (end < rows.size() && rows[end] / g.m == batch) ++end;
+    auto const b = matrix(static_cast<char const*>(g.b) + batch * g.b_batch_stride * (bits(g.in_b) / 8),
+                          g.in_b, g.n, g.k, b_k ? g.ldb : 1, b_k ? 1 : g.ldb);  // (n, k)
+    parallel_for(static_cast<std::int64_t>(end - begin), [&](std::int64_t r) {
+      std::size_t const row = begin + static_cast<std::size_t>(r);
+      std::int64_t const i = rows[row] % g.m;
+      std::int64_t const first = batch * g.a_batch_stride + (a_k ? i * g.lda : i);
+      std::vector<double> a(static_cast<std::size_t>(g.k));
+      for (std::int64_t k = 0; k < g.k; ++k)
+        a[static_cast<std::size_t>(k)] = element(g.a, g.in, first + (a_k ? k : k * g.lda));
+      for (std::int64_t j = 0; j < g.n; ++j) {
+        double const* const column = b.data() + j * g.k;
+        Dot const x = dot(a.data(), column, g.k);
+        double const c =
+            g.beta != 0 ? g.beta * element(g.c, g.out, batch * g.c_batch_stride + i * g.ldc + j) : 0;
+        double const bias = g.bias != nullptr ? element(g.bias, g.out, j) : 0;
+        double const error_x = fp8 ? fp8_error(a.data(), g.in, column, g.in_b, g.k) + 8 * kU * x.magnitude
+                                   : accumulation * x.magnitude + 0x1p-149 * static_cast<double>(g.k / 8 + 1);
+        double const error = std::abs(alpha) * error_x +
+                             (operations + 0.01) * kU *
+                                 (std::abs(alpha) * (x.magnitude + error_x) + std::abs(c) + std::abs(bias));
+        auto const [value, bound] = activated(g.activation, alpha * x.sum + c + bias, error);
+        auto const at = row * static_cast<std::size_t>(g.n) + static_cast<std::size_t>(j);
+        result.value[at] = value;
+        result.bound[at] = bound + unit_roundoff(g.out) * (std::abs(value) + bound) + underflow(g.out);
+      }
+    });
+  }
   return result;
 }
 

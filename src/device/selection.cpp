@@ -54,12 +54,13 @@ std::string to_string(GemmConfig const& c) {
 
 int vector_bytes(GemmArguments const& g) {
   int const element = bits(g.in) / 8;
-  auto const aligned = [&](void const* pointer, std::int64_t ld, std::int64_t contiguous) {
+  auto const aligned = [&](void const* pointer, std::int64_t ld, std::int64_t contiguous,
+                           std::int64_t batch_stride) {
     return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0 && ld * element % 16 == 0 &&
-           contiguous * element % 16 == 0;
+           contiguous * element % 16 == 0 && (g.batch == 1 || batch_stride * element % 16 == 0);
   };
-  return aligned(g.a, g.lda, g.a_major == Major::k ? g.k : g.m) &&
-                 aligned(g.b, g.ldb, g.b_major == Major::k ? g.k : g.n)
+  return aligned(g.a, g.lda, g.a_major == Major::k ? g.k : g.m, g.a_batch_stride) &&
+                 aligned(g.b, g.ldb, g.b_major == Major::k ? g.k : g.n, g.b_batch_stride)
              ? 16
              : element;
 }
@@ -91,24 +92,6 @@ int select(AttentionArguments const& a, std::span<AttentionConfig const> table,
   throw argument_error(fmt::format(
       "attention: no configuration of this build computes {} with head_dim {}{} and {} exponentials.",
       to_string(a.dtype), a.head_dim, a.causal ? ", causal," : "", text(a.exponential)));
-}
-
-int select(GemmArguments const& g, std::span<GemmConfig const> table, DeviceProperties const& device) {
-  int const bytes = vector_bytes(g);
-  auto const admits = [&](GemmConfig const& c) {
-    return c.in == g.in && c.out == g.out && c.a_major == g.a_major && c.b_major == g.b_major &&
-           c.vector_bytes <= bytes && shared_bytes(c) <= device.shared_bytes();
-  };
-  auto const cost = [&](GemmConfig const& c) {
-    double const k = static_cast<double>(ceil_div(g.k, c.block_k) * c.block_k);
-    double const copies = kCopyCost * (c.block_m + c.block_n) * (16.0 / c.vector_bytes);
-    double const cta = k * (static_cast<double>(c.block_m) * c.block_n + copies);
-    return rounds(ceil_div(g.m, c.block_m) * ceil_div(g.n, c.block_n), device.multiprocessors) * cta;
-  };
-  if (auto const best = cheapest(table, admits, cost)) return *best;
-  throw argument_error(fmt::format(
-      "gemm: no configuration of this build computes {} to {} with A {}-major and B {}-major, {} bytes at once.",
-      to_string(g.in), to_string(g.out), text(g.a_major), text(g.b_major), bytes));
 }
 
 }  // namespace tegula

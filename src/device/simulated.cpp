@@ -1,9 +1,7 @@
 // The simulated machine as a back end: work is done when the call returns, whatever the stream.
 
-#include <array>
 #include <chrono>
 #include <mutex>
-#include <utility>
 
 #include "backend.hpp"
 #include "simulated_unit.hpp"
@@ -17,26 +15,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kAttention = attention_sm80_configs.count, kGemm = gemm_sm80_configs.count;
-static_assert(kAttention == TEGULA_ATTENTION_CONFIGURATIONS && kGemm == TEGULA_GEMM_CONFIGURATIONS,
-              "src/device/CMakeLists.txt must say how many configurations kernel/configurations.hpp has");
-
-template <std::size_t... I>
-std::array<SimulatedKernel<AttentionParams>, kAttention> attention_kernels(std::index_sequence<I...>) {
-  return {simulated_attention<static_cast<int>(I)>()...};
-}
-template <std::size_t... I>
-std::array<SimulatedKernel<GemmParams>, kGemm> gemm_kernels(std::index_sequence<I...>) {
-  return {simulated_gemm<static_cast<int>(I)>()...};
-}
-
-auto const& attention_table() {
-  static auto const table = attention_kernels(std::make_index_sequence<kAttention>());
-  return table;
-}
-auto const& gemm_table() {
-  static auto const table = gemm_kernels(std::make_index_sequence<kGemm>());
-  return table;
+KernelTables<SimulatedKernel> const& tables() {
+  static KernelTables<SimulatedKernel> const tables(
+      []<Family F, int Configuration>() { return simulated_kernel<F, Configuration>(); });
+  return tables;
 }
 
 class SimulatedBackend : public Backend {
@@ -96,13 +78,8 @@ class SimulatedBackend : public Backend {
     return std::chrono::duration<float, std::milli>(*to - *from).count();
   }
 
-  void launch_attention(int configuration, AttentionParams const& params, Stream) override {
-    keep([&] {
-      return attention_table().at(static_cast<std::size_t>(configuration)).launch(machine_, params);
-    });
-  }
-  void launch_gemm(int configuration, GemmParams const& params, Stream) override {
-    keep([&] { return gemm_table().at(static_cast<std::size_t>(configuration)).launch(machine_, params); });
+  void launch(Family family, int configuration, void const* params, Stream) override {
+    keep([&] { return tables().at(family, configuration).launch(machine_, params); });
   }
 
  private:
@@ -133,16 +110,25 @@ std::shared_ptr<Backend> make_simulated_backend(sim::Options options) {
 
 }  // namespace device
 
-std::span<AttentionConfig const> attention_configurations() { return attention_sm80_configs.values; }
-std::span<GemmConfig const> gemm_configurations() { return gemm_sm80_configs.values; }
-
-KernelResources attention_resources(int configuration) {
-  auto const& kernel = device::attention_table().at(static_cast<std::size_t>(configuration));
+namespace {
+KernelResources resources(device::Family family, int configuration) {
+  auto const& kernel = device::tables().at(family, configuration);
   return {kernel.threads, kernel.shared_bytes};
 }
+}  // namespace
+
+std::span<AttentionConfig const> attention_configurations() { return attention_sm80_configs.values; }
+std::span<GemmConfig const> gemm_configurations() { return gemm_sm80_configs.values; }
+std::span<GemmSm90Config const> gemm_sm90_configurations() { return gemm_sm90_configs.values; }
+
+KernelResources attention_resources(int configuration) {
+  return resources(device::Family::attention_sm80, configuration);
+}
 KernelResources gemm_resources(int configuration) {
-  auto const& kernel = device::gemm_table().at(static_cast<std::size_t>(configuration));
-  return {kernel.threads, kernel.shared_bytes};
+  return resources(device::Family::gemm_sm80, configuration);
+}
+KernelResources gemm_sm90_resources(int configuration) {
+  return resources(device::Family::gemm_sm90, configuration);
 }
 
 }  // namespace tegula

@@ -55,7 +55,8 @@ void run(bool json) {
       {"cuda_architectures", cuda_architectures()},
       {"kernels",
        {{"attention_sm80", configurations(attention_configurations(), attention_resources)},
-        {"gemm_sm80", configurations(gemm_configurations(), gemm_resources)}}}};
+        {"gemm_sm80", configurations(gemm_configurations(), gemm_resources)},
+        {"gemm_sm90", configurations(gemm_sm90_configurations(), gemm_sm90_resources)}}}};
   if (json) {
     fmt::print("{}\n", dump(info));
     return;

@@ -114,9 +114,9 @@ Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
 }
 
 DType parse_dtype(std::string const& name) {
-  for (DType const type : {DType::f16, DType::bf16, DType::f32})
+  for (DType const type : {DType::f16, DType::bf16, DType::f32, DType::tf32, DType::e4m3, DType::e5m2})
     if (name == to_string(type)) return type;
-  throw argument_error(fmt::format("the type is '{}'; it must be f16, bf16 or f32.", name));
+  throw argument_error(fmt::format("the type is '{}'; it must be f16, bf16, f32, tf32, e4m3 or e5m2.", name));
 }
 
 std::int64_t Operand::size() const { return static_cast<std::int64_t>(data.size()) / (bits(type) / 8); }
@@ -125,7 +125,7 @@ namespace {
 
 template <class T> void store(std::byte* to, T value) { std::memcpy(to, &value, sizeof value); }
 
-/// `count` values of value(i), rounded to nearest even.
+/// `count` values of value(i), rounded to nearest even; of tf32, f32 whose last bits the kernel drops.
 template <class Value> std::vector<std::byte> round_to(DType type, std::size_t count, Value&& value) {
   auto const size = static_cast<std::size_t>(bits(type) / 8);
   std::vector<std::byte> data(count * size);
@@ -136,6 +136,10 @@ template <class Value> std::vector<std::byte> round_to(DType type, std::size_t c
       store(to, to_half(x));
     else if (type == DType::bf16)
       store(to, to_bfloat16(x));
+    else if (type == DType::e4m3)
+      store(to, to_float_e4m3(x));
+    else if (type == DType::e5m2)
+      store(to, to_float_e5m2(x));
     else
       store(to, x);
   }
@@ -286,9 +290,10 @@ void print_verdict(Verdict const& v, Machine const& machine, bool json, bool lin
     if (report) {
       sim::LineCounters const& t = report->total;
       fmt::print(
-          "counted: {} warp instructions, of them {} mma.sync with {} multiply-adds; shared memory {} bytes in {} wavefronts, {} of them "
+          "counted: {} warp instructions, of them {} mma.sync and {} wgmma with {} multiply-adds; shared memory {} bytes in {} wavefronts, {} of them "
           "bank conflicts; global memory {} bytes in {} sectors\n",
-          t.instructions, report->instruction("mma.sync").instructions, t.fused_multiply_adds, t.shared_bytes,
+          t.instructions, report->instruction("mma.sync").instructions,
+          report->instruction("wgmma.mma_async").instructions, t.fused_multiply_adds, t.shared_bytes,
           t.shared_wavefronts, t.bank_conflicts, t.global_bytes, t.global_sectors);
       if (lines) fmt::print("{}", report->text());
     }

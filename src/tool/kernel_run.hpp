@@ -55,10 +55,10 @@ void add_machine_options(CLI::App& command, MachineOptions& options);
 /// `bar` must outlive the machine.
 Machine make_machine(MachineOptions const& options, ProgressBar& bar);
 
-/// "f16", "bf16" or "f32". Throws argument_error.
+/// "f16", "bf16", "f32", "tf32", "e4m3" or "e5m2". Throws argument_error.
 DType parse_dtype(std::string const& name);
 
-/// An array of f16, bf16 or f32 in host memory, dense in C order.
+/// An array of one of these types in host memory, dense in C order.
 struct Operand {
   DType type;
   std::vector<std::int64_t> shape;

@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "tegula/device/error.hpp"
+#include "tegula/kernel/activation.hpp"
 #include "tegula/kernel/attention_config.hpp"
 #include "tegula/kernel/gemm_config.hpp"
 
@@ -63,32 +64,57 @@ struct AttentionArguments {
   Exponential exponential = Exponential::ex2_approx;
 };
 
-/// D = alpha A B + beta C + bias, A of m x k, B of k x n, C and D of m x n; bias is added to every row.
+/// The output type of a GEMM that does not say: f32 of tf32, bf16 of fp8, else that of the operands.
+constexpr DType default_output(DType in) {
+  return in == DType::tf32 ? DType::f32 : bits(in) == 8 ? DType::bf16 : in;
+}
+
+/// Elements from one matrix of a contiguous batch to the next: `rows` rows, `ld` apart.
+constexpr std::int64_t contiguous_batch(std::int64_t rows, std::int64_t ld) {
+  std::int64_t stride = 0;
+  return __builtin_mul_overflow(rows, ld, &stride) ? std::numeric_limits<std::int64_t>::max() : stride;
+}
+
+/// D = activation(alpha scale_a scale_b A B + beta C + bias) for each matrix of a batch, A of m x k, B of
+/// k x n, C and D of m x n; bias is added to every row.
 ///
 /// C and D are row-major and bias has n values, all in `out`. A's and B's major says which of their indices
 /// is contiguous, and lda and ldb are the distances between consecutive values of the other: of m rows of k
 /// (Major::k, the default for A) or of k rows of m (Major::mn) for A; of k rows of n (Major::mn) or of n rows
-/// of k (Major::k, the layout of a linear layer's weight) for B. The vectorised kernels need a and b, and in
-/// bytes lda, ldb and the contiguous extents, to be multiples of 16; other problems run on slower ones.
+/// of k (Major::k, the layout of a linear layer's weight) for B.
+///
+/// f16 and bf16 are computed in every form, by whichever kernel can (docs/gemm.md): fast on sm_90 where TMA
+/// can address A, B, C and D, that is where their addresses and, in bytes, their leading dimensions and batch
+/// strides are multiples of 16. tf32 (f32 values, of which the tensor cores read the upper 19 bits) and fp8
+/// need an sm_90, such addresses, and A and B K-major.
 struct GemmArguments {
-  DType in = DType::bf16;  ///< of a and b: f16 or bf16
-  DType out = in;          ///< of c, d and bias: f16, bf16 or f32
+  DType in = DType::bf16;          ///< of a: f16, bf16, tf32, e4m3 or e5m2
+  DType in_b = in;                 ///< of b: as a; of fp8 the other one too
+  DType out = default_output(in);  ///< of c, d and bias: f16, bf16 or f32
   Major a_major = Major::k;
   Major b_major = Major::k;
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
+  std::int64_t batch = 1;
   void const* a = nullptr;
   void const* b = nullptr;
-  void const* c = nullptr;     ///< read where beta is not 0; may be d (with ldc = ldd)
+  void const* c = nullptr;     ///< read where beta is not 0; may be d (with d's strides)
   void const* bias = nullptr;  ///< optional
   void* d = nullptr;
   std::int64_t lda = a_major == Major::k ? k : m;
   std::int64_t ldb = b_major == Major::k ? k : n;
   std::int64_t ldc = n;
   std::int64_t ldd = n;
+  std::int64_t a_batch_stride = contiguous_batch(a_major == Major::k ? m : k, lda);  ///< 0: one A for all
+  std::int64_t b_batch_stride = contiguous_batch(b_major == Major::k ? n : k, ldb);  ///< 0: one B for all
+  std::int64_t c_batch_stride = contiguous_batch(m, ldc);                            ///< 0: one C for all
+  std::int64_t d_batch_stride = contiguous_batch(m, ldd);
+  float const* scale_a = nullptr;  ///< optional: a device pointer to one factor, as fp8's of a tensor
+  float const* scale_b = nullptr;
   float alpha = 1;
   float beta = 0;
+  Activation activation = Activation::none;
 };
 
 /// Throws argument_error, with a sentence of its own for each, where the architecture, the types, an extent,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tegula/device/arguments.hpp"
+#include "tegula/device/gemm_plan.hpp"
 #include "tegula/device/machine.hpp"
 #include "tegula/device/stream.hpp"
 
@@ -20,12 +21,22 @@ namespace tegula {
 /// `select`), device_error where the launch fails.
 void attention(Machine const& machine, AttentionArguments const& arguments, Stream stream = {});
 
-/// D = alpha A B + beta C + bias; see GemmArguments. Throws as `attention` does.
+/// D = activation(alpha A B + beta C + bias); see GemmArguments. Throws as `attention` does.
 void gemm(Machine const& machine, GemmArguments const& arguments, Stream stream = {});
+/// The same by a choice made before, which saves making it again: choose_gemm's for arguments that differ at
+/// most in their pointers, and in these not in alignment. Precondition: checked arguments.
+void gemm(Machine const& machine, GemmArguments const& arguments, GemmChoice const& choice,
+          Stream stream = {});
 
-/// The tables that `select` chooses from.
+/// The parameters of gemm_sm90 for a choice of it, with the tensor maps of A, B and D for that machine.
+/// Precondition: checked arguments, and a choice for them. Throws device_error where the machine cannot make
+/// the maps.
+GemmSm90Params lower(Machine const& machine, GemmArguments const& arguments, GemmChoice const& choice);
+
+/// The tables that are chosen from.
 std::span<AttentionConfig const> attention_configurations();
-std::span<GemmConfig const> gemm_configurations();
+std::span<GemmConfig const> gemm_configurations();  ///< of gemm_sm80
+std::span<GemmSm90Config const> gemm_sm90_configurations();
 
 /// What a configuration's kernel needs.
 struct KernelResources {
@@ -34,11 +45,13 @@ struct KernelResources {
 };
 KernelResources attention_resources(int configuration);
 KernelResources gemm_resources(int configuration);
+KernelResources gemm_sm90_resources(int configuration);
 
-/// Launches one configuration of the table, whatever `select` would choose. Precondition: the parameters are
+/// Launches one configuration of a table, whatever would be chosen. Precondition: the parameters are
 /// ones that the configuration computes; they are not checked. For tests and benchmarks.
 void launch_attention(Machine const& machine, int configuration, AttentionParams const& params,
                       Stream stream = {});
 void launch_gemm(Machine const& machine, int configuration, GemmParams const& params, Stream stream = {});
+void launch_gemm(Machine const& machine, int configuration, GemmSm90Params const& params, Stream stream = {});
 
 }  // namespace tegula

@@ -17,7 +17,8 @@ struct Values {
   std::vector<double> bound;
 };
 
-/// D for the given rows of the problem, (rows, n). Precondition: the arguments pass `check`; c is not d.
+/// D for the given rows of the problem, which number (batch, m) in C order: (rows, n). Precondition: the
+/// arguments pass `check`; c is not d.
 Values gemm(GemmArguments const& host, std::vector<std::int64_t> const& rows);
 
 struct Attention {
@@ -51,7 +52,8 @@ Comparison compare(std::vector<double> const& results, Values const& reference, 
 
 /// The largest finite f16, bf16 or f32.
 double largest_finite(DType type);
-/// The element at `index`, of type f16, bf16, f32 or f64.
+/// The element at `index`, of a floating-point type of 8 bits or more; of tf32 what a tensor core reads of
+/// it.
 double element(void const* data, DType type, std::int64_t index);
 
 }  // namespace tegula::reference

@@ -1,14 +1,16 @@
 #pragma once
 
+#include <initializer_list>
+
 #include "tegula/kernel/attention_config.hpp"
-#include "tegula/kernel/attention_sm80.hpp"
 #include "tegula/kernel/gemm_config.hpp"
-#include "tegula/kernel/gemm_sm80.hpp"
+#include "tegula/kernel/gemm_sm90_config.hpp"
 #include "tegula/layout/refuse.hpp"
 
 /// Every kernel configuration that is built, as tables of values; a kernel is named by its index into a
 /// table, because a __global__ template cannot take the configuration itself (DESIGN: nvcc's host stub cannot
-/// print a value of class type).
+/// print a value of class type). How many there are stands in src/device/CMakeLists.txt too, which makes a
+/// translation unit of each.
 namespace tegula {
 
 /// The tile shapes for a head dim, tuned for speed on an H100. They fit an A100 too (163 KB of shared
@@ -103,13 +105,88 @@ constexpr auto gemm_sm80_table() {
   }
   return table;
 }
+
+/// The tiles of gemm_sm90, apart from their types. Tuned for speed on an H100: which are here decides how
+/// fast a problem is computed, not whether.
+inline constexpr GemmSm90Config large_tile = {.block_m = 128, .block_n = 256, .cluster_m = 2};
+inline constexpr GemmSm90Config small_tile = {.block_m = 64, .block_n = 128, .schedule = Schedule::basic};
+inline constexpr GemmSm90Config medium_tile = {.block_m = 128, .block_n = 128};
+/// For problems that fill the device, from the largest tile down, ...
+inline constexpr GemmSm90Config full_tiles[] = {
+    large_tile,
+    {.block_m = 256, .block_n = 128, .cluster_m = 2},
+    {.block_m = 128, .block_n = 192, .cluster_m = 2},
+    {.block_m = 64, .block_n = 256, .schedule = Schedule::pingpong, .cluster_m = 2},
+    {.block_m = 128, .block_n = 128, .schedule = Schedule::pingpong, .cluster_m = 2},
+    medium_tile,
+};
+/// ... and for those that do not: few rows, or few tiles that share K between CTAs.
+inline constexpr GemmSm90Config narrow_tiles[] = {
+    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic},
+    small_tile,
+    {.block_m = 64, .block_n = 256, .schedule = Schedule::basic},
+    {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .split_k = 2},
+    {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .split_k = 4},
+    {.block_m = 128, .block_n = 128, .split_k = 2},
+    {.block_m = 128, .block_n = 128, .split_k = 4},
+};
+
+struct Majors {
+  Major a, b;
+};
+
+constexpr GemmSm90Config typed(GemmSm90Config tile, DType a, DType b, DType out) {
+  tile.a = a, tile.b = b, tile.out = out;
+  return tile;
+}
+
+/// Calls add(configuration) for each entry of gemm_sm90's table.
+template <class Add> constexpr void list_gemm_sm90(Add add) {
+  constexpr DType bf16 = DType::bf16, f16 = DType::f16, f32 = DType::f32, tf32 = DType::tf32;
+  for (DType t : {bf16, f16}) {
+    for (GemmSm90Config tile : full_tiles) add(typed(tile, t, t, t));
+    for (GemmSm90Config tile : narrow_tiles) add(typed(tile, t, t, t));
+    for (GemmSm90Config tile : {large_tile, small_tile}) {
+      add(typed(tile, t, t, f32));
+      for (Activation activation : {Activation::relu, Activation::gelu, Activation::silu}) {
+        GemmSm90Config c = typed(tile, t, t, t);
+        c.activation = activation;
+        add(c);
+      }
+      for (auto [a, b] : {Majors{Major::k, Major::mn}, {Major::mn, Major::k}, {Major::mn, Major::mn}}) {
+        GemmSm90Config c = typed(tile, t, t, t);
+        c.a_major = a, c.b_major = b;
+        add(c);
+      }
+    }
+  }
+  for (GemmSm90Config tile : {large_tile, medium_tile, small_tile}) add(typed(tile, tf32, tf32, f32));
+  for (DType out : {bf16, f16}) add(typed(medium_tile, tf32, tf32, out));
+  for (DType a : {DType::e4m3, DType::e5m2}) {
+    for (DType b : {DType::e4m3, DType::e5m2}) {
+      for (DType out : {bf16, f16, f32}) add(typed(medium_tile, a, b, out));
+    }
+  }
+  for (GemmSm90Config tile :
+       {full_tiles[0], full_tiles[4], narrow_tiles[1], narrow_tiles[2], narrow_tiles[4]})
+    add(typed(tile, DType::e4m3, DType::e4m3, bf16));
+}
+
+constexpr auto gemm_sm90_table() {
+  constexpr int count = [] {
+    int n = 0;
+    list_gemm_sm90([&](GemmSm90Config const&) { ++n; });
+    return n;
+  }();
+  Table<GemmSm90Config, count> table;
+  int i = 0;
+  list_gemm_sm90([&](GemmSm90Config const& c) { table.values[i++] = c; });
+  return table;
+}
 }  // namespace detail
 
 inline constexpr auto attention_sm80_configs = detail::attention_sm80_table();
 inline constexpr auto gemm_sm80_configs = detail::gemm_sm80_table();
-
-/// The kernel of a table entry, as a type whose name holds only its index.
-template <int I> struct attention_sm80_kernel : AttentionSm80<attention_sm80_configs[I]> {};
-template <int I> struct gemm_sm80_kernel : GemmSm80<gemm_sm80_configs[I]> {};
+inline constexpr auto gemm_sm90_configs = detail::gemm_sm90_table();
 
 }  // namespace tegula

@@ -37,8 +37,8 @@ constexpr int shared_bytes(GemmConfig const& c) {
   return 2 * c.stages * c.block_k * (c.block_m + c.block_n) + 4 * 16 * c.warps_m * c.block_n;
 }
 
-/// What the GEMM kernel is launched with: D = activation(alpha scale_a scale_b A B^T + beta C + bias) for each
-/// batch, A as (m, k), B as (n, k), C and D as (m, n).
+/// What the GEMM kernel is launched with: D = activation(alpha scale_a scale_b A B^T + beta C + bias) for
+/// each batch, A as (m, k), B as (n, k), C and D as (m, n).
 ///
 /// C and D are row-major (n contiguous) in the output type; ld* are the distances, in elements, between
 /// consecutive rows (K-major) or columns (M- or N-major) of an operand, *_batch those between consecutive

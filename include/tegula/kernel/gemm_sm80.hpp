@@ -92,35 +92,37 @@ template <GemmConfig C> struct GemmSm80 {
   TEGULA_HOST_DEVICE static constexpr int tiles_n(Params const& p) {
     return (p.n + C.block_n - 1) / C.block_n;
   }
+  /// x: tiles of a batch; y and z: batches, as many as a grid's y extent can be at a time.
+  static constexpr int most_y = 65535;
   TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) {
-    return {tiles_m(p) * tiles_n(p) * p.batch, 1, 1};
+    return {tiles_m(p) * tiles_n(p), p.batch < most_y ? p.batch : most_y, (p.batch + most_y - 1) / most_y};
   }
+  TEGULA_DEVICE static int batch() { return block_idx().z * most_y + block_idx().y; }
 
-  /// First element of the tile a CTA computes, and its batch. CTAs that run at the same time cover a band of `raster_group`
+  /// First element of the tile a CTA computes. CTAs that run at the same time cover a band of `raster_group`
   /// tiles along M, so that they share both A and B in L2.
   struct Origin {
-    int m, n, batch;
+    int m, n;
   };
-  TEGULA_DEVICE static Origin origin(Params const& p, int cta_of_all) {
-    int const batch = cta_of_all / (tiles_m(p) * tiles_n(p));
-    int const cta = cta_of_all - batch * (tiles_m(p) * tiles_n(p));
+  TEGULA_DEVICE static Origin origin(Params const& p, int cta) {
     int const band = cta / (p.raster_group * tiles_n(p));
     int const first = band * p.raster_group;
     int const left = tiles_m(p) - first;
     int const height = left < p.raster_group ? left : p.raster_group;
     int const within = cta - first * tiles_n(p);
-    return {(first + within % height) * C.block_m, within / height * C.block_n, batch};
+    return {(first + within % height) * C.block_m, within / height * C.block_n};
   }
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
+    if (batch() >= p.batch) return;
     int const thread = thread_idx();
     int const lane = lane_id();
     int const warp_row = warp_id() % C.warps_m * warp_m;
     int const warp_col = warp_id() / C.warps_m * warp_n;
     Origin const tile = origin(p, block_idx().x);
 
-    GlobalOperand<T> const gA{static_cast<T const*>(p.a) + tile.batch * p.a_batch, p.lda, p.m, p.k};
-    GlobalOperand<T> const gB{static_cast<T const*>(p.b) + tile.batch * p.b_batch, p.ldb, p.n, p.k};
+    GlobalOperand<T> const gA{static_cast<T const*>(p.a) + batch() * p.a_batch, p.lda, p.m, p.k};
+    GlobalOperand<T> const gB{static_cast<T const*>(p.b) + batch() * p.b_batch, p.ldb, p.n, p.k};
     TileLoader<TileA, a_contiguous, threads, C.vector_bytes> const g2sA{smem.a, gA, thread};
     TileLoader<TileB, b_contiguous, threads, C.vector_bytes> const g2sB{smem.b, gB, thread};
     AccessA const sA{smem.a, lane, warp_row};
@@ -187,20 +189,20 @@ template <GemmConfig C> struct GemmSm80 {
       }
     }
 
-    epilogue(p, smem.d, tile.m + warp_row, tile.n + warp_col, tile.batch, lane, tCrC);
+    epilogue(p, smem.d, tile.m + warp_row, tile.n + warp_col, lane, tCrC);
   }
 
  private:
   /// The warp's tile of D, whose first element is (m0, n0): 16 rows at a time through shared memory, then
   /// whole 16-byte pieces.
-  TEGULA_DEVICE static void epilogue(Params const& p, TileD& smem, int m0, int n0, int batch, int lane,
+  TEGULA_DEVICE static void epilogue(Params const& p, TileD& smem, int m0, int n0, int lane,
                                      float const (&tCrC)[MMA_M][MMA_N][4]) {
     TileAccess<TileD, accumulator_lanes> const r2s{smem, lane};
     TileAccess<TileD, piece_lanes> const s2r{smem, lane};
     int const row = lane / pieces;
     int const n = n0 + lane % pieces * width;
-    Out* const gD = static_cast<Out*>(p.d) + batch * p.d_batch;
-    Out const* const gC = static_cast<Out const*>(p.c) + batch * p.c_batch;
+    Out* const gD = static_cast<Out*>(p.d) + batch() * p.d_batch;
+    Out const* const gC = static_cast<Out const*>(p.c) + batch() * p.c_batch;
     bool const aligned = whole_pieces<Out>(gD, p.ldd) && (p.beta == 0.0f || whole_pieces<Out>(gC, p.ldc));
     bool const whole = aligned && n + width <= p.n;
 
@@ -255,8 +257,8 @@ template <GemmConfig C> struct GemmSm80 {
           for (int j = 0; j < width; ++j) {
             if (n + j < p.n) {
               float const old = p.beta != 0.0f ? to_float(ld_global<Out>(c + j)) : 0.0f;
-              st_global(d + j, from_float<Out>(
-                                   activate(p.activation, fma(p.beta, old, x.data[j]) + bias.data[j])));
+              st_global(d + j,
+                        from_float<Out>(activate(p.activation, fma(p.beta, old, x.data[j]) + bias.data[j])));
             }
           }
         }

@@ -8,10 +8,8 @@
 #include <array>
 #include <mutex>
 #include <string_view>
-#include <utility>
 
 #include "tegula/device/error.hpp"
-#include "tegula/kernel/configurations.hpp"
 #include "tensor_map.hpp"
 #include "unit.hpp"
 
@@ -68,41 +66,53 @@ bool runs_on(std::string_view architectures, int compute_capability) {
   return false;
 }
 
-template <std::size_t... I> auto attention_kernels(std::index_sequence<I...>) {
-  return std::array{cuda_attention<static_cast<int>(I)>()...};
-}
-template <std::size_t... I> auto gemm_kernels(std::index_sequence<I...>) {
-  return std::array{cuda_gemm<static_cast<int>(I)>()...};
-}
-
-/// The kernels of one table on one device. A kernel is allowed its shared memory once, before its first
-/// launch.
-template <class Params, std::size_t N> class KernelTable {
+/// The kernels on one device. A kernel is allowed its shared memory once, before its first launch.
+class KernelLauncher {
  public:
-  explicit KernelTable(std::array<CudaKernel<Params>, N> kernels) : kernels_(kernels) {}
-
-  void launch(int configuration, Params params, cudaStream_t stream) {
-    auto const index = static_cast<std::size_t>(configuration);
-    CudaKernel<Params> const& kernel = kernels_.at(index);
-    std::call_once(prepared_[index], [&] {
+  void launch(Family family, int configuration, void const* params, cudaStream_t stream) {
+    CudaKernel const& kernel = tables_.at(family, configuration);
+    std::call_once(prepared_[Tables::number(family, configuration)], [&] {
       check(cudaFuncSetAttribute(kernel.entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  static_cast<int>(kernel.shared_bytes)),
             fmt::format("cudaFuncSetAttribute (to {} bytes of shared memory)", kernel.shared_bytes));
     });
     Dim3 const grid = kernel.grid(params);
-    void* arguments[] = {&params};
-    check(
-        cudaLaunchKernel(
-            kernel.entry,
-            dim3(static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y), static_cast<unsigned>(grid.z)),
-            dim3(static_cast<unsigned>(kernel.threads)), arguments, kernel.shared_bytes, stream),
-        fmt::format("cudaLaunchKernel (grid {} x {} x {}, {} threads, {} bytes of shared memory)", grid.x,
-                    grid.y, grid.z, kernel.threads, kernel.shared_bytes));
+    std::array<cudaLaunchAttribute, 2> attributes{};
+    cudaLaunchConfig_t launch{.gridDim = extents(grid),
+                              .blockDim = extents({kernel.threads, 1, 1}),
+                              .dynamicSmemBytes = kernel.shared_bytes,
+                              .stream = stream,
+                              .attrs = attributes.data(),
+                              .numAttrs = 0};
+    auto const& [x, y, z] = kernel.cluster;
+    if (x * y * z > 1) {
+      cudaLaunchAttribute& cluster = attributes[launch.numAttrs++];
+      cluster.id = cudaLaunchAttributeClusterDimension;
+      cluster.val.clusterDim = {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)};
+    }
+    if (kernel.waits_for_grids) {
+      cudaLaunchAttribute& dependent = attributes[launch.numAttrs++];
+      dependent.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      dependent.val.programmaticStreamSerializationAllowed = 1;
+    }
+    void* arguments[] = {const_cast<void*>(params)};
+    cudaError_t const status = cudaLaunchKernelExC(&launch, kernel.entry, arguments);
+    if (status != cudaSuccess)
+      check(status,
+            fmt::format("cudaLaunchKernelExC (grid {} x {} x {}, cluster {} x {} x {}, {} threads, {} "
+                        "bytes of shared memory)",
+                        grid.x, grid.y, grid.z, x, y, z, kernel.threads, kernel.shared_bytes));
   }
 
  private:
-  std::array<CudaKernel<Params>, N> kernels_;
-  std::array<std::once_flag, N> prepared_;
+  using Tables = KernelTables<CudaKernel>;
+
+  static dim3 extents(Dim3 const& d) {
+    return dim3(static_cast<unsigned>(d.x), static_cast<unsigned>(d.y), static_cast<unsigned>(d.z));
+  }
+
+  Tables tables_{[]<Family F, int Configuration>() { return cuda_kernel<F, Configuration>(); }};
+  std::array<std::once_flag, Tables::size()> prepared_;
 };
 
 class CudaBackend : public Backend {
@@ -188,13 +198,9 @@ class CudaBackend : public Backend {
     return result;
   }
 
-  void launch_attention(int configuration, AttentionParams const& params, Stream stream) override {
+  void launch(Family family, int configuration, void const* params, Stream stream) override {
     CurrentDevice const current(device_);
-    attention_.launch(configuration, params, native(stream));
-  }
-  void launch_gemm(int configuration, GemmParams const& params, Stream stream) override {
-    CurrentDevice const current(device_);
-    gemm_.launch(configuration, params, native(stream));
+    kernels_.launch(family, configuration, params, native(stream));
   }
 
  private:
@@ -204,10 +210,7 @@ class CudaBackend : public Backend {
   int compute_capability_ = 0;
   int multiprocessors_ = 0;
   std::string name_;
-  KernelTable<AttentionParams, attention_sm80_configs.count> attention_{
-      attention_kernels(std::make_index_sequence<attention_sm80_configs.count>())};
-  KernelTable<GemmParams, gemm_sm80_configs.count> gemm_{
-      gemm_kernels(std::make_index_sequence<gemm_sm80_configs.count>())};
+  KernelLauncher kernels_;
 };
 
 }  // namespace

@@ -1,24 +1,37 @@
 #pragma once
 
 /// One configuration of a kernel compiled by nvcc. Each is instantiated in a translation unit of its own,
-/// which CMake makes from attention_unit.cu.in or gemm_unit.cu.in; the tables in backend.cpp only name them.
+/// which CMake makes from kernel_unit.cu.in; the tables in backend.cpp only name them.
 
 #include <cstddef>
 
+#include "../family.hpp"
 #include "tegula/arch/dim3.hpp"
-#include "tegula/kernel/attention_config.hpp"
-#include "tegula/kernel/gemm_config.hpp"
 
 namespace tegula::device {
 
-template <class Params> struct CudaKernel {
+struct CudaKernel {
   void const* entry;  ///< the __global__ function, for the CUDA runtime
   int threads;
   std::size_t shared_bytes;
-  Dim3 (*grid)(Params const&);
+  Dim3 cluster;
+  bool waits_for_grids;
+  Dim3 (*grid)(void const* params);
 };
 
-template <int I> CudaKernel<AttentionParams> cuda_attention();
-template <int I> CudaKernel<GemmParams> cuda_gemm();
+template <Family F, int Configuration> CudaKernel cuda_kernel();
+
+template <Family F, class Kernel> CudaKernel cuda_kernel_of(void const* entry) {
+  CudaKernel kernel{.entry = entry,
+                    .threads = Kernel::threads,
+                    .shared_bytes = sizeof(typename Kernel::SharedStorage),
+                    .cluster = {1, 1, 1},
+                    .waits_for_grids = waits_for_grids(F),
+                    .grid = [](void const* params) {
+                      return Kernel::grid(*static_cast<typename Kernel::Params const*>(params));
+                    }};
+  if constexpr (requires { Kernel::cluster; }) kernel.cluster = Kernel::cluster;
+  return kernel;
+}
 
 }  // namespace tegula::device

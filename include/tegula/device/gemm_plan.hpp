@@ -1,0 +1,127 @@
+#pragma once
+
+/// Which kernel computes a GEMM, in which configuration and in which order of tiles. Pure functions of the
+/// arguments, the device and a model of its speed, from one configuration's cost up to the plan, which lists
+/// all candidates, what each would take and why the others cannot; every value can be printed.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tegula/device/arguments.hpp"
+#include "tegula/device/properties.hpp"
+#include "tegula/kernel/gemm_sm90_config.hpp"
+
+namespace tegula {
+
+/// "gemm_sm90 bf16->f32 A:k B:k 128x256x64 cooperative 2x1 4 stages": every field that tells configurations
+/// of the table apart.
+std::string to_string(GemmSm90Config const& config);
+
+/// The problem in a line: "D (batch 4, 512, 256) bf16 = gelu(A (512, 64) bf16 K-major x B ...)".
+std::string to_string(GemmArguments const& arguments);
+
+/// Why TMA cannot address A, B or D, or the epilogue cannot read C or the bias in pairs, which rules
+/// gemm_sm90 out: "a is 0x10008, 8 bytes past a multiple of 16"; empty where it can. A leading dimension or
+/// batch stride that no step is taken along does not count.
+std::string tma_obstacle(GemmArguments const& arguments);
+
+/// What an H100 does in which time. Tuned for speed, not correctness: a wrong value chooses a slower
+/// configuration, never a wrong result.
+struct GemmCostModel {
+  double clock_ghz = 1.5;  ///< of the SMs, with the tensor cores at work
+  double multiply_adds_per_cycle =
+      2048;                              ///< of an SM, for 16-bit operands: wgmma m64n256k16 takes 128 cycles
+  double operand_bytes_per_cycle = 128;  ///< that wgmma reads from shared memory: what narrow tiles wait for
+  double sm_bytes_per_cycle = 64;        ///< that one SM takes from L2
+  double l2_tb_per_s = 6.5;              ///< from L2 to all SMs
+  double dram_tb_per_s = 3.0;
+  double l2_mb = 40;         ///< of operands that L2 keeps
+  double launch_us = 2.5;    ///< of an empty kernel
+  double fill_us = 1.0;      ///< until the first tiles of A and B have arrived
+  double epilogue_us = 1.5;  ///< for 128 accumulators a thread, the most there are
+  double least_epilogue_us = 0.5;
+  double read_c_us = 1.0;     ///< more, for 128 accumulators a thread, where beta is not 0
+  double reduction_us = 1.0;  ///< more, where a cluster shares K
+  double overlap_loss = 0.1;  ///< of what hides under something longer, the share that does not
+  double sm80_multiply_adds_per_cycle = 1200;  ///< of an SM, by mma.sync, in gemm_sm80
+  int gpcs = 8;                                ///< a cluster lies in one of them
+};
+
+/// Where the time of a launch is predicted to go, in microseconds.
+struct GemmCost {
+  int tiles = 0;  ///< of the whole problem
+  int waves = 0;  ///< tiles that the busiest SM computes one after another
+  double launch = 0;
+  double fill = 0;    ///< of the pipeline
+  double tensor = 0;  ///< the busiest SM's tensor cores
+  double l2 = 0;      ///< from L2, the slower of all traffic and the busiest SM's
+  double dram = 0;
+  double epilogue = 0;  ///< that does not lie under a main loop
+  double total = 0;     ///< launch, fill and epilogue, and the longest of the other three
+};
+
+enum class GemmKernel : std::uint8_t { sm80, sm90 };
+constexpr char const* to_string(GemmKernel kernel) {
+  return kernel == GemmKernel::sm80 ? "gemm_sm80" : "gemm_sm90";
+}
+
+/// A way to compute a problem: an entry of one of the tables, and for gemm_sm90 its tiles' order.
+struct GemmChoice {
+  GemmKernel kernel = GemmKernel::sm80;
+  int configuration = 0;    ///< an index into the kernel's table
+  TileScheduler scheduler;  ///< of gemm_sm90, in units of a cluster's tiles
+  int clusters = 1;         ///< of gemm_sm90's grid
+  GemmCost cost;
+};
+
+/// What a caller wants to decide for itself; the rest is chosen. An empty value admits all.
+struct GemmConstraints {
+  std::optional<GemmKernel> kernel;
+  std::optional<int>
+      configuration;  ///< an index into the kernel's table (gemm_sm90's, unless kernel says sm80)
+  std::optional<Schedule> schedule;
+  std::optional<int> block_m, block_n, cluster_m, cluster_n, split_k;
+  std::optional<Raster> raster;
+  std::optional<int> group;  ///< tiles across the raster axis
+};
+
+/// What a configuration of either kernel is predicted to take, in the order of tiles that suits it best, or
+/// that `constraints` ask for. Precondition: it can compute the checked arguments.
+GemmChoice predict(GemmArguments const& arguments, GemmSm90Config const& config,
+                   DeviceProperties const& device, GemmConstraints const& constraints = {},
+                   GemmCostModel const& model = {});
+GemmChoice predict(GemmArguments const& arguments, GemmConfig const& config, DeviceProperties const& device,
+                   GemmCostModel const& model = {});
+
+/// The choice among the tables of this build: the candidate of the least predicted time; gemm_sm80 only where
+/// gemm_sm90 cannot, unless it is asked for. Precondition: checked arguments. Throws argument_error, saying
+/// what stands against each kernel, where none can.
+GemmChoice choose_gemm(GemmArguments const& arguments, DeviceProperties const& device,
+                       GemmConstraints const& constraints = {}, GemmCostModel const& model = {});
+
+struct GemmCandidate {
+  GemmChoice choice;
+  std::string name;
+  std::string refused;  ///< why it is not for this problem; empty for those that could be chosen
+};
+
+/// All there is to say about a choice.
+struct GemmPlan {
+  std::string problem;
+  std::vector<GemmCandidate> candidates;  ///< those that could be chosen, the soonest first; then the refused
+  std::string reason;                     ///< for the choice: the first candidate
+
+  GemmChoice const& chosen() const { return candidates.front().choice; }
+};
+
+/// As choose_gemm, with everything that it weighed. Throws as it does.
+GemmPlan plan_gemm(GemmArguments const& arguments, DeviceProperties const& device,
+                   GemmConstraints const& constraints = {}, GemmCostModel const& model = {});
+
+/// A table for people: the problem, the candidates with their costs, how many were refused and for what, and
+/// the reason. With `all`, each refused one in a line of its own.
+std::string to_string(GemmPlan const& plan, bool all = false);
+
+}  // namespace tegula

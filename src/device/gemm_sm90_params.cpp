@@ -1,0 +1,73 @@
+// What gemm_sm90 is launched with, tensor maps included.
+
+#include "tegula/device/launch.hpp"
+#include "tegula/device/tensor_map.hpp"
+
+namespace tegula {
+namespace {
+
+/// `batches` matrices of `rows` rows of `row` contiguous elements. The stride of an axis of extent 1 is never
+/// taken: TMA gets one that it accepts.
+struct Matrices {
+  DType type;
+  void const* address;
+  std::int64_t row, rows, batches, ld, batch_stride;
+};
+
+TensorMap encode(Machine const& machine, Matrices const& x, int box_row, int box_rows) {
+  int const element = bits(x.type) / 8;
+  auto const bytes = [&](std::int64_t extent, std::int64_t stride) {
+    return extent == 1 ? std::int64_t{16} : stride * element;
+  };
+  int swizzle = 0;  // of as many bytes as a row of the box has: 32, 64 or 128
+  while (swizzle < 3 && (16 << swizzle) < box_row * element) ++swizzle;
+  return encode(machine, {.dtype = x.type,
+                          .rank = 3,
+                          .address = x.address,
+                          .extents = {x.row, x.rows, x.batches},
+                          .strides = {bytes(x.rows, x.ld), bytes(x.batches, x.batch_stride)},
+                          .box = {box_row, box_rows, 1},
+                          .swizzle = static_cast<TmaSwizzle>(swizzle),
+                          .l2_promotion = TmaL2Promotion::b256});
+}
+
+}  // namespace
+
+GemmSm90Params lower(Machine const& machine, GemmArguments const& g, GemmChoice const& choice) {
+  GemmSm90Config const& c = gemm_sm90_configurations()[static_cast<std::size_t>(choice.configuration)];
+  bool const a_batched = g.batch > 1 && g.a_batch_stride != 0;
+  bool const b_batched = g.batch > 1 && g.b_batch_stride != 0;
+  auto const operand = [&](DType type, void const* address, Major major, std::int64_t mn, std::int64_t ld,
+                           bool batched, std::int64_t batch_stride, OperandBoxes const& boxes) {
+    bool const k_major = major == Major::k;
+    Matrices const x = {type, address,     k_major ? g.k : mn, k_major ? mn : g.k, batched ? g.batch : 1,
+                        ld,   batch_stride};
+    return k_major ? encode(machine, x, block_k(c), boxes.box_mn)
+                   : encode(machine, x, boxes.box_mn, block_k(c));
+  };
+  bool const c_batched = g.batch > 1 && g.c_batch_stride != 0;
+  auto const output = [&](void const* address, std::int64_t batches, std::int64_t ld,
+                          std::int64_t batch_stride) {
+    return encode(machine, {g.out, address, g.n, g.m, batches, ld, batch_stride}, store_n(c), 16);
+  };
+  TensorMap const d = output(g.d, g.batch, g.ldd, g.d_batch_stride);
+  return {.a = operand(g.in, g.a, g.a_major, g.m, g.lda, a_batched, g.a_batch_stride, a_boxes(c)),
+          .b = operand(g.in_b, g.b, g.b_major, g.n, g.ldb, b_batched, g.b_batch_stride, b_boxes(c)),
+          .c = g.beta != 0 ? output(g.c, c_batched ? g.batch : 1, g.ldc, g.c_batch_stride) : d,
+          .d = d,
+          .bias = g.bias,
+          .scale_a = g.scale_a,
+          .scale_b = g.scale_b,
+          .m = static_cast<int>(g.m),
+          .n = static_cast<int>(g.n),
+          .k = static_cast<int>(g.k),
+          .a_batched = a_batched,
+          .b_batched = b_batched,
+          .c_batched = c_batched,
+          .alpha = g.alpha,
+          .beta = g.beta,
+          .scheduler = choice.scheduler,
+          .clusters = choice.clusters};
+}
+
+}  // namespace tegula
