@@ -126,7 +126,7 @@ template <GemmSm90Config C> struct GemmSm90 {
     return names[warp / 4];
   }
   TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) {
-    return {p.clusters * cluster_size(C), 1, 1};
+    return {p.clusters * cluster.x, 1, 1};
   }
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
