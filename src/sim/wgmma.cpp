@@ -32,32 +32,37 @@ struct Fragment {
 };
 Fragment fragment(int thread) { return {thread / 32 * 16 + thread % 32 / 4, 2 * (thread % 4)}; }
 
-/// Calls f(register, word of the tile) for what a thread holds: a register is one word, or (f16) two.
-template <class F> void for_each_register(WgmmaConfig const& op, int thread, F&& f) {
+/// Calls f(first register, words of the tile) for each two neighbours of a row that a thread holds, in two
+/// registers or (f16) in one.
+template <class F> void for_each_pair(WgmmaConfig const& op, int thread, F&& f) {
   auto const [row, column] = fragment(thread);
-  int const step = op.accumulator == WgmmaAccumulator::f16 ? 1 : 2;  // registers of two neighbours
+  int const registers = op.accumulator == WgmmaAccumulator::f16 ? 1 : 2;
   for (int j = 0; j < op.n / 8; ++j) {
-    for (int half = 0; half < 2; ++half) {
-      for (int i = 0; i < step; ++i)
-        f((2 * j + half) * step + i, (row + 8 * half) * op.n + 8 * j + column + i);
-    }
+    int const at = row * op.n + 8 * j + column;
+    f(2 * j * registers, at);
+    f((2 * j + 1) * registers, at + 8 * op.n);
   }
 }
 
-std::uint32_t in_register(WgmmaConfig const& op, std::uint32_t const* word) {
-  return op.accumulator == WgmmaAccumulator::f16 ? word[0] | word[1] << 16 : word[0];
+/// The two words as registers hold them: as they are, or (f16) their low halves together.
+std::uint64_t in_registers(WgmmaConfig const& op, std::uint32_t const* words) {
+  if (op.accumulator == WgmmaAccumulator::f16) return words[0] | words[1] << 16;
+  std::uint64_t both = 0;
+  std::memcpy(&both, words, 8);
+  return both;
 }
 
 void collect(WgmmaAccumulators& accumulators) {
+  bool const halves = accumulators.op.accumulator == WgmmaAccumulator::f16;
   for (int t = 0; t < kThreads; ++t) {
     std::uint32_t const* const registers = accumulators.registers[static_cast<std::size_t>(t)];
-    for_each_register(accumulators.op, t, [&](int r, int at) {
-      std::uint32_t* const word = accumulators.tile.data() + at;
-      if (accumulators.op.accumulator == WgmmaAccumulator::f16) {
-        word[0] = registers[r] & 0xffff;
-        word[1] = registers[r] >> 16;
+    for_each_pair(accumulators.op, t, [&](int r, int at) {
+      std::uint32_t* const words = accumulators.tile.data() + at;
+      if (halves) {
+        words[0] = registers[r] & 0xffff;
+        words[1] = registers[r] >> 16;
       } else {
-        word[0] = registers[r];
+        std::memcpy(words, registers + r, 8);
       }
     });
   }
@@ -71,20 +76,24 @@ void poison(WgmmaAccumulators& accumulators) {
 
 /// The first thread and register that do not hold what they should: poison, or else the tile.
 bool find_changed(WgmmaAccumulators const& accumulators, int& thread, int& number) {
+  bool const halves = accumulators.op.accumulator == WgmmaAccumulator::f16;
+  std::uint64_t const poison =
+      halves ? WgmmaAccumulators::kPoison : WgmmaAccumulators::kPoison * 0x1'0000'0001ull;
   for (int t = 0; t < kThreads; ++t) {
     std::uint32_t const* const registers = accumulators.registers[static_cast<std::size_t>(t)];
-    bool changed = false;
-    for_each_register(accumulators.op, t, [&](int r, int at) {
-      std::uint32_t const expected = accumulators.poisoned
-                                         ? WgmmaAccumulators::kPoison
-                                         : in_register(accumulators.op, accumulators.tile.data() + at);
-      if (!changed && registers[r] != expected) {
-        changed = true;
-        thread = t;
-        number = r;
-      }
+    int changed = -1;
+    for_each_pair(accumulators.op, t, [&](int r, int at) {
+      std::uint64_t const expected =
+          accumulators.poisoned ? poison : in_registers(accumulators.op, accumulators.tile.data() + at);
+      std::uint64_t held = registers[r];
+      if (!halves) std::memcpy(&held, registers + r, 8);
+      if (held != expected && changed < 0)
+        changed = !halves && registers[r] == static_cast<std::uint32_t>(expected) ? r + 1 : r;
     });
-    if (changed) return true;
+    if (changed < 0) continue;
+    thread = t;
+    number = changed;
+    return true;
   }
   return false;
 }
@@ -92,8 +101,10 @@ bool find_changed(WgmmaAccumulators const& accumulators, int& thread, int& numbe
 /// "d[5], row 3, column 9 of D".
 std::string register_text(WgmmaConfig const& op, int thread, int number) {
   std::string text;
-  for_each_register(op, thread, [&](int r, int at) {
-    if (r == number) text = fmt::format("d[{}], row {}, column {} of D", r, at / op.n, at % op.n);
+  for_each_pair(op, thread, [&](int r, int at) {
+    int const second = number - r;
+    if (second != 0 && (second != 1 || op.accumulator == WgmmaAccumulator::f16)) return;
+    text = fmt::format("d[{}], row {}, column {} of D", number, at / op.n, at % op.n + second);
   });
   return text;
 }
@@ -109,15 +120,41 @@ struct SharedOperand {
   int pieces() const { return (mn_major ? extent * element_bytes : kWgmmaRowBytes) / 16; }
 };
 
+/// Where the 16-byte pieces of an operand lie, rows first, from a start address of 0 and before the swizzle.
+/// There are few such lists in a kernel, and each is needed thousands of times.
+std::vector<std::uint32_t> const& piece_offsets(SharedOperand const& operand) {
+  struct List {
+    std::uint64_t descriptor;
+    SharedOperand of;
+    std::vector<std::uint32_t> offsets;
+  };
+  static thread_local std::vector<std::unique_ptr<List>> lists;
+  std::uint64_t const descriptor = operand.bits & ~std::uint64_t{0x3fff};
+  for (auto const& list : lists) {
+    if (list->descriptor == descriptor && list->of.mn_major == operand.mn_major &&
+        list->of.extent == operand.extent && list->of.element_bytes == operand.element_bytes)
+      return list->offsets;
+  }
+  if (lists.size() >= 64) lists.clear();
+  auto list = std::make_unique<List>(List{descriptor, operand, {}});
+  WgmmaDescriptor const fields = decode_wgmma_descriptor(descriptor);
+  for (int row = 0; row < operand.rows(); ++row) {
+    for (int piece = 0; piece < operand.pieces(); ++piece)
+      list->offsets.push_back(wgmma_piece_offset(fields, operand.mn_major, row, piece));
+  }
+  lists.push_back(std::move(list));
+  return lists.back()->offsets;
+}
+
 /// Calls f(row, piece, address) for each 16 bytes of the operand.
 template <class F> void for_each_piece(SharedOperand const& operand, F&& f) {
   WgmmaDescriptor const descriptor = decode_wgmma_descriptor(operand.bits);
   std::uint32_t const start = wgmma_start_address(operand.bits);
+  std::uint32_t const* offset = piece_offsets(operand).data();
   int const rows = operand.rows();
   int const pieces = operand.pieces();
   for (int row = 0; row < rows; ++row) {
-    for (int piece = 0; piece < pieces; ++piece)
-      f(row, piece, wgmma_piece_address(descriptor, start, operand.mn_major, row, piece));
+    for (int piece = 0; piece < pieces; ++piece) f(row, piece, wgmma_swizzle(descriptor, start + *offset++));
   }
 }
 
@@ -234,8 +271,10 @@ class WgmmaOperation final : public InFlight {
     for (int t = 0; t < kThreads; ++t) {
       if (cta.thread(first + t).finished) continue;
       std::uint32_t* const registers = own.registers[static_cast<std::size_t>(t)];
-      for_each_register(own.op, t,
-                        [&](int r, int at) { registers[r] = in_register(own.op, own.tile.data() + at); });
+      for_each_pair(own.op, t, [&](int r, int at) {
+        std::uint64_t const both = in_registers(own.op, own.tile.data() + at);
+        std::memcpy(registers + r, &both, own.op.accumulator == WgmmaAccumulator::f16 ? 4 : 8);
+      });
     }
     own.poisoned = false;
   }

@@ -22,7 +22,7 @@ std::uint32_t element_address(std::uint64_t bits_of_descriptor, bool mn_major, i
   WgmmaDescriptor const d = decode_wgmma_descriptor(bits_of_descriptor);
   std::uint32_t const start = wgmma_start_address(bits_of_descriptor);
   int const contiguous = (mn_major ? mn : k) * bits / 8;
-  return wgmma_piece_address(d, start, mn_major, mn_major ? k : mn, contiguous / 16) +
+  return wgmma_swizzle(d, start + wgmma_piece_offset(d, mn_major, mn_major ? k : mn, contiguous / 16)) +
          static_cast<std::uint32_t>(contiguous % 16);
 }
 

@@ -59,18 +59,23 @@ constexpr std::uint32_t wgmma_start_address(std::uint64_t bits) {
   return static_cast<std::uint32_t>(bits & 0x3fff) << 4;
 }
 
-/// The address of 16 bytes of an operand, as the hardware computes it: K-major, elements k = piece * 16 bytes
-/// ... of row mn = `row`; MN-major, elements mn = piece * 16 bytes ... of row k = `row`.
-constexpr std::uint32_t wgmma_piece_address(WgmmaDescriptor const& d, std::uint32_t start, bool mn_major,
-                                            int row, int piece) {
+/// Where 16 bytes of an operand lie, in bytes from its start address and before the swizzle. K-major:
+/// elements k = piece * 16 bytes ... of row mn = `row`; MN-major: elements mn = piece * 16 bytes ... of row k
+/// = `row`.
+constexpr std::uint32_t wgmma_piece_offset(WgmmaDescriptor const& d, bool mn_major, int row, int piece) {
   bool const swizzled = d.swizzle_bytes != 0;
   int const width = swizzled ? d.swizzle_bytes : 16;
   int const pieces = width / 16;
-  int const row_group = mn_major && !swizzled ? d.leading_offset : d.stride_offset;
+  int const group = mn_major && !swizzled ? d.leading_offset : d.stride_offset;
   int const block = mn_major && !swizzled ? d.stride_offset : d.leading_offset;
-  int const linear = row % 8 * width + row / 8 * row_group + piece % pieces * 16 + piece / pieces * block;
-  std::uint32_t const address = start + static_cast<std::uint32_t>(linear);
-  return address ^ (address >> 3 & static_cast<std::uint32_t>(pieces - 1) << 4);
+  return static_cast<std::uint32_t>(row % 8 * width + row / 8 * group + piece % pieces * 16 +
+                                    piece / pieces * block);
+}
+
+/// The address of what the descriptor's operand has at `address` before the swizzle.
+constexpr std::uint32_t wgmma_swizzle(WgmmaDescriptor const& d, std::uint32_t address) {
+  std::uint32_t const pieces = d.swizzle_bytes == 0 ? 1 : static_cast<std::uint32_t>(d.swizzle_bytes / 16);
+  return address ^ (address >> 3 & (pieces - 1) << 4);
 }
 
 }  // namespace tegula
