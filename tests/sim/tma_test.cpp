@@ -7,6 +7,8 @@
 #include "tegula/numeric/half.hpp"
 #include "tegula/sim/launch.hpp"
 #include "tegula/sim/tensor_map.hpp"
+#include "tegula/tensor/shared_tile.hpp"
+#include "tegula/tensor/tma_tile.hpp"
 #include "tma_checks.hpp"
 
 /// TMA on the simulated machine, as instructions of kernels.
@@ -25,6 +27,9 @@ class SimulatedHost {
   void release(void* pointer) { machine_.deallocate(pointer); }
   TensorMap encode(TensorMapDescription const& description) { return sim::encode(description); }
   template <class Kernel> void launch(tma_kernels::Params const& params, int ctas) {
+    launch_kernel<Kernel>(params, ctas);
+  }
+  template <class Kernel> void launch_kernel(typename Kernel::Params const& params, int ctas = 1) {
     report = sim::launch<Kernel>(machine_, {ctas, 1, 1}, params);
   }
 
@@ -173,6 +178,122 @@ TEST(SimulatedTma, ReducesOnlyWhatLiesInTheTensor) {
     SimulatedHost host(options);
     EXPECT_EQ(difference(stored<Reduce<TmaReduce::add>>(host, c, tensor, dump), expected), "");
   }
+}
+
+/// Each CTA adds 1 / (3 + its index) to the same 32 floats.
+struct AddShares {
+  using Params = TensorMap;
+  struct SharedStorage {
+    alignas(128) float share[32];
+  };
+  static constexpr int threads = 32;
+  void operator()(Params const& map, SharedStorage& smem) const {
+    st_shared(shared_address(&smem.share[thread_idx()]), 1.0f / static_cast<float>(3 + block_idx().x));
+    fence_proxy_async();
+    cta::sync();
+    if (thread_idx() != 0) return;
+    tma_reduce<1, TmaReduce::add>(map, TmaCoordinate{0}, shared_address(smem.share));
+    bulk_commit_group();
+    bulk_wait_group<0>();
+  }
+};
+
+TEST(SimulatedTma, AddsInTheOrderOfCtasWhateverTheHostsThreads) {
+  constexpr int kCtas = 40;
+  float expected = 0;
+  for (int cta = 0; cta < kCtas; ++cta) expected += 1.0f / static_cast<float>(3 + cta);
+  for (int const workers : {1, 2, 4}) {
+    sim::Options options;
+    options.workers = workers;
+    SimulatedHost host(options);
+    Memory<SimulatedHost> const out(host, Bytes(128));
+    TensorMapDescription d;
+    d.dtype = DType::f32;
+    d.rank = 1;
+    d.address = out.as<void>();
+    d.extents = {32};
+    d.box = {32};
+    host.launch_kernel<AddShares>(sim::encode(d), kCtas);
+    Bytes const sums = out.content();
+    for (std::size_t i = 0; i < 32; ++i) {
+      float sum;
+      std::memcpy(&sum, &sums[4 * i], 4);
+      EXPECT_EQ(sum, expected) << workers << " workers, element " << i;
+    }
+  }
+}
+
+/// Fills stage 1 of a tile (mn, k, stage) with the boxes that its layout asks for, and gives back its
+/// elements by coordinate.
+struct TileParams {
+  TensorMap map;
+  half* out;
+};
+
+template <int Mn, int K, int Contiguous> struct LoadTile {
+  using Params = TileParams;
+  static constexpr SwizzledLayout layout = swizzled_operand(16, Mn, K, Contiguous, 2);
+  static constexpr TmaBox box = tma_box(layout, 16, Contiguous);
+  struct SharedStorage {
+    SharedTile<half, layout> tile;
+    Mbarrier full;
+  };
+  static constexpr int threads = 32;
+
+  void operator()(Params const& p, SharedStorage& smem) const {
+    SharedAddr const mbarrier = shared_address(&smem.full);
+    SharedAddr const tile = shared_address(smem.tile.data);
+    if (thread_idx() == 0) {
+      mbarrier_init(mbarrier, 1);
+      fence_mbarrier_init();
+      mbarrier_arrive_expect_tx(mbarrier, static_cast<int>(box.stage_bytes));
+      for (int i = 0; i < box.count; ++i) {
+        tma_load(tile + static_cast<SharedAddr>(box.stage_bytes + i * box.distance), p.map,
+                 TmaCoordinate{i * box.contiguous_extent, 0}, mbarrier);
+      }
+    }
+    cta::sync();
+    mbarrier_wait_parity(mbarrier, 0);
+    for (int i = thread_idx(); i < Mn * K; i += threads) {
+      auto const offset =
+          static_cast<SharedAddr>(sizeof(half) * static_cast<std::size_t>(layout(i % Mn, i / Mn, 1)));
+      st_global(p.out + i, ld_shared<half>(tile + offset));
+    }
+  }
+};
+
+template <int Mn, int K, int Contiguous> void expect_tile_loaded() {
+  SCOPED_TRACE(std::to_string(Mn) + " x " + std::to_string(K) + ", contiguous " + std::to_string(Contiguous));
+  using Kernel = LoadTile<Mn, K, Contiguous>;
+  constexpr int kAlong = Contiguous == 0 ? Mn : K, kAcross = Contiguous == 0 ? K : Mn;
+  SimulatedHost host;
+  Bytes const matrix = noise(2 * Mn * K, 8);
+  Memory<SimulatedHost> const in(host, matrix), out(host, Bytes(matrix.size()));
+  TensorMapDescription d;
+  d.dtype = DType::f16;
+  d.rank = 2;
+  d.address = in.as<void>();
+  d.extents = {kAlong, kAcross};
+  d.strides = {2 * kAlong};
+  d.box = {Kernel::box.contiguous_extent, Kernel::box.strided_extent};
+  d.swizzle = Kernel::box.swizzle;
+  host.launch_kernel<Kernel>(TileParams{sim::encode(d), out.as<half>()});
+  Bytes const tile = out.content();
+  for (std::size_t mn = 0; mn < Mn; ++mn) {
+    for (std::size_t k = 0; k < K; ++k) {
+      std::size_t const from = Contiguous == 0 ? k * Mn + mn : mn * K + k;
+      ASSERT_EQ(std::memcmp(&tile[2 * (mn + Mn * k)], &matrix[2 * from], 2), 0) << mn << ", " << k;
+    }
+  }
+}
+
+TEST(SimulatedTma, FillsTilesOfEitherMajor) {
+  expect_tile_loaded<128, 64, 1>();
+  expect_tile_loaded<64, 32, 1>();
+  expect_tile_loaded<64, 128, 1>();
+  expect_tile_loaded<128, 64, 0>();
+  expect_tile_loaded<96, 32, 0>();
+  expect_tile_loaded<16, 64, 0>();
 }
 
 TEST(SimulatedTma, CountsBytesAndSectors) {
