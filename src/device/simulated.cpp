@@ -30,6 +30,7 @@ class SimulatedBackend : public Backend {
     return machine_.options().generation == sim::Generation::sm80 ? 80 : 90;
   }
   int multiprocessors() const override {
+    if (machine_.options().multiprocessors > 0) return machine_.options().multiprocessors;
     return machine_.options().generation == sim::Generation::sm80 ? 108 : 132;
   }
   sim::Machine* simulation() override { return &machine_; }

@@ -93,11 +93,12 @@ void Cluster::start(LaunchContext const& launch, std::int64_t index) {
   if (options.trace && index * count_ < options.trace->ctas) {
     completion_ = Completion::first;
     interleaving_ = Interleaving::one_warp_ahead;
+    std::int64_t const ctas = std::int64_t{1} * launch.grid.x * launch.grid.y * launch.grid.z;
     std::vector<Dim3> blocks;
     for (int rank = 0; rank < count_; ++rank) blocks.push_back(cta(rank).block_index());
     auto* const role = launch.kernel->role;
     timeline_ = std::make_unique<Timeline>(
-        options.trace->timing, blocks, launch.kernel->threads,
+        options.trace->timing, blocks, ctas, launch.kernel->threads,
         [&](int warp) { return role != nullptr ? std::string(role(warp)) : fmt::format("warp {}", warp); });
   }
 }

@@ -33,9 +33,13 @@ bool accesses_memory(Instruction instruction) {
 
 }  // namespace
 
-Timeline::Timeline(Timing const& timing, std::vector<Dim3> const& ctas, int threads,
+Timeline::Timeline(Timing const& timing, std::vector<Dim3> const& ctas, std::int64_t sharing, int threads,
                    std::function<std::string(int)> const& role)
-    : timing_(timing), per_cta_(threads), threads_(ctas.size() * static_cast<std::size_t>(threads)) {
+    : timing_(timing),
+      l2_share_(std::min(timing.port_bytes, timing.l2_bytes / static_cast<double>(std::min<std::int64_t>(
+                                                                  sharing, timing.multiprocessors)))),
+      per_cta_(threads),
+      threads_(ctas.size() * static_cast<std::size_t>(threads)) {
   for (std::size_t rank = 0; rank < ctas.size(); ++rank) {
     int const cta = static_cast<int>(rank);
     std::size_t const first = tracks_.size();
@@ -135,14 +139,13 @@ double Timeline::load(int cta, int thread, int to, double bytes, bool again, std
     double const issued = own.clock;
     own.clock += timing_.issue;
     issue_span(own, name, issued, where);
-    engines.tma = std::max(own.clock, engines.tma) + std::max(timing_.tma_box, bytes / timing_.l2_bytes);
+    engines.tma = std::max(own.clock, engines.tma) + std::max(timing_.tma_box, bytes / l2_share_);
   }
   // The bytes come at the rate of the slower of L2 and the port, and not before those ahead of them.
   Engines& arrival = engines_[static_cast<std::size_t>(to)];
-  double const rate = std::min(timing_.l2_bytes, timing_.port_bytes);
   double const end = std::max(engines.tma + timing_.tma_latency,
                               arrival.port + std::max(timing_.tma_box, bytes / timing_.port_bytes));
-  double const begin = std::max(arrival.port, end - std::max(timing_.tma_box, bytes / rate));
+  double const begin = std::max(arrival.port, end - std::max(timing_.tma_box, bytes / l2_share_));
   arrival.port = end;
   record(arrival.load_track, SpanKind::load, name, begin, end, where, own.track);
   return end;
@@ -155,7 +158,7 @@ TimeOfCopy Timeline::store(int cta, int thread, double bytes, std::string const&
   own.clock += timing_.issue;
   touch_result(own, issued, where);
   double const start = std::max(own.clock, engines.store);
-  double const read = start + std::max(timing_.tma_box, bytes / timing_.l2_bytes);
+  double const read = start + std::max(timing_.tma_box, bytes / l2_share_);
   engines.store = read;
   record(engines.store_track, SpanKind::store, name, start, read, where, own.track);
   return {read, read + timing_.store_latency};
@@ -165,7 +168,7 @@ double Timeline::copy(int cta, int thread, double bytes, Where where) {
   Thread& own = self(cta, thread);
   Engines& engines = engines_[static_cast<std::size_t>(cta)];
   double const begin = std::max(own.clock + timing_.global_latency, engines.port);
-  double const end = begin + bytes / timing_.l2_bytes;
+  double const end = begin + bytes / l2_share_;
   engines.port = end;
   record(engines.copy_track, SpanKind::load, "copies", begin, end, where, own.track);
   return end;

@@ -41,9 +41,9 @@ struct TimeOfCopy {
 /// The timeline of one cluster. CTAs are given by their rank in it, threads by their index in the CTA.
 class Timeline {
  public:
-  /// `ctas`: the coordinates in the grid, by rank. `role`: the name of a warp's role; warps of one role share
-  /// a track.
-  Timeline(Timing const& timing, std::vector<Dim3> const& ctas, int threads,
+  /// `ctas`: the coordinates in the grid, by rank. `sharing`: CTAs of the grid, which share L2. `role`: the
+  /// name of a warp's role; warps of one role share a track.
+  Timeline(Timing const& timing, std::vector<Dim3> const& ctas, std::int64_t sharing, int threads,
            std::function<std::string(int)> const& role);
 
   Timing const& timing() const { return timing_; }
@@ -116,6 +116,7 @@ class Timeline {
   void issue_span(Thread const& thread, std::string name, double begin, Where where);
 
   Timing timing_;
+  double l2_share_;  ///< bytes a cycle that one SM exchanges with L2
   int per_cta_;
   std::vector<Thread> threads_;
   std::vector<Engines> engines_;

@@ -17,7 +17,8 @@ namespace {
 
 // Pixels.
 constexpr double kMargin = 12, kTitle = 26, kLegend = 24, kHeader = 22, kRow = 20, kRowGap = 4, kAxis = 20;
-constexpr double kCharacter = 6.1;  // the width of one, at the labels' size
+constexpr double kCharacter = 6.1;     // the width of one, at the labels' size
+constexpr double kLeastLabelled = 22;  // a narrower span has no label
 
 /// Colours of the warps that compute, in the order of their tracks: of their work on the tensor cores, and of
 /// their epilogue.
@@ -174,7 +175,7 @@ class Picture {
         free_begin = std::max(free_begin, x_of(spans[j]->end));
       }
       for (std::string_view text : {std::string_view(span.name), short_name(span)}) {
-        if (text.empty() || width_of(text) + 4 > best_end - best_begin) continue;
+        if (text.empty() || std::max(width_of(text) + 4, kLeastLabelled) > best_end - best_begin) continue;
         bool const dark = span.kind == SpanKind::wait || span.kind == SpanKind::epilogue;
         labels += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", dark ? "l" : "w",
                               (best_begin + best_end) / 2, y + kRow / 2 + 3.5, escaped(text));

@@ -189,6 +189,7 @@ void run(Options const& options) {
        fmt::format("{}, element {}", place(of_o.worst / host.head_dim), of_o.worst % host.head_dim)},
       {"lse", of_lse, place(of_lse.worst)}};
   verdict.output = options.output;
+  write_timeline(options.machine, machine, verdict.configuration);
   print_verdict(verdict, machine, options.json, options.lines);
 }
 

@@ -317,6 +317,7 @@ void run(Options const& o) {
        fmt::format("{}row {}, column {}", host.batch > 1 ? fmt::format("batch {}, ", worst_row / host.m) : "",
                    worst_row % host.m, comparison.worst % host.n)}};
   verdict.output = o.output;
+  write_timeline(o.machine, machine, verdict.configuration);
   print_verdict(verdict, machine, o.json, o.lines);
 }
 

@@ -95,6 +95,18 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
       ->check(whole_number(0))
       ->capture_default_str();
   command.add_flag("--unchecked", options.unchecked, "simulate without the checker's shadow memory: faster");
+  command
+      .add_option(
+          "--sms", options.multiprocessors,
+          "multiprocessors of the simulated GPU (132, or 108 with --arch sm80); a persistent kernel has a CTA or two for each")
+      ->check(whole_number(1));
+  command.add_option(
+      "--trace", options.trace,
+      "write who did what when, by the simulated machine's model of time, in Chrome's trace format");
+  command.add_option("--svg", options.svg, "draw it");
+  command.add_option("--trace-ctas", options.trace_ctas, "of the first so many CTAs, in whole clusters")
+      ->check(whole_number(1))
+      ->capture_default_str();
 }
 
 Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
@@ -109,8 +121,25 @@ Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
   simulation.seed = options.seed;
   simulation.workers = options.workers;
   simulation.check = !options.unchecked;
+  simulation.multiprocessors = options.multiprocessors;
+  Arch const arch = options.arch == "sm80" ? Arch::sm80 : Arch::sm90;
+  bool const timeline = !options.trace.empty() || !options.svg.empty();
+  if (timeline) simulation.trace = {options.trace_ctas, sim::timing_of(arch)};
   simulation.progress = [&bar](std::int64_t done, std::int64_t total) { bar.update(done, total); };
-  return Machine::from_name(options.device, options.arch == "sm80" ? Arch::sm80 : Arch::sm90, simulation);
+  Machine machine = Machine::from_name(options.device, arch, simulation);
+  if (timeline && !machine.is_simulated())
+    throw argument_error(fmt::format(
+        "--trace and --svg show the time of a simulated machine, and this is {}; use --device sim.",
+        machine.name()));
+  return machine;
+}
+
+void write_timeline(MachineOptions const& options, Machine const& machine, std::string const& title) {
+  if (options.trace.empty() && options.svg.empty()) return;
+  sim::Trace trace = machine.last_report()->trace.value();
+  trace.kernel = title;
+  if (!options.trace.empty()) write_file(options.trace, to_chrome_json(trace));
+  if (!options.svg.empty()) write_file(options.svg, to_svg(trace));
 }
 
 DType parse_dtype(std::string const& name) {

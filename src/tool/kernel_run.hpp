@@ -48,12 +48,16 @@ CLI::Validator positive_number();
 struct MachineOptions {
   std::string device = "auto", arch = "sm90", scheduler = "last";
   std::uint64_t seed = 0;
-  int workers = 0;
+  int workers = 0, multiprocessors = 0;
   bool unchecked = false;
+  std::string trace, svg;  ///< files for the timeline of the first trace_ctas CTAs; empty: none
+  int trace_ctas = 2;
 };
 void add_machine_options(CLI::App& command, MachineOptions& options);
 /// `bar` must outlive the machine.
 Machine make_machine(MachineOptions const& options, ProgressBar& bar);
+/// Writes the timeline of the last launch to the files that were asked for, under `title`.
+void write_timeline(MachineOptions const& options, Machine const& machine, std::string const& title);
 
 /// "f16", "bf16", "f32", "tf32", "e4m3" or "e5m2". Throws argument_error.
 DType parse_dtype(std::string const& name);

@@ -43,7 +43,7 @@ Timing round_timing() {
 /// Warp 0 to 3 produce; the other warpgroups compute.
 std::string role(int warp) { return warp < 4 ? "producer" : "consumer " + std::to_string(warp / 4 - 1); }
 
-Timeline one_cta(int consumers = 2) { return {round_timing(), {{2, 0, 0}}, 128 * (1 + consumers), role}; }
+Timeline one_cta(int consumers = 2) { return {round_timing(), {{2, 0, 0}}, 1, 128 * (1 + consumers), role}; }
 
 std::vector<TraceSpan> spans_of(Trace const& trace, std::string const& track) {
   std::vector<TraceSpan> result;
@@ -103,7 +103,7 @@ TEST(Timeline, ALoadTakesTheLatencyAndItsShareOfL2AfterThoseBeforeIt) {
 }
 
 TEST(Timeline, AMulticastIsFetchedOnceAndArrivesEverywhere) {
-  Timeline t(round_timing(), {{0, 0, 0}, {1, 0, 0}}, 128, role);
+  Timeline t(round_timing(), {{0, 0, 0}, {1, 0, 0}}, 1, 128, role);
   EXPECT_EQ(t.load(0, 0, 0, 1000, false, "A[0]", kHere), 601);
   EXPECT_EQ(t.load(0, 0, 1, 1000, true, "A[0]", kHere), 601);
   EXPECT_EQ(t.load(1, 0, 0, 1000, false, "A[0]", kHere), 651);
@@ -113,6 +113,20 @@ TEST(Timeline, AMulticastIsFetchedOnceAndArrivesEverywhere) {
   auto const loads = spans_of(trace, "TMA load");
   EXPECT_THAT(texts(loads), ElementsAre("A[0] 501-601", "A[0] 601-651", "A[0] 501-601", "A[0] 601-651"));
   EXPECT_EQ(trace.tracks[static_cast<std::size_t>(loads[1].issuer)].rank, 1);
+}
+
+TEST(Timeline, TheCtasOfAGridShareL2UpToTheSmsThereAre) {
+  Timing timing = round_timing();
+  timing.l2_bytes = 100;
+  timing.multiprocessors = 20;
+  auto const landed = [&](std::int64_t ctas) {
+    Timeline t(timing, {{0, 0, 0}}, ctas, 128, role);
+    return t.load(0, 0, 0, 1000, false, "A", kHere);
+  };
+  EXPECT_EQ(landed(1), 1 + 50 + 500) << "the port takes 20 bytes a cycle";
+  EXPECT_EQ(landed(10), 1 + 100 + 500);
+  EXPECT_EQ(landed(20), 1 + 200 + 500);
+  EXPECT_EQ(landed(1000), 1 + 200 + 500);
 }
 
 TEST(Timeline, AStoreIsReadBeforeItLands) {
@@ -175,7 +189,7 @@ TEST(Timeline, AnEpilogueIsWhatThoseWhoComputeDoToMemoryUntilTheyComputeAgain) {
 }
 
 TEST(Timeline, MmaSyncKeepsAQuarterOfTheTensorCoresBusy) {
-  Timeline t(round_timing(), {{0, 0, 0}}, 160, [](int warp) { return "warp " + std::to_string(warp); });
+  Timeline t(round_timing(), {{0, 0, 0}}, 1, 160, [](int warp) { return "warp " + std::to_string(warp); });
   t.mma_sync(0, 0, 1000, kHere);
   t.mma_sync(0, 32, 1000, kHere);
   t.mma_sync(0, 128, 1000, kHere);  // warp 4 shares warp 0's quarter

@@ -74,8 +74,8 @@ class Machine {
   std::string name() const;
   /// 80 for sm_80, 90 for sm_90, ...
   int compute_capability() const;
-  /// Streaming multiprocessors; a simulated machine has as many as its model, an A100's 108 or an H100's 132,
-  /// for what depends on the number.
+  /// Streaming multiprocessors; a simulated machine has as many as its model, an A100's 108 or an H100's 132
+  /// (or sim::Options::multiprocessors), for what depends on the number.
   int multiprocessors() const;
   /// What `select` asks of the device.
   DeviceProperties properties() const { return {compute_capability(), multiprocessors()}; }

@@ -58,6 +58,9 @@ struct Options {
   /// Called with (CTAs done, CTAs in all) after each cluster, one call at a time, from any of the host's
   /// threads. An exception of its ends the launch, and the launch throws it.
   std::function<void(std::int64_t, std::int64_t)> progress;
+  /// Multiprocessors that programs are told of, by which persistent kernels choose their grid; 0: as many as
+  /// an A100 or an H100 has.
+  int multiprocessors = 0;
   /// Records the first CTAs' timeline: Report::trace. In those CTAs copies land at once and the thread with
   /// the earliest clock runs, whatever completion and interleaving say.
   std::optional<TraceOptions> trace;

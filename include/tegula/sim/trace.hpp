@@ -6,6 +6,7 @@
 
 #include "tegula/arch/dim3.hpp"
 #include "tegula/arch/where.hpp"
+#include "tegula/sim/generation.hpp"
 
 /// The timeline of a simulated launch: who did what when, by a model of time (docs/machine.md), not by a
 /// measurement.
@@ -27,11 +28,13 @@ struct Timing {
 
   /// From the issue of a TMA load that hits L2 to its first byte in shared memory.
   double tma_latency = 650;
-  /// An SM's share of what L2 delivers, bytes: the 5120 a cycle that NVIDIA gives for the A100's L2 (white
-  /// paper), by 132 SMs. What TMA fetches, counted once for a multicast.
-  double l2_bytes = 39;
-  /// Bytes a cycle that an SM can take in: what arrives, of a multicast too.
+  /// Bytes a cycle that L2 delivers to all SMs, or takes: 5120, as NVIDIA gives it for the A100's (white
+  /// paper). Each SM that has a CTA gets an equal share; what TMA fetches for several CTAs counts once.
+  double l2_bytes = 5120;
+  /// Bytes a cycle between an SM and L2, in either direction: what arrives by multicast too.
   double port_bytes = 64;
+  /// That share the L2: CTAs of the grid, at most as many.
+  int multiprocessors = 132;
   /// Of any box, however small.
   double tma_box = 16;
   /// From a TMA store's last read of shared memory until its bytes are in global memory.
@@ -49,6 +52,14 @@ struct Timing {
   /// Until an arrival, or a store, at another CTA of the cluster is seen there.
   double cluster_latency = 200;
 };
+
+/// Of a generation: an A100's tensor cores do half as much, all of it by mma.sync.
+constexpr Timing timing_of(Generation generation) {
+  Timing timing;
+  if (generation == Generation::sm80)
+    timing.tensor_rate = 1024, timing.mma_sync_share = 1, timing.multiprocessors = 108;
+  return timing;
+}
 
 /// What a span shows.
 enum class SpanKind : std::uint8_t {
