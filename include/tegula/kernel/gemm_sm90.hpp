@@ -103,6 +103,7 @@ template <GemmSm90Config C> struct GemmSm90 {
     typename Ring::Storage ring;
     typename Turns::Storage turns;
     Mbarrier c[warps];  // C for a warp has come
+    Mbarrier given;     // the sums of every CTA have come
 
     template <class F> void name_buffers(F&& name) {
       name("A", a);
@@ -112,6 +113,10 @@ template <GemmSm90Config C> struct GemmSm90 {
       name("empty", ring.empty);
       name("turn", turns.turn);
       name("C", c);
+      if constexpr (split) {
+        name("sums", sums);
+        name("given", given);
+      }
     }
   };
   static_assert(sizeof(SharedStorage) <= (228 / C.min_ctas_per_sm - 1) * 1024);
@@ -125,9 +130,7 @@ template <GemmSm90Config C> struct GemmSm90 {
     constexpr char const* names[] = {"producer", "consumer 0", "consumer 1"};
     return names[warp / 4];
   }
-  TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) {
-    return {p.clusters * cluster.x, 1, 1};
-  }
+  TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) { return {p.clusters * cluster.x, 1, 1}; }
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     // The same in all lanes, which the shuffle tells the compiler: what follows from it stays in registers of
@@ -142,28 +145,34 @@ template <GemmSm90Config C> struct GemmSm90 {
       ring.init();
       turns.init();
       for (int warp = 0; warp < warps; ++warp) mbarrier_init(shared_address(&smem.c[warp]), 1);
+      if constexpr (split) {
+        mbarrier_init(shared_address(&smem.given), 1);
+        mbarrier_arrive_expect_tx(shared_address(&smem.given), sizeof(smem.sums));
+      }
       fence_mbarrier_init();
     }
-    sync_cluster();         // the barriers are known to all who use them, in every CTA
+    meet_cluster();         // the barriers are known to all who use them, in every CTA
     griddepcontrol_wait();  // the launch before this one has written A, B, C
 
-    // No CTA ends while another may still write to its shared memory or arrive at its barriers.
     if (warpgroup == 0) {
       if constexpr (consumers > 1) setmaxnreg_dec<producer_registers>();
       if (thread_idx() == 0) produce(p, smem, ring);
       warp::sync();
-      if constexpr (cluster.x > 1) tegula::cluster::sync();
     } else {
       if constexpr (consumers > 1) setmaxnreg_inc<consumer_registers>();
       consume(p, smem, ring, turns, warpgroup - 1);
-      if constexpr (peers > 1) tegula::cluster::sync();
     }
+    // No CTA ends while another may still write to its shared memory or arrive at its barriers. (With
+    // split_k it has waited for all that comes.)
+    if constexpr (peers > 1) meet_cluster();
   }
 
  private:
-  TEGULA_DEVICE static void sync_cluster() {
+  /// Every thread of the cluster has come here.
+  TEGULA_DEVICE static void meet_cluster() {
     if constexpr (cluster.x > 1) {
-      tegula::cluster::sync();
+      tegula::cluster::arrive_relaxed();
+      tegula::cluster::wait();
     } else {
       cta::sync();
     }
@@ -245,7 +254,7 @@ template <GemmSm90Config C> struct GemmSm90 {
       mainloop(smem, ring, state, w.last_k - w.first_k, group, turns, tCrC);
       if constexpr (split) {
         give_away(smem, tCrC);
-        tegula::cluster::sync();  // every CTA's sums have reached the CTAs that add them up
+        mbarrier_wait_parity(shared_address(&smem.given), 0);
         float tCrD[MMA_M][4 * share];
         add_up(smem, tCrD);
         epilogue<share>(p, smem, out, m, w.n + cluster_cta_rank() * 8 * share, w.batch, tCrD);
@@ -292,19 +301,21 @@ template <GemmSm90Config C> struct GemmSm90 {
     ring.release(previous);
   }
 
-  /// Sends each CTA of the cluster its share of this CTA's sums.
+  /// Sends each CTA of the cluster, this one too, its share of this CTA's sums.
   TEGULA_DEVICE static void give_away(SharedStorage& smem, float const (&tCrC)[MMA_M][4 * MMA_N]) {
     int const thread = thread_idx_here() - 128;
     int const rank = cluster_cta_rank();
 #pragma unroll
     for (int cta = 0; cta < C.split_k; ++cta) {
+      SharedAddr const to = mapa(shared_address(&smem.sums[rank][0][thread]), cta);
+      SharedAddr const given = mapa(shared_address(&smem.given), cta);
 #pragma unroll
       for (int m = 0; m < MMA_M; ++m) {
 #pragma unroll
         for (int i = 0; i < share; ++i) {
           float const* const r = &tCrC[m][4 * (cta * share + i)];
-          st_shared_cluster(mapa(shared_address(&smem.sums[rank][m * share + i][thread]), cta),
-                            Vector<float, 4>{r[0], r[1], r[2], r[3]});
+          st_async(to + static_cast<int>(sizeof(smem.sums[0][0])) * (m * share + i),
+                   Vector<float, 4>{r[0], r[1], r[2], r[3]}, given);
         }
       }
     }
