@@ -154,7 +154,8 @@ TEGULA_DEVICE bool mbarrier_try_wait_parity(SharedAddr mbarrier, int parity,
 
 /// Waits until the phase of the given parity (0 or 1) is complete, where it is the current phase or the one
 /// before. (Of a barrier just initialized, the phase before counts as complete: waiting for parity 1 returns
-/// at once.)
+/// at once.) Acquires at the scope of the CTA, as the two above do: what threads of *other* CTAs stored
+/// before mbarrier_arrive_cluster_release is seen after a fence_acq_rel<Scope::gpu> that follows.
 TEGULA_DEVICE void mbarrier_wait_parity(SharedAddr mbarrier, int parity,
                                         [[maybe_unused]] Where where = Where::here()) {
 #if TEGULA_GPU
