@@ -68,6 +68,7 @@ void Cta::retire(AsyncCopies& async, std::size_t end) {
     if (!check_) continue;
     std::uint8_t* const state = shared_.state(copy.destination);
     for (int i = 0; i < copy.bytes; ++i) state[i] &= static_cast<std::uint8_t>(~kInFlight);
+    shared_.stamp(copy.destination, copy.bytes, cluster_.stamp(*this, current_thread().index));
   }
   if (async.none() && async.first_group == async.group_ends.size()) {
     async.clear();

@@ -55,6 +55,18 @@ class Cluster {
   Completion completion() const { return completion_; }
   bool aborting() const { return aborting_; }
   std::uint32_t random();
+
+  // Time, as far as fences between proxies need it: it goes on with each fence, from launch to launch.
+  std::uint64_t time() const { return time_; }
+  std::uint64_t advance_time() { return ++time_; }
+  /// The stamp of a write through the generic proxy, now.
+  std::uint64_t stamp(Cta const& cta, int thread) const {
+    return time_ << 13 | static_cast<std::uint64_t>(cta.rank()) << 10 | static_cast<std::uint64_t>(thread);
+  }
+  static std::uint64_t time_of(std::uint64_t stamp) { return stamp >> 13; }
+  Thread const& writer_of(std::uint64_t stamp) const {
+    return cta(static_cast<int>(stamp >> 10 & 7)).thread(static_cast<int>(stamp & 1023));
+  }
   /// The model of time, where this cluster's is recorded; else null.
   Timeline* timeline() const { return timeline_.get(); }
   /// What it recorded of the last cluster run.
@@ -121,6 +133,7 @@ class Cluster {
   Interleaving interleaving_ = Interleaving::one_warp_ahead;
   std::uint32_t ready_ctas_ = 0;
   int live_threads_ = 0;
+  std::uint64_t time_ = 1;
   std::int64_t idle_reads_ = 0;  ///< reads in a row that found what the thread's last one did
   std::uint64_t random_state_ = 0;
   ClusterBarrier barrier_;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -74,6 +75,7 @@ void Cta::ld_shared_cluster(void* value, std::uint32_t address, int bytes, Where
   note(Instruction::ld_shared_cluster, where, bytes, address);
   if (cta != nullptr && cta->shared_access(Instruction::ld_shared_cluster, address, bytes, false, where,
                                            current_thread().lane)) {
+    cta->note_peer_access(Instruction::ld_shared_cluster, where);
     cluster_.watch_read(cta->shared_.at(address), true, where);
     std::memcpy(value, cta->shared_.at(address), n);
   } else {
@@ -86,6 +88,7 @@ void Cta::st_shared_cluster(std::uint32_t address, void const* value, int bytes,
   note(Instruction::st_shared_cluster, where, bytes, address);
   if (cta != nullptr && cta->shared_access(Instruction::st_shared_cluster, address, bytes, true, where,
                                            current_thread().lane)) {
+    cta->note_peer_access(Instruction::st_shared_cluster, where);
     cluster_.progressed();
     std::memcpy(cta->shared_.at(address), value, static_cast<std::size_t>(bytes));
   }
@@ -115,6 +118,50 @@ void Cta::st_async(std::uint32_t address, void const* value, int bytes, std::uin
   auto store = std::make_unique<AsyncStore>(*this, where, SharedRange{cta->rank(), address, n}, value);
   store->completes_on(cta->rank(), mbarrier, n);
   in_flight().add(std::move(store));
+}
+
+void note_access(std::vector<PeerAccess>& accesses, PeerAccess const& access) {
+  auto const same = [&](PeerAccess const& other) {
+    return other.cta == access.cta && other.warp == access.warp && same_place(other.where, access.where);
+  };
+  auto const found = std::find_if(accesses.begin(), accesses.end(), same);
+  if (found != accesses.end()) {
+    *found = access;
+  } else {
+    accesses.push_back(access);
+  }
+}
+
+/// A thread of a peer has accessed this CTA's shared memory.
+void Cta::note_peer_access(Instruction instruction, Where where) {
+  Thread const& thread = current_thread();
+  if (!check_ || thread.cta == this) return;
+  note_access(peer_accesses_, {instruction, where, thread.cta->rank_, thread.index / 32,
+                               thread.cta->current_warp().cluster_arrivals + 1, -1});
+}
+
+/// The CTA has exited. What others did to its shared memory must have come before: a barrier of the cluster
+/// that they arrived at after it and this CTA waited for, or a phase of an mbarrier that it waited for,
+/// orders it so.
+void Cta::check_peers_at_exit() {
+  std::int64_t waited = 0;
+  for (Warp const& warp : warps_) waited = std::max<std::int64_t>(waited, warp.cluster_waits);
+  auto const check = [&](PeerAccess const& access, std::uint32_t mbarrier) {
+    if (access.barrier_phase <= waited) return;
+    std::string const by = access.cta == rank_ ? "" : fmt::format(" by CTA {} of the cluster", access.cta);
+    std::string const what =
+        mbarrier != 0 ? fmt::format("{} on {}{}", ptx_name(access.instruction), shared_place(mbarrier), by)
+                      : fmt::format("{} to its shared memory{}", ptx_name(access.instruction), by);
+    report(FindingKind::exited_cta, access.where, {access.cta, access.warp, -1},
+           mbarrier != 0 ? buffer_name(mbarrier) : "", mbarrier != 0 ? shared_place(mbarrier) : "",
+           fmt::format("the CTA{} exits, and nothing orders that after the {}: it must wait for {} before",
+                       cluster_.ctas() > 1 ? fmt::format(" of rank {}", rank_) : "", what,
+                       mbarrier != 0 ? "the mbarrier's phase" : "the cluster's barrier"));
+  };
+  for (PeerAccess const& access : peer_accesses_) check(access, 0);
+  for (auto const& mbarrier : mbarriers_) {
+    for (PeerAccess const& access : mbarrier->accesses) check(access, mbarrier->address);
+  }
 }
 
 void Cta::cluster_arrive(Where where) {

@@ -28,6 +28,7 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
   recent_ = {};
   barriers_ = {};
   mbarriers_.clear();
+  peer_accesses_.clear();
   shared_.reset(launch.kernel->shared_bytes);
 
   int const count = launch.kernel->threads;
@@ -39,6 +40,10 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
     thread.async.clear();
     thread.bulk.clear();
     thread.mbarrier = nullptr;
+    thread.proxy_fence = 0;
+    thread.mbarrier_init_fence = 0;
+    thread.tries = false;
+    thread.gave_up = false;
   }
   warps_.resize(static_cast<std::size_t>(count / 32));
   ready_warps_ = 0;
@@ -84,7 +89,10 @@ void Cta::finish_thread(Thread& thread) {
   retire(thread.async, thread.async.copies.size());
   check_exit(own);
   if (own.exited == kFullWarp) cluster_.leave_barrier(own);
-  if (live_threads_ == 0) cluster_.in_flight().check_exit(*this);
+  if (live_threads_ == 0) {
+    cluster_.in_flight().check_exit(*this);
+    if (check_) check_peers_at_exit();
+  }
 }
 
 void Cta::set_ready(Warp& warp, std::uint32_t lanes) {

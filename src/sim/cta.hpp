@@ -66,6 +66,8 @@ struct Thread {
   bool tries = false;                 ///< it waits there by try_wait
   bool gave_up = false;               ///< and returns though the phase is not complete
   Where mbarrier_where;
+  std::uint64_t proxy_fence = 0;          ///< time of its last fence.proxy.async
+  std::uint64_t mbarrier_init_fence = 0;  ///< time of its last fence.mbarrier_init
 };
 
 /// An instruction that some lanes of a warp have reached and wait at for the rest.
@@ -240,6 +242,8 @@ class Cta {
   void warp_sync(std::uint32_t mask, Where where);
   void bar(Instruction instruction, int id, int threads, Where where);
   void fence(Instruction instruction, Where where);
+  void fence_proxy_async(Where where);
+  void fence_mbarrier_init(Where where);
   [[noreturn]] void trap(Where where);
 
   // Small instructions of sm_90 (hopper.cpp).
@@ -307,6 +311,8 @@ class Cta {
                        int lane);
   void out_of_shared(Instruction instruction, std::uint32_t address, std::uint32_t bytes, Where where,
                      Culprit who);
+  void note_peer_access(Instruction instruction, Where where);
+  void check_peers_at_exit();
   /// What is in flight into a byte, for a finding.
   struct Pending {
     Instruction instruction;
@@ -331,6 +337,9 @@ class Cta {
   void complete_phase_if_due(MbarrierState& mbarrier);
   bool wait_for_phase(std::uint32_t address, int parity, bool tries, Where where);
   void wake(MbarrierState& mbarrier);
+  void check_visible(Instruction instruction, MbarrierState const& mbarrier, Where where);
+  bool complete(MbarrierState& mbarrier, int parity);
+  void forget_accesses(MbarrierState& mbarrier);
   bool one_gives_up();
   void pass_phase(MbarrierState const& mbarrier, Where where);
   void land_some();
@@ -352,6 +361,7 @@ class Cta {
   std::array<Allocation*, 4> recent_ = {};
   std::array<Barrier, kBarriers> barriers_;
   std::vector<std::unique_ptr<MbarrierState>> mbarriers_;
+  std::vector<PeerAccess> peer_accesses_;  ///< loads and stores of its shared memory by its peers
   std::vector<Warp> warps_;
   std::vector<Warpgroup> warpgroups_;
   std::vector<std::unique_ptr<Thread>> threads_;

@@ -120,18 +120,18 @@ void mbarrier_complete_tx(std::uint32_t address, int bytes, Where where) {
 bool mbarrier_test_wait_parity(std::uint32_t address, int parity, Where where) {
   return cta().mbarrier_test_wait(address, parity, where);
 }
-// How long try_wait suspends a thread is the machine's to choose: here, until the phase is complete.
+// How long try_wait suspends a thread is the machine's to choose: here, until the phase is complete or nobody
+// else can run.
 bool mbarrier_try_wait_parity(std::uint32_t address, int parity, Where where) {
-  cta().mbarrier_wait(address, parity, where);
-  return true;
+  return cta().mbarrier_try_wait(address, parity, where);
 }
 void mbarrier_wait_parity(std::uint32_t address, int parity, Where where) {
   cta().mbarrier_wait(address, parity, where);
 }
-void fence_mbarrier_init(Where where) { cta().fence(Instruction::fence_mbarrier_init, where); }
+void fence_mbarrier_init(Where where) { cta().fence_mbarrier_init(where); }
 
-void fence_proxy_async(Where where) { cta().fence(Instruction::fence_proxy_async, where); }
-void fence_proxy_async_shared(Where where) { cta().fence(Instruction::fence_proxy_async, where); }
+void fence_proxy_async(Where where) { cta().fence_proxy_async(where); }
+void fence_proxy_async_shared(Where where) { cta().fence_proxy_async(where); }
 void bulk_commit_group(Where where) { cta().bulk_commit_group(where); }
 void bulk_wait_group(int groups_left, Where where) { cta().bulk_wait_group(groups_left, false, where); }
 void bulk_wait_group_read(int groups_left, Where where) { cta().bulk_wait_group(groups_left, true, where); }

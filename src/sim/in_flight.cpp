@@ -78,16 +78,38 @@ bool InFlightQueue::admit(InFlight& operation) {
       std::uint8_t const want = write ? 0 : kWritten;
       std::uint32_t const at = cta.shared_.first_other(range.address, range.bytes, mask, want);
       if (at != range.bytes) cta.shared_findings(instruction, range.address + at, 1, write, where, who.lane);
+      check_fences(operation, cta, range, write);
     }
   };
   for (SharedRange const& range : operation.writes) check(range, true);
   for (SharedRange const& range : operation.reads) check(range, false);
   if (operation.mbarrier.bytes != 0) {
     Cta& cta = cluster_.cta(operation.mbarrier.cta);
-    if (cta.exited() || cta.live_mbarrier(instruction, operation.mbarrier.address, where) == nullptr)
+    MbarrierState const* const mbarrier =
+        cta.exited() ? nullptr : cta.live_mbarrier(instruction, operation.mbarrier.address, where);
+    if (mbarrier == nullptr) {
       operation.mbarrier.bytes = 0;
+    } else if (cta.check_) {
+      cta.check_visible(instruction, *mbarrier, where);
+    }
   }
   return possible;
+}
+
+/// The asynchronous proxy sees what was written through the generic one once the thread that wrote it, or the
+/// one that issues the operation, has executed a fence.proxy.async.
+void InFlightQueue::check_fences(InFlight const& operation, Cta& cta, SharedRange const& range, bool write) {
+  Thread const& issuer = cluster_.current();
+  cta.shared_.for_each_stamp(range.address, range.bytes, [&](std::uint32_t at, std::uint64_t stamp) {
+    Thread const& writer = cluster_.writer_of(stamp);
+    if (std::max(writer.proxy_fence, issuer.proxy_fence) > Cluster::time_of(stamp)) return false;
+    cta.report(FindingKind::proxy_race, operation.where, cta.here(), cta.buffer_name(at),
+               cta.shared_place(at),
+               fmt::format("{} {} {}, which warp {} lane {} wrote without a fence.proxy.async after that",
+                           ptx_name(operation.instruction), write ? "writes" : "reads", cta.shared_place(at),
+                           writer.index / 32, writer.lane));
+    return true;
+  });
 }
 
 void InFlightQueue::mark(InFlight& operation) {
@@ -120,7 +142,9 @@ void InFlightQueue::land(InFlight& operation) {
   if (!operation.without_effect_) operation.land(cluster_);
   for (SharedRange const& range : operation.writes) {
     Cta& cta = cluster_.cta(range.cta);
-    if (cta.check_) cta.shared_.mark(range.address, range.bytes, kWritten);
+    if (!cta.check_) continue;
+    cta.shared_.mark(range.address, range.bytes, kWritten);
+    cta.shared_.clear_stamps(range.address, range.bytes);
   }
   if (operation.groups_ != nullptr) return;
   SharedRange const& completes = operation.mbarrier;

@@ -162,6 +162,7 @@ class InFlightQueue {
   bool admit(InFlight& operation);
   void read(InFlight& operation);
   void land(InFlight& operation);
+  void check_fences(InFlight const& operation, Cta& cta, SharedRange const& range, bool write);
   void mark(InFlight& operation);
   void retire_reads(InFlight& operation);
   InFlight const* touching(std::vector<SharedRange> InFlight::*ranges, int cta, std::uint32_t address) const;

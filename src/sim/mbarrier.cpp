@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <limits>
 #include <utility>
 
 #include "cluster.hpp"
@@ -15,8 +16,6 @@
 namespace tegula::sim {
 
 namespace {
-
-bool complete(MbarrierState const& mbarrier, int parity) { return (mbarrier.phase & 1) != parity; }
 
 /// "1 of 2 arrivals and 8192 bytes": what the current phase lacks.
 std::string lacking(MbarrierState const& mbarrier) {
@@ -107,6 +106,8 @@ void Cta::mbarrier_init(std::uint32_t address, int count, Where where) {
   }
   mbarrier->address = address;
   mbarrier->init = where;
+  mbarrier->initialiser = &current_thread();
+  mbarrier->init_time = cluster_.time();
   mbarrier->count = count;
   mbarrier->pending = count;
   mbarrier->tx = 0;
@@ -166,6 +167,11 @@ void Cta::arrive(Instruction instruction, MbarrierState& mbarrier, Where where) 
         mbarrier.init);
     return;
   }
+  Thread const& thread = current_thread();
+  if (check_ && thread.cta != this) {
+    note_access(mbarrier.accesses, {instruction, where, thread.cta->rank_, thread.index / 32,
+                                    thread.cta->current_warp().cluster_arrivals + 1, mbarrier.phase});
+  }
   --mbarrier.pending;
   if (Timeline const* const time = cluster_.timeline()) {
     Thread const& by = current_thread();
@@ -180,7 +186,13 @@ void Cta::complete_tx(MbarrierState& mbarrier, std::int64_t bytes, InFlight* ope
                       Culprit who) {
   cluster_.progressed();
   mbarrier.tx -= bytes;
-  if (operation != nullptr) mbarrier.landed.push_back(operation);
+  if (operation != nullptr) {
+    mbarrier.landed.push_back(operation);
+    if (check_) {
+      note_access(mbarrier.accesses, {operation->instruction, where, who.cta, who.warp,
+                                      std::numeric_limits<std::int64_t>::max(), mbarrier.phase});
+    }
+  }
   if (Timeline const* const time = cluster_.timeline())
     mbarrier.gate.arrive(operation != nullptr ? operation->time.landed : time->clock(rank_, thread_index()));
   check_tx(operation != nullptr ? operation->instruction : Instruction::mbarrier_complete_tx, mbarrier, where,
@@ -200,6 +212,7 @@ void Cta::complete_phase_if_due(MbarrierState& mbarrier) {
 void Cta::wake(MbarrierState& mbarrier) {
   for (InFlight* const operation : mbarrier.landed) in_flight().retire(*operation);
   mbarrier.landed.clear();
+  if (!mbarrier.waiters.empty()) forget_accesses(mbarrier);
   for (Thread* const thread : mbarrier.waiters) {
     if (Timeline* const time = cluster_.timeline())
       time->pass(mbarrier.gate, mbarrier.phase - 1, rank_, thread->index, thread->mbarrier_where);
@@ -212,6 +225,47 @@ void Cta::wake(MbarrierState& mbarrier) {
 /// Where the completion is random, an operation in flight may land now.
 void Cta::land_some() {
   if (cluster_.completion() == Completion::random && !in_flight().empty()) in_flight().land_at_random();
+}
+
+/// Whether the phase of the parity is complete. Where it is, the thread that asks comes after all that
+/// counted for it.
+bool Cta::complete(MbarrierState& mbarrier, int parity) {
+  if ((mbarrier.phase & 1) == parity) return false;
+  forget_accesses(mbarrier);
+  return true;
+}
+
+/// A thread of the CTA has waited for the last phase that is complete.
+void Cta::forget_accesses(MbarrierState& mbarrier) {
+  if (mbarrier.accesses.empty()) return;
+  std::erase_if(mbarrier.accesses,
+                [&](PeerAccess const& access) { return access.mbarrier_phase < mbarrier.phase; });
+}
+
+/// An operation of the asynchronous proxy is to complete on the mbarrier: its init must be visible there.
+void Cta::check_visible(Instruction instruction, MbarrierState const& mbarrier, Where where) {
+  Thread const& issuer = current_thread();
+  Thread const& initialiser = *mbarrier.initialiser;
+  if (std::max({initialiser.mbarrier_init_fence, initialiser.proxy_fence, issuer.mbarrier_init_fence,
+                issuer.proxy_fence}) > mbarrier.init_time)
+    return;
+  report(
+      FindingKind::proxy_race, where, here(), buffer_name(mbarrier.address), shared_place(mbarrier.address),
+      fmt::format(
+          "{} completes on {}, whose init ({}) no fence.mbarrier_init or fence.proxy.async has made visible "
+          "to the asynchronous proxy",
+          ptx_name(instruction), shared_place(mbarrier.address), place_text(mbarrier.init)),
+      mbarrier.init);
+}
+
+void Cta::fence_mbarrier_init(Where where) {
+  note(Instruction::fence_mbarrier_init, where);
+  current_thread().mbarrier_init_fence = cluster_.advance_time();
+}
+
+void Cta::fence_proxy_async(Where where) {
+  note(Instruction::fence_proxy_async, where);
+  current_thread().proxy_fence = cluster_.advance_time();
 }
 
 void Cta::mbarrier_arrive(std::uint32_t address, Where where) {
@@ -271,7 +325,7 @@ void Cta::pass_phase(MbarrierState const& mbarrier, Where where) {
 bool Cta::mbarrier_test_wait(std::uint32_t address, int parity, Where where) {
   note(Instruction::mbarrier_test_wait, where);
   check_parity(Instruction::mbarrier_test_wait, parity, where);
-  MbarrierState const* const mbarrier = own_mbarrier(Instruction::mbarrier_test_wait, address, where);
+  MbarrierState* const mbarrier = own_mbarrier(Instruction::mbarrier_test_wait, address, where);
   if (mbarrier == nullptr || complete(*mbarrier, parity)) {
     if (mbarrier != nullptr) pass_phase(*mbarrier, where);
     return true;

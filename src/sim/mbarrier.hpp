@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "instruction.hpp"
 #include "tegula/arch/where.hpp"
 #include "timeline.hpp"
 
@@ -15,17 +16,36 @@ struct Thread;
 /// the mbarrier object".
 inline constexpr std::int64_t kMbarrierLimit = (1 << 20) - 1;
 
+/// An access to a CTA's shared memory, or an arrival at its mbarrier, that must come before the CTA's exit:
+/// by a peer, or by an operation in flight.
+struct PeerAccess {
+  Instruction instruction;
+  Where where;
+  int cta;  ///< rank of who did it
+  int warp;
+  /// The cluster's barrier orders it once that has been completed so often; for what is in flight it orders
+  /// nothing.
+  std::int64_t barrier_phase;
+  std::int64_t mbarrier_phase;  ///< the phase that it counted for; -1: it is no arrival
+};
+
+/// Adds one, in the place of an earlier one by the same warp on the same line.
+void note_access(std::vector<PeerAccess>& accesses, PeerAccess const& access);
+
 /// An mbarrier, modelled beside shared memory: its 64 bits there are opaque.
 struct MbarrierState {
   std::uint32_t address = 0;
+  Thread const* initialiser = nullptr;
+  std::uint64_t init_time = 0;
   Where init;              ///< who initialised it
   int count = 0;           ///< arrivals expected in each phase
   int pending = 0;         ///< of them, those that the current phase still lacks
   std::int64_t tx = 0;     ///< bytes that the current phase still expects; negative where they came first
   std::int64_t phase = 0;  ///< phases that are complete: the parity of the current one is phase % 2
-  std::vector<Thread*> waiters;   ///< for the current phase
-  TimeGate gate;                  ///< where time is recorded: when the phases were complete
-  std::vector<InFlight*> landed;  ///< operations that landed in the current phase
+  std::vector<Thread*> waiters;      ///< for the current phase
+  TimeGate gate;                     ///< where time is recorded: when the phases were complete
+  std::vector<InFlight*> landed;     ///< operations that landed in the current phase
+  std::vector<PeerAccess> accesses;  ///< that no wait has ordered before the CTA's exit
 };
 
 }  // namespace tegula::sim

@@ -120,6 +120,7 @@ bool Cta::shared_access(Instruction instruction, std::uint32_t address, int byte
     if (!all_equal(state, bytes, kNoWrite, 0)) [[unlikely]]
       shared_findings(instruction, address, bytes, true, where, lane);
     for (int i = 0; i < bytes; ++i) state[i] |= kWritten;
+    shared_.stamp(address, n, cluster_.stamp(*current_thread().cta, current_thread().index / 32 * 32 + lane));
   } else if (!all_equal(state, bytes, kNoRead | kWritten, kWritten)) [[unlikely]] {
     shared_findings(instruction, address, bytes, false, where, lane);
   }

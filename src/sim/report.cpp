@@ -20,6 +20,8 @@ std::string_view to_string(FindingKind kind) {
       return "async_read_early";
     case FindingKind::async_overwrite:
       return "async_overwrite";
+    case FindingKind::proxy_race:
+      return "proxy_race";
     case FindingKind::register_race:
       return "register_race";
     case FindingKind::divergence:

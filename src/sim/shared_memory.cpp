@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -21,6 +22,7 @@ void SharedMemory::reset(std::size_t bytes) {
   }
   bytes_ = bytes;
   readers_.clear();
+  stamps_.clear();
   if (bytes == 0) return;
   std::memset(data_.get(), 0xff, bytes);
   std::memset(state_.get(), 0, bytes);
@@ -62,6 +64,12 @@ void SharedMemory::remove_reader(std::uint32_t address, std::uint32_t n) {
   for (std::uint32_t i = 0; i < n; ++i) {
     if (--readers[i] == 0) state[i] &= static_cast<std::uint8_t>(~kBeingRead);
   }
+}
+
+void SharedMemory::clear_stamps(std::uint32_t address, std::uint32_t n) {
+  if (stamps_.empty()) return;
+  auto const first = stamps_.begin() + static_cast<std::ptrdiff_t>((address - kSharedBase) / 4);
+  std::fill(first, first + static_cast<std::ptrdiff_t>((n + 3) / 4), 0);
 }
 
 SharedBuffer const* buffer_at(std::vector<SharedBuffer> const& buffers, std::uint32_t address) {
