@@ -143,6 +143,49 @@ TEST(HopperChecker, ElectLeavesOutLanesThatHaveExited) {
   EXPECT_EQ(report.instruction("elect.sync").instructions, 1);
 }
 
+/// A thread that looks whether others have arrived, gives up, and arrives itself.
+struct TryThenArrive : Broken {
+  struct SharedStorage {
+    Mbarrier barrier;
+    template <class F> void name_buffers(F&& name) { name("barrier", barrier); }
+  };
+  void operator()(Params const& p, SharedStorage& smem) const {
+    if (lane_id() != 0) return;
+    SharedAddr const barrier = shared_address(&smem.barrier);
+    mbarrier_init(barrier, 1);
+    int tries = 0;
+    while (!mbarrier_try_wait_parity(barrier, 0)) {
+      if (++tries == 3) mbarrier_arrive(barrier);
+    }
+    st_global(p.out, static_cast<std::uint32_t>(tries));
+  }
+};
+
+TEST(HopperChecker, TryWaitGivesUpWhereNobodyElseCanRun) {
+  auto const report = report_of<TryThenArrive>();
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_EQ(report.instruction("mbarrier.try_wait").instructions, 4);
+}
+
+/// One that tries for ever.
+struct TryForEver : TryThenArrive {
+  static constexpr int line = __LINE__ + 6;
+  void operator()(Params const&, SharedStorage& smem) const {
+    SharedAddr const barrier = shared_address(&smem.barrier);
+    if (lane_id() == 0) mbarrier_init(barrier, 33);
+    warp::sync();
+    mbarrier_arrive(barrier);
+    while (!mbarrier_try_wait_parity(barrier, 0)) {
+    }
+  }
+};
+
+TEST(HopperChecker, TryWaitForEverIsADeadlock) {
+  auto const finding = only_finding(report_of<TryForEver>(), FindingKind::deadlock, TryForEver::line);
+  EXPECT_SAYS(finding, "element 0 of barrier");
+  EXPECT_SAYS(finding, "1 of 33 arrivals");
+}
+
 /// Base of the kernels whose warpgroups pass registers on: 65536 registers are 168 for each of 384 threads.
 struct ThreeWarpgroups : Broken {
   static constexpr int threads = 384;
@@ -217,6 +260,7 @@ struct RegistersBackAndForth : ThreeWarpgroups {
       } else {
         setmaxnreg_inc<208>();
       }
+      cta::sync();
       if (warpgroup == round) {
         setmaxnreg_inc<168>();
       } else {
