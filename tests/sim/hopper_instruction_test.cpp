@@ -58,9 +58,10 @@ TEST(HopperInstruction, ACtaWithoutAClusterIsOneOfItsOwn) {
 TEST(HopperInstruction, LoadsFromAnotherCtaMoveOneToSixteenBytes) {
   auto const in = words(ClusterLoads::in_words);
   Values expected;
-  for (int rank = 0; rank < 4; ++rank) {
+  for (int cta = 0; cta < 12; ++cta) {
+    int const other = cta / 4 * 4 + (cta + 2) % 4;
     for (int lane = 0; lane < 32; ++lane) {
-      auto const from = in.begin() + 8 * (32 * ((rank + 2) % 4) + 31 - lane);
+      auto const from = in.begin() + 8 * (32 * other + 31 - lane);
       expected.insert(expected.end(), from, from + 8);
     }
   }
@@ -150,8 +151,11 @@ TEST(HopperInstruction, StAsyncStoresAndCompletesItsBytes) {
 
 TEST(HopperInstruction, ClusterRingHandsOnEveryValue) {
   auto const in = words(ClusterRing::in_words);
-  Values expected(in.begin() + ClusterRing::in_words / 2, in.end());
-  expected.insert(expected.end(), in.begin(), in.begin() + ClusterRing::in_words / 2);
+  Values expected;
+  for (int cta = 0; cta < 10; ++cta) {
+    auto const from = in.begin() + (cta ^ 1) * ClusterRing::steps * 32;
+    expected.insert(expected.end(), from, from + ClusterRing::steps * 32);
+  }
   expect_out<ClusterRing>(in, expected);
 }
 

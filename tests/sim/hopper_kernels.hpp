@@ -24,11 +24,11 @@ struct OneWarp : instruction_kernels::OneWarp {
   static constexpr int architecture = 90;
 };
 
-/// Base of the kernels whose grid is one cluster of `Ctas` CTAs.
-template <int Ctas> struct OneCluster : OneWarp {
+/// Base of the kernels whose grid is `Clusters` clusters of `Ctas` CTAs.
+template <int Ctas, int Clusters = 1> struct OfClusters : OneWarp {
   static constexpr int ctas = Ctas;
   static constexpr Dim3 cluster = {Ctas, 1, 1};
-  static constexpr Dim3 grid() { return {Ctas, 1, 1}; }
+  static constexpr Dim3 grid() { return {Ctas * Clusters, 1, 1}; }
 };
 
 /// Where a CTA is in its cluster, for clusters of 2x2x1 in a grid of three dimensions. out: 11 words a CTA.
@@ -94,22 +94,23 @@ struct LaneBytes {
 };
 
 /// Loads of 1 to 16 bytes from the CTA two ranks on, each lane reading what the lane opposite wrote.
-struct ClusterLoads : OneCluster<4> {
+struct ClusterLoads : OfClusters<4, 3> {
   using SharedStorage = LaneBytes;
-  static constexpr int in_words = 4 * 32 * 8;
-  static constexpr int out_words = 4 * 32 * 8;
+  static constexpr int in_words = 12 * 32 * 8;
+  static constexpr int out_words = in_words;
 
   TEGULA_DEVICE void operator()(Words const& p, SharedStorage& smem) const {
     int const lane = lane_id();
     int const rank = cluster_cta_rank();
-    std::uint32_t const* const in = p.in + 8 * (32 * rank + lane);
+    int const cta = block_idx().x;
+    std::uint32_t const* const in = p.in + 8 * (32 * cta + lane);
     SharedAddr const bytes = shared_address(smem.bytes);
     SharedAddr const mine = bytes + 32u * static_cast<SharedAddr>(lane);
     st_shared(mine, ld_global<Quad>(in));
     st_shared(mine + 16, ld_global<Quad>(in + 4));
     cluster::sync();
     SharedAddr const other = mapa(bytes + 32u * static_cast<SharedAddr>(31 - lane), (rank + 2) % ctas);
-    auto* const out = reinterpret_cast<std::uint8_t*>(p.out + 8 * (32 * rank + lane));
+    auto* const out = reinterpret_cast<std::uint8_t*>(p.out + 8 * (32 * cta + lane));
     st_global(out, ld_shared_cluster<Quad>(other));
     st_global(out + 16, ld_shared_cluster<Pair>(other + 16));
     st_global(out + 24, ld_shared_cluster<std::uint32_t>(other + 24));
@@ -122,7 +123,7 @@ struct ClusterLoads : OneCluster<4> {
 
 /// Stores of 1 to 16 bytes to the next CTA (the last one's next is the first), and loads of one's own memory
 /// through the cluster's window, by mapa of the own rank and by the plain address.
-struct ClusterStores : OneCluster<4> {
+struct ClusterStores : OfClusters<4> {
   using SharedStorage = LaneBytes;
   static constexpr int in_words = 4 * 32 * 8;
   static constexpr int out_words = 4 * 32 * 8;
@@ -150,7 +151,7 @@ struct ClusterStores : OneCluster<4> {
 
 /// The cluster's barrier in two halves, several rounds: each warp hands a word to the next warp of the next
 /// CTA, and does work of its own between arriving and waiting. Relaxed arrivals follow a fence.
-template <bool Relaxed> struct ClusterBarrier : OneCluster<4> {
+template <bool Relaxed> struct ClusterBarrier : OfClusters<4> {
   static constexpr int threads = 64;
   static constexpr int rounds = 5;
   struct SharedStorage {
@@ -330,7 +331,7 @@ struct MbarrierRing : OneWarp {
 
 /// Arrivals at the barriers of all CTAs of the cluster, the own one included: each CTA waits for a word from
 /// each, over several phases.
-struct MbarrierRemoteArrive : OneCluster<4> {
+struct MbarrierRemoteArrive : OfClusters<4> {
   static constexpr int rounds = 4;
   struct SharedStorage {
     Mbarrier written;
@@ -377,7 +378,7 @@ struct MbarrierRemoteArrive : OneCluster<4> {
 };
 
 /// st.async of 4, 8 and 16 bytes a lane to the other CTA, whose barrier expects them.
-template <class V> struct StAsync : OneCluster<2> {
+template <class V> struct StAsync : OfClusters<2> {
   static constexpr int lane_words = sizeof(V) / 4;
   struct SharedStorage {
     Mbarrier arrived;
@@ -410,7 +411,7 @@ template <class V> struct StAsync : OneCluster<2> {
 
 /// A ring of two slots in each of two CTAs: warp 0 sends to the other CTA's by st.async when that CTA's warp
 /// 1 has said, by a remote arrival, that the slot is free.
-struct ClusterRing : OneCluster<2> {
+struct ClusterRing : OfClusters<2, 5> {
   static constexpr int threads = 64;
   static constexpr int slots = 2;
   static constexpr int steps = 9;
@@ -424,13 +425,12 @@ struct ClusterRing : OneCluster<2> {
       name("words", words);
     }
   };
-  static constexpr int in_words = ctas * steps * 32;
+  static constexpr int in_words = 10 * steps * 32;
   static constexpr int out_words = in_words;
 
   TEGULA_DEVICE void operator()(Words const& p, SharedStorage& smem) const {
     int const lane = lane_id();
-    int const rank = cluster_cta_rank();
-    int const other = rank ^ 1;
+    int const other = cluster_cta_rank() ^ 1;
     if (thread_idx() == 0) {
       for (int slot = 0; slot < slots; ++slot) {
         mbarrier_init(shared_address(smem.full + slot), 1);
@@ -445,7 +445,7 @@ struct ClusterRing : OneCluster<2> {
       SharedAddr const full = shared_address(smem.full + slot);
       SharedAddr const empty = shared_address(smem.empty + slot);
       SharedAddr const word = shared_address(&smem.words[slot][lane]);
-      int const at = (rank * steps + step) * 32 + lane;
+      int const at = (block_idx().x * steps + step) * 32 + lane;
       if (warp_id() == 0) {
         mbarrier_wait_parity(empty, parity ^ 1);
         st_async(mapa(word, other), ld_global<std::uint32_t>(p.in + at), mapa(full, other));
