@@ -72,10 +72,11 @@ std::string Cta::shared_place(std::uint32_t address) const {
 std::string Cta::short_place(std::uint32_t address) const {
   SharedBuffer const* const buffer = buffer_at(launch_->kernel->buffers, address);
   if (buffer == nullptr) return fmt::format("{:#x}", address);
-  std::string const place = buffer->bytes * 8 > static_cast<std::size_t>(buffer->element_bits)
-                                ? place_in(*buffer, address)
-                                : std::string();
-  // "element 2 of full", "row 0, column 0 of stage 2 of A"
+  std::size_t const element_bits = static_cast<std::size_t>(buffer->element_bits);
+  if (8 * buffer->bytes <= element_bits) return buffer->name;
+  // "element 2", "row 0, column 0 of stage 2"
+  std::string const place =
+      buffer->locate(static_cast<std::int64_t>(8 * (address - kSharedBase - buffer->offset) / element_bits));
   for (char const* const word : {"stage ", "element "}) {
     std::size_t const at = place.find(word);
     if (at == std::string::npos) continue;
