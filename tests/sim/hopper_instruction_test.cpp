@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <functional>
 
 #include "hopper_kernels.hpp"
 #include "run_kernel.hpp"
+#include "run_schedules.hpp"
 
 /// Each instruction of sm_90 that is neither TMA nor wgmma on the simulated machine, under every schedule,
 /// against a plain statement of what the PTX ISA says it does.
@@ -14,21 +14,12 @@ namespace {
 using namespace hopper_kernels;
 using Values = std::vector<std::uint32_t>;
 
-/// Runs the kernel under every completion and interleaving, with several seeds; expects the same words of
-/// each.
+/// Runs the kernel under every schedule; expects the same words of each.
 template <class Kernel> void expect_out(Values const& in, Values const& expected) {
-  for (auto const completion : {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
-    for (auto const interleaving :
-         {sim::Interleaving::one_warp_ahead, sim::Interleaving::round_robin, sim::Interleaving::random}) {
-      for (std::uint64_t seed = 0; seed < 4; ++seed) {
-        sim::Machine machine(
-            {.completion = completion, .interleaving = interleaving, .seed = seed, .workers = 2});
-        ASSERT_EQ(run_kernel<Kernel>(machine, in), expected)
-            << "completion " << static_cast<int>(completion) << ", interleaving "
-            << static_cast<int>(interleaving) << ", seed " << seed;
-      }
-    }
-  }
+  for_each_schedule([&](sim::Options const& options) {
+    sim::Machine machine(options);
+    EXPECT_EQ(run_kernel<Kernel>(machine, in), expected) << schedule_text(options);
+  });
 }
 
 /// As `index` of a vector.
