@@ -326,11 +326,12 @@ TEST(TmaChecker, WriteToTheSourceOfAStore) {
 
 /// Stores a tile of which nobody wrote row 5 to the row `Row` on.
 template <int Row> struct StoreUnwritten : BrokenTma {
-  static constexpr int line = __LINE__ + 7;
+  static constexpr int line = __LINE__ + 8;
   void operator()(Params const& p, SharedStorage& smem) const {
     for (int row = 0; row < 8; ++row) {
       if (row != 5) st_shared(shared_address(&smem.tile[row][thread_idx()]), 1.0f);
     }
+    fence_proxy_async();
     cta::sync();
     if (thread_idx() == 0) {
       tma_store(p.out, TmaCoordinate{0, Row}, shared_address(smem.tile));
@@ -369,6 +370,25 @@ TEST(TmaChecker, ReadOfWhatAStoreHasNotWrittenYet) {
   EXPECT_EQ(finding.coordinate, "byte 256 of out");
   auto const clean = tma_report<StoreAndReadBack<true>>();
   EXPECT_TRUE(clean.ok()) << clean.text();
+}
+
+/// Stores what threads wrote, without a fence between the proxies.
+struct StoreUnfenced : BrokenTma {
+  static constexpr int line = __LINE__ + 5;
+  void operator()(Params const& p, SharedStorage& smem) const {
+    for (int row = 0; row < 8; ++row) st_shared(shared_address(&smem.tile[row][thread_idx()]), 1.0f);
+    cta::sync();
+    if (thread_idx() != 0) return;
+    tma_store(p.out, TmaCoordinate{0, 0}, shared_address(smem.tile));
+    bulk_commit_group();
+    bulk_wait_group<0>();
+  }
+};
+
+TEST(TmaChecker, StoreWithoutAFenceOfTheProxies) {
+  auto const finding =
+      only_finding(tma_report<StoreUnfenced>(), FindingKind::proxy_race, StoreUnfenced::line);
+  EXPECT_EQ(finding.coordinate, "row 0, column 0 of tile");
 }
 
 /// Leaves without waiting for its store.
