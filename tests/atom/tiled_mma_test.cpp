@@ -133,6 +133,17 @@ TEST(TiledMma, PartitionsATensorOfManyTiles) {
   }
 }
 
+TEST(TiledMma, WarpgroupsAlongM) {
+  TiledMma const mma = make_tiled_mma(mma_atom("SM90_64x96x16_F32BF16BF16_RS"), layout(shape(2, 1, 1)));
+  EXPECT_EQ(mma.threads(), 256);
+  EXPECT_EQ(mma.tile(), shape(128, 96, 16));
+  EXPECT_TRUE(covers_once(mma.c(), 128 * 96));
+  EXPECT_TRUE(covers_once(mma.a(), 128 * 16));
+  EXPECT_TRUE(covers_with_repeats(mma.b(), 96 * 16));
+  // Thread 128 + 32 + 5 is lane 5 of the second warpgroup's second warp: row 64 + 16 + 1, column 2.
+  EXPECT_EQ(mma.c()(coord(128 + 32 + 5, 0)), 64 + 16 + 1 + 128 * 2);
+}
+
 TEST(TiledMma, IsAConstantExpressionAndATemplateArgument) {
   static constexpr TiledMma mma =
       make_tiled_mma(mma_atom("SM80_16x8x16_F32F16F16F32_TN"), layout(shape(2, 2, 1)), make_tile(32, 32, 16));

@@ -179,6 +179,47 @@ TEST(WgmmaChecker, OperandsAreWritten) {
   EXPECT_EQ(f.coordinate, "row 0, column 0 of B");
 }
 
+struct ReadsWithoutProxyFence : BrokenWgmma {
+  static constexpr int line = __LINE__ + 7;
+  void operator()(Params const&, SharedStorage& smem) const {
+    clear_both(smem);
+    if (thread_idx() == 0) st_shared(shared_address(smem.a.data + TileA::layout(40, 3)), std::uint16_t{1});
+    cta::sync();
+    float d[8] = {};
+    wgmma_fence();
+    wgmma<kOp>(d, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+    wgmma_commit_group();
+    wgmma_wait_group<0>();
+  }
+};
+
+TEST(WgmmaChecker, OperandsWrittenByThreadsNeedAProxyFence) {
+  Finding const f = only_finding(report_of<ReadsWithoutProxyFence>(), FindingKind::proxy_race,
+                                 ReadsWithoutProxyFence::line);
+  EXPECT_EQ(f.coordinate, "row 40, column 2 of A");
+}
+
+struct ReadsCopyInFlight : BrokenWgmma {
+  static constexpr int line = __LINE__ + 7;
+  void operator()(Params const& p, SharedStorage& smem) const {
+    clear_both(smem);
+    if (thread_idx() == 0) cp_async_cg(shared_address(smem.b.data + TileB::layout(5, 8)), p.in);
+    fence_proxy_async_shared();
+    float d[8] = {};
+    wgmma_fence();
+    wgmma<kOp>(d, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+    wgmma_commit_group();
+    wgmma_wait_group<0>();
+    cp_async_wait_all();
+  }
+};
+
+TEST(WgmmaChecker, OperandsHaveArrived) {
+  Finding const f =
+      only_finding(report_of<ReadsCopyInFlight>(), FindingKind::async_read_early, ReadsCopyInFlight::line);
+  EXPECT_EQ(f.coordinate, "row 5, column 8 of B");
+}
+
 struct OverwritesOperand : BrokenWgmma {
   static constexpr int line = __LINE__ + 8;
   void operator()(Params const&, SharedStorage& smem) const {
