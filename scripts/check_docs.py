@@ -5,7 +5,8 @@
 
 - A link to a file or folder leads to one, and a link to a heading (#like-this) to a heading of that page.
 - `./run NAME` names a command that ./run has.
-- A ```cpp block of the README stands, line by line, in a source file that is compiled (tests/, examples/, include/, src/, bench/).
+- A ```cpp block of the README, or of a walk through a kernel (QUOTING), stands, line by line, in a source file that is compiled (tests/,
+  examples/, include/, src/, bench/).
 - A ```console block shows what its commands print, for commands `$ NAME ...` where NAME is a program given by --program. A line `...` stands
   for any lines.
 """
@@ -18,6 +19,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+QUOTING = ("README.md", "hopper_gemm.md")
 COMPILED = ("tests", "examples", "include", "src", "bench")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -100,7 +102,7 @@ def main():
     for page in pages():
         text = page.read_text(encoding="utf-8")
         found = [*faults_of_links(page, text), *faults_of_run_commands(text)]
-        if page.name == "README.md":
+        if page.name in QUOTING:
             found += faults_of_snippets(text)
         found += faults_of_console(text, programs)
         for fault in found:

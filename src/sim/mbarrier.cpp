@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
-#include <limits>
 #include <utility>
 
 #include "cluster.hpp"
@@ -95,7 +94,7 @@ void Cta::mbarrier_init(std::uint32_t address, int count, Where where) {
            fmt::format("mbarrier.init of {}, which is an mbarrier already ({}): it must be invalidated first",
                        shared_place(address), place_text(mbarrier->init)),
            mbarrier->init);
-    wake(*mbarrier);
+    forget(*mbarrier);
   } else {
     if (check_) {
       if (shared_.first_other(address, 8, kInFlight | kBeingRead, 0) != 8)
@@ -127,7 +126,7 @@ void Cta::mbarrier_inval(std::uint32_t address, Where where) {
                        mbarrier->waiters.empty() ? "an operation in flight is to complete on it"
                                                  : "threads wait at it"));
   }
-  wake(*mbarrier);
+  forget(*mbarrier);
   if (check_) shared_.mark(address, 8, 0, kMbarrier | kWritten);
   mbarriers_.erase(std::find_if(mbarriers_.begin(), mbarriers_.end(),
                                 [&](auto const& candidate) { return candidate.get() == mbarrier; }));
@@ -186,13 +185,7 @@ void Cta::complete_tx(MbarrierState& mbarrier, std::int64_t bytes, InFlight* ope
                       Culprit who) {
   cluster_.progressed();
   mbarrier.tx -= bytes;
-  if (operation != nullptr) {
-    mbarrier.landed.push_back(operation);
-    if (check_) {
-      note_access(mbarrier.accesses, {operation->instruction, where, who.cta, who.warp,
-                                      std::numeric_limits<std::int64_t>::max(), mbarrier.phase});
-    }
-  }
+  if (operation != nullptr) mbarrier.landed.push_back({operation, mbarrier.phase});
   if (Timeline const* const time = cluster_.timeline())
     mbarrier.gate.arrive(operation != nullptr ? operation->time.landed : time->clock(rank_, thread_index()));
   check_tx(operation != nullptr ? operation->instruction : Instruction::mbarrier_complete_tx, mbarrier, where,
@@ -204,15 +197,13 @@ void Cta::complete_phase_if_due(MbarrierState& mbarrier) {
   if (mbarrier.pending != 0 || mbarrier.tx != 0) return;
   ++mbarrier.phase;
   mbarrier.pending = mbarrier.count;
-  mbarrier.gate.open();
+  if (cluster_.timeline() != nullptr) mbarrier.gate.open();
   wake(mbarrier);
 }
 
-/// The phase is over: those that wait for it go on, and what landed in it may be touched.
+/// The phase is over: those that wait for it go on.
 void Cta::wake(MbarrierState& mbarrier) {
-  for (InFlight* const operation : mbarrier.landed) in_flight().retire(*operation);
-  mbarrier.landed.clear();
-  if (!mbarrier.waiters.empty()) forget_accesses(mbarrier);
+  if (!mbarrier.waiters.empty()) passed(mbarrier);
   for (Thread* const thread : mbarrier.waiters) {
     if (Timeline* const time = cluster_.timeline())
       time->pass(mbarrier.gate, mbarrier.phase - 1, rank_, thread->index, thread->mbarrier_where);
@@ -222,24 +213,36 @@ void Cta::wake(MbarrierState& mbarrier) {
   mbarrier.waiters.clear();
 }
 
+/// A thread of the CTA has waited for the last phase that is complete: it comes after all that counted for
+/// it, and what landed in it may be touched.
+void Cta::passed(MbarrierState& mbarrier) {
+  std::erase_if(mbarrier.landed, [&](Landed const& landed) {
+    if (landed.phase >= mbarrier.phase) return false;
+    in_flight().retire(*landed.operation);
+    return true;
+  });
+  std::erase_if(mbarrier.accesses,
+                [&](PeerAccess const& access) { return access.mbarrier_phase < mbarrier.phase; });
+}
+
+/// The mbarrier is no more: nothing depends on it.
+void Cta::forget(MbarrierState& mbarrier) {
+  wake(mbarrier);
+  for (Landed const& landed : mbarrier.landed) in_flight().retire(*landed.operation);
+  mbarrier.landed.clear();
+  mbarrier.accesses.clear();
+}
+
 /// Where the completion is random, an operation in flight may land now.
 void Cta::land_some() {
   if (cluster_.completion() == Completion::random && !in_flight().empty()) in_flight().land_at_random();
 }
 
-/// Whether the phase of the parity is complete. Where it is, the thread that asks comes after all that
-/// counted for it.
+/// Whether the phase of the parity is complete, for a thread that waits for it.
 bool Cta::complete(MbarrierState& mbarrier, int parity) {
   if ((mbarrier.phase & 1) == parity) return false;
-  forget_accesses(mbarrier);
+  if (!mbarrier.landed.empty() || !mbarrier.accesses.empty()) passed(mbarrier);
   return true;
-}
-
-/// A thread of the CTA has waited for the last phase that is complete.
-void Cta::forget_accesses(MbarrierState& mbarrier) {
-  if (mbarrier.accesses.empty()) return;
-  std::erase_if(mbarrier.accesses,
-                [&](PeerAccess const& access) { return access.mbarrier_phase < mbarrier.phase; });
 }
 
 /// An operation of the asynchronous proxy is to complete on the mbarrier: its init must be visible there.

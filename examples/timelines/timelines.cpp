@@ -1,0 +1,59 @@
+// The timelines of docs/hopper_gemm.md: tegula_timelines FOLDER writes them there.
+
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+#include "gemm_timeline.hpp"
+
+namespace {
+
+using namespace tegula;
+
+void write(std::string const& folder, std::string const& name, sim::Trace const& trace) {
+  std::string const path = folder + "/timeline_" + name + ".svg";
+  std::ofstream file(path);
+  file << to_svg(trace);
+  file.close();
+  if (!file) throw std::runtime_error("cannot write " + path);
+  std::printf("%s: %.0f cycles\n", path.c_str(), trace.cycles());
+}
+
+constexpr GemmSm90Config square(Schedule schedule) {
+  return {.block_m = 128, .block_n = 128, .schedule = schedule};
+}
+
+void write_all(std::string const& folder) {
+  TimelineProblem const four = {.tiles_m = 4};
+  write(folder, "basic",
+        gemm_timeline<square(Schedule::basic)>(four, "basic: four tiles of 128 x 128, K = 256"));
+  write(folder, "cooperative",
+        gemm_timeline<square(Schedule::cooperative)>(four, "cooperative: four tiles of 128 x 128, K = 256"));
+  write(folder, "pingpong",
+        gemm_timeline<square(Schedule::pingpong)>(four, "ping-pong: four tiles of 128 x 128, K = 256"));
+  // One cluster of the 66 that share L2 on a full GPU.
+  constexpr GemmSm90Config alone = {.block_m = 128, .block_n = 256};
+  constexpr GemmSm90Config paired = {.block_m = 128, .block_n = 256, .cluster_m = 2};
+  write(folder, "alone",
+        gemm_timeline<alone>({.tiles_m = 132, .k = 512, .clusters = 132},
+                             "132 CTAs, each a tile of 128 x 256 for itself, K = 512: the first two"));
+  write(folder, "multicast",
+        gemm_timeline<paired>({.tiles_m = 66, .k = 512, .clusters = 66},
+                              "66 clusters of two such tiles side by side: the first"));
+  constexpr GemmSm90Config split = {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .split_k = 2};
+  write(folder, "split_k",
+        gemm_timeline<split>({.k = 1024}, "one tile of 64 x 128, K = 1024 split between two CTAs"));
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  try {
+    write_all(count > 1 ? arguments[1] : ".");
+  } catch (std::exception const& e) {
+    std::fprintf(stderr, "tegula_timelines: %s\n", e.what());
+    return 1;
+  }
+}
