@@ -339,7 +339,8 @@ class Cta {
   void wake(MbarrierState& mbarrier);
   void check_visible(Instruction instruction, MbarrierState const& mbarrier, Where where);
   bool complete(MbarrierState& mbarrier, int parity);
-  void forget_accesses(MbarrierState& mbarrier);
+  void passed(MbarrierState& mbarrier);
+  void forget(MbarrierState& mbarrier);
   bool one_gives_up();
   void pass_phase(MbarrierState const& mbarrier, Where where);
   void land_some();

@@ -149,7 +149,8 @@ void InFlightQueue::land(InFlight& operation) {
   if (operation.groups_ != nullptr) return;
   SharedRange const& completes = operation.mbarrier;
   Cta& cta = cluster_.cta(completes.cta);
-  MbarrierState* const mbarrier = completes.bytes != 0 ? cta.mbarrier_at(completes.address) : nullptr;
+  MbarrierState* const mbarrier =
+      completes.bytes != 0 && !cta.exited() ? cta.mbarrier_at(completes.address) : nullptr;
   if (mbarrier == nullptr) {
     retire(operation);
     return;
@@ -278,6 +279,8 @@ void InFlightQueue::check_exit(Cta& cta) {
     // What it was to read is still there; what it was to write is not.
     if (!writes) land(operation);
     if (operation.groups_ != nullptr) operation.groups_->clear();
+    for (auto const& mbarrier : cluster_.cta(operation.mbarrier.cta).mbarriers_)
+      std::erase_if(mbarrier->landed, [&](Landed const& landed) { return landed.operation == &operation; });
     retire(operation);
     i = 0;
   }

@@ -16,21 +16,24 @@ struct Thread;
 /// the mbarrier object".
 inline constexpr std::int64_t kMbarrierLimit = (1 << 20) - 1;
 
-/// An access to a CTA's shared memory, or an arrival at its mbarrier, that must come before the CTA's exit:
-/// by a peer, or by an operation in flight.
+/// A peer's access to a CTA's shared memory, or arrival at its mbarrier: it must come before the CTA's exit.
 struct PeerAccess {
   Instruction instruction;
   Where where;
   int cta;  ///< rank of who did it
   int warp;
-  /// The cluster's barrier orders it once that has been completed so often; for what is in flight it orders
-  /// nothing.
-  std::int64_t barrier_phase;
+  std::int64_t barrier_phase;   ///< the cluster's barrier orders it once that has been completed so often
   std::int64_t mbarrier_phase;  ///< the phase that it counted for; -1: it is no arrival
 };
 
 /// Adds one, in the place of an earlier one by the same warp on the same line.
 void note_access(std::vector<PeerAccess>& accesses, PeerAccess const& access);
+
+/// An operation in flight that has landed, and the mbarrier's phase in which it did.
+struct Landed {
+  InFlight* operation;
+  std::int64_t phase;
+};
 
 /// An mbarrier, modelled beside shared memory: its 64 bits there are opaque.
 struct MbarrierState {
@@ -44,7 +47,7 @@ struct MbarrierState {
   std::int64_t phase = 0;  ///< phases that are complete: the parity of the current one is phase % 2
   std::vector<Thread*> waiters;      ///< for the current phase
   TimeGate gate;                     ///< where time is recorded: when the phases were complete
-  std::vector<InFlight*> landed;     ///< operations that landed in the current phase
+  std::vector<Landed> landed;        ///< operations that nobody has waited for
   std::vector<PeerAccess> accesses;  ///< that no wait has ordered before the CTA's exit
 };
 
