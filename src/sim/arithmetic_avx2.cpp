@@ -1,5 +1,5 @@
 #include "arithmetic_lanes.hpp"
-#include "arithmetic_wgmma_lanes.hpp"
+#include "arithmetic_wgmma_decode.hpp"
 
 namespace tegula::sim::detail {
 
@@ -13,12 +13,6 @@ void reduce_tile_avx2(DotTile& tile, int first_k, int k, int fraction_bits, SumR
   reduce_tile<kLanes>(tile, first_k, k, fraction_bits, rounding);
 }
 
-bool sum_wgmma_row_avx2(WgmmaTile const& tile, WgmmaFamily family, int row, int n, WgmmaRow& out) {
-  return sum_wgmma_row<kLanes>(tile, family, row, n, out);
-}
-
-void sum_wgmma_integers_avx2(WgmmaTile const& tile, int row, int n, std::int32_t* sums) {
-  sum_wgmma_integers<kLanes>(tile, row, n, sums);
-}
+WgmmaFunctions const kWgmmaAvx2 = kWgmmaFunctions<kLanes>;
 
 }  // namespace tegula::sim::detail

@@ -15,7 +15,6 @@ namespace {
 
 using namespace detail;  // the tile and its sums
 
-constexpr std::uint32_t kNan = 0x7fffffffu;
 constexpr std::uint32_t kInfinity = 0x7f800000u;
 constexpr std::uint32_t kSign = 0x80000000u;
 /// What the hardware keeps of a sum: fraction bits below the largest exponent, and fraction bits of a
@@ -26,141 +25,6 @@ struct Kept {
 };
 
 constexpr Kept kept(WgmmaType type) { return element_bits(type) == 8 ? Kept{13, 13} : Kept{25, 23}; }
-
-/// An operand format by its fields.
-struct Format {
-  int exponent_bits;
-  int mantissa_bits;
-  bool infinities = true;  // else the last code alone is a NaN
-  int dropped_bits = 0;    // low bits of an element that the tensor core does not read
-};
-
-constexpr Format kBf16{8, 7};
-constexpr Format kF16{5, 10};
-constexpr Format kTf32{8, 10, true, 13};
-constexpr Format kE4m3{4, 3, false};
-constexpr Format kE5m2{5, 2};
-
-/// Decodes the elements of one row: values, and the exponents under which the hardware holds them. True if
-/// any is infinite or NaN; exponents of these mean nothing.
-template <Format F, class Code>
-bool decode(std::uint8_t const* bytes, bool negate, float* values, std::int16_t* exponents) {
-  constexpr int kCount = kWgmmaRowBytes / static_cast<int>(sizeof(Code));
-  constexpr int kCodeBits = F.exponent_bits + F.mantissa_bits;
-  constexpr std::uint32_t kTop = (1u << F.exponent_bits) - 1;
-  constexpr int kBias = static_cast<int>(kTop / 2);
-  constexpr std::uint32_t kFirstSpecial = F.infinities ? kTop << F.mantissa_bits : (1u << kCodeBits) - 1;
-  Code codes[kCount];
-  std::memcpy(codes, bytes, kWgmmaRowBytes);
-  std::uint32_t const flip = negate ? kSign : 0;
-  bool special = false;
-  for (int i = 0; i < kCount; ++i) {
-    std::uint32_t const code = static_cast<std::uint32_t>(codes[i]) >> F.dropped_bits;
-    std::uint32_t const magnitude = code & ((1u << kCodeBits) - 1);
-    std::uint32_t const sign = ((code >> kCodeBits) << 31) ^ flip;
-    special |= magnitude >= kFirstSpecial;
-    // The fields in a binary32's places are the value but for the bias.
-    float const scaled = std::bit_cast<float>(magnitude << (23 - F.mantissa_bits));
-    constexpr float kScale = std::bit_cast<float>(static_cast<std::uint32_t>(127 + 127 - kBias) << 23);
-    float const value = F.exponent_bits == 8 ? scaled : scaled * kScale;
-    values[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | sign);
-    int const field = static_cast<int>(magnitude >> F.mantissa_bits);
-    int const exponent = (field == 0 ? 1 : field) - kBias;
-    exponents[i] = static_cast<std::int16_t>(magnitude == 0 ? kZeroExponent : exponent);
-  }
-  if (!special) return false;
-  for (int i = 0; i < kCount; ++i) {
-    std::uint32_t const code = static_cast<std::uint32_t>(codes[i]) >> F.dropped_bits;
-    std::uint32_t const magnitude = code & ((1u << kCodeBits) - 1);
-    if (magnitude < kFirstSpecial) continue;
-    std::uint32_t const sign = std::bit_cast<std::uint32_t>(values[i]) & kSign;
-    bool const infinite = F.infinities && magnitude == kFirstSpecial;
-    values[i] = std::bit_cast<float>(infinite ? sign | kInfinity : kNan);
-    exponents[i] = 0;
-  }
-  return true;
-}
-
-template <class Integer>
-bool decode_integers(std::uint8_t const* bytes, bool, float* values, std::int16_t* exponents) {
-  for (int i = 0; i < kWgmmaRowBytes; ++i) {
-    values[i] = static_cast<Integer>(bytes[i]);
-    exponents[i] = 0;
-  }
-  return false;
-}
-
-using Decode = bool (*)(std::uint8_t const* bytes, bool negate, float* values, std::int16_t* exponents);
-
-/// The decoder of A, or of B.
-Decode decoder(WgmmaType type, bool of_b) {
-  switch (type) {
-    case WgmmaType::bf16:
-      return decode<kBf16, std::uint16_t>;
-    case WgmmaType::f16:
-      return decode<kF16, std::uint16_t>;
-    case WgmmaType::tf32:
-      return decode<kTf32, std::uint32_t>;
-    case WgmmaType::e4m3_e4m3:
-      return decode<kE4m3, std::uint8_t>;
-    case WgmmaType::e4m3_e5m2:
-      return of_b ? decode<kE5m2, std::uint8_t> : decode<kE4m3, std::uint8_t>;
-    case WgmmaType::e5m2_e4m3:
-      return of_b ? decode<kE4m3, std::uint8_t> : decode<kE5m2, std::uint8_t>;
-    case WgmmaType::e5m2_e5m2:
-      return decode<kE5m2, std::uint8_t>;
-    case WgmmaType::s8_s8:
-      return decode_integers<std::int8_t>;
-    case WgmmaType::s8_u8:
-      return of_b ? decode_integers<std::uint8_t> : decode_integers<std::int8_t>;
-    case WgmmaType::u8_s8:
-      return of_b ? decode_integers<std::int8_t> : decode_integers<std::uint8_t>;
-    case WgmmaType::u8_u8:
-      return decode_integers<std::uint8_t>;
-  }
-  return nullptr;
-}
-
-/// The rows of A and columns of B that hold an infinity or a NaN.
-struct Specials {
-  bool row[kWgmmaM];
-  int columns;
-  int column[kWgmmaMostColumns];
-};
-
-void decode_operands(WgmmaConfig const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
-                     std::uint8_t const (*b)[kWgmmaRowBytes], WgmmaTile& tile, Specials& specials) {
-  int const k = wgmma_k(op.type);
-  std::int16_t exponents[kWgmmaMostK];
-  Decode const decode_a = decoder(op.type, false);
-  for (int row = 0; row < kWgmmaM; ++row) {
-    specials.row[row] = decode_a(a[row], op.negate_a, tile.a[row], exponents);
-    for (int i = 0; i < k; ++i) {
-      tile.a_exponent[row][i] = static_cast<std::uint16_t>(exponents[i]) * 0x10001u;
-    }
-  }
-
-  Decode const decode_b = decoder(op.type, true);
-  specials.columns = 0;
-  constexpr int kBlock = 16;
-  for (int first = 0; first < op.n; first += kBlock) {
-    alignas(64) float values[kBlock][kWgmmaMostK] = {};
-    alignas(64) std::int16_t exponents_of[kBlock][kWgmmaMostK];
-    for (int column = 0; column < kBlock; ++column) {
-      if (first + column >= op.n) {
-        std::fill_n(exponents_of[column], kWgmmaMostK, static_cast<std::int16_t>(kZeroExponent));
-      } else if (decode_b(b[first + column], op.negate_b, values[column], exponents_of[column])) {
-        specials.column[specials.columns++] = first + column;
-      }
-    }
-    for (int i = 0; i < k; ++i) {
-      for (int column = 0; column < kBlock; ++column) {
-        tile.b[i][first + column] = values[column][i];
-        tile.b_exponent[i][first + column] = exponents_of[column][i];
-      }
-    }
-  }
-}
 
 /// sum * 2^unit toward zero, with `fraction_bits` of a binary32's 23.
 std::uint32_t binary32_toward_zero(std::int64_t sum, int unit, int fraction_bits) {
@@ -239,22 +103,16 @@ constexpr WgmmaFamily family(WgmmaType type, bool half_result) {
 }
 
 /// The functions of the best instruction set at hand.
-struct Best {
-  SumWgmmaRow sum_row = sum_wgmma_row_portable;
-  SumWgmmaIntegers sum_integers = sum_wgmma_integers_portable;
-};
-
-Best best() {
+WgmmaFunctions const& best() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return {sum_wgmma_row_avx2, sum_wgmma_integers_avx2};
+  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) return kWgmmaAvx512;
+  if (__builtin_cpu_supports("avx2")) return kWgmmaAvx2;
 #endif
-  return {};
+  return kWgmmaPortable;
 }
 
-Best const kBest = best();
-
-void wgmma_float(WgmmaConfig const& op, WgmmaTile const& tile, Specials const& specials, bool scale_d,
-                 std::uint32_t* d) {
+void wgmma_float(WgmmaFunctions const& functions, WgmmaConfig const& op, WgmmaTile const& tile,
+                 WgmmaSpecials const& specials, bool scale_d, std::uint32_t* d) {
   bool const half_result = op.accumulator == WgmmaAccumulator::f16;
   WgmmaFamily const how = family(op.type, half_result);
   std::size_t const bytes = static_cast<std::size_t>(op.n) * sizeof *d;
@@ -268,7 +126,7 @@ void wgmma_float(WgmmaConfig const& op, WgmmaTile const& tile, Specials const& s
     if (specials.row[row]) {
       for (int column = 0; column < op.n; ++column) slowly(column);
     } else {
-      if (kBest.sum_row(tile, how, row, op.n, out)) {
+      if (functions.sum_row(tile, how, row, op.n, out)) {
         for (int column = 0; column < op.n; ++column) {
           if (out.exceptional[column] != 0) slowly(column);
         }
@@ -279,10 +137,11 @@ void wgmma_float(WgmmaConfig const& op, WgmmaTile const& tile, Specials const& s
   }
 }
 
-void wgmma_integer(WgmmaConfig const& op, WgmmaTile const& tile, bool scale_d, std::uint32_t* d) {
+void wgmma_integer(WgmmaFunctions const& functions, WgmmaConfig const& op, WgmmaTile const& tile,
+                   bool scale_d, std::uint32_t* d) {
   alignas(64) std::int32_t products[kWgmmaMostColumns];
   for (int row = 0; row < kWgmmaM; ++row) {
-    kBest.sum_integers(tile, row, op.n, products);
+    functions.sum_integers(tile, row, op.n, products);
     std::uint32_t* const results = d + row * op.n;
     if (!scale_d) std::memset(results, 0, static_cast<std::size_t>(op.n) * sizeof *d);
     for (int n = 0; n < op.n; ++n) {
@@ -302,13 +161,14 @@ void wgmma_integer(WgmmaConfig const& op, WgmmaTile const& tile, bool scale_d, s
 
 void wgmma_tile(WgmmaConfig const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
                 std::uint8_t const (*b)[kWgmmaRowBytes], bool scale_d, std::uint32_t* d) {
+  static WgmmaFunctions const& functions = best();
   thread_local WgmmaTile tile;  // too large for a fiber's stack
-  Specials specials;
-  decode_operands(op, a, b, tile, specials);
+  WgmmaSpecials specials;
+  functions.decode(op, a, b, tile, specials);
   if (is_integer(op.type)) {
-    wgmma_integer(op, tile, scale_d, d);
+    wgmma_integer(functions, op, tile, scale_d, d);
   } else {
-    wgmma_float(op, tile, specials, scale_d, d);
+    wgmma_float(functions, op, tile, specials, scale_d, d);
   }
 }
 

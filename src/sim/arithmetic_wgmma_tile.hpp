@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <tegula/arch/wgmma_op.hpp>
+#include <tegula/sim/arithmetic.hpp>
 
 /// What the parts of wgmma's arithmetic hand each other: the operands of one instruction, decoded once, and
 /// the functions that sum over whole vectors of columns. Internal.
@@ -9,6 +11,7 @@ namespace tegula::sim::detail {
 inline constexpr int kWgmmaRows = 64;
 inline constexpr int kWgmmaMostColumns = 256;
 inline constexpr int kWgmmaMostK = 32;
+inline constexpr int kWgmmaColumnStep = 32;
 
 /// What becomes of the products, by instruction family.
 enum class WgmmaFamily {
@@ -20,13 +23,20 @@ enum class WgmmaFamily {
 };
 
 /// A and B as binary32 values, which hold every format's exactly, and the exponents under which the hardware
-/// holds them (kZeroExponent for zeros). Columns from the instruction's n to the next multiple of 16 are
-/// zeros.
+/// holds them (kZeroExponent for zeros). Columns from the instruction's n to the next multiple of
+/// kWgmmaColumnStep are zeros.
 struct WgmmaTile {
   alignas(64) float a[kWgmmaRows][kWgmmaMostK];
   alignas(64) std::uint32_t a_exponent[kWgmmaRows][kWgmmaMostK];  // twice, in both halves of the word
   alignas(64) float b[kWgmmaMostK][kWgmmaMostColumns];
   alignas(64) std::int16_t b_exponent[kWgmmaMostK][kWgmmaMostColumns];
+};
+
+/// The rows of A and columns of B that hold an infinity or a NaN.
+struct WgmmaSpecials {
+  bool row[kWgmmaRows];
+  int columns;
+  int column[kWgmmaMostColumns];
 };
 
 /// One row of D = A B + C, and of C: binary32, or binary16 in the low half of a word.
@@ -36,17 +46,22 @@ struct WgmmaRow {
   alignas(64) std::int32_t exceptional[kWgmmaMostColumns];  // nonzero: d is not valid there
 };
 
-/// Fills `d` and `exceptional` of one row, to n or the next multiple of 16; true if any is exceptional: among
-/// infinities, NaNs, sums beyond 31 bits, or alignments outside of 2^-100 to 2^120. Infinities and NaNs of A
-/// and B are not looked for.
-using SumWgmmaRow = bool (*)(WgmmaTile const& tile, WgmmaFamily family, int row, int n, WgmmaRow& out);
-bool sum_wgmma_row_portable(WgmmaTile const& tile, WgmmaFamily family, int row, int n, WgmmaRow& out);
-bool sum_wgmma_row_avx2(WgmmaTile const& tile, WgmmaFamily family, int row, int n, WgmmaRow& out);
+/// What is compiled for each instruction set.
+struct WgmmaFunctions {
+  /// Decodes the operands of an instruction, a and b as wgmma_tile has them.
+  void (*decode)(WgmmaConfig const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
+                 std::uint8_t const (*b)[kWgmmaRowBytes], WgmmaTile& tile, WgmmaSpecials& specials);
+  /// Fills `d` and `exceptional` of one row, to n or the next multiple of kWgmmaColumnStep; true if any is
+  /// exceptional: among infinities, NaNs, sums beyond 31 bits, or alignments outside of 2^-100 to 2^120.
+  /// Infinities and NaNs of A and B are not looked for.
+  bool (*sum_row)(WgmmaTile const& tile, WgmmaFamily family, int row, int n, WgmmaRow& out);
+  /// The exact sums of the products of one row of 8-bit integers, k 32, to n or the next multiple of
+  /// kWgmmaColumnStep. `sums` is aligned to 64 bytes.
+  void (*sum_integers)(WgmmaTile const& tile, int row, int n, std::int32_t* sums);
+};
 
-/// The exact sums of the products of one row of 8-bit integers, k 32, to n or the next multiple of 16. `sums`
-/// is aligned to 32 bytes.
-using SumWgmmaIntegers = void (*)(WgmmaTile const& tile, int row, int n, std::int32_t* sums);
-void sum_wgmma_integers_portable(WgmmaTile const& tile, int row, int n, std::int32_t* sums);
-void sum_wgmma_integers_avx2(WgmmaTile const& tile, int row, int n, std::int32_t* sums);
+extern WgmmaFunctions const kWgmmaPortable;
+extern WgmmaFunctions const kWgmmaAvx2;
+extern WgmmaFunctions const kWgmmaAvx512;
 
 }  // namespace tegula::sim::detail

@@ -156,16 +156,56 @@ TEST(WgmmaArithmetic, WithoutScaleD) {
   EXPECT_EQ(x.simulated(), std::vector<std::uint32_t>(kWgmmaM * 8, 0u));
 }
 
-// The instruction set is chosen at run time; what this machine does not choose is held to what it does.
-TEST(WgmmaArithmetic, VectorWidthsAgree) {
-  using namespace sim::detail;
+/// The functions of the instruction sets that this machine has besides what every machine has.
+std::vector<sim::detail::WgmmaFunctions const*> wider_functions() {
+  std::vector<sim::detail::WgmmaFunctions const*> functions;
 #if defined(__x86_64__)
-  if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "no AVX2 here";
+  if (__builtin_cpu_supports("avx2")) functions.push_back(&sim::detail::kWgmmaAvx2);
+  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+    functions.push_back(&sim::detail::kWgmmaAvx512);
 #endif
+  return functions;
+}
+
+// The instruction set is chosen at run time; what this machine does not choose is held to what it does.
+TEST(WgmmaArithmetic, OperandsDecodedByEveryVectorWidthAgree) {
+  using namespace sim::detail;
+  if (wider_functions().empty()) GTEST_SKIP() << "one vector width here";
+  auto const narrow = std::make_unique<WgmmaTile>(), wide = std::make_unique<WgmmaTile>();
+  WgmmaSpecials narrow_specials{}, wide_specials{};
+  int specials = 0;
+  for (WgmmaFunctions const* functions : wider_functions()) {
+    for (int subject = 0; subject < probe::kWgmmaSubjectCount; ++subject) {
+      for (int index = 0; index < 40; ++index) {
+        WgmmaCase const x =
+            probe::wgmma_case(subject, index % probe::kWgmmaSets, 8 * (index % 32 + 1), index);
+        auto const b = reinterpret_cast<Row const*>(x.b.data());
+        std::memset(static_cast<void*>(narrow.get()), 0x55, sizeof *narrow);
+        std::memset(static_cast<void*>(wide.get()), 0x55, sizeof *wide);
+        kWgmmaPortable.decode(x.op, x.a, b, *narrow, narrow_specials);
+        functions->decode(x.op, x.a, b, *wide, wide_specials);
+        ASSERT_EQ(std::memcmp(narrow.get(), wide.get(), sizeof *wide), 0)
+            << probe::kWgmmaSubjects[subject].name << ", case " << index;
+        ASSERT_EQ(narrow_specials.columns, wide_specials.columns);
+        for (int i = 0; i < wide_specials.columns; ++i)
+          ASSERT_EQ(narrow_specials.column[i], wide_specials.column[i]);
+        for (int row = 0; row < kWgmmaRows; ++row) {
+          ASSERT_EQ(narrow_specials.row[row], wide_specials.row[row]);
+          specials += wide_specials.row[row];
+        }
+      }
+    }
+  }
+  EXPECT_GT(specials, 1000);
+}
+
+TEST(WgmmaArithmetic, SumsOfEveryVectorWidthAgree) {
+  using namespace sim::detail;
+  if (wider_functions().empty()) GTEST_SKIP() << "one vector width here";
   probe::Random random{12};
   auto const tile = std::make_unique<WgmmaTile>();
   auto const narrow = std::make_unique<WgmmaRow>(), wide = std::make_unique<WgmmaRow>();
-  constexpr int kN = 48;
+  constexpr int kN = 96;
   long exceptional = 0, ordinary = 0;
   for (int repeat = 0; repeat < 400; ++repeat) {
     WgmmaFamily const family = static_cast<WgmmaFamily>(repeat % 5);
@@ -196,14 +236,16 @@ TEST(WgmmaArithmetic, VectorWidthsAgree) {
         narrow->c[column] = random.one_in(8) ? word & 0x80000000u : half ? word & 0xffffu : word;
         if (!half && random.one_in(2)) narrow->c[column] = (word & 0x87ffffffu) | 0x38000000u;
       }
-      *wide = *narrow;
-      ASSERT_EQ(sum_wgmma_row_portable(*tile, family, row, kN, *narrow),
-                sum_wgmma_row_avx2(*tile, family, row, kN, *wide));
-      for (int column = 0; column < kN; ++column) {
-        ASSERT_EQ(narrow->exceptional[column] != 0, wide->exceptional[column] != 0);
-        (narrow->exceptional[column] != 0 ? exceptional : ordinary) += 1;
-        if (narrow->exceptional[column] == 0) {
-          ASSERT_EQ(narrow->d[column], wide->d[column]) << "repeat " << repeat << ", row " << row;
+      bool const any = kWgmmaPortable.sum_row(*tile, family, row, kN, *narrow);
+      for (WgmmaFunctions const* functions : wider_functions()) {
+        std::memcpy(wide->c, narrow->c, sizeof wide->c);
+        ASSERT_EQ(functions->sum_row(*tile, family, row, kN, *wide), any);
+        for (int column = 0; column < kN; ++column) {
+          ASSERT_EQ(narrow->exceptional[column] != 0, wide->exceptional[column] != 0);
+          (narrow->exceptional[column] != 0 ? exceptional : ordinary) += 1;
+          if (narrow->exceptional[column] == 0) {
+            ASSERT_EQ(narrow->d[column], wide->d[column]) << "repeat " << repeat << ", row " << row;
+          }
         }
       }
     }
@@ -218,9 +260,12 @@ TEST(WgmmaArithmetic, VectorWidthsAgree) {
     for (float& value : row) value = static_cast<float>(random.below(384) - 128);
   }
   alignas(64) std::int32_t few[kWgmmaMostColumns] = {}, many[kWgmmaMostColumns] = {};
-  sum_wgmma_integers_portable(*tile, 7, kN, few);
-  sum_wgmma_integers_avx2(*tile, 7, kN, many);
-  EXPECT_EQ(std::memcmp(few, many, sizeof few), 0);
+  kWgmmaPortable.sum_integers(*tile, 7, kN, few);
+  for (WgmmaFunctions const* functions : wider_functions()) {
+    functions->sum_integers(*tile, 7, kN, many);
+    EXPECT_EQ(std::memcmp(few, many, sizeof few), 0);
+    std::memset(many, 0, sizeof many);
+  }
 }
 
 }  // namespace
