@@ -156,16 +156,19 @@ std::vector<std::uint32_t> wgmma_input(bool scale_d, Element element, Accumulato
   return in;
 }
 
-/// Elements and accumulators of a wide range of magnitudes: for comparing machines bit by bit.
+/// Elements and accumulators of a wide range of magnitudes, for comparing machines bit by bit. Accumulators
+/// that are not to be read are NaNs.
 template <class Kernel> std::vector<std::uint32_t> wild_input(std::uint32_t seed) {
   Draws draws(seed);
+  bool const scale_d = seed % 2 == 0;
   return wgmma_input<Kernel>(
-      seed % 2 == 0,
+      scale_d,
       [&](bool second, int, int) { return wild_element(operand_type(Kernel::op.type, second), draws); },
       [&](int, int) {
         if (Kernel::op.accumulator == WgmmaAccumulator::s32) return draws.word();
-        return wild_element(Kernel::op.accumulator == WgmmaAccumulator::f16 ? DType::f16 : DType::tf32,
-                            draws);
+        bool const halves = Kernel::op.accumulator == WgmmaAccumulator::f16;
+        if (!scale_d) return halves ? 0xffffu : 0xffffffffu;
+        return wild_element(halves ? DType::f16 : DType::tf32, draws);
       });
 }
 
