@@ -278,6 +278,8 @@ template <GemmSm90Config C> struct GemmSm90 {
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
       ring.wait(state);
+      // The other consumer's wgmma queue up behind those of this last step.
+      if (pingpong && step + 1 == steps) turns.leave(group);
       wgmma_fence();  // the registers of tCrC, before the first wgmma that uses them
 #pragma unroll
       for (int k = 0; k < MMA_K; ++k) {
@@ -294,7 +296,6 @@ template <GemmSm90Config C> struct GemmSm90 {
       previous = state.stage;
       state.next();
     }
-    if constexpr (pingpong) turns.leave(group);  // the other consumer's wgmma queue up behind these
     wgmma_wait_group<0>();
 #pragma unroll
     for (int m = 0; m < MMA_M; ++m) wgmma_pin(tCrC[m]);
