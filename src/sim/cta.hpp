@@ -193,7 +193,9 @@ class Cta {
                      int alignment);
   /// The allocation of global memory that holds the byte, or null.
   Allocation* allocation(void const* address);
-  /// "row 17, column 40 of K", with the CTA's rank where it is not the running one.
+  /// "row 17, column 40 of K".
+  std::string own_place(std::uint32_t address) const;
+  /// Likewise, with the CTA's rank where it is not the running one.
   std::string shared_place(std::uint32_t address) const;
   /// "full[2]", "A[2]": the buffer that holds the byte, and the element of a row of them, or the stage of a
   /// tile.

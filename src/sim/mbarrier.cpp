@@ -197,7 +197,8 @@ void Cta::complete_phase_if_due(MbarrierState& mbarrier) {
   if (mbarrier.pending != 0 || mbarrier.tx != 0) return;
   ++mbarrier.phase;
   mbarrier.pending = mbarrier.count;
-  if (cluster_.timeline() != nullptr) mbarrier.gate.open();
+  if (Timeline* const time = cluster_.timeline())
+    time->complete_phase(rank_, mbarrier.address, mbarrier.gate);
   wake(mbarrier);
 }
 
@@ -407,7 +408,7 @@ void Cta::mbarrier_waiters(std::vector<std::string>& clauses) const {
                                     : fmt::format("{} of {}", lanes_text(bits), warps_text(warps));
         bool const one = std::has_single_bit(warps) && (bits == kFullWarp || std::has_single_bit(bits));
         clauses.push_back(fmt::format("{} wait{} at mbarrier {} ({}) for the phase of parity {}, {}", who,
-                                      one ? "s" : "", shared_place(mbarrier->address), place_text(where),
+                                      one ? "s" : "", own_place(mbarrier->address), place_text(where),
                                       mbarrier->phase % 2, lacking(*mbarrier)));
       }
     }

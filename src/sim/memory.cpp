@@ -61,10 +61,14 @@ std::uint32_t Cta::shared_address(void const* object, Where where) {
   return kSharedBase + static_cast<std::uint32_t>(offset);
 }
 
-std::string Cta::shared_place(std::uint32_t address) const {
+std::string Cta::own_place(std::uint32_t address) const {
   SharedBuffer const* const buffer = buffer_at(launch_->kernel->buffers, address);
-  std::string place = buffer != nullptr ? place_in(*buffer, address)
-                                        : fmt::format("byte {} of shared memory", address - kSharedBase);
+  return buffer != nullptr ? place_in(*buffer, address)
+                           : fmt::format("byte {} of shared memory", address - kSharedBase);
+}
+
+std::string Cta::shared_place(std::uint32_t address) const {
+  std::string place = own_place(address);
   if (current_thread().cta != this) place += fmt::format(" of CTA {} of the cluster", rank_);
   return place;
 }

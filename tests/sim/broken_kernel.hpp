@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <vector>
 
 #include "tegula/arch/barrier.hpp"
 #include "tegula/arch/cp_async.hpp"
@@ -43,6 +46,21 @@ template <class Kernel> sim::Report report_of(sim::Options options = {}, Dim3 gr
   return sim::launch<Kernel>(machine, grid, buffers);
 }
 
+/// The line of docs/machine.md that shows what the checker finds in a kernel; empty where it shows none.
+inline std::string documented(std::string const& kernel) {
+  static std::vector<std::string> const lines = [] {
+    std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "../../docs/machine.md");
+    EXPECT_TRUE(file.is_open());
+    std::vector<std::string> read;
+    for (std::string line; std::getline(file, line);) read.push_back(line);
+    return read;
+  }();
+  for (std::string const& line : lines) {
+    if (line.find("kernel " + kernel + ", CTA (") != std::string::npos) return line;
+  }
+  return "";
+}
+
 /// The one finding of a kernel that must have exactly one, of the given kind, on the given line of the test's
 /// own file.
 inline sim::Finding only_finding(sim::Report const& report, sim::FindingKind kind, int line) {
@@ -51,6 +69,11 @@ inline sim::Finding only_finding(sim::Report const& report, sim::FindingKind kin
   sim::Finding const& finding = report.findings.front();
   EXPECT_EQ(sim::to_string(finding.kind), sim::to_string(kind)) << report.text();
   EXPECT_EQ(finding.where.line, line) << report.text();
+  std::string const kernel = report.kernel.substr(report.kernel.rfind("::") + 2);
+  std::string const shown = documented(kernel);
+  if (!shown.empty()) {
+    EXPECT_EQ("sim/" + shown, sim::to_string(finding, kernel)) << "docs/machine.md";
+  }
   return finding;
 }
 
