@@ -16,28 +16,33 @@
 /// (somebody has waited for it, so that what it touched may be touched again). Options::completion says when
 /// it lands; that it is retired is the kernel's doing: by its mbarrier's phase, or by a wait for its group.
 ///
-/// How to add one, by the example of a copy of `bytes` bytes to another CTA that completes on an mbarrier:
+/// How to add one, by the example of a copy to another CTA that completes on an mbarrier there:
 ///
 ///   class PeerCopy final : public InFlight {
 ///    public:
-///     PeerCopy(Cta& cta, Where where, SharedRange to, std::vector<unsigned char> data, SharedRange mbarrier)
-///         : InFlight(Instruction::st_async, cta, where), data_(std::move(data)) {
-///       writes = {to};                                       // bounds, overlaps and the shadow are the
-///       queue's completes_on(mbarrier.cta, mbarrier.address, to.bytes);
+///     PeerCopy(Cta const& cta, Where where, SharedRange to, SharedRange from)
+///         : InFlight(Instruction::cp_async_bulk, cta, where) {
+///       // Bounds, overlaps, fences and the shadow of these are the queue's business.
+///       writes = {to};
+///       reads = {from};
 ///     }
-///     void land(Cluster& cluster) override {                 // the effect, and nothing else
-///       std::memcpy(cluster.cta(writes[0].cta).shared().at(writes[0].address), data_.data(), data_.size());
+///     // The effect, and nothing else.
+///     void land(Cluster& cluster) override {
+///       unsigned char const* const source = cluster.cta(reads[0].cta).shared().at(reads[0].address);
+///       std::memcpy(cluster.cta(writes[0].cta).shared().at(writes[0].address), source, reads[0].bytes);
 ///     }
-///
-///    private:
-///     std::vector<unsigned char> data_;
+///     // When it does, where time is recorded: docs/machine.md, "Time".
+///     TimeOfCopy schedule(Timeline& timeline, Cluster&) override { ... }
 ///   };
 ///
-///   void peer_copy(..., Where where) {                       // the hook, on the fiber of the issuing thread
+///   // The hook, on the fiber of the thread that issues it.
+///   void peer_copy(std::uint32_t to, std::uint32_t from, int bytes, std::uint32_t mbarrier, Where where) {
 ///     Cta& cta = current_cta();
-///     cta.note(Instruction::st_async, where, bytes, address);  // counts it
-///     ... checks of operands: cta.report(FindingKind::misaligned, ...), cta.fail(...) ...
-///     cta.in_flight().add(std::make_unique<PeerCopy>(...));
+///     cta.note(Instruction::cp_async_bulk, where, bytes, from);
+///     ... the checks of operands: cta.target(...), cta.report(...), cta.fail(...) ...
+///     auto copy = std::make_unique<PeerCopy>(cta, where, ...);
+///     copy->completes_on(peer->rank(), mbarrier, bytes);
+///     cta.in_flight().add(std::move(copy));
 ///   }
 ///
 /// One that a group waits for (bulk stores: the issuing thread's; wgmma: the warpgroup's) is added with
@@ -146,7 +151,7 @@ class InFlightQueue {
   bool land_oldest();
   /// Whether an operation that has not landed is to complete on the mbarrier.
   bool completes_on(int cta, std::uint32_t mbarrier) const;
-  /// The phase that operation was part of is complete: what it touched may be touched again.
+  /// Somebody has waited for it: what it touched may be touched again.
   void retire(InFlight& operation);
   /// A CTA has exited: reports the operations that still touch its shared memory.
   void check_exit(Cta& cta);
