@@ -17,6 +17,7 @@ struct TimelineProblem {
   int tiles_n = 1;
   int k = 256;
   int clusters = 1;
+  bool barriers = false;  ///< whether the phases of mbarriers are shown
 };
 
 /// The timeline of the first cluster of a GEMM of bf16, in one configuration of gemm_sm90. Throws
@@ -26,7 +27,7 @@ sim::Trace gemm_timeline(TimelineProblem const& problem, std::string const& titl
   static_assert(C.a == DType::bf16 && C.b == DType::bf16 && C.out == DType::bf16 && C.a_major == Major::k &&
                 C.b_major == Major::k);
   using Kernel = GemmSm90<C>;
-  sim::Machine machine({.trace = sim::TraceOptions{}});
+  sim::Machine machine({.trace = sim::TraceOptions{.barriers = problem.barriers}});
   std::int64_t const m = std::int64_t{1} * problem.tiles_m * C.block_m * C.cluster_m;
   std::int64_t const n = std::int64_t{1} * problem.tiles_n * C.block_n * C.cluster_n;
   std::int64_t const k = problem.k;

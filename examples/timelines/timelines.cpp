@@ -26,6 +26,11 @@ constexpr GemmSm90Config square(Schedule schedule) {
 }
 
 void write_all(std::string const& folder) {
+  // Five stages: two tiles of six steps go more than twice round.
+  constexpr GemmSm90Config wide = {.block_m = 64, .block_n = 256, .schedule = Schedule::basic};
+  write(folder, "ring",
+        gemm_timeline<wide>({.tiles_m = 2, .k = 384, .barriers = true},
+                            "two tiles of 64 x 256, K = 384: the ring of stages"));
   TimelineProblem const four = {.tiles_m = 4};
   write(folder, "basic",
         gemm_timeline<square(Schedule::basic)>(four, "basic: four tiles of 128 x 128, K = 256"));

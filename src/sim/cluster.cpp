@@ -98,7 +98,7 @@ void Cluster::start(LaunchContext const& launch, std::int64_t index) {
     for (int rank = 0; rank < count_; ++rank) blocks.push_back(cta(rank).block_index());
     auto* const role = launch.kernel->role;
     timeline_ = std::make_unique<Timeline>(
-        options.trace->timing, blocks, ctas, launch.kernel->threads,
+        *options.trace, blocks, ctas, launch.kernel->threads,
         [&](int warp) { return role != nullptr ? std::string(role(warp)) : fmt::format("warp {}", warp); });
   }
 }

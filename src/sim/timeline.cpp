@@ -33,13 +33,14 @@ bool accesses_memory(Instruction instruction) {
 
 }  // namespace
 
-Timeline::Timeline(Timing const& timing, std::vector<Dim3> const& ctas, std::int64_t sharing, int threads,
-                   std::function<std::string(int)> const& role)
-    : timing_(timing),
-      l2_share_(std::min(timing.port_bytes, timing.l2_bytes / static_cast<double>(std::min<std::int64_t>(
-                                                                  sharing, timing.multiprocessors)))),
+Timeline::Timeline(TraceOptions const& options, std::vector<Dim3> const& ctas, std::int64_t sharing,
+                   int threads, std::function<std::string(int)> const& role)
+    : timing_(options.timing),
       per_cta_(threads),
-      threads_(ctas.size() * static_cast<std::size_t>(threads)) {
+      threads_(ctas.size() * static_cast<std::size_t>(threads)),
+      shows_phases_(options.barriers) {
+  double const sharers = static_cast<double>(std::min<std::int64_t>(sharing, timing_.multiprocessors));
+  l2_share_ = std::min(timing_.port_bytes, timing_.l2_bytes / sharers);
   for (std::size_t rank = 0; rank < ctas.size(); ++rank) {
     int const cta = static_cast<int>(rank);
     std::size_t const first = tracks_.size();
@@ -70,6 +71,21 @@ TimeGate& Timeline::barrier(int cta, int id) {
   TimeGate& gate = barriers_[{cta, id}];
   if (gate.name.empty()) gate.name = fmt::format("barrier {}", id);
   return gate;
+}
+
+void Timeline::complete_phase(int cta, std::uint32_t address, TimeGate& gate) {
+  double const begin = gate.done.empty() ? 0 : gate.done.back();
+  std::int64_t const phase = gate.phase();
+  gate.open();
+  if (shows_phases_)
+    phases_[{cta, address}].push_back({0,
+                                       SpanKind::phase,
+                                       fmt::format("{} phase {}", gate.name, phase),
+                                       begin,
+                                       gate.done.back(),
+                                       -1,
+                                       1,
+                                       {}});
 }
 
 void Timeline::execute(int cta, int thread, Instruction instruction, Where where) {
@@ -291,6 +307,7 @@ Trace Timeline::finish() {
   for (std::size_t t = 0; t < tracks_.size(); ++t) {
     shown[t] = static_cast<int>(trace.tracks.size());
     if (named[t]) trace.tracks.push_back(tracks_[t]);
+    if (t + 1 == tracks_.size() || tracks_[t + 1].rank != tracks_[t].rank) add_phases(tracks_[t], trace);
   }
   for (std::size_t t = 0; t < tracks_.size(); ++t) {
     for (TraceSpan& span : nested(joined(by_track[t]))) {
@@ -299,7 +316,24 @@ Trace Timeline::finish() {
       trace.spans.push_back(std::move(span));
     }
   }
+  std::stable_sort(trace.spans.begin(), trace.spans.end(),
+                   [](TraceSpan const& a, TraceSpan const& b) { return a.track < b.track; });
   return trace;
+}
+
+/// A track for each mbarrier of the CTA, in the order of addresses.
+void Timeline::add_phases(TraceTrack const& of_cta, Trace& trace) {
+  for (auto& [place, spans] : phases_) {
+    if (place.first != of_cta.rank) continue;
+    std::string const& first = spans.front().name;  // "full[0] phase 0"
+    std::string const name = first.substr(0, first.rfind(" phase "));
+    for (TraceSpan& span : spans) {
+      span.track = static_cast<int>(trace.tracks.size());
+      span.name.erase(0, name.size() + 1);
+      trace.spans.push_back(std::move(span));
+    }
+    trace.tracks.push_back({of_cta.cta, of_cta.rank, name});
+  }
 }
 
 }  // namespace tegula::sim

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "instruction.hpp"
+#include "tegula/sim/machine.hpp"
 #include "tegula/sim/trace.hpp"
 
 /// The clock of the simulated machine: beside the simulation of what instructions do, a model of when. Each
@@ -43,7 +44,7 @@ class Timeline {
  public:
   /// `ctas`: the coordinates in the grid, by rank. `sharing`: CTAs of the grid, which share L2. `role`: the
   /// name of a warp's role; warps of one role share a track.
-  Timeline(Timing const& timing, std::vector<Dim3> const& ctas, std::int64_t sharing, int threads,
+  Timeline(TraceOptions const& options, std::vector<Dim3> const& ctas, std::int64_t sharing, int threads,
            std::function<std::string(int)> const& role);
 
   Timing const& timing() const { return timing_; }
@@ -58,6 +59,8 @@ class Timeline {
 
   // Barriers.
   TimeGate& barrier(int cta, int id);
+  /// The present phase of an mbarrier at that address of the CTA is complete.
+  void complete_phase(int cta, std::uint32_t address, TimeGate& gate);
   TimeGate& cluster_barrier() { return cluster_barrier_; }
   /// The thread waits for a phase of the gate, which is complete by now; a negative one was complete from the
   /// beginning.
@@ -113,6 +116,7 @@ class Timeline {
               int issuer = -1);
   void touch_result(Thread& thread, double begin, Where where);
   void close_epilogue(Thread& thread);
+  void add_phases(TraceTrack const& of_cta, Trace& trace);
   void issue_span(Thread const& thread, std::string name, double begin, Where where);
 
   Timing timing_;
@@ -120,6 +124,8 @@ class Timeline {
   int per_cta_;
   std::vector<Thread> threads_;
   std::vector<Engines> engines_;
+  bool shows_phases_;
+  std::map<std::pair<int, std::uint32_t>, std::vector<TraceSpan>> phases_;  ///< by CTA and address
   std::map<std::pair<int, int>, TimeGate> barriers_;
   TimeGate cluster_barrier_;
   std::vector<TraceTrack> tracks_;

@@ -24,6 +24,8 @@ char const* to_string(SpanKind kind) {
       return "store";
     case SpanKind::tensor:
       return "tensor";
+    case SpanKind::phase:
+      return "phase";
   }
   return "";
 }

@@ -29,6 +29,8 @@ struct Shades {
 constexpr std::array<Shades, 4> kComputers = {
     {{"#2f6fb3", "#a9cbeb"}, {"#d07a28", "#f3c99d"}, {"#3d8f5f", "#a8dbbd"}, {"#8d5bb0", "#d5bde6"}}};
 constexpr char const *kLoad = "#5fa777", *kStore = "#b56bb0", *kWait = "#e6e9ec", *kIssue = "#5b6875";
+/// An mbarrier's phases, by parity.
+constexpr std::array<char const*, 2> kPhases = {"#cfe3d6", "#86b99b"};
 
 std::string escaped(std::string_view text) {
   std::string out;
@@ -132,6 +134,8 @@ class Picture {
         return kLoad;
       case SpanKind::store:
         return kStore;
+      case SpanKind::phase:
+        return kPhases[parity(span)];
       case SpanKind::tensor:
         return kComputers[shades == shades_.end() ? 0 : shades->second].work;
       case SpanKind::epilogue:
@@ -176,13 +180,19 @@ class Picture {
       }
       for (std::string_view text : {std::string_view(span.name), short_name(span)}) {
         if (text.empty() || std::max(width_of(text) + 4, kLeastLabelled) > best_end - best_begin) continue;
-        bool const dark = span.kind == SpanKind::wait || span.kind == SpanKind::epilogue;
+        bool const dark =
+            span.kind == SpanKind::wait || span.kind == SpanKind::epilogue || span.kind == SpanKind::phase;
         labels += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", dark ? "l" : "w",
                               (best_begin + best_end) / 2, y + kRow / 2 + 3.5, escaped(text));
         break;
       }
     }
     return rectangles + labels;
+  }
+
+  /// Of "phase 12".
+  static std::size_t parity(TraceSpan const& span) {
+    return static_cast<std::size_t>(span.name.back() - '0') % 2;
   }
 
   /// What follows the first word, which the colour says too.
@@ -199,7 +209,7 @@ class Picture {
         entries.emplace_back(fill, std::move(text));
     };
     for (SpanKind const kind : {SpanKind::wait, SpanKind::issue, SpanKind::load, SpanKind::tensor,
-                                SpanKind::epilogue, SpanKind::store}) {
+                                SpanKind::epilogue, SpanKind::store, SpanKind::phase}) {
       for (TraceSpan const& span : trace_.spans) {
         if (span.kind != kind) continue;
         std::string const who =
@@ -212,6 +222,8 @@ class Picture {
           add(kLoad, "bytes arrive");
         else if (kind == SpanKind::store)
           add(kStore, "bytes leave");
+        else if (kind == SpanKind::phase)
+          add(colour(span), parity(span) == 0 ? "phases of parity 0" : "of parity 1");
         else if (entries.size() < 10)
           add(colour(span), kind == SpanKind::tensor ? "tensor cores for " + who : "epilogue of " + who);
       }

@@ -107,6 +107,7 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
   command.add_option("--trace-ctas", options.trace_ctas, "of the first so many CTAs, in whole clusters")
       ->check(whole_number(1))
       ->capture_default_str();
+  command.add_flag("--trace-barriers", options.trace_barriers, "with the phases of their mbarriers");
 }
 
 Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
@@ -124,7 +125,7 @@ Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
   simulation.multiprocessors = options.multiprocessors;
   Arch const arch = options.arch == "sm80" ? Arch::sm80 : Arch::sm90;
   bool const timeline = !options.trace.empty() || !options.svg.empty();
-  if (timeline) simulation.trace = {options.trace_ctas, sim::timing_of(arch)};
+  if (timeline) simulation.trace = {options.trace_ctas, sim::timing_of(arch), options.trace_barriers};
   simulation.progress = [&bar](std::int64_t done, std::int64_t total) { bar.update(done, total); };
   Machine machine = Machine::from_name(options.device, arch, simulation);
   if (timeline && !machine.is_simulated())

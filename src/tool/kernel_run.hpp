@@ -52,6 +52,7 @@ struct MachineOptions {
   bool unchecked = false;
   std::string trace, svg;  ///< files for the timeline of the first trace_ctas CTAs; empty: none
   int trace_ctas = 2;
+  bool trace_barriers = false;
 };
 void add_machine_options(CLI::App& command, MachineOptions& options);
 /// `bar` must outlive the machine.

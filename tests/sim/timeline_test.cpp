@@ -43,7 +43,9 @@ Timing round_timing() {
 /// Warp 0 to 3 produce; the other warpgroups compute.
 std::string role(int warp) { return warp < 4 ? "producer" : "consumer " + std::to_string(warp / 4 - 1); }
 
-Timeline one_cta(int consumers = 2) { return {round_timing(), {{2, 0, 0}}, 1, 128 * (1 + consumers), role}; }
+Timeline one_cta(int consumers = 2) {
+  return {{.timing = round_timing()}, {{2, 0, 0}}, 1, 128 * (1 + consumers), role};
+}
 
 std::vector<TraceSpan> spans_of(Trace const& trace, std::string const& track) {
   std::vector<TraceSpan> result;
@@ -103,7 +105,7 @@ TEST(Timeline, ALoadTakesTheLatencyAndItsShareOfL2AfterThoseBeforeIt) {
 }
 
 TEST(Timeline, AMulticastIsFetchedOnceAndArrivesEverywhere) {
-  Timeline t(round_timing(), {{0, 0, 0}, {1, 0, 0}}, 1, 128, role);
+  Timeline t({.timing = round_timing()}, {{0, 0, 0}, {1, 0, 0}}, 1, 128, role);
   EXPECT_EQ(t.load(0, 0, 0, 1000, false, "A[0]", kHere), 601);
   EXPECT_EQ(t.load(0, 0, 1, 1000, true, "A[0]", kHere), 601);
   EXPECT_EQ(t.load(1, 0, 0, 1000, false, "A[0]", kHere), 651);
@@ -120,7 +122,7 @@ TEST(Timeline, TheCtasOfAGridShareL2UpToTheSmsThereAre) {
   timing.l2_bytes = 100;
   timing.multiprocessors = 20;
   auto const landed = [&](std::int64_t ctas) {
-    Timeline t(timing, {{0, 0, 0}}, ctas, 128, role);
+    Timeline t({.timing = timing}, {{0, 0, 0}}, ctas, 128, role);
     return t.load(0, 0, 0, 1000, false, "A", kHere);
   };
   EXPECT_EQ(landed(1), 1 + 50 + 500) << "the port takes 20 bytes a cycle";
@@ -156,6 +158,30 @@ TEST(Timeline, APhaseIsCompleteWithItsLastArrivalAndWaitersGoOnThen) {
   EXPECT_THAT(texts(spans_of(t.finish(), "consumer 0")), ElementsAre("wait full[0] 0-310"));
 }
 
+TEST(Timeline, ShowsThePhasesOfMbarriersWhereAskedTo) {
+  for (bool const barriers : {false, true}) {
+    Timeline t({.timing = round_timing(), .barriers = barriers}, {{0, 0, 0}, {1, 0, 0}}, 1, 128, role);
+    TimeGate full{.name = "full[1]"}, empty{.name = "empty[0]"};
+    full.arrive(300);
+    t.complete_phase(1, 1032, full);
+    full.arrive(800);
+    t.complete_phase(1, 1032, full);
+    empty.arrive(500);
+    t.complete_phase(1, 1024, empty);
+    t.wait_until(10, 0, 0, "wait", kHere);
+    t.wait_until(10, 1, 0, "wait", kHere);
+    EXPECT_THAT(full.done, ElementsAre(300, 800));
+    Trace const trace = t.finish();
+    ASSERT_EQ(trace.tracks.size(), barriers ? 4u : 2u);
+    EXPECT_EQ(trace.tracks.back().rank, 1);
+    if (!barriers) continue;
+    EXPECT_EQ(trace.tracks[2].name, "empty[0]") << "by address, after the CTA's other tracks";
+    EXPECT_THAT(texts(spans_of(trace, "full[1]")), ElementsAre("phase 0 0-300", "phase 1 300-800"));
+    EXPECT_THAT(texts(spans_of(trace, "empty[0]")), ElementsAre("phase 0 0-500"));
+    EXPECT_THAT(to_svg(trace), HasSubstr("of parity 1"));
+  }
+}
+
 TEST(Timeline, ThreadsThatMeetGoOnFromTheLatest) {
   Timeline t = one_cta();
   t.execute(0, 3, Instruction::ld_global, kHere);
@@ -189,7 +215,8 @@ TEST(Timeline, AnEpilogueIsWhatThoseWhoComputeDoToMemoryUntilTheyComputeAgain) {
 }
 
 TEST(Timeline, MmaSyncKeepsAQuarterOfTheTensorCoresBusy) {
-  Timeline t(round_timing(), {{0, 0, 0}}, 1, 160, [](int warp) { return "warp " + std::to_string(warp); });
+  Timeline t({.timing = round_timing()}, {{0, 0, 0}}, 1, 160,
+             [](int warp) { return "warp " + std::to_string(warp); });
   t.mma_sync(0, 0, 1000, kHere);
   t.mma_sync(0, 32, 1000, kHere);
   t.mma_sync(0, 128, 1000, kHere);  // warp 4 shares warp 0's quarter

@@ -35,6 +35,7 @@ enum class Interleaving : std::uint8_t {
 struct TraceOptions {
   int ctas = 2;  ///< the first CTAs of the grid, rounded up to whole clusters
   Timing timing;
+  bool barriers = false;  ///< the phases of their mbarriers, too
 };
 
 struct Options {

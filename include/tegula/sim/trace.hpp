@@ -69,12 +69,13 @@ enum class SpanKind : std::uint8_t {
   load,      ///< bytes arrive in shared memory
   store,     ///< bytes leave shared memory
   tensor,    ///< the tensor cores work
+  phase,     ///< an mbarrier's phase, of parity 0 or 1, from the end of the one before to its own
 };
 
 /// "wait", "issue", ...
 char const* to_string(SpanKind kind);
 
-/// A row of the picture: the warps of one role in one CTA, or one of the CTA's engines.
+/// A row of the picture: the warps of one role in one CTA, one of the CTA's engines, or an mbarrier.
 struct TraceTrack {
   Dim3 cta{0, 0, 0};  ///< coordinate in the grid
   int rank = 0;       ///< of the CTA in its cluster
