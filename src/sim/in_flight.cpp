@@ -29,16 +29,19 @@ void InFlightGroups::clear() {
   ends_.clear();
 }
 
-void InFlightQueue::add(std::unique_ptr<InFlight> operation) { issue(std::move(operation)); }
+void InFlightQueue::add(std::unique_ptr<InFlight> operation) {
+  cluster_.wait_for_clock();
+  issue(std::move(operation));
+}
 
 void InFlightQueue::add(std::unique_ptr<InFlight> operation, InFlightGroups& groups) {
+  cluster_.wait_for_clock();
   operation->groups_ = &groups;
   groups.operations_.push_back(operation.get());
   issue(std::move(operation));
 }
 
 void InFlightQueue::issue(std::unique_ptr<InFlight> operation) {
-  cluster_.wait_for_clock();
   InFlight& issued = *operation;
   operations_.push_back(std::move(operation));
   cluster_.progressed();
