@@ -324,6 +324,11 @@ std::uint32_t variant_of(WgmmaConfig const& op, bool a_in_registers, bool scale_
   return variant;
 }
 
+/// A thread of the current thread's warpgroup.
+Cta::Culprit of_warpgroup(Cta const& cta, int thread) {
+  return {cta.rank(), cta.thread_index() / kThreads * 4 + thread / 32, thread % 32};
+}
+
 /// Reports a descriptor that the hardware does not take; false where the operand must not be read.
 bool check_operand(Cta& cta, char const* name, SharedOperand const& operand, Where where) {
   WgmmaDescriptor const d = decode_wgmma_descriptor(operand.bits);
@@ -379,7 +384,7 @@ std::shared_ptr<WgmmaAccumulators> take_accumulators(Cta& cta, Warpgroup& group,
       int number = 0;
       if (other->in_flight == 0 && cta.checking() && find_changed(*other, thread, number)) {
         cta.report(
-            FindingKind::register_race, where, cta.here(-1), "", "",
+            FindingKind::register_race, where, of_warpgroup(cta, thread), "", "",
             fmt::format("{} was written while a wgmma.mma_async that owns it was in flight: wait for its "
                         "group first",
                         register_text(op, thread, number)),
@@ -421,7 +426,7 @@ void check_fence(Cta& cta, Warpgroup& group, WgmmaAccumulators const& accumulato
     if (last->op.n != accumulators.op.n || last->registers != accumulators.registers) continue;
     if (find_changed(*last, thread, number)) {
       cta.report(
-          FindingKind::register_race, where, cta.here(-1), "", "",
+          FindingKind::register_race, where, of_warpgroup(cta, thread), "", "",
           fmt::format("{} was written since the wgmma.mma_async before, without a wgmma.fence after that",
                       register_text(last->op, thread, number)),
           last->where);

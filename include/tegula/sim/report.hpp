@@ -21,7 +21,7 @@ enum class FindingKind : std::uint8_t {
   async_read_early,    ///< a read of bytes that an operation in flight is to write
   async_overwrite,     ///< a write to bytes that an operation in flight is to write, or to read
   proxy_race,          ///< the asynchronous proxy touches what was written without a fence.proxy.async, or an
-               ///< mbarrier whose init no fence has made visible to it
+                       ///< mbarrier whose init no fence has made visible to it
   register_race,    ///< registers of a wgmma in flight are written, or written before it without wgmma.fence
   divergence,       ///< an aligned instruction that the lanes of a warp do not execute together
   invalid_operand,  ///< a barrier number, a thread count, a mask or a size that the instruction does not
