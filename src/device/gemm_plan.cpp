@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "tegula/device/launch.hpp"
 #include "tegula/device/selection.hpp"
@@ -128,6 +129,7 @@ struct ClusterTile {
 struct Order {
   TileScheduler scheduler;
   double dram_bytes;  ///< of A and B, all batches
+  int bands;
 };
 Order order_tiles(GemmArguments const& g, ClusterTile const& tile, int in_flight, Raster raster,
                   std::optional<int> group, GemmCostModel const& model) {
@@ -153,7 +155,8 @@ Order order_tiles(GemmArguments const& g, ClusterTile const& tile, int in_flight
   auto const batches = [&](bool shared, double bytes) {
     return shared && bytes <= model.l2_mb * 1e6 ? 1.0 : static_cast<double>(g.batch);
   };
-  return {s, times * streamed * batches(streamed_shared, streamed) + kept * batches(kept_shared, kept)};
+  return {s, times * streamed * batches(streamed_shared, streamed) + kept * batches(kept_shared, kept),
+          bands};
 }
 
 }  // namespace
@@ -206,7 +209,8 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
   for (Raster const raster : {Raster::along_n, Raster::along_m}) {
     if (wanted.raster && *wanted.raster != raster) continue;
     Order const order = order_tiles(g, tile, resident, raster, wanted.group, model);
-    if (best.dram_bytes == 0 || order.dram_bytes < best.dram_bytes) best = order;
+    if (best.bands == 0 || std::pair(order.dram_bytes, order.bands) < std::pair(best.dram_bytes, best.bands))
+      best = order;
   }
 
   GemmChoice choice{.kernel = GemmKernel::sm90, .scheduler = best.scheduler};

@@ -1,5 +1,5 @@
-// The choice of a configuration, over many problems: always one that can compute the problem, the vectorised
-// kernel wherever alignment admits it, and the same for the same arguments.
+// The choice of an attention configuration, over many problems: always one that can compute the problem, and
+// the same for the same arguments; and what the tables hold. (Of GEMMs: gemm_plan_test.cpp.)
 
 #include "tegula/device/selection.hpp"
 
@@ -59,72 +59,7 @@ TEST(Selection, FindsAnAttentionConfigurationForEveryCheckedProblem) {
   EXPECT_GE(chosen.size(), 40u) << "each combination has a configuration of its own";
 }
 
-GemmArguments aligned_gemm(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return {.in = DType::bf16, .m = m, .n = n, .k = k, .a = at(0x1000), .b = at(0x2000), .d = at(0x3000)};
-}
-
-TEST(Selection, FindsAGemmConfigurationForEveryCheckedProblem) {
-  auto const table = gemm_configurations();
-  for (DType const in : {DType::f16, DType::bf16})
-    for (DType const out : {DType::f16, DType::bf16, DType::f32})
-      for (Major const a_major : {Major::k, Major::mn})
-        for (Major const b_major : {Major::k, Major::mn})
-          for (auto const m : kSizes)
-            for (auto const n : kSizes)
-              for (std::int64_t const k : {1, 8, 33, 1024}) {
-                GemmArguments const g = {.in = in,
-                                         .out = out,
-                                         .a_major = a_major,
-                                         .b_major = b_major,
-                                         .m = m,
-                                         .n = n,
-                                         .k = k,
-                                         .a = at(0x1000),
-                                         .b = at(0x2000),
-                                         .d = at(0x3000)};
-                check(g, 90);
-                GemmConfig const& c = table[static_cast<std::size_t>(select(g, table, kDevice))];
-                EXPECT_EQ(c.in, in);
-                EXPECT_EQ(c.out, out);
-                EXPECT_EQ(c.a_major, a_major);
-                EXPECT_EQ(c.b_major, b_major);
-                EXPECT_EQ(c.vector_bytes, g.lda % 8 == 0 && g.ldb % 8 == 0 ? 16 : 2)
-                    << m << " " << n << " " << k;
-              }
-}
-
-TEST(Selection, TakesTheSlowerKernelWhereAlignmentRulesOutTheVectorisedOne) {
-  auto const bytes = [](auto&& change) {
-    GemmArguments g = aligned_gemm(64, 64, 64);
-    change(g);
-    auto const table = gemm_configurations();
-    int const chosen = table[static_cast<std::size_t>(select(g, table, kDevice))].vector_bytes;
-    EXPECT_EQ(chosen, vector_bytes(g));
-    return chosen;
-  };
-  EXPECT_EQ(bytes([](auto&) {}), 16);
-  EXPECT_EQ(bytes([](auto& g) { g.a = at(0x1008); }), 2);
-  EXPECT_EQ(bytes([](auto& g) { g.b = at(0x2002); }), 2);
-  EXPECT_EQ(bytes([](auto& g) { g.lda = 65; }), 2);
-  EXPECT_EQ(bytes([](auto& g) { g.ldb = 68; }), 2);
-  EXPECT_EQ(bytes([](auto& g) { g.lda = 72; }), 16);
-  EXPECT_EQ(bytes([](auto& g) { g.d = at(0x3002), g.ldd = 65; }), 16)
-      << "D's alignment is the epilogue's own affair";
-  EXPECT_EQ(bytes([](auto& g) { g.m = 13, g.n = 17; }), 16);
-  EXPECT_EQ(bytes([](auto& g) { g.k = 63; }), 2) << "the last vector of a row would cross its edge";
-}
-
 TEST(Selection, WeighsTilesByRoundsOfCtas) {
-  std::vector<GemmConfig> const table = {
-      {.block_m = 64, .block_n = 64}, {.block_m = 128, .block_n = 128}, {.block_m = 128, .block_n = 256}};
-  EXPECT_EQ(select(aligned_gemm(8192, 8192, 1024), table, kDevice), 2)
-      << "large problems take the tile that copies least";
-  EXPECT_EQ(select(aligned_gemm(64, 64, 1024), table, kDevice), 0)
-      << "small problems take the tile that computes least beyond the edge";
-  EXPECT_EQ(select(aligned_gemm(1408, 1536, 1024), table, kDevice), 1)
-      << "132 CTAs of 128 x 128 make exactly one round";
-  EXPECT_EQ(select(aligned_gemm(1408, 1536, 1024), table, kDevice),
-            select(aligned_gemm(1408, 1536, 1024), table, kDevice));
   std::vector<AttentionConfig> const rows = {{.block_m = 64}, {.block_m = 128}};
   AttentionArguments const decode = {.seq_q = 1, .seq_k = 1000, .head_dim = 64};
   AttentionArguments const prefill = {.batch = 4, .heads = 16, .seq_q = 4096, .head_dim = 64};
@@ -150,9 +85,6 @@ TEST(Selection, SaysWhatTheTableLacks) {
   AttentionArguments const a = {.dtype = DType::f16, .seq_q = 1, .head_dim = 96, .causal = true};
   EXPECT_THAT(message_of<argument_error>([&] { select(a, {}, kDevice); }),
               HasSubstr("f16 with head_dim 96, causal, and ex2_approx"));
-  std::vector<GemmConfig> const table = {{.a_major = Major::mn}};
-  EXPECT_THAT(message_of<argument_error>([&] { select(aligned_gemm(1, 1, 8), table, kDevice); }),
-              HasSubstr("bf16 to bf16 with A k-major and B k-major, 16 bytes at once"));
 }
 
 TEST(Selection, PrintsEveryConfigurationDifferently) {
@@ -160,10 +92,23 @@ TEST(Selection, PrintsEveryConfigurationDifferently) {
   for (auto const& c : attention_configurations())
     EXPECT_TRUE(names.insert(to_string(c)).second) << to_string(c);
   for (auto const& c : gemm_configurations()) EXPECT_TRUE(names.insert(to_string(c)).second) << to_string(c);
+  for (auto const& c : gemm_sm90_configurations())
+    EXPECT_TRUE(names.insert(to_string(c)).second) << to_string(c);
   EXPECT_EQ(to_string(GemmConfig{.in = DType::f16, .out = DType::f32, .b_major = Major::mn}),
             "gemm_sm80 f16->f32 A:k B:mn 128x128x32 2x2 warps 3 stages 16-byte");
   EXPECT_EQ(to_string(AttentionConfig{.dtype = DType::f16, .causal = true}),
             "attention_sm80 f16 d64 128x64 4 warps 2 stages causal ex2_approx");
+  EXPECT_EQ(to_string(GemmSm90Config{.a = DType::e4m3,
+                                     .b = DType::e5m2,
+                                     .out = DType::f32,
+                                     .block_n = 128,
+                                     .cluster_n = 2,
+                                     .activation = Activation::gelu}),
+            "gemm_sm90 e4m3xe5m2->f32 A:k B:k 128x128x128 cooperative cluster 1x2 gelu 6 stages");
+  EXPECT_EQ(
+      to_string(GemmSm90Config{
+          .b_major = Major::mn, .block_m = 64, .block_n = 128, .schedule = Schedule::basic, .split_k = 2}),
+      "gemm_sm90 bf16->bf16 A:k B:mn 64x128x64 basic split-k 2 7 stages");
 }
 
 TEST(Selection, KnowsWhatEachKernelNeeds) {
@@ -181,6 +126,13 @@ TEST(Selection, KnowsWhatEachKernelNeeds) {
     EXPECT_EQ(r.shared_bytes, static_cast<std::size_t>(shared_bytes(c)));
     EXPECT_LE(r.shared_bytes, 227u * 1024) << to_string(c);
   }
+  for (int i = 0; i < static_cast<int>(gemm_sm90_configurations().size()); ++i) {
+    auto const& c = gemm_sm90_configurations()[static_cast<std::size_t>(i)];
+    auto const r = gemm_sm90_resources(i);
+    EXPECT_EQ(r.threads, 128 * (1 + consumers(c)));
+    EXPECT_GE(r.shared_bytes, static_cast<std::size_t>(stages(c) * stage_bytes(c)));
+    EXPECT_LE(r.shared_bytes * static_cast<unsigned>(c.min_ctas_per_sm), 227u * 1024) << to_string(c);
+  }
 }
 
 TEST(Selection, KeepsToTheSharedMemoryOfTheDevice) {
@@ -195,8 +147,13 @@ TEST(Selection, KeepsToTheSharedMemoryOfTheDevice) {
         EXPECT_LE(attention_resources(chosen).shared_bytes, static_cast<std::size_t>(device.shared_bytes()));
       }
     }
-    int const chosen = select(aligned_gemm(8192, 8192, 8192), gemm_configurations(), device);
-    EXPECT_LE(gemm_resources(chosen).shared_bytes, static_cast<std::size_t>(device.shared_bytes()));
+    GemmArguments const g = {
+        .m = 8192, .n = 8192, .k = 8192, .a = at(0x1000), .b = at(0x2000), .d = at(0x3000)};
+    GemmChoice const chosen = choose_gemm(g, device);
+    EXPECT_EQ(chosen.kernel, compute_capability == 90 ? GemmKernel::sm90 : GemmKernel::sm80);
+    auto const resources = chosen.kernel == GemmKernel::sm90 ? gemm_sm90_resources(chosen.configuration)
+                                                             : gemm_resources(chosen.configuration);
+    EXPECT_LE(resources.shared_bytes, static_cast<std::size_t>(device.shared_bytes()));
   }
 }
 

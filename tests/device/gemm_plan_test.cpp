@@ -1,0 +1,396 @@
+// The plan of a GEMM, over many problems: always a kernel that can compute the problem, gemm_sm90 wherever
+// TMA admits it, the same for the same arguments, and in accord with the list of what was weighed.
+
+#include "tegula/device/gemm_plan.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "scratch.hpp"
+#include "tegula/device/buffer.hpp"
+#include "tegula/device/launch.hpp"
+#include "tegula/device/selection.hpp"
+#include "tegula/sim/tensor_map.hpp"
+
+namespace tegula {
+namespace {
+
+constexpr DeviceProperties kH100{.compute_capability = 90, .multiprocessors = 132};
+constexpr DeviceProperties kA100{.compute_capability = 80, .multiprocessors = 108};
+
+using tegula::testing::message_of;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+template <class T = void> T* at(std::uintptr_t address) { return reinterpret_cast<T*>(address); }
+
+constexpr std::int64_t kSizes[] = {1, 7, 8, 64, 100, 127, 128, 129, 1000, 4096, 100000};
+
+GemmArguments problem(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return {.in = DType::bf16, .m = m, .n = n, .k = k, .a = at(0x1000), .b = at(0x2000), .d = at(0x3000)};
+}
+
+/// Whether the choice's configuration is one of the problem's types and majors.
+void expect_fits(GemmArguments const& g, GemmChoice const& choice) {
+  auto const index = static_cast<std::size_t>(choice.configuration);
+  if (choice.kernel == GemmKernel::sm90) {
+    GemmSm90Config const& c = gemm_sm90_configurations()[index];
+    EXPECT_TRUE(c.a == g.in && c.b == g.in_b && c.out == g.out) << to_string(c);
+    EXPECT_TRUE(c.a_major == g.a_major && c.b_major == g.b_major) << to_string(c);
+    EXPECT_EQ(c.activation, g.activation);
+    TileScheduler const& s = choice.scheduler;
+    EXPECT_GE(std::int64_t{s.tiles_m} * c.block_m * c.cluster_m, g.m);
+    EXPECT_LT(std::int64_t{s.tiles_m - 1} * c.block_m * c.cluster_m, g.m);
+    EXPECT_GE(std::int64_t{s.tiles_n} * c.block_n * c.cluster_n, g.n);
+    EXPECT_LT(std::int64_t{s.tiles_n - 1} * c.block_n * c.cluster_n, g.n);
+    EXPECT_EQ(s.batches, g.batch);
+    EXPECT_GE(s.group, 1);
+    EXPECT_LE(s.group, s.raster == Raster::along_n ? s.tiles_m : s.tiles_n);
+    EXPECT_GE(choice.clusters, 1);
+    EXPECT_LE(choice.clusters, s.tiles());
+    if (c.split_k > 1) {
+      EXPECT_EQ(choice.clusters, s.tiles()) << "a cluster computes one tile";
+    } else {
+      EXPECT_LE(choice.clusters * cluster_size(c), 132 * c.min_ctas_per_sm);
+    }
+  } else {
+    GemmConfig const& c = gemm_configurations()[index];
+    EXPECT_TRUE(c.in == g.in && c.in == g.in_b && c.out == g.out) << to_string(c);
+    EXPECT_TRUE(c.a_major == g.a_major && c.b_major == g.b_major) << to_string(c);
+    EXPECT_LE(c.vector_bytes, vector_bytes(g));
+  }
+}
+
+TEST(GemmPlan, FindsAKernelForEveryCheckedProblemOf16Bits) {
+  std::map<GemmKernel, int> kernels;
+  for (DType const in : {DType::f16, DType::bf16})
+    for (DType const out : {DType::f16, DType::bf16, DType::f32})
+      for (Major const a_major : {Major::k, Major::mn})
+        for (Major const b_major : {Major::k, Major::mn})
+          for (Activation const activation : {Activation::none, Activation::gelu})
+            for (auto const m : kSizes)
+              for (auto const n : kSizes)
+                for (std::int64_t const k : {1, 8, 33, 1024}) {
+                  GemmArguments const g = {.in = in,
+                                           .out = out,
+                                           .a_major = a_major,
+                                           .b_major = b_major,
+                                           .m = m,
+                                           .n = n,
+                                           .k = k,
+                                           .batch = m == 100 ? 3 : 1,
+                                           .a = at(0x1000),
+                                           .b = at(0x2000),
+                                           .d = at(0x3000),
+                                           .activation = activation};
+                  check(g, 90);
+                  GemmChoice const choice = choose_gemm(g, kH100);
+                  expect_fits(g, choice);
+                  EXPECT_GT(choice.cost.total, 0);
+                  ++kernels[choice.kernel];
+                  expect_fits(g, choose_gemm(g, kA100));
+                  EXPECT_EQ(choose_gemm(g, kA100).kernel, GemmKernel::sm80);
+                  if (in == out && a_major == Major::k && b_major == Major::k) {
+                    EXPECT_EQ(choice.kernel == GemmKernel::sm90, tma_obstacle(g).empty()) << to_string(g);
+                  }
+                }
+  EXPECT_GT(kernels[GemmKernel::sm80], 1000);
+  EXPECT_GT(kernels[GemmKernel::sm90], 1000);
+}
+
+TEST(GemmPlan, HasEveryTypeThatTheTensorCoresMultiply) {
+  struct Types {
+    DType a, b;
+  };
+  for (auto const& [a, b] : {Types{DType::tf32, DType::tf32},
+                             {DType::e4m3, DType::e4m3},
+                             {DType::e4m3, DType::e5m2},
+                             {DType::e5m2, DType::e4m3},
+                             {DType::e5m2, DType::e5m2},
+                             {DType::f16, DType::f16},
+                             {DType::bf16, DType::bf16}})
+    for (DType const out : {DType::f16, DType::bf16, DType::f32})
+      for (auto const m : {1, 128, 5000}) {
+        GemmArguments g = problem(m, 512, 512);
+        g.in = a, g.in_b = b, g.out = out;
+        check(g, 90);
+        GemmChoice const choice = choose_gemm(g, kH100);
+        expect_fits(g, choice);
+      }
+}
+
+TEST(GemmPlan, FallsBackWhereTmaCannotAddressTheProblem) {
+  auto const obstacle = [](auto&& change) {
+    GemmArguments g = problem(64, 64, 64);
+    change(g);
+    EXPECT_NO_THROW(check(g, 90));
+    std::string const text = tma_obstacle(g);
+    EXPECT_EQ(choose_gemm(g, kH100).kernel, text.empty() ? GemmKernel::sm90 : GemmKernel::sm80) << text;
+    EXPECT_THAT(plan_gemm(g, kH100).reason, HasSubstr(text));
+    return text;
+  };
+  EXPECT_EQ(obstacle([](auto&) {}), "");
+  EXPECT_EQ(obstacle([](auto& g) { g.a = at(0x1008); }), "a is 0x1008, 8 bytes past a multiple of 16");
+  EXPECT_THAT(obstacle([](auto& g) { g.b = at(0x2002); }), HasSubstr("b is 0x2002"));
+  EXPECT_THAT(obstacle([](auto& g) { g.d = at(0x3004); }), HasSubstr("d is 0x3004"));
+  EXPECT_THAT(obstacle([](auto& g) { g.c = at(0x4008), g.beta = 1; }), HasSubstr("c is 0x4008"));
+  EXPECT_THAT(obstacle([](auto& g) { g.bias = at(0x4002); }), HasSubstr("bias is 0x4002"));
+  EXPECT_EQ(obstacle([](auto& g) { g.c = at(0x4008), g.beta = 0; }), "") << "c is not read";
+  EXPECT_EQ(obstacle([](auto& g) { g.lda = 65; }),
+            "lda is 65 elements of 2 bytes, which is not a multiple of 16 bytes");
+  EXPECT_THAT(obstacle([](auto& g) { g.ldb = 68; }), HasSubstr("ldb is 68"));
+  EXPECT_THAT(obstacle([](auto& g) { g.ldd = 66; }), HasSubstr("ldd is 66"));
+  EXPECT_THAT(obstacle([](auto& g) { g.c = at(0x4000), g.beta = 1, g.ldc = 66; }), HasSubstr("ldc is 66"));
+  EXPECT_THAT(obstacle([](auto& g) { g.lda = std::int64_t{1} << 39; }), HasSubstr("below 2^40 bytes"));
+  EXPECT_EQ(obstacle([](auto& g) { g.lda = 72; }), "");
+  EXPECT_EQ(obstacle([](auto& g) { g.k = 63; }), "") << "TMA clips a row itself";
+  EXPECT_EQ(obstacle([](auto& g) { g.m = 1, g.lda = 65, g.ldd = 67; }), "") << "a single row has no stride";
+  EXPECT_THAT(obstacle([](auto& g) { g.batch = 2, g.a_batch_stride = 4100; }),
+              HasSubstr("a_batch_stride is 4100"));
+  EXPECT_THAT(obstacle([](auto& g) { g.batch = 2, g.d_batch_stride = 4100; }),
+              HasSubstr("d_batch_stride is 4100"));
+  EXPECT_EQ(obstacle([](auto& g) { g.a_batch_stride = 4100; }), "") << "a single batch has no stride";
+  EXPECT_EQ(obstacle([](auto& g) { g.batch = 2, g.a_batch_stride = 0; }), "");
+}
+
+TEST(GemmPlan, CopiesSingleElementsOnlyWhereItMust) {
+  auto const bytes = [](auto&& change) {
+    GemmArguments g = problem(64, 64, 64);
+    change(g);
+    GemmChoice const choice = choose_gemm(g, kA100);
+    int const chosen = gemm_configurations()[static_cast<std::size_t>(choice.configuration)].vector_bytes;
+    EXPECT_EQ(chosen, vector_bytes(g));
+    return chosen;
+  };
+  EXPECT_EQ(bytes([](auto&) {}), 16);
+  EXPECT_EQ(bytes([](auto& g) { g.a = at(0x1008); }), 2);
+  EXPECT_EQ(bytes([](auto& g) { g.b = at(0x2002); }), 2);
+  EXPECT_EQ(bytes([](auto& g) { g.lda = 65; }), 2);
+  EXPECT_EQ(bytes([](auto& g) { g.ldb = 68; }), 2);
+  EXPECT_EQ(bytes([](auto& g) { g.lda = 72; }), 16);
+  EXPECT_EQ(bytes([](auto& g) { g.d = at(0x3002), g.ldd = 65; }), 16)
+      << "D's alignment is the epilogue's own affair";
+  EXPECT_EQ(bytes([](auto& g) { g.m = 13, g.n = 17; }), 16);
+  EXPECT_EQ(bytes([](auto& g) { g.k = 63; }), 2) << "the last vector of a row would cross its edge";
+  EXPECT_EQ(bytes([](auto& g) { g.batch = 2, g.a_batch_stride = 4100; }), 2);
+  EXPECT_EQ(bytes([](auto& g) { g.a_batch_stride = 4100; }), 16) << "a single batch has no stride";
+}
+
+// The plan is the choice, spelt out.
+TEST(GemmPlan, ListsWhatWasWeighedTheChosenFirst) {
+  for (auto const m : kSizes) {
+    GemmArguments const g = problem(m, 4096, 1024);
+    GemmPlan const plan = plan_gemm(g, kH100);
+    GemmChoice const choice = choose_gemm(g, kH100);
+    EXPECT_EQ(plan.chosen().configuration, choice.configuration);
+    EXPECT_EQ(plan.chosen().cost.total, choice.cost.total);
+    EXPECT_EQ(plan.candidates.size(), gemm_configurations().size() + gemm_sm90_configurations().size());
+    bool refused = false;
+    double last = 0;
+    for (GemmCandidate const& candidate : plan.candidates) {
+      if (!candidate.refused.empty()) {
+        refused = true;
+        continue;
+      }
+      EXPECT_FALSE(refused) << "the refused come last";
+      EXPECT_GE(candidate.choice.cost.total, last);
+      last = candidate.choice.cost.total;
+      GemmCost const& c = candidate.choice.cost;
+      EXPECT_GE(c.total, c.launch + c.fill + c.epilogue + std::max({c.tensor, c.l2, c.dram}))
+          << candidate.name;
+    }
+    EXPECT_TRUE(refused);
+    std::string const text = to_string(plan);
+    EXPECT_THAT(text, AllOf(HasSubstr(plan.candidates.front().name), HasSubstr(plan.reason),
+                            HasSubstr("refused: other operand types")));
+    EXPECT_LT(text.size(), to_string(plan, /*all=*/true).size());
+  }
+}
+
+// What any sensible model says.
+TEST(GemmPlan, PredictsSensibly) {
+  auto const chosen = [](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return gemm_sm90_configurations()[static_cast<std::size_t>(
+        choose_gemm(problem(m, n, k), kH100).configuration)];
+  };
+  EXPECT_GE(chosen(8192, 8192, 8192).block_m * chosen(8192, 8192, 8192).block_n, 128 * 192)
+      << "large problems take a tile that reads little";
+  EXPECT_EQ(chosen(64, 4096, 7168).block_m, 64) << "no tile of 128 rows for 64";
+  EXPECT_GT(chosen(64, 1024, 16384).split_k, 1) << "few tiles of much work share K";
+  EXPECT_EQ(chosen(8192, 8192, 512).split_k, 1);
+
+  GemmSm90Config const tile = {};
+  double before = 0;
+  for (std::int64_t const m : {128, 1024, 4096, 16384}) {
+    double const total = predict(problem(m, 4096, 4096), tile, kH100).cost.total;
+    EXPECT_GT(total, before) << "more rows take longer";
+    before = total;
+  }
+  GemmArguments g = problem(4096, 4096, 4096);
+  double const plain = predict(g, tile, kH100).cost.total;
+  g.beta = 1;
+  EXPECT_GT(predict(g, tile, kH100).cost.total, plain) << "reading C takes time";
+  double const tensor = 4096.0 * 4096 * 4096 / (2048 * 132 * 1.5e3);
+  EXPECT_GT(plain, tensor) << "faster than the tensor cores";
+  EXPECT_LT(plain, 2 * tensor);
+  EXPECT_GT(predict(problem(64, 64, 64), tile, kH100).cost.dram, 0);
+
+  GemmSm90Config cluster = tile;
+  cluster.cluster_m = 2;
+  EXPECT_LT(predict(g, cluster, kH100).cost.l2, predict(g, tile, kH100).cost.l2) << "multicast saves traffic";
+  GemmCostModel slow;
+  slow.launch_us = 100;
+  EXPECT_NEAR(predict(g, tile, kH100, {}, slow).cost.total - predict(g, tile, kH100).cost.total, 97.5, 1e-9);
+}
+
+// gemm_sm80's estimate: rounds of CTAs times the work of one.
+TEST(GemmPlan, WeighsTilesOfSm80ByRoundsOfCtas) {
+  std::vector<GemmConfig> const table = {
+      {.block_m = 64, .block_n = 64}, {.block_m = 128, .block_n = 128}, {.block_m = 128, .block_n = 256}};
+  auto const best = [&](std::int64_t m, std::int64_t n) {
+    std::vector<double> cost;
+    for (GemmConfig const& c : table) cost.push_back(predict(problem(m, n, 1024), c, kH100).cost.total);
+    return std::min_element(cost.begin(), cost.end()) - cost.begin();
+  };
+  EXPECT_EQ(best(8192, 8192), 2) << "large problems take the tile that copies least";
+  EXPECT_EQ(best(64, 64), 0) << "small problems take the tile that computes least beyond the edge";
+  EXPECT_EQ(best(1408, 1536), 1) << "132 CTAs of 128 x 128 make exactly one round";
+}
+
+// The tiles in flight should cover a block that reads about as much of A as of B, and what is streamed again
+// for each band should be the lesser.
+TEST(GemmPlan, OrdersTilesForL2) {
+  GemmSm90Config const tile = {.block_m = 128, .block_n = 256, .cluster_m = 2};
+  TileScheduler const square = predict(problem(16384, 16384, 8192), tile, kH100).scheduler;
+  double const across = (square.raster == Raster::along_n ? 256.0 : 256.0) * square.group;
+  EXPECT_GT(across, std::sqrt(66.0 * 256 * 256) / 1.5);
+  EXPECT_LT(across, std::sqrt(66.0 * 256 * 256) * 1.5);
+  // All of A is as much as a band: one band along n reads both operands once.
+  TileScheduler const flat = predict(problem(256, 100000, 8192), tile, kH100).scheduler;
+  EXPECT_EQ(flat.raster, Raster::along_n);
+  EXPECT_EQ(flat.group, 1);
+  TileScheduler const tall = predict(problem(100000, 256, 8192), tile, kH100).scheduler;
+  EXPECT_EQ(tall.raster, Raster::along_m);
+  EXPECT_EQ(tall.group, 1);
+}
+
+TEST(GemmPlan, KeepsToConstraints) {
+  GemmArguments const g = problem(4096, 4096, 4096);
+  auto const configuration = [&](GemmConstraints const& wanted) {
+    GemmChoice const choice = choose_gemm(g, kH100, wanted);
+    EXPECT_EQ(choice.kernel, GemmKernel::sm90);
+    EXPECT_EQ(plan_gemm(g, kH100, wanted).chosen().configuration, choice.configuration);
+    return gemm_sm90_configurations()[static_cast<std::size_t>(choice.configuration)];
+  };
+  EXPECT_EQ(configuration({.schedule = Schedule::pingpong}).schedule, Schedule::pingpong);
+  EXPECT_EQ(configuration({.schedule = Schedule::basic}).schedule, Schedule::basic);
+  EXPECT_EQ(configuration({.block_m = 64, .block_n = 64}).block_n, 64);
+  EXPECT_EQ(configuration({.split_k = 4}).split_k, 4);
+  GemmSm90Config const cluster = configuration({.cluster_m = 1, .cluster_n = 1});
+  EXPECT_EQ(cluster.cluster_m * cluster.cluster_n, 1);
+  EXPECT_EQ(choose_gemm(g, kH100, {.configuration = 3}).configuration, 3);
+  GemmChoice const sm80 = choose_gemm(g, kH100, {.kernel = GemmKernel::sm80});
+  EXPECT_EQ(sm80.kernel, GemmKernel::sm80);
+  EXPECT_EQ(
+      choose_gemm(g, kH100, {.kernel = GemmKernel::sm80, .configuration = sm80.configuration}).configuration,
+      sm80.configuration);
+  for (Raster const raster : {Raster::along_m, Raster::along_n}) {
+    GemmChoice const choice = choose_gemm(g, kH100, {.raster = raster, .group = 3});
+    EXPECT_EQ(choice.scheduler.raster, raster);
+    EXPECT_EQ(choice.scheduler.group, 3);
+  }
+  EXPECT_EQ(
+      choose_gemm(problem(64, 64, 64), kH100, {.raster = Raster::along_m, .group = 100}).scheduler.group, 1)
+      << "no more than there are";
+
+  auto const refusal = [&](GemmArguments const& arguments, GemmConstraints const& wanted) {
+    std::string const sentence = message_of<argument_error>([&] { choose_gemm(arguments, kH100, wanted); });
+    EXPECT_EQ(message_of<argument_error>([&] { plan_gemm(arguments, kH100, wanted); }), sentence);
+    return sentence;
+  };
+  EXPECT_THAT(refusal(g, {.block_m = 96}),
+              AllOf(HasSubstr("asked for"), HasSubstr("m 4096, n 4096, k 4096")));
+  EXPECT_THAT(refusal(g, {.configuration = 100000}), HasSubstr("asked for"));
+  GemmArguments odd = g;
+  odd.lda = 4097;
+  EXPECT_THAT(refusal(odd, {.kernel = GemmKernel::sm90}), HasSubstr("asked for"));
+  EXPECT_THAT(refusal(odd, {.schedule = Schedule::basic}), HasSubstr("asked for"));
+}
+
+TEST(GemmPlan, SaysWhatNoConfigurationComputes) {
+  GemmArguments g = problem(64, 64, 64);
+  g.in = g.in_b = DType::e5m2, g.out = DType::f16, g.activation = Activation::silu;
+  check(g, 90);
+  EXPECT_THAT(message_of<argument_error>([&] { choose_gemm(g, kH100); }),
+              AllOf(HasSubstr("no configuration of this build"), HasSubstr("silu(A B)"), HasSubstr("e5m2")));
+  GemmArguments small = problem(64, 64, 64);
+  small.lda = 65;
+  EXPECT_THAT(plan_gemm(small, kH100).reason, HasSubstr("lda is 65"));
+  EXPECT_THAT(plan_gemm(problem(64, 64, 64), kA100).reason, HasSubstr("the device is sm_80"));
+}
+
+TEST(GemmPlan, PrintsTheProblem) {
+  GemmArguments g = problem(1, 2, 3);
+  EXPECT_EQ(to_string(g), "D = A B: m 1, n 2, k 3, A bf16 k-major, B bf16 k-major, D bf16");
+  g.batch = 4, g.alpha = 2, g.beta = 0.5f, g.bias = at(0x1000), g.activation = Activation::relu;
+  g.scale_a = at<float>(0x2000), g.b_major = Major::mn, g.out = DType::f32;
+  EXPECT_EQ(
+      to_string(g),
+      "D = relu(2 scale_a A B + 0.5 C + bias): m 1, n 2, k 3, batch 4, A bf16 k-major, B bf16 mn-major, D f32");
+}
+
+// What the kernel expects of its tensor maps, for every configuration: the boxes of a stage's tile.
+TEST(GemmPlan, MakesParametersForEveryConfiguration) {
+  Machine const machine = Machine::simulated(Arch::sm90);
+  Buffer<float> const a(machine, 4096, "A"), b(machine, 4096, "B"), d(machine, 65536, "D");
+  for (int i = 0; i < static_cast<int>(gemm_sm90_configurations().size()); ++i) {
+    GemmSm90Config const& c = gemm_sm90_configurations()[static_cast<std::size_t>(i)];
+    GemmArguments const g = {.in = c.a,
+                             .in_b = c.b,
+                             .out = c.out,
+                             .a_major = c.a_major,
+                             .b_major = c.b_major,
+                             .m = 48,
+                             .n = 32,
+                             .k = 64,
+                             .batch = 2,
+                             .a = a.data(),
+                             .b = b.data(),
+                             .c = d.data(),
+                             .d = d.data(),
+                             .a_batch_stride = 0,
+                             .beta = 1,
+                             .activation = c.activation};
+    check(g, 90);
+    GemmChoice const choice = choose_gemm(g, kH100, {.configuration = i});
+    EXPECT_EQ(choice.configuration, i) << to_string(c);
+    GemmSm90Params const p = lower(machine, g, choice);
+    EXPECT_FALSE(p.a_batched);
+    EXPECT_TRUE(p.b_batched && p.c_batched);
+    EXPECT_TRUE(p.m == 48 && p.n == 32 && p.k == 64);
+    EXPECT_EQ(p.scheduler.tiles(), choice.scheduler.tiles());
+    EXPECT_EQ(p.clusters, choice.clusters);
+    auto const map = [](TensorMap const& m) { return *sim::decode(m); };
+    auto const bytes = [](TensorMapDescription const& m) { return m.box[0] * m.box[1] * bits(m.dtype) / 8; };
+    EXPECT_EQ(bytes(map(p.a)) * a_boxes(c).boxes, 128 * c.block_m) << to_string(c);
+    EXPECT_EQ(bytes(map(p.b)) * b_boxes(c).boxes, 128 * c.block_n) << to_string(c);
+    EXPECT_EQ(map(p.a).swizzle, TmaSwizzle::b128);
+    EXPECT_EQ(map(p.a).extents[2], 1);
+    EXPECT_EQ(map(p.b).extents[2], 2);
+    EXPECT_EQ(map(p.d), map(p.c));
+    EXPECT_EQ(span_bytes(map(p.d).swizzle), store_n(c) * bits(c.out) / 8);
+    EXPECT_EQ(map(p.d).extents[0], 32);
+    EXPECT_EQ(map(p.d).extents[1], 48);
+  }
+}
+
+}  // namespace
+}  // namespace tegula
