@@ -124,6 +124,7 @@ template <GemmSm90Config C> struct GemmSm90 {
   // Registers move from the producer to the consumers: launched with `even` each.
   static constexpr int even = 65536 / (threads * min_ctas_per_sm) / 8 * 8;
   static constexpr int producer_registers = 40;
+  static constexpr bool moves_registers = consumers == 2 && 4 * MMA_M * MMA_N + 80 > even;
   static constexpr int consumer_registers = (3 * even - producer_registers) / 2 / 8 * 8;
 
   static constexpr char const* role(int warp) {
@@ -142,25 +143,19 @@ template <GemmSm90Config C> struct GemmSm90 {
       prefetch_tensor_map(p.a);
       prefetch_tensor_map(p.b);
       prefetch_tensor_map(p.d);
-      ring.init();
-      turns.init();
-      for (int warp = 0; warp < warps; ++warp) mbarrier_init(shared_address(&smem.c[warp]), 1);
-      if constexpr (split) {
-        mbarrier_init(shared_address(&smem.given), 1);
-        mbarrier_arrive_expect_tx(shared_address(&smem.given), sizeof(smem.sums));
-      }
-      fence_mbarrier_init();
     }
-    meet_cluster();         // the barriers are known to all who use them, in every CTA
-    griddepcontrol_wait();  // the launch before this one has written A, B, C
+    if (thread_idx() == 128) init(smem, ring, turns);
+    Walk walk{p, warpgroup};  // its first tile, under the initialisation
+    meet_cluster();           // the barriers are known to all who use them, in every CTA
 
     if (warpgroup == 0) {
-      if constexpr (consumers > 1) setmaxnreg_dec<producer_registers>();
-      if (thread_idx() == 0) produce(p, smem, ring);
+      if constexpr (moves_registers) setmaxnreg_dec<producer_registers>();
+      if (thread_idx() == 0) produce(p, smem, ring, walk);
+
       warp::sync();
     } else {
-      if constexpr (consumers > 1) setmaxnreg_inc<consumer_registers>();
-      consume(p, smem, ring, turns, warpgroup - 1);
+      if constexpr (moves_registers) setmaxnreg_inc<consumer_registers>();
+      consume(p, smem, ring, turns, walk, warpgroup - 1);
     }
     // No CTA ends while another may still write to its shared memory or arrive at its barriers. (With
     // split_k it has waited for all that comes.)
@@ -178,36 +173,68 @@ template <GemmSm90Config C> struct GemmSm90 {
     }
   }
 
-  /// A tile of D by its first element, and the steps of K that this CTA adds up for it.
-  struct Work {
-    int m, n, batch;
-    int first_k, last_k;  // in units of block_k
-  };
-  TEGULA_DEVICE static Work work(Params const& p, TileCoordinate tile) {
-    int const rank = cluster.x > 1 ? cluster_cta_rank() : 0;
-    int const m = tile.m * C.cluster_m + (C.cluster_m > 1 ? rank : 0);
-    int const n = tile.n * C.cluster_n + (C.cluster_n > 1 ? rank : 0);
-    int const steps = (p.k + block_k - 1) / block_k;
-    return {m * C.block_m, n * C.block_n, tile.batch, split ? steps * rank / C.split_k : 0,
-            split ? steps * (rank + 1) / C.split_k : steps};
+  /// By one thread.
+  TEGULA_DEVICE static void init(SharedStorage& smem, Ring const& ring, Turns const& turns) {
+    ring.init();
+    turns.init();
+    for (int warp = 0; warp < warps; ++warp) mbarrier_init(shared_address(&smem.c[warp]), 1);
+    if constexpr (split) {
+      mbarrier_init(shared_address(&smem.given), 1);
+      mbarrier_arrive_expect_tx(shared_address(&smem.given), sizeof(smem.sums));
+    }
+    fence_mbarrier_init();
   }
-  TEGULA_DEVICE static PersistentTiles tiles(Params const& p) {
-    return {p.scheduler, block_idx().x / cluster.x, p.clusters};
+
+  /// The tiles of one role, in the order of the scheduler: the cluster's, of which the CTA computes the one
+  /// of its rank; in ping-pong each consumer takes every second.
+  class Walk {
+   public:
+    TEGULA_DEVICE Walk(Params const& p, int warpgroup)
+        : tiles_{p.scheduler, block_idx().x / cluster.x, p.clusters} {
+      if (pingpong && warpgroup == 2) tiles_.next();
+      find();
+    }
+    TEGULA_DEVICE bool done() const { return tiles_.done(); }
+    TEGULA_DEVICE void next(int steps = 1) { tiles_.next(steps); }
+    /// Computes m, n and batch.
+    TEGULA_DEVICE void find() {
+      TileCoordinate const tile = tiles_.tile();
+      int const rank = peers > 1 ? cluster_cta_rank() : 0;
+      m = (tile.m * C.cluster_m + (C.cluster_m > 1 ? rank : 0)) * C.block_m;
+      n = (tile.n * C.cluster_n + (C.cluster_n > 1 ? rank : 0)) * C.block_n;
+      batch = tile.batch;
+    }
+
+    int m, n, batch;  ///< the tile's first element of D
+
+   private:
+    PersistentTiles tiles_;
+  };
+
+  /// The steps of K, block_k each, that the CTA of a rank in its cluster adds up: from step_of_k(p, rank) to
+  /// step_of_k(p, rank + 1).
+  TEGULA_DEVICE static int step_of_k(Params const& p, int rank) {
+    return (p.k + block_k - 1) / block_k * rank / C.split_k;
   }
 
   /// The producer, one thread: every tile's steps of K, each into the next stage of the ring.
-  TEGULA_DEVICE static void produce(Params const& p, SharedStorage& smem, Ring const& ring) {
+  TEGULA_DEVICE static void produce(Params const& p, SharedStorage& smem, Ring const& ring, Walk& walk) {
+    griddepcontrol_wait();  // the launch before this one has written A, B, C
     typename Ring::State state;
-    for (PersistentTiles walk = tiles(p); !walk.done(); walk.next()) {
-      Work const w = work(p, walk.tile());
-      for (int k = w.first_k; k < w.last_k; ++k) {
+    int const rank = split ? cluster_cta_rank() : 0;
+    int const first = step_of_k(p, rank);
+    int const last = step_of_k(p, rank + 1);
+    while (!walk.done()) {
+      for (int k = first; k < last; ++k) {
         SharedAddr const full = ring.acquire(state, stage_bytes);
-        fetch<contiguous_a, boxes_a>(p.a, smem.a, w.m, k * block_k, p.a_batched ? w.batch : 0, state.stage,
-                                     full);
-        fetch<contiguous_b, boxes_b>(p.b, smem.b, w.n, k * block_k, p.b_batched ? w.batch : 0, state.stage,
-                                     full);
+        fetch<contiguous_a, boxes_a>(p.a, smem.a, walk.m, k * block_k, p.a_batched ? walk.batch : 0,
+                                     state.stage, full);
+        fetch<contiguous_b, boxes_b>(p.b, smem.b, walk.n, k * block_k, p.b_batched ? walk.batch : 0,
+                                     state.stage, full);
         state.next();
       }
+      walk.next();
+      walk.find();
     }
     griddepcontrol_launch_dependents();
   }
@@ -236,31 +263,31 @@ template <GemmSm90Config C> struct GemmSm90 {
 
   /// A consumer warpgroup: its tiles, or its rows of every tile.
   TEGULA_DEVICE static void consume(Params const& p, SharedStorage& smem, Ring const& ring, Turns& turns,
-                                    int group) {
+                                    Walk& walk, int group) {
     float tCrC[MMA_M][4 * MMA_N];  // (MMA, MMA_M): 64 x block_n a warpgroup, MMA_M times
     typename Ring::State state;
-    int const steps = (p.k + block_k - 1) / block_k;
     Outlet out;
-    PersistentTiles walk = tiles(p);
-    if constexpr (pingpong) {
-      walk.next(group);
-      state.advance(group * steps);
-    }
+    int const rank = split ? cluster_cta_rank() : 0;
+    int const steps = step_of_k(p, rank + 1) - step_of_k(p, rank);
+    if constexpr (pingpong) state.advance(group * steps);  // what the other consumer reads first
 #pragma unroll 1
-    for (; !walk.done(); walk.next(pingpong ? 2 : 1)) {
-      Work const w = work(p, walk.tile());
-      int const m = w.m + (pingpong ? 0 : group * consumer_m);
+    while (!walk.done()) {
       if constexpr (pingpong) turns.enter(group);
-      mainloop(smem, ring, state, w.last_k - w.first_k, group, turns, tCrC);
+      int const last = mainloop(smem, ring, state, steps, group, turns, tCrC);
+      walk.find();  // while the tensor core finishes
+      settle(tCrC);
+      ring.release(last);
+      int const m = walk.m + (pingpong ? 0 : group * consumer_m);
       if constexpr (split) {
         give_away(smem, tCrC);
         mbarrier_wait_parity(shared_address(&smem.given), 0);
         float tCrD[MMA_M][4 * share];
         add_up(smem, tCrD);
-        epilogue<share>(p, smem, out, m, w.n + cluster_cta_rank() * 8 * share, w.batch, tCrD);
+        epilogue<share>(p, smem, out, m, walk.n + rank * 8 * share, walk.batch, tCrD);
       } else {
-        epilogue<MMA_N>(p, smem, out, m, w.n, w.batch, tCrC);
+        epilogue<MMA_N>(p, smem, out, m, walk.n, walk.batch, tCrC);
       }
+      walk.next(pingpong ? 2 : 1);
       if constexpr (pingpong) state.advance(steps);
     }
     out.store.drain();
@@ -268,9 +295,9 @@ template <GemmSm90Config C> struct GemmSm90 {
 
   /// tCrC = A B over `steps` stages of the ring, for the group's rows. The tensor core
   /// works on one stage while the next is waited for; a stage is released once the step after it has been
-  /// issued and its own is done.
-  TEGULA_DEVICE static void mainloop(SharedStorage& smem, Ring const& ring, typename Ring::State& state,
-                                     int steps, int group, Turns& turns, float (&tCrC)[MMA_M][4 * MMA_N]) {
+  /// issued and its own is done. Returns the last stage, which the last wgmma, not waited for, still read.
+  TEGULA_DEVICE static int mainloop(SharedStorage& smem, Ring const& ring, typename Ring::State& state,
+                                    int steps, int group, Turns& turns, float (&tCrC)[MMA_M][4 * MMA_N]) {
     WgmmaOperand<TileA> const sA{smem.a};  // (MMA, MMA_M, MMA_K, stages)
     WgmmaOperand<TileB> const sB{smem.b};  // (MMA, 1, MMA_K, stages)
     int const row = pingpong ? 0 : group * consumer_m;
@@ -296,10 +323,14 @@ template <GemmSm90Config C> struct GemmSm90 {
       previous = state.stage;
       state.next();
     }
+    return previous;
+  }
+
+  /// Waits for all of the warpgroup's wgmma; tCrC may be read.
+  TEGULA_DEVICE static void settle(float (&tCrC)[MMA_M][4 * MMA_N]) {
     wgmma_wait_group<0>();
 #pragma unroll
     for (int m = 0; m < MMA_M; ++m) wgmma_pin(tCrC[m]);
-    ring.release(previous);
   }
 
   /// Sends each CTA of the cluster, this one too, its share of this CTA's sums.

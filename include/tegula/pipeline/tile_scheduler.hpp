@@ -35,15 +35,19 @@ struct TileScheduler {
 
   /// Precondition: 0 <= index < tiles().
   TEGULA_HOST_DEVICE constexpr TileCoordinate tile(int index) const {
+    // Divisions of unsigned numbers, and none by one batch: on a GPU they stand before the first load.
+    auto const quotient = [](int a, int b) {
+      return static_cast<int>(static_cast<unsigned>(a) / static_cast<unsigned>(b));
+    };
     int const tiles_along = raster == Raster::along_n ? tiles_n : tiles_m;
     int const tiles_across = raster == Raster::along_n ? tiles_m : tiles_n;
-    int const batch = index / (tiles_m * tiles_n);
+    int const batch = batches == 1 ? 0 : quotient(index, tiles_m * tiles_n);
     int const within = index - batch * (tiles_m * tiles_n);
-    int const first = within / (group * tiles_along) * group;  // of the band, across
+    int const first = quotient(within, group * tiles_along) * group;  // of the band, across
     int const left = tiles_across - first;
     int const height = left < group ? left : group;
     int const in_band = within - first * tiles_along;
-    int const along = in_band / height;
+    int const along = quotient(in_band, height);
     int const across = first + in_band - along * height;
     return raster == Raster::along_n ? TileCoordinate{across, along, batch}
                                      : TileCoordinate{along, across, batch};
