@@ -9,6 +9,19 @@
 
 namespace tegula::sim {
 
+namespace {
+
+/// Sets and clears bits of the state of eight bytes.
+void mark_eight(std::uint8_t* state, std::uint8_t set, std::uint8_t clear) {
+  constexpr std::uint64_t kEach = 0x0101010101010101;
+  std::uint64_t word = 0;
+  std::memcpy(&word, state, 8);
+  word = (word & ~(clear * kEach)) | (set * kEach);
+  std::memcpy(state, &word, 8);
+}
+
+}  // namespace
+
 void SharedMemory::Free::operator()(unsigned char* p) const { std::free(p); }
 
 void SharedMemory::reset(std::size_t bytes) {
@@ -48,22 +61,29 @@ std::uint32_t SharedMemory::first_other(std::uint32_t address, std::uint32_t n, 
 void SharedMemory::mark(std::uint32_t address, std::uint32_t n, std::uint8_t set, std::uint8_t clear) {
   std::uint8_t* const state = state_.get() + (address - kSharedBase);
   std::uint8_t const keep = static_cast<std::uint8_t>(~clear);
-  for (std::uint32_t i = 0; i < n; ++i) state[i] = static_cast<std::uint8_t>((state[i] & keep) | set);
+  std::uint32_t i = 0;
+  for (; i + 8 <= n; i += 8) mark_eight(state + i, set, clear);
+  for (; i < n; ++i) state[i] = static_cast<std::uint8_t>((state[i] & keep) | set);
 }
 
 void SharedMemory::add_reader(std::uint32_t address, std::uint32_t n) {
-  if (readers_.empty()) readers_.resize(bytes_);
-  std::uint16_t* const readers = readers_.data() + (address - kSharedBase);
-  for (std::uint32_t i = 0; i < n; ++i) ++readers[i];
-  mark(address, n, kBeingRead);
+  if (readers_.empty()) readers_.resize(bytes_ / kPiece + 1);
+  std::uint32_t const end = (address - kSharedBase + n + kPiece - 1) / kPiece;
+  for (std::uint32_t piece = (address - kSharedBase) / kPiece; piece < end; ++piece) {
+    if (readers_[piece]++ == 0) mark_piece(piece, kBeingRead, 0);
+  }
 }
 
 void SharedMemory::remove_reader(std::uint32_t address, std::uint32_t n) {
-  std::uint16_t* const readers = readers_.data() + (address - kSharedBase);
-  std::uint8_t* const state = state_.get() + (address - kSharedBase);
-  for (std::uint32_t i = 0; i < n; ++i) {
-    if (--readers[i] == 0) state[i] &= static_cast<std::uint8_t>(~kBeingRead);
+  std::uint32_t const end = (address - kSharedBase + n + kPiece - 1) / kPiece;
+  for (std::uint32_t piece = (address - kSharedBase) / kPiece; piece < end; ++piece) {
+    if (--readers_[piece] == 0) mark_piece(piece, 0, kBeingRead);
   }
+}
+
+void SharedMemory::mark_piece(std::uint32_t piece, std::uint8_t set, std::uint8_t clear) {
+  std::uint8_t* const state = state_.get() + std::size_t{kPiece} * piece;
+  for (std::uint32_t i = 0; i < kPiece; i += 8) mark_eight(state + i, set, clear);
 }
 
 void SharedMemory::clear_stamps(std::uint32_t address, std::uint32_t n) {

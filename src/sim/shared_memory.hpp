@@ -46,7 +46,8 @@ class SharedMemory {
                             std::uint8_t want) const;
   /// Sets and clears bits of the state of n bytes.
   void mark(std::uint32_t address, std::uint32_t n, std::uint8_t set, std::uint8_t clear = 0);
-  /// One operation in flight more, or less, reads n bytes; kBeingRead is set where any does.
+  /// One operation in flight more, or less, reads n bytes; kBeingRead is set where any does. Counted
+  /// in pieces of 16 bytes, of which whatever operations in flight read consists.
   void add_reader(std::uint32_t address, std::uint32_t n);
   void remove_reader(std::uint32_t address, std::uint32_t n);
 
@@ -76,8 +77,11 @@ class SharedMemory {
   };
   std::unique_ptr<unsigned char, Free> data_;
   std::unique_ptr<std::uint8_t[]> state_;
-  std::vector<std::uint16_t>
-      readers_;  ///< operations in flight that read each byte; empty where none ever did
+  static constexpr std::uint32_t kPiece = 16;
+  void mark_piece(std::uint32_t piece, std::uint8_t set, std::uint8_t clear);
+
+  /// Operations in flight that read each piece; empty where none ever did.
+  std::vector<std::uint16_t> readers_;
   std::vector<std::uint64_t> stamps_;  ///< of each word of 4 bytes; 0: not written through the generic proxy
   std::size_t bytes_ = 0;
   std::size_t capacity_ = 0;
