@@ -151,6 +151,49 @@ TEST(Launch, ComputesAGemmAndKeepsItsReport) {
   }
 }
 
+// What gemm_sm90 is not built for, gemm_sm80 computes: batches, scales and activations too, of any alignment.
+TEST(Launch, ComputesBatchesScalesAndActivationsByEitherKernel) {
+  for (auto const& machine : machines())
+    for (int const n : {64, 61})
+      for (Activation const activation :
+           {Activation::none, Activation::relu, Activation::gelu, Activation::silu}) {
+        constexpr int batch = 3, m = 70, k = 40;
+        auto const a = random_halves(m * k, 1), b = random_halves(batch * n * k, 2),
+                   c = random_halves(m * n, 3);
+        std::vector<float> const scales = {0.5f, 3};
+        Buffer<half> const a_buffer(machine, a, "A"), b_buffer(machine, b, "B"), c_buffer(machine, c, "C");
+        Buffer<float> const scale_buffer(machine, scales, "scales");
+        Buffer<half> d_buffer(machine, batch * m * n, "D");
+        GemmArguments g = {.in = DType::f16,
+                           .m = m,
+                           .n = n,
+                           .k = k,
+                           .batch = batch,
+                           .a = a_buffer.data(),
+                           .b = b_buffer.data(),
+                           .c = c_buffer.data(),
+                           .d = d_buffer.data(),
+                           .a_batch_stride = 0,
+                           .c_batch_stride = 0,
+                           .scale_a = scale_buffer.data(),
+                           .scale_b = scale_buffer.data() + 1,
+                           .beta = 2,
+                           .activation = activation};
+        gemm(machine, g);
+        bool const sm90 = n == 64 && machine.compute_capability() == 90;
+        if (machine.is_simulated()) {
+          EXPECT_EQ(machine.last_report()->instruction("wgmma.mma_async").instructions > 0, sm90);
+        }
+        g.a = a.data(), g.b = b.data(), g.c = c.data(), g.scale_a = scales.data(), g.scale_b = &scales[1];
+        auto const comparison = reference::compare(
+            doubles(d_buffer.download()), reference::gemm(g, reference::some_rows(batch * m, batch * m)),
+            reference::largest_finite(g.out));
+        EXPECT_TRUE(comparison.within())
+            << machine.name() << ", " << to_string(g) << ": element " << comparison.worst << " is off by "
+            << comparison.max_ratio << " bounds";
+      }
+}
+
 TEST(Launch, ComputesAttentionWithItsLogSumExp) {
   for (auto const& machine : machines()) {
     constexpr int heads = 2, seq_q = 40, seq_k = 70, dim = 64;

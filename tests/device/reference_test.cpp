@@ -4,11 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <random>
 #include <vector>
+
+#include "tegula/sim/arithmetic.hpp"
 
 namespace tegula {
 namespace {
@@ -63,6 +67,139 @@ TEST(ReferenceGemm, IsTheSumOfProducts) {
           EXPECT_LT(values.bound[at], std::abs(expected) * 0x1p-11 + 2 * k * 16 * 0x1p-18);
         }
     }
+}
+
+/// `count` elements of `type` from the floats that draw() gives.
+template <class Draw> std::vector<std::uint8_t> elements(DType type, std::size_t count, Draw draw) {
+  std::vector<std::uint8_t> bytes;
+  for (std::size_t i = 0; i < count; ++i) {
+    float const x = draw();
+    std::uint32_t word = __builtin_bit_cast(std::uint32_t, x);
+    if (type == DType::e4m3) word = to_float_e4m3(x).bits;
+    if (type == DType::e5m2) word = to_float_e5m2(x).bits;
+    if (type == DType::bf16) word = to_bfloat16(x).bits;
+    for (int byte = 0; byte < bits(type) / 8; ++byte)
+      bytes.push_back(static_cast<std::uint8_t>(word >> 8 * byte));
+  }
+  return bytes;
+}
+
+// Batches, one of the operands shared, with scales: integers make the result exact, of every type.
+TEST(ReferenceGemm, FollowsBatchesScalesAndTypes) {
+  constexpr int batch = 3, m = 4, n = 5, k = 6;
+  struct Types {
+    DType a, b;
+  };
+  for (auto const& [a_type, b_type] : {Types{DType::tf32, DType::tf32},
+                                       {DType::e4m3, DType::e5m2},
+                                       {DType::e5m2, DType::e4m3},
+                                       {DType::bf16, DType::bf16}})
+    for (bool const shared_a : {false, true}) {
+      std::mt19937 random(9);
+      auto const integer = [&] { return static_cast<float>(static_cast<int>(random() % 9) - 4); };
+      auto const a = elements(a_type, batch * m * k, integer), b = elements(b_type, batch * n * k, integer);
+      float const scale_a = 0.5f, scale_b = -2;
+      GemmArguments const g = {.in = a_type,
+                               .in_b = b_type,
+                               .out = DType::f32,
+                               .m = m,
+                               .n = n,
+                               .k = k,
+                               .batch = batch,
+                               .a = a.data(),
+                               .b = b.data(),
+                               .a_batch_stride = shared_a ? 0 : m * k,
+                               .scale_a = &scale_a,
+                               .scale_b = &scale_b,
+                               .alpha = 3};
+      auto const values = reference::gemm(g, reference::some_rows(batch * m, 100));
+      ASSERT_EQ(values.value.size(), std::size_t{batch * m * n});
+      for (int x = 0; x < batch; ++x)
+        for (int i = 0; i < m; ++i)
+          for (int j = 0; j < n; ++j) {
+            double expected = 0;
+            for (int p = 0; p < k; ++p)
+              expected += reference::element(a.data(), a_type, ((shared_a ? 0 : x * m) + i) * k + p) *
+                          reference::element(b.data(), b_type, (x * n + j) * k + p);
+            EXPECT_EQ(values.value[static_cast<std::size_t>((x * m + i) * n + j)], -3 * expected);
+          }
+    }
+}
+
+TEST(ReferenceGemm, ReadsOfTf32WhatATensorCoreReads) {
+  float const x = 1 + 0x1p-10f + 0x1p-11f, one = 1;
+  GemmArguments const g = {.in = DType::tf32, .m = 1, .n = 1, .k = 1, .a = &x, .b = &one};
+  EXPECT_EQ(reference::gemm(g, {0}).value[0], 1 + 0x1p-10);
+}
+
+TEST(ReferenceGemm, AppliesTheActivationLast) {
+  auto const of = [](Activation activation, float x) {
+    float const one = 1, bias = 0.25f;
+    GemmArguments const g = {.in = DType::tf32,
+                             .m = 1,
+                             .n = 1,
+                             .k = 1,
+                             .a = &x,
+                             .b = &one,
+                             .bias = &bias,
+                             .activation = activation};
+    auto const values = reference::gemm(g, {0});
+    EXPECT_GT(values.bound[0], 0);
+    EXPECT_LT(values.bound[0], 0x1p-10 * std::abs(x)) << "a bound that large finds no error";
+    return values.value[0];
+  };
+  for (float const x : {-3.0f, -0.5f, 0.5f, 2.0f}) {
+    double const y = x + 0.25;
+    EXPECT_EQ(of(Activation::none, x), y);
+    EXPECT_EQ(of(Activation::relu, x), std::max(y, 0.0));
+    EXPECT_NEAR(of(Activation::silu, x), y / (1 + std::exp(-y)), 1e-14);
+    EXPECT_NEAR(of(Activation::gelu, x), y / 2 * (1 + std::erf(y / std::sqrt(2.0))), 5e-4)
+        << "the usual approximation of the normal distribution's";
+  }
+}
+
+// The bound of fp8 against the tensor core's own arithmetic, which truncates to 13 bits at each step: no sum
+// is beyond it, and it is not so far off that it would find nothing.
+TEST(ReferenceGemm, BoundsTheArithmeticOfFp8) {
+  constexpr int m = 64, n = 8;
+  constexpr WgmmaType types[] = {WgmmaType::e4m3_e4m3, WgmmaType::e4m3_e5m2, WgmmaType::e5m2_e4m3,
+                                 WgmmaType::e5m2_e5m2};
+  std::mt19937 random(17);
+  double nearest = 0;
+  for (int t = 0; t < 4; ++t)
+    for (int const k : {32, 128, 1024})
+      for (int const spread : {0, 1, 6}) {
+        DType const a_type = t < 2 ? DType::e4m3 : DType::e5m2,
+                    b_type = t % 2 == 0 ? DType::e4m3 : DType::e5m2;
+        auto const value = [&] {
+          float const x = std::normal_distribution<float>()(random);
+          return spread == 0 ? std::abs(x) : std::ldexp(x, static_cast<int>(random() % 3) * -spread);
+        };
+        auto const a = elements(a_type, m * k, value), b = elements(b_type, n * k, value);
+        std::vector<std::uint32_t> d(m * n);
+        for (int first = 0; first < k; first += 32) {
+          std::uint8_t a_step[m][sim::kWgmmaRowBytes], b_step[n][sim::kWgmmaRowBytes];
+          for (int i = 0; i < m; ++i) std::copy_n(a.data() + i * k + first, 32, a_step[i]);
+          for (int j = 0; j < n; ++j) std::copy_n(b.data() + j * k + first, 32, b_step[j]);
+          sim::wgmma_tile({.type = types[t], .n = n}, a_step, b_step, first > 0, d.data());
+        }
+        std::vector<double> results;
+        for (auto const word : d) results.push_back(__builtin_bit_cast(float, word));
+        GemmArguments const g = {.in = a_type,
+                                 .in_b = b_type,
+                                 .out = DType::f32,
+                                 .m = m,
+                                 .n = n,
+                                 .k = k,
+                                 .a = a.data(),
+                                 .b = b.data()};
+        auto const comparison = reference::compare(results, reference::gemm(g, reference::some_rows(m, m)),
+                                                   reference::largest_finite(DType::f32));
+        EXPECT_TRUE(comparison.within()) << to_string(a_type) << " " << to_string(b_type) << " k " << k
+                                         << ": " << comparison.max_ratio << " bounds";
+        nearest = std::max(nearest, comparison.max_ratio);
+      }
+  EXPECT_GT(nearest, 0.2) << "sums of positive products lose about half a unit in each step";
 }
 
 // Queries of zero weigh all visible keys alike: O is a mean of V, the log-sum-exp the logarithm of their

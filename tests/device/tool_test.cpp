@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "scratch.hpp"
@@ -59,6 +60,88 @@ TEST(GemmCommand, ComputesGeneratedProblemsOfEveryForm) {
       EXPECT_THAT(result["configuration"]["name"].get<std::string>(), HasSubstr("2-byte"))
           << "33 and 45 rule out 16-byte copies";
     }
+}
+
+TEST(GemmCommand, ComputesEveryTypeBatchAndActivation) {
+  struct Form {
+    char const *options, *configuration;
+  };
+  for (auto const& [options, configuration] :
+       {Form{"--in tf32 --trans-b", "gemm_sm90 tf32->f32"},
+        {"--in e4m3 --trans-b --scale-a 0.5 --scale-b 3 --out f16", "gemm_sm90 e4m3->f16"},
+        {"--in e5m2 --in-b e4m3 --trans-b --batch 2 --beta 1", "gemm_sm90 e5m2xe4m3->bf16"},
+        {"--trans-a --batch 3 --alpha 0.5", "gemm_sm90 bf16->bf16 A:mn B:mn"},
+        {"--in f16 --trans-b --activation gelu --beta -1", " gelu"},
+        {"--in f16 --out f32 --trans-a --activation silu --batch 2", "gemm_sm80 f16->f32"},
+        {"--trans-b --arch sm80 --activation relu --batch 2 --scale-b 2", "gemm_sm80 bf16->bf16"}}) {
+    json const result = run_json(std::string("gemm --m 80 --n 48 --k 64 ") + options);
+    EXPECT_TRUE(result["within_bound"]) << options << result;
+    EXPECT_GT(result["D"]["max_error"], 0.0) << options;
+    EXPECT_EQ(result["rows_checked"], result["batch"].get<int>() * 80);
+    EXPECT_THAT(result["configuration"]["name"].get<std::string>(), HasSubstr(configuration));
+  }
+}
+
+TEST(GemmCommand, TakesTheConfigurationThatIsAskedFor) {
+  for (auto const& [options, name] :
+       {std::pair("--schedule pingpong", "pingpong"),
+        {"--schedule basic --tile 64x64 --raster m --group 2", "64x64x64 basic"},
+        {"--split-k 2", "split-k 2"},
+        {"--cluster 2x1", "cluster 2x1"},
+        {"--config 5", "gemm_sm90"},
+        {"--kernel sm80", "gemm_sm80"}}) {
+    json const result = run_json(std::string("gemm --m 100 --n 136 --k 72 --trans-b ") + options);
+    EXPECT_TRUE(result["within_bound"]) << options;
+    EXPECT_THAT(result["configuration"]["name"].get<std::string>(), HasSubstr(name));
+  }
+}
+
+TEST(GemmCommand, ExplainsItsChoiceWithoutComputing) {
+  json const plan = run_json("gemm --m 100000 --n 100000 --k 100000 --trans-b --explain");
+  EXPECT_THAT(plan["reason"].get<std::string>(), HasSubstr(plan["chosen"]["name"].get<std::string>()));
+  EXPECT_EQ(plan["chosen"], plan["candidates"][0]);
+  EXPECT_GT(plan["chosen"]["microseconds"]["total"], 1e6) << "2e15 operations at 1e15 a second";
+  double last = 0;
+  int refused = 0;
+  for (json const& candidate : plan["candidates"]) {
+    if (candidate.contains("refused")) {
+      ++refused;
+      continue;
+    }
+    EXPECT_EQ(refused, 0);
+    EXPECT_GE(candidate["microseconds"]["total"], last);
+    last = candidate["microseconds"]["total"];
+  }
+  EXPECT_GT(refused, 50);
+  Outcome const text = run("gemm --m 64 --n 4096 --k 7168 --trans-b --device sim --explain");
+  EXPECT_EQ(text.status, 0);
+  EXPECT_THAT(text.output, HasSubstr("total us"));
+  EXPECT_THAT(text.output, HasSubstr("is predicted to take the least time"));
+  EXPECT_THAT(run("gemm --m 64 --n 4095 --trans-a --device sim --explain").output,
+              HasSubstr("gemm_sm90 is ruled out: TMA cannot address the problem"));
+}
+
+TEST(GemmCommand, TakesBatchesFromFiles) {
+  Scratch const scratch;
+  std::vector<float> a(2 * 3 * 8), b(8 * 4);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 5);
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 3);
+  io::write_array(scratch.path("a.npy"), io::array_of(io::ElementType::f32, {2, 3, 8}, a));
+  io::write_array(scratch.path("b.npy"), io::array_of(io::ElementType::f32, {8, 4}, b));
+  json const result = run_json("gemm --a " + scratch.path("a.npy") + " --b " + scratch.path("b.npy") +
+                               " --dtype f16 --output " + scratch.path("d.npy"));
+  EXPECT_EQ(result["batch"], 2);
+  io::Array const d = io::read_array(scratch.path("d.npy"));
+  EXPECT_EQ(d.shape, (std::vector<std::int64_t>{2, 3, 4}));
+  auto const values = io::to_floats(d);
+  for (std::size_t row = 0; row < 6; ++row)
+    for (std::size_t j = 0; j < 4; ++j) {
+      float expected = 0;
+      for (std::size_t p = 0; p < 8; ++p) expected += a[row * 8 + p] * b[p * 4 + j];
+      EXPECT_EQ(values[row * 4 + j], expected);
+    }
+  EXPECT_THAT(run("gemm --a " + scratch.path("a.npy") + " --dtype f16 --batch 3 --device sim").output,
+              HasSubstr("batch is 3 so far, and 2 by"));
 }
 
 TEST(GemmCommand, ReadsAndWritesFiles) {
@@ -169,6 +252,15 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("gemm --m -4", "--m");
   expect_refused("gemm --dtype f32", "in is f32");
   expect_refused("gemm --dtype f64", "'f64'");
+  expect_refused("gemm --dtype e4m3", "B is stored as (k, n) without --trans-b");
+  expect_refused("gemm --dtype tf32 --trans-b --trans-a", "A is stored as (k, m)");
+  expect_refused("gemm --dtype e4m3 --in-b f16 --trans-b", "in is e4m3 and in_b is f16");
+  expect_refused("gemm --dtype e4m3 --trans-b --k 100", "lda is 100 elements");
+  expect_refused("gemm --dtype e4m3 --trans-b --arch sm80", "sm_90 only");
+  expect_refused("gemm --tile 128", "--tile is '128'");
+  expect_refused("gemm --tile 100x100", "what was asked for");
+  expect_refused("gemm --schedule fast", "fast");
+  expect_refused("gemm --activation tanh", "tanh");
   expect_refused("gemm --a no.npy", "no.npy: cannot be opened");
   expect_refused("gemm --a " + scratch.path("f32.npy"), "holds f32");
   expect_refused("gemm --a " + scratch.path("s32.npy") + " --dtype f16", "holds s32");
@@ -204,7 +296,7 @@ TEST(InfoCommand, ListsMachinesAndConfigurations) {
 TEST(KernelCommands, PrintForPeople) {
   Outcome const gemm = run("gemm --m 20 --n 20 --k 20 --device sim --lines");
   EXPECT_EQ(gemm.status, 0);
-  EXPECT_THAT(gemm.output, HasSubstr("D (20, 20) bf16 = A (20, 20) bf16 x B (20, 20) bf16"));
+  EXPECT_THAT(gemm.output, HasSubstr("D = A B: m 20, n 20, k 20, A bf16 k-major, B bf16 mn-major, D bf16"));
   EXPECT_THAT(gemm.output, HasSubstr("within bounds"));
   EXPECT_THAT(gemm.output, HasSubstr("gemm_sm80.hpp")) << "counters by source line";
   for (std::string const command : {"gemm", "attention", "info"}) {
