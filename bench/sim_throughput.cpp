@@ -10,10 +10,12 @@
 #include "tegula/arch/mma_sync.hpp"
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/warp.hpp"
+#include "tegula/kernel/gemm_sm90.hpp"
 #include "tegula/sim/launch.hpp"
+#include "tegula/sim/tensor_map.hpp"
 
-/// How many multiply-adds of mma.sync the simulated machine does in a second on one core: by mma.sync alone,
-/// and in the main loop of a GEMM.
+/// How many multiply-adds the simulated machine does in a second on one core: by mma.sync alone, in the main
+/// loop of a GEMM by mma.sync, and in one tile of the Hopper GEMM.
 namespace tegula {
 namespace {
 
@@ -143,6 +145,58 @@ template <class Kernel> void throughput(benchmark::State& state) {
       benchmark::Counter(static_cast<double>(multiply_adds), benchmark::Counter::kIsRate);
 }
 
+TensorMap matrix(DType type, void const* address, std::int64_t row, std::int64_t rows, int box_row,
+                 int box_rows) {
+  std::int64_t const bytes = row * bits(type) / 8;
+  return sim::encode({.dtype = type,
+                      .rank = 3,
+                      .address = address,
+                      .extents = {row, rows, 1},
+                      .strides = {bytes, bytes * rows},
+                      .box = {box_row, box_rows, 1},
+                      .swizzle = TmaSwizzle::b128});
+}
+
+/// A tile of each CTA of one cluster, K-major, 16 steps of the main loop.
+template <GemmSm90Config C> void gemm_sm90(benchmark::State& state) {
+  using Kernel = GemmSm90<C>;
+  sim::Machine machine({.check = state.range(0) != 0, .workers = 1});
+  constexpr int m = C.block_m * C.cluster_m, n = C.block_n * C.cluster_n, k = 16 * block_k(C);
+  constexpr int largest = m > n ? m : n;
+  // Either bf16 of both signs around 1, or pairs of e4m3 of as many exponents.
+  std::vector<std::uint16_t> host(static_cast<std::size_t>(largest) * k * bits(C.a) / 16);
+  for (std::size_t i = 0; i < host.size(); ++i) {
+    std::size_t const word = i * 40503 >> 4;
+    host[i] =
+        static_cast<std::uint16_t>(bits(C.a) == 16 ? 0x3f00 | (word & 0x80ff) : 0x3030 | (word & 0x8f8f));
+  }
+  auto const operand = [&](int rows, int box_rows, char const* name) {
+    std::size_t const bytes = static_cast<std::size_t>(rows) * k * bits(C.a) / 8;
+    void* const memory = machine.allocate(bytes, name);
+    machine.upload(memory, host.data(), bytes);
+    return matrix(C.a, memory, k, rows, block_k(C), box_rows);
+  };
+  void* const d = machine.allocate(static_cast<std::size_t>(m) * n * bits(C.out) / 8, "D");
+  GemmSm90Params params{};
+  params.a = operand(m, a_boxes(C).box_mn, "A");
+  params.b = operand(n, b_boxes(C).box_mn, "B");
+  params.d = matrix(C.out, d, n, m, store_n(C), 16);
+  params.c = params.d;  // not read
+  params.m = m, params.n = n, params.k = k;
+  std::int64_t multiply_adds = 0;
+  for (auto _ : state) {
+    sim::Report const report = sim::launch<Kernel>(machine, Kernel::grid(params), params);
+    multiply_adds += report.total.fused_multiply_adds;
+  }
+  state.counters["FMA/s"] =
+      benchmark::Counter(static_cast<double>(multiply_adds), benchmark::Counter::kIsRate);
+}
+
+constexpr GemmSm90Config kBasic = {.block_m = 64, .block_n = 128, .schedule = Schedule::basic};
+constexpr GemmSm90Config kCooperative = {.block_m = 128, .block_n = 256};
+constexpr GemmSm90Config kMulticast = {.block_m = 128, .block_n = 256, .cluster_m = 2};
+constexpr GemmSm90Config kFp8 = {.a = DType::e4m3, .b = DType::e4m3, .block_m = 128, .block_n = 128};
+
 BENCHMARK(throughput<SyncChain>)->Name("sync_chain")->ArgName("check")->Arg(1)->Unit(benchmark::kMillisecond);
 BENCHMARK(throughput<MmaChain>)
     ->Name("mma_chain")
@@ -152,6 +206,31 @@ BENCHMARK(throughput<MmaChain>)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK(throughput<GemmLoop>)
     ->Name("gemm_loop")
+    ->ArgName("check")
+    ->Arg(1)
+    ->Arg(0)
+    ->Unit(benchmark::kMillisecond);
+
+BENCHMARK(gemm_sm90<kBasic>)
+    ->Name("gemm_sm90_basic")
+    ->ArgName("check")
+    ->Arg(1)
+    ->Arg(0)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(gemm_sm90<kCooperative>)
+    ->Name("gemm_sm90_cooperative")
+    ->ArgName("check")
+    ->Arg(1)
+    ->Arg(0)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(gemm_sm90<kMulticast>)
+    ->Name("gemm_sm90_multicast")
+    ->ArgName("check")
+    ->Arg(1)
+    ->Arg(0)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(gemm_sm90<kFp8>)
+    ->Name("gemm_sm90_fp8")
     ->ArgName("check")
     ->Arg(1)
     ->Arg(0)
