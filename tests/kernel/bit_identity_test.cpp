@@ -3,6 +3,7 @@
 
 #include "attention_problem.hpp"
 #include "gemm_problem.hpp"
+#include "gemm_sm90_problem.hpp"
 
 namespace tegula {
 namespace {
@@ -18,6 +19,22 @@ template <class T> void expect_same_bits(std::vector<T> const& gpu, std::vector<
     if (!same && different++ == 0) first = i;
   }
   EXPECT_EQ(different, 0u) << "of " << gpu.size() << " values, first at " << first;
+}
+
+/// The same of elements of `type` by their bytes.
+void expect_same_bits(std::vector<std::uint8_t> const& gpu, std::vector<std::uint8_t> const& simulated,
+                      DType type) {
+  auto const is_nan = [&](std::vector<std::uint8_t> const& bytes, std::size_t i) {
+    return std::isnan(reference::element(bytes.data(), type, static_cast<std::int64_t>(i)));
+  };
+  ASSERT_EQ(gpu.size(), simulated.size());
+  std::size_t const width = static_cast<std::size_t>(bits(type) / 8), count = gpu.size() / width;
+  std::size_t different = 0, first = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    bool const same = std::memcmp(&gpu[i * width], &simulated[i * width], width) == 0;
+    if (!same && !(is_nan(gpu, i) && is_nan(simulated, i)) && different++ == 0) first = i;
+  }
+  EXPECT_EQ(different, 0u) << "of " << count << " values, first at " << first;
 }
 
 class BitIdentity : public testing::Test {
@@ -53,6 +70,36 @@ TEST_F(BitIdentity, OfGemm) {
   }
   expect_same_bits(run(gpu, GemmProblem{.m = 67, .n = 61, .k = 333}).d,
                    run(simulated, GemmProblem{.m = 67, .n = 61, .k = 333}).d);
+}
+
+// Every configuration of gemm_sm90, over the edges of its tiles and once round its ring; and adversarial
+// values.
+TEST_F(BitIdentity, OfGemmOnHopper) {
+  Machine const gpu = Machine::cuda();
+  for (int i = 0; i < static_cast<int>(table().size()); ++i) {
+    GemmSm90Config const& c = table()[static_cast<std::size_t>(i)];
+    SCOPED_TRACE(to_string(c));
+    GemmProblem p = problem_for(c);
+    p.m = c.block_m * c.cluster_m + 9, p.n = c.block_n * c.cluster_n + 3, p.k = block_k(c) * 6 + 5;
+    p.batch = 2, p.alpha = 0.7f, p.beta = 1.3f, p.bias = true;
+    if (bits(c.a) == 8) p.scale_a = 0.3f, p.scale_b = 0.9f;
+    Launch const launch{.configuration = i, .clusters = 2};
+    expect_same_bits(run(gpu, p, launch).d, run(simulated, p, launch).d, p.out);
+    p.a = p.b = p.c = adversarial;
+    p.m = 70, p.n = 50, p.k = 80;
+    expect_same_bits(run(gpu, p, launch).d, run(simulated, p, launch).d, p.out);
+  }
+}
+
+TEST_F(BitIdentity, OfTheGemmThatIsChosen) {
+  Machine const gpu = Machine::cuda();
+  for (auto const& [m, n, k] :
+       {std::tuple(64, 512, 1024), {128, 264, 512}, {333, 520, 264}, {512, 512, 128}, {1, 1000, 72}}) {
+    for (DType const in : {DType::bf16, DType::f16, DType::tf32, DType::e4m3}) {
+      GemmProblem const p{.in = in, .m = m, .n = n, .k = k, .aligned = true};
+      expect_same_bits(run(gpu, p).d, run(simulated, p).d, p.out);
+    }
+  }
 }
 
 TEST_F(BitIdentity, OfAttention) {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
 
 #include "tegula/device/launch.hpp"
 #include "tegula/device/reference.hpp"
@@ -12,89 +14,143 @@
 namespace tegula {
 
 /// A GEMM problem; each leading dimension is `padding` larger than need be, and A starts `offset` elements
-/// into its buffer.
+/// into its buffer. `aligned`: leading dimensions are rounded up to multiples of 16 bytes, as TMA asks.
 struct GemmProblem {
-  DType in = DType::bf16, out = DType::bf16;
+  DType in = DType::bf16, in_b = in, out = default_output(in);
   Major a_major = Major::k, b_major = Major::k;
-  int m = 1, n = 1, k = 1;
+  int m = 1, n = 1, k = 1, batch = 1;
+  bool one_a = false, one_b = false;  ///< the same for the whole batch
+  bool aligned = false;
   int padding = 0, offset = 0;
   float alpha = 1, beta = 0;
   bool bias = false;
+  std::optional<float> scale_a = {}, scale_b = {};
+  Activation activation = Activation::none;
+  GemmConstraints constraints = {};
   std::uint64_t seed = 1;
   std::function<float(std::mt19937_64&)> a = normal, b = normal, c = normal;
 };
 
+inline std::string to_string(GemmProblem const& p) {
+  return fmt::format("{} {} -> {}, {}{}, {} x {} x {}, batch {}", to_string(p.in), to_string(p.in_b),
+                     to_string(p.out), p.a_major == Major::k ? "k" : "m", p.b_major == Major::k ? "k" : "n",
+                     p.m, p.n, p.k, p.batch);
+}
+
 struct GemmResult {
   std::vector<std::uint8_t> d;
   std::vector<std::uint8_t> a, b, c, bias;
+  std::vector<float> scales;
   GemmArguments host;  ///< the arguments with pointers to the vectors here
 };
 
-inline GemmResult run(Machine const& machine, GemmProblem const& p) {
-  GemmResult r;
+/// The problem's extents, strides and scalars, without pointers.
+inline GemmArguments arguments_of(GemmProblem const& p) {
+  auto const leading = [&](int extent, DType type) {
+    int const line = p.aligned ? 128 / bits(type) : 1;
+    return std::int64_t{(extent + line - 1) / line * line + p.padding};
+  };
+  bool const a_k = p.a_major == Major::k, b_k = p.b_major == Major::k;
   GemmArguments g{.in = p.in,
+                  .in_b = p.in_b,
                   .out = p.out,
                   .a_major = p.a_major,
                   .b_major = p.b_major,
                   .m = p.m,
                   .n = p.n,
                   .k = p.k,
-                  .lda = (p.a_major == Major::k ? p.k : p.m) + p.padding,
-                  .ldb = (p.b_major == Major::k ? p.k : p.n) + p.padding,
-                  .ldc = p.n + p.padding,
-                  .ldd = p.n + p.padding,
+                  .batch = p.batch,
+                  .lda = leading(a_k ? p.k : p.m, p.in),
+                  .ldb = leading(b_k ? p.k : p.n, p.in_b),
+                  .ldc = leading(p.n, p.out),
+                  .ldd = leading(p.n, p.out),
                   .alpha = p.alpha,
-                  .beta = p.beta};
-  r.a = random_elements(p.in, g.lda * (p.a_major == Major::k ? p.m : p.k) + p.offset, 4 * p.seed, p.a);
-  r.b = random_elements(p.in, g.ldb * (p.b_major == Major::k ? p.n : p.k), 4 * p.seed + 1, p.b);
-  r.c = random_elements(p.out, g.ldc * p.m, 4 * p.seed + 2, p.c);
+                  .beta = p.beta,
+                  .activation = p.activation};
+  if (p.one_a) g.a_batch_stride = 0;
+  if (p.one_b) g.b_batch_stride = 0;
+  return g;
+}
+
+/// Runs a problem by `launch(arguments)`.
+template <class Launch> GemmResult run_by(Machine const& machine, GemmProblem const& p, Launch launch) {
+  GemmResult r;
+  GemmArguments g = arguments_of(p);
+  auto const rows_a = p.a_major == Major::k ? p.m : p.k, rows_b = p.b_major == Major::k ? p.n : p.k;
+  r.a = random_elements(p.in, g.lda * rows_a * (p.one_a ? 1 : p.batch) + p.offset, 4 * p.seed, p.a);
+  r.b = random_elements(p.in_b, g.ldb * rows_b * (p.one_b ? 1 : p.batch), 4 * p.seed + 1, p.b);
+  r.c = random_elements(p.out, g.ldc * p.m * p.batch, 4 * p.seed + 2, p.c);
   r.bias = random_elements(p.out, p.n, 4 * p.seed + 3, p.c);
+  r.scales = {p.scale_a.value_or(1), p.scale_b.value_or(1)};
   Buffer<std::uint8_t> const a(machine, r.a, "a"), b(machine, r.b, "b"), c(machine, r.c, "c"),
       bias(machine, r.bias, "bias");
+  Buffer<float> const scales(machine, r.scales, "scales");
   auto const d = poisoned(machine, static_cast<std::int64_t>(r.c.size()), "d");
   auto const arguments = [&](std::uint8_t const* at_a, std::uint8_t const* at_b, std::uint8_t const* at_c,
-                             std::uint8_t const* at_bias) {
+                             std::uint8_t const* at_bias, float const* at_scales) {
     g.a = at_a + p.offset * (bits(p.in) / 8);
     g.b = at_b;
     g.c = p.beta != 0 ? at_c : nullptr;
     g.bias = p.bias ? at_bias : nullptr;
+    g.scale_a = p.scale_a ? at_scales : nullptr;
+    g.scale_b = p.scale_b ? at_scales + 1 : nullptr;
     g.d = d.data();
     return g;
   };
-  gemm(machine, arguments(a.data(), b.data(), c.data(), bias.data()));
+  launch(arguments(a.data(), b.data(), c.data(), bias.data(), scales.data()));
   machine.synchronize();
   r.d = d.download();
-  r.host = arguments(r.a.data(), r.b.data(), r.c.data(), r.bias.data());
+  r.host = arguments(r.a.data(), r.b.data(), r.c.data(), r.bias.data(), r.scales.data());
   return r;
 }
 
-/// Runs a problem and holds every element of D against float64, and every byte around D against the poison.
-inline GemmResult expect_correct(Machine const& machine, GemmProblem const& p) {
-  GemmResult r = run(machine, p);
-  auto const exact = reference::gemm(r.host, reference::some_rows(p.m, p.m));
+/// Runs a problem by the kernel and configuration that are chosen for it, within its constraints.
+inline GemmResult run(Machine const& machine, GemmProblem const& p) {
+  return run_by(machine, p, [&](GemmArguments const& g) {
+    if (p.constraints.kernel) {
+      check(g, machine.compute_capability());
+      gemm(machine, g, choose_gemm(g, machine.properties(), p.constraints));
+    } else {
+      gemm(machine, g);
+    }
+  });
+}
+
+/// Holds every element of D against float64, and every byte around D against the poison.
+inline void expect_near_exact(GemmProblem const& p, GemmResult const& r) {
+  auto const exact =
+      reference::gemm(r.host, reference::some_rows(std::int64_t{p.batch} * p.m, std::int64_t{p.batch} * p.m));
   std::size_t const width = static_cast<std::size_t>(bits(p.out) / 8);
   std::vector<double> d;
   std::vector<bool> belongs(r.d.size());
-  for (int i = 0; i < p.m; ++i) {
-    for (int j = 0; j < p.n; ++j) {
-      std::int64_t const at = i * r.host.ldd + j;
-      d.push_back(reference::element(r.d.data(), p.out, at));
-      for (std::size_t byte = 0; byte < width; ++byte)
-        belongs[static_cast<std::size_t>(at) * width + byte] = true;
+  for (int batch = 0; batch < p.batch; ++batch) {
+    for (int i = 0; i < p.m; ++i) {
+      for (int j = 0; j < p.n; ++j) {
+        std::int64_t const at = batch * r.host.d_batch_stride + i * r.host.ldd + j;
+        d.push_back(reference::element(r.d.data(), p.out, at));
+        for (std::size_t byte = 0; byte < width; ++byte)
+          belongs[static_cast<std::size_t>(at) * width + byte] = true;
+      }
     }
   }
   auto const of_d = reference::compare(d, exact, reference::largest_finite(p.out));
-  EXPECT_TRUE(of_d.within()) << p.m << "x" << p.n << "x" << p.k << ": element (" << of_d.worst / p.n << ", "
-                             << of_d.worst % p.n << ") is " << of_d.worst_result << ", not "
+  EXPECT_TRUE(of_d.within()) << to_string(p) << ": element (" << of_d.worst / p.n / p.m << ", "
+                             << of_d.worst / p.n % p.m << ", " << of_d.worst % p.n << ") is "
+                             << of_d.worst_result << ", not "
                              << exact.value[static_cast<std::size_t>(of_d.worst)] << ": " << of_d.max_ratio
                              << " times the bound";
   for (std::size_t i = 0; i < r.d.size(); ++i) {
     if (!belongs[i] && r.d[i] != kPoison) {
-      ADD_FAILURE() << p.m << "x" << p.n << "x" << p.k << ": byte " << i
-                    << " between the rows of D was written";
+      ADD_FAILURE() << to_string(p) << ": byte " << i << " between the rows of D was written";
       break;
     }
   }
+}
+
+/// Runs a problem and holds its result against float64.
+inline GemmResult expect_correct(Machine const& machine, GemmProblem const& p) {
+  GemmResult r = run(machine, p);
+  expect_near_exact(p, r);
   return r;
 }
 

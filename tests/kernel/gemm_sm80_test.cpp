@@ -23,7 +23,8 @@ TEST_P(EveryConfiguration, IsCorrectOverTheEdgesOfItsTiles) {
                       .padding = ragged,
                       .alpha = 0.5f,
                       .beta = -2,
-                      .bias = true};
+                      .bias = true,
+                      .constraints = {.kernel = GemmKernel::sm80, .configuration = GetParam()}};
   expect_correct(machine, p);
 }
 

@@ -23,10 +23,13 @@ inline Machine test_machine(sim::Options const& options = {}) {
   return Machine::from_name(name == nullptr ? "sim" : name, Arch::sm90, options);
 }
 
-/// The bits of `x` as an element of `type` (f16, bf16 or f32), low bytes first.
+/// The bits of `x` as an element of `type` (a float of 8, 16 or 32 bits), low bytes first. Of tf32, all 32
+/// bits of a float: what the tensor core drops is there to be dropped.
 inline std::uint32_t encode(DType type, float x) {
   if (type == DType::f16) return to_half(x).bits;
   if (type == DType::bf16) return to_bfloat16(x).bits;
+  if (type == DType::e4m3) return to_float_e4m3(x).bits;
+  if (type == DType::e5m2) return to_float_e5m2(x).bits;
   return __builtin_bit_cast(std::uint32_t, x);
 }
 
