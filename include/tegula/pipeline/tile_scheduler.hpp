@@ -33,7 +33,8 @@ struct TileScheduler {
 
   TEGULA_HOST_DEVICE constexpr int tiles() const { return tiles_m * tiles_n * batches; }
 
-  /// Precondition: 0 <= index < tiles().
+  /// Precondition: index >= 0. From tiles() on, the coordinate means nothing; it may be asked for before it
+  /// is known whether there is such a tile.
   TEGULA_HOST_DEVICE constexpr TileCoordinate tile(int index) const {
     // Divisions of unsigned numbers, and none by one batch: on a GPU they stand before the first load.
     auto const quotient = [](int a, int b) {
@@ -45,7 +46,7 @@ struct TileScheduler {
     int const within = index - batch * (tiles_m * tiles_n);
     int const first = quotient(within, group * tiles_along) * group;  // of the band, across
     int const left = tiles_across - first;
-    int const height = left < group ? left : group;
+    int const height = left <= 0 ? 1 : left < group ? left : group;
     int const in_band = within - first * tiles_along;
     int const along = quotient(in_band, height);
     int const across = first + in_band - along * height;
