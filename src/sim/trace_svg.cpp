@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,8 +17,7 @@ namespace tegula::sim {
 namespace {
 
 // Pixels.
-constexpr double kMargin = 12, kTitle = 26, kLegend = 24, kHeader = 22, kRow = 20, kRowGap = 4, kAxis = 20;
-constexpr double kCharacter = 6.1;     // the width of one, at the labels' size
+constexpr double kMargin = 12, kTitle = 26, kLegend = 18, kHeader = 22, kRow = 20, kRowGap = 4, kAxis = 20;
 constexpr double kLeastLabelled = 22;  // a narrower span has no label
 
 /// Colours of the warps that compute, in the order of their tracks: of their work on the tensor cores, and of
@@ -49,7 +49,16 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-double width_of(std::string_view text) { return kCharacter * static_cast<double>(text.size()); }
+/// The width of a text at the labels' size, roughly, as DejaVu Sans and Verdana have it.
+double width_of(std::string_view text) {
+  double width = 0;
+  for (char const c : text) {
+    bool const wide = c == 'm' || c == 'w' || c == 'M' || c == 'W';
+    bool const narrow = std::string_view("iljftrI[]().,:;' ").find(c) != std::string_view::npos;
+    width += wide ? 9.5 : narrow ? 4 : 6.4;
+  }
+  return width;
+}
 
 /// A step of 1, 2 or 5 times a power of ten such that marks are at least `least` apart.
 double step_of(double least) {
@@ -76,7 +85,9 @@ class Picture {
 
   std::string draw() {
     std::vector<std::string> rows;
-    double const top = kMargin + kTitle + kLegend;
+    double top = kMargin + kTitle;
+    std::string const legend = draw_legend(top);
+    top += 6;
     double y = top;
     std::string body;
     std::vector<std::vector<TraceSpan const*>> spans(trace_.tracks.size());
@@ -110,7 +121,7 @@ class Picture {
         all, height);
     return head +
            fmt::format("<text class=\"t\" x=\"{}\" y=\"{}\">{}</text>\n", kMargin, kMargin + 14, title()) +
-           legend(kMargin + kTitle) + body + axis(top, bottom) + "</svg>\n";
+           legend + body + axis(top, bottom) + "</svg>\n";
   }
 
  private:
@@ -202,40 +213,59 @@ class Picture {
     return space == std::string_view::npos ? std::string_view{} : name.substr(space + 1);
   }
 
-  std::string legend(double y) const {
+  /// From y on, which it moves to the end of its lines.
+  std::string draw_legend(double& y) const {
     std::vector<std::pair<char const*, std::string>> entries;
     auto const add = [&](char const* fill, std::string text) {
       if (std::none_of(entries.begin(), entries.end(), [&](auto const& e) { return e.second == text; }))
         entries.emplace_back(fill, std::move(text));
     };
+    std::set<std::string> computers;
+    for (auto const& entry : shades_)
+      computers.insert(trace_.tracks[static_cast<std::size_t>(entry.first)].name);
     for (SpanKind const kind : {SpanKind::wait, SpanKind::issue, SpanKind::load, SpanKind::tensor,
                                 SpanKind::epilogue, SpanKind::store, SpanKind::phase}) {
       for (TraceSpan const& span : trace_.spans) {
         if (span.kind != kind) continue;
+        int const by = span.issuer >= 0 ? span.issuer : span.track;
         std::string const who =
-            trace_.tracks[static_cast<std::size_t>(span.issuer >= 0 ? span.issuer : span.track)].name;
-        if (kind == SpanKind::wait)
-          add(kWait, "waits");
-        else if (kind == SpanKind::issue)
-          add(kIssue, "issues");
-        else if (kind == SpanKind::load)
-          add(kLoad, "bytes arrive");
-        else if (kind == SpanKind::store)
-          add(kStore, "bytes leave");
-        else if (kind == SpanKind::phase)
-          add(colour(span), parity(span) == 0 ? "phases of parity 0" : "of parity 1");
-        else if (entries.size() < 10)
-          add(colour(span), kind == SpanKind::tensor ? "tensor cores for " + who : "epilogue of " + who);
+            computers.size() > 2 ? "each, by colour" : trace_.tracks[static_cast<std::size_t>(by)].name;
+        switch (kind) {
+          case SpanKind::wait:
+            add(kWait, "waits");
+            break;
+          case SpanKind::issue:
+            add(kIssue, "issues");
+            break;
+          case SpanKind::load:
+            add(kLoad, "bytes arrive");
+            break;
+          case SpanKind::store:
+            add(kStore, "bytes leave");
+            break;
+          case SpanKind::phase:
+            add(colour(span), parity(span) == 0 ? "phases of parity 0" : "of parity 1");
+            break;
+          case SpanKind::tensor:
+            add(colour(span), "tensor cores for " + who);
+            break;
+          case SpanKind::epilogue:
+            add(colour(span), "epilogue of " + who);
+            break;
+        }
       }
     }
     std::string out;
     double x = kMargin;
     for (auto const& [fill, text] : entries) {
+      double const width = 16 + width_of(text) + 14;
+      if (x + width > left_ + width_ && x > kMargin) x = kMargin, y += kLegend;
       out += fmt::format(
           "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"12\" height=\"12\" fill=\"{}\"/><text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
           x, y, fill, x + 16, y + 9.5, escaped(text));
-      x += 16 + width_of(text) + 14;
+      x += width;
     }
+    y += kLegend;
     return out;
   }
 
