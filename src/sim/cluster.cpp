@@ -6,7 +6,6 @@
 #include <bit>
 #include <exception>
 
-#include "current_cta.hpp"
 #include "turn_keeper.hpp"
 
 namespace tegula::sim {
@@ -101,6 +100,7 @@ void Cluster::start(LaunchContext const& launch, std::int64_t index) {
         *options.trace, blocks, ctas, launch.kernel->threads,
         [&](int warp) { return role != nullptr ? std::string(role(warp)) : fmt::format("warp {}", warp); });
   }
+  in_lane_order_ = interleaving_ != Interleaving::random && timeline_ == nullptr;
 }
 
 Dim3 Cluster::coordinate(int rank) const {
@@ -231,21 +231,7 @@ void Cluster::wait_for_clock() {
   }
 }
 
-/// Suspends the current thread and continues another one.
-void Cluster::resume(Thread& next) {
-  Thread& self = *current_;
-  current_ = &next;
-  if (next.cta != self.cta) set_running_cta(next.cta);
-  switcher_.switch_to(self.context, next.context);
-  if (aborting_) throw LeaveKernel{};
-}
-
-void Cluster::block() {
-  Thread& self = *current_;
-  self.last_read = nullptr;
-  Cta& cta = *self.cta;
-  Warp& own = cta.warp(self.index / 32);
-  own.ready &= ~(1u << self.lane);
+void Cluster::block_other(Cta& cta, Warp& own) {
   if (own.ready == 0) {
     cta.ready_warps_ &= ~(1u << own.index);
     if (cta.ready_warps_ == 0) {
@@ -254,8 +240,7 @@ void Cluster::block() {
     }
   }
   Thread& next = *next_thread();
-  if (&next == &self) return;  // what it waited for has happened meanwhile
-  resume(next);
+  if (&next != current_) resume(next);  // else what it waited for has happened meanwhile
 }
 
 void Cluster::yield() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -8,6 +9,7 @@
 
 #include "counters.hpp"
 #include "cta.hpp"
+#include "current_cta.hpp"
 #include "fiber.hpp"
 #include "in_flight.hpp"
 #include "launch_context.hpp"
@@ -113,7 +115,9 @@ class Cluster {
   void add_threads(Cta& cta, int count);
   void thread_body(Thread& thread);
   void finish_thread(Thread& thread);
+  /// Suspends the current thread and continues another one.
   void resume(Thread& next);
+  void block_other(Cta& cta, Warp& own);
   Thread* next_thread();
   Thread& earliest_thread();
   Warp& ready_warp_from(Cta& cta, int first, Cta*& of);
@@ -131,6 +135,7 @@ class Cluster {
   bool has_turn_ = false;
   Completion completion_ = Completion::last;
   Interleaving interleaving_ = Interleaving::one_warp_ahead;
+  bool in_lane_order_ = true;  ///< after a lane that waits, the warp's first that can run does
   std::uint32_t ready_ctas_ = 0;
   int live_threads_ = 0;
   std::uint64_t time_ = 1;
@@ -149,6 +154,37 @@ class Cluster {
   Switcher switcher_;
   std::vector<std::unique_ptr<Cta>> ctas_;
 };
+
+// These three are where threads wait, and inline: after a switch every return is mispredicted, so that each
+// frame between the instruction and the switch is felt.
+
+inline void Cluster::resume(Thread& next) {
+  Thread& self = *current_;
+  current_ = &next;
+  if (next.cta != self.cta) set_running_cta(next.cta);
+  switcher_.switch_to(self.context, next.context);
+  if (aborting_) throw LeaveKernel{};
+}
+
+inline void Cluster::block() {
+  Thread& self = *current_;
+  self.last_read = nullptr;
+  Cta& cta = *self.cta;
+  Warp& own = cta.warp(self.index / 32);
+  own.ready &= ~(1u << self.lane);
+  if (in_lane_order_ && own.ready != 0) [[likely]] {
+    resume(cta.thread(own, std::countr_zero(own.ready)));
+  } else {
+    block_other(cta, own);
+  }
+}
+
+inline bool Cta::wait_for_release(Warp& own, std::uint32_t self) {
+  cluster_.block();
+  bool const completes = (own.completes & self) != 0;
+  own.completes &= ~self;
+  return completes;
+}
 
 inline Thread& Cta::current_thread() const { return cluster_.current(); }
 inline InFlightQueue& Cta::in_flight() const { return cluster_.in_flight(); }

@@ -12,10 +12,13 @@ namespace {
 
 constinit thread_local Cta* running = nullptr;
 
+[[noreturn, gnu::noinline]] void outside_of_a_launch() {
+  throw std::logic_error("an instruction was executed outside of a launch on the simulated machine");
+}
+
 Cta& cta() {
-  if (running == nullptr) [[unlikely]] {
-    throw std::logic_error("an instruction was executed outside of a launch on the simulated machine");
-  }
+  if (running == nullptr) [[unlikely]]
+    outside_of_a_launch();
   return *running;
 }
 

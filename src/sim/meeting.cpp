@@ -37,17 +37,8 @@ bool aligned(Instruction instruction) {
 
 }  // namespace
 
-bool Cta::meet(Instruction instruction, std::uint32_t variant, std::uint32_t mask, Where where) {
-  if (!join(instruction, variant, mask, where)) return false;
-  if (Timeline* const time = cluster_.timeline()) {
-    Warp const& own = current_warp();
-    time->meet(rank_, 32 * own.index, mask & ~own.exited);
-    cluster_.wait_for_clock();
-  }
-  return true;
-}
-
-bool Cta::join(Instruction instruction, std::uint32_t variant, std::uint32_t mask, Where where) {
+[[gnu::always_inline]] inline bool Cta::join(Instruction instruction, std::uint32_t variant,
+                                             std::uint32_t mask, Where where) {
   Warp& own = current_warp();
   std::uint32_t const self = 1u << current_thread().lane;
   if ((mask & self) == 0) {
@@ -80,11 +71,14 @@ bool Cta::join(Instruction instruction, std::uint32_t variant, std::uint32_t mas
   return wait_for_release(own, self);
 }
 
-bool Cta::wait_for_release(Warp& own, std::uint32_t self) {
-  cluster_.block();
-  bool const completes = (own.completes & self) != 0;
-  own.completes &= ~self;
-  return completes;
+bool Cta::meet(Instruction instruction, std::uint32_t variant, std::uint32_t mask, Where where) {
+  if (!join(instruction, variant, mask, where)) return false;
+  if (Timeline* const time = cluster_.timeline()) {
+    Warp const& own = current_warp();
+    time->meet(rank_, 32 * own.index, mask & ~own.exited);
+    cluster_.wait_for_clock();
+  }
+  return true;
 }
 
 void Cta::release(std::uint32_t mask, Where where, Instruction instruction) {
