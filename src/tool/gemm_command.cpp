@@ -145,7 +145,7 @@ Problem read_problem(Options o) {
   for (auto const& [type, transposed, option] :
        {std::tuple(*in, !o.trans_a, "A is stored as (k, m) with --trans-a"),
         std::tuple(*in_b, o.trans_b, "B is stored as (k, n) without --trans-b")})
-    if (!transposed && bits(type) != 16)
+    if (!transposed && (type == DType::tf32 || bits(type) == 8))
       throw argument_error(
           fmt::format("gemm: {}, and of {} the tensor cores read only what is contiguous along k.", option,
                       to_string(type)));
