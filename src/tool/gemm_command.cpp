@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <initializer_list>
 #include <memory>
 #include <optional>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "commands.hpp"
 #include "kernel_run.hpp"
@@ -39,7 +41,7 @@ struct Options {
   std::string a, b, c, bias, output;
   std::int64_t m = 0, n = 0, k = 0, batch = 0;  // 0: as the files say, or the default
   std::string dtype, dtype_b, out_type, activation = "none";
-  bool trans_a = false, trans_b = false, json = false, lines = false, explain = false;
+  bool trans_a = false, trans_b = false, json = false, lines = false, explain = false, measure = false;
   float alpha = 1, beta = 0;
   std::optional<float> scale_a, scale_b;
   int repeat = 1;
@@ -271,6 +273,43 @@ void explain(Problem const& p, Options const& o, Machine const& machine) {
   fmt::print("{}\n", dump(out));
 }
 
+/// Times every candidate beside its prediction, the soonest first.
+void measure(GemmArguments const& arguments, Options const& o, Machine const& machine) {
+  if (machine.is_simulated())
+    throw argument_error("gemm: --measure is asked of " + machine.name() +
+                         "; only a GPU has times to measure.");
+  struct Measured {
+    double microseconds;
+    GemmCandidate const* candidate;
+  };
+  GemmPlan const plan = plan_gemm(arguments, machine.properties(), constraints(o));
+  std::vector<Measured> all;
+  for (GemmCandidate const& candidate : plan.candidates) {
+    if (!candidate.refused.empty()) break;
+    double const milliseconds =
+        time_launches(machine, o.repeat, [&] { gemm(machine, arguments, candidate.choice); });
+    all.push_back({1e3 * milliseconds, &candidate});
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](Measured const& x, Measured const& y) { return x.microseconds < y.microseconds; });
+  if (o.json) {
+    nlohmann::ordered_json out = describe(arguments, o);
+    out["machine"] = machine.name();
+    for (auto const& [microseconds, candidate] : all) {
+      out["candidates"].push_back(describe(*candidate));
+      out["candidates"].back()["measured_microseconds"] = microseconds;
+    }
+    fmt::print("{}\n", dump(out));
+    return;
+  }
+  fmt::print("{}\n{}\n\n{:>11} {:>12}  configuration\n", machine.name(), plan.problem, "measured us",
+             "predicted us");
+  for (auto const& [microseconds, candidate] : all)
+    fmt::print("{:>11.2f} {:>12.2f}  {}: {}{}\n", microseconds, candidate->choice.cost.total,
+               candidate->choice.configuration, candidate->name,
+               candidate == &plan.candidates.front() ? " (chosen)" : "");
+}
+
 void run(Options const& o) {
   Problem p = read_problem(o);
   ProgressBar bar;
@@ -289,6 +328,7 @@ void run(Options const& o) {
   GemmArguments const arguments =
       with_addresses(p, o, {a.data(), b.data(), c.data(), bias.data(), d_buffer.data(), scales.data()});
   check(arguments, machine.compute_capability());
+  if (o.measure) return measure(arguments, o, machine);
   GemmChoice const choice = choose_gemm(arguments, machine.properties(), constraints(o));
   double const milliseconds = time_launches(machine, o.repeat, [&] { gemm(machine, arguments, choice); });
   bar.clear();
@@ -361,6 +401,10 @@ void add_gemm_command(CLI::App& app) {
       "--explain", o.explain,
       "print the configurations that could compute the problem, what each is predicted to take and why "
       "one is chosen, and run nothing; with --lines those that could not, too");
+  command.add_flag(
+      "--measure", o.measure,
+      "on a GPU: time every configuration that could compute the problem, --repeat launches of each, "
+      "beside what is predicted");
   auto const choice = [&](char const* name, auto& value, char const* text) {
     return command.add_option(name, value, text)->group("choice");
   };
