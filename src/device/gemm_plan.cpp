@@ -230,7 +230,9 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
 
   // The part of a full epilogue that this one is: by accumulators of a thread.
   double const part = static_cast<double>(consumer_m(c)) * epilogue_n(c) / 128 / 128;
-  double epilogue = std::max(model.least_epilogue_us, part * model.epilogue_us);
+  double const piece_bytes = static_cast<double>(store_n(c)) * bytes_of(g.out);  // a row of what TMA stores
+  double epilogue = std::max(model.least_epilogue_us, part * model.epilogue_us) *
+                    (1 + model.narrow_store * (128 / piece_bytes - 1));
   if (g.beta != 0) epilogue += part * model.read_c_us;
   if (c.split_k > 1) epilogue += model.reduction_us;
   bool const hidden =
@@ -251,8 +253,9 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
   cost.dram = (best.dram_bytes + d_bytes) / (model.dram_tb_per_s * 1e6);
   double const longest = std::max({cost.tensor, cost.l2, cost.dram});
   // Hidden epilogues show where they take longer than the main loop that they lie under.
-  cost.epilogue =
-      hidden ? epilogue + (waves - 1) * std::max(0.0, (epilogue - longest / waves) / 2) : waves * epilogue;
+  cost.epilogue = hidden ? epilogue + (waves - 1) * (model.overlap_loss * epilogue +
+                                                     std::max(0.0, (epilogue - longest / waves) / 2))
+                         : waves * epilogue;
   cost.total = cost.launch + cost.fill + longest + cost.epilogue +
                model.overlap_loss * (cost.tensor + cost.l2 + cost.dram - longest);
   return choice;
