@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -190,6 +191,64 @@ TEST(GemmCommand, GivesTheSameBitsForTheSameSeedWhateverTheScheduler) {
   EXPECT_NE(bytes("--seed 6"), first);
 }
 
+/// The names of the threads of a timeline in Chrome's format.
+std::vector<std::string> rows_of(std::string const& path) {
+  std::vector<std::string> rows;
+  json const trace = json::parse(tegula::testing::contents(path));
+  for (auto const& event : trace["traceEvents"])
+    if (event["name"] == "thread_name") rows.push_back(event["args"]["name"]);
+  return rows;
+}
+
+TEST(GemmCommand, WritesTheTimelineOfASimulatedLaunch) {
+  Scratch const scratch;
+  std::string const trace = scratch.path("t.json"), svg = scratch.path("t.svg");
+  run_json("gemm --m 192 --n 128 --k 128 --trans-b --sms 1 --schedule basic --tile 64x128 --trace " + trace +
+           " --svg " + svg);
+  EXPECT_THAT(rows_of(trace), ::testing::UnorderedElementsAre("producer", "consumer 0", "TMA load",
+                                                              "tensor core", "TMA store"))
+      << "of one CTA, which computes all tiles";
+  std::string const drawn = tegula::testing::contents(svg);
+  EXPECT_THAT(drawn, HasSubstr(">gemm_sm90 bf16-"));
+  EXPECT_THAT(drawn, HasSubstr("epilogue 2")) << "of the third tile";
+  EXPECT_THAT(drawn, HasSubstr("gemm_sm90.hpp:")) << "a tooltip says where";
+}
+
+TEST(GemmCommand, ShowsAsManyCtasAsAskedForAndTheirBarriers) {
+  Scratch const scratch;
+  std::string const path = scratch.path("t.json");
+  auto const count = [&](std::string const& name) {
+    auto const rows = rows_of(path);
+    return std::count(rows.begin(), rows.end(), name);
+  };
+  std::string const problem =
+      "gemm --m 256 --n 128 --k 64 --trans-b --schedule basic --tile 64x128 --trace " + path;
+  run_json(problem);
+  EXPECT_EQ(count("tensor core"), 2);
+  EXPECT_EQ(count("full[0]"), 0);
+  run_json(problem + " --trace-ctas 3 --trace-barriers");
+  EXPECT_EQ(count("tensor core"), 3);
+  EXPECT_EQ(count("full[0]"), 3);
+}
+
+TEST(AttentionCommand, WritesTheTimelineOfASimulatedLaunch) {
+  Scratch const scratch;
+  std::string const svg = scratch.path("t.svg");
+  run_json("attention --seq-q 64 --head-dim 32 --svg " + svg);
+  std::string const drawn = tegula::testing::contents(svg);
+  EXPECT_THAT(drawn, HasSubstr("wait cp.async"));
+  EXPECT_THAT(drawn, HasSubstr(">warp 0<"));
+}
+
+TEST(KernelCommands, RefuseATimelineThatCannotBeWritten) {
+  Outcome const nowhere = run("gemm --m 16 --n 16 --k 16 --device sim --svg /nowhere/t.svg");
+  EXPECT_EQ(nowhere.status, 1);
+  EXPECT_THAT(nowhere.output, HasSubstr("cannot write '/nowhere/t.svg'"));
+  Outcome const none = run("gemm --m 16 --n 16 --k 16 --device sim --svg t.svg --trace-ctas 0");
+  EXPECT_NE(none.status, 0);
+  EXPECT_THAT(none.output, HasSubstr("'0' is not a whole number of at least 1"));
+}
+
 TEST(AttentionCommand, ComputesGeneratedProblems) {
   for (std::string const form :
        {"--seq-q 70 --head-dim 32",
@@ -259,6 +318,7 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("gemm --dtype e4m3 --trans-b --arch sm80", "sm_90 only");
   expect_refused("gemm --tile 128", "--tile is '128'");
   expect_refused("gemm --tile 100x100", "what was asked for");
+  expect_refused("gemm --measure", "only a GPU has times to measure");
   expect_refused("gemm --schedule fast", "fast");
   expect_refused("gemm --activation tanh", "tanh");
   expect_refused("gemm --a no.npy", "no.npy: cannot be opened");
