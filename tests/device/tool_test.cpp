@@ -203,8 +203,9 @@ std::vector<std::string> rows_of(std::string const& path) {
 TEST(GemmCommand, WritesTheTimelineOfASimulatedLaunch) {
   Scratch const scratch;
   std::string const trace = scratch.path("t.json"), svg = scratch.path("t.svg");
-  run_json("gemm --m 192 --n 128 --k 128 --trans-b --sms 1 --schedule basic --tile 64x128 --trace " + trace +
-           " --svg " + svg);
+  run_json(
+      "gemm --m 192 --n 128 --k 128 --trans-b --sms 1 --schedule basic --tile 64x128 --split-k 1 --trace " +
+      trace + " --svg " + svg);
   EXPECT_THAT(rows_of(trace), ::testing::UnorderedElementsAre("producer", "consumer 0", "TMA load",
                                                               "tensor core", "TMA store"))
       << "of one CTA, which computes all tiles";
@@ -222,7 +223,7 @@ TEST(GemmCommand, ShowsAsManyCtasAsAskedForAndTheirBarriers) {
     return std::count(rows.begin(), rows.end(), name);
   };
   std::string const problem =
-      "gemm --m 256 --n 128 --k 64 --trans-b --schedule basic --tile 64x128 --trace " + path;
+      "gemm --m 256 --n 128 --k 64 --trans-b --schedule basic --tile 64x128 --split-k 1 --trace " + path;
   run_json(problem);
   EXPECT_EQ(count("tensor core"), 2);
   EXPECT_EQ(count("full[0]"), 0);
