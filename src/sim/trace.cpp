@@ -65,13 +65,14 @@ std::string to_chrome_json(Trace const& trace) {
   std::vector<int> process_of;
   for (std::size_t t = 0; t < trace.tracks.size(); ++t) {
     TraceTrack const& track = trace.tracks[t];
-    auto const [process, is_new] = processes.try_emplace(std::tuple(track.cta.x, track.cta.y, track.cta.z),
-                                                         static_cast<int>(processes.size()));
-    process_of.push_back(process->second);
+    auto const added = processes.try_emplace(std::tuple(track.cta.x, track.cta.y, track.cta.z),
+                                             static_cast<int>(processes.size()));
+    int const process = added.first->second;
+    process_of.push_back(process);
     auto const name = [&](char const* what, ordered_json const& args) {
-      events.push_back({{"name", what}, {"ph", "M"}, {"pid", process->second}, {"tid", t}, {"args", args}});
+      events.push_back({{"name", what}, {"ph", "M"}, {"pid", process}, {"tid", t}, {"args", args}});
     };
-    if (is_new)
+    if (added.second)
       name("process_name",
            {{"name", fmt::format("CTA ({}, {}, {})", track.cta.x, track.cta.y, track.cta.z)}});
     name("thread_name", {{"name", track.name}});
