@@ -212,7 +212,7 @@ TEST(Cluster, WarpsThatHaveExitedAreNotWaitedFor) {
 /// A CTA alone is a cluster of one.
 struct Alone : Broken {
   void operator()(Params const& p, SharedStorage& smem) const {
-    SharedAddr const k = shared_address(&smem.k[0][2 * lane_id()]);
+    SharedAddr const k = shared_address(&smem.k[lane_id() / 16][2 * (lane_id() % 16)]);
     cluster::sync();
     st_shared_cluster(mapa(k, 0), static_cast<std::uint32_t>(lane_id()));
     if (lane_id() == 9) {
@@ -223,6 +223,53 @@ struct Alone : Broken {
 };
 
 TEST(Cluster, ACtaWithoutPeersIsAClusterOfOne) { EXPECT_EQ(result_of<Alone>({}), 1009u); }
+
+TEST(Cluster, ASeedGivesOneReportOnHoweverManyThreadsOfTheHost) {
+  auto const report = [](std::uint64_t seed, int workers) {
+    return report_of<SendsRound>({.completion = sim::Completion::random,
+                                  .interleaving = sim::Interleaving::random,
+                                  .seed = seed,
+                                  .workers = workers},
+                                 {32, 1, 1});
+  };
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    sim::Report const one = report(seed, 1);
+    EXPECT_TRUE(one.ok()) << one.text();
+    EXPECT_EQ(report(seed, 4).json(), one.json());
+  }
+}
+
+/// Ends in the middle of everything: operations in flight, waits, arrivals.
+struct TrapsInTheMiddle : SendsRound {
+  void operator()(Params const& p, SharedStorage& smem) const {
+    if (cluster_cta_rank() == 3 && warp_id() == 1) {
+      cluster::sync();
+      if (lane_id() == 5) trap();
+    }
+    SendsRound::operator()(p, smem);
+  }
+};
+
+TEST(Cluster, TheMachineGoesOnWithClustersOfAnySizeAfterAFailedLaunch) {
+  for_each_schedule(
+      [](sim::Options const& options) {
+        sim::Machine machine(options);
+        Buffers const buffers{static_cast<char*>(machine.allocate(4096, "in")),
+                              static_cast<char*>(machine.allocate(4096, "out"))};
+        machine.fill(buffers.in, 0, 4096);
+        for (int i = 0; i < 2; ++i) {
+          sim::Report const failed = sim::launch<TrapsInTheMiddle>(machine, {16, 1, 1}, buffers);
+          ASSERT_EQ(failed.findings.size(), 1u) << failed.text();
+          EXPECT_EQ(sim::to_string(failed.findings[0].kind), "trap");
+          EXPECT_EQ(failed.findings[0].cta, (Dim3{3, 0, 0}));
+          EXPECT_EQ(failed.findings[0].count, 2) << "once in each cluster";
+          EXPECT_TRUE(sim::launch<SendsRound>(machine, {16, 1, 1}, buffers).ok());
+          EXPECT_TRUE(sim::launch<Alone>(machine, {5, 1, 1}, buffers).ok());
+          EXPECT_TRUE(sim::launch<ArrivesAtLeader>(machine, {4, 1, 1}, buffers).ok());
+        }
+      },
+      {.throw_on_finding = false});
+}
 
 template <int X, int Y, int Z> struct Extents : Broken {
   static constexpr Dim3 cluster = {X, Y, Z};
