@@ -30,6 +30,9 @@ namespace {
 
 /// Shared addresses of a box: PTX ISA, cp.async.bulk.tensor, "dstMem must be 128-byte aligned".
 constexpr std::uint32_t kBoxAlignment = 128;
+/// Where a box may begin in the tensor's rows, in bytes; elsewhere the hardware ends the kernel with "an
+/// illegal instruction was encountered".
+constexpr std::int64_t kRowAlignment = 16;
 /// Addresses and sizes of a bulk copy.
 constexpr std::uint32_t kBulkAlignment = 16;
 
@@ -280,6 +283,14 @@ BoxWalk box_of(Cta& cta, Instruction instruction, TensorMap const& map, int rank
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
              fmt::format("{} is given {} coordinates for a tensor of rank {}", ptx_name(instruction), rank,
                          description->rank));
+  }
+  std::int64_t const first = std::int64_t{coordinate[0]} * bits(description->dtype) / 8;
+  if (first % kRowAlignment != 0) {
+    cta.fail(
+        FindingKind::misaligned, where, cta.here(),
+        fmt::format("{} of a box that begins at coordinate {} of axis 0, which is byte {} of its row: that "
+                    "must be a multiple of {}",
+                    ptx_name(instruction), coordinate[0], first, kRowAlignment));
   }
   return {*description, coordinate};
 }

@@ -120,6 +120,12 @@ inline std::vector<unsigned char> noise(std::size_t count, std::uint32_t seed) {
   return bytes;
 }
 
+/// The greatest coordinate of axis 0 up to `wanted` at which a box may begin: a multiple of 16 bytes.
+inline int aligned(TensorMapDescription const& map, std::int64_t wanted) {
+  int const step = 128 / bits(map.dtype);
+  return static_cast<int>(wanted - (wanted % step + step) % step);
+}
+
 /// A tensor of the given rank whose rows are not packed, a box in its middle, and coordinates inside of it.
 inline Case basic_case(int rank, DType dtype, TmaSwizzle swizzle) {
   Case c;
@@ -141,9 +147,8 @@ inline Case basic_case(int rank, DType dtype, TmaSwizzle swizzle) {
     if (static_cast<int>(axis) >= rank) c.map.extents[axis] = c.map.box[axis] = 0;
   }
   for (std::size_t axis = static_cast<std::size_t>(rank) - 1; axis < 4; ++axis) c.map.strides[axis] = 0;
-  constexpr int kInside[] = {3, 7, 1, 2, 1};
-  for (std::size_t axis = 0; axis < static_cast<std::size_t>(rank); ++axis)
-    c.coordinate[axis] = kInside[axis];
+  int const inside[] = {16 / element, 7, 1, 2, 1};
+  for (std::size_t axis = 0; axis < static_cast<std::size_t>(rank); ++axis) c.coordinate[axis] = inside[axis];
   return c;
 }
 
@@ -163,9 +168,10 @@ inline std::vector<Case> cases() {
         add(inside, "");
         for (std::size_t axis = 0; axis < static_cast<std::size_t>(rank); ++axis) {
           Case across = inside;
-          across.coordinate[axis] = axis == 0 ? -3 : -1;
+          across.coordinate[axis] = axis == 0 ? aligned(across.map, -3) : -1;
           add(across, " before axis " + std::to_string(axis));
-          across.coordinate[axis] = static_cast<int>(across.map.extents[axis]) - 1;
+          int const last = static_cast<int>(across.map.extents[axis]) - 1;
+          across.coordinate[axis] = axis == 0 ? aligned(across.map, last) : last;
           if (dtype != DType::u8) across.map.fill = TmaFill::nans;
           add(across, " beyond axis " + std::to_string(axis));
         }
@@ -173,7 +179,7 @@ inline std::vector<Case> cases() {
     }
     for (DType const dtype : {DType::f16, DType::tf32, DType::s32, DType::u64, DType::e4m3, DType::s16}) {
       Case corner = basic_case(3, dtype, swizzle);
-      corner.coordinate = {static_cast<int>(corner.map.extents[0]) - 9, -2, 3};
+      corner.coordinate = {aligned(corner.map, corner.map.extents[0] - 9), -2, 3};
       if (dtype == DType::f16 || dtype == DType::tf32) corner.map.fill = TmaFill::nans;
       add(corner, " at a corner");
     }
@@ -186,7 +192,7 @@ inline std::vector<Case> cases() {
     Case strided = basic_case(4, DType::bf16, swizzle);
     strided.map.element_strides = {1, 3, 2, 1};
     add(strided, " element strides 3, 2, 1");
-    strided.coordinate = {-1, -2, 3, 3};
+    strided.coordinate = {-8, -2, 3, 3};
     add(strided, " element strides, across the sides");
     strided.map.element_strides = {1, 8, 1, 1};
     add(strided, " element stride 8");
@@ -220,6 +226,28 @@ inline std::vector<Case> cases() {
   Case flat = basic_case(2, DType::bf16, TmaSwizzle::b128);
   flat.map.strides = {0};
   add(flat, " of one row again and again");
+  return all;
+}
+
+/// Boxes that begin at no multiple of 16 bytes of the tensor's rows: inside, across both sides, outside.
+inline std::vector<Case> misaligned_cases() {
+  std::vector<Case> all;
+  for (TmaSwizzle const swizzle : {TmaSwizzle::none, TmaSwizzle::b128}) {
+    for (DType const dtype : {DType::u8, DType::bf16, DType::f32, DType::f64}) {
+      Case c = basic_case(2, dtype, swizzle);
+      std::string const name = c.name;
+      auto const add = [&](int x, int y) {
+        c.coordinate = {x, y};
+        c.name = name + " at (" + std::to_string(x) + ", " + std::to_string(y) + ")";
+        all.push_back(c);
+      };
+      add(3, 7);
+      if (swizzle == TmaSwizzle::none) continue;
+      add(-1, 7);
+      add(3, -100);
+      add(static_cast<int>(c.map.extents[0]) + 4, 7);
+    }
+  }
   return all;
 }
 

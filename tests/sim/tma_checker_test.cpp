@@ -188,6 +188,15 @@ TEST(TmaChecker, SharedAddressThatIsNoMultipleOf128) {
   EXPECT_SAYS(finding, "64 bytes past a multiple of 128: row 0, column 16 of tile");
 }
 
+TEST(TmaChecker, BoxThatBeginsBetweenMultiplesOf16Bytes) {
+  auto const inside = only_finding(tma_report<LoadOne<6, 0>>(), FindingKind::misaligned, LoadOne<6, 0>::line);
+  EXPECT_SAYS(inside,
+              "begins at coordinate 6 of axis 0, which is byte 24 of its row: that must be a multiple of 16");
+  auto const before =
+      only_finding(tma_report<LoadOne<-1, 0>>(), FindingKind::misaligned, LoadOne<-1, 0>::line);
+  EXPECT_SAYS(before, "begins at coordinate -1 of axis 0, which is byte -4 of its row");
+}
+
 TEST(TmaChecker, BoxBeyondTheEndOfSharedMemory) {
   auto const report = tma_report<LoadOne<0, 0, 3072 - 128>>();
   ASSERT_FALSE(report.findings.empty());

@@ -1,6 +1,5 @@
 #include <cuda_runtime.h>
 
-#include <stdexcept>
 #include <string>
 
 #include "tma_gpu_kernels.hpp"
@@ -11,7 +10,7 @@ namespace {
 using namespace tma_kernels;
 
 void check(cudaError_t status) {
-  if (status != cudaSuccess) throw std::runtime_error(std::string("CUDA: ") + cudaGetErrorString(status));
+  if (status != cudaSuccess) throw gpu_error(std::string("CUDA: ") + cudaGetErrorString(status));
 }
 
 template <class Kernel>

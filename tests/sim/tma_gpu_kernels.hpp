@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <type_traits>
 
 #include "tegula/arch/tensor_map_description.hpp"
@@ -12,6 +13,11 @@
 namespace tegula {
 
 bool has_tma();
+
+/// CUDA reported an error; after one in a kernel the process cannot use the GPU any more.
+struct gpu_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 class GpuHost {
  public:

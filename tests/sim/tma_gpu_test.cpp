@@ -1,11 +1,16 @@
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "cuda/tensor_map.hpp"
+#include "isolated.hpp"
 #include "tegula/device/error.hpp"
 #include "tegula/device/tensor_map.hpp"
 #include "tma_checks.hpp"
@@ -13,7 +18,7 @@
 #include "tma_reduction.hpp"
 
 /// TMA on a GPU: the driver refuses what check() refuses, and the hardware moves what the oracle and the
-/// simulated machine say.
+/// simulated machine say. Each check is told apart from what it broke.
 namespace tegula {
 
 TensorMap GpuHost::encode(TensorMapDescription const& description) {
@@ -26,42 +31,94 @@ namespace {
 using namespace tma_test;
 using tma_kernels::Load, tma_kernels::Multicast, tma_kernels::Reduce;
 
-class GpuTma : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!has_tma()) GTEST_SKIP() << "no GPU of compute capability 9";
+/// What a check of the list is called and does; each gets a host of its own.
+isolated::Check check_of(std::string name, std::function<std::string(GpuHost&)> run) {
+  return {std::move(name), [run = std::move(run)] {
+            GpuHost host;
+            try {
+              return run(host);
+            } catch (gpu_error const& e) {
+              throw isolated::broken_process(e.what());
+            }
+          }};
+}
+
+/// Runs the checks on the GPU, in processes of their own, and reports every one that finds something wrong.
+void expect_all(std::vector<isolated::Check> checks) {
+  // This process must not touch the GPU: the ones it forks could not.
+  checks.insert(checks.begin(),
+                {"GPU of compute capability 9", [] { return has_tma() ? "" : "there is none"; }});
+  std::vector<std::string> const verdicts = isolated::run(checks);
+  if (verdicts[0] == "there is none") GTEST_SKIP() << "no GPU of compute capability 9";
+  for (std::size_t i = 0; i < checks.size(); ++i) EXPECT_EQ(verdicts[i], "") << checks[i].name;
+}
+
+TEST(GpuTma, LoadsEveryBox) {
+  std::vector<isolated::Check> checks;
+  for (Case const& c : cases())
+    checks.push_back(check_of("load " + c.name, [c](GpuHost& host) { return check_load(host, c); }));
+  expect_all(std::move(checks));
+}
+
+TEST(GpuTma, StoresEveryBox) {
+  std::vector<isolated::Check> checks;
+  for (Case const& c : cases())
+    checks.push_back(check_of("store " + c.name, [c](GpuHost& host) { return check_store(host, c); }));
+  expect_all(std::move(checks));
+}
+
+/// The hardware stops a kernel whose box begins between multiples of 16 bytes, as the simulated machine does.
+TEST(GpuTma, RefusesBoxesBetweenMultiplesOf16Bytes) {
+  std::vector<isolated::Check> checks;
+  for (Case const& c : misaligned_cases()) {
+    auto const refused = [c](GpuHost& host, auto check) {
+      try {
+        std::string const different = check(host, c);
+        return "moved, " + (different.empty() ? "as if it were aligned" : different);
+      } catch (gpu_error const& e) {
+        if (std::string(e.what()).find("illegal instruction") == std::string::npos) throw;
+        throw isolated::broken_process("");
+      }
+    };
+    checks.push_back(check_of("load " + c.name, [=](GpuHost& host) {
+      return refused(host, [](GpuHost& h, Case const& at) { return check_load(h, at); });
+    }));
+    checks.push_back(check_of("store " + c.name, [=](GpuHost& host) {
+      return refused(host, [](GpuHost& h, Case const& at) { return check_store(h, at); });
+    }));
   }
-  GpuHost host;
-};
-
-TEST_F(GpuTma, LoadsEveryBox) {
-  for (Case const& c : cases()) EXPECT_EQ(check_load(host, c), "");
+  expect_all(std::move(checks));
 }
 
-TEST_F(GpuTma, StoresEveryBox) {
-  for (Case const& c : cases()) EXPECT_EQ(check_store(host, c), "");
-}
-
-TEST_F(GpuTma, Multicasts) {
+TEST(GpuTma, Multicasts) {
   Case const c = basic_case(2, DType::f32, TmaSwizzle::b64);
-  EXPECT_EQ((check_loaded<Multicast<2>>(host, c, 2, 0b11, 0)), "");
-  EXPECT_EQ((check_loaded<Multicast<2>>(host, c, 2, 0b01, 1)), "");
-  EXPECT_EQ((check_loaded<Multicast<4>>(host, c, 4, 0b1011, 3)), "");
-  EXPECT_EQ((check_loaded<Multicast<4>>(host, c, 8, 0b1111, 1)), "");
+  expect_all({check_of("2 of 2", [c](auto& h) { return check_loaded<Multicast<2>>(h, c, 2, 0b11, 0); }),
+              check_of("1 of 2", [c](auto& h) { return check_loaded<Multicast<2>>(h, c, 2, 0b01, 1); }),
+              check_of("3 of 4", [c](auto& h) { return check_loaded<Multicast<4>>(h, c, 4, 0b1011, 3); }),
+              check_of("4 of 4", [c](auto& h) { return check_loaded<Multicast<4>>(h, c, 8, 0b1111, 1); })});
 }
 
-TEST_F(GpuTma, BulkCopies) {
-  for (int const bytes : {16, 48, 1024, 16384, 32768 - 16}) EXPECT_EQ(check_bulk(host, bytes, 32, 16), "");
+TEST(GpuTma, BulkCopies) {
+  std::vector<isolated::Check> checks;
+  for (int const bytes : {16, 48, 1024, 16384, 32768 - 16})
+    checks.push_back(check_of(std::to_string(bytes) + " bytes",
+                              [bytes](GpuHost& host) { return check_bulk(host, bytes, 32, 16); }));
+  expect_all(std::move(checks));
 }
 
-TEST_F(GpuTma, HintsAreThePoliciesThatCreatepolicyGives) {
-  auto const [first, last] = host.cache_policies();
-  EXPECT_EQ(first, cache_policy(L2Hint::evict_first));
-  EXPECT_EQ(last, cache_policy(L2Hint::evict_last));
+TEST(GpuTma, HintsAreThePoliciesThatCreatepolicyGives) {
   Case const c = basic_case(2, DType::bf16, TmaSwizzle::b128);
-  EXPECT_EQ((check_loaded<Load<2, L2Hint::evict_first>>(host, c)), "");
-  EXPECT_EQ((check_loaded<Load<2, L2Hint::evict_last>>(host, c)), "");
-  EXPECT_EQ((check_loaded<Load<2, L2Hint::evict_normal>>(host, c)), "");
+  expect_all(
+      {check_of("createpolicy",
+                [](GpuHost& host) -> std::string {
+                  auto const [first, last] = host.cache_policies();
+                  if (first == cache_policy(L2Hint::evict_first) && last == cache_policy(L2Hint::evict_last))
+                    return "";
+                  return fmt::format("evict_first is {:#x}, evict_last {:#x}", first, last);
+                }),
+       check_of("evict_first", [c](auto& h) { return check_loaded<Load<2, L2Hint::evict_first>>(h, c); }),
+       check_of("evict_last", [c](auto& h) { return check_loaded<Load<2, L2Hint::evict_last>>(h, c); }),
+       check_of("evict_normal", [c](auto& h) { return check_loaded<Load<2, L2Hint::evict_normal>>(h, c); })});
 }
 
 /// Values of the type: all bit patterns are as likely, and every eighth is zero, an infinity, a NaN or a
@@ -111,15 +168,20 @@ template <TmaReduce Op> std::string check_reduction(GpuHost& host, DType dtype) 
   return different.empty() ? "" : std::string(to_string(Op)) + " of " + to_string(dtype) + ": " + different;
 }
 
-TEST_F(GpuTma, ReducesAsTheSimulatedMachine) {
+TEST(GpuTma, ReducesAsTheSimulatedMachine) {
+  std::vector<isolated::Check> checks;
   for (DType const dtype :
        {DType::f16, DType::bf16, DType::f32, DType::f64, DType::s32, DType::u32, DType::s64, DType::u64}) {
-    EXPECT_EQ(check_reduction<TmaReduce::add>(host, dtype), "");
-    if (sim::can_reduce(TmaReduce::min, dtype)) {
-      EXPECT_EQ(check_reduction<TmaReduce::min>(host, dtype), "");
-      EXPECT_EQ(check_reduction<TmaReduce::max>(host, dtype), "");
-    }
+    auto const add = [&]<TmaReduce Op>(std::integral_constant<TmaReduce, Op>) {
+      if (!sim::can_reduce(Op, dtype)) return;
+      checks.push_back(check_of(std::string(to_string(Op)) + " of " + to_string(dtype),
+                                [dtype](GpuHost& host) { return check_reduction<Op>(host, dtype); }));
+    };
+    add(std::integral_constant<TmaReduce, TmaReduce::add>{});
+    add(std::integral_constant<TmaReduce, TmaReduce::min>{});
+    add(std::integral_constant<TmaReduce, TmaReduce::max>{});
   }
+  expect_all(std::move(checks));
 }
 
 /// Whether the driver takes a description, without our check.
@@ -142,8 +204,9 @@ bool check_takes(TensorMapDescription const& description) {
 }
 
 /// Descriptions at and beyond every limit: the driver and check() agree on each.
-TEST_F(GpuTma, TheDriverRefusesWhatCheckRefuses) {
-  void* const memory = host.allocate(4096);
+TEST(GpuTma, TheDriverRefusesWhatCheckRefuses) {
+  // Neither looks at what is there: an address will do that is aligned as an allocation's.
+  auto* const memory = reinterpret_cast<char*>(std::uintptr_t{0x7f0000000000});
   std::vector<TensorMapDescription> all;
   TensorMapDescription sound;
   sound.rank = 3;
@@ -157,8 +220,7 @@ TEST_F(GpuTma, TheDriverRefusesWhatCheckRefuses) {
     all.push_back(d);
   };
   for (int rank = 0; rank <= 6; ++rank) with([&](auto& d) { d.rank = rank; });
-  for (int offset = 0; offset <= 32; offset += 4)
-    with([&](auto& d) { d.address = static_cast<char*>(memory) + offset; });
+  for (int offset = 0; offset <= 32; offset += 4) with([&](auto& d) { d.address = memory + offset; });
   with([](auto& d) { d.address = nullptr; });
   for (std::int64_t const extent :
        {std::int64_t{0}, std::int64_t{1}, std::int64_t{1} << 32, (std::int64_t{1} << 32) + 1})
@@ -184,10 +246,15 @@ TEST_F(GpuTma, TheDriverRefusesWhatCheckRefuses) {
         d.dtype = dtype;
         d.fill = fill;
       });
-  for (TensorMapDescription const& d : all)
-    EXPECT_EQ(driver_takes(d), check_takes(d))
-        << "the driver " << (driver_takes(d) ? "takes " : "refuses ") << to_string(d);
-  host.release(memory);
+  std::vector<isolated::Check> checks;
+  for (TensorMapDescription const& d : all) {
+    checks.push_back(check_of(to_string(d), [d](GpuHost&) -> std::string {
+      if (driver_takes(d) == check_takes(d)) return "";
+      return driver_takes(d) ? "the driver takes what check() refuses"
+                             : "the driver refuses what check() takes";
+    }));
+  }
+  expect_all(std::move(checks));
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ TEST(SimulatedTma, AtEverySchedule) {
       Case c = basic_case(rank, DType::bf16, TmaSwizzle::b128);
       EXPECT_EQ(check_load(host, c), "");
       EXPECT_EQ(check_store(host, c), "");
-      c.coordinate[0] = -4;
+      c.coordinate[0] = -8;
       EXPECT_EQ(check_load(host, c), "");
       EXPECT_EQ(check_store(host, c), "");
     }
@@ -163,7 +163,7 @@ TEST(SimulatedTma, TakesTheLeastAndTheGreatest) {
 
 TEST(SimulatedTma, ReducesOnlyWhatLiesInTheTensor) {
   Case c = basic_case(2, DType::u32, TmaSwizzle::b128);
-  c.coordinate = {-5, 20};
+  c.coordinate = {-4, 20};
   Bytes const tensor = tensor_of(c), dump = noise(kDumpBytes, 5);
   Bytes expected = tensor;
   for (Element const& element : elements_of(c)) {
@@ -312,7 +312,7 @@ TEST(SimulatedTma, CountsBytesAndSectors) {
   EXPECT_EQ(prefetch.shared_bytes, 0);
   EXPECT_EQ(prefetch.global_sectors, 4 * 4);
   EXPECT_EQ(host.report.instruction("prefetch.tensormap").instructions, 1);
-  c.coordinate = {9, 20};  // a row now takes part of a fifth sector
+  c.coordinate = {12, 20};  // a row now takes part of a fifth sector
   EXPECT_EQ(check_load(host, c), "");
   EXPECT_EQ(host.report.instruction("cp.async.bulk.tensor").global_sectors, 4 * 5);
   EXPECT_EQ((check_loaded<Multicast<2>>(host, c, 2, 0b11)), "");

@@ -17,7 +17,8 @@
 namespace tegula {
 
 /// Where in the tensor a box begins, in elements, innermost axis first. It may lie outside, also before it:
-/// loads fill what is not in the tensor, stores leave it out.
+/// loads fill what is not in the tensor, stores leave it out. Along axis 0 it begins at a multiple of 16
+/// bytes; elsewhere the hardware ends the kernel with "an illegal instruction was encountered".
 template <int Rank> struct TmaCoordinate {
   static_assert(1 <= Rank && Rank <= 5, "a tensor map has one to five axes");
   int x[Rank];
