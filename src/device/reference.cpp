@@ -359,8 +359,8 @@ Comparison compare(std::vector<double> const& results, Values const& reference, 
     if (std::isnan(value) || std::isnan(result)) {
       ratio = std::isnan(value) && std::isnan(result) ? 0 : std::numeric_limits<double>::infinity();
     } else if (result != value) {
-      bool const overflowed = std::isinf(result) && std::signbit(result) == std::signbit(value) &&
-                              std::abs(value) + bound >= largest;
+      bool const overflowed =
+          std::isinf(result) && (result > 0 ? value + bound >= largest : value - bound <= -largest);
       error = overflowed ? 0 : std::abs(result - value);
       ratio = error == 0 ? 0 : bound > 0 ? error / bound : std::numeric_limits<double>::infinity();
       if (std::isnan(ratio)) ratio = std::numeric_limits<double>::infinity();  // inf / inf

@@ -95,7 +95,10 @@ template <class Output> void expect_clean_and_same_at_every_schedule(Output outp
         Machine const machine = Machine::simulated(
             Arch::sm90, {.completion = completion, .interleaving = interleaving, .seed = seed});
         std::vector<std::uint8_t> const bytes = output(machine);
-        EXPECT_TRUE(machine.last_report()->ok()) << machine.last_report()->text();
+        // A launch past the device layer leaves no report there; with findings it throws.
+        if (auto const report = machine.last_report()) {
+          EXPECT_TRUE(report->ok()) << report->text();
+        }
         if (first.empty()) first = bytes;
         EXPECT_EQ(bytes, first) << "a schedule changed the result";
       }

@@ -279,6 +279,7 @@ template <GemmSm90Config C> struct GemmSm90 {
       ring.release(last);
       int const m = walk.m + (pingpong ? 0 : group * consumer_m);
       if constexpr (split) {
+        if (steps == 0) clear(tCrC);  // K has fewer steps than the cluster CTAs: no wgmma has set them
         give_away(smem, tCrC);
         mbarrier_wait_parity(shared_address(&smem.given), 0);
         float tCrD[MMA_M][4 * share];
@@ -331,6 +332,14 @@ template <GemmSm90Config C> struct GemmSm90 {
     wgmma_wait_group<0>();
 #pragma unroll
     for (int m = 0; m < MMA_M; ++m) wgmma_pin(tCrC[m]);
+  }
+
+  TEGULA_DEVICE static void clear(float (&tCrC)[MMA_M][4 * MMA_N]) {
+#pragma unroll
+    for (int m = 0; m < MMA_M; ++m) {
+#pragma unroll
+      for (int i = 0; i < 4 * MMA_N; ++i) tCrC[m][i] = 0;
+    }
   }
 
   /// Sends each CTA of the cluster, this one too, its share of this CTA's sums.
