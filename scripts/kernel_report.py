@@ -19,7 +19,7 @@ REQUIRED = {  # what a kernel is built from, by what its name says
     "sm80": ("mma", "ldmatrix", "bar_sync"),
     "sm90": ("wgmma", "tma_load", "tma_store"),
 }
-WARPGROUPS_THAT_SHARE_REGISTERS = 3  # from so many on, an sm_90 kernel's producer gives registers to its consumers: setmaxnreg
+REGISTERS = 65536  # of a multiprocessor
 
 
 def read_kernels(build):
@@ -49,8 +49,11 @@ def faults(kernel):
     for word, required in REQUIRED.items():
         if word in kernel["name"]:
             found += [f"no {name} instruction" for name in required if not counts[name]]
-    if "sm90" in kernel["name"] and (kernel["threads"] or 0) >= 128 * WARPGROUPS_THAT_SHARE_REGISTERS and not counts["setmaxnreg"]:
-        found.append("no setmaxnreg instruction")
+    if "sm90" in kernel["name"] and not counts["setmaxnreg"] and kernel["registers"] is not None:
+        # A kernel at the limit of an even share is one whose consumers want more: its producer gives them of its own.
+        threads = kernel["threads"] or 0
+        if threads > 256 and kernel["registers"] >= REGISTERS // threads // 8 * 8:
+            found.append("no setmaxnreg instruction")
     return found
 
 
