@@ -269,7 +269,7 @@ template <int Groups, int Warps> struct Turns {
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     int const group = warp_id() / Warps;
     int const within = warp_id() % Warps;
-    Order order{smem.turns, group};
+    Order order{smem.turns};
     SharedAddr const word = shared_address(&smem.word);
     if (thread_idx() == 0) {
       order.init();
@@ -279,7 +279,7 @@ template <int Groups, int Warps> struct Turns {
     cta::sync();
     for (int round = 0; round < rounds; ++round) {
       int const turn = round * Groups + group;
-      order.enter();
+      order.enter(group);
       if (lane_id() == 0) {
         st_global(p.out + 1 + turn * Warps + within, atom_add(p.out, 1u) / Warps);
         if (within == 0) {
@@ -289,7 +289,7 @@ template <int Groups, int Warps> struct Turns {
         }
       }
       warp::sync();
-      order.leave();
+      order.leave(group);
     }
   }
 };
