@@ -151,8 +151,7 @@ template <GemmSm90Config C> struct GemmSm90 {
     if (warpgroup == 0) {
       if constexpr (moves_registers) setmaxnreg_dec<producer_registers>();
       if (thread_idx() == 0) produce(p, smem, ring, walk);
-
-      warp::sync();
+      warp::sync();  // the whole warp together comes to what follows
     } else {
       if constexpr (moves_registers) setmaxnreg_inc<consumer_registers>();
       consume(p, smem, ring, turns, walk, warpgroup - 1);
@@ -443,17 +442,22 @@ template <GemmSm90Config C> struct GemmSm90 {
     warp::sync();  // all lanes have read: the piece may become D's
   }
 
-  /// r += bias, from `column` on; zero beyond the end of a row of D.
+  /// r += bias, from `column` on; zero beyond the end of a row of D. A lane loads one of 32 columns, and the
+  /// lanes that hold that column have it from there.
   TEGULA_DEVICE static void add_bias(Params const& p, int column, int lane, float* r) {
-    int const first = column + lane % 4 * 2;
-    Out const* const bias = static_cast<Out const*>(p.bias) + first;
+    Out const* const bias = static_cast<Out const*>(p.bias) + column;
 #pragma unroll
-    for (int i = 0; i < store_n / 8; ++i) {
+    for (int first = 0; first < store_n; first += 32) {
+      int const own = first + lane;
+      float const loaded = column + own < p.n ? to_float(ld_global<Out>(bias + own)) : 0.0f;
 #pragma unroll
-      for (int j = 0; j < 2; ++j) {
-        float const b = first + 8 * i + j < p.n ? to_float(ld_global<Out>(bias + 8 * i + j)) : 0.0f;
-        r[4 * i + j] += b;
-        r[4 * i + 2 + j] += b;
+      for (int i = first / 8; i < store_n / 8 && i < first / 8 + 4; ++i) {
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          float const b = warp::shfl(loaded, 8 * i - first + lane % 4 * 2 + j);
+          r[4 * i + j] += b;
+          r[4 * i + 2 + j] += b;
+        }
       }
     }
   }

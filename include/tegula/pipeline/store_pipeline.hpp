@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tegula/arch/fence.hpp"
+#include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/tma.hpp"
 #include "tegula/arch/warp.hpp"
 

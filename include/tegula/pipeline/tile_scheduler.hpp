@@ -46,7 +46,8 @@ struct TileScheduler {
     int const within = index - batch * (tiles_m * tiles_n);
     int const first = quotient(within, group * tiles_along) * group;  // of the band, across
     int const left = tiles_across - first;
-    int const height = left <= 0 ? 1 : left < group ? left : group;
+    // Beyond the last tile `left` may be 0 or less: as unsigned, that is no less than group.
+    int const height = static_cast<unsigned>(left - 1) < static_cast<unsigned>(group) ? left : group;
     int const in_band = within - first * tiles_along;
     int const along = quotient(in_band, height);
     int const across = first + in_band - along * height;
