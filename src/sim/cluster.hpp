@@ -106,7 +106,7 @@ class Cluster {
   std::string barrier_text() const;
 
   void report(FindingKind kind, Where where, Cta::Culprit who, std::string buffer, std::string coordinate,
-              std::string message, Where other);
+              std::string message, Cta::Opposite other);
   /// Ends the cluster: every thread leaves the kernel.
   [[noreturn]] void abort();
 

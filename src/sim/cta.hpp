@@ -215,8 +215,17 @@ class Cta {
   /// A lane of the current thread's warp.
   Culprit here(int lane) const { return {current_thread().cta->rank_, current_thread().index / 32, lane}; }
   Culprit here() const { return here(current_thread().lane); }
+  /// The other instruction of a pair, for a finding: where it stands (line 0: there is none), who executed it
+  /// (rank -1: not known), and a clause on what would order the two.
+  struct Opposite {
+    Opposite(Where where = {}, Culprit who = {-1, -1, -1}, std::string order = {})
+        : where(where), who(who), order(std::move(order)) {}
+    Where where;
+    Culprit who;
+    std::string order;
+  };
   void report(FindingKind kind, Where where, Culprit who, std::string buffer, std::string coordinate,
-              std::string message, Where other = {});
+              std::string message, Opposite other = {});
   /// Reports, and ends the cluster.
   [[noreturn]] void fail(FindingKind kind, Where where, Culprit who, std::string message);
 

@@ -1,14 +1,31 @@
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <string_view>
 #include <utility>
 
 #include "cluster.hpp"
 
 namespace tegula::sim {
 
+namespace {
+
+/// The stage that a coordinate names ("row 3, column 5 of stage 2 of K"); -1 where it names none.
+int stage_of(std::string const& coordinate) {
+  static constexpr std::string_view word = "stage ";
+  std::size_t const at = coordinate.find(word);
+  int stage = -1;
+  if (at != std::string::npos)
+    std::from_chars(coordinate.data() + at + word.size(), coordinate.data() + coordinate.size(), stage);
+  return stage;
+}
+
+}  // namespace
+
 void Cta::report(FindingKind kind, Where where, Culprit who, std::string buffer, std::string coordinate,
-                 std::string message, Where other) {
-  cluster_.report(kind, where, who, std::move(buffer), std::move(coordinate), std::move(message), other);
+                 std::string message, Opposite other) {
+  cluster_.report(kind, where, who, std::move(buffer), std::move(coordinate), std::move(message),
+                  std::move(other));
 }
 
 void Cta::fail(FindingKind kind, Where where, Culprit who, std::string message) {
@@ -24,7 +41,7 @@ void Cluster::abort() {
 }
 
 void Cluster::report(FindingKind kind, Where where, Cta::Culprit who, std::string buffer,
-                     std::string coordinate, std::string message, Where other) {
+                     std::string coordinate, std::string message, Cta::Opposite other) {
   for (Finding& finding : findings_) {
     if (finding.kind == kind && same_place(finding.where, where) && finding.buffer == buffer) {
       ++finding.count;
@@ -35,11 +52,16 @@ void Cluster::report(FindingKind kind, Where where, Cta::Culprit who, std::strin
   finding.kind = kind;
   finding.message = std::move(message);
   finding.where = where;
-  finding.other = other;
+  finding.other = other.where;
+  if (other.who.cta >= 0) finding.other_cta = cta(other.who.cta).block_index();
+  finding.other_warp = other.who.warp;
+  finding.other_lane = other.who.lane;
+  finding.order = std::move(other.order);
   finding.cta = cta(who.cta).block_index();
   finding.warp = who.warp;
   finding.lane = who.lane;
   finding.buffer = std::move(buffer);
+  finding.stage = stage_of(coordinate);
   finding.coordinate = std::move(coordinate);
   findings_.push_back(std::move(finding));
 }

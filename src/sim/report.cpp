@@ -20,6 +20,8 @@ std::string_view to_string(FindingKind kind) {
       return "async_read_early";
     case FindingKind::async_overwrite:
       return "async_overwrite";
+    case FindingKind::data_race:
+      return "data_race";
     case FindingKind::proxy_race:
       return "proxy_race";
     case FindingKind::register_race:
@@ -34,6 +36,10 @@ std::string_view to_string(FindingKind kind) {
       return "exited_cta";
     case FindingKind::deadlock:
       return "deadlock";
+    case FindingKind::bank_conflicts:
+      return "bank_conflicts";
+    case FindingKind::uncoalesced:
+      return "uncoalesced";
     case FindingKind::trap:
       return "trap";
     case FindingKind::exception:
@@ -48,7 +54,8 @@ std::string to_string(Finding const& finding, std::string_view kernel) {
   if (finding.warp >= 0) place += fmt::format(", warp {}", finding.warp);
   if (finding.lane >= 0) place += fmt::format(", lane {}", finding.lane);
   std::string const times = finding.count > 1 ? fmt::format(" ({} times in all)", finding.count) : "";
-  return fmt::format("{}: {}: {}{}", place, to_string(finding.kind), finding.message, times);
+  std::string const order = finding.order.empty() ? "" : ": " + finding.order;
+  return fmt::format("{}: {}: {}{}{}", place, to_string(finding.kind), finding.message, order, times);
 }
 
 void LineCounters::add(LineCounters const& other) {
@@ -85,9 +92,27 @@ nlohmann::json counters_json(LineCounters const& c) {
           {"global_sectors", c.global_sectors}};
 }
 
+nlohmann::json cta_json(Dim3 const& cta) { return {cta.x, cta.y, cta.z}; }
+
+/// null where there is none
+nlohmann::json number_json(int number) {
+  return number < 0 ? nlohmann::json(nullptr) : nlohmann::json(number);
+}
+nlohmann::json text_json(std::string const& text) {
+  return text.empty() ? nlohmann::json(nullptr) : nlohmann::json(text);
+}
+
 nlohmann::json where_json(Where const& where) {
   if (where.line == 0) return nullptr;
   return {{"file", where.file}, {"line", where.line}};
+}
+
+nlohmann::json other_json(Finding const& f) {
+  if (f.other.line == 0 && !f.other_cta) return nullptr;
+  return {{"where", where_json(f.other)},
+          {"cta", f.other_cta ? cta_json(*f.other_cta) : nlohmann::json(nullptr)},
+          {"warp", number_json(f.other_warp)},
+          {"lane", number_json(f.other_lane)}};
 }
 
 }  // namespace
@@ -105,21 +130,21 @@ std::string Report::text() const {
 }
 
 std::string Report::json() const {
-  nlohmann::json json = {{"kernel", kernel},
-                         {"grid", {grid.x, grid.y, grid.z}},
-                         {"threads", threads},
-                         {"total", counters_json(total)}};
+  nlohmann::json json = {
+      {"kernel", kernel}, {"grid", cta_json(grid)}, {"threads", threads}, {"total", counters_json(total)}};
   json["findings"] = nlohmann::json::array();
   for (Finding const& f : findings) {
     json["findings"].push_back({{"kind", to_string(f.kind)},
                                 {"message", f.message},
+                                {"order", text_json(f.order)},
                                 {"where", where_json(f.where)},
-                                {"other", where_json(f.other)},
-                                {"cta", {f.cta.x, f.cta.y, f.cta.z}},
-                                {"warp", f.warp},
-                                {"lane", f.lane},
-                                {"buffer", f.buffer},
-                                {"coordinate", f.coordinate},
+                                {"cta", cta_json(f.cta)},
+                                {"warp", number_json(f.warp)},
+                                {"lane", number_json(f.lane)},
+                                {"other", other_json(f)},
+                                {"buffer", text_json(f.buffer)},
+                                {"stage", number_json(f.stage)},
+                                {"coordinate", text_json(f.coordinate)},
                                 {"count", f.count}});
   }
   json["lines"] = nlohmann::json::array();

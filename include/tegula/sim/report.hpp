@@ -20,6 +20,7 @@ enum class FindingKind : std::uint8_t {
   uninitialized_read,  ///< a read of memory that nobody wrote
   async_read_early,    ///< a read of bytes that an operation in flight is to write
   async_overwrite,     ///< a write to bytes that an operation in flight is to write, or to read
+  data_race,           ///< two accesses to the same bytes, one of them a write, that nothing orders
   proxy_race,          ///< the asynchronous proxy touches what was written without a fence.proxy.async, or an
                        ///< mbarrier whose init no fence has made visible to it
   register_race,    ///< registers of a wgmma in flight are written, or written before it without wgmma.fence
@@ -31,8 +32,10 @@ enum class FindingKind : std::uint8_t {
   exited_cta,  ///< shared memory of a CTA that has exited, or exits before operations in flight are done with
                ///< it
   deadlock,    ///< every thread that has not exited waits
-  trap,        ///< the kernel executed trap
-  exception,   ///< the kernel threw a C++ exception
+  bank_conflicts,  ///< more passes over the banks of shared memory than the kernel, or the caller, declares
+  uncoalesced,  ///< more sectors of global memory than the bytes need and the kernel, or the caller, declares
+  trap,         ///< the kernel executed trap
+  exception,    ///< the kernel threw a C++ exception
 };
 
 /// The kind's name, as in JSON: "out_of_bounds", ...
@@ -42,14 +45,20 @@ std::string_view to_string(FindingKind kind);
 /// that did it.
 struct Finding {
   FindingKind kind;
-  std::string message;     ///< one sentence, without the place
-  Where where;             ///< the instruction
-  Where other;             ///< the other instruction of the pair (the copy in flight), or line 0
-  Dim3 cta{0, 0, 0};       ///< coordinate in the grid
-  int warp = -1;           ///< -1 where it concerns the whole CTA
-  int lane = -1;           ///< -1 where it concerns the whole warp
-  std::string buffer;      ///< name of the shared or global buffer, or empty
-  std::string coordinate;  ///< place in it: "row 17, column 40 of K"; empty where there is no buffer
+  std::string message;  ///< one sentence, without the place
+  Where where;          ///< the instruction
+  Dim3 cta{0, 0, 0};    ///< coordinate in the grid
+  int warp = -1;        ///< -1 where it concerns the whole CTA
+  int lane = -1;        ///< -1 where it concerns the whole warp
+  std::string buffer;   ///< name of the shared or global buffer, or empty
+  std::string
+      coordinate;  ///< place in it: "row 17, column 40 of stage 2 of K"; empty where there is no buffer
+  int stage = -1;  ///< of the coordinate; -1 where the buffer has none
+  Where other;     ///< the other instruction of the pair (the copy in flight), or line 0
+  std::optional<Dim3> other_cta;  ///< who executed that one, where it is known
+  int other_warp = -1;
+  int other_lane = -1;
+  std::string order;       ///< a clause on what would order the two, or empty
   std::int64_t count = 1;  ///< how often it was seen, all CTAs together
 };
 
