@@ -8,6 +8,7 @@
 #include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/setmaxnreg.hpp"
 #include "tegula/arch/stmatrix.hpp"
+#include "tegula/arch/trap.hpp"
 
 /// One tiny kernel for each instruction of sm_90 that is neither TMA nor wgmma, as instruction_kernels.hpp
 /// has them for sm_80. `cluster`, where a kernel has it, is the extents of a cluster in CTAs.
@@ -200,6 +201,10 @@ struct MbarrierStates : OneWarp {
     std::uint32_t const tried =
         bit(mbarrier_try_wait_parity(barrier, 0)) + 2 * bit(mbarrier_try_wait_parity(barrier, 1));
     st_global(out, tested + 16 * tried);
+    // A try_wait that suspends the thread gives what holds when it ends, and ptxas moves a complete_tx that
+    // follows to before the use of its result: on an H100 the phase was then found complete too early. What
+    // follows waits for the results, as no barrier has both parities complete.
+    if (tested == 3 || tried == 3) trap();
   }
 
   TEGULA_DEVICE void operator()(Words const& p, SharedStorage& smem) const {
