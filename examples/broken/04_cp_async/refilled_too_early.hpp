@@ -1,0 +1,35 @@
+#pragma once
+
+#include "../kernel.hpp"
+
+namespace tegula::broken {
+
+/// A stage is refilled after everyone has read it.
+///
+/// Step 2 goes into the stage of step 0, and is issued before the barrier that ends the reading of step 0.
+struct refilled_too_early : Kernel<64> {
+  TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
+    auto const fill = [&](int step) {
+      cp_async_ca<4>(at(smem, warp_id(), lane_id(), step % 2), p.in + 64 * step + thread_idx());
+      cp_async_commit_group();
+    };
+    fill(0), fill(1);
+    for (int step = 0; step < 2; ++step) {
+      cp_async_wait_group<1>();
+      cta::sync();
+      float const other = ld_shared<float>(at(smem, 1 - warp_id(), lane_id(), step % 2));
+      st_global(p.out + 64 * step + thread_idx(), other);
+      if (p.repaired) cta::sync();
+      fill(step + 2);
+    }
+    cp_async_wait_all();
+  }
+};
+
+// Report:
+//   04_cp_async/refilled_too_early.hpp:20: kernel refilled_too_early, CTA (0, 0, 0), warp 0, lane 0:
+//     async_read_early: ld.shared reads row 1, column 0 of stage 0 of tile while a cp.async into it is in
+//     flight that warp 1 lane 0 issued (04_cp_async/refilled_too_early.hpp:13) and has not waited for (32
+//     times in all)
+
+}  // namespace tegula::broken

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "../kernel.hpp"
+
+namespace tegula::broken {
+
+/// An mbarrier counts each arrival of a phase.
+///
+/// It is made for one arrival a warp, and every lane arrives. The arrivals too many belong to phases to come.
+///
+/// PTX ISA: "Phase of the mbarrier object": expected arrivals.
+struct count_too_small : Kernel<64> {
+  TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
+    SharedAddr const empty = shared_address(&smem.empty[0]);
+    if (thread_idx() == 0) {
+      mbarrier_init(empty, 2);
+      mbarrier_expect_tx(empty, kBoxBytes);  // the phase waits for a copy, too
+    }
+    cta::sync();
+    if (!p.repaired || lane_id() == 0) mbarrier_arrive(empty);
+    if (thread_idx() == 0) mbarrier_complete_tx(empty, kBoxBytes);
+    mbarrier_wait_parity(empty, 0);
+  }
+};
+
+// Report:
+//   05_mbarriers/count_too_small.hpp:20: kernel count_too_small, CTA (0, 0, 0), warp 1, lane 1:
+//     mbarrier_misuse: mbarrier.arrive on element 0 of empty, whose 2 arrivals of this phase have been made
+//     (it waits for 1024 bytes): its count is too small (31 times in all)
+//   05_mbarriers/count_too_small.hpp:22: kernel count_too_small, CTA (0, 0, 0): deadlock: lanes 30-31 of warp
+//     0 wait at mbarrier element 0 of empty (05_mbarriers/count_too_small.hpp:22) for the phase of parity 0,
+//     which lacks 1 of 2 arrivals; warp 1 exited
+
+}  // namespace tegula::broken

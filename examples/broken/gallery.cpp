@@ -1,0 +1,166 @@
+#include "gallery.hpp"
+
+#include "01_memory/assertion.hpp"
+#include "01_memory/misaligned.hpp"
+#include "01_memory/past_the_tensor.hpp"
+#include "01_memory/past_the_tile.hpp"
+#include "01_memory/uninitialized_global.hpp"
+#include "01_memory/uninitialized_read.hpp"
+#include "02_barriers/barrier_in_a_branch.hpp"
+#include "02_barriers/crossed_barriers.hpp"
+#include "02_barriers/early_exit.hpp"
+#include "02_barriers/wrong_barrier.hpp"
+#include "02_barriers/wrong_count.hpp"
+#include "03_warps/mma_in_a_branch.hpp"
+#include "03_warps/paths_that_never_meet.hpp"
+#include "03_warps/wrong_mask.hpp"
+#include "04_cp_async/barrier_before_wait.hpp"
+#include "04_cp_async/filled_twice.hpp"
+#include "04_cp_async/read_before_wait.hpp"
+#include "04_cp_async/refilled_too_early.hpp"
+#include "04_cp_async/zero_fill.hpp"
+#include "05_mbarriers/bytes_overflow.hpp"
+#include "05_mbarriers/consumer_exits.hpp"
+#include "05_mbarriers/count_too_large.hpp"
+#include "05_mbarriers/count_too_small.hpp"
+#include "05_mbarriers/initialised_twice.hpp"
+#include "05_mbarriers/mbarrier_as_data.hpp"
+#include "05_mbarriers/parity_not_flipped.hpp"
+#include "05_mbarriers/too_few_bytes.hpp"
+#include "05_mbarriers/too_many_bytes.hpp"
+#include "05_mbarriers/wrong_first_parity.hpp"
+#include "06_tma/box_misplaced.hpp"
+#include "06_tma/exit_before_read.hpp"
+#include "06_tma/fence_too_early.hpp"
+#include "06_tma/init_without_fence.hpp"
+#include "06_tma/load_over_stores.hpp"
+#include "06_tma/map_never_encoded.hpp"
+#include "06_tma/source_overwritten.hpp"
+#include "06_tma/store_without_fence.hpp"
+#include "07_wgmma/no_fence.hpp"
+#include "07_wgmma/operand_without_proxy_fence.hpp"
+#include "07_wgmma/registers_not_freed.hpp"
+#include "07_wgmma/scaled_without_fence.hpp"
+#include "07_wgmma/warp_missing.hpp"
+#include "07_wgmma/wrong_descriptor.hpp"
+#include "07_wgmma/wrong_direction.hpp"
+#include "08_clusters/arrival_at_the_gone.hpp"
+#include "08_clusters/one_cta_missing.hpp"
+#include "08_clusters/peer_gone.hpp"
+#include "08_clusters/wait_at_a_peers.hpp"
+#include "10_schedules/livelock.hpp"
+#include "kernel.hpp"
+#include "tegula/sim/tensor_map.hpp"
+
+namespace tegula::broken {
+
+namespace {
+
+/// Launches one of the kernels on buffers of its own.
+template <class K> sim::Report run(sim::Options options, bool repaired) {
+  constexpr int kRows = 16, kColumns = 64, kElements = kRows * kColumns;
+  options.throw_on_finding = false;
+  options.workers = 1;
+  sim::Machine machine(options);
+  auto* const in = static_cast<float*>(machine.allocate(kElements * sizeof(float), "in"));
+  auto* const out = static_cast<float*>(machine.allocate(kElements * sizeof(float), "out"));
+  auto* const flags = static_cast<std::uint32_t*>(machine.allocate(64 * sizeof(std::uint32_t), "flags"));
+  std::vector<float> numbers(kElements);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
+  machine.upload(in, numbers.data(), kElements * sizeof(float));
+  machine.fill(flags, 0, 64 * sizeof(std::uint32_t));
+  TensorMapDescription map;
+  map.dtype = DType::f32;
+  map.rank = 2;
+  map.address = in;
+  map.extents = {kColumns, kRows};
+  map.strides = {kColumns * sizeof(float)};
+  map.box = {32, 8};
+  TensorMap const in_map = sim::encode(map);
+  map.address = out;
+  Dim3 grid;
+  if constexpr (requires { K::grid; }) grid = K::grid;
+  return sim::launch<K>(machine, grid, Params{in, out, flags, in_map, sim::encode(map), repaired});
+}
+
+template <class K> Exhibit exhibit() {
+  std::string const name = sim::type_name<K>();
+  Exhibit made{name.substr(name.rfind(':') + 1), run<K>, {}, true};
+  if constexpr (requires { K::options(); }) made.options = K::options();
+  if constexpr (requires { K::at_every_schedule; }) made.at_every_schedule = K::at_every_schedule;
+  return made;
+}
+
+}  // namespace
+
+std::vector<Chapter> const& chapters() {
+  static std::vector<Chapter> const made = {
+      {"01_memory",
+       "Memory",
+       {exhibit<uninitialized_read>(), exhibit<uninitialized_global>(), exhibit<past_the_tile>(),
+        exhibit<past_the_tensor>(), exhibit<misaligned>(), exhibit<assertion>()}},
+      {"02_barriers",
+       "Barriers of a CTA",
+       {exhibit<early_exit>(), exhibit<barrier_in_a_branch>(), exhibit<wrong_barrier>(),
+        exhibit<wrong_count>(), exhibit<crossed_barriers>()}},
+      {"03_warps",
+       "Lanes of a warp",
+       {exhibit<mma_in_a_branch>(), exhibit<paths_that_never_meet>(), exhibit<wrong_mask>()}},
+      {"04_cp_async",
+       "cp.async",
+       {exhibit<read_before_wait>(), exhibit<barrier_before_wait>(), exhibit<refilled_too_early>(),
+        exhibit<filled_twice>(), exhibit<zero_fill>()}},
+      {"05_mbarriers",
+       "Mbarriers",
+       {exhibit<initialised_twice>(), exhibit<mbarrier_as_data>(), exhibit<count_too_small>(),
+        exhibit<count_too_large>(), exhibit<wrong_first_parity>(), exhibit<parity_not_flipped>(),
+        exhibit<too_few_bytes>(), exhibit<too_many_bytes>(), exhibit<bytes_overflow>(),
+        exhibit<consumer_exits>()}},
+      {"06_tma",
+       "TMA and the proxies",
+       {exhibit<init_without_fence>(), exhibit<store_without_fence>(), exhibit<fence_too_early>(),
+        exhibit<load_over_stores>(), exhibit<source_overwritten>(), exhibit<exit_before_read>(),
+        exhibit<box_misplaced>(), exhibit<map_never_encoded>()}},
+      {"07_wgmma",
+       "wgmma and its registers",
+       {exhibit<no_fence>(), exhibit<scaled_without_fence>(), exhibit<operand_without_proxy_fence>(),
+        exhibit<wrong_descriptor>(), exhibit<warp_missing>(), exhibit<registers_not_freed>(),
+        exhibit<wrong_direction>()}},
+      {"08_clusters",
+       "Clusters",
+       {exhibit<peer_gone>(), exhibit<arrival_at_the_gone>(), exhibit<wait_at_a_peers>(),
+        exhibit<one_cta_missing>()}},
+      {"10_schedules", "Schedules", {exhibit<livelock>()}},
+  };
+  return made;
+}
+
+std::vector<Schedule> schedules() {
+  std::vector<Schedule> all;
+  for (auto const completion : {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
+    for (auto const interleaving :
+         {sim::Interleaving::one_warp_ahead, sim::Interleaving::round_robin, sim::Interleaving::random}) {
+      bool const by_seed = completion == sim::Completion::random || interleaving == sim::Interleaving::random;
+      for (std::uint64_t seed = 0; seed < (by_seed ? 4u : 1u); ++seed)
+        all.push_back({completion, interleaving, seed});
+    }
+  }
+  return all;
+}
+
+std::string to_string(Schedule const& schedule) {
+  constexpr char const* kCompletions[] = {"last", "first", "random"};
+  constexpr char const* kInterleavings[] = {"one_warp_ahead", "round_robin", "random"};
+  return std::string("completion ") + kCompletions[static_cast<int>(schedule.completion)] +
+         ", interleaving " + kInterleavings[static_cast<int>(schedule.interleaving)] + ", seed " +
+         std::to_string(schedule.seed);
+}
+
+std::string findings_text(sim::Report const& report) {
+  std::string text;
+  std::string const kernel = report.kernel.substr(report.kernel.rfind(':') + 1);
+  for (sim::Finding const& finding : report.findings) text += sim::to_string(finding, kernel) + "\n";
+  return text;
+}
+
+}  // namespace tegula::broken

@@ -1,0 +1,136 @@
+// The gallery of broken kernels: `broken --list`, `broken NAME`, `broken --all`.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+
+#include "gallery.hpp"
+#include "source.hpp"
+
+namespace tegula::broken {
+namespace {
+
+/// The report at the default schedule.
+sim::Report report_of(Exhibit const& exhibit, bool repaired) {
+  return exhibit.run(exhibit.options, repaired);
+}
+
+sim::Report report_of(Exhibit const& exhibit, bool repaired, Schedule const& schedule) {
+  sim::Options options = exhibit.options;
+  options.completion = schedule.completion;
+  options.interleaving = schedule.interleaving;
+  options.seed = schedule.seed;
+  return exhibit.run(options, repaired);
+}
+
+void list() {
+  for (Chapter const& chapter : chapters()) {
+    std::printf("%s\n", chapter.title.c_str());
+    for (Exhibit const& exhibit : chapter.exhibits) {
+      std::printf("  %-28s %s\n", exhibit.name.c_str(),
+                  read_source(chapter.folder, exhibit.name).rule.c_str());
+    }
+    std::printf("\n");
+  }
+}
+
+/// The kernel with its line numbers, what is found in it, and at how many schedules nothing is found once it
+/// is repaired.
+void show(Chapter const& chapter, Exhibit const& exhibit) {
+  Source const source = read_source(chapter.folder, exhibit.name);
+  std::printf("%s/%s.hpp\n\n", chapter.folder.c_str(), exhibit.name.c_str());
+  for (std::string const& line : source.about) std::printf("%s\n", line.c_str());
+  std::printf("\n");
+  for (std::size_t i = 0; i < source.lines.size(); ++i) {
+    bool const empty = source.lines[i].empty();
+    std::printf("%4d%s%s\n", source.first_line + static_cast<int>(i), empty ? "" : "  ",
+                source.lines[i].c_str());
+  }
+  std::printf("\n%s", wrapped(findings_text(report_of(exhibit, false)), 110, "").c_str());
+  std::size_t clean = 0;
+  for (Schedule const& schedule : schedules()) clean += report_of(exhibit, true, schedule).ok();
+  std::printf("repaired: clean at %zu of %zu schedules\n", clean, schedules().size());
+}
+
+/// Whether the kernel gives the report that stands beside it, something at every schedule (unless it says
+/// otherwise), and nothing once it is repaired; says what does not.
+bool holds(Chapter const& chapter, Exhibit const& exhibit) {
+  bool right = true;
+  auto const wrong = [&](std::string const& what, std::string const& report) {
+    std::printf("%s: %s\n%s", exhibit.name.c_str(), what.c_str(), wrapped(report, 110, "    ").c_str());
+    right = false;
+  };
+  std::string const expected = read_source(chapter.folder, exhibit.name).report;
+  std::string const found = findings_text(report_of(exhibit, false));
+  if (squeezed(found) != expected) wrong("the report is not the one in its file, but", found);
+  for (Schedule const& schedule : schedules()) {
+    std::string const mended = findings_text(report_of(exhibit, true, schedule));
+    if (!mended.empty()) wrong("found in the repaired kernel at " + to_string(schedule), mended);
+    if (exhibit.at_every_schedule && report_of(exhibit, false, schedule).ok())
+      wrong("nothing is found at " + to_string(schedule), "");
+  }
+  return right;
+}
+
+/// Calls f(chapter, exhibit) with the named ones; with all where no name is given. Throws std::runtime_error
+/// for a name that there is not.
+void for_each(std::vector<std::string> const& names,
+              std::function<void(Chapter const&, Exhibit const&)> const& f) {
+  auto const wanted = [&](std::string const& name) {
+    return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+  };
+  std::vector<std::string> unknown = names;
+  for (Chapter const& chapter : chapters()) {
+    for (Exhibit const& exhibit : chapter.exhibits) {
+      std::erase(unknown, exhibit.name);
+      if (wanted(exhibit.name)) f(chapter, exhibit);
+    }
+  }
+  if (!unknown.empty()) throw std::runtime_error(unknown[0] + ": no kernel of that name (see broken --list)");
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Kernels with one mistake each, and what the checker says of them", "broken");
+  std::vector<std::string> names;
+  bool lists = false, all = false, tests = false, writes = false;
+  app.add_option("NAME", names, "kernels to show");
+  app.add_flag("--list", lists, "the kernels by chapter, each with the rule that it breaks");
+  app.add_flag("--all", all, "every kernel");
+  app.add_flag("--test", tests, "run at every schedule and compare with the reports in the files");
+  app.add_flag("--write", writes, "write the reports into the files");
+  CLI11_PARSE(app, argc, argv);
+  if (lists) {
+    list();
+    return 0;
+  }
+  if (names.empty() && !all) {
+    std::printf("%s", app.help().c_str());
+    return 1;
+  }
+  bool right = true;
+  bool first = true;
+  for_each(all ? std::vector<std::string>() : names, [&](Chapter const& chapter, Exhibit const& exhibit) {
+    if (writes) {
+      write_report(chapter.folder, exhibit.name, findings_text(report_of(exhibit, false)));
+    } else if (tests) {
+      right = holds(chapter, exhibit) && right;
+    } else {
+      if (!first) std::printf("\n");
+      show(chapter, exhibit);
+    }
+    first = false;
+  });
+  return right ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace tegula::broken
+
+int main(int argc, char** argv) {
+  try {
+    return tegula::broken::run(argc, argv);
+  } catch (std::exception const& error) {
+    std::fprintf(stderr, "broken: %s\n", error.what());
+    return 1;
+  }
+}
