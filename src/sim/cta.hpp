@@ -147,6 +147,7 @@ class Cta {
   int rank() const { return rank_; }  ///< in the cluster
   Dim3 block_index() const { return block_; }
   Dim3 grid() const { return launch_->grid; }
+  LaunchContext const& launch() const { return *launch_; }
   int threads() const { return launch_->kernel->threads; }
   Generation generation() const { return generation_; }
   bool checking() const { return check_; }

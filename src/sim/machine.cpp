@@ -13,6 +13,7 @@
 
 #include "cluster.hpp"
 #include "global_memory.hpp"
+#include "mutation.hpp"
 #include "stack_overflow.hpp"
 #include "turn_keeper.hpp"
 
@@ -121,6 +122,15 @@ void add_findings(std::vector<Finding>& into, std::vector<Finding>&& findings) {
   }
 }
 
+/// The kernel whose threads end with the instructions that a mutant has kept for later.
+KernelImage with_delayed_instructions(KernelImage kernel) {
+  kernel.run = [run = std::move(kernel.run)](void* storage) {
+    run(storage);
+    finish_delayed();
+  };
+  return kernel;
+}
+
 }  // namespace
 
 int KernelImage::registers() const {
@@ -128,12 +138,15 @@ int KernelImage::registers() const {
   return std::min(255, 65536 / (threads * min_ctas_per_sm) / 8 * 8);
 }
 
-Report Machine::launch(KernelImage const& kernel, Dim3 grid) {
-  check_launch(kernel, grid, options_.generation);
+Report Machine::launch(KernelImage const& original, Dim3 grid) {
+  check_launch(original, grid, options_.generation);
   std::lock_guard const launching(state_->launching);
   auto const table = state_->global.table();
   TurnKeeper turns;
-  LaunchContext const launch{&kernel, grid, &options_, table.get(), &turns};
+  std::optional<MutationRun> mutation;
+  if (options_.mutant || options_.list_marked) mutation.emplace(options_);
+  KernelImage const kernel = mutation ? with_delayed_instructions(original) : original;
+  LaunchContext const launch{&kernel, grid, &options_, table.get(), &turns, mutation ? &*mutation : nullptr};
   std::int64_t const ctas = std::int64_t{1} * grid.x * grid.y * grid.z;
   int const in_cluster = kernel.cluster.x * kernel.cluster.y * kernel.cluster.z;
   std::int64_t const count = ctas / in_cluster;
@@ -185,6 +198,7 @@ Report Machine::launch(KernelImage const& kernel, Dim3 grid) {
 
   Report report;
   report.kernel = kernel.name;
+  if (mutation) report.marked = mutation->statements();
   report.grid = grid;
   report.threads = kernel.threads;
   for (auto& [index, of_cluster] : findings) add_findings(report.findings, std::move(of_cluster));

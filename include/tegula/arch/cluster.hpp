@@ -4,6 +4,7 @@
 
 #include "tegula/arch/dim3.hpp"
 #include "tegula/arch/memory_access.hpp"
+#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/shared.hpp"
 #include "tegula/arch/where.hpp"
 #include "tegula/macros.hpp"
@@ -72,29 +73,41 @@ TEGULA_DEVICE Dim3 cluster_dim() {
 namespace cluster {
 
 /// Arrives without waiting; what the thread did to memory before is visible to those that wait (.release).
-TEGULA_DEVICE void arrive([[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE void arrive(Where where = Where::here()) {
+  Mutation const m =
+      mutation(where, Operation::cluster_arrive, Mutation::removed | Mutation::weakened | Mutation::delayed);
+  if (m == Mutation::removed) return;
 #if TEGULA_GPU
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  if (m == Mutation::weakened) {
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+  } else {
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  }
 #else
-  sim::cluster_arrive(where);
+  if (m == Mutation::weakened) return sim::cluster_arrive_relaxed(where);
+  execute(m, [=] { sim::cluster_arrive(where); });
 #endif
 }
 
 /// As arrive, but promises nothing about memory (.relaxed).
-TEGULA_DEVICE void arrive_relaxed([[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE void arrive_relaxed(Where where = Where::here()) {
+  Mutation const m = mutation(where, Operation::cluster_arrive, Mutation::removed | Mutation::delayed);
+  if (m == Mutation::removed) return;
 #if TEGULA_GPU
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #else
-  sim::cluster_arrive_relaxed(where);
+  execute(m, [=] { sim::cluster_arrive_relaxed(where); });
 #endif
 }
 
 /// Waits until all threads of the cluster have arrived (.acquire).
-TEGULA_DEVICE void wait([[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE void wait(Where where = Where::here()) {
+  Mutation const m = mutation(where, Operation::cluster_wait, Mutation::removed | Mutation::delayed);
+  if (m == Mutation::removed) return;
 #if TEGULA_GPU
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 #else
-  sim::cluster_wait(where);
+  execute(m, [=] { sim::cluster_wait(where); });
 #endif
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/where.hpp"
 #include "tegula/macros.hpp"
 #if !TEGULA_GPU
@@ -12,20 +13,25 @@
 namespace tegula {
 
 /// Waits until the grids this one depends on have completed and their writes to memory are visible.
-TEGULA_DEVICE void griddepcontrol_wait([[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE void griddepcontrol_wait(Where where = Where::here()) {
+  Mutation const m = mutation(where, Operation::griddepcontrol_wait, Mutation::removed | Mutation::delayed);
+  if (m == Mutation::removed) return;
 #if TEGULA_GPU
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #else
-  sim::griddepcontrol_wait(where);
+  execute(m, [=] { sim::griddepcontrol_wait(where); });
 #endif
 }
 
 /// Lets the grids that depend on this one start, once every CTA has executed it or exited.
-TEGULA_DEVICE void griddepcontrol_launch_dependents([[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE void griddepcontrol_launch_dependents(Where where = Where::here()) {
+  Mutation const m =
+      mutation(where, Operation::griddepcontrol_launch_dependents, Mutation::removed | Mutation::delayed);
+  if (m == Mutation::removed) return;
 #if TEGULA_GPU
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #else
-  sim::griddepcontrol_launch_dependents(where);
+  execute(m, [=] { sim::griddepcontrol_launch_dependents(where); });
 #endif
 }
 

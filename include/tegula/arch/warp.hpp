@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "tegula/arch/memory_access.hpp"
+#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/where.hpp"
 #if !TEGULA_GPU
 #include "tegula/sim/hooks.hpp"
@@ -181,11 +182,13 @@ TEGULA_DEVICE bool elect_one([[maybe_unused]] Where where = Where::here()) {
 }
 
 /// Waits for the lanes of the mask; their earlier memory accesses are visible to one another afterwards.
-TEGULA_DEVICE void sync(std::uint32_t mask = kAllLanes, [[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE void sync(std::uint32_t mask = kAllLanes, Where where = Where::here()) {
+  Mutation const m = mutation(where, Operation::warp_sync, Mutation::removed | Mutation::delayed);
+  if (m == Mutation::removed) return;
 #if TEGULA_GPU
   asm volatile("bar.warp.sync %0;" ::"r"(mask) : "memory");
 #else
-  sim::warp_sync(mask, where);
+  execute(m, [=] { sim::warp_sync(mask, where); });
 #endif
 }
 

@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/wgmma_op.hpp"
 #include "tegula/arch/wgmma_operands.hpp"
 #include "tegula/arch/where.hpp"
@@ -91,30 +92,42 @@ template <WgmmaConfig Op, bool AInSharedMemory> struct WgmmaTexts {
 /// Orders this warpgroup's accesses to registers, and to shared memory through the asynchronous proxy, before
 /// its wgmma that follow: needed before the first wgmma, and wherever registers that one uses have been
 /// written since, other than accumulators by a wgmma of the same shape (PTX ISA, wgmma.fence).
-TEGULA_DEVICE void wgmma_fence([[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE void wgmma_fence(Where where = Where::here()) {
+  Mutation const m = mutation(where, Operation::wgmma_fence, Mutation::removed | Mutation::delayed);
+  if (m == Mutation::removed) return;
 #if TEGULA_GPU
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #else
-  sim::wgmma_fence(where);
+  execute(m, [=] { sim::wgmma_fence(where); });
 #endif
 }
 
 /// Ends the warpgroup's current group of wgmma and starts the next.
-TEGULA_DEVICE void wgmma_commit_group([[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE void wgmma_commit_group(Where where = Where::here()) {
+  Mutation const m = mutation(where, Operation::wgmma_commit_group, Mutation::removed | Mutation::delayed);
+  if (m == Mutation::removed) return;
 #if TEGULA_GPU
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 #else
-  sim::wgmma_commit_group(where);
+  execute(m, [=] { sim::wgmma_commit_group(where); });
 #endif
 }
 
 /// Waits until at most the latest N of the warpgroup's committed groups are in flight.
-template <int N> TEGULA_DEVICE void wgmma_wait_group([[maybe_unused]] Where where = Where::here()) {
+template <int N> TEGULA_DEVICE void wgmma_wait_group(Where where = Where::here()) {
   static_assert(N >= 0 && N <= 7, "wgmma.wait_group counts at most 7 groups");
+  Mutation const m = mutation(where, Operation::wgmma_wait_group, kWaitsForGroups<N>);
+  if (m == Mutation::removed) return;
 #if TEGULA_GPU
-  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
+  if (m == Mutation::more) {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N == 7 ? 7 : N + 1) : "memory");
+  } else if (m == Mutation::less) {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N == 0 ? 0 : N - 1) : "memory");
+  } else {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
+  }
 #else
-  sim::wgmma_wait_group(N, where);
+  execute(m, [=] { sim::wgmma_wait_group(counted(N, m), where); });
 #endif
 }
 

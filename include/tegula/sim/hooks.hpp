@@ -1,9 +1,12 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 
 #include "tegula/arch/dim3.hpp"
 #include "tegula/arch/mma_op.hpp"
+#include "tegula/arch/mutation.hpp"
 #include "tegula/arch/tensor_map.hpp"
 #include "tegula/arch/wgmma_op.hpp"
 #include "tegula/arch/where.hpp"
@@ -17,6 +20,15 @@ enum class CacheOp : std::uint8_t { ca, cg };
 enum class ShuffleMode : std::uint8_t { idx, bfly, up, down };
 enum class ReduxOp : std::uint8_t { add, min_s32, min_u32, max_s32, max_u32 };
 enum class AtomicOp : std::uint8_t { add_u32, add_f32, max_s32, max_u32, exchange, compare_and_swap };
+
+// Mutation testing (src/sim/mutation.cpp; arch/mutant.hpp).
+
+/// Launches under way that mutate a statement or list those that could be.
+extern std::atomic<int> mutating;
+/// What the running launch does to the statement; none outside of a launch.
+Mutation mutation(Where where, Operation operation, Mutation admitted);
+/// Executes an instruction of the current thread after its next one, or at its end.
+void delay(std::function<void()> instruction);
 
 int thread_index();
 Dim3 block_index();
@@ -68,14 +80,16 @@ void st_async(std::uint32_t address, void const* value, int bytes, std::uint32_t
 // Mbarriers (src/sim/mbarrier.cpp).
 void mbarrier_init(std::uint32_t address, int count, Where where);
 void mbarrier_inval(std::uint32_t address, Where where);
-void mbarrier_arrive(std::uint32_t address, Where where);
-void mbarrier_arrive_cluster(std::uint32_t address, Where where);
-void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, Where where);
+/// `relaxed`: they release, or acquire, nothing. mbarrier_arrive_cluster releases at the scope of the CTA.
+void mbarrier_arrive(std::uint32_t address, bool relaxed, Where where);
+void mbarrier_arrive_cluster(std::uint32_t address, bool relaxed, Where where);
+void mbarrier_arrive_cluster_release(std::uint32_t address, Where where);
+void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, bool relaxed, Where where);
 void mbarrier_expect_tx(std::uint32_t address, int bytes, Where where);
 void mbarrier_complete_tx(std::uint32_t address, int bytes, Where where);
 bool mbarrier_test_wait_parity(std::uint32_t address, int parity, Where where);
 bool mbarrier_try_wait_parity(std::uint32_t address, int parity, Where where);
-void mbarrier_wait_parity(std::uint32_t address, int parity, Where where);
+void mbarrier_wait_parity(std::uint32_t address, int parity, bool relaxed, Where where);
 void fence_mbarrier_init(Where where);
 
 // The asynchronous proxy (src/sim/in_flight.cpp).

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tegula/arch/dim3.hpp"
+#include "tegula/arch/mutation.hpp"
 #include "tegula/sim/generation.hpp"
 #include "tegula/sim/report.hpp"
 #include "tegula/sim/trace.hpp"
@@ -38,6 +39,14 @@ struct TraceOptions {
   bool barriers = false;  ///< the phases of their mbarriers, too
 };
 
+/// A kernel with one statement changed, wherever it is executed: arch/mutant.hpp.
+struct Mutant {
+  std::string file;  ///< the last parts of its path: "kernel/gemm_sm90.hpp"
+  int line = 0;      ///< of the kernel, also where a pipeline executes the statement for it
+  Operation operation{};
+  Mutation mutation{};
+};
+
 struct Options {
   Generation generation = Generation::sm90;
   Completion completion = Completion::last;
@@ -65,6 +74,10 @@ struct Options {
   /// Records the first CTAs' timeline: Report::trace. In those CTAs copies land at once and the thread with
   /// the earliest clock runs, whatever completion and interleaving say.
   std::optional<TraceOptions> trace;
+  /// Runs the kernel with this statement changed.
+  std::optional<Mutant> mutant;
+  /// Lists the statements that could be: Report::marked.
+  bool list_marked = false;
 };
 
 /// A named part of SharedStorage.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tegula/arch/dim3.hpp"
+#include "tegula/arch/mutation.hpp"
 #include "tegula/arch/where.hpp"
 #include "tegula/sim/trace.hpp"
 
@@ -80,6 +81,14 @@ struct LineCounters {
   void add(LineCounters const& other);
 };
 
+/// A statement that has a mark for mutation testing (arch/mutant.hpp), as executed.
+struct MarkedStatement {
+  Where where;
+  Operation operation{};
+  Mutation admitted{};          ///< the set of what can be done to it
+  std::int64_t executions = 0;  ///< by threads
+};
+
 /// What a launch did. The same seed, grid and parameters give the same report, whatever the number of the
 /// host's threads.
 struct Report {
@@ -95,6 +104,9 @@ struct Report {
       0;  ///< the deepest stack that a simulated thread used, in whole pages; 0 where not measured
 
   std::optional<Trace> trace;  ///< of the first CTAs, where Options::trace asks for it
+
+  /// By file, line and operation, where Options::list_marked asks for it.
+  std::vector<MarkedStatement> marked;
 
   bool ok() const { return findings.empty(); }
   /// The sum over lines of one instruction.
