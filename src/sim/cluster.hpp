@@ -147,6 +147,7 @@ class Cluster {
   Trace trace_;
   bool traced_ = false;
   std::vector<Finding> findings_;
+  std::size_t last_finding_ = 0;  ///< the one reported last
   CounterTable counters_;
 
   std::size_t stack_bytes_;

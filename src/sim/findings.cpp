@@ -37,12 +37,14 @@ void Cta::trap(Where where) { fail(FindingKind::trap, where, here(), "the kernel
 
 void Cluster::abort() {
   aborting_ = true;
+  if (last_finding_ < findings_.size()) findings_[last_finding_].ended_cluster = true;
   throw LeaveKernel{};
 }
 
 void Cluster::report(FindingKind kind, Where where, Cta::Culprit who, std::string buffer,
                      std::string coordinate, std::string message, Cta::Opposite other) {
-  for (Finding& finding : findings_) {
+  for (last_finding_ = 0; last_finding_ < findings_.size(); ++last_finding_) {
+    Finding& finding = findings_[last_finding_];
     if (finding.kind == kind && same_place(finding.where, where) && finding.buffer == buffer) {
       ++finding.count;
       return;
@@ -50,6 +52,7 @@ void Cluster::report(FindingKind kind, Where where, Cta::Culprit who, std::strin
   }
   Finding finding;
   finding.kind = kind;
+  finding.ended_cluster = kind == FindingKind::exception;
   finding.message = std::move(message);
   finding.where = where;
   finding.other = other.where;

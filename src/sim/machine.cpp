@@ -116,6 +116,7 @@ void add_findings(std::vector<Finding>& into, std::vector<Finding>&& findings) {
     });
     if (known != into.end()) {
       known->count += finding.count;
+      known->ended_cluster |= finding.ended_cluster;
     } else {
       into.push_back(std::move(finding));
     }
@@ -131,6 +132,21 @@ KernelImage with_delayed_instructions(KernelImage kernel) {
   return kernel;
 }
 
+/// Moves what is allowed from the findings to those silenced.
+void silence(Report& report, std::vector<Allowance> const& allow) {
+  std::vector<Finding> rest;
+  for (Finding& finding : report.findings) {
+    auto const allowance =
+        std::find_if(allow.begin(), allow.end(), [&](Allowance const& a) { return covers(a, finding); });
+    if (allowance != allow.end()) {
+      report.silenced.push_back({std::move(finding), allowance->reason});
+    } else {
+      rest.push_back(std::move(finding));
+    }
+  }
+  report.findings = std::move(rest);
+}
+
 }  // namespace
 
 int KernelImage::registers() const {
@@ -140,6 +156,7 @@ int KernelImage::registers() const {
 
 Report Machine::launch(KernelImage const& original, Dim3 grid) {
   check_launch(original, grid, options_.generation);
+  for (Allowance const& allowance : options_.allow) check(allowance);
   std::lock_guard const launching(state_->launching);
   auto const table = state_->global.table();
   TurnKeeper turns;
@@ -212,6 +229,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
     report.stack_bytes = std::max(report.stack_bytes, cluster.stack_bytes_used());
   }
   for (LineCounters const& line : report.lines) report.total.add(line);
+  if (!options_.allow.empty()) silence(report, options_.allow);
   if (options_.throw_on_finding && !report.ok()) throw CheckError(std::move(report));
   return report;
 }

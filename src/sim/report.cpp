@@ -115,6 +115,22 @@ nlohmann::json other_json(Finding const& f) {
           {"lane", number_json(f.other_lane)}};
 }
 
+nlohmann::json finding_json(Finding const& f) {
+  return {{"kind", to_string(f.kind)},
+          {"message", f.message},
+          {"order", text_json(f.order)},
+          {"where", where_json(f.where)},
+          {"cta", cta_json(f.cta)},
+          {"warp", number_json(f.warp)},
+          {"lane", number_json(f.lane)},
+          {"other", other_json(f)},
+          {"buffer", text_json(f.buffer)},
+          {"stage", number_json(f.stage)},
+          {"coordinate", text_json(f.coordinate)},
+          {"count", f.count},
+          {"ended_cluster", f.ended_cluster}};
+}
+
 }  // namespace
 
 std::string Report::text() const {
@@ -122,6 +138,8 @@ std::string Report::text() const {
       fmt::format("{}: {} x {} x {} CTAs of {} threads: {}\n", kernel, grid.x, grid.y, grid.z, threads,
                   findings.empty() ? "clean" : fmt::format("{} found", findings.size()));
   for (Finding const& finding : findings) text += to_string(finding, kernel) + "\n";
+  for (Silenced const& known : silenced)
+    text += fmt::format("accepted ({}): {}\n", known.reason, to_string(known.finding, kernel));
   if (lines.empty()) return text;
   text += fmt::format("{:<36} {:<22} {:>12} {:>15} {:>12} {:>10} {:>13} {:>11}\n", "line", "instruction",
                       "executions", "multiply-adds", "wavefronts", "conflicts", "global bytes", "sectors");
@@ -133,19 +151,11 @@ std::string Report::json() const {
   nlohmann::json json = {
       {"kernel", kernel}, {"grid", cta_json(grid)}, {"threads", threads}, {"total", counters_json(total)}};
   json["findings"] = nlohmann::json::array();
-  for (Finding const& f : findings) {
-    json["findings"].push_back({{"kind", to_string(f.kind)},
-                                {"message", f.message},
-                                {"order", text_json(f.order)},
-                                {"where", where_json(f.where)},
-                                {"cta", cta_json(f.cta)},
-                                {"warp", number_json(f.warp)},
-                                {"lane", number_json(f.lane)},
-                                {"other", other_json(f)},
-                                {"buffer", text_json(f.buffer)},
-                                {"stage", number_json(f.stage)},
-                                {"coordinate", text_json(f.coordinate)},
-                                {"count", f.count}});
+  for (Finding const& finding : findings) json["findings"].push_back(finding_json(finding));
+  json["silenced"] = nlohmann::json::array();
+  for (Silenced const& known : silenced) {
+    json["silenced"].push_back(finding_json(known.finding));
+    json["silenced"].back()["reason"] = known.reason;
   }
   json["lines"] = nlohmann::json::array();
   for (LineCounters const& line : lines) {

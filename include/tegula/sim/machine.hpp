@@ -10,6 +10,7 @@
 
 #include "tegula/arch/dim3.hpp"
 #include "tegula/arch/mutation.hpp"
+#include "tegula/sim/allowance.hpp"
 #include "tegula/sim/generation.hpp"
 #include "tegula/sim/report.hpp"
 #include "tegula/sim/trace.hpp"
@@ -57,6 +58,8 @@ struct Options {
   bool check = true;
   /// Whether instructions are counted by source line.
   bool count = true;
+  /// Findings that are known and accepted: reports hold them apart, and no launch fails for them.
+  std::vector<Allowance> allow;
   /// Whether a launch with findings throws CheckError; else the caller reads them off the report.
   bool throw_on_finding = true;
   /// Threads of the host that run clusters side by side; 0: as many as the host has cores. Results and

@@ -59,8 +59,15 @@ struct Finding {
   std::optional<Dim3> other_cta;  ///< who executed that one, where it is known
   int other_warp = -1;
   int other_lane = -1;
-  std::string order;       ///< a clause on what would order the two, or empty
-  std::int64_t count = 1;  ///< how often it was seen, all CTAs together
+  std::string order;           ///< a clause on what would order the two, or empty
+  std::int64_t count = 1;      ///< how often it was seen, all CTAs together
+  bool ended_cluster = false;  ///< its cluster ran no further
+};
+
+/// A finding that Options::allow accepts, and the reason given there.
+struct Silenced {
+  Finding finding;
+  std::string reason;
 };
 
 /// What one instruction on one source line did, summed over warps and CTAs.
@@ -97,6 +104,7 @@ struct Report {
   int threads = 0;  ///< of a CTA
 
   std::vector<Finding> findings;    ///< in the order of CTAs
+  std::vector<Silenced> silenced;   ///< findings that were accepted, likewise
   std::vector<LineCounters> lines;  ///< by file, line and instruction
   LineCounters total;               ///< sum of lines
 
@@ -108,6 +116,7 @@ struct Report {
   /// By file, line and operation, where Options::list_marked asks for it.
   std::vector<MarkedStatement> marked;
 
+  /// Whether nothing was found but what was accepted.
   bool ok() const { return findings.empty(); }
   /// The sum over lines of one instruction.
   LineCounters instruction(std::string_view name) const;

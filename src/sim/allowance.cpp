@@ -1,0 +1,101 @@
+#include "tegula/sim/allowance.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+
+namespace tegula::sim {
+
+namespace {
+
+constexpr int kKinds = static_cast<int>(FindingKind::exception) + 1;
+
+std::optional<FindingKind> kind_of(std::string_view name) {
+  for (int i = 0; i < kKinds; ++i) {
+    FindingKind const kind = static_cast<FindingKind>(i);
+    if (to_string(kind) == name) return kind;
+  }
+  return std::nullopt;
+}
+
+std::string kind_names() {
+  std::string names;
+  for (int i = 0; i < kKinds; ++i)
+    names += (i == 0 ? "" : ", ") + std::string(to_string(static_cast<FindingKind>(i)));
+  return names;
+}
+
+std::string text_of(nlohmann::json const& entry, std::size_t number, char const* key) {
+  if (!entry.contains(key)) return {};
+  if (!entry[key].is_string())
+    throw std::invalid_argument(
+        fmt::format("allowance {}: \"{}\" is {}; it must be a string.", number, key, entry[key].dump()));
+  return entry[key].get<std::string>();
+}
+
+Allowance parse(nlohmann::json const& entry, std::size_t number) {
+  if (!entry.is_object())
+    throw std::invalid_argument(
+        fmt::format("allowance {} is {}; it must be an object.", number, entry.dump()));
+  for (auto const& [key, value] : entry.items()) {
+    if (key != "kind" && key != "file" && key != "line" && key != "buffer" && key != "reason")
+      throw std::invalid_argument(fmt::format(
+          "allowance {} has \"{}\"; it has kind, file, line, buffer and reason, and no more.", number, key));
+  }
+  std::string const kind = text_of(entry, number, "kind");
+  std::optional<FindingKind> const known = kind_of(kind);
+  if (!known)
+    throw std::invalid_argument(
+        fmt::format("allowance {}: the kind is '{}'; it must be one of {}.", number, kind, kind_names()));
+  Allowance allowance{*known, text_of(entry, number, "file"), 0, text_of(entry, number, "buffer"),
+                      text_of(entry, number, "reason")};
+  if (entry.contains("line")) {
+    if (!entry["line"].is_number_integer() || entry["line"].get<std::int64_t>() < 1 ||
+        entry["line"].get<std::int64_t>() > 1 << 30)
+      throw std::invalid_argument(
+          fmt::format("allowance {}: the line is {}; it must be a whole number from 1 on.", number,
+                      entry["line"].dump()));
+    allowance.line = entry["line"].get<int>();
+  }
+  return allowance;
+}
+
+}  // namespace
+
+bool covers(Allowance const& allowance, Finding const& finding) {
+  if (finding.kind != allowance.kind || finding.ended_cluster) return false;
+  if (!allowance.buffer.empty() && finding.buffer != allowance.buffer) return false;
+  if (allowance.line != 0 && finding.where.line != allowance.line) return false;
+  std::string_view const file = finding.where.file;
+  if (!file.ends_with(allowance.file)) return false;
+  std::size_t const before = file.size() - allowance.file.size();
+  return allowance.file.empty() || before == 0 || file[before - 1] == '/';
+}
+
+void check(Allowance const& allowance) {
+  std::string const name = fmt::format("the allowance of {}", to_string(allowance.kind));
+  if (allowance.reason.empty())
+    throw std::invalid_argument(name + " has no reason; it must say why the finding is accepted.");
+  if (allowance.file.empty() && allowance.buffer.empty())
+    throw std::invalid_argument(name + " names neither file nor buffer; it must name at least one of them.");
+  if (allowance.line != 0 && allowance.file.empty())
+    throw std::invalid_argument(
+        fmt::format("{} is for line {} of no file; a line needs a file.", name, allowance.line));
+}
+
+std::vector<Allowance> parse_allowances(std::string_view json) {
+  nlohmann::json const parsed = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (!parsed.is_array())
+    throw std::invalid_argument(
+        "allowances must be a JSON array of objects with kind, file, line, buffer and reason.");
+  std::vector<Allowance> allowances;
+  for (std::size_t i = 0; i < parsed.size(); ++i) {
+    allowances.push_back(parse(parsed[i], i + 1));
+    check(allowances.back());
+  }
+  return allowances;
+}
+
+}  // namespace tegula::sim
