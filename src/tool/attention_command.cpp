@@ -145,8 +145,8 @@ void run(Options const& options) {
   arguments.lse = reinterpret_cast<float*>(lse_buffer.data());
   check(arguments, machine.compute_capability());
   int const configuration = select(arguments, attention_configurations(), machine.properties());
-  double const milliseconds = time_launches(machine, options.repeat, [&] { attention(machine, arguments); });
-  bar.clear();
+  double const milliseconds = checked_launches(machine, options.machine, bar, options.repeat, options.json,
+                                               [&] { attention(machine, arguments); });
   Operand const o{host.dtype, p.q.shape, o_buffer.download()};
   Operand const lse{DType::f32, {host.batch, host.heads, host.seq_q}, lse_buffer.download()};
   if (!options.output.empty()) write_operand(options.output, o);

@@ -330,8 +330,8 @@ void run(Options const& o) {
   check(arguments, machine.compute_capability());
   if (o.measure) return measure(arguments, o, machine);
   GemmChoice const choice = choose_gemm(arguments, machine.properties(), constraints(o));
-  double const milliseconds = time_launches(machine, o.repeat, [&] { gemm(machine, arguments, choice); });
-  bar.clear();
+  double const milliseconds =
+      checked_launches(machine, o.machine, bar, o.repeat, o.json, [&] { gemm(machine, arguments, choice); });
   d.data = d_buffer.download();
   if (!o.output.empty()) write_operand(o.output, d);
 

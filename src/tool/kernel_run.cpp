@@ -100,6 +100,11 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
           "--sms", options.multiprocessors,
           "multiprocessors of the simulated GPU (132, or 108 with --arch sm80); a persistent kernel has a CTA or two for each")
       ->check(whole_number(1));
+  command.add_option("--report", options.report,
+                     "write what the simulated machine found and counted, as JSON; findings exit with 1");
+  command.add_option(
+      "--allow", options.allow,
+      "accept the findings that this JSON file lists: [{\"kind\", \"file\", \"line\", \"buffer\", \"reason\"}, ...]");
   command.add_option(
       "--trace", options.trace,
       "write who did what when, by the simulated machine's model of time, in Chrome's trace format");
@@ -123,6 +128,7 @@ Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
   simulation.workers = options.workers;
   simulation.check = !options.unchecked;
   simulation.multiprocessors = options.multiprocessors;
+  if (!options.allow.empty()) simulation.allow = sim::parse_allowances(read_file(options.allow));
   Arch const arch = options.arch == "sm80" ? Arch::sm80 : Arch::sm90;
   bool const timeline = !options.trace.empty() || !options.svg.empty();
   if (timeline) simulation.trace = {options.trace_ctas, sim::timing_of(arch), options.trace_barriers};
@@ -131,6 +137,10 @@ Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
   if (timeline && !machine.is_simulated())
     throw argument_error(fmt::format(
         "--trace and --svg show the time of a simulated machine, and this is {}; use --device sim.",
+        machine.name()));
+  if (!machine.is_simulated() && !(options.report.empty() && options.allow.empty()))
+    throw argument_error(fmt::format(
+        "--report and --allow are about what a simulated machine finds, and this is {}; use --device sim.",
         machine.name()));
   return machine;
 }
@@ -273,6 +283,29 @@ double time_launches(Machine const& machine, int repeat, std::function<void()> c
   end.record();
   machine.synchronize();
   return milliseconds(begin, end) / repeat;
+}
+
+double checked_launches(Machine const& machine, MachineOptions const& options, ProgressBar& bar, int repeat,
+                        bool json, std::function<void()> const& launch) {
+  auto const write_report = [&] {
+    if (!options.report.empty()) write_file(options.report, machine.last_report().value().json() + "\n");
+  };
+  try {
+    double const milliseconds = time_launches(machine, repeat, launch);
+    bar.clear();
+    write_report();
+    return milliseconds;
+  } catch (sim::CheckError const& error) {
+    bar.clear();
+    write_report();
+    std::size_t const found = error.report().findings.size();
+    std::string const sentence = fmt::format("the checker found {} fault{} in {}", found,
+                                             found == 1 ? "" : "s", error.report().kernel);
+    fmt::print(stderr, "tegula: {}\n{}\n", sentence, error.what());
+    if (json)
+      fmt::print("{}\n", dump({{"error", sentence}, {"report", ordered_json::parse(error.report().json())}}));
+    throw reported_failure();
+  }
 }
 
 std::vector<std::int64_t> rows_to_check(std::int64_t total, double work) {

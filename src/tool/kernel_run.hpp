@@ -53,6 +53,8 @@ struct MachineOptions {
   std::string trace, svg;  ///< files for the timeline of the first trace_ctas CTAs; empty: none
   int trace_ctas = 2;
   bool trace_barriers = false;
+  std::string report;  ///< file for what the checker found; empty: none
+  std::string allow;   ///< file of findings that are accepted; empty: none
 };
 void add_machine_options(CLI::App& command, MachineOptions& options);
 /// `bar` must outlive the machine.
@@ -90,6 +92,10 @@ std::vector<double> rows_as_doubles(Operand const& operand, std::int64_t row,
 
 /// Milliseconds of one launch: the mean of `repeat`, after one that warms a GPU up.
 double time_launches(Machine const& machine, int repeat, std::function<void()> const& launch);
+/// Likewise, with the report written where MachineOptions::report asks for it. Where the simulated machine
+/// found something: prints it, as JSON where `json`, and throws reported_failure.
+double checked_launches(Machine const& machine, MachineOptions const& options, ProgressBar& bar, int repeat,
+                        bool json, std::function<void()> const& launch);
 
 /// Rows whose reference takes at most a few seconds: `work` multiply-adds for one row.
 std::vector<std::int64_t> rows_to_check(std::int64_t total, double work);
