@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Holds README.md and docs/ to the repository.
 
-    check_docs.py [--program PATH]...
+    check_docs.py [--program PATH]... [--write]
 
 - A link to a file or folder leads to one, and a link to a heading (#like-this) to a heading of that page.
 - `./run NAME` names a command that ./run has.
 - A ```cpp block of the README, or of a walk through a kernel (QUOTING), stands, line by line, in a source file that is compiled (tests/,
   examples/, include/, src/, bench/).
 - A ```console block shows what its commands print, for commands `$ NAME ...` where NAME is a program given by --program. A line `...` stands
-  for any lines.
+  for any lines. With --write, a block without such a line is rewritten to what its commands print: look at the difference before you
+  commit it.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-QUOTING = ("README.md", "hopper_gemm.md")
+QUOTING = ("README.md", "checker.md", "hopper_gemm.md")
 COMPILED = ("tests", "examples", "include", "src", "bench")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -79,28 +80,48 @@ def matches(shown, printed):
     return re.fullmatch(pattern, "".join(line + "\n" for line in printed)) is not None
 
 
+def commands_of(block, programs):
+    """Of each command of a console block that names a program: its line, the lines shown after it, and those that it prints."""
+    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        command, *shown = part.rstrip("\n").split("\n")
+        words = shlex.split(command)
+        if words[0] in programs:
+            done = subprocess.run([programs[words[0]], *words[1:]], capture_output=True, text=True, check=False, cwd=ROOT)
+            yield command, shown, (done.stdout + done.stderr).rstrip("\n").splitlines()
+
+
 def faults_of_console(text, programs):
     for language, body in FENCE.findall(text):
-        if language != "console":
-            continue
-        for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
-            command, *shown = part.rstrip("\n").split("\n")
-            words = shlex.split(command)
-            if words[0] not in programs:
-                continue
-            done = subprocess.run([programs[words[0]], *words[1:]], capture_output=True, text=True, check=False, cwd=ROOT)
-            printed = (done.stdout + done.stderr).rstrip("\n").splitlines()
+        for command, shown, printed in commands_of(body, programs) if language == "console" else ():
             if not matches(shown, printed):
                 yield f"`{command}` prints something else:\n" + "\n".join("    " + line for line in printed[:40])
+
+
+def rewritten(text, programs):
+    """The text with every console block as its commands print it, but those that leave out lines."""
+
+    def block(match):
+        commands = list(commands_of(match[2], programs)) if match[1] == "console" else []
+        left_out = any(line.strip() == "..." for _, shown, _ in commands for line in shown)
+        if left_out or not commands:
+            return match[0]
+        return "```console\n" + "".join(f"$ {command}\n" + "".join(line + "\n" for line in printed) for command, _, printed in commands) + "```"
+
+    return FENCE.sub(block, text)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", type=pathlib.Path, action="append", default=[], help="a built program that pages show")
-    programs = {path.name: path.resolve() for path in parser.parse_args().program}
+    parser.add_argument("--write", action="store_true", help="rewrite what commands print")
+    arguments = parser.parse_args()
+    programs = {path.name: path.resolve() for path in arguments.program}
     wrong = 0
     for page in pages():
         text = page.read_text(encoding="utf-8")
+        if arguments.write:
+            text = rewritten(text, programs)
+            page.write_text(text, encoding="utf-8")
         found = [*faults_of_links(page, text), *faults_of_run_commands(text)]
         if page.name in QUOTING:
             found += faults_of_snippets(text)
