@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "tegula/macros.hpp"
+
 /// Mutation testing of kernels: the statements that can be mutated, and how. arch/mutant.hpp says where.
 namespace tegula {
 
@@ -58,11 +60,11 @@ enum class Mutation : std::uint8_t {
   flipped = 32,  ///< its parity inverted
 };
 
-constexpr Mutation operator|(Mutation a, Mutation b) {
+TEGULA_HOST_DEVICE constexpr Mutation operator|(Mutation a, Mutation b) {
   return static_cast<Mutation>(static_cast<int>(a) | static_cast<int>(b));
 }
 /// Whether the set holds the mutation.
-constexpr bool admits(Mutation set, Mutation mutation) {
+TEGULA_HOST_DEVICE constexpr bool admits(Mutation set, Mutation mutation) {
   return (static_cast<int>(set) & static_cast<int>(mutation)) != 0;
 }
 
