@@ -1,0 +1,140 @@
+"""The list of mutants as tests/checker/mutate writes it, and the table of who finds how many of them."""
+
+import collections
+import json
+import pathlib
+
+import mutants_reports
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+RESULTS = ROOT / "bench/results/gpu_mutants.jsonl"
+PAGE = ROOT / "docs/checker.md"
+BEGIN, END = "<!-- gpu-mutants:begin -->", "<!-- gpu-mutants:end -->"
+SIMULATED_ONLY = "delayed"
+UNMUTATED = ":unmutated"  # ends the name of a control
+
+
+def read_list(path):
+    """(mutants that a GPU can have, how many there are)."""
+    data = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+    mutants = [mutant for mutant in data if mutant["mutation"] != SIMULATED_ONLY]
+    return mutants, len(mutants)
+
+
+def merged(manifest, raw):
+    """One record a mutant: what the list says of it, and what each check came to (null: not run)."""
+    by_mutant = collections.defaultdict(dict)
+    for record in raw:
+        by_mutant[record["mutant"]][record["check"]] = record
+    records = []
+    for mutant in manifest["mutants"]:
+        checks = by_mutant[mutant["id"]]
+        record = {key: mutant[key] for key in ("case", "file", "line", "operation", "mutation", "simulated", "same_code", "ptxas_added")}
+        for check in ("plain", *mutants_reports.TOOLS):
+            record[check] = outcome(checks.get(check))
+        records.append(record)
+    return records
+
+
+def outcome(record):
+    if record is None or record["result"] == "not run":
+        return None
+    kept = {key: record[key] for key in ("result", "found", "launches", "wrong", "error", "reports") if record.get(key) not in (None, "", [])}
+    return kept | {"found": record["found"]}
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+
+def found_by_a_tool(record):
+    return any(record[tool] and record[tool]["found"] for tool in mutants_reports.TOOLS)
+
+
+def found_on_gpu(record):
+    return found_by_a_tool(record) or bool(record["plain"] and record["plain"]["found"])
+
+
+def counted(records):
+    """What the columns of a row count."""
+    plain = collections.Counter(record["plain"]["result"] for record in records)
+    row = [len(records), sum(record["simulated"]["flagged"] for record in records)]
+    row += [plain[result] for result in ("wrong", "hang", "failed")]
+    row += [sum(record[tool]["found"] for record in records) for tool in mutants_reports.TOOLS]
+    return [*row, sum(map(found_by_a_tool, records)), sum(not found_on_gpu(record) for record in records)]
+
+
+def table_by(records, key, title):
+    groups = collections.defaultdict(list)
+    for record in records:
+        groups[record[key]].append(record)
+    header = [title, "mutants", "tegula's checker", "plain: wrong", "plain: hangs", "plain: fails", *mutants_reports.TOOLS, "any tool", "none on the GPU"]
+    rows = [[f"`{name}`", *counted(group)] for name, group in sorted(groups.items())] + [["all", *counted(records)]]
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def name_of(record):
+    return f"`{record['case']}`, {record['file']}:{record['line']}, `{record['operation']}` {record['mutation']}"
+
+
+def listed(sentence, records, say):
+    """The sentence with the number of records, and each of them; nothing of none."""
+    return "\n".join([f"{sentence} ({len(records)}):", "", *(f"- {name_of(record)}: {say(record)}" for record in records)]) if records else ""
+
+
+def on_gpu(record):
+    plain = record["plain"]
+    said = [f"plain {plain['result']}"] if plain["found"] else []
+    return ", ".join(said + [f"{tool}: {record[tool]['reports'][0][0]}" for tool in mutants_reports.TOOLS if record[tool] and record[tool]["found"]])
+
+
+def of_controls(controls):
+    """What the tools say of the kernels as they are."""
+    reports = {tool: sum(len(record.get("reports", [])) for record in controls if record["check"] == tool) for tool in mutants_reports.TOOLS}
+    if not any(reports.values()):
+        return "Of the unmutated kernels the tools report nothing."
+    said = ", ".join(f"{tool} {count}" for tool, count in reports.items() if count)
+    return f"Of the unmutated kernels the tools report what is no fault ({said}); the same of a mutant does not count as found."
+
+
+def section(stamp, total, records, controls):
+    """The generated part of docs/checker.md."""
+    complete = [record for record in records if record["plain"] and all(record[tool] for tool in mutants_reports.TOOLS)]
+    real = [record for record in complete if not record["simulated"]["equivalent"]]
+    same = sum(record["same_code"] for record in records)
+    repaired = sum(bool(record["ptxas_added"]) for record in records)
+    launches = max((record["plain"].get("launches", 0) for record in complete), default=0)
+    parts = [
+        f"{stamp['gpu']}, driver {stamp['driver']}, compute-sanitizer {stamp['sanitizer']}, {stamp['date']}, commit {stamp['commit']}. "
+        f"Of {total} mutants that a GPU can have, {len(records)} were compiled (sampled evenly by kernel and statement); {same} of these gave the "
+        f"unmutated kernel's machine code (in {repaired}, ptxas itself put in the fence or the wait of a wgmma), {len(complete) - len(real)} are equivalent by the list; {len(real)} were run plain, up to {launches} launches "
+        "of two problems in turn, and under the three tools, one launch each. " + of_controls(controls),
+        table_by(real, "case", "kernel"),
+        table_by(real, "operation", "statement"),
+        listed("Found on the GPU and not by tegula's checker", [r for r in real if found_on_gpu(r) and not r["simulated"]["flagged"]], on_gpu),
+        listed("Equivalent by the list, but found on the GPU", [r for r in complete if r["simulated"]["equivalent"] and found_on_gpu(r)], on_gpu),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def put_in_page(page, text):
+    """Replaces what stands between the marks."""
+    content = page.read_text(encoding="utf-8")
+    if content.count(BEGIN) != 1 or content.count(END) != 1:
+        raise SystemExit(f"mutants: {page} must hold the lines\n{BEGIN}\n{END}\nonce each: the table goes between them")
+    before, rest = content.split(BEGIN)
+    page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}", encoding="utf-8")
+
+
+def table(arguments):
+    manifest = json.loads((arguments.folder / "manifest.json").read_text(encoding="utf-8"))
+    lines = [json.loads(line) for line in arguments.results.read_text(encoding="utf-8").splitlines()]
+    stamp = {"commit": manifest["commit"]} | [line["machine"] for line in lines if "machine" in line][-1]
+    raw = [line for line in lines if "machine" not in line]
+    records = merged(manifest, raw)
+    controls = [record for record in raw if record["mutant"].endswith(UNMUTATED)]
+    with open(arguments.record, "w", encoding="utf-8") as file:
+        for record in records:
+            file.write(json.dumps(stamp | record) + "\n")
+    put_in_page(arguments.page, section(stamp, manifest["of"], records, controls))
+    print(f"{arguments.record}: {len(records)} mutants; {arguments.page}")

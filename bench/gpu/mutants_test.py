@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""Tests of mutants.py and its parts, with a runner and a compute-sanitizer that play their parts: no GPU and no nvcc."""
+
+import argparse
+import contextlib
+import io
+import json
+import pathlib
+import stat
+import sys
+import tempfile
+import time
+import unittest
+import unittest.mock
+import zipfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import mutants  # noqa: E402
+import mutants_reports  # noqa: E402
+import mutants_table  # noqa: E402
+
+RACE = """========= COMPUTE-SANITIZER
+========= Error: Race reported between Write access at mutant+0x1b0 in /home/me/tegula/include/tegula/arch/shared.hpp:40
+=========     and Read access at mutant+0x220 in /home/me/tegula/include/tegula/arch/ldmatrix.hpp:33 [124 hazards]
+=========
+{"result": "right", "launches": 1, "wrong": 0, "error": ""}
+========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
+"""
+INVALID = """========= COMPUTE-SANITIZER
+========= Invalid __global__ write of size 4 bytes
+=========     at mutant+0x120 in /home/me/tegula/include/tegula/arch/global.hpp:34
+=========     by thread (0,0,0) in block (0,0,0)
+=========     Access at 0x87654320 is out of bounds
+=========     Saved host backtrace up to driver entry point at kernel launch time
+=========         Host Frame: main in file.cpp:3 [0x1]
+=========
+========= Invalid __global__ write of size 4 bytes
+=========     at mutant+0x120 in /home/me/tegula/include/tegula/arch/global.hpp:34
+=========     by thread (1,0,0) in block (0,0,0)
+=========     Access at 0x87654324 is out of bounds
+=========
+========= Program hit cudaErrorLaunchFailure (error 719) due to "unspecified launch failure" on CUDA API call to cudaDeviceSynchronize.
+=========     Saved host backtrace up to driver entry point at error
+=========
+========= Target application returned an error
+========= ERROR SUMMARY: 3 errors
+"""
+BARRIER = """========= COMPUTE-SANITIZER
+========= Barrier error detected. Divergent thread(s) in block.
+=========     at mutant+0x330 in /home/me/tegula/include/tegula/arch/barrier.hpp:21
+=========     by thread (32,0,0) in block (1,0,0)
+=========
+========= ERROR SUMMARY: 1 error
+"""
+
+RUNNER = """#!/usr/bin/env python3
+import json, sys, time
+case, cubin, expected, *words = sys.argv[1:]
+play = json.load(open(cubin))
+if "--write" in words:
+    open(expected, "w").write("bytes")
+assert open(expected).read() == "bytes"
+result = play["plain"]
+if result == "deaf":
+    time.sleep(60)
+if result == "hang":
+    time.sleep(float(words[words.index("--seconds") + 1]))
+code = {"right": 0, "wrong": 2, "hang": 3, "failed": 4}[result]
+print(json.dumps({"result": result, "launches": 1}), flush=True)
+sys.exit(code)
+"""
+SANITIZER = """#!/usr/bin/env python3
+import json, subprocess, sys
+assert sys.argv[1] == "--tool"
+tool, runner, case, cubin = sys.argv[2:6]
+print("========= COMPUTE-SANITIZER", flush=True)
+code = subprocess.run(sys.argv[3:]).returncode
+print(json.load(open(cubin)).get(tool, ""), flush=True)
+sys.exit(code)
+"""
+
+
+class Reports(unittest.TestCase):
+    def test_a_race_by_its_two_places(self):
+        reports, broken = mutants_reports.parse(RACE)
+        self.assertEqual(reports, [["Error: Race reported between Write access", "tegula/arch/shared.hpp:40", "tegula/arch/ldmatrix.hpp:33"]])
+        self.assertFalse(broken)
+
+    def test_the_same_report_of_two_threads_is_one(self):
+        reports, _ = mutants_reports.parse(INVALID)
+        self.assertEqual([report[0][:13] for report in reports], ["Invalid __glo", "Program hit c"])
+        self.assertEqual(reports[0][1:], ["tegula/arch/global.hpp:34"])
+
+    def test_a_barrier(self):
+        reports, _ = mutants_reports.parse(BARRIER)
+        self.assertEqual(reports, [["Barrier error detected. Divergent thread(s) in block", "tegula/arch/barrier.hpp:21"]])
+
+    def test_nothing_found(self):
+        self.assertEqual(mutants_reports.parse("========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"), ([], False))
+
+    def test_a_summary_of_errors_that_are_not_shown(self):
+        self.assertEqual(len(mutants_reports.parse("========= ERROR SUMMARY: 2 errors\n")[0]), 1)
+
+    def test_a_tool_that_failed(self):
+        self.assertTrue(mutants_reports.parse("========= Internal Sanitizer Error\n")[1])
+
+    def test_new_is_what_the_unmutated_kernel_does_not_give(self):
+        race, invalid = mutants_reports.parse(RACE)[0], mutants_reports.parse(INVALID)[0]
+        self.assertEqual(mutants_reports.new_reports(race + invalid, race), invalid)
+
+
+class Runs(unittest.TestCase):
+    """A bench with one case, whose cubins are what runner and tools are to play."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        self.sanitizer = self.folder / "sanitizer"
+        for path, text in ((self.folder / "mutants_runner", RUNNER), (self.sanitizer, SANITIZER)):
+            path.write_text(text, encoding="utf-8")
+            path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        self.results = self.folder / "results.jsonl"
+        self.set_limits(PLAIN_LAUNCH=0.5, LEAST_TOOL_LAUNCH=0.5)
+
+    def set_limits(self, **seconds):
+        patch = unittest.mock.patch.multiple(mutants, **seconds)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def run_bench(self, plays, unmutated=None, budget=100.0):
+        chosen = []
+        with zipfile.ZipFile(self.folder / "cubins.zip", "w") as archive:
+            archive.writestr("case_0.cubin", json.dumps(unmutated or {"plain": "right"}))
+            for name, play in plays.items():
+                archive.writestr(f"{name}.cubin", json.dumps(play))
+                chosen.append({"id": name, "case": "gemm", "cubin": f"{name}.cubin", "same_code": play.get("same_code", False)})
+        manifest = {"commit": "0", "cases": ["gemm"], "of": len(chosen), "mutants": chosen}
+        (self.folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+        arguments = argparse.Namespace(folder=self.folder, results=self.results, budget=budget, jobs=4, sanitizer=str(self.sanitizer))
+        with unittest.mock.patch.object(mutants, "machine", return_value={"gpu": "none"}), contextlib.redirect_stdout(io.StringIO()):
+            mutants.run(arguments)
+        records = [json.loads(line) for line in self.results.read_text(encoding="utf-8").splitlines()]
+        records = [record for record in records if "mutant" in record]
+        return {(record["mutant"], record["check"]): record for record in records}
+
+    def found(self, records, mutant):
+        return [check for check in mutants.CHECKS if records.get((mutant, check), {}).get("found")]
+
+    def test_who_finds_what(self):
+        records = self.run_bench(
+            {
+                "silent": {"plain": "right"},
+                "wrong": {"plain": "wrong"},
+                "racy": {"plain": "right", "racecheck": RACE},
+                "out": {"plain": "failed", "memcheck": INVALID},
+                "divergent": {"plain": "right", "synccheck": BARRIER},
+            }
+        )
+        found = {name: self.found(records, name) for name in ("silent", "wrong", "racy", "out", "divergent")}
+        expected = {"silent": [], "wrong": ["plain"], "racy": ["racecheck"], "out": ["plain", "memcheck"], "divergent": ["synccheck"]}
+        self.assertEqual(found, expected)
+
+    def test_what_a_tool_says_of_the_unmutated_kernel_finds_no_mutant(self):
+        records = self.run_bench({"same": {"plain": "right", "racecheck": RACE}}, {"plain": "right", "racecheck": RACE})
+        self.assertEqual(self.found(records, "same"), [])
+        self.assertEqual(len(records["gemm:unmutated", "racecheck"]["reports"]), 1)
+
+    def test_a_hang_is_found_by_the_plain_run_and_reported_by_no_tool(self):
+        records = self.run_bench({"hangs": {"plain": "hang"}})
+        self.assertEqual(self.found(records, "hangs"), ["plain"])
+        self.assertEqual(records["hangs", "racecheck"]["result"], "hang")
+
+    def test_a_process_that_does_not_end_is_ended(self):
+        self.set_limits(START=2.0)
+        began = time.monotonic()
+        records = self.run_bench({"deaf": {"plain": "deaf"}})
+        self.assertEqual(records["deaf", "plain"]["result"], "hang")
+        self.assertLess(time.monotonic() - began, 40)
+
+    def test_goes_on_where_it_ended(self):
+        self.run_bench({"first": {"plain": "wrong"}})
+        lines = self.results.read_text(encoding="utf-8").splitlines()
+        self.run_bench({"first": {"plain": "right"}, "second": {"plain": "wrong"}})
+        added = [json.loads(line) for line in self.results.read_text(encoding="utf-8").splitlines()[len(lines) :]]
+        self.assertEqual({record["mutant"] for record in added if "mutant" in record}, {"gemm:unmutated", "second"})
+
+    def test_without_time_nothing_but_the_controls_runs(self):
+        records = self.run_bench({"first": {"plain": "wrong"}}, budget=5.0)
+        self.assertEqual({mutant for mutant, _ in records}, {"gemm:unmutated"})
+
+    def test_a_mutant_of_the_same_machine_code_is_not_run(self):
+        records = self.run_bench({"same": {"plain": "right", "same_code": True}, "other": {"plain": "right"}})
+        self.assertEqual({mutant for mutant, _ in records}, {"gemm:unmutated", "other"})
+
+    def test_an_unmutated_kernel_that_is_wrong_ends_it(self):
+        with self.assertRaises(SystemExit):
+            self.run_bench({"first": {"plain": "wrong"}}, {"plain": "wrong"})
+
+
+class Samples(unittest.TestCase):
+    def test_every_operation_of_every_case_before_a_second_of_any(self):
+        keys = [(case, operation, line) for case in "ab" for operation in ("wait", "arrive", "fence") for line in range(7)]
+        listed = [{"case": c, "file": "f", "line": n, "operation": o, "mutation": "removed"} for c, o, n in keys]
+        chosen = mutants.sample(listed, 12)
+        pairs = [(mutant["case"], mutant["operation"]) for mutant in chosen]
+        self.assertEqual(len(set(pairs[:6])), 6)
+        self.assertEqual(sorted(pairs), sorted(2 * pairs[:6]))
+        self.assertEqual(chosen, mutants.sample(list(reversed(listed)), 12))
+
+
+def listed(name, **simulated):
+    case, line = name.split(":")
+    of_list = {"case": case, "file": "kernel/gemm.hpp", "line": int(line), "operation": "mbarrier_wait", "mutation": "removed"}
+    return {"id": name, **of_list, "same_code": False, "ptxas_added": [], "simulated": {"flagged": True, "equivalent": False} | simulated}
+
+
+class Table(unittest.TestCase):
+    """Four mutants of two kernels: found by all, by nobody, not run to the end, equivalent."""
+
+    def setUp(self):
+        manifest = {"mutants": [listed("a:1"), listed("a:2", flagged=False), listed("b:3"), listed("b:4", flagged=False, equivalent=True)]}
+        plain = {"a:1": "hang", "a:2": "right", "b:3": "wrong", "b:4": "right"}
+        raw = [{"mutant": name, "check": "plain", "result": result, "found": result != "right", "launches": 9} for name, result in plain.items()]
+        for tool in mutants_reports.TOOLS:
+            found = tool == "racecheck"
+            raw.append({"mutant": "a:1", "check": tool, "result": "hang", "found": found, "reports": [["Race"]] if found else []})
+            raw += [{"mutant": name, "check": tool, "result": "right", "found": False, "reports": []} for name in ("a:2", "b:4")]
+        self.records = mutants_table.merged(manifest, raw)
+        self.stamp = {"gpu": "H100", "driver": "1", "sanitizer": "2", "date": "2026-01-01", "commit": "abc"}
+
+    def test_counts_those_that_were_run_to_the_end_and_are_faults(self):
+        text = mutants_table.section(self.stamp, 7, self.records, [])
+        self.assertIn("| `a` | 2 | 1 | 0 | 1 | 0 | 0 | 1 | 0 | 1 | 1 |", text)
+        self.assertIn("| all | 2 | 1 | 0 | 1 | 0 | 0 | 1 | 0 | 1 | 1 |", text)
+        self.assertNotIn("| `b` |", text)
+        self.assertIn("Of 7 mutants", text)
+
+    def test_names_what_only_the_gpu_found(self):
+        self.assertNotIn("not by tegula's checker", mutants_table.section(self.stamp, 7, self.records, []))
+        self.records[0]["simulated"]["flagged"] = False
+        self.assertIn("`a`, kernel/gemm.hpp:1, `mbarrier_wait` removed: plain hang, racecheck: Race", mutants_table.section(self.stamp, 7, self.records, []))
+
+    def test_goes_between_the_marks_of_the_page(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            page = pathlib.Path(scratch) / "page.md"
+            page.write_text(f"before\n\n{mutants_table.BEGIN}\nold\n{mutants_table.END}\n\nafter\n", encoding="utf-8")
+            mutants_table.put_in_page(page, "new")
+            mutants_table.put_in_page(page, "new")
+            expected = f"before\n\n{mutants_table.BEGIN}\n\nnew\n\n{mutants_table.END}\n\nafter\n"
+            self.assertEqual(page.read_text(encoding="utf-8"), expected)
+            page.write_text("no marks", encoding="utf-8")
+            self.assertRaises(SystemExit, mutants_table.put_in_page, page, "new")
+
+
+if __name__ == "__main__":
+    unittest.main()
