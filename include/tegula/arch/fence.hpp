@@ -17,7 +17,7 @@ enum class Scope : std::uint8_t { cta, gpu, sys };
 
 namespace detail {
 /// Weakened, a fence is one of the CTA.
-constexpr Mutation admitted_by_fence(Scope scope) {
+TEGULA_HOST_DEVICE constexpr Mutation admitted_by_fence(Scope scope) {
   return Mutation::removed | Mutation::delayed | (scope == Scope::cta ? Mutation::none : Mutation::weakened);
 }
 }  // namespace detail

@@ -21,6 +21,14 @@
 /// Mutation.
 namespace tegula {
 
+/// Whether marks mean anything: objects then remember the line that made them, for the marks in their
+/// functions.
+#if TEGULA_GPU && !defined(TEGULA_MUTANT_FILE)
+#define TEGULA_HAS_MARKS 0
+#else
+#define TEGULA_HAS_MARKS 1
+#endif
+
 /// What is to be done to the statement at `where`: none, or one of those it admits.
 #if TEGULA_GPU
 #if defined(TEGULA_MUTANT_FILE)
@@ -61,11 +69,11 @@ template <int N>
 inline constexpr Mutation kWaitsForGroups = Mutation::removed | Mutation::delayed | Mutation::more |
                                             (N > 0 ? Mutation::less : Mutation::none);
 
-/// Whether i < end: the predicate of an access at a ragged edge.
-TEGULA_HOST_DEVICE constexpr bool below(int i, int end, Where where = Where::here()) {
+/// `end`, the first index that a predicate keeps an access away from.
+TEGULA_HOST_DEVICE constexpr int edge(int end, Where where = Where::here()) {
   Mutation const m =
       mutation(where, Operation::predicate, Mutation::removed | Mutation::less | Mutation::more);
-  return m == Mutation::removed || i < counted(end, m);
+  return m == Mutation::removed ? 0x7fffffff : counted(end, m);
 }
 
 }  // namespace tegula

@@ -4,9 +4,11 @@
 #include "tegula/arch/cp_async.hpp"
 #include "tegula/arch/global.hpp"
 #include "tegula/arch/math.hpp"
+#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/kernel/attention_config.hpp"
 #include "tegula/kernel/online_softmax.hpp"
+#include "tegula/pipeline/pipeline_state.hpp"
 #include "tegula/tensor/shared_tile.hpp"
 #include "tegula/tensor/tile_loader.hpp"
 #include "tegula/tensor/vector.hpp"
@@ -148,14 +150,14 @@ template <AttentionConfig C> struct AttentionSm80 {
       cp_async_commit_group();
     }
     // A step is a block of keys: S = Q K^T, P = softmax, O += P V; the next block's copies run underneath.
-    for (int n = blocks_n - 1, stage = 0; n >= 0; --n, stage = next(stage)) {
+    for (int n = blocks_n - 1, stage = 0; n >= 0; --n, stage = next_stage<C.stages>(stage)) {
       // This thread's copies of K[n] and V[n] have landed; after the barrier everybody's have, and nobody
       // still reads the other stage.
       cp_async_wait_group<0>();
       cta::sync();
       if (n > 0) {
-        g2sK.template load<Clip::none>((n - 1) * C.block_n, 0, next(stage));
-        g2sV.template load<Clip::none>(0, (n - 1) * C.block_n, next(stage));
+        g2sK.template load<Clip::none>((n - 1) * C.block_n, 0, next_stage<C.stages>(stage));
+        g2sV.template load<Clip::none>(0, (n - 1) * C.block_n, next_stage<C.stages>(stage));
         cp_async_commit_group();
       }
 
@@ -202,8 +204,6 @@ template <AttentionConfig C> struct AttentionSm80 {
   }
 
  private:
-  TEGULA_DEVICE static int next(int stage) { return stage + 1 == C.stages ? 0 : stage + 1; }
-
   template <class U>
   TEGULA_DEVICE static U* head(void const* tensor, TokenStrides const& s, int batch, int head) {
     return static_cast<U*>(const_cast<void*>(tensor)) + batch * s.batch + head * s.head;
@@ -237,7 +237,7 @@ template <AttentionConfig C> struct AttentionSm80 {
                     pack(tOrO[m][d][2 * h] * inverse, tOrO[m][d][2 * h + 1] * inverse));
         }
         int const i = m0 + warp_row + 16 * m + 8 * h + row;
-        if (p.lse != nullptr && lane % 4 == 0 && i < p.seq_q) {
+        if (p.lse != nullptr && lane % 4 == 0 && i < edge(p.seq_q)) {
           float const lse = sum == 0.0f ? -kInfinity : (softmax.offset[m][h] + lg2_approx_ftz(sum)) * kLn2;
           st_global(p.lse + (static_cast<std::int64_t>(w.batch) * p.heads + w.head) * p.seq_q + i, lse);
         }
@@ -251,7 +251,7 @@ template <AttentionConfig C> struct AttentionSm80 {
       int const r = warp_row + coordinate_of<piece_coordinates, 0>(piece);
       int const c = coordinate_of<piece_coordinates, 1>(piece);
       auto const values = ld_shared<Vector<T, 8>>(LoadO{smem.q, piece, warp_row}(0, 0));
-      if (m0 + r < p.seq_q) st_global(gO + (m0 + r) * p.o_stride.seq + c, values);
+      if (m0 + r < edge(p.seq_q)) st_global(gO + (m0 + r) * p.o_stride.seq + c, values);
     }
   }
 };

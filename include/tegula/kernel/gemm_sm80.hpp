@@ -4,10 +4,12 @@
 #include "tegula/arch/cp_async.hpp"
 #include "tegula/arch/global.hpp"
 #include "tegula/arch/math.hpp"
+#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/warp.hpp"
 #include "tegula/kernel/activation.hpp"
 #include "tegula/kernel/gemm_config.hpp"
+#include "tegula/pipeline/pipeline_state.hpp"
 #include "tegula/tensor/coordinates.hpp"
 #include "tegula/tensor/shared_tile.hpp"
 #include "tegula/tensor/tile_loader.hpp"
@@ -130,7 +132,7 @@ template <GemmConfig C> struct GemmSm80 {
 
     int const k_tiles = (p.k + C.block_k - 1) / C.block_k;
     auto const load = [&](int k_tile, int stage) {
-      if (k_tile < k_tiles) {
+      if (k_tile < edge(k_tiles)) {
         g2sA.load(tile.m, k_tile * C.block_k, stage);
         g2sB.load(tile.n, k_tile * C.block_k, stage);
       }
@@ -166,12 +168,12 @@ template <GemmConfig C> struct GemmSm80 {
           // tile's stage any more: the last fragments of it were fetched one step ago.
           cp_async_wait_group<C.stages - 2>();
           cta::sync();
-          read = read + 1 == C.stages ? 0 : read + 1;
+          read = next_stage<C.stages>(read);
         }
         if (k < MMA_K - 1 || k_tile + 1 < k_tiles) fetch((k + 1) % MMA_K, read);
         if (k == 0) {
           load(k_tile + C.stages - 1, write);
-          write = write + 1 == C.stages ? 0 : write + 1;
+          write = next_stage<C.stages>(write);
         }
 #pragma unroll
         for (int m = 0; m < MMA_M; ++m) {
@@ -204,7 +206,7 @@ template <GemmConfig C> struct GemmSm80 {
     Out* const gD = static_cast<Out*>(p.d) + batch() * p.d_batch;
     Out const* const gC = static_cast<Out const*>(p.c) + batch() * p.c_batch;
     bool const aligned = whole_pieces<Out>(gD, p.ldd) && (p.beta == 0.0f || whole_pieces<Out>(gC, p.ldc));
-    bool const whole = aligned && n + width <= p.n;
+    bool const whole = aligned && n + width <= edge(p.n);
 
     float scale = p.alpha;
     if (p.scale_a != nullptr) scale *= ld_global<float>(p.scale_a);
@@ -212,7 +214,8 @@ template <GemmConfig C> struct GemmSm80 {
     Vector<float, width> bias{};
     if (p.bias != nullptr) {
       for (int i = 0; i < width; ++i) {
-        if (n + i < p.n) bias.data[i] = to_float(ld_global<Out>(static_cast<Out const*>(p.bias) + n + i));
+        if (n + i < edge(p.n))
+          bias.data[i] = to_float(ld_global<Out>(static_cast<Out const*>(p.bias) + n + i));
       }
     }
 
@@ -237,7 +240,7 @@ template <GemmConfig C> struct GemmSm80 {
           for (int j = 0; j < 4; ++j) x.data[i + j] = scale * four.data[j];
         }
         int const i = m0 + 16 * m + pass * (32 / pieces) + row;
-        if (i >= p.m) continue;
+        if (i >= edge(p.m)) continue;
         Out* const d = gD + i * p.ldd + n;
         Out const* const c = gC + i * p.ldc + n;
         if (whole) {
@@ -255,7 +258,7 @@ template <GemmConfig C> struct GemmSm80 {
         } else {
 #pragma unroll
           for (int j = 0; j < width; ++j) {
-            if (n + j < p.n) {
+            if (n + j < edge(p.n)) {
               float const old = p.beta != 0.0f ? to_float(ld_global<Out>(c + j)) : 0.0f;
               st_global(d + j,
                         from_float<Out>(activate(p.activation, fma(p.beta, old, x.data[j]) + bias.data[j])));

@@ -4,6 +4,7 @@
 #include "tegula/arch/cluster.hpp"
 #include "tegula/arch/global.hpp"
 #include "tegula/arch/grid_dependency.hpp"
+#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/setmaxnreg.hpp"
 #include "tegula/arch/stmatrix.hpp"
 #include "tegula/arch/tma.hpp"
@@ -163,12 +164,12 @@ template <GemmSm90Config C> struct GemmSm90 {
 
  private:
   /// Every thread of the cluster has come here.
-  TEGULA_DEVICE static void meet_cluster() {
+  TEGULA_DEVICE static void meet_cluster(Where where = Where::here()) {
     if constexpr (cluster.x > 1) {
-      tegula::cluster::arrive_relaxed();
-      tegula::cluster::wait();
+      tegula::cluster::arrive_relaxed(where);
+      tegula::cluster::wait(where);
     } else {
-      cta::sync();
+      cta::sync(where);
     }
   }
 
@@ -242,7 +243,7 @@ template <GemmSm90Config C> struct GemmSm90 {
   /// its share for all.
   template <int contiguous, OperandBoxes Boxes, class Tile>
   TEGULA_DEVICE static void fetch(TensorMap const& map, Tile const& tile, int mn, int k, int batch, int stage,
-                                  SharedAddr full) {
+                                  SharedAddr full, Where where = Where::here()) {
     constexpr int box_bytes = Boxes.box_mn * 128;  // 128 bytes along k each, or 128 along mn for each k
     int const first = Boxes.peers > 1 ? cluster_cta_rank() : 0;
     SharedAddr const base = shared_address(tile.data) + stage * (Boxes.boxes * box_bytes);
@@ -253,9 +254,9 @@ template <GemmSm90Config C> struct GemmSm90 {
       int const at = mn + box * Boxes.box_mn;
       TmaCoordinate<3> const from = {{contiguous == 1 ? k : at, contiguous == 1 ? at : k, batch}};
       if constexpr (Boxes.peers > 1) {
-        tma_load_multicast(to, map, from, full, (1 << Boxes.peers) - 1);
+        tma_load_multicast(to, map, from, full, (1 << Boxes.peers) - 1, where);
       } else {
-        tma_load(to, map, from, full);
+        tma_load(to, map, from, full, where);
       }
     }
   }
@@ -449,7 +450,7 @@ template <GemmSm90Config C> struct GemmSm90 {
 #pragma unroll
     for (int first = 0; first < store_n; first += 32) {
       int const own = first + lane;
-      float const loaded = column + own < p.n ? to_float(ld_global<Out>(bias + own)) : 0.0f;
+      float const loaded = column + own < edge(p.n) ? to_float(ld_global<Out>(bias + own)) : 0.0f;
 #pragma unroll
       for (int i = first / 8; i < store_n / 8 && i < first / 8 + 4; ++i) {
 #pragma unroll

@@ -2,6 +2,7 @@
 
 #include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/special_registers.hpp"
+#include "tegula/pipeline/pipeline_state.hpp"
 
 namespace tegula {
 
@@ -25,13 +26,15 @@ template <int Groups, int Warps> class OrderedBarrier {
 
   /// Waits for the turn of `group`, the caller's.
   TEGULA_DEVICE void enter(int group, Where where = Where::here()) {
-    mbarrier_wait_parity(turn_ + 8 * group, group == 0 ? turns_ ^ 1 : turns_, where);
-    turns_ ^= 1;
+    bool const same =
+        mutation(where, Operation::initial_phase, Mutation::flipped) == Mutation::flipped;  // for both
+    mbarrier_wait_parity(turn_ + 8 * group, group == 0 && !same ? turns_ ^ 1 : turns_, where);
+    if (mutation(where, Operation::phase, Mutation::removed) != Mutation::removed) turns_ ^= 1;
   }
 
   /// All lanes of a warp: the warp has left the section; the turn passes once all of its group have.
   TEGULA_DEVICE void leave(int group, Where where = Where::here()) const {
-    int const next = group + 1 == Groups ? 0 : group + 1;
+    int const next = next_stage<Groups>(group, where);
     if (lane_id() == 0) mbarrier_arrive(turn_ + 8 * next, where);
   }
 

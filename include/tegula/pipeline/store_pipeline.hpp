@@ -4,6 +4,7 @@
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/tma.hpp"
 #include "tegula/arch/warp.hpp"
+#include "tegula/pipeline/pipeline_state.hpp"
 
 namespace tegula {
 
@@ -28,7 +29,7 @@ template <int Buffers> class StorePipeline {
       issue();
       bulk_commit_group(where);
     }
-    buffer_ = buffer_ + 1 == Buffers ? 0 : buffer_ + 1;
+    buffer_ = next_stage<Buffers>(buffer_, where);
   }
 
   /// Before the CTA ends: its shared memory lives until TMA has read it.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tegula/arch/mbarrier.hpp"
+#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/tma.hpp"
 
@@ -21,7 +22,7 @@ class TmaInlet {
       tma_load(to, map, c, loaded, where);
     }
     mbarrier_wait_parity(loaded, parity_, where);
-    parity_ ^= 1;
+    if (mutation(where, Operation::phase, Mutation::removed) != Mutation::removed) parity_ ^= 1;
   }
 
  private:

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
+#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/shared.hpp"
+#include "tegula/arch/where.hpp"
 #include "tegula/layout/bank_conflicts.hpp"
 #include "tegula/layout/layout.hpp"
 #include "tegula/layout/offset.hpp"
@@ -80,16 +82,22 @@ template <class Tile, Layout Threads> class TileAccess {
 
   /// Preconditions: (mn, k), the coordinate of the first access of thread 0, adds to the thread's without
   /// carries into swizzled bits.
-  TEGULA_DEVICE TileAccess(Tile const& tile, int thread, int mn = 0, int k = 0)
+  TEGULA_DEVICE TileAccess(Tile const& tile, int thread, int mn = 0, int k = 0,
+                           [[maybe_unused]] Where where = Where::here())
       : base_(shared_address(tile.data) +
               static_cast<SharedAddr>(sizeof(Element)) *
-                  static_cast<SharedAddr>(swizzled(linear(coordinate_of<Threads, 0>(thread) + mn,
-                                                          coordinate_of<Threads, 1>(thread) + k)))) {}
+                  static_cast<SharedAddr>(swizzled(
+                      linear(coordinate_of<Threads, 0>(thread) + mn, coordinate_of<Threads, 1>(thread) + k),
+                      where))) {
+#if TEGULA_HAS_MARKS
+    made_at_ = where;
+#endif
+  }
 
   /// The thread's address a step of (mn, k) away in the given stage.
   TEGULA_DEVICE SharedAddr operator()(int mn, int k, int stage = 0) const {
     int const step = linear(mn, k);
-    int const low = swizzled(step & (period - 1));
+    int const low = swizzled(step & (period - 1), made_at());
     int const exclusive_or = low & thread_bits;
     int const add = (low & ~thread_bits) + (step & ~(period - 1));
     return ((base_ + static_cast<SharedAddr>(stage * stage_bytes)) ^
@@ -98,6 +106,7 @@ template <class Tile, Layout Threads> class TileAccess {
   }
 
  private:
+  static constexpr Mutation kSwizzleMutations = swizzle.identity() ? Mutation::none : Mutation::removed;
   static constexpr int sizeof_element = sizeof(Element);
   static constexpr int stage_bytes =
       Tile::layout.layout.rank() == 3 ? static_cast<int>(Tile::layout.layout[2](1)) * sizeof_element : 0;
@@ -109,9 +118,9 @@ template <class Tile, Layout Threads> class TileAccess {
     return offset_of<mn_mode>(mn) + offset_of<k_mode>(k);
   }
 
-  TEGULA_DEVICE static constexpr int swizzled(int offset) {
+  TEGULA_DEVICE static constexpr int swizzled(int offset, Where where) {
     constexpr Swizzle s = Tile::layout.swizzle;
-    return s(offset);
+    return mutation(where, Operation::swizzle, kSwizzleMutations) == Mutation::removed ? offset : s(offset);
   }
 
   /// Bits below the period that differ between threads: only those need an XOR.
@@ -125,6 +134,12 @@ template <class Tile, Layout Threads> class TileAccess {
   }
   static constexpr int thread_bits = varying_bits();
 
+#if TEGULA_HAS_MARKS
+  TEGULA_DEVICE Where made_at() const { return made_at_; }
+  Where made_at_;
+#else
+  TEGULA_DEVICE static Where made_at() { return {}; }
+#endif
   SharedAddr base_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "tegula/arch/cp_async.hpp"
 #include "tegula/arch/global.hpp"
+#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/shared.hpp"
 #include "tegula/arch/where.hpp"
 #include "tegula/layout/layout.hpp"
@@ -63,11 +64,12 @@ template <class Tile, int Contiguous, int Threads, int VectorBytes = 16> class T
   static_assert(covers_once(plan, tuple(contiguous_mode.size(), strided_mode.size())),
                 "each element of the tile is copied exactly once");
 
-  TEGULA_DEVICE TileLoader(Tile const& tile, GlobalOperand<Element> const& from, int thread)
+  TEGULA_DEVICE TileLoader(Tile const& tile, GlobalOperand<Element> const& from, int thread,
+                           Where where = Where::here())
       : from_(from),
         contiguous_(coordinate_of<threads, 0>(thread)),
         strided_(coordinate_of<threads, 1>(thread)),
-        to_(tile, thread) {}
+        to_(tile, thread, 0, 0, where) {}
 
   /// Starts the copy of the tile whose first element is (mn, k) into `stage`; with Clip::edges, vectors
   /// outside the operand become zeros. Complete for this thread at its next `cp_async_wait_group` that covers
@@ -77,13 +79,16 @@ template <class Tile, int Contiguous, int Threads, int VectorBytes = 16> class T
     int const c0 = (Contiguous == 0 ? mn : k) + contiguous_;
     int const s0 = (Contiguous == 0 ? k : mn) + strided_;
     int const c_left = (Contiguous == 0 ? from_.mn : from_.k) - c0;
-    int const s_left = (Contiguous == 0 ? from_.k : from_.mn) - s0;
+    Mutation const m =
+        mutation(where, Operation::zero_fill,
+                 C == Clip::none ? Mutation::none : Mutation::removed | Mutation::less | Mutation::more);
+    int const s_left = counted((Contiguous == 0 ? from_.k : from_.mn) - s0, m);
     Element const* const source = from_.data + s0 * from_.stride + c0;
 #pragma unroll unrolled_steps
     for (int step = 0; step < step_count; ++step) {
       int const c = coordinate_of<steps, 0>(step);
       int const s = coordinate_of<steps, 1>(step);
-      bool const inside = C == Clip::none || (c < c_left && s < s_left);
+      bool const inside = C == Clip::none || m == Mutation::removed || (c < c_left && s < s_left);
       copy(Contiguous == 0 ? to_(c, s, stage) : to_(s, c, stage), source + s * from_.stride + c, inside,
            where);
     }

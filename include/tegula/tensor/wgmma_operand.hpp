@@ -2,8 +2,10 @@
 
 #include <cstdint>
 
+#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/shared.hpp"
 #include "tegula/arch/wgmma_descriptor.hpp"
+#include "tegula/arch/where.hpp"
 #include "tegula/layout/coalesce.hpp"
 #include "tegula/layout/layout.hpp"
 #include "tegula/layout/offset.hpp"
@@ -95,7 +97,11 @@ template <class Tile> class WgmmaOperand {
   static constexpr bool mn_major = tegula::mn_major(Tile::layout);
 
   TEGULA_DEVICE explicit WgmmaOperand(Tile const& tile, [[maybe_unused]] Where where = Where::here())
-      : low_(low | shared_address(tile.data, where) >> 4) {}
+      : low_(low | shared_address(tile.data, where) >> 4) {
+#if TEGULA_HAS_MARKS
+    made_at_ = where;
+#endif
+  }
 
   /// The descriptor of the operand whose first element is (mn, k) of `stage`. Preconditions: K-major, mn is a
   /// multiple of 8 and k of 32 bytes; MN-major, mn is a multiple of the row's width and k of 8.
@@ -103,10 +109,13 @@ template <class Tile> class WgmmaOperand {
     std::uint32_t const bytes =
         static_cast<std::uint32_t>(offset_of<mn_mode>(mn) + offset_of<k_mode>(k)) * sizeof(Element);
     std::uint32_t const moved = low_ + (bytes >> 4) + static_cast<std::uint32_t>(stage) * stage_pieces;
-    return static_cast<std::uint64_t>(high) << 32 | moved;
+    bool const unswizzled = mutation(made_at(), Operation::swizzle, kSwizzleMutations) == Mutation::removed;
+    return static_cast<std::uint64_t>(unswizzled ? high & 0x3fffffff : high) << 32 | moved;
   }
 
  private:
+  static constexpr Mutation kSwizzleMutations =
+      descriptor.swizzle_bytes == 0 ? Mutation::none : Mutation::removed;
   static constexpr Layout mn_mode = Tile::layout.layout[0];
   static constexpr Layout k_mode = Tile::layout.layout[1];
   static constexpr std::uint32_t low = descriptor.low();
@@ -115,6 +124,12 @@ template <class Tile> class WgmmaOperand {
       Tile::layout.rank() == 3 ? static_cast<std::uint32_t>(Tile::layout.layout[2](1)) * sizeof(Element) / 16
                                : 0;
 
+#if TEGULA_HAS_MARKS
+  TEGULA_DEVICE Where made_at() const { return made_at_; }
+  Where made_at_;
+#else
+  TEGULA_DEVICE static Where made_at() { return {}; }
+#endif
   std::uint32_t low_;  // bits 0 to 31 of the descriptor of element (0, 0) of stage 0
 };
 
