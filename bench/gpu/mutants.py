@@ -44,6 +44,7 @@ LEAST_TOOL_LAUNCH = 3.0
 MOST_TOOL_LAUNCH = 12.0
 CONTROL_LIMIT = 60.0
 LAUNCHES = 200
+KEPT_OUTPUT = 2000  # characters of a tool's
 
 # --- build ------------------------------------------------------------------------------------------------------------
 
@@ -239,8 +240,10 @@ class Bench:
             reports, broken = mutants_reports.parse(run.output)
             works = answer["result"] == "right" and not broken
             record = {"mutant": case + mutants_table.UNMUTATED, "case": case, "check": tool, **answer, "reports": reports, "seconds": run.seconds}
+            if reports or not works:
+                record["output"] = run.output[:KEPT_OUTPUT]
             if not works:
-                record |= {"result": "not run", "output": run.output[-1000:]}
+                record["result"] = "not run"
                 print(f"{case}, unmutated, {tool}: {answer['result']}: {' '.join(run.output.split())[-400:]}", flush=True)
             self.record(record)
             if works:
@@ -276,7 +279,9 @@ class Bench:
             new = mutants_reports.new_reports(reports, self.controls[case, check]["reports"])
             record |= {"found": bool(new), "reports": new[:4]}
             if broken:
-                record |= {"result": "not run", "output": run.output[-1000:]}
+                record["result"] = "not run"
+            if broken or reports:
+                record["output"] = run.output[:KEPT_OUTPUT]
         self.record(record)
 
     def each(self, tasks):
