@@ -31,12 +31,14 @@
 #include "05_mbarriers/wrong_first_parity.hpp"
 #include "06_tma/box_misplaced.hpp"
 #include "06_tma/exit_before_read.hpp"
+#include "06_tma/fence_off_the_path.hpp"
 #include "06_tma/fence_too_early.hpp"
 #include "06_tma/init_without_fence.hpp"
 #include "06_tma/load_over_stores.hpp"
 #include "06_tma/map_never_encoded.hpp"
 #include "06_tma/source_overwritten.hpp"
 #include "06_tma/store_without_fence.hpp"
+#include "07_wgmma/copied_operand.hpp"
 #include "07_wgmma/no_fence.hpp"
 #include "07_wgmma/operand_without_proxy_fence.hpp"
 #include "07_wgmma/registers_not_freed.hpp"
@@ -47,8 +49,11 @@
 #include "08_clusters/arrival_at_the_gone.hpp"
 #include "08_clusters/one_cta_missing.hpp"
 #include "08_clusters/peer_gone.hpp"
+#include "08_clusters/sent_but_not_there.hpp"
 #include "08_clusters/wait_at_a_peers.hpp"
 #include "10_schedules/livelock.hpp"
+#include "10_schedules/waits_for_a_later_cta.hpp"
+#include "10_schedules/who_comes_first.hpp"
 #include "kernel.hpp"
 #include "tegula/sim/tensor_map.hpp"
 
@@ -119,18 +124,20 @@ std::vector<Chapter> const& chapters() {
       {"06_tma",
        "TMA and the proxies",
        {exhibit<init_without_fence>(), exhibit<store_without_fence>(), exhibit<fence_too_early>(),
-        exhibit<load_over_stores>(), exhibit<source_overwritten>(), exhibit<exit_before_read>(),
-        exhibit<box_misplaced>(), exhibit<map_never_encoded>()}},
+        exhibit<fence_off_the_path>(), exhibit<load_over_stores>(), exhibit<source_overwritten>(),
+        exhibit<exit_before_read>(), exhibit<box_misplaced>(), exhibit<map_never_encoded>()}},
       {"07_wgmma",
        "wgmma and its registers",
        {exhibit<no_fence>(), exhibit<scaled_without_fence>(), exhibit<operand_without_proxy_fence>(),
-        exhibit<wrong_descriptor>(), exhibit<warp_missing>(), exhibit<registers_not_freed>(),
-        exhibit<wrong_direction>()}},
+        exhibit<copied_operand>(), exhibit<wrong_descriptor>(), exhibit<warp_missing>(),
+        exhibit<registers_not_freed>(), exhibit<wrong_direction>()}},
       {"08_clusters",
        "Clusters",
-       {exhibit<peer_gone>(), exhibit<arrival_at_the_gone>(), exhibit<wait_at_a_peers>(),
-        exhibit<one_cta_missing>()}},
-      {"10_schedules", "Schedules", {exhibit<livelock>()}},
+       {exhibit<peer_gone>(), exhibit<arrival_at_the_gone>(), exhibit<sent_but_not_there>(),
+        exhibit<wait_at_a_peers>(), exhibit<one_cta_missing>()}},
+      {"10_schedules",
+       "Schedules",
+       {exhibit<livelock>(), exhibit<waits_for_a_later_cta>(), exhibit<who_comes_first>()}},
   };
   return made;
 }

@@ -23,15 +23,45 @@ sim::Report report_of(Exhibit const& exhibit, bool repaired, Schedule const& sch
   return exhibit.run(options, repaired);
 }
 
+/// The kinds of what is found in a kernel, in the order of the report.
+std::string kinds_of(Exhibit const& exhibit) {
+  std::string kinds;
+  for (sim::Finding const& finding : report_of(exhibit, false).findings) {
+    std::string const kind(sim::to_string(finding.kind));
+    if (kinds.find(kind) == std::string::npos) kinds += (kinds.empty() ? "" : ", ") + kind;
+  }
+  return kinds;
+}
+
+/// The kernels by chapter, each with the rule that it breaks.
 void list() {
   for (Chapter const& chapter : chapters()) {
     std::printf("%s\n", chapter.title.c_str());
     for (Exhibit const& exhibit : chapter.exhibits) {
-      std::printf("  %-28s %s\n", exhibit.name.c_str(),
-                  read_source(chapter.folder, exhibit.name).rule.c_str());
+      std::printf("  %-28s %s (%s)\n", exhibit.name.c_str(),
+                  read_source(chapter.folder, exhibit.name).rule.c_str(), kinds_of(exhibit).c_str());
     }
-    std::printf("\n");
+    if (&chapter != &chapters().back()) std::printf("\n");
   }
+}
+
+/// The kernels by what is found in them; whether there is one for each kind. (A C++ exception, which no GPU
+/// has, has none.)
+bool list_by_kind() {
+  bool complete = true;
+  for (int i = 0; i <= static_cast<int>(sim::FindingKind::trap); ++i) {
+    std::string const kind(sim::to_string(static_cast<sim::FindingKind>(i)));
+    std::string names;
+    for (Chapter const& chapter : chapters()) {
+      for (Exhibit const& exhibit : chapter.exhibits) {
+        if ((", " + kinds_of(exhibit) + ", ").find(", " + kind + ", ") != std::string::npos)
+          names += (names.empty() ? "" : ", ") + exhibit.name;
+      }
+    }
+    complete = complete && !names.empty();
+    std::printf("%s", wrapped(kind + ": " + (names.empty() ? "none" : names), 110, "").c_str());
+  }
+  return complete;
 }
 
 /// The kernel with its line numbers, what is found in it, and at how many schedules nothing is found once it
@@ -92,9 +122,10 @@ void for_each(std::vector<std::string> const& names,
 int run(int argc, char** argv) {
   CLI::App app("Kernels with one mistake each, and what the checker says of them", "broken");
   std::vector<std::string> names;
-  bool lists = false, all = false, tests = false, writes = false;
+  bool lists = false, kinds = false, all = false, tests = false, writes = false;
   app.add_option("NAME", names, "kernels to show");
   app.add_flag("--list", lists, "the kernels by chapter, each with the rule that it breaks");
+  app.add_flag("--kinds", kinds, "the kernels by kind of finding; exits with 1 where a kind has none");
   app.add_flag("--all", all, "every kernel");
   app.add_flag("--test", tests, "run at every schedule and compare with the reports in the files");
   app.add_flag("--write", writes, "write the reports into the files");
@@ -103,6 +134,7 @@ int run(int argc, char** argv) {
     list();
     return 0;
   }
+  if (kinds) return list_by_kind() ? 0 : 1;
   if (names.empty() && !all) {
     std::printf("%s", app.help().c_str());
     return 1;
