@@ -14,6 +14,7 @@ import collections
 import concurrent.futures
 import datetime
 import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -40,9 +41,10 @@ RESULT_OF_CODE = {0: "right", 2: "wrong", 3: "hang", 4: "failed"}
 # Seconds.
 PLAIN_LAUNCH = 2.0  # until a launch counts as hung
 START = 10.0  # that a process may take besides: the parent kills it then
-LEAST_TOOL_LAUNCH = 3.0
+LEAST_TOOL_LAUNCH = 4.0
 MOST_TOOL_LAUNCH = 12.0
 CONTROL_LIMIT = 60.0
+DEADLOCK_MS = 1500  # until racecheck takes a wait for a deadlock; it looks for none by default
 LAUNCHES = 200
 KEPT_OUTPUT = 2000  # characters of a tool's
 
@@ -195,6 +197,7 @@ class Bench:
         self.jobs, self.sanitizer = arguments.jobs, arguments.sanitizer
         self.end = time.monotonic() + arguments.budget
         self.lock = threading.Lock()
+        self.ports = itertools.count()
         self.done = self._read_results()
         self.controls = {}
         self.stuck = 0
@@ -219,7 +222,11 @@ class Bench:
         return [str(self.runner), case, str(self.scratch / cubin), str(self.scratch / f"{case}.expected"), *words]
 
     def tool_command(self, tool, case, cubin, seconds):
-        return [self.sanitizer, "--tool", tool, *self.command(case, cubin, "--tight", "--launches", "1", "--seconds", str(seconds))]
+        port = 20000 + 16 * (next(self.ports) % 1000)  # of its own: several run side by side
+        options = ["--tool", tool, "--check-exit-code", "no", "--show-backtrace", "device", "--port", str(port)]
+        if tool == "racecheck":
+            options += ["--racecheck-num-workers", "1", "--racecheck-deadlock-timeout", str(DEADLOCK_MS)]
+        return [self.sanitizer, *options, *self.command(case, cubin, "--tight", "--launches", "1", "--seconds", str(seconds))]
 
     def control(self, case):
         """The unmutated kernel: right by float64 and under every tool; keeps what the tools say of it and how long they take."""

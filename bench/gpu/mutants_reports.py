@@ -4,10 +4,10 @@ import re
 
 TOOLS = ("memcheck", "racecheck", "synccheck")
 
-NO_REPORT = ("COMPUTE-SANITIZER", "Target application returned", "Saved host backtrace")
+NO_REPORT = re.compile(r"COMPUTE-SANITIZER|Target (application|process)|Saved host backtrace|\d+ errors? w(as|ere) (not printed|skipped)")
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK|LEAK) SUMMARY: (\d+)")
 PLACE = re.compile(r"\bin (\S+?):(\d+)")
-BROKEN = ("Internal Sanitizer Error", "Failed to initialize", "unrecognised option", "Unable to find injection library")
+BROKEN = ("Internal Sanitizer", "Internal error", "Could not connect", "Failed to", "Unable to find", "unrecognised option")
 
 
 def short_path(path):
@@ -31,7 +31,7 @@ def blocks(output):
 
 def report_of(block):
     """A report's text without what differs from run to run (addresses, counts), and its places: [text, file:line...]."""
-    heading = block[0].partition(" at ")[0] if "Race reported" in block[0] or "hazard" in block[0] else block[0]
+    heading = block[0].partition(" at ")[0]
     heading = re.sub(r"0x[0-9a-fA-F]+", "", heading)
     heading = re.sub(r"\[\d+ hazards?\]", "", heading)
     heading = re.sub(r"\s+", " ", heading).strip(" .")
@@ -50,14 +50,14 @@ def parse(output):
         summary = SUMMARY.search(block[0])
         if summary:
             counted = int(summary.group(1))
-        elif not block[0].startswith(NO_REPORT) and not any(sign in block[0] for sign in BROKEN):
+        elif not NO_REPORT.match(block[0]) and not any(sign in block[0] for sign in BROKEN):
             report = report_of(block)
             if report not in reports:
                 reports.append(report)
     if counted and not reports:
         reports.append(["errors that were counted and not shown"])
-    broken = any(sign in output for sign in BROKEN)
-    return reports, broken
+    lines = [line for line in output.splitlines() if not line.startswith('{"result"')]
+    return reports, any(sign in line for line in lines for sign in BROKEN)
 
 
 def new_reports(reports, of_unmutated):

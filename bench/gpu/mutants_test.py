@@ -71,10 +71,14 @@ sys.exit(code)
 """
 SANITIZER = """#!/usr/bin/env python3
 import json, subprocess, sys
-assert sys.argv[1] == "--tool"
-tool, runner, case, cubin = sys.argv[2:6]
+words = sys.argv[1:]
+options = {}
+while words[0].startswith("--"):
+    options[words[0]] = words[1]
+    words = words[2:]
+tool, (runner, case, cubin) = options["--tool"], words[:3]
 print("========= COMPUTE-SANITIZER", flush=True)
-code = subprocess.run(sys.argv[3:]).returncode
+code = subprocess.run(words).returncode
 print(json.load(open(cubin)).get(tool, ""), flush=True)
 sys.exit(code)
 """
@@ -94,6 +98,15 @@ class Reports(unittest.TestCase):
     def test_a_barrier(self):
         reports, _ = mutants_reports.parse(BARRIER)
         self.assertEqual(reports, [["Barrier error detected. Divergent thread(s) in block", "tegula/arch/barrier.hpp:21"]])
+
+    def test_a_deadlock(self):
+        text = "========= Deadlock detected in mutant\n=========     threads starting at (0,0,0) called by mutant+0x40 in mbarrier.hpp:241\n"
+        reports, _ = mutants_reports.parse(text + "========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)\n")
+        self.assertEqual(reports, [["Deadlock detected in mutant", "mbarrier.hpp:241"]])
+
+    def test_errors_that_are_not_printed(self):
+        text = BARRIER.replace("========= ERROR", "========= 7 errors were not printed. Use --print-limit option to adjust the number\n========= ERROR")
+        self.assertEqual(mutants_reports.parse(text), mutants_reports.parse(BARRIER))
 
     def test_nothing_found(self):
         self.assertEqual(mutants_reports.parse("========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"), ([], False))
