@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds README.md and docs/ to the repository.
+"""Holds README.md, docs/ and the READMEs of examples/ to the repository.
 
     check_docs.py [--program PATH]... [--write]
 
@@ -26,7 +26,7 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def pages():
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("README.md"))]
 
 
 def anchors(page):
