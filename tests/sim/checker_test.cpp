@@ -378,7 +378,7 @@ TEST(Checker, JsonHoldsWhatTheTextHolds) {
   auto const& f = json["findings"][0];
   EXPECT_EQ(f["kind"], "async_read_early");
   EXPECT_EQ(f["where"]["line"], ReadsBeforeWait::line);
-  EXPECT_EQ(f["other"]["line"], ReadsBeforeWait::copy_line);
+  EXPECT_EQ(f["other"]["where"]["line"], ReadsBeforeWait::copy_line);
   EXPECT_EQ(f["coordinate"], "row 0, column 0 of K");
   EXPECT_EQ(f["count"], 32);
   EXPECT_EQ(json["lines"].size(), 4u);
