@@ -1,157 +1,19 @@
-// The Hopper GEMM's source, not the table's choice of it: every schedule with every cluster shape, type and
-// major that it is written for, in the smallest tiles; with parameters made here, apart from the device
-// layer's.
+// Every form of the Hopper GEMM's source against float64. (That they are clean, and the same, at every
+// schedule: tests/checker.)
 
-#include <array>
-
-#include "gemm_problem.hpp"
-#include "tegula/kernel/gemm_sm90.hpp"
-#include "tegula/sim/launch.hpp"
-#include "tegula/sim/tensor_map.hpp"
+#include "gemm_sm90_forms.hpp"
 
 namespace tegula {
 namespace {
 
-struct Operands {
-  DType a, b, out;
-  Major a_major = Major::k, b_major = Major::k;
-};
-
-constexpr Operands kOperands[] = {
-    {DType::bf16, DType::bf16, DType::bf16},
-    {DType::bf16, DType::bf16, DType::f32, Major::k, Major::mn},
-    {DType::bf16, DType::bf16, DType::bf16, Major::mn, Major::k},
-    {DType::f16, DType::f16, DType::f16, Major::mn, Major::mn},
-    {DType::f16, DType::f16, DType::bf16},
-    {DType::tf32, DType::tf32, DType::f32},
-    {DType::e4m3, DType::e4m3, DType::bf16},
-    {DType::e4m3, DType::e5m2, DType::f16},
-    {DType::e5m2, DType::e4m3, DType::f32},
-    {DType::e5m2, DType::e5m2, DType::bf16},
-};
-
-/// Tiles whose n is unlike: 64 (MN-major boxes of 64), 96 (stored 32 wide), 128.
-constexpr GemmSm90Config kForms[] = {
-    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic},
-    {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .cluster_m = 2},
-    {.block_m = 128, .block_n = 64, .schedule = Schedule::basic, .cluster_n = 2},
-    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 2},
-    {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .min_ctas_per_sm = 2},
-    {.block_m = 128, .block_n = 64, .schedule = Schedule::cooperative},
-    {.block_m = 128, .block_n = 128, .schedule = Schedule::cooperative, .cluster_m = 2},
-    {.block_m = 256, .block_n = 64, .schedule = Schedule::cooperative, .cluster_n = 2},
-    {.block_m = 128, .block_n = 128, .schedule = Schedule::cooperative, .split_k = 4},
-    {.block_m = 64, .block_n = 64, .schedule = Schedule::pingpong},
-    {.block_m = 64, .block_n = 128, .schedule = Schedule::pingpong, .cluster_m = 2},
-    {.block_m = 128, .block_n = 64, .schedule = Schedule::pingpong, .cluster_n = 2},
-};
-
-constexpr int kPairs = static_cast<int>(std::size(kForms));
-
-/// Every form with bf16 K-major operands, then every schedule with all operands, its forms taking turns; and
-/// tiles of a width that is no power of two.
-constexpr auto kConfigurations = [] {
-  std::array<GemmSm90Config, kPairs + 3 * (std::size(kOperands) - 1) + 2> configurations{};
-  std::size_t count = 0;
-  for (GemmSm90Config const& form : kForms) configurations[count++] = form;
-  for (Schedule const schedule : {Schedule::basic, Schedule::cooperative, Schedule::pingpong}) {
-    int form = 0;
-    for (std::size_t i = 1; i < std::size(kOperands); ++i) {
-      do {
-        form = (form + 1) % kPairs;
-      } while (kForms[form].schedule != schedule);
-      GemmSm90Config c = kForms[form];
-      c.a = kOperands[i].a, c.b = kOperands[i].b, c.out = kOperands[i].out;
-      c.a_major = kOperands[i].a_major, c.b_major = kOperands[i].b_major;
-      configurations[count++] = c;
-    }
-  }
-  configurations[count++] = {.block_m = 64, .block_n = 96, .schedule = Schedule::pingpong};
-  configurations[count++] = {.block_m = 128, .block_n = 160, .schedule = Schedule::cooperative};
-  return configurations;
-}();
-
-/// A tensor map of `batch` matrices of `rows` rows of `row` elements.
-TensorMap matrices(DType type, void const* address, std::array<std::int64_t, 3> const& extents,
-                   std::int64_t ld, std::int64_t batch_stride, int box_row, int box_rows) {
-  int const element = bits(type) / 8;
-  auto const stride = [&](std::int64_t elements) { return std::max<std::int64_t>(16, elements * element); };
-  TmaSwizzle swizzle = TmaSwizzle::b128;
-  if (box_row * element == 64) swizzle = TmaSwizzle::b64;
-  if (box_row * element == 32) swizzle = TmaSwizzle::b32;
-  return sim::encode({.dtype = type,
-                      .rank = 3,
-                      .address = address,
-                      .extents = {extents[0], extents[1], extents[2]},
-                      .strides = {stride(ld), stride(batch_stride)},
-                      .box = {box_row, box_rows, 1},
-                      .swizzle = swizzle});
-}
-
-TensorMap operand(DType type, void const* address, Major major, int mn, int k, int batch, std::int64_t ld,
-                  std::int64_t batch_stride, OperandBoxes const& boxes, int box_k) {
-  std::int64_t const count = batch_stride == 0 ? 1 : batch;
-  return major == Major::k ? matrices(type, address, {k, mn, count}, ld, batch_stride, box_k, boxes.box_mn)
-                           : matrices(type, address, {mn, k, count}, ld, batch_stride, boxes.box_mn, box_k);
-}
-
-template <GemmSm90Config C> GemmSm90Params params_of(GemmArguments const& g, int clusters, Raster raster) {
-  int const m = static_cast<int>(g.m), n = static_cast<int>(g.n), k = static_cast<int>(g.k),
-            batch = static_cast<int>(g.batch);
-  auto const tiles = [](int extent, int tile) { return (extent + tile - 1) / tile; };
-  TileScheduler const scheduler{.tiles_m = tiles(m, C.block_m * C.cluster_m),
-                                .tiles_n = tiles(n, C.block_n * C.cluster_n),
-                                .batches = batch,
-                                .raster = raster,
-                                .group = 2};
-  auto const of_d = [&](void const* address, std::int64_t ld, std::int64_t batch_stride) {
-    return matrices(g.out, address, {n, m, batch}, ld, batch_stride, store_n(C), 16);
-  };
-  return {.a = operand(g.in, g.a, g.a_major, m, k, batch, g.lda, g.a_batch_stride, a_boxes(C), block_k(C)),
-          .b = operand(g.in_b, g.b, g.b_major, n, k, batch, g.ldb, g.b_batch_stride, b_boxes(C), block_k(C)),
-          .c = g.c != nullptr ? of_d(g.c, g.ldc, g.c_batch_stride) : TensorMap{},
-          .d = of_d(g.d, g.ldd, g.d_batch_stride),
-          .bias = g.bias,
-          .scale_a = g.scale_a,
-          .scale_b = g.scale_b,
-          .m = m,
-          .n = n,
-          .k = k,
-          .a_batched = g.a_batch_stride != 0,
-          .b_batched = g.b_batch_stride != 0,
-          .c_batched = true,
-          .alpha = g.alpha,
-          .beta = g.beta,
-          .scheduler = scheduler,
-          .clusters = C.split_k > 1 ? scheduler.tiles() : std::min(clusters, scheduler.tiles())};
-}
-
-template <int I> struct Form : GemmSm90<kConfigurations[I]> {};
-
-template <int I> void launch(sim::Machine& machine, GemmArguments const& g, int clusters, Raster raster) {
-  GemmSm90Params const params = params_of<kConfigurations[I]>(g, clusters, raster);
-  sim::launch<Form<I>>(machine, Form<I>::grid(params), params);
-}
-
-using Launch = void (*)(sim::Machine&, GemmArguments const&, int, Raster);
-constexpr auto kLaunches = []<std::size_t... I>(std::index_sequence<I...>) {
-  return std::array<Launch, sizeof...(I)>{&launch<static_cast<int>(I)>...};
-}
-(std::make_index_sequence<kConfigurations.size()>());
-
 class EveryForm : public testing::TestWithParam<int> {
  protected:
-  GemmSm90Config const& c = kConfigurations[static_cast<std::size_t>(GetParam())];
+  GemmSm90Config const& c = gemm_sm90_forms()[static_cast<std::size_t>(GetParam())];
 
-  GemmProblem problem() const {
-    return {
-        .in = c.a, .in_b = c.b, .out = c.out, .a_major = c.a_major, .b_major = c.b_major, .aligned = true};
-  }
+  GemmProblem problem() const { return problem_of_form(GetParam()); }
   GemmResult run(Machine const& machine, GemmProblem const& p, int clusters,
                  Raster raster = Raster::along_n) const {
-    return run_by(machine, p, [&](GemmArguments const& g) {
-      kLaunches[static_cast<std::size_t>(GetParam())](*machine.simulation(), g, clusters, raster);
-    });
+    return run_form(machine, GetParam(), p, clusters, raster);
   }
 };
 
@@ -179,26 +41,8 @@ TEST_P(EveryForm, ComputesTheSmallestProblems) {
   }
 }
 
-TEST_P(EveryForm, IsCleanAndTheSameAtEverySchedule) {
-  GemmProblem p = problem();
-  int const tiles = c.split_k > 1 ? 1 : 2;  // clusters that split K compute one each
-  p.m = tiles * c.block_m * c.cluster_m, p.n = c.block_n * c.cluster_n, p.k = 3 * block_k(c);
-  if (bits(c.a) == 16)
-    p.k = block_k(c) * (std::min(stages(c), 4) + 1);  // round the ring, of the cheaper types
-  expect_clean_and_same_at_every_schedule([&](Machine const& machine) { return run(machine, p, 1).d; });
-}
-
-std::string form_name(testing::TestParamInfo<int> const& info) {
-  constexpr char const* schedules[] = {"basic", "cooperative", "pingpong"};
-  GemmSm90Config const& c = kConfigurations[static_cast<std::size_t>(info.param)];
-  return fmt::format("{}_{}_{}x{}_cluster_{}x{}_split_{}_{}_{}_{}_{}{}", info.param,
-                     schedules[static_cast<int>(c.schedule)], c.block_m, c.block_n, c.cluster_m, c.cluster_n,
-                     c.split_k, to_string(c.a), to_string(c.b), to_string(c.out),
-                     c.a_major == Major::k ? "k" : "m", c.b_major == Major::k ? "k" : "n");
-}
-
-INSTANTIATE_TEST_SUITE_P(Source, EveryForm, testing::Range(0, static_cast<int>(kConfigurations.size())),
-                         form_name);
+INSTANTIATE_TEST_SUITE_P(Source, EveryForm, testing::Range(0, static_cast<int>(gemm_sm90_forms().size())),
+                         [](auto const& info) { return gemm_sm90_form_name(info.param); });
 
 }  // namespace
 }  // namespace tegula

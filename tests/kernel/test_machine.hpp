@@ -84,26 +84,4 @@ inline Buffer<std::uint8_t> poisoned(Machine const& machine, std::int64_t bytes,
   return buffer;
 }
 
-/// Runs a kernel, by `output(machine)`, at every way of completing copies and interleaving warps and at two
-/// seeds: always clean, always with the same bytes as output.
-template <class Output> void expect_clean_and_same_at_every_schedule(Output output) {
-  std::vector<std::uint8_t> first;
-  for (auto const completion : {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
-    for (auto const interleaving :
-         {sim::Interleaving::one_warp_ahead, sim::Interleaving::round_robin, sim::Interleaving::random}) {
-      for (std::uint64_t const seed : {1, 2}) {
-        Machine const machine = Machine::simulated(
-            Arch::sm90, {.completion = completion, .interleaving = interleaving, .seed = seed});
-        std::vector<std::uint8_t> const bytes = output(machine);
-        // A launch past the device layer leaves no report there; with findings it throws.
-        if (auto const report = machine.last_report()) {
-          EXPECT_TRUE(report->ok()) << report->text();
-        }
-        if (first.empty()) first = bytes;
-        EXPECT_EQ(bytes, first) << "a schedule changed the result";
-      }
-    }
-  }
-}
-
 }  // namespace tegula

@@ -6,60 +6,16 @@
 
 #include <algorithm>
 
-#include "pipeline_kernels.hpp"
-#include "tegula/sim/launch.hpp"
-#include "tegula/sim/tensor_map.hpp"
+#include "run_pipeline.hpp"
+#include "schedules.hpp"
 
 namespace tegula {
 namespace {
 
 using namespace pipeline_kernels;
-using Values = std::vector<std::uint32_t>;
 
-template <class T> std::size_t at(T index) { return static_cast<std::size_t>(index); }
-
-/// Words that are all different.
-Values some_words(int count) {
-  Values words(at(count));
-  for (int i = 0; i < count; ++i) words[at(i)] = 0x9e3779b9u * static_cast<std::uint32_t>(i + 1);
-  return words;
-}
-
-/// Calls f(options) with every completion and interleaving and several seeds.
-template <class F> void at_every_schedule(F f) {
-  for (auto const completion : {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
-    for (auto const interleaving :
-         {sim::Interleaving::one_warp_ahead, sim::Interleaving::round_robin, sim::Interleaving::random}) {
-      bool const seeded = completion == sim::Completion::random || interleaving == sim::Interleaving::random;
-      for (std::uint64_t seed = 0; seed < (seeded ? 4u : 1u); ++seed)
-        f(sim::Options{.completion = completion, .interleaving = interleaving, .seed = seed, .workers = 1});
-    }
-  }
-}
-
-/// Runs the kernel on one CTA, or one cluster; `out` holds zeros before.
-template <class Kernel> sim::Report run(sim::Options options, Values const& in, Values& out) {
-  options.throw_on_finding = false;
-  sim::Machine machine(options);
-  auto* const device_in = static_cast<std::uint32_t*>(machine.allocate(4 * in.size(), "in"));
-  auto* const device_out = static_cast<std::uint32_t*>(machine.allocate(4 * out.size(), "out"));
-  machine.upload(device_in, in.data(), 4 * in.size());
-  machine.fill(device_out, 0, 4 * out.size());
-  sim::Report report;
-  if constexpr (std::is_same_v<typename Kernel::Params, MulticastParams>) {
-    TensorMapDescription const rows{.dtype = DType::f32,
-                                    .rank = 2,
-                                    .address = device_in,
-                                    .extents = {kRow, Kernel::steps},
-                                    .strides = {4 * kRow},
-                                    .box = {kRow / Kernel::peers, 1}};
-    report = sim::launch<Kernel>(machine, Kernel::cluster, {sim::encode(rows), device_out});
-  } else {
-    report = sim::launch<Kernel>(machine, {1, 1, 1}, {device_in, device_out});
-  }
-  machine.download(out.data(), device_out, 4 * out.size());
-  return report;
-}
+/// The schedules, each with four seeds; findings are in the report.
+std::vector<sim::Options> schedules() { return every_schedule(4, {.throw_on_finding = false, .workers = 1}); }
 
 /// What consumers 0 to `consumers` - 1 make of every row.
 Values every_row_for_each(Values const& in, int steps, int consumers) {
@@ -75,23 +31,23 @@ Values every_row_for_each(Values const& in, int steps, int consumers) {
 template <class Kernel> void expect_every_row(int consumers = Kernel::consumers) {
   Values const in = some_words(kRow * Kernel::steps);
   Values const expected = every_row_for_each(in, Kernel::steps, consumers);
-  at_every_schedule([&](sim::Options const& options) {
+  for (sim::Options const& options : schedules()) {
     Values out(expected.size());
     sim::Report const report = run<Kernel>(options, in, out);
     ASSERT_TRUE(report.ok()) << report.text();
     ASSERT_EQ(out, expected) << sim::type_name<Kernel>();
-  });
+  }
 }
 
 /// Some schedule makes the checker find what the pipeline is there to prevent.
 template <class Kernel> void expect_found(std::initializer_list<sim::FindingKind> kinds) {
   Values const in = some_words(kRow * Kernel::steps);
   bool found = false;
-  at_every_schedule([&](sim::Options const& options) {
+  for (sim::Options const& options : schedules()) {
     Values out(at(kRow * Kernel::steps * 16));
     for (sim::Finding const& finding : run<Kernel>(options, in, out).findings)
       found = found || std::find(kinds.begin(), kinds.end(), finding.kind) != kinds.end();
-  });
+  }
   EXPECT_TRUE(found) << sim::type_name<Kernel>();
 }
 
@@ -157,12 +113,12 @@ template <class Kernel, int Groups, int Warps> void expect_turns() {
     expected.push_back(word);
     word = mixed(word, turn % Groups);
   }
-  at_every_schedule([&](sim::Options const& options) {
+  for (sim::Options const& options : schedules()) {
     Values out(expected.size());
     sim::Report const report = run<Kernel>(options, some_words(1), out);
     ASSERT_TRUE(report.ok()) << report.text();
     ASSERT_EQ(out, expected) << sim::type_name<Kernel>();
-  });
+  }
 }
 
 TEST(OrderedBarrier, LetsGroupsInTurn) {

@@ -3,35 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "broken_kernel.hpp"
+#include "schedules.hpp"
 
 namespace tegula {
 
-/// Calls f(options) with every completion, every interleaving and some seeds.
-template <class F> void for_each_schedule(F&& f, sim::Options options = {}) {
-  for (auto const completion : {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
-    for (auto const interleaving :
-         {sim::Interleaving::one_warp_ahead, sim::Interleaving::round_robin, sim::Interleaving::random}) {
-      bool const by_seed = completion == sim::Completion::random || interleaving == sim::Interleaving::random;
-      for (std::uint64_t seed = 0; seed < (by_seed ? 4 : 1); ++seed) {
-        options.completion = completion;
-        options.interleaving = interleaving;
-        options.seed = seed;
-        f(options);
-      }
-    }
-  }
-}
-
-/// For messages of tests.
-inline std::string schedule_text(sim::Options const& options) {
-  char const* const completions[] = {"last", "first", "random"};
-  char const* const interleavings[] = {"one_warp_ahead", "round_robin", "random"};
-  return std::string("completion ") + completions[static_cast<int>(options.completion)] + ", interleaving " +
-         interleavings[static_cast<int>(options.interleaving)] + ", seed " + std::to_string(options.seed);
+/// Calls f(options) at every schedule, with four seeds.
+template <class F> void for_each_schedule(F&& f, sim::Options const& options = {}) {
+  for (sim::Options const& schedule : every_schedule(4, options)) f(schedule);
 }
 
 /// The words that a correct kernel leaves in `out`; `in` holds the numbers 0, 1, 2, ... as words.

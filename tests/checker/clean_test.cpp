@@ -1,0 +1,55 @@
+// No false alarm: every correct kernel of the repository under the checker, at a handful of schedules. (At a
+// hundred seeds of every schedule: clean_runs, `./run nightly`.)
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cctype>
+
+#include "correct_kernels.hpp"
+#include "schedules.hpp"
+
+namespace tegula {
+namespace {
+
+CorrectKernel const& kernel_number(int i) {
+  static std::vector<CorrectKernel> const all = correct_kernels();
+  return all[static_cast<std::size_t>(i)];
+}
+
+class EveryCorrectKernel : public testing::TestWithParam<int> {};
+
+TEST_P(EveryCorrectKernel, IsCleanAndTheSameAtEverySchedule) {
+  using sim::Completion, sim::Interleaving;
+  CorrectKernel const& kernel = kernel_number(GetParam());
+  std::array<sim::Options, 5> schedules;
+  schedules[1].completion = Completion::first, schedules[1].interleaving = Interleaving::round_robin;
+  for (std::size_t i = 2; i < schedules.size(); ++i) {
+    schedules[i].completion = Completion::random, schedules[i].interleaving = Interleaving::random;
+    schedules[i].seed = i - 1;
+  }
+  std::vector<std::uint8_t> expected;
+  for (sim::Options& schedule : schedules) {
+    schedule.workers = 1;  // tests run side by side
+    SCOPED_TRACE(kernel.name + ", " + schedule_text(schedule));
+    Outcome const outcome = kernel.run(schedule);
+    ASSERT_TRUE(outcome.report.ok()) << outcome.report.text();
+    ASSERT_FALSE(outcome.output.empty());
+    if (expected.empty()) expected = outcome.output;
+    ASSERT_EQ(outcome.output, expected) << "the schedule changed the output";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Checker, EveryCorrectKernel,
+                         testing::Range(0, static_cast<int>(correct_kernels().size())), [](auto const& info) {
+                           CorrectKernel const& kernel = kernel_number(info.param);
+                           std::string name = fmt::format("{}_{}_{}", info.param, kernel.family, kernel.name);
+                           for (char& c : name) {
+                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+                           }
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace tegula

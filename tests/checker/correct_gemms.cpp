@@ -1,0 +1,84 @@
+#include "correct_kernels.hpp"
+#include "gemm_sm90_forms.hpp"
+#include "gemm_sm90_problem.hpp"
+
+namespace tegula::detail {
+namespace {
+
+void add_gemm_sm80(std::vector<CorrectKernel>& all) {
+  for (std::size_t i = 0; i < gemm_configurations().size(); ++i) {
+    GemmConfig const& c = gemm_configurations()[i];
+    int const ragged = c.vector_bytes == 16 ? 8 : 3;
+    GemmProblem const p{.in = c.in,
+                        .out = c.out,
+                        .a_major = c.a_major,
+                        .b_major = c.b_major,
+                        .m = i % 2 == 0 ? c.block_m + ragged : c.block_m / 2 + ragged,
+                        .n = c.block_n / 2 + ragged,
+                        .k = c.block_k * c.stages + ragged,
+                        .padding = ragged,
+                        .beta = i % 3 == 0 ? 0.5f : 0,
+                        .bias = i % 2 == 1,
+                        .constraints = {.kernel = GemmKernel::sm80, .configuration = static_cast<int>(i)}};
+    all.push_back({"gemm_sm80", to_string(c), [p](sim::Options const& options) {
+                     return outcome_of([&](Outcome& outcome) {
+                       Machine const machine = Machine::simulated(Arch::sm90, options);
+                       outcome.output = run(machine, p).d;
+                       outcome.report = *machine.last_report();
+                     });
+                   }});
+  }
+}
+
+void add_gemm_sm90(std::vector<CorrectKernel>& all) {
+  for (std::size_t i = 0; i < table().size(); ++i) {
+    GemmSm90Config const& c = table()[i];
+    // One cluster walks two tiles, the second with few rows, and goes just over once round the ring of
+    // stages.
+    GemmProblem p = problem_for(c);
+    p.m = c.split_k > 1 ? c.block_m / 2 + 1 : c.block_m * c.cluster_m + 9;
+    p.n = c.block_n * c.cluster_n / 2 + 3;
+    p.k = block_k(c) * (std::min(stages(c), 4) / 2 + 1) + 8;
+    p.beta = i % 3 == 0 ? 0.5f : 0;
+    p.bias = i % 2 == 1;
+    all.push_back({"gemm_sm90", to_string(c), [p, i](sim::Options const& options) {
+                     return outcome_of([&](Outcome& outcome) {
+                       Machine const machine = Machine::simulated(Arch::sm90, options);
+                       outcome.output =
+                           run(machine, p, {.configuration = static_cast<int>(i), .clusters = 1}).d;
+                       outcome.report = *machine.last_report();
+                     });
+                   }});
+  }
+}
+
+void add_forms(std::vector<CorrectKernel>& all) {
+  for (std::size_t i = 0; i < gemm_sm90_forms().size(); ++i) {
+    GemmSm90Config const& c = gemm_sm90_forms()[i];
+    int const form = static_cast<int>(i);
+    GemmProblem p = problem_of_form(form);
+    int const tiles = c.split_k > 1 ? 1 : 2;  // clusters that split K compute one each
+    p.m = tiles * c.block_m * c.cluster_m - 3, p.n = c.block_n * c.cluster_n - 5;
+    p.k = block_k(c) *
+          (bits(c.a) == 16 ? std::min(stages(c), 4) + 1 : 3);  // round the ring, of the cheaper types
+    p.beta = i % 2 == 0 ? 0.5f : 0;
+    p.bias = i % 2 == 1;
+    all.push_back({"gemm_sm90_forms", gemm_sm90_form_name(form), [p, form](sim::Options const& options) {
+                     return outcome_of([&](Outcome& outcome) {
+                       FormResult result = run_form(Machine::simulated(Arch::sm90, options), form, p, 1);
+                       outcome.output = std::move(result.d);
+                       outcome.report = std::move(result.report);
+                     });
+                   }});
+  }
+}
+
+}  // namespace
+
+void add_gemms(std::vector<CorrectKernel>& all) {
+  add_gemm_sm80(all);
+  add_gemm_sm90(all);
+  add_forms(all);
+}
+
+}  // namespace tegula::detail

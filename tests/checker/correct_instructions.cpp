@@ -1,0 +1,66 @@
+#include <memory>
+
+#include "correct_kernels.hpp"
+#include "hopper_kernels.hpp"
+#include "run_kernel.hpp"
+#include "tma_checks.hpp"
+#include "tma_simulated_host.hpp"
+#include "wgmma_data.hpp"
+
+// The kernels that tests/sim has for each instruction.
+namespace tegula::detail {
+namespace {
+
+/// A kernel that reads and writes words.
+template <class Kernel> void add(std::vector<CorrectKernel>& all, std::vector<std::uint32_t> const& in) {
+  all.push_back({"instructions", sim::type_name<Kernel>(), [in](sim::Options const& options) {
+                   return outcome_of([&](Outcome& outcome) {
+                     sim::Machine machine(options);
+                     outcome.output = bytes_of(run_kernel<Kernel>(machine, in, &outcome.report));
+                   });
+                 }});
+}
+
+/// `check(host)` of tma_checks.hpp; the output is its verdict on what was moved.
+template <class Check> void add_tma(std::vector<CorrectKernel>& all, std::string const& name, Check check) {
+  all.push_back({"instructions", name, [check](sim::Options const& options) {
+                   return outcome_of([&](Outcome& outcome) {
+                     tma_test::SimulatedHost host(options);
+                     std::string const verdict = "what is wrong: " + check(host);
+                     outcome.output.assign(verdict.begin(), verdict.end());
+                     outcome.report = host.report;
+                   });
+                 }});
+}
+
+void add_tma(std::vector<CorrectKernel>& all) {
+  using namespace tma_test;
+  for (int const rank : {1, 3, 5}) {
+    for (int const first : {16, -8}) {  // inside the tensor, and across its side
+      Case c = basic_case(rank, DType::bf16, TmaSwizzle::b128);
+      c.coordinate[0] = first;
+      std::string const name = "tma rank " + std::to_string(rank) + " from " + std::to_string(first);
+      add_tma(all, name + ", load", [c](auto& host) { return check_load(host, c); });
+      add_tma(all, name + ", store", [c](auto& host) { return check_store(host, c); });
+    }
+  }
+  Case const c = basic_case(2, DType::f32, TmaSwizzle::b64);
+  add_tma(all, "tma multicast to 3 of 4",
+          [c](auto& host) { return check_loaded<tma_kernels::Multicast<4>>(host, c, 4, 0b1011, 3); });
+  add_tma(all, "tma multicast in two clusters",
+          [c](auto& host) { return check_loaded<tma_kernels::Multicast<4>>(host, c, 8, 0b1111, 1); });
+  add_tma(all, "bulk copies", [](auto& host) { return check_bulk(host, 4096, 256, 1024); });
+}
+
+}  // namespace
+
+void add_instructions(std::vector<CorrectKernel>& all) {
+  for_each_instruction_kernel([&]<class Kernel>(Kernel) { add<Kernel>(all, words(Kernel::in_words)); });
+  [&]<class... Kernel>(hopper_kernels::Kernels<Kernel...>) {
+    (add<Kernel>(all, words(Kernel::in_words)), ...);
+  }(hopper_kernels::AllKernels{});
+  for_each_wgmma_kernel([&]<class Kernel>(Kernel) { add<Kernel>(all, wild_input<Kernel>(2)); });
+  add_tma(all);
+}
+
+}  // namespace tegula::detail

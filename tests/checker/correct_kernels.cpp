@@ -1,0 +1,14 @@
+#include "correct_kernels.hpp"
+
+namespace tegula {
+
+std::vector<CorrectKernel> correct_kernels() {
+  std::vector<CorrectKernel> all;
+  detail::add_attention(all);
+  detail::add_gemms(all);
+  detail::add_pipelines(all);
+  detail::add_instructions(all);
+  return all;
+}
+
+}  // namespace tegula

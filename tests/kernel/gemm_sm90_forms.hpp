@@ -1,0 +1,30 @@
+#pragma once
+
+#include <span>
+
+#include "gemm_problem.hpp"
+#include "tegula/kernel/gemm_sm90.hpp"
+#include "tegula/sim/report.hpp"
+
+/// The Hopper GEMM's source, not the table's choice of it: every schedule with every cluster shape, type and
+/// major that it is written for, in the smallest tiles; with parameters made apart from the device layer's.
+namespace tegula {
+
+std::span<GemmSm90Config const> gemm_sm90_forms();
+
+/// "9_pingpong_64x64_cluster_1x1_split_1_bf16_bf16_bf16_kk": a name for a test.
+std::string gemm_sm90_form_name(int form);
+
+/// A problem of the form's types and majors, without extents.
+GemmProblem problem_of_form(int form);
+
+/// What a launch of a form on a simulated machine did.
+struct FormResult : GemmResult {
+  sim::Report report;
+};
+
+/// Runs a problem by a form, on at most `clusters` clusters.
+FormResult run_form(Machine const& machine, int form, GemmProblem const& p, int clusters,
+                    Raster raster = Raster::along_n);
+
+}  // namespace tegula
