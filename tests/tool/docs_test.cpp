@@ -25,10 +25,11 @@ std::vector<std::string> commands(std::string const& page) {
   return found;
 }
 
-TEST(ToolPage, ItsCommandsRun) {
+TEST(ToolPage, ItsCommandsAndTheCheckersRun) {
   TemporaryFolder const folder;
-  std::vector<std::string> const lines = commands(read(TEGULA_DOCS "/tool.md"));
+  std::vector<std::string> lines = commands(read(TEGULA_DOCS "/tool.md"));
   EXPECT_GE(lines.size(), 15u);
+  for (std::string const& line : commands(read(TEGULA_DOCS "/checker.md"))) lines.push_back(line);
   for (std::string const& line : lines) {
     Outcome const outcome = run_shell(line, folder.path());
     EXPECT_EQ(outcome.status, 0) << line << "\n" << outcome.err;
