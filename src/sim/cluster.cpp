@@ -100,7 +100,15 @@ void Cluster::start(LaunchContext const& launch, std::int64_t index) {
         *options.trace, blocks, ctas, launch.kernel->threads,
         [&](int warp) { return role != nullptr ? std::string(role(warp)) : fmt::format("warp {}", warp); });
   }
-  in_lane_order_ = interleaving_ != Interleaving::random && timeline_ == nullptr;
+  behind_ = nullptr;
+  if (interleaving_ == Interleaving::one_warp_behind) {
+    int const of_cta = launch.kernel->threads / 32;
+    int const warp = static_cast<int>(options.seed % static_cast<std::uint64_t>(warps));
+    behind_cta_ = &cta(warp / of_cta);
+    behind_ = &behind_cta_->warp(warp % of_cta);
+  }
+  in_lane_order_ = interleaving_ != Interleaving::random && behind_ == nullptr && timeline_ == nullptr;
+  often_ = !in_lane_order_ || completion_ == Completion::random;
 }
 
 Dim3 Cluster::coordinate(int rank) const {
@@ -186,18 +194,73 @@ Thread* Cluster::next_thread() {
   if (ready_ctas_ == 0) return nullptr;
   if (timeline_ != nullptr) return &earliest_thread();
   Warp* next = &cta->warp(current_->index / 32);
+  if (behind_ != nullptr && (next == behind_ || next->ready == 0)) {
+    if (Thread* const ahead = thread_ahead()) return ahead;
+    cta = behind_cta_;
+    next = behind_;
+  }
   bool const at_random = interleaving_ == Interleaving::random;
   if (next->ready == 0) {
-    int first = next->index;
-    if (at_random) {
-      if (count_ > 1) cta = &this->cta(static_cast<int>(random() % static_cast<std::uint32_t>(count_)));
-      first = static_cast<int>(random() % 32);
-    }
-    next = &ready_warp_from(*cta, first, cta);
+    if (at_random) return &random_thread();
+    next = &ready_warp_from(*cta, next->index, cta);
   }
-  int const lane =
-      at_random ? next_bit(next->ready, static_cast<int>(random() % 32)) : std::countr_zero(next->ready);
-  return &cta->thread(*next, lane);
+  return &cta->thread(*next, at_random ? random_bit(next->ready) : std::countr_zero(next->ready));
+}
+
+/// Any thread that can run, by seed: of any CTA, then of any of its warps.
+Thread& Cluster::random_thread() {
+  Cta& cta = this->cta(random_bit(ready_ctas_));
+  Warp& warp = cta.warp(random_bit(cta.ready_warps_));
+  return cta.thread(warp, random_bit(warp.ready));
+}
+
+/// One of the bits that are set, by seed.
+int Cluster::random_bit(std::uint32_t bits) {
+  for (auto skip = random() % static_cast<std::uint32_t>(std::popcount(bits)); skip != 0; --skip)
+    bits &= bits - 1;
+  return std::countr_zero(bits);
+}
+
+/// The thread that runs instead of those of the warp that stays behind: of the current warp, or of the next
+/// one. Null where no other warp can run.
+Thread* Cluster::thread_ahead() {
+  Cta* cta = current_->cta;
+  Warp& own = cta->warp(current_->index / 32);
+  if (&own != behind_ && own.ready != 0) return &cta->thread(own, std::countr_zero(own.ready));
+  std::uint32_t const bit = 1u << behind_->index;
+  bool const was_ready = (behind_cta_->ready_warps_ & bit) != 0;
+  if (was_ready) {
+    behind_cta_->ready_warps_ &= ~bit;
+    if (behind_cta_->ready_warps_ == 0) set_idle(behind_cta_->rank());
+  }
+  Thread* ahead = nullptr;
+  if (ready_ctas_ != 0) {
+    Warp& warp = ready_warp_from(*cta, own.index, cta);
+    ahead = &cta->thread(warp, std::countr_zero(warp.ready));
+  }
+  if (was_ready) {
+    behind_cta_->ready_warps_ |= bit;
+    set_ready(behind_cta_->rank());
+  }
+  return ahead;
+}
+
+void Cluster::let_others_run(Visible const& what) {
+  if (timeline_ != nullptr) return;
+  // An access to a peer's shared memory is seen twice: before the peer is known to be there, and here.
+  if (what.cta >= 0 && &cta(what.cta) != current_->cta &&
+      (what.kind == Visible::Kind::load || what.kind == Visible::Kind::store))
+    return;
+  bool const access = what.kind == Visible::Kind::load || what.kind == Visible::Kind::store;
+  if (completion_ == Completion::random && (!access || random() % 8 == 0))
+    current_->cta->land_at_random(current_->cta->current_warp());
+  if (behind_ != nullptr) {
+    if (&current_->cta->current_warp() != behind_) return;
+    if (Thread* const ahead = thread_ahead()) resume(*ahead);
+  } else if (interleaving_ == Interleaving::random && random() % (access ? 8 : 2) == 0) {
+    Thread& next = random_thread();
+    if (&next != current_) resume(next);
+  }
 }
 
 /// The thread with the earliest clock among those that can run; of several, one of the current warp, or the
@@ -246,6 +309,11 @@ void Cluster::block_other(Cta& cta, Warp& own) {
 void Cluster::yield() {
   if (timeline_ != nullptr) return wait_for_clock();
   Thread& self = *current_;
+  if (interleaving_ == Interleaving::random) {
+    Thread& next = random_thread();
+    if (&next != &self) resume(next);
+    return;
+  }
   Cta* cta = self.cta;
   Warp* next = &cta->warp(self.index / 32);
   std::uint32_t const later = self.lane == 31 ? 0 : next->ready >> (self.lane + 1) << (self.lane + 1);
@@ -318,26 +386,32 @@ void Cluster::take_turn() {
 void Cluster::pass_turn_between_warps() {
   if (timeline_ != nullptr) return wait_for_clock();
   if (interleaving_ == Interleaving::one_warp_ahead) return;
+  if (behind_ != nullptr) {
+    Thread* const ahead = &current_->cta->current_warp() == behind_ ? thread_ahead() : nullptr;
+    if (ahead != nullptr) resume(*ahead);
+    return;
+  }
   Cta* cta = current_->cta;
   Warp& own = cta->warp(current_->index / 32);
   std::uint32_t const bit = 1u << own.index;
   std::uint32_t const others = cta->ready_warps_ & ~bit;
   if (others == 0 && (ready_ctas_ & ~(1u << cta->rank())) == 0) return;
-  int first = own.index;
-  if (interleaving_ == Interleaving::random) {
-    std::uint32_t const draw = random();
-    if ((draw & 1) != 0) return;
-    first = static_cast<int>((draw >> 1) % 32);
-    if (count_ > 1) cta = &this->cta(static_cast<int>((draw >> 6) % static_cast<std::uint32_t>(count_)));
-  }
+  bool const at_random = interleaving_ == Interleaving::random;
+  if (at_random && random() % 2 != 0) return;
   // The current warp is not among the candidates.
   Cta& mine = *current_->cta;
   mine.ready_warps_ &= ~bit;
   if (others == 0) set_idle(mine.rank());
-  Warp& next = ready_warp_from(*cta, first, cta);
+  Thread* next = nullptr;
+  if (at_random) {
+    next = &random_thread();
+  } else {
+    Warp& warp = ready_warp_from(*cta, own.index, cta);
+    next = &cta->thread(warp, std::countr_zero(warp.ready));
+  }
   mine.ready_warps_ |= bit;
   set_ready(mine.rank());
-  resume(cta->thread(next, std::countr_zero(next.ready)));
+  resume(*next);
 }
 
 std::uint32_t Cluster::random() {  // xorshift64* (Vigna, 2016)

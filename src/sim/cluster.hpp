@@ -14,6 +14,7 @@
 #include "in_flight.hpp"
 #include "launch_context.hpp"
 #include "timeline.hpp"
+#include "visible.hpp"
 
 namespace tegula::sim {
 
@@ -87,6 +88,12 @@ class Cluster {
   void set_idle(int cta) { ready_ctas_ &= ~(1u << cta); }
   /// After a warp-wide instruction, lets another warp run where the interleaving asks for it.
   void pass_turn_between_warps();
+  /// The current thread is about to do what others may notice: another may go first, and operations in flight
+  /// may land.
+  void before(Visible const& what) {
+    if (often_) [[unlikely]]
+      let_others_run(what);
+  }
   /// The thread read memory. One that reads the same place again and again waits for it to change: others
   /// must run, in this cluster and, where it is global memory, in those before it.
   void watch_read(void const* address, bool shared, Where where);
@@ -120,6 +127,10 @@ class Cluster {
   void block_other(Cta& cta, Warp& own);
   Thread* next_thread();
   Thread& earliest_thread();
+  void let_others_run(Visible const& what);
+  Thread& random_thread();
+  int random_bit(std::uint32_t bits);
+  Thread* thread_ahead();
   Warp& ready_warp_from(Cta& cta, int first, Cta*& of);
   void nobody_runs();
   void complete_barrier_if_due();
@@ -135,6 +146,9 @@ class Cluster {
   bool has_turn_ = false;
   Completion completion_ = Completion::last;
   Interleaving interleaving_ = Interleaving::one_warp_ahead;
+  bool often_ = false;         ///< others may run before whatever is visible
+  Warp* behind_ = nullptr;     ///< runs only while no other warp can
+  Cta* behind_cta_ = nullptr;  ///< whose it is
   bool in_lane_order_ = true;  ///< after a lane that waits, the warp's first that can run does
   std::uint32_t ready_ctas_ = 0;
   int live_threads_ = 0;

@@ -12,10 +12,6 @@ namespace tegula::sim {
 
 namespace {
 
-/// Where an address of shared::cluster holds the CTA's rank plus one.
-constexpr int kRankShift = 24;
-constexpr std::uint32_t kLocalMask = (1u << kRankShift) - 1;
-
 /// A value on its way to another CTA.
 class AsyncStore final : public InFlight {
  public:
@@ -71,6 +67,7 @@ std::uint32_t Cta::mapa(std::uint32_t local, int cta_rank, Where where) {
 
 void Cta::ld_shared_cluster(void* value, std::uint32_t address, int bytes, Where where) {
   std::size_t const n = static_cast<std::size_t>(bytes);
+  cluster_.before(at_shared(Visible::Kind::peer_load, address, bytes));
   Cta* const cta = target(Instruction::ld_shared_cluster, address, where);
   note(Instruction::ld_shared_cluster, where, bytes, address);
   if (cta != nullptr && cta->shared_access(Instruction::ld_shared_cluster, address, bytes, false, where,
@@ -84,6 +81,7 @@ void Cta::ld_shared_cluster(void* value, std::uint32_t address, int bytes, Where
 }
 
 void Cta::st_shared_cluster(std::uint32_t address, void const* value, int bytes, Where where) {
+  cluster_.before(at_shared(Visible::Kind::peer_store, address, bytes));
   Cta* const cta = target(Instruction::st_shared_cluster, address, where);
   note(Instruction::st_shared_cluster, where, bytes, address);
   if (cta != nullptr && cta->shared_access(Instruction::st_shared_cluster, address, bytes, true, where,
@@ -172,6 +170,7 @@ void Cta::cluster_arrive(Where where) {
          fmt::format("barrier.cluster.arrive by a warp that has arrived ({}) and has not waited since",
                      place_text(own.cluster_where)));
   }
+  cluster_.before({Visible::Kind::cluster_arrive});
   own.cluster_where = where;
   cluster_.arrive_at_barrier(own);
   release(kFullWarp, where, Instruction::cluster_arrive);
@@ -184,6 +183,7 @@ void Cta::cluster_wait(Where where) {
     fail(FindingKind::invalid_operand, where, here(-1),
          "barrier.cluster.wait by a warp that has not arrived since it waited last");
   }
+  cluster_.before({Visible::Kind::cluster_wait});
   ++own.cluster_waits;
   if (cluster_.barrier_complete(own)) {
     if (Timeline* const time = cluster_.timeline())

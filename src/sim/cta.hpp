@@ -17,12 +17,16 @@
 #include "shared_memory.hpp"
 #include "tegula/sim/hooks.hpp"
 #include "tegula/sim/machine.hpp"
+#include "visible.hpp"
 #include "wgmma.hpp"
 
 namespace tegula::sim {
 
 inline constexpr std::uint32_t kFullWarp = 0xffffffffu;
 inline constexpr int kBarriers = 16;
+/// Where an address of shared::cluster holds the CTA's rank plus one.
+inline constexpr int kRankShift = 24;
+inline constexpr std::uint32_t kLocalMask = (1u << kRankShift) - 1;
 
 /// One copy in flight: cp.async from its issue to the wait of the thread that issued it.
 struct AsyncCopy {
@@ -339,6 +343,7 @@ class Cta {
   void land_at_random(Warp& warp);
 
   // Mbarriers (mbarrier.cpp).
+  Visible at_shared(Visible::Kind kind, std::uint32_t address, std::int64_t amount = 0) const;
   bool check_mbarrier_address(Instruction instruction, std::uint32_t address, Where where);
   MbarrierState* live_mbarrier(Instruction instruction, std::uint32_t address, Where where);
   MbarrierState* own_mbarrier(Instruction instruction, std::uint32_t address, Where where);

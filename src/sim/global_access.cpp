@@ -24,6 +24,10 @@ Allocation* Cta::allocation(void const* address) {
 /// As shared_access, for global memory.
 bool Cta::global_access(Instruction instruction, void const* address, int bytes, bool write, Where where,
                         int alignment) {
+  cluster_.before({instruction == Instruction::atom ? Visible::Kind::atomic
+                   : write                          ? Visible::Kind::store
+                                                    : Visible::Kind::load,
+                   -1, reinterpret_cast<std::uintptr_t>(address), bytes});
   std::size_t const n = static_cast<std::size_t>(bytes);
   Allocation* const memory = allocation(address);
   auto const place = [&](Allocation const& a, std::size_t offset) {

@@ -61,6 +61,8 @@ void Cta::setmaxnreg(int registers, bool increase, Where where) {
     int const more = 128 * (registers - own.registers);
     own.wanted_registers = more;
     own.wants_registers_where = where;
+    cluster_.before(
+        {Visible::Kind::registers, rank_, 0, more, nullptr, static_cast<int>(&own - warpgroups_.data())});
     while (more > free_registers_) {
       own.waits_for_registers = &current_thread();
       cluster_.block();

@@ -30,6 +30,11 @@ std::string lacking(MbarrierState const& mbarrier) {
 
 }  // namespace
 
+Visible Cta::at_shared(Visible::Kind kind, std::uint32_t address, std::int64_t amount) const {
+  std::uint32_t const tag = address >> kRankShift;
+  return {kind, tag == 0 ? rank_ : static_cast<int>(tag) - 1, address & kLocalMask, amount};
+}
+
 MbarrierState* Cta::mbarrier_at(std::uint32_t address) {
   for (auto const& mbarrier : mbarriers_) {
     if (mbarrier->address == address) return mbarrier.get();
@@ -81,6 +86,7 @@ void Cta::own_address(Instruction instruction, std::uint32_t& address, Where whe
 
 void Cta::mbarrier_init(std::uint32_t address, int count, Where where) {
   note(Instruction::mbarrier_init, where);
+  cluster_.before(at_shared(Visible::Kind::mbarrier_init, address, count));
   own_address(Instruction::mbarrier_init, address, where);
   if (count < 1 || count > kMbarrierLimit) {
     fail(FindingKind::invalid_operand, where, here(),
@@ -117,6 +123,7 @@ void Cta::mbarrier_init(std::uint32_t address, int count, Where where) {
 
 void Cta::mbarrier_inval(std::uint32_t address, Where where) {
   note(Instruction::mbarrier_inval, where);
+  cluster_.before(at_shared(Visible::Kind::mbarrier_inval, address));
   MbarrierState* const mbarrier = own_mbarrier(Instruction::mbarrier_inval, address, where);
   if (mbarrier == nullptr) return;
   address = mbarrier->address;
@@ -274,12 +281,14 @@ void Cta::fence_proxy_async(Where where) {
 
 void Cta::mbarrier_arrive(std::uint32_t address, Where where) {
   note(Instruction::mbarrier_arrive, where);
+  cluster_.before(at_shared(Visible::Kind::mbarrier_arrive, address));
   MbarrierState* const mbarrier = own_mbarrier(Instruction::mbarrier_arrive, address, where);
   if (mbarrier != nullptr) arrive(Instruction::mbarrier_arrive, *mbarrier, where);
 }
 
 void Cta::mbarrier_arrive_cluster(std::uint32_t address, Where where) {
   note(Instruction::mbarrier_arrive, where);
+  cluster_.before(at_shared(Visible::Kind::mbarrier_arrive, address));
   Cta* const cta = target(Instruction::mbarrier_arrive, address, where);
   if (cta == nullptr) return;
   MbarrierState* const mbarrier = cta->live_mbarrier(Instruction::mbarrier_arrive, address, where);
@@ -289,6 +298,7 @@ void Cta::mbarrier_arrive_cluster(std::uint32_t address, Where where) {
 void Cta::mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, Where where) {
   Instruction const instruction = Instruction::mbarrier_arrive_expect_tx;
   note(instruction, where);
+  cluster_.before(at_shared(Visible::Kind::mbarrier_arrive, address, bytes));
   MbarrierState* const mbarrier = own_mbarrier(instruction, address, where);
   if (mbarrier == nullptr) return;
   expect_tx(instruction, *mbarrier, bytes, where);
@@ -297,6 +307,7 @@ void Cta::mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, Where wher
 
 void Cta::mbarrier_expect_tx(std::uint32_t address, int bytes, Where where) {
   note(Instruction::mbarrier_expect_tx, where);
+  cluster_.before(at_shared(Visible::Kind::mbarrier_expect, address, bytes));
   MbarrierState* const mbarrier = own_mbarrier(Instruction::mbarrier_expect_tx, address, where);
   if (mbarrier != nullptr) expect_tx(Instruction::mbarrier_expect_tx, *mbarrier, bytes, where);
 }
@@ -304,6 +315,7 @@ void Cta::mbarrier_expect_tx(std::uint32_t address, int bytes, Where where) {
 void Cta::mbarrier_complete_tx(std::uint32_t address, int bytes, Where where) {
   Instruction const instruction = Instruction::mbarrier_complete_tx;
   note(instruction, where);
+  cluster_.before(at_shared(Visible::Kind::mbarrier_complete, address, bytes));
   MbarrierState* const mbarrier = own_mbarrier(instruction, address, where);
   if (mbarrier == nullptr) return;
   if (bytes < 0 || bytes > kMbarrierLimit) {
@@ -329,6 +341,7 @@ void Cta::pass_phase(MbarrierState const& mbarrier, Where where) {
 bool Cta::mbarrier_test_wait(std::uint32_t address, int parity, Where where) {
   note(Instruction::mbarrier_test_wait, where);
   check_parity(Instruction::mbarrier_test_wait, parity, where);
+  cluster_.before(at_shared(Visible::Kind::mbarrier_test, address, parity));
   MbarrierState* const mbarrier = own_mbarrier(Instruction::mbarrier_test_wait, address, where);
   if (mbarrier == nullptr || complete(*mbarrier, parity)) {
     if (mbarrier != nullptr) pass_phase(*mbarrier, where);
@@ -350,6 +363,7 @@ void Cta::mbarrier_wait(std::uint32_t address, int parity, Where where) {
 bool Cta::wait_for_phase(std::uint32_t address, int parity, bool tries, Where where) {
   note(Instruction::mbarrier_try_wait, where);
   check_parity(Instruction::mbarrier_try_wait, parity, where);
+  cluster_.before(at_shared(Visible::Kind::mbarrier_wait, address, parity));
   MbarrierState* const mbarrier = own_mbarrier(Instruction::mbarrier_try_wait, address, where);
   if (mbarrier == nullptr) return true;
   if (!complete(*mbarrier, parity)) land_some();

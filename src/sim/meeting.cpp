@@ -495,6 +495,9 @@ void Cta::bar(Instruction instruction, int id, int threads, Where where) {
   if (!meet(instruction, static_cast<std::uint32_t>(id) << 16 | static_cast<std::uint32_t>(threads),
             kFullWarp, where))
     return;
+  cluster_.before(
+      {instruction == Instruction::bar_sync ? Visible::Kind::barrier_sync : Visible::Kind::barrier, rank_,
+       static_cast<std::uint64_t>(id), threads});
   Warp& own = current_warp();
   bool const complete = arrive_at_barrier(id, threads, where);
   if (complete || instruction == Instruction::bar_arrive) {

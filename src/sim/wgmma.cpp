@@ -518,6 +518,8 @@ void wgmma_wait_group(int groups_left, Where where) {
   if (!cta.meet_warpgroup(Instruction::wgmma_wait_group, static_cast<std::uint32_t>(groups_left), where))
     return;
   Warpgroup& group = cta.warpgroup();
+  cta.cluster().before(
+      {Visible::Kind::wait_group, cta.rank(), 0, groups_left, &group.wgmma, cta.thread_index() / kThreads});
   WgmmaHistory& history = group.wgmma_history;
   std::vector<std::shared_ptr<WgmmaAccumulators>> before;
   if (cta.checking()) {

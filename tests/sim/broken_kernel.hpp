@@ -77,6 +77,15 @@ inline sim::Finding only_finding(sim::Report const& report, sim::FindingKind kin
   return finding;
 }
 
+/// Of a kernel that has one or more findings, as the schedule has it, all of the given kind on the given line.
+inline void all_findings(sim::Report const& report, sim::FindingKind kind, int line) {
+  EXPECT_FALSE(report.ok());
+  for (sim::Finding const& finding : report.findings) {
+    EXPECT_EQ(sim::to_string(finding.kind), sim::to_string(kind)) << report.text();
+    EXPECT_EQ(finding.where.line, line) << report.text();
+  }
+}
+
 #define EXPECT_SAYS(finding, text) \
   EXPECT_NE((finding).message.find(text), std::string::npos) << (finding).message
 

@@ -15,7 +15,8 @@ namespace {
 constexpr sim::Completion kCompletions[] = {sim::Completion::last, sim::Completion::first,
                                             sim::Completion::random};
 constexpr sim::Interleaving kInterleavings[] = {sim::Interleaving::one_warp_ahead,
-                                                sim::Interleaving::round_robin, sim::Interleaving::random};
+                                                sim::Interleaving::round_robin, sim::Interleaving::random,
+                                                sim::Interleaving::one_warp_behind};
 
 TEST(Schedule, EveryInstructionKernelGivesTheSameUnderEverySchedule) {
   for_each_instruction_kernel([]<class Kernel>(Kernel) {
@@ -70,6 +71,45 @@ TEST(Schedule, InterleavingsAreWhatTheySay) {
     std::set<int> const four(round.begin() + i / 4 * 4, round.begin() + i / 4 * 4 + 4);
     EXPECT_EQ(four.size(), 4u) << "each four marks are of four warps";
   }
+}
+
+TEST(Schedule, OneWarpStaysBehindTheOthers) {
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    auto const order =
+        order_of_warps({.interleaving = sim::Interleaving::one_warp_behind, .seed = seed, .workers = 2});
+    for (int i = 24; i < 32; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], seed % 4);
+  }
+}
+
+/// Threads of two warps take numbers; nothing that a warp does as a whole lies between.
+struct TakesNumbers : Broken {
+  static constexpr int threads = 64;
+  void operator()(Params const& p, SharedStorage&) const {
+    for (int i = 0; i < 8; ++i) {
+      auto const number = static_cast<int>(atom_add(reinterpret_cast<std::uint32_t*>(p.in), 1u));
+      st_global(p.out + number, static_cast<std::uint8_t>(thread_idx()));
+    }
+  }
+};
+
+TEST(Schedule, RandomInterleavingSwitchesWithinAWarpAndBetweenAThreadsInstructions) {
+  sim::Machine machine({.interleaving = sim::Interleaving::random, .seed = 1});
+  Buffers const buffers{static_cast<char*>(machine.allocate(4096, "in")),
+                        static_cast<char*>(machine.allocate(4096, "out"))};
+  machine.fill(buffers.in, 0, 4096);
+  sim::launch<TakesNumbers>(machine, {1, 1, 1}, buffers);
+  std::uint8_t order[512];
+  machine.download(order, buffers.out, sizeof order);
+  int between_warps = 0;
+  int within = 0;
+  for (int i = 1; i < 512; ++i) {
+    if (order[i] / 32 != order[i - 1] / 32)
+      ++between_warps;
+    else if (order[i] != order[i - 1])
+      ++within;
+  }
+  EXPECT_GT(between_warps, 50);
+  EXPECT_GT(within, 50);
 }
 
 TEST(Schedule, TheSeedDecidesAndNothingElse) {

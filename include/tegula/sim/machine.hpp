@@ -13,25 +13,11 @@
 #include "tegula/sim/allowance.hpp"
 #include "tegula/sim/generation.hpp"
 #include "tegula/sim/report.hpp"
+#include "tegula/sim/schedule.hpp"
 #include "tegula/sim/trace.hpp"
 
 /// The simulated GPU: memory, options and launches. launch.hpp starts a kernel on it.
 namespace tegula::sim {
-
-/// When an operation in flight (cp.async, bulk and tensor copies, st.async, wgmma) takes effect.
-enum class Completion : std::uint8_t {
-  last,  ///< at the last moment the PTX ISA allows: when its group is waited for, or no thread of the cluster
-         ///< can run unless an mbarrier's phase completes
-  first,   ///< at once
-  random,  ///< anywhere between, by seed
-};
-
-/// Which warp runs next.
-enum class Interleaving : std::uint8_t {
-  one_warp_ahead,  ///< a warp runs until it waits for others
-  round_robin,     ///< the next warp takes over after each warp-wide instruction
-  random,  ///< any warp may take over after each warp-wide instruction, and lanes run in any order, by seed
-};
 
 /// What a launch records of its time: docs/machine.md, "Time".
 struct TraceOptions {
