@@ -54,10 +54,13 @@ function(tegula_executable name)
   tegula_compile_options(${name})
 endfunction()
 
-# tegula_test(NAME sources... [LINK targets...] [LABELS labels...]): a GoogleTest (and RapidCheck) executable; each of its
+# tegula_test(NAME sources... [LINK targets...] [LABELS labels...] [TIMEOUT seconds, of a test; 900]): a GoogleTest (and RapidCheck) executable; each of its
 # test cases is a CTest test of its own, so that a failure is named and cases run side by side. Label `gpu`: needs a GPU.
 function(tegula_test name)
-  cmake_parse_arguments(ARG "" "" "LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT" "LINK;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 900)
+  endif()
   find_package(GTest REQUIRED)
   include(GoogleTest)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
@@ -65,7 +68,7 @@ function(tegula_test name)
                                         Threads::Threads)
   tegula_compile_options(${name})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX ${name}.
-                       PROPERTIES TIMEOUT 900 LABELS "${ARG_LABELS}")
+                       PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
 endfunction()
 
 # tegula_script_test(NAME script arguments... [LABELS labels...]): a Python script of scripts/ that exits 0 when it is content.

@@ -33,6 +33,12 @@ struct TmaRow {
   std::int64_t offset = 0;                   ///< bytes from the tensor's address to byte `begin`
 };
 
+/// Where the bytes of a row end that a store writes: it clips at pieces of 16 bytes, not at the tensor's last
+/// element (measured on an H100).
+constexpr int stored_end(TmaRow const& row) {
+  return row.begin == row.end ? row.end : (row.end + 15) / 16 * 16;
+}
+
 /// The box at a coordinate, innermost axis first.
 class BoxWalk {
  public:

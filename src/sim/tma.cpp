@@ -100,13 +100,10 @@ void check_aligned(Cta& cta, Instruction instruction, std::uint32_t address, std
                   address, address % alignment, alignment, cta.shared_place(address)));
 }
 
-/// A NaN of the type as the hardware fills with it: every bit but the sign.
-std::array<unsigned char, 8> fill_pattern(TensorMapDescription const& map) {
-  std::array<unsigned char, 8> pattern{};
-  if (map.fill == TmaFill::zeros) return pattern;
-  auto const bytes = static_cast<std::size_t>(bits(map.dtype) / 8);
-  for (std::size_t i = 0; i < pattern.size(); ++i) pattern[i] = (i + 1) % bytes == 0 ? 0x7f : 0xff;
-  return pattern;
+/// What the hardware fills with, whatever the type: zeros, or words of 16 bits that are NaNs in every type.
+std::array<unsigned char, 2> fill_pattern(TensorMapDescription const& map) {
+  if (map.fill == TmaFill::zeros) return {0, 0};
+  return {0xf7, 0x7f};
 }
 
 /// Copies a row between a buffer in the order of its elements and shared memory, whose 16-byte pieces lie
@@ -142,7 +139,7 @@ class Load final : public InFlight {
     SharedRange const& to = writes[0];
     SharedMemory& shared = cluster.cta(to.cta).shared();
     bool const check = cluster.cta(this->cta).checking();
-    std::array<unsigned char, 8> const pattern = fill_pattern(box_.map());
+    std::array<unsigned char, 2> const pattern = fill_pattern(box_.map());
     auto const bytes = static_cast<std::size_t>(box_.row_bytes());
     filled_.resize(bytes);
     auto const put = [](unsigned char* into, unsigned char const* from, std::size_t n) {
@@ -235,13 +232,18 @@ class Store final : public InFlight {
       unsigned char* const into = global(box_, row);
       unsigned char const* const from = data_.data() + row.index * box_.row_bytes() + row.begin;
       auto const bytes = static_cast<std::size_t>(row.end - row.begin);
-      std::uint8_t* const shadow = memory_->shadow + memory_->offset_of(into);
+      std::size_t const offset = memory_->offset_of(into);
+      std::size_t const written =
+          std::min(static_cast<std::size_t>(stored_end(row) - row.begin), memory_->bytes - offset);
+      std::uint8_t* const shadow = memory_->shadow + offset;
+      bool const check = cluster.cta(cta).checking();
+      if (check && stored_end(row) != row.end) check_beyond(cluster, row, offset);
       if (reduction_) {
-        if (cluster.cta(cta).checking() && std::memchr(shadow, 0, bytes) != nullptr) unwritten(cluster, row);
+        if (check && std::memchr(shadow, 0, bytes) != nullptr) unwritten(cluster, row);
         reduce(*reduction_, box_.map().dtype, into, from,
-               bytes / static_cast<std::size_t>(box_.element_bytes()));
+               written / static_cast<std::size_t>(box_.element_bytes()));
       } else {
-        std::memcpy(into, from, bytes);
+        std::memcpy(into, from, written);
         std::memset(shadow, 1, bytes);
       }
     });
@@ -251,6 +253,28 @@ class Store final : public InFlight {
  private:
   std::uint32_t address_of(TmaRow const& row) const {
     return from_.address + static_cast<std::uint32_t>(row.index * box_.row_pitch());
+  }
+
+  /// Fails where what is written beyond the row's last element lies outside of the allocation, or where
+  /// somebody has written. `offset`: of the row's first element in the allocation.
+  void check_beyond(Cluster& cluster, TmaRow const& row, std::size_t offset) const {
+    std::size_t const first = offset + static_cast<std::size_t>(row.end - row.begin);
+    std::size_t const end = offset + static_cast<std::size_t>(stored_end(row) - row.begin);
+    std::uint8_t const* const shadow = memory_->shadow;
+    bool const outside = end > memory_->bytes;
+    bool const others = std::any_of(shadow + first, shadow + std::min(end, memory_->bytes),
+                                    [](std::uint8_t written) { return written != 0; });
+    if (!outside && !others) return;
+    std::string const place = fmt::format("byte {} of {}", first, memory_->name);
+    cluster.cta(cta).report(
+        FindingKind::out_of_bounds, where, {cta, thread / 32, thread % 32}, memory_->name, place,
+        fmt::format(
+            "{} writes {} bytes beyond {}, the tensor's last along axis 0, at {}, {}: it clips axis 0 at "
+            "multiples of 16 bytes, not at elements",
+            ptx_name(instruction), end - first,
+            text_of(row, (row.end - 1) / box_.element_bytes(), box_.map().rank), place,
+            outside ? fmt::format("which has {} bytes", memory_->bytes)
+                    : "over what was written there before"));
   }
 
   void unwritten(Cluster& cluster, TmaRow const& row) const {
@@ -293,6 +317,21 @@ BoxWalk box_of(Cta& cta, Instruction instruction, TensorMap const& map, int rank
                     ptx_name(instruction), coordinate[0], first, kRowAlignment));
   }
   return {*description, coordinate};
+}
+
+/// The same for an instruction that writes the tensor.
+BoxWalk box_to_write(Cta& cta, Instruction instruction, TensorMap const& map, int rank, int const* coordinate,
+                     Where where) {
+  BoxWalk const box = box_of(cta, instruction, map, rank, coordinate, where);
+  int const* const negative = std::find_if(coordinate, coordinate + rank, [](int x) { return x < 0; });
+  if (negative != coordinate + rank) {
+    cta.fail(
+        FindingKind::out_of_bounds, where, cta.here(),
+        fmt::format("{} to a box that begins at coordinate {} of axis {}: only loads may begin before the "
+                    "tensor",
+                    ptx_name(instruction), *negative, negative - coordinate));
+  }
+  return box;
 }
 
 /// A bulk copy's bytes as a box of one row.
@@ -395,7 +434,7 @@ void tma_store(TensorMap const& map, int rank, int const* coordinate, std::uint3
                Where where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk_tensor;
-  store(cta, instruction, box_of(cta, instruction, map, rank, coordinate, where), src, kBoxAlignment,
+  store(cta, instruction, box_to_write(cta, instruction, map, rank, coordinate, where), src, kBoxAlignment,
         std::nullopt, where);
 }
 
@@ -403,13 +442,16 @@ void tma_reduce(TensorMap const& map, int rank, int const* coordinate, std::uint
                 L2Hint, Where where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_reduce_async_bulk_tensor;
-  BoxWalk const box = box_of(cta, instruction, map, rank, coordinate, where);
-  if (!can_reduce(op, box.map().dtype)) {
+  BoxWalk const box = box_to_write(cta, instruction, map, rank, coordinate, where);
+  DType const type = box.map().dtype;
+  if (!can_reduce(op, type)) {
     cta.fail(
         FindingKind::invalid_operand, where, cta.here(),
-        fmt::format("{}.{} of {}: it adds f16, bf16, f32, f64 and integers of 32 and 64 bits, and takes the "
-                    "least or greatest of those but f32 and f64",
-                    ptx_name(instruction), to_string(op), to_string(box.map().dtype)));
+        fmt::format("{}.{} of {}: {}", ptx_name(instruction), to_string(op), to_string(type),
+                    type == DType::s64
+                        ? "encode the tensor map for u64, whose sums have the same bits"
+                        : "it adds f16, bf16, f32, f64, s32, u32 and u64, and takes the least or greatest "
+                          "of f16, bf16 and integers of 32 and 64 bits"));
   }
   store(cta, instruction, box, src, kBoxAlignment, op, where);
 }

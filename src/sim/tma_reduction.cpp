@@ -16,11 +16,9 @@ namespace {
 
 template <class T> constexpr bool is_short_float = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
 
-float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x; }
-
 template <class T> T sum(T a, T b) {
   if constexpr (std::is_same_v<T, float>) {
-    float const result = flushed(flushed(a) + flushed(b));
+    float const result = a + b;
     return std::isnan(result) ? std::bit_cast<float>(0x7fffffffu) : result;
   } else if constexpr (is_short_float<T>) {
     // binary32 has more than twice the digits and two more: rounding twice is rounding once.
@@ -29,7 +27,12 @@ template <class T> T sum(T a, T b) {
     using Unsigned = std::make_unsigned_t<T>;
     return static_cast<T>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
   } else {
-    return a + b;
+    static_assert(std::is_same_v<T, double>);
+    // A NaN stays as it is, a signalling one too. Assumed: the tensor's of two, and the NaN of inf - inf.
+    if (std::isnan(a)) return a;
+    if (std::isnan(b)) return b;
+    double const result = a + b;
+    return std::isnan(result) ? std::bit_cast<double>(std::uint64_t{0xfff8} << 48) : result;
   }
 }
 
@@ -66,9 +69,10 @@ bool can_reduce(TmaReduce op, DType type) {
     case DType::bf16:
     case DType::s32:
     case DType::u32:
-    case DType::s64:
     case DType::u64:
       return true;
+    case DType::s64:
+      return op != TmaReduce::add;
     case DType::f32:
     case DType::tf32:
     case DType::f64:

@@ -36,13 +36,22 @@ template <class Check> void add_tma(std::vector<CorrectKernel>& all, std::string
 void add_tma(std::vector<CorrectKernel>& all) {
   using namespace tma_test;
   for (int const rank : {1, 3, 5}) {
-    for (int const first : {16, -8}) {  // inside the tensor, and across its side
-      Case c = basic_case(rank, DType::bf16, TmaSwizzle::b128);
-      c.coordinate[0] = first;
-      std::string const name = "tma rank " + std::to_string(rank) + " from " + std::to_string(first);
-      add_tma(all, name + ", load", [c](auto& host) { return check_load(host, c); });
-      add_tma(all, name + ", store", [c](auto& host) { return check_store(host, c); });
-    }
+    std::string const name = "tma rank " + std::to_string(rank);
+    auto const load = [&](Case const& c, std::string const& where) {
+      add_tma(all, name + ", load " + where, [c](auto& host) { return check_load(host, c); });
+    };
+    auto const store = [&](Case const& c, std::string const& where) {
+      add_tma(all, name + ", store " + where, [c](auto& host) { return check_store(host, c); });
+    };
+    Case c = basic_case(rank, DType::bf16, TmaSwizzle::b128);
+    load(c, "inside the tensor");
+    store(c, "inside the tensor");
+    c.coordinate[0] = -8;
+    load(c, "across its beginning");
+    c.map.extents[0] -= 5;  // a multiple of 16 bytes: stores clip at those
+    c.coordinate[0] = static_cast<int>(c.map.extents[0]) - 24;
+    load(c, "across its end");
+    store(c, "across its end");
   }
   Case const c = basic_case(2, DType::f32, TmaSwizzle::b64);
   add_tma(all, "tma multicast to 3 of 4",

@@ -25,7 +25,9 @@ std::vector<Element> walked(Case const& c) {
     for (int at = 0; at < box.row_bytes(); at += bytes) {
       bool const inside = row.begin <= at && at < row.end;
       auto const linear = static_cast<std::uint32_t>(c.shared_offset + row.index * box.row_pitch() + at);
+      bool const stored = row.begin <= at && at < sim::stored_end(row);
       elements.push_back({inside ? row.offset + at - row.begin : -1,
+                          stored ? row.offset + at - row.begin : -1,
                           static_cast<int>(sim::swizzled(c.map.swizzle, linear))});
     }
   });
@@ -40,6 +42,7 @@ TEST(BoxWalk, FindsEveryElementWhereTheOracleHasIt) {
     ASSERT_EQ(actual.size(), expected.size()) << c.name;
     for (std::size_t i = 0; i < expected.size(); ++i) {
       ASSERT_EQ(actual[i].global, expected[i].global) << c.name << ", element " << i;
+      ASSERT_EQ(actual[i].stored, expected[i].stored) << c.name << ", element " << i;
       ASSERT_EQ(actual[i].shared, expected[i].shared) << c.name << ", element " << i;
     }
     BoxWalk const box(c.map, c.coordinate.data());

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -26,6 +26,10 @@ struct Case {
   int shared_offset = 0;  ///< of the box in the dump; a multiple of 128
 
   std::size_t element_bytes() const { return static_cast<std::size_t>(bits(map.dtype) / 8); }
+  /// Whether a store of the box is legal.
+  bool can_store() const {
+    return std::none_of(coordinate.begin(), coordinate.begin() + map.rank, [](int x) { return x < 0; });
+  }
   /// From the tensor's first byte to the end of its last element.
   std::size_t tensor_bytes() const {
     std::int64_t last = (map.extents[0] - 1) * static_cast<std::int64_t>(element_bytes());
@@ -35,9 +39,11 @@ struct Case {
   }
 };
 
-/// One element of a box: where it lies in the tensor (in bytes; -1: outside) and in the dump.
+/// One element of a box: where it lies in the tensor (in bytes; -1: outside), where a store puts it (which
+/// clips axis 0 at a multiple of 16 bytes; -1: nowhere) and where it lies in the dump.
 struct Element {
   std::int64_t global;
+  std::int64_t stored;
   int shared;
 };
 
@@ -62,12 +68,17 @@ inline std::vector<Element> elements_of(Case const& c) {
         for (int g = 0; g < held[1]; ++g, ++row) {
           for (int x = 0; x < held[0]; ++x) {
             int const index[5] = {x, g, f, d, e};
-            Element element{0, 0};
+            Element element{0, 0, 0};
             for (std::size_t axis = 0; axis < static_cast<std::size_t>(c.map.rank); ++axis) {
               std::int64_t const at = c.coordinate[axis] + std::int64_t{index[axis]} *
                                                                (axis == 0 ? 1 : c.map.element_strides[axis]);
+              std::int64_t const distance = at * (axis == 0 ? bytes : c.map.strides[axis - 1]);
+              std::int64_t const stored_extent =
+                  axis == 0 ? (c.map.extents[0] * bytes + 15) / 16 * 16 / bytes : c.map.extents[axis];
               if (at < 0 || at >= c.map.extents[axis]) element.global = -1;
-              if (element.global >= 0) element.global += at * (axis == 0 ? bytes : c.map.strides[axis - 1]);
+              if (at < 0 || at >= stored_extent) element.stored = -1;
+              if (element.global >= 0) element.global += distance;
+              if (element.stored >= 0) element.stored += distance;
             }
             int const linear = c.shared_offset + row * pitch + x * bytes;
             int const line = linear / 128, piece = linear / 16 % 8, within = linear % 16;
@@ -82,10 +93,9 @@ inline std::vector<Element> elements_of(Case const& c) {
   return elements;
 }
 
-/// A NaN of the type as the hardware fills with it.
+/// What the hardware fills with, in as many bits as the type has.
 inline std::uint64_t fill_bits(TensorMapDescription const& map) {
-  if (map.fill == TmaFill::zeros) return 0;
-  return ~std::uint64_t{0} >> (65 - bits(map.dtype));
+  return map.fill == TmaFill::zeros ? 0 : 0x7ff77ff77ff77ff7;
 }
 
 /// The dump after a load.
@@ -100,12 +110,12 @@ inline std::vector<unsigned char> expected_load(Case const& c, std::vector<unsig
   return dump;
 }
 
-/// The tensor after a store of what the dump holds.
+/// The tensor, and what lies behind it, after a store of what the dump holds.
 inline std::vector<unsigned char> expected_store(Case const& c, std::vector<unsigned char> tensor,
                                                  std::vector<unsigned char> const& dump) {
   for (Element const& element : elements_of(c)) {
-    if (element.global >= 0)
-      std::memcpy(tensor.data() + element.global, dump.data() + element.shared, c.element_bytes());
+    if (element.stored >= 0)
+      std::memcpy(tensor.data() + element.stored, dump.data() + element.shared, c.element_bytes());
   }
   return tensor;
 }
@@ -188,6 +198,10 @@ inline std::vector<Case> cases() {
     add(outside, " wholly outside");
     outside.coordinate = {-2147483647 - 1, -2147483647 - 1};
     add(outside, " at the least coordinates");
+    outside.coordinate = {1 << 30, 7};
+    add(outside, " wholly beyond axis 0");
+    outside.coordinate = {8, 1 << 30};
+    add(outside, " wholly beyond axis 1");
 
     Case strided = basic_case(4, DType::bf16, swizzle);
     strided.map.element_strides = {1, 3, 2, 1};
@@ -226,6 +240,22 @@ inline std::vector<Case> cases() {
   Case flat = basic_case(2, DType::bf16, TmaSwizzle::b128);
   flat.map.strides = {0};
   add(flat, " of one row again and again");
+  return all;
+}
+
+/// Boxes that begin before the tensor, on each axis and on all: to load, not to store.
+inline std::vector<Case> cases_before(int rank) {
+  std::vector<Case> all;
+  for (std::size_t axis = 0; axis < static_cast<std::size_t>(rank); ++axis) {
+    Case c = basic_case(rank, DType::u32, TmaSwizzle::b128);
+    c.coordinate[axis] = axis == 0 ? -4 : -1;
+    c.name += " before axis " + std::to_string(axis);
+    all.push_back(c);
+  }
+  Case least = basic_case(rank, DType::u32, TmaSwizzle::b128);
+  least.coordinate.fill(-2147483647 - 1);
+  least.name += " at the least coordinates";
+  all.push_back(least);
   return all;
 }
 

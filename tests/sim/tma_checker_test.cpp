@@ -358,6 +358,67 @@ TEST(TmaChecker, StoreOfWhatNobodyWrote) {
   EXPECT_TRUE(clipped.ok()) << clipped.text();
 }
 
+/// Stores the tile at a coordinate.
+template <int Column, int Row> struct StoreAt : BrokenTma {
+  static constexpr int line = __LINE__ + 4;
+  void operator()(Params const& p, SharedStorage& smem) const {
+    fill(smem);
+    if (thread_idx() == 0) {
+      tma_store(p.out, TmaCoordinate{Column, Row}, shared_address(smem.tile));
+      bulk_commit_group();
+      bulk_wait_group<0>();
+    }
+  }
+};
+
+TEST(TmaChecker, StoreThatBeginsBeforeTheTensor) {
+  EXPECT_SAYS(
+      only_finding(tma_report<StoreAt<-4, 0>>(), FindingKind::out_of_bounds, StoreAt<-4, 0>::line),
+      "cp.async.bulk.tensor to a box that begins at coordinate -4 of axis 0: only loads may begin before "
+      "the tensor");
+  EXPECT_SAYS(only_finding(tma_report<StoreAt<0, -8>>(), FindingKind::out_of_bounds, StoreAt<0, -8>::line),
+              "begins at coordinate -8 of axis 1");
+}
+
+/// Rows of 61 floats, 256 bytes apart: a store writes 12 bytes more of each.
+void narrow(Tensors& tensors) {
+  TensorMapDescription d = described(tensors.stored);
+  d.extents = {61, 16};
+  tensors.out = sim::encode(d);
+}
+
+TEST(TmaChecker, StoreBeyondTheEndOfARowThatIsNoMultipleOf16Bytes) {
+  using Store = StoreAt<32, 8>;
+  auto const unwritten = tma_report<Store>({}, &narrow);
+  EXPECT_TRUE(unwritten.ok()) << unwritten.text();
+  // The same to a buffer that the host has written.
+  auto const others = tma_report<Store>({}, [](Tensors& tensors) {
+    tensors.stored = tensors.memory;
+    narrow(tensors);
+  });
+  auto const over = only_finding(others, FindingKind::out_of_bounds, Store::line);
+  EXPECT_EQ(over.buffer, "in");
+  EXPECT_EQ(over.coordinate, "byte 2292 of in");
+  EXPECT_EQ(over.count, 4);  // of 8 rows, the last four nobody has written
+  EXPECT_SAYS(
+      over,
+      "cp.async.bulk.tensor writes 12 bytes beyond (60, 8), the tensor's last along axis 0, at byte 2292 of "
+      "in, over what was written there before: it clips axis 0 at multiples of 16 bytes, not at elements");
+  // An allocation that ends with the tensor's last element.
+  sim::Options options;
+  options.throw_on_finding = false;
+  sim::Machine machine(options);
+  Tensors tensors{};
+  tensors.stored = static_cast<float*>(machine.allocate(15 * 256 + 61 * 4, "exact"));
+  narrow(tensors);
+  auto const outside =
+      only_finding(sim::launch<Store>(machine, {}, tensors), FindingKind::out_of_bounds, Store::line);
+  EXPECT_EQ(outside.count, 1);
+  EXPECT_SAYS(outside,
+              "writes 12 bytes beyond (60, 15), the tensor's last along axis 0, at byte 4084 of exact, "
+              "which has 4084 bytes: it clips");
+}
+
 /// Stores the tile, waits for it to be read (or written: `All`), and reads it back from global memory.
 template <bool All> struct StoreAndReadBack : BrokenTma {
   static constexpr int line = __LINE__ + 8;
@@ -432,6 +493,19 @@ TEST(TmaChecker, ReductionThatTheTypeDoesNotHave) {
   auto const finding = only_finding(tma_report<ReduceInto<TmaReduce::max>>(), FindingKind::invalid_operand,
                                     ReduceInto<TmaReduce::max>::line);
   EXPECT_SAYS(finding, "cp.reduce.async.bulk.tensor.max of f32");
+}
+
+TEST(TmaChecker, SumsOfSignedIntegersOf64Bits) {
+  auto const report = tma_report<ReduceInto<TmaReduce::add>>({}, [](Tensors& tensors) {
+    TensorMapDescription d = described(tensors.stored);
+    d.dtype = DType::s64;
+    d.extents = {32, 16};
+    d.box = {16, 8};
+    tensors.out = sim::encode(d);
+  });
+  EXPECT_SAYS(
+      only_finding(report, FindingKind::invalid_operand, ReduceInto<TmaReduce::add>::line),
+      "cp.reduce.async.bulk.tensor.add of s64: encode the tensor map for u64, whose sums have the same bits");
 }
 
 TEST(TmaChecker, ReductionOntoWhatNobodyWrote) {

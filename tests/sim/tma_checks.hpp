@@ -77,6 +77,9 @@ inline Params params_of(Case const& c) {
 
 inline Bytes tensor_of(Case const& c) { return noise(c.tensor_bytes(), 1); }
 
+/// With what a store may write beyond its last element.
+inline Bytes tensor_to_store_to(Case const& c) { return noise((c.tensor_bytes() + 15) / 16 * 16, 1); }
+
 template <class Host> Params with_map(Host& host, Case const& c, void const* tensor) {
   Params p = params_of(c);
   TensorMapDescription map = c.map;
@@ -130,11 +133,32 @@ Bytes stored(Host& host, Case const& c, Bytes const& tensor, Bytes const& dump) 
 }
 
 template <class Host> std::string check_store(Host& host, Case const& c) {
-  Bytes const tensor = tensor_of(c), dump = noise(kDumpBytes, 2);
+  Bytes const tensor = tensor_to_store_to(c), dump = noise(kDumpBytes, 2);
   Bytes result;
   with_rank(c.map.rank, [&](auto rank) { result = stored<tma_kernels::Store<rank>>(host, c, tensor, dump); });
   std::string const different = difference(result, expected_store(c, tensor, dump));
   return different.empty() ? "" : c.name + ": " + different;
+}
+
+/// u32 sums with elements of the dump, which clip as a store does.
+template <class Host> std::string check_add(Host& host, Case const& c) {
+  Bytes const tensor = tensor_to_store_to(c), dump = noise(kDumpBytes, 5);
+  Bytes const result = stored<tma_kernels::Reduce<TmaReduce::add>>(host, c, tensor, dump);
+  auto const expected = [&](std::int64_t Element::*place) {
+    Bytes sums = tensor;
+    for (Element const& element : elements_of(c)) {
+      if (element.*place < 0) continue;
+      std::uint32_t a, b;
+      std::memcpy(&a, tensor.data() + element.*place, 4);
+      std::memcpy(&b, dump.data() + element.shared, 4);
+      a += b;
+      std::memcpy(sums.data() + element.*place, &a, 4);
+    }
+    return sums;
+  };
+  if (result == expected(&Element::stored)) return "";
+  if (result == expected(&Element::global)) return c.name + ": clips at elements, not at 16 bytes";
+  return c.name + ": " + difference(result, expected(&Element::stored));
 }
 
 /// A bulk copy of `bytes` bytes between byte `global` of an allocation and byte `shared` of the dump, both

@@ -1,9 +1,11 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -43,12 +45,28 @@ isolated::Check check_of(std::string name, std::function<std::string(GpuHost&)> 
           }};
 }
 
-/// Runs the checks on the GPU, in processes of their own, and reports every one that finds something wrong.
+/// All the checks of a test are done within a minute, whatever becomes of them.
+constexpr isolated::Limits kLimits{.each = std::chrono::seconds(10), .all = std::chrono::seconds(45)};
+
+/// A check that the hardware ends its kernel with an illegal instruction. It costs a process.
+template <class F> isolated::Check illegal_check_of(std::string name, F run) {
+  return check_of(std::move(name), [run = std::move(run)](GpuHost& host) -> std::string {
+    try {
+      std::string const different = run(host);
+      return "is legal, and does " + (different.empty() ? "what is expected of a legal one" : different);
+    } catch (gpu_error const& e) {
+      if (std::string(e.what()).find("illegal instruction") == std::string::npos) throw;
+      throw isolated::broken_process("");
+    }
+  });
+}
+
+/// Runs the checks on the GPU, in child processes, and reports every one that finds something wrong.
 void expect_all(std::vector<isolated::Check> checks) {
   // This process must not touch the GPU: the ones it forks could not.
   checks.insert(checks.begin(),
                 {"GPU of compute capability 9", [] { return has_tma() ? "" : "there is none"; }});
-  std::vector<std::string> const verdicts = isolated::run(checks);
+  std::vector<std::string> const verdicts = isolated::run(checks, kLimits);
   if (verdicts[0] == "there is none") GTEST_SKIP() << "no GPU of compute capability 9";
   for (std::size_t i = 0; i < checks.size(); ++i) EXPECT_EQ(verdicts[i], "") << checks[i].name;
 }
@@ -62,8 +80,22 @@ TEST(GpuTma, LoadsEveryBox) {
 
 TEST(GpuTma, StoresEveryBox) {
   std::vector<isolated::Check> checks;
-  for (Case const& c : cases())
+  for (Case const& c : cases()) {
+    if (!c.can_store()) continue;
     checks.push_back(check_of("store " + c.name, [c](GpuHost& host) { return check_store(host, c); }));
+  }
+  expect_all(std::move(checks));
+}
+
+/// The hardware stops a kernel whose store, or reduction, begins before the tensor, as the simulated machine
+/// does.
+TEST(GpuTma, RefusesStoresThatBeginBeforeTheTensor) {
+  std::vector<isolated::Check> checks;
+  for (Case const& c : cases_before(5))
+    checks.push_back(
+        illegal_check_of("store " + c.name, [c](GpuHost& host) { return check_store(host, c); }));
+  for (Case const& c : cases_before(2))
+    checks.push_back(illegal_check_of("add " + c.name, [c](GpuHost& host) { return check_add(host, c); }));
   expect_all(std::move(checks));
 }
 
@@ -71,21 +103,10 @@ TEST(GpuTma, StoresEveryBox) {
 TEST(GpuTma, RefusesBoxesBetweenMultiplesOf16Bytes) {
   std::vector<isolated::Check> checks;
   for (Case const& c : misaligned_cases()) {
-    auto const refused = [c](GpuHost& host, auto check) {
-      try {
-        std::string const different = check(host, c);
-        return "moved, " + (different.empty() ? "as if it were aligned" : different);
-      } catch (gpu_error const& e) {
-        if (std::string(e.what()).find("illegal instruction") == std::string::npos) throw;
-        throw isolated::broken_process("");
-      }
-    };
-    checks.push_back(check_of("load " + c.name, [=](GpuHost& host) {
-      return refused(host, [](GpuHost& h, Case const& at) { return check_load(h, at); });
-    }));
-    checks.push_back(check_of("store " + c.name, [=](GpuHost& host) {
-      return refused(host, [](GpuHost& h, Case const& at) { return check_store(h, at); });
-    }));
+    checks.push_back(illegal_check_of("load " + c.name, [c](GpuHost& host) { return check_load(host, c); }));
+    if (!c.can_store()) continue;  // illegal anyhow
+    checks.push_back(
+        illegal_check_of("store " + c.name, [c](GpuHost& host) { return check_store(host, c); }));
   }
   expect_all(std::move(checks));
 }
@@ -126,13 +147,15 @@ TEST(GpuTma, HintsAreThePoliciesThatCreatepolicyGives) {
 Bytes adversarial(DType dtype, std::size_t count, std::uint32_t seed) {
   auto const size = static_cast<std::size_t>(bits(dtype) / 8);
   Bytes values = noise(count * size, seed);
-  if (dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::f32) return values;
-  int const exponent_bits = dtype == DType::f16 ? 5 : 8;
+  if (dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::f32 && dtype != DType::f64)
+    return values;
+  int const exponent_bits = dtype == DType::f16 ? 5 : dtype == DType::f64 ? 11 : 8;
   for (std::size_t i = 0; i < count; i += 8) {
-    std::uint32_t bit = 0;
+    std::uint64_t bit = 0;
     std::memcpy(&bit, &values[i * size], size);
-    std::uint32_t const exponent = ((1u << exponent_bits) - 1) << (bits(dtype) - 1 - exponent_bits);
-    std::uint32_t const mantissa = (exponent & ~(exponent - 1)) - 1;
+    std::uint64_t const exponent = ((std::uint64_t{1} << exponent_bits) - 1)
+                                   << (bits(dtype) - 1 - exponent_bits);
+    std::uint64_t const mantissa = (exponent & ~(exponent - 1)) - 1;
     switch (i / 8 % 4) {
       case 0:
         bit &= ~(exponent | mantissa);
@@ -151,7 +174,8 @@ Bytes adversarial(DType dtype, std::size_t count, std::uint32_t seed) {
   return values;
 }
 
-template <TmaReduce Op> std::string check_reduction(GpuHost& host, DType dtype) {
+/// A tensor as large as the dump, and a box that is all of it.
+Case whole_dump(DType dtype) {
   auto const size = static_cast<std::size_t>(bits(dtype) / 8);
   int const rows = kDumpBytes / 512;
   Case c;
@@ -160,12 +184,37 @@ template <TmaReduce Op> std::string check_reduction(GpuHost& host, DType dtype) 
   c.map.box = {static_cast<int>(512 / size) / (size == 1 ? 2 : 1), rows};
   c.map.extents = {c.map.box[0], rows};
   c.map.strides = {512};
-  Bytes const tensor = adversarial(dtype, kDumpBytes / size, 6),
-              dump = adversarial(dtype, kDumpBytes / size, 7);
+  return c;
+}
+
+/// What differs of each kind of values that adversarial() makes: how many, and the first few.
+template <TmaReduce Op> std::string check_reduction(GpuHost& host, DType dtype) {
+  auto const size = static_cast<std::size_t>(bits(dtype) / 8);
+  std::size_t const count = kDumpBytes / size;
+  Bytes const tensor = adversarial(dtype, count, 6), dump = adversarial(dtype, count, 7);
   Bytes expected = tensor;
-  sim::reduce(Op, dtype, expected.data(), dump.data(), kDumpBytes / size);
-  std::string const different = difference(stored<Reduce<Op>>(host, c, tensor, dump), expected);
-  return different.empty() ? "" : std::string(to_string(Op)) + " of " + to_string(dtype) + ": " + different;
+  sim::reduce(Op, dtype, expected.data(), dump.data(), count);
+  Bytes const actual = stored<Reduce<Op>>(host, whole_dump(dtype), tensor, dump);
+  auto const text = [&](Bytes const& values, std::size_t i) {
+    std::uint64_t bit = 0;
+    std::memcpy(&bit, &values[i * size], size);
+    return fmt::format("{:0{}x}", bit, 2 * size);
+  };
+  constexpr char const* kKinds[] = {"zeros", "infinities", "NaNs", "subnormals", "others"};
+  std::array<int, 5> wrong{};
+  std::array<std::string, 5> examples;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (std::memcmp(&actual[i * size], &expected[i * size], size) == 0) continue;
+    std::size_t const kind = i % 8 == 0 ? i / 8 % 4 : 4;
+    if (++wrong[kind] > 4) continue;
+    examples[kind] += fmt::format("; {} and {} give {} instead of {}", text(tensor, i), text(dump, i),
+                                  text(actual, i), text(expected, i));
+  }
+  std::string different;
+  for (std::size_t kind = 0; kind < 5; ++kind)
+    if (wrong[kind] > 0)
+      different += fmt::format("\n{} differ of {}{}", wrong[kind], kKinds[kind], examples[kind]);
+  return different.empty() ? "" : std::string(to_string(Op)) + " of " + to_string(dtype) + ":" + different;
 }
 
 TEST(GpuTma, ReducesAsTheSimulatedMachine) {
@@ -181,36 +230,59 @@ TEST(GpuTma, ReducesAsTheSimulatedMachine) {
     add(std::integral_constant<TmaReduce, TmaReduce::min>{});
     add(std::integral_constant<TmaReduce, TmaReduce::max>{});
   }
+  Case const c = whole_dump(DType::s64);
+  checks.push_back(illegal_check_of("add of s64", [c](GpuHost& host) {
+    stored<Reduce<TmaReduce::add>>(host, c, noise(kDumpBytes, 6), noise(kDumpBytes, 7));
+    return "";
+  }));
   expect_all(std::move(checks));
 }
 
-/// Whether the driver takes a description, without our check.
-bool driver_takes(TensorMapDescription const& description) {
+TEST(GpuTma, ReductionsClipAsStoresDo) {
+  std::vector<isolated::Check> checks;
+  Case c = basic_case(2, DType::u32, TmaSwizzle::b128);
+  auto const add = [&](std::string const& what) {
+    checks.push_back(check_of(what, [c](GpuHost& host) { return check_add(host, c); }));
+  };
+  add("inside");
+  c.coordinate[1] = static_cast<int>(c.map.extents[1]) - 2;
+  add("beyond axis 1");
+  c.coordinate[0] = aligned(c.map, c.map.extents[0] - 1);
+  add("beyond axes 0 and 1");
+  c.coordinate[0] = 1 << 20;
+  add("wholly beyond axis 0");
+  expect_all(std::move(checks));
+}
+
+/// What the driver says against a description, without our check; nothing where it takes it.
+std::string refusal_of_driver(TensorMapDescription const& description) {
   try {
     static_cast<void>(device::encode_by_driver(description));
-    return true;
-  } catch (device_error const&) {
-    return false;
+    return "";
+  } catch (device_error const& e) {
+    return e.what();
   }
 }
 
-bool check_takes(TensorMapDescription const& description) {
+/// What check() says.
+std::string refusal_of_check(TensorMapDescription const& description) {
   try {
     check(description);
-    return true;
-  } catch (argument_error const&) {
-    return false;
+    return "";
+  } catch (argument_error const& e) {
+    return e.what();
   }
 }
 
 /// Descriptions at and beyond every limit: the driver and check() agree on each.
 TEST(GpuTma, TheDriverRefusesWhatCheckRefuses) {
-  // Neither looks at what is there: an address will do that is aligned as an allocation's.
-  auto* const memory = reinterpret_cast<char*>(std::uintptr_t{0x7f0000000000});
+  // An address here is an offset in memory of the GPU, or null.
+  constexpr std::uintptr_t kFirst = 1 << 20;
+  auto const at = [](std::uintptr_t offset) { return reinterpret_cast<char*>(kFirst + offset); };
   std::vector<TensorMapDescription> all;
   TensorMapDescription sound;
   sound.rank = 3;
-  sound.address = memory;
+  sound.address = at(0);
   sound.extents = {64, 128, 4};
   sound.strides = {128, 16384};
   sound.box = {64, 64, 1};
@@ -220,7 +292,8 @@ TEST(GpuTma, TheDriverRefusesWhatCheckRefuses) {
     all.push_back(d);
   };
   for (int rank = 0; rank <= 6; ++rank) with([&](auto& d) { d.rank = rank; });
-  for (int offset = 0; offset <= 32; offset += 4) with([&](auto& d) { d.address = memory + offset; });
+  for (int offset = 0; offset <= 32; offset += 4)
+    with([&](auto& d) { d.address = at(static_cast<std::uintptr_t>(offset)); });
   with([](auto& d) { d.address = nullptr; });
   for (std::int64_t const extent :
        {std::int64_t{0}, std::int64_t{1}, std::int64_t{1} << 32, (std::int64_t{1} << 32) + 1})
@@ -248,10 +321,16 @@ TEST(GpuTma, TheDriverRefusesWhatCheckRefuses) {
       });
   std::vector<isolated::Check> checks;
   for (TensorMapDescription const& d : all) {
-    checks.push_back(check_of(to_string(d), [d](GpuHost&) -> std::string {
-      if (driver_takes(d) == check_takes(d)) return "";
-      return driver_takes(d) ? "the driver takes what check() refuses"
-                             : "the driver refuses what check() takes";
+    checks.push_back(check_of(to_string(d), [d](GpuHost& host) -> std::string {
+      static char* const memory =
+          static_cast<char*>(host.allocate(4096));  // makes the process's context, too
+      TensorMapDescription placed = d;
+      if (d.address != nullptr)
+        placed.address = memory + (reinterpret_cast<std::uintptr_t>(d.address) - kFirst);
+      std::string const driver = refusal_of_driver(placed), ours = refusal_of_check(placed);
+      if (driver.empty() == ours.empty()) return "";
+      return driver.empty() ? "the driver takes what check() refuses: " + ours
+                            : "the driver refuses what check() takes: " + driver;
     }));
   }
   expect_all(std::move(checks));

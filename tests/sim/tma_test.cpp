@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -10,6 +13,7 @@
 #include "tegula/tensor/shared_tile.hpp"
 #include "tegula/tensor/tma_tile.hpp"
 #include "tma_checks.hpp"
+#include "tma_simulated_host.hpp"
 
 /// TMA on the simulated machine, as instructions of kernels.
 namespace tegula {
@@ -17,27 +21,6 @@ namespace {
 
 using namespace tma_test;
 using tma_kernels::Load, tma_kernels::Multicast, tma_kernels::Reduce;
-
-class SimulatedHost {
- public:
-  explicit SimulatedHost(sim::Options options = {}) : machine_(options) {}
-  void* allocate(std::size_t bytes) { return machine_.allocate(bytes, "memory"); }
-  void upload(void* to, void const* from, std::size_t bytes) { machine_.upload(to, from, bytes); }
-  void download(void* to, void const* from, std::size_t bytes) { machine_.download(to, from, bytes); }
-  void release(void* pointer) { machine_.deallocate(pointer); }
-  TensorMap encode(TensorMapDescription const& description) { return sim::encode(description); }
-  template <class Kernel> void launch(tma_kernels::Params const& params, int ctas) {
-    launch_kernel<Kernel>(params, ctas);
-  }
-  template <class Kernel> void launch_kernel(typename Kernel::Params const& params, int ctas = 1) {
-    report = sim::launch<Kernel>(machine_, {ctas, 1, 1}, params);
-  }
-
-  sim::Report report;
-
- private:
-  sim::Machine machine_;
-};
 
 /// Hosts that differ in when operations land and who runs first.
 std::vector<sim::Options> schedules() {
@@ -59,9 +42,26 @@ TEST(SimulatedTma, LoadsEveryBox) {
   for (Case const& c : cases()) EXPECT_EQ(check_load(host, c), "");
 }
 
+/// A store writes beyond the end of axis 0 up to a multiple of 16 bytes. There lies what the test put there:
+/// the checker says so, and goes on.
 TEST(SimulatedTma, StoresEveryBox) {
-  SimulatedHost host;
-  for (Case const& c : cases()) EXPECT_EQ(check_store(host, c), "");
+  sim::Options options;
+  options.throw_on_finding = false;
+  SimulatedHost host(options);
+  int beyond = 0;
+  for (Case const& c : cases()) {
+    if (!c.can_store()) continue;
+    EXPECT_EQ(check_store(host, c), "");
+    auto const elements = elements_of(c);
+    bool const writes_beyond = std::any_of(elements.begin(), elements.end(),
+                                           [](Element const& e) { return e.stored >= 0 && e.global < 0; });
+    beyond += writes_beyond ? 1 : 0;
+    ASSERT_EQ(host.report.findings.size(), writes_beyond ? 1u : 0u) << c.name << ": " << host.report.text();
+    if (writes_beyond) {
+      EXPECT_EQ(host.report.findings[0].kind, sim::FindingKind::out_of_bounds) << c.name;
+    }
+  }
+  EXPECT_GT(beyond, 50);
 }
 
 TEST(SimulatedTma, AtEverySchedule) {
@@ -73,6 +73,8 @@ TEST(SimulatedTma, AtEverySchedule) {
       EXPECT_EQ(check_store(host, c), "");
       c.coordinate[0] = -8;
       EXPECT_EQ(check_load(host, c), "");
+      c.map.extents[0] -= 5;  // a multiple of 16 bytes
+      c.coordinate[0] = static_cast<int>(c.map.extents[0]) - 32;
       EXPECT_EQ(check_store(host, c), "");
     }
     Case const c = basic_case(2, DType::f32, TmaSwizzle::b64);
@@ -131,14 +133,19 @@ TEST(SimulatedTma, AddsWithOneRounding) {
   EXPECT_EQ(sums[2].bits, 0x4000);
   EXPECT_EQ(sums[3].bits, 0x7f80);
   EXPECT_EQ(sums[4].bits, 0x0002);
-  // A subnormal operand, or result, of binary32 counts as zero.
+  // Subnormals of binary32 stay, too.
   EXPECT_EQ((reduced<TmaReduce::add, float>({16777216.0f, 1.5f, 0x1p-149f, -0x1p-126f},
                                             {1.0f, 2.25f, 0x1p-140f, 0x1.8p-126f})),
-            (std::vector<float>{16777216.0f, 3.75f, 0.0f, 0.0f}));
+            (std::vector<float>{16777216.0f, 3.75f, 0x1p-149f + 0x1p-140f, 0x1p-127f}));
   EXPECT_EQ((reduced<TmaReduce::add, std::int32_t>({2147483647, -5, 7, 0}, {1, -6, -7, 0})),
             (std::vector<std::int32_t>{-2147483647 - 1, -11, 0, 0}));
   EXPECT_EQ((reduced<TmaReduce::add, double>({1.0, 2.0}, {0x1p-52, 0x1p-53})),
             (std::vector<double>{1.0 + 0x1p-52, 2.0}));
+  // NaNs of binary64 stay as they are, signalling ones too.
+  constexpr std::uint64_t kSignalling = 0xfff037d9b88bb337;
+  std::vector<double> const nans = reduced<TmaReduce::add, double>(
+      {0x1p60, std::bit_cast<double>(kSignalling)}, {std::bit_cast<double>(kSignalling), 1.0});
+  for (double const nan : nans) EXPECT_EQ(std::bit_cast<std::uint64_t>(nan), kSignalling);
 }
 
 TEST(SimulatedTma, TakesTheLeastAndTheGreatest) {
@@ -163,20 +170,11 @@ TEST(SimulatedTma, TakesTheLeastAndTheGreatest) {
 
 TEST(SimulatedTma, ReducesOnlyWhatLiesInTheTensor) {
   Case c = basic_case(2, DType::u32, TmaSwizzle::b128);
-  c.coordinate = {-4, 20};
-  Bytes const tensor = tensor_of(c), dump = noise(kDumpBytes, 5);
-  Bytes expected = tensor;
-  for (Element const& element : elements_of(c)) {
-    if (element.global < 0) continue;
-    std::uint32_t a, b;
-    std::memcpy(&a, tensor.data() + element.global, 4);
-    std::memcpy(&b, dump.data() + element.shared, 4);
-    a += b;
-    std::memcpy(expected.data() + element.global, &a, 4);
-  }
+  c.map.extents[0] -= 1;  // a multiple of 16 bytes
+  c.coordinate = {static_cast<int>(c.map.extents[0]) - 12, 20};
   for (sim::Options const& options : schedules()) {
     SimulatedHost host(options);
-    EXPECT_EQ(difference(stored<Reduce<TmaReduce::add>>(host, c, tensor, dump), expected), "");
+    EXPECT_EQ(check_add(host, c), "");
   }
 }
 

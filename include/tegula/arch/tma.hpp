@@ -17,9 +17,10 @@
 /// stored only after fence_proxy_async() and a barrier.
 namespace tegula {
 
-/// Where in the tensor a box begins, in elements, innermost axis first. It may lie outside, also before it:
-/// loads fill what is not in the tensor, stores leave it out. Along axis 0 it begins at a multiple of 16
-/// bytes; elsewhere the hardware ends the kernel with "an illegal instruction was encountered".
+/// Where in the tensor a box begins, in elements, innermost axis first. It may lie outside: loads fill what
+/// is not in the tensor, stores leave it out. Along axis 0 it begins at a multiple of 16 bytes, and that of a
+/// store begins at no negative coordinate, on any axis; else the hardware ends the kernel with "an illegal
+/// instruction was encountered".
 template <int Rank> struct TmaCoordinate {
   static_assert(1 <= Rank && Rank <= 5, "a tensor map has one to five axes");
   int x[Rank];
@@ -148,7 +149,9 @@ TEGULA_DEVICE void tma_load_multicast(SharedAddr dst, TensorMap const& map, TmaC
 }
 
 /// Copies the box at `c` from shared memory at `src` (aligned as a load's destination) to the tensor, as part
-/// of the thread's current bulk group.
+/// of the thread's current bulk group. The end of axis 0 clips at a multiple of 16 bytes, not at an element:
+/// where the tensor's rows are no multiple of 16 bytes, what lies between their end and the next multiple is
+/// written from the box too. `c` is not negative.
 template <int Rank, L2Hint Hint = L2Hint::none>
 TEGULA_DEVICE void tma_store(TensorMap const& map, TmaCoordinate<Rank> c, SharedAddr src,
                              [[maybe_unused]] Where where = Where::here()) {
@@ -160,6 +163,9 @@ TEGULA_DEVICE void tma_store(TensorMap const& map, TmaCoordinate<Rank> c, Shared
 }
 
 /// As tma_store, but combines each element with the tensor's: an atomic operation of each element by itself.
+/// Sums are of f16, bf16, f32, f64, s32, u32 and u64 (of s64 it is an illegal instruction: use a map of u64,
+/// whose sums have the same bits); min and max of f16, bf16 and integers of 32 and 64 bits. That it clips
+/// and refuses negative coordinates as a store does is assumed, not measured.
 template <int Rank, TmaReduce Op, L2Hint Hint = L2Hint::none>
 TEGULA_DEVICE void tma_reduce(TensorMap const& map, TmaCoordinate<Rank> c, SharedAddr src,
                               [[maybe_unused]] Where where = Where::here()) {

@@ -4,6 +4,8 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
+#include <string>
+
 #include "tegula/device/error.hpp"
 
 namespace tegula::device {
@@ -13,25 +15,26 @@ namespace {
 /// The first version of the CUDA driver API that has tensor maps, 12.0.
 constexpr unsigned kVersion = 12000;
 
-using Encode = decltype(&cuTensorMapEncodeTiled);
+/// A function of the driver, asked of the runtime: nothing here is linked to libcuda.
+template <class Function> Function driver_function(char const* name) {
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult answer{};
+  cudaError_t const status =
+      cudaGetDriverEntryPointByVersion(name, &found, kVersion, cudaEnableDefault, &answer);
+  if (status != cudaSuccess || answer != cudaDriverEntryPointSuccess || found == nullptr) {
+    static_cast<void>(cudaGetLastError());
+    throw device_error(fmt::format(
+        "the CUDA driver has no {} of version {}: cudaGetDriverEntryPointByVersion gave {}, query result {}.",
+        name, kVersion, cudaGetErrorName(status), static_cast<int>(answer)));
+  }
+  return reinterpret_cast<Function>(found);
+}
 
-/// The driver's function, asked of the runtime: nothing here is linked to libcuda.
-Encode driver_function() {
-  static Encode const function = [] {
-    void* found = nullptr;
-    cudaDriverEntryPointQueryResult answer{};
-    cudaError_t const status = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, kVersion,
-                                                                cudaEnableDefault, &answer);
-    if (status != cudaSuccess || answer != cudaDriverEntryPointSuccess || found == nullptr) {
-      static_cast<void>(cudaGetLastError());
-      throw device_error(fmt::format(
-          "the CUDA driver has no cuTensorMapEncodeTiled of version {}: cudaGetDriverEntryPointByVersion gave {}, "
-          "query result {}.",
-          kVersion, cudaGetErrorName(status), static_cast<int>(answer)));
-    }
-    return reinterpret_cast<Encode>(found);
-  }();
-  return function;
+std::string name_of(CUresult result) {
+  char const* name = nullptr;
+  if (driver_function<decltype(&cuGetErrorName)>("cuGetErrorName")(result, &name) != CUDA_SUCCESS)
+    return fmt::format("CUresult {}", static_cast<int>(result));
+  return name;
 }
 
 /// The driver's name for the type. Bits of types that it has no name for are moved as unsigned integers, and
@@ -76,13 +79,14 @@ TensorMap encode_by_driver(TensorMapDescription const& d) {
     element_strides[axis] = static_cast<cuuint32_t>(d.element_strides[axis]);
   }
   TensorMap map{};
-  CUresult const result = driver_function()(
+  static auto const encode = driver_function<decltype(&cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
+  CUresult const result = encode(
       reinterpret_cast<CUtensorMap*>(&map), data_type(d.dtype), static_cast<cuuint32_t>(d.rank),
       const_cast<void*>(d.address), extents, strides, box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE,
       static_cast<CUtensorMapSwizzle>(d.swizzle), static_cast<CUtensorMapL2promotion>(d.l2_promotion),
       static_cast<CUtensorMapFloatOOBfill>(d.fill));
   if (result != CUDA_SUCCESS)
-    throw device_error(fmt::format("cuTensorMapEncodeTiled returned CUresult {}.", static_cast<int>(result)));
+    throw device_error(fmt::format("cuTensorMapEncodeTiled returned {}.", name_of(result)));
   return map;
 }
 
