@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tegula/sim/machine.hpp"
+
+/// The kernels that are mutated, free of their types.
+namespace tegula::mutants {
+
+/// What came of a launch.
+struct Outcome {
+  std::vector<std::uint8_t> output;  ///< every byte of the kernel's outputs
+  sim::Report report;
+};
+
+struct MutatedKernel {
+  std::string name;    ///< of the case
+  std::string kernel;  ///< of its family: "gemm_sm90"
+  /// Launches it on a machine of its own, which does not throw findings.
+  std::function<Outcome(sim::Options)> run;
+};
+
+/// The kernel of kCases[I]: mutated_kernel.cpp.in, compiled once for each.
+template <int I> MutatedKernel mutated_kernel();
+
+/// Those of the pipelines' tests.
+std::vector<MutatedKernel> mutated_pipelines();
+
+}  // namespace tegula::mutants

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "tegula/kernel/attention_sm80.hpp"
+#include "tegula/kernel/gemm_sm80.hpp"
+#include "tegula/kernel/gemm_sm90.hpp"
+
+/// The kernels that are mutated, on the simulated machine (mutate.cpp) and on a GPU (bench/gpu/mutants.py),
+/// each with the smallest problem that executes its statements, those of ragged edges and of a ring's second
+/// round among them.
+namespace tegula::mutants {
+
+enum class Family : std::uint8_t { gemm_sm80, gemm_sm90, attention_sm80 };
+
+/// A kernel's configuration, that of its family, and a problem for it.
+struct Case {
+  char const* name;
+  Family family;
+  GemmConfig sm80 = {};
+  GemmSm90Config sm90 = {};
+  AttentionConfig attention = {};
+  int m = 1, n = 1, k = 1, batch = 1;  ///< attention: rows of Q, keys, unused, batches
+  int heads = 1, kv_heads = 1;
+  bool adds = false;  ///< beta = 0.5 and a bias
+  int clusters = 1;   ///< of gemm_sm90's grid
+};
+
+inline constexpr GemmConfig kSmallSm80 = {
+    .block_m = 64, .block_n = 64, .block_k = 32, .stages = 3, .warps_m = 2, .warps_n = 1};
+
+inline constexpr std::array kCases = {
+    Case{.name = "gemm_sm80", .family = Family::gemm_sm80, .sm80 = kSmallSm80, .m = 70, .n = 76, .k = 152},
+    Case{.name = "gemm_sm80_adds",
+         .family = Family::gemm_sm80,
+         .sm80 = kSmallSm80,
+         .m = 70,
+         .n = 76,
+         .k = 40,
+         .adds = true},
+    Case{.name = "gemm_sm80_elements",
+         .family = Family::gemm_sm80,
+         .sm80 = {.block_m = 64,
+                  .block_n = 64,
+                  .block_k = 32,
+                  .stages = 3,
+                  .warps_m = 2,
+                  .warps_n = 1,
+                  .vector_bytes = 2},
+         .m = 20,
+         .n = 36,
+         .k = 149},
+    Case{.name = "gemm_sm90_basic",
+         .family = Family::gemm_sm90,
+         .sm90 = {.block_m = 64, .block_n = 64, .schedule = Schedule::basic},
+         .m = 100,
+         .n = 136,
+         .k = 200},
+    Case{.name = "gemm_sm90_adds",
+         .family = Family::gemm_sm90,
+         .sm90 = {.block_m = 64, .block_n = 64, .schedule = Schedule::basic},
+         .m = 100,
+         .n = 136,
+         .k = 72,
+         .adds = true},
+    Case{.name = "gemm_sm90_f32_mn",
+         .family = Family::gemm_sm90,
+         .sm90 = {.out = DType::f32,
+                  .a_major = Major::mn,
+                  .b_major = Major::mn,
+                  .block_m = 64,
+                  .block_n = 64,
+                  .schedule = Schedule::basic},
+         .m = 104,
+         .n = 120,
+         .k = 200,
+         .adds = true},
+    Case{.name = "gemm_sm90_cooperative_2x1",
+         .family = Family::gemm_sm90,
+         .sm90 = {.block_m = 128, .block_n = 192, .cluster_m = 2},
+         .m = 300,
+         .n = 200,
+         .k = 136},
+    Case{.name = "gemm_sm90_cooperative_1x2",
+         .family = Family::gemm_sm90,
+         .sm90 = {.block_m = 128, .block_n = 64, .cluster_n = 2},
+         .m = 136,
+         .n = 136,
+         .k = 200},
+    Case{.name = "gemm_sm90_pingpong_2x1",
+         .family = Family::gemm_sm90,
+         .sm90 = {.block_m = 64, .block_n = 128, .schedule = Schedule::pingpong, .cluster_m = 2},
+         .m = 256,
+         .n = 328,
+         .k = 200,
+         .adds = true},
+    Case{.name = "gemm_sm90_split",
+         .family = Family::gemm_sm90,
+         .sm90 = {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 2},
+         .m = 60,
+         .n = 64,
+         .k = 1700},
+    Case{.name = "attention_sm80",
+         .family = Family::attention_sm80,
+         .attention = {.head_dim = 32, .block_m = 64, .block_n = 32},
+         .m = 70,
+         .n = 100,
+         .heads = 2},
+    Case{.name = "attention_sm80_causal",
+         .family = Family::attention_sm80,
+         .attention = {.head_dim = 32, .block_m = 64, .block_n = 32, .causal = true},
+         .m = 70,
+         .n = 100},
+};
+
+template <int I, Family F = kCases[I].family> struct KernelOf;
+template <int I> struct KernelOf<I, Family::gemm_sm80> : GemmSm80<kCases[I].sm80> {};
+template <int I> struct KernelOf<I, Family::gemm_sm90> : GemmSm90<kCases[I].sm90> {};
+template <int I> struct KernelOf<I, Family::attention_sm80> : AttentionSm80<kCases[I].attention> {};
+
+}  // namespace tegula::mutants
