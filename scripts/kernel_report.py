@@ -41,6 +41,8 @@ def faults(kernel):
     for key in ("registers", "stack"):
         if kernel.get(key) is None:
             found.append(f"ptxas reported no {key}")
+    if kernel.get("wgmma_remarks"):
+        found.append(f"ptxas waits for wgmma where the kernel does not ({', '.join(sorted(set(kernel['wgmma_remarks'])))})")
     counts = kernel.get("instructions")
     if counts is None:
         return found + ["no PTX was seen"]

@@ -58,7 +58,7 @@ def kernels_in_ptx(text):
 
 
 def resources_in_log(log):
-    """Registers, stack, spills and static shared memory of each entry function in the output of `ptxas -v`, by mangled name."""
+    """Registers, stack, spills, static shared memory and ptxas's remarks on wgmma of each entry function in the output of `ptxas -v`, by mangled name."""
     found = {}
     for part in log.split("Compiling entry function '")[1:]:
         name = part[: part.index("'")]
@@ -71,6 +71,9 @@ def resources_in_log(log):
             if match:
                 numbers[key] = int(match.group(1))
         found[name] = numbers
+    # "(C7520) Potential Performance Loss: ... in the function 'NAME'": what ptxas changed about a kernel's wgmma stands before or after its numbers.
+    for remark, name in re.findall(r"\((C75\d\d)\).*? in (?:the )?function '([^']+)'", log):
+        found.setdefault(name, {}).setdefault("wgmma_remarks", []).append(remark)
     return found
 
 

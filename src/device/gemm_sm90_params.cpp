@@ -46,15 +46,19 @@ GemmSm90Params lower(Machine const& machine, GemmArguments const& g, GemmChoice 
                    : encode(machine, x, boxes.box_mn, block_k(c));
   };
   bool const c_batched = g.batch > 1 && g.c_batch_stride != 0;
-  auto const output = [&](void const* address, std::int64_t batches, std::int64_t ld,
+  auto const output = [&](void const* address, std::int64_t columns, std::int64_t batches, std::int64_t ld,
                           std::int64_t batch_stride) {
-    return encode(machine, {g.out, address, g.n, g.m, batches, ld, batch_stride}, store_n(c), 16);
+    return encode(machine, {g.out, address, columns, g.m, batches, ld, batch_stride}, store_n(c), 16);
   };
-  TensorMap const d = output(g.d, g.batch, g.ldd, g.d_batch_stride);
+  int const by_tma = columns_by_tma(static_cast<int>(g.n), store_unit(g.out));
+  TensorMap const d = output(g.d, by_tma > 0 ? by_tma : g.n, g.batch, g.ldd, g.d_batch_stride);
   return {.a = operand(g.in, g.a, g.a_major, g.m, g.lda, a_batched, g.a_batch_stride, a_boxes(c)),
           .b = operand(g.in_b, g.b, g.b_major, g.n, g.ldb, b_batched, g.b_batch_stride, b_boxes(c)),
-          .c = g.beta != 0 ? output(g.c, c_batched ? g.batch : 1, g.ldc, g.c_batch_stride) : d,
+          .c = g.beta != 0 ? output(g.c, g.n, c_batched ? g.batch : 1, g.ldc, g.c_batch_stride) : d,
           .d = d,
+          .d_address = g.d,
+          .ldd = g.ldd,
+          .d_batch_stride = g.d_batch_stride,
           .bias = g.bias,
           .scale_a = g.scale_a,
           .scale_b = g.scale_b,

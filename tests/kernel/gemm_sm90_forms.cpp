@@ -100,13 +100,17 @@ template <GemmSm90Config C> GemmSm90Params params_of(GemmArguments const& g, int
                                 .batches = batch,
                                 .raster = raster,
                                 .group = 2};
-  auto const of_d = [&](void const* address, std::int64_t ld, std::int64_t batch_stride) {
-    return matrices(g.out, address, {n, m, batch}, ld, batch_stride, store_n(C), 16);
+  auto const of_d = [&](void const* address, int columns, std::int64_t ld, std::int64_t batch_stride) {
+    return matrices(g.out, address, {columns, m, batch}, ld, batch_stride, store_n(C), 16);
   };
+  int const by_tma = columns_by_tma(n, store_unit(g.out));
   return {.a = operand(g.in, g.a, g.a_major, m, k, batch, g.lda, g.a_batch_stride, a_boxes(C), block_k(C)),
           .b = operand(g.in_b, g.b, g.b_major, n, k, batch, g.ldb, g.b_batch_stride, b_boxes(C), block_k(C)),
-          .c = g.c != nullptr ? of_d(g.c, g.ldc, g.c_batch_stride) : TensorMap{},
-          .d = of_d(g.d, g.ldd, g.d_batch_stride),
+          .c = g.c != nullptr ? of_d(g.c, n, g.ldc, g.c_batch_stride) : TensorMap{},
+          .d = of_d(g.d, by_tma > 0 ? by_tma : n, g.ldd, g.d_batch_stride),
+          .d_address = g.d,
+          .ldd = g.ldd,
+          .d_batch_stride = g.d_batch_stride,
           .bias = g.bias,
           .scale_a = g.scale_a,
           .scale_b = g.scale_b,

@@ -177,4 +177,16 @@ template <class Accumulator, int Count> TEGULA_DEVICE void wgmma_pin(Accumulator
 #endif
 }
 
+/// The accumulator's value in a register of its own. ptxas serialises the wgmma of a kernel that stores
+/// accumulators' registers as they are (its remark C7520).
+TEGULA_DEVICE float wgmma_value(float accumulator) {
+#if TEGULA_GPU
+  float value;
+  asm volatile("mov.b32 %0, %1;" : "=f"(value) : "f"(accumulator));
+  return value;
+#else
+  return accumulator;
+#endif
+}
+
 }  // namespace tegula

@@ -2,6 +2,7 @@
 
 #include "tegula/arch/barrier.hpp"
 #include "tegula/arch/cluster.hpp"
+#include "tegula/arch/fence.hpp"
 #include "tegula/arch/global.hpp"
 #include "tegula/arch/grid_dependency.hpp"
 #include "tegula/arch/mutant.hpp"
@@ -75,9 +76,11 @@ template <GemmSm90Config C> struct GemmSm90 {
 
   // D on its way out: store_buffers of 16 x store_n for each consumer warp, as TMA reads them.
   static constexpr int store_n = tegula::store_n(C);
+  static constexpr int store_unit = tegula::store_unit(C.out);
   using TileD = SharedTile<Out, swizzled_operand(bits(C.out), 16, store_n, 1, C.store_buffers* warps)>;
   static constexpr Layout stmatrix_lanes = make_layout(along(0, 16, 1), along(1, 2, 8));  // of 16 x 16
   static constexpr Layout pair_lanes = make_layout(along(1, 4, 2), along(0, 8, 1));       // of 8 x 8
+  static constexpr Layout column_lanes = make_layout(along(0, 16, 1), along(1, 2, 1));    // of 16 x 2
 
   // With split_k: what every CTA of the cluster has summed of the columns that this CTA finishes. Each thread
   // reads what the threads of the same index wrote.
@@ -212,9 +215,10 @@ template <GemmSm90Config C> struct GemmSm90 {
   };
 
   /// The steps of K, block_k each, that the CTA of a rank in its cluster adds up: from step_of_k(p, rank) to
-  /// step_of_k(p, rank + 1).
+  /// step_of_k(p, rank + 1), at least one: steps beyond K add zeros.
   TEGULA_DEVICE static int step_of_k(Params const& p, int rank) {
-    return (p.k + block_k - 1) / block_k * rank / C.split_k;
+    int const steps = (p.k + block_k - 1) / block_k;
+    return (steps < C.split_k ? C.split_k : steps) * rank / C.split_k;
   }
 
   /// The producer, one thread: every tile's steps of K, each into the next stage of the ring.
@@ -279,7 +283,6 @@ template <GemmSm90Config C> struct GemmSm90 {
       ring.release(last);
       int const m = walk.m + (pingpong ? 0 : group * consumer_m);
       if constexpr (split) {
-        if (steps == 0) clear(tCrC);  // K has fewer steps than the cluster CTAs: no wgmma has set them
         give_away(smem, tCrC);
         mbarrier_wait_parity(shared_address(&smem.given), 0);
         float tCrD[MMA_M][4 * share];
@@ -334,14 +337,6 @@ template <GemmSm90Config C> struct GemmSm90 {
     for (int m = 0; m < MMA_M; ++m) wgmma_pin(tCrC[m]);
   }
 
-  TEGULA_DEVICE static void clear(float (&tCrC)[MMA_M][4 * MMA_N]) {
-#pragma unroll
-    for (int m = 0; m < MMA_M; ++m) {
-#pragma unroll
-      for (int i = 0; i < 4 * MMA_N; ++i) tCrC[m][i] = 0;
-    }
-  }
-
   /// Sends each CTA of the cluster, this one too, its share of this CTA's sums.
   TEGULA_DEVICE static void give_away(SharedStorage& smem, float const (&tCrC)[MMA_M][4 * MMA_N]) {
     int const thread = thread_idx_here() - 128;
@@ -391,7 +386,7 @@ template <GemmSm90Config C> struct GemmSm90 {
     if (p.scale_a != nullptr) scale *= ld_global<float>(p.scale_a);
     if (p.scale_b != nullptr) scale *= ld_global<float>(p.scale_b);
     // Two copies of the code: the usual one is short, and stays in the instruction cache.
-    if (p.beta == 0.0f && p.bias == nullptr) {
+    if (p.beta == 0.0f && p.bias == nullptr && columns_by_tma(p.n, store_unit) == p.n) {
       store<Groups, false>(p, smem, out, m0, n0, batch, scale, tCrC);
     } else {
       store<Groups, true>(p, smem, out, m0, n0, batch, scale, tCrC);
@@ -425,7 +420,14 @@ template <GemmSm90Config C> struct GemmSm90 {
 #pragma unroll
         for (int i = 0; i < store_n / 2; ++i) r[i] = activate<C.activation>(r[i]);
         write(smem.d, buffer, lane, r);
-        out.store.store([&] { tma_store(p.d, TmaCoordinate<3>{{column, row, batch}}, piece); });
+        int const by_tma = Adds ? columns_by_tma(p.n, store_unit) : p.n;
+        if (column <= by_tma && by_tma < column + store_n && by_tma < p.n)
+          store_last_columns(p, smem.d, buffer, lane, row, column, batch);
+        if (!Adds || column < by_tma) {
+          out.store.store([&] { tma_store(p.d, TmaCoordinate<3>{{column, row, batch}}, piece); });
+        } else {
+          fence_proxy_async_shared();  // the buffer is written, and C may come to it next
+        }
       }
     }
   }
@@ -477,7 +479,20 @@ template <GemmSm90Config C> struct GemmSm90 {
       TileAccess<TileD, pair_lanes> const r2s{smem, lane};
 #pragma unroll
       for (int i = 0; i < store_n / 4; ++i)
-        st_shared(r2s(i % 2 * 8, i / 2 * 8, buffer), Vector<float, 2>{r[2 * i], r[2 * i + 1]});
+        st_shared(r2s(i % 2 * 8, i / 2 * 8, buffer),
+                  Vector<float, 2>{wgmma_value(r[2 * i]), wgmma_value(r[2 * i + 1])});
+    }
+  }
+
+  /// The columns of the warp's piece that TMA does not store, out of its buffer.
+  TEGULA_DEVICE static void store_last_columns(Params const& p, TileD& smem, int buffer, int lane, int row,
+                                               int column, int batch) {
+    int const m = row + lane % 16;
+    Out* const d = static_cast<Out*>(p.d_address) + batch * p.d_batch_stride + m * p.ldd;
+    warp::sync();  // all lanes have written the piece
+    for (int n = columns_by_tma(p.n, store_unit); n < p.n; n += 2) {
+      TileAccess<TileD, column_lanes> const s{smem, lane, 0, n - column};
+      if (m < p.m && n + lane / 16 < p.n) st_global(d + n + lane / 16, ld_shared<Out>(s(0, 0, buffer)));
     }
   }
 };

@@ -111,16 +111,25 @@ constexpr int stages(GemmSm90Config const& c) {
   return most < 12 ? most : 12;
 }
 
+/// Elements of D that TMA stores at once: at the end of a row it stores 16 bytes or none.
+constexpr int store_unit(DType out) { return 128 / bits(out); }
+/// The columns of D, from the first, that TMA stores; the last few are stored one by one.
+TEGULA_HOST_DEVICE constexpr int columns_by_tma(int n, int store_unit) { return n / store_unit * store_unit; }
+
 /// What the kernel is launched with: D = activation(alpha scale_a scale_b A B + beta C + bias), for each
 /// batch. The tensor maps describe A as (k, m, batch) or (m, k, batch) with boxes of a_boxes(config), B
-/// likewise, C and D as (n, m, batch) with boxes of store_n x 16.
+/// likewise, C as (n, m, batch) and D as (columns_by_tma(n, store_unit(out)), m, batch) with boxes of store_n
+/// x 16.
 struct GemmSm90Params {
   TensorMap a;
   TensorMap b;
-  TensorMap c;  ///< in the output type; used where beta is not 0
-  TensorMap d;
-  void const* bias = nullptr;      ///< n values in the output type, or null
-  float const* scale_a = nullptr;  ///< one value each, or null: fp8's scale of a tensor
+  TensorMap c;                      ///< in the output type; used where beta is not 0
+  TensorMap d;                      ///< any, where columns_by_tma is 0
+  void* d_address = nullptr;        ///< D, ...
+  std::int64_t ldd = 0;             ///< ... its rows and batches, that many elements apart: used where
+  std::int64_t d_batch_stride = 0;  ///< columns_by_tma is not n
+  void const* bias = nullptr;       ///< n values in the output type, or null
+  float const* scale_a = nullptr;   ///< one value each, or null: fp8's scale of a tensor
   float const* scale_b = nullptr;
   int m = 0;
   int n = 0;

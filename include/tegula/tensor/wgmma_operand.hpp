@@ -97,7 +97,9 @@ template <class Tile> class WgmmaOperand {
   static constexpr bool mn_major = tegula::mn_major(Tile::layout);
 
   TEGULA_DEVICE explicit WgmmaOperand(Tile const& tile, [[maybe_unused]] Where where = Where::here())
-      : low_(low | shared_address(tile.data, where) >> 4) {
+      // In a cluster a shared address has the CTA's rank in its upper bits, where the descriptor has the
+      // leading offset: PTX ISA, matrix-descriptor-encode.
+      : low_(low | (shared_address(tile.data, where) & 0x3ffff) >> 4) {
 #if TEGULA_HAS_MARKS
     made_at_ = where;
 #endif
