@@ -27,7 +27,8 @@ void Cta::cp_async(std::uint32_t destination, void const* source, int bytes, int
     out_of_shared(Instruction::cp_async, destination, n, where, here());
     return;
   }
-  if (source_bytes > 0 && !global_access(Instruction::cp_async, source, source_bytes, false, where, bytes))
+  if (source_bytes > 0 &&
+      !global_access(Instruction::cp_async, source, source_bytes, GlobalAccess::read, where, bytes))
     return;
   if (check_) {
     std::uint8_t* const state = shared_.state(destination);

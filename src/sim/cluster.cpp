@@ -74,20 +74,15 @@ void Cluster::start(LaunchContext const& launch, std::int64_t index) {
   ready_ctas_ = 0;
   findings_.clear();
 
+  global_races_.start(launch.global_order, index);
   int const warps = count_ * launch.kernel->threads / 32;
   barrier_ = {0, warps, warps};
   live_threads_ = count_ * launch.kernel->threads;
   while (static_cast<int>(ctas_.size()) < count_)
     ctas_.push_back(std::make_unique<Cta>(*this, static_cast<int>(ctas_.size())));
-  Dim3 const clusters{launch.grid.x / extents.x, launch.grid.y / extents.y, launch.grid.z / extents.z};
-  int const x = static_cast<int>(index % clusters.x);
-  int const y = static_cast<int>(index / clusters.x % clusters.y);
-  int const z = static_cast<int>(index / clusters.x / clusters.y);
   for (int rank = 0; rank < count_; ++rank) {
-    Dim3 const in_cluster = coordinate(rank);
     add_threads(cta(rank), launch.kernel->threads);
-    cta(rank).start(
-        launch, {x * extents.x + in_cluster.x, y * extents.y + in_cluster.y, z * extents.z + in_cluster.z});
+    cta(rank).start(launch, cta_index(launch, index, rank));
   }
   if (options.trace && index * count_ < options.trace->ctas) {
     completion_ = Completion::first;

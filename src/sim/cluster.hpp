@@ -11,6 +11,7 @@
 #include "cta.hpp"
 #include "current_cta.hpp"
 #include "fiber.hpp"
+#include "global_races.hpp"
 #include "in_flight.hpp"
 #include "launch_context.hpp"
 #include "timeline.hpp"
@@ -55,6 +56,7 @@ class Cluster {
   Dim3 coordinate(int rank) const;
   Thread& current() const { return *current_; }
   InFlightQueue& in_flight() { return in_flight_; }
+  GlobalRaces& global_races() { return global_races_; }
   Completion completion() const { return completion_; }
   bool aborting() const { return aborting_; }
   std::uint32_t random();
@@ -157,6 +159,7 @@ class Cluster {
   std::uint64_t random_state_ = 0;
   ClusterBarrier barrier_;
   InFlightQueue in_flight_{*this};
+  GlobalRaces global_races_{*this};
   std::unique_ptr<Timeline> timeline_;
   Trace trace_;
   bool traced_ = false;

@@ -10,6 +10,7 @@
 #include "counters.hpp"
 #include "fiber.hpp"
 #include "global_memory.hpp"
+#include "global_shadow.hpp"
 #include "in_flight.hpp"
 #include "instruction.hpp"
 #include "launch_context.hpp"
@@ -194,8 +195,8 @@ class Cta {
   bool shared_access(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
                      int lane);
   /// As shared_access, for global memory.
-  bool global_access(Instruction instruction, void const* address, int bytes, bool write, Where where,
-                     int alignment);
+  bool global_access(Instruction instruction, void const* address, int bytes, GlobalAccess access,
+                     Where where, int alignment);
   /// The allocation of global memory that holds the byte, or null.
   Allocation* allocation(void const* address);
   /// "row 17, column 40 of K".
@@ -258,6 +259,8 @@ class Cta {
   void warp_sync(std::uint32_t mask, Where where);
   void bar(Instruction instruction, int id, int threads, Where where);
   void fence(Instruction instruction, Where where);
+  /// fence.acq_rel and fence.sc; `of_cta`: of no wider scope than the CTA.
+  void memory_fence(bool of_cta, Where where);
   void fence_proxy_async(Where where);
   void fence_mbarrier_init(Where where);
   [[noreturn]] void trap(Where where);

@@ -22,17 +22,14 @@ Allocation* Cta::allocation(void const* address) {
 }
 
 /// As shared_access, for global memory.
-bool Cta::global_access(Instruction instruction, void const* address, int bytes, bool write, Where where,
-                        int alignment) {
+bool Cta::global_access(Instruction instruction, void const* address, int bytes, GlobalAccess access,
+                        Where where, int alignment) {
   cluster_.before({instruction == Instruction::atom ? Visible::Kind::atomic
-                   : write                          ? Visible::Kind::store
+                   : access == GlobalAccess::write  ? Visible::Kind::store
                                                     : Visible::Kind::load,
                    -1, reinterpret_cast<std::uintptr_t>(address), bytes});
   std::size_t const n = static_cast<std::size_t>(bytes);
   Allocation* const memory = allocation(address);
-  auto const place = [&](Allocation const& a, std::size_t offset) {
-    return fmt::format("byte {} of {}", offset, a.name);
-  };
   if (memory == nullptr || !memory->contains(address, n)) [[unlikely]] {
     Allocation const* const near = memory != nullptr ? memory : find_near(*launch_->global, address);
     std::string text;
@@ -51,25 +48,26 @@ bool Cta::global_access(Instruction instruction, void const* address, int bytes,
   }
   std::size_t const offset = memory->offset_of(address);
   if (reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(alignment) != 0) [[unlikely]] {
-    report(FindingKind::misaligned, where, here(), memory->name, place(*memory, offset),
+    report(FindingKind::misaligned, where, here(), memory->name, memory->place(offset),
            fmt::format("{} of {} bytes at byte {} of {}, whose address is no multiple of {}",
                        ptx_name(instruction), bytes, offset, memory->name, alignment));
   }
   if (!check_) return true;
+  if (cluster_.global_races().on()) cluster_.global_races().access(instruction, access, address, n, where);
   std::uint8_t* const shadow = memory->shadow + offset;
-  if (write) {
+  if (access == GlobalAccess::write) {
     std::memset(shadow, 1, n);
   } else if (std::memchr(shadow, 0, n) != nullptr) [[unlikely]] {
     std::size_t const at = offset + static_cast<std::size_t>(std::find(shadow, shadow + n, 0) - shadow);
-    report(FindingKind::uninitialized_read, where, here(), memory->name, place(*memory, at),
-           fmt::format("{} reads {}, which nobody has written", ptx_name(instruction), place(*memory, at)));
+    report(FindingKind::uninitialized_read, where, here(), memory->name, memory->place(at),
+           fmt::format("{} reads {}, which nobody has written", ptx_name(instruction), memory->place(at)));
   }
   return true;
 }
 
 void Cta::ld_global(void* value, void const* address, int bytes, Where where) {
   note(Instruction::ld_global, where, 0, 0, bytes, address);
-  if (global_access(Instruction::ld_global, address, bytes, false, where, bytes)) {
+  if (global_access(Instruction::ld_global, address, bytes, GlobalAccess::read, where, bytes)) {
     cluster_.watch_read(address, false, where);
     std::memcpy(value, address, static_cast<std::size_t>(bytes));
   } else {
@@ -79,7 +77,7 @@ void Cta::ld_global(void* value, void const* address, int bytes, Where where) {
 
 void Cta::st_global(void* address, void const* value, int bytes, Where where) {
   note(Instruction::st_global, where, 0, 0, bytes, address);
-  if (global_access(Instruction::st_global, address, bytes, true, where, bytes)) {
+  if (global_access(Instruction::st_global, address, bytes, GlobalAccess::write, where, bytes)) {
     cluster_.progressed();
     std::memcpy(address, value, static_cast<std::size_t>(bytes));
   }
@@ -89,7 +87,7 @@ std::uint32_t Cta::atomic(AtomicOp op, void* address, std::uint32_t value, std::
                           Where where) {
   note(Instruction::atom, where, 0, 0, 4, address);
   cluster_.take_turn();
-  if (!global_access(Instruction::atom, address, 4, false, where, 4)) return 0xffffffffu;
+  if (!global_access(Instruction::atom, address, 4, GlobalAccess::atomic, where, 4)) return 0xffffffffu;
   std::uint32_t old = 0;
   std::memcpy(&old, address, 4);
   std::uint32_t result = value;
@@ -112,6 +110,8 @@ std::uint32_t Cta::atomic(AtomicOp op, void* address, std::uint32_t value, std::
       result = old == expected ? value : old;
       break;
   }
+  bool const writes = op != AtomicOp::compare_and_swap || old == expected;
+  if (cluster_.global_races().on()) cluster_.global_races().atomic(address, writes);
   if (result == old) {
     cluster_.watch_read(address, false, where);
   } else {
@@ -119,6 +119,11 @@ std::uint32_t Cta::atomic(AtomicOp op, void* address, std::uint32_t value, std::
     cluster_.progressed();
   }
   return old;
+}
+
+void Cta::memory_fence(bool of_cta, Where where) {
+  note(Instruction::fence, where);
+  if (cluster_.global_races().on()) cluster_.global_races().fence(of_cta, where);
 }
 
 }  // namespace tegula::sim

@@ -28,6 +28,8 @@ Allocation::~Allocation() {
   std::free(shadow);
 }
 
+std::string Allocation::place(std::size_t offset) const { return fmt::format("byte {} of {}", offset, name); }
+
 namespace {
 
 /// The last allocation that begins at or below the address.

@@ -29,6 +29,8 @@ struct Allocation {
         reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(base);
     return offset < bytes && n <= bytes - offset;
   }
+  /// "byte 40 of out"
+  std::string place(std::size_t offset) const;
   std::size_t offset_of(void const* pointer) const {
     return static_cast<std::size_t>(static_cast<unsigned char const*>(pointer) - base);
   }

@@ -93,8 +93,10 @@ void bar_arrive(int id, int threads, Where where) {
   cta_at_instruction().bar(Instruction::bar_arrive, id, threads, where);
 }
 
-// Memory is sequentially consistent here; a fence orders nothing more. It is counted.
-void fence(int, Where where) { cta_at_instruction().fence(Instruction::fence, where); }
+void fence(int scope, Where where) {
+  constexpr int cta_scope = 0;  // of tegula::Scope
+  cta_at_instruction().memory_fence(scope == cta_scope, where);
+}
 void trap(Where where) { cta_at_instruction().trap(where); }
 
 int cluster_cta_rank() { return cta().rank(); }

@@ -123,6 +123,17 @@ void add_findings(std::vector<Finding>& into, std::vector<Finding>&& findings) {
   }
 }
 
+/// The races in global memory between clusters.
+std::vector<Finding> between_clusters(LaunchContext const& launch,
+                                      std::map<std::int64_t, ClusterLog>&& logs) {
+  if (launch.global_order == nullptr || logs.size() < 2) return {};
+  std::vector<ClusterLog> in_order;
+  for (auto& [index, log] : logs) in_order.push_back(std::move(log));
+  return conflicts_between_clusters(
+      in_order, *launch.global_order, *launch.global,
+      [&](std::int64_t cluster, int rank) { return cta_index(launch, cluster, rank); });
+}
+
 /// The kernel whose threads end with the instructions that a mutant has kept for later.
 KernelImage with_delayed_instructions(KernelImage kernel) {
   kernel.run = [run = std::move(kernel.run)](void* storage) {
@@ -160,10 +171,17 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   std::lock_guard const launching(state_->launching);
   auto const table = state_->global.table();
   TurnKeeper turns;
+  GlobalOrder order;
   std::optional<MutationRun> mutation;
   if (options_.mutant || options_.list_marked) mutation.emplace(options_);
   KernelImage const kernel = mutation ? with_delayed_instructions(original) : original;
-  LaunchContext const launch{&kernel, grid, &options_, table.get(), &turns, mutation ? &*mutation : nullptr};
+  LaunchContext const launch{&kernel,
+                             grid,
+                             &options_,
+                             table.get(),
+                             &turns,
+                             options_.check ? &order : nullptr,
+                             mutation ? &*mutation : nullptr};
   std::int64_t const ctas = std::int64_t{1} * grid.x * grid.y * grid.z;
   int const in_cluster = kernel.cluster.x * kernel.cluster.y * kernel.cluster.z;
   std::int64_t const count = ctas / in_cluster;
@@ -182,6 +200,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   std::mutex done_mutex;
   std::int64_t done = 0;
   std::map<std::int64_t, std::vector<Finding>> findings;  // of the clusters that have any
+  std::map<std::int64_t, ClusterLog> logs;                // of what they did to global memory
   std::map<std::int64_t, Trace> traces;                   // of those whose time is recorded
   std::exception_ptr failure;
   auto const work = [&](Cluster& cluster) {
@@ -190,8 +209,10 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
     for (std::int64_t index = next++; index < count; index = next++) {
       try {
         std::vector<Finding> found = cluster.run(launch, index);
+        ClusterLog log = cluster.global_races().finish();
         std::lock_guard const lock(done_mutex);
         if (!found.empty()) findings.emplace(index, std::move(found));
+        if (!log.rows.empty()) logs.emplace(index, std::move(log));
         if (cluster.traced()) traces.emplace(index, cluster.trace());
         done += in_cluster;
         if (options_.progress && !failure) options_.progress(done, ctas);
@@ -219,6 +240,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   report.grid = grid;
   report.threads = kernel.threads;
   for (auto& [index, of_cluster] : findings) add_findings(report.findings, std::move(of_cluster));
+  add_findings(report.findings, between_clusters(launch, std::move(logs)));
   for (auto& [index, of_cluster] : traces) {
     if (!report.trace) report.trace = Trace{kernel.name, {}, {}};
     report.trace->append(std::move(of_cluster));

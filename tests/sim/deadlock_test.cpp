@@ -239,7 +239,7 @@ struct LeavesAMeeting : Broken {
     if (lane_id() < 4) return;
     bool const all = warp::all(lane_id() >= 4);
     if (lane_id() == 4 && !all) trap();
-    st_global(p.out + 4 * lane_id(), warp::shfl(lane_id(), 31));
+    st_global(p.out + 128 * block_idx().x + 4 * lane_id(), warp::shfl(lane_id(), 31));
   }
 };
 

@@ -54,7 +54,7 @@ struct HandsRound : WithMbarriers {
       warp::sync();
       mbarrier_arrive(barrier(warp_id() + 1));
     }
-    if (thread_idx() == 96) st_global(p.out, ld_shared<std::uint32_t>(data));
+    if (thread_idx() == 96) st_global(p.out + 4 * block_idx().x, ld_shared<std::uint32_t>(data));
   }
 };
 

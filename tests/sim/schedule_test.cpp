@@ -150,7 +150,8 @@ TEST(Schedule, AtomicsRoundTheSameOnAnyNumberOfWorkers) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(sum(4), one);
 }
 
-/// Each CTA waits for a number from the one before it, and leaves the next number.
+/// Each CTA waits for a number from the one before it, and leaves the next number. On a GPU a compiler, or a
+/// cache, may keep a plain load from ever seeing it; here it does, and is found to race.
 struct Relay : Broken {
   void operator()(Params const& p, SharedStorage&) const {
     if (lane_id() != 0) return;
@@ -164,10 +165,11 @@ struct Relay : Broken {
 
 TEST(Schedule, ACtaThatWaitsForAnEarlierOneGetsWhatItWaitsFor) {
   for (int const workers : {1, 4}) {
-    sim::Machine machine({.workers = workers});
+    sim::Machine machine({.throw_on_finding = false, .workers = workers});
     Buffers const buffers{static_cast<char*>(machine.allocate(4096, "slots")), nullptr};
     machine.fill(buffers.in, 0, 4096);
-    sim::launch<Relay>(machine, {64, 1, 1}, buffers);
+    sim::Report const report = sim::launch<Relay>(machine, {64, 1, 1}, buffers);
+    EXPECT_EQ(report.findings.size(), 1u) << report.text();
     int last = 0;
     machine.download(&last, buffers.in + 4 * 63, 4);
     EXPECT_EQ(last, 64);

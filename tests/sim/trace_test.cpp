@@ -105,7 +105,8 @@ struct LoadsAndReads {
       for (int s = 0; s < 2; ++s) {
         mbarrier_wait_parity(full + 8 * s, 0);
         for (int i = lane_id(); i < 256; i += 32)
-          st_global(p.out + 256 * s + i, ld_shared<std::uint32_t>(shared_address(&smem.stage[s][i])));
+          st_global(p.out + 512 * block_idx().x + 256 * s + i,
+                    ld_shared<std::uint32_t>(shared_address(&smem.stage[s][i])));
       }
     }
   }
@@ -240,7 +241,7 @@ struct MeetsInACluster {
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage&) const {
     if (cluster_cta_rank() == 1) {
       for (int i = 0; i < 10; ++i)
-        st_global(p.out + 64 * i + thread_idx(), ld_global<std::uint32_t>(p.in + i));
+        st_global(p.out + 320 * block_idx().x + 64 * i + thread_idx(), ld_global<std::uint32_t>(p.in + i));
     }
     cluster::sync();
   }

@@ -1,0 +1,105 @@
+#include "global_races.hpp"
+
+#include <fmt/format.h>
+
+#include "cluster.hpp"
+#include "place.hpp"
+
+namespace tegula::sim {
+
+void GlobalRaces::start(GlobalOrder* order, std::int64_t cluster) {
+  on_ = order != nullptr;
+  index_ = cluster;
+  time_ = 1;
+  if (!on_) return;
+  shadow_.clear();
+  order_.start(*order, cluster);
+}
+
+GlobalActor GlobalRaces::actor() {
+  Thread const& self = cluster_.current();
+  GlobalActor who;
+  who.cta = self.cta->rank();
+  who.thread = self.index;
+  who.agent = static_cast<std::uint32_t>(who.cta * self.cta->threads() + who.thread);
+  who.time = time_;
+  who.foreign = order_.foreign(who);
+  return who;
+}
+
+void GlobalRaces::access(Instruction instruction, GlobalAccess access, void const* address, std::size_t bytes,
+                         Where where) {
+  GlobalActor const who = actor();
+  note(shadow_.site(where, instruction, access, who), address, bytes, who);
+}
+
+void GlobalRaces::note(std::uint32_t site, void const* address, std::size_t bytes, GlobalActor const& who) {
+  auto const conflict = shadow_.note(reinterpret_cast<std::uintptr_t>(address), bytes, site, who);
+  if (!conflict) [[likely]]
+    return;
+  Cta& cta = cluster_.cta(who.cta);
+  Allocation const* const memory = cta.allocation(reinterpret_cast<void const*>(conflict->address));
+  if (memory == nullptr) return;
+  GlobalSite const& own = shadow_.site(site);
+  GlobalSite const& other = *conflict->earlier;
+  std::string const place =
+      memory->place(memory->offset_of(reinterpret_cast<void const*>(conflict->address)));
+  int const threads = cta.threads();
+  bool const settled = conflict->agent != GlobalShadow::kNobody;
+  bool const of_thread = settled && conflict->agent < static_cast<std::uint32_t>(threads * cluster_.ctas());
+  int const thread = of_thread ? static_cast<int>(conflict->agent) % threads : other.thread;
+  int const rank = of_thread ? static_cast<int>(conflict->agent) / threads : other.cta;
+  std::string message = fmt::format(
+      "{} {} {}, which {} of warp {} lane {}{} {}", ptx_name(own.instruction),
+      verb(own.access, own.instruction), place, ptx_name(other.instruction), thread / 32, thread % 32,
+      rank != who.cta ? fmt::format(" of CTA {} of the cluster", rank) : std::string(),
+      verb(other.access, other.instruction));
+  if (!same_place(own.where, other.where)) message += fmt::format(" ({})", place_text(other.where));
+  message += settled ? ", with nothing between the two that orders them" : ", which nobody has waited for";
+  std::string order = rank != who.cta ? "a barrier of the cluster between them would order them"
+                                      : "a cta::sync between them would order them";
+  if (!settled)
+    order = "a bulk_wait_group<0> by the thread that issued it, and a barrier after that, would order them";
+  cta.report(FindingKind::data_race, own.where, {who.cta, who.thread / 32, who.thread % 32}, memory->name,
+             place, std::move(message),
+             Cta::Opposite(other.where, {rank, thread / 32, thread % 32}, std::move(order)));
+}
+
+void GlobalRaces::fence(bool of_cta, Where where) {
+  GlobalActor const who = actor();
+  order_.fence(who, of_cta, where, CausalPast{who.agent, who.time, nullptr});
+  ++time_;
+}
+
+void GlobalRaces::atomic(void const* address, bool writes) {
+  order_.atomic(actor(), reinterpret_cast<std::uintptr_t>(address), writes);
+}
+
+GlobalRaces::Pending GlobalRaces::issue(Instruction instruction, GlobalAccess access, Where where) {
+  GlobalActor const who = actor();
+  return {shadow_.site(where, instruction, access, who), who.time};
+}
+
+void GlobalRaces::touch(Pending const& operation, void const* address, std::size_t bytes) {
+  GlobalActor who = actor();
+  if (shadow_.site(operation.site).access != GlobalAccess::read) who.agent = GlobalShadow::kNobody;
+  note(operation.site, address, bytes, who);
+}
+
+void GlobalRaces::settle(Pending const& operation, void const* address, std::size_t bytes) {
+  shadow_.settle(reinterpret_cast<std::uintptr_t>(address), bytes, operation.site, operation.time, actor());
+}
+
+ClusterLog GlobalRaces::finish() {
+  ClusterLog log;
+  if (!on_) return log;
+  log.cluster = index_;
+  log.rows = shadow_.rows(cluster_.ctas(), cluster_.cta(0).threads(),
+                          [&](std::uint32_t agent, std::uint32_t time) { return order_.cover(agent, time); });
+  log.sites = shadow_.sites();
+  log.foreigns = order_.foreigns();
+  log.covers = order_.covers();
+  return log;
+}
+
+}  // namespace tegula::sim

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "global_conflicts.hpp"
+#include "global_order.hpp"
+#include "global_shadow.hpp"
+#include "instruction.hpp"
+#include "tegula/arch/where.hpp"
+
+namespace tegula::sim {
+
+class Cluster;
+class Cta;
+
+/// Holds what the threads of one cluster do to global memory against each other, and keeps what is to be held
+/// against other clusters when all are done.
+class GlobalRaces {
+ public:
+  explicit GlobalRaces(Cluster& cluster) : cluster_(cluster) {}
+
+  /// A cluster starts. `order` is the launch's; null: nothing is looked for.
+  void start(GlobalOrder* order, std::int64_t cluster);
+  bool on() const { return on_; }
+
+  /// An access by the current thread.
+  void access(Instruction instruction, GlobalAccess access, void const* address, std::size_t bytes,
+              Where where);
+  /// A fence by the current thread.
+  void fence(bool of_cta, Where where);
+  /// An atomic by the current thread; `writes` is false for a compare-and-swap that fails.
+  void atomic(void const* address, bool writes);
+
+  /// Accesses by an operation that the current thread issues and that somebody waits for later.
+  struct Pending {
+    std::uint32_t site = 0;
+    std::uint32_t time = 0;  ///< of the issue
+  };
+  Pending issue(Instruction instruction, GlobalAccess access, Where where);
+  void touch(Pending const& operation, void const* address, std::size_t bytes);
+  /// The current thread has waited for the operation.
+  void settle(Pending const& operation, void const* address, std::size_t bytes);
+
+  /// The cluster is done.
+  ClusterLog finish();
+
+ private:
+  GlobalActor actor();
+  void note(std::uint32_t site, void const* address, std::size_t bytes, GlobalActor const& who);
+
+  Cluster& cluster_;
+  bool on_ = false;
+  std::int64_t index_ = 0;
+  std::uint32_t time_ = 1;  ///< goes on with each fence
+  GlobalShadow shadow_;
+  ClusterOrder order_;
+};
+
+}  // namespace tegula::sim
