@@ -38,7 +38,6 @@
 #include "06_tma/map_never_encoded.hpp"
 #include "06_tma/source_overwritten.hpp"
 #include "06_tma/store_without_fence.hpp"
-#include "07_wgmma/copied_operand.hpp"
 #include "07_wgmma/no_fence.hpp"
 #include "07_wgmma/operand_without_proxy_fence.hpp"
 #include "07_wgmma/registers_not_freed.hpp"
@@ -129,8 +128,8 @@ std::vector<Chapter> const& chapters() {
       {"07_wgmma",
        "wgmma and its registers",
        {exhibit<no_fence>(), exhibit<scaled_without_fence>(), exhibit<operand_without_proxy_fence>(),
-        exhibit<copied_operand>(), exhibit<wrong_descriptor>(), exhibit<warp_missing>(),
-        exhibit<registers_not_freed>(), exhibit<wrong_direction>()}},
+        exhibit<wrong_descriptor>(), exhibit<warp_missing>(), exhibit<registers_not_freed>(),
+        exhibit<wrong_direction>()}},
       {"08_clusters",
        "Clusters",
        {exhibit<peer_gone>(), exhibit<arrival_at_the_gone>(), exhibit<sent_but_not_there>(),
@@ -143,11 +142,12 @@ std::vector<Chapter> const& chapters() {
 }
 
 std::vector<Schedule> schedules() {
+  using enum sim::Interleaving;
   std::vector<Schedule> all;
   for (auto const completion : {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
-    for (auto const interleaving :
-         {sim::Interleaving::one_warp_ahead, sim::Interleaving::round_robin, sim::Interleaving::random}) {
-      bool const by_seed = completion == sim::Completion::random || interleaving == sim::Interleaving::random;
+    for (auto const interleaving : {one_warp_ahead, one_warp_behind, round_robin, random}) {
+      bool const by_seed =
+          completion == sim::Completion::random || interleaving == random || interleaving == one_warp_behind;
       for (std::uint64_t seed = 0; seed < (by_seed ? 4u : 1u); ++seed)
         all.push_back({completion, interleaving, seed});
     }
@@ -156,11 +156,8 @@ std::vector<Schedule> schedules() {
 }
 
 std::string to_string(Schedule const& schedule) {
-  constexpr char const* kCompletions[] = {"last", "first", "random"};
-  constexpr char const* kInterleavings[] = {"one_warp_ahead", "round_robin", "random"};
-  return std::string("completion ") + kCompletions[static_cast<int>(schedule.completion)] +
-         ", interleaving " + kInterleavings[static_cast<int>(schedule.interleaving)] + ", seed " +
-         std::to_string(schedule.seed);
+  return "completion " + std::string(sim::to_string(schedule.completion)) + ", interleaving " +
+         std::string(sim::to_string(schedule.interleaving)) + ", seed " + std::to_string(schedule.seed);
 }
 
 std::string findings_text(sim::Report const& report) {
