@@ -32,6 +32,7 @@ import mutants_reports
 import mutants_table
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+INCLUDE = (f"-I{ROOT / 'include'}", f"-I{ROOT / 'tests/checker'}")
 FOLDER = ROOT / ".tune/mutants"
 CUDA = pathlib.Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"))
 SEED = 4
@@ -51,15 +52,11 @@ KEPT_OUTPUT = 2000  # characters of a tool's
 # --- build ------------------------------------------------------------------------------------------------------------
 
 
-def mutant_id(mutant):
-    return ":".join(str(mutant[key]) for key in ("case", "file", "line", "operation", "mutation"))
-
-
 def sample(mutants, most):
-    """At most `most` mutants, evenly by case and operation: of each in turn one more, chosen by a fixed seed."""
+    """At most `most` mutants, evenly by kernel and operation: of each in turn one more, chosen by a fixed seed."""
     groups = collections.defaultdict(list)
-    for mutant in sorted(mutants, key=mutant_id):
-        groups[mutant["case"], mutant["operation"]].append(mutant)
+    for mutant in sorted(mutants, key=lambda mutant: mutant["id"]):
+        groups[mutant["kernel"], mutant["operation"]].append(mutant)
     shuffled = random.Random(SEED)
     for group in groups.values():
         shuffled.shuffle(group)
@@ -72,19 +69,19 @@ def sample(mutants, most):
 def compile_cubin(case, mutant, path):
     """Compiles a case, mutated or (None) as it is; returns what ptxas said of it."""
     command = ["nice", str(CUDA / "bin/nvcc"), "-cubin", "-arch=sm_90a", "-std=c++20", "-O3", "-fmad=false", "-lineinfo"]
-    command += [f"-I{ROOT / 'include'}", f"-DTEGULA_MUTANT_CASE={case}", "-o", str(path), str(ROOT / "bench/gpu/mutants_kernel.cu")]
+    command += [*INCLUDE, f"-DTEGULA_MUTANT_CASE={case}", "-o", str(path), str(ROOT / "bench/gpu/mutants_kernel.cu")]
     if mutant:
         command += [f'-DTEGULA_MUTANT_FILE="{mutant["file"]}"', f"-DTEGULA_MUTANT_LINE={mutant['line']}"]
         command += [f"-DTEGULA_MUTANT_OPERATION={mutant['operation']}", f"-DTEGULA_MUTANT_KIND={mutant['mutation']}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise SystemExit(f"mutants: {mutant_id(mutant) if mutant else f'case {case}'} does not compile:\n{done.stderr[:2000]}")
+        raise SystemExit(f"mutants: {mutant['id'] if mutant else f'case {case}'} does not compile:\n{done.stderr[:2000]}")
     return sorted({line.partition("(C")[2].partition(")")[0] for line in done.stderr.splitlines() if "(C75" in line})
 
 
 def compile_runner(path):
     command = ["nice", "g++", "-std=c++20", "-O1", "-w", "-ffunction-sections", "-DFMT_HEADER_ONLY", "-static-libstdc++", "-static-libgcc"]
-    command += [f"-I{ROOT / 'include'}", "-isystem", str(CUDA / "include"), str(ROOT / "bench/gpu/mutants_runner.cpp")]
+    command += [*INCLUDE, "-isystem", str(CUDA / "include"), str(ROOT / "bench/gpu/mutants_runner.cpp")]
     command += [str(ROOT / "src/device" / file) for file in ("reference.cpp", "arguments.cpp", "selection.cpp", "cuda/tensor_map.cpp")]
     command += ["-Wl,--gc-sections", f"-L{CUDA / 'lib64'}", "-lcudart_static", "-ldl", "-lrt", "-lpthread", "-o", str(path)]
     subprocess.run(command, check=True)
@@ -111,14 +108,12 @@ def elf_sections(data):
 
 
 def build(arguments):
-    mutants, total = mutants_table.read_list(arguments.list)
-    chosen = sample(mutants, arguments.most)
     arguments.out.mkdir(parents=True, exist_ok=True)
     compile_runner(arguments.out / "mutants_runner")
-    cases = case_names(arguments.out / "mutants_runner")
-    unknown = sorted({mutant["case"] for mutant in chosen} - set(cases))
-    if unknown:
-        raise SystemExit(f"mutants: the list has cases that mutants_cases.hpp lacks: {', '.join(unknown)}")
+    kernel_of_case = cases_of(arguments.out / "mutants_runner")
+    cases = list(kernel_of_case)
+    mutants = mutants_table.read_list(arguments.list, kernel_of_case)
+    chosen = sample(mutants, arguments.most)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         scratch = pathlib.Path(scratch)
@@ -130,20 +125,21 @@ def build(arguments):
                 archive.write(scratch / name, name)
         codes = [code_of((scratch / name).read_bytes()) for name, _, _ in files]
     for number, mutant in enumerate(chosen):
-        mutant["id"] = mutant_id(mutant)
         mutant["cubin"] = f"{number}.cubin"
         mutant["same_code"] = codes[len(cases) + number] == codes[cases.index(mutant["case"])]
         mutant["ptxas_added"] = [word for word in said[len(cases) + number] if word not in said[cases.index(mutant["case"])]]
     commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    manifest = {"commit": commit.stdout.strip() or "unknown", "cases": cases, "of": total, "mutants": chosen}
+    manifest = {"commit": commit.stdout.strip() or "unknown", "cases": cases, "of": len(mutants), "mutants": chosen}
     (arguments.out / "manifest.json").write_text(json.dumps(manifest, indent=1), encoding="utf-8")
     size = sum(file.stat().st_size for file in arguments.out.iterdir())
     same = sum(mutant["same_code"] for mutant in chosen)
-    print(f"{len(chosen)} of {total} mutants in {time.monotonic() - began:.0f} s, {size / 2**20:.1f} MB; the machine code of {same} is the unmutated kernel's")
+    print(f"{len(chosen)} of {len(mutants)} mutants in {time.monotonic() - began:.0f} s, {size / 2**20:.1f} MB; the machine code of {same} is the unmutated kernel's")
 
 
-def case_names(runner):
-    return subprocess.run([str(runner), "--list"], capture_output=True, text=True, check=True).stdout.split()
+def cases_of(runner):
+    """The kernel of each case, in the order of mutation_cases.hpp."""
+    lines = subprocess.run([str(runner), "--list"], capture_output=True, text=True, check=True).stdout.splitlines()
+    return dict(line.split() for line in lines)
 
 
 # --- run --------------------------------------------------------------------------------------------------------------
@@ -228,13 +224,19 @@ class Bench:
             options += ["--racecheck-num-workers", "1", "--racecheck-deadlock-timeout", str(DEADLOCK_MS)]
         return [self.sanitizer, *options, *self.command(case, cubin, "--tight", "--launches", "1", "--seconds", str(seconds))]
 
+    def unmutated(self, case):
+        return f"case_{self.manifest['cases'].index(case)}.cubin"
+
+    def launch_unmutated(self, case):
+        return Process(self.command(case, self.unmutated(case), "--launches", str(LAUNCHES), "--seconds", "20"), CONTROL_LIMIT)
+
     def control(self, case):
         """The unmutated kernel: right by float64 and under every tool; keeps what the tools say of it and how long they take."""
-        cubin = f"case_{self.manifest['cases'].index(case)}.cubin"
+        cubin = self.unmutated(case)
         plain = Process(self.command(case, cubin, "--write", "--seconds", "20"), CONTROL_LIMIT)
         answer = plain.answer()
         if answer["result"] == "right":
-            plain = Process(self.command(case, cubin, "--launches", str(LAUNCHES), "--seconds", "20"), CONTROL_LIMIT)
+            plain = self.launch_unmutated(case)
             answer = plain.answer()
         self.record({"mutant": case + mutants_table.UNMUTATED, "case": case, "check": "plain", **answer, "seconds": plain.seconds})
         if answer["result"] != "right":
@@ -294,6 +296,10 @@ class Bench:
     def each(self, tasks):
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
             list(pool.map(lambda task: self.check(*task), tasks))
+        case = next(iter(self.controls))[0]
+        answer = self.launch_unmutated(case).answer()
+        if answer["result"] != "right":
+            raise SystemExit(f"mutants: after these runs the GPU is not well: {case}, unmutated, is {answer['result']}; do not trust what was recorded last")
 
     def hangs(self, mutant):
         return self.done.get((mutant["id"], "plain"), {}).get("result") == "hang"
@@ -351,7 +357,7 @@ def main():
     builder = commands.add_parser("build")
     builder.add_argument("list", type=pathlib.Path)
     builder.add_argument("--out", type=pathlib.Path, default=FOLDER)
-    builder.add_argument("--most", type=int, default=220, help="mutants; a longer list is sampled evenly by case and operation")
+    builder.add_argument("--most", type=int, default=220, help="mutants; a longer list is sampled evenly by kernel and operation")
     builder.add_argument("--jobs", type=int, default=2)
     builder.set_defaults(action=build)
     runner = commands.add_parser("run")

@@ -1,7 +1,7 @@
 // One case's kernel, mutated as TEGULA_MUTANT_* say (arch/mutant.hpp); mutants.py compiles it to a cubin for
 // each mutant. TEGULA_MUTANT_CASE is the case's index.
 
-#include "mutants_cases.hpp"
+#include "mutation_cases.hpp"
 
 namespace tegula::mutants {
 

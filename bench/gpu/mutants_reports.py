@@ -7,7 +7,7 @@ TOOLS = ("memcheck", "racecheck", "synccheck")
 NO_REPORT = re.compile(r"COMPUTE-SANITIZER|Target (application|process)|Saved host backtrace|\d+ errors? w(as|ere) (not printed|skipped)")
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK|LEAK) SUMMARY: (\d+)")
 PLACE = re.compile(r"\bin (\S+?):(\d+)")
-BROKEN = ("Internal Sanitizer", "Internal error", "Could not connect", "Failed to", "Unable to find", "unrecognised option")
+BROKEN = ("Internal Sanitizer", "Internal error", "Could not connect", "before first instrumented", "Failed to", "Unable to find", "unrecognised option")
 
 
 def short_path(path):

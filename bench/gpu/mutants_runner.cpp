@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -18,7 +19,7 @@
 #include <vector>
 
 #include "../../src/device/cuda/tensor_map.hpp"
-#include "mutants_cases.hpp"
+#include "mutation_cases.hpp"
 #include "tegula/device/arguments.hpp"
 #include "tegula/device/error.hpp"
 #include "tegula/device/reference.hpp"
@@ -33,6 +34,7 @@ constexpr char kUsage[] =
     "  most so many, of two problems in turn, in at most 0.7 s. --seconds: how long a launch may take until it\n"
     "  counts as hung. --tight: no guards around the buffers, so that a tool sees accesses beside them.\n"
     "  Exit code: 0 right, 1 it could not be run, 2 wrong, 3 hung, 4 the launch failed\n";
+constexpr char const* kFamilies[] = {"gemm_sm80", "gemm_sm90", "attention_sm80"};
 enum ExitCode : int { kRight, kNotRun, kWrong, kHung, kFailed };
 
 constexpr int kProblems = 2;  // so that what the launch before left in shared memory is wrong for the next
@@ -189,8 +191,8 @@ GemmSm90Params sm90_params(GemmArguments const& g, GemmSm90Config const& config,
     return major == Major::k ? matrices(g.in, address, {k, mn, batch}, ld, batch_stride, box_k, boxes.box_mn)
                              : matrices(g.in, address, {mn, k, batch}, ld, batch_stride, boxes.box_mn, box_k);
   };
-  auto const of_d = [&](void const* address) {
-    return matrices(g.out, address, {n, m, batch}, g.ldd, g.d_batch_stride, store_n(config), 16);
+  auto const of_d = [&](void const* address, int columns) {
+    return matrices(g.out, address, {columns, m, batch}, g.ldd, g.d_batch_stride, store_n(config), 16);
   };
   auto const tiles = [](int extent, int tile) { return (extent + tile - 1) / tile; };
   TileScheduler const scheduler{.tiles_m = tiles(m, config.block_m * config.cluster_m),
@@ -198,8 +200,11 @@ GemmSm90Params sm90_params(GemmArguments const& g, GemmSm90Config const& config,
                                 .batches = batch};
   return {.a = operand(g.a, g.a_major, m, g.lda, g.a_batch_stride, a_boxes(config)),
           .b = operand(g.b, g.b_major, n, g.ldb, g.b_batch_stride, b_boxes(config)),
-          .c = of_d(g.c != nullptr ? g.c : g.d),
-          .d = of_d(g.d),
+          .c = of_d(g.c != nullptr ? g.c : g.d, n),
+          .d = of_d(g.d, columns_by_tma(n, store_unit(config.out))),
+          .d_address = g.d,
+          .ldd = g.ldd,
+          .d_batch_stride = g.d_batch_stride,
           .bias = g.bias,
           .m = m,
           .n = n,
@@ -210,20 +215,27 @@ GemmSm90Params sm90_params(GemmArguments const& g, GemmSm90Config const& config,
           .alpha = g.alpha,
           .beta = g.beta,
           .scheduler = scheduler,
-          .clusters = config.split_k > 1 ? scheduler.tiles() : clusters};
+          .clusters = config.split_k > 1 ? scheduler.tiles() : std::min(clusters, scheduler.tiles())};
 }
 
 template <int I> GemmArguments set_up_gemm(Launch& launch, bool tight) {
   Case const& c = kCases[I];
   GemmArguments g = gemm_arguments(c);
-  g.a = add_input(launch, g.in, g.lda * (g.a_major == Major::k ? g.m : g.k) * g.batch, tight);
-  g.b = add_input(launch, g.in_b, g.ldb * (g.b_major == Major::k ? g.n : g.k) * g.batch, tight);
-  std::int64_t const elements = g.ldd * g.m * g.batch;
+  auto const elements = [](std::int64_t row, std::int64_t rows, std::int64_t ld) {
+    return ld * (rows - 1) + row;  // ends with the last element
+  };
+  auto const operand = [&](DType type, Major major, std::int64_t mn, std::int64_t ld) {
+    bool const k_major = major == Major::k;
+    return add_input(launch, type, elements(k_major ? g.k : mn, (k_major ? mn : g.k) * g.batch, ld), tight);
+  };
+  g.a = operand(g.in, g.a_major, g.m, g.lda);
+  g.b = operand(g.in_b, g.b_major, g.n, g.ldb);
+  std::int64_t const of_d = elements(g.n, g.m * g.batch, g.ldd);
   if (c.adds) {
-    g.c = add_input(launch, g.out, elements, tight);
+    g.c = add_input(launch, g.out, of_d, tight);
     g.bias = add_input(launch, g.out, g.n, tight);
   }
-  g.d = add_output(launch, static_cast<std::size_t>(elements * bits(g.out) / 8), tight);
+  g.d = add_output(launch, static_cast<std::size_t>(of_d * bits(g.out) / 8), tight);
   if constexpr (kCases[I].family == Family::gemm_sm90) {
     set_kernel<KernelOf<I>>(launch, sm90_params(g, c.sm90, c.clusters));
   } else {
@@ -510,7 +522,7 @@ int main(int argc, char** argv) {
   using namespace tegula::mutants;
   try {
     if (argc == 2 && std::string_view(argv[1]) == "--list") {
-      for (Case const& c : kCases) std::printf("%s\n", c.name);
+      for (Case const& c : kCases) std::printf("%s %s\n", c.name, kFamilies[static_cast<int>(c.family)]);
       return kRight;
     }
     return run(parse(argc, argv), std::make_integer_sequence<int, static_cast<int>(kCases.size())>{});

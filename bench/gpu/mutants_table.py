@@ -1,4 +1,4 @@
-"""The list of mutants as tests/checker/mutate writes it, and the table of who finds how many of them."""
+"""The list of mutants as tests/checker/mutate (`./run mutate`) writes it, and the table of who finds how many of them."""
 
 import collections
 import json
@@ -11,14 +11,24 @@ RESULTS = ROOT / "bench/results/gpu_mutants.jsonl"
 PAGE = ROOT / "docs/checker.md"
 BEGIN, END = "<!-- gpu-mutants:begin -->", "<!-- gpu-mutants:end -->"
 SIMULATED_ONLY = "delayed"
+KEPT = ("kernel", "case", "file", "line", "source", "operation", "mutation", "simulated", "same_code", "ptxas_added")
 UNMUTATED = ":unmutated"  # ends the name of a control
 
 
-def read_list(path):
-    """(mutants that a GPU can have, how many there are)."""
-    data = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
-    mutants = [mutant for mutant in data if mutant["mutation"] != SIMULATED_ONLY]
-    return mutants, len(mutants)
+def read_list(path, kernel_of_case):
+    """The mutants of the list that a GPU can have, each statement's in one case: the first in which the checker flags it, if it does in any."""
+    chosen = {}
+    for entry in json.loads(pathlib.Path(path).read_text(encoding="utf-8")):
+        if entry["kind"] == SIMULATED_ONLY or entry["case"] not in kernel_of_case:
+            continue
+        flagged = entry["result"] == "flagged"
+        mutant = {"id": entry["id"], "kernel": kernel_of_case[entry["case"]], "mutation": entry["kind"]}
+        mutant |= {key: entry[key] for key in ("case", "file", "line", "source", "operation")}
+        mutant["simulated"] = {"flagged": flagged, "result": entry["result"], "found": entry["found"][:1], "equivalent": entry["equivalent"]}
+        statement = tuple(mutant[key] for key in ("kernel", "file", "line", "operation", "mutation"))
+        if statement not in chosen or (flagged and not chosen[statement]["simulated"]["flagged"]):
+            chosen[statement] = mutant
+    return list(chosen.values())
 
 
 def merged(manifest, raw):
@@ -29,7 +39,7 @@ def merged(manifest, raw):
     records = []
     for mutant in manifest["mutants"]:
         checks = by_mutant[mutant["id"]]
-        record = {key: mutant[key] for key in ("case", "file", "line", "operation", "mutation", "simulated", "same_code", "ptxas_added")}
+        record = {key: mutant[key] for key in KEPT}
         for check in ("plain", *mutants_reports.TOOLS):
             record[check] = outcome(checks.get(check))
         records.append(record)
@@ -74,7 +84,7 @@ def table_by(records, key, title):
 
 
 def name_of(record):
-    return f"`{record['case']}`, {record['file']}:{record['line']}, `{record['operation']}` {record['mutation']}"
+    return f"`{record['case']}`, {record['file']}:{record['line']} `{record['source']}`, {record['operation']} {record['mutation']}"
 
 
 def listed(sentence, records, say):
@@ -109,7 +119,7 @@ def section(stamp, total, records, controls):
         f"Of {total} mutants that a GPU can have, {len(records)} were compiled (sampled evenly by kernel and statement); {same} of these gave the "
         f"unmutated kernel's machine code (in {repaired}, ptxas itself put in the fence or the wait of a wgmma), {len(complete) - len(real)} are equivalent by the list; {len(real)} were run plain, up to {launches} launches "
         "of two problems in turn, and under the three tools, one launch each. " + of_controls(controls),
-        table_by(real, "case", "kernel"),
+        table_by(real, "kernel", "kernel"),
         table_by(real, "operation", "statement"),
         listed("Found on the GPU and not by tegula's checker", [r for r in real if found_on_gpu(r) and not r["simulated"]["flagged"]], on_gpu),
         listed("Equivalent by the list, but found on the GPU", [r for r in complete if r["simulated"]["equivalent"] and found_on_gpu(r)], on_gpu),

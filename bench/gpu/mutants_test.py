@@ -211,20 +211,41 @@ class Runs(unittest.TestCase):
             self.run_bench({"first": {"plain": "wrong"}}, {"plain": "wrong"})
 
 
-class Samples(unittest.TestCase):
-    def test_every_operation_of_every_case_before_a_second_of_any(self):
-        keys = [(case, operation, line) for case in "ab" for operation in ("wait", "arrive", "fence") for line in range(7)]
-        listed = [{"case": c, "file": "f", "line": n, "operation": o, "mutation": "removed"} for c, o, n in keys]
-        chosen = mutants.sample(listed, 12)
-        pairs = [(mutant["case"], mutant["operation"]) for mutant in chosen]
+class Lists(unittest.TestCase):
+    def entry(self, case="small", line=1, operation="mbarrier_wait", kind="removed", result="flagged"):
+        found = ["data_race", "deadlock"] if result == "flagged" else []
+        name = f"{case}:kernel/gemm.hpp:{line}:{operation}:{kind}"
+        of_list = {"id": name, "case": case, "file": "kernel/gemm.hpp", "line": line, "source": "wait();", "operation": operation}
+        return of_list | {"kind": kind, "result": result, "wrong": False, "found": found, "equivalent": False}
+
+    def read(self, *entries):
+        with tempfile.TemporaryDirectory() as scratch:
+            path = pathlib.Path(scratch) / "list.json"
+            path.write_text(json.dumps(entries), encoding="utf-8")
+            return mutants_table.read_list(path, {"small": "gemm", "big": "gemm", "other": "attention"})
+
+    def test_one_case_of_a_statement_that_in_which_it_is_flagged(self):
+        read = self.read(self.entry(result="survived"), self.entry("big"), self.entry("other", result="survived"))
+        self.assertEqual([mutant["case"] for mutant in read], ["big", "other"])
+        self.assertEqual(read[0]["simulated"], {"flagged": True, "result": "flagged", "found": ["data_race"], "equivalent": False})
+
+    def test_leaves_out_what_a_gpu_cannot_have(self):
+        self.assertEqual(self.read(self.entry(kind="delayed"), self.entry("pipeline of a test")), [])
+
+    def test_every_operation_of_every_kernel_before_a_second_of_any(self):
+        keys = [(kernel, operation, line) for kernel in "ab" for operation in ("wait", "arrive", "fence") for line in range(7)]
+        all_mutants = [{"id": f"{k}{o}{n}", "kernel": k, "operation": o} for k, o, n in keys]
+        chosen = mutants.sample(all_mutants, 12)
+        pairs = [(mutant["kernel"], mutant["operation"]) for mutant in chosen]
         self.assertEqual(len(set(pairs[:6])), 6)
         self.assertEqual(sorted(pairs), sorted(2 * pairs[:6]))
-        self.assertEqual(chosen, mutants.sample(list(reversed(listed)), 12))
+        self.assertEqual(chosen, mutants.sample(list(reversed(all_mutants)), 12))
 
 
 def listed(name, **simulated):
-    case, line = name.split(":")
-    of_list = {"case": case, "file": "kernel/gemm.hpp", "line": int(line), "operation": "mbarrier_wait", "mutation": "removed"}
+    kernel, line = name.split(":")
+    of_list = {"kernel": kernel, "case": "big", "file": "kernel/gemm.hpp", "line": int(line), "source": "wait();"}
+    of_list |= {"operation": "mbarrier_wait", "mutation": "removed"}
     return {"id": name, **of_list, "same_code": False, "ptxas_added": [], "simulated": {"flagged": True, "equivalent": False} | simulated}
 
 
@@ -252,7 +273,7 @@ class Table(unittest.TestCase):
     def test_names_what_only_the_gpu_found(self):
         self.assertNotIn("not by tegula's checker", mutants_table.section(self.stamp, 7, self.records, []))
         self.records[0]["simulated"]["flagged"] = False
-        self.assertIn("`a`, kernel/gemm.hpp:1, `mbarrier_wait` removed: plain hang, racecheck: Race", mutants_table.section(self.stamp, 7, self.records, []))
+        self.assertIn("`big`, kernel/gemm.hpp:1 `wait();`, mbarrier_wait removed: plain hang, racecheck: Race", mutants_table.section(self.stamp, 7, self.records, []))
 
     def test_goes_between_the_marks_of_the_page(self):
         with tempfile.TemporaryDirectory() as scratch:
