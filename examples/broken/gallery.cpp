@@ -89,7 +89,7 @@ template <class K> sim::Report run(sim::Options options, bool repaired) {
 
 template <class K> Exhibit exhibit() {
   std::string const name = sim::type_name<K>();
-  Exhibit made{name.substr(name.rfind(':') + 1), run<K>, {}, true};
+  Exhibit made{name.substr(name.rfind(':') + 1), run<K>, {.count = false}, true};
   if constexpr (requires { K::options(); }) made.options = K::options();
   if constexpr (requires { K::at_every_schedule; }) made.at_every_schedule = K::at_every_schedule;
   return made;
