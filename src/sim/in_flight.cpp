@@ -192,7 +192,10 @@ double InFlightQueue::wait(InFlightGroups& groups, std::size_t groups_left) {
     land(*groups.operations_[i]);
     latest = std::max(latest, groups.operations_[i]->time.landed);
   }
-  for (std::size_t i = 0; i < end; ++i) retire(*groups.operations_[i]);
+  for (std::size_t i = 0; i < end; ++i) {
+    groups.operations_[i]->retired(cluster_);
+    retire(*groups.operations_[i]);
+  }
   groups.operations_.erase(groups.operations_.begin(),
                            groups.operations_.begin() + static_cast<std::ptrdiff_t>(end));
   groups.ends_.erase(groups.ends_.begin(), groups.ends_.begin() + done);

@@ -75,6 +75,9 @@ class InFlight {
   /// Performs the operation. Called once. All bytes of `writes` count as written afterwards.
   virtual void land(Cluster& cluster) = 0;
 
+  /// Somebody has waited for it, on whose fiber this is called. Not called for one that nobody waits for.
+  virtual void retired(Cluster&) {}
+
   /// When it has read its source and when it lands, by the model of time: called once, at its issue.
   virtual TimeOfCopy schedule(Timeline& timeline, Cluster& cluster) = 0;
 

@@ -127,6 +127,13 @@ class Load final : public InFlight {
       : InFlight(instruction, issuer, where), box_(from.box), memory_(from.memory), again_(again) {
     writes = {to};
     to_ = to;
+    GlobalRaces& races = issuer.cluster().global_races();
+    if (again || !races.on()) return;
+    GlobalRaces::Pending const read = races.issue(instruction, GlobalAccess::read, where);
+    box_.for_each_row([&](TmaRow const& row) {
+      if (row.begin != row.end)
+        races.touch(read, global(box_, row), static_cast<std::size_t>(row.end - row.begin));
+    });
   }
 
   TimeOfCopy schedule(Timeline& timeline, Cluster& cluster) override {
@@ -203,6 +210,16 @@ class Store final : public InFlight {
         reads.push_back({from.cta, address, pitch});
       }
     });
+    GlobalRaces& races = issuer.cluster().global_races();
+    if (!races.on()) return;
+    pending_ = races.issue(instruction, reduction ? GlobalAccess::atomic : GlobalAccess::write, where);
+    for_each_written([&](unsigned char* at, std::size_t bytes) { races.touch(pending_, at, bytes); });
+  }
+
+  void retired(Cluster& cluster) override {
+    GlobalRaces& races = cluster.global_races();
+    if (!races.on()) return;
+    for_each_written([&](unsigned char* at, std::size_t bytes) { races.settle(pending_, at, bytes); });
   }
 
   void read(Cluster& cluster) override {
@@ -233,8 +250,7 @@ class Store final : public InFlight {
       unsigned char const* const from = data_.data() + row.index * box_.row_bytes() + row.begin;
       auto const bytes = static_cast<std::size_t>(row.end - row.begin);
       std::size_t const offset = memory_->offset_of(into);
-      std::size_t const written =
-          std::min(static_cast<std::size_t>(stored_end(row) - row.begin), memory_->bytes - offset);
+      std::size_t const written = written_bytes(row);
       std::uint8_t* const shadow = memory_->shadow + offset;
       bool const check = cluster.cta(cta).checking();
       if (check && stored_end(row) != row.end) check_beyond(cluster, row, offset);
@@ -251,6 +267,17 @@ class Store final : public InFlight {
   }
 
  private:
+  /// Bytes of global memory from the row's first on that it writes.
+  std::size_t written_bytes(TmaRow const& row) const {
+    return std::min(static_cast<std::size_t>(stored_end(row) - row.begin),
+                    memory_->bytes - memory_->offset_of(global(box_, row)));
+  }
+  template <class F> void for_each_written(F&& f) const {
+    box_.for_each_row([&](TmaRow const& row) {
+      if (row.begin != row.end) f(global(box_, row), written_bytes(row));
+    });
+  }
+
   std::uint32_t address_of(TmaRow const& row) const {
     return from_.address + static_cast<std::uint32_t>(row.index * box_.row_pitch());
   }
@@ -289,6 +316,7 @@ class Store final : public InFlight {
   Allocation* memory_;
   SharedRange from_;
   std::optional<TmaReduce> reduction_;
+  GlobalRaces::Pending pending_;
   std::vector<unsigned char> data_;
 };
 

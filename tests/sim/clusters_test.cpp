@@ -219,8 +219,9 @@ struct Alone : Broken {
     cluster::sync();
     st_shared_cluster(mapa(k, 0), static_cast<std::uint32_t>(lane_id()));
     if (lane_id() == 9) {
-      st_global(p.out + 4 * block_idx().x, ld_shared<std::uint32_t>(k) + 100 * static_cast<std::uint32_t>(cluster_cta_rank()) +
-                           1000 * static_cast<std::uint32_t>(cluster_cta_count()));
+      st_global(p.out + 4 * block_idx().x, ld_shared<std::uint32_t>(k) +
+                                               100 * static_cast<std::uint32_t>(cluster_cta_rank()) +
+                                               1000 * static_cast<std::uint32_t>(cluster_cta_count()));
     }
   }
 };
