@@ -6,6 +6,7 @@
 #include <bit>
 #include <exception>
 
+#include "explorer.hpp"
 #include "turn_keeper.hpp"
 
 namespace tegula::sim {
@@ -103,7 +104,15 @@ void Cluster::start(LaunchContext const& launch, std::int64_t index) {
     behind_ = &behind_cta_->warp(warp % of_cta);
   }
   in_lane_order_ = interleaving_ != Interleaving::random && behind_ == nullptr && timeline_ == nullptr;
-  often_ = !in_lane_order_ || completion_ == Completion::random;
+  explorer_ = launch.explorer;
+  if (explorer_ != nullptr) {
+    completion_ = Completion::last;
+    interleaving_ = Interleaving::one_warp_ahead;
+    behind_ = nullptr;
+    in_lane_order_ = true;
+    explorer_->start(*this);
+  }
+  often_ = explorer_ != nullptr || !in_lane_order_ || completion_ == Completion::random;
 }
 
 Dim3 Cluster::coordinate(int rank) const {
@@ -131,6 +140,7 @@ void Cluster::thread_body(Thread& thread) {
     Cta& cta = *thread.cta;
     try {
       launch_->kernel->run(cta.shared().data());
+      if (explorer_ != nullptr) explorer_->before_exit();
     } catch (LeaveKernel const&) {
     } catch (std::exception const& e) {
       cta.report(FindingKind::exception, Where{}, cta.here(), "", "",
@@ -156,6 +166,7 @@ void Cluster::finish_thread(Thread& thread) {
   idle_reads_ = 0;
   --live_threads_;
   try {
+    if (explorer_ != nullptr && !aborting_) explorer_->exit(thread);
     thread.cta->finish_thread(thread);
     if (!aborting_ && ready_ctas_ == 0 && live_threads_ != 0) nobody_runs();
   } catch (LeaveKernel const&) {
@@ -241,6 +252,7 @@ Thread* Cluster::thread_ahead() {
 }
 
 void Cluster::let_others_run(Visible const& what) {
+  if (explorer_ != nullptr) return explorer_->before(what);
   if (timeline_ != nullptr) return;
   // An access to a peer's shared memory is seen twice: before the peer is known to be there, and here.
   if (what.cta >= 0 && &cta(what.cta) != current_->cta &&
@@ -327,6 +339,7 @@ void Cluster::yield() {
 
 /// Every thread waits: what is in flight lands now, at the last moment, where that lets one go on.
 void Cluster::nobody_runs() {
+  if (explorer_ != nullptr && explorer_->choose()) return;
   if (!in_flight_.empty() && in_flight_.land_for_waiters()) return;
   idle_reads_ += kIdleReads / kMostGivenUpWaits;
   if (idle_reads_ <= kIdleReads) {
@@ -348,6 +361,11 @@ void Cluster::watch_read(void const* address, bool shared, Where where) {
   }
   ++idle_reads_;
   if (++self.reads % kReadsBeforeYield != 0) return;
+  if (explorer_ != nullptr)
+    explorer_->before({.kind = Visible::Kind::reread,
+                       .cta = -1,
+                       .address = reinterpret_cast<std::uintptr_t>(address),
+                       .amount = 1});
   if (!shared) take_turn();
   stuck_reading();
   yield();

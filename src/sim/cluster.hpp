@@ -22,6 +22,8 @@ namespace tegula::sim {
 /// CTAs of a cluster, at most: CUDA C++ programming guide, "Thread Block Clusters" (the portable size).
 inline constexpr int kMostCtasOfACluster = 8;
 
+class Explorer;
+
 /// The barrier of a cluster: PTX ISA, barrier.cluster. A warp that has exited is not waited for.
 struct ClusterBarrier {
   std::int64_t phase = 0;  ///< how often it has been completed
@@ -96,6 +98,8 @@ class Cluster {
     if (often_) [[unlikely]]
       let_others_run(what);
   }
+  /// What decides step by step who runs; null where nothing does.
+  Explorer* explorer() const { return explorer_; }
   /// The thread read memory. One that reads the same place again and again waits for it to change: others
   /// must run, in this cluster and, where it is global memory, in those before it.
   void watch_read(void const* address, bool shared, Where where);
@@ -120,6 +124,8 @@ class Cluster {
   [[noreturn]] void abort();
 
  private:
+  friend class Explorer;
+
   void start(LaunchContext const& launch, std::int64_t index);
   void add_threads(Cta& cta, int count);
   void thread_body(Thread& thread);
@@ -148,7 +154,8 @@ class Cluster {
   bool has_turn_ = false;
   Completion completion_ = Completion::last;
   Interleaving interleaving_ = Interleaving::one_warp_ahead;
-  bool often_ = false;         ///< others may run before whatever is visible
+  bool often_ = false;  ///< others may run before whatever is visible
+  Explorer* explorer_ = nullptr;
   Warp* behind_ = nullptr;     ///< runs only while no other warp can
   Cta* behind_cta_ = nullptr;  ///< whose it is
   bool in_lane_order_ = true;  ///< after a lane that waits, the warp's first that can run does

@@ -303,6 +303,7 @@ class Cta {
   friend class Cluster;
 
   friend class InFlightQueue;
+  friend class Explorer;
 
   // Threads (cta.cpp).
   void start(LaunchContext const& launch, Dim3 block);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cluster.hpp"
+#include "explorer.hpp"
 #include "place.hpp"
 
 namespace tegula::sim {
@@ -27,6 +28,12 @@ std::string issuer_text(InFlight const& operation) {
 void InFlightGroups::clear() {
   operations_.clear();
   ends_.clear();
+}
+
+std::vector<InFlight*> InFlightGroups::beyond(std::size_t groups_left) const {
+  if (ends_.size() <= groups_left) return {};
+  return {operations_.begin(),
+          operations_.begin() + static_cast<std::ptrdiff_t>(ends_[ends_.size() - groups_left - 1])};
 }
 
 void InFlightQueue::add(std::unique_ptr<InFlight> operation) {
@@ -52,6 +59,8 @@ void InFlightQueue::issue(std::unique_ptr<InFlight> operation) {
   }
   mark(issued);
   if (Timeline* const timeline = cluster_.timeline()) issued.time = issued.schedule(*timeline, cluster_);
+  if (Explorer* const explorer = cluster_.explorer())
+    explorer->issue(issued, issued.groups_ != nullptr && issued.groups_->in_order_);
   Completion const completion = cluster_.completion();
   if (completion == Completion::first || (completion == Completion::random && cluster_.random() % 4 == 0))
     land(issued);
@@ -172,6 +181,7 @@ void InFlightQueue::retire_reads(InFlight& operation) {
 }
 
 void InFlightQueue::retire(InFlight& operation) {
+  if (Explorer* const explorer = cluster_.explorer()) explorer->retire(operation);
   retire_reads(operation);
   for (SharedRange const& range : operation.writes) {
     Cta& cta = cluster_.cta(range.cta);

@@ -95,6 +95,7 @@ class InFlight {
 
  private:
   friend class InFlightQueue;
+  friend class Explorer;
   friend std::string issuer_text(InFlight const& operation);
   bool done_reading_ = false;   ///< read was called
   bool reads_retired_ = false;  ///< `reads` may be overwritten
@@ -102,6 +103,7 @@ class InFlight {
   bool without_effect_ = false;  ///< it lies out of bounds: it only completes
   bool of_cluster_;              ///< its CTA has peers
   InFlightGroups* groups_ = nullptr;
+  std::uint32_t process_ = 0;  ///< its number, where an Explorer runs the cluster
 };
 
 /// The operations of one thread, or of one warpgroup, that it waits for in groups, oldest first.
@@ -116,6 +118,8 @@ class InFlightGroups {
   std::size_t committed() const { return ends_.size(); }
   /// Operations that nobody has waited for, committed or not.
   std::vector<InFlight*> const& operations() const { return operations_; }
+  /// Those of all committed groups but the latest `groups_left`.
+  std::vector<InFlight*> beyond(std::size_t groups_left) const;
   void clear();
 
  private:
@@ -167,6 +171,7 @@ class InFlightQueue {
 
  private:
   void issue(std::unique_ptr<InFlight> operation);
+  friend class Explorer;
   bool admit(InFlight& operation);
   void read(InFlight& operation);
   void land(InFlight& operation);

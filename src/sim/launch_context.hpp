@@ -10,6 +10,7 @@ namespace tegula::sim {
 class TurnKeeper;
 class GlobalOrder;
 class MutationRun;
+class Explorer;
 
 /// What the clusters of one launch share.
 struct LaunchContext {
@@ -20,6 +21,7 @@ struct LaunchContext {
   TurnKeeper* turns;
   GlobalOrder* global_order;  ///< null where races in global memory are not looked for
   MutationRun* mutation;      ///< null where nothing is mutated or listed
+  Explorer* explorer;         ///< null where the machine's options decide who runs
 };
 
 /// Coordinate in the grid of the CTA with the given rank in a cluster; clusters are numbered with x fastest,

@@ -6,12 +6,14 @@
 #include <atomic>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
 
 #include "cluster.hpp"
+#include "exploring.hpp"
 #include "global_memory.hpp"
 #include "mutation.hpp"
 #include "stack_overflow.hpp"
@@ -158,6 +160,10 @@ void silence(Report& report, std::vector<Allowance> const& allow) {
   report.findings = std::move(rest);
 }
 
+ClusterShape shape_of(KernelImage const& kernel) {
+  return {kernel.cluster.x * kernel.cluster.y * kernel.cluster.z, kernel.threads};
+}
+
 }  // namespace
 
 int KernelImage::registers() const {
@@ -174,6 +180,20 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   GlobalOrder order;
   std::optional<MutationRun> mutation;
   if (options_.mutant || options_.list_marked) mutation.emplace(options_);
+  std::optional<Processes> processes;
+  std::optional<Explorer> replay;
+  Explorer* explorer = exploring_ != nullptr ? &exploring_->begin(shape_of(original)) : nullptr;
+  if (explorer == nullptr && options_.choices) {
+    processes.emplace(shape_of(original));
+    replay.emplace(*processes, options_.choices->accesses, std::numeric_limits<std::int64_t>::max());
+    replay->follow(*options_.choices);
+    explorer = &*replay;
+  }
+  if (explorer != nullptr && Dim3{grid} != original.cluster) {
+    throw std::invalid_argument(fmt::format(
+        "launch of {}: an exploration is of one cluster, {} x {} x {} CTAs; the grid has {} x {} x {}",
+        original.name, original.cluster.x, original.cluster.y, original.cluster.z, grid.x, grid.y, grid.z));
+  }
   KernelImage const kernel = mutation ? with_delayed_instructions(original) : original;
   LaunchContext const launch{&kernel,
                              grid,
@@ -181,7 +201,8 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
                              table.get(),
                              &turns,
                              options_.check ? &order : nullptr,
-                             mutation ? &*mutation : nullptr};
+                             mutation ? &*mutation : nullptr,
+                             explorer};
   std::int64_t const ctas = std::int64_t{1} * grid.x * grid.y * grid.z;
   int const in_cluster = kernel.cluster.x * kernel.cluster.y * kernel.cluster.z;
   std::int64_t const count = ctas / in_cluster;
@@ -252,6 +273,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   }
   for (LineCounters const& line : report.lines) report.total.add(line);
   if (!options_.allow.empty()) silence(report, options_.allow);
+  if (exploring_ != nullptr) exploring_->end(report);
   if (options_.throw_on_finding && !report.ok()) throw CheckError(std::move(report));
   return report;
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "cluster.hpp"
+#include "explorer.hpp"
 #include "place.hpp"
 #include "tegula/sim/arithmetic.hpp"
 
@@ -73,6 +74,8 @@ bool aligned(Instruction instruction) {
 
 bool Cta::meet(Instruction instruction, std::uint32_t variant, std::uint32_t mask, Where where) {
   if (!join(instruction, variant, mask, where)) return false;
+  if (Explorer* const explorer = cluster_.explorer())
+    explorer->met(*this, current_warp(), mask & ~current_warp().exited);
   if (Timeline* const time = cluster_.timeline()) {
     Warp const& own = current_warp();
     time->meet(rank_, 32 * own.index, mask & ~own.exited);
@@ -139,6 +142,7 @@ bool Cta::meet_warpgroup(Instruction instruction, std::uint32_t variant, Where w
   group.arrived |= 1u << (own.index - first);
   if (group.arrived == 0xf) {
     group.arrived = 0;
+    if (Explorer* const explorer = cluster_.explorer()) explorer->met_warpgroup(*this, first);
     if (Timeline* const time = cluster_.timeline()) {
       time->meet_all(rank_, 32 * first, 128);
       cluster_.wait_for_clock();

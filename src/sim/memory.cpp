@@ -107,7 +107,11 @@ void Cta::out_of_shared(Instruction instruction, std::uint32_t address, std::uin
 
 bool Cta::shared_access(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
                         int lane) {
-  cluster_.before({write ? Visible::Kind::store : Visible::Kind::load, rank_, address, bytes});
+  cluster_.before({.kind = write ? Visible::Kind::store : Visible::Kind::load,
+                   .cta = rank_,
+                   .address = address,
+                   .amount = bytes,
+                   .of_warp = instruction == Instruction::ldmatrix || instruction == Instruction::stmatrix});
   std::uint32_t const n = static_cast<std::uint32_t>(bytes);
   if (address % n != 0 || !shared_.contains(address, n)) [[unlikely]] {
     if (shared_.contains(address, n)) {

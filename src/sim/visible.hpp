@@ -37,6 +37,7 @@ struct Visible {
   std::int64_t amount = 0;    ///< what `kind` says; of accesses the bytes
   InFlightGroups* groups = nullptr;  ///< that are waited for
   int group = -1;                    ///< the warpgroup that does it; -1: the warp or thread
+  bool of_warp = false;              ///< an access of the whole warp
 };
 
 }  // namespace tegula::sim

@@ -39,6 +39,9 @@ struct Options {
   Completion completion = Completion::last;
   Interleaving interleaving = Interleaving::one_warp_ahead;
   std::uint64_t seed = 0;
+  /// Replays an order that an exploration has tried, of a grid of one cluster, whatever completion,
+  /// interleaving and seed say.
+  std::optional<Choices> choices;
   /// Whether accesses are held against the shadow of memory (never written, copy in flight). Bounds,
   /// alignment, divergence and deadlock are always checked.
   bool check = true;
@@ -68,6 +71,8 @@ struct Options {
   /// Lists the statements that could be: Report::marked.
   bool list_marked = false;
 };
+
+class Exploring;
 
 /// A named part of SharedStorage.
 struct SharedBuffer {
@@ -134,8 +139,10 @@ class Machine {
   Report launch(KernelImage const& kernel, Dim3 grid);
 
  private:
+  friend class Exploring;
   struct State;
   Options options_;
+  Exploring* exploring_ = nullptr;  ///< decides who runs; null: the options do
   std::unique_ptr<State> state_;
 };
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 /// In which order a launch does what its kernel leaves open: docs/machine.md, "Schedules".
 namespace tegula::sim {
@@ -27,5 +29,26 @@ enum class Interleaving : std::uint8_t {
 /// The names as the tool takes them: "last", "one_warp_ahead", ...
 std::string_view to_string(Completion completion);
 std::string_view to_string(Interleaving interleaving);
+
+/// One schedule that an exploration (explore.hpp) has tried: where it leaves the machine's own choice.
+struct Choices {
+  /// The process that goes at the given step, counted from 0, in place of the machine's choice.
+  struct Choice {
+    std::int64_t step = 0;
+    std::uint64_t process = 0;
+    friend bool operator==(Choice const&, Choice const&) = default;
+  };
+  /// Whether each load and store is a step of its own.
+  bool accesses = false;
+  std::vector<Choice> choices;
+
+  /// "sync 12:t3 57:o5.0", "access ...": the grain of the steps, then each choice. The processes are threads
+  /// (t, by number in the cluster), warps (w), warpgroups (g) and operations in flight (o: who issued it,
+  /// and its number among those).
+  std::string text() const;
+  /// Throws std::invalid_argument, with the word that it does not understand.
+  static Choices parse(std::string_view text);
+  friend bool operator==(Choices const&, Choices const&) = default;
+};
 
 }  // namespace tegula::sim
