@@ -50,6 +50,10 @@
 #include "08_clusters/peer_gone.hpp"
 #include "08_clusters/sent_but_not_there.hpp"
 #include "08_clusters/wait_at_a_peers.hpp"
+#include "09_global_memory/fence_on_one_side.hpp"
+#include "09_global_memory/flag_without_fence.hpp"
+#include "09_global_memory/scope_too_small.hpp"
+#include "09_global_memory/two_ctas.hpp"
 #include "10_schedules/livelock.hpp"
 #include "10_schedules/waits_for_a_later_cta.hpp"
 #include "10_schedules/who_comes_first.hpp"
@@ -134,6 +138,10 @@ std::vector<Chapter> const& chapters() {
        "Clusters",
        {exhibit<peer_gone>(), exhibit<arrival_at_the_gone>(), exhibit<sent_but_not_there>(),
         exhibit<wait_at_a_peers>(), exhibit<one_cta_missing>()}},
+      {"09_global_memory",
+       "Global memory",
+       {exhibit<two_ctas>(), exhibit<flag_without_fence>(), exhibit<fence_on_one_side>(),
+        exhibit<scope_too_small>()}},
       {"10_schedules",
        "Schedules",
        {exhibit<livelock>(), exhibit<waits_for_a_later_cta>(), exhibit<who_comes_first>()}},
