@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -75,7 +76,6 @@ class Search {
     std::vector<Race> races;
     for (auto& [key, race] : races_) races.push_back(race);
     races_.clear();
-    std::sort(races.begin(), races.end(), [&](Race const& a, Race const& b) { return rank(a) < rank(b); });
     return races;
   }
   GlobalSite const& site(Piece const& piece) const { return logs_[piece.log].sites[piece.rows->site]; }
@@ -145,7 +145,9 @@ std::vector<Finding> conflicts_between_clusters(std::vector<ClusterLog> const& l
       t.rows.emplace_back(log, &rows);
     }
   }
-  std::vector<Finding> findings;
+  // By the pair of clusters, then by name and line: addresses are the host's to choose.
+  using Key = std::tuple<std::uint32_t, std::uint32_t, std::string, std::string, int, int>;
+  std::map<Key, Finding> findings;
   Search search(logs, order);
   for (auto const& [base, t] : touched) {
     auto const [reads, writes, atomics] = t.by_access;
@@ -184,10 +186,13 @@ std::vector<Finding> conflicts_between_clusters(std::vector<ClusterLog> const& l
         f.order += fmt::format("; the fence at {} orders for its own CTA alone", place_text(narrow.fence));
         break;
       }
-      findings.push_back(std::move(f));
+      Key key(race.earlier.log, race.later.log, f.buffer, f.where.file, f.where.line, f.other.line);
+      findings.emplace(std::move(key), std::move(f));
     }
   }
-  return findings;
+  std::vector<Finding> in_order;
+  for (auto& [key, finding] : findings) in_order.push_back(std::move(finding));
+  return in_order;
 }
 
 }  // namespace tegula::sim
