@@ -198,6 +198,7 @@ class Pool {
       if (result.is_discarded()) {
         result = {{"result", p.killed ? "hang" : "crash"}, {"found", json::array()}, {"wrong", true}};
       }
+      result["seconds"] = std::chrono::duration<double>(Clock::now() - p.began).count();
       std::size_t const job = p.job;
       running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
       done(job, std::move(result));
@@ -444,6 +445,7 @@ int run(Arguments const& arguments) {
                     {"kind", to_string(job.mutant.mutation)},
                     {"result", results[i]["result"]},
                     {"wrong", results[i]["wrong"]},
+                    {"seconds", results[i]["seconds"]},
                     {"found", found},
                     {"equivalent", v->listed != nullptr && (*v->listed)["verdict"] == "equivalent"}};
       if (!results[i]["found"].empty()) entry["message"] = results[i]["found"][0]["message"];

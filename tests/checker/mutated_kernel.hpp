@@ -136,7 +136,6 @@ inline GemmParams gemm_sm80_params(Bench& bench, Case const& c) {
           .beta = c.adds ? 0.5f : 0.0f};
 }
 
-/// Precondition: n is a multiple of 16 bytes of D.
 inline GemmSm90Params gemm_sm90_params(Bench& bench, Case const& c) {
   GemmSm90Config const& config = c.sm90;
   GemmTensors const t = gemm_tensors(bench, c, config.a, config.out, config.a_major, config.b_major);
@@ -152,7 +151,12 @@ inline GemmSm90Params gemm_sm90_params(Bench& bench, Case const& c) {
   p.a = operand(t.a, config.a_major, a_boxes(config));
   p.b = operand(t.b, config.b_major, b_boxes(config));
   p.c = t.c.map(store_n(config), 16);
-  p.d = t.d.map(store_n(config), 16);
+  Matrices by_tma = t.d;
+  by_tma.row = columns_by_tma(c.n, store_unit(config.out));
+  p.d = by_tma.map(store_n(config), 16);
+  p.d_address = t.d_address;
+  p.ldd = t.d.ld;
+  p.d_batch_stride = t.d.ld * t.d.rows;
   p.bias = t.bias;
   p.m = c.m;
   p.n = c.n;

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "tegula/macros.hpp"
 #include "tegula/sim/machine.hpp"
@@ -17,6 +18,7 @@
 ///   static constexpr int threads;         of a CTA, a multiple of 32
 ///   static constexpr Dim3 cluster;        may be left out: extents of a cluster, in CTAs
 ///   static constexpr int min_ctas_per_sm; may be left out: 1
+///   static constexpr sim::Limits limits;  may be left out: what its accesses to memory may cost
 ///   static char const* role(int warp);    may be left out: names of the warps' roles, for traces
 ///   void operator()(Params const&, SharedStorage&) const;    what one thread does
 namespace tegula::sim {
@@ -52,9 +54,18 @@ template <class Tile> std::string locate(std::int64_t element) {
     std::int64_t extents[8] = {};
     int const rank = layout.rank() < 8 ? layout.rank() : 8;
     for (int mode = 0; mode < rank; ++mode) extents[mode] = layout.layout[mode].size();
-    for (std::int64_t i = 0; i < layout.size(); ++i) {
-      if (layout(i) == element) return coordinate_text(i, extents, rank);
-    }
+    static std::vector<std::int64_t> const indices = [&] {  // by offset: the layout's inverse
+      std::vector<std::int64_t> inverse;
+      for (std::int64_t i = 0; i < layout.size(); ++i) {
+        auto const offset = static_cast<std::size_t>(layout(i));
+        if (offset >= inverse.size()) inverse.resize(offset + 1, -1);
+        inverse[offset] = i;
+      }
+      return inverse;
+    }();
+    auto const at = static_cast<std::size_t>(element);
+    if (element >= 0 && at < indices.size() && indices[at] >= 0)
+      return coordinate_text(indices[at], extents, rank);
     return "element " + std::to_string(element) + ", which the layout does not use,";
   } else if constexpr (std::rank_v<Tile> == 2) {
     std::int64_t constexpr extents[] = {std::extent_v<Tile, 0>, std::extent_v<Tile, 1>};
@@ -97,6 +108,7 @@ template <class Kernel> Report launch(Machine& machine, Dim3 grid, typename Kern
   }
   if constexpr (requires { Kernel::cluster; }) image.cluster = Kernel::cluster;
   if constexpr (requires { Kernel::min_ctas_per_sm; }) image.min_ctas_per_sm = Kernel::min_ctas_per_sm;
+  if constexpr (requires { Kernel::limits; }) image.limits = Kernel::limits;
   if constexpr (requires { Kernel::role(0); })
     image.role = [](int warp) -> char const* { return Kernel::role(warp); };
   image.run = [&params](void* storage) { Kernel{}(params, *static_cast<Storage*>(storage)); };
