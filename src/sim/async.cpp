@@ -34,8 +34,12 @@ void Cta::cp_async(std::uint32_t destination, void const* source, int bytes, int
     std::uint8_t* const state = shared_.state(destination);
     bool overwrites = false;
     for (int i = 0; i < bytes; ++i) overwrites |= (state[i] & kNoWrite) != 0;
-    if (overwrites)
+    Conflict conflict;
+    if (overwrites) {
       shared_findings(Instruction::cp_async, destination, bytes, true, where, current_thread().lane);
+    } else if (races_ && !shadow_.may_write(current_thread().agent, destination - kSharedBase, n, conflict)) {
+      generic_race(Instruction::cp_async, true, where, current_thread().lane, conflict);
+    }
     for (int i = 0; i < bytes; ++i) state[i] |= kInFlight;
   }
   AsyncCopy& copy = current_thread().async.copies.emplace_back(
@@ -69,7 +73,12 @@ void Cta::retire(AsyncCopies& async, std::size_t end) {
     if (!check_) continue;
     std::uint8_t* const state = shared_.state(copy.destination);
     for (int i = 0; i < copy.bytes; ++i) state[i] &= static_cast<std::uint8_t>(~kInFlight);
-    shared_.stamp(copy.destination, copy.bytes, cluster_.stamp(*this, current_thread().index));
+    // From now on it is as if the thread had written the bytes itself: PTX ISA, cp.async.wait_group.
+    if (races_) {
+      shadow_.written(copy.destination - kSharedBase, copy.bytes,
+                      {cluster_.causality().now(), static_cast<std::uint16_t>(current_thread().agent),
+                       site(Instruction::cp_async, copy.where)});
+    }
   }
   if (async.none() && async.first_group == async.group_ends.size()) {
     async.clear();

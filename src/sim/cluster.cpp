@@ -77,7 +77,10 @@ void Cluster::start(LaunchContext const& launch, std::int64_t index) {
 
   global_races_.start(launch.global_order, index);
   int const warps = count_ * launch.kernel->threads / 32;
-  barrier_ = {0, warps, warps};
+  barrier_ = {0, warps, warps, {}, {}};
+  causality_.start(options.check && options.races ? count_ * launch.kernel->threads : 0);
+  mbarrier_agents_.clear();
+  racing_.clear();
   live_threads_ = count_ * launch.kernel->threads;
   while (static_cast<int>(ctas_.size()) < count_)
     ctas_.push_back(std::make_unique<Cta>(*this, static_cast<int>(ctas_.size())));
@@ -461,6 +464,49 @@ void Cluster::deadlock(std::string const& reason) {
   report(FindingKind::deadlock, where, who, "", "", fmt::format("{}{}", reason, fmt::join(clauses, "; ")),
          {});
   abort();
+}
+
+bool Cluster::raced_reversed(std::uint16_t site, std::uint16_t other) {
+  if (std::find(racing_.begin(), racing_.end(), std::pair(other, site)) != racing_.end())
+    return site != other;
+  if (std::find(racing_.begin(), racing_.end(), std::pair(site, other)) == racing_.end())
+    racing_.emplace_back(site, other);
+  return false;
+}
+
+int Cluster::mbarrier_agent(int cta, std::uint32_t address) {
+  int const threads = causality_.threads();
+  for (std::size_t i = 0; i < mbarrier_agents_.size(); ++i) {
+    SharedRange const& place = mbarrier_agents_[i].place;
+    if (place.cta == cta && place.address == address) return threads + static_cast<int>(i);
+  }
+  int const agent = causality_.add_agent();
+  if (agent - threads == static_cast<int>(mbarrier_agents_.size()))
+    mbarrier_agents_.push_back({{cta, address, 8}, {}});
+  return agent;
+}
+
+SharedRange Cluster::mbarrier_of(int agent) const {
+  return mbarrier_agents_[static_cast<std::size_t>(agent - causality_.threads())].place;
+}
+
+void Cluster::note_landing(int agent, std::uint16_t site, InFlight const& operation) {
+  auto& landings = mbarrier_agents_[static_cast<std::size_t>(agent - causality_.threads())].landings;
+  Thread const* const issuer = &cta(operation.cta).thread(operation.thread);
+  for (MbarrierAgent::Landing& landing : landings) {
+    if (landing.site != site) continue;
+    landing.issuer = issuer;
+    return;
+  }
+  landings.push_back({site, issuer});
+}
+
+Thread const* Cluster::issuer_of(int agent, std::uint16_t site) const {
+  for (auto const& landing :
+       mbarrier_agents_[static_cast<std::size_t>(agent - causality_.threads())].landings) {
+    if (landing.site == site) return landing.issuer;
+  }
+  return nullptr;
 }
 
 }  // namespace tegula::sim

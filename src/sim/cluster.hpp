@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "causality.hpp"
 #include "counters.hpp"
 #include "cta.hpp"
 #include "current_cta.hpp"
@@ -14,6 +15,7 @@
 #include "global_races.hpp"
 #include "in_flight.hpp"
 #include "launch_context.hpp"
+#include "races.hpp"
 #include "timeline.hpp"
 #include "visible.hpp"
 
@@ -29,6 +31,8 @@ struct ClusterBarrier {
   std::int64_t phase = 0;  ///< how often it has been completed
   int live = 0;            ///< warps of the cluster that have not exited
   int pending = 0;         ///< of them, those that have not arrived since
+  Published arriving;      ///< by the warps that have arrived since
+  Published complete;      ///< by those of the latest phase
 };
 
 /// Runs clusters, one after another, on one host thread, and decides which of their threads runs: the CTAs of
@@ -63,17 +67,17 @@ class Cluster {
   bool aborting() const { return aborting_; }
   std::uint32_t random();
 
-  // Time, as far as fences between proxies need it: it goes on with each fence, from launch to launch.
-  std::uint64_t time() const { return time_; }
-  std::uint64_t advance_time() { return ++time_; }
-  /// The stamp of a write through the generic proxy, now.
-  std::uint64_t stamp(Cta const& cta, int thread) const {
-    return time_ << 13 | static_cast<std::uint64_t>(cta.rank()) << 10 | static_cast<std::uint64_t>(thread);
-  }
-  static std::uint64_t time_of(std::uint64_t stamp) { return stamp >> 13; }
-  Thread const& writer_of(std::uint64_t stamp) const {
-    return cta(static_cast<int>(stamp >> 10 & 7)).thread(static_cast<int>(stamp & 1023));
-  }
+  /// What happens before what, where the CTAs are finding_races().
+  Causality& causality() { return causality_; }
+  SiteTable& sites() { return sites_; }
+  /// Whether a race of the two sites was reported the other way round; else it is from now on as given.
+  bool raced_reversed(std::uint16_t site, std::uint16_t other);
+  /// An mbarrier's agent, the same for each that is initialised at the address, and the mbarrier's place.
+  int mbarrier_agent(int cta, std::uint32_t address);
+  SharedRange mbarrier_of(int agent) const;
+  /// Notes who issued a copy on a site that has landed for an mbarrier's agent; and tells who did last.
+  void note_landing(int agent, std::uint16_t site, InFlight const& operation);
+  Thread const* issuer_of(int agent, std::uint16_t site) const;
   /// The model of time, where this cluster's is recorded; else null.
   Timeline* timeline() const { return timeline_.get(); }
   /// What it recorded of the last cluster run.
@@ -111,7 +115,9 @@ class Cluster {
   void take_turn();
 
   /// A warp arrives at the cluster's barrier.
-  void arrive_at_barrier(Warp& warp);
+  void arrive_at_barrier(Warp& warp, bool relaxed);
+  /// The warp comes after the phase that it has waited for.
+  void pass_barrier(Cta& cta, Warp& warp);
   /// Whether the phase at which the warp has arrived last is complete.
   bool barrier_complete(Warp const& warp) const { return barrier_.phase >= warp.cluster_arrivals; }
   /// A warp has exited: nobody waits for it any longer.
@@ -161,10 +167,22 @@ class Cluster {
   bool in_lane_order_ = true;  ///< after a lane that waits, the warp's first that can run does
   std::uint32_t ready_ctas_ = 0;
   int live_threads_ = 0;
-  std::uint64_t time_ = 1;
   std::int64_t idle_reads_ = 0;  ///< reads in a row that found what the thread's last one did
   std::uint64_t random_state_ = 0;
   ClusterBarrier barrier_;
+  /// For each mbarrier's agent, where it is, and who issued the copies that landed for it, by their sites.
+  struct MbarrierAgent {
+    SharedRange place;
+    struct Landing {
+      std::uint16_t site;
+      Thread const* issuer;
+    };
+    std::vector<Landing> landings;
+  };
+  Causality causality_;
+  SiteTable sites_;
+  std::vector<std::pair<std::uint16_t, std::uint16_t>> racing_;  ///< sites, as they were reported
+  std::vector<MbarrierAgent> mbarrier_agents_;
   InFlightQueue in_flight_{*this};
   GlobalRaces global_races_{*this};
   std::unique_ptr<Timeline> timeline_;

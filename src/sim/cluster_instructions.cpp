@@ -162,7 +162,7 @@ void Cta::check_peers_at_exit() {
   }
 }
 
-void Cta::cluster_arrive(Where where) {
+void Cta::cluster_arrive(Where where, bool relaxed) {
   if (!meet(Instruction::cluster_arrive, 0, kFullWarp, where)) return;
   Warp& own = current_warp();
   if (own.cluster_arrivals != own.cluster_waits) {
@@ -172,7 +172,7 @@ void Cta::cluster_arrive(Where where) {
   }
   cluster_.before({Visible::Kind::cluster_arrive});
   own.cluster_where = where;
-  cluster_.arrive_at_barrier(own);
+  cluster_.arrive_at_barrier(own, relaxed);
   release(kFullWarp, where, Instruction::cluster_arrive);
 }
 
@@ -188,6 +188,7 @@ void Cta::cluster_wait(Where where) {
   if (cluster_.barrier_complete(own)) {
     if (Timeline* const time = cluster_.timeline())
       pass_warp(time->cluster_barrier(), own.cluster_arrivals - 1, own, where);
+    cluster_.pass_barrier(*this, own);
     release(kFullWarp, where, Instruction::cluster_wait);
     return;
   }
@@ -200,13 +201,31 @@ void Cta::cluster_wait(Where where) {
   cluster_.block();
 }
 
-void Cluster::arrive_at_barrier(Warp& warp) {
+void Cluster::arrive_at_barrier(Warp& warp, bool relaxed) {
+  Cta& cta = *current_->cta;
+  if (cta.finding_races()) {
+    int const first = current_->agent - current_->lane;
+    if (!relaxed) causality_.release(first, kFullWarp, barrier_.arriving);
+    // PTX ISA, fence.mbarrier_init: a release for the thread's mbarrier.init before it, and nothing else,
+    // that the relaxed arrival completes.
+    for (int lane = 0; relaxed && lane < 32; ++lane) {
+      Thread const& thread = cta.thread(32 * warp.index + lane);
+      causality_.release_relaxed(thread.agent, barrier_.arriving);
+      for (std::size_t i = 0; i < thread.fenced_inits; ++i)
+        causality_.tell(barrier_.arriving, thread.inits[i].mbarrier, thread.inits[i].time);
+    }
+  }
   ++warp.cluster_arrivals;
   --barrier_.pending;
   if (timeline_ != nullptr)
     timeline_->cluster_barrier().arrive(timeline_->clock(current_->cta->rank(), current_->index) +
                                         timeline_->timing().cluster_latency);
   complete_barrier_if_due();
+}
+
+void Cluster::pass_barrier(Cta& cta, Warp& warp) {
+  if (!cta.finding_races()) return;
+  causality_.acquire(cta.thread(32 * warp.index).agent, kFullWarp, barrier_.complete);
 }
 
 void Cluster::leave_barrier(Warp& warp) {
@@ -218,6 +237,8 @@ void Cluster::leave_barrier(Warp& warp) {
 void Cluster::complete_barrier_if_due() {
   if (barrier_.pending != 0 || barrier_.live == 0) return;
   ++barrier_.phase;
+  barrier_.complete = std::move(barrier_.arriving);
+  barrier_.arriving.clear();
   barrier_.pending = barrier_.live;
   if (timeline_ != nullptr) timeline_->cluster_barrier().open();
   progressed();
@@ -228,6 +249,7 @@ void Cluster::complete_barrier_if_due() {
       warp.waits_at_cluster = false;
       if (timeline_ != nullptr)
         cta.pass_warp(timeline_->cluster_barrier(), warp.cluster_arrivals - 1, warp, warp.cluster_where);
+      pass_barrier(cta, warp);
       cta.set_ready(warp, kFullWarp);
     }
   }

@@ -19,10 +19,13 @@ void AsyncCopies::forget_retired() {
   first_group = 0;
 }
 
+Cta::Cta(Cluster& cluster, int rank) : cluster_(cluster), rank_(rank), shadow_(cluster.causality()) {}
+
 void Cta::start(LaunchContext const& launch, Dim3 block) {
   launch_ = &launch;
   block_ = block;
   check_ = launch.options->check;
+  races_ = check_ && launch.options->races;
   count_ = launch.options->count;
   generation_ = launch.options->generation;
   recent_ = {};
@@ -30,6 +33,7 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
   mbarriers_.clear();
   peer_accesses_.clear();
   shared_.reset(launch.kernel->shared_bytes);
+  if (races_) shadow_.reset(launch.kernel->shared_bytes);
 
   int const count = launch.kernel->threads;
   for (int i = 0; i < count; ++i) {
@@ -40,8 +44,9 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
     thread.async.clear();
     thread.bulk.clear();
     thread.mbarrier = nullptr;
-    thread.proxy_fence = 0;
-    thread.mbarrier_init_fence = 0;
+    thread.agent = rank_ * count + i;
+    thread.inits.clear();
+    thread.fenced_inits = 0;
     thread.tries = false;
     thread.gave_up = false;
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "causality.hpp"
 #include "counters.hpp"
 #include "fiber.hpp"
 #include "global_memory.hpp"
@@ -15,6 +16,7 @@
 #include "instruction.hpp"
 #include "launch_context.hpp"
 #include "mbarrier.hpp"
+#include "races.hpp"
 #include "shared_memory.hpp"
 #include "tegula/sim/hooks.hpp"
 #include "tegula/sim/machine.hpp"
@@ -70,9 +72,16 @@ struct Thread {
   MbarrierState* mbarrier = nullptr;  ///< the one whose current phase it waits for
   bool tries = false;                 ///< it waits there by try_wait
   bool gave_up = false;               ///< and returns though the phase is not complete
+  bool relaxed = false;               ///< its wait acquires nothing
   Where mbarrier_where;
-  std::uint64_t proxy_fence = 0;          ///< time of its last fence.proxy.async
-  std::uint64_t mbarrier_init_fence = 0;  ///< time of its last fence.mbarrier_init
+  int agent = 0;  ///< its number in the cluster's causality
+  /// The mbarriers that it has initialised, and when; the first `fenced_inits` before a fence.mbarrier_init.
+  struct Init {
+    int mbarrier;
+    Time time;
+  };
+  std::vector<Init> inits;
+  std::size_t fenced_inits = 0;
 };
 
 /// An instruction that some lanes of a warp have reached and wait at for the rest.
@@ -115,6 +124,7 @@ struct Barrier {
   int expected = 0;  ///< threads
   int arrived = 0;
   std::uint32_t waiting = 0;  ///< warps
+  Published arrived_with;     ///< what those that have arrived have published
   Where first;                ///< who set `expected`
 };
 
@@ -142,7 +152,7 @@ struct Warpgroup {
 /// of the cluster, is the Cluster's.
 class Cta {
  public:
-  Cta(Cluster& cluster, int rank) : cluster_(cluster), rank_(rank) {}
+  Cta(Cluster& cluster, int rank);
   Cta(Cta const&) = delete;
   Cta& operator=(Cta const&) = delete;
 
@@ -156,6 +166,7 @@ class Cta {
   int threads() const { return launch_->kernel->threads; }
   Generation generation() const { return generation_; }
   bool checking() const { return check_; }
+  bool finding_races() const { return races_; }
   bool counting() const { return count_; }
   bool exited() const { return live_threads_ == 0; }  ///< all of its threads have returned
   SharedMemory& shared() { return shared_; }
@@ -194,6 +205,9 @@ class Cta {
   /// where it must not be performed.
   bool shared_access(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
                      int lane);
+  /// Likewise for a row of an 8 x 8 matrix, 16 bytes whose address the lane gives and that others hold.
+  bool shared_matrix_row(Instruction instruction, std::uint32_t address, bool write, bool transpose, int row,
+                         Where where, int lane);
   /// As shared_access, for global memory.
   bool global_access(Instruction instruction, void const* address, int bytes, GlobalAccess access,
                      Where where, int alignment);
@@ -275,20 +289,20 @@ class Cta {
   void ld_shared_cluster(void* value, std::uint32_t address, int bytes, Where where);
   void st_shared_cluster(std::uint32_t address, void const* value, int bytes, Where where);
   void st_async(std::uint32_t address, void const* value, int bytes, std::uint32_t mbarrier, Where where);
-  void cluster_arrive(Where where);
+  void cluster_arrive(Where where, bool relaxed = false);
   void cluster_wait(Where where);
 
   // Mbarriers (mbarrier.cpp).
   void mbarrier_init(std::uint32_t address, int count, Where where);
   void mbarrier_inval(std::uint32_t address, Where where);
-  void mbarrier_arrive(std::uint32_t address, Where where);
-  void mbarrier_arrive_cluster(std::uint32_t address, Where where);
-  void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, Where where);
+  void mbarrier_arrive(std::uint32_t address, Where where, bool relaxed = false);
+  void mbarrier_arrive_cluster(std::uint32_t address, Where where, bool relaxed = false);
+  void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, Where where, bool relaxed = false);
   void mbarrier_expect_tx(std::uint32_t address, int bytes, Where where);
   void mbarrier_complete_tx(std::uint32_t address, int bytes, Where where);
   bool mbarrier_test_wait(std::uint32_t address, int parity, Where where);
   bool mbarrier_try_wait(std::uint32_t address, int parity, Where where);
-  void mbarrier_wait(std::uint32_t address, int parity, Where where);
+  void mbarrier_wait(std::uint32_t address, int parity, Where where, bool relaxed = false);
   /// The live mbarrier of this CTA at the address, or null.
   MbarrierState* mbarrier_at(std::uint32_t address);
   /// Completes transactions; `operation` is the one in flight that has landed, or null for an instruction.
@@ -320,7 +334,7 @@ class Cta {
                              std::uint32_t mask, Where where);
   void check_exit(Warp& warp);
   void count_matrices(Instruction instruction, int count, Where where);
-  bool arrive_at_barrier(int id, int threads, Where where);
+  bool arrive_at_barrier(int id, int threads, bool waits, Where where);
   std::vector<std::string> who_waits() const;
   void mbarrier_waiters(std::vector<std::string>& clauses) const;
   /// Where somebody waits; line 0 where nobody does.
@@ -329,6 +343,9 @@ class Cta {
   // Memory (memory.cpp, async.cpp).
   void shared_findings(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
                        int lane);
+  bool in_bounds(Instruction instruction, std::uint32_t address, int bytes, Where where, int lane);
+  bool check_state(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
+                   int lane);
   void out_of_shared(Instruction instruction, std::uint32_t address, std::uint32_t bytes, Where where,
                      Culprit who);
   void note_peer_access(Instruction instruction, Where where);
@@ -338,6 +355,8 @@ class Cta {
     Instruction instruction;
     Where where;
     std::string issuer;
+    Culprit who;
+    std::string order;
   };
   Pending pending_write(std::uint32_t address) const;
   AsyncCopy const* copy_into(std::uint32_t address, Thread const** issuer) const;
@@ -346,24 +365,34 @@ class Cta {
   void wait_for_copies(AsyncCopies& async, std::size_t end, Where where);
   void land_at_random(Warp& warp);
 
+  // Races (race_findings.cpp).
+  int agent(int lane) const { return current_thread().agent - current_thread().lane + lane; }
+  std::uint16_t site(Instruction instruction, Where where);
+  void generic_race(Instruction instruction, bool write, Where where, int lane, Conflict const& conflict);
+  void async_race(InFlight const& operation, bool write, Conflict const& conflict);
+  std::string agent_text(int agent) const;
+  Culprit culprit(int agent) const;
+  void check_init_known(Instruction instruction, MbarrierState const& mbarrier, Where where);
+
   // Mbarriers (mbarrier.cpp).
   Visible at_shared(Visible::Kind kind, std::uint32_t address, std::int64_t amount = 0) const;
   bool check_mbarrier_address(Instruction instruction, std::uint32_t address, Where where);
   MbarrierState* live_mbarrier(Instruction instruction, std::uint32_t address, Where where);
   MbarrierState* own_mbarrier(Instruction instruction, std::uint32_t address, Where where);
   void own_address(Instruction instruction, std::uint32_t& address, Where where);
-  void arrive(Instruction instruction, MbarrierState& mbarrier, Where where);
+  void arrive(Instruction instruction, MbarrierState& mbarrier, Where where, bool relaxed);
   void expect_tx(Instruction instruction, MbarrierState& mbarrier, std::int64_t bytes, Where where);
   void check_tx(Instruction instruction, MbarrierState const& mbarrier, Where where, Culprit who);
   void complete_phase_if_due(MbarrierState& mbarrier);
-  bool wait_for_phase(std::uint32_t address, int parity, bool tries, Where where);
+  bool wait_for_phase(std::uint32_t address, int parity, bool tries, Where where, bool relaxed = false);
   void wake(MbarrierState& mbarrier);
   void check_visible(Instruction instruction, MbarrierState const& mbarrier, Where where);
   bool complete(MbarrierState& mbarrier, int parity);
   void passed(MbarrierState& mbarrier);
   void forget(MbarrierState& mbarrier);
   bool one_gives_up();
-  void pass_phase(MbarrierState const& mbarrier, Where where);
+  void pass_phase(MbarrierState const& mbarrier, Where where, bool relaxed = false);
+  void take_phase(Thread const& thread, MbarrierState const& mbarrier, bool relaxed);
   void land_some();
   void check_parity(Instruction instruction, int parity, Where where);
 
@@ -372,6 +401,7 @@ class Cta {
   LaunchContext const* launch_ = nullptr;
   Dim3 block_;
   bool check_ = true;
+  bool races_ = true;
   bool count_ = true;
   Generation generation_ = Generation::sm90;
   std::uint32_t ready_warps_ = 0;
@@ -380,6 +410,7 @@ class Cta {
   int free_registers_ = 0;  ///< of them, those that setmaxnreg.dec has freed
 
   SharedMemory shared_;
+  RaceShadow shadow_;
   std::array<Allocation*, 4> recent_ = {};
   std::array<Barrier, kBarriers> barriers_;
   std::vector<std::unique_ptr<MbarrierState>> mbarriers_;

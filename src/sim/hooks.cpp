@@ -104,7 +104,7 @@ int cluster_cta_count() { return cta().cluster().ctas(); }
 Dim3 cluster_cta_id() { return cta().cluster().coordinate(cta().rank()); }
 Dim3 cluster_dim() { return cta().cluster().extents(); }
 void cluster_arrive(Where where) { cta_at_instruction().cluster_arrive(where); }
-void cluster_arrive_relaxed(Where where) { cta_at_instruction().cluster_arrive(where); }
+void cluster_arrive_relaxed(Where where) { cta_at_instruction().cluster_arrive(where, true); }
 void cluster_wait(Where where) { cta_at_instruction().cluster_wait(where); }
 std::uint32_t mapa(std::uint32_t local, int cta_rank, Where where) {
   return cta().mapa(local, cta_rank, where);
@@ -125,17 +125,17 @@ void mbarrier_init(std::uint32_t address, int count, Where where) {
 void mbarrier_inval(std::uint32_t address, Where where) {
   cta_at_instruction().mbarrier_inval(address, where);
 }
-void mbarrier_arrive(std::uint32_t address, bool, Where where) {
-  cta_at_instruction().mbarrier_arrive(address, where);
+void mbarrier_arrive(std::uint32_t address, bool relaxed, Where where) {
+  cta_at_instruction().mbarrier_arrive(address, where, relaxed);
 }
-void mbarrier_arrive_cluster(std::uint32_t address, bool, Where where) {
-  cta_at_instruction().mbarrier_arrive_cluster(address, where);
+void mbarrier_arrive_cluster(std::uint32_t address, bool relaxed, Where where) {
+  cta_at_instruction().mbarrier_arrive_cluster(address, where, relaxed);
 }
 void mbarrier_arrive_cluster_release(std::uint32_t address, Where where) {
   cta_at_instruction().mbarrier_arrive_cluster(address, where);
 }
-void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, bool, Where where) {
-  cta_at_instruction().mbarrier_arrive_expect_tx(address, bytes, where);
+void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, bool relaxed, Where where) {
+  cta_at_instruction().mbarrier_arrive_expect_tx(address, bytes, where, relaxed);
 }
 void mbarrier_expect_tx(std::uint32_t address, int bytes, Where where) {
   cta_at_instruction().mbarrier_expect_tx(address, bytes, where);
@@ -151,8 +151,8 @@ bool mbarrier_test_wait_parity(std::uint32_t address, int parity, Where where) {
 bool mbarrier_try_wait_parity(std::uint32_t address, int parity, Where where) {
   return cta_at_instruction().mbarrier_try_wait(address, parity, where);
 }
-void mbarrier_wait_parity(std::uint32_t address, int parity, bool, Where where) {
-  cta_at_instruction().mbarrier_wait(address, parity, where);
+void mbarrier_wait_parity(std::uint32_t address, int parity, bool relaxed, Where where) {
+  cta_at_instruction().mbarrier_wait(address, parity, where, relaxed);
 }
 void fence_mbarrier_init(Where where) { cta_at_instruction().fence_mbarrier_init(where); }
 

@@ -31,7 +31,7 @@ void Cta::stmatrix(std::uint32_t row, std::uint32_t const* registers, int count,
       }
       int const giver = 8 * matrix + r;
       std::uint32_t const address = own.operand[giver];
-      if (shared_access(Instruction::stmatrix, address, 16, true, where, giver))
+      if (shared_matrix_row(Instruction::stmatrix, address, true, transpose, r, where, giver))
         std::memcpy(shared_.at(address), elements, 16);
     }
   }

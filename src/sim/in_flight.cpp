@@ -16,7 +16,8 @@ InFlight::InFlight(Instruction instruction, Cta const& issuer, Where where)
       where(where),
       cta(issuer.rank()),
       thread(issuer.thread_index()),
-      of_cluster_(issuer.cluster().ctas() > 1) {}
+      of_cluster_(issuer.cluster().ctas() > 1),
+      site_(issuer.cluster().sites().number(instruction, where)) {}
 
 std::string issuer_text(InFlight const& operation) {
   return fmt::format(
@@ -90,7 +91,7 @@ bool InFlightQueue::admit(InFlight& operation) {
       std::uint8_t const want = write ? 0 : kWritten;
       std::uint32_t const at = cta.shared_.first_other(range.address, range.bytes, mask, want);
       if (at != range.bytes) cta.shared_findings(instruction, range.address + at, 1, write, where, who.lane);
-      check_fences(operation, cta, range, write);
+      if (at == range.bytes && cta.races_) check_order(operation, cta, range, write);
     }
   };
   for (SharedRange const& range : operation.writes) check(range, true);
@@ -101,27 +102,69 @@ bool InFlightQueue::admit(InFlight& operation) {
         cta.exited() ? nullptr : cta.live_mbarrier(instruction, operation.mbarrier.address, where);
     if (mbarrier == nullptr) {
       operation.mbarrier.bytes = 0;
-    } else if (cta.check_) {
+    } else if (cta.races_) {
       cta.check_visible(instruction, *mbarrier, where);
     }
   }
   return possible;
 }
 
-/// The asynchronous proxy sees what was written through the generic one once the thread that wrote it, or the
-/// one that issues the operation, has executed a fence.proxy.async.
-void InFlightQueue::check_fences(InFlight const& operation, Cta& cta, SharedRange const& range, bool write) {
+/// A wgmma is the whole warpgroup's; what else there is, one thread's.
+bool InFlightQueue::by_warpgroup(InFlight const& operation) const {
+  return operation.instruction == Instruction::wgmma_mma_async;
+}
+
+/// Holds a range against those who accessed it before: what they did must be known to all who issue the
+/// operation, and what they wrote through the generic proxy with a fence.proxy.async in between.
+void InFlightQueue::check_order(InFlight const& operation, Cta& cta, SharedRange const& range, bool write) {
   Thread const& issuer = cluster_.current();
-  cta.shared_.for_each_stamp(range.address, range.bytes, [&](std::uint32_t at, std::uint64_t stamp) {
-    Thread const& writer = cluster_.writer_of(stamp);
-    if (std::max(writer.proxy_fence, issuer.proxy_fence) > Cluster::time_of(stamp)) return false;
-    cta.report(FindingKind::proxy_race, operation.where, cta.here(), cta.buffer_name(at),
-               cta.shared_place(at),
-               fmt::format("{} {} {}, which warp {} lane {} wrote without a fence.proxy.async after that",
-                           ptx_name(operation.instruction), write ? "writes" : "reads", cta.shared_place(at),
-                           writer.index / 32, writer.lane));
-    return true;
-  });
+  Causality const& causality = cluster_.causality();
+  bool const group = by_warpgroup(operation);
+  Observers const observers(causality, group ? issuer.agent - issuer.index % 128 : issuer.agent,
+                            group ? 128 : 1);
+  Conflict conflict;
+  if (!cta.shadow_.may_access(observers, range.address - kSharedBase, range.bytes, write,
+                              cta.launch_->options->strict.proxies, conflict))
+    cta.async_race(operation, write, conflict);
+}
+
+void InFlightQueue::stamp(InFlight& operation, MbarrierState& mbarrier) {
+  Causality& causality = cluster_.causality();
+  Time const now = causality.tick();
+  for (SharedRange const& range : operation.writes) {
+    cluster_.cta(range.cta).shadow_.written(
+        range.address - kSharedBase, range.bytes,
+        {now, static_cast<std::uint16_t>(mbarrier.agent), operation.site_});
+  }
+  causality.tell(mbarrier.arriving, mbarrier.agent, now);
+  cluster_.note_landing(mbarrier.agent, operation.site_, operation);
+}
+
+/// From now on it is as if the thread that issued the operation, which has waited for it, had written its
+/// ranges.
+void InFlightQueue::stamp_as_own(InFlight const& operation) {
+  int const agent = cluster_.cta(operation.cta).thread(operation.thread).agent;
+  for (SharedRange const& range : operation.writes) {
+    cluster_.cta(range.cta).shadow_.written(
+        range.address - kSharedBase, range.bytes,
+        {cluster_.causality().now(), static_cast<std::uint16_t>(agent), operation.site_});
+  }
+}
+
+std::string InFlightQueue::order_text(InFlight const& operation, bool read) const {
+  if (by_warpgroup(operation)) {
+    return "a wgmma_wait_group that covers it, and then a barrier or an mbarrier's phase for threads of other "
+           "warps, would order them";
+  }
+  if (operation.groups_ != nullptr) {
+    return fmt::format(
+        "a bulk_wait_group{} by the thread that issued it, and then a barrier or an mbarrier's phase for other "
+        "threads, would order them",
+        read ? "_read" : "");
+  }
+  if (operation.mbarrier.bytes == 0) return "";
+  return fmt::format("a wait for {}, on which it completes, would order them",
+                     cluster_.cta(operation.mbarrier.cta).shared_place(operation.mbarrier.address));
 }
 
 void InFlightQueue::mark(InFlight& operation) {
@@ -155,8 +198,9 @@ void InFlightQueue::land(InFlight& operation) {
   for (SharedRange const& range : operation.writes) {
     Cta& cta = cluster_.cta(range.cta);
     if (!cta.check_) continue;
-    cta.shared_.mark(range.address, range.bytes, kWritten);
-    cta.shared_.clear_stamps(range.address, range.bytes);
+    // Whether somebody has waited for what completes on an mbarrier, the stamps tell.
+    bool const landed = cta.races_ && operation.groups_ == nullptr;
+    cta.shared_.mark(range.address, range.bytes, kWritten, landed ? kInFlight : std::uint8_t{0});
   }
   if (operation.groups_ != nullptr) return;
   SharedRange const& completes = operation.mbarrier;
@@ -164,6 +208,7 @@ void InFlightQueue::land(InFlight& operation) {
   MbarrierState* const mbarrier =
       completes.bytes != 0 && !cta.exited() ? cta.mbarrier_at(completes.address) : nullptr;
   if (mbarrier == nullptr) {
+    if (cta.races_) stamp_as_own(operation);
     retire(operation);
     return;
   }
@@ -176,7 +221,13 @@ void InFlightQueue::retire_reads(InFlight& operation) {
   operation.reads_retired_ = true;
   for (SharedRange const& range : operation.reads) {
     Cta& cta = cluster_.cta(range.cta);
-    if (cta.check_) cta.shared_.remove_reader(range.address, range.bytes);
+    if (!cta.check_) continue;
+    cta.shared_.remove_reader(range.address, range.bytes);
+    if (!cta.races_) continue;
+    bool const group = by_warpgroup(operation);
+    int const reader = cluster_.cta(operation.cta).thread(operation.thread).agent;
+    cta.shadow_.has_read(group ? reader - operation.thread % 128 : reader, group, range.address - kSharedBase,
+                         range.bytes, operation.site_);
   }
 }
 
@@ -185,8 +236,10 @@ void InFlightQueue::retire(InFlight& operation) {
   retire_reads(operation);
   for (SharedRange const& range : operation.writes) {
     Cta& cta = cluster_.cta(range.cta);
-    if (cta.check_) cta.shared_.mark(range.address, range.bytes, 0, kInFlight);
+    if (cta.check_ && !(cta.races_ && operation.groups_ == nullptr))
+      cta.shared_.mark(range.address, range.bytes, 0, kInFlight);
   }
+  if (operation.groups_ != nullptr && cluster_.cta(operation.cta).races_) stamp_as_own(operation);
   auto const found = std::find_if(operations_.begin(), operations_.end(),
                                   [&](auto const& candidate) { return candidate.get() == &operation; });
   operations_.erase(found);

@@ -52,6 +52,7 @@ namespace tegula::sim {
 
 class Cta;
 class Cluster;
+struct MbarrierState;
 class InFlightGroups;
 
 /// Bytes of shared memory of the CTA of the given rank; the address is the CTA's own, without a rank.
@@ -102,6 +103,7 @@ class InFlight {
   bool landed_ = false;
   bool without_effect_ = false;  ///< it lies out of bounds: it only completes
   bool of_cluster_;              ///< its CTA has peers
+  std::uint16_t site_ = 0;
   InFlightGroups* groups_ = nullptr;
   std::uint32_t process_ = 0;  ///< its number, where an Explorer runs the cluster
 };
@@ -165,6 +167,11 @@ class InFlightQueue {
   /// The launch of the cluster is over: what is left lands (not where it failed), and all is forgotten.
   void finish(bool failed);
 
+  /// The operation has landed, and completes on the mbarrier: who waits for that knows its writes.
+  void stamp(InFlight& operation, MbarrierState& mbarrier);
+  /// What would order an access after the operation; `read`: after its reads.
+  std::string order_text(InFlight const& operation, bool read) const;
+
   /// The operation in flight that writes, or reads, the byte; null where there is none.
   InFlight const* writer_of(int cta, std::uint32_t address) const;
   InFlight const* reader_of(int cta, std::uint32_t address) const;
@@ -175,7 +182,9 @@ class InFlightQueue {
   bool admit(InFlight& operation);
   void read(InFlight& operation);
   void land(InFlight& operation);
-  void check_fences(InFlight const& operation, Cta& cta, SharedRange const& range, bool write);
+  void check_order(InFlight const& operation, Cta& cta, SharedRange const& range, bool write);
+  bool by_warpgroup(InFlight const& operation) const;
+  void stamp_as_own(InFlight const& operation);
   void mark(InFlight& operation);
   void retire_reads(InFlight& operation);
   InFlight const* touching(std::vector<SharedRange> InFlight::*ranges, int cta, std::uint32_t address) const;

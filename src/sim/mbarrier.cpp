@@ -60,8 +60,10 @@ bool Cta::check_mbarrier_address(Instruction instruction, std::uint32_t address,
 /// The mbarrier of this CTA at the address; null, after a finding, where there is none.
 MbarrierState* Cta::live_mbarrier(Instruction instruction, std::uint32_t address, Where where) {
   MbarrierState* const mbarrier = mbarrier_at(address);
-  if (mbarrier != nullptr) [[likely]]
+  if (mbarrier != nullptr) [[likely]] {
+    if (races_) check_init_known(instruction, *mbarrier, where);
     return mbarrier;
+  }
   if (!check_mbarrier_address(instruction, address, where)) return nullptr;
   report(FindingKind::mbarrier_misuse, where, here(), buffer_name(address), shared_place(address),
          fmt::format("{} on {}, which is no mbarrier: nobody has initialised it", ptx_name(instruction),
@@ -111,8 +113,14 @@ void Cta::mbarrier_init(std::uint32_t address, int count, Where where) {
   }
   mbarrier->address = address;
   mbarrier->init = where;
-  mbarrier->initialiser = &current_thread();
-  mbarrier->init_time = cluster_.time();
+  mbarrier->initialiser = current_thread().agent;
+  if (races_) {
+    mbarrier->agent = cluster_.mbarrier_agent(rank_, address);
+    mbarrier->init_time = cluster_.causality().now();
+    mbarrier->arriving.clear();
+    mbarrier->complete.clear();
+    current_thread().inits.push_back({mbarrier->agent, mbarrier->init_time});
+  }
   mbarrier->count = count;
   mbarrier->pending = count;
   mbarrier->tx = 0;
@@ -159,7 +167,7 @@ void Cta::check_tx(Instruction instruction, MbarrierState const& mbarrier, Where
                      kMbarrierLimit));
 }
 
-void Cta::arrive(Instruction instruction, MbarrierState& mbarrier, Where where) {
+void Cta::arrive(Instruction instruction, MbarrierState& mbarrier, Where where, bool relaxed) {
   cluster_.progressed();
   if (mbarrier.pending == 0) {
     report(
@@ -178,6 +186,12 @@ void Cta::arrive(Instruction instruction, MbarrierState& mbarrier, Where where) 
     note_access(mbarrier.accesses, {instruction, where, thread.cta->rank_, thread.index / 32,
                                     thread.cta->current_warp().cluster_arrivals + 1, mbarrier.phase});
   }
+  if (races_ && relaxed) {
+    cluster_.causality().release_relaxed(thread.agent, mbarrier.arriving);
+  } else if (races_) {
+    // PTX ISA, mbarrier.arrive: .release, of what the thread did before.
+    cluster_.causality().release(thread.agent, mbarrier.arriving);
+  }
   --mbarrier.pending;
   if (Timeline const* const time = cluster_.timeline()) {
     Thread const& by = current_thread();
@@ -193,6 +207,7 @@ void Cta::complete_tx(MbarrierState& mbarrier, std::int64_t bytes, InFlight* ope
   cluster_.progressed();
   mbarrier.tx -= bytes;
   if (operation != nullptr) mbarrier.landed.push_back({operation, mbarrier.phase});
+  if (operation != nullptr && races_) in_flight().stamp(*operation, mbarrier);
   if (Timeline const* const time = cluster_.timeline())
     mbarrier.gate.arrive(operation != nullptr ? operation->time.landed : time->clock(rank_, thread_index()));
   check_tx(operation != nullptr ? operation->instruction : Instruction::mbarrier_complete_tx, mbarrier, where,
@@ -204,6 +219,10 @@ void Cta::complete_phase_if_due(MbarrierState& mbarrier) {
   if (mbarrier.pending != 0 || mbarrier.tx != 0) return;
   ++mbarrier.phase;
   mbarrier.pending = mbarrier.count;
+  if (races_) {
+    cluster_.causality().merge(mbarrier.complete, mbarrier.arriving);
+    mbarrier.arriving.clear();
+  }
   if (Timeline* const time = cluster_.timeline())
     time->complete_phase(rank_, mbarrier.address, mbarrier.gate);
   wake(mbarrier);
@@ -215,6 +234,7 @@ void Cta::wake(MbarrierState& mbarrier) {
   for (Thread* const thread : mbarrier.waiters) {
     if (Timeline* const time = cluster_.timeline())
       time->pass(mbarrier.gate, mbarrier.phase - 1, rank_, thread->index, thread->mbarrier_where);
+    take_phase(*thread, mbarrier, thread->relaxed);
     thread->mbarrier = nullptr;
     set_ready(*thread);
   }
@@ -255,10 +275,10 @@ bool Cta::complete(MbarrierState& mbarrier, int parity) {
 
 /// An operation of the asynchronous proxy is to complete on the mbarrier: its init must be visible there.
 void Cta::check_visible(Instruction instruction, MbarrierState const& mbarrier, Where where) {
-  Thread const& issuer = current_thread();
-  Thread const& initialiser = *mbarrier.initialiser;
-  if (std::max({initialiser.mbarrier_init_fence, initialiser.proxy_fence, issuer.mbarrier_init_fence,
-                issuer.proxy_fence}) > mbarrier.init_time)
+  Causality const& causality = cluster_.causality();
+  int const issuer = current_thread().agent;
+  if (causality.fenced(issuer, mbarrier.initialiser, mbarrier.init_time) ||
+      causality.fenced(issuer, mbarrier.agent, mbarrier.init_time))
     return;
   report(
       FindingKind::proxy_race, where, here(), buffer_name(mbarrier.address), shared_place(mbarrier.address),
@@ -266,43 +286,70 @@ void Cta::check_visible(Instruction instruction, MbarrierState const& mbarrier, 
           "{} completes on {}, whose init ({}) no fence.mbarrier_init or fence.proxy.async has made visible "
           "to the asynchronous proxy",
           ptx_name(instruction), shared_place(mbarrier.address), place_text(mbarrier.init)),
-      mbarrier.init);
+      {mbarrier.init, culprit(mbarrier.initialiser),
+       causality.known(issuer, mbarrier.initialiser, mbarrier.init_time)
+           ? "a fence_mbarrier_init after the init would order them"
+           : "a fence_mbarrier_init after the init, and then a barrier of the CTA or the cluster, would order them"});
+}
+
+/// A thread uses an mbarrier: it must come after its init.
+void Cta::check_init_known(Instruction instruction, MbarrierState const& mbarrier, Where where) {
+  Causality const& causality = cluster_.causality();
+  int const thread = current_thread().agent;
+  if (causality.known(thread, mbarrier.initialiser, mbarrier.init_time) ||
+      causality.known(thread, mbarrier.agent, mbarrier.init_time))
+    return;
+  bool const peer = current_thread().cta != this;
+  report(FindingKind::mbarrier_misuse, where, here(), buffer_name(mbarrier.address),
+         shared_place(mbarrier.address),
+         fmt::format("{} on {}, before which nothing orders its init by {} ({})", ptx_name(instruction),
+                     shared_place(mbarrier.address), agent_text(mbarrier.initialiser),
+                     place_text(mbarrier.init)),
+         {mbarrier.init, culprit(mbarrier.initialiser),
+          peer ? "a fence_mbarrier_init after the init, and then a cluster::sync, would order them"
+               : "a cta::sync after the init would order them"});
 }
 
 void Cta::fence_mbarrier_init(Where where) {
   note(Instruction::fence_mbarrier_init, where);
-  current_thread().mbarrier_init_fence = cluster_.advance_time();
+  // PTX ISA, membar/fence, fence.mbarrier_init: for the mbarrier.init before it of the thread itself.
+  if (!races_) return;
+  Thread& thread = current_thread();
+  for (; thread.fenced_inits < thread.inits.size(); ++thread.fenced_inits) {
+    Thread::Init const& init = thread.inits[thread.fenced_inits];
+    cluster_.causality().tell(thread.agent, init.mbarrier, init.time);
+  }
 }
 
 void Cta::fence_proxy_async(Where where) {
   note(Instruction::fence_proxy_async, where);
-  current_thread().proxy_fence = cluster_.advance_time();
+  if (races_) cluster_.causality().fence_proxy(current_thread().agent);
 }
 
-void Cta::mbarrier_arrive(std::uint32_t address, Where where) {
+void Cta::mbarrier_arrive(std::uint32_t address, Where where, bool relaxed) {
   note(Instruction::mbarrier_arrive, where);
   cluster_.before(at_shared(Visible::Kind::mbarrier_arrive, address));
   MbarrierState* const mbarrier = own_mbarrier(Instruction::mbarrier_arrive, address, where);
-  if (mbarrier != nullptr) arrive(Instruction::mbarrier_arrive, *mbarrier, where);
+  if (mbarrier != nullptr) arrive(Instruction::mbarrier_arrive, *mbarrier, where, relaxed);
 }
 
-void Cta::mbarrier_arrive_cluster(std::uint32_t address, Where where) {
+void Cta::mbarrier_arrive_cluster(std::uint32_t address, Where where, bool relaxed) {
   note(Instruction::mbarrier_arrive, where);
   cluster_.before(at_shared(Visible::Kind::mbarrier_arrive, address));
   Cta* const cta = target(Instruction::mbarrier_arrive, address, where);
   if (cta == nullptr) return;
   MbarrierState* const mbarrier = cta->live_mbarrier(Instruction::mbarrier_arrive, address, where);
-  if (mbarrier != nullptr) cta->arrive(Instruction::mbarrier_arrive, *mbarrier, where);
+  if (mbarrier != nullptr) cta->arrive(Instruction::mbarrier_arrive, *mbarrier, where, relaxed);
 }
 
-void Cta::mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, Where where) {
+void Cta::mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, Where where, bool relaxed) {
   Instruction const instruction = Instruction::mbarrier_arrive_expect_tx;
   note(instruction, where);
   cluster_.before(at_shared(Visible::Kind::mbarrier_arrive, address, bytes));
   MbarrierState* const mbarrier = own_mbarrier(instruction, address, where);
   if (mbarrier == nullptr) return;
   expect_tx(instruction, *mbarrier, bytes, where);
-  arrive(instruction, *mbarrier, where);
+  arrive(instruction, *mbarrier, where, relaxed);
 }
 
 void Cta::mbarrier_expect_tx(std::uint32_t address, int bytes, Where where) {
@@ -332,8 +379,20 @@ void Cta::check_parity(Instruction instruction, int parity, Where where) {
        fmt::format("{} for the phase of parity {}: a parity is 0 or 1", ptx_name(instruction), parity));
 }
 
+/// A thread has seen that the last phase is complete. PTX ISA, mbarrier.test_wait: .acquire, of what those
+/// who arrived have released, and of the writes of the copies that completed there.
+void Cta::take_phase(Thread const& thread, MbarrierState const& mbarrier, bool relaxed) {
+  if (!races_) return;
+  if (relaxed) {
+    cluster_.causality().acquire_relaxed(thread.agent, mbarrier.complete);
+  } else {
+    cluster_.causality().acquire(thread.agent, mbarrier.complete);
+  }
+}
+
 /// The current thread goes on after the last phase that is complete.
-void Cta::pass_phase(MbarrierState const& mbarrier, Where where) {
+void Cta::pass_phase(MbarrierState const& mbarrier, Where where, bool relaxed) {
+  take_phase(current_thread(), mbarrier, relaxed);
   if (Timeline* const time = cluster_.timeline())
     time->pass(mbarrier.gate, mbarrier.phase - 1, rank_, thread_index(), where);
 }
@@ -355,12 +414,12 @@ bool Cta::mbarrier_try_wait(std::uint32_t address, int parity, Where where) {
   return wait_for_phase(address, parity, true, where);
 }
 
-void Cta::mbarrier_wait(std::uint32_t address, int parity, Where where) {
-  wait_for_phase(address, parity, false, where);
+void Cta::mbarrier_wait(std::uint32_t address, int parity, Where where, bool relaxed) {
+  wait_for_phase(address, parity, false, where, relaxed);
 }
 
 /// False where the thread `tries` and gave up.
-bool Cta::wait_for_phase(std::uint32_t address, int parity, bool tries, Where where) {
+bool Cta::wait_for_phase(std::uint32_t address, int parity, bool tries, Where where, bool relaxed) {
   note(Instruction::mbarrier_try_wait, where);
   check_parity(Instruction::mbarrier_try_wait, parity, where);
   cluster_.before(at_shared(Visible::Kind::mbarrier_wait, address, parity));
@@ -368,10 +427,11 @@ bool Cta::wait_for_phase(std::uint32_t address, int parity, bool tries, Where wh
   if (mbarrier == nullptr) return true;
   if (!complete(*mbarrier, parity)) land_some();
   if (complete(*mbarrier, parity)) {
-    pass_phase(*mbarrier, where);
+    pass_phase(*mbarrier, where, relaxed);
     return true;
   }
   Thread& self = current_thread();
+  self.relaxed = relaxed;
   self.mbarrier = mbarrier;
   self.mbarrier_where = where;
   self.tries = tries;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "causality.hpp"
 #include "instruction.hpp"
 #include "tegula/arch/where.hpp"
 #include "timeline.hpp"
@@ -38,14 +39,17 @@ struct Landed {
 /// An mbarrier, modelled beside shared memory: its 64 bits there are opaque.
 struct MbarrierState {
   std::uint32_t address = 0;
-  Thread const* initialiser = nullptr;
-  std::uint64_t init_time = 0;
+  int agent = 0;        ///< of the copies that complete on it
+  int initialiser = 0;  ///< the thread that initialised it, and when
+  Time init_time = 0;
   Where init;              ///< who initialised it
   int count = 0;           ///< arrivals expected in each phase
   int pending = 0;         ///< of them, those that the current phase still lacks
   std::int64_t tx = 0;     ///< bytes that the current phase still expects; negative where they came first
   std::int64_t phase = 0;  ///< phases that are complete: the parity of the current one is phase % 2
   std::vector<Thread*> waiters;      ///< for the current phase
+  Published arriving;                ///< by those that have arrived in the current phase
+  Published complete;                ///< by the arrivals of the phases that are complete
   TimeGate gate;                     ///< where time is recorded: when the phases were complete
   std::vector<Landed> landed;        ///< operations that nobody has waited for
   std::vector<PeerAccess> accesses;  ///< that no wait has ordered before the CTA's exit

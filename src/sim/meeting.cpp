@@ -358,8 +358,11 @@ void Cta::ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uin
       for (int r = 0; r < 8; ++r) {
         int const giver = 8 * matrix + r;
         std::uint32_t const address = own.operand[giver];
-        rows[r] = shared_access(Instruction::ldmatrix, address, 16, false, where, giver) ? shared_.at(address)
-                                                                                         : kNobody;
+        if (!shared_matrix_row(Instruction::ldmatrix, address, false, transpose, r, where, giver)) {
+          rows[r] = kNobody;
+          continue;
+        }
+        rows[r] = shared_.at(address);
       }
       for (int l = 0; l < 32; ++l) {
         own.d[l][matrix] = transpose ? load16(rows[2 * (l % 4)] + 2 * (l / 4)) |
@@ -481,7 +484,10 @@ std::uint32_t Cta::redux(ReduxOp op, std::uint32_t value, std::uint32_t mask, Wh
 }
 
 void Cta::warp_sync(std::uint32_t mask, Where where) {
-  if (meet(Instruction::bar_warp_sync, 0, mask, where)) release(mask, where, Instruction::bar_warp_sync);
+  if (!meet(Instruction::bar_warp_sync, 0, mask, where)) return;
+  // PTX ISA, bar.warp.sync: "guarantees memory ordering among participating threads".
+  if (races_) cluster_.causality().synchronize(agent(0), mask & ~current_warp().exited);
+  release(mask, where, Instruction::bar_warp_sync);
 }
 
 void Cta::bar(Instruction instruction, int id, int threads, Where where) {
@@ -503,7 +509,11 @@ void Cta::bar(Instruction instruction, int id, int threads, Where where) {
       {instruction == Instruction::bar_sync ? Visible::Kind::barrier_sync : Visible::Kind::barrier, rank_,
        static_cast<std::uint64_t>(id), threads});
   Warp& own = current_warp();
-  bool const complete = arrive_at_barrier(id, threads, where);
+  // PTX ISA, bar: bar.sync orders the accesses before it of all participating threads, those that arrive by
+  // bar.arrive too, before those that follow; bar.arrive itself waits for nothing.
+  if (races_)
+    cluster_.causality().release(agent(0), kFullWarp, barriers_[static_cast<std::size_t>(id)].arrived_with);
+  bool const complete = arrive_at_barrier(id, threads, instruction == Instruction::bar_sync, where);
   if (complete || instruction == Instruction::bar_arrive) {
     release(kFullWarp, where, instruction);
     return;
@@ -520,7 +530,7 @@ void Cta::bar(Instruction instruction, int id, int threads, Where where) {
 
 /// A warp arrives. True where it is the last one expected: the barrier is then free for its next use, and
 /// those that wait go on.
-bool Cta::arrive_at_barrier(int id, int threads, Where where) {
+bool Cta::arrive_at_barrier(int id, int threads, bool waits, Where where) {
   Barrier& barrier = barriers_[static_cast<std::size_t>(id)];
   if (barrier.arrived == 0) {
     barrier.expected = threads;
@@ -535,6 +545,13 @@ bool Cta::arrive_at_barrier(int id, int threads, Where where) {
   if (time != nullptr) time->barrier(rank_, id).arrive(time->clock(rank_, thread_index()));
   if (barrier.arrived < barrier.expected) return false;
   std::uint32_t const waiting = barrier.waiting;
+  if (races_) {
+    Causality& causality = cluster_.causality();
+    if (waits) causality.acquire(agent(0), kFullWarp, barrier.arrived_with);
+    for (std::uint32_t rest = waiting; rest != 0; rest &= rest - 1)
+      causality.acquire(rank_ * this->threads() + 32 * std::countr_zero(rest), kFullWarp,
+                        barrier.arrived_with);
+  }
   barrier = {};
   if (time != nullptr) time->barrier(rank_, id).open();
   for (std::uint32_t rest = waiting; rest != 0; rest &= rest - 1) {

@@ -105,6 +105,37 @@ void Cta::out_of_shared(Instruction instruction, std::uint32_t address, std::uin
           kSharedBase + shared_.bytes()));
 }
 
+/// Reports an access that is misaligned or out of bounds; false where it must not be performed.
+bool Cta::in_bounds(Instruction instruction, std::uint32_t address, int bytes, Where where, int lane) {
+  std::uint32_t const n = static_cast<std::uint32_t>(bytes);
+  if (!shared_.contains(address, n)) {
+    out_of_shared(instruction, address, n, where, here(lane));
+    return false;
+  }
+  if (address % n != 0) {
+    report(FindingKind::misaligned, where, here(lane), buffer_name(address), shared_place(address),
+           fmt::format("{} of {} bytes at shared address {:#x}, {} bytes past a multiple of {}: {}",
+                       ptx_name(instruction), bytes, address, address % n, bytes, shared_place(address)));
+  }
+  return true;
+}
+
+/// Holds an access against the state of its bytes. False where it was reported.
+bool Cta::check_state(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
+                      int lane) {
+  std::uint8_t* const state = shared_.state(address);
+  bool right = true;
+  if (write) {
+    right = all_equal(state, bytes, kNoWrite, 0);
+    if (!right) shared_findings(instruction, address, bytes, true, where, lane);
+    for (int i = 0; i < bytes; ++i) state[i] |= kWritten;
+  } else {
+    right = all_equal(state, bytes, kNoRead | kWritten, kWritten);
+    if (!right) shared_findings(instruction, address, bytes, false, where, lane);
+  }
+  return right;
+}
+
 bool Cta::shared_access(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
                         int lane) {
   cluster_.before({.kind = write ? Visible::Kind::store : Visible::Kind::load,
@@ -114,25 +145,18 @@ bool Cta::shared_access(Instruction instruction, std::uint32_t address, int byte
                    .of_warp = instruction == Instruction::ldmatrix || instruction == Instruction::stmatrix});
   std::uint32_t const n = static_cast<std::uint32_t>(bytes);
   if (address % n != 0 || !shared_.contains(address, n)) [[unlikely]] {
-    if (shared_.contains(address, n)) {
-      report(FindingKind::misaligned, where, here(lane), buffer_name(address), shared_place(address),
-             fmt::format("{} of {} bytes at shared address {:#x}, {} bytes past a multiple of {}: {}",
-                         ptx_name(instruction), bytes, address, address % n, bytes, shared_place(address)));
-    } else {
-      out_of_shared(instruction, address, n, where, here(lane));
-      return false;
-    }
+    if (!in_bounds(instruction, address, bytes, where, lane)) return false;
   }
   if (!check_) return true;
-  std::uint8_t* const state = shared_.state(address);
-  if (write) {
-    if (!all_equal(state, bytes, kNoWrite, 0)) [[unlikely]]
-      shared_findings(instruction, address, bytes, true, where, lane);
-    for (int i = 0; i < bytes; ++i) state[i] |= kWritten;
-    shared_.stamp(address, n, cluster_.stamp(*current_thread().cta, current_thread().index / 32 * 32 + lane));
-  } else if (!all_equal(state, bytes, kNoRead | kWritten, kWritten)) [[unlikely]] {
-    shared_findings(instruction, address, bytes, false, where, lane);
-  }
+  bool const right = check_state(instruction, address, bytes, write, where, lane);
+  if (!races_) return true;
+  std::uint32_t const offset = address - kSharedBase;
+  std::uint16_t const by = site(instruction, where);
+  Conflict conflict;
+  bool const ordered = write ? shadow_.write(agent(lane), offset, n, by, conflict)
+                             : shadow_.read(agent(lane), offset, n, by, conflict);
+  if (!ordered && right) [[unlikely]]
+    generic_race(instruction, write, where, lane, conflict);
   return true;
 }
 
@@ -148,7 +172,7 @@ void Cta::shared_findings(Instruction instruction, std::uint32_t address, int by
            fmt::format("{} {} {} while a {} into it is in flight{}", ptx_name(instruction),
                        write ? "writes" : "reads", shared_place(at), ptx_name(pending.instruction),
                        pending.issuer),
-           pending.where);
+           {pending.where, pending.who, pending.order});
     return;
   }
   int const being_read = first_other(state, bytes, kBeingRead, 0);
@@ -158,7 +182,9 @@ void Cta::shared_findings(Instruction instruction, std::uint32_t address, int by
     report(FindingKind::async_overwrite, where, here(lane), buffer_name(at), shared_place(at),
            fmt::format("{} writes {} while a {} that reads it is in flight{}", ptx_name(instruction),
                        shared_place(at), ptx_name(reader->instruction), issuer_text(*reader)),
-           reader->where);
+           {reader->where,
+            {reader->cta, reader->thread / 32, reader->thread % 32},
+            in_flight().order_text(*reader, true)});
     return;
   }
   int const in_mbarrier = first_other(state, bytes, kMbarrier, 0);
@@ -182,13 +208,24 @@ void Cta::shared_findings(Instruction instruction, std::uint32_t address, int by
 
 Cta::Pending Cta::pending_write(std::uint32_t address) const {
   InFlight const* const operation = in_flight().writer_of(rank_, address);
-  if (operation != nullptr) return {operation->instruction, operation->where, issuer_text(*operation)};
+  if (operation != nullptr) {
+    return {operation->instruction,
+            operation->where,
+            issuer_text(*operation),
+            {operation->cta, operation->thread / 32, operation->thread % 32},
+            in_flight().order_text(*operation, false)};
+  }
   Thread const* issuer = nullptr;
   AsyncCopy const* const copy = copy_into(address, &issuer);
-  if (copy == nullptr) return {Instruction::cp_async, {}, ""};
-  return {Instruction::cp_async, copy->where,
+  if (copy == nullptr) return {Instruction::cp_async, {}, "", {}, ""};
+  return {Instruction::cp_async,
+          copy->where,
           fmt::format(" that warp {} lane {} issued ({}) and has not waited for", issuer->index / 32,
-                      issuer->lane, place_text(copy->where))};
+                      issuer->lane, place_text(copy->where)),
+          {rank_, issuer->index / 32, issuer->lane},
+          issuer == &current_thread()
+              ? "a cp.async.wait_group that covers it would order them"
+              : "a cp.async.wait_group by the thread that issued it, and then a cta::sync, would order them"};
 }
 
 void Cta::ld_shared(void* value, std::uint32_t address, int bytes, Where where) {

@@ -35,7 +35,6 @@ void SharedMemory::reset(std::size_t bytes) {
   }
   bytes_ = bytes;
   readers_.clear();
-  stamps_.clear();
   if (bytes == 0) return;
   std::memset(data_.get(), 0xff, bytes);
   std::memset(state_.get(), 0, bytes);
@@ -84,12 +83,6 @@ void SharedMemory::remove_reader(std::uint32_t address, std::uint32_t n) {
 void SharedMemory::mark_piece(std::uint32_t piece, std::uint8_t set, std::uint8_t clear) {
   std::uint8_t* const state = state_.get() + std::size_t{kPiece} * piece;
   for (std::uint32_t i = 0; i < kPiece; i += 8) mark_eight(state + i, set, clear);
-}
-
-void SharedMemory::clear_stamps(std::uint32_t address, std::uint32_t n) {
-  if (stamps_.empty()) return;
-  auto const first = stamps_.begin() + static_cast<std::ptrdiff_t>((address - kSharedBase) / 4);
-  std::fill(first, first + static_cast<std::ptrdiff_t>((n + 3) / 4), 0);
 }
 
 SharedBuffer const* buffer_at(std::vector<SharedBuffer> const& buffers, std::uint32_t address) {

@@ -24,8 +24,8 @@ inline constexpr std::uint8_t kMbarrier = 8;  ///< it is part of an mbarrier
 inline constexpr std::uint8_t kNoRead = kInFlight | kMbarrier;
 inline constexpr std::uint8_t kNoWrite = kInFlight | kBeingRead | kMbarrier;
 
-/// A CTA's shared memory and its shadow: one byte of state for each byte. (What a happens-before check needs
-/// besides, who read and wrote a byte last and when, belongs here too, updated where the state is.)
+/// A CTA's shared memory and its shadow: one byte of state for each byte. (Who read and wrote it last, and
+/// when, is in races.hpp.)
 class SharedMemory {
  public:
   /// Makes room for `bytes` bytes, none of which is written.
@@ -51,26 +51,6 @@ class SharedMemory {
   void add_reader(std::uint32_t address, std::uint32_t n);
   void remove_reader(std::uint32_t address, std::uint32_t n);
 
-  /// Notes who wrote n bytes through the generic proxy, and when, by words of 4 bytes: a stamp.
-  void stamp(std::uint32_t address, std::uint32_t n, std::uint64_t stamp) {
-    if (stamps_.empty()) stamps_.resize(bytes_ / 4 + 1);
-    std::uint32_t const last = (address - kSharedBase + n - 1) / 4;
-    for (std::uint32_t word = (address - kSharedBase) / 4; word <= last; ++word) stamps_[word] = stamp;
-  }
-  /// The bytes were written by the asynchronous proxy.
-  void clear_stamps(std::uint32_t address, std::uint32_t n);
-  /// Calls f(address, stamp) for the words of a range whose stamp differs from the word's before, until it
-  /// returns true.
-  template <class F> void for_each_stamp(std::uint32_t address, std::uint32_t n, F&& f) const {
-    if (stamps_.empty()) return;
-    std::uint64_t before = 0;
-    for (std::uint32_t at = address; at < address + n; at += 4) {
-      std::uint64_t const stamp = stamps_[(at - kSharedBase) / 4];
-      if (stamp != before && stamp != 0 && f(at, stamp)) return;
-      before = stamp;
-    }
-  }
-
  private:
   struct Free {
     void operator()(unsigned char* p) const;
@@ -82,7 +62,6 @@ class SharedMemory {
 
   /// Operations in flight that read each piece; empty where none ever did.
   std::vector<std::uint16_t> readers_;
-  std::vector<std::uint64_t> stamps_;  ///< of each word of 4 bytes; 0: not written through the generic proxy
   std::size_t bytes_ = 0;
   std::size_t capacity_ = 0;
 };

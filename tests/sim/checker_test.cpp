@@ -62,12 +62,13 @@ TEST(Checker, CoordinatesAreFoundByInvertingTheTilesLayout) {
 }
 
 struct LdmatrixOfUnwrittenRow : Broken {
-  static constexpr int line = __LINE__ + 7;
+  static constexpr int line = __LINE__ + 8;
   void operator()(Params const&, SharedStorage& smem) const {
     for (int row = lane_id(); row < 16; row += 32) {
       if (row != 11) st_shared(shared_address(smem.k[row]), std::uint64_t{1});
       if (row != 11) st_shared(shared_address(&smem.k[row][4]), std::uint64_t{1});
     }
+    warp::sync();
     std::uint32_t r[2];
     ldmatrix(r, shared_address(smem.k[lane_id() % 16]));
   }

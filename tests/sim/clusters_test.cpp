@@ -95,7 +95,7 @@ struct SumsOfPeers : Clustered<4> {
       cluster::sync();
       for (int peer = 0; peer < cluster_cta_count(); ++peer)
         sum += ld_shared_cluster<std::uint32_t>(mapa(mine, peer));
-      cluster::arrive_relaxed();
+      cluster::arrive();
       cluster::wait();
     }
     st_global(p.out + 4 * (64 * block_idx().x + thread_idx()), sum);

@@ -333,7 +333,7 @@ struct FencesAllButOne : Flights {
   void operator()(Params const& p, SharedStorage& smem) const {
     if (warp_id() != 0) return;
     st_shared(tile(smem, 0) + 4u * static_cast<SharedAddr>(lane_id()), 7u);
-    fence_proxy_async_shared();
+    fence_proxy_async_shared(), warp::sync();
     if (lane_id() == 9) st_shared(tile(smem, 0) + 4u * 3, 8u);
     warp::sync();
     if (lane_id() == 0) bulk_store(p.out, tile(smem, 0), tile_bytes);

@@ -196,7 +196,7 @@ struct ReadsWithoutProxyFence : BrokenWgmma {
 TEST(WgmmaChecker, OperandsWrittenByThreadsNeedAProxyFence) {
   Finding const f = only_finding(report_of<ReadsWithoutProxyFence>(), FindingKind::proxy_race,
                                  ReadsWithoutProxyFence::line);
-  EXPECT_EQ(f.coordinate, "row 40, column 2 of A");
+  EXPECT_EQ(f.coordinate, "row 40, column 3 of A");
 }
 
 struct ReadsCopyInFlight : BrokenWgmma {

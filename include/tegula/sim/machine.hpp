@@ -26,6 +26,13 @@ struct TraceOptions {
   bool barriers = false;  ///< the phases of their mbarriers, too
 };
 
+/// What correct programs of today leave out, and the PTX ISA asks for.
+struct Strict {
+  /// Between a read through the generic proxy and an overwrite through the asynchronous one lies a
+  /// fence.proxy.async; by default it is enough that they are ordered.
+  bool proxies = false;
+};
+
 /// A kernel with one statement changed, wherever it is executed: arch/mutant.hpp.
 struct Mutant {
   std::string file;  ///< the last parts of its path: "kernel/gemm_sm90.hpp"
@@ -45,6 +52,11 @@ struct Options {
   /// Whether accesses are held against the shadow of memory (never written, copy in flight). Bounds,
   /// alignment, divergence and deadlock are always checked.
   bool check = true;
+  /// Whether, besides, accesses to shared memory are held against each other: data races, also between the
+  /// generic and the asynchronous proxy (docs/machine.md, "Happens-before"). Needs `check`.
+  bool races = true;
+  /// Where practice and the letter of the PTX ISA differ, accesses are held to the letter.
+  Strict strict;
   /// Whether instructions are counted by source line.
   bool count = true;
   /// Findings that are known and accepted: reports hold them apart, and no launch fails for them.

@@ -1,0 +1,168 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+/// Which accesses happen before what a thread does now: causality order of the PTX ISA ("Memory Consistency
+/// Model"), for the threads of one cluster.
+///
+/// An *agent* is somebody who accesses memory: a thread, or an mbarrier for the asynchronous copies that
+/// complete on it. An access is stamped with its agent and the time; the cluster's one clock goes on with
+/// each release. A thread *knows* an access by agent u at time t where it happens before all that the thread
+/// does from now on: where t is no later than its entry for u in a vector of times, one for each agent. A
+/// release publishes the vector, an acquire takes the element-wise maximum. A second vector, `fenced`, is the
+/// part of the first on whose way lies a fence.proxy.async: what the asynchronous proxy sees of what was
+/// written through the generic one ("Proxy-preserved Base Causality Order").
+namespace tegula::sim {
+
+/// A moment of the cluster's clock; the first is 1, and 0 is before all of them.
+using Time = std::int32_t;
+
+/// A vector of times, one for each agent; those that it does not reach are 0. Copies share their elements
+/// until one of them is written to.
+class Times {
+ public:
+  Times() = default;
+  Times(Times const& other) : block_(other.block_) {
+    if (block_ != nullptr) ++block_->references;
+  }
+  Times(Times&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  Times& operator=(Times other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~Times() {
+    if (block_ != nullptr && --block_->references == 0) recycle(block_);
+  }
+
+  Time operator[](int agent) const {
+    return block_ != nullptr && agent < block_->size ? block_->at[agent] : 0;
+  }
+  bool same_as(Times const& other) const { return block_ == other.block_; }
+  bool empty() const { return block_ == nullptr; }
+  void clear() { *this = Times(); }
+
+ private:
+  friend class Causality;
+  struct Pool;
+  struct Block {
+    Pool* pool;
+    Block* next;  ///< in the pool
+    std::int32_t references;
+    std::int32_t size;
+    alignas(32) Time at[1];  ///< `size` of them
+  };
+  /// Blocks to be used again, all of one size.
+  struct Pool {
+    Block* first = nullptr;
+    std::int32_t size = 0;
+    std::size_t blocks = 0;  ///< in use or not
+    ~Pool();
+  };
+  static void recycle(Block* block) noexcept;
+
+  Block* block_ = nullptr;
+};
+
+/// What releases have published for those who will acquire it.
+struct Published {
+  Times known;
+  Times fenced;
+
+  void clear() { *this = {}; }
+};
+
+class Causality {
+ public:
+  /// Nobody knows anything; the agents are `threads` threads.
+  void start(int threads);
+  /// One agent more.
+  int add_agent();
+  int threads() const { return static_cast<int>(threads_.size()); }
+  Time now() const { return now_; }
+  /// The clock goes on; returns what it was.
+  Time tick() { return now_++; }
+
+  /// Whether the agent's access at the time happens before what the thread does now.
+  bool known(int thread, int agent, Time time) const {
+    return agent == thread || of(thread).known[agent] >= time;
+  }
+  /// Likewise with a fence.proxy.async in between.
+  bool fenced(int thread, int agent, Time time) const {
+    Knowledge const& own = of(thread);
+    return (agent == thread && own.own_fence >= time) || own.fenced[agent] >= time;
+  }
+  /// As known and fenced, for other threads that know the same as this one.
+  bool known_to_others(int thread, int agent, Time time) const { return of(thread).known[agent] >= time; }
+  bool fenced_for_others(int thread, int agent, Time time) const { return of(thread).fenced[agent] >= time; }
+  /// Whether two threads know the same but for what they did themselves.
+  bool same_knowledge(int one, int other) const {
+    return of(one).known.same_as(of(other).known) && of(one).fenced.same_as(of(other).fenced);
+  }
+
+  /// The thread publishes what it knows and did.
+  void release(int thread, Published& into);
+  /// Likewise for lanes of a warp, given by its first thread; one event.
+  void release(int first, std::uint32_t lanes, Published& into);
+  /// The thread comes after what was published.
+  void acquire(int thread, Published const& from);
+  void acquire(int first, std::uint32_t lanes, Published const& from);
+  /// Lanes of a warp synchronise with each other.
+  void synchronize(int first, std::uint32_t lanes);
+  /// fence.proxy.async by the thread.
+  void fence_proxy(int thread);
+  /// A fence between threads (fence.acq_rel, fence.sc) by the thread: what it knows and did is published by
+  /// its relaxed releases from now on, and what it has taken by relaxed acquires it now comes after. (PTX
+  /// ISA, "Release and Acquire Patterns".)
+  void fence_threads(int thread);
+  void release_relaxed(int thread, Published& into);
+  void acquire_relaxed(int thread, Published const& from);
+  /// Tells the thread, or those who will acquire `into`, of an agent's accesses up to a time, with a fence.
+  void tell(int thread, int agent, Time time);
+  void tell(Published& into, int agent, Time time);
+  /// One published set of knowledge more.
+  void merge(Published& into, Published const& from);
+
+  /// Bytes of the vectors that exist.
+  std::size_t bytes() const;
+
+ private:
+  struct Knowledge {
+    Times known;  ///< but for its own accesses, all of which it knows
+    Times fenced;
+    Time own_fence = 0;  ///< its own accesses up to then are fenced
+    /// Of its latest fence between threads, and of its relaxed acquires since; null where there are none.
+    struct Fence {
+      Published before;
+      Published taken;
+    };
+    std::unique_ptr<Fence> fence;
+  };
+  /// The latest maxima that were computed: lanes of a warp mostly ask for the same ones.
+  struct Maximum {
+    Times one;
+    Times other;
+    Times both;
+  };
+
+  Knowledge& of(int thread) { return threads_[static_cast<std::size_t>(thread)]; }
+  Knowledge const& of(int thread) const { return threads_[static_cast<std::size_t>(thread)]; }
+  Times::Block* make();
+  /// Makes the vector its own, long enough for every agent.
+  void own(Times& times);
+  void set(Times& times, int agent, Time time);
+  void join(Times& times, Times const& other);
+  void forget();
+
+  Times::Pool pool_;
+  std::vector<Knowledge> threads_;
+  Maximum recent_[2];
+  int next_recent_ = 0;
+  int agents_ = 0;
+  Time now_ = 1;
+};
+
+}  // namespace tegula::sim
