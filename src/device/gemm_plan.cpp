@@ -142,14 +142,18 @@ Order order_tiles(GemmArguments const& g, ClusterTile const& tile, int in_flight
   double const across = along_n ? tile.m * tile.a_row : tile.n * tile.b_row,
                along = along_n ? tile.n * tile.b_row : tile.m * tile.a_row;
   int const square = static_cast<int>(std::lround(std::sqrt(in_flight * along / across)));
-  int const limit = std::clamp(group.value_or(square), 1, tiles_across);
-  int const bands = static_cast<int>(ceil_div(tiles_across, limit));
-  s.group = group ? limit : static_cast<int>(ceil_div(tiles_across, bands));  // bands of equal height
+  int const wanted = std::clamp(group.value_or(square), 1, tiles_across);
+  // Bands of equal height, about the wanted one.
+  int const equal = std::max(1, (tiles_across + wanted / 2) / wanted);
+  s.group = group ? wanted : static_cast<int>(ceil_div(tiles_across, equal));
+  int const bands = static_cast<int>(ceil_div(tiles_across, s.group));
 
-  // The operand across stays in L2 for its band; the one along comes again for each band, unless L2 holds it.
+  // The operand across stays in L2 for its band; the one along comes again for each band, unless L2 holds it
+  // beside what the band reads across and writes.
   double const a = static_cast<double>(g.m) * tile.a_row, b = static_cast<double>(g.n) * tile.b_row;
+  double const d = static_cast<double>(g.m) * static_cast<double>(g.n) * bytes_of(g.out);
   double const streamed = along_n ? b : a, kept = along_n ? a : b;
-  double const times = streamed + kept / bands <= model.l2_mb * 1e6 ? 1 : bands;
+  double const times = streamed + (kept + d) / bands <= model.l2_mb * 1e6 ? 1 : bands;
   bool const streamed_shared = (along_n ? g.b_batch_stride : g.a_batch_stride) == 0;
   bool const kept_shared = (along_n ? g.a_batch_stride : g.b_batch_stride) == 0;
   auto const batches = [&](bool shared, double bytes) {
@@ -230,9 +234,7 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
 
   // The part of a full epilogue that this one is: by accumulators of a thread.
   double const part = static_cast<double>(consumer_m(c)) * epilogue_n(c) / 128 / 128;
-  double const piece_bytes = static_cast<double>(store_n(c)) * bytes_of(g.out);  // a row of what TMA stores
-  double epilogue = std::max(model.least_epilogue_us, part * model.epilogue_us) *
-                    (1 + model.narrow_store * (128 / piece_bytes - 1));
+  double epilogue = std::max(model.least_epilogue_us, part * model.epilogue_us);
   if (g.beta != 0) epilogue += part * model.read_c_us;
   if (c.split_k > 1) epilogue += model.reduction_us;
   bool const hidden =

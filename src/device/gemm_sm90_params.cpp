@@ -14,13 +14,15 @@ struct Matrices {
   std::int64_t row, rows, batches, ld, batch_stride;
 };
 
-TensorMap encode(Machine const& machine, Matrices const& x, int box_row, int box_rows) {
+/// The swizzle is that of rows of `span_row` elements: box_row, unless 0.
+TensorMap encode(Machine const& machine, Matrices const& x, int box_row, int box_rows, int span_row = 0) {
   int const element = bits(x.type) / 8;
   auto const bytes = [&](std::int64_t extent, std::int64_t stride) {
     return extent == 1 ? std::int64_t{16} : stride * element;
   };
-  int swizzle = 0;  // of as many bytes as a row of the box has: 32, 64 or 128
-  while (swizzle < 3 && (16 << swizzle) < box_row * element) ++swizzle;
+  int const span = (span_row != 0 ? span_row : box_row) * element;  // 32, 64 or 128 bytes
+  int swizzle = 0;
+  while (swizzle < 3 && (16 << swizzle) < span) ++swizzle;
   return encode(machine, {.dtype = x.type,
                           .rank = 3,
                           .address = x.address,
@@ -47,31 +49,36 @@ GemmSm90Params lower(Machine const& machine, GemmArguments const& g, GemmChoice 
   };
   bool const c_batched = g.batch > 1 && g.c_batch_stride != 0;
   auto const output = [&](void const* address, std::int64_t columns, std::int64_t batches, std::int64_t ld,
-                          std::int64_t batch_stride) {
-    return encode(machine, {g.out, address, columns, g.m, batches, ld, batch_stride}, store_n(c), 16);
+                          std::int64_t batch_stride, int piece) {
+    return encode(machine, {g.out, address, columns, g.m, batches, ld, batch_stride}, piece, 16, store_n(c));
   };
   int const by_tma = columns_by_tma(static_cast<int>(g.n), store_unit(g.out));
-  TensorMap const d = output(g.d, by_tma > 0 ? by_tma : g.n, g.batch, g.ldd, g.d_batch_stride);
-  return {.a = operand(g.in, g.a, g.a_major, g.m, g.lda, a_batched, g.a_batch_stride, a_boxes(c)),
-          .b = operand(g.in_b, g.b, g.b_major, g.n, g.ldb, b_batched, g.b_batch_stride, b_boxes(c)),
-          .c = g.beta != 0 ? output(g.c, g.n, c_batched ? g.batch : 1, g.ldc, g.c_batch_stride) : d,
-          .d = d,
-          .d_address = g.d,
-          .ldd = g.ldd,
-          .d_batch_stride = g.d_batch_stride,
-          .bias = g.bias,
-          .scale_a = g.scale_a,
-          .scale_b = g.scale_b,
-          .m = static_cast<int>(g.m),
-          .n = static_cast<int>(g.n),
-          .k = static_cast<int>(g.k),
-          .a_batched = a_batched,
-          .b_batched = b_batched,
-          .c_batched = c_batched,
-          .alpha = g.alpha,
-          .beta = g.beta,
-          .scheduler = choice.scheduler,
-          .clusters = choice.clusters};
+  auto const stored = [&](int piece) {
+    return output(g.d, by_tma > 0 ? by_tma : g.n, g.batch, g.ldd, g.d_batch_stride, piece);
+  };
+  TensorMap const d = stored(store_n(c));
+  return {
+      .a = operand(g.in, g.a, g.a_major, g.m, g.lda, a_batched, g.a_batch_stride, a_boxes(c)),
+      .b = operand(g.in_b, g.b, g.b_major, g.n, g.ldb, b_batched, g.b_batch_stride, b_boxes(c)),
+      .c = g.beta != 0 ? output(g.c, g.n, c_batched ? g.batch : 1, g.ldc, g.c_batch_stride, store_n(c)) : d,
+      .d = d,
+      .d_last = last_store_n(c) != store_n(c) ? stored(last_store_n(c)) : d,
+      .d_address = g.d,
+      .ldd = g.ldd,
+      .d_batch_stride = g.d_batch_stride,
+      .bias = g.bias,
+      .scale_a = g.scale_a,
+      .scale_b = g.scale_b,
+      .m = static_cast<int>(g.m),
+      .n = static_cast<int>(g.n),
+      .k = static_cast<int>(g.k),
+      .a_batched = a_batched,
+      .b_batched = b_batched,
+      .c_batched = c_batched,
+      .alpha = g.alpha,
+      .beta = g.beta,
+      .scheduler = choice.scheduler,
+      .clusters = choice.clusters};
 }
 
 }  // namespace tegula

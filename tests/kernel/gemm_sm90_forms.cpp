@@ -69,12 +69,13 @@ constexpr auto kConfigurations = [] {
 
 /// A tensor map of `batch` matrices of `rows` rows of `row` elements.
 TensorMap matrices(DType type, void const* address, std::array<std::int64_t, 3> const& extents,
-                   std::int64_t ld, std::int64_t batch_stride, int box_row, int box_rows) {
+                   std::int64_t ld, std::int64_t batch_stride, int box_row, int box_rows, int span_row = 0) {
   int const element = bits(type) / 8;
   auto const stride = [&](std::int64_t elements) { return std::max<std::int64_t>(16, elements * element); };
   TmaSwizzle swizzle = TmaSwizzle::b128;
-  if (box_row * element == 64) swizzle = TmaSwizzle::b64;
-  if (box_row * element == 32) swizzle = TmaSwizzle::b32;
+  int const span = (span_row != 0 ? span_row : box_row) * element;
+  if (span == 64) swizzle = TmaSwizzle::b64;
+  if (span == 32) swizzle = TmaSwizzle::b32;
   return sim::encode({.dtype = type,
                       .rank = 3,
                       .address = address,
@@ -100,14 +101,16 @@ template <GemmSm90Config C> GemmSm90Params params_of(GemmArguments const& g, int
                                 .batches = batch,
                                 .raster = raster,
                                 .group = 2};
-  auto const of_d = [&](void const* address, int columns, std::int64_t ld, std::int64_t batch_stride) {
-    return matrices(g.out, address, {columns, m, batch}, ld, batch_stride, store_n(C), 16);
+  auto const of_d = [&](void const* address, int columns, std::int64_t ld, std::int64_t batch_stride,
+                        int piece = store_n(C)) {
+    return matrices(g.out, address, {columns, m, batch}, ld, batch_stride, piece, 16, store_n(C));
   };
   int const by_tma = columns_by_tma(n, store_unit(g.out));
   return {.a = operand(g.in, g.a, g.a_major, m, k, batch, g.lda, g.a_batch_stride, a_boxes(C), block_k(C)),
           .b = operand(g.in_b, g.b, g.b_major, n, k, batch, g.ldb, g.b_batch_stride, b_boxes(C), block_k(C)),
           .c = g.c != nullptr ? of_d(g.c, n, g.ldc, g.c_batch_stride) : TensorMap{},
           .d = of_d(g.d, by_tma > 0 ? by_tma : n, g.ldd, g.d_batch_stride),
+          .d_last = of_d(g.d, by_tma > 0 ? by_tma : n, g.ldd, g.d_batch_stride, last_store_n(C)),
           .d_address = g.d,
           .ldd = g.ldd,
           .d_batch_stride = g.d_batch_stride,

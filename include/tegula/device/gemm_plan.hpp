@@ -35,20 +35,18 @@ struct GemmCostModel {
   double clock_ghz = 1.5;  ///< of the SMs, with the tensor cores at work
   double multiply_adds_per_cycle =
       2048;                              ///< of an SM, for 16-bit operands: wgmma m64n256k16 takes 128 cycles
-  double operand_bytes_per_cycle = 100;  ///< that wgmma reads from shared memory: what narrow tiles wait for
-  double sm_bytes_per_cycle = 70;        ///< that one SM takes from L2
-  double l2_tb_per_s = 9.5;              ///< from L2 to all SMs
-  double dram_tb_per_s = 2.7;
-  double l2_mb = 50;         ///< of operands that L2 keeps
-  double launch_us = 5.4;    ///< of an empty kernel, and the way to its first load
-  double fill_us = 0.2;      ///< until the first tiles of A and B have arrived
-  double epilogue_us = 1.1;  ///< for 128 accumulators a thread, the most there are
-  double least_epilogue_us = 0.14;
-  double narrow_store =
-      0.41;                   ///< more of it, for each time that rows of stores are half as wide as 128 bytes
-  double read_c_us = 1.0;     ///< more, for 128 accumulators a thread, where beta is not 0
-  double reduction_us = 2.1;  ///< more, where a cluster shares K
-  double overlap_loss = 0.083;  ///< of what hides under something longer, the share that does not
+  double operand_bytes_per_cycle = 110;  ///< that wgmma reads from shared memory: what narrow tiles wait for
+  double sm_bytes_per_cycle = 57;        ///< that one SM takes from L2
+  double l2_tb_per_s = 9.2;              ///< from L2 to all SMs
+  double dram_tb_per_s = 2.6;
+  double l2_mb = 50;          ///< of operands that L2 keeps
+  double launch_us = 5.3;     ///< of an empty kernel, and the way to its first load
+  double fill_us = 0.2;       ///< until the first tiles of A and B have arrived
+  double epilogue_us = 0.63;  ///< for 128 accumulators a thread, the most there are
+  double least_epilogue_us = 0.11;
+  double read_c_us = 1.0;       ///< more, for 128 accumulators a thread, where beta is not 0
+  double reduction_us = 2.2;    ///< more, where a cluster shares K
+  double overlap_loss = 0.065;  ///< of what hides under something longer, the share that does not
   double sm80_multiply_adds_per_cycle = 1200;  ///< of an SM, by mma.sync, in gemm_sm80
   int gpcs = 8;                                ///< a cluster lies in one of them
 };

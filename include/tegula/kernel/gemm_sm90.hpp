@@ -76,6 +76,7 @@ template <GemmSm90Config C> struct GemmSm90 {
 
   // D on its way out: store_buffers of 16 x store_n for each consumer warp, as TMA reads them.
   static constexpr int store_n = tegula::store_n(C);
+  static constexpr int last_store_n = tegula::last_store_n(C);
   static constexpr int store_unit = tegula::store_unit(C.out);
   using TileD = SharedTile<Out, swizzled_operand(bits(C.out), 16, store_n, 1, C.store_buffers* warps)>;
   static constexpr Layout stmatrix_lanes = make_layout(along(0, 16, 1), along(1, 2, 8));  // of 16 x 16
@@ -85,7 +86,8 @@ template <GemmSm90Config C> struct GemmSm90 {
   // With split_k: what every CTA of the cluster has summed of the columns that this CTA finishes. Each thread
   // reads what the threads of the same index wrote.
   static constexpr int share = MMA_N / C.split_k;  // groups of columns
-  static_assert(MMA_N % C.split_k == 0 && share * 8 % store_n == 0);
+  static_assert(MMA_N % C.split_k == 0);
+  static_assert(last_store_n * sizeof(Out) % 32 == 0, "stmatrix writes 16 columns");
   struct NoSums {};
   using PartialSums = Vector<float, 4>[C.split_k][MMA_M * share][128 * consumers];
 
@@ -147,6 +149,7 @@ template <GemmSm90Config C> struct GemmSm90 {
       prefetch_tensor_map(p.a);
       prefetch_tensor_map(p.b);
       prefetch_tensor_map(p.d);
+      if constexpr (last_store_n != store_n) prefetch_tensor_map(p.d_last);
     }
     if (thread_idx() == 128) init(smem, ring, turns);
     Walk walk{p, warpgroup};  // its first tile, under the initialisation
@@ -396,7 +399,6 @@ template <GemmSm90Config C> struct GemmSm90 {
   template <int Groups, bool Adds>
   TEGULA_DEVICE static void store(Params const& p, SharedStorage& smem, Outlet& out, int m0, int n0,
                                   int batch, float scale, float (&tCrC)[MMA_M][4 * Groups]) {
-    constexpr int groups = store_n / 8;
     int const thread = thread_idx_here() - 128;
     int const warp = thread / 32;
     int const lane = thread % 32;
@@ -404,27 +406,29 @@ template <GemmSm90Config C> struct GemmSm90 {
     for (int m = 0; m < MMA_M; ++m) {
       int const row = m0 + 64 * m + warp % 4 * 16;
 #pragma unroll
-      for (int first = 0; first < Groups; first += groups) {
+      for (int first = 0; first < Groups; first += store_n / 8) {
+        int const groups = Groups - first < store_n / 8 ? Groups - first : store_n / 8;  // of 8 columns
         int const column = n0 + 8 * first;
-        float* const r = &tCrC[m][4 * first];  // (4, groups): 16 x store_n a warp
+        float* const r = &tCrC[m][4 * first];  // (4, groups): 16 x store_n, or less, a warp
         int const buffer = C.store_buffers * warp + out.store.acquire();
         SharedAddr const piece = shared_address(smem.d.data) + buffer * piece_bytes;
 #pragma unroll
-        for (int i = 0; i < store_n / 2; ++i) r[i] *= scale;
+        for (int i = 0; i < 4 * groups; ++i) r[i] *= scale;
         if (Adds && p.beta != 0.0f) {
           out.c.load(shared_address(&smem.c[warp]), p.c,
                      TmaCoordinate<3>{{column, row, p.c_batched ? batch : 0}}, piece, piece_bytes);
-          add_c(smem.d, buffer, lane, p.beta, r);
+          add_c(smem.d, buffer, lane, p.beta, groups, r);
         }
-        if (Adds && p.bias != nullptr) add_bias(p, column, lane, r);
+        if (Adds && p.bias != nullptr) add_bias(p, column, lane, groups, r);
 #pragma unroll
-        for (int i = 0; i < store_n / 2; ++i) r[i] = activate<C.activation>(r[i]);
-        write(smem.d, buffer, lane, r);
+        for (int i = 0; i < 4 * groups; ++i) r[i] = activate<C.activation>(r[i]);
+        write(smem.d, buffer, lane, groups, r);
         int const by_tma = Adds ? columns_by_tma(p.n, store_unit) : p.n;
-        if (column <= by_tma && by_tma < column + store_n && by_tma < p.n)
+        if (column <= by_tma && by_tma < column + 8 * groups && by_tma < p.n)
           store_last_columns(p, smem.d, buffer, lane, row, column, batch);
         if (!Adds || column < by_tma) {
-          out.store.store([&] { tma_store(p.d, TmaCoordinate<3>{{column, row, batch}}, piece); });
+          TensorMap const& d = groups == store_n / 8 ? p.d : p.d_last;
+          out.store.store([&] { tma_store(d, TmaCoordinate<3>{{column, row, batch}}, piece); });
         } else {
           fence_proxy_async_shared();  // the buffer is written, and C may come to it next
         }
@@ -434,10 +438,10 @@ template <GemmSm90Config C> struct GemmSm90 {
 
   /// r += beta C, of the warp's piece of C, which lies where D's will. Lanes read pairs of neighbours: two
   /// rows, 8 apart, of each group of 8 columns.
-  TEGULA_DEVICE static void add_c(TileD& smem, int buffer, int lane, float beta, float* r) {
+  TEGULA_DEVICE static void add_c(TileD& smem, int buffer, int lane, float beta, int groups, float* r) {
     TileAccess<TileD, pair_lanes> const s2r{smem, lane};
 #pragma unroll
-    for (int i = 0; i < store_n / 4; ++i) {
+    for (int i = 0; i < 2 * groups; ++i) {
       auto const c = ld_shared<Vector<Out, 2>>(s2r(i % 2 * 8, i / 2 * 8, buffer));
 #pragma unroll
       for (int j = 0; j < 2; ++j) r[2 * i + j] = fma(beta, to_float(c.data[j]), r[2 * i + j]);
@@ -447,14 +451,14 @@ template <GemmSm90Config C> struct GemmSm90 {
 
   /// r += bias, from `column` on; zero beyond the end of a row of D. A lane loads one of 32 columns, and the
   /// lanes that hold that column have it from there.
-  TEGULA_DEVICE static void add_bias(Params const& p, int column, int lane, float* r) {
+  TEGULA_DEVICE static void add_bias(Params const& p, int column, int lane, int groups, float* r) {
     Out const* const bias = static_cast<Out const*>(p.bias) + column;
 #pragma unroll
-    for (int first = 0; first < store_n; first += 32) {
+    for (int first = 0; first < 8 * groups; first += 32) {
       int const own = first + lane;
       float const loaded = column + own < edge(p.n) ? to_float(ld_global<Out>(bias + own)) : 0.0f;
 #pragma unroll
-      for (int i = first / 8; i < store_n / 8 && i < first / 8 + 4; ++i) {
+      for (int i = first / 8; i < groups && i < first / 8 + 4; ++i) {
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
           float const b = warp::shfl(loaded, 8 * i - first + lane % 4 * 2 + j);
@@ -466,11 +470,11 @@ template <GemmSm90Config C> struct GemmSm90 {
   }
 
   /// The warp's 16 x store_n elements, rounded to Out, to its buffer.
-  TEGULA_DEVICE static void write(TileD& smem, int buffer, int lane, float const* r) {
+  TEGULA_DEVICE static void write(TileD& smem, int buffer, int lane, int groups, float const* r) {
     if constexpr (sizeof(Out) == 2) {
       TileAccess<TileD, stmatrix_lanes> const r2s{smem, lane};
 #pragma unroll
-      for (int i = 0; i < store_n / 16; ++i) {  // 16 x 16: four matrices of 8 x 8, down, then right
+      for (int i = 0; i < groups / 2; ++i) {  // 16 x 16: four matrices of 8 x 8, down, then right
         float const* const x = r + 8 * i;
         stmatrix<4>(r2s(0, 16 * i, buffer), {pack_pair<Out>(x[0], x[1]), pack_pair<Out>(x[2], x[3]),
                                              pack_pair<Out>(x[4], x[5]), pack_pair<Out>(x[6], x[7])});
@@ -478,7 +482,7 @@ template <GemmSm90Config C> struct GemmSm90 {
     } else {
       TileAccess<TileD, pair_lanes> const r2s{smem, lane};
 #pragma unroll
-      for (int i = 0; i < store_n / 4; ++i)
+      for (int i = 0; i < 2 * groups; ++i)
         st_shared(r2s(i % 2 * 8, i / 2 * 8, buffer),
                   Vector<float, 2>{wgmma_value(r[2 * i]), wgmma_value(r[2 * i + 1])});
     }

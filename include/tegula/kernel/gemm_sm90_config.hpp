@@ -89,12 +89,14 @@ constexpr OperandBoxes b_boxes(GemmSm90Config const& c) {
 
 /// Columns of D that a consumer's epilogue computes: with split_k, the CTA's share of the tile.
 constexpr int epilogue_n(GemmSm90Config const& c) { return c.block_n / c.split_k; }
-/// Columns that a warp stores at a time, 16 rows each: as many of 128, 64 or 32 bytes as divide the tile.
+/// Columns that a warp stores at a time, 16 rows each: 128 bytes, where the tile is that wide, ...
 constexpr int store_n(GemmSm90Config const& c) {
   int columns = 1024 / bits(c.out);
-  while (epilogue_n(c) % columns != 0) columns /= 2;
+  while (columns > epilogue_n(c)) columns /= 2;
   return columns;
 }
+/// ... and in the last piece of a row of the tile, which may be narrower.
+constexpr int last_store_n(GemmSm90Config const& c) { return (epilogue_n(c) - 1) % store_n(c) + 1; }
 
 /// Shared memory of a CTA besides the stages: for each consumer warp store_buffers of 16 x store_n elements
 /// of D; with split_k the other CTAs' sums in f32; barriers, with room for alignment.
@@ -125,6 +127,7 @@ struct GemmSm90Params {
   TensorMap b;
   TensorMap c;                      ///< in the output type; used where beta is not 0
   TensorMap d;                      ///< any, where columns_by_tma is 0
+  TensorMap d_last;                 ///< with boxes of last_store_n x 16; not read where that is store_n
   void* d_address = nullptr;        ///< D, ...
   std::int64_t ldd = 0;             ///< ... its rows and batches, that many elements apart: used where
   std::int64_t d_batch_stride = 0;  ///< columns_by_tma is not n
