@@ -9,20 +9,27 @@
 #include "02_barriers/barrier_in_a_branch.hpp"
 #include "02_barriers/crossed_barriers.hpp"
 #include "02_barriers/early_exit.hpp"
+#include "02_barriers/missing_barrier.hpp"
+#include "02_barriers/missing_second_barrier.hpp"
+#include "02_barriers/two_writers.hpp"
 #include "02_barriers/wrong_barrier.hpp"
 #include "02_barriers/wrong_count.hpp"
+#include "03_warps/missing_warp_sync.hpp"
 #include "03_warps/mma_in_a_branch.hpp"
 #include "03_warps/paths_that_never_meet.hpp"
+#include "03_warps/shuffle_is_no_barrier.hpp"
 #include "03_warps/wrong_mask.hpp"
 #include "04_cp_async/barrier_before_wait.hpp"
 #include "04_cp_async/filled_twice.hpp"
 #include "04_cp_async/read_before_wait.hpp"
 #include "04_cp_async/refilled_too_early.hpp"
+#include "04_cp_async/wait_without_barrier.hpp"
 #include "04_cp_async/zero_fill.hpp"
 #include "05_mbarriers/bytes_overflow.hpp"
 #include "05_mbarriers/consumer_exits.hpp"
 #include "05_mbarriers/count_too_large.hpp"
 #include "05_mbarriers/count_too_small.hpp"
+#include "05_mbarriers/init_not_seen.hpp"
 #include "05_mbarriers/initialised_twice.hpp"
 #include "05_mbarriers/mbarrier_as_data.hpp"
 #include "05_mbarriers/parity_not_flipped.hpp"
@@ -36,24 +43,37 @@
 #include "06_tma/init_without_fence.hpp"
 #include "06_tma/load_over_stores.hpp"
 #include "06_tma/map_never_encoded.hpp"
+#include "06_tma/no_empty_wait.hpp"
+#include "06_tma/read_back_too_early.hpp"
+#include "06_tma/read_before_full.hpp"
+#include "06_tma/released_too_early.hpp"
 #include "06_tma/source_overwritten.hpp"
 #include "06_tma/store_without_fence.hpp"
+#include "06_tma/wait_by_another_thread.hpp"
+#include "07_wgmma/accumulator_in_flight.hpp"
+#include "07_wgmma/copied_operand.hpp"
 #include "07_wgmma/no_fence.hpp"
+#include "07_wgmma/operand_registers_reused.hpp"
 #include "07_wgmma/operand_without_proxy_fence.hpp"
 #include "07_wgmma/registers_not_freed.hpp"
+#include "07_wgmma/released_before_wait.hpp"
 #include "07_wgmma/scaled_without_fence.hpp"
 #include "07_wgmma/warp_missing.hpp"
 #include "07_wgmma/wrong_descriptor.hpp"
 #include "07_wgmma/wrong_direction.hpp"
 #include "08_clusters/arrival_at_the_gone.hpp"
+#include "08_clusters/multicast_too_early.hpp"
 #include "08_clusters/one_cta_missing.hpp"
 #include "08_clusters/peer_gone.hpp"
+#include "08_clusters/peer_not_ready.hpp"
+#include "08_clusters/relaxed_arrival.hpp"
 #include "08_clusters/sent_but_not_there.hpp"
 #include "08_clusters/wait_at_a_peers.hpp"
 #include "09_global_memory/fence_on_one_side.hpp"
 #include "09_global_memory/flag_without_fence.hpp"
 #include "09_global_memory/scope_too_small.hpp"
 #include "09_global_memory/two_ctas.hpp"
+#include "09_global_memory/warps_of_one_cta.hpp"
 #include "10_schedules/livelock.hpp"
 #include "10_schedules/waits_for_a_later_cta.hpp"
 #include "10_schedules/who_comes_first.hpp"
@@ -94,6 +114,7 @@ template <class K> sim::Report run(sim::Options options, bool repaired) {
 template <class K> Exhibit exhibit() {
   std::string const name = sim::type_name<K>();
   Exhibit made{name.substr(name.rfind(':') + 1), run<K>, {.count = false}, true};
+  if constexpr (requires { K::limits; }) made.options.count = true;
   if constexpr (requires { K::options(); }) made.options = K::options();
   if constexpr (requires { K::at_every_schedule; }) made.at_every_schedule = K::at_every_schedule;
   return made;
@@ -109,39 +130,45 @@ std::vector<Chapter> const& chapters() {
         exhibit<past_the_tensor>(), exhibit<misaligned>(), exhibit<assertion>()}},
       {"02_barriers",
        "Barriers of a CTA",
-       {exhibit<early_exit>(), exhibit<barrier_in_a_branch>(), exhibit<wrong_barrier>(),
+       {exhibit<missing_barrier>(), exhibit<missing_second_barrier>(), exhibit<two_writers>(),
+        exhibit<early_exit>(), exhibit<barrier_in_a_branch>(), exhibit<wrong_barrier>(),
         exhibit<wrong_count>(), exhibit<crossed_barriers>()}},
       {"03_warps",
        "Lanes of a warp",
-       {exhibit<mma_in_a_branch>(), exhibit<paths_that_never_meet>(), exhibit<wrong_mask>()}},
+       {exhibit<missing_warp_sync>(), exhibit<shuffle_is_no_barrier>(), exhibit<mma_in_a_branch>(),
+        exhibit<paths_that_never_meet>(), exhibit<wrong_mask>()}},
       {"04_cp_async",
        "cp.async",
-       {exhibit<read_before_wait>(), exhibit<barrier_before_wait>(), exhibit<refilled_too_early>(),
-        exhibit<filled_twice>(), exhibit<zero_fill>()}},
+       {exhibit<read_before_wait>(), exhibit<wait_without_barrier>(), exhibit<barrier_before_wait>(),
+        exhibit<refilled_too_early>(), exhibit<filled_twice>(), exhibit<zero_fill>()}},
       {"05_mbarriers",
        "Mbarriers",
-       {exhibit<initialised_twice>(), exhibit<mbarrier_as_data>(), exhibit<count_too_small>(),
-        exhibit<count_too_large>(), exhibit<wrong_first_parity>(), exhibit<parity_not_flipped>(),
-        exhibit<too_few_bytes>(), exhibit<too_many_bytes>(), exhibit<bytes_overflow>(),
-        exhibit<consumer_exits>()}},
+       {exhibit<init_not_seen>(), exhibit<initialised_twice>(), exhibit<mbarrier_as_data>(),
+        exhibit<count_too_small>(), exhibit<count_too_large>(), exhibit<wrong_first_parity>(),
+        exhibit<parity_not_flipped>(), exhibit<too_few_bytes>(), exhibit<too_many_bytes>(),
+        exhibit<bytes_overflow>(), exhibit<consumer_exits>()}},
       {"06_tma",
        "TMA and the proxies",
-       {exhibit<init_without_fence>(), exhibit<store_without_fence>(), exhibit<fence_too_early>(),
+       {exhibit<read_before_full>(), exhibit<no_empty_wait>(), exhibit<released_too_early>(),
+        exhibit<init_without_fence>(), exhibit<store_without_fence>(), exhibit<fence_too_early>(),
         exhibit<fence_off_the_path>(), exhibit<load_over_stores>(), exhibit<source_overwritten>(),
-        exhibit<exit_before_read>(), exhibit<box_misplaced>(), exhibit<map_never_encoded>()}},
+        exhibit<wait_by_another_thread>(), exhibit<exit_before_read>(), exhibit<read_back_too_early>(),
+        exhibit<box_misplaced>(), exhibit<map_never_encoded>()}},
       {"07_wgmma",
        "wgmma and its registers",
-       {exhibit<no_fence>(), exhibit<scaled_without_fence>(), exhibit<operand_without_proxy_fence>(),
-        exhibit<wrong_descriptor>(), exhibit<warp_missing>(), exhibit<registers_not_freed>(),
-        exhibit<wrong_direction>()}},
+       {exhibit<no_fence>(), exhibit<scaled_without_fence>(), exhibit<accumulator_in_flight>(),
+        exhibit<operand_registers_reused>(), exhibit<operand_without_proxy_fence>(),
+        exhibit<copied_operand>(), exhibit<released_before_wait>(), exhibit<wrong_descriptor>(),
+        exhibit<warp_missing>(), exhibit<registers_not_freed>(), exhibit<wrong_direction>()}},
       {"08_clusters",
        "Clusters",
-       {exhibit<peer_gone>(), exhibit<arrival_at_the_gone>(), exhibit<sent_but_not_there>(),
+       {exhibit<peer_not_ready>(), exhibit<relaxed_arrival>(), exhibit<peer_gone>(),
+        exhibit<arrival_at_the_gone>(), exhibit<multicast_too_early>(), exhibit<sent_but_not_there>(),
         exhibit<wait_at_a_peers>(), exhibit<one_cta_missing>()}},
       {"09_global_memory",
        "Global memory",
        {exhibit<two_ctas>(), exhibit<flag_without_fence>(), exhibit<fence_on_one_side>(),
-        exhibit<scope_too_small>()}},
+        exhibit<scope_too_small>(), exhibit<warps_of_one_cta>()}},
       {"10_schedules",
        "Schedules",
        {exhibit<livelock>(), exhibit<waits_for_a_later_cta>(), exhibit<who_comes_first>()}},

@@ -24,7 +24,8 @@ template <int Warpgroups = 1> struct WarpgroupKernel : Kernel<128 * Warpgroups> 
 
   /// Clears a tile, by all threads.
   template <class T> TEGULA_DEVICE static void clear(T const& tile) {
-    for (int i = 2 * thread_idx(); i < T::layout.size(); i += 2 * 128 * Warpgroups)
+    constexpr int size = T::layout.size();
+    for (int i = 2 * thread_idx(); i < size; i += 2 * 128 * Warpgroups)
       st_shared(shared_address(tile.data + i), std::uint32_t{0});
   }
   /// Clears both operands, so that wgmma may read them.

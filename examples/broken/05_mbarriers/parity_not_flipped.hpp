@@ -30,6 +30,7 @@ struct parity_not_flipped : Kernel<32> {
 // Report:
 //   05_mbarriers/parity_not_flipped.hpp:23: kernel parity_not_flipped, CTA (0, 0, 0), warp 0, lane 0:
 //     async_read_early: ld.shared reads row 0, column 0 of stage 0 of tile while a cp.async.bulk.tensor into
-//     it is in flight that warp 0 lane 0 issued (05_mbarriers/parity_not_flipped.hpp:19) (32 times in all)
+//     it is in flight that warp 0 lane 0 issued (05_mbarriers/parity_not_flipped.hpp:19): a wait for element
+//     0 of full, on which it completes, would order them (32 times in all)
 
 }  // namespace tegula::broken

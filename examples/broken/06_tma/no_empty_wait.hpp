@@ -1,0 +1,35 @@
+#pragma once
+
+#include "../kernel.hpp"
+
+namespace tegula::broken {
+
+/// A stage is loaded again after its consumers have said that they have read it.
+///
+/// The producer goes round the ring without waiting for the empty mbarrier.
+struct no_empty_wait : Kernel<64> {
+  TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
+    init(smem, 32);
+    SharedAddr const full = shared_address(&smem.full[0]), empty = shared_address(&smem.empty[0]);
+    for (int round = 0; round < 2; ++round) {
+      if (thread_idx() == 0) {
+        if (p.repaired) mbarrier_wait_parity(empty, round ^ 1);
+        mbarrier_arrive_expect_tx(full, kBoxBytes);
+        tma_load(at(smem, 0, 0), p.in_map, TmaCoordinate{32 * round, 0}, full);
+        mbarrier_wait_parity(full, round);
+      } else if (warp_id() == 1) {
+        mbarrier_wait_parity(full, round);
+        st_global(p.out + 32 * round + lane_id(), ld_shared<float>(at(smem, 0, lane_id())));
+        mbarrier_arrive(empty);
+      }
+    }
+  }
+};
+
+// Report:
+//   06_tma/no_empty_wait.hpp:22: kernel no_empty_wait, CTA (0, 0, 0), warp 1, lane 0: async_read_early:
+//     ld.shared reads row 0, column 0 of stage 0 of tile while a cp.async.bulk.tensor into it is in flight
+//     that warp 0 lane 0 issued (06_tma/no_empty_wait.hpp:18): a wait for element 0 of full, on which it
+//     completes, would order them (32 times in all)
+
+}  // namespace tegula::broken
