@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "cluster.hpp"
@@ -72,6 +73,7 @@ bool InFlightQueue::admit(InFlight& operation) {
   Instruction const instruction = operation.instruction;
   Where const where = operation.where;
   bool possible = true;
+  std::optional<Observers> observers;  // the same for all ranges, of which a wgmma has hundreds
   auto const check = [&](SharedRange const& range, bool write) {
     Cta& cta = cluster_.cta(range.cta);
     Cta::Culprit const who = cta.here();
@@ -91,7 +93,9 @@ bool InFlightQueue::admit(InFlight& operation) {
       std::uint8_t const want = write ? 0 : kWritten;
       std::uint32_t const at = cta.shared_.first_other(range.address, range.bytes, mask, want);
       if (at != range.bytes) cta.shared_findings(instruction, range.address + at, 1, write, where, who.lane);
-      if (at == range.bytes && cta.races_) check_order(operation, cta, range, write);
+      if (at != range.bytes || !cta.races_) return;
+      if (!observers) observers.emplace(observers_of(operation));
+      check_order(operation, *observers, cta, range, write);
     }
   };
   for (SharedRange const& range : operation.writes) check(range, true);
@@ -114,14 +118,17 @@ bool InFlightQueue::by_warpgroup(InFlight const& operation) const {
   return operation.instruction == Instruction::wgmma_mma_async;
 }
 
+/// Those who issue an operation: a thread, or a warpgroup.
+Observers InFlightQueue::observers_of(InFlight const& operation) const {
+  Thread const& issuer = cluster_.current();
+  if (!by_warpgroup(operation)) return Observers(cluster_.causality(), issuer.agent, 1);
+  return Observers(cluster_.causality(), issuer.agent - issuer.index % 128, 128);
+}
+
 /// Holds a range against those who accessed it before: what they did must be known to all who issue the
 /// operation, and what they wrote through the generic proxy with a fence.proxy.async in between.
-void InFlightQueue::check_order(InFlight const& operation, Cta& cta, SharedRange const& range, bool write) {
-  Thread const& issuer = cluster_.current();
-  Causality const& causality = cluster_.causality();
-  bool const group = by_warpgroup(operation);
-  Observers const observers(causality, group ? issuer.agent - issuer.index % 128 : issuer.agent,
-                            group ? 128 : 1);
+void InFlightQueue::check_order(InFlight const& operation, Observers const& observers, Cta& cta,
+                                SharedRange const& range, bool write) {
   Conflict conflict;
   if (!cta.shadow_.may_access(observers, range.address - kSharedBase, range.bytes, write,
                               cta.launch_->options->strict.proxies, conflict))

@@ -51,6 +51,7 @@
 namespace tegula::sim {
 
 class Cta;
+class Observers;
 class Cluster;
 struct MbarrierState;
 class InFlightGroups;
@@ -182,7 +183,9 @@ class InFlightQueue {
   bool admit(InFlight& operation);
   void read(InFlight& operation);
   void land(InFlight& operation);
-  void check_order(InFlight const& operation, Cta& cta, SharedRange const& range, bool write);
+  Observers observers_of(InFlight const& operation) const;
+  void check_order(InFlight const& operation, Observers const& observers, Cta& cta, SharedRange const& range,
+                   bool write);
   bool by_warpgroup(InFlight const& operation) const;
   void stamp_as_own(InFlight const& operation);
   void mark(InFlight& operation);

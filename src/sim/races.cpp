@@ -408,7 +408,7 @@ bool RaceShadow::write_row(int warp, std::uint32_t offset, int const (&lane)[4],
 
 bool RaceShadow::may_access(Observers const& observers, std::uint32_t offset, std::uint32_t n, bool write,
                             bool strict, Conflict& conflict) const {
-  Stamp last;  // the latest that was found to be in order
+  Stamp& last = observers.writer_;
   auto const writer = [&](Stamp const& stamp, std::uint32_t at) {
     if (stamp.time == 0 || (stamp.time == last.time && stamp.agent == last.agent)) return true;
     bool const known = observers.known(stamp.agent, stamp.time);

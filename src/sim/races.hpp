@@ -76,12 +76,14 @@ class Observers {
     int thread;  ///< one of those that know the same
     bool alone;  ///< there is no other
   };
+  friend class RaceShadow;
   bool among(int agent) const { return agent >= first_ && agent < first_ + count_; }
 
   Causality const& causality_;
   int first_;
   int count_;
   std::vector<Kind> kinds_;
+  mutable Stamp writer_;  ///< the latest that was found to be in order: mostly the next is the same
 };
 
 /// The last writer of every byte of a CTA's shared memory, and those who have read it since. Writers are kept

@@ -108,6 +108,8 @@ TEST(Races, ABarrierOrdersAWriteBeforeARead) {
       "and nothing orders the two");
   EXPECT_EQ(f.order,
             "a cta::sync between them, or an arrival on an mbarrier and a wait for it, would order them");
+  EXPECT_EQ("sim/" + documented("WritesForAnotherWarp<false>"),
+            sim::to_string(f, "WritesForAnotherWarp<false>"));
   EXPECT_EQ(f.warp, 0);
   EXPECT_EQ(f.other_warp, 1);
   EXPECT_EQ(f.other_lane, 31);
