@@ -66,16 +66,21 @@ def sample(mutants, most):
     return order[:most]
 
 
+# An operation that no kernel has. A mutant of it leaves the kernel as it is, but for the marks: that a translation unit has any, and one in
+# this line, moves an instruction here and there.
+NOWHERE = "mbarrier_complete_tx"
+UNMUTATED = {"id": "unmutated", "file": "none", "line": 0, "operation": NOWHERE, "mutation": "removed"}
+
+
 def compile_cubin(case, mutant, path):
-    """Compiles a case, mutated or (None) as it is; returns what ptxas said of it."""
+    """Compiles the mutant of a case; returns what ptxas said of it."""
     command = ["nice", str(CUDA / "bin/nvcc"), "-cubin", "-arch=sm_90a", "-std=c++20", "-O3", "-fmad=false", "-lineinfo"]
     command += [*INCLUDE, f"-DTEGULA_MUTANT_CASE={case}", "-o", str(path), str(ROOT / "bench/gpu/mutants_kernel.cu")]
-    if mutant:
-        command += [f'-DTEGULA_MUTANT_FILE="{mutant["file"]}"', f"-DTEGULA_MUTANT_LINE={mutant['line']}"]
-        command += [f"-DTEGULA_MUTANT_OPERATION={mutant['operation']}", f"-DTEGULA_MUTANT_KIND={mutant['mutation']}"]
+    command += [f'-DTEGULA_MUTANT_FILE="{mutant["file"]}"', f"-DTEGULA_MUTANT_LINE={mutant['line']}"]
+    command += [f"-DTEGULA_MUTANT_OPERATION={mutant['operation']}", f"-DTEGULA_MUTANT_KIND={mutant['mutation']}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise SystemExit(f"mutants: {mutant['id'] if mutant else f'case {case}'} does not compile:\n{done.stderr[:2000]}")
+        raise SystemExit(f"mutants: case {case}, {mutant['id']}, does not compile:\n{done.stderr[:2000]}")
     return sorted({line.partition("(C")[2].partition(")")[0] for line in done.stderr.splitlines() if "(C75" in line})
 
 
@@ -107,39 +112,48 @@ def elf_sections(data):
         yield text, b"" if kind == 8 else data[offset : offset + length]  # 8: no bytes in the file
 
 
+def original_of(mutant):
+    """What the machine code of a mutant is compared with: the same but for the operation."""
+    return tuple(mutant[key] for key in ("case", "file", "line", "mutation"))
+
+
 def build(arguments):
     arguments.out.mkdir(parents=True, exist_ok=True)
     compile_runner(arguments.out / "mutants_runner")
-    kernel_of_case = cases_of(arguments.out / "mutants_runner")
-    cases = list(kernel_of_case)
-    mutants = mutants_table.read_list(arguments.list, kernel_of_case)
+    cases = subprocess.run([arguments.out / "mutants_runner", "--list"], capture_output=True, text=True, check=True).stdout.split()
+    mutants = mutants_table.read_list(arguments.list)
     chosen = sample(mutants, arguments.most)
+    unknown = sorted({mutant["case"] for mutant in chosen} - set(cases))
+    if unknown:
+        raise SystemExit(f"mutants: the list is older than mutation_cases.hpp, which has no case {', '.join(unknown)}: write it again")
     began = time.monotonic()
+    originals = {original_of(mutant): mutant | {"operation": NOWHERE} for mutant in chosen}
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         scratch = pathlib.Path(scratch)
-        files = [(f"case_{index}.cubin", index, None) for index in range(len(cases))]
-        files += [(f"{number}.cubin", cases.index(mutant["case"]), mutant) for number, mutant in enumerate(chosen)]
-        said = list(pool.map(lambda file: compile_cubin(file[1], file[2], scratch / file[0]), files))
+
+        def compiled(name, case, mutant):
+            said = compile_cubin(cases.index(case), mutant, scratch / name)
+            return code_of((scratch / name).read_bytes()), said
+
+        controls = [(f"case_{index}.cubin", case, UNMUTATED) for index, case in enumerate(cases)]
+        to_run = [(f"{number}.cubin", mutant["case"], mutant) for number, mutant in enumerate(chosen)]
+        to_compare = [(f"original_{number}.cubin", original["case"], original) for number, original in enumerate(originals.values())]
+        results = list(pool.map(lambda file: compiled(*file), controls + to_run + to_compare))
         with zipfile.ZipFile(arguments.out / "cubins.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, _, _ in files:
+            for name, _, _ in controls + to_run:
                 archive.write(scratch / name, name)
-        codes = [code_of((scratch / name).read_bytes()) for name, _, _ in files]
-    for number, mutant in enumerate(chosen):
-        mutant["cubin"] = f"{number}.cubin"
-        mutant["same_code"] = codes[len(cases) + number] == codes[cases.index(mutant["case"])]
-        mutant["ptxas_added"] = [word for word in said[len(cases) + number] if word not in said[cases.index(mutant["case"])]]
+    of_originals = dict(zip(originals, results[len(controls) + len(to_run) :], strict=True))
+    for mutant, (name, _, _), (code, said) in zip(chosen, to_run, results[len(controls) :]):
+        original_code, original_said = of_originals[original_of(mutant)]
+        mutant["cubin"] = name
+        mutant["same_code"] = code == original_code
+        mutant["ptxas_added"] = [word for word in said if word not in original_said]
     commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     manifest = {"commit": commit.stdout.strip() or "unknown", "cases": cases, "of": len(mutants), "mutants": chosen}
     (arguments.out / "manifest.json").write_text(json.dumps(manifest, indent=1), encoding="utf-8")
     size = sum(file.stat().st_size for file in arguments.out.iterdir())
     same = sum(mutant["same_code"] for mutant in chosen)
     print(f"{len(chosen)} of {len(mutants)} mutants in {time.monotonic() - began:.0f} s, {size / 2**20:.1f} MB; the machine code of {same} is the unmutated kernel's")
-
-
-def cases_of(runner):
-    """The kernel of each case, in the order of mutation_cases.hpp."""
-    lines = subprocess.run([str(runner), "--list"], capture_output=True, text=True, check=True).stdout.splitlines()
-    return dict(line.split() for line in lines)
 
 
 # --- run --------------------------------------------------------------------------------------------------------------
@@ -370,6 +384,7 @@ def main():
     tabler = commands.add_parser("table")
     tabler.add_argument("folder", type=pathlib.Path)
     tabler.add_argument("results", type=pathlib.Path)
+    tabler.add_argument("--list", type=pathlib.Path, help="a newer list, for what the checker finds by now")
     tabler.add_argument("--record", type=pathlib.Path, default=mutants_table.RESULTS)
     tabler.add_argument("--page", type=pathlib.Path, default=mutants_table.PAGE)
     tabler.set_defaults(action=mutants_table.table)

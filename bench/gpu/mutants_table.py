@@ -10,25 +10,50 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 RESULTS = ROOT / "bench/results/gpu_mutants.jsonl"
 PAGE = ROOT / "docs/checker.md"
 BEGIN, END = "<!-- gpu-mutants:begin -->", "<!-- gpu-mutants:end -->"
+KERNELS = ("gemm_sm80", "gemm_sm90", "attention_sm80")
 SIMULATED_ONLY = "delayed"
 KEPT = ("kernel", "case", "file", "line", "source", "operation", "mutation", "simulated", "same_code", "ptxas_added")
 UNMUTATED = ":unmutated"  # ends the name of a control
 
 
-def read_list(path, kernel_of_case):
+def kernel_of(case):
+    """A case's name begins with its kernel's; None where it is no kernel's (a pipeline's test)."""
+    return next((kernel for kernel in KERNELS if case.startswith(kernel)), None)
+
+
+def read_list(path):
     """The mutants of the list that a GPU can have, each statement's in one case: the first in which the checker flags it, if it does in any."""
     chosen = {}
     for entry in json.loads(pathlib.Path(path).read_text(encoding="utf-8")):
-        if entry["kind"] == SIMULATED_ONLY or entry["case"] not in kernel_of_case:
+        if entry["kind"] == SIMULATED_ONLY or kernel_of(entry["case"]) is None:
             continue
         flagged = entry["result"] == "flagged"
-        mutant = {"id": entry["id"], "kernel": kernel_of_case[entry["case"]], "mutation": entry["kind"]}
+        mutant = {"id": entry["id"], "kernel": kernel_of(entry["case"]), "mutation": entry["kind"]}
         mutant |= {key: entry[key] for key in ("case", "file", "line", "source", "operation")}
         mutant["simulated"] = {"flagged": flagged, "result": entry["result"], "found": entry["found"][:1], "equivalent": entry["equivalent"]}
         statement = tuple(mutant[key] for key in ("kernel", "file", "line", "operation", "mutation"))
         if statement not in chosen or (flagged and not chosen[statement]["simulated"]["flagged"]):
             chosen[statement] = mutant
     return list(chosen.values())
+
+
+def by_source(mutants):
+    """The mutants by what they do to which text, and which one of equal texts: the same after lines were added elsewhere."""
+    found = {}
+    for mutant in sorted(mutants, key=lambda mutant: mutant["line"]):
+        key = tuple(mutant[key] for key in ("kernel", "file", "source", "operation", "mutation"))
+        same = sum(other[:-1] == key for other in found)
+        found[*key, same] = mutant
+    return found
+
+
+def refreshed(mutants, newer):
+    """The mutants with what a newer list says of their simulated runs. Refuses a list that lacks one."""
+    of_newer = by_source(newer)
+    missing = [key for key in by_source(mutants) if key not in of_newer]
+    if missing:
+        raise SystemExit(f"mutants: {len(missing)} mutants are not in the newer list, the first is {' '.join(map(str, missing[0]))}: build and run them again")
+    return [mutant | {"simulated": of_newer[key]["simulated"]} for key, mutant in by_source(mutants).items()]
 
 
 def merged(manifest, raw):
@@ -67,7 +92,8 @@ def found_on_gpu(record):
 def counted(records):
     """What the columns of a row count."""
     plain = collections.Counter(record["plain"]["result"] for record in records)
-    row = [len(records), sum(record["simulated"]["flagged"] for record in records)]
+    simulated = collections.Counter(record["simulated"]["result"] for record in records)
+    row = [len(records), simulated["flagged"], simulated["wrong"]]
     row += [plain[result] for result in ("wrong", "hang", "failed")]
     row += [sum(record[tool]["found"] for record in records) for tool in mutants_reports.TOOLS]
     return [*row, sum(map(found_by_a_tool, records)), sum(not found_on_gpu(record) for record in records)]
@@ -77,7 +103,8 @@ def table_by(records, key, title):
     groups = collections.defaultdict(list)
     for record in records:
         groups[record[key]].append(record)
-    header = [title, "mutants", "tegula's checker", "plain: wrong", "plain: hangs", "plain: fails", *mutants_reports.TOOLS, "any tool", "none on the GPU"]
+    header = [title, "mutants", "tegula's checker", "only wrong there", "plain: wrong", "plain: hangs", "plain: fails", *mutants_reports.TOOLS]
+    header += ["any tool", "nothing on the GPU"]
     rows = [[f"`{name}`", *counted(group)] for name, group in sorted(groups.items())] + [["all", *counted(records)]]
     lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
@@ -111,14 +138,19 @@ def section(stamp, total, records, controls):
     """The generated part of docs/checker.md."""
     complete = [record for record in records if record["plain"] and all(record[tool] for tool in mutants_reports.TOOLS)]
     real = [record for record in complete if not record["simulated"]["equivalent"]]
-    same = sum(record["same_code"] for record in records)
-    repaired = sum(bool(record["ptxas_added"]) for record in records)
+    same = [record for record in records if record["same_code"]]
+    repaired = sum(bool(record["ptxas_added"]) for record in same)
     launches = max((record["plain"].get("launches", 0) for record in complete), default=0)
     parts = [
-        f"{stamp['gpu']}, driver {stamp['driver']}, compute-sanitizer {stamp['sanitizer']}, {stamp['date']}, commit {stamp['commit']}. "
-        f"Of {total} mutants that a GPU can have, {len(records)} were compiled (sampled evenly by kernel and statement); {same} of these gave the "
-        f"unmutated kernel's machine code (in {repaired}, ptxas itself put in the fence or the wait of a wgmma), {len(complete) - len(real)} are equivalent by the list; {len(real)} were run plain, up to {launches} launches "
-        "of two problems in turn, and under the three tools, one launch each. " + of_controls(controls),
+        f"{stamp['gpu']}, driver {stamp['driver']}, compute-sanitizer {stamp['sanitizer']}, {stamp['date']}, commit {stamp['commit']}.",
+        f"{total} mutants are such that a GPU can have them"
+        + (f"; {len(records)} of them were compiled, taken evenly from each kernel and kind of statement" if len(records) < total else "")
+        + f". {len(same)} have the unmutated kernel's machine code: of an order that every instruction of this GPU keeps, or, {repaired} of them, "
+        "because ptxas puts the fence or the wait of a wgmma back. "
+        + f"Of the {len(records) - len(same)} others {len(complete)} were run to the end, each plain, up to {launches} launches of two problems in turn, and "
+        "once under each tool, racecheck with its search for deadlocks, which is off by default. "
+        + (f"{len(complete) - len(real)} of these are equivalent by the reviewed list; the tables are of the other {len(real)}. " if complete != real else "")
+        + of_controls(controls),
         table_by(real, "kernel", "kernel"),
         table_by(real, "operation", "statement"),
         listed("Found on the GPU and not by tegula's checker", [r for r in real if found_on_gpu(r) and not r["simulated"]["flagged"]], on_gpu),
@@ -139,6 +171,8 @@ def put_in_page(page, text):
 def table(arguments):
     manifest = json.loads((arguments.folder / "manifest.json").read_text(encoding="utf-8"))
     lines = [json.loads(line) for line in arguments.results.read_text(encoding="utf-8").splitlines()]
+    if arguments.list:
+        manifest["mutants"] = refreshed(manifest["mutants"], read_list(arguments.list))
     stamp = {"commit": manifest["commit"]} | [line["machine"] for line in lines if "machine" in line][-1]
     raw = [line for line in lines if "machine" not in line]
     records = merged(manifest, raw)

@@ -212,7 +212,7 @@ class Runs(unittest.TestCase):
 
 
 class Lists(unittest.TestCase):
-    def entry(self, case="small", line=1, operation="mbarrier_wait", kind="removed", result="flagged"):
+    def entry(self, case="gemm_sm80", line=1, operation="mbarrier_wait", kind="removed", result="flagged"):
         found = ["data_race", "deadlock"] if result == "flagged" else []
         name = f"{case}:kernel/gemm.hpp:{line}:{operation}:{kind}"
         of_list = {"id": name, "case": case, "file": "kernel/gemm.hpp", "line": line, "source": "wait();", "operation": operation}
@@ -222,12 +222,20 @@ class Lists(unittest.TestCase):
         with tempfile.TemporaryDirectory() as scratch:
             path = pathlib.Path(scratch) / "list.json"
             path.write_text(json.dumps(entries), encoding="utf-8")
-            return mutants_table.read_list(path, {"small": "gemm", "big": "gemm", "other": "attention"})
+            return mutants_table.read_list(path)
 
     def test_one_case_of_a_statement_that_in_which_it_is_flagged(self):
-        read = self.read(self.entry(result="survived"), self.entry("big"), self.entry("other", result="survived"))
-        self.assertEqual([mutant["case"] for mutant in read], ["big", "other"])
+        read = self.read(self.entry(result="survived"), self.entry("gemm_sm80_big"), self.entry("gemm_sm90", result="survived"))
+        self.assertEqual([mutant["case"] for mutant in read], ["gemm_sm80_big", "gemm_sm90"])
         self.assertEqual(read[0]["simulated"], {"flagged": True, "result": "flagged", "found": ["data_race"], "equivalent": False})
+
+    def test_a_newer_list_after_lines_were_added(self):
+        old = self.read(self.entry(line=1, result="survived"), self.entry(line=2, result="survived"), self.entry(line=2, kind="weakened"))
+        new = self.read(self.entry(line=5), self.entry(line=8, result="survived"), self.entry(line=8, kind="weakened"))
+        flagged = {mutant["id"]: mutant["simulated"]["flagged"] for mutant in mutants_table.refreshed(old, new)}
+        name = "gemm_sm80:kernel/gemm.hpp:{}:mbarrier_wait:{}"
+        self.assertEqual(flagged, {name.format(1, "removed"): True, name.format(2, "removed"): False, name.format(2, "weakened"): True})
+        self.assertRaises(SystemExit, mutants_table.refreshed, old, new[:2])
 
     def test_leaves_out_what_a_gpu_cannot_have(self):
         self.assertEqual(self.read(self.entry(kind="delayed"), self.entry("pipeline of a test")), [])
@@ -246,14 +254,14 @@ def listed(name, **simulated):
     kernel, line = name.split(":")
     of_list = {"kernel": kernel, "case": "big", "file": "kernel/gemm.hpp", "line": int(line), "source": "wait();"}
     of_list |= {"operation": "mbarrier_wait", "mutation": "removed"}
-    return {"id": name, **of_list, "same_code": False, "ptxas_added": [], "simulated": {"flagged": True, "equivalent": False} | simulated}
+    return {"id": name, **of_list, "same_code": False, "ptxas_added": [], "simulated": {"flagged": True, "result": "flagged", "equivalent": False} | simulated}
 
 
 class Table(unittest.TestCase):
     """Four mutants of two kernels: found by all, by nobody, not run to the end, equivalent."""
 
     def setUp(self):
-        manifest = {"mutants": [listed("a:1"), listed("a:2", flagged=False), listed("b:3"), listed("b:4", flagged=False, equivalent=True)]}
+        manifest = {"mutants": [listed("a:1"), listed("a:2", flagged=False, result="wrong"), listed("b:3"), listed("b:4", flagged=False, result="survived", equivalent=True)]}
         plain = {"a:1": "hang", "a:2": "right", "b:3": "wrong", "b:4": "right"}
         raw = [{"mutant": name, "check": "plain", "result": result, "found": result != "right", "launches": 9} for name, result in plain.items()]
         for tool in mutants_reports.TOOLS:
@@ -265,10 +273,10 @@ class Table(unittest.TestCase):
 
     def test_counts_those_that_were_run_to_the_end_and_are_faults(self):
         text = mutants_table.section(self.stamp, 7, self.records, [])
-        self.assertIn("| `a` | 2 | 1 | 0 | 1 | 0 | 0 | 1 | 0 | 1 | 1 |", text)
-        self.assertIn("| all | 2 | 1 | 0 | 1 | 0 | 0 | 1 | 0 | 1 | 1 |", text)
+        self.assertIn("| `a` | 2 | 1 | 1 | 0 | 1 | 0 | 0 | 1 | 0 | 1 | 1 |", text)
+        self.assertIn("| all | 2 | 1 | 1 | 0 | 1 | 0 | 0 | 1 | 0 | 1 | 1 |", text)
         self.assertNotIn("| `b` |", text)
-        self.assertIn("Of 7 mutants", text)
+        self.assertIn("7 mutants are such that a GPU can have them; 4 of them", text)
 
     def test_names_what_only_the_gpu_found(self):
         self.assertNotIn("not by tegula's checker", mutants_table.section(self.stamp, 7, self.records, []))
