@@ -126,6 +126,8 @@ class Cluster {
 
   void report(FindingKind kind, Where where, Cta::Culprit who, std::string buffer, std::string coordinate,
               std::string message, Cta::Opposite other);
+  /// Counts such a finding once more, if there is one.
+  bool again(FindingKind kind, Where where, std::string const& buffer);
   /// Ends the cluster: every thread leaves the kernel.
   [[noreturn]] void abort();
 

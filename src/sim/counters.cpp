@@ -37,17 +37,29 @@ BankUse bank_use(std::uint32_t const* addresses, std::uint32_t lanes, int bytes)
   return use;
 }
 
-int sectors(std::uint64_t const* addresses, std::uint32_t lanes) {
-  std::uint64_t touched[32];
+namespace {
+/// How many different values the lanes have, each shifted right by `shift`.
+int distinct(std::uint64_t const* addresses, std::uint32_t lanes, int shift) {
+  std::uint64_t found[32];
   int count = 0;
   for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
-    std::uint64_t const sector = addresses[std::countr_zero(rest)] / 32;
+    std::uint64_t const value = addresses[std::countr_zero(rest)] >> shift;
     // Neighbouring lanes mostly touch neighbouring sectors: look from the latest back.
     int i = count;
-    while (i > 0 && touched[i - 1] != sector) --i;
-    if (i == 0) touched[count++] = sector;
+    while (i > 0 && found[i - 1] != value) --i;
+    if (i == 0) found[count++] = value;
   }
   return count;
+}
+}  // namespace
+
+SectorUse sector_use(std::uint64_t const* addresses, std::uint32_t lanes, int bytes) {
+  SectorUse use;
+  use.touched = distinct(addresses, lanes, 5);
+  // Mostly every lane asks for bytes of its own, and all of them fill the sectors.
+  int const most = (std::popcount(lanes) * bytes + 31) / 32;
+  use.needed = most <= use.touched ? most : (distinct(addresses, lanes, 0) * bytes + 31) / 32;
+  return use;
 }
 
 namespace {
@@ -123,26 +135,6 @@ std::size_t AccessLog::place(int lane, Instruction instruction, Where where) {
   records_[used_].global_lanes = 0;
   records_[used_].global_bytes = 0;
   return used_++;
-}
-
-void AccessLog::flush(CounterTable& counters) {
-  for (std::size_t i = 0; i < used_; ++i) {
-    Record const& record = records_[i];
-    LineCounters& line = counters.at(record.where, record.instruction);
-    int const lanes = std::popcount(record.lanes);
-    line.instructions += 1;
-    if (record.shared_bytes != 0) {
-      BankUse const use = bank_use(record.shared, record.lanes, record.shared_bytes);
-      line.shared_bytes += lanes * record.shared_bytes;
-      line.shared_wavefronts += use.wavefronts;
-      line.bank_conflicts += use.wavefronts - use.minimum;
-    }
-    if (record.global_bytes != 0) {
-      line.global_bytes += record.global_bytes;
-      line.global_sectors += sectors(record.global, record.global_lanes);
-    }
-  }
-  clear();
 }
 
 void AccessLog::clear() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include "instruction.hpp"
 #include "tegula/arch/where.hpp"
+#include "tegula/sim/limits.hpp"
 #include "tegula/sim/report.hpp"
 
 namespace tegula::sim {
@@ -25,8 +27,13 @@ struct BankUse {
 };
 BankUse bank_use(std::uint32_t const* addresses, std::uint32_t lanes, int bytes);
 
-/// The number of 32-byte sectors that the lanes' accesses touch; an access, being aligned, lies within one.
-int sectors(std::uint64_t const* addresses, std::uint32_t lanes);
+/// The 32-byte sectors that the lanes' accesses touch, an access, being aligned, lying within one, and as
+/// many as would hold their bytes, those that several lanes ask for counted once.
+struct SectorUse {
+  int touched = 0;
+  int needed = 0;
+};
+SectorUse sector_use(std::uint64_t const* addresses, std::uint32_t lanes, int bytes);
 
 /// Counters by source line and instruction.
 class CounterTable {
@@ -88,8 +95,10 @@ class AccessLog {
   bool empty() const { return used_ == 0; }
   /// Whether it is to be flushed before the lanes meet, so as not to grow without end.
   bool full() const { return used_ >= 8192; }
-  /// Counts what was noted, and begins anew.
-  void flush(CounterTable& counters);
+  /// Counts what was noted, and begins anew. Calls conflicts(record, BankUse) and sectors(record, bytes of a
+  /// lane, SectorUse) with each record that goes beyond the limits.
+  template <class Conflicts, class Sectors>
+  void flush(CounterTable& counters, Limits const& limits, Conflicts&& conflicts, Sectors&& sectors);
   void clear();
 
  private:
@@ -104,5 +113,33 @@ class AccessLog {
   std::size_t used_ = 0;
   std::uint32_t cursor_[32] = {};
 };
+
+template <class Conflicts, class Sectors>
+void AccessLog::flush(CounterTable& counters, Limits const& limits, Conflicts&& conflicts,
+                      Sectors&& sectors) {
+  for (std::size_t i = 0; i < used_; ++i) {
+    Record const& record = records_[i];
+    LineCounters& line = counters.at(record.where, record.instruction);
+    line.instructions += 1;
+    if (record.shared_bytes != 0) {
+      BankUse const use = bank_use(record.shared, record.lanes, record.shared_bytes);
+      line.shared_bytes += std::popcount(record.lanes) * record.shared_bytes;
+      line.shared_wavefronts += use.wavefronts;
+      line.bank_conflicts += use.wavefronts - use.minimum;
+      if (limits.bank_conflicts >= 0 && use.wavefronts - use.minimum > limits.bank_conflicts)
+        conflicts(record, use);
+    }
+    if (record.global_bytes != 0) {
+      int const lanes = std::popcount(record.global_lanes);
+      int const bytes = (record.global_bytes + lanes - 1) / lanes;
+      SectorUse const use = sector_use(record.global, record.global_lanes, bytes);
+      line.global_bytes += record.global_bytes;
+      line.global_sectors += use.touched;
+      if (limits.excess_sectors >= 0 && use.touched - use.needed > limits.excess_sectors)
+        sectors(record, bytes, use);
+    }
+  }
+  clear();
+}
 
 }  // namespace tegula::sim

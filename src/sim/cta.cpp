@@ -27,6 +27,10 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
   check_ = launch.options->check;
   races_ = check_ && launch.options->races;
   count_ = launch.options->count;
+  limits_ = launch.kernel->limits;
+  Limits const& asked = launch.options->limits;
+  if (asked.bank_conflicts >= 0) limits_.bank_conflicts = asked.bank_conflicts;
+  if (asked.excess_sectors >= 0) limits_.excess_sectors = asked.excess_sectors;
   generation_ = launch.options->generation;
   recent_ = {};
   barriers_ = {};

@@ -403,6 +403,7 @@ class Cta {
   bool check_ = true;
   bool races_ = true;
   bool count_ = true;
+  Limits limits_;
   Generation generation_ = Generation::sm90;
   std::uint32_t ready_warps_ = 0;
   int live_threads_ = 0;

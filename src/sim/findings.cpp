@@ -41,15 +41,20 @@ void Cluster::abort() {
   throw LeaveKernel{};
 }
 
-void Cluster::report(FindingKind kind, Where where, Cta::Culprit who, std::string buffer,
-                     std::string coordinate, std::string message, Cta::Opposite other) {
+bool Cluster::again(FindingKind kind, Where where, std::string const& buffer) {
   for (last_finding_ = 0; last_finding_ < findings_.size(); ++last_finding_) {
     Finding& finding = findings_[last_finding_];
     if (finding.kind == kind && same_place(finding.where, where) && finding.buffer == buffer) {
       ++finding.count;
-      return;
+      return true;
     }
   }
+  return false;
+}
+
+void Cluster::report(FindingKind kind, Where where, Cta::Culprit who, std::string buffer,
+                     std::string coordinate, std::string message, Cta::Opposite other) {
+  if (again(kind, where, buffer)) return;
   Finding finding;
   finding.kind = kind;
   finding.ended_cluster = kind == FindingKind::exception;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "access_limits.hpp"
 #include "cluster.hpp"
 #include "explorer.hpp"
 #include "place.hpp"
@@ -182,7 +183,17 @@ void Cta::wait_warpgroup_until(double time, char const* name, Where where) {
 }
 
 void Cta::flush_log(Warp& warp) {
-  if (!warp.log.empty()) warp.log.flush(cluster_.counters());
+  if (warp.log.empty()) return;
+  warp.log.flush(
+      cluster_.counters(), limits_,
+      [&](AccessLog::Record const& r, BankUse use) {
+        report_conflicts(*this, {warp.index, r.instruction, r.where, r.lanes, r.shared_bytes}, r.shared, use,
+                         limits_.bank_conflicts);
+      },
+      [&](AccessLog::Record const& r, int bytes, SectorUse use) {
+        report_sectors(*this, {warp.index, r.instruction, r.where, r.global_lanes, bytes}, r.global, use,
+                       limits_.excess_sectors);
+      });
 }
 
 void Cta::diverged(Meeting const& meeting, Instruction instruction, std::uint32_t variant, std::uint32_t mask,
@@ -342,6 +353,9 @@ void Cta::count_matrices(Instruction instruction, int count, Where where) {
   line.shared_bytes += 128 * count;
   line.shared_wavefronts += use.wavefronts;
   line.bank_conflicts += use.wavefronts - use.minimum;
+  if (limits_.bank_conflicts >= 0 && use.wavefronts - use.minimum > limits_.bank_conflicts)
+    report_conflicts(*this, {current_warp().index, instruction, where, lanes, 16}, current_warp().operand,
+                     use, limits_.bank_conflicts);
 }
 
 void Cta::ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row, Where where) {

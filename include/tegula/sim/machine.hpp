@@ -12,6 +12,7 @@
 #include "tegula/arch/mutation.hpp"
 #include "tegula/sim/allowance.hpp"
 #include "tegula/sim/generation.hpp"
+#include "tegula/sim/limits.hpp"
 #include "tegula/sim/report.hpp"
 #include "tegula/sim/schedule.hpp"
 #include "tegula/sim/trace.hpp"
@@ -59,6 +60,8 @@ struct Options {
   Strict strict;
   /// Whether instructions are counted by source line.
   bool count = true;
+  /// What a warp's access to memory may cost: where it says a number, in place of the kernel's own.
+  Limits limits;
   /// Findings that are known and accepted: reports hold them apart, and no launch fails for them.
   std::vector<Allowance> allow;
   /// Whether a launch with findings throws CheckError; else the caller reads them off the report.
@@ -104,6 +107,7 @@ struct KernelImage {
   std::vector<SharedBuffer> buffers;
   Dim3 cluster;  ///< extents of a cluster, in CTAs
   int min_ctas_per_sm = 1;
+  Limits limits;
   char const* (*role)(int warp) = nullptr;  ///< name of a warp's role, for traces; may be null
   /// Registers of a thread at launch: what the compiler may give it where min_ctas_per_sm CTAs share the
   /// 65536 of an SM.
