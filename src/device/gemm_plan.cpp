@@ -124,12 +124,11 @@ struct ClusterTile {
   double a_row, b_row;  ///< bytes of a row of A (of K), of a column of B
 };
 
-/// The order of tiles: in bands whose tiles in flight read about as many bytes of A as of B, along the axis
-/// for which less comes from memory; and those bytes.
+/// The order of tiles: in bands of `group` tiles across the raster axis, or else such that the tiles in
+/// flight read about as many bytes of A as of B; and the bytes that come from memory.
 struct Order {
   TileScheduler scheduler;
   double dram_bytes;  ///< of A and B, all batches
-  int bands;
 };
 Order order_tiles(GemmArguments const& g, ClusterTile const& tile, int in_flight, Raster raster,
                   std::optional<int> group, GemmCostModel const& model) {
@@ -159,8 +158,7 @@ Order order_tiles(GemmArguments const& g, ClusterTile const& tile, int in_flight
   auto const batches = [&](bool shared, double bytes) {
     return shared && bytes <= model.l2_mb * 1e6 ? 1.0 : static_cast<double>(g.batch);
   };
-  return {s, times * streamed * batches(streamed_shared, streamed) + kept * batches(kept_shared, kept),
-          bands};
+  return {s, times * streamed * batches(streamed_shared, streamed) + kept * batches(kept_shared, kept)};
 }
 
 }  // namespace
@@ -209,16 +207,8 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
                          static_cast<double>(g.k) * bytes_of(g.in_b)};
   int const resident = resident_clusters(cluster_size(c), device, model);
 
-  Order best{};
-  for (Raster const raster : {Raster::along_n, Raster::along_m}) {
-    if (wanted.raster && *wanted.raster != raster) continue;
-    Order const order = order_tiles(g, tile, resident, raster, wanted.group, model);
-    if (best.bands == 0 || std::pair(order.dram_bytes, order.bands) < std::pair(best.dram_bytes, best.bands))
-      best = order;
-  }
-
-  GemmChoice choice{.kernel = GemmKernel::sm90, .scheduler = best.scheduler};
-  int const tiles = best.scheduler.tiles();
+  GemmChoice choice{.kernel = GemmKernel::sm90};
+  int const tiles = static_cast<int>(ceil_div(g.m, tile.m) * ceil_div(g.n, tile.n) * g.batch);
   // With split_k a cluster computes one tile: there are as many clusters as tiles.
   choice.clusters = c.split_k > 1 ? tiles : std::min(tiles, resident * c.min_ctas_per_sm);
   int const waves = static_cast<int>(ceil_div(tiles, resident));
@@ -242,6 +232,22 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
 
   double const d_bytes = static_cast<double>(g.batch) * static_cast<double>(g.m) * static_cast<double>(g.n) *
                          bytes_of(g.out) * (g.beta != 0 ? 2 : 1);
+  // Square blocks of tiles, walked along n, are the fastest order (measured) until memory takes about as long
+  // as the tensor cores: then the order that reads least.
+  auto const order = [&](Raster raster, std::optional<int> group) {
+    return order_tiles(g, tile, resident, wanted.raster.value_or(raster), wanted.group ? wanted.group : group,
+                       model);
+  };
+  auto const dram = [&](Order const& o) { return (o.dram_bytes + d_bytes) / (model.dram_tb_per_s * 1e6); };
+  Order best = order(Raster::along_n, {});
+  if (dram(best) > 0.65 * waves * main) {
+    for (Order const& other :
+         {order(Raster::along_n, static_cast<int>(ceil_div(g.m, tile.m))), order(Raster::along_m, {})}) {
+      if (dram(other) < dram(best)) best = other;
+    }
+  }
+  choice.scheduler = best.scheduler;
+
   // What the CTAs of a cluster share leaves L2 once.
   double const from_l2 = static_cast<double>(tiles) * k_steps * 128.0 * (tile.m + tile.n);
 
@@ -252,7 +258,7 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
   cost.fill = model.fill_us * (c.split_k > 1 ? waves : 1);
   cost.tensor = waves * main;
   cost.l2 = std::max(from_l2 / (model.l2_tb_per_s * 1e6), waves * fetch);
-  cost.dram = (best.dram_bytes + d_bytes) / (model.dram_tb_per_s * 1e6);
+  cost.dram = dram(best);
   double const longest = std::max({cost.tensor, cost.l2, cost.dram});
   // Hidden epilogues show where they take longer than the main loop that they lie under.
   cost.epilogue = hidden ? epilogue + (waves - 1) * (model.overlap_loss * epilogue +
