@@ -1,9 +1,11 @@
 #include "gallery.hpp"
 
 #include "01_memory/assertion.hpp"
+#include "01_memory/bank_conflicts.hpp"
 #include "01_memory/misaligned.hpp"
 #include "01_memory/past_the_tensor.hpp"
 #include "01_memory/past_the_tile.hpp"
+#include "01_memory/uncoalesced.hpp"
 #include "01_memory/uninitialized_global.hpp"
 #include "01_memory/uninitialized_read.hpp"
 #include "02_barriers/barrier_in_a_branch.hpp"
@@ -127,7 +129,8 @@ std::vector<Chapter> const& chapters() {
       {"01_memory",
        "Memory",
        {exhibit<uninitialized_read>(), exhibit<uninitialized_global>(), exhibit<past_the_tile>(),
-        exhibit<past_the_tensor>(), exhibit<misaligned>(), exhibit<assertion>()}},
+        exhibit<past_the_tensor>(), exhibit<misaligned>(), exhibit<bank_conflicts>(), exhibit<uncoalesced>(),
+        exhibit<assertion>()}},
       {"02_barriers",
        "Barriers of a CTA",
        {exhibit<missing_barrier>(), exhibit<missing_second_barrier>(), exhibit<two_writers>(),
