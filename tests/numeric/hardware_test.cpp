@@ -62,7 +62,7 @@ TEST(HardwareMma, AnotherGenerationDiffers) {
   EXPECT_GT(different, 15);
 }
 
-constexpr int kRecordedSets = probe::kSparseSet;  // those before it
+constexpr int kRecordedSets = probe::kWgmmaSets;
 
 probe::WgmmaCase kept_case(int subject, int set, int index) {
   return probe::wgmma_case(subject, set, probe::kKeptWgmmaN, index);
