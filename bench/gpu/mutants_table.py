@@ -142,6 +142,7 @@ def section(stamp, total, records, controls):
     repaired = sum(bool(record["ptxas_added"]) for record in same)
     launches = max((record["plain"].get("launches", 0) for record in complete), default=0)
     parts = [
+        "### The same on a GPU",
         f"{stamp['gpu']}, driver {stamp['driver']}, compute-sanitizer {stamp['sanitizer']}, {stamp['date']}, commit {stamp['commit']}.",
         f"{total} mutants are such that a GPU can have them"
         + (f"; {len(records)} of them were compiled, taken evenly from each kernel and kind of statement" if len(records) < total else "")
@@ -149,11 +150,12 @@ def section(stamp, total, records, controls):
         "because ptxas puts the fence or the wait of a wgmma back. "
         + f"Of the {len(records) - len(same)} others {len(complete)} were run to the end, each plain, up to {launches} launches of two problems in turn, and "
         "once under each tool, racecheck with its search for deadlocks, which is off by default. "
-        + (f"{len(complete) - len(real)} of these are equivalent by the reviewed list; the tables are of the other {len(real)}. " if complete != real else "")
+        + (f"{len(complete) - len(real)} of these are equivalent by the reviewed list; the tables are of the other {len(real)}. " if len(real) < len(complete) else "")
         + of_controls(controls),
         table_by(real, "kernel", "kernel"),
         table_by(real, "operation", "statement"),
-        listed("Found on the GPU and not by tegula's checker", [r for r in real if found_on_gpu(r) and not r["simulated"]["flagged"]], on_gpu),
+        listed("Found on the GPU, and nothing on the simulated machine", [r for r in real if found_on_gpu(r) and r["simulated"]["result"] == "survived"], on_gpu),
+        listed("Found by a tool, and only wrong on the simulated machine", [r for r in real if found_by_a_tool(r) and r["simulated"]["result"] == "wrong"], on_gpu),
         listed("Equivalent by the list, but found on the GPU", [r for r in complete if r["simulated"]["equivalent"] and found_on_gpu(r)], on_gpu),
     ]
     return "\n\n".join(part for part in parts if part)
