@@ -24,9 +24,9 @@ template <int Warpgroups = 1> struct WarpgroupKernel : Kernel<128 * Warpgroups> 
 
   /// Clears a tile, by all threads.
   template <class T> TEGULA_DEVICE static void clear(T const& tile) {
-    constexpr int size = T::layout.size();
-    for (int i = 2 * thread_idx(); i < size; i += 2 * 128 * Warpgroups)
-      st_shared(shared_address(tile.data + i), std::uint32_t{0});
+    constexpr int words = sizeof(T) / 4;
+    for (int i = thread_idx(); i < words; i += 128 * Warpgroups)
+      st_shared(shared_address(tile.data) + static_cast<SharedAddr>(4 * i), std::uint32_t{0});
   }
   /// Clears both operands, so that wgmma may read them.
   TEGULA_DEVICE static void fill(SharedStorage const& smem) {
