@@ -95,6 +95,8 @@ class Causality {
     Knowledge const& own = of(thread);
     return (agent == thread && own.own_fence >= time) || own.fenced[agent] >= time;
   }
+  /// Up to when the agent's accesses are known to the thread.
+  Time known_time(int thread, int agent) const { return agent == thread ? now_ : of(thread).known[agent]; }
   /// As known and fenced, for other threads that know the same as this one.
   bool known_to_others(int thread, int agent, Time time) const { return of(thread).known[agent] >= time; }
   bool fenced_for_others(int thread, int agent, Time time) const { return of(thread).fenced[agent] >= time; }

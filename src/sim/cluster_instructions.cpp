@@ -54,7 +54,25 @@ Cta* Cta::target(Instruction instruction, std::uint32_t& address, Where where) {
                ptx_name(instruction), cta.shared_place(address)));
     return nullptr;
   }
+  if (races_ && &cta != current_thread().cta) check_started(cta, instruction, address, where);
   return &cta;
+}
+
+/// A thread accesses shared memory of a peer, which must have started: the cluster's barrier says so, or what
+/// a thread of the peer has released.
+void Cta::check_started(Cta const& peer, Instruction instruction, std::uint32_t address, Where where) {
+  Thread& self = current_thread();
+  if ((self.started_peers >> peer.rank_ & 1) != 0) return;
+  self.started_peers |= 1u << peer.rank_;
+  if (self.cta->warp(self.index / 32).cluster_waits > 0) return;
+  int const threads = this->threads();
+  for (int i = 0; i < threads; ++i) {
+    if (cluster_.causality().known(self.agent, peer.rank_ * threads + i, 1)) return;
+  }
+  report(
+      FindingKind::exited_cta, where, here(), peer.buffer_name(address), peer.shared_place(address),
+      fmt::format("{} to {}, which may not have started", ptx_name(instruction), peer.shared_place(address)),
+      {{}, {peer.rank_, -1, -1}, "a cluster::sync before it would order the two"});
 }
 
 std::uint32_t Cta::mapa(std::uint32_t local, int cta_rank, Where where) {

@@ -51,6 +51,7 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
     thread.agent = rank_ * count + i;
     thread.inits.clear();
     thread.fenced_inits = 0;
+    thread.started_peers = 0;
     thread.tries = false;
     thread.gave_up = false;
   }

@@ -82,6 +82,7 @@ struct Thread {
   };
   std::vector<Init> inits;
   std::size_t fenced_inits = 0;
+  std::uint32_t started_peers = 0;  ///< CTAs of the cluster that it has accessed
 };
 
 /// An instruction that some lanes of a warp have reached and wait at for the rest.
@@ -373,6 +374,9 @@ class Cta {
   std::string agent_text(int agent) const;
   Culprit culprit(int agent) const;
   void check_init_known(Instruction instruction, MbarrierState const& mbarrier, Where where);
+  void use(Instruction instruction, MbarrierState const& mbarrier, Where where);
+  void invalidated_early(MbarrierState const& mbarrier, Where where, Conflict const& conflict);
+  void check_started(Cta const& peer, Instruction instruction, std::uint32_t address, Where where);
 
   // Mbarriers (mbarrier.cpp).
   Visible at_shared(Visible::Kind kind, std::uint32_t address, std::int64_t amount = 0) const;

@@ -86,6 +86,9 @@ class InFlight {
   /// Its landing completes `bytes` bytes of transactions on the mbarrier.
   void completes_on(int cta, std::uint32_t address, std::uint32_t bytes) { mbarrier = {cta, address, bytes}; }
 
+  /// Its effect is there, though nobody may have waited for it.
+  bool landed() const { return landed_; }
+
   Instruction instruction;
   Where where;
   int cta;     ///< rank of the CTA that issued it

@@ -61,7 +61,10 @@ bool Cta::check_mbarrier_address(Instruction instruction, std::uint32_t address,
 MbarrierState* Cta::live_mbarrier(Instruction instruction, std::uint32_t address, Where where) {
   MbarrierState* const mbarrier = mbarrier_at(address);
   if (mbarrier != nullptr) [[likely]] {
-    if (races_) check_init_known(instruction, *mbarrier, where);
+    if (races_) {
+      check_init_known(instruction, *mbarrier, where);
+      use(instruction, *mbarrier, where);
+    }
     return mbarrier;
   }
   if (!check_mbarrier_address(instruction, address, where)) return nullptr;
@@ -116,6 +119,10 @@ void Cta::mbarrier_init(std::uint32_t address, int count, Where where) {
   mbarrier->initialiser = current_thread().agent;
   if (races_) {
     mbarrier->agent = cluster_.mbarrier_agent(rank_, address);
+    Conflict conflict;
+    if (!shadow_.write(current_thread().agent, address - kSharedBase, 8,
+                       site(Instruction::mbarrier_init, where), conflict))
+      generic_race(Instruction::mbarrier_init, true, where, current_thread().lane, conflict);
     mbarrier->init_time = cluster_.causality().now();
     mbarrier->arriving.clear();
     mbarrier->complete.clear();
@@ -141,6 +148,10 @@ void Cta::mbarrier_inval(std::uint32_t address, Where where) {
                        mbarrier->waiters.empty() ? "an operation in flight is to complete on it"
                                                  : "threads wait at it"));
   }
+  Conflict conflict;
+  if (races_ && !shadow_.write(current_thread().agent, address - kSharedBase, 8,
+                               site(Instruction::mbarrier_inval, where), conflict))
+    invalidated_early(*mbarrier, where, conflict);
   forget(*mbarrier);
   if (check_) shared_.mark(address, 8, 0, kMbarrier | kWritten);
   mbarriers_.erase(std::find_if(mbarriers_.begin(), mbarriers_.end(),
@@ -235,6 +246,9 @@ void Cta::wake(MbarrierState& mbarrier) {
     if (Timeline* const time = cluster_.timeline())
       time->pass(mbarrier.gate, mbarrier.phase - 1, rank_, thread->index, thread->mbarrier_where);
     take_phase(*thread, mbarrier, thread->relaxed);
+    if (races_)
+      shadow_.note_use(thread->agent, mbarrier.address - kSharedBase, 8,
+                       site(Instruction::mbarrier_try_wait, thread->mbarrier_where));
     thread->mbarrier = nullptr;
     set_ready(*thread);
   }
@@ -290,6 +304,23 @@ void Cta::check_visible(Instruction instruction, MbarrierState const& mbarrier, 
        causality.known(issuer, mbarrier.initialiser, mbarrier.init_time)
            ? "a fence_mbarrier_init after the init would order them"
            : "a fence_mbarrier_init after the init, and then a barrier of the CTA or the cluster, would order them"});
+}
+
+/// Notes that the current thread uses the mbarrier: nobody may invalidate it before.
+void Cta::use(Instruction instruction, MbarrierState const& mbarrier, Where where) {
+  shadow_.note_use(current_thread().agent, mbarrier.address - kSharedBase, 8, site(instruction, where));
+}
+
+void Cta::invalidated_early(MbarrierState const& mbarrier, Where where, Conflict const& conflict) {
+  Site const other = cluster_.sites()[conflict.site];
+  report(FindingKind::mbarrier_misuse, where, here(), buffer_name(mbarrier.address),
+         shared_place(mbarrier.address),
+         fmt::format("mbarrier.inval of {}, and nothing orders it after the {} by {} ({})",
+                     shared_place(mbarrier.address), ptx_name(other.instruction), agent_text(conflict.agent),
+                     place_text(other.where)),
+         {other.where, culprit(conflict.agent),
+          conflict.wrote ? "a barrier between the two would order them"
+                         : "a barrier after the last wait for it would order them"});
 }
 
 /// A thread uses an mbarrier: it must come after its init.
@@ -393,6 +424,7 @@ void Cta::take_phase(Thread const& thread, MbarrierState const& mbarrier, bool r
 /// The current thread goes on after the last phase that is complete.
 void Cta::pass_phase(MbarrierState const& mbarrier, Where where, bool relaxed) {
   take_phase(current_thread(), mbarrier, relaxed);
+  if (races_) use(Instruction::mbarrier_try_wait, mbarrier, where);
   if (Timeline* const time = cluster_.timeline())
     time->pass(mbarrier.gate, mbarrier.phase - 1, rank_, thread_index(), where);
 }

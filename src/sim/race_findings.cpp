@@ -118,7 +118,10 @@ void Cta::generic_race(Instruction instruction, bool write, Where where, int lan
                       "an arrival of its warp {} on an mbarrier after its wgmma_wait_group, and a wait for "
                       "it, would order them",
                       who.warp)
-                : order});
+                : fmt::format(
+                      "a barrier, or an arrival of {} on an mbarrier, after its bulk_wait_group_read would "
+                      "order them",
+                      agent_text(conflict.agent))});
     return;
   }
   // A pair of lines is told of once, whichever came first where.
@@ -158,8 +161,13 @@ void Cta::async_race(InFlight const& operation, bool write, Conflict const& conf
       conflict.warpgroup ? fmt::format("warp {}", who.warp) : agent_text(conflict.agent);
   Opposite opposite{other.where, {who.cta, who.warp, conflict.warpgroup ? -1 : who.lane}, ""};
   if (conflict.unfenced) {
+    bool const group = operation.instruction == Instruction::wgmma_mma_async;
     opposite.order =
-        "a fence_proxy_async_shared by the one after it, or by the other before, would order them";
+        conflict.agent == current_thread().agent && !group
+            ? "a fence_proxy_async_shared between the two would order them"
+            : fmt::format(
+                  "a fence_proxy_async_shared by {} after that, or by {} before the {}, would order them",
+                  whose, group ? "every thread of the warpgroup" : agent_text(current_thread().agent), name);
     report(FindingKind::proxy_race, operation.where, self, buffer_name(address), place,
            fmt::format("{} {} {}, which {} {} without a fence.proxy.async after that", name, verb, place,
                        whose, conflict.wrote ? "wrote" : "read"),

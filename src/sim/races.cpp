@@ -8,8 +8,9 @@ namespace {
 
 /// Readers of a piece beyond which those that happen before a new one are looked for.
 constexpr int kManyReaders = 8;
-/// Readers of a piece that are remembered, at most.
-constexpr int kMostReaders = 256;
+/// Readers of a piece that are remembered, at most: as many as a CTA has warps, which hold the shadow below
+/// 100 bytes for each byte.
+constexpr int kMostReaders = 32;
 
 std::uint64_t key_of(Instruction instruction, Where where) {
   return static_cast<std::uint64_t>(where.line) << 8 | static_cast<std::uint64_t>(instruction);
@@ -83,6 +84,7 @@ void RaceShadow::push(std::uint32_t piece, Reader const& reader) {
     readers_[at] = reader;
   } else {
     at = static_cast<std::uint32_t>(readers_.size());
+    if (at == readers_.capacity()) readers_.reserve(readers_.size() + readers_.size() / 4 + 256);
     readers_.push_back(reader);
   }
   readers_[at].next = heads_[piece];
@@ -120,29 +122,39 @@ void RaceShadow::drop_readers(std::uint32_t piece, std::uint32_t words) {
 /// Forgets the readers of the words that happen before what those that read them now do: whoever comes after
 /// these comes after them.
 void RaceShadow::prune(std::uint32_t piece, int warp, std::array<std::uint32_t, 4> const& lanes) {
-  int count = 0;
   std::uint32_t* link = &heads_[piece];
   while (*link != 0) {
     Reader& reader = readers_[*link];
-    bool empty = ++count > kMostReaders;
-    if (reader.kind == ReaderKind::lanes) {
-      std::uint32_t left = 0;
-      for (std::size_t w = 0; w < 4; ++w) {
-        bool known = lanes[w] != 0;
-        for (std::uint32_t rest = reader.lanes[w]; known && rest != 0; rest &= rest - 1)
-          known = causality_.known(warp + std::countr_zero(lanes[w]),
-                                   static_cast<int>(reader.warp) + std::countr_zero(rest), reader.time);
-        if (known) reader.lanes[w] = 0;
-        left |= reader.lanes[w];
-      }
-      empty = empty || left == 0;
-    }
-    if (empty) {
+    if (reader.kind == ReaderKind::lanes && forget_known(reader, warp, lanes) == 0) {
       drop(*link);
     } else {
       link = &reader.next;
     }
   }
+}
+
+/// Makes room for one reader more: of kMostReaders, the first that was noted is forgotten.
+void RaceShadow::make_room(std::uint32_t piece) {
+  int count = 0;
+  std::uint32_t* link = &heads_[piece];
+  while (*link != 0 && ++count < kMostReaders) link = &readers_[*link].next;
+  while (*link != 0) drop(*link);
+}
+
+/// Forgets, of a reader, the words that all have been read before what the lanes of a warp read now; returns
+/// the lanes that are left.
+std::uint32_t RaceShadow::forget_known(Reader& reader, int warp,
+                                       std::array<std::uint32_t, 4> const& lanes) const {
+  std::uint32_t left = 0;
+  for (std::size_t w = 0; w < 4; ++w) {
+    bool known = lanes[w] != 0;
+    for (std::uint32_t rest = reader.lanes[w]; known && rest != 0; rest &= rest - 1)
+      known = causality_.known(warp + std::countr_zero(lanes[w]),
+                               static_cast<int>(reader.warp) + std::countr_zero(rest), reader.time);
+    if (known) reader.lanes[w] = 0;
+    left |= reader.lanes[w];
+  }
+  return left;
 }
 
 /// Lanes of a warp have read words of a piece. What they read of those before is forgotten.
@@ -162,6 +174,7 @@ void RaceShadow::note_lanes(std::uint32_t piece, int warp, std::array<std::uint3
       }
       std::uint32_t left = 0;
       for (std::size_t w = 0; w < 4; ++w) left |= reader.lanes[w] &= ~lanes[w];
+      if (left != 0 && reader.time != now) left = forget_known(reader, warp, lanes);
       if (left == 0) {
         drop(*link);
         continue;
@@ -170,6 +183,7 @@ void RaceShadow::note_lanes(std::uint32_t piece, int warp, std::array<std::uint3
     link = &reader.next;
   }
   if (count >= kManyReaders && std::has_single_bit(static_cast<unsigned>(count))) prune(piece, warp, lanes);
+  if (count >= kMostReaders) make_room(piece);
   push(piece, {0, now, site, ReaderKind::lanes, own, lanes});
 }
 
@@ -177,8 +191,10 @@ void RaceShadow::note_lanes(std::uint32_t piece, int warp, std::array<std::uint3
 void RaceShadow::note_bytes(std::uint32_t piece, int thread, std::uint32_t bytes, std::uint16_t site) {
   std::uint32_t const lane = static_cast<std::uint32_t>(thread % 32);
   std::uint32_t const warp = static_cast<std::uint32_t>(thread) - lane;
+  int count = 0;
   for (std::uint32_t* link = &heads_[piece]; *link != 0;) {
     Reader& reader = readers_[*link];
+    ++count;
     if (reader.warp == warp && reader.kind == ReaderKind::bytes_of_lane && reader.lanes[1] == lane &&
         (reader.lanes[0] & ~bytes) == 0) {
       drop(*link);
@@ -186,6 +202,7 @@ void RaceShadow::note_bytes(std::uint32_t piece, int thread, std::uint32_t bytes
     }
     link = &reader.next;
   }
+  if (count >= kMostReaders) make_room(piece);
   push(piece, {0, causality_.now(), site, ReaderKind::bytes_of_lane, warp, {bytes, lane, 0, 0}});
 }
 
@@ -331,6 +348,11 @@ bool RaceShadow::read(int thread, std::uint32_t offset, std::uint32_t n, std::ui
   bool const known = each_word(offset, n, [&](std::uint32_t word, std::uint32_t bytes) {
     return writer_known(thread, word, bytes, conflict);
   });
+  note_use(thread, offset, n, site);
+  return known;
+}
+
+void RaceShadow::note_use(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site) {
   std::uint32_t const lane = 1u << thread % 32;
   each_piece(offset, n, [&](std::uint32_t piece, std::uint32_t bytes) {
     std::uint32_t const words = whole_words(bytes);
@@ -345,7 +367,6 @@ bool RaceShadow::read(int thread, std::uint32_t offset, std::uint32_t n, std::ui
     if (bytes != 0) note_bytes(piece, thread, bytes, site);
     return true;
   });
-  return known;
 }
 
 bool RaceShadow::may_write(int thread, std::uint32_t offset, std::uint32_t n, Conflict& conflict) const {
@@ -462,13 +483,16 @@ void RaceShadow::has_read(int thread, bool warpgroup, std::uint32_t offset, std:
       return true;
     }
     std::uint32_t const own = static_cast<std::uint32_t>(thread);
+    int count = 0;
     for (std::uint32_t at = heads_[piece]; at != 0; at = readers_[at].next) {
       Reader& reader = readers_[at];
+      ++count;
       if (reader.kind != ReaderKind::warpgroup || reader.warp != own) continue;
       reader.time = now;
       reader.site = site;
       return true;
     }
+    if (count >= kMostReaders) make_room(piece);
     push(piece, {0, now, site, ReaderKind::warpgroup, own, {}});
     return true;
   });

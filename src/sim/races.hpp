@@ -106,6 +106,8 @@ class RaceShadow {
                 Conflict& conflict);
   bool write_row(int warp, std::uint32_t offset, int const (&lane)[4], std::uint16_t site,
                  Conflict& conflict);
+  /// As read, without holding it against the last writer: an mbarrier's use by a thread.
+  void note_use(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site);
   /// Whether a thread may write n bytes through the generic proxy (cp.async: it does so later).
   bool may_write(int thread, std::uint32_t offset, std::uint32_t n, Conflict& conflict) const;
   /// Whether what `observers` issue may access n bytes through the asynchronous proxy. `strict`: it may
@@ -144,6 +146,8 @@ class RaceShadow {
                   std::uint16_t site);
   void note_bytes(std::uint32_t piece, int thread, std::uint32_t bytes, std::uint16_t site);
   void prune(std::uint32_t piece, int warp, std::array<std::uint32_t, 4> const& lanes);
+  std::uint32_t forget_known(Reader& reader, int warp, std::array<std::uint32_t, 4> const& lanes) const;
+  void make_room(std::uint32_t piece);
   void push(std::uint32_t piece, Reader const& reader);
   void drop(std::uint32_t& link);
   void drop_readers(std::uint32_t piece, std::uint32_t words);

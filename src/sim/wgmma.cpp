@@ -250,6 +250,9 @@ class WgmmaOperation final : public InFlight {
 
   std::shared_ptr<WgmmaAccumulators> const& accumulators() const { return accumulators_; }
 
+  /// A's registers are still what they were.
+  void check_a(Cta& cta) const;
+
  private:
   struct Rows {
     alignas(64) std::uint8_t row[256][kWgmmaRowBytes];
@@ -279,26 +282,6 @@ class WgmmaOperation final : public InFlight {
     own.poisoned = false;
   }
 
-  /// A's registers are still what they were.
-  void check_a(Cta& cta) {
-    int const first = thread / kThreads * kThreads;
-    if (!cta.checking() || cta.thread(first).finished) return;
-    static thread_local Rows now;
-    gather(a_registers_, now.row);
-    for (int row = 0; row < kWgmmaM; ++row) {
-      for (int byte = 0; byte < kWgmmaRowBytes; ++byte) {
-        if (now.row[row][byte] == a_in_registers_->row[row][byte]) continue;
-        int const t = row / 16 * 32 + row % 8 * 4 + byte % 16 / 4;
-        cta.report(
-            FindingKind::register_race, where, {cta.rank(), (first + t) / 32, t % 32}, "", "",
-            fmt::format("register {} of A was written while a wgmma.mma_async that reads it was in flight: "
-                        "wait for its group first",
-                        row % 16 / 8 + 2 * (byte / 16)));
-        return;
-      }
-    }
-  }
-
   WgmmaConfig op_;
   std::shared_ptr<WgmmaAccumulators> accumulators_;
   SharedOperand a_;
@@ -307,6 +290,26 @@ class WgmmaOperation final : public InFlight {
   std::unique_ptr<Rows> a_in_registers_;
   bool scale_d_;
 };
+
+void WgmmaOperation::check_a(Cta& cta) const {
+  if (a_in_registers_ == nullptr) return;
+  int const first = thread / kThreads * kThreads;
+  if (!cta.checking() || cta.thread(first).finished) return;
+  static thread_local Rows now;
+  gather(a_registers_, now.row);
+  for (int row = 0; row < kWgmmaM; ++row) {
+    for (int byte = 0; byte < kWgmmaRowBytes; ++byte) {
+      if (now.row[row][byte] == a_in_registers_->row[row][byte]) continue;
+      int const t = row / 16 * 32 + row % 8 * 4 + byte % 16 / 4;
+      cta.report(
+          FindingKind::register_race, where, {cta.rank(), (first + t) / 32, t % 32}, "", "",
+          fmt::format("register {} of A was written while a wgmma.mma_async that reads it was in flight: "
+                      "wait for its group first",
+                      row % 16 / 8 + 2 * (byte / 16)));
+      return;
+    }
+  }
+}
 
 /// Of an operation of a warpgroup's groups: those hold nothing else.
 std::shared_ptr<WgmmaAccumulators> const& accumulators_of(InFlight const* operation) {
@@ -368,6 +371,19 @@ bool check_operand(Cta& cta, char const* name, SharedOperand const& operand, Whe
                     "{:#x} to {:#x}",
                     least, greatest + 16, shared.bytes(), kSharedBase, kSharedBase + shared.bytes()));
   return true;
+}
+
+/// Reports accumulators all of whose operations have landed, none of which the warpgroup has waited for, and
+/// which do not hold what these left there.
+void check_held(Cta& cta, WgmmaAccumulators const& accumulators, Where operation) {
+  int thread = 0;
+  int number = 0;
+  if (accumulators.in_flight != 0 || !find_changed(accumulators, thread, number)) return;
+  cta.report(
+      FindingKind::register_race, operation, of_warpgroup(cta, thread), "", "",
+      fmt::format("{} was written while a wgmma.mma_async that owns it was in flight: wait for its group "
+                  "first",
+                  register_text(accumulators.op, thread, number)));
 }
 
 /// The accumulators of an operation that starts: those of the operations in flight that it continues, or new
@@ -525,7 +541,11 @@ void wgmma_wait_group(int groups_left, Where where) {
   if (cta.checking()) {
     for (InFlight const* const operation : group.wgmma.operations()) {
       auto const& accumulators = accumulators_of(operation);
-      if (before.empty() || before.back() != accumulators) before.push_back(accumulators);
+      // What has landed before it was waited for is not the threads' yet.
+      if (operation->landed()) static_cast<WgmmaOperation const*>(operation)->check_a(cta);
+      if (!before.empty() && before.back() == accumulators) continue;
+      check_held(cta, *accumulators, operation->where);
+      before.push_back(accumulators);
     }
   }
   double const done = cta.in_flight().wait(group.wgmma, static_cast<std::size_t>(groups_left));

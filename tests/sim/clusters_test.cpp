@@ -114,6 +114,7 @@ TEST(Cluster, PeersReadOneAnothersSharedMemoryBetweenBarriers) {
 struct WritesPeer : Clustered<2> {
   void operator()(Params const& p, SharedStorage& smem) const {
     SharedAddr const mine = shared_address(&smem.data[thread_idx()]);
+    cluster::sync();
     if (cluster_cta_rank() == 0)
       st_shared_cluster(mapa(mine, 1), static_cast<std::uint32_t>(7 * thread_idx()));
     cluster::sync();
@@ -326,8 +327,9 @@ TEST(Cluster, ProgressCountsCtas) {
 }
 
 struct ReadsUnwrittenPeer : Clustered<2> {
-  static constexpr int line = __LINE__ + 4;
+  static constexpr int line = __LINE__ + 5;
   void operator()(Params const&, SharedStorage& smem) const {
+    cluster::sync();
     if (cluster_cta_rank() == 1 && thread_idx() == 40) {
       SharedAddr const peers = mapa(shared_address(&smem.data[3]), 0);
       ld_shared_cluster<std::uint32_t>(peers);
@@ -419,8 +421,9 @@ TEST(ClusterChecker, ArrivingNotAllTogether) {
 }
 
 struct RemoteOperand : Clustered<2> {
-  static constexpr int line = __LINE__ + 3;
+  static constexpr int line = __LINE__ + 4;
   void operator()(Params const&, SharedStorage& smem) const {
+    cluster::sync();
     if (cluster_cta_rank() == 0 && thread_idx() == 0)
       mbarrier_wait_parity(mapa(shared_address(&smem.full[0]), 1), 0);
     cluster::sync();
@@ -436,8 +439,9 @@ TEST(ClusterChecker, WaitingAtAPeersMbarrier) {
 }
 
 struct SendsElsewhere : Clustered<4> {
-  static constexpr int line = __LINE__ + 4;
+  static constexpr int line = __LINE__ + 5;
   void operator()(Params const&, SharedStorage& smem) const {
+    cluster::sync();
     SharedAddr const data = shared_address(&smem.data[0]);
     if (cluster_cta_rank() == 0 && thread_idx() == 0)
       st_async(mapa(data, 1), 5u, mapa(shared_address(&smem.full[0]), 2));

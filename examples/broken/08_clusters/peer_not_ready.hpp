@@ -27,6 +27,9 @@ struct peer_not_ready : Kernel<32> {
 };
 
 // Report:
+//   08_clusters/peer_not_ready.hpp:23: kernel peer_not_ready, CTA (0, 0, 0), warp 0, lane 31: exited_cta:
+//     ld.shared::cluster to row 0, column 31 of stage 0 of tile of CTA 1 of the cluster, which may not have
+//     started: a cluster::sync before it would order the two (64 times in all)
 //   08_clusters/peer_not_ready.hpp:23: kernel peer_not_ready, CTA (0, 0, 0), warp 0, lane 31:
 //     uninitialized_read: ld.shared::cluster reads row 0, column 31 of stage 0 of tile of CTA 1 of the
 //     cluster, which nobody has written (32 times in all)
