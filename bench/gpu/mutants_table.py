@@ -85,6 +85,10 @@ def found_by_a_tool(record):
     return any(record[tool] and record[tool]["found"] for tool in mutants_reports.TOOLS)
 
 
+def only_deadlock(outcome_of_tool):
+    return outcome_of_tool["found"] and all("deadlock" in report[0].lower() for report in outcome_of_tool["reports"])
+
+
 def found_on_gpu(record):
     return found_by_a_tool(record) or bool(record["plain"] and record["plain"]["found"])
 
@@ -96,6 +100,7 @@ def counted(records):
     row = [len(records), simulated["flagged"], simulated["wrong"]]
     row += [plain[result] for result in ("wrong", "hang", "failed")]
     row += [sum(record[tool]["found"] for record in records) for tool in mutants_reports.TOOLS]
+    row.insert(-1, sum(only_deadlock(record["racecheck"]) for record in records))
     return [*row, sum(map(found_by_a_tool, records)), sum(not found_on_gpu(record) for record in records)]
 
 
@@ -103,8 +108,8 @@ def table_by(records, key, title):
     groups = collections.defaultdict(list)
     for record in records:
         groups[record[key]].append(record)
-    header = [title, "mutants", "tegula's checker", "only wrong there", "plain: wrong", "plain: hangs", "plain: fails", *mutants_reports.TOOLS]
-    header += ["any tool", "nothing on the GPU"]
+    header = [title, "mutants", "tegula's checker", "only wrong there", "plain: wrong", "plain: hangs", "plain: fails"]
+    header += ["memcheck", "racecheck", "of these only as a deadlock", "synccheck", "any tool", "nothing on the GPU"]
     rows = [[f"`{name}`", *counted(group)] for name, group in sorted(groups.items())] + [["all", *counted(records)]]
     lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
@@ -125,6 +130,10 @@ def on_gpu(record):
     return ", ".join(said + [f"{tool}: {record[tool]['reports'][0][0]}" for tool in mutants_reports.TOOLS if record[tool] and record[tool]["found"]])
 
 
+def of_checker(record):
+    return f"`{record['simulated']['found'][0]}`"
+
+
 def of_controls(controls):
     """What the tools say of the kernels as they are."""
     reports = {tool: sum(len(record.get("reports", [])) for record in controls if record["check"] == tool) for tool in mutants_reports.TOOLS}
@@ -139,21 +148,25 @@ def section(stamp, total, records, controls):
     complete = [record for record in records if record["plain"] and all(record[tool] for tool in mutants_reports.TOOLS)]
     real = [record for record in complete if not record["simulated"]["equivalent"]]
     same = [record for record in records if record["same_code"]]
-    repaired = sum(bool(record["ptxas_added"]) for record in same)
+    weakened = sum(record["mutation"] == "weakened" for record in same)
+    repaired = sum(bool(record["ptxas_added"]) for record in records)
+    others = len(records) - len(same)
     launches = max((record["plain"].get("launches", 0) for record in complete), default=0)
     parts = [
         "### The same on a GPU",
         f"{stamp['gpu']}, driver {stamp['driver']}, compute-sanitizer {stamp['sanitizer']}, {stamp['date']}, commit {stamp['commit']}.",
         f"{total} mutants are such that a GPU can have them"
         + (f"; {len(records)} of them were compiled, taken evenly from each kernel and kind of statement" if len(records) < total else "")
-        + f". {len(same)} have the unmutated kernel's machine code: of an order that every instruction of this GPU keeps, or, {repaired} of them, "
-        "because ptxas puts the fence or the wait of a wgmma back. "
-        + f"Of the {len(records) - len(same)} others {len(complete)} were run to the end, each plain, up to {launches} launches of two problems in turn, and "
+        + f". {len(same)} compile to the unmutated kernel's machine code, where nothing can find them: {weakened} of these weaken an order that this GPU's "
+        f"instructions keep anyway. (In {repaired} mutants, of other code or the same, ptxas itself puts the fence or the wait of a wgmma back.) "
+        + (f"Of the {others} others {len(complete)} were" if len(complete) < others else f"The {others} others were all")
+        + f" run to the end, each plain, up to {launches} launches of two problems in turn, and "
         "once under each tool, racecheck with its search for deadlocks, which is off by default. "
         + (f"{len(complete) - len(real)} of these are equivalent by the reviewed list; the tables are of the other {len(real)}. " if len(real) < len(complete) else "")
         + of_controls(controls),
         table_by(real, "kernel", "kernel"),
         table_by(real, "operation", "statement"),
+        listed("Found by tegula's checker, and by nothing on the GPU", [r for r in real if r["simulated"]["flagged"] and not found_on_gpu(r)], of_checker),
         listed("Found on the GPU, and nothing on the simulated machine", [r for r in real if found_on_gpu(r) and r["simulated"]["result"] == "survived"], on_gpu),
         listed("Found by a tool, and only wrong on the simulated machine", [r for r in real if found_by_a_tool(r) and r["simulated"]["result"] == "wrong"], on_gpu),
         listed("Equivalent by the list, but found on the GPU", [r for r in complete if r["simulated"]["equivalent"] and found_on_gpu(r)], on_gpu),

@@ -254,7 +254,7 @@ def listed(name, **simulated):
     kernel, line = name.split(":")
     of_list = {"kernel": kernel, "case": "big", "file": "kernel/gemm.hpp", "line": int(line), "source": "wait();"}
     of_list |= {"operation": "mbarrier_wait", "mutation": "removed"}
-    return {"id": name, **of_list, "same_code": False, "ptxas_added": [], "simulated": {"flagged": True, "result": "flagged", "equivalent": False} | simulated}
+    return {"id": name, **of_list, "same_code": False, "ptxas_added": [], "simulated": {"flagged": True, "result": "flagged", "found": ["deadlock"], "equivalent": False} | simulated}
 
 
 class Table(unittest.TestCase):
@@ -273,10 +273,20 @@ class Table(unittest.TestCase):
 
     def test_counts_those_that_were_run_to_the_end_and_are_faults(self):
         text = mutants_table.section(self.stamp, 7, self.records, [])
-        self.assertIn("| `a` | 2 | 1 | 1 | 0 | 1 | 0 | 0 | 1 | 0 | 1 | 1 |", text)
-        self.assertIn("| all | 2 | 1 | 1 | 0 | 1 | 0 | 0 | 1 | 0 | 1 | 1 |", text)
+        self.assertIn("| `a` | 2 | 1 | 1 | 0 | 1 | 0 | 0 | 1 | 0 | 0 | 1 | 1 |", text)
+        self.assertIn("| all | 2 | 1 | 1 | 0 | 1 | 0 | 0 | 1 | 0 | 0 | 1 | 1 |", text)
         self.assertNotIn("| `b` |", text)
         self.assertIn("7 mutants are such that a GPU can have them; 4 of them", text)
+        self.assertIn("Of the 4 others 3 were run to the end, each plain, up to 9 launches", text)
+
+    def test_a_racecheck_that_only_saw_a_deadlock_is_counted_apart(self):
+        self.records[0]["racecheck"]["reports"] = [["Deadlock detected in Cuda::barrier wait", "mbarrier.hpp:1"]]
+        self.assertIn("| `a` | 2 | 1 | 1 | 0 | 1 | 0 | 0 | 1 | 1 | 0 | 1 | 1 |", mutants_table.section(self.stamp, 7, self.records, []))
+
+    def test_names_what_only_the_checker_found(self):
+        self.assertNotIn("by nothing on the GPU", mutants_table.section(self.stamp, 7, self.records, []))
+        self.records[1]["simulated"] |= {"flagged": True, "result": "flagged", "found": ["data_race"]}
+        self.assertIn("mbarrier_wait removed: `data_race`", mutants_table.section(self.stamp, 7, self.records, []))
 
     def test_names_what_only_the_gpu_found(self):
         self.assertNotIn("nothing on the simulated machine", mutants_table.section(self.stamp, 7, self.records, []))
