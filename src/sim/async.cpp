@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cluster.hpp"
+#include "explorer.hpp"
 #include "place.hpp"
 
 /// cp.async: copies in flight. A copy is in flight from its issue until the thread that issued it has waited
@@ -30,6 +31,8 @@ void Cta::cp_async(std::uint32_t destination, void const* source, int bytes, int
   if (source_bytes > 0 &&
       !global_access(Instruction::cp_async, source, source_bytes, GlobalAccess::read, where, bytes))
     return;
+  if (Explorer* const explorer = cluster_.explorer())
+    explorer->before({.kind = Visible::Kind::store, .cta = rank_, .address = destination, .amount = bytes});
   if (check_) {
     std::uint8_t* const state = shared_.state(destination);
     bool overwrites = false;
@@ -56,6 +59,10 @@ void Cta::cp_async(std::uint32_t destination, void const* source, int bytes, int
 void Cta::land(AsyncCopy& copy) {
   if (copy.landed) return;
   copy.landed = true;
+  Explorer* const explorer = cluster_.explorer();
+  if (explorer != nullptr && !current_thread().finished)
+    explorer->before(
+        {.kind = Visible::Kind::store, .cta = rank_, .address = copy.destination, .amount = copy.bytes});
   unsigned char* const destination = shared_.at(copy.destination);
   if (copy.source_bytes != 0) std::memcpy(destination, copy.source, copy.source_bytes);
   std::memset(destination + copy.source_bytes, 0, static_cast<std::size_t>(copy.bytes - copy.source_bytes));

@@ -227,8 +227,10 @@ void Dependence::touch(Current& now) {
 
 void Dependence::access(ProcessId id, std::vector<Bytes> const& ranges) {
   Process& process = processes_[id];
-  process.accessed = true;
-  Epoch const self{id, process.index + 1, 1};
+  // What a thread accesses counts with its next step; what a warp does, with the step that it was.
+  bool const of_thread = lanes_of(id).second == 0;
+  process.accessed |= of_thread;
+  Epoch const self{id, process.index + (of_thread ? 1 : 0), 1};
   Clock const& clock = *process.clock;
   auto const check = [&](Epoch const& epoch) {
     unordered_ |= epoch.index != 0 && epoch.process != id && !has(clock, epoch.process, epoch.index);
@@ -480,6 +482,8 @@ void Dependence::perform(Step const& step, std::vector<Reversal>* reversals) {
       break;
     case Kind::access:
     case Kind::reread:
+      share(step.process);
+      break;
     case Kind::meet:
       break;
   }

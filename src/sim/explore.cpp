@@ -228,9 +228,9 @@ Exploration explore(Machine& machine, std::function<void()> const& execute, Expl
 
 std::string Exploration::text() const {
   std::string text =
-      fmt::format("{}: {} {} of {} in {} executions, {}\n", kernel, complete ? "all" : "the first", orders,
-                  accesses ? "orders of what synchronises, loads and stores" : "orders of what synchronises",
-                  executions, findings.empty() ? "clean" : fmt::format("{} found", findings.size()));
+      fmt::format("{}: {} {} orders of {}, in {} executions: {}\n", kernel, complete ? "all" : "the first",
+                  orders, accesses ? "what synchronises, loads and stores" : "what synchronises", executions,
+                  findings.empty() ? "clean" : fmt::format("{} found", findings.size()));
   for (ExploredFinding const& found : findings)
     text += fmt::format("{}\n  choices: {}\n", to_string(found.finding, kernel), found.choices.text());
   if (differs) text += fmt::format("another result than the first\n  choices: {}\n", differs->text());

@@ -95,7 +95,8 @@ Step Explorer::step_of(Visible const& what, Pending& pending) {
   step.choice = true;
   step.object = shared_key(what.cta, what.address);
   step.amount = what.amount;
-  if (what.cta >= 0 && what.cta != rank) step.peers = 1u << what.cta;
+  bool const of_memory = what.kind <= Kind::mbarrier_wait || what.kind >= Kind::load;
+  if (of_memory && what.cta >= 0 && what.cta != rank) step.peers = 1u << what.cta;
   switch (what.kind) {
     case Kind::mbarrier_init:
       step.kind = Step::Kind::init;
@@ -179,6 +180,14 @@ void Explorer::before(Visible const& what) {
       look.choice = false;
       look.bytes.clear();
       perform(std::move(look));
+    }
+    // The rows of one ldmatrix are one step of the warp.
+    if (what.of_warp &&
+        (steps_.empty() || steps_.back().kind != Step::Kind::access || steps_.back().process != id)) {
+      Step whole = step;
+      whole.choice = false;
+      whole.bytes.clear();
+      perform(std::move(whole));
     }
     dependence_.access(id, step.bytes);
     return;

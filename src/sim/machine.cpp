@@ -259,6 +259,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   report.kernel = kernel.name;
   if (mutation) report.marked = mutation->statements();
   report.grid = grid;
+  report.schedule = {options_.completion, options_.interleaving, options_.seed, options_.choices};
   report.threads = kernel.threads;
   for (auto& [index, of_cluster] : findings) add_findings(report.findings, std::move(of_cluster));
   add_findings(report.findings, between_clusters(launch, std::move(logs)));

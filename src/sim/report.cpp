@@ -140,6 +140,7 @@ std::string Report::text() const {
   for (Finding const& finding : findings) text += to_string(finding, kernel) + "\n";
   for (Silenced const& known : silenced)
     text += fmt::format("accepted ({}): {}\n", known.reason, to_string(known.finding, kernel));
+  if (!findings.empty()) text += fmt::format("schedule: {}\n", schedule.text());
   if (lines.empty()) return text;
   text += fmt::format("{:<36} {:<22} {:>12} {:>15} {:>12} {:>10} {:>13} {:>11}\n", "line", "instruction",
                       "executions", "multiply-adds", "wavefronts", "conflicts", "global bytes", "sectors");
@@ -150,6 +151,10 @@ std::string Report::text() const {
 std::string Report::json() const {
   nlohmann::json json = {
       {"kernel", kernel}, {"grid", cta_json(grid)}, {"threads", threads}, {"total", counters_json(total)}};
+  json["schedule"] = {{"completion", to_string(schedule.completion)},
+                      {"interleaving", to_string(schedule.interleaving)},
+                      {"seed", schedule.seed}};
+  if (schedule.choices) json["schedule"]["choices"] = schedule.choices->text();
   json["findings"] = nlohmann::json::array();
   for (Finding const& finding : findings) json["findings"].push_back(finding_json(finding));
   json["silenced"] = nlohmann::json::array();

@@ -62,6 +62,12 @@ std::string Choices::text() const {
   return text;
 }
 
+std::string Schedule::text() const {
+  if (choices) return "choices " + choices->text();
+  return fmt::format("completion {}, interleaving {}, seed {}", to_string(completion),
+                     to_string(interleaving), seed);
+}
+
 Choices Choices::parse(std::string_view text) {
   Choices choices;
   for (bool first = true; !text.empty(); first = false) {

@@ -89,6 +89,17 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
           "warps in turn), random (by seed)")
       ->check(CLI::IsMember({"last", "first", "random"}))
       ->capture_default_str();
+  command
+      .add_option("--completion", options.completion,
+                  "when simulated copies land, whatever the scheduler: last, first, random")
+      ->check(CLI::IsMember({"last", "first", "random"}));
+  command
+      .add_option(
+          "--interleaving", options.interleaving,
+          "which warp runs next, whatever the scheduler: one_warp_ahead, round_robin, random, one_warp_behind (seed)")
+      ->check(CLI::IsMember({"one_warp_ahead", "round_robin", "random", "one_warp_behind"}));
+  command.add_option("--choices", options.choices,
+                     "replay an order that an exploration of a kernel of one cluster has printed");
   command.add_option("--seed", options.seed, "of generated data and of the random scheduler")
       ->capture_default_str();
   command.add_option("--workers", options.workers, "host threads that simulate; 0: one for each core")
@@ -124,6 +135,14 @@ Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
     simulation.completion = sim::Completion::random;
     simulation.interleaving = sim::Interleaving::random;
   }
+  for (auto const completion : {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
+    if (options.completion == to_string(completion)) simulation.completion = completion;
+  }
+  for (auto const interleaving : {sim::Interleaving::one_warp_ahead, sim::Interleaving::round_robin,
+                                  sim::Interleaving::random, sim::Interleaving::one_warp_behind}) {
+    if (options.interleaving == to_string(interleaving)) simulation.interleaving = interleaving;
+  }
+  if (!options.choices.empty()) simulation.choices = sim::Choices::parse(options.choices);
   simulation.seed = options.seed;
   simulation.workers = options.workers;
   simulation.check = !options.unchecked;

@@ -47,6 +47,7 @@ CLI::Validator positive_number();
 
 struct MachineOptions {
   std::string device = "auto", arch = "sm90", scheduler = "last";
+  std::string completion, interleaving, choices;  ///< in place of the scheduler's; empty: none
   std::uint64_t seed = 0;
   int workers = 0, multiprocessors = 0;
   bool unchecked = false;

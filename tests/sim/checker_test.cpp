@@ -386,6 +386,20 @@ TEST(Checker, JsonHoldsWhatTheTextHolds) {
   EXPECT_EQ(json["total"]["shared_bytes"], 32 * 16 + 32 * 4);
 }
 
+TEST(Checker, AReportWithFindingsNamesItsSchedule) {
+  sim::Options const options{
+      .completion = sim::Completion::first, .interleaving = sim::Interleaving::one_warp_behind, .seed = 3};
+  sim::Report const report = report_of<ReadsBeforeWait>(options);
+  EXPECT_NE(report.text().find("\nschedule: completion first, interleaving one_warp_behind, seed 3\n"),
+            std::string::npos)
+      << report.text();
+  auto const schedule = nlohmann::json::parse(report.json())["schedule"];
+  EXPECT_EQ(schedule["completion"], "first");
+  EXPECT_EQ(schedule["interleaving"], "one_warp_behind");
+  EXPECT_EQ(schedule["seed"], 3);
+  EXPECT_FALSE(schedule.contains("choices"));
+}
+
 TEST(Checker, WithTheCheckerOffMemoryIsNotShadowed) {
   EXPECT_TRUE(report_of<ReadsUnwrittenShared>({.check = false}).ok());
   EXPECT_TRUE(report_of<ReadsBeforeWait>({.check = false}).ok());

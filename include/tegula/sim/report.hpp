@@ -10,6 +10,7 @@
 #include "tegula/arch/dim3.hpp"
 #include "tegula/arch/mutation.hpp"
 #include "tegula/arch/where.hpp"
+#include "tegula/sim/schedule.hpp"
 #include "tegula/sim/trace.hpp"
 
 namespace tegula::sim {
@@ -102,6 +103,7 @@ struct Report {
   std::string kernel;
   Dim3 grid;
   int threads = 0;  ///< of a CTA
+  Schedule schedule;
 
   std::vector<Finding> findings;    ///< in the order of CTAs
   std::vector<Silenced> silenced;   ///< findings that were accepted, likewise

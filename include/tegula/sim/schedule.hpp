@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,17 @@ struct Choices {
   /// Throws std::invalid_argument, with the word that it does not understand.
   static Choices parse(std::string_view text);
   friend bool operator==(Choices const&, Choices const&) = default;
+};
+
+/// What decided the order of a launch: the same kernel and data at the same schedule do the same again.
+struct Schedule {
+  Completion completion = Completion::last;
+  Interleaving interleaving = Interleaving::one_warp_ahead;
+  std::uint64_t seed = 0;
+  std::optional<Choices> choices;  ///< in place of the others
+
+  /// "completion random, interleaving random, seed 7", "choices sync 12:t3".
+  std::string text() const;
 };
 
 }  // namespace tegula::sim
