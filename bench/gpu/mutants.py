@@ -3,7 +3,8 @@
 
     mutants.py build LIST [--out FOLDER]     here, with nvcc: a cubin for each mutant of the list that tests/checker/mutate wrote
     mutants.py run FOLDER RESULTS            on the GPU machine, without nvcc: within --budget seconds; goes on where RESULTS ends
-    mutants.py table FOLDER RESULTS          bench/results/gpu_mutants.jsonl and the table in docs/checker.md
+    mutants.py table FOLDER RESULTS          keeps them in bench/results/gpu_mutants.jsonl; writes the tables in docs/checker.md
+    mutants.py page --list LIST              writes these anew, with what the checker finds by now
 
 A mutant counts as found by a plain run if a launch gives a wrong result, hangs or fails; by a tool, if the tool reports what it does not
 report of the unmutated kernel.
@@ -384,10 +385,13 @@ def main():
     tabler = commands.add_parser("table")
     tabler.add_argument("folder", type=pathlib.Path)
     tabler.add_argument("results", type=pathlib.Path)
-    tabler.add_argument("--list", type=pathlib.Path, help="a newer list, for what the checker finds by now")
-    tabler.add_argument("--record", type=pathlib.Path, default=mutants_table.RESULTS)
-    tabler.add_argument("--page", type=pathlib.Path, default=mutants_table.PAGE)
     tabler.set_defaults(action=mutants_table.table)
+    pager = commands.add_parser("page")
+    pager.set_defaults(action=mutants_table.page)
+    for command in (tabler, pager):
+        command.add_argument("--list", type=pathlib.Path, help="a newer list, for what the checker finds by now")
+        command.add_argument("--record", type=pathlib.Path, default=mutants_table.RESULTS)
+        command.add_argument("--page", type=pathlib.Path, default=mutants_table.PAGE)
     arguments = parser.parse_args()
     arguments.action(arguments)
 

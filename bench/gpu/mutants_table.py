@@ -57,25 +57,22 @@ def refreshed(mutants, newer):
 
 
 def merged(manifest, raw):
-    """One record a mutant: what the list says of it, and what each check came to (null: not run)."""
+    """One record a mutant: what the list says of it, and what each check came to (null: not run). Before them one of each unmutated case."""
     by_mutant = collections.defaultdict(dict)
     for record in raw:
         by_mutant[record["mutant"]][record["check"]] = record
-    records = []
-    for mutant in manifest["mutants"]:
-        checks = by_mutant[mutant["id"]]
-        record = {key: mutant[key] for key in KEPT}
-        for check in ("plain", *mutants_reports.TOOLS):
-            record[check] = outcome(checks.get(check))
-        records.append(record)
-    return records
+    checks = ("plain", *mutants_reports.TOOLS)
+    controls = [{"case": case, "mutation": None} | {check: outcome(by_mutant[case + UNMUTATED].get(check)) for check in checks} for case in manifest["cases"]]
+    return controls + [
+        {key: mutant[key] for key in KEPT} | {check: outcome(by_mutant[mutant["id"]].get(check)) for check in checks} for mutant in manifest["mutants"]
+    ]
 
 
 def outcome(record):
     if record is None or record["result"] == "not run":
         return None
     kept = {key: record[key] for key in ("result", "found", "launches", "wrong", "error", "reports") if record.get(key) not in (None, "", [])}
-    return kept | {"found": record["found"]}
+    return kept | {"found": record.get("found", False)}
 
 
 # --- the table --------------------------------------------------------------------------------------------------------
@@ -136,15 +133,18 @@ def of_checker(record):
 
 def of_controls(controls):
     """What the tools say of the kernels as they are."""
-    reports = {tool: sum(len(record.get("reports", [])) for record in controls if record["check"] == tool) for tool in mutants_reports.TOOLS}
+    reports = {tool: sum(len((record[tool] or {}).get("reports", [])) for record in controls) for tool in mutants_reports.TOOLS}
     if not any(reports.values()):
         return "Of the unmutated kernels the tools report nothing."
     said = ", ".join(f"{tool} {count}" for tool, count in reports.items() if count)
     return f"Of the unmutated kernels the tools report what is no fault ({said}); the same of a mutant does not count as found."
 
 
-def section(stamp, total, records, controls):
+def section(records):
     """The generated part of docs/checker.md."""
+    stamp, total = records[0], records[0]["of"]
+    controls = [record for record in records if record["mutation"] is None]
+    records = [record for record in records if record["mutation"] is not None]
     complete = [record for record in records if record["plain"] and all(record[tool] for tool in mutants_reports.TOOLS)]
     real = [record for record in complete if not record["simulated"]["equivalent"]]
     same = [record for record in records if record["same_code"]]
@@ -183,17 +183,29 @@ def put_in_page(page, text):
     page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}", encoding="utf-8")
 
 
+def read_records(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def write(path, records):
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+
+
 def table(arguments):
+    """Keeps a run's results, and writes the page's section."""
     manifest = json.loads((arguments.folder / "manifest.json").read_text(encoding="utf-8"))
-    lines = [json.loads(line) for line in arguments.results.read_text(encoding="utf-8").splitlines()]
+    lines = read_records(arguments.results)
+    stamp = {"commit": manifest["commit"], "of": manifest["of"]} | [line["machine"] for line in lines if "machine" in line][-1]
+    write(arguments.record, [stamp | record for record in merged(manifest, [line for line in lines if "machine" not in line])])
+    page(arguments)
+
+
+def page(arguments):
+    """Writes the page's section from the kept results, which a newer list of mutants may bring up to date."""
+    records = read_records(arguments.record)
     if arguments.list:
-        manifest["mutants"] = refreshed(manifest["mutants"], read_list(arguments.list))
-    stamp = {"commit": manifest["commit"]} | [line["machine"] for line in lines if "machine" in line][-1]
-    raw = [line for line in lines if "machine" not in line]
-    records = merged(manifest, raw)
-    controls = [record for record in raw if record["mutant"].endswith(UNMUTATED)]
-    with open(arguments.record, "w", encoding="utf-8") as file:
-        for record in records:
-            file.write(json.dumps(stamp | record) + "\n")
-    put_in_page(arguments.page, section(stamp, manifest["of"], records, controls))
-    print(f"{arguments.record}: {len(records)} mutants; {arguments.page}")
+        controls = [record for record in records if record["mutation"] is None]
+        records = controls + refreshed([record for record in records if record["mutation"] is not None], read_list(arguments.list))
+        write(arguments.record, records)
+    put_in_page(arguments.page, section(records))
+    print(f"{arguments.record}: {len(records)} records; {arguments.page}")

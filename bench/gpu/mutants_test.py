@@ -261,18 +261,19 @@ class Table(unittest.TestCase):
     """Four mutants of two kernels: found by all, by nobody, not run to the end, equivalent."""
 
     def setUp(self):
-        manifest = {"mutants": [listed("a:1"), listed("a:2", flagged=False, result="wrong"), listed("b:3"), listed("b:4", flagged=False, result="survived", equivalent=True)]}
+        manifest = {"cases": ["big"], "mutants": [listed("a:1"), listed("a:2", flagged=False, result="wrong"), listed("b:3"), listed("b:4", flagged=False, result="survived", equivalent=True)]}
         plain = {"a:1": "hang", "a:2": "right", "b:3": "wrong", "b:4": "right"}
         raw = [{"mutant": name, "check": "plain", "result": result, "found": result != "right", "launches": 9} for name, result in plain.items()]
         for tool in mutants_reports.TOOLS:
             found = tool == "racecheck"
             raw.append({"mutant": "a:1", "check": tool, "result": "hang", "found": found, "reports": [["Race"]] if found else []})
             raw += [{"mutant": name, "check": tool, "result": "right", "found": False, "reports": []} for name in ("a:2", "b:4")]
-        self.records = mutants_table.merged(manifest, raw)
-        self.stamp = {"gpu": "H100", "driver": "1", "sanitizer": "2", "date": "2026-01-01", "commit": "abc"}
+        raw += [{"mutant": "big:unmutated", "check": tool, "result": "right", "reports": []} for tool in mutants_reports.TOOLS]
+        stamp = {"gpu": "H100", "driver": "1", "sanitizer": "2", "date": "2026-01-01", "commit": "abc", "of": 7}
+        self.records = [stamp | record for record in mutants_table.merged(manifest, raw)]
 
     def test_counts_those_that_were_run_to_the_end_and_are_faults(self):
-        text = mutants_table.section(self.stamp, 7, self.records, [])
+        text = mutants_table.section(self.records)
         self.assertIn("| `a` | 2 | 1 | 1 | 0 | 1 | 0 | 0 | 1 | 0 | 0 | 1 | 1 |", text)
         self.assertIn("| all | 2 | 1 | 1 | 0 | 1 | 0 | 0 | 1 | 0 | 0 | 1 | 1 |", text)
         self.assertNotIn("| `b` |", text)
@@ -280,18 +281,23 @@ class Table(unittest.TestCase):
         self.assertIn("Of the 4 others 3 were run to the end, each plain, up to 9 launches", text)
 
     def test_a_racecheck_that_only_saw_a_deadlock_is_counted_apart(self):
-        self.records[0]["racecheck"]["reports"] = [["Deadlock detected in Cuda::barrier wait", "mbarrier.hpp:1"]]
-        self.assertIn("| `a` | 2 | 1 | 1 | 0 | 1 | 0 | 0 | 1 | 1 | 0 | 1 | 1 |", mutants_table.section(self.stamp, 7, self.records, []))
+        self.records[1]["racecheck"]["reports"] = [["Deadlock detected in Cuda::barrier wait", "mbarrier.hpp:1"]]
+        self.assertIn("| `a` | 2 | 1 | 1 | 0 | 1 | 0 | 0 | 1 | 1 | 0 | 1 | 1 |", mutants_table.section(self.records))
 
     def test_names_what_only_the_checker_found(self):
-        self.assertNotIn("by nothing on the GPU", mutants_table.section(self.stamp, 7, self.records, []))
-        self.records[1]["simulated"] |= {"flagged": True, "result": "flagged", "found": ["data_race"]}
-        self.assertIn("mbarrier_wait removed: `data_race`", mutants_table.section(self.stamp, 7, self.records, []))
+        self.assertNotIn("by nothing on the GPU", mutants_table.section(self.records))
+        self.records[2]["simulated"] |= {"flagged": True, "result": "flagged", "found": ["data_race"]}
+        self.assertIn("mbarrier_wait removed: `data_race`", mutants_table.section(self.records))
 
     def test_names_what_only_the_gpu_found(self):
-        self.assertNotIn("nothing on the simulated machine", mutants_table.section(self.stamp, 7, self.records, []))
-        self.records[0]["simulated"] |= {"flagged": False, "result": "survived"}
-        self.assertIn("`big`, kernel/gemm.hpp:1 `wait();`, mbarrier_wait removed: plain hang, racecheck: Race", mutants_table.section(self.stamp, 7, self.records, []))
+        self.assertNotIn("nothing on the simulated machine", mutants_table.section(self.records))
+        self.records[1]["simulated"] |= {"flagged": False, "result": "survived"}
+        self.assertIn("`big`, kernel/gemm.hpp:1 `wait();`, mbarrier_wait removed: plain hang, racecheck: Race", mutants_table.section(self.records))
+
+    def test_says_what_the_tools_report_of_the_unmutated_kernels(self):
+        self.assertIn("Of the unmutated kernels the tools report nothing.", mutants_table.section(self.records))
+        self.records[0]["racecheck"]["reports"] = [["Race"]]
+        self.assertIn("report what is no fault (racecheck 1)", mutants_table.section(self.records))
 
     def test_goes_between_the_marks_of_the_page(self):
         with tempfile.TemporaryDirectory() as scratch:
