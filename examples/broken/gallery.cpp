@@ -33,6 +33,7 @@
 #include "05_mbarriers/count_too_small.hpp"
 #include "05_mbarriers/init_not_seen.hpp"
 #include "05_mbarriers/initialised_twice.hpp"
+#include "05_mbarriers/invalidated_too_early.hpp"
 #include "05_mbarriers/mbarrier_as_data.hpp"
 #include "05_mbarriers/parity_not_flipped.hpp"
 #include "05_mbarriers/too_few_bytes.hpp"
@@ -69,6 +70,7 @@
 #include "08_clusters/peer_gone.hpp"
 #include "08_clusters/peer_not_ready.hpp"
 #include "08_clusters/relaxed_arrival.hpp"
+#include "08_clusters/remote_before_start.hpp"
 #include "08_clusters/sent_but_not_there.hpp"
 #include "08_clusters/wait_at_a_peers.hpp"
 #include "09_global_memory/fence_on_one_side.hpp"
@@ -146,10 +148,10 @@ std::vector<Chapter> const& chapters() {
         exhibit<refilled_too_early>(), exhibit<filled_twice>(), exhibit<zero_fill>()}},
       {"05_mbarriers",
        "Mbarriers",
-       {exhibit<init_not_seen>(), exhibit<initialised_twice>(), exhibit<mbarrier_as_data>(),
-        exhibit<count_too_small>(), exhibit<count_too_large>(), exhibit<wrong_first_parity>(),
-        exhibit<parity_not_flipped>(), exhibit<too_few_bytes>(), exhibit<too_many_bytes>(),
-        exhibit<bytes_overflow>(), exhibit<consumer_exits>()}},
+       {exhibit<init_not_seen>(), exhibit<initialised_twice>(), exhibit<invalidated_too_early>(),
+        exhibit<mbarrier_as_data>(), exhibit<count_too_small>(), exhibit<count_too_large>(),
+        exhibit<wrong_first_parity>(), exhibit<parity_not_flipped>(), exhibit<too_few_bytes>(),
+        exhibit<too_many_bytes>(), exhibit<bytes_overflow>(), exhibit<consumer_exits>()}},
       {"06_tma",
        "TMA and the proxies",
        {exhibit<read_before_full>(), exhibit<no_empty_wait>(), exhibit<released_too_early>(),
@@ -165,9 +167,9 @@ std::vector<Chapter> const& chapters() {
         exhibit<warp_missing>(), exhibit<registers_not_freed>(), exhibit<wrong_direction>()}},
       {"08_clusters",
        "Clusters",
-       {exhibit<peer_not_ready>(), exhibit<relaxed_arrival>(), exhibit<peer_gone>(),
-        exhibit<arrival_at_the_gone>(), exhibit<multicast_too_early>(), exhibit<sent_but_not_there>(),
-        exhibit<wait_at_a_peers>(), exhibit<one_cta_missing>()}},
+       {exhibit<remote_before_start>(), exhibit<peer_not_ready>(), exhibit<relaxed_arrival>(),
+        exhibit<peer_gone>(), exhibit<arrival_at_the_gone>(), exhibit<multicast_too_early>(),
+        exhibit<sent_but_not_there>(), exhibit<wait_at_a_peers>(), exhibit<one_cta_missing>()}},
       {"09_global_memory",
        "Global memory",
        {exhibit<two_ctas>(), exhibit<flag_without_fence>(), exhibit<fence_on_one_side>(),

@@ -11,8 +11,6 @@ namespace tegula::broken {
 ///
 /// PTX ISA: wgmma.mma_async, wgmma.wait_group.
 struct accumulator_in_flight : WarpgroupKernel<> {
-  static constexpr bool at_every_schedule = false;  // once it has landed, nothing shows
-
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     fill(smem);
     float d[8] = {};
@@ -27,7 +25,7 @@ struct accumulator_in_flight : WarpgroupKernel<> {
 };
 
 // Report:
-//   07_wgmma/accumulator_in_flight.hpp:20: kernel accumulator_in_flight, CTA (0, 0, 0), warp 0, lane 0:
+//   07_wgmma/accumulator_in_flight.hpp:18: kernel accumulator_in_flight, CTA (0, 0, 0), warp 0, lane 0:
 //     register_race: d[5], row 0, column 9 of D was written while a wgmma.mma_async that owns it was in
 //     flight: wait for its group first
 

@@ -10,8 +10,6 @@ namespace tegula::broken {
 ///
 /// PTX ISA: wgmma.mma_async: "accessing the registers ... is undefined".
 struct operand_registers_reused : WarpgroupKernel<> {
-  static constexpr bool at_every_schedule = false;  // once it has landed, nothing shows
-
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     fill(smem);
     float d[8] = {};
@@ -29,7 +27,7 @@ struct operand_registers_reused : WarpgroupKernel<> {
 };
 
 // Report:
-//   07_wgmma/operand_registers_reused.hpp:22: kernel operand_registers_reused, CTA (0, 0, 0), warp 0, lane 0:
+//   07_wgmma/operand_registers_reused.hpp:20: kernel operand_registers_reused, CTA (0, 0, 0), warp 0, lane 0:
 //     register_race: register 0 of A was written while a wgmma.mma_async that reads it was in flight: wait
 //     for its group first
 
