@@ -295,6 +295,7 @@ void Dependence::complete_phase(Phases& phases, std::uint32_t event, std::vector
   }
   phases.completed = completed;
   phases.completed_hash = mix(hashes, static_cast<std::uint64_t>(phases.phase));
+  completions_.push_back(phases.completed_hash);
   phases.previous = std::move(phases.updates);
   phases.updates.clear();
   phases.expects.clear();

@@ -108,6 +108,8 @@ class Dependence {
   bool before(std::uint32_t a, std::uint32_t b) const { return has(*events_[b].clock, a); }
   /// The same for the same step with the same steps before it, whatever order they came in.
   std::uint64_t hash(std::uint32_t step) const { return events_[step].hash; }
+  /// Likewise of phases that are complete, with what looked at them before: no step's hash tells that.
+  std::vector<std::uint64_t> const& completions() const { return completions_; }
 
  private:
   struct Event {
@@ -196,6 +198,7 @@ class Dependence {
   ClusterShape shape_;
   std::vector<Event> events_;
   std::vector<Process> processes_;
+  std::vector<std::uint64_t> completions_;
   std::unordered_map<std::uint64_t, Phases> mbarriers_;
   std::unordered_map<std::uint64_t, Phases> barriers_;
   Phases cluster_barrier_;

@@ -138,6 +138,10 @@ void Exploring::remember(Explorer const& explorer) {
     hashes.push_back(dependence.hash(i));
     order += mix(dependence.hash(i));
   }
+  for (std::uint64_t const completion : dependence.completions()) {
+    hashes.push_back(completion);
+    order += mix(completion);
+  }
   if (!orders_.insert(order).second || !options_.reduce) return;
   auto const number = static_cast<std::uint32_t>(orders_.size());
   for (std::uint64_t const hash : hashes) executions_with_[hash].push_back(number);
@@ -196,6 +200,8 @@ void Exploring::add_reversals(Explorer const& explorer) {
       if (i < reversal.first || (i > reversal.first && !dependence.before(reversal.first, i))) take(steps[i]);
     }
     take(steps[reversal.second]);
+    beginning.ends = reversed.completions();
+    for (std::uint64_t const completion : beginning.ends) key += mix(completion);
     if (!seen_.insert(key).second) continue;
     for (auto const& [process, hash] : ends) beginning.ends.push_back(hash);
     if (!begun(beginning)) add(std::move(beginning));

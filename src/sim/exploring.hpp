@@ -31,7 +31,7 @@ class Exploring {
   /// The beginning of an order that is to be tried.
   struct Beginning {
     std::vector<ProcessId> follow;
-    std::vector<std::uint64_t> ends;  ///< the last step of each process, by hash
+    std::vector<std::uint64_t> ends;  ///< its phases and the last step of each process, by hash
   };
 
   void execute(Beginning const& beginning);

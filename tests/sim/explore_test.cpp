@@ -7,6 +7,7 @@
 
 #include "broken_kernel.hpp"
 #include "tegula/arch/atomic.hpp"
+#include "tegula/arch/cluster.hpp"
 #include "tegula/arch/fence.hpp"
 #include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/tma.hpp"
@@ -139,6 +140,21 @@ TEST(Explore, ArrivalsCommuteAndAPollIsBeforeOrAfterTheLast) {
   expect_orders<ArrivalsAndALook<4, false>>(1);
   EXPECT_TRUE((explore<ArrivalsAndALook<2, true>>().differs.has_value()));
   EXPECT_FALSE((explore<ArrivalsAndALook<2, false>>().differs.has_value()));
+}
+
+/// The thread that polls is the first one, which the machine runs first.
+struct PollsFirst : Rings {
+  void operator()(Params const& p, SharedStorage& smem) const {
+    init(smem, 1, 2);
+    SharedAddr const barrier = shared_address(&smem.empty[0]);
+    if (thread_idx() == 0) st_global(p.out, mbarrier_test_wait_parity(barrier, 0) ? 1u : 2u);
+    if (thread_idx() == 32 || thread_idx() == 33) mbarrier_arrive(barrier);
+  }
+};
+
+TEST(Explore, APollThatComesFirstMayComeLast) {
+  expect_orders<PollsFirst>(2);
+  EXPECT_TRUE(explore<PollsFirst>().differs.has_value());
 }
 
 /// More arrivals than the phase counts: which of them make a phase is an order.
@@ -303,6 +319,28 @@ TEST(Explore, TheStoreBufferingTestHasThreeOrders) {
   Exploration const e = explore<StoreBuffering>();
   EXPECT_TRUE(e.complete);
   EXPECT_EQ(e.orders, 3) << e.text();
+  EXPECT_EQ(explore<StoreBuffering>({.reduce = false}).orders, 3);
+}
+
+/// Three threads, two words: what a thread reads decides nothing, but two of them also read.
+struct ReadersAndWriters : Broken {
+  void operator()(Params const& p, SharedStorage&) const {
+    int const lane = thread_idx();
+    if (lane == 0) st_global(word(p.in, 0), 1u), st_global(word(p.in, 1), 1u);
+    if (lane == 1)
+      st_global(word(p.out, 1),
+                ld_global<std::uint32_t>(word(p.in, 1)) + ld_global<std::uint32_t>(word(p.in, 0)));
+    if (lane == 2) st_global(word(p.in, 0), ld_global<std::uint32_t>(word(p.in, 1)) + 2u);
+  }
+};
+
+TEST(Explore, RacesHaveAsManyOrdersWithTheReductionAsWithoutIt) {
+  Exploration const reduced = explore<ReadersAndWriters>();
+  Exploration const all = explore<ReadersAndWriters>({.max_executions = 1 << 20, .reduce = false});
+  EXPECT_TRUE(reduced.complete && all.complete);
+  EXPECT_TRUE(reduced.accesses && all.accesses);
+  EXPECT_EQ(reduced.orders, all.orders) << reduced.text();
+  EXPECT_LT(reduced.executions, all.executions / 10);
 }
 
 /// A flag by plain loads: the waiting thread polls what nobody orders.
@@ -321,6 +359,31 @@ TEST(Explore, AThreadThatPollsWaitsForWhatItPolls) {
   EXPECT_TRUE(e.complete);
   EXPECT_EQ(e.orders, 2) << "it polls once before, or not\n" << e.text();
   EXPECT_FALSE(e.differs.has_value());
+}
+
+/// A CTA reads a peer's memory, and the peer may be gone; or both stay until that is done.
+template <bool Stays> struct ReadsAPeer : Broken {
+  static constexpr Dim3 cluster = {2, 1, 1};
+  void operator()(Params const& p, SharedStorage& smem) const {
+    SharedAddr const tile = shared_address(&smem.k[0][0]);
+    if (thread_idx() == 0) st_shared(tile, 9u);
+    cluster::sync();
+    if (cluster_cta_rank() == 1 && thread_idx() == 0)
+      st_global(p.out, ld_shared_cluster<std::uint32_t>(mapa(tile, 0)));
+    if (Stays) cluster::sync();
+  }
+};
+
+TEST(Explore, ACtaThatEndsBeforeOrAfterItsPeersAccess) {
+  Exploration const gone = explore<ReadsAPeer<false>>({}, {}, {2, 1, 1});
+  EXPECT_TRUE(gone.complete);
+  EXPECT_EQ(gone.orders, 2) << gone.text();
+  EXPECT_TRUE(gone.differs.has_value());
+  ASSERT_FALSE(gone.findings.empty());
+  for (auto const& found : gone.findings) EXPECT_EQ(found.finding.kind, sim::FindingKind::exited_cta);
+  Exploration const stays = explore<ReadsAPeer<true>>({}, {}, {2, 1, 1});
+  EXPECT_TRUE(stays.complete && stays.ok()) << stays.text();
+  EXPECT_EQ(stays.orders, 1);
 }
 
 TEST(Explore, ChoicesReplayAnOrderExactly) {
