@@ -46,7 +46,7 @@ std::string short_path(std::string const& path) {
   return folder == std::string::npos ? path : path.substr(folder + 1);
 }
 
-/// The source line of a statement, without its comment.
+/// The source line of a statement, without what indents it.
 std::string source_line(std::string const& path, int line) {
   static std::map<std::string, std::vector<std::string>> files;
   auto& lines = files[path];
@@ -56,17 +56,15 @@ std::string source_line(std::string const& path, int line) {
   }
   if (line < 1 || static_cast<std::size_t>(line) > lines.size()) return "";
   std::string text = lines[static_cast<std::size_t>(line - 1)];
-  text = text.substr(0, text.find("//"));
   std::size_t const first = text.find_first_not_of(' ');
-  if (first == std::string::npos) return "";
-  return text.substr(first, text.find_last_not_of(' ') + 1 - first);
+  return first == std::string::npos ? "" : text.substr(first);
 }
 
 /// One mutant of one case.
 struct Job {
   std::size_t kernel;
   sim::Mutant mutant;
-  std::string source;
+  std::string source, before;  // the line, and the one before
 };
 
 std::string id(Job const& job, std::vector<MutatedKernel> const& kernels) {
@@ -77,7 +75,6 @@ std::string id(Job const& job, std::vector<MutatedKernel> const& kernels) {
 sim::Options default_options() {
   sim::Options options;
   options.workers = 1;
-  options.count = false;
   return options;
 }
 
@@ -211,7 +208,7 @@ class Pool {
 
 /// A mutant over all cases that execute its statement.
 struct Verdict {
-  std::string kernel, file, source, operation, mutation;
+  std::string kernel, file, source, before, operation, mutation;  // `before`: the line before
   int line = 0;
   std::vector<json> runs;  // of each case
   json const* listed = nullptr;
@@ -233,16 +230,32 @@ struct Verdict {
   }
 };
 
-/// Entries of the reviewed list: which mutants, by any of kernel, file, source, operation and mutation; the
-/// verdict on them, "equivalent" or "wrong result"; and the reason.
+/// Whether an entry of the reviewed list names the mutant: by each that it has of kernel, case (all that it
+/// runs in), file, source (a part of the line, its comment included), before (of the line before), operation
+/// and mutation, where a list of values admits any.
 bool names(json const& entry, Verdict const& verdict) {
-  auto const agrees = [&](char const* key, std::string const& value) {
-    return !entry.contains(key) || entry[key] == value;
+  auto const admits = [&](char const* key, auto agrees) {
+    if (!entry.contains(key)) return true;
+    json const& value = entry[key];
+    if (!value.is_array()) return agrees(value.get<std::string>());
+    return std::any_of(value.begin(), value.end(),
+                       [&](json const& one) { return agrees(one.get<std::string>()); });
   };
-  return agrees("kernel", verdict.kernel) && agrees("file", verdict.file) &&
-         agrees("operation", verdict.operation) && agrees("mutation", verdict.mutation) &&
-         (!entry.contains("source") ||
-          verdict.source.find(entry["source"].get<std::string>()) != std::string::npos);
+  auto const part_of = [](std::string const& own) {
+    return [&](std::string const& part) { return own.find(part) != std::string::npos; };
+  };
+  auto const is = [](std::string const& own) { return [&](std::string const& one) { return one == own; }; };
+  return admits("kernel", is(verdict.kernel)) && admits("file", is(verdict.file)) &&
+         admits("operation", is(verdict.operation)) && admits("mutation", is(verdict.mutation)) &&
+         admits("source", part_of(verdict.source)) && admits("before", part_of(verdict.before)) &&
+         std::all_of(verdict.runs.begin(), verdict.runs.end(),
+                     [&](json const& run) { return admits("case", is(run["case"])); });
+}
+
+/// A source line without its comment.
+std::string statement(std::string text) {
+  text = text.substr(0, text.find("//"));
+  return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
 std::string cell(std::string text) {
@@ -272,13 +285,34 @@ std::string markdown(std::vector<Verdict> const& verdicts) {
       for (Mutation const mutation : kMutations) text += fmt::format(" {} |", to_string(mutation));
       text += "\n|---|---|---|---|---|---|---|---|\n";
     }
-    std::string const begin =
-        fmt::format("| {} `{}` | {} |", v.file.substr(v.file.find('/') + 1), cell(v.source), v.operation);
+    std::string const begin = fmt::format("| {} `{}` | {} |", v.file.substr(v.file.find('/') + 1),
+                                          cell(statement(v.source)), v.operation);
     if (row != begin) end_row();
     row = begin;
     cells[v.mutation] = v.word();
   }
   end_row();
+  return text;
+}
+
+/// How many mutants there are of each kernel, and what became of them.
+std::string summary(std::vector<Verdict> const& verdicts, std::map<std::string, int> const& counts) {
+  std::string text = fmt::format("\n{} mutants:", verdicts.size());
+  for (auto const& [word, count] : counts)
+    text += fmt::format("{} {} {}", word == counts.begin()->first ? "" : ",", count, word);
+  return text + ".\n";
+}
+
+/// The reasons for which mutants need not be flagged, as in the reviewed list.
+std::string reasons(std::vector<Verdict> const& verdicts) {
+  std::string text = "\n| not flagged | operation | mutation | verdict | why |\n|---|---|---|---|---|\n";
+  for (Verdict const& v : verdicts) {
+    if (v.listed == nullptr) continue;
+    text += fmt::format("| {} `{}` | {} | {} | {} | {} |\n", v.file.substr(v.file.find('/') + 1),
+                        cell(statement(v.source)), v.operation, v.mutation,
+                        (*v.listed)["verdict"].get<std::string>(),
+                        cell((*v.listed)["reason"].get<std::string>()));
+  }
   return text;
 }
 
@@ -321,16 +355,20 @@ int run(Arguments const& arguments) {
         if (!admits(statement.admitted, mutation)) continue;
         Job job{i,
                 {short_path(statement.where.file), statement.where.line, statement.operation, mutation},
-                source_line(statement.where.file, statement.where.line)};
+                source_line(statement.where.file, statement.where.line),
+                source_line(statement.where.file, statement.where.line - 1)};
         if (id(job, kernels).find(arguments.only) != std::string::npos) jobs.push_back(std::move(job));
       }
     }
   }
-  if (arguments.every > 1) {
-    std::vector<Job> some;
-    for (std::size_t i = 0; i < jobs.size(); i += static_cast<std::size_t>(arguments.every))
-      some.push_back(jobs[i]);
-    jobs = std::move(some);
+  if (arguments.every > 1) {  // each with all cases that execute its statement
+    std::map<std::string, std::size_t> numbers;
+    std::erase_if(jobs, [&](Job const& job) {
+      std::string const mutant =
+          kernels[job.kernel].kernel + id(job, kernels).substr(kernels[job.kernel].name.size());
+      std::size_t const number = numbers.emplace(mutant, numbers.size()).first->second;
+      return number % static_cast<std::size_t>(arguments.every) != 0;
+    });
   }
   fmt::print("{} mutants of {} kernels\n", jobs.size(), kernels.size());
   std::fflush(stdout);
@@ -365,9 +403,14 @@ int run(Arguments const& arguments) {
     Job const& job = jobs[i];
     json run = results[i];
     run["case"] = kernels[job.kernel].name;
-    Verdict verdict{
-        kernels[job.kernel].kernel,     job.mutant.file, job.source, to_string(job.mutant.operation),
-        to_string(job.mutant.mutation), job.mutant.line, {}};
+    Verdict verdict;
+    verdict.kernel = kernels[job.kernel].kernel;
+    verdict.file = job.mutant.file;
+    verdict.source = job.source;
+    verdict.before = job.before;
+    verdict.operation = to_string(job.mutant.operation);
+    verdict.mutation = to_string(job.mutant.mutation);
+    verdict.line = job.mutant.line;
     auto const known = std::find_if(verdicts.begin(), verdicts.end(), [&](Verdict const& v) {
       return v.kernel == verdict.kernel && v.file == verdict.file && v.line == verdict.line &&
              v.operation == verdict.operation && v.mutation == verdict.mutation;
@@ -393,10 +436,10 @@ int run(Arguments const& arguments) {
       if (!names(entry, v)) continue;
       ++named;
       if (v.result() == "flagged" ||
-          v.result() != (entry["verdict"] == "equivalent" ? "survived" : "wrong")) {
+          v.result() != (entry["verdict"] == "wrong result" ? "wrong" : "survived")) {
         ++faults;
         fmt::print("listed as {}, but {}: {} `{}` {} {}\n", entry["verdict"].get<std::string>(), v.result(),
-                   v.file, v.source, v.operation, v.mutation);
+                   v.file, statement(v.source), v.operation, v.mutation);
       }
       v.listed = &entry;
     }
@@ -410,7 +453,8 @@ int run(Arguments const& arguments) {
     ++counts[v.result() == "flagged" ? "flagged" : v.word()];
     if (v.result() == "flagged" || v.listed != nullptr) continue;
     ++faults;
-    fmt::print("{}: {}:{} `{}`: {} {}", v.result(), v.file, v.line, v.source, v.operation, v.mutation);
+    fmt::print("{}: {}:{} `{}`: {} {}", v.result(), v.file, v.line, statement(v.source), v.operation,
+               v.mutation);
     std::string in;
     for (json const& run : v.runs) {
       in += " " + run["case"].get<std::string>();
@@ -440,7 +484,7 @@ int run(Arguments const& arguments) {
                     {"case", kernels[job.kernel].name},
                     {"file", job.mutant.file},
                     {"line", job.mutant.line},
-                    {"source", job.source},
+                    {"source", statement(job.source)},
                     {"operation", to_string(job.mutant.operation)},
                     {"kind", to_string(job.mutant.mutation)},
                     {"result", results[i]["result"]},
@@ -453,7 +497,9 @@ int run(Arguments const& arguments) {
     }
     std::ofstream(arguments.json_file) << out.dump(1) << "\n";
   }
-  if (!arguments.markdown_file.empty()) write_between_markers(arguments.markdown_file, markdown(verdicts));
+  if (!arguments.markdown_file.empty())
+    write_between_markers(arguments.markdown_file,
+                          summary(verdicts, counts) + markdown(verdicts) + reasons(verdicts));
   return faults == 0 ? 0 : 1;
 }
 
@@ -471,7 +517,8 @@ int main(int argc, char** argv) {
   app.add_option("--case", arguments.only_case, "only this case");
   app.add_option("--only", arguments.only,
                  "only mutants whose id, CASE:FILE:LINE:OPERATION:MUTATION, has this text");
-  app.add_option("--every", arguments.every, "only every so manieth mutant")->check(CLI::PositiveNumber);
+  app.add_option("--every", arguments.every, "only every so manieth mutant, with all of its cases")
+      ->check(CLI::PositiveNumber);
   app.add_option("--jobs", arguments.jobs, "processes at a time (default: as many as there are cores)");
   app.add_flag("--schedules", arguments.schedules, "runs what is not flagged at other schedules, too");
   app.add_flag("--verbose", arguments.verbose, "prints each run");

@@ -94,6 +94,7 @@ inline constexpr std::array kCases = {
          .m = 120,
          .n = 264,
          .k = 584,
+         .batch = 3,
          .adds = true},
     Case{.name = "gemm_sm90_split",
          .family = Family::gemm_sm90,
