@@ -174,6 +174,7 @@ void Causality::release(int thread, Published& into) {
   Knowledge const& own = of(thread);
   join(into.known, own.known);
   join(into.fenced, own.fenced);
+  join(into.seen, own.seen);
   set(into.known, thread, now_);
   set(into.fenced, thread, own.own_fence);
   ++now_;
@@ -185,6 +186,7 @@ void Causality::release(int first, std::uint32_t lanes, Published& into) {
     Knowledge const& own = of(first + std::countr_zero(rest));
     if (before == nullptr || !before->known.same_as(own.known)) join(into.known, own.known);
     if (before == nullptr || !before->fenced.same_as(own.fenced)) join(into.fenced, own.fenced);
+    if (before == nullptr || !before->seen.same_as(own.seen)) join(into.seen, own.seen);
     before = &own;
   }
   for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
@@ -199,6 +201,17 @@ void Causality::acquire(int thread, Published const& from) {
   Knowledge& own = of(thread);
   join(own.known, from.known);
   join(own.fenced, from.fenced);
+  join(own.seen, from.seen);
+}
+
+void Causality::release_narrow(int thread, Published& into) {
+  Knowledge const& own = of(thread);
+  join(into.seen, own.known);
+  join(into.seen, own.seen);
+  join(into.fenced, own.fenced);
+  set(into.seen, thread, now_);
+  set(into.fenced, thread, own.own_fence);
+  ++now_;
 }
 
 void Causality::acquire(int first, std::uint32_t lanes, Published const& from) {
@@ -212,6 +225,7 @@ void Causality::synchronize(int first, std::uint32_t lanes) {
     Knowledge& own = of(first + std::countr_zero(rest));
     own.known = all.known;
     own.fenced = all.fenced;
+    own.seen = all.seen;
   }
 }
 
@@ -253,6 +267,7 @@ void Causality::tell(Published& into, int agent, Time time) {
 void Causality::merge(Published& into, Published const& from) {
   join(into.known, from.known);
   join(into.fenced, from.fenced);
+  join(into.seen, from.seen);
 }
 
 std::size_t Causality::bytes() const {

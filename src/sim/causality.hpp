@@ -71,6 +71,7 @@ class Times {
 struct Published {
   Times known;
   Times fenced;
+  Times seen;  ///< what is over, though by a release of too narrow a scope to order more than that
 
   void clear() { *this = {}; }
 };
@@ -95,20 +96,32 @@ class Causality {
     Knowledge const& own = of(thread);
     return (agent == thread && own.own_fence >= time) || own.fenced[agent] >= time;
   }
+  /// Whether the agent's access at the time is over for the thread: known, or followed by a release whose
+  /// scope does not reach the thread. That is what practice takes to be enough for reads, and for copies that
+  /// somebody has seen complete.
+  bool seen(int thread, int agent, Time time) const {
+    return known(thread, agent, time) || of(thread).seen[agent] >= time;
+  }
   /// Up to when the agent's accesses are known to the thread.
   Time known_time(int thread, int agent) const { return agent == thread ? now_ : of(thread).known[agent]; }
   /// As known and fenced, for other threads that know the same as this one.
   bool known_to_others(int thread, int agent, Time time) const { return of(thread).known[agent] >= time; }
+  bool seen_by_others(int thread, int agent, Time time) const {
+    return of(thread).known[agent] >= time || of(thread).seen[agent] >= time;
+  }
   bool fenced_for_others(int thread, int agent, Time time) const { return of(thread).fenced[agent] >= time; }
   /// Whether two threads know the same but for what they did themselves.
   bool same_knowledge(int one, int other) const {
-    return of(one).known.same_as(of(other).known) && of(one).fenced.same_as(of(other).fenced);
+    return of(one).known.same_as(of(other).known) && of(one).fenced.same_as(of(other).fenced) &&
+           of(one).seen.same_as(of(other).seen);
   }
 
   /// The thread publishes what it knows and did.
   void release(int thread, Published& into);
   /// Likewise for lanes of a warp, given by its first thread; one event.
   void release(int first, std::uint32_t lanes, Published& into);
+  /// As release, at a scope that leaves out those who will acquire it: for seen() alone.
+  void release_narrow(int thread, Published& into);
   /// The thread comes after what was published.
   void acquire(int thread, Published const& from);
   void acquire(int first, std::uint32_t lanes, Published const& from);
@@ -135,6 +148,7 @@ class Causality {
   struct Knowledge {
     Times known;  ///< but for its own accesses, all of which it knows
     Times fenced;
+    Times seen;          ///< beside what is known
     Time own_fence = 0;  ///< its own accesses up to then are fenced
     /// Of its latest fence between threads, and of its relaxed acquires since; null where there are none.
     struct Fence {

@@ -297,7 +297,8 @@ class Cta {
   void mbarrier_init(std::uint32_t address, int count, Where where);
   void mbarrier_inval(std::uint32_t address, Where where);
   void mbarrier_arrive(std::uint32_t address, Where where, bool relaxed = false);
-  void mbarrier_arrive_cluster(std::uint32_t address, Where where, bool relaxed = false);
+  /// `wide`: it releases at the scope of the cluster.
+  void mbarrier_arrive_cluster(std::uint32_t address, Where where, bool relaxed = false, bool wide = false);
   void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, Where where, bool relaxed = false);
   void mbarrier_expect_tx(std::uint32_t address, int bytes, Where where);
   void mbarrier_complete_tx(std::uint32_t address, int bytes, Where where);
@@ -384,7 +385,8 @@ class Cta {
   MbarrierState* live_mbarrier(Instruction instruction, std::uint32_t address, Where where);
   MbarrierState* own_mbarrier(Instruction instruction, std::uint32_t address, Where where);
   void own_address(Instruction instruction, std::uint32_t& address, Where where);
-  void arrive(Instruction instruction, MbarrierState& mbarrier, Where where, bool relaxed);
+  void arrive(Instruction instruction, MbarrierState& mbarrier, Where where, bool relaxed, bool wide = true);
+  void release_into(MbarrierState& mbarrier, bool relaxed, bool wide);
   void expect_tx(Instruction instruction, MbarrierState& mbarrier, std::int64_t bytes, Where where);
   void check_tx(Instruction instruction, MbarrierState const& mbarrier, Where where, Culprit who);
   void complete_phase_if_due(MbarrierState& mbarrier);

@@ -132,7 +132,7 @@ void mbarrier_arrive_cluster(std::uint32_t address, bool relaxed, Where where) {
   cta_at_instruction().mbarrier_arrive_cluster(address, where, relaxed);
 }
 void mbarrier_arrive_cluster_release(std::uint32_t address, Where where) {
-  cta_at_instruction().mbarrier_arrive_cluster(address, where);
+  cta_at_instruction().mbarrier_arrive_cluster(address, where, false, true);
 }
 void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, bool relaxed, Where where) {
   cta_at_instruction().mbarrier_arrive_expect_tx(address, bytes, where, relaxed);

@@ -126,6 +126,8 @@ void Cta::mbarrier_init(std::uint32_t address, int count, Where where) {
     mbarrier->init_time = cluster_.causality().now();
     mbarrier->arriving.clear();
     mbarrier->complete.clear();
+    mbarrier->arriving_wide.clear();
+    mbarrier->complete_wide.clear();
     current_thread().inits.push_back({mbarrier->agent, mbarrier->init_time});
   }
   mbarrier->count = count;
@@ -178,7 +180,22 @@ void Cta::check_tx(Instruction instruction, MbarrierState const& mbarrier, Where
                      kMbarrierLimit));
 }
 
-void Cta::arrive(Instruction instruction, MbarrierState& mbarrier, Where where, bool relaxed) {
+/// PTX ISA, mbarrier.arrive: .release, of what the thread did before, to those within the scope. The waits of
+/// arch/ acquire at the CTA's scope: what threads of other CTAs release is known after a fence that follows.
+void Cta::release_into(MbarrierState& mbarrier, bool relaxed, bool wide) {
+  Causality& causality = cluster_.causality();
+  Thread const& thread = current_thread();
+  if (relaxed) {
+    causality.release_relaxed(thread.agent, mbarrier.arriving);
+  } else if (thread.cta == this) {
+    causality.release(thread.agent, mbarrier.arriving);
+  } else {
+    if (wide) causality.release(thread.agent, mbarrier.arriving_wide);
+    if (!launch_->options->strict.scopes) causality.release_narrow(thread.agent, mbarrier.arriving);
+  }
+}
+
+void Cta::arrive(Instruction instruction, MbarrierState& mbarrier, Where where, bool relaxed, bool wide) {
   cluster_.progressed();
   if (mbarrier.pending == 0) {
     report(
@@ -197,12 +214,7 @@ void Cta::arrive(Instruction instruction, MbarrierState& mbarrier, Where where, 
     note_access(mbarrier.accesses, {instruction, where, thread.cta->rank_, thread.index / 32,
                                     thread.cta->current_warp().cluster_arrivals + 1, mbarrier.phase});
   }
-  if (races_ && relaxed) {
-    cluster_.causality().release_relaxed(thread.agent, mbarrier.arriving);
-  } else if (races_) {
-    // PTX ISA, mbarrier.arrive: .release, of what the thread did before.
-    cluster_.causality().release(thread.agent, mbarrier.arriving);
-  }
+  if (races_) release_into(mbarrier, relaxed, wide);
   --mbarrier.pending;
   if (Timeline const* const time = cluster_.timeline()) {
     Thread const& by = current_thread();
@@ -233,6 +245,8 @@ void Cta::complete_phase_if_due(MbarrierState& mbarrier) {
   if (races_) {
     cluster_.causality().merge(mbarrier.complete, mbarrier.arriving);
     mbarrier.arriving.clear();
+    cluster_.causality().merge(mbarrier.complete_wide, mbarrier.arriving_wide);
+    mbarrier.arriving_wide.clear();
   }
   if (Timeline* const time = cluster_.timeline())
     time->complete_phase(rank_, mbarrier.address, mbarrier.gate);
@@ -364,13 +378,13 @@ void Cta::mbarrier_arrive(std::uint32_t address, Where where, bool relaxed) {
   if (mbarrier != nullptr) arrive(Instruction::mbarrier_arrive, *mbarrier, where, relaxed);
 }
 
-void Cta::mbarrier_arrive_cluster(std::uint32_t address, Where where, bool relaxed) {
+void Cta::mbarrier_arrive_cluster(std::uint32_t address, Where where, bool relaxed, bool wide) {
   note(Instruction::mbarrier_arrive, where);
   cluster_.before(at_shared(Visible::Kind::mbarrier_arrive, address));
   Cta* const cta = target(Instruction::mbarrier_arrive, address, where);
   if (cta == nullptr) return;
   MbarrierState* const mbarrier = cta->live_mbarrier(Instruction::mbarrier_arrive, address, where);
-  if (mbarrier != nullptr) cta->arrive(Instruction::mbarrier_arrive, *mbarrier, where, relaxed);
+  if (mbarrier != nullptr) cta->arrive(Instruction::mbarrier_arrive, *mbarrier, where, relaxed, wide);
 }
 
 void Cta::mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, Where where, bool relaxed) {
@@ -418,6 +432,8 @@ void Cta::take_phase(Thread const& thread, MbarrierState const& mbarrier, bool r
     cluster_.causality().acquire_relaxed(thread.agent, mbarrier.complete);
   } else {
     cluster_.causality().acquire(thread.agent, mbarrier.complete);
+    if (!mbarrier.complete_wide.known.empty())
+      cluster_.causality().acquire_relaxed(thread.agent, mbarrier.complete_wide);
   }
 }
 

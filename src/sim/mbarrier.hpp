@@ -47,8 +47,10 @@ struct MbarrierState {
   int pending = 0;         ///< of them, those that the current phase still lacks
   std::int64_t tx = 0;     ///< bytes that the current phase still expects; negative where they came first
   std::int64_t phase = 0;  ///< phases that are complete: the parity of the current one is phase % 2
-  std::vector<Thread*> waiters;      ///< for the current phase
-  Published arriving;                ///< by those that have arrived in the current phase
+  std::vector<Thread*> waiters;  ///< for the current phase
+  Published arriving;            ///< by those that have arrived in the current phase
+  Published arriving_wide;       ///< likewise by those of other CTAs that release at the cluster's scope
+  Published complete_wide;
   Published complete;                ///< by the arrivals of the phases that are complete
   TimeGate gate;                     ///< where time is recorded: when the phases were complete
   std::vector<Landed> landed;        ///< operations that nobody has waited for

@@ -99,7 +99,8 @@ void Cta::generic_race(Instruction instruction, bool write, Where where, int lan
   bool const by_async = asynchronous(other.instruction);
   std::string order;
   if (who.cta != self.cta) {
-    order = "a cluster::sync between them, or an arrival on an mbarrier and a wait for it, would order them";
+    order =
+        "a cluster::sync between them, or an mbarrier_arrive_cluster_release and, after the wait for it, a fence_acq_rel<Scope::gpu>, would order them";
   } else if (who.warp == self.warp && !conflict.warpgroup) {
     order = "a warp::sync between them would order them";
   } else {

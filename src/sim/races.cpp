@@ -53,6 +53,13 @@ bool Observers::known(int agent, Time time) const {
   });
 }
 
+bool Observers::seen(int agent, Time time) const {
+  return std::all_of(kinds_.begin(), kinds_.end(), [&](Kind const& kind) {
+    return kind.alone ? causality_.seen(kind.thread, agent, time)
+                      : causality_.seen_by_others(kind.thread, agent, time);
+  });
+}
+
 bool Observers::fenced(int agent, Time time) const {
   if (among(agent) && !causality_.fenced(agent, agent, time)) return false;
   return std::all_of(kinds_.begin(), kinds_.end(), [&](Kind const& kind) {
@@ -253,12 +260,18 @@ bool RaceShadow::readers_known(std::uint32_t piece, std::uint32_t bytes, int sel
   return true;
 }
 
+/// Whether a write is ordered before what the thread does: of a thread, known; of a copy, over.
+bool RaceShadow::ordered(int thread, Stamp const& stamp) const {
+  return causality_.known(thread, stamp.agent, stamp.time) ||
+         (stamp.agent >= causality_.threads() && causality_.seen(thread, stamp.agent, stamp.time));
+}
+
 /// Whether the last writers of some bytes of a word are known to the thread.
 bool RaceShadow::writer_known(int thread, std::uint32_t word, std::uint32_t bytes, Conflict& conflict) const {
   Stamp const& stamp = writers_[word];
   if (stamp.time == 0) return true;
   if (stamp.agent != kSplit) {
-    if (causality_.known(thread, stamp.agent, stamp.time)) [[likely]]
+    if (ordered(thread, stamp)) [[likely]]
       return true;
     conflict = {4 * word + static_cast<std::uint32_t>(std::countr_zero(bytes)),
                 stamp.agent,
@@ -270,8 +283,7 @@ bool RaceShadow::writer_known(int thread, std::uint32_t word, std::uint32_t byte
   }
   Split const& each = splits_[static_cast<std::size_t>(stamp.time)];
   for (std::uint32_t b = 0; b < 4; ++b) {
-    if ((bytes >> b & 1) == 0 || each[b].time == 0 || causality_.known(thread, each[b].agent, each[b].time))
-      continue;
+    if ((bytes >> b & 1) == 0 || each[b].time == 0 || ordered(thread, each[b])) continue;
     conflict = {4 * word + b, each[b].agent, false, true, false, each[b].site};
     return false;
   }
@@ -371,7 +383,7 @@ void RaceShadow::note_use(int thread, std::uint32_t offset, std::uint32_t n, std
 
 bool RaceShadow::may_write(int thread, std::uint32_t offset, std::uint32_t n, Conflict& conflict) const {
   auto const known = [&](int agent, Time time, std::uint16_t) {
-    return causality_.known(thread, agent, time);
+    return causality_.seen(thread, agent, time);
   };
   return each_word(offset, n,
                    [&](std::uint32_t word, std::uint32_t bytes) {
@@ -432,8 +444,9 @@ bool RaceShadow::may_access(Observers const& observers, std::uint32_t offset, st
   Stamp& last = observers.writer_;
   auto const writer = [&](Stamp const& stamp, std::uint32_t at) {
     if (stamp.time == 0 || (stamp.time == last.time && stamp.agent == last.agent)) return true;
-    bool const known = observers.known(stamp.agent, stamp.time);
     bool const generic = stamp.agent < causality_.threads();
+    bool const known =
+        generic ? observers.known(stamp.agent, stamp.time) : observers.seen(stamp.agent, stamp.time);
     if (known && (!generic || observers.fenced(stamp.agent, stamp.time))) {
       last = stamp;
       return true;
@@ -457,7 +470,7 @@ bool RaceShadow::may_access(Observers const& observers, std::uint32_t offset, st
   bool unfenced = false;
   auto const known = [&](int agent, Time time, std::uint16_t) {
     if (agent == last_agent && time <= last_time) return true;
-    if (!observers.known(agent, time)) return false;
+    if (!observers.seen(agent, time)) return false;
     unfenced = strict && !observers.fenced(agent, time);
     if (unfenced) return false;
     last_agent = agent;

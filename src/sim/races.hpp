@@ -69,6 +69,7 @@ class Observers {
  public:
   Observers(Causality const& causality, int first, int count);
   bool known(int agent, Time time) const;
+  bool seen(int agent, Time time) const;
   bool fenced(int agent, Time time) const;
 
  private:
@@ -141,6 +142,7 @@ class RaceShadow {
   template <class Known>
   bool readers_known(std::uint32_t piece, std::uint32_t bytes, int self, Known&& known,
                      Conflict& conflict) const;
+  bool ordered(int thread, Stamp const& stamp) const;
   bool writer_known(int thread, std::uint32_t word, std::uint32_t bytes, Conflict& conflict) const;
   void note_lanes(std::uint32_t piece, int warp, std::array<std::uint32_t, 4> const& lanes,
                   std::uint16_t site);

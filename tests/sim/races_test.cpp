@@ -498,8 +498,9 @@ TEST(Races, TheClustersBarrierOrdersWhatWasReleased) {
   EXPECT_SAYS(f,
               "ld.shared reads element 0 of words, which warp 0 lane 0 of CTA 0 of the cluster wrote by "
               "st.shared::cluster (");
-  EXPECT_EQ(f.order,
-            "a cluster::sync between them, or an arrival on an mbarrier and a wait for it, would order them");
+  EXPECT_EQ(
+      f.order,
+      "a cluster::sync between them, or an mbarrier_arrive_cluster_release and, after the wait for it, a fence_acq_rel<Scope::gpu>, would order them");
 }
 
 /// fence.mbarrier_init and a relaxed arrival make known an init, and nothing else.
@@ -524,6 +525,58 @@ TEST(Races, AFenceOfMbarrierInitAndARelaxedArrivalMakeItKnown) {
   Finding const f = expect_race<KnowsPeersInit<false, false>>(FindingKind::mbarrier_misuse, {}, {2, 1, 1});
   EXPECT_SAYS(f, ", before which nothing orders its init by warp 0 lane 0 of CTA ");
   expect_race<KnowsPeersInit<true, true>>(FindingKind::data_race, {}, {2, 1, 1});
+}
+
+/// CTA 0 writes its peer's memory and arrives at its mbarrier: at the scope of the CTA, or of the cluster; a
+/// wait acquires at the scope of the CTA, and a fence after it at the GPU's.
+template <bool Wide, bool Fences> struct SendsToItsPeer : RacingPair {
+  void operator()(Params const&, SharedStorage& smem) const {
+    begin(smem, 64);
+    cluster::sync();
+    if (cluster_cta_rank() == 0) {
+      st_shared_cluster(mapa(word(smem, thread_idx()), 1), 5u, kOne);
+      SharedAddr const there = mapa(full(smem), 1);
+      Wide ? mbarrier_arrive_cluster_release(there) : mbarrier_arrive_cluster(there);
+    } else {
+      mbarrier_wait_parity(full(smem), 0);
+      if (Fences) fence_acq_rel<Scope::gpu>();
+      ld_shared<std::uint32_t>(word(smem, thread_idx()), kOther);
+    }
+    cluster::sync();
+  }
+};
+
+TEST(Races, AnArrivalAtAPeersMbarrierReleasesAtItsScope) {
+  expect_clean<SendsToItsPeer<true, true>>({}, {2, 1, 1});
+  expect_race<SendsToItsPeer<false, true>>(FindingKind::data_race, {}, {2, 1, 1});
+  expect_race<SendsToItsPeer<true, false>>(FindingKind::data_race, {}, {2, 1, 1});
+}
+
+/// CTA 1 reads its tile and tells CTA 0, which loads over it. (Strictly, at too narrow a scope.)
+struct FreesATileForItsPeer : RacingPair {
+  void operator()(Params const& p, SharedStorage& smem) const {
+    begin(smem, 32);
+    cluster::sync();
+    if (warp_id() == 0 && cluster_cta_rank() == 1) {
+      ld_shared<std::uint32_t>(tile(smem, lane_id()), kOne);
+      mbarrier_arrive_cluster(mapa(full(smem, 1), 0));
+      mbarrier_arrive(full(smem));
+      if (lane_id() == 0) mbarrier_expect_tx(full(smem), tile_bytes);
+    }
+    if (thread_idx() == 0 && cluster_cta_rank() == 0) {
+      mbarrier_wait_parity(full(smem, 1), 0);
+      bulk_load(mapa(tile(smem), 1), p.in, tile_bytes, mapa(full(smem), 1), kOther);
+    }
+    cluster::sync();
+    if (cluster_cta_rank() == 1) mbarrier_wait_parity(full(smem), 0);
+  }
+};
+
+TEST(Races, AnArrivalAtAPeersMbarrierTellsOfReads) {
+  EXPECT_TRUE(report_of<FreesATileForItsPeer>({}, {2, 1, 1}).ok());
+  sim::Report const strict = report_of<FreesATileForItsPeer>({.strict = {.scopes = true}}, {2, 1, 1});
+  ASSERT_EQ(strict.findings.size(), 1u) << strict.text();
+  EXPECT_EQ(strict.findings[0].kind, FindingKind::async_overwrite);
 }
 
 /// stmatrix writes for the lanes that hold the elements, ldmatrix reads for those that get them.

@@ -32,6 +32,9 @@ struct Strict {
   /// Between a read through the generic proxy and an overwrite through the asynchronous one lies a
   /// fence.proxy.async; by default it is enough that they are ordered.
   bool proxies = false;
+  /// An arrival by mbarrier_arrive_cluster, which releases at the scope of the CTA, orders nothing for
+  /// another CTA; by default it is enough for what was read, and for copies that have completed.
+  bool scopes = false;
 };
 
 /// A kernel with one statement changed, wherever it is executed: arch/mutant.hpp.
