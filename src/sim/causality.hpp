@@ -82,6 +82,7 @@ class Causality {
   void start(int threads);
   /// One agent more.
   int add_agent();
+  int agents() const { return agents_; }
   int threads() const { return static_cast<int>(threads_.size()); }
   Time now() const { return now_; }
   /// The clock goes on; returns what it was.

@@ -53,11 +53,12 @@ bool Cta::global_access(Instruction instruction, void const* address, int bytes,
                        ptx_name(instruction), bytes, offset, memory->name, alignment));
   }
   if (!check_) return true;
-  if (cluster_.global_races().on()) cluster_.global_races().access(instruction, access, address, n, where);
+  bool const races =
+      cluster_.global_races().on() && !cluster_.global_races().access(instruction, access, address, n, where);
   std::uint8_t* const shadow = memory->shadow + offset;
   if (access == GlobalAccess::write) {
     std::memset(shadow, 1, n);
-  } else if (std::memchr(shadow, 0, n) != nullptr) [[unlikely]] {
+  } else if (!races && std::memchr(shadow, 0, n) != nullptr) [[unlikely]] {
     std::size_t const at = offset + static_cast<std::size_t>(std::find(shadow, shadow + n, 0) - shadow);
     report(FindingKind::uninitialized_read, where, here(), memory->name, memory->place(at),
            fmt::format("{} reads {}, which nobody has written", ptx_name(instruction), memory->place(at)));

@@ -50,20 +50,16 @@ void ClusterOrder::start(GlobalOrder& order, std::int64_t cluster) {
   covers_ = foreigns_;
 }
 
-std::vector<CausalPast> ClusterOrder::fence(GlobalActor const& who, bool of_cta, Where where,
-                                            CausalPast past) {
+void ClusterOrder::fence(GlobalActor const& who, bool of_cta, Where where, CausalPast past) {
   ThreadState& state = this->state(who);
-  std::vector<CausalPast> of_cluster;
   Acquire acquire{who.agent, who.time, {}};
   std::vector<std::uint32_t> left;
   for (std::uint32_t const id : state.observed) {
     Release const& release = order_->release(id);
-    bool const same_cta = release.cluster == cluster_ && release.cta == who.cta;
-    if (!same_cta && (of_cta || release.of_cta)) {
+    if (release.cluster == cluster_) continue;
+    if (of_cta || release.of_cta) {
       order_->add({release.cluster, cluster_, release.of_cta ? release.where : where});
       left.push_back(id);
-    } else if (release.cluster == cluster_) {
-      of_cluster.push_back(release.past);
     } else {
       add(acquire.releases, id);
     }
@@ -80,7 +76,6 @@ std::vector<CausalPast> ClusterOrder::fence(GlobalActor const& who, bool of_cta,
   if (state.release) state.previous = state.release;
   state.release.reset();
   state.fence = Release{cluster_, who.cta, who.thread, of_cta, where, std::move(past), {}};
-  return of_cluster;
 }
 
 void ClusterOrder::atomic(GlobalActor const& who, std::uintptr_t address, bool writes) {
@@ -107,7 +102,7 @@ std::uint32_t ClusterOrder::foreign(GlobalActor const& who) {
   if (acquires_.empty()) return 0;
   std::vector<std::uint32_t> set;
   for (Acquire const& acquire : acquires_) {
-    if (acquire.agent != who.agent && who.known != nullptr && acquire.time > who.known[acquire.agent])
+    if (!who.causality->known(who.knower, static_cast<int>(acquire.agent), static_cast<Time>(acquire.time)))
       continue;
     for (std::uint32_t const id : acquire.releases) add(set, id);
   }

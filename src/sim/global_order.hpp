@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
+#include "causality.hpp"
 #include "global_shadow.hpp"
 #include "tegula/arch/where.hpp"
 
@@ -20,14 +20,13 @@
 /// cluster learns of earlier ones alone, and all of this is touched by one of the host's threads at a time.
 namespace tegula::sim {
 
-/// What is ordered before a moment of a thread, in its cluster.
+/// What is ordered before a moment of a thread, in its cluster: by agent, the time up to which its accesses
+/// are.
 struct CausalPast {
-  std::uint32_t agent = 0;
-  std::uint32_t time = 0;
-  std::shared_ptr<std::vector<std::uint32_t> const> known;  ///< [agent]; null: all up to `time`
+  std::vector<Time> known;
 
-  bool covers(std::uint32_t who, std::uint32_t when) const {
-    return when <= (known == nullptr || who == agent ? time : (*known)[who]);
+  bool covers(std::uint32_t agent, std::uint32_t time) const {
+    return agent < known.size() && static_cast<Time>(time) <= known[agent];
   }
 };
 
@@ -70,15 +69,16 @@ class GlobalOrder {
   std::vector<TooNarrow> too_narrow_;
 };
 
-/// The fences and atomics of one cluster.
+/// The fences and atomics of one cluster, as far as they concern others: those among its own threads are
+/// Causality's.
 class ClusterOrder {
  public:
   void start(GlobalOrder& order, std::int64_t cluster);
   /// Whether anything has been acquired or released: if not, `foreign` and `cover` are 0 for all.
   bool idle() const { return acquires_.empty() && own_.empty(); }
 
-  /// A fence of the thread `who`. Gives the pasts of threads of the same cluster that it acquires.
-  std::vector<CausalPast> fence(GlobalActor const& who, bool of_cta, Where where, CausalPast past);
+  /// A fence of the thread `who`, with all that is ordered before it.
+  void fence(GlobalActor const& who, bool of_cta, Where where, CausalPast past);
   /// An atomic of the thread `who`; `writes` is false for a compare-and-swap that fails.
   void atomic(GlobalActor const& who, std::uintptr_t address, bool writes);
 

@@ -10,7 +10,7 @@ namespace tegula::sim {
 void GlobalRaces::start(GlobalOrder* order, std::int64_t cluster) {
   on_ = order != nullptr;
   index_ = cluster;
-  time_ = 1;
+  words_.clear();
   if (!on_) return;
   shadow_.clear();
   order_.start(*order, cluster);
@@ -21,25 +21,27 @@ GlobalActor GlobalRaces::actor() {
   GlobalActor who;
   who.cta = self.cta->rank();
   who.thread = self.index;
-  who.agent = static_cast<std::uint32_t>(who.cta * self.cta->threads() + who.thread);
-  who.time = time_;
+  who.agent = static_cast<std::uint32_t>(self.agent);
+  who.causality = &cluster_.causality();
+  who.knower = self.agent;
+  who.time = static_cast<std::uint32_t>(cluster_.causality().now());
   who.foreign = order_.foreign(who);
   return who;
 }
 
-void GlobalRaces::access(Instruction instruction, GlobalAccess access, void const* address, std::size_t bytes,
+bool GlobalRaces::access(Instruction instruction, GlobalAccess access, void const* address, std::size_t bytes,
                          Where where) {
   GlobalActor const who = actor();
-  note(shadow_.site(where, instruction, access, who), address, bytes, who);
+  return note(shadow_.site(where, instruction, access, who), address, bytes, who);
 }
 
-void GlobalRaces::note(std::uint32_t site, void const* address, std::size_t bytes, GlobalActor const& who) {
+bool GlobalRaces::note(std::uint32_t site, void const* address, std::size_t bytes, GlobalActor const& who) {
   auto const conflict = shadow_.note(reinterpret_cast<std::uintptr_t>(address), bytes, site, who);
   if (!conflict) [[likely]]
-    return;
+    return true;
   Cta& cta = cluster_.cta(who.cta);
   Allocation const* const memory = cta.allocation(reinterpret_cast<void const*>(conflict->address));
-  if (memory == nullptr) return;
+  if (memory == nullptr) return true;
   GlobalSite const& own = shadow_.site(site);
   GlobalSite const& other = *conflict->earlier;
   std::string const place =
@@ -55,34 +57,60 @@ void GlobalRaces::note(std::uint32_t site, void const* address, std::size_t byte
       rank != who.cta ? fmt::format(" of CTA {} of the cluster", rank) : std::string(),
       verb(other.access, other.instruction));
   if (!same_place(own.where, other.where)) message += fmt::format(" ({})", place_text(other.where));
-  message += settled ? ", with nothing between the two that orders them" : ", which nobody has waited for";
+  FindingKind kind = FindingKind::data_race;
   std::string order = rank != who.cta ? "a barrier of the cluster between them would order them"
                                       : "a cta::sync between them would order them";
-  if (!settled)
+  if (conflict->needs_fence) {
+    kind = FindingKind::proxy_race;
+    message += " through the generic proxy";
+    order =
+        "a fence_proxy_async after the write, by its thread or by this one after a barrier, would order them";
+  } else if (!settled) {
+    kind = own.access == GlobalAccess::read ? FindingKind::async_read_early : FindingKind::async_overwrite;
+    message += ", which has not been waited for";
     order = "a bulk_wait_group<0> by the thread that issued it, and a barrier after that, would order them";
-  cta.report(FindingKind::data_race, own.where, {who.cta, who.thread / 32, who.thread % 32}, memory->name,
-             place, std::move(message),
+  } else {
+    message += ", with nothing between the two that orders them";
+  }
+  cta.report(kind, own.where, {who.cta, who.thread / 32, who.thread % 32}, memory->name, place,
+             std::move(message),
              Cta::Opposite(other.where, {rank, thread / 32, thread % 32}, std::move(order)));
+  return false;
 }
 
 void GlobalRaces::fence(bool of_cta, Where where) {
   GlobalActor const who = actor();
-  order_.fence(who, of_cta, where, CausalPast{who.agent, who.time, nullptr});
-  ++time_;
+  Published published;
+  cluster_.causality().release(who.knower, published);
+  CausalPast past;
+  for (int agent = 0; agent < cluster_.causality().agents(); ++agent)
+    past.known.push_back(published.known[agent]);
+  order_.fence(who, of_cta, where, std::move(past));
 }
 
 void GlobalRaces::atomic(void const* address, bool writes) {
-  order_.atomic(actor(), reinterpret_cast<std::uintptr_t>(address), writes);
+  GlobalActor const who = actor();
+  auto const word = reinterpret_cast<std::uintptr_t>(address);
+  Published& published = words_[word];
+  cluster_.causality().acquire_relaxed(who.knower, published);
+  if (writes) cluster_.causality().release_relaxed(who.knower, published);
+  order_.atomic(who, word, writes);
 }
 
 GlobalRaces::Pending GlobalRaces::issue(Instruction instruction, GlobalAccess access, Where where) {
-  GlobalActor const who = actor();
-  return {shadow_.site(where, instruction, access, who), who.time};
+  GlobalActor who = actor();
+  who.async = true;
+  // A time of its own: the rows of one store may overlap, those of two may not.
+  return {shadow_.site(where, instruction, access, who),
+          static_cast<std::uint32_t>(cluster_.causality().tick())};
 }
 
-void GlobalRaces::touch(Pending const& operation, void const* address, std::size_t bytes) {
+void GlobalRaces::touch(Pending const& operation, void const* address, std::size_t bytes,
+                        std::uint32_t agent) {
   GlobalActor who = actor();
-  if (shadow_.site(operation.site).access != GlobalAccess::read) who.agent = GlobalShadow::kNobody;
+  who.async = true;
+  who.agent = agent;
+  who.time = operation.time;
   note(operation.site, address, bytes, who);
 }
 

@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <unordered_map>
 
+#include "causality.hpp"
 #include "global_conflicts.hpp"
 #include "global_order.hpp"
 #include "global_shadow.hpp"
@@ -24,8 +26,8 @@ class GlobalRaces {
   void start(GlobalOrder* order, std::int64_t cluster);
   bool on() const { return on_; }
 
-  /// An access by the current thread.
-  void access(Instruction instruction, GlobalAccess access, void const* address, std::size_t bytes,
+  /// An access by the current thread. False where it is found to race.
+  bool access(Instruction instruction, GlobalAccess access, void const* address, std::size_t bytes,
               Where where);
   /// A fence by the current thread.
   void fence(bool of_cta, Where where);
@@ -38,7 +40,9 @@ class GlobalRaces {
     std::uint32_t time = 0;  ///< of the issue
   };
   Pending issue(Instruction instruction, GlobalAccess access, Where where);
-  void touch(Pending const& operation, void const* address, std::size_t bytes);
+  /// `agent`: who it is done for, where that is known when it is issued: an mbarrier.
+  void touch(Pending const& operation, void const* address, std::size_t bytes,
+             std::uint32_t agent = GlobalShadow::kNobody);
   /// The current thread has waited for the operation.
   void settle(Pending const& operation, void const* address, std::size_t bytes);
 
@@ -47,14 +51,14 @@ class GlobalRaces {
 
  private:
   GlobalActor actor();
-  void note(std::uint32_t site, void const* address, std::size_t bytes, GlobalActor const& who);
+  bool note(std::uint32_t site, void const* address, std::size_t bytes, GlobalActor const& who);
 
   Cluster& cluster_;
   bool on_ = false;
   std::int64_t index_ = 0;
-  std::uint32_t time_ = 1;  ///< goes on with each fence
   GlobalShadow shadow_;
   ClusterOrder order_;
+  std::unordered_map<std::uintptr_t, Published> words_;  ///< what atomics of the cluster released, by address
 };
 
 }  // namespace tegula::sim

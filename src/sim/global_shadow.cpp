@@ -59,7 +59,7 @@ std::uint32_t GlobalShadow::site(Where where, Instruction instruction, GlobalAcc
                                  GlobalActor const& actor) {
   auto const is_it = [&](GlobalSite const& s) {
     return s.where.line == where.line && s.where.file == where.file && s.instruction == instruction &&
-           s.access == access && s.foreign == actor.foreign;
+           s.access == access && s.async == actor.async && s.foreign == actor.foreign;
   };
   std::uint32_t& recent = recent_sites_[static_cast<std::size_t>((where.line * 8 + static_cast<int>(access) +
                                                                   static_cast<int>(instruction) * 37 +
@@ -71,7 +71,7 @@ std::uint32_t GlobalShadow::site(Where where, Instruction instruction, GlobalAcc
   if (known == sites_.end()) {
     // Beyond so many, they share the last one's number: findings then name a wrong line.
     if (number == kMostSites) return number - 1;
-    sites_.push_back({where, instruction, access, actor.foreign, actor.cta, actor.thread});
+    sites_.push_back({where, instruction, access, actor.async, actor.foreign, actor.cta, actor.thread});
   }
   recent = number + 1;
   return number;
@@ -103,19 +103,26 @@ struct GlobalShadow::Pass {
   std::optional<GlobalConflict> conflict;
 
   bool ordered(Record r) {
-    if (actor.known == nullptr) return true;
     Record const key = without_bytes(r);
-    if (key == last_ordered) return true;
+    if (key == last_ordered || key == mine) return true;
     std::uint32_t const agent = agent_of(r);
-    if (agent == kNobody || (agent != actor.agent && time_of(r) > actor.known[agent])) return false;
+    if (agent == kNobody ||
+        !actor.causality->known(actor.knower, static_cast<int>(agent), static_cast<Time>(time_of(r))))
+      return false;
     last_ordered = key;
     return true;
   }
   void check(Record r, std::uintptr_t word_address, std::uint32_t bytes) {
     std::uint32_t const both = bytes_of(r) & bytes;
-    if (both == 0 || ordered(r) || conflict) return;
-    conflict = GlobalConflict{&sites[site_of(r)], agent_of(r),
-                              word_address + static_cast<unsigned>(std::countr_zero(both))};
+    if (both == 0 || conflict) return;
+    GlobalSite const& earlier = sites[site_of(r)];
+    bool const is_ordered = ordered(r);
+    bool const through_fence =
+        !actor.async || access != GlobalAccess::read || earlier.async ||
+        actor.causality->fenced(actor.knower, static_cast<int>(agent_of(r)), static_cast<Time>(time_of(r)));
+    if (is_ordered && through_fence) return;
+    conflict = GlobalConflict{&earlier, agent_of(r),
+                              word_address + static_cast<unsigned>(std::countr_zero(both)), is_ordered};
   }
 };
 

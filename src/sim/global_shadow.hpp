@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "causality.hpp"
 #include "instruction.hpp"
 #include "tegula/arch/where.hpp"
 
@@ -17,12 +18,13 @@ namespace tegula::sim {
 
 enum class GlobalAccess : std::uint8_t { read, write, atomic };
 
-/// Who accesses global memory, and which accesses of its cluster are ordered before that.
+/// Who accesses global memory.
 struct GlobalActor {
-  std::uint32_t agent = 0;
+  std::uint32_t agent = 0;  ///< of the access: the thread's, or that of the mbarrier it completes on
   std::uint32_t time = 0;
-  /// [agent]: the time up to which that agent's accesses are ordered before this one; null: all of them are.
-  std::uint32_t const* known = nullptr;
+  Causality const* causality = nullptr;
+  int knower = 0;             ///< the thread whose knowledge counts: an agent
+  bool async = false;         ///< by the asynchronous proxy
   std::uint32_t foreign = 0;  ///< what it has learnt from other clusters: ClusterOrder::foreign
   int cta = 0;                ///< rank of its CTA, for reports,
   int thread = 0;             ///< and index in it
@@ -33,6 +35,7 @@ struct GlobalSite {
   Where where;
   Instruction instruction;
   GlobalAccess access;
+  bool async;
   std::uint32_t foreign;
   int cta;
   int thread;
@@ -51,11 +54,14 @@ struct GlobalRows {
   int lane;  ///< -1: several
 };
 
-/// Two accesses of a cluster to one byte, at least one of them a write, that nothing orders.
+/// Two accesses of a cluster to one byte, at least one of them a write, that nothing orders; or
+/// `needs_fence`, a read by the asynchronous proxy of what was written through the generic one, with no
+/// fence.proxy.async between.
 struct GlobalConflict {
   GlobalSite const* earlier;
   std::uint32_t agent;  ///< of the earlier access
   std::uintptr_t address;
+  bool needs_fence;
 };
 
 class GlobalShadow {

@@ -200,7 +200,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
                              &options_,
                              table.get(),
                              &turns,
-                             options_.check ? &order : nullptr,
+                             options_.check && options_.races ? &order : nullptr,
                              mutation ? &*mutation : nullptr,
                              explorer};
   std::int64_t const ctas = std::int64_t{1} * grid.x * grid.y * grid.z;

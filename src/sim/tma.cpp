@@ -127,12 +127,16 @@ class Load final : public InFlight {
       : InFlight(instruction, issuer, where), box_(from.box), memory_(from.memory), again_(again) {
     writes = {to};
     to_ = to;
-    GlobalRaces& races = issuer.cluster().global_races();
-    if (again || !races.on()) return;
+  }
+
+  /// What it reads of global memory it reads for the mbarrier it completes on.
+  void note_reads(Cluster& cluster, int mbarrier_agent) const {
+    GlobalRaces& races = cluster.global_races();
     GlobalRaces::Pending const read = races.issue(instruction, GlobalAccess::read, where);
     box_.for_each_row([&](TmaRow const& row) {
       if (row.begin != row.end)
-        races.touch(read, global(box_, row), static_cast<std::size_t>(row.end - row.begin));
+        races.touch(read, global(box_, row), static_cast<std::size_t>(row.end - row.begin),
+                    static_cast<std::uint32_t>(mbarrier_agent));
     });
   }
 
@@ -400,6 +404,8 @@ void load(Cta& cta, Instruction instruction, GlobalBox const& from, std::uint32_
   SharedRange const range{to->rank(), destination, static_cast<std::uint32_t>(from.box.shared_bytes())};
   auto operation = std::make_unique<Load>(instruction, cta, from, range, again, where);
   operation->completes_on(to->rank(), mbarrier, static_cast<std::uint32_t>(from.box.bytes()));
+  if (!again && cta.cluster().global_races().on())
+    operation->note_reads(cta.cluster(), cta.cluster().mbarrier_agent(to->rank(), mbarrier));
   cta.in_flight().add(std::move(operation));
 }
 

@@ -113,6 +113,16 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
       ->check(whole_number(1));
   command.add_option("--report", options.report,
                      "write what the simulated machine found and counted, as JSON; findings exit with 1");
+  command
+      .add_option(
+          "--bank-conflicts", options.limits.bank_conflicts,
+          "find accesses to shared memory with more bank conflicts than so many (what the kernel declares)")
+      ->check(whole_number(0));
+  command
+      .add_option(
+          "--excess-sectors", options.limits.excess_sectors,
+          "find accesses to global memory that touch so many sectors more than their bytes need (likewise)")
+      ->check(whole_number(0));
   command.add_option(
       "--allow", options.allow,
       "accept the findings that this JSON file lists: [{\"kind\", \"file\", \"line\", \"buffer\", \"reason\"}, ...]");
@@ -147,6 +157,7 @@ Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
   simulation.workers = options.workers;
   simulation.check = !options.unchecked;
   simulation.multiprocessors = options.multiprocessors;
+  simulation.limits = options.limits;
   if (!options.allow.empty()) simulation.allow = sim::parse_allowances(read_file(options.allow));
   Arch const arch = options.arch == "sm80" ? Arch::sm80 : Arch::sm90;
   bool const timeline = !options.trace.empty() || !options.svg.empty();

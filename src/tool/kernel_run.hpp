@@ -56,6 +56,7 @@ struct MachineOptions {
   bool trace_barriers = false;
   std::string report;  ///< file for what the checker found; empty: none
   std::string allow;   ///< file of findings that are accepted; empty: none
+  sim::Limits limits;  ///< of each access to memory
 };
 void add_machine_options(CLI::App& command, MachineOptions& options);
 /// `bar` must outlive the machine.

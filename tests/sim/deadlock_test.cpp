@@ -184,6 +184,7 @@ TEST(Deadlock, ThreadsThatWaitForMemoryThatNobodyChanges) {
 }
 
 struct SpinsUntilAnotherWarpStores : Barriers {
+  static constexpr int line = __LINE__ + 6;
   void operator()(Params const& p, SharedStorage&) const {
     if (warp_id() == 0) {
       while (ld_global<int>(p.in) == 0) {
@@ -195,7 +196,8 @@ struct SpinsUntilAnotherWarpStores : Barriers {
 };
 
 TEST(Deadlock, AThreadThatWaitsForAnotherWarpsStoreGetsIt) {
-  EXPECT_TRUE(report_of<SpinsUntilAnotherWarpStores>().ok());
+  EXPECT_TRUE(report_of<SpinsUntilAnotherWarpStores>({.races = false}).ok());
+  all_findings(report_of<SpinsUntilAnotherWarpStores>(), FindingKind::data_race, SpinsUntilAnotherWarpStores::line);
 }
 
 struct CountsDisagree : Barriers {

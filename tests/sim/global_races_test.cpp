@@ -346,6 +346,126 @@ TEST(GlobalRaces, SumsOfTilesDoNotRaceWithEachOther) {
   EXPECT_EQ(report.findings[0].count, 15) << "pairs of CTAs";
 }
 
+/// Two warps of a CTA use one word, with or without what `Between` does between the two.
+enum class Between { nothing, barrier, fence_and_flag, fence_of_cta_and_flag, flag_alone };
+template <Between B> struct TwoWarps : Handover {
+  static constexpr int threads = 64;
+  static constexpr int write_line = __LINE__ + 3;
+  static constexpr int read_line = __LINE__ + 18;
+  void operator()(Params const& p, SharedStorage&) const {
+    if (thread_idx() == 3) st_global(data(p), Word{1});
+    if constexpr (B == Between::barrier) cta::sync();
+    if constexpr (B != Between::nothing && B != Between::barrier) {
+      if (thread_idx() == 3) {
+        fence();
+        atom_exch(flag(p), Word{1});
+      }
+      if (thread_idx() == 40) {
+        while (atom_add(flag(p), Word{0}) == 0) {
+        }
+        fence();
+      }
+    } else if (B == Between::nothing && warp_id() == 1) {
+      while (atom_add(flag(p), Word{0}) != 0) {
+      }
+    }
+    if (thread_idx() == 40) ld_global<Word>(data(p));
+  }
+  static void fence() {
+    if constexpr (B == Between::fence_and_flag) fence_acq_rel<Scope::gpu>();
+    if constexpr (B == Between::fence_of_cta_and_flag) fence_acq_rel<Scope::cta>();
+  }
+};
+
+TEST(GlobalRaces, WarpsOfOneCta) {
+  Finding const f = only_finding(report_of<TwoWarps<Between::nothing>>(), FindingKind::data_race,
+                                 TwoWarps<Between::nothing>::read_line);
+  EXPECT_EQ(f.cta, (Dim3{0, 0, 0}));
+  EXPECT_EQ(f.warp, 1);
+  EXPECT_EQ(f.lane, 8);
+  EXPECT_EQ(f.other.line, TwoWarps<Between::nothing>::write_line);
+  EXPECT_EQ(f.other_warp, 0);
+  EXPECT_EQ(f.other_lane, 3);
+  EXPECT_EQ(f.coordinate, "byte 0 of out");
+  EXPECT_THAT(f.message,
+              HasSubstr("ld.global reads byte 0 of out, which st.global of warp 0 lane 3 writes (sim/"));
+  EXPECT_EQ(f.order, "a cta::sync between them would order them");
+  EXPECT_EQ(report_of<TwoWarps<Between::flag_alone>>().findings.size(), 1u);
+  for_each_schedule([](sim::Options const& options) {
+    EXPECT_TRUE(report_of<TwoWarps<Between::barrier>>(options).ok());
+    EXPECT_TRUE(report_of<TwoWarps<Between::fence_and_flag>>(options).ok());
+    EXPECT_TRUE(report_of<TwoWarps<Between::fence_of_cta_and_flag>>(options).ok())
+        << "in one CTA its scope does";
+  });
+}
+
+/// Every thread reads a word that one of them writes later, after a barrier or not.
+template <bool Waits> struct ReadByAll : Handover {
+  static constexpr int threads = 128;
+  void operator()(Params const& p, SharedStorage&) const {
+    for (int i = 0; i < 3; ++i) ld_global<Word>(flag(p));
+    if (Waits) cta::sync();
+    if (thread_idx() == 127) st_global(flag(p), Word{1});
+  }
+};
+
+TEST(GlobalRaces, AWriteComesAfterEveryReader) {
+  for_each_schedule([](sim::Options const& options) {
+    EXPECT_TRUE(report_of<ReadByAll<true>>(options).ok());
+    EXPECT_FALSE(report_of<ReadByAll<false>>(options).ok());
+  });
+}
+
+/// The thread reads what its own bulk store is to write, once it has waited for the store, or before.
+template <bool Waits> struct ReadsBack : WithBulk {
+  void operator()(Params const& p, SharedStorage& smem) const {
+    fill(smem);
+    if (lane_id() != 0) return;
+    bulk_store(p.in, shared_address(smem.tile), 256);
+    bulk_commit_group();
+    bulk_wait_group_read<0>();
+    if (Waits) bulk_wait_group<0>();
+    ld_global<Word>(p.in + 4);
+    bulk_wait_group<0>();
+  }
+};
+
+TEST(GlobalRaces, ABulkStoreIsWaitedForBeforeItIsReadBack) {
+  for_each_schedule([](sim::Options const& options) {
+    EXPECT_TRUE(report_of<ReadsBack<true>>(options).ok());
+    sim::Report const report = report_of<ReadsBack<false>>(options);
+    ASSERT_EQ(report.findings.size(), 1u) << report.text();
+    EXPECT_EQ(sim::to_string(report.findings[0].kind), "async_read_early");
+    EXPECT_THAT(report.findings[0].order, HasSubstr("bulk_wait_group<0>"));
+  });
+}
+
+/// A bulk load of what the same CTA has written through the generic proxy.
+template <bool Fences> struct LoadsItsOwn : WithBulk {
+  void operator()(Params const& p, SharedStorage& smem) const {
+    st_global(p.in + 4 * lane_id(), Word{1});
+    if (Fences) fence_proxy_async();
+    warp::sync();
+    if (lane_id() != 0) return;
+    mbarrier_init(shared_address(&smem.full), 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect_tx(shared_address(&smem.full), 64);
+    bulk_load(shared_address(smem.tile), p.in, 64, shared_address(&smem.full));
+    mbarrier_wait_parity(shared_address(&smem.full), 0);
+    st_global(p.in, Word{2});  // the load has read it
+  }
+};
+
+TEST(GlobalRaces, ABulkLoadNeedsAFenceOfTheProxies) {
+  for_each_schedule([](sim::Options const& options) {
+    sim::Report const clean = report_of<LoadsItsOwn<true>>(options);
+    EXPECT_TRUE(clean.ok()) << clean.text();
+    sim::Report const report = report_of<LoadsItsOwn<false>>(options);
+    ASSERT_EQ(report.findings.size(), 1u) << report.text();
+    EXPECT_EQ(sim::to_string(report.findings[0].kind), "proxy_race");
+  });
+}
+
 /// Kernels with races of several kinds.
 struct Several : Handover {
   void operator()(Params const& p, SharedStorage&) const {

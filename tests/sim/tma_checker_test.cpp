@@ -435,7 +435,7 @@ template <bool All> struct StoreAndReadBack : BrokenTma {
 };
 
 TEST(TmaChecker, ReadOfWhatAStoreHasNotWrittenYet) {
-  auto const finding = only_finding(tma_report<StoreAndReadBack<false>>(), FindingKind::uninitialized_read,
+  auto const finding = only_finding(tma_report<StoreAndReadBack<false>>(), FindingKind::async_read_early,
                                     StoreAndReadBack<false>::line);
   EXPECT_EQ(finding.coordinate, "byte 256 of out");
   auto const clean = tma_report<StoreAndReadBack<true>>();
