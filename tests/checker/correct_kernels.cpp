@@ -8,6 +8,7 @@ std::vector<CorrectKernel> correct_kernels() {
   detail::add_gemms(all);
   detail::add_pipelines(all);
   detail::add_instructions(all);
+  detail::add_gallery(all);
   return all;
 }
 

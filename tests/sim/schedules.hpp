@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,15 +10,18 @@
 /// The schedules that tests run kernels at.
 namespace tegula {
 
-/// `options` at every completion with every interleaving: once where neither draws from the seed, else at the
-/// seeds 0 to `seeds` - 1.
+/// `options` at every completion with every interleaving: once where neither asks for the seed, else at the
+/// seeds 0 to `seeds` - 1 (those that only say which warp stays behind, at most 32 of them).
 inline std::vector<sim::Options> every_schedule(std::uint64_t seeds, sim::Options options = {}) {
+  using sim::Completion, sim::Interleaving;
   std::vector<sim::Options> schedules;
-  for (auto const completion : {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
-    for (auto const interleaving :
-         {sim::Interleaving::one_warp_ahead, sim::Interleaving::round_robin, sim::Interleaving::random}) {
-      bool const by_seed = completion == sim::Completion::random || interleaving == sim::Interleaving::random;
-      for (std::uint64_t seed = 0; seed < (by_seed ? seeds : 1); ++seed) {
+  for (auto const completion : {Completion::last, Completion::first, Completion::random}) {
+    for (auto const interleaving : {Interleaving::one_warp_ahead, Interleaving::round_robin,
+                                    Interleaving::random, Interleaving::one_warp_behind}) {
+      std::uint64_t count = 1;
+      if (interleaving == Interleaving::one_warp_behind) count = std::min<std::uint64_t>(seeds, 32);
+      if (completion == Completion::random || interleaving == Interleaving::random) count = seeds;
+      for (std::uint64_t seed = 0; seed < count; ++seed) {
         options.completion = completion;
         options.interleaving = interleaving;
         options.seed = seed;
@@ -30,10 +34,8 @@ inline std::vector<sim::Options> every_schedule(std::uint64_t seeds, sim::Option
 
 /// For messages of tests.
 inline std::string schedule_text(sim::Options const& options) {
-  char const* const completions[] = {"last", "first", "random"};
-  char const* const interleavings[] = {"one_warp_ahead", "round_robin", "random"};
-  return std::string("completion ") + completions[static_cast<int>(options.completion)] + ", interleaving " +
-         interleavings[static_cast<int>(options.interleaving)] + ", seed " + std::to_string(options.seed);
+  return "completion " + std::string(to_string(options.completion)) + ", interleaving " +
+         std::string(to_string(options.interleaving)) + ", seed " + std::to_string(options.seed);
 }
 
 }  // namespace tegula
