@@ -268,6 +268,7 @@ std::string cell(std::string text) {
 std::string markdown(std::vector<Verdict> const& verdicts) {
   std::string text;
   std::string kernel, row;
+  int line = 0;
   std::map<std::string, std::string> cells;
   auto const end_row = [&] {
     if (row.empty()) return;
@@ -287,8 +288,9 @@ std::string markdown(std::vector<Verdict> const& verdicts) {
     }
     std::string const begin = fmt::format("| {} `{}` | {} |", v.file.substr(v.file.find('/') + 1),
                                           cell(statement(v.source)), v.operation);
-    if (row != begin) end_row();
+    if (row != begin || line != v.line) end_row();
     row = begin;
+    line = v.line;
     cells[v.mutation] = v.word();
   }
   end_row();
