@@ -66,6 +66,8 @@
 #include "07_wgmma/wrong_direction.hpp"
 #include "08_clusters/arrival_at_the_gone.hpp"
 #include "08_clusters/multicast_too_early.hpp"
+#include "08_clusters/narrow_acquire.hpp"
+#include "08_clusters/narrow_release.hpp"
 #include "08_clusters/one_cta_missing.hpp"
 #include "08_clusters/peer_gone.hpp"
 #include "08_clusters/peer_not_ready.hpp"
@@ -169,7 +171,8 @@ std::vector<Chapter> const& chapters() {
        "Clusters",
        {exhibit<remote_before_start>(), exhibit<peer_not_ready>(), exhibit<relaxed_arrival>(),
         exhibit<peer_gone>(), exhibit<arrival_at_the_gone>(), exhibit<multicast_too_early>(),
-        exhibit<sent_but_not_there>(), exhibit<wait_at_a_peers>(), exhibit<one_cta_missing>()}},
+        exhibit<narrow_release>(), exhibit<narrow_acquire>(), exhibit<sent_but_not_there>(),
+        exhibit<wait_at_a_peers>(), exhibit<one_cta_missing>()}},
       {"09_global_memory",
        "Global memory",
        {exhibit<two_ctas>(), exhibit<flag_without_fence>(), exhibit<fence_on_one_side>(),

@@ -10,8 +10,6 @@ namespace tegula::broken {
 ///
 /// PTX ISA: cp.async.bulk.wait_group.
 struct read_back_too_early : Kernel<32> {
-  static constexpr bool at_every_schedule = false;  // once it has landed, nothing shows
-
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     for (int row = 0; row < 8; ++row) st_shared(at(smem, row, lane_id()), 1.0f);
     fence_proxy_async_shared();
@@ -27,7 +25,9 @@ struct read_back_too_early : Kernel<32> {
 };
 
 // Report:
-//   06_tma/read_back_too_early.hpp:24: kernel read_back_too_early, CTA (0, 0, 0), warp 0, lane 0:
-//     uninitialized_read: ld.global reads byte 0 of out, which nobody has written
+//   06_tma/read_back_too_early.hpp:22: kernel read_back_too_early, CTA (0, 0, 0), warp 0, lane 0:
+//     async_read_early: ld.global reads byte 0 of out, which cp.async.bulk.tensor of warp 0 lane 0 writes
+//     (06_tma/read_back_too_early.hpp:18), which has not been waited for: a bulk_wait_group<0> by the thread
+//     that issued it, and a barrier after that, would order them
 
 }  // namespace tegula::broken
