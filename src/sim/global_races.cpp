@@ -118,6 +118,18 @@ void GlobalRaces::settle(Pending const& operation, void const* address, std::siz
   shadow_.settle(reinterpret_cast<std::uintptr_t>(address), bytes, operation.site, operation.time, actor());
 }
 
+std::string GlobalRaces::polled_text(void const* address) const {
+  Allocation const* const memory = cluster_.cta(0).allocation(address);
+  if (memory == nullptr) return {};
+  std::string const place = memory->place(memory->offset_of(address));
+  GlobalSite const* const change =
+      on_ ? shadow_.last_change(reinterpret_cast<std::uintptr_t>(address)) : nullptr;
+  if (change == nullptr) return place + (on_ ? ", which nobody of the cluster has changed" : "");
+  return fmt::format("{}, which {} of warp {} lane {} ({}) has changed last", place,
+                     ptx_name(change->instruction), change->thread / 32, change->thread % 32,
+                     place_text(change->where));
+}
+
 ClusterLog GlobalRaces::finish() {
   ClusterLog log;
   if (!on_) return log;

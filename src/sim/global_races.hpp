@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 
 #include "causality.hpp"
@@ -45,6 +46,10 @@ class GlobalRaces {
              std::uint32_t agent = GlobalShadow::kNobody);
   /// The current thread has waited for the operation.
   void settle(Pending const& operation, void const* address, std::size_t bytes);
+
+  /// "byte 40 of flags, which atom (kernel/a.hpp:7) has changed last": memory that somebody reads again and
+  /// again.
+  std::string polled_text(void const* address) const;
 
   /// The cluster is done.
   ClusterLog finish();

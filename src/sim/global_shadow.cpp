@@ -246,6 +246,19 @@ void GlobalShadow::settle(std::uintptr_t begin, std::size_t bytes, std::uint32_t
   }
 }
 
+GlobalSite const* GlobalShadow::last_change(std::uintptr_t address) const {
+  auto const page = table_.find(address / kPageBytes);
+  if (page == table_.end()) return nullptr;
+  GlobalSite const* site = nullptr;
+  for (Plane const* const plane : {&page->second->writes, &page->second->shared}) {
+    plane->for_each(address % kPageBytes / 4, [&](Record r) {
+      if ((bytes_of(r) >> address % 4 & 1) != 0 && sites_[site_of(r)].access != GlobalAccess::read)
+        site = &sites_[site_of(r)];
+    });
+  }
+  return site;
+}
+
 std::vector<GlobalShadow::Page const*> GlobalShadow::pages_in_order() const {
   std::vector<Page const*> pages;
   for (std::size_t i = 0; i < used_; ++i) pages.push_back(pool_[i].get());

@@ -87,6 +87,8 @@ class GlobalShadow {
   /// GlobalRows::cover; agents below `ctas` times `threads` are the threads of the CTAs, in order.
   template <class Cover> std::vector<GlobalRows> rows(int ctas, int threads, Cover&& cover) const;
   std::vector<GlobalSite> const& sites() const { return sites_; }
+  /// Who of the cluster wrote the byte last, or changed it by an atomic since; null where nobody did.
+  GlobalSite const* last_change(std::uintptr_t address) const;
   /// Bytes of host memory that the shadow takes up.
   std::size_t memory() const;
 

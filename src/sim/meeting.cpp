@@ -305,8 +305,11 @@ std::vector<std::string> Cta::who_waits() const {
     std::uint32_t const ready = warp(w).ready;
     if (ready == 0) continue;
     Thread const& first = thread(warp(w), std::countr_zero(ready));
-    clauses.push_back(fmt::format("{} of warp {} read{} at {}", lanes_text(ready), w,
-                                  std::has_single_bit(ready) ? "s" : "", place_text(first.read_where)));
+    std::string const what =
+        first.last_read != nullptr ? cluster_.global_races().polled_text(first.last_read) : std::string();
+    clauses.push_back(fmt::format("{} of warp {} read{} at {}{}{}", lanes_text(ready), w,
+                                  std::has_single_bit(ready) ? "s" : "", place_text(first.read_where),
+                                  what.empty() ? "" : ": ", what));
   }
   if (exited_warps != 0) clauses.push_back(fmt::format("{} exited", warps_text(exited_warps)));
   return clauses;

@@ -179,8 +179,8 @@ TEST(Deadlock, ThreadsThatWaitForMemoryThatNobodyChanges) {
   EXPECT_SAYS(
       report.findings[0],
       "every thread that runs reads the same memory again and again, and nobody changes it; warps 0, 2-3 wait at barrier 0");
-  EXPECT_SAYS(report.findings[0],
-              "lanes 0-31 of warp 1 read at sim/deadlock_test.cpp:" + std::to_string(SpinsForever::line));
+  std::string const place = "sim/deadlock_test.cpp:" + std::to_string(SpinsForever::line);
+  EXPECT_SAYS(report.findings[0], "lanes 0-31 of warp 1 read at " + place + ": byte 0 of in");
 }
 
 struct SpinsUntilAnotherWarpStores : Barriers {
@@ -197,7 +197,8 @@ struct SpinsUntilAnotherWarpStores : Barriers {
 
 TEST(Deadlock, AThreadThatWaitsForAnotherWarpsStoreGetsIt) {
   EXPECT_TRUE(report_of<SpinsUntilAnotherWarpStores>({.races = false}).ok());
-  all_findings(report_of<SpinsUntilAnotherWarpStores>(), FindingKind::data_race, SpinsUntilAnotherWarpStores::line);
+  all_findings(report_of<SpinsUntilAnotherWarpStores>(), FindingKind::data_race,
+               SpinsUntilAnotherWarpStores::line);
 }
 
 struct CountsDisagree : Barriers {

@@ -466,6 +466,27 @@ TEST(GlobalRaces, ABulkLoadNeedsAFenceOfTheProxies) {
   });
 }
 
+/// Waits for a second arrival at a counter; there is one.
+struct WaitsForASecond : Handover {
+  static constexpr int line = __LINE__ + 3;
+  void operator()(Params const& p, SharedStorage&) const {
+    if (lane_id() != 0) return;
+    atom_add(flag(p), Word{1});
+    // The arrival is one of this thread's own, so that its loads do not race with it.
+    while (ld_global<Word>(flag(p)) != 2) {
+    }
+  }
+};
+
+TEST(GlobalRaces, ALivelockNamesWhatIsPolledAndWhoChangedItLast) {
+  sim::Report const report = report_of<WaitsForASecond>();
+  ASSERT_EQ(report.findings.size(), 1u) << report.text();
+  EXPECT_EQ(sim::to_string(report.findings[0].kind), "deadlock");
+  EXPECT_THAT(report.findings[0].message,
+              HasSubstr("byte 0 of in, which atom of warp 0 lane 0 (sim/global_races_test.cpp:" +
+                        std::to_string(WaitsForASecond::line) + ") has changed last"));
+}
+
 /// Kernels with races of several kinds.
 struct Several : Handover {
   void operator()(Params const& p, SharedStorage&) const {
