@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes docs/performance.md from bench/results/*.jsonl.
+"""Writes docs/performance.md, and what the checker costs in docs/checker.md, from bench/results/*.jsonl.
 
 Every line of those files is one measurement with its date, commit and command. Of each file and benchmark the page shows the latest run: the
-lines that share the last line's date, commit and machine. Nothing in the page is written by hand.
+lines that share the last line's date, commit and machine. Nothing in the page is written by hand, nor between the marks `cost` of docs/checker.md.
 """
 
 import json
@@ -13,6 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench/results"
 NO_MEASUREMENTS = {RESULTS / "gpu_mutants.jsonl"}  # in docs/checker.md
 PAGE = ROOT / "docs/performance.md"
+CHECKER_PAGE = ROOT / "docs/checker.md"
 MACHINE_KEYS = ("gpu", "driver", "processor")
 SLOWEST_SHOWN = 6  # of the kernel configurations in the table of compile times
 RUN_KEYS = ("date", "commit", *MACHINE_KEYS)
@@ -141,6 +142,25 @@ def profile_table(records):
     )
 
 
+def cost_table(records):
+    """A row a kernel: milliseconds with more and more of the checker, the slowdown, and its memory."""
+    header = ["kernel, one cluster", "checker off (ms)", "without races (ms)", "all of it (ms)", "slowdown", "bytes for a byte of shared memory"]
+    rows = [[f"`{record['case']}`", *map(number, record["ms"]), f"{record['value']:.1f}", number(record["shadow_bytes"])] for record in records]
+    return table(header, rows)
+
+
+def write_cost(groups):
+    """Puts the cost of the checker between the marks in docs/checker.md."""
+    run = latest_run(groups["host", "checker_cost"])
+    begin, end = "<!-- cost:begin -->\n", "<!-- cost:end -->"
+    before, _, rest = CHECKER_PAGE.read_text(encoding="utf-8").partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise SystemExit(f"{CHECKER_PAGE}: {begin.strip()} and {end} are not both there")
+    where = f"Measured on {run[0]['date']}, {run[0]['processor']}, commit {run[0]['commit']} (`./run bench`)."
+    CHECKER_PAGE.write_text(f"{before}{begin}{where}\n\n{cost_table(run)}\n{end}{after}", encoding="utf-8")
+
+
 def section(stem, benchmark, records):
     run = latest_run(records)
     first = run[0]
@@ -154,6 +174,8 @@ def section(stem, benchmark, records):
         body = best_peer_table(run)
     elif "kind" in first:
         body = profile_table(run)
+    elif "shadow_bytes" in first:
+        body = cost_table(run)
     elif any(record.get("peer") for record in run):
         body = peer_table(run)
     else:
@@ -163,9 +185,12 @@ def section(stem, benchmark, records):
 
 
 def main():
-    sections = [section(stem, benchmark, records) for (stem, benchmark), records in read_records().items()]
+    groups = read_records()
+    sections = [section(stem, benchmark, records) for (stem, benchmark), records in groups.items()]
     PAGE.write_text("\n".join([HEADER, *sections]), encoding="utf-8")
     print(f"{PAGE.relative_to(ROOT)}: {len(sections)} tables")
+    if ("host", "checker_cost") in groups:
+        write_cost(groups)
 
 
 if __name__ == "__main__":
