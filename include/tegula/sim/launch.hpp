@@ -47,6 +47,19 @@ inline std::string coordinate_text(std::int64_t index, std::int64_t const* exten
   return text;
 }
 
+/// The inverse of a tile's layout: the index at each offset, -1 where there is none. (A lambda in its place
+/// would be evaluated at compile time, for seconds.)
+template <class Tile> std::vector<std::int64_t> indices_by_offset() {
+  auto const& layout = Tile::layout;
+  std::vector<std::int64_t> inverse;
+  for (std::int64_t i = 0; i < layout.size(); ++i) {
+    auto const offset = static_cast<std::size_t>(layout(i));
+    if (offset >= inverse.size()) inverse.resize(offset + 1, -1);
+    inverse[offset] = i;
+  }
+  return inverse;
+}
+
 /// Where an element of a tile is: by inverting the tile's layout, or by an array's own extents.
 template <class Tile> std::string locate(std::int64_t element) {
   if constexpr (requires { Tile::layout.layout[0].size(); }) {
@@ -54,15 +67,7 @@ template <class Tile> std::string locate(std::int64_t element) {
     std::int64_t extents[8] = {};
     int const rank = layout.rank() < 8 ? layout.rank() : 8;
     for (int mode = 0; mode < rank; ++mode) extents[mode] = layout.layout[mode].size();
-    static std::vector<std::int64_t> const indices = [&] {  // by offset: the layout's inverse
-      std::vector<std::int64_t> inverse;
-      for (std::int64_t i = 0; i < layout.size(); ++i) {
-        auto const offset = static_cast<std::size_t>(layout(i));
-        if (offset >= inverse.size()) inverse.resize(offset + 1, -1);
-        inverse[offset] = i;
-      }
-      return inverse;
-    }();
+    static std::vector<std::int64_t> const indices = indices_by_offset<Tile>();
     auto const at = static_cast<std::size_t>(element);
     if (element >= 0 && at < indices.size() && indices[at] >= 0)
       return coordinate_text(indices[at], extents, rank);
