@@ -203,16 +203,25 @@ class Store final : public InFlight {
         memory_(to.memory),
         from_(from),
         reduction_(reduction) {
-    // Rows outside of the tensor are not read.
+    auto const add = [&](std::uint32_t address, int bytes) {
+      auto const n = static_cast<std::uint32_t>(bytes);
+      if (!reads.empty() && reads.back().address + reads.back().bytes == address) {
+        reads.back().bytes += n;
+      } else {
+        reads.push_back({from.cta, address, n});
+      }
+    };
+    // Rows outside of the tensor are not read, nor what lies beside a row narrower than its swizzle.
     box_.for_each_row([&](TmaRow const& row) {
       if (row.begin == row.end) return;
       std::uint32_t const address = address_of(row);
-      auto const pitch = static_cast<std::uint32_t>(box_.row_pitch());
-      if (!reads.empty() && reads.back().address + reads.back().bytes == address) {
-        reads.back().bytes += pitch;
-      } else {
-        reads.push_back({from.cta, address, pitch});
+      if (box_.row_bytes() == box_.row_pitch()) {
+        add(address, box_.row_bytes());
+        return;
       }
+      for (int byte = 0; byte < box_.row_bytes(); byte += 16)
+        add(swizzled(box_.map().swizzle, address + static_cast<std::uint32_t>(byte)),
+            std::min(16, box_.row_bytes() - byte));
     });
     GlobalRaces& races = issuer.cluster().global_races();
     if (!races.on()) return;
