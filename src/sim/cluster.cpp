@@ -455,6 +455,7 @@ void Cluster::deadlock(std::string const& reason) {
     where = here;
     who.cta = rank;
   }
+  if (where.line == 0) where = current_->read_where;  // nobody waits: all poll
   for (int rank = 0; rank < count_; ++rank) {
     std::vector<std::string> of_cta = cta(rank).who_waits();
     if (of_cta.empty()) continue;

@@ -77,7 +77,8 @@ inline sim::Finding only_finding(sim::Report const& report, sim::FindingKind kin
   return finding;
 }
 
-/// Of a kernel that has one or more findings, as the schedule has it, all of the given kind on the given line.
+/// Of a kernel that has one or more findings, as the schedule has it, all of the given kind on the given
+/// line.
 inline void all_findings(sim::Report const& report, sim::FindingKind kind, int line) {
   EXPECT_FALSE(report.ok());
   for (sim::Finding const& finding : report.findings) {

@@ -413,7 +413,8 @@ struct PollsForever : WithMbarriers {
 };
 
 TEST(MbarrierDeadlock, PollingForAPhaseThatNeverCompletes) {
-  Finding const f = only_finding(report_of<PollsForever>({.count = false}), FindingKind::deadlock, 0);
+  Finding const f =
+      only_finding(report_of<PollsForever>({.count = false}), FindingKind::deadlock, PollsForever::line);
   EXPECT_SAYS(f, "lanes 0-31 of warp 2 read at sim/mbarrier_test.cpp:" + std::to_string(PollsForever::line));
 }
 
