@@ -8,9 +8,8 @@ namespace {
 
 /// Readers of a piece beyond which those that happen before a new one are looked for.
 constexpr int kManyReaders = 8;
-/// Readers of a piece that are remembered, at most: as many as a CTA has warps, which hold the shadow below
-/// 100 bytes for each byte.
-constexpr int kMostReaders = 32;
+/// Readers of a piece that are remembered, at most: they hold the shadow below 100 bytes for each byte.
+constexpr int kMostReaders = 20;
 
 std::uint64_t key_of(Instruction instruction, Where where) {
   return static_cast<std::uint64_t>(where.line) << 8 | static_cast<std::uint64_t>(instruction);
