@@ -426,7 +426,7 @@ template <GemmSm90Config C> struct GemmSm90 {
         int const by_tma = Adds ? columns_by_tma(p.n, store_unit) : p.n;
         if (column <= by_tma && by_tma < column + 8 * groups && by_tma < p.n)
           store_last_columns(p, smem.d, buffer, lane, row, column, batch);
-        if (!Adds || column < by_tma) {
+        if (!Adds || column < edge(by_tma)) {
           TensorMap const& d = groups == store_n / 8 ? p.d : p.d_last;
           out.store.store([&] { tma_store(d, TmaCoordinate<3>{{column, row, batch}}, piece); });
         } else {
@@ -496,7 +496,8 @@ template <GemmSm90Config C> struct GemmSm90 {
     warp::sync();  // all lanes have written the piece
     for (int n = columns_by_tma(p.n, store_unit); n < p.n; n += 2) {
       TileAccess<TileD, column_lanes> const s{smem, lane, 0, n - column};
-      if (m < p.m && n + lane / 16 < p.n) st_global(d + n + lane / 16, ld_shared<Out>(s(0, 0, buffer)));
+      if (m >= edge(p.m)) continue;
+      if (n + lane / 16 < edge(p.n)) st_global(d + n + lane / 16, ld_shared<Out>(s(0, 0, buffer)));
     }
   }
 };
