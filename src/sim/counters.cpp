@@ -120,26 +120,4 @@ void merge(std::vector<LineCounters>& into, std::vector<LineCounters> const& lin
   }
 }
 
-std::size_t AccessLog::place(int lane, Instruction instruction, Where where) {
-  for (std::size_t i = cursor_[lane]; i < used_; ++i) {
-    if (fits(records_[i], lane, instruction, where)) return i;
-  }
-  std::size_t const behind = std::min<std::size_t>(cursor_[lane], used_);
-  for (std::size_t i = 0; i < behind; ++i) {
-    if (fits(records_[i], lane, instruction, where)) return i;
-  }
-  if (used_ == records_.size()) records_.resize(records_.size() + 64);
-  records_[used_].where = where;
-  records_[used_].instruction = instruction;
-  records_[used_].lanes = 0;
-  records_[used_].global_lanes = 0;
-  records_[used_].global_bytes = 0;
-  return used_++;
-}
-
-void AccessLog::clear() {
-  used_ = 0;
-  std::fill(std::begin(cursor_), std::end(cursor_), 0u);
-}
-
 }  // namespace tegula::sim

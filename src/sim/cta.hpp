@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "access_log.hpp"
 #include "causality.hpp"
 #include "counters.hpp"
 #include "fiber.hpp"

@@ -184,16 +184,18 @@ void Cta::wait_warpgroup_until(double time, char const* name, Where where) {
 
 void Cta::flush_log(Warp& warp) {
   if (warp.log.empty()) return;
-  warp.log.flush(
-      cluster_.counters(), limits_,
-      [&](AccessLog::Record const& r, BankUse use) {
-        report_conflicts(*this, {warp.index, r.instruction, r.where, r.lanes, r.shared_bytes}, r.shared, use,
-                         limits_.bank_conflicts);
-      },
-      [&](AccessLog::Record const& r, int bytes, SectorUse use) {
-        report_sectors(*this, {warp.index, r.instruction, r.where, r.global_lanes, bytes}, r.global, use,
-                       limits_.excess_sectors);
-      });
+  for (AccessLog::Record const& r : warp.log.instructions()) {
+    AccessUse const use = count_access(cluster_.counters(), r);
+    WarpAccess const access{warp.index, r.site.instruction, r.site.where, r.lanes, r.site.shared_bytes};
+    if (limits_.bank_conflicts >= 0 && use.banks.wavefronts - use.banks.minimum > limits_.bank_conflicts)
+      report_conflicts(*this, access, r.shared, use.banks, limits_.bank_conflicts);
+    if (limits_.excess_sectors >= 0 && use.sectors.touched - use.sectors.needed > limits_.excess_sectors) {
+      WarpAccess const global{access.warp, access.instruction, access.where, use.global_lanes,
+                              use.bytes_of_a_lane()};
+      report_sectors(*this, global, r.global, use.sectors, limits_.excess_sectors);
+    }
+  }
+  warp.log.clear();
 }
 
 void Cta::diverged(Meeting const& meeting, Instruction instruction, std::uint32_t variant, std::uint32_t mask,

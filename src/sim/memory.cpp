@@ -38,10 +38,16 @@ int first_other(std::uint8_t const* shadow, int n, std::uint8_t mask, std::uint8
 void Cta::note(Instruction instruction, Where where, int shared_bytes, std::uint32_t shared, int global_bytes,
                void const* global) {
   if (count_) {
-    Warp& own = current_warp();
-    if (own.log.full()) flush_log(own);
-    own.log.note(current_thread().lane, instruction, where, shared_bytes, shared, global_bytes,
-                 static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(global)));
+    int const lane = current_thread().lane;
+    AccessLog::Site const site{where, instruction, static_cast<std::uint8_t>(shared_bytes)};
+    auto const address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(global));
+    if (!current_warp().log.note(lane, site, shared, global_bytes, address)) [[unlikely]] {
+      AccessLog::Record alone{site, 1u << lane, {}, {}, {}};
+      alone.shared[lane] = shared;
+      alone.global[lane] = address;
+      alone.global_bytes[lane] = static_cast<std::uint8_t>(global_bytes);
+      count_access(cluster_.counters(), alone);
+    }
   }
   if (Timeline* const time = cluster_.timeline()) {
     Thread const& self = current_thread();
