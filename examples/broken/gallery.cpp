@@ -78,6 +78,7 @@
 #include "09_global_memory/fence_on_one_side.hpp"
 #include "09_global_memory/flag_without_fence.hpp"
 #include "09_global_memory/scope_too_small.hpp"
+#include "09_global_memory/started_early.hpp"
 #include "09_global_memory/two_ctas.hpp"
 #include "09_global_memory/warps_of_one_cta.hpp"
 #include "10_schedules/livelock.hpp"
@@ -176,7 +177,7 @@ std::vector<Chapter> const& chapters() {
       {"09_global_memory",
        "Global memory",
        {exhibit<two_ctas>(), exhibit<flag_without_fence>(), exhibit<fence_on_one_side>(),
-        exhibit<scope_too_small>(), exhibit<warps_of_one_cta>()}},
+        exhibit<scope_too_small>(), exhibit<warps_of_one_cta>(), exhibit<started_early>()}},
       {"10_schedules",
        "Schedules",
        {exhibit<livelock>(), exhibit<waits_for_a_later_cta>(), exhibit<who_comes_first>()}},

@@ -8,6 +8,7 @@
 #include "tegula/arch/cp_async.hpp"
 #include "tegula/arch/fence.hpp"
 #include "tegula/arch/global.hpp"
+#include "tegula/arch/grid_dependency.hpp"
 #include "tegula/arch/ldmatrix.hpp"
 #include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/mma_sync.hpp"

@@ -22,10 +22,6 @@ constexpr int configurations(Family family) {
   return counts[static_cast<std::size_t>(family)];
 }
 
-/// Whether the family's kernels wait for the grids before theirs by griddepcontrol, and so may be started
-/// before those end.
-constexpr bool waits_for_grids(Family family) { return family == Family::gemm_sm90; }
-
 static_assert(configurations(Family::attention_sm80) == TEGULA_ATTENTION_SM80_CONFIGURATIONS &&
                   configurations(Family::gemm_sm80) == TEGULA_GEMM_SM80_CONFIGURATIONS &&
                   configurations(Family::gemm_sm90) == TEGULA_GEMM_SM90_CONFIGURATIONS,

@@ -80,6 +80,13 @@ void Cluster::start(LaunchContext const& launch, std::int64_t index) {
   barrier_ = {0, warps, warps, {}, {}};
   causality_.start(options.check && options.races ? count_ * launch.kernel->threads : 0);
   mbarrier_agents_.clear();
+  grids_complete_.clear();
+  grids_ = -1;
+  if (launch.kernel->waits_for_grids && options.check && options.races) {
+    grids_ = causality_.add_agent();
+    mbarrier_agents_.push_back({{-1, 0, 0}, {}});  // those of mbarriers are numbered from threads() on
+    wait_for_grids(grids_complete_);
+  }
   racing_.clear();
   live_threads_ = count_ * launch.kernel->threads;
   while (static_cast<int>(ctas_.size()) < count_)

@@ -75,6 +75,19 @@ class Cluster {
   /// An mbarrier's agent, the same for each that is initialised at the address, and the mbarrier's place.
   int mbarrier_agent(int cta, std::uint32_t address);
   SharedRange mbarrier_of(int agent) const;
+  /// Whether the thread comes after the grids before this one: always, where they are known to be complete;
+  /// where not, after a griddepcontrol.wait.
+  bool after_grids(int agent) const { return grids_ < 0 || causality_.seen(agent, grids_, 1); }
+  /// The thread has waited for them; those who will acquire `into` come after such a wait.
+  void wait_for_grids(int agent) {
+    if (grids_ >= 0) causality_.acquire(agent, grids_complete_);
+  }
+  void wait_for_grids(Published& into) {
+    if (grids_ >= 0) causality_.tell(into, grids_, 1);
+  }
+  /// The agent whose one access, at time 1, is the completion of the grids before this one; -1: they are
+  /// known to be complete, or nothing is looked for.
+  int grids_before() const { return grids_; }
   /// Notes who issued a copy on a site that has landed for an mbarrier's agent; and tells who did last.
   void note_landing(int agent, std::uint16_t site, InFlight const& operation);
   Thread const* issuer_of(int agent, std::uint16_t site) const;
@@ -185,6 +198,8 @@ class Cluster {
   SiteTable sites_;
   std::vector<std::pair<std::uint16_t, std::uint16_t>> racing_;  ///< sites, as they were reported
   std::vector<MbarrierAgent> mbarrier_agents_;
+  int grids_ = -1;
+  Published grids_complete_;
   InFlightQueue in_flight_{*this};
   GlobalRaces global_races_{*this};
   std::unique_ptr<Timeline> timeline_;
@@ -229,6 +244,11 @@ inline bool Cta::wait_for_release(Warp& own, std::uint32_t self) {
   bool const completes = (own.completes & self) != 0;
   own.completes &= ~self;
   return completes;
+}
+
+inline bool Cta::after_launches(GlobalAccess access, Allocation const& memory) const {
+  if (memory.constant) return access == GlobalAccess::read;
+  return cluster_.after_grids(cluster_.current().agent);
 }
 
 inline Thread& Cta::current_thread() const { return cluster_.current(); }

@@ -213,6 +213,12 @@ class Cta {
   /// As shared_access, for global memory.
   bool global_access(Instruction instruction, void const* address, int bytes, GlobalAccess access,
                      Where where, int alignment);
+  /// Whether the current thread may access global memory, as far as other launches go: one that may be
+  /// started before those before it have finished comes after them, and none writes what is constant.
+  bool after_launches(GlobalAccess access, Allocation const& memory) const;
+  /// Reports one that may not.
+  void races_with_launch(Instruction instruction, GlobalAccess access, Allocation const& memory,
+                         std::size_t offset, Where where);
   /// The allocation of global memory that holds the byte, or null.
   Allocation* allocation(void const* address);
   /// "row 17, column 40 of K".
@@ -279,6 +285,7 @@ class Cta {
   void memory_fence(bool of_cta, Where where);
   void fence_proxy_async(Where where);
   void fence_mbarrier_init(Where where);
+  void griddepcontrol_wait(Where where);
   [[noreturn]] void trap(Where where);
 
   // Small instructions of sm_90 (hopper.cpp).

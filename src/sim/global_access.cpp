@@ -21,6 +21,29 @@ Allocation* Cta::allocation(void const* address) {
   return found;
 }
 
+void Cta::races_with_launch(Instruction instruction, GlobalAccess access, Allocation const& memory,
+                            std::size_t offset, Where where) {
+  std::string const place = memory.place(offset);
+  std::string const what = fmt::format("{} {} {}", ptx_name(instruction), verb(access, instruction), place);
+  if (memory.constant) {
+    report(FindingKind::data_race, where, here(), memory.name, place,
+           what + ", which is constant: the launches beside this one may read it meanwhile");
+    return;
+  }
+  report(FindingKind::data_race, where, here(), memory.name, place,
+         fmt::format("{}, which the launch before this one may still {}", what,
+                     access == GlobalAccess::read ? "write" : "read or write"),
+         {{},
+          {-1, -1, -1},
+          "a griddepcontrol_wait by this thread, or by one that a barrier or an mbarrier orders before it, "
+          "would order them"});
+}
+
+void Cta::griddepcontrol_wait(Where where) {
+  note(Instruction::griddepcontrol_wait, where);
+  cluster_.wait_for_grids(current_thread().agent);
+}
+
 /// As shared_access, for global memory.
 bool Cta::global_access(Instruction instruction, void const* address, int bytes, GlobalAccess access,
                         Where where, int alignment) {
@@ -53,12 +76,15 @@ bool Cta::global_access(Instruction instruction, void const* address, int bytes,
                        ptx_name(instruction), bytes, offset, memory->name, alignment));
   }
   if (!check_) return true;
+  bool const early = !after_launches(access, *memory);
+  if (early) [[unlikely]]
+    races_with_launch(instruction, access, *memory, offset, where);
   bool const races =
       cluster_.global_races().on() && !cluster_.global_races().access(instruction, access, address, n, where);
   std::uint8_t* const shadow = memory->shadow + offset;
   if (access == GlobalAccess::write) {
     std::memset(shadow, 1, n);
-  } else if (!races && std::memchr(shadow, 0, n) != nullptr) [[unlikely]] {
+  } else if (!races && !early && std::memchr(shadow, 0, n) != nullptr) [[unlikely]] {
     std::size_t const at = offset + static_cast<std::size_t>(std::find(shadow, shadow + n, 0) - shadow);
     report(FindingKind::uninitialized_read, where, here(), memory->name, memory->place(at),
            fmt::format("{} reads {}, which nobody has written", ptx_name(instruction), memory->place(at)));

@@ -23,6 +23,7 @@ struct Allocation {
   std::size_t bytes;
   unsigned char* base;
   unsigned char* shadow;
+  bool constant = false;  ///< no launch may write to it
 
   bool contains(void const* pointer, std::size_t n) const {
     std::uintptr_t const offset =

@@ -78,6 +78,16 @@ void ClusterOrder::fence(GlobalActor const& who, bool of_cta, Where where, Causa
   state.fence = Release{cluster_, who.cta, who.thread, of_cta, where, std::move(past), {}};
 }
 
+bool ClusterOrder::acquired(GlobalActor const& who, int agent, Time time) const {
+  return std::any_of(acquires_.begin(), acquires_.end(), [&](Acquire const& acquire) {
+    return acquire.agent == who.agent &&
+           std::any_of(acquire.releases.begin(), acquire.releases.end(), [&](std::uint32_t id) {
+             return order_->release(id).past.covers(static_cast<std::uint32_t>(agent),
+                                                    static_cast<std::uint32_t>(time));
+           });
+  });
+}
+
 void ClusterOrder::atomic(GlobalActor const& who, std::uintptr_t address, bool writes) {
   ThreadState& state = this->state(who);
   std::vector<std::uint32_t>& word = order_->at(address);

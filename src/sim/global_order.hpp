@@ -79,6 +79,9 @@ class ClusterOrder {
 
   /// A fence of the thread `who`, with all that is ordered before it.
   void fence(GlobalActor const& who, bool of_cta, Where where, CausalPast past);
+  /// Whether what the thread's fences have acquired from other clusters came after an agent's access there
+  /// at the time: of one that has the same number in each cluster.
+  bool acquired(GlobalActor const& who, int agent, Time time) const;
   /// An atomic of the thread `who`; `writes` is false for a compare-and-swap that fails.
   void atomic(GlobalActor const& who, std::uintptr_t address, bool writes);
 

@@ -86,6 +86,8 @@ void GlobalRaces::fence(bool of_cta, Where where) {
   for (int agent = 0; agent < cluster_.causality().agents(); ++agent)
     past.known.push_back(published.known[agent]);
   order_.fence(who, of_cta, where, std::move(past));
+  int const grids = cluster_.grids_before();
+  if (grids >= 0 && order_.acquired(who, grids, 1)) cluster_.wait_for_grids(who.knower);
 }
 
 void GlobalRaces::atomic(void const* address, bool writes) {

@@ -166,8 +166,8 @@ void bulk_wait_group_read(int groups_left, Where where) {
   cta_at_instruction().bulk_wait_group(groups_left, true, where);
 }
 
-// Launches run one after another, so that a grid depends on nothing that still runs.
-void griddepcontrol_wait(Where where) { cta_at_instruction().fence(Instruction::griddepcontrol_wait, where); }
+// Launches run one after another: what a grid may touch of the memory of others is checked, not delayed.
+void griddepcontrol_wait(Where where) { cta_at_instruction().griddepcontrol_wait(where); }
 void griddepcontrol_launch_dependents(Where where) {
   cta_at_instruction().fence(Instruction::griddepcontrol_launch_dependents, where);
 }

@@ -18,6 +18,7 @@ InFlight::InFlight(Instruction instruction, Cta const& issuer, Where where)
       cta(issuer.rank()),
       thread(issuer.thread_index()),
       of_cluster_(issuer.cluster().ctas() > 1),
+      after_grids_(issuer.cluster().after_grids(issuer.current_thread().agent)),
       site_(issuer.cluster().sites().number(instruction, where)) {}
 
 std::string issuer_text(InFlight const& operation) {
@@ -144,6 +145,7 @@ void InFlightQueue::stamp(InFlight& operation, MbarrierState& mbarrier) {
         {now, static_cast<std::uint16_t>(mbarrier.agent), operation.site_});
   }
   causality.tell(mbarrier.arriving, mbarrier.agent, now);
+  if (operation.after_grids_) cluster_.wait_for_grids(mbarrier.arriving);
   cluster_.note_landing(mbarrier.agent, operation.site_, operation);
 }
 

@@ -107,6 +107,7 @@ class InFlight {
   bool landed_ = false;
   bool without_effect_ = false;  ///< it lies out of bounds: it only completes
   bool of_cluster_;              ///< its CTA has peers
+  bool after_grids_;             ///< it was issued after a griddepcontrol.wait
   std::uint16_t site_ = 0;
   InFlightGroups* groups_ = nullptr;
   std::uint32_t process_ = 0;  ///< its number, where an Explorer runs the cluster

@@ -36,6 +36,16 @@ void* Machine::allocate(std::size_t bytes, std::string name) {
 }
 void Machine::deallocate(void* pointer) { state_->global.deallocate(pointer); }
 
+void Machine::set_constant(void const* pointer) {
+  std::lock_guard const launching(state_->launching);
+  Allocation* const memory = find(*state_->global.table(), pointer);
+  if (memory == nullptr || memory->base != pointer) {
+    throw std::invalid_argument(
+        fmt::format("set_constant: {} is not the start of an allocation of this machine", pointer));
+  }
+  memory->constant = true;
+}
+
 void Machine::upload(void* destination, void const* source, std::size_t bytes) {
   if (bytes == 0) return;
   auto const memory = state_->global.at("upload", destination, bytes);

@@ -77,6 +77,17 @@ GlobalBox in_global_memory(Cta& cta, Instruction instruction, BoxWalk const& box
   return {box, memory};
 }
 
+/// Holds the access to the box against other launches.
+void check_launches(Cta& cta, Instruction instruction, GlobalAccess access, GlobalBox const& from,
+                    Where where) {
+  if (!cta.checking() || from.memory == nullptr || cta.after_launches(access, *from.memory)) return;
+  unsigned char const* first = nullptr;
+  from.box.for_each_row([&](TmaRow const& row) {
+    if (first == nullptr && row.begin != row.end) first = global(from.box, row);
+  });
+  cta.races_with_launch(instruction, access, *from.memory, from.memory->offset_of(first), where);
+}
+
 void count(Cta& cta, Instruction instruction, Where where, BoxWalk const& box, int shared_bytes) {
   if (!cta.counting()) return;
   LineCounters& line = cta.line(where, instruction);
@@ -411,6 +422,7 @@ void load(Cta& cta, Instruction instruction, GlobalBox const& from, std::uint32_
   }
   check_aligned(cta, instruction, destination, alignment, where);
   SharedRange const range{to->rank(), destination, static_cast<std::uint32_t>(from.box.shared_bytes())};
+  if (!again) check_launches(cta, instruction, GlobalAccess::read, from, where);
   auto operation = std::make_unique<Load>(instruction, cta, from, range, again, where);
   operation->completes_on(to->rank(), mbarrier, static_cast<std::uint32_t>(from.box.bytes()));
   if (!again && cta.cluster().global_races().on())
@@ -430,6 +442,7 @@ void store(Cta& cta, Instruction instruction, BoxWalk const& box, std::uint32_t 
   check_aligned(cta, instruction, source, alignment, where);
   GlobalBox const to = in_global_memory(cta, instruction, box, where);
   count(cta, instruction, where, box, box.bytes());
+  check_launches(cta, instruction, reduction ? GlobalAccess::atomic : GlobalAccess::write, to, where);
   SharedRange const range{cta.rank(), source, static_cast<std::uint32_t>(box.shared_bytes())};
   cta.in_flight().add(std::make_unique<Store>(instruction, cta, range, to, reduction, where),
                       cta.current_thread().bulk);

@@ -8,8 +8,7 @@
 #endif
 
 /// Overlap of a kernel with the one before it in its stream: PTX ISA, griddepcontrol (sm_90). Without the
-/// launch attribute for it (programmatic stream serialization) both do nothing, as on the simulated machine,
-/// whose launches do not overlap.
+/// launch attribute for it (programmatic stream serialization; a kernel's `waits_for_grids`) both do nothing.
 namespace tegula {
 
 /// Waits until the grids this one depends on have completed and their writes to memory are visible.

@@ -43,6 +43,7 @@ template <GemmSm90Config C> struct GemmSm90 {
   static constexpr int warps = 4 * consumers;  // of consumers
   static constexpr int threads = 128 * (1 + consumers);
   static constexpr int min_ctas_per_sm = C.min_ctas_per_sm;
+  static constexpr bool waits_for_grids = true;  // by griddepcontrol_wait
   static constexpr Dim3 cluster = {cluster_size(C), 1, 1};
   static constexpr int peers = C.cluster_m * C.cluster_n;  // CTAs that multicast to each other
   static constexpr int stages = tegula::stages(C);

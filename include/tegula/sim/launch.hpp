@@ -18,6 +18,8 @@
 ///   static constexpr int threads;         of a CTA, a multiple of 32
 ///   static constexpr Dim3 cluster;        may be left out: extents of a cluster, in CTAs
 ///   static constexpr int min_ctas_per_sm; may be left out: 1
+///   static constexpr bool waits_for_grids;  may be left out: whether it may be started before the launch
+///                                         before it has finished (programmatic dependent launch)
 ///   static constexpr sim::Limits limits;  may be left out: what its accesses to memory may cost
 ///   static char const* role(int warp);    may be left out: names of the warps' roles, for traces
 ///   void operator()(Params const&, SharedStorage&) const;    what one thread does
@@ -113,6 +115,7 @@ template <class Kernel> Report launch(Machine& machine, Dim3 grid, typename Kern
   }
   if constexpr (requires { Kernel::cluster; }) image.cluster = Kernel::cluster;
   if constexpr (requires { Kernel::min_ctas_per_sm; }) image.min_ctas_per_sm = Kernel::min_ctas_per_sm;
+  if constexpr (requires { Kernel::waits_for_grids; }) image.waits_for_grids = Kernel::waits_for_grids;
   if constexpr (requires { Kernel::limits; }) image.limits = Kernel::limits;
   if constexpr (requires { Kernel::role(0); })
     image.role = [](int warp) -> char const* { return Kernel::role(warp); };

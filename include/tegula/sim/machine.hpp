@@ -110,6 +110,9 @@ struct KernelImage {
   std::vector<SharedBuffer> buffers;
   Dim3 cluster;  ///< extents of a cluster, in CTAs
   int min_ctas_per_sm = 1;
+  /// It may be started before the launch before it has finished: CUDA's programmatic dependent launch. What
+  /// it does to global memory must come after a griddepcontrol_wait, except to read what is constant.
+  bool waits_for_grids = false;
   Limits limits;
   char const* (*role)(int warp) = nullptr;  ///< name of a warp's role, for traces; may be null
   /// Registers of a thread at launch: what the compiler may give it where min_ctas_per_sm CTAs share the
@@ -137,6 +140,10 @@ class Machine {
   void* allocate(std::size_t bytes, std::string name);
   /// Frees what allocate returned; null is allowed. Throws std::invalid_argument for any other pointer.
   void deallocate(void* pointer);
+  /// The allocation that begins there is constant from now on: no launch writes to it, so that kernels may
+  /// read it before they have waited for the grids before theirs (weights, for example). Throws
+  /// std::invalid_argument for any other pointer.
+  void set_constant(void const* pointer);
   /// Copies from the host into global memory, and marks the bytes as written. Throws std::invalid_argument
   /// out of bounds.
   void upload(void* destination, void const* source, std::size_t bytes);

@@ -15,22 +15,23 @@ struct CudaKernel {
   int threads;
   std::size_t shared_bytes;
   Dim3 cluster;
-  bool waits_for_grids;
+  bool waits_for_grids;  ///< by griddepcontrol_wait: it may be started before those before it have finished
   Dim3 (*grid)(void const* params);
 };
 
 template <Family F, int Configuration> CudaKernel cuda_kernel();
 
-template <Family F, class Kernel> CudaKernel cuda_kernel_of(void const* entry) {
+template <class Kernel> CudaKernel cuda_kernel_of(void const* entry) {
   CudaKernel kernel{.entry = entry,
                     .threads = Kernel::threads,
                     .shared_bytes = sizeof(typename Kernel::SharedStorage),
                     .cluster = {1, 1, 1},
-                    .waits_for_grids = waits_for_grids(F),
+                    .waits_for_grids = false,
                     .grid = [](void const* params) {
                       return Kernel::grid(*static_cast<typename Kernel::Params const*>(params));
                     }};
   if constexpr (requires { Kernel::cluster; }) kernel.cluster = Kernel::cluster;
+  if constexpr (requires { Kernel::waits_for_grids; }) kernel.waits_for_grids = Kernel::waits_for_grids;
   return kernel;
 }
 
