@@ -69,6 +69,7 @@ std::string Schedule::text() const {
 }
 
 Choices Choices::parse(std::string_view text) {
+  if (text.empty()) throw std::invalid_argument("choices begin with 'sync' or 'access', and these are empty");
   Choices choices;
   for (bool first = true; !text.empty(); first = false) {
     std::size_t const end = std::min(text.find(' '), text.size());

@@ -314,7 +314,15 @@ void run(Options const& o) {
   Problem p = read_problem(o);
   ProgressBar bar;
   Machine const machine = make_machine(o.machine, bar);
-  if (o.explain) return explain(p, o, machine);
+  if (o.explain) {
+    for (auto const& [option, file] : {std::pair("--report", o.machine.report),
+                                       {"--trace", o.machine.trace},
+                                       {"--svg", o.machine.svg},
+                                       {"--output", o.output}})
+      if (!file.empty())
+        throw argument_error(fmt::format("{} is of a run, and --explain runs nothing.", option));
+    return explain(p, o, machine);
+  }
 
   generate_missing(p, o.machine.seed);
   auto const a = upload(machine, p.a, "A"), b = upload(machine, p.b, "B"), c = upload(machine, p.c, "C"),

@@ -74,6 +74,25 @@ CLI::Validator positive_number() {
       "> 0");
 }
 
+namespace {
+
+/// What options accept that are a seed, or name a file.
+CLI::Validator seed_number() {
+  return CLI::Validator(
+      [](std::string& text) {
+        if (spelled<std::uint64_t>(text)) return std::string();
+        return fmt::format("'{}' is not a whole number from 0 to 2^64 - 1", text);
+      },
+      "0 to 2^64 - 1");
+}
+CLI::Validator file_name() {
+  return CLI::Validator(
+      [](std::string& text) { return std::string(text.empty() ? "'' is not the name of a file" : ""); },
+      "FILE");
+}
+
+}  // namespace
+
 void add_machine_options(CLI::App& command, MachineOptions& options) {
   command
       .add_option("--device", options.device,
@@ -82,25 +101,31 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
   command.add_option("--arch", options.arch, "GPU generation to simulate")
       ->check(CLI::IsMember({"sm80", "sm90"}))
       ->capture_default_str();
+  auto* const scheduler =
+      command
+          .add_option(
+              "--scheduler", options.scheduler,
+              "when simulated copies land and warps take turns: last (at the last legal moment; a warp runs until it waits), first (at once; "
+              "warps in turn), random (by seed)")
+          ->check(CLI::IsMember({"last", "first", "random"}))
+          ->capture_default_str();
+  auto* const completion =
+      command
+          .add_option("--completion", options.completion,
+                      "when simulated copies land, whatever the scheduler: last, first, random")
+          ->check(CLI::IsMember({"last", "first", "random"}));
+  auto* const interleaving =
+      command
+          .add_option(
+              "--interleaving", options.interleaving,
+              "which warp runs next, whatever the scheduler: one_warp_ahead, round_robin, random, one_warp_behind (seed)")
+          ->check(CLI::IsMember({"one_warp_ahead", "round_robin", "random", "one_warp_behind"}));
   command
-      .add_option(
-          "--scheduler", options.scheduler,
-          "when simulated copies land and warps take turns: last (at the last legal moment; a warp runs until it waits), first (at once; "
-          "warps in turn), random (by seed)")
-      ->check(CLI::IsMember({"last", "first", "random"}))
-      ->capture_default_str();
-  command
-      .add_option("--completion", options.completion,
-                  "when simulated copies land, whatever the scheduler: last, first, random")
-      ->check(CLI::IsMember({"last", "first", "random"}));
-  command
-      .add_option(
-          "--interleaving", options.interleaving,
-          "which warp runs next, whatever the scheduler: one_warp_ahead, round_robin, random, one_warp_behind (seed)")
-      ->check(CLI::IsMember({"one_warp_ahead", "round_robin", "random", "one_warp_behind"}));
-  command.add_option("--choices", options.choices,
-                     "replay an order that an exploration of a kernel of one cluster has printed");
+      .add_option("--choices", options.choices,
+                  "replay an order that an exploration of a kernel of one cluster has printed")
+      ->excludes(scheduler, completion, interleaving);
   command.add_option("--seed", options.seed, "of generated data and of the random scheduler")
+      ->check(seed_number())
       ->capture_default_str();
   command.add_option("--workers", options.workers, "host threads that simulate; 0: one for each core")
       ->check(whole_number(0))
@@ -111,8 +136,10 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
           "--sms", options.multiprocessors,
           "multiprocessors of the simulated GPU (132, or 108 with --arch sm80); a persistent kernel has a CTA or two for each")
       ->check(whole_number(1));
-  command.add_option("--report", options.report,
-                     "write what the simulated machine found and counted, as JSON; findings exit with 1");
+  command
+      .add_option("--report", options.report,
+                  "write what the simulated machine found and counted, as JSON; findings exit with 1")
+      ->check(file_name());
   command
       .add_option(
           "--bank-conflicts", options.limits.bank_conflicts,
@@ -123,13 +150,17 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
           "--excess-sectors", options.limits.excess_sectors,
           "find accesses to global memory that touch so many sectors more than their bytes need (likewise)")
       ->check(whole_number(0));
-  command.add_option(
-      "--allow", options.allow,
-      "accept the findings that this JSON file lists: [{\"kind\", \"file\", \"line\", \"buffer\", \"reason\"}, ...]");
-  command.add_option(
-      "--trace", options.trace,
-      "write who did what when, by the simulated machine's model of time, in Chrome's trace format");
-  command.add_option("--svg", options.svg, "draw it");
+  command
+      .add_option(
+          "--allow", options.allow,
+          "accept the findings that this JSON file lists: [{\"kind\", \"file\", \"line\", \"buffer\", \"reason\"}, ...]")
+      ->check(file_name());
+  command
+      .add_option(
+          "--trace", options.trace,
+          "write who did what when, by the simulated machine's model of time, in Chrome's trace format")
+      ->check(file_name());
+  command.add_option("--svg", options.svg, "draw it")->check(file_name());
   command.add_option("--trace-ctas", options.trace_ctas, "of the first so many CTAs, in whole clusters")
       ->check(whole_number(1))
       ->capture_default_str();
@@ -152,7 +183,7 @@ Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
                                   sim::Interleaving::random, sim::Interleaving::one_warp_behind}) {
     if (options.interleaving == to_string(interleaving)) simulation.interleaving = interleaving;
   }
-  if (!options.choices.empty()) simulation.choices = sim::Choices::parse(options.choices);
+  if (options.choices) simulation.choices = sim::Choices::parse(*options.choices);
   simulation.seed = options.seed;
   simulation.workers = options.workers;
   simulation.check = !options.unchecked;
@@ -327,11 +358,11 @@ double checked_launches(Machine const& machine, MachineOptions const& options, P
     return milliseconds;
   } catch (sim::CheckError const& error) {
     bar.clear();
-    write_report();
     std::size_t const found = error.report().findings.size();
     std::string const sentence = fmt::format("the checker found {} fault{} in {}", found,
                                              found == 1 ? "" : "s", error.report().kernel);
     fmt::print(stderr, "tegula: {}\n{}\n", sentence, error.what());
+    write_report();
     if (json)
       fmt::print("{}\n", dump({{"error", sentence}, {"report", ordered_json::parse(error.report().json())}}));
     throw reported_failure();

@@ -47,7 +47,8 @@ CLI::Validator positive_number();
 
 struct MachineOptions {
   std::string device = "auto", arch = "sm90", scheduler = "last";
-  std::string completion, interleaving, choices;  ///< in place of the scheduler's; empty: none
+  std::string completion, interleaving;  ///< in place of the scheduler's; empty: none
+  std::optional<std::string> choices;    ///< in place of all of these
   std::uint64_t seed = 0;
   int workers = 0, multiprocessors = 0;
   bool unchecked = false;
