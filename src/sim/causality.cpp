@@ -229,23 +229,29 @@ void Causality::synchronize(int first, std::uint32_t lanes) {
   }
 }
 
-void Causality::fence_threads(int thread) {
+void Causality::fence_threads(int thread, bool of_cta) {
   Knowledge& own = of(thread);
   if (own.fence == nullptr) own.fence = std::make_unique<Knowledge::Fence>();
   acquire(thread, own.fence->taken);
   own.fence->taken.clear();
+  if (!of_cta) {
+    acquire(thread, own.fence->taken_from_others);
+    own.fence->taken_from_others.clear();
+  }
   own.fence->before.clear();
   release(thread, own.fence->before);
+  if (!of_cta) own.fence->before_wide = own.fence->before;
 }
 
-void Causality::release_relaxed(int thread, Published& into) {
-  if (of(thread).fence != nullptr) merge(into, of(thread).fence->before);
+void Causality::release_relaxed(int thread, Published& into, bool to_others) {
+  Knowledge::Fence const* const fence = of(thread).fence.get();
+  if (fence != nullptr) merge(into, to_others ? fence->before_wide : fence->before);
 }
 
-void Causality::acquire_relaxed(int thread, Published const& from) {
+void Causality::acquire_relaxed(int thread, Published const& from, bool from_others) {
   Knowledge& own = of(thread);
   if (own.fence == nullptr) own.fence = std::make_unique<Knowledge::Fence>();
-  merge(own.fence->taken, from);
+  merge(from_others ? own.fence->taken_from_others : own.fence->taken, from);
 }
 
 void Causality::fence_proxy(int thread) {

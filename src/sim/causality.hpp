@@ -132,10 +132,11 @@ class Causality {
   void fence_proxy(int thread);
   /// A fence between threads (fence.acq_rel, fence.sc) by the thread: what it knows and did is published by
   /// its relaxed releases from now on, and what it has taken by relaxed acquires it now comes after. (PTX
-  /// ISA, "Release and Acquire Patterns".)
-  void fence_threads(int thread);
-  void release_relaxed(int thread, Published& into);
-  void acquire_relaxed(int thread, Published const& from);
+  /// ISA, "Release and Acquire Patterns".) One of the CTA's scope does neither for other CTAs: `to_others`
+  /// are releases that other CTAs may acquire, `from_others` what they have released.
+  void fence_threads(int thread, bool of_cta = false);
+  void release_relaxed(int thread, Published& into, bool to_others = false);
+  void acquire_relaxed(int thread, Published const& from, bool from_others = false);
   /// Tells the thread, or those who will acquire `into`, of an agent's accesses up to a time, with a fence.
   void tell(int thread, int agent, Time time);
   void tell(Published& into, int agent, Time time);
@@ -154,7 +155,9 @@ class Causality {
     /// Of its latest fence between threads, and of its relaxed acquires since; null where there are none.
     struct Fence {
       Published before;
+      Published before_wide;  ///< of its latest fence of a wider scope than the CTA's
       Published taken;
+      Published taken_from_others;
     };
     std::unique_ptr<Fence> fence;
   };

@@ -228,7 +228,7 @@ void Cluster::arrive_at_barrier(Warp& warp, bool relaxed) {
     // that the relaxed arrival completes.
     for (int lane = 0; relaxed && lane < 32; ++lane) {
       Thread const& thread = cta.thread(32 * warp.index + lane);
-      causality_.release_relaxed(thread.agent, barrier_.arriving);
+      causality_.release_relaxed(thread.agent, barrier_.arriving, count_ > 1);
       for (std::size_t i = 0; i < thread.fenced_inits; ++i)
         causality_.tell(barrier_.arriving, thread.inits[i].mbarrier, thread.inits[i].time);
     }

@@ -150,7 +150,7 @@ std::uint32_t Cta::atomic(AtomicOp op, void* address, std::uint32_t value, std::
 
 void Cta::memory_fence(bool of_cta, Where where) {
   note(Instruction::fence, where);
-  if (races_) cluster_.causality().fence_threads(current_thread().agent);
+  if (races_) cluster_.causality().fence_threads(current_thread().agent, of_cta);
   if (cluster_.global_races().on()) cluster_.global_races().fence(of_cta, where);
 }
 

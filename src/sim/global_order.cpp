@@ -73,6 +73,8 @@ void ClusterOrder::fence(GlobalActor const& who, bool of_cta, Where where, Causa
     }
     acquires_.push_back(std::move(acquire));
   }
+  // A wide fence goes on to release what came before it.
+  if (of_cta && state.fence && !state.fence->of_cta) return;
   if (state.release) state.previous = state.release;
   state.release.reset();
   state.fence = Release{cluster_, who.cta, who.thread, of_cta, where, std::move(past), {}};

@@ -58,8 +58,11 @@ bool GlobalRaces::note(std::uint32_t site, void const* address, std::size_t byte
       verb(other.access, other.instruction));
   if (!same_place(own.where, other.where)) message += fmt::format(" ({})", place_text(other.where));
   FindingKind kind = FindingKind::data_race;
-  std::string order = rank != who.cta ? "a barrier of the cluster between them would order them"
-                                      : "a cta::sync between them would order them";
+  std::string order =
+      rank != who.cta ? "a barrier of the cluster between them, or an atomic after a "
+                        "fence_acq_rel<Scope::gpu> by the first and such a fence after one that sees it by "
+                        "the second, would order them"
+                      : "a cta::sync between them would order them";
   if (conflict->needs_fence) {
     kind = FindingKind::proxy_race;
     message += " through the generic proxy";
@@ -93,9 +96,16 @@ void GlobalRaces::fence(bool of_cta, Where where) {
 void GlobalRaces::atomic(void const* address, bool writes) {
   GlobalActor const who = actor();
   auto const word = reinterpret_cast<std::uintptr_t>(address);
-  Published& published = words_[word];
-  cluster_.causality().acquire_relaxed(who.knower, published);
-  if (writes) cluster_.causality().release_relaxed(who.knower, published);
+  Word& published = words_[word];
+  Causality& causality = cluster_.causality();
+  published.of_ctas.resize(static_cast<std::size_t>(cluster_.ctas()));
+  Published& of_cta = published.of_ctas[static_cast<std::size_t>(who.cta)];
+  causality.acquire_relaxed(who.knower, of_cta);
+  if (writes) causality.release_relaxed(who.knower, of_cta);
+  if (cluster_.ctas() > 1) {
+    causality.acquire_relaxed(who.knower, published.wide, true);
+    if (writes) causality.release_relaxed(who.knower, published.wide, true);
+  }
   order_.atomic(who, word, writes);
 }
 

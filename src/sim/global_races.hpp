@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "causality.hpp"
 #include "global_conflicts.hpp"
@@ -63,7 +64,13 @@ class GlobalRaces {
   std::int64_t index_ = 0;
   GlobalShadow shadow_;
   ClusterOrder order_;
-  std::unordered_map<std::uintptr_t, Published> words_;  ///< what atomics of the cluster released, by address
+  /// What atomics on a word have released: after fences, for the threads of each CTA; after those of a wider
+  /// scope than the CTA's, for all of the cluster.
+  struct Word {
+    std::vector<Published> of_ctas;
+    Published wide;
+  };
+  std::unordered_map<std::uintptr_t, Word> words_;  ///< by address
 };
 
 }  // namespace tegula::sim

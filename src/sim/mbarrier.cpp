@@ -186,7 +186,7 @@ void Cta::release_into(MbarrierState& mbarrier, bool relaxed, bool wide) {
   Causality& causality = cluster_.causality();
   Thread const& thread = current_thread();
   if (relaxed) {
-    causality.release_relaxed(thread.agent, mbarrier.arriving);
+    causality.release_relaxed(thread.agent, mbarrier.arriving, thread.cta != this);
   } else if (thread.cta == this) {
     causality.release(thread.agent, mbarrier.arriving);
   } else {
@@ -433,7 +433,7 @@ void Cta::take_phase(Thread const& thread, MbarrierState const& mbarrier, bool r
   } else {
     cluster_.causality().acquire(thread.agent, mbarrier.complete);
     if (!mbarrier.complete_wide.known.empty())
-      cluster_.causality().acquire_relaxed(thread.agent, mbarrier.complete_wide);
+      cluster_.causality().acquire_relaxed(thread.agent, mbarrier.complete_wide, true);
   }
 }
 

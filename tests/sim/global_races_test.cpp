@@ -144,6 +144,68 @@ TEST(GlobalRaces, AFenceOfTheCtaDoesNotReachAnother) {
   EXPECT_THAT(race_of_hands<Fences::of_cta_after>().order, HasSubstr("orders for its own CTA alone"));
 }
 
+/// A fence of each scope in turn, as given.
+template <Scope... S> struct Scopes {
+  TEGULA_DEVICE static void fence() { (fence_acq_rel<S>(), ...); }
+};
+using OfCta = Scopes<Scope::cta>;
+using OfGpu = Scopes<Scope::gpu>;
+
+/// The first thread of the grid hands a number by a flag to another: of its warp's neighbour, of a CTA of the
+/// same cluster, or of another cluster.
+template <class Before, class After, int Ctas, int ClusterCtas> struct HandsInScope : Handover {
+  static constexpr int threads = 64;
+  static constexpr Dim3 cluster = {ClusterCtas, 1, 1};
+  void operator()(Params const& p, SharedStorage&) const {
+    if (block_idx().x == 0 && thread_idx() == 0) {
+      st_global(data(p), Word{42});
+      Before::fence();
+      atom_exch(flag(p), Word{1});
+    }
+    if (block_idx().x == Ctas - 1 && thread_idx() == 32) {
+      while (atom_add(flag(p), Word{0}) == 0) {
+      }
+      After::fence();
+      ld_global<Word>(data(p));
+    }
+  }
+};
+
+template <class Before, class After, int Ctas, int ClusterCtas> bool in_scope() {
+  auto const report_at = [](sim::Interleaving interleaving) {
+    return report_of<HandsInScope<Before, After, Ctas, ClusterCtas>>({.interleaving = interleaving},
+                                                                     {Ctas, 1, 1});
+  };
+  sim::Report const report = report_at(sim::Interleaving::one_warp_ahead);
+  EXPECT_EQ(report_at(sim::Interleaving::round_robin).ok(), report.ok());
+  if (report.ok()) return true;
+  EXPECT_EQ(report.findings.size(), 1u) << report.text();
+  EXPECT_EQ(report.findings[0].kind, FindingKind::data_race);
+  return false;
+}
+
+TEST(GlobalRaces, BothFencesReachTheOtherThread) {
+  // In a CTA either scope does.
+  EXPECT_TRUE((in_scope<OfCta, OfCta, 1, 1>()));
+  EXPECT_TRUE((in_scope<OfGpu, OfCta, 1, 1>()));
+  EXPECT_FALSE((in_scope<Scopes<>, OfCta, 1, 1>()));
+  // Between CTAs, of one cluster or of two, both are the GPU's.
+  EXPECT_TRUE((in_scope<OfGpu, OfGpu, 2, 2>()));
+  EXPECT_FALSE((in_scope<OfCta, OfGpu, 2, 2>()));
+  EXPECT_FALSE((in_scope<OfGpu, OfCta, 2, 2>()));
+  EXPECT_FALSE((in_scope<OfCta, OfCta, 2, 2>()));
+  EXPECT_TRUE((in_scope<OfGpu, OfGpu, 2, 1>()));
+  EXPECT_FALSE((in_scope<OfCta, OfGpu, 2, 1>()));
+  EXPECT_FALSE((in_scope<OfGpu, OfCta, 2, 1>()));
+}
+
+TEST(GlobalRaces, AFenceOfTheCtaTakesNothingFromAnEarlierOneOfTheGpu) {
+  using Both = Scopes<Scope::gpu, Scope::cta>;
+  EXPECT_TRUE((in_scope<Both, OfGpu, 2, 2>()));
+  EXPECT_TRUE((in_scope<Both, OfGpu, 2, 1>()));
+  EXPECT_TRUE((in_scope<OfGpu, Scopes<Scope::cta, Scope::gpu>, 2, 2>()));
+}
+
 /// All threads write; a barrier lets one of them release for all.
 struct OneReleasesForAll : Handover {
   static constexpr int threads = 128;
