@@ -48,16 +48,19 @@ std::uint64_t Processes::name(ProcessId process) const {
   return kGroupName << kNameShift | (process - threads - threads / 32);
 }
 
-ProcessId Processes::process(std::uint64_t name) {
+std::optional<ProcessId> Processes::process(std::uint64_t name) {
   auto const threads = static_cast<ProcessId>(shape_.ctas * shape_.threads);
   auto const number = static_cast<ProcessId>(name & 0xffffffffu);
+  auto const of = [&](ProcessId first, ProcessId end) {
+    return number < end - first ? std::optional(first + number) : std::nullopt;
+  };
   switch (name >> kNameShift) {
     case kThreadName:
-      return number;
+      return of(0, threads);
     case kWarpName:
-      return threads + number;
+      return of(threads, threads + threads / 32);
     case kGroupName:
-      return threads + threads / 32 + number;
+      return of(threads + threads / 32, static_cast<ProcessId>(shape_.processes()));
     default:
       return operation(static_cast<ProcessId>(name >> 32 & 0xfffffff), number);
   }
@@ -69,7 +72,17 @@ Explorer::Explorer(Processes& processes, bool accesses, std::int64_t max_steps)
 }
 
 void Explorer::follow(Choices const& choices) {
-  for (auto const& [step, process] : choices.choices) replay_.emplace(step, processes_.process(process));
+  for (Choices::Choice const& choice : choices.choices) {
+    std::optional<ProcessId> const process = processes_.process(choice.process);
+    bool const known = process && replay_.emplace(choice.step, *process).second;
+    if (!known && !unmade_) unmade_ = choice;
+  }
+}
+
+std::optional<Choices::Choice> Explorer::unmade() const {
+  if (unmade_ || replay_.empty()) return unmade_;
+  auto const& [step, process] = *replay_.begin();
+  return Choices::Choice{step, processes_.name(process)};
 }
 
 void Explorer::start(Cluster& cluster) { cluster_ = &cluster; }
@@ -295,10 +308,12 @@ bool Explorer::choose() {
       next = replayed->second;
     }
     if (next && next != own && !possible(*next)) {
-      followed_ = false;
+      if (replayed != replay_.end()) unmade_ = {chosen_, processes_.name(*next)};
       follow_.clear();
       replay_.clear();
       next = own;
+    } else if (replayed != replay_.end()) {
+      replay_.erase(replayed);
     }
     if (!next) {
       // Those that would find what they found last, in turn, lest one of them was about to give up.

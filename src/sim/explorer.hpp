@@ -31,7 +31,8 @@ class Processes {
   ProcessId operation(ProcessId issuer, std::uint32_t n);
   /// As Choices name them.
   std::uint64_t name(ProcessId process) const;
-  ProcessId process(std::uint64_t name);
+  /// None where the cluster has no such thread, warp or warpgroup.
+  std::optional<ProcessId> process(std::uint64_t name);
 
  private:
   ClusterShape shape_;
@@ -85,8 +86,8 @@ class Explorer {
   std::vector<std::vector<ProcessId>> const& alternatives() const { return alternatives_; }
   /// Whether it ran to its end under the explorer.
   bool complete() const { return complete_; }
-  /// Whether it went where it was to.
-  bool followed() const { return followed_; }
+  /// The first of the choices to follow that could not be made.
+  std::optional<Choices::Choice> unmade() const;
   bool accesses() const { return choices_.accesses; }
   /// Whether loads and stores were found that nothing orders, or that wait for others.
   bool unordered() const { return spun_ || dependence_.unordered(); }
@@ -146,13 +147,13 @@ class Explorer {
   bool spun_ = false;
   std::vector<ProcessId> follow_;
   std::size_t followed_to_ = 0;
-  std::map<std::int64_t, ProcessId> replay_;
+  std::map<std::int64_t, ProcessId> replay_;  ///< choices to follow that have not been made
+  std::optional<Choices::Choice> unmade_;
   Choices choices_;
   std::vector<std::vector<ProcessId>> alternatives_;
   bool list_alternatives_ = false;
   bool active_ = true;
   bool complete_ = true;
-  bool followed_ = true;
 };
 
 }  // namespace tegula::sim

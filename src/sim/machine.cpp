@@ -264,6 +264,11 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
     for (std::thread& thread : threads) thread.join();
   }
   if (failure) std::rethrow_exception(failure);
+  if (replay && replay->unmade())
+    throw std::invalid_argument(fmt::format(
+        "launch of {}: in \"{}\" that process cannot go at that step: choices replay an order of the same kernel on "
+        "the same problem",
+        kernel.name, Choices{options_.choices->accesses, {*replay->unmade()}}.text()));
 
   Report report;
   report.kernel = kernel.name;

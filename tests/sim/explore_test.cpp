@@ -1,5 +1,6 @@
 #include "tegula/sim/explore.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -397,6 +398,25 @@ TEST(Explore, ChoicesReplayAnOrderExactly) {
       again |= sim::to_string(f, "") == sim::to_string(found.finding, "");
     EXPECT_TRUE(again) << found.choices.text() << "\n" << report.text();
   }
+}
+
+/// Why a launch of Ring with these choices is refused.
+std::string refusal_of(std::string const& choices) {
+  try {
+    report_of<Ring<2, 4>>({.choices = sim::Choices::parse(choices)});
+  } catch (std::invalid_argument const& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Explore, ChoicesThatTheKernelDoesNotHaveAreRefused) {
+  EXPECT_EQ(refusal_of("sync"), "") << "the machine's own";
+  for (std::string const choice : {"0:t5", "0:t64", "0:w2", "0:g1", "0:o0.7", "0:o5000.0", "100000:t0"})
+    EXPECT_THAT(
+        refusal_of("sync " + choice),
+        testing::AllOf(testing::StartsWith("launch of "), testing::HasSubstr("in \"sync " + choice + "\"")));
+  EXPECT_THAT(refusal_of("sync 3:t32 3:t0"), testing::HasSubstr("in \"sync 3:t"));
 }
 
 TEST(Explore, BoundsAreKeptAndTold) {
