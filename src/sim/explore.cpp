@@ -233,9 +233,12 @@ Exploration explore(Machine& machine, std::function<void()> const& execute, Expl
 }
 
 std::string Exploration::text() const {
+  char const* const of = accesses ? "what synchronises, loads and stores" : "what synchronises";
+  char const* const which = complete ? orders == 1 ? "the only" : "all" : "the first";
   std::string text =
-      fmt::format("{}: {} {} orders of {}, in {} executions: {}\n", kernel, complete ? "all" : "the first",
-                  orders, accesses ? "what synchronises, loads and stores" : "what synchronises", executions,
+      fmt::format("{}: {}{} {} of {}, in {}: {}\n", kernel, which,
+                  orders == 1 ? "" : fmt::format(" {}", orders), orders == 1 ? "order" : "orders", of,
+                  executions == 1 ? "one execution" : fmt::format("{} executions", executions),
                   findings.empty() ? "clean" : fmt::format("{} found", findings.size()));
   for (ExploredFinding const& found : findings)
     text += fmt::format("{}\n  choices: {}\n", to_string(found.finding, kernel), found.choices.text());

@@ -98,10 +98,15 @@ void Cta::generic_race(Instruction instruction, bool write, Where where, int lan
   Culprit const self = here(lane);
   bool const by_async = asynchronous(other.instruction);
   std::string order;
-  if (who.cta != self.cta) {
+  bool const of_warp = who.cta == self.cta && who.warp == self.warp && !conflict.warpgroup;
+  if (conflict.wrote && other.instruction == Instruction::cp_async) {
+    order =
+        fmt::format("a cp.async.wait_group by {}, and then {}, would order them", agent_text(conflict.agent),
+                    of_warp ? "a warp::sync" : "a cta::sync, or an arrival on an mbarrier and a wait for it");
+  } else if (who.cta != self.cta) {
     order =
         "a cluster::sync between them, or an mbarrier_arrive_cluster_release and, after the wait for it, a fence_acq_rel<Scope::gpu>, would order them";
-  } else if (who.warp == self.warp && !conflict.warpgroup) {
+  } else if (of_warp) {
     order = "a warp::sync between them would order them";
   } else {
     order = "a cta::sync between them, or an arrival on an mbarrier and a wait for it, would order them";
@@ -176,9 +181,10 @@ void Cta::async_race(InFlight const& operation, bool write, Conflict const& conf
     return;
   }
   if (conflict.wrote) {
-    opposite.order =
-        "a fence_proxy_async_shared after the write, and then a barrier or an arrival on an mbarrier and a wait for "
-        "it, would order them";
+    opposite.order = fmt::format(
+        "{} after the write, and then a barrier or an arrival on an mbarrier and a wait for it, would order them",
+        other.instruction == Instruction::cp_async ? "a cp.async.wait_group and a fence_proxy_async_shared"
+                                                   : "a fence_proxy_async_shared");
     report(FindingKind::data_race, operation.where, self, buffer_name(address), place,
            fmt::format("{} {} {}, which {} wrote by {} ({}), and nothing orders the two", name, verb, place,
                        whose, other_name, place_text(other.where)),

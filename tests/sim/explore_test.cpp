@@ -385,6 +385,8 @@ TEST(Explore, ACtaThatEndsBeforeOrAfterItsPeersAccess) {
   Exploration const stays = explore<ReadsAPeer<true>>({}, {}, {2, 1, 1});
   EXPECT_TRUE(stays.complete && stays.ok()) << stays.text();
   EXPECT_EQ(stays.orders, 1);
+  EXPECT_NE(stays.text().find("the only order of what synchronises"), std::string::npos) << stays.text();
+  EXPECT_NE(gone.text().find("all 2 orders of what synchronises"), std::string::npos) << gone.text();
 }
 
 TEST(Explore, ChoicesReplayAnOrderExactly) {

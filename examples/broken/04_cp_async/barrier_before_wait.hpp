@@ -26,7 +26,8 @@ struct barrier_before_wait : Kernel<64> {
 //     all)
 //   04_cp_async/barrier_before_wait.hpp:17: kernel barrier_before_wait, CTA (0, 0, 0), warp 0, lane 0:
 //     data_race: ld.shared reads row 1, column 0 of stage 0 of tile, which warp 1 lane 0 wrote by cp.async
-//     (04_cp_async/barrier_before_wait.hpp:12), and nothing orders the two: a cta::sync between them, or an
-//     arrival on an mbarrier and a wait for it, would order them (32 times in all)
+//     (04_cp_async/barrier_before_wait.hpp:12), and nothing orders the two: a cp.async.wait_group by warp 1
+//     lane 0, and then a cta::sync, or an arrival on an mbarrier and a wait for it, would order them (32
+//     times in all)
 
 }  // namespace tegula::broken
