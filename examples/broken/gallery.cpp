@@ -58,9 +58,11 @@
 #include "07_wgmma/no_fence.hpp"
 #include "07_wgmma/operand_registers_reused.hpp"
 #include "07_wgmma/operand_without_proxy_fence.hpp"
+#include "07_wgmma/registers_moved_twice.hpp"
 #include "07_wgmma/registers_not_freed.hpp"
 #include "07_wgmma/released_before_wait.hpp"
 #include "07_wgmma/scaled_without_fence.hpp"
+#include "07_wgmma/too_many_accumulators.hpp"
 #include "07_wgmma/warp_missing.hpp"
 #include "07_wgmma/wrong_descriptor.hpp"
 #include "07_wgmma/wrong_direction.hpp"
@@ -167,7 +169,8 @@ std::vector<Chapter> const& chapters() {
        {exhibit<no_fence>(), exhibit<scaled_without_fence>(), exhibit<accumulator_in_flight>(),
         exhibit<operand_registers_reused>(), exhibit<operand_without_proxy_fence>(),
         exhibit<copied_operand>(), exhibit<released_before_wait>(), exhibit<wrong_descriptor>(),
-        exhibit<warp_missing>(), exhibit<registers_not_freed>(), exhibit<wrong_direction>()}},
+        exhibit<warp_missing>(), exhibit<registers_not_freed>(), exhibit<wrong_direction>(),
+        exhibit<registers_moved_twice>(), exhibit<too_many_accumulators>()}},
       {"08_clusters",
        "Clusters",
        {exhibit<remote_before_start>(), exhibit<peer_not_ready>(), exhibit<relaxed_arrival>(),

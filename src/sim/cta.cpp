@@ -80,6 +80,7 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
     group.wgmma.clear();
     group.wgmma_history = {};
     group.registers = registers;
+    group.registers_where = {};
     group.waits_for_registers = nullptr;
   }
   live_threads_ = count;

@@ -143,6 +143,9 @@ struct Warpgroup {
   std::array<std::uint64_t, 128> a_descriptor;
   std::array<std::uint64_t, 128> b_descriptor;
   int registers = 0;                      ///< of each thread: setmaxnreg
+  Where registers_where;                  ///< of the setmaxnreg that says so; line 0: the launch does
+  bool registers_raised = false;          ///< by setmaxnreg.inc
+  Time registers_time = 0;                ///< when, where the CTA is finding_races()
   int wanted_registers = 0;               ///< by the whole warpgroup, beyond what it has
   Thread* waits_for_registers = nullptr;  ///< until so many are free
   Where wants_registers_where;
@@ -292,6 +295,7 @@ class Cta {
   void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool transpose, Where where);
   bool elect_one(Where where);
   void setmaxnreg(int registers, bool increase, Where where);
+  void check_setmaxnreg(int registers, bool increase, Where where);
 
   // Clusters (cluster_instructions.cpp).
   std::uint32_t mapa(std::uint32_t local, int cta_rank, Where where);

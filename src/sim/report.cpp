@@ -26,6 +26,8 @@ std::string_view to_string(FindingKind kind) {
       return "proxy_race";
     case FindingKind::register_race:
       return "register_race";
+    case FindingKind::too_few_registers:
+      return "too_few_registers";
     case FindingKind::divergence:
       return "divergence";
     case FindingKind::invalid_operand:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -250,6 +251,9 @@ class WgmmaOperation final : public InFlight {
 
   std::shared_ptr<WgmmaAccumulators> const& accumulators() const { return accumulators_; }
 
+  /// A's registers of the warpgroup's first thread; null where A is in shared memory.
+  std::uint32_t const* first_a() const { return a_registers_[0]; }
+
   /// A's registers are still what they were.
   void check_a(Cta& cta) const;
 
@@ -451,6 +455,23 @@ void check_fence(Cta& cta, Warpgroup& group, WgmmaAccumulators const& accumulato
   }
 }
 
+/// Reports operations in flight that hold more registers than the warpgroup has.
+void check_registers(Cta& cta, Warpgroup const& group, Where where) {
+  int const held = registers_in_flight(group);
+  if (held <= group.registers) return;
+  std::string const has =
+      group.registers_where.line == 0
+          ? fmt::format("was launched with {}", group.registers)
+          : fmt::format("has {} since its setmaxnreg.{} ({})", group.registers,
+                        group.registers_raised ? "inc" : "dec", place_text(group.registers_where));
+  cta.report(
+      FindingKind::too_few_registers, where, cta.here(-1), "", "",
+      fmt::format("with this wgmma.mma_async, those in flight hold {} registers of a thread, accumulators "
+                  "and A, and the warpgroup {}",
+                  held, has),
+      group.registers_where);
+}
+
 /// The 128 threads have left their operands in the warpgroup.
 void start(Cta& cta, Warpgroup& group, WgmmaConfig const& op, bool a_in_registers, bool scale_d,
            Where where) {
@@ -486,6 +507,7 @@ void start(Cta& cta, Warpgroup& group, WgmmaConfig const& op, bool a_in_register
     operation->take_a(cta, a);
   }
   cta.in_flight().add(std::move(operation), group.wgmma);
+  if (cta.checking()) check_registers(cta, group, where);
   if (accumulators->in_flight > 0 && !accumulators->poisoned) poison(*accumulators);
 }
 
@@ -504,6 +526,33 @@ void issue(WgmmaConfig const& op, void* d, std::uint64_t a, bool a_in_registers,
 }
 
 }  // namespace
+
+int registers_in_flight(Warpgroup const& group) {
+  struct Run {
+    std::uint32_t const* begin;
+    std::uint32_t const* end;
+  };
+  static thread_local std::vector<Run> runs;  // of the first thread
+  runs.clear();
+  auto const add = [](std::uint32_t const* registers, int count) {
+    if (runs.empty() || runs.back().begin != registers) runs.push_back({registers, registers + count});
+  };
+  for (InFlight const* const operation : group.wgmma.operations()) {
+    auto const& own = *static_cast<WgmmaOperation const*>(operation);
+    add(own.accumulators()->registers[0], d_registers(own.accumulators()->op));
+    if (own.first_a() != nullptr) add(own.first_a(), 4);
+  }
+  std::sort(runs.begin(), runs.end(),
+            [](Run const& a, Run const& b) { return std::less<>()(a.begin, b.begin); });
+  std::ptrdiff_t held = 0;
+  std::uint32_t const* end = nullptr;
+  for (Run const& run : runs) {
+    std::uint32_t const* const begin = end != nullptr && std::less<>()(run.begin, end) ? end : run.begin;
+    if (std::less<>()(begin, run.end)) held += run.end - begin;
+    if (end == nullptr || std::less<>()(end, run.end)) end = run.end;
+  }
+  return static_cast<int>(held);
+}
 
 void wgmma(WgmmaConfig const& op, void* d, std::uint64_t a_descriptor, std::uint64_t b_descriptor,
            bool scale_d, Where where) {

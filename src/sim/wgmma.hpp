@@ -32,4 +32,9 @@ struct WgmmaHistory {
   std::vector<std::shared_ptr<WgmmaAccumulators>> waited_for;  ///< since the last wgmma.fence
 };
 
+struct Warpgroup;
+
+/// Registers of a thread that are a warpgroup's wgmma's until it has waited for them: accumulators, and A.
+int registers_in_flight(Warpgroup const& group);
+
 }  // namespace tegula::sim

@@ -236,10 +236,12 @@ TEST(HopperChecker, SetmaxnregDecAboveTheCount) {
 }
 
 struct IncBelowTheCount : ThreeWarpgroups {
-  static constexpr int line = __LINE__ + 3;
+  static constexpr int line = __LINE__ + 5;
   void operator()(Params const&, SharedStorage&) const {
-    if (thread_idx() < 128) setmaxnreg_dec<160>();
-    if (thread_idx() < 128) setmaxnreg_inc<152>();
+    if (thread_idx() >= 128) return;
+    setmaxnreg_dec<160>();
+    cta::bar_sync(1, 128);
+    setmaxnreg_inc<152>();
   }
 };
 
@@ -247,6 +249,48 @@ TEST(HopperChecker, SetmaxnregIncBelowTheCount) {
   auto const finding =
       only_finding(report_of<IncBelowTheCount>(), FindingKind::invalid_operand, IncBelowTheCount::line);
   EXPECT_SAYS(finding, "setmaxnreg.inc to 152 registers a thread, below the 160 that the warpgroup has");
+}
+
+enum class Between { nothing, barrier_of_the_warpgroup, mbarrier, barrier_of_two_warps, shuffle };
+
+/// The producer's warpgroup gives registers away twice.
+template <Between B> struct TwiceDown : ThreeWarpgroups {
+  struct SharedStorage {
+    Mbarrier all;
+  };
+  static constexpr int first_line = __LINE__ + 7;
+  static constexpr int line = __LINE__ + 14;
+  void operator()(Params const&, SharedStorage& smem) const {
+    SharedAddr const all = shared_address(&smem.all);
+    if (thread_idx() == 0) mbarrier_init(all, 4);
+    cta::sync();
+    if (thread_idx() >= 128) return;
+    setmaxnreg_dec<160>();
+    if constexpr (B == Between::barrier_of_the_warpgroup) cta::bar_sync(1, 128);
+    if constexpr (B == Between::mbarrier) {
+      if (lane_id() == 0) mbarrier_arrive(all);
+      if (lane_id() == 7) mbarrier_wait_parity(all, 0);
+    }
+    if constexpr (B == Between::barrier_of_two_warps) cta::bar_sync(2 + warp_id() / 2, 64);
+    if constexpr (B == Between::shuffle) warp::shfl(0, 0);
+    setmaxnreg_dec<40>();
+  }
+};
+
+TEST(HopperChecker, AWarpgroupSynchronisesBetweenTwoSetmaxnreg) {
+  EXPECT_TRUE(report_of<TwiceDown<Between::barrier_of_the_warpgroup>>().ok());
+  EXPECT_TRUE(report_of<TwiceDown<Between::mbarrier>>().ok());
+  EXPECT_TRUE(report_of<TwiceDown<Between::nothing>>({.races = false}).ok());
+  auto const finding = only_finding(report_of<TwiceDown<Between::nothing>>(), FindingKind::register_race,
+                                    TwiceDown<Between::nothing>::line);
+  EXPECT_SAYS(finding,
+              "setmaxnreg.dec by a warpgroup whose warps have not synchronised since their setmaxnreg.dec (");
+  EXPECT_EQ(finding.other.line, TwiceDown<Between::nothing>::first_line);
+  EXPECT_EQ(finding.order, "a cta::bar_sync of the warpgroup between them would order them");
+  only_finding(report_of<TwiceDown<Between::barrier_of_two_warps>>(), FindingKind::register_race,
+               TwiceDown<Between::nothing>::line);
+  only_finding(report_of<TwiceDown<Between::shuffle>>(), FindingKind::register_race,
+               TwiceDown<Between::nothing>::line);
 }
 
 /// Up and down again, with the counts that are there.

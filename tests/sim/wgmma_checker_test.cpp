@@ -3,6 +3,7 @@
 
 #include "broken_kernel.hpp"
 #include "tegula/arch/fence.hpp"
+#include "tegula/arch/setmaxnreg.hpp"
 #include "tegula/arch/wgmma.hpp"
 #include "tegula/tensor/shared_tile.hpp"
 #include "tegula/tensor/wgmma_operand.hpp"
@@ -326,6 +327,134 @@ TEST(WgmmaChecker, AllFourWarpsTakePart) {
   sim::Report const report = report_of<LeftByOneWarp>();
   ASSERT_FALSE(report.ok());
   EXPECT_EQ(report.findings.front().where.line, LeftByOneWarp::line);
+}
+
+/// `Sets` sets of 8 accumulators in flight at once, with A in registers for the first `Fragments` of them, by
+/// a warpgroup that keeps 32 registers a thread; waits after each `Step` of them.
+template <int Sets, int Fragments = 0, int Step = Sets, int Registers = 32>
+struct HoldsRegisters : BrokenWgmma {
+  static constexpr int lower_line = __LINE__ + 4;
+  static constexpr int line = __LINE__ + 11, a_line = __LINE__ + 9;
+  void operator()(Params const&, SharedStorage& smem) const {
+    clear_both(smem);
+    setmaxnreg_dec<Registers>();
+    float d[Sets][8] = {};
+    std::uint32_t a[Sets][4] = {};
+    wgmma_fence();
+    for (int i = 0; i < Sets; ++i) {
+      if (i < Fragments) {
+        wgmma<kOp>(d[i], a[i], WgmmaOperand(smem.b)(0, 0), true);
+      } else {
+        wgmma<kOp>(d[i], WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+      }
+      wgmma_commit_group();
+      if (i % Step == Step - 1) wgmma_wait_group<0>();
+    }
+    wgmma_wait_group<0>();
+  }
+};
+
+TEST(WgmmaChecker, WhatIsInFlightFitsIntoTheRegisters) {
+  EXPECT_TRUE((report_of<HoldsRegisters<4>>().ok())) << "32 of 32";
+  Finding const f =
+      only_finding(report_of<HoldsRegisters<6>>(), FindingKind::too_few_registers, HoldsRegisters<6>::line);
+  EXPECT_EQ(f.count, 2) << "the fifth and the sixth";
+  EXPECT_SAYS(f,
+              "with this wgmma.mma_async, those in flight hold 40 registers of a thread, accumulators and A, "
+              "and the warpgroup has 32 since its setmaxnreg.dec (");
+  EXPECT_EQ(f.other.line, HoldsRegisters<6>::lower_line);
+  EXPECT_TRUE((report_of<HoldsRegisters<6, 0, 3>>().ok())) << "no more than three at once";
+  EXPECT_TRUE((report_of<HoldsRegisters<6, 0, 6, 48>>().ok()));
+  EXPECT_TRUE((report_of<HoldsRegisters<6>>({.check = false}).ok()));
+  // A counts, too: 8 + 4 each.
+  EXPECT_TRUE((report_of<HoldsRegisters<2, 2>>().ok()));
+  Finding const with_a = only_finding(report_of<HoldsRegisters<3, 3>>(), FindingKind::too_few_registers,
+                                      HoldsRegisters<3, 3>::a_line);
+  EXPECT_SAYS(with_a, "those in flight hold 36 registers of a thread");
+  for (auto const completion : {sim::Completion::first, sim::Completion::random}) {
+    EXPECT_TRUE((report_of<HoldsRegisters<4>>({.completion = completion}).ok()));
+    EXPECT_FALSE((report_of<HoldsRegisters<6>>({.completion = completion}).ok()));
+  }
+}
+
+/// Several wgmma on one set of accumulators hold it once, and operands of A that overlap what they have
+/// together.
+struct SharesRegisters : BrokenWgmma {
+  void operator()(Params const&, SharedStorage& smem) const {
+    clear_both(smem);
+    setmaxnreg_dec<24>();
+    float d[8] = {};
+    std::uint32_t a[6] = {};
+    wgmma_fence();
+    for (int i = 0; i < 6; ++i) {
+      auto const& fragment = *reinterpret_cast<std::uint32_t const(*)[4]>(a + i % 3);
+      wgmma<kOp>(d, fragment, WgmmaOperand(smem.b)(0, 0), true);
+    }
+    wgmma_commit_group();
+    wgmma_wait_group<0>();
+  }
+};
+
+TEST(WgmmaChecker, RegistersThatOperationsShareCountOnce) {
+  EXPECT_TRUE(report_of<SharesRegisters>().ok()) << report_of<SharesRegisters>().text();
+}
+
+/// 384 threads have 168 registers each from their launch.
+struct TooLargeForTheLaunch : BrokenWgmma {
+  static constexpr int threads = 384;
+  using TileB = SharedTile<std::uint16_t, swizzled_operand(16, 256, 64, 1)>;
+  struct SharedStorage {
+    TileA a;
+    TileB b;
+  };
+  void operator()(Params const&, SharedStorage& smem) const {
+    if (thread_idx() >= 128) return;
+    clear(smem.a);
+    clear(smem.b);
+    fence_proxy_async_shared();
+    cta::bar_sync(1, 128);
+    constexpr WgmmaConfig op{.type = WgmmaType::bf16, .n = 256};
+    float d[2][128] = {};
+    wgmma_fence();
+    for (int i = 0; i < 2; ++i) wgmma<op>(d[i], WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+    wgmma_commit_group();
+    wgmma_wait_group<0>();
+  }
+};
+
+TEST(WgmmaChecker, TheLaunchSaysHowManyRegistersThereAre) {
+  sim::Report const report = report_of<TooLargeForTheLaunch>();
+  ASSERT_EQ(report.findings.size(), 1u) << report.text();
+  EXPECT_EQ(report.findings[0].kind, FindingKind::too_few_registers);
+  EXPECT_EQ(
+      report.findings[0].message,
+      "with this wgmma.mma_async, those in flight hold 256 registers of a thread, accumulators and A, and the "
+      "warpgroup was launched with 168");
+}
+
+template <bool Waits> struct LowersInFlight : BrokenWgmma {
+  static constexpr int line = __LINE__ + 9;
+  void operator()(Params const&, SharedStorage& smem) const {
+    clear_both(smem);
+    float d[4][8] = {};
+    wgmma_fence();
+    for (auto& own : d) wgmma<kOp>(own, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+    wgmma_commit_group();
+    if constexpr (Waits) wgmma_wait_group<0>();
+
+    setmaxnreg_dec<24>();
+    wgmma_wait_group<0>();
+  }
+};
+
+TEST(WgmmaChecker, RegistersInFlightAreNotGivenAway) {
+  EXPECT_TRUE(report_of<LowersInFlight<true>>().ok());
+  Finding const f = only_finding(report_of<LowersInFlight<false>>(), FindingKind::too_few_registers,
+                                 LowersInFlight<false>::line);
+  EXPECT_EQ(
+      f.message,
+      "setmaxnreg.dec to 24 registers a thread while the wgmma.mma_async in flight hold 32, accumulators and "
+      "A: wait for their groups first");
 }
 
 }  // namespace

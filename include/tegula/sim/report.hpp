@@ -25,10 +25,12 @@ enum class FindingKind : std::uint8_t {
   data_race,           ///< two accesses to the same bytes, one of them a write, that nothing orders
   proxy_race,          ///< the asynchronous proxy touches what was written without a fence.proxy.async, or an
                        ///< mbarrier whose init no fence has made visible to it
-  register_race,    ///< registers of a wgmma in flight are written, or written before it without wgmma.fence
-  divergence,       ///< an aligned instruction that the lanes of a warp do not execute together
-  invalid_operand,  ///< a barrier number, a thread count, a mask or a size that the instruction does not
-                    ///< admit
+  register_race,  ///< registers of a wgmma in flight are written, or written before it without wgmma.fence;
+                  ///< or setmaxnreg twice without a barrier of the warpgroup
+  too_few_registers,  ///< the wgmma in flight hold more than the warpgroup has by its launch or by setmaxnreg
+  divergence,         ///< an aligned instruction that the lanes of a warp do not execute together
+  invalid_operand,    ///< a barrier number, a thread count, a mask or a size that the instruction does not
+                      ///< admit
   mbarrier_misuse,  ///< an mbarrier used before its init, initialised twice, overflowing, or read or written
                     ///< as memory
   exited_cta,  ///< shared memory of a CTA that has exited, or exits before operations in flight are done with
