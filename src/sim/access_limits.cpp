@@ -60,10 +60,10 @@ void report_conflicts(Cta& cta, WarpAccess const& access, std::uint32_t const* a
       place,
       fmt::format(
           "{} of {} bytes by {} takes {} passes over the banks of shared memory, {} more than it needs, "
-          "where {} more are declared: lanes {} and {} ask bank {} for {} and {}",
+          "where {} more {} declared: lanes {} and {} ask bank {} for {} and {}",
           ptx_name(access.instruction), access.bytes, lanes_count(access), use.wavefronts,
-          use.wavefronts - use.minimum, limit, pair.lanes[0], pair.lanes[1], pair.words[0] % 32, place,
-          cta.own_place(4 * pair.words[1])));
+          use.wavefronts - use.minimum, limit, limit == 1 ? "is" : "are", pair.lanes[0], pair.lanes[1],
+          pair.words[0] % 32, place, cta.own_place(4 * pair.words[1])));
 }
 
 void report_sectors(Cta& cta, WarpAccess const& access, std::uint64_t const* addresses, SectorUse use,
@@ -88,9 +88,9 @@ void report_sectors(Cta& cta, WarpAccess const& access, std::uint64_t const* add
       place(first),
       fmt::format(
           "{} of {} bytes by {} touches {} sectors of global memory, {} more than its bytes need, where "
-          "{} more are declared: {}",
+          "{} more {} declared: {}",
           ptx_name(access.instruction), access.bytes, lanes_count(access), use.touched,
-          use.touched - use.needed, limit, lanes));
+          use.touched - use.needed, limit, limit == 1 ? "is" : "are", lanes));
 }
 
 }  // namespace tegula::sim

@@ -1,4 +1,5 @@
-// Runs correct kernels under the checker at many schedules: no finding, and the same output of each.
+// Runs correct kernels under the checker at many schedules: no finding, and the same output and counters of
+// each.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -26,7 +27,7 @@ double seconds_since(Clock::time_point begin) {
 struct Tally {
   std::atomic<std::int64_t> runs = 0;
   std::atomic<std::int64_t> findings = 0;  ///< runs with any
-  std::atomic<std::int64_t> unlike = 0;    ///< runs whose output differs from the first schedule's
+  std::atomic<std::int64_t> unlike = 0;    ///< runs whose output or counters differ from the first schedule's
   std::atomic<std::int64_t> failed = 0;    ///< runs that threw anything else
   std::set<std::string> sentences;  ///< what was found, each once, with the first schedule that showed it
   std::set<std::string> known;      ///< (kind, place) of those
@@ -40,8 +41,14 @@ void note(Tally& tally, std::mutex& mutex, std::string const& key, std::string c
     tally.sentences.insert(sentence + "\n    at " + schedule_text(schedule));
 }
 
-void run_once(CorrectKernel const& kernel, sim::Options const& schedule,
-              std::vector<std::uint8_t> const& expected, Tally& tally, std::mutex& mutex) {
+/// What a run gives, which must not depend on the schedule.
+struct Results {
+  std::vector<std::uint8_t> output;
+  std::string counters;
+};
+
+void run_once(CorrectKernel const& kernel, sim::Options const& schedule, Results const& expected,
+              Tally& tally, std::mutex& mutex) {
   ++tally.runs;
   try {
     Outcome const outcome = kernel.run(schedule);
@@ -52,9 +59,12 @@ void run_once(CorrectKernel const& kernel, sim::Options const& schedule,
                                 std::to_string(finding.where.line) + finding.buffer;
         note(tally, mutex, key, to_string(finding, outcome.report.kernel), schedule);
       }
-    } else if (outcome.output != expected) {
+    } else if (outcome.output != expected.output) {
       ++tally.unlike;
       note(tally, mutex, "output", "the output is not that of the first schedule", schedule);
+    } else if (counters_text(outcome.report) != expected.counters) {
+      ++tally.unlike;
+      note(tally, mutex, "counters", "the counters are not those of the first schedule", schedule);
     }
   } catch (std::exception const& e) {
     ++tally.failed;
@@ -66,9 +76,10 @@ void run_once(CorrectKernel const& kernel, sim::Options const& schedule,
 void run_kernel(CorrectKernel const& kernel, std::vector<sim::Options> const& schedules, int jobs,
                 Tally& tally) {
   std::mutex mutex;
-  std::vector<std::uint8_t> expected;
+  Results expected;
   try {
-    expected = kernel.run(schedules.front()).output;
+    Outcome const first = kernel.run(schedules.front());
+    expected = {first.output, counters_text(first.report)};
   } catch (std::exception const&) {  // it is run again below, and noted there
   }
   std::atomic<std::size_t> next = 0;
@@ -100,16 +111,17 @@ int run_all(std::vector<CorrectKernel> const& kernels, std::uint64_t seeds, int 
     for (std::string const& sentence : tally.sentences) std::printf("  %s\n", sentence.c_str());
     std::fflush(stdout);
   }
-  std::printf("%lld runs in %.0f s: %lld with findings, %lld with another output, %lld failed\n",
-              static_cast<long long>(runs), seconds_since(begin), static_cast<long long>(findings),
-              static_cast<long long>(unlike), static_cast<long long>(failed));
+  std::printf(
+      "%lld runs in %.0f s: %lld with findings, %lld with another output or other counters, %lld failed\n",
+      static_cast<long long>(runs), seconds_since(begin), static_cast<long long>(findings),
+      static_cast<long long>(unlike), static_cast<long long>(failed));
   return findings + unlike + failed == 0 ? 0 : 1;
 }
 
 int main_of(int count, char** arguments) {
   CLI::App app(
       "Runs every correct kernel of the repository under the checker, at every completion and interleaving "
-      "and many seeds. Exits 1 if anything is found, or an output depends on the schedule.");
+      "and many seeds. Exits 1 if anything is found, or an output or a counter depends on the schedule.");
   std::uint64_t seeds = 100;
   int jobs = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   std::string only;

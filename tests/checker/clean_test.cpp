@@ -31,14 +31,19 @@ TEST_P(EveryCorrectKernel, IsCleanAndTheSameAtEverySchedule) {
     schedules[i].seed = i;
   }
   std::vector<std::uint8_t> expected;
+  std::string counters;
   for (sim::Options& schedule : schedules) {
     schedule.workers = 1;  // tests run side by side
     SCOPED_TRACE(kernel.name + ", " + schedule_text(schedule));
     Outcome const outcome = kernel.run(schedule);
     ASSERT_TRUE(outcome.report.ok()) << outcome.report.text();
     ASSERT_FALSE(outcome.output.empty());
-    if (expected.empty()) expected = outcome.output;
+    if (expected.empty()) {
+      expected = outcome.output;
+      counters = counters_text(outcome.report);
+    }
     ASSERT_EQ(outcome.output, expected) << "the schedule changed the output";
+    ASSERT_EQ(counters_text(outcome.report), counters) << "the schedule changed what is counted";
   }
 }
 

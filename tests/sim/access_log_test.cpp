@@ -152,24 +152,11 @@ TEST(AccessLog, SizesOnOneLineAreKeptApart) {
   EXPECT_EQ(log.instructions().size(), 2u);
 }
 
-/// Everything that was counted.
-std::string counted(sim::Report const& report) {
-  std::string text;
-  for (sim::LineCounters const& c : report.lines) {
-    text += c.instruction + " " + std::to_string(c.where.line);
-    for (std::int64_t const n : {c.instructions, c.shared_bytes, c.shared_wavefronts, c.bank_conflicts,
-                                 c.global_bytes, c.global_sectors})
-      text += " " + std::to_string(n);
-    text += "\n";
-  }
-  return text;
-}
-
 template <class Kernel> void expect_the_same_at_every_schedule(sim::Report const& expected) {
   for (sim::Options const& schedule : every_schedule(3)) {
     sim::Report const report = report_of<Kernel>(schedule);
     EXPECT_TRUE(report.ok()) << schedule_text(schedule) << "\n" << report.text();
-    EXPECT_EQ(counted(report), counted(expected)) << schedule_text(schedule);
+    EXPECT_EQ(counters_text(report), counters_text(expected)) << schedule_text(schedule);
   }
 }
 
@@ -220,7 +207,7 @@ TEST(Counters, WhatTheLogDoesNotHoldIsCountedLaneByLane) {
   EXPECT_EQ(report.lines[0].global_sectors, 4 * 8192 + 32 * 100);
   EXPECT_EQ(report.lines[2].instructions, 1);
   for (auto const interleaving : {sim::Interleaving::round_robin, sim::Interleaving::random})
-    EXPECT_EQ(counted(report_of<Loads>({.interleaving = interleaving})), counted(report));
+    EXPECT_EQ(counters_text(report_of<Loads>({.interleaving = interleaving})), counters_text(report));
 }
 
 }  // namespace

@@ -32,6 +32,20 @@ inline std::vector<sim::Options> every_schedule(std::uint64_t seeds, sim::Option
   return schedules;
 }
 
+/// What was counted, a line of text for each line of the kernel and instruction: the same at every schedule,
+/// for kernels that do not poll.
+inline std::string counters_text(sim::Report const& report) {
+  std::string text;
+  for (sim::LineCounters const& c : report.lines) {
+    text += std::string(c.where.file) + ":" + std::to_string(c.where.line) + " " + c.instruction;
+    for (std::int64_t const count : {c.instructions, c.fused_multiply_adds, c.shared_bytes,
+                                     c.shared_wavefronts, c.bank_conflicts, c.global_bytes, c.global_sectors})
+      text += " " + std::to_string(count);
+    text += "\n";
+  }
+  return text;
+}
+
 /// For messages of tests.
 inline std::string schedule_text(sim::Options const& options) {
   return "completion " + std::string(to_string(options.completion)) + ", interleaving " +

@@ -9,6 +9,7 @@
 #include "tegula/kernel/attention_config.hpp"
 #include "tegula/kernel/online_softmax.hpp"
 #include "tegula/pipeline/pipeline_state.hpp"
+#include "tegula/sim/limits.hpp"
 #include "tegula/tensor/shared_tile.hpp"
 #include "tegula/tensor/tile_loader.hpp"
 #include "tegula/tensor/vector.hpp"
@@ -82,6 +83,9 @@ template <AttentionConfig C> struct AttentionSm80 {
   static_assert(conflicts(smem_v, ldmatrix_rows_b(0), 0, 16, 16) == 0, "ldmatrix of V");
   static_assert(conflicts(smem_q, accumulator_lanes, 1, 16, 4) == 0, "stores of O");
   static_assert(conflicts(smem_q, piece_coordinates, 1, 16, 16) == 0, "loads of O");
+  // A warp's access to global memory is 16 bytes a lane, along `block` columns of as many rows as that makes.
+  // A row whose address is no multiple of 32 touches a sector more than it fills.
+  static constexpr sim::Limits limits = {.bank_conflicts = 0, .excess_sectors = 32 / (block / 8)};
 
   TEGULA_HOST_DEVICE static constexpr int blocks_m(int seq_q) { return (seq_q + C.block_m - 1) / C.block_m; }
 

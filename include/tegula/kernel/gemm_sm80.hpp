@@ -10,6 +10,7 @@
 #include "tegula/kernel/activation.hpp"
 #include "tegula/kernel/gemm_config.hpp"
 #include "tegula/pipeline/pipeline_state.hpp"
+#include "tegula/sim/limits.hpp"
 #include "tegula/tensor/coordinates.hpp"
 #include "tegula/tensor/shared_tile.hpp"
 #include "tegula/tensor/tile_loader.hpp"
@@ -70,6 +71,8 @@ template <GemmConfig C> struct GemmSm80 {
   static_assert(conflicts(smem_b, ldmatrix_rows_b(b_contiguous), b_contiguous, 16, 16) == 0, "ldmatrix of B");
   static_assert(conflicts(smem_d, accumulator_lanes, 1, 32, 8) == 0, "stores of D");
   static_assert(conflicts(smem_d, piece_lanes, 1, 32, 16) == 0, "loads of D");
+  // Of every access, those of the copies to shared memory too.
+  static constexpr sim::Limits limits = {.bank_conflicts = 0};
 
   struct SharedStorage {
     TileA a;

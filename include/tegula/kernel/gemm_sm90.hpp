@@ -17,6 +17,7 @@
 #include "tegula/pipeline/store_pipeline.hpp"
 #include "tegula/pipeline/tma_inlet.hpp"
 #include "tegula/pipeline/tma_pipeline.hpp"
+#include "tegula/sim/limits.hpp"
 #include "tegula/tensor/coordinates.hpp"
 #include "tegula/tensor/pack.hpp"
 #include "tegula/tensor/shared_tile.hpp"
@@ -83,6 +84,9 @@ template <GemmSm90Config C> struct GemmSm90 {
   static constexpr Layout stmatrix_lanes = make_layout(along(0, 16, 1), along(1, 2, 8));  // of 16 x 16
   static constexpr Layout pair_lanes = make_layout(along(1, 4, 2), along(0, 8, 1));       // of 8 x 8
   static constexpr Layout column_lanes = make_layout(along(0, 16, 1), along(1, 2, 1));    // of 16 x 2
+  // TMA's swizzle is made for 8 rows of 16 bytes: of the 16 rows of a column, two share each bank, and so do
+  // two of the 4 rows that 16 lanes write as pairs of f32.
+  static constexpr sim::Limits limits = {.bank_conflicts = sizeof(Out) == 4 ? 2 : 1};
 
   // With split_k: what every CTA of the cluster has summed of the columns that this CTA finishes. Each thread
   // reads what the threads of the same index wrote.
