@@ -196,7 +196,9 @@ void Exploring::add_reversals(Explorer const& explorer) {
       ends[step.process] = hash;
       key += mix(hash);
     };
-    for (std::uint32_t i = 0; i < reversal.second; ++i) {
+    // What comes after the execution are the steps that threads blocked at, each for itself.
+    std::uint32_t const end = std::min(reversal.second, dependence.steps());
+    for (std::uint32_t i = 0; i < end; ++i) {
       if (i < reversal.first || (i > reversal.first && !dependence.before(reversal.first, i))) take(steps[i]);
     }
     take(steps[reversal.second]);
