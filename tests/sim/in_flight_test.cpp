@@ -272,6 +272,45 @@ TEST(InFlightChecker, TouchingWhatALoadIsToWriteAtEverySchedule) {
   });
 }
 
+/// A ring of one stage, five times round: warp 0 loads, warps 1 and 2 read. The ring waits for warp 1; for
+/// warp 2, too, where it is `Counted`. A wait for parity that comes two phases late succeeds like one in
+/// time.
+template <bool Counted> struct RunsAhead : Broken {
+  static constexpr int threads = 96;
+  struct SharedStorage {
+    alignas(128) std::uint32_t tile[32];
+    Mbarrier full;
+    Mbarrier empty;
+  };
+  void operator()(Params const& p, SharedStorage& smem) const {
+    SharedAddr const full = shared_address(&smem.full), empty = shared_address(&smem.empty);
+    if (thread_idx() == 0) {
+      mbarrier_init(full, 1);
+      mbarrier_init(empty, Counted ? 64 : 32);
+      fence_mbarrier_init();
+    }
+    cta::sync();
+    for (int round = 0; round < 5; ++round) {
+      if (thread_idx() == 0) {
+        mbarrier_wait_parity(empty, ~round & 1);
+        mbarrier_arrive_expect_tx(full, 128);
+        bulk_load(shared_address(smem.tile), p.in + 128 * round, 128, full);
+      }
+      if (warp_id() == 0) continue;
+      mbarrier_wait_parity(full, round & 1);
+      ld_shared<std::uint32_t>(shared_address(smem.tile) + static_cast<SharedAddr>(4 * lane_id()));
+      if (Counted || warp_id() == 1) mbarrier_arrive(empty);
+    }
+  }
+};
+
+TEST(InFlightChecker, AReaderThatTheRingDoesNotWaitForIsFoundAtEverySchedule) {
+  for_each_schedule([](sim::Options const& options) {
+    EXPECT_TRUE(report_of<RunsAhead<true>>(options).ok()) << report_of<RunsAhead<true>>(options).text();
+    EXPECT_FALSE(report_of<RunsAhead<false>>(options).ok());
+  });
+}
+
 template <bool Waits> struct OverwritesAStore : Flights {
   static constexpr int store_line = __LINE__ + 5;
   static constexpr int line = __LINE__ + 7;
