@@ -2,9 +2,11 @@
 
 #include "01_memory/assertion.hpp"
 #include "01_memory/bank_conflicts.hpp"
+#include "01_memory/edge_too_near.hpp"
 #include "01_memory/misaligned.hpp"
 #include "01_memory/past_the_tensor.hpp"
 #include "01_memory/past_the_tile.hpp"
+#include "01_memory/rest_of_the_row.hpp"
 #include "01_memory/uncoalesced.hpp"
 #include "01_memory/uninitialized_global.hpp"
 #include "01_memory/uninitialized_read.hpp"
@@ -136,8 +138,8 @@ std::vector<Chapter> const& chapters() {
       {"01_memory",
        "Memory",
        {exhibit<uninitialized_read>(), exhibit<uninitialized_global>(), exhibit<past_the_tile>(),
-        exhibit<past_the_tensor>(), exhibit<misaligned>(), exhibit<bank_conflicts>(), exhibit<uncoalesced>(),
-        exhibit<assertion>()}},
+        exhibit<past_the_tensor>(), exhibit<edge_too_near>(), exhibit<rest_of_the_row>(),
+        exhibit<misaligned>(), exhibit<bank_conflicts>(), exhibit<uncoalesced>(), exhibit<assertion>()}},
       {"02_barriers",
        "Barriers of a CTA",
        {exhibit<missing_barrier>(), exhibit<missing_second_barrier>(), exhibit<two_writers>(),

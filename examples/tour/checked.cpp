@@ -46,7 +46,10 @@ int main() {
     auto* const out = static_cast<int*>(machine.allocate(kRows * sizeof(int), "out"));
     machine.upload(in, numbers.data(), numbers.size() * sizeof(int));
     try {
-      sim::launch<row_sums>(machine, {kRows, 1, 1}, {in, out});
+      sim::launch<row_sums>(
+          machine, {kRows, 1, 1}, {in, out},
+          {sim::global_tensor("in", in, row_major(kRows, 128), {"row", "column"}, sim::Coverage::read),
+           sim::global_tensor("out", out, row_major(kRows), {"row"}, sim::Coverage::written)});
     } catch (sim::CheckError const& error) {
       std::printf("seed %d: %s\n", static_cast<int>(seed), error.what());
       return 1;

@@ -2,9 +2,12 @@
 
 #include <chrono>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "backend.hpp"
 #include "simulated_unit.hpp"
+#include "tegula/device/global_tensors.hpp"
 #include "tegula/device/launch.hpp"
 #include "tegula/kernel/configurations.hpp"
 #include "tegula/sim/tensor_map.hpp"
@@ -19,6 +22,19 @@ KernelTables<SimulatedKernel> const& tables() {
   static KernelTables<SimulatedKernel> const tables(
       []<Family F, int Configuration>() { return simulated_kernel<F, Configuration>(); });
   return tables;
+}
+
+std::vector<sim::GlobalTensor> described(Family family, int configuration, void const* params) {
+  auto const i = static_cast<std::size_t>(configuration);
+  switch (family) {
+    case Family::attention_sm80:
+      return global_tensors(attention_sm80_configs.values[i], *static_cast<AttentionParams const*>(params));
+    case Family::gemm_sm80:
+      return global_tensors(gemm_sm80_configs.values[i], *static_cast<GemmParams const*>(params));
+    case Family::gemm_sm90:
+      return global_tensors(gemm_sm90_configs.values[i], *static_cast<GemmSm90Params const*>(params));
+  }
+  return {};
 }
 
 class SimulatedBackend : public Backend {
@@ -80,7 +96,10 @@ class SimulatedBackend : public Backend {
   }
 
   void launch(Family family, int configuration, void const* params, Stream) override {
-    keep([&] { return tables().at(family, configuration).launch(machine_, params); });
+    std::vector<sim::GlobalTensor> tensors = described(family, configuration, params);
+    // What is too small, or is no memory of the machine, is found where the kernel touches it.
+    std::erase_if(tensors, [&](sim::GlobalTensor const& tensor) { return !machine_.holds(tensor); });
+    keep([&] { return tables().at(family, configuration).launch(machine_, params, std::move(tensors)); });
   }
 
  private:

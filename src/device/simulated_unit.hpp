@@ -4,6 +4,7 @@
 /// unit of its own, which CMake makes from kernel_unit.cpp.in; the tables in simulated.cpp only name them.
 
 #include <cstddef>
+#include <vector>
 
 #include "family.hpp"
 #include "tegula/sim/machine.hpp"
@@ -13,7 +14,7 @@ namespace tegula::device {
 struct SimulatedKernel {
   int threads;
   std::size_t shared_bytes;
-  sim::Report (*launch)(sim::Machine&, void const* params);
+  sim::Report (*launch)(sim::Machine&, void const* params, std::vector<sim::GlobalTensor> tensors);
 };
 
 template <Family F, int Configuration> SimulatedKernel simulated_kernel();

@@ -84,7 +84,11 @@ bool Cta::global_access(Instruction instruction, void const* address, int bytes,
   std::uint8_t* const shadow = memory->shadow + offset;
   if (access == GlobalAccess::write) {
     std::memset(shadow, 1, n);
-  } else if (!races && !early && std::memchr(shadow, 0, n) != nullptr) [[unlikely]] {
+    memory->note_written(offset, n);
+    return true;
+  }
+  memory->note_read(offset, n);
+  if (!races && !early && std::memchr(shadow, 0, n) != nullptr) [[unlikely]] {
     std::size_t const at = offset + static_cast<std::size_t>(std::find(shadow, shadow + n, 0) - shadow);
     report(FindingKind::uninitialized_read, where, here(), memory->name, memory->place(at),
            fmt::format("{} reads {}, which nobody has written", ptx_name(instruction), memory->place(at)));
@@ -139,6 +143,10 @@ std::uint32_t Cta::atomic(AtomicOp op, void* address, std::uint32_t value, std::
   }
   bool const writes = op != AtomicOp::compare_and_swap || old == expected;
   if (cluster_.global_races().on()) cluster_.global_races().atomic(address, writes);
+  if (writes) {
+    Allocation const& memory = *allocation(address);
+    memory.note_written(memory.offset_of(address), 4);
+  }
   if (result == old) {
     cluster_.watch_read(address, false, where);
   } else {

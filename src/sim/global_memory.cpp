@@ -8,6 +8,8 @@
 #include <new>
 #include <stdexcept>
 
+#include "global_tensor.hpp"
+
 namespace tegula::sim {
 
 Allocation::Allocation(std::size_t bytes, std::string name) : name(std::move(name)), bytes(bytes) {
@@ -28,7 +30,19 @@ Allocation::~Allocation() {
   std::free(shadow);
 }
 
-std::string Allocation::place(std::size_t offset) const { return fmt::format("byte {} of {}", offset, name); }
+std::string Allocation::place(std::size_t offset) const {
+  std::string const byte = fmt::format("byte {} of {}", offset, name);
+  bool between = false;
+  for (GlobalTensor const* const tensor : tensors) {
+    ElementAt const at = element_at(*tensor, base + offset);
+    between |= at.between;
+    if (at.coordinate.empty()) continue;
+    std::string const element =
+        fmt::format("{} of {}", coordinate_text(*tensor, at.coordinate), tensor->name);
+    return tensor->name == name ? element : fmt::format("{} ({})", element, byte);
+  }
+  return between ? byte + " (between rows)" : byte;
+}
 
 namespace {
 

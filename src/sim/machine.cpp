@@ -15,6 +15,7 @@
 #include "cluster.hpp"
 #include "exploring.hpp"
 #include "global_memory.hpp"
+#include "launch_tensors.hpp"
 #include "mutation.hpp"
 #include "stack_overflow.hpp"
 #include "turn_keeper.hpp"
@@ -79,6 +80,10 @@ bool Machine::written(void const* pointer, std::size_t bytes) const {
   if (memory == nullptr || !memory->contains(pointer, bytes)) return false;
   unsigned char const* const shadow = memory->shadow + memory->offset_of(pointer);
   return std::all_of(shadow, shadow + bytes, [](unsigned char w) { return w == 1; });
+}
+
+bool Machine::holds(GlobalTensor const& tensor) const {
+  return allocation_of(*state_->global.table(), tensor) != nullptr;
 }
 
 namespace {
@@ -186,6 +191,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   for (Allowance const& allowance : options_.allow) check(allowance);
   std::lock_guard const launching(state_->launching);
   auto const table = state_->global.table();
+  LaunchTensors const tensors(original, *table, options_.check);
   TurnKeeper turns;
   GlobalOrder order;
   std::optional<MutationRun> mutation;
@@ -277,7 +283,17 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   report.schedule = {options_.completion, options_.interleaving, options_.seed, options_.choices};
   report.threads = kernel.threads;
   for (auto& [index, of_cluster] : findings) add_findings(report.findings, std::move(of_cluster));
+  // Where a cluster was ended, or an exploration cut its order short, much is not covered.
+  bool const whole = (explorer == nullptr || explorer->complete()) &&
+                     std::none_of(report.findings.begin(), report.findings.end(),
+                                  [](Finding const& finding) { return finding.ended_cluster; });
+  std::vector<Finding> not_covered;
+  if (whole) {
+    not_covered = tensors.not_covered(
+        logs, [&](std::int64_t cluster, int rank) { return cta_index(launch, cluster, rank); });
+  }
   add_findings(report.findings, between_clusters(launch, std::move(logs)));
+  for (Finding& finding : not_covered) report.findings.push_back(std::move(finding));
   for (auto& [index, of_cluster] : traces) {
     if (!report.trace) report.trace = Trace{kernel.name, {}, {}};
     report.trace->append(std::move(of_cluster));

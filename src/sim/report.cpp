@@ -42,6 +42,10 @@ std::string_view to_string(FindingKind kind) {
       return "bank_conflicts";
     case FindingKind::uncoalesced:
       return "uncoalesced";
+    case FindingKind::unread_input:
+      return "unread_input";
+    case FindingKind::unwritten_output:
+      return "unwritten_output";
     case FindingKind::trap:
       return "trap";
     case FindingKind::exception:
@@ -51,8 +55,11 @@ std::string_view to_string(FindingKind kind) {
 }
 
 std::string to_string(Finding const& finding, std::string_view kernel) {
-  std::string place = fmt::format("{}: kernel {}, CTA ({}, {}, {})", place_text(finding.where), kernel,
-                                  finding.cta.x, finding.cta.y, finding.cta.z);
+  std::string place = fmt::format("kernel {}", kernel);
+  if (finding.cta.x >= 0) {
+    place = fmt::format("{}: {}, CTA ({}, {}, {})", place_text(finding.where), place, finding.cta.x,
+                        finding.cta.y, finding.cta.z);
+  }
   if (finding.warp >= 0) place += fmt::format(", warp {}", finding.warp);
   if (finding.lane >= 0) place += fmt::format(", lane {}", finding.lane);
   std::string const times = finding.count > 1 ? fmt::format(" ({} times in all)", finding.count) : "";
@@ -122,7 +129,7 @@ nlohmann::json finding_json(Finding const& f) {
           {"message", f.message},
           {"order", text_json(f.order)},
           {"where", where_json(f.where)},
-          {"cta", cta_json(f.cta)},
+          {"cta", f.cta.x < 0 ? nlohmann::json(nullptr) : cta_json(f.cta)},
           {"warp", number_json(f.warp)},
           {"lane", number_json(f.lane)},
           {"other", other_json(f)},

@@ -140,6 +140,15 @@ class Load final : public InFlight {
     to_ = to;
   }
 
+  /// For what the launch covers: it reads the box, whenever it lands.
+  void note_read() const {
+    box_.for_each_row([&](TmaRow const& row) {
+      if (row.begin == row.end) return;
+      memory_->note_read(memory_->offset_of(global(box_, row)),
+                         static_cast<std::size_t>(row.end - row.begin));
+    });
+  }
+
   /// What it reads of global memory it reads for the mbarrier it completes on.
   void note_reads(Cluster& cluster, int mbarrier_agent) const {
     GlobalRaces& races = cluster.global_races();
@@ -190,7 +199,7 @@ class Load final : public InFlight {
     if (unwritten == nullptr) return;
     std::size_t const at = offset + static_cast<std::size_t>(unwritten - shadow);
     int const element = (row.begin + static_cast<int>(unwritten - shadow)) / box_.element_bytes();
-    std::string const place = fmt::format("byte {} of {}", at, memory_->name);
+    std::string const place = memory_->place(at);
     cluster.cta(cta).report(
         FindingKind::uninitialized_read, where, {cta, thread / 32, thread % 32}, memory_->name, place,
         fmt::format("{} reads {}, element {} of the tensor, which nobody has written", ptx_name(instruction),
@@ -286,6 +295,8 @@ class Store final : public InFlight {
         std::memcpy(into, from, written);
         std::memset(shadow, 1, bytes);
       }
+      memory_->note_written(offset, bytes);
+      if (reduction_) memory_->note_read(offset, bytes);
     });
     cluster.progressed();
   }
@@ -316,7 +327,7 @@ class Store final : public InFlight {
     bool const others = std::any_of(shadow + first, shadow + std::min(end, memory_->bytes),
                                     [](std::uint8_t written) { return written != 0; });
     if (!outside && !others) return;
-    std::string const place = fmt::format("byte {} of {}", first, memory_->name);
+    std::string const place = memory_->place(first);
     cluster.cta(cta).report(
         FindingKind::out_of_bounds, where, {cta, thread / 32, thread % 32}, memory_->name, place,
         fmt::format(
@@ -425,6 +436,7 @@ void load(Cta& cta, Instruction instruction, GlobalBox const& from, std::uint32_
   if (!again) check_launches(cta, instruction, GlobalAccess::read, from, where);
   auto operation = std::make_unique<Load>(instruction, cta, from, range, again, where);
   operation->completes_on(to->rank(), mbarrier, static_cast<std::uint32_t>(from.box.bytes()));
+  if (!again && from.memory != nullptr && from.memory->read != nullptr) operation->note_read();
   if (!again && cta.cluster().global_races().on())
     operation->note_reads(cta.cluster(), cta.cluster().mbarrier_agent(to->rank(), mbarrier));
   cta.in_flight().add(std::move(operation));

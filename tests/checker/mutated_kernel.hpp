@@ -6,6 +6,7 @@
 
 #include "mutated_kernels.hpp"
 #include "mutation_cases.hpp"
+#include "tegula/device/global_tensors.hpp"
 #include "tegula/sim/launch.hpp"
 #include "tegula/sim/tensor_map.hpp"
 
@@ -101,14 +102,14 @@ inline GemmTensors gemm_tensors(Bench& bench, Case const& c, DType in, DType out
     std::int64_t const ld = whole_lines(row, in);
     return Matrices{in, bench.input(name, in, row, rows * c.batch, ld), row, rows, c.batch, ld};
   };
-  t.a = operand("a", a_major, c.m);
-  t.b = operand("b", b_major, c.n);
+  t.a = operand("A", a_major, c.m);
+  t.b = operand("B", b_major, c.n);
   std::int64_t const ld = whole_lines(c.n, out);
-  t.d_address = bench.output("d", out, c.n, c.m * c.batch, ld);
+  t.d_address = bench.output("D", out, c.n, c.m * c.batch, ld);
   t.d = {out, t.d_address, c.n, c.m, c.batch, ld};
   t.c = t.d;
   if (c.adds) {
-    t.c.address = bench.input("c", out, c.n, c.m * c.batch, ld);
+    t.c.address = bench.input("C", out, c.n, c.m * c.batch, ld);
     t.bias = bench.input("bias", out, c.n, 1, c.n);
   }
   return t;
@@ -176,10 +177,10 @@ inline AttentionParams attention_params(Bench& bench, Case const& c) {
     return TokenStrides{row * seq, row, c.attention.head_dim};
   };
   AttentionParams p{};
-  p.q = bench.input("q", type, q_row, c.m * c.batch, q_row);
-  p.k = bench.input("k", type, k_row, c.n * c.batch, k_row);
-  p.v = bench.input("v", type, k_row, c.n * c.batch, k_row);
-  p.o = bench.output("o", type, q_row, c.m * c.batch, q_row);
+  p.q = bench.input("Q", type, q_row, c.m * c.batch, q_row);
+  p.k = bench.input("K", type, k_row, c.n * c.batch, k_row);
+  p.v = bench.input("V", type, k_row, c.n * c.batch, k_row);
+  p.o = bench.output("O", type, q_row, c.m * c.batch, q_row);
   p.lse = static_cast<float*>(bench.output("lse", DType::f32, c.m * c.heads, c.batch, c.m * c.heads));
   p.q_stride = p.o_stride = strides(q_row, c.m);
   p.k_stride = p.v_stride = strides(k_row, c.n);
@@ -208,7 +209,8 @@ template <int I> MutatedKernel mutated_kernel_of_case() {
                 return attention_params(bench, c);
               }
             }();
-            sim::Report report = sim::launch<Kernel>(bench.machine(), Kernel::grid(params), params);
+            sim::Report report = sim::launch<Kernel>(bench.machine(), Kernel::grid(params), params,
+                                                     global_tensors(Kernel::config, params));
             return bench.outcome(std::move(report));
           }};
 }

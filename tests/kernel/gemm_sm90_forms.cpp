@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "tegula/device/global_tensors.hpp"
 #include "tegula/sim/launch.hpp"
 #include "tegula/sim/tensor_map.hpp"
 
@@ -134,7 +135,8 @@ template <int I> struct Form : GemmSm90<kConfigurations[I]> {};
 template <int I>
 sim::Report launch(sim::Machine& machine, GemmArguments const& g, int clusters, Raster raster) {
   GemmSm90Params const params = params_of<kConfigurations[I]>(g, clusters, raster);
-  return sim::launch<Form<I>>(machine, Form<I>::grid(params), params);
+  return sim::launch<Form<I>>(machine, Form<I>::grid(params), params,
+                              global_tensors(Form<I>::config, params));
 }
 
 using Launch = sim::Report (*)(sim::Machine&, GemmArguments const&, int, Raster);

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "tegula/macros.hpp"
@@ -21,6 +22,8 @@
 ///   static constexpr bool waits_for_grids;  may be left out: whether it may be started before the launch
 ///                                         before it has finished (programmatic dependent launch)
 ///   static constexpr sim::Limits limits;  may be left out: what its accesses to memory may cost
+///   static std::vector<sim::GlobalTensor> tensors(Params const&);
+///                                         may be left out: what the parameters point to
 ///   static char const* role(int warp);    may be left out: names of the warps' roles, for traces
 ///   void operator()(Params const&, SharedStorage&) const;    what one thread does
 namespace tegula::sim {
@@ -99,13 +102,21 @@ template <class Tile> SharedBuffer shared_buffer(std::string name, Tile const& t
   return buffer;
 }
 
-/// Runs Kernel on every CTA of the grid; see Machine::launch for what it throws.
-template <class Kernel> Report launch(Machine& machine, Dim3 grid, typename Kernel::Params const& params) {
+/// Runs Kernel on every CTA of the grid; see Machine::launch for what it throws. `tensors`, beside the
+/// kernel's own, describes what its parameters point to, or some of it: findings then name elements, and what
+/// the launch does not cover.
+template <class Kernel>
+Report launch(Machine& machine, Dim3 grid, typename Kernel::Params const& params,
+              std::vector<GlobalTensor> tensors = {}) {
   using Storage = typename Kernel::SharedStorage;
   static_assert(std::is_trivially_destructible_v<Storage>, "shared memory has no destructors");
   KernelImage image;
   image.name = type_name<Kernel>();
   image.threads = Kernel::threads;
+  image.tensors = std::move(tensors);
+  if constexpr (requires { Kernel::tensors(params); }) {
+    for (GlobalTensor& tensor : Kernel::tensors(params)) image.tensors.push_back(std::move(tensor));
+  }
   image.shared_bytes = std::is_empty_v<Storage> ? 0 : sizeof(Storage);
   if constexpr (requires(Storage & s) { s.name_buffers([](char const*, auto const&) {}); }) {
     auto const storage = std::make_unique<Storage>();

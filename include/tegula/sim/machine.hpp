@@ -12,6 +12,7 @@
 #include "tegula/arch/mutation.hpp"
 #include "tegula/sim/allowance.hpp"
 #include "tegula/sim/generation.hpp"
+#include "tegula/sim/global_tensor.hpp"
 #include "tegula/sim/limits.hpp"
 #include "tegula/sim/report.hpp"
 #include "tegula/sim/schedule.hpp"
@@ -53,8 +54,9 @@ struct Options {
   /// Replays an order that an exploration has tried, of a grid of one cluster, whatever completion,
   /// interleaving and seed say.
   std::optional<Choices> choices;
-  /// Whether accesses are held against the shadow of memory (never written, copy in flight). Bounds,
-  /// alignment, divergence and deadlock are always checked.
+  /// Whether accesses are held against the shadow of memory (never written, copy in flight),
+  /// and what a launch is to cover is looked for. Bounds, alignment, divergence and deadlock are always
+  /// checked.
   bool check = true;
   /// Whether, besides, accesses to shared memory are held against each other: data races, also between the
   /// generic and the asynchronous proxy (docs/machine.md, "Happens-before"). Needs `check`.
@@ -108,6 +110,7 @@ struct KernelImage {
   int threads = 0;
   std::size_t shared_bytes = 0;
   std::vector<SharedBuffer> buffers;
+  std::vector<GlobalTensor> tensors;
   Dim3 cluster;  ///< extents of a cluster, in CTAs
   int min_ctas_per_sm = 1;
   /// It may be started before the launch before it has finished: CUDA's programmatic dependent launch. What
@@ -157,11 +160,14 @@ class Machine {
   void copy(void* destination, void const* source, std::size_t bytes);
   /// Whether each of the bytes was written. False out of bounds.
   bool written(void const* pointer, std::size_t bytes) const;
+  /// Whether the elements of a tensor all lie in one allocation, as those that a launch describes must.
+  bool holds(GlobalTensor const& tensor) const;
 
   /// Runs the kernel on every CTA of the grid and returns when all are done. Throws CheckError
   /// (Options::throw_on_finding), and std::invalid_argument for a launch that a GPU would refuse: an empty or
   /// too large grid, a number of threads that is no multiple of 32 or beyond 1024, more shared memory than a
-  /// CTA can have, a cluster of more than 8 CTAs or one that the grid is no multiple of.
+  /// CTA can have, a cluster of more than 8 CTAs or one that the grid is no multiple of. Likewise for a
+  /// tensor that is not described as GlobalTensor says, or does not lie in one allocation.
   Report launch(KernelImage const& kernel, Dim3 grid);
 
  private:

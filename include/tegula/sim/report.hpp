@@ -38,8 +38,10 @@ enum class FindingKind : std::uint8_t {
   deadlock,    ///< every thread that has not exited waits
   bank_conflicts,  ///< more passes over the banks of shared memory than the kernel, or the caller, declares
   uncoalesced,  ///< more sectors of global memory than the bytes need and the kernel, or the caller, declares
-  trap,         ///< the kernel executed trap
-  exception,    ///< the kernel threw a C++ exception
+  unread_input,      ///< an element that the launch is to read, and does not
+  unwritten_output,  ///< an element that the launch is to write, and does not
+  trap,              ///< the kernel executed trap
+  exception,         ///< the kernel threw a C++ exception
 };
 
 /// The kind's name, as in JSON: "out_of_bounds", ...
@@ -51,7 +53,7 @@ struct Finding {
   FindingKind kind;
   std::string message;  ///< one sentence, without the place
   Where where;          ///< the instruction
-  Dim3 cta{0, 0, 0};    ///< coordinate in the grid
+  Dim3 cta{0, 0, 0};    ///< coordinate in the grid; all -1 where it concerns the whole launch
   int warp = -1;        ///< -1 where it concerns the whole CTA
   int lane = -1;        ///< -1 where it concerns the whole warp
   std::string buffer;   ///< name of the shared or global buffer, or empty
