@@ -194,9 +194,10 @@ TEST(GlobalTensors, FindingsNameTheirElements) {
 template <class Run> void expect_every_edge_found(Arch arch, Run&& run) {
   Machine const unmutated = quiet(arch, {.list_marked = true});
   run(unmutated);
-  ASSERT_TRUE(unmutated.last_report()->ok()) << unmutated.last_report()->text();
+  sim::Report const report = *unmutated.last_report();
+  ASSERT_TRUE(report.ok()) << report.text();
   int mutants = 0;
-  for (sim::MarkedStatement const& marked : unmutated.last_report()->marked) {
+  for (sim::MarkedStatement const& marked : report.marked) {
     if (!admits(marked.admitted, Mutation::less)) continue;
     if (marked.operation != Operation::predicate && marked.operation != Operation::zero_fill) continue;
     std::string const file = marked.where.file;
