@@ -39,6 +39,24 @@ TEST(ExploreKernels, EveryFormOfGemmSm90HasOneOrder) {
   }
 }
 
+/// Each consumer computes two of four tiles, in turns, through a ring that comes round.
+TEST(ExploreKernels, PingPongOfSeveralTilesHasOneOrder) {
+  int found = 0;
+  for (int const i : one_of_each_form()) {
+    GemmSm90Config const& c = table()[static_cast<std::size_t>(i)];
+    if (c.schedule != Schedule::pingpong) continue;
+    SCOPED_TRACE(to_string(c));
+    ++found;
+    Machine const machine = Machine::simulated(Arch::sm90);
+    GemmProblem p = problem_for(c);
+    p.m = c.block_m * c.cluster_m;
+    p.n = 4 * c.block_n * c.cluster_n;
+    p.k = 2 * block_k(c);
+    expect_one_order(machine, [&] { return run(machine, p, {.configuration = i, .clusters = 1}); });
+  }
+  EXPECT_GT(found, 0);
+}
+
 TEST(ExploreKernels, GemmSm80HasOneOrder) {
   Machine const machine = Machine::simulated(Arch::sm80);
   GemmProblem const p{
