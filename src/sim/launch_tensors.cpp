@@ -194,7 +194,9 @@ LaunchTensors::~LaunchTensors() {
 std::vector<Finding> LaunchTensors::not_covered(std::map<std::int64_t, ClusterLog> const& logs,
                                                 std::function<Dim3(std::int64_t, int)> const& cta_of) const {
   std::vector<Finding> findings;
-  for (auto const& [tensor, memory] : covered_) {
+  for (Covered const& covered : covered_) {
+    GlobalTensor const* const tensor = covered.tensor;
+    Allocation const* const memory = covered.memory;
     Marks const marks(*tensor, *memory);
     if (marks.all_set()) continue;
     Layout const& layout = tensor->layout;
