@@ -6,12 +6,16 @@
 
 namespace tegula::sim {
 
-void AccessLog::append(Site const& site) {
+void AccessLog::append(Instruction instruction, Where where, int shared_bytes) {
   if (used_ == records_.size()) records_.resize(records_.size() + 64);
   Record& record = records_[used_++];
-  record.site = site;
+  record.site = {where, instruction, static_cast<std::uint8_t>(shared_bytes)};
   record.lanes = 0;
-  std::fill(std::begin(record.global_bytes), std::end(record.global_bytes), std::uint8_t{0});
+  record.global_lanes = 0;
+}
+
+void AccessLog::stray(std::uint32_t i, int lane, Instruction instruction, Where where, int shared_bytes) {
+  strays_.push_back({i, lane, {where, instruction, static_cast<std::uint8_t>(shared_bytes)}});
 }
 
 void AccessLog::clear() {
@@ -20,85 +24,74 @@ void AccessLog::clear() {
   strays_.clear();
 }
 
-std::span<AccessLog::Record const> AccessLog::instructions() {
-  // Mostly all lanes do the same, or some end earlier: what they do i-th are then the warp's instructions.
-  if (strays_.empty()) return {records_.data(), used_};
-  align();
-  return aligned_;
-}
-
 void AccessLog::align() {
-  std::vector<Site> sites;
+  // Sites as numbers.
+  sites_.clear();
   std::size_t latest = 0;
   auto const number = [&](Site const& site) {
     // Mostly it is the one that came after the latest, the last time.
-    for (std::size_t i = 1; i <= sites.size(); ++i) {
-      std::size_t const at = (latest + i) % sites.size();
-      if (sites[at] == site) return static_cast<std::uint32_t>(latest = at);
+    for (std::size_t i = 1; i <= sites_.size(); ++i) {
+      std::size_t const at = (latest + i) % sites_.size();
+      if (sites_[at] == site) return static_cast<std::uint32_t>(latest = at);
     }
-    latest = sites.size();
-    sites.push_back(site);
+    latest = sites_.size();
+    sites_.push_back(site);
     return static_cast<std::uint32_t>(latest);
   };
-  std::vector<std::uint32_t> sequences[32];
+  sequences_.resize(32 * used_);
   for (std::size_t i = 0; i < used_; ++i) {
     std::uint32_t const site = number(records_[i].site);
     for (std::uint32_t lanes = records_[i].lanes; lanes != 0; lanes &= lanes - 1)
-      sequences[std::countr_zero(lanes)].push_back(site);
+      sequences_[static_cast<std::size_t>(std::countr_zero(lanes)) * used_ + i] = site;
   }
-  for (Stray const& stray : strays_) sequences[stray.lane][stray.i] = number(stray.site);
+  for (Stray const& stray : strays_)
+    sequences_[static_cast<std::size_t>(stray.lane) * used_ + stray.i] = number(stray.site);
 
-  // The lanes that do the same, by the first of them; those that do the most first, as the whole of which
-  // others leave out a part.
-  struct Path {
-    int lane;
-    std::uint32_t lanes;
-    std::vector<std::uint32_t> places;  ///< in `merged`
-  };
-  std::vector<Path> paths;
+  // Those that do the most first, as the whole of which others leave out a part.
+  path_count_ = 0;
   for (int lane = 0; lane < 32; ++lane) {
-    auto const same = std::find_if(paths.begin(), paths.end(),
-                                   [&](Path const& path) { return sequences[path.lane] == sequences[lane]; });
-    if (same != paths.end()) {
-      same->lanes |= 1u << lane;
-    } else {
-      paths.push_back({lane, 1u << lane, {}});
-    }
+    Path* const end = paths_ + path_count_;
+    Path* const same = std::find_if(paths_, end, [&](Path const& path) {
+      return std::ranges::equal(sequence(path.lane), sequence(lane));
+    });
+    if (same == end) paths_[path_count_++] = {lane, 0, 0};
+    same->lanes |= 1u << lane;
   }
-  std::stable_sort(paths.begin(), paths.end(), [&](Path const& a, Path const& b) {
-    return sequences[a.lane].size() > sequences[b.lane].size();
+  std::sort(paths_, paths_ + path_count_, [&](Path const& a, Path const& b) {
+    return counts_[a.lane] != counts_[b.lane] ? counts_[a.lane] > counts_[b.lane] : a.lane < b.lane;
   });
-  std::vector<std::uint32_t> merged = sequences[paths.front().lane];
-  paths.front().places.resize(merged.size());
-  std::iota(paths.front().places.begin(), paths.front().places.end(), 0u);
-  for (std::size_t p = 1; p < paths.size(); ++p) {
-    Alignment alignment = sim::align(merged, sequences[paths[p].lane]);
-    for (std::size_t q = 0; q < p; ++q) {
-      for (std::uint32_t& place : paths[q].places) place = alignment.moved[place];
+  places_.resize(32 * used_);
+  std::span<std::uint32_t const> const most = sequence(paths_[0].lane);
+  merged_.assign(most.begin(), most.end());
+  std::iota(places(paths_[0]).begin(), places(paths_[0]).end(), 0u);
+  for (int p = 1; p < path_count_; ++p) {
+    sim::align(merged_, sequence(paths_[p].lane), alignment_);
+    for (int q = 0; q < p; ++q) {
+      for (std::uint32_t& place : places(paths_[q])) place = alignment_.first[place];
     }
-    paths[p].places = std::move(alignment.added);
-    merged = std::move(alignment.merged);
+    std::ranges::copy(alignment_.second, places(paths_[p]).begin());
+    merged_.swap(alignment_.merged);
   }
+}
 
-  aligned_.resize(merged.size());
-  for (std::size_t i = 0; i < merged.size(); ++i) {
-    aligned_[i].site = sites[merged[i]];
-    aligned_[i].lanes = 0;
-    std::fill(std::begin(aligned_[i].global_bytes), std::end(aligned_[i].global_bytes), std::uint8_t{0});
-  }
-  for (Path const& path : paths) {
-    for (std::size_t i = 0; i < path.places.size(); ++i) {
-      Record& to = aligned_[path.places[i]];
-      Record const& from = records_[i];
-      to.lanes |= path.lanes;
-      for (std::uint32_t lanes = path.lanes; lanes != 0; lanes &= lanes - 1) {
-        int const lane = std::countr_zero(lanes);
-        to.shared[lane] = from.shared[lane];
-        to.global[lane] = from.global[lane];
-        to.global_bytes[lane] = from.global_bytes[lane];
-      }
+AccessLog::Record const& AccessLog::gather(std::uint32_t i) {
+  gathered_.site = sites_[merged_[i]];
+  gathered_.lanes = 0;
+  gathered_.global_lanes = 0;
+  for (Path& path : std::span(paths_, static_cast<std::size_t>(path_count_))) {
+    std::span<std::uint32_t const> const at = places(path);
+    if (path.gathered == at.size() || at[path.gathered] != i) continue;
+    Record const& from = records_[path.gathered++];
+    gathered_.lanes |= path.lanes;
+    gathered_.global_lanes |= path.lanes & from.global_lanes;
+    for (std::uint32_t lanes = path.lanes; lanes != 0; lanes &= lanes - 1) {
+      int const lane = std::countr_zero(lanes);
+      gathered_.shared[lane] = from.shared[lane];
+      gathered_.global[lane] = from.global[lane];
+      gathered_.global_bytes[lane] = from.global_bytes[lane];
     }
   }
+  return gathered_;
 }
 
 AccessUse count_access(CounterTable& counters, AccessLog::Record const& record) {
@@ -111,44 +104,43 @@ AccessUse count_access(CounterTable& counters, AccessLog::Record const& record) 
     line.shared_wavefronts += use.banks.wavefronts;
     line.bank_conflicts += use.banks.wavefronts - use.banks.minimum;
   }
-  use.global_bytes = std::accumulate(std::begin(record.global_bytes), std::end(record.global_bytes), 0);
-  if (use.global_bytes != 0) {
-    for (int lane = 0; lane < 32; ++lane)
-      use.global_lanes |= static_cast<std::uint32_t>(record.global_bytes[lane] != 0) << lane;
-    use.sectors = sector_use(record.global, use.global_lanes, use.bytes_of_a_lane());
-    line.global_bytes += use.global_bytes;
+  if (record.global_lanes != 0) {
+    int bytes = 0;
+    for (std::uint32_t lanes = record.global_lanes; lanes != 0; lanes &= lanes - 1)
+      bytes += record.global_bytes[std::countr_zero(lanes)];
+    int const lanes = std::popcount(record.global_lanes);
+    use.global_bytes = (bytes + lanes - 1) / lanes;
+    use.sectors = sector_use(record.global, record.global_lanes, use.global_bytes);
+    line.global_bytes += bytes;
     line.global_sectors += use.sectors.touched;
   }
   return use;
 }
 
-Alignment align(std::vector<std::uint32_t> const& merged, std::vector<std::uint32_t> const& added,
-                std::size_t window) {
-  Alignment result;
-  result.moved.reserve(merged.size());
-  result.added.reserve(added.size());
-  auto const put = [&](bool of_merged, bool of_added) {
+void align(std::span<std::uint32_t const> first, std::span<std::uint32_t const> second, Alignment& result,
+           std::size_t window) {
+  result.merged.clear();
+  result.first.clear();
+  result.second.clear();
+  auto const put = [&](bool of_first, bool of_second) {
     std::uint32_t const place = static_cast<std::uint32_t>(result.merged.size());
-    result.merged.push_back(of_merged ? merged[result.moved.size()] : added[result.added.size()]);
-    if (of_merged) result.moved.push_back(place);
-    if (of_added) result.added.push_back(place);
+    result.merged.push_back(of_first ? first[result.first.size()] : second[result.second.size()]);
+    if (of_first) result.first.push_back(place);
+    if (of_second) result.second.push_back(place);
   };
-  std::vector<std::uint16_t> table;
-  while (result.moved.size() < merged.size() && result.added.size() < added.size()) {
-    std::uint32_t const* const a = merged.data() + result.moved.size();
-    std::uint32_t const* const b = added.data() + result.added.size();
-    if (*a == *b) {
+  while (result.first.size() < first.size() && result.second.size() < second.size()) {
+    std::span<std::uint32_t const> const a = first.subspan(result.first.size());
+    std::span<std::uint32_t const> const b = second.subspan(result.second.size());
+    if (a[0] == b[0]) {
       put(true, true);
       continue;
     }
     // table[i][j]: how many fall together of what follows a[i] and b[j] within the window (the longest common
     // subsequence: Wagner and Fischer, "The string-to-string correction problem", 1974).
-    std::size_t const left_a = merged.size() - result.moved.size();
-    std::size_t const left_b = added.size() - result.added.size();
-    std::size_t const height = std::min(left_a, window), width = std::min(left_b, window);
-    table.assign((height + 1) * (width + 1), 0);
+    std::size_t const height = std::min(a.size(), window), width = std::min(b.size(), window);
+    result.table.assign((height + 1) * (width + 1), 0);
     auto const at = [&](std::size_t i, std::size_t j) -> std::uint16_t& {
-      return table[i * (width + 1) + j];
+      return result.table[i * (width + 1) + j];
     };
     for (std::size_t i = height; i-- > 0;) {
       for (std::size_t j = width; j-- > 0;) {
@@ -157,8 +149,8 @@ Alignment align(std::vector<std::uint32_t> const& merged, std::vector<std::uint3
       }
     }
     // Where the sequences go on beyond the window, its second half is looked at again with what follows.
-    std::size_t const end_a = height < left_a ? (height + 1) / 2 : height;
-    std::size_t const end_b = width < left_b ? (width + 1) / 2 : width;
+    std::size_t const end_a = height < a.size() ? (height + 1) / 2 : height;
+    std::size_t const end_b = width < b.size() ? (width + 1) / 2 : width;
     for (std::size_t i = 0, j = 0; i < end_a && j < end_b;) {
       bool const both = a[i] == b[j];
       bool const of_a = both || at(i + 1, j) >= at(i, j + 1);
@@ -167,9 +159,8 @@ Alignment align(std::vector<std::uint32_t> const& merged, std::vector<std::uint3
       j += both || !of_a;
     }
   }
-  while (result.moved.size() < merged.size()) put(true, false);
-  while (result.added.size() < added.size()) put(false, true);
-  return result;
+  while (result.first.size() < first.size()) put(true, false);
+  while (result.second.size() < second.size()) put(false, true);
 }
 
 }  // namespace tegula::sim

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "counters.hpp"
@@ -11,6 +11,17 @@
 #include "tegula/arch/where.hpp"
 
 namespace tegula::sim {
+
+/// Two sequences laid side by side: `merged` has all elements of both in their orders, as many as possible of
+/// which fall together.
+struct Alignment {
+  std::vector<std::uint32_t> merged;
+  std::vector<std::uint32_t> first, second;  ///< where each element of the two is in `merged`
+  std::vector<std::uint16_t> table;          ///< kept for its memory
+};
+/// Sequences longer than `window` are aligned piece by piece.
+void align(std::span<std::uint32_t const> first, std::span<std::uint32_t const> second, Alignment& result,
+           std::size_t window = 256);
 
 /// Puts together, for each warp, what its lanes do by themselves, into instructions of the warp. Lanes run
 /// one after another, in an order that is the schedule's, so that the lanes' parts of one instruction arrive
@@ -32,40 +43,57 @@ class AccessLog {
     std::uint8_t shared_bytes;  ///< of a lane; 0 where it touches no shared memory
 
     bool operator==(Site const& other) const {
-      return where.line == other.where.line && where.file == other.where.file &&
-             instruction == other.instruction && shared_bytes == other.shared_bytes;
+      return is(other.where, other.instruction, other.shared_bytes);
+    }
+    bool is(Where other, Instruction of, int bytes) const {
+      return where.line == other.line && where.file == other.file && instruction == of &&
+             shared_bytes == bytes;
     }
   };
   /// An instruction of the warp.
   struct Record {
     Site site;
     std::uint32_t lanes;
+    std::uint32_t global_lanes;  ///< those that move bytes of global memory
     std::uint32_t shared[32];
     std::uint64_t global[32];
-    std::uint8_t global_bytes[32];  ///< that a lane moves; 0 where it touches no global memory
+    std::uint8_t global_bytes[32];  ///< of those lanes
   };
 
   /// Notes a lane's instruction; one that moves no bytes of a kind passes 0 for its size. False where it is
   /// to be counted by itself.
-  bool note(int lane, Site const& site, std::uint32_t shared, int global_bytes, std::uint64_t global) {
+  bool note(int lane, Instruction instruction, Where where, int shared_bytes, std::uint32_t shared,
+            int global_bytes, std::uint64_t global) {
     std::uint32_t const i = counts_[lane];
     if (i == kMost) [[unlikely]]
       return false;
     counts_[lane] = i + 1;
-    if (i == used_) append(site);
+    if (i == used_) append(instruction, where, shared_bytes);
     Record& record = records_[i];
-    if (!(record.site == site)) [[unlikely]]
-      strays_.push_back({i, lane, site});
+    if (!record.site.is(where, instruction, shared_bytes)) [[unlikely]]
+      stray(i, lane, instruction, where, shared_bytes);
     record.lanes |= 1u << lane;
     record.shared[lane] = shared;
-    record.global[lane] = global;
-    record.global_bytes[lane] = static_cast<std::uint8_t>(global_bytes);
+    if (global_bytes != 0) {
+      record.global_lanes |= 1u << lane;
+      record.global[lane] = global;
+      record.global_bytes[lane] = static_cast<std::uint8_t>(global_bytes);
+    }
     return true;
   }
 
   bool empty() const { return used_ == 0; }
-  /// The instructions of the warp, of each lane in its order; until anything else is done with the log.
-  std::span<Record const> instructions();
+  /// Calls visit(record) with each instruction of the warp, those of a lane in its order, and forgets them.
+  template <class Visit> void flush(Visit&& visit) {
+    if (strays_.empty()) {
+      // Mostly all lanes do the same, or some end earlier: what they do i-th are the warp's instructions.
+      for (std::size_t i = 0; i < used_; ++i) visit(std::as_const(records_[i]));
+    } else {
+      align();
+      for (std::uint32_t i = 0; i < merged_.size(); ++i) visit(gather(i));
+    }
+    clear();
+  }
   void clear();
 
  private:
@@ -75,39 +103,47 @@ class AccessLog {
     int lane;
     Site site;
   };
-  void append(Site const& site);
+  /// Lanes that did the same, the first of them, and what of it has been gathered.
+  struct Path {
+    int lane;
+    std::uint32_t lanes;
+    std::uint32_t gathered;
+  };
+  void append(Instruction instruction, Where where, int shared_bytes);
+  void stray(std::uint32_t i, int lane, Instruction instruction, Where where, int shared_bytes);
+  /// Finds merged_ and paths_.
   void align();
+  /// The i-th instruction of merged_: to be called with each i in order.
+  Record const& gather(std::uint32_t i);
+  std::span<std::uint32_t const> sequence(int lane) const {
+    return {sequences_.data() + static_cast<std::size_t>(lane) * used_, counts_[lane]};
+  }
+  std::span<std::uint32_t> places(Path const& path) {
+    return {places_.data() + static_cast<std::size_t>(path.lane) * used_, counts_[path.lane]};
+  }
 
   std::vector<Record> records_;  ///< the i-th holds each lane's i-th instruction
   std::size_t used_ = 0;
   std::uint32_t counts_[32] = {};  ///< instructions of each lane
   std::vector<Stray> strays_;
-  std::vector<Record> aligned_;
+  // Of align(), kept for their memory.
+  std::vector<Site> sites_;
+  std::vector<std::uint32_t> sequences_;  ///< of each lane, used_ apart: numbers of sites
+  std::vector<std::uint32_t> places_;     ///< likewise: where they are in merged_
+  std::vector<std::uint32_t> merged_;
+  Alignment alignment_;
+  Path paths_[32];
+  int path_count_ = 0;
+  Record gathered_;
 };
 
 /// What an instruction of a warp does to memory.
 struct AccessUse {
-  BankUse banks;                   ///< of an access to shared memory
-  SectorUse sectors;               ///< of an access to global memory,
-  std::uint32_t global_lanes = 0;  ///< who makes it,
-  int global_bytes = 0;            ///< and what all of them move
-
-  /// Rounded up where they do not move the same.
-  int bytes_of_a_lane() const {
-    int const lanes = std::popcount(global_lanes);
-    return (global_bytes + lanes - 1) / lanes;
-  }
+  BankUse banks;         ///< of an access to shared memory
+  SectorUse sectors;     ///< of an access to global memory,
+  int global_bytes = 0;  ///< of a lane of it, rounded up where they do not move the same
 };
 /// Adds it to the counters of its line.
 AccessUse count_access(CounterTable& counters, AccessLog::Record const& record);
-
-/// Where the elements of `added` go in `merged`, which is extended by those that find no equal: in both
-/// orders as many as possible fall together. `moved`: where the elements of `merged` are then. Sequences
-/// longer than `window` are aligned piece by piece.
-struct Alignment {
-  std::vector<std::uint32_t> merged, added, moved;
-};
-Alignment align(std::vector<std::uint32_t> const& merged, std::vector<std::uint32_t> const& added,
-                std::size_t window = 256);
 
 }  // namespace tegula::sim

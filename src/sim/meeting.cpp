@@ -184,18 +184,17 @@ void Cta::wait_warpgroup_until(double time, char const* name, Where where) {
 
 void Cta::flush_log(Warp& warp) {
   if (warp.log.empty()) return;
-  for (AccessLog::Record const& r : warp.log.instructions()) {
+  warp.log.flush([&](AccessLog::Record const& r) {
     AccessUse const use = count_access(cluster_.counters(), r);
     WarpAccess const access{warp.index, r.site.instruction, r.site.where, r.lanes, r.site.shared_bytes};
     if (limits_.bank_conflicts >= 0 && use.banks.wavefronts - use.banks.minimum > limits_.bank_conflicts)
       report_conflicts(*this, access, r.shared, use.banks, limits_.bank_conflicts);
     if (limits_.excess_sectors >= 0 && use.sectors.touched - use.sectors.needed > limits_.excess_sectors) {
-      WarpAccess const global{access.warp, access.instruction, access.where, use.global_lanes,
-                              use.bytes_of_a_lane()};
+      WarpAccess const global{access.warp, access.instruction, access.where, r.global_lanes,
+                              use.global_bytes};
       report_sectors(*this, global, r.global, use.sectors, limits_.excess_sectors);
     }
-  }
-  warp.log.clear();
+  });
 }
 
 void Cta::diverged(Meeting const& meeting, Instruction instruction, std::uint32_t variant, std::uint32_t mask,

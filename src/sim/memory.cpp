@@ -39,10 +39,12 @@ void Cta::note(Instruction instruction, Where where, int shared_bytes, std::uint
                void const* global) {
   if (count_) {
     int const lane = current_thread().lane;
-    AccessLog::Site const site{where, instruction, static_cast<std::uint8_t>(shared_bytes)};
     auto const address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(global));
-    if (!current_warp().log.note(lane, site, shared, global_bytes, address)) [[unlikely]] {
-      AccessLog::Record alone{site, 1u << lane, {}, {}, {}};
+    if (!current_warp().log.note(lane, instruction, where, shared_bytes, shared, global_bytes, address))
+        [[unlikely]] {
+      std::uint32_t const self = 1u << lane;
+      AccessLog::Site const site{where, instruction, static_cast<std::uint8_t>(shared_bytes)};
+      AccessLog::Record alone{site, self, global_bytes != 0 ? self : 0, {}, {}, {}};
       alone.shared[lane] = shared;
       alone.global[lane] = address;
       alone.global_bytes[lane] = static_cast<std::uint8_t>(global_bytes);

@@ -17,6 +17,12 @@ using sim::Alignment;
 using Sequence = std::vector<std::uint32_t>;
 using Record = AccessLog::Record;
 
+Alignment alignment_of(Sequence const& a, Sequence const& b, std::size_t window = 256) {
+  Alignment alignment;
+  sim::align(a, b, alignment, window);
+  return alignment;
+}
+
 /// The length of the longest sequence that is part of both, by trying.
 std::size_t most_in_common(Sequence const& a, std::size_t i, Sequence const& b, std::size_t j) {
   if (i == a.size() || j == b.size()) return 0;
@@ -34,10 +40,10 @@ Sequence random_sequence(std::mt19937& random, std::size_t most, std::uint32_t k
 /// Both sequences are in what was merged, in order and whole, and nothing else; the number that fell
 /// together.
 std::size_t expect_supersequence(Sequence const& a, Sequence const& b, Alignment const& alignment) {
-  EXPECT_EQ(alignment.moved.size(), a.size());
-  EXPECT_EQ(alignment.added.size(), b.size());
+  EXPECT_EQ(alignment.first.size(), a.size());
+  EXPECT_EQ(alignment.second.size(), b.size());
   std::vector<int> users(alignment.merged.size());
-  for (auto const& [sequence, places] : {std::pair(&a, &alignment.moved), std::pair(&b, &alignment.added)}) {
+  for (auto const& [sequence, places] : {std::pair(&a, &alignment.first), std::pair(&b, &alignment.second)}) {
     for (std::size_t i = 0; i < places->size(); ++i) {
       EXPECT_EQ(alignment.merged.at((*places)[i]), (*sequence)[i]);
       EXPECT_TRUE(i == 0 || (*places)[i - 1] < (*places)[i]);
@@ -52,7 +58,7 @@ TEST(Alignment, LetsAsManyFallTogetherAsCan) {
   std::mt19937 random(1);
   for (int i = 0; i < 2000; ++i) {
     Sequence const a = random_sequence(random, 7, 3), b = random_sequence(random, 7, 3);
-    EXPECT_EQ(expect_supersequence(a, b, sim::align(a, b)), most_in_common(a, 0, b, 0));
+    EXPECT_EQ(expect_supersequence(a, b, alignment_of(a, b)), most_in_common(a, 0, b, 0));
   }
 }
 
@@ -61,13 +67,13 @@ TEST(Alignment, OfLongSequencesKeepsOrder) {
   for (int i = 0; i < 200; ++i) {
     Sequence const a = random_sequence(random, 60, 4);
     Sequence const b = random_sequence(random, 60, 4);
-    expect_supersequence(a, b, sim::align(a, b, 5));
+    expect_supersequence(a, b, alignment_of(a, b, 5));
     // A part of a sequence lies in it as a whole, if the window holds what is left out.
     Sequence part;
     for (std::size_t k = 0; k < a.size(); ++k) {
       if (k % 3 != 1) part.push_back(a[k]);
     }
-    EXPECT_EQ(expect_supersequence(a, part, sim::align(a, part, 60)), part.size());
+    EXPECT_EQ(expect_supersequence(a, part, alignment_of(a, part, 60)), part.size());
   }
   // Rounds of a loop beyond the window: one lane skips an instruction in every other round.
   Sequence rounds, skips;
@@ -77,13 +83,13 @@ TEST(Alignment, OfLongSequencesKeepsOrder) {
     if (round % 2 == 0) skips.push_back(2);
     skips.push_back(3);
   }
-  EXPECT_EQ(expect_supersequence(rounds, skips, sim::align(rounds, skips, 16)), skips.size());
+  EXPECT_EQ(expect_supersequence(rounds, skips, alignment_of(rounds, skips, 16)), skips.size());
 }
 
 TEST(Alignment, TakesTheFirstRounds) {
-  Alignment const a = sim::align({1, 1, 1, 2}, {1, 2});
+  Alignment const a = alignment_of({1, 1, 1, 2}, {1, 2});
   EXPECT_EQ(a.merged, (Sequence{1, 1, 1, 2}));
-  EXPECT_EQ(a.added, (Sequence{0, 3}));
+  EXPECT_EQ(a.second, (Sequence{0, 3}));
 }
 
 /// What the lanes of a warp do, each in its own order: the numbers stand for lines.
@@ -100,12 +106,13 @@ std::vector<Record> instructions(Lanes const& lanes, std::uint32_t seed) {
   if (seed != 0) std::shuffle(left.begin(), left.end(), random);
   for (int const lane : left) {
     std::size_t const i = next[static_cast<std::size_t>(lane)]++;
-    AccessLog::Site const site{Where{"file", static_cast<int>(lanes[static_cast<std::size_t>(lane)][i])},
-                               sim::Instruction::ld_shared, 4};
-    EXPECT_TRUE(log.note(lane, site, static_cast<std::uint32_t>(i), 0, 0));
+    Where const where{"file", static_cast<int>(lanes[static_cast<std::size_t>(lane)][i])};
+    EXPECT_TRUE(log.note(lane, sim::Instruction::ld_shared, where, 4, static_cast<std::uint32_t>(i), 0, 0));
   }
-  auto const found = log.instructions();
-  return {found.begin(), found.end()};
+  std::vector<Record> found;
+  log.flush([&](Record const& record) { found.push_back(record); });
+  EXPECT_TRUE(log.empty());
+  return found;
 }
 
 /// "12: 0 1 3" for each: the line, and the lanes.
@@ -146,10 +153,10 @@ TEST(AccessLog, TheOrderOfArrivalDoesNotMatter) {
 TEST(AccessLog, SizesOnOneLineAreKeptApart) {
   AccessLog log;
   for (int lane = 0; lane < 2; ++lane)
-    log.note(lane,
-             {Where{"file", 1}, sim::Instruction::st_shared, static_cast<std::uint8_t>(lane == 0 ? 4 : 8)}, 0,
-             0, 0);
-  EXPECT_EQ(log.instructions().size(), 2u);
+    log.note(lane, sim::Instruction::st_shared, Where{"file", 1}, lane == 0 ? 4 : 8, 0, 0, 0);
+  int count = 0;
+  log.flush([&](Record const&) { ++count; });
+  EXPECT_EQ(count, 2);
 }
 
 template <class Kernel> void expect_the_same_at_every_schedule(sim::Report const& expected) {
