@@ -90,7 +90,7 @@ void Cta::ld_shared_cluster(void* value, std::uint32_t address, int bytes, Where
   note(Instruction::ld_shared_cluster, where, bytes, address);
   if (cta != nullptr && cta->shared_access(Instruction::ld_shared_cluster, address, bytes, false, where,
                                            current_thread().lane)) {
-    cta->note_peer_access(Instruction::ld_shared_cluster, where);
+    cta->note_peer_access(Instruction::ld_shared_cluster, address, where);
     cluster_.watch_read(cta->shared_.at(address), true, where);
     std::memcpy(value, cta->shared_.at(address), n);
   } else {
@@ -104,7 +104,7 @@ void Cta::st_shared_cluster(std::uint32_t address, void const* value, int bytes,
   note(Instruction::st_shared_cluster, where, bytes, address);
   if (cta != nullptr && cta->shared_access(Instruction::st_shared_cluster, address, bytes, true, where,
                                            current_thread().lane)) {
-    cta->note_peer_access(Instruction::st_shared_cluster, where);
+    cta->note_peer_access(Instruction::st_shared_cluster, address, where);
     cluster_.progressed();
     std::memcpy(cta->shared_.at(address), value, static_cast<std::size_t>(bytes));
   }
@@ -149,10 +149,10 @@ void note_access(std::vector<PeerAccess>& accesses, PeerAccess const& access) {
 }
 
 /// A thread of a peer has accessed this CTA's shared memory.
-void Cta::note_peer_access(Instruction instruction, Where where) {
+void Cta::note_peer_access(Instruction instruction, std::uint32_t address, Where where) {
   Thread const& thread = current_thread();
   if (!check_ || thread.cta == this) return;
-  note_access(peer_accesses_, {instruction, where, thread.cta->rank_, thread.index / 32,
+  note_access(peer_accesses_, {instruction, where, address, thread.cta->rank_, thread.index / 32, thread.lane,
                                thread.cta->current_warp().cluster_arrivals + 1, -1});
 }
 
@@ -162,21 +162,26 @@ void Cta::note_peer_access(Instruction instruction, Where where) {
 void Cta::check_peers_at_exit() {
   std::int64_t waited = 0;
   for (Warp const& warp : warps_) waited = std::max<std::int64_t>(waited, warp.cluster_waits);
-  auto const check = [&](PeerAccess const& access, std::uint32_t mbarrier) {
+  auto const check = [&](PeerAccess const& access, bool arrival) {
     if (access.barrier_phase <= waited) return;
     std::string const by = access.cta == rank_ ? "" : fmt::format(" by CTA {} of the cluster", access.cta);
-    std::string const what =
-        mbarrier != 0 ? fmt::format("{} on {}{}", ptx_name(access.instruction), shared_place(mbarrier), by)
-                      : fmt::format("{} to its shared memory{}", ptx_name(access.instruction), by);
-    report(FindingKind::exited_cta, access.where, {access.cta, access.warp, -1},
-           mbarrier != 0 ? buffer_name(mbarrier) : "", mbarrier != 0 ? shared_place(mbarrier) : "",
-           fmt::format("the CTA{} exits, and nothing orders that after the {}: it must wait for {} before",
-                       cluster_.ctas() > 1 ? fmt::format(" of rank {}", rank_) : "", what,
-                       mbarrier != 0 ? "the mbarrier's phase" : "the cluster's barrier"));
+    report(FindingKind::exited_cta, access.where, {access.cta, access.warp, access.lane},
+           buffer_name(access.address), shared_place(access.address),
+           fmt::format("the CTA{} exits, and nothing orders that after the {} {} {}{}",
+                       cluster_.ctas() > 1 ? fmt::format(" of rank {}", rank_) : "",
+                       ptx_name(access.instruction),
+                       arrival                                                ? "on"
+                       : access.instruction == Instruction::ld_shared_cluster ? "from"
+                                                                              : "to",
+                       shared_place(access.address), by),
+           {{},
+            {rank_, -1, -1},
+            fmt::format("a wait of that CTA for {} before it exits would order them",
+                        arrival ? "the mbarrier's phase" : "the cluster's barrier")});
   };
-  for (PeerAccess const& access : peer_accesses_) check(access, 0);
+  for (PeerAccess const& access : peer_accesses_) check(access, false);
   for (auto const& mbarrier : mbarriers_) {
-    for (PeerAccess const& access : mbarrier->accesses) check(access, mbarrier->address);
+    for (PeerAccess const& access : mbarrier->accesses) check(access, true);
   }
 }
 

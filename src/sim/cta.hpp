@@ -362,7 +362,7 @@ class Cta {
                    int lane);
   void out_of_shared(Instruction instruction, std::uint32_t address, std::uint32_t bytes, Where where,
                      Culprit who);
-  void note_peer_access(Instruction instruction, Where where);
+  void note_peer_access(Instruction instruction, std::uint32_t address, Where where);
   void check_peers_at_exit();
   /// What is in flight into a byte, for a finding.
   struct Pending {

@@ -202,17 +202,19 @@ void Cta::arrive(Instruction instruction, MbarrierState& mbarrier, Where where, 
         FindingKind::mbarrier_misuse, where, here(), buffer_name(mbarrier.address),
         shared_place(mbarrier.address),
         fmt::format(
-            "{} on {}, whose {} of this phase {} been made (it waits for {} bytes): its count is too small",
+            "{} on {}, which has had the {} of a phase that its init ({}) says (it waits for {} bytes): its count is "
+            "too small",
             ptx_name(instruction), shared_place(mbarrier.address),
             mbarrier.count == 1 ? "one arrival" : fmt::format("{} arrivals", mbarrier.count),
-            mbarrier.count == 1 ? "has" : "have", mbarrier.tx),
+            place_text(mbarrier.init), mbarrier.tx),
         mbarrier.init);
     return;
   }
   Thread const& thread = current_thread();
   if (check_ && thread.cta != this) {
-    note_access(mbarrier.accesses, {instruction, where, thread.cta->rank_, thread.index / 32,
-                                    thread.cta->current_warp().cluster_arrivals + 1, mbarrier.phase});
+    note_access(mbarrier.accesses,
+                {instruction, where, mbarrier.address, thread.cta->rank_, thread.index / 32, thread.lane,
+                 thread.cta->current_warp().cluster_arrivals + 1, mbarrier.phase});
   }
   if (races_) release_into(mbarrier, relaxed, wide);
   --mbarrier.pending;

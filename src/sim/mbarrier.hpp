@@ -21,8 +21,10 @@ inline constexpr std::int64_t kMbarrierLimit = (1 << 20) - 1;
 struct PeerAccess {
   Instruction instruction;
   Where where;
-  int cta;  ///< rank of who did it
+  std::uint32_t address;  ///< of this CTA's shared memory
+  int cta;                ///< rank of who did it
   int warp;
+  int lane;
   std::int64_t barrier_phase;   ///< the cluster's barrier orders it once that has been completed so often
   std::int64_t mbarrier_phase;  ///< the phase that it counted for; -1: it is no arrival
 };

@@ -175,8 +175,8 @@ void Cta::async_race(InFlight const& operation, bool write, Conflict const& conf
                   "a fence_proxy_async_shared by {} after that, or by {} before the {}, would order them",
                   whose, group ? "every thread of the warpgroup" : agent_text(current_thread().agent), name);
     report(FindingKind::proxy_race, operation.where, self, buffer_name(address), place,
-           fmt::format("{} {} {}, which {} {} without a fence.proxy.async after that", name, verb, place,
-                       whose, conflict.wrote ? "wrote" : "read"),
+           fmt::format("{} {} {}, which {} {} by {} ({}) without a fence.proxy.async after that", name, verb,
+                       place, whose, conflict.wrote ? "wrote" : "read", other_name, place_text(other.where)),
            std::move(opposite));
     return;
   }

@@ -25,6 +25,10 @@ namespace {
 
 constexpr int kThreads = kWarpgroupSize;
 
+// Of findings about registers. Who wrote them, and where, is not seen.
+constexpr Cta::Culprit kNobody = {-1, -1, -1};
+constexpr char kWaitsFirst[] = "a wgmma_wait_group that covers it before the write would order them";
+
 /// The place in D of the first of the two neighbours in a row that registers 4 j and 4 j + 1 of a thread hold
 /// (f32, s32), or the halves of register 2 j (f16), is (row, 8 j + column); eight rows on are the next two.
 struct Fragment {
@@ -269,11 +273,11 @@ class WgmmaOperation final : public InFlight {
     int changed = 0;
     int number = 0;
     if (cta.checking() && own.poisoned && !cta.thread(first).finished && find_changed(own, changed, number)) {
-      cta.report(
-          FindingKind::register_race, where, {cta.rank(), (first + changed) / 32, changed % 32}, "", "",
-          fmt::format("{} was written while a wgmma.mma_async that owns it was in flight: wait for its group "
-                      "first",
-                      register_text(own.op, changed, number)));
+      cta.report(FindingKind::register_race, where, {cta.rank(), (first + changed) / 32, changed % 32}, "",
+                 "",
+                 fmt::format("{} was written while a wgmma.mma_async that owns it was in flight",
+                             register_text(own.op, changed, number)),
+                 {{}, kNobody, kWaitsFirst});
     }
     for (int t = 0; t < kThreads; ++t) {
       if (cta.thread(first + t).finished) continue;
@@ -307,9 +311,9 @@ void WgmmaOperation::check_a(Cta& cta) const {
       int const t = row / 16 * 32 + row % 8 * 4 + byte % 16 / 4;
       cta.report(
           FindingKind::register_race, where, {cta.rank(), (first + t) / 32, t % 32}, "", "",
-          fmt::format("register {} of A was written while a wgmma.mma_async that reads it was in flight: "
-                      "wait for its group first",
-                      row % 16 / 8 + 2 * (byte / 16)));
+          fmt::format("register {} of A was written while a wgmma.mma_async that reads it was in flight",
+                      row % 16 / 8 + 2 * (byte / 16)),
+          {{}, kNobody, kWaitsFirst});
       return;
     }
   }
@@ -383,11 +387,10 @@ void check_held(Cta& cta, WgmmaAccumulators const& accumulators, Where operation
   int thread = 0;
   int number = 0;
   if (accumulators.in_flight != 0 || !find_changed(accumulators, thread, number)) return;
-  cta.report(
-      FindingKind::register_race, operation, of_warpgroup(cta, thread), "", "",
-      fmt::format("{} was written while a wgmma.mma_async that owns it was in flight: wait for its group "
-                  "first",
-                  register_text(accumulators.op, thread, number)));
+  cta.report(FindingKind::register_race, operation, of_warpgroup(cta, thread), "", "",
+             fmt::format("{} was written while a wgmma.mma_async that owns it was in flight",
+                         register_text(accumulators.op, thread, number)),
+             {{}, kNobody, kWaitsFirst});
 }
 
 /// The accumulators of an operation that starts: those of the operations in flight that it continues, or new
@@ -403,12 +406,10 @@ std::shared_ptr<WgmmaAccumulators> take_accumulators(Cta& cta, Warpgroup& group,
       int thread = 0;
       int number = 0;
       if (other->in_flight == 0 && cta.checking() && find_changed(*other, thread, number)) {
-        cta.report(
-            FindingKind::register_race, where, of_warpgroup(cta, thread), "", "",
-            fmt::format("{} was written while a wgmma.mma_async that owns it was in flight: wait for its "
-                        "group first",
-                        register_text(op, thread, number)),
-            operation->where);
+        cta.report(FindingKind::register_race, where, of_warpgroup(cta, thread), "", "",
+                   fmt::format("{} was written while the wgmma.mma_async of {}, which owns it, was in flight",
+                               register_text(op, thread, number), place_text(operation->where)),
+                   {operation->where, kNobody, kWaitsFirst});
       }
       return other;
     }
@@ -436,7 +437,8 @@ void check_fence(Cta& cta, Warpgroup& group, WgmmaAccumulators const& accumulato
   WgmmaHistory const& history = group.wgmma_history;
   if (!history.fenced) {
     cta.report(FindingKind::register_race, where, cta.here(-1), "", "",
-               "the warpgroup's first wgmma.mma_async needs a wgmma.fence before it");
+               "the warpgroup's first wgmma.mma_async comes after no wgmma.fence",
+               {{}, kNobody, "a wgmma_fence before it would order it after the writes to its registers"});
     return;
   }
   if (history.fenced_since_wait) return;
@@ -445,11 +447,11 @@ void check_fence(Cta& cta, Warpgroup& group, WgmmaAccumulators const& accumulato
     int number = 0;
     if (last->op.n != accumulators.op.n || last->registers != accumulators.registers) continue;
     if (find_changed(*last, thread, number)) {
-      cta.report(
-          FindingKind::register_race, where, of_warpgroup(cta, thread), "", "",
-          fmt::format("{} was written since the wgmma.mma_async before, without a wgmma.fence after that",
-                      register_text(last->op, thread, number)),
-          last->where);
+      cta.report(FindingKind::register_race, where, of_warpgroup(cta, thread), "", "",
+                 fmt::format(
+                     "{} was written since the wgmma.mma_async before ({}), without a wgmma.fence after that",
+                     register_text(last->op, thread, number), place_text(last->where)),
+                 {last->where, kNobody, "a wgmma_fence between the two would order them"});
     }
     return;
   }

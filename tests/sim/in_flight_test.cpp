@@ -339,7 +339,7 @@ TEST(InFlightChecker, WritingWhatAStoreHasNotReadAtEverySchedule) {
 
 /// The fence is the writer's, the issuer's, or nobody's.
 template <int Fence> struct FencesAStore : Flights {
-  static constexpr int line = __LINE__ + 7;
+  static constexpr int store_line = __LINE__ + 3, line = store_line + 4;
   void operator()(Params const& p, SharedStorage& smem) const {
     if (Fence == 3 && warp_id() == 0) fence_proxy_async_shared();  // too early
     if (warp_id() == 0) st_shared(tile(smem, 0) + 4u * static_cast<SharedAddr>(lane_id()), 7u);
@@ -360,9 +360,9 @@ TEST(InFlightChecker, AStoreOfWhatWasWrittenWithoutAFenceBetweenTheProxies) {
         only_finding(report_of<FencesAStore<0>>(options), FindingKind::proxy_race, FencesAStore<0>::line);
     EXPECT_EQ(f.coordinate, "row 0, column 0 of tile");
     EXPECT_EQ(f.warp, 1);
-    EXPECT_SAYS(
-        f,
-        "cp.async.bulk reads row 0, column 0 of tile, which warp 0 lane 0 wrote without a fence.proxy.async after that");
+    EXPECT_EQ(f.other.line, FencesAStore<0>::store_line);
+    EXPECT_SAYS(f, "cp.async.bulk reads row 0, column 0 of tile, which warp 0 lane 0 wrote by st.shared " +
+                       at(FencesAStore<0>::store_line) + " without a fence.proxy.async after that");
   });
 }
 

@@ -216,7 +216,7 @@ TEST(MbarrierChecker, InitOfALiveOne) {
 }
 
 struct ArrivesTooOften : WithMbarriers {
-  static constexpr int line = __LINE__ + 6;
+  static constexpr int init_line = __LINE__ + 3, line = init_line + 3;
   void operator()(Params const&, SharedStorage& smem) const {
     if (thread_idx() != 0) return;
     mbarrier_init(barrier(smem, 0), 2);
@@ -229,10 +229,9 @@ struct ArrivesTooOften : WithMbarriers {
 TEST(MbarrierChecker, MoreArrivalsThanItsCount) {
   Finding const f =
       only_finding(report_of<ArrivesTooOften>(), FindingKind::mbarrier_misuse, ArrivesTooOften::line);
-  EXPECT_SAYS(
-      f,
-      "mbarrier.arrive on element 0 of full, whose 2 arrivals of this phase have been made (it waits for 16 "
-      "bytes): its count is too small");
+  EXPECT_SAYS(f,
+              "mbarrier.arrive on element 0 of full, which has had the 2 arrivals of a phase that its init " +
+                  at(ArrivesTooOften::init_line) + " says (it waits for 16 bytes): its count is too small");
 }
 
 template <int Expected, int Completed> struct Bytes : WithMbarriers {

@@ -57,7 +57,8 @@ struct NoFence : BrokenWgmma {
 
 TEST(WgmmaChecker, TheFirstNeedsAFence) {
   Finding const f = only_finding(report_of<NoFence>(), FindingKind::register_race, NoFence::line);
-  EXPECT_EQ(f.message, "the warpgroup's first wgmma.mma_async needs a wgmma.fence before it");
+  EXPECT_EQ(f.message, "the warpgroup's first wgmma.mma_async comes after no wgmma.fence");
+  EXPECT_EQ(f.order, "a wgmma_fence before it would order it after the writes to its registers");
 }
 
 struct ScaledWithoutFence : BrokenWgmma {
@@ -81,8 +82,10 @@ TEST(WgmmaChecker, RegistersThatWereWrittenNeedAFence) {
       only_finding(report_of<ScaledWithoutFence>(), FindingKind::register_race, ScaledWithoutFence::line);
   EXPECT_EQ(
       f.message,
-      "d[3], row 25, column 3 of D was written since the wgmma.mma_async before, without a wgmma.fence after "
-      "that");
+      "d[3], row 25, column 3 of D was written since the wgmma.mma_async before (sim/wgmma_checker_test.cpp:" +
+          std::to_string(ScaledWithoutFence::line) + "), without a wgmma.fence after that");
+  EXPECT_EQ(f.order, "a wgmma_fence between the two would order them");
+  EXPECT_EQ(f.other.line, ScaledWithoutFence::line);
 }
 
 template <bool Wait> struct WritesAccumulatorInFlight : BrokenWgmma {
@@ -105,10 +108,9 @@ TEST(WgmmaChecker, AccumulatorsInFlightAreLeftAlone) {
                                  WritesAccumulatorInFlight<false>::line);
   EXPECT_EQ(f.warp, 2);
   EXPECT_EQ(f.lane, 6);
-  EXPECT_EQ(
-      f.message,
-      "d[5], row 33, column 13 of D was written while a wgmma.mma_async that owns it was in flight: wait for "
-      "its group first");
+  EXPECT_EQ(f.message,
+            "d[5], row 33, column 13 of D was written while a wgmma.mma_async that owns it was in flight");
+  EXPECT_EQ(f.order, "a wgmma_wait_group that covers it before the write would order them");
 }
 
 struct ReadsAccumulatorInFlight : BrokenWgmma {
@@ -152,10 +154,8 @@ TEST(WgmmaChecker, RegistersOfAInFlightAreLeftAlone) {
   Finding const f = only_finding(report_of<OverwritesA>(), FindingKind::register_race, OverwritesA::line);
   EXPECT_EQ(f.warp, 0);
   EXPECT_EQ(f.lane, 5);
-  EXPECT_EQ(
-      f.message,
-      "register 2 of A was written while a wgmma.mma_async that reads it was in flight: wait for its group "
-      "first");
+  EXPECT_EQ(f.message, "register 2 of A was written while a wgmma.mma_async that reads it was in flight");
+  EXPECT_EQ(f.order, "a wgmma_wait_group that covers it before the write would order them");
 }
 
 struct ReadsUnwrittenOperand : BrokenWgmma {

@@ -23,6 +23,7 @@ struct no_fence : WarpgroupKernel<> {
 
 // Report:
 //   07_wgmma/no_fence.hpp:17: kernel no_fence, CTA (0, 0, 0), warp 2: register_race: the warpgroup's first
-//     wgmma.mma_async needs a wgmma.fence before it
+//     wgmma.mma_async comes after no wgmma.fence: a wgmma_fence before it would order it after the writes to
+//     its registers
 
 }  // namespace tegula::broken
