@@ -54,12 +54,14 @@ template <class Number> std::optional<Number> spelled(std::string const& text) {
 
 }  // namespace
 
-CLI::Validator whole_number(std::int64_t least) {
+CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
   return CLI::Validator(
-      [least](std::string& text) {
+      [least, most](std::string& text) {
         auto const value = spelled<std::int64_t>(text);
-        if (value && *value >= least) return std::string();
-        return fmt::format("'{}' is not a whole number of at least {}", text, least);
+        if (value && *value >= least && *value <= most) return std::string();
+        if (most == std::numeric_limits<std::int64_t>::max())
+          return fmt::format("'{}' is not a whole number of at least {}", text, least);
+        return fmt::format("'{}' is not a whole number from {} to {}", text, least, most);
       },
       fmt::format(">= {}", least));
 }
@@ -144,12 +146,12 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
       .add_option(
           "--bank-conflicts", options.limits.bank_conflicts,
           "find accesses to shared memory with more bank conflicts than so many (what the kernel declares)")
-      ->check(whole_number(0));
+      ->check(whole_number(0, std::numeric_limits<int>::max()));
   command
       .add_option(
           "--excess-sectors", options.limits.excess_sectors,
           "find accesses to global memory that touch so many sectors more than their bytes need (likewise)")
-      ->check(whole_number(0));
+      ->check(whole_number(0, std::numeric_limits<int>::max()));
   command
       .add_option(
           "--allow", options.allow,

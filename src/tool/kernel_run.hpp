@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -40,9 +41,9 @@ class ProgressBar {
   bool visible_ = false;
 };
 
-/// What an option accepts, with a sentence for what it does not: a whole number of at least `least`, or a
+/// What an option accepts, with a sentence for what it does not: a whole number from `least` to `most`, or a
 /// number above 0.
-CLI::Validator whole_number(std::int64_t least);
+CLI::Validator whole_number(std::int64_t least, std::int64_t most = std::numeric_limits<std::int64_t>::max());
 CLI::Validator positive_number();
 
 struct MachineOptions {
