@@ -2,6 +2,7 @@
 
 #include "01_memory/assertion.hpp"
 #include "01_memory/bank_conflicts.hpp"
+#include "01_memory/carrying_step.hpp"
 #include "01_memory/edge_too_near.hpp"
 #include "01_memory/misaligned.hpp"
 #include "01_memory/past_the_tensor.hpp"
@@ -27,6 +28,7 @@
 #include "04_cp_async/filled_twice.hpp"
 #include "04_cp_async/read_before_wait.hpp"
 #include "04_cp_async/refilled_too_early.hpp"
+#include "04_cp_async/stage_not_advanced.hpp"
 #include "04_cp_async/wait_without_barrier.hpp"
 #include "04_cp_async/zero_fill.hpp"
 #include "05_mbarriers/bytes_overflow.hpp"
@@ -54,12 +56,14 @@
 #include "06_tma/released_too_early.hpp"
 #include "06_tma/source_overwritten.hpp"
 #include "06_tma/store_without_fence.hpp"
+#include "06_tma/stored_by_another_map.hpp"
 #include "06_tma/wait_by_another_thread.hpp"
 #include "07_wgmma/accumulator_in_flight.hpp"
 #include "07_wgmma/copied_operand.hpp"
 #include "07_wgmma/no_fence.hpp"
 #include "07_wgmma/operand_registers_reused.hpp"
 #include "07_wgmma/operand_without_proxy_fence.hpp"
+#include "07_wgmma/other_swizzle.hpp"
 #include "07_wgmma/registers_moved_twice.hpp"
 #include "07_wgmma/registers_not_freed.hpp"
 #include "07_wgmma/released_before_wait.hpp"
@@ -116,10 +120,14 @@ template <class K> sim::Report run(sim::Options options, bool repaired) {
   map.strides = {kColumns * sizeof(float)};
   map.box = {32, 8};
   TensorMap const in_map = sim::encode(map);
+  map.swizzle = TmaSwizzle::b128;
+  TensorMap const swizzled_map = sim::encode(map);
+  map.swizzle = TmaSwizzle::none;
   map.address = out;
   Dim3 grid;
   if constexpr (requires { K::grid; }) grid = K::grid;
-  return sim::launch<K>(machine, grid, Params{in, out, flags, in_map, sim::encode(map), repaired});
+  return sim::launch<K>(machine, grid,
+                        Params{in, out, flags, in_map, sim::encode(map), swizzled_map, repaired});
 }
 
 template <class K> Exhibit exhibit() {
@@ -139,7 +147,8 @@ std::vector<Chapter> const& chapters() {
        "Memory",
        {exhibit<uninitialized_read>(), exhibit<uninitialized_global>(), exhibit<past_the_tile>(),
         exhibit<past_the_tensor>(), exhibit<edge_too_near>(), exhibit<rest_of_the_row>(),
-        exhibit<misaligned>(), exhibit<bank_conflicts>(), exhibit<uncoalesced>(), exhibit<assertion>()}},
+        exhibit<misaligned>(), exhibit<carrying_step>(), exhibit<bank_conflicts>(), exhibit<uncoalesced>(),
+        exhibit<assertion>()}},
       {"02_barriers",
        "Barriers of a CTA",
        {exhibit<missing_barrier>(), exhibit<missing_second_barrier>(), exhibit<two_writers>(),
@@ -152,7 +161,8 @@ std::vector<Chapter> const& chapters() {
       {"04_cp_async",
        "cp.async",
        {exhibit<read_before_wait>(), exhibit<wait_without_barrier>(), exhibit<barrier_before_wait>(),
-        exhibit<refilled_too_early>(), exhibit<filled_twice>(), exhibit<zero_fill>()}},
+        exhibit<refilled_too_early>(), exhibit<filled_twice>(), exhibit<stage_not_advanced>(),
+        exhibit<zero_fill>()}},
       {"05_mbarriers",
        "Mbarriers",
        {exhibit<init_not_seen>(), exhibit<initialised_twice>(), exhibit<invalidated_too_early>(),
@@ -165,14 +175,14 @@ std::vector<Chapter> const& chapters() {
         exhibit<init_without_fence>(), exhibit<store_without_fence>(), exhibit<fence_too_early>(),
         exhibit<fence_off_the_path>(), exhibit<load_over_stores>(), exhibit<source_overwritten>(),
         exhibit<wait_by_another_thread>(), exhibit<exit_before_read>(), exhibit<read_back_too_early>(),
-        exhibit<box_misplaced>(), exhibit<map_never_encoded>()}},
+        exhibit<box_misplaced>(), exhibit<stored_by_another_map>(), exhibit<map_never_encoded>()}},
       {"07_wgmma",
        "wgmma and its registers",
        {exhibit<no_fence>(), exhibit<scaled_without_fence>(), exhibit<accumulator_in_flight>(),
         exhibit<operand_registers_reused>(), exhibit<operand_without_proxy_fence>(),
         exhibit<copied_operand>(), exhibit<released_before_wait>(), exhibit<wrong_descriptor>(),
-        exhibit<warp_missing>(), exhibit<registers_not_freed>(), exhibit<wrong_direction>(),
-        exhibit<registers_moved_twice>(), exhibit<too_many_accumulators>()}},
+        exhibit<other_swizzle>(), exhibit<warp_missing>(), exhibit<registers_not_freed>(),
+        exhibit<wrong_direction>(), exhibit<registers_moved_twice>(), exhibit<too_many_accumulators>()}},
       {"08_clusters",
        "Clusters",
        {exhibit<remote_before_start>(), exhibit<peer_not_ready>(), exhibit<relaxed_arrival>(),

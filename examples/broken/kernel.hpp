@@ -27,12 +27,13 @@
 namespace tegula::broken {
 
 struct Params {
-  float const* in;       ///< 1024 floats
-  float* out;            ///< 1024 floats, which nobody has written
-  std::uint32_t* flags;  ///< 64 words, all 0
-  TensorMap in_map;      ///< `in` as 16 rows of 64 floats, in boxes of 8 rows of 32: a stage of `tile`
-  TensorMap out_map;     ///< `out` likewise
-  bool repaired;         ///< whether the kernel does what it should
+  float const* in;         ///< 1024 floats
+  float* out;              ///< 1024 floats, which nobody has written
+  std::uint32_t* flags;    ///< 64 words, all 0
+  TensorMap in_map;        ///< `in` as 16 rows of 64 floats, in boxes of 8 rows of 32: a stage of `tile`
+  TensorMap out_map;       ///< `out` likewise
+  TensorMap swizzled_map;  ///< as in_map, with a swizzle of 128 bytes
+  bool repaired;           ///< whether the kernel does what it should
 };
 
 /// A value of 16 bytes for vector accesses.

@@ -38,11 +38,22 @@ void Cta::cp_async(std::uint32_t destination, void const* source, int bytes, int
     bool overwrites = false;
     for (int i = 0; i < bytes; ++i) overwrites |= (state[i] & kNoWrite) != 0;
     Conflict conflict;
+    bool in_order = !overwrites;
     if (overwrites) {
       shared_findings(Instruction::cp_async, destination, bytes, true, where, current_thread().lane);
     } else if (races_ && !shadow_.may_write(current_thread().agent, destination - kSharedBase, n, conflict)) {
+      in_order = false;
       generic_race(Instruction::cp_async, true, where, current_thread().lane, conflict);
     }
+    int const thread = current_thread().index;
+    CopyShadow::Id const part = copies_.add_part({.instruction = Instruction::cp_async,
+                                                  .where = where,
+                                                  .cta = rank_,
+                                                  .thread = thread,
+                                                  .offset = destination - kSharedBase,
+                                                  .fetches = source_bytes > 0},
+                                                 current_thread().async.groups);
+    bring(part, {rank_, destination, n}, in_order, {Instruction::cp_async, where, rank_, thread});
     for (int i = 0; i < bytes; ++i) state[i] |= kInFlight;
   }
   AsyncCopy& copy = current_thread().async.copies.emplace_back(
@@ -108,6 +119,7 @@ void Cta::cp_async_commit_group(Where where) {
   note(Instruction::cp_async_commit_group, where);
   AsyncCopies& async = current_thread().async;
   async.group_ends.push_back(async.copies.size());
+  ++async.groups;
 }
 
 void Cta::cp_async_wait_group(int groups_left, Where where) {
@@ -123,6 +135,7 @@ void Cta::cp_async_wait_all(Where where) {
   note(Instruction::cp_async_wait_group, where);
   AsyncCopies& async = current_thread().async;
   async.first_group = async.group_ends.size();
+  ++async.groups;
   wait_for_copies(async, async.copies.size(), where);
 }
 

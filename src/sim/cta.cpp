@@ -38,6 +38,7 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
   peer_accesses_.clear();
   shared_.reset(launch.kernel->shared_bytes);
   if (races_) shadow_.reset(launch.kernel->shared_bytes);
+  if (check_) copies_.reset(launch.kernel->shared_bytes);
 
   int const count = launch.kernel->threads;
   for (int i = 0; i < count; ++i) {
@@ -46,6 +47,7 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
     thread.finished = false;
     thread.last_read = nullptr;
     thread.async.clear();
+    thread.async.groups = 0;
     thread.bulk.clear();
     thread.mbarrier = nullptr;
     thread.agent = rank_ * count + i;
@@ -103,6 +105,7 @@ void Cta::finish_thread(Thread& thread) {
   if (live_threads_ == 0) {
     cluster_.in_flight().check_exit(*this);
     if (check_) check_peers_at_exit();
+    if (check_) report_lost_parts();
   }
 }
 

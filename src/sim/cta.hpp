@@ -9,6 +9,7 @@
 
 #include "access_log.hpp"
 #include "causality.hpp"
+#include "copy_shadow.hpp"
 #include "counters.hpp"
 #include "fiber.hpp"
 #include "global_memory.hpp"
@@ -49,6 +50,7 @@ struct AsyncCopies {
   std::vector<std::size_t> group_ends;
   std::size_t first_copy = 0;   ///< those before it were waited for
   std::size_t first_group = 0;  ///< likewise
+  std::uint32_t groups = 0;     ///< that have ended so far
 
   bool none() const { return first_copy == copies.size(); }
   void clear();
@@ -260,6 +262,17 @@ class Cta {
   /// Reports, and ends the cluster.
   [[noreturn]] void fail(FindingKind kind, Where where, Culprit who, std::string message);
 
+  // What copies have brought (copy_findings.cpp).
+
+  /// Holds 16 bytes that the asynchronous proxy is to read, as by a swizzle, against the tensor load that
+  /// brought them. False, after a finding, where it laid them out by another.
+  bool laid_out_by(TmaSwizzle swizzle, std::uint32_t address, Instruction instruction, Where where,
+                   Culprit who);
+  /// Reports an address that an accessor has computed for what lies elsewhere: `layout` is the tile's, `made`
+  /// where the accessor was made.
+  void wrong_address(std::uint32_t right, std::uint32_t computed, std::string const& layout, Where made,
+                     Where where);
+
   // The rest is what instructions do, called on the fiber of the thread that executes them.
 
   std::uint32_t shared_address(void const* object, Where where);
@@ -391,6 +404,11 @@ class Cta {
   void invalidated_early(MbarrierState const& mbarrier, Where where, Conflict const& conflict);
   void check_started(Cta const& peer, Instruction instruction, std::uint32_t address, Where where);
 
+  // What copies have brought (copy_findings.cpp).
+  void bring(CopyShadow::Id copy, SharedRange const& range, bool in_order, Overwrite by);
+  void report_lost(Copy const& lost, Overwrite const& by);
+  void report_lost_parts();
+
   // Mbarriers (mbarrier.cpp).
   Visible at_shared(Visible::Kind kind, std::uint32_t address, std::int64_t amount = 0) const;
   bool check_mbarrier_address(Instruction instruction, std::uint32_t address, Where where);
@@ -430,6 +448,7 @@ class Cta {
 
   SharedMemory shared_;
   RaceShadow shadow_;
+  CopyShadow copies_;
   std::array<Allocation*, 4> recent_ = {};
   std::array<Barrier, kBarriers> barriers_;
   std::vector<std::unique_ptr<MbarrierState>> mbarriers_;

@@ -42,6 +42,11 @@ Dim3 block_index() { return cta().block_index(); }
 Dim3 grid_extents() { return cta().grid(); }
 
 std::uint32_t shared_address(void const* object, Where where) { return cta().shared_address(object, where); }
+bool holds_layouts() { return cta().checking(); }
+void wrong_address(std::uint32_t right, std::uint32_t computed, std::string const& layout, Where made,
+                   Where where) {
+  cta().wrong_address(right, computed, layout, made, where);
+}
 void ld_shared(void* value, std::uint32_t address, int bytes, Where where) {
   cta_at_instruction().ld_shared(value, address, bytes, where);
 }

@@ -93,10 +93,15 @@ bool InFlightQueue::admit(InFlight& operation) {
       std::uint8_t const mask = write ? kNoWrite : static_cast<std::uint8_t>(kNoRead | kWritten);
       std::uint8_t const want = write ? 0 : kWritten;
       std::uint32_t const at = cta.shared_.first_other(range.address, range.bytes, mask, want);
-      if (at != range.bytes) cta.shared_findings(instruction, range.address + at, 1, write, where, who.lane);
-      if (at != range.bytes || !cta.races_) return;
+      if (!write) cta.copies_.read(range.address - kSharedBase, range.bytes);
+      if (at != range.bytes) {
+        cta.shared_findings(instruction, range.address + at, 1, write, where, who.lane);
+        operation.in_order_ = false;
+        return;
+      }
+      if (!cta.races_) return;
       if (!observers) observers.emplace(observers_of(operation));
-      check_order(operation, *observers, cta, range, write);
+      if (!check_order(operation, *observers, cta, range, write)) operation.in_order_ = false;
     }
   };
   for (SharedRange const& range : operation.writes) check(range, true);
@@ -128,12 +133,15 @@ Observers InFlightQueue::observers_of(InFlight const& operation) const {
 
 /// Holds a range against those who accessed it before: what they did must be known to all who issue the
 /// operation, and what they wrote through the generic proxy with a fence.proxy.async in between.
-void InFlightQueue::check_order(InFlight const& operation, Observers const& observers, Cta& cta,
+/// False, after a finding, where it is not so.
+bool InFlightQueue::check_order(InFlight const& operation, Observers const& observers, Cta& cta,
                                 SharedRange const& range, bool write) {
   Conflict conflict;
-  if (!cta.shadow_.may_access(observers, range.address - kSharedBase, range.bytes, write,
-                              cta.launch_->options->strict.proxies, conflict))
-    cta.async_race(operation, write, conflict);
+  if (cta.shadow_.may_access(observers, range.address - kSharedBase, range.bytes, write,
+                             cta.launch_->options->strict.proxies, conflict))
+    return true;
+  cta.async_race(operation, write, conflict);
+  return false;
 }
 
 void InFlightQueue::stamp(InFlight& operation, MbarrierState& mbarrier) {
@@ -179,7 +187,12 @@ std::string InFlightQueue::order_text(InFlight const& operation, bool read) cons
 void InFlightQueue::mark(InFlight& operation) {
   for (SharedRange const& range : operation.writes) {
     Cta& cta = cluster_.cta(range.cta);
-    if (cta.check_) cta.shared_.mark(range.address, range.bytes, kInFlight);
+    if (!cta.check_) continue;
+    cta.shared_.mark(range.address, range.bytes, kInFlight);
+    CopyShadow::Id const copy =
+        operation.brings && range.bytes != 0 ? cta.copies_.add(*operation.brings) : CopyShadow::Id{0};
+    cta.bring(copy, range, operation.in_order_,
+              {operation.instruction, operation.where, operation.cta, operation.thread});
   }
   for (SharedRange const& range : operation.reads) {
     Cta& cta = cluster_.cta(range.cta);

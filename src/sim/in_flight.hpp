@@ -3,9 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "copy_shadow.hpp"
 #include "instruction.hpp"
 #include "tegula/arch/where.hpp"
 #include "timeline.hpp"
@@ -95,8 +97,9 @@ class InFlight {
   int thread;  ///< index in it of the thread that issued it (of a warpgroup: the one that came last)
   std::vector<SharedRange> writes;
   std::vector<SharedRange> reads;
-  SharedRange mbarrier;  ///< `bytes` 0: it completes on none
-  TimeOfCopy time;       ///< where time is recorded
+  SharedRange mbarrier;        ///< `bytes` 0: it completes on none
+  std::optional<Copy> brings;  ///< what it copies into shared memory, for somebody to read
+  TimeOfCopy time;             ///< where time is recorded
 
  private:
   friend class InFlightQueue;
@@ -106,6 +109,7 @@ class InFlight {
   bool reads_retired_ = false;  ///< `reads` may be overwritten
   bool landed_ = false;
   bool without_effect_ = false;  ///< it lies out of bounds: it only completes
+  bool in_order_ = true;         ///< nothing was found that forbids it to write
   bool of_cluster_;              ///< its CTA has peers
   bool after_grids_;             ///< it was issued after a griddepcontrol.wait
   std::uint16_t site_ = 0;
@@ -188,7 +192,7 @@ class InFlightQueue {
   void read(InFlight& operation);
   void land(InFlight& operation);
   Observers observers_of(InFlight const& operation) const;
-  void check_order(InFlight const& operation, Observers const& observers, Cta& cta, SharedRange const& range,
+  bool check_order(InFlight const& operation, Observers const& observers, Cta& cta, SharedRange const& range,
                    bool write);
   bool by_warpgroup(InFlight const& operation) const;
   void stamp_as_own(InFlight const& operation);

@@ -137,9 +137,11 @@ bool Cta::check_state(Instruction instruction, std::uint32_t address, int bytes,
     right = all_equal(state, bytes, kNoWrite, 0);
     if (!right) shared_findings(instruction, address, bytes, true, where, lane);
     for (int i = 0; i < bytes; ++i) state[i] |= kWritten;
+    copies_.write(address - kSharedBase, static_cast<std::uint32_t>(bytes));
   } else {
     right = all_equal(state, bytes, kNoRead | kWritten, kWritten);
     if (!right) shared_findings(instruction, address, bytes, false, where, lane);
+    copies_.read(address - kSharedBase, static_cast<std::uint32_t>(bytes));
   }
   return right;
 }

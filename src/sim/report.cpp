@@ -28,6 +28,10 @@ std::string_view to_string(FindingKind kind) {
       return "register_race";
     case FindingKind::too_few_registers:
       return "too_few_registers";
+    case FindingKind::wrong_layout:
+      return "wrong_layout";
+    case FindingKind::unread_copy:
+      return "unread_copy";
     case FindingKind::divergence:
       return "divergence";
     case FindingKind::invalid_operand:

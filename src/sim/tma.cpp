@@ -138,6 +138,13 @@ class Load final : public InFlight {
       : InFlight(instruction, issuer, where), box_(from.box), memory_(from.memory), again_(again) {
     writes = {to};
     to_ = to;
+    brings = Copy{.instruction = instruction,
+                  .where = where,
+                  .cta = this->cta,
+                  .thread = thread,
+                  .offset = to.address - kSharedBase,
+                  .fetches = from.memory != nullptr};
+    if (instruction == Instruction::cp_async_bulk_tensor) brings->swizzle = from.box.map().swizzle;
   }
 
   /// For what the launch covers: it reads the box, whenever it lands.
@@ -442,6 +449,20 @@ void load(Cta& cta, Instruction instruction, GlobalBox const& from, std::uint32_
   cta.in_flight().add(std::move(operation));
 }
 
+/// Holds what a tensor store or a reduction reads against the loads that brought it.
+void check_swizzle(Cta& cta, Instruction instruction, BoxWalk const& box, std::uint32_t source, Where where) {
+  TmaSwizzle const swizzle = box.map().swizzle;
+  bool right =
+      cta.checking() && cta.shared().contains(source, static_cast<std::uint32_t>(box.shared_bytes()));
+  box.for_each_row([&](TmaRow const& row) {
+    if (row.begin == row.end) return;
+    std::uint32_t const address = source + static_cast<std::uint32_t>(row.index * box.row_pitch());
+    for (int byte = 0; right && byte < box.row_bytes(); byte += 16)
+      right = cta.laid_out_by(swizzle, swizzled(swizzle, address + static_cast<std::uint32_t>(byte)),
+                              instruction, where, cta.here());
+  });
+}
+
 void store(Cta& cta, Instruction instruction, BoxWalk const& box, std::uint32_t source,
            std::uint32_t alignment, std::optional<TmaReduce> reduction, Where where) {
   Cta* const from = cta.target(instruction, source, where);
@@ -452,6 +473,7 @@ void store(Cta& cta, Instruction instruction, BoxWalk const& box, std::uint32_t 
                          ptx_name(instruction), from->rank()));
   }
   check_aligned(cta, instruction, source, alignment, where);
+  if (instruction != Instruction::cp_async_bulk) check_swizzle(cta, instruction, box, source, where);
   GlobalBox const to = in_global_memory(cta, instruction, box, where);
   count(cta, instruction, where, box, box.bytes());
   check_launches(cta, instruction, reduction ? GlobalAccess::atomic : GlobalAccess::write, to, where);

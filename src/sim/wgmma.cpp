@@ -381,6 +381,18 @@ bool check_operand(Cta& cta, char const* name, SharedOperand const& operand, Whe
   return true;
 }
 
+/// Holds an operand against the tensor loads that brought it: they must have swizzled it as its descriptor
+/// says.
+void check_swizzle(Cta& cta, SharedOperand const& operand, Where where) {
+  int const bytes = decode_wgmma_descriptor(operand.bits).swizzle_bytes;
+  TmaSwizzle swizzle = TmaSwizzle::none;
+  while (span_bytes(swizzle) < bytes) swizzle = static_cast<TmaSwizzle>(static_cast<int>(swizzle) + 1);
+  bool right = true;
+  for_each_piece(operand, [&](int, int, std::uint32_t address) {
+    right = right && cta.laid_out_by(swizzle, address, Instruction::wgmma_mma_async, where, cta.here(-1));
+  });
+}
+
 /// Reports accumulators all of whose operations have landed, none of which the warpgroup has waited for, and
 /// which do not hold what these left there.
 void check_held(Cta& cta, WgmmaAccumulators const& accumulators, Where operation) {
@@ -494,6 +506,10 @@ void start(Cta& cta, Warpgroup& group, WgmmaConfig const& op, bool a_in_register
   }
   bool const a_fits = a_in_registers || check_operand(cta, "A", a, where);
   if (!check_operand(cta, "B", b, where) || !a_fits) return;
+  if (cta.checking()) {
+    if (!a_in_registers) check_swizzle(cta, a, where);
+    check_swizzle(cta, b, where);
+  }
 
   auto const accumulators = take_accumulators(cta, group, op, where);
   if (cta.checking() && accumulators.use_count() == 1) check_fence(cta, group, *accumulators, where);

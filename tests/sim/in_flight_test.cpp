@@ -398,6 +398,7 @@ template <bool Fence> struct LoadsOver : Flights {
       mbarrier_arrive_expect_tx(full(smem, 0), tile_bytes);
       bulk_load(tile(smem, 0), p.in, tile_bytes, full(smem, 0));
       mbarrier_wait_parity(full(smem, 0), round);
+      ld_shared<std::uint32_t>(tile(smem, 0));
     }
   }
 };

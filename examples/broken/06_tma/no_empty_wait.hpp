@@ -27,6 +27,10 @@ struct no_empty_wait : Kernel<64> {
 };
 
 // Report:
+//   06_tma/no_empty_wait.hpp:18: kernel no_empty_wait, CTA (0, 0, 0), warp 0, lane 0: unread_copy:
+//     cp.async.bulk.tensor writes over what a cp.async.bulk.tensor of warp 0 lane 0
+//     (06_tma/no_empty_wait.hpp:18) has brought, from row 0, column 0 of stage 0 of tile on, and nobody has
+//     read any of it
 //   06_tma/no_empty_wait.hpp:22: kernel no_empty_wait, CTA (0, 0, 0), warp 1, lane 0: async_read_early:
 //     ld.shared reads row 0, column 0 of stage 0 of tile while a cp.async.bulk.tensor into it is in flight
 //     that warp 0 lane 0 issued (06_tma/no_empty_wait.hpp:18): a wait for element 0 of full, on which it

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "tegula/arch/dim3.hpp"
 #include "tegula/arch/mma_op.hpp"
@@ -35,6 +36,12 @@ Dim3 block_index();
 Dim3 grid_extents();
 
 std::uint32_t shared_address(void const* object, Where where);
+/// Whether accessors are to hold the addresses that they compute against their tile's layout, and what they
+/// say of one that differs (src/sim/copy_findings.cpp). `right` is the element's, `made` where the accessor
+/// was made.
+bool holds_layouts();
+void wrong_address(std::uint32_t right, std::uint32_t computed, std::string const& layout, Where made,
+                   Where where);
 void ld_shared(void* value, std::uint32_t address, int bytes, Where where);
 void st_shared(std::uint32_t address, void const* value, int bytes, Where where);
 void ld_global(void* value, void const* address, int bytes, Where where);

@@ -28,6 +28,8 @@ enum class FindingKind : std::uint8_t {
   register_race,  ///< registers of a wgmma in flight are written, or written before it without wgmma.fence;
                   ///< or setmaxnreg twice without a barrier of the warpgroup
   too_few_registers,  ///< the wgmma in flight hold more than the warpgroup has by its launch or by setmaxnreg
+  wrong_layout,       ///< an address, or an operand, that is not laid out as its tile or its copy says
+  unread_copy,        ///< an asynchronous copy into shared memory that nobody reads before it is overwritten
   divergence,         ///< an aligned instruction that the lanes of a warp do not execute together
   invalid_operand,    ///< a barrier number, a thread count, a mask or a size that the instruction does not
                       ///< admit

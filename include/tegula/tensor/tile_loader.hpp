@@ -89,8 +89,8 @@ template <class Tile, int Contiguous, int Threads, int VectorBytes = 16> class T
       int const c = coordinate_of<steps, 0>(step);
       int const s = coordinate_of<steps, 1>(step);
       bool const inside = C == Clip::none || m == Mutation::removed || (c < c_left && s < s_left);
-      copy(Contiguous == 0 ? to_(c, s, stage) : to_(s, c, stage), source + s * from_.stride + c, inside,
-           where);
+      copy(Contiguous == 0 ? to_(c, s, stage, where) : to_(s, c, stage, where), source + s * from_.stride + c,
+           inside, where);
     }
   }
 
