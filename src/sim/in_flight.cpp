@@ -366,7 +366,8 @@ void InFlightQueue::check_exit(Cta& cta) {
         {operation.cta, operation.thread / 32, operation.thread % 32}, cta.buffer_name(at),
         cta.shared_place(at),
         fmt::format("the CTA exits while a {} {} its shared memory, from {} on, has not been waited for",
-                    ptx_name(operation.instruction), writes ? "into" : "out of", cta.shared_place(at)));
+                    ptx_name(operation.instruction), writes ? "into" : "out of", cta.shared_place(at)),
+        {{}, {cta.rank(), -1, -1}, order_text(operation, !writes)});
     // What it was to read is still there; what it was to write is not.
     if (!writes) land(operation);
     if (operation.groups_ != nullptr) operation.groups_->clear();

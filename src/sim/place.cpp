@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <filesystem>
+#include <string>
 #include <string_view>
 
 namespace tegula::sim {
@@ -26,7 +28,8 @@ std::string ranges(char const* one, char const* many, std::uint32_t bits) {
 }  // namespace
 
 std::string place_text(Where const& where) {
-  std::string_view file = where.file;
+  std::string const path = std::filesystem::path(where.file).lexically_normal().string();
+  std::string_view file = path;
   if (file.empty()) return "an unknown line";
   std::size_t const name = file.rfind('/');
   if (name != std::string_view::npos && name > 0) {

@@ -463,6 +463,7 @@ TEST(ExitChecker, ALoadThatNobodyWaitsForAtEverySchedule) {
     EXPECT_SAYS(
         f,
         "the CTA exits while a cp.async.bulk into its shared memory, from row 0, column 0 of tile on, has not been waited for");
+    EXPECT_EQ(f.order, "a wait for element 0 of full, on which it completes, would order them");
   });
 }
 
@@ -483,6 +484,7 @@ TEST(ExitChecker, AStoreWhoseSourceIsNotReadAtEverySchedule) {
     EXPECT_SAYS(
         f,
         "the CTA exits while a cp.async.bulk out of its shared memory, from row 0, column 0 of tile on, has not been waited for");
+    EXPECT_EQ(f.order.find("a bulk_wait_group_read by the thread that issued it"), 0u);
     // Once it is read, the CTA may go: the store arrives all the same.
     EXPECT_EQ(result_of<StoresAndExits<true>>(options), 9u) << schedule_text(options);
   });

@@ -30,6 +30,6 @@ struct too_few_bytes : Kernel<32> {
 //     it completes, would order them (32 times in all)
 //   05_mbarriers/too_few_bytes.hpp:19: kernel too_few_bytes, CTA (0, 0, 0), warp 0, lane 0: exited_cta: the
 //     CTA exits while a cp.async.bulk.tensor into its shared memory, from row 0, column 0 of stage 1 of tile
-//     on, has not been waited for
+//     on, has not been waited for: a wait for element 0 of full, on which it completes, would order them
 
 }  // namespace tegula::broken
