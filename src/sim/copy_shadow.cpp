@@ -22,11 +22,6 @@ void CopyShadow::reset(std::size_t bytes) {
   groups_by_line_.clear();
 }
 
-std::size_t CopyShadow::bytes() const {
-  return of_word_.capacity() * sizeof(Id) + entries_.capacity() * sizeof(Entry) +
-         groups_.capacity() * sizeof(Group);
-}
-
 CopyShadow::Id CopyShadow::add(Copy const& copy) {
   if (of_word_.empty()) {
     of_word_.resize(words_);

@@ -94,9 +94,6 @@ class CopyShadow {
     }
   }
 
-  /// Bytes that the shadow takes up.
-  std::size_t bytes() const;
-
  private:
   /// What lies in shared memory of a copy.
   struct Entry {

@@ -401,6 +401,40 @@ TEST(UnreadCopies, ByTma) {
   }
 }
 
+/// A box goes to both CTAs of a cluster, twice; CTA 0 reads it, and CTA 1 if it `Reads`.
+template <bool Reads> struct MulticastsTwice {
+  using Params = Maps;
+  using SharedStorage = LoadsTwice<ReadBy::nobody>::SharedStorage;
+  static constexpr int threads = 32;
+  static constexpr Dim3 cluster = {2, 1, 1};
+  static constexpr int line = __LINE__ + 10;
+  void operator()(Params const& p, SharedStorage& smem) const {
+    SharedAddr const full = shared_address(&smem.full), tile = shared_address(smem.tile);
+    int const rank = cluster_cta_rank();
+    if (thread_idx() == 0) mbarrier_init(full, 1);
+    if (thread_idx() == 0) fence_mbarrier_init();
+    tegula::cluster::sync();
+    for (int step = 0; step < 2; ++step) {
+      if (thread_idx() == 0) mbarrier_arrive_expect_tx(full, 2048);
+      if (thread_idx() == 0 && rank == 0)
+        tma_load_multicast(tile, p.in, TmaCoordinate{0, 0}, full, std::uint16_t{3});
+      mbarrier_wait_parity(full, step);
+      if (rank == 0 || Reads) ld_shared<std::uint16_t>(tile + 2u * thread_idx());
+      tegula::cluster::sync();
+    }
+  }
+};
+
+TEST(UnreadCopies, InEachCtaOfAMulticast) {
+  constexpr auto map = map_with<TmaSwizzle::b128>;
+  auto const read = report_of_maps<MulticastsTwice<true>>(map, map, {}, {2, 1, 1});
+  EXPECT_TRUE(read.ok()) << read.text();
+  using Kernel = MulticastsTwice<false>;
+  Finding const f =
+      only_finding(report_of_maps<Kernel>(map, map, {}, {2, 1, 1}), FindingKind::unread_copy, Kernel::line);
+  EXPECT_SAYS(f, "from element 0 of tile of CTA 1 of the cluster on, and nobody has read any of it");
+}
+
 TEST(UnreadCopies, ABoxOutsideOfTheTensorIsAFill) {
   constexpr auto map = map_with<TmaSwizzle::b128>;
   auto const outside = report_of_maps<LoadsTwice<ReadBy::nobody, 32>>(map, map);
