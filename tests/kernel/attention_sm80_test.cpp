@@ -104,5 +104,22 @@ TEST(AttentionSm80, HasNoBankConflicts) {
   }
 }
 
+TEST(AttentionSm80, DeclaresTheSectorsThatItNeeds) {
+  for (auto const& [head_dim, rows] : {std::pair(32, 8), {64, 4}, {96, 8}, {128, 4}, {256, 4}}) {
+    // Rows of the second head begin in the middle of a sector.
+    AttentionProblem p{
+        .head_dim = head_dim, .heads = 2, .kv_heads = 2, .seq_q = 40, .seq_k = 40, .padding = 8};
+    auto const run_with = [&](int excess_sectors) {
+      sim::Options options;
+      options.limits.excess_sectors = excess_sectors;
+      run(Machine::simulated(Arch::sm80, options), p);
+    };
+    EXPECT_NO_THROW(run_with(-1)) << head_dim << ": what the kernel declares";
+    EXPECT_THROW(run_with(rows - 1), sim::CheckError) << head_dim;
+    p.padding = 0;
+    EXPECT_NO_THROW(run_with(0)) << head_dim << ", aligned";
+  }
+}
+
 }  // namespace
 }  // namespace tegula
