@@ -43,7 +43,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", help="the folder of a CUDA build")
     parser.add_argument("--record", help="append JSON lines to this file")
-    parser.add_argument("--rounds", type=int, default=15, help="timed launches of each (default 15)")
+    parser.add_argument("--rounds", type=int, default=25, help="timed launches of each (default 25)")
     parser.add_argument("--types", nargs="*", choices=TYPES, default=list(TYPES))
     parser.add_argument("--largest-m", type=int, default=1 << 30, help="leave out the shapes of more rows")
     parser.add_argument("--once", metavar="MxNxK", help="launch ours once, in the first of --types")

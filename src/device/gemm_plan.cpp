@@ -132,19 +132,21 @@ struct Order {
 };
 Order order_tiles(GemmArguments const& g, ClusterTile const& tile, int in_flight, Raster raster,
                   std::optional<int> group, GemmCostModel const& model) {
-  TileScheduler s{.tiles_m = static_cast<int>(ceil_div(g.m, tile.m)),
-                  .tiles_n = static_cast<int>(ceil_div(g.n, tile.n)),
-                  .batches = static_cast<int>(g.batch),
-                  .raster = raster};
+  int const tiles_m = static_cast<int>(ceil_div(g.m, tile.m)),
+            tiles_n = static_cast<int>(ceil_div(g.n, tile.n));
   bool const along_n = raster == Raster::along_n;
-  int const tiles_across = along_n ? s.tiles_m : s.tiles_n;
+  int const tiles_across = along_n ? tiles_m : tiles_n;
   double const across = along_n ? tile.m * tile.a_row : tile.n * tile.b_row,
                along = along_n ? tile.n * tile.b_row : tile.m * tile.a_row;
   int const square = static_cast<int>(std::lround(std::sqrt(in_flight * along / across)));
   int const wanted = std::clamp(group.value_or(square), 1, tiles_across);
   // Bands of equal height, about the wanted one.
   int const equal = std::max(1, (tiles_across + wanted / 2) / wanted);
-  s.group = group ? wanted : static_cast<int>(ceil_div(tiles_across, equal));
+  TileScheduler const s{.tiles_m = tiles_m,
+                        .tiles_n = tiles_n,
+                        .batches = static_cast<int>(g.batch),
+                        .raster = raster,
+                        .group = group ? wanted : static_cast<int>(ceil_div(tiles_across, equal))};
   int const bands = static_cast<int>(ceil_div(tiles_across, s.group));
 
   // The operand across stays in L2 for its band; the one along comes again for each band, unless L2 holds it

@@ -30,7 +30,7 @@ TensorMap encode(Machine const& machine, Matrices const& x, int box_row, int box
                           .strides = {bytes(x.rows, x.ld), bytes(x.batches, x.batch_stride)},
                           .box = {box_row, box_rows, 1},
                           .swizzle = static_cast<TmaSwizzle>(swizzle),
-                          .l2_promotion = TmaL2Promotion::b256});
+                          .l2_promotion = TmaL2Promotion::b128});
 }
 
 }  // namespace

@@ -66,6 +66,13 @@ void check(TensorMapDescription const& d) {
     if (stride % 16 != 0)
       refuse_map("strides[{}], of axis {}, is {} bytes; it must be a multiple of 16", axis - 1, axis, stride);
   }
+  // Not in the driver's documentation; cuTensorMapEncodeTiled of driver 580.159.04 refuses more.
+  constexpr std::int64_t most_bytes = 228 * 1024;
+  std::int64_t bytes = element;
+  for (int axis = 0; axis < d.rank; ++axis) bytes *= box_extent(d, axis);
+  if (bytes > most_bytes)
+    refuse_map("box ({}) of {} is {} bytes; it must be at most {}, the shared memory of an SM",
+               fmt::join(first(d.box, d.rank), ", "), to_string(d.dtype), bytes, most_bytes);
   std::int64_t const row = d.box[0] * element;
   if (row % 16 != 0)
     refuse_map("box[0] is {} elements of {}, {} bytes; it must be a multiple of 16 bytes", d.box[0],

@@ -28,9 +28,9 @@ template <class T> T sum(T a, T b) {
     return static_cast<T>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
   } else {
     static_assert(std::is_same_v<T, double>);
-    // A NaN stays as it is, a signalling one too. Assumed: the tensor's of two, and the NaN of inf - inf.
-    if (std::isnan(a)) return a;
+    // A NaN stays as it is, a signalling one too; of two, shared memory's (H100). Assumed: that of inf - inf.
     if (std::isnan(b)) return b;
+    if (std::isnan(a)) return a;
     double const result = a + b;
     return std::isnan(result) ? std::bit_cast<double>(std::uint64_t{0xfff8} << 48) : result;
   }

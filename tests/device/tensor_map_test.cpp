@@ -51,6 +51,10 @@ TEST(TensorMap, EachRuleHasItsSentence) {
       {[](D& d) { d.box[1] = 257; }, "box[1] is 257; it must be 1 to 256"},
       {[](D& d) { d.element_strides[1] = 0; }, "element_strides[1] is 0; it must be 1 to 8"},
       {[](D& d) { d.element_strides[2] = 9; }, "element_strides[2] is 9; it must be 1 to 8"},
+      {[](D& d) {
+         d.box = {64, 256, 8};
+       },
+       "box (64, 256, 8) of bf16 is 262144 bytes; it must be at most 233472, the shared memory of an SM"},
       {[](D& d) { d.box[0] = 60; },
        "box[0] is 60 elements of bf16, 120 bytes; it must be a multiple of 16 bytes"},
       {[](D& d) { d.swizzle = TmaSwizzle::b64; },
@@ -84,7 +88,7 @@ TEST(TensorMap, TheLimitsThemselvesAreAccepted) {
   d.element_strides = {1, 8, 8};
   check(d);
   d.swizzle = TmaSwizzle::none;
-  d.box[0] = 256;
+  d.box = {256, 256, 112};  // 256 x 32 x 14 held
   check(d);
   d.rank = 1;  // what lies beyond the rank does not count
   d.strides = {3, -5};

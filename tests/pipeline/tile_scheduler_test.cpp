@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
+#include <random>
 #include <set>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -37,6 +40,26 @@ std::string to_string(TileScheduler const& s) {
   return std::to_string(s.tiles_m) + "x" + std::to_string(s.tiles_n) + " tiles, " +
          std::to_string(s.batches) + " batches, raster along " + (s.raster == Raster::along_m ? "m" : "n") +
          ", group " + std::to_string(s.group);
+}
+
+// Every small divisor with every small dividend, and at the multiples of any, and beside them, up to the
+// greatest.
+TEST(Divisor, DividesAsIntegersDo) {
+  constexpr int greatest = std::numeric_limits<int>::max();
+  for (int d = 1; d <= 300; ++d) {
+    Divisor const divisor(d);
+    for (int n = 0; n <= 2000; ++n) ASSERT_EQ(n / divisor, n / d) << n << " / " << d;
+  }
+  std::mt19937 random(1);
+  for (int i = 0; i < 200000; ++i) {
+    int const d = std::max(1, static_cast<int>(random() >> 1 >> (random() % 31)));
+    Divisor const divisor(d);
+    int const multiple = static_cast<int>(random() >> 1) / d * d;
+    for (int const n :
+         {multiple, std::max(0, multiple - 1), d - 1, d, greatest / d * d, greatest / d * d - 1, greatest})
+      ASSERT_EQ(n / divisor, n / d) << n << " / " << d;
+  }
+  static_assert(greatest / Divisor(greatest) == 1 && (greatest - 1) / Divisor(greatest) == 0);
 }
 
 TEST(TileScheduler, HasEveryTileOnce) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "tegula/macros.hpp"
+#include "tegula/pipeline/divisor.hpp"
 
 namespace tegula {
 
@@ -31,28 +32,30 @@ struct TileScheduler {
   Raster raster = Raster::along_n;
   int group = 1;  ///< tiles across the raster axis in a band; at least 1
 
+  // What tile() computes with, made of the above: those are not assigned to afterwards.
+  int along = raster == Raster::along_n ? tiles_n : tiles_m;
+  int across = raster == Raster::along_n ? tiles_m : tiles_n;
+  int whole_bands = across / group;
+  int rest = across % group;  ///< tiles across in the band after those; 0: there is none
+  Divisor batch_tiles{tiles_m * tiles_n};
+  Divisor band_tiles{group * along};
+  Divisor by_group{group};
+  Divisor by_rest{rest > 0 ? rest : 1};
+
   TEGULA_HOST_DEVICE constexpr int tiles() const { return tiles_m * tiles_n * batches; }
 
   /// Precondition: index >= 0. From tiles() on, the coordinate means nothing; it may be asked for before it
   /// is known whether there is such a tile.
   TEGULA_HOST_DEVICE constexpr TileCoordinate tile(int index) const {
-    // Divisions of unsigned numbers, and none by one batch: on a GPU they stand before the first load.
-    auto const quotient = [](int a, int b) {
-      return static_cast<int>(static_cast<unsigned>(a) / static_cast<unsigned>(b));
-    };
-    int const tiles_along = raster == Raster::along_n ? tiles_n : tiles_m;
-    int const tiles_across = raster == Raster::along_n ? tiles_m : tiles_n;
-    int const batch = batches == 1 ? 0 : quotient(index, tiles_m * tiles_n);
+    int const batch = batches == 1 ? 0 : index / batch_tiles;
     int const within = index - batch * (tiles_m * tiles_n);
-    int const first = quotient(within, group * tiles_along) * group;  // of the band, across
-    int const left = tiles_across - first;
-    // Beyond the last tile `left` may be 0 or less: as unsigned, that is no less than group.
-    int const height = static_cast<unsigned>(left - 1) < static_cast<unsigned>(group) ? left : group;
-    int const in_band = within - first * tiles_along;
-    int const along = quotient(in_band, height);
-    int const across = first + in_band - along * height;
-    return raster == Raster::along_n ? TileCoordinate{across, along, batch}
-                                     : TileCoordinate{along, across, batch};
+    int const band = within / band_tiles;
+    int const in_band = within - band * group * along;
+    bool const whole = band < whole_bands;
+    int const at_along = whole ? in_band / by_group : in_band / by_rest;
+    int const at_across = band * group + in_band - at_along * (whole ? group : rest);
+    return raster == Raster::along_n ? TileCoordinate{at_across, at_along, batch}
+                                     : TileCoordinate{at_along, at_across, batch};
   }
 };
 
