@@ -122,7 +122,8 @@ def best_peer_table(records):
         if group:
             least = min(group, key=lambda record: record["ratio"])
             mean = geometric_mean([record["ratio"] for record in group])
-            lines.append(f"{name}: geometric mean of the ratios {mean:.3f}, least {least['ratio']:.3f} ({least['case']}).")
+            each = ", ".join(f"{geometric_mean([record['value'] / record['peers'][peer] for record in group]):.3f} to {peer}" for peer in peers)
+            lines.append(f"{name}: geometric mean of the ratios {mean:.3f}, least {least['ratio']:.3f} ({least['case']}); of those to each peer {each}.")
     return "\n\n".join(lines)
 
 
