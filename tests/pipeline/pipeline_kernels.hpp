@@ -281,12 +281,12 @@ template <int Groups, int Warps> struct Turns {
       int const turn = round * Groups + group;
       order.enter(group);
       if (lane_id() == 0) {
-        st_global(p.out + 1 + turn * Warps + within, atom_add(p.out, 1u) / Warps);
-        if (within == 0) {
+        if (within == 0) {  // first: atomics may race, and hide that a turn began too early
           auto const found = ld_shared<std::uint32_t>(word);
           st_global(p.out + 1 + rounds * Groups * Warps + turn, found);
           st_shared(word, mixed(found, group));
         }
+        st_global(p.out + 1 + turn * Warps + within, atom_add(p.out, 1u) / Warps);
       }
       warp::sync();
       order.leave(group);
