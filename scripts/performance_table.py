@@ -115,8 +115,10 @@ def best_peer_table(records):
     rows = []
     for record in records:
         theirs = [number(record["peers"].get(peer)) for peer in peers]
-        rows.append([record["case"], number(record["value"]), *theirs, f"{record['ratio']:.3f}", f"`{record['configuration']}`"])
-    lines = [table(["M x N x K", f"tegula ({records[0]['unit']})", *peers, "ratio to the best", "configuration"], rows, text_columns=(0, len(peers) + 3))]
+        tuned = [number(record.get("tuned")), f"{record['tuned_ratio']:.3f}" if "tuned_ratio" in record else ""]
+        rows.append([record["case"], number(record["value"]), *theirs, f"{record['ratio']:.3f}", *tuned, f"`{record['configuration']}`"])
+    header = ["M x N x K", f"tegula ({records[0]['unit']})", *peers, "ratio to the best", "tegula, tuned", "ratio", "configuration, not tuned"]
+    lines = [table(header, rows, text_columns=(0, len(header) - 1))]
     for name, few_rows in (("M of 1024 and more", False), ("M of 64 and 128", True)):
         group = [record for record in records if (record["m"] < 1024) == few_rows]
         if group:
@@ -124,6 +126,10 @@ def best_peer_table(records):
             mean = geometric_mean([record["ratio"] for record in group])
             each = ", ".join(f"{geometric_mean([record['value'] / record['peers'][peer] for record in group]):.3f} to {peer}" for peer in peers)
             lines.append(f"{name}: geometric mean of the ratios {mean:.3f}, least {least['ratio']:.3f} ({least['case']}); of those to each peer {each}.")
+            if all("tuned_ratio" in record for record in group):
+                least = min(group, key=lambda record: record["tuned_ratio"])
+                mean = geometric_mean([record["tuned_ratio"] for record in group])
+                lines[-1] += f" Tuned: {mean:.3f}, least {least['tuned_ratio']:.3f} ({least['case']})."
     return "\n\n".join(lines)
 
 

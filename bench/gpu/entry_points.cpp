@@ -7,7 +7,9 @@
 #include <exception>
 #include <map>
 #include <stdexcept>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "tegula/device/gemm_plan.hpp"
 #include "tegula/device/launch.hpp"
@@ -47,6 +49,31 @@ GemmChoice const& choice(GemmArguments const& arguments) {
   return choices.emplace(key, choose_gemm(arguments, gpu().properties())).first->second;
 }
 
+/// The choices to time for a problem, made once.
+std::vector<GemmChoice> const& candidates(GemmArguments const& arguments) {
+  static std::map<std::tuple<DType, std::int64_t, std::int64_t, std::int64_t>, std::vector<GemmChoice>> all;
+  auto const key = std::tuple(arguments.in, arguments.m, arguments.n, arguments.k);
+  auto const known = all.find(key);
+  if (known != all.end()) return known->second;
+  check(arguments, gpu().compute_capability());
+  return all.emplace(key, tuning_candidates(arguments, gpu().properties())).first->second;
+}
+
+/// Writes a choice's name, with its end, into `text` of `size` bytes.
+void put(GemmChoice const& chosen, char* text, int size) {
+  auto const index = static_cast<std::size_t>(chosen.configuration);
+  std::string const name =
+      chosen.kernel == GemmKernel::sm80
+          ? to_string(gemm_configurations()[index])
+          : fmt::format("{}, {} clusters, raster along {}, group {}",
+                        to_string(gemm_sm90_configurations()[index]), chosen.clusters,
+                        chosen.scheduler.raster == Raster::along_m ? "m" : "n", chosen.scheduler.group);
+  if (static_cast<int>(name.size()) >= size)
+    throw std::length_error(fmt::format("the configuration's name needs {} bytes", name.size() + 1));
+  name.copy(text, name.size());
+  text[name.size()] = '\0';
+}
+
 }  // namespace
 
 extern "C" {
@@ -80,22 +107,34 @@ int tegula_bench_gemm(int type, void const* a, void const* b, float const* scale
   });
 }
 
+/// How many choices are worth timing for a problem.
+int tegula_bench_gemm_candidates(int type, int m, int n, int k) {
+  int count = 0;
+  int const failed = guarded([&] { count = static_cast<int>(candidates(problem(type, m, n, k)).size()); });
+  return failed != 0 ? -1 : count;
+}
+
+/// tegula_bench_gemm by the candidate of that number.
+int tegula_bench_gemm_candidate(int type, int number, void const* a, void const* b, float const* scale_a,
+                                float const* scale_b, void* d, int m, int n, int k, void* stream) {
+  return guarded([&] {
+    GemmArguments arguments = problem(type, m, n, k);
+    GemmChoice const& choice = candidates(arguments).at(static_cast<std::size_t>(number));
+    arguments.a = a, arguments.b = b, arguments.d = d;
+    arguments.scale_a = scale_a, arguments.scale_b = scale_b;
+    gemm(gpu(), arguments, choice, {stream});
+  });
+}
+
+/// The name of a candidate.
+int tegula_bench_gemm_candidate_name(int type, int number, int m, int n, int k, char* text, int size) {
+  return guarded(
+      [&] { put(candidates(problem(type, m, n, k)).at(static_cast<std::size_t>(number)), text, size); });
+}
+
 /// What tegula_bench_gemm has chosen for a problem that it has computed before.
 int tegula_bench_gemm_configuration(int type, int m, int n, int k, char* text, int size) {
-  return guarded([&] {
-    GemmChoice const& chosen = choice(problem(type, m, n, k));
-    auto const index = static_cast<std::size_t>(chosen.configuration);
-    std::string const name =
-        chosen.kernel == GemmKernel::sm80
-            ? to_string(gemm_configurations()[index])
-            : fmt::format("{}, {} clusters, raster along {}, group {}",
-                          to_string(gemm_sm90_configurations()[index]), chosen.clusters,
-                          chosen.scheduler.raster == Raster::along_m ? "m" : "n", chosen.scheduler.group);
-    if (static_cast<int>(name.size()) >= size)
-      throw std::length_error(fmt::format("the configuration's name needs {} bytes", name.size() + 1));
-    name.copy(text, name.size());
-    text[name.size()] = '\0';
-  });
+  return guarded([&] { put(choice(problem(type, m, n, k)), text, size); });
 }
 
 /// A bf16 problem by the sm_80 kernel, whatever would be chosen.

@@ -3,7 +3,7 @@
 
 D = A B^T, A (m, k) and B (n, k) with contiguous rows, random normal values; bf16 in and out, and fp8 e4m3 in (one scale a tensor) and bf16
 out. The peers are PyTorch (torch.matmul, torch._scaled_mm with fast accumulation) and cublasLt, the fastest of all algorithms that its
-heuristics propose. Each result is first held against PyTorch's, the output poisoned before. Launches of ours and of the peers alternate, each
+heuristics propose; likewise tegula's default choice, and the fastest of its own candidates. Each result is first held against PyTorch's, the output poisoned before. Launches of ours and of the peers alternate, each
 timed by events after the L2 cache was flushed; medians are shown, and the ratio is to the faster peer.
 
 --once MxNxK launches ours once and nothing else: for a profiler.
@@ -36,6 +36,7 @@ SHAPES = [(m, n, k) for m in (64, 128) for n, k in NK_OF_FEW_ROWS] + [
     (16384, 16384, 16384),
 ]
 TYPES = {"bf16": torch.bfloat16, "fp8": torch.float8_e4m3fn}
+TUNING_ROUNDS, TUNING_WARM_UPS = 7, 2  # launches of each candidate
 TYPE_CODES = {"bf16": 0, "fp8": 1}  # of entry_points.cpp
 
 
@@ -70,6 +71,19 @@ class Problem:
     def configuration(self):
         return self.entry.text("tegula_bench_gemm_configuration", TYPE_CODES[self.kind], *self.shape)
 
+    def tuned(self, timer):
+        """The fastest of tegula's own candidates, as CublasLt.best is of cublasLt's: a function, its name, and of how many."""
+        code = TYPE_CODES[self.kind]
+        count = self.entry.number("tegula_bench_gemm_candidates", code, *self.shape)
+
+        def candidate(number):
+            return lambda: self.entry("tegula_bench_gemm_candidate", code, number, self.a, self.b, *self.scales, self.out, *self.shape)
+
+        functions = [candidate(number) for number in range(count)]
+        seconds = timer.medians(functions, TUNING_ROUNDS, TUNING_WARM_UPS)
+        fastest = min(range(count), key=seconds.__getitem__)
+        return functions[fastest], self.entry.text("tegula_bench_gemm_candidate_name", code, fastest, *self.shape), count
+
     def pytorch(self):
         if self.kind == "bf16":
             return torch.matmul(self.a, self.b.t())
@@ -99,8 +113,12 @@ def measure(problem, timer, lt, rounds):
     theirs.fill_(float("nan"))
     best()
     problem.check("cublasLt's result", theirs)
-    seconds = timer.medians([problem.ours, problem.pytorch, best], rounds)
-    mine, pytorch, cublaslt = (2 * m * n * k / t / 1e12 for t in seconds)
+    tuned, tuned_configuration, candidates = problem.tuned(timer)
+    problem.out = problem.poisoned()
+    tuned()
+    problem.check("the tuned configuration's result", problem.out)
+    seconds = timer.medians([problem.ours, problem.pytorch, best, tuned], rounds)
+    mine, pytorch, cublaslt, mine_tuned = (2 * m * n * k / t / 1e12 for t in seconds)
     record = {
         "benchmark": f"gemm_sm90 {problem.kind}",
         "case": f"{m} x {n} x {k}",
@@ -110,19 +128,23 @@ def measure(problem, timer, lt, rounds):
         "peers": {"PyTorch": pytorch, "cublasLt": cublaslt},
         "ratio": mine / max(pytorch, cublaslt),
         "configuration": problem.configuration(),
+        "tuned": mine_tuned,
+        "tuned_ratio": mine_tuned / max(pytorch, cublaslt),
+        "tuned_configuration": tuned_configuration,
+        "candidates": candidates,
         "cublaslt_algorithm": best.description,
         "cublaslt_candidates": best.candidates,
     }
     print(
         f"{record['benchmark']:15} {record['case']:22} {mine:6.0f}  PyTorch {pytorch:6.0f}  cublasLt {cublaslt:6.0f} TFLOP/s"
-        f"  ratio {record['ratio']:.3f}  {record['configuration']}",
+        f"  ratio {record['ratio']:.3f}, tuned {record['tuned_ratio']:.3f}  {record['configuration']}",
         flush=True,
     )
     return record
 
 
-def geometric_mean(records):
-    return math.exp(sum(math.log(record["ratio"]) for record in records) / len(records))
+def geometric_mean(records, key="ratio"):
+    return math.exp(sum(math.log(record[key]) for record in records) / len(records))
 
 
 def main():
@@ -145,7 +167,10 @@ def main():
             group = [record for record in records if chosen(record["m"])]
             if group:
                 least = min(group, key=lambda record: record["ratio"])
-                print(f"{kind}, {name}: geometric mean of the ratios {geometric_mean(group):.3f}, least {least['ratio']:.3f} ({least['case']})")
+                print(
+                    f"{kind}, {name}: geometric mean of the ratios {geometric_mean(group):.3f}, least {least['ratio']:.3f} ({least['case']});"
+                    f" tuned {geometric_mean(group, 'tuned_ratio'):.3f}"
+                )
 
 
 if __name__ == "__main__":

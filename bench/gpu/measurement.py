@@ -23,6 +23,13 @@ class EntryPoints:
         if getattr(self.library, function)(*converted, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)) != 0:
             raise SystemExit(f"{function} failed")
 
+    def number(self, function, *values):
+        """What an entry point counts; negative where it failed."""
+        count = getattr(self.library, function)(*values)
+        if count < 0:
+            raise SystemExit(f"{function} failed")
+        return count
+
     def text(self, function, *values):
         """What an entry point writes into a buffer: its last two arguments are the buffer and its size."""
         buffer = ctypes.create_string_buffer(1024)

@@ -1,5 +1,6 @@
 """Times launches one by one on torch's current stream, the L2 cache flushed before each."""
 
+import random
 import statistics
 
 import torch
@@ -8,9 +9,11 @@ WARM_UPS = 5
 
 
 class Timer:
-    """Medians of launches timed by events; the launches of several functions alternate, so that drifting clocks meet all alike."""
+    """Medians of launches timed by events; the launches of several functions alternate, in an order drawn anew each turn, so that drifting
+    clocks, and what comes with every second or fourth launch, meet all alike."""
 
     def __init__(self):
+        self.random = random.Random(0)
         self.flush = torch.empty(64 << 20, dtype=torch.int32, device="cuda")  # 256 MB, five times the L2
 
     def launch_seconds(self, function):
@@ -27,9 +30,11 @@ class Timer:
     def medians(self, functions, rounds, warm_ups=WARM_UPS):
         """The median time of each function in seconds, over `rounds` launches after `warm_ups` that do not count."""
         times = [[] for _ in functions]
+        order = list(range(len(functions)))
         for turn in range(warm_ups + rounds):
-            for function, kept in zip(functions, times):
-                seconds = self.launch_seconds(function)
+            self.random.shuffle(order)
+            for index in order:
+                seconds = self.launch_seconds(functions[index])
                 if turn >= warm_ups:
-                    kept.append(seconds)
+                    times[index].append(seconds)
         return [statistics.median(kept) for kept in times]

@@ -360,6 +360,38 @@ GemmChoice choose_gemm(GemmArguments const& g, DeviceProperties const& device, G
   return *best;
 }
 
+std::vector<GemmChoice> tuning_candidates(GemmArguments const& g, DeviceProperties const& device, int most,
+                                          GemmConstraints const& wanted, GemmCostModel const& model) {
+  constexpr double worth_timing = 1.1;  // of the best predicted time: the model is off by 7 % at most
+  GemmPlan const plan = plan_gemm(g, device, wanted, model);
+  std::vector<GemmChoice> candidates = {plan.chosen()};
+  auto const add = [&](GemmChoice const& choice) {
+    bool const known = std::any_of(candidates.begin(), candidates.end(), [&](GemmChoice const& other) {
+      return choice.kernel == other.kernel && choice.configuration == other.configuration &&
+             choice.scheduler == other.scheduler;
+    });
+    if (!known && static_cast<int>(candidates.size()) < most) candidates.push_back(choice);
+  };
+  auto const worth = [&](GemmCandidate const& candidate) {
+    return candidate.refused.empty() &&
+           candidate.choice.cost.total <= worth_timing * plan.chosen().cost.total;
+  };
+  for (GemmCandidate const& candidate : plan.candidates)
+    if (worth(candidate)) add(candidate.choice);
+  for (GemmCandidate const& candidate : plan.candidates) {
+    if (!worth(candidate) || candidate.choice.kernel == GemmKernel::sm80) continue;
+    for (Raster const raster : {Raster::along_n, Raster::along_m}) {
+      for (int const factor : {1, 2}) {
+        GemmConstraints order = wanted;
+        if (!order.raster) order.raster = raster;
+        if (!order.group) order.group = factor * candidate.choice.scheduler.group;
+        add(predict(candidate.choice.kernel, candidate.choice.configuration, g, device, order, model));
+      }
+    }
+  }
+  return candidates;
+}
+
 GemmPlan plan_gemm(GemmArguments const& g, DeviceProperties const& device, GemmConstraints const& wanted,
                    GemmCostModel const& model) {
   std::string const obstacle = sm90_obstacle(g, device);

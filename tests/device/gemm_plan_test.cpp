@@ -325,6 +325,39 @@ TEST(GemmPlan, KeepsToConstraints) {
   EXPECT_THAT(refusal(odd, {.schedule = Schedule::basic}), HasSubstr("asked for"));
 }
 
+// What is worth timing: the default choice first, others of about its predicted time, none twice.
+TEST(GemmPlan, ProposesChoicesToTime) {
+  for (GemmArguments const& g : {problem(4096, 7168, 2048), problem(1024, 1024, 1024),
+                                 problem(64, 7168, 2048), problem(1, 1, 1), problem(128, 2112, 7168)}) {
+    GemmChoice const chosen = choose_gemm(g, kH100);
+    for (int const most : {1, 2, 8, 100}) {
+      std::vector<GemmChoice> const all = tuning_candidates(g, kH100, most);
+      ASSERT_GE(all.size(), 1u);
+      ASSERT_LE(all.size(), static_cast<std::size_t>(most));
+      EXPECT_EQ(all[0].configuration, chosen.configuration);
+      EXPECT_EQ(all[0].scheduler, chosen.scheduler);
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        expect_fits(g, all[i]);
+        EXPECT_EQ(all[i].kernel, GemmKernel::sm90);
+        for (std::size_t j = 0; j < i; ++j)
+          EXPECT_FALSE(all[i].configuration == all[j].configuration && all[i].scheduler == all[j].scheduler);
+      }
+    }
+  }
+  std::vector<GemmChoice> const large = tuning_candidates(problem(4096, 7168, 2048), kH100);
+  EXPECT_EQ(large.size(), 8u);
+  std::set<int> configurations;
+  for (GemmChoice const& choice : large) configurations.insert(choice.configuration);
+  EXPECT_GE(configurations.size(), 2u);
+  for (GemmChoice const& choice : tuning_candidates(problem(4096, 7168, 2048), kH100, 8, {.group = 3}))
+    EXPECT_EQ(choice.scheduler.group, 3);
+  GemmArguments odd = problem(4096, 4096, 4096);
+  odd.lda = 4097;  // gemm_sm80's
+  for (GemmChoice const& choice : tuning_candidates(odd, kH100)) EXPECT_EQ(choice.kernel, GemmKernel::sm80);
+  EXPECT_THAT(message_of<argument_error>([&] { tuning_candidates(odd, kH100, 8, {.block_m = 96}); }),
+              HasSubstr("asked for"));
+}
+
 TEST(GemmPlan, SaysWhatNoConfigurationComputes) {
   GemmArguments g = problem(64, 64, 64);
   g.in = g.in_b = DType::e5m2, g.out = DType::f16, g.activation = Activation::silu;

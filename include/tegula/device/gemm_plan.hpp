@@ -103,6 +103,13 @@ GemmChoice predict(GemmArguments const& arguments, GemmConfig const& config, Dev
 GemmChoice choose_gemm(GemmArguments const& arguments, DeviceProperties const& device,
                        GemmConstraints const& constraints = {}, GemmCostModel const& model = {});
 
+/// The choices that are worth timing where a problem comes often: at most `most`, that of choose_gemm first,
+/// then those of about its predicted time, each in its own order of tiles and in others. All compute the same
+/// problem; their results may differ in rounding. Precondition and errors as of choose_gemm; most >= 1.
+std::vector<GemmChoice> tuning_candidates(GemmArguments const& arguments, DeviceProperties const& device,
+                                          int most = 8, GemmConstraints const& constraints = {},
+                                          GemmCostModel const& model = {});
+
 struct GemmCandidate {
   GemmChoice choice;
   std::string name;

@@ -44,6 +44,8 @@ struct TileScheduler {
 
   TEGULA_HOST_DEVICE constexpr int tiles() const { return tiles_m * tiles_n * batches; }
 
+  constexpr bool operator==(TileScheduler const&) const = default;
+
   /// Precondition: index >= 0. From tiles() on, the coordinate means nothing; it may be asked for before it
   /// is known whether there is such a tile.
   TEGULA_HOST_DEVICE constexpr TileCoordinate tile(int index) const {
