@@ -219,10 +219,16 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
   double const instructions = 4.0 * ceil_div(k_steps, c.split_k) * (c.block_m / 64);
   double const instruction_cycles = std::max(64.0 * c.block_n * 16 / model.multiply_adds_per_cycle,
                                              32.0 * (64 + c.block_n) / model.operand_bytes_per_cycle);
-  double const main = instructions * instruction_cycles / cycles_per_us;
   double const fetched =
       static_cast<double>(stage_bytes(c)) * static_cast<double>(ceil_div(k_steps, c.split_k));
   double const fetch = fetched / model.sm_bytes_per_cycle / cycles_per_us;
+  // How far the loads run ahead: too little, and some come late.
+  double const step_cycles =
+      std::max(4.0 * (c.block_m / 64) * instruction_cycles, stage_bytes(c) / model.sm_bytes_per_cycle);
+  double const ahead = (stages(c) - 1) * step_cycles / model.fetch_latency_cycles;
+  double const late = model.late_loss * std::max(0.0, 1 - ahead) +
+                      (c.schedule == Schedule::cooperative ? model.cooperative_loss : 0.0);
+  double const main = instructions * instruction_cycles / cycles_per_us;
 
   // The part of a full epilogue that this one is: by accumulators of a thread.
   double const part = static_cast<double>(consumer_m(c)) * epilogue_n(c) / 128 / 128;
@@ -257,7 +263,7 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
   cost.tiles = tiles * c.cluster_m * c.cluster_n;
   cost.waves = waves;
   cost.launch = model.launch_us;
-  cost.fill = model.fill_us * (c.split_k > 1 ? waves : 1);
+  cost.fill = model.fill_us * (c.split_k > 1 ? waves : 1) + waves * main * late;
   cost.tensor = waves * main;
   cost.l2 = std::max(from_l2 / (model.l2_tb_per_s * 1e6), waves * fetch);
   cost.dram = dram(best);

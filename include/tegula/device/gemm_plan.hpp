@@ -37,7 +37,10 @@ struct GemmCostModel {
       2048;                              ///< of an SM, for 16-bit operands: wgmma m64n256k16 takes 128 cycles
   double operand_bytes_per_cycle = 110;  ///< that wgmma reads from shared memory: what narrow tiles wait for
   double sm_bytes_per_cycle = 57;        ///< that one SM takes from L2
-  double l2_tb_per_s = 9.2;              ///< from L2 to all SMs
+  double fetch_latency_cycles = 2700;    ///< until a stage's loads have arrived, at the worst
+  double late_loss = 0.13;  ///< of the main loop, by the share of that time that loads do not run ahead
+  double cooperative_loss = 0.015;  ///< of the main loop, where both consumers wait at one time
+  double l2_tb_per_s = 9.2;         ///< from L2 to all SMs
   double dram_tb_per_s = 2.6;
   double l2_mb = 50;          ///< of operands that L2 keeps
   double launch_us = 5.3;     ///< of an empty kernel, and the way to its first load
@@ -56,7 +59,7 @@ struct GemmCost {
   int tiles = 0;  ///< of the whole problem
   int waves = 0;  ///< tiles that the busiest SM computes one after another
   double launch = 0;
-  double fill = 0;    ///< of the pipeline
+  double fill = 0;    ///< of the pipeline, and its gaps
   double tensor = 0;  ///< the busiest SM's tensor cores
   double l2 = 0;      ///< from L2, the slower of all traffic and the busiest SM's
   double dram = 0;
