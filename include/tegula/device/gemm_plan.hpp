@@ -39,7 +39,7 @@ struct GemmCostModel {
   double sm_bytes_per_cycle = 57;        ///< that one SM takes from L2
   double fetch_latency_cycles = 2700;    ///< until a stage's loads have arrived, at the worst
   double late_loss = 0.13;  ///< of the main loop, by the share of that time that loads do not run ahead
-  double cooperative_loss = 0.015;  ///< of the main loop, where both consumers wait at one time
+  double cooperative_loss = 0.008;  ///< of the main loop, where both consumers wait at one time
   double l2_tb_per_s = 9.2;         ///< from L2 to all SMs
   double dram_tb_per_s = 2.6;
   double l2_mb = 50;          ///< of operands that L2 keeps
