@@ -368,7 +368,8 @@ GemmChoice choose_gemm(GemmArguments const& g, DeviceProperties const& device, G
 
 std::vector<GemmChoice> tuning_candidates(GemmArguments const& g, DeviceProperties const& device, int most,
                                           GemmConstraints const& wanted, GemmCostModel const& model) {
-  constexpr double worth_timing = 1.1;  // of the best predicted time: the model is off by 7 % at most
+  constexpr double worth_timing =
+      1.1;  // of the best predicted time: about what the model has been seen to be off by
   GemmPlan const plan = plan_gemm(g, device, wanted, model);
   std::vector<GemmChoice> candidates = {plan.chosen()};
   auto const add = [&](GemmChoice const& choice) {

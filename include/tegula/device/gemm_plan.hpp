@@ -28,9 +28,11 @@ std::string to_string(GemmArguments const& arguments);
 std::string tma_obstacle(GemmArguments const& arguments);
 
 /// What an H100 does in which time. Tuned for speed, not correctness: a wrong value chooses a slower
-/// configuration, never a wrong result. The values are those, within what is plausible, whose choices lose
-/// least (0.7 % on average, 7 % at most) against the best of 23 configurations at 52 problems of bf16 and
-/// e4m3, as measured on 2026-11-21; a launch is timed from event to event.
+/// configuration, never a wrong result. Most values are those, within what is plausible, whose choices
+/// lost least against the best of 23 configurations at 52 problems of bf16 and e4m3, as measured on
+/// 2026-11-21; those of late loads and cooperative consumers were set later by what the large ones of these
+/// problems showed (docs/performance.md has the default beside the best of the candidates). A launch is timed
+/// from event to event.
 struct GemmCostModel {
   double clock_ghz = 1.5;  ///< of the SMs, with the tensor cores at work
   double multiply_adds_per_cycle =
