@@ -66,7 +66,7 @@ void put(GemmChoice const& chosen, char* text, int size) {
           ? to_string(gemm_configurations()[index])
           : fmt::format("{}, {} clusters, raster along {}, group {}",
                         to_string(gemm_sm90_configurations()[index]), chosen.clusters,
-                        chosen.scheduler.raster == Raster::along_m ? "m" : "n", chosen.scheduler.group);
+                        chosen.tiling.order().raster == Raster::along_m ? "m" : "n", chosen.tiling.order().group);
   if (static_cast<int>(name.size()) >= size)
     throw std::length_error(fmt::format("the configuration's name needs {} bytes", name.size() + 1));
   name.copy(text, name.size());

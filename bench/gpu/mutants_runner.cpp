@@ -215,7 +215,7 @@ GemmSm90Params sm90_params(GemmArguments const& g, GemmSm90Config const& config,
           .c_batched = batch > 1,
           .alpha = g.alpha,
           .beta = g.beta,
-          .scheduler = scheduler,
+          .tiling = scheduler,
           .clusters = config.split_k > 1 ? scheduler.tiles() : std::min(clusters, scheduler.tiles())};
 }
 

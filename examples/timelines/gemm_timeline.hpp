@@ -53,7 +53,7 @@ sim::Trace gemm_timeline(TimelineProblem const& problem, std::string const& titl
   params.d = matrix(m, n, 16, store_n(C), "D");
   params.c = params.d;
   params.m = static_cast<int>(m), params.n = static_cast<int>(n), params.k = static_cast<int>(k);
-  params.scheduler = {.tiles_m = problem.tiles_m, .tiles_n = problem.tiles_n};
+  params.tiling = TileScheduler{.tiles_m = problem.tiles_m, .tiles_n = problem.tiles_n};
   params.clusters = problem.clusters;
 
   sim::Report report = sim::launch<Kernel>(machine, Kernel::grid(params), params);

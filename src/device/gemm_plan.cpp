@@ -213,7 +213,7 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
   int const tiles = static_cast<int>(ceil_div(g.m, tile.m) * ceil_div(g.n, tile.n) * g.batch);
   // With split_k a cluster computes one tile: there are as many clusters as tiles.
   choice.clusters = c.split_k > 1 ? tiles : std::min(tiles, resident * c.min_ctas_per_sm);
-  int const waves = static_cast<int>(ceil_div(tiles, resident));
+  int waves = static_cast<int>(ceil_div(tiles, resident));
 
   // One tile on one SM. wgmma takes 32 bytes along K at a time, of 64 rows of A and block_n columns of B.
   double const instructions = 4.0 * ceil_div(k_steps, c.split_k) * (c.block_m / 64);
@@ -254,19 +254,41 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
       if (dram(other) < dram(best)) best = other;
     }
   }
-  choice.scheduler = best.scheduler;
+  double const memory = dram(best);
+
+  // Where the last wave is not full, tiles of two widths; they share fewer operands with their neighbours.
+  TileWidths const widths = tile_widths(c);
+  double const exposed = hidden ? 0 : epilogue;
+  int const overhead = static_cast<int>(std::lround(widths.wide * exposed / main));  // in columns
+  auto const share_of = [&](Tiling const& tiling) {
+    return static_cast<double>(longest_share(tiling, resident, widths, overhead)) / (widths.wide + overhead);
+  };
+  choice.tiling = best.scheduler;
+  double share = waves;  // of the busiest SM, in tiles
+  if (wanted.fitted.value_or(memory < model.fitted_dram * waves * main)) {
+    Tiling const fitted = fit_tiles(best.scheduler, static_cast<int>(g.n), widths, choice.clusters, overhead);
+    double const yield =
+        c.schedule == Schedule::pingpong ? model.fitted_yield_pingpong : model.fitted_yield_cooperative;
+    double const fitted_share = waves - yield * (waves - share_of(fitted));
+    if (fitted_share < (wanted.fitted ? 1 : 1 - model.fitted_gain) * waves) {
+      choice.tiling = fitted;
+      share = fitted_share;
+      waves = static_cast<int>(ceil_div(fitted.tiles, resident));
+    }
+  }
 
   // What the CTAs of a cluster share leaves L2 once.
   double const from_l2 = static_cast<double>(tiles) * k_steps * 128.0 * (tile.m + tile.n);
 
   GemmCost& cost = choice.cost;
-  cost.tiles = tiles * c.cluster_m * c.cluster_n;
+  cost.tiles = (c.split_k > 1 ? tiles : choice.tiling.tiles) * c.cluster_m * c.cluster_n;
   cost.waves = waves;
+  cost.share = share;
   cost.launch = model.launch_us;
-  cost.fill = model.fill_us * (c.split_k > 1 ? waves : 1) + waves * main * late;
-  cost.tensor = waves * main;
-  cost.l2 = std::max(from_l2 / (model.l2_tb_per_s * 1e6), waves * fetch);
-  cost.dram = dram(best);
+  cost.fill = model.fill_us * (c.split_k > 1 ? waves : 1) + share * main * late;
+  cost.tensor = share * main;
+  cost.l2 = std::max(from_l2 / (model.l2_tb_per_s * 1e6), share * fetch);
+  cost.dram = memory;
   double const longest = std::max({cost.tensor, cost.l2, cost.dram});
   // Hidden epilogues show where they take longer than the main loop that they lie under.
   cost.epilogue = hidden ? epilogue + (waves - 1) * (model.overlap_loss * epilogue +
@@ -375,7 +397,7 @@ std::vector<GemmChoice> tuning_candidates(GemmArguments const& g, DeviceProperti
   auto const add = [&](GemmChoice const& choice) {
     bool const known = std::any_of(candidates.begin(), candidates.end(), [&](GemmChoice const& other) {
       return choice.kernel == other.kernel && choice.configuration == other.configuration &&
-             choice.scheduler == other.scheduler;
+             choice.tiling == other.tiling;
     });
     if (!known && static_cast<int>(candidates.size()) < most) candidates.push_back(choice);
   };
@@ -387,11 +409,14 @@ std::vector<GemmChoice> tuning_candidates(GemmArguments const& g, DeviceProperti
     if (worth(candidate)) add(candidate.choice);
   for (GemmCandidate const& candidate : plan.candidates) {
     if (!worth(candidate) || candidate.choice.kernel == GemmKernel::sm80) continue;
+    GemmConstraints cut = wanted;  // into tiles of two widths, or not
+    if (!cut.fitted) cut.fitted = !candidate.choice.tiling.fitted();
+    add(predict(candidate.choice.kernel, candidate.choice.configuration, g, device, cut, model));
     for (Raster const raster : {Raster::along_n, Raster::along_m}) {
       for (int const factor : {1, 2}) {
         GemmConstraints order = wanted;
         if (!order.raster) order.raster = raster;
-        if (!order.group) order.group = factor * candidate.choice.scheduler.group;
+        if (!order.group) order.group = factor * candidate.choice.tiling.order().group;
         add(predict(candidate.choice.kernel, candidate.choice.configuration, g, device, order, model));
       }
     }
@@ -455,7 +480,7 @@ std::string to_string(GemmPlan const& plan, bool all) {
     s += fmt::format("{:>8.2f} {:>6} {:>6} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f}  {}: {}",
                      c.total, c.tiles, c.waves, c.launch, c.fill, c.tensor, c.l2, c.dram, c.epilogue,
                      candidate.choice.configuration, candidate.name);
-    TileScheduler const& t = candidate.choice.scheduler;
+    TileScheduler const& t = candidate.choice.tiling.order();
     if (candidate.choice.kernel == GemmKernel::sm90)
       s += fmt::format(", raster {} in groups of {}, {} clusters", text(t.raster), t.group,
                        candidate.choice.clusters);

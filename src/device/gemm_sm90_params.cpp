@@ -63,6 +63,7 @@ GemmSm90Params lower(Machine const& machine, GemmArguments const& g, GemmChoice 
       .c = g.beta != 0 ? output(g.c, g.n, c_batched ? g.batch : 1, g.ldc, g.c_batch_stride, store_n(c)) : d,
       .d = d,
       .d_last = last_store_n(c) != store_n(c) ? stored(last_store_n(c)) : d,
+      .d_last_narrow = choice.tiling.fitted() ? stored(last_narrow_store_n(c)) : d,
       .d_address = g.d,
       .ldd = g.ldd,
       .d_batch_stride = g.d_batch_stride,
@@ -77,7 +78,7 @@ GemmSm90Params lower(Machine const& machine, GemmArguments const& g, GemmChoice 
       .c_batched = c_batched,
       .alpha = g.alpha,
       .beta = g.beta,
-      .scheduler = choice.scheduler,
+      .tiling = choice.tiling,
       .clusters = choice.clusters};
 }
 

@@ -94,9 +94,9 @@ std::vector<GlobalTensor> global_tensors(GemmConfig const& c, GemmParams const& 
 }
 
 std::vector<GlobalTensor> global_tensors(GemmSm90Config const& c, GemmSm90Params const& p) {
-  if (std::min({p.m, p.n, p.k, p.scheduler.batches}) < 1) return {};
+  if (std::min({p.m, p.n, p.k, p.tiling.order().batches}) < 1) return {};
   std::vector<GlobalTensor> tensors;
-  std::int64_t const batches = p.scheduler.batches;
+  std::int64_t const batches = p.tiling.order().batches;
   // Of a map are only the address and the distances between rows and batches.
   auto const stride = [](TensorMapDescription const& map, std::size_t axis) {
     return map.strides[axis - 1] / (bits(map.dtype) / 8);

@@ -243,9 +243,11 @@ nlohmann::ordered_json describe(GemmCandidate const& candidate) {
   j["tiles"] = cost.tiles;
   j["waves"] = cost.waves;
   if (choice.kernel == GemmKernel::sm90) {
-    j["raster"] = choice.scheduler.raster == Raster::along_m ? "m" : "n";
-    j["group"] = choice.scheduler.group;
+    j["raster"] = choice.tiling.order().raster == Raster::along_m ? "m" : "n";
+    j["group"] = choice.tiling.order().group;
     j["clusters"] = choice.clusters;
+    j["share"] = cost.share;
+    if (choice.tiling.fitted()) j["narrower"] = choice.tiling.tiles - choice.tiling.first_narrow;
   }
   return j;
 }

@@ -164,7 +164,7 @@ inline GemmSm90Params gemm_sm90_params(Bench& bench, Case const& c) {
   p.k = c.k;
   p.a_batched = p.b_batched = p.c_batched = c.batch > 1;
   p.beta = c.adds ? 0.5f : 0.0f;
-  p.scheduler = scheduler;
+  p.tiling = scheduler;
   p.clusters = config.split_k > 1 ? scheduler.tiles() : std::min(c.clusters, scheduler.tiles());
   return p;
 }

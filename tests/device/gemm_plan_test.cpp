@@ -46,7 +46,7 @@ void expect_fits(GemmArguments const& g, GemmChoice const& choice) {
     EXPECT_TRUE(c.a == g.in && c.b == g.in_b && c.out == g.out) << to_string(c);
     EXPECT_TRUE(c.a_major == g.a_major && c.b_major == g.b_major) << to_string(c);
     EXPECT_EQ(c.activation, g.activation);
-    TileScheduler const& s = choice.scheduler;
+    TileScheduler const& s = choice.tiling.order();
     EXPECT_GE(std::int64_t{s.tiles_m} * c.block_m * c.cluster_m, g.m);
     EXPECT_LT(std::int64_t{s.tiles_m - 1} * c.block_m * c.cluster_m, g.m);
     EXPECT_GE(std::int64_t{s.tiles_n} * c.block_n * c.cluster_n, g.n);
@@ -268,16 +268,16 @@ TEST(GemmPlan, WeighsTilesOfSm80ByRoundsOfCtas) {
 // The tiles in flight should cover a block that reads about as much of A as of B.
 TEST(GemmPlan, OrdersTilesForL2) {
   GemmSm90Config const tile = {.block_m = 128, .block_n = 256, .cluster_m = 2};
-  TileScheduler const square = predict(problem(16384, 16384, 8192), tile, kH100).scheduler;
+  TileScheduler const square = predict(problem(16384, 16384, 8192), tile, kH100).tiling.order();
   double const across = (square.raster == Raster::along_n ? 256.0 : 256.0) * square.group;
   EXPECT_GT(across, std::sqrt(66.0 * 256 * 256) / 1.5);
   EXPECT_LT(across, std::sqrt(66.0 * 256 * 256) * 1.5);
   // All of A is as much as a band: one band along n reads both operands once.
-  TileScheduler const flat = predict(problem(256, 100000, 8192), tile, kH100).scheduler;
+  TileScheduler const flat = predict(problem(256, 100000, 8192), tile, kH100).tiling.order();
   EXPECT_EQ(flat.raster, Raster::along_n);
   EXPECT_EQ(flat.group, 1);
   // With little K memory takes about as long as the tensor cores: one band, which reads each operand once.
-  TileScheduler const shallow = predict(problem(4096, 32768, 512), tile, kH100).scheduler;
+  TileScheduler const shallow = predict(problem(4096, 32768, 512), tile, kH100).tiling.order();
   EXPECT_EQ(shallow.raster, Raster::along_n);
   EXPECT_EQ(shallow.group, 16);
 }
@@ -304,11 +304,12 @@ TEST(GemmPlan, KeepsToConstraints) {
       sm80.configuration);
   for (Raster const raster : {Raster::along_m, Raster::along_n}) {
     GemmChoice const choice = choose_gemm(g, kH100, {.raster = raster, .group = 3});
-    EXPECT_EQ(choice.scheduler.raster, raster);
-    EXPECT_EQ(choice.scheduler.group, 3);
+    EXPECT_EQ(choice.tiling.order().raster, raster);
+    EXPECT_EQ(choice.tiling.order().group, 3);
   }
   EXPECT_EQ(
-      choose_gemm(problem(64, 64, 64), kH100, {.raster = Raster::along_m, .group = 100}).scheduler.group, 1)
+      choose_gemm(problem(64, 64, 64), kH100, {.raster = Raster::along_m, .group = 100}).tiling.order().group,
+      1)
       << "no more than there are";
 
   auto const refusal = [&](GemmArguments const& arguments, GemmConstraints const& wanted) {
@@ -335,12 +336,12 @@ TEST(GemmPlan, ProposesChoicesToTime) {
       ASSERT_GE(all.size(), 1u);
       ASSERT_LE(all.size(), static_cast<std::size_t>(most));
       EXPECT_EQ(all[0].configuration, chosen.configuration);
-      EXPECT_EQ(all[0].scheduler, chosen.scheduler);
+      EXPECT_EQ(all[0].tiling, chosen.tiling);
       for (std::size_t i = 0; i < all.size(); ++i) {
         expect_fits(g, all[i]);
         EXPECT_EQ(all[i].kernel, GemmKernel::sm90);
         for (std::size_t j = 0; j < i; ++j)
-          EXPECT_FALSE(all[i].configuration == all[j].configuration && all[i].scheduler == all[j].scheduler);
+          EXPECT_FALSE(all[i].configuration == all[j].configuration && all[i].tiling == all[j].tiling);
       }
     }
   }
@@ -350,7 +351,7 @@ TEST(GemmPlan, ProposesChoicesToTime) {
   for (GemmChoice const& choice : large) configurations.insert(choice.configuration);
   EXPECT_GE(configurations.size(), 2u);
   for (GemmChoice const& choice : tuning_candidates(problem(4096, 7168, 2048), kH100, 8, {.group = 3}))
-    EXPECT_EQ(choice.scheduler.group, 3);
+    EXPECT_EQ(choice.tiling.order().group, 3);
   GemmArguments odd = problem(4096, 4096, 4096);
   odd.lda = 4097;  // gemm_sm80's
   for (GemmChoice const& choice : tuning_candidates(odd, kH100)) EXPECT_EQ(choice.kernel, GemmKernel::sm80);
@@ -409,7 +410,7 @@ TEST(GemmPlan, MakesParametersForEveryConfiguration) {
     EXPECT_FALSE(p.a_batched);
     EXPECT_TRUE(p.b_batched && p.c_batched);
     EXPECT_TRUE(p.m == 48 && p.n == 32 && p.k == 64);
-    EXPECT_EQ(p.scheduler.tiles(), choice.scheduler.tiles());
+    EXPECT_EQ(p.tiling.tiles, choice.tiling.tiles);
     EXPECT_EQ(p.clusters, choice.clusters);
     auto const map = [](TensorMap const& m) { return *sim::decode(m); };
     auto const bytes = [](TensorMapDescription const& m) { return m.box[0] * m.box[1] * bits(m.dtype) / 8; };

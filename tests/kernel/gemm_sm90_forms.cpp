@@ -126,7 +126,7 @@ template <GemmSm90Config C> GemmSm90Params params_of(GemmArguments const& g, int
           .c_batched = true,
           .alpha = g.alpha,
           .beta = g.beta,
-          .scheduler = scheduler,
+          .tiling = scheduler,
           .clusters = C.split_k > 1 ? scheduler.tiles() : std::min(clusters, scheduler.tiles())};
 }
 

@@ -44,8 +44,7 @@ inline GemmResult run(Machine const& machine, GemmProblem const& p, Launch const
     GemmChoice choice = choose_gemm(g, machine.properties(), constraints);
     // The CTAs that split K compute one tile; the others walk as many as there are.
     bool const persistent = table()[static_cast<std::size_t>(launch.configuration)].split_k == 1;
-    if (persistent && launch.clusters > 0)
-      choice.clusters = std::min(launch.clusters, choice.scheduler.tiles());
+    if (persistent && launch.clusters > 0) choice.clusters = std::min(launch.clusters, choice.tiling.tiles);
     gemm(machine, g, choice);
   });
 }

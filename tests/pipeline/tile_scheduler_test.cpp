@@ -147,52 +147,6 @@ TEST(TileScheduler, WavesReadFewRowsAndColumns) {
   }
 }
 
-TEST(PersistentTiles, WorkersShareAllTiles) {
-  for (int const tiles_m : {1, 3, 4}) {
-    for (int const tiles_n : {1, 2, 5}) {
-      for (int const batches : {1, 2}) {
-        for (int workers = 1; workers <= tiles_m * tiles_n * batches + 2; ++workers) {
-          TileScheduler const s{tiles_m, tiles_n, batches, Raster::along_m, 2};
-          std::multiset<Key> tiles;
-          for (int worker = 0; worker < workers; ++worker) {
-            int count = 0;
-            for (PersistentTiles walk{s, worker, workers}; !walk.done(); walk.next()) {
-              tiles.insert(key(walk.tile()));
-              ++count;
-            }
-            // No worker has two tiles more than another.
-            ASSERT_TRUE(count == s.tiles() / workers || count == s.tiles() / workers + 1) << to_string(s);
-          }
-          ASSERT_EQ(static_cast<int>(tiles.size()), s.tiles()) << to_string(s);
-          ASSERT_EQ(std::set<Key>(tiles.begin(), tiles.end()).size(), tiles.size()) << to_string(s);
-        }
-      }
-    }
-  }
-}
-
-// The consumers of a ping-pong CTA take every other tile of their worker; one with an odd number of tiles
-// leaves the last to the first of them.
-TEST(PersistentTiles, TwoConsumersTakeTurns) {
-  for (int const tiles : {1, 2, 3, 7, 8, 9, 20}) {
-    for (int workers = 1; workers <= 5; ++workers) {
-      TileScheduler const s{.tiles_m = tiles, .tiles_n = 1};
-      for (int worker = 0; worker < workers; ++worker) {
-        std::vector<int> all, in_turns;
-        for (PersistentTiles walk{s, worker, workers}; !walk.done(); walk.next())
-          all.push_back(walk.tile().m);
-        PersistentTiles walks[2] = {{s, worker, workers}, {s, worker, workers}};
-        walks[1].next();
-        for (int turn = 0; !walks[turn % 2].done(); ++turn) {
-          in_turns.push_back(walks[turn % 2].tile().m);
-          walks[turn % 2].next(2);
-        }
-        EXPECT_EQ(in_turns, all) << tiles << " tiles, worker " << worker << " of " << workers;
-      }
-    }
-  }
-}
-
 // The ring's state table: at step i, stage i mod stages, and the parity of round i / stages.
 template <int Stages> void expect_ring() {
   PipelineState<Stages> state;

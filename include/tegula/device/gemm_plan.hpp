@@ -49,17 +49,24 @@ struct GemmCostModel {
   double fill_us = 0.2;       ///< until the first tiles of A and B have arrived
   double epilogue_us = 0.63;  ///< for 128 accumulators a thread, the most there are
   double least_epilogue_us = 0.11;
-  double read_c_us = 1.0;       ///< more, for 128 accumulators a thread, where beta is not 0
-  double reduction_us = 2.2;    ///< more, where a cluster shares K
-  double overlap_loss = 0.065;  ///< of what hides under something longer, the share that does not
+  double read_c_us = 1.0;     ///< more, for 128 accumulators a thread, where beta is not 0
+  double reduction_us = 2.2;  ///< more, where a cluster shares K
+  double fitted_dram = 0.31;  ///< of the tensor cores' time: where memory takes more, tiles of two widths,
+                              ///< which share fewer operands, do not pay
+  double fitted_gain =
+      0.005;  ///< of the busiest SM's share, that they must gain at least, after what they ...
+  double fitted_yield_cooperative = 0.7;  ///< ... have been seen to gain of what the shares promise, ...
+  double fitted_yield_pingpong = 0.4;     ///< ... less where a CTA works on two tiles at a time
+  double overlap_loss = 0.065;            ///< of what hides under something longer, the share that does not
   double sm80_multiply_adds_per_cycle = 1200;  ///< of an SM, by mma.sync, in gemm_sm80
   int gpcs = 8;                                ///< a cluster lies in one of them
 };
 
 /// Where the time of a launch is predicted to go, in microseconds.
 struct GemmCost {
-  int tiles = 0;  ///< of the whole problem
-  int waves = 0;  ///< tiles that the busiest SM computes one after another
+  int tiles = 0;     ///< of the whole problem
+  int waves = 0;     ///< tiles that the busiest SM computes one after another
+  double share = 0;  ///< of the busiest SM, in whole tiles: less than waves where some tiles are narrower
   double launch = 0;
   double fill = 0;    ///< of the pipeline, and its gaps
   double tensor = 0;  ///< the busiest SM's tensor cores
@@ -77,9 +84,9 @@ constexpr char const* to_string(GemmKernel kernel) {
 /// A way to compute a problem: an entry of one of the tables, and for gemm_sm90 its tiles' order.
 struct GemmChoice {
   GemmKernel kernel = GemmKernel::sm80;
-  int configuration = 0;    ///< an index into the kernel's table
-  TileScheduler scheduler;  ///< of gemm_sm90, in units of a cluster's tiles
-  int clusters = 1;         ///< of gemm_sm90's grid
+  int configuration = 0;  ///< an index into the kernel's table
+  Tiling tiling;          ///< of gemm_sm90, into clusters' tiles
+  int clusters = 1;       ///< of gemm_sm90's grid
   GemmCost cost;
 };
 
@@ -91,7 +98,8 @@ struct GemmConstraints {
   std::optional<Schedule> schedule;
   std::optional<int> block_m, block_n, cluster_m, cluster_n, split_k;
   std::optional<Raster> raster;
-  std::optional<int> group;  ///< tiles across the raster axis
+  std::optional<int> group;    ///< tiles across the raster axis
+  std::optional<bool> fitted;  ///< whether D is cut into tiles of two widths, where that evens the shares
 };
 
 /// What a configuration of either kernel is predicted to take, in the order of tiles that suits it best, or

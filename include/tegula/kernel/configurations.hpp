@@ -109,7 +109,8 @@ constexpr auto gemm_sm80_table() {
 /// The tiles of gemm_sm90, apart from their types. Tuned for speed on an H100: which are here decides how
 /// fast a problem is computed, not whether. Of every shape tried, these lose 0.2 % on average against the
 /// best for each of 26 problems (docs/hopper_gemm.md).
-inline constexpr GemmSm90Config large_tile = {.block_m = 128, .block_n = 256, .cluster_m = 2};
+inline constexpr GemmSm90Config large_tile = {
+    .block_m = 128, .block_n = 256, .cluster_m = 2, .narrow_n = 240};
 inline constexpr GemmSm90Config small_tile = {.block_m = 64, .block_n = 128, .schedule = Schedule::basic};
 inline constexpr GemmSm90Config medium_tile = {.block_m = 128, .block_n = 128};
 /// For problems that fill the device. The widths of the ping-pong tiles differ so that one of them cuts N
@@ -117,10 +118,10 @@ inline constexpr GemmSm90Config medium_tile = {.block_m = 128, .block_n = 128};
 inline constexpr GemmSm90Config full_tiles[] = {
     large_tile,
     {.block_m = 256, .block_n = 128, .cluster_n = 2},
-    {.block_m = 128, .block_n = 192, .cluster_m = 2},
-    {.block_m = 128, .block_n = 192, .schedule = Schedule::pingpong, .cluster_m = 2},
-    {.block_m = 128, .block_n = 176, .schedule = Schedule::pingpong, .cluster_m = 2},
-    {.block_m = 128, .block_n = 160, .schedule = Schedule::pingpong, .cluster_m = 2},
+    {.block_m = 128, .block_n = 192, .cluster_m = 2, .narrow_n = 176},
+    {.block_m = 128, .block_n = 192, .schedule = Schedule::pingpong, .cluster_m = 2, .narrow_n = 176},
+    {.block_m = 128, .block_n = 176, .schedule = Schedule::pingpong, .cluster_m = 2, .narrow_n = 160},
+    {.block_m = 128, .block_n = 160, .schedule = Schedule::pingpong, .cluster_m = 2, .narrow_n = 144},
 };
 /// ... and for those that do not: few rows, or few tiles that share K between CTAs.
 inline constexpr GemmSm90Config narrow_tiles[] = {
@@ -134,9 +135,9 @@ inline constexpr GemmSm90Config narrow_tiles[] = {
 /// Those of 8-bit operands.
 inline constexpr GemmSm90Config fp8_tiles[] = {
     large_tile,
-    {.block_m = 128, .block_n = 192, .schedule = Schedule::pingpong, .cluster_m = 2},
-    {.block_m = 128, .block_n = 176, .schedule = Schedule::pingpong, .cluster_m = 2},
-    {.block_m = 128, .block_n = 160, .schedule = Schedule::pingpong, .cluster_m = 2},
+    {.block_m = 128, .block_n = 192, .schedule = Schedule::pingpong, .cluster_m = 2, .narrow_n = 176},
+    {.block_m = 128, .block_n = 176, .schedule = Schedule::pingpong, .cluster_m = 2, .narrow_n = 160},
+    {.block_m = 128, .block_n = 160, .schedule = Schedule::pingpong, .cluster_m = 2, .narrow_n = 144},
     small_tile,
     {.block_m = 128, .block_n = 64},
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic},

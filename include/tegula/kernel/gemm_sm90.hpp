@@ -53,16 +53,23 @@ template <GemmSm90Config C> struct GemmSm90 {
   static constexpr bool split = C.split_k > 1;
   static_assert(C.cluster_m == 1 || C.cluster_n == 1, "multicast of either A or B");
   static_assert(!split || (peers == 1 && !pingpong), "the CTAs of a cluster share one tile's K");
+  static constexpr bool two_widths = C.narrow_n > 0;
+  static_assert(!two_widths || (C.narrow_n < C.block_n && !split));
   static_assert(stages >= 2);
 
-  static constexpr WgmmaConfig mma = {.type = wgmma_type(C.a, C.b),
-                                      .n = C.block_n,
-                                      .a_mn_major = C.a_major == Major::mn,
-                                      .b_mn_major = C.b_major == Major::mn};
+  static constexpr int narrow_n = two_widths ? C.narrow_n : C.block_n;
+  static constexpr WgmmaConfig mma_of(int n) {
+    return {.type = wgmma_type(C.a, C.b),
+            .n = n,
+            .a_mn_major = C.a_major == Major::mn,
+            .b_mn_major = C.b_major == Major::mn};
+  }
+  static constexpr WgmmaConfig wide_mma = mma_of(C.block_n);
+  static constexpr WgmmaConfig narrow_mma = mma_of(narrow_n);
   static constexpr int consumer_m = tegula::consumer_m(C);
   static constexpr int MMA_M = consumer_m / 64;
   static constexpr int MMA_N = C.block_n / 8;  // groups of 8 columns, 4 registers of a thread each
-  static constexpr int mma_k = wgmma_k(mma.type);
+  static constexpr int mma_k = wgmma_k(wide_mma.type);
   static constexpr int MMA_K = block_k / mma_k;
   static_assert(consumer_m % 64 == 0);
 
@@ -79,6 +86,8 @@ template <GemmSm90Config C> struct GemmSm90 {
   // D on its way out: store_buffers of 16 x store_n for each consumer warp, as TMA reads them.
   static constexpr int store_n = tegula::store_n(C);
   static constexpr int last_store_n = tegula::last_store_n(C);
+  static constexpr int last_narrow_store_n = tegula::last_narrow_store_n(C);
+  static_assert(C.block_n - last_store_n == narrow_n - last_narrow_store_n, "they differ in the last piece");
   static constexpr int store_unit = tegula::store_unit(C.out);
   using TileD = SharedTile<Out, swizzled_operand(bits(C.out), 16, store_n, 1, C.store_buffers* warps)>;
   static constexpr Layout stmatrix_lanes = make_layout(along(0, 16, 1), along(1, 2, 8));  // of 16 x 16
@@ -155,6 +164,7 @@ template <GemmSm90Config C> struct GemmSm90 {
       prefetch_tensor_map(p.b);
       prefetch_tensor_map(p.d);
       if constexpr (last_store_n != store_n) prefetch_tensor_map(p.d_last);
+      if constexpr (two_widths) prefetch_tensor_map(p.d_last_narrow);
     }
     if (thread_idx() == 128) init(smem, ring, turns);
     Walk walk{p, warpgroup};  // its first tile, under the initialisation
@@ -201,18 +211,19 @@ template <GemmSm90Config C> struct GemmSm90 {
   class Walk {
    public:
     TEGULA_DEVICE Walk(Params const& p, int warpgroup)
-        : tiles_{p.scheduler, block_idx().x / cluster.x, p.clusters} {
+        : tiles_{p.tiling, block_idx().x / cluster.x, p.clusters} {
       if (pingpong && warpgroup == 2) tiles_.next();
       find();
     }
     TEGULA_DEVICE bool done() const { return tiles_.done(); }
     TEGULA_DEVICE void next(int steps = 1) { tiles_.next(steps); }
+    TEGULA_DEVICE bool narrow() const { return two_widths && tiles_.tiling.narrow(tiles_.index); }
     /// Computes m, n and batch.
     TEGULA_DEVICE void find() {
-      TileCoordinate const tile = tiles_.tile();
+      Tile const tile = tiles_.tiling.tile(tiles_.index, C.block_n * C.cluster_n, C.narrow_n * C.cluster_n);
       int const rank = peers > 1 ? cluster_cta_rank() : 0;
       m = (tile.m * C.cluster_m + (C.cluster_m > 1 ? rank : 0)) * C.block_m;
-      n = (tile.n * C.cluster_n + (C.cluster_n > 1 ? rank : 0)) * C.block_n;
+      n = tile.column + (C.cluster_n > 1 ? rank * (narrow() ? narrow_n : C.block_n) : 0);
       batch = tile.batch;
     }
 
@@ -285,7 +296,9 @@ template <GemmSm90Config C> struct GemmSm90 {
 #pragma unroll 1
     while (!walk.done()) {
       if constexpr (pingpong) turns.enter(group);
-      int const last = mainloop(smem, ring, state, steps, group, turns, tCrC);
+      bool const narrow = walk.narrow();
+      int const last = narrow ? mainloop<narrow_mma>(smem, ring, state, steps, group, turns, tCrC)
+                              : mainloop<wide_mma>(smem, ring, state, steps, group, turns, tCrC);
       walk.find();  // while the tensor core finishes
       settle(tCrC);
       ring.release(last);
@@ -295,9 +308,9 @@ template <GemmSm90Config C> struct GemmSm90 {
         mbarrier_wait_parity(shared_address(&smem.given), 0);
         float tCrD[MMA_M][4 * share];
         add_up(smem, tCrD);
-        epilogue<share>(p, smem, out, m, walk.n + rank * 8 * share, walk.batch, tCrD);
+        epilogue<share>(p, smem, out, m, walk.n + rank * 8 * share, walk.batch, narrow, tCrD);
       } else {
-        epilogue<MMA_N>(p, smem, out, m, walk.n, walk.batch, tCrC);
+        epilogue<MMA_N>(p, smem, out, m, walk.n, walk.batch, narrow, tCrC);
       }
       walk.next(pingpong ? 2 : 1);
       if constexpr (pingpong) state.advance(steps);
@@ -305,9 +318,10 @@ template <GemmSm90Config C> struct GemmSm90 {
     out.store.drain();
   }
 
-  /// tCrC = A B over `steps` stages of the ring, for the group's rows. The tensor core
+  /// tCrC = A B over `steps` stages of the ring, for the group's rows and Mma.n columns. The tensor core
   /// works on one stage while the next is waited for; a stage is released once the step after it has been
   /// issued and its own is done. Returns the last stage, which the last wgmma, not waited for, still read.
+  template <WgmmaConfig Mma>
   TEGULA_DEVICE static int mainloop(SharedStorage& smem, Ring const& ring, typename Ring::State& state,
                                     int steps, int group, Turns& turns, float (&tCrC)[MMA_M][4 * MMA_N]) {
     WgmmaOperand<TileA> const sA{smem.a};  // (MMA, MMA_M, MMA_K, stages)
@@ -324,7 +338,9 @@ template <GemmSm90Config C> struct GemmSm90 {
       for (int k = 0; k < MMA_K; ++k) {
 #pragma unroll
         for (int m = 0; m < MMA_M; ++m) {
-          wgmma<mma>(tCrC[m], sA(row + 64 * m, k * mma_k, state.stage), sB(0, k * mma_k, state.stage),
+          auto& tCrC_m =
+              reinterpret_cast<float(&)[Mma.n / 2]>(tCrC[m]);  // of a narrow tile, the first of them
+          wgmma<Mma>(tCrC_m, sA(row + 64 * m, k * mma_k, state.stage), sB(0, k * mma_k, state.stage),
                      step > 0 || k > 0);
         }
       }
@@ -389,21 +405,21 @@ template <GemmSm90Config C> struct GemmSm90 {
   /// by each warp for itself.
   template <int Groups>
   TEGULA_DEVICE static void epilogue(Params const& p, SharedStorage& smem, Outlet& out, int m0, int n0,
-                                     int batch, float (&tCrC)[MMA_M][4 * Groups]) {
+                                     int batch, bool narrow, float (&tCrC)[MMA_M][4 * Groups]) {
     float scale = p.alpha;
     if (p.scale_a != nullptr) scale *= ld_global<float>(p.scale_a);
     if (p.scale_b != nullptr) scale *= ld_global<float>(p.scale_b);
     // Two copies of the code: the usual one is short, and stays in the instruction cache.
     if (p.beta == 0.0f && p.bias == nullptr && columns_by_tma(p.n, store_unit) == p.n) {
-      store<Groups, false>(p, smem, out, m0, n0, batch, scale, tCrC);
+      store<Groups, false>(p, smem, out, m0, n0, batch, narrow, scale, tCrC);
     } else {
-      store<Groups, true>(p, smem, out, m0, n0, batch, scale, tCrC);
+      store<Groups, true>(p, smem, out, m0, n0, batch, narrow, scale, tCrC);
     }
   }
 
   template <int Groups, bool Adds>
   TEGULA_DEVICE static void store(Params const& p, SharedStorage& smem, Outlet& out, int m0, int n0,
-                                  int batch, float scale, float (&tCrC)[MMA_M][4 * Groups]) {
+                                  int batch, bool narrow, float scale, float (&tCrC)[MMA_M][4 * Groups]) {
     int const thread = thread_idx_here() - 128;
     int const warp = thread / 32;
     int const lane = thread % 32;
@@ -413,6 +429,7 @@ template <GemmSm90Config C> struct GemmSm90 {
 #pragma unroll
       for (int first = 0; first < Groups; first += store_n / 8) {
         int const groups = Groups - first < store_n / 8 ? Groups - first : store_n / 8;  // of 8 columns
+        bool const narrower = narrow && first + groups == Groups;  // what lies beyond its edge is not stored
         int const column = n0 + 8 * first;
         float* const r = &tCrC[m][4 * first];  // (4, groups): 16 x store_n, or less, a warp
         int const buffer = C.store_buffers * warp + out.store.acquire();
@@ -429,10 +446,11 @@ template <GemmSm90Config C> struct GemmSm90 {
         for (int i = 0; i < 4 * groups; ++i) r[i] = activate<C.activation>(r[i]);
         write(smem.d, buffer, lane, groups, r);
         int const by_tma = Adds ? columns_by_tma(p.n, store_unit) : p.n;
-        if (column <= by_tma && by_tma < column + 8 * groups && by_tma < p.n)
+        int const columns = narrower ? last_narrow_store_n : 8 * groups;
+        if (column <= by_tma && by_tma < column + columns && by_tma < p.n)
           store_last_columns(p, smem.d, buffer, lane, row, column, batch);
         if (!Adds || column < edge(by_tma)) {
-          TensorMap const& d = groups == store_n / 8 ? p.d : p.d_last;
+          TensorMap const& d = narrower ? p.d_last_narrow : groups == store_n / 8 ? p.d : p.d_last;
           out.store.store([&] { tma_store(d, TmaCoordinate<3>{{column, row, batch}}, piece); });
         } else {
           fence_proxy_async_shared();  // the buffer is written, and C may come to it next

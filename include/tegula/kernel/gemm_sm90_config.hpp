@@ -8,7 +8,7 @@
 #include "tegula/kernel/gemm_config.hpp"
 #include "tegula/layout/refuse.hpp"
 #include "tegula/numeric/dtype.hpp"
-#include "tegula/pipeline/tile_scheduler.hpp"
+#include "tegula/pipeline/tiling.hpp"
 
 namespace tegula {
 
@@ -24,7 +24,8 @@ enum class Schedule : std::uint8_t {
 /// A tile is block_m x block_n elements of D: a CTA's (basic, cooperative) or a consumer's (pingpong). K is
 /// walked 128 bytes at a time. The CTAs of a cluster of cluster_m x cluster_n compute neighbouring tiles and
 /// fetch what they share once, by multicast. With split_k > 1 the cluster is instead split_k CTAs that
-/// compute one tile together, each a share of K.
+/// compute one tile together, each a share of K. With narrow_n > 0 the kernel has a second main loop, for
+/// tiles of that many columns, so that D may be cut into both (pipeline/tiling.hpp).
 struct GemmSm90Config {
   DType a = DType::bf16;
   DType b = DType::bf16;
@@ -37,6 +38,7 @@ struct GemmSm90Config {
   int cluster_m = 1;
   int cluster_n = 1;
   int split_k = 1;
+  int narrow_n = 0;       ///< columns of the narrower tiles, where D is cut into both; 0: there are none
   int store_buffers = 2;  ///< of each consumer warp, for D on its way out
   int min_ctas_per_sm = 1;
   Activation activation = Activation::none;
@@ -98,6 +100,15 @@ constexpr int store_n(GemmSm90Config const& c) {
 /// ... and in the last piece of a row of the tile, which may be narrower.
 constexpr int last_store_n(GemmSm90Config const& c) { return (epilogue_n(c) - 1) % store_n(c) + 1; }
 
+/// Likewise of a narrower tile.
+constexpr int last_narrow_store_n(GemmSm90Config const& c) {
+  return c.narrow_n == 0 ? last_store_n(c) : (c.narrow_n - 1) % store_n(c) + 1;
+}
+/// The columns of a cluster's tiles.
+constexpr TileWidths tile_widths(GemmSm90Config const& c) {
+  return {c.block_n * c.cluster_n, c.narrow_n * c.cluster_n};
+}
+
 /// Shared memory of a CTA besides the stages: for each consumer warp store_buffers of 16 x store_n elements
 /// of D; with split_k the other CTAs' sums in f32; barriers, with room for alignment.
 constexpr int epilogue_bytes(GemmSm90Config const& c) {
@@ -128,6 +139,7 @@ struct GemmSm90Params {
   TensorMap c;                      ///< in the output type; used where beta is not 0
   TensorMap d;                      ///< any, where columns_by_tma is 0
   TensorMap d_last;                 ///< with boxes of last_store_n x 16; not read where that is store_n
+  TensorMap d_last_narrow;          ///< with boxes of last_narrow_store_n x 16; read where D has such tiles
   void* d_address = nullptr;        ///< D, ...
   std::int64_t ldd = 0;             ///< ... its rows and batches, that many elements apart: used where
   std::int64_t d_batch_stride = 0;  ///< columns_by_tma is not n
@@ -142,8 +154,8 @@ struct GemmSm90Params {
   bool c_batched = false;
   float alpha = 1;
   float beta = 0;
-  TileScheduler scheduler;  ///< in units of a cluster's tiles
-  int clusters = 1;         ///< in the grid; each walks the scheduler's tiles, clusters apart
+  Tiling tiling;     ///< into clusters' tiles
+  int clusters = 1;  ///< in the grid; each walks the tiling's tiles, clusters apart
 };
 
 }  // namespace tegula

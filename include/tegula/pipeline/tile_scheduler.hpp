@@ -61,16 +61,4 @@ struct TileScheduler {
   }
 };
 
-/// The tiles of one worker of a static persistent grid: worker, worker + workers, worker + 2 workers, ...
-/// One tile a worker is the case of as many workers as tiles.
-struct PersistentTiles {
-  TileScheduler const& scheduler;
-  int index;  ///< of the present tile
-  int workers;
-
-  TEGULA_DEVICE constexpr bool done() const { return index >= scheduler.tiles(); }
-  TEGULA_DEVICE constexpr TileCoordinate tile() const { return scheduler.tile(index); }
-  TEGULA_DEVICE constexpr void next(int steps = 1) { index += steps * workers; }
-};
-
 }  // namespace tegula
