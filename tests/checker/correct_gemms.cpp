@@ -31,6 +31,15 @@ void add_gemm_sm80(std::vector<CorrectKernel>& all) {
 }
 
 void add_gemm_sm90(std::vector<CorrectKernel>& all) {
+  auto const add = [&](std::string name, GemmProblem const& p, Launch const& launch) {
+    all.push_back({"gemm_sm90", std::move(name), [p, launch](sim::Options const& options) {
+                     return outcome_of([&](Outcome& outcome) {
+                       Machine const machine = Machine::simulated(Arch::sm90, options);
+                       outcome.output = run(machine, p, launch).d;
+                       outcome.report = *machine.last_report();
+                     });
+                   }});
+  };
   for (std::size_t i = 0; i < table().size(); ++i) {
     GemmSm90Config const& c = table()[i];
     // One cluster walks two tiles, the second with few rows, and goes just over once round the ring of
@@ -41,14 +50,15 @@ void add_gemm_sm90(std::vector<CorrectKernel>& all) {
     p.k = block_k(c) * (std::min(stages(c), 4) / 2 + 1) + 8;
     p.beta = i % 3 == 0 ? 0.5f : 0;
     p.bias = i % 2 == 1;
-    all.push_back({"gemm_sm90", to_string(c), [p, i](sim::Options const& options) {
-                     return outcome_of([&](Outcome& outcome) {
-                       Machine const machine = Machine::simulated(Arch::sm90, options);
-                       outcome.output =
-                           run(machine, p, {.configuration = static_cast<int>(i), .clusters = 1}).d;
-                       outcome.report = *machine.last_report();
-                     });
-                   }});
+    add(to_string(c), p, {.configuration = static_cast<int>(i), .clusters = 1});
+  }
+  // Tiles of two widths: one cluster walks a wide one and two narrow ones. (Other types: the forms.)
+  for (int const i : configurations_that([](auto const& c) { return plain_bf16(c) && of_two_widths(c); })) {
+    GemmSm90Config const& c = table()[static_cast<std::size_t>(i)];
+    GemmProblem p = fitted_problem(c, /*even=*/false);
+    p.batch = 1, p.beta = 0.5f;
+    add(fmt::format("{}, {} or {} columns", to_string(c), c.block_n, c.narrow_n), p,
+        {.configuration = i, .clusters = 1, .fitted = true});
   }
 }
 
@@ -61,15 +71,21 @@ void add_forms(std::vector<CorrectKernel>& all) {
     p.m = tiles * c.block_m * c.cluster_m - 3, p.n = c.block_n * c.cluster_n - 5;
     p.k = block_k(c) *
           (bits(c.a) == 16 ? std::min(stages(c), 4) + 1 : 3);  // round the ring, of the cheaper types
+    int clusters = 1;
+    if (c.narrow_n > 0) {  // each of two clusters computes a wide tile and two narrow ones
+      p.n = tile_widths(c).wide + 2 * tile_widths(c).narrow - 5, p.k = 3 * block_k(c);
+      clusters = 2;
+    }
     p.beta = i % 2 == 0 ? 0.5f : 0;
     p.bias = i % 2 == 1;
-    all.push_back({"gemm_sm90_forms", gemm_sm90_form_name(form), [p, form](sim::Options const& options) {
-                     return outcome_of([&](Outcome& outcome) {
-                       FormResult result = run_form(Machine::simulated(Arch::sm90, options), form, p, 1);
-                       outcome.output = std::move(result.d);
-                       outcome.report = std::move(result.report);
-                     });
-                   }});
+    all.push_back(
+        {"gemm_sm90_forms", gemm_sm90_form_name(form), [p, form, clusters](sim::Options const& options) {
+           return outcome_of([&](Outcome& outcome) {
+             FormResult result = run_form(Machine::simulated(Arch::sm90, options), form, p, clusters);
+             outcome.output = std::move(result.d);
+             outcome.report = std::move(result.report);
+           });
+         }});
   }
 }
 

@@ -91,6 +91,21 @@ TEST_F(BitIdentity, OfGemmOnHopper) {
   }
 }
 
+// Every configuration of gemm_sm90 with tiles of two widths, on clusters that compute both.
+TEST_F(BitIdentity, OfGemmOnHopperInTilesOfTwoWidths) {
+  Machine const gpu = Machine::cuda();
+  for (int const i : configurations_that(of_two_widths)) {
+    GemmSm90Config const& c = table()[static_cast<std::size_t>(i)];
+    SCOPED_TRACE(to_string(c));
+    for (bool const even : {false, true}) {
+      GemmProblem p = fitted_problem(c, even);
+      if (!even) p.alpha = 0.7f, p.beta = 1.3f, p.bias = true;
+      Launch const launch{.configuration = i, .clusters = 2, .fitted = true};
+      expect_same_bits(run(gpu, p, launch).d, run(simulated, p, launch).d, p.out);
+    }
+  }
+}
+
 TEST_F(BitIdentity, OfTheGemmThatIsChosen) {
   Machine const gpu = Machine::cuda();
   for (auto const& [m, n, k] :

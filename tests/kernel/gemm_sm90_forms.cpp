@@ -45,10 +45,70 @@ constexpr GemmSm90Config kForms[] = {
 
 constexpr int kPairs = static_cast<int>(std::size(kForms));
 
-/// Every form with bf16 K-major operands, then every schedule with all operands, its forms taking turns; and
-/// tiles of a width that is no power of two.
+/// Tiles of two widths: every schedule with every cluster shape, all types of D, and B of either major.
+/// narrow_n is 8, 16 or 24 less, so that a row of the narrower tile ends with part of a piece of D, or a
+/// piece of fewer bytes than any other.
+constexpr GemmSm90Config kFittedForms[] = {
+    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .narrow_n = 48},
+    {.out = DType::f32,
+     .b_major = Major::mn,
+     .block_m = 64,
+     .block_n = 128,
+     .schedule = Schedule::basic,
+     .cluster_m = 2,
+     .narrow_n = 112},
+    {.out = DType::f16,
+     .block_m = 128,
+     .block_n = 64,
+     .schedule = Schedule::basic,
+     .cluster_n = 2,
+     .narrow_n = 48},
+    {.a = DType::f16,
+     .b = DType::f16,
+     .out = DType::f16,
+     .a_major = Major::mn,
+     .block_m = 128,
+     .block_n = 96,
+     .schedule = Schedule::cooperative,
+     .narrow_n = 80},
+    {.a = DType::tf32,
+     .b = DType::tf32,
+     .out = DType::f32,
+     .block_m = 128,
+     .block_n = 128,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .narrow_n = 112},
+    {.a = DType::e4m3,
+     .b = DType::e4m3,
+     .block_m = 256,
+     .block_n = 64,
+     .schedule = Schedule::cooperative,
+     .cluster_n = 2,
+     .narrow_n = 40},
+    {.block_m = 64, .block_n = 64, .schedule = Schedule::pingpong, .narrow_n = 48},
+    {.a_major = Major::mn,
+     .b_major = Major::mn,
+     .block_m = 64,
+     .block_n = 128,
+     .schedule = Schedule::pingpong,
+     .cluster_m = 2,
+     .narrow_n = 112},
+    {.a = DType::e5m2,
+     .b = DType::e4m3,
+     .out = DType::f32,
+     .block_m = 128,
+     .block_n = 64,
+     .schedule = Schedule::pingpong,
+     .cluster_n = 2,
+     .narrow_n = 56},
+};
+
+/// Every form with bf16 K-major operands, then every schedule with all operands, its forms taking turns;
+/// tiles of a width that is no power of two; and those of two widths.
 constexpr auto kConfigurations = [] {
-  std::array<GemmSm90Config, kPairs + 3 * (std::size(kOperands) - 1) + 2> configurations{};
+  std::array<GemmSm90Config, kPairs + 3 * (std::size(kOperands) - 1) + 2 + std::size(kFittedForms)>
+      configurations{};
   std::size_t count = 0;
   for (GemmSm90Config const& form : kForms) configurations[count++] = form;
   for (Schedule const schedule : {Schedule::basic, Schedule::cooperative, Schedule::pingpong}) {
@@ -65,6 +125,7 @@ constexpr auto kConfigurations = [] {
   }
   configurations[count++] = {.block_m = 64, .block_n = 96, .schedule = Schedule::pingpong};
   configurations[count++] = {.block_m = 128, .block_n = 160, .schedule = Schedule::cooperative};
+  for (GemmSm90Config const& form : kFittedForms) configurations[count++] = form;
   return configurations;
 }();
 
@@ -102,44 +163,54 @@ template <GemmSm90Config C> GemmSm90Params params_of(GemmArguments const& g, int
                                 .batches = batch,
                                 .raster = raster,
                                 .group = 2};
+  Tiling tiling = scheduler;
+  if (C.narrow_n > 0) tiling = fit_tiles(scheduler, n, tile_widths(C), std::min(clusters, tiling.tiles));
   auto const of_d = [&](void const* address, int columns, std::int64_t ld, std::int64_t batch_stride,
                         int piece = store_n(C)) {
     return matrices(g.out, address, {columns, m, batch}, ld, batch_stride, piece, 16, store_n(C));
   };
   int const by_tma = columns_by_tma(n, store_unit(g.out));
-  return {.a = operand(g.in, g.a, g.a_major, m, k, batch, g.lda, g.a_batch_stride, a_boxes(C), block_k(C)),
-          .b = operand(g.in_b, g.b, g.b_major, n, k, batch, g.ldb, g.b_batch_stride, b_boxes(C), block_k(C)),
-          .c = g.c != nullptr ? of_d(g.c, n, g.ldc, g.c_batch_stride) : TensorMap{},
-          .d = of_d(g.d, by_tma > 0 ? by_tma : n, g.ldd, g.d_batch_stride),
-          .d_last = of_d(g.d, by_tma > 0 ? by_tma : n, g.ldd, g.d_batch_stride, last_store_n(C)),
-          .d_address = g.d,
-          .ldd = g.ldd,
-          .d_batch_stride = g.d_batch_stride,
-          .bias = g.bias,
-          .scale_a = g.scale_a,
-          .scale_b = g.scale_b,
-          .m = m,
-          .n = n,
-          .k = k,
-          .a_batched = g.a_batch_stride != 0,
-          .b_batched = g.b_batch_stride != 0,
-          .c_batched = true,
-          .alpha = g.alpha,
-          .beta = g.beta,
-          .tiling = scheduler,
-          .clusters = C.split_k > 1 ? scheduler.tiles() : std::min(clusters, scheduler.tiles())};
+  return {
+      .a = operand(g.in, g.a, g.a_major, m, k, batch, g.lda, g.a_batch_stride, a_boxes(C), block_k(C)),
+      .b = operand(g.in_b, g.b, g.b_major, n, k, batch, g.ldb, g.b_batch_stride, b_boxes(C), block_k(C)),
+      .c = g.c != nullptr ? of_d(g.c, n, g.ldc, g.c_batch_stride) : TensorMap{},
+      .d = of_d(g.d, by_tma > 0 ? by_tma : n, g.ldd, g.d_batch_stride),
+      .d_last = of_d(g.d, by_tma > 0 ? by_tma : n, g.ldd, g.d_batch_stride, last_store_n(C)),
+      .d_last_narrow = of_d(g.d, by_tma > 0 ? by_tma : n, g.ldd, g.d_batch_stride, last_narrow_store_n(C)),
+      .d_address = g.d,
+      .ldd = g.ldd,
+      .d_batch_stride = g.d_batch_stride,
+      .bias = g.bias,
+      .scale_a = g.scale_a,
+      .scale_b = g.scale_b,
+      .m = m,
+      .n = n,
+      .k = k,
+      .a_batched = g.a_batch_stride != 0,
+      .b_batched = g.b_batch_stride != 0,
+      .c_batched = true,
+      .alpha = g.alpha,
+      .beta = g.beta,
+      .tiling = tiling,
+      .clusters = C.split_k > 1 ? tiling.tiles : std::min(clusters, tiling.tiles)};
 }
 
 template <int I> struct Form : GemmSm90<kConfigurations[I]> {};
 
-template <int I>
-sim::Report launch(sim::Machine& machine, GemmArguments const& g, int clusters, Raster raster) {
+/// What a launch reports, and how it cut D.
+struct Launched {
+  sim::Report report;
+  Tiling tiling;
+};
+
+template <int I> Launched launch(sim::Machine& machine, GemmArguments const& g, int clusters, Raster raster) {
   GemmSm90Params const params = params_of<kConfigurations[I]>(g, clusters, raster);
-  return sim::launch<Form<I>>(machine, Form<I>::grid(params), params,
-                              global_tensors(Form<I>::config, params));
+  return {
+      sim::launch<Form<I>>(machine, Form<I>::grid(params), params, global_tensors(Form<I>::config, params)),
+      params.tiling};
 }
 
-using Launch = sim::Report (*)(sim::Machine&, GemmArguments const&, int, Raster);
+using Launch = Launched (*)(sim::Machine&, GemmArguments const&, int, Raster);
 constexpr auto kLaunches = []<std::size_t... I>(std::index_sequence<I...>) {
   return std::array<Launch, sizeof...(I)>{&launch<static_cast<int>(I)>...};
 }
@@ -154,8 +225,9 @@ std::span<GemmSm90Config const> gemm_sm90_forms() { return kConfigurations; }
 std::string gemm_sm90_form_name(int form) {
   constexpr char const* schedules[] = {"basic", "cooperative", "pingpong"};
   GemmSm90Config const& c = config_of(form);
-  return fmt::format("{}_{}_{}x{}_cluster_{}x{}_split_{}_{}_{}_{}_{}{}", form,
-                     schedules[static_cast<int>(c.schedule)], c.block_m, c.block_n, c.cluster_m, c.cluster_n,
+  return fmt::format("{}_{}_{}x{}{}_cluster_{}x{}_split_{}_{}_{}_{}_{}{}", form,
+                     schedules[static_cast<int>(c.schedule)], c.block_m, c.block_n,
+                     c.narrow_n > 0 ? fmt::format("_or_{}", c.narrow_n) : "", c.cluster_m, c.cluster_n,
                      c.split_k, to_string(c.a), to_string(c.b), to_string(c.out),
                      c.a_major == Major::k ? "k" : "m", c.b_major == Major::k ? "k" : "n");
 }
@@ -168,7 +240,9 @@ GemmProblem problem_of_form(int form) {
 FormResult run_form(Machine const& machine, int form, GemmProblem const& p, int clusters, Raster raster) {
   FormResult result;
   static_cast<GemmResult&>(result) = run_by(machine, p, [&](GemmArguments const& g) {
-    result.report = kLaunches[static_cast<std::size_t>(form)](*machine.simulation(), g, clusters, raster);
+    Launched launched = kLaunches[static_cast<std::size_t>(form)](*machine.simulation(), g, clusters, raster);
+    result.report = std::move(launched.report);
+    result.tiling = launched.tiling;
   });
   return result;
 }

@@ -12,7 +12,7 @@ namespace tegula {
 
 std::span<GemmSm90Config const> gemm_sm90_forms();
 
-/// "9_pingpong_64x64_cluster_1x1_split_1_bf16_bf16_bf16_kk": a name for a test.
+/// "9_pingpong_64x64_cluster_1x1_split_1_bf16_bf16_bf16_kk": a name for a test. "64x64_or_48": of two widths.
 std::string gemm_sm90_form_name(int form);
 
 /// A problem of the form's types and majors, without extents.
@@ -21,9 +21,11 @@ GemmProblem problem_of_form(int form);
 /// What a launch of a form on a simulated machine did.
 struct FormResult : GemmResult {
   sim::Report report;
+  Tiling tiling;
 };
 
-/// Runs a problem by a form, on at most `clusters` clusters.
+/// Runs a problem by a form, on at most `clusters` clusters; D is cut into tiles of two widths where the form
+/// has them and that makes the clusters' longest share shorter.
 FormResult run_form(Machine const& machine, int form, GemmProblem const& p, int clusters,
                     Raster raster = Raster::along_n);
 

@@ -22,17 +22,21 @@ template <class Admits> std::vector<int> configurations_that(Admits admits) {
   return found;
 }
 
+inline bool of_two_widths(GemmSm90Config const& c) { return c.narrow_n > 0; }
+
 inline bool plain_bf16(GemmSm90Config const& c) {
   return c.a == DType::bf16 && c.b == DType::bf16 && c.out == DType::bf16 && c.a_major == Major::k &&
          c.b_major == Major::k && c.activation == Activation::none;
 }
 
-/// How a configuration is launched: with how many clusters (0: as chosen), and in which order of tiles.
+/// How a configuration is launched: with how many clusters (0: as chosen), in which order of tiles, and
+/// whether of two widths, such as make these clusters' longest share the shortest.
 struct Launch {
   int configuration = 0;
   int clusters = 0;
   Raster raster = Raster::along_n;
   int group = 2;
+  bool fitted = false;
 };
 
 inline GemmResult run(Machine const& machine, GemmProblem const& p, Launch const& launch) {
@@ -40,11 +44,17 @@ inline GemmResult run(Machine const& machine, GemmProblem const& p, Launch const
     GemmConstraints const constraints{.kernel = GemmKernel::sm90,
                                       .configuration = launch.configuration,
                                       .raster = launch.raster,
-                                      .group = launch.group};
+                                      .group = launch.group,
+                                      .fitted = false};
     GemmChoice choice = choose_gemm(g, machine.properties(), constraints);
+    GemmSm90Config const& c = table()[static_cast<std::size_t>(launch.configuration)];
     // The CTAs that split K compute one tile; the others walk as many as there are.
-    bool const persistent = table()[static_cast<std::size_t>(launch.configuration)].split_k == 1;
-    if (persistent && launch.clusters > 0) choice.clusters = std::min(launch.clusters, choice.tiling.tiles);
+    if (c.split_k == 1 && launch.clusters > 0)
+      choice.clusters = std::min(launch.clusters, choice.tiling.tiles);
+    if (launch.fitted) {
+      choice.tiling = fit_tiles(choice.tiling.order(), p.n, tile_widths(c), choice.clusters);
+      ASSERT_TRUE(choice.tiling.fitted()) << to_string(p) << ", on " << choice.clusters << " clusters";
+    }
     gemm(machine, g, choice);
   });
 }
@@ -65,6 +75,18 @@ inline GemmProblem problem_for(GemmSm90Config const& c) {
           .b_major = c.b_major,
           .aligned = true,
           .activation = c.activation};
+}
+
+/// A problem for a configuration of two widths, for two clusters (launched as `fitted`), each of which
+/// computes a wide tile and two narrow ones, of 3 or 4 steps of K: it reaches over the edges of D, or,
+/// `even`, ends with whole units of TMA's stores.
+inline GemmProblem fitted_problem(GemmSm90Config const& c, bool even) {
+  GemmProblem p = problem_for(c);
+  p.m = c.block_m * c.cluster_m - 7;
+  p.n = tile_widths(c).wide + 2 * tile_widths(c).narrow - (even ? 8 : 5);
+  p.k = 3 * block_k(c) + (even ? 0 : 8);
+  p.batch = 2;
+  return p;
 }
 
 /// One plain bf16 configuration for each schedule, cluster shape and split of K.

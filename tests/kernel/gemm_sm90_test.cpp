@@ -31,15 +31,44 @@ TEST_P(EverySm90Configuration, IsCorrectOverTheEdgesOfItsTiles) {
       {.configuration = GetParam(), .clusters = 2, .raster = odd ? Raster::along_m : Raster::along_n});
 }
 
+std::string name_of(testing::TestParamInfo<int> const& info) {
+  std::string name = to_string(table()[static_cast<std::size_t>(info.param)]);
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  return std::to_string(info.param) + "_" + name;
+}
+
 INSTANTIATE_TEST_SUITE_P(Table, EverySm90Configuration,
-                         testing::Range(0, static_cast<int>(gemm_sm90_configurations().size())),
-                         [](auto const& info) {
-                           std::string name = to_string(table()[static_cast<std::size_t>(info.param)]);
-                           for (char& c : name) {
-                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-                           }
-                           return std::to_string(info.param) + "_" + name;
-                         });
+                         testing::Range(0, static_cast<int>(gemm_sm90_configurations().size())), name_of);
+
+/// Each configuration that has narrower tiles, where D is cut into both: with everything that an epilogue
+/// adds, a ragged edge stored one by one; and with nothing, which takes the short way. A sum does not depend
+/// on the tile: the same bits as of equal tiles.
+class EverySm90ConfigurationOfTwoWidths : public testing::TestWithParam<int> {};
+
+TEST_P(EverySm90ConfigurationOfTwoWidths, IsCorrectAndGivesTheBitsOfEqualTiles) {
+  GemmSm90Config const& c = table()[static_cast<std::size_t>(GetParam())];
+  Machine const machine = test_machine();
+  for (bool const plain : {false, true}) {
+    GemmProblem p = fitted_problem(c, /*even=*/plain);
+    Launch launch{.configuration = GetParam(),
+                  .clusters = plain ? 1 : 2,
+                  .raster = GetParam() % 2 == 1 ? Raster::along_m : Raster::along_n};
+    if (plain) {
+      p.batch = 1;
+    } else {
+      p.alpha = 0.5f, p.beta = -2, p.bias = true;
+      if (bits(c.a) == 8) p.scale_a = 0.25f, p.scale_b = -3.0f;
+    }
+    auto const of_equal_tiles = run(machine, p, launch).d;
+    launch.fitted = true;
+    EXPECT_EQ(expect_correct(machine, p, launch).d, of_equal_tiles);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, EverySm90ConfigurationOfTwoWidths,
+                         testing::ValuesIn(configurations_that(of_two_widths)), name_of);
 
 // Extents around one, the tile's and the stage's, primes, and one more or less: each of m, n and k goes
 // through its list, beside values of the others that change with it.
@@ -180,6 +209,21 @@ TEST(GemmSm90, TheOrderOfTilesChangesNothing) {
         }
       }
     }
+  }
+}
+
+// A narrow tile's accumulators are the first of a wide one's, which saw infinities and NaNs: what the others
+// still hold stays beyond its edge.
+TEST(GemmSm90, KeepsTilesOfTwoWidthsApart) {
+  Machine const machine = test_machine();
+  for (int const configuration :
+       configurations_that([](GemmSm90Config const& c) { return plain_bf16(c) && of_two_widths(c); })) {
+    GemmSm90Config const& c = table()[static_cast<std::size_t>(configuration)];
+    GemmProblem p = fitted_problem(c, /*even=*/false);
+    p.k = 40, p.batch = 1;
+    p.a = p.b = adversarial;
+    for (int const clusters : {1, 2})
+      expect_correct(machine, p, {.configuration = configuration, .clusters = clusters, .fitted = true});
   }
 }
 
