@@ -38,6 +38,39 @@ GemmArguments problem(std::int64_t m, std::int64_t n, std::int64_t k) {
   return {.in = DType::bf16, .m = m, .n = n, .k = k, .a = at(0x1000), .b = at(0x2000), .d = at(0x3000)};
 }
 
+/// Whether the tiling's regions cover D, row of tiles by row, and no row of tiles lies beyond its edges.
+void expect_covers(GemmArguments const& g, GemmSm90Config const& c, Tiling const& tiling) {
+  auto const [wide, narrow] = tile_widths(c);
+  struct Rows {
+    int count = 0;
+    std::int64_t columns = 0, last_tile = 0;  // those covered, from the first on; where the last tile begins
+  };
+  std::map<int, Rows> rows;  // by the first of them
+  for (TileRegion const& region : tiling.regions) {
+    if (region.first >= tiling.tiles) continue;
+    TileScheduler const& s = region.order;
+    int const width = tiling.narrow(region.first) ? narrow : wide;
+    Rows& of_region = rows[region.m];
+    EXPECT_TRUE(of_region.count == 0 || of_region.count == s.tiles_m) << to_string(g) << ": " << to_string(c);
+    EXPECT_EQ(region.column, of_region.columns) << to_string(g) << ": " << to_string(c);
+    of_region.count = s.tiles_m;
+    of_region.columns += std::int64_t{s.tiles_n} * width;
+    of_region.last_tile = of_region.columns - width;
+    EXPECT_EQ(s.batches, g.batch);
+    EXPECT_GE(s.group, 1);
+    EXPECT_LE(s.group, s.raster == Raster::along_n ? s.tiles_m : s.tiles_n);
+  }
+  std::int64_t tiles_m = 0;
+  for (auto const& [first, of_region] : rows) {
+    EXPECT_EQ(first, tiles_m) << to_string(g) << ": " << to_string(c);
+    tiles_m += of_region.count;
+    EXPECT_GE(of_region.columns, g.n) << to_string(g) << ": " << to_string(c);
+    EXPECT_LT(of_region.last_tile, g.n) << to_string(g) << ": " << to_string(c);
+  }
+  EXPECT_GE(tiles_m * c.block_m * c.cluster_m, g.m) << to_string(g) << ": " << to_string(c);
+  EXPECT_LT((tiles_m - 1) * c.block_m * c.cluster_m, g.m) << to_string(g) << ": " << to_string(c);
+}
+
 /// Whether the choice's configuration is one of the problem's types and majors.
 void expect_fits(GemmArguments const& g, GemmChoice const& choice) {
   auto const index = static_cast<std::size_t>(choice.configuration);
@@ -46,18 +79,11 @@ void expect_fits(GemmArguments const& g, GemmChoice const& choice) {
     EXPECT_TRUE(c.a == g.in && c.b == g.in_b && c.out == g.out) << to_string(c);
     EXPECT_TRUE(c.a_major == g.a_major && c.b_major == g.b_major) << to_string(c);
     EXPECT_EQ(c.activation, g.activation);
-    TileScheduler const& s = choice.tiling.order();
-    EXPECT_GE(std::int64_t{s.tiles_m} * c.block_m * c.cluster_m, g.m);
-    EXPECT_LT(std::int64_t{s.tiles_m - 1} * c.block_m * c.cluster_m, g.m);
-    EXPECT_GE(std::int64_t{s.tiles_n} * c.block_n * c.cluster_n, g.n);
-    EXPECT_LT(std::int64_t{s.tiles_n - 1} * c.block_n * c.cluster_n, g.n);
-    EXPECT_EQ(s.batches, g.batch);
-    EXPECT_GE(s.group, 1);
-    EXPECT_LE(s.group, s.raster == Raster::along_n ? s.tiles_m : s.tiles_n);
+    expect_covers(g, c, choice.tiling);
     EXPECT_GE(choice.clusters, 1);
-    EXPECT_LE(choice.clusters, s.tiles());
+    EXPECT_LE(choice.clusters, choice.tiling.tiles);
     if (c.split_k > 1) {
-      EXPECT_EQ(choice.clusters, s.tiles()) << "a cluster computes one tile";
+      EXPECT_EQ(choice.clusters, choice.tiling.tiles) << "a cluster computes one tile";
     } else {
       EXPECT_LE(choice.clusters * cluster_size(c), 132 * c.min_ctas_per_sm);
     }
@@ -282,6 +308,63 @@ TEST(GemmPlan, OrdersTilesForL2) {
   EXPECT_EQ(shallow.group, 16);
 }
 
+// Tiles of two widths, where the last wave of equal tiles is not full.
+TEST(GemmPlan, FitsTilesToTheClusters) {
+  GemmSm90Config const tile = {.block_m = 128, .block_n = 256, .cluster_m = 2, .narrow_n = 240};
+  auto const predicted = [&](GemmArguments const& g, GemmConstraints const& wanted = {}) {
+    GemmChoice const choice = predict(g, tile, kH100, wanted);
+    expect_covers(g, tile, choice.tiling);
+    EXPECT_GE(choice.clusters, 1);
+    EXPECT_LE(choice.clusters, 66);
+    EXPECT_EQ(choice.cost.tiles, 2 * choice.tiling.tiles);
+    EXPECT_EQ(choice.cost.waves, (choice.tiling.tiles + 65) / 66);
+    if (!choice.tiling.fitted()) {
+      EXPECT_EQ(choice.cost.share, choice.cost.waves);
+    }
+    return choice;
+  };
+  // 256 tiles in four waves of 66 clusters; or 196 wide ones and 64 narrow ones in as many.
+  GemmArguments const g = problem(4096, 4096, 4096);
+  GemmChoice const fitted = predicted(g), equal = predicted(g, {.fitted = false});
+  EXPECT_EQ(predicted(g, {.fitted = true}).tiling, fitted.tiling);
+  EXPECT_FALSE(equal.tiling.fitted());
+  EXPECT_EQ(equal.tiling.tiles, 256);
+  EXPECT_EQ(equal.cost.share, 4);
+  EXPECT_EQ(fitted.tiling.tiles, 260);
+  EXPECT_EQ(fitted.tiling.first_narrow, 196);
+  EXPECT_EQ(fitted.clusters, 66);
+  // The busiest SM has one narrow tile; each costs an epilogue, too, whatever its width.
+  EXPECT_GE(fitted.cost.share, (3 * 256 + 240) / 256.0);
+  EXPECT_LT(fitted.cost.share, fitted.cost.waves);
+  EXPECT_NEAR(fitted.cost.tensor, equal.cost.tensor * fitted.cost.share / 4, 1e-9 * equal.cost.tensor);
+  EXPECT_LT(fitted.cost.total, equal.cost.total);
+
+  // A tile a cluster, or full waves: narrower tiles gain nothing. Nor are there any in a kernel without.
+  EXPECT_FALSE(predicted(problem(2048, 2048, 4096), {.fitted = true}).tiling.fitted());
+  EXPECT_FALSE(predicted(problem(3072, 256 * 11, 4096), {.fitted = true}).tiling.fitted()) << "132 tiles";
+  GemmSm90Config plain = tile;
+  plain.narrow_n = 0;
+  EXPECT_EQ(predict(g, plain, kH100, {.fitted = true}).tiling, equal.tiling);
+  EXPECT_EQ(predict(g, plain, kH100).cost.total, equal.cost.total);
+
+  // Fitted where the caller wants it, though it gains little, or memory takes long.
+  for (GemmArguments const& little : {problem(32768, 32768, 8192), problem(4096, 4096, 512)}) {
+    EXPECT_FALSE(predicted(little).tiling.fitted()) << to_string(little);
+    EXPECT_EQ(predicted(little).tiling, predicted(little, {.fitted = false}).tiling);
+    EXPECT_TRUE(predicted(little, {.fitted = true}).tiling.fitted()) << to_string(little);
+  }
+  GemmCostModel eager;
+  eager.fitted_gain = 0;
+  EXPECT_TRUE(predict(problem(32768, 32768, 8192), tile, kH100, {}, eager).tiling.fitted());
+  eager.fitted_dram = 10;
+  EXPECT_TRUE(predict(problem(4096, 4096, 512), tile, kH100, {}, eager).tiling.fitted());
+
+  // Of the table as of the single configuration.
+  GemmConstraints const large{.block_n = 256, .fitted = false};
+  EXPECT_FALSE(choose_gemm(g, kH100, large).tiling.fitted());
+  EXPECT_EQ(choose_gemm(g, kH100, {.block_n = 256}).tiling, fitted.tiling);
+}
+
 TEST(GemmPlan, KeepsToConstraints) {
   GemmArguments const g = problem(4096, 4096, 4096);
   auto const configuration = [&](GemmConstraints const& wanted) {
@@ -424,6 +507,55 @@ TEST(GemmPlan, MakesParametersForEveryConfiguration) {
     EXPECT_EQ(map(p.d).extents[0], 32);
     EXPECT_EQ(map(p.d).extents[1], 48);
   }
+}
+
+// Where D has tiles of two widths, the map of a narrower tile's last piece; elsewhere that of D.
+TEST(GemmPlan, MakesParametersForTilesOfTwoWidths) {
+  Machine const machine = Machine::simulated(Arch::sm90);
+  Buffer<float> const a(machine, 4096, "A"), b(machine, 4096, "B"), d(machine, 4096, "D");
+  int count = 0;
+  for (int i = 0; i < static_cast<int>(gemm_sm90_configurations().size()); ++i) {
+    GemmSm90Config const& c = gemm_sm90_configurations()[static_cast<std::size_t>(i)];
+    if (c.narrow_n == 0) continue;
+    SCOPED_TRACE(to_string(c));
+    GemmArguments const g = {.in = c.a,
+                             .in_b = c.b,
+                             .out = c.out,
+                             .a_major = c.a_major,
+                             .b_major = c.b_major,
+                             .m = c.block_m * c.cluster_m,
+                             .n = tile_widths(c).wide + tile_widths(c).narrow - 5,
+                             .k = 64,
+                             .batch = 2,
+                             .a = a.data(),
+                             .b = b.data(),
+                             .d = d.data(),
+                             .lda = c.a_major == Major::k ? 64 : 512,
+                             .ldb = c.b_major == Major::k ? 64 : 512,
+                             .ldd = 512,
+                             .activation = c.activation};
+    check(g, 90);
+    GemmChoice choice = choose_gemm(g, kH100, {.configuration = i});
+    auto const map = [](TensorMap const& m) { return *sim::decode(m); };
+    GemmSm90Params const equal = lower(machine, g, choice);
+    EXPECT_FALSE(equal.tiling.fitted());
+    EXPECT_EQ(map(equal.d_last_narrow), map(equal.d));
+    choice.clusters = 2;
+    choice.tiling = fit_tiles(choice.tiling.order(), static_cast<int>(g.n), tile_widths(c), 2);
+    ASSERT_TRUE(choice.tiling.fitted());
+    GemmSm90Params const p = lower(machine, g, choice);
+    EXPECT_EQ(p.tiling, choice.tiling);
+    EXPECT_EQ(p.clusters, 2);
+    TensorMapDescription last = map(p.d);
+    EXPECT_EQ(last, map(equal.d));
+    EXPECT_EQ(map(p.b), map(equal.b)) << "a narrow tile's operands are those of a wide one";
+    int const pieces = c.narrow_n / store_n(c) * store_n(c);
+    last.box[0] = pieces < c.narrow_n ? c.narrow_n - pieces : store_n(c);
+    EXPECT_EQ(map(p.d_last_narrow), last);
+    EXPECT_EQ(last.box[1], 16);
+    ++count;
+  }
+  EXPECT_GT(count, 20);
 }
 
 }  // namespace
