@@ -98,7 +98,7 @@ char const* unwanted(GemmConstraints const& wanted, int index) {
   if (wanted.configuration && (!by_name || *wanted.configuration != index))
     return "another configuration is asked for";
   if (wanted.schedule || wanted.block_m || wanted.block_n || wanted.cluster_m || wanted.cluster_n ||
-      wanted.split_k || wanted.raster || wanted.group)
+      wanted.split_k || wanted.raster || wanted.group || wanted.fitted)
     return "what is asked for only gemm_sm90 has";
   return nullptr;
 }
@@ -175,6 +175,34 @@ std::string to_string(GemmSm90Config const& c) {
   if (c.min_ctas_per_sm > 1) s += fmt::format(" {} CTAs/SM", c.min_ctas_per_sm);
   if (c.activation != Activation::none) s += fmt::format(" {}", to_string(c.activation));
   return s + fmt::format(" {} stages", stages(c));
+}
+
+std::string to_string(Tiling const& tiling, TileWidths widths) {
+  struct Rows {
+    int rows = 0, tiles = 0;
+  };
+  std::map<int, Rows> kinds;  // rows of as many tiles each, by the first of them
+  for (TileRegion const& region : tiling.regions) {
+    if (region.first >= tiling.tiles) continue;
+    kinds[region.m].rows = region.order.tiles_m;
+    kinds[region.m].tiles += region.order.tiles_n;
+  }
+  auto const count = [](int n, char const* what) {
+    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+  };
+  std::string s;
+  for (auto const& [m, kind] : kinds)
+    s += s.empty() ? fmt::format("{} of {}", count(kind.rows, "row"), count(kind.tiles, "tile"))
+                   : fmt::format(" and {} of {}", count(kind.rows, "row"), kind.tiles);
+  int const batches = tiling.order().batches;
+  int const narrow = tiling.fitted() ? (tiling.tiles - tiling.first_narrow) / batches : 0;
+  if (narrow == tiling.tiles / batches)
+    s += fmt::format(", all {} columns wide", widths.narrow);
+  else if (narrow > 0)
+    s += fmt::format(", of which {} {} {} columns wide and the others {}", narrow, narrow == 1 ? "is" : "are",
+                     widths.narrow, widths.wide);
+  if (batches > 1) s += fmt::format(", in each of {} batches", batches);
+  return s;
 }
 
 std::string to_string(GemmArguments const& g) {
@@ -460,6 +488,19 @@ GemmPlan plan_gemm(GemmArguments const& g, DeviceProperties const& device, GemmC
   if (plan.candidates.size() > 1 && plan.candidates[1].refused.empty())
     plan.reason += fmt::format("; the next would take {:.1f} % more",
                                100 * (plan.candidates[1].choice.cost.total / cost.total - 1));
+  if (plan.chosen().tiling.fitted()) {
+    Tiling const& tiling = plan.chosen().tiling;
+    int const clusters = plan.chosen().clusters;
+    GemmSm90Config const& c =
+        gemm_sm90_configurations()[static_cast<std::size_t>(plan.chosen().configuration)];
+    TileWidths const widths = tile_widths(c);
+    std::int64_t const equal = ceil_div(g.m, c.block_m * c.cluster_m) * ceil_div(g.n, widths.wide) * g.batch;
+    plan.reason += fmt::format(
+        "; for {} clusters D is cut into {}: the busiest cluster computes {:.2f} tiles' worth, not {}",
+        clusters, to_string(tiling, widths),
+        static_cast<double>(longest_share(tiling, clusters, widths)) / widths.wide,
+        ceil_div(equal, clusters));
+  }
   if (plan.chosen().kernel == GemmKernel::sm80 && !obstacle.empty())
     plan.reason += "; gemm_sm90 is ruled out: " + obstacle;
   plan.reason += ".";
@@ -482,8 +523,8 @@ std::string to_string(GemmPlan const& plan, bool all) {
                      candidate.choice.configuration, candidate.name);
     TileScheduler const& t = candidate.choice.tiling.order();
     if (candidate.choice.kernel == GemmKernel::sm90)
-      s += fmt::format(", raster {} in groups of {}, {} clusters", text(t.raster), t.group,
-                       candidate.choice.clusters);
+      s += fmt::format(", raster {} in groups of {}, {} clusters{}", text(t.raster), t.group,
+                       candidate.choice.clusters, candidate.choice.tiling.fitted() ? ", two widths" : "");
     s += "\n";
   }
   s += "\n";

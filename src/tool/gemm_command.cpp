@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "commands.hpp"
+#include "draw_tiling.hpp"
 #include "kernel_run.hpp"
 #include "output.hpp"
 #include "tegula/device/gemm_plan.hpp"
@@ -34,11 +35,12 @@ Examples:
   tegula gemm --in e4m3 --in-b e5m2 --trans-b --scale-a 0.5 --scale-b 2 --activation gelu --batch 3 --m 64 --n 96 --k 128 --out bf16
   tegula gemm --a x.npy --b model.safetensors:encoder.weight --trans-b --bias model.safetensors:encoder.bias --dtype f16 --output y.npy
   tegula gemm --m 4096 --n 4096 --k 4096 --trans-b --device sim --explain
+  tegula gemm --m 4096 --n 4096 --k 4096 --trans-b --device sim --explain --tile 128x256 --draw-tiles tiles.svg
   tegula gemm --m 8192 --n 8192 --k 8192 --device cuda --schedule pingpong --repeat 20)";
 
 struct Options {
   MachineOptions machine;
-  std::string a, b, c, bias, output;
+  std::string a, b, c, bias, output, tiles_drawing;
   std::int64_t m = 0, n = 0, k = 0, batch = 0;  // 0: as the files say, or the default
   std::string dtype, dtype_b, out_type, activation = "none";
   bool trans_a = false, trans_b = false, json = false, lines = false, explain = false, measure = false;
@@ -46,7 +48,7 @@ struct Options {
   std::optional<float> scale_a, scale_b;
   int repeat = 1;
   struct {
-    std::string kernel, schedule, tile, cluster, raster;
+    std::string kernel, schedule, tile, cluster, raster, widths;
     std::optional<int> configuration, split_k, group;
   } choice;
 };
@@ -81,6 +83,7 @@ GemmConstraints constraints(Options const& o) {
                                                    {"pingpong", Schedule::pingpong}});
   if (!c.raster.empty())
     wanted.raster = named<Raster>(c.raster, {{"m", Raster::along_m}, {"n", Raster::along_n}});
+  if (!c.widths.empty()) wanted.fitted = named<bool>(c.widths, {{"one", false}, {"two", true}});
   if (!c.tile.empty()) std::tie(wanted.block_m, wanted.block_n) = extents("--tile", c.tile);
   if (!c.cluster.empty()) std::tie(wanted.cluster_m, wanted.cluster_n) = extents("--cluster", c.cluster);
   return wanted;
@@ -261,6 +264,7 @@ void explain(Problem const& p, Options const& o, Machine const& machine) {
                                           somewhere(5), static_cast<float const*>(somewhere(6))});
   check(g, machine.compute_capability());
   GemmPlan const plan = plan_gemm(g, machine.properties(), constraints(o));
+  if (!o.tiles_drawing.empty()) write_file(o.tiles_drawing, draw_tiling(g, plan.chosen()));
   if (!o.json) {
     fmt::print("{}, {} multiprocessors\n{}", machine.name(), machine.multiprocessors(),
                to_string(plan, /*all=*/o.lines));
@@ -277,6 +281,8 @@ void explain(Problem const& p, Options const& o, Machine const& machine) {
 
 /// Times every candidate beside its prediction, the soonest first.
 void measure(GemmArguments const& arguments, Options const& o, Machine const& machine) {
+  if (!o.tiles_drawing.empty())
+    throw argument_error("gemm: --draw-tiles draws the tiles of one choice, and --measure times several.");
   if (machine.is_simulated())
     throw argument_error("gemm: --measure is asked of " + machine.name() +
                          "; only a GPU has times to measure.");
@@ -340,6 +346,7 @@ void run(Options const& o) {
   check(arguments, machine.compute_capability());
   if (o.measure) return measure(arguments, o, machine);
   GemmChoice const choice = choose_gemm(arguments, machine.properties(), constraints(o));
+  if (!o.tiles_drawing.empty()) write_file(o.tiles_drawing, draw_tiling(arguments, choice));
   double const milliseconds =
       checked_launches(machine, o.machine, bar, o.repeat, o.json, [&] { gemm(machine, arguments, choice); });
   d.data = d_buffer.download();
@@ -411,6 +418,11 @@ void add_gemm_command(CLI::App& app) {
       "--explain", o.explain,
       "print the configurations that could compute the problem, what each is predicted to take and why "
       "one is chosen, and run nothing; with --lines those that could not, too");
+  command
+      .add_option("--draw-tiles", o.tiles_drawing,
+                  "draw D as gemm_sm90 cuts it into tiles, each in the colour of its wave, as SVG; with "
+                  "--explain, too")
+      ->check(file_name());
   command.add_flag(
       "--measure", o.measure,
       "on a GPU: time every configuration that could compute the problem, --repeat launches of each, "
@@ -430,6 +442,10 @@ void add_gemm_command(CLI::App& app) {
   choice("--raster", o.choice.raster, "the axis that tiles follow each other along: m or n")
       ->check(CLI::IsMember({"m", "n"}));
   choice("--group", o.choice.group, "tiles across that axis, side by side")->check(whole_number(1));
+  choice("--widths", o.choice.widths,
+         "of gemm_sm90's tiles: one, or two where the longest share of a cluster is then shorter (left out: "
+         "where that is predicted to pay)")
+      ->check(CLI::IsMember({"one", "two"}));
   add_machine_options(command, o.machine);
   command.add_flag("--lines", o.lines, "what a simulated machine counted, by source line");
   command.add_flag("--json", o.json, "print one JSON object");

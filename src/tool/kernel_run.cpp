@@ -87,13 +87,13 @@ CLI::Validator seed_number() {
       },
       "0 to 2^64 - 1");
 }
+}  // namespace
+
 CLI::Validator file_name() {
   return CLI::Validator(
       [](std::string& text) { return std::string(text.empty() ? "'' is not the name of a file" : ""); },
       "FILE");
 }
-
-}  // namespace
 
 void add_machine_options(CLI::App& command, MachineOptions& options) {
   command

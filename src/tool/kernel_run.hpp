@@ -45,6 +45,8 @@ class ProgressBar {
 /// number above 0.
 CLI::Validator whole_number(std::int64_t least, std::int64_t most = std::numeric_limits<std::int64_t>::max());
 CLI::Validator positive_number();
+/// Any name but the empty one.
+CLI::Validator file_name();
 
 struct MachineOptions {
   std::string device = "auto", arch = "sm90", scheduler = "last";

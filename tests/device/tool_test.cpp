@@ -8,8 +8,10 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -120,6 +122,170 @@ TEST(GemmCommand, ExplainsItsChoiceWithoutComputing) {
   EXPECT_THAT(text.output, HasSubstr("is predicted to take the least time"));
   EXPECT_THAT(run("gemm --m 64 --n 4095 --trans-a --device sim --explain").output,
               HasSubstr("gemm_sm90 is ruled out: TMA cannot address the problem"));
+}
+
+// 8 tiles of 256 columns on 3 clusters take 3 waves, of 768 columns; with a row of 5 tiles of 240 none of the
+// clusters has more than 752.
+std::string const kUneven = "gemm --m 512 --n 1024 --trans-b --sms 6 --tile 128x256 --cluster 2x1";
+
+TEST(GemmCommand, CutsDIntoTilesOfOneWidthOrTwo) {
+  json const one = run_json(kUneven + " --k 4096 --explain --widths one")["chosen"];
+  json const plan = run_json(kUneven + " --k 4096 --explain --widths two");
+  json const two = plan["chosen"];
+  EXPECT_EQ(one["clusters"], 3);
+  EXPECT_EQ(one["tiles"], 16) << "of CTAs";
+  EXPECT_EQ(one["share"], 3.0);
+  EXPECT_FALSE(one.contains("narrower"));
+  EXPECT_EQ(two["tiles"], 18);
+  EXPECT_EQ(two["narrower"], 5);
+  EXPECT_EQ(two["waves"], 3);
+  EXPECT_LT(two["share"], 3.0);
+  EXPECT_GE(two["share"], 752.0 / 256);
+  char const* const sentence =
+      "for 3 clusters D is cut into 1 row of 4 tiles and 1 row of 5, of which 5 are 240 columns wide and the "
+      "others 256: the busiest cluster computes 2.94 tiles' worth, not 3";
+  EXPECT_THAT(plan["reason"].get<std::string>(), HasSubstr(sentence));
+  std::string const text = run(kUneven + " --k 4096 --explain --widths two --device sim").output;
+  EXPECT_THAT(text, HasSubstr(sentence));
+  EXPECT_THAT(text, HasSubstr("3 clusters, two widths\n"));
+  EXPECT_THAT(run(kUneven + " --k 4096 --explain --widths one --device sim").output,
+              ::testing::Not(HasSubstr("two widths")));
+}
+
+TEST(GemmCommand, GivesTheSameBitsInTilesOfOneWidthOrTwo) {
+  Scratch const scratch;
+  auto const bytes = [&](std::string const& widths) {
+    std::string const options = " --k 128 --widths " + widths;
+    EXPECT_EQ(run_json(kUneven + options + " --explain")["chosen"].contains("narrower"), widths == "two");
+    json const result = run_json(kUneven + options + " --output " + scratch.path("d.npy"));
+    EXPECT_TRUE(result["within_bound"]) << widths;
+    return tegula::testing::contents(scratch.path("d.npy"));
+  };
+  EXPECT_EQ(bytes("one"), bytes("two"));
+}
+
+/// A tile as the tooltip of a drawing has it, and the rectangle that it is about.
+struct DrawnTile {
+  int index, row, row_end, column, column_end, batch = 0, wave = 0, worker = 0;
+  double x, y, width, height;
+  std::string colour;
+};
+std::vector<DrawnTile> drawn_tiles(std::string const& svg) {
+  std::vector<DrawnTile> tiles;
+  for (std::size_t at = 0; (at = svg.find("<rect ", at)) != std::string::npos; ++at) {
+    DrawnTile t{};
+    int end = 0;
+    std::string const line = svg.substr(at, svg.find('\n', at) - at);
+    if (std::sscanf(line.c_str(),
+                    "<rect x=\"%lf\" y=\"%lf\" width=\"%lf\" height=\"%lf\"><title>tile %d: rows %d to %d, "
+                    "columns %d to %d%n",
+                    &t.x, &t.y, &t.width, &t.height, &t.index, &t.row, &t.row_end, &t.column, &t.column_end,
+                    &end) != 9)
+      continue;
+    std::sscanf(line.c_str() + end, ", batch %d", &t.batch);
+    std::sscanf(line.c_str() + line.find("; wave"), "; wave %d, %*s %d", &t.wave, &t.worker);
+    t.colour = svg.substr(svg.rfind("fill=", at), 14);  // fill="#012345"
+    tiles.push_back(t);
+  }
+  return tiles;
+}
+
+TEST(GemmCommand, DrawsEveryTileOnce) {
+  struct Form {
+    std::string problem;
+    int m, n, batch, clusters;
+    std::string cut;
+  };
+  Scratch const scratch;
+  std::string const path = scratch.path("tiles.svg");
+  for (
+      auto const& [problem, m, n, batch, clusters, cut] :
+      {Form{kUneven + " --k 4096 --widths two", 512, 1024, 1, 3,
+            "1 row of 4 tiles and 1 row of 5, of which 5 are 240 columns wide and the others 256"},
+       Form{kUneven + " --k 4096 --widths one", 512, 1024, 1, 3, "2 rows of 4 tiles"},
+       Form{
+           "gemm --m 500 --n 1016 --batch 2 --k 4096 --trans-b --sms 6 --tile 128x256 --widths two", 500,
+           1016, 2, 3,
+           "1 row of 4 tiles and 1 row of 5, of which 5 are 240 columns wide and the others 256, in each of 2 "
+           "batches"},
+       Form{"gemm --m 700 --n 1000 --batch 3 --k 1024 --trans-b --sms 10 --schedule pingpong --tile 128x192 "
+            "--widths two",
+            700, 1000, 3, 5, "3 rows of 6 tiles, all 176 columns wide, in each of 3 batches"},
+       Form{"gemm --m 300 --n 504 --k 1024 --trans-b --cluster 1x2", 300, 504, 1, 4, "2 rows of 2 tiles"}}) {
+    json const chosen = run_json(problem + " --explain --draw-tiles " + path)["chosen"];
+    std::string const svg = tegula::testing::contents(path);
+    std::vector<DrawnTile> const tiles = drawn_tiles(svg);
+    EXPECT_THAT(svg, HasSubstr(": " + cut + "</text>")) << problem;
+    EXPECT_EQ(2 * tiles.size(), chosen["tiles"].get<std::size_t>()) << problem;
+    EXPECT_EQ(chosen["clusters"], clusters) << problem;
+    std::vector<int> drawn(static_cast<std::size_t>(batch * m * n));
+    double area = 0;
+    int narrow = 0;
+    std::map<int, std::string> waves;
+    std::set<std::string> colours;
+    for (DrawnTile const& t : tiles) {
+      area += t.width * t.height;
+      char hatched[160];
+      std::snprintf(hatched, sizeof(hatched),
+                    "x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" pointer-events", t.x, t.y, t.width,
+                    t.height);
+      narrow += svg.find(hatched) != std::string::npos;
+      EXPECT_EQ(waves.emplace(t.wave, t.colour).first->second, t.colour) << "one colour a wave";
+      colours.insert(t.colour);
+      EXPECT_EQ(t.wave, t.index / clusters);
+      EXPECT_EQ(t.worker, t.index % clusters);
+      for (int i = t.row; i <= t.row_end; ++i)
+        for (int j = t.column; j <= t.column_end; ++j)
+          ++drawn.at(static_cast<std::size_t>((t.batch * m + i) * n + j));
+    }
+    EXPECT_EQ(std::count(drawn.begin(), drawn.end(), 1), std::ssize(drawn)) << problem;
+    EXPECT_EQ(colours.size(), waves.size()) << problem;
+    EXPECT_EQ(narrow, chosen.value("narrower", 0)) << problem;
+    std::size_t const outlined = svg.find("<g class=\"o\">\n");
+    std::string const of_worker_0 = svg.substr(outlined, svg.find("</g>", outlined) - outlined);
+    EXPECT_EQ(std::count(of_worker_0.begin(), of_worker_0.end(), '/'), chosen["waves"].get<int>()) << problem;
+    EXPECT_EQ(svg.find("columns wide</text>", svg.find("wave 0")) != std::string::npos, narrow > 0)
+        << problem;
+    // The frames of D, one for each batch. Places are rounded to a tenth of a pixel, of tiles that are at
+    // least 5 either way.
+    double frames = 0;
+    for (std::size_t at = 0; (at = svg.find(" class=\"b\"", at)) != std::string::npos; ++at) {
+      double width = 0, height = 0;
+      std::sscanf(svg.c_str() + svg.rfind("width", at), "width=\"%lf\" height=\"%lf\"", &width, &height);
+      frames += width * height;
+    }
+    EXPECT_GT(frames, 1e4);
+    EXPECT_NEAR(area / frames, 1, 2 * 0.05 / 5) << problem;
+  }
+}
+
+TEST(GemmCommand, DrawsTheTilesOfARun) {
+  Scratch const scratch;
+  run_json("gemm --m 128 --n 256 --k 64 --trans-b --tile 64x64 --split-k 1 --draw-tiles " +
+           scratch.path("t.svg"));
+  EXPECT_EQ(drawn_tiles(tegula::testing::contents(scratch.path("t.svg"))).size(), 8u);
+}
+
+// docs/images/tiles_*.svg are what the page's commands draw.
+TEST(GemmCommand, DrawsThePicturesOfItsPage) {
+  Scratch const scratch;
+  std::string const page = tegula::testing::contents(TEGULA_DOCS "/hopper_gemm.md");
+  std::string const command = "\ntegula ", folder = "docs/images/";
+  int pictures = 0;
+  for (std::size_t at = 0; (at = page.find(command, at)) != std::string::npos; ++at) {
+    std::size_t const begin = at + command.size();
+    std::string const arguments = page.substr(begin, page.find('\n', begin) - begin);
+    std::size_t const file = arguments.find("--draw-tiles " + folder);
+    if (file == std::string::npos) continue;
+    std::string const name = arguments.substr(arguments.find(folder) + folder.size());
+    Outcome const outcome = run(arguments.substr(0, file) + "--draw-tiles " + scratch.path(name));
+    ASSERT_EQ(outcome.status, 0) << outcome.output;
+    bool const same = tegula::testing::contents(scratch.path(name)) ==
+                      tegula::testing::contents(TEGULA_DOCS "/images/" + name);
+    EXPECT_TRUE(same) << name << " is out of date: tegula " << arguments;
+    ++pictures;
+  }
+  EXPECT_EQ(pictures, 2);
 }
 
 TEST(GemmCommand, TakesBatchesFromFiles) {
@@ -321,6 +487,15 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("gemm --tile 100x100", "what was asked for");
   expect_refused("gemm --measure", "only a GPU has times to measure");
   expect_refused("gemm --schedule fast", "fast");
+  expect_refused("gemm --widths three", "three");
+  expect_refused("gemm --kernel sm80 --widths one", "what was asked for");
+  expect_refused("gemm --measure --draw-tiles t.svg", "--measure times several");
+  expect_refused("gemm --explain --draw-tiles ''", "'' is not the name of a file");
+  expect_refused("gemm --m 64 --n 64 --k 64 --trans-b --draw-tiles /nowhere/t.svg",
+                 "cannot write '/nowhere/t.svg'");
+  expect_refused("gemm --m 100000 --n 100000 --k 64 --trans-b --explain --tile 128x256 --draw-tiles t.svg",
+                 "D is cut into 152881 tiles; at most 4000 are drawn");
+  expect_refused("gemm --n 255 --trans-a --explain --draw-tiles t.svg", "only gemm_sm90's tiles are drawn");
   expect_refused("gemm --activation tanh", "tanh");
   expect_refused("gemm --a no.npy", "no.npy: cannot be opened");
   expect_refused("gemm --a " + scratch.path("f32.npy"), "holds f32");

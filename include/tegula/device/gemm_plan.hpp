@@ -19,6 +19,10 @@ namespace tegula {
 /// of the table apart.
 std::string to_string(GemmSm90Config const& config);
 
+/// How D is cut, a tile being a cluster's: "12 rows of 16 tiles and 4 rows of 17, of which 64 are 240 columns
+/// wide and the others 256".
+std::string to_string(Tiling const& tiling, TileWidths widths);
+
 /// The problem in a line: "D (batch 4, 512, 256) bf16 = gelu(A (512, 64) bf16 K-major x B ...)".
 std::string to_string(GemmArguments const& arguments);
 
