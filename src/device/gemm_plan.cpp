@@ -268,14 +268,20 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
 
   double const d_bytes = static_cast<double>(g.batch) * static_cast<double>(g.m) * static_cast<double>(g.n) *
                          bytes_of(g.out) * (g.beta != 0 ? 2 : 1);
-  // Square blocks of tiles, walked along n, are the fastest order (measured) until memory takes about as long
-  // as the tensor cores: then the order that reads least.
+  // Square blocks of tiles are the fastest order (measured) until memory takes about as long as the tensor
+  // cores: then the order that reads least. Clusters go to the GPCs in turn, so with the blocks about as many
+  // tiles across as there are GPCs, those of a GPC share what is across, and L2 is read once for some of
+  // them: the operand of which a tile has more.
+  Raster const raster =
+      tile.n * tile.b_row > tile.m * tile.a_row && g.m > static_cast<std::int64_t>(model.gpcs) * tile.m
+          ? Raster::along_m
+          : Raster::along_n;
   auto const order = [&](Raster raster, std::optional<int> group) {
     return order_tiles(g, tile, resident, wanted.raster.value_or(raster), wanted.group ? wanted.group : group,
                        model);
   };
   auto const dram = [&](Order const& o) { return (o.dram_bytes + d_bytes) / (model.dram_tb_per_s * 1e6); };
-  Order best = order(Raster::along_n, {});
+  Order best = order(raster, {});
   if (dram(best) > 0.65 * waves * main) {
     for (Order const& other :
          {order(Raster::along_n, static_cast<int>(ceil_div(g.m, tile.m))), order(Raster::along_m, {})}) {
@@ -305,8 +311,12 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
     }
   }
 
-  // What the CTAs of a cluster share leaves L2 once.
-  double const from_l2 = static_cast<double>(tiles) * k_steps * 128.0 * (tile.m + tile.n);
+  // What the CTAs of a cluster share leaves L2 once; and so, about, does what two neighbours share that are
+  // launched together and walk in step (measured at two rows of tiles).
+  bool const in_step = cluster_size(c) == 1 && best.scheduler.raster == Raster::along_n &&
+                       best.scheduler.tiles_m == 2 && best.scheduler.group == 2;
+  double const from_l2 =
+      static_cast<double>(tiles) * k_steps * 128.0 * (tile.m + (in_step ? tile.n / 2 : tile.n));
 
   GemmCost& cost = choice.cost;
   cost.tiles = (c.split_k > 1 ? tiles : choice.tiling.tiles) * c.cluster_m * c.cluster_n;
@@ -318,6 +328,9 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
   cost.l2 = std::max(from_l2 / (model.l2_tb_per_s * 1e6), share * fetch);
   cost.dram = memory;
   double const longest = std::max({cost.tensor, cost.l2, cost.dram});
+  // Memory is kept less busy by those SMs that have a tile in the last of several waves.
+  if (waves > 1 && cost.dram == longest)
+    cost.fill += model.uneven_loss * longest * (1 - static_cast<double>(tiles) / (resident * waves));
   // Hidden epilogues show where they take longer than the main loop that they lie under.
   cost.epilogue = hidden ? epilogue + (waves - 1) * (model.overlap_loss * epilogue +
                                                      std::max(0.0, (epilogue - longest / waves) / 2))

@@ -58,10 +58,12 @@ struct GemmCostModel {
   double fitted_dram = 0.31;  ///< of the tensor cores' time: where memory takes more, tiles of two widths,
                               ///< which share fewer operands, do not pay
   double fitted_gain =
-      0.005;  ///< of the busiest SM's share, that they must gain at least, after what they ...
+      0.003;  ///< of the busiest SM's share, that they must gain at least, after what they ...
   double fitted_yield_cooperative = 0.7;  ///< ... have been seen to gain of what the shares promise, ...
   double fitted_yield_pingpong = 0.4;     ///< ... less where a CTA works on two tiles at a time
-  double overlap_loss = 0.065;            ///< of what hides under something longer, the share that does not
+  double uneven_loss =
+      0.1;  ///< of memory's time, where it takes the longest, by the idle share of several waves
+  double overlap_loss = 0.065;  ///< of what hides under something longer, the share that does not
   double sm80_multiply_adds_per_cycle = 1200;  ///< of an SM, by mma.sync, in gemm_sm80
   int gpcs = 8;                                ///< a cluster lies in one of them
 };
@@ -70,7 +72,8 @@ struct GemmCostModel {
 struct GemmCost {
   int tiles = 0;     ///< of the whole problem
   int waves = 0;     ///< tiles that the busiest SM computes one after another
-  double share = 0;  ///< of the busiest SM, in whole tiles: less than waves where some tiles are narrower
+  double share = 0;  ///< of the busiest SM, in whole tiles: less than waves where some tiles are narrower, by
+                     ///< what that has been seen to gain (GemmCostModel::fitted_yield_cooperative)
   double launch = 0;
   double fill = 0;    ///< of the pipeline, and its gaps
   double tensor = 0;  ///< the busiest SM's tensor cores

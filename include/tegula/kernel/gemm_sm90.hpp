@@ -250,10 +250,22 @@ template <GemmSm90Config C> struct GemmSm90 {
     while (!walk.done()) {
       for (int k = first; k < last; ++k) {
         SharedAddr const full = ring.acquire(state, stage_bytes);
-        fetch<contiguous_a, boxes_a>(p.a, smem.a, walk.m, k * block_k, p.a_batched ? walk.batch : 0,
-                                     state.stage, full);
-        fetch<contiguous_b, boxes_b>(p.b, smem.b, walk.n, k * block_k, p.b_batched ? walk.batch : 0,
-                                     state.stage, full);
+        auto const fetch_a = [&] {
+          fetch<contiguous_a, boxes_a>(p.a, smem.a, walk.m, k * block_k, p.a_batched ? walk.batch : 0,
+                                       state.stage, full);
+        };
+        auto const fetch_b = [&] {
+          fetch<contiguous_b, boxes_b>(p.b, smem.b, walk.n, k * block_k, p.b_batched ? walk.batch : 0,
+                                       state.stage, full);
+        };
+        // First the operand that the peers share: they wait for it, too.
+        if constexpr (boxes_b.peers > 1) {
+          fetch_b();
+          fetch_a();
+        } else {
+          fetch_a();
+          fetch_b();
+        }
         state.next();
       }
       walk.next();
