@@ -79,6 +79,7 @@ GemmSm90Params lower(Machine const& machine, GemmArguments const& g, GemmChoice 
       .alpha = g.alpha,
       .beta = g.beta,
       .tiling = choice.tiling,
+      .first_tiles = first_tiles(choice.tiling, choice.clusters, cluster_size(c), machine.multiprocessors()),
       .clusters = choice.clusters};
 }
 

@@ -211,7 +211,7 @@ template <GemmSm90Config C> struct GemmSm90 {
   class Walk {
    public:
     TEGULA_DEVICE Walk(Params const& p, int warpgroup)
-        : tiles_{p.tiling, block_idx().x / cluster.x, p.clusters} {
+        : tiles_{p.tiling, first_tile(p, block_idx().x / cluster.x), p.clusters} {
       if (pingpong && warpgroup == 2) tiles_.next();
       find();
     }
@@ -230,6 +230,10 @@ template <GemmSm90Config C> struct GemmSm90 {
     int m, n, batch;  ///< the tile's first element of D
 
    private:
+    TEGULA_DEVICE static int first_tile(Params const& p, int worker) {
+      return split ? worker : p.first_tiles[worker];
+    }
+
     PersistentTiles tiles_;
   };
 

@@ -8,6 +8,7 @@
 #include "tegula/kernel/gemm_config.hpp"
 #include "tegula/layout/refuse.hpp"
 #include "tegula/numeric/dtype.hpp"
+#include "tegula/pipeline/first_tiles.hpp"
 #include "tegula/pipeline/tiling.hpp"
 
 namespace tegula {
@@ -154,8 +155,9 @@ struct GemmSm90Params {
   bool c_batched = false;
   float alpha = 1;
   float beta = 0;
-  Tiling tiling;     ///< into clusters' tiles
-  int clusters = 1;  ///< in the grid; each walks the tiling's tiles, clusters apart
+  Tiling tiling;           ///< into clusters' tiles
+  FirstTiles first_tiles;  ///< of the clusters, unless they split K
+  int clusters = 1;        ///< in the grid; each walks the tiling's tiles, clusters apart
 };
 
 }  // namespace tegula

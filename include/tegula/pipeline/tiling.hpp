@@ -21,7 +21,7 @@ struct TileRegion {
   TileScheduler order;
   int m = 0;
   int column = 0;
-  int first = 0;  ///< index of its first tile among those of the tiling
+  int first = 0x7fffffff;  ///< index of its first tile among those of the tiling; this one: there is none
 
   constexpr bool operator==(TileRegion const&) const = default;
 };
@@ -36,14 +36,16 @@ struct Tiling {
   static constexpr int most_regions = 4;
   static constexpr int nowhere = 0x7fffffff;  // the index that no tile has
 
-  TileRegion regions[most_regions] = {
-      {}, {.first = nowhere}, {.first = nowhere}, {.first = nowhere}};  // those with tiles come first
-  int first_narrow = nowhere;                                           ///< index of the first narrower tile
+  TileRegion regions[most_regions];  // those with tiles come first
+  int first_narrow = nowhere;        ///< index of the first narrower tile
   int tiles = 1;
 
-  constexpr Tiling() = default;
+  constexpr Tiling() { regions[0].first = 0; }
   /// Equal tiles.
-  constexpr Tiling(TileScheduler const& order) : tiles(order.tiles()) { regions[0].order = order; }
+  constexpr Tiling(TileScheduler const& order) : tiles(order.tiles()) {
+    regions[0].order = order;
+    regions[0].first = 0;
+  }
 
   constexpr bool operator==(Tiling const&) const = default;
 
@@ -117,6 +119,18 @@ constexpr RowOfTiles cut_row(int tiles, int columns, TileWidths widths) {
   return {tiles - narrow, narrow};
 }
 
+/// The order of some of the tiles: that of `equal`, in bands no higher. (Not a part of make_tiling's lambda:
+/// there clang 14 does not take TileScheduler's member initialisers for constants.)
+constexpr TileScheduler order_like(TileScheduler const& equal, int tiles_m, int tiles_n) {
+  int const across = equal.raster == Raster::along_n ? tiles_m : tiles_n;
+  int const bands = (across + equal.group - 1) / equal.group;  // of about equal height
+  return {.tiles_m = tiles_m,
+          .tiles_n = tiles_n,
+          .batches = equal.batches,
+          .raster = equal.raster,
+          .group = (across + bands - 1) / bands};
+}
+
 /// Rows of tiles of two kinds, the later ones `more` in number: wide tiles first, each kind a region.
 constexpr Tiling make_tiling(TileScheduler const& equal, RowOfTiles row, int more, RowOfTiles later,
                              int wide_width) {
@@ -125,13 +139,7 @@ constexpr Tiling make_tiling(TileScheduler const& equal, RowOfTiles row, int mor
   tiling.tiles = 0;
   auto const add = [&](int m, int tiles_m, int column, int tiles_n) {
     if (tiles_m == 0 || tiles_n == 0) return;
-    int const across = equal.raster == Raster::along_n ? tiles_m : tiles_n;
-    int const bands = (across + equal.group - 1) / equal.group;  // of about equal height
-    TileScheduler const order{.tiles_m = tiles_m,
-                              .tiles_n = tiles_n,
-                              .batches = equal.batches,
-                              .raster = equal.raster,
-                              .group = (across + bands - 1) / bands};
+    TileScheduler const order = order_like(equal, tiles_m, tiles_n);
     tiling.regions[regions++] = {.order = order, .m = m, .column = column, .first = tiling.tiles};
     tiling.tiles += order.tiles();
   };
