@@ -57,10 +57,15 @@ GemmSm90Params lower(Machine const& machine, GemmArguments const& g, GemmChoice 
     return output(g.d, by_tma > 0 ? by_tma : g.n, g.batch, g.ldd, g.d_batch_stride, piece);
   };
   TensorMap const d = stored(store_n(c));
+  auto const c_map = [&](int piece) {
+    return g.beta != 0 ? output(g.c, g.n, c_batched ? g.batch : 1, g.ldc, g.c_batch_stride, piece) : d;
+  };
   return {
       .a = operand(g.in, g.a, g.a_major, g.m, g.lda, a_batched, g.a_batch_stride, a_boxes(c)),
       .b = operand(g.in_b, g.b, g.b_major, g.n, g.ldb, b_batched, g.b_batch_stride, b_boxes(c)),
-      .c = g.beta != 0 ? output(g.c, g.n, c_batched ? g.batch : 1, g.ldc, g.c_batch_stride, store_n(c)) : d,
+      .c = c_map(store_n(c)),
+      .c_last = c_map(last_store_n(c)),
+      .c_last_narrow = choice.tiling.fitted() ? c_map(last_narrow_store_n(c)) : d,
       .d = d,
       .d_last = last_store_n(c) != store_n(c) ? stored(last_store_n(c)) : d,
       .d_last_narrow = choice.tiling.fitted() ? stored(last_narrow_store_n(c)) : d,

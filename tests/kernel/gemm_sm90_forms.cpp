@@ -169,11 +169,16 @@ template <GemmSm90Config C> GemmSm90Params params_of(GemmArguments const& g, int
                         int piece = store_n(C)) {
     return matrices(g.out, address, {columns, m, batch}, ld, batch_stride, piece, 16, store_n(C));
   };
+  auto const of_c = [&](int piece) {
+    return g.c != nullptr ? of_d(g.c, n, g.ldc, g.c_batch_stride, piece) : TensorMap{};
+  };
   int const by_tma = columns_by_tma(n, store_unit(g.out));
   return {
       .a = operand(g.in, g.a, g.a_major, m, k, batch, g.lda, g.a_batch_stride, a_boxes(C), block_k(C)),
       .b = operand(g.in_b, g.b, g.b_major, n, k, batch, g.ldb, g.b_batch_stride, b_boxes(C), block_k(C)),
-      .c = g.c != nullptr ? of_d(g.c, n, g.ldc, g.c_batch_stride) : TensorMap{},
+      .c = of_c(store_n(C)),
+      .c_last = of_c(last_store_n(C)),
+      .c_last_narrow = of_c(last_narrow_store_n(C)),
       .d = of_d(g.d, by_tma > 0 ? by_tma : n, g.ldd, g.d_batch_stride),
       .d_last = of_d(g.d, by_tma > 0 ? by_tma : n, g.ldd, g.d_batch_stride, last_store_n(C)),
       .d_last_narrow = of_d(g.d, by_tma > 0 ? by_tma : n, g.ldd, g.d_batch_stride, last_narrow_store_n(C)),

@@ -227,31 +227,62 @@ TEST(GemmSm90, KeepsTilesOfTwoWidthsApart) {
   }
 }
 
+/// D of a problem whose C lies where D comes to, by a choice of the configuration's that `adjust` may change.
+template <class Adjust>
+std::vector<std::uint8_t> run_in_place(Machine const& machine, GemmProblem const& p, int configuration,
+                                       Adjust&& adjust) {
+  std::vector<std::uint8_t> in_place;
+  run_by(machine, p, [&](GemmArguments g) {
+    auto const c_values = random_elements(p.out, g.ldc * p.m, 4 * p.seed + 2, p.c);
+    Buffer<std::uint8_t> d(machine, c_values, "c and d");
+    g.c = g.d = d.data();
+    GemmConstraints const constraints{.kernel = GemmKernel::sm90, .configuration = configuration};
+    GemmChoice choice = choose_gemm(g, machine.properties(), constraints);
+    adjust(choice);
+    gemm(machine, g, choice);
+    machine.synchronize();
+    in_place = d.download();
+  });
+  return in_place;
+}
+
+void expect_same_elements(GemmProblem const& p, std::vector<std::uint8_t> const& d,
+                          std::vector<std::uint8_t> const& expected) {
+  for (int i = 0; i < p.m; ++i) {
+    auto const row = static_cast<std::ptrdiff_t>(i * arguments_of(p).ldd * bits(p.out) / 8);
+    auto const length = p.n * bits(p.out) / 8;
+    ASSERT_TRUE(std::equal(d.begin() + row, d.begin() + row + length, expected.begin() + row)) << "row " << i;
+  }
+}
+
 TEST(GemmSm90, WritesInPlace) {
   Machine const machine = test_machine();
   for (int const configuration : one_of_each_form()) {
-    GemmSm90Config const& c = table()[static_cast<std::size_t>(configuration)];
-    GemmProblem p = problem_for(c);
+    SCOPED_TRACE(to_string(table()[static_cast<std::size_t>(configuration)]));
+    GemmProblem p = problem_for(table()[static_cast<std::size_t>(configuration)]);
     p.m = 100, p.n = 136, p.k = 40, p.beta = 0.5f;
-    auto const separate = run(machine, p, {.configuration = configuration}).d;
-    // D holds what C held, and C is D.
-    std::vector<std::uint8_t> in_place;
-    run_by(machine, p, [&](GemmArguments g) {
-      std::size_t const bytes = static_cast<std::size_t>(g.m * g.ldd * bits(g.out) / 8);
-      auto const c_values = random_elements(p.out, g.ldc * p.m, 4 * p.seed + 2, p.c);
-      Buffer<std::uint8_t> d(machine, c_values, "c and d");
-      g.c = g.d = d.data();
-      GemmConstraints const constraints{.kernel = GemmKernel::sm90, .configuration = configuration};
-      gemm(machine, g, choose_gemm(g, machine.properties(), constraints));
-      machine.synchronize();
-      in_place = d.download();
-      in_place.resize(bytes);
-    });
-    for (int i = 0; i < p.m; ++i) {
-      auto const row = static_cast<std::ptrdiff_t>(i * arguments_of(p).ldd * bits(p.out) / 8);
-      auto const length = p.n * bits(p.out) / 8;
-      ASSERT_TRUE(std::equal(in_place.begin() + row, in_place.begin() + row + length, separate.begin() + row))
-          << to_string(c) << ": row " << i;
+    expect_same_elements(p, run_in_place(machine, p, configuration, [](GemmChoice&) {}),
+                         run(machine, p, {.configuration = configuration}).d);
+  }
+}
+
+// A tile's C is read while its neighbour's D is stored: no box of C may reach into the next tile.
+TEST(GemmSm90, WritesInPlaceBesideItsNeighbours) {
+  Machine const machine = test_machine();
+  for (int const configuration :
+       configurations_that([](GemmSm90Config const& c) { return plain_bf16(c) && of_two_widths(c); })) {
+    GemmSm90Config const& c = table()[static_cast<std::size_t>(configuration)];
+    GemmProblem p = fitted_problem(c, true);
+    p.k = 64, p.batch = 1, p.beta = 0.5f;
+    for (bool const fitted : {false, true}) {
+      SCOPED_TRACE(to_string(c) + (fitted ? ", of two widths" : ""));
+      auto const in_place = run_in_place(machine, p, configuration, [&](GemmChoice& choice) {
+        choice.clusters = fitted ? 2 : 3;
+        if (!fitted) return;
+        choice.tiling = fit_tiles(choice.tiling.order(), p.n, tile_widths(c), choice.clusters);
+        ASSERT_TRUE(choice.tiling.fitted());
+      });
+      expect_same_elements(p, in_place, run(machine, p, {.configuration = configuration}).d);
     }
   }
 }

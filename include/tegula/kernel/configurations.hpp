@@ -118,8 +118,8 @@ inline constexpr GemmSm90Config medium_tile = {.block_m = 128, .block_n = 128};
 inline constexpr GemmSm90Config full_tiles[] = {
     large_tile,
     {.block_m = 256, .block_n = 128, .cluster_n = 2},
-    {.block_m = 128, .block_n = 192, .cluster_m = 2, .narrow_n = 176},
-    {.block_m = 128, .block_n = 192, .schedule = Schedule::pingpong, .cluster_m = 2, .narrow_n = 176},
+    {.block_m = 128, .block_n = 192, .cluster_m = 2},
+    {.block_m = 128, .block_n = 192, .schedule = Schedule::pingpong, .cluster_m = 2},
     {.block_m = 128, .block_n = 176, .schedule = Schedule::pingpong, .cluster_m = 2, .narrow_n = 160},
     {.block_m = 128, .block_n = 160, .schedule = Schedule::pingpong, .cluster_m = 2, .narrow_n = 144},
 };
@@ -135,7 +135,7 @@ inline constexpr GemmSm90Config narrow_tiles[] = {
 /// Those of 8-bit operands.
 inline constexpr GemmSm90Config fp8_tiles[] = {
     large_tile,
-    {.block_m = 128, .block_n = 192, .schedule = Schedule::pingpong, .cluster_m = 2, .narrow_n = 176},
+    {.block_m = 128, .block_n = 192, .schedule = Schedule::pingpong, .cluster_m = 2},
     {.block_m = 128, .block_n = 176, .schedule = Schedule::pingpong, .cluster_m = 2, .narrow_n = 160},
     {.block_m = 128, .block_n = 160, .schedule = Schedule::pingpong, .cluster_m = 2, .narrow_n = 144},
     small_tile,

@@ -231,7 +231,7 @@ template <GemmSm90Config C> struct GemmSm90 {
 
    private:
     TEGULA_DEVICE static int first_tile(Params const& p, int worker) {
-      return split ? worker : p.first_tiles[worker];
+      return peers == 2 ? p.first_tiles[worker] : worker;
     }
 
     PersistentTiles tiles_;
@@ -452,9 +452,13 @@ template <GemmSm90Config C> struct GemmSm90 {
         SharedAddr const piece = shared_address(smem.d.data) + buffer * piece_bytes;
 #pragma unroll
         for (int i = 0; i < 4 * groups; ++i) r[i] *= scale;
+        int const columns = narrower ? last_narrow_store_n : 8 * groups;
         if (Adds && p.beta != 0.0f) {
-          out.c.load(shared_address(&smem.c[warp]), p.c,
-                     TmaCoordinate<3>{{column, row, p.c_batched ? batch : 0}}, piece, piece_bytes);
+          // No column of the next tile, where D may be coming if it is C.
+          TensorMap const& c = narrower ? p.c_last_narrow : groups == store_n / 8 ? p.c : p.c_last;
+          out.c.load(shared_address(&smem.c[warp]), c,
+                     TmaCoordinate<3>{{column, row, p.c_batched ? batch : 0}}, piece,
+                     16 * columns * static_cast<int>(sizeof(Out)));
           add_c(smem.d, buffer, lane, p.beta, groups, r);
         }
         if (Adds && p.bias != nullptr) add_bias(p, column, lane, groups, r);
@@ -462,7 +466,6 @@ template <GemmSm90Config C> struct GemmSm90 {
         for (int i = 0; i < 4 * groups; ++i) r[i] = activate<C.activation>(r[i]);
         write(smem.d, buffer, lane, groups, r);
         int const by_tma = Adds ? columns_by_tma(p.n, store_unit) : p.n;
-        int const columns = narrower ? last_narrow_store_n : 8 * groups;
         if (column <= by_tma && by_tma < column + columns && by_tma < p.n)
           store_last_columns(p, smem.d, buffer, lane, row, column, batch);
         if (!Adds || column < edge(by_tma)) {

@@ -137,7 +137,9 @@ TEGULA_HOST_DEVICE constexpr int columns_by_tma(int n, int store_unit) { return 
 struct GemmSm90Params {
   TensorMap a;
   TensorMap b;
-  TensorMap c;                      ///< in the output type; used where beta is not 0
+  TensorMap c;                      ///< in the output type; used where beta is not 0, ...
+  TensorMap c_last;                 ///< ... as are these: with the boxes of d_last ...
+  TensorMap c_last_narrow;          ///< ... and of d_last_narrow
   TensorMap d;                      ///< any, where columns_by_tma is 0
   TensorMap d_last;                 ///< with boxes of last_store_n x 16; not read where that is store_n
   TensorMap d_last_narrow;          ///< with boxes of last_narrow_store_n x 16; read where D has such tiles
@@ -156,7 +158,7 @@ struct GemmSm90Params {
   float alpha = 1;
   float beta = 0;
   Tiling tiling;           ///< into clusters' tiles
-  FirstTiles first_tiles;  ///< of the clusters, unless they split K
+  FirstTiles first_tiles;  ///< of clusters of two that multicast; others begin in order
   int clusters = 1;        ///< in the grid; each walks the tiling's tiles, clusters apart
 };
 

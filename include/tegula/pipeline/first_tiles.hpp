@@ -51,11 +51,13 @@ constexpr int rank_by_gpc(int cluster) {
 
 /// The clusters of a GPC begin with tiles that lie in one row along the raster, so that they share an operand
 /// and, while they walk in step, read it from L2 once: the GPC's requests for the same bytes are made one. On
-/// other devices than an H100, and for other grids, worker i begins with tile i.
+/// other devices than an H100, for other grids, and for bands of more rows than GPCs or of half as many
+/// (where it was seen to lose, and not tried), worker i begins with tile i.
 constexpr FirstTiles first_tiles(Tiling const& tiling, int workers, int cluster_size, int multiprocessors) {
   FirstTiles first;
+  int const group = tiling.order().group;
   if (workers != h100::clusters || cluster_size != 2 || multiprocessors != h100::multiprocessors ||
-      tiling.tiles < workers)
+      tiling.tiles < workers || group > h100::gpcs || 2 * group <= h100::gpcs)
     return first;
   // The first tiles, sorted by where they lie across the raster, then along it; without those of the last
   // column, which is not full.
