@@ -61,12 +61,12 @@ std::vector<GemmChoice> const& candidates(GemmArguments const& arguments) {
 /// Writes a choice's name, with its end, into `text` of `size` bytes.
 void put(GemmChoice const& chosen, char* text, int size) {
   auto const index = static_cast<std::size_t>(chosen.configuration);
-  std::string const name =
-      chosen.kernel == GemmKernel::sm80
-          ? to_string(gemm_configurations()[index])
-          : fmt::format("{}, {} clusters, raster along {}, group {}",
-                        to_string(gemm_sm90_configurations()[index]), chosen.clusters,
-                        chosen.tiling.order().raster == Raster::along_m ? "m" : "n", chosen.tiling.order().group);
+  std::string const name = chosen.kernel == GemmKernel::sm80
+                               ? to_string(gemm_configurations()[index])
+                               : fmt::format("{}, {} clusters, raster along {}, group {}",
+                                             to_string(gemm_sm90_configurations()[index]), chosen.clusters,
+                                             chosen.tiling.order().raster == Raster::along_m ? "m" : "n",
+                                             chosen.tiling.order().group);
   if (static_cast<int>(name.size()) >= size)
     throw std::length_error(fmt::format("the configuration's name needs {} bytes", name.size() + 1));
   name.copy(text, name.size());

@@ -208,9 +208,9 @@ TEST(GemmCommand, DrawsEveryTileOnce) {
            1016, 2, 3,
            "1 row of 4 tiles and 1 row of 5, of which 5 are 240 columns wide and the others 256, in each of 2 "
            "batches"},
-       Form{"gemm --m 700 --n 1000 --batch 3 --k 1024 --trans-b --sms 10 --schedule pingpong --tile 128x192 "
+       Form{"gemm --m 700 --n 960 --batch 3 --k 1024 --trans-b --sms 10 --schedule pingpong --tile 128x176 "
             "--widths two",
-            700, 1000, 3, 5, "3 rows of 6 tiles, all 176 columns wide, in each of 3 batches"},
+            700, 960, 3, 5, "3 rows of 6 tiles, all 160 columns wide, in each of 3 batches"},
        Form{"gemm --m 300 --n 504 --k 1024 --trans-b --cluster 1x2", 300, 504, 1, 4, "2 rows of 2 tiles"}}) {
     json const chosen = run_json(problem + " --explain --draw-tiles " + path)["chosen"];
     std::string const svg = tegula::testing::contents(path);
