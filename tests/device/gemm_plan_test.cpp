@@ -306,6 +306,22 @@ TEST(GemmPlan, OrdersTilesForL2) {
   TileScheduler const shallow = predict(problem(4096, 32768, 512), tile, kH100).tiling.order();
   EXPECT_EQ(shallow.raster, Raster::along_n);
   EXPECT_EQ(shallow.group, 16);
+  // A tile that reads more of B than of A, and more rows of them than GPCs: as many columns of tiles across.
+  GemmSm90Config const wide = {.block_m = 64, .block_n = 128, .schedule = Schedule::basic};
+  TileScheduler const columns = predict(problem(1024, 1024, 1024), wide, kH100).tiling.order();
+  EXPECT_EQ(columns.raster, Raster::along_m);
+  EXPECT_EQ(columns.group, 8);
+  EXPECT_EQ(predict(problem(128, 24576, 1536), wide, kH100).tiling.order().raster, Raster::along_n);
+}
+
+// Bound by memory, two waves of which the second has half the SMs are worse than three that are full.
+TEST(GemmPlan, KeepsMemoryBusyInTheLastWave) {
+  GemmChoice const choice = choose_gemm(problem(128, 24576, 1536), kH100);
+  EXPECT_EQ(gemm_sm90_configurations()[static_cast<std::size_t>(choice.configuration)].block_m, 64);
+  EXPECT_EQ(choice.cost.waves, 3);
+  GemmCostModel indifferent;
+  indifferent.uneven_loss = 0;
+  EXPECT_EQ(choose_gemm(problem(128, 24576, 1536), kH100, {}, indifferent).cost.waves, 2);
 }
 
 // Tiles of two widths, where the last wave of equal tiles is not full.

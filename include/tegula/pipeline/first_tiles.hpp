@@ -25,8 +25,8 @@ struct FirstTiles {
 
 /// How an H100 places 66 clusters of two CTAs, one CTA an SM: the first 4 on pairs of SMs apart from the
 /// rest, the next 32 on its 8 GPCs in turn, beginning with any, the next 28 on 7 of them, and 2 more. Seen
-/// with every launch on three H100 SXM; the GPC that is left out after the first 32 is always the same one,
-/// so that, beginning with another, the two turns are one apart before or after it.
+/// in every launch looked at, in three sessions on H100 SXM; the GPC that is left out after the first 32 was
+/// the same one each time, so that, beginning with another, the two turns are one apart before or after it.
 namespace h100 {
 inline constexpr int multiprocessors = 132;
 inline constexpr int clusters = 66;
