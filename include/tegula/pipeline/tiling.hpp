@@ -30,8 +30,8 @@ struct TileRegion {
 /// which the last ones have narrower tiles, so that a persistent grid's workers get equal shares.
 ///
 /// 256 tiles of 256 columns take four rounds of 66 workers, and leave 8 of them idle in the last. With a
-/// quarter of the rows cut into one tile more, 16 of 240 columns among them, 4 have a tile fewer than the rest,
-/// and the longest share is 1.5 % shorter (fit_tiles below).
+/// quarter of the rows cut into one tile more, 16 of 240 columns among them, 4 have a tile fewer than the
+/// rest, and the longest share is 1.5 % shorter (fit_tiles below).
 struct Tiling {
   static constexpr int most_regions = 4;
   static constexpr int nowhere = 0x7fffffff;  // the index that no tile has
