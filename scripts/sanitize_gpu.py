@@ -1,45 +1,69 @@
 #!/usr/bin/env python3
-"""compute-sanitizer over the kernel tests, on the GPU: sanitize_gpu.py BUILD
+"""compute-sanitizer over the kernel tests, on the GPU: sanitize_gpu.py BUILD [--seconds N] [--shards N] [--tools NAME...] [--tests NAME...]
 
 Runs each kernel's tests under memcheck, racecheck and synccheck, each of which exits with 1 when it finds anything. Tests that run on the
-simulated machine alone are left out. Prints one line a run and the output of those that failed; exits 1 if any did.
+simulated machine alone are left out. A test program's cases are dealt to several processes (shards) that run at once, since references
+are computed on the CPU. Prints one line a run and the output of the shards that failed; exits 1 if any did.
 """
 
+import argparse
+import concurrent.futures
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
 
 TOOLS = ("memcheck", "racecheck", "synccheck")
-TESTS = ("tests/kernel/attention_sm80_test", "tests/kernel/gemm_sm80_test")
+TESTS = ("attention_sm80_test", "gemm_sm80_test", "gemm_sm90_test")
 SIMULATED_ONLY = "-*EverySchedule:*NoBankConflicts"
-SECONDS_PER_RUN = 540
 
 
-def sanitize(tool, executable):
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path, help="the folder of a CUDA build")
+    parser.add_argument("--seconds", type=int, default=540, help="limit of a run of one program under one tool (default 540)")
+    parser.add_argument("--shards", type=int, default=max(1, min(8, (os.cpu_count() or 1) // 2)), help="processes of a run")
+    parser.add_argument("--tools", nargs="*", choices=TOOLS, default=list(TOOLS))
+    parser.add_argument("--tests", nargs="*", choices=TESTS, default=list(TESTS))
+    return parser.parse_args()
+
+
+def run_shard(tool, executable, shard, shards, seconds):
+    """Whether the shard was clean, how many tests passed in it, and what it said."""
     command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "1", executable, "--gtest_brief=1", f"--gtest_filter={SIMULATED_ONLY}"]
-    start = time.monotonic()
+    environment = os.environ | {"TEGULA_TEST_DEVICE": "cuda", "GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)}
     try:
-        environment = os.environ | {"TEGULA_TEST_DEVICE": "cuda"}
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_PER_RUN, check=False, env=environment)
-        output = done.stdout + done.stderr
-        clean = done.returncode == 0 and "[  PASSED  ]" in output
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False, env=environment)
     except subprocess.TimeoutExpired:
-        clean, output = False, f"not finished after {SECONDS_PER_RUN} s"
-    passed = [line for line in output.splitlines() if "PASSED" in line]
-    print(f"{'clean' if clean else 'FAILED':6} {tool:9} {executable.name} ({time.monotonic() - start:.0f} s) {' '.join(passed)}", flush=True)
-    if not clean:
-        print(output[-6000:])
+        return False, 0, f"not finished after {seconds} s"
+    output = done.stdout + done.stderr
+    passed = re.search(r"\[  PASSED  \] (\d+)", output)
+    return done.returncode == 0 and passed is not None, int(passed[1]) if passed else 0, output
+
+
+def sanitize(tool, executable, options):
+    start = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(options.shards) as pool:
+        runs = [pool.submit(run_shard, tool, executable, shard, options.shards, options.seconds) for shard in range(options.shards)]
+        results = [run.result() for run in runs]
+    clean = all(result[0] for result in results)
+    tests = sum(result[1] for result in results)
+    print(f"{'clean' if clean else 'FAILED':6} {tool:9} {executable.name} ({time.monotonic() - start:.0f} s): {tests} tests passed", flush=True)
+    for good, _, output in results:
+        if not good:
+            print(output[-6000:])
     return clean
 
 
 def main():
-    executables = [pathlib.Path(sys.argv[1]) / test for test in TESTS]
+    options = arguments()
+    executables = [options.build / "tests/kernel" / test for test in options.tests]
     missing = [str(executable) for executable in executables if not executable.is_file()]
     if missing:
         sys.exit(f"sanitize_gpu: not built: {', '.join(missing)}")
-    results = [sanitize(tool, executable) for executable in executables for tool in TOOLS]
+    results = [sanitize(tool, executable, options) for executable in executables for tool in options.tools]
     print(f"{sum(results)} runs clean, {len(results) - sum(results)} failed")
     return 0 if all(results) else 1
 

@@ -198,7 +198,12 @@ GemmSm90Params sm90_params(GemmArguments const& g, GemmSm90Config const& config,
   TileScheduler const scheduler{.tiles_m = tiles(m, config.block_m * config.cluster_m),
                                 .tiles_n = tiles(n, config.block_n * config.cluster_n),
                                 .batches = batch};
-  return {.a = operand(g.a, g.a_major, m, g.lda, g.a_batch_stride, a_boxes(config)),
+  return {.k = k,
+          .clusters = config.split_k > 1 ? scheduler.tiles() : std::min(clusters, scheduler.tiles()),
+          .a_batched = batch > 1,
+          .b_batched = batch > 1,
+          .tiling = scheduler,
+          .a = operand(g.a, g.a_major, m, g.lda, g.a_batch_stride, a_boxes(config)),
           .b = operand(g.b, g.b_major, n, g.ldb, g.b_batch_stride, b_boxes(config)),
           .c = of_d(g.c != nullptr ? g.c : g.d, n, store_n(config)),
           .c_last = of_d(g.c != nullptr ? g.c : g.d, n, last_store_n(config)),
@@ -210,14 +215,9 @@ GemmSm90Params sm90_params(GemmArguments const& g, GemmSm90Config const& config,
           .bias = g.bias,
           .m = m,
           .n = n,
-          .k = k,
-          .a_batched = batch > 1,
-          .b_batched = batch > 1,
           .c_batched = batch > 1,
           .alpha = g.alpha,
-          .beta = g.beta,
-          .tiling = scheduler,
-          .clusters = config.split_k > 1 ? scheduler.tiles() : std::min(clusters, scheduler.tiles())};
+          .beta = g.beta};
 }
 
 template <int I> GemmArguments set_up_gemm(Launch& launch, bool tight) {

@@ -299,10 +299,11 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
   };
   choice.tiling = best.scheduler;
   double share = waves;  // of the busiest SM, in tiles
-  if (wanted.fitted.value_or(memory < model.fitted_dram * waves * main)) {
+  bool const pingpong = c.schedule == Schedule::pingpong;
+  double const fitted_dram = pingpong ? model.fitted_dram_pingpong : model.fitted_dram_cooperative;
+  if (wanted.fitted.value_or(memory < fitted_dram * waves * main)) {
     Tiling const fitted = fit_tiles(best.scheduler, static_cast<int>(g.n), widths, choice.clusters, overhead);
-    double const yield =
-        c.schedule == Schedule::pingpong ? model.fitted_yield_pingpong : model.fitted_yield_cooperative;
+    double const yield = pingpong ? model.fitted_yield_pingpong : model.fitted_yield_cooperative;
     double const fitted_share = waves - yield * (waves - share_of(fitted));
     if (fitted_share < (wanted.fitted ? 1 : 1 - model.fitted_gain) * waves) {
       choice.tiling = fitted;

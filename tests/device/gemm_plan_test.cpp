@@ -372,7 +372,7 @@ TEST(GemmPlan, FitsTilesToTheClusters) {
   GemmCostModel eager;
   eager.fitted_gain = 0;
   EXPECT_TRUE(predict(problem(32768, 32768, 8192), tile, kH100, {}, eager).tiling.fitted());
-  eager.fitted_dram = 10;
+  eager.fitted_dram_cooperative = 10;
   EXPECT_TRUE(predict(problem(4096, 4096, 512), tile, kH100, {}, eager).tiling.fitted());
 
   // Of the table as of the single configuration.

@@ -173,7 +173,16 @@ template <GemmSm90Config C> GemmSm90Params params_of(GemmArguments const& g, int
     return g.c != nullptr ? of_d(g.c, n, g.ldc, g.c_batch_stride, piece) : TensorMap{};
   };
   int const by_tma = columns_by_tma(n, store_unit(g.out));
+  int const grid = C.split_k > 1 ? tiling.tiles : std::min(clusters, tiling.tiles);  // clusters
   return {
+      .k = k,
+      .clusters = grid,
+      .a_batched = g.a_batch_stride != 0,
+      .b_batched = g.b_batch_stride != 0,
+      // Along one axis looked up, along the other computed by the kernel.
+      .first_tiles = raster == Raster::along_m ? first_tiles(tiling, tile_widths(C), grid, cluster_size(C), 0)
+                                               : FirstTiles{},
+      .tiling = tiling,
       .a = operand(g.in, g.a, g.a_major, m, k, batch, g.lda, g.a_batch_stride, a_boxes(C), block_k(C)),
       .b = operand(g.in_b, g.b, g.b_major, n, k, batch, g.ldb, g.b_batch_stride, b_boxes(C), block_k(C)),
       .c = of_c(store_n(C)),
@@ -190,14 +199,9 @@ template <GemmSm90Config C> GemmSm90Params params_of(GemmArguments const& g, int
       .scale_b = g.scale_b,
       .m = m,
       .n = n,
-      .k = k,
-      .a_batched = g.a_batch_stride != 0,
-      .b_batched = g.b_batch_stride != 0,
       .c_batched = true,
       .alpha = g.alpha,
-      .beta = g.beta,
-      .tiling = tiling,
-      .clusters = C.split_k > 1 ? tiling.tiles : std::min(clusters, tiling.tiles)};
+      .beta = g.beta};
 }
 
 template <int I> struct Form : GemmSm90<kConfigurations[I]> {};

@@ -8,6 +8,7 @@ namespace tegula {
 namespace {
 
 constexpr int kWorkers = h100::clusters;
+constexpr TileWidths kWidths = {256, 240};
 
 // The clusters in the order of launch, and the GPC of each, beginning with the given one: what rank_by_gpc is
 // made for.
@@ -27,12 +28,17 @@ TEST(FirstTiles, EveryWorkerBeginsWithAnother) {
           TileScheduler const equal{.tiles_m = tiles_m, .tiles_n = tiles_n, .raster = raster, .group = group};
           for (Tiling const& tiling :
                {Tiling(equal), fit_tiles(equal, 256 * tiles_n, {256, 240}, kWorkers)}) {
-            FirstTiles const first = first_tiles(tiling, kWorkers, 2, h100::multiprocessors);
+            FirstTiles const first = first_tiles(tiling, kWidths, kWorkers, 2, h100::multiprocessors);
+            ASSERT_EQ(first.workers, kWorkers);
             std::set<int> seen;
-            for (int worker = 0; worker < kWorkers; ++worker) seen.insert(first[worker]);
+            for (int worker = 0; worker < kWorkers; ++worker) {
+              FirstTile const& tile = first[worker];
+              seen.insert(tile.index);
+              if (tile.index >= tiling.tiles) continue;
+              ASSERT_EQ((Tile{tile.m, tile.column, tile.batch}), tiling.tile(tile.index, 256, 240));
+            }
             ASSERT_EQ(static_cast<int>(seen.size()), kWorkers);
             ASSERT_EQ(*seen.rbegin(), kWorkers - 1);
-            for (int worker = kWorkers; worker < 200; ++worker) ASSERT_EQ(first[worker], worker);
           }
         }
       }
@@ -40,34 +46,53 @@ TEST(FirstTiles, EveryWorkerBeginsWithAnother) {
   }
 }
 
+bool in_order(FirstTiles const& first) {
+  bool result = true;
+  for (int worker = 0; worker < first.workers; ++worker) result = result && first[worker].index == worker;
+  return result;
+}
+
 TEST(FirstTiles, OtherGridsBeginInOrder) {
-  Tiling const tiling = TileScheduler{.tiles_m = 16, .tiles_n = 16, .group = 8};
-  EXPECT_EQ(first_tiles(tiling, 65, 2, 132), FirstTiles());
-  EXPECT_EQ(first_tiles(tiling, 66, 1, 132), FirstTiles());
-  EXPECT_EQ(first_tiles(tiling, 66, 2, 114), FirstTiles());
-  EXPECT_EQ(first_tiles(TileScheduler{.tiles_m = 8, .tiles_n = 8}, 66, 2, 132), FirstTiles());
-  EXPECT_NE(first_tiles(tiling, 66, 2, 132), FirstTiles());
+  auto const first = [](int tiles, int workers, int cluster_size, int multiprocessors) {
+    Tiling const tiling = TileScheduler{.tiles_m = tiles, .tiles_n = tiles, .group = 8};
+    return first_tiles(tiling, kWidths, workers, cluster_size, multiprocessors);
+  };
+  EXPECT_TRUE(in_order(first(16, 65, 2, 132)));
+  EXPECT_TRUE(in_order(first(16, 66, 1, 132)));
+  EXPECT_TRUE(in_order(first(16, 66, 2, 114)));
+  EXPECT_TRUE(in_order(first(8, 66, 2, 132)));
+  EXPECT_FALSE(in_order(first(16, 66, 2, 132)));
+}
+
+TEST(FirstTiles, TableEndsWhereItsTypesDo) {
+  Tiling const tiling = TileScheduler{.tiles_m = 1000, .tiles_n = 1, .batches = 3};
+  FirstTiles const first = first_tiles(tiling, {256, 0}, 1000, 1, 132);
+  EXPECT_EQ(first.workers, FirstTiles::most);
+  EXPECT_TRUE(in_order(first));
+  for (int worker = 0; worker < first.workers; ++worker) EXPECT_EQ(first[worker].m, worker);
 }
 
 // Wherever the launch begins, a GPC's clusters begin in fewer rows of tiles than if they began in order.
 TEST(FirstTiles, GpcsShareRows) {
   Tiling const tiling = TileScheduler{.tiles_m = 16, .tiles_n = 41, .group = 8};
-  FirstTiles const shared = first_tiles(tiling, kWorkers, 2, h100::multiprocessors);
+  FirstTiles const shared = first_tiles(tiling, {256, 0}, kWorkers, 2, h100::multiprocessors);
+  FirstTiles const in_order = first_tiles(tiling, {256, 0}, kWorkers, 2, 0);
   auto const rows = [&](FirstTiles const& first, int begin) {
     std::set<std::pair<int, int>> read;  // GPC, row
     std::vector<int> const gpcs = launch(begin);
     for (int worker = 0; worker < kWorkers; ++worker)
-      read.insert({gpcs[static_cast<std::size_t>(worker)], tiling.tile(first[worker], 256, 0).m});
+      read.insert({gpcs[static_cast<std::size_t>(worker)], first[worker].m});
     return static_cast<int>(read.size());
   };
   for (int begin = 0; begin < h100::gpcs; ++begin)
-    EXPECT_LE(rows(shared, begin), rows(FirstTiles(), begin) / 2) << "beginning with GPC " << begin;
+    EXPECT_LE(rows(shared, begin), rows(in_order, begin) / 2) << "beginning with GPC " << begin;
 }
 
 TEST(FirstTiles, IsAConstantExpression) {
   constexpr Tiling tiling = TileScheduler{.tiles_m = 16, .tiles_n = 41, .group = 8};
-  constexpr FirstTiles first = first_tiles(tiling, kWorkers, 2, h100::multiprocessors);
-  static_assert(first[4] == 0 && first[5] == 1 && first[12] == 8 && first[65] == 65);
+  constexpr FirstTiles first = first_tiles(tiling, {256, 0}, kWorkers, 2, h100::multiprocessors);
+  static_assert(first[4].index == 0 && first[5].index == 1 && first[12].index == 8 && first[65].index == 65);
+  static_assert(first[12].m == 0 && first[12].column == 256);
 }
 
 }  // namespace

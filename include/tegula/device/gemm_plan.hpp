@@ -53,10 +53,11 @@ struct GemmCostModel {
   double fill_us = 0.2;       ///< until the first tiles of A and B have arrived
   double epilogue_us = 0.63;  ///< for 128 accumulators a thread, the most there are
   double least_epilogue_us = 0.11;
-  double read_c_us = 1.0;     ///< more, for 128 accumulators a thread, where beta is not 0
-  double reduction_us = 2.2;  ///< more, where a cluster shares K
-  double fitted_dram = 0.31;  ///< of the tensor cores' time: where memory takes more, tiles of two widths,
-                              ///< which share fewer operands, do not pay
+  double read_c_us = 1.0;                 ///< more, for 128 accumulators a thread, where beta is not 0
+  double reduction_us = 2.2;              ///< more, where a cluster shares K
+  double fitted_dram_cooperative = 0.31;  ///< of the tensor cores' time: where memory takes more, tiles of
+                                          ///< two widths, which share fewer operands, do not pay; ...
+  double fitted_dram_pingpong = 0.30;     ///< ... seen between 4096 x 2112 x 7168 and 8192^3, both of e4m3
   double fitted_gain =
       0.003;  ///< of the busiest SM's share, that they must gain at least, after what they ...
   double fitted_yield_cooperative = 0.7;  ///< ... have been seen to gain of what the shares promise, ...

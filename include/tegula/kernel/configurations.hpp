@@ -138,6 +138,7 @@ inline constexpr GemmSm90Config fp8_tiles[] = {
     {.block_m = 128, .block_n = 192, .schedule = Schedule::pingpong, .cluster_m = 2},
     {.block_m = 128, .block_n = 176, .schedule = Schedule::pingpong, .cluster_m = 2, .narrow_n = 160},
     {.block_m = 128, .block_n = 160, .schedule = Schedule::pingpong, .cluster_m = 2, .narrow_n = 144},
+    {.block_m = 128, .block_n = 128, .schedule = Schedule::pingpong, .cluster_m = 2},
     small_tile,
     {.block_m = 128, .block_n = 64},
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic},

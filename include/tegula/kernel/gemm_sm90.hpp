@@ -156,27 +156,30 @@ template <GemmSm90Config C> struct GemmSm90 {
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     // The same in all lanes, which the shuffle tells the compiler: what follows from it stays in registers of
     // the warp.
-    int const warpgroup = warp::shfl(warp_id() / 4, 0);
+    int const warp = warp::shfl(warp_id(), 0);
+    int const warpgroup = warp / 4;
     Ring const ring{smem.ring};
     Turns turns{smem.turns};
-    if (thread_idx() == 0) {
+    if (thread_idx() == 32) {  // of a warp that has nothing else to do
       prefetch_tensor_map(p.a);
       prefetch_tensor_map(p.b);
       prefetch_tensor_map(p.d);
       if constexpr (last_store_n != store_n) prefetch_tensor_map(p.d_last);
       if constexpr (two_widths) prefetch_tensor_map(p.d_last_narrow);
     }
+    Walk walk{p};
+    // What TMA loads first is on its way from memory to L2 while the cluster meets.
+    if (warp == 0 && warp::elect_one()) prefetch_first(p, walk);
     if (thread_idx() == 128) init(smem, ring, turns);
-    Walk walk{p, warpgroup};  // its first tile, under the initialisation
-    meet_cluster();           // the barriers are known to all who use them, in every CTA
+    meet_cluster();  // the barriers are known to all who use them, in every CTA
 
-    if (warpgroup == 0) {
-      if constexpr (moves_registers) setmaxnreg_dec<producer_registers>();
-      if (thread_idx() == 0) produce(p, smem, ring, walk);
-      warp::sync();  // the whole warp together comes to what follows
-    } else {
+    if (warpgroup != 0) {
       if constexpr (moves_registers) setmaxnreg_inc<consumer_registers>();
       consume(p, smem, ring, turns, walk, warpgroup - 1);
+    } else {  // in this order the compiler puts the producer's code, which is waited for, next
+      if constexpr (moves_registers) setmaxnreg_dec<producer_registers>();
+      if (warp == 0 && warp::elect_one()) produce(p, smem, ring, walk);
+      warp::sync();  // the whole warp together comes to what follows
     }
     // No CTA ends while another may still write to its shared memory or arrive at its barriers. (With
     // split_k it has waited for all that comes.)
@@ -210,28 +213,33 @@ template <GemmSm90Config C> struct GemmSm90 {
   /// of its rank; in ping-pong each consumer takes every second.
   class Walk {
    public:
-    TEGULA_DEVICE Walk(Params const& p, int warpgroup)
-        : tiles_{p.tiling, first_tile(p, block_idx().x / cluster.x), p.clusters} {
-      if (pingpong && warpgroup == 2) tiles_.next();
-      find();
+    TEGULA_DEVICE explicit Walk(Params const& p)
+        : tiles_{p.tiling, static_cast<int>(block_idx().x / cluster.x), p.clusters} {
+      if (tiles_.index >= p.first_tiles.workers) {
+        find();
+      } else {
+        FirstTile const& first = p.first_tiles[tiles_.index];
+        tiles_.index = first.index;
+        take({first.m, first.column, first.batch});
+      }
     }
     TEGULA_DEVICE bool done() const { return tiles_.done(); }
     TEGULA_DEVICE void next(int steps = 1) { tiles_.next(steps); }
     TEGULA_DEVICE bool narrow() const { return two_widths && tiles_.tiling.narrow(tiles_.index); }
     /// Computes m, n and batch.
     TEGULA_DEVICE void find() {
-      Tile const tile = tiles_.tiling.tile(tiles_.index, C.block_n * C.cluster_n, C.narrow_n * C.cluster_n);
-      int const rank = peers > 1 ? cluster_cta_rank() : 0;
-      m = (tile.m * C.cluster_m + (C.cluster_m > 1 ? rank : 0)) * C.block_m;
-      n = tile.column + (C.cluster_n > 1 ? rank * (narrow() ? narrow_n : C.block_n) : 0);
-      batch = tile.batch;
+      take(tiles_.tiling.tile(tiles_.index, C.block_n * C.cluster_n, C.narrow_n * C.cluster_n));
     }
 
     int m, n, batch;  ///< the tile's first element of D
 
    private:
-    TEGULA_DEVICE static int first_tile(Params const& p, int worker) {
-      return peers == 2 ? p.first_tiles[worker] : worker;
+    /// The CTA's tile of the cluster's.
+    TEGULA_DEVICE void take(Tile const& tile) {
+      int const rank = peers > 1 ? cluster_cta_rank() : 0;
+      m = (tile.m * C.cluster_m + (C.cluster_m > 1 ? rank : 0)) * C.block_m;
+      n = tile.column + (C.cluster_n > 1 ? rank * (narrow() ? narrow_n : C.block_n) : 0);
+      batch = tile.batch;
     }
 
     PersistentTiles tiles_;
@@ -252,6 +260,7 @@ template <GemmSm90Config C> struct GemmSm90 {
     int const first = step_of_k(p, rank);
     int const last = step_of_k(p, rank + 1);
     while (!walk.done()) {
+#pragma unroll 1  // the first stages are not to wait for more code
       for (int k = first; k < last; ++k) {
         SharedAddr const full = ring.acquire(state, stage_bytes);
         auto const fetch_a = [&] {
@@ -278,26 +287,41 @@ template <GemmSm90Config C> struct GemmSm90 {
     griddepcontrol_launch_dependents();
   }
 
-  /// One operand's tile from (mn, k) on, as TMA boxes; where peers need the same tile, each of them fetches
-  /// its share for all.
+  /// One operand's tile from (mn, k) on, as TMA boxes: calls fetch(box, coordinate) for those that this CTA
+  /// fetches. Where peers need the same tile, each of them fetches its share for all.
+  template <int contiguous, OperandBoxes Boxes, class Fetch>
+  TEGULA_DEVICE static void each_box(int mn, int k, int batch, Fetch fetch) {
+    int const first = Boxes.peers > 1 ? cluster_cta_rank() : 0;
+#pragma unroll
+    for (int i = 0; i < Boxes.boxes / Boxes.peers; ++i) {
+      int const box = first + i * Boxes.peers;
+      int const at = mn + box * Boxes.box_mn;
+      fetch(box, TmaCoordinate<3>{{contiguous == 1 ? k : at, contiguous == 1 ? at : k, batch}});
+    }
+  }
+
   template <int contiguous, OperandBoxes Boxes, class Tile>
   TEGULA_DEVICE static void fetch(TensorMap const& map, Tile const& tile, int mn, int k, int batch, int stage,
                                   SharedAddr full, Where where = Where::here()) {
     constexpr int box_bytes = Boxes.box_mn * 128;  // 128 bytes along k each, or 128 along mn for each k
-    int const first = Boxes.peers > 1 ? cluster_cta_rank() : 0;
     SharedAddr const base = shared_address(tile.data) + stage * (Boxes.boxes * box_bytes);
-#pragma unroll
-    for (int i = 0; i < Boxes.boxes / Boxes.peers; ++i) {
-      int const box = first + i * Boxes.peers;
+    each_box<contiguous, Boxes>(mn, k, batch, [&](int box, TmaCoordinate<3> const& from) {
       SharedAddr const to = base + box * box_bytes;
-      int const at = mn + box * Boxes.box_mn;
-      TmaCoordinate<3> const from = {{contiguous == 1 ? k : at, contiguous == 1 ? at : k, batch}};
       if constexpr (Boxes.peers > 1) {
         tma_load_multicast(to, map, from, full, (1 << Boxes.peers) - 1, where);
       } else {
         tma_load(to, map, from, full, where);
       }
-    }
+    });
+  }
+
+  /// What the producer loads first, into L2. (The next steps' would compete with it.)
+  TEGULA_DEVICE static void prefetch_first(Params const& p, Walk const& walk) {
+    int const k = step_of_k(p, split ? cluster_cta_rank() : 0) * block_k;
+    each_box<contiguous_b, boxes_b>(walk.n, k, p.b_batched ? walk.batch : 0,
+                                    [&](int, TmaCoordinate<3> const& from) { tma_prefetch(p.b, from); });
+    each_box<contiguous_a, boxes_a>(walk.m, k, p.a_batched ? walk.batch : 0,
+                                    [&](int, TmaCoordinate<3> const& from) { tma_prefetch(p.a, from); });
   }
 
   /// A consumer warpgroup: its tiles, or its rows of every tile.
@@ -308,7 +332,10 @@ template <GemmSm90Config C> struct GemmSm90 {
     Outlet out;
     int const rank = split ? cluster_cta_rank() : 0;
     int const steps = step_of_k(p, rank + 1) - step_of_k(p, rank);
-    if constexpr (pingpong) state.advance(group * steps);  // what the other consumer reads first
+    if (pingpong && group == 1) {  // the other consumer begins
+      state.advance(steps);
+      walk.next();
+    }
 #pragma unroll 1
     while (!walk.done()) {
       if constexpr (pingpong) turns.enter(group);
@@ -425,11 +452,13 @@ template <GemmSm90Config C> struct GemmSm90 {
     float scale = p.alpha;
     if (p.scale_a != nullptr) scale *= ld_global<float>(p.scale_a);
     if (p.scale_b != nullptr) scale *= ld_global<float>(p.scale_b);
-    // Two copies of the code: the usual one is short, and stays in the instruction cache.
-    if (p.beta == 0.0f && p.bias == nullptr && columns_by_tma(p.n, store_unit) == p.n) {
-      store<Groups, false>(p, smem, out, m0, n0, batch, narrow, scale, tCrC);
-    } else {
+    // Two copies of the code: the usual one is short, and stays in the instruction cache. (One condition, not
+    // three branches: so it comes next to the main loop.)
+    bool const adds = (p.beta != 0.0f) | (p.bias != nullptr) | (columns_by_tma(p.n, store_unit) != p.n);
+    if (adds) {
       store<Groups, true>(p, smem, out, m0, n0, batch, narrow, scale, tCrC);
+    } else {
+      store<Groups, false>(p, smem, out, m0, n0, batch, narrow, scale, tCrC);
     }
   }
 

@@ -135,6 +135,13 @@ TEGULA_HOST_DEVICE constexpr int columns_by_tma(int n, int store_unit) { return 
 /// likewise, C as (n, m, batch) and D as (columns_by_tma(n, store_unit(out)), m, batch) with boxes of store_n
 /// x 16.
 struct GemmSm90Params {
+  // What the first loads wait for, in as few lines of the constant cache as can be.
+  int k = 0;
+  int clusters = 1;        ///< in the grid; each walks the tiling's tiles, clusters apart
+  bool a_batched = false;  ///< false: all batches share A
+  bool b_batched = false;
+  FirstTiles first_tiles;  ///< where the tiling has them; may be empty
+  Tiling tiling;           ///< into clusters' tiles
   TensorMap a;
   TensorMap b;
   TensorMap c;                      ///< in the output type; used where beta is not 0, ...
@@ -151,15 +158,9 @@ struct GemmSm90Params {
   float const* scale_b = nullptr;
   int m = 0;
   int n = 0;
-  int k = 0;
-  bool a_batched = false;  ///< false: all batches share A
-  bool b_batched = false;
   bool c_batched = false;
   float alpha = 1;
   float beta = 0;
-  Tiling tiling;           ///< into clusters' tiles
-  FirstTiles first_tiles;  ///< of clusters of two that multicast; others begin in order
-  int clusters = 1;        ///< in the grid; each walks the tiling's tiles, clusters apart
 };
 
 }  // namespace tegula

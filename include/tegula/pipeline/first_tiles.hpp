@@ -7,19 +7,27 @@
 
 namespace tegula {
 
-/// Which tile each worker of a persistent grid begins with: a permutation of the first ones. It goes on from
-/// there as ever, as many tiles on as there are workers.
+/// The tile that a worker of a persistent grid begins with: its index, and where it lies (a Tile).
+struct FirstTile {
+  std::uint8_t index = 0;
+  std::uint8_t m = 0;
+  std::uint8_t batch = 0;
+  std::int32_t column = 0;
+
+  constexpr bool operator==(FirstTile const&) const = default;
+};
+
+/// What the workers of a persistent grid begin with: a permutation of the first tiles. They go on from there
+/// as ever, as many tiles on as there are workers. A table, since all that a launch fetches waits for this
+/// tile: to look it up takes a fraction of the time of computing where it lies.
 struct FirstTiles {
-  static constexpr int most = 160;  // workers; any others begin with the tile of their own index
+  static constexpr int most = 160;  // workers
 
-  std::uint8_t tile[most];
+  int workers = 0;  ///< whose tiles these are; any others begin with the tile of their own index
+  FirstTile tile[most];
 
-  constexpr FirstTiles() : tile() {
-    for (int worker = 0; worker < most; ++worker) tile[worker] = static_cast<std::uint8_t>(worker);
-  }
-  TEGULA_HOST_DEVICE constexpr int operator[](int worker) const {
-    return worker < most ? tile[worker] : worker;
-  }
+  /// Precondition: worker < workers.
+  TEGULA_HOST_DEVICE constexpr FirstTile const& operator[](int worker) const { return tile[worker]; }
   constexpr bool operator==(FirstTiles const&) const = default;
 };
 
@@ -49,12 +57,17 @@ constexpr int rank_by_gpc(int cluster) {
 }
 }  // namespace h100
 
-/// The clusters of a GPC begin with tiles that lie in one row along the raster, so that they share an operand
-/// and, while they walk in step, read it from L2 once: the GPC's requests for the same bytes are made one. On
-/// other devices than an H100, for other grids, and for bands of more rows than GPCs or of half as many
-/// (where it was seen to lose, and not tried), worker i begins with tile i.
-constexpr FirstTiles first_tiles(Tiling const& tiling, int workers, int cluster_size, int multiprocessors) {
-  FirstTiles first;
+/// The order in which a grid's clusters take the first tiles: tile order[i] is cluster i's. Those of a GPC
+/// begin with tiles that lie in one row along the raster, so that they share an operand and, while they walk
+/// in step, read it from L2 once: the GPC's requests for the same bytes are made one. On other devices than
+/// an H100, for other grids, and for bands of more rows than GPCs or of half as many (where it was seen to
+/// lose, and not tried), worker i begins with tile i.
+struct FirstOrder {
+  std::uint8_t tile[FirstTiles::most];
+};
+constexpr FirstOrder first_order(Tiling const& tiling, int workers, int cluster_size, int multiprocessors) {
+  FirstOrder first = {};
+  for (int i = 0; i < FirstTiles::most; ++i) first.tile[i] = static_cast<std::uint8_t>(i);
   int const group = tiling.order().group;
   if (workers != h100::clusters || cluster_size != 2 || multiprocessors != h100::multiprocessors ||
       tiling.tiles < workers || group > h100::gpcs || 2 * group <= h100::gpcs)
@@ -77,6 +90,22 @@ constexpr FirstTiles first_tiles(Tiling const& tiling, int workers, int cluster_
     key[at] = k, sorted[at] = static_cast<std::uint8_t>(i);
   }
   for (int worker = 0; worker < workers; ++worker) first.tile[worker] = sorted[h100::rank_by_gpc(worker)];
+  return first;
+}
+
+/// What each of a grid's workers begins with. Precondition: the tiling is of tiles that wide, in columns.
+constexpr FirstTiles first_tiles(Tiling const& tiling, TileWidths widths, int workers, int cluster_size,
+                                 int multiprocessors) {
+  FirstOrder const order = first_order(tiling, workers, cluster_size, multiprocessors);
+  FirstTiles first;
+  first.workers = workers < FirstTiles::most ? workers : FirstTiles::most;
+  for (int worker = 0; worker < first.workers; ++worker) {
+    Tile const tile = tiling.tile(order.tile[worker], widths.wide, widths.narrow);
+    first.tile[worker] = {.index = order.tile[worker],
+                          .m = static_cast<std::uint8_t>(tile.m),
+                          .batch = static_cast<std::uint8_t>(tile.batch),
+                          .column = tile.column};
+  }
   return first;
 }
 

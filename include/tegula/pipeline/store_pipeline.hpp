@@ -16,7 +16,7 @@ template <int Buffers> class StorePipeline {
  public:
   /// The buffer to write, once TMA has read what was in it.
   TEGULA_DEVICE int acquire(Where where = Where::here()) {
-    if (lane_id() == 0) bulk_wait_group_read<Buffers - 1>(where);
+    if (warp::elect_one(where)) bulk_wait_group_read<Buffers - 1>(where);
     warp::sync(warp::kAllLanes, where);  // lane 0 has seen the buffer read: all may write it
     return buffer_;
   }
@@ -25,7 +25,7 @@ template <int Buffers> class StorePipeline {
   template <class Issue> TEGULA_DEVICE void store(Issue issue, Where where = Where::here()) {
     fence_proxy_async_shared(where);     // this lane's writes, before reads by the async proxy ...
     warp::sync(warp::kAllLanes, where);  // ... that lane 0 starts, for all lanes
-    if (lane_id() == 0) {
+    if (warp::elect_one(where)) {
       issue();
       bulk_commit_group(where);
     }
@@ -34,7 +34,7 @@ template <int Buffers> class StorePipeline {
 
   /// Before the CTA ends: its shared memory lives until TMA has read it.
   TEGULA_DEVICE void drain(Where where = Where::here()) const {
-    if (lane_id() == 0) bulk_wait_group_read<0>(where);
+    if (warp::elect_one(where)) bulk_wait_group_read<0>(where);
   }
 
  private:

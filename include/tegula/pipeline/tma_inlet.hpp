@@ -2,8 +2,8 @@
 
 #include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/mutant.hpp"
-#include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/tma.hpp"
+#include "tegula/arch/warp.hpp"
 
 namespace tegula {
 
@@ -17,7 +17,7 @@ class TmaInlet {
   template <int Rank>
   TEGULA_DEVICE void load(SharedAddr loaded, TensorMap const& map, TmaCoordinate<Rank> c, SharedAddr to,
                           int bytes, Where where = Where::here()) {
-    if (lane_id() == 0) {
+    if (warp::elect_one(where)) {
       mbarrier_arrive_expect_tx(loaded, bytes, where);
       tma_load(to, map, c, loaded, where);
     }
