@@ -332,10 +332,15 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
   // Memory is kept less busy by those SMs that have a tile in the last of several waves.
   if (waves > 1 && cost.dram == longest)
     cost.fill += model.uneven_loss * longest * (1 - static_cast<double>(tiles) / (resident * waves));
+  // Where tensor cores or L2 set the pace, SMs finish in step: the last tiles are stored by all at once, as
+  // fast as L2 takes them.
+  double const stored = static_cast<double>(choice.clusters) * cluster_size(c) / c.split_k * c.block_m *
+                        c.block_n * bytes_of(g.out) / (model.store_tb_per_s * 1e6);
+  double const last = cost.dram == longest || c.split_k > 1 ? epilogue : std::max(epilogue, stored);
   // Hidden epilogues show where they take longer than the main loop that they lie under.
-  cost.epilogue = hidden ? epilogue + (waves - 1) * (model.overlap_loss * epilogue +
-                                                     std::max(0.0, (epilogue - longest / waves) / 2))
-                         : waves * epilogue;
+  cost.epilogue = last + (waves - 1) * (hidden ? model.overlap_loss * epilogue +
+                                                     std::max(0.0, (epilogue - longest / waves) / 2)
+                                               : epilogue);
   cost.total = cost.launch + cost.fill + longest + cost.epilogue +
                model.overlap_loss * (cost.tensor + cost.l2 + cost.dram - longest);
   return choice;

@@ -324,6 +324,21 @@ TEST(GemmPlan, KeepsMemoryBusyInTheLastWave) {
   EXPECT_EQ(choose_gemm(problem(128, 24576, 1536), kH100, {}, indifferent).cost.waves, 2);
 }
 
+// 128 tiles of 128 x 256 in one wave: 64 KB of each SM, all at once. Where SMs wait for memory they do not
+// finish in step.
+TEST(GemmPlan, CountsTheLastStoresOfAllSms) {
+  GemmSm90Config const tile{.block_m = 128, .block_n = 256, .cluster_m = 2};
+  GemmCostModel slow;
+  slow.store_tb_per_s = 1;
+  auto const epilogue = [&](GemmArguments const& g, GemmCostModel const& model) {
+    return predict(g, tile, kH100, {}, model).cost.epilogue;
+  };
+  EXPECT_NEAR(epilogue(problem(2048, 2048, 2048), {}), 128 * 65536 / 4e6, 1e-9);
+  EXPECT_NEAR(epilogue(problem(2048, 2048, 2048), slow), 128 * 65536 / 1e6, 1e-9);
+  GemmArguments const by_memory = problem(4096, 32768, 64);
+  EXPECT_EQ(epilogue(by_memory, {}), epilogue(by_memory, slow));
+}
+
 // Tiles of two widths, where the last wave of equal tiles is not full.
 TEST(GemmPlan, FitsTilesToTheClusters) {
   GemmSm90Config const tile = {.block_m = 128, .block_n = 256, .cluster_m = 2, .narrow_n = 240};

@@ -45,14 +45,15 @@ struct GemmCostModel {
   double sm_bytes_per_cycle = 57;        ///< that one SM takes from L2
   double fetch_latency_cycles = 2700;    ///< until a stage's loads have arrived, at the worst
   double late_loss = 0.13;  ///< of the main loop, by the share of that time that loads do not run ahead
-  double cooperative_loss = 0.008;  ///< of the main loop, where both consumers wait at one time
-  double l2_tb_per_s = 9.2;         ///< from L2 to all SMs
+  double cooperative_loss = 0.0095;  ///< of the main loop, where both consumers wait at one time
+  double l2_tb_per_s = 9.2;          ///< from L2 to all SMs
   double dram_tb_per_s = 2.6;
   double l2_mb = 50;          ///< of operands that L2 keeps
   double launch_us = 5.3;     ///< of an empty kernel, and the way to its first load
   double fill_us = 0.2;       ///< until the first tiles of A and B have arrived
   double epilogue_us = 0.63;  ///< for 128 accumulators a thread, the most there are
   double least_epilogue_us = 0.11;
+  double store_tb_per_s = 4;              ///< that L2 takes from all SMs
   double read_c_us = 1.0;                 ///< more, for 128 accumulators a thread, where beta is not 0
   double reduction_us = 2.2;              ///< more, where a cluster shares K
   double fitted_dram_cooperative = 0.31;  ///< of the tensor cores' time: where memory takes more, tiles of
