@@ -11,6 +11,7 @@
 #include "family.hpp"
 #include "tegula/arch/tensor_map_description.hpp"
 #include "tegula/device/stream.hpp"
+#include "tegula/pipeline/pace.hpp"
 #include "tegula/sim/machine.hpp"
 
 namespace tegula::device {
@@ -32,6 +33,9 @@ class Backend {
   virtual void upload(void* to, void const* from, std::size_t bytes) = 0;
   virtual void download(void* to, void const* from, std::size_t bytes) = 0;
   virtual void fill(void* pointer, std::uint8_t byte, std::size_t bytes) = 0;
+
+  /// For one launch (Pace), all 0 until it is over; may be null, and then its workers do not meet.
+  virtual PaceCounters* pace_counters() { return nullptr; }
 
   /// Of sm_90 on, for a description that check() has passed.
   virtual TensorMap encode_tensor_map(TensorMapDescription const& description) = 0;

@@ -312,6 +312,13 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
     }
   }
 
+  // Over many steps clusters get out of step, and what they share is read from memory again.
+  double const operands = static_cast<double>(g.batch) *
+                          (static_cast<double>(g.m) * tile.a_row + static_cast<double>(g.n) * tile.b_row);
+  if (c.split_k == 1 && choice.tiling.tiles > choice.clusters && k_steps >= model.paced_steps &&
+      operands > model.paced_mb * 1e6)
+    choice.pace_steps = model.pace_steps;
+
   // What the CTAs of a cluster share leaves L2 once; and so, about, does what two neighbours share that are
   // launched together and walk in step (measured at two rows of tiles).
   bool const in_step = cluster_size(c) == 1 && best.scheduler.raster == Raster::along_n &&
@@ -542,8 +549,9 @@ std::string to_string(GemmPlan const& plan, bool all) {
                      candidate.choice.configuration, candidate.name);
     TileScheduler const& t = candidate.choice.tiling.order();
     if (candidate.choice.kernel == GemmKernel::sm90)
-      s += fmt::format(", raster {} in groups of {}, {} clusters{}", text(t.raster), t.group,
-                       candidate.choice.clusters, candidate.choice.tiling.fitted() ? ", two widths" : "");
+      s += fmt::format(", raster {} in groups of {}, {} clusters{}{}", text(t.raster), t.group,
+                       candidate.choice.clusters, candidate.choice.tiling.fitted() ? ", two widths" : "",
+                       candidate.choice.pace_steps > 0 ? ", in step" : "");
     s += "\n";
   }
   s += "\n";

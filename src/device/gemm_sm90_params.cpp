@@ -1,5 +1,6 @@
 // What gemm_sm90 is launched with, tensor maps included.
 
+#include "backend.hpp"
 #include "tegula/device/launch.hpp"
 #include "tegula/device/tensor_map.hpp"
 
@@ -85,7 +86,9 @@ GemmSm90Params lower(Machine const& machine, GemmArguments const& g, GemmChoice 
           .n = static_cast<int>(g.n),
           .c_batched = c_batched,
           .alpha = g.alpha,
-          .beta = g.beta};
+          .beta = g.beta,
+          .pace_steps = choice.pace_steps,
+          .pace = choice.pace_steps > 0 && c.split_k == 1 ? machine.backend().pace_counters() : nullptr};
 }
 
 }  // namespace tegula

@@ -73,6 +73,14 @@ class SimulatedBackend : public Backend {
     machine_.fill(pointer, byte, bytes);
   }
 
+  PaceCounters* pace_counters() override {
+    std::call_once(has_pace_counters_, [&] {
+      pace_counters_ = static_cast<PaceCounters*>(machine_.allocate(sizeof(PaceCounters), "pace counters"));
+      machine_.fill(pace_counters_, 0, sizeof(PaceCounters));
+    });
+    return pace_counters_;
+  }
+
   TensorMap encode_tensor_map(TensorMapDescription const& description) override {
     return sim::encode(description);
   }
@@ -120,6 +128,8 @@ class SimulatedBackend : public Backend {
   sim::Machine machine_;
   mutable std::mutex report_mutex_;
   std::optional<sim::Report> report_;
+  std::once_flag has_pace_counters_;
+  PaceCounters* pace_counters_ = nullptr;
 };
 
 }  // namespace

@@ -324,6 +324,22 @@ TEST(GemmPlan, KeepsMemoryBusyInTheLastWave) {
   EXPECT_EQ(choose_gemm(problem(128, 24576, 1536), kH100, {}, indifferent).cost.waves, 2);
 }
 
+// Meetings cost time, too: they are for operands that L2 does not hold, and for tiles of many steps.
+TEST(GemmPlan, KeepsClustersInStepWhereOperandsAreLarge) {
+  auto const steps = [](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return choose_gemm(problem(m, n, k), kH100).pace_steps;
+  };
+  EXPECT_EQ(steps(16384, 16384, 16384), 64);
+  EXPECT_EQ(steps(8192, 28672, 8192), 64);
+  EXPECT_EQ(steps(4096, 7168, 16384), 64);
+  EXPECT_EQ(steps(4096, 14336, 4096), 0) << "64 steps a tile";
+  EXPECT_EQ(steps(131072, 131072, 2048), 0) << "32 steps a tile, 1 GB of operands";
+  EXPECT_EQ(steps(8192, 8192, 8192), 0) << "268 MB of operands";
+  EXPECT_EQ(steps(64, 7168, 65536), 0) << "one tile a CTA";
+  GemmSm90Config const split{.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 2};
+  EXPECT_EQ(predict(problem(4096, 7168, 32768), split, kH100).pace_steps, 0);
+}
+
 // 128 tiles of 128 x 256 in one wave: 64 KB of each SM, all at once. Where SMs wait for memory they do not
 // finish in step.
 TEST(GemmPlan, CountsTheLastStoresOfAllSms) {

@@ -29,14 +29,16 @@ inline bool plain_bf16(GemmSm90Config const& c) {
          c.b_major == Major::k && c.activation == Activation::none;
 }
 
-/// How a configuration is launched: with how many clusters (0: as chosen), in which order of tiles, and
-/// whether of two widths, such as make these clusters' longest share the shortest.
+/// How a configuration is launched: with how many clusters (0: as chosen), in which order of tiles, whether
+/// of two widths, such as make these clusters' longest share the shortest, and after how many steps of K they
+/// meet.
 struct Launch {
   int configuration = 0;
   int clusters = 0;
   Raster raster = Raster::along_n;
   int group = 2;
   bool fitted = false;
+  int pace_steps = 0;
 };
 
 inline GemmResult run(Machine const& machine, GemmProblem const& p, Launch const& launch) {
@@ -55,6 +57,7 @@ inline GemmResult run(Machine const& machine, GemmProblem const& p, Launch const
       choice.tiling = fit_tiles(choice.tiling.order(), p.n, tile_widths(c), choice.clusters);
       ASSERT_TRUE(choice.tiling.fitted()) << to_string(p) << ", on " << choice.clusters << " clusters";
     }
+    if (c.split_k == 1) choice.pace_steps = launch.pace_steps;
     gemm(machine, g, choice);
   });
 }

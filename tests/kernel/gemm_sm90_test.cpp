@@ -26,9 +26,11 @@ TEST_P(EverySm90Configuration, IsCorrectOverTheEdgesOfItsTiles) {
   p.beta = -2;
   p.bias = true;
   if (bits(c.a) == 8) p.scale_a = 0.25f, p.scale_b = -3.0f;
-  expect_correct(
-      machine, p,
-      {.configuration = GetParam(), .clusters = 2, .raster = odd ? Raster::along_m : Raster::along_n});
+  expect_correct(machine, p,
+                 {.configuration = GetParam(),
+                  .clusters = 2,
+                  .raster = odd ? Raster::along_m : Raster::along_n,
+                  .pace_steps = odd ? 4 : 0});
 }
 
 std::string name_of(testing::TestParamInfo<int> const& info) {
@@ -192,7 +194,7 @@ TEST(GemmSm90, EveryTileAndScheduleGivesTheSameBits) {
   EXPECT_GT(by_split.size(), 1u);
 }
 
-// The order of tiles and the size of the grid decide when a tile is computed, not what it is.
+// The order of tiles, the size of the grid and its meetings decide when a tile is computed, not what it is.
 TEST(GemmSm90, TheOrderOfTilesChangesNothing) {
   Machine const machine = test_machine();
   for (int const configuration : one_of_each_form()) {
@@ -207,6 +209,12 @@ TEST(GemmSm90, TheOrderOfTilesChangesNothing) {
           if (raster == Raster::along_m && clusters != 2) continue;
           EXPECT_EQ(run(machine, p, {configuration, clusters, raster, group}).d, expected) << to_string(c);
         }
+      }
+    }
+    for (int const steps : {1, 2, 3, 100}) {  // between meetings
+      for (int const clusters : {1, 3}) {
+        Launch const in_step{.configuration = configuration, .clusters = clusters, .pace_steps = steps};
+        EXPECT_EQ(run(machine, p, in_step).d, expected) << to_string(c) << ", meetings every " << steps;
       }
     }
   }

@@ -68,6 +68,9 @@ struct GemmCostModel {
   double overlap_loss = 0.065;  ///< of what hides under something longer, the share that does not
   double sm80_multiply_adds_per_cycle = 1200;  ///< of an SM, by mma.sync, in gemm_sm80
   int gpcs = 8;                                ///< a cluster lies in one of them
+  int pace_steps = 64;                         ///< between meetings that keep the clusters in step, where ...
+  int paced_steps = 128;                       ///< ... a tile has so many of K, ...
+  double paced_mb = 350;  ///< ... and A and B together are larger: then it pays (seen from 370 on)
 };
 
 /// Where the time of a launch is predicted to go, in microseconds.
@@ -96,6 +99,8 @@ struct GemmChoice {
   int configuration = 0;  ///< an index into the kernel's table
   Tiling tiling;          ///< of gemm_sm90, into clusters' tiles
   int clusters = 1;       ///< of gemm_sm90's grid
+  int pace_steps =
+      0;  ///< steps of K between meetings of the clusters (pipeline/pace.hpp); 0, and with split_k: none
   GemmCost cost;
 };
 

@@ -14,6 +14,7 @@
 #include "tegula/kernel/activation.hpp"
 #include "tegula/kernel/gemm_sm90_config.hpp"
 #include "tegula/pipeline/ordered_barrier.hpp"
+#include "tegula/pipeline/pace.hpp"
 #include "tegula/pipeline/store_pipeline.hpp"
 #include "tegula/pipeline/tma_inlet.hpp"
 #include "tegula/pipeline/tma_pipeline.hpp"
@@ -259,9 +260,13 @@ template <GemmSm90Config C> struct GemmSm90 {
     int const rank = split ? cluster_cta_rank() : 0;
     int const first = step_of_k(p, rank);
     int const last = step_of_k(p, rank + 1);
+    // One CTA of a cluster is enough: its peers share its stages.
+    Pace pace{peers == 1 || cluster_cta_rank() == 0 ? p.pace : nullptr, p.pace_steps, p.tiling.tiles,
+              p.clusters};
     while (!walk.done()) {
 #pragma unroll 1  // the first stages are not to wait for more code
       for (int k = first; k < last; ++k) {
+        pace.step();
         SharedAddr const full = ring.acquire(state, stage_bytes);
         auto const fetch_a = [&] {
           fetch<contiguous_a, boxes_a>(p.a, smem.a, walk.m, k * block_k, p.a_batched ? walk.batch : 0,
@@ -281,9 +286,11 @@ template <GemmSm90Config C> struct GemmSm90 {
         }
         state.next();
       }
+      pace.next_tile();
       walk.next();
       walk.find();
     }
+    pace.leave();
     griddepcontrol_launch_dependents();
   }
 

@@ -9,6 +9,7 @@
 #include "tegula/layout/refuse.hpp"
 #include "tegula/numeric/dtype.hpp"
 #include "tegula/pipeline/first_tiles.hpp"
+#include "tegula/pipeline/pace.hpp"
 #include "tegula/pipeline/tiling.hpp"
 
 namespace tegula {
@@ -161,6 +162,8 @@ struct GemmSm90Params {
   bool c_batched = false;
   float alpha = 1;
   float beta = 0;
+  int pace_steps = 0;            ///< along K, between meetings of the clusters
+  PaceCounters* pace = nullptr;  ///< null: they do not meet; not with split_k
 };
 
 }  // namespace tegula

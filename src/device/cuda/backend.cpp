@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <atomic>
 #include <mutex>
 #include <string_view>
 
@@ -115,6 +116,30 @@ class KernelLauncher {
   std::array<std::once_flag, Tables::size()> prepared_;
 };
 
+/// Counters for launches, in turn: by the time that one's come again the launch is over. (If it is not, two
+/// launches count on the same ones, which takes them time, and nothing else.)
+class PaceCountersInTurn {
+ public:
+  /// On the current device.
+  void allocate() {
+    check(cudaMalloc(&memory_, slots * stride),
+          fmt::format("cudaMalloc ({} bytes for counters)", slots * stride));
+    check(cudaMemset(memory_, 0, slots * stride), "cudaMemset");
+  }
+  PaceCounters* next() {
+    return memory_ == nullptr ? nullptr
+                              : reinterpret_cast<PaceCounters*>(static_cast<char*>(memory_) +
+                                                                next_.fetch_add(1) % slots * stride);
+  }
+  ~PaceCountersInTurn() { static_cast<void>(cudaFree(memory_)); }
+
+ private:
+  static constexpr std::size_t slots = 1024, stride = 128;  // bytes: a line of L2 each
+
+  void* memory_ = nullptr;
+  std::atomic<std::size_t> next_ = 0;
+};
+
 class CudaBackend : public Backend {
  public:
   explicit CudaBackend(int device) : device_(device) {
@@ -131,6 +156,10 @@ class CudaBackend : public Backend {
           fmt::format("{} cannot run this build's kernels, which are compiled for {}; configure with "
                       "TEGULA_CUDA_ARCHITECTURES={}.",
                       name_, TEGULA_CUDA_ARCHITECTURES, compute_capability_));
+    if (compute_capability_ >= 90) {
+      CurrentDevice const current(device_);
+      pace_counters_.allocate();
+    }
   }
 
   std::string name() const override { return name_; }
@@ -156,6 +185,8 @@ class CudaBackend : public Backend {
     CurrentDevice const current(device_);
     check(cudaMemset(pointer, byte, bytes), "cudaMemset");
   }
+
+  PaceCounters* pace_counters() override { return pace_counters_.next(); }
 
   TensorMap encode_tensor_map(TensorMapDescription const& description) override {
     CurrentDevice const current(device_);
@@ -210,6 +241,7 @@ class CudaBackend : public Backend {
   int compute_capability_ = 0;
   int multiprocessors_ = 0;
   std::string name_;
+  PaceCountersInTurn pace_counters_;
   KernelLauncher kernels_;
 };
 
