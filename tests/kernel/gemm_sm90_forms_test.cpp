@@ -95,7 +95,7 @@ TEST(FormsOfTwoWidths, ComputeFourRegionsOfTiles) {
     p.k = 24;
     for (Raster const raster : {Raster::along_m, Raster::along_n}) {
       FormResult const r = run_form(machine, form, p, 6, raster);
-      EXPECT_NE(r.tiling.regions[3].first, Tiling::nowhere);
+      EXPECT_NE(r.tiling.regions[3].first, TileRegion::nowhere);
       expect_near_exact(p, r);
     }
     ++count;

@@ -124,7 +124,7 @@ TEST(Tiling, HasRegionsInTheOrderOfTheirTiles) {
     Tiling const tiling = p.fitted();
     int regions = 0, tiles = 0;
     for (TileRegion const& region : tiling.regions) {
-      if (region.first == Tiling::nowhere) continue;
+      if (region.first == TileRegion::nowhere) continue;
       ASSERT_EQ(&region - tiling.regions, regions) << to_string(p) << ": regions with tiles come first";
       ASSERT_EQ(region.first, tiles) << to_string(p);
       // A region has tiles of one width.

@@ -18,10 +18,12 @@ struct Tile {
 
 /// A rectangle of equal tiles, `order` their order. It begins at a row of tiles and a column of D.
 struct TileRegion {
+  static constexpr int nowhere = 0x7fffffff;  // the index that no tile has
+
   TileScheduler order;
   int m = 0;
   int column = 0;
-  int first = 0x7fffffff;  ///< index of its first tile among those of the tiling; this one: there is none
+  int first = nowhere;  ///< index of its first tile among those of the tiling; nowhere: it has none
 
   constexpr bool operator==(TileRegion const&) const = default;
 };
@@ -34,10 +36,9 @@ struct TileRegion {
 /// rest, and the longest share is 1.5 % shorter (fit_tiles below).
 struct Tiling {
   static constexpr int most_regions = 4;
-  static constexpr int nowhere = 0x7fffffff;  // the index that no tile has
 
-  TileRegion regions[most_regions];  // those with tiles come first
-  int first_narrow = nowhere;        ///< index of the first narrower tile
+  TileRegion regions[most_regions];        // those with tiles come first
+  int first_narrow = TileRegion::nowhere;  ///< index of the first narrower tile
   int tiles = 1;
 
   constexpr Tiling() { regions[0].first = 0; }
