@@ -34,7 +34,7 @@ class Backend {
   virtual void download(void* to, void const* from, std::size_t bytes) = 0;
   virtual void fill(void* pointer, std::uint8_t byte, std::size_t bytes) = 0;
 
-  /// For one launch (Pace), all 0 until it is over; may be null, and then its workers do not meet.
+  /// For one launch (Pace), which finds them 0; may be null, and then its workers do not meet.
   virtual PaceCounters* pace_counters() { return nullptr; }
 
   /// Of sm_90 on, for a description that check() has passed.

@@ -263,8 +263,8 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
   double epilogue = std::max(model.least_epilogue_us, part * model.epilogue_us);
   if (g.beta != 0) epilogue += part * model.read_c_us;
   if (c.split_k > 1) epilogue += model.reduction_us;
-  bool const hidden =
-      c.schedule == Schedule::pingpong || c.min_ctas_per_sm > 1;  // under another tile's main loop
+  bool const pingpong = c.schedule == Schedule::pingpong;
+  bool const hidden = pingpong || c.min_ctas_per_sm > 1;  // under another tile's main loop
 
   double const d_bytes = static_cast<double>(g.batch) * static_cast<double>(g.m) * static_cast<double>(g.n) *
                          bytes_of(g.out) * (g.beta != 0 ? 2 : 1);
@@ -299,7 +299,6 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
   };
   choice.tiling = best.scheduler;
   double share = waves;  // of the busiest SM, in tiles
-  bool const pingpong = c.schedule == Schedule::pingpong;
   double const fitted_dram = pingpong ? model.fitted_dram_pingpong : model.fitted_dram_cooperative;
   if (wanted.fitted.value_or(memory < fitted_dram * waves * main)) {
     Tiling const fitted = fit_tiles(best.scheduler, static_cast<int>(g.n), widths, choice.clusters, overhead);
@@ -341,8 +340,8 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
     cost.fill += model.uneven_loss * longest * (1 - static_cast<double>(tiles) / (resident * waves));
   // Where tensor cores or L2 set the pace, SMs finish in step: the last tiles are stored by all at once, as
   // fast as L2 takes them.
-  double const stored = static_cast<double>(choice.clusters) * cluster_size(c) / c.split_k * c.block_m *
-                        c.block_n * bytes_of(g.out) / (model.store_tb_per_s * 1e6);
+  double const stored = static_cast<double>(choice.clusters) * cluster_size(c) * c.block_m * c.block_n *
+                        bytes_of(g.out) / (model.store_tb_per_s * 1e6);
   double const last = cost.dram == longest || c.split_k > 1 ? epilogue : std::max(epilogue, stored);
   // Hidden epilogues show where they take longer than the main loop that they lie under.
   cost.epilogue = last + (waves - 1) * (hidden ? model.overlap_loss * epilogue +

@@ -57,7 +57,7 @@ inline GemmResult run(Machine const& machine, GemmProblem const& p, Launch const
       choice.tiling = fit_tiles(choice.tiling.order(), p.n, tile_widths(c), choice.clusters);
       ASSERT_TRUE(choice.tiling.fitted()) << to_string(p) << ", on " << choice.clusters << " clusters";
     }
-    if (c.split_k == 1) choice.pace_steps = launch.pace_steps;
+    choice.pace_steps = launch.pace_steps;  // not heeded with split_k
     gemm(machine, g, choice);
   });
 }

@@ -7,7 +7,8 @@
 
 namespace tegula {
 
-/// The tile that a worker of a persistent grid begins with: its index, and where it lies (a Tile).
+/// The tile that a worker of a persistent grid begins with: its index, and where it lies (a Tile), in no row
+/// and batch beyond its index.
 struct FirstTile {
   std::uint8_t index = 0;
   std::uint8_t m = 0;
@@ -57,14 +58,15 @@ constexpr int rank_by_gpc(int cluster) {
 }
 }  // namespace h100
 
-/// The order in which a grid's clusters take the first tiles: tile order[i] is cluster i's. Those of a GPC
-/// begin with tiles that lie in one row along the raster, so that they share an operand and, while they walk
-/// in step, read it from L2 once: the GPC's requests for the same bytes are made one. On other devices than
-/// an H100, for other grids, and for bands of more rows than GPCs or of half as many (where it was seen to
-/// lose, and not tried), worker i begins with tile i.
+/// The order in which a grid's clusters take the first tiles.
 struct FirstOrder {
-  std::uint8_t tile[FirstTiles::most];
+  std::uint8_t tile[FirstTiles::most];  // of each cluster
 };
+
+/// The clusters of a GPC begin with tiles that lie in one row along the raster, so that they share an operand
+/// and, while they walk in step, read it from L2 once: the GPC's requests for the same bytes are made one. On
+/// other devices than an H100, for other grids, and for bands of more rows than GPCs or of half as many
+/// (where it was seen to lose, and not tried), worker i begins with tile i.
 constexpr FirstOrder first_order(Tiling const& tiling, int workers, int cluster_size, int multiprocessors) {
   FirstOrder first = {};
   for (int i = 0; i < FirstTiles::most; ++i) first.tile[i] = static_cast<std::uint8_t>(i);

@@ -18,12 +18,13 @@ struct alignas(8) PaceCounters {
 /// Workers that share operands all read them at about the same time, as long as they are in step: the first
 /// brings them to L2, the others find them there. Nothing else keeps them in step: loads run ahead of the
 /// tensor cores, so a worker that waits for memory loses no time against one that does not, and over hundreds
-/// of steps they get further apart than L2 reaches back. (Seen on an H100 at 16384^3: 24 GB read from memory,
-/// 11 GB with meetings every 64 steps; under its power limit that is 5 % of speed.)
+/// of steps they get further apart than L2 reaches back. (Seen on an H100 at 16384^3: 23 GB read from memory,
+/// 10 to 12 GB with meetings every 64 steps. What that gains: docs/decisions.md.)
 ///
 /// So they meet every `period` steps: who comes first waits for the others, which are what the launch waits
-/// for in any case. Only time depends on it. The wait has an end, and who has waited in vain once waits no
-/// more: a grid that is not all resident at once goes on, a little later.
+/// for in any case. Only time depends on it. The wait has an end, and who has waited in vain does not wait
+/// again before it has come to a meeting where all are: a grid that is not all resident at once goes on, a
+/// little later.
 class Pace {
  public:
   /// Of one worker, which computes tiles of equally many steps, `workers` apart, of `tiles`. Without counters

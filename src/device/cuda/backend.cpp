@@ -125,6 +125,7 @@ class PaceCountersInTurn {
     check(cudaMalloc(&memory_, slots * stride),
           fmt::format("cudaMalloc ({} bytes for counters)", slots * stride));
     check(cudaMemset(memory_, 0, slots * stride), "cudaMemset");
+    check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");  // other streams need not wait for it
   }
   PaceCounters* next() {
     return memory_ == nullptr ? nullptr
