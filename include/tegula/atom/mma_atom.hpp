@@ -3,13 +3,14 @@
 #include <cstdint>
 #include <string_view>
 
+#include "tegula/atom/mma_spec.hpp"
 #include "tegula/atom/name.hpp"
 #include "tegula/layout/layout.hpp"
 #include "tegula/numeric/dtype.hpp"
 
-/// The matrix multiply-accumulate instructions of a warp (mma.sync) and of a warpgroup (wgmma) as values.
-/// Their (thread, value) layouts follow from one rule of the PTX ISA ("Matrix Fragments for mma.m16n8k*"), so
-/// they are computed from the shape and the element widths, not listed.
+/// The matrix multiply-accumulate instructions of a warp (mma.sync), of a warpgroup (wgmma) and of a thread
+/// (fma) as values. Their (thread, value) layouts follow from one rule of the PTX ISA ("Matrix Fragments for
+/// mma.m16n8k*"), so they are computed from the shape and the element widths, not listed.
 namespace tegula {
 
 /// One matrix multiply-accumulate instruction, D = A B + C, as a value.
@@ -37,22 +38,6 @@ struct MmaAtom {
   constexpr bool b_in_registers() const { return b.strides[0] != 0; }
 
   friend constexpr bool operator==(MmaAtom const&, MmaAtom const&) = default;
-};
-
-/// What distinguishes two instructions of the same shape and types.
-enum class MmaVariant : std::uint8_t { plain, saturate, xor_popc, and_popc };
-
-/// Where A and B are: in the registers of a warp; or of a warpgroup (wgmma), both in shared memory, or A in
-/// registers and B in shared memory.
-enum class MmaOperands : std::uint8_t { warp, ss, rs };
-
-/// An instruction before its layouts are computed: what its name says.
-struct MmaSpec {
-  int sm = 0;  // the architecture that introduced it: 75, 80, 89, 90
-  int m = 0, n = 0, k = 0;
-  DType d{}, a{}, b{}, c{};
-  MmaVariant variant = MmaVariant::plain;
-  MmaOperands operands = MmaOperands::warp;
 };
 
 namespace detail {
@@ -165,7 +150,7 @@ constexpr MmaAtom mma_atom(MmaSpec const& s) {
                .m = s.m,
                .n = s.n,
                .k = s.k,
-               .threads = s.operands == MmaOperands::warp ? 32 : 128,
+               .threads = tegula::threads(s),
                .a_type = s.a,
                .b_type = s.b,
                .c_type = s.c,
@@ -173,6 +158,10 @@ constexpr MmaAtom mma_atom(MmaSpec const& s) {
                .a = {},
                .b = {},
                .c = {}};
+  if (s.operands == MmaOperands::scalar) {
+    atom.a = atom.b = atom.c = layout(shape(1, 1), stride(1, 1));
+    return atom;
+  }
   int const warps = atom.threads / 32;
   auto const in_shared_memory = [&](int rows) {
     return make_layout(layout(atom.threads, 0), layout(shape(rows, s.k)));
