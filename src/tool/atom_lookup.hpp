@@ -3,8 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "tegula/atom/copy_atom.hpp"
-#include "tegula/atom/mma_atom.hpp"
+#include "tegula/atom/catalogue.hpp"
 
 namespace tegula::tool {
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tegula/atom/catalogue.hpp"
 #include "tegula/layout/text.hpp"
 
 namespace tegula {
@@ -29,8 +30,8 @@ MatrixElement held_by(int thread, int half, bool trans) {
 void expect_matrix_copy(char const* name, int matrices, bool trans, bool store) {
   SCOPED_TRACE(name);
   CopyAtom const atom = copy_atom(name);
-  EXPECT_STREQ(atom.name.text, name);
-  ASSERT_EQ(atom.threads, 32);
+  EXPECT_STREQ(copy_name(atom.spec).text, name);
+  ASSERT_EQ(atom.threads(), 32);
   Layout const& registers = store ? atom.src : atom.dst;
   Layout const& rows = store ? atom.dst : atom.src;
   EXPECT_EQ(atom.ref, registers);
@@ -91,7 +92,7 @@ TEST(CopyAtom, OneThreadCopiesMoveTheirBitsInOrder) {
         continue;
       }
       CopyAtom const atom = copy_atom(name);
-      EXPECT_EQ(atom.threads, 1);
+      EXPECT_EQ(atom.threads(), 1);
       EXPECT_EQ(to_string(atom.src), "(1," + std::to_string(width) + "):(0,1)") << name;
       EXPECT_EQ(atom.dst, atom.src);
       EXPECT_EQ(atom.ref, atom.src);
@@ -102,12 +103,12 @@ TEST(CopyAtom, OneThreadCopiesMoveTheirBitsInOrder) {
 TEST(CopyAtom, WidthsHaveSeveralSpellings) {
   for (char const* name :
        {"UniversalCopy<64>", "UniversalCopy_64", "UniversalCopy64", "UniversalCopy<cute::uint64_t>"}) {
-    EXPECT_STREQ(copy_atom(name).name.text, "UniversalCopy<uint64_t>") << name;
+    EXPECT_STREQ(copy_name(copy_atom(name).spec).text, "UniversalCopy<uint64_t>") << name;
   }
-  EXPECT_STREQ(copy_atom("UniversalCopy").name.text, "UniversalCopy<uint128_t>");
-  EXPECT_STREQ(copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL").name.text,
+  EXPECT_STREQ(copy_name(copy_atom("UniversalCopy").spec).text, "UniversalCopy<uint128_t>");
+  EXPECT_STREQ(copy_name(copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL").spec).text,
                "SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>");
-  EXPECT_STREQ(copy_atom("AutoVectorizingCopyWithAssumedAlignment<32>").name.text,
+  EXPECT_STREQ(copy_name(copy_atom("AutoVectorizingCopyWithAssumedAlignment<32>").spec).text,
                "AutoVectorizingCopyWithAssumedAlignment<32>");
   CopySpec spec;
   for (char const* name : {"", "UniversalCopy<", "UniversalCopy<>", "UniversalCopy<24>",

@@ -14,7 +14,7 @@ struct mma_in_a_branch : Kernel<32> {
     std::uint32_t const a[4] = {}, b[2] = {};
     float c[4] = {};
     bool const inside = lane_id() / 4 < 6;
-    if (p.repaired || inside) mma_sync<MmaOp::m16n8k16_f32_f16_f16_f32>(c, a, b, c);
+    if (p.repaired || inside) mma_sync<warp_mma(DType::f16, DType::f32, 16)>(c, a, b, c);
     if (inside) st_global(p.out + lane_id(), c[0]);
   }
 };
