@@ -217,8 +217,11 @@ class WgmmaOperation final : public InFlight {
         scale_d_(scale_d) {
     ++accumulators_->in_flight;
     accumulators_->where = where;
+    registers_held.fetch_add(1, std::memory_order_relaxed);
     if (cta.checking()) append_ranges(b_, cta.rank(), reads);
   }
+
+  ~WgmmaOperation() override { registers_held.fetch_sub(1, std::memory_order_relaxed); }
 
   void take_a(Cta& cta, SharedOperand const& a) {
     a_ = a;
@@ -257,6 +260,21 @@ class WgmmaOperation final : public InFlight {
 
   /// A's registers of the warpgroup's first thread; null where A is in shared memory.
   std::uint32_t const* first_a() const { return a_registers_[0]; }
+
+  /// What `place`, a register of the warpgroup's thread `t`, is to this operation; empty: nothing.
+  std::string role_of(void const* place, int t) const {
+    auto const number = [&](std::uint32_t const* first, int count) {
+      auto const from = reinterpret_cast<std::uintptr_t>(first), at = reinterpret_cast<std::uintptr_t>(place);
+      return first != nullptr && at >= from && at < from + 4 * static_cast<std::uintptr_t>(count)
+                 ? static_cast<int>(at - from) / 4
+                 : -1;
+    };
+    auto const thread = static_cast<std::size_t>(t);
+    int const d = number(accumulators_->registers[thread], d_registers(op_));
+    if (d >= 0) return register_text(accumulators_->op, t, d);
+    int const a = number(a_registers_[thread], 4);
+    return a >= 0 ? fmt::format("register {} of A", a) : std::string();
+  }
 
   /// A's registers are still what they were.
   void check_a(Cta& cta) const;
@@ -580,6 +598,24 @@ void wgmma(MmaSpec const& op, void* d, std::uint64_t a_descriptor, std::uint64_t
 void wgmma(MmaSpec const& op, void* d, std::uint32_t const (&a)[4], std::uint64_t b_descriptor, bool scale_d,
            Where where) {
   issue(op, d, reinterpret_cast<std::uintptr_t>(&a[0]), b_descriptor, scale_d, where);
+}
+
+void touch_register(void const* place, Where where) {
+  Cta* const cta = running_cta();
+  if (cta == nullptr || !cta->checking() ||
+      cta->thread_index() / kThreads * kThreads + kThreads > cta->threads())
+    return;
+  int const thread = cta->thread_index() % kThreads;
+  for (InFlight const* const operation : cta->warpgroup().wgmma.operations()) {
+    std::string const role = static_cast<WgmmaOperation const*>(operation)->role_of(place, thread);
+    if (role.empty()) continue;
+    cta->report(
+        FindingKind::register_race, where, cta->here(), "", "",
+        fmt::format("{} is accessed while the wgmma.mma_async of {}, which owns it, is in flight", role,
+                    place_text(operation->where)),
+        {operation->where, kNobody, "a wgmma_wait_group that covers it before the access would order them"});
+    return;
+  }
 }
 
 void wgmma_fence(Where where) {

@@ -140,6 +140,11 @@ void wgmma(MmaSpec const& op, void* d, std::uint64_t a_descriptor, std::uint64_t
 void wgmma(MmaSpec const& op, void* d, std::uint32_t const (&a)[4], std::uint64_t b_descriptor, bool scale_d,
            Where where);
 
+// Registers in flight: how many operations hold some, of all machines; and an access of the running thread to
+// a register, which is a finding where an operation in flight holds it.
+inline std::atomic<int> registers_held{0};
+void touch_register(void const* place, Where where);
+
 float ex2_approx_ftz(float x);
 float lg2_approx_ftz(float x);
 float rcp_approx_ftz(float x);
