@@ -31,7 +31,7 @@ template <AttentionConfig C> struct AttentionSm80 {
   static constexpr AttentionConfig config = C;
   static constexpr int threads = 32 * C.warps;
   static constexpr int min_ctas_per_sm = C.min_ctas_per_sm;
-  static constexpr MmaOp mma = mma_op_for(C.dtype);
+  static constexpr MmaSpec mma = warp_mma(C.dtype, DType::f32, 16);
 
   static constexpr int warp_m = C.block_m / C.warps;
   static constexpr int MMA_M = warp_m / 16;       // a warp's tiles of S and O along M,

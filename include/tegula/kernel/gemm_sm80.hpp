@@ -36,7 +36,7 @@ template <GemmConfig C> struct GemmSm80 {
   static constexpr GemmConfig config = C;
   static constexpr int threads = 32 * C.warps_m * C.warps_n;
   static constexpr int min_ctas_per_sm = C.min_ctas_per_sm;
-  static constexpr MmaOp mma = mma_op_for(C.in);
+  static constexpr MmaSpec mma = warp_mma(C.in, DType::f32, 16);
 
   static constexpr int warp_m = C.block_m / C.warps_m;
   static constexpr int warp_n = C.block_n / C.warps_n;
