@@ -70,7 +70,7 @@ template <class Instruction, bool ARegisters, class OperandA, class OperandB, in
           int Stage = 0>
 struct Multiply {
   using Params = Words;
-  using Element = ElementBits<element_bits(Instruction::value.type)>;
+  using Element = ElementBits<element_bits(Instruction::value)>;
   using TileA = SharedTile<Element, OperandA::layout>;
   using TileB = SharedTile<Element, OperandB::layout>;
   struct SharedStorage {
