@@ -68,7 +68,8 @@ class OperandSink {
     unsigned const code = static_cast<unsigned char>(c);
     if (code >= 0x20 && code != 0x7f) return error_.write(c);
     constexpr char kHex[] = "0123456789abcdef";
-    for (char const part : {'\\', 'x', kHex[code / 16], kHex[code % 16]}) error_.write(part);
+    char const escape[] = {'\\', 'x', kHex[code / 16], kHex[code % 16]};
+    for (char const part : escape) error_.write(part);
   }
 
  private:
