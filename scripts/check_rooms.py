@@ -27,27 +27,15 @@ IMPORTS = {
 
 # (file, what it includes): why.
 EXCEPTIONS = {
-    ("isa/async.cpp", "explore/explorer.hpp"): "the machine calls the explorer by name; it is to ask whoever decides",
-    ("machine/cluster.cpp", "explore/explorer.hpp"): "the machine calls the explorer by name; it is to ask whoever decides",
     ("machine/cluster.hpp", "checker/causality.hpp"): "the machine keeps the checker's state and asks it; it is to emit events",
-    ("machine/cluster.hpp", "profile/counters.hpp"): "the machine counts and keeps time itself; it is to emit events",
     ("machine/cluster.hpp", "checker/global_races.hpp"): "the machine keeps the checker's state and asks it; it is to emit events",
     ("machine/cluster.hpp", "checker/races.hpp"): "the machine keeps the checker's state and asks it; it is to emit events",
-    ("machine/cluster.hpp", "profile/timeline.hpp"): "the machine counts and keeps time itself; it is to emit events",
-    ("machine/cta.hpp", "profile/access_log.hpp"): "the machine counts and keeps time itself; it is to emit events",
     ("machine/cta.hpp", "checker/causality.hpp"): "the machine keeps the checker's state and asks it; it is to emit events",
     ("machine/cta.hpp", "checker/copy_shadow.hpp"): "the machine keeps the checker's state and asks it; it is to emit events",
-    ("machine/cta.hpp", "profile/counters.hpp"): "the machine counts and keeps time itself; it is to emit events",
     ("machine/cta.hpp", "checker/global_shadow.hpp"): "the machine keeps the checker's state and asks it; it is to emit events",
     ("machine/cta.hpp", "checker/races.hpp"): "the machine keeps the checker's state and asks it; it is to emit events",
-    ("machine/cta.hpp", "isa/wgmma.hpp"): "a warpgroup keeps what its wgmma left behind",
-    ("machine/in_flight.cpp", "explore/explorer.hpp"): "the machine calls the explorer by name; it is to ask whoever decides",
     ("machine/in_flight.hpp", "checker/copy_shadow.hpp"): "the machine keeps the checker's state and asks it; it is to emit events",
-    ("machine/in_flight.hpp", "profile/timeline.hpp"): "the machine counts and keeps time itself; it is to emit events",
     ("machine/mbarrier.hpp", "checker/causality.hpp"): "the machine keeps the checker's state and asks it; it is to emit events",
-    ("machine/mbarrier.hpp", "profile/timeline.hpp"): "the machine counts and keeps time itself; it is to emit events",
-    ("machine/meeting.cpp", "checker/access_limits.hpp"): "the machine keeps the checker's state and asks it; it is to emit events",
-    ("machine/meeting.cpp", "explore/explorer.hpp"): "the machine calls the explorer by name; it is to ask whoever decides",
 }
 
 SHARED_BY_TESTS = {"support"}

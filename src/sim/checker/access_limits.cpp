@@ -13,6 +13,15 @@ namespace tegula::sim {
 
 namespace {
 
+/// An access of the lanes `lanes` of a warp, of `bytes` bytes each.
+struct WarpAccess {
+  int warp;
+  Instruction instruction;
+  Where where;
+  std::uint32_t lanes;
+  int bytes;
+};
+
 /// Two lanes of one pass that ask the same bank for different words, and their addresses there.
 struct Clash {
   int lanes[2] = {-1, -1};
@@ -46,8 +55,7 @@ std::string lanes_count(WarpAccess const& access) {
   return lanes == 1 ? "a lane" : fmt::format("{} lanes", lanes);
 }
 
-}  // namespace
-
+/// Reports an access to shared memory with more bank conflicts than Limits::bank_conflicts.
 void report_conflicts(Cta& cta, WarpAccess const& access, std::uint32_t const* addresses, BankUse use,
                       int limit) {
   Clash const pair = clash(access, addresses);
@@ -66,6 +74,8 @@ void report_conflicts(Cta& cta, WarpAccess const& access, std::uint32_t const* a
           pair.words[0] % 32, place, cta.own_place(4 * pair.words[1])));
 }
 
+/// Reports an access to global memory that touches more sectors than Limits::excess_sectors beyond those
+/// needed.
 void report_sectors(Cta& cta, WarpAccess const& access, std::uint64_t const* addresses, SectorUse use,
                     int limit) {
   int const first = std::countr_zero(access.lanes);
@@ -91,6 +101,34 @@ void report_sectors(Cta& cta, WarpAccess const& access, std::uint64_t const* add
           "{} more {} declared: {}",
           ptx_name(access.instruction), access.bytes, lanes_count(access), use.touched,
           use.touched - use.needed, limit, limit == 1 ? "is" : "are", lanes));
+}
+
+}  // namespace
+
+void AccessLimits::start(Cluster const& cluster) {
+  limits_ = cluster.launch().kernel->limits;
+  Limits const& asked = cluster.launch().options->limits;
+  if (asked.bank_conflicts >= 0) limits_.bank_conflicts = asked.bank_conflicts;
+  if (asked.excess_sectors >= 0) limits_.excess_sectors = asked.excess_sectors;
+}
+
+void AccessLimits::hold(Cta& cta, Warp const& warp, AccessLog::Record const& record,
+                        AccessUse const& use) const {
+  AccessLog::Site const& site = record.site;
+  if (limits_.bank_conflicts >= 0 && use.banks.wavefronts - use.banks.minimum > limits_.bank_conflicts)
+    report_conflicts(cta, {warp.index, site.instruction, site.where, record.lanes, site.shared_bytes},
+                     record.shared, use.banks, limits_.bank_conflicts);
+  if (limits_.excess_sectors >= 0 && use.sectors.touched - use.sectors.needed > limits_.excess_sectors)
+    report_sectors(cta, {warp.index, site.instruction, site.where, record.global_lanes, use.global_bytes},
+                   record.global, use.sectors, limits_.excess_sectors);
+}
+
+void AccessLimits::hold(Cta& cta, Warp const& warp, Instruction instruction, int count, Where where,
+                        BankUse use) const {
+  std::uint32_t const lanes = count == 4 ? kFullWarp : (1u << (8 * count)) - 1;
+  if (limits_.bank_conflicts >= 0 && use.wavefronts - use.minimum > limits_.bank_conflicts)
+    report_conflicts(cta, {warp.index, instruction, where, lanes, 16}, warp.operand, use,
+                     limits_.bank_conflicts);
 }
 
 }  // namespace tegula::sim

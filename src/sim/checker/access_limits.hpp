@@ -2,29 +2,30 @@
 
 #include <cstdint>
 
+#include "profile/access_log.hpp"
 #include "profile/counters.hpp"
 #include "tegula/arch/where.hpp"
+#include "tegula/sim/limits.hpp"
 #include "values/instruction.hpp"
 
 namespace tegula::sim {
 
+class Cluster;
 class Cta;
+struct Warp;
 
-/// An access of the lanes `lanes` of a warp, of `bytes` bytes each.
-struct WarpAccess {
-  int warp;
-  Instruction instruction;
-  Where where;
-  std::uint32_t lanes;
-  int bytes;
+/// Holds what the accesses of warps to memory cost to what the kernel, or the caller, declares.
+class AccessLimits {
+ public:
+  /// A cluster starts.
+  void start(Cluster const& cluster);
+  /// An access that was counted.
+  void hold(Cta& cta, Warp const& warp, AccessLog::Record const& record, AccessUse const& use) const;
+  /// An ldmatrix or stmatrix of `count` matrices.
+  void hold(Cta& cta, Warp const& warp, Instruction instruction, int count, Where where, BankUse use) const;
+
+ private:
+  Limits limits_;
 };
-
-/// Reports an access to shared memory with more bank conflicts than Limits::bank_conflicts.
-void report_conflicts(Cta& cta, WarpAccess const& access, std::uint32_t const* addresses, BankUse use,
-                      int limit);
-/// Reports an access to global memory that touches more sectors than Limits::excess_sectors beyond those
-/// needed.
-void report_sectors(Cta& cta, WarpAccess const& access, std::uint64_t const* addresses, SectorUse use,
-                    int limit);
 
 }  // namespace tegula::sim

@@ -31,7 +31,7 @@ std::uint16_t SiteTable::find(Instruction instruction, Where where) {
   return number;
 }
 
-Observers::Observers(Causality const& causality, int first, int count)
+Issuers::Issuers(Causality const& causality, int first, int count)
     : causality_(causality), first_(first), count_(count) {
   for (int thread = first; thread < first + count; ++thread) {
     auto const same = std::find_if(kinds_.rbegin(), kinds_.rend(), [&](Kind const& kind) {
@@ -45,21 +45,21 @@ Observers::Observers(Causality const& causality, int first, int count)
   }
 }
 
-bool Observers::known(int agent, Time time) const {
+bool Issuers::known(int agent, Time time) const {
   return std::all_of(kinds_.begin(), kinds_.end(), [&](Kind const& kind) {
     return kind.alone ? causality_.known(kind.thread, agent, time)
                       : causality_.known_to_others(kind.thread, agent, time);
   });
 }
 
-bool Observers::seen(int agent, Time time) const {
+bool Issuers::seen(int agent, Time time) const {
   return std::all_of(kinds_.begin(), kinds_.end(), [&](Kind const& kind) {
     return kind.alone ? causality_.seen(kind.thread, agent, time)
                       : causality_.seen_by_others(kind.thread, agent, time);
   });
 }
 
-bool Observers::fenced(int agent, Time time) const {
+bool Issuers::fenced(int agent, Time time) const {
   if (among(agent) && !causality_.fenced(agent, agent, time)) return false;
   return std::all_of(kinds_.begin(), kinds_.end(), [&](Kind const& kind) {
     return kind.alone ? causality_.fenced(kind.thread, agent, time)
@@ -438,15 +438,15 @@ bool RaceShadow::write_row(int warp, std::uint32_t offset, int const (&lane)[4],
   return all;
 }
 
-bool RaceShadow::may_access(Observers const& observers, std::uint32_t offset, std::uint32_t n, bool write,
+bool RaceShadow::may_access(Issuers const& issuers, std::uint32_t offset, std::uint32_t n, bool write,
                             bool strict, Conflict& conflict) const {
-  Stamp& last = observers.writer_;
+  Stamp& last = issuers.writer_;
   auto const writer = [&](Stamp const& stamp, std::uint32_t at) {
     if (stamp.time == 0 || (stamp.time == last.time && stamp.agent == last.agent)) return true;
     bool const generic = stamp.agent < causality_.threads();
     bool const known =
-        generic ? observers.known(stamp.agent, stamp.time) : observers.seen(stamp.agent, stamp.time);
-    if (known && (!generic || observers.fenced(stamp.agent, stamp.time))) {
+        generic ? issuers.known(stamp.agent, stamp.time) : issuers.seen(stamp.agent, stamp.time);
+    if (known && (!generic || issuers.fenced(stamp.agent, stamp.time))) {
       last = stamp;
       return true;
     }
@@ -469,8 +469,8 @@ bool RaceShadow::may_access(Observers const& observers, std::uint32_t offset, st
   bool unfenced = false;
   auto const known = [&](int agent, Time time, std::uint16_t) {
     if (agent == last_agent && time <= last_time) return true;
-    if (!observers.seen(agent, time)) return false;
-    unfenced = strict && !observers.fenced(agent, time);
+    if (!issuers.seen(agent, time)) return false;
+    unfenced = strict && !issuers.fenced(agent, time);
     if (unfenced) return false;
     last_agent = agent;
     last_time = time;

@@ -65,9 +65,9 @@ struct Conflict {
 };
 
 /// Threads that ask together: one, or the 128 of a warpgroup, which must all know what comes before.
-class Observers {
+class Issuers {
  public:
-  Observers(Causality const& causality, int first, int count);
+  Issuers(Causality const& causality, int first, int count);
   bool known(int agent, Time time) const;
   bool seen(int agent, Time time) const;
   bool fenced(int agent, Time time) const;
@@ -111,9 +111,9 @@ class RaceShadow {
   void note_use(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site);
   /// Whether a thread may write n bytes through the generic proxy (cp.async: it does so later).
   bool may_write(int thread, std::uint32_t offset, std::uint32_t n, Conflict& conflict) const;
-  /// Whether what `observers` issue may access n bytes through the asynchronous proxy. `strict`: it may
+  /// Whether what `issuers` issue may access n bytes through the asynchronous proxy. `strict`: it may
   /// overwrite what was read through the generic proxy only with a fence in between.
-  bool may_access(Observers const& observers, std::uint32_t offset, std::uint32_t n, bool write, bool strict,
+  bool may_access(Issuers const& issuers, std::uint32_t offset, std::uint32_t n, bool write, bool strict,
                   Conflict& conflict) const;
   /// n bytes have been written, after all that was done to them before.
   void written(std::uint32_t offset, std::uint32_t n, Stamp stamp);

@@ -243,13 +243,13 @@ bool Explorer::can_go(Pending const& pending) const {
     case Kind::cluster_wait:
       return cluster_->barrier_complete(cta.warp(pending.thread->index / 32));
     case Kind::registers:
-      return what.amount <= cta.free_registers_;
+      return what.amount <= cta.free_registers();
     case Kind::wait_group:
     case Kind::wait_group_read: {
       bool const read = what.kind == Kind::wait_group_read;
       std::vector<InFlight*> const waited = what.groups->beyond(static_cast<std::size_t>(what.amount));
       return std::all_of(waited.begin(), waited.end(), [&](InFlight const* operation) {
-        return operation->landed_ || (read && operation->done_reading_);
+        return operation->landed() || (read && operation->done_reading());
       });
     }
     case Kind::load:
@@ -352,7 +352,7 @@ void Explorer::go(Pending& pending) {
   Step& step = pending.step;
   if (step.kind == Step::Kind::wait_for) {
     for (InFlight const* const operation : what.groups->beyond(static_cast<std::size_t>(what.amount))) {
-      step.others.push_back(operation->process_);
+      step.others.push_back(operation->process);
     }
   }
   if (what.kind == Kind::mbarrier_test || what.kind == Kind::load || what.kind == Kind::peer_load ||
@@ -457,13 +457,14 @@ void Explorer::met_warpgroup(Cta const& cta, int first_warp) {
   perform(std::move(step));
 }
 
-void Explorer::issue(InFlight& operation, bool of_warpgroup) {
+void Explorer::issue(InFlight& operation) {
   if (!active_) return;
+  bool const of_warpgroup = operation.groups() != nullptr && operation.groups()->in_order();
   Thread const& thread = cluster_->current();
   ProcessId const issuer =
       of_warpgroup ? processes_.shape().warpgroup(thread.cta->rank(), thread.index / 128) : self(thread);
   ProcessId const process = processes_.operation(issuer, issued_[issuer]++);
-  operation.process_ = process;
+  operation.process = process;
   Step step;
   step.kind = Step::Kind::issue;
   step.process = issuer;

@@ -66,7 +66,7 @@ class Explorer {
   void met(Cta const& cta, Warp const& warp, std::uint32_t lanes);
   void met_warpgroup(Cta const& cta, int first_warp);
   /// A thread or warpgroup is about to issue the operation.
-  void issue(InFlight& operation, bool of_warpgroup);
+  void issue(InFlight& operation);
   void retire(InFlight const& operation);
   /// The current thread is to return from the kernel.
   void before_exit();

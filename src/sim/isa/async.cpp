@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "explore/explorer.hpp"
 #include "machine/cluster.hpp"
 #include "values/place.hpp"
 
@@ -17,7 +16,7 @@ void Cta::cp_async(std::uint32_t destination, void const* source, int bytes, int
     fail(FindingKind::invalid_operand, where, here(),
          fmt::format("cp.async of {} bytes is to read {}: it can read 0 to {}", bytes, source_bytes, bytes));
   }
-  note(Instruction::cp_async, where, bytes, destination, source_bytes, source);
+  note(Instruction::cp_async, where, {bytes, destination, source_bytes, source});
   std::uint32_t const n = static_cast<std::uint32_t>(bytes);
   if (destination % n != 0) {
     report(FindingKind::misaligned, where, here(), "", "",
@@ -31,8 +30,9 @@ void Cta::cp_async(std::uint32_t destination, void const* source, int bytes, int
   if (source_bytes > 0 &&
       !global_access(Instruction::cp_async, source, source_bytes, GlobalAccess::read, where, bytes))
     return;
-  if (Explorer* const explorer = cluster_.explorer())
-    explorer->before({.kind = Visible::Kind::store, .cta = rank_, .address = destination, .amount = bytes});
+  if (cluster_.stepped())
+    cluster_.observers().before(
+        {.kind = Visible::Kind::store, .cta = rank_, .address = destination, .amount = bytes});
   if (check_) {
     std::uint8_t* const state = shared_.state(destination);
     bool overwrites = false;
@@ -59,8 +59,7 @@ void Cta::cp_async(std::uint32_t destination, void const* source, int bytes, int
   AsyncCopy& copy = current_thread().async.copies.emplace_back(
       AsyncCopy{where, static_cast<unsigned char const*>(source), destination,
                 static_cast<std::uint8_t>(bytes), static_cast<std::uint8_t>(source_bytes), false});
-  if (Timeline* const time = cluster_.timeline())
-    copy.time = time->copy(rank_, thread_index(), source_bytes, where);
+  if (cluster_.timed()) cluster_.observers().copy_issued(*this, copy);
   if (cluster_.completion() == Completion::first ||
       (cluster_.completion() == Completion::random && cluster_.random() % 4 == 0))
     land(copy);
@@ -70,9 +69,8 @@ void Cta::cp_async(std::uint32_t destination, void const* source, int bytes, int
 void Cta::land(AsyncCopy& copy) {
   if (copy.landed) return;
   copy.landed = true;
-  Explorer* const explorer = cluster_.explorer();
-  if (explorer != nullptr && !current_thread().finished)
-    explorer->before(
+  if (cluster_.stepped() && !current_thread().finished)
+    cluster_.observers().before(
         {.kind = Visible::Kind::store, .cta = rank_, .address = copy.destination, .amount = copy.bytes});
   unsigned char* const destination = shared_.at(copy.destination);
   if (copy.source_bytes != 0) std::memcpy(destination, copy.source, copy.source_bytes);
@@ -107,10 +105,10 @@ void Cta::retire(AsyncCopies& async, std::size_t end) {
 
 /// The current thread waits for its copies up to `end`.
 void Cta::wait_for_copies(AsyncCopies& async, std::size_t end, Where where) {
-  if (Timeline* const time = cluster_.timeline()) {
+  if (cluster_.timed()) {
     double latest = 0;
     for (std::size_t i = async.first_copy; i < end; ++i) latest = std::max(latest, async.copies[i].time);
-    time->wait_until(latest, rank_, thread_index(), "wait cp.async", where);
+    cluster_.observers().waited(*this, thread_index(), 1, latest, "wait cp.async", where);
   }
   retire(async, end);
 }

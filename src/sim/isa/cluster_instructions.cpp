@@ -24,10 +24,6 @@ class AsyncStore final : public InFlight {
     SharedRange const& to = writes[0];
     std::memcpy(cluster.cta(to.cta).shared().at(to.address), value_, to.bytes);
   }
-  TimeOfCopy schedule(Timeline& timeline, Cluster&) override {
-    double const issued = timeline.clock(cta, thread);
-    return {issued, issued + timeline.timing().cluster_latency};
-  }
 
  private:
   unsigned char value_[16];
@@ -87,7 +83,7 @@ void Cta::ld_shared_cluster(void* value, std::uint32_t address, int bytes, Where
   std::size_t const n = static_cast<std::size_t>(bytes);
   cluster_.before(at_shared(Visible::Kind::peer_load, address, bytes));
   Cta* const cta = target(Instruction::ld_shared_cluster, address, where);
-  note(Instruction::ld_shared_cluster, where, bytes, address);
+  note(Instruction::ld_shared_cluster, where, {bytes, address});
   if (cta != nullptr && cta->shared_access(Instruction::ld_shared_cluster, address, bytes, false, where,
                                            current_thread().lane)) {
     cta->note_peer_access(Instruction::ld_shared_cluster, address, where);
@@ -101,7 +97,7 @@ void Cta::ld_shared_cluster(void* value, std::uint32_t address, int bytes, Where
 void Cta::st_shared_cluster(std::uint32_t address, void const* value, int bytes, Where where) {
   cluster_.before(at_shared(Visible::Kind::peer_store, address, bytes));
   Cta* const cta = target(Instruction::st_shared_cluster, address, where);
-  note(Instruction::st_shared_cluster, where, bytes, address);
+  note(Instruction::st_shared_cluster, where, {bytes, address});
   if (cta != nullptr && cta->shared_access(Instruction::st_shared_cluster, address, bytes, true, where,
                                            current_thread().lane)) {
     cta->note_peer_access(Instruction::st_shared_cluster, address, where);
@@ -117,7 +113,7 @@ void Cta::st_async(std::uint32_t address, void const* value, int bytes, std::uin
   }
   Cta* const cta = target(Instruction::st_async, address, where);
   Cta* const barriers = target(Instruction::st_async, mbarrier, where);
-  note(Instruction::st_async, where, bytes, address);
+  note(Instruction::st_async, where, {bytes, address});
   if (cta == nullptr || barriers == nullptr) return;
   if (cta != barriers) {
     fail(FindingKind::invalid_operand, where, here(),
@@ -209,18 +205,13 @@ void Cta::cluster_wait(Where where) {
   cluster_.before({Visible::Kind::cluster_wait});
   ++own.cluster_waits;
   if (cluster_.barrier_complete(own)) {
-    if (Timeline* const time = cluster_.timeline())
-      pass_warp(time->cluster_barrier(), own.cluster_arrivals - 1, own, where);
-    cluster_.pass_barrier(*this, own);
+    cluster_.pass_barrier(*this, own, where);
     release(kFullWarp, where, Instruction::cluster_wait);
     return;
   }
   own.waits_at_cluster = true;
   own.cluster_where = where;
-  if (count_) {
-    line(where, Instruction::cluster_wait).instructions += 1;
-    flush_log(own);
-  }
+  if (count_) cluster_.observers().warp_waits(*this, own, true, Instruction::cluster_wait, where);
   cluster_.block();
 }
 
@@ -240,13 +231,12 @@ void Cluster::arrive_at_barrier(Warp& warp, bool relaxed) {
   }
   ++warp.cluster_arrivals;
   --barrier_.pending;
-  if (timeline_ != nullptr)
-    timeline_->cluster_barrier().arrive(timeline_->clock(current_->cta->rank(), current_->index) +
-                                        timeline_->timing().cluster_latency);
+  if (timed_) observers_.cluster_barrier_arrived(cta, warp, relaxed);
   complete_barrier_if_due();
 }
 
-void Cluster::pass_barrier(Cta& cta, Warp& warp) {
+void Cluster::pass_barrier(Cta& cta, Warp& warp, Where where) {
+  if (timed_) observers_.cluster_barrier_passed(cta, warp, where);
   if (!cta.finding_races()) return;
   causality_.acquire(cta.thread(32 * warp.index).agent, kFullWarp, barrier_.complete);
 }
@@ -263,16 +253,14 @@ void Cluster::complete_barrier_if_due() {
   barrier_.complete = std::move(barrier_.arriving);
   barrier_.arriving.clear();
   barrier_.pending = barrier_.live;
-  if (timeline_ != nullptr) timeline_->cluster_barrier().open();
+  if (timed_) observers_.cluster_barrier_completed();
   progressed();
   for (int rank = 0; rank < count_; ++rank) {
     Cta& cta = this->cta(rank);
     for (Warp& warp : cta.warps_) {
       if (!warp.waits_at_cluster) continue;
       warp.waits_at_cluster = false;
-      if (timeline_ != nullptr)
-        cta.pass_warp(timeline_->cluster_barrier(), warp.cluster_arrivals - 1, warp, warp.cluster_where);
-      pass_barrier(cta, warp);
+      pass_barrier(cta, warp, warp.cluster_where);
       cta.set_ready(warp, kFullWarp);
     }
   }

@@ -97,7 +97,7 @@ bool Cta::global_access(Instruction instruction, void const* address, int bytes,
 }
 
 void Cta::ld_global(void* value, void const* address, int bytes, Where where) {
-  note(Instruction::ld_global, where, 0, 0, bytes, address);
+  note(Instruction::ld_global, where, {.global_bytes = bytes, .global = address});
   if (global_access(Instruction::ld_global, address, bytes, GlobalAccess::read, where, bytes)) {
     cluster_.watch_read(address, false, where);
     std::memcpy(value, address, static_cast<std::size_t>(bytes));
@@ -107,7 +107,7 @@ void Cta::ld_global(void* value, void const* address, int bytes, Where where) {
 }
 
 void Cta::st_global(void* address, void const* value, int bytes, Where where) {
-  note(Instruction::st_global, where, 0, 0, bytes, address);
+  note(Instruction::st_global, where, {.global_bytes = bytes, .global = address});
   if (global_access(Instruction::st_global, address, bytes, GlobalAccess::write, where, bytes)) {
     cluster_.progressed();
     std::memcpy(address, value, static_cast<std::size_t>(bytes));
@@ -116,7 +116,7 @@ void Cta::st_global(void* address, void const* value, int bytes, Where where) {
 
 std::uint32_t Cta::atomic(AtomicOp op, void* address, std::uint32_t value, std::uint32_t expected,
                           Where where) {
-  note(Instruction::atom, where, 0, 0, 4, address);
+  note(Instruction::atom, where, {.global_bytes = 4, .global = address});
   cluster_.take_turn();
   if (!global_access(Instruction::atom, address, 4, GlobalAccess::atomic, where, 4)) return 0xffffffffu;
   std::uint32_t old = 0;

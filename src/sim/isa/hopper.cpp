@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "isa/wgmma.hpp"
 #include "machine/cluster.hpp"
 #include "machine/cta.hpp"
 #include "values/place.hpp"
@@ -20,7 +21,7 @@ void Cta::stmatrix(std::uint32_t row, std::uint32_t const* registers, int count,
   if (!meet(Instruction::stmatrix, static_cast<std::uint32_t>(2 * count + (transpose ? 1 : 0)), kFullWarp,
             where))
     return;
-  count_matrices(Instruction::stmatrix, count, where);
+  if (count_) cluster_.observers().matrices_moved(*this, own, Instruction::stmatrix, count, where);
   for (int matrix = 0; matrix < count; ++matrix) {
     for (int r = 0; r < 8; ++r) {
       std::uint16_t elements[8];

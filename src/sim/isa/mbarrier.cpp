@@ -134,7 +134,7 @@ void Cta::mbarrier_init(std::uint32_t address, int count, Where where) {
   mbarrier->pending = count;
   mbarrier->tx = 0;
   mbarrier->phase = 0;
-  if (cluster_.timeline() != nullptr) mbarrier->gate = {.name = short_place(address)};
+  if (cluster_.timed()) cluster_.observers().mbarrier_initialised(*this, *mbarrier, where);
   cluster_.progressed();
 }
 
@@ -217,12 +217,9 @@ void Cta::arrive(Instruction instruction, MbarrierState& mbarrier, Where where, 
                  thread.cta->current_warp().cluster_arrivals + 1, mbarrier.phase});
   }
   if (races_) release_into(mbarrier, relaxed, wide);
+  if (cluster_.timed())
+    cluster_.observers().mbarrier_arrived(*this, mbarrier, instruction, where, relaxed, wide);
   --mbarrier.pending;
-  if (Timeline const* const time = cluster_.timeline()) {
-    Thread const& by = current_thread();
-    double const way = by.cta != this ? time->timing().cluster_latency : 0;
-    mbarrier.gate.arrive(time->clock(by.cta->rank_, by.index) + way);
-  }
   complete_phase_if_due(mbarrier);
   land_some();
 }
@@ -233,8 +230,7 @@ void Cta::complete_tx(MbarrierState& mbarrier, std::int64_t bytes, InFlight* ope
   mbarrier.tx -= bytes;
   if (operation != nullptr) mbarrier.landed.push_back({operation, mbarrier.phase});
   if (operation != nullptr && races_) in_flight().stamp(*operation, mbarrier);
-  if (Timeline const* const time = cluster_.timeline())
-    mbarrier.gate.arrive(operation != nullptr ? operation->time.landed : time->clock(rank_, thread_index()));
+  if (cluster_.timed()) cluster_.observers().bytes_completed(*this, mbarrier, operation);
   check_tx(operation != nullptr ? operation->instruction : Instruction::mbarrier_complete_tx, mbarrier, where,
            who);
   complete_phase_if_due(mbarrier);
@@ -250,8 +246,7 @@ void Cta::complete_phase_if_due(MbarrierState& mbarrier) {
     cluster_.causality().merge(mbarrier.complete_wide, mbarrier.arriving_wide);
     mbarrier.arriving_wide.clear();
   }
-  if (Timeline* const time = cluster_.timeline())
-    time->complete_phase(rank_, mbarrier.address, mbarrier.gate);
+  if (cluster_.timed()) cluster_.observers().phase_completed(*this, mbarrier);
   wake(mbarrier);
 }
 
@@ -259,8 +254,8 @@ void Cta::complete_phase_if_due(MbarrierState& mbarrier) {
 void Cta::wake(MbarrierState& mbarrier) {
   if (!mbarrier.waiters.empty()) passed(mbarrier);
   for (Thread* const thread : mbarrier.waiters) {
-    if (Timeline* const time = cluster_.timeline())
-      time->pass(mbarrier.gate, mbarrier.phase - 1, rank_, thread->index, thread->mbarrier_where);
+    if (cluster_.timed())
+      cluster_.observers().phase_passed(*this, mbarrier, *thread, thread->mbarrier_where, thread->relaxed);
     take_phase(*thread, mbarrier, thread->relaxed);
     if (races_)
       shadow_.note_use(thread->agent, mbarrier.address - kSharedBase, 8,
@@ -440,11 +435,10 @@ void Cta::take_phase(Thread const& thread, MbarrierState const& mbarrier, bool r
 }
 
 /// The current thread goes on after the last phase that is complete.
-void Cta::pass_phase(MbarrierState const& mbarrier, Where where, bool relaxed) {
+void Cta::pass_phase(MbarrierState& mbarrier, Where where, bool relaxed) {
   take_phase(current_thread(), mbarrier, relaxed);
   if (races_) use(Instruction::mbarrier_try_wait, mbarrier, where);
-  if (Timeline* const time = cluster_.timeline())
-    time->pass(mbarrier.gate, mbarrier.phase - 1, rank_, thread_index(), where);
+  if (cluster_.timed()) cluster_.observers().phase_passed(*this, mbarrier, current_thread(), where, relaxed);
 }
 
 bool Cta::mbarrier_test_wait(std::uint32_t address, int parity, Where where) {

@@ -35,28 +35,6 @@ int first_other(std::uint8_t const* shadow, int n, std::uint8_t mask, std::uint8
 
 }  // namespace
 
-void Cta::note(Instruction instruction, Where where, int shared_bytes, std::uint32_t shared, int global_bytes,
-               void const* global) {
-  if (count_) {
-    int const lane = current_thread().lane;
-    auto const address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(global));
-    if (!current_warp().log.note(lane, instruction, where, shared_bytes, shared, global_bytes, address))
-        [[unlikely]] {
-      std::uint32_t const self = 1u << lane;
-      AccessLog::Site const site{where, instruction, static_cast<std::uint8_t>(shared_bytes)};
-      AccessLog::Record alone{site, self, global_bytes != 0 ? self : 0, {}, {}, {}};
-      alone.shared[lane] = shared;
-      alone.global[lane] = address;
-      alone.global_bytes[lane] = static_cast<std::uint8_t>(global_bytes);
-      count_access(cluster_.counters(), alone);
-    }
-  }
-  if (Timeline* const time = cluster_.timeline()) {
-    Thread const& self = current_thread();
-    time->execute(self.cta->rank_, self.index, instruction, where);
-  }
-}
-
 std::uint32_t Cta::shared_address(void const* object, Where where) {
   std::uintptr_t const offset =
       reinterpret_cast<std::uintptr_t>(object) - reinterpret_cast<std::uintptr_t>(shared_.data());
@@ -239,7 +217,7 @@ Cta::Pending Cta::pending_write(std::uint32_t address) const {
 }
 
 void Cta::ld_shared(void* value, std::uint32_t address, int bytes, Where where) {
-  note(Instruction::ld_shared, where, bytes, address);
+  note(Instruction::ld_shared, where, {bytes, address});
   if (shared_access(Instruction::ld_shared, address, bytes, false, where, current_thread().lane)) {
     cluster_.watch_read(shared_.at(address), true, where);
     std::memcpy(value, shared_.at(address), static_cast<std::size_t>(bytes));
@@ -249,7 +227,7 @@ void Cta::ld_shared(void* value, std::uint32_t address, int bytes, Where where) 
 }
 
 void Cta::st_shared(std::uint32_t address, void const* value, int bytes, Where where) {
-  note(Instruction::st_shared, where, bytes, address);
+  note(Instruction::st_shared, where, {bytes, address});
   if (shared_access(Instruction::st_shared, address, bytes, true, where, current_thread().lane)) {
     cluster_.progressed();
     std::memcpy(shared_.at(address), value, static_cast<std::size_t>(bytes));

@@ -90,16 +90,15 @@ void check_launches(Cta& cta, Instruction instruction, GlobalAccess access, Glob
 
 void count(Cta& cta, Instruction instruction, Where where, BoxWalk const& box, int shared_bytes) {
   if (!cta.counting()) return;
-  LineCounters& line = cta.line(where, instruction);
-  line.instructions += 1;
-  line.shared_bytes += shared_bytes;
+  Work work{.instructions = 1, .shared_bytes = shared_bytes};
   box.for_each_row([&](TmaRow const& row) {
     if (row.begin == row.end) return;
     auto const first = reinterpret_cast<std::uintptr_t>(global(box, row));
     auto const bytes = static_cast<std::uintptr_t>(row.end - row.begin);
-    line.global_bytes += row.end - row.begin;
-    line.global_sectors += static_cast<std::int64_t>((first + bytes - 1) / 32 - first / 32 + 1);
+    work.global_bytes += row.end - row.begin;
+    work.global_sectors += static_cast<std::int64_t>((first + bytes - 1) / 32 - first / 32 + 1);
   });
+  cta.observers().worked(instruction, where, work);
 }
 
 void check_aligned(Cta& cta, Instruction instruction, std::uint32_t address, std::uint32_t alignment,
@@ -135,9 +134,12 @@ class Load final : public InFlight {
   /// `again`: the box was fetched for another CTA of the same multicast.
   Load(Instruction instruction, Cta const& issuer, GlobalBox const& from, SharedRange to, bool again,
        Where where)
-      : InFlight(instruction, issuer, where), box_(from.box), memory_(from.memory), again_(again) {
+      : InFlight(instruction, issuer, where), box_(from.box), memory_(from.memory) {
     writes = {to};
-    to_ = to;
+    cost = {.engine = Cost::Engine::load,
+            .bytes = static_cast<double>(box_.bytes()),
+            .place = to,
+            .again = again};
     brings = Copy{.instruction = instruction,
                   .where = where,
                   .cta = this->cta,
@@ -165,12 +167,6 @@ class Load final : public InFlight {
         races.touch(read, global(box_, row), static_cast<std::size_t>(row.end - row.begin),
                     static_cast<std::uint32_t>(mbarrier_agent));
     });
-  }
-
-  TimeOfCopy schedule(Timeline& timeline, Cluster& cluster) override {
-    std::string const name = cluster.cta(to_.cta).short_place(to_.address);
-    double const landed = timeline.load(cta, thread, to_.cta, box_.bytes(), again_, name, where);
-    return {landed, landed};
   }
 
   void land(Cluster& cluster) override {
@@ -215,8 +211,6 @@ class Load final : public InFlight {
 
   BoxWalk box_;
   Allocation* memory_;
-  SharedRange to_;
-  bool again_;
   std::vector<unsigned char> filled_;
 };
 
@@ -230,6 +224,7 @@ class Store final : public InFlight {
         memory_(to.memory),
         from_(from),
         reduction_(reduction) {
+    cost = {.engine = Cost::Engine::store, .bytes = static_cast<double>(box_.bytes()), .place = from};
     auto const add = [&](std::uint32_t address, int bytes) {
       auto const n = static_cast<std::uint32_t>(bytes);
       if (!reads.empty() && reads.back().address + reads.back().bytes == address) {
@@ -275,11 +270,6 @@ class Store final : public InFlight {
                      static_cast<unsigned char const*>(shared.at(address)),
                      data_.data() + row.index * box_.row_bytes(), take);
     });
-  }
-
-  TimeOfCopy schedule(Timeline& timeline, Cluster& cluster) override {
-    return timeline.store(cta, thread, box_.bytes(), cluster.cta(from_.cta).short_place(from_.address),
-                          where);
   }
 
   void land(Cluster& cluster) override {

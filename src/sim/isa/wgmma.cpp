@@ -215,6 +215,10 @@ class WgmmaOperation final : public InFlight {
         accumulators_(std::move(accumulators)),
         b_(b),
         scale_d_(scale_d) {
+    cost = {.engine = Cost::Engine::tensor,
+            .bytes = 1.0 * kWgmmaRowBytes * op.n,
+            .multiply_adds = 1.0 * kWgmmaM * op.n * 16,  // as of 16-bit types: K of 32 bytes
+            .accumulates = scale_d};
     ++accumulators_->in_flight;
     accumulators_->where = where;
     if (cta.checking()) append_ranges(b_, cta.rank(), reads);
@@ -222,6 +226,7 @@ class WgmmaOperation final : public InFlight {
 
   void take_a(Cta& cta, SharedOperand const& a) {
     a_ = a;
+    cost.bytes += kWgmmaRowBytes * kWgmmaM;
     if (cta.checking()) append_ranges(a_, cta.rank(), reads);
   }
   void take_a(std::array<std::uint32_t const*, kThreads> const& registers) {
@@ -243,14 +248,6 @@ class WgmmaOperation final : public InFlight {
     Rows const& rows = a_in_registers_ != nullptr ? *a_in_registers_ : a;
     wgmma_tile(op_, rows.row, b.row, scale_d_, accumulators_->tile.data());
     if (--accumulators_->in_flight == 0) deposit(cta);
-  }
-
-  TimeOfCopy schedule(Timeline& timeline, Cluster&) override {
-    int const first = thread / kThreads * kThreads;
-    double const rows = op_.n + (a_in_registers_ != nullptr ? 0 : kWgmmaM);
-    double const multiply_adds = 1.0 * kWgmmaM * op_.n * 16;  // as of 16-bit types: K of 32 bytes
-    double const end = timeline.wgmma(cta, first, multiply_adds, kWgmmaRowBytes * rows, scale_d_, where);
-    return {end, end};
   }
 
   std::shared_ptr<WgmmaAccumulators> const& accumulators() const { return accumulators_; }
@@ -500,9 +497,9 @@ void start(Cta& cta, Warpgroup& group, WgmmaConfig const& op, bool a_in_register
   SharedOperand const a{a_in_registers ? 0 : group.a_descriptor[0], op.a_mn_major, kWgmmaM, element_bytes};
   SharedOperand const b{group.b_descriptor[0], op.b_mn_major, op.n, element_bytes};
   if (cta.counting()) {
-    LineCounters& line = cta.line(where, Instruction::wgmma_mma_async);
-    line.fused_multiply_adds += std::int64_t{kWgmmaM} * op.n * wgmma_k(op.type);
-    line.shared_bytes += kWgmmaRowBytes * (op.n + (a_in_registers ? 0 : kWgmmaM));
+    cta.observers().worked(Instruction::wgmma_mma_async, where,
+                           {.fused_multiply_adds = std::int64_t{kWgmmaM} * op.n * wgmma_k(op.type),
+                            .shared_bytes = kWgmmaRowBytes * (op.n + (a_in_registers ? 0 : kWgmmaM))});
   }
   bool const a_fits = a_in_registers || check_operand(cta, "A", a, where);
   if (!check_operand(cta, "B", b, where) || !a_fits) return;
@@ -616,7 +613,9 @@ void wgmma_wait_group(int groups_left, Where where) {
     }
   }
   double const done = cta.in_flight().wait(group.wgmma, static_cast<std::size_t>(groups_left));
-  if (cta.cluster().timeline() != nullptr) cta.wait_warpgroup_until(done, "wait wgmma", where);
+  if (cta.cluster().timed())
+    cta.observers().waited(cta, cta.thread_index() / kThreads * kThreads, kThreads, done, "wait wgmma",
+                           where);
   history.fenced_since_wait = false;
   for (auto& accumulators : before) {
     if (accumulators->in_flight != 0) continue;

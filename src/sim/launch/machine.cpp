@@ -14,6 +14,7 @@
 
 #include "checker/launch_tensors.hpp"
 #include "explore/exploring.hpp"
+#include "launch/observers.hpp"
 #include "machine/cluster.hpp"
 #include "machine/global_memory.hpp"
 #include "machine/stack_overflow.hpp"
@@ -26,8 +27,14 @@ namespace tegula::sim {
 struct Machine::State {
   GlobalMemory global;
   std::mutex launching;
+  /// Runs clusters on one of the host's threads.
+  struct Worker {
+    explicit Worker(std::size_t stack_bytes) : cluster(observers, stack_bytes) {}
+    Observers observers;
+    Cluster cluster;
+  };
   /// One for each of the host's threads; kept for their fibers' stacks.
-  std::vector<std::unique_ptr<Cluster>> clusters;
+  std::vector<std::unique_ptr<Worker>> workers;
 };
 
 Machine::Machine(Options options) : options_(std::move(options)), state_(std::make_unique<State>()) {}
@@ -219,7 +226,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
                              &turns,
                              options_.check && options_.races ? &order : nullptr,
                              mutation ? &*mutation : nullptr,
-                             explorer};
+                             explorer != nullptr};
   std::int64_t const ctas = std::int64_t{1} * grid.x * grid.y * grid.z;
   int const in_cluster = kernel.cluster.x * kernel.cluster.y * kernel.cluster.z;
   std::int64_t const count = ctas / in_cluster;
@@ -229,10 +236,10 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
                              : static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   // A stack is two mappings of the process, which may have some 65000.
   workers = std::min({workers, count, std::max<std::int64_t>(1, 16384 / (kernel.threads * in_cluster))});
-  auto& clusters = state_->clusters;
-  if (!clusters.empty() && clusters[0]->stack_bytes() != options_.stack_bytes) clusters.clear();
-  while (static_cast<std::int64_t>(clusters.size()) < workers)
-    clusters.push_back(std::make_unique<Cluster>(options_.stack_bytes));
+  auto& kept = state_->workers;
+  if (!kept.empty() && kept[0]->cluster.stack_bytes() != options_.stack_bytes) kept.clear();
+  while (static_cast<std::int64_t>(kept.size()) < workers)
+    kept.push_back(std::make_unique<State::Worker>(options_.stack_bytes));
 
   std::atomic<std::int64_t> next{0};
   std::mutex done_mutex;
@@ -241,9 +248,12 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   std::map<std::int64_t, ClusterLog> logs;                // of what they did to global memory
   std::map<std::int64_t, Trace> traces;                   // of those whose time is recorded
   std::exception_ptr failure;
-  auto const work = [&](Cluster& cluster) {
+  auto const work = [&](State::Worker& worker) {
     StackOverflowReport const overflow;
-    cluster.counters().clear();
+    Cluster& cluster = worker.cluster;
+    Observers::List& observers = worker.observers.list();
+    observers.counting.clear();
+    observers.explorer = explorer;
     for (std::int64_t index = next++; index < count; index = next++) {
       try {
         std::vector<Finding> found = cluster.run(launch, index);
@@ -251,7 +261,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
         std::lock_guard const lock(done_mutex);
         if (!found.empty()) findings.emplace(index, std::move(found));
         if (!log.rows.empty()) logs.emplace(index, std::move(log));
-        if (cluster.traced()) traces.emplace(index, cluster.trace());
+        if (observers.time.traced()) traces.emplace(index, observers.time.trace());
         done += in_cluster;
         if (options_.progress && !failure) options_.progress(done, ctas);
       } catch (...) {
@@ -263,11 +273,11 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
     }
   };
   if (workers == 1) {
-    work(*clusters[0]);
+    work(*kept[0]);
   } else {
     std::vector<std::thread> threads;
     for (std::int64_t i = 0; i < workers; ++i)
-      threads.emplace_back([&, i] { work(*clusters[static_cast<std::size_t>(i)]); });
+      threads.emplace_back([&, i] { work(*kept[static_cast<std::size_t>(i)]); });
     for (std::thread& thread : threads) thread.join();
   }
   if (failure) std::rethrow_exception(failure);
@@ -300,9 +310,9 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
     report.trace->append(std::move(of_cluster));
   }
   for (std::int64_t i = 0; i < workers; ++i) {
-    Cluster& cluster = *clusters[static_cast<std::size_t>(i)];
-    merge(report.lines, cluster.counters().lines());
-    report.stack_bytes = std::max(report.stack_bytes, cluster.stack_bytes_used());
+    State::Worker& worker = *kept[static_cast<std::size_t>(i)];
+    merge(report.lines, worker.observers.list().counting.lines());
+    report.stack_bytes = std::max(report.stack_bytes, worker.cluster.stack_bytes_used());
   }
   for (LineCounters const& line : report.lines) report.total.add(line);
   if (!options_.allow.empty()) silence(report, options_.allow);

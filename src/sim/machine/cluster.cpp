@@ -6,7 +6,6 @@
 #include <bit>
 #include <exception>
 
-#include "explore/explorer.hpp"
 #include "machine/turn_keeper.hpp"
 
 namespace tegula::sim {
@@ -50,13 +49,7 @@ std::vector<Finding> Cluster::run(LaunchContext const& launch, std::int64_t inde
   set_running_cta(nullptr);
   in_flight_.finish(aborting_);
   current_ = nullptr;
-  traced_ = timeline_ != nullptr;
-  if (traced_) trace_ = timeline_->finish();
-  timeline_.reset();
-  for (int rank = 0; rank < count_; ++rank) {
-    Cta& cta = this->cta(rank);
-    for (Warp& warp : cta.warps_) cta.flush_log(warp);
-  }
+  observers_.finish(*this);
   return std::move(findings_);
 }
 
@@ -95,16 +88,10 @@ void Cluster::start(LaunchContext const& launch, std::int64_t index) {
     add_threads(cta(rank), launch.kernel->threads);
     cta(rank).start(launch, cta_index(launch, index, rank));
   }
-  if (options.trace && index * count_ < options.trace->ctas) {
+  timed_ = options.trace && index * count_ < options.trace->ctas;
+  if (timed_) {
     completion_ = Completion::first;
     interleaving_ = Interleaving::one_warp_ahead;
-    std::int64_t const ctas = std::int64_t{1} * launch.grid.x * launch.grid.y * launch.grid.z;
-    std::vector<Dim3> blocks;
-    for (int rank = 0; rank < count_; ++rank) blocks.push_back(cta(rank).block_index());
-    auto* const role = launch.kernel->role;
-    timeline_ = std::make_unique<Timeline>(
-        *options.trace, blocks, ctas, launch.kernel->threads,
-        [&](int warp) { return role != nullptr ? std::string(role(warp)) : fmt::format("warp {}", warp); });
   }
   behind_ = nullptr;
   if (interleaving_ == Interleaving::one_warp_behind) {
@@ -113,16 +100,16 @@ void Cluster::start(LaunchContext const& launch, std::int64_t index) {
     behind_cta_ = &cta(warp / of_cta);
     behind_ = &behind_cta_->warp(warp % of_cta);
   }
-  in_lane_order_ = interleaving_ != Interleaving::random && behind_ == nullptr && timeline_ == nullptr;
-  explorer_ = launch.explorer;
-  if (explorer_ != nullptr) {
+  in_lane_order_ = interleaving_ != Interleaving::random && behind_ == nullptr && !timed_;
+  stepped_ = launch.stepped;
+  if (stepped_) {
     completion_ = Completion::last;
     interleaving_ = Interleaving::one_warp_ahead;
     behind_ = nullptr;
     in_lane_order_ = true;
-    explorer_->start(*this);
   }
-  often_ = explorer_ != nullptr || !in_lane_order_ || completion_ == Completion::random;
+  observers_.start(*this);
+  often_ = stepped_ || !in_lane_order_ || completion_ == Completion::random;
 }
 
 Dim3 Cluster::coordinate(int rank) const {
@@ -150,7 +137,7 @@ void Cluster::thread_body(Thread& thread) {
     Cta& cta = *thread.cta;
     try {
       launch_->kernel->run(cta.shared().data());
-      if (explorer_ != nullptr) explorer_->before_exit();
+      if (stepped_) observers_.before_exit();
     } catch (LeaveKernel const&) {
     } catch (std::exception const& e) {
       cta.report(FindingKind::exception, Where{}, cta.here(), "", "",
@@ -176,7 +163,7 @@ void Cluster::finish_thread(Thread& thread) {
   idle_reads_ = 0;
   --live_threads_;
   try {
-    if (explorer_ != nullptr && !aborting_) explorer_->exit(thread);
+    if (stepped_ && !aborting_) observers_.exited(thread);
     thread.cta->finish_thread(thread);
     if (!aborting_ && ready_ctas_ == 0 && live_threads_ != 0) nobody_runs();
   } catch (LeaveKernel const&) {
@@ -208,7 +195,7 @@ Thread* Cluster::next_thread() {
     return nullptr;
   }
   if (ready_ctas_ == 0) return nullptr;
-  if (timeline_ != nullptr) return &earliest_thread();
+  if (timed_) return &earliest_thread();
   Warp* next = &cta->warp(current_->index / 32);
   if (behind_ != nullptr && (next == behind_ || next->ready == 0)) {
     if (Thread* const ahead = thread_ahead()) return ahead;
@@ -262,8 +249,8 @@ Thread* Cluster::thread_ahead() {
 }
 
 void Cluster::let_others_run(Visible const& what) {
-  if (explorer_ != nullptr) return explorer_->before(what);
-  if (timeline_ != nullptr) return;
+  if (stepped_) return observers_.before(what);
+  if (timed_) return;
   // An access to a peer's shared memory is seen twice: before the peer is known to be there, and here.
   if (what.cta >= 0 && &cta(what.cta) != current_->cta &&
       (what.kind == Visible::Kind::load || what.kind == Visible::Kind::store))
@@ -288,7 +275,7 @@ Thread& Cluster::earliest_thread() {
   auto const consider = [&](Cta& cta, Warp const& warp) {
     for (std::uint32_t lanes = warp.ready; lanes != 0; lanes &= lanes - 1) {
       Thread& thread = cta.thread(warp, std::countr_zero(lanes));
-      double const clock = timeline_->clock(cta.rank(), thread.index);
+      double const clock = observers_.clock(thread);
       if (earliest == nullptr || clock < least) earliest = &thread, least = clock;
     }
   };
@@ -301,12 +288,10 @@ Thread& Cluster::earliest_thread() {
 }
 
 void Cluster::wait_for_clock() {
-  if (timeline_ == nullptr) return;
+  if (!timed_) return;
   for (;;) {
     Thread& next = earliest_thread();
-    if (timeline_->clock(next.cta->rank(), next.index) >=
-        timeline_->clock(current_->cta->rank(), current_->index))
-      return;
+    if (observers_.clock(next) >= observers_.clock(*current_)) return;
     resume(next);
   }
 }
@@ -324,7 +309,7 @@ void Cluster::block_other(Cta& cta, Warp& own) {
 }
 
 void Cluster::yield() {
-  if (timeline_ != nullptr) return wait_for_clock();
+  if (timed_) return wait_for_clock();
   Thread& self = *current_;
   if (interleaving_ == Interleaving::random) {
     Thread& next = random_thread();
@@ -349,7 +334,7 @@ void Cluster::yield() {
 
 /// Every thread waits: what is in flight lands now, at the last moment, where that lets one go on.
 void Cluster::nobody_runs() {
-  if (explorer_ != nullptr && explorer_->choose()) return;
+  if (stepped_ && observers_.choose()) return;
   if (!in_flight_.empty() && in_flight_.land_for_waiters()) return;
   idle_reads_ += kIdleReads / kMostGivenUpWaits;
   if (idle_reads_ <= kIdleReads) {
@@ -371,8 +356,8 @@ void Cluster::watch_read(void const* address, bool shared, Where where) {
   }
   ++idle_reads_;
   if (++self.reads % kReadsBeforeYield != 0) return;
-  if (explorer_ != nullptr)
-    explorer_->before({.kind = Visible::Kind::reread,
+  if (stepped_)
+    observers_.before({.kind = Visible::Kind::reread,
                        .cta = -1,
                        .address = reinterpret_cast<std::uintptr_t>(address),
                        .amount = 1});
@@ -407,7 +392,7 @@ void Cluster::take_turn() {
 }
 
 void Cluster::pass_turn_between_warps() {
-  if (timeline_ != nullptr) return wait_for_clock();
+  if (timed_) return wait_for_clock();
   if (interleaving_ == Interleaving::one_warp_ahead) return;
   if (behind_ != nullptr) {
     Thread* const ahead = &current_->cta->current_warp() == behind_ ? thread_ahead() : nullptr;

@@ -15,16 +15,13 @@
 #include "machine/fiber.hpp"
 #include "machine/in_flight.hpp"
 #include "machine/launch_context.hpp"
+#include "machine/observers.hpp"
 #include "machine/visible.hpp"
-#include "profile/counters.hpp"
-#include "profile/timeline.hpp"
 
 namespace tegula::sim {
 
 /// CTAs of a cluster, at most: CUDA C++ programming guide, "Thread Block Clusters" (the portable size).
 inline constexpr int kMostCtasOfACluster = 8;
-
-class Explorer;
 
 /// The barrier of a cluster: PTX ISA, barrier.cluster. A warp that has exited is not waited for.
 struct ClusterBarrier {
@@ -39,14 +36,13 @@ struct ClusterBarrier {
 /// a cluster run together. A CTA of a launch without clusters is a cluster of its own.
 class Cluster {
  public:
-  explicit Cluster(std::size_t stack_bytes) : stack_bytes_(stack_bytes) {}
+  Cluster(Observers& observers, std::size_t stack_bytes) : observers_(observers), stack_bytes_(stack_bytes) {}
   ~Cluster();
   Cluster(Cluster const&) = delete;
   Cluster& operator=(Cluster const&) = delete;
 
   /// Runs the cluster with the given index, x fastest, and returns what was found.
   std::vector<Finding> run(LaunchContext const& launch, std::int64_t index);
-  CounterTable& counters() { return counters_; }
   /// The deepest stack of any thread so far, in bytes.
   std::size_t stack_bytes_used() const;
   std::size_t stack_bytes() const { return stack_bytes_; }
@@ -61,6 +57,14 @@ class Cluster {
   /// Coordinate of a CTA in the cluster.
   Dim3 coordinate(int rank) const;
   Thread& current() const { return *current_; }
+  LaunchContext const& launch() const { return *launch_; }
+  Observers& observers() const { return observers_; }
+  /// Somebody keeps time: the thread with the earliest clock runs.
+  bool timed() const { return timed_; }
+  /// Somebody decides step by step who runs.
+  bool stepped() const { return stepped_; }
+  /// Either.
+  bool observed() const { return timed_ || stepped_; }
   InFlightQueue& in_flight() { return in_flight_; }
   GlobalRaces& global_races() { return global_races_; }
   Completion completion() const { return completion_; }
@@ -91,11 +95,6 @@ class Cluster {
   /// Notes who issued a copy on a site that has landed for an mbarrier's agent; and tells who did last.
   void note_landing(int agent, std::uint16_t site, InFlight const& operation);
   Thread const* issuer_of(int agent, std::uint16_t site) const;
-  /// The model of time, where this cluster's is recorded; else null.
-  Timeline* timeline() const { return timeline_.get(); }
-  /// What it recorded of the last cluster run.
-  Trace const& trace() const { return trace_; }
-  bool traced() const { return traced_; }
   /// Where time is recorded: lets the threads whose clocks are behind the current one's run first.
   void wait_for_clock();
 
@@ -115,8 +114,6 @@ class Cluster {
     if (often_) [[unlikely]]
       let_others_run(what);
   }
-  /// What decides step by step who runs; null where nothing does.
-  Explorer* explorer() const { return explorer_; }
   /// The thread read memory. One that reads the same place again and again waits for it to change: others
   /// must run, in this cluster and, where it is global memory, in those before it.
   void watch_read(void const* address, bool shared, Where where);
@@ -130,7 +127,7 @@ class Cluster {
   /// A warp arrives at the cluster's barrier.
   void arrive_at_barrier(Warp& warp, bool relaxed);
   /// The warp comes after the phase that it has waited for.
-  void pass_barrier(Cta& cta, Warp& warp);
+  void pass_barrier(Cta& cta, Warp& warp, Where where);
   /// Whether the phase at which the warp has arrived last is complete.
   bool barrier_complete(Warp const& warp) const { return barrier_.phase >= warp.cluster_arrivals; }
   /// A warp has exited: nobody waits for it any longer.
@@ -145,8 +142,6 @@ class Cluster {
   [[noreturn]] void abort();
 
  private:
-  friend class Explorer;
-
   void start(LaunchContext const& launch, std::int64_t index);
   void add_threads(Cta& cta, int count);
   void thread_body(Thread& thread);
@@ -166,6 +161,7 @@ class Cluster {
   void stuck_reading();
   [[noreturn]] void deadlock(std::string const& reason);
 
+  Observers& observers_;
   LaunchContext const* launch_ = nullptr;
   Thread* current_ = nullptr;
   std::int64_t index_ = 0;
@@ -176,7 +172,8 @@ class Cluster {
   Completion completion_ = Completion::last;
   Interleaving interleaving_ = Interleaving::one_warp_ahead;
   bool often_ = false;  ///< others may run before whatever is visible
-  Explorer* explorer_ = nullptr;
+  bool timed_ = false;
+  bool stepped_ = false;
   Warp* behind_ = nullptr;     ///< runs only while no other warp can
   Cta* behind_cta_ = nullptr;  ///< whose it is
   bool in_lane_order_ = true;  ///< after a lane that waits, the warp's first that can run does
@@ -202,12 +199,8 @@ class Cluster {
   Published grids_complete_;
   InFlightQueue in_flight_{*this};
   GlobalRaces global_races_{*this};
-  std::unique_ptr<Timeline> timeline_;
-  Trace trace_;
-  bool traced_ = false;
   std::vector<Finding> findings_;
   std::size_t last_finding_ = 0;  ///< the one reported last
-  CounterTable counters_;
 
   std::size_t stack_bytes_;
   Context host_;
@@ -253,8 +246,9 @@ inline bool Cta::after_launches(GlobalAccess access, Allocation const& memory) c
 
 inline Thread& Cta::current_thread() const { return cluster_.current(); }
 inline InFlightQueue& Cta::in_flight() const { return cluster_.in_flight(); }
-inline LineCounters& Cta::line(Where where, Instruction instruction) {
-  return cluster_.counters().at(where, instruction);
+inline Observers& Cta::observers() const { return cluster_.observers(); }
+inline void Cta::note(Instruction instruction, Where where, LaneAccess const& access) {
+  if (count_ || cluster_.timed()) cluster_.observers().executed(*this, instruction, where, access);
 }
 
 }  // namespace tegula::sim

@@ -27,10 +27,6 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
   check_ = launch.options->check;
   races_ = check_ && launch.options->races;
   count_ = launch.options->count;
-  limits_ = launch.kernel->limits;
-  Limits const& asked = launch.options->limits;
-  if (asked.bank_conflicts >= 0) limits_.bank_conflicts = asked.bank_conflicts;
-  if (asked.excess_sectors >= 0) limits_.excess_sectors = asked.excess_sectors;
   generation_ = launch.options->generation;
   recent_ = {};
   barriers_ = {};
@@ -70,7 +66,6 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
     warp.cluster_waits = 0;
     warp.waits_at_cluster = false;
     warp.meetings = 0;
-    warp.log.clear();
     set_ready(warp, kFullWarp);
   }
   warpgroups_.resize(static_cast<std::size_t>((count + 127) / 128));

@@ -11,16 +11,15 @@
 #include "checker/copy_shadow.hpp"
 #include "checker/global_shadow.hpp"
 #include "checker/races.hpp"
-#include "isa/wgmma.hpp"
 #include "machine/fiber.hpp"
 #include "machine/global_memory.hpp"
 #include "machine/in_flight.hpp"
 #include "machine/launch_context.hpp"
 #include "machine/mbarrier.hpp"
+#include "machine/observers.hpp"
 #include "machine/shared_memory.hpp"
 #include "machine/visible.hpp"
-#include "profile/access_log.hpp"
-#include "profile/counters.hpp"
+#include "machine/wgmma.hpp"
 #include "tegula/sim/hooks.hpp"
 #include "tegula/sim/machine.hpp"
 #include "values/instruction.hpp"
@@ -119,8 +118,6 @@ struct Warp {
   std::uint32_t operand[32];
   std::uint32_t value[32];
   std::uint32_t result[32];  ///< of shuffles, votes, reductions
-
-  AccessLog log;
 };
 
 /// One of the CTA's sixteen barriers.
@@ -188,6 +185,11 @@ class Cta {
   Warp const& warp(int index) const { return warps_[static_cast<std::size_t>(index)]; }
   Thread& thread(int index) const { return *threads_[static_cast<std::size_t>(index)]; }
 
+  /// Registers of the register file that setmaxnreg.dec has freed.
+  int free_registers() const { return free_registers_; }
+  /// The thread, which waits, can run.
+  void set_ready(Thread& thread);
+
   /// Joins the lanes of `mask` at an instruction. True for the lane that comes last: it does the work and
   /// then calls release. False for the others, once they have been released.
   bool meet(Instruction instruction, std::uint32_t variant, std::uint32_t mask, Where where);
@@ -197,16 +199,9 @@ class Cta {
   bool meet_warpgroup(Instruction instruction, std::uint32_t variant, Where where);
   void release_warpgroup(Where where, Instruction instruction);
 
-  /// Where time is recorded: all lanes of a warp wait for a phase.
-  void pass_warp(TimeGate const& gate, std::int64_t phase, Warp const& warp, Where where);
-  /// Where time is recorded: the threads of the current warpgroup wait until `time`.
-  void wait_warpgroup_until(double time, char const* name, Where where);
-
-  /// Counts one lane's execution of an instruction and its accesses to memory.
-  void note(Instruction instruction, Where where, int shared_bytes = 0, std::uint32_t shared = 0,
-            int global_bytes = 0, void const* global = nullptr);
-  /// The counters of a line, where counting().
-  LineCounters& line(Where where, Instruction instruction);
+  /// The current thread executes an instruction by itself, and moves what `access` says.
+  void note(Instruction instruction, Where where, LaneAccess const& access = {});
+  Observers& observers() const;
 
   /// Checks one lane's access to this CTA's shared memory and updates the shadow of what it writes. False
   /// where it must not be performed.
@@ -344,23 +339,19 @@ class Cta {
   friend class Cluster;
 
   friend class InFlightQueue;
-  friend class Explorer;
 
   // Threads (cta.cpp).
   void start(LaunchContext const& launch, Dim3 block);
   void finish_thread(Thread& thread);
   Thread& thread(Warp const& warp, int lane) const { return thread(32 * warp.index + lane); }
   void set_ready(Warp& warp, std::uint32_t lanes);
-  void set_ready(Thread& thread);
 
   // Meeting points (meeting.cpp).
   bool join(Instruction instruction, std::uint32_t variant, std::uint32_t mask, Where where);
   bool wait_for_release(Warp& own, std::uint32_t self);
-  void flush_log(Warp& warp);
   [[noreturn]] void diverged(Meeting const& meeting, Instruction instruction, std::uint32_t variant,
                              std::uint32_t mask, Where where);
   void check_exit(Warp& warp);
-  void count_matrices(Instruction instruction, int count, Where where);
   bool arrive_at_barrier(int id, int threads, bool waits, Where where);
   std::vector<std::string> who_waits() const;
   void mbarrier_waiters(std::vector<std::string>& clauses) const;
@@ -427,7 +418,7 @@ class Cta {
   void passed(MbarrierState& mbarrier);
   void forget(MbarrierState& mbarrier);
   bool one_gives_up();
-  void pass_phase(MbarrierState const& mbarrier, Where where, bool relaxed = false);
+  void pass_phase(MbarrierState& mbarrier, Where where, bool relaxed = false);
   void take_phase(Thread const& thread, MbarrierState const& mbarrier, bool relaxed);
   void land_some();
   void check_parity(Instruction instruction, int parity, Where where);
@@ -439,7 +430,6 @@ class Cta {
   bool check_ = true;
   bool races_ = true;
   bool count_ = true;
-  Limits limits_;
   Generation generation_ = Generation::sm90;
   std::uint32_t ready_warps_ = 0;
   int live_threads_ = 0;

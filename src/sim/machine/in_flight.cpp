@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "explore/explorer.hpp"
 #include "machine/cluster.hpp"
 #include "values/place.hpp"
 
@@ -61,9 +60,7 @@ void InFlightQueue::issue(std::unique_ptr<InFlight> operation) {
     issued.reads.clear();
   }
   mark(issued);
-  if (Timeline* const timeline = cluster_.timeline()) issued.time = issued.schedule(*timeline, cluster_);
-  if (Explorer* const explorer = cluster_.explorer())
-    explorer->issue(issued, issued.groups_ != nullptr && issued.groups_->in_order_);
+  if (cluster_.observed()) cluster_.observers().issued(cluster_, issued);
   Completion const completion = cluster_.completion();
   if (completion == Completion::first || (completion == Completion::random && cluster_.random() % 4 == 0))
     land(issued);
@@ -74,7 +71,7 @@ bool InFlightQueue::admit(InFlight& operation) {
   Instruction const instruction = operation.instruction;
   Where const where = operation.where;
   bool possible = true;
-  std::optional<Observers> observers;  // the same for all ranges, of which a wgmma has hundreds
+  std::optional<Issuers> issuers;  // the same for all ranges, of which a wgmma has hundreds
   auto const check = [&](SharedRange const& range, bool write) {
     Cta& cta = cluster_.cta(range.cta);
     Cta::Culprit const who = cta.here();
@@ -100,8 +97,8 @@ bool InFlightQueue::admit(InFlight& operation) {
         return;
       }
       if (!cta.races_) return;
-      if (!observers) observers.emplace(observers_of(operation));
-      if (!check_order(operation, *observers, cta, range, write)) operation.in_order_ = false;
+      if (!issuers) issuers.emplace(issuers_of(operation));
+      if (!check_order(operation, *issuers, cta, range, write)) operation.in_order_ = false;
     }
   };
   for (SharedRange const& range : operation.writes) check(range, true);
@@ -125,19 +122,19 @@ bool InFlightQueue::by_warpgroup(InFlight const& operation) const {
 }
 
 /// Those who issue an operation: a thread, or a warpgroup.
-Observers InFlightQueue::observers_of(InFlight const& operation) const {
+Issuers InFlightQueue::issuers_of(InFlight const& operation) const {
   Thread const& issuer = cluster_.current();
-  if (!by_warpgroup(operation)) return Observers(cluster_.causality(), issuer.agent, 1);
-  return Observers(cluster_.causality(), issuer.agent - issuer.index % 128, 128);
+  if (!by_warpgroup(operation)) return Issuers(cluster_.causality(), issuer.agent, 1);
+  return Issuers(cluster_.causality(), issuer.agent - issuer.index % 128, 128);
 }
 
 /// Holds a range against those who accessed it before: what they did must be known to all who issue the
 /// operation, and what they wrote through the generic proxy with a fence.proxy.async in between.
 /// False, after a finding, where it is not so.
-bool InFlightQueue::check_order(InFlight const& operation, Observers const& observers, Cta& cta,
+bool InFlightQueue::check_order(InFlight const& operation, Issuers const& issuers, Cta& cta,
                                 SharedRange const& range, bool write) {
   Conflict conflict;
-  if (cta.shadow_.may_access(observers, range.address - kSharedBase, range.bytes, write,
+  if (cta.shadow_.may_access(issuers, range.address - kSharedBase, range.bytes, write,
                              cta.launch_->options->strict.proxies, conflict))
     return true;
   cta.async_race(operation, write, conflict);
@@ -254,7 +251,7 @@ void InFlightQueue::retire_reads(InFlight& operation) {
 }
 
 void InFlightQueue::retire(InFlight& operation) {
-  if (Explorer* const explorer = cluster_.explorer()) explorer->retire(operation);
+  if (cluster_.observed()) cluster_.observers().retired(cluster_, operation);
   retire_reads(operation);
   for (SharedRange const& range : operation.writes) {
     Cta& cta = cluster_.cta(range.cta);
@@ -417,8 +414,9 @@ void Cta::bulk_wait_group(int groups_left, bool read, Where where) {
       {read ? Visible::Kind::wait_group_read : Visible::Kind::wait_group, rank_, 0, groups_left, &groups});
   std::size_t const left = static_cast<std::size_t>(groups_left);
   double const done = read ? in_flight().wait_read(groups, left) : in_flight().wait(groups, left);
-  if (Timeline* const time = cluster_.timeline())
-    time->wait_until(done, rank_, thread_index(), read ? "wait stores read" : "wait stores", where);
+  if (cluster_.timed())
+    cluster_.observers().waited(*this, thread_index(), 1, done, read ? "wait stores read" : "wait stores",
+                                where);
 }
 
 }  // namespace tegula::sim

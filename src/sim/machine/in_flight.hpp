@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "checker/copy_shadow.hpp"
-#include "profile/timeline.hpp"
 #include "tegula/arch/where.hpp"
 #include "values/instruction.hpp"
 
@@ -27,14 +26,13 @@
 ///       // Bounds, overlaps, fences and the shadow of these are the queue's business.
 ///       writes = {to};
 ///       reads = {from};
+///       cost = {...};  // for the model of time: docs/machine.md, "Time"
 ///     }
 ///     // The effect, and nothing else.
 ///     void land(Cluster& cluster) override {
 ///       unsigned char const* const source = cluster.cta(reads[0].cta).shared().at(reads[0].address);
 ///       std::memcpy(cluster.cta(writes[0].cta).shared().at(writes[0].address), source, reads[0].bytes);
 ///     }
-///     // When it does, where time is recorded: docs/machine.md, "Time".
-///     TimeOfCopy schedule(Timeline& timeline, Cluster&) override { ... }
 ///   };
 ///
 ///   // The hook, on the fiber of the thread that issues it.
@@ -53,7 +51,7 @@
 namespace tegula::sim {
 
 class Cta;
-class Observers;
+class Issuers;
 class Cluster;
 struct MbarrierState;
 class InFlightGroups;
@@ -63,6 +61,23 @@ struct SharedRange {
   int cta = 0;
   std::uint32_t address = 0;
   std::uint32_t bytes = 0;
+};
+
+/// When an operation in flight has read its source, and when its effect is there.
+struct TimeOfCopy {
+  double read = 0;
+  double landed = 0;
+};
+
+/// What an operation asks of the hardware, for whoever keeps time.
+struct Cost {
+  enum class Engine : std::uint8_t { peer, load, store, tensor };
+  Engine engine = Engine::peer;
+  double bytes = 0;          ///< that a load or a store moves, or that tensor cores read from shared memory
+  double multiply_adds = 0;  ///< of tensor cores
+  SharedRange place{};       ///< of a load's or a store's first byte
+  bool again = false;        ///< a load of what the same engine has fetched for another CTA (multicast)
+  bool accumulates = false;  ///< tensor cores add to what is there
 };
 
 class InFlight {
@@ -82,9 +97,6 @@ class InFlight {
   /// Somebody has waited for it, on whose fiber this is called. Not called for one that nobody waits for.
   virtual void retired(Cluster&) {}
 
-  /// When it has read its source and when it lands, by the model of time: called once, at its issue.
-  virtual TimeOfCopy schedule(Timeline& timeline, Cluster& cluster) = 0;
-
   /// Its landing completes `bytes` bytes of transactions on the mbarrier.
   void completes_on(int cta, std::uint32_t address, std::uint32_t bytes) { mbarrier = {cta, address, bytes}; }
 
@@ -99,11 +111,16 @@ class InFlight {
   std::vector<SharedRange> reads;
   SharedRange mbarrier;        ///< `bytes` 0: it completes on none
   std::optional<Copy> brings;  ///< what it copies into shared memory, for somebody to read
-  TimeOfCopy time;             ///< where time is recorded
+  Cost cost;
+  TimeOfCopy time;            ///< where time is recorded
+  std::uint32_t process = 0;  ///< its number, where orders are explored
+
+  bool done_reading() const { return done_reading_; }
+  /// The groups that it is waited for in; null where it completes on an mbarrier.
+  InFlightGroups* groups() const { return groups_; }
 
  private:
   friend class InFlightQueue;
-  friend class Explorer;
   friend std::string issuer_text(InFlight const& operation);
   bool done_reading_ = false;   ///< read was called
   bool reads_retired_ = false;  ///< `reads` may be overwritten
@@ -114,7 +131,6 @@ class InFlight {
   bool after_grids_;             ///< it was issued after a griddepcontrol.wait
   std::uint16_t site_ = 0;
   InFlightGroups* groups_ = nullptr;
-  std::uint32_t process_ = 0;  ///< its number, where an Explorer runs the cluster
 };
 
 /// The operations of one thread, or of one warpgroup, that it waits for in groups, oldest first.
@@ -125,6 +141,8 @@ class InFlightGroups {
 
   /// Ends the current group and starts the next.
   void commit() { ends_.push_back(operations_.size()); }
+  /// An operation lands after those before it.
+  bool in_order() const { return in_order_; }
   /// Committed groups that nobody has waited for.
   std::size_t committed() const { return ends_.size(); }
   /// Operations that nobody has waited for, committed or not.
@@ -158,6 +176,10 @@ class InFlightQueue {
   /// Likewise until the others have read their sources.
   double wait_read(InFlightGroups& groups, std::size_t groups_left);
 
+  /// The operation reads its source; it lands. Each happens once.
+  void read(InFlight& operation);
+  void land(InFlight& operation);
+
   bool empty() const { return operations_.empty(); }
   /// Lands some operation now and then, where the completion is random.
   void land_at_random();
@@ -187,12 +209,9 @@ class InFlightQueue {
 
  private:
   void issue(std::unique_ptr<InFlight> operation);
-  friend class Explorer;
   bool admit(InFlight& operation);
-  void read(InFlight& operation);
-  void land(InFlight& operation);
-  Observers observers_of(InFlight const& operation) const;
-  bool check_order(InFlight const& operation, Observers const& observers, Cta& cta, SharedRange const& range,
+  Issuers issuers_of(InFlight const& operation) const;
+  bool check_order(InFlight const& operation, Issuers const& issuers, Cta& cta, SharedRange const& range,
                    bool write);
   bool by_warpgroup(InFlight const& operation) const;
   void stamp_as_own(InFlight const& operation);

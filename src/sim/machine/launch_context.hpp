@@ -10,7 +10,6 @@ namespace tegula::sim {
 class TurnKeeper;
 class GlobalOrder;
 class MutationRun;
-class Explorer;
 
 /// What the clusters of one launch share.
 struct LaunchContext {
@@ -21,7 +20,7 @@ struct LaunchContext {
   TurnKeeper* turns;
   GlobalOrder* global_order;  ///< null where races in global memory are not looked for
   MutationRun* mutation;      ///< null where nothing is mutated or listed
-  Explorer* explorer;         ///< null where the machine's options decide who runs
+  bool stepped;               ///< an observer decides who runs, step by step
 };
 
 /// Coordinate in the grid of the CTA with the given rank in a cluster; clusters are numbered with x fastest,

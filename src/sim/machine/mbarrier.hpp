@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "checker/causality.hpp"
-#include "profile/timeline.hpp"
 #include "tegula/arch/where.hpp"
 #include "values/instruction.hpp"
 
@@ -54,7 +53,6 @@ struct MbarrierState {
   Published arriving_wide;       ///< likewise by those of other CTAs that release at the cluster's scope
   Published complete_wide;
   Published complete;                ///< by the arrivals of the phases that are complete
-  TimeGate gate;                     ///< where time is recorded: when the phases were complete
   std::vector<Landed> landed;        ///< operations that nobody has waited for
   std::vector<PeerAccess> accesses;  ///< that no wait has ordered before the CTA's exit
 };

@@ -4,8 +4,6 @@
 #include <bit>
 #include <cstring>
 
-#include "checker/access_limits.hpp"
-#include "explore/explorer.hpp"
 #include "machine/cluster.hpp"
 #include "tegula/sim/arithmetic.hpp"
 #include "values/place.hpp"
@@ -75,11 +73,9 @@ bool aligned(Instruction instruction) {
 
 bool Cta::meet(Instruction instruction, std::uint32_t variant, std::uint32_t mask, Where where) {
   if (!join(instruction, variant, mask, where)) return false;
-  if (Explorer* const explorer = cluster_.explorer())
-    explorer->met(*this, current_warp(), mask & ~current_warp().exited);
-  if (Timeline* const time = cluster_.timeline()) {
+  if (cluster_.observed()) [[unlikely]] {
     Warp const& own = current_warp();
-    time->meet(rank_, 32 * own.index, mask & ~own.exited);
+    cluster_.observers().met(*this, own, mask & ~own.exited);
     cluster_.wait_for_clock();
   }
   return true;
@@ -88,15 +84,9 @@ bool Cta::meet(Instruction instruction, std::uint32_t variant, std::uint32_t mas
 void Cta::release(std::uint32_t mask, Where where, Instruction instruction) {
   Warp& own = current_warp();
   cluster_.progressed();
-  if (count_) {
-    line(where, instruction).instructions += 1;
-    if (mask == kFullWarp && !own.log.empty()) flush_log(own);
-  }
+  if (count_ || cluster_.timed())
+    cluster_.observers().warp_executed(*this, own, mask & ~own.exited, mask == kFullWarp, instruction, where);
   set_ready(own, mask & ~own.exited);
-  if (Timeline* const time = cluster_.timeline()) {
-    for (std::uint32_t lanes = mask & ~own.exited; lanes != 0; lanes &= lanes - 1)
-      time->execute(rank_, 32 * own.index + std::countr_zero(lanes), instruction, where);
-  }
   if (cluster_.completion() == Completion::random) land_at_random(own);
   cluster_.pass_turn_between_warps();
 }
@@ -143,14 +133,13 @@ bool Cta::meet_warpgroup(Instruction instruction, std::uint32_t variant, Where w
   group.arrived |= 1u << (own.index - first);
   if (group.arrived == 0xf) {
     group.arrived = 0;
-    if (Explorer* const explorer = cluster_.explorer()) explorer->met_warpgroup(*this, first);
-    if (Timeline* const time = cluster_.timeline()) {
-      time->meet_all(rank_, 32 * first, 128);
+    if (cluster_.observed()) [[unlikely]] {
+      cluster_.observers().warpgroup_met(*this, first);
       cluster_.wait_for_clock();
     }
     return true;
   }
-  if (count_) flush_log(own);
+  if (count_) cluster_.observers().warp_waits(*this, own, false, instruction, where);
   cluster_.block();
   return false;
 }
@@ -158,43 +147,10 @@ bool Cta::meet_warpgroup(Instruction instruction, std::uint32_t variant, Where w
 void Cta::release_warpgroup(Where where, Instruction instruction) {
   int const first = current_warp().index / 4 * 4;
   cluster_.progressed();
-  if (count_) line(where, instruction).instructions += 4;
-  for (int w = first; w < first + 4; ++w) {
-    if (count_) flush_log(warp(w));
-    set_ready(warp(w), kFullWarp);
-  }
-  if (Timeline* const time = cluster_.timeline()) {
-    for (int thread = 32 * first; thread < 32 * first + 128; ++thread)
-      time->execute(rank_, thread, instruction, where);
-  }
+  if (count_ || cluster_.timed()) cluster_.observers().warpgroup_executed(*this, first, instruction, where);
+  for (int w = first; w < first + 4; ++w) set_ready(warp(w), kFullWarp);
   if (cluster_.completion() == Completion::random) land_at_random(current_warp());
   cluster_.pass_turn_between_warps();
-}
-
-void Cta::pass_warp(TimeGate const& gate, std::int64_t phase, Warp const& warp, Where where) {
-  Timeline* const time = cluster_.timeline();
-  for (int lane = 0; lane < 32; ++lane) time->pass(gate, phase, rank_, 32 * warp.index + lane, where);
-}
-
-void Cta::wait_warpgroup_until(double time, char const* name, Where where) {
-  int const first = thread_index() / 128 * 128;
-  for (int thread = first; thread < first + 128; ++thread)
-    cluster_.timeline()->wait_until(time, rank_, thread, name, where);
-}
-
-void Cta::flush_log(Warp& warp) {
-  if (warp.log.empty()) return;
-  warp.log.flush([&](AccessLog::Record const& r) {
-    AccessUse const use = count_access(cluster_.counters(), r);
-    WarpAccess const access{warp.index, r.site.instruction, r.site.where, r.lanes, r.site.shared_bytes};
-    if (limits_.bank_conflicts >= 0 && use.banks.wavefronts - use.banks.minimum > limits_.bank_conflicts)
-      report_conflicts(*this, access, r.shared, use.banks, limits_.bank_conflicts);
-    if (limits_.excess_sectors >= 0 && use.sectors.touched - use.sectors.needed > limits_.excess_sectors) {
-      WarpAccess const global{access.warp, access.instruction, access.where, r.global_lanes,
-                              use.global_bytes};
-      report_sectors(*this, global, r.global, use.sectors, limits_.excess_sectors);
-    }
-  });
 }
 
 void Cta::diverged(Meeting const& meeting, Instruction instruction, std::uint32_t variant, std::uint32_t mask,
@@ -348,27 +304,13 @@ std::uint32_t load16(unsigned char const* p) {
 
 }  // namespace
 
-/// Counts an ldmatrix or stmatrix whose lanes have left the rows' addresses in `operand`.
-void Cta::count_matrices(Instruction instruction, int count, Where where) {
-  if (!count_) return;
-  LineCounters& line = this->line(where, instruction);
-  std::uint32_t const lanes = count == 4 ? kFullWarp : (1u << (8 * count)) - 1;
-  BankUse const use = bank_use(current_warp().operand, lanes, 16);
-  line.shared_bytes += 128 * count;
-  line.shared_wavefronts += use.wavefronts;
-  line.bank_conflicts += use.wavefronts - use.minimum;
-  if (limits_.bank_conflicts >= 0 && use.wavefronts - use.minimum > limits_.bank_conflicts)
-    report_conflicts(*this, {current_warp().index, instruction, where, lanes, 16}, current_warp().operand,
-                     use, limits_.bank_conflicts);
-}
-
 void Cta::ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row, Where where) {
   Warp& own = current_warp();
   int const lane = current_thread().lane;
   own.operand[lane] = row;
   if (meet(Instruction::ldmatrix, static_cast<std::uint32_t>(2 * count + (transpose ? 1 : 0)), kFullWarp,
            where)) {
-    count_matrices(Instruction::ldmatrix, count, where);
+    if (count_) cluster_.observers().matrices_moved(*this, own, Instruction::ldmatrix, count, where);
     for (int matrix = 0; matrix < count; ++matrix) {
       unsigned char const* rows[8];
       static constexpr unsigned char kNobody[16] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
@@ -405,9 +347,7 @@ void Cta::mma_sync(MmaOp op, void* d, std::uint32_t const* a, std::uint32_t cons
   std::memcpy(own.c[lane], c, c_bytes);
   if (meet(Instruction::mma_sync, static_cast<std::uint32_t>(op), kFullWarp, where)) {
     mma_sync_warp(op, generation_, own.a, own.b, own.c, own.d);
-    if (Timeline* const time = cluster_.timeline())
-      time->mma_sync(rank_, 32 * own.index, 16 * 8 * mma_k(op), where);
-    if (count_) line(where, Instruction::mma_sync).fused_multiply_adds += 16 * 8 * mma_k(op);
+    if (count_ || cluster_.timed()) cluster_.observers().mma_executed(*this, own, 16 * 8 * mma_k(op), where);
     release(kFullWarp, where, Instruction::mma_sync);
   }
   std::memcpy(d, own.d[lane], c_bytes);
@@ -539,10 +479,7 @@ void Cta::bar(Instruction instruction, int id, int threads, Where where) {
   own.barrier = id;
   own.barrier_where = where;
   barriers_[static_cast<std::size_t>(id)].waiting |= 1u << own.index;
-  if (count_) {
-    line(where, instruction).instructions += 1;
-    flush_log(own);
-  }
+  if (count_) cluster_.observers().warp_waits(*this, own, true, instruction, where);
   cluster_.block();
 }
 
@@ -559,8 +496,7 @@ bool Cta::arrive_at_barrier(int id, int threads, bool waits, Where where) {
                      barrier.expected, place_text(barrier.first), barrier.arrived));
   }
   barrier.arrived += 32;
-  Timeline* const time = cluster_.timeline();
-  if (time != nullptr) time->barrier(rank_, id).arrive(time->clock(rank_, thread_index()));
+  if (cluster_.timed()) cluster_.observers().barrier_arrived(*this, id);
   if (barrier.arrived < barrier.expected) return false;
   std::uint32_t const waiting = barrier.waiting;
   if (races_) {
@@ -571,13 +507,10 @@ bool Cta::arrive_at_barrier(int id, int threads, bool waits, Where where) {
                         barrier.arrived_with);
   }
   barrier = {};
-  if (time != nullptr) time->barrier(rank_, id).open();
+  if (cluster_.timed()) cluster_.observers().barrier_completed(*this, id, waiting, waits);
   for (std::uint32_t rest = waiting; rest != 0; rest &= rest - 1) {
     Warp& other = warp(std::countr_zero(rest));
-    if (time != nullptr) {
-      TimeGate const& gate = time->barrier(rank_, id);
-      pass_warp(gate, gate.phase() - 1, other, other.barrier_where);
-    }
+    if (cluster_.timed()) cluster_.observers().barrier_passed(*this, id, other);
     other.barrier = -1;
     set_ready(other, kFullWarp);
   }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "machine/in_flight.hpp"
 #include "tegula/sim/machine.hpp"
 #include "tegula/sim/trace.hpp"
 #include "values/instruction.hpp"
@@ -31,12 +32,6 @@ struct TimeGate {
     done.push_back(pending);
     pending = 0;
   }
-};
-
-/// When an operation in flight has read its source, and when its effect is there.
-struct TimeOfCopy {
-  double read = 0;
-  double landed = 0;
 };
 
 /// The timeline of one cluster. CTAs are given by their rank in it, threads by their index in the CTA.

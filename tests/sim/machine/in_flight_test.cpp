@@ -162,7 +162,6 @@ class Calls final : public sim::InFlight {
         land_(std::move(land)) {}
   void read(sim::Cluster&) override { read_(); }
   void land(sim::Cluster&) override { land_(); }
-  sim::TimeOfCopy schedule(sim::Timeline&, sim::Cluster&) override { return {}; }
 
  private:
   std::function<void()> read_;
