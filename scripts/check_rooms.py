@@ -26,17 +26,7 @@ IMPORTS = {
 }
 
 # (file, what it includes): why.
-EXCEPTIONS = {
-    ("machine/cluster.hpp", "checker/causality.hpp"): "the machine keeps the checker's state and asks it; it is to emit events",
-    ("machine/cluster.hpp", "checker/global_races.hpp"): "the machine keeps the checker's state and asks it; it is to emit events",
-    ("machine/cluster.hpp", "checker/races.hpp"): "the machine keeps the checker's state and asks it; it is to emit events",
-    ("machine/cta.hpp", "checker/causality.hpp"): "the machine keeps the checker's state and asks it; it is to emit events",
-    ("machine/cta.hpp", "checker/copy_shadow.hpp"): "the machine keeps the checker's state and asks it; it is to emit events",
-    ("machine/cta.hpp", "checker/global_shadow.hpp"): "the machine keeps the checker's state and asks it; it is to emit events",
-    ("machine/cta.hpp", "checker/races.hpp"): "the machine keeps the checker's state and asks it; it is to emit events",
-    ("machine/in_flight.hpp", "checker/copy_shadow.hpp"): "the machine keeps the checker's state and asks it; it is to emit events",
-    ("machine/mbarrier.hpp", "checker/causality.hpp"): "the machine keeps the checker's state and asks it; it is to emit events",
-}
+EXCEPTIONS = {}
 
 SHARED_BY_TESTS = {"support"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)

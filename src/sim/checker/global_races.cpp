@@ -7,24 +7,25 @@
 
 namespace tegula::sim {
 
-void GlobalRaces::start(GlobalOrder* order, std::int64_t cluster) {
+void GlobalRaces::start(Cluster& cluster, GlobalOrder* order) {
   on_ = order != nullptr;
-  index_ = cluster;
+  cluster_ = &cluster;
+  index_ = cluster.index();
   words_.clear();
   if (!on_) return;
   shadow_.clear();
-  order_.start(*order, cluster);
+  order_.start(*order, index_);
 }
 
 GlobalActor GlobalRaces::actor() {
-  Thread const& self = cluster_.current();
+  Thread const& self = cluster_->current();
   GlobalActor who;
   who.cta = self.cta->rank();
   who.thread = self.index;
   who.agent = static_cast<std::uint32_t>(self.agent);
-  who.causality = &cluster_.causality();
+  who.causality = &agents_.causality();
   who.knower = self.agent;
-  who.time = static_cast<std::uint32_t>(cluster_.causality().now());
+  who.time = static_cast<std::uint32_t>(agents_.causality().now());
   who.foreign = order_.foreign(who);
   return who;
 }
@@ -39,7 +40,7 @@ bool GlobalRaces::note(std::uint32_t site, void const* address, std::size_t byte
   auto const conflict = shadow_.note(reinterpret_cast<std::uintptr_t>(address), bytes, site, who);
   if (!conflict) [[likely]]
     return true;
-  Cta& cta = cluster_.cta(who.cta);
+  Cta& cta = cluster_->cta(who.cta);
   Allocation const* const memory = cta.allocation(reinterpret_cast<void const*>(conflict->address));
   if (memory == nullptr) return true;
   GlobalSite const& own = shadow_.site(site);
@@ -48,7 +49,7 @@ bool GlobalRaces::note(std::uint32_t site, void const* address, std::size_t byte
       memory->place(memory->offset_of(reinterpret_cast<void const*>(conflict->address)));
   int const threads = cta.threads();
   bool const settled = conflict->agent != GlobalShadow::kNobody;
-  bool const of_thread = settled && conflict->agent < static_cast<std::uint32_t>(threads * cluster_.ctas());
+  bool const of_thread = settled && conflict->agent < static_cast<std::uint32_t>(threads * cluster_->ctas());
   int const thread = of_thread ? static_cast<int>(conflict->agent) % threads : other.thread;
   int const rank = of_thread ? static_cast<int>(conflict->agent) / threads : other.cta;
   std::string message = fmt::format(
@@ -76,33 +77,32 @@ bool GlobalRaces::note(std::uint32_t site, void const* address, std::size_t byte
     message += ", with nothing between the two that orders them";
   }
   cta.report(kind, own.where, {who.cta, who.thread / 32, who.thread % 32}, memory->name, place,
-             std::move(message),
-             Cta::Opposite(other.where, {rank, thread / 32, thread % 32}, std::move(order)));
+             std::move(message), Opposite(other.where, {rank, thread / 32, thread % 32}, std::move(order)));
   return false;
 }
 
 void GlobalRaces::fence(bool of_cta, Where where) {
   GlobalActor const who = actor();
   Published published;
-  cluster_.causality().release(who.knower, published);
+  agents_.causality().release(who.knower, published);
   CausalPast past;
-  for (int agent = 0; agent < cluster_.causality().agents(); ++agent)
+  for (int agent = 0; agent < agents_.causality().agents(); ++agent)
     past.known.push_back(published.known[agent]);
   order_.fence(who, of_cta, where, std::move(past));
-  int const grids = cluster_.grids_before();
-  if (grids >= 0 && order_.acquired(who, grids, 1)) cluster_.wait_for_grids(who.knower);
+  int const grids = agents_.grids_before();
+  if (grids >= 0 && order_.acquired(who, grids, 1)) agents_.wait_for_grids(who.knower);
 }
 
 void GlobalRaces::atomic(void const* address, bool writes) {
   GlobalActor const who = actor();
   auto const word = reinterpret_cast<std::uintptr_t>(address);
   Word& published = words_[word];
-  Causality& causality = cluster_.causality();
-  published.of_ctas.resize(static_cast<std::size_t>(cluster_.ctas()));
+  Causality& causality = agents_.causality();
+  published.of_ctas.resize(static_cast<std::size_t>(cluster_->ctas()));
   Published& of_cta = published.of_ctas[static_cast<std::size_t>(who.cta)];
   causality.acquire_relaxed(who.knower, of_cta);
   if (writes) causality.release_relaxed(who.knower, of_cta);
-  if (cluster_.ctas() > 1) {
+  if (cluster_->ctas() > 1) {
     causality.acquire_relaxed(who.knower, published.wide, true);
     if (writes) causality.release_relaxed(who.knower, published.wide, true);
   }
@@ -114,7 +114,7 @@ GlobalRaces::Pending GlobalRaces::issue(Instruction instruction, GlobalAccess ac
   who.async = true;
   // A time of its own: the rows of one store may overlap, those of two may not.
   return {shadow_.site(where, instruction, access, who),
-          static_cast<std::uint32_t>(cluster_.causality().tick())};
+          static_cast<std::uint32_t>(agents_.causality().tick())};
 }
 
 void GlobalRaces::touch(Pending const& operation, void const* address, std::size_t bytes,
@@ -130,23 +130,18 @@ void GlobalRaces::settle(Pending const& operation, void const* address, std::siz
   shadow_.settle(reinterpret_cast<std::uintptr_t>(address), bytes, operation.site, operation.time, actor());
 }
 
-std::string GlobalRaces::polled_text(void const* address) const {
-  Allocation const* const memory = cluster_.cta(0).allocation(address);
-  if (memory == nullptr) return {};
-  std::string const place = memory->place(memory->offset_of(address));
-  GlobalSite const* const change =
-      on_ ? shadow_.last_change(reinterpret_cast<std::uintptr_t>(address)) : nullptr;
-  if (change == nullptr) return place + (on_ ? ", which nobody of the cluster has changed" : "");
-  return fmt::format("{}, which {} of warp {} lane {} ({}) has changed last", place,
-                     ptx_name(change->instruction), change->thread / 32, change->thread % 32,
-                     place_text(change->where));
+std::string GlobalRaces::last_change(void const* address) const {
+  GlobalSite const* const change = shadow_.last_change(reinterpret_cast<std::uintptr_t>(address));
+  if (change == nullptr) return ", which nobody of the cluster has changed";
+  return fmt::format(", which {} of warp {} lane {} ({}) has changed last", ptx_name(change->instruction),
+                     change->thread / 32, change->thread % 32, place_text(change->where));
 }
 
 ClusterLog GlobalRaces::finish() {
   ClusterLog log;
   if (!on_) return log;
   log.cluster = index_;
-  log.rows = shadow_.rows(cluster_.ctas(), cluster_.cta(0).threads(),
+  log.rows = shadow_.rows(cluster_->ctas(), cluster_->cta(0).threads(),
                           [&](std::uint32_t agent, std::uint32_t time) { return order_.cover(agent, time); });
   log.sites = shadow_.sites();
   log.foreigns = order_.foreigns();

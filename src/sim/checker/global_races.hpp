@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "checker/agents.hpp"
 #include "checker/causality.hpp"
 #include "checker/global_conflicts.hpp"
 #include "checker/global_order.hpp"
@@ -22,10 +23,10 @@ class Cta;
 /// against other clusters when all are done.
 class GlobalRaces {
  public:
-  explicit GlobalRaces(Cluster& cluster) : cluster_(cluster) {}
+  explicit GlobalRaces(Agents& agents) : agents_(agents) {}
 
   /// A cluster starts. `order` is the launch's; null: nothing is looked for.
-  void start(GlobalOrder* order, std::int64_t cluster);
+  void start(Cluster& cluster, GlobalOrder* order);
   bool on() const { return on_; }
 
   /// An access by the current thread. False where it is found to race.
@@ -48,9 +49,9 @@ class GlobalRaces {
   /// The current thread has waited for the operation.
   void settle(Pending const& operation, void const* address, std::size_t bytes);
 
-  /// "byte 40 of flags, which atom (kernel/a.hpp:7) has changed last": memory that somebody reads again and
+  /// ", which atom of warp 0 lane 0 (kernel/a.hpp:7) has changed last": memory that somebody reads again and
   /// again.
-  std::string polled_text(void const* address) const;
+  std::string last_change(void const* address) const;
 
   /// The cluster is done.
   ClusterLog finish();
@@ -59,7 +60,8 @@ class GlobalRaces {
   GlobalActor actor();
   bool note(std::uint32_t site, void const* address, std::size_t bytes, GlobalActor const& who);
 
-  Cluster& cluster_;
+  Agents& agents_;
+  Cluster* cluster_ = nullptr;
   bool on_ = false;
   std::int64_t index_ = 0;
   GlobalShadow shadow_;

@@ -9,14 +9,13 @@
 #include <vector>
 
 #include "checker/causality.hpp"
+#include "machine/global_memory.hpp"
 #include "tegula/arch/where.hpp"
 #include "values/instruction.hpp"
 
 /// What one cluster did to global memory, byte by byte: by whom each was last written, who has read it since,
 /// and who combined something with it atomically.
 namespace tegula::sim {
-
-enum class GlobalAccess : std::uint8_t { read, write, atomic };
 
 /// Who accesses global memory.
 struct GlobalActor {

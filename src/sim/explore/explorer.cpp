@@ -352,7 +352,7 @@ void Explorer::go(Pending& pending) {
   Step& step = pending.step;
   if (step.kind == Step::Kind::wait_for) {
     for (InFlight const* const operation : what.groups->beyond(static_cast<std::size_t>(what.amount))) {
-      step.others.push_back(operation->process);
+      step.others.push_back(operation->remembered.process);
     }
   }
   if (what.kind == Kind::mbarrier_test || what.kind == Kind::load || what.kind == Kind::peer_load ||
@@ -464,7 +464,7 @@ void Explorer::issue(InFlight& operation) {
   ProcessId const issuer =
       of_warpgroup ? processes_.shape().warpgroup(thread.cta->rank(), thread.index / 128) : self(thread);
   ProcessId const process = processes_.operation(issuer, issued_[issuer]++);
-  operation.process = process;
+  operation.remembered.process = process;
   Step step;
   step.kind = Step::Kind::issue;
   step.process = issuer;

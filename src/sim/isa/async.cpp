@@ -33,33 +33,15 @@ void Cta::cp_async(std::uint32_t destination, void const* source, int bytes, int
   if (cluster_.stepped())
     cluster_.observers().before(
         {.kind = Visible::Kind::store, .cta = rank_, .address = destination, .amount = bytes});
-  if (check_) {
-    std::uint8_t* const state = shared_.state(destination);
-    bool overwrites = false;
-    for (int i = 0; i < bytes; ++i) overwrites |= (state[i] & kNoWrite) != 0;
-    Conflict conflict;
-    bool in_order = !overwrites;
-    if (overwrites) {
-      shared_findings(Instruction::cp_async, destination, bytes, true, where, current_thread().lane);
-    } else if (races_ && !shadow_.may_write(current_thread().agent, destination - kSharedBase, n, conflict)) {
-      in_order = false;
-      generic_race(Instruction::cp_async, true, where, current_thread().lane, conflict);
-    }
-    int const thread = current_thread().index;
-    CopyShadow::Id const part = copies_.add_part({.instruction = Instruction::cp_async,
-                                                  .where = where,
-                                                  .cta = rank_,
-                                                  .thread = thread,
-                                                  .offset = destination - kSharedBase,
-                                                  .fetches = source_bytes > 0},
-                                                 current_thread().async.groups);
-    bring(part, {rank_, destination, n}, in_order, {Instruction::cp_async, where, rank_, thread});
-    for (int i = 0; i < bytes; ++i) state[i] |= kInFlight;
-  }
-  AsyncCopy& copy = current_thread().async.copies.emplace_back(
-      AsyncCopy{where, static_cast<unsigned char const*>(source), destination,
-                static_cast<std::uint8_t>(bytes), static_cast<std::uint8_t>(source_bytes), false});
-  if (cluster_.timed()) cluster_.observers().copy_issued(*this, copy);
+  AsyncCopy const issued{where,
+                         static_cast<unsigned char const*>(source),
+                         destination,
+                         static_cast<std::uint8_t>(bytes),
+                         static_cast<std::uint8_t>(source_bytes),
+                         false};
+  if (check_) observers().copy_issuing(*this, issued);
+  AsyncCopy& copy = current_thread().async.copies.emplace_back(issued);
+  if (cluster_.timed()) observers().copy_issued(*this, copy);
   if (cluster_.completion() == Completion::first ||
       (cluster_.completion() == Completion::random && cluster_.random() % 4 == 0))
     land(copy);
@@ -75,10 +57,7 @@ void Cta::land(AsyncCopy& copy) {
   unsigned char* const destination = shared_.at(copy.destination);
   if (copy.source_bytes != 0) std::memcpy(destination, copy.source, copy.source_bytes);
   std::memset(destination + copy.source_bytes, 0, static_cast<std::size_t>(copy.bytes - copy.source_bytes));
-  if (check_) {
-    std::uint8_t* const state = shared_.state(copy.destination);
-    for (int i = 0; i < copy.bytes; ++i) state[i] |= kWritten;
-  }
+  if (check_) observers().copy_landed(*this, copy);
 }
 
 /// The thread has waited for its copies up to `end`: they have landed and are in flight no longer.
@@ -86,15 +65,7 @@ void Cta::retire(AsyncCopies& async, std::size_t end) {
   for (; async.first_copy < end; ++async.first_copy) {
     AsyncCopy& copy = async.copies[async.first_copy];
     land(copy);
-    if (!check_) continue;
-    std::uint8_t* const state = shared_.state(copy.destination);
-    for (int i = 0; i < copy.bytes; ++i) state[i] &= static_cast<std::uint8_t>(~kInFlight);
-    // From now on it is as if the thread had written the bytes itself: PTX ISA, cp.async.wait_group.
-    if (races_) {
-      shadow_.written(copy.destination - kSharedBase, copy.bytes,
-                      {cluster_.causality().now(), static_cast<std::uint16_t>(current_thread().agent),
-                       site(Instruction::cp_async, copy.where)});
-    }
+    if (check_) observers().copy_retired(*this, copy);
   }
   if (async.none() && async.first_group == async.group_ends.size()) {
     async.clear();

@@ -50,25 +50,8 @@ Cta* Cta::target(Instruction instruction, std::uint32_t& address, Where where) {
                ptx_name(instruction), cta.shared_place(address)));
     return nullptr;
   }
-  if (races_ && &cta != current_thread().cta) check_started(cta, instruction, address, where);
+  if (races_ && &cta != current_thread().cta) observers().peer_reached(cta, instruction, address, where);
   return &cta;
-}
-
-/// A thread accesses shared memory of a peer, which must have started: the cluster's barrier says so, or what
-/// a thread of the peer has released.
-void Cta::check_started(Cta const& peer, Instruction instruction, std::uint32_t address, Where where) {
-  Thread& self = current_thread();
-  if ((self.started_peers >> peer.rank_ & 1) != 0) return;
-  self.started_peers |= 1u << peer.rank_;
-  if (self.cta->warp(self.index / 32).cluster_waits > 0) return;
-  int const threads = this->threads();
-  for (int i = 0; i < threads; ++i) {
-    if (cluster_.causality().known(self.agent, peer.rank_ * threads + i, 1)) return;
-  }
-  report(
-      FindingKind::exited_cta, where, here(), peer.buffer_name(address), peer.shared_place(address),
-      fmt::format("{} to {}, which may not have started", ptx_name(instruction), peer.shared_place(address)),
-      {{}, {peer.rank_, -1, -1}, "a cluster::sync before it would order the two"});
 }
 
 std::uint32_t Cta::mapa(std::uint32_t local, int cta_rank, Where where) {
@@ -86,7 +69,6 @@ void Cta::ld_shared_cluster(void* value, std::uint32_t address, int bytes, Where
   note(Instruction::ld_shared_cluster, where, {bytes, address});
   if (cta != nullptr && cta->shared_access(Instruction::ld_shared_cluster, address, bytes, false, where,
                                            current_thread().lane)) {
-    cta->note_peer_access(Instruction::ld_shared_cluster, address, where);
     cluster_.watch_read(cta->shared_.at(address), true, where);
     std::memcpy(value, cta->shared_.at(address), n);
   } else {
@@ -100,7 +82,6 @@ void Cta::st_shared_cluster(std::uint32_t address, void const* value, int bytes,
   note(Instruction::st_shared_cluster, where, {bytes, address});
   if (cta != nullptr && cta->shared_access(Instruction::st_shared_cluster, address, bytes, true, where,
                                            current_thread().lane)) {
-    cta->note_peer_access(Instruction::st_shared_cluster, address, where);
     cluster_.progressed();
     std::memcpy(cta->shared_.at(address), value, static_cast<std::size_t>(bytes));
   }
@@ -130,55 +111,6 @@ void Cta::st_async(std::uint32_t address, void const* value, int bytes, std::uin
   auto store = std::make_unique<AsyncStore>(*this, where, SharedRange{cta->rank(), address, n}, value);
   store->completes_on(cta->rank(), mbarrier, n);
   in_flight().add(std::move(store));
-}
-
-void note_access(std::vector<PeerAccess>& accesses, PeerAccess const& access) {
-  auto const same = [&](PeerAccess const& other) {
-    return other.cta == access.cta && other.warp == access.warp && same_place(other.where, access.where);
-  };
-  auto const found = std::find_if(accesses.begin(), accesses.end(), same);
-  if (found != accesses.end()) {
-    *found = access;
-  } else {
-    accesses.push_back(access);
-  }
-}
-
-/// A thread of a peer has accessed this CTA's shared memory.
-void Cta::note_peer_access(Instruction instruction, std::uint32_t address, Where where) {
-  Thread const& thread = current_thread();
-  if (!check_ || thread.cta == this) return;
-  note_access(peer_accesses_, {instruction, where, address, thread.cta->rank_, thread.index / 32, thread.lane,
-                               thread.cta->current_warp().cluster_arrivals + 1, -1});
-}
-
-/// The CTA has exited. What others did to its shared memory must have come before: a barrier of the cluster
-/// that they arrived at after it and this CTA waited for, or a phase of an mbarrier that it waited for,
-/// orders it so.
-void Cta::check_peers_at_exit() {
-  std::int64_t waited = 0;
-  for (Warp const& warp : warps_) waited = std::max<std::int64_t>(waited, warp.cluster_waits);
-  auto const check = [&](PeerAccess const& access, bool arrival) {
-    if (access.barrier_phase <= waited) return;
-    std::string const by = access.cta == rank_ ? "" : fmt::format(" by CTA {} of the cluster", access.cta);
-    report(FindingKind::exited_cta, access.where, {access.cta, access.warp, access.lane},
-           buffer_name(access.address), shared_place(access.address),
-           fmt::format("the CTA{} exits, and nothing orders that after the {} {} {}{}",
-                       cluster_.ctas() > 1 ? fmt::format(" of rank {}", rank_) : "",
-                       ptx_name(access.instruction),
-                       arrival                                                ? "on"
-                       : access.instruction == Instruction::ld_shared_cluster ? "from"
-                                                                              : "to",
-                       shared_place(access.address), by),
-           {{},
-            {rank_, -1, -1},
-            fmt::format("a wait of that CTA for {} before it exits would order them",
-                        arrival ? "the mbarrier's phase" : "the cluster's barrier")});
-  };
-  for (PeerAccess const& access : peer_accesses_) check(access, false);
-  for (auto const& mbarrier : mbarriers_) {
-    for (PeerAccess const& access : mbarrier->accesses) check(access, true);
-  }
 }
 
 void Cta::cluster_arrive(Where where, bool relaxed) {
@@ -217,28 +149,14 @@ void Cta::cluster_wait(Where where) {
 
 void Cluster::arrive_at_barrier(Warp& warp, bool relaxed) {
   Cta& cta = *current_->cta;
-  if (cta.finding_races()) {
-    int const first = current_->agent - current_->lane;
-    if (!relaxed) causality_.release(first, kFullWarp, barrier_.arriving);
-    // PTX ISA, fence.mbarrier_init: a release for the thread's mbarrier.init before it, and nothing else,
-    // that the relaxed arrival completes.
-    for (int lane = 0; relaxed && lane < 32; ++lane) {
-      Thread const& thread = cta.thread(32 * warp.index + lane);
-      causality_.release_relaxed(thread.agent, barrier_.arriving, count_ > 1);
-      for (std::size_t i = 0; i < thread.fenced_inits; ++i)
-        causality_.tell(barrier_.arriving, thread.inits[i].mbarrier, thread.inits[i].time);
-    }
-  }
   ++warp.cluster_arrivals;
   --barrier_.pending;
-  if (timed_) observers_.cluster_barrier_arrived(cta, warp, relaxed);
+  if (observed()) observers_.cluster_barrier_arrived(cta, warp, relaxed);
   complete_barrier_if_due();
 }
 
 void Cluster::pass_barrier(Cta& cta, Warp& warp, Where where) {
-  if (timed_) observers_.cluster_barrier_passed(cta, warp, where);
-  if (!cta.finding_races()) return;
-  causality_.acquire(cta.thread(32 * warp.index).agent, kFullWarp, barrier_.complete);
+  if (observed()) observers_.cluster_barrier_passed(cta, warp, where);
 }
 
 void Cluster::leave_barrier(Warp& warp) {
@@ -250,10 +168,8 @@ void Cluster::leave_barrier(Warp& warp) {
 void Cluster::complete_barrier_if_due() {
   if (barrier_.pending != 0 || barrier_.live == 0) return;
   ++barrier_.phase;
-  barrier_.complete = std::move(barrier_.arriving);
-  barrier_.arriving.clear();
   barrier_.pending = barrier_.live;
-  if (timed_) observers_.cluster_barrier_completed();
+  if (observed()) observers_.cluster_barrier_completed(*this);
   progressed();
   for (int rank = 0; rank < count_; ++rank) {
     Cta& cta = this->cta(rank);

@@ -21,27 +21,9 @@ Allocation* Cta::allocation(void const* address) {
   return found;
 }
 
-void Cta::races_with_launch(Instruction instruction, GlobalAccess access, Allocation const& memory,
-                            std::size_t offset, Where where) {
-  std::string const place = memory.place(offset);
-  std::string const what = fmt::format("{} {} {}", ptx_name(instruction), verb(access, instruction), place);
-  if (memory.constant) {
-    report(FindingKind::data_race, where, here(), memory.name, place,
-           what + ", which is constant: the launches beside this one may read it meanwhile");
-    return;
-  }
-  report(FindingKind::data_race, where, here(), memory.name, place,
-         fmt::format("{}, which the launch before this one may still {}", what,
-                     access == GlobalAccess::read ? "write" : "read or write"),
-         {{},
-          {-1, -1, -1},
-          "a griddepcontrol_wait by this thread, or by one that a barrier or an mbarrier orders before it, "
-          "would order them"});
-}
-
 void Cta::griddepcontrol_wait(Where where) {
   note(Instruction::griddepcontrol_wait, where);
-  cluster_.wait_for_grids(current_thread().agent);
+  if (races_) observers().grids_waited(*this);
 }
 
 /// As shared_access, for global memory.
@@ -76,23 +58,7 @@ bool Cta::global_access(Instruction instruction, void const* address, int bytes,
                        ptx_name(instruction), bytes, offset, memory->name, alignment));
   }
   if (!check_) return true;
-  bool const early = !after_launches(access, *memory);
-  if (early) [[unlikely]]
-    races_with_launch(instruction, access, *memory, offset, where);
-  bool const races =
-      cluster_.global_races().on() && !cluster_.global_races().access(instruction, access, address, n, where);
-  std::uint8_t* const shadow = memory->shadow + offset;
-  if (access == GlobalAccess::write) {
-    std::memset(shadow, 1, n);
-    memory->note_written(offset, n);
-    return true;
-  }
-  memory->note_read(offset, n);
-  if (!races && !early && std::memchr(shadow, 0, n) != nullptr) [[unlikely]] {
-    std::size_t const at = offset + static_cast<std::size_t>(std::find(shadow, shadow + n, 0) - shadow);
-    report(FindingKind::uninitialized_read, where, here(), memory->name, memory->place(at),
-           fmt::format("{} reads {}, which nobody has written", ptx_name(instruction), memory->place(at)));
-  }
+  observers().global_accessed(*this, {instruction, access, memory, offset, n, where});
   return true;
 }
 
@@ -142,11 +108,7 @@ std::uint32_t Cta::atomic(AtomicOp op, void* address, std::uint32_t value, std::
       break;
   }
   bool const writes = op != AtomicOp::compare_and_swap || old == expected;
-  if (cluster_.global_races().on()) cluster_.global_races().atomic(address, writes);
-  if (writes) {
-    Allocation const& memory = *allocation(address);
-    memory.note_written(memory.offset_of(address), 4);
-  }
+  if (check_) observers().atomic_performed(*this, address, writes);
   if (result == old) {
     cluster_.watch_read(address, false, where);
   } else {
@@ -158,8 +120,7 @@ std::uint32_t Cta::atomic(AtomicOp op, void* address, std::uint32_t value, std::
 
 void Cta::memory_fence(bool of_cta, Where where) {
   note(Instruction::fence, where);
-  if (races_) cluster_.causality().fence_threads(current_thread().agent, of_cta);
-  if (cluster_.global_races().on()) cluster_.global_races().fence(of_cta, where);
+  if (races_) observers().memory_fenced(*this, of_cta, where);
 }
 
 }  // namespace tegula::sim

@@ -49,49 +49,23 @@ bool Cta::elect_one(Where where) {
   return current_thread().lane == static_cast<int>(own.result[current_thread().lane]);
 }
 
-/// PTX ISA, setmaxnreg: "all warps in the warpgroup must synchronize explicitly before executing subsequent
-/// setmaxnreg instructions"; and what it releases may be nobody's.
-void Cta::check_setmaxnreg(int registers, bool increase, Where where) {
-  Warpgroup const& own = warpgroup();
-  char const* const before = own.registers_raised ? "inc" : "dec";
-  int const first = current_thread().agent - current_thread().index % 128;
-  // One lane's knowledge of another's is enough: lanes of a warp go on from a setmaxnreg together.
-  auto const comes_after = [&](int warp, int other) {
-    for (int lane = 0; lane < 32; ++lane) {
-      for (int of_other = 0; of_other < 32; ++of_other) {
-        if (cluster_.causality().known(first + 32 * warp + lane, first + 32 * other + of_other,
-                                       own.registers_time))
-          return true;
-      }
-    }
-    return false;
-  };
-  for (int pair = 0; races_ && own.registers_where.line != 0 && pair < 16; ++pair) {
-    if (comes_after(pair / 4, pair % 4)) continue;
-    report(FindingKind::register_race, where, here(-1), "", "",
-           fmt::format("setmaxnreg.{} by a warpgroup whose warps have not synchronised since their "
-                       "setmaxnreg.{} ({})",
-                       increase ? "inc" : "dec", before, place_text(own.registers_where)),
-           {own.registers_where,
-            {-1, -1, -1},
-            "a cta::bar_sync of the warpgroup between them would order them"});
-    break;
-  }
-  int const held = registers_in_flight(own);
-  if (!increase && registers < held) {
-    report(FindingKind::too_few_registers, where, here(-1), "", "",
-           fmt::format("setmaxnreg.dec to {} registers a thread while the wgmma.mma_async in flight hold {}, "
-                       "accumulators and A: wait for their groups first",
-                       registers, held));
-  }
-}
-
 void Cta::setmaxnreg(int registers, bool increase, Where where) {
   if (!meet_warpgroup(Instruction::setmaxnreg, static_cast<std::uint32_t>(2 * registers + (increase ? 1 : 0)),
                       where))
     return;
   Warpgroup& own = warpgroup();
-  if (check_) check_setmaxnreg(registers, increase, where);
+  int const number = static_cast<int>(&own - warpgroups_.data());
+  if (check_) {
+    observers().changing_registers(*this, number, increase, where);
+    int const held = registers_in_flight(own);
+    if (!increase && registers < held) {
+      report(
+          FindingKind::too_few_registers, where, here(-1), "", "",
+          fmt::format("setmaxnreg.dec to {} registers a thread while the wgmma.mma_async in flight hold {}, "
+                      "accumulators and A: wait for their groups first",
+                      registers, held));
+    }
+  }
   if (increase ? registers < own.registers : registers > own.registers) {
     report(FindingKind::invalid_operand, where, here(-1), "", "",
            fmt::format("setmaxnreg.{} to {} registers a thread, {} the {} that the warpgroup has",
@@ -100,8 +74,7 @@ void Cta::setmaxnreg(int registers, bool increase, Where where) {
     int const more = 128 * (registers - own.registers);
     own.wanted_registers = more;
     own.wants_registers_where = where;
-    cluster_.before(
-        {Visible::Kind::registers, rank_, 0, more, nullptr, static_cast<int>(&own - warpgroups_.data())});
+    cluster_.before({Visible::Kind::registers, rank_, 0, more, nullptr, number});
     while (more > free_registers_) {
       own.waits_for_registers = &current_thread();
       cluster_.block();
@@ -111,7 +84,7 @@ void Cta::setmaxnreg(int registers, bool increase, Where where) {
     own.registers = registers;
     own.registers_where = where;
     own.registers_raised = increase;
-    own.registers_time = cluster_.causality().now();
+    if (check_) observers().registers_changed(*this, number);
     for (Warpgroup& other : warpgroups_) {
       if (other.waits_for_registers != nullptr && other.wanted_registers <= free_registers_)
         set_ready(*other.waits_for_registers);

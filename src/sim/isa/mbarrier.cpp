@@ -61,10 +61,7 @@ bool Cta::check_mbarrier_address(Instruction instruction, std::uint32_t address,
 MbarrierState* Cta::live_mbarrier(Instruction instruction, std::uint32_t address, Where where) {
   MbarrierState* const mbarrier = mbarrier_at(address);
   if (mbarrier != nullptr) [[likely]] {
-    if (races_) {
-      check_init_known(instruction, *mbarrier, where);
-      use(instruction, *mbarrier, where);
-    }
+    if (races_) observers().mbarrier_used(*this, *mbarrier, instruction, where);
     return mbarrier;
   }
   if (!check_mbarrier_address(instruction, address, where)) return nullptr;
@@ -100,41 +97,25 @@ void Cta::mbarrier_init(std::uint32_t address, int count, Where where) {
   }
   if (!check_mbarrier_address(Instruction::mbarrier_init, address, where)) return;
   MbarrierState* mbarrier = mbarrier_at(address);
-  if (mbarrier != nullptr) {
+  bool const again = mbarrier != nullptr;
+  if (again) {
     report(FindingKind::mbarrier_misuse, where, here(), buffer_name(address), shared_place(address),
            fmt::format("mbarrier.init of {}, which is an mbarrier already ({}): it must be invalidated first",
                        shared_place(address), place_text(mbarrier->init)),
            mbarrier->init);
     forget(*mbarrier);
   } else {
-    if (check_) {
-      if (shared_.first_other(address, 8, kInFlight | kBeingRead, 0) != 8)
-        shared_findings(Instruction::mbarrier_init, address, 8, true, where, current_thread().lane);
-      shared_.mark(address, 8, kMbarrier);
-    }
     mbarrier = mbarriers_.emplace_back(std::make_unique<MbarrierState>()).get();
   }
   mbarrier->address = address;
   mbarrier->init = where;
   mbarrier->initialiser = current_thread().agent;
-  if (races_) {
-    mbarrier->agent = cluster_.mbarrier_agent(rank_, address);
-    Conflict conflict;
-    if (!shadow_.write(current_thread().agent, address - kSharedBase, 8,
-                       site(Instruction::mbarrier_init, where), conflict))
-      generic_race(Instruction::mbarrier_init, true, where, current_thread().lane, conflict);
-    mbarrier->init_time = cluster_.causality().now();
-    mbarrier->arriving.clear();
-    mbarrier->complete.clear();
-    mbarrier->arriving_wide.clear();
-    mbarrier->complete_wide.clear();
-    current_thread().inits.push_back({mbarrier->agent, mbarrier->init_time});
-  }
+  mbarrier->number = mbarriers_initialised_++;
   mbarrier->count = count;
   mbarrier->pending = count;
   mbarrier->tx = 0;
   mbarrier->phase = 0;
-  if (cluster_.timed()) cluster_.observers().mbarrier_initialised(*this, *mbarrier, where);
+  if (cluster_.observed()) observers().mbarrier_initialised(*this, *mbarrier, again);
   cluster_.progressed();
 }
 
@@ -150,12 +131,8 @@ void Cta::mbarrier_inval(std::uint32_t address, Where where) {
                        mbarrier->waiters.empty() ? "an operation in flight is to complete on it"
                                                  : "threads wait at it"));
   }
-  Conflict conflict;
-  if (races_ && !shadow_.write(current_thread().agent, address - kSharedBase, 8,
-                               site(Instruction::mbarrier_inval, where), conflict))
-    invalidated_early(*mbarrier, where, conflict);
+  if (check_) observers().mbarrier_invalidated(*this, *mbarrier, where);
   forget(*mbarrier);
-  if (check_) shared_.mark(address, 8, 0, kMbarrier | kWritten);
   mbarriers_.erase(std::find_if(mbarriers_.begin(), mbarriers_.end(),
                                 [&](auto const& candidate) { return candidate.get() == mbarrier; }));
 }
@@ -180,21 +157,6 @@ void Cta::check_tx(Instruction instruction, MbarrierState const& mbarrier, Where
                      kMbarrierLimit));
 }
 
-/// PTX ISA, mbarrier.arrive: .release, of what the thread did before, to those within the scope. The waits of
-/// arch/ acquire at the CTA's scope: what threads of other CTAs release is known after a fence that follows.
-void Cta::release_into(MbarrierState& mbarrier, bool relaxed, bool wide) {
-  Causality& causality = cluster_.causality();
-  Thread const& thread = current_thread();
-  if (relaxed) {
-    causality.release_relaxed(thread.agent, mbarrier.arriving, thread.cta != this);
-  } else if (thread.cta == this) {
-    causality.release(thread.agent, mbarrier.arriving);
-  } else {
-    if (wide) causality.release(thread.agent, mbarrier.arriving_wide);
-    if (!launch_->options->strict.scopes) causality.release_narrow(thread.agent, mbarrier.arriving);
-  }
-}
-
 void Cta::arrive(Instruction instruction, MbarrierState& mbarrier, Where where, bool relaxed, bool wide) {
   cluster_.progressed();
   if (mbarrier.pending == 0) {
@@ -210,15 +172,7 @@ void Cta::arrive(Instruction instruction, MbarrierState& mbarrier, Where where, 
         mbarrier.init);
     return;
   }
-  Thread const& thread = current_thread();
-  if (check_ && thread.cta != this) {
-    note_access(mbarrier.accesses,
-                {instruction, where, mbarrier.address, thread.cta->rank_, thread.index / 32, thread.lane,
-                 thread.cta->current_warp().cluster_arrivals + 1, mbarrier.phase});
-  }
-  if (races_) release_into(mbarrier, relaxed, wide);
-  if (cluster_.timed())
-    cluster_.observers().mbarrier_arrived(*this, mbarrier, instruction, where, relaxed, wide);
+  if (cluster_.observed()) observers().mbarrier_arrived(*this, mbarrier, instruction, where, relaxed, wide);
   --mbarrier.pending;
   complete_phase_if_due(mbarrier);
   land_some();
@@ -229,8 +183,7 @@ void Cta::complete_tx(MbarrierState& mbarrier, std::int64_t bytes, InFlight* ope
   cluster_.progressed();
   mbarrier.tx -= bytes;
   if (operation != nullptr) mbarrier.landed.push_back({operation, mbarrier.phase});
-  if (operation != nullptr && races_) in_flight().stamp(*operation, mbarrier);
-  if (cluster_.timed()) cluster_.observers().bytes_completed(*this, mbarrier, operation);
+  if (cluster_.observed()) observers().bytes_completed(*this, mbarrier, operation);
   check_tx(operation != nullptr ? operation->instruction : Instruction::mbarrier_complete_tx, mbarrier, where,
            who);
   complete_phase_if_due(mbarrier);
@@ -240,13 +193,7 @@ void Cta::complete_phase_if_due(MbarrierState& mbarrier) {
   if (mbarrier.pending != 0 || mbarrier.tx != 0) return;
   ++mbarrier.phase;
   mbarrier.pending = mbarrier.count;
-  if (races_) {
-    cluster_.causality().merge(mbarrier.complete, mbarrier.arriving);
-    mbarrier.arriving.clear();
-    cluster_.causality().merge(mbarrier.complete_wide, mbarrier.arriving_wide);
-    mbarrier.arriving_wide.clear();
-  }
-  if (cluster_.timed()) cluster_.observers().phase_completed(*this, mbarrier);
+  if (cluster_.observed()) observers().phase_completed(*this, mbarrier);
   wake(mbarrier);
 }
 
@@ -254,12 +201,8 @@ void Cta::complete_phase_if_due(MbarrierState& mbarrier) {
 void Cta::wake(MbarrierState& mbarrier) {
   if (!mbarrier.waiters.empty()) passed(mbarrier);
   for (Thread* const thread : mbarrier.waiters) {
-    if (cluster_.timed())
-      cluster_.observers().phase_passed(*this, mbarrier, *thread, thread->mbarrier_where, thread->relaxed);
-    take_phase(*thread, mbarrier, thread->relaxed);
-    if (races_)
-      shadow_.note_use(thread->agent, mbarrier.address - kSharedBase, 8,
-                       site(Instruction::mbarrier_try_wait, thread->mbarrier_where));
+    if (cluster_.observed())
+      observers().phase_passed(*this, mbarrier, *thread, thread->mbarrier_where, thread->relaxed);
     thread->mbarrier = nullptr;
     set_ready(*thread);
   }
@@ -274,8 +217,6 @@ void Cta::passed(MbarrierState& mbarrier) {
     in_flight().retire(*landed.operation);
     return true;
   });
-  std::erase_if(mbarrier.accesses,
-                [&](PeerAccess const& access) { return access.mbarrier_phase < mbarrier.phase; });
 }
 
 /// The mbarrier is no more: nothing depends on it.
@@ -283,7 +224,6 @@ void Cta::forget(MbarrierState& mbarrier) {
   wake(mbarrier);
   for (Landed const& landed : mbarrier.landed) in_flight().retire(*landed.operation);
   mbarrier.landed.clear();
-  mbarrier.accesses.clear();
 }
 
 /// Where the completion is random, an operation in flight may land now.
@@ -294,78 +234,18 @@ void Cta::land_some() {
 /// Whether the phase of the parity is complete, for a thread that waits for it.
 bool Cta::complete(MbarrierState& mbarrier, int parity) {
   if ((mbarrier.phase & 1) == parity) return false;
-  if (!mbarrier.landed.empty() || !mbarrier.accesses.empty()) passed(mbarrier);
+  if (!mbarrier.landed.empty()) passed(mbarrier);
   return true;
-}
-
-/// An operation of the asynchronous proxy is to complete on the mbarrier: its init must be visible there.
-void Cta::check_visible(Instruction instruction, MbarrierState const& mbarrier, Where where) {
-  Causality const& causality = cluster_.causality();
-  int const issuer = current_thread().agent;
-  if (causality.fenced(issuer, mbarrier.initialiser, mbarrier.init_time) ||
-      causality.fenced(issuer, mbarrier.agent, mbarrier.init_time))
-    return;
-  report(
-      FindingKind::proxy_race, where, here(), buffer_name(mbarrier.address), shared_place(mbarrier.address),
-      fmt::format(
-          "{} completes on {}, whose init ({}) no fence.mbarrier_init or fence.proxy.async has made visible "
-          "to the asynchronous proxy",
-          ptx_name(instruction), shared_place(mbarrier.address), place_text(mbarrier.init)),
-      {mbarrier.init, culprit(mbarrier.initialiser),
-       causality.known(issuer, mbarrier.initialiser, mbarrier.init_time)
-           ? "a fence_mbarrier_init after the init would order them"
-           : "a fence_mbarrier_init after the init, and then a barrier of the CTA or the cluster, would order them"});
-}
-
-/// Notes that the current thread uses the mbarrier: nobody may invalidate it before.
-void Cta::use(Instruction instruction, MbarrierState const& mbarrier, Where where) {
-  shadow_.note_use(current_thread().agent, mbarrier.address - kSharedBase, 8, site(instruction, where));
-}
-
-void Cta::invalidated_early(MbarrierState const& mbarrier, Where where, Conflict const& conflict) {
-  Site const other = cluster_.sites()[conflict.site];
-  report(FindingKind::mbarrier_misuse, where, here(), buffer_name(mbarrier.address),
-         shared_place(mbarrier.address),
-         fmt::format("mbarrier.inval of {}, and nothing orders it after the {} by {} ({})",
-                     shared_place(mbarrier.address), ptx_name(other.instruction), agent_text(conflict.agent),
-                     place_text(other.where)),
-         {other.where, culprit(conflict.agent),
-          conflict.wrote ? "a barrier between the two would order them"
-                         : "a barrier after the last wait for it would order them"});
-}
-
-/// A thread uses an mbarrier: it must come after its init.
-void Cta::check_init_known(Instruction instruction, MbarrierState const& mbarrier, Where where) {
-  Causality const& causality = cluster_.causality();
-  int const thread = current_thread().agent;
-  if (causality.known(thread, mbarrier.initialiser, mbarrier.init_time) ||
-      causality.known(thread, mbarrier.agent, mbarrier.init_time))
-    return;
-  bool const peer = current_thread().cta != this;
-  report(FindingKind::mbarrier_misuse, where, here(), buffer_name(mbarrier.address),
-         shared_place(mbarrier.address),
-         fmt::format("{} on {}, before which nothing orders its init by {} ({})", ptx_name(instruction),
-                     shared_place(mbarrier.address), agent_text(mbarrier.initialiser),
-                     place_text(mbarrier.init)),
-         {mbarrier.init, culprit(mbarrier.initialiser),
-          peer ? "a fence_mbarrier_init after the init, and then a cluster::sync, would order them"
-               : "a cta::sync after the init would order them"});
 }
 
 void Cta::fence_mbarrier_init(Where where) {
   note(Instruction::fence_mbarrier_init, where);
-  // PTX ISA, membar/fence, fence.mbarrier_init: for the mbarrier.init before it of the thread itself.
-  if (!races_) return;
-  Thread& thread = current_thread();
-  for (; thread.fenced_inits < thread.inits.size(); ++thread.fenced_inits) {
-    Thread::Init const& init = thread.inits[thread.fenced_inits];
-    cluster_.causality().tell(thread.agent, init.mbarrier, init.time);
-  }
+  if (races_) observers().inits_fenced(*this);
 }
 
 void Cta::fence_proxy_async(Where where) {
   note(Instruction::fence_proxy_async, where);
-  if (races_) cluster_.causality().fence_proxy(current_thread().agent);
+  if (races_) observers().proxy_fenced(*this);
 }
 
 void Cta::mbarrier_arrive(std::uint32_t address, Where where, bool relaxed) {
@@ -421,24 +301,9 @@ void Cta::check_parity(Instruction instruction, int parity, Where where) {
        fmt::format("{} for the phase of parity {}: a parity is 0 or 1", ptx_name(instruction), parity));
 }
 
-/// A thread has seen that the last phase is complete. PTX ISA, mbarrier.test_wait: .acquire, of what those
-/// who arrived have released, and of the writes of the copies that completed there.
-void Cta::take_phase(Thread const& thread, MbarrierState const& mbarrier, bool relaxed) {
-  if (!races_) return;
-  if (relaxed) {
-    cluster_.causality().acquire_relaxed(thread.agent, mbarrier.complete);
-  } else {
-    cluster_.causality().acquire(thread.agent, mbarrier.complete);
-    if (!mbarrier.complete_wide.known.empty())
-      cluster_.causality().acquire_relaxed(thread.agent, mbarrier.complete_wide, true);
-  }
-}
-
 /// The current thread goes on after the last phase that is complete.
 void Cta::pass_phase(MbarrierState& mbarrier, Where where, bool relaxed) {
-  take_phase(current_thread(), mbarrier, relaxed);
-  if (races_) use(Instruction::mbarrier_try_wait, mbarrier, where);
-  if (cluster_.timed()) cluster_.observers().phase_passed(*this, mbarrier, current_thread(), where, relaxed);
+  if (cluster_.observed()) observers().phase_passed(*this, mbarrier, current_thread(), where, relaxed);
 }
 
 bool Cta::mbarrier_test_wait(std::uint32_t address, int parity, Where where) {

@@ -6,31 +6,18 @@
 #include "machine/cluster.hpp"
 #include "values/place.hpp"
 
-/// Loads, stores and atomics: what they move, and what the checker holds them to.
+/// Loads and stores of shared memory: their operands, and what they move.
 namespace tegula::sim {
 
 namespace {
 
-/// Whether (byte & mask) == state for all n (1, 2, 4, 8 or 16) bytes of a shadow.
-bool all_equal(std::uint8_t const* shadow, int n, std::uint8_t mask, std::uint8_t state) {
-  if (n == 16) {
-    std::uint64_t words[2];
-    std::memcpy(words, shadow, 16);
-    std::uint64_t const m = mask * 0x0101010101010101ull;
-    std::uint64_t const want = state * 0x0101010101010101ull;
-    return (words[0] & m) == want && (words[1] & m) == want;
-  }
-  for (int i = 0; i < n; ++i) {
-    if ((shadow[i] & mask) != state) return false;
-  }
-  return true;
-}
-
-int first_other(std::uint8_t const* shadow, int n, std::uint8_t mask, std::uint8_t state) {
-  for (int i = 0; i < n; ++i) {
-    if ((shadow[i] & mask) != state) return i;
-  }
-  return n;
+/// "byte 144 of A", also where it lies before or behind A.
+std::string byte_text(SharedBuffer const* buffer, std::uint32_t address) {
+  if (buffer == nullptr) return fmt::format("byte {} of shared memory", address - kSharedBase);
+  return fmt::format(
+      "byte {} of {}",
+      static_cast<std::int64_t>(address) - kSharedBase - static_cast<std::int64_t>(buffer->offset),
+      buffer->name);
 }
 
 }  // namespace
@@ -106,24 +93,6 @@ bool Cta::in_bounds(Instruction instruction, std::uint32_t address, int bytes, W
   return true;
 }
 
-/// Holds an access against the state of its bytes. False where it was reported.
-bool Cta::check_state(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
-                      int lane) {
-  std::uint8_t* const state = shared_.state(address);
-  bool right = true;
-  if (write) {
-    right = all_equal(state, bytes, kNoWrite, 0);
-    if (!right) shared_findings(instruction, address, bytes, true, where, lane);
-    for (int i = 0; i < bytes; ++i) state[i] |= kWritten;
-    copies_.write(address - kSharedBase, static_cast<std::uint32_t>(bytes));
-  } else {
-    right = all_equal(state, bytes, kNoRead | kWritten, kWritten);
-    if (!right) shared_findings(instruction, address, bytes, false, where, lane);
-    copies_.read(address - kSharedBase, static_cast<std::uint32_t>(bytes));
-  }
-  return right;
-}
-
 bool Cta::shared_access(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
                         int lane) {
   cluster_.before({.kind = write ? Visible::Kind::store : Visible::Kind::load,
@@ -136,84 +105,26 @@ bool Cta::shared_access(Instruction instruction, std::uint32_t address, int byte
     if (!in_bounds(instruction, address, bytes, where, lane)) return false;
   }
   if (!check_) return true;
-  bool const right = check_state(instruction, address, bytes, write, where, lane);
-  if (!races_) return true;
-  std::uint32_t const offset = address - kSharedBase;
-  std::uint16_t const by = site(instruction, where);
-  Conflict conflict;
-  bool const ordered = write ? shadow_.write(agent(lane), offset, n, by, conflict)
-                             : shadow_.read(agent(lane), offset, n, by, conflict);
-  if (!ordered && right) [[unlikely]]
-    generic_race(instruction, write, where, lane, conflict);
+  observers().shared_accessed(*this, {instruction, address, bytes, write, where, lane});
   return true;
 }
 
-void Cta::shared_findings(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
-                          int lane) {
-  std::uint8_t const* const state = shared_.state(address);
-  int const flying = first_other(state, bytes, kInFlight, 0);
-  if (flying < bytes) {
-    std::uint32_t const at = address + static_cast<std::uint32_t>(flying);
-    Pending const pending = pending_write(at);
-    report(write ? FindingKind::async_overwrite : FindingKind::async_read_early, where, here(lane),
-           buffer_name(at), shared_place(at),
-           fmt::format("{} {} {} while a {} into it is in flight{}", ptx_name(instruction),
-                       write ? "writes" : "reads", shared_place(at), ptx_name(pending.instruction),
-                       pending.issuer),
-           {pending.where, pending.who, pending.order});
-    return;
-  }
-  int const being_read = first_other(state, bytes, kBeingRead, 0);
-  if (write && being_read < bytes) {
-    std::uint32_t const at = address + static_cast<std::uint32_t>(being_read);
-    InFlight const* const reader = in_flight().reader_of(rank_, at);
-    report(FindingKind::async_overwrite, where, here(lane), buffer_name(at), shared_place(at),
-           fmt::format("{} writes {} while a {} that reads it is in flight{}", ptx_name(instruction),
-                       shared_place(at), ptx_name(reader->instruction), issuer_text(*reader)),
-           {reader->where,
-            {reader->cta, reader->thread / 32, reader->thread % 32},
-            in_flight().order_text(*reader, true)});
-    return;
-  }
-  int const in_mbarrier = first_other(state, bytes, kMbarrier, 0);
-  if (in_mbarrier < bytes) {
-    std::uint32_t const at = address + static_cast<std::uint32_t>(in_mbarrier);
-    MbarrierState const* const mbarrier = mbarrier_at(at / 8 * 8);
-    report(FindingKind::mbarrier_misuse, where, here(lane), buffer_name(at), shared_place(at),
-           fmt::format("{} {} {}, which is an mbarrier ({}): only mbarrier instructions may touch it",
-                       ptx_name(instruction), write ? "writes" : "reads", shared_place(at),
-                       place_text(mbarrier->init)),
-           mbarrier->init);
-    return;
-  }
-  int const unwritten = first_other(state, bytes, kWritten, kWritten);
-  if (!write && unwritten < bytes) {
-    std::uint32_t const at = address + static_cast<std::uint32_t>(unwritten);
-    report(FindingKind::uninitialized_read, where, here(lane), buffer_name(at), shared_place(at),
-           fmt::format("{} reads {}, which nobody has written", ptx_name(instruction), shared_place(at)));
-  }
+bool Cta::shared_matrix_row(Instruction instruction, std::uint32_t address, bool write, bool transpose,
+                            int row, Where where, int lane) {
+  if (address % 16 != 0 || !shared_.contains(address, 16)) [[unlikely]]
+    return shared_access(instruction, address, 16, write, where, lane);
+  if (check_)
+    observers().matrix_row_accessed(*this, {instruction, address, 16, write, where, lane}, transpose, row);
+  return true;
 }
 
-Cta::Pending Cta::pending_write(std::uint32_t address) const {
-  InFlight const* const operation = in_flight().writer_of(rank_, address);
-  if (operation != nullptr) {
-    return {operation->instruction,
-            operation->where,
-            issuer_text(*operation),
-            {operation->cta, operation->thread / 32, operation->thread % 32},
-            in_flight().order_text(*operation, false)};
-  }
-  Thread const* issuer = nullptr;
-  AsyncCopy const* const copy = copy_into(address, &issuer);
-  if (copy == nullptr) return {Instruction::cp_async, {}, "", {}, ""};
-  return {Instruction::cp_async,
-          copy->where,
-          fmt::format(" that warp {} lane {} issued ({}) and has not waited for", issuer->index / 32,
-                      issuer->lane, place_text(copy->where)),
-          {rank_, issuer->index / 32, issuer->lane},
-          issuer == &current_thread()
-              ? "a cp.async.wait_group that covers it would order them"
-              : "a cp.async.wait_group by the thread that issued it, and then a cta::sync, would order them"};
+void Cta::wrong_address(std::uint32_t right, std::uint32_t computed, std::string const& layout, Where made,
+                        Where where) {
+  SharedBuffer const* const buffer = buffer_at(launch_->kernel->buffers, right);
+  report(FindingKind::wrong_layout, where, here(), buffer_name(right), own_place(right),
+         fmt::format("{} is {} by its layout, {}, but the accessor made at {} computes {}", own_place(right),
+                     byte_text(buffer, right), layout, place_text(made), byte_text(buffer, computed)),
+         made);
 }
 
 void Cta::ld_shared(void* value, std::uint32_t address, int bytes, Where where) {

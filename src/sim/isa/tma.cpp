@@ -42,7 +42,7 @@ std::string text_of(TmaRow const& row, int first_element, int rank) {
   return fmt::format("({})", fmt::join(std::span(coordinate).first(static_cast<std::size_t>(rank)), ", "));
 }
 
-unsigned char* global(BoxWalk const& box, TmaRow const& row) {
+unsigned char* first_byte(BoxWalk const& box, TmaRow const& row) {
   return const_cast<unsigned char*>(static_cast<unsigned char const*>(box.map().address)) + row.offset;
 }
 
@@ -57,7 +57,7 @@ GlobalBox in_global_memory(Cta& cta, Instruction instruction, BoxWalk const& box
   Allocation* memory = nullptr;
   box.for_each_row([&](TmaRow const& row) {
     if (row.begin == row.end) return;
-    unsigned char* const first = global(box, row);
+    unsigned char* const first = first_byte(box, row);
     auto const bytes = static_cast<std::size_t>(row.end - row.begin);
     if (memory != nullptr && memory->contains(first, bytes)) return;
     Allocation* const found = cta.allocation(first);
@@ -80,12 +80,13 @@ GlobalBox in_global_memory(Cta& cta, Instruction instruction, BoxWalk const& box
 /// Holds the access to the box against other launches.
 void check_launches(Cta& cta, Instruction instruction, GlobalAccess access, GlobalBox const& from,
                     Where where) {
-  if (!cta.checking() || from.memory == nullptr || cta.after_launches(access, *from.memory)) return;
+  if (!cta.checking() || from.memory == nullptr) return;
   unsigned char const* first = nullptr;
   from.box.for_each_row([&](TmaRow const& row) {
-    if (first == nullptr && row.begin != row.end) first = global(from.box, row);
+    if (first == nullptr && row.begin != row.end) first = first_byte(from.box, row);
   });
-  cta.races_with_launch(instruction, access, *from.memory, from.memory->offset_of(first), where);
+  std::size_t const offset = first != nullptr ? from.memory->offset_of(first) : 0;
+  cta.observers().global_reached(cta, {instruction, access, from.memory, offset, 0, where});
 }
 
 void count(Cta& cta, Instruction instruction, Where where, BoxWalk const& box, int shared_bytes) {
@@ -93,7 +94,7 @@ void count(Cta& cta, Instruction instruction, Where where, BoxWalk const& box, i
   Work work{.instructions = 1, .shared_bytes = shared_bytes};
   box.for_each_row([&](TmaRow const& row) {
     if (row.begin == row.end) return;
-    auto const first = reinterpret_cast<std::uintptr_t>(global(box, row));
+    auto const first = reinterpret_cast<std::uintptr_t>(first_byte(box, row));
     auto const bytes = static_cast<std::uintptr_t>(row.end - row.begin);
     work.global_bytes += row.end - row.begin;
     work.global_sectors += static_cast<std::int64_t>((first + bytes - 1) / 32 - first / 32 + 1);
@@ -140,32 +141,24 @@ class Load final : public InFlight {
             .bytes = static_cast<double>(box_.bytes()),
             .place = to,
             .again = again};
-    brings = Copy{.instruction = instruction,
-                  .where = where,
-                  .cta = this->cta,
-                  .thread = thread,
-                  .offset = to.address - kSharedBase,
-                  .fetches = from.memory != nullptr};
+    brings = Brought{.fetches = from.memory != nullptr};
     if (instruction == Instruction::cp_async_bulk_tensor) brings->swizzle = from.box.map().swizzle;
+    if (!again) global = GlobalAccess::read;
   }
 
   /// For what the launch covers: it reads the box, whenever it lands.
   void note_read() const {
     box_.for_each_row([&](TmaRow const& row) {
       if (row.begin == row.end) return;
-      memory_->note_read(memory_->offset_of(global(box_, row)),
+      memory_->note_read(memory_->offset_of(first_byte(box_, row)),
                          static_cast<std::size_t>(row.end - row.begin));
     });
   }
 
-  /// What it reads of global memory it reads for the mbarrier it completes on.
-  void note_reads(Cluster& cluster, int mbarrier_agent) const {
-    GlobalRaces& races = cluster.global_races();
-    GlobalRaces::Pending const read = races.issue(instruction, GlobalAccess::read, where);
+  void for_each_global(VisitGlobal visit, void* context) const override {
     box_.for_each_row([&](TmaRow const& row) {
       if (row.begin != row.end)
-        races.touch(read, global(box_, row), static_cast<std::size_t>(row.end - row.begin),
-                    static_cast<std::uint32_t>(mbarrier_agent));
+        visit(context, first_byte(box_, row), static_cast<std::size_t>(row.end - row.begin));
     });
   }
 
@@ -180,7 +173,7 @@ class Load final : public InFlight {
       std::memcpy(into, from, n);
     };
     box_.for_each_row([&](TmaRow const& row) {
-      unsigned char const* source = global(box_, row);
+      unsigned char const* source = first_byte(box_, row);
       if (check && row.begin < row.end) check_written(cluster, row, source);
       if (row.end - row.begin < box_.row_bytes()) {
         for (std::size_t i = 0; i < bytes; ++i) filled_[i] = pattern[i % pattern.size()];
@@ -245,16 +238,13 @@ class Store final : public InFlight {
         add(swizzled(box_.map().swizzle, address + static_cast<std::uint32_t>(byte)),
             std::min(16, box_.row_bytes() - byte));
     });
-    GlobalRaces& races = issuer.cluster().global_races();
-    if (!races.on()) return;
-    pending_ = races.issue(instruction, reduction ? GlobalAccess::atomic : GlobalAccess::write, where);
-    for_each_written([&](unsigned char* at, std::size_t bytes) { races.touch(pending_, at, bytes); });
+    this->global = reduction ? GlobalAccess::atomic : GlobalAccess::write;
   }
 
-  void retired(Cluster& cluster) override {
-    GlobalRaces& races = cluster.global_races();
-    if (!races.on()) return;
-    for_each_written([&](unsigned char* at, std::size_t bytes) { races.settle(pending_, at, bytes); });
+  void for_each_global(VisitGlobal visit, void* context) const override {
+    box_.for_each_row([&](TmaRow const& row) {
+      if (row.begin != row.end) visit(context, first_byte(box_, row), written_bytes(row));
+    });
   }
 
   void read(Cluster& cluster) override {
@@ -276,7 +266,7 @@ class Store final : public InFlight {
     if (reduction_) cluster.take_turn();  // sums of floating-point values depend on their order
     box_.for_each_row([&](TmaRow const& row) {
       if (row.begin == row.end) return;
-      unsigned char* const into = global(box_, row);
+      unsigned char* const into = first_byte(box_, row);
       unsigned char const* const from = data_.data() + row.index * box_.row_bytes() + row.begin;
       auto const bytes = static_cast<std::size_t>(row.end - row.begin);
       std::size_t const offset = memory_->offset_of(into);
@@ -302,12 +292,7 @@ class Store final : public InFlight {
   /// Bytes of global memory from the row's first on that it writes.
   std::size_t written_bytes(TmaRow const& row) const {
     return std::min(static_cast<std::size_t>(stored_end(row) - row.begin),
-                    memory_->bytes - memory_->offset_of(global(box_, row)));
-  }
-  template <class F> void for_each_written(F&& f) const {
-    box_.for_each_row([&](TmaRow const& row) {
-      if (row.begin != row.end) f(global(box_, row), written_bytes(row));
-    });
+                    memory_->bytes - memory_->offset_of(first_byte(box_, row)));
   }
 
   std::uint32_t address_of(TmaRow const& row) const {
@@ -348,7 +333,6 @@ class Store final : public InFlight {
   Allocation* memory_;
   SharedRange from_;
   std::optional<TmaReduce> reduction_;
-  GlobalRaces::Pending pending_;
   std::vector<unsigned char> data_;
 };
 
@@ -434,8 +418,6 @@ void load(Cta& cta, Instruction instruction, GlobalBox const& from, std::uint32_
   auto operation = std::make_unique<Load>(instruction, cta, from, range, again, where);
   operation->completes_on(to->rank(), mbarrier, static_cast<std::uint32_t>(from.box.bytes()));
   if (!again && from.memory != nullptr && from.memory->read != nullptr) operation->note_read();
-  if (!again && cta.cluster().global_races().on())
-    operation->note_reads(cta.cluster(), cta.cluster().mbarrier_agent(to->rank(), mbarrier));
   cta.in_flight().add(std::move(operation));
 }
 
@@ -448,8 +430,9 @@ void check_swizzle(Cta& cta, Instruction instruction, BoxWalk const& box, std::u
     if (row.begin == row.end) return;
     std::uint32_t const address = source + static_cast<std::uint32_t>(row.index * box.row_pitch());
     for (int byte = 0; right && byte < box.row_bytes(); byte += 16)
-      right = cta.laid_out_by(swizzle, swizzled(swizzle, address + static_cast<std::uint32_t>(byte)),
-                              instruction, where, cta.here());
+      right = cta.observers().laid_out_by(cta, swizzle,
+                                          swizzled(swizzle, address + static_cast<std::uint32_t>(byte)),
+                                          instruction, where, cta.here());
   });
 }
 

@@ -26,7 +26,7 @@ namespace {
 constexpr int kThreads = kWarpgroupSize;
 
 // Of findings about registers. Who wrote them, and where, is not seen.
-constexpr Cta::Culprit kNobody = {-1, -1, -1};
+constexpr Culprit kNobody = {-1, -1, -1};
 constexpr char kWaitsFirst[] = "a wgmma_wait_group that covers it before the write would order them";
 
 /// The place in D of the first of the two neighbours in a row that registers 4 j and 4 j + 1 of a thread hold
@@ -333,7 +333,7 @@ std::uint32_t variant_of(WgmmaConfig const& op, bool a_in_registers, bool scale_
 }
 
 /// A thread of the current thread's warpgroup.
-Cta::Culprit of_warpgroup(Cta const& cta, int thread) {
+Culprit of_warpgroup(Cta const& cta, int thread) {
   return {cta.rank(), cta.thread_index() / kThreads * 4 + thread / 32, thread % 32};
 }
 
@@ -386,7 +386,8 @@ void check_swizzle(Cta& cta, SharedOperand const& operand, Where where) {
   while (span_bytes(swizzle) < bytes) swizzle = static_cast<TmaSwizzle>(static_cast<int>(swizzle) + 1);
   bool right = true;
   for_each_piece(operand, [&](int, int, std::uint32_t address) {
-    right = right && cta.laid_out_by(swizzle, address, Instruction::wgmma_mma_async, where, cta.here(-1));
+    right = right && cta.observers().laid_out_by(cta, swizzle, address, Instruction::wgmma_mma_async, where,
+                                                 cta.here(-1));
   });
 }
 

@@ -149,14 +149,14 @@ void add_findings(std::vector<Finding>& into, std::vector<Finding>&& findings) {
 }
 
 /// The races in global memory between clusters.
-std::vector<Finding> between_clusters(LaunchContext const& launch,
+std::vector<Finding> between_clusters(LaunchContext const& launch, GlobalOrder const& order,
                                       std::map<std::int64_t, ClusterLog>&& logs) {
-  if (launch.global_order == nullptr || logs.size() < 2) return {};
+  if (logs.size() < 2) return {};
   std::vector<ClusterLog> in_order;
   for (auto& [index, log] : logs) in_order.push_back(std::move(log));
-  return conflicts_between_clusters(
-      in_order, *launch.global_order, *launch.global,
-      [&](std::int64_t cluster, int rank) { return cta_index(launch, cluster, rank); });
+  return conflicts_between_clusters(in_order, order, *launch.global, [&](std::int64_t cluster, int rank) {
+    return cta_index(launch, cluster, rank);
+  });
 }
 
 /// The kernel whose threads end with the instructions that a mutant has kept for later.
@@ -219,14 +219,8 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
         original.name, original.cluster.x, original.cluster.y, original.cluster.z, grid.x, grid.y, grid.z));
   }
   KernelImage const kernel = mutation ? with_delayed_instructions(original) : original;
-  LaunchContext const launch{&kernel,
-                             grid,
-                             &options_,
-                             table.get(),
-                             &turns,
-                             options_.check && options_.races ? &order : nullptr,
-                             mutation ? &*mutation : nullptr,
-                             explorer != nullptr};
+  LaunchContext const launch{
+      &kernel, grid, &options_, table.get(), &turns, mutation ? &*mutation : nullptr, explorer != nullptr};
   std::int64_t const ctas = std::int64_t{1} * grid.x * grid.y * grid.z;
   int const in_cluster = kernel.cluster.x * kernel.cluster.y * kernel.cluster.z;
   std::int64_t const count = ctas / in_cluster;
@@ -254,10 +248,11 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
     Observers::List& observers = worker.observers.list();
     observers.counting.clear();
     observers.explorer = explorer;
+    observers.global_order = options_.check && options_.races ? &order : nullptr;
     for (std::int64_t index = next++; index < count; index = next++) {
       try {
         std::vector<Finding> found = cluster.run(launch, index);
-        ClusterLog log = cluster.global_races().finish();
+        ClusterLog log = options_.check ? observers.checker.global_races().finish() : ClusterLog{};
         std::lock_guard const lock(done_mutex);
         if (!found.empty()) findings.emplace(index, std::move(found));
         if (!log.rows.empty()) logs.emplace(index, std::move(log));
@@ -303,7 +298,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
     not_covered = tensors.not_covered(
         logs, [&](std::int64_t cluster, int rank) { return cta_index(launch, cluster, rank); });
   }
-  add_findings(report.findings, between_clusters(launch, std::move(logs)));
+  add_findings(report.findings, between_clusters(launch, order, std::move(logs)));
   for (Finding& finding : not_covered) report.findings.push_back(std::move(finding));
   for (auto& [index, of_cluster] : traces) {
     if (!report.trace) report.trace = Trace{kernel.name, {}, {}};

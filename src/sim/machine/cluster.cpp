@@ -68,19 +68,8 @@ void Cluster::start(LaunchContext const& launch, std::int64_t index) {
   ready_ctas_ = 0;
   findings_.clear();
 
-  global_races_.start(launch.global_order, index);
   int const warps = count_ * launch.kernel->threads / 32;
-  barrier_ = {0, warps, warps, {}, {}};
-  causality_.start(options.check && options.races ? count_ * launch.kernel->threads : 0);
-  mbarrier_agents_.clear();
-  grids_complete_.clear();
-  grids_ = -1;
-  if (launch.kernel->waits_for_grids && options.check && options.races) {
-    grids_ = causality_.add_agent();
-    mbarrier_agents_.push_back({{-1, 0, 0}, {}});  // those of mbarriers are numbered from threads() on
-    wait_for_grids(grids_complete_);
-  }
-  racing_.clear();
+  barrier_ = {0, warps, warps};
   live_threads_ = count_ * launch.kernel->threads;
   while (static_cast<int>(ctas_.size()) < count_)
     ctas_.push_back(std::make_unique<Cta>(*this, static_cast<int>(ctas_.size())));
@@ -102,6 +91,7 @@ void Cluster::start(LaunchContext const& launch, std::int64_t index) {
   }
   in_lane_order_ = interleaving_ != Interleaving::random && behind_ == nullptr && !timed_;
   stepped_ = launch.stepped;
+  checked_ = options.check;
   if (stepped_) {
     completion_ = Completion::last;
     interleaving_ = Interleaving::one_warp_ahead;
@@ -439,7 +429,7 @@ std::size_t Cluster::stack_bytes_used() const {
 
 void Cluster::deadlock(std::string const& reason) {
   Where where;
-  Cta::Culprit who{current_->cta->rank(), -1, -1};
+  Culprit who{current_->cta->rank(), -1, -1};
   std::vector<std::string> clauses;
   for (int rank = count_ - 1; rank >= 0; --rank) {
     Where const here = cta(rank).waiting_place();
@@ -457,49 +447,6 @@ void Cluster::deadlock(std::string const& reason) {
   report(FindingKind::deadlock, where, who, "", "", fmt::format("{}{}", reason, fmt::join(clauses, "; ")),
          {});
   abort();
-}
-
-bool Cluster::raced_reversed(std::uint16_t site, std::uint16_t other) {
-  if (std::find(racing_.begin(), racing_.end(), std::pair(other, site)) != racing_.end())
-    return site != other;
-  if (std::find(racing_.begin(), racing_.end(), std::pair(site, other)) == racing_.end())
-    racing_.emplace_back(site, other);
-  return false;
-}
-
-int Cluster::mbarrier_agent(int cta, std::uint32_t address) {
-  int const threads = causality_.threads();
-  for (std::size_t i = 0; i < mbarrier_agents_.size(); ++i) {
-    SharedRange const& place = mbarrier_agents_[i].place;
-    if (place.cta == cta && place.address == address) return threads + static_cast<int>(i);
-  }
-  int const agent = causality_.add_agent();
-  if (agent - threads == static_cast<int>(mbarrier_agents_.size()))
-    mbarrier_agents_.push_back({{cta, address, 8}, {}});
-  return agent;
-}
-
-SharedRange Cluster::mbarrier_of(int agent) const {
-  return mbarrier_agents_[static_cast<std::size_t>(agent - causality_.threads())].place;
-}
-
-void Cluster::note_landing(int agent, std::uint16_t site, InFlight const& operation) {
-  auto& landings = mbarrier_agents_[static_cast<std::size_t>(agent - causality_.threads())].landings;
-  Thread const* const issuer = &cta(operation.cta).thread(operation.thread);
-  for (MbarrierAgent::Landing& landing : landings) {
-    if (landing.site != site) continue;
-    landing.issuer = issuer;
-    return;
-  }
-  landings.push_back({site, issuer});
-}
-
-Thread const* Cluster::issuer_of(int agent, std::uint16_t site) const {
-  for (auto const& landing :
-       mbarrier_agents_[static_cast<std::size_t>(agent - causality_.threads())].landings) {
-    if (landing.site == site) return landing.issuer;
-  }
-  return nullptr;
 }
 
 }  // namespace tegula::sim

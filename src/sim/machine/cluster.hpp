@@ -7,9 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "checker/causality.hpp"
-#include "checker/global_races.hpp"
-#include "checker/races.hpp"
 #include "machine/cta.hpp"
 #include "machine/current_cta.hpp"
 #include "machine/fiber.hpp"
@@ -28,8 +25,6 @@ struct ClusterBarrier {
   std::int64_t phase = 0;  ///< how often it has been completed
   int live = 0;            ///< warps of the cluster that have not exited
   int pending = 0;         ///< of them, those that have not arrived since
-  Published arriving;      ///< by the warps that have arrived since
-  Published complete;      ///< by those of the latest phase
 };
 
 /// Runs clusters, one after another, on one host thread, and decides which of their threads runs: the CTAs of
@@ -58,43 +53,23 @@ class Cluster {
   Dim3 coordinate(int rank) const;
   Thread& current() const { return *current_; }
   LaunchContext const& launch() const { return *launch_; }
+  std::int64_t index() const { return index_; }  ///< in the launch
   Observers& observers() const { return observers_; }
   /// Somebody keeps time: the thread with the earliest clock runs.
   bool timed() const { return timed_; }
   /// Somebody decides step by step who runs.
   bool stepped() const { return stepped_; }
   /// Either.
-  bool observed() const { return timed_ || stepped_; }
+  bool paced() const { return timed_ || stepped_; }
+  /// Accesses to memory are checked.
+  bool checked() const { return checked_; }
+  /// Any of these.
+  bool observed() const { return timed_ || stepped_ || checked_; }
   InFlightQueue& in_flight() { return in_flight_; }
-  GlobalRaces& global_races() { return global_races_; }
   Completion completion() const { return completion_; }
   bool aborting() const { return aborting_; }
   std::uint32_t random();
 
-  /// What happens before what, where the CTAs are finding_races().
-  Causality& causality() { return causality_; }
-  SiteTable& sites() { return sites_; }
-  /// Whether a race of the two sites was reported the other way round; else it is from now on as given.
-  bool raced_reversed(std::uint16_t site, std::uint16_t other);
-  /// An mbarrier's agent, the same for each that is initialised at the address, and the mbarrier's place.
-  int mbarrier_agent(int cta, std::uint32_t address);
-  SharedRange mbarrier_of(int agent) const;
-  /// Whether the thread comes after the grids before this one: always, where they are known to be complete;
-  /// where not, after a griddepcontrol.wait.
-  bool after_grids(int agent) const { return grids_ < 0 || causality_.seen(agent, grids_, 1); }
-  /// The thread has waited for them; those who will acquire `into` come after such a wait.
-  void wait_for_grids(int agent) {
-    if (grids_ >= 0) causality_.acquire(agent, grids_complete_);
-  }
-  void wait_for_grids(Published& into) {
-    if (grids_ >= 0) causality_.tell(into, grids_, 1);
-  }
-  /// The agent whose one access, at time 1, is the completion of the grids before this one; -1: they are
-  /// known to be complete, or nothing is looked for.
-  int grids_before() const { return grids_; }
-  /// Notes who issued a copy on a site that has landed for an mbarrier's agent; and tells who did last.
-  void note_landing(int agent, std::uint16_t site, InFlight const& operation);
-  Thread const* issuer_of(int agent, std::uint16_t site) const;
   /// Where time is recorded: lets the threads whose clocks are behind the current one's run first.
   void wait_for_clock();
 
@@ -134,8 +109,8 @@ class Cluster {
   void leave_barrier(Warp& warp);
   std::string barrier_text() const;
 
-  void report(FindingKind kind, Where where, Cta::Culprit who, std::string buffer, std::string coordinate,
-              std::string message, Cta::Opposite other);
+  void report(FindingKind kind, Where where, Culprit who, std::string buffer, std::string coordinate,
+              std::string message, Opposite other);
   /// Counts such a finding once more, if there is one.
   bool again(FindingKind kind, Where where, std::string const& buffer);
   /// Ends the cluster: every thread leaves the kernel.
@@ -174,6 +149,7 @@ class Cluster {
   bool often_ = false;  ///< others may run before whatever is visible
   bool timed_ = false;
   bool stepped_ = false;
+  bool checked_ = false;
   Warp* behind_ = nullptr;     ///< runs only while no other warp can
   Cta* behind_cta_ = nullptr;  ///< whose it is
   bool in_lane_order_ = true;  ///< after a lane that waits, the warp's first that can run does
@@ -182,23 +158,7 @@ class Cluster {
   std::int64_t idle_reads_ = 0;  ///< reads in a row that found what the thread's last one did
   std::uint64_t random_state_ = 0;
   ClusterBarrier barrier_;
-  /// For each mbarrier's agent, where it is, and who issued the copies that landed for it, by their sites.
-  struct MbarrierAgent {
-    SharedRange place;
-    struct Landing {
-      std::uint16_t site;
-      Thread const* issuer;
-    };
-    std::vector<Landing> landings;
-  };
-  Causality causality_;
-  SiteTable sites_;
-  std::vector<std::pair<std::uint16_t, std::uint16_t>> racing_;  ///< sites, as they were reported
-  std::vector<MbarrierAgent> mbarrier_agents_;
-  int grids_ = -1;
-  Published grids_complete_;
   InFlightQueue in_flight_{*this};
-  GlobalRaces global_races_{*this};
   std::vector<Finding> findings_;
   std::size_t last_finding_ = 0;  ///< the one reported last
 
@@ -237,11 +197,6 @@ inline bool Cta::wait_for_release(Warp& own, std::uint32_t self) {
   bool const completes = (own.completes & self) != 0;
   own.completes &= ~self;
   return completes;
-}
-
-inline bool Cta::after_launches(GlobalAccess access, Allocation const& memory) const {
-  if (memory.constant) return access == GlobalAccess::read;
-  return cluster_.after_grids(cluster_.current().agent);
 }
 
 inline Thread& Cta::current_thread() const { return cluster_.current(); }

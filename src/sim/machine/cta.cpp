@@ -19,7 +19,7 @@ void AsyncCopies::forget_retired() {
   first_group = 0;
 }
 
-Cta::Cta(Cluster& cluster, int rank) : cluster_(cluster), rank_(rank), shadow_(cluster.causality()) {}
+Cta::Cta(Cluster& cluster, int rank) : cluster_(cluster), rank_(rank) {}
 
 void Cta::start(LaunchContext const& launch, Dim3 block) {
   launch_ = &launch;
@@ -31,10 +31,8 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
   recent_ = {};
   barriers_ = {};
   mbarriers_.clear();
-  peer_accesses_.clear();
+  mbarriers_initialised_ = 0;
   shared_.reset(launch.kernel->shared_bytes);
-  if (races_) shadow_.reset(launch.kernel->shared_bytes);
-  if (check_) copies_.reset(launch.kernel->shared_bytes);
 
   int const count = launch.kernel->threads;
   for (int i = 0; i < count; ++i) {
@@ -47,9 +45,6 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
     thread.bulk.clear();
     thread.mbarrier = nullptr;
     thread.agent = rank_ * count + i;
-    thread.inits.clear();
-    thread.fenced_inits = 0;
-    thread.started_peers = 0;
     thread.tries = false;
     thread.gave_up = false;
   }
@@ -99,8 +94,7 @@ void Cta::finish_thread(Thread& thread) {
   if (own.exited == kFullWarp) cluster_.leave_barrier(own);
   if (live_threads_ == 0) {
     cluster_.in_flight().check_exit(*this);
-    if (check_) check_peers_at_exit();
-    if (check_) report_lost_parts();
+    if (check_) observers().cta_exited(*this);
   }
 }
 

@@ -7,10 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "checker/causality.hpp"
-#include "checker/copy_shadow.hpp"
-#include "checker/global_shadow.hpp"
-#include "checker/races.hpp"
 #include "machine/fiber.hpp"
 #include "machine/global_memory.hpp"
 #include "machine/in_flight.hpp"
@@ -76,15 +72,7 @@ struct Thread {
   bool gave_up = false;               ///< and returns though the phase is not complete
   bool relaxed = false;               ///< its wait acquires nothing
   Where mbarrier_where;
-  int agent = 0;  ///< its number in the cluster's causality
-  /// The mbarriers that it has initialised, and when; the first `fenced_inits` before a fence.mbarrier_init.
-  struct Init {
-    int mbarrier;
-    Time time;
-  };
-  std::vector<Init> inits;
-  std::size_t fenced_inits = 0;
-  std::uint32_t started_peers = 0;  ///< CTAs of the cluster that it has accessed
+  int agent = 0;  ///< its number in the cluster
 };
 
 /// An instruction that some lanes of a warp have reached and wait at for the rest.
@@ -125,7 +113,6 @@ struct Barrier {
   int expected = 0;  ///< threads
   int arrived = 0;
   std::uint32_t waiting = 0;  ///< warps
-  Published arrived_with;     ///< what those that have arrived have published
   Where first;                ///< who set `expected`
 };
 
@@ -144,7 +131,6 @@ struct Warpgroup {
   int registers = 0;                      ///< of each thread: setmaxnreg
   Where registers_where;                  ///< of the setmaxnreg that says so; line 0: the launch does
   bool registers_raised = false;          ///< by setmaxnreg.inc
-  Time registers_time = 0;                ///< when, where the CTA is finding_races()
   int wanted_registers = 0;               ///< by the whole warpgroup, beyond what it has
   Thread* waits_for_registers = nullptr;  ///< until so many are free
   Where wants_registers_where;
@@ -213,12 +199,6 @@ class Cta {
   /// As shared_access, for global memory.
   bool global_access(Instruction instruction, void const* address, int bytes, GlobalAccess access,
                      Where where, int alignment);
-  /// Whether the current thread may access global memory, as far as other launches go: one that may be
-  /// started before those before it have finished comes after them, and none writes what is constant.
-  bool after_launches(GlobalAccess access, Allocation const& memory) const;
-  /// Reports one that may not.
-  void races_with_launch(Instruction instruction, GlobalAccess access, Allocation const& memory,
-                         std::size_t offset, Where where);
   /// The allocation of global memory that holds the byte, or null.
   Allocation* allocation(void const* address);
   /// "row 17, column 40 of K".
@@ -234,35 +214,21 @@ class Cta {
   /// CTA or it has exited.
   Cta* target(Instruction instruction, std::uint32_t& address, Where where);
 
-  /// A thread in the cluster; -1 where a finding concerns a whole warp, or all.
-  struct Culprit {
-    int cta = 0;
-    int warp = -1;
-    int lane = -1;
-  };
   /// A lane of the current thread's warp.
   Culprit here(int lane) const { return {current_thread().cta->rank_, current_thread().index / 32, lane}; }
   Culprit here() const { return here(current_thread().lane); }
-  /// The other instruction of a pair, for a finding: where it stands (line 0: there is none), who executed it
-  /// (rank -1: not known), and a clause on what would order the two.
-  struct Opposite {
-    Opposite(Where where = {}, Culprit who = {-1, -1, -1}, std::string order = {})
-        : where(where), who(who), order(std::move(order)) {}
-    Where where;
-    Culprit who;
-    std::string order;
-  };
   void report(FindingKind kind, Where where, Culprit who, std::string buffer, std::string coordinate,
               std::string message, Opposite other = {});
   /// Reports, and ends the cluster.
   [[noreturn]] void fail(FindingKind kind, Where where, Culprit who, std::string message);
 
-  // What copies have brought (copy_findings.cpp).
-
-  /// Holds 16 bytes that the asynchronous proxy is to read, as by a swizzle, against the tensor load that
-  /// brought them. False, after a finding, where it laid them out by another.
-  bool laid_out_by(TmaSwizzle swizzle, std::uint32_t address, Instruction instruction, Where where,
-                   Culprit who);
+  /// Reports an access beyond the CTA's shared memory.
+  void out_of_shared(Instruction instruction, std::uint32_t address, std::uint32_t bytes, Where where,
+                     Culprit who);
+  /// The cp.async in flight that writes the byte, and who issued it; null where there is none.
+  AsyncCopy const* copy_into(std::uint32_t address, Thread const** issuer) const;
+  /// Its mbarriers.
+  std::vector<std::unique_ptr<MbarrierState>> const& mbarriers() const { return mbarriers_; }
   /// Reports an address that an accessor has computed for what lies elsewhere: `layout` is the tile's, `made`
   /// where the accessor was made.
   void wrong_address(std::uint32_t right, std::uint32_t computed, std::string const& layout, Where made,
@@ -303,7 +269,6 @@ class Cta {
   void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool transpose, Where where);
   bool elect_one(Where where);
   void setmaxnreg(int registers, bool increase, Where where);
-  void check_setmaxnreg(int registers, bool increase, Where where);
 
   // Clusters (cluster_instructions.cpp).
   std::uint32_t mapa(std::uint32_t local, int cta_rank, Where where);
@@ -354,51 +319,17 @@ class Cta {
   void check_exit(Warp& warp);
   bool arrive_at_barrier(int id, int threads, bool waits, Where where);
   std::vector<std::string> who_waits() const;
+  std::string polled_text(void const* address) const;
   void mbarrier_waiters(std::vector<std::string>& clauses) const;
   /// Where somebody waits; line 0 where nobody does.
   Where waiting_place() const;
 
   // Memory (memory.cpp, async.cpp).
-  void shared_findings(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
-                       int lane);
   bool in_bounds(Instruction instruction, std::uint32_t address, int bytes, Where where, int lane);
-  bool check_state(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
-                   int lane);
-  void out_of_shared(Instruction instruction, std::uint32_t address, std::uint32_t bytes, Where where,
-                     Culprit who);
-  void note_peer_access(Instruction instruction, std::uint32_t address, Where where);
-  void check_peers_at_exit();
-  /// What is in flight into a byte, for a finding.
-  struct Pending {
-    Instruction instruction;
-    Where where;
-    std::string issuer;
-    Culprit who;
-    std::string order;
-  };
-  Pending pending_write(std::uint32_t address) const;
-  AsyncCopy const* copy_into(std::uint32_t address, Thread const** issuer) const;
   void land(AsyncCopy& copy);
   void retire(AsyncCopies& async, std::size_t end);
   void wait_for_copies(AsyncCopies& async, std::size_t end, Where where);
   void land_at_random(Warp& warp);
-
-  // Races (race_findings.cpp).
-  int agent(int lane) const { return current_thread().agent - current_thread().lane + lane; }
-  std::uint16_t site(Instruction instruction, Where where);
-  void generic_race(Instruction instruction, bool write, Where where, int lane, Conflict const& conflict);
-  void async_race(InFlight const& operation, bool write, Conflict const& conflict);
-  std::string agent_text(int agent) const;
-  Culprit culprit(int agent) const;
-  void check_init_known(Instruction instruction, MbarrierState const& mbarrier, Where where);
-  void use(Instruction instruction, MbarrierState const& mbarrier, Where where);
-  void invalidated_early(MbarrierState const& mbarrier, Where where, Conflict const& conflict);
-  void check_started(Cta const& peer, Instruction instruction, std::uint32_t address, Where where);
-
-  // What copies have brought (copy_findings.cpp).
-  void bring(CopyShadow::Id copy, SharedRange const& range, bool in_order, Overwrite by);
-  void report_lost(Copy const& lost, Overwrite const& by);
-  void report_lost_parts();
 
   // Mbarriers (mbarrier.cpp).
   Visible at_shared(Visible::Kind kind, std::uint32_t address, std::int64_t amount = 0) const;
@@ -407,19 +338,16 @@ class Cta {
   MbarrierState* own_mbarrier(Instruction instruction, std::uint32_t address, Where where);
   void own_address(Instruction instruction, std::uint32_t& address, Where where);
   void arrive(Instruction instruction, MbarrierState& mbarrier, Where where, bool relaxed, bool wide = true);
-  void release_into(MbarrierState& mbarrier, bool relaxed, bool wide);
   void expect_tx(Instruction instruction, MbarrierState& mbarrier, std::int64_t bytes, Where where);
   void check_tx(Instruction instruction, MbarrierState const& mbarrier, Where where, Culprit who);
   void complete_phase_if_due(MbarrierState& mbarrier);
   bool wait_for_phase(std::uint32_t address, int parity, bool tries, Where where, bool relaxed = false);
   void wake(MbarrierState& mbarrier);
-  void check_visible(Instruction instruction, MbarrierState const& mbarrier, Where where);
   bool complete(MbarrierState& mbarrier, int parity);
   void passed(MbarrierState& mbarrier);
   void forget(MbarrierState& mbarrier);
   bool one_gives_up();
   void pass_phase(MbarrierState& mbarrier, Where where, bool relaxed = false);
-  void take_phase(Thread const& thread, MbarrierState const& mbarrier, bool relaxed);
   void land_some();
   void check_parity(Instruction instruction, int parity, Where where);
 
@@ -437,12 +365,10 @@ class Cta {
   int free_registers_ = 0;  ///< of them, those that setmaxnreg.dec has freed
 
   SharedMemory shared_;
-  RaceShadow shadow_;
-  CopyShadow copies_;
   std::array<Allocation*, 4> recent_ = {};
   std::array<Barrier, kBarriers> barriers_;
   std::vector<std::unique_ptr<MbarrierState>> mbarriers_;
-  std::vector<PeerAccess> peer_accesses_;  ///< loads and stores of its shared memory by its peers
+  int mbarriers_initialised_ = 0;
   std::vector<Warp> warps_;
   std::vector<Warpgroup> warpgroups_;
   std::vector<std::unique_ptr<Thread>> threads_;

@@ -53,8 +53,8 @@ bool Cluster::again(FindingKind kind, Where where, std::string const& buffer) {
   return false;
 }
 
-void Cluster::report(FindingKind kind, Where where, Cta::Culprit who, std::string buffer,
-                     std::string coordinate, std::string message, Cta::Opposite other) {
+void Cluster::report(FindingKind kind, Where where, Culprit who, std::string buffer, std::string coordinate,
+                     std::string message, Opposite other) {
   if (again(kind, where, buffer)) return;
   Finding finding;
   finding.kind = kind;

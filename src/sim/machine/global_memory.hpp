@@ -12,6 +12,8 @@
 
 namespace tegula::sim {
 
+enum class GlobalAccess : std::uint8_t { read, write, atomic };
+
 /// Bytes around each allocation that belong to nobody, so that an access just outside is known as such.
 inline constexpr std::size_t kGlobalGuardBytes = 4096;
 

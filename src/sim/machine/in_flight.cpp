@@ -16,9 +16,7 @@ InFlight::InFlight(Instruction instruction, Cta const& issuer, Where where)
       where(where),
       cta(issuer.rank()),
       thread(issuer.thread_index()),
-      of_cluster_(issuer.cluster().ctas() > 1),
-      after_grids_(issuer.cluster().after_grids(issuer.current_thread().agent)),
-      site_(issuer.cluster().sites().number(instruction, where)) {}
+      of_cluster_(issuer.cluster().ctas() > 1) {}
 
 std::string issuer_text(InFlight const& operation) {
   return fmt::format(
@@ -59,22 +57,21 @@ void InFlightQueue::issue(std::unique_ptr<InFlight> operation) {
     issued.writes.clear();
     issued.reads.clear();
   }
-  mark(issued);
   if (cluster_.observed()) cluster_.observers().issued(cluster_, issued);
   Completion const completion = cluster_.completion();
   if (completion == Completion::first || (completion == Completion::random && cluster_.random() % 4 == 0))
     land(issued);
 }
 
-/// Holds an operation against the shadow. False where it cannot be performed.
+/// Reports ranges that lie in no CTA's shared memory, and an mbarrier that is none. False where the operation
+/// cannot be performed.
 bool InFlightQueue::admit(InFlight& operation) {
   Instruction const instruction = operation.instruction;
   Where const where = operation.where;
   bool possible = true;
-  std::optional<Issuers> issuers;  // the same for all ranges, of which a wgmma has hundreds
   auto const check = [&](SharedRange const& range, bool write) {
     Cta& cta = cluster_.cta(range.cta);
-    Cta::Culprit const who = cta.here();
+    Culprit const who = cta.here();
     if (cta.exited()) {
       cta.report(
           FindingKind::exited_cta, where, who, cta.buffer_name(range.address),
@@ -86,87 +83,22 @@ bool InFlightQueue::admit(InFlight& operation) {
     } else if (!cta.shared_.contains(range.address, range.bytes)) {
       cta.out_of_shared(instruction, range.address, range.bytes, where, who);
       possible = false;
-    } else if (cta.check_) {
-      std::uint8_t const mask = write ? kNoWrite : static_cast<std::uint8_t>(kNoRead | kWritten);
-      std::uint8_t const want = write ? 0 : kWritten;
-      std::uint32_t const at = cta.shared_.first_other(range.address, range.bytes, mask, want);
-      if (!write) cta.copies_.read(range.address - kSharedBase, range.bytes);
-      if (at != range.bytes) {
-        cta.shared_findings(instruction, range.address + at, 1, write, where, who.lane);
-        operation.in_order_ = false;
-        return;
-      }
-      if (!cta.races_) return;
-      if (!issuers) issuers.emplace(issuers_of(operation));
-      if (!check_order(operation, *issuers, cta, range, write)) operation.in_order_ = false;
     }
   };
   for (SharedRange const& range : operation.writes) check(range, true);
   for (SharedRange const& range : operation.reads) check(range, false);
+  if (cluster_.checked()) cluster_.observers().issuing(cluster_, operation);
   if (operation.mbarrier.bytes != 0) {
     Cta& cta = cluster_.cta(operation.mbarrier.cta);
     MbarrierState const* const mbarrier =
         cta.exited() ? nullptr : cta.live_mbarrier(instruction, operation.mbarrier.address, where);
-    if (mbarrier == nullptr) {
-      operation.mbarrier.bytes = 0;
-    } else if (cta.races_) {
-      cta.check_visible(instruction, *mbarrier, where);
-    }
+    if (mbarrier == nullptr) operation.mbarrier.bytes = 0;
   }
   return possible;
 }
 
-/// A wgmma is the whole warpgroup's; what else there is, one thread's.
-bool InFlightQueue::by_warpgroup(InFlight const& operation) const {
-  return operation.instruction == Instruction::wgmma_mma_async;
-}
-
-/// Those who issue an operation: a thread, or a warpgroup.
-Issuers InFlightQueue::issuers_of(InFlight const& operation) const {
-  Thread const& issuer = cluster_.current();
-  if (!by_warpgroup(operation)) return Issuers(cluster_.causality(), issuer.agent, 1);
-  return Issuers(cluster_.causality(), issuer.agent - issuer.index % 128, 128);
-}
-
-/// Holds a range against those who accessed it before: what they did must be known to all who issue the
-/// operation, and what they wrote through the generic proxy with a fence.proxy.async in between.
-/// False, after a finding, where it is not so.
-bool InFlightQueue::check_order(InFlight const& operation, Issuers const& issuers, Cta& cta,
-                                SharedRange const& range, bool write) {
-  Conflict conflict;
-  if (cta.shadow_.may_access(issuers, range.address - kSharedBase, range.bytes, write,
-                             cta.launch_->options->strict.proxies, conflict))
-    return true;
-  cta.async_race(operation, write, conflict);
-  return false;
-}
-
-void InFlightQueue::stamp(InFlight& operation, MbarrierState& mbarrier) {
-  Causality& causality = cluster_.causality();
-  Time const now = causality.tick();
-  for (SharedRange const& range : operation.writes) {
-    cluster_.cta(range.cta).shadow_.written(
-        range.address - kSharedBase, range.bytes,
-        {now, static_cast<std::uint16_t>(mbarrier.agent), operation.site_});
-  }
-  causality.tell(mbarrier.arriving, mbarrier.agent, now);
-  if (operation.after_grids_) cluster_.wait_for_grids(mbarrier.arriving);
-  cluster_.note_landing(mbarrier.agent, operation.site_, operation);
-}
-
-/// From now on it is as if the thread that issued the operation, which has waited for it, had written its
-/// ranges.
-void InFlightQueue::stamp_as_own(InFlight const& operation) {
-  int const agent = cluster_.cta(operation.cta).thread(operation.thread).agent;
-  for (SharedRange const& range : operation.writes) {
-    cluster_.cta(range.cta).shadow_.written(
-        range.address - kSharedBase, range.bytes,
-        {cluster_.causality().now(), static_cast<std::uint16_t>(agent), operation.site_});
-  }
-}
-
 std::string InFlightQueue::order_text(InFlight const& operation, bool read) const {
-  if (by_warpgroup(operation)) {
+  if (operation.by_warpgroup()) {
     return "a wgmma_wait_group that covers it, and then a barrier or an mbarrier's phase for threads of other "
            "warps, would order them";
   }
@@ -179,22 +111,6 @@ std::string InFlightQueue::order_text(InFlight const& operation, bool read) cons
   if (operation.mbarrier.bytes == 0) return "";
   return fmt::format("a wait for {}, on which it completes, would order them",
                      cluster_.cta(operation.mbarrier.cta).shared_place(operation.mbarrier.address));
-}
-
-void InFlightQueue::mark(InFlight& operation) {
-  for (SharedRange const& range : operation.writes) {
-    Cta& cta = cluster_.cta(range.cta);
-    if (!cta.check_) continue;
-    cta.shared_.mark(range.address, range.bytes, kInFlight);
-    CopyShadow::Id const copy =
-        operation.brings && range.bytes != 0 ? cta.copies_.add(*operation.brings) : CopyShadow::Id{0};
-    cta.bring(copy, range, operation.in_order_,
-              {operation.instruction, operation.where, operation.cta, operation.thread});
-  }
-  for (SharedRange const& range : operation.reads) {
-    Cta& cta = cluster_.cta(range.cta);
-    if (cta.check_) cta.shared_.add_reader(range.address, range.bytes);
-  }
 }
 
 void InFlightQueue::read(InFlight& operation) {
@@ -214,21 +130,14 @@ void InFlightQueue::land(InFlight& operation) {
   read(operation);
   operation.landed_ = true;
   if (!operation.without_effect_) operation.land(cluster_);
-  for (SharedRange const& range : operation.writes) {
-    Cta& cta = cluster_.cta(range.cta);
-    if (!cta.check_) continue;
-    // Whether somebody has waited for what completes on an mbarrier, the stamps tell.
-    bool const landed = cta.races_ && operation.groups_ == nullptr;
-    cta.shared_.mark(range.address, range.bytes, kWritten, landed ? kInFlight : std::uint8_t{0});
-  }
+  if (cluster_.checked()) cluster_.observers().landed(cluster_, operation);
   if (operation.groups_ != nullptr) return;
   SharedRange const& completes = operation.mbarrier;
   Cta& cta = cluster_.cta(completes.cta);
   MbarrierState* const mbarrier =
       completes.bytes != 0 && !cta.exited() ? cta.mbarrier_at(completes.address) : nullptr;
   if (mbarrier == nullptr) {
-    if (cta.races_) stamp_as_own(operation);
-    retire(operation);
+    retire(operation, true);
     return;
   }
   cta.complete_tx(*mbarrier, completes.bytes, &operation, operation.where,
@@ -238,27 +147,12 @@ void InFlightQueue::land(InFlight& operation) {
 void InFlightQueue::retire_reads(InFlight& operation) {
   if (operation.reads_retired_) return;
   operation.reads_retired_ = true;
-  for (SharedRange const& range : operation.reads) {
-    Cta& cta = cluster_.cta(range.cta);
-    if (!cta.check_) continue;
-    cta.shared_.remove_reader(range.address, range.bytes);
-    if (!cta.races_) continue;
-    bool const group = by_warpgroup(operation);
-    int const reader = cluster_.cta(operation.cta).thread(operation.thread).agent;
-    cta.shadow_.has_read(group ? reader - operation.thread % 128 : reader, group, range.address - kSharedBase,
-                         range.bytes, operation.site_);
-  }
+  if (cluster_.checked()) cluster_.observers().reads_retired(cluster_, operation);
 }
 
-void InFlightQueue::retire(InFlight& operation) {
-  if (cluster_.observed()) cluster_.observers().retired(cluster_, operation);
+void InFlightQueue::retire(InFlight& operation, bool for_nobody) {
   retire_reads(operation);
-  for (SharedRange const& range : operation.writes) {
-    Cta& cta = cluster_.cta(range.cta);
-    if (cta.check_ && !(cta.races_ && operation.groups_ == nullptr))
-      cta.shared_.mark(range.address, range.bytes, 0, kInFlight);
-  }
-  if (operation.groups_ != nullptr && cluster_.cta(operation.cta).races_) stamp_as_own(operation);
+  if (cluster_.observed()) cluster_.observers().retired(cluster_, operation, for_nobody);
   auto const found = std::find_if(operations_.begin(), operations_.end(),
                                   [&](auto const& candidate) { return candidate.get() == &operation; });
   operations_.erase(found);
@@ -275,7 +169,7 @@ double InFlightQueue::wait(InFlightGroups& groups, std::size_t groups_left) {
     latest = std::max(latest, groups.operations_[i]->time.landed);
   }
   for (std::size_t i = 0; i < end; ++i) {
-    groups.operations_[i]->retired(cluster_);
+    if (cluster_.checked()) cluster_.observers().waited_for(cluster_, *groups.operations_[i]);
     retire(*groups.operations_[i]);
   }
   groups.operations_.erase(groups.operations_.begin(),

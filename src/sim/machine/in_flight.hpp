@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "checker/copy_shadow.hpp"
+#include "machine/global_memory.hpp"
+#include "tegula/arch/tensor_map.hpp"
 #include "tegula/arch/where.hpp"
 #include "values/instruction.hpp"
 
@@ -51,7 +52,6 @@
 namespace tegula::sim {
 
 class Cta;
-class Issuers;
 class Cluster;
 struct MbarrierState;
 class InFlightGroups;
@@ -61,6 +61,22 @@ struct SharedRange {
   int cta = 0;
   std::uint32_t address = 0;
   std::uint32_t bytes = 0;
+};
+
+/// What a load brings into shared memory for somebody to read.
+struct Brought {
+  std::optional<TmaSwizzle> swizzle;  ///< of a tensor load; other copies bring bytes as they are
+  bool fetches = false;  ///< some of it lies in memory; else it fills what lies outside of a tensor
+};
+
+/// What observers keep of an operation, each of them its own; the machine reads none of it.
+struct Remembered {
+  std::uint32_t process = 0;  ///< explore: its number
+  std::uint16_t site = 0;     ///< checker: the instruction on its source line
+  bool in_order = true;       ///< checker: nothing was found that forbids it to write
+  bool after_grids = false;   ///< checker: it was issued after a griddepcontrol.wait
+  std::uint32_t global_site = 0;
+  std::uint32_t global_time = 0;  ///< checker: its site and its issue, for what it does to global memory
 };
 
 /// When an operation in flight has read its source, and when its effect is there.
@@ -94,12 +110,15 @@ class InFlight {
   /// Performs the operation. Called once. All bytes of `writes` count as written afterwards.
   virtual void land(Cluster& cluster) = 0;
 
-  /// Somebody has waited for it, on whose fiber this is called. Not called for one that nobody waits for.
-  virtual void retired(Cluster&) {}
+  /// Calls visit(context, first byte, bytes) for each piece of global memory that it reads or writes.
+  using VisitGlobal = void (*)(void* context, unsigned char* first, std::size_t bytes);
+  virtual void for_each_global(VisitGlobal, void* /*context*/) const {}
 
   /// Its landing completes `bytes` bytes of transactions on the mbarrier.
   void completes_on(int cta, std::uint32_t address, std::uint32_t bytes) { mbarrier = {cta, address, bytes}; }
 
+  /// A wgmma is the whole warpgroup's; what else there is, one thread's.
+  bool by_warpgroup() const { return instruction == Instruction::wgmma_mma_async; }
   /// Its effect is there, though nobody may have waited for it.
   bool landed() const { return landed_; }
 
@@ -109,11 +128,12 @@ class InFlight {
   int thread;  ///< index in it of the thread that issued it (of a warpgroup: the one that came last)
   std::vector<SharedRange> writes;
   std::vector<SharedRange> reads;
-  SharedRange mbarrier;        ///< `bytes` 0: it completes on none
-  std::optional<Copy> brings;  ///< what it copies into shared memory, for somebody to read
+  SharedRange mbarrier;  ///< `bytes` 0: it completes on none
+  std::optional<Brought> brings;
+  std::optional<GlobalAccess> global;  ///< what it does to the memory that for_each_global gives
   Cost cost;
-  TimeOfCopy time;            ///< where time is recorded
-  std::uint32_t process = 0;  ///< its number, where orders are explored
+  TimeOfCopy time;  ///< where time is recorded
+  Remembered remembered;
 
   bool done_reading() const { return done_reading_; }
   /// The groups that it is waited for in; null where it completes on an mbarrier.
@@ -126,10 +146,7 @@ class InFlight {
   bool reads_retired_ = false;  ///< `reads` may be overwritten
   bool landed_ = false;
   bool without_effect_ = false;  ///< it lies out of bounds: it only completes
-  bool in_order_ = true;         ///< nothing was found that forbids it to write
   bool of_cluster_;              ///< its CTA has peers
-  bool after_grids_;             ///< it was issued after a griddepcontrol.wait
-  std::uint16_t site_ = 0;
   InFlightGroups* groups_ = nullptr;
 };
 
@@ -191,15 +208,13 @@ class InFlightQueue {
   bool land_oldest();
   /// Whether an operation that has not landed is to complete on the mbarrier.
   bool completes_on(int cta, std::uint32_t mbarrier) const;
-  /// Somebody has waited for it: what it touched may be touched again.
-  void retire(InFlight& operation);
+  /// Somebody has waited for it, or (`for_nobody`) nobody can: what it touched may be touched again.
+  void retire(InFlight& operation, bool for_nobody = false);
   /// A CTA has exited: reports the operations that still touch its shared memory.
   void check_exit(Cta& cta);
   /// The launch of the cluster is over: what is left lands (not where it failed), and all is forgotten.
   void finish(bool failed);
 
-  /// The operation has landed, and completes on the mbarrier: who waits for that knows its writes.
-  void stamp(InFlight& operation, MbarrierState& mbarrier);
   /// What would order an access after the operation; `read`: after its reads.
   std::string order_text(InFlight const& operation, bool read) const;
 
@@ -210,12 +225,6 @@ class InFlightQueue {
  private:
   void issue(std::unique_ptr<InFlight> operation);
   bool admit(InFlight& operation);
-  Issuers issuers_of(InFlight const& operation) const;
-  bool check_order(InFlight const& operation, Issuers const& issuers, Cta& cta, SharedRange const& range,
-                   bool write);
-  bool by_warpgroup(InFlight const& operation) const;
-  void stamp_as_own(InFlight const& operation);
-  void mark(InFlight& operation);
   void retire_reads(InFlight& operation);
   InFlight const* touching(std::vector<SharedRange> InFlight::*ranges, int cta, std::uint32_t address) const;
 

@@ -73,7 +73,7 @@ bool aligned(Instruction instruction) {
 
 bool Cta::meet(Instruction instruction, std::uint32_t variant, std::uint32_t mask, Where where) {
   if (!join(instruction, variant, mask, where)) return false;
-  if (cluster_.observed()) [[unlikely]] {
+  if (cluster_.paced()) [[unlikely]] {
     Warp const& own = current_warp();
     cluster_.observers().met(*this, own, mask & ~own.exited);
     cluster_.wait_for_clock();
@@ -133,7 +133,7 @@ bool Cta::meet_warpgroup(Instruction instruction, std::uint32_t variant, Where w
   group.arrived |= 1u << (own.index - first);
   if (group.arrived == 0xf) {
     group.arrived = 0;
-    if (cluster_.observed()) [[unlikely]] {
+    if (cluster_.paced()) [[unlikely]] {
       cluster_.observers().warpgroup_met(*this, first);
       cluster_.wait_for_clock();
     }
@@ -262,14 +262,20 @@ std::vector<std::string> Cta::who_waits() const {
     std::uint32_t const ready = warp(w).ready;
     if (ready == 0) continue;
     Thread const& first = thread(warp(w), std::countr_zero(ready));
-    std::string const what =
-        first.last_read != nullptr ? cluster_.global_races().polled_text(first.last_read) : std::string();
+    std::string const what = first.last_read != nullptr ? polled_text(first.last_read) : std::string();
     clauses.push_back(fmt::format("{} of warp {} read{} at {}{}{}", lanes_text(ready), w,
                                   std::has_single_bit(ready) ? "s" : "", place_text(first.read_where),
                                   what.empty() ? "" : ": ", what));
   }
   if (exited_warps != 0) clauses.push_back(fmt::format("{} exited", warps_text(exited_warps)));
   return clauses;
+}
+
+/// Global memory that a thread reads again and again.
+std::string Cta::polled_text(void const* address) const {
+  Allocation const* const memory = find(*launch_->global, address);
+  if (memory == nullptr) return {};
+  return memory->place(memory->offset_of(address)) + (races_ ? observers().last_change(address) : "");
 }
 
 Where Cta::waiting_place() const {
@@ -443,8 +449,7 @@ std::uint32_t Cta::redux(ReduxOp op, std::uint32_t value, std::uint32_t mask, Wh
 
 void Cta::warp_sync(std::uint32_t mask, Where where) {
   if (!meet(Instruction::bar_warp_sync, 0, mask, where)) return;
-  // PTX ISA, bar.warp.sync: "guarantees memory ordering among participating threads".
-  if (races_) cluster_.causality().synchronize(agent(0), mask & ~current_warp().exited);
+  if (races_) observers().warp_synchronised(*this, mask & ~current_warp().exited);
   release(mask, where, Instruction::bar_warp_sync);
 }
 
@@ -467,10 +472,6 @@ void Cta::bar(Instruction instruction, int id, int threads, Where where) {
       {instruction == Instruction::bar_sync ? Visible::Kind::barrier_sync : Visible::Kind::barrier, rank_,
        static_cast<std::uint64_t>(id), threads});
   Warp& own = current_warp();
-  // PTX ISA, bar: bar.sync orders the accesses before it of all participating threads, those that arrive by
-  // bar.arrive too, before those that follow; bar.arrive itself waits for nothing.
-  if (races_)
-    cluster_.causality().release(agent(0), kFullWarp, barriers_[static_cast<std::size_t>(id)].arrived_with);
   bool const complete = arrive_at_barrier(id, threads, instruction == Instruction::bar_sync, where);
   if (complete || instruction == Instruction::bar_arrive) {
     release(kFullWarp, where, instruction);
@@ -496,21 +497,14 @@ bool Cta::arrive_at_barrier(int id, int threads, bool waits, Where where) {
                      barrier.expected, place_text(barrier.first), barrier.arrived));
   }
   barrier.arrived += 32;
-  if (cluster_.timed()) cluster_.observers().barrier_arrived(*this, id);
+  if (cluster_.observed()) observers().barrier_arrived(*this, id);
   if (barrier.arrived < barrier.expected) return false;
   std::uint32_t const waiting = barrier.waiting;
-  if (races_) {
-    Causality& causality = cluster_.causality();
-    if (waits) causality.acquire(agent(0), kFullWarp, barrier.arrived_with);
-    for (std::uint32_t rest = waiting; rest != 0; rest &= rest - 1)
-      causality.acquire(rank_ * this->threads() + 32 * std::countr_zero(rest), kFullWarp,
-                        barrier.arrived_with);
-  }
+  if (cluster_.observed()) observers().barrier_completed(*this, id, waiting, waits);
   barrier = {};
-  if (cluster_.timed()) cluster_.observers().barrier_completed(*this, id, waiting, waits);
   for (std::uint32_t rest = waiting; rest != 0; rest &= rest - 1) {
     Warp& other = warp(std::countr_zero(rest));
-    if (cluster_.timed()) cluster_.observers().barrier_passed(*this, id, other);
+    if (cluster_.timed()) observers().barrier_passed(*this, id, other);
     other.barrier = -1;
     set_ready(other, kFullWarp);
   }
