@@ -360,7 +360,7 @@ TEST(Checker, ALaunchWithFindingsThrowsWithTheirSentences) {
     EXPECT_THAT(error.what(), testing::HasSubstr("byte 40 of out, which nobody has written"));
     EXPECT_THAT(error.what(), testing::HasSubstr("ReadsUnwrittenGlobal"));
     EXPECT_THAT(error.what(),
-                testing::HasSubstr("sim/checker_test.cpp:" + std::to_string(ReadsUnwrittenGlobal::line)));
+                testing::HasSubstr("checker/checker_test.cpp:" + std::to_string(ReadsUnwrittenGlobal::line)));
     EXPECT_THAT(error.what(), testing::HasSubstr("CTA (0, 0, 0), warp 0, lane 1"));
     EXPECT_EQ(error.report().findings.size(), 1u);
   }

@@ -71,7 +71,7 @@ TEST(Addresses, AStepThatCarriesIntoSwizzledBits) {
   EXPECT_EQ(f.other.line, Kernel::made);
   EXPECT_EQ(f.message,
             "row 4, column 0 of stage 2 of tile is byte 8720 of tile by its layout, Sw<5,0,5> o "
-            "(32,32,3):(32,1,1024), but the accessor made at sim/copies_test.cpp:" +
+            "(32,32,3):(32,1,1024), but the accessor made at checker/copies_test.cpp:" +
                 std::to_string(Kernel::made) + " computes byte 8704 of tile");
 }
 
@@ -214,7 +214,7 @@ TEST(Swizzles, TheReportNamesBoth) {
   Finding const f = multiplied<64>(TmaSwizzle::b64).findings.at(0);
   EXPECT_EQ(f.message,
             "wgmma.mma_async reads row 4, column 0 of B by the swizzle of 128 bytes, where a "
-            "cp.async.bulk.tensor that warp 0 lane 0 issued (sim/copies_test.cpp:" +
+            "cp.async.bulk.tensor that warp 0 lane 0 issued (checker/copies_test.cpp:" +
                 std::to_string(MultipliesBy<64>::load) +
                 ") has put other elements, by the swizzle of 64 bytes")
       << "the swizzles agree in rows 0 to 3";
@@ -307,7 +307,7 @@ TEST(UnreadCopies, ByCpAsync) {
   EXPECT_EQ(f.count, 1) << "of all lanes together";
   EXPECT_EQ(f.coordinate, "row 0, column 0 of K");
   EXPECT_EQ(f.other.line, Kernel::line);
-  EXPECT_EQ(f.message, "cp.async writes over what a cp.async of warp 0 lane 0 (sim/copies_test.cpp:" +
+  EXPECT_EQ(f.message, "cp.async writes over what a cp.async of warp 0 lane 0 (checker/copies_test.cpp:" +
                            std::to_string(Kernel::line) +
                            ") has brought, from row 0, column 0 of K on, and nobody has read any of it");
   auto const unchecked = report_of<Kernel>({.check = false});
@@ -392,7 +392,7 @@ TEST(UnreadCopies, ByTma) {
   Finding const f = only_finding(report_of_maps<Kernel>(map, map), FindingKind::unread_copy, Kernel::line);
   EXPECT_EQ(
       f.message,
-      "cp.async.bulk.tensor writes over what a cp.async.bulk.tensor of warp 0 lane 0 (sim/copies_test.cpp:" +
+      "cp.async.bulk.tensor writes over what a cp.async.bulk.tensor of warp 0 lane 0 (checker/copies_test.cpp:" +
           std::to_string(Kernel::line) +
           ") has brought, from element 0 of tile on, and nobody has read any of it");
   for (auto const& report : {report_of_maps<LoadsTwice<ReadBy::thread>>(map, map),

@@ -545,7 +545,7 @@ TEST(GlobalRaces, ALivelockNamesWhatIsPolledAndWhoChangedItLast) {
   ASSERT_EQ(report.findings.size(), 1u) << report.text();
   EXPECT_EQ(sim::to_string(report.findings[0].kind), "deadlock");
   EXPECT_THAT(report.findings[0].message,
-              HasSubstr("byte 0 of in, which atom of warp 0 lane 0 (sim/global_races_test.cpp:" +
+              HasSubstr("byte 0 of in, which atom of warp 0 lane 0 (checker/global_races_test.cpp:" +
                         std::to_string(WaitsForASecond::line) + ") has changed last"));
 }
 

@@ -214,7 +214,7 @@ TEST(Coverage, AnElementThatIsNotWrittenIsFound) {
   Finding const f = only_uncovered(
       launcher.run<WritesWords<127>>({out}, {4, 1, 1}), FindingKind::unwritten_output,
       "nobody writes row 3, column 31 of out, one of 128 elements: the launch is to write them all; row 3, "
-      "column 30, beside it, st.global of CTA (3, 0, 0), warp 0 writes (sim/global_tensor_test.cpp:");
+      "column 30, beside it, st.global of CTA (3, 0, 0), warp 0 writes (checker/global_tensor_test.cpp:");
   EXPECT_EQ(f.buffer, "out");
   EXPECT_EQ(f.coordinate, "row 3, column 31 of out");
   EXPECT_EQ(f.other.line, WritesWords<127>::line);

@@ -77,7 +77,7 @@ TEST(Limits, SectorsAreFoundBeyondWhatTheBytesNeed) {
 TEST(Allow, AFindingThatIsKnownIsHeldApart) {
   sim::Options options;
   options.allow = {
-      {FindingKind::uncoalesced, "sim/limits_test.cpp", ReadsWithAPitch<64>::line, "in", "small"}};
+      {FindingKind::uncoalesced, "checker/limits_test.cpp", ReadsWithAPitch<64>::line, "in", "small"}};
   sim::Report const report = report_of<ReadsWithAPitch<64>>(options);
   EXPECT_TRUE(report.ok());
   ASSERT_EQ(report.silenced.size(), 1u);

@@ -23,8 +23,8 @@ namespace {
 using sim::Finding;
 using sim::FindingKind;
 
-constexpr Where kOne{"sim/races_test.cpp", 1};
-constexpr Where kOther{"sim/races_test.cpp", 2};
+constexpr Where kOne{"checker/races_test.cpp", 1};
+constexpr Where kOther{"checker/races_test.cpp", 2};
 
 /// Base: two warps, words that are all written at first, a tile for copies, and mbarriers.
 struct Racing : Broken {
@@ -104,11 +104,11 @@ TEST(Races, ABarrierOrdersAWriteBeforeARead) {
   Finding const f = expect_race<WritesForAnotherWarp<false>>(FindingKind::data_race);
   EXPECT_EQ(
       f.message,
-      "ld.shared reads element 31 of words, which warp 1 lane 31 wrote by st.shared (sim/races_test.cpp:1), "
+      "ld.shared reads element 31 of words, which warp 1 lane 31 wrote by st.shared (checker/races_test.cpp:1), "
       "and nothing orders the two");
   EXPECT_EQ(f.order,
             "a cta::sync between them, or an arrival on an mbarrier and a wait for it, would order them");
-  EXPECT_EQ("sim/" + documented("WritesForAnotherWarp<false>"),
+  EXPECT_EQ("checker/" + documented("WritesForAnotherWarp<false>"),
             sim::to_string(f, "WritesForAnotherWarp<false>"));
   EXPECT_EQ(f.warp, 0);
   EXPECT_EQ(f.other_warp, 1);
@@ -341,7 +341,7 @@ TEST(Races, AnArrivalForAWarpComesAfterItsBarrier) {
   EXPECT_EQ(f.where.line, kOther.line);
   EXPECT_SAYS(
       f,
-      "cp.async.bulk writes element 0 of tile, which warp 1 lane 0 reads by ld.shared (sim/races_test.cpp:1)");
+      "cp.async.bulk writes element 0 of tile, which warp 1 lane 0 reads by ld.shared (checker/races_test.cpp:1)");
 }
 
 TEST(Races, StrictlyAnOverwriteByTheAsynchronousProxyNeedsItsFence) {

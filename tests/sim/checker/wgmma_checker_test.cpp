@@ -82,7 +82,7 @@ TEST(WgmmaChecker, RegistersThatWereWrittenNeedAFence) {
       only_finding(report_of<ScaledWithoutFence>(), FindingKind::register_race, ScaledWithoutFence::line);
   EXPECT_EQ(
       f.message,
-      "d[3], row 25, column 3 of D was written since the wgmma.mma_async before (sim/wgmma_checker_test.cpp:" +
+      "d[3], row 25, column 3 of D was written since the wgmma.mma_async before (checker/wgmma_checker_test.cpp:" +
           std::to_string(ScaledWithoutFence::line) + "), without a wgmma.fence after that");
   EXPECT_EQ(f.order, "a wgmma_fence between the two would order them");
   EXPECT_EQ(f.other.line, ScaledWithoutFence::line);

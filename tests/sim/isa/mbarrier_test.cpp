@@ -29,7 +29,7 @@ struct WithMbarriers : Broken {
   static SharedAddr barrier(SharedStorage const& smem, int i) { return shared_address(&smem.full[i]); }
 };
 
-std::string at(int line) { return "(sim/mbarrier_test.cpp:" + std::to_string(line) + ")"; }
+std::string at(int line) { return "(isa/mbarrier_test.cpp:" + std::to_string(line) + ")"; }
 
 /// The warps hand a word round, each to the next, by an mbarrier each way; the phases go on and on.
 struct HandsRound : WithMbarriers {
@@ -414,7 +414,7 @@ struct PollsForever : WithMbarriers {
 TEST(MbarrierDeadlock, PollingForAPhaseThatNeverCompletes) {
   Finding const f =
       only_finding(report_of<PollsForever>({.count = false}), FindingKind::deadlock, PollsForever::line);
-  EXPECT_SAYS(f, "lanes 0-31 of warp 2 read at sim/mbarrier_test.cpp:" + std::to_string(PollsForever::line));
+  EXPECT_SAYS(f, "lanes 0-31 of warp 2 read at isa/mbarrier_test.cpp:" + std::to_string(PollsForever::line));
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ template <int Ctas> struct Clustered : Broken {
   };
 };
 
-std::string at(int line) { return "(sim/clusters_test.cpp:" + std::to_string(line) + ")"; }
+std::string at(int line) { return "(machine/clusters_test.cpp:" + std::to_string(line) + ")"; }
 
 /// Every CTA says who it is, at the place of its index in the grid.
 struct WhoAmI : Broken {

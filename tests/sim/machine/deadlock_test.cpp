@@ -116,7 +116,7 @@ TEST(Deadlock, AWarpThatExitsBeforeABarrier) {
   Finding const f = only_finding(report_of<OneWarpMissing>(), FindingKind::deadlock, OneWarpMissing::line);
   EXPECT_EQ(f.warp, -1);
   EXPECT_SAYS(
-      f, "warps 0-1, 3 wait at barrier 0 (sim/deadlock_test.cpp:" + std::to_string(OneWarpMissing::line) +
+      f, "warps 0-1, 3 wait at barrier 0 (machine/deadlock_test.cpp:" + std::to_string(OneWarpMissing::line) +
              "), where 96 of 128 threads have arrived; warp 2 exited");
 }
 
@@ -179,7 +179,7 @@ TEST(Deadlock, ThreadsThatWaitForMemoryThatNobodyChanges) {
   EXPECT_SAYS(
       report.findings[0],
       "every thread that runs reads the same memory again and again, and nobody changes it; warps 0, 2-3 wait at barrier 0");
-  std::string const place = "sim/deadlock_test.cpp:" + std::to_string(SpinsForever::line);
+  std::string const place = "machine/deadlock_test.cpp:" + std::to_string(SpinsForever::line);
   EXPECT_SAYS(report.findings[0], "lanes 0-31 of warp 1 read at " + place + ": byte 0 of in");
 }
 
@@ -215,7 +215,7 @@ struct CountsDisagree : Barriers {
 TEST(InvalidOperand, WarpsThatExpectDifferentCounts) {
   Finding const f =
       only_finding(report_of<CountsDisagree>(), FindingKind::invalid_operand, CountsDisagree::line);
-  EXPECT_SAYS(f, "barrier 3 counts 96 threads here, but 64 at sim/deadlock_test.cpp:");
+  EXPECT_SAYS(f, "barrier 3 counts 96 threads here, but 64 at machine/deadlock_test.cpp:");
   EXPECT_SAYS(f, "where 32 have arrived");
 }
 

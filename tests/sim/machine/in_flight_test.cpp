@@ -25,7 +25,7 @@ namespace {
 using sim::Finding;
 using sim::FindingKind;
 
-std::string at(int line) { return "(sim/in_flight_test.cpp:" + std::to_string(line) + ")"; }
+std::string at(int line) { return "(machine/in_flight_test.cpp:" + std::to_string(line) + ")"; }
 
 /// Base: two warps, tiles of 32 words, and two mbarriers each way.
 struct Flights : Broken {

@@ -49,7 +49,7 @@ template <class Kernel> sim::Report report_of(sim::Options options = {}, Dim3 gr
 /// The line of docs/machine.md that shows what the checker finds in a kernel; empty where it shows none.
 inline std::string documented(std::string const& kernel) {
   static std::vector<std::string> const lines = [] {
-    std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "../../docs/machine.md");
+    std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "../../../docs/machine.md");
     EXPECT_TRUE(file.is_open());
     std::vector<std::string> read;
     for (std::string line; std::getline(file, line);) read.push_back(line);
@@ -74,7 +74,9 @@ inline sim::Finding only_finding(sim::Report const& report, sim::FindingKind kin
   std::string const kernel = report.kernel.substr(report.kernel.rfind("::") + 2);
   std::string const shown = documented(kernel);
   if (!shown.empty()) {
-    std::string const folder = finding.where.line != 0 ? "sim/" : "";
+    std::filesystem::path const file = finding.where.file;
+    std::string const folder =
+        finding.where.line != 0 ? file.parent_path().filename().string() + "/" : std::string();
     EXPECT_EQ(folder + shown, sim::to_string(finding, kernel)) << "docs/machine.md";
   }
   return finding;
