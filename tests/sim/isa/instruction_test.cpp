@@ -1,0 +1,291 @@
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "run_kernel.hpp"
+#include "tegula/sim/arithmetic.hpp"
+
+/// Each instruction on the simulated machine, against a plain statement of what the PTX ISA says it does.
+namespace tegula {
+namespace {
+
+using namespace instruction_kernels;
+
+template <class Kernel> std::vector<std::uint32_t> run(std::vector<std::uint32_t> const& in) {
+  sim::Machine machine;
+  return run_kernel<Kernel>(machine, in);
+}
+
+TEST(Instruction, SpecialRegistersCountThreadsWarpsLanesAndCtas) {
+  auto const out = run<SpecialRegisters>({});
+  for (int cta = 0; cta < 12; ++cta) {
+    for (int t = 0; t < 64; ++t) {
+      std::uint32_t const* const r = out.data() + (cta * 64 + t) * 6;
+      EXPECT_EQ(std::vector<int>(r, r + 6),
+                (std::vector<int>{t, t / 32, t % 32, cta % 3, cta / 3 % 2, cta / 6}));
+    }
+  }
+}
+
+TEST(Instruction, LoadsAndStoresMoveOneToSixteenBytes) {
+  auto const in = words(VectorWidths::in_words);
+  auto const out = run<VectorWidths>(in);
+  for (int lane = 0; lane < 32; ++lane) {
+    EXPECT_EQ(0, std::memcmp(out.data() + 8 * lane, in.data() + 8 * (31 - lane), 32)) << "lane " << lane;
+  }
+}
+
+TEST(Instruction, CpAsyncCopiesAndFillsTheRestWithZeros) {
+  auto const in = words(CpAsyncSizes::in_words);
+  auto const out = run<CpAsyncSizes>(in);
+  for (int lane = 0; lane < 32; ++lane) {
+    std::vector<unsigned char> expected(48, 0);
+    auto const copy = [&](int at, int bytes) {
+      std::memcpy(expected.data() + at, reinterpret_cast<char const*>(in.data() + 12 * lane) + at,
+                  static_cast<std::size_t>(bytes));
+    };
+    copy(0, lane % 5);
+    copy(4, 4);
+    copy(8, lane % 9);
+    copy(16, lane % 17);
+    copy(32, lane % 2 == 0 ? 16 : 0);
+    EXPECT_EQ(0, std::memcmp(out.data() + 12 * lane, expected.data(), 48)) << "lane " << lane;
+  }
+}
+
+TEST(Instruction, CpAsyncGroupsArriveInOrder) {
+  auto const in = words(CpAsyncGroups::in_words);
+  auto const out = run<CpAsyncGroups>(in);
+  for (int lane = 0; lane < 32; ++lane) {
+    std::uint32_t sum = 0;
+    for (int step = 0; step < CpAsyncGroups::steps; ++step) {
+      sum += in[static_cast<std::size_t>(32 * step + lane)];
+      EXPECT_EQ(out[static_cast<std::size_t>(32 * step + lane)], sum) << "step " << step << " lane " << lane;
+    }
+  }
+}
+
+template <int Count, bool Transpose> void check_ldmatrix() {
+  auto const in = words(Ldmatrix<Count, Transpose>::in_words);
+  auto const out = run<Ldmatrix<Count, Transpose>>(in);
+  auto const element = [&](int matrix, int row, int column) {
+    std::uint16_t value;
+    std::memcpy(&value, reinterpret_cast<char const*>(in.data()) + 16 * (8 * matrix + row) + 2 * column, 2);
+    return std::uint32_t{value};
+  };
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int i = 0; i < Count; ++i) {
+      int const along = lane % 4 * 2;
+      std::uint32_t const expected =
+          Transpose ? element(i, along, lane / 4) | element(i, along + 1, lane / 4) << 16
+                    : element(i, lane / 4, along) | element(i, lane / 4, along + 1) << 16;
+      EXPECT_EQ(out[static_cast<std::size_t>(Count * lane + i)], expected)
+          << "lane " << lane << " matrix " << i;
+    }
+  }
+}
+
+TEST(Instruction, LdmatrixGivesEachLaneTwoElementsOfARow) {
+  check_ldmatrix<1, false>();
+  check_ldmatrix<2, false>();
+  check_ldmatrix<4, false>();
+}
+
+TEST(Instruction, LdmatrixTransGivesEachLaneTwoElementsOfAColumn) {
+  check_ldmatrix<1, true>();
+  check_ldmatrix<2, true>();
+  check_ldmatrix<4, true>();
+}
+
+template <int Op> void check_mma_against_arithmetic() {
+  using Kernel = MmaSync<Op>;
+  auto const in = words(Kernel::in_words, Op + 1);
+  for (auto const generation : {sim::Generation::sm80, sim::Generation::sm90}) {
+    sim::Machine machine({.generation = generation});
+    auto const out = run_kernel<Kernel>(machine, in);
+    std::uint32_t a[32][4] = {}, b[32][2] = {}, c[32][4] = {}, d[32][4] = {};
+    std::uint32_t const* next = in.data();
+    for (int lane = 0; lane < 32; ++lane) {
+      for (int i = 0; i < Kernel::a_words; ++i) a[lane][i] = *next++;
+      for (int i = 0; i < Kernel::b_words; ++i) b[lane][i] = *next++;
+      for (int i = 0; i < Kernel::c_words; ++i) c[lane][i] = *next++;
+    }
+    sim::mma_sync_warp(Kernel::op, generation, a, b, c, d);
+    for (int lane = 0; lane < 32; ++lane) {
+      EXPECT_EQ(0, std::memcmp(out.data() + Kernel::c_words * lane, d[lane], 4 * Kernel::c_words))
+          << "op " << Op << " lane " << lane;
+    }
+  }
+}
+
+TEST(Instruction, MmaSyncOfEveryTypeIsTheArithmeticModelOnTheRightLanes) {
+  []<int... Op>(std::integer_sequence<int, Op...>) { (check_mma_against_arithmetic<Op>(), ...); }
+  (std::make_integer_sequence<int, kMmaCount>{});
+}
+
+// Small whole numbers make every sum exact, whatever the rounding; the fragments are those of the PTX ISA,
+// "Matrix fragments for mma.m16n8k32".
+TEST(Instruction, MmaSyncMultipliesMatrices) {
+  constexpr int op = [] {
+    int i = 0;
+    while (kMmas[i] != warp_mma(DType::s8, DType::s32, 32)) ++i;
+    return i;
+  }();
+  using Kernel = MmaSync<op>;
+  auto const in = words(Kernel::in_words);
+  auto const out = run<Kernel>(in);
+  auto const* const bytes = reinterpret_cast<std::int8_t const*>(in.data());
+  constexpr int lane_words = Kernel::a_words + Kernel::b_words + Kernel::c_words;
+  int a[16][32], b[32][8], c[16][8];
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int i = 0; i < 16; ++i) {
+      int const row = lane / 4 + (i / 4 % 2) * 8;
+      int const column = lane % 4 * 4 + i % 4 + i / 8 * 16;
+      a[row][column] = bytes[4 * lane_words * lane + i];
+    }
+    for (int i = 0; i < 8; ++i)
+      b[lane % 4 * 4 + i % 4 + i / 4 * 16][lane / 4] = bytes[4 * lane_words * lane + 16 + i];
+    for (int i = 0; i < 4; ++i)
+      c[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2] =
+          static_cast<int>(in[static_cast<std::size_t>(lane_words * lane + 6 + i)]);
+  }
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int i = 0; i < 4; ++i) {
+      int const m = lane / 4 + i / 2 * 8;
+      int const n = lane % 4 * 2 + i % 2;
+      auto sum = static_cast<std::uint32_t>(c[m][n]);
+      for (int k = 0; k < 32; ++k) sum += static_cast<std::uint32_t>(a[m][k] * b[k][n]);
+      EXPECT_EQ(out[static_cast<std::size_t>(4 * lane + i)], sum) << "row " << m << " column " << n;
+    }
+  }
+}
+
+TEST(Instruction, Shuffles) {
+  auto const in = words(32);
+  auto const out = run<Shuffles>(in);
+  for (int lane = 0; lane < 32; ++lane) {
+    auto const at = [&](int l) { return in[static_cast<std::size_t>(l)]; };
+    std::uint32_t const* const r = out.data() + 5 * lane;
+    EXPECT_EQ(r[0], at((lane * 7 + 3) % 32));
+    EXPECT_EQ(r[1], at(lane ^ 5));
+    EXPECT_EQ(r[2], at(lane >= 3 ? lane - 3 : lane));
+    EXPECT_EQ(r[3], at(lane + 6 < 32 ? lane + 6 : lane));
+    EXPECT_EQ(r[4], at(8));
+  }
+}
+
+TEST(Instruction, LanesOfTwoMasksMeetApartAndThenTogether) {
+  auto const in = words(32);
+  auto const out = run<PartialMasks>(in);
+  std::uint32_t sum = 0;
+  for (std::size_t lane = 16; lane < 32; ++lane) sum += in[lane];
+  for (std::size_t lane = 0; lane < 32; ++lane) {
+    EXPECT_EQ(out[2 * lane], lane < 16 ? in[lane ^ 1] : sum);
+    EXPECT_EQ(out[2 * lane + 1], lane < 16 ? sum : in[(lane ^ 16) ^ 1]);
+  }
+}
+
+TEST(Instruction, VotesAndReductionsSeeEveryLane) {
+  auto const in = words(32);
+  auto const out = run<VotesAndReductions>(in);
+  std::uint32_t ballot = 0, sum = 0, least = ~0u, most = 0;
+  std::int32_t least_signed = std::numeric_limits<std::int32_t>::max(),
+               most_signed = std::numeric_limits<std::int32_t>::min();
+  for (std::size_t lane = 0; lane < 32; ++lane) {
+    ballot |= (in[lane] & 1) << lane;
+    sum += in[lane];
+    least = std::min(least, in[lane]);
+    most = std::max(most, in[lane]);
+    least_signed = std::min(least_signed, static_cast<std::int32_t>(in[lane]));
+    most_signed = std::max(most_signed, static_cast<std::int32_t>(in[lane]));
+  }
+  for (std::size_t lane = 0; lane < 32; ++lane) {
+    EXPECT_EQ(
+        std::vector<std::uint32_t>(out.begin() + 8 * lane, out.begin() + 8 * lane + 8),
+        (std::vector<std::uint32_t>{ballot, 1, 1, sum, least, most, static_cast<std::uint32_t>(least_signed),
+                                    static_cast<std::uint32_t>(most_signed)}));
+  }
+}
+
+TEST(Instruction, CtaSyncMakesStoresVisibleToOtherWarps) {
+  auto const in = words(CtaSync::in_words);
+  auto const out = run<CtaSync>(in);
+  for (std::size_t t = 0; t < 128; ++t) EXPECT_EQ(out[t], in[(t + 37) % 128]);
+}
+
+TEST(Instruction, NamedBarriersHandValuesFromOneWarpToAnother) {
+  auto const in = words(NamedBarriers::in_words);
+  auto const out = run<NamedBarriers>(in);
+  for (std::size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], in[i / 32 * 32 + 31 - i % 32]);
+}
+
+TEST(Instruction, AtomicsAddUpOverTheGrid) {
+  auto const out = run<Atomics>({});
+  std::uint32_t const n = 320;
+  EXPECT_EQ(out[0], n * (n - 1) / 2);
+  EXPECT_EQ(std::bit_cast<float>(out[1]), 0.5f * static_cast<float>(n));
+  EXPECT_EQ(static_cast<std::int32_t>(out[2]), -static_cast<std::int32_t>(n * (n - 1) / 2));
+  EXPECT_EQ(out[3], 319u);
+  EXPECT_EQ(out[4], 99u);
+  EXPECT_EQ(out[5], 99u);
+  EXPECT_EQ(out[6], 7u);
+}
+
+TEST(Instruction, ExactMathIsExact) {
+  float const nan = std::numeric_limits<float>::quiet_NaN();
+  float const inf = std::numeric_limits<float>::infinity();
+  std::vector<float> const pairs = {1.5f,
+                                    2.5f,
+                                    0.0f,
+                                    -0.0f,
+                                    -0.0f,
+                                    0.0f,
+                                    nan,
+                                    1.0f,
+                                    1.0f,
+                                    nan,
+                                    nan,
+                                    nan,
+                                    inf,
+                                    -inf,
+                                    65504.0f,
+                                    65520.0f,
+                                    1e-8f,
+                                    5.9604645e-8f,
+                                    1.00048828125f,
+                                    1.0f + 1.0f / 256,
+                                    3e38f,
+                                    -3.4e38f,
+                                    1e-40f,
+                                    2.0f};
+  std::vector<std::uint32_t> in(ExactMath::in_words, 0x3f800001u);
+  for (std::size_t i = 0; i < pairs.size(); ++i) in[i] = std::bit_cast<std::uint32_t>(pairs[i]);
+  auto const out = run<ExactMath>(in);
+  auto const at = [&](std::size_t lane, std::size_t i) { return std::bit_cast<float>(out[5 * lane + i]); };
+  EXPECT_EQ(at(0, 0), 5.25f);
+  EXPECT_EQ(out[5 * 12], std::bit_cast<std::uint32_t>(std::fma(1.00000012f, 1.00000012f, 1.00000012f)));
+  EXPECT_EQ(out[5 * 1 + 1], 0u) << "max(+0, -0) is +0";
+  EXPECT_EQ(out[5 * 2 + 1], 0u) << "max(-0, +0) is +0";
+  EXPECT_EQ(out[5 * 1 + 2], 0x80000000u) << "min(+0, -0) is -0";
+  EXPECT_EQ(out[5 * 2 + 2], 0x80000000u) << "min(-0, +0) is -0";
+  EXPECT_EQ(at(3, 1), 1.0f) << "a number wins over a NaN";
+  EXPECT_EQ(at(4, 2), 1.0f);
+  EXPECT_EQ(out[5 * 5 + 1], 0x7fffffffu) << "of two NaNs the canonical one";
+  EXPECT_EQ(out[5 * 5 + 2], 0x7fffffffu);
+  EXPECT_EQ(at(6, 1), inf);
+  EXPECT_EQ(at(6, 2), -inf);
+  EXPECT_EQ(out[5 * 0 + 3], 0x3e004100u) << "f16: the first operand is the high half";
+  EXPECT_EQ(out[5 * 0 + 4], 0x3fc04020u);
+  EXPECT_EQ(out[5 * 5 + 3], 0x7fff7fffu) << "f16 NaN";
+  EXPECT_EQ(out[5 * 5 + 4], 0x7fff7fffu) << "bf16 NaN";
+  EXPECT_EQ(out[5 * 7 + 3], 0x7bff7c00u) << "65520 rounds to infinity, a tie to even";
+  EXPECT_EQ(out[5 * 8 + 3], 0x00000001u) << "1e-8 rounds to 0, 2^-24 is the least subnormal";
+  EXPECT_EQ(out[5 * 9 + 4], 0x3f803f80u) << "ties to even";
+  EXPECT_EQ(out[5 * 10 + 4], 0x7f62ff80u) << "-3.4e38 is beyond the greatest bf16";
+}
+
+}  // namespace
+}  // namespace tegula
