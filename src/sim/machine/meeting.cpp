@@ -12,27 +12,9 @@ namespace tegula::sim {
 
 namespace {
 
-/// Whether the instruction must be the same one, on the same source line, for all 32 lanes (PTX: .aligned).
-/// The others join lanes of one mask wherever they execute it, without the lanes that have exited.
-bool aligned(Instruction instruction) {
-  switch (instruction) {
-    case Instruction::ldmatrix:
-    case Instruction::mma_sync:
-    case Instruction::bar_sync:
-    case Instruction::bar_arrive:
-    case Instruction::stmatrix:
-    case Instruction::cluster_arrive:
-    case Instruction::cluster_wait:
-    case Instruction::setmaxnreg:
-    case Instruction::wgmma_fence:
-    case Instruction::wgmma_mma_async:
-    case Instruction::wgmma_commit_group:
-    case Instruction::wgmma_wait_group:
-      return true;
-    default:
-      return false;
-  }
-}
+/// Instructions that are not aligned join lanes of one mask wherever they execute it, without the lanes that
+/// have exited.
+bool aligned(Instruction instruction) { return row_of(instruction).aligned; }
 
 }  // namespace
 
