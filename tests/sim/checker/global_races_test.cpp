@@ -89,7 +89,8 @@ TEST(GlobalRaces, OneByteOfAReadIsWritten) {
   EXPECT_EQ(f.other.line, OneByteTooFar::write_line);
   EXPECT_EQ(f.coordinate, "byte 131 of in");
   EXPECT_SAYS(
-      f, "ld.global reads byte 131 of in, which st.global of CTA (0, 0, 0), warp 0, lane 31 writes (checker/");
+      f,
+      "ld.global reads byte 131 of in, which st.global of CTA (0, 0, 0), warp 0, lane 31 writes (checker/");
 }
 
 enum class Fences { none, before_the_flag, after_the_flag, of_cta_before, of_cta_after, both };
