@@ -217,8 +217,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
         original.name, original.cluster.x, original.cluster.y, original.cluster.z, grid.x, grid.y, grid.z));
   }
   KernelImage const kernel = mutation ? with_delayed_instructions(original) : original;
-  LaunchContext const launch{
-      &kernel, grid, &options_, table.get(), &turns, mutation ? &*mutation : nullptr, explorer != nullptr};
+  LaunchContext const launch{&kernel, grid, &options_, table.get(), &turns, explorer != nullptr};
   std::int64_t const ctas = std::int64_t{1} * grid.x * grid.y * grid.z;
   int const in_cluster = kernel.cluster.x * kernel.cluster.y * kernel.cluster.z;
   std::int64_t const count = ctas / in_cluster;
@@ -242,6 +241,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   std::exception_ptr failure;
   auto const work = [&](State::Worker& worker) {
     StackOverflowReport const overflow;
+    RunsMutation const mutates(mutation ? &*mutation : nullptr);
     Cluster& cluster = worker.cluster;
     Observers::List& observers = worker.observers.list();
     observers.counting.clear();

@@ -1,9 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
-#include <utility>
-
 #include "machine/cluster.hpp"
 #include "values/place.hpp"
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
-#include <utility>
 
 #include "machine/cluster.hpp"
 #include "values/place.hpp"
