@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
+#include "isa/current_cta.hpp"
 #include "machine/cluster.hpp"
 #include "machine/cta.hpp"
-#include "machine/current_cta.hpp"
 #include "tegula/arch/wgmma_descriptor.hpp"
 #include "tegula/sim/arithmetic.hpp"
 #include "tegula/sim/hooks.hpp"

@@ -39,7 +39,7 @@
 ///   // The hook, on the fiber of the thread that issues it.
 ///   void peer_copy(std::uint32_t to, std::uint32_t from, int bytes, std::uint32_t mbarrier, Where where) {
 ///     Cta& cta = current_cta();
-///     cta.note(Instruction::cp_async_bulk, where, bytes, from);
+///     cta.note(Instruction::cp_async_bulk, where, {bytes, from});
 ///     ... the checks of operands: cta.target(...), cta.report(...), cta.fail(...) ...
 ///     auto copy = std::make_unique<PeerCopy>(cta, where, ...);
 ///     copy->completes_on(peer->rank(), mbarrier, bytes);

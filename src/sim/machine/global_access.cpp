@@ -1,12 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 
 #include "machine/cluster.hpp"
 
-/// Loads, stores and atomics on global memory: what they move, and what the checker holds them to.
+/// Accesses of threads to global memory.
 namespace tegula::sim {
 
 Allocation* Cta::allocation(void const* address) {
@@ -19,11 +17,6 @@ Allocation* Cta::allocation(void const* address) {
     recent_[0] = found;
   }
   return found;
-}
-
-void Cta::griddepcontrol_wait(Where where) {
-  note(Instruction::griddepcontrol_wait, where);
-  if (races_) observers().grids_waited(*this);
 }
 
 /// As shared_access, for global memory.
@@ -60,67 +53,6 @@ bool Cta::global_access(Instruction instruction, void const* address, int bytes,
   if (!check_) return true;
   observers().global_accessed(*this, {instruction, access, memory, offset, n, where});
   return true;
-}
-
-void Cta::ld_global(void* value, void const* address, int bytes, Where where) {
-  note(Instruction::ld_global, where, {.global_bytes = bytes, .global = address});
-  if (global_access(Instruction::ld_global, address, bytes, GlobalAccess::read, where, bytes)) {
-    cluster_.watch_read(address, false, where);
-    std::memcpy(value, address, static_cast<std::size_t>(bytes));
-  } else {
-    std::memset(value, 0xff, static_cast<std::size_t>(bytes));
-  }
-}
-
-void Cta::st_global(void* address, void const* value, int bytes, Where where) {
-  note(Instruction::st_global, where, {.global_bytes = bytes, .global = address});
-  if (global_access(Instruction::st_global, address, bytes, GlobalAccess::write, where, bytes)) {
-    cluster_.progressed();
-    std::memcpy(address, value, static_cast<std::size_t>(bytes));
-  }
-}
-
-std::uint32_t Cta::atomic(AtomicOp op, void* address, std::uint32_t value, std::uint32_t expected,
-                          Where where) {
-  note(Instruction::atom, where, {.global_bytes = 4, .global = address});
-  cluster_.take_turn();
-  if (!global_access(Instruction::atom, address, 4, GlobalAccess::atomic, where, 4)) return 0xffffffffu;
-  std::uint32_t old = 0;
-  std::memcpy(&old, address, 4);
-  std::uint32_t result = value;
-  switch (op) {
-    case AtomicOp::add_u32:
-      result = old + value;
-      break;
-    case AtomicOp::add_f32:
-      result = std::bit_cast<std::uint32_t>(std::bit_cast<float>(old) + std::bit_cast<float>(value));
-      break;
-    case AtomicOp::max_s32:
-      result = static_cast<std::int32_t>(value) > static_cast<std::int32_t>(old) ? value : old;
-      break;
-    case AtomicOp::max_u32:
-      result = std::max(value, old);
-      break;
-    case AtomicOp::exchange:
-      break;
-    case AtomicOp::compare_and_swap:
-      result = old == expected ? value : old;
-      break;
-  }
-  bool const writes = op != AtomicOp::compare_and_swap || old == expected;
-  if (check_) observers().atomic_performed(*this, address, writes);
-  if (result == old) {
-    cluster_.watch_read(address, false, where);
-  } else {
-    std::memcpy(address, &result, 4);
-    cluster_.progressed();
-  }
-  return old;
-}
-
-void Cta::memory_fence(bool of_cta, Where where) {
-  note(Instruction::fence, where);
-  if (races_) observers().memory_fenced(*this, of_cta, where);
 }
 
 }  // namespace tegula::sim

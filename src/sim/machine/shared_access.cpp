@@ -6,32 +6,8 @@
 #include "machine/cluster.hpp"
 #include "values/place.hpp"
 
-/// Loads and stores of shared memory: their operands, and what they move.
+/// Accesses of a CTA's threads to its shared memory, and what findings call its places.
 namespace tegula::sim {
-
-namespace {
-
-/// "byte 144 of A", also where it lies before or behind A.
-std::string byte_text(SharedBuffer const* buffer, std::uint32_t address) {
-  if (buffer == nullptr) return fmt::format("byte {} of shared memory", address - kSharedBase);
-  return fmt::format(
-      "byte {} of {}",
-      static_cast<std::int64_t>(address) - kSharedBase - static_cast<std::int64_t>(buffer->offset),
-      buffer->name);
-}
-
-}  // namespace
-
-std::uint32_t Cta::shared_address(void const* object, Where where) {
-  std::uintptr_t const offset =
-      reinterpret_cast<std::uintptr_t>(object) - reinterpret_cast<std::uintptr_t>(shared_.data());
-  if (offset > shared_.bytes()) {
-    report(FindingKind::out_of_bounds, where, here(), "", "",
-           "the address of an object outside of SharedStorage is taken as one in shared memory");
-    return 0;
-  }
-  return kSharedBase + static_cast<std::uint32_t>(offset);
-}
 
 std::string Cta::own_place(std::uint32_t address) const {
   SharedBuffer const* const buffer = buffer_at(launch_->kernel->buffers, address);
@@ -117,34 +93,5 @@ bool Cta::shared_matrix_row(Instruction instruction, std::uint32_t address, bool
     observers().matrix_row_accessed(*this, {instruction, address, 16, write, where, lane}, transpose, row);
   return true;
 }
-
-void Cta::wrong_address(std::uint32_t right, std::uint32_t computed, std::string const& layout, Where made,
-                        Where where) {
-  SharedBuffer const* const buffer = buffer_at(launch_->kernel->buffers, right);
-  report(FindingKind::wrong_layout, where, here(), buffer_name(right), own_place(right),
-         fmt::format("{} is {} by its layout, {}, but the accessor made at {} computes {}", own_place(right),
-                     byte_text(buffer, right), layout, place_text(made), byte_text(buffer, computed)),
-         made);
-}
-
-void Cta::ld_shared(void* value, std::uint32_t address, int bytes, Where where) {
-  note(Instruction::ld_shared, where, {bytes, address});
-  if (shared_access(Instruction::ld_shared, address, bytes, false, where, current_thread().lane)) {
-    cluster_.watch_read(shared_.at(address), true, where);
-    std::memcpy(value, shared_.at(address), static_cast<std::size_t>(bytes));
-  } else {
-    std::memset(value, 0xff, static_cast<std::size_t>(bytes));
-  }
-}
-
-void Cta::st_shared(std::uint32_t address, void const* value, int bytes, Where where) {
-  note(Instruction::st_shared, where, {bytes, address});
-  if (shared_access(Instruction::st_shared, address, bytes, true, where, current_thread().lane)) {
-    cluster_.progressed();
-    std::memcpy(shared_.at(address), value, static_cast<std::size_t>(bytes));
-  }
-}
-
-void Cta::fence(Instruction instruction, Where where) { note(instruction, where); }
 
 }  // namespace tegula::sim

@@ -11,42 +11,6 @@
 /// may touch them while it is in flight.
 namespace tegula::sim {
 
-void Cta::cp_async(std::uint32_t destination, void const* source, int bytes, int source_bytes, Where where) {
-  if (source_bytes < 0 || source_bytes > bytes) {
-    fail(FindingKind::invalid_operand, where, here(),
-         fmt::format("cp.async of {} bytes is to read {}: it can read 0 to {}", bytes, source_bytes, bytes));
-  }
-  note(Instruction::cp_async, where, {bytes, destination, source_bytes, source});
-  std::uint32_t const n = static_cast<std::uint32_t>(bytes);
-  if (destination % n != 0) {
-    report(FindingKind::misaligned, where, here(), "", "",
-           fmt::format("cp.async of {} bytes to shared address {:#x}, {} bytes past a multiple of {}", bytes,
-                       destination, destination % n, bytes));
-  }
-  if (!shared_.contains(destination, n)) {
-    out_of_shared(Instruction::cp_async, destination, n, where, here());
-    return;
-  }
-  if (source_bytes > 0 &&
-      !global_access(Instruction::cp_async, source, source_bytes, GlobalAccess::read, where, bytes))
-    return;
-  if (cluster_.stepped())
-    cluster_.observers().before(
-        {.kind = Visible::Kind::store, .cta = rank_, .address = destination, .amount = bytes});
-  AsyncCopy const issued{where,
-                         static_cast<unsigned char const*>(source),
-                         destination,
-                         static_cast<std::uint8_t>(bytes),
-                         static_cast<std::uint8_t>(source_bytes),
-                         false};
-  if (check_) observers().copy_issuing(*this, issued);
-  AsyncCopy& copy = current_thread().async.copies.emplace_back(issued);
-  if (cluster_.timed()) observers().copy_issued(*this, copy);
-  if (cluster_.completion() == Completion::first ||
-      (cluster_.completion() == Completion::random && cluster_.random() % 4 == 0))
-    land(copy);
-}
-
 /// The bytes arrive in shared memory.
 void Cta::land(AsyncCopy& copy) {
   if (copy.landed) return;
@@ -74,7 +38,6 @@ void Cta::retire(AsyncCopies& async, std::size_t end) {
   }
 }
 
-/// The current thread waits for its copies up to `end`.
 void Cta::wait_for_copies(AsyncCopies& async, std::size_t end, Where where) {
   if (cluster_.timed()) {
     double latest = 0;
@@ -82,30 +45,6 @@ void Cta::wait_for_copies(AsyncCopies& async, std::size_t end, Where where) {
     cluster_.observers().waited(*this, thread_index(), 1, latest, "wait cp.async", where);
   }
   retire(async, end);
-}
-
-void Cta::cp_async_commit_group(Where where) {
-  note(Instruction::cp_async_commit_group, where);
-  AsyncCopies& async = current_thread().async;
-  async.group_ends.push_back(async.copies.size());
-  ++async.groups;
-}
-
-void Cta::cp_async_wait_group(int groups_left, Where where) {
-  note(Instruction::cp_async_wait_group, where);
-  AsyncCopies& async = current_thread().async;
-  std::size_t const keep = static_cast<std::size_t>(groups_left);
-  if (async.group_ends.size() - async.first_group <= keep) return;
-  async.first_group = async.group_ends.size() - keep;
-  wait_for_copies(async, async.group_ends[async.first_group - 1], where);
-}
-
-void Cta::cp_async_wait_all(Where where) {
-  note(Instruction::cp_async_wait_group, where);
-  AsyncCopies& async = current_thread().async;
-  async.first_group = async.group_ends.size();
-  ++async.groups;
-  wait_for_copies(async, async.copies.size(), where);
 }
 
 /// One copy of some lane of the warp, and one operation of the cluster, land early, now and then.
