@@ -288,7 +288,7 @@ class Cta {
   void cp_async_wait_all(Where where);
 
   void ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row, Where where);
-  void mma_sync(MmaSpec const& op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
+  void mma_sync(WarpMma const& op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
                 Where where);
   std::uint32_t shfl(ShuffleMode mode, std::uint32_t value, int lane_operand, std::uint32_t mask,
                      Where where);

@@ -76,7 +76,7 @@ void cp_async_wait_all(Where where) { cta_at_instruction().cp_async_wait_all(whe
 void ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row, Where where) {
   cta_at_instruction().ldmatrix(registers, count, transpose, row, where);
 }
-void mma_sync(MmaSpec const& op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
+void mma_sync(WarpMma const& op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
               Where where) {
   cta_at_instruction().mma_sync(op, d, a, b, c, where);
 }

@@ -393,29 +393,22 @@ void Cta::ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uin
   std::memcpy(registers, own.d[lane], sizeof(std::uint32_t) * static_cast<std::size_t>(count));
 }
 
-void Cta::mma_sync(MmaSpec const& op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
+void Cta::mma_sync(WarpMma const& op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
                    Where where) {
   Warp& own = current_warp();
   int const lane = current_thread().lane;
-  // A lane's part of (16, k), of (8, k) and of (16, 8) elements.
-  std::size_t const a_bytes = static_cast<std::size_t>(op.k * bits(op.a) / 16);
-  std::size_t const b_bytes = a_bytes / 2;
-  std::size_t const c_bytes = static_cast<std::size_t>(bits(op.d) / 2);
-  std::uint32_t const variant =
-      static_cast<std::uint32_t>(op.d) << 24 | static_cast<std::uint32_t>(op.a) << 16 |
-      static_cast<std::uint32_t>(op.b) << 8 | static_cast<std::uint32_t>(op.variant) << 6 |
-      static_cast<std::uint32_t>(op.k);
-  std::memcpy(own.a[lane], a, a_bytes);
-  std::memcpy(own.b[lane], b, b_bytes);
-  std::memcpy(own.c[lane], c, c_bytes);
-  if (meet(Instruction::mma_sync, variant, kFullWarp, where)) {
-    mma_sync_warp(op, generation_, own.a, own.b, own.c, own.d);
+  std::memcpy(own.a[lane], a, op.a_bytes);
+  std::memcpy(own.b[lane], b, op.b_bytes);
+  std::memcpy(own.c[lane], c, op.c_bytes);
+  if (meet(Instruction::mma_sync, op.variant, kFullWarp, where)) {
+    mma_sync_warp(op.spec, generation_, own.a, own.b, own.c, own.d);
+    int const multiply_adds = 16 * 8 * op.spec.k;
     if (Timeline* const time = cluster_.timeline())
-      time->mma_sync(rank_, 32 * own.index, 16 * 8 * op.k, where);
-    if (count_) line(where, Instruction::mma_sync).fused_multiply_adds += 16 * 8 * op.k;
+      time->mma_sync(rank_, 32 * own.index, multiply_adds, where);
+    if (count_) line(where, Instruction::mma_sync).fused_multiply_adds += multiply_adds;
     release(kFullWarp, where, Instruction::mma_sync);
   }
-  std::memcpy(d, own.d[lane], c_bytes);
+  std::memcpy(d, own.d[lane], op.c_bytes);
 }
 
 std::uint32_t Cta::shfl(ShuffleMode mode, std::uint32_t value, int lane_operand, std::uint32_t mask,
