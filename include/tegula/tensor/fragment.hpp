@@ -200,6 +200,11 @@ template <class F, class N, class M> inline constexpr bool is_registers<Fragment
 template <class F>
 concept Registers = detail::is_registers<std::remove_cvref_t<F>>;
 
+/// Registers for a thread's part of a tensor, not yet written. (CuTe: make_fragment_like, make_tensor_like.)
+template <class Space, class M> TEGULA_DEVICE auto make_fragment_like(Tensor<Space, M> const&) {
+  return Fragment<std::remove_const_t<typename Space::Element>, M>{};
+}
+
 /// All values zero.
 template <class T, class M> TEGULA_DEVICE void clear(Fragment<T, M>& f, Where where = Where::here()) {
 #pragma unroll
