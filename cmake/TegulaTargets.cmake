@@ -16,12 +16,6 @@ if(TEGULA_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${TEGULA_CCACHE})
 endif()
 
-# Packages carried along to a machine that has none (`./run vendor-deps`): the last place that is looked in.
-list(APPEND CMAKE_SYSTEM_PREFIX_PATH ${CMAKE_CURRENT_SOURCE_DIR}/.deps)
-
-find_package(Threads REQUIRED)
-find_package(fmt REQUIRED)
-find_package(Python3 COMPONENTS Interpreter REQUIRED)
 include(TegulaCuda)
 
 # Warnings are errors. Floating-point contraction is off: a fused multiply-add is written as fma() by name, so that the
@@ -38,19 +32,26 @@ function(tegula_compile_options target)
   tegula_cuda_options(${target})
 endfunction()
 
-# tegula_library(NAME sources... [LINK targets...])
+# tegula_library(NAME sources... [LINK targets...] [INTERNAL]): a static library. tegula_X is tegula::X to other projects, here and where
+# it is installed, unless it is INTERNAL.
 function(tegula_library name)
-  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "INTERNAL" "" "LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
-  target_link_libraries(${name} PUBLIC tegula_headers ${ARG_LINK})
+  target_link_libraries(${name} PUBLIC tegula_kernels ${ARG_LINK})
   tegula_compile_options(${name})
+  if(name MATCHES "^tegula_(.*)$" AND NOT ARG_INTERNAL)
+    set(public_name ${CMAKE_MATCH_1})
+    add_library(tegula::${public_name} ALIAS ${name})
+    set_target_properties(${name} PROPERTIES EXPORT_NAME ${public_name})
+    set_property(GLOBAL APPEND PROPERTY TEGULA_PUBLIC_LIBRARIES ${name})
+  endif()
 endfunction()
 
 # tegula_executable(NAME sources... [LINK targets...])
 function(tegula_executable name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
-  target_link_libraries(${name} PRIVATE tegula_headers ${ARG_LINK})
+  target_link_libraries(${name} PRIVATE tegula_kernels ${ARG_LINK})
   tegula_compile_options(${name})
 endfunction()
 
@@ -64,7 +65,7 @@ function(tegula_test name)
   find_package(GTest REQUIRED)
   include(GoogleTest)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
-  target_link_libraries(${name} PRIVATE tegula_headers ${ARG_LINK} GTest::gtest GTest::gmock GTest::gtest_main
+  target_link_libraries(${name} PRIVATE tegula_kernels ${ARG_LINK} GTest::gtest GTest::gmock GTest::gtest_main
                                         Threads::Threads)
   tegula_compile_options(${name})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX ${name}.

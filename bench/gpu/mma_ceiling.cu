@@ -37,6 +37,9 @@ __device__ std::uint32_t random_pair(
   return (seed & 0x807f807fu) | 0x3f003f00u;
 }
 
+/// Device code may call no function of the host, constexpr or not.
+template <DType Type> struct Instruction { static constexpr MmaSpec spec = warp_mma(Type, DType::f32, 16); };
+
 template <DType Type> __global__ __launch_bounds__(kThreads, 2) void multiply(float* out) {
   std::uint32_t a[4], b[kTiles][2];
   float c[kTiles][4] = {};
@@ -48,7 +51,7 @@ template <DType Type> __global__ __launch_bounds__(kThreads, 2) void multiply(fl
 #pragma unroll 1
   for (int loop = 0; loop < kLoops; ++loop) {
 #pragma unroll
-    for (int t = 0; t < kTiles; ++t) mma_sync<warp_mma(Type, DType::f32, 16)>(c[t], a, b[t], c[t]);
+    for (int t = 0; t < kTiles; ++t) mma_sync<Instruction<Type>::spec>(c[t], a, b[t], c[t]);
   }
   float sum = 0;
   for (int t = 0; t < kTiles; ++t) {

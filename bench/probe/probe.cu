@@ -5,7 +5,7 @@
 // compiler:
 //   nvcc -O2 -std=c++20 -gencode arch=compute_90a,code=sm_90a -fmad=false
 //     -Xcompiler -mavx2,-ffp-contract=off -Iinclude -Ibench/probe
-//     -o arithmetic_probe bench/probe/probe.cu src/sim/arithmetic*.cpp
+//     -o arithmetic_probe bench/probe/probe.cu src/sim/arithmetic/*.cpp
 // Run:
 //   ./arithmetic_probe [--every-float] [FOLDER]
 // --every-float compares the functions on all 2^32 arguments: a minute or two on 16 cores. A FOLDER, which

@@ -142,7 +142,8 @@ inline WgmmaCase wgmma_case(int subject, int set, int n, int index) {
                 static_cast<std::uint64_t>(index)};
   bool const integer = s.d == DType::s32;
   WgmmaCase out;
-  out.op = warpgroup_mma(s.a, s.b, s.d, n);
+  out.op = warpgroup_mma(s.a, s.b, s.d, 8);
+  out.op.n = n;  // also one that integers lack
   out.op.variant = s.variant;
   out.op.negate_a = !integer && (index / 4 & 1) != 0;
   out.op.negate_b = !integer && (index / 4 & 2) != 0;

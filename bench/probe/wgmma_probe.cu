@@ -4,7 +4,7 @@
 // compiler:
 //   nvcc -O2 -std=c++20 -gencode arch=compute_90a,code=sm_90a
 //     -Xcompiler -mavx2,-ffp-contract=off -Iinclude -Ibench/probe
-//     -o wgmma_probe bench/probe/wgmma_probe.cu src/sim/arithmetic*.cpp
+//     -o wgmma_probe bench/probe/wgmma_probe.cu src/sim/arithmetic/*.cpp
 // Run:
 //   ./wgmma_probe [FOLDER]
 // For each instruction, n of 8 and of 64, and each set of operands: 1,048,576 results. Prints how many

@@ -1,12 +1,13 @@
 #pragma once
 
-/// The families of kernels that a back end can launch: one for each table of kernel/configurations.hpp.
+/// The families of kernels that a back end can launch, one for each table of kernel/configurations.hpp, and
+/// the translation units that their configurations are compiled in for the simulated machine.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
-#include <utility>
-#include <vector>
 
+#include "representative.hpp"
 #include "tegula/kernel/configurations.hpp"
 
 namespace tegula::device {
@@ -15,54 +16,41 @@ enum class Family { attention_sm80, gemm_sm80, gemm_sm90 };
 
 inline constexpr std::array kFamilies = {Family::attention_sm80, Family::gemm_sm80, Family::gemm_sm90};
 
-/// Configurations in the family's table.
-constexpr int configurations(Family family) {
-  constexpr std::array counts = {attention_sm80_configs.count, gemm_sm80_configs.count,
-                                 gemm_sm90_configs.count};
-  return counts[static_cast<std::size_t>(family)];
+/// The family's table of kernel/configurations.hpp. Everything here counts it, so that its size stands
+/// nowhere else.
+template <Family F> constexpr auto const& table() {
+  if constexpr (F == Family::attention_sm80) {
+    return attention_sm80_configs;
+  } else if constexpr (F == Family::gemm_sm80) {
+    return gemm_sm80_configs;
+  } else {
+    return gemm_sm90_configs;
+  }
 }
 
-static_assert(configurations(Family::attention_sm80) == TEGULA_ATTENTION_SM80_CONFIGURATIONS &&
-                  configurations(Family::gemm_sm80) == TEGULA_GEMM_SM80_CONFIGURATIONS &&
-                  configurations(Family::gemm_sm90) == TEGULA_GEMM_SM90_CONFIGURATIONS,
-              "src/device/CMakeLists.txt must say how many configurations kernel/configurations.hpp has");
+/// For the simulated machine a family is compiled in translation units 0 to kUnits, for what its kernels
+/// include is then parsed once a unit. Unit 0 holds the representative configurations, which every build has;
+/// the others are dealt to units 1 to kUnits.
+inline constexpr int kUnits = 6;
 
-/// What a back end has of every kernel: Entry by family and configuration, each made by make<family,
-/// index>().
-template <class Entry> class KernelTables {
- public:
-  template <class Make> explicit KernelTables(Make make) {
-    fill<Family::attention_sm80>(make);
-    fill<Family::gemm_sm80>(make);
-    fill<Family::gemm_sm90>(make);
-  }
+/// The unit of each configuration of a family.
+template <Family F> constexpr auto units() {
+  std::array<int, table<F>().count> unit{};
+  int others = 0;
+  for (std::size_t i = 0; i < unit.size(); ++i)
+    unit[i] = is_representative(table<F>()[static_cast<int>(i)]) ? 0 : 1 + others++ % kUnits;
+  return unit;
+}
 
-  /// Throws std::out_of_range.
-  Entry const& at(Family family, int configuration) const {
-    return tables_[static_cast<std::size_t>(family)].at(static_cast<std::size_t>(configuration));
-  }
-  /// A number of its own for each kernel, below size().
-  static std::size_t number(Family family, int configuration) {
-    std::size_t n = static_cast<std::size_t>(configuration);
-    for (Family const before : kFamilies)
-      if (before < family) n += static_cast<std::size_t>(configurations(before));
-    return n;
-  }
-  static constexpr std::size_t size() {
-    std::size_t n = 0;
-    for (Family const family : kFamilies) n += static_cast<std::size_t>(configurations(family));
-    return n;
-  }
-
- private:
-  template <Family F, class Make> void fill(Make& make) {
-    [&]<int... I>(std::integer_sequence<int, I...>) {
-      tables_[static_cast<std::size_t>(F)] = {make.template operator()<F, I>()...};
-    }
-    (std::make_integer_sequence<int, configurations(F)>());
-  }
-
-  std::array<std::vector<Entry>, kFamilies.size()> tables_;
-};
+/// The indices into the family's table of the configurations of units First to Last, ascending.
+template <Family F, int First, int Last>
+inline constexpr auto kIndices = [] {
+  constexpr auto unit = units<F>();
+  constexpr auto chosen = [](int u) { return First <= u && u <= Last; };
+  std::array<int, std::ranges::count_if(unit, chosen)> found{};
+  for (std::size_t i = 0, n = 0; i < unit.size(); ++i)
+    if (chosen(unit[i])) found[n++] = static_cast<int>(i);
+  return found;
+}();
 
 }  // namespace tegula::device

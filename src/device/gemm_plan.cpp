@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "representative.hpp"
 #include "tegula/device/launch.hpp"
 #include "tegula/device/selection.hpp"
 
@@ -412,8 +413,9 @@ GemmChoice predict(GemmKernel kernel, int index, GemmArguments const& g, DeviceP
         "gemm: none of the {} configurations that compute this problem is what was asked for ({}).", unwanted,
         problem));
   throw argument_error(
-      fmt::format("gemm: no configuration of this build computes this problem ({}){}.", problem,
-                  obstacle.empty() ? "" : fmt::format("; gemm_sm90 does not, for {}", obstacle)));
+      fmt::format("gemm: no configuration of this build computes this problem ({}){}.{}", problem,
+                  obstacle.empty() ? "" : fmt::format("; gemm_sm90 does not, for {}", obstacle),
+                  missing_configurations_note()));
 }
 
 /// Whether the problem alone, whatever is asked for, admits an entry.

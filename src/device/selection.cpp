@@ -7,6 +7,8 @@
 #include <functional>
 #include <optional>
 
+#include "representative.hpp"
+
 namespace tegula {
 namespace {
 
@@ -90,8 +92,9 @@ int select(AttentionArguments const& a, std::span<AttentionConfig const> table,
   };
   if (auto const best = cheapest(table, admits, cost)) return *best;
   throw argument_error(fmt::format(
-      "attention: no configuration of this build computes {} with head_dim {}{} and {} exponentials.",
-      to_string(a.dtype), a.head_dim, a.causal ? ", causal," : "", text(a.exponential)));
+      "attention: no configuration of this build computes {} with head_dim {}{} and {} exponentials.{}",
+      to_string(a.dtype), a.head_dim, a.causal ? ", causal," : "", text(a.exponential),
+      missing_configurations_note()));
 }
 
 }  // namespace tegula

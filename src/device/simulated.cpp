@@ -1,15 +1,18 @@
 // The simulated machine as a back end: work is done when the call returns, whatever the stream.
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "backend.hpp"
+#include "built.hpp"
+#include "representative.hpp"
 #include "simulated_unit.hpp"
 #include "tegula/device/global_tensors.hpp"
 #include "tegula/device/launch.hpp"
-#include "tegula/kernel/configurations.hpp"
 #include "tegula/sim/tensor_map.hpp"
 
 namespace tegula {
@@ -18,9 +21,22 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// The kernels of a family by number, gathered from its units.
+template <Family F> std::vector<SimulatedKernel> kernels() {
+  std::vector<SimulatedKernel> found(kBuiltIndices<F>.size());
+  auto const add = [&](std::vector<IndexedKernel> const& of_unit) {
+    for (auto const& [index, kernel] : of_unit) {
+      auto const number = std::ranges::find(kBuiltIndices<F>, index) - kBuiltIndices<F>.begin();
+      found.at(static_cast<std::size_t>(number)) = kernel;
+    }
+  };
+  [&]<int... Unit>(std::integer_sequence<int, Unit...>) { (add(simulated_kernels<F, Unit>()), ...); }
+  (std::make_integer_sequence<int, kLastUnit + 1>());
+  return found;
+}
+
 KernelTables<SimulatedKernel> const& tables() {
-  static KernelTables<SimulatedKernel> const tables(
-      []<Family F, int Configuration>() { return simulated_kernel<F, Configuration>(); });
+  static KernelTables<SimulatedKernel> const tables([]<Family F>() { return kernels<F>(); });
   return tables;
 }
 
@@ -28,11 +44,14 @@ std::vector<sim::GlobalTensor> described(Family family, int configuration, void 
   auto const i = static_cast<std::size_t>(configuration);
   switch (family) {
     case Family::attention_sm80:
-      return global_tensors(attention_sm80_configs.values[i], *static_cast<AttentionParams const*>(params));
+      return global_tensors(kBuiltConfigurations<Family::attention_sm80>[i],
+                            *static_cast<AttentionParams const*>(params));
     case Family::gemm_sm80:
-      return global_tensors(gemm_sm80_configs.values[i], *static_cast<GemmParams const*>(params));
+      return global_tensors(kBuiltConfigurations<Family::gemm_sm80>[i],
+                            *static_cast<GemmParams const*>(params));
     case Family::gemm_sm90:
-      return global_tensors(gemm_sm90_configs.values[i], *static_cast<GemmSm90Params const*>(params));
+      return global_tensors(kBuiltConfigurations<Family::gemm_sm90>[i],
+                            *static_cast<GemmSm90Params const*>(params));
   }
   return {};
 }
@@ -147,9 +166,15 @@ KernelResources resources(device::Family family, int configuration) {
 }
 }  // namespace
 
-std::span<AttentionConfig const> attention_configurations() { return attention_sm80_configs.values; }
-std::span<GemmConfig const> gemm_configurations() { return gemm_sm80_configs.values; }
-std::span<GemmSm90Config const> gemm_sm90_configurations() { return gemm_sm90_configs.values; }
+std::span<AttentionConfig const> attention_configurations() {
+  return device::kBuiltConfigurations<device::Family::attention_sm80>;
+}
+std::span<GemmConfig const> gemm_configurations() {
+  return device::kBuiltConfigurations<device::Family::gemm_sm80>;
+}
+std::span<GemmSm90Config const> gemm_sm90_configurations() {
+  return device::kBuiltConfigurations<device::Family::gemm_sm90>;
+}
 
 KernelResources attention_resources(int configuration) {
   return resources(device::Family::attention_sm80, configuration);
@@ -159,6 +184,12 @@ KernelResources gemm_resources(int configuration) {
 }
 KernelResources gemm_sm90_resources(int configuration) {
   return resources(device::Family::gemm_sm90, configuration);
+}
+
+std::string_view missing_configurations_note() {
+  return TEGULA_ALL_CONFIGURATIONS ? ""
+                                   : " This build has representative configurations only; configure with "
+                                     "-DTEGULA_CONFIGURATIONS=all to have all of them.";
 }
 
 }  // namespace tegula

@@ -1,12 +1,14 @@
 #pragma once
 
-/// One configuration of a kernel compiled for the simulated machine. Each is instantiated in a translation
-/// unit of its own, which CMake makes from kernel_unit.cpp.in; the tables in simulated.cpp only name them.
+/// Configurations of a kernel compiled for the simulated machine. CMake makes their translation units from
+/// kernel_unit.cpp.in; the tables in simulated.cpp gather what these give.
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "family.hpp"
+#include "tegula/sim/launch.hpp"
 #include "tegula/sim/machine.hpp"
 
 namespace tegula::device {
@@ -17,6 +19,20 @@ struct SimulatedKernel {
   sim::Report (*launch)(sim::Machine&, void const* params, std::vector<sim::GlobalTensor> tensors);
 };
 
-template <Family F, int Configuration> SimulatedKernel simulated_kernel();
+struct IndexedKernel {
+  int index;  ///< into the family's table
+  SimulatedKernel kernel;
+};
+
+/// The kernels of a unit, which defines this.
+template <Family F, int Unit> std::vector<IndexedKernel> simulated_kernels();
+
+template <class Kernel> SimulatedKernel simulated_kernel_of() {
+  return {Kernel::threads, sizeof(typename Kernel::SharedStorage),
+          [](sim::Machine& machine, void const* params, std::vector<sim::GlobalTensor> tensors) {
+            auto const& p = *static_cast<typename Kernel::Params const*>(params);
+            return sim::launch<Kernel>(machine, Kernel::grid(p), p, std::move(tensors));
+          }};
+}
 
 }  // namespace tegula::device

@@ -100,6 +100,39 @@ TEST(CopyAtom, OneThreadCopiesMoveTheirBitsInOrder) {
   }
 }
 
+TEST(CopyAtom, CopiesOfTilesAreAskedForByOneThread) {
+  for (CopyOp const op : {CopyOp::tma_load, CopyOp::tma_multicast, CopyOp::tma_store, CopyOp::tma_reduce,
+                          CopyOp::bulk_load, CopyOp::bulk_store}) {
+    CopyAtom const atom = copy_atom({op, 8192});
+    EXPECT_EQ(atom.threads(), 1);
+    for (Layout const& tv : {atom.src, atom.dst, atom.ref}) EXPECT_EQ(to_string(tv), "(1,8192):(0,1)");
+    CopySpec found;
+    ASSERT_TRUE(find_copy(copy_name(atom.spec).view(), found));
+    EXPECT_EQ(found, (CopySpec{op, 0})) << "the catalogue does not know the tile";
+    EXPECT_THROW(copy_atom(found), layout_error);
+  }
+}
+
+TEST(CopyAtom, AmountsThatNoInstructionMovesAreRefused) {
+  auto const refusal = [](CopyOp op, int amount) -> std::string {
+    try {
+      copy_atom({op, amount});
+    } catch (layout_error const& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal(CopyOp::ldmatrix, 3), "copy(ldmatrix, 3): ldmatrix and stmatrix move 1, 2 or 4 matrices");
+  EXPECT_EQ(refusal(CopyOp::stmatrix_trans, 4), "");
+  EXPECT_EQ(refusal(CopyOp::cp_async_ca, 16), "copy(cp_async_ca, 16): cp.async.ca moves 32, 64 or 128 bits");
+  EXPECT_EQ(refusal(CopyOp::cp_async_cg, 64), "copy(cp_async_cg, 64): cp.async.cg moves 128 bits");
+  EXPECT_EQ(refusal(CopyOp::universal, 256),
+            "copy(universal, 256): a plain copy moves 8, 16, 32, 64 or 128 bits");
+  EXPECT_EQ(
+      refusal(CopyOp::tma_load, 64),
+      "copy(tma_load, 64): one thread asks for a whole tile: the amount must be its bits, a multiple of 128");
+}
+
 TEST(CopyAtom, WidthsHaveSeveralSpellings) {
   for (char const* name :
        {"UniversalCopy<64>", "UniversalCopy_64", "UniversalCopy64", "UniversalCopy<cute::uint64_t>"}) {

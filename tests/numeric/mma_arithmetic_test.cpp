@@ -7,7 +7,7 @@
 #include <string>
 #include <tegula/sim/arithmetic.hpp>
 
-#include "arithmetic_tile.hpp"
+#include "arithmetic/tile.hpp"
 #include "mma_oracle.hpp"
 
 namespace tegula {

@@ -6,8 +6,8 @@
 #include <vector>
 #include <wgmma_cases.hpp>
 
-#include "arithmetic_tile.hpp"
-#include "arithmetic_wgmma_tile.hpp"
+#include "arithmetic/tile.hpp"
+#include "arithmetic/wgmma_tile.hpp"
 #include "mma_oracle.hpp"
 
 namespace tegula {

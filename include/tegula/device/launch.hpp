@@ -33,7 +33,7 @@ void gemm(Machine const& machine, GemmArguments const& arguments, GemmChoice con
 /// the maps.
 GemmSm90Params lower(Machine const& machine, GemmArguments const& arguments, GemmChoice const& choice);
 
-/// The tables that are chosen from.
+/// The configurations of this build, which are chosen from.
 std::span<AttentionConfig const> attention_configurations();
 std::span<GemmConfig const> gemm_configurations();  ///< of gemm_sm80
 std::span<GemmSm90Config const> gemm_sm90_configurations();

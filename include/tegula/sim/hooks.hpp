@@ -16,12 +16,31 @@
 /// of a launch it throws std::logic_error. What each does and checks: docs/machine.md.
 namespace tegula::sim {
 
+/// A mma.sync as its lanes hand it to the machine: what it asks of the spec each time, worked out once.
+struct WarpMma {
+  MmaSpec spec;
+  std::uint32_t variant;                    ///< tells two of them apart: the lanes must agree
+  std::uint32_t a_bytes, b_bytes, c_bytes;  ///< of one lane's registers; D has as many as C
+
+  constexpr explicit WarpMma(MmaSpec const& s)
+      : spec(s),
+        variant(0),
+        a_bytes(4 * static_cast<std::uint32_t>(a_registers(s))),
+        b_bytes(4 * static_cast<std::uint32_t>(b_registers(s))),
+        c_bytes(4 * static_cast<std::uint32_t>(d_registers(s))) {
+    static_assert(kDTypes <= 32);
+    for (int const part : {static_cast<int>(s.d), static_cast<int>(s.a), static_cast<int>(s.b), s.k / 4,
+                           static_cast<int>(s.variant)})
+      variant = variant * 32 + static_cast<std::uint32_t>(part);
+  }
+};
+
 enum class CacheOp : std::uint8_t { ca, cg };
 enum class ShuffleMode : std::uint8_t { idx, bfly, up, down };
 enum class ReduxOp : std::uint8_t { add, min_s32, min_u32, max_s32, max_u32 };
 enum class AtomicOp : std::uint8_t { add_u32, add_f32, max_s32, max_u32, exchange, compare_and_swap };
 
-// Mutation testing (src/sim/mutation.cpp; arch/mutant.hpp).
+// Mutation testing (arch/mutant.hpp).
 
 /// Launches under way that mutate a statement or list those that could be.
 extern std::atomic<int> mutating;
@@ -36,7 +55,7 @@ Dim3 grid_extents();
 
 std::uint32_t shared_address(void const* object, Where where);
 /// Whether accessors are to hold the addresses that they compute against their tile's layout, and what they
-/// say of one that differs (src/sim/copy_findings.cpp). `right` is the element's, `made` where the accessor
+/// say of one that differs. `right` is the element's, `made` where the accessor
 /// was made.
 bool holds_layouts();
 void wrong_address(std::uint32_t right, std::uint32_t computed, std::string const& layout, Where made,
@@ -53,7 +72,7 @@ void cp_async_wait_group(int groups_left, Where where);
 void cp_async_wait_all(Where where);
 
 void ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row, Where where);
-void mma_sync(MmaSpec const& op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
+void mma_sync(WarpMma const& op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
               Where where);
 
 std::uint32_t shfl(ShuffleMode mode, std::uint32_t value, int lane_operand, std::uint32_t mask, Where where);
@@ -69,7 +88,7 @@ void bar_arrive(int id, int threads, Where where);
 void fence(int scope, Where where);
 [[noreturn]] void trap(Where where);
 
-// Clusters (src/sim/cluster.cpp). A shared::cluster address is (rank + 1) << 24 | the address in that CTA's
+// Clusters. A shared::cluster address is (rank + 1) << 24 | the address in that CTA's
 // window; an address without a rank means the CTA's own.
 int cluster_cta_rank();
 int cluster_cta_count();
@@ -84,7 +103,7 @@ void st_shared_cluster(std::uint32_t address, void const* value, int bytes, Wher
 /// `bytes` is 4, 8 or 16; the same number is completed on the mbarrier, which lies in the same CTA.
 void st_async(std::uint32_t address, void const* value, int bytes, std::uint32_t mbarrier, Where where);
 
-// Mbarriers (src/sim/mbarrier.cpp).
+// Mbarriers.
 void mbarrier_init(std::uint32_t address, int count, Where where);
 void mbarrier_inval(std::uint32_t address, Where where);
 /// `relaxed`: they release, or acquire, nothing. mbarrier_arrive_cluster releases at the scope of the CTA.
@@ -99,14 +118,14 @@ bool mbarrier_try_wait_parity(std::uint32_t address, int parity, Where where);
 void mbarrier_wait_parity(std::uint32_t address, int parity, bool relaxed, Where where);
 void fence_mbarrier_init(Where where);
 
-// The asynchronous proxy (src/sim/in_flight.cpp).
+// The asynchronous proxy.
 void fence_proxy_async(Where where);
 void fence_proxy_async_shared(Where where);
 
 void griddepcontrol_wait(Where where);
 void griddepcontrol_launch_dependents(Where where);
 
-// Small instructions of sm_90 (src/sim/hopper.cpp).
+// Small instructions of sm_90.
 void setmaxnreg_inc(int registers, Where where);
 void setmaxnreg_dec(int registers, Where where);
 bool elect_one(Where where);
@@ -130,7 +149,7 @@ void bulk_commit_group(Where where);
 void bulk_wait_group(int groups_left, Where where);
 void bulk_wait_group_read(int groups_left, Where where);
 
-// wgmma (src/sim/wgmma.cpp). `d` is the thread's array of accumulators: it must stay in place until a
+// wgmma. `d` is the thread's array of accumulators: it must stay in place until a
 // wgmma_wait_group covers the operation.
 void wgmma_fence(Where where);
 void wgmma_commit_group(Where where);

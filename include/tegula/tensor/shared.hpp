@@ -133,7 +133,9 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
   static constexpr int tile_rank = detail::TileRank<Tile>::value;
 
   TEGULA_DEVICE explicit Shared(Tile const& tile, [[maybe_unused]] Where where)
-      : base_(shared_address(tile.data, where)) {
+      : Shared(shared_address(tile.data, where), where) {}
+  /// Of the tile that begins at an address.
+  TEGULA_DEVICE explicit Shared(SharedAddr base, [[maybe_unused]] Where where) : base_(base) {
     static_assert(std::is_same_v<Threads, Mode<>>, "a tile is whole before it is shared out among threads");
     made(where);
 #if !TEGULA_GPU

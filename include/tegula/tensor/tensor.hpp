@@ -190,6 +190,14 @@ template <class Space, class M> TEGULA_DEVICE auto flatten(Tensor<Space, M> cons
   return Tensor<Space, flatten_t<M>>{tensor.space};
 }
 
+/// The modes of a tensor that are named, in that order: select<1, 0>(t) is t transposed, the same elements.
+/// (CuTe: select of a layout, make_tensor of the same pointer.)
+template <int... Modes, class Space, class M> TEGULA_DEVICE auto select(Tensor<Space, M> const& tensor) {
+  static_assert(sizeof...(Modes) == M::rank, "select: each mode of the tensor is named once");
+  static_assert((true && ... && (0 <= Modes && Modes < M::rank)), "select: the modes are not the tensor's");
+  return Tensor<Space, Map<mode_at<Modes, M>...>>{tensor.space};
+}
+
 /// What thread `thread` of many has of a tensor whose first modes are a tile: Threads maps a thread to the
 /// tile coordinate it begins at, Values maps its own modes to tile coordinates from there on. The modes
 /// beyond the tile's follow.

@@ -9,7 +9,10 @@
 #include <atomic>
 #include <mutex>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "../built.hpp"
 #include "tegula/device/error.hpp"
 #include "tensor_map.hpp"
 #include "unit.hpp"
@@ -67,6 +70,14 @@ bool runs_on(std::string_view architectures, int compute_capability) {
   return false;
 }
 
+/// The kernels of a family by number.
+template <Family F> std::vector<CudaKernel> kernels() {
+  return []<std::size_t... N>(std::index_sequence<N...>) {
+    return std::vector<CudaKernel>{cuda_kernel<F, kBuiltIndices<F>[N]>()...};
+  }
+  (std::make_index_sequence<kBuiltIndices<F>.size()>());
+}
+
 /// The kernels on one device. A kernel is allowed its shared memory once, before its first launch.
 class KernelLauncher {
  public:
@@ -112,7 +123,7 @@ class KernelLauncher {
     return dim3(static_cast<unsigned>(d.x), static_cast<unsigned>(d.y), static_cast<unsigned>(d.z));
   }
 
-  Tables tables_{[]<Family F, int Configuration>() { return cuda_kernel<F, Configuration>(); }};
+  Tables tables_{[]<Family F>() { return kernels<F>(); }};
   std::array<std::once_flag, Tables::size()> prepared_;
 };
 

@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <tegula/numeric/dtype.hpp>
+#include <tegula/sim/arithmetic.hpp>
+
+#include "arithmetic/tile.hpp"
+#include "arithmetic/wgmma_tile.hpp"
+
+namespace tegula::sim {
+namespace {
+
+using namespace detail;  // the tile and its sums
+
+constexpr std::uint32_t kInfinity = 0x7f800000u;
+constexpr std::uint32_t kSign = 0x80000000u;
+/// What the hardware keeps of a sum: fraction bits below the largest exponent, and fraction bits of a
+/// binary32 result.
+struct Kept {
+  int of_terms;
+  int of_result;
+};
+
+constexpr Kept kept(MmaSpec const& op) { return element_bits(op) == 8 ? Kept{13, 13} : Kept{25, 23}; }
+
+/// sum * 2^unit toward zero, with `fraction_bits` of a binary32's 23.
+std::uint32_t binary32_toward_zero(std::int64_t sum, int unit, int fraction_bits) {
+  if (sum == 0) return 0;
+  std::uint32_t const sign = sum < 0 ? kSign : 0;
+  std::uint64_t const magnitude = static_cast<std::uint64_t>(sum < 0 ? -sum : sum);
+  int const exponent = static_cast<int>(std::bit_width(magnitude)) - 1 + unit;
+  if (exponent > 127) return sign | kInfinity;
+  int const held = std::max(exponent, -126);
+  // First to the bits that are kept, then to the place of a binary32's last bit.
+  int const dropped = held - fraction_bits - unit;
+  std::uint64_t const cut = dropped > 63 ? 0 : dropped > 0 ? magnitude >> dropped << dropped : magnitude;
+  int const shift = held - 23 - unit;
+  std::uint64_t const significand = shift > 63 ? 0 : shift >= 0 ? cut >> shift : cut << -shift;
+  if (significand == 0) return 0;
+  std::uint32_t const field = exponent < -126 ? 0 : static_cast<std::uint32_t>(exponent + 127);
+  return sign | (field << 23) | (static_cast<std::uint32_t>(significand) & 0x7fffffu);
+}
+
+/// sum * 2^unit to nearest even. A zero result is positive.
+std::uint32_t binary16_nearest(std::int64_t sum, int unit) {
+  if (sum == 0) return 0;
+  std::uint32_t const sign = sum < 0 ? 0x8000u : 0;
+  std::uint64_t const magnitude = static_cast<std::uint64_t>(sum < 0 ? -sum : sum);
+  int const exponent = std::max(static_cast<int>(std::bit_width(magnitude)) - 1 + unit, -14);
+  int const shift = exponent - 10 - unit;
+  if (shift > 62) return 0;
+  std::uint64_t units = magnitude;
+  if (shift > 0) {
+    std::uint64_t const half = std::uint64_t{1} << (shift - 1);
+    units = (magnitude + half - 1 + ((magnitude >> shift) & 1)) >> shift;
+  } else {
+    units <<= -shift;
+  }
+  std::uint64_t const code = (static_cast<std::uint64_t>(exponent + 14) << 10) + units;
+  if (code == 0) return 0;
+  return sign | static_cast<std::uint32_t>(std::min<std::uint64_t>(code, 0x7c00u));
+}
+
+/// One fused dot-add, any operands.
+std::uint32_t dot_add(WgmmaTile const& tile, int row, int column, int k, std::uint32_t c, Kept kept,
+                      bool half_result) {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  double const addend = half_result ? to_float(half{static_cast<std::uint16_t>(c)}) : std::bit_cast<float>(c);
+  int const least = half_result ? -14 : -126;
+  double products[kWgmmaMostK];
+  int largest = kLeastAlignment;
+  if (addend != 0 && std::isfinite(addend)) largest = std::max({largest, std::ilogb(addend), least});
+  bool nan = std::isnan(addend);
+  bool positive = addend == kInfinite;
+  bool negative = addend == -kInfinite;
+  for (int i = 0; i < k; ++i) {
+    products[i] = double{tile.a[row][i]} * double{tile.b[i][column]};
+    nan = nan || std::isnan(products[i]);
+    positive = positive || products[i] == kInfinite;
+    negative = negative || products[i] == -kInfinite;
+    int const a_exponent = static_cast<std::int16_t>(tile.a_exponent[row][i] & 0xffffu);
+    largest = std::max(largest, a_exponent + tile.b_exponent[i][column]);
+  }
+  std::uint32_t const infinity = half_result ? 0x7c00u : kInfinity;
+  std::uint32_t const sign = half_result ? 0x8000u : kSign;
+  if (nan || (positive && negative)) return sign - 1;
+  if (positive || negative) return negative ? sign | infinity : infinity;
+  // At most 22 significant bits and the accumulator's 24: exact until the conversion truncates.
+  double const scale = std::ldexp(1.0, kept.of_terms - largest);
+  std::int64_t sum = static_cast<std::int64_t>(addend * scale);
+  for (int i = 0; i < k; ++i) sum += static_cast<std::int64_t>(products[i] * scale);
+  int const unit = largest - kept.of_terms;
+  return half_result ? binary16_nearest(sum, unit) : binary32_toward_zero(sum, unit, kept.of_result);
+}
+
+constexpr WgmmaFamily family(MmaSpec const& op) {
+  bool const half_result = op.d == DType::f16;
+  if (element_bits(op) == 8) return half_result ? WgmmaFamily::kNarrow32Half : WgmmaFamily::kNarrow32;
+  if (op.a == DType::tf32) return WgmmaFamily::kWide8;
+  return half_result ? WgmmaFamily::kWide16Half : WgmmaFamily::kWide16;
+}
+
+/// The functions of the best instruction set at hand.
+WgmmaFunctions const& best() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) return kWgmmaAvx512;
+  if (__builtin_cpu_supports("avx2")) return kWgmmaAvx2;
+#endif
+  return kWgmmaPortable;
+}
+
+void wgmma_float(WgmmaFunctions const& functions, MmaSpec const& op, WgmmaTile const& tile,
+                 WgmmaSpecials const& specials, bool scale_d, std::uint32_t* d) {
+  bool const half_result = op.d == DType::f16;
+  WgmmaFamily const how = family(op);
+  std::size_t const bytes = static_cast<std::size_t>(op.n) * sizeof *d;
+  WgmmaRow out{};
+  for (int row = 0; row < kWgmmaM; ++row) {
+    std::uint32_t* const results = d + row * op.n;
+    if (scale_d) std::memcpy(out.c, results, bytes);
+    auto const slowly = [&](int column) {
+      out.d[column] = dot_add(tile, row, column, op.k, out.c[column], kept(op), half_result);
+    };
+    if (specials.row[row]) {
+      for (int column = 0; column < op.n; ++column) slowly(column);
+    } else {
+      if (functions.sum_row(tile, how, row, op.n, out)) {
+        for (int column = 0; column < op.n; ++column) {
+          if (out.exceptional[column] != 0) slowly(column);
+        }
+      }
+      for (int i = 0; i < specials.columns; ++i) slowly(specials.column[i]);
+    }
+    std::memcpy(results, out.d, bytes);
+  }
+}
+
+void wgmma_integer(WgmmaFunctions const& functions, MmaSpec const& op, WgmmaTile const& tile, bool scale_d,
+                   std::uint32_t* d) {
+  alignas(64) std::int32_t products[kWgmmaMostColumns];
+  for (int row = 0; row < kWgmmaM; ++row) {
+    functions.sum_integers(tile, row, op.n, products);
+    std::uint32_t* const results = d + row * op.n;
+    if (!scale_d) std::memset(results, 0, static_cast<std::size_t>(op.n) * sizeof *d);
+    for (int n = 0; n < op.n; ++n) {
+      if (op.variant == MmaVariant::saturate) {
+        using Limits = std::numeric_limits<std::int32_t>;
+        std::int64_t const exact = std::int64_t{static_cast<std::int32_t>(results[n])} + products[n];
+        results[n] =
+            static_cast<std::uint32_t>(std::clamp<std::int64_t>(exact, Limits::min(), Limits::max()));
+      } else {
+        results[n] += static_cast<std::uint32_t>(products[n]);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void wgmma_tile(MmaSpec const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
+                std::uint8_t const (*b)[kWgmmaRowBytes], bool scale_d, std::uint32_t* d) {
+  static WgmmaFunctions const& functions = best();
+  thread_local WgmmaTile tile;  // too large for a fiber's stack
+  WgmmaSpecials specials;
+  functions.decode(op, a, b, tile, specials);
+  if (op.d == DType::s32) {
+    wgmma_integer(functions, op, tile, scale_d, d);
+  } else {
+    wgmma_float(functions, op, tile, specials, scale_d, d);
+  }
+}
+
+}  // namespace tegula::sim

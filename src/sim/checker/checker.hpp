@@ -1,0 +1,182 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "checker/agents.hpp"
+#include "checker/causality.hpp"
+#include "checker/copy_shadow.hpp"
+#include "checker/global_races.hpp"
+#include "checker/races.hpp"
+#include "checker/shared_state.hpp"
+#include "machine/cluster.hpp"
+#include "machine/observers.hpp"
+
+namespace tegula::sim {
+
+/// A peer's access to a CTA's shared memory, or arrival at its mbarrier: it must come before the CTA's exit.
+struct PeerAccess {
+  Instruction instruction;
+  Where where;
+  std::uint32_t address;  ///< of the CTA's shared memory
+  int cta;                ///< rank of who did it
+  int warp;
+  int lane;
+  std::int64_t barrier_phase;   ///< the cluster's barrier orders it once that has been completed so often
+  std::int64_t mbarrier_phase;  ///< the phase that it counted for; -1: it is no arrival
+};
+
+/// Adds one, in the place of an earlier one by the same warp on the same line.
+void note_access(std::vector<PeerAccess>& accesses, PeerAccess const& access);
+
+/// Holds what the threads of a cluster do to memory against what they did before: bytes that nobody has
+/// written, copies in flight, and, where Cta::finding_races() says so, what nothing orders. Each function is
+/// an event of the machine (machine/observers.hpp), for a cluster that is checked.
+class Checker {
+ public:
+  /// A cluster starts. `order` is the launch's; null: races are not looked for.
+  void start(Cluster& cluster, GlobalOrder* order);
+  GlobalRaces& global_races() { return global_races_; }
+
+  // Accesses by threads (shared_checks.cpp, global_checks.cpp).
+
+  void shared_accessed(Cta& cta, SharedAccess const& access);
+  void matrix_row_accessed(Cta& cta, SharedAccess const& access, bool transpose, int row);
+  void global_accessed(Cta& cta, GlobalUse const& use);
+  void global_reached(Cta& cta, GlobalUse const& use);
+  void atomic_performed(Cta& cta, void const* address, bool writes);
+
+  // What orders them (order.cpp).
+
+  void warp_synchronised(Cta& cta, std::uint32_t lanes);
+  void barrier_arrived(Cta& cta, int id);
+  void barrier_completed(Cta& cta, int id, std::uint32_t waiting, bool waits);
+  void cluster_barrier_arrived(Cta& cta, Warp const& warp, bool relaxed);
+  void cluster_barrier_completed();
+  void cluster_barrier_passed(Cta& cta, Warp const& warp);
+  void memory_fenced(Cta& cta, bool of_cta, Where where);
+  void proxy_fenced(Cta& cta);
+  void inits_fenced(Cta& cta);
+  void grids_waited(Cta& cta);
+  void changing_registers(Cta& cta, int warpgroup, bool increase, Where where);
+  void registers_changed(Cta& cta, int warpgroup);
+
+  // Mbarriers (mbarrier_checks.cpp) and peers (peer_checks.cpp).
+
+  void mbarrier_initialised(Cta& cta, MbarrierState const& mbarrier, bool again);
+  void mbarrier_invalidated(Cta& cta, MbarrierState const& mbarrier, Where where);
+  void mbarrier_used(Cta& cta, MbarrierState const& mbarrier, Instruction instruction, Where where);
+  void mbarrier_arrived(Cta& cta, MbarrierState const& mbarrier, Instruction instruction, Where where,
+                        bool relaxed, bool wide);
+  void bytes_completed(Cta& cta, MbarrierState const& mbarrier, InFlight* operation);
+  void phase_completed(Cta& cta, MbarrierState const& mbarrier);
+  void phase_passed(Cta& cta, MbarrierState const& mbarrier, Thread const& thread, Where where, bool relaxed);
+  void peer_reached(Cta& peer, Instruction instruction, std::uint32_t address, Where where);
+  void cta_exited(Cta& cta);
+
+  // Copies and operations in flight (copy_checks.cpp, flight_checks.cpp).
+
+  void copy_issuing(Cta& cta, AsyncCopy const& copy);
+  void copy_landed(Cta& cta, AsyncCopy const& copy);
+  void copy_retired(Cta& cta, AsyncCopy const& copy);
+  void issuing(Cluster& cluster, InFlight& operation);
+  void issued(Cluster& cluster, InFlight& operation);
+  void landed(Cluster& cluster, InFlight const& operation);
+  void reads_retired(Cluster& cluster, InFlight const& operation);
+  void retired(Cluster& cluster, InFlight const& operation, bool for_nobody);
+  void waited_for(InFlight const& operation);
+  bool laid_out_by(Cta& cta, TmaSwizzle swizzle, std::uint32_t address, Instruction instruction, Where where,
+                   Culprit who);
+
+  std::string last_change(void const* address) const { return global_races_.last_change(address); }
+
+ private:
+  struct OfMbarrier {
+    int agent = 0;  ///< of the copies that complete on it
+    Time init_time = 0;
+    Published arriving;       ///< by those that have arrived in the current phase
+    Published arriving_wide;  ///< likewise by those of other CTAs that release at the cluster's scope
+    Published complete;       ///< by the arrivals of the phases that are complete
+    Published complete_wide;
+    std::vector<PeerAccess> accesses;  ///< that no wait has ordered before the CTA's exit
+  };
+  struct OfThread {
+    /// The mbarriers that it has initialised, and when; the first `fenced_inits` before a
+    /// fence.mbarrier_init.
+    struct Init {
+      int mbarrier;
+      Time time;
+    };
+    std::vector<Init> inits;
+    std::size_t fenced_inits = 0;
+    std::uint32_t started_peers = 0;  ///< CTAs of the cluster that it has accessed
+  };
+  struct OfCta {
+    explicit OfCta(Causality const& causality) : shadow(causality) {}
+    SharedState state;
+    RaceShadow shadow;
+    CopyShadow copies;
+    std::array<Published, kBarriers> barriers;  ///< by the warps that have arrived at each
+    std::vector<OfMbarrier> mbarriers;          ///< by MbarrierState::number
+    std::vector<PeerAccess> peer_accesses;      ///< loads and stores of its shared memory by its peers
+    std::vector<Time> register_times;           ///< of each warpgroup's latest setmaxnreg
+  };
+  OfCta& of(Cta const& cta) { return *ctas_[static_cast<std::size_t>(cta.rank())]; }
+  OfMbarrier& of(Cta const& cta, MbarrierState const& mbarrier) {
+    return of(cta).mbarriers[static_cast<std::size_t>(mbarrier.number)];
+  }
+  OfThread& of(Thread const& thread) { return threads_[static_cast<std::size_t>(thread.agent)]; }
+  /// The agent of a lane of the current warp.
+  static int agent(Cta const& cta, int lane) {
+    Thread const& self = cta.current_thread();
+    return self.agent - self.lane + lane;
+  }
+  std::uint16_t site(Instruction instruction, Where where) {
+    return agents_.sites().number(instruction, where);
+  }
+  Culprit culprit(int agent) const { return agents_.culprit(agent); }
+  /// As findings of a CTA call an agent that is a thread.
+  std::string agent_text(Cta const& cta, int agent) const {
+    return agents_.text(agent, cta.current_thread().cta->rank());
+  }
+
+  bool check_state(Cta& cta, SharedAccess const& access);
+  void shared_findings(Cta& cta, SharedAccess const& access);
+  /// What is in flight into a byte, for a finding.
+  struct Pending {
+    Instruction instruction;
+    Where where;
+    std::string issuer;
+    Culprit who;
+    std::string order;
+  };
+  Pending pending_write(Cta const& cta, std::uint32_t address) const;
+  void generic_race(Cta& cta, SharedAccess const& access, Conflict const& conflict);
+  void async_race(Cta& cta, InFlight const& operation, bool write, Conflict const& conflict);
+  void races_with_launch(Cta& cta, GlobalUse const& use);
+  bool after_launches(Cta const& cta, GlobalUse const& use) const;
+
+  void check_init_known(Cta& cta, MbarrierState const& mbarrier, Instruction instruction, Where where);
+  void check_visible(Cta& cta, MbarrierState const& mbarrier, InFlight const& operation);
+  void invalidated_early(Cta& cta, MbarrierState const& mbarrier, Where where, Conflict const& conflict);
+  void release_into(Cta& cta, OfMbarrier& mbarrier, bool relaxed, bool wide);
+  void check_peers_at_exit(Cta& cta);
+
+  Issuers issuers_of(Cluster const& cluster, InFlight const& operation) const;
+  void stamp_as_own(Cluster& cluster, InFlight const& operation);
+  void bring(Cta& cta, CopyShadow::Id copy, SharedRange const& range, bool in_order, Overwrite by);
+  void report_lost(Cta& cta, Copy const& lost, Overwrite const& by);
+
+  bool races_ = false;
+  Agents agents_;
+  GlobalRaces global_races_{agents_};
+  std::vector<std::unique_ptr<OfCta>> ctas_;
+  std::vector<OfThread> threads_;  ///< by agent
+  Published cluster_arriving_;     ///< by the warps that have arrived at the cluster's barrier since
+  Published cluster_complete_;     ///< by those of its latest phase
+};
+
+}  // namespace tegula::sim

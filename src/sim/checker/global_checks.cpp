@@ -1,0 +1,74 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "checker/checker.hpp"
+
+/// Accesses to global memory, held against its bytes' state, against each other and against other launches.
+namespace tegula::sim {
+
+/// Whether the current thread may access global memory, as far as other launches go: one that may be started
+/// before those before it have finished comes after them, and none writes what is constant.
+bool Checker::after_launches(Cta const& cta, GlobalUse const& use) const {
+  if (use.memory->constant) return use.access == GlobalAccess::read;
+  return agents_.after_grids(cta.current_thread().agent);
+}
+
+void Checker::races_with_launch(Cta& cta, GlobalUse const& use) {
+  Allocation const& memory = *use.memory;
+  Instruction const instruction = use.instruction;
+  GlobalAccess const access = use.access;
+  Where const where = use.where;
+  std::string const place = memory.place(use.offset);
+  std::string const what = fmt::format("{} {} {}", ptx_name(instruction), verb(access, instruction), place);
+  if (memory.constant) {
+    cta.report(FindingKind::data_race, where, cta.here(), memory.name, place,
+               what + ", which is constant: the launches beside this one may read it meanwhile");
+    return;
+  }
+  cta.report(
+      FindingKind::data_race, where, cta.here(), memory.name, place,
+      fmt::format("{}, which the launch before this one may still {}", what,
+                  access == GlobalAccess::read ? "write" : "read or write"),
+      {{},
+       {-1, -1, -1},
+       "a griddepcontrol_wait by this thread, or by one that a barrier or an mbarrier orders before it, "
+       "would order them"});
+}
+
+void Checker::global_reached(Cta& cta, GlobalUse const& use) {
+  if (!after_launches(cta, use)) races_with_launch(cta, use);
+}
+
+void Checker::global_accessed(Cta& cta, GlobalUse const& use) {
+  Allocation const& memory = *use.memory;
+  std::size_t const offset = use.offset, n = use.bytes;
+  bool const early = !after_launches(cta, use);
+  if (early) [[unlikely]]
+    races_with_launch(cta, use);
+  bool const races = global_races_.on() &&
+                     !global_races_.access(use.instruction, use.access, memory.base + offset, n, use.where);
+  std::uint8_t* const shadow = memory.shadow + offset;
+  if (use.access == GlobalAccess::write) {
+    std::memset(shadow, 1, n);
+    memory.note_written(offset, n);
+    return;
+  }
+  memory.note_read(offset, n);
+  if (!races && !early && std::memchr(shadow, 0, n) != nullptr) [[unlikely]] {
+    std::size_t const at = offset + static_cast<std::size_t>(std::find(shadow, shadow + n, 0) - shadow);
+    cta.report(
+        FindingKind::uninitialized_read, use.where, cta.here(), memory.name, memory.place(at),
+        fmt::format("{} reads {}, which nobody has written", ptx_name(use.instruction), memory.place(at)));
+  }
+}
+
+void Checker::atomic_performed(Cta& cta, void const* address, bool writes) {
+  if (global_races_.on()) global_races_.atomic(address, writes);
+  if (!writes) return;
+  Allocation const& memory = *cta.allocation(address);
+  memory.note_written(memory.offset_of(address), 4);
+}
+
+}  // namespace tegula::sim

@@ -1,0 +1,197 @@
+#include "checker/global_conflicts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "values/place.hpp"
+
+namespace tegula::sim {
+
+char const* verb(GlobalAccess access, Instruction instruction) {
+  if (access == GlobalAccess::read) return "reads";
+  if (access == GlobalAccess::write) return "writes";
+  return instruction == Instruction::atom ? "changes" : "combines with";
+}
+
+namespace {
+
+/// One piece of some cluster's rows.
+struct Piece {
+  std::uintptr_t begin;
+  std::uintptr_t end;
+  std::uint32_t log;
+  GlobalRows const* rows;
+};
+
+/// Two lines whose accesses to one allocation race, and the first pair of clusters that shows it.
+struct Race {
+  Piece earlier;  ///< of the cluster with the smaller index
+  Piece later;
+  std::uintptr_t address;
+  std::int64_t count = 0;
+};
+
+class Search {
+ public:
+  Search(std::vector<ClusterLog> const& logs, GlobalOrder const& order) : logs_(logs), order_(order) {}
+
+  /// Looks for races in the rows that lie in one allocation.
+  void look(std::vector<std::pair<std::uint32_t, GlobalRows const*>> const& rows) {
+    std::vector<Piece> pieces;
+    for (auto const& [log, r] : rows) {
+      for (std::uint64_t i = 0; i < r->count; ++i) {
+        std::uintptr_t const begin = r->begin + i * r->pitch;
+        pieces.push_back({begin, begin + r->bytes, log, r});
+      }
+    }
+    std::sort(pieces.begin(), pieces.end(), [](Piece const& a, Piece const& b) {
+      return std::tuple(a.begin, a.log, a.rows) < std::tuple(b.begin, b.log, b.rows);
+    });
+    std::vector<Piece> open[3];  // by GlobalAccess: those that begin earlier and have not ended
+    for (Piece const& piece : pieces) {
+      GlobalAccess const access = site(piece).access;
+      for (GlobalAccess const other : {GlobalAccess::read, GlobalAccess::write, GlobalAccess::atomic}) {
+        std::vector<Piece>& candidates = open[static_cast<int>(other)];
+        if (other == access && access != GlobalAccess::write) continue;
+        std::erase_if(candidates, [&](Piece const& p) { return p.end <= piece.begin; });
+        for (Piece const& candidate : candidates) {
+          if (candidate.log < piece.log) meet(candidate, piece, piece.begin);
+          if (candidate.log > piece.log) meet(piece, candidate, piece.begin);
+        }
+      }
+      std::vector<Piece>& own = open[static_cast<int>(access)];
+      if (own.size() % 64 == 63) std::erase_if(own, [&](Piece const& p) { return p.end <= piece.begin; });
+      own.push_back(piece);
+    }
+  }
+
+  std::vector<Race> take() {
+    std::vector<Race> races;
+    for (auto& [key, race] : races_) races.push_back(race);
+    races_.clear();
+    return races;
+  }
+  GlobalSite const& site(Piece const& piece) const { return logs_[piece.log].sites[piece.rows->site]; }
+
+ private:
+  using Place = std::pair<std::string_view, int>;
+  Place place(Piece const& piece) const {
+    Where const& where = site(piece).where;
+    return {where.file, where.line};
+  }
+  std::tuple<std::uint32_t, std::uint32_t, std::uintptr_t> rank(Race const& race) const {
+    return {race.earlier.log, race.later.log, race.address};
+  }
+
+  bool ordered(Piece const& earlier, Piece const& later) {
+    auto const key = std::tuple(earlier.log, earlier.rows->cover, later.log, site(later).foreign);
+    if (std::get<1>(key) == 0 || std::get<3>(key) == 0) return false;
+    auto const [known, is_new] = reaches_.try_emplace(key, false);
+    if (is_new)
+      known->second = order_.reaches(logs_[later.log].foreigns[std::get<3>(key)],
+                                     logs_[earlier.log].covers[std::get<1>(key)]);
+    return known->second;
+  }
+
+  void meet(Piece const& earlier, Piece const& later, std::uintptr_t address) {
+    if (ordered(earlier, later)) return;
+    Race const race{earlier, later, address, 1};
+    Place const a = place(earlier);
+    Place const b = place(later);
+    auto const [known, is_new] = races_.try_emplace(std::pair(std::min(a, b), std::max(a, b)), race);
+    if (is_new) return;
+    std::int64_t const count = known->second.count + 1;
+    if (rank(race) < rank(known->second)) known->second = race;
+    known->second.count = count;
+  }
+
+  std::vector<ClusterLog> const& logs_;
+  GlobalOrder const& order_;
+  std::map<std::pair<Place, Place>, Race> races_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>, bool> reaches_;
+};
+
+std::string other_text(Finding const& f) {
+  std::string const lane = f.other_lane < 0 ? "" : fmt::format(", lane {}", f.other_lane);
+  return fmt::format("CTA ({}, {}, {}), warp {}{}", f.other_cta->x, f.other_cta->y, f.other_cta->z,
+                     f.other_warp, lane);
+}
+
+}  // namespace
+
+std::vector<Finding> conflicts_between_clusters(std::vector<ClusterLog> const& logs, GlobalOrder const& order,
+                                                AllocationTable const& allocations,
+                                                std::function<Dim3(std::int64_t, int)> const& cta_of) {
+  struct Touched {
+    std::vector<std::pair<std::uint32_t, GlobalRows const*>> rows;
+    bool by_access[3] = {};
+    bool by_several = false;
+  };
+  std::map<std::uintptr_t, Touched> touched;  // by the allocation's address
+  for (std::uint32_t log = 0; log < logs.size(); ++log) {
+    for (GlobalRows const& rows : logs[log].rows) {
+      Allocation const* const memory = find(allocations, reinterpret_cast<void const*>(rows.begin));
+      if (memory == nullptr) continue;
+      Touched& t = touched[reinterpret_cast<std::uintptr_t>(memory->base)];
+      t.by_several |= !t.rows.empty() && t.rows.front().first != log;
+      t.by_access[static_cast<int>(logs[log].sites[rows.site].access)] = true;
+      t.rows.emplace_back(log, &rows);
+    }
+  }
+  // By the pair of clusters, then by name and line: addresses are the host's to choose.
+  using Key = std::tuple<std::uint32_t, std::uint32_t, std::string, std::string, int, int>;
+  std::map<Key, Finding> findings;
+  Search search(logs, order);
+  for (auto const& [base, t] : touched) {
+    auto const [reads, writes, atomics] = t.by_access;
+    if (!t.by_several || !(writes || (reads && atomics))) continue;
+    search.look(t.rows);
+    Allocation const& memory = *find(allocations, reinterpret_cast<void const*>(base));
+    for (Race const& race : search.take()) {
+      GlobalSite const& later = search.site(race.later);
+      GlobalSite const& earlier = search.site(race.earlier);
+      Finding f;
+      f.kind = FindingKind::data_race;
+      f.where = later.where;
+      f.cta = cta_of(logs[race.later.log].cluster, race.later.rows->cta);
+      f.warp = race.later.rows->warp;
+      f.lane = race.later.rows->lane;
+      f.other = earlier.where;
+      f.other_cta = cta_of(logs[race.earlier.log].cluster, race.earlier.rows->cta);
+      f.other_warp = race.earlier.rows->warp;
+      f.other_lane = race.earlier.rows->lane;
+      f.buffer = memory.name;
+      f.coordinate = memory.place(race.address - base);
+      f.count = race.count;
+      f.message =
+          fmt::format("{} {} {}, which {} of {} {}", ptx_name(later.instruction),
+                      verb(later.access, later.instruction), f.coordinate, ptx_name(earlier.instruction),
+                      other_text(f), verb(earlier.access, earlier.instruction));
+      if (!same_place(f.where, f.other)) f.message += fmt::format(" ({})", place_text(f.other));
+      f.message += ", with nothing between the two CTAs that orders them";
+      f.order =
+          "a fence_acq_rel<Scope::gpu> and then an atomic by the first, an atomic that sees that one's and then "
+          "such a fence by the second, or two launches, would order them";
+      for (GlobalOrder::TooNarrow const& narrow : order.too_narrow()) {
+        if (narrow.released != logs[race.earlier.log].cluster ||
+            narrow.acquired != logs[race.later.log].cluster)
+          continue;
+        f.order += fmt::format("; the fence at {} orders for its own CTA alone", place_text(narrow.fence));
+        break;
+      }
+      Key key(race.earlier.log, race.later.log, f.buffer, f.where.file, f.where.line, f.other.line);
+      findings.emplace(std::move(key), std::move(f));
+    }
+  }
+  std::vector<Finding> in_order;
+  for (auto& [key, finding] : findings) in_order.push_back(std::move(finding));
+  return in_order;
+}
+
+}  // namespace tegula::sim

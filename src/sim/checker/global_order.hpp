@@ -1,0 +1,121 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "checker/causality.hpp"
+#include "checker/global_shadow.hpp"
+#include "tegula/arch/where.hpp"
+
+/// What orders memory between the clusters of a launch: fences and atomics. PTX ISA, memory consistency
+/// model, "Release and Acquire Patterns": a fence and then an atomic of the same thread release, an atomic
+/// that observes that one, or one after it in the same word, and then a fence acquire; both fences' scopes
+/// must include both threads ("Morally strong operations"). Atomics of arch/ have the GPU's scope.
+///
+/// Clusters execute atomics in the order of their indices, each after those before it are done, so that a
+/// cluster learns of earlier ones alone, and all of this is touched by one of the host's threads at a time.
+namespace tegula::sim {
+
+/// What is ordered before a moment of a thread, in its cluster: by agent, the time up to which its accesses
+/// are.
+struct CausalPast {
+  std::vector<Time> known;
+
+  bool covers(std::uint32_t agent, std::uint32_t time) const {
+    return agent < known.size() && static_cast<Time>(time) <= known[agent];
+  }
+};
+
+/// A fence after which its thread executed an atomic.
+struct Release {
+  std::int64_t cluster = 0;
+  int cta = 0;          ///< rank in the cluster
+  int thread = 0;       ///< index in the CTA
+  bool of_cta = false;  ///< its scope is the CTA alone
+  Where where;
+  CausalPast past;
+  std::vector<std::uint32_t> before;  ///< releases that are ordered before this one
+};
+
+/// The releases of a launch, and where they can be observed.
+class GlobalOrder {
+ public:
+  std::uint32_t add(Release release) {
+    releases_.push_back(std::move(release));
+    return static_cast<std::uint32_t>(releases_.size() - 1);
+  }
+  Release const& release(std::uint32_t id) const { return releases_[id]; }
+  /// The releases that an atomic on the word at the address observes.
+  std::vector<std::uint32_t>& at(std::uintptr_t address) { return words_[address]; }
+  /// Whether one of the releases `earlier` is among `later` and those ordered before these.
+  bool reaches(std::vector<std::uint32_t> const& later, std::vector<std::uint32_t> const& earlier) const;
+
+  /// A pair of fences that would have ordered two CTAs, were they not of the scope of one.
+  struct TooNarrow {
+    std::int64_t released = 0;  ///< the clusters,
+    std::int64_t acquired = 0;
+    Where fence;  ///< and the fence of the wrong scope
+  };
+  void add(TooNarrow const& pair) { too_narrow_.push_back(pair); }
+  std::vector<TooNarrow> const& too_narrow() const { return too_narrow_; }
+
+ private:
+  std::deque<Release> releases_;
+  std::unordered_map<std::uintptr_t, std::vector<std::uint32_t>> words_;
+  std::vector<TooNarrow> too_narrow_;
+};
+
+/// The fences and atomics of one cluster, as far as they concern others: those among its own threads are
+/// Causality's.
+class ClusterOrder {
+ public:
+  void start(GlobalOrder& order, std::int64_t cluster);
+  /// Whether anything has been acquired or released: if not, `foreign` and `cover` are 0 for all.
+  bool idle() const { return acquires_.empty() && own_.empty(); }
+
+  /// A fence of the thread `who`, with all that is ordered before it.
+  void fence(GlobalActor const& who, bool of_cta, Where where, CausalPast past);
+  /// Whether what the thread's fences have acquired from other clusters came after an agent's access there
+  /// at the time: of one that has the same number in each cluster.
+  bool acquired(GlobalActor const& who, int agent, Time time) const;
+  /// An atomic of the thread `who`; `writes` is false for a compare-and-swap that fails.
+  void atomic(GlobalActor const& who, std::uintptr_t address, bool writes);
+
+  /// A number for what the thread `who` knows of other clusters: an index into foreigns().
+  std::uint32_t foreign(GlobalActor const& who);
+  /// Releases of other clusters.
+  std::vector<std::vector<std::uint32_t>> const& foreigns() const { return foreigns_; }
+  /// A number for which of the cluster's releases came after the access: an index into covers().
+  std::uint32_t cover(std::uint32_t agent, std::uint32_t time);
+  /// Releases of this cluster.
+  std::vector<std::vector<std::uint32_t>> const& covers() const { return covers_; }
+
+ private:
+  struct ThreadState {
+    std::optional<Release> fence;           ///< its last, ...
+    std::optional<std::uint32_t> release;   ///< ... once an atomic has followed
+    std::optional<std::uint32_t> previous;  ///< the release before that
+    std::vector<std::uint32_t> observed;    ///< by atomics that no fence has followed
+  };
+  /// A fence that has acquired releases of other clusters, with those that its thread had acquired before.
+  struct Acquire {
+    std::uint32_t agent;
+    std::uint32_t time;
+    std::vector<std::uint32_t> releases;
+  };
+  ThreadState& state(GlobalActor const& who) { return threads_[who.cta * 1024 + who.thread]; }
+
+  GlobalOrder* order_ = nullptr;
+  std::int64_t cluster_ = 0;
+  std::map<int, ThreadState> threads_;
+  std::vector<Acquire> acquires_;
+  std::vector<std::uint32_t> own_;  ///< releases
+  std::map<std::vector<std::uint32_t>, std::uint32_t> foreign_numbers_, cover_numbers_;
+  std::vector<std::vector<std::uint32_t>> foreigns_, covers_;
+};
+
+}  // namespace tegula::sim

@@ -1,0 +1,152 @@
+#include "checker/global_races.hpp"
+
+#include <fmt/format.h>
+
+#include "machine/cluster.hpp"
+#include "values/place.hpp"
+
+namespace tegula::sim {
+
+void GlobalRaces::start(Cluster& cluster, GlobalOrder* order) {
+  on_ = order != nullptr;
+  cluster_ = &cluster;
+  index_ = cluster.index();
+  words_.clear();
+  if (!on_) return;
+  shadow_.clear();
+  order_.start(*order, index_);
+}
+
+GlobalActor GlobalRaces::actor() {
+  Thread const& self = cluster_->current();
+  GlobalActor who;
+  who.cta = self.cta->rank();
+  who.thread = self.index;
+  who.agent = static_cast<std::uint32_t>(self.agent);
+  who.causality = &agents_.causality();
+  who.knower = self.agent;
+  who.time = static_cast<std::uint32_t>(agents_.causality().now());
+  who.foreign = order_.foreign(who);
+  return who;
+}
+
+bool GlobalRaces::access(Instruction instruction, GlobalAccess access, void const* address, std::size_t bytes,
+                         Where where) {
+  GlobalActor const who = actor();
+  return note(shadow_.site(where, instruction, access, who), address, bytes, who);
+}
+
+bool GlobalRaces::note(std::uint32_t site, void const* address, std::size_t bytes, GlobalActor const& who) {
+  auto const conflict = shadow_.note(reinterpret_cast<std::uintptr_t>(address), bytes, site, who);
+  if (!conflict) [[likely]]
+    return true;
+  Cta& cta = cluster_->cta(who.cta);
+  Allocation const* const memory = cta.allocation(reinterpret_cast<void const*>(conflict->address));
+  if (memory == nullptr) return true;
+  GlobalSite const& own = shadow_.site(site);
+  GlobalSite const& other = *conflict->earlier;
+  std::string const place =
+      memory->place(memory->offset_of(reinterpret_cast<void const*>(conflict->address)));
+  int const threads = cta.threads();
+  bool const settled = conflict->agent != GlobalShadow::kNobody;
+  bool const of_thread = settled && conflict->agent < static_cast<std::uint32_t>(threads * cluster_->ctas());
+  int const thread = of_thread ? static_cast<int>(conflict->agent) % threads : other.thread;
+  int const rank = of_thread ? static_cast<int>(conflict->agent) / threads : other.cta;
+  std::string message = fmt::format(
+      "{} {} {}, which {} of warp {} lane {}{} {}", ptx_name(own.instruction),
+      verb(own.access, own.instruction), place, ptx_name(other.instruction), thread / 32, thread % 32,
+      rank != who.cta ? fmt::format(" of CTA {} of the cluster", rank) : std::string(),
+      verb(other.access, other.instruction));
+  if (!same_place(own.where, other.where)) message += fmt::format(" ({})", place_text(other.where));
+  FindingKind kind = FindingKind::data_race;
+  std::string order =
+      rank != who.cta ? "a barrier of the cluster between them, or an atomic after a "
+                        "fence_acq_rel<Scope::gpu> by the first and such a fence after one that sees it by "
+                        "the second, would order them"
+                      : "a cta::sync between them would order them";
+  if (conflict->needs_fence) {
+    kind = FindingKind::proxy_race;
+    message += " through the generic proxy";
+    order =
+        "a fence_proxy_async after the write, by its thread or by this one after a barrier, would order them";
+  } else if (!settled) {
+    kind = own.access == GlobalAccess::read ? FindingKind::async_read_early : FindingKind::async_overwrite;
+    message += ", which has not been waited for";
+    order = "a bulk_wait_group<0> by the thread that issued it, and a barrier after that, would order them";
+  } else {
+    message += ", with nothing between the two that orders them";
+  }
+  cta.report(kind, own.where, {who.cta, who.thread / 32, who.thread % 32}, memory->name, place,
+             std::move(message), Opposite(other.where, {rank, thread / 32, thread % 32}, std::move(order)));
+  return false;
+}
+
+void GlobalRaces::fence(bool of_cta, Where where) {
+  GlobalActor const who = actor();
+  Published published;
+  agents_.causality().release(who.knower, published);
+  CausalPast past;
+  for (int agent = 0; agent < agents_.causality().agents(); ++agent)
+    past.known.push_back(published.known[agent]);
+  order_.fence(who, of_cta, where, std::move(past));
+  int const grids = agents_.grids_before();
+  if (grids >= 0 && order_.acquired(who, grids, 1)) agents_.wait_for_grids(who.knower);
+}
+
+void GlobalRaces::atomic(void const* address, bool writes) {
+  GlobalActor const who = actor();
+  auto const word = reinterpret_cast<std::uintptr_t>(address);
+  Word& published = words_[word];
+  Causality& causality = agents_.causality();
+  published.of_ctas.resize(static_cast<std::size_t>(cluster_->ctas()));
+  Published& of_cta = published.of_ctas[static_cast<std::size_t>(who.cta)];
+  causality.acquire_relaxed(who.knower, of_cta);
+  if (writes) causality.release_relaxed(who.knower, of_cta);
+  if (cluster_->ctas() > 1) {
+    causality.acquire_relaxed(who.knower, published.wide, true);
+    if (writes) causality.release_relaxed(who.knower, published.wide, true);
+  }
+  order_.atomic(who, word, writes);
+}
+
+GlobalRaces::Pending GlobalRaces::issue(Instruction instruction, GlobalAccess access, Where where) {
+  GlobalActor who = actor();
+  who.async = true;
+  // A time of its own: the rows of one store may overlap, those of two may not.
+  return {shadow_.site(where, instruction, access, who),
+          static_cast<std::uint32_t>(agents_.causality().tick())};
+}
+
+void GlobalRaces::touch(Pending const& operation, void const* address, std::size_t bytes,
+                        std::uint32_t agent) {
+  GlobalActor who = actor();
+  who.async = true;
+  who.agent = agent;
+  who.time = operation.time;
+  note(operation.site, address, bytes, who);
+}
+
+void GlobalRaces::settle(Pending const& operation, void const* address, std::size_t bytes) {
+  shadow_.settle(reinterpret_cast<std::uintptr_t>(address), bytes, operation.site, operation.time, actor());
+}
+
+std::string GlobalRaces::last_change(void const* address) const {
+  GlobalSite const* const change = shadow_.last_change(reinterpret_cast<std::uintptr_t>(address));
+  if (change == nullptr) return ", which nobody of the cluster has changed";
+  return fmt::format(", which {} of warp {} lane {} ({}) has changed last", ptx_name(change->instruction),
+                     change->thread / 32, change->thread % 32, place_text(change->where));
+}
+
+ClusterLog GlobalRaces::finish() {
+  ClusterLog log;
+  if (!on_) return log;
+  log.cluster = index_;
+  log.rows = shadow_.rows(cluster_->ctas(), cluster_->cta(0).threads(),
+                          [&](std::uint32_t agent, std::uint32_t time) { return order_.cover(agent, time); });
+  log.sites = shadow_.sites();
+  log.foreigns = order_.foreigns();
+  log.covers = order_.covers();
+  return log;
+}
+
+}  // namespace tegula::sim

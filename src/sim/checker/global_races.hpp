@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "checker/agents.hpp"
+#include "checker/causality.hpp"
+#include "checker/global_conflicts.hpp"
+#include "checker/global_order.hpp"
+#include "checker/global_shadow.hpp"
+#include "tegula/arch/where.hpp"
+#include "values/instruction.hpp"
+
+namespace tegula::sim {
+
+class Cluster;
+class Cta;
+
+/// Holds what the threads of one cluster do to global memory against each other, and keeps what is to be held
+/// against other clusters when all are done.
+class GlobalRaces {
+ public:
+  explicit GlobalRaces(Agents& agents) : agents_(agents) {}
+
+  /// A cluster starts. `order` is the launch's; null: nothing is looked for.
+  void start(Cluster& cluster, GlobalOrder* order);
+  bool on() const { return on_; }
+
+  /// An access by the current thread. False where it is found to race.
+  bool access(Instruction instruction, GlobalAccess access, void const* address, std::size_t bytes,
+              Where where);
+  /// A fence by the current thread.
+  void fence(bool of_cta, Where where);
+  /// An atomic by the current thread; `writes` is false for a compare-and-swap that fails.
+  void atomic(void const* address, bool writes);
+
+  /// Accesses by an operation that the current thread issues and that somebody waits for later.
+  struct Pending {
+    std::uint32_t site = 0;
+    std::uint32_t time = 0;  ///< of the issue
+  };
+  Pending issue(Instruction instruction, GlobalAccess access, Where where);
+  /// `agent`: who it is done for, where that is known when it is issued: an mbarrier.
+  void touch(Pending const& operation, void const* address, std::size_t bytes,
+             std::uint32_t agent = GlobalShadow::kNobody);
+  /// The current thread has waited for the operation.
+  void settle(Pending const& operation, void const* address, std::size_t bytes);
+
+  /// ", which atom of warp 0 lane 0 (kernel/a.hpp:7) has changed last": memory that somebody reads again and
+  /// again.
+  std::string last_change(void const* address) const;
+
+  /// The cluster is done.
+  ClusterLog finish();
+
+ private:
+  GlobalActor actor();
+  bool note(std::uint32_t site, void const* address, std::size_t bytes, GlobalActor const& who);
+
+  Agents& agents_;
+  Cluster* cluster_ = nullptr;
+  bool on_ = false;
+  std::int64_t index_ = 0;
+  GlobalShadow shadow_;
+  ClusterOrder order_;
+  /// What atomics on a word have released: after fences, for the threads of each CTA; after those of a wider
+  /// scope than the CTA's, for all of the cluster.
+  struct Word {
+    std::vector<Published> of_ctas;
+    Published wide;
+  };
+  std::unordered_map<std::uintptr_t, Word> words_;  ///< by address
+};
+
+}  // namespace tegula::sim

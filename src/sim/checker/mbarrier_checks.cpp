@@ -1,0 +1,176 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "checker/checker.hpp"
+#include "values/place.hpp"
+
+/// Mbarriers: what their arrivals release and their waits acquire, and whether their init is known to who
+/// uses them.
+namespace tegula::sim {
+
+void Checker::mbarrier_initialised(Cta& cta, MbarrierState const& mbarrier, bool again) {
+  OfCta& of_cta = of(cta);
+  of_cta.mbarriers.resize(static_cast<std::size_t>(mbarrier.number) + 1);
+  Thread const& thread = cta.current_thread();
+  std::uint32_t const address = mbarrier.address;
+  SharedAccess const init{Instruction::mbarrier_init, address, 8, true, mbarrier.init, thread.lane};
+  if (!again) {
+    if (of_cta.state.first_other(address, 8, kInFlight | kBeingRead, 0) != 8) shared_findings(cta, init);
+    of_cta.state.mark(address, 8, kMbarrier);
+  }
+  if (!races_) return;
+  OfMbarrier& own = of(cta, mbarrier);
+  own.agent = agents_.mbarrier_agent(cta.rank(), address);
+  Conflict conflict;
+  if (!of_cta.shadow.write(thread.agent, address - kSharedBase, 8, site(init.instruction, init.where),
+                           conflict))
+    generic_race(cta, init, conflict);
+  own.init_time = agents_.causality().now();
+  of(thread).inits.push_back({own.agent, own.init_time});
+}
+
+void Checker::mbarrier_invalidated(Cta& cta, MbarrierState const& mbarrier, Where where) {
+  Conflict conflict;
+  if (races_ && !of(cta).shadow.write(cta.current_thread().agent, mbarrier.address - kSharedBase, 8,
+                                      site(Instruction::mbarrier_inval, where), conflict))
+    invalidated_early(cta, mbarrier, where, conflict);
+  of(cta).state.mark(mbarrier.address, 8, 0, kMbarrier | kWritten);
+  of(cta, mbarrier).accesses.clear();
+}
+
+/// The current thread uses the mbarrier: it must come after its init, and nobody may invalidate it before.
+void Checker::mbarrier_used(Cta& cta, MbarrierState const& mbarrier, Instruction instruction, Where where) {
+  check_init_known(cta, mbarrier, instruction, where);
+  of(cta).shadow.note_use(cta.current_thread().agent, mbarrier.address - kSharedBase, 8,
+                          site(instruction, where));
+}
+
+void Checker::mbarrier_arrived(Cta& cta, MbarrierState const& mbarrier, Instruction instruction, Where where,
+                               bool relaxed, bool wide) {
+  Thread const& thread = cta.current_thread();
+  OfMbarrier& own = of(cta, mbarrier);
+  if (thread.cta != &cta) {
+    note_access(own.accesses, {instruction, where, mbarrier.address, thread.cta->rank(), thread.index / 32,
+                               thread.lane, thread.cta->current_warp().cluster_arrivals + 1, mbarrier.phase});
+  }
+  if (races_) release_into(cta, own, relaxed, wide);
+}
+
+/// An operation has landed, and completes on the mbarrier: who waits for that knows its writes.
+void Checker::bytes_completed(Cta& cta, MbarrierState const& mbarrier, InFlight* operation) {
+  if (!races_ || operation == nullptr) return;
+  Causality& causality = agents_.causality();
+  OfMbarrier& own = of(cta, mbarrier);
+  std::uint16_t const by = operation->remembered.site;
+  Time const now = causality.tick();
+  for (SharedRange const& range : operation->writes) {
+    of(cta.cluster().cta(range.cta))
+        .shadow.written(range.address - kSharedBase, range.bytes,
+                        {now, static_cast<std::uint16_t>(own.agent), by});
+  }
+  causality.tell(own.arriving, own.agent, now);
+  if (operation->remembered.after_grids) agents_.wait_for_grids(own.arriving);
+  agents_.note_landing(own.agent, by, *operation);
+}
+
+void Checker::phase_completed(Cta& cta, MbarrierState const& mbarrier) {
+  if (!races_) return;
+  OfMbarrier& own = of(cta, mbarrier);
+  agents_.causality().merge(own.complete, own.arriving);
+  own.arriving.clear();
+  agents_.causality().merge(own.complete_wide, own.arriving_wide);
+  own.arriving_wide.clear();
+}
+
+/// PTX ISA, mbarrier.test_wait: .acquire, of what those who arrived have released, and of the writes of the
+/// copies that completed there.
+void Checker::phase_passed(Cta& cta, MbarrierState const& mbarrier, Thread const& thread, Where where,
+                           bool relaxed) {
+  OfMbarrier& own = of(cta, mbarrier);
+  if (!own.accesses.empty())
+    std::erase_if(own.accesses,
+                  [&](PeerAccess const& access) { return access.mbarrier_phase < mbarrier.phase; });
+  if (!races_) return;
+  Causality& causality = agents_.causality();
+  if (relaxed) {
+    causality.acquire_relaxed(thread.agent, own.complete);
+  } else {
+    causality.acquire(thread.agent, own.complete);
+    if (!own.complete_wide.known.empty()) causality.acquire_relaxed(thread.agent, own.complete_wide, true);
+  }
+  of(cta).shadow.note_use(thread.agent, mbarrier.address - kSharedBase, 8,
+                          site(Instruction::mbarrier_try_wait, where));
+}
+
+/// An operation of the asynchronous proxy is to complete on the mbarrier: its init must be visible there.
+void Checker::check_visible(Cta& cta, MbarrierState const& mbarrier, InFlight const& operation) {
+  Where const where = operation.where;
+  OfMbarrier const& own = of(cta, mbarrier);
+  Causality const& causality = agents_.causality();
+  int const issuer = cta.current_thread().agent;
+  if (causality.fenced(issuer, mbarrier.initialiser, own.init_time) ||
+      causality.fenced(issuer, own.agent, own.init_time))
+    return;
+  cta.report(
+      FindingKind::proxy_race, where, cta.here(), cta.buffer_name(mbarrier.address),
+      cta.shared_place(mbarrier.address),
+      fmt::format(
+          "{} completes on {}, whose init ({}) no fence.mbarrier_init or fence.proxy.async has made visible "
+          "to the asynchronous proxy",
+          ptx_name(operation.instruction), cta.shared_place(mbarrier.address), place_text(mbarrier.init)),
+      {mbarrier.init, culprit(mbarrier.initialiser),
+       causality.known(issuer, mbarrier.initialiser, own.init_time)
+           ? "a fence_mbarrier_init after the init would order them"
+           : "a fence_mbarrier_init after the init, and then a barrier of the CTA or the cluster, would order them"});
+}
+
+void Checker::invalidated_early(Cta& cta, MbarrierState const& mbarrier, Where where,
+                                Conflict const& conflict) {
+  Site const other = agents_.sites()[conflict.site];
+  cta.report(FindingKind::mbarrier_misuse, where, cta.here(), cta.buffer_name(mbarrier.address),
+             cta.shared_place(mbarrier.address),
+             fmt::format("mbarrier.inval of {}, and nothing orders it after the {} by {} ({})",
+                         cta.shared_place(mbarrier.address), ptx_name(other.instruction),
+                         agent_text(cta, conflict.agent), place_text(other.where)),
+             {other.where, culprit(conflict.agent),
+              conflict.wrote ? "a barrier between the two would order them"
+                             : "a barrier after the last wait for it would order them"});
+}
+
+/// A thread uses an mbarrier: it must come after its init.
+void Checker::check_init_known(Cta& cta, MbarrierState const& mbarrier, Instruction instruction,
+                               Where where) {
+  OfMbarrier const& own = of(cta, mbarrier);
+  Causality const& causality = agents_.causality();
+  int const thread = cta.current_thread().agent;
+  if (causality.known(thread, mbarrier.initialiser, own.init_time) ||
+      causality.known(thread, own.agent, own.init_time))
+    return;
+  bool const peer = cta.current_thread().cta != &cta;
+  cta.report(FindingKind::mbarrier_misuse, where, cta.here(), cta.buffer_name(mbarrier.address),
+             cta.shared_place(mbarrier.address),
+             fmt::format("{} on {}, before which nothing orders its init by {} ({})", ptx_name(instruction),
+                         cta.shared_place(mbarrier.address), agent_text(cta, mbarrier.initialiser),
+                         place_text(mbarrier.init)),
+             {mbarrier.init, culprit(mbarrier.initialiser),
+              peer ? "a fence_mbarrier_init after the init, and then a cluster::sync, would order them"
+                   : "a cta::sync after the init would order them"});
+}
+
+/// PTX ISA, mbarrier.arrive: .release, of what the thread did before, to those within the scope. The waits of
+/// arch/ acquire at the CTA's scope: what threads of other CTAs release is known after a fence that follows.
+void Checker::release_into(Cta& cta, OfMbarrier& mbarrier, bool relaxed, bool wide) {
+  Causality& causality = agents_.causality();
+  Thread const& thread = cta.current_thread();
+  if (relaxed) {
+    causality.release_relaxed(thread.agent, mbarrier.arriving, thread.cta != &cta);
+  } else if (thread.cta == &cta) {
+    causality.release(thread.agent, mbarrier.arriving);
+  } else {
+    if (wide) causality.release(thread.agent, mbarrier.arriving_wide);
+    if (!cta.launch().options->strict.scopes) causality.release_narrow(thread.agent, mbarrier.arriving);
+  }
+}
+
+}  // namespace tegula::sim

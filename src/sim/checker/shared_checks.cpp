@@ -1,0 +1,181 @@
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "checker/checker.hpp"
+#include "values/place.hpp"
+
+/// Loads and stores of shared memory, held against the state of its bytes and against each other.
+namespace tegula::sim {
+
+namespace {
+
+/// Whether (byte & mask) == state for all n (1, 2, 4, 8 or 16) bytes of a shadow.
+bool all_equal(std::uint8_t const* shadow, int n, std::uint8_t mask, std::uint8_t state) {
+  if (n == 16) {
+    std::uint64_t words[2];
+    std::memcpy(words, shadow, 16);
+    std::uint64_t const m = mask * 0x0101010101010101ull;
+    std::uint64_t const want = state * 0x0101010101010101ull;
+    return (words[0] & m) == want && (words[1] & m) == want;
+  }
+  for (int i = 0; i < n; ++i) {
+    if ((shadow[i] & mask) != state) return false;
+  }
+  return true;
+}
+
+int first_other(std::uint8_t const* shadow, int n, std::uint8_t mask, std::uint8_t state) {
+  for (int i = 0; i < n; ++i) {
+    if ((shadow[i] & mask) != state) return i;
+  }
+  return n;
+}
+
+}  // namespace
+
+/// Holds an access against the state of its bytes. False where it was reported.
+bool Checker::check_state(Cta& cta, SharedAccess const& access) {
+  OfCta& own = of(cta);
+  std::uint8_t* const state = own.state.at(access.address);
+  std::uint32_t const offset = access.address - kSharedBase;
+  bool right = true;
+  if (access.write) {
+    right = all_equal(state, access.bytes, kNoWrite, 0);
+    if (!right) shared_findings(cta, access);
+    for (int i = 0; i < access.bytes; ++i) state[i] |= kWritten;
+    own.copies.write(offset, static_cast<std::uint32_t>(access.bytes));
+  } else {
+    right = all_equal(state, access.bytes, kNoRead | kWritten, kWritten);
+    if (!right) shared_findings(cta, access);
+    own.copies.read(offset, static_cast<std::uint32_t>(access.bytes));
+  }
+  return right;
+}
+
+void Checker::shared_accessed(Cta& cta, SharedAccess const& access) {
+  bool const right = check_state(cta, access);
+  if (races_) {
+    std::uint32_t const offset = access.address - kSharedBase;
+    std::uint32_t const n = static_cast<std::uint32_t>(access.bytes);
+    std::uint16_t const by = site(access.instruction, access.where);
+    RaceShadow& shadow = of(cta).shadow;
+    Conflict conflict;
+    bool const ordered = access.write ? shadow.write(agent(cta, access.lane), offset, n, by, conflict)
+                                      : shadow.read(agent(cta, access.lane), offset, n, by, conflict);
+    if (!ordered && right) [[unlikely]]
+      generic_race(cta, access, conflict);
+  }
+  Thread const& thread = cta.current_thread();
+  if (thread.cta != &cta) [[unlikely]]
+    note_access(of(cta).peer_accesses,
+                {access.instruction, access.where, access.address, thread.cta->rank(), thread.index / 32,
+                 thread.lane, thread.cta->current_warp().cluster_arrivals + 1, -1});
+}
+
+void Checker::matrix_row_accessed(Cta& cta, SharedAccess const& access, bool transpose, int row) {
+  bool const right = check_state(cta, access);
+  if (!races_) return;
+  RaceShadow& shadow = of(cta).shadow;
+  std::uint32_t const offset = access.address - kSharedBase;
+  std::uint16_t const by = site(access.instruction, access.where);
+  Conflict conflict;
+  bool ordered = true;
+  if (!access.write) {
+    // Word w of a row is for lane 4 row + w; or its halves, columns of the matrix, for two lanes.
+    std::uint32_t lanes[4];
+    for (int w = 0; w < 4; ++w) lanes[w] = transpose ? 0x11u << (8 * w + row / 2) : 1u << (4 * row + w);
+    ordered = shadow.read_row(agent(cta, 0), offset, lanes, by, conflict);
+  } else if (!transpose) {
+    int const lanes[4] = {4 * row, 4 * row + 1, 4 * row + 2, 4 * row + 3};
+    ordered = shadow.write_row(agent(cta, 0), offset, lanes, by, conflict);
+  } else {
+    for (int c = 0; c < 8; ++c) {
+      Conflict other;
+      if (!shadow.write(agent(cta, 4 * c + row / 2), offset + 2 * static_cast<std::uint32_t>(c), 2, by,
+                        other) &&
+          ordered) {
+        ordered = false;
+        conflict = other;
+      }
+    }
+  }
+  if (!ordered && right) [[unlikely]]
+    generic_race(cta, access, conflict);
+}
+
+void Checker::shared_findings(Cta& cta, SharedAccess const& access) {
+  Instruction const instruction = access.instruction;
+  std::uint32_t const address = access.address;
+  int const bytes = access.bytes;
+  bool const write = access.write;
+  Where const where = access.where;
+  int const lane = access.lane;
+  std::uint8_t const* const state = of(cta).state.at(address);
+  int const flying = first_other(state, bytes, kInFlight, 0);
+  if (flying < bytes) {
+    std::uint32_t const at = address + static_cast<std::uint32_t>(flying);
+    Pending const pending = pending_write(cta, at);
+    cta.report(write ? FindingKind::async_overwrite : FindingKind::async_read_early, where, cta.here(lane),
+               cta.buffer_name(at), cta.shared_place(at),
+               fmt::format("{} {} {} while a {} into it is in flight{}", ptx_name(instruction),
+                           write ? "writes" : "reads", cta.shared_place(at), ptx_name(pending.instruction),
+                           pending.issuer),
+               {pending.where, pending.who, pending.order});
+    return;
+  }
+  int const being_read = first_other(state, bytes, kBeingRead, 0);
+  if (write && being_read < bytes) {
+    std::uint32_t const at = address + static_cast<std::uint32_t>(being_read);
+    InFlight const* const reader = cta.in_flight().reader_of(cta.rank(), at);
+    cta.report(FindingKind::async_overwrite, where, cta.here(lane), cta.buffer_name(at), cta.shared_place(at),
+               fmt::format("{} writes {} while a {} that reads it is in flight{}", ptx_name(instruction),
+                           cta.shared_place(at), ptx_name(reader->instruction), issuer_text(*reader)),
+               {reader->where,
+                {reader->cta, reader->thread / 32, reader->thread % 32},
+                cta.in_flight().order_text(*reader, true)});
+    return;
+  }
+  int const in_mbarrier = first_other(state, bytes, kMbarrier, 0);
+  if (in_mbarrier < bytes) {
+    std::uint32_t const at = address + static_cast<std::uint32_t>(in_mbarrier);
+    MbarrierState const* const mbarrier = cta.mbarrier_at(at / 8 * 8);
+    cta.report(FindingKind::mbarrier_misuse, where, cta.here(lane), cta.buffer_name(at), cta.shared_place(at),
+               fmt::format("{} {} {}, which is an mbarrier ({}): only mbarrier instructions may touch it",
+                           ptx_name(instruction), write ? "writes" : "reads", cta.shared_place(at),
+                           place_text(mbarrier->init)),
+               mbarrier->init);
+    return;
+  }
+  int const unwritten = first_other(state, bytes, kWritten, kWritten);
+  if (!write && unwritten < bytes) {
+    std::uint32_t const at = address + static_cast<std::uint32_t>(unwritten);
+    cta.report(
+        FindingKind::uninitialized_read, where, cta.here(lane), cta.buffer_name(at), cta.shared_place(at),
+        fmt::format("{} reads {}, which nobody has written", ptx_name(instruction), cta.shared_place(at)));
+  }
+}
+
+Checker::Pending Checker::pending_write(Cta const& cta, std::uint32_t address) const {
+  InFlight const* const operation = cta.in_flight().writer_of(cta.rank(), address);
+  if (operation != nullptr) {
+    return {operation->instruction,
+            operation->where,
+            issuer_text(*operation),
+            {operation->cta, operation->thread / 32, operation->thread % 32},
+            cta.in_flight().order_text(*operation, false)};
+  }
+  Thread const* issuer = nullptr;
+  AsyncCopy const* const copy = cta.copy_into(address, &issuer);
+  if (copy == nullptr) return {Instruction::cp_async, {}, "", {}, ""};
+  return {Instruction::cp_async,
+          copy->where,
+          fmt::format(" that warp {} lane {} issued ({}) and has not waited for", issuer->index / 32,
+                      issuer->lane, place_text(copy->where)),
+          {cta.rank(), issuer->index / 32, issuer->lane},
+          issuer == &cta.current_thread()
+              ? "a cp.async.wait_group that covers it would order them"
+              : "a cp.async.wait_group by the thread that issued it, and then a cta::sync, would order them"};
+}
+
+}  // namespace tegula::sim

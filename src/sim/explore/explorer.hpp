@@ -1,0 +1,159 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "explore/dependence.hpp"
+#include "machine/visible.hpp"
+#include "tegula/sim/schedule.hpp"
+#include "values/instruction.hpp"
+
+namespace tegula::sim {
+
+class Cluster;
+class Cta;
+class InFlight;
+class InFlightGroups;
+struct Thread;
+struct Warp;
+
+/// The processes of a kernel's cluster by number, the same in every execution of an exploration.
+class Processes {
+ public:
+  explicit Processes(ClusterShape const& shape) : shape_(shape) {}
+  ClusterShape const& shape() const { return shape_; }
+  /// The n-th operation in flight that the process issued.
+  ProcessId operation(ProcessId issuer, std::uint32_t n);
+  /// As Choices name them.
+  std::uint64_t name(ProcessId process) const;
+  /// None where the cluster has no such thread, warp or warpgroup.
+  std::optional<ProcessId> process(std::uint64_t name);
+
+ private:
+  ClusterShape shape_;
+  std::unordered_map<std::uint64_t, ProcessId> by_issue_;
+  std::vector<std::uint64_t> issue_;  ///< of operations, from shape_.processes() on
+};
+
+/// Decides step by step who goes in one execution of a cluster, and records the steps.
+///
+/// A thread runs until it is about to do something visible, and waits there (Cluster::before) until it is
+/// chosen; an operation in flight waits to be landed. When nobody runs, one of those that can go on is
+/// chosen. So there is a choice at visible steps only, and the state between two steps does not depend on the
+/// order in which what is invisible was done.
+class Explorer {
+ public:
+  /// `accesses`: whether each load and store is a step that is chosen; else only what synchronises is, and
+  /// loads and stores are held against the order that it gives them (unordered()).
+  Explorer(Processes& processes, bool accesses, std::int64_t max_steps);
+
+  /// The processes to choose first, in order; the machine's choice thereafter.
+  void follow(std::vector<ProcessId> processes) { follow_ = std::move(processes); }
+  /// The choices that differ from the machine's.
+  void follow(Choices const& choices);
+
+  /// Lists alternatives().
+  void list_alternatives() { list_alternatives_ = true; }
+
+  // Called by the machine.
+  void start(Cluster& cluster);
+  void before(Visible const& what);
+  void met(Cta const& cta, Warp const& warp, std::uint32_t lanes);
+  void met_warpgroup(Cta const& cta, int first_warp);
+  /// A thread or warpgroup is about to issue the operation.
+  void issue(InFlight& operation);
+  void retire(InFlight const& operation);
+  /// The current thread is to return from the kernel.
+  void before_exit();
+  /// It has.
+  void exit(Thread const& thread);
+  /// Nobody runs: lets one go on. False where that is the machine's business.
+  bool choose();
+
+  // The execution, afterwards.
+  std::vector<Step> const& steps() const { return steps_; }
+  std::vector<Reversal> const& reversals() const { return reversals_; }
+  Dependence const& dependence() const { return dependence_; }
+  /// The choices that differ from the machine's.
+  Choices const& choices() const { return choices_; }
+  std::int64_t chosen() const { return chosen_; }
+  /// For each choice, who could have gone.
+  std::vector<std::vector<ProcessId>> const& alternatives() const { return alternatives_; }
+  /// Whether it ran to its end under the explorer.
+  bool complete() const { return complete_; }
+  /// The first of the choices to follow that could not be made.
+  std::optional<Choices::Choice> unmade() const;
+  bool accesses() const { return choices_.accesses; }
+  /// Whether loads and stores were found that nothing orders, or that wait for others.
+  bool unordered() const { return spun_ || dependence_.unordered(); }
+
+ private:
+  /// A thread that waits to be chosen.
+  struct Pending {
+    Step step;
+    Visible what{};
+    Thread* thread = nullptr;
+    std::uint64_t seen = 0;  ///< what memory holds that it has read again and again
+    bool again = false;      ///< it waits until that, or the phase, changes
+  };
+  struct Flying {
+    InFlight* operation;
+    ProcessId process;
+    ProcessId after;  ///< lands after it; itself where there is none
+    bool twice;       ///< reads first
+    int landed = 0;   ///< how often it was chosen
+  };
+
+  Step step_of(Visible const& what, Pending& pending);
+  Step exit_of(Thread const& thread) const;
+  void add_access(Step& step, Visible const& what) const;
+  bool can_go(Pending const& pending) const;
+  bool can_land(Flying const& flying) const;
+  std::optional<ProcessId> preferred();
+  bool possible(ProcessId process) const;
+  void go(ProcessId process);
+  void go(Pending& pending);
+  void land(Flying& flying);
+  void perform(Step step);
+  void list();
+  bool stop(bool stuck);
+  ProcessId self(Thread const& thread) const;
+
+  Processes& processes_;
+  std::int64_t const max_steps_;
+  Cluster* cluster_ = nullptr;
+  Dependence dependence_;
+  std::vector<Step> steps_;
+  std::vector<Reversal> reversals_;
+  std::int64_t chosen_ = 0;  ///< steps that were
+  ProcessId last_ = 0;
+  std::map<ProcessId, Pending> pending_;
+  std::vector<Flying> flying_;
+  std::unordered_map<ProcessId, std::uint32_t> issued_;
+  /// What a thread did last, where doing it again may change nothing.
+  struct Last {
+    Visible::Kind kind;
+    int cta;
+    std::uint64_t address;
+    std::uint64_t before;  ///< what memory held
+  };
+  std::unordered_map<ProcessId, Last> did_;
+  int forced_ = 0;
+  bool spun_ = false;
+  std::vector<ProcessId> follow_;
+  std::size_t followed_to_ = 0;
+  std::map<std::int64_t, ProcessId> replay_;  ///< choices to follow that have not been made
+  std::optional<Choices::Choice> unmade_;
+  Choices choices_;
+  std::vector<std::vector<ProcessId>> alternatives_;
+  bool list_alternatives_ = false;
+  bool active_ = true;
+  bool complete_ = true;
+};
+
+}  // namespace tegula::sim

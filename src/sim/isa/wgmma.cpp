@@ -1,0 +1,664 @@
+#include "isa/wgmma.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "isa/current_cta.hpp"
+#include "machine/cluster.hpp"
+#include "machine/cta.hpp"
+#include "tegula/arch/wgmma_descriptor.hpp"
+#include "tegula/sim/arithmetic.hpp"
+#include "tegula/sim/hooks.hpp"
+#include "values/place.hpp"
+
+/// wgmma: operations in flight of a warpgroup. An operation reads its operands from shared memory by the bits
+/// of its matrix descriptors, and writes its accumulators, when it lands: at the last legal moment that is in
+/// the wgmma_wait_group that covers it. Until then the threads' accumulators hold NaNs.
+namespace tegula::sim {
+
+namespace {
+
+constexpr int kThreads = kWarpgroupSize;
+
+// Of findings about registers. Who wrote them, and where, is not seen.
+constexpr Culprit kNobody = {-1, -1, -1};
+constexpr char kWaitsFirst[] = "a wgmma_wait_group that covers it before the write would order them";
+
+/// The place in D of the first of the two neighbours in a row that registers 4 j and 4 j + 1 of a thread hold
+/// (f32, s32), or the halves of register 2 j (f16), is (row, 8 j + column); eight rows on are the next two.
+struct Fragment {
+  int row;
+  int column;
+};
+Fragment fragment(int thread) { return {thread / 32 * 16 + thread % 32 / 4, 2 * (thread % 4)}; }
+
+/// Calls f(first register, words of the tile) for each two neighbours of a row that a thread holds, in two
+/// registers or (f16) in one.
+template <class F> void for_each_pair(MmaSpec const& op, int thread, F&& f) {
+  auto const [row, column] = fragment(thread);
+  int const registers = op.d == DType::f16 ? 1 : 2;
+  for (int j = 0; j < op.n / 8; ++j) {
+    int const at = row * op.n + 8 * j + column;
+    f(2 * j * registers, at);
+    f((2 * j + 1) * registers, at + 8 * op.n);
+  }
+}
+
+/// The two words as registers hold them: as they are, or (f16) their low halves together.
+std::uint64_t in_registers(MmaSpec const& op, std::uint32_t const* words) {
+  if (op.d == DType::f16) return words[0] | words[1] << 16;
+  std::uint64_t both = 0;
+  std::memcpy(&both, words, 8);
+  return both;
+}
+
+void collect(WgmmaAccumulators& accumulators) {
+  bool const halves = accumulators.op.d == DType::f16;
+  for (int t = 0; t < kThreads; ++t) {
+    std::uint32_t const* const registers = accumulators.registers[static_cast<std::size_t>(t)];
+    for_each_pair(accumulators.op, t, [&](int r, int at) {
+      std::uint32_t* const words = accumulators.tile.data() + at;
+      if (halves) {
+        words[0] = registers[r] & 0xffff;
+        words[1] = registers[r] >> 16;
+      } else {
+        std::memcpy(words, registers + r, 8);
+      }
+    });
+  }
+}
+
+void poison(WgmmaAccumulators& accumulators) {
+  for (std::uint32_t* const registers : accumulators.registers)
+    std::fill_n(registers, d_registers(accumulators.op), WgmmaAccumulators::kPoison);
+  accumulators.poisoned = true;
+}
+
+/// The first thread and register that do not hold what they should: poison, or else the tile.
+bool find_changed(WgmmaAccumulators const& accumulators, int& thread, int& number) {
+  bool const halves = accumulators.op.d == DType::f16;
+  std::uint64_t const poison =
+      halves ? WgmmaAccumulators::kPoison : WgmmaAccumulators::kPoison * 0x1'0000'0001ull;
+  for (int t = 0; t < kThreads; ++t) {
+    std::uint32_t const* const registers = accumulators.registers[static_cast<std::size_t>(t)];
+    int changed = -1;
+    for_each_pair(accumulators.op, t, [&](int r, int at) {
+      std::uint64_t const expected =
+          accumulators.poisoned ? poison : in_registers(accumulators.op, accumulators.tile.data() + at);
+      std::uint64_t held = registers[r];
+      if (!halves) std::memcpy(&held, registers + r, 8);
+      if (held != expected && changed < 0)
+        changed = !halves && registers[r] == static_cast<std::uint32_t>(expected) ? r + 1 : r;
+    });
+    if (changed < 0) continue;
+    thread = t;
+    number = changed;
+    return true;
+  }
+  return false;
+}
+
+/// "d[5], row 3, column 9 of D".
+std::string register_text(MmaSpec const& op, int thread, int number) {
+  std::string text;
+  for_each_pair(op, thread, [&](int r, int at) {
+    int const second = number - r;
+    if (second != 0 && (second != 1 || op.d == DType::f16)) return;
+    text = fmt::format("d[{}], row {}, column {} of D", number, at / op.n, at % op.n + second);
+  });
+  return text;
+}
+
+/// One operand in shared memory, as its descriptor says.
+struct SharedOperand {
+  std::uint64_t bits = 0;
+  bool mn_major = false;
+  int extent = 0;  ///< m or n
+  int element_bytes = 0;
+
+  int rows() const { return mn_major ? kWgmmaRowBytes / element_bytes : extent; }
+  int pieces() const { return (mn_major ? extent * element_bytes : kWgmmaRowBytes) / 16; }
+};
+
+/// Where the 16-byte pieces of an operand lie, rows first, from a start address of 0 and before the swizzle.
+/// There are few such lists in a kernel, and each is needed thousands of times.
+std::vector<std::uint32_t> const& piece_offsets(SharedOperand const& operand) {
+  struct List {
+    std::uint64_t descriptor;
+    SharedOperand of;
+    std::vector<std::uint32_t> offsets;
+  };
+  static thread_local std::vector<std::unique_ptr<List>> lists;
+  std::uint64_t const descriptor = operand.bits & ~std::uint64_t{0x3fff};
+  for (auto const& list : lists) {
+    if (list->descriptor == descriptor && list->of.mn_major == operand.mn_major &&
+        list->of.extent == operand.extent && list->of.element_bytes == operand.element_bytes)
+      return list->offsets;
+  }
+  if (lists.size() >= 64) lists.clear();
+  auto list = std::make_unique<List>(List{descriptor, operand, {}});
+  WgmmaDescriptor const fields = decode_wgmma_descriptor(descriptor);
+  for (int row = 0; row < operand.rows(); ++row) {
+    for (int piece = 0; piece < operand.pieces(); ++piece)
+      list->offsets.push_back(wgmma_piece_offset(fields, operand.mn_major, row, piece));
+  }
+  lists.push_back(std::move(list));
+  return lists.back()->offsets;
+}
+
+/// Calls f(row, piece, address) for each 16 bytes of the operand.
+template <class F> void for_each_piece(SharedOperand const& operand, F&& f) {
+  WgmmaDescriptor const descriptor = decode_wgmma_descriptor(operand.bits);
+  std::uint32_t const start = wgmma_start_address(operand.bits);
+  std::uint32_t const* offset = piece_offsets(operand).data();
+  int const rows = operand.rows();
+  int const pieces = operand.pieces();
+  for (int row = 0; row < rows; ++row) {
+    for (int piece = 0; piece < pieces; ++piece) f(row, piece, wgmma_swizzle(descriptor, start + *offset++));
+  }
+}
+
+/// Appends the operand's bytes, neighbouring pieces as one range.
+void append_ranges(SharedOperand const& operand, int cta, std::vector<SharedRange>& ranges) {
+  std::size_t const first = ranges.size();
+  for_each_piece(operand, [&](int, int, std::uint32_t address) {
+    if (ranges.size() > first) {
+      SharedRange& last = ranges.back();
+      if (last.address + last.bytes == address || address + 16 == last.address) {
+        last.address = std::min(last.address, address);
+        last.bytes += 16;
+        return;
+      }
+    }
+    ranges.push_back({cta, address, 16});
+  });
+}
+
+/// The operand as rows of 32 bytes along k.
+void gather(SharedOperand const& operand, SharedMemory& shared, std::uint8_t (*rows)[kWgmmaRowBytes]) {
+  for_each_piece(operand, [&](int row, int piece, std::uint32_t address) {
+    unsigned char const* const bytes = shared.at(address);
+    if (!operand.mn_major) {
+      std::memcpy(rows[row] + 16 * piece, bytes, 16);
+      return;
+    }
+    int const width = operand.element_bytes;
+    for (int i = 0; i < 16 / width; ++i)
+      std::memcpy(rows[16 / width * piece + i] + width * row, bytes + width * i,
+                  static_cast<std::size_t>(width));
+  });
+}
+
+/// A in registers: register q of a thread is 4 bytes of row (fragment's) + 8 (q % 2), from byte 4 (lane % 4)
+/// + 16 (q / 2).
+void gather(std::array<std::uint32_t const*, kThreads> const& registers,
+            std::uint8_t (*rows)[kWgmmaRowBytes]) {
+  for (int t = 0; t < kThreads; ++t) {
+    int const row = fragment(t).row;
+    for (int q = 0; q < 4; ++q)
+      std::memcpy(rows[row + 8 * (q % 2)] + 4 * (t % 4) + 16 * (q / 2),
+                  registers[static_cast<std::size_t>(t)] + q, 4);
+  }
+}
+
+class WgmmaOperation final : public InFlight {
+ public:
+  WgmmaOperation(Cta& cta, Where where, MmaSpec const& op, std::shared_ptr<WgmmaAccumulators> accumulators,
+                 SharedOperand const& b, bool scale_d)
+      : InFlight(Instruction::wgmma_mma_async, cta, where),
+        op_(op),
+        accumulators_(std::move(accumulators)),
+        b_(b),
+        scale_d_(scale_d) {
+    cost = {.engine = Cost::Engine::tensor,
+            .bytes = 1.0 * kWgmmaRowBytes * op.n,
+            .multiply_adds = 1.0 * kWgmmaM * op.n * 16,  // as of 16-bit types: K of 32 bytes
+            .accumulates = scale_d};
+    ++accumulators_->in_flight;
+    accumulators_->where = where;
+    registers_held.fetch_add(1, std::memory_order_relaxed);
+    if (cta.checking()) append_ranges(b_, cta.rank(), reads);
+  }
+
+  ~WgmmaOperation() override { registers_held.fetch_sub(1, std::memory_order_relaxed); }
+
+  void take_a(Cta& cta, SharedOperand const& a) {
+    a_ = a;
+    cost.bytes += kWgmmaRowBytes * kWgmmaM;
+    if (cta.checking()) append_ranges(a_, cta.rank(), reads);
+  }
+  void take_a(std::array<std::uint32_t const*, kThreads> const& registers) {
+    a_registers_ = registers;
+    a_in_registers_ = std::make_unique<Rows>();
+    gather(registers, a_in_registers_->row);
+  }
+
+  void land(Cluster& cluster) override {
+    Cta& cta = cluster.cta(this->cta);
+    static thread_local Rows a;
+    static thread_local Rows b;
+    if (a_in_registers_ != nullptr) {
+      check_a(cta);
+    } else {
+      gather(a_, cta.shared(), a.row);
+    }
+    gather(b_, cta.shared(), b.row);
+    Rows const& rows = a_in_registers_ != nullptr ? *a_in_registers_ : a;
+    wgmma_tile(op_, rows.row, b.row, scale_d_, accumulators_->tile.data());
+    if (--accumulators_->in_flight == 0) deposit(cta);
+  }
+
+  std::shared_ptr<WgmmaAccumulators> const& accumulators() const { return accumulators_; }
+
+  /// A's registers of the warpgroup's first thread; null where A is in shared memory.
+  std::uint32_t const* first_a() const { return a_registers_[0]; }
+
+  /// What `place`, a register of the warpgroup's thread `t`, is to this operation; empty: nothing.
+  std::string role_of(void const* place, int t) const {
+    auto const number = [&](std::uint32_t const* first, int count) {
+      auto const from = reinterpret_cast<std::uintptr_t>(first), at = reinterpret_cast<std::uintptr_t>(place);
+      return first != nullptr && at >= from && at < from + 4 * static_cast<std::uintptr_t>(count)
+                 ? static_cast<int>(at - from) / 4
+                 : -1;
+    };
+    auto const thread = static_cast<std::size_t>(t);
+    int const d = number(accumulators_->registers[thread], d_registers(op_));
+    if (d >= 0) return register_text(accumulators_->op, t, d);
+    int const a = number(a_registers_[thread], 4);
+    return a >= 0 ? fmt::format("register {} of A", a) : std::string();
+  }
+
+  /// A's registers are still what they were.
+  void check_a(Cta& cta) const;
+
+ private:
+  struct Rows {
+    alignas(64) std::uint8_t row[256][kWgmmaRowBytes];
+  };
+
+  /// The results go to the threads that still run.
+  void deposit(Cta& cta) {
+    WgmmaAccumulators& own = *accumulators_;
+    int const first = thread / kThreads * kThreads;
+    int changed = 0;
+    int number = 0;
+    if (cta.checking() && own.poisoned && !cta.thread(first).finished && find_changed(own, changed, number)) {
+      cta.report(FindingKind::register_race, where, {cta.rank(), (first + changed) / 32, changed % 32}, "",
+                 "",
+                 fmt::format("{} was written while a wgmma.mma_async that owns it was in flight",
+                             register_text(own.op, changed, number)),
+                 {{}, kNobody, kWaitsFirst});
+    }
+    for (int t = 0; t < kThreads; ++t) {
+      if (cta.thread(first + t).finished) continue;
+      std::uint32_t* const registers = own.registers[static_cast<std::size_t>(t)];
+      for_each_pair(own.op, t, [&](int r, int at) {
+        std::uint64_t const both = in_registers(own.op, own.tile.data() + at);
+        std::memcpy(registers + r, &both, own.op.d == DType::f16 ? 4 : 8);
+      });
+    }
+    own.poisoned = false;
+  }
+
+  MmaSpec op_;
+  std::shared_ptr<WgmmaAccumulators> accumulators_;
+  SharedOperand a_;
+  SharedOperand b_;
+  std::array<std::uint32_t const*, kThreads> a_registers_ = {};
+  std::unique_ptr<Rows> a_in_registers_;
+  bool scale_d_;
+};
+
+void WgmmaOperation::check_a(Cta& cta) const {
+  if (a_in_registers_ == nullptr) return;
+  int const first = thread / kThreads * kThreads;
+  if (!cta.checking() || cta.thread(first).finished) return;
+  static thread_local Rows now;
+  gather(a_registers_, now.row);
+  for (int row = 0; row < kWgmmaM; ++row) {
+    for (int byte = 0; byte < kWgmmaRowBytes; ++byte) {
+      if (now.row[row][byte] == a_in_registers_->row[row][byte]) continue;
+      int const t = row / 16 * 32 + row % 8 * 4 + byte % 16 / 4;
+      cta.report(
+          FindingKind::register_race, where, {cta.rank(), (first + t) / 32, t % 32}, "", "",
+          fmt::format("register {} of A was written while a wgmma.mma_async that reads it was in flight",
+                      row % 16 / 8 + 2 * (byte / 16)),
+          {{}, kNobody, kWaitsFirst});
+      return;
+    }
+  }
+}
+
+/// Of an operation of a warpgroup's groups: those hold nothing else.
+std::shared_ptr<WgmmaAccumulators> const& accumulators_of(InFlight const* operation) {
+  return static_cast<WgmmaOperation const*>(operation)->accumulators();
+}
+
+/// What the warpgroup's threads must agree on besides the descriptors.
+std::uint32_t variant_of(MmaSpec const& op, bool scale_d) {
+  std::uint32_t variant = static_cast<std::uint32_t>(op.n / 8);
+  for (DType const type : {op.a, op.b, op.d}) variant = variant * 32 + static_cast<std::uint32_t>(type);
+  static_assert(kDTypes <= 32);
+  for (bool const flag : {op.a_major == Major::mn, op.b_major == Major::mn, op.negate_a, op.negate_b,
+                          op.variant == MmaVariant::saturate, op.operands == MmaOperands::rs, scale_d})
+    variant = 2 * variant + (flag ? 1 : 0);
+  return variant;
+}
+
+/// A thread of the current thread's warpgroup.
+Culprit of_warpgroup(Cta const& cta, int thread) {
+  return {cta.rank(), cta.thread_index() / kThreads * 4 + thread / 32, thread % 32};
+}
+
+/// Reports a descriptor that the hardware does not take; false where the operand must not be read.
+bool check_operand(Cta& cta, char const* name, SharedOperand const& operand, Where where) {
+  WgmmaDescriptor const d = decode_wgmma_descriptor(operand.bits);
+  std::uint32_t const start = wgmma_start_address(operand.bits);
+  auto const invalid = [&](FindingKind kind, std::string const& why) {
+    cta.report(kind, where, cta.here(-1), "", "",
+               fmt::format("the matrix descriptor of {}, {:#018x}: {}", name, operand.bits, why));
+    return false;
+  };
+  if ((operand.bits & kWgmmaDescriptorZeros) != 0)
+    return invalid(
+        FindingKind::invalid_operand,
+        "bits 14, 15, 30, 31 and 46 to 61 must be 0 (a base offset, bits 49 to 51, is not simulated)");
+  std::uint32_t const width = static_cast<std::uint32_t>(d.swizzle_bytes);
+  if (width != 0) {
+    if (start % (8 * width) >= width)
+      return invalid(
+          FindingKind::misaligned,
+          fmt::format("its start address {:#x} is not in the first of eight rows of {} bytes", start, width));
+    std::uint32_t const within = start % width;
+    if (operand.mn_major ? within != 0 : within + kWgmmaRowBytes > width)
+      return invalid(
+          FindingKind::misaligned,
+          fmt::format("its start address {:#x} is {} bytes into a row of {}", start, within, width));
+  }
+  std::uint32_t least = 0xffffffffu;
+  std::uint32_t greatest = 0;
+  for_each_piece(operand, [&](int, int, std::uint32_t address) {
+    least = std::min(least, address);
+    greatest = std::max(greatest, address);
+  });
+  SharedMemory& shared = cta.shared();
+  if (!shared.contains(least, greatest + 16 - least))
+    return invalid(
+        FindingKind::out_of_bounds,
+        fmt::format("the operand, from {:#x} to {:#x}, lies outside of the CTA's {} bytes of shared memory, "
+                    "{:#x} to {:#x}",
+                    least, greatest + 16, shared.bytes(), kSharedBase, kSharedBase + shared.bytes()));
+  return true;
+}
+
+/// Holds an operand against the tensor loads that brought it: they must have swizzled it as its descriptor
+/// says.
+void check_swizzle(Cta& cta, SharedOperand const& operand, Where where) {
+  TmaSwizzle const swizzle = swizzle_of_span(decode_wgmma_descriptor(operand.bits).swizzle_bytes);
+  bool right = true;
+  for_each_piece(operand, [&](int, int, std::uint32_t address) {
+    right = right && cta.observers().laid_out_by(cta, swizzle, address, Instruction::wgmma_mma_async, where,
+                                                 cta.here(-1));
+  });
+}
+
+/// Reports accumulators all of whose operations have landed, none of which the warpgroup has waited for, and
+/// which do not hold what these left there.
+void check_held(Cta& cta, WgmmaAccumulators const& accumulators, Where operation) {
+  int thread = 0;
+  int number = 0;
+  if (accumulators.in_flight != 0 || !find_changed(accumulators, thread, number)) return;
+  cta.report(FindingKind::register_race, operation, of_warpgroup(cta, thread), "", "",
+             fmt::format("{} was written while a wgmma.mma_async that owns it was in flight",
+                         register_text(accumulators.op, thread, number)),
+             {{}, kNobody, kWaitsFirst});
+}
+
+/// The accumulators of an operation that starts: those of the operations in flight that it continues, or new
+/// ones with what the registers hold.
+std::shared_ptr<WgmmaAccumulators> take_accumulators(Cta& cta, Warpgroup& group, MmaSpec const& op,
+                                                     Where where) {
+  auto const first = [](auto const& registers) { return reinterpret_cast<std::uintptr_t>(registers[0]); };
+  std::uintptr_t const bytes = 4 * static_cast<std::uintptr_t>(d_registers(op));
+  for (InFlight const* const operation : group.wgmma.operations()) {
+    auto const& other = accumulators_of(operation);
+    bool const same_shape = other->op.n == op.n && other->op.d == op.d;
+    if (same_shape && std::equal(group.d.begin(), group.d.end(), other->registers.begin())) {
+      int thread = 0;
+      int number = 0;
+      if (other->in_flight == 0 && cta.checking() && find_changed(*other, thread, number)) {
+        cta.report(FindingKind::register_race, where, of_warpgroup(cta, thread), "", "",
+                   fmt::format("{} was written while the wgmma.mma_async of {}, which owns it, was in flight",
+                               register_text(op, thread, number), place_text(operation->where)),
+                   {operation->where, kNobody, kWaitsFirst});
+      }
+      return other;
+    }
+    std::uintptr_t const other_bytes = 4 * static_cast<std::uintptr_t>(d_registers(other->op));
+    if (first(group.d) < first(other->registers) + other_bytes &&
+        first(other->registers) < first(group.d) + bytes) {
+      cta.fail(FindingKind::invalid_operand, where, cta.here(-1),
+               fmt::format(
+                   "its accumulators are some of those of the wgmma.mma_async in flight from {}, which has "
+                   "another shape: wait for its group first",
+                   place_text(operation->where)));
+    }
+  }
+  auto const made = std::make_shared<WgmmaAccumulators>();
+  made->op = op;
+  std::transform(group.d.begin(), group.d.end(), made->registers.begin(),
+                 [](void* d) { return static_cast<std::uint32_t*>(d); });
+  made->tile.resize(static_cast<std::size_t>(kWgmmaM * op.n));
+  collect(*made);
+  return made;
+}
+
+/// Registers that were written since the wgmma that last used them need a wgmma.fence.
+void check_fence(Cta& cta, Warpgroup& group, WgmmaAccumulators const& accumulators, Where where) {
+  WgmmaHistory const& history = group.wgmma_history;
+  if (!history.fenced) {
+    cta.report(FindingKind::register_race, where, cta.here(-1), "", "",
+               "the warpgroup's first wgmma.mma_async comes after no wgmma.fence",
+               {{}, kNobody, "a wgmma_fence before it would order it after the writes to its registers"});
+    return;
+  }
+  if (history.fenced_since_wait) return;
+  for (auto const& last : history.waited_for) {
+    int thread = 0;
+    int number = 0;
+    if (last->op.n != accumulators.op.n || last->registers != accumulators.registers) continue;
+    if (find_changed(*last, thread, number)) {
+      cta.report(FindingKind::register_race, where, of_warpgroup(cta, thread), "", "",
+                 fmt::format(
+                     "{} was written since the wgmma.mma_async before ({}), without a wgmma.fence after that",
+                     register_text(last->op, thread, number), place_text(last->where)),
+                 {last->where, kNobody, "a wgmma_fence between the two would order them"});
+    }
+    return;
+  }
+}
+
+/// Reports operations in flight that hold more registers than the warpgroup has.
+void check_registers(Cta& cta, Warpgroup const& group, Where where) {
+  int const held = registers_in_flight(group);
+  if (held <= group.registers) return;
+  std::string const has =
+      group.registers_where.line == 0
+          ? fmt::format("was launched with {}", group.registers)
+          : fmt::format("has {} since its setmaxnreg.{} ({})", group.registers,
+                        group.registers_raised ? "inc" : "dec", place_text(group.registers_where));
+  cta.report(
+      FindingKind::too_few_registers, where, cta.here(-1), "", "",
+      fmt::format("with this wgmma.mma_async, those in flight hold {} registers of a thread, accumulators "
+                  "and A, and the warpgroup {}",
+                  held, has),
+      group.registers_where);
+}
+
+/// The 128 threads have left their operands in the warpgroup.
+void start(Cta& cta, Warpgroup& group, MmaSpec const& op, bool scale_d, Where where) {
+  bool const a_in_registers = op.operands == MmaOperands::rs;
+  auto const uniform = [](auto const& values) {
+    return std::all_of(values.begin(), values.end(), [&](auto const& v) { return v == values[0]; });
+  };
+  if ((!a_in_registers && !uniform(group.a_descriptor)) || !uniform(group.b_descriptor)) {
+    cta.fail(FindingKind::invalid_operand, where, cta.here(-1),
+             "the threads of the warpgroup pass different matrix descriptors to wgmma.mma_async");
+  }
+  int const element_bytes = element_bits(op) / 8;
+  SharedOperand const a{a_in_registers ? 0 : group.a_descriptor[0], op.a_major == Major::mn, kWgmmaM,
+                        element_bytes};
+  SharedOperand const b{group.b_descriptor[0], op.b_major == Major::mn, op.n, element_bytes};
+  if (cta.counting()) {
+    cta.observers().worked(Instruction::wgmma_mma_async, where,
+                           {.fused_multiply_adds = std::int64_t{kWgmmaM} * op.n * op.k,
+                            .shared_bytes = kWgmmaRowBytes * (op.n + (a_in_registers ? 0 : kWgmmaM))});
+  }
+  bool const a_fits = a_in_registers || check_operand(cta, "A", a, where);
+  if (!check_operand(cta, "B", b, where) || !a_fits) return;
+  if (cta.checking()) {
+    if (!a_in_registers) check_swizzle(cta, a, where);
+    check_swizzle(cta, b, where);
+  }
+
+  auto const accumulators = take_accumulators(cta, group, op, where);
+  if (cta.checking() && accumulators.use_count() == 1) check_fence(cta, group, *accumulators, where);
+  auto operation = std::make_unique<WgmmaOperation>(cta, where, op, accumulators, b, scale_d);
+  if (a_in_registers) {
+    std::array<std::uint32_t const*, kThreads> registers;
+    std::transform(group.a_descriptor.begin(), group.a_descriptor.end(), registers.begin(),
+                   [](std::uint64_t p) {
+                     return reinterpret_cast<std::uint32_t const*>(static_cast<std::uintptr_t>(p));
+                   });
+    operation->take_a(registers);
+  } else {
+    operation->take_a(cta, a);
+  }
+  cta.in_flight().add(std::move(operation), group.wgmma);
+  if (cta.checking()) check_registers(cta, group, where);
+  if (accumulators->in_flight > 0 && !accumulators->poisoned) poison(*accumulators);
+}
+
+void issue(MmaSpec const& op, void* d, std::uint64_t a, std::uint64_t b_descriptor, bool scale_d,
+           Where where) {
+  Cta& cta = current_cta();
+  Warpgroup& group = cta.warpgroup();
+  std::size_t const thread = static_cast<std::size_t>(cta.thread_index() % kThreads);
+  group.d[thread] = d;
+  group.a_descriptor[thread] = a;
+  group.b_descriptor[thread] = b_descriptor;
+  if (!cta.meet_warpgroup(Instruction::wgmma_mma_async, variant_of(op, scale_d), where)) return;
+  start(cta, group, op, scale_d, where);
+  cta.release_warpgroup(where, Instruction::wgmma_mma_async);
+}
+
+}  // namespace
+
+int registers_in_flight(Warpgroup const& group) {
+  struct Run {
+    std::uint32_t const* begin;
+    std::uint32_t const* end;
+  };
+  static thread_local std::vector<Run> runs;  // of the first thread
+  runs.clear();
+  auto const add = [](std::uint32_t const* registers, int count) {
+    if (runs.empty() || runs.back().begin != registers) runs.push_back({registers, registers + count});
+  };
+  for (InFlight const* const operation : group.wgmma.operations()) {
+    auto const& own = *static_cast<WgmmaOperation const*>(operation);
+    add(own.accumulators()->registers[0], d_registers(own.accumulators()->op));
+    if (own.first_a() != nullptr) add(own.first_a(), 4);
+  }
+  std::sort(runs.begin(), runs.end(),
+            [](Run const& a, Run const& b) { return std::less<>()(a.begin, b.begin); });
+  std::ptrdiff_t held = 0;
+  std::uint32_t const* end = nullptr;
+  for (Run const& run : runs) {
+    std::uint32_t const* const begin = end != nullptr && std::less<>()(run.begin, end) ? end : run.begin;
+    if (std::less<>()(begin, run.end)) held += run.end - begin;
+    if (end == nullptr || std::less<>()(end, run.end)) end = run.end;
+  }
+  return static_cast<int>(held);
+}
+
+void wgmma(MmaSpec const& op, void* d, std::uint64_t a_descriptor, std::uint64_t b_descriptor, bool scale_d,
+           Where where) {
+  issue(op, d, a_descriptor, b_descriptor, scale_d, where);
+}
+
+void wgmma(MmaSpec const& op, void* d, std::uint32_t const (&a)[4], std::uint64_t b_descriptor, bool scale_d,
+           Where where) {
+  issue(op, d, reinterpret_cast<std::uintptr_t>(&a[0]), b_descriptor, scale_d, where);
+}
+
+void touch_register(void const* place, Where where) {
+  Cta* const cta = running_cta();
+  if (cta == nullptr || !cta->checking() ||
+      cta->thread_index() / kThreads * kThreads + kThreads > cta->threads())
+    return;
+  int const thread = cta->thread_index() % kThreads;
+  for (InFlight const* const operation : cta->warpgroup().wgmma.operations()) {
+    std::string const role = static_cast<WgmmaOperation const*>(operation)->role_of(place, thread);
+    if (role.empty()) continue;
+    cta->report(
+        FindingKind::register_race, where, cta->here(), "", "",
+        fmt::format("{} is accessed while the wgmma.mma_async of {}, which owns it, is in flight", role,
+                    place_text(operation->where)),
+        {operation->where, kNobody, "a wgmma_wait_group that covers it before the access would order them"});
+    return;
+  }
+}
+
+void wgmma_fence(Where where) {
+  Cta& cta = current_cta();
+  if (!cta.meet_warpgroup(Instruction::wgmma_fence, 0, where)) return;
+  cta.warpgroup().wgmma_history = {.fenced = true, .fenced_since_wait = true, .waited_for = {}};
+  cta.release_warpgroup(where, Instruction::wgmma_fence);
+}
+
+void wgmma_commit_group(Where where) {
+  Cta& cta = current_cta();
+  if (!cta.meet_warpgroup(Instruction::wgmma_commit_group, 0, where)) return;
+  cta.warpgroup().wgmma.commit();
+  cta.release_warpgroup(where, Instruction::wgmma_commit_group);
+}
+
+void wgmma_wait_group(int groups_left, Where where) {
+  Cta& cta = current_cta();
+  if (!cta.meet_warpgroup(Instruction::wgmma_wait_group, static_cast<std::uint32_t>(groups_left), where))
+    return;
+  Warpgroup& group = cta.warpgroup();
+  cta.cluster().before(
+      {Visible::Kind::wait_group, cta.rank(), 0, groups_left, &group.wgmma, cta.thread_index() / kThreads});
+  WgmmaHistory& history = group.wgmma_history;
+  std::vector<std::shared_ptr<WgmmaAccumulators>> before;
+  if (cta.checking()) {
+    for (InFlight const* const operation : group.wgmma.operations()) {
+      auto const& accumulators = accumulators_of(operation);
+      // What has landed before it was waited for is not the threads' yet.
+      if (operation->landed()) static_cast<WgmmaOperation const*>(operation)->check_a(cta);
+      if (!before.empty() && before.back() == accumulators) continue;
+      check_held(cta, *accumulators, operation->where);
+      before.push_back(accumulators);
+    }
+  }
+  double const done = cta.in_flight().wait(group.wgmma, static_cast<std::size_t>(groups_left));
+  if (cta.cluster().timed())
+    cta.observers().waited(cta, cta.thread_index() / kThreads * kThreads, kThreads, done, "wait wgmma",
+                           where);
+  history.fenced_since_wait = false;
+  for (auto& accumulators : before) {
+    if (accumulators->in_flight != 0) continue;
+    std::erase_if(history.waited_for,
+                  [&](auto const& other) { return other->registers == accumulators->registers; });
+    history.waited_for.push_back(std::move(accumulators));
+  }
+  cta.release_warpgroup(where, Instruction::wgmma_wait_group);
+}
+
+}  // namespace tegula::sim

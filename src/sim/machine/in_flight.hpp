@@ -1,0 +1,239 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "machine/global_memory.hpp"
+#include "tegula/arch/tensor_map.hpp"
+#include "tegula/arch/where.hpp"
+#include "values/instruction.hpp"
+
+/// Operations in flight: what the asynchronous proxy does after the thread that asked for it has gone on.
+/// Bulk and tensor copies, st.async and wgmma are objects in one queue of the cluster. An operation is
+/// *issued* (InFlightQueue::add), may *read* its source, *lands* (its effect is there), and is *retired*
+/// (somebody has waited for it, so that what it touched may be touched again). Options::completion says when
+/// it lands; that it is retired is the kernel's doing: by its mbarrier's phase, or by a wait for its group.
+///
+/// How to add one, by the example of a copy to another CTA that completes on an mbarrier there:
+///
+///   class PeerCopy final : public InFlight {
+///    public:
+///     PeerCopy(Cta const& cta, Where where, SharedRange to, SharedRange from)
+///         : InFlight(Instruction::cp_async_bulk, cta, where) {
+///       // Bounds, overlaps, fences and the shadow of these are the queue's business.
+///       writes = {to};
+///       reads = {from};
+///       cost = {...};  // for the model of time: docs/machine.md, "Time"
+///     }
+///     // The effect, and nothing else.
+///     void land(Cluster& cluster) override {
+///       unsigned char const* const source = cluster.cta(reads[0].cta).shared().at(reads[0].address);
+///       std::memcpy(cluster.cta(writes[0].cta).shared().at(writes[0].address), source, reads[0].bytes);
+///     }
+///   };
+///
+///   // The hook, on the fiber of the thread that issues it.
+///   void peer_copy(std::uint32_t to, std::uint32_t from, int bytes, std::uint32_t mbarrier, Where where) {
+///     Cta& cta = current_cta();
+///     cta.note(Instruction::cp_async_bulk, where, {bytes, from});
+///     ... the checks of operands: cta.target(...), cta.report(...), cta.fail(...) ...
+///     auto copy = std::make_unique<PeerCopy>(cta, where, ...);
+///     copy->completes_on(peer->rank(), mbarrier, bytes);
+///     cta.in_flight().add(std::move(copy));
+///   }
+///
+/// One that a group waits for (bulk stores: the issuing thread's; wgmma: the warpgroup's) is added with
+/// `add(std::move(operation), cta.current_thread().bulk)` or `add(..., cta.warpgroup().wgmma)` instead. A
+/// multicast is one operation for each destination CTA, so that they can land at different times.
+namespace tegula::sim {
+
+class Cta;
+class Cluster;
+struct MbarrierState;
+class InFlightGroups;
+
+/// Bytes of shared memory of the CTA of the given rank; the address is the CTA's own, without a rank.
+struct SharedRange {
+  int cta = 0;
+  std::uint32_t address = 0;
+  std::uint32_t bytes = 0;
+};
+
+/// What a load brings into shared memory for somebody to read.
+struct Brought {
+  std::optional<TmaSwizzle> swizzle;  ///< of a tensor load; other copies bring bytes as they are
+  bool fetches = false;  ///< some of it lies in memory; else it fills what lies outside of a tensor
+};
+
+/// What observers keep of an operation, each of them its own; the machine reads none of it.
+struct Remembered {
+  std::uint32_t process = 0;  ///< explore: its number
+  std::uint16_t site = 0;     ///< checker: the instruction on its source line
+  bool in_order = true;       ///< checker: nothing was found that forbids it to write
+  bool after_grids = false;   ///< checker: it was issued after a griddepcontrol.wait
+  std::uint32_t global_site = 0;
+  std::uint32_t global_time = 0;  ///< checker: its site and its issue, for what it does to global memory
+};
+
+/// When an operation in flight has read its source, and when its effect is there.
+struct TimeOfCopy {
+  double read = 0;
+  double landed = 0;
+};
+
+/// What an operation asks of the hardware, for whoever keeps time.
+struct Cost {
+  enum class Engine : std::uint8_t { peer, load, store, tensor };
+  Engine engine = Engine::peer;
+  double bytes = 0;          ///< that a load or a store moves, or that tensor cores read from shared memory
+  double multiply_adds = 0;  ///< of tensor cores
+  SharedRange place{};       ///< of a load's or a store's first byte
+  bool again = false;        ///< a load of what the same engine has fetched for another CTA (multicast)
+  bool accumulates = false;  ///< tensor cores add to what is there
+};
+
+class InFlight {
+ public:
+  /// Issued by the current thread of the CTA.
+  InFlight(Instruction instruction, Cta const& issuer, Where where);
+  virtual ~InFlight() = default;
+  InFlight(InFlight const&) = delete;
+  InFlight& operator=(InFlight const&) = delete;
+
+  /// Takes the bytes of `reads` out of shared memory, where the source may be free before the destination is
+  /// written (bulk stores: cp.async.bulk.wait_group.read). Called once, before land.
+  virtual void read(Cluster&) {}
+  /// Performs the operation. Called once. All bytes of `writes` count as written afterwards.
+  virtual void land(Cluster& cluster) = 0;
+
+  /// Calls visit(context, first byte, bytes) for each piece of global memory that it reads or writes.
+  using VisitGlobal = void (*)(void* context, unsigned char* first, std::size_t bytes);
+  virtual void for_each_global(VisitGlobal, void* /*context*/) const {}
+
+  /// Its landing completes `bytes` bytes of transactions on the mbarrier.
+  void completes_on(int cta, std::uint32_t address, std::uint32_t bytes) { mbarrier = {cta, address, bytes}; }
+
+  /// A wgmma is the whole warpgroup's; what else there is, one thread's.
+  bool by_warpgroup() const { return instruction == Instruction::wgmma_mma_async; }
+  /// Its effect is there, though nobody may have waited for it.
+  bool landed() const { return landed_; }
+
+  Instruction instruction;
+  Where where;
+  int cta;     ///< rank of the CTA that issued it
+  int thread;  ///< index in it of the thread that issued it (of a warpgroup: the one that came last)
+  std::vector<SharedRange> writes;
+  std::vector<SharedRange> reads;
+  SharedRange mbarrier;  ///< `bytes` 0: it completes on none
+  std::optional<Brought> brings;
+  std::optional<GlobalAccess> global;  ///< what it does to the memory that for_each_global gives
+  Cost cost;
+  TimeOfCopy time;  ///< where time is recorded
+  Remembered remembered;
+
+  bool done_reading() const { return done_reading_; }
+  /// The groups that it is waited for in; null where it completes on an mbarrier.
+  InFlightGroups* groups() const { return groups_; }
+
+ private:
+  friend class InFlightQueue;
+  friend std::string issuer_text(InFlight const& operation);
+  bool done_reading_ = false;   ///< read was called
+  bool reads_retired_ = false;  ///< `reads` may be overwritten
+  bool landed_ = false;
+  bool without_effect_ = false;  ///< it lies out of bounds: it only completes
+  bool of_cluster_;              ///< its CTA has peers
+  InFlightGroups* groups_ = nullptr;
+};
+
+/// The operations of one thread, or of one warpgroup, that it waits for in groups, oldest first.
+class InFlightGroups {
+ public:
+  /// `in_order`: an operation lands after those before it (wgmma: they may share accumulators).
+  explicit InFlightGroups(bool in_order = false) : in_order_(in_order) {}
+
+  /// Ends the current group and starts the next.
+  void commit() { ends_.push_back(operations_.size()); }
+  /// An operation lands after those before it.
+  bool in_order() const { return in_order_; }
+  /// Committed groups that nobody has waited for.
+  std::size_t committed() const { return ends_.size(); }
+  /// Operations that nobody has waited for, committed or not.
+  std::vector<InFlight*> const& operations() const { return operations_; }
+  /// Those of all committed groups but the latest `groups_left`.
+  std::vector<InFlight*> beyond(std::size_t groups_left) const;
+  void clear();
+
+ private:
+  friend class InFlightQueue;
+  bool in_order_;
+  std::vector<InFlight*> operations_;
+  std::vector<std::size_t> ends_;  ///< of the committed groups, in operations_
+};
+
+/// The operations in flight of one cluster, in the order of their issue.
+class InFlightQueue {
+ public:
+  explicit InFlightQueue(Cluster& cluster) : cluster_(cluster) {}
+
+  /// Takes up an operation that completes on an mbarrier. Holds its ranges against the shadow, reports what
+  /// is wrong with them, and marks them. An operation that lies out of bounds is reported, and completes
+  /// without an effect.
+  void add(std::unique_ptr<InFlight> operation);
+  /// Takes up an operation of the groups' current group.
+  void add(std::unique_ptr<InFlight> operation, InFlightGroups& groups);
+
+  /// Waits until at most the latest `groups_left` committed groups are in flight: the others land and are
+  /// retired. Returns when the last of them did, where time is recorded.
+  double wait(InFlightGroups& groups, std::size_t groups_left);
+  /// Likewise until the others have read their sources.
+  double wait_read(InFlightGroups& groups, std::size_t groups_left);
+
+  /// The operation reads its source; it lands. Each happens once.
+  void read(InFlight& operation);
+  void land(InFlight& operation);
+
+  bool empty() const { return operations_.empty(); }
+  /// Lands some operation now and then, where the completion is random.
+  void land_at_random();
+  /// Called when no thread can run: lands operations until one whose mbarrier is waited for has completed a
+  /// phase. False where none did.
+  bool land_for_waiters();
+  /// Called when threads read memory again and again that nobody changes: lands the oldest operation that
+  /// completes on an mbarrier. False where there is none.
+  bool land_oldest();
+  /// Whether an operation that has not landed is to complete on the mbarrier.
+  bool completes_on(int cta, std::uint32_t mbarrier) const;
+  /// Somebody has waited for it, or (`for_nobody`) nobody can: what it touched may be touched again.
+  void retire(InFlight& operation, bool for_nobody = false);
+  /// A CTA has exited: reports the operations that still touch its shared memory.
+  void check_exit(Cta& cta);
+  /// The launch of the cluster is over: what is left lands (not where it failed), and all is forgotten.
+  void finish(bool failed);
+
+  /// What would order an access after the operation; `read`: after its reads.
+  std::string order_text(InFlight const& operation, bool read) const;
+
+  /// The operation in flight that writes, or reads, the byte; null where there is none.
+  InFlight const* writer_of(int cta, std::uint32_t address) const;
+  InFlight const* reader_of(int cta, std::uint32_t address) const;
+
+ private:
+  void issue(std::unique_ptr<InFlight> operation);
+  bool admit(InFlight& operation);
+  void retire_reads(InFlight& operation);
+  InFlight const* touching(std::vector<SharedRange> InFlight::*ranges, int cta, std::uint32_t address) const;
+
+  Cluster& cluster_;
+  std::vector<std::unique_ptr<InFlight>> operations_;
+};
+
+/// " that warp 3 lane 0 of CTA 1 of the cluster issued (kernel/gemm_sm90.hpp:88)"; no CTA where it has no
+/// peers.
+std::string issuer_text(InFlight const& operation);
+
+}  // namespace tegula::sim
