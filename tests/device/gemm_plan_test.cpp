@@ -374,7 +374,7 @@ TEST(GemmPlan, FitsTilesToTheClusters) {
   GemmArguments const g = problem(4096, 4096, 4096);
   GemmChoice const fitted = predicted(g), equal = predicted(g, {.fitted = false});
   EXPECT_EQ(predicted(g, {.fitted = true}).tiling, fitted.tiling);
-  EXPECT_FALSE(equal.tiling.fitted());
+  EXPECT_FALSE(equal.schedule.tiling.fitted());
   EXPECT_EQ(equal.tiling.tiles, 256);
   EXPECT_EQ(equal.cost.share, 4);
   EXPECT_EQ(fitted.tiling.tiles, 260);
@@ -537,22 +537,23 @@ TEST(GemmPlan, MakesParametersForEveryConfiguration) {
     GemmChoice const choice = choose_gemm(g, kH100, {.configuration = i});
     EXPECT_EQ(choice.configuration, i) << to_string(c);
     GemmSm90Params const p = lower(machine, g, choice);
-    EXPECT_FALSE(p.a_batched);
-    EXPECT_TRUE(p.b_batched && p.c_batched);
-    EXPECT_TRUE(p.m == 48 && p.n == 32 && p.k == 64);
-    EXPECT_EQ(p.tiling.tiles, choice.tiling.tiles);
-    EXPECT_EQ(p.clusters, choice.clusters);
+    EXPECT_FALSE(p.problem.a_batched);
+    EXPECT_TRUE(p.problem.b_batched && p.epilogue.c_batched);
+    EXPECT_TRUE(p.problem.m == 48 && p.problem.n == 32 && p.problem.k == 64);
+    EXPECT_EQ(p.schedule.tiling.tiles, choice.tiling.tiles);
+    EXPECT_EQ(p.schedule.clusters, choice.clusters);
     auto const map = [](TensorMap const& m) { return *sim::decode(m); };
-    auto const bytes = [](TensorMapDescription const& m) { return m.box[0] * m.box[1] * bits(m.dtype) / 8; };
-    EXPECT_EQ(bytes(map(p.a)) * a_boxes(c).boxes, 128 * c.block_m) << to_string(c);
-    EXPECT_EQ(bytes(map(p.b)) * b_boxes(c).boxes, 128 * c.block_n) << to_string(c);
-    EXPECT_EQ(map(p.a).swizzle, TmaSwizzle::b128);
-    EXPECT_EQ(map(p.a).extents[2], 1);
-    EXPECT_EQ(map(p.b).extents[2], 2);
-    EXPECT_EQ(map(p.d), map(p.c));
-    EXPECT_EQ(span_bytes(map(p.d).swizzle), store_n(c) * bits(c.out) / 8);
-    EXPECT_EQ(map(p.d).extents[0], 32);
-    EXPECT_EQ(map(p.d).extents[1], 48);
+    TensorMapDescription const of_a = map(p.problem.a), of_b = map(p.problem.b),
+                               of_d = map(p.epilogue.d.whole);
+    EXPECT_EQ(box_bytes(of_a) * a_fetch(c).boxes_mn, 128 * c.block_m) << to_string(c);
+    EXPECT_EQ(box_bytes(of_b) * b_fetch(c).boxes_mn, 128 * c.block_n) << to_string(c);
+    EXPECT_EQ(of_a.swizzle, TmaSwizzle::b128);
+    EXPECT_EQ(of_a.extents[2], 1);
+    EXPECT_EQ(of_b.extents[2], 2);
+    EXPECT_EQ(of_d, map(p.epilogue.c.whole));
+    EXPECT_EQ(span_bytes(of_d.swizzle), store_n(epilogue(c)) * bits(c.out) / 8);
+    EXPECT_EQ(of_d.extents[0], 32);
+    EXPECT_EQ(of_d.extents[1], 48);
   }
 }
 
@@ -585,20 +586,20 @@ TEST(GemmPlan, MakesParametersForTilesOfTwoWidths) {
     GemmChoice choice = choose_gemm(g, kH100, {.configuration = i});
     auto const map = [](TensorMap const& m) { return *sim::decode(m); };
     GemmSm90Params const equal = lower(machine, g, choice);
-    EXPECT_FALSE(equal.tiling.fitted());
-    EXPECT_EQ(map(equal.d_last_narrow), map(equal.d));
+    EXPECT_FALSE(equal.schedule.tiling.fitted());
+    EXPECT_EQ(map(equal.epilogue.d.last_narrow), map(equal.epilogue.d.whole));
     choice.clusters = 2;
     choice.tiling = fit_tiles(choice.tiling.order(), static_cast<int>(g.n), tile_widths(c), 2);
     ASSERT_TRUE(choice.tiling.fitted());
     GemmSm90Params const p = lower(machine, g, choice);
-    EXPECT_EQ(p.tiling, choice.tiling);
-    EXPECT_EQ(p.clusters, 2);
-    TensorMapDescription last = map(p.d);
-    EXPECT_EQ(last, map(equal.d));
-    EXPECT_EQ(map(p.b), map(equal.b)) << "a narrow tile's operands are those of a wide one";
-    int const pieces = c.narrow_n / store_n(c) * store_n(c);
-    last.box[0] = pieces < c.narrow_n ? c.narrow_n - pieces : store_n(c);
-    EXPECT_EQ(map(p.d_last_narrow), last);
+    EXPECT_EQ(p.schedule.tiling, choice.tiling);
+    EXPECT_EQ(p.schedule.clusters, 2);
+    TensorMapDescription last = map(p.epilogue.d.whole);
+    EXPECT_EQ(last, map(equal.epilogue.d.whole));
+    EXPECT_EQ(map(p.problem.b), map(equal.problem.b)) << "a narrow tile's operands are those of a wide one";
+    int const piece = store_n(epilogue(c)), pieces = c.narrow_n / piece * piece;
+    last.box[0] = pieces < c.narrow_n ? c.narrow_n - pieces : piece;
+    EXPECT_EQ(map(p.epilogue.d.last_narrow), last);
     EXPECT_EQ(last.box[1], 16);
     ++count;
   }

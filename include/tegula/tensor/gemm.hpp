@@ -159,6 +159,13 @@ TEGULA_DEVICE void warpgroup_gemm(Tensor<Descriptors<TB>, MB> const& b, Fragment
 }
 }  // namespace detail
 
+/// Keeps the compiler from moving reads and writes of accumulators across this point (arch/wgmma.hpp).
+template <class T, class M> TEGULA_DEVICE void wgmma_pin(Fragment<T, M>& c) {
+  constexpr int count = mode_size<mode_at<0, M>> / Fragment<T, M>::per_register;
+#pragma unroll
+  for (int i = 0; i < Fragment<T, M>::registers / count; ++i) wgmma_pin(c.template take<count>(count * i));
+}
+
 /// Starts c = a b^T, or with `accumulate` c += a b^T, by wgmma; a and b are a warpgroup's parts of tiles in
 /// shared memory. From here until a wgmma_wait_group that covers it, c belongs to the tensor core. c may have
 /// more columns than the product: its first ones are meant.

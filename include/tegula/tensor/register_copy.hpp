@@ -143,6 +143,36 @@ requires(Op == CopyOp::ldmatrix || Op == CopyOp::ldmatrix_trans) TEGULA_DEVICE
     detail::load_matrices(source, target.template take<each>(each * i), where, i);
 }
 
+namespace detail {
+/// Register i of values of 16 bits.
+template <class T, class From, class Order>
+TEGULA_DEVICE std::uint32_t register_of(Rounded<T, From, Order> const& source, int i, Where where) {
+  return source.reg(i, where);
+}
+template <Registers F> TEGULA_DEVICE std::uint32_t register_of(F const& source, int i, Where where) {
+  static_assert(sizeof(typename F::Element) == 2, "copy: stmatrix stores elements of 16 bits: rounded<T>(f)");
+  return source.word(2 * i, where);
+}
+}  // namespace detail
+
+/// Accumulators of 16 bits, or rounded to them, to a tile in shared memory by stmatrix (MatrixStore).
+template <class F, class Tile, class Threads, int Moved, class M>
+TEGULA_DEVICE void copy(F const& source,
+                        Tensor<Shared<Tile, Threads, CopyOp::stmatrix, Moved>, M> const& target,
+                        Where where = Where::here()) {
+  constexpr int stores = map_size<M>, each = F::size / 2 / stores;
+  static_assert(sizeof(typename Tile::Element) == 2, "copy: stmatrix stores elements of 16 bits");
+  static_assert(2 * stores * each == F::size && (each == 1 || each == 2 || each == 4),
+                "copy: the registers are not what the tile's stores take");
+#pragma unroll
+  for (int i = 0; i < stores; ++i) {
+    std::uint32_t matrices[each];
+#pragma unroll
+    for (int j = 0; j < each; ++j) matrices[j] = detail::register_of(source, each * i + j, where);
+    stmatrix<each>(target.at(where, i), matrices, where);
+  }
+}
+
 /// A thread's elements of a tile in shared memory, to registers: as many at a time as are neighbours.
 template <class Tile, class Threads, int Moved, class M, Registers F>
 TEGULA_DEVICE void copy(Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, M> const& source, F&& target,

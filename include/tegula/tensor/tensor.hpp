@@ -164,6 +164,20 @@ requires(sizeof...(I) == M::rank) TEGULA_DEVICE
   return detail::make_tensor<M>(detail::moved_by(tensor.space, M{}, index...));
 }
 
+/// The first Extents... indices of a tensor's first modes; the other modes stay. (CuTe: a slice of
+/// composition(tensor, shape).)
+template <int... Extents, class Space, class M> TEGULA_DEVICE auto part(Tensor<Space, M> const& tensor) {
+  constexpr int cut = sizeof...(Extents);
+  static_assert(cut <= M::rank, "part: the tensor has fewer modes than extents are given");
+  [&]<int... K>(detail::NumberList<K...>) {
+    static_assert((true && ... && (Extents <= mode_size<mode_at<K, M>>)),
+                  "part: an extent exceeds the tensor's");
+  }
+  (typename detail::CountTo<cut>::Type{});
+  using Result = concat_t<compose_t<take_t<0, cut, M>, identity_map<Extents...>>, take_t<cut, M::rank, M>>;
+  return Tensor<Space, Result>{tensor.space};
+}
+
 /// The same tensor with modes [First, Last) as one mode, or with each leaf of its map as a mode.
 /// (CuTe: group_modes, flatten.)
 template <int First, int Last, class Space, class M>
