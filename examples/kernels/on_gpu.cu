@@ -2,9 +2,13 @@
 // divide, then timed. Prints JSON lines {"benchmark", "case", "value", "unit"}; exits with 1 at an error.
 
 #include "copy_lower.hpp"
+#include "flash_attention.hpp"
 #include "gemm_mma.hpp"
+#include "gemm_tma.hpp"
+#include "gemm_warp_specialized.hpp"
 #include "sgemm_threads.hpp"
 #include "sgemm_tiled.hpp"
+#include "support/attention_problem.hpp"
 #include "support/copy_problem.hpp"
 #include "support/cuda.hpp"
 #include "support/gemm_problem.hpp"
@@ -43,13 +47,17 @@ void measure(char const* name, std::vector<Shape> const& shapes) {
 int main() try {
   std::vector<MatrixShape> const matrices = {{67, 132}, {200, 36}, {8192, 8192}};
   std::vector<GemmShape> const f32 = {{132, 68, 13, 0.5f, -2}, {128, 256, 40}, {4096, 4096, 4096}};
-  std::vector<GemmShape> const bf16 = {{133, 70, 72}, {300, 520, 328}, {4096, 4096, 4096}};
+  std::vector<GemmShape> const bf16 = {{133, 72, 72}, {300, 520, 328}, {4096, 4096, 4096}};
   measure<CopyProblem, CopyLower>("copy_lower", matrices);
   measure<CopyProblem, TransposeSwizzled>("transpose", matrices);
   measure<GemmProblem, SgemmThreads>("sgemm_threads", f32);
   measure<GemmProblem, SgemmTiled>("sgemm_tiled", f32);
   measure<GemmProblem, GemmMma>("gemm_mma", bf16);
+  measure<GemmProblem, GemmTma>("gemm_tma", bf16);
+  measure<GemmProblem, GemmWarpSpecialized>("gemm_warp_specialized", bf16);
   measure<GemmProblem, WgmmaTile, GemmShape>("wgmma_tile", {{64, 128, 64}});
+  measure<AttentionProblem, FlashAttention, AttentionShape>(
+      "flash_attention", {{2, 70, true}, {3, 135, false}, {64, 4096, false}});
   return 0;
 } catch (std::exception const& error) {
   std::fprintf(stderr, "on_gpu: %s\n", error.what());
