@@ -15,23 +15,24 @@ namespace tegula {
 namespace {
 
 constexpr struct {
-  MmaOp op;
+  int subject;
   char const* name;
-} kOps[] = {{MmaOp::m16n8k8_f32_f16_f16_f32, "m16n8k8 f16"},
-            {MmaOp::m16n8k16_f32_f16_f16_f32, "m16n8k16 f16"},
-            {MmaOp::m16n8k16_f32_bf16_bf16_f32, "m16n8k16 bf16"},
-            {MmaOp::m16n8k8_f32_tf32_tf32_f32, "m16n8k8 tf32"},
-            {MmaOp::m16n8k16_f16_f16_f16_f16, "m16n8k16 f16, f16 accumulators"},
-            {MmaOp::m16n8k32_s32_s8_s8_s32, "m16n8k32 s8"}};
+} kOps[] = {{0, "m16n8k8 f16"},
+            {1, "m16n8k16 f16"},
+            {3, "m16n8k16 bf16"},
+            {5, "m16n8k8 tf32"},
+            {7, "m16n8k16 f16, f16 accumulators"},
+            {12, "m16n8k32 s8"}};
 
 void mma(benchmark::State& state) {
-  MmaOp const op = kOps[state.range(0)].op;
+  int const subject = kOps[state.range(0)].subject;
+  MmaSpec const op = probe::mma_subject(subject);
   sim::Generation const generation = static_cast<sim::Generation>(state.range(1));
   state.SetLabel(std::string("mma.sync ") + kOps[state.range(0)].name +
                  (generation == sim::Generation::sm80 ? ", sm_80" : ", sm_90"));
   constexpr int kCases = 64;
   std::vector<probe::MmaCase> cases;
-  for (int i = 0; i < kCases; ++i) cases.push_back(probe::mma_case(op, probe::CaseSet::kMiddle, i));
+  for (int i = 0; i < kCases; ++i) cases.push_back(probe::mma_case(subject, probe::CaseSet::kMiddle, i));
   std::uint32_t d[32][4] = {};
   int i = 0;
   for (auto _ : state) {
@@ -40,7 +41,7 @@ void mma(benchmark::State& state) {
     benchmark::DoNotOptimize(d);
   }
   state.counters["FMA/s"] =
-      benchmark::Counter(16.0 * 8.0 * mma_k(op), benchmark::Counter::kIsIterationInvariantRate);
+      benchmark::Counter(16.0 * 8.0 * op.k, benchmark::Counter::kIsIterationInvariantRate);
 }
 
 BENCHMARK(mma)
@@ -61,7 +62,7 @@ void wgmma(benchmark::State& state) {
     benchmark::DoNotOptimize(d.data());
   }
   state.counters["FMA/s"] =
-      benchmark::Counter(64.0 * n * wgmma_k(x.op.type), benchmark::Counter::kIsIterationInvariantRate);
+      benchmark::Counter(64.0 * n * x.op.k, benchmark::Counter::kIsIterationInvariantRate);
 }
 
 // bf16, tf32, e4m3, f16 with f16 accumulators, s8

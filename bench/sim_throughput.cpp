@@ -38,7 +38,7 @@ struct MmaChain {
     std::uint32_t const b[2] = {0x3f803f80u, 0x3c003f80u};
     float c[4][4] = {};
     for (int step = 0; step < p.steps; step += 4) {
-      for (auto& tile : c) mma_sync<MmaOp::m16n8k16_f32_bf16_bf16_f32>(tile, a, b, tile);
+      for (auto& tile : c) mma_sync<warp_mma(DType::bf16, DType::f32, 16)>(tile, a, b, tile);
     }
     st_global(p.d + thread_idx(), c[0][0] + c[1][1] + c[2][2] + c[3][3]);
   }
@@ -108,7 +108,7 @@ struct GemmLoop {
         for (int m = 0; m < 2; ++m) {
           for (int n = 0; n < 4; ++n) {
             std::uint32_t const operand_b[2] = {b[n / 2][2 * (n % 2)], b[n / 2][2 * (n % 2) + 1]};
-            mma_sync<MmaOp::m16n8k16_f32_bf16_bf16_f32>(acc[m][n], a[m], operand_b, acc[m][n]);
+            mma_sync<warp_mma(DType::bf16, DType::f32, 16)>(acc[m][n], a[m], operand_b, acc[m][n]);
           }
         }
       }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds the headers to the project's layers: check_includes.py [ROOT]
 
-Imports point one way: layout and numeric stand alone (the standard library and each other's kind only), then sim and arch, tensor, atom,
+Imports point one way: layout and numeric stand alone (the standard library and each other's kind only), then atom, sim and arch, tensor,
 pipeline, kernel, device. No header up to kernel includes one of CUDA's. Every header says `#pragma once`, opens no namespace to
 all comers, and defines no macro but TEGULA_*. A call of refuse() holds operation and reason on its first line, the one that a compiler
 prints. Prints one line a fault and exits 1 if there is any.
@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-RANKS = {"layout": 0, "numeric": 0, "io": 1, "sim": 2, "arch": 2, "tensor": 3, "atom": 4, "pipeline": 5, "kernel": 6, "device": 7}
+RANKS = {"layout": 0, "numeric": 0, "io": 1, "atom": 1, "sim": 2, "arch": 2, "tensor": 3, "pipeline": 5, "kernel": 6, "device": 7}
 STAND_ALONE = {"layout": {"layout"}, "numeric": {"numeric"}}
 NO_CUDA_UP_TO = RANKS["kernel"]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)

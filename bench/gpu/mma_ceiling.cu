@@ -37,7 +37,10 @@ __device__ std::uint32_t random_pair(
   return (seed & 0x807f807fu) | 0x3f003f00u;
 }
 
-template <MmaOp Op> __global__ __launch_bounds__(kThreads, 2) void multiply(float* out) {
+/// Device code may call no function of the host, constexpr or not.
+template <DType Type> struct Instruction { static constexpr MmaSpec spec = warp_mma(Type, DType::f32, 16); };
+
+template <DType Type> __global__ __launch_bounds__(kThreads, 2) void multiply(float* out) {
   std::uint32_t a[4], b[kTiles][2];
   float c[kTiles][4] = {};
   std::uint32_t const id = blockIdx.x * kThreads + threadIdx.x;
@@ -48,7 +51,7 @@ template <MmaOp Op> __global__ __launch_bounds__(kThreads, 2) void multiply(floa
 #pragma unroll 1
   for (int loop = 0; loop < kLoops; ++loop) {
 #pragma unroll
-    for (int t = 0; t < kTiles; ++t) mma_sync<Op>(c[t], a, b[t], c[t]);
+    for (int t = 0; t < kTiles; ++t) mma_sync<Instruction<Type>::spec>(c[t], a, b[t], c[t]);
   }
   float sum = 0;
   for (int t = 0; t < kTiles; ++t) {
@@ -57,7 +60,7 @@ template <MmaOp Op> __global__ __launch_bounds__(kThreads, 2) void multiply(floa
   out[id] = sum;
 }
 
-template <MmaOp Op> void measure(char const* name) {
+template <DType Type> void measure(char const* name) {
   cudaDeviceProp properties;
   check(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
   int const ctas = 2 * properties.multiProcessorCount;
@@ -69,7 +72,7 @@ template <MmaOp Op> void measure(char const* name) {
   std::vector<float> times;
   for (int turn = 0; turn < 23; ++turn) {
     check(cudaEventRecord(begin), "cudaEventRecord");
-    multiply<Op><<<ctas, kThreads>>>(out);
+    multiply<Type><<<ctas, kThreads>>>(out);
     check(cudaGetLastError(), "launch");
     check(cudaEventRecord(end), "cudaEventRecord");
     check(cudaEventSynchronize(end), "cudaEventSynchronize");
@@ -88,6 +91,6 @@ template <MmaOp Op> void measure(char const* name) {
 }  // namespace
 
 int main() {
-  measure<MmaOp::m16n8k16_f32_bf16_bf16_f32>("mma.sync m16n8k16 bf16");
-  measure<MmaOp::m16n8k16_f32_f16_f16_f32>("mma.sync m16n8k16 f16");
+  measure<DType::bf16>("mma.sync m16n8k16 bf16");
+  measure<DType::f16>("mma.sync m16n8k16 f16");
 }

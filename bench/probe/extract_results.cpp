@@ -68,18 +68,18 @@ void print_mma(std::string const& folder) {
   std::vector<std::string> digests;
   std::printf("inline constexpr MmaResult kMmaResults[] = {\n");
   int column = 0;
-  for (int op = 0; op < kMmaOps; ++op) {
+  for (int op = 0; op < kMmaSubjectCount; ++op) {
     for (int set = 0; set < kCaseSets; ++set) {
-      int const cases = kept_cases(static_cast<MmaOp>(op), static_cast<CaseSet>(set));
+      int const cases = kept_cases(op, static_cast<CaseSet>(set));
       if (cases == 0) continue;
       Digest digest;
       for (int index = 0; index < cases; ++index) {
         std::vector<std::uint32_t> const d = file.words(128);
         for (std::uint32_t word : d) digest.add(word);
-        int const wanted = accumulator(static_cast<MmaOp>(op)) == MmaAccumulator::s32 ? 16 : 48;
+        int const wanted = mma_subject(op).d == DType::s32 ? 16 : 48;
         int const samples = (index + 1) * wanted / cases - index * wanted / cases;
         for (int sample = 0; sample < samples; ++sample) {
-          bool const half = accumulator(static_cast<MmaOp>(op)) == MmaAccumulator::f16;
+          bool const half = mma_subject(op).d == DType::f16;
           int const word =
               half ? (index * 29 + sample * 5) % 32 * 4 + sample % 2 : (index * 37 + sample * 11) % 128;
           std::printf("%s{%d, %d, %d, %d, 0x%x},%s", column == 0 ? "    " : " ", op, set, index, word,

@@ -1,11 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <tegula/arch/mma_op.hpp>
+#include <iterator>
+#include <tegula/atom/mma_spec.hpp>
 #include <tegula/numeric/dtype.hpp>
 
-/// Operands for mma.sync that are a function of (op, set, index) alone, so that results taken on a GPU are
-/// replayed elsewhere from the results only.
+/// Operands for mma.sync that are a function of (subject, set, index) alone, so that results taken on a GPU
+/// are replayed elsewhere from the results only.
 namespace tegula::probe {
 
 /// splitmix64 (Steele, Lea, Flood 2014).
@@ -40,6 +41,23 @@ inline constexpr int kCaseSets = 8;
 inline constexpr char const* kCaseSetNames[kCaseSets] = {"narrow",   "middle", "wide", "cancellation",
                                                          "boundary", "tiny",   "huge", "special"};
 
+/// The instructions, in the order in which results were recorded. Of the integers' number, from the highest
+/// bit to the lowest: saturate, k 32, a unsigned, b unsigned.
+inline constexpr int kMmaSubjectCount = 24;
+constexpr MmaSpec mma_subject(int subject) {
+  using enum DType;
+  constexpr MmaSpec kFloats[] = {warp_mma(f16, f32, 8),   warp_mma(f16, f32, 16), warp_mma(bf16, f32, 8),
+                                 warp_mma(bf16, f32, 16), warp_mma(tf32, f32, 4), warp_mma(tf32, f32, 8),
+                                 warp_mma(f16, f16, 8),   warp_mma(f16, f16, 16)};
+  constexpr int kFirstInteger = static_cast<int>(std::size(kFloats));
+  if (subject < kFirstInteger) return kFloats[subject];
+  int const number = subject - kFirstInteger;
+  MmaSpec spec =
+      warp_mma((number & 2) != 0 ? u8 : s8, (number & 1) != 0 ? u8 : s8, s32, (number & 4) != 0 ? 32 : 16);
+  if ((number & 8) != 0) spec.variant = MmaVariant::saturate;
+  return spec;
+}
+
 /// One warp's registers.
 struct MmaCase {
   std::uint32_t a[32][4];
@@ -59,14 +77,16 @@ struct Fields {
   constexpr std::uint32_t sign() const { return 1u << (exponent_bits + mantissa_bits); }
 };
 
-inline Fields operand_fields(MmaOp op) {
-  switch (op) {
-    case MmaOp::m16n8k8_f32_bf16_bf16_f32:
-    case MmaOp::m16n8k16_f32_bf16_bf16_f32:
+inline Fields operand_fields(DType type) {
+  switch (type) {
+    case DType::bf16:
       return {8, 7};
-    case MmaOp::m16n8k4_f32_tf32_tf32_f32:
-    case MmaOp::m16n8k8_f32_tf32_tf32_f32:
+    case DType::tf32:
       return {8, 10, 13};
+    case DType::e4m3:
+      return {4, 3};
+    case DType::e5m2:
+      return {5, 2};
     default:
       return {5, 10};
   }
@@ -152,14 +172,15 @@ inline std::uint32_t value(Random& random, CaseSet set, Fields f, bool accumulat
 
 }  // namespace detail
 
-/// Fills every register, used by `op` or not.
-inline MmaCase mma_case(MmaOp op, CaseSet set, int index) {
+/// Fills every register, used by the instruction or not.
+inline MmaCase mma_case(int subject, CaseSet set, int index) {
   using detail::Fields;
-  Random random{(static_cast<std::uint64_t>(op) << 48) ^ (static_cast<std::uint64_t>(set) << 40) ^
+  MmaSpec const op = mma_subject(subject);
+  Random random{(static_cast<std::uint64_t>(subject) << 48) ^ (static_cast<std::uint64_t>(set) << 40) ^
                 static_cast<std::uint64_t>(index)};
   MmaCase out;
 
-  if (accumulator(op) == MmaAccumulator::s32) {
+  if (op.d == DType::s32) {
     bool const extreme = static_cast<int>(set) >= static_cast<int>(CaseSet::kCancellation);
     auto const bytes = [&] {
       std::uint32_t word = static_cast<std::uint32_t>(random.next());
@@ -188,9 +209,9 @@ inline MmaCase mma_case(MmaOp op, CaseSet set, int index) {
     return out;
   }
 
-  Fields const operand = detail::operand_fields(op);
+  Fields const operand = detail::operand_fields(op.a);
   bool const packed = operand.position == 0;
-  bool const half_accumulator = accumulator(op) == MmaAccumulator::f16;
+  bool const half_accumulator = op.d == DType::f16;
   Fields const sum = half_accumulator ? Fields{5, 10} : Fields{8, 23};
   auto const word = [&](auto&& make) {
     if (packed) {
@@ -249,7 +270,7 @@ inline MmaCase mma_case(MmaOp op, CaseSet set, int index) {
     if (operand.exponent_bits == 5) return to_float(half{static_cast<std::uint16_t>(code)});
     return __builtin_bit_cast(float, code << (23 - operand.mantissa_bits));
   };
-  float const product = -as_float(x) * as_float(y) * static_cast<float>(mma_k(op));
+  float const product = -as_float(x) * as_float(y) * static_cast<float>(op.k);
   auto const addend = [&] {
     if (random.one_in(8)) return random.one_in(2) ? sum.sign() : 0u;
     if (!constant) return detail::random_value(random, sum, -20, 24);

@@ -116,11 +116,14 @@ struct MmaResult {
   std::uint32_t d[32][4];
 };
 
-template <MmaOp Op> __global__ void run_mma(MmaCase const* cases, MmaResult* results, int count) {
+/// Device code may call no function of the host, constexpr or not.
+template <int Subject> struct Instruction { static constexpr MmaSpec spec = probe::mma_subject(Subject); };
+
+template <int Subject> __global__ void run_mma(MmaCase const* cases, MmaResult* results, int count) {
   int const warp = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) / 32;
   int const lane = static_cast<int>(threadIdx.x) % 32;
   if (warp >= count) return;
-  using Registers = MmaRegisters<Op>;
+  using Registers = MmaRegisters<Instruction<Subject>::spec>;
   constexpr int kA = sizeof(typename Registers::A) / 4;
   constexpr int kB = sizeof(typename Registers::B) / 4;
   constexpr int kC = sizeof(typename Registers::C) / 4;
@@ -132,19 +135,17 @@ template <MmaOp Op> __global__ void run_mma(MmaCase const* cases, MmaResult* res
   for (int i = 0; i < kC; ++i) {
     c[i] = __builtin_bit_cast(typename Registers::Accumulator, cases[warp].c[lane][i]);
   }
-  mma_sync<Op>(d, a, b, c);
+  mma_sync<Instruction<Subject>::spec>(d, a, b, c);
   for (int i = 0; i < kC; ++i) {
     results[warp].d[lane][i] = __builtin_bit_cast(std::uint32_t, d[i]);
   }
 }
 
 template <int... I>
-void launch_mma(MmaOp op, MmaCase const* cases, MmaResult* results, int count,
+void launch_mma(int subject, MmaCase const* cases, MmaResult* results, int count,
                 std::integer_sequence<int, I...>) {
   int const blocks = (count + 3) / 4;
-  ((static_cast<int>(op) == I ? run_mma<static_cast<MmaOp>(I)><<<blocks, 128>>>(cases, results, count)
-                              : void()),
-   ...);
+  ((subject == I ? run_mma<I><<<blocks, 128>>>(cases, results, count) : void()), ...);
   finish_launch();
 }
 
@@ -154,22 +155,20 @@ void probe_mma() {
   say("\nmma.sync: results that differ from the simulated sm_90, of %d each\n%-36s", kCases * 128, "");
   for (char const* name : probe::kCaseSetNames) say(" %12s", name);
   say("\n");
-  for (int i = 0; i < kMmaOps; ++i) {
-    MmaOp const op = static_cast<MmaOp>(i);
-    bool const integer = accumulator(op) == MmaAccumulator::s32;
-    say("op %2d k%-2d %-26s", i, mma_k(op),
-        integer                                  ? "integer"
-        : accumulator(op) == MmaAccumulator::f16 ? "f16"
-                                                 : "f32");
+  for (int i = 0; i < probe::kMmaSubjectCount; ++i) {
+    MmaSpec const op = probe::mma_subject(i);
+    bool const integer = op.d == DType::s32;
+    say("op %2d k%-2d %-26s", i, op.k, integer ? "integer" : op.d == DType::f16 ? "f16" : "f32");
     std::string first;
     for (int s = 0; s < probe::kCaseSets; ++s) {
       CaseSet const set = static_cast<CaseSet>(s);
       std::vector<MmaCase> cases(kCases);
-      parallel(kCases, [&](std::size_t n) { cases[n] = probe::mma_case(op, set, static_cast<int>(n)); });
+      parallel(kCases, [&](std::size_t n) { cases[n] = probe::mma_case(i, set, static_cast<int>(n)); });
       DeviceArray<MmaCase> const on_device(cases);
       DeviceArray<MmaResult> const results(kCases);
       CHECK(cudaMemset(results.data, 0, kCases * sizeof(MmaResult)));
-      launch_mma(op, on_device.data, results.data, kCases, std::make_integer_sequence<int, kMmaOps>{});
+      launch_mma(i, on_device.data, results.data, kCases,
+                 std::make_integer_sequence<int, probe::kMmaSubjectCount>{});
       std::vector<MmaResult> const gpu = results.download();
 
       std::vector<int> wrong(kCases);
@@ -178,7 +177,7 @@ void probe_mma() {
         sim::mma_sync_warp(op, sim::Generation::sm90, cases[n].a, cases[n].b, cases[n].c, sim.d);
         for (int lane = 0; lane < 32; ++lane) {
           for (int r = 0; r < 4; ++r) {
-            if (accumulator(op) == MmaAccumulator::f16) {
+            if (op.d == DType::f16) {
               wrong[n] += (sim.d[lane][r] & 0xffffu) != (gpu[n].d[lane][r] & 0xffffu);
               wrong[n] += (sim.d[lane][r] >> 16) != (gpu[n].d[lane][r] >> 16);
             } else {
@@ -196,7 +195,7 @@ void probe_mma() {
       }
       failures += total != 0;
       say(" %12ld", total);
-      append(kept, gpu.data(), probe::kept_cases(op, set));
+      append(kept, gpu.data(), probe::kept_cases(i, set));
     }
     say("%s%s\n", first.empty() ? "" : "  first:", first.c_str());
   }

@@ -8,12 +8,12 @@
 /// What the probe's files hold, for the probe that writes them and for those who read them.
 namespace tegula::probe {
 
-/// mma.bin: the registers of D (32 lanes of 4, lane-major) of the first cases of each set, op after op and
-/// set after set.
-constexpr int kept_cases(MmaOp op, CaseSet set) {
+/// mma.bin: the registers of D (32 lanes of 4, lane-major) of the first cases of each set, subject after
+/// subject and set after set.
+constexpr int kept_cases(int subject, CaseSet set) {
   constexpr int kFloat[kCaseSets] = {192, 192, 192, 448, 448, 448, 256, 576};
   constexpr int kInteger[kCaseSets] = {16, 0, 16, 32, 0, 0, 0, 0};
-  return (accumulator(op) == MmaAccumulator::s32 ? kInteger : kFloat)[static_cast<int>(set)];
+  return (mma_subject(subject).d == DType::s32 ? kInteger : kFloat)[static_cast<int>(set)];
 }
 
 /// ex2_rcp_tanh.bin, rsqrt.bin and lg2.bin: results of the function for these arguments, as binary32 bits.

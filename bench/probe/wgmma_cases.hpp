@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <mma_cases.hpp>
-#include <tegula/arch/wgmma_op.hpp>
+#include <tegula/atom/mma_spec.hpp>
 #include <tegula/numeric/dtype.hpp>
 #include <tegula/sim/arithmetic.hpp>
 #include <vector>
@@ -13,34 +13,34 @@
 /// GPU are replayed elsewhere from the results only.
 namespace tegula::probe {
 
+/// The instructions, of any N, in the order in which results were recorded.
 struct WgmmaSubject {
-  WgmmaType type;
-  WgmmaAccumulator accumulator;
-  bool satfinite;
+  DType a, b, d;
+  MmaVariant variant;
   char const* name;
 };
 
 inline constexpr WgmmaSubject kWgmmaSubjects[] = {
-    {WgmmaType::bf16, WgmmaAccumulator::f32, false, "f32.bf16.bf16"},
-    {WgmmaType::f16, WgmmaAccumulator::f32, false, "f32.f16.f16"},
-    {WgmmaType::tf32, WgmmaAccumulator::f32, false, "f32.tf32.tf32"},
-    {WgmmaType::e4m3_e4m3, WgmmaAccumulator::f32, false, "f32.e4m3.e4m3"},
-    {WgmmaType::e4m3_e5m2, WgmmaAccumulator::f32, false, "f32.e4m3.e5m2"},
-    {WgmmaType::e5m2_e4m3, WgmmaAccumulator::f32, false, "f32.e5m2.e4m3"},
-    {WgmmaType::e5m2_e5m2, WgmmaAccumulator::f32, false, "f32.e5m2.e5m2"},
-    {WgmmaType::f16, WgmmaAccumulator::f16, false, "f16.f16.f16"},
-    {WgmmaType::e4m3_e4m3, WgmmaAccumulator::f16, false, "f16.e4m3.e4m3"},
-    {WgmmaType::e4m3_e5m2, WgmmaAccumulator::f16, false, "f16.e4m3.e5m2"},
-    {WgmmaType::e5m2_e4m3, WgmmaAccumulator::f16, false, "f16.e5m2.e4m3"},
-    {WgmmaType::e5m2_e5m2, WgmmaAccumulator::f16, false, "f16.e5m2.e5m2"},
-    {WgmmaType::s8_s8, WgmmaAccumulator::s32, false, "s32.s8.s8"},
-    {WgmmaType::s8_u8, WgmmaAccumulator::s32, false, "s32.s8.u8"},
-    {WgmmaType::u8_s8, WgmmaAccumulator::s32, false, "s32.u8.s8"},
-    {WgmmaType::u8_u8, WgmmaAccumulator::s32, false, "s32.u8.u8"},
-    {WgmmaType::s8_s8, WgmmaAccumulator::s32, true, "s32.s8.s8.satfinite"},
-    {WgmmaType::s8_u8, WgmmaAccumulator::s32, true, "s32.s8.u8.satfinite"},
-    {WgmmaType::u8_s8, WgmmaAccumulator::s32, true, "s32.u8.s8.satfinite"},
-    {WgmmaType::u8_u8, WgmmaAccumulator::s32, true, "s32.u8.u8.satfinite"},
+    {DType::bf16, DType::bf16, DType::f32, MmaVariant::plain, "f32.bf16.bf16"},
+    {DType::f16, DType::f16, DType::f32, MmaVariant::plain, "f32.f16.f16"},
+    {DType::tf32, DType::tf32, DType::f32, MmaVariant::plain, "f32.tf32.tf32"},
+    {DType::e4m3, DType::e4m3, DType::f32, MmaVariant::plain, "f32.e4m3.e4m3"},
+    {DType::e4m3, DType::e5m2, DType::f32, MmaVariant::plain, "f32.e4m3.e5m2"},
+    {DType::e5m2, DType::e4m3, DType::f32, MmaVariant::plain, "f32.e5m2.e4m3"},
+    {DType::e5m2, DType::e5m2, DType::f32, MmaVariant::plain, "f32.e5m2.e5m2"},
+    {DType::f16, DType::f16, DType::f16, MmaVariant::plain, "f16.f16.f16"},
+    {DType::e4m3, DType::e4m3, DType::f16, MmaVariant::plain, "f16.e4m3.e4m3"},
+    {DType::e4m3, DType::e5m2, DType::f16, MmaVariant::plain, "f16.e4m3.e5m2"},
+    {DType::e5m2, DType::e4m3, DType::f16, MmaVariant::plain, "f16.e5m2.e4m3"},
+    {DType::e5m2, DType::e5m2, DType::f16, MmaVariant::plain, "f16.e5m2.e5m2"},
+    {DType::s8, DType::s8, DType::s32, MmaVariant::plain, "s32.s8.s8"},
+    {DType::s8, DType::u8, DType::s32, MmaVariant::plain, "s32.s8.u8"},
+    {DType::u8, DType::s8, DType::s32, MmaVariant::plain, "s32.u8.s8"},
+    {DType::u8, DType::u8, DType::s32, MmaVariant::plain, "s32.u8.u8"},
+    {DType::s8, DType::s8, DType::s32, MmaVariant::saturate, "s32.s8.s8.satfinite"},
+    {DType::s8, DType::u8, DType::s32, MmaVariant::saturate, "s32.s8.u8.satfinite"},
+    {DType::u8, DType::s8, DType::s32, MmaVariant::saturate, "s32.u8.s8.satfinite"},
+    {DType::u8, DType::u8, DType::s32, MmaVariant::saturate, "s32.u8.u8.satfinite"},
 };
 inline constexpr int kWgmmaSubjectCount = 20;
 
@@ -60,7 +60,7 @@ inline constexpr int kKeptWgmmaN = 8;
 
 /// One instruction with its operands, as sim::wgmma_tile takes them.
 struct WgmmaCase {
-  WgmmaConfig op;
+  MmaSpec op;
   bool scale_d;
   std::uint8_t a[kWgmmaM][sim::kWgmmaRowBytes];
   std::vector<std::uint8_t> b;   // [n][kWgmmaRowBytes]
@@ -78,27 +78,6 @@ struct WgmmaCase {
 namespace detail {
 
 inline bool is_e4m3(Fields f) { return f.exponent_bits == 4; }
-
-inline Fields wgmma_fields(WgmmaType type, bool second) {
-  constexpr Fields kE4m3{4, 3};
-  constexpr Fields kE5m2{5, 2};
-  switch (type) {
-    case WgmmaType::bf16:
-      return {8, 7};
-    case WgmmaType::f16:
-      return {5, 10};
-    case WgmmaType::tf32:
-      return {8, 10, 13};
-    case WgmmaType::e4m3_e4m3:
-      return kE4m3;
-    case WgmmaType::e4m3_e5m2:
-      return second ? kE5m2 : kE4m3;
-    case WgmmaType::e5m2_e4m3:
-      return second ? kE4m3 : kE5m2;
-    default:
-      return kE5m2;
-  }
-}
 
 inline std::uint32_t wgmma_value(Random& random, int set, Fields f, bool accumulator) {
   std::uint32_t const sign = random.one_in(2) ? f.sign() : 0;
@@ -161,12 +140,11 @@ inline WgmmaCase wgmma_case(int subject, int set, int n, int index) {
   Random random{(std::uint64_t{0x77} << 56) ^ (static_cast<std::uint64_t>(subject) << 48) ^
                 (static_cast<std::uint64_t>(set) << 40) ^ (static_cast<std::uint64_t>(n) << 24) ^
                 static_cast<std::uint64_t>(index)};
-  bool const integer = is_integer(s.type);
+  bool const integer = s.d == DType::s32;
   WgmmaCase out;
-  out.op.type = s.type;
-  out.op.n = n;
-  out.op.accumulator = s.accumulator;
-  out.op.satfinite = s.satfinite;
+  out.op = warpgroup_mma(s.a, s.b, s.d, 8);
+  out.op.n = n;  // also one that integers lack
+  out.op.variant = s.variant;
   out.op.negate_a = !integer && (index / 4 & 1) != 0;
   out.op.negate_b = !integer && (index / 4 & 2) != 0;
   out.scale_d = index % 4 != 3;
@@ -177,11 +155,11 @@ inline WgmmaCase wgmma_case(int subject, int set, int n, int index) {
     return out;
   }
 
-  Fields const a_fields = detail::wgmma_fields(s.type, false);
-  Fields const b_fields = detail::wgmma_fields(s.type, true);
-  Fields const sum = s.accumulator == WgmmaAccumulator::f16 ? Fields{5, 10} : Fields{8, 23};
-  int const bytes = element_bits(s.type) / 8;
-  int const k = wgmma_k(s.type);
+  Fields const a_fields = detail::operand_fields(s.a);
+  Fields const b_fields = detail::operand_fields(s.b);
+  Fields const sum = s.d == DType::f16 ? Fields{5, 10} : Fields{8, 23};
+  int const bytes = bits(s.a) / 8;
+  int const k = out.op.k;
   auto const store = [&](std::uint8_t* row, int i, std::uint32_t code) {
     // A tf32's low bits are not read: let them be anything.
     if (bytes == 4) code = (code << 13) | (static_cast<std::uint32_t>(random.next()) & 0x1fffu);
@@ -220,7 +198,7 @@ inline WgmmaCase wgmma_case(int subject, int set, int n, int index) {
   for (int column = 0; column < n; ++column) fill(b_row(column), b_fields, y, b_fields.sign());
   float product = detail::wgmma_float(a_fields, x) * detail::wgmma_float(b_fields, y) * static_cast<float>(k);
   if (out.op.negate_a == out.op.negate_b) product = -product;
-  bool const half_sum = s.accumulator == WgmmaAccumulator::f16;
+  bool const half_sum = s.d == DType::f16;
   for (auto& c : out.c) {
     if (random.one_in(8)) {
       c = random.one_in(2) ? sum.sign() : 0;

@@ -163,7 +163,7 @@ template <int Subject, int N, bool NegateA, bool NegateB> __global__ void run(Op
   };
   copy(a, x.a, kWgmmaM);
   copy(b, x.b, N);
-  constexpr bool kHalf = probe::kWgmmaSubjects[Subject].accumulator == WgmmaAccumulator::f16;
+  constexpr bool kHalf = probe::kWgmmaSubjects[Subject].d == DType::f16;
   constexpr int kRegisters = kHalf ? N / 4 : N / 2;
   std::uint32_t d[kRegisters];
   int const lane = thread % 32;
@@ -201,7 +201,7 @@ template <int Subject, int N, bool NegateA, bool NegateB> __global__ void run(Op
 template <int Subject, int N> void launch(Operands<N>* cases, int count) {
   unsigned const blocks = static_cast<unsigned>(count);
   run<Subject, N, false, false><<<blocks, 128>>>(cases);
-  if constexpr (!is_integer(probe::kWgmmaSubjects[Subject].type)) {
+  if constexpr (probe::kWgmmaSubjects[Subject].d != DType::s32) {
     run<Subject, N, true, false><<<blocks, 128>>>(cases);
     run<Subject, N, false, true><<<blocks, 128>>>(cases);
     run<Subject, N, true, true><<<blocks, 128>>>(cases);
@@ -253,9 +253,9 @@ void show(WgmmaCase const& x, int row, int column, std::uint32_t gpu, std::uint3
   say("    (%d, %d): gpu %08x, machine %08x; c %08x%s%s%s\n      a ", row, column, gpu, machine,
       x.c[static_cast<std::size_t>(row * x.op.n + column)], x.scale_d ? "" : ", scale_d 0",
       x.op.negate_a ? ", a negated" : "", x.op.negate_b ? ", b negated" : "");
-  int const bytes = element_bits(x.op.type) / 8;
+  int const bytes = element_bits(x.op) / 8;
   auto const elements = [&](std::uint8_t const* from) {
-    for (int i = 0; i < wgmma_k(x.op.type); ++i) {
+    for (int i = 0; i < x.op.k; ++i) {
       std::uint32_t code = 0;
       std::memcpy(&code, from + i * bytes, static_cast<std::size_t>(bytes));
       say(" %0*x", bytes * 2, code);

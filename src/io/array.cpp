@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -11,48 +12,34 @@
 #include <limits>
 
 #include "bytes.hpp"
+#include "tegula/io/text.hpp"
 
 static_assert(std::endian::native == std::endian::little,
               "The file formats are little-endian, and so must the host be.");
 
 namespace tegula::io {
 
-InputFile::InputFile(std::string const& path) : path_(path) {
+InputFile::InputFile(std::string const& path) : name_(printable(path)) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error))
-    throw io_error(fmt::format("{}: is a directory, not a file.", path));
+  auto const status = std::filesystem::status(path, error);
+  if (std::filesystem::is_directory(status))
+    throw io_error(fmt::format("{}: is a directory, not a file.", name_));
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    throw io_error(fmt::format("{}: is a device or a pipe; arrays are read from regular files.", name_));
   stream_.open(path, std::ios::binary | std::ios::ate);
   if (!stream_)
-    throw io_error(fmt::format("{}: cannot be opened for reading: {}.", path, std::strerror(errno)));
+    throw io_error(fmt::format("{}: cannot be opened for reading: {}.", name_, std::strerror(errno)));
   size_ = static_cast<std::int64_t>(stream_.tellg());
 }
 
 void InputFile::read(std::int64_t offset, std::span<std::byte> out, std::string_view what) {
   auto const bytes = static_cast<std::int64_t>(out.size());
   if (offset > size_ || bytes > size_ - offset)
-    throw io_error(fmt::format("{}: is truncated: {} needs bytes {} to {}, and the file has {}.", path_, what,
+    throw io_error(fmt::format("{}: is truncated: {} needs bytes {} to {}, and the file has {}.", name_, what,
                                offset, offset + bytes, size_));
   stream_.seekg(offset);
   if (!stream_.read(reinterpret_cast<char*>(out.data()), bytes))
-    throw io_error(fmt::format("{}: reading {} failed: {}.", path_, what, std::strerror(errno)));
-}
-
-OutputFile::OutputFile(std::string const& path)
-    : path_(path), stream_(path, std::ios::binary | std::ios::trunc) {
-  if (!stream_)
-    throw io_error(fmt::format("{}: cannot be opened for writing: {}.", path, std::strerror(errno)));
-}
-
-void OutputFile::write(std::span<std::byte const> bytes) {
-  if (!stream_.write(reinterpret_cast<char const*>(bytes.data()), static_cast<std::streamsize>(bytes.size())))
-    throw io_error(fmt::format("{}: writing failed: {}.", path_, std::strerror(errno)));
-}
-
-void OutputFile::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
-
-void OutputFile::close() {
-  stream_.close();
-  if (!stream_) throw io_error(fmt::format("{}: writing failed: {}.", path_, std::strerror(errno)));
+    throw io_error(fmt::format("{}: reading {} failed: {}.", name_, what, std::strerror(errno)));
 }
 
 int size_of(ElementType type) {
@@ -88,8 +75,13 @@ std::string_view to_string(ElementType type) {
 }
 
 std::int64_t Array::size() const {
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   std::int64_t size = 1;
-  for (auto const extent : shape) size *= extent;
+  for (auto const extent : shape) {
+    if (__builtin_mul_overflow(size, extent, &size))
+      throw std::invalid_argument(
+          fmt::format("Array: the shape {} has more than 2^63 elements.", shape_text(shape)));
+  }
   return size;
 }
 
@@ -167,7 +159,10 @@ std::vector<double> to_doubles(Array const& array) { return convert<double>(arra
 std::vector<float> to_floats(Array const& array) { return convert<float>(array); }
 
 std::string shape_text(std::vector<std::int64_t> const& shape) {
-  return fmt::format("({})", fmt::join(shape, ", "));
+  constexpr std::size_t kShown = 16;
+  auto const shown = static_cast<std::ptrdiff_t>(std::min(shape.size(), kShown));
+  return fmt::format("({}{})", fmt::join(shape.begin(), shape.begin() + shown, ", "),
+                     shape.size() > kShown ? ", ..." : "");
 }
 
 std::int64_t byte_size(ElementType type, std::vector<std::int64_t> const& shape, std::string const& who) {

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Whole-file reading and writing for the formats; every failure is an io_error that names the file.
+/// Reading files of the formats; every failure is an io_error that names the file.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,10 @@
 
 namespace tegula::io {
 
-/// A file open for reading whose size is known.
+/// More axes than NumPy knows (64) are taken for a malformed file.
+inline constexpr std::size_t kMostAxes = 64;
+
+/// A regular file open for reading whose size is known.
 class InputFile {
  public:
   explicit InputFile(std::string const& path);
@@ -20,22 +23,9 @@ class InputFile {
   void read(std::int64_t offset, std::span<std::byte> out, std::string_view what);
 
  private:
-  std::string path_;
+  std::string name_;  // as sentences show it
   std::ifstream stream_;
   std::int64_t size_ = 0;
-};
-
-/// A file open for writing; close() reports what the destructor could not.
-class OutputFile {
- public:
-  explicit OutputFile(std::string const& path);
-  void write(std::span<std::byte const> bytes);
-  void write(std::string_view text);
-  void close();
-
- private:
-  std::string path_;
-  std::ofstream stream_;
 };
 
 }  // namespace tegula::io

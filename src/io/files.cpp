@@ -4,6 +4,7 @@
 
 #include "tegula/io/npy.hpp"
 #include "tegula/io/safetensors.hpp"
+#include "tegula/io/text.hpp"
 
 namespace tegula::io {
 namespace {
@@ -26,7 +27,15 @@ bool split(std::string const& name, std::string& path, std::string& tensor) {
 [[noreturn]] void refuse_name(std::string const& name) {
   throw io_error(fmt::format(
       "{}: is neither a .npy file nor a .safetensors file (FILE.safetensors:NAME for one of its tensors).",
-      name));
+      printable(name)));
+}
+
+/// The tensor of a file that a name means: its only one where the name is left out.
+std::string only_tensor(Safetensors const& file, std::string const& tensor) {
+  if (!tensor.empty()) return tensor;
+  if (file.tensors().size() == 1) return file.tensors().begin()->first;
+  throw io_error(fmt::format("{0}: holds {1} tensors; say which, as {0}:NAME.", printable(file.path()),
+                             file.tensors().size()));
 }
 
 }  // namespace
@@ -35,13 +44,27 @@ Array read_array(std::string const& name) {
   std::string path, tensor;
   if (split(name, path, tensor)) {
     Safetensors const file(path);
-    if (!tensor.empty()) return file.read(tensor);
-    if (file.tensors().size() == 1) return file.read(file.tensors().begin()->first);
-    throw io_error(
-        fmt::format("{}: holds {} tensors; say which, as {}:NAME.", path, file.tensors().size(), path));
+    return file.read(only_tensor(file, tensor));
   }
   if (!name.ends_with(".npy")) refuse_name(name);
   return read_npy(name);
+}
+
+ArrayType describe_array(std::string const& name) {
+  std::string path, tensor;
+  if (split(name, path, tensor)) {
+    Safetensors const file(path);
+    Safetensors::Tensor const& found = file.tensor(only_tensor(file, tensor));
+    return {found.type, found.shape};
+  }
+  if (!name.ends_with(".npy")) refuse_name(name);
+  return describe_npy(name);
+}
+
+std::string file_of_array(std::string const& name) {
+  std::string path, tensor;
+  if (!split(name, path, tensor) && !name.ends_with(".npy")) refuse_name(name);
+  return path;
 }
 
 void write_array(std::string const& name, Array const& array) {

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "bytes.hpp"
+#include "tegula/io/output_file.hpp"
+#include "tegula/io/text.hpp"
 
 namespace tegula::io {
 namespace {
@@ -40,7 +42,7 @@ class HeaderParser {
       else if (key == "shape" && !std::exchange(have_shape, true))
         header.shape = tuple();
       else
-        fail(fmt::format("the key '{}' is unknown or comes twice", key));
+        fail(fmt::format("the key {} is unknown or comes twice", in_quotes(key)));
       if (!accept(',')) {
         expect('}');
         break;
@@ -106,6 +108,7 @@ class HeaderParser {
       at_ = static_cast<std::size_t>(end - text_.data());
       accept('L');  // NumPy under Python 2 wrote long integers with this suffix
       values.push_back(value);
+      if (values.size() > kMostAxes) fail(fmt::format("the shape has more than {} axes", kMostAxes));
       if (!accept(',')) {
         expect(')');
         break;
@@ -123,7 +126,7 @@ struct Descr {
   std::string_view text;  ///< without the byte order
   ElementType type;
 };
-constexpr std::array<Descr, 14> kDescrs = {{{"b1", ElementType::boolean},
+constexpr std::array<Descr, 18> kDescrs = {{{"b1", ElementType::boolean},
                                             {"u1", ElementType::u8},
                                             {"i1", ElementType::s8},
                                             {"u2", ElementType::u16},
@@ -136,7 +139,11 @@ constexpr std::array<Descr, 14> kDescrs = {{{"b1", ElementType::boolean},
                                             {"f4", ElementType::f32},
                                             {"f8", ElementType::f64},
                                             {"V2", ElementType::bf16},
-                                            {"bfloat16", ElementType::bf16}}};
+                                            {"bfloat16", ElementType::bf16},
+                                            {"float8_e4m3fn", ElementType::e4m3},
+                                            {"float8_e5m2", ElementType::e5m2},
+                                            {"V1", ElementType::e4m3},
+                                            {"f1", ElementType::e5m2}}};
 
 /// The element type of a descr, and whether its bytes must be swapped.
 std::pair<ElementType, bool> element_type(std::string const& path, std::string_view descr) {
@@ -150,8 +157,9 @@ std::pair<ElementType, bool> element_type(std::string const& path, std::string_v
       std::find_if(kDescrs.begin(), kDescrs.end(), [&](Descr const& d) { return d.text == text; });
   if (found == kDescrs.end())
     throw io_error(fmt::format(
-        "{}: holds elements '{}'; b1, u1 to u8, i1 to i8, f2, f4, f8 and V2 (bfloat16) can be read.", path,
-        descr));
+        "{}: holds elements {}; b1, u1 to u8, i1 to i8, f2, f4, f8, bfloat16 (V2), float8_e4m3fn (V1) and "
+        "float8_e5m2 (f1) can be read.",
+        path, in_quotes(descr)));
   return {found->type, order == '>' && size_of(found->type) > 1};
 }
 
@@ -179,10 +187,17 @@ std::vector<std::byte> to_c_order(std::vector<std::byte> const& data, std::vecto
   return result;
 }
 
-}  // namespace
+/// A file whose header has been read and agrees with its size.
+struct NpyFile {
+  InputFile file;
+  ArrayType array;
+  bool swapped, fortran_order;
+  std::int64_t bytes, data_offset;
+};
 
-Array read_npy(std::string const& path) {
-  InputFile file(path);
+NpyFile open_npy(std::string const& given) {
+  InputFile file(given);
+  std::string const path = printable(given);
   std::array<std::byte, 12> start{};
   file.read(0, std::span(start).first(8), "the .npy signature");
   if (std::memcmp(start.data(), kMagic.data(), kMagic.size()) != 0)
@@ -201,6 +216,10 @@ Array read_npy(std::string const& path) {
     throw io_error(
         fmt::format("{}: is truncated: its header has {} bytes, and the file {} after the header's length.",
                     path, length, file.size() - header_offset));
+  constexpr std::uint32_t kHeaderLimit = 1 << 20;
+  if (length > kHeaderLimit)
+    throw io_error(fmt::format("{}: has a malformed .npy header: it has {} bytes, and at most {} are read.",
+                               path, length, kHeaderLimit));
   std::string text(length, '\0');
   file.read(header_offset, std::as_writable_bytes(std::span(text)), "the .npy header");
   Header const header = HeaderParser(path, text).parse();
@@ -211,11 +230,21 @@ Array read_npy(std::string const& path) {
   if (bytes != file.size() - data_offset)
     throw io_error(fmt::format("{}: holds {} bytes of data, and its array {} of {} has {}.", path,
                                file.size() - data_offset, shape_text(header.shape), to_string(type), bytes));
-  Array array{type, header.shape, std::vector<std::byte>(static_cast<std::size_t>(bytes))};
-  file.read(data_offset, array.data, "the array");
-  if (swapped) swap_bytes(array.data, size_of(type));
-  if (header.fortran_order && array.shape.size() > 1)
-    array.data = to_c_order(array.data, array.shape, size_of(type));
+  return {std::move(file), {type, header.shape}, swapped, header.fortran_order, bytes, data_offset};
+}
+
+}  // namespace
+
+ArrayType describe_npy(std::string const& path) { return open_npy(path).array; }
+
+Array read_npy(std::string const& path) {
+  NpyFile npy = open_npy(path);
+  Array array{npy.array.type, std::move(npy.array.shape),
+              std::vector<std::byte>(static_cast<std::size_t>(npy.bytes))};
+  npy.file.read(npy.data_offset, array.data, "the array");
+  if (npy.swapped) swap_bytes(array.data, size_of(array.type));
+  if (npy.fortran_order && array.shape.size() > 1)
+    array.data = to_c_order(array.data, array.shape, size_of(array.type));
   return array;
 }
 
@@ -227,12 +256,13 @@ void write_npy(std::string const& path, Array const& array) {
                     shape_text(array.shape), to_string(array.type), bytes));
   auto const found =
       std::find_if(kDescrs.begin(), kDescrs.end(), [&](Descr const& d) { return d.type == array.type; });
-  if (found == kDescrs.end())
-    throw io_error(fmt::format("{}: elements {} have no form in .npy; write a .safetensors file.", path,
-                               to_string(array.type)));
-  std::string header = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}{}), }}",
-                                   size_of(array.type) > 1 ? '<' : '|', found->text,
-                                   fmt::join(array.shape, ", "), array.shape.size() == 1 ? "," : "");
+  bool const fp8 = array.type == ElementType::e4m3 || array.type == ElementType::e5m2;
+  std::string header =
+      fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}{}), }}",
+                  fp8                       ? ""
+                  : size_of(array.type) > 1 ? "<"
+                                            : "|",
+                  found->text, fmt::join(array.shape, ", "), array.shape.size() == 1 ? "," : "");
   // The data begin at a multiple of 64 bytes; spaces and a newline fill the header up.
   bool const long_header = 10 + header.size() + 64 > 65535;
   std::size_t const start = long_header ? 12 : 10;
@@ -248,7 +278,7 @@ void write_npy(std::string const& path, Array const& array) {
   file.write(preamble);
   file.write(header);
   file.write(array.data);
-  file.close();
+  file.commit();
 }
 
 }  // namespace tegula::io

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <optional>
+#include <utility>
 
 #include "bytes.hpp"
+#include "tegula/io/output_file.hpp"
+#include "tegula/io/text.hpp"
 
 namespace tegula::io {
 namespace {
@@ -36,64 +39,173 @@ constexpr std::array<TypeName, 15> kTypes = {{{"BOOL", ElementType::boolean},
                                               {"F8_E4M3", ElementType::e4m3},
                                               {"F8_E5M2", ElementType::e5m2}}};
 
-/// Parses the header, refusing a key that comes twice in one object (nlohmann's parser would keep the last
-/// without a word).
-json parse_header(std::string const& path, std::string const& text) {
-  std::vector<std::set<std::string>> keys;
-  std::string duplicate;
-  auto const watch = [&](int, json::parse_event_t event, json& value) {
-    if (event == json::parse_event_t::object_start) keys.emplace_back();
-    if (event == json::parse_event_t::object_end) keys.pop_back();
-    if (event == json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second)
-      duplicate = value.get<std::string>();
-    return true;
-  };
-  json header;
-  try {
-    header = json::parse(text, watch);
-  } catch (json::parse_error const& error) {
-    throw io_error(fmt::format("{}: its header is not JSON: {}.", path, error.what()));
+/// Fills tensors and metadata from the header's JSON as it is parsed, so that neither the time nor the memory
+/// taken depends on more than the header's length, however it is nested.
+class HeaderReader : public nlohmann::json_sax<json> {
+ public:
+  using Tensors = std::map<std::string, Safetensors::Tensor>;
+  using Metadata = std::map<std::string, std::string>;
+
+  HeaderReader(std::string path, Tensors& tensors, Metadata& metadata)
+      : path_(std::move(path)), tensors_(tensors), metadata_(metadata) {}
+
+  bool null() override { return other("null"); }
+  bool boolean(bool value) override { return other(value ? "true" : "false"); }
+  bool number_float(number_float_t, string_t const& text) override { return other(printable(text)); }
+  bool number_integer(number_integer_t value) override {
+    return integer(fmt::format("{}", value), value >= 0 ? std::optional(value) : std::nullopt);
   }
-  if (!header.is_object()) throw io_error(fmt::format("{}: its header is not a JSON object.", path));
-  if (!duplicate.empty())
-    throw io_error(fmt::format("{}: its header has the key '{}' twice.", path, duplicate));
-  return header;
-}
+  bool number_unsigned(number_unsigned_t value) override {
+    bool const fits = value <= static_cast<std::uint64_t>(INT64_MAX);
+    return integer(fmt::format("{}", value),
+                   fits ? std::optional(static_cast<std::int64_t>(value)) : std::nullopt);
+  }
+  bool binary(binary_t&) override { return other("bytes"); }
 
-std::int64_t integer(json const& value, std::string const& who, std::string_view what) {
-  if (!value.is_number_integer())
-    throw io_error(fmt::format("{}: {} holds {}, which is not an integer.", who, what, value.dump()));
-  if (value.is_number_unsigned() ? value.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)
-                                 : value.get<std::int64_t>() < 0)
-    throw io_error(
-        fmt::format("{}: {} holds {}, which is negative or beyond 63 bits.", who, what, value.dump()));
-  return value.get<std::int64_t>();
-}
+  bool string(string_t& value) override {
+    if (state_ == State::metadata) {
+      metadata_.emplace(key_, value);
+      return true;
+    }
+    if (state_ != State::entry || key_ != "dtype") return other(json_string(value));
+    auto const found =
+        std::find_if(kTypes.begin(), kTypes.end(), [&](TypeName const& t) { return t.text == value; });
+    if (found == kTypes.end()) refuse_type(json_string(value));
+    tensor_.type = found->type;
+    return true;
+  }
 
-Safetensors::Tensor parse_tensor(std::string const& who, json const& entry) {
-  if (!entry.is_object() || !entry.contains("dtype") || !entry.contains("shape") ||
-      !entry.contains("data_offsets") || entry.size() != 3)
-    throw io_error(
-        fmt::format("{}: its entry must have exactly the keys dtype, shape and data_offsets.", who));
-  json const &dtype = entry["dtype"], &shape = entry["shape"], &offsets = entry["data_offsets"];
-  auto const found = std::find_if(kTypes.begin(), kTypes.end(),
-                                  [&](TypeName const& t) { return dtype == json(std::string(t.text)); });
-  if (found == kTypes.end())
-    throw io_error(fmt::format(
-        "{}: has dtype {}; BOOL, U8 to U64, I8 to I64, F16, BF16, F32, F64, F8_E4M3 and F8_E5M2 can be read.",
-        who, dtype.dump()));
-  if (!shape.is_array()) throw io_error(fmt::format("{}: its shape {} is not a list.", who, shape.dump()));
-  if (!offsets.is_array() || offsets.size() != 2)
-    throw io_error(fmt::format("{}: its data_offsets {} are not a list of two.", who, offsets.dump()));
-  Safetensors::Tensor tensor{
-      found->type, {}, integer(offsets[0], who, "data_offsets"), integer(offsets[1], who, "data_offsets")};
-  for (json const& extent : shape) tensor.shape.push_back(integer(extent, who, "shape"));
-  std::int64_t const bytes = byte_size(tensor.type, tensor.shape, who);
-  if (tensor.end < tensor.begin || tensor.end - tensor.begin != bytes)
-    throw io_error(fmt::format("{}: its data_offsets {} span other than the {} bytes of a tensor {} of {}.",
-                               who, offsets.dump(), bytes, shape_text(tensor.shape), to_string(tensor.type)));
-  return tensor;
-}
+  bool key(string_t& key) override {
+    key_ = key;
+    if (state_ == State::header) {
+      bool const again = key == "__metadata__" ? std::exchange(have_metadata_, true) : tensors_.contains(key);
+      if (again) refuse_twice();
+      name_ = key;
+      tensor_ = {};
+      have_ = {};
+    } else if (state_ == State::metadata) {
+      if (metadata_.contains(key)) refuse_twice();
+      if (metadata_.size() == kMostMetadata)
+        fail(fmt::format("__metadata__ has more than {} entries", kMostMetadata));
+    } else {
+      auto const at = std::find(kKeys.begin(), kKeys.end(), key);
+      if (at == kKeys.end()) refuse_keys();
+      if (std::exchange(have_[static_cast<std::size_t>(at - kKeys.begin())], true)) refuse_twice();
+    }
+    return true;
+  }
+
+  bool start_object(std::size_t) override {
+    if (state_ == State::start) {
+      state_ = State::header;
+    } else if (state_ == State::header && name_ == "__metadata__") {
+      state_ = State::metadata;
+    } else if (state_ == State::header) {
+      state_ = State::entry;
+    } else {
+      return other("{...}");
+    }
+    return true;
+  }
+
+  bool end_object() override {
+    if (state_ == State::entry) {
+      if (!(have_[0] && have_[1] && have_[2])) refuse_keys();
+      finish_tensor();
+    }
+    state_ = State::header;
+    return true;
+  }
+
+  bool start_array(std::size_t) override {
+    if (state_ != State::entry || key_ == "dtype") return other("[...]");
+    state_ = State::list;
+    list_.clear();
+    return true;
+  }
+
+  bool end_array() override {
+    state_ = State::entry;
+    if (key_ == "shape") {
+      tensor_.shape = list_;
+    } else if (list_.size() == 2) {
+      tensor_.begin = list_[0], tensor_.end = list_[1];
+    } else {
+      fail_tensor(fmt::format("its data_offsets have {} numbers; they must be a list of two", list_.size()));
+    }
+    return true;
+  }
+
+  bool parse_error(std::size_t position, std::string const&, nlohmann::detail::exception const&) override {
+    fail(fmt::format("its header is not JSON, at byte {} of it", position));
+  }
+
+ private:
+  enum class State : std::uint8_t { start, header, metadata, entry, list };
+  static constexpr std::array<std::string_view, 3> kKeys = {"dtype", "shape", "data_offsets"};
+  static constexpr std::size_t kMostTensors = std::size_t{1} << 20;
+  static constexpr std::size_t kMostMetadata = std::size_t{1} << 16;
+
+  [[noreturn]] void fail(std::string const& why) const { throw io_error(fmt::format("{}: {}.", path_, why)); }
+  std::string who() const { return fmt::format("{}: tensor {}", path_, in_quotes(name_)); }
+  [[noreturn]] void fail_tensor(std::string const& why) const {
+    throw io_error(fmt::format("{}: {}.", who(), why));
+  }
+  [[noreturn]] void refuse_twice() const {
+    fail(fmt::format("its header has the key {} twice", in_quotes(key_)));
+  }
+  [[noreturn]] void refuse_keys() const {
+    fail_tensor("its entry must have exactly the keys dtype, shape and data_offsets");
+  }
+  [[noreturn]] void refuse_type(std::string const& value) const {
+    fail_tensor(fmt::format(
+        "has dtype {}; BOOL, U8 to U64, I8 to I64, F16, BF16, F32, F64, F8_E4M3 and F8_E5M2 can be read",
+        value));
+  }
+  static std::string json_string(std::string const& value) { return "\"" + printable(value) + "\""; }
+
+  bool integer(std::string const& text, std::optional<std::int64_t> value) {
+    if (state_ != State::list) return other(text);
+    if (!value) fail_tensor(fmt::format("{} holds {}, which is negative or beyond 63 bits", key_, text));
+    if (list_.size() == kMostAxes) fail_tensor(fmt::format("{} has more than {} numbers", key_, kMostAxes));
+    list_.push_back(*value);
+    return true;
+  }
+
+  /// A value of a kind that does not belong where it stands.
+  [[noreturn]] bool other(std::string const& value) const {
+    if (state_ == State::start) fail("its header is not a JSON object");
+    if (state_ == State::metadata)
+      fail(fmt::format("__metadata__ entry {} is {}, not a string", in_quotes(key_), value));
+    if (state_ == State::header && name_ == "__metadata__")
+      fail(fmt::format("__metadata__ is {}, not an object of strings", value));
+    if (state_ == State::header) refuse_keys();
+    if (state_ == State::list) fail_tensor(fmt::format("{} holds {}, which is not an integer", key_, value));
+    if (key_ == "dtype") refuse_type(value);
+    fail_tensor(key_ == "shape" ? fmt::format("its shape {} is not a list", value)
+                                : fmt::format("its data_offsets {} are not a list of two", value));
+  }
+
+  void finish_tensor() {
+    std::int64_t const bytes = byte_size(tensor_.type, tensor_.shape, who());
+    if (tensor_.end < tensor_.begin || tensor_.end - tensor_.begin != bytes)
+      fail_tensor(fmt::format("its data_offsets [{},{}] span other than the {} bytes of a tensor {} of {}",
+                              tensor_.begin, tensor_.end, bytes, shape_text(tensor_.shape),
+                              to_string(tensor_.type)));
+    if (tensors_.size() == kMostTensors) fail(fmt::format("it has more than {} tensors", kMostTensors));
+    tensors_.emplace(name_, tensor_);
+  }
+
+  std::string path_;
+  Tensors& tensors_;
+  Metadata& metadata_;
+  State state_ = State::start;
+  std::string name_, key_;
+  Safetensors::Tensor tensor_ = {};
+  std::array<bool, 3> have_ = {};
+  bool have_metadata_ = false;
+  std::vector<std::int64_t> list_;
+};
 
 /// The format asks that the tensors fill the data exactly: no holes, no overlaps.
 void check_coverage(std::string const& path, std::map<std::string, Safetensors::Tensor> const& tensors,
@@ -107,9 +219,9 @@ void check_coverage(std::string const& path, std::map<std::string, Safetensors::
   for (auto const& [name, tensor] : order) {
     if (tensor->begin != at)
       throw io_error(
-          fmt::format("{}: tensor '{}' begins at byte {} of the data, where byte {} was due: tensors overlap "
+          fmt::format("{}: tensor {} begins at byte {} of the data, where byte {} was due: tensors overlap "
                       "or leave a hole.",
-                      path, *name, tensor->begin, at));
+                      path, in_quotes(*name), tensor->begin, at));
     at = tensor->end;
   }
   if (at != data_bytes)
@@ -118,10 +230,21 @@ void check_coverage(std::string const& path, std::map<std::string, Safetensors::
         at, data_bytes));
 }
 
+/// The header as text. JSON holds UTF-8 and nothing else.
+std::string dump_header(std::string const& path, json const& header) {
+  try {
+    return header.dump();
+  } catch (json::exception const&) {
+    throw io_error(fmt::format("{}: a name or an entry of metadata is not UTF-8, which the format asks for.",
+                               printable(path)));
+  }
+}
+
 }  // namespace
 
-Safetensors::Safetensors(std::string const& path) : path_(path) {
-  InputFile file(path);
+Safetensors::Safetensors(std::string const& given) : path_(given) {
+  InputFile file(given);
+  std::string const path = printable(given);
   std::array<std::byte, 8> length_bytes{};
   file.read(0, length_bytes, "the length of the safetensors header");
   std::uint64_t length = 0;
@@ -138,39 +261,29 @@ Safetensors::Safetensors(std::string const& path) : path_(path) {
   file.read(8, std::as_writable_bytes(std::span(text)), "the safetensors header");
   data_offset_ = 8 + static_cast<std::int64_t>(length);
 
-  json const header = parse_header(path, text);
-  for (auto const& [name, entry] : header.items()) {
-    if (name != "__metadata__") {
-      tensors_.emplace(name, parse_tensor(fmt::format("{}: tensor '{}'", path, name), entry));
-      continue;
-    }
-    if (!entry.is_object())
-      throw io_error(fmt::format("{}: __metadata__ is not an object of strings.", path));
-    for (auto const& [key, value] : entry.items()) {
-      if (!value.is_string())
-        throw io_error(fmt::format("{}: __metadata__ entry '{}' is not a string.", path, key));
-      metadata_.emplace(key, value.get<std::string>());
-    }
-  }
+  HeaderReader reader(path, tensors_, metadata_);
+  json::sax_parse(text, &reader);
   check_coverage(path, tensors_, file.size() - data_offset_);
 }
 
-Array Safetensors::read(std::string const& name) const {
+Safetensors::Tensor const& Safetensors::tensor(std::string const& name) const {
   auto const found = tensors_.find(name);
-  if (found == tensors_.end()) {
-    std::string known;
-    int listed = 0;
-    for (auto const& [other, tensor] : tensors_) {
-      if (listed++ == 8) break;
-      known += (listed > 1 ? ", " : "") + other;
-    }
-    throw io_error(fmt::format("{}: has no tensor '{}'; it holds {} tensors: {}{}.", path_, name,
-                               tensors_.size(), known, tensors_.size() > 8 ? ", ..." : ""));
-  }
-  Tensor const& tensor = found->second;
-  Array array{tensor.type, tensor.shape,
-              std::vector<std::byte>(static_cast<std::size_t>(tensor.end - tensor.begin))};
-  InputFile(path_).read(data_offset_ + tensor.begin, array.data, fmt::format("tensor '{}'", name));
+  if (found != tensors_.end()) return found->second;
+  constexpr std::size_t kListed = 8;
+  std::string known;
+  std::size_t listed = 0;
+  for (auto other = tensors_.begin(); other != tensors_.end() && listed < kListed; ++other, ++listed)
+    known += (listed > 0 ? ", " : "") + printable(other->first);
+  throw io_error(fmt::format("{}: has no tensor {}; it holds {} tensors: {}{}.", printable(path_),
+                             in_quotes(name), tensors_.size(), known,
+                             tensors_.size() > kListed ? ", ..." : ""));
+}
+
+Array Safetensors::read(std::string const& name) const {
+  Tensor const& found = tensor(name);
+  Array array{found.type, found.shape,
+              std::vector<std::byte>(static_cast<std::size_t>(found.end - found.begin))};
+  InputFile(path_).read(data_offset_ + found.begin, array.data, fmt::format("tensor {}", in_quotes(name)));
   return array;
 }
 
@@ -182,8 +295,8 @@ void write_safetensors(std::string const& path, std::map<std::string, Array> con
       throw std::invalid_argument("write_safetensors: a tensor cannot be named __metadata__.");
     if (byte_size(array.type, array.shape, path) != static_cast<std::int64_t>(array.data.size()))
       throw std::invalid_argument(
-          fmt::format("write_safetensors: tensor '{}': {} bytes do not fill an array {} of {}.", name,
-                      array.data.size(), shape_text(array.shape), to_string(array.type)));
+          fmt::format("write_safetensors: tensor {}: {} bytes do not fill an array {} of {}.",
+                      in_quotes(name), array.data.size(), shape_text(array.shape), to_string(array.type)));
     order.emplace_back(&name, &array);
   }
   std::stable_sort(order.begin(), order.end(), [](auto const& x, auto const& y) {
@@ -200,7 +313,7 @@ void write_safetensors(std::string const& path, std::map<std::string, Array> con
     header[*name] = {{"dtype", type->text}, {"shape", array->shape}, {"data_offsets", {at, at + bytes}}};
     at += bytes;
   }
-  std::string text = header.dump();
+  std::string text = dump_header(path, header);
   text.append((8 - text.size() % 8) % 8, ' ');  // the data are aligned to 8 bytes
   std::uint64_t const length = text.size();
 
@@ -208,7 +321,7 @@ void write_safetensors(std::string const& path, std::map<std::string, Array> con
   file.write(std::as_bytes(std::span(&length, 1)));
   file.write(text);
   for (auto const& [name, array] : order) file.write(array->data);
-  file.close();
+  file.commit();
 }
 
 }  // namespace tegula::io

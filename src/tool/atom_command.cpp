@@ -8,8 +8,7 @@
 #include "commands.hpp"
 #include "drawing.hpp"
 #include "output.hpp"
-#include "tegula/atom/copy_atom.hpp"
-#include "tegula/atom/mma_atom.hpp"
+#include "tegula/atom/catalogue.hpp"
 #include "tegula/layout/text.hpp"
 
 namespace tegula::tool {
@@ -22,44 +21,42 @@ nlohmann::ordered_json operand_json(Layout const& tv, bool in_registers) {
 }
 
 nlohmann::ordered_json to_json(MmaAtom const& atom) {
-  return {{"name", atom.name.text},
-          {"kind", "mma"},
-          {"shape_mnk", {atom.m, atom.n, atom.k}},
-          {"threads", atom.threads},
-          {"types",
-           {{"a", to_string(atom.a_type)},
-            {"b", to_string(atom.b_type)},
-            {"c", to_string(atom.c_type)},
-            {"d", to_string(atom.d_type)}}},
-          {"a", operand_json(atom.a, atom.a_in_registers())},
-          {"b", operand_json(atom.b, atom.b_in_registers())},
-          {"c", thread_value_json(atom.c)}};
+  MmaSpec const& s = atom.spec;
+  return {
+      {"name", mma_name(s).text},
+      {"kind", "mma"},
+      {"shape_mnk", {s.m, s.n, s.k}},
+      {"threads", atom.threads()},
+      {"types", {{"a", to_string(s.a)}, {"b", to_string(s.b)}, {"c", to_string(s.c)}, {"d", to_string(s.d)}}},
+      {"a", operand_json(atom.a, atom.a_in_registers())},
+      {"b", operand_json(atom.b, atom.b_in_registers())},
+      {"c", thread_value_json(atom.c)}};
 }
 
 nlohmann::ordered_json to_json(CopyAtom const& atom) {
-  return {{"name", atom.name.text},
-          {"kind", "copy"},
-          {"threads", atom.threads},
-          {"src", thread_value_json(atom.src)},
-          {"dst", thread_value_json(atom.dst)},
-          {"ref", thread_value_json(atom.ref)}};
+  return {{"name", copy_name(atom.spec).text},  {"kind", "copy"},
+          {"threads", atom.threads()},          {"src", thread_value_json(atom.src)},
+          {"dst", thread_value_json(atom.dst)}, {"ref", thread_value_json(atom.ref)}};
 }
 
+char const* plural(int count) { return count == 1 ? "" : "s"; }
+
 std::string report(MmaAtom const& atom) {
+  MmaSpec const& s = atom.spec;
   char const* const in_shared_memory = atom.a_in_registers()
                                            ? atom.b_in_registers() ? "" : "; B in shared memory"
                                            : "; A and B in shared memory";
   return fmt::format(
-      "{}\nD = A B + C: A {}x{} {}, B {}x{} {}, C {}, D {}x{} {}; {} threads{}\n\n"
+      "{}\nD = A B + C: A {}x{} {}, B {}x{} {}, C {}, D {}x{} {}; {} thread{}{}\n\n"
       "(thread, value) -> flat column-major index, and who holds what:\n\n{}",
-      atom.name.text, atom.m, atom.k, to_string(atom.a_type), atom.k, atom.n, to_string(atom.b_type),
-      to_string(atom.c_type), atom.m, atom.n, to_string(atom.d_type), atom.threads, in_shared_memory,
-      stacked_text(pictures(atom)));
+      mma_name(s).text, s.m, s.k, to_string(s.a), s.k, s.n, to_string(s.b), to_string(s.c), s.m, s.n,
+      to_string(s.d), atom.threads(), plural(atom.threads()), in_shared_memory, stacked_text(pictures(atom)));
 }
 
 std::string report(CopyAtom const& atom) {
-  return fmt::format("{}\n{} thread{}\n\n(thread, value) -> bit, and who holds what:\n\n{}", atom.name.text,
-                     atom.threads, atom.threads == 1 ? "" : "s", stacked_text(pictures(atom)));
+  return fmt::format("{}\n{} thread{}\n\n(thread, value) -> bit, and who holds what:\n\n{}",
+                     copy_name(atom.spec).text, atom.threads(), plural(atom.threads()),
+                     stacked_text(pictures(atom)));
 }
 
 /// The width of the wgmma that stands for all widths in the list: one that every kind has.
@@ -67,39 +64,43 @@ constexpr int kShownN = 128;
 
 void list_atoms(bool json) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  any_mma([&](MmaSpec const& spec) {
-    MmaAtom const atom = mma_atom(spec);
+  auto const print = [](char const* kind, int threads, std::string const& name, std::string const& what) {
+    fmt::print("{:<4}  {:3} thread{:1}  {:<44} {}\n", kind, threads, plural(threads), name, what);
+  };
+  any_mma([&](MmaSpec const& s) {
+    bool const warpgroup = threads(s) == kWarpgroupSize;
+    std::string name = mma_name(s).text;
     if (json) {
-      list.push_back({{"name", atom.name.text},
-                      {"kind", "mma"},
-                      {"shape_mnk", {atom.m, atom.n, atom.k}},
-                      {"threads", atom.threads}});
-    } else if (spec.operands != MmaOperands::warp) {
-      // One line for all widths.
-      if (spec.n != kShownN) return false;
-      std::string name = atom.name.text;
+      list.push_back(
+          {{"name", name}, {"kind", "mma"}, {"shape_mnk", {s.m, s.n, s.k}}, {"threads", threads(s)}});
+      return false;
+    }
+    if (warpgroup && s.n != kShownN) return false;
+    std::string what =
+        fmt::format("D {} A {} B {} C {}", to_string(s.d), to_string(s.a), to_string(s.b), to_string(s.c));
+    if (warpgroup) {  // one line for all widths
       std::string const width = fmt::format("x{}x", kShownN);
       name.replace(name.find(width), width.size(), "xNx");
-      fmt::print("mma   {:3} threads  {:<44} D {} A {} B {} C {}; N = 8, {}\n", atom.threads, name,
-                 to_string(atom.d_type), to_string(atom.a_type), to_string(atom.b_type),
-                 to_string(atom.c_type), spec.d == DType::s32 ? "16, 24, 32, 48, ... 256" : "16, ... 256");
-    } else {
-      fmt::print("mma   {:3} threads  {:<44} D {} A {} B {} C {}\n", atom.threads, atom.name.text,
-                 to_string(atom.d_type), to_string(atom.a_type), to_string(atom.b_type),
-                 to_string(atom.c_type));
+      what += s.d == DType::s32 ? "; N = 8, 16, 24, 32, 48, ... 256" : "; N = 8, 16, ... 256";
     }
+    print("mma", threads(s), name, what);
     return false;
   });
-  any_copy([&](CopySpec const& spec) {
-    CopyAtom const atom = copy_atom(spec);
-    std::int64_t const bits = std::max(atom.src[1].size(), atom.dst[1].size());
+  any_copy([&](CopySpec const& s) {
+    int const threads = moves_matrices(s.op) ? 32 : 1;
+    std::string const name = copy_name(s).text;
     if (json) {
-      list.push_back({{"name", atom.name.text}, {"kind", "copy"}, {"threads", atom.threads}});
-    } else {
-      fmt::print("copy  {:3} thread{}  {:<44} {}\n", atom.threads, atom.threads == 1 ? " " : "s",
-                 atom.name.text,
-                 bits == 1 ? std::string("as wide as layouts allow") : fmt::format("{} bits a thread", bits));
+      list.push_back({{"name", name}, {"kind", "copy"}, {"threads", threads}});
+      return false;
     }
+    std::string what = "a whole tile";
+    if (s.op == CopyOp::auto_vectorizing) {
+      what = "as wide as layouts allow";
+    } else if (!moves_tiles(s.op)) {
+      CopyAtom const atom = copy_atom(s);
+      what = fmt::format("{} bits a thread", std::max(atom.src[1].size(), atom.dst[1].size()));
+    }
+    print("copy", threads, name, what);
     return false;
   });
   if (json) {

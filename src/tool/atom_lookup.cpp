@@ -60,6 +60,11 @@ Atom find_atom(std::string const& argument, std::string const& name) {
     return {.mma = mma_atom(spec), .copy = {}};
   }
   if (CopySpec spec; find_copy(name, spec)) {
+    if (moves_tiles(spec.op)) {
+      throw std::invalid_argument(fmt::format(
+          "{}: '{}' moves a whole tile that one thread asks for: it has no (thread, value) layout", argument,
+          name));
+    }
     return {.mma = {}, .copy = copy_atom(spec)};
   }
   throw std::invalid_argument(

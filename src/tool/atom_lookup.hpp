@@ -3,8 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "tegula/atom/copy_atom.hpp"
-#include "tegula/atom/mma_atom.hpp"
+#include "tegula/atom/catalogue.hpp"
 
 namespace tegula::tool {
 
@@ -15,7 +14,7 @@ struct Atom {
 };
 
 /// The instruction called `name`, given by the user as argument `argument`. Throws std::invalid_argument with
-/// the most similar names if there is none.
+/// the most similar names if there is none, and where a copy of whole tiles has no layouts to show.
 Atom find_atom(std::string const& argument, std::string const& name);
 
 /// The same, refused where it is not an MMA, or not a copy.

@@ -44,14 +44,14 @@ Drawing picture(Value const& value, int element_bits) {
 
 std::vector<Drawing> pictures(MmaAtom const& atom) {
   std::vector<Drawing> drawings;
-  if (atom.a_in_registers()) drawings.push_back(holders("A (M x K)", atom.a, atom.m, atom.k));
-  if (atom.b_in_registers()) drawings.push_back(holders("B (N x K)", atom.b, atom.n, atom.k));
-  drawings.push_back(holders("C (M x N)", atom.c, atom.m, atom.n));
+  if (atom.a_in_registers()) drawings.push_back(holders("A (M x K)", atom.a, atom.spec.m, atom.spec.k));
+  if (atom.b_in_registers()) drawings.push_back(holders("B (N x K)", atom.b, atom.spec.n, atom.spec.k));
+  drawings.push_back(holders("C (M x N)", atom.c, atom.spec.m, atom.spec.n));
   return drawings;
 }
 
 std::vector<Drawing> pictures(CopyAtom const& atom) {
-  bool const matrices = atom.threads == 32;
+  bool const matrices = moves_matrices(atom.spec.op);
   bool const bits_known =
       atom.ref.size() > 1;  // an auto-vectorizing copy is one value of no particular width
   int const element_bits = matrices ? 16 : bits_known ? 8 : 1;
@@ -60,13 +60,13 @@ std::vector<Drawing> pictures(CopyAtom const& atom) {
           holders_of_bits("destination", atom.dst, element_bits, columns)};
 }
 
-std::vector<Drawing> pictures(TiledMma const& mma) {
+std::vector<Drawing> pictures(MmaTiling const& mma) {
   return {holders("A (M x K)", mma.a(), mma.extent(0), mma.extent(2)),
           holders("B (N x K)", mma.b(), mma.extent(1), mma.extent(2)),
           holders("C (M x N)", mma.c(), mma.extent(0), mma.extent(1))};
 }
 
-std::vector<Drawing> pictures(TiledCopy const& copy) {
+std::vector<Drawing> pictures(CopyTiling const& copy) {
   return {holders("source", copy.src(), copy.extents[0], copy.extents[1]),
           holders("destination", copy.dst(), copy.extents[0], copy.extents[1])};
 }

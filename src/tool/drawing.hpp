@@ -17,8 +17,8 @@ Drawing picture(Value const& value, int element_bits = 0);
 /// destination.
 std::vector<Drawing> pictures(MmaAtom const& atom);
 std::vector<Drawing> pictures(CopyAtom const& atom);
-std::vector<Drawing> pictures(TiledMma const& mma);
-std::vector<Drawing> pictures(TiledCopy const& copy);
+std::vector<Drawing> pictures(MmaTiling const& mma);
+std::vector<Drawing> pictures(CopyTiling const& copy);
 
 /// The drawings one under another, as tables of characters and as one SVG document.
 std::string stacked_text(std::vector<Drawing> const& drawings);

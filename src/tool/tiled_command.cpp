@@ -22,14 +22,14 @@ struct MmaOptions {
   std::string tile;
 };
 
-TiledMma build(MmaOptions const& options, std::string const& atom_argument) {
+MmaTiling build(MmaOptions const& options, std::string const& atom_argument) {
   MmaAtom const atom = find_mma_atom(atom_argument, options.atom);
   Layout const atoms = evaluate_layout("--layout", options.layout);
   Tiler const tile = options.tile.empty() ? make_tile(_, _, _) : evaluate_tiler("--tile", options.tile);
   return make_tiled_mma(atom, atoms, tile);
 }
 
-std::string to_json(TiledMma const& mma) {
+std::string to_json(MmaTiling const& mma) {
   return dump({{"threads", mma.threads()},
                {"tile", {mma.extent(0), mma.extent(1), mma.extent(2)}},
                {"a", thread_value_json(mma.a())},
@@ -38,7 +38,7 @@ std::string to_json(TiledMma const& mma) {
 }
 
 void run_mma(MmaOptions const& options, bool json, std::string const& svg) {
-  TiledMma const mma = build(options, "--atom");
+  MmaTiling const mma = build(options, "--atom");
   deliver({{"--svg", svg, [&] { return stacked_svg(pictures(mma)); }}}, json, [&] {
     return json
                ? to_json(mma) + "\n"
@@ -74,7 +74,7 @@ int element_bits(std::string const& type) {
       fmt::format("--type: there is no element type '{}'; it is one of {}, or a width in bits", type, names));
 }
 
-TiledCopy build(CopyOptions const& options) {
+CopyTiling build(CopyOptions const& options) {
   CopyAtom const atom = find_copy_atom("--atom", options.atom);
   int const bits = element_bits(options.type);
   if (options.of.empty() == options.threads.empty()) {
@@ -88,13 +88,13 @@ TiledCopy build(CopyOptions const& options) {
   if (options.mma.atom.empty()) {
     throw std::invalid_argument("--of needs the tiled MMA: --mma NAME, and its --layout and --tile");
   }
-  TiledMma const mma = build(options.mma, "--mma");
+  MmaTiling const mma = build(options.mma, "--mma");
   return options.of == "a"   ? make_tiled_copy_a(atom, bits, mma)
          : options.of == "b" ? make_tiled_copy_b(atom, bits, mma)
                              : make_tiled_copy_c(atom, bits, mma);
 }
 
-std::string to_json(TiledCopy const& copy) {
+std::string to_json(CopyTiling const& copy) {
   return dump({{"threads", copy.threads()},
                {"tile", {copy.extents[0], copy.extents[1]}},
                {"src", thread_value_json(copy.src())},
@@ -102,7 +102,7 @@ std::string to_json(TiledCopy const& copy) {
 }
 
 void run_copy(CopyOptions const& options, bool json, std::string const& svg) {
-  TiledCopy const copy = build(options);
+  CopyTiling const copy = build(options);
   deliver({{"--svg", svg, [&] { return stacked_svg(pictures(copy)); }}}, json, [&] {
     return json
                ? to_json(copy) + "\n"

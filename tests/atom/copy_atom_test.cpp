@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tegula/atom/catalogue.hpp"
 #include "tegula/layout/text.hpp"
 
 namespace tegula {
@@ -29,8 +30,8 @@ MatrixElement held_by(int thread, int half, bool trans) {
 void expect_matrix_copy(char const* name, int matrices, bool trans, bool store) {
   SCOPED_TRACE(name);
   CopyAtom const atom = copy_atom(name);
-  EXPECT_STREQ(atom.name.text, name);
-  ASSERT_EQ(atom.threads, 32);
+  EXPECT_STREQ(copy_name(atom.spec).text, name);
+  ASSERT_EQ(atom.threads(), 32);
   Layout const& registers = store ? atom.src : atom.dst;
   Layout const& rows = store ? atom.dst : atom.src;
   EXPECT_EQ(atom.ref, registers);
@@ -91,7 +92,7 @@ TEST(CopyAtom, OneThreadCopiesMoveTheirBitsInOrder) {
         continue;
       }
       CopyAtom const atom = copy_atom(name);
-      EXPECT_EQ(atom.threads, 1);
+      EXPECT_EQ(atom.threads(), 1);
       EXPECT_EQ(to_string(atom.src), "(1," + std::to_string(width) + "):(0,1)") << name;
       EXPECT_EQ(atom.dst, atom.src);
       EXPECT_EQ(atom.ref, atom.src);
@@ -99,15 +100,48 @@ TEST(CopyAtom, OneThreadCopiesMoveTheirBitsInOrder) {
   }
 }
 
+TEST(CopyAtom, CopiesOfTilesAreAskedForByOneThread) {
+  for (CopyOp const op : {CopyOp::tma_load, CopyOp::tma_multicast, CopyOp::tma_store, CopyOp::tma_reduce,
+                          CopyOp::bulk_load, CopyOp::bulk_store}) {
+    CopyAtom const atom = copy_atom({op, 8192});
+    EXPECT_EQ(atom.threads(), 1);
+    for (Layout const& tv : {atom.src, atom.dst, atom.ref}) EXPECT_EQ(to_string(tv), "(1,8192):(0,1)");
+    CopySpec found;
+    ASSERT_TRUE(find_copy(copy_name(atom.spec).view(), found));
+    EXPECT_EQ(found, (CopySpec{op, 0})) << "the catalogue does not know the tile";
+    EXPECT_THROW(copy_atom(found), layout_error);
+  }
+}
+
+TEST(CopyAtom, AmountsThatNoInstructionMovesAreRefused) {
+  auto const refusal = [](CopyOp op, int amount) -> std::string {
+    try {
+      copy_atom({op, amount});
+    } catch (layout_error const& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal(CopyOp::ldmatrix, 3), "copy(ldmatrix, 3): ldmatrix and stmatrix move 1, 2 or 4 matrices");
+  EXPECT_EQ(refusal(CopyOp::stmatrix_trans, 4), "");
+  EXPECT_EQ(refusal(CopyOp::cp_async_ca, 16), "copy(cp_async_ca, 16): cp.async.ca moves 32, 64 or 128 bits");
+  EXPECT_EQ(refusal(CopyOp::cp_async_cg, 64), "copy(cp_async_cg, 64): cp.async.cg moves 128 bits");
+  EXPECT_EQ(refusal(CopyOp::universal, 256),
+            "copy(universal, 256): a plain copy moves 8, 16, 32, 64 or 128 bits");
+  EXPECT_EQ(
+      refusal(CopyOp::tma_load, 64),
+      "copy(tma_load, 64): one thread asks for a whole tile: the amount must be its bits, a multiple of 128");
+}
+
 TEST(CopyAtom, WidthsHaveSeveralSpellings) {
   for (char const* name :
        {"UniversalCopy<64>", "UniversalCopy_64", "UniversalCopy64", "UniversalCopy<cute::uint64_t>"}) {
-    EXPECT_STREQ(copy_atom(name).name.text, "UniversalCopy<uint64_t>") << name;
+    EXPECT_STREQ(copy_name(copy_atom(name).spec).text, "UniversalCopy<uint64_t>") << name;
   }
-  EXPECT_STREQ(copy_atom("UniversalCopy").name.text, "UniversalCopy<uint128_t>");
-  EXPECT_STREQ(copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL").name.text,
+  EXPECT_STREQ(copy_name(copy_atom("UniversalCopy").spec).text, "UniversalCopy<uint128_t>");
+  EXPECT_STREQ(copy_name(copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL").spec).text,
                "SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>");
-  EXPECT_STREQ(copy_atom("AutoVectorizingCopyWithAssumedAlignment<32>").name.text,
+  EXPECT_STREQ(copy_name(copy_atom("AutoVectorizingCopyWithAssumedAlignment<32>").spec).text,
                "AutoVectorizingCopyWithAssumedAlignment<32>");
   CopySpec spec;
   for (char const* name : {"", "UniversalCopy<", "UniversalCopy<>", "UniversalCopy<24>",

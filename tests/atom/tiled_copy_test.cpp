@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tegula/atom/catalogue.hpp"
 #include "tegula/layout/parse.hpp"
 #include "tegula/layout/text.hpp"
 
@@ -19,7 +20,7 @@ void expect_by_blocks(char const* atom, int bits, char const* threads_text, char
   SCOPED_TRACE(std::string(atom) + " " + threads_text + " " + values_text);
   Layout const threads = append(parse_layout(threads_text), 2);
   Layout const values = append(parse_layout(values_text), 2);
-  TiledCopy const copy = make_tiled_copy(copy_atom(atom), bits, threads, values);
+  CopyTiling const copy = make_tiled_copy(copy_atom(atom), bits, threads, values);
   std::int64_t const block_m = values[0].size();
   std::int64_t const block_n = values[1].size();
   std::int64_t const tile_m = block_m * threads[0].size();
@@ -40,7 +41,7 @@ void expect_by_blocks(char const* atom, int bits, char const* threads_text, char
   }
 }
 
-TEST(TiledCopy, ByThreadsAndValuesEachThreadMovesItsBlock) {
+TEST(CopyTiling, ByThreadsAndValuesEachThreadMovesItsBlock) {
   expect_by_blocks("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", 16, "(16,8):(8,1)", "(1,8)");
   expect_by_blocks("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", 32, "(16,8):(8,1)", "(1,4)");
   expect_by_blocks("SM80_CP_ASYNC_CACHEALWAYS<uint64_t>", 16, "(32,4)", "(4,1)");
@@ -66,7 +67,7 @@ Register holder(int q, int row, int column, bool trans) {
 /// What the row addresses of ldmatrix (stmatrix) must be so that the registers hold the MMA's operand:
 /// address lane i of warp w names row i % 8 of matrix i / 8, whose elements are those that the MMA wants in
 /// the registers where they arrive.
-void expect_matrix_copy(char const* name, int matrices, bool trans, bool store, TiledCopy const& copy,
+void expect_matrix_copy(char const* name, int matrices, bool trans, bool store, CopyTiling const& copy,
                         Layout const& operand) {
   SCOPED_TRACE(std::string(name) + " " + to_string(operand));
   Layout const addresses = store ? copy.dst() : copy.src();
@@ -98,12 +99,12 @@ void expect_matrix_copy(char const* name, int matrices, bool trans, bool store, 
   }
 }
 
-TEST(TiledCopy, MatrixLoadsBringEachThreadItsOperand) {
+TEST(CopyTiling, MatrixLoadsBringEachThreadItsOperand) {
   MmaAtom const atom = mma_atom("SM80_16x8x16_F32F16F16F32_TN");
   for (char const* atoms : {"(1,1,1)", "(4,1,1)", "(2,2,1)", "(2,4,1):(4,1,8)"}) {
     Layout const groups = parse_layout(atoms);
     int const n = static_cast<int>(8 * groups[1].size());
-    for (TiledMma const& mma :
+    for (MmaTiling const& mma :
          {make_tiled_mma(atom, groups), make_tiled_mma(atom, groups, make_tile(_, 2 * n, 32)),
           make_tiled_mma(atom, groups, make_tile(_, layout(shape(8, n / 8, 2), stride(1, 16, 8)), _))}) {
       for (int const matrices : {1, 2, 4}) {
@@ -128,8 +129,8 @@ TEST(TiledCopy, MatrixLoadsBringEachThreadItsOperand) {
   }
 }
 
-TEST(TiledCopy, WithFewerMatricesTheFurtherLanesRepeatTheAddresses) {
-  TiledMma const mma = make_tiled_mma(mma_atom("SM80_16x8x16_F32F16F16F32_TN"), layout(shape(2, 2, 1)));
+TEST(CopyTiling, WithFewerMatricesTheFurtherLanesRepeatTheAddresses) {
+  MmaTiling const mma = make_tiled_mma(mma_atom("SM80_16x8x16_F32F16F16F32_TN"), layout(shape(2, 2, 1)));
   for (int const matrices : {1, 2}) {
     Layout const src = make_tiled_copy_a(copy_atom(CopySpec{CopyOp::ldmatrix, matrices}), 16, mma).src();
     for (int thread = 0; thread < 128; ++thread) {
@@ -141,7 +142,7 @@ TEST(TiledCopy, WithFewerMatricesTheFurtherLanesRepeatTheAddresses) {
 
 /// Law of retile: with the fragment of a tiled MMA in registers numbered 0, 1, ..., what the copy calls value
 /// v of instruction x is the register that holds the element which the copy moves there.
-TEST(TiledCopy, RetileFindsTheRegistersOfTheFragment) {
+TEST(CopyTiling, RetileFindsTheRegistersOfTheFragment) {
   MmaAtom const atom = mma_atom("SM80_16x8x16_F32F16F16F32_TN");
   for (char const* atoms : {"(4,1,1)", "(2,2,1)"}) {
     Layout const groups = parse_layout(atoms);
@@ -150,7 +151,7 @@ TEST(TiledCopy, RetileFindsTheRegistersOfTheFragment) {
     for (Tiler const& tile :
          {make_tile(_, 2 * n, _), make_tile(_, layout(shape(8, n / 8, 2), stride(1, 16, 8)), 32)}) {
       SCOPED_TRACE(std::string(atoms) + " " + to_string(tile));
-      TiledMma const mma = make_tiled_mma(atom, groups, tile);
+      MmaTiling const mma = make_tiled_mma(atom, groups, tile);
       Layout const tensor = layout(shape(4 * m, 64));  // (M,K), or (N,K)
       for (bool const is_a : {true, false}) {
         Layout const parts = is_a ? mma.partition_a(tensor) : mma.partition_b(tensor);
@@ -159,7 +160,7 @@ TEST(TiledCopy, RetileFindsTheRegistersOfTheFragment) {
         Layout const fragment =
             layout(shape(per_thread[0].size(), per_thread[1].size(), per_thread[2].size()));
         CopyAtom const load = copy_atom("SM75_U32x4_LDSM_N");
-        TiledCopy const copy = is_a ? make_tiled_copy_a(load, 16, mma) : make_tiled_copy_b(load, 16, mma);
+        CopyTiling const copy = is_a ? make_tiled_copy_a(load, 16, mma) : make_tiled_copy_b(load, 16, mma);
         Layout const view = copy.retile(fragment);        // ((value, instruction), M, K) -> register
         Layout const moved = copy.partition_dst(tensor);  // (thread, (value, instruction), (M, K)) -> element
         ASSERT_EQ(view.rank(), 3);
@@ -188,17 +189,17 @@ TEST(TiledCopy, RetileFindsTheRegistersOfTheFragment) {
   }
 }
 
-TEST(TiledCopy, IsAConstantExpression) {
-  static constexpr TiledMma mma =
+TEST(CopyTiling, IsAConstantExpression) {
+  static constexpr MmaTiling mma =
       make_tiled_mma(mma_atom("SM80_16x8x16_F32F16F16F32_TN"), layout(shape(2, 2, 1)), make_tile(32, 32, 16));
-  static constexpr TiledCopy copy = make_tiled_copy_b(copy_atom("SM75_U32x4_LDSM_N"), 16, mma);
+  static constexpr CopyTiling copy = make_tiled_copy_b(copy_atom("SM75_U32x4_LDSM_N"), 16, mma);
   static_assert(copy.threads() == 128 && copy.atom_values() == 8 && copy.tile() == shape(32, 16));
   constexpr Layout src = copy.src();
   static_assert(covers_with_repeats(src, 32 * 16));
   EXPECT_EQ(src[1].size(), 8);
 }
 
-TEST(TiledCopy, WhatDoesNotFitIsRefusedWithASentence) {
+TEST(CopyTiling, WhatDoesNotFitIsRefusedWithASentence) {
   auto const refusal = [](auto const& make) -> std::string {
     try {
       make();
@@ -228,7 +229,7 @@ TEST(TiledCopy, WhatDoesNotFitIsRefusedWithASentence) {
               HasSubstr("number the values"));
   EXPECT_THAT(refusal([&] { make_tiled_copy(narrow, 16, layout(shape(2, 2, 2)), layout(1)); }),
               HasSubstr("at most two modes"));
-  TiledMma const mma = make_tiled_mma(mma_atom("SM80_16x8x16_F32F16F16F32_TN"), layout(1));
+  MmaTiling const mma = make_tiled_mma(mma_atom("SM80_16x8x16_F32F16F16F32_TN"), layout(1));
   EXPECT_THAT(refusal([&] { make_tiled_copy_b(matrices, 16, mma); }), HasSubstr("not a multiple"));
 }
 

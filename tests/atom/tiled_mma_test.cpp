@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "tegula/atom/catalogue.hpp"
 #include "tegula/layout/parse.hpp"
 #include "tegula/layout/text.hpp"
 
@@ -28,7 +29,7 @@ struct Expected {
     for (int m = 0; m < atoms[0].size(); ++m) {
       for (int n = 0; n < atoms[1].size(); ++n) {
         for (int k = 0; k < atoms[2].size(); ++k) {
-          if (atoms(coord(m, n, k)) == thread / atom.threads) {
+          if (atoms(coord(m, n, k)) == thread / atom.threads()) {
             group_at[0] = m;
             group_at[1] = n;
             group_at[2] = k;
@@ -36,9 +37,9 @@ struct Expected {
         }
       }
     }
-    int const atom_extents[3] = {atom.m, atom.n, atom.k};
+    int const atom_extents[3] = {atom.spec.m, atom.spec.n, atom.spec.k};
     int const atom_values = static_cast<int>(fragment[1].size());
-    std::int64_t const in_atom = fragment(coord(thread % atom.threads, value % atom_values));
+    std::int64_t const in_atom = fragment(coord(thread % atom.threads(), value % atom_values));
     int rest = value / atom_values;
     std::int64_t position[2] = {};
     int const which[2] = {first, second};
@@ -59,7 +60,7 @@ struct Expected {
 void expect_operand(Expected const& expected, Layout const& tv, Layout const& fragment, int first,
                     int second) {
   int const threads = static_cast<int>(tv[0].size());
-  ASSERT_EQ(threads, expected.atom.threads * expected.atoms.size());
+  ASSERT_EQ(threads, expected.atom.threads() * expected.atoms.size());
   int const unused = 3 - first - second;
   ASSERT_EQ(tv.size(), static_cast<std::int64_t>(expected.extent(first)) * expected.extent(second) *
                            expected.atoms[unused].size());
@@ -72,7 +73,7 @@ void expect_operand(Expected const& expected, Layout const& tv, Layout const& fr
   }
 }
 
-TEST(TiledMma, EachThreadHoldsWhatItsGroupsAndTheOrderSay) {
+TEST(MmaTiling, EachThreadHoldsWhatItsGroupsAndTheOrderSay) {
   for (char const* name : {"SM80_16x8x16_F32F16F16F32_TN", "SM80_16x8x8_F32TF32TF32F32_TN",
                            "SM80_16x8x32_S32S8U8S32_TN", "SM80_8x8x4_F64F64F64F64_TN"}) {
     MmaAtom const atom = mma_atom(name);
@@ -80,9 +81,9 @@ TEST(TiledMma, EachThreadHoldsWhatItsGroupsAndTheOrderSay) {
          {"(1,1,1)", "(2,2,1)", "(4,1,1)", "(1,4,1)", "(2,2,1):(2,1,4)", "(2,1,2)", "(1,2,2)",
           "(2,2,2):(4,1,2)", "((2,2),2,1):((1,4),2,8)", "(2,3,1)", "(2)", "(2,2)"}) {
       Layout const atoms = append(parse_layout(atoms_text), 3);
-      int const m = static_cast<int>(atom.m * atoms[0].size());
-      int const n = static_cast<int>(atom.n * atoms[1].size());
-      int const k = static_cast<int>(atom.k * atoms[2].size());
+      int const m = static_cast<int>(atom.spec.m * atoms[0].size());
+      int const n = static_cast<int>(atom.spec.n * atoms[1].size());
+      int const k = static_cast<int>(atom.spec.k * atoms[2].size());
       std::vector<Tiler> const tiles = {
           make_tile(_, _, _),
           make_tile(m, n, k),
@@ -94,7 +95,7 @@ TEST(TiledMma, EachThreadHoldsWhatItsGroupsAndTheOrderSay) {
       };
       for (Tiler const& tile : tiles) {
         SCOPED_TRACE(std::string(name) + " " + atoms_text + " " + to_string(tile));
-        TiledMma const mma = make_tiled_mma(atom, parse_layout(atoms_text), tile);
+        MmaTiling const mma = make_tiled_mma(atom, parse_layout(atoms_text), tile);
         Expected expected{.atom = atom, .atoms = atoms, .order = {}};
         int const defaults[3] = {m, n, k};
         for (int mode = 0; mode < 3; ++mode) {
@@ -102,7 +103,7 @@ TEST(TiledMma, EachThreadHoldsWhatItsGroupsAndTheOrderSay) {
           expected.order.push_back(left ? layout(defaults[mode]) : tile[mode].layout());
           EXPECT_EQ(mma.extent(mode), expected.order.back().size());
         }
-        EXPECT_EQ(mma.threads(), atom.threads * atoms.size());
+        EXPECT_EQ(mma.threads(), atom.threads() * atoms.size());
         expect_operand(expected, mma.a(), atom.a, 0, 2);
         expect_operand(expected, mma.b(), atom.b, 1, 2);
         expect_operand(expected, mma.c(), atom.c, 0, 1);
@@ -111,9 +112,9 @@ TEST(TiledMma, EachThreadHoldsWhatItsGroupsAndTheOrderSay) {
   }
 }
 
-TEST(TiledMma, PartitionsATensorOfManyTiles) {
+TEST(MmaTiling, PartitionsATensorOfManyTiles) {
   // A thread's part of a (64,48) tensor is its part of the (32,16) tile, repeated over the tiles.
-  TiledMma const mma =
+  MmaTiling const mma =
       make_tiled_mma(mma_atom("SM80_16x8x16_F32F16F16F32_TN"), layout(shape(2, 1, 1)), make_tile(32, 8, 16));
   Layout const tensor = layout(shape(64, 48), stride(48, 1));
   Layout const parts = mma.partition_a(tensor);  // ((lane,(2,1)),(8,(2,3)))
@@ -133,8 +134,8 @@ TEST(TiledMma, PartitionsATensorOfManyTiles) {
   }
 }
 
-TEST(TiledMma, WarpgroupsAlongM) {
-  TiledMma const mma = make_tiled_mma(mma_atom("SM90_64x96x16_F32BF16BF16_RS"), layout(shape(2, 1, 1)));
+TEST(MmaTiling, WarpgroupsAlongM) {
+  MmaTiling const mma = make_tiled_mma(mma_atom("SM90_64x96x16_F32BF16BF16_RS"), layout(shape(2, 1, 1)));
   EXPECT_EQ(mma.threads(), 256);
   EXPECT_EQ(mma.tile(), shape(128, 96, 16));
   EXPECT_TRUE(covers_once(mma.c(), 128 * 96));
@@ -144,8 +145,8 @@ TEST(TiledMma, WarpgroupsAlongM) {
   EXPECT_EQ(mma.c()(coord(128 + 32 + 5, 0)), 64 + 16 + 1 + 128 * 2);
 }
 
-TEST(TiledMma, IsAConstantExpressionAndATemplateArgument) {
-  static constexpr TiledMma mma =
+TEST(MmaTiling, IsAConstantExpressionAndATemplateArgument) {
+  static constexpr MmaTiling mma =
       make_tiled_mma(mma_atom("SM80_16x8x16_F32F16F16F32_TN"), layout(shape(2, 2, 1)), make_tile(32, 32, 16));
   static_assert(mma.threads() == 128 && mma.tile() == shape(32, 32, 16));
   constexpr Layout c = mma.c();
@@ -155,7 +156,7 @@ TEST(TiledMma, IsAConstantExpressionAndATemplateArgument) {
   EXPECT_EQ(to_string(c), "((4,8,2,2),((2,2),(1,2))):((64,1,16,256),((32,8),(0,512)))");
 }
 
-TEST(TiledMma, WhatDoesNotFitIsRefusedWithASentence) {
+TEST(MmaTiling, WhatDoesNotFitIsRefusedWithASentence) {
   MmaAtom const atom = mma_atom("SM80_16x8x16_F32F16F16F32_TN");
   auto const refusal = [&](char const* atoms, Tiler const& tile) -> std::string {
     try {

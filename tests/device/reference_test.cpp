@@ -162,8 +162,6 @@ TEST(ReferenceGemm, AppliesTheActivationLast) {
 // is beyond it, and it is not so far off that it would find nothing.
 TEST(ReferenceGemm, BoundsTheArithmeticOfFp8) {
   constexpr int m = 64, n = 8;
-  constexpr WgmmaType types[] = {WgmmaType::e4m3_e4m3, WgmmaType::e4m3_e5m2, WgmmaType::e5m2_e4m3,
-                                 WgmmaType::e5m2_e5m2};
   std::mt19937 random(17);
   double nearest = 0;
   for (int t = 0; t < 4; ++t)
@@ -181,7 +179,7 @@ TEST(ReferenceGemm, BoundsTheArithmeticOfFp8) {
           std::uint8_t a_step[m][sim::kWgmmaRowBytes], b_step[n][sim::kWgmmaRowBytes];
           for (int i = 0; i < m; ++i) std::copy_n(a.data() + i * k + first, 32, a_step[i]);
           for (int j = 0; j < n; ++j) std::copy_n(b.data() + j * k + first, 32, b_step[j]);
-          sim::wgmma_tile({.type = types[t], .n = n}, a_step, b_step, first > 0, d.data());
+          sim::wgmma_tile(warpgroup_mma(a_type, b_type, DType::f32, n), a_step, b_step, first > 0, d.data());
         }
         std::vector<double> results;
         for (auto const word : d) results.push_back(__builtin_bit_cast(float, word));

@@ -5,8 +5,7 @@
 
 #include <set>
 
-#include "tegula/atom/copy_atom.hpp"
-#include "tegula/atom/mma_atom.hpp"
+#include "tegula/atom/catalogue.hpp"
 #include "tegula/atom/tiled_copy.hpp"
 #include "tegula/layout/algebra.hpp"
 #include "tegula/tensor/tile_loader.hpp"
@@ -51,8 +50,8 @@ TEST(CoversOnce, AgreesWithEnumeration) {
 // Which row of the tile a lane's address points at follows from two tables of the hardware: the elements that
 // mma.sync wants in a lane's registers, and the rows from which ldmatrix fills them.
 TEST(LdmatrixRows, FollowFromTheAtoms) {
-  TiledMma const mma = make_tiled_mma(mma_atom("SM80_16x8x16_F32BF16BF16F32_TN"), layout(shape(1, 1, 1)),
-                                      make_tile(layout(16), layout(16), layout(16)));
+  MmaTiling const mma = make_tiled_mma(mma_atom("SM80_16x8x16_F32BF16BF16F32_TN"), layout(shape(1, 1, 1)),
+                                       make_tile(layout(16), layout(16), layout(16)));
   for (int const contiguous : {0, 1}) {
     CopyAtom const ldmatrix = copy_atom(contiguous == 1 ? "SM75_U32x4_LDSM_N" : "SM75_U16x8_LDSM_T");
     Layout const a = make_tiled_copy_a(ldmatrix, 16, mma).src();

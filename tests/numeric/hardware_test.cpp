@@ -21,21 +21,21 @@ struct Registers {
 };
 
 Registers simulated(int op, int set, int index) {
-  probe::MmaCase const x = probe::mma_case(static_cast<MmaOp>(op), static_cast<CaseSet>(set), index);
+  probe::MmaCase const x = probe::mma_case(op, static_cast<CaseSet>(set), index);
   Registers out{};
-  sim::mma_sync_warp(static_cast<MmaOp>(op), sim::Generation::sm90, x.a, x.b, x.c, out.d);
+  sim::mma_sync_warp(probe::mma_subject(op), sim::Generation::sm90, x.a, x.b, x.c, out.d);
   return out;
 }
 
 TEST(HardwareMma, EverySampledResultIsTheGpus) {
-  int samples[kMmaOps] = {};
+  int samples[probe::kMmaSubjectCount] = {};
   for (h100::MmaResult const& gpu : h100::kMmaResults) {
     ++samples[gpu.op];
     EXPECT_EQ(simulated(gpu.op, gpu.set, gpu.index).word(gpu.word), gpu.d)
         << "op " << int{gpu.op} << ", set " << probe::kCaseSetNames[gpu.set] << ", case " << gpu.index
         << ", word " << int{gpu.word};
   }
-  for (int op = 0; op < kMmaOps; ++op) EXPECT_GE(samples[op], 48) << "op " << op;
+  for (int op = 0; op < probe::kMmaSubjectCount; ++op) EXPECT_GE(samples[op], 48) << "op " << op;
 }
 
 TEST(HardwareMma, DigestsOfAllKeptResultsAreTheGpus) {
@@ -51,12 +51,15 @@ TEST(HardwareMma, DigestsOfAllKeptResultsAreTheGpus) {
 
 // sm_80 keeps one bit less and takes K in halves: the same inputs must show it.
 TEST(HardwareMma, AnotherGenerationDiffers) {
+  constexpr int kSubject = 1;
+  constexpr MmaSpec kOp = probe::mma_subject(kSubject);
+  static_assert(kOp == warp_mma(DType::f16, DType::f32, 16));
   int different = 0;
   for (int index = 0; index < 20; ++index) {
-    probe::MmaCase const x = probe::mma_case(MmaOp::m16n8k16_f32_f16_f16_f32, CaseSet::kMiddle, index);
+    probe::MmaCase const x = probe::mma_case(kSubject, CaseSet::kMiddle, index);
     std::uint32_t d80[32][4], d90[32][4];
-    sim::mma_sync_warp(MmaOp::m16n8k16_f32_f16_f16_f32, sim::Generation::sm80, x.a, x.b, x.c, d80);
-    sim::mma_sync_warp(MmaOp::m16n8k16_f32_f16_f16_f32, sim::Generation::sm90, x.a, x.b, x.c, d90);
+    sim::mma_sync_warp(kOp, sim::Generation::sm80, x.a, x.b, x.c, d80);
+    sim::mma_sync_warp(kOp, sim::Generation::sm90, x.a, x.b, x.c, d90);
     different += std::memcmp(d80, d90, sizeof d80) != 0;
   }
   EXPECT_GT(different, 15);
@@ -99,8 +102,8 @@ TEST(HardwareWgmma, DigestsOfAllKeptResultsAreTheGpus) {
 TEST(HardwareWgmma, KeptResultsHoldWhatIsSpecial) {
   for (int subject = 0; subject < probe::kWgmmaSubjectCount; ++subject) {
     probe::WgmmaSubject const& s = probe::kWgmmaSubjects[subject];
-    if (is_integer(s.type)) continue;
-    bool const half = s.accumulator == WgmmaAccumulator::f16;
+    if (s.d == DType::s32) continue;
+    bool const half = s.d == DType::f16;
     std::uint32_t const infinity = half ? 0x7c00u : 0x7f800000u;
     std::uint32_t const sign = half ? 0x8000u : 0x80000000u;
     int zeros = 0, subnormals = 0, infinities = 0, nans = 0;
@@ -117,7 +120,7 @@ TEST(HardwareWgmma, KeptResultsHoldWhatIsSpecial) {
         }
       }
     }
-    bool const wide_exponents = s.type == WgmmaType::bf16 || s.type == WgmmaType::tf32;
+    bool const wide_exponents = s.a == DType::bf16 || s.a == DType::tf32;
     EXPECT_GT(zeros, 10) << s.name;
     EXPECT_GT(subnormals, half || wide_exponents ? 20 : -1) << s.name;
     EXPECT_GT(infinities, 200) << s.name;

@@ -17,7 +17,7 @@ using probe::CaseSet;
 using sim::Generation;
 
 struct Subject {
-  MmaOp op;
+  MmaSpec op;
   Generation generation;
 };
 
@@ -25,7 +25,7 @@ struct Subject {
 int differences(Subject subject, probe::MmaCase const& x, std::string& first) {
   std::uint32_t d[32][4] = {};
   sim::mma_sync_warp(subject.op, subject.generation, x.a, x.b, x.c, d);
-  bool const half = accumulator(subject.op) == MmaAccumulator::f16;
+  bool const half = subject.op.d == DType::f16;
   int wrong = 0;
   for (int row = 0; row < 16; ++row) {
     for (int column = 0; column < 8; ++column) {
@@ -50,14 +50,14 @@ int differences(Subject subject, probe::MmaCase const& x, std::string& first) {
 class MmaOps : public testing::TestWithParam<int> {};
 
 TEST_P(MmaOps, EqualsTheOracleOnEverySet) {
-  MmaOp const op = static_cast<MmaOp>(GetParam());
+  MmaSpec const op = probe::mma_subject(GetParam());
   for (Generation generation : {Generation::sm80, Generation::sm90}) {
     for (int set = 0; set < probe::kCaseSets; ++set) {
       int const cases = 150;
       for (int index = 0; index < cases; ++index) {
         std::string first;
-        int const wrong =
-            differences({op, generation}, probe::mma_case(op, static_cast<CaseSet>(set), index), first);
+        int const wrong = differences({op, generation},
+                                      probe::mma_case(GetParam(), static_cast<CaseSet>(set), index), first);
         ASSERT_EQ(wrong, 0) << "op " << GetParam() << ", generation " << static_cast<int>(generation)
                             << ", set " << probe::kCaseSetNames[set] << ", case " << index << ", " << first;
       }
@@ -65,7 +65,7 @@ TEST_P(MmaOps, EqualsTheOracleOnEverySet) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, MmaOps, testing::Range(0, kMmaOps));
+INSTANTIATE_TEST_SUITE_P(Every, MmaOps, testing::Range(0, probe::kMmaSubjectCount));
 
 // The instruction set is chosen at run time; what this machine does not choose is held to what it does.
 TEST(MmaArithmetic, VectorWidthsAgree) {

@@ -80,13 +80,9 @@ TEST(WgmmaArithmetic, ColumnsAreIndependent) {
 
 // Every pair of 8-bit codes, one product to a result: kept whole, because it has at most eight bits.
 TEST(WgmmaArithmetic, EveryProductOfEightBitFloats) {
-  constexpr WgmmaType kTypes[] = {WgmmaType::e4m3_e4m3, WgmmaType::e4m3_e5m2, WgmmaType::e5m2_e4m3,
-                                  WgmmaType::e5m2_e5m2};
-  for (WgmmaType type : kTypes) {
-    WgmmaConfig op;
-    op.type = type;
-    op.n = 256;
-    oracle::Form const form = oracle::form(op);
+  for (int types = 0; types < 4; ++types) {
+    MmaSpec const op = warpgroup_mma(types < 2 ? DType::e4m3 : DType::e5m2,
+                                     types % 2 == 0 ? DType::e4m3 : DType::e5m2, DType::f32, 256);
     std::vector<std::uint8_t> b(256 * sim::kWgmmaRowBytes, 0);
     for (int y = 0; y < 256; ++y) {
       b[static_cast<std::size_t>(y * sim::kWgmmaRowBytes + y % 32)] = static_cast<std::uint8_t>(y);
@@ -97,9 +93,9 @@ TEST(WgmmaArithmetic, EveryProductOfEightBitFloats) {
       std::vector<std::uint32_t> d(kWgmmaM * 256, 0x7fffffffu);
       sim::wgmma_tile(op, a, reinterpret_cast<Row const*>(b.data()), false, d.data());
       for (int row = 0; row < kWgmmaM; ++row) {
-        double const x = oracle::value_of(form.a, static_cast<std::uint32_t>(first + row));
+        double const x = oracle::value_of(op.a, static_cast<std::uint32_t>(first + row));
         for (int y = 0; y < 256; ++y) {
-          double product = x * oracle::value_of(form.b, static_cast<std::uint32_t>(y));
+          double product = x * oracle::value_of(op.b, static_cast<std::uint32_t>(y));
           // The other factors of B are zeros.
           if (!std::isfinite(x)) product = x - x;
           float const expected = static_cast<float>(product);
@@ -122,7 +118,7 @@ TEST(WgmmaArithmetic, NegationFlipsSigns) {
       ASSERT_TRUE(negated.op.negate_a && !negated.op.negate_b);
       WgmmaCase flipped = negated;
       flipped.op.negate_a = false;
-      int const bytes = element_bits(flipped.op.type) / 8;
+      int const bytes = element_bits(flipped.op) / 8;
       for (auto& row : flipped.a) {
         for (int i = bytes - 1; i < sim::kWgmmaRowBytes; i += bytes) row[i] ^= 0x80;
       }

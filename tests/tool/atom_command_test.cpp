@@ -64,6 +64,7 @@ TEST(AtomCommand, EveryAtomListedCanBeShownAndDrawn) {
   EXPECT_GT(list.size(), 90u);
   std::string const text = run_tool({"atoms"}).out;
   std::set<std::string> kinds;
+  int tiles = 0;
   for (json const& entry : list) {
     std::string const name = entry["name"];
     if (name.starts_with("SM90_64x")) {
@@ -77,6 +78,14 @@ TEST(AtomCommand, EveryAtomListedCanBeShownAndDrawn) {
       EXPECT_THAT(text, HasSubstr(name));
     }
     kinds.insert(entry["kind"].get<std::string>());
+    if (name.starts_with("SM90_TMA") || name.starts_with("SM90_BULK")) {
+      Outcome const refused = run_tool({"atom", name});
+      EXPECT_EQ(refused.status, 1) << name;
+      EXPECT_THAT(refused.err,
+                  AllOf(HasSubstr(name), HasSubstr("moves a whole tile that one thread asks for")));
+      ++tiles;
+      continue;
+    }
     json const atom = run_json({"atom", name});
     EXPECT_EQ(atom["name"], name);
     EXPECT_EQ(atom["kind"], entry["kind"]);
@@ -85,6 +94,7 @@ TEST(AtomCommand, EveryAtomListedCanBeShownAndDrawn) {
     EXPECT_THAT(shown.out, StartsWith(name + "\n"));
     EXPECT_THAT(read(folder / "a.svg"), AllOf(StartsWith("<svg "), EndsWith("</svg>\n")));
   }
+  EXPECT_EQ(tiles, 6);
   EXPECT_EQ(kinds, (std::set<std::string>{"copy", "mma"}));
 }
 

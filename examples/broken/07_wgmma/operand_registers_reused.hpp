@@ -10,6 +10,9 @@ namespace tegula::broken {
 ///
 /// PTX ISA: wgmma.mma_async: "accessing the registers ... is undefined".
 struct operand_registers_reused : WarpgroupKernel<> {
+  static constexpr MmaSpec op =
+      warpgroup_mma(DType::bf16, DType::bf16, DType::f32, 16, Major::k, Major::k, MmaOperands::rs);
+
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     fill(smem);
     float d[8] = {};
@@ -27,7 +30,7 @@ struct operand_registers_reused : WarpgroupKernel<> {
 };
 
 // Report:
-//   07_wgmma/operand_registers_reused.hpp:20: kernel operand_registers_reused, CTA (0, 0, 0), warp 0, lane 0:
+//   07_wgmma/operand_registers_reused.hpp:23: kernel operand_registers_reused, CTA (0, 0, 0), warp 0, lane 0:
 //     register_race: register 0 of A was written while a wgmma.mma_async that reads it was in flight: a
 //     wgmma_wait_group that covers it before the write would order them
 

@@ -16,7 +16,7 @@ struct wrong_descriptor : WarpgroupKernel<> {
     float d[8] = {};
     std::uint64_t const rows = p.repaired ? 8 : 3;
     wgmma_fence();
-    constexpr WgmmaConfig narrow{.type = WgmmaType::bf16, .n = 8};
+    constexpr MmaSpec narrow = warpgroup_mma(DType::bf16, DType::bf16, DType::f32, 8);
     auto& half = reinterpret_cast<float(&)[4]>(d[0]);
     wgmma<narrow>(half, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0) + (rows * 128 >> 4), true);
     wgmma_commit_group();

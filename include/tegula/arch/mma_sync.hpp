@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "tegula/arch/mma_op.hpp"
+#include "tegula/arch/mma_registers.hpp"
+#include "tegula/arch/mma_text.hpp"
 #include "tegula/arch/where.hpp"
+#include "tegula/atom/mma_spec.hpp"
 #include "tegula/macros.hpp"
 #if !TEGULA_GPU
 #include "tegula/sim/hooks.hpp"
@@ -14,95 +16,64 @@
 /// 32 lanes execute it together.
 namespace tegula {
 
-/// The registers that one lane holds of each operand.
-template <MmaOp Op> struct MmaRegisters {
-  using Accumulator = std::conditional_t<
-      accumulator(Op) == MmaAccumulator::f32, float,
-      std::conditional_t<accumulator(Op) == MmaAccumulator::s32, std::int32_t, std::uint32_t>>;
-  using A = std::uint32_t[a_registers(Op)];
-  using B = std::uint32_t[b_registers(Op)];
-  using C = Accumulator[c_registers(Op)];
-};
+#if TEGULA_GPU
+namespace detail {
+
+// The operand lists of an assembler statement are literals: by the registers of D and C, and of A (B has half
+// as many). The last operand is the text behind "mma.sync.aligned.".
+#define TEGULA_MMA_D4(REG) "=" REG(d[0]), "=" REG(d[1]), "=" REG(d[2]), "=" REG(d[3])
+#define TEGULA_MMA_C4(REG) REG(c[0]), REG(c[1]), REG(c[2]), REG(c[3]), "C"(Text::value)
+#define TEGULA_MMA_STATEMENTS(D, REG)                                                                       \
+  template <class Text>                                                                                     \
+  TEGULA_DEVICE void mma_statement(D(&d)[4], std::uint32_t const(&a)[2], std::uint32_t const(&b)[1],        \
+                                   D const(&c)[4]) {                                                        \
+    asm volatile("mma.sync.aligned.%11 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"                \
+                 : TEGULA_MMA_D4(REG)                                                                       \
+                 : "r"(a[0]), "r"(a[1]), "r"(b[0]), TEGULA_MMA_C4(REG));                                    \
+  }                                                                                                         \
+  template <class Text>                                                                                     \
+  TEGULA_DEVICE void mma_statement(D(&d)[4], std::uint32_t const(&a)[4], std::uint32_t const(&b)[2],        \
+                                   D const(&c)[4]) {                                                        \
+    asm volatile("mma.sync.aligned.%14 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};" \
+                 : TEGULA_MMA_D4(REG)                                                                       \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), TEGULA_MMA_C4(REG));   \
+  }
+TEGULA_MMA_STATEMENTS(float, "f")
+TEGULA_MMA_STATEMENTS(std::int32_t, "r")
+#undef TEGULA_MMA_STATEMENTS
+#undef TEGULA_MMA_C4
+#undef TEGULA_MMA_D4
+
+template <class Text>
+TEGULA_DEVICE void mma_statement(std::uint32_t (&d)[2], std::uint32_t const (&a)[2],
+                                 std::uint32_t const (&b)[1], std::uint32_t const (&c)[2]) {
+  asm volatile("mma.sync.aligned.%7 {%0, %1}, {%2, %3}, {%4}, {%5, %6};"
+               : "=r"(d[0]), "=r"(d[1])
+               : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(c[0]), "r"(c[1]), "C"(Text::value));
+}
+template <class Text>
+TEGULA_DEVICE void mma_statement(std::uint32_t (&d)[2], std::uint32_t const (&a)[4],
+                                 std::uint32_t const (&b)[2], std::uint32_t const (&c)[2]) {
+  asm volatile("mma.sync.aligned.%10 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%8, %9};"
+               : "=r"(d[0]), "=r"(d[1])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]),
+                 "C"(Text::value));
+}
+
+}  // namespace detail
+#endif
 
 /// D(16, 8) = A(16, K) * B(K, 8) + C(16, 8). d and c may be the same registers. Who holds which element:
 /// atom/, or PTX ISA, "Matrix fragments for mma.m16n8kK".
-template <MmaOp Op>
-TEGULA_DEVICE void mma_sync(typename MmaRegisters<Op>::C& d, typename MmaRegisters<Op>::A const& a,
-                            typename MmaRegisters<Op>::B const& b, typename MmaRegisters<Op>::C const& c,
+template <MmaSpec S>
+TEGULA_DEVICE void mma_sync(typename MmaRegisters<S>::D& d, typename MmaRegisters<S>::A const& a,
+                            typename MmaRegisters<S>::B const& b, typename MmaRegisters<S>::C const& c,
                             [[maybe_unused]] Where where = Where::here()) {
+  static_assert(S.operands == MmaOperands::warp, "mma_sync: the spec is that of no mma.sync");
 #if TEGULA_GPU
-// The text of an assembler statement is a literal, so the instruction's name is pasted into one of three
-// operand lists.
-#define TEGULA_MMA_K8(NAME, REG)                                                                \
-  asm volatile("mma.sync.aligned." NAME " {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};" \
-               : "=" REG(d[0]), "=" REG(d[1]), "=" REG(d[2]), "=" REG(d[3])                     \
-               : "r"(a[0]), "r"(a[1]), "r"(b[0]), REG(c[0]), REG(c[1]), REG(c[2]), REG(c[3]))
-#define TEGULA_MMA_K16(NAME, REG)                                                                        \
-  asm volatile("mma.sync.aligned." NAME                                                                  \
-               " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"                    \
-               : "=" REG(d[0]), "=" REG(d[1]), "=" REG(d[2]), "=" REG(d[3])                              \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), REG(c[0]), REG(c[1]), \
-                 REG(c[2]), REG(c[3]))
-  using enum MmaOp;
-  if constexpr (Op == m16n8k8_f32_f16_f16_f32) {
-    TEGULA_MMA_K8("m16n8k8.row.col.f32.f16.f16.f32", "f");
-  } else if constexpr (Op == m16n8k16_f32_f16_f16_f32) {
-    TEGULA_MMA_K16("m16n8k16.row.col.f32.f16.f16.f32", "f");
-  } else if constexpr (Op == m16n8k8_f32_bf16_bf16_f32) {
-    TEGULA_MMA_K8("m16n8k8.row.col.f32.bf16.bf16.f32", "f");
-  } else if constexpr (Op == m16n8k16_f32_bf16_bf16_f32) {
-    TEGULA_MMA_K16("m16n8k16.row.col.f32.bf16.bf16.f32", "f");
-  } else if constexpr (Op == m16n8k4_f32_tf32_tf32_f32) {
-    TEGULA_MMA_K8("m16n8k4.row.col.f32.tf32.tf32.f32", "f");
-  } else if constexpr (Op == m16n8k8_f32_tf32_tf32_f32) {
-    TEGULA_MMA_K16("m16n8k8.row.col.f32.tf32.tf32.f32", "f");
-  } else if constexpr (Op == m16n8k8_f16_f16_f16_f16) {
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3}, {%4}, {%5, %6};"
-                 : "=r"(d[0]), "=r"(d[1])
-                 : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(c[0]), "r"(c[1]));
-  } else if constexpr (Op == m16n8k16_f16_f16_f16_f16) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%8, %9};"
-        : "=r"(d[0]), "=r"(d[1])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]));
-  } else if constexpr (Op == m16n8k16_s32_s8_s8_s32) {
-    TEGULA_MMA_K8("m16n8k16.row.col.s32.s8.s8.s32", "r");
-  } else if constexpr (Op == m16n8k16_s32_s8_u8_s32) {
-    TEGULA_MMA_K8("m16n8k16.row.col.s32.s8.u8.s32", "r");
-  } else if constexpr (Op == m16n8k16_s32_u8_s8_s32) {
-    TEGULA_MMA_K8("m16n8k16.row.col.s32.u8.s8.s32", "r");
-  } else if constexpr (Op == m16n8k16_s32_u8_u8_s32) {
-    TEGULA_MMA_K8("m16n8k16.row.col.s32.u8.u8.s32", "r");
-  } else if constexpr (Op == m16n8k32_s32_s8_s8_s32) {
-    TEGULA_MMA_K16("m16n8k32.row.col.s32.s8.s8.s32", "r");
-  } else if constexpr (Op == m16n8k32_s32_s8_u8_s32) {
-    TEGULA_MMA_K16("m16n8k32.row.col.s32.s8.u8.s32", "r");
-  } else if constexpr (Op == m16n8k32_s32_u8_s8_s32) {
-    TEGULA_MMA_K16("m16n8k32.row.col.s32.u8.s8.s32", "r");
-  } else if constexpr (Op == m16n8k32_s32_u8_u8_s32) {
-    TEGULA_MMA_K16("m16n8k32.row.col.s32.u8.u8.s32", "r");
-  } else if constexpr (Op == m16n8k16_s32_s8_s8_s32_satfinite) {
-    TEGULA_MMA_K8("m16n8k16.row.col.satfinite.s32.s8.s8.s32", "r");
-  } else if constexpr (Op == m16n8k16_s32_s8_u8_s32_satfinite) {
-    TEGULA_MMA_K8("m16n8k16.row.col.satfinite.s32.s8.u8.s32", "r");
-  } else if constexpr (Op == m16n8k16_s32_u8_s8_s32_satfinite) {
-    TEGULA_MMA_K8("m16n8k16.row.col.satfinite.s32.u8.s8.s32", "r");
-  } else if constexpr (Op == m16n8k16_s32_u8_u8_s32_satfinite) {
-    TEGULA_MMA_K8("m16n8k16.row.col.satfinite.s32.u8.u8.s32", "r");
-  } else if constexpr (Op == m16n8k32_s32_s8_s8_s32_satfinite) {
-    TEGULA_MMA_K16("m16n8k32.row.col.satfinite.s32.s8.s8.s32", "r");
-  } else if constexpr (Op == m16n8k32_s32_s8_u8_s32_satfinite) {
-    TEGULA_MMA_K16("m16n8k32.row.col.satfinite.s32.s8.u8.s32", "r");
-  } else if constexpr (Op == m16n8k32_s32_u8_s8_s32_satfinite) {
-    TEGULA_MMA_K16("m16n8k32.row.col.satfinite.s32.u8.s8.s32", "r");
-  } else {
-    static_assert(Op == m16n8k32_s32_u8_u8_s32_satfinite);
-    TEGULA_MMA_K16("m16n8k32.row.col.satfinite.s32.u8.u8.s32", "r");
-  }
-#undef TEGULA_MMA_K8
-#undef TEGULA_MMA_K16
+  detail::mma_statement<typename detail::MmaTexts<S>::Name>(d, a, b, c);
 #else
-  sim::mma_sync(Op, d, a, b, c, where);
+  sim::mma_sync(S, d, a, b, c, where);
 #endif
 }
 

@@ -2,12 +2,13 @@
 
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 
+#include "tegula/arch/mma_registers.hpp"
+#include "tegula/arch/mma_text.hpp"
 #include "tegula/arch/mutant.hpp"
-#include "tegula/arch/wgmma_op.hpp"
 #include "tegula/arch/wgmma_operands.hpp"
 #include "tegula/arch/where.hpp"
+#include "tegula/atom/mma_spec.hpp"
 #include "tegula/macros.hpp"
 #if !TEGULA_GPU
 #include "tegula/sim/hooks.hpp"
@@ -17,77 +18,6 @@
 /// threads of a warpgroup execute each of these together. From issue until a wgmma_wait_group that covers it,
 /// an operation owns its registers, and reads shared memory in the asynchronous proxy.
 namespace tegula {
-
-/// The registers that one thread holds of D: floats, integers, or pairs of halves.
-template <WgmmaConfig Op> struct WgmmaRegisters {
-  using Accumulator = std::conditional_t<
-      Op.accumulator == WgmmaAccumulator::f32, float,
-      std::conditional_t<Op.accumulator == WgmmaAccumulator::s32, std::int32_t, std::uint32_t>>;
-  static constexpr int count = check(Op) ? d_registers(Op) : 0;
-  using D = Accumulator[count];
-};
-
-#if TEGULA_GPU
-namespace detail {
-
-/// A text of the assembler, put together at compile time.
-struct WgmmaText {
-  char text[48] = {};
-  int length = 0;
-
-  constexpr void append(char const* s) {
-    while (*s != '\0') text[length++] = *s++;
-  }
-  constexpr void append(int value) {
-    if (value >= 10) append(value / 10);
-    text[length++] = static_cast<char>('0' + value % 10);
-  }
-};
-
-/// What follows "wgmma.mma_async.sync.aligned.": "m64n128k16.f32.bf16.bf16".
-constexpr WgmmaText wgmma_name(WgmmaConfig const& op) {
-  constexpr char const* kTypes[kWgmmaTypes] = {"bf16.bf16", "f16.f16",   "tf32.tf32", "e4m3.e4m3",
-                                               "e4m3.e5m2", "e5m2.e4m3", "e5m2.e5m2", "s8.s8",
-                                               "s8.u8",     "u8.s8",     "u8.u8"};
-  constexpr char const* kAccumulators[] = {".f32.", ".f16.", ".s32."};
-  WgmmaText name;
-  name.append("m64n");
-  name.append(op.n);
-  name.append("k");
-  name.append(wgmma_k(op.type));
-  name.append(kAccumulators[static_cast<int>(op.accumulator)]);
-  name.append(kTypes[static_cast<int>(op.type)]);
-  if (op.satfinite) name.append(".satfinite");
-  return name;
-}
-
-/// What follows scale-d: imm-scale-a, imm-scale-b and, for 16-bit types, imm-trans-a (A in shared memory) and
-/// imm-trans-b.
-constexpr WgmmaText wgmma_tail(WgmmaConfig const& op, bool a_in_shared_memory) {
-  WgmmaText tail;
-  if (is_integer(op.type)) return tail;
-  tail.append(op.negate_a ? ", -1" : ", 1");
-  tail.append(op.negate_b ? ", -1" : ", 1");
-  if (element_bits(op.type) != 16) return tail;
-  if (a_in_shared_memory) tail.append(op.a_mn_major ? ", 1" : ", 0");
-  tail.append(op.b_mn_major ? ", 1" : ", 0");
-  return tail;
-}
-
-/// A text as the "C" constraint takes it: an array of its characters.
-template <WgmmaText T, class Places = std::make_integer_sequence<int, T.length>> struct WgmmaCharacters;
-template <WgmmaText T, int... Places> struct WgmmaCharacters<T, std::integer_sequence<int, Places...>> {
-  static constexpr char value[] = {T.text[Places]..., '\0'};
-};
-
-/// Both texts of an instruction.
-template <WgmmaConfig Op, bool AInSharedMemory> struct WgmmaTexts {
-  using Name = WgmmaCharacters<wgmma_name(Op)>;
-  using Tail = WgmmaCharacters<wgmma_tail(Op, AInSharedMemory)>;
-};
-
-}  // namespace detail
-#endif
 
 /// Orders this warpgroup's accesses to registers, and to shared memory through the asynchronous proxy, before
 /// its wgmma that follow: needed before the first wgmma, and wherever registers that one uses have been
@@ -134,33 +64,34 @@ template <int N> TEGULA_DEVICE void wgmma_wait_group(Where where = Where::here()
 /// D(64, n) = A * B + (scale_d ? D : 0) with A and B in shared memory, given by matrix descriptors
 /// (tensor/wgmma_operand.hpp). Who holds which element of d: atom/, or PTX ISA, "Register Fragments and
 /// Shared Memory Matrix Layouts".
-template <WgmmaConfig Op>
-TEGULA_DEVICE void wgmma(typename WgmmaRegisters<Op>::D& d, std::uint64_t a_descriptor,
+template <MmaSpec S>
+TEGULA_DEVICE void wgmma(typename MmaRegisters<S>::D& d, std::uint64_t a_descriptor,
                          std::uint64_t b_descriptor, bool scale_d,
                          [[maybe_unused]] Where where = Where::here()) {
+  static_assert(S.operands == MmaOperands::ss, "wgmma: the spec is of none with A in shared memory");
 #if TEGULA_GPU
-  using Accumulator = std::conditional_t<Op.accumulator == WgmmaAccumulator::f32, float, std::uint32_t>;
+  using Register = std::conditional_t<S.d == DType::f32, float, std::uint32_t>;
   constexpr int count = sizeof(d) / 4;
-  detail::WgmmaStatement<Accumulator, count>::template issue<detail::WgmmaTexts<Op, true>>(
-      reinterpret_cast<Accumulator(&)[count]>(d), a_descriptor, b_descriptor, scale_d ? 1 : 0);
+  detail::WgmmaStatement<Register, count>::template issue<detail::MmaTexts<S>>(
+      reinterpret_cast<Register(&)[count]>(d), a_descriptor, b_descriptor, scale_d ? 1 : 0);
 #else
-  sim::wgmma(Op, d, a_descriptor, b_descriptor, scale_d, where);
+  sim::wgmma(S, d, a_descriptor, b_descriptor, scale_d, where);
 #endif
 }
 
 /// The same with A in registers: 64 x K elements, four registers a thread.
-template <WgmmaConfig Op>
-TEGULA_DEVICE void wgmma(typename WgmmaRegisters<Op>::D& d, std::uint32_t const (&a)[4],
+template <MmaSpec S>
+TEGULA_DEVICE void wgmma(typename MmaRegisters<S>::D& d, std::uint32_t const (&a)[4],
                          std::uint64_t b_descriptor, bool scale_d,
                          [[maybe_unused]] Where where = Where::here()) {
-  static_assert(!Op.a_mn_major, "A in registers has no major-ness");
+  static_assert(S.operands == MmaOperands::rs, "wgmma: the spec is of none with A in registers");
 #if TEGULA_GPU
-  using Accumulator = std::conditional_t<Op.accumulator == WgmmaAccumulator::f32, float, std::uint32_t>;
+  using Register = std::conditional_t<S.d == DType::f32, float, std::uint32_t>;
   constexpr int count = sizeof(d) / 4;
-  detail::WgmmaStatement<Accumulator, count>::template issue<detail::WgmmaTexts<Op, false>>(
-      reinterpret_cast<Accumulator(&)[count]>(d), a, b_descriptor, scale_d ? 1 : 0);
+  detail::WgmmaStatement<Register, count>::template issue<detail::MmaTexts<S>>(
+      reinterpret_cast<Register(&)[count]>(d), a, b_descriptor, scale_d ? 1 : 0);
 #else
-  sim::wgmma(Op, d, a, b_descriptor, scale_d, where);
+  sim::wgmma(S, d, a, b_descriptor, scale_d, where);
 #endif
 }
 

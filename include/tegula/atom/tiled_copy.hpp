@@ -12,13 +12,13 @@ namespace tegula {
 /// says which element of the tile value v of thread t is on the atom's reference side, as a flat column-major
 /// index: (thread, value) -> m + M*n. Build one with make_tiled_copy, or make_tiled_copy_a/b/c for the
 /// operands of a tiled MMA. Semantics are CuTe's TiledCopy.
-struct TiledCopy {
+struct CopyTiling {
   CopyAtom atom;
   int element_bits = 0;
   Layout tv;
   int extents[2] = {};  // of the tile
 
-  friend constexpr bool operator==(TiledCopy const&, TiledCopy const&) = default;
+  friend constexpr bool operator==(CopyTiling const&, CopyTiling const&) = default;
 
   constexpr int threads() const { return static_cast<int>(tv[0].size()); }
   constexpr Tuple tile() const { return shape(extents[0], extents[1]); }
@@ -79,28 +79,28 @@ struct TiledCopy {
 namespace detail {
 
 /// Checks that the atom fits, and puts the value together.
-constexpr TiledCopy checked_tiled_copy(CopyAtom const& atom, int element_bits, Layout const& tv, int m,
-                                       int n) {
+constexpr CopyTiling checked_tiled_copy(CopyAtom const& atom, int element_bits, Layout const& tv, int m,
+                                        int n) {
   std::int64_t const thread_bits =
       atom.ref[1].size();  // 1: an auto-vectorizing copy, of elements of any width
   if (element_bits < 1 || (thread_bits > 1 && thread_bits % element_bits != 0)) {
     refuse("make_tiled_copy", "what one thread moves is not a whole number of elements of this width",
-           atom.name.text, element_bits);
+           to_string(atom.spec.op), element_bits);
   }
   Layout const reference = upcast(atom.ref, element_bits);
-  if (reference[0].size() != atom.threads || upcast(atom.src, element_bits)[0].size() != atom.threads) {
+  if (reference[0].size() != atom.threads() || upcast(atom.src, element_bits)[0].size() != atom.threads()) {
     refuse("make_tiled_copy", "the copy instruction splits elements of this width among threads",
-           atom.name.text, element_bits);
+           to_string(atom.spec.op), element_bits);
   }
-  if (tv[0].size() % atom.threads != 0) {
+  if (tv[0].size() % atom.threads() != 0) {
     refuse("make_tiled_copy", "the number of threads is not a multiple of those of the copy instruction",
-           atom.name.text, tv, atom.threads);
+           to_string(atom.spec.op), tv, atom.threads());
   }
   if (tv[1].size() % reference[1].size() != 0) {
     refuse("make_tiled_copy", "a thread's values are not a multiple of those that one copy instruction moves",
-           atom.name.text, tv, reference[1].size());
+           to_string(atom.spec.op), tv, reference[1].size());
   }
-  return TiledCopy{.atom = atom, .element_bits = element_bits, .tv = tv, .extents = {m, n}};
+  return CopyTiling{.atom = atom, .element_bits = element_bits, .tv = tv, .extents = {m, n}};
 }
 
 }  // namespace detail
@@ -109,8 +109,8 @@ constexpr TiledCopy checked_tiled_copy(CopyAtom const& atom, int element_bits, L
 /// shape times the values' shape, each thread's values adjacent. `threads` maps (m, n) to a thread and
 /// `values` (i, j) to a value, each one to one onto 0, 1, 2, ... Refused where they are not, or where the
 /// instruction does not divide them. (CuTe: make_tiled_copy.)
-constexpr TiledCopy make_tiled_copy(CopyAtom const& atom, int element_bits, Layout const& threads,
-                                    Layout const& values) {
+constexpr CopyTiling make_tiled_copy(CopyAtom const& atom, int element_bits, Layout const& threads,
+                                     Layout const& values) {
   if (!covers_once(threads, threads.size())) {
     refuse("make_tiled_copy", "the threads' layout must number the threads 0, 1, 2, ... each once", threads);
   }
@@ -131,13 +131,13 @@ constexpr TiledCopy make_tiled_copy(CopyAtom const& atom, int element_bits, Layo
 /// The copies whose reference side is operand A (M x K), B (N x K) or C (M x N) of a tiled MMA: what
 /// ldmatrix, stmatrix or plain accesses must move so that each thread holds the values that the MMA wants of
 /// it. (CuTe: make_tiled_copy_A, _B, _C.)
-constexpr TiledCopy make_tiled_copy_a(CopyAtom const& atom, int element_bits, TiledMma const& mma) {
+constexpr CopyTiling make_tiled_copy_a(CopyAtom const& atom, int element_bits, MmaTiling const& mma) {
   return detail::checked_tiled_copy(atom, element_bits, mma.a(), mma.extent(0), mma.extent(2));
 }
-constexpr TiledCopy make_tiled_copy_b(CopyAtom const& atom, int element_bits, TiledMma const& mma) {
+constexpr CopyTiling make_tiled_copy_b(CopyAtom const& atom, int element_bits, MmaTiling const& mma) {
   return detail::checked_tiled_copy(atom, element_bits, mma.b(), mma.extent(1), mma.extent(2));
 }
-constexpr TiledCopy make_tiled_copy_c(CopyAtom const& atom, int element_bits, TiledMma const& mma) {
+constexpr CopyTiling make_tiled_copy_c(CopyAtom const& atom, int element_bits, MmaTiling const& mma) {
   return detail::checked_tiled_copy(atom, element_bits, mma.c(), mma.extent(0), mma.extent(1));
 }
 

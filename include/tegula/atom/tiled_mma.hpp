@@ -8,21 +8,21 @@
 
 namespace tegula {
 
-/// An MMA atom repeated over threads (`atoms`: which group of `atom.threads` threads works at (m, n, k)) and
-/// over values, up to a tile of D(M,N) = sum over k of A(M,K) B(N,K). `permutation` says in which order each
-/// mode of the tile is handed to the atoms: an integer is an extent in its own order, a layout maps the
+/// An MMA atom repeated over threads (`atoms`: which group of `atom.threads()` threads works at (m, n, k))
+/// and over values, up to a tile of D(M,N) = sum over k of A(M,K) B(N,K). `permutation` says in which order
+/// each mode of the tile is handed to the atoms: an integer is an extent in its own order, a layout maps the
 /// position in atom order to the position in the tile, `_` is as large as the atoms are. Build one with
 /// make_tiled_mma. Semantics are CuTe's TiledMMA, with one exception: where groups of threads are spread
 /// along K, all of them hold the same elements of C, as in CuTe's partition_C (its get_layoutC_TV runs past
 /// the tile there).
-struct TiledMma {
+struct MmaTiling {
   MmaAtom atom;
   Layout atoms;  // (M,N,K) -> group of threads; rank 3, one to one onto 0, 1, 2, ...
   Tiler permutation;
 
-  friend constexpr bool operator==(TiledMma const&, TiledMma const&) = default;
+  friend constexpr bool operator==(MmaTiling const&, MmaTiling const&) = default;
 
-  constexpr int threads() const { return atom.threads * static_cast<int>(atoms.size()); }
+  constexpr int threads() const { return atom.threads() * static_cast<int>(atoms.size()); }
 
   /// The order of the tile's mode 0 (M), 1 (N) or 2 (K): position in atom order -> position in the tile.
   constexpr Layout mode_permutation(int mode) const {
@@ -52,12 +52,14 @@ struct TiledMma {
   constexpr Layout thread_layout() const {
     Layout groups = atoms;
     for (int i = 0; i < groups.leaves(); ++i) {
-      groups.strides[i] *= atom.threads;
+      groups.strides[i] *= atom.threads();
     }
-    return make_layout(layout(atom.threads), groups[0], groups[1], groups[2]);
+    return make_layout(layout(atom.threads()), groups[0], groups[1], groups[2]);
   }
 
-  constexpr int atom_extent(int mode) const { return mode == 0 ? atom.m : mode == 1 ? atom.n : atom.k; }
+  constexpr int atom_extent(int mode) const {
+    return mode == 0 ? atom.spec.m : mode == 1 ? atom.spec.n : atom.spec.k;
+  }
 
  private:
   constexpr Layout partition(Layout const& tensor, Layout const& fragment, int first, int second) const {
@@ -95,8 +97,8 @@ struct TiledMma {
 /// being 1; it must number the groups 0, 1, 2, ... each once. Each mode of `permutation`, where given, must
 /// be one to one onto its own extent, a multiple of what the atoms cover in that mode. (CuTe:
 /// make_tiled_mma.)
-constexpr TiledMma make_tiled_mma(MmaAtom const& atom, Layout const& atoms,
-                                  Tiler const& permutation = make_tile(_, _, _)) {
+constexpr MmaTiling make_tiled_mma(MmaAtom const& atom, Layout const& atoms,
+                                   Tiler const& permutation = make_tile(_, _, _)) {
   if (atoms.rank() > 3) {
     refuse("make_tiled_mma", "the layout of atoms has more than three modes, (M,N,K)", atoms);
   }
@@ -107,7 +109,7 @@ constexpr TiledMma make_tiled_mma(MmaAtom const& atom, Layout const& atoms,
   if (permutation.rank() > 3) {
     refuse("make_tiled_mma", "the tile has more than three modes, (M,N,K)", permutation.rank());
   }
-  TiledMma const result{.atom = atom, .atoms = append(atoms, 3), .permutation = permutation};
+  MmaTiling const result{.atom = atom, .atoms = append(atoms, 3), .permutation = permutation};
   for (int mode = 0; mode < 3; ++mode) {
     Layout const order = result.mode_permutation(mode);
     if (order.size() % (result.atom_extent(mode) * result.atoms[mode].size()) != 0) {

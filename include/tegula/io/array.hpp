@@ -51,7 +51,8 @@ struct Array {
   std::vector<std::int64_t> shape;
   std::vector<std::byte> data;
 
-  /// Number of elements: the product of the extents; 1 for a scalar, whose shape is empty.
+  /// Number of elements: the product of the extents; 1 for a scalar, whose shape is empty. Throws
+  /// std::invalid_argument beyond 2^63.
   std::int64_t size() const;
 
   /// The elements as T, copied. Precondition: sizeof(T) is the element's size, otherwise
@@ -65,6 +66,12 @@ struct Array {
     if (!data.empty()) std::memcpy(values.data(), data.data(), data.size());
     return values;
   }
+};
+
+/// What a file says of an array before its elements.
+struct ArrayType {
+  ElementType type = ElementType::f32;
+  std::vector<std::int64_t> shape;
 };
 
 /// An array of the given elements: `array_of(ElementType::f16, {3, 4}, bits)`. Precondition: as many values
@@ -86,9 +93,11 @@ Array array_of(ElementType type, std::vector<std::int64_t> shape, std::vector<T>
 /// The elements as doubles, exactly (64-bit integers beyond 2^53 round to nearest).
 std::vector<double> to_doubles(Array const& array);
 /// The elements as floats: exact for types of up to 16 bits and f32, rounded to nearest even for the others.
+/// What is then rounded to a narrower type is rounded twice: take doubles and numeric/narrow_double.hpp for
+/// that.
 std::vector<float> to_floats(Array const& array);
 
-/// "(3, 4)".
+/// "(3, 4)"; of more than 16 extents the first.
 std::string shape_text(std::vector<std::int64_t> const& shape);
 
 /// Bytes of an array of this type and shape. Throws io_error, beginning with `who`, for a negative extent or

@@ -2,13 +2,11 @@
 
 #include <cstdint>
 
+#include "tegula/atom/mma_spec.hpp"
 #include "tegula/kernel/activation.hpp"
 #include "tegula/numeric/dtype.hpp"
 
 namespace tegula {
-
-/// Which index of an operand is contiguous in memory: K ("K-major"), or M (for A) and N (for B).
-enum class Major : std::uint8_t { k, mn };
 
 /// One configuration of the GEMM kernel: everything inside a CTA's tile.
 ///

@@ -1,21 +1,14 @@
 #pragma once
 
 #include "tegula/arch/barrier.hpp"
-#include "tegula/arch/cp_async.hpp"
-#include "tegula/arch/global.hpp"
-#include "tegula/arch/math.hpp"
-#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/warp.hpp"
 #include "tegula/kernel/activation.hpp"
 #include "tegula/kernel/gemm_config.hpp"
 #include "tegula/pipeline/pipeline_state.hpp"
 #include "tegula/sim/limits.hpp"
-#include "tegula/tensor/coordinates.hpp"
-#include "tegula/tensor/shared_tile.hpp"
-#include "tegula/tensor/tile_loader.hpp"
-#include "tegula/tensor/vector.hpp"
-#include "tegula/tensor/warp_mma.hpp"
+#include "tegula/tensor/copy.hpp"
+#include "tegula/tensor/gemm.hpp"
 
 namespace tegula {
 
@@ -27,7 +20,8 @@ namespace tegula {
 /// fragment loads of the next instruction and the tensor cores all run at once. D leaves through shared
 /// memory, a warp at a time.
 ///
-/// Legend: g, s, r for global, shared and register tensors; tC.. partitioned for C = A B^T.
+/// Legend: m, g, s, r for matrices in global memory, their tiles, shared and register tensors; tC..
+/// partitioned for C = A B^T, tD.. for D on its way out.
 template <GemmConfig C> struct GemmSm80 {
   using Params = GemmParams;
   using T = type_of<C.in>;
@@ -36,41 +30,47 @@ template <GemmConfig C> struct GemmSm80 {
   static constexpr GemmConfig config = C;
   static constexpr int threads = 32 * C.warps_m * C.warps_n;
   static constexpr int min_ctas_per_sm = C.min_ctas_per_sm;
-  static constexpr MmaOp mma = mma_op_for(C.in);
-
   static constexpr int warp_m = C.block_m / C.warps_m;
   static constexpr int warp_n = C.block_n / C.warps_n;
-  static constexpr int MMA_M = warp_m / 16;
-  static constexpr int MMA_N = warp_n / 8;
   static constexpr int MMA_K = C.block_k / 16;
-  static_assert(warp_m % 16 == 0 && warp_n % 16 == 0 && C.block_k % 32 == 0,
-                "the two register stages alternate within a tile");
+  static_assert(C.block_k % 32 == 0, "the two register stages alternate within a tile");
   static_assert(C.stages >= 2);
 
   static constexpr int a_contiguous = C.a_major == Major::k ? 1 : 0;
   static constexpr int b_contiguous = C.b_major == Major::k ? 1 : 0;
-  static constexpr SwizzledLayout smem_a = swizzled_operand(16, C.block_m, C.block_k, a_contiguous, C.stages);
-  static constexpr SwizzledLayout smem_b = swizzled_operand(16, C.block_n, C.block_k, b_contiguous, C.stages);
-  using TileA = SharedTile<T, smem_a>;
-  using TileB = SharedTile<T, smem_b>;
+  using TileA = SharedTile<T, OperandTile{16, C.block_m, C.block_k, a_contiguous, C.stages}>;
+  using TileB = SharedTile<T, OperandTile{16, C.block_n, C.block_k, b_contiguous, C.stages}>;
 
-  // A warp's 16 rows of D on their way out, in f32. The swizzle serves both the accumulators' 8-byte stores
-  // and the 16-byte loads.
+  static constexpr MmaSpec atom = warp_mma(C.in, DType::f32, 16);
+  using Mma = TiledMma<TiledMmaSpec{atom, C.block_m, C.block_n, C.warps_m, C.warps_n}>;
+  using Accumulator = typename Mma::Accumulator;
+
+  static constexpr TiledCopySpec copy_of(int mn, int contiguous, int block) {
+    return share_rows({.threads = threads,
+                       .m = mn,
+                       .n = C.block_k,
+                       .vector = C.vector_bytes / 2,
+                       .contiguous = contiguous,
+                       .block = block});
+  }
+  static constexpr int block_a = static_cast<int>(TileA::layout.layout[a_contiguous][0].size());
+  static constexpr int block_b = static_cast<int>(TileB::layout.layout[b_contiguous][0].size());
+  using CopyA = TiledCopy<copy_of(C.block_m, a_contiguous, block_a), T>;
+  using CopyB = TiledCopy<copy_of(C.block_n, b_contiguous, block_b), T>;
+
+  // A warp's 16 rows of D on their way out, in f32: (16, warp_n, warps). The swizzle serves both the
+  // accumulators' 8-byte stores and the 16-byte loads, in which lanes take pieces of D's rows.
   static constexpr SwizzledLayout smem_d = {
       Swizzle{3, 2, 3}, 0, layout(tuple(16, warp_n, C.warps_m* C.warps_n), tuple(warp_n, 1, 16 * warp_n))};
   using TileD = SharedTile<float, smem_d>;
+  using WarpMma = TiledMma<TiledMmaSpec{atom, 16, warp_n}>;
+  static constexpr int width = 16 / sizeof(Out);  // of a piece
+  using CopyD = TiledCopy<share_rows({.threads = 32, .m = 16, .n = warp_n, .vector = width}), float>;
 
-  // Lanes take 16-byte pieces of D's rows.
-  static constexpr int width = 16 / sizeof(Out);
-  static constexpr int pieces = warp_n / width;    // in a row
-  static constexpr int passes = 16 * pieces / 32;  // a lane's pieces of the 16 rows
-  static constexpr Layout piece_lanes = make_layout(along(1, pieces, width), along(0, 32 / pieces, 1));
-  using Piece = Vector<Out, width>;
-
-  static_assert(conflicts(smem_a, ldmatrix_rows_a(a_contiguous), a_contiguous, 16, 16) == 0, "ldmatrix of A");
-  static_assert(conflicts(smem_b, ldmatrix_rows_b(b_contiguous), b_contiguous, 16, 16) == 0, "ldmatrix of B");
-  static_assert(conflicts(smem_d, accumulator_lanes, 1, 32, 8) == 0, "stores of D");
-  static_assert(conflicts(smem_d, piece_lanes, 1, 32, 16) == 0, "loads of D");
+  static_assert(Mma::template conflicts_of<'a', TileA> == 0, "ldmatrix of A");
+  static_assert(Mma::template conflicts_of<'b', TileB> == 0, "ldmatrix of B");
+  static_assert(conflicts_of_threads<TileD, typename WarpMma::ThreadsC, 8> == 0, "stores of D");
+  static_assert(conflicts_of_threads<TileD, typename CopyD::Threads, 16> == 0, "loads of D");
   // Of every access, those of the copies to shared memory too.
   static constexpr sim::Limits limits = {.bank_conflicts = 0};
 
@@ -88,9 +88,6 @@ template <GemmConfig C> struct GemmSm80 {
 
   static_assert(sizeof(SharedStorage) == shared_bytes(C));
 
-  using AccessA = TileAccess<TileA, ldmatrix_rows_a(a_contiguous)>;
-  using AccessB = TileAccess<TileB, ldmatrix_rows_b(b_contiguous)>;
-
   TEGULA_HOST_DEVICE static constexpr int tiles_m(Params const& p) {
     return (p.m + C.block_m - 1) / C.block_m;
   }
@@ -104,58 +101,52 @@ template <GemmConfig C> struct GemmSm80 {
   }
   TEGULA_DEVICE static int batch() { return block_idx().z * most_y + block_idx().y; }
 
-  /// First element of the tile a CTA computes. CTAs that run at the same time cover a band of `raster_group`
+  /// Which tile a CTA computes. CTAs that run at the same time cover a band of `raster_group`
   /// tiles along M, so that they share both A and B in L2.
-  struct Origin {
+  struct TileIndex {
     int m, n;
   };
-  TEGULA_DEVICE static Origin origin(Params const& p, int cta) {
+  TEGULA_DEVICE static TileIndex tile_index(Params const& p, int cta) {
     int const band = cta / (p.raster_group * tiles_n(p));
     int const first = band * p.raster_group;
     int const left = tiles_m(p) - first;
     int const height = left < p.raster_group ? left : p.raster_group;
     int const within = cta - first * tiles_n(p);
-    return {(first + within % height) * C.block_m, within / height * C.block_n};
+    return {first + within % height, within / height};
   }
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     if (batch() >= p.batch) return;
     int const thread = thread_idx();
-    int const lane = lane_id();
-    int const warp_row = warp_id() % C.warps_m * warp_m;
-    int const warp_col = warp_id() / C.warps_m * warp_n;
-    Origin const tile = origin(p, block_idx().x);
+    TileIndex const tile = tile_index(p, block_idx().x);
 
-    GlobalOperand<T> const gA{static_cast<T const*>(p.a) + batch() * p.a_batch, p.lda, p.m, p.k};
-    GlobalOperand<T> const gB{static_cast<T const*>(p.b) + batch() * p.b_batch, p.ldb, p.n, p.k};
-    TileLoader<TileA, a_contiguous, threads, C.vector_bytes> const g2sA{smem.a, gA, thread};
-    TileLoader<TileB, b_contiguous, threads, C.vector_bytes> const g2sB{smem.b, gB, thread};
-    AccessA const sA{smem.a, lane, warp_row};
-    AccessB const sB{smem.b, lane, warp_col};
+    auto const mA = matrix<a_contiguous>(static_cast<T const*>(p.a) + batch() * p.a_batch, p.lda, p.m, p.k);
+    auto const mB = matrix<b_contiguous>(static_cast<T const*>(p.b) + batch() * p.b_batch, p.ldb, p.n, p.k);
+    auto const gA = local_tile<C.block_m, C.block_k>(mA, tile.m, _);  // (block_m, block_k, k_tiles)
+    auto const gB = local_tile<C.block_n, C.block_k>(mB, tile.n, _);  // (block_n, block_k, k_tiles)
+    auto const sA = tensor(smem.a);                                   // (block_m, block_k, stages)
+    auto const sB = tensor(smem.b);                                   // (block_n, block_k, stages)
+    auto const tCsA = Mma{thread}.partition_a(sA);                    // (MMA_M, MMA_K, stages)
+    auto const tCsB = Mma{thread}.partition_b(sB);                    // (MMA_N, MMA_K, stages)
+    typename Mma::template FragmentA<> tCrA[2];                       // two steps of K
+    typename Mma::template FragmentB<> tCrB[2];
+    Accumulator tCrC;  // (MMA, MMA_M, MMA_N)
 
     int const k_tiles = (p.k + C.block_k - 1) / C.block_k;
     auto const load = [&](int k_tile, int stage) {
       if (k_tile < edge(k_tiles)) {
-        g2sA.load(tile.m, k_tile * C.block_k, stage);
-        g2sB.load(tile.n, k_tile * C.block_k, stage);
+        copy(CopyA{thread}, gA(_, _, k_tile), sA(_, _, stage));
+        copy(CopyB{thread}, gB(_, _, k_tile), sB(_, _, stage));
       }
       cp_async_commit_group();  // an empty group where there is no tile: the count of groups in flight stays
                                 // the same
     };
-
-    FragmentA tCrA[2][MMA_M];
-    FragmentB2 tCrB[2][MMA_N / 2];
     auto const fetch = [&](int k, int stage) {
-#pragma unroll
-      for (int m = 0; m < MMA_M; ++m) load_fragment<a_contiguous>(tCrA[k % 2][m], sA(16 * m, 16 * k, stage));
-#pragma unroll
-      for (int n = 0; n < MMA_N / 2; ++n)
-        load_fragment<b_contiguous>(tCrB[k % 2][n], sB(16 * n, 16 * k, stage));
+      copy(tCsA(_, k, stage), tCrA[k % 2]);
+      copy(tCsB(_, k, stage), tCrB[k % 2]);
     };
 
-    float tCrC[MMA_M][MMA_N][4];
     clear(tCrC);
-
     for (int stage = 0; stage < C.stages - 1; ++stage) load(stage, stage);
     cp_async_wait_group<C.stages - 2>();
     cta::sync();  // tile 0 is in stage 0, visible to all
@@ -178,38 +169,32 @@ template <GemmConfig C> struct GemmSm80 {
           load(k_tile + C.stages - 1, write);
           write = next_stage<C.stages>(write);
         }
-#pragma unroll
-        for (int m = 0; m < MMA_M; ++m) {
-#pragma unroll
-          for (int i = 0; i < MMA_N; ++i) {
-            int const n =
-                m % 2 == 0
-                    ? i
-                    : MMA_N - 1 - i;  // back and forth, so that neighbouring instructions share an operand
-            std::uint32_t const(&pair)[4] = tCrB[k % 2][n / 2];
-            std::uint32_t const b[2] = {pair[2 * (n % 2)], pair[2 * (n % 2) + 1]};
-            mma_sync<mma>(tCrC[m][n], tCrA[k % 2][m], b, tCrC[m][n]);
-          }
-        }
+        gemm(Mma{}, tCrA[k % 2], tCrB[k % 2], tCrC);
       }
     }
 
-    epilogue(p, smem.d, tile.m + warp_row, tile.n + warp_col, lane, tCrC);
+    int const m0 = tile.m * C.block_m + warp_id() % C.warps_m * warp_m;
+    int const n0 = tile.n * C.block_n + warp_id() / C.warps_m * warp_n;
+    epilogue(p, smem.d, m0, n0, tCrC);
   }
 
  private:
   /// The warp's tile of D, whose first element is (m0, n0): 16 rows at a time through shared memory, then
   /// whole 16-byte pieces.
-  TEGULA_DEVICE static void epilogue(Params const& p, TileD& smem, int m0, int n0, int lane,
-                                     float const (&tCrC)[MMA_M][MMA_N][4]) {
-    TileAccess<TileD, accumulator_lanes> const r2s{smem, lane};
-    TileAccess<TileD, piece_lanes> const s2r{smem, lane};
-    int const row = lane / pieces;
-    int const n = n0 + lane % pieces * width;
-    Out* const gD = static_cast<Out*>(p.d) + batch() * p.d_batch;
-    Out const* const gC = static_cast<Out const*>(p.c) + batch() * p.c_batch;
-    bool const aligned = whole_pieces<Out>(gD, p.ldd) && (p.beta == 0.0f || whole_pieces<Out>(gC, p.ldc));
-    bool const whole = aligned && n + width <= edge(p.n);
+  TEGULA_DEVICE static void epilogue(Params const& p, TileD& smem, int m0, int n0, Accumulator const& tCrC) {
+    Out* const d = static_cast<Out*>(p.d) + batch() * p.d_batch;
+    Out const* const c = static_cast<Out const*>(p.c) + batch() * p.c_batch;
+    auto const mD = domain_offset(matrix<1>(d, p.ldd, p.m, p.n), m0, n0);
+    auto const mC = domain_offset(matrix<1>(c, p.ldc, p.m, p.n), m0, n0);
+    auto const sD = tensor(smem)(_, _, warp_id());                                   // (16, warp_n)
+    auto const tCsD = WarpMma{lane_id()}.partition_c(sD);                            // (MMA, 1, MMA_N)
+    auto const tDsD = CopyD{lane_id()}.partition(sD);                                // (width, passes, 1)
+    auto const tDgD = CopyD{lane_id()}.partition(local_tile<16, warp_n>(mD, _, 0));  // (width, passes, 1, m)
+    auto const tDgC = CopyD{lane_id()}.partition(local_tile<16, warp_n>(mC, _, 0));
+
+    int const n = tDgD.space.origin[1];  // the lane's first column of D
+    bool const aligned = whole_pieces<Out>(d, p.ldd) && (p.beta == 0.0f || whole_pieces<Out>(c, p.ldc));
+    bool const whole_piece = aligned && n + width <= edge(p.n);
 
     float scale = p.alpha;
     if (p.scale_a != nullptr) scale *= ld_global<float>(p.scale_a);
@@ -223,48 +208,37 @@ template <GemmConfig C> struct GemmSm80 {
     }
 
 #pragma unroll
-    for (int m = 0; m < MMA_M; ++m) {
+    for (int m = 0; m < Accumulator::template extent<1>; ++m) {
       warp::sync();  // the previous 16 rows have been read
-#pragma unroll
-      for (int i = 0; i < MMA_N; ++i) {
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-          st_shared(r2s(8 * h, 8 * i, warp_id()), Vector<float, 2>{tCrC[m][i][2 * h], tCrC[m][i][2 * h + 1]});
-        }
-      }
+      copy(tCrC(_, m, _), tCsD(_, 0, _));
       warp::sync();  // these 16 rows are complete
 #pragma unroll 1
-      for (int pass = 0; pass < passes; ++pass) {
-        Vector<float, width> x;
+      for (int pass = 0; pass < tDsD.template extent<1>; ++pass) {
+        auto const gD = tDgD(_, pass, 0, m);
+        auto const gC = tDgC(_, pass, 0, m);
+        Fragment<float, typename decltype(gD)::Map> x;
+        copy(tDsD(_, pass, 0), x);
 #pragma unroll
-        for (int i = 0; i < width; i += 4) {
-          auto const four = ld_shared<Vector<float, 4>>(s2r(pass * (32 / pieces), i, warp_id()));
-#pragma unroll
-          for (int j = 0; j < 4; ++j) x.data[i + j] = scale * four.data[j];
-        }
-        int const i = m0 + 16 * m + pass * (32 / pieces) + row;
-        if (i >= edge(p.m)) continue;
-        Out* const d = gD + i * p.ldd + n;
-        Out const* const c = gC + i * p.ldc + n;
-        if (whole) {
+        for (int j = 0; j < width; ++j) x(j) *= scale;
+        if (gD.space.origin[0] >= edge(p.m)) continue;
+        if (whole_piece) {
           if (p.beta != 0.0f) {
-            auto const old = ld_global<Piece>(c);
+            auto const old = ld_global<Vector<Out, width>>(gC.at(Where::here(), 0));
 #pragma unroll
-            for (int j = 0; j < width; ++j) x.data[j] = fma(p.beta, to_float(old.data[j]), x.data[j]);
+            for (int j = 0; j < width; ++j) x(j) = fma(p.beta, to_float(old.data[j]), x(j));
           }
-          Piece result;
+          Vector<Out, width> result;
 #pragma unroll
           for (int j = 0; j < width; ++j) {
-            result.data[j] = from_float<Out>(activate(p.activation, x.data[j] + bias.data[j]));
+            result.data[j] = from_float<Out>(activate(p.activation, x(j) + bias.data[j]));
           }
-          st_global(d, result);
+          st_global(gD.at(Where::here(), 0), result);
         } else {
 #pragma unroll
           for (int j = 0; j < width; ++j) {
             if (n + j < edge(p.n)) {
-              float const old = p.beta != 0.0f ? to_float(ld_global<Out>(c + j)) : 0.0f;
-              st_global(d + j,
-                        from_float<Out>(activate(p.activation, fma(p.beta, old, x.data[j]) + bias.data[j])));
+              float const old = p.beta != 0.0f ? to_float(static_cast<Out>(gC(j))) : 0.0f;
+              gD(j) = from_float<Out>(activate(p.activation, fma(p.beta, old, x(j)) + bias.data[j]));
             }
           }
         }

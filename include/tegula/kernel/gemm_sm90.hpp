@@ -59,18 +59,12 @@ template <GemmSm90Config C> struct GemmSm90 {
   static_assert(stages >= 2);
 
   static constexpr int narrow_n = two_widths ? C.narrow_n : C.block_n;
-  static constexpr WgmmaConfig mma_of(int n) {
-    return {.type = wgmma_type(C.a, C.b),
-            .n = n,
-            .a_mn_major = C.a_major == Major::mn,
-            .b_mn_major = C.b_major == Major::mn};
-  }
-  static constexpr WgmmaConfig wide_mma = mma_of(C.block_n);
-  static constexpr WgmmaConfig narrow_mma = mma_of(narrow_n);
+  static constexpr MmaSpec wide_mma = warpgroup_mma(C.a, C.b, DType::f32, C.block_n, C.a_major, C.b_major);
+  static constexpr MmaSpec narrow_mma = warpgroup_mma(C.a, C.b, DType::f32, narrow_n, C.a_major, C.b_major);
   static constexpr int consumer_m = tegula::consumer_m(C);
   static constexpr int MMA_M = consumer_m / 64;
   static constexpr int MMA_N = C.block_n / 8;  // groups of 8 columns, 4 registers of a thread each
-  static constexpr int mma_k = wgmma_k(wide_mma.type);
+  static constexpr int mma_k = wide_mma.k;
   static constexpr int MMA_K = block_k / mma_k;
   static_assert(consumer_m % 64 == 0);
 
@@ -371,7 +365,7 @@ template <GemmSm90Config C> struct GemmSm90 {
   /// tCrC = A B over `steps` stages of the ring, for the group's rows and Mma.n columns. The tensor core
   /// works on one stage while the next is waited for; a stage is released once the step after it has been
   /// issued and its own is done. Returns the last stage, which the last wgmma, not waited for, still read.
-  template <WgmmaConfig Mma>
+  template <MmaSpec Mma>
   TEGULA_DEVICE static int mainloop(SharedStorage& smem, Ring const& ring, typename Ring::State& state,
                                     int steps, int group, Turns& turns, float (&tCrC)[MMA_M][4 * MMA_N]) {
     WgmmaOperand<TileA> const sA{smem.a};  // (MMA, MMA_M, MMA_K, stages)

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "tegula/arch/tensor_map.hpp"
-#include "tegula/arch/wgmma_op.hpp"
+#include "tegula/atom/mma_spec.hpp"
 #include "tegula/kernel/activation.hpp"
 #include "tegula/kernel/gemm_config.hpp"
 #include "tegula/layout/refuse.hpp"
@@ -56,19 +56,6 @@ constexpr int cluster_size(GemmSm90Config const& c) { return c.cluster_m * c.clu
 /// Rows of D that one consumer computes.
 constexpr int consumer_m(GemmSm90Config const& c) {
   return c.schedule == Schedule::cooperative ? c.block_m / 2 : c.block_m;
-}
-
-/// The instruction's types of A and B.
-constexpr WgmmaType wgmma_type(DType a, DType b) {
-  if (a == DType::bf16 && b == DType::bf16) return WgmmaType::bf16;
-  if (a == DType::f16 && b == DType::f16) return WgmmaType::f16;
-  if (a == DType::tf32 && b == DType::tf32) return WgmmaType::tf32;
-  if (a == DType::e4m3 && b == DType::e4m3) return WgmmaType::e4m3_e4m3;
-  if (a == DType::e4m3 && b == DType::e5m2) return WgmmaType::e4m3_e5m2;
-  if (a == DType::e5m2 && b == DType::e4m3) return WgmmaType::e5m2_e4m3;
-  if (a == DType::e5m2 && b == DType::e5m2) return WgmmaType::e5m2_e5m2;
-  refuse("gemm_sm90", "a and b must both be bf16, f16 or tf32, or each e4m3 or e5m2", static_cast<int>(a),
-         static_cast<int>(b));
 }
 
 /// How one operand's tile of (mn, block_k) comes to shared memory: as `boxes` TMA boxes of box_mn x block_k,

@@ -5,6 +5,7 @@
 #include "tegula/kernel/attention_config.hpp"
 #include "tegula/macros.hpp"
 #include "tegula/numeric/exp2.hpp"
+#include "tegula/tensor/fragment.hpp"
 
 namespace tegula {
 
@@ -21,94 +22,76 @@ template <Exponential E> TEGULA_DEVICE float exp2(float x) {
   }
 }
 
-/// The running softmax of the rows that a lane shares with the three other lanes of its quad: row h of tile
-/// m, m < MMA_M, h < 2.
+/// The running softmax of the rows that a lane shares with the three other lanes of its quad. M is the map of
+/// the accumulators of S.
 ///
 /// Online softmax (Milakov and Gimelshein, arXiv 1805.02867) in base 2: P = 2^(scale_log2 S - offset), where
 /// offset follows the row's maximum only when that has grown by more than `kSlack`: until then P stays below
 /// 2^kSlack, well inside f32 and f16, and neither need the maximum be shared by the quad nor O be rescaled.
 /// (The idea of a slack is FlashAttention-4's.) Sums stay in each lane until the end.
-template <int MMA_M, Exponential E> struct OnlineSoftmax {
+template <class M, Exponential E> struct OnlineSoftmax {
   static constexpr float kSlack = 8.0f;
+  static constexpr int rows = count_along<M, 0>;
+  static constexpr int columns = count_along<M, 1>;
 
-  float scale_log2;  ///< softmax scale times log2(e)
-  float offset[MMA_M]
-              [2];      ///< scale_log2 times a maximum of the row so far; -inf before the row has seen a key
-  float sum[MMA_M][2];  ///< of this lane's P
+  float scale_log2;    ///< softmax scale times log2(e)
+  float offset[rows];  ///< scale_log2 times a maximum of the row so far; -inf before the row has seen a key
+  float sum[rows];     ///< of this lane's P
 
   TEGULA_DEVICE explicit OnlineSoftmax(float scale) : scale_log2(scale * kLog2E) {
 #pragma unroll
-    for (int m = 0; m < MMA_M; ++m) {
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        offset[m][h] = -kInfinity;
-        sum[m][h] = 0.0f;
-      }
+    for (int r = 0; r < rows; ++r) {
+      offset[r] = -kInfinity;
+      sum[r] = 0.0f;
     }
   }
 
-  /// Replaces S (MMA_M, MMA_N) by P, after rescaling O (MMA_M, MMA_D) and the sums to a new maximum where
-  /// that is due.
-  template <int MMA_N, int MMA_D>
-  TEGULA_DEVICE void apply(float (&tSrS)[MMA_M][MMA_N][4], float (&tOrO)[MMA_M][MMA_D][4]) {
-    float maximum[MMA_M][2];
+  /// Replaces S by P, after rescaling O and the sums to a new maximum where that is due. S and O have the
+  /// same rows in each lane.
+  template <class MO> TEGULA_DEVICE void apply(Fragment<float, M>& S, Fragment<float, MO>& O) {
+    float maximum[rows];
     bool grown = false;
 #pragma unroll
-    for (int m = 0; m < MMA_M; ++m) {
+    for (int r = 0; r < rows; ++r) {
+      float largest = max_f32(row_column(S, r, 0), row_column(S, r, 1));
 #pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        float largest = max_f32(tSrS[m][0][2 * h], tSrS[m][0][2 * h + 1]);
-#pragma unroll
-        for (int n = 1; n < MMA_N; ++n) {
-          largest = max_f32(largest, max_f32(tSrS[m][n][2 * h], tSrS[m][n][2 * h + 1]));
-        }
-        maximum[m][h] = largest * scale_log2;
-        grown |= maximum[m][h] > offset[m][h] + kSlack;
-      }
+      for (int c = 2; c < columns; c += 2)
+        largest = max_f32(largest, max_f32(row_column(S, r, c), row_column(S, r, c + 1)));
+      maximum[r] = largest * scale_log2;
+      grown |= maximum[r] > offset[r] + kSlack;
     }
-    if (warp::any(grown)) rescale(maximum, tOrO);
+    if (warp::any(grown)) rescale(maximum, O);
 #pragma unroll
-    for (int m = 0; m < MMA_M; ++m) {
+    for (int r = 0; r < rows; ++r) {
+      float const subtrahend = offset[r] == -kInfinity ? 0.0f : offset[r];
 #pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        float const subtrahend = offset[m][h] == -kInfinity ? 0.0f : offset[m][h];
-#pragma unroll
-        for (int n = 0; n < MMA_N; ++n) {
-#pragma unroll
-          for (int i = 2 * h; i < 2 * h + 2; ++i) {
-            tSrS[m][n][i] = exp2<E>(fma(tSrS[m][n][i], scale_log2, -subtrahend));
-            sum[m][h] += tSrS[m][n][i];
-          }
-        }
+      for (int c = 0; c < columns; ++c) {
+        float& s = row_column(S, r, c);
+        s = exp2<E>(fma(s, scale_log2, -subtrahend));
+        sum[r] += s;
       }
     }
   }
 
   /// The sum of a row over the quad; every lane of the quad gets it.
-  TEGULA_DEVICE float total(int m, int h) const {
-    float const pair = sum[m][h] + warp::shfl_xor(sum[m][h], 1);
+  TEGULA_DEVICE float total(int r) const {
+    float const pair = sum[r] + warp::shfl_xor(sum[r], 1);
     return pair + warp::shfl_xor(pair, 2);
   }
 
  private:
-  template <int MMA_D>
-  TEGULA_DEVICE void rescale(float const (&maximum)[MMA_M][2], float (&tOrO)[MMA_M][MMA_D][4]) {
+  template <class MO> TEGULA_DEVICE void rescale(float const (&maximum)[rows], Fragment<float, MO>& O) {
+    static_assert(count_along<MO, 0> == rows, "OnlineSoftmax: S and O differ in the rows of a lane");
 #pragma unroll
-    for (int m = 0; m < MMA_M; ++m) {
+    for (int r = 0; r < rows; ++r) {
+      float const pair = max_f32(maximum[r], warp::shfl_xor(maximum[r], 1));
+      float const next = max_f32(offset[r], max_f32(pair, warp::shfl_xor(pair, 2)));
+      // Before its first key a row's sum and O are 0, whatever the factor.
+      float const factor = offset[r] == -kInfinity ? 1.0f : exp2<E>(offset[r] - next);
+      offset[r] = next;
+      sum[r] *= factor;
 #pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        float const pair = max_f32(maximum[m][h], warp::shfl_xor(maximum[m][h], 1));
-        float const next = max_f32(offset[m][h], max_f32(pair, warp::shfl_xor(pair, 2)));
-        // Before its first key a row's sum and O are 0, whatever the factor.
-        float const factor = offset[m][h] == -kInfinity ? 1.0f : exp2<E>(offset[m][h] - next);
-        offset[m][h] = next;
-        sum[m][h] *= factor;
-#pragma unroll
-        for (int d = 0; d < MMA_D; ++d) {
-          tOrO[m][d][2 * h] *= factor;
-          tOrO[m][d][2 * h + 1] *= factor;
-        }
-      }
+      for (int c = 0; c < count_along<MO, 1>; ++c) row_column(O, r, c) *= factor;
     }
   }
 };

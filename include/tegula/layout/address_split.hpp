@@ -71,7 +71,8 @@ constexpr AddressSplit address_split(SwizzledLayout const& memory, Layout const&
   if (threads > 1024) refuse("address_split", "more than 1024 threads", threads_steps);
   if (steps > AddressSplit::kMaxSteps)
     refuse("address_split", "more than 64 steps (AddressSplit::kMaxSteps)", threads_steps);
-  if (memory.cosize() * element_bytes > std::int64_t{1} << 32) {
+  if (element_bytes < 1) refuse("address_split", "an element has less than 1 byte", element_bytes);
+  if (detail::multiply(memory.cosize(), element_bytes) > std::int64_t{1} << 32) {
     refuse("address_split", "a byte offset may need more than 32 bits", memory, element_bytes);
   }
 

@@ -13,6 +13,18 @@ inline constexpr int kBankBytes = 4;
 constexpr std::int64_t word_of(std::int64_t address) { return address >> 2; }
 constexpr int bank_of(std::int64_t address) { return static_cast<int>(word_of(address) & (kBanks - 1)); }
 
+namespace detail {
+
+/// The bank of a bit's address, which may be modulo 2^64.
+constexpr int bank_of_bit(std::uint64_t bit) { return static_cast<int>(bit / (8 * kBankBytes) % kBanks); }
+
+}  // namespace detail
+
+/// The bank that holds the first bit of element `offset` of an array of elements of `element_bits`.
+constexpr int bank_of_element(std::int64_t offset, int element_bits) {
+  return detail::bank_of_bit(static_cast<std::uint64_t>(offset) * static_cast<std::uint64_t>(element_bits));
+}
+
 /// How many lanes of a warp are served together when each accesses `bytes` (1, 2, 4, 8 or 16): a phase moves
 /// at most 128 bytes. The eight row addresses of one matrix of ldmatrix or stmatrix are a phase too, as lanes
 /// of 16 bytes.
@@ -96,6 +108,10 @@ constexpr SharedAccess matrix_access(Layout const& threads_values, int element_b
 /// the lanes' row addresses.
 constexpr SharedAccess coordinate_access(Layout const& threads, Layout const& steps, int contiguous,
                                          Tuple const& tile, int element_bits, int bytes) {
+  bool const sensible = element_bits >= 1 && bytes >= 1 && bytes <= 16 && contiguous >= 0;
+  if (!sensible)
+    refuse("coordinate_access", "a vector has 1 to 16 bytes of elements of at least 1 bit, along an axis",
+           element_bits, bytes, contiguous);
   SharedAccess access{.threads_values = {}, .element_bits = element_bits, .bytes = bytes, .lanes = 32};
   Layout vector;
   vector.append_leaf(access.vector(), {1, contiguous});
@@ -108,8 +124,9 @@ constexpr SharedAccess coordinate_access(Layout const& threads, Layout const& st
       }
       placed.axes[i] = 0;
       if (axis < 0) continue;
-      along[axis] += (placed.extents[i] - 1) * placed.strides[i];
-      for (int mode = 0; mode < axis; ++mode) placed.strides[i] *= tile[mode].size();
+      along[axis] = detail::add(along[axis], detail::multiply(placed.extents[i] - 1, placed.strides[i]));
+      for (int mode = 0; mode < axis; ++mode)
+        placed.strides[i] = detail::multiply(placed.strides[i], tile[mode].size());
     }
     return placed;
   };
@@ -136,6 +153,9 @@ struct BankReport {
 };
 
 namespace detail {
+
+/// The most instructions that an access may have: each is looked at.
+inline constexpr std::int64_t kMostInstructions = 1 << 20;
 
 /// The instructions of an access, checked.
 struct AccessShape {
@@ -165,8 +185,11 @@ constexpr AccessShape access_shape(SharedAccess const& access) {
   if (values % access.vector() != 0) {
     refuse("bank_conflicts", "the values of a thread must be a whole number of vectors", tv, access.vector());
   }
-  return {access.vector(), lanes, static_cast<int>(threads / lanes),
-          static_cast<int>(values / access.vector())};
+  std::int64_t const groups = threads / lanes;
+  std::int64_t const steps = values / access.vector();
+  if (groups > kMostInstructions / steps)
+    refuse("bank_conflicts", "an access has at most 2^20 instructions", tv, access.lanes, access.vector());
+  return {access.vector(), lanes, static_cast<int>(groups), static_cast<int>(steps)};
 }
 
 /// The byte addresses of the lanes of instruction (group, step), evaluated one by one, each vector checked to
@@ -188,11 +211,12 @@ constexpr void lane_addresses(SharedAccess const& access, AccessShape const& sha
                access.threads_values, memory);
       }
     }
-    if (first * access.element_bits % (access.bytes * 8) != 0) {
+    std::int64_t const bit = multiply(first, access.element_bits);
+    if (bit % (access.bytes * 8) != 0) {
       refuse("bank_conflicts", "a lane's vector is not aligned to its own width", access.threads_values,
              memory, access.bytes);
     }
-    addresses[lane] = first * access.element_bits / 8;
+    addresses[lane] = bit / 8;
   }
 }
 
@@ -299,7 +323,7 @@ constexpr bool uniform_addresses(SharedAccess const& access, AccessShape const& 
     for (int b = 0; 1 << b < shape.lanes; ++b) {
       if ((lane >> b & 1) != 0) offset = exclusive ? offset ^ lane_offsets[b] : offset + lane_offsets[b];
     }
-    addresses[lane] = offset * access.element_bits / 8;
+    addresses[lane] = multiply(offset, access.element_bits) / 8;
   }
   return true;
 }

@@ -11,8 +11,10 @@ namespace detail {
 constexpr bool continues_run(Layout const& flat, Stride stride) {
   if (flat.count == 0) return false;
   Stride const previous = flat.stride(flat.count - 1);
-  bool const same_axis = previous.axis == (stride.value == 0 ? -1 : stride.axis);
-  return same_axis && multiply(flat.extents[flat.count - 1], previous.value) == stride.value;
+  if (previous.axis != (stride.value == 0 ? -1 : stride.axis)) return false;
+  if (previous.value == 0) return stride.value == 0;
+  // By division, since extent * stride may be beyond 2^62.
+  return stride.value % previous.value == 0 && stride.value / previous.value == flat.extents[flat.count - 1];
 }
 
 /// Appends extent:stride to a flat layout, merged with its last leaf where the two are one run, left out
@@ -40,7 +42,7 @@ template <class F> constexpr Layout transform_modes(Layout const& layout, int mo
   int const rank = layout.rank();
   for (int i = 0; i < rank; ++i) append_mode(result, i < modes ? f(layout[i], i) : layout[i]);
   wrap(result);
-  return result;
+  return bounded(result);
 }
 
 }  // namespace detail

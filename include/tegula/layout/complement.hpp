@@ -113,7 +113,8 @@ constexpr Layout right_inverse(Layout const& layout) {
 /// Sufficient condition, and what is refused: the moving leaves, sorted by stride, have positive strides,
 /// each a multiple of the stride and at least the run (stride times extent) of the one before. Then digit
 /// after digit of an offset is an index. Less will do for a few layouts, such as (2,2):(2,3), whose inverse
-/// is not digit by digit; they are refused too.
+/// is not digit by digit; they are refused too, and so is a layout whose inverse would have a size beyond
+/// 2^62.
 constexpr Layout left_inverse(Layout const& layout) {
   if (layout.has_axes()) refuse("left_inverse", "the layout's values are coordinates, not integers", layout);
   std::int64_t index[kMaxLeaves] = {};
@@ -124,7 +125,7 @@ constexpr Layout left_inverse(Layout const& layout) {
     std::int64_t const stride = moving.strides[i];
     if (stride < 0)
       refuse("left_inverse", "a stride is negative, and no layout has negative indices", layout);
-    std::int64_t const run = i == 0 ? 1 : moving.strides[i - 1] * moving.extents[i - 1];
+    std::int64_t const run = i == 0 ? 1 : detail::multiply(moving.strides[i - 1], moving.extents[i - 1]);
     if (stride < run)
       refuse("left_inverse", "two leaves overlap, so an offset belongs to several indices", layout);
     if (stride % below != 0)
@@ -136,7 +137,7 @@ constexpr Layout left_inverse(Layout const& layout) {
   if (moving.count > 0)
     detail::append_coalesced(result, moving.extents[moving.count - 1], {index[moving.count - 1]});
   detail::finish_flat(result);
-  return result;
+  return detail::bounded(result);
 }
 
 /// The indices that `layout` sends to offset 0 because its leaves there have stride 0. Law: layout(result(i))

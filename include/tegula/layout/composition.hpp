@@ -52,7 +52,8 @@ struct Extended {
     std::int64_t totals[kMaxAxes + 1] = {};
     for (int k = 0; k < flat.count; ++k) {
       std::int64_t const digit = k + 1 < flat.count ? x % flat.extents[k] : x;
-      totals[flat.axes[k]] += multiply(digit, flat.strides[k]);
+      std::int64_t& total = totals[flat.axes[k]];
+      total = add(total, multiply(digit, flat.strides[k]));
       x /= flat.extents[k];
     }
     Stride sum{totals[0]};
@@ -75,8 +76,10 @@ struct Extended {
   constexpr bool jumps_cancel(std::int64_t const* weights) const {
     std::int64_t totals[kMaxAxes + 1] = {};
     for (int k = 1; k < flat.count; ++k) {
-      totals[flat.axes[k]] += multiply(weights[k], flat.strides[k]);
-      totals[flat.axes[k - 1]] -= multiply(weights[k], multiply(flat.extents[k - 1], flat.strides[k - 1]));
+      std::int64_t& after = totals[flat.axes[k]];
+      after = add(after, multiply(weights[k], flat.strides[k]));
+      std::int64_t& before = totals[flat.axes[k - 1]];
+      before = add(before, -multiply(weights[k], multiply(flat.extents[k - 1], flat.strides[k - 1])));
     }
     for (std::int64_t const total : totals) {
       if (total != 0) return false;
@@ -164,8 +167,8 @@ struct Extended {
 /// form in all three). A coordinate stride d@k of B means: d steps in mode k of A.
 ///
 /// Refused exactly where no layout satisfies the law (see the head of this file), or if B has a negative
-/// stride while A is more than one run, since A has no negative indices; and, with a sentence of its own, in
-/// the rare case that is too large to decide.
+/// stride while A is more than one run, since A has no negative indices; and, with sentences of their own,
+/// where a number on the way exceeds 2^62, and in the rare case that is too large to decide.
 constexpr Layout composition(Layout const& a, Layout const& b) {
   Layout result;
   Layout split;  // the leaves of B as A breaks them: condition (2) is about these

@@ -33,7 +33,7 @@ constexpr bool conflict_free(SharedAccess const& access, FirstInstruction const&
                              Swizzle const& swizzle) {
   std::int64_t addresses[32] = {};
   for (int lane = 0; lane < first.lanes; ++lane)
-    addresses[lane] = swizzle(first.offsets[lane]) * access.element_bits / 8;
+    addresses[lane] = multiply(swizzle(first.offsets[lane]), access.element_bits) / 8;
   int const phase = lanes_per_phase(access.bytes);
   return wavefronts(addresses, first.lanes, access.bytes) == (first.lanes + phase - 1) / phase;
 }
@@ -69,7 +69,8 @@ constexpr FoundSwizzle find_swizzle(AccessList list, Layout const& tile) {
   for (int i = 0; i < list.count; ++i) first[i] = first_instruction(list.accesses[i], tile);
   int const lowest = lowest_base(list);
   std::int64_t const room = tile.cosize();
-  int const top = bit_count_to_hold(static_cast<std::uint64_t>(room - 1));
+  int const bits_of_room = bit_count_to_hold(static_cast<std::uint64_t>(room - 1));
+  int const top = bits_of_room < 62 ? bits_of_room : 62;  // what a Swizzle can reach
   for (int bits = 1; bits <= 5; ++bits) {
     for (int base = lowest; base + 2 * bits <= top; ++base) {
       for (int distance = bits; base + bits + distance <= top; ++distance) {

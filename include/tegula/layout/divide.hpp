@@ -57,16 +57,15 @@ constexpr Layout unpack_both(Layout const& zipped) {
 
 }  // namespace detail
 
-/// Composition by mode: result mode i is composition(a[i], tiler[i]), or a[i] for `_`. Modes of `a` beyond
-/// the tiler's are dropped, as in CuTe. A tiler of one layout is plain composition.
+/// Composition by mode: result mode i is composition(a[i], tiler[i]); a[i] for `_` and beyond the tiler's
+/// modes, so that the rank stays. A tiler of one layout is plain composition. (CuTe's published semantics,
+/// and its reference pycute; cute::composition drops the modes that the tiler does not name.)
 constexpr Layout composition(Layout const& a, Tiler const& tiler) {
   if (tiler.is_underscore()) return a;
   if (!tiler.by_mode()) return composition(a, tiler.layout());
   if (tiler.rank() > a.rank()) refuse("composition", "the tiler has more modes than the layout", a, tiler);
-  Layout result;
-  for (int i = 0; i < tiler.rank(); ++i) detail::append_mode(result, composition(a[i], tiler[i]));
-  detail::wrap(result);
-  return result;
+  return detail::transform_modes(a, tiler.rank(),
+                                 [&](Layout const& m, int i) { return composition(m, tiler[i]); });
 }
 
 /// Splits `layout` into tiles: mode 0 runs inside the tile that `tiler` picks out of the index space, mode 1

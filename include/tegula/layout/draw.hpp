@@ -54,11 +54,12 @@ inline std::uint32_t palette(int index) {
 
 /// From nearly white for the first of `count` offsets to blue for the last.
 inline std::uint32_t shade(std::int64_t offset, std::int64_t count) {
-  std::int64_t const part = count > 1 ? (offset < 0       ? 0
-                                         : offset < count ? offset
-                                                          : count - 1) *
-                                            100 / (count - 1)
-                                      : 0;
+  // Percent; of very large counts by steps of a percent.
+  std::int64_t const inside = offset < 0 ? 0 : offset < count ? offset : count - 1;
+  constexpr std::int64_t kExact = std::int64_t{1} << 56;
+  std::int64_t const part = count <= 1        ? 0
+                            : count <= kExact ? inside * 100 / (count - 1)
+                                              : inside / ((count - 1) / 100);
   std::uint32_t mixed = 0;
   constexpr int from[3] = {0xf7, 0xfa, 0xfd};
   constexpr int to[3] = {0x8f, 0xb8, 0xde};
@@ -204,8 +205,9 @@ struct VectorCells {
 /// if memory is so there, else along mode 0. A vector of 0 asks for the widest up to 16 bytes that is
 /// contiguous in every cell; one that is not contiguous is refused.
 inline Drawing draw_banks(SwizzledLayout const& memory, int element_bits, int vector = 0) {
-  if (element_bits < 1 || vector < 0)
-    refuse("draw_banks", "element bits below 1 or a vector below 0", element_bits, vector);
+  constexpr int kWidest = 1 << 16;
+  if (element_bits < 1 || element_bits > kWidest || vector < 0 || vector > kWidest)
+    refuse("draw_banks", "element bits are 1 to 65536, and a vector is 0 to 65536", element_bits, vector);
   Drawing const domain = detail::canvas(
       memory.layout, to_string(memory) + "  in banks, " + std::to_string(element_bits) + "-bit elements");
   bool const across = domain.columns > 1 && (domain.rows == 1 || memory(domain.rows) == memory(0) + 1);
@@ -225,14 +227,14 @@ inline Drawing draw_banks(SwizzledLayout const& memory, int element_bits, int ve
   (across ? drawing.column_step : drawing.row_step) = cells.vector;
   int& heavier = across ? drawing.column_break : drawing.row_break;
   heavier = heavier % cells.vector == 0 ? heavier / cells.vector : 0;
-  auto const bank = [](std::int64_t bit) { return bank_of(bit >> 3); };
   for (std::size_t panel = 0; panel < drawing.panels.size(); ++panel) {
     drawing.panels[panel].cells.clear();
     for (int cell = 0; cell < drawing.rows * drawing.columns; ++cell) {
       std::int64_t const offset =
           memory(cells.index(cell / drawing.columns, cell % drawing.columns, panel, 0));
-      int const first = bank(offset * element_bits);
-      int const last = bank((offset + cells.vector) * element_bits - 1);
+      int const first = bank_of_element(offset, element_bits);
+      int const last =
+          detail::bank_of_bit((static_cast<std::uint64_t>(offset) + cells.vector) * element_bits - 1);
       std::string const through = last != first ? "-" + std::to_string(last) : std::string();
       drawing.panels[panel].cells.push_back({std::to_string(first) + through, "", detail::palette(first)});
     }

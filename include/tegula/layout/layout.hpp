@@ -16,16 +16,31 @@ struct Stride {
   friend constexpr bool operator==(Stride, Stride) = default;
 };
 
+namespace detail {
+
+/// offset + index * stride, where nothing bounds the index: checked on the host.
+TEGULA_HOST_DEVICE constexpr std::int64_t unbounded_step(std::int64_t offset, std::int64_t index,
+                                                         std::int64_t stride) {
+#if defined(__CUDA_ARCH__)
+  return offset + index * stride;
+#else
+  return add(offset, multiply(index, stride));
+#endif
+}
+
+}  // namespace detail
+
 /// A layout: a tree of modes whose leaves have an extent and a stride; the function from a coordinate in its
 /// shape, or from a flat colexicographic index (first mode fastest), to an offset. Semantics and text form
 /// are CuTe's: `(4,(3,6)):(1,(4,12))`.
 ///
 /// A structural literal type: equal layouts are equal template arguments. It stays an aggregate, because nvcc
 /// writes template arguments of class type as braced lists into the host code; Layout{} is the empty layout
-/// `():()`. At most kMaxLeaves leaves. Extents are at least 1, their product and every offset fit 62 bits.
-/// Strides are any integers, or coordinate strides (see Stride), whose layout's values are coordinates. The
-/// members are public because the language asks it of a structural type: build layouts with layout(),
-/// make_layout(), row_major(), col_major() or a literal, and read them through the functions.
+/// `():()`. At most kMaxLeaves leaves. Extents are at least 1; their product, the magnitude of every stride
+/// and the sum of (extent - 1) * |stride| are at most 2^62. Every operation keeps this or refuses. Strides
+/// are integers, or coordinate strides (see Stride), whose layout's values are coordinates. The members are
+/// public because the language asks it of a structural type: build layouts with layout(), make_layout(),
+/// row_major(), col_major() or a literal, and read them through the functions.
 struct Layout {
   // 64 bits leave no padding: clang 14 reads the arrays of a padded template argument one member off.
   std::int64_t count = 0;
@@ -43,7 +58,7 @@ struct Layout {
   /// The size of the domain: the product of all extents.
   constexpr std::int64_t size() const {
     std::int64_t product = 1;
-    for (int i = 0; i < count; ++i) product *= extents[i];
+    for (int i = 0; i < count; ++i) product = detail::multiply(product, extents[i]);
     return product;
   }
   /// The size of the codomain: 1 + sum of (extent - 1) * |stride|, as CuTe has it. With strides of one sign
@@ -72,7 +87,8 @@ struct Layout {
     int used = 0;
     for (int i = 0; i < count; ++i) {
       if (axes[i] == 0) continue;
-      last[axes[i] - 1] += detail::multiply(extents[i] - 1, strides[i] < 0 ? -strides[i] : strides[i]);
+      std::int64_t const reach = detail::multiply(extents[i] - 1, strides[i] < 0 ? -strides[i] : strides[i]);
+      last[axes[i] - 1] = detail::add(last[axes[i] - 1], reach);
       used = axes[i] > used ? axes[i] : used;
     }
     Tuple result;
@@ -103,8 +119,8 @@ struct Layout {
   constexpr Layout operator[](int mode) const { return detail::subtree(*this, detail::mode_of(*this, mode)); }
 
   /// The offset at a flat colexicographic index. The last leaf is unbounded, as in CuTe: an index of size()
-  /// or more runs on along it. On the host an index below 0 (unless there is only one leaf) and a layout of
-  /// coordinates are refused.
+  /// or more runs on along it. On the host an index below 0 (unless there is only one leaf), an offset beyond
+  /// 2^62 and a layout of coordinates are refused.
   TEGULA_HOST_DEVICE constexpr std::int64_t operator()(std::int64_t index) const {
 #if !defined(__CUDA_ARCH__)
     if (index < 0 && count > 1) refuse("layout(index)", "the index is negative", *this, index);
@@ -114,7 +130,7 @@ struct Layout {
     std::int64_t offset = 0;
     for (int i = 0; i < count; ++i) {
       if (i + 1 == count) {
-        offset += index * strides[i];
+        offset = detail::unbounded_step(offset, index, strides[i]);
       } else {
         offset += index % extents[i] * strides[i];
         index /= extents[i];
@@ -145,7 +161,7 @@ struct Layout {
         offset += index % extents[i] * strides[i];
         index /= extents[i];
       } else {
-        offset += index * strides[i];
+        offset = detail::unbounded_step(offset, index, strides[i]);
         if (++mode < static_cast<int>(1 + sizeof...(rest))) index = coordinate[mode];
       }
     }
@@ -159,7 +175,8 @@ struct Layout {
       refuse("layout(coord)", "the layout's values are coordinates: ask coordinate(coord)", *this, coord);
     std::int64_t offset = 0;
     Tuple const digits = digits_of(coord);
-    for (int i = 0; i < count; ++i) offset += detail::multiply(digits.values[i], strides[i]);
+    for (int i = 0; i < count; ++i)
+      offset = detail::add(offset, detail::multiply(digits.values[i], strides[i]));
     return offset;
   }
 
@@ -175,7 +192,8 @@ struct Layout {
           refuse("coordinate", "an integer stride among coordinate strides", *this);
         continue;
       }
-      along[axes[i] - 1] += detail::multiply(digits.values[i], strides[i]);
+      std::int64_t& reached = along[axes[i] - 1];
+      reached = detail::add(reached, detail::multiply(digits.values[i], strides[i]));
       axes_used = axes[i] > axes_used ? axes[i] : axes_used;
     }
     Tuple result;
@@ -213,7 +231,10 @@ struct Layout {
   constexpr void append_leaf(std::int64_t extent, Stride stride, int opening = 0, int closing = 0) {
     if (count == kMaxLeaves) refuse("layout", "more than 32 leaves (kMaxLeaves)");
     if (extent < 1) refuse("layout", "an extent is less than 1", Tuple(extent));
-    if (stride.value == INT64_MIN) refuse("layout", "a stride is _ or beyond 2^62");
+    if (extent > detail::kLargest) refuse("layout", "an extent is beyond 2^62", extent);
+    if (stride.value < -detail::kLargest || stride.value > detail::kLargest)
+      refuse("layout", "a stride is _ or beyond 2^62", Tuple(stride.value));
+    if (stride.axis < -1) refuse("layout", "an axis is negative", stride.axis);
     if (stride.axis >= kMaxAxes) refuse("layout", "an axis is beyond 14 (kMaxAxes - 1)", stride.axis);
     extents[count] = extent;
     strides[count] = stride.value;
@@ -239,6 +260,13 @@ constexpr Layout const& bounded(Layout const& layout) {
     last = add(last, multiply(layout.extents[i] - 1, stride));
   }
   return layout;
+}
+
+/// A mode's number as select() takes it, of any integer type.
+template <class Integer> constexpr int mode_number(Layout const& layout, Integer mode) {
+  bool const exists = mode >= Integer{0} && mode < static_cast<Integer>(kMaxLeaves);
+  if (!exists) refuse("select", "there is no such mode", layout, static_cast<std::int64_t>(mode));
+  return static_cast<int>(mode);
 }
 
 }  // namespace detail
@@ -280,7 +308,7 @@ template <class... Extents> constexpr Layout row_major(Extents const&... extents
   std::int64_t stride = 1;
   for (int i = result.count; i-- > 0;) {
     result.strides[i] = stride;
-    stride *= result.extents[i];
+    stride = detail::multiply(stride, result.extents[i]);
   }
   return result;
 }
@@ -295,10 +323,10 @@ constexpr Layout identity_layout(Tuple const& shape) {
   for (int i = 0; i < shape.count; ++i) {
     result.append_leaf(shape.values[i], {stride, mode}, shape.open[i], shape.close[i]);
     level += shape.open[i] - shape.close[i];
-    stride = level > 1 ? stride * shape.values[i] : 1;
+    stride = level > 1 ? detail::multiply(stride, shape.values[i]) : 1;
     mode += level > 1 ? 0 : 1;
   }
-  return result;
+  return detail::bounded(result);
 }
 
 /// The layout whose modes are the given layouts: make_layout(4:1, (2,3):(4,8)) is (4,(2,3)):(1,(4,8)).

@@ -79,7 +79,7 @@ constexpr Tuple group(Tuple const& tuple, int begin, int end) {
 /// The layout of the named modes, in that order. (CuTe: select<Is...>.)
 template <class... Modes> constexpr Layout select(Layout const& layout, Modes... modes) {
   Layout result;
-  (detail::append_mode(result, layout[static_cast<int>(modes)]), ...);
+  (detail::append_mode(result, layout[detail::mode_number(layout, modes)]), ...);
   detail::wrap(result);
   return detail::bounded(result);
 }
@@ -144,8 +144,7 @@ constexpr Layout keep_where(Tuple const& coord, Layout const& layout, bool under
 }  // namespace detail
 
 /// The modes at which `coord` has `_`. Law: result(c) + layout(coord with 0 for _) == layout(coord with c put
-/// in). A tuple of no `_` leaves
-/// ():(). `_` alone leaves the layout. (CuTe: slice.)
+/// in). A tuple of no `_` leaves ():(). `_` alone leaves the layout. (CuTe: slice.)
 constexpr Layout slice(Tuple const& coord, Layout const& layout) {
   return detail::keep_where(coord, layout, true);
 }
@@ -185,14 +184,17 @@ constexpr Tuple idx2crd(Tuple const& coord, Tuple const& shape) {
 }
 
 /// The coordinate at which the layout shape:stride has offset `index`, digit by digit. Law: crd2idx(result,
-/// shape, stride) == index; refused where the digits of `index` are no such coordinate.
+/// shape, stride) == index, and every integer of the result is at least 0 and less than its extent; refused
+/// where the digits of `index` are no such coordinate.
 constexpr Tuple idx2crd(std::int64_t index, Tuple const& shape, Tuple const& stride) {
   Layout const inverted = layout(shape, stride);
   Tuple result = shape;
-  for (int i = 0; i < shape.count; ++i) {
+  bool inside = index >= -detail::kLargest && index <= detail::kLargest;
+  for (int i = 0; i < shape.count && inside; ++i) {
     result.values[i] = stride.values[i] == 0 ? 0 : index / stride.values[i] % shape.values[i];
+    inside = result.values[i] >= 0;
   }
-  if (index < 0 || inverted(result) != index)
+  if (!inside || inverted(result) != index)
     refuse("idx2crd", "the digits of the index are no coordinate of shape:stride", index, shape, stride);
   return result;
 }

@@ -91,7 +91,7 @@ constexpr Layout ordered_layout(Tuple const& shape, Tuple const& order) {
     detail::LeafRange const leaves = detail::mode_of(shape, next);
     for (int i = leaves.first; i < leaves.last; ++i) {
       result.strides[i] = stride;
-      stride *= shape.values[i];
+      stride = detail::multiply(stride, shape.values[i]);
     }
   }
   return result;

@@ -29,10 +29,12 @@ struct Text {
   }
 };
 
-/// In sentences a text stands in quotes.
+/// In sentences a text stands in quotes, its first ninety characters if it is longer.
 template <class Sink> constexpr void write_form(Sink& sink, Text const& text) {
+  constexpr std::int64_t kLongest = 90;
   sink.write('"');
-  for (std::int64_t i = 0; i < text.size; ++i) sink.write(text.data[i]);
+  for (std::int64_t i = 0; i < text.size && i < kLongest; ++i) sink.write(text.data[i]);
+  for (int i = 0; i < 3 && text.size > kLongest; ++i) sink.write('.');
   sink.write('"');
 }
 
@@ -145,9 +147,10 @@ class Reader {
           if (result.count >= shape.count) refuse("parse", "more strides than extents", text(), column());
           Stride stride{read_integer()};
           if (accept('@')) {
-            stride.axis = static_cast<int>(read_integer());
-            if (stride.axis < 0 || stride.axis >= kMaxAxes)
+            std::int64_t const axis = read_integer();
+            if (axis < 0 || axis >= kMaxAxes)
               refuse("parse", "an axis is not between 0 and 14", text(), column());
+            stride.axis = static_cast<int>(axis);
           }
           result.append_leaf(shape.values[result.count], stride, opening);
         },
@@ -160,12 +163,13 @@ class Reader {
   }
 
   /// A layout, `_`, n for n:1, or a by-mode tiler of these: <4:1,_,<2:1,8:2>>.
-  constexpr Tiler read_tiler() {
+  constexpr Tiler read_tiler(int depth = 0) {
     if (accept('_')) return Tiler(_);
     if (!accept('<')) return read_tiled_layout();
+    if (depth == kMaxDepth) refuse("parse", "angle brackets nest more than 15 deep", text(), column());
     Tiler result;
     do {
-      result.append_tiler(read_tiler());
+      result.append_tiler(read_tiler(depth + 1));
     } while (accept(','));
     if (!accept('>')) refuse("parse", "a comma or > was expected in a tiler", text(), column());
     detail::wrap(result.layouts);

@@ -15,6 +15,7 @@ namespace tegula {
 /// divided by n, or where the parts of several leaves inside one element reach beyond it.
 constexpr Layout upcast(Layout const& layout, std::int64_t n) {
   if (n < 1) refuse("upcast", "the factor is less than 1", layout, n);
+  if (n > detail::kLargest) refuse("upcast", "the factor is beyond 2^62", layout, n);
   Layout result;
   std::int64_t last_inside = 0;
   for (int i = 0; i < layout.count; ++i) {
@@ -97,8 +98,14 @@ constexpr std::int64_t identity_run(Layout const& a, Layout const& inverse) {
     if (part == 0) refuse("max_common_layout", "carries cancel for too long to follow (2^16)", a, inverse);
     part = part - 1 > room / step ? room / step + 1 : part;
     taken.append_leaf(part, {step});
-    while (part > 1 && extended.adds_over(taken, -1) != Extended::Adds::yes)
-      taken.extents[taken.count - 1] = --part;
+    // What adds over the leaves does so over any smaller part, so the largest part is found by bisection.
+    std::int64_t refused_part = part + 1;
+    for (std::int64_t accepted = 1; refused_part - accepted > 1;) {
+      std::int64_t const tried = refused_part == part + 1 ? part : accepted + (refused_part - accepted) / 2;
+      taken.extents[taken.count - 1] = tried;
+      (extended.adds_over(taken, -1) == Extended::Adds::yes ? accepted : refused_part) = tried;
+    }
+    part = taken.extents[taken.count - 1] = refused_part - 1;
     run *= part;
     room -= (part - 1) * step;
     if (part < extent) break;

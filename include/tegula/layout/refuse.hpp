@@ -53,6 +53,35 @@ template <class Sink> constexpr void write_form(Sink& sink, unsigned long value)
   write_form(sink, static_cast<std::int64_t>(value));
 }
 
+/// What a sentence holds of one operand: a hundred characters, control characters as \xNN. What is cut off
+/// ends in "...".
+class OperandSink {
+ public:
+  static constexpr int kLongest = 100;
+
+  explicit OperandSink(layout_error& error) : error_(error) {}
+  void write(char c) {
+    if (++written_ > kLongest) {
+      for (int i = 0; i < 3 && written_ == kLongest + 1; ++i) error_.write('.');
+      return;
+    }
+    unsigned const code = static_cast<unsigned char>(c);
+    if (code >= 0x20 && code != 0x7f) return error_.write(c);
+    constexpr char kHex[] = "0123456789abcdef";
+    char const escape[] = {'\\', 'x', kHex[code / 16], kHex[code % 16]};
+    for (char const part : escape) error_.write(part);
+  }
+
+ private:
+  layout_error& error_;
+  int written_ = 0;
+};
+
+template <class Operand> void write_operand(layout_error& error, Operand const& operand) {
+  OperandSink sink(error);
+  write_form(sink, operand);
+}
+
 /// Throws layout_error "operation(operands): reason". Deliberately not constexpr: where a constant expression
 /// reaches it the compiler stops and prints the calling line, so that line must hold `reason` as a literal.
 template <class... Operands>
@@ -61,7 +90,7 @@ template <class... Operands>
   write_form(error, operation);
   error.write('(');
   [[maybe_unused]] char const* separator = "";
-  ((write_form(error, separator), write_form(error, operands), separator = ", "), ...);
+  ((write_form(error, separator), write_operand(error, operands), separator = ", "), ...);
   write_form(error, "): ");
   write_form(error, reason);
   throw error;

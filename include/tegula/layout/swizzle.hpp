@@ -30,6 +30,8 @@ struct Swizzle {
   constexpr Swizzle(int bits, int base, int shift) : bits(bits), base(base), shift(shift) {
     if (bits < 0) refuse("Swizzle", "the number of bits is negative", bits, base, shift);
     if (base < 0) refuse("Swizzle", "the base is negative", bits, base, shift);
+    bool const within = bits <= 62 && base <= 62 && shift >= -62 && shift <= 62;
+    if (!within) refuse("Swizzle", "the groups reach above bit 62", bits, base, shift);
     if (distance() < bits)
       refuse("Swizzle", "the shift is less than the number of bits, so the groups overlap", bits, base,
              shift);
@@ -192,8 +194,9 @@ constexpr std::uint64_t greatest_xor(std::uint64_t* values, int count) {
 }  // namespace detail
 
 /// A layout followed by a swizzle: x -> swizzle(offset + layout(x)). A structural literal type; a plain
-/// layout converts to it. Text form `Sw<3,4,3> o (8,64):(64,1)`, with `o OFFSET` in the middle where the
-/// offset is not zero. Semantics: CuTe's ComposedLayout<Swizzle, Offset, Layout>.
+/// layout converts to it. The offset and the layout's reach together are at most 2^62, which is checked at
+/// construction. Text form `Sw<3,4,3> o (8,64):(64,1)`, with `o OFFSET` in the middle where the offset is not
+/// zero. Semantics: CuTe's ComposedLayout<Swizzle, Offset, Layout>.
 struct SwizzledLayout {
   Swizzle swizzle;
   std::int64_t offset = 0;
@@ -207,6 +210,10 @@ struct SwizzledLayout {
       : swizzle(swizzle), offset(offset), layout(layout) {
     if (layout.has_axes())
       refuse("SwizzledLayout", "the layout's values are coordinates, which have no bits to swizzle", layout);
+    if (offset == 0) return;
+    bool const within = offset >= -detail::kLargest && offset <= detail::kLargest;
+    if (!within) refuse("SwizzledLayout", "the offset is beyond 2^62", offset, layout);
+    detail::add(offset < 0 ? -offset : offset, layout.cosize() - 1);
   }
 
   constexpr int leaves() const { return layout.leaves(); }
@@ -250,8 +257,16 @@ struct SwizzledLayout {
     if (inside.size() > kMostTried)
       refuse("cosize", "more than 2^24 offsets would have to be swizzled", layout);
     std::int64_t greatest = swizzle(start);
-    for (std::int64_t i = 0; i < inside.size(); ++i) {
-      std::int64_t const at = swizzle(start + inside(i));
+    std::int64_t digits[kMaxLeaves] = {};
+    for (int leaf = 0; leaf < inside.count;) {  // steps through the coordinates, the first leaf fastest
+      if (++digits[leaf] == inside.extents[leaf]) {
+        start -= (inside.extents[leaf] - 1) * inside.strides[leaf];
+        digits[leaf++] = 0;
+        continue;
+      }
+      start += inside.strides[leaf];
+      leaf = 0;
+      std::int64_t const at = swizzle(start);
       if (at > greatest) greatest = at;
     }
     return 1 + outside + greatest;
@@ -259,14 +274,16 @@ struct SwizzledLayout {
 
   /// The offset at a flat colexicographic index, at one index per mode, or at a coordinate, as of Layout.
   TEGULA_HOST_DEVICE constexpr std::int64_t operator()(std::int64_t index) const {
-    return swizzle(offset + layout(index));
+    return swizzle(detail::unbounded_step(layout(index), offset, 1));
   }
   template <class... Rest>
   requires(sizeof...(Rest) > 0 && (... && std::integral<Rest>)) TEGULA_HOST_DEVICE constexpr std::int64_t
   operator()(std::int64_t first, Rest... rest) const {
-    return swizzle(offset + layout(first, rest...));
+    return swizzle(detail::unbounded_step(layout(first, rest...), offset, 1));
   }
-  constexpr std::int64_t operator()(Tuple const& coord) const { return swizzle(offset + layout(coord)); }
+  constexpr std::int64_t operator()(Tuple const& coord) const {
+    return swizzle(detail::add(layout(coord), offset));
+  }
 
   /// Mode `mode`, the others at zero.
   constexpr SwizzledLayout operator[](int mode) const { return {swizzle, offset, layout[mode]}; }

@@ -46,7 +46,7 @@ constexpr SwizzledLayout with_shape(SwizzledLayout const& layout, Tuple const& s
 /// put in).
 constexpr SwizzledLayout slice(Tuple const& coord, SwizzledLayout const& layout) {
   Slice const kept = slice_and_offset(coord, layout.layout);
-  return {layout.swizzle, layout.offset + kept.offset, kept.layout};
+  return {layout.swizzle, detail::add(layout.offset, kept.offset), kept.layout};
 }
 
 constexpr SwizzledLayout logical_divide(SwizzledLayout const& layout, Tiler const& tiler) {
@@ -101,6 +101,8 @@ constexpr SwizzledLayout recast(SwizzledLayout const& layout, int old_bits, int 
 template <auto L, class... Indices>
 requires(std::same_as<decltype(L) const, SwizzledLayout const>) TEGULA_HOST_DEVICE
     constexpr int offset_of(Indices... indices) {
+  static_assert(L.offset <= INT32_MAX - L.layout.cosize() && L.offset >= L.layout.cosize() - INT32_MAX,
+                "offset_of: offset and cosize together exceed 2^31 - 1");
   return L.swizzle(static_cast<int>(L.offset) + offset_of<L.layout>(indices...));
 }
 

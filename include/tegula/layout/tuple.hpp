@@ -150,22 +150,25 @@ constexpr LeafRange matching_leaves(Coarse const& coarse, int leaf, Fine const& 
   return {first, last};
 }
 
-/// a + b, refused where it exceeds 2^62; both are at least 0 and at most 2^62.
+/// The greatest size, and the greatest magnitude of an extent, a stride or an offset.
+inline constexpr std::int64_t kLargest = std::int64_t{1} << 62;
+
+/// a + b, refused where it exceeds 2^62 in magnitude.
 constexpr std::int64_t add(std::int64_t a, std::int64_t b) {
-  if (a > (std::int64_t{1} << 62) - b) refuse("arithmetic", "a size or an offset exceeds 2^62", a, b);
+  bool const beyond = b > 0 ? a > kLargest - b : a < -kLargest - b;
+  if (beyond) refuse("arithmetic", "a size or an offset exceeds 2^62", a, b);
   return a + b;
 }
 
-/// a * b, refused where it exceeds 2^62 in size.
+/// a * b, refused where it exceeds 2^62 in magnitude.
 constexpr std::int64_t multiply(std::int64_t a, std::int64_t b) {
   constexpr std::int64_t half = std::int64_t{1} << 31;
   if (-half < a && a < half && -half < b && b < half) return a * b;
-  constexpr std::int64_t limit = std::int64_t{1} << 62;
-  std::int64_t const size_a = a < -limit ? limit + 1
-                              : a < 0    ? -a
-                                         : a;  // `_` is the one integer without a negative
-  std::int64_t const size_b = b < -limit ? limit + 1 : b < 0 ? -b : b;
-  if (size_b != 0 && size_a > limit / size_b) refuse("arithmetic", "a size or an offset exceeds 2^62", a, b);
+  // `_` is the one integer without a negative.
+  std::int64_t const size_a = a < -kLargest ? kLargest + 1 : a < 0 ? -a : a;
+  std::int64_t const size_b = b < -kLargest ? kLargest + 1 : b < 0 ? -b : b;
+  if (size_b != 0 && size_a > kLargest / size_b)
+    refuse("arithmetic", "a size or an offset exceeds 2^62", a, b);
   return a * b;
 }
 

@@ -1,8 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <tegula/arch/mma_op.hpp>
-#include <tegula/arch/wgmma_op.hpp>
+#include <tegula/atom/mma_spec.hpp>
 #include <tegula/sim/generation.hpp>
 
 /// The tensor core's arithmetic and the special-function unit's, as the simulated machine computes them.
@@ -11,18 +10,18 @@ namespace tegula::sim {
 
 /// D = A B + C by a warp: 32 lanes' raw registers in, 32 lanes' raw registers out, laid out as the PTX ISA's
 /// matrix fragments for mma.m16n8k*. Rows are lanes; registers that `op` does not have are neither read nor
-/// written. d may be c.
-void mma_sync_warp(MmaOp op, Generation generation, std::uint32_t const (*a)[4], std::uint32_t const (*b)[2],
-                   std::uint32_t const (*c)[4], std::uint32_t (*d)[4]);
+/// written; op must have passed check(). d may be c.
+void mma_sync_warp(MmaSpec const& op, Generation generation, std::uint32_t const (*a)[4],
+                   std::uint32_t const (*b)[2], std::uint32_t const (*c)[4], std::uint32_t (*d)[4]);
 
-/// Bytes of one row of A, or one column of B, in a wgmma.mma_async: wgmma_k elements of any type.
+/// Bytes of one row of A, or one column of B, in a wgmma.mma_async: K elements of any type.
 inline constexpr int kWgmmaRowBytes = 32;
 
 /// What one wgmma.mma_async of an sm_90 computes, D = A B + D, or A B without `scale_d`. Operands are
 /// elements as they lie in memory, K contiguous: a has 64 rows, b has op.n. d is [64][op.n], row-major, one
 /// word an element: binary32, s32, or binary16 in the low half (the high half is ignored, and written as
 /// zero). op must have passed check(); where its operands come from does not matter.
-void wgmma_tile(WgmmaConfig const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
+void wgmma_tile(MmaSpec const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
                 std::uint8_t const (*b)[kWgmmaRowBytes], bool scale_d, std::uint32_t* d);
 
 // The special-function unit, with an H100's bits for every argument. NaN results are 0x7fffffff.

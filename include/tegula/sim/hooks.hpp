@@ -6,11 +6,10 @@
 #include <string>
 
 #include "tegula/arch/dim3.hpp"
-#include "tegula/arch/mma_op.hpp"
 #include "tegula/arch/mutation.hpp"
 #include "tegula/arch/tensor_map.hpp"
-#include "tegula/arch/wgmma_op.hpp"
 #include "tegula/arch/where.hpp"
+#include "tegula/atom/mma_spec.hpp"
 
 /// What the instructions of arch/ call on the host: the simulated machine, as plain declarations, so that a
 /// kernel compiles against nothing heavier. Each is called on the fiber of a simulated thread; called outside
@@ -54,7 +53,8 @@ void cp_async_wait_group(int groups_left, Where where);
 void cp_async_wait_all(Where where);
 
 void ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row, Where where);
-void mma_sync(MmaOp op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c, Where where);
+void mma_sync(MmaSpec const& op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
+              Where where);
 
 std::uint32_t shfl(ShuffleMode mode, std::uint32_t value, int lane_operand, std::uint32_t mask, Where where);
 /// Bit l of the result: lane l's predicate. A lane that has exited counts as `exited`.
@@ -135,10 +135,15 @@ void bulk_wait_group_read(int groups_left, Where where);
 void wgmma_fence(Where where);
 void wgmma_commit_group(Where where);
 void wgmma_wait_group(int groups_left, Where where);
-void wgmma(WgmmaConfig const& op, void* d, std::uint64_t a_descriptor, std::uint64_t b_descriptor,
-           bool scale_d, Where where);
-void wgmma(WgmmaConfig const& op, void* d, std::uint32_t const (&a)[4], std::uint64_t b_descriptor,
-           bool scale_d, Where where);
+void wgmma(MmaSpec const& op, void* d, std::uint64_t a_descriptor, std::uint64_t b_descriptor, bool scale_d,
+           Where where);
+void wgmma(MmaSpec const& op, void* d, std::uint32_t const (&a)[4], std::uint64_t b_descriptor, bool scale_d,
+           Where where);
+
+// Registers in flight: how many operations hold some, of all machines; and an access of the running thread to
+// a register, which is a finding where an operation in flight holds it.
+inline std::atomic<int> registers_held{0};
+void touch_register(void const* place, Where where);
 
 float ex2_approx_ftz(float x);
 float lg2_approx_ftz(float x);

@@ -19,4 +19,23 @@ template <class T> TEGULA_DEVICE std::uint32_t pack_pair(float low, float high) 
   }
 }
 
+namespace detail {
+template <int Bytes> struct BitsOfSize;
+template <> struct BitsOfSize<1> { using Type = std::uint8_t; };
+template <> struct BitsOfSize<2> { using Type = std::uint16_t; };
+template <> struct BitsOfSize<4> { using Type = std::uint32_t; };
+}  // namespace detail
+
+/// Value i of those in a register, the first lowest; and the register with that value put in its place.
+template <class T> TEGULA_DEVICE T unpack(std::uint32_t packed, int i) {
+  using Bits = typename detail::BitsOfSize<sizeof(T)>::Type;
+  return __builtin_bit_cast(T, static_cast<Bits>(packed >> (8 * sizeof(T) * i)));
+}
+template <class T> TEGULA_DEVICE std::uint32_t replace(std::uint32_t packed, int i, T const& value) {
+  using Bits = typename detail::BitsOfSize<sizeof(T)>::Type;
+  int const shift = static_cast<int>(8 * sizeof(T)) * i;
+  auto const mask = static_cast<std::uint32_t>(static_cast<Bits>(~Bits{0})) << shift;
+  return (packed & ~mask) | (static_cast<std::uint32_t>(__builtin_bit_cast(Bits, value)) << shift);
+}
+
 }  // namespace tegula

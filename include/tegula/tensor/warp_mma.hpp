@@ -16,13 +16,6 @@
 /// (16 MMA_M) x (8 MMA_N) accumulator.
 namespace tegula {
 
-/// The m16n8k16 instruction on operands of a type, accumulating in f32.
-constexpr MmaOp mma_op_for(DType type) {
-  if (type == DType::f16) return MmaOp::m16n8k16_f32_f16_f16_f32;
-  if (type == DType::bf16) return MmaOp::m16n8k16_f32_bf16_bf16_f32;
-  refuse("mma_op_for", "the operands of the sm_80 kernels are f16 or bf16", static_cast<int>(type));
-}
-
 /// A lane's registers of one 16x16 tile of A, and of two adjacent 8x16 tiles of B: what one ldmatrix.x4
 /// loads.
 using FragmentA = std::uint32_t[4];
@@ -81,7 +74,7 @@ template <int N, int Block> inline constexpr int warp_gemm_block = largest_divis
 /// and 2n + 1, at depth k. The product goes step by step through blocks of at most `Block` of B's pairs; B's
 /// fragments for the next step are fetched before the instructions of the current one, so that their latency
 /// is hidden. (A's are not: the registers are worth more.)
-template <MmaOp Op, int K, int Block = 4, int M, int N, class LoadA, class LoadB>
+template <MmaSpec Mma, int K, int Block = 4, int M, int N, class LoadA, class LoadB>
 TEGULA_DEVICE void warp_gemm(float (&acc)[M][N][4], LoadA load_a, LoadB load_b, Where where = Where::here()) {
   constexpr int pairs = N / 2;
   constexpr int block = warp_gemm_block<N, Block>;
@@ -111,7 +104,7 @@ TEGULA_DEVICE void warp_gemm(float (&acc)[M][N][4], LoadA load_a, LoadB load_b, 
         for (int half = 0; half < 2; ++half) {
           auto& c = acc[m][2 * (n + i) + half];
           std::uint32_t const pair[2] = {b[step % 2][i][2 * half], b[step % 2][i][2 * half + 1]};
-          mma_sync<Op>(c, a[m], pair, c, where);
+          mma_sync<Mma>(c, a[m], pair, c, where);
         }
       }
     }

@@ -290,39 +290,29 @@ template <int K, bool Saturate> auto integer_function(bool a_unsigned, bool b_un
 
 }  // namespace
 
-void mma_sync_warp(MmaOp op, Generation generation, std::uint32_t const (*a)[4], std::uint32_t const (*b)[2],
-                   std::uint32_t const (*c)[4], std::uint32_t (*d)[4]) {
-  switch (op) {
-    case MmaOp::m16n8k8_f32_f16_f16_f32:
-      return mma_float<kF16, 8, false>(generation, a, b, c, d);
-    case MmaOp::m16n8k16_f32_f16_f16_f32:
-      return mma_float<kF16, 16, false>(generation, a, b, c, d);
-    case MmaOp::m16n8k8_f32_bf16_bf16_f32:
-      return mma_float<kBf16, 8, false>(generation, a, b, c, d);
-    case MmaOp::m16n8k16_f32_bf16_bf16_f32:
-      return mma_float<kBf16, 16, false>(generation, a, b, c, d);
-    case MmaOp::m16n8k4_f32_tf32_tf32_f32:
-      return mma_float<kTf32, 4, false>(generation, a, b, c, d);
-    case MmaOp::m16n8k8_f32_tf32_tf32_f32:
-      return mma_float<kTf32, 8, false>(generation, a, b, c, d);
-    case MmaOp::m16n8k8_f16_f16_f16_f16:
-      return mma_float<kF16, 8, true>(generation, a, b, c, d);
-    case MmaOp::m16n8k16_f16_f16_f16_f16:
-      return mma_float<kF16, 16, true>(generation, a, b, c, d);
+void mma_sync_warp(MmaSpec const& op, Generation generation, std::uint32_t const (*a)[4],
+                   std::uint32_t const (*b)[2], std::uint32_t const (*c)[4], std::uint32_t (*d)[4]) {
+  bool const wide = op.k * bits(op.a) == 256;  // 32 bytes of K, and not 16
+  switch (op.a) {
+    case DType::f16:
+      if (op.d == DType::f16)
+        return (wide ? mma_float<kF16, 16, true> : mma_float<kF16, 8, true>)(generation, a, b, c, d);
+      return (wide ? mma_float<kF16, 16, false> : mma_float<kF16, 8, false>)(generation, a, b, c, d);
+    case DType::bf16:
+      return (wide ? mma_float<kBf16, 16, false> : mma_float<kBf16, 8, false>)(generation, a, b, c, d);
+    case DType::tf32:
+      return (wide ? mma_float<kTf32, 8, false> : mma_float<kTf32, 4, false>)(generation, a, b, c, d);
     default:
       break;
   }
-  // The integer instructions are enumerated as: satfinite, k 32, a unsigned, b unsigned, from the highest bit
-  // to the lowest.
-  int const index = static_cast<int>(op) - static_cast<int>(MmaOp::m16n8k16_s32_s8_s8_s32);
-  bool const a_unsigned = (index & 2) != 0;
-  bool const b_unsigned = (index & 1) != 0;
-  if ((index & 8) != 0) {
-    return ((index & 4) != 0 ? integer_function<32, true>(a_unsigned, b_unsigned)
-                             : integer_function<16, true>(a_unsigned, b_unsigned))(a, b, c, d);
+  bool const a_unsigned = op.a == DType::u8;
+  bool const b_unsigned = op.b == DType::u8;
+  if (op.variant == MmaVariant::saturate) {
+    return (wide ? integer_function<32, true>(a_unsigned, b_unsigned)
+                 : integer_function<16, true>(a_unsigned, b_unsigned))(a, b, c, d);
   }
-  return ((index & 4) != 0 ? integer_function<32, false>(a_unsigned, b_unsigned)
-                           : integer_function<16, false>(a_unsigned, b_unsigned))(a, b, c, d);
+  return (wide ? integer_function<32, false>(a_unsigned, b_unsigned)
+               : integer_function<16, false>(a_unsigned, b_unsigned))(a, b, c, d);
 }
 
 }  // namespace tegula::sim

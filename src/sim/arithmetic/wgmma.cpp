@@ -24,7 +24,7 @@ struct Kept {
   int of_result;
 };
 
-constexpr Kept kept(WgmmaType type) { return element_bits(type) == 8 ? Kept{13, 13} : Kept{25, 23}; }
+constexpr Kept kept(MmaSpec const& op) { return element_bits(op) == 8 ? Kept{13, 13} : Kept{25, 23}; }
 
 /// sum * 2^unit toward zero, with `fraction_bits` of a binary32's 23.
 std::uint32_t binary32_toward_zero(std::int64_t sum, int unit, int fraction_bits) {
@@ -96,9 +96,10 @@ std::uint32_t dot_add(WgmmaTile const& tile, int row, int column, int k, std::ui
   return half_result ? binary16_nearest(sum, unit) : binary32_toward_zero(sum, unit, kept.of_result);
 }
 
-constexpr WgmmaFamily family(WgmmaType type, bool half_result) {
-  if (element_bits(type) == 8) return half_result ? WgmmaFamily::kNarrow32Half : WgmmaFamily::kNarrow32;
-  if (type == WgmmaType::tf32) return WgmmaFamily::kWide8;
+constexpr WgmmaFamily family(MmaSpec const& op) {
+  bool const half_result = op.d == DType::f16;
+  if (element_bits(op) == 8) return half_result ? WgmmaFamily::kNarrow32Half : WgmmaFamily::kNarrow32;
+  if (op.a == DType::tf32) return WgmmaFamily::kWide8;
   return half_result ? WgmmaFamily::kWide16Half : WgmmaFamily::kWide16;
 }
 
@@ -111,17 +112,17 @@ WgmmaFunctions const& best() {
   return kWgmmaPortable;
 }
 
-void wgmma_float(WgmmaFunctions const& functions, WgmmaConfig const& op, WgmmaTile const& tile,
+void wgmma_float(WgmmaFunctions const& functions, MmaSpec const& op, WgmmaTile const& tile,
                  WgmmaSpecials const& specials, bool scale_d, std::uint32_t* d) {
-  bool const half_result = op.accumulator == WgmmaAccumulator::f16;
-  WgmmaFamily const how = family(op.type, half_result);
+  bool const half_result = op.d == DType::f16;
+  WgmmaFamily const how = family(op);
   std::size_t const bytes = static_cast<std::size_t>(op.n) * sizeof *d;
   WgmmaRow out{};
   for (int row = 0; row < kWgmmaM; ++row) {
     std::uint32_t* const results = d + row * op.n;
     if (scale_d) std::memcpy(out.c, results, bytes);
     auto const slowly = [&](int column) {
-      out.d[column] = dot_add(tile, row, column, wgmma_k(op.type), out.c[column], kept(op.type), half_result);
+      out.d[column] = dot_add(tile, row, column, op.k, out.c[column], kept(op), half_result);
     };
     if (specials.row[row]) {
       for (int column = 0; column < op.n; ++column) slowly(column);
@@ -137,15 +138,15 @@ void wgmma_float(WgmmaFunctions const& functions, WgmmaConfig const& op, WgmmaTi
   }
 }
 
-void wgmma_integer(WgmmaFunctions const& functions, WgmmaConfig const& op, WgmmaTile const& tile,
-                   bool scale_d, std::uint32_t* d) {
+void wgmma_integer(WgmmaFunctions const& functions, MmaSpec const& op, WgmmaTile const& tile, bool scale_d,
+                   std::uint32_t* d) {
   alignas(64) std::int32_t products[kWgmmaMostColumns];
   for (int row = 0; row < kWgmmaM; ++row) {
     functions.sum_integers(tile, row, op.n, products);
     std::uint32_t* const results = d + row * op.n;
     if (!scale_d) std::memset(results, 0, static_cast<std::size_t>(op.n) * sizeof *d);
     for (int n = 0; n < op.n; ++n) {
-      if (op.satfinite) {
+      if (op.variant == MmaVariant::saturate) {
         using Limits = std::numeric_limits<std::int32_t>;
         std::int64_t const exact = std::int64_t{static_cast<std::int32_t>(results[n])} + products[n];
         results[n] =
@@ -159,13 +160,13 @@ void wgmma_integer(WgmmaFunctions const& functions, WgmmaConfig const& op, Wgmma
 
 }  // namespace
 
-void wgmma_tile(WgmmaConfig const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
+void wgmma_tile(MmaSpec const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
                 std::uint8_t const (*b)[kWgmmaRowBytes], bool scale_d, std::uint32_t* d) {
   static WgmmaFunctions const& functions = best();
   thread_local WgmmaTile tile;  // too large for a fiber's stack
   WgmmaSpecials specials;
   functions.decode(op, a, b, tile, specials);
-  if (is_integer(op.type)) {
+  if (op.d == DType::s32) {
     wgmma_integer(functions, op, tile, scale_d, d);
   } else {
     wgmma_float(functions, op, tile, specials, scale_d, d);

@@ -145,37 +145,35 @@ inline void decode_b(std::uint8_t const (*b)[kWgmmaRowBytes], int n, bool negate
   }
 }
 
-template <int Lanes>
-inline void decode_wgmma(WgmmaConfig const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
-                         std::uint8_t const (*b)[kWgmmaRowBytes], WgmmaTile& tile, WgmmaSpecials& specials) {
-  auto const decode = [&]<WgmmaFormat OfA, WgmmaFormat OfB>() {
-    decode_a<OfA, kDecodeLanes<Lanes>>(a, op.negate_a, tile, specials);
-    decode_b<OfB, kDecodeLanes<Lanes>>(b, op.n, op.negate_b, tile, specials);
-  };
-  switch (op.type) {
-    case WgmmaType::bf16:
-      return decode.template operator()<kBf16, kBf16>();
-    case WgmmaType::f16:
-      return decode.template operator()<kF16, kF16>();
-    case WgmmaType::tf32:
-      return decode.template operator()<kTf32, kTf32>();
-    case WgmmaType::e4m3_e4m3:
-      return decode.template operator()<kE4m3, kE4m3>();
-    case WgmmaType::e4m3_e5m2:
-      return decode.template operator()<kE4m3, kE5m2>();
-    case WgmmaType::e5m2_e4m3:
-      return decode.template operator()<kE5m2, kE4m3>();
-    case WgmmaType::e5m2_e5m2:
-      return decode.template operator()<kE5m2, kE5m2>();
-    case WgmmaType::s8_s8:
-      return decode.template operator()<kS8, kS8>();
-    case WgmmaType::s8_u8:
-      return decode.template operator()<kS8, kU8>();
-    case WgmmaType::u8_s8:
-      return decode.template operator()<kU8, kS8>();
-    case WgmmaType::u8_u8:
-      return decode.template operator()<kU8, kU8>();
+/// Calls f with the format of the type as its template argument.
+template <class F> inline void with_format(DType type, F&& f) {
+  switch (type) {
+    case DType::bf16:
+      return f.template operator()<kBf16>();
+    case DType::f16:
+      return f.template operator()<kF16>();
+    case DType::tf32:
+      return f.template operator()<kTf32>();
+    case DType::e4m3:
+      return f.template operator()<kE4m3>();
+    case DType::e5m2:
+      return f.template operator()<kE5m2>();
+    case DType::s8:
+      return f.template operator()<kS8>();
+    default:
+      return f.template operator()<kU8>();
   }
+}
+
+template <int Lanes>
+inline void decode_wgmma(MmaSpec const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
+                         std::uint8_t const (*b)[kWgmmaRowBytes], WgmmaTile& tile, WgmmaSpecials& specials) {
+  with_format(op.a, [&]<WgmmaFormat Format>() {
+    decode_a<Format, kDecodeLanes<Lanes>>(a, op.negate_a, tile, specials);
+  });
+  with_format(op.b, [&]<WgmmaFormat Format>() {
+    decode_b<Format, kDecodeLanes<Lanes>>(b, op.n, op.negate_b, tile, specials);
+  });
 }
 
 /// The functions for vectors of so many words.

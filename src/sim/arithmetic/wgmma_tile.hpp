@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <tegula/arch/wgmma_op.hpp>
+#include <tegula/atom/mma_spec.hpp>
 #include <tegula/sim/arithmetic.hpp>
 
 /// What the parts of wgmma's arithmetic hand each other: the operands of one instruction, decoded once, and
@@ -49,7 +49,7 @@ struct WgmmaRow {
 /// What is compiled for each instruction set.
 struct WgmmaFunctions {
   /// Decodes the operands of an instruction, a and b as wgmma_tile has them.
-  void (*decode)(WgmmaConfig const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
+  void (*decode)(MmaSpec const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
                  std::uint8_t const (*b)[kWgmmaRowBytes], WgmmaTile& tile, WgmmaSpecials& specials);
   /// Fills `d` and `exceptional` of one row, to n or the next multiple of kWgmmaColumnStep; true if any is
   /// exceptional: among infinities, NaNs, sums beyond 31 bits, or alignments outside of 2^-100 to 2^120.

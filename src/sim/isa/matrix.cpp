@@ -83,20 +83,25 @@ void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool
   cta.release(kFullWarp, where, Instruction::stmatrix);
 }
 
-void mma_sync(MmaOp op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c, Where where) {
+void mma_sync(MmaSpec const& op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
+              Where where) {
   Cta& cta = current_cta();
   Warp& own = cta.current_warp();
   int const lane = cta.current_thread().lane;
-  std::size_t const a_bytes = sizeof(std::uint32_t) * static_cast<std::size_t>(a_registers(op));
-  std::size_t const b_bytes = sizeof(std::uint32_t) * static_cast<std::size_t>(b_registers(op));
-  std::size_t const c_bytes = sizeof(std::uint32_t) * static_cast<std::size_t>(c_registers(op));
+  // A lane's part of (16, k), of (8, k) and of (16, 8) elements.
+  std::size_t const a_bytes = static_cast<std::size_t>(op.k * bits(op.a) / 16);
+  std::size_t const b_bytes = a_bytes / 2;
+  std::size_t const c_bytes = static_cast<std::size_t>(bits(op.d) / 2);
+  std::uint32_t const variant =
+      static_cast<std::uint32_t>(op.d) << 24 | static_cast<std::uint32_t>(op.a) << 16 |
+      static_cast<std::uint32_t>(op.b) << 8 | static_cast<std::uint32_t>(op.variant) << 6 |
+      static_cast<std::uint32_t>(op.k);
   std::memcpy(own.a[lane], a, a_bytes);
   std::memcpy(own.b[lane], b, b_bytes);
   std::memcpy(own.c[lane], c, c_bytes);
-  if (cta.meet(Instruction::mma_sync, static_cast<std::uint32_t>(op), kFullWarp, where)) {
+  if (cta.meet(Instruction::mma_sync, variant, kFullWarp, where)) {
     mma_sync_warp(op, cta.generation(), own.a, own.b, own.c, own.d);
-    if (cta.counting() || cta.cluster().timed())
-      cta.cluster().observers().mma_executed(cta, own, 16 * 8 * mma_k(op), where);
+    if (cta.counting() || cta.cluster().timed()) cta.observers().mma_executed(cta, own, 16 * 8 * op.k, where);
     cta.release(kFullWarp, where, Instruction::mma_sync);
   }
   std::memcpy(d, own.d[lane], c_bytes);

@@ -39,9 +39,9 @@ Fragment fragment(int thread) { return {thread / 32 * 16 + thread % 32 / 4, 2 * 
 
 /// Calls f(first register, words of the tile) for each two neighbours of a row that a thread holds, in two
 /// registers or (f16) in one.
-template <class F> void for_each_pair(WgmmaConfig const& op, int thread, F&& f) {
+template <class F> void for_each_pair(MmaSpec const& op, int thread, F&& f) {
   auto const [row, column] = fragment(thread);
-  int const registers = op.accumulator == WgmmaAccumulator::f16 ? 1 : 2;
+  int const registers = op.d == DType::f16 ? 1 : 2;
   for (int j = 0; j < op.n / 8; ++j) {
     int const at = row * op.n + 8 * j + column;
     f(2 * j * registers, at);
@@ -50,15 +50,15 @@ template <class F> void for_each_pair(WgmmaConfig const& op, int thread, F&& f) 
 }
 
 /// The two words as registers hold them: as they are, or (f16) their low halves together.
-std::uint64_t in_registers(WgmmaConfig const& op, std::uint32_t const* words) {
-  if (op.accumulator == WgmmaAccumulator::f16) return words[0] | words[1] << 16;
+std::uint64_t in_registers(MmaSpec const& op, std::uint32_t const* words) {
+  if (op.d == DType::f16) return words[0] | words[1] << 16;
   std::uint64_t both = 0;
   std::memcpy(&both, words, 8);
   return both;
 }
 
 void collect(WgmmaAccumulators& accumulators) {
-  bool const halves = accumulators.op.accumulator == WgmmaAccumulator::f16;
+  bool const halves = accumulators.op.d == DType::f16;
   for (int t = 0; t < kThreads; ++t) {
     std::uint32_t const* const registers = accumulators.registers[static_cast<std::size_t>(t)];
     for_each_pair(accumulators.op, t, [&](int r, int at) {
@@ -81,7 +81,7 @@ void poison(WgmmaAccumulators& accumulators) {
 
 /// The first thread and register that do not hold what they should: poison, or else the tile.
 bool find_changed(WgmmaAccumulators const& accumulators, int& thread, int& number) {
-  bool const halves = accumulators.op.accumulator == WgmmaAccumulator::f16;
+  bool const halves = accumulators.op.d == DType::f16;
   std::uint64_t const poison =
       halves ? WgmmaAccumulators::kPoison : WgmmaAccumulators::kPoison * 0x1'0000'0001ull;
   for (int t = 0; t < kThreads; ++t) {
@@ -104,11 +104,11 @@ bool find_changed(WgmmaAccumulators const& accumulators, int& thread, int& numbe
 }
 
 /// "d[5], row 3, column 9 of D".
-std::string register_text(WgmmaConfig const& op, int thread, int number) {
+std::string register_text(MmaSpec const& op, int thread, int number) {
   std::string text;
   for_each_pair(op, thread, [&](int r, int at) {
     int const second = number - r;
-    if (second != 0 && (second != 1 || op.accumulator == WgmmaAccumulator::f16)) return;
+    if (second != 0 && (second != 1 || op.d == DType::f16)) return;
     text = fmt::format("d[{}], row {}, column {} of D", number, at / op.n, at % op.n + second);
   });
   return text;
@@ -208,8 +208,8 @@ void gather(std::array<std::uint32_t const*, kThreads> const& registers,
 
 class WgmmaOperation final : public InFlight {
  public:
-  WgmmaOperation(Cta& cta, Where where, WgmmaConfig const& op,
-                 std::shared_ptr<WgmmaAccumulators> accumulators, SharedOperand const& b, bool scale_d)
+  WgmmaOperation(Cta& cta, Where where, MmaSpec const& op, std::shared_ptr<WgmmaAccumulators> accumulators,
+                 SharedOperand const& b, bool scale_d)
       : InFlight(Instruction::wgmma_mma_async, cta, where),
         op_(op),
         accumulators_(std::move(accumulators)),
@@ -221,8 +221,11 @@ class WgmmaOperation final : public InFlight {
             .accumulates = scale_d};
     ++accumulators_->in_flight;
     accumulators_->where = where;
+    registers_held.fetch_add(1, std::memory_order_relaxed);
     if (cta.checking()) append_ranges(b_, cta.rank(), reads);
   }
+
+  ~WgmmaOperation() override { registers_held.fetch_sub(1, std::memory_order_relaxed); }
 
   void take_a(Cta& cta, SharedOperand const& a) {
     a_ = a;
@@ -255,6 +258,21 @@ class WgmmaOperation final : public InFlight {
   /// A's registers of the warpgroup's first thread; null where A is in shared memory.
   std::uint32_t const* first_a() const { return a_registers_[0]; }
 
+  /// What `place`, a register of the warpgroup's thread `t`, is to this operation; empty: nothing.
+  std::string role_of(void const* place, int t) const {
+    auto const number = [&](std::uint32_t const* first, int count) {
+      auto const from = reinterpret_cast<std::uintptr_t>(first), at = reinterpret_cast<std::uintptr_t>(place);
+      return first != nullptr && at >= from && at < from + 4 * static_cast<std::uintptr_t>(count)
+                 ? static_cast<int>(at - from) / 4
+                 : -1;
+    };
+    auto const thread = static_cast<std::size_t>(t);
+    int const d = number(accumulators_->registers[thread], d_registers(op_));
+    if (d >= 0) return register_text(accumulators_->op, t, d);
+    int const a = number(a_registers_[thread], 4);
+    return a >= 0 ? fmt::format("register {} of A", a) : std::string();
+  }
+
   /// A's registers are still what they were.
   void check_a(Cta& cta) const;
 
@@ -281,13 +299,13 @@ class WgmmaOperation final : public InFlight {
       std::uint32_t* const registers = own.registers[static_cast<std::size_t>(t)];
       for_each_pair(own.op, t, [&](int r, int at) {
         std::uint64_t const both = in_registers(own.op, own.tile.data() + at);
-        std::memcpy(registers + r, &both, own.op.accumulator == WgmmaAccumulator::f16 ? 4 : 8);
+        std::memcpy(registers + r, &both, own.op.d == DType::f16 ? 4 : 8);
       });
     }
     own.poisoned = false;
   }
 
-  WgmmaConfig op_;
+  MmaSpec op_;
   std::shared_ptr<WgmmaAccumulators> accumulators_;
   SharedOperand a_;
   SharedOperand b_;
@@ -322,12 +340,12 @@ std::shared_ptr<WgmmaAccumulators> const& accumulators_of(InFlight const* operat
 }
 
 /// What the warpgroup's threads must agree on besides the descriptors.
-std::uint32_t variant_of(WgmmaConfig const& op, bool a_in_registers, bool scale_d) {
-  std::uint32_t variant = static_cast<std::uint32_t>(op.type);
-  variant = variant * 64 + static_cast<std::uint32_t>(op.n / 8);
-  variant = variant * 4 + static_cast<std::uint32_t>(op.accumulator);
-  for (bool const flag :
-       {op.a_mn_major, op.b_mn_major, op.negate_a, op.negate_b, op.satfinite, a_in_registers, scale_d})
+std::uint32_t variant_of(MmaSpec const& op, bool scale_d) {
+  std::uint32_t variant = static_cast<std::uint32_t>(op.n / 8);
+  for (DType const type : {op.a, op.b, op.d}) variant = variant * 32 + static_cast<std::uint32_t>(type);
+  static_assert(kDTypes <= 32);
+  for (bool const flag : {op.a_major == Major::mn, op.b_major == Major::mn, op.negate_a, op.negate_b,
+                          op.variant == MmaVariant::saturate, op.operands == MmaOperands::rs, scale_d})
     variant = 2 * variant + (flag ? 1 : 0);
   return variant;
 }
@@ -405,13 +423,13 @@ void check_held(Cta& cta, WgmmaAccumulators const& accumulators, Where operation
 
 /// The accumulators of an operation that starts: those of the operations in flight that it continues, or new
 /// ones with what the registers hold.
-std::shared_ptr<WgmmaAccumulators> take_accumulators(Cta& cta, Warpgroup& group, WgmmaConfig const& op,
+std::shared_ptr<WgmmaAccumulators> take_accumulators(Cta& cta, Warpgroup& group, MmaSpec const& op,
                                                      Where where) {
   auto const first = [](auto const& registers) { return reinterpret_cast<std::uintptr_t>(registers[0]); };
   std::uintptr_t const bytes = 4 * static_cast<std::uintptr_t>(d_registers(op));
   for (InFlight const* const operation : group.wgmma.operations()) {
     auto const& other = accumulators_of(operation);
-    bool const same_shape = other->op.n == op.n && other->op.accumulator == op.accumulator;
+    bool const same_shape = other->op.n == op.n && other->op.d == op.d;
     if (same_shape && std::equal(group.d.begin(), group.d.end(), other->registers.begin())) {
       int thread = 0;
       int number = 0;
@@ -485,8 +503,8 @@ void check_registers(Cta& cta, Warpgroup const& group, Where where) {
 }
 
 /// The 128 threads have left their operands in the warpgroup.
-void start(Cta& cta, Warpgroup& group, WgmmaConfig const& op, bool a_in_registers, bool scale_d,
-           Where where) {
+void start(Cta& cta, Warpgroup& group, MmaSpec const& op, bool scale_d, Where where) {
+  bool const a_in_registers = op.operands == MmaOperands::rs;
   auto const uniform = [](auto const& values) {
     return std::all_of(values.begin(), values.end(), [&](auto const& v) { return v == values[0]; });
   };
@@ -494,12 +512,13 @@ void start(Cta& cta, Warpgroup& group, WgmmaConfig const& op, bool a_in_register
     cta.fail(FindingKind::invalid_operand, where, cta.here(-1),
              "the threads of the warpgroup pass different matrix descriptors to wgmma.mma_async");
   }
-  int const element_bytes = element_bits(op.type) / 8;
-  SharedOperand const a{a_in_registers ? 0 : group.a_descriptor[0], op.a_mn_major, kWgmmaM, element_bytes};
-  SharedOperand const b{group.b_descriptor[0], op.b_mn_major, op.n, element_bytes};
+  int const element_bytes = element_bits(op) / 8;
+  SharedOperand const a{a_in_registers ? 0 : group.a_descriptor[0], op.a_major == Major::mn, kWgmmaM,
+                        element_bytes};
+  SharedOperand const b{group.b_descriptor[0], op.b_major == Major::mn, op.n, element_bytes};
   if (cta.counting()) {
     cta.observers().worked(Instruction::wgmma_mma_async, where,
-                           {.fused_multiply_adds = std::int64_t{kWgmmaM} * op.n * wgmma_k(op.type),
+                           {.fused_multiply_adds = std::int64_t{kWgmmaM} * op.n * op.k,
                             .shared_bytes = kWgmmaRowBytes * (op.n + (a_in_registers ? 0 : kWgmmaM))});
   }
   bool const a_fits = a_in_registers || check_operand(cta, "A", a, where);
@@ -527,17 +546,16 @@ void start(Cta& cta, Warpgroup& group, WgmmaConfig const& op, bool a_in_register
   if (accumulators->in_flight > 0 && !accumulators->poisoned) poison(*accumulators);
 }
 
-void issue(WgmmaConfig const& op, void* d, std::uint64_t a, bool a_in_registers, std::uint64_t b_descriptor,
-           bool scale_d, Where where) {
+void issue(MmaSpec const& op, void* d, std::uint64_t a, std::uint64_t b_descriptor, bool scale_d,
+           Where where) {
   Cta& cta = current_cta();
   Warpgroup& group = cta.warpgroup();
   std::size_t const thread = static_cast<std::size_t>(cta.thread_index() % kThreads);
   group.d[thread] = d;
   group.a_descriptor[thread] = a;
   group.b_descriptor[thread] = b_descriptor;
-  if (!cta.meet_warpgroup(Instruction::wgmma_mma_async, variant_of(op, a_in_registers, scale_d), where))
-    return;
-  start(cta, group, op, a_in_registers, scale_d, where);
+  if (!cta.meet_warpgroup(Instruction::wgmma_mma_async, variant_of(op, scale_d), where)) return;
+  start(cta, group, op, scale_d, where);
   cta.release_warpgroup(where, Instruction::wgmma_mma_async);
 }
 
@@ -570,14 +588,32 @@ int registers_in_flight(Warpgroup const& group) {
   return static_cast<int>(held);
 }
 
-void wgmma(WgmmaConfig const& op, void* d, std::uint64_t a_descriptor, std::uint64_t b_descriptor,
-           bool scale_d, Where where) {
-  issue(op, d, a_descriptor, false, b_descriptor, scale_d, where);
+void wgmma(MmaSpec const& op, void* d, std::uint64_t a_descriptor, std::uint64_t b_descriptor, bool scale_d,
+           Where where) {
+  issue(op, d, a_descriptor, b_descriptor, scale_d, where);
 }
 
-void wgmma(WgmmaConfig const& op, void* d, std::uint32_t const (&a)[4], std::uint64_t b_descriptor,
-           bool scale_d, Where where) {
-  issue(op, d, reinterpret_cast<std::uintptr_t>(&a[0]), true, b_descriptor, scale_d, where);
+void wgmma(MmaSpec const& op, void* d, std::uint32_t const (&a)[4], std::uint64_t b_descriptor, bool scale_d,
+           Where where) {
+  issue(op, d, reinterpret_cast<std::uintptr_t>(&a[0]), b_descriptor, scale_d, where);
+}
+
+void touch_register(void const* place, Where where) {
+  Cta* const cta = running_cta();
+  if (cta == nullptr || !cta->checking() ||
+      cta->thread_index() / kThreads * kThreads + kThreads > cta->threads())
+    return;
+  int const thread = cta->thread_index() % kThreads;
+  for (InFlight const* const operation : cta->warpgroup().wgmma.operations()) {
+    std::string const role = static_cast<WgmmaOperation const*>(operation)->role_of(place, thread);
+    if (role.empty()) continue;
+    cta->report(
+        FindingKind::register_race, where, cta->here(), "", "",
+        fmt::format("{} is accessed while the wgmma.mma_async of {}, which owns it, is in flight", role,
+                    place_text(operation->where)),
+        {operation->where, kNobody, "a wgmma_wait_group that covers it before the access would order them"});
+    return;
+  }
 }
 
 void wgmma_fence(Where where) {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "tegula/arch/wgmma_op.hpp"
 #include "tegula/arch/where.hpp"
+#include "tegula/atom/mma_spec.hpp"
 
 namespace tegula::sim {
 
@@ -17,7 +17,7 @@ struct WgmmaAccumulators {
   /// A NaN as a float and as each of two halves.
   static constexpr std::uint32_t kPoison = 0x7ff57ff5u;
 
-  WgmmaConfig op;                             ///< of the first operation: shape and kind
+  MmaSpec op;                                 ///< of the first operation: shape and kind
   std::array<std::uint32_t*, 128> registers;  ///< each thread's, d_registers(op) of them
   std::vector<std::uint32_t> tile;            ///< (64, n), row-major, a word an element
   int in_flight = 0;                          ///< operations that have not landed

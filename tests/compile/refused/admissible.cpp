@@ -3,6 +3,7 @@
 
 #include "tegula/atom/copy_atom.hpp"
 #include "tegula/atom/mma_atom.hpp"
+#include "tegula/atom/mma_spec.hpp"
 #include "tegula/atom/tiled_copy.hpp"
 #include "tegula/atom/tiled_mma.hpp"
 #include "tegula/kernel/attention_config.hpp"
@@ -24,7 +25,9 @@ using Extents = Tile<shape(4, shape(2, 3))>;
 using Tilers = Tile<Tiler(shape(4, 8))>;
 using Mma = Tile<MmaAtom{}>;
 using Copy = Tile<CopyAtom{}>;
-using TiledMmas = Tile<TiledMma{}>;
-using TiledCopies = Tile<TiledCopy{}>;
+using Instruction = Tile<MmaSpec{}>;
+using CopyInstruction = Tile<CopySpec{}>;
+using Tiling = Tile<MmaTiling{}>;
+using TilingOfCopies = Tile<CopyTiling{}>;
 using Attention = Tile<AttentionConfig{}>;
 using Gemm = Tile<GemmConfig{}>;

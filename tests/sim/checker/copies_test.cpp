@@ -173,7 +173,8 @@ template <int K, bool Rewritten = false> struct MultipliesBy {
     float d[8] = {};
     std::uint32_t const a[4] = {};
     wgmma_fence();
-    wgmma<WgmmaConfig{.type = WgmmaType::bf16, .n = 16}>(d, a, WgmmaOperand(smem.b)(0, 0), true);
+    wgmma<warpgroup_mma(DType::bf16, DType::bf16, DType::f32, 16, Major::k, Major::k, MmaOperands::rs)>(
+        d, a, WgmmaOperand(smem.b)(0, 0), true);
     wgmma_commit_group();
     wgmma_wait_group<0>();
   }

@@ -445,8 +445,8 @@ template <int Arriving, bool Waits = true> struct LoadsOverAnOperand : Broken {
     }
     float d[8] = {};
     wgmma_fence();
-    wgmma<WgmmaConfig{.type = WgmmaType::bf16, .n = 16}>(d, WgmmaOperand(smem.a)(0, 0),
-                                                         WgmmaOperand(smem.b)(0, 0), false, kOne);
+    wgmma<warpgroup_mma(DType::bf16, DType::bf16, DType::f32, 16)>(d, WgmmaOperand(smem.a)(0, 0),
+                                                                   WgmmaOperand(smem.b)(0, 0), false, kOne);
     wgmma_commit_group();
     if (Waits) wgmma_wait_group<0>();
     if (lane_id() == 7 && warp_id() < Arriving) mbarrier_arrive(empty);

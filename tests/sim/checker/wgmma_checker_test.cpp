@@ -14,7 +14,9 @@ namespace {
 using sim::Finding;
 using sim::FindingKind;
 
-constexpr WgmmaConfig kOp{.type = WgmmaType::bf16, .n = 16};
+constexpr MmaSpec kOp = warpgroup_mma(DType::bf16, DType::bf16, DType::f32, 16);
+constexpr MmaSpec kFromRegisters =
+    warpgroup_mma(DType::bf16, DType::bf16, DType::f32, 16, Major::k, Major::k, MmaOperands::rs);
 
 /// Base of the broken kernels: a warpgroup, and operands of 64 x 64 and 16 x 64 in shared memory.
 struct BrokenWgmma {
@@ -143,7 +145,7 @@ struct OverwritesA : BrokenWgmma {
     float d[8] = {};
     std::uint32_t a[4] = {1, 2, 3, 4};
     wgmma_fence();
-    wgmma<kOp>(d, a, WgmmaOperand(smem.b)(0, 0), true);
+    wgmma<kFromRegisters>(d, a, WgmmaOperand(smem.b)(0, 0), true);
     wgmma_commit_group();
     if (thread_idx() == 5) a[2] = 0;
     wgmma_wait_group<0>();
@@ -301,7 +303,7 @@ struct OtherShapeInFlight : BrokenWgmma {
     auto& half = reinterpret_cast<float(&)[4]>(d[4]);
     wgmma_fence();
     wgmma<kOp>(d, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
-    constexpr WgmmaConfig op{.type = WgmmaType::bf16, .n = 8};
+    constexpr MmaSpec op = warpgroup_mma(DType::bf16, DType::bf16, DType::f32, 8);
     wgmma<op>(half, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
     wgmma_commit_group();
     wgmma_wait_group<0>();
@@ -343,7 +345,7 @@ struct HoldsRegisters : BrokenWgmma {
     wgmma_fence();
     for (int i = 0; i < Sets; ++i) {
       if (i < Fragments) {
-        wgmma<kOp>(d[i], a[i], WgmmaOperand(smem.b)(0, 0), true);
+        wgmma<kFromRegisters>(d[i], a[i], WgmmaOperand(smem.b)(0, 0), true);
       } else {
         wgmma<kOp>(d[i], WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
       }
@@ -388,7 +390,7 @@ struct SharesRegisters : BrokenWgmma {
     wgmma_fence();
     for (int i = 0; i < 6; ++i) {
       auto const& fragment = *reinterpret_cast<std::uint32_t const(*)[4]>(a + i % 3);
-      wgmma<kOp>(d, fragment, WgmmaOperand(smem.b)(0, 0), true);
+      wgmma<kFromRegisters>(d, fragment, WgmmaOperand(smem.b)(0, 0), true);
     }
     wgmma_commit_group();
     wgmma_wait_group<0>();
@@ -413,7 +415,7 @@ struct TooLargeForTheLaunch : BrokenWgmma {
     clear(smem.b);
     fence_proxy_async_shared();
     cta::bar_sync(1, 128);
-    constexpr WgmmaConfig op{.type = WgmmaType::bf16, .n = 256};
+    constexpr MmaSpec op = warpgroup_mma(DType::bf16, DType::bf16, DType::f32, 256);
     float d[2][128] = {};
     wgmma_fence();
     for (int i = 0; i < 2; ++i) wgmma<op>(d[i], WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);

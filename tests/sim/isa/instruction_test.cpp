@@ -123,14 +123,18 @@ template <int Op> void check_mma_against_arithmetic() {
 
 TEST(Instruction, MmaSyncOfEveryTypeIsTheArithmeticModelOnTheRightLanes) {
   []<int... Op>(std::integer_sequence<int, Op...>) { (check_mma_against_arithmetic<Op>(), ...); }
-  (std::make_integer_sequence<int, kMmaOps>{});
+  (std::make_integer_sequence<int, kMmaCount>{});
 }
 
 // Small whole numbers make every sum exact, whatever the rounding; the fragments are those of the PTX ISA,
 // "Matrix fragments for mma.m16n8k32".
 TEST(Instruction, MmaSyncMultipliesMatrices) {
-  constexpr MmaOp op = MmaOp::m16n8k32_s32_s8_s8_s32;
-  using Kernel = MmaSync<static_cast<int>(op)>;
+  constexpr int op = [] {
+    int i = 0;
+    while (kMmas[i] != warp_mma(DType::s8, DType::s32, 32)) ++i;
+    return i;
+  }();
+  using Kernel = MmaSync<op>;
   auto const in = words(Kernel::in_words);
   auto const out = run<Kernel>(in);
   auto const* const bytes = reinterpret_cast<std::int8_t const*>(in.data());

@@ -11,7 +11,7 @@
 #include "tegula/sim/launch.hpp"
 #include "tegula/sim/tensor_map.hpp"
 #include "tegula/tensor/shared_tile.hpp"
-#include "tegula/tensor/tma_tile.hpp"
+#include "tegula/tensor/tma_box.hpp"
 #include "tma_checks.hpp"
 #include "tma_simulated_host.hpp"
 

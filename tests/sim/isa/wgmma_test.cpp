@@ -12,7 +12,7 @@ namespace {
 
 /// A problem of small integers, whose sums every accumulator holds exactly, and its solution by definition.
 template <class Kernel> struct Integers {
-  static constexpr WgmmaConfig op = Kernel::op;
+  static constexpr MmaSpec op = Kernel::op;
   static constexpr int k = Kernel::K * Kernel::steps;
 
   Integers(std::uint32_t seed, bool scale_d) : scale_d(scale_d) {
@@ -21,11 +21,11 @@ template <class Kernel> struct Integers {
       values.resize(count);
       for (int& value : values) value = draws.between(least, most);
     };
-    auto const least = [](bool second) { return operand_type(op.type, second) == DType::u8 ? 0 : -3; };
+    auto const least = [](bool second) { return operand_type(op, second) == DType::u8 ? 0 : -3; };
     draw(a, std::size_t{64} * k, least(false), 3);
     draw(b, static_cast<std::size_t>(op.n) * k, least(true), 3);
     draw(d, static_cast<std::size_t>(64 * op.n), -100, 100);
-    if (op.satfinite) {
+    if (op.variant == MmaVariant::saturate) {
       for (int& value : d)
         value = draws.between(0, 1) == 0 ? std::numeric_limits<int>::max() - draws.between(0, 60)
                                          : std::numeric_limits<int>::min() + draws.between(0, 60);
@@ -37,12 +37,12 @@ template <class Kernel> struct Integers {
         scale_d,
         [&](bool second, int mn, int at) {
           std::vector<int> const& values = second ? b : a;
-          return element_of(operand_type(op.type, second), values[static_cast<std::size_t>(mn * k + at)]);
+          return element_of(operand_type(op, second), values[static_cast<std::size_t>(mn * k + at)]);
         },
         [&](int row, int column) { return accumulator(d[static_cast<std::size_t>(row * op.n + column)]); });
   }
 
-  /// Step by step along k, as the instructions go: that is where satfinite clamps.
+  /// Step by step along k, as the instructions go: that is where saturation clamps.
   std::int64_t solution(int row, int column) const {
     std::int64_t sum = scale_d ? d[static_cast<std::size_t>(row * op.n + column)] : 0;
     for (int step = 0; step < Kernel::steps; ++step) {
@@ -51,7 +51,7 @@ template <class Kernel> struct Integers {
         products += std::int64_t{a[static_cast<std::size_t>(row * k + i)]} *
                     b[static_cast<std::size_t>(column * k + i)];
       sum += op.negate_a != op.negate_b ? -products : products;
-      if (op.satfinite)
+      if (op.variant == MmaVariant::saturate)
         sum = std::clamp(sum, std::int64_t{std::numeric_limits<int>::min()},
                          std::int64_t{std::numeric_limits<int>::max()});
     }
@@ -66,7 +66,7 @@ template <class Kernel> struct Integers {
       for (int i = 0; i < op.n / 2; ++i) {
         place_in_d(thread, i, row, column);
         std::uint32_t const value = accumulator(solution(row, column));
-        if (op.accumulator == WgmmaAccumulator::f16) {
+        if (op.d == DType::f16) {
           registers[i / 2] |= value << 16 * (i % 2);
         } else {
           registers[i] = value;
@@ -77,15 +77,7 @@ template <class Kernel> struct Integers {
   }
 
   static std::uint32_t accumulator(std::int64_t value) {
-    switch (op.accumulator) {
-      case WgmmaAccumulator::f32:
-        return element_of(DType::f32, static_cast<int>(value));
-      case WgmmaAccumulator::f16:
-        return element_of(DType::f16, static_cast<int>(value));
-      case WgmmaAccumulator::s32:
-        break;
-    }
-    return static_cast<std::uint32_t>(value);
+    return op.d == DType::s32 ? static_cast<std::uint32_t>(value) : element_of(op.d, static_cast<int>(value));
   }
 
   std::vector<int> a;  // (64, k), row-major
@@ -122,7 +114,7 @@ TEST(Wgmma, EveryKernelGivesTheSameUnderEverySchedule) {
 }
 
 TEST(Wgmma, CountsItsMultiplyAddsAndTheBytesItReads) {
-  using Kernel = wgmma_kernels::KMajor<wgmma_kernels::Plain<WgmmaType::bf16, 128>, false>;
+  using Kernel = wgmma_kernels::KMajor<wgmma_kernels::Plain<DType::bf16, DType::bf16, 128>, false>;
   sim::Machine machine;
   sim::Report report;
   run_kernel<Kernel>(machine, wild_input<Kernel>(1), &report);

@@ -16,7 +16,7 @@ struct MmaInABranch : Broken {
     std::uint32_t const a[4] = {}, b[2] = {};
     float c[4] = {};
     if (lane_id() % 2 == 0) {
-      mma_sync<MmaOp::m16n8k16_f32_f16_f16_f32>(c, a, b, c);
+      mma_sync<warp_mma(DType::f16, DType::f32, 16)>(c, a, b, c);
     }
   }
 };

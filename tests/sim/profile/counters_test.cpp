@@ -161,8 +161,8 @@ struct MmaTwice : Broken {
   void operator()(Params const&, SharedStorage&) const {
     std::uint32_t const a[4] = {}, b[2] = {};
     float c[4] = {};
-    mma_sync<MmaOp::m16n8k16_f32_f16_f16_f32>(c, a, b, c);
-    mma_sync<MmaOp::m16n8k8_f32_tf32_tf32_f32>(c, a, b, c);
+    mma_sync<warp_mma(DType::f16, DType::f32, 16)>(c, a, b, c);
+    mma_sync<warp_mma(DType::tf32, DType::f32, 8)>(c, a, b, c);
   }
 };
 

@@ -14,6 +14,7 @@
 #include "tegula/arch/shared.hpp"
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/warp.hpp"
+#include "tegula/atom/catalogue.hpp"
 
 /// One tiny kernel for each instruction, as a user would write it, for any machine. Each reads `in_words`
 /// words, writes `out_words` words, and runs as a grid of `grid()` CTAs, so that one test can run them all on
@@ -180,13 +181,29 @@ template <int Count, bool Transpose> struct Ldmatrix : OneWarp {
   }
 };
 
+/// Every mma.sync of arch/, out of the catalogue: those of sm_80 with M = 16 and elements of 8 bits or more.
+inline constexpr int kMmaCount = 24;
+struct MmaList {
+  MmaSpec specs[kMmaCount];
+  constexpr MmaSpec operator[](int i) const { return specs[i]; }
+};
+inline constexpr MmaList kMmas = [] {
+  MmaList list{};
+  int count = 0;
+  any_warp_mma([&](MmaSpec const& spec) {
+    if (spec.sm == 80 && spec.m == 16 && bits(spec.a) >= 8 && check(spec)) list.specs[count++] = spec;
+    return false;
+  });
+  return list;
+}();
+
 /// One mma.sync: a lane's registers of A, B and C in, D out.
 template <int Op> struct MmaSync : OneWarp {
-  static constexpr MmaOp op = static_cast<MmaOp>(Op);
+  static constexpr MmaSpec op = kMmas[Op];
   using Registers = MmaRegisters<op>;
   static constexpr int a_words = a_registers(op);
   static constexpr int b_words = b_registers(op);
-  static constexpr int c_words = c_registers(op);
+  static constexpr int c_words = d_registers(op);
   static constexpr int in_words = 32 * (a_words + b_words + c_words);
   static constexpr int out_words = 32 * c_words;
 
@@ -367,6 +384,6 @@ template <int... Op> constexpr auto all_kernels(std::integer_sequence<int, Op...
 }
 
 /// All kernels of this file.
-using AllKernels = decltype(all_kernels(std::make_integer_sequence<int, kMmaOps>{}));
+using AllKernels = decltype(all_kernels(std::make_integer_sequence<int, kMmaCount>{}));
 
 }  // namespace tegula::instruction_kernels

@@ -27,34 +27,8 @@ class Draws {
   std::uint64_t state_;
 };
 
-/// The element types of A and B.
-inline DType operand_type(WgmmaType type, bool second) {
-  switch (type) {
-    case WgmmaType::bf16:
-      return DType::bf16;
-    case WgmmaType::f16:
-      return DType::f16;
-    case WgmmaType::tf32:
-      return DType::tf32;
-    case WgmmaType::e4m3_e4m3:
-      return DType::e4m3;
-    case WgmmaType::e4m3_e5m2:
-      return second ? DType::e5m2 : DType::e4m3;
-    case WgmmaType::e5m2_e4m3:
-      return second ? DType::e4m3 : DType::e5m2;
-    case WgmmaType::e5m2_e5m2:
-      return DType::e5m2;
-    case WgmmaType::s8_s8:
-      return DType::s8;
-    case WgmmaType::s8_u8:
-      return second ? DType::u8 : DType::s8;
-    case WgmmaType::u8_s8:
-      return second ? DType::s8 : DType::u8;
-    case WgmmaType::u8_u8:
-      return DType::u8;
-  }
-  return DType::f32;
-}
+/// The element type of A, or of B.
+constexpr DType operand_type(MmaSpec const& op, bool second) { return second ? op.b : op.a; }
 
 /// A small integer as the bits of an element.
 inline std::uint32_t element_of(DType type, int value) {
@@ -112,9 +86,9 @@ inline void place_in_a(int thread, int i, int bits, int& row, int& k) {
 /// The kernel's input: `element(operand, mn, k)` and `accumulator(row, column)` give the bits of elements.
 template <class Kernel, class Element, class Accumulator>
 std::vector<std::uint32_t> wgmma_input(bool scale_d, Element element, Accumulator accumulator) {
-  constexpr int bits = element_bits(Kernel::op.type);
+  constexpr int bits = element_bits(Kernel::op);
   constexpr int bytes = bits / 8;
-  constexpr bool halves = Kernel::op.accumulator == WgmmaAccumulator::f16;
+  constexpr bool halves = Kernel::op.d == DType::f16;
   std::vector<std::uint32_t> in(Kernel::in_words, 0x3c3c3c3cu);
   in[0] = scale_d ? 1 : 0;
   auto const fill = [&](int at, SwizzledLayout const& tile, int mn0, int extent, bool second) {
@@ -162,11 +136,10 @@ template <class Kernel> std::vector<std::uint32_t> wild_input(std::uint32_t seed
   Draws draws(seed);
   bool const scale_d = seed % 2 == 0;
   return wgmma_input<Kernel>(
-      scale_d,
-      [&](bool second, int, int) { return wild_element(operand_type(Kernel::op.type, second), draws); },
+      scale_d, [&](bool second, int, int) { return wild_element(operand_type(Kernel::op, second), draws); },
       [&](int, int) {
-        if (Kernel::op.accumulator == WgmmaAccumulator::s32) return draws.word();
-        bool const halves = Kernel::op.accumulator == WgmmaAccumulator::f16;
+        if (Kernel::op.d == DType::s32) return draws.word();
+        bool const halves = Kernel::op.d == DType::f16;
         if (!scale_d) return halves ? 0xffffu : 0xffffffffu;
         return wild_element(halves ? DType::f16 : DType::tf32, draws);
       });

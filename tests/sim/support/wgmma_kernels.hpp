@@ -21,25 +21,32 @@ using ElementBits =
     std::conditional_t<Bits == 8, std::uint8_t, std::conditional_t<Bits == 16, std::uint16_t, std::uint32_t>>;
 
 /// Instructions, as types: nvcc writes lists of kernels named by values of class type wrongly.
-template <WgmmaType Type, int N> struct Plain {
-  static constexpr WgmmaConfig value = {
-      .type = Type, .n = N, .accumulator = is_integer(Type) ? WgmmaAccumulator::s32 : WgmmaAccumulator::f32};
+constexpr Major major(bool mn) { return mn ? Major::mn : Major::k; }
+template <DType A, DType B, int N> struct Plain {
+  static constexpr MmaSpec value =
+      warpgroup_mma(A, B, A == DType::s8 || A == DType::u8 ? DType::s32 : DType::f32, N);
 };
 /// Accumulators are halves.
-template <WgmmaType Type, int N, bool b_mn_major = false> struct Halves {
-  static constexpr WgmmaConfig value = {
-      .type = Type, .n = N, .b_mn_major = b_mn_major, .accumulator = WgmmaAccumulator::f16};
+template <DType A, DType B, int N, bool b_mn_major = false> struct Halves {
+  static constexpr MmaSpec value = warpgroup_mma(A, B, DType::f16, N, Major::k, major(b_mn_major));
 };
-template <WgmmaType Type, int N, bool a_mn_major, bool b_mn_major> struct Majors {
-  static constexpr WgmmaConfig value = {
-      .type = Type, .n = N, .a_mn_major = a_mn_major, .b_mn_major = b_mn_major};
+template <DType A, int N, bool a_mn_major, bool b_mn_major> struct Majors {
+  static constexpr MmaSpec value = warpgroup_mma(A, A, DType::f32, N, major(a_mn_major), major(b_mn_major));
 };
-template <WgmmaType Type, int N, bool a, bool b> struct Negated {
-  static constexpr WgmmaConfig value = {.type = Type, .n = N, .negate_a = a, .negate_b = b};
+template <DType A, DType B, int N, bool a, bool b> struct Negated {
+  static constexpr MmaSpec value = [] {
+    MmaSpec spec = Plain<A, B, N>::value;
+    spec.negate_a = a;
+    spec.negate_b = b;
+    return spec;
+  }();
 };
-template <WgmmaType Type, int N> struct Saturating {
-  static constexpr WgmmaConfig value = {
-      .type = Type, .n = N, .accumulator = WgmmaAccumulator::s32, .satfinite = true};
+template <DType A, DType B, int N> struct Saturating {
+  static constexpr MmaSpec value = [] {
+    MmaSpec spec = Plain<A, B, N>::value;
+    spec.variant = MmaVariant::saturate;
+    return spec;
+  }();
 };
 
 /// Layouts of operands, likewise.
@@ -63,7 +70,7 @@ template <class Instruction, bool ARegisters, class OperandA, class OperandB, in
           int Stage = 0>
 struct Multiply {
   using Params = Words;
-  using Element = ElementBits<element_bits(Instruction::value.type)>;
+  using Element = ElementBits<element_bits(Instruction::value)>;
   using TileA = SharedTile<Element, OperandA::layout>;
   using TileB = SharedTile<Element, OperandB::layout>;
   struct SharedStorage {
@@ -79,12 +86,16 @@ struct Multiply {
   static constexpr int architecture = 90;
   static constexpr Dim3 grid() { return {1, 1, 1}; }
 
-  static constexpr WgmmaConfig op = Instruction::value;
+  static constexpr MmaSpec op = [] {
+    MmaSpec spec = Instruction::value;
+    spec.operands = ARegisters ? MmaOperands::rs : MmaOperands::ss;
+    return spec;
+  }();
   static constexpr bool a_in_registers = ARegisters;
   static constexpr int m0 = M0;
   static constexpr int n0 = N0;
   static constexpr int stage = Stage;
-  static constexpr int K = wgmma_k(op.type);
+  static constexpr int K = op.k;
   static constexpr int steps = static_cast<int>(OperandB::layout.layout[1].size()) / K;
   static constexpr int registers = d_registers(op);
   static constexpr int a_words = sizeof(TileA) / 4;
@@ -97,7 +108,7 @@ struct Multiply {
   static constexpr int out_words = 128 * registers;
 
   TEGULA_DEVICE void operator()(Words const& p, SharedStorage& smem) const {
-    using Accumulator = typename WgmmaRegisters<op>::Accumulator;
+    using Accumulator = typename MmaRegisters<op>::Accumulator;
     int const thread = thread_idx();
     SharedAddr const a_address = shared_address(smem.a.data);
     SharedAddr const b_address = shared_address(smem.b.data);
@@ -142,61 +153,65 @@ struct Multiply {
 /// K-major tiles of rows of `k_bytes` bytes for A (`m` rows) and B (`n` rows).
 template <class Op, bool ARegisters, int k_bytes = 64, int m = 64, int n = Op::value.n, int stages = 1,
           int M0 = 0, int N0 = 0>
-using KMajor = Multiply<
-    Op, ARegisters,
-    Swizzled<element_bits(Op::value.type), m, 8 * k_bytes / element_bits(Op::value.type), false, stages>,
-    Swizzled<element_bits(Op::value.type), n, 8 * k_bytes / element_bits(Op::value.type), false, stages>, M0,
-    N0, stages - 1>;
+using KMajor =
+    Multiply<Op, ARegisters,
+             Swizzled<element_bits(Op::value), m, 8 * k_bytes / element_bits(Op::value), false, stages>,
+             Swizzled<element_bits(Op::value), n, 8 * k_bytes / element_bits(Op::value), false, stages>, M0,
+             N0, stages - 1>;
 
 /// Tiles of 32 columns of 16-bit elements, each contiguous as the instruction says.
 template <class Op, bool ARegisters = false, int m = 64, int n = Op::value.n, int M0 = 0, int N0 = 0,
           int stages = 1>
-using EitherMajor = Multiply<Op, ARegisters, Swizzled<16, m, 32, Op::value.a_mn_major, stages>,
-                             Swizzled<16, n, 32, Op::value.b_mn_major, stages>, M0, N0, stages - 1>;
+using EitherMajor = Multiply<Op, ARegisters, Swizzled<16, m, 32, Op::value.a_major == Major::mn, stages>,
+                             Swizzled<16, n, 32, Op::value.b_major == Major::mn, stages>, M0, N0, stages - 1>;
 
 template <class Op>
 using Unswizzled = Multiply<
     Op, false,
-    Pieces<element_bits(Op::value.type), 64, 512 / element_bits(Op::value.type), Op::value.a_mn_major>,
-    Pieces<element_bits(Op::value.type), Op::value.n, 512 / element_bits(Op::value.type),
-           Op::value.b_mn_major>>;
+    Pieces<element_bits(Op::value), 64, 512 / element_bits(Op::value), Op::value.a_major == Major::mn>,
+    Pieces<element_bits(Op::value), Op::value.n, 512 / element_bits(Op::value),
+           Op::value.b_major == Major::mn>>;
 
-using enum WgmmaType;
+using enum DType;
 
 /// Every type, from shared memory and from registers.
-using TypeKernels =
-    Kernels<KMajor<Plain<bf16, 64>, false>, KMajor<Plain<bf16, 64>, true>, KMajor<Plain<f16, 64>, false>,
-            KMajor<Plain<f16, 64>, true>, KMajor<Plain<tf32, 64>, false>, KMajor<Plain<tf32, 64>, true>,
-            KMajor<Plain<e4m3_e4m3, 64>, false>, KMajor<Plain<e4m3_e4m3, 64>, true>,
-            KMajor<Plain<e4m3_e5m2, 64>, false>, KMajor<Plain<e4m3_e5m2, 64>, true>,
-            KMajor<Plain<e5m2_e4m3, 64>, false>, KMajor<Plain<e5m2_e4m3, 64>, true>,
-            KMajor<Plain<e5m2_e5m2, 64>, false>, KMajor<Plain<e5m2_e5m2, 64>, true>,
-            KMajor<Plain<s8_s8, 64>, false>, KMajor<Plain<s8_s8, 64>, true>, KMajor<Plain<s8_u8, 64>, false>,
-            KMajor<Plain<s8_u8, 64>, true>, KMajor<Plain<u8_s8, 64>, false>, KMajor<Plain<u8_s8, 64>, true>,
-            KMajor<Plain<u8_u8, 64>, false>, KMajor<Plain<u8_u8, 64>, true>, KMajor<Halves<f16, 64>, false>,
-            KMajor<Halves<f16, 64>, true>, KMajor<Halves<e4m3_e4m3, 64>, false>,
-            KMajor<Halves<e4m3_e5m2, 64>, true>, KMajor<Halves<e5m2_e4m3, 64>, false>,
-            KMajor<Halves<e5m2_e5m2, 64>, true>>;
+using TypeKernels = Kernels<KMajor<Plain<bf16, bf16, 64>, false>, KMajor<Plain<bf16, bf16, 64>, true>,
+                            KMajor<Plain<f16, f16, 64>, false>, KMajor<Plain<f16, f16, 64>, true>,
+                            KMajor<Plain<tf32, tf32, 64>, false>, KMajor<Plain<tf32, tf32, 64>, true>,
+                            KMajor<Plain<e4m3, e4m3, 64>, false>, KMajor<Plain<e4m3, e4m3, 64>, true>,
+                            KMajor<Plain<e4m3, e5m2, 64>, false>, KMajor<Plain<e4m3, e5m2, 64>, true>,
+                            KMajor<Plain<e5m2, e4m3, 64>, false>, KMajor<Plain<e5m2, e4m3, 64>, true>,
+                            KMajor<Plain<e5m2, e5m2, 64>, false>, KMajor<Plain<e5m2, e5m2, 64>, true>,
+                            KMajor<Plain<s8, s8, 64>, false>, KMajor<Plain<s8, s8, 64>, true>,
+                            KMajor<Plain<s8, u8, 64>, false>, KMajor<Plain<s8, u8, 64>, true>,
+                            KMajor<Plain<u8, s8, 64>, false>, KMajor<Plain<u8, s8, 64>, true>,
+                            KMajor<Plain<u8, u8, 64>, false>, KMajor<Plain<u8, u8, 64>, true>,
+                            KMajor<Halves<f16, f16, 64>, false>, KMajor<Halves<f16, f16, 64>, true>,
+                            KMajor<Halves<e4m3, e4m3, 64>, false>, KMajor<Halves<e4m3, e5m2, 64>, true>,
+                            KMajor<Halves<e5m2, e4m3, 64>, false>, KMajor<Halves<e5m2, e5m2, 64>, true>>;
 
 /// Widths of D.
-using WidthKernels =
-    Kernels<KMajor<Plain<bf16, 8>, false>, KMajor<Plain<bf16, 16>, true>, KMajor<Plain<bf16, 24>, false>,
-            KMajor<Plain<bf16, 40>, false>, KMajor<Plain<bf16, 88>, true>, KMajor<Plain<bf16, 96>, false>,
-            KMajor<Plain<bf16, 128>, false>, KMajor<Plain<bf16, 136>, false>, KMajor<Plain<bf16, 192>, true>,
-            KMajor<Plain<bf16, 248>, false>, KMajor<Plain<bf16, 256>, false>, KMajor<Plain<bf16, 256>, true>,
-            KMajor<Plain<s8_s8, 8>, false>, KMajor<Plain<s8_s8, 24>, true>, KMajor<Plain<u8_u8, 240>, false>,
-            KMajor<Plain<s8_u8, 256>, true>, KMajor<Halves<f16, 8>, false>, KMajor<Halves<f16, 200>, true>,
-            KMajor<Halves<f16, 256>, false>, KMajor<Plain<tf32, 104>, false>,
-            KMajor<Plain<e4m3_e4m3, 256>, false>>;
+using WidthKernels = Kernels<KMajor<Plain<bf16, bf16, 8>, false>, KMajor<Plain<bf16, bf16, 16>, true>,
+                             KMajor<Plain<bf16, bf16, 24>, false>, KMajor<Plain<bf16, bf16, 40>, false>,
+                             KMajor<Plain<bf16, bf16, 88>, true>, KMajor<Plain<bf16, bf16, 96>, false>,
+                             KMajor<Plain<bf16, bf16, 128>, false>, KMajor<Plain<bf16, bf16, 136>, false>,
+                             KMajor<Plain<bf16, bf16, 192>, true>, KMajor<Plain<bf16, bf16, 248>, false>,
+                             KMajor<Plain<bf16, bf16, 256>, false>, KMajor<Plain<bf16, bf16, 256>, true>,
+                             KMajor<Plain<s8, s8, 8>, false>, KMajor<Plain<s8, s8, 24>, true>,
+                             KMajor<Plain<u8, u8, 240>, false>, KMajor<Plain<s8, u8, 256>, true>,
+                             KMajor<Halves<f16, f16, 8>, false>, KMajor<Halves<f16, f16, 200>, true>,
+                             KMajor<Halves<f16, f16, 256>, false>, KMajor<Plain<tf32, tf32, 104>, false>,
+                             KMajor<Plain<e4m3, e4m3, 256>, false>>;
 
 /// Swizzles of 128, 32 and 0 bytes (those above have 64), parts of tiles, and stages.
 using TileKernels =
-    Kernels<KMajor<Plain<bf16, 64>, false, 128>, KMajor<Plain<bf16, 64>, false, 32>,
-            KMajor<Plain<bf16, 64>, true, 256>, KMajor<Plain<tf32, 32>, false, 128>,
-            KMajor<Plain<tf32, 32>, false, 32>, KMajor<Plain<s8_s8, 32>, false, 128>,
-            KMajor<Plain<e5m2_e5m2, 32>, false, 32>, KMajor<Plain<bf16, 32>, false, 128, 128, 64, 2, 64, 32>,
-            KMajor<Plain<bf16, 32>, false, 64, 80, 48, 3, 16, 8>, Unswizzled<Plain<bf16, 64>>,
-            Unswizzled<Plain<tf32, 16>>, Unswizzled<Plain<u8_u8, 32>>,
+    Kernels<KMajor<Plain<bf16, bf16, 64>, false, 128>, KMajor<Plain<bf16, bf16, 64>, false, 32>,
+            KMajor<Plain<bf16, bf16, 64>, true, 256>, KMajor<Plain<tf32, tf32, 32>, false, 128>,
+            KMajor<Plain<tf32, tf32, 32>, false, 32>, KMajor<Plain<s8, s8, 32>, false, 128>,
+            KMajor<Plain<e5m2, e5m2, 32>, false, 32>,
+            KMajor<Plain<bf16, bf16, 32>, false, 128, 128, 64, 2, 64, 32>,
+            KMajor<Plain<bf16, bf16, 32>, false, 64, 80, 48, 3, 16, 8>, Unswizzled<Plain<bf16, bf16, 64>>,
+            Unswizzled<Plain<tf32, tf32, 16>>, Unswizzled<Plain<u8, u8, 32>>,
             Unswizzled<Majors<bf16, 64, true, true>>, Unswizzled<Majors<f16, 24, false, true>>,
             Unswizzled<Majors<f16, 48, true, false>>>;
 
@@ -208,14 +223,14 @@ using MajorKernels =
             EitherMajor<Majors<bf16, 32, true, true>>, EitherMajor<Majors<bf16, 16, false, true>>,
             EitherMajor<Majors<f16, 8, false, true>>, EitherMajor<Majors<f16, 96, true, true>>,
             EitherMajor<Majors<bf16, 128, true, true>, false, 128, 256, 64, 128, 2>,
-            EitherMajor<Halves<f16, 64, true>>>;
+            EitherMajor<Halves<f16, f16, 64, true>>>;
 
 /// Signs and saturation.
-using SignKernels =
-    Kernels<KMajor<Negated<bf16, 32, true, false>, false>, KMajor<Negated<bf16, 32, false, true>, false>,
-            KMajor<Negated<f16, 32, true, true>, true>, KMajor<Negated<tf32, 32, true, false>, true>,
-            KMajor<Negated<e4m3_e5m2, 32, false, true>, false>, KMajor<Saturating<s8_s8, 32>, false>,
-            KMajor<Saturating<u8_u8, 32>, true>, KMajor<Saturating<u8_s8, 16>, false>>;
+using SignKernels = Kernels<
+    KMajor<Negated<bf16, bf16, 32, true, false>, false>, KMajor<Negated<bf16, bf16, 32, false, true>, false>,
+    KMajor<Negated<f16, f16, 32, true, true>, true>, KMajor<Negated<tf32, tf32, 32, true, false>, true>,
+    KMajor<Negated<e4m3, e5m2, 32, false, true>, false>, KMajor<Saturating<s8, s8, 32>, false>,
+    KMajor<Saturating<u8, u8, 32>, true>, KMajor<Saturating<u8, s8, 16>, false>>;
 
 template <class... A, class... B> Kernels<A..., B...> both(Kernels<A...>, Kernels<B...>);
 using AllKernels = decltype(both(both(TypeKernels{}, WidthKernels{}),

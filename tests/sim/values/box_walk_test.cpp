@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tegula/tensor/shared_tile.hpp"
-#include "tegula/tensor/tma_tile.hpp"
+#include "tegula/tensor/tma_box.hpp"
 #include "tma_cases.hpp"
 
 namespace tegula {

@@ -6,4 +6,5 @@
 
 using namespace tegula;
 
-using Refused = WgmmaRegisters<WgmmaConfig{.type = WgmmaType::e4m3_e4m3, .n = 128, .b_mn_major = true}>::D;
+using Refused =
+    MmaRegisters<warpgroup_mma(DType::e4m3, DType::e4m3, DType::f32, 128, Major::k, Major::mn)>::D;

@@ -5,6 +5,7 @@
 #include "tegula/arch/tensor_map.hpp"
 #include "tegula/layout/coalesce.hpp"
 #include "tegula/layout/swizzled_layout.hpp"
+#include "tegula/tensor/shared_tile.hpp"
 
 /// Which boxes of a tensor fill a tile in shared memory.
 namespace tegula {
@@ -66,6 +67,46 @@ constexpr TmaBox tma_box(SwizzledLayout const& tile, int bits, int contiguous) {
           static_cast<int>(blocks),
           distance,
           blocks * row * across.size() * bytes};
+}
+
+/// How a tile (mn, k[, stage]) comes from TMA: as boxes of box_mn x box_k, boxes_mn along mn and boxes_k
+/// along k, of which each of `peers` CTAs fetches every peers-th along mn for all. What tensor maps,
+/// mbarriers and copies are made from.
+struct TmaBoxes {
+  int box_mn = 0, box_k = 0;
+  int boxes_mn = 1, boxes_k = 1;
+  int peers = 1;
+  int contiguous = 1;  ///< the tensor map's axis 0: 0 for mn, 1 for k
+  TmaSwizzle swizzle{};
+  int bytes = 0;  ///< of a stage, whoever fetches it: what its mbarrier expects
+
+  friend constexpr bool operator==(TmaBoxes const&, TmaBoxes const&) = default;
+
+  /// The extents of a tensor map's box, its contiguous axis first.
+  constexpr int box(int axis) const { return (axis == 0) == (contiguous == 0) ? box_mn : box_k; }
+};
+
+/// The boxes of an operand's tile, shared by `peers` CTAs that multicast. Refused where TMA cannot lay out
+/// the tile (tma_box), or where its boxes cannot be shared: MN-major, 128 bytes of mn are a box.
+constexpr TmaBoxes tma_boxes(OperandTile const& tile, int peers = 1) {
+  if (peers < 1) refuse("tma_boxes", "there is at least one CTA that fetches", peers);
+  TmaBox const box = tma_box(swizzled_operand(tile), tile.bits, tile.contiguous);
+  TmaBoxes result{.peers = peers,
+                  .contiguous = tile.contiguous,
+                  .swizzle = box.swizzle,
+                  .bytes = static_cast<int>(box.stage_bytes)};
+  if (tile.contiguous == 0) {
+    result.box_mn = box.contiguous_extent, result.box_k = box.strided_extent;
+    result.boxes_mn = box.count;
+  } else {
+    result.box_mn = box.strided_extent / peers, result.box_k = box.contiguous_extent;
+    result.boxes_mn = peers, result.boxes_k = box.count;
+    if (box.strided_extent % (8 * peers) != 0)
+      refuse("tma_boxes", "each peer fetches a multiple of 8 rows", box.strided_extent, peers);
+  }
+  if (result.boxes_mn % peers != 0)
+    refuse("tma_boxes", "the peers must divide the tile's boxes along mn", result.boxes_mn, peers);
+  return result;
 }
 
 }  // namespace tegula

@@ -1,0 +1,188 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tegula/layout/refuse.hpp"
+#include "tegula/macros.hpp"
+#include "tegula/numeric/dtype.hpp"
+
+/// The one name of a matrix multiply-accumulate instruction: a small value that arch/ pastes the instruction
+/// from, that the simulated machine computes by, and that atom/ makes (thread, value) layouts of.
+namespace tegula {
+
+/// Which index of an operand is contiguous in memory: K ("K-major"), or M (for A) and N (for B).
+enum class Major : std::uint8_t { k, mn };
+
+/// What distinguishes two instructions of the same shape and types. `saturate` is PTX's satfinite: sums of
+/// integers are clamped to the range of s32.
+enum class MmaVariant : std::uint8_t { plain, saturate, xor_popc, and_popc };
+
+/// Where A and B are: in the registers of a warp (mma.sync); in shared memory both, or A in registers and B
+/// in shared memory, of a warpgroup (wgmma); in the registers of one thread (fma).
+enum class MmaOperands : std::uint8_t { warp, ss, rs, scalar };
+
+/// M of every wgmma; a warp holds 16 rows of D.
+inline constexpr int kWgmmaM = 64;
+/// The threads that execute a wgmma together: four warps, the first of which has an index divisible by four.
+inline constexpr int kWarpgroupSize = 128;
+
+/// One instruction, D(m, n) = A(m, k) * B(k, n) + C(m, n). A value, meant as a template argument: the makers
+/// below give those of arch/, and `check` says which those are.
+struct MmaSpec {
+  int sm = 0;  ///< the architecture that introduced it: 75, 80, 89, 90; 0 for a scalar's
+  int m = 0, n = 0, k = 0;
+  DType d{}, a{}, b{}, c{};
+  MmaVariant variant = MmaVariant::plain;
+  MmaOperands operands = MmaOperands::warp;
+  Major a_major = Major::k;  ///< wgmma: mn where A in shared memory is contiguous along m (16-bit types)
+  Major b_major = Major::k;  ///< wgmma: mn where B is contiguous along n (16-bit types)
+  bool negate_a = false;     ///< wgmma: D = -A * B + D
+  bool negate_b = false;
+
+  friend constexpr bool operator==(MmaSpec const&, MmaSpec const&) = default;
+};
+
+/// The threads that execute the instruction together: 1, a warp's 32, or a warpgroup's 128.
+TEGULA_HOST_DEVICE constexpr int threads(MmaSpec const& s) {
+  return s.operands == MmaOperands::scalar ? 1 : s.operands == MmaOperands::warp ? 32 : kWarpgroupSize;
+}
+
+/// Bits of an element of A and of B in memory (tf32: 32, of which the hardware reads 19).
+TEGULA_HOST_DEVICE constexpr int element_bits(MmaSpec const& s) { return bits(s.a); }
+
+/// The 32-bit registers that one thread holds of A (0 where A is in shared memory).
+TEGULA_HOST_DEVICE constexpr int a_registers(MmaSpec const& s) {
+  return s.operands == MmaOperands::ss ? 0 : (s.m * s.k * bits(s.a) / threads(s) + 31) / 32;
+}
+
+/// The 32-bit registers that one thread holds of B (0 where B is in shared memory).
+TEGULA_HOST_DEVICE constexpr int b_registers(MmaSpec const& s) {
+  bool const in_shared_memory = s.operands == MmaOperands::ss || s.operands == MmaOperands::rs;
+  return in_shared_memory ? 0 : (s.n * s.k * bits(s.b) / threads(s) + 31) / 32;
+}
+
+/// The 32-bit registers that one thread holds of D, and of C.
+TEGULA_HOST_DEVICE constexpr int d_registers(MmaSpec const& s) {
+  return (s.m * s.n * bits(s.d) / threads(s) + 31) / 32;
+}
+
+namespace detail {
+
+constexpr bool is_8bit_float(DType type) { return type == DType::e4m3 || type == DType::e5m2; }
+constexpr bool is_8bit_integer(DType type) { return type == DType::s8 || type == DType::u8; }
+
+/// Of mma.sync: the instructions of sm_80 with M = 16 that arch/ has.
+constexpr void check_warp_mma(MmaSpec const& s) {
+  bool const integer = is_8bit_integer(s.a) && is_8bit_integer(s.b);
+  bool const half_precision = s.a == s.b && (s.a == DType::f16 || s.a == DType::bf16);
+  if (s.sm != 80) refuse("mma_sync", "the mma.sync of this library are those of sm 80", s.sm);
+  if (s.m != 16 || s.n != 8) refuse("mma_sync", "m must be 16 and n 8", s.m, s.n);
+  if (!integer && !half_precision && (s.a != DType::tf32 || s.b != DType::tf32))
+    refuse("mma_sync", "a and b must be f16, bf16 or tf32 both, or s8 or u8 each", to_string(s.a),
+           to_string(s.b));
+  if (s.k * bits(s.a) != 128 && s.k * bits(s.a) != 256)
+    refuse("mma_sync", "k must be 16 or 32 bytes of elements", to_string(s.a), s.k);
+  if (integer && s.d != DType::s32) refuse("mma_sync", "integers accumulate in s32", to_string(s.d));
+  if (!integer && s.d != DType::f32 && (s.a != DType::f16 || s.d != DType::f16))
+    refuse("mma_sync", "d must be f32, or f16 where a and b are f16", to_string(s.a), to_string(s.d));
+  if (s.variant != MmaVariant::plain && (!integer || s.variant != MmaVariant::saturate))
+    refuse("mma_sync", "the variants are plain and, of integers, saturate");
+  if (s.a_major != Major::k || s.b_major != Major::k)
+    refuse("mma_sync", "operands in registers have no major-ness: a_major and b_major must be k");
+  if (s.negate_a || s.negate_b) refuse("mma_sync", "only wgmma negates its operands");
+}
+
+/// Of wgmma: every instruction of sm_90a.
+constexpr void check_warpgroup_mma(MmaSpec const& s) {
+  bool const integer = is_8bit_integer(s.a) && is_8bit_integer(s.b);
+  bool const narrow = is_8bit_float(s.a) && is_8bit_float(s.b);
+  bool const same = s.a == s.b && (s.a == DType::f16 || s.a == DType::bf16 || s.a == DType::tf32);
+  if (s.sm != 90 || s.m != kWgmmaM) refuse("wgmma", "sm must be 90 and m 64", s.sm, s.m);
+  if (!integer && !narrow && !same)
+    refuse("wgmma", "a and b must be f16, bf16 or tf32 both, or e4m3 or e5m2 each, or s8 or u8 each",
+           to_string(s.a), to_string(s.b));
+  if (s.k * bits(s.a) != 256) refuse("wgmma", "k must be 32 bytes of elements", to_string(s.a), s.k);
+  if (s.n < 8 || s.n > 256 || s.n % 8 != 0) refuse("wgmma", "n must be a multiple of 8 from 8 to 256", s.n);
+  if (integer && s.n % 16 != 0 && s.n != 8 && s.n != 24)
+    refuse("wgmma", "n of integers must be 8, 24 or a multiple of 16", s.n);
+  if (integer != (s.d == DType::s32)) refuse("wgmma", "integers, and only they, accumulate in s32");
+  if (!integer && s.d != DType::f32 && (s.d != DType::f16 || (s.a != DType::f16 && !narrow)))
+    refuse("wgmma", "d must be f32, or f16 where a and b are f16, e4m3 or e5m2", to_string(s.d));
+  if ((s.a_major != Major::k || s.b_major != Major::k) && bits(s.a) != 16)
+    refuse("wgmma", "only operands of 16-bit elements may be contiguous along m or n");
+  if (s.operands == MmaOperands::rs && s.a_major != Major::k)
+    refuse("wgmma", "A in registers has no major-ness: a_major must be k");
+  if ((s.negate_a || s.negate_b) && integer) refuse("wgmma", "integers cannot be negated");
+  if (s.variant != MmaVariant::plain && (!integer || s.variant != MmaVariant::saturate))
+    refuse("wgmma", "the variants are plain and, of integers, saturate");
+}
+
+/// Of a thread's own multiply-add: arch/math.hpp has fma of f32.
+constexpr void check_scalar_fma(MmaSpec const& s) {
+  if (s.sm != 0 || s.m != 1 || s.n != 1 || s.k != 1)
+    refuse("scalar_fma", "sm must be 0, and m, n and k 1", s.sm, s.m, s.n, s.k);
+  if (s.d != DType::f32 || s.a != DType::f32 || s.b != DType::f32)
+    refuse("scalar_fma", "a, b, c and d must be f32", to_string(s.a), to_string(s.b), to_string(s.d));
+  if (s.variant != MmaVariant::plain || s.a_major != Major::k || s.b_major != Major::k || s.negate_a ||
+      s.negate_b)
+    refuse("scalar_fma", "it has neither variants nor major-ness nor negations");
+}
+
+}  // namespace detail
+
+/// Refuses an instruction that arch/ lacks; true for all others.
+constexpr bool check(MmaSpec const& s) {
+  if (s.c != s.d) refuse("mma", "c and d must have one type", to_string(s.c), to_string(s.d));
+  switch (s.operands) {
+    case MmaOperands::warp:
+      detail::check_warp_mma(s);
+      break;
+    case MmaOperands::scalar:
+      detail::check_scalar_fma(s);
+      break;
+    default:
+      detail::check_warpgroup_mma(s);
+  }
+  return true;
+}
+
+namespace detail {
+constexpr MmaSpec checked(MmaSpec const& s) {
+  check(s);
+  return s;
+}
+}  // namespace detail
+
+/// mma.sync.m16n8k`k` of sm_80: f16 or bf16 (k 8 or 16), tf32 (4 or 8), s8 or u8 (16 or 32); refuses what is
+/// none.
+constexpr MmaSpec warp_mma(DType a, DType b, DType d, int k) {
+  return detail::checked({.sm = 80, .m = 16, .n = 8, .k = k, .d = d, .a = a, .b = b, .c = d});
+}
+constexpr MmaSpec warp_mma(DType a_and_b, DType d, int k) { return warp_mma(a_and_b, a_and_b, d, k); }
+
+/// wgmma.m64n`n` of sm_90a, K being 32 bytes of elements; refuses what is none. a_major and b_major are those
+/// of operands in shared memory.
+constexpr MmaSpec warpgroup_mma(DType a, DType b, DType d, int n, Major a_major = Major::k,
+                                Major b_major = Major::k, MmaOperands operands = MmaOperands::ss) {
+  if (operands != MmaOperands::ss && operands != MmaOperands::rs)
+    refuse("warpgroup_mma", "operands must be ss or rs: A in shared memory or in registers");
+  return detail::checked({.sm = 90,
+                          .m = kWgmmaM,
+                          .n = n,
+                          .k = 256 / bits(a),
+                          .d = d,
+                          .a = a,
+                          .b = b,
+                          .c = d,
+                          .operands = operands,
+                          .a_major = a_major,
+                          .b_major = b_major});
+}
+
+/// fma of one thread, D = A * B + C with a single rounding, all of one type: f32.
+constexpr MmaSpec scalar_fma(DType type) {
+  return detail::checked(
+      {.m = 1, .n = 1, .k = 1, .d = type, .a = type, .b = type, .c = type, .operands = MmaOperands::scalar});
+}
+
+}  // namespace tegula

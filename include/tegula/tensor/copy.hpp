@@ -1,0 +1,183 @@
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "tegula/arch/cp_async.hpp"
+#include "tegula/tensor/global.hpp"
+#include "tegula/tensor/identity.hpp"
+#include "tegula/tensor/register_copy.hpp"
+#include "tegula/tensor/shared.hpp"
+#include "tegula/tensor/tiled_copy.hpp"
+#include "tegula/tensor/vector.hpp"
+
+/// copy(tiled_copy, source, target): a tile between global and shared memory, by the threads of a CTA.
+namespace tegula {
+
+namespace detail {
+
+/// A vector's elements must be neighbours in the tile, and begin at a multiple of the vector.
+constexpr bool check_vector(SwizzledLayout const& tile, Layout const& vector, Layout const& threads,
+                            Layout const& steps, int count) {
+  if (count == 1) return true;
+  Layout const run = coalesce(vector);
+  if (run.count != 1 || run.extents[0] != count || run.strides[0] != 1)
+    refuse("copy", "a vector's elements must be neighbours in the tile", tile, vector, count);
+  bool const kept = tile.swizzle.identity() || (1 << tile.swizzle.base) % count == 0;
+  if (!kept) refuse("copy", "the tile's swizzle takes a vector apart", tile, count);
+  for (Layout const* offsets : {&threads, &steps}) {
+    for (int i = 0; i < offsets->count; ++i) {
+      if (offsets->extents[i] > 1 && offsets->strides[i] % count != 0)
+        refuse("copy", "a vector would cross an edge of the tile's layout", tile, *offsets, count);
+    }
+  }
+  return true;
+}
+template <class Tile, class Threads, class M, int Count> struct VectorChecked {
+  template <class Part> struct Flat {
+    static constexpr Layout value = OffsetFacts<Tile, all_modes<Part>>::offsets;
+  };
+  static constexpr bool value =
+      check_vector(Tile::layout, OffsetFacts<Tile, mode_at<0, M>>::offsets,
+                   OffsetFacts<Tile, Threads>::offsets, Flat<take_t<1, M::rank, M>>::value, Count);
+};
+template <int UnitAxis, class M, int Count> struct GlobalVectorChecked {
+  static constexpr bool value = Count == 1 || std::is_same_v<mode_at<0, M>, Mode<Along<UnitAxis, Count, 1>>>;
+};
+
+/// The steps of a thread's part: its modes but the first, which is a vector's elements.
+template <class M> using steps_of = take_t<1, M::rank, M>;
+
+template <class Space, class Tile, class Threads, CopyOp Op, int Moved, class G, class H, int Count>
+TEGULA_DEVICE constexpr void check_parts() {
+  static_assert(map_size<G> == map_size<H>, "copy: source and target differ in size; slice the stage");
+  static_assert(VectorChecked<Tile, Threads, H, Count>::value);
+  static_assert(
+      GlobalVectorChecked<Space::unit, G, Count>::value,
+      "copy: a vector's elements must be neighbours in global memory, along the tensor's unit axis");
+}
+
+struct Always {
+  template <class... I> TEGULA_DEVICE constexpr bool operator()(I...) const { return true; }
+};
+
+/// Global to shared memory; what lies outside of the tensor, or is not wanted, becomes zeros.
+template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved, class H,
+          class Wanted>
+TEGULA_DEVICE void copy_to_shared(TiledCopy<S, T> const& by, Tensor<Global<U, A, C>, G> const& from,
+                                  Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to,
+                                  Wanted wanted, Where where) {
+  static_assert(sizeof(U) == sizeof(T) && sizeof(typename Tile::Element) == sizeof(T),
+                "copy: the copy's elements are not the tensors'");
+  auto const source = by.partition(from, where);
+  auto const target = by.partition(to, where);
+  using MG = typename decltype(source)::Map;
+  using MS = typename decltype(target)::Map;
+  using Part = typename decltype(target)::Space;
+  check_parts<Global<U, A, C>, Tile, typename Part::ThreadMode, CopyOp::universal, Moved, MG, MS, S.vector>();
+  constexpr int bytes = TiledCopy<S, T>::bytes, steps = map_size<steps_of<MS>>;
+  static_assert(bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16,
+                "copy: a vector has 1, 2, 4, 8 or 16 bytes");
+  // Copies through a register hold it until the value arrives: a few at a time.
+  [[maybe_unused]] constexpr int unrolled = bytes >= 4 ? steps : 4;
+  Mutation const m =
+      mutation(where, Operation::zero_fill,
+               C == Clip::none ? Mutation::none : Mutation::removed | Mutation::less | Mutation::more);
+  auto base = source.space.base();
+  constexpr int strided = Global<U, A, C>::unit == 0 ? 1 : 0;
+  base.left[strided] = counted(base.left[strided], m);
+#pragma unroll unrolled
+  for (int i = 0; i < steps; ++i) {
+    bool const inside =
+        (C == Clip::none || m == Mutation::removed || base.template inside<steps_of<MG>>(i)) && wanted(i);
+    auto const* const address = base.template at<steps_of<MG>>(where, i);
+    SharedAddr const place = target.space.template at<steps_of<MS>>(where, i);
+    if constexpr (bytes == 16) {
+      cp_async_cg<16>(place, address, inside ? 16 : 0, where);
+    } else if constexpr (bytes >= 4) {
+      cp_async_ca<bytes>(place, address, inside ? bytes : 0, where);
+    } else {
+      using V = Vector<std::remove_const_t<U>, S.vector>;
+      st_shared(place, inside ? ld_global<V>(address, where) : V{}, where);
+    }
+  }
+}
+
+/// Shared to global memory through registers; nothing is written outside of the tensor, or where not wanted.
+template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved, class H,
+          class Wanted>
+TEGULA_DEVICE void copy_to_global(TiledCopy<S, T> const& by,
+                                  Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
+                                  Tensor<Global<U, A, C>, G> const& to, Wanted wanted, Where where) {
+  static_assert(sizeof(U) == sizeof(T) && sizeof(typename Tile::Element) == sizeof(T),
+                "copy: the copy's elements are not the tensors'");
+  auto const source = by.partition(from, where);
+  auto const target = by.partition(to, where);
+  using MG = typename decltype(target)::Map;
+  using MS = typename decltype(source)::Map;
+  using Part = typename decltype(source)::Space;
+  check_parts<Global<U, A, C>, Tile, typename Part::ThreadMode, CopyOp::universal, Moved, MG, MS, S.vector>();
+  auto base = target.space.base();
+  constexpr int strided = Global<U, A, C>::unit == 0 ? 1 : 0;
+  if constexpr (C == Clip::edges) base.left[strided] = edge(base.left[strided], where);
+#pragma unroll
+  for (int i = 0; i < map_size<steps_of<MS>>; ++i) {
+    auto const values =
+        ld_shared<Vector<U, S.vector>>(source.space.template at<steps_of<MS>>(where, i), where);
+    if ((C == Clip::none || base.template inside<steps_of<MG>>(i)) && wanted(i))
+      st_global(base.template at<steps_of<MG>>(where, i), values, where);
+  }
+}
+
+/// A predicate on coordinates as one on steps of a thread's part of a tensor.
+template <class Predicate, class Part> struct WantedAt {
+  Predicate const& predicate;
+  Part const& part;  // of coordinates
+  TEGULA_DEVICE bool operator()(int i) const {
+    return predicate(part.space.template at<steps_of<typename Part::Map>>(Where{}, i));
+  }
+};
+
+}  // namespace detail
+
+/// Starts the copy of a tile (m, n) from global to shared memory: by cp.async where the hardware has the
+/// vector's width (4, 8, 16 bytes), else through a register. What lies outside of a tensor that clips becomes
+/// zeros. Complete for this thread at its next cp_async_wait_group that covers it.
+template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved, class H>
+TEGULA_DEVICE void copy(TiledCopy<S, T> const& by, Tensor<Global<U, A, C>, G> const& from,
+                        Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to,
+                        Where where = Where::here()) {
+  detail::copy_to_shared(by, from, to, detail::Always{}, where);
+}
+/// A tile from shared to global memory, through registers. Nothing outside of a tensor that clips is written.
+template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved, class H>
+TEGULA_DEVICE void copy(TiledCopy<S, T> const& by,
+                        Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
+                        Tensor<Global<U, A, C>, G> const& to, Where where = Where::here()) {
+  detail::copy_to_global(by, from, to, detail::Always{}, where);
+}
+
+/// As copy, of the vectors at whose first element `predicate` holds of the coordinate in global memory, a
+/// Coordinate<rank>; of the others, zeros are written to shared memory, and nothing to global memory.
+/// (CuTe: copy_if.)
+template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved, class H,
+          class Predicate>
+TEGULA_DEVICE void copy_if(TiledCopy<S, T> const& by, Predicate const& predicate,
+                           Tensor<Global<U, A, C>, G> const& from,
+                           Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to,
+                           Where where = Where::here()) {
+  auto const places = by.partition(coordinates_of(from), where);
+  detail::copy_to_shared(by, from, to, detail::WantedAt<Predicate, decltype(places)>{predicate, places},
+                         where);
+}
+template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved, class H,
+          class Predicate>
+TEGULA_DEVICE void copy_if(TiledCopy<S, T> const& by, Predicate const& predicate,
+                           Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
+                           Tensor<Global<U, A, C>, G> const& to, Where where = Where::here()) {
+  auto const places = by.partition(coordinates_of(to), where);
+  detail::copy_to_global(by, from, to, detail::WantedAt<Predicate, decltype(places)>{predicate, places},
+                         where);
+}
+
+}  // namespace tegula

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tegula/arch/mutant.hpp"
+#include "tegula/arch/wgmma_descriptor.hpp"
+#include "tegula/layout/recast.hpp"
+#include "tegula/tensor/shared.hpp"
+#include "tegula/tensor/wgmma_operand.hpp"
+
+/// Tensors of matrix descriptors: a tile in shared memory as wgmma reads it.
+namespace tegula {
+
+namespace detail {
+
+/// A mode's offsets in pieces of 16 bytes, of which descriptors count.
+template <class Tile, class M> struct DescriptorSteps {
+  struct Source {
+    static constexpr Layout value =
+        make_layout(upcast(ModeTraits<tile_offsets<Tile, M>>::make(), 16 / sizeof(typename Tile::Element)));
+  };
+  using Type = mode_at<0, MapOf<Source>>;
+};
+
+/// Refuses steps that lead to no operand: into a group of eight rows, or into what the hardware reads as one
+/// row of the K-major or MN-major form.
+constexpr bool check_descriptor_steps(Layout const& steps, bool along_mn, int row, int bits) {
+  int const mn = along_mn ? row : 8, k = along_mn ? 8 : 256 / bits;
+  for (int i = 0; i < steps.count; ++i) {
+    std::int64_t const unit = steps.axes[i] == 1 ? mn : steps.axes[i] == 2 ? k : 1;
+    if (steps.extents[i] > 1 && steps.strides[i] % unit != 0)
+      refuse("partition", "wgmma's operands begin at multiples of 8 rows, and of 32 bytes along k", steps,
+             unit);
+  }
+  return true;
+}
+template <class Tile, class M> struct DescriptorStepsChecked {
+  static constexpr Layout steps = ModeTraits<M>::make();
+  static constexpr bool along_mn = mn_contiguous(Tile::layout);
+  static constexpr int bits = 8 * sizeof(typename Tile::Element);
+  static constexpr int row = (128 / bits) << Tile::layout.swizzle.bits;
+  static constexpr bool value = check_descriptor_steps(steps, along_mn, row, bits);
+};
+
+}  // namespace detail
+
+/// A tile (mn, k[, stage]) in shared memory, whose places are matrix descriptors of the operands that begin
+/// there. The hardware swizzles the sums, so every step adds. Refused where the tile has not a layout that
+/// wgmma reads (wgmma_descriptor).
+template <class Tile> class Descriptors {
+ public:
+  using Element = typename Tile::Element;
+  static constexpr WgmmaDescriptor descriptor = wgmma_descriptor(Tile::layout, 8 * sizeof(Element));
+
+  /// In a cluster a shared address has the CTA's rank in its upper bits, where the descriptor has the leading
+  /// offset: PTX ISA, matrix-descriptor-encode.
+  TEGULA_DEVICE Descriptors(SharedAddr base, [[maybe_unused]] Where where)
+      : low_(low | (base & 0x3ffff) >> 4) {
+#if TEGULA_HAS_MARKS
+    made_at_ = where;
+#endif
+  }
+
+  template <class M> TEGULA_DEVICE Descriptors moved(int index) const {
+    static_assert(detail::DescriptorStepsChecked<Tile, M>::value);
+    Descriptors result = *this;
+    result.low_ += static_cast<std::uint32_t>(coordinate<0>(Steps<M>{}, index));
+    return result;
+  }
+  template <class M, class... I> TEGULA_DEVICE std::uint64_t at(Where, I... i) const {
+    std::uint32_t const moved = low_ + steps(M{}, i...);
+    bool const unswizzled = mutation(made_at(), Operation::swizzle, kSwizzleMutations) == Mutation::removed;
+    return static_cast<std::uint64_t>(unswizzled ? high & 0x3fffffff : high) << 32 | moved;
+  }
+  template <class M, class... I> TEGULA_DEVICE std::uint64_t element(Where where, I... i) const {
+    return at<M>(where, i...);
+  }
+
+ private:
+  template <class M> using Steps = typename detail::DescriptorSteps<Tile, M>::Type;
+  template <class... Modes, class... I> TEGULA_DEVICE static std::uint32_t steps(Map<Modes...>, I... i) {
+    static_assert(sizeof...(Modes) == sizeof...(I), "a descriptor takes one index for each mode");
+    static_assert((true && ... && detail::DescriptorStepsChecked<Tile, Modes>::value));
+    return static_cast<std::uint32_t>((0 + ... + coordinate<0>(Steps<Modes>{}, static_cast<int>(i))));
+  }
+  static constexpr Mutation kSwizzleMutations =
+      descriptor.swizzle_bytes == 0 ? Mutation::none : Mutation::removed;
+  static constexpr std::uint32_t low = descriptor.low();
+  static constexpr std::uint32_t high = descriptor.high();
+
+#if TEGULA_HAS_MARKS
+  TEGULA_DEVICE Where made_at() const { return made_at_; }
+  Where made_at_;
+#else
+  TEGULA_DEVICE static Where made_at() { return {}; }
+#endif
+  std::uint32_t low_;  // bits 0 to 31 of the descriptor of the base
+};
+
+}  // namespace tegula

@@ -1,0 +1,239 @@
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "tegula/arch/global.hpp"
+#include "tegula/tensor/tensor.hpp"
+
+/// Tensors in global memory, of any rank.
+namespace tegula {
+
+/// How one axis of a tensor in global memory is laid out.
+struct Unit {};      ///< elements are neighbours
+struct Strided {};   ///< elements are a run-time stride apart
+struct Gathered {};  ///< element i is row table[i]; rows are a run-time stride apart
+/// Element i is row i % Rows of page table[i / Rows]: rows are a run-time stride apart, and pages another.
+template <int Rows> struct Paged { static_assert(Rows > 0, "a page has at least one row"); };
+/// The axes of a tensor, in the order of its coordinates. At most one is indexed (Gathered or Paged).
+template <class... Kinds> struct Axes {};
+
+/// Whether accesses to a tensor may fall outside of it: then those that do are left out (copies write zeros
+/// where they would have read).
+enum class Clip : bool { none, edges };
+
+namespace detail {
+
+template <class Kind> inline constexpr bool is_indexed = false;
+template <> inline constexpr bool is_indexed<Gathered> = true;
+template <int Rows> inline constexpr bool is_indexed<Paged<Rows>> = true;
+
+template <int I, class A> struct AxisAt;
+template <int I, class First, class... Rest>
+struct AxisAt<I, Axes<First, Rest...>> : AxisAt<I - 1, Axes<Rest...>> {};
+template <class First, class... Rest> struct AxisAt<0, Axes<First, Rest...>> { using Type = First; };
+
+template <class A> struct AxesTraits;
+template <class... Kinds> struct AxesTraits<Axes<Kinds...>> {
+  static constexpr int rank = sizeof...(Kinds);
+  static constexpr int indexed = (0 + ... + (is_indexed<Kinds> ? 1 : 0));
+  static_assert(indexed <= 1, "at most one axis of a tensor is indexed by a table");
+  /// The axis whose elements are neighbours, or -1.
+  static constexpr int make_unit() {
+    int axis = 0, found = -1;
+    ((found = std::is_same_v<Kinds, Unit> ? axis : found, ++axis), ...);
+    return found;
+  }
+  static constexpr int unit = make_unit();
+};
+
+/// Where the rows of an indexed axis are.
+struct RowTable {
+  std::int32_t const* entries = nullptr;
+  std::int64_t page_stride = 0;
+};
+struct NoTable {};
+
+}  // namespace detail
+
+/// Global memory: `A` (an Axes<...>) says how each axis lies, C whether accesses may fall outside.
+///
+/// The base is a coordinate, not a pointer: the tensors of one partition then share what they are made of,
+/// and a pointer lives only where it is used (base()).
+template <class T, class A, Clip C = Clip::edges> struct Global {
+  using Element = T;
+  using Table = std::conditional_t<detail::AxesTraits<A>::indexed == 1, detail::RowTable, detail::NoTable>;
+  static constexpr int rank = detail::AxesTraits<A>::rank;
+  static constexpr int unit = detail::AxesTraits<A>::unit;
+  static constexpr Clip clip = C;
+
+  T* data;
+  std::int64_t stride[rank];  ///< in elements; not read along a unit axis
+  int extent[rank];
+  int origin[rank];
+  [[no_unique_address]] Table table;
+
+  template <class M> TEGULA_DEVICE Global moved(int index) const {
+    Global result = *this;
+    [&]<int... Axis>(detail::NumberList<Axis...>) {
+      ((result.origin[Axis] += coordinate<Axis>(M{}, index)), ...);
+    }
+    (typename detail::CountTo<rank>::Type{});
+    return result;
+  }
+  template <class M> TEGULA_DEVICE Global begin_at(int thread, Where) const {
+    return moved<mode_at<0, M>>(thread);
+  }
+
+  /// The base as a pointer, and how many elements lie from it to the end along each axis.
+  struct Base {
+    T* data;
+    std::int64_t stride[rank];
+    int left[rank];
+    int origin[rank];  ///< of an indexed axis
+    [[no_unique_address]] Table table;
+
+    template <class M, class... I> TEGULA_DEVICE T* at(Where where, I... i) const {
+      T* result = data;
+      [&]<int... Axis>(detail::NumberList<Axis...>) {
+        ((result += offset<Axis>(coordinate<Axis>(M{}, i...), where)), ...);
+      }
+      (typename detail::CountTo<rank>::Type{});
+      return result;
+    }
+    /// Whether the element lies in the tensor. Coordinates before its origin do not occur.
+    template <class M, class... I> TEGULA_DEVICE bool inside(I... i) const {
+      return [&]<int... Axis>(detail::NumberList<Axis...>) {
+        return (true && ... && (coordinate<Axis>(M{}, i...) < left[Axis]));
+      }
+      (typename detail::CountTo<rank>::Type{});
+    }
+
+   private:
+    template <int Axis> TEGULA_DEVICE std::int64_t offset(int at, Where where) const {
+      using Kind = typename detail::AxisAt<Axis, A>::Type;
+      if constexpr (std::is_same_v<Kind, Unit>) {
+        return at;
+      } else if constexpr (detail::is_indexed<Kind>) {
+        return row(Kind{}, origin[Axis] + at, stride[Axis], where);
+      } else {
+        return at * stride[Axis];
+      }
+    }
+    TEGULA_DEVICE std::int64_t row(Gathered, int i, std::int64_t apart, Where where) const {
+      return ld_global_nc<std::int32_t>(table.entries + i, where) * apart;
+    }
+    template <int Rows>
+    TEGULA_DEVICE std::int64_t row(Paged<Rows>, int i, std::int64_t apart, Where where) const {
+      auto const page = ld_global_nc<std::int32_t>(table.entries + static_cast<unsigned>(i) / Rows, where);
+      return page * table.page_stride + static_cast<int>(static_cast<unsigned>(i) % Rows) * apart;
+    }
+  };
+  TEGULA_DEVICE Base base() const {
+    Base result;
+    result.table = table;
+    T* begin = data;
+    [&]<int... Axis>(detail::NumberList<Axis...>) {
+      ((result.stride[Axis] = stride[Axis], result.left[Axis] = extent[Axis] - origin[Axis],
+        result.origin[Axis] = origin[Axis], begin += affine<Axis>()),
+       ...);
+    }
+    (typename detail::CountTo<rank>::Type{});
+#if TEGULA_GPU
+    // Opaque, so that the compiler adds each step to the pointer and not to every term of its sum.
+    if constexpr (C == Clip::edges) asm("" : "+l"(begin));
+#endif
+    result.data = begin;
+    return result;
+  }
+
+  template <class M, class... I> TEGULA_DEVICE T* at(Where where, I... i) const {
+    return base().template at<M>(where, i...);
+  }
+  template <class M, class... I> TEGULA_DEVICE auto element(Where where, I... i) const {
+    return ElementReference<Global, T*>{at<M>(where, i...), where};
+  }
+  TEGULA_DEVICE static std::remove_const_t<T> load(T const* place, Where where) {
+    return ld_global<std::remove_const_t<T>>(place, where);
+  }
+  TEGULA_DEVICE static void store(T* place, T const& value, Where where) { st_global(place, value, where); }
+
+ private:
+  template <int Axis> TEGULA_DEVICE std::int64_t affine() const {
+    using Kind = typename detail::AxisAt<Axis, A>::Type;
+    if constexpr (std::is_same_v<Kind, Unit>) {
+      return origin[Axis];
+    } else if constexpr (detail::is_indexed<Kind>) {
+      return 0;
+    } else {
+      return origin[Axis] * stride[Axis];
+    }
+  }
+};
+
+namespace detail {
+template <int Rank, int Unit, class Axes = typename CountTo<Rank>::Type> struct OneUnit;
+template <int Rank, int UnitAxis, int... Axis> struct OneUnit<Rank, UnitAxis, NumberList<Axis...>> {
+  using Type = Axes<std::conditional_t<Axis == UnitAxis, Unit, Strided>...>;
+};
+template <class Axes> struct UnboundedMap;
+template <int... Axis> struct UnboundedMap<NumberList<Axis...>> {
+  using Type = Map<Mode<Along<Axis, kUnbounded, 1>>...>;
+};
+}  // namespace detail
+
+/// The extents of a tensor, or its strides in elements, one for each axis.
+template <class Integer, int Rank> struct PerAxis { Integer value[Rank]; };
+template <class... I> TEGULA_DEVICE PerAxis<int, sizeof...(I)> extents(I... i) {
+  return {{static_cast<int>(i)...}};
+}
+template <class... I> TEGULA_DEVICE PerAxis<std::int64_t, sizeof...(I)> strides(I... i) {
+  return {{static_cast<std::int64_t>(i)...}};
+}
+
+/// A tensor in global memory whose axes lie as A says, one mode for each. (CuTe:
+/// make_tensor(make_gmem_ptr(p), shape, stride).) Strides are in elements; those of unit axes are not read.
+/// For an indexed axis: its table, an entry for each element (Gathered) or page (Paged), and how many
+/// elements lie from page to page.
+template <class A, class T, int Rank>
+TEGULA_DEVICE auto global_tensor(T* data, PerAxis<int, Rank> const& extents,
+                                 PerAxis<std::int64_t, Rank> const& strides,
+                                 std::int32_t const* table = nullptr, std::int64_t page_stride = 0) {
+  static_assert(Rank == detail::AxesTraits<A>::rank,
+                "global_tensor: one extent and one stride for each axis");
+  Global<T, A> space;
+  space.data = data;
+  for (int axis = 0; axis < Rank; ++axis) {
+    space.stride[axis] = strides.value[axis];
+    space.extent[axis] = extents.value[axis];
+    space.origin[axis] = 0;
+  }
+  if constexpr (detail::AxesTraits<A>::indexed == 1) space.table = {table, page_stride};
+  using M = typename detail::UnboundedMap<typename detail::CountTo<Rank>::Type>::Type;
+  return Tensor<Global<T, A>, M>{space};
+}
+
+/// A matrix (rows, columns) whose axis UnitAxis is contiguous; along the other, elements are `stride` apart.
+template <int UnitAxis, class T>
+TEGULA_DEVICE auto matrix(T* data, std::int64_t stride, int rows, int columns) {
+  static_assert(UnitAxis == 0 || UnitAxis == 1, "matrix: the contiguous axis is 0 or 1");
+  return global_tensor<typename detail::OneUnit<2, UnitAxis>::Type>(data, extents(rows, columns),
+                                                                    strides(stride, stride));
+}
+
+/// The same tensor, of which no access falls outside: nothing is compared.
+template <class T, class A, Clip C, class M>
+TEGULA_DEVICE auto whole(Tensor<Global<T, A, C>, M> const& tensor) {
+  auto const& s = tensor.space;
+  Global<T, A, Clip::none> space;
+  space.data = s.data;
+  for (int axis = 0; axis < Global<T, A>::rank; ++axis) {
+    space.stride[axis] = s.stride[axis];
+    space.extent[axis] = s.extent[axis];
+    space.origin[axis] = s.origin[axis];
+  }
+  space.table = s.table;
+  return Tensor<Global<T, A, Clip::none>, M>{space};
+}
+
+}  // namespace tegula
