@@ -94,7 +94,7 @@ void mma_sync(WarpMma const& op, void* d, std::uint32_t const* a, std::uint32_t 
   if (cta.meet(Instruction::mma_sync, op.variant, kFullWarp, where)) {
     mma_sync_warp(op.spec, cta.generation(), own.a, own.b, own.c, own.d);
     if (cta.counting() || cta.cluster().timed())
-      cta.cluster().observers().mma_executed(cta, own, 16 * 8 * op.spec.k, where);
+      cta.observers().mma_executed(cta, own, 16 * 8 * op.spec.k, where);
     cta.release(kFullWarp, where, Instruction::mma_sync);
   }
   std::memcpy(d, own.d[lane], op.c_bytes);

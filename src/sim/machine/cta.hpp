@@ -36,7 +36,7 @@ struct AsyncCopy {
   std::uint8_t bytes;
   std::uint8_t source_bytes;  ///< the rest is filled with zeros
   bool landed;                ///< the bytes are in shared memory
-  double time = 0;            ///< when they are, by the cluster's timeline
+  double time = 0;            ///< when they are, where time is kept
 };
 
 /// The copies of one thread, oldest first, and where its committed groups end.
@@ -187,8 +187,8 @@ class Cta {
   void note(Instruction instruction, Where where, LaneAccess const& access = {});
   Observers& observers() const;
 
-  /// Checks one lane's access to this CTA's shared memory and updates the shadow of what it writes. False
-  /// where it must not be performed.
+  /// One lane accesses this CTA's shared memory: holds its operands to what any launch asks, and tells the
+  /// observers. False where the access must not be performed.
   bool shared_access(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
                      int lane);
   /// Likewise for a row of an 8 x 8 matrix, 16 bytes whose address the lane gives and that others hold.
