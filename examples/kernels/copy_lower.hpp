@@ -27,9 +27,7 @@ struct CopyLower {
 
   static constexpr bool wanted(int row, int column) { return column / vector * vector <= row; }
 
-  static constexpr Dim3 grid(Params const& p) {
-    return {(p.n + block_n - 1) / block_n, (p.m + block_m - 1) / block_m, 1};
-  }
+  static constexpr Dim3 grid(Params const& p) { return {ceil_div(p.n, block_n), ceil_div(p.m, block_m), 1}; }
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage&) const {
     Copy const by{thread_idx()};

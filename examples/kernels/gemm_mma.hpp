@@ -43,9 +43,7 @@ struct GemmMma {
   static_assert(conflicts_of_threads<TileA, CopyA::Threads, 16> == 0, "copies of A and B");
   static constexpr sim::Limits limits = {.bank_conflicts = 0};
 
-  static constexpr Dim3 grid(Params const& p) {
-    return {(p.m + block_m - 1) / block_m, (p.n + block_n - 1) / block_n, 1};
-  }
+  static constexpr Dim3 grid(Params const& p) { return {ceil_div(p.m, block_m), ceil_div(p.n, block_n), 1}; }
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     int const thread = thread_idx();
@@ -64,7 +62,7 @@ struct GemmMma {
     auto const tCgC = Mma{thread}.partition_c(gC);                   // (MMA, MMA_M, MMA_N)
     Mma::Accumulator tCrC;                                           // (MMA, MMA_M, MMA_N)
 
-    int const k_tiles = (p.k + block_k - 1) / block_k;
+    int const k_tiles = ceil_div(p.k, block_k);
     auto const load = [&](int k_tile, int stage) {
       if (k_tile < k_tiles) {
         copy(CopyA{thread}, gA(_, _, k_tile), sA(_, _, stage));  // zeros where the tile reaches beyond A

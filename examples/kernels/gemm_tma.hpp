@@ -30,11 +30,12 @@ struct GemmTma {
   // Two warpgroups, each 64 x 128 of C, in instructions of 64 x 128 x 16.
   using Mma = TiledMma<TiledMmaSpec{warpgroup_mma(DType::bf16, DType::bf16, DType::f32, block_n), block_m,
                                     block_n, 2, 1}>;
-  using TileA = SharedTile<T, OperandTile{16, block_m, block_k, a_contiguous, stages}>;
-  using TileB = SharedTile<T, OperandTile{16, block_n, block_k, b_contiguous, stages}>;
+  static constexpr OperandTile tile_a{16, block_m, block_k, a_contiguous, stages};
+  static constexpr OperandTile tile_b{16, block_n, block_k, b_contiguous, stages};
+  using TileA = SharedTile<T, tile_a>;
+  using TileB = SharedTile<T, tile_b>;
   // A stage's boxes; the tensor maps are made for them.
-  static constexpr TmaBoxes boxes_a = tma_boxes(OperandTile{16, block_m, block_k, a_contiguous});
-  static constexpr TmaBoxes boxes_b = tma_boxes(OperandTile{16, block_n, block_k, b_contiguous});
+  static constexpr TmaBoxes boxes_a = tma_boxes(tile_a), boxes_b = tma_boxes(tile_b);
   using CopyA = TmaCopy<boxes_a>;
   using CopyB = TmaCopy<boxes_b>;
   using Ring = TmaPipeline<stages, warps>;
@@ -48,9 +49,7 @@ struct GemmTma {
     }
   };
 
-  static constexpr Dim3 grid(Params const& p) {
-    return {(p.m + block_m - 1) / block_m, (p.n + block_n - 1) / block_n, 1};
-  }
+  static constexpr Dim3 grid(Params const& p) { return {ceil_div(p.m, block_m), ceil_div(p.n, block_n), 1}; }
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     int const thread = thread_idx();
@@ -76,7 +75,7 @@ struct GemmTma {
     }
     cta::sync();  // the ring's barriers are known to all, and to TMA
 
-    int const k_tiles = (p.k + block_k - 1) / block_k;
+    int const k_tiles = ceil_div(p.k, block_k);
     Ring::State write, read;
     auto const load = [&](int k_tile) {
       if (thread == 0 && k_tile < k_tiles) {

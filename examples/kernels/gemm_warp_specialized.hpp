@@ -4,7 +4,6 @@
 #include "tegula/arch/fence.hpp"
 #include "tegula/arch/setmaxnreg.hpp"
 #include "tegula/arch/special_registers.hpp"
-#include "tegula/arch/warp.hpp"
 #include "tegula/pipeline/tma_pipeline.hpp"
 #include "tegula/sim/limits.hpp"
 #include "tegula/tensor/copy.hpp"
@@ -27,22 +26,22 @@ struct GemmWarpSpecialized {
 
   static constexpr int block_m = 128, block_n = 256, block_k = 64, stages = 3;
   static constexpr int consumers = 2, threads = 128 * (1 + consumers), min_ctas_per_sm = 1;
-  static constexpr int multiprocessors = 132;  // of an H100 or an H200: a CTA each
   static constexpr int a_contiguous = 1, b_contiguous = 1, c_contiguous = 1;
 
   // A consumer's instruction of 64 x 256 x 16.
   using Mma = TiledMma<TiledMmaSpec{warpgroup_mma(DType::bf16, DType::bf16, DType::f32, block_n)}>;
-  using TileA = SharedTile<T, OperandTile{16, block_m, block_k, a_contiguous, stages}>;
-  using TileB = SharedTile<T, OperandTile{16, block_n, block_k, b_contiguous, stages}>;
-  using TileC = SharedTile<Out, OperandTile{16, 64, block_n, c_contiguous, consumers}>;
-  static constexpr TmaBoxes boxes_a = tma_boxes(OperandTile{16, block_m, block_k, a_contiguous});
-  static constexpr TmaBoxes boxes_b = tma_boxes(OperandTile{16, block_n, block_k, b_contiguous});
-  static constexpr TmaBoxes boxes_c = tma_boxes(OperandTile{16, 64, block_n, c_contiguous});
+  static constexpr OperandTile tile_a{16, block_m, block_k, a_contiguous, stages};
+  static constexpr OperandTile tile_b{16, block_n, block_k, b_contiguous, stages};
+  static constexpr OperandTile tile_c{16, 64, block_n, c_contiguous, consumers};
+  using TileC = SharedTile<Out, tile_c>;
+  static constexpr TmaBoxes boxes_a = tma_boxes(tile_a);  // of a stage; and so on
+  static constexpr TmaBoxes boxes_b = tma_boxes(tile_b);
+  static constexpr TmaBoxes boxes_c = tma_boxes(tile_c);
+  static constexpr int stage_bytes = boxes_a.bytes + boxes_b.bytes;
   using Ring = TmaPipeline<stages, 4 * consumers>;
-
   struct SharedStorage {
-    TileA a;
-    TileB b;
+    SharedTile<T, tile_a> a;
+    SharedTile<T, tile_b> b;
     TileC c;
     Ring::Storage ring;
     template <class F> void name_buffers(F&& name) { name("A", a), name("B", b), name("C", c); }
@@ -50,62 +49,49 @@ struct GemmWarpSpecialized {
   static_assert(conflicts_of_threads<TileC, Mma::ThreadsC, 4> == 0, "stores of C");
   static constexpr sim::Limits limits = {.bank_conflicts = 0};
 
-  TEGULA_HOST_DEVICE static constexpr int tiles_m(Params const& p) { return (p.m + block_m - 1) / block_m; }
-  TEGULA_HOST_DEVICE static constexpr int tiles_n(Params const& p) { return (p.n + block_n - 1) / block_n; }
-  TEGULA_HOST_DEVICE static constexpr int k_tiles(Params const& p) { return (p.k + block_k - 1) / block_k; }
-  TEGULA_HOST_DEVICE static constexpr int tiles(Params const& p) { return tiles_m(p) * tiles_n(p); }
-  static constexpr Dim3 grid(Params const& p) {
-    return {tiles(p) < multiprocessors ? tiles(p) : multiprocessors, 1, 1};
+  TEGULA_HOST_DEVICE static constexpr int tiles_m(Params const& p) { return ceil_div(p.m, block_m); }
+  TEGULA_HOST_DEVICE static constexpr int tiles(Params const& p) {
+    return tiles_m(p) * ceil_div(p.n, block_n);
   }
+  static constexpr Dim3 grid(Params const& p) { return {tiles(p) < 132 ? tiles(p) : 132, 1, 1}; }  // SMs
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     Ring const ring{smem.ring};
-    if (thread_idx() == 0) {
-      ring.init();
-      fence_mbarrier_init();
-    }
+    if (thread_idx() == 0) ring.init(), fence_mbarrier_init();
     cta::sync();  // the ring's barriers are known to all, and to TMA
-    if (thread_idx() < 128) {
-      setmaxnreg_dec<40>();
-      if (thread_idx() == 0) produce(p, smem, ring);
-    } else {
-      setmaxnreg_inc<232>();
-      consume(p, smem, ring, thread_idx() / 128 - 1);
-    }
-  }
-
- private:
-  /// One thread: all steps of K of all of the CTA's tiles, each into the next stage of the ring.
-  TEGULA_DEVICE static void produce(Params const& p, SharedStorage& smem, Ring const& ring) {
-    auto const sA = tensor(smem.a);  // (block_m, block_k, stages)
-    auto const sB = tensor(smem.b);  // (block_n, block_k, stages)
+    auto const mA = tma_tensor<1, 0>(p.a), mB = tma_tensor<1, 0>(p.b);  // (M, K) and (N, K), of coordinates
+    auto const mC = tma_tensor<1, 0>(p.c);                              // (M, N), of coordinates
+    auto const sA = tensor(smem.a);                                     // (block_m, block_k, stages)
+    auto const sB = tensor(smem.b);                                     // (block_n, block_k, stages)
+    int const k_tiles = ceil_div(p.k, block_k);
     Ring::State state;
-    for (int tile = block_idx().x; tile < tiles(p); tile += grid_dim().x) {
-      // (block_m, block_k, k_tiles) and (block_n, block_k, k_tiles), of coordinates
-      auto const gA = local_tile<block_m, block_k>(tma_tensor<1, 0>(p.a), tile % tiles_m(p), _);
-      auto const gB = local_tile<block_n, block_k>(tma_tensor<1, 0>(p.b), tile / tiles_m(p), _);
-      for (int k_tile = 0; k_tile < k_tiles(p); ++k_tile, state.next()) {
-        SharedAddr const full = ring.acquire(state, boxes_a.bytes + boxes_b.bytes);  // nobody reads the stage
-        copy(TmaCopy<boxes_a>{}, gA(_, _, k_tile), sA(_, _, state.stage), full);
-        copy(TmaCopy<boxes_b>{}, gB(_, _, k_tile), sB(_, _, state.stage), full);
+    if (thread_idx() < 128) {  // the producer: every step of K of every tile, into the next stage of the ring
+      setmaxnreg_dec<40>();
+      if (thread_idx() > 0) return;
+      for (int tile = block_idx().x; tile < tiles(p); tile += grid_dim().x) {
+        // (block_m, block_k, k_tiles) and (block_n, block_k, k_tiles)
+        auto const gA = local_tile<block_m, block_k>(mA, tile % tiles_m(p), _);
+        auto const gB = local_tile<block_n, block_k>(mB, tile / tiles_m(p), _);
+        for (int k_tile = 0; k_tile < k_tiles; ++k_tile, state.next()) {
+          SharedAddr const full = ring.acquire(state, stage_bytes);  // nobody reads the stage any more
+          copy(TmaCopy<boxes_a>{}, gA(_, _, k_tile), sA(_, _, state.stage), full);
+          copy(TmaCopy<boxes_b>{}, gB(_, _, k_tile), sB(_, _, state.stage), full);
+        }
       }
+      return;
     }
-  }
-
-  /// A warpgroup: 64 rows of each of the CTA's tiles.
-  TEGULA_DEVICE static void consume(Params const& p, SharedStorage& smem, Ring const& ring, int consumer) {
-    int const thread = thread_idx() % 128;
-    auto const sA = local_tile<64, block_k>(tensor(smem.a), consumer, 0);  // (64, block_k, stages)
-    auto const sC = tensor(smem.c)(_, _, consumer);                        // (64, block_n)
-    auto const tCsA = Mma{thread}.partition_a(sA);              // (1, MMA_K, stages), of descriptors
-    auto const tCsB = Mma{thread}.partition_b(tensor(smem.b));  // (1, MMA_K, stages), of descriptors
+    setmaxnreg_inc<232>();
+    int const consumer = thread_idx() / 128 - 1, thread = thread_idx() % 128;
+    auto const sC = tensor(smem.c)(_, _, consumer);             // (64, block_n)
+    auto const s64 = local_tile<64, block_k>(sA, consumer, 0);  // (64, block_k, stages)
+    auto const tCsA = Mma{thread}.partition_a(s64);             // (1, MMA_K, stages)
+    auto const tCsB = Mma{thread}.partition_b(sB);              // (1, MMA_K, stages)
     auto const tCsC = Mma{thread}.partition_c(sC);              // (MMA, 1, 1)
     Mma::Accumulator tCrC;                                      // (MMA, 1, 1)
-    Ring::State state;
     for (int tile = block_idx().x; tile < tiles(p); tile += grid_dim().x) {
       int previous = 0;
-      for (int k_tile = 0; k_tile < k_tiles(p); ++k_tile, state.next()) {
-        ring.wait(state);  // TMA's bytes of this tile are there
+      for (int k_tile = 0; k_tile < k_tiles; ++k_tile, state.next()) {
+        ring.wait(state);  // TMA's bytes of this step are there
         wgmma_fence();     // tCrC's registers, before the first wgmma that uses them
         gemm(Mma{}, tCsA(_, _, state.stage), tCsB(_, _, state.stage), tCrC, k_tile > 0);
         wgmma_commit_group();
@@ -123,7 +109,7 @@ struct GemmWarpSpecialized {
       cta::bar_sync(1 + consumer, 128);  // when all of them are there
       if (thread == 0) {
         int const m64 = consumers * (tile % tiles_m(p)) + consumer;
-        copy(TmaCopy<boxes_c>{}, sC, local_tile<64, block_n>(tma_tensor<1, 0>(p.c), m64, tile / tiles_m(p)));
+        copy(TmaCopy<boxes_c>{}, sC, local_tile<64, block_n>(mC, m64, tile / tiles_m(p)));
         bulk_commit_group();
       }
     }

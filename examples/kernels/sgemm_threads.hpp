@@ -40,9 +40,7 @@ struct SgemmThreads {
   };
   static constexpr sim::Limits limits = {.bank_conflicts = 0};
 
-  static constexpr Dim3 grid(Params const& p) {
-    return {(p.m + block_m - 1) / block_m, (p.n + block_n - 1) / block_n, 1};
-  }
+  static constexpr Dim3 grid(Params const& p) { return {ceil_div(p.m, block_m), ceil_div(p.n, block_n), 1}; }
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     int const thread = thread_idx();
@@ -70,7 +68,7 @@ struct SgemmThreads {
     static_assert(conflicts_of_part<decltype(tBsB)> == 0 && conflicts_of_part<decltype(tCsB)> == 0);
 
     clear(tCrC);
-    int const k_tiles = (p.k + block_k - 1) / block_k;
+    int const k_tiles = ceil_div(p.k, block_k);
     for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
       copy(tAgA(_, _, k_tile), tAsA);  // zeros where the tile reaches beyond A
       copy(tBgB(_, _, k_tile), tBsB);

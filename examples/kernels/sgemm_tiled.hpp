@@ -48,9 +48,7 @@ struct SgemmTiled {
   static_assert(conflicts_of_threads<TileA, typename CopyA::Threads, 16> == 0, "copies of A and B");
   static constexpr sim::Limits limits = {.bank_conflicts = 0};
 
-  static constexpr Dim3 grid(Params const& p) {
-    return {(p.m + block_m - 1) / block_m, (p.n + block_n - 1) / block_n, 1};
-  }
+  static constexpr Dim3 grid(Params const& p) { return {ceil_div(p.m, block_m), ceil_div(p.n, block_n), 1}; }
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     int const thread = thread_idx();
@@ -76,7 +74,7 @@ struct SgemmTiled {
       copy(CopyB{thread}, gB(_, _, k_tile), sB(_, _, stage));
       cp_async_commit_group();
     };
-    int const k_tiles = (p.k + block_k - 1) / block_k;
+    int const k_tiles = ceil_div(p.k, block_k);
     load(0, 0);
     for (int k_tile = 0, stage = 0; k_tile < k_tiles; ++k_tile, stage = next_stage<stages>(stage)) {
       // This thread's copies of the tile have landed; after the barrier everybody's have, and nobody still

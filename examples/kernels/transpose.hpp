@@ -33,9 +33,7 @@ struct TransposeSwizzled {
   };
   static constexpr sim::Limits limits = {.bank_conflicts = 0};
 
-  static constexpr Dim3 grid(Params const& p) {
-    return {(p.n + block - 1) / block, (p.m + block - 1) / block, 1};
-  }
+  static constexpr Dim3 grid(Params const& p) { return {ceil_div(p.n, block), ceil_div(p.m, block), 1}; }
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     int const thread = thread_idx();
