@@ -1,6 +1,7 @@
 // What gemm_sm90 is launched with, tensor maps included.
 
 #include "backend.hpp"
+#include "table_entry.hpp"
 #include "tegula/device/launch.hpp"
 #include "tegula/device/tensor_map.hpp"
 
@@ -37,7 +38,7 @@ TensorMap encode(Machine const& machine, Matrices const& x, int box_row, int box
 }  // namespace
 
 GemmSm90Params lower(Machine const& machine, GemmArguments const& g, GemmChoice const& choice) {
-  GemmSm90Config const& c = gemm_sm90_configurations()[static_cast<std::size_t>(choice.configuration)];
+  GemmSm90Config const& c = device::entry("gemm_sm90", gemm_sm90_configurations(), choice.configuration);
   bool const a_batched = g.batch > 1 && g.a_batch_stride != 0;
   bool const b_batched = g.batch > 1 && g.b_batch_stride != 0;
   auto const operand = [&](DType type, void const* address, Major major, std::int64_t mn, std::int64_t ld,

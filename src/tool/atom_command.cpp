@@ -80,13 +80,12 @@ void list_atoms(bool json) {
       std::string name = atom.name.text;
       std::string const width = fmt::format("x{}x", kShownN);
       name.replace(name.find(width), width.size(), "xNx");
-      fmt::print("mma   {:3} threads  {:<44} D {} A {} B {} C {}; N = 8, {}\n", atom.threads, name,
-                 to_string(atom.d_type), to_string(atom.a_type), to_string(atom.b_type),
-                 to_string(atom.c_type), spec.d == DType::s32 ? "16, 24, 32, 48, ... 256" : "16, ... 256");
+      print("mma   {:3} threads  {:<44} D {} A {} B {} C {}; N = 8, {}\n", atom.threads, name,
+            to_string(atom.d_type), to_string(atom.a_type), to_string(atom.b_type), to_string(atom.c_type),
+            spec.d == DType::s32 ? "16, 24, 32, 48, ... 256" : "16, ... 256");
     } else {
-      fmt::print("mma   {:3} threads  {:<44} D {} A {} B {} C {}\n", atom.threads, atom.name.text,
-                 to_string(atom.d_type), to_string(atom.a_type), to_string(atom.b_type),
-                 to_string(atom.c_type));
+      print("mma   {:3} threads  {:<44} D {} A {} B {} C {}\n", atom.threads, atom.name.text,
+            to_string(atom.d_type), to_string(atom.a_type), to_string(atom.b_type), to_string(atom.c_type));
     }
     return false;
   });
@@ -96,14 +95,13 @@ void list_atoms(bool json) {
     if (json) {
       list.push_back({{"name", atom.name.text}, {"kind", "copy"}, {"threads", atom.threads}});
     } else {
-      fmt::print("copy  {:3} thread{}  {:<44} {}\n", atom.threads, atom.threads == 1 ? " " : "s",
-                 atom.name.text,
-                 bits == 1 ? std::string("as wide as layouts allow") : fmt::format("{} bits a thread", bits));
+      print("copy  {:3} thread{}  {:<44} {}\n", atom.threads, atom.threads == 1 ? " " : "s", atom.name.text,
+            bits == 1 ? std::string("as wide as layouts allow") : fmt::format("{} bits a thread", bits));
     }
     return false;
   });
   if (json) {
-    fmt::print("{}\n", dump(list));
+    print("{}\n", dump(list));
   }
 }
 
