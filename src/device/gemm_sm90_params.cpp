@@ -1,6 +1,7 @@
 // What gemm_sm90 is launched with, tensor maps included.
 
 #include "backend.hpp"
+#include "table_entry.hpp"
 #include "tegula/device/launch.hpp"
 #include "tegula/device/tensor_map.hpp"
 
@@ -53,7 +54,7 @@ EpilogueSm90Params epilogue_of(Machine const& machine, GemmArguments const& g, E
 }  // namespace
 
 GemmSm90Params lower(Machine const& machine, GemmArguments const& g, GemmChoice const& choice) {
-  GemmSm90Config const& c = gemm_sm90_configurations()[static_cast<std::size_t>(choice.configuration)];
+  GemmSm90Config const& c = device::entry("gemm_sm90", gemm_sm90_configurations(), choice.configuration);
   bool const meet = choice.pace_steps > 0 && c.split_k == 1;
   return {.problem = problem_of(machine, g, c),
           .schedule = {.clusters = choice.clusters,

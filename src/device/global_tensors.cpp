@@ -23,7 +23,10 @@ struct Mode {
 
 GlobalTensor tensor(char const* name, DType type, void const* address, std::vector<Mode> const& modes,
                     Coverage coverage) {
-  auto const leaf = [](Mode const& mode) { return layout(Tuple(mode.extent), Tuple(mode.stride)); };
+  // The stride of one element is of no account, and may be beyond what a layout holds.
+  auto const leaf = [](Mode const& mode) {
+    return layout(Tuple(mode.extent), Tuple(mode.extent == 1 ? 0 : mode.stride));
+  };
   GlobalTensor result{name, address, make_layout(leaf(modes[0])), bits(type), {modes[0].name}, coverage};
   for (std::size_t i = 1; i < modes.size(); ++i) {
     result.layout = append(result.layout, leaf(modes[i]));
