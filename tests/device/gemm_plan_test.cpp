@@ -374,7 +374,7 @@ TEST(GemmPlan, FitsTilesToTheClusters) {
   GemmArguments const g = problem(4096, 4096, 4096);
   GemmChoice const fitted = predicted(g), equal = predicted(g, {.fitted = false});
   EXPECT_EQ(predicted(g, {.fitted = true}).tiling, fitted.tiling);
-  EXPECT_FALSE(equal.schedule.tiling.fitted());
+  EXPECT_FALSE(equal.tiling.fitted());
   EXPECT_EQ(equal.tiling.tiles, 256);
   EXPECT_EQ(equal.cost.share, 4);
   EXPECT_EQ(fitted.tiling.tiles, 260);

@@ -50,6 +50,7 @@ template <GemmSm90Config C> struct GemmSm90 {
   static constexpr bool pingpong = C.schedule == Schedule::pingpong;
   static constexpr bool split = C.split_k > 1;
   static constexpr bool two_widths = C.narrow_n > 0;
+  static constexpr int narrow_n = two_widths ? C.narrow_n : C.block_n;
   static_assert(C.cluster_m == 1 || C.cluster_n == 1, "multicast of either A or B");
   static_assert(!split || (peers == 1 && !pingpong), "the CTAs of a cluster share one tile's K");
   static_assert(!two_widths || (C.narrow_n < C.block_n && !split));
@@ -214,9 +215,7 @@ template <GemmSm90Config C> struct GemmSm90 {
     while (!work.done()) {
       if constexpr (pingpong) turns.enter(group);
       bool const narrow = work.narrow();
-      int const last = narrow ? mainloop < two_widths
-                                    ? C.narrow_n
-                                    : C.block_n > (smem, ring, state, steps, group, turns, tCrC)
+      int const last = narrow ? mainloop<narrow_n>(smem, ring, state, steps, group, turns, tCrC)
                               : mainloop<C.block_n>(smem, ring, state, steps, group, turns, tCrC);
       work.find();  // while the tensor core finishes
       wgmma_wait_group<0>();

@@ -10,6 +10,9 @@
 #include "tegula/layout/swizzled_layout.hpp"
 #include "tegula/tensor/shared_tile.hpp"
 #include "tegula/tensor/tensor.hpp"
+#if !TEGULA_GPU
+#include "tegula/layout/text.hpp"
+#endif
 
 /// Tensors in shared memory: tiles, and what one thread sees of them.
 ///
@@ -232,7 +235,8 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
   static constexpr int period = static_cast<int>(Tile::layout.swizzle.period());
   static constexpr int thread_bits = detail::OffsetFacts<Tile, Threads>::swizzled;
   static constexpr Mutation kSwizzleMutations =
-      Tile::layout.swizzle.identity() || std::is_same_v<Threads, Mode<>> ? Mutation::none : Mutation::removed;
+      Tile::layout.swizzle.identity() || detail::OffsetFacts<Tile, Threads>::whole ? Mutation::none
+                                                                                   : Mutation::removed;
 
   template <class T, CopyOp A, int B>
   TEGULA_DEVICE explicit Shared(Shared<Tile, T, A, B> const& other) : base_(other.base_), step_(other.step_) {

@@ -2,12 +2,11 @@
 // prints: refuse("wgmma_descriptor"
 // prints: not a layout wgmma reads
 
-#include "tegula/tensor/wgmma_operand.hpp"
-
 #include "tegula/numeric/bfloat16.hpp"
+#include "tegula/tensor/descriptor.hpp"
 #include "tegula/tensor/shared_tile.hpp"
 
 using namespace tegula;
 
-static_assert(
-    WgmmaOperand<SharedTile<bfloat16, SwizzledLayout(row_major(64, 64))>>::descriptor.stride_offset > 0);
+static_assert(Descriptors<SharedTile<bfloat16, SwizzledLayout(row_major(64, 64))>>::descriptor.stride_offset >
+              0);

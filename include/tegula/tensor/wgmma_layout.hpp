@@ -2,17 +2,12 @@
 
 #include <cstdint>
 
-#include "tegula/arch/mutant.hpp"
-#include "tegula/arch/shared.hpp"
 #include "tegula/arch/wgmma_descriptor.hpp"
-#include "tegula/arch/where.hpp"
 #include "tegula/layout/coalesce.hpp"
 #include "tegula/layout/layout.hpp"
-#include "tegula/layout/offset.hpp"
 #include "tegula/layout/swizzled_layout.hpp"
-#include "tegula/macros.hpp"
 
-/// Operands of wgmma in shared memory: matrix descriptors from the layouts of tiles.
+/// The layouts of tiles in shared memory that wgmma reads, and the matrix descriptors that say so.
 namespace tegula {
 
 /// Whether a tile (mn, k[, stage]) is contiguous along mn; refused where it is along both or neither.
@@ -85,54 +80,5 @@ constexpr WgmmaDescriptor wgmma_descriptor(SwizzledLayout const& tile, int bits)
   if (s.identity()) return along_mn ? WgmmaDescriptor{0, g, b} : WgmmaDescriptor{0, b, g};
   return {16 << s.bits, along_mn ? b : 0, g};
 }
-
-/// An operand of wgmma in a shared tile `Tile` (tensor/shared_tile.hpp) of modes (mn, k[, stage]).
-///
-/// The descriptor of a part of the tile is the tile's, with the part's place, before the swizzle, added to
-/// the start address: the hardware swizzles the sums.
-template <class Tile> class WgmmaOperand {
- public:
-  using Element = typename Tile::Element;
-  static constexpr WgmmaDescriptor descriptor = wgmma_descriptor(Tile::layout, 8 * sizeof(Element));
-  static constexpr bool mn_major = tegula::mn_major(Tile::layout);
-
-  TEGULA_DEVICE explicit WgmmaOperand(Tile const& tile, [[maybe_unused]] Where where = Where::here())
-      // In a cluster a shared address has the CTA's rank in its upper bits, where the descriptor has the
-      // leading offset: PTX ISA, matrix-descriptor-encode.
-      : low_(low | (shared_address(tile.data, where) & 0x3ffff) >> 4) {
-#if TEGULA_HAS_MARKS
-    made_at_ = where;
-#endif
-  }
-
-  /// The descriptor of the operand whose first element is (mn, k) of `stage`. Preconditions: K-major, mn is a
-  /// multiple of 8 and k of 32 bytes; MN-major, mn is a multiple of the row's width and k of 8.
-  TEGULA_DEVICE std::uint64_t operator()(int mn, int k, int stage = 0) const {
-    std::uint32_t const bytes =
-        static_cast<std::uint32_t>(offset_of<mn_mode>(mn) + offset_of<k_mode>(k)) * sizeof(Element);
-    std::uint32_t const moved = low_ + (bytes >> 4) + static_cast<std::uint32_t>(stage) * stage_pieces;
-    bool const unswizzled = mutation(made_at(), Operation::swizzle, kSwizzleMutations) == Mutation::removed;
-    return static_cast<std::uint64_t>(unswizzled ? high & 0x3fffffff : high) << 32 | moved;
-  }
-
- private:
-  static constexpr Mutation kSwizzleMutations =
-      descriptor.swizzle_bytes == 0 ? Mutation::none : Mutation::removed;
-  static constexpr Layout mn_mode = Tile::layout.layout[0];
-  static constexpr Layout k_mode = Tile::layout.layout[1];
-  static constexpr std::uint32_t low = descriptor.low();
-  static constexpr std::uint32_t high = descriptor.high();
-  static constexpr std::uint32_t stage_pieces =
-      Tile::layout.rank() == 3 ? static_cast<std::uint32_t>(Tile::layout.layout[2](1)) * sizeof(Element) / 16
-                               : 0;
-
-#if TEGULA_HAS_MARKS
-  TEGULA_DEVICE Where made_at() const { return made_at_; }
-  Where made_at_;
-#else
-  TEGULA_DEVICE static Where made_at() { return {}; }
-#endif
-  std::uint32_t low_;  // bits 0 to 31 of the descriptor of element (0, 0) of stage 0
-};
 
 }  // namespace tegula
