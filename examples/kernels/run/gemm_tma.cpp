@@ -7,5 +7,5 @@ using namespace tegula::examples;
 
 int main() {
   return test_on_simulated_machine<GemmProblem, GemmTma, GemmShape>(
-      {{128, 128, 320}, {133, 70, 72}, {5, 257, 8}});
+      {{128, 128, 320}, {133, 70, 72}, {5, 257, 13}});
 }

@@ -250,7 +250,7 @@ template <class Space, class M> TEGULA_DEVICE auto make_fragment_like(Tensor<Spa
 template <class T, class M> TEGULA_DEVICE void clear(Fragment<T, M>& f, Where where = Where::here()) {
 #pragma unroll
   for (int i = 0; i < f.registers; ++i) {
-    if constexpr (f.whole_registers) {
+    if constexpr (Fragment<T, M>::whole_registers) {
       f(i, where) = 0;
     } else {
       f.data[i] = 0;
@@ -369,7 +369,7 @@ template <class T, Registers F> TEGULA_DEVICE auto rounded(F const& f) {
 /// The values rounded to T (half, bfloat16), to nearest even.
 template <class T, class M>
 TEGULA_DEVICE Fragment<T, M> convert(Fragment<float, M> const& f, Where where = Where::here()) {
-  static_assert(f.size % 2 == 0, "convert: values are rounded in pairs");
+  static_assert(map_size<M> % 2 == 0, "convert: values are rounded in pairs");
   Fragment<T, M> result;
 #pragma unroll
   for (int i = 0; i < result.registers; ++i)
