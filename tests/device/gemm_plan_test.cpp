@@ -35,7 +35,13 @@ template <class T = void> T* at(std::uintptr_t address) { return reinterpret_cas
 constexpr std::int64_t kSizes[] = {1, 7, 8, 64, 100, 127, 128, 129, 1000, 4096, 100000};
 
 GemmArguments problem(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return {.in = DType::bf16, .m = m, .n = n, .k = k, .a = at(0x1000), .b = at(0x2000), .d = at(0x3000)};
+  return {.in = DType::bf16,
+          .m = m,
+          .n = n,
+          .k = k,
+          .a = at(0x1000),
+          .b = at(std::uintptr_t{1} << 44),
+          .d = at(std::uintptr_t{2} << 44)};
 }
 
 /// Whether the tiling's regions cover D, row of tiles by row, and no row of tiles lies beyond its edges.
@@ -114,8 +120,8 @@ TEST(GemmPlan, FindsAKernelForEveryCheckedProblemOf16Bits) {
                                            .k = k,
                                            .batch = m == 100 ? 3 : 1,
                                            .a = at(0x1000),
-                                           .b = at(0x2000),
-                                           .d = at(0x3000),
+                                           .b = at(std::uintptr_t{1} << 44),
+                                           .d = at(std::uintptr_t{2} << 44),
                                            .activation = activation};
                   check(g, 90);
                   GemmChoice const choice = choose_gemm(g, kH100);
