@@ -37,9 +37,9 @@ TEST(Selection, FindsAnAttentionConfigurationForEveryCheckedProblem) {
             for (auto const seq_k : kSizes) {
               AttentionArguments const a = {.dtype = dtype,
                                             .q = at(0x1000),
-                                            .k = at(0x2000),
-                                            .v = at(0x3000),
-                                            .o = at(0x4000),
+                                            .k = at(std::uintptr_t{1} << 44),
+                                            .v = at(std::uintptr_t{2} << 44),
+                                            .o = at(std::uintptr_t{3} << 44),
                                             .heads = 3,
                                             .seq_q = seq_q,
                                             .seq_k = seq_k,
