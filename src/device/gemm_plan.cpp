@@ -22,7 +22,6 @@ char const* text(Schedule schedule) {
   constexpr char const* names[] = {"basic", "cooperative", "pingpong"};
   return names[static_cast<int>(schedule)];
 }
-char const* text(Raster raster) { return raster == Raster::along_m ? "along m" : "along n"; }
 
 /// The first rule of TMA that an operand breaks, in words; empty where it breaks none.
 class TmaRules {
@@ -554,7 +553,7 @@ std::string to_string(GemmPlan const& plan, bool all) {
                      candidate.choice.configuration, candidate.name);
     TileScheduler const& t = candidate.choice.tiling.order();
     if (candidate.choice.kernel == GemmKernel::sm90)
-      s += fmt::format(", raster {} in groups of {}, {} clusters{}{}", text(t.raster), t.group,
+      s += fmt::format(", raster along {} in groups of {}, {} clusters{}{}", to_string(t.raster), t.group,
                        candidate.choice.clusters, candidate.choice.tiling.fitted() ? ", two widths" : "",
                        candidate.choice.pace_steps > 0 ? ", in step" : "");
     s += "\n";

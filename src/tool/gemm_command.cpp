@@ -88,7 +88,8 @@ GemmConstraints constraints(Options const& o) {
                                                    {"cooperative", Schedule::cooperative},
                                                    {"pingpong", Schedule::pingpong}});
   if (!c.raster.empty())
-    wanted.raster = named<Raster>(c.raster, {{"m", Raster::along_m}, {"n", Raster::along_n}});
+    wanted.raster = named<Raster>(c.raster, {{to_string(Raster::along_m), Raster::along_m},
+                                             {to_string(Raster::along_n), Raster::along_n}});
   if (!c.widths.empty()) wanted.fitted = named<bool>(c.widths, {{"one", false}, {"two", true}});
   if (c.tile) std::tie(wanted.block_m, wanted.block_n) = extents("--tile", *c.tile);
   if (c.cluster) std::tie(wanted.cluster_m, wanted.cluster_n) = extents("--cluster", *c.cluster);
@@ -280,7 +281,7 @@ nlohmann::ordered_json describe(GemmCandidate const& candidate) {
   j["tiles"] = cost.tiles;
   j["waves"] = cost.waves;
   if (choice.kernel == GemmKernel::sm90) {
-    j["raster"] = choice.tiling.order().raster == Raster::along_m ? "m" : "n";
+    j["raster"] = to_string(choice.tiling.order().raster);
     j["group"] = choice.tiling.order().group;
     j["clusters"] = choice.clusters;
     j["share"] = cost.share;

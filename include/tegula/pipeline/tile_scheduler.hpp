@@ -10,6 +10,9 @@ namespace tegula {
 /// Along which axis of D consecutive tiles follow each other.
 enum class Raster : std::uint8_t { along_m, along_n };
 
+/// The axis.
+constexpr char const* to_string(Raster raster) { return raster == Raster::along_m ? "m" : "n"; }
+
 /// A tile of D, in units of tiles, and the batch it belongs to.
 struct TileCoordinate {
   int m = 0;
