@@ -50,8 +50,10 @@ constexpr std::int64_t offset_bits(Layout const& offsets, std::int64_t period) {
     mask |= leaf;
   }
   if (disjoint) return mask;
+  Layout plain = offsets;  // the offset as a number, not as a coordinate
+  for (int i = 0; i < plain.count; ++i) plain.axes[i] = 0;
   mask = 0;
-  for (std::int64_t i = 0; i < offsets.size(); ++i) mask |= offsets(i) & (period - 1);
+  for (std::int64_t i = 0; i < plain.size(); ++i) mask |= plain(i) & (period - 1);
   return mask;
 }
 /// The bits below `period` that differ between the swizzled offsets.

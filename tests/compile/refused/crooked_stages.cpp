@@ -11,4 +11,6 @@ using Tile =
     SharedTile<float, SwizzledLayout{Swizzle(5, 0, 5), 0, layout(tuple(16, 32, 3), tuple(32, 1, 512 + 32))}>;
 using Copy = TiledCopy<make_tiled_copy(layout(shape(2, 32), stride(32, 1)), tuple(1, 1), 16, 32), float>;
 
-float first_of(Tile const& tile) { return Copy{0}.partition(tensor(tile))(0, 0, 0, 1); }
+TEGULA_DEVICE SharedAddr stage_1(Tile const& tile) {
+  return Copy{0}.partition(tensor(tile)).at(Where{}, 0, 0, 0, 1);
+}

@@ -224,7 +224,7 @@ TEST(WgmmaChecker, OperandsHaveArrived) {
 }
 
 struct OverwritesOperand : BrokenWgmma {
-  static constexpr int line = __LINE__ + 8;
+  static constexpr int line = __LINE__ + 9;
   void operator()(Params const&, SharedStorage& smem) const {
     clear_both(smem);
     float d[8] = {};
@@ -437,7 +437,7 @@ TEST(WgmmaChecker, TheLaunchSaysHowManyRegistersThereAre) {
 }
 
 template <bool Waits> struct LowersInFlight : BrokenWgmma {
-  static constexpr int line = __LINE__ + 9;
+  static constexpr int line = __LINE__ + 10;
   void operator()(Params const&, SharedStorage& smem) const {
     clear_both(smem);
     float d[4][8] = {};
