@@ -146,18 +146,6 @@ template <class Kernel> void throughput(benchmark::State& state) {
       benchmark::Counter(static_cast<double>(multiply_adds), benchmark::Counter::kIsRate);
 }
 
-TensorMap matrix(DType type, void const* address, std::int64_t row, std::int64_t rows, int box_row,
-                 int box_rows) {
-  std::int64_t const bytes = row * bits(type) / 8;
-  return sim::encode({.dtype = type,
-                      .rank = 3,
-                      .address = address,
-                      .extents = {row, rows, 1},
-                      .strides = {bytes, bytes * rows},
-                      .box = {box_row, box_rows, 1},
-                      .swizzle = TmaSwizzle::b128});
-}
-
 /// A tile of each CTA of one cluster, K-major, 16 steps of the main loop.
 template <GemmSm90Config C> void gemm_sm90(benchmark::State& state) {
   using Kernel = GemmSm90<C>;
@@ -171,19 +159,21 @@ template <GemmSm90Config C> void gemm_sm90(benchmark::State& state) {
     host[i] =
         static_cast<std::uint16_t>(bits(C.a) == 16 ? 0x3f00 | (word & 0x80ff) : 0x3030 | (word & 0x8f8f));
   }
-  auto const operand = [&](int rows, int box_rows, char const* name) {
+  auto const matrix = [](DType type, void const* address, int mn, int k, TmaBoxes const& boxes) {
+    return sim::encode(describe({.dtype = type, .address = address, .mn = mn, .k = k, .ld = k}, boxes));
+  };
+  auto const operand = [&](int rows, TmaBoxes const& boxes, char const* name) {
     std::size_t const bytes = static_cast<std::size_t>(rows) * k * bits(C.a) / 8;
     void* const memory = machine.allocate(bytes, name);
     machine.upload(memory, host.data(), bytes);
-    return matrix(C.a, memory, k, rows, block_k(C), box_rows);
+    return matrix(C.a, memory, rows, k, boxes);
   };
   void* const d = machine.allocate(static_cast<std::size_t>(m) * n * bits(C.out) / 8, "D");
-  GemmSm90Params params{};
-  params.a = operand(m, a_boxes(C).box_mn, "A");
-  params.b = operand(n, b_boxes(C).box_mn, "B");
-  params.d = matrix(C.out, d, n, m, store_n(C), 16);
-  params.c = params.d;  // not read
-  params.m = m, params.n = n, params.k = k;
+  GemmSm90Params params{
+      .problem = {
+          .a = operand(m, a_fetch(C), "A"), .b = operand(n, b_fetch(C), "B"), .m = m, .n = n, .k = k}};
+  params.epilogue.d.whole = matrix(C.out, d, m, n, store_boxes(epilogue(C)).whole);
+  params.epilogue.c = params.epilogue.d;  // not read
   std::int64_t multiply_adds = 0;
   for (auto _ : state) {
     sim::Report const report = sim::launch<Kernel>(machine, Kernel::grid(params), params);

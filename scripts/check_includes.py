@@ -3,7 +3,8 @@
 
 Imports point one way: layout and numeric stand alone (the standard library and each other's kind only), then atom, sim and arch, tensor,
 pipeline, kernel, device. No header up to kernel includes one of CUDA's. Every header says `#pragma once`, opens no namespace to
-all comers, and defines no macro but TEGULA_*. A call of refuse() holds operation and reason on its first line, the one that a compiler
+all comers, and defines no macro but TEGULA_*. The specs of instructions include next to nothing, and nobody but the catalogue
+knows names: kernels are to parse neither. A call of refuse() holds operation and reason on its first line, the one that a compiler
 prints. Prints one line a fault and exits 1 if there is any.
 """
 
@@ -14,6 +15,9 @@ import sys
 RANKS = {"layout": 0, "numeric": 0, "io": 1, "atom": 1, "sim": 2, "arch": 2, "tensor": 3, "pipeline": 5, "kernel": 6, "device": 7}
 STAND_ALONE = {"layout": {"layout"}, "numeric": {"numeric"}}
 NO_CUDA_UP_TO = RANKS["kernel"]
+SPECS = {"tegula/atom/mma_spec.hpp", "tegula/atom/copy_spec.hpp"}
+FOR_SPECS = {"cstdint", "tegula/layout/refuse.hpp", "tegula/macros.hpp", "tegula/numeric/dtype.hpp"}
+CATALOGUE = {"tegula/atom/catalogue.hpp", "tegula/atom/name.hpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 STANDARD_HEADER = re.compile(r"[a-z_0-9]+")
 CUDA_HEADER = re.compile(r"cuda|cooperative_groups|cub/|thrust/|mma\.h|device_launch")
@@ -62,6 +66,10 @@ def faults_of_header(path, text):
         yield f"lies in {layer}/, which is no layer"
         return
     for quote, target in INCLUDE.findall(text):
+        if path in SPECS and target not in FOR_SPECS:
+            yield f"includes {target}: the specs of instructions are to cost nothing to parse"
+        if path not in CATALOGUE and (target in CATALOGUE or (layer == "atom" and target in {"string", "string_view"})):
+            yield f"includes {target}: names of instructions are the catalogue's"
         yield from faults_of_include(layer, quote, target)
 
 

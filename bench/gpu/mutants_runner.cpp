@@ -166,58 +166,40 @@ GemmArguments gemm_arguments(Case const& c) {
           .beta = c.adds ? 0.5f : 0.0f};
 }
 
-/// `batch` matrices of `rows` rows of `row` elements, for boxes of box_rows x box_row.
-TensorMap matrices(DType type, void const* address, std::array<std::int64_t, 3> const& extents,
-                   std::int64_t ld, std::int64_t batch_stride, int box_row, int box_rows) {
-  int const element = bits(type) / 8;
-  int swizzle = 0;  // of as many bytes as a row of the box has: 32, 64 or 128
-  while (swizzle < 3 && (16 << swizzle) < box_row * element) ++swizzle;
-  return device::encode_by_driver({.dtype = type,
-                                   .rank = 3,
-                                   .address = address,
-                                   .extents = {extents[0], extents[1], extents[2]},
-                                   .strides = {ld * element, batch_stride * element},
-                                   .box = {box_row, box_rows, 1},
-                                   .swizzle = static_cast<TmaSwizzle>(swizzle)});
-}
-
 GemmSm90Params sm90_params(GemmArguments const& g, GemmSm90Config const& config, int clusters) {
   int const m = static_cast<int>(g.m), n = static_cast<int>(g.n), k = static_cast<int>(g.k),
             batch = static_cast<int>(g.batch);
-  auto const operand = [&](void const* address, Major major, int mn, std::int64_t ld,
-                           std::int64_t batch_stride, OperandBoxes const& boxes) {
-    int const box_k = block_k(config);
-    return major == Major::k ? matrices(g.in, address, {k, mn, batch}, ld, batch_stride, box_k, boxes.box_mn)
-                             : matrices(g.in, address, {mn, k, batch}, ld, batch_stride, boxes.box_mn, box_k);
+  auto const map = [](TmaMatrices const& x, TmaBoxes const& boxes) {
+    return device::encode_by_driver(describe(x, boxes));
   };
-  auto const of_d = [&](void const* address, int columns, int box) {
-    return matrices(g.out, address, {columns, m, batch}, g.ldd, g.d_batch_stride, box, 16);
+  PerPiece<TmaBoxes> const pieces = store_boxes(epilogue(config));
+  auto const of_d = [&](void const* address, int columns) {
+    TmaMatrices const x = {g.out, address, m, columns, batch, g.ldd, g.d_batch_stride};
+    return PerPiece<TensorMap>{.whole = map(x, pieces.whole), .last = map(x, pieces.last), .last_narrow = {}};
   };
-  int const by_tma = columns_by_tma(n, store_unit(config.out));
   auto const tiles = [](int extent, int tile) { return (extent + tile - 1) / tile; };
   TileScheduler const scheduler{.tiles_m = tiles(m, config.block_m * config.cluster_m),
                                 .tiles_n = tiles(n, config.block_n * config.cluster_n),
                                 .batches = batch};
-  return {.k = k,
-          .clusters = config.split_k > 1 ? scheduler.tiles() : std::min(clusters, scheduler.tiles()),
-          .a_batched = batch > 1,
-          .b_batched = batch > 1,
-          .tiling = scheduler,
-          .a = operand(g.a, g.a_major, m, g.lda, g.a_batch_stride, a_boxes(config)),
-          .b = operand(g.b, g.b_major, n, g.ldb, g.b_batch_stride, b_boxes(config)),
-          .c = of_d(g.c != nullptr ? g.c : g.d, n, store_n(config)),
-          .c_last = of_d(g.c != nullptr ? g.c : g.d, n, last_store_n(config)),
-          .d = of_d(g.d, by_tma, store_n(config)),
-          .d_last = of_d(g.d, by_tma, last_store_n(config)),
-          .d_address = g.d,
-          .ldd = g.ldd,
-          .d_batch_stride = g.d_batch_stride,
-          .bias = g.bias,
-          .m = m,
-          .n = n,
-          .c_batched = batch > 1,
-          .alpha = g.alpha,
-          .beta = g.beta};
+  return {
+      .problem = {.a = map({g.in, g.a, m, k, batch, g.lda, g.a_batch_stride}, a_fetch(config)),
+                  .b = map({g.in_b, g.b, n, k, batch, g.ldb, g.b_batch_stride}, b_fetch(config)),
+                  .m = m,
+                  .n = n,
+                  .k = k,
+                  .a_batched = batch > 1,
+                  .b_batched = batch > 1},
+      .schedule = {.clusters = config.split_k > 1 ? scheduler.tiles() : std::min(clusters, scheduler.tiles()),
+                   .tiling = scheduler},
+      .epilogue = {.c = of_d(g.c != nullptr ? g.c : g.d, n),
+                   .d = of_d(g.d, columns_by_tma(n, store_unit(config.out))),
+                   .d_address = g.d,
+                   .ldd = g.ldd,
+                   .d_batch_stride = g.d_batch_stride,
+                   .bias = g.bias,
+                   .alpha = g.alpha,
+                   .beta = g.beta,
+                   .c_batched = batch > 1}};
 }
 
 template <int I> GemmArguments set_up_gemm(Launch& launch, bool tight) {

@@ -20,8 +20,8 @@
 #include "tegula/arch/warp.hpp"
 #include "tegula/arch/wgmma.hpp"
 #include "tegula/sim/launch.hpp"
+#include "tegula/tensor/descriptor.hpp"
 #include "tegula/tensor/shared_tile.hpp"
-#include "tegula/tensor/wgmma_operand.hpp"
 
 /// What the kernels of this gallery have in common, so that each of them is its mistake and little else.
 namespace tegula::broken {

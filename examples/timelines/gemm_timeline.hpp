@@ -33,28 +33,22 @@ sim::Trace gemm_timeline(TimelineProblem const& problem, std::string const& titl
   std::int64_t const k = problem.k;
 
   std::uint8_t const any = 0x3f;  // 0x3f3f is 0.75 in bf16
-  auto const matrix = [&](std::int64_t rows, std::int64_t row, int box_rows, int box_row, char const* name) {
-    std::size_t const bytes = static_cast<std::size_t>(2 * rows * row);
+  auto const matrix = [&](std::int64_t mn, std::int64_t k, TmaBoxes const& boxes, char const* name) {
+    std::size_t const bytes = static_cast<std::size_t>(2 * mn * k);
     void* const data = machine.allocate(bytes, name);
     machine.fill(data, any, bytes);
-    int swizzle = 0;  // of as many bytes as a row of the box has
-    while (swizzle < 3 && (16 << swizzle) < 2 * box_row) ++swizzle;
-    return sim::encode({.dtype = DType::bf16,
-                        .rank = 3,
-                        .address = data,
-                        .extents = {row, rows, 1},
-                        .strides = {2 * row, 2 * row * rows},
-                        .box = {box_row, box_rows, 1},
-                        .swizzle = static_cast<TmaSwizzle>(swizzle)});
+    return sim::encode(describe({.dtype = DType::bf16, .address = data, .mn = mn, .k = k, .ld = k}, boxes));
   };
-  GemmSm90Params params{};
-  params.a = matrix(m, k, a_boxes(C).box_mn, block_k(C), "A");
-  params.b = matrix(n, k, b_boxes(C).box_mn, block_k(C), "B");
-  params.d = matrix(m, n, 16, store_n(C), "D");
-  params.c = params.d;
-  params.m = static_cast<int>(m), params.n = static_cast<int>(n), params.k = static_cast<int>(k);
-  params.tiling = TileScheduler{.tiles_m = problem.tiles_m, .tiles_n = problem.tiles_n};
-  params.clusters = problem.clusters;
+  GemmSm90Params params{
+      .problem = {.a = matrix(m, k, a_fetch(C), "A"),
+                  .b = matrix(n, k, b_fetch(C), "B"),
+                  .m = static_cast<int>(m),
+                  .n = static_cast<int>(n),
+                  .k = static_cast<int>(k)},
+      .schedule = {.clusters = problem.clusters,
+                   .tiling = TileScheduler{.tiles_m = problem.tiles_m, .tiles_n = problem.tiles_n}}};
+  params.epilogue.d.whole = matrix(m, n, store_boxes(epilogue(C)).whole, "D");
+  params.epilogue.c = params.epilogue.d;
 
   sim::Report report = sim::launch<Kernel>(machine, Kernel::grid(params), params);
   report.trace->kernel = title;

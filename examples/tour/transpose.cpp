@@ -4,14 +4,10 @@
 #include <vector>
 
 #include "tegula/arch/barrier.hpp"
-#include "tegula/arch/cp_async.hpp"
-#include "tegula/arch/global.hpp"
-#include "tegula/arch/shared.hpp"
 #include "tegula/arch/special_registers.hpp"
-#include "tegula/layout/bank_conflicts.hpp"
 #include "tegula/layout/literal.hpp"
 #include "tegula/sim/launch.hpp"
-#include "tegula/tensor/shared_tile.hpp"
+#include "tegula/tensor/copy.hpp"
 
 using namespace tegula;
 
@@ -28,12 +24,10 @@ template <bool Waits> struct Transpose {
 
   // The row's bits are XORed into the column's: neither a row nor a column of 32 words meets a bank twice.
   static constexpr SwizzledLayout memory = {Swizzle(5, 0, 5), row_major(32, 32)};
-  static_assert(bank_conflicts(vector_access("((32,4),8):((32,1),4)"_layout, 32, 4), memory) == 0);
-  static_assert(bank_conflicts(vector_access("((32,4),8):((1,32),128)"_layout, 32, 4), memory) == 0);
-
   using Tile = SharedTile<float, memory>;
-  static constexpr Layout by_row = "(32,4):(1@1,1@0)"_layout;     // thread -> (row, column)
-  static constexpr Layout by_column = "(32,4):(1@0,1@1)"_layout;  // thread -> (row, column)
+  static constexpr Layout by_row = "(4,32):(32,1)"_layout;  // (row, column) -> thread: a warp has a row
+  using Copy = TiledCopy<make_tiled_copy(by_row, shape(1, 1), 32, 32), float>;
+  static_assert(conflicts_of_threads<Tile, Copy::Threads, 4> == 0);
 
   struct SharedStorage {
     Tile staged;
@@ -41,22 +35,20 @@ template <bool Waits> struct Transpose {
   };
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
-    int const columns = 32 * grid_dim().x, rows = 32 * grid_dim().y;
-    int const lane = thread_idx() % 32, warp = thread_idx() / 32;
-    float const* in = p.in + (32 * block_idx().y + warp) * columns + 32 * block_idx().x + lane;
-    float* out = p.out + (32 * block_idx().x + warp) * rows + 32 * block_idx().y + lane;
-    TileAccess<Tile, by_row> const filled(smem.staged, thread_idx());
-    TileAccess<Tile, by_column> const emptied(smem.staged, thread_idx());
+    int const rows = 32 * grid_dim().y, columns = 32 * grid_dim().x;
+    auto const [x, y, z] = block_idx();
+    auto const gIn = local_tile<32, 32>(matrix<1>(p.in, columns, rows, columns), y, x);
+    auto const gOut = local_tile<32, 32>(matrix<1>(p.out, rows, columns, rows), x, y);
+    auto const sIn = tensor(smem.staged);                           // (row, column) of the tile
+    auto const sOut = select<1, 0>(sIn);                            // the same elements, transposed
+    auto const tOut = local_partition<by_row>(sOut, thread_idx());  // this thread's: (8, 1)
+    static_assert(conflicts_of_part<decltype(tOut)> == 0);
 
-    for (int step = 0; step < 32; step += 4) {
-      cp_async_ca<4>(filled(step, 0), in + step * columns);
-    }
+    copy(Copy{thread_idx()}, gIn, sIn);  // by cp.async
     cp_async_commit_group();
     if constexpr (Waits) cp_async_wait_group<0>();  // this thread's copies have landed
     cta::sync();                                    // and everyone's are visible to all
-    for (int step = 0; step < 32; step += 4) {
-      st_global(out + step * rows, ld_shared<float>(emptied(0, step)));
-    }
+    copy(tOut, local_partition<by_row>(gOut, thread_idx()));
   }
 };
 

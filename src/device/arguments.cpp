@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
+#include <limits>
+#include <string>
 #include <string_view>
 
 #include "tegula/device/gemm_plan.hpp"
@@ -85,7 +88,14 @@ class Checker {
         overflow(name);
     }
     std::int64_t bytes = 0;
-    if (__builtin_mul_overflow(elements, static_cast<std::int64_t>(element_bytes), &bytes)) overflow(name);
+    if (__builtin_mul_overflow(elements, static_cast<std::int64_t>(element_bytes), &bytes) ||
+        elements > kMostElements)
+      overflow(name);
+  }
+
+  void finite(std::string_view name, float value) const {
+    if (!std::isfinite(value))
+      refuse_argument("{}: {} is {}; it must be a finite number.", operation_, name, value);
   }
 
   /// CTAs are counted in 32 bits, as is a grid's x extent.
@@ -110,10 +120,48 @@ class Checker {
   }
   [[noreturn]] void overflow(std::string_view name) const {
     refuse_argument(
-        "{}: {} spans 2^63 bytes or more by its extents and strides; its byte offsets must fit in 63 bits.",
+        "{}: {} spans 2^63 bytes or more, or more than 2^62 elements, by its extents and strides; its offsets "
+        "must fit in 63 bits.",
         operation_, name);
   }
+
+  static constexpr std::int64_t kMostElements = std::int64_t{1} << 62;
 };
+
+/// The memory that a tensor spans, and how much of that is its elements'.
+struct Region {
+  std::string_view name;
+  std::uintptr_t address;
+  std::uint64_t bytes;  ///< from the first element to the last
+  bool dense;           ///< the elements' are all of it
+};
+
+/// Precondition: the tensor's span has been checked.
+Region region(std::string_view name, void const* address,
+              std::initializer_list<std::pair<std::int64_t, std::int64_t>> extents_and_strides,
+              std::int64_t row, int element_bytes) {
+  std::int64_t spanned = row;
+  double elements = static_cast<double>(row);
+  for (auto const& [extent, stride] : extents_and_strides) {
+    spanned += (extent - 1) * stride;
+    elements *= static_cast<double>(extent);
+  }
+  return {name, reinterpret_cast<std::uintptr_t>(address),
+          static_cast<std::uint64_t>(spanned) * static_cast<std::uint64_t>(element_bytes),
+          elements >= static_cast<double>(spanned)};
+}
+
+/// Refuses an output that is certain to share memory with another tensor: where both are dense. Tensors with
+/// gaps may lie in each other's, as Q, K, V and O of one packed buffer do.
+void apart(std::string_view operation, Region const& output, Region const& other) {
+  if (other.address == 0 || !output.dense || !other.dense) return;
+  bool const meet = output.address < other.address ? other.address - output.address < output.bytes
+                                                   : output.address - other.address < other.bytes;
+  if (meet)
+    refuse_argument(
+        "{}: {}, {} bytes from {:#x} on, overlaps {}, {} bytes from {:#x} on; they must lie apart.",
+        operation, output.name, output.bytes, output.address, other.name, other.bytes, other.address);
+}
 
 /// No two rows of the output may share an element: taken by growing stride, each axis must step over all that
 /// those before it span.
@@ -168,7 +216,11 @@ class AttentionChecker : Checker {
     strides("k", a_.k_stride, a_.kv_heads, a_.seq_k);
     strides("v", a_.v_stride, a_.kv_heads, a_.seq_k);
     strides("o", a_.o_stride, a_.heads, a_.seq_q);
+    strides_are_set("q", a_.q_stride, a_.heads, a_.seq_q);
+    strides_are_set("k", a_.k_stride, a_.kv_heads, a_.seq_k);
+    strides_are_set("v", a_.v_stride, a_.kv_heads, a_.seq_k);
     output_rows();
+    overlaps();
     if (!(a_.scale >= 0x1p-126f && a_.scale <= 0x1p126f))
       refuse_argument("attention: scale is {}; it must be between 2^-126 and 2^126.", a_.scale);
     if (a_.exponential != Exponential::ex2_approx && a_.exponential != Exponential::polynomial)
@@ -199,6 +251,40 @@ class AttentionChecker : Checker {
             name, axis, stride, vector);
     }
     span(name, {{a_.batch, s.batch}, {seq, s.seq}, {heads, s.head}}, a_.head_dim, bits(a_.dtype) / 8);
+  }
+
+  /// Zeros along every axis are taken for a slip: arguments that are filled field by field have the strides
+  /// of the extents that they were made with. Along single axes, 0 shares rows.
+  void strides_are_set(std::string_view name, TokenStrides const& s, std::int64_t heads,
+                       std::int64_t seq) const {
+    if (s.batch != 0 || s.seq != 0 || s.head != 0 || (a_.batch == 1 && heads == 1 && seq == 1)) return;
+    refuse_argument(
+        "attention: {}_stride is 0 along every axis, and there are {} batches of {} tokens with {} heads; it must "
+        "be set (contiguous_tokens gives the strides of a contiguous tensor).",
+        name, a_.batch, seq, heads);
+  }
+
+  Region tensor(std::string_view name, void const* address, TokenStrides const& s, std::int64_t heads,
+                std::int64_t seq) const {
+    return region(name, address, {{a_.batch, s.batch}, {seq, s.seq}, {heads, s.head}}, a_.head_dim,
+                  bits(a_.dtype) / 8);
+  }
+
+  void overlaps() const {
+    Region const inputs[] = {tensor("q", a_.q, a_.q_stride, a_.heads, a_.seq_q),
+                             tensor("k", a_.k, a_.k_stride, a_.kv_heads, a_.seq_k),
+                             tensor("v", a_.v, a_.v_stride, a_.kv_heads, a_.seq_k)};
+    Region const o = tensor("o", a_.o, a_.o_stride, a_.heads, a_.seq_q);
+    Region lse = region("lse", a_.lse, {}, a_.batch * a_.heads * a_.seq_q, sizeof(float));
+    for (Region other : inputs) {
+      apart("attention", o, other);
+      if (a_.lse == nullptr) continue;
+      other.dense = true;  // lse is no part of a packed buffer
+      apart("attention", lse, other);
+    }
+    Region whole_o = o;
+    whole_o.dense = true;
+    if (a_.lse != nullptr) apart("attention", lse, whole_o);
   }
 
   void output_rows() const {
@@ -255,6 +341,9 @@ class GemmChecker : Checker {
       matrix("c", g_.ldc, "n", g_.n, g_.m, g_.c_batch_stride, out_bytes);
       if (g_.c == g_.d) in_place();
     }
+    overlaps(in_bytes, out_bytes, a_k, b_k);
+    finite("alpha", g_.alpha);
+    finite("beta", g_.beta);
     if (static_cast<int>(g_.activation) > static_cast<int>(Activation::silu))
       refuse_argument("gemm: activation is {}; it must be Activation::none, relu, gelu or silu.",
                       static_cast<int>(g_.activation));
@@ -301,6 +390,23 @@ class GemmChecker : Checker {
       refuse_argument("gemm: {}_batch_stride is {}, which is negative; it must be at least 0.", name,
                       batch_stride);
     span(name, {{rows, ld}, {g_.batch, batch_stride}}, row, element_bytes);
+  }
+
+  void overlaps(int in_bytes, int out_bytes, bool a_k, bool b_k) const {
+    auto const matrix = [&](std::string_view name, void const* address, std::int64_t ld, std::int64_t rows,
+                            std::int64_t row, std::int64_t batch_stride, int bytes) {
+      return region(name, address, {{rows, ld}, {g_.batch, batch_stride}}, row, bytes);
+    };
+    Region const d = matrix("d", g_.d, g_.ldd, g_.m, g_.n, g_.d_batch_stride, out_bytes);
+    apart("gemm", d,
+          matrix("a", g_.a, g_.lda, a_k ? g_.m : g_.k, a_k ? g_.k : g_.m, g_.a_batch_stride, in_bytes));
+    apart("gemm", d,
+          matrix("b", g_.b, g_.ldb, b_k ? g_.n : g_.k, b_k ? g_.k : g_.n, g_.b_batch_stride, in_bytes));
+    if (g_.beta != 0 && g_.c != g_.d)
+      apart("gemm", d, matrix("c", g_.c, g_.ldc, g_.m, g_.n, g_.c_batch_stride, out_bytes));
+    apart("gemm", d, region("bias", g_.bias, {}, g_.n, out_bytes));
+    apart("gemm", d, region("scale_a", g_.scale_a, {}, 1, sizeof(float)));
+    apart("gemm", d, region("scale_b", g_.scale_b, {}, 1, sizeof(float)));
   }
 
   void in_place() const {

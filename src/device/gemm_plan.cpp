@@ -431,6 +431,7 @@ std::size_t admitted_without_constraints(GemmArguments const& g, DevicePropertie
 
 GemmChoice choose_gemm(GemmArguments const& g, DeviceProperties const& device, GemmConstraints const& wanted,
                        GemmCostModel const& model) {
+  check(device);
   std::string const obstacle = sm90_obstacle(g, device);
   char const* const sm90 = obstacle.empty() ? nullptr : obstacle.c_str();
   std::optional<GemmChoice> best;
@@ -447,6 +448,8 @@ std::vector<GemmChoice> tuning_candidates(GemmArguments const& g, DeviceProperti
                                           GemmConstraints const& wanted, GemmCostModel const& model) {
   constexpr double worth_timing =
       1.1;  // of the best predicted time: about what the model has been seen to be off by
+  if (most < 1)
+    throw argument_error(fmt::format("tuning_candidates: most is {}; it must be at least 1.", most));
   GemmPlan const plan = plan_gemm(g, device, wanted, model);
   std::vector<GemmChoice> candidates = {plan.chosen()};
   auto const add = [&](GemmChoice const& choice) {
@@ -481,6 +484,7 @@ std::vector<GemmChoice> tuning_candidates(GemmArguments const& g, DeviceProperti
 
 GemmPlan plan_gemm(GemmArguments const& g, DeviceProperties const& device, GemmConstraints const& wanted,
                    GemmCostModel const& model) {
+  check(device);
   std::string const obstacle = sm90_obstacle(g, device);
   char const* const sm90 = obstacle.empty() ? nullptr : obstacle.c_str();
   GemmPlan plan{.problem = to_string(g)};

@@ -23,7 +23,10 @@ struct Mode {
 
 GlobalTensor tensor(char const* name, DType type, void const* address, std::vector<Mode> const& modes,
                     Coverage coverage) {
-  auto const leaf = [](Mode const& mode) { return layout(Tuple(mode.extent), Tuple(mode.stride)); };
+  // The stride of one element is of no account, and may be beyond what a layout holds.
+  auto const leaf = [](Mode const& mode) {
+    return layout(Tuple(mode.extent), Tuple(mode.extent == 1 ? 0 : mode.stride));
+  };
   GlobalTensor result{name, address, make_layout(leaf(modes[0])), bits(type), {modes[0].name}, coverage};
   for (std::size_t i = 1; i < modes.size(); ++i) {
     result.layout = append(result.layout, leaf(modes[i]));
@@ -93,10 +96,12 @@ std::vector<GlobalTensor> global_tensors(GemmConfig const& c, GemmParams const& 
   return tensors;
 }
 
-std::vector<GlobalTensor> global_tensors(GemmSm90Config const& c, GemmSm90Params const& p) {
-  if (std::min({p.m, p.n, p.k, p.tiling.order().batches}) < 1) return {};
+std::vector<GlobalTensor> global_tensors(GemmSm90Config const& c, GemmSm90Params const& params) {
+  GemmSm90Problem const& p = params.problem;
+  EpilogueSm90Params const& e = params.epilogue;
+  std::int64_t const batches = params.schedule.tiling.order().batches;
+  if (std::min<std::int64_t>({p.m, p.n, p.k, batches}) < 1) return {};
   std::vector<GlobalTensor> tensors;
-  std::int64_t const batches = p.tiling.order().batches;
   // Of a map are only the address and the distances between rows and batches.
   auto const stride = [](TensorMapDescription const& map, std::size_t axis) {
     return map.strides[axis - 1] / (bits(map.dtype) / 8);
@@ -107,25 +112,25 @@ std::vector<GlobalTensor> global_tensors(GemmSm90Config const& c, GemmSm90Params
     if (!x || x->rank != 3) return;
     tensors.push_back(
         operand(x->dtype, x->address, major, mn, p.k, stride(*x, 1), batched ? batches : 1, stride(*x, 2))
-            .as(names, of_operand(p.alpha)));
+            .as(names, of_operand(e.alpha)));
   };
   add_operand(kA, p.a, c.a_major, p.m, p.a_batched);
   add_operand(kB, p.b, c.b_major, p.n, p.b_batched);
-  auto const d = sim::decode(p.d);
+  auto const d = sim::decode(e.d.whole);
   if (columns_by_tma(p.n, store_unit(c.out)) < p.n) {
-    tensors.push_back(Matrices{c.out, p.d_address, p.m, p.n, p.ldd, 1, batches, p.d_batch_stride}.as(
+    tensors.push_back(Matrices{c.out, e.d_address, p.m, p.n, e.ldd, 1, batches, e.d_batch_stride}.as(
         kD, Coverage::written));
   } else if (d && d->rank == 3) {
     tensors.push_back(Matrices{c.out, d->address, p.m, p.n, stride(*d, 1), 1, batches, stride(*d, 2)}.as(
         kD, Coverage::written));
   }
-  auto const x = sim::decode(p.c);
-  if (p.beta != 0 && x && x->rank == 3) {
+  auto const x = sim::decode(e.c.whole);
+  if (e.beta != 0 && x && x->rank == 3) {
     tensors.push_back(
-        Matrices{c.out, x->address, p.m, p.n, stride(*x, 1), 1, p.c_batched ? batches : 1, stride(*x, 2)}.as(
+        Matrices{c.out, x->address, p.m, p.n, stride(*x, 1), 1, e.c_batched ? batches : 1, stride(*x, 2)}.as(
             kC, Coverage::read));
   }
-  if (p.bias != nullptr) tensors.push_back(bias(c.out, p.bias, p.n));
+  if (e.bias != nullptr) tensors.push_back(bias(c.out, e.bias, p.n));
   return tensors;
 }
 

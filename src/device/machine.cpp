@@ -2,16 +2,42 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <limits>
 
 #include "backend.hpp"
 #include "tegula/device/buffer.hpp"
+#include "tegula/io/text.hpp"
 
 namespace tegula {
 
 Machine Machine::cuda(int device) { return Machine(device::make_cuda_backend(device)); }
 
+namespace {
+
+void check(sim::Options const& options) {
+  auto const within = [](char const* name, std::int64_t value, std::int64_t least, std::int64_t most) {
+    if (value < least || value > most)
+      throw argument_error(fmt::format("the simulated machine's {} is {}; it must be from {} to {}.", name,
+                                       value, least, most));
+  };
+  within("workers", options.workers, 0, 1024);
+  within("multiprocessors", options.multiprocessors, 0, 1 << 16);
+  constexpr std::int64_t kMostStack = std::int64_t{1} << 30;
+  within("stack_bytes", static_cast<std::int64_t>(std::min<std::size_t>(options.stack_bytes, kMostStack + 1)),
+         1 << 14, kMostStack);
+  if (options.trace) within("trace.ctas", options.trace->ctas, 1, std::numeric_limits<int>::max());
+}
+
+}  // namespace
+
 Machine Machine::simulated(Arch arch, sim::Options options) {
+  if (arch != Arch::sm80 && arch != Arch::sm90)
+    throw argument_error(fmt::format(
+        "the simulated machine's generation is {}; it must be Arch::sm80 or sm90.", static_cast<int>(arch)));
+  check(options);
   options.generation = arch;
   return Machine(device::make_simulated_backend(std::move(options)));
 }
@@ -37,8 +63,8 @@ Machine Machine::from_name(std::string_view name, Arch arch, sim::Options option
     auto const [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
     if (error == std::errc() && end == digits.data() + digits.size() && number >= 0) return cuda(number);
   }
-  throw argument_error(
-      fmt::format("the machine's name is '{}'; it must be sim, cuda, cuda:NUMBER or auto.", name));
+  throw argument_error(fmt::format("the machine's name is {}; it must be sim, cuda, cuda:NUMBER or auto.",
+                                   io::in_quotes(name)));
 }
 
 std::string Machine::name() const { return backend_->name(); }
@@ -82,14 +108,26 @@ void Allocation::check_range(char const* operation, std::int64_t bytes, std::int
                                      bytes, offset, name_, bytes_));
 }
 
+namespace {
+void check_host_memory(char const* operation, void const* memory, std::int64_t bytes,
+                       std::string const& name) {
+  if (bytes > 0 && memory == nullptr)
+    throw argument_error(
+        fmt::format("{}: the host's pointer is null, for {} bytes of {}; it must point to as many.",
+                    operation, bytes, name));
+}
+}  // namespace
+
 void Allocation::upload(void const* from, std::int64_t bytes, std::int64_t offset) {
   check_range("upload", bytes, offset);
+  check_host_memory("upload", from, bytes, name_);
   if (bytes > 0)
     backend_->upload(static_cast<std::byte*>(data()) + offset, from, static_cast<std::size_t>(bytes));
 }
 
 void Allocation::download(void* to, std::int64_t bytes, std::int64_t offset) const {
   check_range("download", bytes, offset);
+  check_host_memory("download", to, bytes, name_);
   if (bytes > 0)
     backend_->download(to, static_cast<std::byte const*>(data()) + offset, static_cast<std::size_t>(bytes));
 }

@@ -54,6 +54,12 @@ std::string to_string(GemmConfig const& c) {
                      c.warps_m, c.warps_n, c.stages, c.vector_bytes);
 }
 
+void check(DeviceProperties const& device) {
+  if (device.multiprocessors < 1)
+    throw argument_error(
+        fmt::format("the device has {} multiprocessors; it must have at least 1.", device.multiprocessors));
+}
+
 int vector_bytes(GemmArguments const& g) {
   int const element = bits(g.in) / 8;
   auto const aligned = [&](void const* pointer, std::int64_t ld, std::int64_t contiguous,
@@ -80,6 +86,7 @@ int attention_heads_per_l2_group(AttentionArguments const& a) {
 
 int select(AttentionArguments const& a, std::span<AttentionConfig const> table,
            DeviceProperties const& device) {
+  check(device);
   auto const admits = [&](AttentionConfig const& c) {
     return c.dtype == a.dtype && c.head_dim == a.head_dim && c.causal == a.causal &&
            c.exponential == a.exponential && shared_bytes(c) <= device.shared_bytes();

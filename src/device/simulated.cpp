@@ -11,6 +11,7 @@
 #include "built.hpp"
 #include "representative.hpp"
 #include "simulated_unit.hpp"
+#include "table_entry.hpp"
 #include "tegula/device/global_tensors.hpp"
 #include "tegula/device/launch.hpp"
 #include "tegula/sim/tensor_map.hpp"
@@ -177,12 +178,15 @@ std::span<GemmSm90Config const> gemm_sm90_configurations() {
 }
 
 KernelResources attention_resources(int configuration) {
+  device::entry("attention_sm80", attention_configurations(), configuration);
   return resources(device::Family::attention_sm80, configuration);
 }
 KernelResources gemm_resources(int configuration) {
+  device::entry("gemm_sm80", gemm_configurations(), configuration);
   return resources(device::Family::gemm_sm80, configuration);
 }
 KernelResources gemm_sm90_resources(int configuration) {
+  device::entry("gemm_sm90", gemm_sm90_configurations(), configuration);
   return resources(device::Family::gemm_sm90, configuration);
 }
 

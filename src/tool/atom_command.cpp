@@ -64,8 +64,8 @@ constexpr int kShownN = 128;
 
 void list_atoms(bool json) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  auto const print = [](char const* kind, int threads, std::string const& name, std::string const& what) {
-    fmt::print("{:<4}  {:3} thread{:1}  {:<44} {}\n", kind, threads, plural(threads), name, what);
+  auto const line = [](char const* kind, int threads, std::string const& name, std::string const& what) {
+    print("{:<4}  {:3} thread{:1}  {:<44} {}\n", kind, threads, plural(threads), name, what);
   };
   any_mma([&](MmaSpec const& s) {
     bool const warpgroup = threads(s) == kWarpgroupSize;
@@ -83,7 +83,7 @@ void list_atoms(bool json) {
       name.replace(name.find(width), width.size(), "xNx");
       what += s.d == DType::s32 ? "; N = 8, 16, 24, 32, 48, ... 256" : "; N = 8, 16, ... 256";
     }
-    print("mma", threads(s), name, what);
+    line("mma", threads(s), name, what);
     return false;
   });
   any_copy([&](CopySpec const& s) {
@@ -100,11 +100,11 @@ void list_atoms(bool json) {
       CopyAtom const atom = copy_atom(s);
       what = fmt::format("{} bits a thread", std::max(atom.src[1].size(), atom.dst[1].size()));
     }
-    print("copy", threads, name, what);
+    line("copy", threads, name, what);
     return false;
   });
   if (json) {
-    fmt::print("{}\n", dump(list));
+    print("{}\n", dump(list));
   }
 }
 

@@ -9,8 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "tegula/io/text.hpp"
+
 namespace tegula::tool {
 namespace {
+
+constexpr std::size_t kLongestName = 100;  // of what is compared: no atom's is as long
 
 /// The least number of insertions, removals and replacements of one character that turn `a` into `b`, letter
 /// case aside.
@@ -32,6 +36,7 @@ int edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::vector<std::string> similar_names(std::string_view name) {
+  name = name.substr(0, kLongestName);
   std::vector<std::pair<int, std::string>> all;
   auto const add = [&](std::string_view candidate) {
     all.emplace_back(edit_distance(name, candidate), candidate);
@@ -68,16 +73,16 @@ Atom find_atom(std::string const& argument, std::string const& name) {
     return {.mma = {}, .copy = copy_atom(spec)};
   }
   throw std::invalid_argument(
-      fmt::format("{}: there is no atom '{}'; the most similar names are {} (`tegula atoms` lists all)",
-                  argument, name, fmt::join(similar_names(name), ", ")));
+      fmt::format("{}: there is no atom {}; the most similar names are {} (`tegula atoms` lists all)",
+                  argument, io::in_quotes(name), fmt::join(similar_names(name), ", ")));
 }
 
 MmaAtom find_mma_atom(std::string const& argument, std::string const& name) {
   Atom const atom = find_atom(argument, name);
   if (!atom.mma) {
     throw std::invalid_argument(fmt::format(
-        "{}: '{}' is a copy; an MMA such as SM80_16x8x16_F32F16F16F32_TN is needed (see `tegula atoms`)",
-        argument, name));
+        "{}: {} is a copy; an MMA such as SM80_16x8x16_F32F16F16F32_TN is needed (see `tegula atoms`)",
+        argument, io::in_quotes(name)));
   }
   return *atom.mma;
 }
@@ -86,8 +91,8 @@ CopyAtom find_copy_atom(std::string const& argument, std::string const& name) {
   Atom const atom = find_atom(argument, name);
   if (!atom.copy) {
     throw std::invalid_argument(
-        fmt::format("{}: '{}' is an MMA; a copy such as SM75_U32x4_LDSM_N is needed (see `tegula atoms`)",
-                    argument, name));
+        fmt::format("{}: {} is an MMA; a copy such as SM75_U32x4_LDSM_N is needed (see `tegula atoms`)",
+                    argument, io::in_quotes(name)));
   }
   return *atom.copy;
 }

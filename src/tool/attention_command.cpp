@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <limits>
 #include <memory>
 
 #include "commands.hpp"
 #include "kernel_run.hpp"
+#include "output.hpp"
 #include "tegula/device/launch.hpp"
 #include "tegula/device/selection.hpp"
 
@@ -24,10 +26,12 @@ Examples:
 struct Options {
   MachineOptions machine;
   std::string q, k, v, output, lse;
-  std::int64_t batch = 0, heads = 0, kv_heads = 0, seq_q = 0, seq_k = 0,
-               head_dim = 0;  // 0: as the files say, or the default
-  std::string dtype, layout = "bshd", exponential = "ex2";
-  float scale = 0;  // 0: 1 / sqrt(head_dim)
+  // As the files say, or the default, where the command line does not say it.
+  Extent batch{"batch", "--batch"}, heads{"heads", "--heads"}, kv_heads{"kv_heads", "--kv-heads"},
+      seq_q{"seq_q", "--seq-q"}, seq_k{"seq_k", "--seq-k"}, head_dim{"head_dim", "--head-dim"};
+  std::optional<std::string> dtype;
+  std::string layout = "bshd", exponential = "ex2";
+  std::optional<float> scale;  // 1 / sqrt(head_dim)
   bool causal = false, json = false, lines = false;
   int repeat = 1;
 };
@@ -52,9 +56,36 @@ TokenStrides strides(std::int64_t seq, std::int64_t heads, std::int64_t head_dim
   return heads_first ? TokenStrides{by_token.batch, head_dim, seq * head_dim} : by_token;
 }
 
+/// Holds the problem to what a machine of any generation computes, and to the memory of this one, before its
+/// data exist.
+void check_before_allocation(AttentionArguments arguments) {
+  auto const somewhere = [](std::uintptr_t i) { return reinterpret_cast<void*>(i << 58); };
+  arguments.q = somewhere(1), arguments.k = somewhere(2), arguments.v = somewhere(3);
+  arguments.o = somewhere(4);
+  constexpr int kAnyGeneration = 80;
+  check(arguments, kAnyGeneration);
+  auto const elements = [&](std::int64_t seq, std::int64_t heads) {
+    return static_cast<double>(arguments.batch) * static_cast<double>(seq) * static_cast<double>(heads) *
+           static_cast<double>(arguments.head_dim);
+  };
+  require_memory("attention", 2.0 * (bits(arguments.dtype) / 8) *
+                                  (2 * elements(arguments.seq_q, arguments.heads) +
+                                   2 * elements(arguments.seq_k, arguments.kv_heads)));
+}
+
+/// Refuses files that cannot be written, or are meant for two things, before any work.
+void check_files(Options const& o) {
+  std::vector<io::NamedPath> targets = machine_targets(o.machine), inputs = machine_inputs(o.machine);
+  add_array_file(targets, "--output", o.output);
+  add_array_file(targets, "--lse", o.lse);
+  for (auto const& [option, file] : {std::pair("--q", &o.q), {"--k", &o.k}, {"--v", &o.v}})
+    add_array_file(inputs, option, *file);
+  io::check_targets(targets, inputs);
+}
+
 Problem make_problem(Options o) {
   std::optional<DType> type;
-  if (!o.dtype.empty()) type = parse_dtype(o.dtype);
+  if (o.dtype) type = parse_dtype("--dtype", *o.dtype);
   if (o.q.empty() && o.k.empty() && o.v.empty() && !type) type = DType::bf16;
   bool const heads_first = o.layout == "bhsd";
 
@@ -63,57 +94,58 @@ Problem make_problem(Options o) {
     q = read_operand("--q", o.q, type, 3, 4);
     type = q->type;
     Axes const a = axes(*q, heads_first);
-    agree(o.batch, a.batch, "batch", o.q);
-    agree(o.seq_q, a.seq, "seq_q", o.q);
-    agree(o.heads, a.heads, "heads", o.q);
-    agree(o.head_dim, a.head_dim, "head_dim", o.q);
+    agree(o.batch, a.batch, "--q", o.q);
+    agree(o.seq_q, a.seq, "--q", o.q);
+    agree(o.heads, a.heads, "--q", o.q);
+    agree(o.head_dim, a.head_dim, "--q", o.q);
   }
   for (auto const& [option, file, operand] : {std::tuple{"--k", &o.k, &k}, std::tuple{"--v", &o.v, &v}}) {
     if (file->empty()) continue;
     *operand = read_operand(option, *file, type, 3, 4);
     type = (*operand)->type;
     Axes const a = axes(**operand, heads_first);
-    agree(o.batch, a.batch, "batch", *file);
-    agree(o.seq_k, a.seq, "seq_k", *file);
-    agree(o.kv_heads, a.heads, "kv_heads", *file);
-    agree(o.head_dim, a.head_dim, "head_dim", *file);
+    agree(o.batch, a.batch, option, *file);
+    agree(o.seq_k, a.seq, option, *file);
+    agree(o.kv_heads, a.heads, option, *file);
+    agree(o.head_dim, a.head_dim, option, *file);
   }
-  auto const otherwise = [](std::int64_t& extent, std::int64_t value) {
-    if (extent == 0) extent = value;
-  };
-  otherwise(o.batch, 1);
-  otherwise(o.heads, o.kv_heads > 0 ? o.kv_heads : 1);
-  otherwise(o.kv_heads, o.heads);
-  otherwise(o.seq_q, o.seq_k > 0 ? o.seq_k : 256);
-  otherwise(o.seq_k, o.seq_q);
-  otherwise(o.head_dim, 64);
+  o.batch.otherwise(1);
+  o.heads.otherwise(o.kv_heads.value > 0 ? o.kv_heads.value : 1);
+  o.kv_heads.otherwise(o.heads.value);
+  o.seq_q.otherwise(o.seq_k.value > 0 ? o.seq_k.value : 256);
+  o.seq_k.otherwise(o.seq_q.value);
+  o.head_dim.otherwise(64);
+  std::int64_t const seq_q = o.seq_q.value, seq_k = o.seq_k.value, heads = o.heads.value,
+                     kv_heads = o.kv_heads.value, head_dim = o.head_dim.value;
 
   using Shape = std::vector<std::int64_t>;
   auto const shape = [&](std::int64_t seq, std::int64_t heads) {
-    return heads_first ? Shape{o.batch, heads, seq, o.head_dim} : Shape{o.batch, seq, heads, o.head_dim};
+    return heads_first ? Shape{o.batch.value, heads, seq, head_dim}
+                       : Shape{o.batch.value, seq, heads, head_dim};
   };
-  if (!q) q = generate(shape(o.seq_q, o.heads), *type, o.machine.seed, 1);
-  if (!k) k = generate(shape(o.seq_k, o.kv_heads), *type, o.machine.seed, 2);
-  if (!v) v = generate(shape(o.seq_k, o.kv_heads), *type, o.machine.seed, 3);
-
-  Problem p{std::move(*q), std::move(*k), std::move(*v), {}};
-  p.arguments = {
+  AttentionArguments arguments = {
       .dtype = *type,
-      .q = p.q.data.data(),
-      .k = p.k.data.data(),
-      .v = p.v.data.data(),
-      .batch = o.batch,
-      .heads = o.heads,
-      .kv_heads = o.kv_heads,
-      .seq_q = o.seq_q,
-      .seq_k = o.seq_k,
-      .head_dim = o.head_dim,
-      .q_stride = strides(o.seq_q, o.heads, o.head_dim, heads_first),
-      .k_stride = strides(o.seq_k, o.kv_heads, o.head_dim, heads_first),
-      .o_stride = strides(o.seq_q, o.heads, o.head_dim, heads_first),
+      .batch = o.batch.value,
+      .heads = heads,
+      .kv_heads = kv_heads,
+      .seq_q = seq_q,
+      .seq_k = seq_k,
+      .head_dim = head_dim,
+      .q_stride = strides(seq_q, heads, head_dim, heads_first),
+      .k_stride = strides(seq_k, kv_heads, head_dim, heads_first),
+      .o_stride = strides(seq_q, heads, head_dim, heads_first),
       .causal = o.causal,
       .exponential = o.exponential == "polynomial" ? Exponential::polynomial : Exponential::ex2_approx};
-  if (o.scale != 0) p.arguments.scale = o.scale;
+  if (o.scale) arguments.scale = *o.scale;
+  check_before_allocation(arguments);
+  if (!q) q = generate(shape(seq_q, heads), *type, o.machine.seed, 1);
+  if (!k) k = generate(shape(seq_k, kv_heads), *type, o.machine.seed, 2);
+  if (!v) v = generate(shape(seq_k, kv_heads), *type, o.machine.seed, 3);
+
+  Problem p{std::move(*q), std::move(*k), std::move(*v), arguments};
+  p.arguments.q = p.q.data.data();
+  p.arguments.k = p.k.data.data();
+  p.arguments.v = p.v.data.data();
   return p;
 }
 
@@ -131,6 +163,7 @@ std::vector<double> output_rows(Operand const& o, AttentionArguments const& a,
 }
 
 void run(Options const& options) {
+  check_files(options);
   Problem const p = make_problem(options);
   AttentionArguments const& host = p.arguments;
   ProgressBar bar;
@@ -153,8 +186,8 @@ void run(Options const& options) {
   if (!options.lse.empty()) write_operand(options.lse, lse);
 
   double const pairs = host.causal ? static_cast<double>(host.seq_k) / 2 : static_cast<double>(host.seq_k);
-  auto const checked =
-      rows_to_check(rows, 4 * static_cast<double>(host.seq_k) * static_cast<double>(host.head_dim));
+  auto const checked = rows_to_check(
+      rows, 4 * static_cast<double>(host.seq_k) * static_cast<double>(host.head_dim), host.head_dim);
   auto const expected = reference::attention(host, checked);
   auto const of_o =
       reference::compare(output_rows(o, host, checked), expected.o, reference::largest_finite(host.dtype));
@@ -201,33 +234,39 @@ void add_attention_command(CLI::App& app) {
       "attention", "Attention forward: O = softmax(scale Q K^T) V, checked against float64");
   command.footer(kFooter);
   Options& o = *options;
-  command.add_option("--q", o.q, "Q from FILE.npy or FILE.safetensors:NAME; generated if left out");
-  command.add_option("--k", o.k, "K, likewise");
-  command.add_option("--v", o.v, "V, likewise");
+  command.add_option("--q", o.q, "Q from FILE.npy or FILE.safetensors:NAME; generated if left out")
+      ->check(file_name());
+  command.add_option("--k", o.k, "K, likewise")->check(file_name());
+  command.add_option("--v", o.v, "V, likewise")->check(file_name());
   command
       .add_option("--layout", o.layout,
                   "order of the axes batch, sequence, heads, dim in files and in memory")
-      ->check(CLI::IsMember({"bshd", "bhsd"}))
+      ->check(one_of({"bshd", "bhsd"}))
       ->capture_default_str();
-  command.add_option("--batch", o.batch, "(1 where no file says it)")->check(whole_number(1));
-  command.add_option("--heads", o.heads, "heads of Q and O (1)")->check(whole_number(1));
-  command.add_option("--kv-heads", o.kv_heads, "heads of K and V, a divisor of --heads (as many)")
-      ->check(whole_number(1));
-  command.add_option("--seq-q", o.seq_q, "queries (256)")->check(whole_number(1));
-  command.add_option("--seq-k", o.seq_k, "keys (as many as queries)")->check(whole_number(1));
-  command.add_option("--head-dim", o.head_dim, "32, 64, 96, 128 or 256 (64)")->check(whole_number(1));
-  command.add_option("--dtype", o.dtype,
-                     "f16 or bf16, to which files are rounded (that of the files, or bf16)");
+  auto const extent = [&](char const* name, Extent& value, char const* text) {
+    command.add_option(name, value.value, text)->check(whole_number(1, kMaxExtent));
+  };
+  extent("--batch", o.batch, "(1 where no file says it)");
+  extent("--heads", o.heads, "heads of Q and O (1)");
+  extent("--kv-heads", o.kv_heads, "heads of K and V, a divisor of --heads (as many)");
+  extent("--seq-q", o.seq_q, "queries (256)");
+  extent("--seq-k", o.seq_k, "keys (as many as queries)");
+  extent("--head-dim", o.head_dim, "32, 64, 96, 128 or 256 (64)");
+  add_text(command, "--dtype", o.dtype,
+           "f16 or bf16, to which files are rounded (that of the files, or bf16)");
   command.add_option("--scale", o.scale, "of Q K^T (1 / sqrt(head_dim))")->check(positive_number());
   command.add_flag("--causal", o.causal, "query i sees keys up to i + seq_k - seq_q");
   command
       .add_option("--exponential", o.exponential,
                   "ex2: the hardware's approximation; polynomial: the same bits on every machine")
-      ->check(CLI::IsMember({"ex2", "polynomial"}))
+      ->check(one_of({"ex2", "polynomial"}))
       ->capture_default_str();
-  command.add_option("--output", o.output, "write O to FILE.npy or FILE.safetensors:NAME");
-  command.add_option("--lse", o.lse, "write the log-sum-exp, (batch, heads, seq_q) f32");
-  command.add_option("--repeat", o.repeat, "launches to time")->check(whole_number(1))->capture_default_str();
+  command.add_option("--output", o.output, "write O to FILE.npy or FILE.safetensors:NAME")
+      ->check(file_name());
+  command.add_option("--lse", o.lse, "write the log-sum-exp, (batch, heads, seq_q) f32")->check(file_name());
+  command.add_option("--repeat", o.repeat, "launches to time")
+      ->check(whole_number(1, std::numeric_limits<int>::max()))
+      ->capture_default_str();
   add_machine_options(command, o.machine);
   command.add_flag("--lines", o.lines, "what a simulated machine counted, by source line");
   command.add_flag("--json", o.json, "print one JSON object");

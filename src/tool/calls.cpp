@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "tegula/io/text.hpp"
 #include "tegula/layout/swizzled_layout.hpp"
 #include "tegula/layout/text.hpp"
 
@@ -67,6 +68,16 @@ class Arguments {
     return static_cast<int>(value);
   }
 
+  /// The width of an element in bits.
+  int width(int i) const {
+    constexpr std::int64_t kWidest = 1 << 16;
+    std::int64_t const value = integer(i);
+    if (value < 1 || value > kWidest) {
+      refuse(i, "a width from 1 to 65536 bits is needed");
+    }
+    return static_cast<int>(value);
+  }
+
   /// A tiler, or a layout as a tiler.
   Tiler tiler(int i) const { return get<Tiler>(i) ? *get<Tiler>(i) : Tiler(layout(i)); }
 
@@ -81,7 +92,7 @@ class Arguments {
 
   [[noreturn]] void refuse(int i, char const* needed) const {
     throw ExpressionError(fmt::format("argument {} of {} is {} {}, but {}", i + 1, name_, kind((*this)[i]),
-                                      to_text((*this)[i]), needed));
+                                      io::printable(to_text((*this)[i])), needed));
   }
 
  private:
@@ -102,6 +113,15 @@ Layout mode_of(Arguments const& a) {
     layout = layout[a.mode(i)];
   }
   return layout;
+}
+
+/// The same of a tuple that was computed.
+Tuple tuple_mode_of(Arguments const& a) {
+  Tuple tuple = a.tuple(0);
+  for (int i = 1; i < a.count(); ++i) {
+    tuple = tuple[a.mode(i)];
+  }
+  return tuple;
 }
 
 template <class Operation> Value divide_or_multiply(Arguments const& a, Operation const& operation) {
@@ -136,7 +156,7 @@ Value complement_call(Arguments const& a) {
   std::int64_t repetition = 1;
   for (int i = 0; i < layout.leaves(); ++i) {
     if (layout.extents[i] > 1) {
-      repetition = std::max(repetition, layout.extents[i] * layout.strides[i]);
+      repetition = std::max(repetition, detail::multiply(layout.extents[i], layout.strides[i]));
     }
   }
   std::int64_t rest = repetition;
@@ -165,8 +185,7 @@ Value slice_call(Arguments const& a) {
   int const layout = has_underscore(0) ? 1 : 0;
   Tuple const coordinate = a.tuple(1 - layout);
   if (SwizzledLayout const* const swizzled = a.get<SwizzledLayout>(layout)) {
-    Slice const part = slice_and_offset(coordinate, swizzled->layout);
-    return {SwizzledLayout(swizzled->swizzle, swizzled->offset + part.offset, part.layout), false};
+    return {slice(coordinate, *swizzled), false};
   }
   return {slice(coordinate, a.layout(layout)), false};
 }
@@ -272,7 +291,7 @@ constexpr Call kCalls[] = {
            detail::append_mode(result, l[a.mode(i)]);
          }
          detail::wrap(result);
-         return result;
+         return detail::bounded(result);
        });
      }},
     {"take", 3, 3, "take(L, BEGIN, END)", "modes BEGIN to END-1",
@@ -319,7 +338,7 @@ constexpr Call kCalls[] = {
     {"recast", 3, 3, "recast(L, OLD_BITS, NEW_BITS)", "L in elements of another width",
      [](Arguments const& a) -> Value {
        if (SwizzledLayout const* const swizzled = a.get<SwizzledLayout>(0)) {
-         return {recast(*swizzled, static_cast<int>(a.integer(1)), static_cast<int>(a.integer(2))), false};
+         return {recast(*swizzled, a.width(1), a.width(2)), false};
        }
        return {recast(a.layout(0), a.integer(1), a.integer(2)), false};
      }},
@@ -335,7 +354,7 @@ constexpr Call kCalls[] = {
      }},
     {"size", 1, kAny, "size(L [, MODE ...])", "the number of elements, of the layout or of a mode",
      [](Arguments const& a) -> Value {
-       return integer_value(is_computed_tuple(a) ? size(a.tuple(0)) : size(mode_of(a)));
+       return integer_value(is_computed_tuple(a) ? size(tuple_mode_of(a)) : size(mode_of(a)));
      }},
     {"cosize", 1, kAny, "cosize(L [, MODE ...])", "1 + the greatest offset",
      [](Arguments const& a) -> Value {
@@ -347,11 +366,11 @@ constexpr Call kCalls[] = {
      }},
     {"rank", 1, kAny, "rank(L [, MODE ...])", "the number of modes",
      [](Arguments const& a) -> Value {
-       return integer_value(is_computed_tuple(a) ? rank(a.tuple(0)) : rank(mode_of(a)));
+       return integer_value(is_computed_tuple(a) ? rank(tuple_mode_of(a)) : rank(mode_of(a)));
      }},
     {"depth", 1, kAny, "depth(L [, MODE ...])", "how deep the modes are nested",
      [](Arguments const& a) -> Value {
-       return integer_value(is_computed_tuple(a) ? depth(a.tuple(0)) : depth(mode_of(a)));
+       return integer_value(is_computed_tuple(a) ? depth(tuple_mode_of(a)) : depth(mode_of(a)));
      }},
     {"idx2crd", 2, 3, "idx2crd(INDEX, SHAPE [, STRIDE])", "the coordinate of an index; SHAPE may be a layout",
      [](Arguments const& a) -> Value {
@@ -395,7 +414,16 @@ Value evaluate_call(std::string_view name, std::vector<Value> const& arguments) 
     throw ExpressionError(fmt::format("{} has {} argument{}, but its form is {}", name, count,
                                       count == 1 ? "" : "s", call.form));
   }
-  return call.evaluate(Arguments(name, arguments));
+  try {
+    return call.evaluate(Arguments(name, arguments));
+  } catch (layout_error const& error) {
+    // A number on the way that is too large is refused without the call's name.
+    std::string_view const sentence = error.what();
+    if (!sentence.starts_with("arithmetic(")) {
+      throw;
+    }
+    throw ExpressionError(fmt::format("{}: {}", name, sentence));
+  }
 }
 
 std::string call_names() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "calls.hpp"
+#include "tegula/io/text.hpp"
 #include "tegula/layout/reader.hpp"
 #include "tegula/layout/text.hpp"
 
@@ -74,7 +75,8 @@ class Parser {
     try {
       return evaluate_call(name, arguments);
     } catch (ExpressionError const& error) {
-      throw ExpressionError(fmt::format("at character {} of '{}': {}", start + 1, text_, error.what()));
+      throw ExpressionError(
+          fmt::format("at character {} of {}: {}", start + 1, io::in_quotes(text_), error.what()));
     }
   }
 
@@ -167,9 +169,9 @@ class Parser {
   [[noreturn]] void fail(std::int64_t position, std::string const& expected) const {
     auto const at = static_cast<std::size_t>(position);
     std::string const found =
-        at < text_.size() ? fmt::format("'{}'", text_.substr(at, 16)) : std::string("the end");
-    throw ExpressionError(
-        fmt::format("at character {} of '{}': found {}, expected {}", at + 1, text_, found, expected));
+        at < text_.size() ? io::in_quotes(text_.substr(at, 16)) : std::string("the end");
+    throw ExpressionError(fmt::format("at character {} of {}: found {}, expected {}", at + 1,
+                                      io::in_quotes(text_), found, expected));
   }
 
   std::string_view text_;
@@ -189,8 +191,8 @@ Layout evaluate_layout(std::string const& argument, std::string_view expression)
   if (Tuple const* const shape = std::get_if<Tuple>(&value.what)) {
     return layout(*shape);
   }
-  throw ExpressionError(
-      fmt::format("{}: '{}' is not a layout such as (2,2,1) or (16,8):(8,1)", argument, expression));
+  throw ExpressionError(fmt::format("{}: {} is not a layout such as (2,2,1) or (16,8):(8,1)", argument,
+                                    io::in_quotes(expression)));
 }
 
 Tiler evaluate_tiler(std::string const& argument, std::string_view expression) {
@@ -201,8 +203,8 @@ Tiler evaluate_tiler(std::string const& argument, std::string_view expression) {
   if (Tuple const* const shape = std::get_if<Tuple>(&value.what); shape != nullptr && !shape->is_integer()) {
     return Tiler(*shape);
   }
-  throw ExpressionError(fmt::format("{}: '{}' is not a tile such as '<32,32,16>' or '<_,(8,2):(1,8),16>'",
-                                    argument, expression));
+  throw ExpressionError(fmt::format("{}: {} is not a tile such as '<32,32,16>' or '<_,(8,2):(1,8),16>'",
+                                    argument, io::in_quotes(expression)));
 }
 
 std::string to_text(Value const& value) {

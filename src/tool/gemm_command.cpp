@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -16,6 +16,7 @@
 #include "tegula/device/gemm_plan.hpp"
 #include "tegula/device/launch.hpp"
 #include "tegula/device/selection.hpp"
+#include "tegula/io/text.hpp"
 
 namespace tegula::tool {
 namespace {
@@ -41,19 +42,24 @@ Examples:
 struct Options {
   MachineOptions machine;
   std::string a, b, c, bias, output, tiles_drawing;
-  std::int64_t m = 0, n = 0, k = 0, batch = 0;  // 0: as the files say, or the default
-  std::string dtype, dtype_b, out_type, activation = "none";
+  // As the files say, or the default, where the command line does not say it.
+  Extent m{"m", "--m"}, n{"n", "--n"}, k{"k", "--k"}, batch{"batch", "--batch"};
+  std::optional<std::string> dtype, dtype_b, out_type;
+  std::string activation = "none";
   bool trans_a = false, trans_b = false, json = false, lines = false, explain = false, measure = false;
-  float alpha = 1, beta = 0;
+  float alpha = 1;
+  std::optional<float> beta;  // 1 where there is a file of C, else 0
   std::optional<float> scale_a, scale_b;
   int repeat = 1;
   struct {
-    std::string kernel, schedule, tile, cluster, raster, widths;
+    std::string kernel, schedule, raster, widths;
+    std::optional<std::string> tile, cluster;
     std::optional<int> configuration, split_k, group;
   } choice;
 };
 
 constexpr std::int64_t kDefaultExtent = 256;
+constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
 
 template <class Value>
 Value named(std::string const& text, std::initializer_list<std::pair<char const*, Value>> names) {
@@ -64,12 +70,12 @@ Value named(std::string const& text, std::initializer_list<std::pair<char const*
 
 /// Two whole numbers, "128x256".
 std::pair<int, int> extents(std::string const& option, std::string const& text) {
-  int first = 0, second = 0, end = 0;
-  if (std::sscanf(text.c_str(), "%dx%d%n", &first, &second, &end) != 2 ||
-      static_cast<std::size_t>(end) != text.size() || first < 1 || second < 1)
+  auto const read = read_extents(text);
+  if (!read)
     throw argument_error(
-        fmt::format("{} is '{}'; it must be two whole numbers, such as 128x256.", option, text));
-  return {first, second};
+        fmt::format("{} is {}; it must be two whole numbers from 1 to 2^31 - 1, such as 128x256.", option,
+                    io::in_quotes(text)));
+  return {read->first, read->second};
 }
 
 GemmConstraints constraints(Options const& o) {
@@ -84,9 +90,41 @@ GemmConstraints constraints(Options const& o) {
   if (!c.raster.empty())
     wanted.raster = named<Raster>(c.raster, {{"m", Raster::along_m}, {"n", Raster::along_n}});
   if (!c.widths.empty()) wanted.fitted = named<bool>(c.widths, {{"one", false}, {"two", true}});
-  if (!c.tile.empty()) std::tie(wanted.block_m, wanted.block_n) = extents("--tile", c.tile);
-  if (!c.cluster.empty()) std::tie(wanted.cluster_m, wanted.cluster_n) = extents("--cluster", c.cluster);
+  if (c.tile) std::tie(wanted.block_m, wanted.block_n) = extents("--tile", *c.tile);
+  if (c.cluster) std::tie(wanted.cluster_m, wanted.cluster_n) = extents("--cluster", *c.cluster);
   return wanted;
+}
+
+/// What is asked for of the choice, as the user wrote it.
+std::string asked_for(Options const& o) {
+  auto const& c = o.choice;
+  std::string text;
+  auto const add = [&](char const* option, std::string const& value) {
+    if (!value.empty()) text += fmt::format("{}{} {}", text.empty() ? "" : " ", option, value);
+  };
+  auto const number = [](std::optional<int> const& value) { return value ? fmt::format("{}", *value) : ""; };
+  add("--kernel", c.kernel);
+  add("--config", number(c.configuration));
+  add("--schedule", c.schedule);
+  add("--tile", c.tile.value_or(""));
+  add("--cluster", c.cluster.value_or(""));
+  add("--split-k", number(c.split_k));
+  add("--raster", c.raster);
+  add("--group", number(c.group));
+  add("--widths", c.widths);
+  return text;
+}
+
+/// choose(constraints of the options), with the options in front of why none answers to them.
+template <class Choose> auto chosen_by(Options const& o, Choose&& choose) {
+  GemmConstraints const wanted = constraints(o);
+  std::string const asked = asked_for(o);
+  try {
+    return choose(wanted);
+  } catch (argument_error const& error) {
+    if (asked.empty()) throw;
+    throw argument_error(fmt::format("{}: {}", asked, error.what()));
+  }
 }
 
 /// The operands as kernels and reference read them; those of no file are empty until generate_missing.
@@ -104,49 +142,45 @@ Shape batched(std::int64_t batch, Shape shape) {
 
 Problem read_problem(Options o) {
   std::optional<DType> in, in_b, out;
-  if (!o.dtype.empty()) in = parse_dtype(o.dtype);
-  if (!o.dtype_b.empty()) in_b = parse_dtype(o.dtype_b);
-  if (!o.out_type.empty()) out = parse_dtype(o.out_type);
+  if (o.dtype) in = parse_dtype("--dtype", *o.dtype);
+  if (o.dtype_b) in_b = parse_dtype("--in-b", *o.dtype_b);
+  if (o.out_type) out = parse_dtype("--out-type", *o.out_type);
   if (o.a.empty() && o.b.empty() && !in) in = DType::bf16;
   if (!in_b) in_b = in;
 
   // Reads a file of `rank` axes, or one more, the batches, in front; gives the strides between these.
-  std::int64_t batch = o.batch;
   auto const matrices = [&](char const* option, std::string const& file, std::optional<DType> type,
-                            std::int64_t& rows, char const* rows_name, std::int64_t& columns,
-                            char const* columns_name) {
+                            Extent& rows, Extent& columns) {
     Operand operand = read_operand(option, file, type, 2, 3);
     Shape const& shape = operand.shape;
-    if (shape.size() == 3) agree(batch, shape[0], "batch", file);
-    agree(rows, shape[shape.size() - 2], rows_name, file);
-    agree(columns, shape[shape.size() - 1], columns_name, file);
+    if (shape.size() == 3) agree(o.batch, shape[0], option, file);
+    agree(rows, shape[shape.size() - 2], option, file);
+    agree(columns, shape[shape.size() - 1], option, file);
     return operand;
   };
   std::optional<Operand> a, b, c, bias;
   if (!o.a.empty()) {
-    a = o.trans_a ? matrices("--a", o.a, in, o.k, "k", o.m, "m")
-                  : matrices("--a", o.a, in, o.m, "m", o.k, "k");
+    a = o.trans_a ? matrices("--a", o.a, in, o.k, o.m) : matrices("--a", o.a, in, o.m, o.k);
     in = a->type;
     if (!in_b) in_b = in;
   }
   if (!o.b.empty()) {
-    b = o.trans_b ? matrices("--b", o.b, in_b, o.n, "n", o.k, "k")
-                  : matrices("--b", o.b, in_b, o.k, "k", o.n, "n");
+    b = o.trans_b ? matrices("--b", o.b, in_b, o.n, o.k) : matrices("--b", o.b, in_b, o.k, o.n);
     in_b = b->type;
     if (!in) in = in_b;
   }
   if (!out) out = default_output(*in);
   if (!o.c.empty()) {
-    c = matrices("--c", o.c, out, o.m, "m", o.n, "n");
-    if (o.beta == 0) o.beta = 1;
+    c = matrices("--c", o.c, out, o.m, o.n);
   }
+  float const beta = o.beta.value_or(c ? 1.0f : 0.0f);
   if (!o.bias.empty()) {
     bias = read_operand("--bias", o.bias, out, 1, 1);
-    agree(o.n, bias->shape[0], "n", o.bias);
+    agree(o.n, bias->shape[0], "--bias", o.bias);
   }
-  for (auto* const extent : {&o.m, &o.n, &o.k})
-    if (*extent == 0) *extent = kDefaultExtent;
-  if (batch == 0) batch = 1;
+  for (auto* const extent : {&o.m, &o.n, &o.k}) extent->otherwise(kDefaultExtent);
+  o.batch.otherwise(1);
+  std::int64_t const m = o.m.value, n = o.n.value, k = o.k.value, batch = o.batch.value;
   for (auto const& [type, transposed, option] :
        {std::tuple(*in, !o.trans_a, "A is stored as (k, m) with --trans-a"),
         std::tuple(*in_b, o.trans_b, "B is stored as (k, n) without --trans-b")})
@@ -162,12 +196,12 @@ Problem read_problem(Options o) {
                  .out = *out,
                  .a_major = o.trans_a ? Major::mn : Major::k,
                  .b_major = o.trans_b ? Major::k : Major::mn,
-                 .m = o.m,
-                 .n = o.n,
-                 .k = o.k,
+                 .m = m,
+                 .n = n,
+                 .k = k,
                  .batch = batch,
                  .alpha = o.alpha,
-                 .beta = o.beta,
+                 .beta = beta,
                  .activation = named<Activation>(o.activation, {{"none", Activation::none},
                                                                 {"relu", Activation::relu},
                                                                 {"gelu", Activation::gelu},
@@ -178,9 +212,9 @@ Problem read_problem(Options o) {
   auto const or_empty = [](std::optional<Operand>& file, DType type, Shape shape) {
     return file ? std::move(*file) : Operand{type, std::move(shape), {}};
   };
-  p.a = or_empty(a, *in, batched(batch, o.trans_a ? Shape{o.k, o.m} : Shape{o.m, o.k}));
-  p.b = or_empty(b, *in_b, batched(batch, o.trans_b ? Shape{o.n, o.k} : Shape{o.k, o.n}));
-  p.c = or_empty(c, *out, o.beta != 0 ? batched(batch, {o.m, o.n}) : Shape{});
+  p.a = or_empty(a, *in, batched(batch, o.trans_a ? Shape{k, m} : Shape{m, k}));
+  p.b = or_empty(b, *in_b, batched(batch, o.trans_b ? Shape{n, k} : Shape{k, n}));
+  p.c = or_empty(c, *out, beta != 0 ? batched(batch, {m, n}) : Shape{});
   p.bias = or_empty(bias, *out, {});
   p.scales = {o.scale_a.value_or(1), o.scale_b.value_or(1)};
   return p;
@@ -255,19 +289,24 @@ nlohmann::ordered_json describe(GemmCandidate const& candidate) {
   return j;
 }
 
-/// Prints the plan of a problem whose operands are aligned as allocations are; touches no memory of the
-/// machine.
-void explain(Problem const& p, Options const& o, Machine const& machine) {
-  auto const somewhere = [](std::uintptr_t i) { return reinterpret_cast<void*>(i << 20); };
+/// The problem with operands that are aligned as allocations are, for what touches no memory; checked.
+GemmArguments before_allocation(Problem const& p, Options const& o, Machine const& machine) {
+  auto const somewhere = [](std::uintptr_t i) { return reinterpret_cast<void*>(i << 58); };
   GemmArguments const g = with_addresses(p, o,
                                          {somewhere(1), somewhere(2), somewhere(3), somewhere(4),
                                           somewhere(5), static_cast<float const*>(somewhere(6))});
   check(g, machine.compute_capability());
-  GemmPlan const plan = plan_gemm(g, machine.properties(), constraints(o));
-  if (!o.tiles_drawing.empty()) write_file(o.tiles_drawing, draw_tiling(g, plan.chosen()));
+  return g;
+}
+
+/// Prints the plan of a checked problem.
+void explain(GemmArguments const& g, Options const& o, Machine const& machine) {
+  GemmPlan const plan =
+      chosen_by(o, [&](GemmConstraints const& wanted) { return plan_gemm(g, machine.properties(), wanted); });
+  if (!o.tiles_drawing.empty()) io::write_file(o.tiles_drawing, draw_tiling(g, plan.chosen()));
   if (!o.json) {
-    fmt::print("{}, {} multiprocessors\n{}", machine.name(), machine.multiprocessors(),
-               to_string(plan, /*all=*/o.lines));
+    print("{}, {} multiprocessors\n{}", machine.name(), machine.multiprocessors(),
+          to_string(plan, /*all=*/o.lines));
     return;
   }
   nlohmann::ordered_json out = describe(g, o);
@@ -276,7 +315,7 @@ void explain(Problem const& p, Options const& o, Machine const& machine) {
   out["reason"] = plan.reason;
   out["candidates"] = nlohmann::ordered_json::array();
   for (auto const& candidate : plan.candidates) out["candidates"].push_back(describe(candidate));
-  fmt::print("{}\n", dump(out));
+  print("{}\n", dump(out));
 }
 
 /// Times every candidate beside its prediction, the soonest first.
@@ -290,7 +329,8 @@ void measure(GemmArguments const& arguments, Options const& o, Machine const& ma
     double microseconds;
     GemmCandidate const* candidate;
   };
-  GemmPlan const plan = plan_gemm(arguments, machine.properties(), constraints(o));
+  GemmPlan const plan = chosen_by(
+      o, [&](GemmConstraints const& wanted) { return plan_gemm(arguments, machine.properties(), wanted); });
   std::vector<Measured> all;
   for (GemmCandidate const& candidate : plan.candidates) {
     if (!candidate.refused.empty()) break;
@@ -307,18 +347,41 @@ void measure(GemmArguments const& arguments, Options const& o, Machine const& ma
       out["candidates"].push_back(describe(*candidate));
       out["candidates"].back()["measured_microseconds"] = microseconds;
     }
-    fmt::print("{}\n", dump(out));
+    print("{}\n", dump(out));
     return;
   }
-  fmt::print("{}\n{}\n\n{:>11} {:>12}  configuration\n", machine.name(), plan.problem, "measured us",
-             "predicted us");
+  print("{}\n{}\n\n{:>11} {:>12}  configuration\n", machine.name(), plan.problem, "measured us",
+        "predicted us");
   for (auto const& [microseconds, candidate] : all)
-    fmt::print("{:>11.2f} {:>12.2f}  {}: {}{}\n", microseconds, candidate->choice.cost.total,
-               candidate->choice.configuration, candidate->name,
-               candidate == &plan.candidates.front() ? " (chosen)" : "");
+    print("{:>11.2f} {:>12.2f}  {}: {}{}\n", microseconds, candidate->choice.cost.total,
+          candidate->choice.configuration, candidate->name,
+          candidate == &plan.candidates.front() ? " (chosen)" : "");
+}
+
+/// Refuses files that cannot be written, or are meant for two things, before any work.
+void check_files(Options const& o) {
+  std::vector<io::NamedPath> targets = machine_targets(o.machine), inputs = machine_inputs(o.machine);
+  add_array_file(targets, "--output", o.output);
+  if (!o.tiles_drawing.empty()) targets.push_back({"--draw-tiles", o.tiles_drawing});
+  for (auto const& [option, file] :
+       {std::pair("--a", &o.a), {"--b", &o.b}, {"--c", &o.c}, {"--bias", &o.bias}})
+    add_array_file(inputs, option, *file);
+  io::check_targets(targets, inputs);
+}
+
+/// Host and machine hold A, B and D, and C where it is read.
+double bytes_of(GemmArguments const& g) {
+  auto const matrix = [&](std::int64_t rows, std::int64_t columns, DType type) {
+    return static_cast<double>(g.batch) * static_cast<double>(rows) * static_cast<double>(columns) *
+           (bits(type) / 8);
+  };
+  double const operands = matrix(g.m, g.k, g.in) + matrix(g.k, g.n, g.in_b);
+  return 2 * (operands + matrix(g.m, g.n, g.out) * (g.beta != 0 ? 2 : 1));
 }
 
 void run(Options const& o) {
+  constraints(o);  // what is no choice at all is refused before anything is read
+  check_files(o);
   Problem p = read_problem(o);
   ProgressBar bar;
   Machine const machine = make_machine(o.machine, bar);
@@ -329,8 +392,9 @@ void run(Options const& o) {
                                        {"--output", o.output}})
       if (!file.empty())
         throw argument_error(fmt::format("{} is of a run, and --explain runs nothing.", option));
-    return explain(p, o, machine);
+    return explain(before_allocation(p, o, machine), o, machine);
   }
+  require_memory("gemm", bytes_of(before_allocation(p, o, machine)));
 
   generate_missing(p, o.machine.seed);
   auto const a = upload(machine, p.a, "A"), b = upload(machine, p.b, "B"), c = upload(machine, p.c, "C"),
@@ -345,15 +409,16 @@ void run(Options const& o) {
       with_addresses(p, o, {a.data(), b.data(), c.data(), bias.data(), d_buffer.data(), scales.data()});
   check(arguments, machine.compute_capability());
   if (o.measure) return measure(arguments, o, machine);
-  GemmChoice const choice = choose_gemm(arguments, machine.properties(), constraints(o));
-  if (!o.tiles_drawing.empty()) write_file(o.tiles_drawing, draw_tiling(arguments, choice));
+  GemmChoice const choice = chosen_by(
+      o, [&](GemmConstraints const& wanted) { return choose_gemm(arguments, machine.properties(), wanted); });
+  if (!o.tiles_drawing.empty()) io::write_file(o.tiles_drawing, draw_tiling(arguments, choice));
   double const milliseconds =
       checked_launches(machine, o.machine, bar, o.repeat, o.json, [&] { gemm(machine, arguments, choice); });
   d.data = d_buffer.download();
   if (!o.output.empty()) write_operand(o.output, d);
 
   auto const rows =
-      rows_to_check(host.batch * host.m, static_cast<double>(host.n) * static_cast<double>(host.k));
+      rows_to_check(host.batch * host.m, static_cast<double>(host.n) * static_cast<double>(host.k), host.n);
   auto const comparison = reference::compare(rows_as_doubles(d, host.n, rows), reference::gemm(host, rows),
                                              reference::largest_finite(host.out));
   Verdict verdict;
@@ -386,34 +451,41 @@ void add_gemm_command(CLI::App& app) {
       "gemm", "Multiply matrices: D = activation(alpha A B + beta C + bias), checked against float64");
   command.footer(kFooter);
   Options& o = *options;
-  command.add_option("--a", o.a, "A from FILE.npy or FILE.safetensors:NAME; generated if left out");
-  command.add_option("--b", o.b, "B, likewise");
-  command.add_option("--c", o.c, "C, likewise; --beta is then 1 unless given");
-  command.add_option("--bias", o.bias, "a row that is added to every row of D");
-  command.add_option("--m", o.m, "rows of D (256 where no file says it)")->check(whole_number(1));
-  command.add_option("--n", o.n, "columns of D (256)")->check(whole_number(1));
-  command.add_option("--k", o.k, "columns of A, rows of B (256)")->check(whole_number(1));
-  command.add_option("--batch", o.batch, "matrices, each multiplied for itself (1)")->check(whole_number(1));
-  command.add_option(
-      "--dtype,--in", o.dtype,
-      "of A and B, to which files are rounded: f16, bf16, tf32, e4m3 or e5m2 (that of the files, or "
-      "bf16)");
-  command.add_option("--in-b", o.dtype_b, "of B, where it is not A's: one of A and B e4m3, the other e5m2");
-  command.add_option("--out-type,--out", o.out_type,
-                     "of D, C and bias: f16, bf16 or f32 (that of A; f32 of tf32, bf16 of fp8)");
+  command.add_option("--a", o.a, "A from FILE.npy or FILE.safetensors:NAME; generated if left out")
+      ->check(file_name());
+  command.add_option("--b", o.b, "B, likewise")->check(file_name());
+  command.add_option("--c", o.c, "C, likewise; --beta is then 1 unless given")->check(file_name());
+  command.add_option("--bias", o.bias, "a row that is added to every row of D")->check(file_name());
+  auto const extent = [&](char const* name, Extent& value, char const* text) {
+    command.add_option(name, value.value, text)->check(whole_number(1, kMaxExtent));
+  };
+  extent("--m", o.m, "rows of D (256 where no file says it)");
+  extent("--n", o.n, "columns of D (256)");
+  extent("--k", o.k, "columns of A, rows of B (256)");
+  extent("--batch", o.batch, "matrices, each multiplied for itself (1)");
+  add_text(command, "--dtype,--in", o.dtype,
+           "of A and B, to which files are rounded: f16, bf16, tf32, e4m3 or e5m2 (that of the files, or "
+           "bf16)");
+  add_text(command, "--in-b", o.dtype_b, "of B, where it is not A's: one of A and B e4m3, the other e5m2");
+  add_text(command, "--out-type,--out", o.out_type,
+           "of D, C and bias: f16, bf16 or f32 (that of A; f32 of tf32, bf16 of fp8)");
   command.add_flag("--trans-a", o.trans_a, "A is stored as (k, m)");
   command.add_flag("--trans-b", o.trans_b, "B is stored as (n, k)");
-  command.add_option("--alpha", o.alpha)->capture_default_str();
-  command.add_option("--beta", o.beta)->capture_default_str();
-  command.add_option("--scale-a", o.scale_a,
-                     "a factor, read by the kernel from memory, as fp8 has of a tensor");
-  command.add_option("--scale-b", o.scale_b, "likewise");
+  command.add_option("--alpha", o.alpha)->check(real_number())->capture_default_str();
+  command.add_option("--beta", o.beta, "(1 with --c, else 0)")->check(real_number());
+  command
+      .add_option("--scale-a", o.scale_a, "a factor, read by the kernel from memory, as fp8 has of a tensor")
+      ->check(real_number());
+  command.add_option("--scale-b", o.scale_b, "likewise")->check(real_number());
   command
       .add_option("--activation", o.activation, "of each element of D: none, relu, gelu (by tanh) or silu")
-      ->check(CLI::IsMember({"none", "relu", "gelu", "silu"}))
+      ->check(one_of({"none", "relu", "gelu", "silu"}))
       ->capture_default_str();
-  command.add_option("--output", o.output, "write D to FILE.npy or FILE.safetensors:NAME");
-  command.add_option("--repeat", o.repeat, "launches to time")->check(whole_number(1))->capture_default_str();
+  command.add_option("--output", o.output, "write D to FILE.npy or FILE.safetensors:NAME")
+      ->check(file_name());
+  command.add_option("--repeat", o.repeat, "launches to time")
+      ->check(whole_number(1, kMostInt))
+      ->capture_default_str();
   command.add_flag(
       "--explain", o.explain,
       "print the configurations that could compute the problem, what each is predicted to take and why "
@@ -430,22 +502,23 @@ void add_gemm_command(CLI::App& app) {
   auto const choice = [&](char const* name, auto& value, char const* text) {
     return command.add_option(name, value, text)->group("choice");
   };
-  choice("--kernel", o.choice.kernel, "sm90 or sm80")->check(CLI::IsMember({"sm90", "sm80"}));
+  choice("--kernel", o.choice.kernel, "sm90 or sm80")->check(one_of({"sm90", "sm80"}));
   choice("--config", o.choice.configuration,
          "index of gemm_sm90's configuration, as --explain and `tegula info` show")
-      ->check(whole_number(0));
+      ->check(whole_number(0, kMostInt));
   choice("--schedule", o.choice.schedule, "basic, cooperative or pingpong")
-      ->check(CLI::IsMember({"basic", "cooperative", "pingpong"}));
-  choice("--tile", o.choice.tile, "rows and columns of D that a CTA computes at a time: 128x256");
-  choice("--cluster", o.choice.cluster, "CTAs of a cluster along m and n: 2x1");
-  choice("--split-k", o.choice.split_k, "CTAs that share k")->check(whole_number(1));
+      ->check(one_of({"basic", "cooperative", "pingpong"}));
+  add_text(command, "--tile", o.choice.tile, "rows and columns of D that a CTA computes at a time: 128x256")
+      ->group("choice");
+  add_text(command, "--cluster", o.choice.cluster, "CTAs of a cluster along m and n: 2x1")->group("choice");
+  choice("--split-k", o.choice.split_k, "CTAs that share k")->check(whole_number(1, kMostInt));
   choice("--raster", o.choice.raster, "the axis that tiles follow each other along: m or n")
-      ->check(CLI::IsMember({"m", "n"}));
-  choice("--group", o.choice.group, "tiles across that axis, side by side")->check(whole_number(1));
+      ->check(one_of({"m", "n"}));
+  choice("--group", o.choice.group, "tiles across that axis, side by side")->check(whole_number(1, kMostInt));
   choice("--widths", o.choice.widths,
          "of gemm_sm90's tiles: one, or two where the longest share of a cluster is then shorter (left out: "
          "where that is predicted to pay)")
-      ->check(CLI::IsMember({"one", "two"}));
+      ->check(one_of({"one", "two"}));
   add_machine_options(command, o.machine);
   command.add_flag("--lines", o.lines, "what a simulated machine counted, by source line");
   command.add_flag("--json", o.json, "print one JSON object");

@@ -58,25 +58,24 @@ void run(bool json) {
         {"gemm_sm80", configurations(gemm_configurations(), gemm_resources)},
         {"gemm_sm90", configurations(gemm_sm90_configurations(), gemm_sm90_resources)}}}};
   if (json) {
-    fmt::print("{}\n", dump(info));
+    print("{}\n", dump(info));
     return;
   }
-  fmt::print("machines\n");
+  print("machines\n");
   for (auto const& machine : info["machines"]) {
     std::string const text = machine.contains("unusable")
                                  ? "unusable: " + machine["unusable"].get<std::string>()
                                  : fmt::format("{}, {} multiprocessors", machine["name"].get<std::string>(),
                                                machine["multiprocessors"].get<int>());
-    fmt::print("  {:<26}{}\n", machine["option"].get<std::string>(), text);
+    print("  {:<26}{}\n", machine["option"].get<std::string>(), text);
   }
   std::string const architectures = info["cuda_architectures"];
-  fmt::print("CUDA kernels: {}\n",
-             architectures.empty() ? "not in this build" : "compiled for " + architectures);
+  print("CUDA kernels: {}\n", architectures.empty() ? "not in this build" : "compiled for " + architectures);
   for (auto const& [kernel, table] : info["kernels"].items()) {
-    fmt::print("{}: {} configurations\n  index  threads  shared bytes  name\n", kernel, table.size());
+    print("{}: {} configurations\n  index  threads  shared bytes  name\n", kernel, table.size());
     for (auto const& c : table)
-      fmt::print("  {:>5}  {:>7}  {:>12}  {}\n", c["index"].get<int>(), c["threads"].get<int>(),
-                 c["shared_bytes"].get<std::size_t>(), c["name"].get<std::string>());
+      print("  {:>5}  {:>7}  {:>12}  {}\n", c["index"].get<int>(), c["threads"].get<int>(),
+            c["shared_bytes"].get<std::size_t>(), c["name"].get<std::string>());
   }
 }
 

@@ -1,16 +1,20 @@
 #include "kernel_run.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <limits>
 
 #include "output.hpp"
 #include "tegula/io/files.hpp"
+#include "tegula/io/text.hpp"
+#include "tegula/numeric/narrow_double.hpp"
 
 namespace tegula::tool {
 
@@ -28,8 +32,8 @@ void ProgressBar::update(std::int64_t done, std::int64_t total) {
   auto const filled = static_cast<std::size_t>(width * done / total);
   double const seconds = std::chrono::duration<double>(now - begin_).count();
   double const left = done > 0 ? seconds * static_cast<double>(total - done) / static_cast<double>(done) : 0;
-  fmt::print(stderr, "\r[{}{}] {} of {} CTAs, {:.0f} s left ", std::string(filled, '#'),
-             std::string(width - filled, ' '), done, total, left);
+  say("\r[{}{}] {} of {} CTAs, {:.0f} s left ", std::string(filled, '#'), std::string(width - filled, ' '),
+      done, total, left);
   std::fflush(stderr);
   visible_ = true;
 }
@@ -37,63 +41,16 @@ void ProgressBar::update(std::int64_t done, std::int64_t total) {
 void ProgressBar::clear() {
   std::scoped_lock const lock(mutex_);
   if (!visible_) return;
-  fmt::print(stderr, "\r\033[K");
+  say("\r\033[K");
   std::fflush(stderr);
   visible_ = false;
 }
 
 namespace {
 
-/// The number that all of `text` spells, if it spells one.
-template <class Number> std::optional<Number> spelled(std::string const& text) {
-  Number value{};
-  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
+constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
 
 }  // namespace
-
-CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
-  return CLI::Validator(
-      [least, most](std::string& text) {
-        auto const value = spelled<std::int64_t>(text);
-        if (value && *value >= least && *value <= most) return std::string();
-        if (most == std::numeric_limits<std::int64_t>::max())
-          return fmt::format("'{}' is not a whole number of at least {}", text, least);
-        return fmt::format("'{}' is not a whole number from {} to {}", text, least, most);
-      },
-      fmt::format(">= {}", least));
-}
-
-CLI::Validator positive_number() {
-  return CLI::Validator(
-      [](std::string& text) {
-        auto const value = spelled<double>(text);
-        if (value && *value > 0 && std::isfinite(*value)) return std::string();
-        return fmt::format("'{}' is not a finite number above 0", text);
-      },
-      "> 0");
-}
-
-namespace {
-
-/// What options accept that are a seed, or name a file.
-CLI::Validator seed_number() {
-  return CLI::Validator(
-      [](std::string& text) {
-        if (spelled<std::uint64_t>(text)) return std::string();
-        return fmt::format("'{}' is not a whole number from 0 to 2^64 - 1", text);
-      },
-      "0 to 2^64 - 1");
-}
-}  // namespace
-
-CLI::Validator file_name() {
-  return CLI::Validator(
-      [](std::string& text) { return std::string(text.empty() ? "'' is not the name of a file" : ""); },
-      "FILE");
-}
 
 void add_machine_options(CLI::App& command, MachineOptions& options) {
   command
@@ -101,7 +58,7 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
                   "sim, cuda, cuda:NUMBER, or auto: a GPU if there is one, else sim")
       ->capture_default_str();
   command.add_option("--arch", options.arch, "GPU generation to simulate")
-      ->check(CLI::IsMember({"sm80", "sm90"}))
+      ->check(one_of({"sm80", "sm90"}))
       ->capture_default_str();
   auto* const scheduler =
       command
@@ -109,19 +66,19 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
               "--scheduler", options.scheduler,
               "when simulated copies land and warps take turns: last (at the last legal moment; a warp runs until it waits), first (at once; "
               "warps in turn), random (by seed)")
-          ->check(CLI::IsMember({"last", "first", "random"}))
+          ->check(one_of({"last", "first", "random"}))
           ->capture_default_str();
   auto* const completion =
       command
           .add_option("--completion", options.completion,
                       "when simulated copies land, whatever the scheduler: last, first, random")
-          ->check(CLI::IsMember({"last", "first", "random"}));
+          ->check(one_of({"last", "first", "random"}));
   auto* const interleaving =
       command
           .add_option(
               "--interleaving", options.interleaving,
               "which warp runs next, whatever the scheduler: one_warp_ahead, round_robin, random, one_warp_behind (seed)")
-          ->check(CLI::IsMember({"one_warp_ahead", "round_robin", "random", "one_warp_behind"}));
+          ->check(one_of({"one_warp_ahead", "round_robin", "random", "one_warp_behind"}));
   command
       .add_option("--choices", options.choices,
                   "replay an order that an exploration of a kernel of one cluster has printed")
@@ -130,14 +87,14 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
       ->check(seed_number())
       ->capture_default_str();
   command.add_option("--workers", options.workers, "host threads that simulate; 0: one for each core")
-      ->check(whole_number(0))
+      ->check(whole_number(0, 1024))
       ->capture_default_str();
   command.add_flag("--unchecked", options.unchecked, "simulate without the checker's shadow memory: faster");
   command
       .add_option(
           "--sms", options.multiprocessors,
           "multiprocessors of the simulated GPU (132, or 108 with --arch sm80); a persistent kernel has a CTA or two for each")
-      ->check(whole_number(1));
+      ->check(whole_number(1, 1 << 16));
   command
       .add_option("--report", options.report,
                   "write what the simulated machine found and counted, as JSON; findings exit with 1")
@@ -164,10 +121,24 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
       ->check(file_name());
   command.add_option("--svg", options.svg, "draw it")->check(file_name());
   command.add_option("--trace-ctas", options.trace_ctas, "of the first so many CTAs, in whole clusters")
-      ->check(whole_number(1))
+      ->check(whole_number(1, kMostInt))
       ->capture_default_str();
   command.add_flag("--trace-barriers", options.trace_barriers, "with the phases of their mbarriers");
 }
+
+namespace {
+
+std::vector<sim::Allowance> read_allowances(std::string const& path) {
+  constexpr std::int64_t kLongest = std::int64_t{1} << 24;
+  std::string const text = read_file("--allow", path, kLongest);
+  try {
+    return sim::parse_allowances(text);
+  } catch (std::invalid_argument const& error) {
+    throw argument_error(fmt::format("--allow {}: {}", io::in_quotes(path), error.what()));
+  }
+}
+
+}  // namespace
 
 Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
   sim::Options simulation;
@@ -191,7 +162,7 @@ Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
   simulation.check = !options.unchecked;
   simulation.multiprocessors = options.multiprocessors;
   simulation.limits = options.limits;
-  if (!options.allow.empty()) simulation.allow = sim::parse_allowances(read_file(options.allow));
+  if (!options.allow.empty()) simulation.allow = read_allowances(options.allow);
   Arch const arch = options.arch == "sm80" ? Arch::sm80 : Arch::sm90;
   bool const timeline = !options.trace.empty() || !options.svg.empty();
   if (timeline) simulation.trace = {options.trace_ctas, sim::timing_of(arch), options.trace_barriers};
@@ -212,14 +183,32 @@ void write_timeline(MachineOptions const& options, Machine const& machine, std::
   if (options.trace.empty() && options.svg.empty()) return;
   sim::Trace trace = machine.last_report()->trace.value();
   trace.kernel = title;
-  if (!options.trace.empty()) write_file(options.trace, to_chrome_json(trace));
-  if (!options.svg.empty()) write_file(options.svg, to_svg(trace));
+  if (!options.trace.empty()) io::write_file(options.trace, to_chrome_json(trace));
+  if (!options.svg.empty()) io::write_file(options.svg, to_svg(trace));
 }
 
-DType parse_dtype(std::string const& name) {
+std::vector<io::NamedPath> machine_targets(MachineOptions const& options) {
+  std::vector<io::NamedPath> targets;
+  for (auto const& [option, path] :
+       {std::pair("--report", &options.report), {"--trace", &options.trace}, {"--svg", &options.svg}})
+    if (!path->empty()) targets.push_back({option, *path});
+  return targets;
+}
+
+std::vector<io::NamedPath> machine_inputs(MachineOptions const& options) {
+  if (options.allow.empty()) return {};
+  return {{"--allow", options.allow}};
+}
+
+void add_array_file(std::vector<io::NamedPath>& paths, char const* option, std::string const& name) {
+  if (!name.empty()) paths.push_back({option, io::file_of_array(name)});
+}
+
+DType parse_dtype(char const* option, std::string const& name) {
   for (DType const type : {DType::f16, DType::bf16, DType::f32, DType::tf32, DType::e4m3, DType::e5m2})
     if (name == to_string(type)) return type;
-  throw argument_error(fmt::format("the type is '{}'; it must be f16, bf16, f32, tf32, e4m3 or e5m2.", name));
+  throw argument_error(
+      fmt::format("{} is {}; it must be f16, bf16, f32, tf32, e4m3 or e5m2.", option, io::in_quotes(name)));
 }
 
 std::int64_t Operand::size() const { return static_cast<std::int64_t>(data.size()) / (bits(type) / 8); }
@@ -228,12 +217,13 @@ namespace {
 
 template <class T> void store(std::byte* to, T value) { std::memcpy(to, &value, sizeof value); }
 
-/// `count` values of value(i), rounded to nearest even; of tf32, f32 whose last bits the kernel drops.
+/// `count` doubles value(i), rounded once to nearest even; of tf32, f32 whose last bits the kernel drops.
 template <class Value> std::vector<std::byte> round_to(DType type, std::size_t count, Value&& value) {
   auto const size = static_cast<std::size_t>(bits(type) / 8);
   std::vector<std::byte> data(count * size);
   for (std::size_t i = 0; i < count; ++i) {
-    float const x = value(i);
+    double const exact = value(i);
+    float const x = rounded_to_odd(exact);
     std::byte* const to = data.data() + i * size;
     if (type == DType::f16)
       store(to, to_half(x));
@@ -244,7 +234,7 @@ template <class Value> std::vector<std::byte> round_to(DType type, std::size_t c
     else if (type == DType::e5m2)
       store(to, to_float_e5m2(x));
     else
-      store(to, x);
+      store(to, static_cast<float>(exact));
   }
   return data;
 }
@@ -257,6 +247,10 @@ std::optional<DType> dtype_of_file(io::ElementType type) {
       return DType::bf16;
     case io::ElementType::f32:
       return DType::f32;
+    case io::ElementType::e4m3:
+      return DType::e4m3;
+    case io::ElementType::e5m2:
+      return DType::e5m2;
     default:
       return std::nullopt;
   }
@@ -270,27 +264,42 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
+/// f(), with the option in front of what is wrong with its file.
+template <class F> auto with_option(std::string const& option, F&& f) {
+  try {
+    return f();
+  } catch (io::io_error const& error) {
+    throw argument_error(fmt::format("{} {}", option, error.what()));
+  }
+}
+
 }  // namespace
 
 Operand read_operand(std::string const& option, std::string const& name, std::optional<DType> type,
                      std::size_t least_rank, std::size_t most_rank) {
-  io::Array array = io::read_array(name);
-  if (array.shape.size() < least_rank || array.shape.size() > most_rank)
+  std::string const shown = io::printable(name);
+  io::ArrayType const described = with_option(option, [&] { return io::describe_array(name); });
+  auto const& shape = described.shape;
+  if (shape.size() < least_rank || shape.size() > most_rank)
     throw argument_error(
-        fmt::format("{} {} has shape {}; it must have {} axes.", option, name, io::shape_text(array.shape),
+        fmt::format("{} {} has shape {}; it must have {} axes.", option, shown, io::shape_text(shape),
                     least_rank == most_rank ? fmt::format("{}", most_rank)
                                             : fmt::format("{} or {}", least_rank, most_rank)));
-  auto const held = dtype_of_file(array.type);
-  if (!held && array.type != io::ElementType::f64)
-    throw argument_error(fmt::format("{} {} holds {}; it must hold f16, bf16, f32 or f64.", option, name,
-                                     io::to_string(array.type)));
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end())
+    throw argument_error(fmt::format("{} {} has shape {}; every extent must be at least 1.", option, shown,
+                                     io::shape_text(shape)));
+  auto const held = dtype_of_file(described.type);
+  if (!held && described.type != io::ElementType::f64)
+    throw argument_error(fmt::format("{} {} holds {}; it must hold f16, bf16, e4m3, e5m2, f32 or f64.",
+                                     option, shown, io::to_string(described.type)));
   if (!type && (!held || *held == DType::f32))
     throw argument_error(
         fmt::format("{} {} holds {}, which no kernel multiplies; say to which type it is to be rounded.",
-                    option, name, io::to_string(array.type)));
+                    option, shown, io::to_string(described.type)));
+  io::Array array = with_option(option, [&] { return io::read_array(name); });
   DType const wanted = type.value_or(held.value_or(DType::f32));
   if (held == wanted) return {wanted, array.shape, std::move(array.data)};
-  auto const values = io::to_floats(array);
+  auto const values = io::to_doubles(array);
   return {wanted, array.shape, round_to(wanted, values.size(), [&](std::size_t i) { return values[i]; })};
 }
 
@@ -306,15 +315,49 @@ Operand generate(std::vector<std::int64_t> shape, DType type, std::uint64_t seed
   std::uint64_t const key = mix(seed ^ mix(stream));
   auto const value = [&](std::size_t i) {
     auto const bits24 = static_cast<float>(mix(key + i) >> 40);
-    return bits24 * 0x1p-23f - 1.0f;
+    return static_cast<double>(bits24 * 0x1p-23f - 1.0f);
   };
   return {type, std::move(shape), round_to(type, static_cast<std::size_t>(count), value)};
 }
 
-void agree(std::int64_t& extent, std::int64_t from_file, std::string_view name, std::string const& file) {
-  if (extent == 0) extent = from_file;
-  if (extent != from_file)
-    throw argument_error(fmt::format("{} is {} so far, and {} by {}.", name, extent, from_file, file));
+void agree(Extent& extent, std::int64_t from_file, char const* option, std::string const& file) {
+  std::string const by = fmt::format("{} {}", option, io::printable(file));
+  if (extent.value == 0) {
+    extent.value = from_file;
+    extent.said_by = by;
+  }
+  if (extent.value != from_file)
+    throw argument_error(fmt::format("{}: {} is {}, but {} by {}; both must be the same.", by, extent.name,
+                                     from_file, extent.value, extent.said_by));
+}
+
+namespace {
+
+/// Bytes of memory that can be had without taking them from others: what the system says is available, and
+/// what the process may still ask for.
+double free_memory() {
+  double bytes = std::numeric_limits<double>::infinity();
+  std::ifstream info("/proc/meminfo");
+  std::string name;
+  double kilobytes = 0;
+  for (std::string unit; info >> name >> kilobytes; std::getline(info, unit)) {
+    if (name == "MemAvailable:") bytes = kilobytes * 1024;
+  }
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    bytes = std::min(bytes, static_cast<double>(limit.rlim_cur));
+  return bytes;
+}
+
+}  // namespace
+
+void require_memory(std::string const& what, double bytes) {
+  double const available = free_memory();
+  if (bytes > available)
+    throw argument_error(
+        fmt::format("{} needs about {:.3g} GB of memory, and {:.3g} GB are free; a smaller "
+                    "problem or a larger machine is needed.",
+                    what, bytes * 1e-9, available * 1e-9));
 }
 
 void write_operand(std::string const& name, Operand const& operand) {
@@ -351,7 +394,7 @@ double time_launches(Machine const& machine, int repeat, std::function<void()> c
 double checked_launches(Machine const& machine, MachineOptions const& options, ProgressBar& bar, int repeat,
                         bool json, std::function<void()> const& launch) {
   auto const write_report = [&] {
-    if (!options.report.empty()) write_file(options.report, machine.last_report().value().json() + "\n");
+    if (!options.report.empty()) io::write_file(options.report, machine.last_report().value().json() + "\n");
   };
   try {
     double const milliseconds = time_launches(machine, repeat, launch);
@@ -363,17 +406,19 @@ double checked_launches(Machine const& machine, MachineOptions const& options, P
     std::size_t const found = error.report().findings.size();
     std::string const sentence = fmt::format("the checker found {} fault{} in {}", found,
                                              found == 1 ? "" : "s", error.report().kernel);
-    fmt::print(stderr, "tegula: {}\n{}\n", sentence, error.what());
+    say("tegula: {}\n{}\n", sentence, error.what());
     write_report();
     if (json)
-      fmt::print("{}\n", dump({{"error", sentence}, {"report", ordered_json::parse(error.report().json())}}));
+      print("{}\n", dump({{"error", sentence}, {"report", ordered_json::parse(error.report().json())}}));
     throw reported_failure();
   }
 }
 
-std::vector<std::int64_t> rows_to_check(std::int64_t total, double work) {
-  constexpr double limit = 4e9;
-  return reference::some_rows(total, static_cast<std::int64_t>(std::min(1e9, limit / std::max(1.0, work))));
+std::vector<std::int64_t> rows_to_check(std::int64_t total, double work, std::int64_t elements) {
+  constexpr double kWork = 4e9;
+  constexpr double kElements = 1 << 24;
+  double const most = std::min(kWork / std::max(1.0, work), kElements / static_cast<double>(elements));
+  return reference::some_rows(total, static_cast<std::int64_t>(std::max(1.0, most)));
 }
 
 void print_verdict(Verdict const& v, Machine const& machine, bool json, bool lines) {
@@ -402,29 +447,28 @@ void print_verdict(Verdict const& v, Machine const& machine, bool json, bool lin
     out["within_bound"] = within;
     if (!v.output.empty()) out["output"] = v.output;
     if (report) out["report"] = ordered_json::parse(report->json());
-    fmt::print("{}\n", dump(out));
+    print("{}\n", dump(out));
   } else {
-    fmt::print("{}\n{}\nconfiguration {}: {}\n", machine.name(), v.headline, v.configuration_index,
-               v.configuration);
-    fmt::print("{:.3f} ms, {:.4g} {}FLOP/s\n", v.milliseconds, rate >= 1e12 ? rate * 1e-12 : rate * 1e-9,
-               rate >= 1e12 ? "T" : "G");
+    print("{}\n{}\nconfiguration {}: {}\n", machine.name(), v.headline, v.configuration_index,
+          v.configuration);
+    print("{:.3f} ms, {:.4g} {}FLOP/s\n", v.milliseconds, rate >= 1e12 ? rate * 1e-12 : rate * 1e-9,
+          rate >= 1e12 ? "T" : "G");
     for (auto const& part : v.parts)
-      fmt::print(
-          "{}: error at most {:.3g}, {:.2f} of its bound at {} ({} of {} rows checked against float64)\n",
-          part.name, part.comparison.max_error, part.comparison.max_ratio, part.worst, v.rows_checked,
-          v.rows);
+      print("{}: error at most {:.3g}, {:.2f} of its bound at {} ({} of {} rows checked against float64)\n",
+            part.name, part.comparison.max_error, part.comparison.max_ratio, part.worst, v.rows_checked,
+            v.rows);
     if (report) {
       sim::LineCounters const& t = report->total;
-      fmt::print(
+      print(
           "counted: {} warp instructions, of them {} mma.sync and {} wgmma with {} multiply-adds; shared memory {} bytes in {} wavefronts, {} of them "
           "bank conflicts; global memory {} bytes in {} sectors\n",
           t.instructions, report->instruction("mma.sync").instructions,
           report->instruction("wgmma.mma_async").instructions, t.fused_multiply_adds, t.shared_bytes,
           t.shared_wavefronts, t.bank_conflicts, t.global_bytes, t.global_sectors);
-      if (lines) fmt::print("{}", report->text());
+      if (lines) print("{}", report->text());
     }
-    if (!v.output.empty()) fmt::print("written to {}\n", v.output);
-    fmt::print("{}\n", within ? "within bounds" : "WRONG: beyond the bound");
+    if (!v.output.empty()) print("written to {}\n", v.output);
+    print("{}\n", within ? "within bounds" : "WRONG: beyond the bound");
   }
   if (!within) throw reported_failure();
 }

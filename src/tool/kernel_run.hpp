@@ -16,10 +16,12 @@
 #include <vector>
 
 #include "commands.hpp"
+#include "options.hpp"
 #include "tegula/device/buffer.hpp"
 #include "tegula/device/machine.hpp"
 #include "tegula/device/reference.hpp"
 #include "tegula/io/array.hpp"
+#include "tegula/io/output_file.hpp"
 #include "tegula/numeric/dtype.hpp"
 
 namespace tegula::tool {
@@ -41,19 +43,12 @@ class ProgressBar {
   bool visible_ = false;
 };
 
-/// What an option accepts, with a sentence for what it does not: a whole number from `least` to `most`, or a
-/// number above 0.
-CLI::Validator whole_number(std::int64_t least, std::int64_t most = std::numeric_limits<std::int64_t>::max());
-CLI::Validator positive_number();
-/// Any name but the empty one.
-CLI::Validator file_name();
-
 struct MachineOptions {
   std::string device = "auto", arch = "sm90", scheduler = "last";
   std::string completion, interleaving;  ///< in place of the scheduler's; empty: none
   std::optional<std::string> choices;    ///< in place of all of these
   std::uint64_t seed = 0;
-  int workers = 0, multiprocessors = 0;
+  int workers = 0, multiprocessors = 0;  ///< 0: as many as there are; as the simulated GPU has
   bool unchecked = false;
   std::string trace, svg;  ///< files for the timeline of the first trace_ctas CTAs; empty: none
   int trace_ctas = 2;
@@ -65,11 +60,16 @@ struct MachineOptions {
 void add_machine_options(CLI::App& command, MachineOptions& options);
 /// `bar` must outlive the machine.
 Machine make_machine(MachineOptions const& options, ProgressBar& bar);
+/// The files that the machine's options name: what is written, and what is read.
+std::vector<io::NamedPath> machine_targets(MachineOptions const& options);
+std::vector<io::NamedPath> machine_inputs(MachineOptions const& options);
+/// Adds `option` to `paths` where it names a file; of an array's name (FILE.safetensors:NAME) the file.
+void add_array_file(std::vector<io::NamedPath>& paths, char const* option, std::string const& name);
 /// Writes the timeline of the last launch to the files that were asked for, under `title`.
 void write_timeline(MachineOptions const& options, Machine const& machine, std::string const& title);
 
-/// "f16", "bf16", "f32", "tf32", "e4m3" or "e5m2". Throws argument_error.
-DType parse_dtype(std::string const& name);
+/// "f16", "bf16", "f32", "tf32", "e4m3" or "e5m2". Throws argument_error that begins with the option.
+DType parse_dtype(char const* option, std::string const& name);
 
 /// An array of one of these types in host memory, dense in C order.
 struct Operand {
@@ -79,15 +79,27 @@ struct Operand {
 
   std::int64_t size() const;
 };
-/// From a file, rounded to `type` where one is asked for. Throws argument_error for a file of another rank,
-/// of elements that are no floating-point numbers, or, where no type is asked for, neither f16 nor bf16.
+/// From a file, rounded once to `type` where one is asked for. Throws argument_error for a file of another
+/// rank or with an extent of 0, of elements that are no floating-point numbers, or, where no type is asked
+/// for, of f32 or f64; all of it before the elements are read.
 Operand read_operand(std::string const& option, std::string const& name, std::optional<DType> type,
                      std::size_t least_rank, std::size_t most_rank);
 /// Values evenly spread in [-1, 1), the same for the same seed and stream, whatever the type and the host.
 Operand generate(std::vector<std::int64_t> shape, DType type, std::uint64_t seed, std::uint64_t stream);
-/// Joins what a file says about an extent to what an option or another file said (0: nothing yet). Throws
-/// argument_error where they differ.
-void agree(std::int64_t& extent, std::int64_t from_file, std::string_view name, std::string const& file);
+/// An extent of the problem, which options and files may say.
+struct Extent {
+  char const* name;        ///< "m"
+  std::string said_by;     ///< the option, then the file that said it first
+  std::int64_t value = 0;  ///< 0: nobody has said it yet
+
+  void otherwise(std::int64_t chosen) {
+    if (value == 0) value = chosen;
+  }
+};
+/// Joins what a file says to what is known. Throws argument_error where they differ.
+void agree(Extent& extent, std::int64_t from_file, char const* option, std::string const& file);
+/// Throws argument_error where `bytes` of `what` are more memory than this machine has free.
+void require_memory(std::string const& what, double bytes);
 /// Writes results as `io::write_array` does.
 void write_operand(std::string const& name, Operand const& operand);
 /// On the machine, under `name` in its reports.
@@ -103,8 +115,9 @@ double time_launches(Machine const& machine, int repeat, std::function<void()> c
 double checked_launches(Machine const& machine, MachineOptions const& options, ProgressBar& bar, int repeat,
                         bool json, std::function<void()> const& launch);
 
-/// Rows whose reference takes at most a few seconds: `work` multiply-adds for one row.
-std::vector<std::int64_t> rows_to_check(std::int64_t total, double work);
+/// Rows whose reference takes at most a few seconds and half a gigabyte: `work` multiply-adds and `elements`
+/// results for one row.
+std::vector<std::int64_t> rows_to_check(std::int64_t total, double work, std::int64_t elements);
 
 /// What a run found, for printing.
 struct Verdict {

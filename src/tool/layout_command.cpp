@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -9,7 +10,9 @@
 #include "drawing.hpp"
 #include "expression.hpp"
 #include "layout_result.hpp"
+#include "options.hpp"
 #include "output.hpp"
+#include "tegula/io/text.hpp"
 #include "tegula/layout/draw_latex.hpp"
 #include "tegula/layout/draw_svg.hpp"
 #include "tegula/layout/draw_text.hpp"
@@ -18,8 +21,7 @@ namespace tegula::tool {
 namespace {
 
 struct Options {
-  std::string expression;
-  std::string batch;
+  std::optional<std::string> expression, batch;
   std::string svg;
   std::string latex;
   std::string banks;  // element width in bits; empty: not asked for
@@ -61,20 +63,21 @@ int element_width(std::string const& text) {
       return bits;
     }
   }
-  throw std::invalid_argument(fmt::format(
-      "--banks: '{}' is not the width of an element in bits: 1, 2, 4, 8, 16, 32, 64 or 128", text));
+  throw std::invalid_argument(
+      fmt::format("--banks: {} is not the width of an element in bits: 1, 2, 4, 8, 16, 32, 64 or 128",
+                  io::in_quotes(text)));
 }
 
 void run(Options const& options) {
-  if (options.batch.empty() == options.expression.empty()) {
+  if (options.batch.has_value() == options.expression.has_value()) {
     throw std::invalid_argument(
         "either an expression such as '(4,8):(8,1)' or --batch FILE is needed, and not both");
   }
-  if (!options.batch.empty()) {
-    evaluate_batch(read_file(options.batch), stdout);
+  if (options.batch) {
+    evaluate_batch(*options.batch);
     return;
   }
-  Value const value = as_result(evaluate(options.expression));
+  Value const value = as_result(evaluate(*options.expression));
   int const bank_bits = options.banks.empty() ? 0 : element_width(options.banks);
   if (bank_bits != 0) {
     picture(value, bank_bits);  // refuses what has no banks
@@ -107,10 +110,10 @@ Examples:
   echo '{"id":7,"expr":"size((4,8))"}' | tegula layout --batch -)help";
   command->footer(kValues + describe_calls() + kExamples);
   auto const options = std::make_shared<Options>();
-  command->add_option("EXPR", options->expression, "The expression");
-  command->add_option(
-      "--batch", options->batch,
-      "Evaluate each line {\"id\",\"expr\"} of this file of JSON lines ('-': standard input)");
+  add_text(*command, "EXPR", options->expression, "The expression");
+  add_text(*command, "--batch", options->batch,
+           "Evaluate each line {\"id\",\"expr\"} of this file of JSON lines ('-': standard input)")
+      ->check(file_name());
   command->add_flag("--json", options->json, "Write JSON: result, size, cosize and table");
   add_drawing_option(*command, "--svg", options->svg,
                      "Draw the layout to FILE, or to standard output; with --banks, coloured by bank");

@@ -11,6 +11,7 @@
 
 #include "drawing.hpp"
 #include "output.hpp"
+#include "tegula/io/text.hpp"
 #include "tegula/layout/bank_conflicts.hpp"
 #include "tegula/layout/text.hpp"
 
@@ -78,7 +79,17 @@ std::string answer(Json const& line) {
   return result_members(evaluate(line["expr"].get_ref<Json::string_t const&>()));
 }
 
+std::string error_line(int number, std::string const& sentence) {
+  return fmt::format("{{\"line\":{},\"error\":{}}}\n", number, dump(sentence));
+}
+
+}  // namespace
+
 std::string answer_line(std::string_view text, int number) {
+  // Depth first: a parsed value is copied and written by recursion.
+  if (io::json_depth(text) > kDeepestJson)
+    return error_line(
+        number, fmt::format("line {} nests arrays and objects more than {} deep", number, kDeepestJson));
   Json const line = Json::parse(text, nullptr, false);
   bool const has_id = line.is_object() && line.contains("id");
   std::string const label = has_id ? "{\"id\":" + dump(line["id"]) : fmt::format("{{\"line\":{}", number);
@@ -91,8 +102,6 @@ std::string answer_line(std::string_view text, int number) {
     return label + ",\"error\":" + dump(error.what()) + "}\n";
   }
 }
-
-}  // namespace
 
 Value as_result(Value const& value) {
   Tuple const* const tuple = std::get_if<Tuple>(&value.what);
@@ -121,27 +130,19 @@ std::string banks_member(Value const& value, int element_bits) {
   SwizzledLayout const memory =
       plain != nullptr ? SwizzledLayout(*plain) : std::get<SwizzledLayout>(value.what);
   std::string text = fmt::format(R"("banks":{{"element_bits":{},"table":)", element_bits);
-  append_table(text, std::min(memory.size(), kLargestTable), [&](std::int64_t i) {
-    append_integer(text, memory(i) * element_bits / (8 * kBankBytes) % kBanks);
-  });
+  append_table(text, std::min(memory.size(), kLargestTable),
+               [&](std::int64_t i) { append_integer(text, bank_of_element(memory(i), element_bits)); });
   return text + "}";
 }
 
-void evaluate_batch(std::string_view lines, std::FILE* out) {
-  int number = 0;
-  while (!lines.empty()) {
-    std::size_t const end = std::min(lines.find('\n'), lines.size());
-    std::string_view const line = lines.substr(0, end);
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-    ++number;
-    if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
-      std::string const text = answer_line(line, number);
-      std::fwrite(text.data(), 1, text.size(), out);
+void evaluate_batch(std::string const& path) {
+  read_lines("--batch", path, kLongestLine, [](std::string_view line, int number, bool too_long) {
+    if (too_long) {
+      put(error_line(number, fmt::format("line {} has more than {} bytes", number, kLongestLine)));
+    } else if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
+      put(answer_line(line, number));
     }
-  }
-  if (std::fflush(out) != 0 || std::ferror(out) != 0) {
-    throw std::runtime_error("cannot write the answers to standard output");
-  }
+  });
 }
 
 }  // namespace tegula::tool

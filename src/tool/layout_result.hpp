@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -24,9 +23,16 @@ std::string result_members(Value const& value);
 /// std::invalid_argument for what is no layout, layout_error for a layout of coordinates.
 std::string banks_member(Value const& value, int element_bits);
 
-/// Evaluates JSON lines {"id", "expr"} and writes one line for each to `out`: the id and result_members, or
-/// {"id", "error"}. A line that is not such an object gets an error with its number in "line". Blank lines
-/// are passed over.
-void evaluate_batch(std::string_view lines, std::FILE* out);
+/// Lines of a batch may have this many bytes, and JSON in them be nested this deep.
+inline constexpr std::size_t kLongestLine = std::size_t{1} << 20;
+inline constexpr int kDeepestJson = 64;
+
+/// The answer to one JSON line {"id", "expr"} of a batch, a line too: the id and result_members, or {"id",
+/// "error"}. A line that is not such an object gets an error with its number in "line".
+std::string answer_line(std::string_view text, int number);
+
+/// Answers the lines of a file, or of standard input for "-", on standard output, one after the other. Blank
+/// lines are passed over.
+void evaluate_batch(std::string const& path);
 
 }  // namespace tegula::tool

@@ -1,13 +1,22 @@
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <exception>
-#include <nlohmann/json.hpp>
+#include <new>
+#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "commands.hpp"
+#include "output.hpp"
+#include "tegula/io/text.hpp"
 
 namespace {
 
@@ -32,60 +41,114 @@ std::string command_names(CLI::App const& app) {
 }
 
 /// Reports a refused call: a sentence on standard error, and on standard output {"error": sentence} for those
-/// who asked for JSON.
-int fail(std::string sentence, bool json, int code) {
-  std::replace(sentence.begin(), sentence.end(), '\n', ' ');
-  fmt::print(stderr, "tegula: {}\n", sentence);
+/// who asked for JSON. That either is closed changes nothing: the exit status says it too.
+int fail(std::string const& text, bool json, int code) {
+  constexpr std::size_t kLongest = 2000;
+  std::string whole = text;
+  std::replace(whole.begin(), whole.end(), '\n', ' ');
+  std::string const sentence = tegula::io::printable(whole, kLongest);
+  tegula::tool::say("tegula: {}\n", sentence);
   if (json) {
-    fmt::print("{}\n", nlohmann::json{{"error", sentence}}.dump(-1, ' ', false,
-                                                                nlohmann::json::error_handler_t::replace));
+    std::string const object = tegula::tool::dump({{"error", sentence}}) + "\n";
+    std::fwrite(object.data(), 1, object.size(), stdout);
+    std::fflush(stdout);
   }
   return code;
+}
+
+/// A descriptor of a standard stream that is closed is taken by the next file that is opened, which would
+/// then receive what is printed. Here each is taken by one that cannot be used, so that use is an error.
+void reserve_standard_streams() {
+  for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
+    if (fcntl(descriptor, F_GETFD) == -1 && errno == EBADF)
+      open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+/// Options whose value may be left out take an empty one for that: it is refused here.
+void refuse_empty_values(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    for (std::string const option : {"--svg", "--latex", "--banks"}) {
+      bool const empty =
+          (argv[i] == option && i + 1 < argc && argv[i + 1][0] == '\0') || argv[i] == option + "=";
+      if (empty) throw std::invalid_argument(option + ": '' is neither a value nor left out");
+    }
+  }
+}
+
+/// What CLI11 found wrong, in one sentence.
+std::string sentence_of(CLI::ParseError const& error, CLI::App const& app, int argc, char** argv) {
+  using tegula::io::in_quotes;
+  if (app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-')
+    return fmt::format("there is no command {}; the commands are {}", in_quotes(argv[1]), command_names(app));
+  CLI::App const& command = app.get_subcommands().empty() ? app : *app.get_subcommands().front();
+  std::string const name = app.get_subcommands().empty() ? "" : command.get_name() + " ";
+  std::vector<std::string> const extras = command.remaining();
+  if (dynamic_cast<CLI::ExtrasError const*>(&error) != nullptr && !extras.empty())
+    return fmt::format("there is no option or argument {} here (see `tegula {}--help`)",
+                       in_quotes(extras.front()), name);
+  return fmt::format("{} (see `tegula {}--help`)", error.what(), name);
+}
+
+int run(CLI::App& app, int argc, char** argv, bool json) {
+  constexpr int kRefused = 1;
+  constexpr int kUsage = 2;
+  try {
+    refuse_empty_values(argc, argv);
+    app.parse(argc, argv);
+    if (app.get_subcommands().empty()) {
+      if (argc > 1)
+        return fail(fmt::format("there is no command {}; the commands are {}", tegula::io::in_quotes(argv[1]),
+                                command_names(app)),
+                    json, kUsage);
+      tegula::tool::put(app.help());
+    }
+    tegula::tool::flush_output();
+    return 0;
+  } catch (CLI::Success const& request) {  // --help, --version
+    std::ostringstream text;
+    app.exit(request, text, text);
+    tegula::tool::put(text.str());
+    tegula::tool::flush_output();
+    return 0;
+  } catch (CLI::ParseError const& error) {
+    return fail(sentence_of(error, app, argc, argv), json, kUsage);
+  } catch (tegula::tool::reported_failure const&) {
+    std::fflush(stdout);
+    return kRefused;
+  }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("tegula: layouts as values, tensor-core atoms, and the kernels built on them", "tegula");
-  app.set_version_flag("--version", "tegula " TEGULA_VERSION);
-  app.require_subcommand(0, 1);
-  app.footer(kFooter);
-  tegula::tool::add_layout_command(app);
-  tegula::tool::add_atoms_command(app);
-  tegula::tool::add_atom_command(app);
-  tegula::tool::add_tiled_mma_command(app);
-  tegula::tool::add_tiled_copy_command(app);
-  tegula::tool::add_gemm_command(app);
-  tegula::tool::add_attention_command(app);
-  tegula::tool::add_info_command(app);
-
+  reserve_standard_streams();
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that is gone is an error of the write, with a sentence
   bool const json = std::any_of(argv + 1, argv + argc,
                                 [](char const* argument) { return std::string_view(argument) == "--json"; });
   constexpr int kRefused = 1;
-  constexpr int kUsage = 2;
   try {
-    app.parse(argc, argv);
-    if (app.get_subcommands().empty()) {
-      if (argc > 1) {
-        return fail(fmt::format("there is no command '{}'; the commands are {}", argv[1], command_names(app)),
-                    json, kUsage);
-      }
-      fmt::print("{}", app.help());
-    }
-    return 0;
-  } catch (CLI::Success const& request) {  // --help, --version
-    return app.exit(request);
-  } catch (CLI::ParseError const& error) {
-    if (app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-') {
-      return fail(fmt::format("there is no command '{}'; the commands are {}", argv[1], command_names(app)),
-                  json, kUsage);
-    }
-    return fail(fmt::format("{} (see `tegula {}--help`)", error.what(),
-                            app.get_subcommands().empty() ? std::string()
-                                                          : app.get_subcommands().front()->get_name() + " "),
-                json, kUsage);
-  } catch (tegula::tool::reported_failure const&) {
-    return kRefused;
+    CLI::App app("tegula: layouts as values, tensor-core atoms, and the kernels built on them", "tegula");
+    app.set_version_flag("--version", "tegula " TEGULA_VERSION);
+    app.require_subcommand(0, 1);
+    app.footer(kFooter);
+    tegula::tool::add_layout_command(app);
+    tegula::tool::add_atoms_command(app);
+    tegula::tool::add_atom_command(app);
+    tegula::tool::add_tiled_mma_command(app);
+    tegula::tool::add_tiled_copy_command(app);
+    tegula::tool::add_gemm_command(app);
+    tegula::tool::add_attention_command(app);
+    tegula::tool::add_info_command(app);
+    return run(app, argc, argv, json);
+  } catch (std::bad_alloc const&) {
+    return fail(
+        "there is not enough memory for what the command line asks; a smaller problem, table or drawing is needed",
+        json, kRefused);
+  } catch (std::length_error const&) {
+    return fail(
+        "what the command line asks is larger than any memory; a smaller problem, table or drawing is needed",
+        json, kRefused);
   } catch (std::exception const& error) {
     return fail(error.what(), json, kRefused);
   }

@@ -1,15 +1,18 @@
 #include "output.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <stdexcept>
 #include <utility>
 
+#include "tegula/io/output_file.hpp"
+#include "tegula/io/text.hpp"
 #include "tegula/layout/text.hpp"
 
 namespace tegula::tool {
@@ -20,29 +23,18 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
-[[noreturn]] void fail(char const* doing, std::string const& path) {
-  throw std::runtime_error(fmt::format("cannot {} '{}': {}", doing, path, std::strerror(errno)));
+[[noreturn]] void fail(char const* doing, std::string const& what) {
+  throw std::runtime_error(fmt::format("cannot {} {}: {}", doing, what, std::strerror(errno)));
 }
 
 }  // namespace
 
-void write_file(std::string const& path, std::string_view text) {
-  std::string const temporary = fmt::format("{}.{}.tmp", path, getpid());
-  File file(std::fopen(temporary.c_str(), "wb"));
-  if (!file) {
-    fail("write", path);
-  }
-  bool const written =
-      std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() && std::fflush(file.get()) == 0;
-  int const error = errno;
-  file.reset();
-  if (!written || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    errno = written ? errno : error;
-    int const reason = errno;
-    std::remove(temporary.c_str());
-    errno = reason;
-    fail("write", path);
-  }
+void put(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail("write", "standard output");
+}
+
+void flush_output() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) fail("write", "standard output");
 }
 
 void deliver(std::vector<DrawingFile> const& drawings, bool json,
@@ -58,6 +50,11 @@ void deliver(std::vector<DrawingFile> const& drawings, bool json,
     }
     to_output = drawing.option;
   }
+  std::vector<io::NamedPath> targets;
+  for (DrawingFile const& drawing : drawings) {
+    if (!drawing.path.empty() && drawing.path != "-") targets.push_back({drawing.option, drawing.path});
+  }
+  io::check_targets(targets);
   std::string text = to_output.empty() ? report() : std::string();
   std::vector<std::string> pictures;
   for (DrawingFile const& drawing : drawings) {
@@ -67,10 +64,10 @@ void deliver(std::vector<DrawingFile> const& drawings, bool json,
     if (drawings[i].path == "-") {
       text = std::move(pictures[i]);
     } else if (!drawings[i].path.empty()) {
-      write_file(drawings[i].path, pictures[i]);
+      io::write_file(drawings[i].path, pictures[i]);
     }
   }
-  fmt::print("{}", text);
+  put(text);
 }
 
 void add_drawing_option(CLI::App& command, std::string const& name, std::string& path,
@@ -78,21 +75,51 @@ void add_drawing_option(CLI::App& command, std::string const& name, std::string&
   command.add_option(name, path, description)->expected(0, 1)->default_str("-")->option_text("[FILE]");
 }
 
-std::string read_file(std::string const& path) {
+void read_lines(std::string const& option, std::string const& path, std::size_t most,
+                std::function<void(std::string_view, int, bool)> const& line) {
   bool const standard_input = path == "-";
+  std::string const what = standard_input ? "standard input" : option + " " + io::in_quotes(path);
   File file(standard_input ? nullptr : std::fopen(path.c_str(), "rb"));
-  if (!standard_input && !file) {
-    fail("read", path);
-  }
+  if (!standard_input && !file) fail("read", what);
   std::FILE* const from = standard_input ? stdin : file.get();
   std::string text;
+  std::size_t length = 0;  // of the line so far, of which text holds no more than `most`
+  int number = 0;
+  auto const end_line = [&] {
+    bool const too_long = length > most;
+    line(too_long ? std::string_view() : std::string_view(text), ++number, too_long);
+    text.clear();
+    length = 0;
+  };
   char block[1 << 16];
   while (std::size_t const n = std::fread(block, 1, sizeof(block), from)) {
-    text.append(block, n);
+    std::string_view rest(block, n);
+    while (!rest.empty()) {
+      std::size_t const end = std::min(rest.find('\n'), rest.size());
+      length += end;
+      if (length <= most) text.append(rest.substr(0, end));
+      if (end < rest.size()) end_line();
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
   }
-  if (std::ferror(from) != 0) {
-    fail("read", path);
-  }
+  if (std::ferror(from) != 0) fail("read", what);
+  if (length > 0) end_line();
+}
+
+std::string read_file(std::string const& option, std::string const& path, std::int64_t most) {
+  std::error_code error;
+  auto const bytes =
+      std::filesystem::is_regular_file(path, error) ? std::filesystem::file_size(path, error) : 0;
+  if (bytes > static_cast<std::uintmax_t>(most))
+    throw io::io_error(
+        fmt::format("{} {} has {} bytes; at most {} are read", option, io::in_quotes(path), bytes, most));
+  std::string text;
+  read_lines(option, path, static_cast<std::size_t>(most), [&](std::string_view line, int, bool too_long) {
+    if (too_long || text.size() + line.size() > static_cast<std::size_t>(most))
+      throw io::io_error(
+          fmt::format("{} {} is longer than the {} bytes that are read", option, io::in_quotes(path), most));
+    text.append(line) += '\n';
+  });
   return text;
 }
 
@@ -101,6 +128,10 @@ std::string dump(nlohmann::ordered_json const& value) {
 }
 
 nlohmann::ordered_json thread_value_json(Layout const& tv) {
+  constexpr std::int64_t kLargest = std::int64_t{1} << 22;
+  if (tv.size() > kLargest)
+    throw std::invalid_argument(fmt::format("the table of {} would have {} elements; at most {} are written",
+                                            to_string(tv), tv.size(), kLargest));
   std::vector<std::int64_t> table(static_cast<std::size_t>(tv.size()));
   for (std::size_t i = 0; i < table.size(); ++i) {
     table[i] = tv(

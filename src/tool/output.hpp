@@ -1,23 +1,37 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tegula/layout/layout.hpp"
 
 namespace tegula::tool {
 
-/// Writes `text` to `path` whole or not at all: to a temporary file beside it, which then takes its name.
-/// Throws std::runtime_error with the path and the system's reason.
-void write_file(std::string const& path, std::string_view text);
+/// Writes to standard output. Throws std::runtime_error where it cannot be written; what is still buffered at
+/// the end is seen by flush_output().
+void put(std::string_view text);
+template <class... T> void print(fmt::format_string<T...> format, T&&... values) {
+  put(fmt::format(format, std::forward<T>(values)...));
+}
+/// Throws std::runtime_error where something written to standard output did not arrive.
+void flush_output();
+/// Writes to standard error; if that is closed, nobody is there to be told.
+template <class... T> void say(fmt::format_string<T...> format, T&&... values) {
+  std::string const text = fmt::format(format, std::forward<T>(values)...);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
 
 /// Writes the report on standard output, and each drawing to its file; a drawing for "-" goes to standard
-/// output in place of the report. Throws std::invalid_argument where two things would go to standard output,
-/// before anything is written.
+/// output in place of the report. Throws std::invalid_argument where two things would go to standard output
+/// or to one file, and io_error where a file cannot be written, before anything is drawn or written.
 struct DrawingFile {
   std::string option;  // that asked for it, for errors
   std::string path;    // empty: not asked for
@@ -29,15 +43,20 @@ void deliver(std::vector<DrawingFile> const& drawings, bool json, std::function<
 void add_drawing_option(CLI::App& command, std::string const& name, std::string& path,
                         std::string const& description);
 
-/// The whole of a file, or of standard input for "-". Throws std::runtime_error with the path and the
-/// system's reason.
-std::string read_file(std::string const& path);
+/// Calls line(text, number) for each line of a file, or of standard input for "-", without its end; `text` is
+/// empty of a line longer than `most` bytes, of which too_long is told. Throws std::runtime_error with the
+/// option, the path and the system's reason.
+void read_lines(std::string const& option, std::string const& path, std::size_t most,
+                std::function<void(std::string_view text, int number, bool too_long)> const& line);
+
+/// The whole of a regular file of at most `most` bytes. Throws io_error.
+std::string read_file(std::string const& option, std::string const& path, std::int64_t most);
 
 /// One line of JSON. Text that is not UTF-8 is replaced, not refused.
 std::string dump(nlohmann::ordered_json const& value);
 
 /// A (thread, value) layout in the form that every command gives it: {"layout", "values", "table"}, table[t +
-/// threads * v].
+/// threads * v]. Throws std::invalid_argument for a table of more than 2^22 elements.
 nlohmann::ordered_json thread_value_json(Layout const& tv);
 
 }  // namespace tegula::tool

@@ -8,8 +8,10 @@
 #include "commands.hpp"
 #include "drawing.hpp"
 #include "expression.hpp"
+#include "options.hpp"
 #include "output.hpp"
 #include "tegula/atom/tiled_copy.hpp"
+#include "tegula/io/text.hpp"
 #include "tegula/layout/text.hpp"
 
 namespace tegula::tool {
@@ -71,7 +73,8 @@ int element_bits(std::string const& type) {
     names.append(names.empty() ? "" : ", ").append(to_string(candidate));
   }
   throw std::invalid_argument(
-      fmt::format("--type: there is no element type '{}'; it is one of {}, or a width in bits", type, names));
+      fmt::format("--type: there is no element type {}; it is one of {}, or a width in bits",
+                  io::in_quotes(type), names));
 }
 
 CopyTiling build(CopyOptions const& options) {
@@ -130,11 +133,15 @@ void add_tiled_mma_command(CLI::App& app) {
   };
   auto const options = std::make_shared<Options>();
   command->add_option("--atom", options->mma.atom, "The MMA instruction (see `tegula atoms`)")->required();
-  command->add_option("--layout", options->mma.layout,
-                      "Which group of threads works at (m,n,k): a layout of atoms (default (1,1,1))");
-  command->add_option(
-      "--tile", options->mma.tile,
-      "The tile: for each of M, N, K an extent, a layout (a permutation), or '_' (default: what the atoms cover)");
+  command
+      ->add_option("--layout", options->mma.layout,
+                   "Which group of threads works at (m,n,k): a layout of atoms (default (1,1,1))")
+      ->check(not_empty("a layout of atoms"));
+  command
+      ->add_option(
+          "--tile", options->mma.tile,
+          "The tile: for each of M, N, K an extent, a layout (a permutation), or '_' (default: what the atoms cover)")
+      ->check(not_empty("a tile"));
   command->add_flag("--json", options->json,
                     "Write JSON: threads, tile, and the (thread, value) layouts and tables of a, b, c");
   add_drawing_option(*command, "--svg", options->svg,
@@ -158,14 +165,19 @@ void add_tiled_copy_command(CLI::App& app) {
   CopyOptions& copy = options->copy;
   command->add_option("--atom", copy.atom, "The copy instruction (see `tegula atoms`)")->required();
   command->add_option("--type", copy.type, "The element type, or its width in bits (default f16)");
-  command->add_option("--threads", copy.threads, "(m,n) -> thread");
-  command->add_option("--values", copy.values, "(i,j) -> value, for the block of each thread (default 1:1)");
+  command->add_option("--threads", copy.threads, "(m,n) -> thread")->check(not_empty("a layout of threads"));
+  command->add_option("--values", copy.values, "(i,j) -> value, for the block of each thread (default 1:1)")
+      ->check(not_empty("a layout of values"));
   command->add_option("--of", copy.of, "Match operand a, b or c of the tiled MMA given by --mma")
       ->check(CLI::IsMember({"a", "b", "c"}, CLI::ignore_case));
-  command->add_option("--mma,--mma-atom", copy.mma.atom, "With --of: the MMA instruction");
-  command->add_option("--layout,--mma-layout", copy.mma.layout,
-                      "With --of: the layout of atoms (default (1,1,1))");
-  command->add_option("--tile,--mma-tile", copy.mma.tile, "With --of: the tile of the tiled MMA");
+  command->add_option("--mma,--mma-atom", copy.mma.atom, "With --of: the MMA instruction")
+      ->check(not_empty("the name of an MMA"));
+  command
+      ->add_option("--layout,--mma-layout", copy.mma.layout,
+                   "With --of: the layout of atoms (default (1,1,1))")
+      ->check(not_empty("a layout of atoms"));
+  command->add_option("--tile,--mma-tile", copy.mma.tile, "With --of: the tile of the tiled MMA")
+      ->check(not_empty("a tile"));
   command->add_flag("--json", options->json,
                     "Write JSON: threads, tile, and the (thread, value) layouts and tables of src and dst");
   add_drawing_option(*command, "--svg", options->svg,

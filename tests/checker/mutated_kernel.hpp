@@ -73,17 +73,11 @@ struct Matrices {
   void const* address;
   std::int64_t row, rows, batch, ld;
 
-  TensorMap map(int box_row, int box_rows) const {
-    int const element = bits(type) / 8;
-    int swizzle = 0;  // of as many bytes as a row of the box has: 32, 64 or 128
-    while (swizzle < 3 && (16 << swizzle) < box_row * element) ++swizzle;
-    return sim::encode({.dtype = type,
-                        .rank = 3,
-                        .address = address,
-                        .extents = {row, rows, batch},
-                        .strides = {ld * element, ld * rows * element},
-                        .box = {box_row, box_rows, 1},
-                        .swizzle = static_cast<TmaSwizzle>(swizzle)});
+  /// (mn, k) of which k, or mn, is contiguous.
+  TensorMap map(TmaBoxes const& boxes) const {
+    bool const along_mn = boxes.contiguous == 0;
+    return sim::encode(
+        describe({type, address, along_mn ? row : rows, along_mn ? rows : row, batch, ld, ld * rows}, boxes));
   }
 };
 
@@ -140,32 +134,31 @@ inline GemmParams gemm_sm80_params(Bench& bench, Case const& c) {
 inline GemmSm90Params gemm_sm90_params(Bench& bench, Case const& c) {
   GemmSm90Config const& config = c.sm90;
   GemmTensors const t = gemm_tensors(bench, c, config.a, config.out, config.a_major, config.b_major);
-  auto const operand = [&](Matrices const& x, Major major, OperandBoxes const& boxes) {
-    int const box_k = block_k(config);
-    return major == Major::k ? x.map(box_k, boxes.box_mn) : x.map(boxes.box_mn, box_k);
-  };
   auto const tiles = [](int extent, int tile) { return (extent + tile - 1) / tile; };
   TileScheduler const scheduler{.tiles_m = tiles(c.m, config.block_m * config.cluster_m),
                                 .tiles_n = tiles(c.n, config.block_n * config.cluster_n),
                                 .batches = c.batch};
-  GemmSm90Params p{};
-  p.a = operand(t.a, config.a_major, a_boxes(config));
-  p.b = operand(t.b, config.b_major, b_boxes(config));
-  p.c = t.c.map(store_n(config), 16);
   Matrices by_tma = t.d;
   by_tma.row = columns_by_tma(c.n, store_unit(config.out));
-  p.d = by_tma.map(store_n(config), 16);
-  p.d_address = t.d_address;
-  p.ldd = t.d.ld;
-  p.d_batch_stride = t.d.ld * t.d.rows;
-  p.bias = t.bias;
-  p.m = c.m;
-  p.n = c.n;
-  p.k = c.k;
-  p.a_batched = p.b_batched = p.c_batched = c.batch > 1;
-  p.beta = c.adds ? 0.5f : 0.0f;
-  p.tiling = scheduler;
-  p.clusters = config.split_k > 1 ? scheduler.tiles() : std::min(c.clusters, scheduler.tiles());
+  TmaBoxes const piece = store_boxes(epilogue(config)).whole;
+  GemmSm90Params p{};
+  p.problem = {.a = t.a.map(a_fetch(config)),
+               .b = t.b.map(b_fetch(config)),
+               .m = c.m,
+               .n = c.n,
+               .k = c.k,
+               .a_batched = c.batch > 1,
+               .b_batched = c.batch > 1};
+  p.schedule.tiling = scheduler;
+  p.schedule.clusters = config.split_k > 1 ? scheduler.tiles() : std::min(c.clusters, scheduler.tiles());
+  p.epilogue.c.whole = t.c.map(piece);
+  p.epilogue.d.whole = by_tma.map(piece);
+  p.epilogue.d_address = t.d_address;
+  p.epilogue.ldd = t.d.ld;
+  p.epilogue.d_batch_stride = t.d.ld * t.d.rows;
+  p.epilogue.bias = t.bias;
+  p.epilogue.c_batched = c.batch > 1;
+  p.epilogue.beta = c.adds ? 0.5f : 0.0f;
   return p;
 }
 

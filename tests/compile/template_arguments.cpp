@@ -6,7 +6,7 @@
 #include "tegula/layout/algebra.hpp"
 #include "tegula/layout/offset.hpp"
 #include "tegula/layout/swizzle.hpp"
-#include "tegula/tensor/coordinates.hpp"
+#include "tegula/tensor/map.hpp"
 
 using namespace tegula;
 
@@ -28,13 +28,16 @@ template <Tuple T> bool reads_as(Tuple const& expected) {
 
 constexpr Layout plain = make_layout(layout(shape(3, 5), stride(7, 2)), layout(4, 100));
 constexpr Layout coordinates = make_layout(along(1, 8, 4), along(0, 16, 1));
+struct Source {
+  static constexpr Layout value = coordinates;
+};
 
 }  // namespace
 
 int main() {
   bool const right = reads_as<plain>(plain) && reads_as<coordinates>(coordinates) &&
                      reads_as<tuple(4, 9)>(tuple(4, 9)) && offset_of<plain>(16) == 107 &&
-                     coordinate_of<coordinates, 1>(1) == 4 && coordinate_of<coordinates, 0>(8) == 1;
+                     coordinate<1>(MapOf<Source>{}, 1) == 4 && coordinate<0>(MapOf<Source>{}, 8) == 1;
   std::puts(right ? "as they are" : "a template argument reads as another value");
   return right ? 0 : 1;
 }

@@ -29,11 +29,11 @@ template <class T = void> T* at(std::uintptr_t address) { return reinterpret_cas
 
 AttentionArguments attention() {
   return {.dtype = DType::f16,
-          .q = at(0x10000),
-          .k = at(0x20000),
-          .v = at(0x30000),
-          .o = at(0x40000),
-          .lse = at<float>(0x50000),
+          .q = at(std::uintptr_t{1} << 44),
+          .k = at(std::uintptr_t{2} << 44),
+          .v = at(std::uintptr_t{3} << 44),
+          .o = at(std::uintptr_t{4} << 44),
+          .lse = at<float>(std::uintptr_t{5} << 44),
           .batch = 2,
           .heads = 6,
           .kv_heads = 3,
@@ -48,11 +48,11 @@ GemmArguments gemm() {
           .m = 100,
           .n = 60,
           .k = 48,
-          .a = at(0x10000),
-          .b = at(0x20000),
-          .c = at(0x30000),
-          .bias = at(0x40000),
-          .d = at(0x50000),
+          .a = at(std::uintptr_t{1} << 44),
+          .b = at(std::uintptr_t{2} << 44),
+          .c = at(std::uintptr_t{3} << 44),
+          .bias = at(std::uintptr_t{4} << 44),
+          .d = at(std::uintptr_t{5} << 44),
           .beta = 1};
 }
 
@@ -202,7 +202,7 @@ TEST(AttentionArguments, AreAcceptedJustInsideTheLimits) {
   };
   for (int const dim : {32, 64, 96, 128, 256}) {
     AttentionArguments const a = {
-        .q = at(16), .k = at(32), .v = at(48), .o = at(64), .seq_q = 1, .head_dim = dim};
+        .q = at(0x1000), .k = at(0x2000), .v = at(0x3000), .o = at(0x4000), .seq_q = 1, .head_dim = dim};
     EXPECT_NO_THROW(check(a, 90)) << dim;
   }
   accepted([](auto& a) { a.lse = nullptr; });
@@ -210,7 +210,7 @@ TEST(AttentionArguments, AreAcceptedJustInsideTheLimits) {
   accepted([](auto& a) { a.causal = true; });
   accepted([](auto& a) { a.exponential = Exponential::polynomial; });
   accepted([](auto& a) { a.k = a.v; });                              // shared input
-  accepted([](auto& a) { a.k_stride = {0, 0, 0}; });                 // a broadcast input
+  accepted([](auto& a) { a.k_stride = {0, 0, 8}; });                 // a broadcast input
   accepted([](auto& a) { a.q_stride = {8, 8, 8}; });                 // overlapping rows of an input
   accepted([](auto& a) { a.o_stride = {38400, 64, 6400}; });         // (batch, head, seq, head_dim)
   accepted([](auto& a) { a.o_stride = {64, 2 * 6 * 64, 2 * 64}; });  // (seq, head, batch, head_dim)

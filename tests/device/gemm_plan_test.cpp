@@ -35,7 +35,13 @@ template <class T = void> T* at(std::uintptr_t address) { return reinterpret_cas
 constexpr std::int64_t kSizes[] = {1, 7, 8, 64, 100, 127, 128, 129, 1000, 4096, 100000};
 
 GemmArguments problem(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return {.in = DType::bf16, .m = m, .n = n, .k = k, .a = at(0x1000), .b = at(0x2000), .d = at(0x3000)};
+  return {.in = DType::bf16,
+          .m = m,
+          .n = n,
+          .k = k,
+          .a = at(0x1000),
+          .b = at(std::uintptr_t{1} << 44),
+          .d = at(std::uintptr_t{2} << 44)};
 }
 
 /// Whether the tiling's regions cover D, row of tiles by row, and no row of tiles lies beyond its edges.
@@ -114,8 +120,8 @@ TEST(GemmPlan, FindsAKernelForEveryCheckedProblemOf16Bits) {
                                            .k = k,
                                            .batch = m == 100 ? 3 : 1,
                                            .a = at(0x1000),
-                                           .b = at(0x2000),
-                                           .d = at(0x3000),
+                                           .b = at(std::uintptr_t{1} << 44),
+                                           .d = at(std::uintptr_t{2} << 44),
                                            .activation = activation};
                   check(g, 90);
                   GemmChoice const choice = choose_gemm(g, kH100);
@@ -537,22 +543,23 @@ TEST(GemmPlan, MakesParametersForEveryConfiguration) {
     GemmChoice const choice = choose_gemm(g, kH100, {.configuration = i});
     EXPECT_EQ(choice.configuration, i) << to_string(c);
     GemmSm90Params const p = lower(machine, g, choice);
-    EXPECT_FALSE(p.a_batched);
-    EXPECT_TRUE(p.b_batched && p.c_batched);
-    EXPECT_TRUE(p.m == 48 && p.n == 32 && p.k == 64);
-    EXPECT_EQ(p.tiling.tiles, choice.tiling.tiles);
-    EXPECT_EQ(p.clusters, choice.clusters);
+    EXPECT_FALSE(p.problem.a_batched);
+    EXPECT_TRUE(p.problem.b_batched && p.epilogue.c_batched);
+    EXPECT_TRUE(p.problem.m == 48 && p.problem.n == 32 && p.problem.k == 64);
+    EXPECT_EQ(p.schedule.tiling.tiles, choice.tiling.tiles);
+    EXPECT_EQ(p.schedule.clusters, choice.clusters);
     auto const map = [](TensorMap const& m) { return *sim::decode(m); };
-    auto const bytes = [](TensorMapDescription const& m) { return m.box[0] * m.box[1] * bits(m.dtype) / 8; };
-    EXPECT_EQ(bytes(map(p.a)) * a_boxes(c).boxes, 128 * c.block_m) << to_string(c);
-    EXPECT_EQ(bytes(map(p.b)) * b_boxes(c).boxes, 128 * c.block_n) << to_string(c);
-    EXPECT_EQ(map(p.a).swizzle, TmaSwizzle::b128);
-    EXPECT_EQ(map(p.a).extents[2], 1);
-    EXPECT_EQ(map(p.b).extents[2], 2);
-    EXPECT_EQ(map(p.d), map(p.c));
-    EXPECT_EQ(span_bytes(map(p.d).swizzle), store_n(c) * bits(c.out) / 8);
-    EXPECT_EQ(map(p.d).extents[0], 32);
-    EXPECT_EQ(map(p.d).extents[1], 48);
+    TensorMapDescription const of_a = map(p.problem.a), of_b = map(p.problem.b),
+                               of_d = map(p.epilogue.d.whole);
+    EXPECT_EQ(box_bytes(of_a) * a_fetch(c).boxes_mn, 128 * c.block_m) << to_string(c);
+    EXPECT_EQ(box_bytes(of_b) * b_fetch(c).boxes_mn, 128 * c.block_n) << to_string(c);
+    EXPECT_EQ(of_a.swizzle, TmaSwizzle::b128);
+    EXPECT_EQ(of_a.extents[2], 1);
+    EXPECT_EQ(of_b.extents[2], 2);
+    EXPECT_EQ(of_d, map(p.epilogue.c.whole));
+    EXPECT_EQ(span_bytes(of_d.swizzle), store_n(epilogue(c)) * bits(c.out) / 8);
+    EXPECT_EQ(of_d.extents[0], 32);
+    EXPECT_EQ(of_d.extents[1], 48);
   }
 }
 
@@ -585,20 +592,20 @@ TEST(GemmPlan, MakesParametersForTilesOfTwoWidths) {
     GemmChoice choice = choose_gemm(g, kH100, {.configuration = i});
     auto const map = [](TensorMap const& m) { return *sim::decode(m); };
     GemmSm90Params const equal = lower(machine, g, choice);
-    EXPECT_FALSE(equal.tiling.fitted());
-    EXPECT_EQ(map(equal.d_last_narrow), map(equal.d));
+    EXPECT_FALSE(equal.schedule.tiling.fitted());
+    EXPECT_EQ(map(equal.epilogue.d.last_narrow), map(equal.epilogue.d.whole));
     choice.clusters = 2;
     choice.tiling = fit_tiles(choice.tiling.order(), static_cast<int>(g.n), tile_widths(c), 2);
     ASSERT_TRUE(choice.tiling.fitted());
     GemmSm90Params const p = lower(machine, g, choice);
-    EXPECT_EQ(p.tiling, choice.tiling);
-    EXPECT_EQ(p.clusters, 2);
-    TensorMapDescription last = map(p.d);
-    EXPECT_EQ(last, map(equal.d));
-    EXPECT_EQ(map(p.b), map(equal.b)) << "a narrow tile's operands are those of a wide one";
-    int const pieces = c.narrow_n / store_n(c) * store_n(c);
-    last.box[0] = pieces < c.narrow_n ? c.narrow_n - pieces : store_n(c);
-    EXPECT_EQ(map(p.d_last_narrow), last);
+    EXPECT_EQ(p.schedule.tiling, choice.tiling);
+    EXPECT_EQ(p.schedule.clusters, 2);
+    TensorMapDescription last = map(p.epilogue.d.whole);
+    EXPECT_EQ(last, map(equal.epilogue.d.whole));
+    EXPECT_EQ(map(p.problem.b), map(equal.problem.b)) << "a narrow tile's operands are those of a wide one";
+    int const piece = store_n(epilogue(c)), pieces = c.narrow_n / piece * piece;
+    last.box[0] = pieces < c.narrow_n ? c.narrow_n - pieces : piece;
+    EXPECT_EQ(map(p.epilogue.d.last_narrow), last);
     EXPECT_EQ(last.box[1], 16);
     ++count;
   }

@@ -129,29 +129,9 @@ constexpr auto kConfigurations = [] {
   return configurations;
 }();
 
-/// A tensor map of `batch` matrices of `rows` rows of `row` elements.
-TensorMap matrices(DType type, void const* address, std::array<std::int64_t, 3> const& extents,
-                   std::int64_t ld, std::int64_t batch_stride, int box_row, int box_rows, int span_row = 0) {
-  int const element = bits(type) / 8;
-  auto const stride = [&](std::int64_t elements) { return std::max<std::int64_t>(16, elements * element); };
-  TmaSwizzle swizzle = TmaSwizzle::b128;
-  int const span = (span_row != 0 ? span_row : box_row) * element;
-  if (span == 64) swizzle = TmaSwizzle::b64;
-  if (span == 32) swizzle = TmaSwizzle::b32;
-  return sim::encode({.dtype = type,
-                      .rank = 3,
-                      .address = address,
-                      .extents = {extents[0], extents[1], extents[2]},
-                      .strides = {stride(ld), stride(batch_stride)},
-                      .box = {box_row, box_rows, 1},
-                      .swizzle = swizzle});
-}
-
-TensorMap operand(DType type, void const* address, Major major, int mn, int k, int batch, std::int64_t ld,
-                  std::int64_t batch_stride, OperandBoxes const& boxes, int box_k) {
-  std::int64_t const count = batch_stride == 0 ? 1 : batch;
-  return major == Major::k ? matrices(type, address, {k, mn, count}, ld, batch_stride, box_k, boxes.box_mn)
-                           : matrices(type, address, {mn, k, count}, ld, batch_stride, boxes.box_mn, box_k);
+PerPiece<TensorMap> maps(TmaMatrices const& x, PerPiece<TmaBoxes> const& boxes) {
+  auto const map = [&](TmaBoxes const& b) { return sim::encode(describe(x, b)); };
+  return {map(boxes.whole), map(boxes.last), map(boxes.last_narrow)};
 }
 
 template <GemmSm90Config C> GemmSm90Params params_of(GemmArguments const& g, int clusters, Raster raster) {
@@ -165,43 +145,38 @@ template <GemmSm90Config C> GemmSm90Params params_of(GemmArguments const& g, int
                                 .group = 2};
   Tiling tiling = scheduler;
   if (C.narrow_n > 0) tiling = fit_tiles(scheduler, n, tile_widths(C), std::min(clusters, tiling.tiles));
-  auto const of_d = [&](void const* address, int columns, std::int64_t ld, std::int64_t batch_stride,
-                        int piece = store_n(C)) {
-    return matrices(g.out, address, {columns, m, batch}, ld, batch_stride, piece, 16, store_n(C));
-  };
-  auto const of_c = [&](int piece) {
-    return g.c != nullptr ? of_d(g.c, n, g.ldc, g.c_batch_stride, piece) : TensorMap{};
-  };
   int const by_tma = columns_by_tma(n, store_unit(g.out));
   int const grid = C.split_k > 1 ? tiling.tiles : std::min(clusters, tiling.tiles);  // clusters
-  return {
-      .k = k,
-      .clusters = grid,
-      .a_batched = g.a_batch_stride != 0,
-      .b_batched = g.b_batch_stride != 0,
-      // Along one axis looked up, along the other computed by the kernel.
-      .first_tiles = raster == Raster::along_m ? first_tiles(tiling, tile_widths(C), grid, cluster_size(C), 0)
-                                               : FirstTiles{},
-      .tiling = tiling,
-      .a = operand(g.in, g.a, g.a_major, m, k, batch, g.lda, g.a_batch_stride, a_boxes(C), block_k(C)),
-      .b = operand(g.in_b, g.b, g.b_major, n, k, batch, g.ldb, g.b_batch_stride, b_boxes(C), block_k(C)),
-      .c = of_c(store_n(C)),
-      .c_last = of_c(last_store_n(C)),
-      .c_last_narrow = of_c(last_narrow_store_n(C)),
-      .d = of_d(g.d, by_tma > 0 ? by_tma : n, g.ldd, g.d_batch_stride),
-      .d_last = of_d(g.d, by_tma > 0 ? by_tma : n, g.ldd, g.d_batch_stride, last_store_n(C)),
-      .d_last_narrow = of_d(g.d, by_tma > 0 ? by_tma : n, g.ldd, g.d_batch_stride, last_narrow_store_n(C)),
-      .d_address = g.d,
-      .ldd = g.ldd,
-      .d_batch_stride = g.d_batch_stride,
-      .bias = g.bias,
-      .scale_a = g.scale_a,
-      .scale_b = g.scale_b,
-      .m = m,
-      .n = n,
-      .c_batched = true,
-      .alpha = g.alpha,
-      .beta = g.beta};
+  auto const batches = [&](std::int64_t stride) { return stride == 0 ? 1 : batch; };
+  TmaMatrices const a = {g.in, g.a, m, k, batches(g.a_batch_stride), g.lda, g.a_batch_stride},
+                    b = {g.in_b, g.b, n, k, batches(g.b_batch_stride), g.ldb, g.b_batch_stride},
+                    c = {g.out, g.c, m, n, batch, g.ldc, g.c_batch_stride},
+                    d = {g.out, g.d, m, by_tma > 0 ? by_tma : n, batch, g.ldd, g.d_batch_stride};
+  constexpr PerPiece<TmaBoxes> pieces = store_boxes(epilogue(C));
+  return {.problem = {.a = sim::encode(describe(a, a_fetch(C))),
+                      .b = sim::encode(describe(b, b_fetch(C))),
+                      .m = m,
+                      .n = n,
+                      .k = k,
+                      .a_batched = g.a_batch_stride != 0,
+                      .b_batched = g.b_batch_stride != 0},
+          .schedule = {.clusters = grid,
+                       // Along one axis looked up, along the other computed by the kernel.
+                       .first_tiles = raster == Raster::along_m
+                                          ? first_tiles(tiling, tile_widths(C), grid, cluster_size(C), 0)
+                                          : FirstTiles{},
+                       .tiling = tiling},
+          .epilogue = {.c = g.c != nullptr ? maps(c, pieces) : PerPiece<TensorMap>{},
+                       .d = maps(d, pieces),
+                       .d_address = g.d,
+                       .ldd = g.ldd,
+                       .d_batch_stride = g.d_batch_stride,
+                       .bias = g.bias,
+                       .scale_a = g.scale_a,
+                       .scale_b = g.scale_b,
+                       .alpha = g.alpha,
+                       .beta = g.beta,
+                       .c_batched = true}};
 }
 
 template <int I> struct Form : GemmSm90<kConfigurations[I]> {};
@@ -216,7 +191,7 @@ template <int I> Launched launch(sim::Machine& machine, GemmArguments const& g, 
   GemmSm90Params const params = params_of<kConfigurations[I]>(g, clusters, raster);
   return {
       sim::launch<Form<I>>(machine, Form<I>::grid(params), params, global_tensors(Form<I>::config, params)),
-      params.tiling};
+      params.schedule.tiling};
 }
 
 using Launch = Launched (*)(sim::Machine&, GemmArguments const&, int, Raster);

@@ -15,7 +15,7 @@ struct accumulator_in_flight : WarpgroupKernel<> {
     fill(smem);
     float d[8] = {};
     wgmma_fence();
-    wgmma<op>(d, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+    wgmma<op>(d, matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), true);
     wgmma_commit_group();
     if (p.repaired) wgmma_wait_group<0>();
     d[5] = 1.0f;

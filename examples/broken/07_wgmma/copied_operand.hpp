@@ -21,7 +21,7 @@ struct copied_operand : WarpgroupKernel<> {
     cta::sync();
     float d[8] = {};
     wgmma_fence();
-    wgmma<op>(d, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+    wgmma<op>(d, matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), true);
     wgmma_commit_group();
     wgmma_wait_group<0>();
     st_global(p.out + thread_idx(), d[0]);

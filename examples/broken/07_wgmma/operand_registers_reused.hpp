@@ -20,7 +20,7 @@ struct operand_registers_reused : WarpgroupKernel<> {
     for (int step = 0; step < 2; ++step) {
       for (std::uint32_t& pair : a) pair = 0x3f803f80u + static_cast<std::uint32_t>(step);
       wgmma_fence();
-      wgmma<op>(d, a, WgmmaOperand(smem.b)(0, 16 * step), true);
+      wgmma<op>(d, a, matrix_descriptor(local_tile<16, 16>(tensor(smem.b), 0, step)), true);
       wgmma_commit_group();
       if (p.repaired) wgmma_wait_group<0>();
     }

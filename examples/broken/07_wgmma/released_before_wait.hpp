@@ -19,7 +19,7 @@ struct released_before_wait : WarpgroupKernel<2> {
     if (thread_idx() < 128) {
       float d[8] = {};
       wgmma_fence();
-      wgmma<op>(d, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+      wgmma<op>(d, matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), true);
       wgmma_commit_group();
       if (p.repaired) wgmma_wait_group<0>();
       mbarrier_arrive(empty);

@@ -17,7 +17,8 @@ struct scaled_without_fence : WarpgroupKernel<> {
     for (int step = 0; step < 2; ++step) {
       if (step == 1) d[3] = 0.5f * d[3] + 1;
       if (step == 1 && p.repaired) wgmma_fence();
-      wgmma<op>(d, WgmmaOperand(smem.a)(0, 16 * step), WgmmaOperand(smem.b)(0, 16 * step), true);
+      wgmma<op>(d, matrix_descriptor(local_tile<64, 16>(tensor(smem.a), 0, step)),
+                matrix_descriptor(local_tile<16, 16>(tensor(smem.b), 0, step)), true);
       wgmma_commit_group();
       wgmma_wait_group<0>();
     }

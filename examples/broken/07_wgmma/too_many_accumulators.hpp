@@ -21,7 +21,8 @@ struct too_many_accumulators : WarpgroupKernel<> {
     float d[4][8] = {};
     wgmma_fence();
     for (int i = 0; i < 4; ++i)
-      wgmma<op>(d[i], WgmmaOperand(smem.a)(0, 16 * i), WgmmaOperand(smem.b)(0, 16 * i), true);
+      wgmma<op>(d[i], matrix_descriptor(local_tile<64, 16>(tensor(smem.a), 0, i)),
+                matrix_descriptor(local_tile<16, 16>(tensor(smem.b), 0, i)), true);
     wgmma_commit_group();
     wgmma_wait_group<0>();
     st_global(p.out + thread_idx(), d[0][0] + d[1][0] + d[2][0] + d[3][0]);

@@ -15,7 +15,7 @@ struct warp_missing : WarpgroupKernel<> {
     if (!p.repaired && warp_id() == 3) return;
     float d[8] = {};
     wgmma_fence();
-    wgmma<op>(d, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+    wgmma<op>(d, matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), true);
     wgmma_commit_group();
     wgmma_wait_group<0>();
     if (warp_id() < 3) st_global(p.out + thread_idx(), d[0]);

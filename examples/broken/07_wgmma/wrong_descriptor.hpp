@@ -18,7 +18,8 @@ struct wrong_descriptor : WarpgroupKernel<> {
     wgmma_fence();
     constexpr MmaSpec narrow = warpgroup_mma(DType::bf16, DType::bf16, DType::f32, 8);
     auto& half = reinterpret_cast<float(&)[4]>(d[0]);
-    wgmma<narrow>(half, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0) + (rows * 128 >> 4), true);
+    wgmma<narrow>(half, matrix_descriptor(tensor(smem.a)),
+                  matrix_descriptor(tensor(smem.b)) + (rows * 128 >> 4), true);
     wgmma_commit_group();
     wgmma_wait_group<0>();
     st_global(p.out + thread_idx(), d[0]);

@@ -73,7 +73,8 @@ TEGULA_DEVICE void mma_sync(typename MmaRegisters<S>::D& d, typename MmaRegister
 #if TEGULA_GPU
   detail::mma_statement<typename detail::MmaTexts<S>::Name>(d, a, b, c);
 #else
-  sim::mma_sync(S, d, a, b, c, where);
+  static constexpr sim::WarpMma op(S);
+  sim::mma_sync(op, d, a, b, c, where);
 #endif
 }
 

@@ -27,6 +27,14 @@ TEGULA_HOST_DEVICE constexpr int span_bytes(TmaSwizzle swizzle) {
   return swizzle == TmaSwizzle::none ? 0 : 16 << static_cast<int>(swizzle);
 }
 
+/// The swizzle that permutes pieces in so many bytes: 32, 64 or 128; none in fewer.
+TEGULA_HOST_DEVICE constexpr TmaSwizzle swizzle_of_span(int bytes) {
+  return bytes >= 128  ? TmaSwizzle::b128
+         : bytes >= 64 ? TmaSwizzle::b64
+         : bytes >= 32 ? TmaSwizzle::b32
+                       : TmaSwizzle::none;
+}
+
 /// What a load puts where its box is outside of the tensor: zeros, or NaNs. These are made of 16-bit words
 /// 0x7ff7, whatever the element's type (measured on an H100): 0x7ff77ff7 in f32.
 enum class TmaFill : std::uint8_t { zeros, nans };

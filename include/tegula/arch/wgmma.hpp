@@ -62,7 +62,7 @@ template <int N> TEGULA_DEVICE void wgmma_wait_group(Where where = Where::here()
 }
 
 /// D(64, n) = A * B + (scale_d ? D : 0) with A and B in shared memory, given by matrix descriptors
-/// (tensor/wgmma_operand.hpp). Who holds which element of d: atom/, or PTX ISA, "Register Fragments and
+/// (tensor/descriptor.hpp). Who holds which element of d: atom/, or PTX ISA, "Register Fragments and
 /// Shared Memory Matrix Layouts".
 template <MmaSpec S>
 TEGULA_DEVICE void wgmma(typename MmaRegisters<S>::D& d, std::uint64_t a_descriptor,

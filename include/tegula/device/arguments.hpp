@@ -55,6 +55,8 @@ struct AttentionArguments {
   std::int64_t seq_q = 0;
   std::int64_t seq_k = seq_q;
   std::int64_t head_dim = 0;
+  /// Strides in elements. The defaults are those of contiguous tensors of the extents that stand here when
+  /// the arguments are made: where extents are set later, strides are to be set too.
   TokenStrides q_stride = contiguous_tokens(seq_q, heads, head_dim);
   TokenStrides k_stride = contiguous_tokens(seq_k, kv_heads, head_dim);
   TokenStrides v_stride = k_stride;
@@ -123,8 +125,10 @@ struct GemmArguments {
 /// the machine's: 80, 90, ...
 ///
 /// Of outputs whose elements overlap, those of nested strides are recognised: each axis must step over all
-/// that the axes of smaller stride span. An output that is one of the inputs is refused too (c excepted);
-/// partial overlap of different pointers is the caller's to avoid.
+/// that the axes of smaller stride span. Strides of q, k or v that are 0 along every axis of several rows are
+/// taken for a slip. An output that is one of the inputs is refused too (c excepted), and one that overlaps
+/// an input or another output where neither has gaps; lse wherever it lies among the others. Overlap of a
+/// tensor with gaps is the caller's to avoid, for it may lie in them.
 void check(AttentionArguments const& arguments, int compute_capability);
 void check(GemmArguments const& arguments, int compute_capability);
 

@@ -25,9 +25,9 @@ class Allocation {
   std::string const& name() const { return name_; }
 
   /// Copies `bytes` host bytes to [offset, offset + bytes); returns when the host memory may be changed.
-  /// Throws argument_error beyond the end.
+  /// Throws argument_error beyond the end, and for a null pointer.
   void upload(void const* from, std::int64_t bytes, std::int64_t offset = 0);
-  /// Copies back; waits for work on the default stream. Throws argument_error beyond the end.
+  /// Copies back; waits for work on the default stream. Throws argument_error likewise.
   void download(void* to, std::int64_t bytes, std::int64_t offset = 0) const;
   /// Sets every byte, as a canary or a poison.
   void fill(std::uint8_t byte);
@@ -63,7 +63,12 @@ template <class T> class Buffer {
 
   /// Copies host values to elements [offset, ...). Throws argument_error beyond the end.
   void upload(std::span<T const> values, std::int64_t offset = 0) {
-    allocation_.upload(values.data(), static_cast<std::int64_t>(values.size_bytes()), offset * element_bytes);
+    std::int64_t at = 0;
+    if (__builtin_mul_overflow(offset, element_bytes, &at))
+      throw argument_error("Buffer: the offset " + std::to_string(offset) + " in " + name() +
+                           " is beyond 64 bits of bytes; it must lie in the buffer's " +
+                           std::to_string(size_) + " elements.");
+    allocation_.upload(values.data(), static_cast<std::int64_t>(values.size_bytes()), at);
   }
   /// All elements; waits for work on the default stream. What nobody wrote holds bytes of 0xff on a simulated
   /// machine.

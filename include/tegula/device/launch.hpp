@@ -24,7 +24,9 @@ void attention(Machine const& machine, AttentionArguments const& arguments, Stre
 /// D = activation(alpha A B + beta C + bias); see GemmArguments. Throws as `attention` does.
 void gemm(Machine const& machine, GemmArguments const& arguments, Stream stream = {});
 /// The same by a choice made before, which saves making it again: choose_gemm's for arguments that differ at
-/// most in their pointers, and in these not in alignment. Precondition: checked arguments.
+/// most in their pointers, and in these not in alignment. Precondition: checked arguments. Throws
+/// argument_error for a choice of an entry that the table does not have, or one of other types, majors or
+/// activation.
 void gemm(Machine const& machine, GemmArguments const& arguments, GemmChoice const& choice,
           Stream stream = {});
 
@@ -43,12 +45,14 @@ struct KernelResources {
   int threads = 0;               ///< of a CTA
   std::size_t shared_bytes = 0;  ///< of a CTA
 };
+/// Throw argument_error for an index that the table does not have.
 KernelResources attention_resources(int configuration);
 KernelResources gemm_resources(int configuration);
 KernelResources gemm_sm90_resources(int configuration);
 
 /// Launches one configuration of a table, whatever would be chosen. Precondition: the parameters are
-/// ones that the configuration computes; they are not checked. For tests and benchmarks.
+/// ones that the configuration computes; they are not checked. For tests and benchmarks. Throws
+/// argument_error for an index that the table does not have.
 void launch_attention(Machine const& machine, int configuration, AttentionParams const& params,
                       Stream stream = {});
 void launch_gemm(Machine const& machine, int configuration, GemmParams const& params, Stream stream = {});

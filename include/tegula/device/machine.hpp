@@ -56,7 +56,9 @@ class Event {
 float milliseconds(Event const& begin, Event const& end);
 
 /// A handle: copies are the same machine, and what was made on it keeps it alive. All functions may be called
-/// from several threads.
+/// from several threads, as may the entry points of launch.hpp; launches on one simulated machine take turns.
+/// A Buffer may be uploaded to and downloaded from by one thread at a time, and not while a launch uses it.
+/// simulation()->options() is not locked: change options while no other thread uses the machine.
 class Machine {
  public:
   /// GPU number `device`, as CUDA counts them. Throws device_error where this build has no CUDA back end,
@@ -82,7 +84,8 @@ class Machine {
   bool is_simulated() const { return simulation() != nullptr; }
   /// The simulated machine, for its options and its own functions; null on a GPU.
   sim::Machine* simulation() const;
-  /// What the last launch on a simulated machine did; nothing on a GPU, or before the first launch.
+  /// What the last launch on a simulated machine did, whichever thread launched it: threads that each want
+  /// their own need machines of their own. Nothing on a GPU, or before the first launch.
   std::optional<sim::Report> last_report() const;
 
   OwnedStream create_stream() const;

@@ -17,6 +17,9 @@ std::string to_string(AttentionConfig const& config);
 /// "gemm_sm80 f16->f32 A:k B:mn 128x128x32 2x2 warps 3 stages 16-byte".
 std::string to_string(GemmConfig const& config);
 
+/// Throws argument_error for a device without multiprocessors.
+void check(DeviceProperties const& device);
+
 /// The bytes that a GEMM may copy at once: 16 where a and b, and in bytes lda, ldb, the batch strides and the
 /// contiguous extents of A and B (k or m, k or n, by their majors), are multiples of 16, so that no vector
 /// crosses an edge; else one element.

@@ -144,7 +144,7 @@ template <AttentionConfig C> struct AttentionSm80 {
       if (n > 0) {
         int const next = next_stage<C.stages>(stage);
         copy(CopyK{thread}, whole(gK)(_, _, n - 1), sK(_, _, next));
-        copy(CopyV{thread_idx_here()}, whole(gV)(_, _, n - 1), sV(_, _, next));
+        copy(CopyV{thread}, whole(gV)(_, _, n - 1), sV(_, _, next));
         cp_async_commit_group();
       }
 

@@ -189,10 +189,12 @@ template <GemmConfig C> struct GemmSm80 {
     auto const sD = tensor(smem)(_, _, warp_id());                                   // (16, warp_n)
     auto const tCsD = WarpMma{lane_id()}.partition_c(sD);                            // (MMA, 1, MMA_N)
     auto const tDsD = CopyD{lane_id()}.partition(sD);                                // (width, passes, 1)
-    auto const tDgD = CopyD{lane_id()}.partition(local_tile<16, warp_n>(mD, _, 0));  // (width, passes, 1, m)
-    auto const tDgC = CopyD{lane_id()}.partition(local_tile<16, warp_n>(mC, _, 0));
+    auto const tDmD = CopyD{lane_id()}.partition(local_tile<16, warp_n>(mD, _, 0));  // (width, passes, 1, m)
+    auto const tDmC = CopyD{lane_id()}.partition(local_tile<16, warp_n>(mC, _, 0));
+    auto const tDgD = anchored(tDmD);
+    auto const tDgC = anchored(tDmC);
 
-    int const n = tDgD.space.origin[1];  // the lane's first column of D
+    int const n = tDmD.space.origin[1];  // the lane's first column of D
     bool const aligned = whole_pieces<Out>(d, p.ldd) && (p.beta == 0.0f || whole_pieces<Out>(c, p.ldc));
     bool const whole_piece = aligned && n + width <= edge(p.n);
 
@@ -214,16 +216,14 @@ template <GemmConfig C> struct GemmSm80 {
       warp::sync();  // these 16 rows are complete
 #pragma unroll 1
       for (int pass = 0; pass < tDsD.template extent<1>; ++pass) {
-        auto const gD = tDgD(_, pass, 0, m);
-        auto const gC = tDgC(_, pass, 0, m);
-        Fragment<float, typename decltype(gD)::Map> x;
+        Fragment<float, Map<mode_at<0, typename CopyD::Values>>> x;
         copy(tDsD(_, pass, 0), x);
 #pragma unroll
         for (int j = 0; j < width; ++j) x(j) *= scale;
-        if (gD.space.origin[0] >= edge(p.m)) continue;
+        if (tDmD(_, pass, 0, m).space.origin[0] >= edge(p.m)) continue;
         if (whole_piece) {
           if (p.beta != 0.0f) {
-            auto const old = ld_global<Vector<Out, width>>(gC.at(Where::here(), 0));
+            auto const old = ld_global<Vector<Out, width>>(tDgC.at(Where::here(), 0, pass, 0, m));
 #pragma unroll
             for (int j = 0; j < width; ++j) x(j) = fma(p.beta, to_float(old.data[j]), x(j));
           }
@@ -232,13 +232,14 @@ template <GemmConfig C> struct GemmSm80 {
           for (int j = 0; j < width; ++j) {
             result.data[j] = from_float<Out>(activate(p.activation, x(j) + bias.data[j]));
           }
-          st_global(gD.at(Where::here(), 0), result);
+          st_global(tDgD.at(Where::here(), 0, pass, 0, m), result);
         } else {
 #pragma unroll
           for (int j = 0; j < width; ++j) {
             if (n + j < edge(p.n)) {
-              float const old = p.beta != 0.0f ? to_float(static_cast<Out>(gC(j))) : 0.0f;
-              gD(j) = from_float<Out>(activate(p.activation, fma(p.beta, old, x(j)) + bias.data[j]));
+              float const old = p.beta != 0.0f ? to_float(static_cast<Out>(tDgC(j, pass, 0, m))) : 0.0f;
+              tDgD(j, pass, 0, m) =
+                  from_float<Out>(activate(p.activation, fma(p.beta, old, x(j)) + bias.data[j]));
             }
           }
         }

@@ -5,12 +5,14 @@
 #include "tegula/arch/tensor_map.hpp"
 #include "tegula/atom/mma_spec.hpp"
 #include "tegula/kernel/activation.hpp"
-#include "tegula/kernel/gemm_config.hpp"
+#include "tegula/kernel/epilogue_sm90_config.hpp"
 #include "tegula/layout/refuse.hpp"
 #include "tegula/numeric/dtype.hpp"
 #include "tegula/pipeline/first_tiles.hpp"
 #include "tegula/pipeline/pace.hpp"
 #include "tegula/pipeline/tiling.hpp"
+#include "tegula/pipeline/work_tiles.hpp"
+#include "tegula/tensor/tma_box.hpp"
 
 namespace tegula {
 
@@ -58,54 +60,52 @@ constexpr int consumer_m(GemmSm90Config const& c) {
   return c.schedule == Schedule::cooperative ? c.block_m / 2 : c.block_m;
 }
 
-/// How one operand's tile of (mn, block_k) comes to shared memory: as `boxes` TMA boxes of box_mn x block_k,
-/// of which each of the `peers` CTAs of the cluster that need the tile fetches every peers-th for all.
-/// K-major, a box is rows of 128 bytes; MN-major it is 128 bytes of mn wide.
-struct OperandBoxes {
-  int boxes;
-  int box_mn;
-  int peers;
-};
-
-constexpr OperandBoxes operand_boxes(DType type, Major major, int mn, int peers) {
-  int const boxes = major == Major::k ? peers : mn * bits(type) / 1024;
-  return {boxes, mn / boxes, peers};
+/// The tiles of A and B in shared memory, (mn, block_k, stages), ...
+constexpr OperandTile a_tile(GemmSm90Config const& c, int stages = 1) {
+  return {bits(c.a), c.block_m, block_k(c), c.a_major == Major::k ? 1 : 0, stages};
 }
-constexpr OperandBoxes a_boxes(GemmSm90Config const& c) {
-  return operand_boxes(c.a, c.a_major, c.block_m, c.cluster_n);
+constexpr OperandTile b_tile(GemmSm90Config const& c, int stages = 1) {
+  return {bits(c.b), c.block_n, block_k(c), c.b_major == Major::k ? 1 : 0, stages};
 }
-constexpr OperandBoxes b_boxes(GemmSm90Config const& c) {
-  return operand_boxes(c.b, c.b_major, c.block_n, c.cluster_m);
-}
+/// ... and how they come there: CTAs of a cluster that need the same tile share its boxes.
+constexpr TmaBoxes a_fetch(GemmSm90Config const& c) { return tma_boxes(a_tile(c), c.cluster_n); }
+constexpr TmaBoxes b_fetch(GemmSm90Config const& c) { return tma_boxes(b_tile(c), c.cluster_m); }
 
 /// Columns of D that a consumer's epilogue computes: with split_k, the CTA's share of the tile.
 constexpr int epilogue_n(GemmSm90Config const& c) { return c.block_n / c.split_k; }
-/// Columns that a warp stores at a time, 16 rows each: 128 bytes, where the tile is that wide, ...
-constexpr int store_n(GemmSm90Config const& c) {
-  int columns = 1024 / bits(c.out);
-  while (columns > epilogue_n(c)) columns /= 2;
-  return columns;
+constexpr EpilogueSm90Spec epilogue(GemmSm90Config const& c) {
+  return {.out = c.out,
+          .n = epilogue_n(c),
+          .narrow_n = c.narrow_n,
+          .warps = 4 * consumers(c),
+          .first_thread = kWarpgroupSize,  // after the producer's
+          .buffers = c.store_buffers,
+          .activation = c.activation};
 }
-/// ... and in the last piece of a row of the tile, which may be narrower.
-constexpr int last_store_n(GemmSm90Config const& c) { return (epilogue_n(c) - 1) % store_n(c) + 1; }
 
-/// Likewise of a narrower tile.
-constexpr int last_narrow_store_n(GemmSm90Config const& c) {
-  return c.narrow_n == 0 ? last_store_n(c) : (c.narrow_n - 1) % store_n(c) + 1;
+/// The tiles of D that a CTA's cluster takes: a CTA's, and its cluster's.
+constexpr WorkTileSpec work_tiles(GemmSm90Config const& c) {
+  return {.m = c.block_m,
+          .n = c.block_n,
+          .narrow_n = c.narrow_n,
+          .cluster_m = c.cluster_m,
+          .cluster_n = c.cluster_n,
+          .ctas = cluster_size(c)};
 }
 /// The columns of a cluster's tiles.
 constexpr TileWidths tile_widths(GemmSm90Config const& c) {
   return {c.block_n * c.cluster_n, c.narrow_n * c.cluster_n};
 }
 
-/// Shared memory of a CTA besides the stages: for each consumer warp store_buffers of 16 x store_n elements
-/// of D; with split_k the other CTAs' sums in f32; barriers, with room for alignment.
+/// Shared memory of a CTA besides the stages: D on its way out; with split_k the other CTAs' sums in f32;
+/// barriers, with room for alignment.
 constexpr int epilogue_bytes(GemmSm90Config const& c) {
-  int const staging = 4 * consumers(c) * c.store_buffers * 16 * store_n(c) * bits(c.out) / 8;
+  OperandTile const d = store_tile(epilogue(c));
+  int const staging = d.stages * d.mn * d.k * d.bits / 8;
   int const partial_sums = c.split_k > 1 ? 4 * c.block_m * c.block_n : 0;
   return staging + partial_sums + 1024;
 }
-constexpr int stage_bytes(GemmSm90Config const& c) { return 128 * (c.block_m + c.block_n); }
+constexpr int stage_bytes(GemmSm90Config const& c) { return a_fetch(c).bytes + b_fetch(c).bytes; }
 /// As many stages as an H100's shared memory holds, 227 KB a CTA (228 KB an SM, less 1 KB for each CTA).
 constexpr int stages(GemmSm90Config const& c) {
   int const budget = (228 / c.min_ctas_per_sm - 1) * 1024;
@@ -113,44 +113,35 @@ constexpr int stages(GemmSm90Config const& c) {
   return most < 12 ? most : 12;
 }
 
-/// Elements of D that TMA stores at once: at the end of a row it stores 16 bytes or none.
-constexpr int store_unit(DType out) { return 128 / bits(out); }
-/// The columns of D, from the first, that TMA stores; the last few are stored one by one.
-TEGULA_HOST_DEVICE constexpr int columns_by_tma(int n, int store_unit) { return n / store_unit * store_unit; }
-
-/// What the kernel is launched with: D = activation(alpha scale_a scale_b A B + beta C + bias), for each
-/// batch. The tensor maps describe A as (k, m, batch) or (m, k, batch) with boxes of a_boxes(config), B
-/// likewise, C as (n, m, batch) and D as (columns_by_tma(n, store_unit(out)), m, batch) with boxes of store_n
-/// x 16.
-struct GemmSm90Params {
-  // What the first loads wait for, in as few lines of the constant cache as can be.
-  int k = 0;
-  int clusters = 1;        ///< in the grid; each walks the tiling's tiles, clusters apart
-  bool a_batched = false;  ///< false: all batches share A
-  bool b_batched = false;
-  FirstTiles first_tiles;  ///< where the tiling has them; may be empty
-  Tiling tiling;           ///< into clusters' tiles
+/// A and B. The tensor maps describe A as (k, m, batch) or (m, k, batch) with the boxes of a_fetch(config), B
+/// likewise.
+struct GemmSm90Problem {
   TensorMap a;
   TensorMap b;
-  TensorMap c;                      ///< in the output type; used where beta is not 0, ...
-  TensorMap c_last;                 ///< ... as are these: with the boxes of d_last ...
-  TensorMap c_last_narrow;          ///< ... and of d_last_narrow
-  TensorMap d;                      ///< any, where columns_by_tma is 0
-  TensorMap d_last;                 ///< with boxes of last_store_n x 16; not read where that is store_n
-  TensorMap d_last_narrow;          ///< with boxes of last_narrow_store_n x 16; read where D has such tiles
-  void* d_address = nullptr;        ///< D, ...
-  std::int64_t ldd = 0;             ///< ... its rows and batches, that many elements apart: used where
-  std::int64_t d_batch_stride = 0;  ///< columns_by_tma is not n
-  void const* bias = nullptr;       ///< n values in the output type, or null
-  float const* scale_a = nullptr;   ///< one value each, or null: fp8's scale of a tensor
-  float const* scale_b = nullptr;
+  // What the first loads wait for, these and the schedule's first, lie close together: the cache of constants
+  // brings lines of 256 bytes.
   int m = 0;
   int n = 0;
-  bool c_batched = false;
-  float alpha = 1;
-  float beta = 0;
+  int k = 0;
+  bool a_batched = false;  ///< false: all batches share A
+  bool b_batched = false;
+};
+
+/// Who computes which tile of D, and when.
+struct GemmSm90Schedule {
+  int clusters = 1;              ///< in the grid; each walks the tiling's tiles, clusters apart
+  FirstTiles first_tiles;        ///< where the tiling has them; may be empty
+  Tiling tiling;                 ///< into clusters' tiles
   int pace_steps = 0;            ///< along K, between meetings of the clusters
   PaceCounters* pace = nullptr;  ///< null: they do not meet; not with split_k
+};
+
+/// What the kernel is launched with: D = activation(alpha scale_a scale_b A B + beta C + bias), for each
+/// batch.
+struct GemmSm90Params {
+  GemmSm90Problem problem;
+  GemmSm90Schedule schedule;
+  EpilogueSm90Params epilogue;
 };
 
 }  // namespace tegula

@@ -97,10 +97,11 @@ template <class Tree> constexpr LeafRange mode_of(Tree const& tree, int mode) {
   if (is_leaf(tree) && mode == 0) return {0, 1};
   int level = 0;
   int first = 0;
-  for (int i = 0; i < tree.count && mode >= 0; ++i) {
+  int left = mode;
+  for (int i = 0; i < tree.count && left >= 0; ++i) {
     level += tree.open[i] - tree.close[i];
     if (level > 1) continue;
-    if (mode-- == 0) return {first, i + 1};
+    if (left-- == 0) return {first, i + 1};
     first = i + 1;
   }
   refuse("operator[]", "there is no such mode: a mode's number is at least 0 and less than the rank", tree,

@@ -2,7 +2,6 @@
 
 #include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/mutant.hpp"
-#include "tegula/arch/tma.hpp"
 #include "tegula/arch/warp.hpp"
 
 namespace tegula {
@@ -13,13 +12,13 @@ namespace tegula {
 ///     bytes are there
 class TmaInlet {
  public:
-  /// By all lanes: fetches the map's box of `bytes` at `c` to `to`, which nobody uses, and waits for it.
-  template <int Rank>
-  TEGULA_DEVICE void load(SharedAddr loaded, TensorMap const& map, TmaCoordinate<Rank> c, SharedAddr to,
-                          int bytes, Where where = Where::here()) {
+  /// By all lanes: calls `issue`, which loads `bytes` to where nobody reads, in one of them, and waits for
+  /// the bytes.
+  template <class Issue>
+  TEGULA_DEVICE void load(SharedAddr loaded, int bytes, Issue issue, Where where = Where::here()) {
     if (warp::elect_one(where)) {
       mbarrier_arrive_expect_tx(loaded, bytes, where);
-      tma_load(to, map, c, loaded, where);
+      issue();
     }
     mbarrier_wait_parity(loaded, parity_, where);
     if (mutation(where, Operation::phase, Mutation::removed) != Mutation::removed) parity_ ^= 1;

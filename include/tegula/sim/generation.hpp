@@ -1,10 +1,55 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace tegula::sim {
 
 /// Whose GPU is simulated: the same instruction gives different bits on different generations.
 enum class Generation : std::uint8_t { sm80, sm90 };
+
+/// How a generation's mma.sync sums (Xie et al., arXiv 2511.10909).
+struct Summation {
+  int fraction_bits;  ///< kept below the largest exponent
+  int most_bits_k;    ///< bytes of A and B, in bits, that one step takes along K
+};
+
+/// What the simulated machine knows of a generation. To add one: an enumerator and a row.
+struct ArchSpec {
+  Generation generation;
+  int compute_capability;
+  int multiprocessors;         ///< of an A100, an H100
+  std::size_t shared_bytes;    ///< that a CTA can have, at most
+  int most_ctas_of_a_cluster;  ///< 1: it has no clusters
+  Summation mma_sync;
+  double tensor_rate;     ///< Timing::tensor_rate
+  double mma_sync_share;  ///< Timing::mma_sync_share
+};
+
+/// A row a generation, in the order of the enumerators. Shared memory and clusters: CUDA C++ programming
+/// guide, "technical specifications per compute capability" and "Thread Block Clusters" (the portable size).
+/// Rates: trace.hpp, Timing; an A100's tensor cores do half as much as an H100's, all of it by mma.sync.
+inline constexpr ArchSpec kArchSpecs[] = {
+    {.generation = Generation::sm80,
+     .compute_capability = 80,
+     .multiprocessors = 108,
+     .shared_bytes = 163 * 1024,
+     .most_ctas_of_a_cluster = 1,
+     .mma_sync = {.fraction_bits = 24, .most_bits_k = 128},
+     .tensor_rate = 1024,
+     .mma_sync_share = 1},
+    {.generation = Generation::sm90,
+     .compute_capability = 90,
+     .multiprocessors = 132,
+     .shared_bytes = 227 * 1024,
+     .most_ctas_of_a_cluster = 8,
+     .mma_sync = {.fraction_bits = 25, .most_bits_k = 256},
+     .tensor_rate = 2048,
+     .mma_sync_share = 0.62},
+};
+
+constexpr ArchSpec const& spec_of(Generation generation) {
+  return kArchSpecs[static_cast<std::size_t>(generation)];
+}
 
 }  // namespace tegula::sim

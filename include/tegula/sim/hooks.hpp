@@ -16,6 +16,25 @@
 /// of a launch it throws std::logic_error. What each does and checks: docs/machine.md.
 namespace tegula::sim {
 
+/// A mma.sync as its lanes hand it to the machine: what it asks of the spec each time, worked out once.
+struct WarpMma {
+  MmaSpec spec;
+  std::uint32_t variant;                    ///< tells two of them apart: the lanes must agree
+  std::uint32_t a_bytes, b_bytes, c_bytes;  ///< of one lane's registers; D has as many as C
+
+  constexpr explicit WarpMma(MmaSpec const& s)
+      : spec(s),
+        variant(0),
+        a_bytes(4 * static_cast<std::uint32_t>(a_registers(s))),
+        b_bytes(4 * static_cast<std::uint32_t>(b_registers(s))),
+        c_bytes(4 * static_cast<std::uint32_t>(d_registers(s))) {
+    static_assert(kDTypes <= 32);
+    for (int const part : {static_cast<int>(s.d), static_cast<int>(s.a), static_cast<int>(s.b), s.k / 4,
+                           static_cast<int>(s.variant)})
+      variant = variant * 32 + static_cast<std::uint32_t>(part);
+  }
+};
+
 enum class CacheOp : std::uint8_t { ca, cg };
 enum class ShuffleMode : std::uint8_t { idx, bfly, up, down };
 enum class ReduxOp : std::uint8_t { add, min_s32, min_u32, max_s32, max_u32 };
@@ -53,7 +72,7 @@ void cp_async_wait_group(int groups_left, Where where);
 void cp_async_wait_all(Where where);
 
 void ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row, Where where);
-void mma_sync(MmaSpec const& op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
+void mma_sync(WarpMma const& op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
               Where where);
 
 std::uint32_t shfl(ShuffleMode mode, std::uint32_t value, int lane_operand, std::uint32_t mask, Where where);

@@ -53,11 +53,13 @@ struct Timing {
   double cluster_latency = 200;
 };
 
-/// Of a generation: an A100's tensor cores do half as much, all of it by mma.sync.
+/// Of a generation.
 constexpr Timing timing_of(Generation generation) {
+  ArchSpec const& spec = spec_of(generation);
   Timing timing;
-  if (generation == Generation::sm80)
-    timing.tensor_rate = 1024, timing.mma_sync_share = 1, timing.multiprocessors = 108;
+  timing.tensor_rate = spec.tensor_rate;
+  timing.mma_sync_share = spec.mma_sync_share;
+  timing.multiprocessors = spec.multiprocessors;
   return timing;
 }
 

@@ -129,6 +129,49 @@ TEGULA_DEVICE void copy_to_global(TiledCopy<S, T> const& by,
   }
 }
 
+/// A fragment must be as large as the copy's part of a tile in global memory, its vectors neighbours there.
+template <TiledCopySpec S, class Space, class G, class U, class F>
+TEGULA_DEVICE constexpr void check_registers() {
+  static_assert(
+      map_size<G> == F::size && sizeof(U) == sizeof(typename F::Element),
+      "copy: the fragment is not like the copy's part of the tile: make_fragment_like(partition(tile))");
+  static_assert(
+      GlobalVectorChecked<Space::unit, G, S.vector>::value,
+      "copy: a vector's elements must be neighbours in global memory, along the tensor's unit axis");
+}
+
+/// Global memory to registers; what lies outside of the tensor, or is not wanted, becomes zeros.
+template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class E, class M, class Wanted>
+TEGULA_DEVICE void copy_to_registers(TiledCopy<S, T> const& by, Tensor<Global<U, A, C>, G> const& from,
+                                     Fragment<E, M>& to, Wanted wanted, Where where) {
+  auto const source = by.partition(from, where);
+  using MG = typename decltype(source)::Map;
+  check_registers<S, Global<U, A, C>, MG, U, Fragment<E, M>>();
+  using V = Vector<std::remove_const_t<U>, S.vector>;
+  auto const base = source.space.base();
+#pragma unroll
+  for (int i = 0; i < map_size<steps_of<MG>>; ++i) {
+    bool const inside = (C == Clip::none || base.template inside<steps_of<MG>>(i)) && wanted(i);
+    put(to, i * S.vector, inside ? ld_global<V>(base.template at<steps_of<MG>>(where, i), where) : V{},
+        where);
+  }
+}
+
+/// Registers to global memory; nothing is written outside of the tensor, or where not wanted.
+template <TiledCopySpec S, class T, class E, class M, class U, class A, Clip C, class G, class Wanted>
+TEGULA_DEVICE void copy_from_registers(TiledCopy<S, T> const& by, Fragment<E, M> const& from,
+                                       Tensor<Global<U, A, C>, G> const& to, Wanted wanted, Where where) {
+  auto const target = by.partition(to, where);
+  using MG = typename decltype(target)::Map;
+  check_registers<S, Global<U, A, C>, MG, U, Fragment<E, M>>();
+  auto const base = target.space.base();
+#pragma unroll
+  for (int i = 0; i < map_size<steps_of<MG>>; ++i) {
+    if ((C == Clip::none || base.template inside<steps_of<MG>>(i)) && wanted(i))
+      st_global(base.template at<steps_of<MG>>(where, i), get<U, S.vector>(from, i * S.vector, where), where);
+  }
+}
+
 /// A predicate on coordinates as one on steps of a thread's part of a tensor.
 template <class Predicate, class Part> struct WantedAt {
   Predicate const& predicate;
@@ -156,9 +199,23 @@ TEGULA_DEVICE void copy(TiledCopy<S, T> const& by,
                         Tensor<Global<U, A, C>, G> const& to, Where where = Where::here()) {
   detail::copy_to_global(by, from, to, detail::Always{}, where);
 }
+/// A thread's part of a tile in global memory, to registers like it (make_fragment_like), a vector at a time.
+/// What lies outside of a tensor that clips becomes zeros.
+template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class E, class M>
+TEGULA_DEVICE void copy(TiledCopy<S, T> const& by, Tensor<Global<U, A, C>, G> const& from, Fragment<E, M>& to,
+                        Where where = Where::here()) {
+  detail::copy_to_registers(by, from, to, detail::Always{}, where);
+}
+/// And from registers. Nothing outside of a tensor that clips is written.
+template <TiledCopySpec S, class T, class E, class M, class U, class A, Clip C, class G>
+TEGULA_DEVICE void copy(TiledCopy<S, T> const& by, Fragment<E, M> const& from,
+                        Tensor<Global<U, A, C>, G> const& to, Where where = Where::here()) {
+  detail::copy_from_registers(by, from, to, detail::Always{}, where);
+}
 
 /// As copy, of the vectors at whose first element `predicate` holds of the coordinate in global memory, a
-/// Coordinate<rank>; of the others, zeros are written to shared memory, and nothing to global memory.
+/// Coordinate<rank>; of the others, zeros are written to shared memory and registers, and nothing to global
+/// memory.
 /// (CuTe: copy_if.)
 template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved, class H,
           class Predicate>
@@ -178,6 +235,22 @@ TEGULA_DEVICE void copy_if(TiledCopy<S, T> const& by, Predicate const& predicate
   auto const places = by.partition(coordinates_of(to), where);
   detail::copy_to_global(by, from, to, detail::WantedAt<Predicate, decltype(places)>{predicate, places},
                          where);
+}
+
+template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class E, class M, class Predicate>
+TEGULA_DEVICE void copy_if(TiledCopy<S, T> const& by, Predicate const& predicate,
+                           Tensor<Global<U, A, C>, G> const& from, Fragment<E, M>& to,
+                           Where where = Where::here()) {
+  auto const places = by.partition(coordinates_of(from), where);
+  detail::copy_to_registers(by, from, to, detail::WantedAt<Predicate, decltype(places)>{predicate, places},
+                            where);
+}
+template <TiledCopySpec S, class T, class E, class M, class U, class A, Clip C, class G, class Predicate>
+TEGULA_DEVICE void copy_if(TiledCopy<S, T> const& by, Predicate const& predicate, Fragment<E, M> const& from,
+                           Tensor<Global<U, A, C>, G> const& to, Where where = Where::here()) {
+  auto const places = by.partition(coordinates_of(to), where);
+  detail::copy_from_registers(by, from, to, detail::WantedAt<Predicate, decltype(places)>{predicate, places},
+                              where);
 }
 
 }  // namespace tegula

@@ -6,7 +6,7 @@
 #include "tegula/arch/wgmma_descriptor.hpp"
 #include "tegula/layout/recast.hpp"
 #include "tegula/tensor/shared.hpp"
-#include "tegula/tensor/wgmma_operand.hpp"
+#include "tegula/tensor/wgmma_layout.hpp"
 
 /// Tensors of matrix descriptors: a tile in shared memory as wgmma reads it.
 namespace tegula {
@@ -96,5 +96,14 @@ template <class Tile> class Descriptors {
 #endif
   std::uint32_t low_;  // bits 0 to 31 of the descriptor of the base
 };
+
+/// The matrix descriptor of a tile in shared memory, or of a part of one, as an instruction of arch/ names
+/// it. Parts begin at multiples of 8 rows of a K-major tile, or of the row's width of an MN-major one, and of
+/// 32 bytes along k, or of 8 there.
+template <class Tile, int Moved, class M>
+TEGULA_DEVICE std::uint64_t matrix_descriptor(
+    Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, M> const& operand, Where where = Where::here()) {
+  return Descriptors<Tile>(operand.space.base_address(), where).template at<Map<>>(where);
+}
 
 }  // namespace tegula

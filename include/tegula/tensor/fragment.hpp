@@ -193,6 +193,8 @@ template <class F, class... I> TEGULA_DEVICE auto slice_fragment(F& fragment, I.
 template <class F> inline constexpr bool is_registers = false;
 template <class T, class M> inline constexpr bool is_registers<Fragment<T, M>> = true;
 template <class F, class N, class M> inline constexpr bool is_registers<FragmentSlice<F, N, M>> = true;
+template <class F> inline constexpr bool is_slice = false;
+template <class F, class N, class M> inline constexpr bool is_slice<FragmentSlice<F, N, M>> = true;
 
 }  // namespace detail
 
@@ -200,11 +202,55 @@ template <class F, class N, class M> inline constexpr bool is_registers<Fragment
 template <class F>
 concept Registers = detail::is_registers<std::remove_cvref_t<F>>;
 
+namespace detail {
+
+/// Registers as a slice: all modes of a fragment, or the slice itself.
+template <class T, class M> TEGULA_DEVICE auto as_slice(Fragment<T, M>& f) {
+  return FragmentSlice<Fragment<T, M>, typename ValueNumbers<M>::Type, M>{f, 0};
+}
+template <class T, class M> TEGULA_DEVICE auto as_slice(Fragment<T, M> const& f) {
+  return FragmentSlice<Fragment<T, M> const, typename ValueNumbers<M>::Type, M>{f, 0};
+}
+template <class F, class N, class M> TEGULA_DEVICE auto as_slice(FragmentSlice<F, N, M> const& f) {
+  return f;
+}
+template <class F, class N, class M, class... I>
+TEGULA_DEVICE constexpr int number_at(FragmentSlice<F, N, M> const&, I... index) {
+  return coordinate<0>(N{}, static_cast<int>(index)...);
+}
+template <int... Extents, class F, class N, class M>
+TEGULA_DEVICE auto part_of_slice(FragmentSlice<F, N, M> const& f) {
+  static_assert(sizeof...(Extents) == M::rank, "part: one extent for each mode of the fragment");
+  using Within = identity_map<Extents...>;
+  static_assert(map_size<Within> <= map_size<M>, "part: the extents exceed the fragment's");
+  return FragmentSlice<F, compose_t<N, Within>, compose_t<M, Within>>{f.fragment, f.first};
+}
+
+}  // namespace detail
+
+/// The registers from value (i, j, ...) on, one index for each mode; and the first Extents... of each mode:
+/// slices, as domain_offset and part of a tensor are views.
+template <Registers F, class... I>
+requires(sizeof...(I) == std::remove_cvref_t<F>::Map::rank) TEGULA_DEVICE
+    auto domain_offset(F&& registers, I... index) {
+  auto result = detail::as_slice(registers);
+  result.first += detail::number_at(result, index...);
+  return result;
+}
+template <int... Extents, Registers F> TEGULA_DEVICE auto part(F&& registers) {
+  return detail::part_of_slice<Extents...>(detail::as_slice(registers));
+}
+
+/// Registers for a thread's part of a tensor, not yet written. (CuTe: make_fragment_like, make_tensor_like.)
+template <class Space, class M> TEGULA_DEVICE auto make_fragment_like(Tensor<Space, M> const&) {
+  return Fragment<std::remove_const_t<typename Space::Element>, M>{};
+}
+
 /// All values zero.
 template <class T, class M> TEGULA_DEVICE void clear(Fragment<T, M>& f, Where where = Where::here()) {
 #pragma unroll
   for (int i = 0; i < f.registers; ++i) {
-    if constexpr (f.whole_registers) {
+    if constexpr (Fragment<T, M>::whole_registers) {
       f(i, where) = 0;
     } else {
       f.data[i] = 0;
@@ -278,14 +324,9 @@ template <int Axis, class M> TEGULA_DEVICE constexpr int step_along(M, int i) {
 
 /// The value in row `row` and column `column` of those that the thread has, numbered from 0.
 /// (FlashAttention: convert_layout_acc_rowcol.)
-template <class T, class M>
-TEGULA_DEVICE T& row_column(Fragment<T, M>& f, int row, int column, Where where = Where::here()) {
-  return f(coordinate<0>(typename detail::ValuesAlong<M, 0>::Type{}, row) +
-               coordinate<0>(typename detail::ValuesAlong<M, 1>::Type{}, column),
-           where);
-}
-template <class T, class M>
-TEGULA_DEVICE T const& row_column(Fragment<T, M> const& f, int row, int column, Where where = Where::here()) {
+template <Registers F>
+TEGULA_DEVICE decltype(auto) row_column(F&& f, int row, int column, Where where = Where::here()) {
+  using M = typename std::remove_cvref_t<F>::Map;
   return f(coordinate<0>(typename detail::ValuesAlong<M, 0>::Type{}, row) +
                coordinate<0>(typename detail::ValuesAlong<M, 1>::Type{}, column),
            where);
@@ -309,10 +350,26 @@ TEGULA_DEVICE auto reduce(Fragment<T, M> const& f, Combine combine, Where where 
   return result;
 }
 
+/// Registers of another fragment, in another order (Order: which of its values is value i) and rounded to T,
+/// to nearest even, when an instruction asks for them. A fragment is referred to, a slice is kept.
+template <class T, class From, class Order> struct Rounded {
+  static constexpr int size = mode_size<Order>;
+  std::conditional_t<detail::is_slice<From>, From, From const&> from;
+
+  TEGULA_DEVICE std::uint32_t reg(int i, Where where) const {
+    return pack_pair<T>(from(coordinate<0>(Order{}, 2 * i), where),
+                        from(coordinate<0>(Order{}, 2 * i + 1), where));
+  }
+};
+/// The values rounded to T (half, bfloat16) when an instruction asks for them.
+template <class T, Registers F> TEGULA_DEVICE auto rounded(F const& f) {
+  return Rounded<T, F, Mode<Along<0, F::size, 1>>>{f};
+}
+
 /// The values rounded to T (half, bfloat16), to nearest even.
 template <class T, class M>
 TEGULA_DEVICE Fragment<T, M> convert(Fragment<float, M> const& f, Where where = Where::here()) {
-  static_assert(f.size % 2 == 0, "convert: values are rounded in pairs");
+  static_assert(map_size<M> % 2 == 0, "convert: values are rounded in pairs");
   Fragment<T, M> result;
 #pragma unroll
   for (int i = 0; i < result.registers; ++i)

@@ -159,6 +159,13 @@ TEGULA_DEVICE void warpgroup_gemm(Tensor<Descriptors<TB>, MB> const& b, Fragment
 }
 }  // namespace detail
 
+/// Keeps the compiler from moving reads and writes of accumulators across this point (arch/wgmma.hpp).
+template <class T, class M> TEGULA_DEVICE void wgmma_pin(Fragment<T, M>& c) {
+  constexpr int count = mode_size<mode_at<0, M>> / Fragment<T, M>::per_register;
+#pragma unroll
+  for (int i = 0; i < Fragment<T, M>::registers / count; ++i) wgmma_pin(c.template take<count>(count * i));
+}
+
 /// Starts c = a b^T, or with `accumulate` c += a b^T, by wgmma; a and b are a warpgroup's parts of tiles in
 /// shared memory. From here until a wgmma_wait_group that covers it, c belongs to the tensor core. c may have
 /// more columns than the product: its first ones are meant.
@@ -182,23 +189,24 @@ requires(S.atom.operands == MmaOperands::rs) TEGULA_DEVICE
       where);
 }
 
-/// c += a b^T by each thread's own fma; a and b are a thread's elements, (1, MMA_MN, MMA_K), of tensors in
-/// any space, read a depth at a time.
-template <TiledMmaSpec S, class SA, class MA, class SB, class MB, class TC, class MC>
-requires(S.atom.operands == MmaOperands::scalar) TEGULA_DEVICE
-    void gemm(TiledMma<S> const&, Tensor<SA, MA> const& a, Tensor<SB, MB> const& b, Fragment<TC, MC>& c,
-              Where where = Where::here()) {
-  static_assert(MA::rank == 3 && MB::rank == 3,
-                "gemm: operands have modes (1, MMA_MN, MMA_K); slice the stage");
-  constexpr int M = mode_size<mode_at<1, MA>>, N = mode_size<mode_at<1, MB>>, K = mode_size<mode_at<2, MA>>;
-  detail::check_depth<K, mode_size<mode_at<2, MB>>>();
-  detail::check_accumulators<MC, M, N>();
+/// c += a b^T by one thread's own fma: a (M, K), b (N, K) and c (M, N) are its parts of tensors in any space,
+/// as local_partition makes them; a and b are read a depth at a time. (CuTe: gemm(tCsA, tCsB, tCrC).)
+template <class SA, class MA, class SB, class MB, class TC, class MC>
+TEGULA_DEVICE void gemm(Tensor<SA, MA> const& a, Tensor<SB, MB> const& b, Fragment<TC, MC>& c,
+                        Where where = Where::here()) {
+  static_assert(MA::rank == 2 && MB::rank == 2,
+                "gemm: a thread's operands have modes (MN, K); slice the rest");
+  constexpr int M = mode_size<mode_at<0, MA>>, N = mode_size<mode_at<0, MB>>, K = mode_size<mode_at<1, MA>>;
+  detail::check_depth<K, mode_size<mode_at<1, MB>>>();
+  static_assert(map_size<MC> == M * N, "gemm: the accumulators must be as many as a's M times b's N");
 #pragma unroll
   for (int k = 0; k < K; ++k) {
-    Fragment<TC, take_t<0, 2, MA>> own_a;
-    Fragment<TC, take_t<0, 2, MB>> own_b;
-    copy(a(_, _, k, where), own_a, where);
-    copy(b(_, _, k, where), own_b, where);
+    auto const a_k = a(_, k, where);
+    auto const b_k = b(_, k, where);
+    auto own_a = make_fragment_like(a_k);
+    auto own_b = make_fragment_like(b_k);
+    copy(a_k, own_a, where);
+    copy(b_k, own_b, where);
 #pragma unroll
     for (int m = 0; m < M; ++m) {
 #pragma unroll
@@ -206,6 +214,17 @@ requires(S.atom.operands == MmaOperands::scalar) TEGULA_DEVICE
         c(m + M * n, where) = fma(own_a.data[m], own_b.data[n], c(m + M * n, where));
     }
   }
+}
+
+/// The same by a tiled MMA of fma: a and b are a thread's elements, (1, MMA_MN, MMA_K).
+template <TiledMmaSpec S, class SA, class MA, class SB, class MB, class TC, class MC>
+requires(S.atom.operands == MmaOperands::scalar) TEGULA_DEVICE
+    void gemm(TiledMma<S> const&, Tensor<SA, MA> const& a, Tensor<SB, MB> const& b, Fragment<TC, MC>& c,
+              Where where = Where::here()) {
+  static_assert(MA::rank == 3 && MB::rank == 3,
+                "gemm: operands have modes (1, MMA_MN, MMA_K); slice the stage");
+  detail::check_accumulators<MC, mode_size<mode_at<1, MA>>, mode_size<mode_at<1, MB>>>();
+  gemm(a(0, _, _, where), b(0, _, _, where), c, where);
 }
 
 }  // namespace tegula

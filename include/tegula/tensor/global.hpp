@@ -171,6 +171,25 @@ template <class T, class A, Clip C = Clip::edges> struct Global {
   }
 };
 
+/// Global memory from a pointer that has been made: for a tensor whose elements are named many times, at
+/// steps that are known only while the kernel runs. (A Global makes its pointer at each use.)
+template <class Space> struct Anchored {
+  using Element = typename Space::Element;
+  typename Space::Base base;
+
+  template <class M, class... I> TEGULA_DEVICE Element* at(Where where, I... i) const {
+    return base.template at<M>(where, i...);
+  }
+  template <class M, class... I> TEGULA_DEVICE auto element(Where where, I... i) const {
+    return ElementReference<Space, Element*>{at<M>(where, i...), where};
+  }
+};
+/// The same tensor, its base a pointer from here on. It is indexed, not sliced.
+template <class T, class A, Clip C, class M>
+TEGULA_DEVICE auto anchored(Tensor<Global<T, A, C>, M> const& tensor) {
+  return Tensor<Anchored<Global<T, A, C>>, M>{{tensor.space.base()}};
+}
+
 namespace detail {
 template <int Rank, int Unit, class Axes = typename CountTo<Rank>::Type> struct OneUnit;
 template <int Rank, int UnitAxis, int... Axis> struct OneUnit<Rank, UnitAxis, NumberList<Axis...>> {

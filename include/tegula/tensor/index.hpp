@@ -32,6 +32,9 @@ struct Index {
   TEGULA_HOST_DEVICE friend constexpr bool operator>=(Index i, int limit) { return i.step >= limit - i.base; }
 };
 
+/// How many tiles of `tile` cover `extent`; both positive. (CuTe: ceil_div.)
+TEGULA_HOST_DEVICE constexpr int ceil_div(int extent, int tile) { return (extent + tile - 1) / tile; }
+
 /// What a tensor is indexed by: an integer, or `_` for "the whole mode".
 template <class I>
 concept TensorIndex = std::is_convertible_v<I, int> || std::same_as<I, Underscore>;

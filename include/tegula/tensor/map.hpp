@@ -137,6 +137,7 @@ template <class... Modes> struct GroupedMap<Map<Modes...>> {
 template <class M> struct Flattened;
 template <class... Modes>
 struct Flattened<Map<Modes...>> : Concatenated<typename Flattened<Modes>::Type...> {};
+template <> struct Flattened<Mode<>> { using Type = Map<Mode<>>; };
 template <class... Leaves> struct Flattened<Mode<Leaves...>> { using Type = Map<Mode<Leaves>...>; };
 
 }  // namespace detail

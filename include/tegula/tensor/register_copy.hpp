@@ -58,6 +58,15 @@ template <class Tile, class Threads, class M, int Moved> struct SharedVector {
                 lowest < most ? lowest : most);
 };
 
+/// The wavefronts beyond the fewest that a warp's copies of such parts cost.
+template <class Part> struct PartConflicts;
+template <class Tile, class Threads, int Moved, class M>
+struct PartConflicts<Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, M>> {
+  static constexpr int vector = SharedVector<Tile, Threads, M, Moved>::value;
+  static constexpr int value = warp_conflicts < Tile, Threads, Contiguity<Tile>::along_mn ? 0 : 1,
+                       vector *static_cast<int>(sizeof(typename Tile::Element)) > ;
+};
+
 template <class T, class F, class Tensor> TEGULA_DEVICE constexpr void check_same_size() {
   static_assert(F::size == Tensor::size, "copy: the tensor and the fragment differ in size");
   static_assert(sizeof(typename F::Element) == sizeof(T),
@@ -80,7 +89,46 @@ template <int Memory, class F> struct CommonVector {
   static constexpr int value = common_vector(Memory, run_of_values<F>);
 };
 
+/// Values i, i + 1, ... of registers as a vector, and the other way round; i is a multiple of the vector's
+/// length.
+template <class F, class Element, int N>
+TEGULA_DEVICE void put(F& target, int i, Vector<Element, N> const& values, Where where) {
+  constexpr int per_register = 4 / static_cast<int>(sizeof(Element));
+  if constexpr (N >= per_register) {
+    auto const words = bits_as<RegisterBits<sizeof(values)>>(values);
+#pragma unroll
+    for (int r = 0; r < N / per_register; ++r)
+      target.word(i + r * per_register, where) =
+          bits_as<typename std::remove_cvref_t<F>::Register>(words.word[r]);
+  } else {
+#pragma unroll
+    for (int j = 0; j < N; ++j)
+      target.set(i + j, bits_as<typename std::remove_cvref_t<F>::Element>(values.data[j]), where);
+  }
+}
+template <class Element, int N, class F>
+TEGULA_DEVICE Vector<Element, N> get(F const& source, int i, Where where) {
+  constexpr int per_register = 4 / static_cast<int>(sizeof(Element));
+  if constexpr (N >= per_register) {
+    RegisterBits<N* static_cast<int>(sizeof(Element))> words;
+#pragma unroll
+    for (int r = 0; r < N / per_register; ++r)
+      words.word[r] = bits_as<std::uint32_t>(source.word(i + r * per_register, where));
+    return bits_as<Vector<Element, N>>(words);
+  } else {
+    Vector<Element, N> values;
+#pragma unroll
+    for (int j = 0; j < N; ++j) values.data[j] = bits_as<Element>(source(i + j, where));
+    return values;
+  }
+}
+
 }  // namespace detail
+
+/// Bank conflicts, in wavefronts beyond the fewest, of a warp's copies between registers and its threads'
+/// parts of a tile in shared memory: conflicts_of_part<decltype(tAsA)>.
+template <class Part>
+inline constexpr int conflicts_of_part = detail::PartConflicts<std::remove_cvref_t<Part>>::value;
 
 /// A tiled MMA's operand (or a slice of it), from a tile in shared memory to registers, by ldmatrix.
 template <class Tile, class Threads, CopyOp Op, int Moved, class M, class T, class MF>
@@ -95,6 +143,36 @@ requires(Op == CopyOp::ldmatrix || Op == CopyOp::ldmatrix_trans) TEGULA_DEVICE
     detail::load_matrices(source, target.template take<each>(each * i), where, i);
 }
 
+namespace detail {
+/// Register i of values of 16 bits.
+template <class T, class From, class Order>
+TEGULA_DEVICE std::uint32_t register_of(Rounded<T, From, Order> const& source, int i, Where where) {
+  return source.reg(i, where);
+}
+template <Registers F> TEGULA_DEVICE std::uint32_t register_of(F const& source, int i, Where where) {
+  static_assert(sizeof(typename F::Element) == 2, "copy: stmatrix stores elements of 16 bits: rounded<T>(f)");
+  return source.word(2 * i, where);
+}
+}  // namespace detail
+
+/// Accumulators of 16 bits, or rounded to them, to a tile in shared memory by stmatrix (MatrixStore).
+template <class F, class Tile, class Threads, int Moved, class M>
+TEGULA_DEVICE void copy(F const& source,
+                        Tensor<Shared<Tile, Threads, CopyOp::stmatrix, Moved>, M> const& target,
+                        Where where = Where::here()) {
+  constexpr int stores = map_size<M>, each = F::size / 2 / stores;
+  static_assert(sizeof(typename Tile::Element) == 2, "copy: stmatrix stores elements of 16 bits");
+  static_assert(2 * stores * each == F::size && (each == 1 || each == 2 || each == 4),
+                "copy: the registers are not what the tile's stores take");
+#pragma unroll
+  for (int i = 0; i < stores; ++i) {
+    std::uint32_t matrices[each];
+#pragma unroll
+    for (int j = 0; j < each; ++j) matrices[j] = detail::register_of(source, each * i + j, where);
+    stmatrix<each>(target.at(where, i), matrices, where);
+  }
+}
+
 /// A thread's elements of a tile in shared memory, to registers: as many at a time as are neighbours.
 template <class Tile, class Threads, int Moved, class M, Registers F>
 TEGULA_DEVICE void copy(Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, M> const& source, F&& target,
@@ -104,20 +182,9 @@ TEGULA_DEVICE void copy(Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, 
   detail::check_same_size<Element, To, Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, M>>();
   constexpr int vector =
       detail::CommonVector<detail::SharedVector<Tile, Threads, M, Moved>::value, To>::value;
-  constexpr int per_register = 4 / static_cast<int>(sizeof(Element));
 #pragma unroll
   for (int i = 0; i < To::size; i += vector) {
-    auto const values = ld_shared<Vector<Element, vector>>(source.at(where, i), where);
-    if constexpr (vector >= per_register) {
-      auto const words = bits_as<RegisterBits<sizeof(values)>>(values);
-#pragma unroll
-      for (int r = 0; r < vector / per_register; ++r)
-        target.word(i + r * per_register, where) = bits_as<typename To::Register>(words.word[r]);
-    } else {
-#pragma unroll
-      for (int j = 0; j < vector; ++j)
-        target.set(i + j, bits_as<typename To::Element>(values.data[j]), where);
-    }
+    detail::put(target, i, ld_shared<Vector<Element, vector>>(source.at(where, i), where), where);
   }
 }
 
@@ -129,20 +196,9 @@ TEGULA_DEVICE void copy(F const& source,
   using Element = typename Tile::Element;
   detail::check_same_size<Element, F, Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, M>>();
   constexpr int vector = detail::CommonVector<detail::SharedVector<Tile, Threads, M, Moved>::value, F>::value;
-  constexpr int per_register = 4 / static_cast<int>(sizeof(Element));
 #pragma unroll
   for (int i = 0; i < F::size; i += vector) {
-    if constexpr (vector >= per_register) {
-      RegisterBits<vector* static_cast<int>(sizeof(Element))> words;
-#pragma unroll
-      for (int r = 0; r < vector / per_register; ++r)
-        words.word[r] = bits_as<std::uint32_t>(source.word(i + r * per_register, where));
-      st_shared(target.at(where, i), bits_as<Vector<Element, vector>>(words), where);
-    } else {
-#pragma unroll
-      for (int j = 0; j < vector; ++j)
-        st_shared(target.at(where, i + j), bits_as<Element>(source(i + j, where)), where);
-    }
+    st_shared(target.at(where, i), detail::get<Element, vector>(source, i, where), where);
   }
 }
 
@@ -176,6 +232,24 @@ TEGULA_DEVICE void copy(F const& source, Tensor<Global<T, A, C>, M> const& targe
     if (C == Clip::none || base.template inside<M>(i))
       st_global(base.template at<M>(where, i), bits_as<T>(source(i, where)), where);
   }
+}
+
+/// Between a thread's elements of global and of shared memory, through registers: all are read before the
+/// first is written. What a tensor clips is read as zeros, and not written.
+template <class T, class A, Clip C, class G, class Tile, class Threads, int Moved, class H>
+TEGULA_DEVICE void copy(Tensor<Global<T, A, C>, G> const& source,
+                        Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, H> const& target,
+                        Where where = Where::here()) {
+  auto values = make_fragment_like(source);
+  copy(source, values, where);
+  copy(values, target, where);
+}
+template <class Tile, class Threads, int Moved, class H, class T, class A, Clip C, class G>
+TEGULA_DEVICE void copy(Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, H> const& source,
+                        Tensor<Global<T, A, C>, G> const& target, Where where = Where::here()) {
+  auto values = make_fragment_like(source);
+  copy(source, values, where);
+  copy(values, target, where);
 }
 
 /// Another product's accumulators, rounded, to the registers of an A operand.

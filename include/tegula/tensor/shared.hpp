@@ -10,6 +10,9 @@
 #include "tegula/layout/swizzled_layout.hpp"
 #include "tegula/tensor/shared_tile.hpp"
 #include "tegula/tensor/tensor.hpp"
+#if !TEGULA_GPU
+#include "tegula/layout/text.hpp"
+#endif
 
 /// Tensors in shared memory: tiles, and what one thread sees of them.
 ///
@@ -133,7 +136,9 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
   static constexpr int tile_rank = detail::TileRank<Tile>::value;
 
   TEGULA_DEVICE explicit Shared(Tile const& tile, [[maybe_unused]] Where where)
-      : base_(shared_address(tile.data, where)) {
+      : Shared(shared_address(tile.data, where), where) {}
+  /// Of the tile that begins at an address.
+  TEGULA_DEVICE explicit Shared(SharedAddr base, [[maybe_unused]] Where where) : base_(base) {
     static_assert(std::is_same_v<Threads, Mode<>>, "a tile is whole before it is shared out among threads");
     made(where);
 #if !TEGULA_GPU
@@ -230,7 +235,8 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
   static constexpr int period = static_cast<int>(Tile::layout.swizzle.period());
   static constexpr int thread_bits = detail::OffsetFacts<Tile, Threads>::swizzled;
   static constexpr Mutation kSwizzleMutations =
-      Tile::layout.swizzle.identity() || std::is_same_v<Threads, Mode<>> ? Mutation::none : Mutation::removed;
+      Tile::layout.swizzle.identity() || detail::OffsetFacts<Tile, Threads>::whole ? Mutation::none
+                                                                                   : Mutation::removed;
 
   template <class T, CopyOp A, int B>
   TEGULA_DEVICE explicit Shared(Shared<Tile, T, A, B> const& other) : base_(other.base_), step_(other.step_) {

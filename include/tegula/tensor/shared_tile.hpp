@@ -2,19 +2,11 @@
 
 #include <cstdint>
 
-#include "tegula/arch/mutant.hpp"
-#include "tegula/arch/shared.hpp"
-#include "tegula/arch/where.hpp"
 #include "tegula/layout/bank_conflicts.hpp"
 #include "tegula/layout/coalesce.hpp"
 #include "tegula/layout/layout.hpp"
-#include "tegula/layout/offset.hpp"
 #include "tegula/layout/swizzle.hpp"
-#include "tegula/macros.hpp"
 #include "tegula/tensor/coordinates.hpp"
-#if !TEGULA_GPU
-#include "tegula/layout/text.hpp"
-#endif
 
 namespace tegula {
 
@@ -106,115 +98,5 @@ constexpr int conflicts(SwizzledLayout const& tile, Layout const& lanes, int con
   return bank_conflicts(
       coordinate_access(lanes, Layout{}, contiguous, tile.layout.shape(), element_bits, bytes), tile);
 }
-
-/// Where the accesses of one thread to a shared tile lie.
-///
-/// `Threads` maps a thread to the tile coordinate of its first access (coordinate strides: 1@0 a step along
-/// mn, 1@1 a step along k). Later accesses lie a step away, the same for all threads and known after
-/// unrolling. A swizzle is linear over F2, so the address of thread t at step s is (address(t, 0) ^ x(s)) +
-/// a(s): what depends on the thread is computed once, a step costs an XOR with a constant, and, where it does
-/// not touch bits that vary with the thread, only an immediate offset of the instruction. The
-/// simulated machine holds every address against the layout.
-template <class Tile, Layout Threads> class TileAccess {
- public:
-  using Element = typename Tile::Element;
-  static constexpr Swizzle swizzle = Tile::layout.swizzle;
-  static constexpr Layout mn_mode = Tile::layout.layout[0];
-  static constexpr Layout k_mode = Tile::layout.layout[1];
-
-  /// Preconditions: (mn, k), the coordinate of the first access of thread 0, adds to the thread's without
-  /// carries into swizzled bits.
-  TEGULA_DEVICE TileAccess(Tile const& tile, int thread, int mn = 0, int k = 0,
-                           [[maybe_unused]] Where where = Where::here())
-      : base_(shared_address(tile.data) +
-              static_cast<SharedAddr>(sizeof(Element)) *
-                  static_cast<SharedAddr>(swizzled(
-                      linear(coordinate_of<Threads, 0>(thread) + mn, coordinate_of<Threads, 1>(thread) + k),
-                      where))) {
-#if TEGULA_HAS_MARKS
-    made_at_ = where;
-#endif
-#if !TEGULA_GPU
-    if (sim::holds_layouts()) {
-      tile_ = shared_address(tile.data);
-      mn_ = coordinate_of<Threads, 0>(thread) + mn;
-      k_ = coordinate_of<Threads, 1>(thread) + k;
-    }
-#endif
-  }
-
-  /// The thread's address a step of (mn, k) away in the given stage.
-  TEGULA_DEVICE SharedAddr operator()(int mn, int k, int stage = 0,
-                                      [[maybe_unused]] Where where = Where::here()) const {
-    int const step = linear(mn, k);
-    int const low = swizzled(step & (period - 1), made_at());
-    int const exclusive_or = low & thread_bits;
-    int const add = (low & ~thread_bits) + (step & ~(period - 1));
-    SharedAddr const address = ((base_ + static_cast<SharedAddr>(stage * stage_bytes)) ^
-                                static_cast<SharedAddr>(exclusive_or * sizeof_element)) +
-                               static_cast<SharedAddr>(add * sizeof_element);
-#if !TEGULA_GPU
-    if (tile_ != 0) hold(address, mn, k, stage, where);
-#endif
-    return address;
-  }
-
- private:
-  static constexpr Mutation kSwizzleMutations = swizzle.identity() ? Mutation::none : Mutation::removed;
-  static constexpr int sizeof_element = sizeof(Element);
-  static constexpr int stage_bytes =
-      Tile::layout.layout.rank() == 3 ? static_cast<int>(Tile::layout.layout[2](1)) * sizeof_element : 0;
-  /// The swizzle permutes offsets within aligned blocks of this many elements.
-  static constexpr int period =
-      1 << (swizzle.bits + swizzle.base + (swizzle.shift < 0 ? -swizzle.shift : swizzle.shift));
-
-  TEGULA_DEVICE static constexpr int linear(int mn, int k) {
-    return offset_of<mn_mode>(mn) + offset_of<k_mode>(k);
-  }
-
-  TEGULA_DEVICE static constexpr int swizzled(int offset, Where where) {
-    constexpr Swizzle s = Tile::layout.swizzle;
-    return mutation(where, Operation::swizzle, kSwizzleMutations) == Mutation::removed ? offset : s(offset);
-  }
-
-  /// Bits below the period that differ between threads: only those need an XOR.
-  static constexpr int varying_bits() {
-    int mask = 0;
-    for (int t = 0; t < Threads.size(); ++t) {
-      Tuple const c = Threads.coordinate(t);
-      mask |= static_cast<int>(swizzle(mn_mode(c[0]) + k_mode(c[1]))) & (period - 1);
-    }
-    return mask;
-  }
-  static constexpr int thread_bits = varying_bits();
-
-#if !TEGULA_GPU
-  /// Reports an address that is not the element's. Of coordinates outside of the tile its layout says
-  /// nothing. Not inlined: it would cost those who do not ask for it.
-  [[gnu::noinline]] void hold(SharedAddr address, int mn, int k, int stage, Where where) const {
-    mn += mn_, k += k_;
-    constexpr auto extent = [](int mode) {
-      return mode < Tile::layout.layout.rank() ? static_cast<int>(Tile::layout.layout[mode].size()) : 1;
-    };
-    constexpr int extents[] = {extent(0), extent(1), extent(2)};
-    if (mn < 0 || mn >= extents[0] || k < 0 || k >= extents[1] || stage < 0 || stage >= extents[2]) return;
-    int const offset =
-        swizzle(static_cast<int>(Tile::layout.offset) + linear(mn, k) + stage * stage_bytes / sizeof_element);
-    SharedAddr const right = tile_ + static_cast<SharedAddr>(offset * sizeof_element);
-    if (address != right) [[unlikely]]
-      sim::wrong_address(right, address, to_string(Tile::layout), made_at_, where);
-  }
-
-  SharedAddr tile_ = 0;  ///< where it begins; 0: addresses are not held against its layout
-  int mn_ = 0, k_ = 0;   ///< the coordinate of the first access
-#endif
-#if TEGULA_HAS_MARKS
-  TEGULA_DEVICE Where made_at() const { return made_at_; }
-  Where made_at_;
-#else
-  TEGULA_DEVICE static Where made_at() { return {}; }
-#endif
-  SharedAddr base_;
-};
 
 }  // namespace tegula

@@ -164,6 +164,20 @@ requires(sizeof...(I) == M::rank) TEGULA_DEVICE
   return detail::make_tensor<M>(detail::moved_by(tensor.space, M{}, index...));
 }
 
+/// The first Extents... indices of a tensor's first modes; the other modes stay. (CuTe: a slice of
+/// composition(tensor, shape).)
+template <int... Extents, class Space, class M> TEGULA_DEVICE auto part(Tensor<Space, M> const& tensor) {
+  constexpr int cut = sizeof...(Extents);
+  static_assert(cut <= M::rank, "part: the tensor has fewer modes than extents are given");
+  [&]<int... K>(detail::NumberList<K...>) {
+    static_assert((true && ... && (Extents <= mode_size<mode_at<K, M>>)),
+                  "part: an extent exceeds the tensor's");
+  }
+  (typename detail::CountTo<cut>::Type{});
+  using Result = concat_t<compose_t<take_t<0, cut, M>, identity_map<Extents...>>, take_t<cut, M::rank, M>>;
+  return Tensor<Space, Result>{tensor.space};
+}
+
 /// The same tensor with modes [First, Last) as one mode, or with each leaf of its map as a mode.
 /// (CuTe: group_modes, flatten.)
 template <int First, int Last, class Space, class M>
@@ -174,6 +188,14 @@ TEGULA_DEVICE auto group_modes(Tensor<Space, M> const& tensor) {
 }
 template <class Space, class M> TEGULA_DEVICE auto flatten(Tensor<Space, M> const& tensor) {
   return Tensor<Space, flatten_t<M>>{tensor.space};
+}
+
+/// The modes of a tensor that are named, in that order: select<1, 0>(t) is t transposed, the same elements.
+/// (CuTe: select of a layout, make_tensor of the same pointer.)
+template <int... Modes, class Space, class M> TEGULA_DEVICE auto select(Tensor<Space, M> const& tensor) {
+  static_assert(sizeof...(Modes) == M::rank, "select: each mode of the tensor is named once");
+  static_assert((true && ... && (0 <= Modes && Modes < M::rank)), "select: the modes are not the tensor's");
+  return Tensor<Space, Map<mode_at<Modes, M>...>>{tensor.space};
 }
 
 /// What thread `thread` of many has of a tensor whose first modes are a tile: Threads maps a thread to the

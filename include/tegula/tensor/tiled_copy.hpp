@@ -122,7 +122,8 @@ constexpr TiledCopySpec make_tiled_copy(Layout const& threads, Tuple const& valu
     refuse("TiledCopy", "threads and values have two modes, (m, n)", threads, values);
   int const value_m = static_cast<int>(values[0].size()), value_n = static_cast<int>(values[1].size());
   if (value_m != 1 && value_n != 1)
-    refuse("TiledCopy", "a thread's values must be neighbours along one axis: one extent is 1", values);
+    refuse("TiledCopy", "a thread's values must be neighbours along one axis: one extent is 1", threads,
+           values);
   Layout first = detail::first_of_thread(threads, tuple(0, 1));
   for (int i = 0; i < first.count; ++i) first.strides[i] *= first.axes[i] == 1 ? value_m : value_n;
   int const tile_m = static_cast<int>(threads[0].size()) * value_m,

@@ -113,6 +113,22 @@ constexpr MatrixLoads matrix_loads(MmaTiling const& mma, char operand, int bits,
   return {matrices, make_layout(rows[0]), make_layout(rows[1], along(1, k / mma.extent(2), mma.extent(2)))};
 }
 
+/// The stores by stmatrix of accumulators that are rounded to 16 bits: a matrix is a register of each thread,
+/// two neighbours along n; an instruction stores as many as divide a thread's, at most four.
+constexpr MatrixLoads matrix_stores(MmaTiling const& mma) {
+  if (mma.atom.threads() != 32) refuse("MatrixStore", "stmatrix is a warp's", mma.atom.threads());
+  int const registers = static_cast<int>(mma.c()[1].size()) / 2;
+  int matrices = 4;
+  while (registers % matrices != 0) matrices /= 2;
+  CopyTiling const copy = make_tiled_copy_c(copy_atom(CopySpec{CopyOp::stmatrix, matrices}), 16, mma);
+  Layout const target = copy.dst(), row = target[1].rank() == 1 ? target[1] : target[1][0];
+  if (coalesce(row) != layout(8, mma.extent(0)))
+    refuse("MatrixStore", "the rows of the accumulators' 8 x 8 matrices do not lie along n", mma.c(), row);
+  Layout const identity = identity_layout(shape(mma.extent(0), mma.extent(1)));
+  return {matrices, make_layout(composition(identity, target[0])),
+          make_layout(composition(identity, target[1].rank() == 1 ? layout(1, 0) : target[1][1]))};
+}
+
 template <TiledMmaSpec S> struct MmaTilingOf {
   static constexpr MmaTiling value = mma_tiling(S);
   static constexpr int m = value.extent(0), n = value.extent(1), k = value.extent(2);
@@ -169,6 +185,18 @@ template <TiledMmaSpec S, char Operand, int K> struct WgmmaSteps {
   };
 };
 
+/// Where in a tile stmatrix puts accumulators.
+template <TiledMmaSpec S> struct StoredRows {
+  static constexpr MatrixLoads value = matrix_stores(MmaTilingOf<S>::value);
+  static constexpr int matrices = value.matrices;
+  struct ThreadSource {
+    static constexpr Layout value = StoredRows::value.threads;
+  };
+  struct StepSource {
+    static constexpr Layout value = StoredRows::value.steps;
+  };
+};
+
 /// Which value of C is value i of A, where C's columns are A's k.
 constexpr Layout retile(Layout const& from, Layout const& to, Tuple const& tile) {
   Layout const flat = layout(tile);
@@ -182,15 +210,6 @@ constexpr bool same_threads(Layout const& from, Layout const& to, Tuple const& t
 }
 
 }  // namespace detail
-
-/// Registers of another fragment, in another order and rounded when an instruction asks for them.
-template <class T, class From, class Order> struct Rounded {
-  From const& from;
-  TEGULA_DEVICE std::uint32_t reg(int i, Where where) const {
-    return pack_pair<T>(from(coordinate<0>(Order{}, 2 * i), where),
-                        from(coordinate<0>(Order{}, 2 * i + 1), where));
-  }
-};
 
 /// A matrix product by threads of a CTA: which of them holds, loads and multiplies what. `thread` counts from
 /// 0 within the tiled MMA. (CuTe: TiledMMA, and get_slice(thread) of it.)
@@ -308,6 +327,26 @@ template <TiledMmaSpec S> struct TiledMma {
     constexpr int extent = mode_size<mode_at<I, M>>;
     static_assert(extent == kUnbounded || extent == (I == 0 ? m : n),
                   "partition_c: the tile must be as large as the tiled MMA's");
+  }
+};
+
+/// stmatrix of a tiled MMA's accumulators, rounded to 16 bits: copy(rounded<T>(accumulators),
+/// MatrixStore<spec>{lane}.partition(tile)). (CuTe: make_tiled_copy_C of an stmatrix atom.)
+template <TiledMmaSpec S> struct MatrixStore {
+  using Threads = MapOf<typename detail::StoredRows<S>::ThreadSource>;
+  using Values = MapOf<typename detail::StoredRows<S>::StepSource>;
+
+  int thread;
+
+  /// The rows of matrices whose addresses the thread gives, of a tile (m, n[, ...]): (stores[, ...]).
+  template <class Space, class M>
+  TEGULA_DEVICE auto partition(Tensor<Space, M> const& tile, Where where = Where::here()) const {
+    using Whole = detail::MmaTilingOf<S>;
+    static_assert(mode_size<mode_at<0, M>> == Whole::m && mode_size<mode_at<1, M>> == Whole::n,
+                  "MatrixStore: the tile must be as large as the tiled MMA's");
+    using Begins = compose_t<take_t<0, 2, M>, Threads>;
+    using Own = concat_t<compose_t<take_t<0, 2, M>, Values>, take_t<2, M::rank, M>>;
+    return detail::make_tensor<Own>(tile.space.template begin_at<Begins, CopyOp::stmatrix>(thread, where));
   }
 };
 

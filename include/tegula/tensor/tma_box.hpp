@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "tegula/arch/tensor_map.hpp"
+#include "tegula/arch/tensor_map_description.hpp"
 #include "tegula/layout/coalesce.hpp"
 #include "tegula/layout/swizzled_layout.hpp"
 #include "tegula/tensor/shared_tile.hpp"
@@ -63,7 +64,7 @@ constexpr TmaBox tma_box(SwizzledLayout const& tile, int bits, int contiguous) {
            period);
   return {static_cast<int>(row),
           static_cast<int>(across.size()),
-          static_cast<TmaSwizzle>(s.bits),
+          swizzle_of_span(16 << s.bits),
           static_cast<int>(blocks),
           distance,
           blocks * row * across.size() * bytes};
@@ -107,6 +108,41 @@ constexpr TmaBoxes tma_boxes(OperandTile const& tile, int peers = 1) {
   if (result.boxes_mn % peers != 0)
     refuse("tma_boxes", "the peers must divide the tile's boxes along mn", result.boxes_mn, peers);
   return result;
+}
+
+/// The boxes of the tile's first `columns` along k, which are one box: of a tile that is cut short, and
+/// swizzled as the whole one is.
+constexpr TmaBoxes narrowed(TmaBoxes boxes, int columns) {
+  if (boxes.contiguous != 1 || boxes.boxes_mn * boxes.boxes_k != 1 || columns < 1 || columns > boxes.box_k)
+    refuse("narrowed", "only a tile of one box of contiguous rows is cut short", columns, boxes.box_k);
+  boxes.bytes = boxes.bytes / boxes.box_k * columns;
+  boxes.box_k = columns;
+  return boxes;
+}
+
+/// `batches` matrices (mn, k) in global memory of which TMA moves boxes. Rows of the contiguous axis are
+/// `ld` elements apart, matrices `batch_stride`.
+struct TmaMatrices {
+  DType dtype{};
+  void const* address = nullptr;
+  std::int64_t mn = 0, k = 0, batches = 1;
+  std::int64_t ld = 0, batch_stride = 0;
+};
+
+/// The tensor map of matrices for these boxes: its axes are the contiguous one, the other, and the batch. The
+/// stride of an axis of extent 1 is never taken: TMA gets one that it accepts.
+constexpr TensorMapDescription describe(TmaMatrices const& x, TmaBoxes const& boxes) {
+  bool const along_mn = boxes.contiguous == 0;
+  auto const bytes = [&](std::int64_t extent, std::int64_t stride) {
+    return extent == 1 ? std::int64_t{16} : stride * bits(x.dtype) / 8;
+  };
+  return {.dtype = x.dtype,
+          .rank = 3,
+          .address = x.address,
+          .extents = {along_mn ? x.mn : x.k, along_mn ? x.k : x.mn, x.batches},
+          .strides = {bytes(along_mn ? x.k : x.mn, x.ld), bytes(x.batches, x.batch_stride)},
+          .box = {boxes.box(0), boxes.box(1), 1},
+          .swizzle = boxes.swizzle};
 }
 
 }  // namespace tegula

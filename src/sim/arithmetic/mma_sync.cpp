@@ -29,16 +29,6 @@ constexpr Fields kBf16{8, 7};
 constexpr Fields kTf32{8, 10, 13};
 constexpr Fields kF32{8, 23};
 
-/// How a generation's tensor core sums (DESIGN: Xie et al., arXiv 2511.10909).
-struct Summation {
-  int fraction_bits;  // kept below the largest exponent
-  int most_bits_k;    // bytes of A and B, in bits, that one step takes along K
-};
-
-constexpr Summation summation(Generation generation) {
-  return generation == Generation::sm80 ? Summation{24, 128} : Summation{25, 256};
-}
-
 /// One operand tile's raw codes: A as [row][k], B as [k][column], C as [row][column].
 template <int Rows, int Columns> struct Codes { alignas(64) std::uint32_t code[Rows][Columns]; };
 
@@ -197,7 +187,7 @@ void mma_float(Generation generation, std::uint32_t const (*a)[4], std::uint32_t
     }
   }
 
-  Summation const how = summation(generation);
+  Summation const how = spec_of(generation).mma_sync;
   int const step = how.most_bits_k * kPerRegister / 32 < K ? how.most_bits_k * kPerRegister / 32 : K;
   DotTile tile;
   alignas(64) std::int32_t a_parts[3][kRows][K];

@@ -143,7 +143,7 @@ class Checker {
     return agents_.text(agent, cta.current_thread().cta->rank());
   }
 
-  bool check_state(Cta& cta, SharedAccess const& access);
+  bool check_state(Cta& cta, OfCta& own, SharedAccess const& access);
   void shared_findings(Cta& cta, SharedAccess const& access);
   /// What is in flight into a byte, for a finding.
   struct Pending {

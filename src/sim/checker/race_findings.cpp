@@ -6,24 +6,6 @@
 /// What is said of accesses to shared memory that race.
 namespace tegula::sim {
 
-namespace {
-
-/// Whether the instruction accesses shared memory through the asynchronous proxy.
-bool asynchronous(Instruction instruction) {
-  switch (instruction) {
-    case Instruction::st_async:
-    case Instruction::cp_async_bulk:
-    case Instruction::cp_async_bulk_tensor:
-    case Instruction::cp_reduce_async_bulk_tensor:
-    case Instruction::wgmma_mma_async:
-      return true;
-    default:
-      return false;
-  }
-}
-
-}  // namespace
-
 void Checker::generic_race(Cta& cta, SharedAccess const& access, Conflict const& conflict) {
   Instruction const instruction = access.instruction;
   bool const write = access.write;
@@ -49,7 +31,7 @@ void Checker::generic_race(Cta& cta, SharedAccess const& access, Conflict const&
   }
   Culprit const who = culprit(conflict.agent);
   Culprit const self = cta.here(lane);
-  bool const by_async = asynchronous(other.instruction);
+  bool const by_async = row_of(other.instruction).proxy == Proxy::async;
   std::string order;
   bool const of_warp = who.cta == self.cta && who.warp == self.warp && !conflict.warpgroup;
   if (conflict.wrote && other.instruction == Instruction::cp_async) {

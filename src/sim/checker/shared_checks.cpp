@@ -35,8 +35,7 @@ int first_other(std::uint8_t const* shadow, int n, std::uint8_t mask, std::uint8
 }  // namespace
 
 /// Holds an access against the state of its bytes. False where it was reported.
-bool Checker::check_state(Cta& cta, SharedAccess const& access) {
-  OfCta& own = of(cta);
+inline bool Checker::check_state(Cta& cta, OfCta& own, SharedAccess const& access) {
   std::uint8_t* const state = own.state.at(access.address);
   std::uint32_t const offset = access.address - kSharedBase;
   bool right = true;
@@ -54,29 +53,31 @@ bool Checker::check_state(Cta& cta, SharedAccess const& access) {
 }
 
 void Checker::shared_accessed(Cta& cta, SharedAccess const& access) {
-  bool const right = check_state(cta, access);
+  OfCta& own = of(cta);
+  Thread const& thread = cta.current_thread();
+  bool const right = check_state(cta, own, access);
   if (races_) {
     std::uint32_t const offset = access.address - kSharedBase;
     std::uint32_t const n = static_cast<std::uint32_t>(access.bytes);
     std::uint16_t const by = site(access.instruction, access.where);
-    RaceShadow& shadow = of(cta).shadow;
+    int const agent = thread.agent - thread.lane + access.lane;
     Conflict conflict;
-    bool const ordered = access.write ? shadow.write(agent(cta, access.lane), offset, n, by, conflict)
-                                      : shadow.read(agent(cta, access.lane), offset, n, by, conflict);
+    bool const ordered = access.write ? own.shadow.write(agent, offset, n, by, conflict)
+                                      : own.shadow.read(agent, offset, n, by, conflict);
     if (!ordered && right) [[unlikely]]
       generic_race(cta, access, conflict);
   }
-  Thread const& thread = cta.current_thread();
   if (thread.cta != &cta) [[unlikely]]
-    note_access(of(cta).peer_accesses,
+    note_access(own.peer_accesses,
                 {access.instruction, access.where, access.address, thread.cta->rank(), thread.index / 32,
                  thread.lane, thread.cta->current_warp().cluster_arrivals + 1, -1});
 }
 
 void Checker::matrix_row_accessed(Cta& cta, SharedAccess const& access, bool transpose, int row) {
-  bool const right = check_state(cta, access);
+  OfCta& own = of(cta);
+  bool const right = check_state(cta, own, access);
   if (!races_) return;
-  RaceShadow& shadow = of(cta).shadow;
+  RaceShadow& shadow = own.shadow;
   std::uint32_t const offset = access.address - kSharedBase;
   std::uint16_t const by = site(access.instruction, access.where);
   Conflict conflict;

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "isa/current_cta.hpp"
 #include "isa/tma_reduction.hpp"
 #include "machine/cluster.hpp"
 #include "machine/cta.hpp"
-#include "machine/current_cta.hpp"
 #include "machine/in_flight.hpp"
 #include "tegula/sim/hooks.hpp"
 #include "tegula/sim/tensor_map.hpp"

@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
+#include "isa/current_cta.hpp"
 #include "machine/cluster.hpp"
 #include "machine/cta.hpp"
-#include "machine/current_cta.hpp"
 #include "tegula/arch/wgmma_descriptor.hpp"
 #include "tegula/sim/arithmetic.hpp"
 #include "tegula/sim/hooks.hpp"
@@ -399,9 +399,7 @@ bool check_operand(Cta& cta, char const* name, SharedOperand const& operand, Whe
 /// Holds an operand against the tensor loads that brought it: they must have swizzled it as its descriptor
 /// says.
 void check_swizzle(Cta& cta, SharedOperand const& operand, Where where) {
-  int const bytes = decode_wgmma_descriptor(operand.bits).swizzle_bytes;
-  TmaSwizzle swizzle = TmaSwizzle::none;
-  while (span_bytes(swizzle) < bytes) swizzle = static_cast<TmaSwizzle>(static_cast<int>(swizzle) + 1);
+  TmaSwizzle const swizzle = swizzle_of_span(decode_wgmma_descriptor(operand.bits).swizzle_bytes);
   bool right = true;
   for_each_piece(operand, [&](int, int, std::uint32_t address) {
     right = right && cta.observers().laid_out_by(cta, swizzle, address, Instruction::wgmma_mma_async, where,

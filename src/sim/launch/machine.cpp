@@ -119,17 +119,15 @@ void check_launch(KernelImage const& kernel, Dim3 grid, Generation generation) {
         "launch of {}: the grid ({}, {}, {}) must be a multiple of the cluster ({}, {}, {}) along each axis",
         kernel.name, grid.x, grid.y, grid.z, cluster.x, cluster.y, cluster.z));
   }
-  if (generation == Generation::sm80 && cluster != Dim3{}) {
+  ArchSpec const& spec = spec_of(generation);
+  if (spec.most_ctas_of_a_cluster == 1 && cluster != Dim3{}) {
     throw std::invalid_argument(
-        fmt::format("launch of {}: clusters of {} x {} x {} CTAs; the simulated GPU, an sm_80, has none",
-                    kernel.name, cluster.x, cluster.y, cluster.z));
+        fmt::format("launch of {}: clusters of {} x {} x {} CTAs; the simulated GPU, an sm_{}, has none",
+                    kernel.name, cluster.x, cluster.y, cluster.z, spec.compute_capability));
   }
-  // CUDA C++ programming guide, table "technical specifications per compute capability": 163 KB on 8.0, 227
-  // KB on 9.0.
-  std::size_t const most = (generation == Generation::sm80 ? 163u : 227u) * 1024;
-  if (kernel.shared_bytes > most) {
+  if (kernel.shared_bytes > spec.shared_bytes) {
     throw std::invalid_argument(fmt::format("launch of {}: {} bytes of shared memory; a CTA has at most {}",
-                                            kernel.name, kernel.shared_bytes, most));
+                                            kernel.name, kernel.shared_bytes, spec.shared_bytes));
   }
 }
 
@@ -219,8 +217,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
         original.name, original.cluster.x, original.cluster.y, original.cluster.z, grid.x, grid.y, grid.z));
   }
   KernelImage const kernel = mutation ? with_delayed_instructions(original) : original;
-  LaunchContext const launch{
-      &kernel, grid, &options_, table.get(), &turns, mutation ? &*mutation : nullptr, explorer != nullptr};
+  LaunchContext const launch{&kernel, grid, &options_, table.get(), &turns, explorer != nullptr};
   std::int64_t const ctas = std::int64_t{1} * grid.x * grid.y * grid.z;
   int const in_cluster = kernel.cluster.x * kernel.cluster.y * kernel.cluster.z;
   std::int64_t const count = ctas / in_cluster;
@@ -244,6 +241,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   std::exception_ptr failure;
   auto const work = [&](State::Worker& worker) {
     StackOverflowReport const overflow;
+    RunsMutation const mutates(mutation ? &*mutation : nullptr);
     Cluster& cluster = worker.cluster;
     Observers::List& observers = worker.observers.list();
     observers.counting.clear();

@@ -36,7 +36,7 @@ struct AsyncCopy {
   std::uint8_t bytes;
   std::uint8_t source_bytes;  ///< the rest is filled with zeros
   bool landed;                ///< the bytes are in shared memory
-  double time = 0;            ///< when they are, by the cluster's timeline
+  double time = 0;            ///< when they are, where time is kept
 };
 
 /// The copies of one thread, oldest first, and where its committed groups end.
@@ -136,17 +136,15 @@ struct Warpgroup {
   Where wants_registers_where;
 };
 
-/// A CTA on the simulated machine: its threads, its shared memory and its barriers, and what its instructions
-/// do. Each CUDA thread is a fiber that runs until it must wait for others; the lanes of a warp meet at
-/// warp-wide instructions, where the last one to come does the work for all. Whose turn it is, among the CTAs
-/// of the cluster, is the Cluster's.
+/// A CTA on the simulated machine: its threads, its shared memory and its barriers, on which instructions
+/// (isa/) build. Each CUDA thread is a fiber that runs until it must wait for others; the lanes of a warp
+/// meet at warp-wide instructions, where the last one to come does the work for all. Whose turn it is, among
+/// the CTAs of the cluster, is the Cluster's.
 class Cta {
  public:
   Cta(Cluster& cluster, int rank);
   Cta(Cta const&) = delete;
   Cta& operator=(Cta const&) = delete;
-
-  // What instructions build on, those in files of their own too.
 
   Cluster& cluster() const { return cluster_; }
   int rank() const { return rank_; }  ///< in the cluster
@@ -189,8 +187,8 @@ class Cta {
   void note(Instruction instruction, Where where, LaneAccess const& access = {});
   Observers& observers() const;
 
-  /// Checks one lane's access to this CTA's shared memory and updates the shadow of what it writes. False
-  /// where it must not be performed.
+  /// One lane accesses this CTA's shared memory: holds its operands to what any launch asks, and tells the
+  /// observers. False where the access must not be performed.
   bool shared_access(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
                      int lane);
   /// Likewise for a row of an 8 x 8 matrix, 16 bytes whose address the lane gives and that others hold.
@@ -229,80 +227,56 @@ class Cta {
   AsyncCopy const* copy_into(std::uint32_t address, Thread const** issuer) const;
   /// Its mbarriers.
   std::vector<std::unique_ptr<MbarrierState>> const& mbarriers() const { return mbarriers_; }
-  /// Reports an address that an accessor has computed for what lies elsewhere: `layout` is the tile's, `made`
-  /// where the accessor was made.
-  void wrong_address(std::uint32_t right, std::uint32_t computed, std::string const& layout, Where made,
-                     Where where);
 
-  // The rest is what instructions do, called on the fiber of the thread that executes them.
+  // Barriers (meeting.cpp) and registers.
 
-  std::uint32_t shared_address(void const* object, Where where);
-  void ld_shared(void* value, std::uint32_t address, int bytes, Where where);
-  void st_shared(std::uint32_t address, void const* value, int bytes, Where where);
-  void ld_global(void* value, void const* address, int bytes, Where where);
-  void st_global(void* address, void const* value, int bytes, Where where);
-  std::uint32_t atomic(AtomicOp op, void* address, std::uint32_t value, std::uint32_t expected, Where where);
+  Barrier& barrier(int id) { return barriers_[static_cast<std::size_t>(id)]; }
+  /// The current warp arrives. True where it is the last one expected: the barrier is then free for its next
+  /// use, and those that wait go on. `waits`: the warp waits for the others.
+  bool arrive_at_barrier(int id, int threads, bool waits, Where where);
+  /// The warpgroup takes so many registers more, and waits until they are free; a negative number frees them.
+  void take_registers(Warpgroup& group, int more);
 
-  void cp_async(std::uint32_t destination, void const* source, int bytes, int source_bytes, Where where);
-  void cp_async_commit_group(Where where);
-  void cp_async_wait_group(int groups_left, Where where);
-  void cp_async_wait_all(Where where);
+  // cp.async (async_copies.cpp).
 
-  void ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row, Where where);
-  void mma_sync(MmaSpec const& op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
-                Where where);
-  std::uint32_t shfl(ShuffleMode mode, std::uint32_t value, int lane_operand, std::uint32_t mask,
-                     Where where);
-  std::uint32_t ballot(bool predicate, std::uint32_t mask, bool exited, Where where);
-  std::uint32_t redux(ReduxOp op, std::uint32_t value, std::uint32_t mask, Where where);
-  void warp_sync(std::uint32_t mask, Where where);
-  void bar(Instruction instruction, int id, int threads, Where where);
-  void fence(Instruction instruction, Where where);
-  /// fence.acq_rel and fence.sc; `of_cta`: of no wider scope than the CTA.
-  void memory_fence(bool of_cta, Where where);
-  void fence_proxy_async(Where where);
-  void fence_mbarrier_init(Where where);
-  void griddepcontrol_wait(Where where);
-  [[noreturn]] void trap(Where where);
-
-  // Small instructions of sm_90 (hopper.cpp).
-  void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool transpose, Where where);
-  bool elect_one(Where where);
-  void setmaxnreg(int registers, bool increase, Where where);
-
-  // Clusters (cluster_instructions.cpp).
-  std::uint32_t mapa(std::uint32_t local, int cta_rank, Where where);
-  void ld_shared_cluster(void* value, std::uint32_t address, int bytes, Where where);
-  void st_shared_cluster(std::uint32_t address, void const* value, int bytes, Where where);
-  void st_async(std::uint32_t address, void const* value, int bytes, std::uint32_t mbarrier, Where where);
-  void cluster_arrive(Where where, bool relaxed = false);
-  void cluster_wait(Where where);
+  void land(AsyncCopy& copy);
+  /// The current thread waits for its copies up to `end`.
+  void wait_for_copies(AsyncCopies& async, std::size_t end, Where where);
 
   // Mbarriers (mbarrier.cpp).
-  void mbarrier_init(std::uint32_t address, int count, Where where);
-  void mbarrier_inval(std::uint32_t address, Where where);
-  void mbarrier_arrive(std::uint32_t address, Where where, bool relaxed = false);
-  /// `wide`: it releases at the scope of the cluster.
-  void mbarrier_arrive_cluster(std::uint32_t address, Where where, bool relaxed = false, bool wide = false);
-  void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, Where where, bool relaxed = false);
-  void mbarrier_expect_tx(std::uint32_t address, int bytes, Where where);
-  void mbarrier_complete_tx(std::uint32_t address, int bytes, Where where);
-  bool mbarrier_test_wait(std::uint32_t address, int parity, Where where);
-  bool mbarrier_try_wait(std::uint32_t address, int parity, Where where);
-  void mbarrier_wait(std::uint32_t address, int parity, Where where, bool relaxed = false);
+
+  /// What a thread is about to do at an address of shared::cluster.
+  Visible at_shared(Visible::Kind kind, std::uint32_t address, std::int64_t amount = 0) const;
+  /// Checks the address of an mbarrier. False, after a finding, where it can be none.
+  bool check_mbarrier_address(Instruction instruction, std::uint32_t address, Where where);
+  MbarrierState& add_mbarrier() { return *mbarriers_.emplace_back(std::make_unique<MbarrierState>()); }
+  /// It is initialised, once more or for the first time.
+  void number(MbarrierState& mbarrier) { mbarrier.number = mbarriers_initialised_++; }
+  void remove(MbarrierState const& mbarrier);
+  /// The mbarrier is no more: nothing depends on it.
+  void forget(MbarrierState& mbarrier);
+  /// The mbarrier of this CTA at the address; null, after a finding, where there is none.
+  MbarrierState* live_mbarrier(Instruction instruction, std::uint32_t address, Where where);
+  /// Likewise, for instructions that take no other CTA's mbarrier.
+  MbarrierState* own_mbarrier(Instruction instruction, std::uint32_t address, Where where);
+  void own_address(Instruction instruction, std::uint32_t& address, Where where);
+  /// The current thread arrives; `wide`: it releases at the scope of the cluster.
+  void arrive(Instruction instruction, MbarrierState& mbarrier, Where where, bool relaxed, bool wide = true);
+  void expect_tx(Instruction instruction, MbarrierState& mbarrier, std::int64_t bytes, Where where);
+  /// Whether the phase of the parity is complete, for a thread that waits for it.
+  bool complete(MbarrierState& mbarrier, int parity);
+  /// The current thread goes on after the last phase that is complete.
+  void pass_phase(MbarrierState& mbarrier, Where where, bool relaxed = false);
+  /// Where the completion is random, an operation in flight may land now.
+  void land_some();
   /// The live mbarrier of this CTA at the address, or null.
   MbarrierState* mbarrier_at(std::uint32_t address);
   /// Completes transactions; `operation` is the one in flight that has landed, or null for an instruction.
   void complete_tx(MbarrierState& mbarrier, std::int64_t bytes, InFlight* operation, Where where,
                    Culprit who);
 
-  // Bulk groups (in_flight.cpp).
-  void bulk_commit_group(Where where);
-  void bulk_wait_group(int groups_left, bool read, Where where);
-
  private:
   friend class Cluster;
-
   friend class InFlightQueue;
 
   // Threads (cta.cpp).
@@ -317,39 +291,23 @@ class Cta {
   [[noreturn]] void diverged(Meeting const& meeting, Instruction instruction, std::uint32_t variant,
                              std::uint32_t mask, Where where);
   void check_exit(Warp& warp);
-  bool arrive_at_barrier(int id, int threads, bool waits, Where where);
   std::vector<std::string> who_waits() const;
   std::string polled_text(void const* address) const;
   void mbarrier_waiters(std::vector<std::string>& clauses) const;
   /// Where somebody waits; line 0 where nobody does.
   Where waiting_place() const;
 
-  // Memory (memory.cpp, async.cpp).
+  // Memory (shared_access.cpp, async_copies.cpp).
   bool in_bounds(Instruction instruction, std::uint32_t address, int bytes, Where where, int lane);
-  void land(AsyncCopy& copy);
   void retire(AsyncCopies& async, std::size_t end);
-  void wait_for_copies(AsyncCopies& async, std::size_t end, Where where);
   void land_at_random(Warp& warp);
 
   // Mbarriers (mbarrier.cpp).
-  Visible at_shared(Visible::Kind kind, std::uint32_t address, std::int64_t amount = 0) const;
-  bool check_mbarrier_address(Instruction instruction, std::uint32_t address, Where where);
-  MbarrierState* live_mbarrier(Instruction instruction, std::uint32_t address, Where where);
-  MbarrierState* own_mbarrier(Instruction instruction, std::uint32_t address, Where where);
-  void own_address(Instruction instruction, std::uint32_t& address, Where where);
-  void arrive(Instruction instruction, MbarrierState& mbarrier, Where where, bool relaxed, bool wide = true);
-  void expect_tx(Instruction instruction, MbarrierState& mbarrier, std::int64_t bytes, Where where);
   void check_tx(Instruction instruction, MbarrierState const& mbarrier, Where where, Culprit who);
   void complete_phase_if_due(MbarrierState& mbarrier);
-  bool wait_for_phase(std::uint32_t address, int parity, bool tries, Where where, bool relaxed = false);
   void wake(MbarrierState& mbarrier);
-  bool complete(MbarrierState& mbarrier, int parity);
   void passed(MbarrierState& mbarrier);
-  void forget(MbarrierState& mbarrier);
   bool one_gives_up();
-  void pass_phase(MbarrierState& mbarrier, Where where, bool relaxed = false);
-  void land_some();
-  void check_parity(Instruction instruction, int parity, Where where);
 
   Cluster& cluster_;
   int const rank_;

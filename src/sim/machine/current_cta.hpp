@@ -8,7 +8,7 @@ class Cta;
 Cta* running_cta();
 void set_running_cta(Cta* cta);
 
-/// It; throws std::logic_error outside of a launch. What each hook begins with.
-Cta& current_cta();
+/// It; throws std::logic_error outside of a launch.
+Cta& this_cta();
 
 }  // namespace tegula::sim

@@ -34,8 +34,6 @@ void Cta::fail(FindingKind kind, Where where, Culprit who, std::string message) 
   cluster_.abort();
 }
 
-void Cta::trap(Where where) { fail(FindingKind::trap, where, here(), "the kernel executed trap"); }
-
 void Cluster::abort() {
   aborting_ = true;
   if (last_finding_ < findings_.size()) findings_[last_finding_].ended_cluster = true;

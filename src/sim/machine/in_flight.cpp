@@ -296,21 +296,4 @@ InFlight const* InFlightQueue::reader_of(int cta, std::uint32_t address) const {
   return touching(&InFlight::reads, cta, address);
 }
 
-void Cta::bulk_commit_group(Where where) {
-  note(Instruction::cp_async_bulk_commit_group, where);
-  current_thread().bulk.commit();
-}
-
-void Cta::bulk_wait_group(int groups_left, bool read, Where where) {
-  note(Instruction::cp_async_bulk_wait_group, where);
-  InFlightGroups& groups = current_thread().bulk;
-  cluster_.before(
-      {read ? Visible::Kind::wait_group_read : Visible::Kind::wait_group, rank_, 0, groups_left, &groups});
-  std::size_t const left = static_cast<std::size_t>(groups_left);
-  double const done = read ? in_flight().wait_read(groups, left) : in_flight().wait(groups, left);
-  if (cluster_.timed())
-    cluster_.observers().waited(*this, thread_index(), 1, done, read ? "wait stores read" : "wait stores",
-                                where);
-}
-
 }  // namespace tegula::sim

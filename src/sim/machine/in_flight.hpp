@@ -24,7 +24,7 @@
 ///    public:
 ///     PeerCopy(Cta const& cta, Where where, SharedRange to, SharedRange from)
 ///         : InFlight(Instruction::cp_async_bulk, cta, where) {
-///       // Bounds, overlaps, fences and the shadow of these are the queue's business.
+///       // Bounds are the queue's business; overlaps and fences are the checker's.
 ///       writes = {to};
 ///       reads = {from};
 ///       cost = {...};  // for the model of time: docs/machine.md, "Time"
@@ -39,7 +39,7 @@
 ///   // The hook, on the fiber of the thread that issues it.
 ///   void peer_copy(std::uint32_t to, std::uint32_t from, int bytes, std::uint32_t mbarrier, Where where) {
 ///     Cta& cta = current_cta();
-///     cta.note(Instruction::cp_async_bulk, where, bytes, from);
+///     cta.note(Instruction::cp_async_bulk, where, {bytes, from});
 ///     ... the checks of operands: cta.target(...), cta.report(...), cta.fail(...) ...
 ///     auto copy = std::make_unique<PeerCopy>(cta, where, ...);
 ///     copy->completes_on(peer->rank(), mbarrier, bytes);
@@ -180,9 +180,9 @@ class InFlightQueue {
  public:
   explicit InFlightQueue(Cluster& cluster) : cluster_(cluster) {}
 
-  /// Takes up an operation that completes on an mbarrier. Holds its ranges against the shadow, reports what
-  /// is wrong with them, and marks them. An operation that lies out of bounds is reported, and completes
-  /// without an effect.
+  /// Takes up an operation that completes on an mbarrier, and tells the observers before and after. An
+  /// operation that lies out of bounds is reported, and completes without an effect.
+  /// (What else its ranges may touch is the checker's.)
   void add(std::unique_ptr<InFlight> operation);
   /// Takes up an operation of the groups' current group.
   void add(std::unique_ptr<InFlight> operation, InFlightGroups& groups);

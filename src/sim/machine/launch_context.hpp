@@ -8,7 +8,6 @@ namespace tegula::sim {
 /// Lets clusters that run on several host threads pass a point in the order of their indices, so that what
 /// they do there (atomics on global memory) does not depend on the host.
 class TurnKeeper;
-class MutationRun;
 
 /// What the clusters of one launch share.
 struct LaunchContext {
@@ -17,8 +16,7 @@ struct LaunchContext {
   Options const* options;
   AllocationTable const* global;
   TurnKeeper* turns;
-  MutationRun* mutation;  ///< null where nothing is mutated or listed
-  bool stepped;           ///< an observer decides who runs, step by step
+  bool stepped;  ///< an observer decides who runs, step by step
 };
 
 /// Coordinate in the grid of the CTA with the given rank in a cluster; clusters are numbered with x fastest,

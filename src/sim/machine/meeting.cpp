@@ -5,35 +5,16 @@
 #include <cstring>
 
 #include "machine/cluster.hpp"
-#include "tegula/sim/arithmetic.hpp"
 #include "values/place.hpp"
 
-/// Warp-wide instructions and barriers: how lanes meet, and what the last one does for all.
+/// How lanes meet at warp-wide instructions, warps at barriers, and who waits for what.
 namespace tegula::sim {
 
 namespace {
 
-/// Whether the instruction must be the same one, on the same source line, for all 32 lanes (PTX: .aligned).
-/// The others join lanes of one mask wherever they execute it, without the lanes that have exited.
-bool aligned(Instruction instruction) {
-  switch (instruction) {
-    case Instruction::ldmatrix:
-    case Instruction::mma_sync:
-    case Instruction::bar_sync:
-    case Instruction::bar_arrive:
-    case Instruction::stmatrix:
-    case Instruction::cluster_arrive:
-    case Instruction::cluster_wait:
-    case Instruction::setmaxnreg:
-    case Instruction::wgmma_fence:
-    case Instruction::wgmma_mma_async:
-    case Instruction::wgmma_commit_group:
-    case Instruction::wgmma_wait_group:
-      return true;
-    default:
-      return false;
-  }
-}
+/// Instructions that are not aligned join lanes of one mask wherever they execute it, without the lanes that
+/// have exited.
+bool aligned(Instruction instruction) { return row_of(instruction).aligned; }
 
 }  // namespace
 
@@ -295,202 +276,19 @@ Where Cta::waiting_place() const {
   return {};
 }
 
-namespace {
-
-std::uint32_t load32(unsigned char const* p) {
-  std::uint32_t v = 0;
-  std::memcpy(&v, p, 4);
-  return v;
-}
-std::uint32_t load16(unsigned char const* p) {
-  std::uint16_t v = 0;
-  std::memcpy(&v, p, 2);
-  return v;
-}
-
-}  // namespace
-
-void Cta::ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row, Where where) {
-  Warp& own = current_warp();
-  int const lane = current_thread().lane;
-  own.operand[lane] = row;
-  if (meet(Instruction::ldmatrix, static_cast<std::uint32_t>(2 * count + (transpose ? 1 : 0)), kFullWarp,
-           where)) {
-    if (count_) cluster_.observers().matrices_moved(*this, own, Instruction::ldmatrix, count, where);
-    for (int matrix = 0; matrix < count; ++matrix) {
-      unsigned char const* rows[8];
-      static constexpr unsigned char kNobody[16] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-                                                    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-      for (int r = 0; r < 8; ++r) {
-        int const giver = 8 * matrix + r;
-        std::uint32_t const address = own.operand[giver];
-        if (!shared_matrix_row(Instruction::ldmatrix, address, false, transpose, r, where, giver)) {
-          rows[r] = kNobody;
-          continue;
-        }
-        rows[r] = shared_.at(address);
-      }
-      for (int l = 0; l < 32; ++l) {
-        own.d[l][matrix] = transpose ? load16(rows[2 * (l % 4)] + 2 * (l / 4)) |
-                                           load16(rows[2 * (l % 4) + 1] + 2 * (l / 4)) << 16
-                                     : load32(rows[l / 4] + 4 * (l % 4));
-      }
-    }
-    release(kFullWarp, where, Instruction::ldmatrix);
+void Cta::take_registers(Warpgroup& group, int more) {
+  while (more > free_registers_) {
+    group.waits_for_registers = &current_thread();
+    cluster_.block();
   }
-  std::memcpy(registers, own.d[lane], sizeof(std::uint32_t) * static_cast<std::size_t>(count));
+  group.waits_for_registers = nullptr;
+  free_registers_ -= more;
+  for (Warpgroup& other : warpgroups_) {
+    if (other.waits_for_registers != nullptr && other.wanted_registers <= free_registers_)
+      set_ready(*other.waits_for_registers);
+  }
 }
 
-void Cta::mma_sync(MmaSpec const& op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
-                   Where where) {
-  Warp& own = current_warp();
-  int const lane = current_thread().lane;
-  // A lane's part of (16, k), of (8, k) and of (16, 8) elements.
-  std::size_t const a_bytes = static_cast<std::size_t>(op.k * bits(op.a) / 16);
-  std::size_t const b_bytes = a_bytes / 2;
-  std::size_t const c_bytes = static_cast<std::size_t>(bits(op.d) / 2);
-  std::uint32_t const variant =
-      static_cast<std::uint32_t>(op.d) << 24 | static_cast<std::uint32_t>(op.a) << 16 |
-      static_cast<std::uint32_t>(op.b) << 8 | static_cast<std::uint32_t>(op.variant) << 6 |
-      static_cast<std::uint32_t>(op.k);
-  std::memcpy(own.a[lane], a, a_bytes);
-  std::memcpy(own.b[lane], b, b_bytes);
-  std::memcpy(own.c[lane], c, c_bytes);
-  if (meet(Instruction::mma_sync, variant, kFullWarp, where)) {
-    mma_sync_warp(op, generation_, own.a, own.b, own.c, own.d);
-    if (count_ || cluster_.timed()) cluster_.observers().mma_executed(*this, own, 16 * 8 * op.k, where);
-    release(kFullWarp, where, Instruction::mma_sync);
-  }
-  std::memcpy(d, own.d[lane], c_bytes);
-}
-
-std::uint32_t Cta::shfl(ShuffleMode mode, std::uint32_t value, int lane_operand, std::uint32_t mask,
-                        Where where) {
-  Warp& own = current_warp();
-  int const lane = current_thread().lane;
-  own.value[lane] = value;
-  own.operand[lane] = static_cast<std::uint32_t>(lane_operand);
-  if (meet(Instruction::shfl_sync, static_cast<std::uint32_t>(mode), mask, where)) {
-    std::uint32_t const live = mask & ~own.exited;
-    for (std::uint32_t rest = live; rest != 0; rest &= rest - 1) {
-      int const l = std::countr_zero(rest);
-      int const operand = static_cast<int>(own.operand[l] & 31);
-      int source = operand;
-      switch (mode) {
-        case ShuffleMode::idx:
-          break;
-        case ShuffleMode::bfly:
-          source = l ^ operand;
-          break;
-        case ShuffleMode::up:
-          source = l >= operand ? l - operand : l;
-          break;
-        case ShuffleMode::down:
-          source = l + operand < 32 ? l + operand : l;
-          break;
-      }
-      if ((live >> source & 1) == 0) {
-        report(FindingKind::invalid_operand, where, here(l), "", "",
-               fmt::format("shfl.sync reads lane {}, which {}", source,
-                           (mask >> source & 1) == 0 ? fmt::format("its mask {:#010x} leaves out", mask)
-                                                     : "has exited"));
-      }
-      own.result[l] = own.value[source];
-    }
-    release(mask, where, Instruction::shfl_sync);
-  }
-  return own.result[lane];
-}
-
-std::uint32_t Cta::ballot(bool predicate, std::uint32_t mask, bool exited, Where where) {
-  Warp& own = current_warp();
-  int const lane = current_thread().lane;
-  own.value[lane] = predicate ? 1 : 0;
-  if (meet(Instruction::vote_sync, exited ? 1 : 0, mask, where)) {
-    std::uint32_t const live = mask & ~own.exited;
-    std::uint32_t votes = exited ? mask & own.exited : 0;
-    for (std::uint32_t rest = live; rest != 0; rest &= rest - 1) {
-      votes |= own.value[std::countr_zero(rest)] << std::countr_zero(rest);
-    }
-    for (std::uint32_t rest = live; rest != 0; rest &= rest - 1) own.result[std::countr_zero(rest)] = votes;
-    release(mask, where, Instruction::vote_sync);
-  }
-  return own.result[lane];
-}
-
-std::uint32_t Cta::redux(ReduxOp op, std::uint32_t value, std::uint32_t mask, Where where) {
-  Warp& own = current_warp();
-  int const lane = current_thread().lane;
-  own.value[lane] = value;
-  if (meet(Instruction::redux_sync, static_cast<std::uint32_t>(op), mask, where)) {
-    std::uint32_t const live = mask & ~own.exited;
-    std::uint32_t total = own.value[std::countr_zero(live)];
-    for (std::uint32_t rest = live & (live - 1); rest != 0; rest &= rest - 1) {
-      std::uint32_t const v = own.value[std::countr_zero(rest)];
-      auto const as_signed = [](std::uint32_t x) { return static_cast<std::int32_t>(x); };
-      switch (op) {
-        case ReduxOp::add:
-          total += v;
-          break;
-        case ReduxOp::min_s32:
-          total = as_signed(v) < as_signed(total) ? v : total;
-          break;
-        case ReduxOp::min_u32:
-          total = std::min(v, total);
-          break;
-        case ReduxOp::max_s32:
-          total = as_signed(v) > as_signed(total) ? v : total;
-          break;
-        case ReduxOp::max_u32:
-          total = std::max(v, total);
-          break;
-      }
-    }
-    for (std::uint32_t rest = live; rest != 0; rest &= rest - 1) own.result[std::countr_zero(rest)] = total;
-    release(mask, where, Instruction::redux_sync);
-  }
-  return own.result[lane];
-}
-
-void Cta::warp_sync(std::uint32_t mask, Where where) {
-  if (!meet(Instruction::bar_warp_sync, 0, mask, where)) return;
-  if (races_) observers().warp_synchronised(*this, mask & ~current_warp().exited);
-  release(mask, where, Instruction::bar_warp_sync);
-}
-
-void Cta::bar(Instruction instruction, int id, int threads, Where where) {
-  if (id < 0 || id >= kBarriers) {
-    fail(FindingKind::invalid_operand, where, here(),
-         fmt::format("barrier {} does not exist: there are 16, from 0", id));
-  }
-  if (threads <= 0 || threads % 32 != 0 || threads > this->threads()) {
-    fail(
-        FindingKind::invalid_operand, where, here(),
-        fmt::format(
-            "{} on barrier {} counts {} threads: the count must be a multiple of 32, at least 32 and at most the CTA's {}",
-            ptx_name(instruction), id, threads, this->threads()));
-  }
-  if (!meet(instruction, static_cast<std::uint32_t>(id) << 16 | static_cast<std::uint32_t>(threads),
-            kFullWarp, where))
-    return;
-  cluster_.before(
-      {instruction == Instruction::bar_sync ? Visible::Kind::barrier_sync : Visible::Kind::barrier, rank_,
-       static_cast<std::uint64_t>(id), threads});
-  Warp& own = current_warp();
-  bool const complete = arrive_at_barrier(id, threads, instruction == Instruction::bar_sync, where);
-  if (complete || instruction == Instruction::bar_arrive) {
-    release(kFullWarp, where, instruction);
-    return;
-  }
-  own.barrier = id;
-  own.barrier_where = where;
-  barriers_[static_cast<std::size_t>(id)].waiting |= 1u << own.index;
-  if (count_) cluster_.observers().warp_waits(*this, own, true, instruction, where);
-  cluster_.block();
-}
-
-/// A warp arrives. True where it is the last one expected: the barrier is then free for its next use, and
-/// those that wait go on.
 bool Cta::arrive_at_barrier(int id, int threads, bool waits, Where where) {
   Barrier& barrier = barriers_[static_cast<std::size_t>(id)];
   if (barrier.arrived == 0) {

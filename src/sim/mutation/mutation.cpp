@@ -20,12 +20,13 @@ bool is_end_of_path(std::string_view end, std::string_view path) {
 }
 
 /// The mutation testing of the launch that runs on this thread of the host; null where there is none.
-MutationRun* current_run() {
-  Cta* const cta = running_cta();
-  return cta == nullptr ? nullptr : cta->launch().mutation;
-}
+constinit thread_local MutationRun* running_run = nullptr;
+MutationRun* current_run() { return running_cta() == nullptr ? nullptr : running_run; }
 
 }  // namespace
+
+RunsMutation::RunsMutation(MutationRun* run) { running_run = run; }
+RunsMutation::~RunsMutation() { running_run = nullptr; }
 
 Mutation MutationRun::at(Where where, Operation operation, Mutation admitted) {
   if (mutant_) {

@@ -53,6 +53,16 @@ class MutationRun {
   std::map<std::tuple<std::string, int, Operation>, MarkedStatement> statements_;
 };
 
+/// While it lives, the clusters that run on this host thread are of that launch; null: of one without
+/// mutation testing.
+class RunsMutation {
+ public:
+  explicit RunsMutation(MutationRun* run);
+  ~RunsMutation();
+  RunsMutation(RunsMutation const&) = delete;
+  RunsMutation& operator=(RunsMutation const&) = delete;
+};
+
 /// The current thread comes to an instruction: come_to_instruction of its launch.
 void execute_delayed();
 /// The current thread ends.

@@ -13,24 +13,6 @@ namespace {
 
 constexpr double kTouching = 1e-6;  // cycles: rounding of sums
 
-/// Whether the instruction moves what the thread has in registers, or brings values there.
-bool accesses_memory(Instruction instruction) {
-  switch (instruction) {
-    case Instruction::ld_shared:
-    case Instruction::st_shared:
-    case Instruction::ld_global:
-    case Instruction::st_global:
-    case Instruction::atom:
-    case Instruction::stmatrix:
-    case Instruction::ld_shared_cluster:
-    case Instruction::st_shared_cluster:
-    case Instruction::st_async:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 Timeline::Timeline(TraceOptions const& options, std::vector<Dim3> const& ctas, std::int64_t sharing,
@@ -89,10 +71,11 @@ void Timeline::complete_phase(int cta, std::uint32_t address, TimeGate& gate) {
 }
 
 void Timeline::execute(int cta, int thread, Instruction instruction, Where where) {
-  if (instruction == Instruction::wgmma_mma_async || instruction == Instruction::mma_sync) return;
+  Charge const charge = row_of(instruction).charge;
+  if (charge == Charge::tensor) return;
   Thread& own = self(cta, thread);
   double const begin = own.clock;
-  bool const access = accesses_memory(instruction);
+  bool const access = charge == Charge::access;
   own.clock += access ? timing_.access : timing_.issue;
   if (access) touch_result(own, begin, where);
 }

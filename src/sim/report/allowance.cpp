@@ -6,6 +6,8 @@
 #include <optional>
 #include <stdexcept>
 
+#include "tegula/io/text.hpp"
+
 namespace tegula::sim {
 
 namespace {
@@ -27,28 +29,31 @@ std::string kind_names() {
   return names;
 }
 
+std::string shown(nlohmann::json const& value) { return io::printable(value.dump()); }
+
 std::string text_of(nlohmann::json const& entry, std::size_t number, char const* key) {
   if (!entry.contains(key)) return {};
   if (!entry[key].is_string())
     throw std::invalid_argument(
-        fmt::format("allowance {}: \"{}\" is {}; it must be a string.", number, key, entry[key].dump()));
+        fmt::format("allowance {}: \"{}\" is {}; it must be a string.", number, key, shown(entry[key])));
   return entry[key].get<std::string>();
 }
 
 Allowance parse(nlohmann::json const& entry, std::size_t number) {
   if (!entry.is_object())
     throw std::invalid_argument(
-        fmt::format("allowance {} is {}; it must be an object.", number, entry.dump()));
+        fmt::format("allowance {} is {}; it must be an object.", number, shown(entry)));
   for (auto const& [key, value] : entry.items()) {
     if (key != "kind" && key != "file" && key != "line" && key != "buffer" && key != "reason")
-      throw std::invalid_argument(fmt::format(
-          "allowance {} has \"{}\"; it has kind, file, line, buffer and reason, and no more.", number, key));
+      throw std::invalid_argument(
+          fmt::format("allowance {} has \"{}\"; it has kind, file, line, buffer and reason, and no more.",
+                      number, io::printable(key)));
   }
   std::string const kind = text_of(entry, number, "kind");
   std::optional<FindingKind> const known = kind_of(kind);
   if (!known)
-    throw std::invalid_argument(
-        fmt::format("allowance {}: the kind is '{}'; it must be one of {}.", number, kind, kind_names()));
+    throw std::invalid_argument(fmt::format("allowance {}: the kind is '{}'; it must be one of {}.", number,
+                                            io::printable(kind), kind_names()));
   Allowance allowance{*known, text_of(entry, number, "file"), 0, text_of(entry, number, "buffer"),
                       text_of(entry, number, "reason")};
   if (entry.contains("line")) {
@@ -56,7 +61,7 @@ Allowance parse(nlohmann::json const& entry, std::size_t number) {
         entry["line"].get<std::int64_t>() > 1 << 30)
       throw std::invalid_argument(
           fmt::format("allowance {}: the line is {}; it must be a whole number from 1 on.", number,
-                      entry["line"].dump()));
+                      shown(entry["line"])));
     allowance.line = entry["line"].get<int>();
   }
   return allowance;
@@ -86,6 +91,11 @@ void check(Allowance const& allowance) {
 }
 
 std::vector<Allowance> parse_allowances(std::string_view json) {
+  // Depth first: a parsed value is written and copied by recursion.
+  constexpr int kDeepest = 64;
+  if (io::json_depth(json) > kDeepest)
+    throw std::invalid_argument(
+        fmt::format("allowances nest arrays and objects more than {} deep.", kDeepest));
   nlohmann::json const parsed = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_array())
     throw std::invalid_argument(

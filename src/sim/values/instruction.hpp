@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace tegula::sim {
@@ -57,109 +58,95 @@ enum class Instruction : std::uint8_t {
   none,
 };
 
-/// The name in PTX.
-constexpr char const* ptx_name(Instruction instruction) {
-  switch (instruction) {
-    case Instruction::ld_shared:
-      return "ld.shared";
-    case Instruction::st_shared:
-      return "st.shared";
-    case Instruction::ld_global:
-      return "ld.global";
-    case Instruction::st_global:
-      return "st.global";
-    case Instruction::atom:
-      return "atom";
-    case Instruction::cp_async:
-      return "cp.async";
-    case Instruction::cp_async_commit_group:
-      return "cp.async.commit_group";
-    case Instruction::cp_async_wait_group:
-      return "cp.async.wait_group";
-    case Instruction::ldmatrix:
-      return "ldmatrix";
-    case Instruction::mma_sync:
-      return "mma.sync";
-    case Instruction::shfl_sync:
-      return "shfl.sync";
-    case Instruction::vote_sync:
-      return "vote.sync";
-    case Instruction::redux_sync:
-      return "redux.sync";
-    case Instruction::bar_warp_sync:
-      return "bar.warp.sync";
-    case Instruction::bar_sync:
-      return "bar.sync";
-    case Instruction::bar_arrive:
-      return "bar.arrive";
-    case Instruction::fence:
-      return "fence";
-    case Instruction::ld_shared_cluster:
-      return "ld.shared::cluster";
-    case Instruction::st_shared_cluster:
-      return "st.shared::cluster";
-    case Instruction::st_async:
-      return "st.async";
-    case Instruction::cluster_arrive:
-      return "barrier.cluster.arrive";
-    case Instruction::cluster_wait:
-      return "barrier.cluster.wait";
-    case Instruction::mbarrier_init:
-      return "mbarrier.init";
-    case Instruction::mbarrier_inval:
-      return "mbarrier.inval";
-    case Instruction::mbarrier_arrive:
-      return "mbarrier.arrive";
-    case Instruction::mbarrier_arrive_expect_tx:
-      return "mbarrier.arrive.expect_tx";
-    case Instruction::mbarrier_expect_tx:
-      return "mbarrier.expect_tx";
-    case Instruction::mbarrier_complete_tx:
-      return "mbarrier.complete_tx";
-    case Instruction::mbarrier_test_wait:
-      return "mbarrier.test_wait";
-    case Instruction::mbarrier_try_wait:
-      return "mbarrier.try_wait";
-    case Instruction::fence_mbarrier_init:
-      return "fence.mbarrier_init";
-    case Instruction::fence_proxy_async:
-      return "fence.proxy.async";
-    case Instruction::cp_async_bulk:
-      return "cp.async.bulk";
-    case Instruction::cp_async_bulk_tensor:
-      return "cp.async.bulk.tensor";
-    case Instruction::cp_reduce_async_bulk_tensor:
-      return "cp.reduce.async.bulk.tensor";
-    case Instruction::cp_async_bulk_prefetch_tensor:
-      return "cp.async.bulk.prefetch.tensor";
-    case Instruction::prefetch_tensormap:
-      return "prefetch.tensormap";
-    case Instruction::cp_async_bulk_commit_group:
-      return "cp.async.bulk.commit_group";
-    case Instruction::cp_async_bulk_wait_group:
-      return "cp.async.bulk.wait_group";
-    case Instruction::wgmma_mma_async:
-      return "wgmma.mma_async";
-    case Instruction::wgmma_fence:
-      return "wgmma.fence";
-    case Instruction::wgmma_commit_group:
-      return "wgmma.commit_group";
-    case Instruction::wgmma_wait_group:
-      return "wgmma.wait_group";
-    case Instruction::setmaxnreg:
-      return "setmaxnreg";
-    case Instruction::elect_sync:
-      return "elect.sync";
-    case Instruction::stmatrix:
-      return "stmatrix";
-    case Instruction::griddepcontrol_wait:
-      return "griddepcontrol.wait";
-    case Instruction::griddepcontrol_launch_dependents:
-      return "griddepcontrol.launch_dependents";
-    case Instruction::none:
-      break;
-  }
-  return "";
+/// Through which proxy an instruction accesses shared memory: what others must do to see it.
+enum class Proxy : std::uint8_t { generic, async };
+
+/// What an instruction takes by the model of time: an issue slot, an access to memory, or the tensor cores.
+enum class Charge : std::uint8_t { issue, access, tensor };
+
+/// What the machine and its observers know of an instruction by its name.
+struct InstructionRow {
+  Instruction instruction;
+  char const* name;      ///< in PTX
+  bool aligned = false;  ///< all 32 lanes execute the same one, on the same source line (PTX: .aligned)
+  Proxy proxy = Proxy::generic;  ///< visibility
+  Charge charge = Charge::issue;
+};
+
+/// A row an instruction, in the order of the enumerators.
+inline constexpr InstructionRow kInstructions[] = {
+    {.instruction = Instruction::ld_shared, .name = "ld.shared", .charge = Charge::access},
+    {.instruction = Instruction::st_shared, .name = "st.shared", .charge = Charge::access},
+    {.instruction = Instruction::ld_global, .name = "ld.global", .charge = Charge::access},
+    {.instruction = Instruction::st_global, .name = "st.global", .charge = Charge::access},
+    {.instruction = Instruction::atom, .name = "atom", .charge = Charge::access},
+    {.instruction = Instruction::cp_async, .name = "cp.async"},
+    {.instruction = Instruction::cp_async_commit_group, .name = "cp.async.commit_group"},
+    {.instruction = Instruction::cp_async_wait_group, .name = "cp.async.wait_group"},
+    {.instruction = Instruction::ldmatrix, .name = "ldmatrix", .aligned = true},
+    {.instruction = Instruction::mma_sync, .name = "mma.sync", .aligned = true, .charge = Charge::tensor},
+    {.instruction = Instruction::shfl_sync, .name = "shfl.sync"},
+    {.instruction = Instruction::vote_sync, .name = "vote.sync"},
+    {.instruction = Instruction::redux_sync, .name = "redux.sync"},
+    {.instruction = Instruction::bar_warp_sync, .name = "bar.warp.sync"},
+    {.instruction = Instruction::bar_sync, .name = "bar.sync", .aligned = true},
+    {.instruction = Instruction::bar_arrive, .name = "bar.arrive", .aligned = true},
+    {.instruction = Instruction::fence, .name = "fence"},
+    {.instruction = Instruction::ld_shared_cluster, .name = "ld.shared::cluster", .charge = Charge::access},
+    {.instruction = Instruction::st_shared_cluster, .name = "st.shared::cluster", .charge = Charge::access},
+    {.instruction = Instruction::st_async,
+     .name = "st.async",
+     .proxy = Proxy::async,
+     .charge = Charge::access},
+    {.instruction = Instruction::cluster_arrive, .name = "barrier.cluster.arrive", .aligned = true},
+    {.instruction = Instruction::cluster_wait, .name = "barrier.cluster.wait", .aligned = true},
+    {.instruction = Instruction::mbarrier_init, .name = "mbarrier.init"},
+    {.instruction = Instruction::mbarrier_inval, .name = "mbarrier.inval"},
+    {.instruction = Instruction::mbarrier_arrive, .name = "mbarrier.arrive"},
+    {.instruction = Instruction::mbarrier_arrive_expect_tx, .name = "mbarrier.arrive.expect_tx"},
+    {.instruction = Instruction::mbarrier_expect_tx, .name = "mbarrier.expect_tx"},
+    {.instruction = Instruction::mbarrier_complete_tx, .name = "mbarrier.complete_tx"},
+    {.instruction = Instruction::mbarrier_test_wait, .name = "mbarrier.test_wait"},
+    {.instruction = Instruction::mbarrier_try_wait, .name = "mbarrier.try_wait"},
+    {.instruction = Instruction::fence_mbarrier_init, .name = "fence.mbarrier_init"},
+    {.instruction = Instruction::fence_proxy_async, .name = "fence.proxy.async"},
+    {.instruction = Instruction::cp_async_bulk, .name = "cp.async.bulk", .proxy = Proxy::async},
+    {.instruction = Instruction::cp_async_bulk_tensor, .name = "cp.async.bulk.tensor", .proxy = Proxy::async},
+    {.instruction = Instruction::cp_reduce_async_bulk_tensor,
+     .name = "cp.reduce.async.bulk.tensor",
+     .proxy = Proxy::async},
+    {.instruction = Instruction::cp_async_bulk_prefetch_tensor, .name = "cp.async.bulk.prefetch.tensor"},
+    {.instruction = Instruction::prefetch_tensormap, .name = "prefetch.tensormap"},
+    {.instruction = Instruction::cp_async_bulk_commit_group, .name = "cp.async.bulk.commit_group"},
+    {.instruction = Instruction::cp_async_bulk_wait_group, .name = "cp.async.bulk.wait_group"},
+    {.instruction = Instruction::wgmma_mma_async,
+     .name = "wgmma.mma_async",
+     .aligned = true,
+     .proxy = Proxy::async,
+     .charge = Charge::tensor},
+    {.instruction = Instruction::wgmma_fence, .name = "wgmma.fence", .aligned = true},
+    {.instruction = Instruction::wgmma_commit_group, .name = "wgmma.commit_group", .aligned = true},
+    {.instruction = Instruction::wgmma_wait_group, .name = "wgmma.wait_group", .aligned = true},
+    {.instruction = Instruction::setmaxnreg, .name = "setmaxnreg", .aligned = true},
+    {.instruction = Instruction::elect_sync, .name = "elect.sync"},
+    {.instruction = Instruction::stmatrix, .name = "stmatrix", .aligned = true, .charge = Charge::access},
+    {.instruction = Instruction::griddepcontrol_wait, .name = "griddepcontrol.wait"},
+    {.instruction = Instruction::griddepcontrol_launch_dependents,
+     .name = "griddepcontrol.launch_dependents"},
+    {.instruction = Instruction::none, .name = ""},
+};
+
+constexpr InstructionRow const& row_of(Instruction instruction) {
+  return kInstructions[static_cast<std::size_t>(instruction)];
 }
+static_assert([] {
+  std::size_t number = 0;
+  for (InstructionRow const& row : kInstructions) {
+    if (static_cast<std::size_t>(row.instruction) != number++) return false;
+  }
+  return number == static_cast<std::size_t>(Instruction::none) + 1;
+}());
+
+constexpr char const* ptx_name(Instruction instruction) { return row_of(instruction).name; }
 
 }  // namespace tegula::sim

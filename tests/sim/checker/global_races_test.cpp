@@ -89,7 +89,8 @@ TEST(GlobalRaces, OneByteOfAReadIsWritten) {
   EXPECT_EQ(f.other.line, OneByteTooFar::write_line);
   EXPECT_EQ(f.coordinate, "byte 131 of in");
   EXPECT_SAYS(
-      f, "ld.global reads byte 131 of in, which st.global of CTA (0, 0, 0), warp 0, lane 31 writes (sim/");
+      f,
+      "ld.global reads byte 131 of in, which st.global of CTA (0, 0, 0), warp 0, lane 31 writes (checker/");
 }
 
 enum class Fences { none, before_the_flag, after_the_flag, of_cta_before, of_cta_after, both };
@@ -450,7 +451,7 @@ TEST(GlobalRaces, WarpsOfOneCta) {
   EXPECT_EQ(f.other_lane, 3);
   EXPECT_EQ(f.coordinate, "byte 0 of out");
   EXPECT_THAT(f.message,
-              HasSubstr("ld.global reads byte 0 of out, which st.global of warp 0 lane 3 writes (sim/"));
+              HasSubstr("ld.global reads byte 0 of out, which st.global of warp 0 lane 3 writes (checker/"));
   EXPECT_EQ(f.order, "a cta::sync between them would order them");
   EXPECT_EQ(report_of<TwoWarps<Between::flag_alone>>().findings.size(), 1u);
   for_each_schedule([](sim::Options const& options) {

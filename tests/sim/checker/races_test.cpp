@@ -11,9 +11,9 @@
 #include "tegula/arch/stmatrix.hpp"
 #include "tegula/arch/tma.hpp"
 #include "tegula/arch/wgmma.hpp"
+#include "tegula/tensor/descriptor.hpp"
 #include "tegula/tensor/shared_tile.hpp"
 #include "tegula/tensor/vector.hpp"
-#include "tegula/tensor/wgmma_operand.hpp"
 
 /// Races in shared memory. Each rule has a kernel that is right, and the same without the one operation that
 /// orders its two accesses, which are those on the lines `kOne` and `kOther`.
@@ -445,8 +445,8 @@ template <int Arriving, bool Waits = true> struct LoadsOverAnOperand : Broken {
     }
     float d[8] = {};
     wgmma_fence();
-    wgmma<warpgroup_mma(DType::bf16, DType::bf16, DType::f32, 16)>(d, WgmmaOperand(smem.a)(0, 0),
-                                                                   WgmmaOperand(smem.b)(0, 0), false, kOne);
+    wgmma<warpgroup_mma(DType::bf16, DType::bf16, DType::f32, 16)>(
+        d, matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), false, kOne);
     wgmma_commit_group();
     if (Waits) wgmma_wait_group<0>();
     if (lane_id() == 7 && warp_id() < Arriving) mbarrier_arrive(empty);

@@ -5,8 +5,8 @@
 #include "tegula/arch/fence.hpp"
 #include "tegula/arch/setmaxnreg.hpp"
 #include "tegula/arch/wgmma.hpp"
+#include "tegula/tensor/descriptor.hpp"
 #include "tegula/tensor/shared_tile.hpp"
-#include "tegula/tensor/wgmma_operand.hpp"
 
 namespace tegula {
 namespace {
@@ -51,7 +51,7 @@ struct NoFence : BrokenWgmma {
   void operator()(Params const&, SharedStorage& smem) const {
     clear_both(smem);
     float d[8] = {};
-    wgmma<kOp>(d, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), false);
+    wgmma<kOp>(d, matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), false);
     wgmma_commit_group();
     wgmma_wait_group<0>();
   }
@@ -72,7 +72,7 @@ struct ScaledWithoutFence : BrokenWgmma {
     for (int step = 0; step < 3; ++step) {
       if (step == 2 && thread_idx() == 37) d[3] = 1.0f;
       // Without a fence the second is in order (nobody wrote its accumulators), and the third is not.
-      wgmma<kOp>(d, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+      wgmma<kOp>(d, matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), true);
       wgmma_commit_group();
       wgmma_wait_group<0>();
     }
@@ -96,7 +96,7 @@ template <bool Wait> struct WritesAccumulatorInFlight : BrokenWgmma {
     clear_both(smem);
     float d[8] = {};
     wgmma_fence();
-    wgmma<kOp>(d, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+    wgmma<kOp>(d, matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), true);
     wgmma_commit_group();
     if constexpr (Wait) wgmma_wait_group<0>();
     if (thread_idx() == 70) d[5] = 1.0f;
@@ -120,7 +120,7 @@ struct ReadsAccumulatorInFlight : BrokenWgmma {
     clear_both(smem);
     float d[8] = {};
     wgmma_fence();
-    wgmma<kOp>(d, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+    wgmma<kOp>(d, matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), true);
     wgmma_commit_group();
     st_global(p.out + 4 * thread_idx(), d[0]);
     wgmma_wait_group<0>();
@@ -145,7 +145,7 @@ struct OverwritesA : BrokenWgmma {
     float d[8] = {};
     std::uint32_t a[4] = {1, 2, 3, 4};
     wgmma_fence();
-    wgmma<kFromRegisters>(d, a, WgmmaOperand(smem.b)(0, 0), true);
+    wgmma<kFromRegisters>(d, a, matrix_descriptor(tensor(smem.b)), true);
     wgmma_commit_group();
     if (thread_idx() == 5) a[2] = 0;
     wgmma_wait_group<0>();
@@ -169,7 +169,7 @@ struct ReadsUnwrittenOperand : BrokenWgmma {
     cta::sync();
     float d[8] = {};
     wgmma_fence();
-    wgmma<kOp>(d, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+    wgmma<kOp>(d, matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), true);
     wgmma_commit_group();
     wgmma_wait_group<0>();
   }
@@ -190,7 +190,7 @@ struct ReadsWithoutProxyFence : BrokenWgmma {
     cta::sync();
     float d[8] = {};
     wgmma_fence();
-    wgmma<kOp>(d, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+    wgmma<kOp>(d, matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), true);
     wgmma_commit_group();
     wgmma_wait_group<0>();
   }
@@ -210,7 +210,7 @@ struct ReadsCopyInFlight : BrokenWgmma {
     fence_proxy_async_shared();
     float d[8] = {};
     wgmma_fence();
-    wgmma<kOp>(d, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+    wgmma<kOp>(d, matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), true);
     wgmma_commit_group();
     wgmma_wait_group<0>();
     cp_async_wait_all();
@@ -229,7 +229,8 @@ struct OverwritesOperand : BrokenWgmma {
     clear_both(smem);
     float d[8] = {};
     wgmma_fence();
-    wgmma<kOp>(d, WgmmaOperand(smem.a)(0, 16), WgmmaOperand(smem.b)(0, 16), true);
+    wgmma<kOp>(d, matrix_descriptor(local_tile<64, 16>(tensor(smem.a), 0, 1)),
+               matrix_descriptor(local_tile<16, 16>(tensor(smem.b), 0, 1)), true);
     wgmma_commit_group();
     if (thread_idx() == 0) st_shared(shared_address(smem.a.data + TileA::layout(9, 0)), std::uint16_t{1});
     if (thread_idx() == 0) st_shared(shared_address(smem.a.data + TileA::layout(9, 17)), std::uint16_t{1});
@@ -249,8 +250,8 @@ struct WrongDescriptor : BrokenWgmma {
     clear_both(smem);
     float d[8] = {};
     wgmma_fence();
-    std::uint64_t const descriptor = change(WgmmaOperand(smem.b)(0, 0));
-    wgmma<kOp>(d, WgmmaOperand(smem.a)(0, 0), descriptor, true);
+    std::uint64_t const descriptor = change(matrix_descriptor(tensor(smem.b)));
+    wgmma<kOp>(d, matrix_descriptor(tensor(smem.a)), descriptor, true);
     wgmma_commit_group();
     wgmma_wait_group<0>();
   }
@@ -302,9 +303,9 @@ struct OtherShapeInFlight : BrokenWgmma {
     float d[8] = {};
     auto& half = reinterpret_cast<float(&)[4]>(d[4]);
     wgmma_fence();
-    wgmma<kOp>(d, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+    wgmma<kOp>(d, matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), true);
     constexpr MmaSpec op = warpgroup_mma(DType::bf16, DType::bf16, DType::f32, 8);
-    wgmma<op>(half, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+    wgmma<op>(half, matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), true);
     wgmma_commit_group();
     wgmma_wait_group<0>();
   }
@@ -345,9 +346,9 @@ struct HoldsRegisters : BrokenWgmma {
     wgmma_fence();
     for (int i = 0; i < Sets; ++i) {
       if (i < Fragments) {
-        wgmma<kFromRegisters>(d[i], a[i], WgmmaOperand(smem.b)(0, 0), true);
+        wgmma<kFromRegisters>(d[i], a[i], matrix_descriptor(tensor(smem.b)), true);
       } else {
-        wgmma<kOp>(d[i], WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+        wgmma<kOp>(d[i], matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), true);
       }
       wgmma_commit_group();
       if (i % Step == Step - 1) wgmma_wait_group<0>();
@@ -390,7 +391,7 @@ struct SharesRegisters : BrokenWgmma {
     wgmma_fence();
     for (int i = 0; i < 6; ++i) {
       auto const& fragment = *reinterpret_cast<std::uint32_t const(*)[4]>(a + i % 3);
-      wgmma<kFromRegisters>(d, fragment, WgmmaOperand(smem.b)(0, 0), true);
+      wgmma<kFromRegisters>(d, fragment, matrix_descriptor(tensor(smem.b)), true);
     }
     wgmma_commit_group();
     wgmma_wait_group<0>();
@@ -418,7 +419,8 @@ struct TooLargeForTheLaunch : BrokenWgmma {
     constexpr MmaSpec op = warpgroup_mma(DType::bf16, DType::bf16, DType::f32, 256);
     float d[2][128] = {};
     wgmma_fence();
-    for (int i = 0; i < 2; ++i) wgmma<op>(d[i], WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+    for (int i = 0; i < 2; ++i)
+      wgmma<op>(d[i], matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), true);
     wgmma_commit_group();
     wgmma_wait_group<0>();
   }
@@ -440,7 +442,8 @@ template <bool Waits> struct LowersInFlight : BrokenWgmma {
     clear_both(smem);
     float d[4][8] = {};
     wgmma_fence();
-    for (auto& own : d) wgmma<kOp>(own, WgmmaOperand(smem.a)(0, 0), WgmmaOperand(smem.b)(0, 0), true);
+    for (auto& own : d)
+      wgmma<kOp>(own, matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), true);
     wgmma_commit_group();
     if constexpr (Waits) wgmma_wait_group<0>();
 

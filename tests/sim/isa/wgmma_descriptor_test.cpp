@@ -10,7 +10,7 @@
 #include "tegula/layout/parse.hpp"
 #include "tegula/layout/text.hpp"
 #include "tegula/tensor/shared_tile.hpp"
-#include "tegula/tensor/wgmma_operand.hpp"
+#include "tegula/tensor/wgmma_layout.hpp"
 
 namespace tegula {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "broken_kernel.hpp"
+#include "isa/current_cta.hpp"
 #include "machine/cluster.hpp"
-#include "machine/current_cta.hpp"
 #include "run_schedules.hpp"
 #include "tegula/arch/cluster.hpp"
 #include "tegula/arch/fence.hpp"

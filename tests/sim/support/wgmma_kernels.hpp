@@ -5,8 +5,8 @@
 
 #include "instruction_kernels.hpp"
 #include "tegula/arch/wgmma.hpp"
+#include "tegula/tensor/descriptor.hpp"
 #include "tegula/tensor/shared_tile.hpp"
-#include "tegula/tensor/wgmma_operand.hpp"
 
 /// Kernels of one warpgroup that multiply by wgmma, one for each kind of operand and instruction, for any
 /// machine, as instruction_kernels.hpp has them for the instructions of a warp.
@@ -61,6 +61,16 @@ template <int bits, int mn, int k, bool mn_major> struct Pieces {
   static constexpr Layout across = tegula::layout(mn_major ? k : mn, piece);
   static constexpr SwizzledLayout layout = mn_major ? make_layout(along, across) : make_layout(across, along);
 };
+
+/// The descriptor of a tile (mn, k[, stage]) from (mn, k) on.
+template <int Stage, class Space, class M>
+TEGULA_DEVICE std::uint64_t operand(Tensor<Space, M> const& tile, int mn, int k) {
+  if constexpr (M::rank == 3) {
+    return matrix_descriptor(domain_offset(tile, mn, k, Stage));
+  } else {
+    return matrix_descriptor(domain_offset(tile, mn, k));
+  }
+}
 
 /// D = A B [+ D] over all of k that the tiles have, A from row `M0`, B from row `N0`, of stage `Stage`.
 ///
@@ -129,16 +139,15 @@ struct Multiply {
     fence_proxy_async_shared();
     cta::sync();
 
-    WgmmaOperand<TileA> const tile_a(smem.a);
-    WgmmaOperand<TileB> const tile_b(smem.b);
     wgmma_pin(d);
     wgmma_fence();
 #pragma unroll
     for (int step = 0; step < steps; ++step) {
       if constexpr (ARegisters) {
-        wgmma<op>(d, a[step], tile_b(N0, K * step, Stage), scale_d || step > 0);
+        wgmma<op>(d, a[step], operand<Stage>(tensor(smem.b), N0, K * step), scale_d || step > 0);
       } else {
-        wgmma<op>(d, tile_a(M0, K * step, Stage), tile_b(N0, K * step, Stage), scale_d || step > 0);
+        wgmma<op>(d, operand<Stage>(tensor(smem.a), M0, K * step),
+                  operand<Stage>(tensor(smem.b), N0, K * step), scale_d || step > 0);
       }
       if (step % 2 == 1) wgmma_commit_group();
     }

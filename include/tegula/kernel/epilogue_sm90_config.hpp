@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tegula/arch/tensor_map.hpp"
+#include "tegula/kernel/activation.hpp"
+#include "tegula/numeric/dtype.hpp"
+#include "tegula/tensor/tma_box.hpp"
+
+/// What the epilogue of Hopper's GEMMs (epilogue_sm90.hpp) is made from and launched with.
+namespace tegula {
+
+/// One epilogue: D(m, n) = activation(scale A B + beta C + bias), of tiles whose rows of D are `n` columns,
+/// or `narrow_n` (0: none are narrower). Each of `warps` warps, whose threads are numbered from
+/// `first_thread` on, has `buffers` pieces of 16 rows in shared memory for D on its way out.
+struct EpilogueSm90Spec {
+  DType out = DType::bf16;
+  int n = 0;
+  int narrow_n = 0;
+  int warps = 4;
+  int first_thread = 0;
+  int buffers = 2;
+  Activation activation = Activation::none;
+
+  friend constexpr bool operator==(EpilogueSm90Spec const&, EpilogueSm90Spec const&) = default;
+};
+
+/// Columns that a warp stores at a time, 16 rows each: 128 bytes, where the tile is that wide, ...
+constexpr int store_n(EpilogueSm90Spec const& s) {
+  int columns = 1024 / bits(s.out);
+  while (columns > s.n) columns /= 2;
+  return columns;
+}
+/// ... and in the last piece of a row of the tile, which may be narrower; likewise of a narrower tile.
+constexpr int last_store_n(EpilogueSm90Spec const& s) { return (s.n - 1) % store_n(s) + 1; }
+constexpr int last_narrow_store_n(EpilogueSm90Spec const& s) {
+  return s.narrow_n == 0 ? last_store_n(s) : (s.narrow_n - 1) % store_n(s) + 1;
+}
+
+/// The pieces of all warps in shared memory: (16, store_n, buffers of all warps).
+constexpr OperandTile store_tile(EpilogueSm90Spec const& s) {
+  return {bits(s.out), 16, store_n(s), 1, s.buffers * s.warps};
+}
+
+/// Something for each width of the pieces that a row of a tile is stored in.
+template <class T> struct PerPiece { T whole, last, last_narrow; };
+
+/// The TMA boxes of C and D: a piece is one.
+constexpr PerPiece<TmaBoxes> store_boxes(EpilogueSm90Spec const& s) {
+  TmaBoxes const whole = tma_boxes(store_tile(s));
+  return {whole, narrowed(whole, last_store_n(s)), narrowed(whole, last_narrow_store_n(s))};
+}
+
+/// Elements of D that TMA stores at once: at the end of a row it stores 16 bytes or none.
+constexpr int store_unit(DType out) { return 128 / bits(out); }
+/// The columns of D, from the first, that TMA stores; the last few are stored one by one.
+TEGULA_HOST_DEVICE constexpr int columns_by_tma(int n, int store_unit) { return n / store_unit * store_unit; }
+
+/// What the epilogue is launched with. The tensor maps describe C as (n, m, batch) and D as
+/// (columns_by_tma(n, store_unit(out)), m, batch), with the boxes of store_boxes().
+struct EpilogueSm90Params {
+  PerPiece<TensorMap> c;            ///< in the output type; used where beta is not 0
+  PerPiece<TensorMap> d;            ///< any, where columns_by_tma is 0
+  void* d_address = nullptr;        ///< D, ...
+  std::int64_t ldd = 0;             ///< ... its rows and batches, that many elements apart: used where
+  std::int64_t d_batch_stride = 0;  ///< columns_by_tma is not n
+  void const* bias = nullptr;       ///< n values in the output type, or null
+  float const* scale_a = nullptr;   ///< one value each, or null: fp8's scale of a tensor
+  float const* scale_b = nullptr;
+  float alpha = 1;
+  float beta = 0;
+  bool c_batched = false;  ///< false: all batches share C
+};
+
+}  // namespace tegula

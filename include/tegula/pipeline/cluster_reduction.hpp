@@ -1,0 +1,90 @@
+#pragma once
+
+#include "tegula/arch/cluster.hpp"
+#include "tegula/arch/mbarrier.hpp"
+#include "tegula/tensor/fragment.hpp"
+#include "tegula/tensor/shared.hpp"
+#include "tegula/tensor/vector.hpp"
+
+namespace tegula {
+
+/// Adds up what the `Ctas` CTAs of a cluster have summed of one tile, each over its share of K: every CTA
+/// finishes a share of the tile's columns, as many as a thread of `Share`, a fragment, has values of.
+///
+///     given: from the st_async of every CTA of the cluster, this one too, to the threads of this CTA: the
+///            cluster's sums of this CTA's columns are there
+///
+/// Once in a launch. Each thread reads what the threads of its own number wrote, so sums need no layout but
+/// registers'. Threads are numbered from 0 to Threads - 1.
+template <class Sums, class Share, int Ctas, int Threads> class ClusterReduction {
+  static_assert(Sums::size == Ctas * Share::size, "each CTA finishes an equal share of the columns");
+  static constexpr int vectors = Share::size / 4;  // of four values, an st_async each
+  static constexpr int rows = Sums::template extent<1>;
+  static constexpr int vectors_of_row = vectors / rows;
+  static_assert(Share::template extent<1> == rows && vectors % rows == 0);
+
+ public:
+  /// (value, vector of four, thread, CTA that it comes from)
+  using Tile = SharedTile<float, layout(tuple(4, vectors, Threads, Ctas),
+                                        tuple(1, 4 * Threads, 4, 4 * Threads * vectors))>;
+  struct Barriers {
+    Mbarrier given;
+  };
+
+  TEGULA_DEVICE ClusterReduction(Tile const& tile, Barriers const& barriers, int thread)
+      : tile_(tile), barriers_(barriers), thread_(thread), rank_(cluster_cta_rank()) {}
+
+  /// By one thread; then fence_mbarrier_init and a barrier of the cluster.
+  TEGULA_DEVICE static void init(Barriers const& barriers, Where where = Where::here()) {
+    mbarrier_init(shared_address(&barriers.given), 1, where);
+    mbarrier_arrive_expect_tx(shared_address(&barriers.given), sizeof(Tile), where);
+  }
+
+  /// Sends each CTA of the cluster, this one too, its share of this CTA's sums.
+  TEGULA_DEVICE void give(Sums const& sums, Where where = Where::here()) const {
+    auto const own = tensor(tile_, where)(_, _, thread_, rank_, where);  // (4, vectors)
+    SharedAddr const given = shared_address(&barriers_.given, where);
+#pragma unroll
+    for (int cta = 0; cta < Ctas; ++cta) {
+      auto const theirs = in_peer(own, cta, where);
+      SharedAddr const their_given = mapa(given, cta, where);
+#pragma unroll
+      for (int i = 0; i < vectors; ++i) {
+        int const first = Sums::flat(4 * (cta * vectors_of_row + i % vectors_of_row), i / vectors_of_row, 0);
+        Vector<float, 4> const values = {
+            {sums(first, where), sums(first + 1, where), sums(first + 2, where), sums(first + 3, where)}};
+        st_async(theirs.at(where, 0, i), values, their_given, where);
+      }
+    }
+  }
+
+  /// Waits for the sums of all CTAs.
+  TEGULA_DEVICE void wait(Where where = Where::here()) const {
+    mbarrier_wait_parity(shared_address(&barriers_.given, where), 0, where);
+  }
+
+  /// The sums of all CTAs, added in the order of K, of the columns that this CTA finishes.
+  TEGULA_DEVICE Share add_up(Where where = Where::here()) const {
+    auto const parts = tensor(tile_, where)(_, _, thread_, _, where);  // (4, vectors, CTAs)
+    Share result;
+    clear(result, where);
+#pragma unroll
+    for (int i = 0; i < vectors; ++i) {
+#pragma unroll
+      for (int cta = 0; cta < Ctas; ++cta) {
+        auto const part = ld_shared<Vector<float, 4>>(parts.at(where, 0, i, cta), where);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) result(4 * i + j, where) += part.data[j];
+      }
+    }
+    return result;
+  }
+
+ private:
+  Tile const& tile_;
+  Barriers const& barriers_;
+  int thread_;
+  int rank_;
+};
+
+}  // namespace tegula

@@ -1,0 +1,65 @@
+#include <fmt/format.h>
+
+#include "isa/current_cta.hpp"
+#include "machine/cluster.hpp"
+#include "tegula/sim/hooks.hpp"
+
+/// The sixteen barriers of a CTA; its coordinates; trap.
+namespace tegula::sim {
+
+namespace {
+
+void bar(Cta& cta, Instruction instruction, int id, int threads, Where where) {
+  if (id < 0 || id >= kBarriers) {
+    cta.fail(FindingKind::invalid_operand, where, cta.here(),
+             fmt::format("barrier {} does not exist: there are 16, from 0", id));
+  }
+  if (threads <= 0 || threads % 32 != 0 || threads > cta.threads()) {
+    cta.fail(
+        FindingKind::invalid_operand, where, cta.here(),
+        fmt::format(
+            "{} on barrier {} counts {} threads: the count must be a multiple of 32, at least 32 and at most the CTA's {}",
+            ptx_name(instruction), id, threads, cta.threads()));
+  }
+  if (!cta.meet(instruction, static_cast<std::uint32_t>(id) << 16 | static_cast<std::uint32_t>(threads),
+                kFullWarp, where))
+    return;
+  cta.cluster().before(
+      {instruction == Instruction::bar_sync ? Visible::Kind::barrier_sync : Visible::Kind::barrier,
+       cta.rank(), static_cast<std::uint64_t>(id), threads});
+  Warp& own = cta.current_warp();
+  bool const complete = cta.arrive_at_barrier(id, threads, instruction == Instruction::bar_sync, where);
+  if (complete || instruction == Instruction::bar_arrive) {
+    cta.release(kFullWarp, where, instruction);
+    return;
+  }
+  own.barrier = id;
+  own.barrier_where = where;
+  cta.barrier(id).waiting |= 1u << own.index;
+  if (cta.counting()) cta.cluster().observers().warp_waits(cta, own, true, instruction, where);
+  cta.cluster().block();
+}
+
+}  // namespace
+
+void bar_sync_all(Where where) {
+  Cta& cta = current_cta();
+  bar(cta, Instruction::bar_sync, 0, cta.threads(), where);
+}
+void bar_sync(int id, int threads, Where where) {
+  bar(current_cta(), Instruction::bar_sync, id, threads, where);
+}
+void bar_arrive(int id, int threads, Where where) {
+  bar(current_cta(), Instruction::bar_arrive, id, threads, where);
+}
+
+int thread_index() { return this_cta().thread_index(); }
+Dim3 block_index() { return this_cta().block_index(); }
+Dim3 grid_extents() { return this_cta().grid(); }
+
+void trap(Where where) {
+  Cta& cta = current_cta();
+  cta.fail(FindingKind::trap, where, cta.here(), "the kernel executed trap");
+}
+
+}  // namespace tegula::sim

@@ -1,0 +1,36 @@
+#include "isa/current_cta.hpp"
+#include "machine/cluster.hpp"
+#include "tegula/sim/hooks.hpp"
+
+/// Groups of bulk stores: cp.async.bulk.commit_group and wait_group.
+namespace tegula::sim {
+
+namespace {
+
+void wait_for_bulk_groups(Cta& cta, int groups_left, bool read, Where where) {
+  cta.note(Instruction::cp_async_bulk_wait_group, where);
+  InFlightGroups& groups = cta.current_thread().bulk;
+  cta.cluster().before({read ? Visible::Kind::wait_group_read : Visible::Kind::wait_group, cta.rank(), 0,
+                        groups_left, &groups});
+  std::size_t const left = static_cast<std::size_t>(groups_left);
+  double const done = read ? cta.in_flight().wait_read(groups, left) : cta.in_flight().wait(groups, left);
+  if (cta.cluster().timed())
+    cta.cluster().observers().waited(cta, cta.thread_index(), 1, done,
+                                     read ? "wait stores read" : "wait stores", where);
+}
+
+}  // namespace
+
+void bulk_commit_group(Where where) {
+  Cta& cta = current_cta();
+  cta.note(Instruction::cp_async_bulk_commit_group, where);
+  cta.current_thread().bulk.commit();
+}
+void bulk_wait_group(int groups_left, Where where) {
+  wait_for_bulk_groups(current_cta(), groups_left, false, where);
+}
+void bulk_wait_group_read(int groups_left, Where where) {
+  wait_for_bulk_groups(current_cta(), groups_left, true, where);
+}
+
+}  // namespace tegula::sim

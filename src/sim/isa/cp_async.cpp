@@ -1,0 +1,77 @@
+#include <fmt/format.h>
+
+#include "isa/current_cta.hpp"
+#include "machine/cluster.hpp"
+#include "tegula/sim/hooks.hpp"
+
+/// cp.async: issue, groups and waits. How a copy lands is the machine's (machine/async_copies.cpp).
+namespace tegula::sim {
+
+// L1 is not modelled: .ca and .cg differ in nothing else.
+void cp_async(std::uint32_t destination, void const* source, int bytes, int source_bytes, CacheOp,
+              Where where) {
+  Cta& cta = current_cta();
+  if (source_bytes < 0 || source_bytes > bytes) {
+    cta.fail(
+        FindingKind::invalid_operand, where, cta.here(),
+        fmt::format("cp.async of {} bytes is to read {}: it can read 0 to {}", bytes, source_bytes, bytes));
+  }
+  cta.note(Instruction::cp_async, where, {bytes, destination, source_bytes, source});
+  std::uint32_t const n = static_cast<std::uint32_t>(bytes);
+  if (destination % n != 0) {
+    cta.report(FindingKind::misaligned, where, cta.here(), "", "",
+               fmt::format("cp.async of {} bytes to shared address {:#x}, {} bytes past a multiple of {}",
+                           bytes, destination, destination % n, bytes));
+  }
+  if (!cta.shared().contains(destination, n)) {
+    cta.out_of_shared(Instruction::cp_async, destination, n, where, cta.here());
+    return;
+  }
+  if (source_bytes > 0 &&
+      !cta.global_access(Instruction::cp_async, source, source_bytes, GlobalAccess::read, where, bytes))
+    return;
+  if (cta.cluster().stepped())
+    cta.cluster().observers().before(
+        {.kind = Visible::Kind::store, .cta = cta.rank(), .address = destination, .amount = bytes});
+  AsyncCopy const issued{where,
+                         static_cast<unsigned char const*>(source),
+                         destination,
+                         static_cast<std::uint8_t>(bytes),
+                         static_cast<std::uint8_t>(source_bytes),
+                         false};
+  if (cta.checking()) cta.observers().copy_issuing(cta, issued);
+  AsyncCopy& copy = cta.current_thread().async.copies.emplace_back(issued);
+  if (cta.cluster().timed()) cta.observers().copy_issued(cta, copy);
+  if (cta.cluster().completion() == Completion::first ||
+      (cta.cluster().completion() == Completion::random && cta.cluster().random() % 4 == 0))
+    cta.land(copy);
+}
+
+void cp_async_commit_group(Where where) {
+  Cta& cta = current_cta();
+  cta.note(Instruction::cp_async_commit_group, where);
+  AsyncCopies& async = cta.current_thread().async;
+  async.group_ends.push_back(async.copies.size());
+  ++async.groups;
+}
+
+void cp_async_wait_group(int groups_left, Where where) {
+  Cta& cta = current_cta();
+  cta.note(Instruction::cp_async_wait_group, where);
+  AsyncCopies& async = cta.current_thread().async;
+  std::size_t const keep = static_cast<std::size_t>(groups_left);
+  if (async.group_ends.size() - async.first_group <= keep) return;
+  async.first_group = async.group_ends.size() - keep;
+  cta.wait_for_copies(async, async.group_ends[async.first_group - 1], where);
+}
+
+void cp_async_wait_all(Where where) {
+  Cta& cta = current_cta();
+  cta.note(Instruction::cp_async_wait_group, where);
+  AsyncCopies& async = cta.current_thread().async;
+  async.first_group = async.group_ends.size();
+  ++async.groups;
+  cta.wait_for_copies(async, async.copies.size(), where);
+}
+
+}  // namespace tegula::sim

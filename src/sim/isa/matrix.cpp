@@ -1,0 +1,103 @@
+#include <cstring>
+
+#include "isa/current_cta.hpp"
+#include "machine/cluster.hpp"
+#include "tegula/sim/arithmetic.hpp"
+#include "tegula/sim/hooks.hpp"
+
+/// Instructions of a warp on matrices: ldmatrix, stmatrix, mma.sync.
+namespace tegula::sim {
+
+namespace {
+
+std::uint32_t load32(unsigned char const* p) {
+  std::uint32_t v = 0;
+  std::memcpy(&v, p, 4);
+  return v;
+}
+std::uint32_t load16(unsigned char const* p) {
+  std::uint16_t v = 0;
+  std::memcpy(&v, p, 2);
+  return v;
+}
+
+}  // namespace
+
+void ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row, Where where) {
+  Cta& cta = current_cta();
+  Warp& own = cta.current_warp();
+  int const lane = cta.current_thread().lane;
+  own.operand[lane] = row;
+  if (cta.meet(Instruction::ldmatrix, static_cast<std::uint32_t>(2 * count + (transpose ? 1 : 0)), kFullWarp,
+               where)) {
+    if (cta.counting())
+      cta.cluster().observers().matrices_moved(cta, own, Instruction::ldmatrix, count, where);
+    for (int matrix = 0; matrix < count; ++matrix) {
+      unsigned char const* rows[8];
+      static constexpr unsigned char kNobody[16] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+                                                    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+      for (int r = 0; r < 8; ++r) {
+        int const giver = 8 * matrix + r;
+        std::uint32_t const address = own.operand[giver];
+        if (!cta.shared_matrix_row(Instruction::ldmatrix, address, false, transpose, r, where, giver)) {
+          rows[r] = kNobody;
+          continue;
+        }
+        rows[r] = cta.shared().at(address);
+      }
+      for (int l = 0; l < 32; ++l) {
+        own.d[l][matrix] = transpose ? load16(rows[2 * (l % 4)] + 2 * (l / 4)) |
+                                           load16(rows[2 * (l % 4) + 1] + 2 * (l / 4)) << 16
+                                     : load32(rows[l / 4] + 4 * (l % 4));
+      }
+    }
+    cta.release(kFullWarp, where, Instruction::ldmatrix);
+  }
+  std::memcpy(registers, own.d[lane], sizeof(std::uint32_t) * static_cast<std::size_t>(count));
+}
+
+void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool transpose, Where where) {
+  Cta& cta = current_cta();
+  Warp& own = cta.current_warp();
+  int const lane = cta.current_thread().lane;
+  own.operand[lane] = row;
+  std::memcpy(own.a[lane], registers, sizeof(std::uint32_t) * static_cast<std::size_t>(count));
+  if (!cta.meet(Instruction::stmatrix, static_cast<std::uint32_t>(2 * count + (transpose ? 1 : 0)), kFullWarp,
+                where))
+    return;
+  if (cta.counting()) cta.cluster().observers().matrices_moved(cta, own, Instruction::stmatrix, count, where);
+  for (int matrix = 0; matrix < count; ++matrix) {
+    for (int r = 0; r < 8; ++r) {
+      std::uint16_t elements[8];
+      for (int c = 0; c < 8; ++c) {
+        int const holder = transpose ? 4 * c + r / 2 : 4 * r + c / 2;
+        int const half = transpose ? r % 2 : c % 2;
+        elements[c] = static_cast<std::uint16_t>(own.a[holder][matrix] >> 16 * half);
+      }
+      int const giver = 8 * matrix + r;
+      std::uint32_t const address = own.operand[giver];
+      if (cta.shared_matrix_row(Instruction::stmatrix, address, true, transpose, r, where, giver))
+        std::memcpy(cta.shared().at(address), elements, 16);
+    }
+  }
+  cta.release(kFullWarp, where, Instruction::stmatrix);
+}
+
+void mma_sync(WarpMma const& op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
+              Where where) {
+  Cta& cta = current_cta();
+  Warp& own = cta.current_warp();
+  int const lane = cta.current_thread().lane;
+  std::memcpy(own.a[lane], a, op.a_bytes);
+  std::memcpy(own.b[lane], b, op.b_bytes);
+  std::memcpy(own.c[lane], c, op.c_bytes);
+  if (cta.meet(Instruction::mma_sync, op.variant, kFullWarp, where)) {
+    mma_sync_warp(op.spec, cta.generation(), own.a, own.b, own.c, own.d);
+    if (cta.counting() || cta.cluster().timed())
+      cta.observers().mma_executed(cta, own, 16 * 8 * op.spec.k, where);
+    cta.release(kFullWarp, where, Instruction::mma_sync);
+  }
+  std::memcpy(d, own.d[lane], op.c_bytes);
+}
+
+}  // namespace tegula::sim

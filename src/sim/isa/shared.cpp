@@ -1,0 +1,71 @@
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "isa/current_cta.hpp"
+#include "machine/cluster.hpp"
+#include "tegula/sim/hooks.hpp"
+#include "values/place.hpp"
+
+/// Loads and stores of shared memory, and the addresses that accessors compute for them.
+namespace tegula::sim {
+
+namespace {
+
+/// "byte 144 of A", also where it lies before or behind A.
+std::string byte_text(SharedBuffer const* buffer, std::uint32_t address) {
+  if (buffer == nullptr) return fmt::format("byte {} of shared memory", address - kSharedBase);
+  return fmt::format(
+      "byte {} of {}",
+      static_cast<std::int64_t>(address) - kSharedBase - static_cast<std::int64_t>(buffer->offset),
+      buffer->name);
+}
+
+}  // namespace
+
+std::uint32_t shared_address(void const* object, Where where) {
+  Cta& cta = this_cta();
+  std::uintptr_t const offset =
+      reinterpret_cast<std::uintptr_t>(object) - reinterpret_cast<std::uintptr_t>(cta.shared().data());
+  if (offset > cta.shared().bytes()) {
+    cta.report(FindingKind::out_of_bounds, where, cta.here(), "", "",
+               "the address of an object outside of SharedStorage is taken as one in shared memory");
+    return 0;
+  }
+  return kSharedBase + static_cast<std::uint32_t>(offset);
+}
+
+bool holds_layouts() { return this_cta().checking(); }
+
+void wrong_address(std::uint32_t right, std::uint32_t computed, std::string const& layout, Where made,
+                   Where where) {
+  Cta& cta = this_cta();
+  SharedBuffer const* const buffer = buffer_at(cta.launch().kernel->buffers, right);
+  cta.report(
+      FindingKind::wrong_layout, where, cta.here(), cta.buffer_name(right), cta.own_place(right),
+      fmt::format("{} is {} by its layout, {}, but the accessor made at {} computes {}", cta.own_place(right),
+                  byte_text(buffer, right), layout, place_text(made), byte_text(buffer, computed)),
+      made);
+}
+
+void ld_shared(void* value, std::uint32_t address, int bytes, Where where) {
+  Cta& cta = current_cta();
+  cta.note(Instruction::ld_shared, where, {bytes, address});
+  if (cta.shared_access(Instruction::ld_shared, address, bytes, false, where, cta.current_thread().lane)) {
+    cta.cluster().watch_read(cta.shared().at(address), true, where);
+    std::memcpy(value, cta.shared().at(address), static_cast<std::size_t>(bytes));
+  } else {
+    std::memset(value, 0xff, static_cast<std::size_t>(bytes));
+  }
+}
+
+void st_shared(std::uint32_t address, void const* value, int bytes, Where where) {
+  Cta& cta = current_cta();
+  cta.note(Instruction::st_shared, where, {bytes, address});
+  if (cta.shared_access(Instruction::st_shared, address, bytes, true, where, cta.current_thread().lane)) {
+    cta.cluster().progressed();
+    std::memcpy(cta.shared().at(address), value, static_cast<std::size_t>(bytes));
+  }
+}
+
+}  // namespace tegula::sim

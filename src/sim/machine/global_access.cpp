@@ -1,0 +1,58 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "machine/cluster.hpp"
+
+/// Accesses of threads to global memory.
+namespace tegula::sim {
+
+Allocation* Cta::allocation(void const* address) {
+  for (Allocation* const recent : recent_) {
+    if (recent != nullptr && recent->contains(address, 1)) return recent;
+  }
+  Allocation* const found = find(*launch_->global, address);
+  if (found != nullptr) {
+    std::rotate(recent_.begin(), recent_.end() - 1, recent_.end());
+    recent_[0] = found;
+  }
+  return found;
+}
+
+/// As shared_access, for global memory.
+bool Cta::global_access(Instruction instruction, void const* address, int bytes, GlobalAccess access,
+                        Where where, int alignment) {
+  cluster_.before({instruction == Instruction::atom ? Visible::Kind::atomic
+                   : access == GlobalAccess::write  ? Visible::Kind::store
+                                                    : Visible::Kind::load,
+                   -1, reinterpret_cast<std::uintptr_t>(address), bytes});
+  std::size_t const n = static_cast<std::size_t>(bytes);
+  Allocation* const memory = allocation(address);
+  if (memory == nullptr || !memory->contains(address, n)) [[unlikely]] {
+    Allocation const* const near = memory != nullptr ? memory : find_near(*launch_->global, address);
+    std::string text;
+    if (near == nullptr) {
+      text = fmt::format("{} of {} bytes at {}, which is in no allocation", ptx_name(instruction), bytes,
+                         address);
+    } else if (address >= static_cast<void const*>(near->base)) {
+      text = fmt::format("{} of {} bytes at byte {} of {}, which has {} bytes", ptx_name(instruction), bytes,
+                         near->offset_of(address), near->name, near->bytes);
+    } else {
+      text = fmt::format("{} of {} bytes, {} bytes before the start of {}", ptx_name(instruction), bytes,
+                         near->base - static_cast<unsigned char const*>(address), near->name);
+    }
+    report(FindingKind::out_of_bounds, where, here(), near != nullptr ? near->name : "", "", std::move(text));
+    return false;
+  }
+  std::size_t const offset = memory->offset_of(address);
+  if (reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(alignment) != 0) [[unlikely]] {
+    report(FindingKind::misaligned, where, here(), memory->name, memory->place(offset),
+           fmt::format("{} of {} bytes at byte {} of {}, whose address is no multiple of {}",
+                       ptx_name(instruction), bytes, offset, memory->name, alignment));
+  }
+  if (!check_) return true;
+  observers().global_accessed(*this, {instruction, access, memory, offset, n, where});
+  return true;
+}
+
+}  // namespace tegula::sim

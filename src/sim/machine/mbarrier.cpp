@@ -1,0 +1,240 @@
+#include "machine/mbarrier.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+
+#include "machine/cluster.hpp"
+#include "values/place.hpp"
+
+/// Mbarriers: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". A phase is
+/// complete when no arrival and no byte is pending.
+namespace tegula::sim {
+
+namespace {
+
+/// "1 of 2 arrivals and 8192 bytes": what the current phase lacks.
+std::string lacking(MbarrierState const& mbarrier) {
+  std::string text;
+  if (mbarrier.pending != 0) text = fmt::format("{} of {} arrivals", mbarrier.pending, mbarrier.count);
+  if (mbarrier.tx > 0) text += fmt::format("{}{} bytes", text.empty() ? "" : " and ", mbarrier.tx);
+  text = text.empty() ? "" : "which lacks " + text;
+  if (mbarrier.tx < 0)
+    text += fmt::format("{} {} bytes more than it expects", text.empty() ? "which has" : " and has",
+                        -mbarrier.tx);
+  return text;
+}
+
+}  // namespace
+
+Visible Cta::at_shared(Visible::Kind kind, std::uint32_t address, std::int64_t amount) const {
+  std::uint32_t const tag = address >> kRankShift;
+  return {kind, tag == 0 ? rank_ : static_cast<int>(tag) - 1, address & kLocalMask, amount};
+}
+
+MbarrierState* Cta::mbarrier_at(std::uint32_t address) {
+  for (auto const& mbarrier : mbarriers_) {
+    if (mbarrier->address == address) return mbarrier.get();
+  }
+  return nullptr;
+}
+
+bool Cta::check_mbarrier_address(Instruction instruction, std::uint32_t address, Where where) {
+  if (!shared_.contains(address, 8)) {
+    out_of_shared(instruction, address, 8, where, here());
+    return false;
+  }
+  if (address % 8 != 0) {
+    report(FindingKind::misaligned, where, here(), buffer_name(address), shared_place(address),
+           fmt::format("{} on an mbarrier at shared address {:#x}, {} bytes past a multiple of 8: {}",
+                       ptx_name(instruction), address, address % 8, shared_place(address)));
+    return false;
+  }
+  return true;
+}
+
+MbarrierState* Cta::live_mbarrier(Instruction instruction, std::uint32_t address, Where where) {
+  MbarrierState* const mbarrier = mbarrier_at(address);
+  if (mbarrier != nullptr) [[likely]] {
+    if (races_) observers().mbarrier_used(*this, *mbarrier, instruction, where);
+    return mbarrier;
+  }
+  if (!check_mbarrier_address(instruction, address, where)) return nullptr;
+  report(FindingKind::mbarrier_misuse, where, here(), buffer_name(address), shared_place(address),
+         fmt::format("{} on {}, which is no mbarrier: nobody has initialised it", ptx_name(instruction),
+                     shared_place(address)));
+  return nullptr;
+}
+
+MbarrierState* Cta::own_mbarrier(Instruction instruction, std::uint32_t address, Where where) {
+  own_address(instruction, address, where);
+  return live_mbarrier(instruction, address, where);
+}
+
+void Cta::own_address(Instruction instruction, std::uint32_t& address, Where where) {
+  Cta const* const cta = target(instruction, address, where);
+  if (cta != nullptr && cta != this) {
+    fail(FindingKind::invalid_operand, where, here(),
+         fmt::format("{} on an mbarrier of CTA {} of the cluster: it takes only the CTA's own (shared::cta)",
+                     ptx_name(instruction), cta->rank_));
+  }
+}
+
+void Cta::remove(MbarrierState const& mbarrier) {
+  std::erase_if(mbarriers_, [&](auto const& candidate) { return candidate.get() == &mbarrier; });
+}
+
+void Cta::expect_tx(Instruction instruction, MbarrierState& mbarrier, std::int64_t bytes, Where where) {
+  if (bytes < 0 || bytes > kMbarrierLimit) {
+    fail(FindingKind::invalid_operand, where, here(),
+         fmt::format("{} of {} bytes on {}: it takes 0 to {}", ptx_name(instruction), bytes,
+                     shared_place(mbarrier.address), kMbarrierLimit));
+  }
+  mbarrier.tx += bytes;
+  check_tx(instruction, mbarrier, where, here());
+}
+
+/// Reports an mbarrier whose count of bytes has left its range.
+void Cta::check_tx(Instruction instruction, MbarrierState const& mbarrier, Where where, Culprit who) {
+  if (std::abs(mbarrier.tx) <= kMbarrierLimit) return;
+  report(FindingKind::mbarrier_misuse, where, who, buffer_name(mbarrier.address),
+         shared_place(mbarrier.address),
+         fmt::format("{} brings {} to {} pending bytes: the count must stay between -{} and {}",
+                     ptx_name(instruction), shared_place(mbarrier.address), mbarrier.tx, kMbarrierLimit,
+                     kMbarrierLimit));
+}
+
+void Cta::arrive(Instruction instruction, MbarrierState& mbarrier, Where where, bool relaxed, bool wide) {
+  cluster_.progressed();
+  if (mbarrier.pending == 0) {
+    report(
+        FindingKind::mbarrier_misuse, where, here(), buffer_name(mbarrier.address),
+        shared_place(mbarrier.address),
+        fmt::format(
+            "{} on {}, which has had the {} of a phase that its init ({}) says (it waits for {} bytes): its count is "
+            "too small",
+            ptx_name(instruction), shared_place(mbarrier.address),
+            mbarrier.count == 1 ? "one arrival" : fmt::format("{} arrivals", mbarrier.count),
+            place_text(mbarrier.init), mbarrier.tx),
+        mbarrier.init);
+    return;
+  }
+  if (cluster_.observed()) observers().mbarrier_arrived(*this, mbarrier, instruction, where, relaxed, wide);
+  --mbarrier.pending;
+  complete_phase_if_due(mbarrier);
+  land_some();
+}
+
+void Cta::complete_tx(MbarrierState& mbarrier, std::int64_t bytes, InFlight* operation, Where where,
+                      Culprit who) {
+  cluster_.progressed();
+  mbarrier.tx -= bytes;
+  if (operation != nullptr) mbarrier.landed.push_back({operation, mbarrier.phase});
+  if (cluster_.observed()) observers().bytes_completed(*this, mbarrier, operation);
+  check_tx(operation != nullptr ? operation->instruction : Instruction::mbarrier_complete_tx, mbarrier, where,
+           who);
+  complete_phase_if_due(mbarrier);
+}
+
+void Cta::complete_phase_if_due(MbarrierState& mbarrier) {
+  if (mbarrier.pending != 0 || mbarrier.tx != 0) return;
+  ++mbarrier.phase;
+  mbarrier.pending = mbarrier.count;
+  if (cluster_.observed()) observers().phase_completed(*this, mbarrier);
+  wake(mbarrier);
+}
+
+/// The phase is over: those that wait for it go on.
+void Cta::wake(MbarrierState& mbarrier) {
+  if (!mbarrier.waiters.empty()) passed(mbarrier);
+  for (Thread* const thread : mbarrier.waiters) {
+    if (cluster_.observed())
+      observers().phase_passed(*this, mbarrier, *thread, thread->mbarrier_where, thread->relaxed);
+    thread->mbarrier = nullptr;
+    set_ready(*thread);
+  }
+  mbarrier.waiters.clear();
+}
+
+/// A thread of the CTA has waited for the last phase that is complete: it comes after all that counted for
+/// it, and what landed in it may be touched.
+void Cta::passed(MbarrierState& mbarrier) {
+  std::erase_if(mbarrier.landed, [&](Landed const& landed) {
+    if (landed.phase >= mbarrier.phase) return false;
+    in_flight().retire(*landed.operation);
+    return true;
+  });
+}
+
+void Cta::forget(MbarrierState& mbarrier) {
+  wake(mbarrier);
+  for (Landed const& landed : mbarrier.landed) in_flight().retire(*landed.operation);
+  mbarrier.landed.clear();
+}
+
+void Cta::land_some() {
+  if (cluster_.completion() == Completion::random && !in_flight().empty()) in_flight().land_at_random();
+}
+
+bool Cta::complete(MbarrierState& mbarrier, int parity) {
+  if ((mbarrier.phase & 1) == parity) return false;
+  if (!mbarrier.landed.empty()) passed(mbarrier);
+  return true;
+}
+
+void Cta::pass_phase(MbarrierState& mbarrier, Where where, bool relaxed) {
+  if (cluster_.observed()) observers().phase_passed(*this, mbarrier, current_thread(), where, relaxed);
+}
+
+/// A thread that waits by try_wait returns with the phase incomplete. False where none does.
+bool Cta::one_gives_up() {
+  for (auto const& mbarrier : mbarriers_) {
+    for (auto waiter = mbarrier->waiters.begin(); waiter != mbarrier->waiters.end(); ++waiter) {
+      Thread& thread = **waiter;
+      if (!thread.tries) continue;
+      mbarrier->waiters.erase(waiter);
+      thread.mbarrier = nullptr;
+      thread.gave_up = true;
+      set_ready(thread);
+      return true;
+    }
+  }
+  return false;
+}
+
+void Cta::mbarrier_waiters(std::vector<std::string>& clauses) const {
+  for (auto const& mbarrier : mbarriers_) {
+    std::vector<Thread*> rest = mbarrier->waiters;
+    while (!rest.empty()) {
+      Where const where = rest.front()->mbarrier_where;
+      std::array<std::uint32_t, 32> lanes = {};
+      std::erase_if(rest, [&](Thread const* thread) {
+        if (!same_place(thread->mbarrier_where, where)) return false;
+        lanes[static_cast<std::size_t>(thread->index / 32)] |= 1u << thread->lane;
+        return true;
+      });
+      // Warps of which the same lanes wait are told together.
+      for (std::size_t w = 0; w < 32; ++w) {
+        if (lanes[w] == 0) continue;
+        std::uint32_t const bits = lanes[w];
+        std::uint32_t warps = 0;
+        for (std::size_t v = w; v < 32; ++v) {
+          if (lanes[v] != bits) continue;
+          warps |= 1u << v;
+          lanes[v] = 0;
+        }
+        std::string const who = bits == kFullWarp
+                                    ? warps_text(warps)
+                                    : fmt::format("{} of {}", lanes_text(bits), warps_text(warps));
+        bool const one = std::has_single_bit(warps) && (bits == kFullWarp || std::has_single_bit(bits));
+        clauses.push_back(fmt::format("{} wait{} at mbarrier {} ({}) for the phase of parity {}, {}", who,
+                                      one ? "s" : "", own_place(mbarrier->address), place_text(where),
+                                      mbarrier->phase % 2, lacking(*mbarrier)));
+      }
+    }
+  }
+}
+
+}  // namespace tegula::sim
