@@ -133,6 +133,19 @@ def best_peer_table(records):
     return "\n\n".join(lines)
 
 
+def build_table(records):
+    """One row a case: this build's time, the other's, and the ratio; more than 1 is faster than the other."""
+    rows = [[r["case"], number(r["microseconds"]), number(r["other_microseconds"]), f"{r['value']:.3f}"] for r in records]
+    least = min(records, key=lambda record: record["value"])
+    mean = geometric_mean([record["value"] for record in records])
+    return "\n\n".join(
+        [
+            table(["case", "this build (us)", "the other (us)", "ratio"], rows),
+            f"The same bits at every shape. Geometric mean of the ratios {mean:.3f}, least {least['value']:.3f} ({least['case']}).",
+        ]
+    )
+
+
 def profile_table(records):
     """Throughputs, then the stall reasons with the share of each in what a warp waits."""
     throughputs = [[record["case"], f"{number(record['value'])} {record['unit']}"] for record in records if record["kind"] == "throughput"]
@@ -181,6 +194,8 @@ def section(stem, benchmark, records):
         body = best_peer_table(run)
     elif "kind" in first:
         body = profile_table(run)
+    elif "other_microseconds" in first:
+        body = build_table(run)
     elif "shadow_bytes" in first:
         body = cost_table(run)
     elif any(record.get("peer") for record in run):
