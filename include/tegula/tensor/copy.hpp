@@ -48,10 +48,8 @@ template <int UnitAxis, class M, int Count> struct GlobalVectorChecked {
 /// The steps of a thread's part: its modes but the first, which is a vector's elements.
 template <class M> using steps_of = take_t<1, M::rank, M>;
 
-template <class Space, class Tile, class Threads, CopyOp Op, int Moved, class G, class H, int Count>
-TEGULA_DEVICE constexpr void check_parts() {
+template <class Space, class G, class H, int Count> TEGULA_DEVICE constexpr void check_parts() {
   static_assert(map_size<G> == map_size<H>, "copy: source and target differ in size; slice the stage");
-  static_assert(VectorChecked<Tile, Threads, H, Count>::value);
   static_assert(
       GlobalVectorChecked<Space::unit, G, Count>::value,
       "copy: a vector's elements must be neighbours in global memory, along the tensor's unit axis");
@@ -74,7 +72,9 @@ TEGULA_DEVICE void copy_to_shared(TiledCopy<S, T> const& by, Tensor<Global<U, A,
   using MG = typename decltype(source)::Map;
   using MS = typename decltype(target)::Map;
   using Part = typename decltype(target)::Space;
-  check_parts<Global<U, A, C>, Tile, typename Part::ThreadMode, CopyOp::universal, Moved, MG, MS, S.vector>();
+  static_assert(
+      VectorChecked<Tile, typename Part::ThreadMode, MS, S.vector>::value);  // here: it prints sooner
+  check_parts<Global<U, A, C>, MG, MS, S.vector>();
   constexpr int bytes = TiledCopy<S, T>::bytes, steps = map_size<steps_of<MS>>;
   static_assert(bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16,
                 "copy: a vector has 1, 2, 4, 8 or 16 bytes");
@@ -116,7 +116,9 @@ TEGULA_DEVICE void copy_to_global(TiledCopy<S, T> const& by,
   using MG = typename decltype(target)::Map;
   using MS = typename decltype(source)::Map;
   using Part = typename decltype(source)::Space;
-  check_parts<Global<U, A, C>, Tile, typename Part::ThreadMode, CopyOp::universal, Moved, MG, MS, S.vector>();
+  static_assert(
+      VectorChecked<Tile, typename Part::ThreadMode, MS, S.vector>::value);  // here: it prints sooner
+  check_parts<Global<U, A, C>, MG, MS, S.vector>();
   auto base = target.space.base();
   constexpr int strided = Global<U, A, C>::unit == 0 ? 1 : 0;
   if constexpr (C == Clip::edges) base.left[strided] = edge(base.left[strided], where);

@@ -42,6 +42,10 @@ constexpr Layout values_of_thread(Layout const& threads, Tuple const& modes, Lay
   return result;
 }
 
+/// Refuses a layout of threads that does not divide the tensor.
+template <Layout Threads, class M, int... Modes> struct SharesChecked {
+  static constexpr bool value = values_of_thread(Threads, tuple(Modes...), M::layout).count > 0;
+};
 template <Layout Threads, class M, int... Modes> struct LocalPartition {
   struct First {
     static constexpr Layout value = first_of_thread(Threads, tuple(Modes...));
@@ -66,6 +70,7 @@ TEGULA_DEVICE auto local_partition(Tensor<Space, M> const& tensor, int thread, W
     return local_partition<Threads, 0, 1>(tensor, thread, where);
   } else {
     static_assert(sizeof...(Modes) <= M::rank, "local_partition: the tensor has fewer modes than are shared");
+    static_assert(detail::SharesChecked<Threads, M, Modes...>::value);  // before all else: it prints sooner
     using Shares = detail::LocalPartition<Threads, M, Modes...>;
     return partition<typename Shares::Begins, typename Shares::Values, sizeof...(Modes)>(tensor, thread,
                                                                                          where);
