@@ -5,8 +5,8 @@
 #include "tegula/arch/warp.hpp"
 #include "tegula/pipeline/tma_pipeline.hpp"
 #include "tegula/tensor/copy.hpp"
-#include "tegula/tensor/gemm.hpp"
 #include "tegula/tensor/tma.hpp"
+#include "tegula/tensor/warpgroup_gemm.hpp"
 
 namespace tegula::examples {
 

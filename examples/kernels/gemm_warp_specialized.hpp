@@ -7,8 +7,8 @@
 #include "tegula/pipeline/tma_pipeline.hpp"
 #include "tegula/sim/limits.hpp"
 #include "tegula/tensor/copy.hpp"
-#include "tegula/tensor/gemm.hpp"
 #include "tegula/tensor/tma.hpp"
+#include "tegula/tensor/warpgroup_gemm.hpp"
 
 namespace tegula::examples {
 

@@ -5,7 +5,7 @@
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/sim/limits.hpp"
 #include "tegula/tensor/copy.hpp"
-#include "tegula/tensor/gemm.hpp"
+#include "tegula/tensor/warpgroup_gemm.hpp"
 
 namespace tegula::examples {
 

@@ -8,8 +8,8 @@
 #include "tegula/layout/literal.hpp"
 #include "tegula/sim/launch.hpp"
 #include "tegula/tensor/copy.hpp"
-#include "tegula/tensor/gemm.hpp"
 #include "tegula/tensor/tma.hpp"
+#include "tegula/tensor/warpgroup_gemm.hpp"
 
 namespace tegula {
 namespace {

@@ -15,11 +15,11 @@
 #include "tegula/numeric/bfloat16.hpp"
 #include "tegula/sim/launch.hpp"
 #include "tegula/tensor/copy.hpp"
-#include "tegula/tensor/gemm.hpp"
 #include "tegula/tensor/identity.hpp"
 #include "tegula/tensor/partition.hpp"
 #include "tegula/tensor/print.hpp"
 #include "tegula/tensor/recast.hpp"
+#include "tegula/tensor/warpgroup_gemm.hpp"
 
 namespace tegula {
 namespace {

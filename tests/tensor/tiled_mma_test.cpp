@@ -14,7 +14,7 @@
 #include "tegula/numeric/dtype.hpp"
 #include "tegula/sim/launch.hpp"
 #include "tegula/tensor/copy.hpp"
-#include "tegula/tensor/gemm.hpp"
+#include "tegula/tensor/warpgroup_gemm.hpp"
 
 /// Every MMA of arch/, reached through a tiled MMA: operands from shared memory in either major, accumulators
 /// to global memory by partition_c. Values are small integers, so every sum is exact.

@@ -15,8 +15,8 @@
 #include "tegula/pipeline/tma_pipeline.hpp"
 #include "tegula/pipeline/work_tiles.hpp"
 #include "tegula/sim/limits.hpp"
-#include "tegula/tensor/gemm.hpp"
 #include "tegula/tensor/tma.hpp"
+#include "tegula/tensor/warpgroup_gemm.hpp"
 
 namespace tegula {
 
