@@ -31,8 +31,12 @@ TEST(Process, OutputThatIsLostIsAnError) {
 
 TEST(Process, ABrokenPipeIsNoSignal) {
   TemporaryFolder const folder;
-  Outcome const outcome =
-      run_shell("{ tegula atoms; echo $? >status; } | head -n 1; cat status >&2", folder.path());
+  // The tool starts when its reader has closed the pipe: its first write breaks, whatever the
+  // pipe would hold.
+  Outcome const outcome = run_shell(
+      "{ until test -e closed; do sleep 0.01; done; tegula atoms; echo $? >status; } | "
+      "{ exec <&-; touch closed; }; cat status >&2",
+      folder.path());
   EXPECT_THAT(outcome.err, HasSubstr("1\n"));
 }
 
