@@ -11,7 +11,7 @@
 #include "family.hpp"
 #include "tegula/arch/tensor_map_description.hpp"
 #include "tegula/device/stream.hpp"
-#include "tegula/pipeline/pace.hpp"
+#include "tegula/pipeline/lockstep_barrier.hpp"
 #include "tegula/sim/machine.hpp"
 
 namespace tegula::device {
@@ -34,8 +34,8 @@ class Backend {
   virtual void download(void* to, void const* from, std::size_t bytes) = 0;
   virtual void fill(void* pointer, std::uint8_t byte, std::size_t bytes) = 0;
 
-  /// For one launch (Pace), which finds them 0; may be null, and then its workers do not meet.
-  virtual PaceCounters* pace_counters() { return nullptr; }
+  /// For one launch (LockstepBarrier), which finds them 0; may be null, and then its workers do not meet.
+  virtual LockstepCounters* lockstep_counters() { return nullptr; }
 
   /// Of sm_90 on, for a description that check() has passed.
   virtual TensorMap encode_tensor_map(TensorMapDescription const& description) = 0;

@@ -177,7 +177,7 @@ std::string to_string(GemmSm90Config const& c) {
   return s + fmt::format(" {} stages", stages(c));
 }
 
-std::string to_string(Tiling const& tiling, TileWidths widths) {
+std::string to_string(TilePartition const& tiling, TileWidths widths) {
   struct Rows {
     int rows = 0, tiles = 0;
   };
@@ -294,14 +294,15 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
   TileWidths const widths = tile_widths(c);
   double const exposed = hidden ? 0 : epilogue;
   int const overhead = static_cast<int>(std::lround(widths.wide * exposed / main));  // in columns
-  auto const share_of = [&](Tiling const& tiling) {
+  auto const share_of = [&](TilePartition const& tiling) {
     return static_cast<double>(longest_share(tiling, resident, widths, overhead)) / (widths.wide + overhead);
   };
   choice.tiling = best.scheduler;
   double share = waves;  // of the busiest SM, in tiles
   double const fitted_dram = pingpong ? model.fitted_dram_pingpong : model.fitted_dram_cooperative;
   if (wanted.fitted.value_or(memory < fitted_dram * waves * main)) {
-    Tiling const fitted = fit_tiles(best.scheduler, static_cast<int>(g.n), widths, choice.clusters, overhead);
+    TilePartition const fitted =
+        fit_tiles(best.scheduler, static_cast<int>(g.n), widths, choice.clusters, overhead);
     double const yield = pingpong ? model.fitted_yield_pingpong : model.fitted_yield_cooperative;
     double const fitted_share = waves - yield * (waves - share_of(fitted));
     if (fitted_share < (wanted.fitted ? 1 : 1 - model.fitted_gain) * waves) {
@@ -316,7 +317,7 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
                           (static_cast<double>(g.m) * tile.a_row + static_cast<double>(g.n) * tile.b_row);
   if (c.split_k == 1 && choice.tiling.tiles > choice.clusters && k_steps >= model.paced_steps &&
       operands > model.paced_mb * 1e6)
-    choice.pace_steps = model.pace_steps;
+    choice.lockstep_steps = model.lockstep_steps;
 
   // What the CTAs of a cluster share leaves L2 once; and so, about, does what two neighbours share that are
   // launched together and walk in step (measured at two rows of tiles).
@@ -519,7 +520,7 @@ GemmPlan plan_gemm(GemmArguments const& g, DeviceProperties const& device, GemmC
     plan.reason += fmt::format("; the next would take {:.1f} % more",
                                100 * (plan.candidates[1].choice.cost.total / cost.total - 1));
   if (plan.chosen().tiling.fitted()) {
-    Tiling const& tiling = plan.chosen().tiling;
+    TilePartition const& tiling = plan.chosen().tiling;
     int const clusters = plan.chosen().clusters;
     GemmSm90Config const& c =
         gemm_sm90_configurations()[static_cast<std::size_t>(plan.chosen().configuration)];
@@ -555,7 +556,7 @@ std::string to_string(GemmPlan const& plan, bool all) {
     if (candidate.choice.kernel == GemmKernel::sm90)
       s += fmt::format(", raster along {} in groups of {}, {} clusters{}{}", to_string(t.raster), t.group,
                        candidate.choice.clusters, candidate.choice.tiling.fitted() ? ", two widths" : "",
-                       candidate.choice.pace_steps > 0 ? ", in step" : "");
+                       candidate.choice.lockstep_steps > 0 ? ", in step" : "");
     s += "\n";
   }
   s += "\n";

@@ -55,14 +55,14 @@ EpilogueSm90Params epilogue_of(Machine const& machine, GemmArguments const& g, E
 
 GemmSm90Params lower(Machine const& machine, GemmArguments const& g, GemmChoice const& choice) {
   GemmSm90Config const& c = device::entry("gemm_sm90", gemm_sm90_configurations(), choice.configuration);
-  bool const meet = choice.pace_steps > 0 && c.split_k == 1;
+  bool const meet = choice.lockstep_steps > 0 && c.split_k == 1;
   return {.problem = problem_of(machine, g, c),
           .schedule = {.clusters = choice.clusters,
-                       .first_tiles = first_tiles(choice.tiling, tile_widths(c), choice.clusters,
-                                                  cluster_size(c), machine.multiprocessors()),
+                       .initial_tiles = initial_tiles(choice.tiling, tile_widths(c), choice.clusters,
+                                                      cluster_size(c), machine.multiprocessors()),
                        .tiling = choice.tiling,
-                       .pace_steps = choice.pace_steps,
-                       .pace = meet ? machine.backend().pace_counters() : nullptr},
+                       .lockstep_steps = choice.lockstep_steps,
+                       .lockstep = meet ? machine.backend().lockstep_counters() : nullptr},
           .epilogue = epilogue_of(machine, g, epilogue(c), choice.tiling.fitted())};
 }
 

@@ -93,12 +93,13 @@ class SimulatedBackend : public Backend {
     machine_.fill(pointer, byte, bytes);
   }
 
-  PaceCounters* pace_counters() override {
-    std::call_once(has_pace_counters_, [&] {
-      pace_counters_ = static_cast<PaceCounters*>(machine_.allocate(sizeof(PaceCounters), "pace counters"));
-      machine_.fill(pace_counters_, 0, sizeof(PaceCounters));
+  LockstepCounters* lockstep_counters() override {
+    std::call_once(has_lockstep_counters_, [&] {
+      lockstep_counters_ =
+          static_cast<LockstepCounters*>(machine_.allocate(sizeof(LockstepCounters), "lockstep counters"));
+      machine_.fill(lockstep_counters_, 0, sizeof(LockstepCounters));
     });
-    return pace_counters_;
+    return lockstep_counters_;
   }
 
   TensorMap encode_tensor_map(TensorMapDescription const& description) override {
@@ -148,8 +149,8 @@ class SimulatedBackend : public Backend {
   sim::Machine machine_;
   mutable std::mutex report_mutex_;
   std::optional<sim::Report> report_;
-  std::once_flag has_pace_counters_;
-  PaceCounters* pace_counters_ = nullptr;
+  std::once_flag has_lockstep_counters_;
+  LockstepCounters* lockstep_counters_ = nullptr;
 };
 
 }  // namespace

@@ -128,11 +128,11 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
 
 namespace {
 
-std::vector<sim::Allowance> read_allowances(std::string const& path) {
+std::vector<sim::Suppression> read_suppressions(std::string const& path) {
   constexpr std::int64_t kLongest = std::int64_t{1} << 24;
   std::string const text = read_file("--allow", path, kLongest);
   try {
-    return sim::parse_allowances(text);
+    return sim::parse_suppressions(text);
   } catch (std::invalid_argument const& error) {
     throw argument_error(fmt::format("--allow {}: {}", io::in_quotes(path), error.what()));
   }
@@ -162,7 +162,7 @@ Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
   simulation.check = !options.unchecked;
   simulation.multiprocessors = options.multiprocessors;
   simulation.limits = options.limits;
-  if (!options.allow.empty()) simulation.allow = read_allowances(options.allow);
+  if (!options.allow.empty()) simulation.allow = read_suppressions(options.allow);
   Arch const arch = options.arch == "sm80" ? Arch::sm80 : Arch::sm90;
   bool const timeline = !options.trace.empty() || !options.svg.empty();
   if (timeline) simulation.trace = {options.trace_ctas, sim::timing_of(arch), options.trace_barriers};

@@ -40,9 +40,9 @@ void add_pipelines(std::vector<CorrectKernel>& all) {
            ThreadFed<4, 2, 3, Writes::stores>, ThreadFed<2, 1, 1, Writes::cp_async>,
            ThreadFed<3, 2, 2, Writes::cp_async>, ThreadFed<4, 1, 3, Writes::cp_async>>(all);
   add_rows<StoreSide<1, 1>, StoreSide<2, 4>, StoreSide<3, 2>>(all);
-  add_turns<Turns<1, 1>>(all, 1, 1);
-  add_turns<Turns<2, 4>>(all, 2, 4);
-  add_turns<Turns<3, 2>>(all, 3, 2);
+  add_turns<MathOrder<1, 1>>(all, 1, 1);
+  add_turns<MathOrder<2, 4>>(all, 2, 4);
+  add_turns<MathOrder<3, 2>>(all, 3, 2);
 }
 
 }  // namespace tegula::detail

@@ -33,8 +33,8 @@ std::vector<MutatedKernel> mutated_pipelines() {
           rows<ThreadFed<3, 2, 1, Writes::stores>>("thread_fed_by_stores"),
           rows<ThreadFed<3, 2, 2, Writes::cp_async>>("thread_fed_by_cp_async"),
           rows<StoreSide<2, 2>>("store_side"),
-          pipeline<Turns<2, 2>>("turns", 1 + Turns<2, 2>::rounds * 2 * 3),
-          pipeline<Turns<3, 1>>("turns_of_three", 1 + Turns<3, 1>::rounds * 3 * 2)};
+          pipeline<MathOrder<2, 2>>("turns", 1 + MathOrder<2, 2>::rounds * 2 * 3),
+          pipeline<MathOrder<3, 1>>("turns_of_three", 1 + MathOrder<3, 1>::rounds * 3 * 2)};
 }
 
 }  // namespace tegula::mutants

@@ -45,7 +45,7 @@ GemmArguments problem(std::int64_t m, std::int64_t n, std::int64_t k) {
 }
 
 /// Whether the tiling's regions cover D, row of tiles by row, and no row of tiles lies beyond its edges.
-void expect_covers(GemmArguments const& g, GemmSm90Config const& c, Tiling const& tiling) {
+void expect_covers(GemmArguments const& g, GemmSm90Config const& c, TilePartition const& tiling) {
   auto const [wide, narrow] = tile_widths(c);
   struct Rows {
     int count = 0;
@@ -333,7 +333,7 @@ TEST(GemmPlan, KeepsMemoryBusyInTheLastWave) {
 // Meetings cost time, too: they are for operands that L2 does not hold, and for tiles of many steps.
 TEST(GemmPlan, KeepsClustersInStepWhereOperandsAreLarge) {
   auto const steps = [](std::int64_t m, std::int64_t n, std::int64_t k) {
-    return choose_gemm(problem(m, n, k), kH100).pace_steps;
+    return choose_gemm(problem(m, n, k), kH100).lockstep_steps;
   };
   EXPECT_EQ(steps(16384, 16384, 16384), 64);
   EXPECT_EQ(steps(8192, 28672, 8192), 64);
@@ -343,7 +343,7 @@ TEST(GemmPlan, KeepsClustersInStepWhereOperandsAreLarge) {
   EXPECT_EQ(steps(8192, 8192, 8192), 0) << "268 MB of operands";
   EXPECT_EQ(steps(64, 7168, 65536), 0) << "one tile a CTA";
   GemmSm90Config const split{.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 2};
-  EXPECT_EQ(predict(problem(4096, 7168, 32768), split, kH100).pace_steps, 0);
+  EXPECT_EQ(predict(problem(4096, 7168, 32768), split, kH100).lockstep_steps, 0);
 }
 
 // 128 tiles of 128 x 256 in one wave: 64 KB of each SM, all at once. Where SMs wait for memory they do not

@@ -143,7 +143,7 @@ template <GemmSm90Config C> GemmSm90Params params_of(GemmArguments const& g, int
                                 .batches = batch,
                                 .raster = raster,
                                 .group = 2};
-  Tiling tiling = scheduler;
+  TilePartition tiling = scheduler;
   if (C.narrow_n > 0) tiling = fit_tiles(scheduler, n, tile_widths(C), std::min(clusters, tiling.tiles));
   int const by_tma = columns_by_tma(n, store_unit(g.out));
   int const grid = C.split_k > 1 ? tiling.tiles : std::min(clusters, tiling.tiles);  // clusters
@@ -162,9 +162,9 @@ template <GemmSm90Config C> GemmSm90Params params_of(GemmArguments const& g, int
                       .b_batched = g.b_batch_stride != 0},
           .schedule = {.clusters = grid,
                        // Along one axis looked up, along the other computed by the kernel.
-                       .first_tiles = raster == Raster::along_m
-                                          ? first_tiles(tiling, tile_widths(C), grid, cluster_size(C), 0)
-                                          : FirstTiles{},
+                       .initial_tiles = raster == Raster::along_m
+                                            ? initial_tiles(tiling, tile_widths(C), grid, cluster_size(C), 0)
+                                            : InitialTiles{},
                        .tiling = tiling},
           .epilogue = {.c = g.c != nullptr ? maps(c, pieces) : PerPiece<TensorMap>{},
                        .d = maps(d, pieces),
@@ -184,7 +184,7 @@ template <int I> struct Form : GemmSm90<kConfigurations[I]> {};
 /// What a launch reports, and how it cut D.
 struct Launched {
   sim::Report report;
-  Tiling tiling;
+  TilePartition tiling;
 };
 
 template <int I> Launched launch(sim::Machine& machine, GemmArguments const& g, int clusters, Raster raster) {

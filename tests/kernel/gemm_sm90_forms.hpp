@@ -21,7 +21,7 @@ GemmProblem problem_of_form(int form);
 /// What a launch of a form on a simulated machine did.
 struct FormResult : GemmResult {
   sim::Report report;
-  Tiling tiling;
+  TilePartition tiling;
 };
 
 /// Runs a problem by a form, on at most `clusters` clusters; D is cut into tiles of two widths where the form

@@ -38,7 +38,7 @@ struct Launch {
   Raster raster = Raster::along_n;
   int group = 2;
   bool fitted = false;
-  int pace_steps = 0;
+  int lockstep_steps = 0;
 };
 
 inline GemmResult run(Machine const& machine, GemmProblem const& p, Launch const& launch) {
@@ -57,7 +57,7 @@ inline GemmResult run(Machine const& machine, GemmProblem const& p, Launch const
       choice.tiling = fit_tiles(choice.tiling.order(), p.n, tile_widths(c), choice.clusters);
       ASSERT_TRUE(choice.tiling.fitted()) << to_string(p) << ", on " << choice.clusters << " clusters";
     }
-    choice.pace_steps = launch.pace_steps;  // not heeded with split_k
+    choice.lockstep_steps = launch.lockstep_steps;  // not heeded with split_k
     gemm(machine, g, choice);
   });
 }

@@ -30,7 +30,7 @@ TEST_P(EverySm90Configuration, IsCorrectOverTheEdgesOfItsTiles) {
                  {.configuration = GetParam(),
                   .clusters = 2,
                   .raster = odd ? Raster::along_m : Raster::along_n,
-                  .pace_steps = odd ? 4 : 0});
+                  .lockstep_steps = odd ? 4 : 0});
 }
 
 std::string name_of(testing::TestParamInfo<int> const& info) {
@@ -213,7 +213,7 @@ TEST(GemmSm90, TheOrderOfTilesChangesNothing) {
     }
     for (int const steps : {1, 2, 3, 100}) {  // between meetings
       for (int const clusters : {1, 3}) {
-        Launch const in_step{.configuration = configuration, .clusters = clusters, .pace_steps = steps};
+        Launch const in_step{.configuration = configuration, .clusters = clusters, .lockstep_steps = steps};
         EXPECT_EQ(run(machine, p, in_step).d, expected) << to_string(c) << ", meetings every " << steps;
       }
     }

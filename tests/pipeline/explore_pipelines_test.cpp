@@ -72,7 +72,8 @@ TEST(ExplorePipelines, StorePipelineHasOneOrder) {
 
 /// With one warp a group, the visits, which are counted by atomics, come in one order.
 TEST(ExplorePipelines, OrderedBarrierHasOneOrderOfGroups) {
-  for (Exploration const& e : {explore<Turns<2, 1>>(1 + 5 * 2 * 2), explore<Turns<3, 1>>(1 + 5 * 3 * 2)}) {
+  for (Exploration const& e :
+       {explore<MathOrder<2, 1>>(1 + 5 * 2 * 2), explore<MathOrder<3, 1>>(1 + 5 * 3 * 2)}) {
     EXPECT_TRUE(e.complete && e.ok()) << e.text();
     EXPECT_EQ(e.orders, 1) << e.text();
   }
@@ -80,7 +81,7 @@ TEST(ExplorePipelines, OrderedBarrierHasOneOrderOfGroups) {
 
 /// With two, either may come first, in each of ten turns; which turn it was, they agree on.
 TEST(ExplorePipelines, OrderedBarrierHoldsNoneOfAGroupBack) {
-  Exploration const e = explore<Turns<2, 2>>(1 + 5 * 2 * 3);
+  Exploration const e = explore<MathOrder<2, 2>>(1 + 5 * 2 * 3);
   EXPECT_TRUE(e.complete && e.ok()) << e.text();
   EXPECT_EQ(e.orders, 1 << 10) << e.text();
 }

@@ -252,7 +252,7 @@ template <int Buffers, int Warps, Acquire Waits = Acquire::yes> struct StoreSide
 /// Groups of warps take turns in a section, where each warp counts its visit in global memory, and the first
 /// warp of each group reads and writes a word of shared memory. out: the count of visits, then for each visit
 /// the turn it was (the visits before it / Warps), then for each turn the word that its group found.
-template <int Groups, int Warps> struct Turns {
+template <int Groups, int Warps> struct MathOrder {
   using Params = Words;
   using Order = OrderedBarrier<Groups, Warps>;
   static constexpr int threads = 32 * Groups * Warps;

@@ -122,10 +122,10 @@ template <class Kernel, int Groups, int Warps> void expect_turns() {
 }
 
 TEST(OrderedBarrier, LetsGroupsInTurn) {
-  expect_turns<Turns<1, 1>, 1, 1>();
-  expect_turns<Turns<2, 1>, 2, 1>();
-  expect_turns<Turns<2, 4>, 2, 4>();
-  expect_turns<Turns<3, 2>, 3, 2>();
+  expect_turns<MathOrder<1, 1>, 1, 1>();
+  expect_turns<MathOrder<2, 1>, 2, 1>();
+  expect_turns<MathOrder<2, 4>, 2, 4>();
+  expect_turns<MathOrder<3, 2>, 3, 2>();
 }
 
 }  // namespace

@@ -144,9 +144,9 @@ TEST(ReportOption, ReplacesAnOlderReportOnlyWhenThereIsANewOne) {
 }
 
 /// With --allow and a file of this content.
-json report_with(Words const& words, std::string const& allowances, int status) {
+json report_with(Words const& words, std::string const& suppressions, int status) {
   TemporaryFolder const folder;
-  write(folder / "known.json", allowances);
+  write(folder / "known.json", suppressions);
   return report_of(words + Words{"--allow", (folder / "known.json").string()}, status);
 }
 
@@ -178,19 +178,19 @@ TEST(AllowOption, RefusesAFileThatItDoesNotUnderstand) {
   for (auto const& [text, part] : std::vector<std::pair<std::string, std::string>>{
            {"[{", "must be a JSON array of objects"},
            {R"({"kind": "data_race"})", "must be a JSON array of objects"},
-           {"[7]", "allowance 1 is 7; it must be an object"},
+           {"[7]", "suppression 1 is 7; it must be an object"},
            {R"([{"kind": "race", "file": "a.hpp", "reason": "x"}])",
-            "allowance 1: the kind is 'race'; it must be one of out_of_bounds, misaligned, "},
-           {R"([{"file": "a.hpp", "reason": "x"}])", "allowance 1: the kind is ''"},
+            "suppression 1: the kind is 'race'; it must be one of out_of_bounds, misaligned, "},
+           {R"([{"file": "a.hpp", "reason": "x"}])", "suppression 1: the kind is ''"},
            {R"([{"kind": 3, "file": "a.hpp", "reason": "x"}])", "\"kind\" is 3; it must be a string"},
-           {R"([{"kind": "data_race", "file": "a.hpp"}])", "the allowance of data_race has no reason"},
+           {R"([{"kind": "data_race", "file": "a.hpp"}])", "the suppression of data_race has no reason"},
            {R"([{"kind": "data_race", "file": "a.hpp", "reason": ""}])", "has no reason"},
            {R"([{"kind": "data_race", "reason": "x"}])", "names neither file nor buffer"},
            {R"([{"kind": "data_race", "buffer": "K", "line": 3, "reason": "x"}])", "a line needs a file"},
            {R"([{"kind": "data_race", "file": "a.hpp", "line": 0, "reason": "x"}])",
             "the line is 0; it must be a whole number from 1 on"},
            {R"([{"kind": "data_race", "buffer": "K", "reason": "x"}, {"kind": "data_race", "warp": 1}])",
-            "allowance 2 has \"warp\"; it has kind, file, line, buffer and reason, and no more"}})
+            "suppression 2 has \"warp\"; it has kind, file, line, buffer and reason, and no more"}})
     expect_refused(words, part, text);
   expect_refused(words, "cannot read --allow 'input.json'");
   expect_refused(kClean + Words{"--allow", ""}, "'' is not the name of a file");

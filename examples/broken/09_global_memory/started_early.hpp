@@ -6,12 +6,12 @@ namespace tegula::broken {
 
 /// A kernel that may start before the launch before it has finished waits for that one's memory.
 ///
-/// With waits_for_grids the kernel is launched so: programmatic dependent launch. Thread 0 waits for the
-/// grids before this one, and nothing tells the other threads.
+/// With programmatic_dependent_launch the kernel may start before the last one has ended. Thread 0
+/// waits for the grids before this one, and nothing tells the other threads.
 ///
 /// PTX ISA: griddepcontrol.
 struct started_early : Kernel<64> {
-  static constexpr bool waits_for_grids = true;
+  static constexpr bool programmatic_dependent_launch = true;
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage&) const {
     if (thread_idx() == 0) griddepcontrol_wait();

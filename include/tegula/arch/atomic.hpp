@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "tegula/arch/memory_access.hpp"
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #if !TEGULA_GPU
 #include "tegula/sim/hooks.hpp"
 #endif
@@ -21,7 +21,8 @@ concept AtomicValue =
 
 /// Adds value to *address; returns what was there before.
 template <AtomicValue T>
-TEGULA_DEVICE T atom_add(T* address, T value, [[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE T atom_add(T* address, T value,
+                         [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   T old;
   if constexpr (std::is_same_v<T, float>) {
@@ -44,7 +45,8 @@ TEGULA_DEVICE T atom_add(T* address, T value, [[maybe_unused]] Where where = Whe
 
 /// Adds value to *address, with no result.
 template <AtomicValue T>
-TEGULA_DEVICE void red_add(T* address, T value, [[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE void red_add(T* address, T value,
+                           [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   if constexpr (std::is_same_v<T, float>) {
     asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" ::"l"(address), "f"(value) : "memory");
@@ -59,7 +61,7 @@ TEGULA_DEVICE void red_add(T* address, T value, [[maybe_unused]] Where where = W
 /// Stores the larger of value and *address; returns what was there before.
 template <AtomicValue T>
 requires(!std::is_same_v<T, float>) TEGULA_DEVICE T
-    atom_max(T* address, T value, [[maybe_unused]] Where where = Where::here()) {
+    atom_max(T* address, T value, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   T old;
   if constexpr (std::is_signed_v<T>) {
@@ -82,7 +84,8 @@ requires(!std::is_same_v<T, float>) TEGULA_DEVICE T
 
 /// Stores value; returns what was there before.
 template <AtomicValue T>
-TEGULA_DEVICE T atom_exch(T* address, T value, [[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE T atom_exch(T* address, T value,
+                          [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   std::uint32_t old;
   asm volatile("atom.relaxed.gpu.global.exch.b32 %0, [%1], %2;"
@@ -97,7 +100,8 @@ TEGULA_DEVICE T atom_exch(T* address, T value, [[maybe_unused]] Where where = Wh
 
 /// Stores value where *address has the bits of expected; returns what was there before.
 template <AtomicValue T>
-TEGULA_DEVICE T atom_cas(T* address, T expected, T value, [[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE T atom_cas(T* address, T expected, T value,
+                         [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   std::uint32_t old;
   asm volatile("atom.relaxed.gpu.global.cas.b32 %0, [%1], %2, %3;"

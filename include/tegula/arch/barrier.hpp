@@ -1,7 +1,7 @@
 #pragma once
 
 #include "tegula/arch/mutant.hpp"
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "tegula/macros.hpp"
 #if !TEGULA_GPU
 #include "tegula/sim/hooks.hpp"
@@ -20,7 +20,7 @@ TEGULA_HOST_DEVICE constexpr Mutation admitted_counts(int threads) {
 
 /// Waits for all threads of the CTA; their earlier accesses to shared and global memory are visible to one
 /// another afterwards.
-TEGULA_DEVICE void sync(Where where = Where::here()) {
+TEGULA_DEVICE void sync(SourceLocation where = SourceLocation::current()) {
   Mutation const m =
       mutation(where, Operation::bar_sync, Mutation::removed | Mutation::weakened | Mutation::delayed);
   if (m == Mutation::removed) return;
@@ -37,7 +37,7 @@ TEGULA_DEVICE void sync(Where where = Where::here()) {
 }
 
 /// Arrives at barrier `id` (0 to 15) and waits until `threads` threads (a multiple of 32) have arrived.
-TEGULA_DEVICE void bar_sync(int id, int threads, Where where = Where::here()) {
+TEGULA_DEVICE void bar_sync(int id, int threads, SourceLocation where = SourceLocation::current()) {
   Mutation const m =
       mutation(where, Operation::bar_sync,
                Mutation::removed | Mutation::weakened | Mutation::delayed | detail::admitted_counts(threads));
@@ -53,7 +53,7 @@ TEGULA_DEVICE void bar_sync(int id, int threads, Where where = Where::here()) {
 }
 
 /// Arrives at barrier `id` without waiting; `threads` counts those that arrive and those that wait.
-TEGULA_DEVICE void bar_arrive(int id, int threads, Where where = Where::here()) {
+TEGULA_DEVICE void bar_arrive(int id, int threads, SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::bar_arrive,
                               Mutation::removed | Mutation::delayed | detail::admitted_counts(threads));
   if (m == Mutation::removed) return;

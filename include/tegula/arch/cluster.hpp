@@ -6,7 +6,7 @@
 #include "tegula/arch/memory_access.hpp"
 #include "tegula/arch/mutant.hpp"
 #include "tegula/arch/shared.hpp"
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "tegula/macros.hpp"
 #if !TEGULA_GPU
 #include "tegula/sim/hooks.hpp"
@@ -73,7 +73,7 @@ TEGULA_DEVICE Dim3 cluster_dim() {
 namespace cluster {
 
 /// Arrives without waiting; what the thread did to memory before is visible to those that wait (.release).
-TEGULA_DEVICE void arrive(Where where = Where::here()) {
+TEGULA_DEVICE void arrive(SourceLocation where = SourceLocation::current()) {
   Mutation const m =
       mutation(where, Operation::cluster_arrive, Mutation::removed | Mutation::weakened | Mutation::delayed);
   if (m == Mutation::removed) return;
@@ -90,7 +90,7 @@ TEGULA_DEVICE void arrive(Where where = Where::here()) {
 }
 
 /// As arrive, but promises nothing about memory (.relaxed).
-TEGULA_DEVICE void arrive_relaxed(Where where = Where::here()) {
+TEGULA_DEVICE void arrive_relaxed(SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::cluster_arrive, Mutation::removed | Mutation::delayed);
   if (m == Mutation::removed) return;
 #if TEGULA_GPU
@@ -101,7 +101,7 @@ TEGULA_DEVICE void arrive_relaxed(Where where = Where::here()) {
 }
 
 /// Waits until all threads of the cluster have arrived (.acquire).
-TEGULA_DEVICE void wait(Where where = Where::here()) {
+TEGULA_DEVICE void wait(SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::cluster_wait, Mutation::removed | Mutation::delayed);
   if (m == Mutation::removed) return;
 #if TEGULA_GPU
@@ -112,7 +112,7 @@ TEGULA_DEVICE void wait(Where where = Where::here()) {
 }
 
 /// Arrives and waits.
-TEGULA_DEVICE void sync([[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE void sync([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   arrive(where);
   wait(where);
 }
@@ -122,7 +122,8 @@ TEGULA_DEVICE void sync([[maybe_unused]] Where where = Where::here()) {
 /// The address, in the cluster's shared window, of what `local` is in the CTA of the given rank (0 to
 /// cluster_cta_count() - 1; its own is allowed): PTX ISA, mapa. A CTA's own shared addresses are addresses of
 /// the cluster's window too.
-TEGULA_DEVICE SharedAddr mapa(SharedAddr local, int cta_rank, [[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE SharedAddr mapa(SharedAddr local, int cta_rank,
+                              [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   SharedAddr r;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(r) : "r"(local), "r"(cta_rank));
@@ -135,7 +136,8 @@ TEGULA_DEVICE SharedAddr mapa(SharedAddr local, int cta_rank, [[maybe_unused]] W
 /// Loads a V from the shared memory of a CTA of the cluster: PTX ISA, ld.shared::cluster. That CTA has
 /// started (cluster::sync) and does not exit before the load.
 template <MemoryValue V>
-TEGULA_DEVICE V ld_shared_cluster(SharedAddr address, [[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE V ld_shared_cluster(SharedAddr address,
+                                  [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   if constexpr (sizeof(V) == 1) {
     std::uint16_t r;
@@ -173,7 +175,7 @@ TEGULA_DEVICE V ld_shared_cluster(SharedAddr address, [[maybe_unused]] Where whe
 /// ld_shared_cluster, that CTA is there.
 template <MemoryValue V>
 TEGULA_DEVICE void st_shared_cluster(SharedAddr address, V const& value,
-                                     [[maybe_unused]] Where where = Where::here()) {
+                                     [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   auto const r = bits_as<RegisterBits<sizeof(V)>>(value);
 #if TEGULA_GPU
   if constexpr (sizeof(V) == 1) {
@@ -198,7 +200,7 @@ TEGULA_DEVICE void st_shared_cluster(SharedAddr address, V const& value,
 /// st.async. Both addresses are of the cluster's window.
 template <MemoryValue V>
 TEGULA_DEVICE void st_async(SharedAddr remote, V const& value, SharedAddr remote_mbarrier,
-                            [[maybe_unused]] Where where = Where::here()) {
+                            [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(sizeof(V) == 4 || sizeof(V) == 8 || sizeof(V) == 16, "st.async stores 4, 8 or 16 bytes");
   auto const r = bits_as<RegisterBits<sizeof(V)>>(value);
 #if TEGULA_GPU

@@ -12,7 +12,7 @@ namespace tegula {
 /// is not read where src_bytes is 0. Both addresses are multiples of Bytes.
 template <int Bytes>
 TEGULA_DEVICE void cp_async_ca(SharedAddr dst, void const* src, int src_bytes = Bytes,
-                               [[maybe_unused]] Where where = Where::here()) {
+                               [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "cp.async.ca copies 4, 8 or 16 bytes");
 #if TEGULA_GPU
   asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2, %3;" ::"r"(dst), "l"(src), "n"(Bytes),
@@ -26,7 +26,7 @@ TEGULA_DEVICE void cp_async_ca(SharedAddr dst, void const* src, int src_bytes = 
 /// Copies src_bytes from global to shared memory past L1 (.cg) and fills the rest of the 16 bytes with zeros.
 template <int Bytes = 16>
 TEGULA_DEVICE void cp_async_cg(SharedAddr dst, void const* src, int src_bytes = Bytes,
-                               [[maybe_unused]] Where where = Where::here()) {
+                               [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(Bytes == 16, "cp.async.cg copies 16 bytes");
 #if TEGULA_GPU
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], %2, %3;" ::"r"(dst), "l"(src), "n"(Bytes),
@@ -38,7 +38,7 @@ TEGULA_DEVICE void cp_async_cg(SharedAddr dst, void const* src, int src_bytes = 
 }
 
 /// Ends this thread's current group of copies and starts the next.
-TEGULA_DEVICE void cp_async_commit_group(Where where = Where::here()) {
+TEGULA_DEVICE void cp_async_commit_group(SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::cp_async_commit_group, Mutation::removed | Mutation::delayed);
   if (m == Mutation::removed) return;
 #if TEGULA_GPU
@@ -49,7 +49,7 @@ TEGULA_DEVICE void cp_async_commit_group(Where where = Where::here()) {
 }
 
 /// Waits until at most the latest N of this thread's committed groups are in flight.
-template <int N> TEGULA_DEVICE void cp_async_wait_group(Where where = Where::here()) {
+template <int N> TEGULA_DEVICE void cp_async_wait_group(SourceLocation where = SourceLocation::current()) {
   static_assert(N >= 0);
   Mutation const m = mutation(where, Operation::cp_async_wait_group, kWaitsForGroups<N>);
   if (m == Mutation::removed) return;
@@ -67,7 +67,7 @@ template <int N> TEGULA_DEVICE void cp_async_wait_group(Where where = Where::her
 }
 
 /// Waits for all of this thread's copies, committed or not.
-TEGULA_DEVICE void cp_async_wait_all(Where where = Where::here()) {
+TEGULA_DEVICE void cp_async_wait_all(SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::cp_async_wait_group, Mutation::removed | Mutation::delayed);
   if (m == Mutation::removed) return;
 #if TEGULA_GPU

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "tegula/arch/mutant.hpp"
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "tegula/macros.hpp"
 #if !TEGULA_GPU
 #include "tegula/sim/hooks.hpp"
@@ -24,7 +24,7 @@ TEGULA_HOST_DEVICE constexpr Mutation admitted_by_fence(Scope scope) {
 
 /// Orders this thread's earlier accesses before its later ones, for observers in the scope (CUDA's
 /// __threadfence family).
-template <Scope S> TEGULA_DEVICE void fence_acq_rel(Where where = Where::here()) {
+template <Scope S> TEGULA_DEVICE void fence_acq_rel(SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::fence, detail::admitted_by_fence(S));
   if (m == Mutation::removed) return;
 #if TEGULA_GPU
@@ -42,7 +42,7 @@ template <Scope S> TEGULA_DEVICE void fence_acq_rel(Where where = Where::here())
 }
 
 /// As fence_acq_rel, and sequentially consistent with every other fence_sc of the scope.
-template <Scope S> TEGULA_DEVICE void fence_sc(Where where = Where::here()) {
+template <Scope S> TEGULA_DEVICE void fence_sc(SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::fence, detail::admitted_by_fence(S));
   if (m == Mutation::removed) return;
 #if TEGULA_GPU
@@ -62,7 +62,7 @@ template <Scope S> TEGULA_DEVICE void fence_sc(Where where = Where::here()) {
 /// Orders this thread's accesses to memory of any kind before later ones through the asynchronous proxy (TMA,
 /// bulk copies, wgmma's operands in shared memory), and the other way round: PTX ISA, fence.proxy.async
 /// (sm_90).
-TEGULA_DEVICE void fence_proxy_async(Where where = Where::here()) {
+TEGULA_DEVICE void fence_proxy_async(SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::fence_proxy_async, Mutation::removed | Mutation::delayed);
   if (m == Mutation::removed) return;
 #if TEGULA_GPU
@@ -74,7 +74,7 @@ TEGULA_DEVICE void fence_proxy_async(Where where = Where::here()) {
 
 /// As fence_proxy_async, for the CTA's shared memory alone, which is cheaper: no memory barrier of the whole
 /// GPU.
-TEGULA_DEVICE void fence_proxy_async_shared(Where where = Where::here()) {
+TEGULA_DEVICE void fence_proxy_async_shared(SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::fence_proxy_async, Mutation::removed | Mutation::delayed);
   if (m == Mutation::removed) return;
 #if TEGULA_GPU

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "tegula/arch/memory_access.hpp"
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #if !TEGULA_GPU
 #include "tegula/sim/hooks.hpp"
 #endif
@@ -14,7 +14,8 @@ namespace tegula {
 
 /// Loads a V from global memory.
 template <MemoryValue V>
-TEGULA_DEVICE V ld_global(void const* address, [[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE V ld_global(void const* address,
+                          [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   if constexpr (sizeof(V) == 1) {
     std::uint16_t r;
@@ -49,7 +50,8 @@ TEGULA_DEVICE V ld_global(void const* address, [[maybe_unused]] Where where = Wh
 /// Loads a V from global memory that nobody writes during the launch (ld.global.nc). Not volatile: the
 /// compiler may move or merge it.
 template <MemoryValue V>
-TEGULA_DEVICE V ld_global_nc(void const* address, [[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE V ld_global_nc(void const* address,
+                             [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   if constexpr (sizeof(V) == 1) {
     std::uint16_t r;
@@ -83,7 +85,8 @@ TEGULA_DEVICE V ld_global_nc(void const* address, [[maybe_unused]] Where where =
 
 /// Stores a V to global memory.
 template <MemoryValue V>
-TEGULA_DEVICE void st_global(void* address, V const& value, [[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE void st_global(void* address, V const& value,
+                             [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   auto const r = bits_as<RegisterBits<sizeof(V)>>(value);
 #if TEGULA_GPU
   if constexpr (sizeof(V) == 1) {

@@ -1,18 +1,19 @@
 #pragma once
 
 #include "tegula/arch/mutant.hpp"
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "tegula/macros.hpp"
 #if !TEGULA_GPU
 #include "tegula/sim/hooks.hpp"
 #endif
 
 /// Overlap of a kernel with the one before it in its stream: PTX ISA, griddepcontrol (sm_90). Without the
-/// launch attribute for it (programmatic stream serialization; a kernel's `waits_for_grids`) both do nothing.
+/// launch attribute for it (programmatic stream serialization; a kernel's `programmatic_dependent_launch`)
+/// both do nothing.
 namespace tegula {
 
 /// Waits until the grids this one depends on have completed and their writes to memory are visible.
-TEGULA_DEVICE void griddepcontrol_wait(Where where = Where::here()) {
+TEGULA_DEVICE void griddepcontrol_wait(SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::griddepcontrol_wait, Mutation::removed | Mutation::delayed);
   if (m == Mutation::removed) return;
 #if TEGULA_GPU
@@ -23,7 +24,7 @@ TEGULA_DEVICE void griddepcontrol_wait(Where where = Where::here()) {
 }
 
 /// Lets the grids that depend on this one start, once every CTA has executed it or exited.
-TEGULA_DEVICE void griddepcontrol_launch_dependents(Where where = Where::here()) {
+TEGULA_DEVICE void griddepcontrol_launch_dependents(SourceLocation where = SourceLocation::current()) {
   Mutation const m =
       mutation(where, Operation::griddepcontrol_launch_dependents, Mutation::removed | Mutation::delayed);
   if (m == Mutation::removed) return;

@@ -12,7 +12,7 @@ namespace tegula {
 /// and the next one of row lane / 4 of matrix i.
 template <int Count>
 TEGULA_DEVICE void ldmatrix(std::uint32_t (&r)[Count], SharedAddr row,
-                            [[maybe_unused]] Where where = Where::here()) {
+                            [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(Count == 1 || Count == 2 || Count == 4, "ldmatrix loads 1, 2 or 4 matrices");
 #if TEGULA_GPU
   if constexpr (Count == 1) {
@@ -35,7 +35,7 @@ TEGULA_DEVICE void ldmatrix(std::uint32_t (&r)[Count], SharedAddr row,
 /// next one of matrix i.
 template <int Count>
 TEGULA_DEVICE void ldmatrix_trans(std::uint32_t (&r)[Count], SharedAddr row,
-                                  [[maybe_unused]] Where where = Where::here()) {
+                                  [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(Count == 1 || Count == 2 || Count == 4, "ldmatrix loads 1, 2 or 4 matrices");
 #if TEGULA_GPU
   if constexpr (Count == 1) {

@@ -4,7 +4,7 @@
 
 #include "tegula/arch/mutant.hpp"
 #include "tegula/arch/shared.hpp"
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "tegula/macros.hpp"
 #if !TEGULA_GPU
 #include "tegula/sim/hooks.hpp"
@@ -27,7 +27,8 @@ inline constexpr Mutation kOrdered = Mutation::removed | Mutation::weakened | Mu
 
 /// Starts phase 0, which counts `count` arrivals (1 to 2^20 - 1). One thread does it; fence_mbarrier_init and
 /// a barrier (of the cluster, if its other CTAs use the mbarrier) make it known to the others.
-TEGULA_DEVICE void mbarrier_init(SharedAddr mbarrier, int count, Where where = Where::here()) {
+TEGULA_DEVICE void mbarrier_init(SharedAddr mbarrier, int count,
+                                 SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(
       where, Operation::mbarrier_init,
       Mutation::removed | Mutation::delayed | Mutation::more | (count > 1 ? Mutation::less : Mutation::none));
@@ -41,7 +42,8 @@ TEGULA_DEVICE void mbarrier_init(SharedAddr mbarrier, int count, Where where = W
 }
 
 /// Ends a barrier's life, so that its bytes can be used otherwise.
-TEGULA_DEVICE void mbarrier_inval(SharedAddr mbarrier, [[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE void mbarrier_inval(SharedAddr mbarrier,
+                                  [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(mbarrier) : "memory");
 #else
@@ -51,7 +53,7 @@ TEGULA_DEVICE void mbarrier_inval(SharedAddr mbarrier, [[maybe_unused]] Where wh
 
 /// Makes this thread's mbarrier_init known to the cluster's other threads and to asynchronous copies, before
 /// the arrival (cluster::arrive, which may be relaxed) that follows: PTX ISA, fence.mbarrier_init.
-TEGULA_DEVICE void fence_mbarrier_init(Where where = Where::here()) {
+TEGULA_DEVICE void fence_mbarrier_init(SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::fence_mbarrier_init, Mutation::removed | Mutation::delayed);
   if (m == Mutation::removed) return;
 #if TEGULA_GPU
@@ -63,7 +65,7 @@ TEGULA_DEVICE void fence_mbarrier_init(Where where = Where::here()) {
 
 /// Arrives at a barrier of this CTA, once; what the thread did to memory before is visible to the CTA's
 /// threads that see the phase complete.
-TEGULA_DEVICE void mbarrier_arrive(SharedAddr mbarrier, Where where = Where::here()) {
+TEGULA_DEVICE void mbarrier_arrive(SharedAddr mbarrier, SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::mbarrier_arrive, detail::kOrdered);
   if (m == Mutation::removed) return;
 #if TEGULA_GPU
@@ -81,7 +83,8 @@ TEGULA_DEVICE void mbarrier_arrive(SharedAddr mbarrier, Where where = Where::her
 /// finished reading: its earlier loads, and wgmma's that it has waited for, are done. What it *wrote* for
 /// another CTA's threads needs mbarrier_arrive_cluster_release. (Release at the scope of the CTA; the scope
 /// of the cluster costs a memory barrier of the whole GPU for each arrival.)
-TEGULA_DEVICE void mbarrier_arrive_cluster(SharedAddr remote, Where where = Where::here()) {
+TEGULA_DEVICE void mbarrier_arrive_cluster(SharedAddr remote,
+                                           SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::mbarrier_arrive_cluster, detail::kOrdered);
   if (m == Mutation::removed) return;
 #if TEGULA_GPU
@@ -97,7 +100,8 @@ TEGULA_DEVICE void mbarrier_arrive_cluster(SharedAddr remote, Where where = Wher
 
 /// As mbarrier_arrive_cluster, and what the thread did to memory before, by st_shared_cluster too, is visible
 /// to the cluster's threads that see the phase complete: release at the scope of the cluster.
-TEGULA_DEVICE void mbarrier_arrive_cluster_release(SharedAddr remote, Where where = Where::here()) {
+TEGULA_DEVICE void mbarrier_arrive_cluster_release(SharedAddr remote,
+                                                   SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::mbarrier_arrive_cluster, detail::kOrdered);
   if (m == Mutation::removed) return;
 #if TEGULA_GPU
@@ -114,7 +118,8 @@ TEGULA_DEVICE void mbarrier_arrive_cluster_release(SharedAddr remote, Where wher
 
 /// Adds `bytes` to those that the current phase expects, then arrives, once. A phase expects at most 2^20 - 1
 /// bytes.
-TEGULA_DEVICE void mbarrier_arrive_expect_tx(SharedAddr mbarrier, int bytes, Where where = Where::here()) {
+TEGULA_DEVICE void mbarrier_arrive_expect_tx(SharedAddr mbarrier, int bytes,
+                                             SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::mbarrier_arrive_expect_tx,
                               detail::kOrdered | Mutation::less | Mutation::more);
   if (m == Mutation::removed) return;
@@ -135,7 +140,8 @@ TEGULA_DEVICE void mbarrier_arrive_expect_tx(SharedAddr mbarrier, int bytes, Whe
 }
 
 /// Adds `bytes` to those that the current phase expects, without arriving.
-TEGULA_DEVICE void mbarrier_expect_tx(SharedAddr mbarrier, int bytes, Where where = Where::here()) {
+TEGULA_DEVICE void mbarrier_expect_tx(SharedAddr mbarrier, int bytes,
+                                      SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::mbarrier_expect_tx,
                               Mutation::removed | Mutation::delayed | Mutation::less | Mutation::more);
   if (m == Mutation::removed) return;
@@ -149,7 +155,8 @@ TEGULA_DEVICE void mbarrier_expect_tx(SharedAddr mbarrier, int bytes, Where wher
 }
 
 /// Says that `bytes` of those that the current phase expects have come, as an asynchronous copy does.
-TEGULA_DEVICE void mbarrier_complete_tx(SharedAddr mbarrier, int bytes, Where where = Where::here()) {
+TEGULA_DEVICE void mbarrier_complete_tx(SharedAddr mbarrier, int bytes,
+                                        SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::mbarrier_complete_tx,
                               Mutation::removed | Mutation::delayed | Mutation::less | Mutation::more);
   if (m == Mutation::removed) return;
@@ -164,7 +171,8 @@ TEGULA_DEVICE void mbarrier_complete_tx(SharedAddr mbarrier, int bytes, Where wh
 
 /// Whether the phase of the given parity (0 or 1) is complete, where it is the current phase or the one
 /// before; does not wait.
-TEGULA_DEVICE bool mbarrier_test_wait_parity(SharedAddr mbarrier, int parity, Where where = Where::here()) {
+TEGULA_DEVICE bool mbarrier_test_wait_parity(SharedAddr mbarrier, int parity,
+                                             SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::mbarrier_wait, Mutation::removed | Mutation::flipped);
   if (m == Mutation::removed) return true;
   if (m == Mutation::flipped) parity ^= 1;
@@ -183,7 +191,8 @@ TEGULA_DEVICE bool mbarrier_test_wait_parity(SharedAddr mbarrier, int parity, Wh
 }
 
 /// As mbarrier_test_wait_parity, after having waited for a time that the hardware sets.
-TEGULA_DEVICE bool mbarrier_try_wait_parity(SharedAddr mbarrier, int parity, Where where = Where::here()) {
+TEGULA_DEVICE bool mbarrier_try_wait_parity(SharedAddr mbarrier, int parity,
+                                            SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::mbarrier_wait, Mutation::removed | Mutation::flipped);
   if (m == Mutation::removed) return true;
   if (m == Mutation::flipped) parity ^= 1;
@@ -205,7 +214,8 @@ TEGULA_DEVICE bool mbarrier_try_wait_parity(SharedAddr mbarrier, int parity, Whe
 /// before. (Of a barrier just initialized, the phase before counts as complete: waiting for parity 1 returns
 /// at once.) Acquires at the scope of the CTA, as the two above do: what threads of *other* CTAs stored
 /// before mbarrier_arrive_cluster_release is seen after a fence_acq_rel<Scope::gpu> that follows.
-TEGULA_DEVICE void mbarrier_wait_parity(SharedAddr mbarrier, int parity, Where where = Where::here()) {
+TEGULA_DEVICE void mbarrier_wait_parity(SharedAddr mbarrier, int parity,
+                                        SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::mbarrier_wait, detail::kOrdered | Mutation::flipped);
   if (m == Mutation::removed) return;
   if (m == Mutation::flipped) parity ^= 1;

@@ -5,7 +5,7 @@
 
 #include "tegula/arch/mma_registers.hpp"
 #include "tegula/arch/mma_text.hpp"
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "tegula/atom/mma_spec.hpp"
 #include "tegula/macros.hpp"
 #if !TEGULA_GPU
@@ -68,7 +68,7 @@ TEGULA_DEVICE void mma_statement(std::uint32_t (&d)[2], std::uint32_t const (&a)
 template <MmaSpec S>
 TEGULA_DEVICE void mma_sync(typename MmaRegisters<S>::D& d, typename MmaRegisters<S>::A const& a,
                             typename MmaRegisters<S>::B const& b, typename MmaRegisters<S>::C const& c,
-                            [[maybe_unused]] Where where = Where::here()) {
+                            [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(S.operands == MmaOperands::warp, "mma_sync: the spec is that of no mma.sync");
 #if TEGULA_GPU
   detail::mma_statement<typename detail::MmaTexts<S>::Name>(d, a, b, c);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "tegula/arch/mutation.hpp"
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "tegula/macros.hpp"
 #if !TEGULA_GPU
 #include <type_traits>
@@ -32,17 +32,17 @@ namespace tegula {
 /// What is to be done to the statement at `where`: none, or one of those it admits.
 #if TEGULA_GPU
 #if defined(TEGULA_MUTANT_FILE)
-TEGULA_HOST_DEVICE constexpr Mutation mutation(Where where, Operation operation, Mutation admitted) {
+TEGULA_HOST_DEVICE constexpr Mutation mutation(SourceLocation where, Operation operation, Mutation admitted) {
   constexpr Mutation kind = Mutation::TEGULA_MUTANT_KIND;
   return where.mutant && operation == Operation::TEGULA_MUTANT_OPERATION && admits(admitted, kind)
              ? kind
              : Mutation::none;
 }
 #else
-TEGULA_HOST_DEVICE constexpr Mutation mutation(Where, Operation, Mutation) { return Mutation::none; }
+TEGULA_HOST_DEVICE constexpr Mutation mutation(SourceLocation, Operation, Mutation) { return Mutation::none; }
 #endif
 #else
-constexpr Mutation mutation(Where where, Operation operation, Mutation admitted) {
+constexpr Mutation mutation(SourceLocation where, Operation operation, Mutation admitted) {
   if (std::is_constant_evaluated()) return Mutation::none;
   if (sim::mutating.load(std::memory_order_relaxed) == 0) [[likely]]
     return Mutation::none;
@@ -70,7 +70,7 @@ inline constexpr Mutation kWaitsForGroups = Mutation::removed | Mutation::delaye
                                             (N > 0 ? Mutation::less : Mutation::none);
 
 /// `end`, the first index that a predicate keeps an access away from.
-TEGULA_HOST_DEVICE constexpr int edge(int end, Where where = Where::here()) {
+TEGULA_HOST_DEVICE constexpr int edge(int end, SourceLocation where = SourceLocation::current()) {
   Mutation const m =
       mutation(where, Operation::predicate, Mutation::removed | Mutation::less | Mutation::more);
   return m == Mutation::removed ? 0x7fffffff : counted(end, m);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "tegula/arch/mutant.hpp"
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "tegula/macros.hpp"
 #if !TEGULA_GPU
 #include "tegula/sim/hooks.hpp"
@@ -25,7 +25,7 @@ inline constexpr Mutation kRegisterMutations = Mutation::removed | Mutation::del
 
 /// Raises the warpgroup's number of registers per thread to N (a multiple of 8, from 24 to 256, not below the
 /// present number); waits until the CTA has that many registers free.
-template <int N> TEGULA_DEVICE void setmaxnreg_inc(Where where = Where::here()) {
+template <int N> TEGULA_DEVICE void setmaxnreg_inc(SourceLocation where = SourceLocation::current()) {
   static_assert(kIsRegisterCount<N>, "setmaxnreg.inc takes a multiple of 8 from 24 to 256");
   Mutation const m = mutation(where, Operation::setmaxnreg_inc, detail::kRegisterMutations<N>);
   if (m == Mutation::removed) return;
@@ -44,7 +44,7 @@ template <int N> TEGULA_DEVICE void setmaxnreg_inc(Where where = Where::here()) 
 
 /// Lowers the warpgroup's number of registers per thread to N (a multiple of 8, from 24 to 256, not above the
 /// present number) and frees the rest.
-template <int N> TEGULA_DEVICE void setmaxnreg_dec(Where where = Where::here()) {
+template <int N> TEGULA_DEVICE void setmaxnreg_dec(SourceLocation where = SourceLocation::current()) {
   static_assert(kIsRegisterCount<N>, "setmaxnreg.dec takes a multiple of 8 from 24 to 256");
   Mutation const m = mutation(where, Operation::setmaxnreg_dec, detail::kRegisterMutations<N>);
   if (m == Mutation::removed) return;

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "tegula/arch/memory_access.hpp"
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #if !TEGULA_GPU
 #include "tegula/sim/hooks.hpp"
 #endif
@@ -18,7 +18,8 @@ using SharedAddr = std::uint32_t;
 
 /// The shared-window address of an object in SharedStorage.
 template <class T>
-TEGULA_DEVICE SharedAddr shared_address(T const* object, [[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE SharedAddr shared_address(T const* object,
+                                        [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   return static_cast<SharedAddr>(__cvta_generic_to_shared(object));
 #else
@@ -28,7 +29,8 @@ TEGULA_DEVICE SharedAddr shared_address(T const* object, [[maybe_unused]] Where 
 
 /// Loads a V from shared memory.
 template <MemoryValue V>
-TEGULA_DEVICE V ld_shared(SharedAddr address, [[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE V ld_shared(SharedAddr address,
+                          [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   if constexpr (sizeof(V) == 1) {
     std::uint16_t r;
@@ -63,7 +65,7 @@ TEGULA_DEVICE V ld_shared(SharedAddr address, [[maybe_unused]] Where where = Whe
 /// Stores a V to shared memory.
 template <MemoryValue V>
 TEGULA_DEVICE void st_shared(SharedAddr address, V const& value,
-                             [[maybe_unused]] Where where = Where::here()) {
+                             [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   auto const r = bits_as<RegisterBits<sizeof(V)>>(value);
 #if TEGULA_GPU
   if constexpr (sizeof(V) == 1) {

@@ -13,7 +13,7 @@ namespace tegula {
 /// with Transpose, elements lane / 4 of rows 2 * (lane % 4) and the next one.
 template <int Count, bool Transpose = false>
 TEGULA_DEVICE void stmatrix(SharedAddr row, std::uint32_t const (&r)[Count],
-                            [[maybe_unused]] Where where = Where::here()) {
+                            [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(Count == 1 || Count == 2 || Count == 4, "stmatrix stores 1, 2 or 4 matrices");
 #if TEGULA_GPU
   if constexpr (Count == 1 && !Transpose) {

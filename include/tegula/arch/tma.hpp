@@ -4,8 +4,8 @@
 
 #include "tegula/arch/mutant.hpp"
 #include "tegula/arch/shared.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "tegula/arch/tensor_map.hpp"
-#include "tegula/arch/where.hpp"
 #if !TEGULA_GPU
 #include "tegula/sim/hooks.hpp"
 #endif
@@ -96,7 +96,7 @@ TEGULA_DEVICE void tma_from_shared(TensorMap const& map, TmaCoordinate<Rank> con
 /// included, as arrived at the mbarrier.
 template <int Rank, L2Hint Hint = L2Hint::none>
 TEGULA_DEVICE void tma_load(SharedAddr dst, TensorMap const& map, TmaCoordinate<Rank> c, SharedAddr mbarrier,
-                            [[maybe_unused]] Where where = Where::here()) {
+                            [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile(
       "{\n\t"
@@ -123,7 +123,7 @@ TEGULA_DEVICE void tma_load(SharedAddr dst, TensorMap const& map, TmaCoordinate<
 template <int Rank, L2Hint Hint = L2Hint::none>
 TEGULA_DEVICE void tma_load_multicast(SharedAddr dst, TensorMap const& map, TmaCoordinate<Rank> c,
                                       SharedAddr mbarrier, std::uint16_t cta_mask,
-                                      Where where = Where::here()) {
+                                      SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::multicast_mask,
                               (cta_mask & (cta_mask - 1)) == 0 ? Mutation::none : Mutation::less);
   if (m == Mutation::less) cta_mask &= static_cast<std::uint16_t>(cta_mask - 1);  // without the lowest rank
@@ -154,7 +154,7 @@ TEGULA_DEVICE void tma_load_multicast(SharedAddr dst, TensorMap const& map, TmaC
 /// written from the box too. `c` is not negative.
 template <int Rank, L2Hint Hint = L2Hint::none>
 TEGULA_DEVICE void tma_store(TensorMap const& map, TmaCoordinate<Rank> c, SharedAddr src,
-                             [[maybe_unused]] Where where = Where::here()) {
+                             [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   detail::tma_from_shared<detail::TmaStoreText, Rank, Hint>(map, c, src);
 #else
@@ -168,7 +168,7 @@ TEGULA_DEVICE void tma_store(TensorMap const& map, TmaCoordinate<Rank> c, Shared
 /// and refuses negative coordinates as a store does is assumed, not measured.
 template <int Rank, TmaReduce Op, L2Hint Hint = L2Hint::none>
 TEGULA_DEVICE void tma_reduce(TensorMap const& map, TmaCoordinate<Rank> c, SharedAddr src,
-                              [[maybe_unused]] Where where = Where::here()) {
+                              [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   detail::tma_from_shared<detail::TmaReduceText<Op>, Rank, Hint>(map, c, src);
 #else
@@ -179,7 +179,7 @@ TEGULA_DEVICE void tma_reduce(TensorMap const& map, TmaCoordinate<Rank> c, Share
 /// Brings the box at `c` into L2.
 template <int Rank, L2Hint Hint = L2Hint::none>
 TEGULA_DEVICE void tma_prefetch(TensorMap const& map, TmaCoordinate<Rank> c,
-                                [[maybe_unused]] Where where = Where::here()) {
+                                [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile(
       "{\n\t"
@@ -202,7 +202,8 @@ TEGULA_DEVICE void tma_prefetch(TensorMap const& map, TmaCoordinate<Rank> c,
 
 /// Brings the map itself near, so that the first instruction that uses it need not wait for it: PTX ISA,
 /// prefetch.tensormap.
-TEGULA_DEVICE void prefetch_tensor_map(TensorMap const& map, [[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE void prefetch_tensor_map(TensorMap const& map,
+                                       [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 #else
@@ -214,7 +215,7 @@ TEGULA_DEVICE void prefetch_tensor_map(TensorMap const& map, [[maybe_unused]] Wh
 /// `bytes` are multiples of 16.
 template <L2Hint Hint = L2Hint::none>
 TEGULA_DEVICE void bulk_load(SharedAddr dst, void const* src, int bytes, SharedAddr mbarrier,
-                             [[maybe_unused]] Where where = Where::here()) {
+                             [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile(
       "{\n\t"
@@ -234,7 +235,7 @@ TEGULA_DEVICE void bulk_load(SharedAddr dst, void const* src, int bytes, SharedA
 /// `bytes` are multiples of 16.
 template <L2Hint Hint = L2Hint::none>
 TEGULA_DEVICE void bulk_store(void* dst, SharedAddr src, int bytes,
-                              [[maybe_unused]] Where where = Where::here()) {
+                              [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile(
       "{\n\t"
@@ -251,7 +252,7 @@ TEGULA_DEVICE void bulk_store(void* dst, SharedAddr src, int bytes,
 }
 
 /// Ends this thread's current group of bulk stores and starts the next.
-TEGULA_DEVICE void bulk_commit_group(Where where = Where::here()) {
+TEGULA_DEVICE void bulk_commit_group(SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::bulk_commit_group, Mutation::removed | Mutation::delayed);
   if (m == Mutation::removed) return;
 #if TEGULA_GPU
@@ -262,7 +263,7 @@ TEGULA_DEVICE void bulk_commit_group(Where where = Where::here()) {
 }
 
 /// Waits until all but the latest N of this thread's committed groups are complete: written to global memory.
-template <int N> TEGULA_DEVICE void bulk_wait_group(Where where = Where::here()) {
+template <int N> TEGULA_DEVICE void bulk_wait_group(SourceLocation where = SourceLocation::current()) {
   static_assert(N >= 0);
   Mutation const m = mutation(where, Operation::bulk_wait_group, kWaitsForGroups<N> | Mutation::weakened);
   if (m == Mutation::removed) return;
@@ -284,7 +285,7 @@ template <int N> TEGULA_DEVICE void bulk_wait_group(Where where = Where::here())
 
 /// Waits until all but the latest N of this thread's committed groups have read their shared memory, which
 /// can then be written again.
-template <int N> TEGULA_DEVICE void bulk_wait_group_read(Where where = Where::here()) {
+template <int N> TEGULA_DEVICE void bulk_wait_group_read(SourceLocation where = SourceLocation::current()) {
   static_assert(N >= 0);
   Mutation const m = mutation(where, Operation::bulk_wait_group_read, kWaitsForGroups<N>);
   if (m == Mutation::removed) return;

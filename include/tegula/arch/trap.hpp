@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "tegula/macros.hpp"
 #if !TEGULA_GPU
 #include "tegula/sim/hooks.hpp"
@@ -9,7 +9,7 @@
 namespace tegula {
 
 /// Ends the launch with an error: PTX ISA, trap.
-TEGULA_DEVICE void trap([[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE void trap([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("trap;");
 #else

@@ -4,7 +4,7 @@
 
 #include "tegula/arch/memory_access.hpp"
 #include "tegula/arch/mutant.hpp"
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #if !TEGULA_GPU
 #include "tegula/sim/hooks.hpp"
 #endif
@@ -22,7 +22,7 @@ concept ShuffleValue = std::is_trivially_copyable_v<T> && sizeof(T) == 4;
 /// The value of lane src_lane % 32.
 template <ShuffleValue T>
 TEGULA_DEVICE T shfl(T value, int src_lane, std::uint32_t mask = kAllLanes,
-                     [[maybe_unused]] Where where = Where::here()) {
+                     [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   auto const v = bits_as<std::uint32_t>(value);
 #if TEGULA_GPU
   std::uint32_t r;
@@ -36,7 +36,7 @@ TEGULA_DEVICE T shfl(T value, int src_lane, std::uint32_t mask = kAllLanes,
 /// The value of lane (lane_id ^ lane_mask).
 template <ShuffleValue T>
 TEGULA_DEVICE T shfl_xor(T value, int lane_mask, std::uint32_t mask = kAllLanes,
-                         [[maybe_unused]] Where where = Where::here()) {
+                         [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   auto const v = bits_as<std::uint32_t>(value);
 #if TEGULA_GPU
   std::uint32_t r;
@@ -50,7 +50,7 @@ TEGULA_DEVICE T shfl_xor(T value, int lane_mask, std::uint32_t mask = kAllLanes,
 /// The value of lane (lane_id - delta), or one's own where there is none.
 template <ShuffleValue T>
 TEGULA_DEVICE T shfl_up(T value, int delta, std::uint32_t mask = kAllLanes,
-                        [[maybe_unused]] Where where = Where::here()) {
+                        [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   auto const v = bits_as<std::uint32_t>(value);
 #if TEGULA_GPU
   std::uint32_t r;
@@ -64,7 +64,7 @@ TEGULA_DEVICE T shfl_up(T value, int delta, std::uint32_t mask = kAllLanes,
 /// The value of lane (lane_id + delta), or one's own where there is none.
 template <ShuffleValue T>
 TEGULA_DEVICE T shfl_down(T value, int delta, std::uint32_t mask = kAllLanes,
-                          [[maybe_unused]] Where where = Where::here()) {
+                          [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   auto const v = bits_as<std::uint32_t>(value);
 #if TEGULA_GPU
   std::uint32_t r;
@@ -77,7 +77,7 @@ TEGULA_DEVICE T shfl_down(T value, int delta, std::uint32_t mask = kAllLanes,
 
 /// Bit l is set where lane l of the mask says true.
 TEGULA_DEVICE std::uint32_t ballot(bool predicate, std::uint32_t mask = kAllLanes,
-                                   [[maybe_unused]] Where where = Where::here()) {
+                                   [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   std::uint32_t r;
   asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.ballot.b32 %0, p, %2; }"
@@ -91,7 +91,7 @@ TEGULA_DEVICE std::uint32_t ballot(bool predicate, std::uint32_t mask = kAllLane
 
 /// True where any lane of the mask says true.
 TEGULA_DEVICE bool any(bool predicate, std::uint32_t mask = kAllLanes,
-                       [[maybe_unused]] Where where = Where::here()) {
+                       [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   std::uint32_t r;
   asm volatile("{ .reg .pred p, q; setp.ne.u32 p, %1, 0; vote.sync.any.pred q, p, %2; selp.u32 %0, 1, 0, q; }"
@@ -105,7 +105,7 @@ TEGULA_DEVICE bool any(bool predicate, std::uint32_t mask = kAllLanes,
 
 /// True where every lane of the mask says true.
 TEGULA_DEVICE bool all(bool predicate, std::uint32_t mask = kAllLanes,
-                       [[maybe_unused]] Where where = Where::here()) {
+                       [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   std::uint32_t r;
   asm volatile("{ .reg .pred p, q; setp.ne.u32 p, %1, 0; vote.sync.all.pred q, p, %2; selp.u32 %0, 1, 0, q; }"
@@ -123,7 +123,7 @@ concept ReduceValue = std::is_same_v<T, std::uint32_t> || std::is_same_v<T, std:
 /// The sum, modulo 2^32, over the lanes of the mask: redux.sync (sm_80).
 template <ReduceValue T>
 TEGULA_DEVICE T reduce_add(T value, std::uint32_t mask = kAllLanes,
-                           [[maybe_unused]] Where where = Where::here()) {
+                           [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   T r;
   asm volatile("redux.sync.add.s32 %0, %1, %2;" : "=r"(r) : "r"(value), "r"(mask));
@@ -136,7 +136,7 @@ TEGULA_DEVICE T reduce_add(T value, std::uint32_t mask = kAllLanes,
 /// The least value over the lanes of the mask: redux.sync (sm_80).
 template <ReduceValue T>
 TEGULA_DEVICE T reduce_min(T value, std::uint32_t mask = kAllLanes,
-                           [[maybe_unused]] Where where = Where::here()) {
+                           [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   T r;
   if constexpr (std::is_signed_v<T>) {
@@ -154,7 +154,7 @@ TEGULA_DEVICE T reduce_min(T value, std::uint32_t mask = kAllLanes,
 /// The greatest value over the lanes of the mask: redux.sync (sm_80).
 template <ReduceValue T>
 TEGULA_DEVICE T reduce_max(T value, std::uint32_t mask = kAllLanes,
-                           [[maybe_unused]] Where where = Where::here()) {
+                           [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   T r;
   if constexpr (std::is_signed_v<T>) {
@@ -171,7 +171,7 @@ TEGULA_DEVICE T reduce_max(T value, std::uint32_t mask = kAllLanes,
 
 /// True in one lane of the warp, the same one each time (which one, PTX leaves open; an H100 and the
 /// simulated machine choose lane 0): elect.sync over all lanes (sm_90).
-TEGULA_DEVICE bool elect_one([[maybe_unused]] Where where = Where::here()) {
+TEGULA_DEVICE bool elect_one([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   std::uint32_t r;
   asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p; }" : "=r"(r));
@@ -182,7 +182,7 @@ TEGULA_DEVICE bool elect_one([[maybe_unused]] Where where = Where::here()) {
 }
 
 /// Waits for the lanes of the mask; their earlier memory accesses are visible to one another afterwards.
-TEGULA_DEVICE void sync(std::uint32_t mask = kAllLanes, Where where = Where::here()) {
+TEGULA_DEVICE void sync(std::uint32_t mask = kAllLanes, SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::warp_sync, Mutation::removed | Mutation::delayed);
   if (m == Mutation::removed) return;
 #if TEGULA_GPU

@@ -6,8 +6,8 @@
 #include "tegula/arch/mma_registers.hpp"
 #include "tegula/arch/mma_text.hpp"
 #include "tegula/arch/mutant.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "tegula/arch/wgmma_operands.hpp"
-#include "tegula/arch/where.hpp"
 #include "tegula/atom/mma_spec.hpp"
 #include "tegula/macros.hpp"
 #if !TEGULA_GPU
@@ -22,7 +22,7 @@ namespace tegula {
 /// Orders this warpgroup's accesses to registers, and to shared memory through the asynchronous proxy, before
 /// its wgmma that follow: needed before the first wgmma, and wherever registers that one uses have been
 /// written since, other than accumulators by a wgmma of the same shape (PTX ISA, wgmma.fence).
-TEGULA_DEVICE void wgmma_fence(Where where = Where::here()) {
+TEGULA_DEVICE void wgmma_fence(SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::wgmma_fence, Mutation::removed | Mutation::delayed);
   if (m == Mutation::removed) return;
 #if TEGULA_GPU
@@ -33,7 +33,7 @@ TEGULA_DEVICE void wgmma_fence(Where where = Where::here()) {
 }
 
 /// Ends the warpgroup's current group of wgmma and starts the next.
-TEGULA_DEVICE void wgmma_commit_group(Where where = Where::here()) {
+TEGULA_DEVICE void wgmma_commit_group(SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::wgmma_commit_group, Mutation::removed | Mutation::delayed);
   if (m == Mutation::removed) return;
 #if TEGULA_GPU
@@ -44,7 +44,7 @@ TEGULA_DEVICE void wgmma_commit_group(Where where = Where::here()) {
 }
 
 /// Waits until at most the latest N of the warpgroup's committed groups are in flight.
-template <int N> TEGULA_DEVICE void wgmma_wait_group(Where where = Where::here()) {
+template <int N> TEGULA_DEVICE void wgmma_wait_group(SourceLocation where = SourceLocation::current()) {
   static_assert(N >= 0 && N <= 7, "wgmma.wait_group counts at most 7 groups");
   Mutation const m = mutation(where, Operation::wgmma_wait_group, kWaitsForGroups<N>);
   if (m == Mutation::removed) return;
@@ -67,7 +67,7 @@ template <int N> TEGULA_DEVICE void wgmma_wait_group(Where where = Where::here()
 template <MmaSpec S>
 TEGULA_DEVICE void wgmma(typename MmaRegisters<S>::D& d, std::uint64_t a_descriptor,
                          std::uint64_t b_descriptor, bool scale_d,
-                         [[maybe_unused]] Where where = Where::here()) {
+                         [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(S.operands == MmaOperands::ss, "wgmma: the spec is of none with A in shared memory");
 #if TEGULA_GPU
   using Register = std::conditional_t<S.d == DType::f32, float, std::uint32_t>;
@@ -83,7 +83,7 @@ TEGULA_DEVICE void wgmma(typename MmaRegisters<S>::D& d, std::uint64_t a_descrip
 template <MmaSpec S>
 TEGULA_DEVICE void wgmma(typename MmaRegisters<S>::D& d, std::uint32_t const (&a)[4],
                          std::uint64_t b_descriptor, bool scale_d,
-                         [[maybe_unused]] Where where = Where::here()) {
+                         [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(S.operands == MmaOperands::rs, "wgmma: the spec is of none with A in registers");
 #if TEGULA_GPU
   using Register = std::conditional_t<S.d == DType::f32, float, std::uint32_t>;

@@ -21,7 +21,7 @@ std::string to_string(GemmSm90Config const& config);
 
 /// How D is cut, a tile being a cluster's: "12 rows of 16 tiles and 4 rows of 17, of which 64 are 240 columns
 /// wide and the others 256".
-std::string to_string(Tiling const& tiling, TileWidths widths);
+std::string to_string(TilePartition const& tiling, TileWidths widths);
 
 /// The problem in a line: "D (batch 4, 512, 256) bf16 = gelu(A (512, 64) bf16 K-major x B ...)".
 std::string to_string(GemmArguments const& arguments);
@@ -68,7 +68,7 @@ struct GemmCostModel {
   double overlap_loss = 0.065;  ///< of what hides under something longer, the share that does not
   double sm80_multiply_adds_per_cycle = 1200;  ///< of an SM, by mma.sync, in gemm_sm80
   int gpcs = 8;                                ///< a cluster lies in one of them
-  int pace_steps = 64;                         ///< between meetings that keep the clusters in step, where ...
+  int lockstep_steps = 64;                     ///< between meetings that keep the clusters in step, where ...
   int paced_steps = 128;                       ///< ... a tile has so many of K, ...
   double paced_mb = 350;  ///< ... and A and B together are larger: then it pays (seen from 370 on)
 };
@@ -96,11 +96,11 @@ constexpr char const* to_string(GemmKernel kernel) {
 /// A way to compute a problem: an entry of one of the tables, and for gemm_sm90 its tiles' order.
 struct GemmChoice {
   GemmKernel kernel = GemmKernel::sm80;
-  int configuration = 0;  ///< an index into the kernel's table
-  Tiling tiling;          ///< of gemm_sm90, into clusters' tiles
-  int clusters = 1;       ///< of gemm_sm90's grid
-  int pace_steps =
-      0;  ///< steps of K between meetings of the clusters (pipeline/pace.hpp); 0, and with split_k: none
+  int configuration = 0;   ///< an index into the kernel's table
+  TilePartition tiling;    ///< of gemm_sm90, into clusters' tiles
+  int clusters = 1;        ///< of gemm_sm90's grid
+  int lockstep_steps = 0;  ///< steps of K between meetings of the clusters (pipeline/lockstep_barrier.hpp);
+                           ///< 0, and with split_k: none
   GemmCost cost;
 };
 

@@ -7,8 +7,8 @@
 #include "tegula/arch/warp.hpp"
 #include "tegula/arch/wgmma.hpp"
 #include "tegula/kernel/epilogue_sm90_config.hpp"
+#include "tegula/pipeline/epilogue_load.hpp"
 #include "tegula/pipeline/store_pipeline.hpp"
-#include "tegula/pipeline/tma_inlet.hpp"
 #include "tegula/tensor/copy.hpp"
 #include "tegula/tensor/register_copy.hpp"
 #include "tegula/tensor/tma.hpp"
@@ -53,11 +53,11 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
       : p_(params), m_(m), n_(n), tile_(tile), barriers_(barriers) {}
 
   /// By one thread; then fence_mbarrier_init and a barrier of the CTA.
-  TEGULA_DEVICE static void init(Barriers const& barriers, Where where = Where::here()) {
+  TEGULA_DEVICE static void init(Barriers const& barriers, SourceLocation where = SourceLocation::current()) {
     for (int warp = 0; warp < S.warps; ++warp) mbarrier_init(shared_address(&barriers.c[warp]), 1, where);
   }
   /// Brings the tensor maps near, by one thread.
-  TEGULA_DEVICE static void prefetch_maps(Params const& p, Where where = Where::here()) {
+  TEGULA_DEVICE static void prefetch_maps(Params const& p, SourceLocation where = SourceLocation::current()) {
     prefetch_tensor_map(p.d.whole, where);
     if constexpr (last_n != piece_n) prefetch_tensor_map(p.d.last, where);
     if constexpr (S.narrow_n > 0) prefetch_tensor_map(p.d.last_narrow, where);
@@ -81,7 +81,7 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
   }
 
   /// Before the CTA ends: its shared memory lives until TMA has read it.
-  TEGULA_DEVICE void drain(Where where = Where::here()) const { stores_.drain(where); }
+  TEGULA_DEVICE void drain(SourceLocation where = SourceLocation::current()) const { stores_.drain(where); }
 
  private:
   template <bool Adds, class M>
@@ -200,7 +200,7 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
   Tile const& tile_;
   Barriers const& barriers_;
   StorePipeline<S.buffers> stores_;
-  TmaInlet c_;
+  EpilogueLoad c_;
 };
 
 }  // namespace tegula

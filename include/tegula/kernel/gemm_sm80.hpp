@@ -223,7 +223,7 @@ template <GemmConfig C> struct GemmSm80 {
         if (tDmD(_, pass, 0, m).space.origin[0] >= edge(p.m)) continue;
         if (whole_piece) {
           if (p.beta != 0.0f) {
-            auto const old = ld_global<Vector<Out, width>>(tDgC.at(Where::here(), 0, pass, 0, m));
+            auto const old = ld_global<Vector<Out, width>>(tDgC.at(SourceLocation::current(), 0, pass, 0, m));
 #pragma unroll
             for (int j = 0; j < width; ++j) x(j) = fma(p.beta, to_float(old.data[j]), x(j));
           }
@@ -232,7 +232,7 @@ template <GemmConfig C> struct GemmSm80 {
           for (int j = 0; j < width; ++j) {
             result.data[j] = from_float<Out>(activate(p.activation, x(j) + bias.data[j]));
           }
-          st_global(tDgD.at(Where::here(), 0, pass, 0, m), result);
+          st_global(tDgD.at(SourceLocation::current(), 0, pass, 0, m), result);
         } else {
 #pragma unroll
           for (int j = 0; j < width; ++j) {

@@ -10,8 +10,8 @@
 #include "tegula/kernel/epilogue_sm90.hpp"
 #include "tegula/kernel/gemm_sm90_config.hpp"
 #include "tegula/pipeline/cluster_reduction.hpp"
+#include "tegula/pipeline/lockstep_barrier.hpp"
 #include "tegula/pipeline/ordered_barrier.hpp"
-#include "tegula/pipeline/pace.hpp"
 #include "tegula/pipeline/tma_pipeline.hpp"
 #include "tegula/pipeline/work_tiles.hpp"
 #include "tegula/sim/limits.hpp"
@@ -42,7 +42,7 @@ template <GemmSm90Config C> struct GemmSm90 {
   static constexpr int warps = 4 * consumers;  // of consumers
   static constexpr int threads = 128 * (1 + consumers);
   static constexpr int min_ctas_per_sm = C.min_ctas_per_sm;
-  static constexpr bool waits_for_grids = true;  // by griddepcontrol_wait
+  static constexpr bool programmatic_dependent_launch = true;  // by griddepcontrol_wait
   static constexpr Dim3 cluster = {cluster_size(C), 1, 1};
   static constexpr int peers = C.cluster_m * C.cluster_n;  // CTAs that multicast to each other
   static constexpr int stages = tegula::stages(C);
@@ -61,7 +61,7 @@ template <GemmSm90Config C> struct GemmSm90 {
   using CopyA = TmaCopy<a_fetch(C)>;
   using CopyB = TmaCopy<b_fetch(C)>;
   using Ring = TmaPipeline<stages, pingpong ? 4 : warps, peers>;  // ping-pong, one consumer reads a stage
-  using Turns = OrderedBarrier<consumers, 4>;
+  using MathOrder = OrderedBarrier<consumers, 4>;
   using WorkTiles = WorkTileIterator<work_tiles(C)>;
 
   /// The product of the consumers' tile, or of the first N of its columns: rows are shared, or, ping-pong,
@@ -92,7 +92,7 @@ template <GemmSm90Config C> struct GemmSm90 {
     typename Epilogue::Tile d;
     typename Reduction::Tile sums;
     typename Ring::Storage ring;
-    typename Turns::Storage turns;
+    typename MathOrder::Storage order;
     typename Epilogue::Barriers epilogue;
     typename Reduction::Barriers reduction;
 
@@ -102,7 +102,7 @@ template <GemmSm90Config C> struct GemmSm90 {
       name("D", d);
       name("full", ring.full);
       name("empty", ring.empty);
-      name("turn", turns.turn);
+      name("turn", order.turn);
       name("C", epilogue.c);
       if constexpr (split) {
         name("sums", sums);
@@ -132,21 +132,21 @@ template <GemmSm90Config C> struct GemmSm90 {
     int const warp = warp::shfl(warp_id(), 0);
     int const warpgroup = warp / 4;
     Ring const ring{smem.ring};
-    Turns turns{smem.turns};
+    MathOrder order{smem.order};
     if (thread_idx() == 32) {  // of a warp that has nothing else to do
       prefetch_tensor_map(p.problem.a);
       prefetch_tensor_map(p.problem.b);
       Epilogue::prefetch_maps(p.epilogue);
     }
-    WorkTiles work{p.schedule.tiling, p.schedule.clusters, p.schedule.first_tiles};
+    WorkTiles work{p.schedule.tiling, p.schedule.clusters, p.schedule.initial_tiles};
     // What TMA loads first is on its way from memory to L2 while the cluster meets.
     if (warp == 0 && warp::elect_one()) prefetch_first(p, work);
-    if (thread_idx() == 128) init(smem, ring, turns);
+    if (thread_idx() == 128) init(smem, ring, order);
     meet_cluster();  // the barriers are known to all who use them, in every CTA
 
     if (warpgroup != 0) {
       if constexpr (moves_registers) setmaxnreg_inc<consumer_registers>();
-      consume(p, smem, ring, turns, work, warpgroup - 1);
+      consume(p, smem, ring, order, work, warpgroup - 1);
     } else {  // in this order the compiler puts the producer's code, which is waited for, next
       if constexpr (moves_registers) setmaxnreg_dec<producer_registers>();
       if (warp == 0 && warp::elect_one()) produce(p, smem, ring, work);
@@ -166,8 +166,8 @@ template <GemmSm90Config C> struct GemmSm90 {
     int const first = step_of_k(p, rank);
     int const last = step_of_k(p, rank + 1);
     // One CTA of a cluster is enough: its peers share its stages.
-    Pace pace{peers == 1 || cluster_cta_rank() == 0 ? p.schedule.pace : nullptr, p.schedule.pace_steps,
-              p.schedule.tiling.tiles, p.schedule.clusters};
+    LockstepBarrier lockstep{peers == 1 || cluster_cta_rank() == 0 ? p.schedule.lockstep : nullptr,
+                             p.schedule.lockstep_steps, p.schedule.tiling.tiles, p.schedule.clusters};
     CopyA const g2sA{rank_of_peer<CopyA>()};
     CopyB const g2sB{rank_of_peer<CopyB>()};
     auto const sA = tensor(smem.a);  // (block_m, block_k, stages)
@@ -177,7 +177,7 @@ template <GemmSm90Config C> struct GemmSm90 {
       auto const gB = tiles_b(p, work);  // (block_n, block_k, steps)
 #pragma unroll 1                         // the first stages are not to wait for more code
       for (int k = first; k < last; ++k) {
-        pace.step();
+        lockstep.step();
         SharedAddr const full = ring.acquire(state, CopyA::bytes + CopyB::bytes);
         auto const fetch_a = [&] { copy(g2sA, gA(_, _, k), sA(_, _, state.stage), full); };
         auto const fetch_b = [&] { copy(g2sB, gB(_, _, k), sB(_, _, state.stage), full); };
@@ -191,16 +191,16 @@ template <GemmSm90Config C> struct GemmSm90 {
         }
         state.next();
       }
-      pace.next_tile();
+      lockstep.next_tile();
       work.next();
       work.find();
     }
-    pace.leave();
+    lockstep.leave();
     griddepcontrol_launch_dependents();
   }
 
   /// A consumer warpgroup: its tiles, or its rows of every tile.
-  TEGULA_DEVICE static void consume(Params const& p, SharedStorage& smem, Ring const& ring, Turns& turns,
+  TEGULA_DEVICE static void consume(Params const& p, SharedStorage& smem, Ring const& ring, MathOrder& order,
                                     WorkTiles& work, int group) {
     Accumulator tCrC;
     Epilogue epilogue{p.epilogue, p.problem.m, p.problem.n, smem.d, smem.epilogue};
@@ -213,10 +213,10 @@ template <GemmSm90Config C> struct GemmSm90 {
     }
 #pragma unroll 1
     while (!work.done()) {
-      if constexpr (pingpong) turns.enter(group);
+      if constexpr (pingpong) order.enter(group);
       bool const narrow = work.narrow();
-      int const last = narrow ? mainloop<narrow_n>(smem, ring, state, steps, group, turns, tCrC)
-                              : mainloop<C.block_n>(smem, ring, state, steps, group, turns, tCrC);
+      int const last = narrow ? mainloop<narrow_n>(smem, ring, state, steps, group, order, tCrC)
+                              : mainloop<C.block_n>(smem, ring, state, steps, group, order, tCrC);
       work.find();  // while the tensor core finishes
       wgmma_wait_group<0>();
       wgmma_pin(tCrC);
@@ -226,7 +226,7 @@ template <GemmSm90Config C> struct GemmSm90 {
         Reduction const sums{smem.sums, smem.reduction, thread_idx_here() - 128};
         sums.give(tCrC);
         sums.wait();
-        auto tCrD = sums.add_up();
+        auto tCrD = sums.reduce();
         epilogue.store(tCrD, m, work.n + rank * share_n, work.batch, narrow);
       } else {
         epilogue.store(tCrC, m, work.n, work.batch, narrow);
@@ -242,7 +242,7 @@ template <GemmSm90Config C> struct GemmSm90 {
   /// its own is done. Returns the last stage, which the last wgmma, not waited for, still read.
   template <int N>
   TEGULA_DEVICE static int mainloop(SharedStorage& smem, Ring const& ring, typename Ring::State& state,
-                                    int steps, int group, Turns& turns, Accumulator& tCrC) {
+                                    int steps, int group, MathOrder& order, Accumulator& tCrC) {
     Mma<N> const mma{pingpong ? 0 : 128 * group};
     auto const tCsA = mma.partition_a(tensor(smem.a));                    // (MMA_M, MMA_K, stages)
     auto const tCsB = mma.partition_b(part<N, block_k>(tensor(smem.b)));  // (1, MMA_K, stages)
@@ -251,7 +251,7 @@ template <GemmSm90Config C> struct GemmSm90 {
     for (int step = 0; step < steps; ++step) {
       ring.wait(state);
       // The other consumer's wgmma queue up behind those of this last step.
-      if (pingpong && step + 1 == steps) turns.leave(group);
+      if (pingpong && step + 1 == steps) order.leave(group);
       wgmma_fence();  // the registers of tCrC, before the first wgmma that uses them
       gemm(mma, tCsA(_, _, state.stage), tCsB(_, _, state.stage), tCrC, step > 0);
       wgmma_commit_group();
@@ -300,16 +300,16 @@ template <GemmSm90Config C> struct GemmSm90 {
   }
 
   /// By one thread.
-  TEGULA_DEVICE static void init(SharedStorage& smem, Ring const& ring, Turns const& turns) {
+  TEGULA_DEVICE static void init(SharedStorage& smem, Ring const& ring, MathOrder const& order) {
     ring.init();
-    turns.init();
+    order.init();
     Epilogue::init(smem.epilogue);
     if constexpr (split) Reduction::init(smem.reduction);
     fence_mbarrier_init();
   }
 
   /// Every thread of the cluster has come here.
-  TEGULA_DEVICE static void meet_cluster(Where where = Where::here()) {
+  TEGULA_DEVICE static void meet_cluster(SourceLocation where = SourceLocation::current()) {
     if constexpr (cluster.x > 1) {
       tegula::cluster::arrive_relaxed(where);
       tegula::cluster::wait(where);

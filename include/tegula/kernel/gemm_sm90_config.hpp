@@ -8,9 +8,9 @@
 #include "tegula/kernel/epilogue_sm90_config.hpp"
 #include "tegula/layout/refuse.hpp"
 #include "tegula/numeric/dtype.hpp"
-#include "tegula/pipeline/first_tiles.hpp"
-#include "tegula/pipeline/pace.hpp"
-#include "tegula/pipeline/tiling.hpp"
+#include "tegula/pipeline/initial_tiles.hpp"
+#include "tegula/pipeline/lockstep_barrier.hpp"
+#include "tegula/pipeline/tile_partition.hpp"
 #include "tegula/pipeline/work_tiles.hpp"
 #include "tegula/tensor/tma_box.hpp"
 
@@ -29,7 +29,7 @@ enum class Schedule : std::uint8_t {
 /// walked 128 bytes at a time. The CTAs of a cluster of cluster_m x cluster_n compute neighbouring tiles and
 /// fetch what they share once, by multicast. With split_k > 1 the cluster is instead split_k CTAs that
 /// compute one tile together, each a share of K. With narrow_n > 0 the kernel has a second main loop, for
-/// tiles of that many columns, so that D may be cut into both (pipeline/tiling.hpp).
+/// tiles of that many columns, so that D may be cut into both (pipeline/tile_partition.hpp).
 struct GemmSm90Config {
   DType a = DType::bf16;
   DType b = DType::bf16;
@@ -129,11 +129,11 @@ struct GemmSm90Problem {
 
 /// Who computes which tile of D, and when.
 struct GemmSm90Schedule {
-  int clusters = 1;              ///< in the grid; each walks the tiling's tiles, clusters apart
-  FirstTiles first_tiles;        ///< where the tiling has them; may be empty
-  Tiling tiling;                 ///< into clusters' tiles
-  int pace_steps = 0;            ///< along K, between meetings of the clusters
-  PaceCounters* pace = nullptr;  ///< null: they do not meet; not with split_k
+  int clusters = 1;                      ///< in the grid; each walks the tiling's tiles, clusters apart
+  InitialTiles initial_tiles;            ///< where the tiling has them; may be empty
+  TilePartition tiling;                  ///< into clusters' tiles
+  int lockstep_steps = 0;                ///< along K, between meetings of the clusters
+  LockstepCounters* lockstep = nullptr;  ///< null: they do not meet; not with split_k
 };
 
 /// What the kernel is launched with: D = activation(alpha scale_a scale_b A B + beta C + bias), for each

@@ -35,13 +35,13 @@ template <class Sums, class Share, int Ctas, int Threads> class ClusterReduction
       : tile_(tile), barriers_(barriers), thread_(thread), rank_(cluster_cta_rank()) {}
 
   /// By one thread; then fence_mbarrier_init and a barrier of the cluster.
-  TEGULA_DEVICE static void init(Barriers const& barriers, Where where = Where::here()) {
+  TEGULA_DEVICE static void init(Barriers const& barriers, SourceLocation where = SourceLocation::current()) {
     mbarrier_init(shared_address(&barriers.given), 1, where);
     mbarrier_arrive_expect_tx(shared_address(&barriers.given), sizeof(Tile), where);
   }
 
   /// Sends each CTA of the cluster, this one too, its share of this CTA's sums.
-  TEGULA_DEVICE void give(Sums const& sums, Where where = Where::here()) const {
+  TEGULA_DEVICE void give(Sums const& sums, SourceLocation where = SourceLocation::current()) const {
     auto const own = tensor(tile_, where)(_, _, thread_, rank_, where);  // (4, vectors)
     SharedAddr const given = shared_address(&barriers_.given, where);
 #pragma unroll
@@ -59,12 +59,12 @@ template <class Sums, class Share, int Ctas, int Threads> class ClusterReduction
   }
 
   /// Waits for the sums of all CTAs.
-  TEGULA_DEVICE void wait(Where where = Where::here()) const {
+  TEGULA_DEVICE void wait(SourceLocation where = SourceLocation::current()) const {
     mbarrier_wait_parity(shared_address(&barriers_.given, where), 0, where);
   }
 
   /// The sums of all CTAs, added in the order of K, of the columns that this CTA finishes.
-  TEGULA_DEVICE Share add_up(Where where = Where::here()) const {
+  TEGULA_DEVICE Share reduce(SourceLocation where = SourceLocation::current()) const {
     auto const parts = tensor(tile_, where)(_, _, thread_, _, where);  // (4, vectors, CTAs)
     Share result;
     clear(result, where);

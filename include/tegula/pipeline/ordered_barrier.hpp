@@ -25,7 +25,7 @@ template <int Groups, int Warps> class OrderedBarrier {
   }
 
   /// Waits for the turn of `group`, the caller's.
-  TEGULA_DEVICE void enter(int group, Where where = Where::here()) {
+  TEGULA_DEVICE void enter(int group, SourceLocation where = SourceLocation::current()) {
     bool const same =
         mutation(where, Operation::initial_phase, Mutation::flipped) == Mutation::flipped;  // for both
     mbarrier_wait_parity(turn_ + 8 * group, group == 0 && !same ? turns_ ^ 1 : turns_, where);
@@ -33,7 +33,7 @@ template <int Groups, int Warps> class OrderedBarrier {
   }
 
   /// All lanes of a warp: the warp has left the section; the turn passes once all of its group have.
-  TEGULA_DEVICE void leave(int group, Where where = Where::here()) const {
+  TEGULA_DEVICE void leave(int group, SourceLocation where = SourceLocation::current()) const {
     int const next = next_stage<Groups>(group, where);
     if (lane_id() == 0) mbarrier_arrive(turn_ + 8 * next, where);
   }

@@ -15,14 +15,15 @@ namespace tegula {
 template <int Buffers> class StorePipeline {
  public:
   /// The buffer to write, once TMA has read what was in it.
-  TEGULA_DEVICE int acquire(Where where = Where::here()) {
+  TEGULA_DEVICE int acquire(SourceLocation where = SourceLocation::current()) {
     if (warp::elect_one(where)) bulk_wait_group_read<Buffers - 1>(where);
     warp::sync(warp::kAllLanes, where);  // lane 0 has seen the buffer read: all may write it
     return buffer_;
   }
 
   /// Hands the buffer over: what every lane wrote is visible to the stores that lane 0 issues.
-  template <class Issue> TEGULA_DEVICE void store(Issue issue, Where where = Where::here()) {
+  template <class Issue>
+  TEGULA_DEVICE void store(Issue issue, SourceLocation where = SourceLocation::current()) {
     fence_proxy_async_shared(where);     // this lane's writes, before reads by the async proxy ...
     warp::sync(warp::kAllLanes, where);  // ... that lane 0 starts, for all lanes
     if (warp::elect_one(where)) {
@@ -33,7 +34,7 @@ template <int Buffers> class StorePipeline {
   }
 
   /// Before the CTA ends: its shared memory lives until TMA has read it.
-  TEGULA_DEVICE void drain(Where where = Where::here()) const {
+  TEGULA_DEVICE void drain(SourceLocation where = SourceLocation::current()) const {
     if (warp::elect_one(where)) bulk_wait_group_read<0>(where);
   }
 

@@ -57,24 +57,24 @@ class ThreadPipeline {
   }
 
   /// Producer: waits until the stage is free.
-  TEGULA_DEVICE void acquire(State const& state, Where where = Where::here()) const {
+  TEGULA_DEVICE void acquire(State const& state, SourceLocation where = SourceLocation::current()) const {
     mbarrier_wait_parity(empty_ + 8 * state.stage, state.parity ^ 1, where);
   }
 
   /// Producer, all lanes of a warp: this warp has written its part of the stage.
-  TEGULA_DEVICE void commit(int stage, Where where = Where::here()) const {
+  TEGULA_DEVICE void commit(int stage, SourceLocation where = SourceLocation::current()) const {
     if constexpr (Reader == StageReader::async_proxy) fence_proxy_async_shared(where);
     warp::sync(warp::kAllLanes, where);  // every lane's writes, before the arrival of lane 0 for all
     if (lane_id() == 0) mbarrier_arrive(full_ + 8 * stage, where);
   }
 
   /// Consumer: waits until the stage is filled.
-  TEGULA_DEVICE void wait(State const& state, Where where = Where::here()) const {
+  TEGULA_DEVICE void wait(State const& state, SourceLocation where = SourceLocation::current()) const {
     mbarrier_wait_parity(full_ + 8 * state.stage, state.parity, where);
   }
 
   /// Consumer, all lanes of a warp: this warp has read the stage.
-  TEGULA_DEVICE void release(int stage, Where where = Where::here()) const {
+  TEGULA_DEVICE void release(int stage, SourceLocation where = SourceLocation::current()) const {
     warp::sync(warp::kAllLanes, where);  // every lane's reads, before the arrival of lane 0 for all
     if (lane_id() == 0) mbarrier_arrive(empty_ + 8 * stage, where);
   }

@@ -39,7 +39,8 @@ template <int Stages, int ConsumerWarps, int Peers = 1> class TmaPipeline {
   }
 
   /// Producer: waits until the stage is free, and expects `bytes` there. Returns the barrier for the loads.
-  TEGULA_DEVICE SharedAddr acquire(State const& state, int bytes, Where where = Where::here()) const {
+  TEGULA_DEVICE SharedAddr acquire(State const& state, int bytes,
+                                   SourceLocation where = SourceLocation::current()) const {
     mbarrier_wait_parity(empty_ + 8 * state.stage, state.parity ^ 1, where);
     SharedAddr const full = full_ + 8 * state.stage;
     mbarrier_arrive_expect_tx(full, bytes, where);
@@ -47,12 +48,12 @@ template <int Stages, int ConsumerWarps, int Peers = 1> class TmaPipeline {
   }
 
   /// Consumer: waits until the stage is filled.
-  TEGULA_DEVICE void wait(State const& state, Where where = Where::here()) const {
+  TEGULA_DEVICE void wait(State const& state, SourceLocation where = SourceLocation::current()) const {
     mbarrier_wait_parity(full_ + 8 * state.stage, state.parity, where);
   }
 
   /// Consumer, all lanes of a warp: this warp has read the stage. Lane i tells CTA i.
-  TEGULA_DEVICE void release(int stage, Where where = Where::here()) const {
+  TEGULA_DEVICE void release(int stage, SourceLocation where = SourceLocation::current()) const {
     int const lane = lane_id();
     if constexpr (Peers == 1) {
       if (lane == 0) mbarrier_arrive(empty_ + 8 * stage, where);

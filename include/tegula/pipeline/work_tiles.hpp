@@ -2,8 +2,8 @@
 
 #include "tegula/arch/cluster.hpp"
 #include "tegula/arch/special_registers.hpp"
-#include "tegula/pipeline/first_tiles.hpp"
-#include "tegula/pipeline/tiling.hpp"
+#include "tegula/pipeline/initial_tiles.hpp"
+#include "tegula/pipeline/tile_partition.hpp"
 
 /// Which tiles of D a CTA of a persistent grid computes.
 namespace tegula {
@@ -27,13 +27,13 @@ template <WorkTileSpec S> class WorkTileIterator {
  public:
   int m, n, batch;  ///< the first element of the present tile, and its batch
 
-  /// The first tile: looked up in `first_tiles`, computed for clusters that are not in it.
-  TEGULA_DEVICE WorkTileIterator(Tiling const& tiling, int clusters, FirstTiles const& first_tiles)
+  /// The first tile: looked up in `initial_tiles`, computed for clusters that are not in it.
+  TEGULA_DEVICE WorkTileIterator(TilePartition const& tiling, int clusters, InitialTiles const& initial_tiles)
       : tiles_{tiling, static_cast<int>(block_idx().x / S.ctas), clusters} {
-    if (tiles_.index >= first_tiles.workers) {
+    if (tiles_.index >= initial_tiles.workers) {
       find();
     } else {
-      FirstTile const& first = first_tiles[tiles_.index];
+      FirstTile const& first = initial_tiles[tiles_.index];
       tiles_.index = first.index;
       take({first.m, first.column, first.batch});
     }

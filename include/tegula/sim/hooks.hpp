@@ -7,8 +7,8 @@
 
 #include "tegula/arch/dim3.hpp"
 #include "tegula/arch/mutation.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "tegula/arch/tensor_map.hpp"
-#include "tegula/arch/where.hpp"
 #include "tegula/atom/mma_spec.hpp"
 
 /// What the instructions of arch/ call on the host: the simulated machine, as plain declarations, so that a
@@ -45,7 +45,7 @@ enum class AtomicOp : std::uint8_t { add_u32, add_f32, max_s32, max_u32, exchang
 /// Launches under way that mutate a statement or list those that could be.
 extern std::atomic<int> mutating;
 /// What the running launch does to the statement; none outside of a launch.
-Mutation mutation(Where where, Operation operation, Mutation admitted);
+Mutation mutation(SourceLocation where, Operation operation, Mutation admitted);
 /// Executes an instruction of the current thread after its next one, or at its end.
 void delay(std::function<void()> instruction);
 
@@ -53,40 +53,43 @@ int thread_index();
 Dim3 block_index();
 Dim3 grid_extents();
 
-std::uint32_t shared_address(void const* object, Where where);
+std::uint32_t shared_address(void const* object, SourceLocation where);
 /// Whether accessors are to hold the addresses that they compute against their tile's layout, and what they
 /// say of one that differs. `right` is the element's, `made` where the accessor
 /// was made.
 bool holds_layouts();
-void wrong_address(std::uint32_t right, std::uint32_t computed, std::string const& layout, Where made,
-                   Where where);
-void ld_shared(void* value, std::uint32_t address, int bytes, Where where);
-void st_shared(std::uint32_t address, void const* value, int bytes, Where where);
-void ld_global(void* value, void const* address, int bytes, Where where);
-void st_global(void* address, void const* value, int bytes, Where where);
-std::uint32_t atomic(AtomicOp op, void* address, std::uint32_t value, std::uint32_t expected, Where where);
+void wrong_address(std::uint32_t right, std::uint32_t computed, std::string const& layout,
+                   SourceLocation made, SourceLocation where);
+void ld_shared(void* value, std::uint32_t address, int bytes, SourceLocation where);
+void st_shared(std::uint32_t address, void const* value, int bytes, SourceLocation where);
+void ld_global(void* value, void const* address, int bytes, SourceLocation where);
+void st_global(void* address, void const* value, int bytes, SourceLocation where);
+std::uint32_t atomic(AtomicOp op, void* address, std::uint32_t value, std::uint32_t expected,
+                     SourceLocation where);
 
-void cp_async(std::uint32_t dst, void const* src, int bytes, int src_bytes, CacheOp cache, Where where);
-void cp_async_commit_group(Where where);
-void cp_async_wait_group(int groups_left, Where where);
-void cp_async_wait_all(Where where);
+void cp_async(std::uint32_t dst, void const* src, int bytes, int src_bytes, CacheOp cache,
+              SourceLocation where);
+void cp_async_commit_group(SourceLocation where);
+void cp_async_wait_group(int groups_left, SourceLocation where);
+void cp_async_wait_all(SourceLocation where);
 
-void ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row, Where where);
+void ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row, SourceLocation where);
 void mma_sync(WarpMma const& op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
-              Where where);
+              SourceLocation where);
 
-std::uint32_t shfl(ShuffleMode mode, std::uint32_t value, int lane_operand, std::uint32_t mask, Where where);
+std::uint32_t shfl(ShuffleMode mode, std::uint32_t value, int lane_operand, std::uint32_t mask,
+                   SourceLocation where);
 /// Bit l of the result: lane l's predicate. A lane that has exited counts as `exited`.
-std::uint32_t ballot(bool predicate, std::uint32_t mask, bool exited, Where where);
-std::uint32_t redux(ReduxOp op, std::uint32_t value, std::uint32_t mask, Where where);
-void warp_sync(std::uint32_t mask, Where where);
+std::uint32_t ballot(bool predicate, std::uint32_t mask, bool exited, SourceLocation where);
+std::uint32_t redux(ReduxOp op, std::uint32_t value, std::uint32_t mask, SourceLocation where);
+void warp_sync(std::uint32_t mask, SourceLocation where);
 
-void bar_sync_all(Where where);
-void bar_sync(int id, int threads, Where where);
-void bar_arrive(int id, int threads, Where where);
+void bar_sync_all(SourceLocation where);
+void bar_sync(int id, int threads, SourceLocation where);
+void bar_arrive(int id, int threads, SourceLocation where);
 
-void fence(int scope, Where where);
-[[noreturn]] void trap(Where where);
+void fence(int scope, SourceLocation where);
+[[noreturn]] void trap(SourceLocation where);
 
 // Clusters. A shared::cluster address is (rank + 1) << 24 | the address in that CTA's
 // window; an address without a rank means the CTA's own.
@@ -94,75 +97,77 @@ int cluster_cta_rank();
 int cluster_cta_count();
 Dim3 cluster_cta_id();
 Dim3 cluster_dim();
-void cluster_arrive(Where where);
-void cluster_arrive_relaxed(Where where);
-void cluster_wait(Where where);
-std::uint32_t mapa(std::uint32_t local, int cta_rank, Where where);
-void ld_shared_cluster(void* value, std::uint32_t address, int bytes, Where where);
-void st_shared_cluster(std::uint32_t address, void const* value, int bytes, Where where);
+void cluster_arrive(SourceLocation where);
+void cluster_arrive_relaxed(SourceLocation where);
+void cluster_wait(SourceLocation where);
+std::uint32_t mapa(std::uint32_t local, int cta_rank, SourceLocation where);
+void ld_shared_cluster(void* value, std::uint32_t address, int bytes, SourceLocation where);
+void st_shared_cluster(std::uint32_t address, void const* value, int bytes, SourceLocation where);
 /// `bytes` is 4, 8 or 16; the same number is completed on the mbarrier, which lies in the same CTA.
-void st_async(std::uint32_t address, void const* value, int bytes, std::uint32_t mbarrier, Where where);
+void st_async(std::uint32_t address, void const* value, int bytes, std::uint32_t mbarrier,
+              SourceLocation where);
 
 // Mbarriers.
-void mbarrier_init(std::uint32_t address, int count, Where where);
-void mbarrier_inval(std::uint32_t address, Where where);
+void mbarrier_init(std::uint32_t address, int count, SourceLocation where);
+void mbarrier_inval(std::uint32_t address, SourceLocation where);
 /// `relaxed`: they release, or acquire, nothing. mbarrier_arrive_cluster releases at the scope of the CTA.
-void mbarrier_arrive(std::uint32_t address, bool relaxed, Where where);
-void mbarrier_arrive_cluster(std::uint32_t address, bool relaxed, Where where);
-void mbarrier_arrive_cluster_release(std::uint32_t address, Where where);
-void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, bool relaxed, Where where);
-void mbarrier_expect_tx(std::uint32_t address, int bytes, Where where);
-void mbarrier_complete_tx(std::uint32_t address, int bytes, Where where);
-bool mbarrier_test_wait_parity(std::uint32_t address, int parity, Where where);
-bool mbarrier_try_wait_parity(std::uint32_t address, int parity, Where where);
-void mbarrier_wait_parity(std::uint32_t address, int parity, bool relaxed, Where where);
-void fence_mbarrier_init(Where where);
+void mbarrier_arrive(std::uint32_t address, bool relaxed, SourceLocation where);
+void mbarrier_arrive_cluster(std::uint32_t address, bool relaxed, SourceLocation where);
+void mbarrier_arrive_cluster_release(std::uint32_t address, SourceLocation where);
+void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, bool relaxed, SourceLocation where);
+void mbarrier_expect_tx(std::uint32_t address, int bytes, SourceLocation where);
+void mbarrier_complete_tx(std::uint32_t address, int bytes, SourceLocation where);
+bool mbarrier_test_wait_parity(std::uint32_t address, int parity, SourceLocation where);
+bool mbarrier_try_wait_parity(std::uint32_t address, int parity, SourceLocation where);
+void mbarrier_wait_parity(std::uint32_t address, int parity, bool relaxed, SourceLocation where);
+void fence_mbarrier_init(SourceLocation where);
 
 // The asynchronous proxy.
-void fence_proxy_async(Where where);
-void fence_proxy_async_shared(Where where);
+void fence_proxy_async(SourceLocation where);
+void fence_proxy_async_shared(SourceLocation where);
 
-void griddepcontrol_wait(Where where);
-void griddepcontrol_launch_dependents(Where where);
+void griddepcontrol_wait(SourceLocation where);
+void griddepcontrol_launch_dependents(SourceLocation where);
 
 // Small instructions of sm_90.
-void setmaxnreg_inc(int registers, Where where);
-void setmaxnreg_dec(int registers, Where where);
-bool elect_one(Where where);
-void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool transpose, Where where);
+void setmaxnreg_inc(int registers, SourceLocation where);
+void setmaxnreg_dec(int registers, SourceLocation where);
+bool elect_one(SourceLocation where);
+void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool transpose,
+              SourceLocation where);
 
 // Bulk copies (arch/tma.hpp).
 void tma_load(std::uint32_t dst, TensorMap const& map, int rank, int const* coordinate,
-              std::uint32_t mbarrier, L2Hint hint, Where where);
+              std::uint32_t mbarrier, L2Hint hint, SourceLocation where);
 void tma_load_multicast(std::uint32_t dst, TensorMap const& map, int rank, int const* coordinate,
-                        std::uint32_t mbarrier, std::uint16_t cta_mask, L2Hint hint, Where where);
+                        std::uint32_t mbarrier, std::uint16_t cta_mask, L2Hint hint, SourceLocation where);
 void tma_store(TensorMap const& map, int rank, int const* coordinate, std::uint32_t src, L2Hint hint,
-               Where where);
+               SourceLocation where);
 void tma_reduce(TensorMap const& map, int rank, int const* coordinate, std::uint32_t src, TmaReduce op,
-                L2Hint hint, Where where);
-void tma_prefetch(TensorMap const& map, int rank, int const* coordinate, L2Hint hint, Where where);
-void prefetch_tensor_map(TensorMap const& map, Where where);
+                L2Hint hint, SourceLocation where);
+void tma_prefetch(TensorMap const& map, int rank, int const* coordinate, L2Hint hint, SourceLocation where);
+void prefetch_tensor_map(TensorMap const& map, SourceLocation where);
 void bulk_load(std::uint32_t dst, void const* src, int bytes, std::uint32_t mbarrier, L2Hint hint,
-               Where where);
-void bulk_store(void* dst, std::uint32_t src, int bytes, L2Hint hint, Where where);
-void bulk_commit_group(Where where);
-void bulk_wait_group(int groups_left, Where where);
-void bulk_wait_group_read(int groups_left, Where where);
+               SourceLocation where);
+void bulk_store(void* dst, std::uint32_t src, int bytes, L2Hint hint, SourceLocation where);
+void bulk_commit_group(SourceLocation where);
+void bulk_wait_group(int groups_left, SourceLocation where);
+void bulk_wait_group_read(int groups_left, SourceLocation where);
 
 // wgmma. `d` is the thread's array of accumulators: it must stay in place until a
 // wgmma_wait_group covers the operation.
-void wgmma_fence(Where where);
-void wgmma_commit_group(Where where);
-void wgmma_wait_group(int groups_left, Where where);
+void wgmma_fence(SourceLocation where);
+void wgmma_commit_group(SourceLocation where);
+void wgmma_wait_group(int groups_left, SourceLocation where);
 void wgmma(MmaSpec const& op, void* d, std::uint64_t a_descriptor, std::uint64_t b_descriptor, bool scale_d,
-           Where where);
+           SourceLocation where);
 void wgmma(MmaSpec const& op, void* d, std::uint32_t const (&a)[4], std::uint64_t b_descriptor, bool scale_d,
-           Where where);
+           SourceLocation where);
 
 // Registers in flight: how many operations hold some, of all machines; and an access of the running thread to
 // a register, which is a finding where an operation in flight holds it.
 inline std::atomic<int> registers_held{0};
-void touch_register(void const* place, Where where);
+void touch_register(void const* place, SourceLocation where);
 
 float ex2_approx_ftz(float x);
 float lg2_approx_ftz(float x);

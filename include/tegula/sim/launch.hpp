@@ -19,7 +19,8 @@
 ///   static constexpr int threads;         of a CTA, a multiple of 32
 ///   static constexpr Dim3 cluster;        may be left out: extents of a cluster, in CTAs
 ///   static constexpr int min_ctas_per_sm; may be left out: 1
-///   static constexpr bool waits_for_grids;  may be left out: whether it may be started before the launch
+///   static constexpr bool programmatic_dependent_launch;  may be left out: whether it may be started before
+///   the launch
 ///                                         before it has finished (programmatic dependent launch)
 ///   static constexpr sim::Limits limits;  may be left out: what its accesses to memory may cost
 ///   static std::vector<sim::GlobalTensor> tensors(Params const&);
@@ -126,7 +127,8 @@ Report launch(Machine& machine, Dim3 grid, typename Kernel::Params const& params
   }
   if constexpr (requires { Kernel::cluster; }) image.cluster = Kernel::cluster;
   if constexpr (requires { Kernel::min_ctas_per_sm; }) image.min_ctas_per_sm = Kernel::min_ctas_per_sm;
-  if constexpr (requires { Kernel::waits_for_grids; }) image.waits_for_grids = Kernel::waits_for_grids;
+  if constexpr (requires { Kernel::programmatic_dependent_launch; })
+    image.programmatic_dependent_launch = Kernel::programmatic_dependent_launch;
   if constexpr (requires { Kernel::limits; }) image.limits = Kernel::limits;
   if constexpr (requires { Kernel::role(0); })
     image.role = [](int warp) -> char const* { return Kernel::role(warp); };

@@ -10,12 +10,12 @@
 
 #include "tegula/arch/dim3.hpp"
 #include "tegula/arch/mutation.hpp"
-#include "tegula/sim/allowance.hpp"
 #include "tegula/sim/generation.hpp"
 #include "tegula/sim/global_tensor.hpp"
 #include "tegula/sim/limits.hpp"
 #include "tegula/sim/report.hpp"
 #include "tegula/sim/schedule.hpp"
+#include "tegula/sim/suppression.hpp"
 #include "tegula/sim/trace.hpp"
 
 /// The simulated GPU: memory, options and launches. launch.hpp starts a kernel on it.
@@ -68,7 +68,7 @@ struct Options {
   /// What a warp's access to memory may cost: where it says a number, in place of the kernel's own.
   Limits limits;
   /// Findings that are known and accepted: reports hold them apart, and no launch fails for them.
-  std::vector<Allowance> allow;
+  std::vector<Suppression> allow;
   /// Whether a launch with findings throws CheckError; else the caller reads them off the report.
   bool throw_on_finding = true;
   /// Threads of the host that run clusters side by side; 0: as many as the host has cores. Results and
@@ -115,7 +115,7 @@ struct KernelImage {
   int min_ctas_per_sm = 1;
   /// It may be started before the launch before it has finished: CUDA's programmatic dependent launch. What
   /// it does to global memory must come after a griddepcontrol_wait, except to read what is constant.
-  bool waits_for_grids = false;
+  bool programmatic_dependent_launch = false;
   Limits limits;
   char const* (*role)(int warp) = nullptr;  ///< name of a warp's role, for traces; may be null
   /// Registers of a thread at launch: what the compiler may give it where min_ctas_per_sm CTAs share the

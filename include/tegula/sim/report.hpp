@@ -9,7 +9,7 @@
 
 #include "tegula/arch/dim3.hpp"
 #include "tegula/arch/mutation.hpp"
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "tegula/sim/schedule.hpp"
 #include "tegula/sim/trace.hpp"
 
@@ -53,16 +53,16 @@ std::string_view to_string(FindingKind kind);
 /// that did it.
 struct Finding {
   FindingKind kind;
-  std::string message;  ///< one sentence, without the place
-  Where where;          ///< the instruction
-  Dim3 cta{0, 0, 0};    ///< coordinate in the grid; all -1 where it concerns the whole launch
-  int warp = -1;        ///< -1 where it concerns the whole CTA
-  int lane = -1;        ///< -1 where it concerns the whole warp
-  std::string buffer;   ///< name of the shared or global buffer, or empty
+  std::string message;   ///< one sentence, without the place
+  SourceLocation where;  ///< the instruction
+  Dim3 cta{0, 0, 0};     ///< coordinate in the grid; all -1 where it concerns the whole launch
+  int warp = -1;         ///< -1 where it concerns the whole CTA
+  int lane = -1;         ///< -1 where it concerns the whole warp
+  std::string buffer;    ///< name of the shared or global buffer, or empty
   std::string
-      coordinate;  ///< place in it: "row 17, column 40 of stage 2 of K"; empty where there is no buffer
-  int stage = -1;  ///< of the coordinate; -1 where the buffer has none
-  Where other;     ///< the other instruction of the pair (the copy in flight), or line 0
+      coordinate;        ///< place in it: "row 17, column 40 of stage 2 of K"; empty where there is no buffer
+  int stage = -1;        ///< of the coordinate; -1 where the buffer has none
+  SourceLocation other;  ///< the other instruction of the pair (the copy in flight), or line 0
   std::optional<Dim3> other_cta;  ///< who executed that one, where it is known
   int other_warp = -1;
   int other_lane = -1;
@@ -79,7 +79,7 @@ struct Silenced {
 
 /// What one instruction on one source line did, summed over warps and CTAs.
 struct LineCounters {
-  Where where;
+  SourceLocation where;
   std::string instruction;  ///< as in PTX: "ldmatrix", "cp.async", "mma.sync", ...
 
   std::int64_t instructions =
@@ -97,7 +97,7 @@ struct LineCounters {
 
 /// A statement that has a mark for mutation testing (arch/mutant.hpp), as executed.
 struct MarkedStatement {
-  Where where;
+  SourceLocation where;
   Operation operation{};
   Mutation admitted{};          ///< the set of what can be done to it
   std::int64_t executions = 0;  ///< by threads

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tegula/arch/dim3.hpp"
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "tegula/sim/generation.hpp"
 
 /// The timeline of a simulated launch: who did what when, by a model of time (docs/machine.md), not by a
@@ -94,7 +94,7 @@ struct TraceSpan {
   double end = 0;
   int issuer = -1;  ///< the track of the warps whose copy or wgmma it is; -1 for what warps do themselves
   int count = 1;    ///< instructions that it stands for
-  Where where;      ///< the line of the first of them
+  SourceLocation where;  ///< the line of the first of them
 };
 
 /// The timeline of the first CTAs of a launch.

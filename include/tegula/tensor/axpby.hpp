@@ -10,7 +10,7 @@ namespace tegula {
 /// not read; nothing outside of a tensor that clips is read or written. (CuTe: axpby.)
 template <Registers X, class T, class A, Clip C, class M>
 TEGULA_DEVICE void axpby(float alpha, X const& x, float beta, Tensor<Global<T, A, C>, M> const& y,
-                         Where where = Where::here()) {
+                         SourceLocation where = SourceLocation::current()) {
   static_assert(X::size == map_size<M>, "axpby: x and y differ in size");
   static_assert(std::is_same_v<T, float>, "axpby: y holds f32");
   auto const base = y.space.base();

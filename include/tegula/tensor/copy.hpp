@@ -64,7 +64,7 @@ template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Til
           class Wanted>
 TEGULA_DEVICE void copy_to_shared(TiledCopy<S, T> const& by, Tensor<Global<U, A, C>, G> const& from,
                                   Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to,
-                                  Wanted wanted, Where where) {
+                                  Wanted wanted, SourceLocation where) {
   static_assert(sizeof(U) == sizeof(T) && sizeof(typename Tile::Element) == sizeof(T),
                 "copy: the copy's elements are not the tensors'");
   auto const source = by.partition(from, where);
@@ -108,7 +108,7 @@ template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Til
           class Wanted>
 TEGULA_DEVICE void copy_to_global(TiledCopy<S, T> const& by,
                                   Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
-                                  Tensor<Global<U, A, C>, G> const& to, Wanted wanted, Where where) {
+                                  Tensor<Global<U, A, C>, G> const& to, Wanted wanted, SourceLocation where) {
   static_assert(sizeof(U) == sizeof(T) && sizeof(typename Tile::Element) == sizeof(T),
                 "copy: the copy's elements are not the tensors'");
   auto const source = by.partition(from, where);
@@ -145,7 +145,7 @@ TEGULA_DEVICE constexpr void check_registers() {
 /// Global memory to registers; what lies outside of the tensor, or is not wanted, becomes zeros.
 template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class E, class M, class Wanted>
 TEGULA_DEVICE void copy_to_registers(TiledCopy<S, T> const& by, Tensor<Global<U, A, C>, G> const& from,
-                                     Fragment<E, M>& to, Wanted wanted, Where where) {
+                                     Fragment<E, M>& to, Wanted wanted, SourceLocation where) {
   auto const source = by.partition(from, where);
   using MG = typename decltype(source)::Map;
   check_registers<S, Global<U, A, C>, MG, U, Fragment<E, M>>();
@@ -162,7 +162,8 @@ TEGULA_DEVICE void copy_to_registers(TiledCopy<S, T> const& by, Tensor<Global<U,
 /// Registers to global memory; nothing is written outside of the tensor, or where not wanted.
 template <TiledCopySpec S, class T, class E, class M, class U, class A, Clip C, class G, class Wanted>
 TEGULA_DEVICE void copy_from_registers(TiledCopy<S, T> const& by, Fragment<E, M> const& from,
-                                       Tensor<Global<U, A, C>, G> const& to, Wanted wanted, Where where) {
+                                       Tensor<Global<U, A, C>, G> const& to, Wanted wanted,
+                                       SourceLocation where) {
   auto const target = by.partition(to, where);
   using MG = typename decltype(target)::Map;
   check_registers<S, Global<U, A, C>, MG, U, Fragment<E, M>>();
@@ -179,7 +180,7 @@ template <class Predicate, class Part> struct WantedAt {
   Predicate const& predicate;
   Part const& part;  // of coordinates
   TEGULA_DEVICE bool operator()(int i) const {
-    return predicate(part.space.template at<steps_of<typename Part::Map>>(Where{}, i));
+    return predicate(part.space.template at<steps_of<typename Part::Map>>(SourceLocation{}, i));
   }
 };
 
@@ -191,27 +192,29 @@ template <class Predicate, class Part> struct WantedAt {
 template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved, class H>
 TEGULA_DEVICE void copy(TiledCopy<S, T> const& by, Tensor<Global<U, A, C>, G> const& from,
                         Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to,
-                        Where where = Where::here()) {
+                        SourceLocation where = SourceLocation::current()) {
   detail::copy_to_shared(by, from, to, detail::Always{}, where);
 }
 /// A tile from shared to global memory, through registers. Nothing outside of a tensor that clips is written.
 template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved, class H>
 TEGULA_DEVICE void copy(TiledCopy<S, T> const& by,
                         Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
-                        Tensor<Global<U, A, C>, G> const& to, Where where = Where::here()) {
+                        Tensor<Global<U, A, C>, G> const& to,
+                        SourceLocation where = SourceLocation::current()) {
   detail::copy_to_global(by, from, to, detail::Always{}, where);
 }
 /// A thread's part of a tile in global memory, to registers like it (make_fragment_like), a vector at a time.
 /// What lies outside of a tensor that clips becomes zeros.
 template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class E, class M>
 TEGULA_DEVICE void copy(TiledCopy<S, T> const& by, Tensor<Global<U, A, C>, G> const& from, Fragment<E, M>& to,
-                        Where where = Where::here()) {
+                        SourceLocation where = SourceLocation::current()) {
   detail::copy_to_registers(by, from, to, detail::Always{}, where);
 }
 /// And from registers. Nothing outside of a tensor that clips is written.
 template <TiledCopySpec S, class T, class E, class M, class U, class A, Clip C, class G>
 TEGULA_DEVICE void copy(TiledCopy<S, T> const& by, Fragment<E, M> const& from,
-                        Tensor<Global<U, A, C>, G> const& to, Where where = Where::here()) {
+                        Tensor<Global<U, A, C>, G> const& to,
+                        SourceLocation where = SourceLocation::current()) {
   detail::copy_from_registers(by, from, to, detail::Always{}, where);
 }
 
@@ -224,7 +227,7 @@ template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Til
 TEGULA_DEVICE void copy_if(TiledCopy<S, T> const& by, Predicate const& predicate,
                            Tensor<Global<U, A, C>, G> const& from,
                            Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to,
-                           Where where = Where::here()) {
+                           SourceLocation where = SourceLocation::current()) {
   auto const places = by.partition(coordinates_of(from), where);
   detail::copy_to_shared(by, from, to, detail::WantedAt<Predicate, decltype(places)>{predicate, places},
                          where);
@@ -233,7 +236,8 @@ template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Til
           class Predicate>
 TEGULA_DEVICE void copy_if(TiledCopy<S, T> const& by, Predicate const& predicate,
                            Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
-                           Tensor<Global<U, A, C>, G> const& to, Where where = Where::here()) {
+                           Tensor<Global<U, A, C>, G> const& to,
+                           SourceLocation where = SourceLocation::current()) {
   auto const places = by.partition(coordinates_of(to), where);
   detail::copy_to_global(by, from, to, detail::WantedAt<Predicate, decltype(places)>{predicate, places},
                          where);
@@ -242,14 +246,15 @@ TEGULA_DEVICE void copy_if(TiledCopy<S, T> const& by, Predicate const& predicate
 template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class E, class M, class Predicate>
 TEGULA_DEVICE void copy_if(TiledCopy<S, T> const& by, Predicate const& predicate,
                            Tensor<Global<U, A, C>, G> const& from, Fragment<E, M>& to,
-                           Where where = Where::here()) {
+                           SourceLocation where = SourceLocation::current()) {
   auto const places = by.partition(coordinates_of(from), where);
   detail::copy_to_registers(by, from, to, detail::WantedAt<Predicate, decltype(places)>{predicate, places},
                             where);
 }
 template <TiledCopySpec S, class T, class E, class M, class U, class A, Clip C, class G, class Predicate>
 TEGULA_DEVICE void copy_if(TiledCopy<S, T> const& by, Predicate const& predicate, Fragment<E, M> const& from,
-                           Tensor<Global<U, A, C>, G> const& to, Where where = Where::here()) {
+                           Tensor<Global<U, A, C>, G> const& to,
+                           SourceLocation where = SourceLocation::current()) {
   auto const places = by.partition(coordinates_of(to), where);
   detail::copy_from_registers(by, from, to, detail::WantedAt<Predicate, decltype(places)>{predicate, places},
                               where);

@@ -54,7 +54,7 @@ template <class Tile> class Descriptors {
 
   /// In a cluster a shared address has the CTA's rank in its upper bits, where the descriptor has the leading
   /// offset: PTX ISA, matrix-descriptor-encode.
-  TEGULA_DEVICE Descriptors(SharedAddr base, [[maybe_unused]] Where where)
+  TEGULA_DEVICE Descriptors(SharedAddr base, [[maybe_unused]] SourceLocation where)
       : low_(low | (base & 0x3ffff) >> 4) {
 #if TEGULA_HAS_MARKS
     made_at_ = where;
@@ -67,12 +67,12 @@ template <class Tile> class Descriptors {
     result.low_ += static_cast<std::uint32_t>(coordinate<0>(Steps<M>{}, index));
     return result;
   }
-  template <class M, class... I> TEGULA_DEVICE std::uint64_t at(Where, I... i) const {
+  template <class M, class... I> TEGULA_DEVICE std::uint64_t at(SourceLocation, I... i) const {
     std::uint32_t const moved = low_ + steps(M{}, i...);
     bool const unswizzled = mutation(made_at(), Operation::swizzle, kSwizzleMutations) == Mutation::removed;
     return static_cast<std::uint64_t>(unswizzled ? high & 0x3fffffff : high) << 32 | moved;
   }
-  template <class M, class... I> TEGULA_DEVICE std::uint64_t element(Where where, I... i) const {
+  template <class M, class... I> TEGULA_DEVICE std::uint64_t element(SourceLocation where, I... i) const {
     return at<M>(where, i...);
   }
 
@@ -89,10 +89,10 @@ template <class Tile> class Descriptors {
   static constexpr std::uint32_t high = descriptor.high();
 
 #if TEGULA_HAS_MARKS
-  TEGULA_DEVICE Where made_at() const { return made_at_; }
-  Where made_at_;
+  TEGULA_DEVICE SourceLocation made_at() const { return made_at_; }
+  SourceLocation made_at_;
 #else
-  TEGULA_DEVICE static Where made_at() { return {}; }
+  TEGULA_DEVICE static SourceLocation made_at() { return {}; }
 #endif
   std::uint32_t low_;  // bits 0 to 31 of the descriptor of the base
 };
@@ -102,7 +102,8 @@ template <class Tile> class Descriptors {
 /// 32 bytes along k, or of 8 there.
 template <class Tile, int Moved, class M>
 TEGULA_DEVICE std::uint64_t matrix_descriptor(
-    Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, M> const& operand, Where where = Where::here()) {
+    Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, M> const& operand,
+    SourceLocation where = SourceLocation::current()) {
   return Descriptors<Tile>(operand.space.base_address(), where).template at<Map<>>(where);
 }
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "tegula/tensor/index.hpp"
 #include "tegula/tensor/map.hpp"
 #include "tegula/tensor/pack.hpp"
@@ -39,28 +39,34 @@ template <class T, class M> struct Fragment {
   Register data[registers];
 
   /// Value i of all, or by one index for each mode. (CuTe: operator().)
-  TEGULA_DEVICE T& operator()(int i, Where where = Where::here()) requires(whole_registers) {
+  TEGULA_DEVICE T& operator()(int i,
+                              SourceLocation where = SourceLocation::current()) requires(whole_registers) {
     touched(i, where);
     return data[i];
   }
-  TEGULA_DEVICE T const& operator()(int i, Where where = Where::here()) const requires(whole_registers) {
+  TEGULA_DEVICE T const& operator()(int i, SourceLocation where = SourceLocation::current()) const
+      requires(whole_registers) {
     touched(i, where);
     return data[i];
   }
-  TEGULA_DEVICE T operator()(int i, Where where = Where::here()) const requires(!whole_registers) {
+  TEGULA_DEVICE T operator()(int i, SourceLocation where = SourceLocation::current()) const
+      requires(!whole_registers) {
     touched(i / per_register, where);
     return unpack<T>(data[i / per_register], i % per_register);
   }
-  TEGULA_DEVICE decltype(auto) operator()(int i, int j, Where where = Where::here()) {
+  TEGULA_DEVICE decltype(auto) operator()(int i, int j, SourceLocation where = SourceLocation::current()) {
     return (*this)(flat(i, j), where);
   }
-  TEGULA_DEVICE decltype(auto) operator()(int i, int j, Where where = Where::here()) const {
+  TEGULA_DEVICE decltype(auto) operator()(int i, int j,
+                                          SourceLocation where = SourceLocation::current()) const {
     return (*this)(flat(i, j), where);
   }
-  TEGULA_DEVICE decltype(auto) operator()(int i, int j, int k, Where where = Where::here()) {
+  TEGULA_DEVICE decltype(auto) operator()(int i, int j, int k,
+                                          SourceLocation where = SourceLocation::current()) {
     return (*this)(flat(i, j, k), where);
   }
-  TEGULA_DEVICE decltype(auto) operator()(int i, int j, int k, Where where = Where::here()) const {
+  TEGULA_DEVICE decltype(auto) operator()(int i, int j, int k,
+                                          SourceLocation where = SourceLocation::current()) const {
     return (*this)(flat(i, j, k), where);
   }
   /// A slice, f(_, m, _): modes given as `_` stay, and the fragment's registers are its own.
@@ -83,16 +89,17 @@ template <class T, class M> struct Fragment {
   }
 
   /// The register that holds value i and those beside it; i is the first of them.
-  TEGULA_DEVICE Register& word(int i, Where where = Where::here()) {
+  TEGULA_DEVICE Register& word(int i, SourceLocation where = SourceLocation::current()) {
     touched(i / per_register, where);
     return data[i / per_register];
   }
-  TEGULA_DEVICE Register const& word(int i, Where where = Where::here()) const {
+  TEGULA_DEVICE Register const& word(int i, SourceLocation where = SourceLocation::current()) const {
     touched(i / per_register, where);
     return data[i / per_register];
   }
   /// Assigns to a value of less than 32 bits.
-  TEGULA_DEVICE void set(int i, T const& value, Where where = Where::here()) requires(!whole_registers) {
+  TEGULA_DEVICE void set(int i, T const& value,
+                         SourceLocation where = SourceLocation::current()) requires(!whole_registers) {
     touched(i / per_register, where);
     data[i / per_register] = replace(data[i / per_register], i % per_register, value);
   }
@@ -118,7 +125,7 @@ template <class T, class M> struct Fragment {
   }
 
  private:
-  TEGULA_DEVICE void touched([[maybe_unused]] int reg, [[maybe_unused]] Where where) const {
+  TEGULA_DEVICE void touched([[maybe_unused]] int reg, [[maybe_unused]] SourceLocation where) const {
 #if !TEGULA_GPU
     if (sim::registers_held.load(std::memory_order_relaxed) != 0) [[unlikely]]
       sim::touch_register(&data[reg], where);
@@ -144,13 +151,14 @@ template <class F, class Numbers, class M> struct FragmentSlice {
       I... i) const {
     return fragment(first + coordinate<0>(Numbers{}, i...));
   }
-  TEGULA_DEVICE decltype(auto) operator()(int i, Where where) const {
+  TEGULA_DEVICE decltype(auto) operator()(int i, SourceLocation where) const {
     return fragment(first + coordinate<0>(Numbers{}, i), where);
   }
-  TEGULA_DEVICE decltype(auto) word(int i, Where where = Where::here()) const {
+  TEGULA_DEVICE decltype(auto) word(int i, SourceLocation where = SourceLocation::current()) const {
     return fragment.word(first + coordinate<0>(Numbers{}, i), where);
   }
-  TEGULA_DEVICE void set(int i, Element const& value, Where where = Where::here()) const {
+  TEGULA_DEVICE void set(int i, Element const& value,
+                         SourceLocation where = SourceLocation::current()) const {
     fragment.set(first + coordinate<0>(Numbers{}, i), value, where);
   }
 };
@@ -247,7 +255,8 @@ template <class Space, class M> TEGULA_DEVICE auto make_fragment_like(Tensor<Spa
 }
 
 /// All values zero.
-template <class T, class M> TEGULA_DEVICE void clear(Fragment<T, M>& f, Where where = Where::here()) {
+template <class T, class M>
+TEGULA_DEVICE void clear(Fragment<T, M>& f, SourceLocation where = SourceLocation::current()) {
 #pragma unroll
   for (int i = 0; i < f.registers; ++i) {
     if constexpr (Fragment<T, M>::whole_registers) {
@@ -270,7 +279,7 @@ TEGULA_DEVICE void call_at(F& f, Value& value, M, Coordinate<Rank> const& origin
 /// `origin` is that of the thread's first value.
 template <class T, class M, int Rank, class F>
 TEGULA_DEVICE void for_each(Fragment<T, M>& fragment, Coordinate<Rank> const& origin, F f,
-                            Where where = Where::here()) {
+                            SourceLocation where = SourceLocation::current()) {
 #pragma unroll
   for (int i = 0; i < fragment.size; ++i) {
     detail::call_at(f, fragment(i, where), M{}, origin, i, typename detail::CountTo<Rank>::Type{});
@@ -325,7 +334,8 @@ template <int Axis, class M> TEGULA_DEVICE constexpr int step_along(M, int i) {
 /// The value in row `row` and column `column` of those that the thread has, numbered from 0.
 /// (FlashAttention: convert_layout_acc_rowcol.)
 template <Registers F>
-TEGULA_DEVICE decltype(auto) row_column(F&& f, int row, int column, Where where = Where::here()) {
+TEGULA_DEVICE decltype(auto) row_column(F&& f, int row, int column,
+                                        SourceLocation where = SourceLocation::current()) {
   using M = typename std::remove_cvref_t<F>::Map;
   return f(coordinate<0>(typename detail::ValuesAlong<M, 0>::Type{}, row) +
                coordinate<0>(typename detail::ValuesAlong<M, 1>::Type{}, column),
@@ -335,7 +345,8 @@ TEGULA_DEVICE decltype(auto) row_column(F&& f, int row, int column, Where where 
 /// One value for each row (Axis 1: the columns are reduced away) or column (Axis 0) that the thread has:
 /// combine(...combine(combine(first, second), third)...). The thread's own values alone.
 template <int Axis, class T, class M, class Combine>
-TEGULA_DEVICE auto reduce(Fragment<T, M> const& f, Combine combine, Where where = Where::here()) {
+TEGULA_DEVICE auto reduce(Fragment<T, M> const& f, Combine combine,
+                          SourceLocation where = SourceLocation::current()) {
   static_assert(Axis == 0 || Axis == 1, "reduce: a fragment has rows (axis 0) and columns (axis 1)");
   Fragment<T, Map<typename detail::ValuesAlong<M, 1 - Axis>::StepMode>> result;
 #pragma unroll
@@ -356,7 +367,7 @@ template <class T, class From, class Order> struct Rounded {
   static constexpr int size = mode_size<Order>;
   std::conditional_t<detail::is_slice<From>, From, From const&> from;
 
-  TEGULA_DEVICE std::uint32_t reg(int i, Where where) const {
+  TEGULA_DEVICE std::uint32_t reg(int i, SourceLocation where) const {
     return pack_pair<T>(from(coordinate<0>(Order{}, 2 * i), where),
                         from(coordinate<0>(Order{}, 2 * i + 1), where));
   }
@@ -368,7 +379,8 @@ template <class T, Registers F> TEGULA_DEVICE auto rounded(F const& f) {
 
 /// The values rounded to T (half, bfloat16), to nearest even.
 template <class T, class M>
-TEGULA_DEVICE Fragment<T, M> convert(Fragment<float, M> const& f, Where where = Where::here()) {
+TEGULA_DEVICE Fragment<T, M> convert(Fragment<float, M> const& f,
+                                     SourceLocation where = SourceLocation::current()) {
   static_assert(map_size<M> % 2 == 0, "convert: values are rounded in pairs");
   Fragment<T, M> result;
 #pragma unroll

@@ -37,7 +37,7 @@ template <int Ka, int Kb> TEGULA_DEVICE constexpr void check_depth() {
 /// One mma.sync on registers of the operands.
 template <MmaSpec S, class T, class M>
 TEGULA_DEVICE void mma_step(Fragment<T, M>& c, int tile, std::uint32_t const (&a)[a_registers(S)],
-                            std::uint32_t const (&b)[b_registers(S)], Where where) {
+                            std::uint32_t const (&b)[b_registers(S)], SourceLocation where) {
   auto& d = c.template take<d_registers(S)>(d_registers(S) * tile);
   mma_sync<S>(d, a, b, d, where);
 }
@@ -54,7 +54,7 @@ template <class T, class F, class O> inline constexpr bool is_rounded<Rounded<T,
 template <TiledMmaSpec S, class TA, class MA, class TB, class MB, class TC, class MC>
 requires(S.atom.operands == MmaOperands::warp) TEGULA_DEVICE
     void gemm(TiledMma<S> const&, Fragment<TA, MA> const& a, Fragment<TB, MB> const& b, Fragment<TC, MC>& c,
-              Where where = Where::here()) {
+              SourceLocation where = SourceLocation::current()) {
   constexpr int M = mode_size<mode_at<1, MA>>, N = mode_size<mode_at<1, MB>>, K = mode_size<mode_at<2, MA>>;
   constexpr int ra = a_registers(S.atom), rb = b_registers(S.atom);
   detail::check_depth<K, mode_size<mode_at<2, MB>>>();
@@ -80,7 +80,7 @@ template <int Ahead, TiledMmaSpec S, class A, class Tile, class Threads, CopyOp 
           class TC, class MC>
 requires(S.atom.operands == MmaOperands::warp) TEGULA_DEVICE
     void gemm(TiledMma<S> const&, A const& a, Tensor<Shared<Tile, Threads, Op, Moved>, MB> const& b,
-              Fragment<TC, MC>& c, Where where = Where::here()) {
+              Fragment<TC, MC>& c, SourceLocation where = SourceLocation::current()) {
   static_assert(MB::rank == 2 && Op != CopyOp::universal,
                 "gemm: b is loaded by ldmatrix, (loads along n, MMA_K)");
   constexpr int M = mode_size<mode_at<1, MC>>, N = mode_size<mode_at<2, MC>>, K = mode_size<mode_at<1, MB>>;
@@ -138,7 +138,7 @@ requires(S.atom.operands == MmaOperands::warp) TEGULA_DEVICE
 /// as local_partition makes them; a and b are read a depth at a time. (CuTe: gemm(tCsA, tCsB, tCrC).)
 template <class SA, class MA, class SB, class MB, class TC, class MC>
 TEGULA_DEVICE void gemm(Tensor<SA, MA> const& a, Tensor<SB, MB> const& b, Fragment<TC, MC>& c,
-                        Where where = Where::here()) {
+                        SourceLocation where = SourceLocation::current()) {
   static_assert(MA::rank == 2 && MB::rank == 2,
                 "gemm: a thread's operands have modes (MN, K); slice the rest");
   constexpr int M = mode_size<mode_at<0, MA>>, N = mode_size<mode_at<0, MB>>, K = mode_size<mode_at<1, MA>>;
@@ -165,7 +165,7 @@ TEGULA_DEVICE void gemm(Tensor<SA, MA> const& a, Tensor<SB, MB> const& b, Fragme
 template <TiledMmaSpec S, class SA, class MA, class SB, class MB, class TC, class MC>
 requires(S.atom.operands == MmaOperands::scalar) TEGULA_DEVICE
     void gemm(TiledMma<S> const&, Tensor<SA, MA> const& a, Tensor<SB, MB> const& b, Fragment<TC, MC>& c,
-              Where where = Where::here()) {
+              SourceLocation where = SourceLocation::current()) {
   static_assert(MA::rank == 3 && MB::rank == 3,
                 "gemm: operands have modes (1, MMA_MN, MMA_K); slice the stage");
   detail::check_accumulators<MC, mode_size<mode_at<1, MA>>, mode_size<mode_at<1, MB>>>();

@@ -81,7 +81,7 @@ template <class T, class A, Clip C = Clip::edges> struct Global {
     (typename detail::CountTo<rank>::Type{});
     return result;
   }
-  template <class M> TEGULA_DEVICE Global begin_at(int thread, Where) const {
+  template <class M> TEGULA_DEVICE Global begin_at(int thread, SourceLocation) const {
     return moved<mode_at<0, M>>(thread);
   }
 
@@ -93,7 +93,7 @@ template <class T, class A, Clip C = Clip::edges> struct Global {
     int origin[rank];  ///< of an indexed axis
     [[no_unique_address]] Table table;
 
-    template <class M, class... I> TEGULA_DEVICE T* at(Where where, I... i) const {
+    template <class M, class... I> TEGULA_DEVICE T* at(SourceLocation where, I... i) const {
       T* result = data;
       [&]<int... Axis>(detail::NumberList<Axis...>) {
         ((result += offset<Axis>(coordinate<Axis>(M{}, i...), where)), ...);
@@ -110,7 +110,7 @@ template <class T, class A, Clip C = Clip::edges> struct Global {
     }
 
    private:
-    template <int Axis> TEGULA_DEVICE std::int64_t offset(int at, Where where) const {
+    template <int Axis> TEGULA_DEVICE std::int64_t offset(int at, SourceLocation where) const {
       using Kind = typename detail::AxisAt<Axis, A>::Type;
       if constexpr (std::is_same_v<Kind, Unit>) {
         return at;
@@ -120,11 +120,11 @@ template <class T, class A, Clip C = Clip::edges> struct Global {
         return at * stride[Axis];
       }
     }
-    TEGULA_DEVICE std::int64_t row(Gathered, int i, std::int64_t apart, Where where) const {
+    TEGULA_DEVICE std::int64_t row(Gathered, int i, std::int64_t apart, SourceLocation where) const {
       return ld_global_nc<std::int32_t>(table.entries + i, where) * apart;
     }
     template <int Rows>
-    TEGULA_DEVICE std::int64_t row(Paged<Rows>, int i, std::int64_t apart, Where where) const {
+    TEGULA_DEVICE std::int64_t row(Paged<Rows>, int i, std::int64_t apart, SourceLocation where) const {
       auto const page = ld_global_nc<std::int32_t>(table.entries + static_cast<unsigned>(i) / Rows, where);
       return page * table.page_stride + static_cast<int>(static_cast<unsigned>(i) % Rows) * apart;
     }
@@ -147,16 +147,18 @@ template <class T, class A, Clip C = Clip::edges> struct Global {
     return result;
   }
 
-  template <class M, class... I> TEGULA_DEVICE T* at(Where where, I... i) const {
+  template <class M, class... I> TEGULA_DEVICE T* at(SourceLocation where, I... i) const {
     return base().template at<M>(where, i...);
   }
-  template <class M, class... I> TEGULA_DEVICE auto element(Where where, I... i) const {
+  template <class M, class... I> TEGULA_DEVICE auto element(SourceLocation where, I... i) const {
     return ElementReference<Global, T*>{at<M>(where, i...), where};
   }
-  TEGULA_DEVICE static std::remove_const_t<T> load(T const* place, Where where) {
+  TEGULA_DEVICE static std::remove_const_t<T> load(T const* place, SourceLocation where) {
     return ld_global<std::remove_const_t<T>>(place, where);
   }
-  TEGULA_DEVICE static void store(T* place, T const& value, Where where) { st_global(place, value, where); }
+  TEGULA_DEVICE static void store(T* place, T const& value, SourceLocation where) {
+    st_global(place, value, where);
+  }
 
  private:
   template <int Axis> TEGULA_DEVICE std::int64_t affine() const {
@@ -177,10 +179,10 @@ template <class Space> struct Anchored {
   using Element = typename Space::Element;
   typename Space::Base base;
 
-  template <class M, class... I> TEGULA_DEVICE Element* at(Where where, I... i) const {
+  template <class M, class... I> TEGULA_DEVICE Element* at(SourceLocation where, I... i) const {
     return base.template at<M>(where, i...);
   }
-  template <class M, class... I> TEGULA_DEVICE auto element(Where where, I... i) const {
+  template <class M, class... I> TEGULA_DEVICE auto element(SourceLocation where, I... i) const {
     return ElementReference<Space, Element*>{at<M>(where, i...), where};
   }
 };

@@ -13,13 +13,13 @@ template <int Rank> struct Coordinates {
   template <class M> TEGULA_DEVICE Coordinates moved(int index) const {
     return {origin + from<Map<M>>(index)};
   }
-  template <class M> TEGULA_DEVICE Coordinates begin_at(int thread, Where) const {
+  template <class M> TEGULA_DEVICE Coordinates begin_at(int thread, SourceLocation) const {
     return {origin + from<M>(thread)};
   }
-  template <class M, class... I> TEGULA_DEVICE Coordinate<Rank> at(Where, I... i) const {
+  template <class M, class... I> TEGULA_DEVICE Coordinate<Rank> at(SourceLocation, I... i) const {
     return origin + from<M>(i...);
   }
-  template <class M, class... I> TEGULA_DEVICE Coordinate<Rank> element(Where where, I... i) const {
+  template <class M, class... I> TEGULA_DEVICE Coordinate<Rank> element(SourceLocation where, I... i) const {
     return at<M>(where, i...);
   }
 

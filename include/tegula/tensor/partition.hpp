@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "tegula/tensor/tensor.hpp"
 
 /// Sharing a tensor out by a layout of threads. (CuTe: local_partition.)
@@ -65,7 +65,8 @@ template <Layout Threads, class M, int... Modes> struct LocalPartition {
 /// leaves out a mode of the threads). By default mode 0 along mode 0 and mode 1 along mode 1. The result has
 /// as many modes as the tensor. Refused where the threads' extents do not divide the tensor's.
 template <Layout Threads, int... Modes, class Space, class M>
-TEGULA_DEVICE auto local_partition(Tensor<Space, M> const& tensor, int thread, Where where = Where::here()) {
+TEGULA_DEVICE auto local_partition(Tensor<Space, M> const& tensor, int thread,
+                                   SourceLocation where = SourceLocation::current()) {
   if constexpr (sizeof...(Modes) == 0) {
     return local_partition<Threads, 0, 1>(tensor, thread, where);
   } else {

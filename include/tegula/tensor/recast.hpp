@@ -76,7 +76,8 @@ TEGULA_DEVICE auto recast(Tensor<Global<T, A, C>, M> const& t) {
 
 /// A whole tile in shared memory as one of elements U along its contiguous axis.
 template <class U, class T, auto L, class M>
-TEGULA_DEVICE auto recast(Tensor<Shared<SharedTile<T, L>>, M> const& t, Where where = Where::here()) {
+TEGULA_DEVICE auto recast(Tensor<Shared<SharedTile<T, L>>, M> const& t,
+                          SourceLocation where = SourceLocation::current()) {
   using Tile = SharedTile<T, L>;
   using To = detail::RecastTile<Tile, U>;
   static_assert(std::is_same_v<M, typename detail::WholeTile<Tile>::Type>,

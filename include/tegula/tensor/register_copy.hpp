@@ -19,7 +19,7 @@ namespace detail {
 /// N matrices of the load at (i...), a register each.
 template <int N, class Tile, class Threads, CopyOp Op, int Moved, class M, class... I>
 TEGULA_DEVICE void load_matrices(Tensor<Shared<Tile, Threads, Op, Moved>, M> const& source,
-                                 std::uint32_t (&r)[N], Where where, I... i) {
+                                 std::uint32_t (&r)[N], SourceLocation where, I... i) {
   static_assert(Op == CopyOp::ldmatrix || Op == CopyOp::ldmatrix_trans,
                 "copy: the tensor is not a tiled MMA's operand that ldmatrix loads");
   if constexpr (Op == CopyOp::ldmatrix_trans) {
@@ -92,7 +92,7 @@ template <int Memory, class F> struct CommonVector {
 /// Values i, i + 1, ... of registers as a vector, and the other way round; i is a multiple of the vector's
 /// length.
 template <class F, class Element, int N>
-TEGULA_DEVICE void put(F& target, int i, Vector<Element, N> const& values, Where where) {
+TEGULA_DEVICE void put(F& target, int i, Vector<Element, N> const& values, SourceLocation where) {
   constexpr int per_register = 4 / static_cast<int>(sizeof(Element));
   if constexpr (N >= per_register) {
     auto const words = bits_as<RegisterBits<sizeof(values)>>(values);
@@ -107,7 +107,7 @@ TEGULA_DEVICE void put(F& target, int i, Vector<Element, N> const& values, Where
   }
 }
 template <class Element, int N, class F>
-TEGULA_DEVICE Vector<Element, N> get(F const& source, int i, Where where) {
+TEGULA_DEVICE Vector<Element, N> get(F const& source, int i, SourceLocation where) {
   constexpr int per_register = 4 / static_cast<int>(sizeof(Element));
   if constexpr (N >= per_register) {
     RegisterBits<N* static_cast<int>(sizeof(Element))> words;
@@ -134,7 +134,7 @@ inline constexpr int conflicts_of_part = detail::PartConflicts<std::remove_cvref
 template <class Tile, class Threads, CopyOp Op, int Moved, class M, class T, class MF>
 requires(Op == CopyOp::ldmatrix || Op == CopyOp::ldmatrix_trans) TEGULA_DEVICE
     void copy(Tensor<Shared<Tile, Threads, Op, Moved>, M> const& source, Fragment<T, MF>& target,
-              Where where = Where::here()) {
+              SourceLocation where = SourceLocation::current()) {
   constexpr int loads = map_size<M>, each = Fragment<T, MF>::registers / loads;
   static_assert(loads * each == Fragment<T, MF>::registers && (each == 1 || each == 2 || each == 4),
                 "copy: the fragment is not what the operand's loads fill");
@@ -146,10 +146,10 @@ requires(Op == CopyOp::ldmatrix || Op == CopyOp::ldmatrix_trans) TEGULA_DEVICE
 namespace detail {
 /// Register i of values of 16 bits.
 template <class T, class From, class Order>
-TEGULA_DEVICE std::uint32_t register_of(Rounded<T, From, Order> const& source, int i, Where where) {
+TEGULA_DEVICE std::uint32_t register_of(Rounded<T, From, Order> const& source, int i, SourceLocation where) {
   return source.reg(i, where);
 }
-template <Registers F> TEGULA_DEVICE std::uint32_t register_of(F const& source, int i, Where where) {
+template <Registers F> TEGULA_DEVICE std::uint32_t register_of(F const& source, int i, SourceLocation where) {
   static_assert(sizeof(typename F::Element) == 2, "copy: stmatrix stores elements of 16 bits: rounded<T>(f)");
   return source.word(2 * i, where);
 }
@@ -159,7 +159,7 @@ template <Registers F> TEGULA_DEVICE std::uint32_t register_of(F const& source, 
 template <class F, class Tile, class Threads, int Moved, class M>
 TEGULA_DEVICE void copy(F const& source,
                         Tensor<Shared<Tile, Threads, CopyOp::stmatrix, Moved>, M> const& target,
-                        Where where = Where::here()) {
+                        SourceLocation where = SourceLocation::current()) {
   constexpr int stores = map_size<M>, each = F::size / 2 / stores;
   static_assert(sizeof(typename Tile::Element) == 2, "copy: stmatrix stores elements of 16 bits");
   static_assert(2 * stores * each == F::size && (each == 1 || each == 2 || each == 4),
@@ -176,7 +176,7 @@ TEGULA_DEVICE void copy(F const& source,
 /// A thread's elements of a tile in shared memory, to registers: as many at a time as are neighbours.
 template <class Tile, class Threads, int Moved, class M, Registers F>
 TEGULA_DEVICE void copy(Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, M> const& source, F&& target,
-                        Where where = Where::here()) {
+                        SourceLocation where = SourceLocation::current()) {
   using Element = typename Tile::Element;
   using To = std::remove_cvref_t<F>;
   detail::check_same_size<Element, To, Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, M>>();
@@ -192,7 +192,7 @@ TEGULA_DEVICE void copy(Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, 
 template <Registers F, class Tile, class Threads, int Moved, class M>
 TEGULA_DEVICE void copy(F const& source,
                         Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, M> const& target,
-                        Where where = Where::here()) {
+                        SourceLocation where = SourceLocation::current()) {
   using Element = typename Tile::Element;
   detail::check_same_size<Element, F, Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, M>>();
   constexpr int vector = detail::CommonVector<detail::SharedVector<Tile, Threads, M, Moved>::value, F>::value;
@@ -205,7 +205,8 @@ TEGULA_DEVICE void copy(F const& source,
 /// Between registers and a thread's elements of global memory, one at a time; of a tensor that clips, none
 /// outside of it is written, and zeros stand for what would be read there.
 template <class T, class A, Clip C, class M, Registers F>
-TEGULA_DEVICE void copy(Tensor<Global<T, A, C>, M> const& source, F&& target, Where where = Where::here()) {
+TEGULA_DEVICE void copy(Tensor<Global<T, A, C>, M> const& source, F&& target,
+                        SourceLocation where = SourceLocation::current()) {
   using To = std::remove_cvref_t<F>;
   using Element = std::remove_const_t<T>;
   detail::check_same_size<T, To, Tensor<Global<T, A, C>, M>>();
@@ -224,7 +225,7 @@ TEGULA_DEVICE void copy(Tensor<Global<T, A, C>, M> const& source, F&& target, Wh
 }
 template <Registers F, class T, class A, Clip C, class M>
 TEGULA_DEVICE void copy(F const& source, Tensor<Global<T, A, C>, M> const& target,
-                        Where where = Where::here()) {
+                        SourceLocation where = SourceLocation::current()) {
   detail::check_same_size<T, F, Tensor<Global<T, A, C>, M>>();
   auto const base = target.space.base();
 #pragma unroll
@@ -239,14 +240,15 @@ TEGULA_DEVICE void copy(F const& source, Tensor<Global<T, A, C>, M> const& targe
 template <class T, class A, Clip C, class G, class Tile, class Threads, int Moved, class H>
 TEGULA_DEVICE void copy(Tensor<Global<T, A, C>, G> const& source,
                         Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, H> const& target,
-                        Where where = Where::here()) {
+                        SourceLocation where = SourceLocation::current()) {
   auto values = make_fragment_like(source);
   copy(source, values, where);
   copy(values, target, where);
 }
 template <class Tile, class Threads, int Moved, class H, class T, class A, Clip C, class G>
 TEGULA_DEVICE void copy(Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, H> const& source,
-                        Tensor<Global<T, A, C>, G> const& target, Where where = Where::here()) {
+                        Tensor<Global<T, A, C>, G> const& target,
+                        SourceLocation where = SourceLocation::current()) {
   auto values = make_fragment_like(source);
   copy(source, values, where);
   copy(values, target, where);
@@ -255,7 +257,7 @@ TEGULA_DEVICE void copy(Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, 
 /// Another product's accumulators, rounded, to the registers of an A operand.
 template <class T, class From, class Order, class MF>
 TEGULA_DEVICE void copy(Rounded<T, From, Order> const& source, Fragment<T, MF>& target,
-                        Where where = Where::here()) {
+                        SourceLocation where = SourceLocation::current()) {
 #pragma unroll
   for (int i = 0; i < target.registers; ++i) target.data[i] = source.reg(i, where);
 }

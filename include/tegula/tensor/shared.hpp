@@ -137,10 +137,10 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
   static constexpr CopyOp access = Access;
   static constexpr int tile_rank = detail::TileRank<Tile>::value;
 
-  TEGULA_DEVICE explicit Shared(Tile const& tile, [[maybe_unused]] Where where)
+  TEGULA_DEVICE explicit Shared(Tile const& tile, [[maybe_unused]] SourceLocation where)
       : Shared(shared_address(tile.data, where), where) {}
   /// Of the tile that begins at an address.
-  TEGULA_DEVICE explicit Shared(SharedAddr base, [[maybe_unused]] Where where) : base_(base) {
+  TEGULA_DEVICE explicit Shared(SharedAddr base, [[maybe_unused]] SourceLocation where) : base_(base) {
     static_assert(std::is_same_v<Threads, Mode<>>, "a tile is whole before it is shared out among threads");
     made(where);
 #if !TEGULA_GPU
@@ -169,11 +169,11 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
     return result;
   }
 
-  template <class M> TEGULA_DEVICE auto begin_at(int thread, Where where) const {
+  template <class M> TEGULA_DEVICE auto begin_at(int thread, SourceLocation where) const {
     return begin_at<M, CopyOp::universal>(thread, where);
   }
   /// The tile as `thread` sees it, for an instruction.
-  template <class M, CopyOp For> TEGULA_DEVICE auto begin_at(int thread, Where where) const {
+  template <class M, CopyOp For> TEGULA_DEVICE auto begin_at(int thread, SourceLocation where) const {
     static_assert(std::is_same_v<Threads, Mode<>>,
                   "partition: the tensor is shared out among threads already");
     using Begins = detail::all_modes<M>;
@@ -192,7 +192,8 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
   }
 
   /// The shared address at M's coordinate.
-  template <class M, class... I> TEGULA_DEVICE SharedAddr at([[maybe_unused]] Where where, I... i) const {
+  template <class M, class... I>
+  TEGULA_DEVICE SharedAddr at([[maybe_unused]] SourceLocation where, I... i) const {
     static_assert(detail::Additive<Tile, Threads, detail::all_modes<M>, Moved>::value);
     int const step = step_ + step_of(M{}, i...);
     int const low = swizzled(step & (period - 1), made_at());
@@ -205,13 +206,13 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
 #endif
     return result;
   }
-  template <class M, class... I> TEGULA_DEVICE auto element(Where where, I... i) const {
+  template <class M, class... I> TEGULA_DEVICE auto element(SourceLocation where, I... i) const {
     return ElementReference<Shared, SharedAddr>{at<M>(where, i...), where};
   }
-  TEGULA_DEVICE static Element load(SharedAddr place, Where where) {
+  TEGULA_DEVICE static Element load(SharedAddr place, SourceLocation where) {
     return ld_shared<Element>(place, where);
   }
-  TEGULA_DEVICE static void store(SharedAddr place, Element const& value, Where where) {
+  TEGULA_DEVICE static void store(SharedAddr place, Element const& value, SourceLocation where) {
     st_shared(place, value, where);
   }
 
@@ -222,7 +223,7 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
   }
 
   /// The same place in the shared memory of the cluster's CTA `rank`: addresses for st_async and the like.
-  TEGULA_DEVICE Shared in_peer(int rank, Where where) const {
+  TEGULA_DEVICE Shared in_peer(int rank, SourceLocation where) const {
     Shared result = *this;
     result.base_ = mapa(base_, rank, where);
 #if !TEGULA_GPU
@@ -251,7 +252,7 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
 #endif
   }
 
-  TEGULA_DEVICE static SharedAddr thread_offset(int thread, Where where) {
+  TEGULA_DEVICE static SharedAddr thread_offset(int thread, SourceLocation where) {
     int const low = coordinate<0>(detail::thread_offsets<Tile, Threads, false>{}, thread);
     int const high = coordinate<0>(detail::thread_offsets<Tile, Threads, true>{}, thread);
     return static_cast<SharedAddr>(sizeof_element * (swizzled(low, where) + high));
@@ -264,11 +265,11 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
                            static_cast<int>(i)...);
     }
   }
-  TEGULA_DEVICE static constexpr int swizzled(int offset, Where where) {
+  TEGULA_DEVICE static constexpr int swizzled(int offset, SourceLocation where) {
     constexpr Swizzle s = Tile::layout.swizzle;
     return mutation(where, Operation::swizzle, kSwizzleMutations) == Mutation::removed ? offset : s(offset);
   }
-  TEGULA_DEVICE void made([[maybe_unused]] Where where) {
+  TEGULA_DEVICE void made([[maybe_unused]] SourceLocation where) {
 #if TEGULA_HAS_MARKS
     made_at_ = where;
 #endif
@@ -282,7 +283,7 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
     [&]<int... Axis>(detail::NumberList<Axis...>) { ((at_[Axis] += coordinate<Axis>(M{}, index)), ...); }
     (typename detail::CountTo<tile_rank>::Type{});
   }
-  template <class M, class... I> void hold_at(SharedAddr address, Where where, I... i) const {
+  template <class M, class... I> void hold_at(SharedAddr address, SourceLocation where, I... i) const {
     int coordinates[kMaxTileRank] = {};
     [&]<int... Axis>(detail::NumberList<Axis...>) {
       ((coordinates[Axis] = at_[Axis] + coordinate<Axis>(M{}, static_cast<int>(i)...)), ...);
@@ -292,7 +293,7 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
   }
   /// Reports an address that is not the element's. Of coordinates outside of the tile its layout says
   /// nothing. Not inlined: it would cost those who do not ask for it.
-  [[gnu::noinline]] void hold(SharedAddr address, int const (&at)[kMaxTileRank], Where where) const {
+  [[gnu::noinline]] void hold(SharedAddr address, int const (&at)[kMaxTileRank], SourceLocation where) const {
     std::int64_t linear = Tile::layout.offset;
     for (int mode = 0; mode < tile_rank; ++mode) {
       Layout const leaves = Tile::layout.layout[mode];
@@ -308,10 +309,10 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
   int at_[kMaxTileRank] = {};  ///< the coordinate of the base
 #endif
 #if TEGULA_HAS_MARKS
-  TEGULA_DEVICE Where made_at() const { return made_at_; }
-  Where made_at_;
+  TEGULA_DEVICE SourceLocation made_at() const { return made_at_; }
+  SourceLocation made_at_;
 #else
-  TEGULA_DEVICE static Where made_at() { return {}; }
+  TEGULA_DEVICE static SourceLocation made_at() { return {}; }
 #endif
   SharedAddr base_;
   int step_ = 0;
@@ -325,17 +326,17 @@ template <class S> struct Peer : S {
     auto const there = S::template moved<M>(index);
     return Peer<std::remove_const_t<decltype(there)>>(there);
   }
-  template <class M> TEGULA_DEVICE auto begin_at(int thread, Where where) const {
+  template <class M> TEGULA_DEVICE auto begin_at(int thread, SourceLocation where) const {
     auto const there = S::template begin_at<M>(thread, where);
     return Peer<std::remove_const_t<decltype(there)>>(there);
   }
-  template <class M, class... I> TEGULA_DEVICE auto element(Where where, I... i) const {
+  template <class M, class... I> TEGULA_DEVICE auto element(SourceLocation where, I... i) const {
     return ElementReference<Peer, SharedAddr>{S::template at<M>(where, i...), where};
   }
-  TEGULA_DEVICE static typename S::Element load(SharedAddr place, Where where) {
+  TEGULA_DEVICE static typename S::Element load(SharedAddr place, SourceLocation where) {
     return ld_shared_cluster<typename S::Element>(place, where);
   }
-  TEGULA_DEVICE static void store(SharedAddr place, typename S::Element const& value, Where where) {
+  TEGULA_DEVICE static void store(SharedAddr place, typename S::Element const& value, SourceLocation where) {
     st_shared_cluster(place, value, where);
   }
 };
@@ -360,7 +361,7 @@ template <class Tile> struct WholeTile {
 /// A tile in shared memory as a tensor: (mn, k[, stages]), or whatever its modes are.
 /// (CuTe: make_tensor(make_smem_ptr(p), layout).)
 template <class T, auto L>
-TEGULA_DEVICE auto tensor(SharedTile<T, L> const& tile, Where where = Where::here()) {
+TEGULA_DEVICE auto tensor(SharedTile<T, L> const& tile, SourceLocation where = SourceLocation::current()) {
   using Tile = SharedTile<T, L>;
   return Tensor<Shared<Tile>, typename detail::WholeTile<Tile>::Type>{Shared<Tile>(tile, where)};
 }
@@ -368,7 +369,7 @@ TEGULA_DEVICE auto tensor(SharedTile<T, L> const& tile, Where where = Where::her
 /// The same tensor in the shared memory of the cluster's CTA `rank`.
 template <class Tile, class Threads, CopyOp A, int B, class M>
 TEGULA_DEVICE auto in_peer(Tensor<Shared<Tile, Threads, A, B>, M> const& t, int rank,
-                           Where where = Where::here()) {
+                           SourceLocation where = SourceLocation::current()) {
   using There = Peer<Shared<Tile, Threads, A, B>>;
   return Tensor<There, M>{There(t.space.in_peer(rank, where))};
 }

@@ -3,7 +3,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "tegula/tensor/index.hpp"
 #include "tegula/tensor/map.hpp"
 
@@ -73,7 +73,7 @@ template <int Axis, int Extent, int Step, int Tile> struct Tiles<Mode<Along<Axis
 template <class Space, class Place> struct ElementReference {
   using Element = std::remove_const_t<typename Space::Element>;
   Place place;
-  [[no_unique_address]] Where where;
+  [[no_unique_address]] SourceLocation where;
 
   TEGULA_DEVICE operator Element() const { return Space::load(place, where); }
   TEGULA_DEVICE ElementReference const& operator=(Element const& value) const {
@@ -100,34 +100,36 @@ template <class SpaceType, class M> struct Tensor {
 
   /// t(_, _, k): a slice. Modes given as `_` stay; by the others the base moves.
   /// t(i, j): an element, to read or assign. (CuTe: operator(); an index may also be one for all modes.)
-  template <TensorIndex I> TEGULA_DEVICE auto operator()(I i, Where where = Where::here()) const {
+  template <TensorIndex I>
+  TEGULA_DEVICE auto operator()(I i, SourceLocation where = SourceLocation::current()) const {
     return get(where, i);
   }
   template <TensorIndex I, TensorIndex J>
-  TEGULA_DEVICE auto operator()(I i, J j, Where where = Where::here()) const {
+  TEGULA_DEVICE auto operator()(I i, J j, SourceLocation where = SourceLocation::current()) const {
     return get(where, i, j);
   }
   template <TensorIndex I, TensorIndex J, TensorIndex K>
-  TEGULA_DEVICE auto operator()(I i, J j, K k, Where where = Where::here()) const {
+  TEGULA_DEVICE auto operator()(I i, J j, K k, SourceLocation where = SourceLocation::current()) const {
     return get(where, i, j, k);
   }
   template <TensorIndex I, TensorIndex J, TensorIndex K, TensorIndex L>
-  TEGULA_DEVICE auto operator()(I i, J j, K k, L l, Where where = Where::here()) const {
+  TEGULA_DEVICE auto operator()(I i, J j, K k, L l, SourceLocation where = SourceLocation::current()) const {
     return get(where, i, j, k, l);
   }
   template <TensorIndex I, TensorIndex J, TensorIndex K, TensorIndex L, TensorIndex N>
-  TEGULA_DEVICE auto operator()(I i, J j, K k, L l, N n, Where where = Where::here()) const {
+  TEGULA_DEVICE auto operator()(I i, J j, K k, L l, N n,
+                                SourceLocation where = SourceLocation::current()) const {
     return get(where, i, j, k, l, n);
   }
 
   /// The place of an element: a pointer into global memory, a shared address, a TMA coordinate, a matrix
   /// descriptor. One index for each mode, or one for all.
-  template <class... I> TEGULA_DEVICE auto at(Where where, I... i) const {
+  template <class... I> TEGULA_DEVICE auto at(SourceLocation where, I... i) const {
     return space.template at<M>(where, i...);
   }
 
  private:
-  template <class... I> TEGULA_DEVICE auto get(Where where, I... i) const {
+  template <class... I> TEGULA_DEVICE auto get(SourceLocation where, I... i) const {
     if constexpr ((false || ... || std::is_same_v<I, Underscore>)) {
       static_assert(sizeof...(I) == rank, "a slice takes one index, or _, for each mode of the tensor");
       return detail::make_tensor<typename detail::Sliced<M, I...>::Type>(detail::moved_by(space, M{}, i...));
@@ -202,7 +204,7 @@ template <int... Modes, class Space, class M> TEGULA_DEVICE auto select(Tensor<S
 /// tile coordinate it begins at, Values maps its own modes to tile coordinates from there on. The modes
 /// beyond the tile's follow.
 template <class Threads, class Values, int TileRank, class Space, class M>
-TEGULA_DEVICE auto partition(Tensor<Space, M> const& tensor, int thread, Where where) {
+TEGULA_DEVICE auto partition(Tensor<Space, M> const& tensor, int thread, SourceLocation where) {
   using Tile = take_t<0, TileRank, M>;
   using Begins = compose_t<Tile, Threads>;
   using Own = concat_t<compose_t<Tile, Values>, take_t<TileRank, M::rank, M>>;

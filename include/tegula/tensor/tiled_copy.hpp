@@ -164,7 +164,8 @@ template <TiledCopySpec S, class T> struct TiledCopy {
   /// The thread's part of a tile (m, n[, ...]): (of a vector, steps along m, along n[, ...]).
   /// (CuTe: partition_S, partition_D.)
   template <class Space, class M>
-  TEGULA_DEVICE auto partition(Tensor<Space, M> const& tile, Where where = Where::here()) const {
+  TEGULA_DEVICE auto partition(Tensor<Space, M> const& tile,
+                               SourceLocation where = SourceLocation::current()) const {
     static_assert(M::rank >= 2, "TiledCopy: a tile has modes m and n");
     static_assert(mode_size<mode_at<0, M>> == S.m || mode_size<mode_at<0, M>> == kUnbounded,
                   "TiledCopy: the tile must be as high as the copy's");

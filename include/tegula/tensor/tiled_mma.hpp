@@ -235,16 +235,19 @@ template <TiledMmaSpec S> struct TiledMma {
   /// that a step along mn may be several MMAs), or, where ldmatrix does not do, elements: (of the atom,
   /// MMA_MN, MMA_K[, ...]). For wgmma they are matrix descriptors. Of other tensors, elements.
   template <class Space, class M>
-  TEGULA_DEVICE auto partition_a(Tensor<Space, M> const& tensor, Where where = Where::here()) const {
+  TEGULA_DEVICE auto partition_a(Tensor<Space, M> const& tensor,
+                                 SourceLocation where = SourceLocation::current()) const {
     return operand<'a'>(tensor, where);
   }
   template <class Space, class M>
-  TEGULA_DEVICE auto partition_b(Tensor<Space, M> const& tensor, Where where = Where::here()) const {
+  TEGULA_DEVICE auto partition_b(Tensor<Space, M> const& tensor,
+                                 SourceLocation where = SourceLocation::current()) const {
     return operand<'b'>(tensor, where);
   }
   /// The thread's accumulators' places in a tensor (m, n[, ...]): (of the atom, MMA_M, MMA_N[, ...]).
   template <class Space, class M>
-  TEGULA_DEVICE auto partition_c(Tensor<Space, M> const& tensor, Where where = Where::here()) const {
+  TEGULA_DEVICE auto partition_c(Tensor<Space, M> const& tensor,
+                                 SourceLocation where = SourceLocation::current()) const {
     static_assert(M::rank >= 2, "partition_c: the tensor has modes m and n");
     check_extent<0, M>("m"), check_extent<1, M>("n");
     return partition<ThreadsC, ValuesC, 2>(tensor, thread, where);
@@ -284,7 +287,7 @@ template <TiledMmaSpec S> struct TiledMma {
   };
 
   template <char Operand, class Space, class M>
-  TEGULA_DEVICE auto operand(Tensor<Space, M> const& tensor, Where where) const {
+  TEGULA_DEVICE auto operand(Tensor<Space, M> const& tensor, SourceLocation where) const {
     static_assert(M::rank >= 2, "partition: an operand has modes mn and k");
     static_assert(
         mode_size<mode_at<0, M>> == (Operand == 'a' ? m : n) || mode_size<mode_at<0, M>> == kUnbounded,
@@ -340,7 +343,8 @@ template <TiledMmaSpec S> struct MatrixStore {
 
   /// The rows of matrices whose addresses the thread gives, of a tile (m, n[, ...]): (stores[, ...]).
   template <class Space, class M>
-  TEGULA_DEVICE auto partition(Tensor<Space, M> const& tile, Where where = Where::here()) const {
+  TEGULA_DEVICE auto partition(Tensor<Space, M> const& tile,
+                               SourceLocation where = SourceLocation::current()) const {
     using Whole = detail::MmaTilingOf<S>;
     static_assert(mode_size<mode_at<0, M>> == Whole::m && mode_size<mode_at<1, M>> == Whole::n,
                   "MatrixStore: the tile must be as large as the tiled MMA's");

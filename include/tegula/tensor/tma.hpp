@@ -27,13 +27,14 @@ template <int... Order> struct Tma {
     (typename detail::CountTo<rank>::Type{});
     return result;
   }
-  template <class M> TEGULA_DEVICE Tma begin_at(int thread, Where) const {
+  template <class M> TEGULA_DEVICE Tma begin_at(int thread, SourceLocation) const {
     return moved<mode_at<0, M>>(thread);
   }
-  template <class M, class... I> TEGULA_DEVICE TmaCoordinate<rank> at(Where, I... i) const {
+  template <class M, class... I> TEGULA_DEVICE TmaCoordinate<rank> at(SourceLocation, I... i) const {
     return {{origin[Order] + coordinate<Order>(M{}, i...)...}};
   }
-  template <class M, class... I> TEGULA_DEVICE TmaCoordinate<rank> element(Where where, I... i) const {
+  template <class M, class... I>
+  TEGULA_DEVICE TmaCoordinate<rank> element(SourceLocation where, I... i) const {
     return at<M>(where, i...);
   }
 };
@@ -87,7 +88,7 @@ template <TmaBoxes S, class Tile> struct BoxesFit {
 template <TmaBoxes S, int... Order, class G, class Tile, int Moved, class H, class F>
 TEGULA_DEVICE void for_each_box(TmaCopy<S> const& by, Tensor<Tma<Order...>, G> const& global,
                                 Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& shared, F f,
-                                Where where) {
+                                SourceLocation where) {
   static_assert(G::rank == 2 && H::rank == 2,
                 "copy: a tile has modes mn and k; slice the step and the stage");
   static_assert(
@@ -111,7 +112,7 @@ TEGULA_DEVICE void for_each_box(TmaCopy<S> const& by, Tensor<Tma<Order...>, G> c
 template <TmaBoxes S, int... Order, class G, class Tile, int Moved, class H>
 TEGULA_DEVICE void copy(TmaCopy<S> const& by, Tensor<Tma<Order...>, G> const& from,
                         Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to, SharedAddr full,
-                        Where where = Where::here()) {
+                        SourceLocation where = SourceLocation::current()) {
   detail::for_each_box(
       by, from, to,
       [&](SharedAddr place, auto const& at) {
@@ -128,7 +129,8 @@ TEGULA_DEVICE void copy(TmaCopy<S> const& by, Tensor<Tma<Order...>, G> const& fr
 template <TmaBoxes S, int... Order, class G, class Tile, int Moved, class H>
 TEGULA_DEVICE void copy(TmaCopy<S> const& by,
                         Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
-                        Tensor<Tma<Order...>, G> const& to, Where where = Where::here()) {
+                        Tensor<Tma<Order...>, G> const& to,
+                        SourceLocation where = SourceLocation::current()) {
   static_assert(S.peers == 1, "copy: a store is one CTA's");
   detail::for_each_box(
       by, to, from, [&](SharedAddr place, auto const& at) { tma_store(*to.space.map, at, place, where); },
@@ -138,7 +140,8 @@ TEGULA_DEVICE void copy(TmaCopy<S> const& by,
 template <TmaReduce Op, TmaBoxes S, int... Order, class G, class Tile, int Moved, class H>
 TEGULA_DEVICE void reduce(TmaCopy<S> const& by,
                           Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
-                          Tensor<Tma<Order...>, G> const& to, Where where = Where::here()) {
+                          Tensor<Tma<Order...>, G> const& to,
+                          SourceLocation where = SourceLocation::current()) {
   static_assert(S.peers == 1, "reduce: a store is one CTA's");
   detail::for_each_box(
       by, to, from,
@@ -150,7 +153,7 @@ TEGULA_DEVICE void reduce(TmaCopy<S> const& by,
 /// Brings the boxes that this CTA would load into L2.
 template <TmaBoxes S, int... Order, class G>
 TEGULA_DEVICE void prefetch(TmaCopy<S> const& by, Tensor<Tma<Order...>, G> const& from,
-                            Where where = Where::here()) {
+                            SourceLocation where = SourceLocation::current()) {
   static_assert(G::rank == 2, "prefetch: a tile has modes mn and k; slice the step");
   using Maps = detail::BoxMaps<S>;
   auto const own = partition<typename Maps::Peers, typename Maps::Boxes, 2>(from, by.rank, where);
@@ -186,14 +189,15 @@ struct BulkCopy {};
 template <class T, class A, Clip C, class G, class Tile, int Moved, class H>
 TEGULA_DEVICE void copy(BulkCopy, Tensor<Global<T, A, C>, G> const& from,
                         Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to, SharedAddr full,
-                        Where where = Where::here()) {
+                        SourceLocation where = SourceLocation::current()) {
   static_assert(detail::is_one_run<Global<T, A, C>::unit, G> && map_size<G> == map_size<H>,
                 "copy: a bulk copy moves one run of neighbours, as many elements on both sides");
   bulk_load(to.space.base_address(), from.at(where, 0), detail::SharedPiece<Tile, H>::bytes, full, where);
 }
 template <class T, class A, Clip C, class G, class Tile, int Moved, class H>
 TEGULA_DEVICE void copy(BulkCopy, Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
-                        Tensor<Global<T, A, C>, G> const& to, Where where = Where::here()) {
+                        Tensor<Global<T, A, C>, G> const& to,
+                        SourceLocation where = SourceLocation::current()) {
   static_assert(detail::is_one_run<Global<T, A, C>::unit, G> && map_size<G> == map_size<H>,
                 "copy: a bulk copy moves one run of neighbours, as many elements on both sides");
   bulk_store(to.at(where, 0), from.space.base_address(), detail::SharedPiece<Tile, H>::bytes, where);

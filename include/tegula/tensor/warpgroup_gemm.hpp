@@ -12,7 +12,7 @@ namespace detail {
 /// The wgmma of a product, k outermost; operand(m, k) is a's descriptor or registers.
 template <TiledMmaSpec S, int M, int Ka, class TB, class MB, class TC, class MC, class OperandA>
 TEGULA_DEVICE void warpgroup_gemm(Tensor<Descriptors<TB>, MB> const& b, Fragment<TC, MC>& c, bool accumulate,
-                                  OperandA operand, Where where) {
+                                  OperandA operand, SourceLocation where) {
   constexpr int N = mode_size<mode_at<0, MB>>, K = mode_size<mode_at<1, MB>>;
   constexpr int count = d_registers(S.atom), apart = Fragment<TC, MC>::registers / (M * N);
   static_assert(MB::rank == 2, "gemm: operands have modes (MMA_MN, MMA_K); slice the stage");
@@ -46,7 +46,7 @@ template <class T, class M> TEGULA_DEVICE void wgmma_pin(Fragment<T, M>& c) {
 template <TiledMmaSpec S, class TA, class MA, class TB, class MB, class TC, class MC>
 requires(S.atom.operands == MmaOperands::ss) TEGULA_DEVICE
     void gemm(TiledMma<S> const&, Tensor<Descriptors<TA>, MA> const& a, Tensor<Descriptors<TB>, MB> const& b,
-              Fragment<TC, MC>& c, bool accumulate = true, Where where = Where::here()) {
+              Fragment<TC, MC>& c, bool accumulate = true, SourceLocation where = SourceLocation::current()) {
   static_assert(MA::rank == 2, "gemm: operands have modes (MMA_MN, MMA_K); slice the stage");
   detail::warpgroup_gemm<S, mode_size<mode_at<0, MA>>, mode_size<mode_at<1, MA>>>(
       b, c, accumulate, [&](int m, int k) { return a.at(where, m, k); }, where);
@@ -56,7 +56,7 @@ requires(S.atom.operands == MmaOperands::ss) TEGULA_DEVICE
 template <TiledMmaSpec S, class TA, class MA, class TB, class MB, class TC, class MC>
 requires(S.atom.operands == MmaOperands::rs) TEGULA_DEVICE
     void gemm(TiledMma<S> const&, Fragment<TA, MA> const& a, Tensor<Descriptors<TB>, MB> const& b,
-              Fragment<TC, MC>& c, bool accumulate = true, Where where = Where::here()) {
+              Fragment<TC, MC>& c, bool accumulate = true, SourceLocation where = SourceLocation::current()) {
   constexpr int M = mode_size<mode_at<1, MA>>, r = a_registers(S.atom);
   detail::warpgroup_gemm<S, M, mode_size<mode_at<2, MA>>>(
       b, c, accumulate, [&](int m, int k) -> auto const& { return a.template take<r>(r * (m + M * k)); },

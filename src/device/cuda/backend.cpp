@@ -102,7 +102,7 @@ class KernelLauncher {
       cluster.id = cudaLaunchAttributeClusterDimension;
       cluster.val.clusterDim = {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)};
     }
-    if (kernel.waits_for_grids) {
+    if (kernel.programmatic_dependent_launch) {
       cudaLaunchAttribute& dependent = attributes[launch.numAttrs++];
       dependent.id = cudaLaunchAttributeProgrammaticStreamSerialization;
       dependent.val.programmaticStreamSerializationAllowed = 1;
@@ -138,10 +138,10 @@ class PaceCountersInTurn {
     check(cudaMemset(memory_, 0, slots * stride), "cudaMemset");
     check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");  // other streams need not wait for it
   }
-  PaceCounters* next() {
+  LockstepCounters* next() {
     return memory_ == nullptr ? nullptr
-                              : reinterpret_cast<PaceCounters*>(static_cast<char*>(memory_) +
-                                                                next_.fetch_add(1) % slots * stride);
+                              : reinterpret_cast<LockstepCounters*>(static_cast<char*>(memory_) +
+                                                                    next_.fetch_add(1) % slots * stride);
   }
   ~PaceCountersInTurn() { static_cast<void>(cudaFree(memory_)); }
 
@@ -198,7 +198,7 @@ class CudaBackend : public Backend {
     check(cudaMemset(pointer, byte, bytes), "cudaMemset");
   }
 
-  PaceCounters* pace_counters() override { return pace_counters_.next(); }
+  LockstepCounters* lockstep_counters() override { return pace_counters_.next(); }
 
   TensorMap encode_tensor_map(TensorMapDescription const& description) override {
     CurrentDevice const current(device_);

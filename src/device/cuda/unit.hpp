@@ -15,7 +15,8 @@ struct CudaKernel {
   int threads;
   std::size_t shared_bytes;
   Dim3 cluster;
-  bool waits_for_grids;  ///< by griddepcontrol_wait: it may be started before those before it have finished
+  bool programmatic_dependent_launch;  ///< by griddepcontrol_wait: it may be started before those before it
+                                       ///< have finished
   Dim3 (*grid)(void const* params);
 };
 
@@ -26,12 +27,13 @@ template <class Kernel> CudaKernel cuda_kernel_of(void const* entry) {
                     .threads = Kernel::threads,
                     .shared_bytes = sizeof(typename Kernel::SharedStorage),
                     .cluster = {1, 1, 1},
-                    .waits_for_grids = false,
+                    .programmatic_dependent_launch = false,
                     .grid = [](void const* params) {
                       return Kernel::grid(*static_cast<typename Kernel::Params const*>(params));
                     }};
   if constexpr (requires { Kernel::cluster; }) kernel.cluster = Kernel::cluster;
-  if constexpr (requires { Kernel::waits_for_grids; }) kernel.waits_for_grids = Kernel::waits_for_grids;
+  if constexpr (requires { Kernel::programmatic_dependent_launch; })
+    kernel.programmatic_dependent_launch = Kernel::programmatic_dependent_launch;
   return kernel;
 }
 

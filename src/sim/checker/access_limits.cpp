@@ -17,7 +17,7 @@ namespace {
 struct WarpAccess {
   int warp;
   Instruction instruction;
-  Where where;
+  SourceLocation where;
   std::uint32_t lanes;
   int bytes;
 };
@@ -123,7 +123,7 @@ void AccessLimits::hold(Cta& cta, Warp const& warp, AccessLog::Record const& rec
                    record.global, use.sectors, limits_.excess_sectors);
 }
 
-void AccessLimits::hold(Cta& cta, Warp const& warp, Instruction instruction, int count, Where where,
+void AccessLimits::hold(Cta& cta, Warp const& warp, Instruction instruction, int count, SourceLocation where,
                         BankUse use) const {
   std::uint32_t const lanes = count == 4 ? kFullWarp : (1u << (8 * count)) - 1;
   if (limits_.bank_conflicts >= 0 && use.wavefronts - use.minimum > limits_.bank_conflicts)

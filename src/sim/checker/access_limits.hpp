@@ -4,7 +4,7 @@
 
 #include "profile/access_log.hpp"
 #include "profile/counters.hpp"
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "tegula/sim/limits.hpp"
 #include "values/instruction.hpp"
 
@@ -22,7 +22,8 @@ class AccessLimits {
   /// An access that was counted.
   void hold(Cta& cta, Warp const& warp, AccessLog::Record const& record, AccessUse const& use) const;
   /// An ldmatrix or stmatrix of `count` matrices.
-  void hold(Cta& cta, Warp const& warp, Instruction instruction, int count, Where where, BankUse use) const;
+  void hold(Cta& cta, Warp const& warp, Instruction instruction, int count, SourceLocation where,
+            BankUse use) const;
 
  private:
   Limits limits_;

@@ -15,7 +15,7 @@ void Agents::start(Cluster const& cluster, bool on) {
   racing_.clear();
   grids_complete_.clear();
   grids_ = -1;
-  if (!on || !cluster.launch().kernel->waits_for_grids) return;
+  if (!on || !cluster.launch().kernel->programmatic_dependent_launch) return;
   grids_ = causality_.add_agent();
   mbarriers_.push_back({{-1, 0, 0}, {}});  // those of mbarriers are numbered from threads() on
   wait_for_grids(grids_complete_);

@@ -20,7 +20,7 @@ namespace tegula::sim {
 /// A peer's access to a CTA's shared memory, or arrival at its mbarrier: it must come before the CTA's exit.
 struct PeerAccess {
   Instruction instruction;
-  Where where;
+  SourceLocation where;
   std::uint32_t address;  ///< of the CTA's shared memory
   int cta;                ///< rank of who did it
   int warp;
@@ -57,24 +57,25 @@ class Checker {
   void cluster_barrier_arrived(Cta& cta, Warp const& warp, bool relaxed);
   void cluster_barrier_completed();
   void cluster_barrier_passed(Cta& cta, Warp const& warp);
-  void memory_fenced(Cta& cta, bool of_cta, Where where);
+  void memory_fenced(Cta& cta, bool of_cta, SourceLocation where);
   void proxy_fenced(Cta& cta);
   void inits_fenced(Cta& cta);
   void grids_waited(Cta& cta);
-  void changing_registers(Cta& cta, int warpgroup, bool increase, Where where);
+  void changing_registers(Cta& cta, int warpgroup, bool increase, SourceLocation where);
   void registers_changed(Cta& cta, int warpgroup);
 
   // Mbarriers (mbarrier_checks.cpp) and peers (peer_checks.cpp).
 
   void mbarrier_initialised(Cta& cta, MbarrierState const& mbarrier, bool again);
-  void mbarrier_invalidated(Cta& cta, MbarrierState const& mbarrier, Where where);
-  void mbarrier_used(Cta& cta, MbarrierState const& mbarrier, Instruction instruction, Where where);
-  void mbarrier_arrived(Cta& cta, MbarrierState const& mbarrier, Instruction instruction, Where where,
-                        bool relaxed, bool wide);
+  void mbarrier_invalidated(Cta& cta, MbarrierState const& mbarrier, SourceLocation where);
+  void mbarrier_used(Cta& cta, MbarrierState const& mbarrier, Instruction instruction, SourceLocation where);
+  void mbarrier_arrived(Cta& cta, MbarrierState const& mbarrier, Instruction instruction,
+                        SourceLocation where, bool relaxed, bool wide);
   void bytes_completed(Cta& cta, MbarrierState const& mbarrier, InFlight* operation);
   void phase_completed(Cta& cta, MbarrierState const& mbarrier);
-  void phase_passed(Cta& cta, MbarrierState const& mbarrier, Thread const& thread, Where where, bool relaxed);
-  void peer_reached(Cta& peer, Instruction instruction, std::uint32_t address, Where where);
+  void phase_passed(Cta& cta, MbarrierState const& mbarrier, Thread const& thread, SourceLocation where,
+                    bool relaxed);
+  void peer_reached(Cta& peer, Instruction instruction, std::uint32_t address, SourceLocation where);
   void cta_exited(Cta& cta);
 
   // Copies and operations in flight (copy_checks.cpp, flight_checks.cpp).
@@ -88,8 +89,8 @@ class Checker {
   void reads_retired(Cluster& cluster, InFlight const& operation);
   void retired(Cluster& cluster, InFlight const& operation, bool for_nobody);
   void waited_for(InFlight const& operation);
-  bool laid_out_by(Cta& cta, TmaSwizzle swizzle, std::uint32_t address, Instruction instruction, Where where,
-                   Culprit who);
+  bool laid_out_by(Cta& cta, TmaSwizzle swizzle, std::uint32_t address, Instruction instruction,
+                   SourceLocation where, Culprit who);
 
   std::string last_change(void const* address) const { return global_races_.last_change(address); }
 
@@ -134,7 +135,7 @@ class Checker {
     Thread const& self = cta.current_thread();
     return self.agent - self.lane + lane;
   }
-  std::uint16_t site(Instruction instruction, Where where) {
+  std::uint16_t site(Instruction instruction, SourceLocation where) {
     return agents_.sites().number(instruction, where);
   }
   Culprit culprit(int agent) const { return agents_.culprit(agent); }
@@ -148,7 +149,7 @@ class Checker {
   /// What is in flight into a byte, for a finding.
   struct Pending {
     Instruction instruction;
-    Where where;
+    SourceLocation where;
     std::string issuer;
     Culprit who;
     std::string order;
@@ -159,9 +160,11 @@ class Checker {
   void races_with_launch(Cta& cta, GlobalUse const& use);
   bool after_launches(Cta const& cta, GlobalUse const& use) const;
 
-  void check_init_known(Cta& cta, MbarrierState const& mbarrier, Instruction instruction, Where where);
+  void check_init_known(Cta& cta, MbarrierState const& mbarrier, Instruction instruction,
+                        SourceLocation where);
   void check_visible(Cta& cta, MbarrierState const& mbarrier, InFlight const& operation);
-  void invalidated_early(Cta& cta, MbarrierState const& mbarrier, Where where, Conflict const& conflict);
+  void invalidated_early(Cta& cta, MbarrierState const& mbarrier, SourceLocation where,
+                         Conflict const& conflict);
   void release_into(Cta& cta, OfMbarrier& mbarrier, bool relaxed, bool wide);
   void check_peers_at_exit(Cta& cta);
 

@@ -27,7 +27,7 @@ char const* swizzle_text(TmaSwizzle swizzle) {
 }  // namespace
 
 bool Checker::laid_out_by(Cta& cta, TmaSwizzle swizzle, std::uint32_t address, Instruction instruction,
-                          Where where, Culprit who) {
+                          SourceLocation where, Culprit who) {
   Copy const* const copy = of(cta).copies.at(address - kSharedBase);
   if (copy == nullptr || !copy->swizzle || *copy->swizzle == swizzle ||
       swizzle_of_line(*copy->swizzle, address) == swizzle_of_line(swizzle, address)) [[likely]]

@@ -7,8 +7,8 @@
 #include <tuple>
 #include <vector>
 
+#include "tegula/arch/source_location.hpp"
 #include "tegula/arch/tensor_map.hpp"
-#include "tegula/arch/where.hpp"
 #include "values/instruction.hpp"
 
 /// What brought the bytes that lie in a CTA's shared memory: which asynchronous copy, laid out by which
@@ -19,7 +19,7 @@ namespace tegula::sim {
 /// one number.
 struct Copy {
   Instruction instruction = Instruction::none;
-  Where where;
+  SourceLocation where;
   int cta = 0;                        ///< rank of the CTA that issued it
   int thread = 0;                     ///< index in it of the thread that issued its first byte
   std::uint32_t offset = 0;           ///< of its first byte, from the beginning of shared memory
@@ -30,7 +30,7 @@ struct Copy {
 /// What came to the place of the last of a copy.
 struct Overwrite {
   Instruction instruction = Instruction::none;  ///< none: nothing did of which there is more to say
-  Where where;
+  SourceLocation where;
   int cta = 0;
   int thread = 0;
 };

@@ -19,7 +19,7 @@ void Checker::races_with_launch(Cta& cta, GlobalUse const& use) {
   Allocation const& memory = *use.memory;
   Instruction const instruction = use.instruction;
   GlobalAccess const access = use.access;
-  Where const where = use.where;
+  SourceLocation const where = use.where;
   std::string const place = memory.place(use.offset);
   std::string const what = fmt::format("{} {} {}", ptx_name(instruction), verb(access, instruction), place);
   if (memory.constant) {

@@ -82,7 +82,7 @@ class Search {
  private:
   using Place = std::pair<std::string_view, int>;
   Place place(Piece const& piece) const {
-    Where const& where = site(piece).where;
+    SourceLocation const& where = site(piece).where;
     return {where.file, where.line};
   }
   std::tuple<std::uint32_t, std::uint32_t, std::uintptr_t> rank(Race const& race) const {

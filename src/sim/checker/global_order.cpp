@@ -50,7 +50,7 @@ void ClusterOrder::start(GlobalOrder& order, std::int64_t cluster) {
   covers_ = foreigns_;
 }
 
-void ClusterOrder::fence(GlobalActor const& who, bool of_cta, Where where, CausalPast past) {
+void ClusterOrder::fence(GlobalActor const& who, bool of_cta, SourceLocation where, CausalPast past) {
   ThreadState& state = this->state(who);
   Acquire acquire{who.agent, who.time, {}};
   std::vector<std::uint32_t> left;

@@ -9,7 +9,7 @@
 
 #include "checker/causality.hpp"
 #include "checker/global_shadow.hpp"
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 
 /// What orders memory between the clusters of a launch: fences and atomics. PTX ISA, memory consistency
 /// model, "Release and Acquire Patterns": a fence and then an atomic of the same thread release, an atomic
@@ -36,7 +36,7 @@ struct Release {
   int cta = 0;          ///< rank in the cluster
   int thread = 0;       ///< index in the CTA
   bool of_cta = false;  ///< its scope is the CTA alone
-  Where where;
+  SourceLocation where;
   CausalPast past;
   std::vector<std::uint32_t> before;  ///< releases that are ordered before this one
 };
@@ -58,7 +58,7 @@ class GlobalOrder {
   struct TooNarrow {
     std::int64_t released = 0;  ///< the clusters,
     std::int64_t acquired = 0;
-    Where fence;  ///< and the fence of the wrong scope
+    SourceLocation fence;  ///< and the fence of the wrong scope
   };
   void add(TooNarrow const& pair) { too_narrow_.push_back(pair); }
   std::vector<TooNarrow> const& too_narrow() const { return too_narrow_; }
@@ -78,7 +78,7 @@ class ClusterOrder {
   bool idle() const { return acquires_.empty() && own_.empty(); }
 
   /// A fence of the thread `who`, with all that is ordered before it.
-  void fence(GlobalActor const& who, bool of_cta, Where where, CausalPast past);
+  void fence(GlobalActor const& who, bool of_cta, SourceLocation where, CausalPast past);
   /// Whether what the thread's fences have acquired from other clusters came after an agent's access there
   /// at the time: of one that has the same number in each cluster.
   bool acquired(GlobalActor const& who, int agent, Time time) const;

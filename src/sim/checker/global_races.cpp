@@ -31,7 +31,7 @@ GlobalActor GlobalRaces::actor() {
 }
 
 bool GlobalRaces::access(Instruction instruction, GlobalAccess access, void const* address, std::size_t bytes,
-                         Where where) {
+                         SourceLocation where) {
   GlobalActor const who = actor();
   return note(shadow_.site(where, instruction, access, who), address, bytes, who);
 }
@@ -81,7 +81,7 @@ bool GlobalRaces::note(std::uint32_t site, void const* address, std::size_t byte
   return false;
 }
 
-void GlobalRaces::fence(bool of_cta, Where where) {
+void GlobalRaces::fence(bool of_cta, SourceLocation where) {
   GlobalActor const who = actor();
   Published published;
   agents_.causality().release(who.knower, published);
@@ -109,7 +109,7 @@ void GlobalRaces::atomic(void const* address, bool writes) {
   order_.atomic(who, word, writes);
 }
 
-GlobalRaces::Pending GlobalRaces::issue(Instruction instruction, GlobalAccess access, Where where) {
+GlobalRaces::Pending GlobalRaces::issue(Instruction instruction, GlobalAccess access, SourceLocation where) {
   GlobalActor who = actor();
   who.async = true;
   // A time of its own: the rows of one store may overlap, those of two may not.

@@ -11,7 +11,7 @@
 #include "checker/global_conflicts.hpp"
 #include "checker/global_order.hpp"
 #include "checker/global_shadow.hpp"
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "values/instruction.hpp"
 
 namespace tegula::sim {
@@ -31,9 +31,9 @@ class GlobalRaces {
 
   /// An access by the current thread. False where it is found to race.
   bool access(Instruction instruction, GlobalAccess access, void const* address, std::size_t bytes,
-              Where where);
+              SourceLocation where);
   /// A fence by the current thread.
-  void fence(bool of_cta, Where where);
+  void fence(bool of_cta, SourceLocation where);
   /// An atomic by the current thread; `writes` is false for a compare-and-swap that fails.
   void atomic(void const* address, bool writes);
 
@@ -42,7 +42,7 @@ class GlobalRaces {
     std::uint32_t site = 0;
     std::uint32_t time = 0;  ///< of the issue
   };
-  Pending issue(Instruction instruction, GlobalAccess access, Where where);
+  Pending issue(Instruction instruction, GlobalAccess access, SourceLocation where);
   /// `agent`: who it is done for, where that is known when it is issued: an mbarrier.
   void touch(Pending const& operation, void const* address, std::size_t bytes,
              std::uint32_t agent = GlobalShadow::kNobody);

@@ -55,7 +55,7 @@ std::size_t GlobalShadow::memory() const {
   return bytes;
 }
 
-std::uint32_t GlobalShadow::site(Where where, Instruction instruction, GlobalAccess access,
+std::uint32_t GlobalShadow::site(SourceLocation where, Instruction instruction, GlobalAccess access,
                                  GlobalActor const& actor) {
   auto const is_it = [&](GlobalSite const& s) {
     return s.where.line == where.line && s.where.file == where.file && s.instruction == instruction &&

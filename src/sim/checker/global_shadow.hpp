@@ -10,7 +10,7 @@
 
 #include "checker/causality.hpp"
 #include "machine/global_memory.hpp"
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "values/instruction.hpp"
 
 /// What one cluster did to global memory, byte by byte: by whom each was last written, who has read it since,
@@ -31,7 +31,7 @@ struct GlobalActor {
 
 /// An instruction on a source line, and who of the cluster executed it first.
 struct GlobalSite {
-  Where where;
+  SourceLocation where;
   Instruction instruction;
   GlobalAccess access;
   bool async;
@@ -71,7 +71,8 @@ class GlobalShadow {
   /// Forgets everything.
   void clear();
   /// The number of the site in the tables of this cluster.
-  std::uint32_t site(Where where, Instruction instruction, GlobalAccess access, GlobalActor const& actor);
+  std::uint32_t site(SourceLocation where, Instruction instruction, GlobalAccess access,
+                     GlobalActor const& actor);
   GlobalSite const& site(std::uint32_t number) const { return sites_[number]; }
 
   /// Takes down an access to `bytes` bytes, and says with which earlier one it races, if any.

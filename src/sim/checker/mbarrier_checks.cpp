@@ -30,7 +30,7 @@ void Checker::mbarrier_initialised(Cta& cta, MbarrierState const& mbarrier, bool
   of(thread).inits.push_back({own.agent, own.init_time});
 }
 
-void Checker::mbarrier_invalidated(Cta& cta, MbarrierState const& mbarrier, Where where) {
+void Checker::mbarrier_invalidated(Cta& cta, MbarrierState const& mbarrier, SourceLocation where) {
   Conflict conflict;
   if (races_ && !of(cta).shadow.write(cta.current_thread().agent, mbarrier.address - kSharedBase, 8,
                                       site(Instruction::mbarrier_inval, where), conflict))
@@ -40,14 +40,15 @@ void Checker::mbarrier_invalidated(Cta& cta, MbarrierState const& mbarrier, Wher
 }
 
 /// The current thread uses the mbarrier: it must come after its init, and nobody may invalidate it before.
-void Checker::mbarrier_used(Cta& cta, MbarrierState const& mbarrier, Instruction instruction, Where where) {
+void Checker::mbarrier_used(Cta& cta, MbarrierState const& mbarrier, Instruction instruction,
+                            SourceLocation where) {
   check_init_known(cta, mbarrier, instruction, where);
   of(cta).shadow.note_use(cta.current_thread().agent, mbarrier.address - kSharedBase, 8,
                           site(instruction, where));
 }
 
-void Checker::mbarrier_arrived(Cta& cta, MbarrierState const& mbarrier, Instruction instruction, Where where,
-                               bool relaxed, bool wide) {
+void Checker::mbarrier_arrived(Cta& cta, MbarrierState const& mbarrier, Instruction instruction,
+                               SourceLocation where, bool relaxed, bool wide) {
   Thread const& thread = cta.current_thread();
   OfMbarrier& own = of(cta, mbarrier);
   if (thread.cta != &cta) {
@@ -85,8 +86,8 @@ void Checker::phase_completed(Cta& cta, MbarrierState const& mbarrier) {
 
 /// PTX ISA, mbarrier.test_wait: .acquire, of what those who arrived have released, and of the writes of the
 /// copies that completed there.
-void Checker::phase_passed(Cta& cta, MbarrierState const& mbarrier, Thread const& thread, Where where,
-                           bool relaxed) {
+void Checker::phase_passed(Cta& cta, MbarrierState const& mbarrier, Thread const& thread,
+                           SourceLocation where, bool relaxed) {
   OfMbarrier& own = of(cta, mbarrier);
   if (!own.accesses.empty())
     std::erase_if(own.accesses,
@@ -105,7 +106,7 @@ void Checker::phase_passed(Cta& cta, MbarrierState const& mbarrier, Thread const
 
 /// An operation of the asynchronous proxy is to complete on the mbarrier: its init must be visible there.
 void Checker::check_visible(Cta& cta, MbarrierState const& mbarrier, InFlight const& operation) {
-  Where const where = operation.where;
+  SourceLocation const where = operation.where;
   OfMbarrier const& own = of(cta, mbarrier);
   Causality const& causality = agents_.causality();
   int const issuer = cta.current_thread().agent;
@@ -125,7 +126,7 @@ void Checker::check_visible(Cta& cta, MbarrierState const& mbarrier, InFlight co
            : "a fence_mbarrier_init after the init, and then a barrier of the CTA or the cluster, would order them"});
 }
 
-void Checker::invalidated_early(Cta& cta, MbarrierState const& mbarrier, Where where,
+void Checker::invalidated_early(Cta& cta, MbarrierState const& mbarrier, SourceLocation where,
                                 Conflict const& conflict) {
   Site const other = agents_.sites()[conflict.site];
   cta.report(FindingKind::mbarrier_misuse, where, cta.here(), cta.buffer_name(mbarrier.address),
@@ -140,7 +141,7 @@ void Checker::invalidated_early(Cta& cta, MbarrierState const& mbarrier, Where w
 
 /// A thread uses an mbarrier: it must come after its init.
 void Checker::check_init_known(Cta& cta, MbarrierState const& mbarrier, Instruction instruction,
-                               Where where) {
+                               SourceLocation where) {
   OfMbarrier const& own = of(cta, mbarrier);
   Causality const& causality = agents_.causality();
   int const thread = cta.current_thread().agent;

@@ -82,7 +82,7 @@ void Checker::cluster_barrier_passed(Cta& cta, Warp const& warp) {
   if (races_) agents_.causality().acquire(cta.thread(32 * warp.index).agent, kFullWarp, cluster_complete_);
 }
 
-void Checker::memory_fenced(Cta& cta, bool of_cta, Where where) {
+void Checker::memory_fenced(Cta& cta, bool of_cta, SourceLocation where) {
   agents_.causality().fence_threads(cta.current_thread().agent, of_cta);
   if (global_races_.on()) global_races_.fence(of_cta, where);
 }
@@ -103,7 +103,7 @@ void Checker::grids_waited(Cta& cta) { agents_.wait_for_grids(cta.current_thread
 
 /// PTX ISA, setmaxnreg: "all warps in the warpgroup must synchronize explicitly before executing subsequent
 /// setmaxnreg instructions".
-void Checker::changing_registers(Cta& cta, int warpgroup, bool increase, Where where) {
+void Checker::changing_registers(Cta& cta, int warpgroup, bool increase, SourceLocation where) {
   Warpgroup const& group = cta.warpgroup();
   if (!races_ || group.registers_where.line == 0) return;
   Time const before = of(cta).register_times[static_cast<std::size_t>(warpgroup)];

@@ -23,7 +23,7 @@ void note_access(std::vector<PeerAccess>& accesses, PeerAccess const& access) {
 
 /// A thread accesses shared memory of a peer, which must have started: the cluster's barrier says so, or what
 /// a thread of the peer has released.
-void Checker::peer_reached(Cta& peer, Instruction instruction, std::uint32_t address, Where where) {
+void Checker::peer_reached(Cta& peer, Instruction instruction, std::uint32_t address, SourceLocation where) {
   Thread const& self = peer.current_thread();
   OfThread& own = of(self);
   if ((own.started_peers >> peer.rank() & 1) != 0) return;

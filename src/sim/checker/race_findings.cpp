@@ -10,7 +10,7 @@ void Checker::generic_race(Cta& cta, SharedAccess const& access, Conflict const&
   Instruction const instruction = access.instruction;
   bool const write = access.write;
   int const lane = access.lane;
-  Where where = access.where;
+  SourceLocation where = access.where;
   std::uint32_t const address = kSharedBase + conflict.offset;
   std::string const place = cta.shared_place(address);
   Site const other = agents_.sites()[conflict.site];

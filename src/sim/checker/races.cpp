@@ -11,7 +11,7 @@ constexpr int kManyReaders = 8;
 /// Readers of a piece that are remembered, at most: they hold the shadow below 100 bytes for each byte.
 constexpr int kMostReaders = 20;
 
-std::uint64_t key_of(Instruction instruction, Where where) {
+std::uint64_t key_of(Instruction instruction, SourceLocation where) {
   return static_cast<std::uint64_t>(where.line) << 8 | static_cast<std::uint64_t>(instruction);
 }
 
@@ -19,7 +19,7 @@ std::uint64_t key_of(Instruction instruction, Where where) {
 
 SiteTable::SiteTable() { sites_.push_back({}); }
 
-std::uint16_t SiteTable::find(Instruction instruction, Where where) {
+std::uint16_t SiteTable::find(Instruction instruction, SourceLocation where) {
   auto const [first, last] = numbers_.equal_range(key_of(instruction, where));
   for (auto it = first; it != last; ++it) {
     if (sites_[it->second].where.file == where.file) return it->second;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "checker/causality.hpp"
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "values/instruction.hpp"
 
 /// Who accessed shared memory last, by what instruction and when: what a data race is found by. Two accesses
@@ -19,7 +19,7 @@ namespace tegula::sim {
 
 /// An instruction on a source line.
 struct Site {
-  Where where;
+  SourceLocation where;
   Instruction instruction = Instruction::none;
 };
 
@@ -27,7 +27,7 @@ struct Site {
 class SiteTable {
  public:
   SiteTable();
-  std::uint16_t number(Instruction instruction, Where where) {
+  std::uint16_t number(Instruction instruction, SourceLocation where) {
     std::size_t const slot =
         (static_cast<std::size_t>(where.line) * 64 + static_cast<std::size_t>(instruction)) % recent_.size();
     std::uint16_t const recent = recent_[slot];
@@ -40,7 +40,7 @@ class SiteTable {
   Site const& operator[](std::uint16_t number) const { return sites_[number]; }
 
  private:
-  std::uint16_t find(Instruction instruction, Where where);
+  std::uint16_t find(Instruction instruction, SourceLocation where);
 
   std::vector<Site> sites_;
   std::unordered_multimap<std::uint64_t, std::uint16_t> numbers_;

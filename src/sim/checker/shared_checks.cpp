@@ -110,7 +110,7 @@ void Checker::shared_findings(Cta& cta, SharedAccess const& access) {
   std::uint32_t const address = access.address;
   int const bytes = access.bytes;
   bool const write = access.write;
-  Where const where = access.where;
+  SourceLocation const where = access.where;
   int const lane = access.lane;
   std::uint8_t const* const state = of(cta).state.at(address);
   int const flying = first_other(state, bytes, kInFlight, 0);

@@ -9,7 +9,7 @@ namespace tegula::sim {
 
 namespace {
 
-void bar(Cta& cta, Instruction instruction, int id, int threads, Where where) {
+void bar(Cta& cta, Instruction instruction, int id, int threads, SourceLocation where) {
   if (id < 0 || id >= kBarriers) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
              fmt::format("barrier {} does not exist: there are 16, from 0", id));
@@ -42,14 +42,14 @@ void bar(Cta& cta, Instruction instruction, int id, int threads, Where where) {
 
 }  // namespace
 
-void bar_sync_all(Where where) {
+void bar_sync_all(SourceLocation where) {
   Cta& cta = current_cta();
   bar(cta, Instruction::bar_sync, 0, cta.threads(), where);
 }
-void bar_sync(int id, int threads, Where where) {
+void bar_sync(int id, int threads, SourceLocation where) {
   bar(current_cta(), Instruction::bar_sync, id, threads, where);
 }
-void bar_arrive(int id, int threads, Where where) {
+void bar_arrive(int id, int threads, SourceLocation where) {
   bar(current_cta(), Instruction::bar_arrive, id, threads, where);
 }
 
@@ -57,7 +57,7 @@ int thread_index() { return this_cta().thread_index(); }
 Dim3 block_index() { return this_cta().block_index(); }
 Dim3 grid_extents() { return this_cta().grid(); }
 
-void trap(Where where) {
+void trap(SourceLocation where) {
   Cta& cta = current_cta();
   cta.fail(FindingKind::trap, where, cta.here(), "the kernel executed trap");
 }

@@ -7,7 +7,7 @@ namespace tegula::sim {
 
 namespace {
 
-void wait_for_bulk_groups(Cta& cta, int groups_left, bool read, Where where) {
+void wait_for_bulk_groups(Cta& cta, int groups_left, bool read, SourceLocation where) {
   cta.note(Instruction::cp_async_bulk_wait_group, where);
   InFlightGroups& groups = cta.current_thread().bulk;
   cta.cluster().before({read ? Visible::Kind::wait_group_read : Visible::Kind::wait_group, cta.rank(), 0,
@@ -21,15 +21,15 @@ void wait_for_bulk_groups(Cta& cta, int groups_left, bool read, Where where) {
 
 }  // namespace
 
-void bulk_commit_group(Where where) {
+void bulk_commit_group(SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(Instruction::cp_async_bulk_commit_group, where);
   cta.current_thread().bulk.commit();
 }
-void bulk_wait_group(int groups_left, Where where) {
+void bulk_wait_group(int groups_left, SourceLocation where) {
   wait_for_bulk_groups(current_cta(), groups_left, false, where);
 }
-void bulk_wait_group_read(int groups_left, Where where) {
+void bulk_wait_group_read(int groups_left, SourceLocation where) {
   wait_for_bulk_groups(current_cta(), groups_left, true, where);
 }
 

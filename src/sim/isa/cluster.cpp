@@ -18,7 +18,7 @@ namespace {
 /// A value on its way to another CTA.
 class AsyncStore final : public InFlight {
  public:
-  AsyncStore(Cta const& issuer, Where where, SharedRange to, void const* value)
+  AsyncStore(Cta const& issuer, SourceLocation where, SharedRange to, void const* value)
       : InFlight(Instruction::st_async, issuer, where) {
     writes = {to};
     std::memcpy(value_, value, to.bytes);
@@ -32,7 +32,7 @@ class AsyncStore final : public InFlight {
   unsigned char value_[16];
 };
 
-void arrive_at_cluster(Cta& cta, bool relaxed, Where where) {
+void arrive_at_cluster(Cta& cta, bool relaxed, SourceLocation where) {
   if (!cta.meet(Instruction::cluster_arrive, 0, kFullWarp, where)) return;
   Warp& own = cta.current_warp();
   if (own.cluster_arrivals != own.cluster_waits) {
@@ -53,7 +53,7 @@ int cluster_cta_count() { return this_cta().cluster().ctas(); }
 Dim3 cluster_cta_id() { return this_cta().cluster().coordinate(this_cta().rank()); }
 Dim3 cluster_dim() { return this_cta().cluster().extents(); }
 
-std::uint32_t mapa(std::uint32_t local, int cta_rank, Where where) {
+std::uint32_t mapa(std::uint32_t local, int cta_rank, SourceLocation where) {
   Cta& cta = this_cta();
   if (cta_rank < 0 || cta_rank >= cta.cluster().ctas()) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
@@ -62,7 +62,7 @@ std::uint32_t mapa(std::uint32_t local, int cta_rank, Where where) {
   return (local & kLocalMask) | static_cast<std::uint32_t>(cta_rank + 1) << kRankShift;
 }
 
-void ld_shared_cluster(void* value, std::uint32_t address, int bytes, Where where) {
+void ld_shared_cluster(void* value, std::uint32_t address, int bytes, SourceLocation where) {
   Cta& cta = current_cta();
   std::size_t const n = static_cast<std::size_t>(bytes);
   cta.cluster().before(cta.at_shared(Visible::Kind::peer_load, address, bytes));
@@ -77,7 +77,7 @@ void ld_shared_cluster(void* value, std::uint32_t address, int bytes, Where wher
   }
 }
 
-void st_shared_cluster(std::uint32_t address, void const* value, int bytes, Where where) {
+void st_shared_cluster(std::uint32_t address, void const* value, int bytes, SourceLocation where) {
   Cta& cta = current_cta();
   cta.cluster().before(cta.at_shared(Visible::Kind::peer_store, address, bytes));
   Cta* const peer = cta.target(Instruction::st_shared_cluster, address, where);
@@ -89,7 +89,8 @@ void st_shared_cluster(std::uint32_t address, void const* value, int bytes, Wher
   }
 }
 
-void st_async(std::uint32_t address, void const* value, int bytes, std::uint32_t mbarrier, Where where) {
+void st_async(std::uint32_t address, void const* value, int bytes, std::uint32_t mbarrier,
+              SourceLocation where) {
   Cta& cta = current_cta();
   if (bytes != 4 && bytes != 8 && bytes != 16) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
@@ -118,7 +119,7 @@ void st_async(std::uint32_t address, void const* value, int bytes, std::uint32_t
   cta.in_flight().add(std::move(store));
 }
 
-void cluster_wait(Where where) {
+void cluster_wait(SourceLocation where) {
   Cta& cta = current_cta();
   if (!cta.meet(Instruction::cluster_wait, 0, kFullWarp, where)) return;
   Warp& own = cta.current_warp();
@@ -139,7 +140,7 @@ void cluster_wait(Where where) {
   cta.cluster().block();
 }
 
-void cluster_arrive(Where where) { arrive_at_cluster(current_cta(), false, where); }
-void cluster_arrive_relaxed(Where where) { arrive_at_cluster(current_cta(), true, where); }
+void cluster_arrive(SourceLocation where) { arrive_at_cluster(current_cta(), false, where); }
+void cluster_arrive_relaxed(SourceLocation where) { arrive_at_cluster(current_cta(), true, where); }
 
 }  // namespace tegula::sim

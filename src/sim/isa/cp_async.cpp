@@ -9,7 +9,7 @@ namespace tegula::sim {
 
 // L1 is not modelled: .ca and .cg differ in nothing else.
 void cp_async(std::uint32_t destination, void const* source, int bytes, int source_bytes, CacheOp,
-              Where where) {
+              SourceLocation where) {
   Cta& cta = current_cta();
   if (source_bytes < 0 || source_bytes > bytes) {
     cta.fail(
@@ -47,7 +47,7 @@ void cp_async(std::uint32_t destination, void const* source, int bytes, int sour
     cta.land(copy);
 }
 
-void cp_async_commit_group(Where where) {
+void cp_async_commit_group(SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(Instruction::cp_async_commit_group, where);
   AsyncCopies& async = cta.current_thread().async;
@@ -55,7 +55,7 @@ void cp_async_commit_group(Where where) {
   ++async.groups;
 }
 
-void cp_async_wait_group(int groups_left, Where where) {
+void cp_async_wait_group(int groups_left, SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(Instruction::cp_async_wait_group, where);
   AsyncCopies& async = cta.current_thread().async;
@@ -65,7 +65,7 @@ void cp_async_wait_group(int groups_left, Where where) {
   cta.wait_for_copies(async, async.group_ends[async.first_group - 1], where);
 }
 
-void cp_async_wait_all(Where where) {
+void cp_async_wait_all(SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(Instruction::cp_async_wait_group, where);
   AsyncCopies& async = cta.current_thread().async;

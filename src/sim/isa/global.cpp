@@ -9,7 +9,7 @@
 /// Loads, stores and atomics on global memory; fences; what orders a grid after others.
 namespace tegula::sim {
 
-void ld_global(void* value, void const* address, int bytes, Where where) {
+void ld_global(void* value, void const* address, int bytes, SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(Instruction::ld_global, where, {.global_bytes = bytes, .global = address});
   if (cta.global_access(Instruction::ld_global, address, bytes, GlobalAccess::read, where, bytes)) {
@@ -20,7 +20,7 @@ void ld_global(void* value, void const* address, int bytes, Where where) {
   }
 }
 
-void st_global(void* address, void const* value, int bytes, Where where) {
+void st_global(void* address, void const* value, int bytes, SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(Instruction::st_global, where, {.global_bytes = bytes, .global = address});
   if (cta.global_access(Instruction::st_global, address, bytes, GlobalAccess::write, where, bytes)) {
@@ -29,7 +29,8 @@ void st_global(void* address, void const* value, int bytes, Where where) {
   }
 }
 
-std::uint32_t atomic(AtomicOp op, void* address, std::uint32_t value, std::uint32_t expected, Where where) {
+std::uint32_t atomic(AtomicOp op, void* address, std::uint32_t value, std::uint32_t expected,
+                     SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(Instruction::atom, where, {.global_bytes = 4, .global = address});
   cta.cluster().take_turn();
@@ -67,7 +68,7 @@ std::uint32_t atomic(AtomicOp op, void* address, std::uint32_t value, std::uint3
   return old;
 }
 
-void fence(int scope, Where where) {
+void fence(int scope, SourceLocation where) {
   constexpr int cta_scope = 0;  // of tegula::Scope
   Cta& cta = current_cta();
   cta.note(Instruction::fence, where);
@@ -75,13 +76,13 @@ void fence(int scope, Where where) {
 }
 
 // Launches run one after another: what a grid may touch of the memory of others is checked, not delayed.
-void griddepcontrol_wait(Where where) {
+void griddepcontrol_wait(SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(Instruction::griddepcontrol_wait, where);
   if (cta.finding_races()) cta.observers().grids_waited(cta);
 }
 
-void griddepcontrol_launch_dependents(Where where) {
+void griddepcontrol_launch_dependents(SourceLocation where) {
   current_cta().note(Instruction::griddepcontrol_launch_dependents, where);
 }
 

@@ -23,7 +23,7 @@ std::uint32_t load16(unsigned char const* p) {
 
 }  // namespace
 
-void ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row, Where where) {
+void ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row, SourceLocation where) {
   Cta& cta = current_cta();
   Warp& own = cta.current_warp();
   int const lane = cta.current_thread().lane;
@@ -56,7 +56,8 @@ void ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t
   std::memcpy(registers, own.d[lane], sizeof(std::uint32_t) * static_cast<std::size_t>(count));
 }
 
-void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool transpose, Where where) {
+void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool transpose,
+              SourceLocation where) {
   Cta& cta = current_cta();
   Warp& own = cta.current_warp();
   int const lane = cta.current_thread().lane;
@@ -84,7 +85,7 @@ void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool
 }
 
 void mma_sync(WarpMma const& op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
-              Where where) {
+              SourceLocation where) {
   Cta& cta = current_cta();
   Warp& own = cta.current_warp();
   int const lane = cta.current_thread().lane;

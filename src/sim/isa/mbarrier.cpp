@@ -13,7 +13,7 @@ namespace tegula::sim {
 
 namespace {
 
-void arrive_at_peer(Cta& cta, std::uint32_t address, bool relaxed, bool wide, Where where) {
+void arrive_at_peer(Cta& cta, std::uint32_t address, bool relaxed, bool wide, SourceLocation where) {
   cta.note(Instruction::mbarrier_arrive, where);
   cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_arrive, address));
   Cta* const owner = cta.target(Instruction::mbarrier_arrive, address, where);
@@ -22,14 +22,15 @@ void arrive_at_peer(Cta& cta, std::uint32_t address, bool relaxed, bool wide, Wh
   if (mbarrier != nullptr) owner->arrive(Instruction::mbarrier_arrive, *mbarrier, where, relaxed, wide);
 }
 
-void check_parity(Cta& cta, Instruction instruction, int parity, Where where) {
+void check_parity(Cta& cta, Instruction instruction, int parity, SourceLocation where) {
   if (parity == 0 || parity == 1) return;
   cta.fail(FindingKind::invalid_operand, where, cta.here(),
            fmt::format("{} for the phase of parity {}: a parity is 0 or 1", ptx_name(instruction), parity));
 }
 
 /// False where the thread `tries` and gave up.
-bool wait_for_phase(Cta& cta, std::uint32_t address, int parity, bool tries, bool relaxed, Where where) {
+bool wait_for_phase(Cta& cta, std::uint32_t address, int parity, bool tries, bool relaxed,
+                    SourceLocation where) {
   cta.note(Instruction::mbarrier_try_wait, where);
   check_parity(cta, Instruction::mbarrier_try_wait, parity, where);
   cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_wait, address, parity));
@@ -52,7 +53,7 @@ bool wait_for_phase(Cta& cta, std::uint32_t address, int parity, bool tries, boo
 
 }  // namespace
 
-void mbarrier_init(std::uint32_t address, int count, Where where) {
+void mbarrier_init(std::uint32_t address, int count, SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(Instruction::mbarrier_init, where);
   cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_init, address, count));
@@ -87,7 +88,7 @@ void mbarrier_init(std::uint32_t address, int count, Where where) {
   cta.cluster().progressed();
 }
 
-void mbarrier_inval(std::uint32_t address, Where where) {
+void mbarrier_inval(std::uint32_t address, SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(Instruction::mbarrier_inval, where);
   cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_inval, address));
@@ -106,7 +107,7 @@ void mbarrier_inval(std::uint32_t address, Where where) {
   cta.remove(*mbarrier);
 }
 
-void mbarrier_arrive(std::uint32_t address, bool relaxed, Where where) {
+void mbarrier_arrive(std::uint32_t address, bool relaxed, SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(Instruction::mbarrier_arrive, where);
   cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_arrive, address));
@@ -114,15 +115,15 @@ void mbarrier_arrive(std::uint32_t address, bool relaxed, Where where) {
   if (mbarrier != nullptr) cta.arrive(Instruction::mbarrier_arrive, *mbarrier, where, relaxed);
 }
 
-void mbarrier_arrive_cluster(std::uint32_t address, bool relaxed, Where where) {
+void mbarrier_arrive_cluster(std::uint32_t address, bool relaxed, SourceLocation where) {
   arrive_at_peer(current_cta(), address, relaxed, false, where);
 }
 
-void mbarrier_arrive_cluster_release(std::uint32_t address, Where where) {
+void mbarrier_arrive_cluster_release(std::uint32_t address, SourceLocation where) {
   arrive_at_peer(current_cta(), address, false, true, where);
 }
 
-void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, bool relaxed, Where where) {
+void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, bool relaxed, SourceLocation where) {
   Cta& cta = current_cta();
   Instruction const instruction = Instruction::mbarrier_arrive_expect_tx;
   cta.note(instruction, where);
@@ -133,7 +134,7 @@ void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, bool relaxed, W
   cta.arrive(instruction, *mbarrier, where, relaxed);
 }
 
-void mbarrier_expect_tx(std::uint32_t address, int bytes, Where where) {
+void mbarrier_expect_tx(std::uint32_t address, int bytes, SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(Instruction::mbarrier_expect_tx, where);
   cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_expect, address, bytes));
@@ -141,7 +142,7 @@ void mbarrier_expect_tx(std::uint32_t address, int bytes, Where where) {
   if (mbarrier != nullptr) cta.expect_tx(Instruction::mbarrier_expect_tx, *mbarrier, bytes, where);
 }
 
-void mbarrier_complete_tx(std::uint32_t address, int bytes, Where where) {
+void mbarrier_complete_tx(std::uint32_t address, int bytes, SourceLocation where) {
   Cta& cta = current_cta();
   Instruction const instruction = Instruction::mbarrier_complete_tx;
   cta.note(instruction, where);
@@ -156,7 +157,7 @@ void mbarrier_complete_tx(std::uint32_t address, int bytes, Where where) {
   cta.complete_tx(*mbarrier, bytes, nullptr, where, cta.here());
 }
 
-bool mbarrier_test_wait_parity(std::uint32_t address, int parity, Where where) {
+bool mbarrier_test_wait_parity(std::uint32_t address, int parity, SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(Instruction::mbarrier_test_wait, where);
   check_parity(cta, Instruction::mbarrier_test_wait, parity, where);
@@ -172,26 +173,26 @@ bool mbarrier_test_wait_parity(std::uint32_t address, int parity, Where where) {
 
 // How long try_wait suspends a thread is the machine's to choose: here, until the phase is complete or nobody
 // else can run.
-bool mbarrier_try_wait_parity(std::uint32_t address, int parity, Where where) {
+bool mbarrier_try_wait_parity(std::uint32_t address, int parity, SourceLocation where) {
   return wait_for_phase(current_cta(), address, parity, true, false, where);
 }
 
-void mbarrier_wait_parity(std::uint32_t address, int parity, bool relaxed, Where where) {
+void mbarrier_wait_parity(std::uint32_t address, int parity, bool relaxed, SourceLocation where) {
   wait_for_phase(current_cta(), address, parity, false, relaxed, where);
 }
 
-void fence_mbarrier_init(Where where) {
+void fence_mbarrier_init(SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(Instruction::fence_mbarrier_init, where);
   if (cta.finding_races()) cta.observers().inits_fenced(cta);
 }
 
-void fence_proxy_async(Where where) {
+void fence_proxy_async(SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(Instruction::fence_proxy_async, where);
   if (cta.finding_races()) cta.observers().proxy_fenced(cta);
 }
 
-void fence_proxy_async_shared(Where where) { fence_proxy_async(where); }
+void fence_proxy_async_shared(SourceLocation where) { fence_proxy_async(where); }
 
 }  // namespace tegula::sim

@@ -10,7 +10,7 @@ namespace tegula::sim {
 
 namespace {
 
-void setmaxnreg(Cta& cta, int registers, bool increase, Where where) {
+void setmaxnreg(Cta& cta, int registers, bool increase, SourceLocation where) {
   if (!cta.meet_warpgroup(Instruction::setmaxnreg,
                           static_cast<std::uint32_t>(2 * registers + (increase ? 1 : 0)), where))
     return;
@@ -47,7 +47,11 @@ void setmaxnreg(Cta& cta, int registers, bool increase, Where where) {
 
 }  // namespace
 
-void setmaxnreg_inc(int registers, Where where) { setmaxnreg(current_cta(), registers, true, where); }
-void setmaxnreg_dec(int registers, Where where) { setmaxnreg(current_cta(), registers, false, where); }
+void setmaxnreg_inc(int registers, SourceLocation where) {
+  setmaxnreg(current_cta(), registers, true, where);
+}
+void setmaxnreg_dec(int registers, SourceLocation where) {
+  setmaxnreg(current_cta(), registers, false, where);
+}
 
 }  // namespace tegula::sim

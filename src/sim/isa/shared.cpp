@@ -23,7 +23,7 @@ std::string byte_text(SharedBuffer const* buffer, std::uint32_t address) {
 
 }  // namespace
 
-std::uint32_t shared_address(void const* object, Where where) {
+std::uint32_t shared_address(void const* object, SourceLocation where) {
   Cta& cta = this_cta();
   std::uintptr_t const offset =
       reinterpret_cast<std::uintptr_t>(object) - reinterpret_cast<std::uintptr_t>(cta.shared().data());
@@ -37,8 +37,8 @@ std::uint32_t shared_address(void const* object, Where where) {
 
 bool holds_layouts() { return this_cta().checking(); }
 
-void wrong_address(std::uint32_t right, std::uint32_t computed, std::string const& layout, Where made,
-                   Where where) {
+void wrong_address(std::uint32_t right, std::uint32_t computed, std::string const& layout,
+                   SourceLocation made, SourceLocation where) {
   Cta& cta = this_cta();
   SharedBuffer const* const buffer = buffer_at(cta.launch().kernel->buffers, right);
   cta.report(
@@ -48,7 +48,7 @@ void wrong_address(std::uint32_t right, std::uint32_t computed, std::string cons
       made);
 }
 
-void ld_shared(void* value, std::uint32_t address, int bytes, Where where) {
+void ld_shared(void* value, std::uint32_t address, int bytes, SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(Instruction::ld_shared, where, {bytes, address});
   if (cta.shared_access(Instruction::ld_shared, address, bytes, false, where, cta.current_thread().lane)) {
@@ -59,7 +59,7 @@ void ld_shared(void* value, std::uint32_t address, int bytes, Where where) {
   }
 }
 
-void st_shared(std::uint32_t address, void const* value, int bytes, Where where) {
+void st_shared(std::uint32_t address, void const* value, int bytes, SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(Instruction::st_shared, where, {bytes, address});
   if (cta.shared_access(Instruction::st_shared, address, bytes, true, where, cta.current_thread().lane)) {

@@ -53,7 +53,7 @@ struct GlobalBox {
 };
 
 /// Finds the allocation that holds the box, and fails where none holds all of it.
-GlobalBox in_global_memory(Cta& cta, Instruction instruction, BoxWalk const& box, Where where) {
+GlobalBox in_global_memory(Cta& cta, Instruction instruction, BoxWalk const& box, SourceLocation where) {
   Allocation* memory = nullptr;
   box.for_each_row([&](TmaRow const& row) {
     if (row.begin == row.end) return;
@@ -79,7 +79,7 @@ GlobalBox in_global_memory(Cta& cta, Instruction instruction, BoxWalk const& box
 
 /// Holds the access to the box against other launches.
 void check_launches(Cta& cta, Instruction instruction, GlobalAccess access, GlobalBox const& from,
-                    Where where) {
+                    SourceLocation where) {
   if (!cta.checking() || from.memory == nullptr) return;
   unsigned char const* first = nullptr;
   from.box.for_each_row([&](TmaRow const& row) {
@@ -89,7 +89,7 @@ void check_launches(Cta& cta, Instruction instruction, GlobalAccess access, Glob
   cta.observers().global_reached(cta, {instruction, access, from.memory, offset, 0, where});
 }
 
-void count(Cta& cta, Instruction instruction, Where where, BoxWalk const& box, int shared_bytes) {
+void count(Cta& cta, Instruction instruction, SourceLocation where, BoxWalk const& box, int shared_bytes) {
   if (!cta.counting()) return;
   Work work{.instructions = 1, .shared_bytes = shared_bytes};
   box.for_each_row([&](TmaRow const& row) {
@@ -103,7 +103,7 @@ void count(Cta& cta, Instruction instruction, Where where, BoxWalk const& box, i
 }
 
 void check_aligned(Cta& cta, Instruction instruction, std::uint32_t address, std::uint32_t alignment,
-                   Where where) {
+                   SourceLocation where) {
   if (address % alignment == 0) return;
   cta.fail(
       FindingKind::misaligned, where, cta.here(),
@@ -134,7 +134,7 @@ class Load final : public InFlight {
  public:
   /// `again`: the box was fetched for another CTA of the same multicast.
   Load(Instruction instruction, Cta const& issuer, GlobalBox const& from, SharedRange to, bool again,
-       Where where)
+       SourceLocation where)
       : InFlight(instruction, issuer, where), box_(from.box), memory_(from.memory) {
     writes = {to};
     cost = {.engine = Cost::Engine::load,
@@ -211,7 +211,7 @@ class Load final : public InFlight {
 class Store final : public InFlight {
  public:
   Store(Instruction instruction, Cta const& issuer, SharedRange from, GlobalBox const& to,
-        std::optional<TmaReduce> reduction, Where where)
+        std::optional<TmaReduce> reduction, SourceLocation where)
       : InFlight(instruction, issuer, where),
         box_(to.box),
         memory_(to.memory),
@@ -338,7 +338,7 @@ class Store final : public InFlight {
 
 /// The box that a tensor instruction names; fails where the map is none of this machine's.
 BoxWalk box_of(Cta& cta, Instruction instruction, TensorMap const& map, int rank, int const* coordinate,
-               Where where) {
+               SourceLocation where) {
   std::optional<TensorMapDescription> const description = decode(map);
   if (!description) {
     bool const blank = std::all_of(std::begin(map.bytes), std::end(map.bytes),
@@ -365,7 +365,7 @@ BoxWalk box_of(Cta& cta, Instruction instruction, TensorMap const& map, int rank
 
 /// The same for an instruction that writes the tensor.
 BoxWalk box_to_write(Cta& cta, Instruction instruction, TensorMap const& map, int rank, int const* coordinate,
-                     Where where) {
+                     SourceLocation where) {
   BoxWalk const box = box_of(cta, instruction, map, rank, coordinate, where);
   int const* const negative = std::find_if(coordinate, coordinate + rank, [](int x) { return x < 0; });
   if (negative != coordinate + rank) {
@@ -379,7 +379,7 @@ BoxWalk box_to_write(Cta& cta, Instruction instruction, TensorMap const& map, in
 }
 
 /// A bulk copy's bytes as a box of one row.
-BoxWalk one_row(Cta& cta, void const* address, int bytes, Where where) {
+BoxWalk one_row(Cta& cta, void const* address, int bytes, SourceLocation where) {
   auto const misfit = reinterpret_cast<std::uintptr_t>(address) % kBulkAlignment;
   if (bytes < 0 || bytes % static_cast<int>(kBulkAlignment) != 0) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
@@ -402,7 +402,7 @@ BoxWalk one_row(Cta& cta, void const* address, int bytes, Where where) {
 
 /// Issues a load into the CTA of a shared::cluster address that completes on an mbarrier of the same CTA.
 void load(Cta& cta, Instruction instruction, GlobalBox const& from, std::uint32_t destination,
-          std::uint32_t mbarrier, std::uint32_t alignment, Where where, bool again = false) {
+          std::uint32_t mbarrier, std::uint32_t alignment, SourceLocation where, bool again = false) {
   Cta* const to = cta.target(instruction, destination, where);
   Cta* const signalled = cta.target(instruction, mbarrier, where);
   if (to == nullptr || signalled == nullptr) return;
@@ -422,7 +422,8 @@ void load(Cta& cta, Instruction instruction, GlobalBox const& from, std::uint32_
 }
 
 /// Holds what a tensor store or a reduction reads against the loads that brought it.
-void check_swizzle(Cta& cta, Instruction instruction, BoxWalk const& box, std::uint32_t source, Where where) {
+void check_swizzle(Cta& cta, Instruction instruction, BoxWalk const& box, std::uint32_t source,
+                   SourceLocation where) {
   TmaSwizzle const swizzle = box.map().swizzle;
   bool right =
       cta.checking() && cta.shared().contains(source, static_cast<std::uint32_t>(box.shared_bytes()));
@@ -437,7 +438,7 @@ void check_swizzle(Cta& cta, Instruction instruction, BoxWalk const& box, std::u
 }
 
 void store(Cta& cta, Instruction instruction, BoxWalk const& box, std::uint32_t source,
-           std::uint32_t alignment, std::optional<TmaReduce> reduction, Where where) {
+           std::uint32_t alignment, std::optional<TmaReduce> reduction, SourceLocation where) {
   Cta* const from = cta.target(instruction, source, where);
   if (from == nullptr) return;
   if (from != &cta) {
@@ -458,7 +459,7 @@ void store(Cta& cta, Instruction instruction, BoxWalk const& box, std::uint32_t 
 }  // namespace
 
 void tma_load(std::uint32_t dst, TensorMap const& map, int rank, int const* coordinate,
-              std::uint32_t mbarrier, L2Hint, Where where) {
+              std::uint32_t mbarrier, L2Hint, SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk_tensor;
   GlobalBox const from =
@@ -468,7 +469,7 @@ void tma_load(std::uint32_t dst, TensorMap const& map, int rank, int const* coor
 }
 
 void tma_load_multicast(std::uint32_t dst, TensorMap const& map, int rank, int const* coordinate,
-                        std::uint32_t mbarrier, std::uint16_t cta_mask, L2Hint, Where where) {
+                        std::uint32_t mbarrier, std::uint16_t cta_mask, L2Hint, SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk_tensor;
   int const ctas = cta.cluster().ctas();
@@ -494,7 +495,7 @@ void tma_load_multicast(std::uint32_t dst, TensorMap const& map, int rank, int c
 }
 
 void tma_store(TensorMap const& map, int rank, int const* coordinate, std::uint32_t src, L2Hint,
-               Where where) {
+               SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk_tensor;
   store(cta, instruction, box_to_write(cta, instruction, map, rank, coordinate, where), src, kBoxAlignment,
@@ -502,7 +503,7 @@ void tma_store(TensorMap const& map, int rank, int const* coordinate, std::uint3
 }
 
 void tma_reduce(TensorMap const& map, int rank, int const* coordinate, std::uint32_t src, TmaReduce op,
-                L2Hint, Where where) {
+                L2Hint, SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_reduce_async_bulk_tensor;
   BoxWalk const box = box_to_write(cta, instruction, map, rank, coordinate, where);
@@ -520,7 +521,7 @@ void tma_reduce(TensorMap const& map, int rank, int const* coordinate, std::uint
 }
 
 // Caches are not modelled: a prefetch is checked and counted.
-void tma_prefetch(TensorMap const& map, int rank, int const* coordinate, L2Hint, Where where) {
+void tma_prefetch(TensorMap const& map, int rank, int const* coordinate, L2Hint, SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk_prefetch_tensor;
   GlobalBox const box =
@@ -528,7 +529,7 @@ void tma_prefetch(TensorMap const& map, int rank, int const* coordinate, L2Hint,
   count(cta, instruction, where, box.box, 0);
 }
 
-void prefetch_tensor_map(TensorMap const& map, Where where) {
+void prefetch_tensor_map(TensorMap const& map, SourceLocation where) {
   Cta& cta = current_cta();
   std::optional<TensorMapDescription> const description = decode(map);
   int const origin[5] = {};
@@ -537,7 +538,8 @@ void prefetch_tensor_map(TensorMap const& map, Where where) {
   cta.note(Instruction::prefetch_tensormap, where);
 }
 
-void bulk_load(std::uint32_t dst, void const* src, int bytes, std::uint32_t mbarrier, L2Hint, Where where) {
+void bulk_load(std::uint32_t dst, void const* src, int bytes, std::uint32_t mbarrier, L2Hint,
+               SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk;
   GlobalBox const from = in_global_memory(cta, instruction, one_row(cta, src, bytes, where), where);
@@ -545,7 +547,7 @@ void bulk_load(std::uint32_t dst, void const* src, int bytes, std::uint32_t mbar
   load(cta, instruction, from, dst, mbarrier, kBulkAlignment, where);
 }
 
-void bulk_store(void* dst, std::uint32_t src, int bytes, L2Hint, Where where) {
+void bulk_store(void* dst, std::uint32_t src, int bytes, L2Hint, SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk;
   store(cta, instruction, one_row(cta, dst, bytes, where), src, kBulkAlignment, std::nullopt, where);

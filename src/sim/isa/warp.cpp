@@ -10,7 +10,8 @@
 /// Instructions of a warp on values: shuffles, votes, reductions, election; and bar.warp.sync.
 namespace tegula::sim {
 
-std::uint32_t shfl(ShuffleMode mode, std::uint32_t value, int lane_operand, std::uint32_t mask, Where where) {
+std::uint32_t shfl(ShuffleMode mode, std::uint32_t value, int lane_operand, std::uint32_t mask,
+                   SourceLocation where) {
   Cta& cta = current_cta();
   Warp& own = cta.current_warp();
   int const lane = cta.current_thread().lane;
@@ -48,7 +49,7 @@ std::uint32_t shfl(ShuffleMode mode, std::uint32_t value, int lane_operand, std:
   return own.result[lane];
 }
 
-std::uint32_t ballot(bool predicate, std::uint32_t mask, bool exited, Where where) {
+std::uint32_t ballot(bool predicate, std::uint32_t mask, bool exited, SourceLocation where) {
   Cta& cta = current_cta();
   Warp& own = cta.current_warp();
   int const lane = cta.current_thread().lane;
@@ -65,7 +66,7 @@ std::uint32_t ballot(bool predicate, std::uint32_t mask, bool exited, Where wher
   return own.result[lane];
 }
 
-std::uint32_t redux(ReduxOp op, std::uint32_t value, std::uint32_t mask, Where where) {
+std::uint32_t redux(ReduxOp op, std::uint32_t value, std::uint32_t mask, SourceLocation where) {
   Cta& cta = current_cta();
   Warp& own = cta.current_warp();
   int const lane = cta.current_thread().lane;
@@ -100,7 +101,7 @@ std::uint32_t redux(ReduxOp op, std::uint32_t value, std::uint32_t mask, Where w
   return own.result[lane];
 }
 
-bool elect_one(Where where) {
+bool elect_one(SourceLocation where) {
   Cta& cta = current_cta();
   Warp& own = cta.current_warp();
   if (cta.meet(Instruction::elect_sync, 0, kFullWarp, where)) {
@@ -111,7 +112,7 @@ bool elect_one(Where where) {
   return cta.current_thread().lane == static_cast<int>(own.result[cta.current_thread().lane]);
 }
 
-void warp_sync(std::uint32_t mask, Where where) {
+void warp_sync(std::uint32_t mask, SourceLocation where) {
   Cta& cta = current_cta();
   if (!cta.meet(Instruction::bar_warp_sync, 0, mask, where)) return;
   if (cta.finding_races()) cta.observers().warp_synchronised(cta, mask & ~cta.current_warp().exited);

@@ -208,8 +208,8 @@ void gather(std::array<std::uint32_t const*, kThreads> const& registers,
 
 class WgmmaOperation final : public InFlight {
  public:
-  WgmmaOperation(Cta& cta, Where where, MmaSpec const& op, std::shared_ptr<WgmmaAccumulators> accumulators,
-                 SharedOperand const& b, bool scale_d)
+  WgmmaOperation(Cta& cta, SourceLocation where, MmaSpec const& op,
+                 std::shared_ptr<WgmmaAccumulators> accumulators, SharedOperand const& b, bool scale_d)
       : InFlight(Instruction::wgmma_mma_async, cta, where),
         op_(op),
         accumulators_(std::move(accumulators)),
@@ -356,7 +356,7 @@ Culprit of_warpgroup(Cta const& cta, int thread) {
 }
 
 /// Reports a descriptor that the hardware does not take; false where the operand must not be read.
-bool check_operand(Cta& cta, char const* name, SharedOperand const& operand, Where where) {
+bool check_operand(Cta& cta, char const* name, SharedOperand const& operand, SourceLocation where) {
   WgmmaDescriptor const d = decode_wgmma_descriptor(operand.bits);
   std::uint32_t const start = wgmma_start_address(operand.bits);
   auto const invalid = [&](FindingKind kind, std::string const& why) {
@@ -398,7 +398,7 @@ bool check_operand(Cta& cta, char const* name, SharedOperand const& operand, Whe
 
 /// Holds an operand against the tensor loads that brought it: they must have swizzled it as its descriptor
 /// says.
-void check_swizzle(Cta& cta, SharedOperand const& operand, Where where) {
+void check_swizzle(Cta& cta, SharedOperand const& operand, SourceLocation where) {
   TmaSwizzle const swizzle = swizzle_of_span(decode_wgmma_descriptor(operand.bits).swizzle_bytes);
   bool right = true;
   for_each_piece(operand, [&](int, int, std::uint32_t address) {
@@ -409,7 +409,7 @@ void check_swizzle(Cta& cta, SharedOperand const& operand, Where where) {
 
 /// Reports accumulators all of whose operations have landed, none of which the warpgroup has waited for, and
 /// which do not hold what these left there.
-void check_held(Cta& cta, WgmmaAccumulators const& accumulators, Where operation) {
+void check_held(Cta& cta, WgmmaAccumulators const& accumulators, SourceLocation operation) {
   int thread = 0;
   int number = 0;
   if (accumulators.in_flight != 0 || !find_changed(accumulators, thread, number)) return;
@@ -422,7 +422,7 @@ void check_held(Cta& cta, WgmmaAccumulators const& accumulators, Where operation
 /// The accumulators of an operation that starts: those of the operations in flight that it continues, or new
 /// ones with what the registers hold.
 std::shared_ptr<WgmmaAccumulators> take_accumulators(Cta& cta, Warpgroup& group, MmaSpec const& op,
-                                                     Where where) {
+                                                     SourceLocation where) {
   auto const first = [](auto const& registers) { return reinterpret_cast<std::uintptr_t>(registers[0]); };
   std::uintptr_t const bytes = 4 * static_cast<std::uintptr_t>(d_registers(op));
   for (InFlight const* const operation : group.wgmma.operations()) {
@@ -459,7 +459,7 @@ std::shared_ptr<WgmmaAccumulators> take_accumulators(Cta& cta, Warpgroup& group,
 }
 
 /// Registers that were written since the wgmma that last used them need a wgmma.fence.
-void check_fence(Cta& cta, Warpgroup& group, WgmmaAccumulators const& accumulators, Where where) {
+void check_fence(Cta& cta, Warpgroup& group, WgmmaAccumulators const& accumulators, SourceLocation where) {
   WgmmaHistory const& history = group.wgmma_history;
   if (!history.fenced) {
     cta.report(FindingKind::register_race, where, cta.here(-1), "", "",
@@ -484,7 +484,7 @@ void check_fence(Cta& cta, Warpgroup& group, WgmmaAccumulators const& accumulato
 }
 
 /// Reports operations in flight that hold more registers than the warpgroup has.
-void check_registers(Cta& cta, Warpgroup const& group, Where where) {
+void check_registers(Cta& cta, Warpgroup const& group, SourceLocation where) {
   int const held = registers_in_flight(group);
   if (held <= group.registers) return;
   std::string const has =
@@ -501,7 +501,7 @@ void check_registers(Cta& cta, Warpgroup const& group, Where where) {
 }
 
 /// The 128 threads have left their operands in the warpgroup.
-void start(Cta& cta, Warpgroup& group, MmaSpec const& op, bool scale_d, Where where) {
+void start(Cta& cta, Warpgroup& group, MmaSpec const& op, bool scale_d, SourceLocation where) {
   bool const a_in_registers = op.operands == MmaOperands::rs;
   auto const uniform = [](auto const& values) {
     return std::all_of(values.begin(), values.end(), [&](auto const& v) { return v == values[0]; });
@@ -545,7 +545,7 @@ void start(Cta& cta, Warpgroup& group, MmaSpec const& op, bool scale_d, Where wh
 }
 
 void issue(MmaSpec const& op, void* d, std::uint64_t a, std::uint64_t b_descriptor, bool scale_d,
-           Where where) {
+           SourceLocation where) {
   Cta& cta = current_cta();
   Warpgroup& group = cta.warpgroup();
   std::size_t const thread = static_cast<std::size_t>(cta.thread_index() % kThreads);
@@ -587,16 +587,16 @@ int registers_in_flight(Warpgroup const& group) {
 }
 
 void wgmma(MmaSpec const& op, void* d, std::uint64_t a_descriptor, std::uint64_t b_descriptor, bool scale_d,
-           Where where) {
+           SourceLocation where) {
   issue(op, d, a_descriptor, b_descriptor, scale_d, where);
 }
 
 void wgmma(MmaSpec const& op, void* d, std::uint32_t const (&a)[4], std::uint64_t b_descriptor, bool scale_d,
-           Where where) {
+           SourceLocation where) {
   issue(op, d, reinterpret_cast<std::uintptr_t>(&a[0]), b_descriptor, scale_d, where);
 }
 
-void touch_register(void const* place, Where where) {
+void touch_register(void const* place, SourceLocation where) {
   Cta* const cta = running_cta();
   if (cta == nullptr || !cta->checking() ||
       cta->thread_index() / kThreads * kThreads + kThreads > cta->threads())
@@ -614,21 +614,21 @@ void touch_register(void const* place, Where where) {
   }
 }
 
-void wgmma_fence(Where where) {
+void wgmma_fence(SourceLocation where) {
   Cta& cta = current_cta();
   if (!cta.meet_warpgroup(Instruction::wgmma_fence, 0, where)) return;
   cta.warpgroup().wgmma_history = {.fenced = true, .fenced_since_wait = true, .waited_for = {}};
   cta.release_warpgroup(where, Instruction::wgmma_fence);
 }
 
-void wgmma_commit_group(Where where) {
+void wgmma_commit_group(SourceLocation where) {
   Cta& cta = current_cta();
   if (!cta.meet_warpgroup(Instruction::wgmma_commit_group, 0, where)) return;
   cta.warpgroup().wgmma.commit();
   cta.release_warpgroup(where, Instruction::wgmma_commit_group);
 }
 
-void wgmma_wait_group(int groups_left, Where where) {
+void wgmma_wait_group(int groups_left, SourceLocation where) {
   Cta& cta = current_cta();
   if (!cta.meet_warpgroup(Instruction::wgmma_wait_group, static_cast<std::uint32_t>(groups_left), where))
     return;

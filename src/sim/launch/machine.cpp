@@ -167,13 +167,13 @@ KernelImage with_delayed_instructions(KernelImage kernel) {
 }
 
 /// Moves what is allowed from the findings to those silenced.
-void silence(Report& report, std::vector<Allowance> const& allow) {
+void silence(Report& report, std::vector<Suppression> const& allow) {
   std::vector<Finding> rest;
   for (Finding& finding : report.findings) {
-    auto const allowance =
-        std::find_if(allow.begin(), allow.end(), [&](Allowance const& a) { return covers(a, finding); });
-    if (allowance != allow.end()) {
-      report.silenced.push_back({std::move(finding), allowance->reason});
+    auto const suppression =
+        std::find_if(allow.begin(), allow.end(), [&](Suppression const& a) { return covers(a, finding); });
+    if (suppression != allow.end()) {
+      report.silenced.push_back({std::move(finding), suppression->reason});
     } else {
       rest.push_back(std::move(finding));
     }
@@ -194,7 +194,7 @@ int KernelImage::registers() const {
 
 Report Machine::launch(KernelImage const& original, Dim3 grid) {
   check_launch(original, grid, options_.generation);
-  for (Allowance const& allowance : options_.allow) check(allowance);
+  for (Suppression const& suppression : options_.allow) check(suppression);
   std::lock_guard const launching(state_->launching);
   auto const table = state_->global.table();
   LaunchTensors const tensors(original, *table, options_.check);

@@ -38,7 +38,7 @@ void Observers::finish(Cluster& cluster) {
 
 // Instructions.
 
-void Observers::executed(Cta& cta, Instruction instruction, Where where, LaneAccess const& access) {
+void Observers::executed(Cta& cta, Instruction instruction, SourceLocation where, LaneAccess const& access) {
   if (cta.counting()) list_->counting.executed(cta, instruction, where, access);
   if (list_->time.on()) [[unlikely]]
     list_->time.executed(cta, instruction, where);
@@ -50,7 +50,7 @@ void Observers::met(Cta& cta, Warp const& warp, std::uint32_t lanes) {
 }
 
 void Observers::warp_executed(Cta& cta, Warp& warp, std::uint32_t lanes, bool whole, Instruction instruction,
-                              Where where) {
+                              SourceLocation where) {
   if (cta.counting()) {
     list_->counting.worked(instruction, where, {.instructions = 1});
     if (whole) flush(*list_, cta, warp);
@@ -59,7 +59,8 @@ void Observers::warp_executed(Cta& cta, Warp& warp, std::uint32_t lanes, bool wh
     list_->time.warp_executed(cta, warp, lanes, instruction, where);
 }
 
-void Observers::warp_waits(Cta& cta, Warp& warp, bool counted, Instruction instruction, Where where) {
+void Observers::warp_waits(Cta& cta, Warp& warp, bool counted, Instruction instruction,
+                           SourceLocation where) {
   if (counted) list_->counting.worked(instruction, where, {.instructions = 1});
   flush(*list_, cta, warp);
 }
@@ -69,7 +70,7 @@ void Observers::warpgroup_met(Cta& cta, int first_warp) {
   if (list_->time.on()) list_->time.warpgroup_met(cta, first_warp);
 }
 
-void Observers::warpgroup_executed(Cta& cta, int first_warp, Instruction instruction, Where where) {
+void Observers::warpgroup_executed(Cta& cta, int first_warp, Instruction instruction, SourceLocation where) {
   if (cta.counting()) {
     list_->counting.worked(instruction, where, {.instructions = 4});
     for (int warp = first_warp; warp < first_warp + 4; ++warp) flush(*list_, cta, cta.warp(warp));
@@ -77,18 +78,19 @@ void Observers::warpgroup_executed(Cta& cta, int first_warp, Instruction instruc
   if (list_->time.on()) list_->time.warpgroup_executed(cta, first_warp, instruction, where);
 }
 
-void Observers::matrices_moved(Cta& cta, Warp const& warp, Instruction instruction, int count, Where where) {
+void Observers::matrices_moved(Cta& cta, Warp const& warp, Instruction instruction, int count,
+                               SourceLocation where) {
   BankUse const use = list_->counting.matrices_moved(instruction, where, count, warp.operand);
   list_->limits.hold(cta, warp, instruction, count, where, use);
 }
 
-void Observers::mma_executed(Cta& cta, Warp const& warp, int multiply_adds, Where where) {
+void Observers::mma_executed(Cta& cta, Warp const& warp, int multiply_adds, SourceLocation where) {
   if (list_->time.on()) list_->time.mma_executed(cta, warp, multiply_adds, where);
   if (cta.counting())
     list_->counting.worked(Instruction::mma_sync, where, {.fused_multiply_adds = multiply_adds});
 }
 
-void Observers::worked(Instruction instruction, Where where, Work const& work) {
+void Observers::worked(Instruction instruction, SourceLocation where, Work const& work) {
   list_->counting.worked(instruction, where, work);
 }
 
@@ -105,16 +107,17 @@ void Observers::global_reached(Cta& cta, GlobalUse const& use) { list_->checker.
 void Observers::atomic_performed(Cta& cta, void const* address, bool writes) {
   list_->checker.atomic_performed(cta, address, writes);
 }
-void Observers::peer_reached(Cta& peer, Instruction instruction, std::uint32_t address, Where where) {
+void Observers::peer_reached(Cta& peer, Instruction instruction, std::uint32_t address,
+                             SourceLocation where) {
   list_->checker.peer_reached(peer, instruction, address, where);
 }
 bool Observers::laid_out_by(Cta& cta, TmaSwizzle swizzle, std::uint32_t address, Instruction instruction,
-                            Where where, Culprit who) {
+                            SourceLocation where, Culprit who) {
   return list_->checker.laid_out_by(cta, swizzle, address, instruction, where, who);
 }
 std::string Observers::last_change(void const* address) const { return list_->checker.last_change(address); }
 
-void Observers::memory_fenced(Cta& cta, bool of_cta, Where where) {
+void Observers::memory_fenced(Cta& cta, bool of_cta, SourceLocation where) {
   list_->checker.memory_fenced(cta, of_cta, where);
 }
 void Observers::proxy_fenced(Cta& cta) { list_->checker.proxy_fenced(cta); }
@@ -123,7 +126,7 @@ void Observers::grids_waited(Cta& cta) { list_->checker.grids_waited(cta); }
 void Observers::warp_synchronised(Cta& cta, std::uint32_t lanes) {
   list_->checker.warp_synchronised(cta, lanes);
 }
-void Observers::changing_registers(Cta& cta, int warpgroup, bool increase, Where where) {
+void Observers::changing_registers(Cta& cta, int warpgroup, bool increase, SourceLocation where) {
   list_->checker.changing_registers(cta, warpgroup, increase, where);
 }
 void Observers::registers_changed(Cta& cta, int warpgroup) {
@@ -152,7 +155,7 @@ void Observers::cluster_barrier_completed(Cluster& cluster) {
   if (cluster.checked()) list_->checker.cluster_barrier_completed();
   if (list_->time.on()) list_->time.cluster_barrier_completed();
 }
-void Observers::cluster_barrier_passed(Cta& cta, Warp const& warp, Where where) {
+void Observers::cluster_barrier_passed(Cta& cta, Warp const& warp, SourceLocation where) {
   if (list_->time.on()) list_->time.cluster_barrier_passed(cta, warp, where);
   if (cta.checking()) list_->checker.cluster_barrier_passed(cta, warp);
 }
@@ -163,14 +166,15 @@ void Observers::mbarrier_initialised(Cta& cta, MbarrierState& mbarrier, bool aga
   if (cta.checking()) list_->checker.mbarrier_initialised(cta, mbarrier, again);
   if (list_->time.on()) list_->time.mbarrier_initialised(cta, mbarrier);
 }
-void Observers::mbarrier_invalidated(Cta& cta, MbarrierState& mbarrier, Where where) {
+void Observers::mbarrier_invalidated(Cta& cta, MbarrierState& mbarrier, SourceLocation where) {
   list_->checker.mbarrier_invalidated(cta, mbarrier, where);
 }
-void Observers::mbarrier_used(Cta& cta, MbarrierState& mbarrier, Instruction instruction, Where where) {
+void Observers::mbarrier_used(Cta& cta, MbarrierState& mbarrier, Instruction instruction,
+                              SourceLocation where) {
   list_->checker.mbarrier_used(cta, mbarrier, instruction, where);
 }
-void Observers::mbarrier_arrived(Cta& cta, MbarrierState& mbarrier, Instruction instruction, Where where,
-                                 bool relaxed, bool wide) {
+void Observers::mbarrier_arrived(Cta& cta, MbarrierState& mbarrier, Instruction instruction,
+                                 SourceLocation where, bool relaxed, bool wide) {
   if (cta.checking()) list_->checker.mbarrier_arrived(cta, mbarrier, instruction, where, relaxed, wide);
   if (list_->time.on()) list_->time.mbarrier_arrived(cta, mbarrier);
 }
@@ -182,7 +186,7 @@ void Observers::phase_completed(Cta& cta, MbarrierState& mbarrier) {
   if (cta.checking()) list_->checker.phase_completed(cta, mbarrier);
   if (list_->time.on()) list_->time.phase_completed(cta, mbarrier);
 }
-void Observers::phase_passed(Cta& cta, MbarrierState& mbarrier, Thread const& thread, Where where,
+void Observers::phase_passed(Cta& cta, MbarrierState& mbarrier, Thread const& thread, SourceLocation where,
                              bool relaxed) {
   if (list_->time.on()) list_->time.phase_passed(cta, mbarrier, thread, where);
   if (cta.checking()) list_->checker.phase_passed(cta, mbarrier, thread, where, relaxed);
@@ -215,7 +219,8 @@ void Observers::retired(Cluster& cluster, InFlight& operation, bool for_nobody) 
 
 void Observers::waited_for(Cluster&, InFlight& operation) { list_->checker.waited_for(operation); }
 
-void Observers::waited(Cta& cta, int first_thread, int threads, double until, char const* what, Where where) {
+void Observers::waited(Cta& cta, int first_thread, int threads, double until, char const* what,
+                       SourceLocation where) {
   list_->time.waited(cta, first_thread, threads, until, what, where);
 }
 

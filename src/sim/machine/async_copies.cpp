@@ -38,7 +38,7 @@ void Cta::retire(AsyncCopies& async, std::size_t end) {
   }
 }
 
-void Cta::wait_for_copies(AsyncCopies& async, std::size_t end, Where where) {
+void Cta::wait_for_copies(AsyncCopies& async, std::size_t end, SourceLocation where) {
   if (cluster_.timed()) {
     double latest = 0;
     for (std::size_t i = async.first_copy; i < end; ++i) latest = std::max(latest, async.copies[i].time);

@@ -130,11 +130,11 @@ void Cluster::thread_body(Thread& thread) {
       if (stepped_) observers_.before_exit();
     } catch (LeaveKernel const&) {
     } catch (std::exception const& e) {
-      cta.report(FindingKind::exception, Where{}, cta.here(), "", "",
+      cta.report(FindingKind::exception, SourceLocation{}, cta.here(), "", "",
                  std::string("the kernel threw: ") + e.what());
       aborting_ = true;
     } catch (...) {
-      cta.report(FindingKind::exception, Where{}, cta.here(), "", "",
+      cta.report(FindingKind::exception, SourceLocation{}, cta.here(), "", "",
                  "the kernel threw something that is no std::exception");
       aborting_ = true;
     }
@@ -335,7 +335,7 @@ void Cluster::nobody_runs() {
   deadlock("");
 }
 
-void Cluster::watch_read(void const* address, bool shared, Where where) {
+void Cluster::watch_read(void const* address, bool shared, SourceLocation where) {
   Thread& self = *current_;
   if (self.last_read != address) {
     self.last_read = address;
@@ -356,7 +356,7 @@ void Cluster::watch_read(void const* address, bool shared, Where where) {
   yield();
 }
 
-void Cluster::polled(Where where) {
+void Cluster::polled(SourceLocation where) {
   Thread& self = *current_;
   self.last_read = nullptr;
   self.read_where = where;
@@ -428,11 +428,11 @@ std::size_t Cluster::stack_bytes_used() const {
 }
 
 void Cluster::deadlock(std::string const& reason) {
-  Where where;
+  SourceLocation where;
   Culprit who{current_->cta->rank(), -1, -1};
   std::vector<std::string> clauses;
   for (int rank = count_ - 1; rank >= 0; --rank) {
-    Where const here = cta(rank).waiting_place();
+    SourceLocation const here = cta(rank).waiting_place();
     if (here.line == 0) continue;
     where = here;
     who.cta = rank;

@@ -91,9 +91,9 @@ class Cluster {
   }
   /// The thread read memory. One that reads the same place again and again waits for it to change: others
   /// must run, in this cluster and, where it is global memory, in those before it.
-  void watch_read(void const* address, bool shared, Where where);
+  void watch_read(void const* address, bool shared, SourceLocation where);
   /// The thread polled something that has not happened yet: likewise.
-  void polled(Where where);
+  void polled(SourceLocation where);
   /// The thread did something that others may have waited for.
   void progressed() { idle_reads_ = 0; }
   /// Waits until every cluster before this one is done.
@@ -102,17 +102,17 @@ class Cluster {
   /// A warp arrives at the cluster's barrier.
   void arrive_at_barrier(Warp& warp, bool relaxed);
   /// The warp comes after the phase that it has waited for.
-  void pass_barrier(Cta& cta, Warp& warp, Where where);
+  void pass_barrier(Cta& cta, Warp& warp, SourceLocation where);
   /// Whether the phase at which the warp has arrived last is complete.
   bool barrier_complete(Warp const& warp) const { return barrier_.phase >= warp.cluster_arrivals; }
   /// A warp has exited: nobody waits for it any longer.
   void leave_barrier(Warp& warp);
   std::string barrier_text() const;
 
-  void report(FindingKind kind, Where where, Culprit who, std::string buffer, std::string coordinate,
+  void report(FindingKind kind, SourceLocation where, Culprit who, std::string buffer, std::string coordinate,
               std::string message, Opposite other);
   /// Counts such a finding once more, if there is one.
-  bool again(FindingKind kind, Where where, std::string const& buffer);
+  bool again(FindingKind kind, SourceLocation where, std::string const& buffer);
   /// Ends the cluster: every thread leaves the kernel.
   [[noreturn]] void abort();
 
@@ -202,7 +202,7 @@ inline bool Cta::wait_for_release(Warp& own, std::uint32_t self) {
 inline Thread& Cta::current_thread() const { return cluster_.current(); }
 inline InFlightQueue& Cta::in_flight() const { return cluster_.in_flight(); }
 inline Observers& Cta::observers() const { return cluster_.observers(); }
-inline void Cta::note(Instruction instruction, Where where, LaneAccess const& access) {
+inline void Cta::note(Instruction instruction, SourceLocation where, LaneAccess const& access) {
   if (count_ || cluster_.timed()) cluster_.observers().executed(*this, instruction, where, access);
 }
 

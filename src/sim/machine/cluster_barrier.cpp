@@ -6,7 +6,7 @@
 /// The barrier of a cluster, and addresses of shared memory of a peer.
 namespace tegula::sim {
 
-Cta* Cta::target(Instruction instruction, std::uint32_t& address, Where where) {
+Cta* Cta::target(Instruction instruction, std::uint32_t& address, SourceLocation where) {
   std::uint32_t const tag = address >> kRankShift;
   if (tag == 0) return this;
   address &= kLocalMask;
@@ -37,7 +37,7 @@ void Cluster::arrive_at_barrier(Warp& warp, bool relaxed) {
   complete_barrier_if_due();
 }
 
-void Cluster::pass_barrier(Cta& cta, Warp& warp, Where where) {
+void Cluster::pass_barrier(Cta& cta, Warp& warp, SourceLocation where) {
   if (observed()) observers_.cluster_barrier_passed(cta, warp, where);
 }
 

@@ -30,7 +30,7 @@ inline constexpr std::uint32_t kLocalMask = (1u << kRankShift) - 1;
 
 /// One copy in flight: cp.async from its issue to the wait of the thread that issued it.
 struct AsyncCopy {
-  Where where;
+  SourceLocation where;
   unsigned char const* source;
   std::uint32_t destination;
   std::uint8_t bytes;
@@ -63,7 +63,7 @@ struct Thread {
   bool started = false;
   bool finished = false;
   void const* last_read = nullptr;
-  Where read_where;
+  SourceLocation read_where;
   int reads = 0;  ///< of last_read, in a row
   AsyncCopies async;
   InFlightGroups bulk;                ///< what cp.async.bulk.wait_group waits for
@@ -71,7 +71,7 @@ struct Thread {
   bool tries = false;                 ///< it waits there by try_wait
   bool gave_up = false;               ///< and returns though the phase is not complete
   bool relaxed = false;               ///< its wait acquires nothing
-  Where mbarrier_where;
+  SourceLocation mbarrier_where;
   int agent = 0;  ///< its number in the cluster
 };
 
@@ -81,7 +81,7 @@ struct Meeting {
   std::uint32_t variant;  ///< what else must agree: the operation, the number of matrices, the barrier
   std::uint32_t lanes;    ///< who takes part
   std::uint32_t arrived;
-  Where where;
+  SourceLocation where;
 };
 
 /// One warp: its lanes' states as bits, and the operands that lanes have left for the one that comes last.
@@ -91,11 +91,11 @@ struct Warp {
   std::uint32_t exited = 0;     ///< lanes that have returned from the kernel
   std::uint32_t completes = 0;  ///< lanes that are to complete a meeting that others' exit has ended
   int barrier = -1;             ///< the CTA barrier that the whole warp waits at
-  Where barrier_where;
+  SourceLocation barrier_where;
   int cluster_arrivals = 0;       ///< at the cluster's barrier
   int cluster_waits = 0;          ///< likewise; at most one less
   bool waits_at_cluster = false;  ///< the whole warp waits at the cluster's barrier
-  Where cluster_where;            ///< of its latest arrival or wait there
+  SourceLocation cluster_where;   ///< of its latest arrival or wait there
   int meetings = 0;
   std::array<Meeting, 32> meeting;  ///< the first `meetings`; their lanes are disjoint
 
@@ -113,7 +113,7 @@ struct Barrier {
   int expected = 0;  ///< threads
   int arrived = 0;
   std::uint32_t waiting = 0;  ///< warps
-  Where first;                ///< who set `expected`
+  SourceLocation first;       ///< who set `expected`
 };
 
 /// Four warps that execute warpgroup-wide instructions together: who of them has reached one, the operands
@@ -122,18 +122,18 @@ struct Warpgroup {
   std::uint32_t arrived = 0;  ///< warps of the group, as bits, that wait for the others
   Instruction instruction = Instruction::none;
   std::uint32_t variant = 0;
-  Where where;
+  SourceLocation where;
   InFlightGroups wgmma{true};
   WgmmaHistory wgmma_history;
   std::array<void*, 128> d;  ///< where each thread has its accumulators
   std::array<std::uint64_t, 128> a_descriptor;
   std::array<std::uint64_t, 128> b_descriptor;
   int registers = 0;                      ///< of each thread: setmaxnreg
-  Where registers_where;                  ///< of the setmaxnreg that says so; line 0: the launch does
+  SourceLocation registers_where;         ///< of the setmaxnreg that says so; line 0: the launch does
   bool registers_raised = false;          ///< by setmaxnreg.inc
   int wanted_registers = 0;               ///< by the whole warpgroup, beyond what it has
   Thread* waits_for_registers = nullptr;  ///< until so many are free
-  Where wants_registers_where;
+  SourceLocation wants_registers_where;
 };
 
 /// A CTA on the simulated machine: its threads, its shared memory and its barriers, on which instructions
@@ -176,27 +176,27 @@ class Cta {
 
   /// Joins the lanes of `mask` at an instruction. True for the lane that comes last: it does the work and
   /// then calls release. False for the others, once they have been released.
-  bool meet(Instruction instruction, std::uint32_t variant, std::uint32_t mask, Where where);
-  void release(std::uint32_t mask, Where where, Instruction instruction);
+  bool meet(Instruction instruction, std::uint32_t variant, std::uint32_t mask, SourceLocation where);
+  void release(std::uint32_t mask, SourceLocation where, Instruction instruction);
   /// Likewise for the 128 threads of a warpgroup, which must all execute the same instruction on the same
   /// line.
-  bool meet_warpgroup(Instruction instruction, std::uint32_t variant, Where where);
-  void release_warpgroup(Where where, Instruction instruction);
+  bool meet_warpgroup(Instruction instruction, std::uint32_t variant, SourceLocation where);
+  void release_warpgroup(SourceLocation where, Instruction instruction);
 
   /// The current thread executes an instruction by itself, and moves what `access` says.
-  void note(Instruction instruction, Where where, LaneAccess const& access = {});
+  void note(Instruction instruction, SourceLocation where, LaneAccess const& access = {});
   Observers& observers() const;
 
   /// One lane accesses this CTA's shared memory: holds its operands to what any launch asks, and tells the
   /// observers. False where the access must not be performed.
-  bool shared_access(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
-                     int lane);
+  bool shared_access(Instruction instruction, std::uint32_t address, int bytes, bool write,
+                     SourceLocation where, int lane);
   /// Likewise for a row of an 8 x 8 matrix, 16 bytes whose address the lane gives and that others hold.
   bool shared_matrix_row(Instruction instruction, std::uint32_t address, bool write, bool transpose, int row,
-                         Where where, int lane);
+                         SourceLocation where, int lane);
   /// As shared_access, for global memory.
   bool global_access(Instruction instruction, void const* address, int bytes, GlobalAccess access,
-                     Where where, int alignment);
+                     SourceLocation where, int alignment);
   /// The allocation of global memory that holds the byte, or null.
   Allocation* allocation(void const* address);
   /// "row 17, column 40 of K".
@@ -210,19 +210,19 @@ class Cta {
   std::string buffer_name(std::uint32_t address) const;
   /// Splits an address of shared::cluster, and checks its rank. Null, after a finding, where there is no such
   /// CTA or it has exited.
-  Cta* target(Instruction instruction, std::uint32_t& address, Where where);
+  Cta* target(Instruction instruction, std::uint32_t& address, SourceLocation where);
 
   /// A lane of the current thread's warp.
   Culprit here(int lane) const { return {current_thread().cta->rank_, current_thread().index / 32, lane}; }
   Culprit here() const { return here(current_thread().lane); }
-  void report(FindingKind kind, Where where, Culprit who, std::string buffer, std::string coordinate,
+  void report(FindingKind kind, SourceLocation where, Culprit who, std::string buffer, std::string coordinate,
               std::string message, Opposite other = {});
   /// Reports, and ends the cluster.
-  [[noreturn]] void fail(FindingKind kind, Where where, Culprit who, std::string message);
+  [[noreturn]] void fail(FindingKind kind, SourceLocation where, Culprit who, std::string message);
 
   /// Reports an access beyond the CTA's shared memory.
-  void out_of_shared(Instruction instruction, std::uint32_t address, std::uint32_t bytes, Where where,
-                     Culprit who);
+  void out_of_shared(Instruction instruction, std::uint32_t address, std::uint32_t bytes,
+                     SourceLocation where, Culprit who);
   /// The cp.async in flight that writes the byte, and who issued it; null where there is none.
   AsyncCopy const* copy_into(std::uint32_t address, Thread const** issuer) const;
   /// Its mbarriers.
@@ -233,7 +233,7 @@ class Cta {
   Barrier& barrier(int id) { return barriers_[static_cast<std::size_t>(id)]; }
   /// The current warp arrives. True where it is the last one expected: the barrier is then free for its next
   /// use, and those that wait go on. `waits`: the warp waits for the others.
-  bool arrive_at_barrier(int id, int threads, bool waits, Where where);
+  bool arrive_at_barrier(int id, int threads, bool waits, SourceLocation where);
   /// The warpgroup takes so many registers more, and waits until they are free; a negative number frees them.
   void take_registers(Warpgroup& group, int more);
 
@@ -241,14 +241,14 @@ class Cta {
 
   void land(AsyncCopy& copy);
   /// The current thread waits for its copies up to `end`.
-  void wait_for_copies(AsyncCopies& async, std::size_t end, Where where);
+  void wait_for_copies(AsyncCopies& async, std::size_t end, SourceLocation where);
 
   // Mbarriers (mbarrier.cpp).
 
   /// What a thread is about to do at an address of shared::cluster.
   Visible at_shared(Visible::Kind kind, std::uint32_t address, std::int64_t amount = 0) const;
   /// Checks the address of an mbarrier. False, after a finding, where it can be none.
-  bool check_mbarrier_address(Instruction instruction, std::uint32_t address, Where where);
+  bool check_mbarrier_address(Instruction instruction, std::uint32_t address, SourceLocation where);
   MbarrierState& add_mbarrier() { return *mbarriers_.emplace_back(std::make_unique<MbarrierState>()); }
   /// It is initialised, once more or for the first time.
   void number(MbarrierState& mbarrier) { mbarrier.number = mbarriers_initialised_++; }
@@ -256,23 +256,24 @@ class Cta {
   /// The mbarrier is no more: nothing depends on it.
   void forget(MbarrierState& mbarrier);
   /// The mbarrier of this CTA at the address; null, after a finding, where there is none.
-  MbarrierState* live_mbarrier(Instruction instruction, std::uint32_t address, Where where);
+  MbarrierState* live_mbarrier(Instruction instruction, std::uint32_t address, SourceLocation where);
   /// Likewise, for instructions that take no other CTA's mbarrier.
-  MbarrierState* own_mbarrier(Instruction instruction, std::uint32_t address, Where where);
-  void own_address(Instruction instruction, std::uint32_t& address, Where where);
+  MbarrierState* own_mbarrier(Instruction instruction, std::uint32_t address, SourceLocation where);
+  void own_address(Instruction instruction, std::uint32_t& address, SourceLocation where);
   /// The current thread arrives; `wide`: it releases at the scope of the cluster.
-  void arrive(Instruction instruction, MbarrierState& mbarrier, Where where, bool relaxed, bool wide = true);
-  void expect_tx(Instruction instruction, MbarrierState& mbarrier, std::int64_t bytes, Where where);
+  void arrive(Instruction instruction, MbarrierState& mbarrier, SourceLocation where, bool relaxed,
+              bool wide = true);
+  void expect_tx(Instruction instruction, MbarrierState& mbarrier, std::int64_t bytes, SourceLocation where);
   /// Whether the phase of the parity is complete, for a thread that waits for it.
   bool complete(MbarrierState& mbarrier, int parity);
   /// The current thread goes on after the last phase that is complete.
-  void pass_phase(MbarrierState& mbarrier, Where where, bool relaxed = false);
+  void pass_phase(MbarrierState& mbarrier, SourceLocation where, bool relaxed = false);
   /// Where the completion is random, an operation in flight may land now.
   void land_some();
   /// The live mbarrier of this CTA at the address, or null.
   MbarrierState* mbarrier_at(std::uint32_t address);
   /// Completes transactions; `operation` is the one in flight that has landed, or null for an instruction.
-  void complete_tx(MbarrierState& mbarrier, std::int64_t bytes, InFlight* operation, Where where,
+  void complete_tx(MbarrierState& mbarrier, std::int64_t bytes, InFlight* operation, SourceLocation where,
                    Culprit who);
 
  private:
@@ -286,24 +287,24 @@ class Cta {
   void set_ready(Warp& warp, std::uint32_t lanes);
 
   // Meeting points (meeting.cpp).
-  bool join(Instruction instruction, std::uint32_t variant, std::uint32_t mask, Where where);
+  bool join(Instruction instruction, std::uint32_t variant, std::uint32_t mask, SourceLocation where);
   bool wait_for_release(Warp& own, std::uint32_t self);
   [[noreturn]] void diverged(Meeting const& meeting, Instruction instruction, std::uint32_t variant,
-                             std::uint32_t mask, Where where);
+                             std::uint32_t mask, SourceLocation where);
   void check_exit(Warp& warp);
   std::vector<std::string> who_waits() const;
   std::string polled_text(void const* address) const;
   void mbarrier_waiters(std::vector<std::string>& clauses) const;
   /// Where somebody waits; line 0 where nobody does.
-  Where waiting_place() const;
+  SourceLocation waiting_place() const;
 
   // Memory (shared_access.cpp, async_copies.cpp).
-  bool in_bounds(Instruction instruction, std::uint32_t address, int bytes, Where where, int lane);
+  bool in_bounds(Instruction instruction, std::uint32_t address, int bytes, SourceLocation where, int lane);
   void retire(AsyncCopies& async, std::size_t end);
   void land_at_random(Warp& warp);
 
   // Mbarriers (mbarrier.cpp).
-  void check_tx(Instruction instruction, MbarrierState const& mbarrier, Where where, Culprit who);
+  void check_tx(Instruction instruction, MbarrierState const& mbarrier, SourceLocation where, Culprit who);
   void complete_phase_if_due(MbarrierState& mbarrier);
   void wake(MbarrierState& mbarrier);
   void passed(MbarrierState& mbarrier);

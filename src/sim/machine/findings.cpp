@@ -23,13 +23,13 @@ int stage_of(std::string const& coordinate) {
 
 }  // namespace
 
-void Cta::report(FindingKind kind, Where where, Culprit who, std::string buffer, std::string coordinate,
-                 std::string message, Opposite other) {
+void Cta::report(FindingKind kind, SourceLocation where, Culprit who, std::string buffer,
+                 std::string coordinate, std::string message, Opposite other) {
   cluster_.report(kind, where, who, std::move(buffer), std::move(coordinate), std::move(message),
                   std::move(other));
 }
 
-void Cta::fail(FindingKind kind, Where where, Culprit who, std::string message) {
+void Cta::fail(FindingKind kind, SourceLocation where, Culprit who, std::string message) {
   report(kind, where, who, "", "", std::move(message));
   cluster_.abort();
 }
@@ -40,7 +40,7 @@ void Cluster::abort() {
   throw LeaveKernel{};
 }
 
-bool Cluster::again(FindingKind kind, Where where, std::string const& buffer) {
+bool Cluster::again(FindingKind kind, SourceLocation where, std::string const& buffer) {
   for (last_finding_ = 0; last_finding_ < findings_.size(); ++last_finding_) {
     Finding& finding = findings_[last_finding_];
     if (finding.kind == kind && same_place(finding.where, where) && finding.buffer == buffer) {
@@ -51,8 +51,8 @@ bool Cluster::again(FindingKind kind, Where where, std::string const& buffer) {
   return false;
 }
 
-void Cluster::report(FindingKind kind, Where where, Culprit who, std::string buffer, std::string coordinate,
-                     std::string message, Opposite other) {
+void Cluster::report(FindingKind kind, SourceLocation where, Culprit who, std::string buffer,
+                     std::string coordinate, std::string message, Opposite other) {
   if (again(kind, where, buffer)) return;
   Finding finding;
   finding.kind = kind;

@@ -21,7 +21,7 @@ Allocation* Cta::allocation(void const* address) {
 
 /// As shared_access, for global memory.
 bool Cta::global_access(Instruction instruction, void const* address, int bytes, GlobalAccess access,
-                        Where where, int alignment) {
+                        SourceLocation where, int alignment) {
   cluster_.before({instruction == Instruction::atom ? Visible::Kind::atomic
                    : access == GlobalAccess::write  ? Visible::Kind::store
                                                     : Visible::Kind::load,

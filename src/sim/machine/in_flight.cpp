@@ -11,7 +11,7 @@
 
 namespace tegula::sim {
 
-InFlight::InFlight(Instruction instruction, Cta const& issuer, Where where)
+InFlight::InFlight(Instruction instruction, Cta const& issuer, SourceLocation where)
     : instruction(instruction),
       where(where),
       cta(issuer.rank()),
@@ -67,7 +67,7 @@ void InFlightQueue::issue(std::unique_ptr<InFlight> operation) {
 /// cannot be performed.
 bool InFlightQueue::admit(InFlight& operation) {
   Instruction const instruction = operation.instruction;
-  Where const where = operation.where;
+  SourceLocation const where = operation.where;
   bool possible = true;
   auto const check = [&](SharedRange const& range, bool write) {
     Cta& cta = cluster_.cta(range.cta);

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "machine/global_memory.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "tegula/arch/tensor_map.hpp"
-#include "tegula/arch/where.hpp"
 #include "values/instruction.hpp"
 
 /// Operations in flight: what the asynchronous proxy does after the thread that asked for it has gone on.
@@ -22,7 +22,7 @@
 ///
 ///   class PeerCopy final : public InFlight {
 ///    public:
-///     PeerCopy(Cta const& cta, Where where, SharedRange to, SharedRange from)
+///     PeerCopy(Cta const& cta, SourceLocation where, SharedRange to, SharedRange from)
 ///         : InFlight(Instruction::cp_async_bulk, cta, where) {
 ///       // Bounds are the queue's business; overlaps and fences are the checker's.
 ///       writes = {to};
@@ -37,7 +37,8 @@
 ///   };
 ///
 ///   // The hook, on the fiber of the thread that issues it.
-///   void peer_copy(std::uint32_t to, std::uint32_t from, int bytes, std::uint32_t mbarrier, Where where) {
+///   void peer_copy(std::uint32_t to, std::uint32_t from, int bytes, std::uint32_t mbarrier, SourceLocation
+///   where) {
 ///     Cta& cta = current_cta();
 ///     cta.note(Instruction::cp_async_bulk, where, {bytes, from});
 ///     ... the checks of operands: cta.target(...), cta.report(...), cta.fail(...) ...
@@ -99,7 +100,7 @@ struct Cost {
 class InFlight {
  public:
   /// Issued by the current thread of the CTA.
-  InFlight(Instruction instruction, Cta const& issuer, Where where);
+  InFlight(Instruction instruction, Cta const& issuer, SourceLocation where);
   virtual ~InFlight() = default;
   InFlight(InFlight const&) = delete;
   InFlight& operator=(InFlight const&) = delete;
@@ -123,7 +124,7 @@ class InFlight {
   bool landed() const { return landed_; }
 
   Instruction instruction;
-  Where where;
+  SourceLocation where;
   int cta;     ///< rank of the CTA that issued it
   int thread;  ///< index in it of the thread that issued it (of a warpgroup: the one that came last)
   std::vector<SharedRange> writes;

@@ -41,7 +41,7 @@ MbarrierState* Cta::mbarrier_at(std::uint32_t address) {
   return nullptr;
 }
 
-bool Cta::check_mbarrier_address(Instruction instruction, std::uint32_t address, Where where) {
+bool Cta::check_mbarrier_address(Instruction instruction, std::uint32_t address, SourceLocation where) {
   if (!shared_.contains(address, 8)) {
     out_of_shared(instruction, address, 8, where, here());
     return false;
@@ -55,7 +55,7 @@ bool Cta::check_mbarrier_address(Instruction instruction, std::uint32_t address,
   return true;
 }
 
-MbarrierState* Cta::live_mbarrier(Instruction instruction, std::uint32_t address, Where where) {
+MbarrierState* Cta::live_mbarrier(Instruction instruction, std::uint32_t address, SourceLocation where) {
   MbarrierState* const mbarrier = mbarrier_at(address);
   if (mbarrier != nullptr) [[likely]] {
     if (races_) observers().mbarrier_used(*this, *mbarrier, instruction, where);
@@ -68,12 +68,12 @@ MbarrierState* Cta::live_mbarrier(Instruction instruction, std::uint32_t address
   return nullptr;
 }
 
-MbarrierState* Cta::own_mbarrier(Instruction instruction, std::uint32_t address, Where where) {
+MbarrierState* Cta::own_mbarrier(Instruction instruction, std::uint32_t address, SourceLocation where) {
   own_address(instruction, address, where);
   return live_mbarrier(instruction, address, where);
 }
 
-void Cta::own_address(Instruction instruction, std::uint32_t& address, Where where) {
+void Cta::own_address(Instruction instruction, std::uint32_t& address, SourceLocation where) {
   Cta const* const cta = target(instruction, address, where);
   if (cta != nullptr && cta != this) {
     fail(FindingKind::invalid_operand, where, here(),
@@ -86,7 +86,8 @@ void Cta::remove(MbarrierState const& mbarrier) {
   std::erase_if(mbarriers_, [&](auto const& candidate) { return candidate.get() == &mbarrier; });
 }
 
-void Cta::expect_tx(Instruction instruction, MbarrierState& mbarrier, std::int64_t bytes, Where where) {
+void Cta::expect_tx(Instruction instruction, MbarrierState& mbarrier, std::int64_t bytes,
+                    SourceLocation where) {
   if (bytes < 0 || bytes > kMbarrierLimit) {
     fail(FindingKind::invalid_operand, where, here(),
          fmt::format("{} of {} bytes on {}: it takes 0 to {}", ptx_name(instruction), bytes,
@@ -97,7 +98,8 @@ void Cta::expect_tx(Instruction instruction, MbarrierState& mbarrier, std::int64
 }
 
 /// Reports an mbarrier whose count of bytes has left its range.
-void Cta::check_tx(Instruction instruction, MbarrierState const& mbarrier, Where where, Culprit who) {
+void Cta::check_tx(Instruction instruction, MbarrierState const& mbarrier, SourceLocation where,
+                   Culprit who) {
   if (std::abs(mbarrier.tx) <= kMbarrierLimit) return;
   report(FindingKind::mbarrier_misuse, where, who, buffer_name(mbarrier.address),
          shared_place(mbarrier.address),
@@ -106,7 +108,8 @@ void Cta::check_tx(Instruction instruction, MbarrierState const& mbarrier, Where
                      kMbarrierLimit));
 }
 
-void Cta::arrive(Instruction instruction, MbarrierState& mbarrier, Where where, bool relaxed, bool wide) {
+void Cta::arrive(Instruction instruction, MbarrierState& mbarrier, SourceLocation where, bool relaxed,
+                 bool wide) {
   cluster_.progressed();
   if (mbarrier.pending == 0) {
     report(
@@ -127,7 +130,7 @@ void Cta::arrive(Instruction instruction, MbarrierState& mbarrier, Where where, 
   land_some();
 }
 
-void Cta::complete_tx(MbarrierState& mbarrier, std::int64_t bytes, InFlight* operation, Where where,
+void Cta::complete_tx(MbarrierState& mbarrier, std::int64_t bytes, InFlight* operation, SourceLocation where,
                       Culprit who) {
   cluster_.progressed();
   mbarrier.tx -= bytes;
@@ -184,7 +187,7 @@ bool Cta::complete(MbarrierState& mbarrier, int parity) {
   return true;
 }
 
-void Cta::pass_phase(MbarrierState& mbarrier, Where where, bool relaxed) {
+void Cta::pass_phase(MbarrierState& mbarrier, SourceLocation where, bool relaxed) {
   if (cluster_.observed()) observers().phase_passed(*this, mbarrier, current_thread(), where, relaxed);
 }
 
@@ -208,7 +211,7 @@ void Cta::mbarrier_waiters(std::vector<std::string>& clauses) const {
   for (auto const& mbarrier : mbarriers_) {
     std::vector<Thread*> rest = mbarrier->waiters;
     while (!rest.empty()) {
-      Where const where = rest.front()->mbarrier_where;
+      SourceLocation const where = rest.front()->mbarrier_where;
       std::array<std::uint32_t, 32> lanes = {};
       std::erase_if(rest, [&](Thread const* thread) {
         if (!same_place(thread->mbarrier_where, where)) return false;

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "values/instruction.hpp"
 
 namespace tegula::sim {
@@ -26,7 +26,7 @@ struct MbarrierState {
   std::uint32_t address = 0;
   int number = 0;       ///< how many the CTA has initialised before it
   int initialiser = 0;  ///< the thread of the cluster that initialised it, and where
-  Where init;
+  SourceLocation init;
   int count = 0;           ///< arrivals expected in each phase
   int pending = 0;         ///< of them, those that the current phase still lacks
   std::int64_t tx = 0;     ///< bytes that the current phase still expects; negative where they came first

@@ -19,7 +19,7 @@ bool aligned(Instruction instruction) { return row_of(instruction).aligned; }
 }  // namespace
 
 [[gnu::always_inline]] inline bool Cta::join(Instruction instruction, std::uint32_t variant,
-                                             std::uint32_t mask, Where where) {
+                                             std::uint32_t mask, SourceLocation where) {
   Warp& own = current_warp();
   std::uint32_t const self = 1u << current_thread().lane;
   if ((mask & self) == 0) {
@@ -52,7 +52,7 @@ bool aligned(Instruction instruction) { return row_of(instruction).aligned; }
   return wait_for_release(own, self);
 }
 
-bool Cta::meet(Instruction instruction, std::uint32_t variant, std::uint32_t mask, Where where) {
+bool Cta::meet(Instruction instruction, std::uint32_t variant, std::uint32_t mask, SourceLocation where) {
   if (!join(instruction, variant, mask, where)) return false;
   if (cluster_.paced()) [[unlikely]] {
     Warp const& own = current_warp();
@@ -62,7 +62,7 @@ bool Cta::meet(Instruction instruction, std::uint32_t variant, std::uint32_t mas
   return true;
 }
 
-void Cta::release(std::uint32_t mask, Where where, Instruction instruction) {
+void Cta::release(std::uint32_t mask, SourceLocation where, Instruction instruction) {
   Warp& own = current_warp();
   cluster_.progressed();
   if (count_ || cluster_.timed())
@@ -72,7 +72,7 @@ void Cta::release(std::uint32_t mask, Where where, Instruction instruction) {
   cluster_.pass_turn_between_warps();
 }
 
-bool Cta::meet_warpgroup(Instruction instruction, std::uint32_t variant, Where where) {
+bool Cta::meet_warpgroup(Instruction instruction, std::uint32_t variant, SourceLocation where) {
   if (!meet(instruction, variant, kFullWarp, where)) return false;
   Warp& own = current_warp();
   Warpgroup& group = warpgroup();
@@ -125,7 +125,7 @@ bool Cta::meet_warpgroup(Instruction instruction, std::uint32_t variant, Where w
   return false;
 }
 
-void Cta::release_warpgroup(Where where, Instruction instruction) {
+void Cta::release_warpgroup(SourceLocation where, Instruction instruction) {
   int const first = current_warp().index / 4 * 4;
   cluster_.progressed();
   if (count_ || cluster_.timed()) cluster_.observers().warpgroup_executed(*this, first, instruction, where);
@@ -135,7 +135,7 @@ void Cta::release_warpgroup(Where where, Instruction instruction) {
 }
 
 void Cta::diverged(Meeting const& meeting, Instruction instruction, std::uint32_t variant, std::uint32_t mask,
-                   Where where) {
+                   SourceLocation where) {
   std::string what;
   if (meeting.instruction == instruction && same_place(meeting.where, where)) {
     what = meeting.lanes != mask
@@ -191,7 +191,7 @@ std::vector<std::string> Cta::who_waits() const {
     std::uint32_t told = 0;
     for (int w = 0; w < warps; ++w) {
       if ((barrier.waiting >> w & 1) == 0 || (told >> w & 1) != 0) continue;
-      Where const& where = warp(w).barrier_where;
+      SourceLocation const& where = warp(w).barrier_where;
       std::uint32_t same = 0;
       for (int v = w; v < warps; ++v) {
         if ((barrier.waiting >> v & 1) != 0 && same_place(warp(v).barrier_where, where)) same |= 1u << v;
@@ -259,7 +259,7 @@ std::string Cta::polled_text(void const* address) const {
   return memory->place(memory->offset_of(address)) + (races_ ? observers().last_change(address) : "");
 }
 
-Where Cta::waiting_place() const {
+SourceLocation Cta::waiting_place() const {
   for (Warp const& warp : warps_) {
     if (warp.barrier >= 0) return warp.barrier_where;
     if (warp.waits_at_cluster) return warp.cluster_where;
@@ -289,7 +289,7 @@ void Cta::take_registers(Warpgroup& group, int more) {
   }
 }
 
-bool Cta::arrive_at_barrier(int id, int threads, bool waits, Where where) {
+bool Cta::arrive_at_barrier(int id, int threads, bool waits, SourceLocation where) {
   Barrier& barrier = barriers_[static_cast<std::size_t>(id)];
   if (barrier.arrived == 0) {
     barrier.expected = threads;

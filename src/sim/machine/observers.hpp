@@ -7,8 +7,8 @@
 #include "machine/global_memory.hpp"
 #include "machine/visible.hpp"
 #include "report/who.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "tegula/arch/tensor_map.hpp"
-#include "tegula/arch/where.hpp"
 #include "values/instruction.hpp"
 
 namespace tegula::sim {
@@ -44,7 +44,7 @@ struct SharedAccess {
   std::uint32_t address;
   int bytes;
   bool write;
-  Where where;
+  SourceLocation where;
   int lane;
 };
 
@@ -55,7 +55,7 @@ struct GlobalUse {
   Allocation const* memory;
   std::size_t offset;
   std::size_t bytes;
-  Where where;
+  SourceLocation where;
 };
 
 /// Those who observe one cluster at a time. The machine calls a function of this class for each event; which
@@ -82,21 +82,21 @@ class Observers {
   // What threads, warps and warpgroups execute.
 
   /// The current thread executes an instruction by itself.
-  void executed(Cta& cta, Instruction instruction, Where where, LaneAccess const& access);
+  void executed(Cta& cta, Instruction instruction, SourceLocation where, LaneAccess const& access);
   /// These lanes have met at an instruction.
   void met(Cta& cta, Warp const& warp, std::uint32_t lanes);
   /// Lanes that have met have executed the instruction. `whole`: all lanes that the warp was launched with.
   void warp_executed(Cta& cta, Warp& warp, std::uint32_t lanes, bool whole, Instruction instruction,
-                     Where where);
+                     SourceLocation where);
   /// All lanes of the warp wait for other warps. `counted`: that is the execution of the instruction.
-  void warp_waits(Cta& cta, Warp& warp, bool counted, Instruction instruction, Where where);
+  void warp_waits(Cta& cta, Warp& warp, bool counted, Instruction instruction, SourceLocation where);
   /// The four warps of a warpgroup have met.
   void warpgroup_met(Cta& cta, int first_warp);
-  void warpgroup_executed(Cta& cta, int first_warp, Instruction instruction, Where where);
+  void warpgroup_executed(Cta& cta, int first_warp, Instruction instruction, SourceLocation where);
   /// An ldmatrix or stmatrix, whose rows' addresses lie in the warp's `operand`.
-  void matrices_moved(Cta& cta, Warp const& warp, Instruction instruction, int count, Where where);
-  void mma_executed(Cta& cta, Warp const& warp, int multiply_adds, Where where);
-  void worked(Instruction instruction, Where where, Work const& work);
+  void matrices_moved(Cta& cta, Warp const& warp, Instruction instruction, int count, SourceLocation where);
+  void mma_executed(Cta& cta, Warp const& warp, int multiply_adds, SourceLocation where);
+  void worked(Instruction instruction, SourceLocation where, Work const& work);
 
   // Accesses to memory.
 
@@ -111,17 +111,17 @@ class Observers {
   /// The current thread has performed an atomic; `writes` is false for a compare-and-swap that fails.
   void atomic_performed(Cta& cta, void const* address, bool writes);
   /// The current thread addresses shared memory of a peer.
-  void peer_reached(Cta& peer, Instruction instruction, std::uint32_t address, Where where);
+  void peer_reached(Cta& peer, Instruction instruction, std::uint32_t address, SourceLocation where);
   /// The asynchronous proxy is to read 16 bytes as by a swizzle. False, after a finding, where what brought
   /// them laid them out by another.
-  bool laid_out_by(Cta& cta, TmaSwizzle swizzle, std::uint32_t address, Instruction instruction, Where where,
-                   Culprit who);
+  bool laid_out_by(Cta& cta, TmaSwizzle swizzle, std::uint32_t address, Instruction instruction,
+                   SourceLocation where, Culprit who);
   /// Who has changed global memory last that somebody reads again and again: ", which ...".
   std::string last_change(void const* address) const;
 
   // Fences, and what else orders accesses.
 
-  void memory_fenced(Cta& cta, bool of_cta, Where where);
+  void memory_fenced(Cta& cta, bool of_cta, SourceLocation where);
   void proxy_fenced(Cta& cta);
   /// fence.mbarrier_init.
   void inits_fenced(Cta& cta);
@@ -130,7 +130,7 @@ class Observers {
   /// Lanes of the current warp have met at a bar.warp.sync.
   void warp_synchronised(Cta& cta, std::uint32_t lanes);
   /// The current warpgroup is about to change its number of registers; it has.
-  void changing_registers(Cta& cta, int warpgroup, bool increase, Where where);
+  void changing_registers(Cta& cta, int warpgroup, bool increase, SourceLocation where);
   void registers_changed(Cta& cta, int warpgroup);
   /// All threads of the CTA have returned.
   void cta_exited(Cta& cta);
@@ -145,22 +145,23 @@ class Observers {
   void barrier_passed(Cta& cta, int id, Warp const& warp);
   void cluster_barrier_arrived(Cta& cta, Warp const& warp, bool relaxed);
   void cluster_barrier_completed(Cluster& cluster);
-  void cluster_barrier_passed(Cta& cta, Warp const& warp, Where where);
+  void cluster_barrier_passed(Cta& cta, Warp const& warp, SourceLocation where);
 
   // Mbarriers, by the CTA that they lie in.
 
   /// `again`: it was one already.
   void mbarrier_initialised(Cta& cta, MbarrierState& mbarrier, bool again);
-  void mbarrier_invalidated(Cta& cta, MbarrierState& mbarrier, Where where);
+  void mbarrier_invalidated(Cta& cta, MbarrierState& mbarrier, SourceLocation where);
   /// The current thread names it in an instruction.
-  void mbarrier_used(Cta& cta, MbarrierState& mbarrier, Instruction instruction, Where where);
-  void mbarrier_arrived(Cta& cta, MbarrierState& mbarrier, Instruction instruction, Where where, bool relaxed,
-                        bool wide);
+  void mbarrier_used(Cta& cta, MbarrierState& mbarrier, Instruction instruction, SourceLocation where);
+  void mbarrier_arrived(Cta& cta, MbarrierState& mbarrier, Instruction instruction, SourceLocation where,
+                        bool relaxed, bool wide);
   /// Bytes were completed by an operation in flight that has landed, or by the current thread: null.
   void bytes_completed(Cta& cta, MbarrierState& mbarrier, InFlight* operation);
   void phase_completed(Cta& cta, MbarrierState& mbarrier);
   /// A thread goes on after the latest phase that is complete.
-  void phase_passed(Cta& cta, MbarrierState& mbarrier, Thread const& thread, Where where, bool relaxed);
+  void phase_passed(Cta& cta, MbarrierState& mbarrier, Thread const& thread, SourceLocation where,
+                    bool relaxed);
 
   // Copies and operations in flight.
 
@@ -183,7 +184,7 @@ class Observers {
   /// The current thread has, by its group.
   void waited_for(Cluster& cluster, InFlight& operation);
   /// Threads have waited, until the given time, for what they issued.
-  void waited(Cta& cta, int first_thread, int threads, double until, char const* what, Where where);
+  void waited(Cta& cta, int first_thread, int threads, double until, char const* what, SourceLocation where);
 
   // Who decides on the order, and who keeps time.
 

@@ -44,8 +44,8 @@ std::string Cta::buffer_name(std::uint32_t address) const {
   return buffer != nullptr ? buffer->name : std::string();
 }
 
-void Cta::out_of_shared(Instruction instruction, std::uint32_t address, std::uint32_t bytes, Where where,
-                        Culprit who) {
+void Cta::out_of_shared(Instruction instruction, std::uint32_t address, std::uint32_t bytes,
+                        SourceLocation where, Culprit who) {
   report(
       FindingKind::out_of_bounds, where, who, "", "",
       fmt::format(
@@ -55,7 +55,8 @@ void Cta::out_of_shared(Instruction instruction, std::uint32_t address, std::uin
 }
 
 /// Reports an access that is misaligned or out of bounds; false where it must not be performed.
-bool Cta::in_bounds(Instruction instruction, std::uint32_t address, int bytes, Where where, int lane) {
+bool Cta::in_bounds(Instruction instruction, std::uint32_t address, int bytes, SourceLocation where,
+                    int lane) {
   std::uint32_t const n = static_cast<std::uint32_t>(bytes);
   if (!shared_.contains(address, n)) {
     out_of_shared(instruction, address, n, where, here(lane));
@@ -69,8 +70,8 @@ bool Cta::in_bounds(Instruction instruction, std::uint32_t address, int bytes, W
   return true;
 }
 
-bool Cta::shared_access(Instruction instruction, std::uint32_t address, int bytes, bool write, Where where,
-                        int lane) {
+bool Cta::shared_access(Instruction instruction, std::uint32_t address, int bytes, bool write,
+                        SourceLocation where, int lane) {
   cluster_.before({.kind = write ? Visible::Kind::store : Visible::Kind::load,
                    .cta = rank_,
                    .address = address,
@@ -86,7 +87,7 @@ bool Cta::shared_access(Instruction instruction, std::uint32_t address, int byte
 }
 
 bool Cta::shared_matrix_row(Instruction instruction, std::uint32_t address, bool write, bool transpose,
-                            int row, Where where, int lane) {
+                            int row, SourceLocation where, int lane) {
   if (address % 16 != 0 || !shared_.contains(address, 16)) [[unlikely]]
     return shared_access(instruction, address, 16, write, where, lane);
   if (check_)

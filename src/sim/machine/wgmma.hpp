@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "tegula/atom/mma_spec.hpp"
 
 namespace tegula::sim {
@@ -22,7 +22,7 @@ struct WgmmaAccumulators {
   std::vector<std::uint32_t> tile;            ///< (64, n), row-major, a word an element
   int in_flight = 0;                          ///< operations that have not landed
   bool poisoned = false;
-  Where where;  ///< of the last operation
+  SourceLocation where;  ///< of the last operation
 };
 
 /// What a warpgroup's wgmma leave behind, for the checks of those that follow.

@@ -28,7 +28,7 @@ MutationRun* current_run() { return running_cta() == nullptr ? nullptr : running
 RunsMutation::RunsMutation(MutationRun* run) { running_run = run; }
 RunsMutation::~RunsMutation() { running_run = nullptr; }
 
-Mutation MutationRun::at(Where where, Operation operation, Mutation admitted) {
+Mutation MutationRun::at(SourceLocation where, Operation operation, Mutation admitted) {
   if (mutant_) {
     Mutant const& m = *mutant_;
     bool const is_it = where.line == m.line && operation == m.operation && admits(admitted, m.mutation) &&
@@ -79,7 +79,7 @@ std::vector<MarkedStatement> MutationRun::statements() const {
   return result;
 }
 
-Mutation mutation(Where where, Operation operation, Mutation admitted) {
+Mutation mutation(SourceLocation where, Operation operation, Mutation admitted) {
   MutationRun* const run = current_run();
   return run == nullptr ? Mutation::none : run->at(where, operation, admitted);
 }

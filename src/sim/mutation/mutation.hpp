@@ -27,7 +27,7 @@ class MutationRun {
   MutationRun& operator=(MutationRun const&) = delete;
 
   /// A thread comes to a marked statement: what is to be done to it.
-  Mutation at(Where where, Operation operation, Mutation admitted);
+  Mutation at(SourceLocation where, Operation operation, Mutation admitted);
   /// Keeps an instruction of a thread until after the thread's next.
   void delay(Thread& thread, std::function<void()> instruction);
   /// A thread comes to an instruction: executes what was kept, if one has been executed since.

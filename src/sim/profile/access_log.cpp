@@ -6,7 +6,7 @@
 
 namespace tegula::sim {
 
-void AccessLog::append(Instruction instruction, Where where, int shared_bytes) {
+void AccessLog::append(Instruction instruction, SourceLocation where, int shared_bytes) {
   if (used_ == records_.size()) records_.resize(records_.size() + 64);
   Record& record = records_[used_++];
   record.site = {where, instruction, static_cast<std::uint8_t>(shared_bytes)};
@@ -14,7 +14,8 @@ void AccessLog::append(Instruction instruction, Where where, int shared_bytes) {
   record.global_lanes = 0;
 }
 
-void AccessLog::stray(std::uint32_t i, int lane, Instruction instruction, Where where, int shared_bytes) {
+void AccessLog::stray(std::uint32_t i, int lane, Instruction instruction, SourceLocation where,
+                      int shared_bytes) {
   strays_.push_back({i, lane, {where, instruction, static_cast<std::uint8_t>(shared_bytes)}});
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "profile/counters.hpp"
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "values/instruction.hpp"
 
 namespace tegula::sim {
@@ -38,14 +38,14 @@ class AccessLog {
   static constexpr std::uint32_t kMost = 8192;
 
   struct Site {
-    Where where;
+    SourceLocation where;
     Instruction instruction;
     std::uint8_t shared_bytes;  ///< of a lane; 0 where it touches no shared memory
 
     bool operator==(Site const& other) const {
       return is(other.where, other.instruction, other.shared_bytes);
     }
-    bool is(Where other, Instruction of, int bytes) const {
+    bool is(SourceLocation other, Instruction of, int bytes) const {
       return where.line == other.line && where.file == other.file && instruction == of &&
              shared_bytes == bytes;
     }
@@ -62,7 +62,7 @@ class AccessLog {
 
   /// Notes a lane's instruction; one that moves no bytes of a kind passes 0 for its size. False where it is
   /// to be counted by itself.
-  bool note(int lane, Instruction instruction, Where where, int shared_bytes, std::uint32_t shared,
+  bool note(int lane, Instruction instruction, SourceLocation where, int shared_bytes, std::uint32_t shared,
             int global_bytes, std::uint64_t global) {
     std::uint32_t const i = counts_[lane];
     if (i == kMost) [[unlikely]]
@@ -109,8 +109,8 @@ class AccessLog {
     std::uint32_t lanes;
     std::uint32_t gathered;
   };
-  void append(Instruction instruction, Where where, int shared_bytes);
-  void stray(std::uint32_t i, int lane, Instruction instruction, Where where, int shared_bytes);
+  void append(Instruction instruction, SourceLocation where, int shared_bytes);
+  void stray(std::uint32_t i, int lane, Instruction instruction, SourceLocation where, int shared_bytes);
   /// Finds merged_ and paths_.
   void align();
   /// The i-th instruction of merged_: to be called with each i in order.

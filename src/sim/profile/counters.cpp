@@ -65,7 +65,7 @@ std::size_t hash(char const* file, int line, Instruction instruction) {
 }
 }  // namespace
 
-LineCounters& CounterTable::at(Where where, Instruction instruction) {
+LineCounters& CounterTable::at(SourceLocation where, Instruction instruction) {
   std::size_t const mask = slots_.size() - 1;
   for (std::size_t i = hash(where.file, where.line, instruction);; ++i) {
     Slot& slot = slots_[i & mask];

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 #include "tegula/sim/report.hpp"
 #include "values/instruction.hpp"
 
@@ -32,7 +32,7 @@ SectorUse sector_use(std::uint64_t const* addresses, std::uint32_t lanes, int by
 /// Counters by source line and instruction.
 class CounterTable {
  public:
-  LineCounters& at(Where where, Instruction instruction);
+  LineCounters& at(SourceLocation where, Instruction instruction);
   /// The lines that counted anything, in order of first use.
   std::vector<LineCounters> const& lines() const { return lines_; }
   void clear();

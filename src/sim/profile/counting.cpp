@@ -15,7 +15,8 @@ AccessLog& Counting::log(Cta const& cta, Warp const& warp) {
   return logs_[static_cast<std::size_t>(cta.rank() * warps_ + warp.index)];
 }
 
-void Counting::executed(Cta const& cta, Instruction instruction, Where where, LaneAccess const& access) {
+void Counting::executed(Cta const& cta, Instruction instruction, SourceLocation where,
+                        LaneAccess const& access) {
   Thread const& self = cta.current_thread();
   AccessLog& log = logs_[static_cast<std::size_t>(cta.rank() * warps_ + self.index / 32)];
   auto const address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(access.global));
@@ -31,7 +32,7 @@ void Counting::executed(Cta const& cta, Instruction instruction, Where where, La
   count_access(counters_, alone);
 }
 
-void Counting::worked(Instruction instruction, Where where, Work const& work) {
+void Counting::worked(Instruction instruction, SourceLocation where, Work const& work) {
   LineCounters& line = counters_.at(where, instruction);
   line.instructions += work.instructions;
   line.fused_multiply_adds += work.fused_multiply_adds;
@@ -40,7 +41,8 @@ void Counting::worked(Instruction instruction, Where where, Work const& work) {
   line.global_sectors += work.global_sectors;
 }
 
-BankUse Counting::matrices_moved(Instruction instruction, Where where, int count, std::uint32_t const* rows) {
+BankUse Counting::matrices_moved(Instruction instruction, SourceLocation where, int count,
+                                 std::uint32_t const* rows) {
   std::uint32_t const lanes = count == 4 ? kFullWarp : (1u << (8 * count)) - 1;
   BankUse const use = bank_use(rows, lanes, 16);
   LineCounters& line = counters_.at(where, instruction);

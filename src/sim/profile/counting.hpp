@@ -20,10 +20,10 @@ class Counting {
   std::vector<LineCounters> const& lines() const { return counters_.lines(); }
 
   /// The current thread executes an instruction by itself.
-  void executed(Cta const& cta, Instruction instruction, Where where, LaneAccess const& access);
-  void worked(Instruction instruction, Where where, Work const& work);
+  void executed(Cta const& cta, Instruction instruction, SourceLocation where, LaneAccess const& access);
+  void worked(Instruction instruction, SourceLocation where, Work const& work);
   /// The accesses of an ldmatrix or stmatrix of `count` matrices to the rows at these addresses.
-  BankUse matrices_moved(Instruction instruction, Where where, int count, std::uint32_t const* rows);
+  BankUse matrices_moved(Instruction instruction, SourceLocation where, int count, std::uint32_t const* rows);
   /// Puts together what the warp's lanes have done since they last met. Calls visit(record, use) with each
   /// instruction.
   template <class Visit> void flush(Cta const& cta, Warp const& warp, Visit&& visit) {

@@ -34,7 +34,7 @@ double Timekeeper::clock(Thread const& thread) const {
   return timeline_->clock(thread.cta->rank(), thread.index);
 }
 
-void Timekeeper::executed(Cta const& cta, Instruction instruction, Where where) {
+void Timekeeper::executed(Cta const& cta, Instruction instruction, SourceLocation where) {
   Thread const& self = cta.current_thread();
   timeline_->execute(self.cta->rank(), self.index, instruction, where);
 }
@@ -44,7 +44,7 @@ void Timekeeper::met(Cta const& cta, Warp const& warp, std::uint32_t lanes) {
 }
 
 void Timekeeper::warp_executed(Cta const& cta, Warp const& warp, std::uint32_t lanes, Instruction instruction,
-                               Where where) {
+                               SourceLocation where) {
   for (; lanes != 0; lanes &= lanes - 1)
     timeline_->execute(cta.rank(), 32 * warp.index + std::countr_zero(lanes), instruction, where);
 }
@@ -53,17 +53,18 @@ void Timekeeper::warpgroup_met(Cta const& cta, int first_warp) {
   timeline_->meet_all(cta.rank(), 32 * first_warp, 128);
 }
 
-void Timekeeper::warpgroup_executed(Cta const& cta, int first_warp, Instruction instruction, Where where) {
+void Timekeeper::warpgroup_executed(Cta const& cta, int first_warp, Instruction instruction,
+                                    SourceLocation where) {
   for (int thread = 32 * first_warp; thread < 32 * first_warp + 128; ++thread)
     timeline_->execute(cta.rank(), thread, instruction, where);
 }
 
-void Timekeeper::mma_executed(Cta const& cta, Warp const& warp, int multiply_adds, Where where) {
+void Timekeeper::mma_executed(Cta const& cta, Warp const& warp, int multiply_adds, SourceLocation where) {
   timeline_->mma_sync(cta.rank(), 32 * warp.index, multiply_adds, where);
 }
 
 void Timekeeper::pass_warp(TimeGate const& gate, std::int64_t phase, Cta const& cta, Warp const& warp,
-                           Where where) {
+                           SourceLocation where) {
   for (int lane = 0; lane < 32; ++lane)
     timeline_->pass(gate, phase, cta.rank(), 32 * warp.index + lane, where);
 }
@@ -81,7 +82,7 @@ void Timekeeper::cluster_barrier_arrived(Cta const& cta) {
   timeline_->cluster_barrier().arrive(clock(cta.current_thread()) + timeline_->timing().cluster_latency);
 }
 void Timekeeper::cluster_barrier_completed() { timeline_->cluster_barrier().open(); }
-void Timekeeper::cluster_barrier_passed(Cta const& cta, Warp const& warp, Where where) {
+void Timekeeper::cluster_barrier_passed(Cta const& cta, Warp const& warp, SourceLocation where) {
   pass_warp(timeline_->cluster_barrier(), warp.cluster_arrivals - 1, cta, warp, where);
 }
 
@@ -110,7 +111,7 @@ void Timekeeper::phase_completed(Cta const& cta, MbarrierState const& mbarrier) 
 }
 
 void Timekeeper::phase_passed(Cta const& cta, MbarrierState const& mbarrier, Thread const& thread,
-                              Where where) {
+                              SourceLocation where) {
   timeline_->pass(gate(cta, mbarrier), mbarrier.phase - 1, cta.rank(), thread.index, where);
 }
 
@@ -148,7 +149,7 @@ void Timekeeper::issued(Cluster const& cluster, InFlight& operation) {
 }
 
 void Timekeeper::waited(Cta const& cta, int first_thread, int threads, double until, char const* what,
-                        Where where) {
+                        SourceLocation where) {
   for (int thread = first_thread; thread < first_thread + threads; ++thread)
     timeline_->wait_until(until, cta.rank(), thread, what, where);
 }

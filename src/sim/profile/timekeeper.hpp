@@ -23,34 +23,37 @@ class Timekeeper {
   Trace const& trace() const { return trace_; }
 
   double clock(Thread const& thread) const;
-  void executed(Cta const& cta, Instruction instruction, Where where);
+  void executed(Cta const& cta, Instruction instruction, SourceLocation where);
   void met(Cta const& cta, Warp const& warp, std::uint32_t lanes);
   void warp_executed(Cta const& cta, Warp const& warp, std::uint32_t lanes, Instruction instruction,
-                     Where where);
+                     SourceLocation where);
   void warpgroup_met(Cta const& cta, int first_warp);
-  void warpgroup_executed(Cta const& cta, int first_warp, Instruction instruction, Where where);
-  void mma_executed(Cta const& cta, Warp const& warp, int multiply_adds, Where where);
+  void warpgroup_executed(Cta const& cta, int first_warp, Instruction instruction, SourceLocation where);
+  void mma_executed(Cta const& cta, Warp const& warp, int multiply_adds, SourceLocation where);
 
   void barrier_arrived(Cta const& cta, int id);
   void barrier_completed(Cta const& cta, int id);
   void barrier_passed(Cta const& cta, int id, Warp const& warp);
   void cluster_barrier_arrived(Cta const& cta);
   void cluster_barrier_completed();
-  void cluster_barrier_passed(Cta const& cta, Warp const& warp, Where where);
+  void cluster_barrier_passed(Cta const& cta, Warp const& warp, SourceLocation where);
 
   void mbarrier_initialised(Cta const& cta, MbarrierState const& mbarrier);
   void mbarrier_arrived(Cta const& cta, MbarrierState const& mbarrier);
   void bytes_completed(Cta const& cta, MbarrierState const& mbarrier, InFlight const* operation);
   void phase_completed(Cta const& cta, MbarrierState const& mbarrier);
-  void phase_passed(Cta const& cta, MbarrierState const& mbarrier, Thread const& thread, Where where);
+  void phase_passed(Cta const& cta, MbarrierState const& mbarrier, Thread const& thread,
+                    SourceLocation where);
 
   void copy_issued(Cta const& cta, AsyncCopy& copy);
   void issued(Cluster const& cluster, InFlight& operation);
-  void waited(Cta const& cta, int first_thread, int threads, double until, char const* what, Where where);
+  void waited(Cta const& cta, int first_thread, int threads, double until, char const* what,
+              SourceLocation where);
 
  private:
   TimeGate& gate(Cta const& cta, MbarrierState const& mbarrier);
-  void pass_warp(TimeGate const& gate, std::int64_t phase, Cta const& cta, Warp const& warp, Where where);
+  void pass_warp(TimeGate const& gate, std::int64_t phase, Cta const& cta, Warp const& warp,
+                 SourceLocation where);
 
   std::unique_ptr<Timeline> timeline_;
   std::map<std::pair<int, std::uint32_t>, TimeGate> gates_;  ///< of mbarriers, by CTA and address

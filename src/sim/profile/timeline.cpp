@@ -70,7 +70,7 @@ void Timeline::complete_phase(int cta, std::uint32_t address, TimeGate& gate) {
                                        {}});
 }
 
-void Timeline::execute(int cta, int thread, Instruction instruction, Where where) {
+void Timeline::execute(int cta, int thread, Instruction instruction, SourceLocation where) {
   Charge const charge = row_of(instruction).charge;
   if (charge == Charge::tensor) return;
   Thread& own = self(cta, thread);
@@ -81,7 +81,7 @@ void Timeline::execute(int cta, int thread, Instruction instruction, Where where
 }
 
 /// An access to memory by a thread that has computed belongs to its epilogue.
-void Timeline::touch_result(Thread& thread, double begin, Where where) {
+void Timeline::touch_result(Thread& thread, double begin, SourceLocation where) {
   if (!thread.computes) return;
   if (thread.epilogue_end < 0) {
     thread.epilogue_begin = begin;
@@ -113,25 +113,25 @@ void Timeline::meet_all(int cta, int first_thread, int count) {
   for (int t = 0; t < count; ++t) self(cta, first_thread + t).clock = latest;
 }
 
-void Timeline::pass(TimeGate const& gate, std::int64_t phase, int cta, int thread, Where where) {
+void Timeline::pass(TimeGate const& gate, std::int64_t phase, int cta, int thread, SourceLocation where) {
   if (phase < 0) return;
   double const done = gate.done[static_cast<std::size_t>(phase)];
   if (done > clock(cta, thread)) wait_until(done + timing_.wake, cta, thread, "wait " + gate.name, where);
 }
 
-void Timeline::wait_until(double time, int cta, int thread, std::string const& name, Where where) {
+void Timeline::wait_until(double time, int cta, int thread, std::string const& name, SourceLocation where) {
   Thread& own = self(cta, thread);
   if (time <= own.clock) return;
   record(own.track, SpanKind::wait, name, own.clock, time, where);
   own.clock = time;
 }
 
-void Timeline::issue_span(Thread const& thread, std::string name, double begin, Where where) {
+void Timeline::issue_span(Thread const& thread, std::string name, double begin, SourceLocation where) {
   record(thread.track, SpanKind::issue, std::move(name), begin, thread.clock, where);
 }
 
 double Timeline::load(int cta, int thread, int to, double bytes, bool again, std::string const& name,
-                      Where where) {
+                      SourceLocation where) {
   Thread& own = self(cta, thread);
   Engines& engines = engines_[static_cast<std::size_t>(cta)];
   if (!again) {
@@ -150,7 +150,7 @@ double Timeline::load(int cta, int thread, int to, double bytes, bool again, std
   return end;
 }
 
-TimeOfCopy Timeline::store(int cta, int thread, double bytes, std::string const& name, Where where) {
+TimeOfCopy Timeline::store(int cta, int thread, double bytes, std::string const& name, SourceLocation where) {
   Thread& own = self(cta, thread);
   Engines& engines = engines_[static_cast<std::size_t>(cta)];
   double const issued = own.clock;
@@ -163,7 +163,7 @@ TimeOfCopy Timeline::store(int cta, int thread, double bytes, std::string const&
   return {read, read + timing_.store_latency};
 }
 
-double Timeline::copy(int cta, int thread, double bytes, Where where) {
+double Timeline::copy(int cta, int thread, double bytes, SourceLocation where) {
   Thread& own = self(cta, thread);
   Engines& engines = engines_[static_cast<std::size_t>(cta)];
   double const begin = std::max(own.clock + timing_.global_latency, engines.port);
@@ -174,7 +174,7 @@ double Timeline::copy(int cta, int thread, double bytes, Where where) {
 }
 
 double Timeline::wgmma(int cta, int first_thread, double multiply_adds, double operand_bytes,
-                       bool accumulates, Where where) {
+                       bool accumulates, SourceLocation where) {
   Engines& engines = engines_[static_cast<std::size_t>(cta)];
   for (int t = 0; t < 128; ++t) {
     Thread& thread = self(cta, first_thread + t);
@@ -198,7 +198,7 @@ double Timeline::wgmma(int cta, int first_thread, double multiply_adds, double o
   return end;
 }
 
-void Timeline::mma_sync(int cta, int first_thread, double multiply_adds, Where where) {
+void Timeline::mma_sync(int cta, int first_thread, double multiply_adds, SourceLocation where) {
   Engines& engines = engines_[static_cast<std::size_t>(cta)];
   std::size_t const quarter = static_cast<std::size_t>(first_thread / 32 % 4);
   Thread& own = self(cta, first_thread);
@@ -214,8 +214,8 @@ void Timeline::mma_sync(int cta, int first_thread, double multiply_adds, Where w
   record(engines.quarter_track[quarter], SpanKind::tensor, "mma.sync", start, end, where, own.track);
 }
 
-void Timeline::record(int track, SpanKind kind, std::string name, double begin, double end, Where where,
-                      int issuer) {
+void Timeline::record(int track, SpanKind kind, std::string name, double begin, double end,
+                      SourceLocation where, int issuer) {
   if (end > begin) spans_.push_back({track, kind, std::move(name), begin, end, issuer, 1, where});
 }
 

@@ -46,7 +46,7 @@ class Timeline {
   double clock(int cta, int thread) const { return self(cta, thread).clock; }
   /// The thread executes an instruction: its clock moves on by what that costs. (Not that of wgmma and
   /// mma.sync, whose time wgmma() and mma_sync() give.)
-  void execute(int cta, int thread, Instruction instruction, Where where);
+  void execute(int cta, int thread, Instruction instruction, SourceLocation where);
   /// Threads that execute an instruction together go on from the latest of their clocks.
   void meet(int cta, int first_thread, std::uint32_t lanes);
   /// The same for all threads from first_thread on.
@@ -59,25 +59,26 @@ class Timeline {
   TimeGate& cluster_barrier() { return cluster_barrier_; }
   /// The thread waits for a phase of the gate, which is complete by now; a negative one was complete from the
   /// beginning.
-  void pass(TimeGate const& gate, std::int64_t phase, int cta, int thread, Where where);
+  void pass(TimeGate const& gate, std::int64_t phase, int cta, int thread, SourceLocation where);
   /// The thread waits until `time`: shown under `name`.
-  void wait_until(double time, int cta, int thread, std::string const& name, Where where);
+  void wait_until(double time, int cta, int thread, std::string const& name, SourceLocation where);
 
   // Engines. Each returns when the operation is done; `name` is what the picture shows.
   /// A load through L2 of `bytes` by the TMA engine of `cta`, into the CTA of rank `to`. `again`: what the
   /// engine fetched last goes to that CTA as well (multicast).
-  double load(int cta, int thread, int to, double bytes, bool again, std::string const& name, Where where);
+  double load(int cta, int thread, int to, double bytes, bool again, std::string const& name,
+              SourceLocation where);
   /// A bulk store, or reduction, of `bytes`.
-  TimeOfCopy store(int cta, int thread, double bytes, std::string const& name, Where where);
+  TimeOfCopy store(int cta, int thread, double bytes, std::string const& name, SourceLocation where);
   /// A cp.async.
-  double copy(int cta, int thread, double bytes, Where where);
+  double copy(int cta, int thread, double bytes, SourceLocation where);
   /// A wgmma of `operand_bytes` read from shared memory, by the warpgroup whose first thread is given. Its
   /// threads go on when the tensor cores accept it. `accumulates`: it adds to what is there; one that does
   /// not begins the warpgroup's next result.
   double wgmma(int cta, int first_thread, double multiply_adds, double operand_bytes, bool accumulates,
-               Where where);
+               SourceLocation where);
   /// An mma.sync of the warp with that first thread; its threads wait for the result.
-  void mma_sync(int cta, int first_thread, double multiply_adds, Where where);
+  void mma_sync(int cta, int first_thread, double multiply_adds, SourceLocation where);
 
   /// What was recorded, spans joined: those of one track nest or lie one after another.
   Trace finish();
@@ -91,7 +92,7 @@ class Timeline {
     bool computes = false;     ///< it has executed wgmma or mma.sync since its last epilogue
     double epilogue_begin = 0;
     double epilogue_end = -1;  ///< negative: none is open
-    Where epilogue_where;
+    SourceLocation epilogue_where;
   };
   struct Engines {
     double tma = 0;                      ///< the TMA engine fetches
@@ -107,12 +108,12 @@ class Timeline {
   Thread const& self(int cta, int thread) const {
     return threads_[static_cast<std::size_t>(cta * per_cta_ + thread)];
   }
-  void record(int track, SpanKind kind, std::string name, double begin, double end, Where where,
+  void record(int track, SpanKind kind, std::string name, double begin, double end, SourceLocation where,
               int issuer = -1);
-  void touch_result(Thread& thread, double begin, Where where);
+  void touch_result(Thread& thread, double begin, SourceLocation where);
   void close_epilogue(Thread& thread);
   void add_phases(TraceTrack const& of_cta, Trace& trace);
-  void issue_span(Thread const& thread, std::string name, double begin, Where where);
+  void issue_span(Thread const& thread, std::string name, double begin, SourceLocation where);
 
   Timing timing_;
   double l2_share_;  ///< bytes a cycle that one SM exchanges with L2

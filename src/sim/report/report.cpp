@@ -115,7 +115,7 @@ nlohmann::json text_json(std::string const& text) {
   return text.empty() ? nlohmann::json(nullptr) : nlohmann::json(text);
 }
 
-nlohmann::json where_json(Where const& where) {
+nlohmann::json where_json(SourceLocation const& where) {
   if (where.line == 0) return nullptr;
   return {{"file", where.file}, {"line", where.line}};
 }

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "tegula/arch/where.hpp"
+#include "tegula/arch/source_location.hpp"
 
 namespace tegula::sim {
 
@@ -17,9 +17,9 @@ struct Culprit {
 /// The other instruction of a pair, for a finding: where it stands (line 0: there is none), who executed it
 /// (rank -1: not known), and a clause on what would order the two.
 struct Opposite {
-  Opposite(Where where = {}, Culprit who = {-1, -1, -1}, std::string order = {})
+  Opposite(SourceLocation where = {}, Culprit who = {-1, -1, -1}, std::string order = {})
       : where(where), who(who), order(std::move(order)) {}
-  Where where;
+  SourceLocation where;
   Culprit who;
   std::string order;
 };

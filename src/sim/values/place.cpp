@@ -28,11 +28,11 @@ std::string ranges(char const* one, char const* many, std::uint32_t bits) {
 
 }  // namespace
 
-bool same_place(Where const& a, Where const& b) {
+bool same_place(SourceLocation const& a, SourceLocation const& b) {
   return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
 }
 
-std::string place_text(Where const& where) {
+std::string place_text(SourceLocation const& where) {
   std::string const path = std::filesystem::path(where.file).lexically_normal().string();
   std::string_view file = path;
   if (file.empty()) return "an unknown line";

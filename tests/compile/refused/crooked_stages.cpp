@@ -12,5 +12,5 @@ using Tile =
 using Copy = TiledCopy<make_tiled_copy(layout(shape(2, 32), stride(32, 1)), tuple(1, 1), 16, 32), float>;
 
 TEGULA_DEVICE SharedAddr stage_1(Tile const& tile) {
-  return Copy{0}.partition(tensor(tile)).at(Where{}, 0, 0, 0, 1);
+  return Copy{0}.partition(tensor(tile)).at(SourceLocation{}, 0, 0, 0, 1);
 }

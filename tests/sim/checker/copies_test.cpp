@@ -87,7 +87,8 @@ TEST(Addresses, AreNotHeldWithoutTheChecker) {
 struct BeyondTheTile : Accesses<0, 2, 0, kStages> {
   void operator()(Params const&, SharedStorage& smem) const {
     auto const own = Copy{thread_idx() + 32 * 31}.partition(tensor(smem.tile)(_, _, 0));
-    SharedAddr const beyond = own.at(Where::here(), 0, 15, 0), first = own.at(Where::here(), 0, 0, 0);
+    SharedAddr const beyond = own.at(SourceLocation::current(), 0, 15, 0),
+                     first = own.at(SourceLocation::current(), 0, 0, 0);
     st_shared(first == beyond ? beyond : shared_address(smem.tile.data) + 4u * thread_idx(), 1.0f);
   }
 };
@@ -242,14 +243,14 @@ template <bool Adds> struct LoadsAndStores {
     tma_load(tile, p.in, TmaCoordinate{0, 0}, full);
     mbarrier_wait_parity(full, 0);
     auto const at = TmaCoordinate{0, 0};
-    auto const stores = [&](Where where) {
+    auto const stores = [&](SourceLocation where) {
       if constexpr (Adds) {
         tma_reduce<2, TmaReduce::add>(p.out, at, tile, where);
       } else {
         tma_store(p.out, at, tile, where);
       }
     };
-    stores(Where::here());
+    stores(SourceLocation::current());
     bulk_commit_group();
     bulk_wait_group<0>();
   }

@@ -25,7 +25,7 @@ using Word = std::uint32_t;
 
 /// Base of the kernels: `in` and `out` by words.
 struct Dependent : Broken {
-  static constexpr bool waits_for_grids = true;
+  static constexpr bool programmatic_dependent_launch = true;
   TEGULA_DEVICE static Word* in(Params const& p, int i = 0) { return reinterpret_cast<Word*>(p.in) + i; }
   TEGULA_DEVICE static Word* out(Params const& p, int i = 0) { return reinterpret_cast<Word*>(p.out) + i; }
 };
@@ -69,7 +69,7 @@ TEST(GridDependency, IsNotLookedForWithoutRaces) {
 
 /// The same in a kernel that starts when the launch before has finished.
 struct LoadsInTime : LoadsEarly {
-  static constexpr bool waits_for_grids = false;
+  static constexpr bool programmatic_dependent_launch = false;
 };
 
 TEST(GridDependency, OtherKernelsNeedNoWait) { expect_clean<LoadsInTime>(); }
@@ -87,7 +87,7 @@ template <Touch T, bool Waits> struct Touches : Broken {
     alignas(128) float tile[8][32];
     Mbarrier full;
   };
-  static constexpr bool waits_for_grids = true;
+  static constexpr bool programmatic_dependent_launch = true;
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     if (lane_id() != 0) return;
     SharedAddr const tile = shared_address(smem.tile), full = shared_address(&smem.full);

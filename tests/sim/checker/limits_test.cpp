@@ -7,9 +7,9 @@
 namespace tegula {
 namespace {
 
-using sim::Allowance;
 using sim::Finding;
 using sim::FindingKind;
+using sim::Suppression;
 using ::testing::HasSubstr;
 
 /// Lanes read a column of a tile whose rows are 128 bytes: all of them ask the same bank.
@@ -84,11 +84,11 @@ TEST(Allow, AFindingThatIsKnownIsHeldApart) {
   EXPECT_EQ(report.silenced[0].reason, "small");
   EXPECT_THAT(report.text(), HasSubstr("accepted (small): "));
   EXPECT_THAT(report.json(), HasSubstr("\"reason\": \"small\""));
-  for (Allowance const& other :
-       {Allowance{FindingKind::bank_conflicts, "limits_test.cpp", 0, "", "another kind"},
-        Allowance{FindingKind::uncoalesced, "its_test.cpp", 0, "", "part of a name"},
-        Allowance{FindingKind::uncoalesced, "limits_test.cpp", 3, "", "another line"},
-        Allowance{FindingKind::uncoalesced, "", 0, "out", "another buffer"}}) {
+  for (Suppression const& other :
+       {Suppression{FindingKind::bank_conflicts, "limits_test.cpp", 0, "", "another kind"},
+        Suppression{FindingKind::uncoalesced, "its_test.cpp", 0, "", "part of a name"},
+        Suppression{FindingKind::uncoalesced, "limits_test.cpp", 3, "", "another line"},
+        Suppression{FindingKind::uncoalesced, "", 0, "out", "another buffer"}}) {
     options.allow = {other};
     EXPECT_FALSE(report_of<ReadsWithAPitch<64>>(options).ok()) << other.reason;
   }
@@ -106,7 +106,7 @@ TEST(Allow, WhatEndsAClusterCannotBeAccepted) {
 
 std::string refusal(std::string const& json) {
   try {
-    sim::parse_allowances(json);
+    sim::parse_suppressions(json);
   } catch (std::invalid_argument const& error) {
     return error.what();
   }
@@ -114,7 +114,7 @@ std::string refusal(std::string const& json) {
 }
 
 TEST(Allow, AFileIsReadWhole) {
-  auto const read = sim::parse_allowances(
+  auto const read = sim::parse_suppressions(
       R"([{"kind": "data_race", "file": "a.hpp", "line": 7, "reason": "benign"}, {"kind": "misaligned", "buffer": "K", "reason": "x"}])");
   ASSERT_EQ(read.size(), 2u);
   EXPECT_EQ(sim::to_string(read[0].kind), "data_race");

@@ -23,8 +23,8 @@ namespace {
 using sim::Finding;
 using sim::FindingKind;
 
-constexpr Where kOne{"checker/races_test.cpp", 1};
-constexpr Where kOther{"checker/races_test.cpp", 2};
+constexpr SourceLocation kOne{"checker/races_test.cpp", 1};
+constexpr SourceLocation kOther{"checker/races_test.cpp", 2};
 
 /// Base: two warps, words that are all written at first, a tile for copies, and mbarriers.
 struct Racing : Broken {
@@ -56,7 +56,8 @@ struct Racing : Broken {
     cta::sync();
   }
   /// This thread loads the tile.
-  static void load(SharedStorage const& smem, Params const& p, Where where = Where::here()) {
+  static void load(SharedStorage const& smem, Params const& p,
+                   SourceLocation where = SourceLocation::current()) {
     mbarrier_arrive_expect_tx(full(smem), tile_bytes);
     bulk_load(tile(smem), p.in, tile_bytes, full(smem), where);
   }
@@ -245,9 +246,9 @@ template <int Relaxed, bool Fence> struct HandsOverRelaxed : Racing {
     if (warp_id() == 0) {
       st_shared(word(smem, lane_id()), 7u, kOne);
       if (Fence) fence_acq_rel<Scope::cta>();
-      sim::mbarrier_arrive(full(smem), Relaxed == 0, Where::here());
+      sim::mbarrier_arrive(full(smem), Relaxed == 0, SourceLocation::current());
     } else {
-      sim::mbarrier_wait_parity(full(smem), 0, Relaxed == 1, Where::here());
+      sim::mbarrier_wait_parity(full(smem), 0, Relaxed == 1, SourceLocation::current());
       if (Fence) fence_acq_rel<Scope::cta>();
       ld_shared<std::uint32_t>(word(smem, lane_id()), kOther);
     }

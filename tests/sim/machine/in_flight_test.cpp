@@ -54,7 +54,8 @@ struct Flights : Broken {
     cta::sync();
   }
   /// This thread loads tile `i` from `src`, and expects its bytes.
-  static void load(SharedStorage const& smem, int i, char const* src, Where where = Where::here()) {
+  static void load(SharedStorage const& smem, int i, char const* src,
+                   SourceLocation where = SourceLocation::current()) {
     mbarrier_arrive_expect_tx(full(smem, i), tile_bytes, where);
     bulk_load(tile(smem, i), src, tile_bytes, full(smem, i), where);
   }
@@ -156,7 +157,7 @@ TEST(InFlight, AStoresSourceIsFreeOnceItIsRead) {
 /// An operation of this test's own: calls functions when it reads and lands.
 class Calls final : public sim::InFlight {
  public:
-  Calls(sim::Cta const& cta, Where where, std::function<void()> read, std::function<void()> land)
+  Calls(sim::Cta const& cta, SourceLocation where, std::function<void()> read, std::function<void()> land)
       : InFlight(sim::Instruction::cp_async_bulk, cta, where),
         read_(std::move(read)),
         land_(std::move(land)) {}
@@ -186,7 +187,7 @@ std::string order_of_events(
     sim::InFlightGroups groups(in_order);
     auto const add = [&](char name) {
       cta.in_flight().add(std::make_unique<Calls>(
-                              cta, Where::here(), [&events, name] { events += name; },
+                              cta, SourceLocation::current(), [&events, name] { events += name; },
                               [&events, name] { events += static_cast<char>(name - 'a' + 'A'); }),
                           groups);
     };

@@ -106,7 +106,7 @@ std::vector<Record> instructions(Lanes const& lanes, std::uint32_t seed) {
   if (seed != 0) std::shuffle(left.begin(), left.end(), random);
   for (int const lane : left) {
     std::size_t const i = next[static_cast<std::size_t>(lane)]++;
-    Where const where{"file", static_cast<int>(lanes[static_cast<std::size_t>(lane)][i])};
+    SourceLocation const where{"file", static_cast<int>(lanes[static_cast<std::size_t>(lane)][i])};
     EXPECT_TRUE(log.note(lane, sim::Instruction::ld_shared, where, 4, static_cast<std::uint32_t>(i), 0, 0));
   }
   std::vector<Record> found;
@@ -153,7 +153,7 @@ TEST(AccessLog, TheOrderOfArrivalDoesNotMatter) {
 TEST(AccessLog, SizesOnOneLineAreKeptApart) {
   AccessLog log;
   for (int lane = 0; lane < 2; ++lane)
-    log.note(lane, sim::Instruction::st_shared, Where{"file", 1}, lane == 0 ? 4 : 8, 0, 0, 0);
+    log.note(lane, sim::Instruction::st_shared, SourceLocation{"file", 1}, lane == 0 ? 4 : 8, 0, 0, 0);
   int count = 0;
   log.flush([&](Record const&) { ++count; });
   EXPECT_EQ(count, 2);

@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr Where kHere = {"kernel.hpp", 7};
+constexpr SourceLocation kHere = {"kernel.hpp", 7};
 
 /// A timing of round numbers.
 Timing round_timing() {

@@ -1,4 +1,4 @@
-#include "tegula/pipeline/first_tiles.hpp"
+#include "tegula/pipeline/initial_tiles.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,15 +20,15 @@ std::vector<int> launch(int begin) {
   return gpcs;
 }
 
-TEST(FirstTiles, EveryWorkerBeginsWithAnother) {
+TEST(InitialTiles, EveryWorkerBeginsWithAnother) {
   for (Raster const raster : {Raster::along_m, Raster::along_n}) {
     for (int const tiles_m : {1, 3, 8, 16, 32}) {
       for (int const tiles_n : {1, 5, 12, 66, 100}) {
         for (int const group : {1, 2, 7, 8, 12, 16, 66}) {
           TileScheduler const equal{.tiles_m = tiles_m, .tiles_n = tiles_n, .raster = raster, .group = group};
-          for (Tiling const& tiling :
-               {Tiling(equal), fit_tiles(equal, 256 * tiles_n, {256, 240}, kWorkers)}) {
-            FirstTiles const first = first_tiles(tiling, kWidths, kWorkers, 2, h100::multiprocessors);
+          for (TilePartition const& tiling :
+               {TilePartition(equal), fit_tiles(equal, 256 * tiles_n, {256, 240}, kWorkers)}) {
+            InitialTiles const first = initial_tiles(tiling, kWidths, kWorkers, 2, h100::multiprocessors);
             ASSERT_EQ(first.workers, kWorkers);
             std::set<int> seen;
             for (int worker = 0; worker < kWorkers; ++worker) {
@@ -46,16 +46,16 @@ TEST(FirstTiles, EveryWorkerBeginsWithAnother) {
   }
 }
 
-bool in_order(FirstTiles const& first) {
+bool in_order(InitialTiles const& first) {
   bool result = true;
   for (int worker = 0; worker < first.workers; ++worker) result = result && first[worker].index == worker;
   return result;
 }
 
-TEST(FirstTiles, OtherGridsBeginInOrder) {
+TEST(InitialTiles, OtherGridsBeginInOrder) {
   auto const first = [](int tiles, int workers, int cluster_size, int multiprocessors) {
-    Tiling const tiling = TileScheduler{.tiles_m = tiles, .tiles_n = tiles, .group = 8};
-    return first_tiles(tiling, kWidths, workers, cluster_size, multiprocessors);
+    TilePartition const tiling = TileScheduler{.tiles_m = tiles, .tiles_n = tiles, .group = 8};
+    return initial_tiles(tiling, kWidths, workers, cluster_size, multiprocessors);
   };
   EXPECT_TRUE(in_order(first(16, 65, 2, 132)));
   EXPECT_TRUE(in_order(first(16, 66, 1, 132)));
@@ -64,20 +64,20 @@ TEST(FirstTiles, OtherGridsBeginInOrder) {
   EXPECT_FALSE(in_order(first(16, 66, 2, 132)));
 }
 
-TEST(FirstTiles, TableEndsWhereItsTypesDo) {
-  Tiling const tiling = TileScheduler{.tiles_m = 1000, .tiles_n = 1, .batches = 3};
-  FirstTiles const first = first_tiles(tiling, {256, 0}, 1000, 1, 132);
-  EXPECT_EQ(first.workers, FirstTiles::most);
+TEST(InitialTiles, TableEndsWhereItsTypesDo) {
+  TilePartition const tiling = TileScheduler{.tiles_m = 1000, .tiles_n = 1, .batches = 3};
+  InitialTiles const first = initial_tiles(tiling, {256, 0}, 1000, 1, 132);
+  EXPECT_EQ(first.workers, InitialTiles::most);
   EXPECT_TRUE(in_order(first));
   for (int worker = 0; worker < first.workers; ++worker) EXPECT_EQ(first[worker].m, worker);
 }
 
 // Wherever the launch begins, a GPC's clusters begin in fewer rows of tiles than if they began in order.
-TEST(FirstTiles, GpcsShareRows) {
-  Tiling const tiling = TileScheduler{.tiles_m = 16, .tiles_n = 41, .group = 8};
-  FirstTiles const shared = first_tiles(tiling, {256, 0}, kWorkers, 2, h100::multiprocessors);
-  FirstTiles const in_order = first_tiles(tiling, {256, 0}, kWorkers, 2, 0);
-  auto const rows = [&](FirstTiles const& first, int begin) {
+TEST(InitialTiles, GpcsShareRows) {
+  TilePartition const tiling = TileScheduler{.tiles_m = 16, .tiles_n = 41, .group = 8};
+  InitialTiles const shared = initial_tiles(tiling, {256, 0}, kWorkers, 2, h100::multiprocessors);
+  InitialTiles const in_order = initial_tiles(tiling, {256, 0}, kWorkers, 2, 0);
+  auto const rows = [&](InitialTiles const& first, int begin) {
     std::set<std::pair<int, int>> read;  // GPC, row
     std::vector<int> const gpcs = launch(begin);
     for (int worker = 0; worker < kWorkers; ++worker)
@@ -88,9 +88,9 @@ TEST(FirstTiles, GpcsShareRows) {
     EXPECT_LE(rows(shared, begin), rows(in_order, begin) / 2) << "beginning with GPC " << begin;
 }
 
-TEST(FirstTiles, IsAConstantExpression) {
-  constexpr Tiling tiling = TileScheduler{.tiles_m = 16, .tiles_n = 41, .group = 8};
-  constexpr FirstTiles first = first_tiles(tiling, {256, 0}, kWorkers, 2, h100::multiprocessors);
+TEST(InitialTiles, IsAConstantExpression) {
+  constexpr TilePartition tiling = TileScheduler{.tiles_m = 16, .tiles_n = 41, .group = 8};
+  constexpr InitialTiles first = initial_tiles(tiling, {256, 0}, kWorkers, 2, h100::multiprocessors);
   static_assert(first[4].index == 0 && first[5].index == 1 && first[12].index == 8 && first[65].index == 65);
   static_assert(first[12].m == 0 && first[12].column == 256);
 }

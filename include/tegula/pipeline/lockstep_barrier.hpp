@@ -8,7 +8,7 @@
 namespace tegula {
 
 /// What the workers of one launch count in global memory; all 0 before and after it.
-struct alignas(8) PaceCounters {
+struct alignas(8) LockstepCounters {
   std::uint32_t arrived;  ///< at all meetings so far
   std::uint32_t done;
 };
@@ -25,15 +25,15 @@ struct alignas(8) PaceCounters {
 /// for in any case. Only time depends on it. The wait has an end, and who has waited in vain does not wait
 /// again before it has come to a meeting where all are: a grid that is not all resident at once goes on, a
 /// little later.
-class Pace {
+class LockstepBarrier {
  public:
   /// Of one worker, which computes tiles of equally many steps, `workers` apart, of `tiles`. Without counters
   /// nobody meets. Precondition: period >= 1 with counters.
-  TEGULA_DEVICE Pace(PaceCounters* counters, int period, int tiles, int workers)
+  TEGULA_DEVICE LockstepBarrier(LockstepCounters* counters, int period, int tiles, int workers)
       : counters_(counters), period_(period), until_(period), left_(tiles), workers_(workers) {}
 
   /// By one thread of the worker, before each step.
-  TEGULA_DEVICE void step(Where where = Where::here()) {
+  TEGULA_DEVICE void step(SourceLocation where = SourceLocation::current()) {
     if (counters_ == nullptr || until_-- > 0) return;
     until_ = period_ - 1;
     // All who have a tile of this round come to this meeting.
@@ -48,7 +48,7 @@ class Pace {
   /// By that thread, after the last step of each tile.
   TEGULA_DEVICE void next_tile() { left_ -= workers_; }
   /// By that thread, after the last tile: the last of all workers leaves the counters as they were.
-  TEGULA_DEVICE void leave(Where where = Where::here()) const {
+  TEGULA_DEVICE void leave(SourceLocation where = SourceLocation::current()) const {
     if (counters_ == nullptr) return;
     if (atom_add(&counters_->done, 1u, where) + 1 == static_cast<std::uint32_t>(workers_)) {
       atom_exch(&counters_->arrived, 0u, where);
@@ -59,7 +59,7 @@ class Pace {
  private:
   static constexpr int patience = 100;  // polls of one meeting: some 50 us on an H100
 
-  PaceCounters* counters_;
+  LockstepCounters* counters_;
   int period_;
   int until_;  ///< steps until the next meeting
   int left_;   ///< tiles of this round and later ones

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "tegula/macros.hpp"
-#include "tegula/pipeline/tiling.hpp"
+#include "tegula/pipeline/tile_partition.hpp"
 
 namespace tegula {
 
@@ -21,7 +21,7 @@ struct FirstTile {
 /// What the workers of a persistent grid begin with: a permutation of the first tiles. They go on from there
 /// as ever, as many tiles on as there are workers. A table, since all that a launch fetches waits for this
 /// tile: to look it up takes a fraction of the time of computing where it lies.
-struct FirstTiles {
+struct InitialTiles {
   static constexpr int most = 160;  // workers
 
   int workers = 0;  ///< whose tiles these are; any others begin with the tile of their own index
@@ -29,7 +29,7 @@ struct FirstTiles {
 
   /// Precondition: worker < workers.
   TEGULA_HOST_DEVICE constexpr FirstTile const& operator[](int worker) const { return tile[worker]; }
-  constexpr bool operator==(FirstTiles const&) const = default;
+  constexpr bool operator==(InitialTiles const&) const = default;
 };
 
 /// How an H100 places 66 clusters of two CTAs, one CTA an SM: the first 4 on pairs of SMs apart from the
@@ -60,16 +60,17 @@ constexpr int rank_by_gpc(int cluster) {
 
 /// The order in which a grid's clusters take the first tiles.
 struct FirstOrder {
-  std::uint8_t tile[FirstTiles::most];  // of each cluster
+  std::uint8_t tile[InitialTiles::most];  // of each cluster
 };
 
 /// The clusters of a GPC begin with tiles that lie in one row along the raster, so that they share an operand
 /// and, while they walk in step, read it from L2 once: the GPC's requests for the same bytes are made one. On
 /// other devices than an H100, for other grids, and for bands of more rows than GPCs or of half as many
 /// (where it was seen to lose, and not tried), worker i begins with tile i.
-constexpr FirstOrder first_order(Tiling const& tiling, int workers, int cluster_size, int multiprocessors) {
+constexpr FirstOrder first_order(TilePartition const& tiling, int workers, int cluster_size,
+                                 int multiprocessors) {
   FirstOrder first = {};
-  for (int i = 0; i < FirstTiles::most; ++i) first.tile[i] = static_cast<std::uint8_t>(i);
+  for (int i = 0; i < InitialTiles::most; ++i) first.tile[i] = static_cast<std::uint8_t>(i);
   int const group = tiling.order().group;
   if (workers != h100::clusters || cluster_size != 2 || multiprocessors != h100::multiprocessors ||
       tiling.tiles < workers || group > h100::gpcs || 2 * group <= h100::gpcs)
@@ -96,11 +97,11 @@ constexpr FirstOrder first_order(Tiling const& tiling, int workers, int cluster_
 }
 
 /// What each of a grid's workers begins with. Precondition: the tiling is of tiles that wide, in columns.
-constexpr FirstTiles first_tiles(Tiling const& tiling, TileWidths widths, int workers, int cluster_size,
-                                 int multiprocessors) {
+constexpr InitialTiles initial_tiles(TilePartition const& tiling, TileWidths widths, int workers,
+                                     int cluster_size, int multiprocessors) {
   FirstOrder const order = first_order(tiling, workers, cluster_size, multiprocessors);
-  FirstTiles first;
-  first.workers = workers < FirstTiles::most ? workers : FirstTiles::most;
+  InitialTiles first;
+  first.workers = workers < InitialTiles::most ? workers : InitialTiles::most;
   for (int worker = 0; worker < first.workers; ++worker) {
     Tile const tile = tiling.tile(order.tile[worker], widths.wide, widths.narrow);
     first.tile[worker] = {.index = order.tile[worker],

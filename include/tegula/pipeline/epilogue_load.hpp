@@ -10,12 +10,13 @@ namespace tegula {
 ///
 ///     loaded: a barrier of one arrival; from the load that lane 0 issues, to all lanes of the warp: the
 ///     bytes are there
-class TmaInlet {
+class EpilogueLoad {
  public:
   /// By all lanes: calls `issue`, which loads `bytes` to where nobody reads, in one of them, and waits for
   /// the bytes.
   template <class Issue>
-  TEGULA_DEVICE void load(SharedAddr loaded, int bytes, Issue issue, Where where = Where::here()) {
+  TEGULA_DEVICE void load(SharedAddr loaded, int bytes, Issue issue,
+                          SourceLocation where = SourceLocation::current()) {
     if (warp::elect_one(where)) {
       mbarrier_arrive_expect_tx(loaded, bytes, where);
       issue();

@@ -1,6 +1,6 @@
-// Tilings of D and the workers that walk them: held to what they promise by exhaustion.
+// Partitions of D and the workers that walk them: held to what they promise by exhaustion.
 
-#include "tegula/pipeline/tiling.hpp"
+#include "tegula/pipeline/tile_partition.hpp"
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ struct Problem {
   int workers;
   int overhead = 0;
 
-  Tiling fitted() const { return fit_tiles(equal, columns, widths, workers, overhead); }
+  TilePartition fitted() const { return fit_tiles(equal, columns, widths, workers, overhead); }
 };
 
 std::string to_string(Problem const& p) {
@@ -87,7 +87,7 @@ std::int64_t longest_share_of(int wide, int narrow, Problem const& p) {
 }
 
 /// Holds a tiling to this: every column of every row of tiles belongs to one tile; none lies beyond the edge.
-void expect_covers(Tiling const& tiling, Problem const& p) {
+void expect_covers(TilePartition const& tiling, Problem const& p) {
   auto const rows = static_cast<std::size_t>(p.equal.tiles_m), columns = static_cast<std::size_t>(p.columns);
   std::vector<std::uint8_t> covered(rows * columns * static_cast<std::size_t>(p.equal.batches));
   for (int i = 0; i < tiling.tiles; ++i) {
@@ -106,10 +106,10 @@ void expect_covers(Tiling const& tiling, Problem const& p) {
   }
 }
 
-TEST(Tiling, CoversEveryElementOnce) {
+TEST(TilePartition, CoversEveryElementOnce) {
   int fitted = 0;
   for_each_problem([&](Problem const& p) {
-    Tiling const tiling = p.fitted();
+    TilePartition const tiling = p.fitted();
     fitted += tiling.fitted() ? 1 : 0;
     expect_covers(tiling, p);
     if (tiling.fitted()) expect_covers(p.equal, p);
@@ -118,10 +118,10 @@ TEST(Tiling, CoversEveryElementOnce) {
 }
 
 // Regions hold the tiles of ascending indices, those with wide tiles first; beyond the last nothing lies.
-TEST(Tiling, HasRegionsInTheOrderOfTheirTiles) {
+TEST(TilePartition, HasRegionsInTheOrderOfTheirTiles) {
   std::set<int> numbers;
   for_each_problem([&](Problem const& p) {
-    Tiling const tiling = p.fitted();
+    TilePartition const tiling = p.fitted();
     int regions = 0, tiles = 0;
     for (TileRegion const& region : tiling.regions) {
       if (region.first == TileRegion::nowhere) continue;
@@ -143,9 +143,9 @@ TEST(Tiling, HasRegionsInTheOrderOfTheirTiles) {
   EXPECT_EQ(numbers, (std::set<int>{1, 2, 3, 4})) << "every number of regions has come";
 }
 
-TEST(Tiling, MayBeAskedForTilesBeyondTheLast) {
+TEST(TilePartition, MayBeAskedForTilesBeyondTheLast) {
   for_each_problem([](Problem const& p) {
-    Tiling const tiling = p.fitted();
+    TilePartition const tiling = p.fitted();
     for (int const more : {0, 1, p.workers, 2 * p.workers})  // does not divide by zero
       tiling.tile(tiling.tiles + more, p.widths.wide, p.widths.narrow);
     ASSERT_GT(tiling.tiles, 0);
@@ -153,10 +153,10 @@ TEST(Tiling, MayBeAskedForTilesBeyondTheLast) {
 }
 
 // Where no narrower tile exists, a width of 0 says so: the scheduler's tiles.
-TEST(Tiling, OfEqualTilesHasTheSchedulersOrder) {
+TEST(TilePartition, OfEqualTilesHasTheSchedulersOrder) {
   for (Raster const raster : kRasters) {
     TileScheduler const s{.tiles_m = 5, .tiles_n = 7, .batches = 2, .raster = raster, .group = 3};
-    Tiling const tiling = s;
+    TilePartition const tiling = s;
     EXPECT_EQ(tiling.tiles, 70);
     EXPECT_FALSE(tiling.fitted());
     for (int i = 0; i < tiling.tiles; ++i) {
@@ -182,9 +182,9 @@ TEST(LongestShare, IsThatOfTheWorkerWhoComputesTheMost) {
           }
 }
 
-TEST(LongestShare, OfATilingCountsItsTiles) {
+TEST(LongestShare, OfAPartitionCountsItsTiles) {
   for_each_problem([](Problem const& p) {
-    Tiling const tiling = p.fitted();
+    TilePartition const tiling = p.fitted();
     std::vector<int> tiles;
     for (int i = 0; i < tiling.tiles; ++i)
       tiles.push_back(tiling.narrow(i) ? p.widths.narrow : p.widths.wide);
@@ -222,16 +222,16 @@ std::int64_t shortest_share(Problem const& p, int more_tiles) {
 TEST(FitTiles, MakesTheLongestShareTheShortest) {
   int shorter = 0;
   for_each_problem([&](Problem const& p) {
-    Tiling const tiling = p.fitted();
+    TilePartition const tiling = p.fitted();
     std::int64_t const share = longest_share(tiling, p.workers, p.widths, p.overhead);
     std::int64_t const of_equal = longest_share_of(p.equal.tiles(), 0, p);
     ASSERT_LE(share, of_equal) << to_string(p);
     ASSERT_EQ(tiling.fitted(), share < of_equal) << to_string(p) << ": narrower tiles, where they gain";
     if (!tiling.fitted()) {
-      ASSERT_EQ(tiling, Tiling(p.equal)) << to_string(p);
+      ASSERT_EQ(tiling, TilePartition(p.equal)) << to_string(p);
     }
     if (p.equal.tiles() <= p.workers) {
-      ASSERT_EQ(tiling, Tiling(p.equal)) << to_string(p) << ": a tile a worker";
+      ASSERT_EQ(tiling, TilePartition(p.equal)) << to_string(p) << ": a tile a worker";
     } else {
       ASSERT_EQ(share, shortest_share(p, 2)) << to_string(p);
     }
@@ -243,7 +243,7 @@ TEST(FitTiles, MakesTheLongestShareTheShortest) {
 TEST(FitTiles, KeepsEqualTilesWhereThereAreNoNarrower) {
   for (int const workers : {1, 3, 66}) {
     TileScheduler const equal{.tiles_m = 16, .tiles_n = 16};
-    EXPECT_EQ(fit_tiles(equal, 4096, {256, 0}, workers), Tiling(equal));
+    EXPECT_EQ(fit_tiles(equal, 4096, {256, 0}, workers), TilePartition(equal));
   }
 }
 
@@ -252,7 +252,7 @@ TEST(FitTiles, KeepsEqualTilesWhereThereAreNoNarrower) {
 TEST(FitTiles, IsAConstantExpression) {
   constexpr TileScheduler equal{.tiles_m = 16, .tiles_n = 16, .raster = Raster::along_n, .group = 8};
   constexpr TileWidths widths{256, 240};
-  constexpr Tiling fitted = fit_tiles(equal, 4096, widths, 66);
+  constexpr TilePartition fitted = fit_tiles(equal, 4096, widths, 66);
   static_assert(fitted.fitted());
   static_assert(fitted.tiles == 260);
   static_assert(fitted.tiles - fitted.first_narrow == 64);
@@ -265,12 +265,12 @@ TEST(FitTiles, IsAConstantExpression) {
   static_assert(fitted.tile(259, 256, 240) == Tile{15, 256 + 15 * 240, 0});
   static_assert(!fit_tiles(equal, 4096, widths, 64).fitted(), "four full waves");
   static_assert(!fit_tiles(equal, 4096, widths, 256).fitted(), "a tile a worker");
-  static_assert(!Tiling{}.fitted() && Tiling{}.tiles == 1);
+  static_assert(!TilePartition{}.fitted() && TilePartition{}.tiles == 1);
 }
 
 TEST(PersistentTiles, WorkersShareAllTiles) {
   for_each_problem([](Problem const& p) {
-    Tiling const tiling = p.fitted();
+    TilePartition const tiling = p.fitted();
     std::multiset<Key> tiles;
     for (int worker = 0; worker < p.workers; ++worker) {
       int count = 0;
@@ -294,7 +294,7 @@ TEST(PersistentTiles, WorkersShareAllTiles) {
 TEST(PersistentTiles, TwoConsumersTakeTurns) {
   for (int const tiles : {1, 2, 3, 7, 8, 9, 20}) {
     for (int workers = 1; workers <= 5; ++workers) {
-      Tiling const tiling = TileScheduler{.tiles_m = tiles, .tiles_n = 1};
+      TilePartition const tiling = TileScheduler{.tiles_m = tiles, .tiles_n = 1};
       for (int worker = 0; worker < workers; ++worker) {
         std::vector<int> all, in_turns;
         for (PersistentTiles walk{tiling, worker, workers}; !walk.done(); walk.next())

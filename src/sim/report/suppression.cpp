@@ -1,4 +1,4 @@
-#include "tegula/sim/allowance.hpp"
+#include "tegula/sim/suppression.hpp"
 
 #include <fmt/format.h>
 
@@ -35,77 +35,77 @@ std::string text_of(nlohmann::json const& entry, std::size_t number, char const*
   if (!entry.contains(key)) return {};
   if (!entry[key].is_string())
     throw std::invalid_argument(
-        fmt::format("allowance {}: \"{}\" is {}; it must be a string.", number, key, shown(entry[key])));
+        fmt::format("suppression {}: \"{}\" is {}; it must be a string.", number, key, shown(entry[key])));
   return entry[key].get<std::string>();
 }
 
-Allowance parse(nlohmann::json const& entry, std::size_t number) {
+Suppression parse(nlohmann::json const& entry, std::size_t number) {
   if (!entry.is_object())
     throw std::invalid_argument(
-        fmt::format("allowance {} is {}; it must be an object.", number, shown(entry)));
+        fmt::format("suppression {} is {}; it must be an object.", number, shown(entry)));
   for (auto const& [key, value] : entry.items()) {
     if (key != "kind" && key != "file" && key != "line" && key != "buffer" && key != "reason")
       throw std::invalid_argument(
-          fmt::format("allowance {} has \"{}\"; it has kind, file, line, buffer and reason, and no more.",
+          fmt::format("suppression {} has \"{}\"; it has kind, file, line, buffer and reason, and no more.",
                       number, io::printable(key)));
   }
   std::string const kind = text_of(entry, number, "kind");
   std::optional<FindingKind> const known = kind_of(kind);
   if (!known)
-    throw std::invalid_argument(fmt::format("allowance {}: the kind is '{}'; it must be one of {}.", number,
+    throw std::invalid_argument(fmt::format("suppression {}: the kind is '{}'; it must be one of {}.", number,
                                             io::printable(kind), kind_names()));
-  Allowance allowance{*known, text_of(entry, number, "file"), 0, text_of(entry, number, "buffer"),
-                      text_of(entry, number, "reason")};
+  Suppression suppression{*known, text_of(entry, number, "file"), 0, text_of(entry, number, "buffer"),
+                          text_of(entry, number, "reason")};
   if (entry.contains("line")) {
     if (!entry["line"].is_number_integer() || entry["line"].get<std::int64_t>() < 1 ||
         entry["line"].get<std::int64_t>() > 1 << 30)
       throw std::invalid_argument(
-          fmt::format("allowance {}: the line is {}; it must be a whole number from 1 on.", number,
+          fmt::format("suppression {}: the line is {}; it must be a whole number from 1 on.", number,
                       shown(entry["line"])));
-    allowance.line = entry["line"].get<int>();
+    suppression.line = entry["line"].get<int>();
   }
-  return allowance;
+  return suppression;
 }
 
 }  // namespace
 
-bool covers(Allowance const& allowance, Finding const& finding) {
-  if (finding.kind != allowance.kind || finding.ended_cluster) return false;
-  if (!allowance.buffer.empty() && finding.buffer != allowance.buffer) return false;
-  if (allowance.line != 0 && finding.where.line != allowance.line) return false;
+bool covers(Suppression const& suppression, Finding const& finding) {
+  if (finding.kind != suppression.kind || finding.ended_cluster) return false;
+  if (!suppression.buffer.empty() && finding.buffer != suppression.buffer) return false;
+  if (suppression.line != 0 && finding.where.line != suppression.line) return false;
   std::string_view const file = finding.where.file;
-  if (!file.ends_with(allowance.file)) return false;
-  std::size_t const before = file.size() - allowance.file.size();
-  return allowance.file.empty() || before == 0 || file[before - 1] == '/';
+  if (!file.ends_with(suppression.file)) return false;
+  std::size_t const before = file.size() - suppression.file.size();
+  return suppression.file.empty() || before == 0 || file[before - 1] == '/';
 }
 
-void check(Allowance const& allowance) {
-  std::string const name = fmt::format("the allowance of {}", to_string(allowance.kind));
-  if (allowance.reason.empty())
+void check(Suppression const& suppression) {
+  std::string const name = fmt::format("the suppression of {}", to_string(suppression.kind));
+  if (suppression.reason.empty())
     throw std::invalid_argument(name + " has no reason; it must say why the finding is accepted.");
-  if (allowance.file.empty() && allowance.buffer.empty())
+  if (suppression.file.empty() && suppression.buffer.empty())
     throw std::invalid_argument(name + " names neither file nor buffer; it must name at least one of them.");
-  if (allowance.line != 0 && allowance.file.empty())
+  if (suppression.line != 0 && suppression.file.empty())
     throw std::invalid_argument(
-        fmt::format("{} is for line {} of no file; a line needs a file.", name, allowance.line));
+        fmt::format("{} is for line {} of no file; a line needs a file.", name, suppression.line));
 }
 
-std::vector<Allowance> parse_allowances(std::string_view json) {
+std::vector<Suppression> parse_suppressions(std::string_view json) {
   // Depth first: a parsed value is written and copied by recursion.
   constexpr int kDeepest = 64;
   if (io::json_depth(json) > kDeepest)
     throw std::invalid_argument(
-        fmt::format("allowances nest arrays and objects more than {} deep.", kDeepest));
+        fmt::format("suppressions nest arrays and objects more than {} deep.", kDeepest));
   nlohmann::json const parsed = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_array())
     throw std::invalid_argument(
-        "allowances must be a JSON array of objects with kind, file, line, buffer and reason.");
-  std::vector<Allowance> allowances;
+        "suppressions must be a JSON array of objects with kind, file, line, buffer and reason.");
+  std::vector<Suppression> suppressions;
   for (std::size_t i = 0; i < parsed.size(); ++i) {
-    allowances.push_back(parse(parsed[i], i + 1));
-    check(allowances.back());
+    suppressions.push_back(parse(parsed[i], i + 1));
+    check(suppressions.back());
   }
-  return allowances;
+  return suppressions;
 }
 
 }  // namespace tegula::sim

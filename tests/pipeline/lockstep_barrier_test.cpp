@@ -1,7 +1,7 @@
 // Workers that meet every so many steps: on the simulated machine a CTA's atomics come after those of the
 // CTAs before it, so that all but the last wait in vain, once, and go on.
 
-#include "tegula/pipeline/pace.hpp"
+#include "tegula/pipeline/lockstep_barrier.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace tegula {
 namespace {
 
 struct PaceParams {
-  PaceCounters* counters;
+  LockstepCounters* counters;
   std::uint32_t* steps;  ///< of each worker
   int period, tiles, workers, steps_of_tile;
 };
@@ -30,15 +30,15 @@ struct Paced {
     if (thread_idx() != 0) return;
     int const worker = block_idx().x;
     std::uint32_t steps = 0;
-    Pace pace{p.counters, p.period, p.tiles, p.workers};
+    LockstepBarrier lockstep{p.counters, p.period, p.tiles, p.workers};
     for (int tile = worker; tile < p.tiles; tile += p.workers) {
       for (int step = 0; step < p.steps_of_tile; ++step) {
-        pace.step();
+        lockstep.step();
         ++steps;
       }
-      pace.next_tile();
+      lockstep.next_tile();
     }
-    pace.leave();
+    lockstep.leave();
     st_global(p.steps + worker, steps);
   }
 };
@@ -60,7 +60,7 @@ Result run(PaceParams p) {
   r.steps.resize(static_cast<std::size_t>(p.workers));
   r.counters.resize(2);
   std::uint32_t* const counters = words(2, "counters");
-  p.counters = p.period > 0 ? reinterpret_cast<PaceCounters*>(counters) : nullptr;
+  p.counters = p.period > 0 ? reinterpret_cast<LockstepCounters*>(counters) : nullptr;
   p.steps = words(r.steps.size(), "steps");
   r.report = sim::launch<Paced>(machine, {p.workers, 1, 1}, p);
   machine.download(r.steps.data(), p.steps, 4 * r.steps.size());
@@ -87,7 +87,7 @@ int atomics(PaceParams const& p) {
   return count;
 }
 
-TEST(Pace, EveryoneGoesOnAndLeavesTheCountersAsTheyWere) {
+TEST(LockstepBarrier, EveryoneGoesOnAndLeavesTheCountersAsTheyWere) {
   for (int const workers : {1, 2, 5}) {
     for (int const tiles : {5, 7, 10, 11}) {
       for (int const period : {1, 2, 3, 7, 100}) {
@@ -106,7 +106,7 @@ TEST(Pace, EveryoneGoesOnAndLeavesTheCountersAsTheyWere) {
   }
 }
 
-TEST(Pace, NobodyMeetsWithoutCounters) {
+TEST(LockstepBarrier, NobodyMeetsWithoutCounters) {
   Result const r = run({.period = 0, .tiles = 9, .workers = 2, .steps_of_tile = 4});
   EXPECT_TRUE(r.report.ok()) << r.report.text();
   EXPECT_EQ(r.steps, (std::vector<std::uint32_t>{20, 16}));

@@ -34,21 +34,21 @@ struct TileRegion {
 /// 256 tiles of 256 columns take four rounds of 66 workers, and leave 8 of them idle in the last. With a
 /// quarter of the rows cut into one tile more, 16 of 240 columns among them, 4 have a tile fewer than the
 /// rest, and the longest share is 1.5 % shorter (fit_tiles below).
-struct Tiling {
+struct TilePartition {
   static constexpr int most_regions = 4;
 
   TileRegion regions[most_regions];        // those with tiles come first
   int first_narrow = TileRegion::nowhere;  ///< index of the first narrower tile
   int tiles = 1;
 
-  constexpr Tiling() { regions[0].first = 0; }
+  constexpr TilePartition() { regions[0].first = 0; }
   /// Equal tiles.
-  constexpr Tiling(TileScheduler const& order) : tiles(order.tiles()) {
+  constexpr TilePartition(TileScheduler const& order) : tiles(order.tiles()) {
     regions[0].order = order;
     regions[0].first = 0;
   }
 
-  constexpr bool operator==(Tiling const&) const = default;
+  constexpr bool operator==(TilePartition const&) const = default;
 
   /// The order of the first region's tiles.
   constexpr TileScheduler const& order() const { return regions[0].order; }
@@ -75,7 +75,7 @@ struct Tiling {
 /// The tiles of one worker of a static persistent grid: worker, worker + workers, worker + 2 workers, ...
 /// One tile a worker is the case of as many workers as tiles.
 struct PersistentTiles {
-  Tiling const& tiling;
+  TilePartition const& tiling;
   int index;  ///< of the present tile
   int workers;
 
@@ -102,7 +102,8 @@ constexpr std::int64_t longest_share(std::int64_t wide, std::int64_t narrow, int
   std::int64_t const first = share(0), fewer = share(wide % workers);
   return first > fewer ? first : fewer;
 }
-constexpr std::int64_t longest_share(Tiling const& tiling, int workers, TileWidths widths, int overhead = 0) {
+constexpr std::int64_t longest_share(TilePartition const& tiling, int workers, TileWidths widths,
+                                     int overhead = 0) {
   int const wide = tiling.fitted() ? tiling.first_narrow : tiling.tiles;
   return longest_share(wide, tiling.tiles - wide, workers, widths, overhead);
 }
@@ -133,9 +134,9 @@ constexpr TileScheduler order_like(TileScheduler const& equal, int tiles_m, int 
 }
 
 /// Rows of tiles of two kinds, the later ones `more` in number: wide tiles first, each kind a region.
-constexpr Tiling make_tiling(TileScheduler const& equal, RowOfTiles row, int more, RowOfTiles later,
-                             int wide_width) {
-  Tiling tiling;
+constexpr TilePartition make_tiling(TileScheduler const& equal, RowOfTiles row, int more, RowOfTiles later,
+                                    int wide_width) {
+  TilePartition tiling;
   int regions = 0;
   tiling.tiles = 0;
   auto const add = [&](int m, int tiles_m, int column, int tiles_n) {
@@ -160,8 +161,8 @@ constexpr Tiling make_tiling(TileScheduler const& equal, RowOfTiles row, int mor
 /// Some rows of tiles are cut into t tiles, the others into t + 1, each of them with as many narrow tiles as
 /// `columns` allows. Every worker computes wide tiles first, and so as many as any other, or one more or
 /// less. Precondition: equal has as many wide tiles in a row as cover `columns`.
-constexpr Tiling fit_tiles(TileScheduler const& equal, int columns, TileWidths widths, int workers,
-                           int overhead = 0) {
+constexpr TilePartition fit_tiles(TileScheduler const& equal, int columns, TileWidths widths, int workers,
+                                  int overhead = 0) {
   if (widths.narrow == 0 || equal.tiles() <= workers) return equal;
   std::int64_t shortest = longest_share(equal.tiles(), 0, workers, widths, overhead);
   int best_tiles = 0, best_more = 0;
