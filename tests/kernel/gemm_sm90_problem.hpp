@@ -11,7 +11,7 @@
 namespace tegula {
 
 /// The configurations of gemm_sm90.
-inline std::span<GemmSm90Config const> table() { return gemm_sm90_configurations(); }
+inline std::span<GemmSm90Config const> table() { return configurations(gemm_sm90); }
 
 /// Indices of the configurations for which `admits` holds.
 template <class Admits> std::vector<int> configurations_that(Admits admits) {
@@ -43,7 +43,7 @@ struct Launch {
 
 inline GemmResult run(Machine const& machine, GemmProblem const& p, Launch const& launch) {
   return run_by(machine, p, [&](GemmArguments const& g) {
-    GemmConstraints const constraints{.kernel = GemmKernel::sm90,
+    GemmConstraints const constraints{.kernel = gemm_sm90,
                                       .configuration = launch.configuration,
                                       .raster = launch.raster,
                                       .group = launch.group,

@@ -42,7 +42,7 @@ std::string name_of(testing::TestParamInfo<int> const& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, EverySm90Configuration,
-                         testing::Range(0, static_cast<int>(gemm_sm90_configurations().size())), name_of);
+                         testing::Range(0, static_cast<int>(configurations(gemm_sm90).size())), name_of);
 
 /// Each configuration that has narrower tiles, where D is cut into both: with everything that an epilogue
 /// adds, a ragged edge stored one by one; and with nothing, which takes the short way. A sum does not depend
@@ -244,7 +244,7 @@ std::vector<std::uint8_t> run_in_place(Machine const& machine, GemmProblem const
     auto const c_values = random_elements(p.out, g.ldc * p.m, 4 * p.seed + 2, p.c);
     Buffer<std::uint8_t> d(machine, c_values, "c and d");
     g.c = g.d = d.data();
-    GemmConstraints const constraints{.kernel = GemmKernel::sm90, .configuration = configuration};
+    GemmConstraints const constraints{.kernel = gemm_sm90, .configuration = configuration};
     GemmChoice choice = choose_gemm(g, machine.properties(), constraints);
     adjust(choice);
     gemm(machine, g, choice);
