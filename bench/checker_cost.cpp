@@ -151,8 +151,8 @@ Case gemm_sm90_case(Schedule schedule, int cluster_m, int split_k, int k) {
   auto const table = configurations(gemm_sm90);
   auto const at = std::find_if(table.begin(), table.end(), [&](GemmSm90Config const& c) {
     return c.a == DType::bf16 && c.b == DType::bf16 && c.out == DType::bf16 && c.a_major == Major::k &&
-           c.b_major == Major::k && c.activation == Activation::none && c.schedule == schedule &&
-           c.cluster_m == cluster_m && c.cluster_n == 1 && c.split_k == split_k;
+           c.b_major == Major::k && !c.activates && c.schedule == schedule && c.cluster_m == cluster_m &&
+           c.cluster_n == 1 && c.split_k == split_k;
   });
   if (at == table.end())
     throw std::logic_error("gemm_sm90's table has no such configuration: choose another one");

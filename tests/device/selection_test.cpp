@@ -109,8 +109,8 @@ TEST(Selection, PrintsEveryConfigurationDifferently) {
                                      .out = DType::f32,
                                      .block_n = 128,
                                      .cluster_n = 2,
-                                     .activation = Activation::gelu}),
-            "gemm_sm90 e4m3xe5m2->f32 A:k B:k 128x128x128 cooperative cluster 1x2 gelu 6 stages");
+                                     .activates = true}),
+            "gemm_sm90 e4m3xe5m2->f32 A:k B:k 128x128x128 cooperative cluster 1x2 activation 6 stages");
   EXPECT_EQ(
       to_string(GemmSm90Config{
           .b_major = Major::mn, .block_m = 64, .block_n = 128, .schedule = Schedule::basic, .split_k = 2}),

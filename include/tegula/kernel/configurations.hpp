@@ -157,18 +157,16 @@ constexpr GemmSm90Config typed(GemmSm90Config tile, DType a, DType b, DType out)
 /// Calls add(configuration) for each entry of gemm_sm90's table.
 template <class Add> constexpr void list_gemm_sm90(Add add) {
   constexpr DType bf16 = DType::bf16, f16 = DType::f16, f32 = DType::f32, tf32 = DType::tf32;
-  auto const add_activations = [&](GemmSm90Config c) {
-    for (Activation activation : {Activation::relu, Activation::gelu, Activation::silu}) {
-      c.activation = activation;
-      add(c);
-    }
+  auto const add_activating = [&](GemmSm90Config c) {
+    c.activates = true;
+    add(c);
   };
   for (DType t : {bf16, f16}) {
     for (GemmSm90Config tile : full_tiles) add(typed(tile, t, t, t));
     for (GemmSm90Config tile : narrow_tiles) add(typed(tile, t, t, t));
     for (GemmSm90Config tile : {large_tile, small_tile}) {
       add(typed(tile, t, t, f32));
-      add_activations(typed(tile, t, t, t));
+      add_activating(typed(tile, t, t, t));
     }
     for (auto [a, b] :
          {Majors{Major::k, Major::k}, {Major::k, Major::mn}, {Major::mn, Major::k}, {Major::mn, Major::mn}}) {
@@ -186,11 +184,13 @@ template <class Add> constexpr void list_gemm_sm90(Add add) {
   }
   for (GemmSm90Config tile : {large_tile, medium_tile, small_tile}) add(typed(tile, tf32, tf32, f32));
   for (DType out : {bf16, f16}) add(typed(medium_tile, tf32, tf32, out));
-  add_activations(typed(medium_tile, tf32, tf32, f32));
+  for (DType out : {bf16, f16, f32}) add_activating(typed(medium_tile, tf32, tf32, out));
   for (DType a : {DType::e4m3, DType::e5m2}) {
     for (DType b : {DType::e4m3, DType::e5m2}) {
-      for (DType out : {bf16, f16, f32}) add(typed(medium_tile, a, b, out));
-      add_activations(typed(medium_tile, a, b, bf16));
+      for (DType out : {bf16, f16, f32}) {
+        add(typed(medium_tile, a, b, out));
+        add_activating(typed(medium_tile, a, b, out));
+      }
     }
   }
   for (GemmSm90Config tile : fp8_tiles) add(typed(tile, DType::e4m3, DType::e4m3, bf16));
@@ -257,8 +257,7 @@ struct GemmSm90Family {
   static constexpr bool is_representative(Config const& c) {
     bool const a_k = c.a_major == Major::k, b_k = c.b_major == Major::k;
     bool const small = c.block_m == 64, large = c.block_n == 256;
-    if (c.activation != Activation::none)
-      return c.a == DType::bf16 && large && c.activation == Activation::silu;
+    if (c.activates) return c.a == DType::bf16 && large;
     if (c.a == DType::f16)
       return a_k && b_k && (c.out == DType::f32 || (c.out == DType::f16 && small && c.split_k <= 2));
     if (c.a == DType::bf16) {

@@ -251,7 +251,8 @@ EpilogueSm90Params epilogue_of(Machine const& machine, GemmArguments const& g, E
       .scale_b = g.scale_b,
       .alpha = g.alpha,
       .beta = g.beta,
-      .c_batched = c_batched};
+      .c_batched = c_batched,
+      .activation = g.activation};
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ template <> struct FamilyTraits<GemmSm90Family> {
     if (c.a != g.in || c.b != g.in_b) return "other operand types";
     if (c.out != g.out) return "another output type";
     if (c.a_major != g.a_major || c.b_major != g.b_major) return "other majors";
-    if (c.activation != g.activation) return "another activation";
+    if (c.activates != (g.activation != Activation::none))
+      return c.activates ? "an activation" : "no activation";
     return nullptr;
   }
 
@@ -102,7 +103,7 @@ template <> struct FamilyTraits<GemmSm90Family> {
     if (cluster_size(c) > c.split_k) s += fmt::format(" cluster {}x{}", c.cluster_m, c.cluster_n);
     if (c.split_k > 1) s += fmt::format(" split-k {}", c.split_k);
     if (c.min_ctas_per_sm > 1) s += fmt::format(" {} CTAs/SM", c.min_ctas_per_sm);
-    if (c.activation != Activation::none) s += fmt::format(" {}", to_string(c.activation));
+    if (c.activates) s += " activation";
     return s + fmt::format(" {} stages", stages(c));
   }
 
