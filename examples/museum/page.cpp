@@ -153,7 +153,7 @@ std::string section(Exhibit const& exhibit, Source const& source) {
   out << "\n";
   if (source.report_lines.empty()) out << "(nothing is found)\n";
   for (std::string const& line : source.report_lines) out << line << "\n";
-  out << "```\n\n*Mend:* " << value(source, "Mend") << "\n\n";
+  out << "```\n\n*Mend:* " << value(source, "Mend") << "\n";
   return out.str();
 }
 
@@ -161,19 +161,22 @@ std::string section(Exhibit const& exhibit, Source const& source) {
 
 std::string page() {
   broken::Gallery const& museum = gallery();
-  std::string rows, sections;
+  std::ostringstream rows, sections;
   for (Chapter const& room : museum.chapters) {
-    sections += "## " + room.title + "\n\n" + std::string(about_room(room.folder)) + "\n\n";
+    sections << "\n## " << room.title << "\n\n" << about_room(room.folder) << "\n";
     for (Exhibit const& exhibit : room.exhibits) {
       Source const source = broken::read_source(museum.folder / room.folder, exhibit.name);
-      rows += row(exhibit, source);
-      sections += section(exhibit, source);
+      rows << row(exhibit, source);
+      sections << "\n" << section(exhibit, source);
     }
   }
-  sections.pop_back();
-  return std::string(kIntroduction) + "\n## What finds what\n\n" +
-         "| piece | seen in | tegula | compute-sanitizer | ConSan | CUTLASS |\n| --- | --- | --- | --- | --- | --- |\n" +
-         rows + "\n" + std::string(kLegend) + "\n" + sections;
+  std::ostringstream out;
+  out << kIntroduction << "\n## What finds what\n\n"
+      << "| piece | seen in | tegula | compute-sanitizer | ConSan | CUTLASS |\n"
+      << "| --- | --- | --- | --- | --- | --- |\n"
+      << rows.str() << "\n"
+      << kLegend << sections.str();
+  return out.str();
 }
 
 }  // namespace tegula::museum
