@@ -4,7 +4,6 @@
 
 #include "tegula/arch/dim3.hpp"
 #include "tegula/arch/memory_access.hpp"
-#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/shared.hpp"
 #include "tegula/arch/source_location.hpp"
 #include "tegula/macros.hpp"
@@ -73,41 +72,29 @@ TEGULA_DEVICE Dim3 cluster_dim() {
 namespace cluster {
 
 /// Arrives without waiting; what the thread did to memory before is visible to those that wait (.release).
-TEGULA_DEVICE void arrive(SourceLocation where = SourceLocation::current()) {
-  Mutation const m =
-      mutation(where, Operation::cluster_arrive, Mutation::removed | Mutation::weakened | Mutation::delayed);
-  if (m == Mutation::removed) return;
+TEGULA_DEVICE void arrive([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
-  if (m == Mutation::weakened) {
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-  } else {
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-  }
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 #else
-  if (m == Mutation::weakened) return sim::cluster_arrive_relaxed(where);
-  execute(m, [=] { sim::cluster_arrive(where); });
+  sim::cluster_arrive(where);
 #endif
 }
 
 /// As arrive, but promises nothing about memory (.relaxed).
-TEGULA_DEVICE void arrive_relaxed(SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::cluster_arrive, Mutation::removed | Mutation::delayed);
-  if (m == Mutation::removed) return;
+TEGULA_DEVICE void arrive_relaxed([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #else
-  execute(m, [=] { sim::cluster_arrive_relaxed(where); });
+  sim::cluster_arrive_relaxed(where);
 #endif
 }
 
 /// Waits until all threads of the cluster have arrived (.acquire).
-TEGULA_DEVICE void wait(SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::cluster_wait, Mutation::removed | Mutation::delayed);
-  if (m == Mutation::removed) return;
+TEGULA_DEVICE void wait([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 #else
-  execute(m, [=] { sim::cluster_wait(where); });
+  sim::cluster_wait(where);
 #endif
 }
 

@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "tegula/arch/memory_access.hpp"
-#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/source_location.hpp"
 #if !TEGULA_GPU
 #include "tegula/sim/hooks.hpp"
@@ -182,13 +181,12 @@ TEGULA_DEVICE bool elect_one([[maybe_unused]] SourceLocation where = SourceLocat
 }
 
 /// Waits for the lanes of the mask; their earlier memory accesses are visible to one another afterwards.
-TEGULA_DEVICE void sync(std::uint32_t mask = kAllLanes, SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::warp_sync, Mutation::removed | Mutation::delayed);
-  if (m == Mutation::removed) return;
+TEGULA_DEVICE void sync(std::uint32_t mask = kAllLanes,
+                        [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("bar.warp.sync %0;" ::"r"(mask) : "memory");
 #else
-  execute(m, [=] { sim::warp_sync(mask, where); });
+  sim::warp_sync(mask, where);
 #endif
 }
 

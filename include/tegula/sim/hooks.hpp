@@ -2,14 +2,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <string>
 
 #include "tegula/arch/dim3.hpp"
-#include "tegula/arch/mutation.hpp"
 #include "tegula/arch/source_location.hpp"
 #include "tegula/arch/tensor_map.hpp"
 #include "tegula/atom/mma_spec.hpp"
+#include "tegula/sim/mutation.hpp"
 
 /// What the instructions of arch/ call on the host: the simulated machine, as plain declarations, so that a
 /// kernel compiles against nothing heavier. Each is called on the fiber of a simulated thread; called outside
@@ -40,14 +39,12 @@ enum class ShuffleMode : std::uint8_t { idx, bfly, up, down };
 enum class ReduxOp : std::uint8_t { add, min_s32, min_u32, max_s32, max_u32 };
 enum class AtomicOp : std::uint8_t { add_u32, add_f32, max_s32, max_u32, exchange, compare_and_swap };
 
-// Mutation testing (arch/mutant.hpp).
+// Mutation testing.
 
 /// Launches under way that mutate a statement or list those that could be.
 extern std::atomic<int> mutating;
 /// What the running launch does to the statement; none outside of a launch.
 Mutation mutation(SourceLocation where, Operation operation, Mutation admitted);
-/// Executes an instruction of the current thread after its next one, or at its end.
-void delay(std::function<void()> instruction);
 
 int thread_index();
 Dim3 block_index();
@@ -110,16 +107,16 @@ void st_async(std::uint32_t address, void const* value, int bytes, std::uint32_t
 // Mbarriers.
 void mbarrier_init(std::uint32_t address, int count, SourceLocation where);
 void mbarrier_inval(std::uint32_t address, SourceLocation where);
-/// `relaxed`: they release, or acquire, nothing. mbarrier_arrive_cluster releases at the scope of the CTA.
-void mbarrier_arrive(std::uint32_t address, bool relaxed, SourceLocation where);
-void mbarrier_arrive_cluster(std::uint32_t address, bool relaxed, SourceLocation where);
+/// mbarrier_arrive_cluster releases at the scope of the CTA.
+void mbarrier_arrive(std::uint32_t address, SourceLocation where);
+void mbarrier_arrive_cluster(std::uint32_t address, SourceLocation where);
 void mbarrier_arrive_cluster_release(std::uint32_t address, SourceLocation where);
-void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, bool relaxed, SourceLocation where);
+void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, SourceLocation where);
 void mbarrier_expect_tx(std::uint32_t address, int bytes, SourceLocation where);
 void mbarrier_complete_tx(std::uint32_t address, int bytes, SourceLocation where);
 bool mbarrier_test_wait_parity(std::uint32_t address, int parity, SourceLocation where);
 bool mbarrier_try_wait_parity(std::uint32_t address, int parity, SourceLocation where);
-void mbarrier_wait_parity(std::uint32_t address, int parity, bool relaxed, SourceLocation where);
+void mbarrier_wait_parity(std::uint32_t address, int parity, SourceLocation where);
 void fence_mbarrier_init(SourceLocation where);
 
 // The asynchronous proxy.

@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 
-#include "isa/current_cta.hpp"
-#include "machine/cluster.hpp"
-#include "tegula/sim/hooks.hpp"
+#include "isa/perform.hpp"
+#include "isa/warp.hpp"
 
 /// The sixteen barriers of a CTA; its coordinates; trap.
 namespace tegula::sim {
@@ -40,17 +39,27 @@ void bar(Cta& cta, Instruction instruction, int id, int threads, SourceLocation 
   cta.cluster().block();
 }
 
+/// A barrier of one warp cannot count a warp less.
+Mutation fewer_warps(int threads) { return threads > 32 ? Mutation::none : Mutation::less; }
+
 }  // namespace
 
 void bar_sync_all(SourceLocation where) {
-  Cta& cta = current_cta();
-  bar(cta, Instruction::bar_sync, 0, cta.threads(), where);
+  perform(Instruction::bar_sync, where, Mutation::less | Mutation::more, [=](Cta& cta, Mutation m) {
+    if (m == Mutation::weakened) return synchronise_warp(cta, kFullWarp, where);
+    bar(cta, Instruction::bar_sync, 0, cta.threads(), where);
+  });
 }
 void bar_sync(int id, int threads, SourceLocation where) {
-  bar(current_cta(), Instruction::bar_sync, id, threads, where);
+  perform(Instruction::bar_sync, where, fewer_warps(threads), [=](Cta& cta, Mutation m) {
+    if (m == Mutation::weakened) return synchronise_warp(cta, kFullWarp, where);
+    bar(cta, Instruction::bar_sync, id, counted(threads, m, 32), where);
+  });
 }
 void bar_arrive(int id, int threads, SourceLocation where) {
-  bar(current_cta(), Instruction::bar_arrive, id, threads, where);
+  perform(Instruction::bar_arrive, where, fewer_warps(threads), [=](Cta& cta, Mutation m) {
+    bar(cta, Instruction::bar_arrive, id, counted(threads, m, 32), where);
+  });
 }
 
 int thread_index() { return this_cta().thread_index(); }

@@ -6,8 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "isa/current_cta.hpp"
-#include "tegula/sim/hooks.hpp"
+#include "isa/perform.hpp"
 #include "values/place.hpp"
 
 /// What the CTAs of a cluster do together: their barrier, and shared memory of one another.
@@ -119,8 +118,9 @@ void st_async(std::uint32_t address, void const* value, int bytes, std::uint32_t
   cta.in_flight().add(std::move(store));
 }
 
-void cluster_wait(SourceLocation where) {
-  Cta& cta = current_cta();
+namespace {
+
+void wait_for_cluster(Cta& cta, SourceLocation where) {
   if (!cta.meet(Instruction::cluster_wait, 0, kFullWarp, where)) return;
   Warp& own = cta.current_warp();
   if (own.cluster_arrivals == own.cluster_waits) {
@@ -140,7 +140,18 @@ void cluster_wait(SourceLocation where) {
   cta.cluster().block();
 }
 
-void cluster_arrive(SourceLocation where) { arrive_at_cluster(current_cta(), false, where); }
-void cluster_arrive_relaxed(SourceLocation where) { arrive_at_cluster(current_cta(), true, where); }
+}  // namespace
+
+void cluster_arrive(SourceLocation where) {
+  perform(Instruction::cluster_arrive, where,
+          [=](Cta& cta, Mutation m) { arrive_at_cluster(cta, m == Mutation::weakened, where); });
+}
+void cluster_arrive_relaxed(SourceLocation where) {
+  perform(Instruction::cluster_arrive, where, Mutation::weakened,
+          [=](Cta& cta) { arrive_at_cluster(cta, true, where); });
+}
+void cluster_wait(SourceLocation where) {
+  perform(Instruction::cluster_wait, where, [=](Cta& cta) { wait_for_cluster(cta, where); });
+}
 
 }  // namespace tegula::sim

@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
-#include "isa/current_cta.hpp"
-#include "machine/cluster.hpp"
-#include "tegula/sim/hooks.hpp"
+#include "isa/perform.hpp"
 
 /// cp.async: issue, groups and waits. How a copy lands is the machine's (machine/async_copies.cpp).
 namespace tegula::sim {
@@ -47,16 +45,9 @@ void cp_async(std::uint32_t destination, void const* source, int bytes, int sour
     cta.land(copy);
 }
 
-void cp_async_commit_group(SourceLocation where) {
-  Cta& cta = current_cta();
-  cta.note(Instruction::cp_async_commit_group, where);
-  AsyncCopies& async = cta.current_thread().async;
-  async.group_ends.push_back(async.copies.size());
-  ++async.groups;
-}
+namespace {
 
-void cp_async_wait_group(int groups_left, SourceLocation where) {
-  Cta& cta = current_cta();
+void wait_for_groups(Cta& cta, int groups_left, SourceLocation where) {
   cta.note(Instruction::cp_async_wait_group, where);
   AsyncCopies& async = cta.current_thread().async;
   std::size_t const keep = static_cast<std::size_t>(groups_left);
@@ -65,13 +56,30 @@ void cp_async_wait_group(int groups_left, SourceLocation where) {
   cta.wait_for_copies(async, async.group_ends[async.first_group - 1], where);
 }
 
+}  // namespace
+
+void cp_async_commit_group(SourceLocation where) {
+  perform(Instruction::cp_async_commit_group, where, [=](Cta& cta) {
+    cta.note(Instruction::cp_async_commit_group, where);
+    AsyncCopies& async = cta.current_thread().async;
+    async.group_ends.push_back(async.copies.size());
+    ++async.groups;
+  });
+}
+
+void cp_async_wait_group(int groups_left, SourceLocation where) {
+  perform(Instruction::cp_async_wait_group, where, fewer_than(groups_left),
+          [=](Cta& cta, Mutation m) { wait_for_groups(cta, counted(groups_left, m), where); });
+}
+
 void cp_async_wait_all(SourceLocation where) {
-  Cta& cta = current_cta();
-  cta.note(Instruction::cp_async_wait_group, where);
-  AsyncCopies& async = cta.current_thread().async;
-  async.first_group = async.group_ends.size();
-  ++async.groups;
-  cta.wait_for_copies(async, async.copies.size(), where);
+  perform(Instruction::cp_async_wait_group, where, Mutation::less | Mutation::more, [=](Cta& cta) {
+    cta.note(Instruction::cp_async_wait_group, where);
+    AsyncCopies& async = cta.current_thread().async;
+    async.first_group = async.group_ends.size();
+    ++async.groups;
+    cta.wait_for_copies(async, async.copies.size(), where);
+  });
 }
 
 }  // namespace tegula::sim

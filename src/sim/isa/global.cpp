@@ -2,9 +2,7 @@
 #include <bit>
 #include <cstring>
 
-#include "isa/current_cta.hpp"
-#include "machine/cluster.hpp"
-#include "tegula/sim/hooks.hpp"
+#include "isa/perform.hpp"
 
 /// Loads, stores and atomics on global memory; fences; what orders a grid after others.
 namespace tegula::sim {
@@ -70,20 +68,25 @@ std::uint32_t atomic(AtomicOp op, void* address, std::uint32_t value, std::uint3
 
 void fence(int scope, SourceLocation where) {
   constexpr int cta_scope = 0;  // of tegula::Scope
-  Cta& cta = current_cta();
-  cta.note(Instruction::fence, where);
-  if (cta.finding_races()) cta.observers().memory_fenced(cta, scope == cta_scope, where);
+  Mutation const without = scope == cta_scope ? Mutation::weakened : Mutation::none;
+  perform(Instruction::fence, where, without, [=](Cta& cta, Mutation m) {
+    bool const of_cta = scope == cta_scope || m == Mutation::weakened;
+    cta.note(Instruction::fence, where);
+    if (cta.finding_races()) cta.observers().memory_fenced(cta, of_cta, where);
+  });
 }
 
 // Launches run one after another: what a grid may touch of the memory of others is checked, not delayed.
 void griddepcontrol_wait(SourceLocation where) {
-  Cta& cta = current_cta();
-  cta.note(Instruction::griddepcontrol_wait, where);
-  if (cta.finding_races()) cta.observers().grids_waited(cta);
+  perform(Instruction::griddepcontrol_wait, where, [=](Cta& cta) {
+    cta.note(Instruction::griddepcontrol_wait, where);
+    if (cta.finding_races()) cta.observers().grids_waited(cta);
+  });
 }
 
 void griddepcontrol_launch_dependents(SourceLocation where) {
-  current_cta().note(Instruction::griddepcontrol_launch_dependents, where);
+  perform(Instruction::griddepcontrol_launch_dependents, where,
+          [=](Cta& cta) { cta.note(Instruction::griddepcontrol_launch_dependents, where); });
 }
 
 }  // namespace tegula::sim

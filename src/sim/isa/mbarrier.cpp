@@ -2,9 +2,7 @@
 
 #include <utility>
 
-#include "isa/current_cta.hpp"
-#include "machine/cluster.hpp"
-#include "tegula/sim/hooks.hpp"
+#include "isa/perform.hpp"
 #include "values/place.hpp"
 
 /// Mbarriers: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier"; and the fences
@@ -14,12 +12,13 @@ namespace tegula::sim {
 namespace {
 
 void arrive_at_peer(Cta& cta, std::uint32_t address, bool relaxed, bool wide, SourceLocation where) {
-  cta.note(Instruction::mbarrier_arrive, where);
+  constexpr Instruction instruction = Instruction::mbarrier_arrive_cluster;
+  cta.note(instruction, where);
   cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_arrive, address));
-  Cta* const owner = cta.target(Instruction::mbarrier_arrive, address, where);
+  Cta* const owner = cta.target(instruction, address, where);
   if (owner == nullptr) return;
-  MbarrierState* const mbarrier = owner->live_mbarrier(Instruction::mbarrier_arrive, address, where);
-  if (mbarrier != nullptr) owner->arrive(Instruction::mbarrier_arrive, *mbarrier, where, relaxed, wide);
+  MbarrierState* const mbarrier = owner->live_mbarrier(instruction, address, where);
+  if (mbarrier != nullptr) owner->arrive(instruction, *mbarrier, where, relaxed, wide);
 }
 
 void check_parity(Cta& cta, Instruction instruction, int parity, SourceLocation where) {
@@ -27,6 +26,8 @@ void check_parity(Cta& cta, Instruction instruction, int parity, SourceLocation 
   cta.fail(FindingKind::invalid_operand, where, cta.here(),
            fmt::format("{} for the phase of parity {}: a parity is 0 or 1", ptx_name(instruction), parity));
 }
+
+int flipped(int parity, Mutation m) { return m == Mutation::flipped ? parity ^ 1 : parity; }
 
 /// False where the thread `tries` and gave up.
 bool wait_for_phase(Cta& cta, std::uint32_t address, int parity, bool tries, bool relaxed,
@@ -53,8 +54,9 @@ bool wait_for_phase(Cta& cta, std::uint32_t address, int parity, bool tries, boo
 
 }  // namespace
 
-void mbarrier_init(std::uint32_t address, int count, SourceLocation where) {
-  Cta& cta = current_cta();
+namespace {
+
+void initialise(Cta& cta, std::uint32_t address, int count, SourceLocation where) {
   cta.note(Instruction::mbarrier_init, where);
   cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_init, address, count));
   cta.own_address(Instruction::mbarrier_init, address, where);
@@ -88,6 +90,13 @@ void mbarrier_init(std::uint32_t address, int count, SourceLocation where) {
   cta.cluster().progressed();
 }
 
+}  // namespace
+
+void mbarrier_init(std::uint32_t address, int count, SourceLocation where) {
+  perform(Instruction::mbarrier_init, where, count > 1 ? Mutation::none : Mutation::less,
+          [=](Cta& cta, Mutation m) { initialise(cta, address, counted(count, m), where); });
+}
+
 void mbarrier_inval(std::uint32_t address, SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(Instruction::mbarrier_inval, where);
@@ -107,25 +116,30 @@ void mbarrier_inval(std::uint32_t address, SourceLocation where) {
   cta.remove(*mbarrier);
 }
 
-void mbarrier_arrive(std::uint32_t address, bool relaxed, SourceLocation where) {
-  Cta& cta = current_cta();
-  cta.note(Instruction::mbarrier_arrive, where);
-  cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_arrive, address));
-  MbarrierState* const mbarrier = cta.own_mbarrier(Instruction::mbarrier_arrive, address, where);
-  if (mbarrier != nullptr) cta.arrive(Instruction::mbarrier_arrive, *mbarrier, where, relaxed);
+void mbarrier_arrive(std::uint32_t address, SourceLocation where) {
+  constexpr Instruction instruction = Instruction::mbarrier_arrive;
+  perform(instruction, where, [=](Cta& cta, Mutation m) {
+    cta.note(instruction, where);
+    cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_arrive, address));
+    MbarrierState* const mbarrier = cta.own_mbarrier(instruction, address, where);
+    if (mbarrier != nullptr) cta.arrive(instruction, *mbarrier, where, m == Mutation::weakened);
+  });
 }
 
-void mbarrier_arrive_cluster(std::uint32_t address, bool relaxed, SourceLocation where) {
-  arrive_at_peer(current_cta(), address, relaxed, false, where);
+void mbarrier_arrive_cluster(std::uint32_t address, SourceLocation where) {
+  perform(Instruction::mbarrier_arrive_cluster, where,
+          [=](Cta& cta, Mutation m) { arrive_at_peer(cta, address, m == Mutation::weakened, false, where); });
 }
 
 void mbarrier_arrive_cluster_release(std::uint32_t address, SourceLocation where) {
-  arrive_at_peer(current_cta(), address, false, true, where);
+  perform(Instruction::mbarrier_arrive_cluster, where,
+          [=](Cta& cta, Mutation m) { arrive_at_peer(cta, address, false, m != Mutation::weakened, where); });
 }
 
-void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, bool relaxed, SourceLocation where) {
-  Cta& cta = current_cta();
-  Instruction const instruction = Instruction::mbarrier_arrive_expect_tx;
+namespace {
+
+void arrive_and_expect(Cta& cta, std::uint32_t address, int bytes, bool relaxed, SourceLocation where) {
+  constexpr Instruction instruction = Instruction::mbarrier_arrive_expect_tx;
   cta.note(instruction, where);
   cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_arrive, address, bytes));
   MbarrierState* const mbarrier = cta.own_mbarrier(instruction, address, where);
@@ -134,17 +148,15 @@ void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, bool relaxed, S
   cta.arrive(instruction, *mbarrier, where, relaxed);
 }
 
-void mbarrier_expect_tx(std::uint32_t address, int bytes, SourceLocation where) {
-  Cta& cta = current_cta();
+void expect(Cta& cta, std::uint32_t address, int bytes, SourceLocation where) {
   cta.note(Instruction::mbarrier_expect_tx, where);
   cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_expect, address, bytes));
   MbarrierState* const mbarrier = cta.own_mbarrier(Instruction::mbarrier_expect_tx, address, where);
   if (mbarrier != nullptr) cta.expect_tx(Instruction::mbarrier_expect_tx, *mbarrier, bytes, where);
 }
 
-void mbarrier_complete_tx(std::uint32_t address, int bytes, SourceLocation where) {
-  Cta& cta = current_cta();
-  Instruction const instruction = Instruction::mbarrier_complete_tx;
+void complete(Cta& cta, std::uint32_t address, int bytes, SourceLocation where) {
+  constexpr Instruction const instruction = Instruction::mbarrier_complete_tx;
   cta.note(instruction, where);
   cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_complete, address, bytes));
   MbarrierState* const mbarrier = cta.own_mbarrier(instruction, address, where);
@@ -157,7 +169,28 @@ void mbarrier_complete_tx(std::uint32_t address, int bytes, SourceLocation where
   cta.complete_tx(*mbarrier, bytes, nullptr, where, cta.here());
 }
 
+}  // namespace
+
+void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, SourceLocation where) {
+  perform(Instruction::mbarrier_arrive_expect_tx, where, [=](Cta& cta, Mutation m) {
+    arrive_and_expect(cta, address, counted(bytes, m, 16), m == Mutation::weakened, where);
+  });
+}
+
+void mbarrier_expect_tx(std::uint32_t address, int bytes, SourceLocation where) {
+  perform(Instruction::mbarrier_expect_tx, where,
+          [=](Cta& cta, Mutation m) { expect(cta, address, counted(bytes, m, 16), where); });
+}
+
+void mbarrier_complete_tx(std::uint32_t address, int bytes, SourceLocation where) {
+  perform(Instruction::mbarrier_complete_tx, where,
+          [=](Cta& cta, Mutation m) { complete(cta, address, counted(bytes, m, 16), where); });
+}
+
 bool mbarrier_test_wait_parity(std::uint32_t address, int parity, SourceLocation where) {
+  Mutation const m = mutation_of(Instruction::mbarrier_test_wait, where);
+  if (m == Mutation::removed) return true;
+  parity = flipped(parity, m);
   Cta& cta = current_cta();
   cta.note(Instruction::mbarrier_test_wait, where);
   check_parity(cta, Instruction::mbarrier_test_wait, parity, where);
@@ -174,23 +207,30 @@ bool mbarrier_test_wait_parity(std::uint32_t address, int parity, SourceLocation
 // How long try_wait suspends a thread is the machine's to choose: here, until the phase is complete or nobody
 // else can run.
 bool mbarrier_try_wait_parity(std::uint32_t address, int parity, SourceLocation where) {
-  return wait_for_phase(current_cta(), address, parity, true, false, where);
+  Mutation const m =
+      mutation_of(Instruction::mbarrier_try_wait, where, Mutation::weakened | Mutation::delayed);
+  if (m == Mutation::removed) return true;
+  return wait_for_phase(current_cta(), address, flipped(parity, m), true, false, where);
 }
 
-void mbarrier_wait_parity(std::uint32_t address, int parity, bool relaxed, SourceLocation where) {
-  wait_for_phase(current_cta(), address, parity, false, relaxed, where);
+void mbarrier_wait_parity(std::uint32_t address, int parity, SourceLocation where) {
+  perform(Instruction::mbarrier_try_wait, where, [=](Cta& cta, Mutation m) {
+    wait_for_phase(cta, address, flipped(parity, m), false, m == Mutation::weakened, where);
+  });
 }
 
 void fence_mbarrier_init(SourceLocation where) {
-  Cta& cta = current_cta();
-  cta.note(Instruction::fence_mbarrier_init, where);
-  if (cta.finding_races()) cta.observers().inits_fenced(cta);
+  perform(Instruction::fence_mbarrier_init, where, [=](Cta& cta) {
+    cta.note(Instruction::fence_mbarrier_init, where);
+    if (cta.finding_races()) cta.observers().inits_fenced(cta);
+  });
 }
 
 void fence_proxy_async(SourceLocation where) {
-  Cta& cta = current_cta();
-  cta.note(Instruction::fence_proxy_async, where);
-  if (cta.finding_races()) cta.observers().proxy_fenced(cta);
+  perform(Instruction::fence_proxy_async, where, [=](Cta& cta) {
+    cta.note(Instruction::fence_proxy_async, where);
+    if (cta.finding_races()) cta.observers().proxy_fenced(cta);
+  });
 }
 
 void fence_proxy_async_shared(SourceLocation where) { fence_proxy_async(where); }

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "isa/current_cta.hpp"
+#include "isa/perform.hpp"
 #include "isa/tma_reduction.hpp"
 #include "machine/cluster.hpp"
 #include "machine/cta.hpp"
@@ -473,6 +473,9 @@ void tma_load_multicast(std::uint32_t dst, TensorMap const& map, int rank, int c
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk_tensor;
   int const ctas = cta.cluster().ctas();
+  if (mutation_of(instruction, where, std::popcount(cta_mask) > 1 ? Mutation::none : Mutation::less) !=
+      Mutation::none)
+    cta_mask &= static_cast<std::uint16_t>(cta_mask - 1);  // without the lowest rank
   if (cta_mask == 0 || cta_mask >> ctas != 0) {
     cta.fail(
         FindingKind::invalid_operand, where, cta.here(),

@@ -1,11 +1,11 @@
+#include "isa/warp.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 
-#include "isa/current_cta.hpp"
-#include "machine/cluster.hpp"
-#include "tegula/sim/hooks.hpp"
+#include "isa/perform.hpp"
 
 /// Instructions of a warp on values: shuffles, votes, reductions, election; and bar.warp.sync.
 namespace tegula::sim {
@@ -112,11 +112,14 @@ bool elect_one(SourceLocation where) {
   return cta.current_thread().lane == static_cast<int>(own.result[cta.current_thread().lane]);
 }
 
-void warp_sync(std::uint32_t mask, SourceLocation where) {
-  Cta& cta = current_cta();
+void synchronise_warp(Cta& cta, std::uint32_t mask, SourceLocation where) {
   if (!cta.meet(Instruction::bar_warp_sync, 0, mask, where)) return;
   if (cta.finding_races()) cta.observers().warp_synchronised(cta, mask & ~cta.current_warp().exited);
   cta.release(mask, where, Instruction::bar_warp_sync);
+}
+
+void warp_sync(std::uint32_t mask, SourceLocation where) {
+  perform(Instruction::bar_warp_sync, where, [=](Cta& cta) { synchronise_warp(cta, mask, where); });
 }
 
 }  // namespace tegula::sim
