@@ -228,16 +228,7 @@ TEGULA_DEVICE void mbarrier_wait_parity(SharedAddr mbarrier, int parity,
                                         SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::mbarrier_wait, mutants::kOrdered | Mutation::flipped);
   if (m == Mutation::weakened) {
-    asm volatile(
-        "{\n"
-        ".reg .pred p;\n"
-        "wait:\n"
-        "mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 p, [%0], %1;\n"
-        "@!p bra wait;\n"
-        "}"
-        :
-        : "r"(mbarrier), "r"(parity)
-        : "memory");
+    mbarrier_wait_parity_unmutated<MemoryOrder::relaxed, Scope::cta>(mbarrier, parity);
   } else if (m != Mutation::removed) {
     mbarrier_wait_parity_unmutated(mbarrier, m == Mutation::flipped ? parity ^ 1 : parity);
   }

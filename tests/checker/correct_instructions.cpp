@@ -3,6 +3,7 @@
 #include "correct_kernels.hpp"
 #include "hopper_kernels.hpp"
 #include "run_kernel.hpp"
+#include "synchronisation_kernels.hpp"
 #include "tma_checks.hpp"
 #include "tma_simulated_host.hpp"
 #include "wgmma_data.hpp"
@@ -65,9 +66,11 @@ void add_tma(std::vector<CorrectKernel>& all) {
 
 void add_instructions(std::vector<CorrectKernel>& all) {
   for_each_instruction_kernel([&]<class Kernel>(Kernel) { add<Kernel>(all, words(Kernel::in_words)); });
-  [&]<class... Kernel>(hopper_kernels::Kernels<Kernel...>) {
+  auto const add_all = [&]<class... Kernel>(hopper_kernels::Kernels<Kernel...>) {
     (add<Kernel>(all, words(Kernel::in_words)), ...);
-  }(hopper_kernels::AllKernels{});
+  };
+  add_all(hopper_kernels::AllKernels{});
+  add_all(synchronisation_kernels::AllKernels{});
   for_each_wgmma_kernel([&]<class Kernel>(Kernel) { add<Kernel>(all, wild_input<Kernel>(2)); });
   add_tma(all);
 }

@@ -30,6 +30,17 @@ TEGULA_DEVICE void bar_sync(int id, int threads,
 #endif
 }
 
+/// As bar_sync, without .aligned: the lanes of a warp may come to it on different lines. Each waits for the
+/// warp's others that have not exited, then the warp arrives: PTX ISA, barrier.cta.sync (sm_70).
+TEGULA_DEVICE void barrier_sync(int id, int threads,
+                                [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile("barrier.cta.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+#else
+  sim::barrier_sync(id, threads, where);
+#endif
+}
+
 /// Arrives at barrier `id` without waiting; `threads` counts those that arrive and those that wait.
 TEGULA_DEVICE void bar_arrive(int id, int threads,
                               [[maybe_unused]] SourceLocation where = SourceLocation::current()) {

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <cstdint>
-
+#include "tegula/arch/scope.hpp"
 #include "tegula/arch/source_location.hpp"
 #include "tegula/macros.hpp"
 #if !TEGULA_GPU
@@ -11,23 +10,14 @@
 /// Memory fences: PTX ISA, fence.acq_rel, fence.sc and fence.proxy.async.
 namespace tegula {
 
-/// Who a fence orders memory for: the threads of the CTA, of the GPU, or of the whole system.
-enum class Scope : std::uint8_t { cta, gpu, sys };
-
 /// Orders this thread's earlier accesses before its later ones, for observers in the scope (CUDA's
 /// __threadfence family).
 template <Scope S>
 TEGULA_DEVICE void fence_acq_rel([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
-  if constexpr (S == Scope::cta) {
-    asm volatile("fence.acq_rel.cta;" ::: "memory");
-  } else if constexpr (S == Scope::gpu) {
-    asm volatile("fence.acq_rel.gpu;" ::: "memory");
-  } else {
-    asm volatile("fence.acq_rel.sys;" ::: "memory");
-  }
+  asm volatile("fence.acq_rel%0;" ::"C"(detail::ScopeText<S>::text) : "memory");
 #else
-  sim::fence(static_cast<int>(S), where);
+  sim::fence(S, where);
 #endif
 }
 
@@ -35,15 +25,9 @@ TEGULA_DEVICE void fence_acq_rel([[maybe_unused]] SourceLocation where = SourceL
 template <Scope S>
 TEGULA_DEVICE void fence_sc([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
-  if constexpr (S == Scope::cta) {
-    asm volatile("fence.sc.cta;" ::: "memory");
-  } else if constexpr (S == Scope::gpu) {
-    asm volatile("fence.sc.gpu;" ::: "memory");
-  } else {
-    asm volatile("fence.sc.sys;" ::: "memory");
-  }
+  asm volatile("fence.sc%0;" ::"C"(detail::ScopeText<S>::text) : "memory");
 #else
-  sim::fence(static_cast<int>(S), where);
+  sim::fence(S, where);
 #endif
 }
 

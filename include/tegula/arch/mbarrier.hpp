@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "tegula/arch/scope.hpp"
 #include "tegula/arch/shared.hpp"
 #include "tegula/arch/source_location.hpp"
 #include "tegula/macros.hpp"
@@ -57,7 +58,17 @@ TEGULA_DEVICE void mbarrier_arrive(SharedAddr mbarrier,
 #if TEGULA_GPU
   asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(mbarrier) : "memory");
 #else
-  sim::mbarrier_arrive(mbarrier, where);
+  sim::mbarrier_arrive(mbarrier, 1, where);
+#endif
+}
+/// Likewise `count` times (1 to what the phase still lacks).
+TEGULA_DEVICE void mbarrier_arrive(SharedAddr mbarrier, int count,
+                                   [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(mbarrier), "r"(count)
+               : "memory");
+#else
+  sim::mbarrier_arrive(mbarrier, count, where);
 #endif
 }
 
@@ -70,7 +81,17 @@ TEGULA_DEVICE void mbarrier_arrive_cluster(
 #if TEGULA_GPU
   asm volatile("mbarrier.arrive.release.cta.shared::cluster.b64 _, [%0];" ::"r"(remote) : "memory");
 #else
-  sim::mbarrier_arrive_cluster(remote, where);
+  sim::mbarrier_arrive_cluster(remote, 1, where);
+#endif
+}
+/// Likewise `count` times.
+TEGULA_DEVICE void mbarrier_arrive_cluster(
+    SharedAddr remote, int count, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile("mbarrier.arrive.release.cta.shared::cluster.b64 _, [%0], %1;" ::"r"(remote), "r"(count)
+               : "memory");
+#else
+  sim::mbarrier_arrive_cluster(remote, count, where);
 #endif
 }
 
@@ -81,7 +102,17 @@ TEGULA_DEVICE void mbarrier_arrive_cluster_release(
 #if TEGULA_GPU
   asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(remote) : "memory");
 #else
-  sim::mbarrier_arrive_cluster_release(remote, where);
+  sim::mbarrier_arrive_cluster_release(remote, 1, where);
+#endif
+}
+/// Likewise `count` times.
+TEGULA_DEVICE void mbarrier_arrive_cluster_release(
+    SharedAddr remote, int count, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0], %1;" ::"r"(remote), "r"(count)
+               : "memory");
+#else
+  sim::mbarrier_arrive_cluster_release(remote, count, where);
 #endif
 }
 
@@ -120,60 +151,90 @@ TEGULA_DEVICE void mbarrier_complete_tx(SharedAddr mbarrier, int bytes,
 #endif
 }
 
+/// Arrives, once, when this thread's cp.async so far have landed, without waiting for them: what they wrote
+/// is visible to the CTA's threads that see the phase complete. The count of the phase's arrivals is one more
+/// from now on, so that init need not count it: PTX ISA, cp.async.mbarrier.arrive (sm_80).
+TEGULA_DEVICE void cp_async_mbarrier_arrive(
+    SharedAddr mbarrier, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile("cp.async.mbarrier.arrive.shared::cta.b64 [%0];" ::"r"(mbarrier) : "memory");
+#else
+  sim::cp_async_mbarrier_arrive(mbarrier, where);
+#endif
+}
+
+/// Likewise, and init has counted the arrival (.noinc).
+TEGULA_DEVICE void cp_async_mbarrier_arrive_noinc(
+    SharedAddr mbarrier, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(mbarrier) : "memory");
+#else
+  sim::cp_async_mbarrier_arrive_noinc(mbarrier, where);
+#endif
+}
+
+/// What a wait can order: as .acquire what the thread does after it, as .relaxed nothing; for arrivals of the
+/// CTA's threads, or of all of the cluster's.
+template <MemoryOrder O, Scope S>
+concept WaitOrder = (O == MemoryOrder::acquire || O == MemoryOrder::relaxed) &&
+                    (S == Scope::cta || S == Scope::cluster);
+
 /// Whether the phase of the given parity (0 or 1) is complete, where it is the current phase or the one
 /// before; does not wait.
-TEGULA_DEVICE bool mbarrier_test_wait_parity(
+template <MemoryOrder O = MemoryOrder::acquire, Scope S = Scope::cta>
+requires WaitOrder<O, S> TEGULA_DEVICE bool mbarrier_test_wait_parity(
     SharedAddr mbarrier, int parity, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   std::uint32_t r;
   asm volatile(
-      "{ .reg .pred p; mbarrier.test_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, "
-      "p; }"
+      "{ .reg .pred p; mbarrier.test_wait.parity%3%4.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
       : "=r"(r)
-      : "r"(mbarrier), "r"(parity)
+      : "r"(mbarrier), "r"(parity), "C"(detail::OrderText<O>::text), "C"(detail::ScopeText<S>::text)
       : "memory");
   return r != 0;
 #else
-  return sim::mbarrier_test_wait_parity(mbarrier, parity, where);
+  return sim::mbarrier_test_wait_parity(mbarrier, parity, O, S, where);
 #endif
 }
 
 /// As mbarrier_test_wait_parity, after having waited for a time that the hardware sets.
-TEGULA_DEVICE bool mbarrier_try_wait_parity(
+template <MemoryOrder O = MemoryOrder::acquire, Scope S = Scope::cta>
+requires WaitOrder<O, S> TEGULA_DEVICE bool mbarrier_try_wait_parity(
     SharedAddr mbarrier, int parity, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   std::uint32_t r;
   asm volatile(
-      "{ .reg .pred p; mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, "
-      "p; }"
+      "{ .reg .pred p; mbarrier.try_wait.parity%3%4.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
       : "=r"(r)
-      : "r"(mbarrier), "r"(parity)
+      : "r"(mbarrier), "r"(parity), "C"(detail::OrderText<O>::text), "C"(detail::ScopeText<S>::text)
       : "memory");
   return r != 0;
 #else
-  return sim::mbarrier_try_wait_parity(mbarrier, parity, where);
+  return sim::mbarrier_try_wait_parity(mbarrier, parity, O, S, where);
 #endif
 }
 
 /// Waits until the phase of the given parity (0 or 1) is complete, where it is the current phase or the one
 /// before. (Of a barrier just initialized, the phase before counts as complete: waiting for parity 1 returns
-/// at once.) Acquires at the scope of the CTA, as the two above do: what threads of *other* CTAs stored
-/// before mbarrier_arrive_cluster_release is seen after a fence_acq_rel<Scope::gpu> that follows.
-TEGULA_DEVICE void mbarrier_wait_parity(SharedAddr mbarrier, int parity,
-                                        [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+/// at once.) As the two above do, it acquires at the scope of the CTA unless told otherwise: what threads of
+/// *other* CTAs stored before mbarrier_arrive_cluster_release is seen after a wait at the scope of the
+/// cluster, or a fence_acq_rel of that scope that follows.
+template <MemoryOrder O = MemoryOrder::acquire, Scope S = Scope::cta>
+requires WaitOrder<O, S> TEGULA_DEVICE void mbarrier_wait_parity(
+    SharedAddr mbarrier, int parity, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile(
       "{\n"
       ".reg .pred p;\n"
       "wait:\n"
-      "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%0], %1;\n"
+      "mbarrier.try_wait.parity%2%3.shared::cta.b64 p, [%0], %1;\n"
       "@!p bra wait;\n"
       "}"
       :
-      : "r"(mbarrier), "r"(parity)
+      : "r"(mbarrier), "r"(parity), "C"(detail::OrderText<O>::text), "C"(detail::ScopeText<S>::text)
       : "memory");
 #else
-  sim::mbarrier_wait_parity(mbarrier, parity, where);
+  sim::mbarrier_wait_parity(mbarrier, parity, O, S, where);
 #endif
 }
 

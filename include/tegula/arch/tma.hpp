@@ -227,6 +227,32 @@ TEGULA_DEVICE void bulk_load(SharedAddr dst, void const* src, int bytes, SharedA
 #endif
 }
 
+/// Copies `bytes` bytes from this CTA's shared memory to that of a CTA of the cluster, and counts them as
+/// arrived at an mbarrier there. Both of its addresses are mapa's; all three and `bytes` are multiples of 16,
+/// but for the mbarrier's. (.shared::cluster.shared::cta)
+TEGULA_DEVICE void bulk_copy_cluster(SharedAddr remote, SharedAddr src, int bytes, SharedAddr remote_mbarrier,
+                                     [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile(
+      "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          remote),
+      "r"(src), "r"(bytes), "r"(remote_mbarrier)
+      : "memory");
+#else
+  sim::bulk_copy_cluster(remote, src, bytes, remote_mbarrier, where);
+#endif
+}
+
+/// Brings `bytes` bytes into L2. The address and `bytes` are multiples of 16.
+TEGULA_DEVICE void bulk_prefetch(void const* src, int bytes,
+                                 [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(src), "r"(bytes) : "memory");
+#else
+  sim::bulk_prefetch(src, bytes, where);
+#endif
+}
+
 /// Copies `bytes` bytes from shared memory, as part of the thread's current bulk group. Both addresses and
 /// `bytes` are multiples of 16.
 template <L2Hint Hint = L2Hint::none>

@@ -176,7 +176,20 @@ TEGULA_DEVICE bool elect_one([[maybe_unused]] SourceLocation where = SourceLocat
   asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p; }" : "=r"(r));
   return r != 0;
 #else
-  return sim::elect_one(where);
+  return sim::elect_one(kAllLanes, where);
+#endif
+}
+
+/// Likewise among the lanes of the mask, which the calling lane is one of (the H100 and the simulated machine
+/// choose the lowest).
+TEGULA_DEVICE bool elect_one(std::uint32_t mask,
+                             [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  std::uint32_t r;
+  asm volatile("{ .reg .pred p; elect.sync _|p, %1; selp.u32 %0, 1, 0, p; }" : "=r"(r) : "r"(mask));
+  return r != 0;
+#else
+  return sim::elect_one(mask, where);
 #endif
 }
 

@@ -9,6 +9,7 @@ namespace tegula::sim {
 namespace {
 
 void bar(Cta& cta, Instruction instruction, int id, int threads, SourceLocation where) {
+  bool const waits = instruction != Instruction::bar_arrive;
   if (id < 0 || id >= kBarriers) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
              fmt::format("barrier {} does not exist: there are 16, from 0", id));
@@ -23,12 +24,11 @@ void bar(Cta& cta, Instruction instruction, int id, int threads, SourceLocation 
   if (!cta.meet(instruction, static_cast<std::uint32_t>(id) << 16 | static_cast<std::uint32_t>(threads),
                 kFullWarp, where))
     return;
-  cta.cluster().before(
-      {instruction == Instruction::bar_sync ? Visible::Kind::barrier_sync : Visible::Kind::barrier,
-       cta.rank(), static_cast<std::uint64_t>(id), threads});
+  cta.cluster().before({waits ? Visible::Kind::barrier_sync : Visible::Kind::barrier, cta.rank(),
+                        static_cast<std::uint64_t>(id), threads});
   Warp& own = cta.current_warp();
-  bool const complete = cta.arrive_at_barrier(id, threads, instruction == Instruction::bar_sync, where);
-  if (complete || instruction == Instruction::bar_arrive) {
+  bool const complete = cta.arrive_at_barrier(id, threads, waits, where);
+  if (complete || !waits) {
     cta.release(kFullWarp, where, instruction);
     return;
   }
@@ -50,11 +50,20 @@ void bar_sync_all(SourceLocation where) {
     bar(cta, Instruction::bar_sync, 0, cta.threads(), where);
   });
 }
-void bar_sync(int id, int threads, SourceLocation where) {
-  perform(Instruction::bar_sync, where, fewer_warps(threads), [=](Cta& cta, Mutation m) {
+namespace {
+
+void sync(Instruction instruction, int id, int threads, SourceLocation where) {
+  perform(instruction, where, fewer_warps(threads), [=](Cta& cta, Mutation m) {
     if (m == Mutation::weakened) return synchronise_warp(cta, kFullWarp, where);
-    bar(cta, Instruction::bar_sync, id, counted(threads, m, 32), where);
+    bar(cta, instruction, id, counted(threads, m, 32), where);
   });
+}
+
+}  // namespace
+
+void bar_sync(int id, int threads, SourceLocation where) { sync(Instruction::bar_sync, id, threads, where); }
+void barrier_sync(int id, int threads, SourceLocation where) {
+  sync(Instruction::barrier_sync, id, threads, where);
 }
 void bar_arrive(int id, int threads, SourceLocation where) {
   perform(Instruction::bar_arrive, where, fewer_warps(threads), [=](Cta& cta, Mutation m) {

@@ -11,14 +11,26 @@ namespace tegula::sim {
 
 namespace {
 
-void arrive_at_peer(Cta& cta, std::uint32_t address, bool relaxed, bool wide, SourceLocation where) {
+/// An arrival without a count cannot count more or less.
+Mutation fixed_count(int count) { return count > 1 ? Mutation::none : Mutation::less | Mutation::more; }
+
+void check_count(Cta& cta, Instruction instruction, int count, SourceLocation where) {
+  if (count >= 1 && count <= kMbarrierLimit) return;
+  cta.fail(
+      FindingKind::invalid_operand, where, cta.here(),
+      fmt::format("{} {} times: the count must be 1 to {}", ptx_name(instruction), count, kMbarrierLimit));
+}
+
+void arrive_at_peer(Cta& cta, std::uint32_t address, int count, bool relaxed, bool wide,
+                    SourceLocation where) {
   constexpr Instruction instruction = Instruction::mbarrier_arrive_cluster;
   cta.note(instruction, where);
-  cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_arrive, address));
+  check_count(cta, instruction, count, where);
+  cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_arrive, address, 0, count));
   Cta* const owner = cta.target(instruction, address, where);
   if (owner == nullptr) return;
   MbarrierState* const mbarrier = owner->live_mbarrier(instruction, address, where);
-  if (mbarrier != nullptr) owner->arrive(instruction, *mbarrier, where, relaxed, wide);
+  if (mbarrier != nullptr) owner->arrive(instruction, *mbarrier, where, relaxed, wide, count);
 }
 
 void check_parity(Cta& cta, Instruction instruction, int parity, SourceLocation where) {
@@ -29,14 +41,25 @@ void check_parity(Cta& cta, Instruction instruction, int parity, SourceLocation 
 
 int flipped(int parity, Mutation m) { return m == Mutation::flipped ? parity ^ 1 : parity; }
 
+/// What a wait acquires, with the mutation `weakened`: at a narrower scope, or nothing.
+struct Acquires {
+  Acquires(MemoryOrder order, Scope scope, Mutation m)
+      : relaxed(order == MemoryOrder::relaxed || (m == Mutation::weakened && scope == Scope::cta)),
+        of_cluster(scope == Scope::cluster && m != Mutation::weakened) {}
+  bool relaxed;
+  bool of_cluster;
+};
+
 /// False where the thread `tries` and gave up.
-bool wait_for_phase(Cta& cta, std::uint32_t address, int parity, bool tries, bool relaxed,
+bool wait_for_phase(Cta& cta, std::uint32_t address, int parity, bool tries, Acquires acquires,
                     SourceLocation where) {
+  bool const relaxed = acquires.relaxed;
   cta.note(Instruction::mbarrier_try_wait, where);
   check_parity(cta, Instruction::mbarrier_try_wait, parity, where);
   cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_wait, address, parity));
   MbarrierState* const mbarrier = cta.own_mbarrier(Instruction::mbarrier_try_wait, address, where);
   if (mbarrier == nullptr) return true;
+  cta.current_thread().acquires_cluster = acquires.of_cluster;
   if (!cta.complete(*mbarrier, parity)) cta.land_some();
   if (cta.complete(*mbarrier, parity)) {
     cta.pass_phase(*mbarrier, where, relaxed);
@@ -116,24 +139,29 @@ void mbarrier_inval(std::uint32_t address, SourceLocation where) {
   cta.remove(*mbarrier);
 }
 
-void mbarrier_arrive(std::uint32_t address, SourceLocation where) {
+void mbarrier_arrive(std::uint32_t address, int count, SourceLocation where) {
   constexpr Instruction instruction = Instruction::mbarrier_arrive;
-  perform(instruction, where, [=](Cta& cta, Mutation m) {
+  perform(instruction, where, fixed_count(count), [=](Cta& cta, Mutation m) {
+    int const arrivals = counted(count, m);
     cta.note(instruction, where);
-    cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_arrive, address));
+    check_count(cta, instruction, arrivals, where);
+    cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_arrive, address, 0, arrivals));
     MbarrierState* const mbarrier = cta.own_mbarrier(instruction, address, where);
-    if (mbarrier != nullptr) cta.arrive(instruction, *mbarrier, where, m == Mutation::weakened);
+    if (mbarrier != nullptr)
+      cta.arrive(instruction, *mbarrier, where, m == Mutation::weakened, true, arrivals);
   });
 }
 
-void mbarrier_arrive_cluster(std::uint32_t address, SourceLocation where) {
-  perform(Instruction::mbarrier_arrive_cluster, where,
-          [=](Cta& cta, Mutation m) { arrive_at_peer(cta, address, m == Mutation::weakened, false, where); });
+void mbarrier_arrive_cluster(std::uint32_t address, int count, SourceLocation where) {
+  perform(Instruction::mbarrier_arrive_cluster, where, fixed_count(count), [=](Cta& cta, Mutation m) {
+    arrive_at_peer(cta, address, counted(count, m), m == Mutation::weakened, false, where);
+  });
 }
 
-void mbarrier_arrive_cluster_release(std::uint32_t address, SourceLocation where) {
-  perform(Instruction::mbarrier_arrive_cluster, where,
-          [=](Cta& cta, Mutation m) { arrive_at_peer(cta, address, false, m != Mutation::weakened, where); });
+void mbarrier_arrive_cluster_release(std::uint32_t address, int count, SourceLocation where) {
+  perform(Instruction::mbarrier_arrive_cluster, where, fixed_count(count), [=](Cta& cta, Mutation m) {
+    arrive_at_peer(cta, address, counted(count, m), false, m != Mutation::weakened, where);
+  });
 }
 
 namespace {
@@ -141,7 +169,7 @@ namespace {
 void arrive_and_expect(Cta& cta, std::uint32_t address, int bytes, bool relaxed, SourceLocation where) {
   constexpr Instruction instruction = Instruction::mbarrier_arrive_expect_tx;
   cta.note(instruction, where);
-  cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_arrive, address, bytes));
+  cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_arrive, address, bytes, 1));
   MbarrierState* const mbarrier = cta.own_mbarrier(instruction, address, where);
   if (mbarrier == nullptr) return;
   cta.expect_tx(instruction, *mbarrier, bytes, where);
@@ -187,7 +215,8 @@ void mbarrier_complete_tx(std::uint32_t address, int bytes, SourceLocation where
           [=](Cta& cta, Mutation m) { complete(cta, address, counted(bytes, m, 16), where); });
 }
 
-bool mbarrier_test_wait_parity(std::uint32_t address, int parity, SourceLocation where) {
+bool mbarrier_test_wait_parity(std::uint32_t address, int parity, MemoryOrder order, Scope scope,
+                               SourceLocation where) {
   Mutation const m = mutation_of(Instruction::mbarrier_test_wait, where);
   if (m == Mutation::removed) return true;
   parity = flipped(parity, m);
@@ -197,7 +226,11 @@ bool mbarrier_test_wait_parity(std::uint32_t address, int parity, SourceLocation
   cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_test, address, parity));
   MbarrierState* const mbarrier = cta.own_mbarrier(Instruction::mbarrier_test_wait, address, where);
   if (mbarrier == nullptr || cta.complete(*mbarrier, parity)) {
-    if (mbarrier != nullptr) cta.pass_phase(*mbarrier, where);
+    if (mbarrier != nullptr) {
+      Acquires const acquires(order, scope, Mutation::none);
+      cta.current_thread().acquires_cluster = acquires.of_cluster;
+      cta.pass_phase(*mbarrier, where, acquires.relaxed);
+    }
     return true;
   }
   cta.cluster().polled(where);
@@ -206,16 +239,19 @@ bool mbarrier_test_wait_parity(std::uint32_t address, int parity, SourceLocation
 
 // How long try_wait suspends a thread is the machine's to choose: here, until the phase is complete or nobody
 // else can run.
-bool mbarrier_try_wait_parity(std::uint32_t address, int parity, SourceLocation where) {
+bool mbarrier_try_wait_parity(std::uint32_t address, int parity, MemoryOrder order, Scope scope,
+                              SourceLocation where) {
   Mutation const m =
       mutation_of(Instruction::mbarrier_try_wait, where, Mutation::weakened | Mutation::delayed);
   if (m == Mutation::removed) return true;
-  return wait_for_phase(current_cta(), address, flipped(parity, m), true, false, where);
+  return wait_for_phase(current_cta(), address, flipped(parity, m), true, {order, scope, m}, where);
 }
 
-void mbarrier_wait_parity(std::uint32_t address, int parity, SourceLocation where) {
-  perform(Instruction::mbarrier_try_wait, where, [=](Cta& cta, Mutation m) {
-    wait_for_phase(cta, address, flipped(parity, m), false, m == Mutation::weakened, where);
+void mbarrier_wait_parity(std::uint32_t address, int parity, MemoryOrder order, Scope scope,
+                          SourceLocation where) {
+  Mutation const without = order == MemoryOrder::relaxed ? Mutation::weakened : Mutation::none;
+  perform(Instruction::mbarrier_try_wait, where, without, [=](Cta& cta, Mutation m) {
+    wait_for_phase(cta, address, flipped(parity, m), false, {order, scope, m}, where);
   });
 }
 

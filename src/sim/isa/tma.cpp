@@ -379,16 +379,17 @@ BoxWalk box_to_write(Cta& cta, Instruction instruction, TensorMap const& map, in
 }
 
 /// A bulk copy's bytes as a box of one row.
-BoxWalk one_row(Cta& cta, void const* address, int bytes, SourceLocation where) {
+BoxWalk one_row(Cta& cta, Instruction instruction, void const* address, int bytes, SourceLocation where) {
   auto const misfit = reinterpret_cast<std::uintptr_t>(address) % kBulkAlignment;
   if (bytes < 0 || bytes % static_cast<int>(kBulkAlignment) != 0) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
-             fmt::format("cp.async.bulk of {} bytes: it copies a multiple of {}", bytes, kBulkAlignment));
+             fmt::format("{} of {} bytes: it copies a multiple of {}", ptx_name(instruction), bytes,
+                         kBulkAlignment));
   }
   if (misfit != 0) {
     cta.fail(FindingKind::misaligned, where, cta.here(),
-             fmt::format("cp.async.bulk at global address {}, {} bytes past a multiple of {}", address,
-                         misfit, kBulkAlignment));
+             fmt::format("{} at global address {}, {} bytes past a multiple of {}", ptx_name(instruction),
+                         address, misfit, kBulkAlignment));
   }
   TensorMapDescription row;
   row.dtype = DType::u8;
@@ -545,15 +546,25 @@ void bulk_load(std::uint32_t dst, void const* src, int bytes, std::uint32_t mbar
                SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk;
-  GlobalBox const from = in_global_memory(cta, instruction, one_row(cta, src, bytes, where), where);
+  GlobalBox const from =
+      in_global_memory(cta, instruction, one_row(cta, instruction, src, bytes, where), where);
   count(cta, instruction, where, from.box, bytes);
   load(cta, instruction, from, dst, mbarrier, kBulkAlignment, where);
+}
+
+void bulk_prefetch(void const* src, int bytes, SourceLocation where) {
+  Cta& cta = current_cta();
+  constexpr Instruction instruction = Instruction::cp_async_bulk_prefetch;
+  GlobalBox const box =
+      in_global_memory(cta, instruction, one_row(cta, instruction, src, bytes, where), where);
+  count(cta, instruction, where, box.box, 0);
 }
 
 void bulk_store(void* dst, std::uint32_t src, int bytes, L2Hint, SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk;
-  store(cta, instruction, one_row(cta, dst, bytes, where), src, kBulkAlignment, std::nullopt, where);
+  store(cta, instruction, one_row(cta, instruction, dst, bytes, where), src, kBulkAlignment, std::nullopt,
+        where);
 }
 
 }  // namespace tegula::sim

@@ -14,9 +14,15 @@ enum class Instruction : std::uint8_t {
   ld_global,
   st_global,
   atom,
+  atom_shared,
+  ld_acquire,
+  ld_relaxed,
+  st_release,
+  st_relaxed,
   cp_async,
   cp_async_commit_group,
   cp_async_wait_group,
+  cp_async_mbarrier_arrive,
   ldmatrix,
   mma_sync,
   shfl_sync,
@@ -24,11 +30,14 @@ enum class Instruction : std::uint8_t {
   redux_sync,
   bar_warp_sync,
   bar_sync,
+  barrier_sync,
   bar_arrive,
   fence,
+  nanosleep,
   ld_shared_cluster,
   st_shared_cluster,
   st_async,
+  red_async,
   cluster_arrive,
   cluster_wait,
   mbarrier_init,
@@ -46,6 +55,7 @@ enum class Instruction : std::uint8_t {
   cp_async_bulk_tensor,
   cp_reduce_async_bulk_tensor,
   cp_async_bulk_prefetch_tensor,
+  cp_async_bulk_prefetch,
   prefetch_tensormap,
   cp_async_bulk_commit_group,
   cp_async_bulk_wait_group,
@@ -99,6 +109,20 @@ inline constexpr InstructionRow kInstructions[] = {
     {.instruction = Instruction::ld_global, .name = "ld.global", .charge = Charge::access},
     {.instruction = Instruction::st_global, .name = "st.global", .charge = Charge::access},
     {.instruction = Instruction::atom, .name = "atom", .charge = Charge::access},
+    {.instruction = Instruction::atom_shared, .name = "atom.shared", .charge = Charge::access},
+    {.instruction = Instruction::ld_acquire,
+     .name = "ld.acquire",
+     .mutations = {Operation::ld_acquire, Mutation::weakened},
+     .charge = Charge::access},
+    {.instruction = Instruction::ld_relaxed, .name = "ld.relaxed", .charge = Charge::access},
+    {.instruction = Instruction::st_release,
+     .name = "st.release",
+     .mutations = {Operation::st_release, detail::kOrdered},
+     .charge = Charge::access},
+    {.instruction = Instruction::st_relaxed,
+     .name = "st.relaxed",
+     .mutations = {Operation::st_relaxed, detail::kPlaced},
+     .charge = Charge::access},
     {.instruction = Instruction::cp_async, .name = "cp.async"},
     {.instruction = Instruction::cp_async_commit_group,
      .name = "cp.async.commit_group",
@@ -106,6 +130,9 @@ inline constexpr InstructionRow kInstructions[] = {
     {.instruction = Instruction::cp_async_wait_group,
      .name = "cp.async.wait_group",
      .mutations = {Operation::cp_async_wait_group, detail::kPlaced | detail::kCounted}},
+    {.instruction = Instruction::cp_async_mbarrier_arrive,
+     .name = "cp.async.mbarrier.arrive",
+     .mutations = {Operation::cp_async_mbarrier_arrive, detail::kPlaced}},
     {.instruction = Instruction::ldmatrix, .name = "ldmatrix", .aligned = true},
     {.instruction = Instruction::mma_sync, .name = "mma.sync", .aligned = true, .charge = Charge::tensor},
     {.instruction = Instruction::shfl_sync, .name = "shfl.sync"},
@@ -118,15 +145,23 @@ inline constexpr InstructionRow kInstructions[] = {
      .name = "bar.sync",
      .aligned = true,
      .mutations = {Operation::bar_sync, detail::kOrdered | detail::kCounted}},
+    {.instruction = Instruction::barrier_sync,
+     .name = "barrier.cta.sync",
+     .mutations = {Operation::bar_sync, detail::kOrdered | detail::kCounted}},
     {.instruction = Instruction::bar_arrive,
      .name = "bar.arrive",
      .aligned = true,
      .mutations = {Operation::bar_arrive, detail::kPlaced | detail::kCounted}},
     {.instruction = Instruction::fence, .name = "fence", .mutations = {Operation::fence, detail::kOrdered}},
+    {.instruction = Instruction::nanosleep, .name = "nanosleep"},
     {.instruction = Instruction::ld_shared_cluster, .name = "ld.shared::cluster", .charge = Charge::access},
     {.instruction = Instruction::st_shared_cluster, .name = "st.shared::cluster", .charge = Charge::access},
     {.instruction = Instruction::st_async,
      .name = "st.async",
+     .proxy = Proxy::async,
+     .charge = Charge::access},
+    {.instruction = Instruction::red_async,
+     .name = "red.async",
      .proxy = Proxy::async,
      .charge = Charge::access},
     {.instruction = Instruction::cluster_arrive,
@@ -143,10 +178,10 @@ inline constexpr InstructionRow kInstructions[] = {
     {.instruction = Instruction::mbarrier_inval, .name = "mbarrier.inval"},
     {.instruction = Instruction::mbarrier_arrive,
      .name = "mbarrier.arrive",
-     .mutations = {Operation::mbarrier_arrive, detail::kOrdered}},
+     .mutations = {Operation::mbarrier_arrive, detail::kOrdered | detail::kCounted}},
     {.instruction = Instruction::mbarrier_arrive_cluster,
      .name = "mbarrier.arrive",
-     .mutations = {Operation::mbarrier_arrive_cluster, detail::kOrdered}},
+     .mutations = {Operation::mbarrier_arrive_cluster, detail::kOrdered | detail::kCounted}},
     {.instruction = Instruction::mbarrier_arrive_expect_tx,
      .name = "mbarrier.arrive.expect_tx",
      .mutations = {Operation::mbarrier_arrive_expect_tx, detail::kOrdered | detail::kCounted}},
@@ -177,6 +212,7 @@ inline constexpr InstructionRow kInstructions[] = {
      .name = "cp.reduce.async.bulk.tensor",
      .proxy = Proxy::async},
     {.instruction = Instruction::cp_async_bulk_prefetch_tensor, .name = "cp.async.bulk.prefetch.tensor"},
+    {.instruction = Instruction::cp_async_bulk_prefetch, .name = "cp.async.bulk.prefetch"},
     {.instruction = Instruction::prefetch_tensormap, .name = "prefetch.tensormap"},
     {.instruction = Instruction::cp_async_bulk_commit_group,
      .name = "cp.async.bulk.commit_group",
@@ -233,6 +269,29 @@ static_assert([] {
   }
   return number == static_cast<std::size_t>(Instruction::none) + 1;
 }());
+
+/// Whether it accesses memory at a stroke, so that it may meet others that do: PTX ISA, "strong" operations.
+constexpr bool is_strong(Instruction instruction) {
+  switch (instruction) {
+    case Instruction::atom:
+    case Instruction::atom_shared:
+    case Instruction::red_async:
+    case Instruction::ld_acquire:
+    case Instruction::ld_relaxed:
+    case Instruction::st_release:
+    case Instruction::st_relaxed:
+      return true;
+    default:
+      return false;
+  }
+}
+/// Of those, whether it reads, and whether it writes.
+constexpr bool strong_reads(Instruction instruction) {
+  return instruction != Instruction::st_release && instruction != Instruction::st_relaxed;
+}
+constexpr bool strong_writes(Instruction instruction) {
+  return instruction != Instruction::ld_acquire && instruction != Instruction::ld_relaxed;
+}
 
 constexpr char const* ptx_name(Instruction instruction) { return row_of(instruction).name; }
 
