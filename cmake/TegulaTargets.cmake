@@ -17,6 +17,7 @@ if(TEGULA_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 include(TegulaCuda)
+include(TegulaPrecompiled)
 
 # Warnings are errors. Floating-point contraction is off: a fused multiply-add is written as fma() by name, so that the
 # source means the same arithmetic on every machine.
@@ -24,6 +25,10 @@ function(tegula_compile_options target)
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wno-unknown-pragmas -Wno-missing-field-initializers
                                   -ffp-contract=off $<$<BOOL:${TEGULA_WARNINGS_AS_ERRORS}>:-Werror>>)
+  # All code is position-independent in the same way, so that all targets can share precompiled headers.
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fPIC> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fPIC>
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fpch-preprocess>)
   if(TEGULA_SANITIZE)
     target_compile_options(${target} PRIVATE
       $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined -fno-omit-frame-pointer>)
@@ -32,13 +37,16 @@ function(tegula_compile_options target)
   tegula_cuda_options(${target})
 endfunction()
 
-# tegula_library(NAME sources... [LINK targets...] [INTERNAL]): a static library. tegula_X is tegula::X to other projects, here and where
-# it is installed, unless it is INTERNAL.
+# tegula_library(NAME sources... [LINK targets...] [INTERNAL] [OWN_OPTIONS]): a static library. tegula_X is tegula::X to other projects,
+# here and where it is installed, unless it is INTERNAL. With OWN_OPTIONS it has compile options beside those that all targets have.
 function(tegula_library name)
-  cmake_parse_arguments(ARG "INTERNAL" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "INTERNAL;OWN_OPTIONS" "" "LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PUBLIC tegula_kernels ${ARG_LINK})
   tegula_compile_options(${name})
+  if(NOT ARG_OWN_OPTIONS)
+    tegula_precompile(${name})
+  endif()
   if(name MATCHES "^tegula_(.*)$" AND NOT ARG_INTERNAL)
     set(public_name ${CMAKE_MATCH_1})
     add_library(tegula::${public_name} ALIAS ${name})
@@ -53,6 +61,7 @@ function(tegula_executable name)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE tegula_kernels ${ARG_LINK})
   tegula_compile_options(${name})
+  tegula_precompile(${name})
 endfunction()
 
 # tegula_test(NAME sources... [LINK targets...] [LABELS labels...] [TIMEOUT seconds, of a test; 900]): a GoogleTest (and RapidCheck) executable; each of its
@@ -68,6 +77,7 @@ function(tegula_test name)
   target_link_libraries(${name} PRIVATE tegula_kernels ${ARG_LINK} GTest::gtest GTest::gmock GTest::gtest_main
                                         Threads::Threads)
   tegula_compile_options(${name})
+  tegula_precompile(${name})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX ${name}.
                        PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
 endfunction()

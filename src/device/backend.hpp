@@ -10,11 +10,14 @@
 
 #include "family.hpp"
 #include "tegula/arch/tensor_map_description.hpp"
+#include "tegula/device/properties.hpp"
 #include "tegula/device/stream.hpp"
-#include "tegula/pipeline/lockstep_barrier.hpp"
 #include "tegula/sim/machine.hpp"
 
 namespace tegula::device {
+
+/// The most that Backend::workspace gives.
+inline constexpr std::size_t kMostWorkspaceBytes = 128 * 1024;
 
 /// Thread-safe. Failures are device_error.
 class Backend {
@@ -22,8 +25,7 @@ class Backend {
   virtual ~Backend() = default;
 
   virtual std::string name() const = 0;
-  virtual int compute_capability() const = 0;
-  virtual int multiprocessors() const = 0;
+  virtual DeviceProperties properties() const = 0;
   virtual sim::Machine* simulation() { return nullptr; }
   virtual std::optional<sim::Report> last_report() const { return std::nullopt; }
 
@@ -34,8 +36,11 @@ class Backend {
   virtual void download(void* to, void const* from, std::size_t bytes) = 0;
   virtual void fill(void* pointer, std::uint8_t byte, std::size_t bytes) = 0;
 
-  /// For one launch (LockstepBarrier), which finds them 0; may be null, and then its workers do not meet.
-  virtual LockstepCounters* lockstep_counters() { return nullptr; }
+  /// Global memory for one launch, aligned to 128 bytes: `bytes` zeros, which the launch leaves 0. It is
+  /// never freed, and it is handed out again: launches that are in flight together may have the same. So a
+  /// kernel's results may not depend on what it finds there. 0 < bytes <= kMostWorkspaceBytes. Allocates
+  /// nothing on a GPU, where a stream may be capturing.
+  virtual void* workspace(std::size_t bytes) = 0;
 
   /// Of sm_90 on, for a description that check() has passed.
   virtual TensorMap encode_tensor_map(TensorMapDescription const& description) = 0;

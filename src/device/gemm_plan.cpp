@@ -74,7 +74,8 @@ char const* mismatch(GemmArguments const& g, GemmConfig const& c, DeviceProperti
   if (c.out != g.out) return "another output type";
   if (c.a_major != g.a_major || c.b_major != g.b_major) return "other majors";
   if (c.vector_bytes > vector) return "copies of 16 bytes, which the alignment rules out";
-  if (shared_bytes(c) > device.shared_bytes()) return "more shared memory than the device has";
+  if (static_cast<std::size_t>(shared_bytes(c)) > device.shared_bytes)
+    return "more shared memory than the device has";
   return nullptr;
 }
 

@@ -62,7 +62,9 @@ GemmSm90Params lower(Machine const& machine, GemmArguments const& g, GemmChoice 
                                                       cluster_size(c), machine.multiprocessors()),
                        .tiling = choice.tiling,
                        .lockstep_steps = choice.lockstep_steps,
-                       .lockstep = meet ? machine.backend().lockstep_counters() : nullptr},
+                       .lockstep = meet ? static_cast<LockstepCounters*>(
+                                              machine.backend().workspace(sizeof(LockstepCounters)))
+                                        : nullptr},
           .epilogue = epilogue_of(machine, g, epilogue(c), choice.tiling.fitted())};
 }
 

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
+#include <string>
 
 #include "backend.hpp"
 #include "tegula/device/buffer.hpp"
@@ -16,6 +19,15 @@ namespace tegula {
 Machine Machine::cuda(int device) { return Machine(device::make_cuda_backend(device)); }
 
 namespace {
+
+void check(Arch arch) {
+  if (static_cast<std::size_t>(arch) < std::size(sim::kArchSpecs)) return;
+  std::string names;
+  for (sim::ArchSpec const& spec : sim::kArchSpecs)
+    names += fmt::format("{}Arch::sm{}", names.empty() ? "" : " or ", spec.compute_capability);
+  throw argument_error(
+      fmt::format("the simulated machine's generation is {}; it must be {}.", static_cast<int>(arch), names));
+}
 
 void check(sim::Options const& options) {
   auto const within = [](char const* name, std::int64_t value, std::int64_t least, std::int64_t most) {
@@ -34,9 +46,7 @@ void check(sim::Options const& options) {
 }  // namespace
 
 Machine Machine::simulated(Arch arch, sim::Options options) {
-  if (arch != Arch::sm80 && arch != Arch::sm90)
-    throw argument_error(fmt::format(
-        "the simulated machine's generation is {}; it must be Arch::sm80 or sm90.", static_cast<int>(arch)));
+  check(arch);
   check(options);
   options.generation = arch;
   return Machine(device::make_simulated_backend(std::move(options)));
@@ -68,8 +78,9 @@ Machine Machine::from_name(std::string_view name, Arch arch, sim::Options option
 }
 
 std::string Machine::name() const { return backend_->name(); }
-int Machine::compute_capability() const { return backend_->compute_capability(); }
-int Machine::multiprocessors() const { return backend_->multiprocessors(); }
+DeviceProperties Machine::properties() const { return backend_->properties(); }
+int Machine::compute_capability() const { return properties().compute_capability; }
+int Machine::multiprocessors() const { return properties().multiprocessors; }
 sim::Machine* Machine::simulation() const { return backend_->simulation(); }
 std::optional<sim::Report> Machine::last_report() const { return backend_->last_report(); }
 void Machine::synchronize(Stream stream) const { backend_->synchronize(stream); }

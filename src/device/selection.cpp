@@ -89,7 +89,7 @@ int select(AttentionArguments const& a, std::span<AttentionConfig const> table,
   check(device);
   auto const admits = [&](AttentionConfig const& c) {
     return c.dtype == a.dtype && c.head_dim == a.head_dim && c.causal == a.causal &&
-           c.exponential == a.exponential && shared_bytes(c) <= device.shared_bytes();
+           c.exponential == a.exponential && static_cast<std::size_t>(shared_bytes(c)) <= device.shared_bytes;
   };
   auto const cost = [&](AttentionConfig const& c) {
     double const keys = static_cast<double>(ceil_div(a.seq_k, c.block_n) * c.block_n);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <mutex>
 #include <string_view>
 #include <utility>
@@ -61,13 +62,14 @@ class SimulatedBackend : public Backend {
  public:
   explicit SimulatedBackend(sim::Options options) : machine_(std::move(options)) {}
 
-  std::string name() const override { return "simulated sm_" + std::to_string(compute_capability()); }
-  int compute_capability() const override {
-    return machine_.options().generation == sim::Generation::sm80 ? 80 : 90;
+  std::string name() const override {
+    return "simulated sm_" + std::to_string(properties().compute_capability);
   }
-  int multiprocessors() const override {
-    if (machine_.options().multiprocessors > 0) return machine_.options().multiprocessors;
-    return machine_.options().generation == sim::Generation::sm80 ? 108 : 132;
+  DeviceProperties properties() const override {
+    DeviceProperties properties = properties_of(machine_.options().generation);
+    if (machine_.options().multiprocessors > 0)
+      properties.multiprocessors = machine_.options().multiprocessors;
+    return properties;
   }
   sim::Machine* simulation() override { return &machine_; }
 
@@ -93,13 +95,15 @@ class SimulatedBackend : public Backend {
     machine_.fill(pointer, byte, bytes);
   }
 
-  LockstepCounters* lockstep_counters() override {
-    std::call_once(has_lockstep_counters_, [&] {
-      lockstep_counters_ =
-          static_cast<LockstepCounters*>(machine_.allocate(sizeof(LockstepCounters), "lockstep counters"));
-      machine_.fill(lockstep_counters_, 0, sizeof(LockstepCounters));
-    });
-    return lockstep_counters_;
+  /// One for each size, so that an access behind it is out of bounds.
+  void* workspace(std::size_t bytes) override {
+    std::scoped_lock const lock(workspaces_mutex_);
+    void*& workspace = workspaces_[bytes];
+    if (workspace == nullptr) {
+      workspace = machine_.allocate(bytes, "workspace");
+      machine_.fill(workspace, 0, bytes);
+    }
+    return workspace;
   }
 
   TensorMap encode_tensor_map(TensorMapDescription const& description) override {
@@ -149,8 +153,8 @@ class SimulatedBackend : public Backend {
   sim::Machine machine_;
   mutable std::mutex report_mutex_;
   std::optional<sim::Report> report_;
-  std::once_flag has_lockstep_counters_;
-  LockstepCounters* lockstep_counters_ = nullptr;
+  std::mutex workspaces_mutex_;
+  std::map<std::size_t, void*> workspaces_;  ///< by their size
 };
 
 }  // namespace

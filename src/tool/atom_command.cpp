@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -7,6 +8,7 @@
 #include "atom_lookup.hpp"
 #include "commands.hpp"
 #include "drawing.hpp"
+#include "options.hpp"
 #include "output.hpp"
 #include "tegula/atom/catalogue.hpp"
 #include "tegula/layout/text.hpp"

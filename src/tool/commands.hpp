@@ -1,7 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <exception>
+
+namespace CLI {
+class App;
+}
 
 namespace tegula::tool {
 

@@ -311,7 +311,7 @@ class Picture {
 
   GemmArguments const& g_;
   GemmSm90Config const& config_;
-  Tiling const& tiling_;
+  TilePartition const& tiling_;
   TileWidths widths_;
   int height_;  ///< rows of D in a worker's tile
   int workers_;

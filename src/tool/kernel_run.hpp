@@ -3,7 +3,6 @@
 /// What `tegula gemm` and `tegula attention` share: the machine's options, operands from files or generated,
 /// timing, the verdict and its printing.
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -23,6 +22,10 @@
 #include "tegula/io/array.hpp"
 #include "tegula/io/output_file.hpp"
 #include "tegula/numeric/dtype.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace tegula::tool {
 

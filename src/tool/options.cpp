@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -102,6 +103,11 @@ CLI::Option* add_text(CLI::App& command, std::string const& name, std::optional<
                       std::string const& description) {
   return command.add_option_function<std::string>(
       name, [&text](std::string const& given) { text = given; }, description);
+}
+
+void add_drawing_option(CLI::App& command, std::string const& name, std::string& path,
+                        std::string const& description) {
+  command.add_option(name, path, description)->expected(0, 1)->default_str("-")->option_text("[FILE]");
 }
 
 }  // namespace tegula::tool

@@ -2,12 +2,17 @@
 
 /// How options are read: strictly, and with "not given" told apart from zero and from empty.
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
 #include <optional>
 #include <string>
+
+namespace CLI {
+class App;
+class Option;
+class Validator;
+}  // namespace CLI
 
 namespace tegula::tool {
 
@@ -34,5 +39,9 @@ std::optional<Extents> read_extents(std::string const& text);
 /// Adds an option whose text is kept as it was given: present also where it is empty.
 CLI::Option* add_text(CLI::App& command, std::string const& name, std::optional<std::string>& text,
                       std::string const& description);
+
+/// Adds `--name [FILE]`, which sets `path` to the file, or to "-" where none is given.
+void add_drawing_option(CLI::App& command, std::string const& name, std::string& path,
+                        std::string const& description);
 
 }  // namespace tegula::tool

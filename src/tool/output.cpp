@@ -70,11 +70,6 @@ void deliver(std::vector<DrawingFile> const& drawings, bool json,
   put(text);
 }
 
-void add_drawing_option(CLI::App& command, std::string const& name, std::string& path,
-                        std::string const& description) {
-  command.add_option(name, path, description)->expected(0, 1)->default_str("-")->option_text("[FILE]");
-}
-
 void read_lines(std::string const& option, std::string const& path, std::size_t most,
                 std::function<void(std::string_view, int, bool)> const& line) {
   bool const standard_input = path == "-";

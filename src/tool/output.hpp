@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -38,10 +37,6 @@ struct DrawingFile {
   std::function<std::string()> draw;
 };
 void deliver(std::vector<DrawingFile> const& drawings, bool json, std::function<std::string()> const& report);
-
-/// Adds `--name [FILE]`, which sets `path` to the file, or to "-" where none is given.
-void add_drawing_option(CLI::App& command, std::string const& name, std::string& path,
-                        std::string const& description);
 
 /// Calls line(text, number) for each line of a file, or of standard input for "-", without its end; `text` is
 /// empty of a line longer than `most` bytes, of which too_long is told. Throws std::runtime_error with the

@@ -23,8 +23,8 @@
 namespace tegula {
 namespace {
 
-constexpr DeviceProperties kH100{.compute_capability = 90, .multiprocessors = 132};
-constexpr DeviceProperties kA100{.compute_capability = 80, .multiprocessors = 108};
+constexpr DeviceProperties kH100 = properties_of(sim::Generation::sm90);
+constexpr DeviceProperties kA100 = properties_of(sim::Generation::sm80);
 
 using tegula::testing::message_of;
 using ::testing::AllOf;

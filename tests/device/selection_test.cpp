@@ -17,7 +17,7 @@
 namespace tegula {
 namespace {
 
-constexpr DeviceProperties kDevice{.compute_capability = 90, .multiprocessors = 132};
+constexpr DeviceProperties kDevice = properties_of(sim::Generation::sm90);
 
 using tegula::testing::message_of;
 using ::testing::HasSubstr;
@@ -136,24 +136,24 @@ TEST(Selection, KnowsWhatEachKernelNeeds) {
 }
 
 TEST(Selection, KeepsToTheSharedMemoryOfTheDevice) {
-  for (int const compute_capability : {80, 86, 90}) {
-    DeviceProperties const device{.compute_capability = compute_capability};
+  constexpr DeviceProperties kA10{.compute_capability = 86, .multiprocessors = 72, .shared_bytes = 99 * 1024};
+  for (DeviceProperties const& device : {properties_of(sim::Generation::sm80), kA10, kDevice}) {
     for (int const head_dim : {32, 64, 96, 128, 256}) {
       AttentionArguments const a{.seq_q = 1000, .head_dim = head_dim};
-      if (compute_capability == 86 && head_dim > 128) {
+      if (device.compute_capability == 86 && head_dim > 128) {
         EXPECT_THROW(select(a, attention_configurations(), device), argument_error);
       } else {
         int const chosen = select(a, attention_configurations(), device);
-        EXPECT_LE(attention_resources(chosen).shared_bytes, static_cast<std::size_t>(device.shared_bytes()));
+        EXPECT_LE(attention_resources(chosen).shared_bytes, device.shared_bytes);
       }
     }
     GemmArguments const g = {
         .m = 8192, .n = 8192, .k = 8192, .a = at(0x1000), .b = at(0x2000), .d = at(0x3000)};
     GemmChoice const chosen = choose_gemm(g, device);
-    EXPECT_EQ(chosen.kernel, compute_capability == 90 ? GemmKernel::sm90 : GemmKernel::sm80);
+    EXPECT_EQ(chosen.kernel, device.compute_capability == 90 ? GemmKernel::sm90 : GemmKernel::sm80);
     auto const resources = chosen.kernel == GemmKernel::sm90 ? gemm_sm90_resources(chosen.configuration)
                                                              : gemm_resources(chosen.configuration);
-    EXPECT_LE(resources.shared_bytes, static_cast<std::size_t>(device.shared_bytes()));
+    EXPECT_LE(resources.shared_bytes, device.shared_bytes);
   }
 }
 

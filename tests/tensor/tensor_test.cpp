@@ -26,7 +26,7 @@ namespace {
 
 // ---- views of global memory: addresses against a formula written by hand ---------------------------------
 
-SourceLocation current() { return SourceLocation::current(); }
+SourceLocation here() { return SourceLocation::current(); }
 
 TEST(GlobalTensor, TilesAndSlicesAreWhereTheStridesSay) {
   std::vector<float> memory(100 * 70 * 3);

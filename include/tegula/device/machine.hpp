@@ -79,8 +79,8 @@ class Machine {
   /// Streaming multiprocessors; a simulated machine has as many as its model, an A100's 108 or an H100's 132
   /// (or sim::Options::multiprocessors), for what depends on the number.
   int multiprocessors() const;
-  /// What `select` asks of the device.
-  DeviceProperties properties() const { return {compute_capability(), multiprocessors()}; }
+  /// What the choice of a configuration asks of the device.
+  DeviceProperties properties() const;
   bool is_simulated() const { return simulation() != nullptr; }
   /// The simulated machine, for its options and its own functions; null on a GPU.
   sim::Machine* simulation() const;

@@ -1,17 +1,22 @@
 #pragma once
 
+#include <cstddef>
+
+#include "tegula/sim/generation.hpp"
+
 namespace tegula {
 
-/// What the choice of a configuration knows of a device.
+/// What the choice of a configuration knows of a device; an H100's unless said otherwise.
 struct DeviceProperties {
-  int compute_capability = 90;
-  int multiprocessors = 132;
-
-  /// The most shared memory a CTA can have (CUDA C++ Programming Guide, technical specifications).
-  constexpr int shared_bytes() const {
-    if (compute_capability == 80 || compute_capability == 87) return 163 * 1024;
-    return (compute_capability >= 90 && compute_capability < 120 ? 227 : 99) * 1024;
-  }
+  int compute_capability = sim::spec_of(sim::Generation::sm90).compute_capability;
+  int multiprocessors = sim::spec_of(sim::Generation::sm90).multiprocessors;
+  std::size_t shared_bytes = sim::spec_of(sim::Generation::sm90).shared_bytes;  ///< of a CTA, at most
 };
+
+/// The device that a generation of the simulated machine stands for.
+constexpr DeviceProperties properties_of(sim::Generation generation) {
+  sim::ArchSpec const& spec = sim::spec_of(generation);
+  return {spec.compute_capability, spec.multiprocessors, spec.shared_bytes};
+}
 
 }  // namespace tegula

@@ -127,26 +127,27 @@ class KernelLauncher {
   std::array<std::once_flag, Tables::size()> prepared_;
 };
 
-/// Counters for launches, in turn: by the time that one's come again the launch is over. (If it is not, two
-/// launches count on the same ones, which takes them time, and nothing else.)
-class PaceCountersInTurn {
+/// Memory for launches, in turn: by the time that one's comes again the launch is over.
+class Workspaces {
  public:
   /// On the current device.
   void allocate() {
-    check(cudaMalloc(&memory_, slots * stride),
-          fmt::format("cudaMalloc ({} bytes for counters)", slots * stride));
-    check(cudaMemset(memory_, 0, slots * stride), "cudaMemset");
+    check(cudaMalloc(&memory_, bytes), fmt::format("cudaMalloc ({} bytes for workspaces)", bytes));
+    check(cudaMemset(memory_, 0, bytes), "cudaMemset");
     check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");  // other streams need not wait for it
   }
-  LockstepCounters* next() {
-    return memory_ == nullptr ? nullptr
-                              : reinterpret_cast<LockstepCounters*>(static_cast<char*>(memory_) +
-                                                                    next_.fetch_add(1) % slots * stride);
+  void* next(std::size_t wanted) {
+    std::size_t const lines = (wanted + line - 1) / line;
+    // One that would reach over the end is left out.
+    for (;;) {
+      std::size_t const first = next_.fetch_add(lines) % (bytes / line);
+      if (first + lines <= bytes / line) return static_cast<char*>(memory_) + first * line;
+    }
   }
-  ~PaceCountersInTurn() { static_cast<void>(cudaFree(memory_)); }
+  ~Workspaces() { static_cast<void>(cudaFree(memory_)); }
 
  private:
-  static constexpr std::size_t slots = 1024, stride = 128;  // bytes: a line of L2 each
+  static constexpr std::size_t bytes = kMostWorkspaceBytes, line = 128;  // a line of L2
 
   void* memory_ = nullptr;
   std::atomic<std::size_t> next_ = 0;
@@ -160,23 +161,22 @@ class CudaBackend : public Backend {
       throw device_error(fmt::format("there is no GPU number {}: CUDA sees {} of them.", device, count));
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-    compute_capability_ = 10 * properties.major + properties.minor;
-    multiprocessors_ = properties.multiProcessorCount;
-    name_ = fmt::format("{} (sm_{})", properties.name, compute_capability_);
-    if (!runs_on(TEGULA_CUDA_ARCHITECTURES, compute_capability_))
+    properties_ = {.compute_capability = 10 * properties.major + properties.minor,
+                   .multiprocessors = properties.multiProcessorCount,
+                   .shared_bytes = properties.sharedMemPerBlockOptin};
+    int const compute_capability = properties_.compute_capability;
+    name_ = fmt::format("{} (sm_{})", properties.name, compute_capability);
+    if (!runs_on(TEGULA_CUDA_ARCHITECTURES, compute_capability))
       throw device_error(
           fmt::format("{} cannot run this build's kernels, which are compiled for {}; configure with "
                       "TEGULA_CUDA_ARCHITECTURES={}.",
-                      name_, TEGULA_CUDA_ARCHITECTURES, compute_capability_));
-    if (compute_capability_ >= 90) {
-      CurrentDevice const current(device_);
-      pace_counters_.allocate();
-    }
+                      name_, TEGULA_CUDA_ARCHITECTURES, compute_capability));
+    CurrentDevice const current(device_);
+    workspaces_.allocate();
   }
 
   std::string name() const override { return name_; }
-  int compute_capability() const override { return compute_capability_; }
-  int multiprocessors() const override { return multiprocessors_; }
+  DeviceProperties properties() const override { return properties_; }
 
   void* allocate(std::size_t bytes, std::string const& name) override {
     CurrentDevice const current(device_);
@@ -198,7 +198,7 @@ class CudaBackend : public Backend {
     check(cudaMemset(pointer, byte, bytes), "cudaMemset");
   }
 
-  LockstepCounters* lockstep_counters() override { return pace_counters_.next(); }
+  void* workspace(std::size_t bytes) override { return workspaces_.next(bytes); }
 
   TensorMap encode_tensor_map(TensorMapDescription const& description) override {
     CurrentDevice const current(device_);
@@ -250,10 +250,9 @@ class CudaBackend : public Backend {
   static cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream.native); }
 
   int device_;
-  int compute_capability_ = 0;
-  int multiprocessors_ = 0;
+  DeviceProperties properties_;
   std::string name_;
-  PaceCountersInTurn pace_counters_;
+  Workspaces workspaces_;
   KernelLauncher kernels_;
 };
 

@@ -1,0 +1,41 @@
+# What nearly every source file includes (the standard library, fmt, GoogleTest) is parsed once for all targets. A source file still
+# includes what it names: builds without precompiled headers hold it to that (those of clang-tidy, of the consumers, and of the headers
+# in `./run nightly`).
+
+option(TEGULA_PRECOMPILED_HEADERS "Parse the headers of the standard library, fmt and GoogleTest once" ${PROJECT_IS_TOP_LEVEL})
+
+# ccache takes precompiled headers only where it is told that their macros and times do not matter.
+if(TEGULA_PRECOMPILED_HEADERS AND CMAKE_CXX_COMPILER_LAUNCHER STREQUAL TEGULA_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${TEGULA_CCACHE})
+endif()
+
+# The sets of headers; TEGULA_PRECOMPILED names the one that the targets of a folder and of those below it take.
+set(TEGULA_PRECOMPILED library)
+set(TEGULA_LIBRARY_HEADERS <algorithm> <array> <atomic> <bit> <chrono> <cmath> <cstddef> <cstdint> <cstdio> <cstdlib> <cstring>
+    <exception> <functional> <limits> <map> <memory> <mutex> <optional> <random> <set> <span> <sstream> <stdexcept> <string>
+    <string_view> <thread> <tuple> <type_traits> <unordered_map> <utility> <vector> <fmt/format.h>)
+# (Not CLI11: what its headers define without templates would be compiled again for each source file.)
+set(TEGULA_TOOL_HEADERS ${TEGULA_LIBRARY_HEADERS} <nlohmann/json.hpp>)
+set(TEGULA_TEST_HEADERS ${TEGULA_LIBRARY_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)
+set(TEGULA_LIBRARY_PACKAGES fmt::fmt Threads::Threads)
+set(TEGULA_TOOL_PACKAGES ${TEGULA_LIBRARY_PACKAGES} nlohmann_json::nlohmann_json)
+set(TEGULA_TEST_PACKAGES ${TEGULA_LIBRARY_PACKAGES} GTest::gtest GTest::gmock)
+
+# tegula_precompile(TARGET): the target's sources are compiled with those headers. A target with compile options beside those that
+# tegula_compile_options gives cannot share them.
+function(tegula_precompile target)
+  if(NOT TEGULA_PRECOMPILED_HEADERS)
+    return()
+  endif()
+  string(TOUPPER ${TEGULA_PRECOMPILED} SET)
+  set(headers tegula_${TEGULA_PRECOMPILED}_headers)
+  if(NOT TARGET ${headers})
+    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${headers}.cpp CONTENT "")
+    add_library(${headers} OBJECT ${CMAKE_BINARY_DIR}/${headers}.cpp)
+    target_link_libraries(${headers} PRIVATE ${TEGULA_${SET}_PACKAGES})
+    tegula_compile_options(${headers})
+    target_precompile_headers(${headers} PRIVATE ${TEGULA_${SET}_HEADERS})
+  endif()
+  target_link_libraries(${target} PRIVATE ${TEGULA_${SET}_PACKAGES})
+  target_precompile_headers(${target} REUSE_FROM ${headers})
+endfunction()
