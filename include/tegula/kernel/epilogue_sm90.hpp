@@ -9,6 +9,7 @@
 #include "tegula/kernel/epilogue_sm90_config.hpp"
 #include "tegula/pipeline/epilogue_load.hpp"
 #include "tegula/pipeline/store_pipeline.hpp"
+#include "tegula/sim/mutable_values.hpp"
 #include "tegula/tensor/copy.hpp"
 #include "tegula/tensor/register_copy.hpp"
 #include "tegula/tensor/tma.hpp"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "tegula/arch/dim3.hpp"
-#include "tegula/arch/mutation.hpp"
 #include "tegula/arch/source_location.hpp"
+#include "tegula/sim/mutation.hpp"
 #include "tegula/sim/schedule.hpp"
 #include "tegula/sim/trace.hpp"
 
@@ -95,7 +95,7 @@ struct LineCounters {
   void add(LineCounters const& other);
 };
 
-/// A statement that has a mark for mutation testing (arch/mutant.hpp), as executed.
+/// A statement that can be mutated (sim/mutation.hpp), as executed.
 struct MarkedStatement {
   SourceLocation where;
   Operation operation{};
