@@ -62,16 +62,16 @@ class TmaRules {
 
 /// What tells a configuration apart from what the problem needs; null where it computes the problem.
 char const* mismatch(GemmArguments const& g, GemmSm90Config const& c) {
-  if (c.a != g.in || c.b != g.in_b) return "other operand types";
-  if (c.out != g.out) return "another output type";
+  if (c.a != g.in || c.b != *g.in_b) return "other operand types";
+  if (c.out != *g.out) return "another output type";
   if (c.a_major != g.a_major || c.b_major != g.b_major) return "other majors";
   if (c.activation != g.activation) return "another activation";
   return nullptr;
 }
 char const* mismatch(GemmArguments const& g, GemmConfig const& c, DeviceProperties const& device,
                      int vector) {
-  if (c.in != g.in || c.in != g.in_b) return "other operand types";
-  if (c.out != g.out) return "another output type";
+  if (c.in != g.in || c.in != *g.in_b) return "other operand types";
+  if (c.out != *g.out) return "another output type";
   if (c.a_major != g.a_major || c.b_major != g.b_major) return "other majors";
   if (c.vector_bytes > vector) return "copies of 16 bytes, which the alignment rules out";
   if (static_cast<std::size_t>(shared_bytes(c)) > device.shared_bytes)
@@ -153,11 +153,11 @@ Order order_tiles(GemmArguments const& g, ClusterTile const& tile, int in_flight
   // The operand across stays in L2 for its band; the one along comes again for each band, unless L2 holds it
   // beside what the band reads across and writes.
   double const a = static_cast<double>(g.m) * tile.a_row, b = static_cast<double>(g.n) * tile.b_row;
-  double const d = static_cast<double>(g.m) * static_cast<double>(g.n) * bytes_of(g.out);
+  double const d = static_cast<double>(g.m) * static_cast<double>(g.n) * bytes_of(*g.out);
   double const streamed = along_n ? b : a, kept = along_n ? a : b;
   double const times = streamed + (kept + d) / bands <= model.l2_mb * 1e6 ? 1 : bands;
-  bool const streamed_shared = (along_n ? g.b_batch_stride : g.a_batch_stride) == 0;
-  bool const kept_shared = (along_n ? g.a_batch_stride : g.b_batch_stride) == 0;
+  bool const streamed_shared = (along_n ? *g.b_batch_stride : *g.a_batch_stride) == 0;
+  bool const kept_shared = (along_n ? *g.a_batch_stride : *g.b_batch_stride) == 0;
   auto const batches = [&](bool shared, double bytes) {
     return shared && bytes <= model.l2_mb * 1e6 ? 1.0 : static_cast<double>(g.batch);
   };
@@ -206,7 +206,8 @@ std::string to_string(TilePartition const& tiling, TileWidths widths) {
   return s;
 }
 
-std::string to_string(GemmArguments const& g) {
+std::string to_string(GemmArguments const& arguments) {
+  GemmArguments const g = with_defaults(arguments);
   std::string sum =
       fmt::format("{}{}{}A B", g.alpha == 1 ? "" : fmt::format("{} ", g.alpha),
                   g.scale_a == nullptr ? "" : "scale_a ", g.scale_b == nullptr ? "" : "scale_b ");
@@ -215,27 +216,29 @@ std::string to_string(GemmArguments const& g) {
   if (g.activation != Activation::none) sum = fmt::format("{}({})", to_string(g.activation), sum);
   return fmt::format("D = {}: m {}, n {}, k {}{}, A {} {}-major, B {} {}-major, D {}", sum, g.m, g.n, g.k,
                      g.batch == 1 ? "" : fmt::format(", batch {}", g.batch), to_string(g.in), text(g.a_major),
-                     to_string(g.in_b), text(g.b_major), to_string(g.out));
+                     to_string(*g.in_b), text(g.b_major), to_string(*g.out));
 }
 
-std::string tma_obstacle(GemmArguments const& g) {
-  int const in = bytes_of(g.in), in_b = bytes_of(g.in_b), out = bytes_of(g.out);
+std::string tma_obstacle(GemmArguments const& arguments) {
+  GemmArguments const g = with_defaults(arguments);
+  int const in = bytes_of(g.in), in_b = bytes_of(*g.in_b), out = bytes_of(*g.out);
   TmaRules rules(g.batch);
-  rules.operand("a", g.a, g.a_major == Major::k ? g.m : g.k, g.lda, g.a_batch_stride, in);
-  rules.operand("b", g.b, g.b_major == Major::k ? g.n : g.k, g.ldb, g.b_batch_stride, in_b);
-  rules.operand("d", g.d, g.m, g.ldd, g.d_batch_stride, out);
-  if (g.beta != 0) rules.operand("c", g.c, g.m, g.ldc, g.c_batch_stride, out);
+  rules.operand("a", g.a, g.a_major == Major::k ? g.m : g.k, *g.lda, *g.a_batch_stride, in);
+  rules.operand("b", g.b, g.b_major == Major::k ? g.n : g.k, *g.ldb, *g.b_batch_stride, in_b);
+  rules.operand("d", g.d, g.m, *g.ldd, *g.d_batch_stride, out);
+  if (g.beta != 0) rules.operand("c", g.c, g.m, *g.ldc, *g.c_batch_stride, out);
   rules.address("bias", g.bias, 2 * out);  // read in pairs
   return rules.obstacle();
 }
 
-GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProperties const& device,
+GemmChoice predict(GemmArguments const& arguments, GemmSm90Config const& c, DeviceProperties const& device,
                    GemmConstraints const& wanted, GemmCostModel const& model) {
+  GemmArguments const g = with_defaults(arguments);
   double const cycles_per_us = 1e3 * model.clock_ghz;
   int const k_steps = static_cast<int>(ceil_div(g.k, block_k(c)));
   ClusterTile const tile{c.block_m * c.cluster_m, c.block_n * c.cluster_n,
                          static_cast<double>(g.k) * bytes_of(g.in),
-                         static_cast<double>(g.k) * bytes_of(g.in_b)};
+                         static_cast<double>(g.k) * bytes_of(*g.in_b)};
   int const resident = resident_clusters(cluster_size(c), device, model);
 
   GemmChoice choice{.kernel = GemmKernel::sm90};
@@ -268,7 +271,7 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
   bool const hidden = pingpong || c.min_ctas_per_sm > 1;  // under another tile's main loop
 
   double const d_bytes = static_cast<double>(g.batch) * static_cast<double>(g.m) * static_cast<double>(g.n) *
-                         bytes_of(g.out) * (g.beta != 0 ? 2 : 1);
+                         bytes_of(*g.out) * (g.beta != 0 ? 2 : 1);
   // Square blocks of tiles are the fastest order (measured) until memory takes about as long as the tensor
   // cores: then the order that reads least. Clusters go to the GPCs in turn, so with the blocks about as many
   // tiles across as there are GPCs, those of a GPC share what is across, and L2 is read once for some of
@@ -343,7 +346,7 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
   // Where tensor cores or L2 set the pace, SMs finish in step: the last tiles are stored by all at once, as
   // fast as L2 takes them.
   double const stored = static_cast<double>(choice.clusters) * cluster_size(c) * c.block_m * c.block_n *
-                        bytes_of(g.out) / (model.store_tb_per_s * 1e6);
+                        bytes_of(*g.out) / (model.store_tb_per_s * 1e6);
   double const last = cost.dram == longest || c.split_k > 1 ? epilogue : std::max(epilogue, stored);
   // Hidden epilogues show where they take longer than the main loop that they lie under.
   cost.epilogue = last + (waves - 1) * (hidden ? model.overlap_loss * epilogue +
@@ -354,8 +357,9 @@ GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProper
   return choice;
 }
 
-GemmChoice predict(GemmArguments const& g, GemmConfig const& c, DeviceProperties const& device,
+GemmChoice predict(GemmArguments const& arguments, GemmConfig const& c, DeviceProperties const& device,
                    GemmCostModel const& model) {
+  GemmArguments const g = with_defaults(arguments);
   // A multiply-add is this many times cheaper than an element that must be copied to shared memory for it.
   constexpr double copy = 64;
   double const copies = copy * (c.block_m + c.block_n) * (16.0 / c.vector_bytes);
@@ -430,8 +434,9 @@ std::size_t admitted_without_constraints(GemmArguments const& g, DevicePropertie
 
 }  // namespace
 
-GemmChoice choose_gemm(GemmArguments const& g, DeviceProperties const& device, GemmConstraints const& wanted,
-                       GemmCostModel const& model) {
+GemmChoice choose_gemm(GemmArguments const& arguments, DeviceProperties const& device,
+                       GemmConstraints const& wanted, GemmCostModel const& model) {
+  GemmArguments const g = with_defaults(arguments);
   check(device);
   std::string const obstacle = sm90_obstacle(g, device);
   char const* const sm90 = obstacle.empty() ? nullptr : obstacle.c_str();
@@ -483,8 +488,9 @@ std::vector<GemmChoice> tuning_candidates(GemmArguments const& g, DeviceProperti
   return candidates;
 }
 
-GemmPlan plan_gemm(GemmArguments const& g, DeviceProperties const& device, GemmConstraints const& wanted,
-                   GemmCostModel const& model) {
+GemmPlan plan_gemm(GemmArguments const& arguments, DeviceProperties const& device,
+                   GemmConstraints const& wanted, GemmCostModel const& model) {
+  GemmArguments const g = with_defaults(arguments);
   check(device);
   std::string const obstacle = sm90_obstacle(g, device);
   char const* const sm90 = obstacle.empty() ? nullptr : obstacle.c_str();

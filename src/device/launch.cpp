@@ -14,7 +14,8 @@ using device::entry;
 
 /// Refuses a choice that was made for other arguments, as far as a configuration tells: types, majors and
 /// activation.
-void check(GemmArguments const& g, GemmChoice const& choice) {
+void check(GemmArguments const& arguments, GemmChoice const& choice) {
+  GemmArguments const g = with_defaults(arguments);
   auto const refuse = [&](std::string const& name) {
     throw argument_error(fmt::format(
         "gemm: the choice is {}, which does not compute {}; it must be chosen for such arguments.", name,
@@ -22,12 +23,12 @@ void check(GemmArguments const& g, GemmChoice const& choice) {
   };
   if (choice.kernel == GemmKernel::sm90) {
     GemmSm90Config const& c = entry("gemm_sm90", gemm_sm90_configurations(), choice.configuration);
-    if (c.a != g.in || c.b != g.in_b || c.out != g.out || c.a_major != g.a_major || c.b_major != g.b_major ||
-        c.activation != g.activation)
+    if (c.a != g.in || c.b != *g.in_b || c.out != *g.out || c.a_major != g.a_major ||
+        c.b_major != g.b_major || c.activation != g.activation)
       refuse(to_string(c));
   } else {
     GemmConfig const& c = entry("gemm_sm80", gemm_configurations(), choice.configuration);
-    if (c.in != g.in || c.in != g.in_b || c.out != g.out || c.a_major != g.a_major ||
+    if (c.in != g.in || c.in != *g.in_b || c.out != *g.out || c.a_major != g.a_major ||
         c.b_major != g.b_major || c.vector_bytes > vector_bytes(g))
       refuse(to_string(c));
   }

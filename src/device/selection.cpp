@@ -60,39 +60,42 @@ void check(DeviceProperties const& device) {
         fmt::format("the device has {} multiprocessors; it must have at least 1.", device.multiprocessors));
 }
 
-int vector_bytes(GemmArguments const& g) {
+int vector_bytes(GemmArguments const& arguments) {
+  GemmArguments const g = with_defaults(arguments);
   int const element = bits(g.in) / 8;
   auto const aligned = [&](void const* pointer, std::int64_t ld, std::int64_t contiguous,
                            std::int64_t batch_stride) {
     return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0 && ld * element % 16 == 0 &&
            contiguous * element % 16 == 0 && (g.batch == 1 || batch_stride * element % 16 == 0);
   };
-  return aligned(g.a, g.lda, g.a_major == Major::k ? g.k : g.m, g.a_batch_stride) &&
-                 aligned(g.b, g.ldb, g.b_major == Major::k ? g.k : g.n, g.b_batch_stride)
+  return aligned(g.a, *g.lda, g.a_major == Major::k ? g.k : g.m, *g.a_batch_stride) &&
+                 aligned(g.b, *g.ldb, g.b_major == Major::k ? g.k : g.n, *g.b_batch_stride)
              ? 16
              : element;
 }
 
-int attention_heads_per_l2_group(AttentionArguments const& a) {
+int attention_heads_per_l2_group(AttentionArguments const& arguments) {
+  AttentionArguments const a = with_defaults(arguments);
   if (!a.causal) return 1;
   // Tuned for speed on an H100, over 512 to 16384 keys and head dims 64 and 128: about a tenth faster than
   // one head at a time from 4096 keys on, less below. Larger groups than its L2 cache of 50 MB still gain,
   // for at any time their CTAs read only part of the keys.
   constexpr std::int64_t served = std::int64_t{64} << 20;
-  std::int64_t const keys_and_values = 2 * a.seq_k * a.head_dim * (bits(a.dtype) / 8);
-  std::int64_t const heads = served / keys_and_values * (a.heads / a.kv_heads);
+  std::int64_t const keys_and_values = 2 * *a.seq_k * a.head_dim * (bits(a.dtype) / 8);
+  std::int64_t const heads = served / keys_and_values * (a.heads / *a.kv_heads);
   return static_cast<int>(std::clamp<std::int64_t>(heads, 1, a.batch * a.heads));
 }
 
-int select(AttentionArguments const& a, std::span<AttentionConfig const> table,
+int select(AttentionArguments const& arguments, std::span<AttentionConfig const> table,
            DeviceProperties const& device) {
+  AttentionArguments const a = with_defaults(arguments);
   check(device);
   auto const admits = [&](AttentionConfig const& c) {
     return c.dtype == a.dtype && c.head_dim == a.head_dim && c.causal == a.causal &&
            c.exponential == a.exponential && static_cast<std::size_t>(shared_bytes(c)) <= device.shared_bytes;
   };
   auto const cost = [&](AttentionConfig const& c) {
-    double const keys = static_cast<double>(ceil_div(a.seq_k, c.block_n) * c.block_n);
+    double const keys = static_cast<double>(ceil_div(*a.seq_k, c.block_n) * c.block_n);
     double const cta =
         static_cast<double>(c.head_dim) * (keys * (c.block_m + kCopyCost) + kCopyCost * c.block_m);
     return rounds(ceil_div(a.seq_q, c.block_m) * a.heads * a.batch, device.multiprocessors) * cta;

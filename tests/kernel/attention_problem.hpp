@@ -83,7 +83,7 @@ inline AttentionResult expect_correct(Machine const& machine, AttentionProblem c
   AttentionResult r = run(machine, p);
   std::int64_t const row_count = std::int64_t{p.batch} * p.heads * p.seq_q;
   auto const exact = reference::attention(r.host, reference::some_rows(row_count, row_count));
-  TokenStrides const s = r.host.o_stride;
+  TokenStrides const s = *r.host.o_stride;
   std::vector<double> o, lse(r.lse.begin(), r.lse.end());
   std::vector<bool> belongs(r.o.size());
   std::size_t const width = static_cast<std::size_t>(bits(p.dtype) / 8);
