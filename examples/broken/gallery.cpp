@@ -92,54 +92,9 @@
 #include "10_schedules/livelock.hpp"
 #include "10_schedules/waits_for_a_later_cta.hpp"
 #include "10_schedules/who_comes_first.hpp"
-#include "kernel.hpp"
-#include "tegula/sim/tensor_map.hpp"
+#include "exhibit.hpp"
 
 namespace tegula::broken {
-
-namespace {
-
-/// Launches one of the kernels on buffers of its own.
-template <class K> sim::Report run(sim::Options options, bool repaired) {
-  constexpr int kRows = 16, kColumns = 64, kElements = kRows * kColumns;
-  options.throw_on_finding = false;
-  options.workers = 1;
-  sim::Machine machine(options);
-  auto* const in = static_cast<float*>(machine.allocate(kElements * sizeof(float), "in"));
-  auto* const out = static_cast<float*>(machine.allocate(kElements * sizeof(float), "out"));
-  auto* const flags = static_cast<std::uint32_t*>(machine.allocate(64 * sizeof(std::uint32_t), "flags"));
-  std::vector<float> numbers(kElements);
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
-  machine.upload(in, numbers.data(), kElements * sizeof(float));
-  machine.fill(flags, 0, 64 * sizeof(std::uint32_t));
-  TensorMapDescription map;
-  map.dtype = DType::f32;
-  map.rank = 2;
-  map.address = in;
-  map.extents = {kColumns, kRows};
-  map.strides = {kColumns * sizeof(float)};
-  map.box = {32, 8};
-  TensorMap const in_map = sim::encode(map);
-  map.swizzle = TmaSwizzle::b128;
-  TensorMap const swizzled_map = sim::encode(map);
-  map.swizzle = TmaSwizzle::none;
-  map.address = out;
-  Dim3 grid;
-  if constexpr (requires { K::grid; }) grid = K::grid;
-  return sim::launch<K>(machine, grid,
-                        Params{in, out, flags, in_map, sim::encode(map), swizzled_map, repaired});
-}
-
-template <class K> Exhibit exhibit() {
-  std::string const name = sim::type_name<K>();
-  Exhibit made{name.substr(name.rfind(':') + 1), run<K>, {.count = false}, true};
-  if constexpr (requires { K::limits; }) made.options.count = true;
-  if constexpr (requires { K::options(); }) made.options = K::options();
-  if constexpr (requires { K::at_every_schedule; }) made.at_every_schedule = K::at_every_schedule;
-  return made;
-}
-
-}  // namespace
 
 std::vector<Chapter> const& chapters() {
   static std::vector<Chapter> const made = {
@@ -200,30 +155,10 @@ std::vector<Chapter> const& chapters() {
   return made;
 }
 
-std::vector<Schedule> schedules() {
-  using enum sim::Interleaving;
-  std::vector<Schedule> all;
-  for (auto const completion : {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
-    for (auto const interleaving : {one_warp_ahead, one_warp_behind, round_robin, random}) {
-      bool const by_seed =
-          completion == sim::Completion::random || interleaving == random || interleaving == one_warp_behind;
-      for (std::uint64_t seed = 0; seed < (by_seed ? 4u : 1u); ++seed)
-        all.push_back({completion, interleaving, seed});
-    }
-  }
-  return all;
-}
-
-std::string to_string(Schedule const& schedule) {
-  return "completion " + std::string(sim::to_string(schedule.completion)) + ", interleaving " +
-         std::string(sim::to_string(schedule.interleaving)) + ", seed " + std::to_string(schedule.seed);
-}
-
-std::string findings_text(sim::Report const& report) {
-  std::string text;
-  std::string const kernel = report.kernel.substr(report.kernel.rfind(':') + 1);
-  for (sim::Finding const& finding : report.findings) text += sim::to_string(finding, kernel) + "\n";
-  return text;
+Gallery const& gallery() {
+  static Gallery const made = {"broken", "Kernels with one mistake each, and what the checker says of them",
+                               GALLERY_FOLDER, chapters()};
+  return made;
 }
 
 }  // namespace tegula::broken

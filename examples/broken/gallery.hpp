@@ -1,12 +1,13 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tegula/sim/machine.hpp"
 
-/// The gallery of broken kernels: what is in it, and how each is run.
+/// Galleries of broken kernels: what is in them, and how each kernel is run.
 namespace tegula::broken {
 
 /// One kernel of the gallery; its file is FOLDER/NAME.hpp.
@@ -23,8 +24,19 @@ struct Chapter {
   std::vector<Exhibit> exhibits;
 };
 
-/// The chapters, in the order in which they are read.
+/// A gallery, which is a program.
+struct Gallery {
+  std::string program;           ///< its name
+  std::string description;       ///< for its help
+  std::filesystem::path folder;  ///< where the chapters' folders are
+  std::vector<Chapter> chapters;
+  std::string (*page)() = nullptr;  ///< the page of documentation that it writes, where it has one
+  std::filesystem::path page_file;  ///< where that page is
+};
+
+/// The chapters of the gallery of broken kernels, in the order in which they are read.
 std::vector<Chapter> const& chapters();
+Gallery const& gallery();
 
 /// A schedule, and words for it.
 struct Schedule {
@@ -40,5 +52,11 @@ std::vector<Schedule> schedules();
 
 /// The findings of a report as lines, each with its place.
 std::string findings_text(sim::Report const& report);
+
+/// The report of a kernel at a schedule.
+sim::Report report_at(Exhibit const& exhibit, bool repaired, Schedule const& schedule);
+
+/// The kinds of a report's findings, each once, with commas.
+std::string kinds_of(sim::Report const& report);
 
 }  // namespace tegula::broken

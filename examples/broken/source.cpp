@@ -12,13 +12,12 @@ namespace {
 
 constexpr std::string_view kReport = "// Report:";
 
-std::filesystem::path file_of(std::string const& folder, std::string const& name) {
-  return std::filesystem::path(__FILE__).parent_path() / folder / (name + ".hpp");
+std::filesystem::path file_of(std::filesystem::path const& folder, std::string const& name) {
+  return folder / (name + ".hpp");
 }
 
 std::vector<std::string> lines_of(std::filesystem::path const& file) {
-  std::ifstream in(file);
-  if (!in) throw std::runtime_error(file.string() + " cannot be read");
+  std::istringstream in(read_file(file));
   std::vector<std::string> lines;
   for (std::string line; std::getline(in, line);) lines.push_back(line);
   return lines;
@@ -32,7 +31,7 @@ std::string_view comment(std::string_view line) {
 
 }  // namespace
 
-Source read_source(std::string const& folder, std::string const& name) {
+Source read_source(std::filesystem::path const& folder, std::string const& name) {
   auto const lines = lines_of(file_of(folder, name));
   auto const missing = [&](char const* what) {
     return std::runtime_error(file_of(folder, name).string() + " has no " + what);
@@ -58,13 +57,16 @@ Source read_source(std::string const& folder, std::string const& name) {
 
   auto report = std::find(end, lines.end(), kReport);
   if (report == lines.end()) return source;
-  for (++report; report != lines.end() && report->starts_with("//"); ++report)
-    source.report += std::string(comment(*report)) + " ";
+  for (++report; report != lines.end() && report->starts_with("//"); ++report) {
+    std::string const line(comment(*report));
+    source.report_lines.push_back(line.substr(std::min<std::size_t>(line.size(), 2)));
+    source.report += line + " ";
+  }
   source.report = squeezed(source.report);
   return source;
 }
 
-void write_report(std::string const& folder, std::string const& name, std::string const& report) {
+void write_report(std::filesystem::path const& folder, std::string const& name, std::string const& report) {
   auto lines = lines_of(file_of(folder, name));
   auto begin = std::find(lines.begin(), lines.end(), kReport);
   if (begin == lines.end()) {
@@ -75,10 +77,26 @@ void write_report(std::string const& folder, std::string const& name, std::strin
   }
   auto const end =
       std::find_if(begin, lines.end(), [](std::string const& line) { return !line.starts_with("//"); });
-  std::ofstream out(file_of(folder, name));
+  std::ostringstream out;
   for (auto line = lines.begin(); line != begin; ++line) out << *line << "\n";
   out << kReport << "\n" << wrapped(report, 110, "//   ");
   for (auto line = end; line != lines.end(); ++line) out << *line << "\n";
+  write_file(file_of(folder, name), out.str());
+}
+
+std::string read_file(std::filesystem::path const& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in || !text) throw std::runtime_error(file.string() + " cannot be read");
+  return text.str();
+}
+
+void write_file(std::filesystem::path const& file, std::string const& text) {
+  std::ofstream out(file, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) throw std::runtime_error(file.string() + " cannot be written");
 }
 
 std::string squeezed(std::string_view text) {

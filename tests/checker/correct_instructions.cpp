@@ -1,22 +1,22 @@
 #include <memory>
 
 #include "correct_kernels.hpp"
-#include "hopper_kernels.hpp"
 #include "run_kernel.hpp"
 #include "tma_checks.hpp"
 #include "tma_simulated_host.hpp"
 #include "wgmma_data.hpp"
+#include "word_kernels.hpp"
 
 // The kernels that tests/sim has for each instruction.
 namespace tegula::detail {
 namespace {
 
 /// A kernel that reads and writes words.
-template <class Kernel> void add(std::vector<CorrectKernel>& all, std::vector<std::uint32_t> const& in) {
-  all.push_back({"instructions", sim::type_name<Kernel>(), [in](sim::Options const& options) {
+void add(std::vector<CorrectKernel>& all, WordKernel const& kernel, std::vector<std::uint32_t> const& in) {
+  all.push_back({"instructions", kernel.name, [run = kernel.run, in](sim::Options const& options) {
                    return outcome_of([&](Outcome& outcome) {
                      sim::Machine machine(options);
-                     outcome.output = bytes_of(run_kernel<Kernel>(machine, in, &outcome.report));
+                     outcome.output = bytes_of(run(machine, in, &outcome.report));
                    });
                  }});
 }
@@ -64,11 +64,12 @@ void add_tma(std::vector<CorrectKernel>& all) {
 }  // namespace
 
 void add_instructions(std::vector<CorrectKernel>& all) {
-  for_each_instruction_kernel([&]<class Kernel>(Kernel) { add<Kernel>(all, words(Kernel::in_words)); });
-  [&]<class... Kernel>(hopper_kernels::Kernels<Kernel...>) {
-    (add<Kernel>(all, words(Kernel::in_words)), ...);
-  }(hopper_kernels::AllKernels{});
-  for_each_wgmma_kernel([&]<class Kernel>(Kernel) { add<Kernel>(all, wild_input<Kernel>(2)); });
+  for (auto const* kernels :
+       {&all_instruction_kernels(), &all_hopper_kernels(), &all_synchronisation_kernels()}) {
+    for (WordKernel const& kernel : *kernels)
+      add(all, kernel, words(static_cast<std::size_t>(kernel.in_words)));
+  }
+  for (WgmmaKernel const& kernel : all_wgmma_kernels()) add(all, kernel, wild_input(kernel, 2));
   add_tma(all);
 }
 

@@ -104,16 +104,22 @@ constexpr GemmSm90Config kFittedForms[] = {
      .narrow_n = 56},
 };
 
-/// Every form with bf16 K-major operands, then every schedule with all operands, its forms taking turns;
-/// tiles of a width that is no power of two; and those of two widths.
+constexpr Schedule kSchedules[] = {Schedule::basic, Schedule::cooperative, Schedule::pingpong};
+
+/// Every form with bf16 K-major operands; then all operands with every schedule, its forms taking turns (in
+/// a build of representative configurations with one schedule each, in turn); tiles of a width that is no
+/// power of two; and those of two widths.
 constexpr auto kConfigurations = [] {
-  std::array<GemmSm90Config, kPairs + 3 * (std::size(kOperands) - 1) + 2 + std::size(kFittedForms)>
-      configurations{};
+  constexpr std::size_t others = std::size(kOperands) - 1;
+  constexpr std::size_t with_others = TEGULA_ALL_FORMS ? std::size(kSchedules) * others : others;
+  std::array<GemmSm90Config, kPairs + with_others + 2 + std::size(kFittedForms)> configurations{};
   std::size_t count = 0;
   for (GemmSm90Config const& form : kForms) configurations[count++] = form;
-  for (Schedule const schedule : {Schedule::basic, Schedule::cooperative, Schedule::pingpong}) {
+  for (std::size_t s = 0; s < std::size(kSchedules); ++s) {
+    Schedule const schedule = kSchedules[s];
     int form = 0;
     for (std::size_t i = 1; i < std::size(kOperands); ++i) {
+      if (!TEGULA_ALL_FORMS && i % std::size(kSchedules) != s) continue;
       do {
         form = (form + 1) % kPairs;
       } while (kForms[form].schedule != schedule);

@@ -16,7 +16,8 @@ namespace tegula::sim {
 char const* verb(GlobalAccess access, Instruction instruction) {
   if (access == GlobalAccess::read) return "reads";
   if (access == GlobalAccess::write) return "writes";
-  return instruction == Instruction::atom ? "changes" : "combines with";
+  if (!is_strong(instruction)) return "combines with";
+  return strong_reads(instruction) ? "changes" : "writes";
 }
 
 namespace {
@@ -100,6 +101,7 @@ class Search {
   }
 
   void meet(Piece const& earlier, Piece const& later, std::uintptr_t address) {
+    if (is_strong(site(earlier).instruction) && is_strong(site(later).instruction)) return;
     if (ordered(earlier, later)) return;
     Race const race{earlier, later, address, 1};
     Place const a = place(earlier);

@@ -9,6 +9,7 @@
 
 #include "checker/causality.hpp"
 #include "checker/global_shadow.hpp"
+#include "tegula/arch/scope.hpp"
 #include "tegula/arch/source_location.hpp"
 
 /// What orders memory between the clusters of a launch: fences and atomics. PTX ISA, memory consistency
@@ -30,6 +31,9 @@ struct CausalPast {
   }
 };
 
+/// Whether it holds threads of other clusters.
+constexpr bool reaches_clusters(Scope scope) { return scope == Scope::gpu || scope == Scope::sys; }
+
 /// A fence after which its thread executed an atomic.
 struct Release {
   std::int64_t cluster = 0;
@@ -49,6 +53,8 @@ class GlobalOrder {
     return static_cast<std::uint32_t>(releases_.size() - 1);
   }
   Release const& release(std::uint32_t id) const { return releases_[id]; }
+  /// One release is ordered before another.
+  void comes_before(std::uint32_t id, std::uint32_t later) { releases_[later].before.push_back(id); }
   /// The releases that an atomic on the word at the address observes.
   std::vector<std::uint32_t>& at(std::uintptr_t address) { return words_[address]; }
   /// Whether one of the releases `earlier` is among `later` and those ordered before these.
@@ -82,8 +88,13 @@ class ClusterOrder {
   /// Whether what the thread's fences have acquired from other clusters came after an agent's access there
   /// at the time: of one that has the same number in each cluster.
   bool acquired(GlobalActor const& who, int agent, Time time) const;
-  /// An atomic of the thread `who`; `writes` is false for a compare-and-swap that fails.
-  void atomic(GlobalActor const& who, std::uintptr_t address, bool writes);
+  /// A relaxed access of the thread `who`: one that reads observes releases, one that writes releases what a
+  /// fence before it covers.
+  void atomic(GlobalActor const& who, std::uintptr_t address, bool reads, bool writes);
+  /// A load that acquires, and a store that releases; `of_cta`: their scope leaves other clusters out.
+  void acquire(GlobalActor const& who, std::uintptr_t address, bool of_cta, SourceLocation where);
+  void release(GlobalActor const& who, std::uintptr_t address, bool of_cta, SourceLocation where,
+               CausalPast past);
 
   /// A number for what the thread `who` knows of other clusters: an index into foreigns().
   std::uint32_t foreign(GlobalActor const& who);
@@ -107,6 +118,12 @@ class ClusterOrder {
     std::uint32_t time;
     std::vector<std::uint32_t> releases;
   };
+  /// The thread acquires releases of other clusters; returns those that the scopes leave out.
+  std::vector<std::uint32_t> take(GlobalActor const& who, std::vector<std::uint32_t> const& releases,
+                                  bool of_cta, SourceLocation where);
+  /// The word's releases are this one from now on, with those of other threads; returns the thread's that it
+  /// replaces.
+  std::vector<std::uint32_t> replace(GlobalActor const& who, std::uintptr_t address, std::uint32_t release);
   ThreadState& state(GlobalActor const& who) { return threads_[who.cta * 1024 + who.thread]; }
 
   GlobalOrder* order_ = nullptr;

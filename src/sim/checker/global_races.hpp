@@ -11,6 +11,8 @@
 #include "checker/global_conflicts.hpp"
 #include "checker/global_order.hpp"
 #include "checker/global_shadow.hpp"
+#include "machine/observers.hpp"
+#include "tegula/arch/scope.hpp"
 #include "tegula/arch/source_location.hpp"
 #include "values/instruction.hpp"
 
@@ -33,9 +35,9 @@ class GlobalRaces {
   bool access(Instruction instruction, GlobalAccess access, void const* address, std::size_t bytes,
               SourceLocation where);
   /// A fence by the current thread.
-  void fence(bool of_cta, SourceLocation where);
-  /// An atomic by the current thread; `writes` is false for a compare-and-swap that fails.
-  void atomic(void const* address, bool writes);
+  void fence(Scope scope, SourceLocation where);
+  /// A strong access by the current thread.
+  void strong(StrongAccess const& access);
 
   /// Accesses by an operation that the current thread issues and that somebody waits for later.
   struct Pending {
@@ -58,6 +60,9 @@ class GlobalRaces {
 
  private:
   GlobalActor actor();
+  CausalPast past(GlobalActor const& who);
+  /// The thread may have acquired that the grids before this one are complete.
+  void look_for_grids(GlobalActor const& who);
   bool note(std::uint32_t site, void const* address, std::size_t bytes, GlobalActor const& who);
 
   Agents& agents_;
@@ -66,8 +71,8 @@ class GlobalRaces {
   std::int64_t index_ = 0;
   GlobalShadow shadow_;
   ClusterOrder order_;
-  /// What atomics on a word have released: after fences, for the threads of each CTA; after those of a wider
-  /// scope than the CTA's, for all of the cluster.
+  /// What strong accesses to a word have released, after fences or by themselves: for the threads of each
+  /// CTA; and at a wider scope than the CTA's, for all of the cluster.
   struct Word {
     std::vector<Published> of_ctas;
     Published wide;

@@ -116,6 +116,7 @@ struct GlobalShadow::Pass {
     std::uint32_t const both = bytes_of(r) & bytes;
     if (both == 0 || conflict) return;
     GlobalSite const& earlier = sites[site_of(r)];
+    if (is_strong(earlier.instruction) && is_strong(sites[site_of(mine)].instruction)) return;
     bool const is_ordered = ordered(r);
     bool const through_fence =
         !actor.async || access != GlobalAccess::read || earlier.async ||

@@ -6,7 +6,9 @@
 /// What is said of accesses to shared memory that race.
 namespace tegula::sim {
 
-void Checker::generic_race(Cta& cta, SharedAccess const& access, Conflict const& conflict) {
+void Checker::generic_race(Cta& cta, SharedAccess const& access, Conflict conflict) {
+  bool const arrives = conflict.agent >= agents_.causality().threads();
+  if (agents_.thread_of(conflict.agent) >= 0) conflict.agent = agents_.thread_of(conflict.agent);
   Instruction const instruction = access.instruction;
   bool const write = access.write;
   int const lane = access.lane;
@@ -35,9 +37,12 @@ void Checker::generic_race(Cta& cta, SharedAccess const& access, Conflict const&
   std::string order;
   bool const of_warp = who.cta == self.cta && who.warp == self.warp && !conflict.warpgroup;
   if (conflict.wrote && other.instruction == Instruction::cp_async) {
-    order = fmt::format(
-        "a cp.async.wait_group by {}, and then {}, would order them", agent_text(cta, conflict.agent),
-        of_warp ? "a warp::sync" : "a cta::sync, or an arrival on an mbarrier and a wait for it");
+    order = arrives
+                ? "a wait for the mbarrier of the cp.async.mbarrier.arrive that follows it would order them"
+                : fmt::format("a cp.async.wait_group by {}, and then {}, would order them",
+                              agent_text(cta, conflict.agent),
+                              of_warp ? "a warp::sync"
+                                      : "a cta::sync, or an arrival on an mbarrier and a wait for it");
   } else if (who.cta != self.cta) {
     order =
         "a cluster::sync between them, or an mbarrier_arrive_cluster_release and, after the wait for it, a fence_acq_rel<Scope::gpu>, would order them";
@@ -75,7 +80,8 @@ void Checker::generic_race(Cta& cta, SharedAccess const& access, Conflict const&
              {other.where, who, order});
 }
 
-void Checker::async_race(Cta& cta, InFlight const& operation, bool write, Conflict const& conflict) {
+void Checker::async_race(Cta& cta, InFlight const& operation, bool write, Conflict conflict) {
+  if (agents_.thread_of(conflict.agent) >= 0) conflict.agent = agents_.thread_of(conflict.agent);
   std::uint32_t const address = kSharedBase + conflict.offset;
   std::string const place = cta.shared_place(address);
   Site const other = agents_.sites()[conflict.site];

@@ -1,57 +1,54 @@
 #include <gtest/gtest.h>
 
 #include "gpu_kernels.hpp"
-#include "hopper_kernels.hpp"
 #include "run_kernel.hpp"
 #include "wgmma_data.hpp"
+#include "word_kernels.hpp"
 
 /// The same kernels on a GPU and on the simulated machine: the same bits.
 namespace tegula {
 namespace {
 
+/// `on_gpu(index, in)`: the kernel of that number in the list, on the GPU.
+template <class OnGpu> void compare_all(std::vector<WordKernel> const& kernels, OnGpu on_gpu) {
+  int index = 0;
+  for (WordKernel const& kernel : kernels) {
+    for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+      auto const in = words(static_cast<std::size_t>(kernel.in_words), seed);
+      sim::Machine machine({.generation = sim::Generation::sm90});
+      EXPECT_EQ(on_gpu(index, in), kernel.run(machine, in, nullptr)) << kernel.name << ", seed " << seed;
+    }
+    ++index;
+  }
+}
+
 TEST(Gpu, EveryInstructionKernelGivesTheSimulatedMachinesBits) {
   if (!has_gpu()) GTEST_SKIP() << "no GPU";
-  int index = 0;
-  for_each_instruction_kernel([&]<class Kernel>(Kernel) {
-    int const kernel = index++;
-    for (std::uint32_t seed = 1; seed <= 20; ++seed) {
-      auto const in = words(Kernel::in_words, seed);
-      sim::Machine machine({.generation = sim::Generation::sm90});
-      EXPECT_EQ(run_on_gpu(kernel, in), run_kernel<Kernel>(machine, in))
-          << sim::type_name<Kernel>() << ", seed " << seed;
-    }
-  });
+  compare_all(all_instruction_kernels(), run_on_gpu);
 }
 
 TEST(Gpu, EveryHopperKernelGivesTheSimulatedMachinesBits) {
   if (!has_hopper_gpu()) GTEST_SKIP() << "no GPU of compute capability 9.x";
-  int index = 0;
-  [&]<class... Kernel>(hopper_kernels::Kernels<Kernel...>) {
-    auto const compare = [&]<class K>(K) {
-      int const kernel = index++;
-      for (std::uint32_t seed = 1; seed <= 20; ++seed) {
-        auto const in = words(K::in_words, seed);
-        sim::Machine machine({.generation = sim::Generation::sm90});
-        EXPECT_EQ(run_hopper_on_gpu(kernel, in), run_kernel<K>(machine, in))
-            << sim::type_name<K>() << ", seed " << seed;
-      }
-    };
-    (compare(Kernel{}), ...);
-  }(hopper_kernels::AllKernels{});
+  compare_all(all_hopper_kernels(), run_hopper_on_gpu);
+}
+
+TEST(Gpu, EverySynchronisationKernelGivesTheSimulatedMachinesBits) {
+  if (!has_hopper_gpu()) GTEST_SKIP() << "no GPU of compute capability 9.x";
+  compare_all(all_synchronisation_kernels(), run_synchronisation_on_gpu);
 }
 
 TEST(Gpu, EveryWgmmaKernelGivesTheSimulatedMachinesBits) {
   if (!has_hopper_gpu()) GTEST_SKIP() << "no GPU that executes the instructions of sm_90a";
   int index = 0;
-  for_each_wgmma_kernel([&]<class Kernel>(Kernel) {
-    int const kernel = index++;
+  for (WgmmaKernel const& kernel : all_wgmma_kernels()) {
     for (std::uint32_t seed = 1; seed <= 10; ++seed) {
-      auto const in = wild_input<Kernel>(seed);
+      auto const in = wild_input(kernel, seed);
       sim::Machine machine({.generation = sim::Generation::sm90});
-      EXPECT_EQ(run_wgmma_on_gpu(kernel, in), run_kernel<Kernel>(machine, in))
-          << sim::type_name<Kernel>() << ", seed " << seed;
+      EXPECT_EQ(run_wgmma_on_gpu(index, in), kernel.run(machine, in, nullptr))
+          << kernel.name << ", seed " << seed;
     }
-  });
+    ++index;
+  }
 }
 
 }  // namespace

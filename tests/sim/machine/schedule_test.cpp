@@ -6,6 +6,7 @@
 
 #include "broken_kernel.hpp"
 #include "run_kernel.hpp"
+#include "word_kernels.hpp"
 
 /// Correct kernels give the same results under every schedule; the same seed gives the same run, on however
 /// many threads of the host; and schedules differ where a kernel's mistake lets them.
@@ -19,20 +20,20 @@ constexpr sim::Interleaving kInterleavings[] = {sim::Interleaving::one_warp_ahea
                                                 sim::Interleaving::one_warp_behind};
 
 TEST(Schedule, EveryInstructionKernelGivesTheSameUnderEverySchedule) {
-  for_each_instruction_kernel([]<class Kernel>(Kernel) {
-    auto const in = words(Kernel::in_words);
+  for (WordKernel const& kernel : all_instruction_kernels()) {
+    auto const in = words(static_cast<std::size_t>(kernel.in_words));
     sim::Machine plain;
-    auto const expected = run_kernel<Kernel>(plain, in);
+    auto const expected = kernel.run(plain, in, nullptr);
     for (auto const completion : kCompletions) {
       for (auto const interleaving : kInterleavings) {
         for (std::uint64_t seed = 0; seed < 3; ++seed) {
           sim::Machine machine(
               {.completion = completion, .interleaving = interleaving, .seed = seed, .workers = 3});
-          EXPECT_EQ(run_kernel<Kernel>(machine, in), expected) << sim::type_name<Kernel>();
+          EXPECT_EQ(kernel.run(machine, in, nullptr), expected) << kernel.name;
         }
       }
     }
-  });
+  }
 }
 
 /// Each warp leaves its mark in a log that a shared counter orders; there is no barrier, so the order is the

@@ -38,11 +38,4 @@ std::vector<std::uint32_t> run_kernel(sim::Machine& machine, std::vector<std::ui
   return result;
 }
 
-/// Calls f(kernel) with each instruction kernel.
-template <class F> void for_each_instruction_kernel(F&& f) {
-  [&]<class... Kernel>(instruction_kernels::Kernels<Kernel...>) {
-    (f(Kernel{}), ...);
-  }(instruction_kernels::AllKernels{});
-}
-
 }  // namespace tegula

@@ -3,12 +3,13 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <vector>
 
 #include "tegula/numeric/dtype.hpp"
-#include "wgmma_kernels.hpp"
+#include "word_kernels.hpp"
 
-/// Operands for the kernels of wgmma_kernels.hpp: what they read, and what they must give.
+/// Operands for the kernels of wgmma_kernels.hpp: what they read.
 namespace tegula {
 
 /// Numbers that look random, the same every time.
@@ -83,30 +84,35 @@ inline void place_in_a(int thread, int i, int bits, int& row, int& k) {
   k = thread % 4 * each + i % each + 4 * each * (q / 2);
 }
 
-/// The kernel's input: `element(operand, mn, k)` and `accumulator(row, column)` give the bits of elements.
-template <class Kernel, class Element, class Accumulator>
-std::vector<std::uint32_t> wgmma_input(bool scale_d, Element element, Accumulator accumulator) {
-  constexpr int bits = element_bits(Kernel::op);
-  constexpr int bytes = bits / 8;
-  constexpr bool halves = Kernel::op.d == DType::f16;
-  std::vector<std::uint32_t> in(Kernel::in_words, 0x3c3c3c3cu);
+/// The bits of an element of A, or of B (`second`), at (mn, k); and of an accumulator at (row, column).
+using WgmmaElement = std::function<std::uint32_t(bool second, int mn, int k)>;
+using WgmmaAccumulator = std::function<std::uint32_t(int row, int column)>;
+
+/// The kernel's input of these operands.
+inline std::vector<std::uint32_t> wgmma_input(WgmmaKernel const& kernel, bool scale_d,
+                                              WgmmaElement const& element,
+                                              WgmmaAccumulator const& accumulator) {
+  int const bits = element_bits(kernel.op);
+  int const bytes = bits / 8;
+  bool const halves = kernel.op.d == DType::f16;
+  std::vector<std::uint32_t> in(static_cast<std::size_t>(kernel.in_words), 0x3c3c3c3cu);
   in[0] = scale_d ? 1 : 0;
   auto const fill = [&](int at, SwizzledLayout const& tile, int mn0, int extent, bool second) {
     auto* const image = reinterpret_cast<std::uint8_t*>(in.data() + at);
     for (int mn = 0; mn < extent; ++mn) {
-      for (int k = 0; k < Kernel::K * Kernel::steps; ++k) {
-        std::int64_t const place = tile.rank() == 3 ? tile(mn0 + mn, k, Kernel::stage) : tile(mn0 + mn, k);
+      for (int k = 0; k < kernel.k(); ++k) {
+        std::int64_t const place = tile.rank() == 3 ? tile(mn0 + mn, k, kernel.stage) : tile(mn0 + mn, k);
         std::uint32_t const value = element(second, mn, k);
         std::memcpy(image + bytes * place, &value, static_cast<std::size_t>(bytes));
       }
     }
   };
-  fill(Kernel::a_at, Kernel::TileA::layout, Kernel::m0, kWgmmaM, false);
-  fill(Kernel::b_at, Kernel::TileB::layout, Kernel::n0, Kernel::op.n, true);
+  fill(kernel.a_at, kernel.tile_a, kernel.m0, kWgmmaM, false);
+  fill(kernel.b_at, kernel.tile_b, kernel.n0, kernel.op.n, true);
   int row = 0, column = 0;
   for (int thread = 0; thread < 128; ++thread) {
-    std::uint32_t* const d = in.data() + Kernel::d_at + Kernel::registers * thread;
-    for (int i = 0; i < Kernel::op.n / 2; ++i) {
+    std::uint32_t* const d = in.data() + kernel.d_at + kernel.registers * thread;
+    for (int i = 0; i < kernel.op.n / 2; ++i) {
       place_in_d(thread, i, row, column);
       std::uint32_t const value = accumulator(row, column);
       if (!halves) {
@@ -115,15 +121,13 @@ std::vector<std::uint32_t> wgmma_input(bool scale_d, Element element, Accumulato
         d[i / 2] = i % 2 == 0 ? value : d[i / 2] | value << 16;
       }
     }
-    if constexpr (Kernel::a_in_registers) {
-      for (int step = 0; step < Kernel::steps; ++step) {
-        std::uint32_t* const a = in.data() + Kernel::a_registers_at + 4 * (Kernel::steps * thread + step);
-        for (int i = 0; i < 128 / bits; ++i) {
-          place_in_a(thread, i, bits, row, column);
-          std::uint32_t const value = element(false, row, Kernel::K * step + column);
-          std::memcpy(reinterpret_cast<std::uint8_t*>(a) + bytes * i, &value,
-                      static_cast<std::size_t>(bytes));
-        }
+    if (!kernel.a_in_registers) continue;
+    for (int step = 0; step < kernel.steps; ++step) {
+      std::uint32_t* const a = in.data() + kernel.a_registers_at + 4 * (kernel.steps * thread + step);
+      for (int i = 0; i < 128 / bits; ++i) {
+        place_in_a(thread, i, bits, row, column);
+        std::uint32_t const value = element(false, row, kernel.op.k * step + column);
+        std::memcpy(reinterpret_cast<std::uint8_t*>(a) + bytes * i, &value, static_cast<std::size_t>(bytes));
       }
     }
   }
@@ -132,24 +136,19 @@ std::vector<std::uint32_t> wgmma_input(bool scale_d, Element element, Accumulato
 
 /// Elements and accumulators of a wide range of magnitudes, for comparing machines bit by bit. Accumulators
 /// that are not to be read are NaNs.
-template <class Kernel> std::vector<std::uint32_t> wild_input(std::uint32_t seed) {
+inline std::vector<std::uint32_t> wild_input(WgmmaKernel const& kernel, std::uint32_t seed) {
   Draws draws(seed);
   bool const scale_d = seed % 2 == 0;
-  return wgmma_input<Kernel>(
-      scale_d, [&](bool second, int, int) { return wild_element(operand_type(Kernel::op, second), draws); },
+  DType const d = kernel.op.d;
+  return wgmma_input(
+      kernel, scale_d,
+      [&](bool second, int, int) { return wild_element(operand_type(kernel.op, second), draws); },
       [&](int, int) {
-        if (Kernel::op.d == DType::s32) return draws.word();
-        bool const halves = Kernel::op.d == DType::f16;
+        if (d == DType::s32) return draws.word();
+        bool const halves = d == DType::f16;
         if (!scale_d) return halves ? 0xffffu : 0xffffffffu;
         return wild_element(halves ? DType::f16 : DType::tf32, draws);
       });
-}
-
-/// Calls f(kernel) with each wgmma kernel.
-template <class F> void for_each_wgmma_kernel(F&& f) {
-  [&]<class... Kernel>(instruction_kernels::Kernels<Kernel...>) {
-    (f(Kernel{}), ...);
-  }(wgmma_kernels::AllKernels{});
 }
 
 }  // namespace tegula
