@@ -63,10 +63,9 @@ AttentionChoice choose_attention(AttentionArguments const& a, DeviceProperties c
     }
   });
   if (choice) return *choice;
-  throw argument_error(fmt::format(
-      "attention: no configuration of this build computes {} with head_dim {}{} and {} exponentials.{}",
-      to_string(a.dtype), a.head_dim, a.causal ? ", causal," : "", device::text(a.exponential),
-      device::missing_configurations_note()));
+  throw argument_error(fmt::format("attention: no configuration of this build computes {} on an sm_{}.{}",
+                                   to_string(a), device.compute_capability,
+                                   device::missing_configurations_note()));
 }
 
 }  // namespace tegula

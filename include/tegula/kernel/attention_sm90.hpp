@@ -1,0 +1,312 @@
+#pragma once
+
+#include "tegula/arch/barrier.hpp"
+#include "tegula/arch/fence.hpp"
+#include "tegula/arch/math.hpp"
+#include "tegula/arch/setmaxnreg.hpp"
+#include "tegula/arch/warp.hpp"
+#include "tegula/kernel/attention_sm90_config.hpp"
+#include "tegula/kernel/online_softmax.hpp"
+#include "tegula/pipeline/ordered_barrier.hpp"
+#include "tegula/pipeline/tma_pipeline.hpp"
+#include "tegula/sim/limits.hpp"
+#include "tegula/sim/mutable_values.hpp"
+#include "tegula/tensor/register_copy.hpp"
+#include "tegula/tensor/row_store.hpp"
+#include "tegula/tensor/tma.hpp"
+#include "tegula/tensor/warpgroup_gemm.hpp"
+
+namespace tegula {
+
+/// Attention forward on Hopper's tensor cores, warp-specialised and persistent: the algorithm of
+/// FlashAttention-3 (Shah et al., arXiv 2407.08608).
+///
+/// One thread of the CTA, the producer, has TMA fill a ring of stages of K and one of V, and each consumer's
+/// rows of Q. Two or three warpgroups, the consumers, compute 64 rows of O each; S, P and O never leave their
+/// registers. The keys are walked from the last block that the rows see to the first.
+///
+///     producer   for each block of rows:  Q, K[last], then K[n - 1], V[n] for each block of keys
+///     consumers  for each block of rows:  S = Q K[last]
+///                                         P = softmax(S)
+///                                         for each block but the last:  S = Q K[n], O += P V[n + 1]
+///                                                                       P = softmax(S), rescale O
+///                                         O += P V[first]; store O
+///
+/// The softmax of one block runs while the tensor core works on the product of the block before, and, with
+/// ordered consumers, on the other consumers' products.
+///
+/// Legend: m, g, s, r for matrices in global memory, their tiles, shared and register tensors; tS..
+/// partitioned for S = Q K^T, tO.. for O = P V.
+template <AttentionSm90Config C> struct AttentionSm90 {
+  using Params = AttentionSm90Params;
+  using T = type_of<C.dtype>;
+
+  static constexpr AttentionSm90Config config = C;
+  static constexpr int threads = kWarpgroupSize * (1 + C.consumers);
+  static constexpr int block_m = tegula::block_m(C);
+  static constexpr int consumer_m = kAttentionConsumerRows;
+  static_assert(C.consumers == 2 || C.consumers == 3);
+  static_assert(C.head_dim_v % 32 == 0, "a quad stores 32 columns");
+
+  using TileQ = SharedTile<T, q_tile(C)>;  // (consumer_m, head_dim, consumers)
+  using TileK = SharedTile<T, k_tile(C)>;  // (block_n, head_dim, stages)
+  using TileV = SharedTile<T, v_tile(C)>;  // (head_dim_v, block_n, stages)
+  using CopyQ = TmaCopy<tma_boxes(q_tile(C))>;
+  using CopyK = TmaCopy<tma_boxes(k_tile(C))>;
+  using CopyV = TmaCopy<tma_boxes(v_tile(C))>;
+  using RingQ = TmaPipeline<C.consumers, 4>;  // a stage is one consumer's
+  using Ring = TmaPipeline<C.stages, 4 * C.consumers>;
+  using MathOrder = OrderedBarrier<C.consumers, 4>;
+
+  // Of one consumer.
+  using MmaS = TiledMma<TiledMmaSpec{warpgroup_mma(C.dtype, C.dtype, DType::f32, C.block_n)}>;
+  using MmaO = TiledMma<TiledMmaSpec{
+      warpgroup_mma(C.dtype, C.dtype, DType::f32, C.head_dim_v, Major::k, Major::mn, MmaOperands::rs)}>;
+  using AccumulatorS = typename MmaS::Accumulator;
+  using AccumulatorO = typename MmaO::Accumulator;
+  using OperandP = typename MmaO::template FragmentA<C.block_n>;
+  using Softmax = OnlineSoftmax<typename AccumulatorS::Map, C.exponential>;
+  static constexpr sim::Limits limits = {.bank_conflicts = 0};
+
+  struct SharedStorage {
+    TileQ q;
+    TileK k;
+    TileV v;
+    typename RingQ::Storage ring_q;
+    typename Ring::Storage ring_k;
+    typename Ring::Storage ring_v;
+    typename MathOrder::Storage order;
+
+    template <class F> void name_buffers(F&& name) {
+      name("Q", q);
+      name("K", k);
+      name("V", v);
+      name("Q full", ring_q.full);
+      name("Q empty", ring_q.empty);
+      name("K full", ring_k.full);
+      name("K empty", ring_k.empty);
+      name("V full", ring_v.full);
+      name("V empty", ring_v.empty);
+      name("turn", order.turn);
+    }
+  };
+  static_assert(sizeof(SharedStorage) <= 227 * 1024);
+
+  // Registers move from the producer to the consumers: 504 for the four threads that share a lane of an SM's
+  // register file (three consumers: 512).
+  static constexpr int producer_registers = C.consumers == 2 ? 24 : 32;
+  static constexpr int consumer_registers = C.consumers == 2 ? 240 : 160;
+
+  static constexpr char const* role(int warp) {
+    constexpr char const* names[] = {"producer", "consumer 0", "consumer 1", "consumer 2"};
+    return names[warp / 4];
+  }
+  TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) { return {p.ctas, 1, 1}; }
+
+  TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
+    int const warp = warp::shfl(warp_id(), 0);  // known to be the same in all lanes
+    RingQ const ring_q{smem.ring_q};
+    Ring const ring_k{smem.ring_k}, ring_v{smem.ring_v};
+    MathOrder order{smem.order};
+    if (thread_idx() == 0) {
+      prefetch_tensor_map(p.q);
+      prefetch_tensor_map(p.k);
+      prefetch_tensor_map(p.v);
+      ring_q.init();
+      ring_k.init();
+      ring_v.init();
+      order.init();
+      fence_mbarrier_init();
+    }
+    cta::sync();  // the barriers are known to all who use them
+
+    if (warp / 4 != 0) {
+      setmaxnreg_inc<consumer_registers>();
+      consume(p, smem, ring_q, ring_k, ring_v, order, warp / 4 - 1);
+    } else {
+      setmaxnreg_dec<producer_registers>();
+      if (warp == 0 && warp::elect_one()) produce(p, smem, ring_q, ring_k, ring_v);
+    }
+  }
+
+ private:
+  /// The producer, one thread.
+  TEGULA_DEVICE static void produce(Params const& p, SharedStorage& smem, RingQ const& ring_q,
+                                    Ring const& ring_k, Ring const& ring_v) {
+    typename RingQ::State q;
+    typename Ring::State k, v;
+    auto const sQ = tensor(smem.q);  // (consumer_m, head_dim, consumers)
+    auto const sK = tensor(smem.k);  // (block_n, head_dim, stages)
+    auto const sV = tensor(smem.v);  // (head_dim_v, block_n, stages)
+    for (RowBlockIterator work{p.order, p.ctas}; !work.done(); work.next()) {
+      RowBlock const at = work.block();
+      KeyBlocks const blocks = key_blocks(p.mask, at.block * block_m, block_m, C.block_n);
+      if (blocks.empty()) continue;
+      int const kv_head = at.head / p.heads_per_kv_head;
+      auto const mQ = tma_tensor<1, 0, 2, 3>(p.q)(_, _, at.head, at.batch);
+      auto const mK = tma_tensor<1, 0, 2, 3>(p.k)(_, _, kv_head, at.batch);
+      auto const mV = tma_tensor<0, 1, 2, 3>(p.v)(_, _, kv_head, at.batch);
+      auto const gQ = local_tile<consumer_m, C.head_dim>(mQ, _, 0);     // (consumer_m, head_dim, blocks)
+      auto const gK = local_tile<C.block_n, C.head_dim>(mK, _, 0);      // (block_n, head_dim, blocks)
+      auto const gV = local_tile<C.head_dim_v, C.block_n>(mV, 0, _);    // (head_dim_v, block_n, blocks)
+      auto const fetch_k = [&](int n) {
+        SharedAddr const full = ring_k.acquire(k, CopyK::bytes);
+        copy(CopyK{}, gK(_, _, n), sK(_, _, k.stage), full);
+        k.next();
+      };
+      auto const fetch_v = [&](int n) {
+        SharedAddr const full = ring_v.acquire(v, CopyV::bytes);
+        copy(CopyV{}, gV(_, _, n), sV(_, _, v.stage), full);
+        v.next();
+      };
+      fetch_k(blocks.last - 1);  // its stage is free before that of Q
+#pragma unroll 1
+      for (int consumer = 0; consumer < C.consumers; ++consumer) {
+        SharedAddr const full = ring_q.acquire(q, CopyQ::bytes);
+        copy(CopyQ{}, gQ(_, _, C.consumers * at.block + consumer), sQ(_, _, q.stage), full);
+        q.next();
+      }
+#pragma unroll 1
+      for (int n = blocks.last - 1; n >= blocks.first; --n) {
+        if (n > blocks.first) fetch_k(n - 1);
+        fetch_v(n);
+      }
+    }
+  }
+
+  /// A consumer warpgroup: its 64 rows of every block of rows.
+  TEGULA_DEVICE static void consume(Params const& p, SharedStorage& smem, RingQ const& ring_q,
+                                    Ring const& ring_k, Ring const& ring_v, MathOrder& order, int group) {
+    auto const tSsQ = MmaS{}.partition_a(tensor(smem.q));  // (1, MMA_K, consumers)
+    auto const tSsK = MmaS{}.partition_b(tensor(smem.k));  // (1, MMA_K, stages)
+    auto const tOsV = MmaO{}.partition_b(tensor(smem.v));  // (1, MMA_K, stages)
+    AccumulatorS tSrS;                                     // (MMA, 1, 1)
+    AccumulatorO tOrO;                                     // (MMA, 1, 1)
+    OperandP tOrP;                                         // (MMA, 1, MMA_K)
+    typename RingQ::State q;
+    typename Ring::State k, v;
+    q.advance(group);
+    for (RowBlockIterator work{p.order, p.ctas}; !work.done(); work.next()) {
+      RowBlock const at = work.block();
+      int const row = at.block * block_m + group * consumer_m;  // the consumer's first
+      KeyBlocks const blocks = key_blocks(p.mask, at.block * block_m, block_m, C.block_n);
+      Softmax softmax{p.scale};
+      if (blocks.empty()) {
+        clear(tOrO);
+        store(p, at, row, softmax, tOrO);
+        continue;
+      }
+      float factor[Softmax::rows];
+      /// S = Q K: starts it, as a group of its own.
+      auto const start_scores = [&] {
+        gemm(MmaS{}, tSsQ(_, _, q.stage), tSsK(_, _, k.stage), tSrS, false);
+        wgmma_commit_group();
+      };
+      /// O += P V, likewise.
+      auto const start_output = [&](bool accumulate) {
+        gemm(MmaO{}, tOrP, tOsV(_, _, v.stage), tOrO, accumulate);
+        wgmma_commit_group();
+      };
+      /// P of block n, but for its registers, once S has come.
+      auto const softmax_of = [&](int n) {
+        wgmma_pin(tSrS);
+        ring_k.release(k.stage);
+        k.next();
+        cap_and_mask(p, blocks, row, n, tSrS);
+        bool const grown = softmax.follow(tSrS, factor);
+        softmax.exponentiate(tSrS);
+        return grown;
+      };
+
+      ring_q.wait(q);
+      ring_k.wait(k);
+      wgmma_fence();  // the registers of S, before the wgmma that write them
+      start_scores();
+      wgmma_wait_group<0>();
+      softmax_of(blocks.last - 1);
+      copy(MmaO::operand_a(MmaS{}, tSrS), tOrP);
+#pragma unroll 1
+      for (int n = blocks.last - 2; n >= blocks.first; --n) {
+        ring_k.wait(k);
+        if constexpr (C.ordered) order.enter(group);
+        wgmma_pin(tOrP), wgmma_pin(tOrO);
+        wgmma_fence();  // the registers of S, P and O, likewise
+        start_scores();
+        ring_v.wait(v);
+        start_output(n < blocks.last - 2);
+        if constexpr (C.ordered) order.leave(group);
+        wgmma_wait_group<1>();  // S has come
+        bool const grown = softmax_of(n);
+        wgmma_wait_group<0>();  // O has come, and P's registers are free
+        wgmma_pin(tOrO);
+        ring_v.release(v.stage);
+        v.next();
+        if (grown) Softmax::scale_rows(tOrO, factor);
+        copy(MmaO::operand_a(MmaS{}, tSrS), tOrP);
+      }
+      ring_q.release(q.stage);  // all of S has come: the next rows may be loaded while these are finished
+      q.advance(C.consumers);
+
+      ring_v.wait(v);
+      wgmma_pin(tOrP), wgmma_pin(tOrO);
+      wgmma_fence();
+      start_output(blocks.last - blocks.first > 1);
+      wgmma_wait_group<0>();
+      wgmma_pin(tOrO);
+      ring_v.release(v.stage);
+      v.next();
+      store(p, at, row, softmax, tOrO);
+    }
+  }
+
+  /// S of block n of the keys, as the softmax wants it: capped, and -inf where a row does not see a key.
+  TEGULA_DEVICE static void cap_and_mask(Params const& p, KeyBlocks const& blocks, int row, int n,
+                                         AccumulatorS& tSrS) {
+    if (p.softcap_scale != 0.0f) {
+#pragma unroll
+      for (int i = 0; i < tSrS.size; ++i) tSrS(i) = tanh_by_exp2<C.exponential>(tSrS(i) * p.softcap_scale);
+    }
+    if (!blocks.masked(n)) return;
+    AttentionMask const mask = p.mask;
+    Coordinate const origin{row, n * C.block_n};
+    for_each(tSrS, MmaS{thread_idx_here() % kWarpgroupSize}.origin_c() + origin,
+             [&](float& s, Index i, Index key) {
+               if (key >= edge(mask.end(i)) || key < mask.begin(i)) s = -kInfinity;
+             });
+  }
+
+  /// O = O / sum, to global memory; the log-sum-exp beside it.
+  TEGULA_DEVICE static void store(Params const& p, RowBlock const& at, int row, Softmax const& softmax,
+                                  AccumulatorO& tOrO) {
+    AttentionOutput const& out = p.out;
+    Coordinate<2> const own = MmaO{thread_idx_here() % kWarpgroupSize}.origin_c();
+    T* const o = static_cast<T*>(out.o) + at.batch * out.stride.batch + at.head * out.stride.head;
+#pragma unroll
+    for (int r = 0; r < Softmax::rows; ++r) {
+      float offset = softmax.offset[r], sum = softmax.total(r), scale = 1.0f;
+      if (p.sink != nullptr) {
+        // One more score, without a value.
+        float const score = ld_global<float>(p.sink + at.head) * kLog2E;
+        float const next = max_f32(offset, score);
+        float const subtrahend = next == -kInfinity ? 0.0f : next;
+        scale = exp2<C.exponential>(offset - subtrahend);
+        sum = fma(sum, scale, exp2<C.exponential>(score - subtrahend));
+        offset = next;
+      }
+      float const factor = sum == 0.0f ? 0.0f : scale / sum;
+#pragma unroll
+      for (int c = 0; c < count_along<typename AccumulatorO::Map, 1>; ++c)
+        row_column(tOrO, r, c) *= factor;
+      int const i = row + own[0] + step_along<0>(typename AccumulatorO::Map{}, r);
+      bool const inside = i < edge(p.mask.seq_q);
+      store_row(tOrO, r, o + i * out.stride.seq, out.head_dim_v, inside);
+      if (out.lse != nullptr && own[1] == 0 && inside) {
+        float const lse = sum == 0.0f ? -kInfinity : (offset + lg2_approx_ftz(sum)) * kLn2;
+        std::int64_t const head = static_cast<std::int64_t>(at.batch) * p.order.heads + at.head;
+        st_global(out.lse + head * p.mask.seq_q + i, lse);
+      }
+    }
+  }
+};
+
+}  // namespace tegula
