@@ -35,8 +35,11 @@ template <class Arguments, class Choice>
 void run(Machine const& machine, Arguments const& arguments, Choice const& choice, Stream stream) {
   choice.kernel.visit([&]<class F>(F family) {
     if constexpr (device::Computes<F, Arguments>) {
-      launch_kernel(machine, family, choice.configuration,
-                    device::FamilyTraits<F>::lower(machine, arguments, choice), stream);
+      using Traits = device::FamilyTraits<F>;
+      auto params = Traits::lower(machine, arguments, choice);
+      if constexpr (requires { Traits::on_stream(params, nullptr); })
+        Traits::on_stream(params, machine.backend().stream_workspace(stream));
+      launch_kernel(machine, family, choice.configuration, params, stream);
     }
   });
 }

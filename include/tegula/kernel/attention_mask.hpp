@@ -39,16 +39,15 @@ struct KeyBlocks {
   int whole_first = 0, whole_last = 0;
 
   TEGULA_HOST_DEVICE constexpr bool empty() const { return last <= first; }
-  TEGULA_HOST_DEVICE constexpr bool masked(int block) const {
-    return block < whole_first || block >= whole_last;
-  }
+  TEGULA_HOST_DEVICE constexpr bool has(int block) const { return block >= first && block < last; }
 
   constexpr bool operator==(KeyBlocks const&) const = default;
 };
 
 /// The blocks of `block_n` keys that the rows [row, row + rows) need, of which those from seq_q on do not
-/// count. Precondition: 0 <= row < mask.seq_q.
+/// count: none where that is all of them.
 TEGULA_HOST_DEVICE constexpr KeyBlocks key_blocks(AttentionMask const& mask, int row, int rows, int block_n) {
+  if (row >= mask.seq_q) return {};
   int const last_row = (row + rows < mask.seq_q ? row + rows : mask.seq_q) - 1;
   return {.first = mask.begin(row) / block_n,
           .last = (mask.end(last_row) + block_n - 1) / block_n,

@@ -32,8 +32,8 @@ namespace tegula {
 ///                                                                       P = softmax(S), rescale O
 ///                                         O += P V[first]; store O
 ///
-/// The softmax of one block runs while the tensor core works on the product of the block before, and, with
-/// ordered consumers, on the other consumers' products.
+/// The softmax of one block runs while the tensor core works on the product of the block before, and on the
+/// other consumers' products: an ordered barrier has the consumers start theirs in turn.
 ///
 /// Legend: m, g, s, r for matrices in global memory, their tiles, shared and register tensors; tS..
 /// partitioned for S = Q K^T, tO.. for O = P V.
@@ -57,6 +57,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   using RingQ = TmaPipeline<C.consumers, 4>;  // a stage is one consumer's
   using Ring = TmaPipeline<C.stages, 4 * C.consumers>;
   using MathOrder = OrderedBarrier<C.consumers, 4>;
+  using Queue = TileQueue<2, 4 * C.consumers>;
 
   // Of one consumer.
   using MmaS = TiledMma<TiledMmaSpec{warpgroup_mma(C.dtype, C.dtype, DType::f32, C.block_n)}>;
@@ -76,6 +77,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     typename Ring::Storage ring_k;
     typename Ring::Storage ring_v;
     typename MathOrder::Storage order;
+    typename Queue::Storage queue;
 
     template <class F> void name_buffers(F&& name) {
       name("Q", q);
@@ -88,12 +90,14 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       name("V full", ring_v.full);
       name("V empty", ring_v.empty);
       name("turn", order.turn);
+      name("tile", queue.tile);
+      name("tile full", queue.full);
+      name("tile empty", queue.empty);
     }
   };
   static_assert(sizeof(SharedStorage) <= 227 * 1024);
 
-  // Registers move from the producer to the consumers: 504 for the four threads that share a lane of an SM's
-  // register file (three consumers: 512).
+  // Registers move from the producer to the consumers: launched with 168 each, or with three consumers 128.
   static constexpr int producer_registers = C.consumers == 2 ? 24 : 32;
   static constexpr int consumer_registers = C.consumers == 2 ? 240 : 160;
 
@@ -103,160 +107,205 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   }
   TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) { return {p.ctas, 1, 1}; }
 
+  /// The handles of what the producer and the consumers share. Each role has its own states of them.
+  struct Roles {
+    SharedStorage& smem;
+    RingQ ring_q{smem.ring_q};
+    Ring ring_k{smem.ring_k}, ring_v{smem.ring_v};
+    MathOrder order{smem.order};
+    Queue queue{smem.queue};
+    typename RingQ::State q;
+    typename Ring::State k, v;
+  };
+
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     int const warp = warp::shfl(warp_id(), 0);  // known to be the same in all lanes
-    RingQ const ring_q{smem.ring_q};
-    Ring const ring_k{smem.ring_k}, ring_v{smem.ring_v};
-    MathOrder order{smem.order};
+    Roles role{smem};
     if (thread_idx() == 0) {
       prefetch_tensor_map(p.q);
       prefetch_tensor_map(p.k);
       prefetch_tensor_map(p.v);
-      ring_q.init();
-      ring_k.init();
-      ring_v.init();
-      order.init();
+      role.ring_q.init();
+      role.ring_k.init();
+      role.ring_v.init();
+      role.order.init();
+      role.queue.init();
       fence_mbarrier_init();
     }
     cta::sync();  // the barriers are known to all who use them
 
     if (warp / 4 != 0) {
       setmaxnreg_inc<consumer_registers>();
-      consume(p, smem, ring_q, ring_k, ring_v, order, warp / 4 - 1);
+      consume(p, role, warp / 4 - 1);
     } else {
       setmaxnreg_dec<producer_registers>();
-      if (warp == 0 && warp::elect_one()) produce(p, smem, ring_q, ring_k, ring_v);
+      if (warp == 0 && warp::elect_one()) produce(p, role);
     }
   }
 
  private:
+  static constexpr int no_tile = -1;
+
+  /// The blocks of keys of a tile's rows.
+  TEGULA_DEVICE static KeyBlocks blocks_of(Params const& p, RowBlock const& at) {
+    return key_blocks(p.mask, at.block * block_m, block_m, C.block_n);
+  }
+
   /// The producer, one thread.
-  TEGULA_DEVICE static void produce(Params const& p, SharedStorage& smem, RingQ const& ring_q,
-                                    Ring const& ring_k, Ring const& ring_v) {
-    typename RingQ::State q;
-    typename Ring::State k, v;
-    auto const sQ = tensor(smem.q);  // (consumer_m, head_dim, consumers)
-    auto const sK = tensor(smem.k);  // (block_n, head_dim, stages)
-    auto const sV = tensor(smem.v);  // (head_dim_v, block_n, stages)
-    for (RowBlockIterator work{p.order, p.ctas}; !work.done(); work.next()) {
-      RowBlock const at = work.block();
-      KeyBlocks const blocks = key_blocks(p.mask, at.block * block_m, block_m, C.block_n);
-      if (blocks.empty()) continue;
-      int const kv_head = at.head / p.heads_per_kv_head;
-      auto const mQ = tma_tensor<1, 0, 2, 3>(p.q)(_, _, at.head, at.batch);
-      auto const mK = tma_tensor<1, 0, 2, 3>(p.k)(_, _, kv_head, at.batch);
-      auto const mV = tma_tensor<0, 1, 2, 3>(p.v)(_, _, kv_head, at.batch);
-      auto const gQ = local_tile<consumer_m, C.head_dim>(mQ, _, 0);     // (consumer_m, head_dim, blocks)
-      auto const gK = local_tile<C.block_n, C.head_dim>(mK, _, 0);      // (block_n, head_dim, blocks)
-      auto const gV = local_tile<C.head_dim_v, C.block_n>(mV, 0, _);    // (head_dim_v, block_n, blocks)
-      auto const fetch_k = [&](int n) {
-        SharedAddr const full = ring_k.acquire(k, CopyK::bytes);
-        copy(CopyK{}, gK(_, _, n), sK(_, _, k.stage), full);
-        k.next();
-      };
-      auto const fetch_v = [&](int n) {
-        SharedAddr const full = ring_v.acquire(v, CopyV::bytes);
-        copy(CopyV{}, gV(_, _, n), sV(_, _, v.stage), full);
-        v.next();
-      };
-      fetch_k(blocks.last - 1);  // its stage is free before that of Q
+  TEGULA_DEVICE static void produce(Params const& p, Roles& role) {
+    TileDealer const dealer{p.counter, p.order.count(), p.ctas};
+    for (int tile = dealer.first(); dealer.is_tile(tile);) {
+      role.queue.put(tile);
+      int const next = dealer.after(tile);
+      RowBlock const at = p.order.block(tile);
+      if (KeyBlocks const blocks = blocks_of(p, at); !blocks.empty()) fetch(p, role, at, blocks);
+      tile = next;
+    }
+    role.queue.put(no_tile);
+    dealer.leave();
+  }
+
+  /// Has TMA load a tile's rows of Q, and its blocks of K and V.
+  TEGULA_DEVICE static void fetch(Params const& p, Roles& role, RowBlock const& at, KeyBlocks const& blocks) {
+    int const kv_head = at.head / p.heads_per_kv_head;
+    auto const mQ = tma_tensor<1, 0, 2, 3>(p.q)(_, _, at.head, at.batch);
+    auto const mK = tma_tensor<1, 0, 2, 3>(p.k)(_, _, kv_head, at.batch);
+    auto const mV = tma_tensor<0, 1, 2, 3>(p.v)(_, _, kv_head, at.batch);
+    auto const gQ = local_tile<consumer_m, C.head_dim>(mQ, _, 0);   // (consumer_m, head_dim, blocks)
+    auto const gK = local_tile<C.block_n, C.head_dim>(mK, _, 0);    // (block_n, head_dim, blocks)
+    auto const gV = local_tile<C.head_dim_v, C.block_n>(mV, 0, _);  // (head_dim_v, block_n, blocks)
+    auto const sQ = tensor(role.smem.q);                            // (consumer_m, head_dim, consumers)
+    auto const sK = tensor(role.smem.k);                            // (block_n, head_dim, stages)
+    auto const sV = tensor(role.smem.v);                            // (head_dim_v, block_n, stages)
+    auto const fetch_k = [&](int n) {
+      SharedAddr const full = role.ring_k.acquire(role.k, CopyK::bytes);
+      copy(CopyK{}, gK(_, _, n), sK(_, _, role.k.stage), full);
+      role.k.next();
+    };
+    auto const fetch_v = [&](int n) {
+      SharedAddr const full = role.ring_v.acquire(role.v, CopyV::bytes);
+      copy(CopyV{}, gV(_, _, n), sV(_, _, role.v.stage), full);
+      role.v.next();
+    };
+    fetch_k(blocks.last - 1);  // its stage is free before that of Q
 #pragma unroll 1
-      for (int consumer = 0; consumer < C.consumers; ++consumer) {
-        SharedAddr const full = ring_q.acquire(q, CopyQ::bytes);
-        copy(CopyQ{}, gQ(_, _, C.consumers * at.block + consumer), sQ(_, _, q.stage), full);
-        q.next();
-      }
+    for (int consumer = 0; consumer < C.consumers; ++consumer) {
+      SharedAddr const full = role.ring_q.acquire(role.q, CopyQ::bytes);
+      copy(CopyQ{}, gQ(_, _, C.consumers * at.block + consumer), sQ(_, _, role.q.stage), full);
+      role.q.next();
+    }
 #pragma unroll 1
-      for (int n = blocks.last - 1; n >= blocks.first; --n) {
-        if (n > blocks.first) fetch_k(n - 1);
-        fetch_v(n);
-      }
+    for (int n = blocks.last - 1; n >= blocks.first; --n) {
+      if (n > blocks.first) fetch_k(n - 1);
+      fetch_v(n);
     }
   }
 
-  /// A consumer warpgroup: its 64 rows of every block of rows.
-  TEGULA_DEVICE static void consume(Params const& p, SharedStorage& smem, RingQ const& ring_q,
-                                    Ring const& ring_k, Ring const& ring_v, MathOrder& order, int group) {
-    auto const tSsQ = MmaS{}.partition_a(tensor(smem.q));  // (1, MMA_K, consumers)
-    auto const tSsK = MmaS{}.partition_b(tensor(smem.k));  // (1, MMA_K, stages)
-    auto const tOsV = MmaO{}.partition_b(tensor(smem.v));  // (1, MMA_K, stages)
-    AccumulatorS tSrS;                                     // (MMA, 1, 1)
-    AccumulatorO tOrO;                                     // (MMA, 1, 1)
-    OperandP tOrP;                                         // (MMA, 1, MMA_K)
-    typename RingQ::State q;
-    typename Ring::State k, v;
-    q.advance(group);
-    for (RowBlockIterator work{p.order, p.ctas}; !work.done(); work.next()) {
-      RowBlock const at = work.block();
+  /// A consumer warpgroup: its 64 rows of every tile.
+  TEGULA_DEVICE static void consume(Params const& p, Roles& role, int group) {
+    AccumulatorO tOrO;  // (MMA, 1, 1)
+    role.q.advance(group);
+    for (int tile = role.queue.get(); tile != no_tile; tile = role.queue.get()) {
+      RowBlock const at = p.order.block(tile);
       int const row = at.block * block_m + group * consumer_m;  // the consumer's first
-      KeyBlocks const blocks = key_blocks(p.mask, at.block * block_m, block_m, C.block_n);
+      KeyBlocks const all = blocks_of(p, at), own = key_blocks(p.mask, row, consumer_m, C.block_n);
       Softmax softmax{p.scale};
-      if (blocks.empty()) {
+      int n = all.last - 1;
+      while (n >= all.first && !own.has(n)) skip(role, group, n-- > all.first || !own.empty());
+      if (own.empty()) {
         clear(tOrO);
-        store(p, at, row, softmax, tOrO);
-        continue;
+        if (!all.empty()) give_back_q(role);
+      } else {
+        multiply(p, role, group, row, own, softmax, tOrO);
+        for (n = own.first - 1; n >= all.first; --n) skip(role, group, true);
       }
-      float factor[Softmax::rows];
-      /// S = Q K: starts it, as a group of its own.
-      auto const start_scores = [&] {
-        gemm(MmaS{}, tSsQ(_, _, q.stage), tSsK(_, _, k.stage), tSrS, false);
-        wgmma_commit_group();
-      };
-      /// O += P V, likewise.
-      auto const start_output = [&](bool accumulate) {
-        gemm(MmaO{}, tOrP, tOsV(_, _, v.stage), tOrO, accumulate);
-        wgmma_commit_group();
-      };
-      /// P of block n, but for its registers, once S has come.
-      auto const softmax_of = [&](int n) {
-        wgmma_pin(tSrS);
-        ring_k.release(k.stage);
-        k.next();
-        cap_and_mask(p, blocks, row, n, tSrS);
-        bool const grown = softmax.follow(tSrS, factor);
-        softmax.exponentiate(tSrS);
-        return grown;
-      };
+      store(p, at, row, softmax, tOrO);
+    }
+  }
 
-      ring_q.wait(q);
-      ring_k.wait(k);
-      wgmma_fence();  // the registers of S, before the wgmma that write them
-      start_scores();
-      wgmma_wait_group<0>();
-      softmax_of(blocks.last - 1);
-      copy(MmaO::operand_a(MmaS{}, tSrS), tOrP);
+  /// A block of keys that the consumer's rows do not see, but another's of the tile.
+  TEGULA_DEVICE static void skip(Roles& role, int group, bool takes_turn) {
+    role.ring_k.wait(role.k);
+    role.ring_k.release(role.k.stage);
+    role.k.next();
+    role.ring_v.wait(role.v);
+    role.ring_v.release(role.v.stage);
+    role.v.next();
+    if (takes_turn) role.order.enter(group), role.order.leave(group);
+  }
+  TEGULA_DEVICE static void give_back_q(Roles& role) {
+    role.ring_q.wait(role.q);
+    role.ring_q.release(role.q.stage);
+    role.q.advance(C.consumers);
+  }
+
+  /// O = P V over the blocks of keys that the consumer's rows see, from the last to the first, with P the
+  /// numerators of the softmax.
+  TEGULA_DEVICE static void multiply(Params const& p, Roles& role, int group, int row,
+                                     KeyBlocks const& blocks, Softmax& softmax, AccumulatorO& tOrO) {
+    auto& [smem, ring_q, ring_k, ring_v, order, queue, q, k, v] = role;
+    auto const tSsQ = MmaS{}.partition_a(tensor(smem.q))(_, _, q.stage);  // (1, MMA_K)
+    auto const tSsK = MmaS{}.partition_b(tensor(smem.k));                 // (1, MMA_K, stages)
+    auto const tOsV = MmaO{}.partition_b(tensor(smem.v));                 // (1, MMA_K, stages)
+    AccumulatorS tSrS;                                                    // (MMA, 1, 1)
+    OperandP tOrP;                                                        // (MMA, 1, MMA_K)
+    float factor[Softmax::rows];
+    auto const start_scores = [&] {  // S = Q K, as a group of its own
+      gemm(MmaS{}, tSsQ, tSsK(_, _, k.stage), tSrS, false);
+      wgmma_commit_group();
+    };
+    auto const start_output = [&](bool accumulate) {  // O += P V, likewise
+      gemm(MmaO{}, tOrP, tOsV(_, _, v.stage), tOrO, accumulate);
+      wgmma_commit_group();
+    };
+    auto const softmax_of = [&](int n) {  // once S has come: P, but for its registers
+      wgmma_pin(tSrS);
+      ring_k.release(k.stage);
+      k.next();
+      cap_and_mask(p, blocks, row, n, tSrS);
+      bool const grown = softmax.follow(tSrS, factor);
+      softmax.exponentiate(tSrS);
+      return grown;
+    };
+
+    ring_q.wait(q);
+    ring_k.wait(k);
+    wgmma_fence();  // the registers of S, before the wgmma that write them
+    start_scores();
+    wgmma_wait_group<0>();
+    softmax_of(blocks.last - 1);
+    copy(MmaO::operand_a(MmaS{}, tSrS), tOrP);
 #pragma unroll 1
-      for (int n = blocks.last - 2; n >= blocks.first; --n) {
-        ring_k.wait(k);
-        if constexpr (C.ordered) order.enter(group);
-        wgmma_pin(tOrP), wgmma_pin(tOrO);
-        wgmma_fence();  // the registers of S, P and O, likewise
-        start_scores();
-        ring_v.wait(v);
-        start_output(n < blocks.last - 2);
-        if constexpr (C.ordered) order.leave(group);
-        wgmma_wait_group<1>();  // S has come
-        bool const grown = softmax_of(n);
-        wgmma_wait_group<0>();  // O has come, and P's registers are free
-        wgmma_pin(tOrO);
-        ring_v.release(v.stage);
-        v.next();
-        if (grown) Softmax::scale_rows(tOrO, factor);
-        copy(MmaO::operand_a(MmaS{}, tSrS), tOrP);
-      }
-      ring_q.release(q.stage);  // all of S has come: the next rows may be loaded while these are finished
-      q.advance(C.consumers);
-
+    for (int n = blocks.last - 2; n >= blocks.first; --n) {
+      ring_k.wait(k);
+      order.enter(group);
+      wgmma_fence();
+      start_scores();
       ring_v.wait(v);
       wgmma_pin(tOrP), wgmma_pin(tOrO);
-      wgmma_fence();
-      start_output(blocks.last - blocks.first > 1);
-      wgmma_wait_group<0>();
+      wgmma_fence();  // the registers of P and O, likewise
+      start_output(n < blocks.last - 2);
+      order.leave(group);
+      wgmma_wait_group<1>();  // S has come
+      bool const grown = softmax_of(n);
+      wgmma_wait_group<0>();  // O has come, and P's registers are free
       wgmma_pin(tOrO);
       ring_v.release(v.stage);
       v.next();
-      store(p, at, row, softmax, tOrO);
+      if (grown) Softmax::scale_rows(tOrO, factor);
+      copy(MmaO::operand_a(MmaS{}, tSrS), tOrP);
     }
+    ring_q.release(q.stage);  // all of S has come: the next rows may be loaded while these are finished
+    q.advance(C.consumers);
+
+    ring_v.wait(v);
+    wgmma_pin(tOrP), wgmma_pin(tOrO);
+    wgmma_fence();
+    start_output(blocks.last - blocks.first > 1);
+    wgmma_wait_group<0>();
+    wgmma_pin(tOrO);
+    ring_v.release(v.stage);
+    v.next();
   }
 
   /// S of block n of the keys, as the softmax wants it: capped, and -inf where a row does not see a key.
@@ -266,13 +315,16 @@ template <AttentionSm90Config C> struct AttentionSm90 {
 #pragma unroll
       for (int i = 0; i < tSrS.size; ++i) tSrS(i) = tanh_by_exp2<C.exponential>(tSrS(i) * p.softcap_scale);
     }
-    if (!blocks.masked(n)) return;
     AttentionMask const mask = p.mask;
-    Coordinate const origin{row, n * C.block_n};
-    for_each(tSrS, MmaS{thread_idx_here() % kWarpgroupSize}.origin_c() + origin,
-             [&](float& s, Index i, Index key) {
-               if (key >= edge(mask.end(i)) || key < mask.begin(i)) s = -kInfinity;
-             });
+    auto const hide = [&](auto hidden) {
+      Coordinate const origin{row, n * C.block_n};
+      for_each(tSrS, MmaS{thread_idx_here() % kWarpgroupSize}.origin_c() + origin,
+               [&](float& s, Index i, Index key) {
+                 if (hidden(i, key)) s = -kInfinity;
+               });
+    };
+    if (n >= blocks.whole_last) hide([&](Index i, Index key) { return key >= edge(mask.end(i)); });
+    if (n < blocks.whole_first) hide([&](Index i, Index key) { return key < mask.begin(i); });
   }
 
   /// O = O / sum, to global memory; the log-sum-exp beside it.

@@ -8,6 +8,7 @@
 #include "tegula/numeric/dtype.hpp"
 #include "tegula/pipeline/divisor.hpp"
 #include "tegula/pipeline/row_blocks.hpp"
+#include "tegula/pipeline/tile_queue.hpp"
 #include "tegula/tensor/tma_box.hpp"
 
 namespace tegula {
@@ -24,7 +25,6 @@ struct AttentionSm90Config {
   int block_n = 128;
   int consumers = 2;
   int stages = 2;
-  bool ordered = true;  ///< the consumers start their products in turn: one's softmax under another's
   Exponential exponential = Exponential::ex2_approx;
 
   constexpr bool operator==(AttentionSm90Config const&) const = default;
@@ -66,6 +66,7 @@ struct AttentionSm90Params {
   AttentionMask mask;
   RowBlockOrder order;
   int ctas = 1;                          ///< of the grid
+  TileCounter* counter = nullptr;        ///< null: every CTA takes every ctas-th block of rows
   Divisor heads_per_kv_head{1};          ///< query heads that share a head of K and V
   float scale = 0;                       ///< of the scores, or, with a softcap, the softcap
   float softcap_scale = 0;               ///< with a softcap: scale / softcap; else 0

@@ -72,17 +72,14 @@ constexpr auto attention_sm80_table() {
   return table;
 }
 
-/// The tiles of attention_sm90, apart from their types. Of those for the same head dims the first is for rows
-/// that see all keys, and the second, where there is one, for rows that see ever more of them: a shorter
-/// block of keys wastes less along the diagonal.
+/// The tiles of attention_sm90, apart from their types, tuned for speed on an H200 (docs/hopper_attention.md).
 inline constexpr AttentionSm90Config attention_sm90_tiles[] = {
     {.head_dim = 64, .head_dim_v = 64, .block_n = 128, .consumers = 3},
     {.head_dim = 96, .head_dim_v = 96, .block_n = 128},
-    {.head_dim = 128, .head_dim_v = 128, .block_n = 176},
     {.head_dim = 128, .head_dim_v = 128, .block_n = 128},
     {.head_dim = 192, .head_dim_v = 128, .block_n = 128},
     {.head_dim = 192, .head_dim_v = 192, .block_n = 112},
-    {.head_dim = 256, .head_dim_v = 256, .block_n = 80, .ordered = false},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 80},
 };
 
 constexpr auto attention_sm90_table() {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "tegula/arch/special_registers.hpp"
 #include "tegula/macros.hpp"
 #include "tegula/pipeline/divisor.hpp"
 
@@ -50,31 +49,6 @@ struct RowBlockOrder {
   }
 
   constexpr bool operator==(RowBlockOrder const&) const = default;
-};
-
-/// The blocks of one role of a CTA. Its grid of `ctas` takes them in rounds, one block a CTA. With
-/// `last_first` every other round runs backwards: the CTA that had the longest block of a round has the
-/// shortest of the next, and all have about the same work.
-class RowBlockIterator {
- public:
-  TEGULA_DEVICE RowBlockIterator(RowBlockOrder const& order, int ctas)
-      : order_(order), ctas_(ctas), index_(block_idx().x) {}
-
-  TEGULA_DEVICE bool done() const { return index_ >= order_.count(); }
-  TEGULA_DEVICE RowBlock block() const { return order_.block(index_); }
-  TEGULA_DEVICE void next() {
-    int const cta = block_idx().x;
-    index_ += ctas_;
-    if (!order_.last_first) return;
-    backwards_ = !backwards_;
-    index_ += backwards_ ? ctas_ - 1 - 2 * cta : 2 * cta + 1 - ctas_;
-  }
-
- private:
-  RowBlockOrder const& order_;
-  int ctas_;
-  int index_;
-  bool backwards_ = false;
 };
 
 }  // namespace tegula

@@ -54,12 +54,21 @@ TensorMapDescription description(TokenTensor const& x, DType type, TmaBoxes cons
           .swizzle = boxes.swizzle};
 }
 
+/// Heads that run side by side where their blocks of rows differ in length, so that L2 serves the keys of all
+/// of them: 32 MB of keys and values, at least eight heads. Tuned for speed on an H200.
+int heads_side_by_side(AttentionArguments const& a) {
+  constexpr std::int64_t served = std::int64_t{32} << 20, least = 8;
+  std::int64_t const keys_and_values = *a.seq_k * (a.head_dim + *a.head_dim_v) * bytes_of(a.dtype);
+  std::int64_t const heads = std::max(least, served / keys_and_values * (a.heads / *a.kv_heads));
+  return static_cast<int>(std::min(heads, a.batch * a.heads));
+}
+
 RowBlockOrder order_of(AttentionArguments const& a, AttentionMask const& mask, int block_m) {
   bool const last_first = grows(mask);
   return {.blocks = static_cast<int>(ceil_div(a.seq_q, block_m)),
           .heads = static_cast<int>(a.heads),
           .batches = static_cast<int>(a.batch),
-          .group = last_first ? attention_heads_per_l2_group(a) : 1,
+          .group = last_first ? heads_side_by_side(a) : 1,
           .last_first = last_first};
 }
 

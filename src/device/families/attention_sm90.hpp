@@ -35,15 +35,19 @@ template <> struct FamilyTraits<AttentionSm90Family> {
   static AttentionSm90Params lower(Machine const& machine, AttentionArguments const& a,
                                    AttentionChoice const& choice);
 
+  /// The blocks of rows are dealt out dynamically where some take longer than others.
+  static void on_stream(AttentionSm90Params& p, void* workspace) {
+    if (p.order.last_first) p.counter = static_cast<TileCounter*>(workspace);
+  }
+
   /// But for those whose tensor maps the simulated machine did not encode.
   static std::vector<sim::GlobalTensor> describe(AttentionSm90Config const& c, AttentionSm90Params const& p);
 
   static std::string name(AttentionSm90Config const& c) {
     std::string const dims =
         c.head_dim_v == c.head_dim ? std::to_string(c.head_dim) : fmt::format("{}/{}", c.head_dim, c.head_dim_v);
-    return fmt::format("attention_sm90 {} d{} {}x{} {} consumers{} {} stages {}", to_string(c.dtype), dims,
-                       block_m(c), c.block_n, c.consumers, c.ordered ? " ordered" : "", c.stages,
-                       text(c.exponential));
+    return fmt::format("attention_sm90 {} d{} {}x{} {} consumers {} stages {}", to_string(c.dtype), dims,
+                       block_m(c), c.block_n, c.consumers, c.stages, text(c.exponential));
   }
 
   static auto reference(AttentionArguments const& host, std::vector<std::int64_t> const& rows) {
