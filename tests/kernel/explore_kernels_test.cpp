@@ -2,24 +2,26 @@
 
 #include <cstring>
 
+#include "attention_problem.hpp"
 #include "gemm_sm90_problem.hpp"
 #include "tegula/sim/explore.hpp"
 #include "test_machine.hpp"
 
-/// The GEMM kernels at their smallest problems, in every order of the steps that do not commute: of a kernel
-/// whose every wait is for one thing there is one.
+/// The GEMM and attention kernels at their smallest problems, in every order of the steps that do not
+/// commute: of a kernel whose every wait is for one thing there is one.
 namespace tegula {
 namespace {
 
-void expect_one_order(Machine const& machine, std::function<GemmResult()> const& run) {
-  std::vector<std::uint8_t> d;
+/// `run` returns the bytes of the result.
+void expect_one_order(Machine const& machine, std::function<std::vector<std::uint8_t>()> const& run) {
+  std::vector<std::uint8_t> output;
   auto const result = [&] {
-    std::vector<std::byte> bytes(d.size());
-    std::memcpy(bytes.data(), d.data(), d.size());
+    std::vector<std::byte> bytes(output.size());
+    std::memcpy(bytes.data(), output.data(), output.size());
     return bytes;
   };
   sim::Exploration const e =
-      sim::explore(*machine.simulation(), [&] { d = run().d; }, {.max_executions = 20, .result = result});
+      sim::explore(*machine.simulation(), [&] { output = run(); }, {.max_executions = 20, .result = result});
   EXPECT_TRUE(e.complete) << e.text();
   EXPECT_TRUE(e.ok()) << e.text();
   EXPECT_EQ(e.orders, 1) << e.text();
@@ -35,7 +37,7 @@ TEST(ExploreKernels, EveryFormOfGemmSm90HasOneOrder) {
     p.m = c.block_m * c.cluster_m;
     p.n = c.block_n * c.cluster_n;
     p.k = 2 * block_k(c) * c.split_k;
-    expect_one_order(machine, [&] { return run(machine, p, {.configuration = i, .clusters = 1}); });
+    expect_one_order(machine, [&] { return run(machine, p, {.configuration = i, .clusters = 1}).d; });
   }
 }
 
@@ -52,7 +54,7 @@ TEST(ExploreKernels, PingPongOfSeveralTilesHasOneOrder) {
     p.m = c.block_m * c.cluster_m;
     p.n = 4 * c.block_n * c.cluster_n;
     p.k = 2 * block_k(c);
-    expect_one_order(machine, [&] { return run(machine, p, {.configuration = i, .clusters = 1}); });
+    expect_one_order(machine, [&] { return run(machine, p, {.configuration = i, .clusters = 1}).d; });
   }
   EXPECT_GT(found, 0);
 }
@@ -61,7 +63,19 @@ TEST(ExploreKernels, GemmSm80HasOneOrder) {
   Machine const machine = Machine::simulated(Arch::sm80);
   GemmProblem const p{
       .in = DType::f16, .m = 64, .n = 64, .k = 64, .constraints = {.kernel = GemmKernel::sm80}};
-  expect_one_order(machine, [&] { return run(machine, p); });
+  expect_one_order(machine, [&] { return run(machine, p).d; });
+}
+
+/// One CTA: the blocks of keys come round its two stages more than once.
+TEST(ExploreKernels, AttentionSm80HasOneOrder) {
+  Machine const machine = Machine::simulated(Arch::sm80);
+  for (int const head_dim : {64, 128}) {
+    for (bool const causal : {false, true}) {
+      SCOPED_TRACE("head dim " + std::to_string(head_dim) + (causal ? ", causal" : ""));
+      AttentionProblem const p{.head_dim = head_dim, .seq_q = 32, .seq_k = 384, .causal = causal};
+      expect_one_order(machine, [&] { return run(machine, p).o; });
+    }
+  }
 }
 
 }  // namespace

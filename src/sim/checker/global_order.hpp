@@ -4,7 +4,9 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "checker/causality.hpp"
@@ -24,9 +26,26 @@ namespace tegula::sim {
 /// are.
 struct CausalPast {
   std::vector<Time> known;
+  std::vector<Time> fenced;  ///< likewise with a fence.proxy.async since
 
-  bool covers(std::uint32_t agent, std::uint32_t time) const {
-    return agent < known.size() && static_cast<Time>(time) <= known[agent];
+  bool covers(std::uint32_t agent, std::uint32_t time) const { return in(known, agent, time); }
+  bool covers_fenced(std::uint32_t agent, std::uint32_t time) const { return in(fenced, agent, time); }
+  /// What another one orders, too.
+  void add(CausalPast const& other);
+
+ private:
+  static bool in(std::vector<Time> const& times, std::uint32_t agent, std::uint32_t time) {
+    return agent < times.size() && static_cast<Time>(time) <= times[agent];
+  }
+};
+
+/// Some releases, by number, sorted; and those of them behind which there is a fence.proxy.async.
+struct Releases {
+  std::vector<std::uint32_t> all;
+  std::vector<std::uint32_t> fenced;
+
+  bool operator<(Releases const& other) const {
+    return std::tie(all, fenced) < std::tie(other.all, other.fenced);
   }
 };
 
@@ -38,7 +57,7 @@ struct Release {
   bool of_cta = false;  ///< its scope is the CTA alone
   SourceLocation where;
   CausalPast past;
-  std::vector<std::uint32_t> before;  ///< releases that are ordered before this one
+  Releases before;  ///< that are ordered before this one
 };
 
 /// The releases of a launch, and where they can be observed.
@@ -51,8 +70,15 @@ class GlobalOrder {
   Release const& release(std::uint32_t id) const { return releases_[id]; }
   /// The releases that an atomic on the word at the address observes.
   std::vector<std::uint32_t>& at(std::uintptr_t address) { return words_[address]; }
-  /// Whether one of the releases `earlier` is among `later` and those ordered before these.
-  bool reaches(std::vector<std::uint32_t> const& later, std::vector<std::uint32_t> const& earlier) const;
+  /// Whether one of the releases `earlier` is among `later` and those ordered before these; `fenced`: with a
+  /// fence.proxy.async on the way.
+  bool reaches(Releases const& later, Releases const& earlier, bool fenced = false) const;
+  std::size_t releases() const { return releases_.size(); }
+
+  /// A cluster executes an atomic on the word: whether another has before it, and this one has not since.
+  bool comes_after_another(std::uintptr_t address, std::int64_t cluster) {
+    return std::exchange(last_clusters_.try_emplace(address, cluster).first->second, cluster) != cluster;
+  }
 
   /// A pair of fences that would have ordered two CTAs, were they not of the scope of one.
   struct TooNarrow {
@@ -67,13 +93,16 @@ class GlobalOrder {
   std::deque<Release> releases_;
   std::unordered_map<std::uintptr_t, std::vector<std::uint32_t>> words_;
   std::vector<TooNarrow> too_narrow_;
+  std::unordered_map<std::uintptr_t, std::int64_t> last_clusters_;
 };
 
 /// The fences and atomics of one cluster, as far as they concern others: those among its own threads are
 /// Causality's.
 class ClusterOrder {
  public:
-  void start(GlobalOrder& order, std::int64_t cluster);
+  /// `strict`: an atomic releases what its own thread has fenced, and no more (Options::strict.fences).
+  void start(GlobalOrder& order, std::int64_t cluster, bool strict);
+  GlobalOrder& launch() { return *order_; }
   /// Whether anything has been acquired or released: if not, `foreign` and `cover` are 0 for all.
   bool idle() const { return acquires_.empty() && own_.empty(); }
 
@@ -88,11 +117,20 @@ class ClusterOrder {
   /// A number for what the thread `who` knows of other clusters: an index into foreigns().
   std::uint32_t foreign(GlobalActor const& who);
   /// Releases of other clusters.
-  std::vector<std::vector<std::uint32_t>> const& foreigns() const { return foreigns_; }
+  std::vector<Releases> const& foreigns() const { return foreigns_; }
   /// A number for which of the cluster's releases came after the access: an index into covers().
   std::uint32_t cover(std::uint32_t agent, std::uint32_t time);
   /// Releases of this cluster.
-  std::vector<std::vector<std::uint32_t>> const& covers() const { return covers_; }
+  std::vector<Releases> const& covers() const { return covers_; }
+  /// A fence that has acquired releases of other clusters, with those that its thread had acquired before.
+  struct Acquire {
+    std::uint32_t agent;
+    std::uint32_t time;
+    std::vector<std::uint32_t> releases;
+    int cta;  ///< rank in the cluster
+    SourceLocation where;
+  };
+  std::vector<Acquire> const& acquires() const { return acquires_; }
 
  private:
   struct ThreadState {
@@ -100,22 +138,20 @@ class ClusterOrder {
     std::optional<std::uint32_t> release;   ///< ... once an atomic has followed
     std::optional<std::uint32_t> previous;  ///< the release before that
     std::vector<std::uint32_t> observed;    ///< by atomics that no fence has followed
+    GlobalActor fenced_by;                  ///< who and when, of `fence`
+    std::map<int, std::uint32_t> taken;     ///< by thread: the time of its latest fence that is in `fence`
   };
-  /// A fence that has acquired releases of other clusters, with those that its thread had acquired before.
-  struct Acquire {
-    std::uint32_t agent;
-    std::uint32_t time;
-    std::vector<std::uint32_t> releases;
-  };
+  bool take_others(GlobalActor const& who, ThreadState& state);
   ThreadState& state(GlobalActor const& who) { return threads_[who.cta * 1024 + who.thread]; }
 
   GlobalOrder* order_ = nullptr;
   std::int64_t cluster_ = 0;
+  bool strict_ = false;
   std::map<int, ThreadState> threads_;
   std::vector<Acquire> acquires_;
   std::vector<std::uint32_t> own_;  ///< releases
-  std::map<std::vector<std::uint32_t>, std::uint32_t> foreign_numbers_, cover_numbers_;
-  std::vector<std::vector<std::uint32_t>> foreigns_, covers_;
+  std::map<Releases, std::uint32_t> foreign_numbers_, cover_numbers_;
+  std::vector<Releases> foreigns_, covers_;
 };
 
 }  // namespace tegula::sim

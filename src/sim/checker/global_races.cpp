@@ -12,9 +12,11 @@ void GlobalRaces::start(Cluster& cluster, GlobalOrder* order) {
   cluster_ = &cluster;
   index_ = cluster.index();
   words_.clear();
+  open_choices_ = 0;
   if (!on_) return;
   shadow_.clear();
-  order_.start(*order, index_);
+  strict_ = cluster.launch().options->strict.fences;
+  order_.start(*order, index_, strict_);
 }
 
 GlobalActor GlobalRaces::actor() {
@@ -60,11 +62,16 @@ bool GlobalRaces::note(std::uint32_t site, void const* address, std::size_t byte
   if (!same_place(own.where, other.where)) message += fmt::format(" ({})", place_text(other.where));
   FindingKind kind = FindingKind::data_race;
   std::string order =
-      rank != who.cta ? "a barrier of the cluster between them, or an atomic after a "
-                        "fence_acq_rel<Scope::gpu> by the first and such a fence after one that sees it by "
-                        "the second, would order them"
-                      : "a cta::sync between them would order them";
-  if (conflict->needs_fence) {
+      rank != who.cta                  ? "a barrier of the cluster between them, or an atomic after a "
+                                         "fence_acq_rel<Scope::gpu> by the first and such a fence after one that sees it by "
+                                         "the second, would order them"
+      : thread / 32 != who.thread / 32 ? "a cta::sync between them would order them"
+                                       : "a warp::sync between them would order them";
+  if (conflict->read_only) {
+    message += ": the read-only path need not see what the launch writes";
+    order =
+        "an ld_global in the place of the ld_global_nc, and a cta::sync between the two, would order them";
+  } else if (conflict->needs_fence) {
     kind = FindingKind::proxy_race;
     message += " through the generic proxy";
     order =
@@ -86,8 +93,10 @@ void GlobalRaces::fence(bool of_cta, SourceLocation where) {
   Published published;
   agents_.causality().release(who.knower, published);
   CausalPast past;
-  for (int agent = 0; agent < agents_.causality().agents(); ++agent)
+  for (int agent = 0; agent < agents_.causality().agents(); ++agent) {
     past.known.push_back(published.known[agent]);
+    past.fenced.push_back(published.fenced[agent]);
+  }
   order_.fence(who, of_cta, where, std::move(past));
   int const grids = agents_.grids_before();
   if (grids >= 0 && order_.acquired(who, grids, 1)) agents_.wait_for_grids(who.knower);
@@ -99,12 +108,23 @@ void GlobalRaces::atomic(void const* address, bool writes) {
   Word& published = words_[word];
   Causality& causality = agents_.causality();
   published.of_ctas.resize(static_cast<std::size_t>(cluster_->ctas()));
+  bool const of_other = published.agent >= 0 && published.agent != who.knower;
+  open_choices_ += of_other && !causality.known(who.knower, published.agent, published.time);
+  open_choices_ += order_.launch().comes_after_another(word, index_);
+  published.agent = who.knower;
+  published.time = causality.now();
   Published& of_cta = published.of_ctas[static_cast<std::size_t>(who.cta)];
   causality.acquire_relaxed(who.knower, of_cta);
-  if (writes) causality.release_relaxed(who.knower, of_cta);
+  auto const release = [&](Published& into, bool to_others) {
+    if (!writes) return;
+    causality.release_relaxed(who.knower, into, to_others);
+    int const threads = cluster_->cta(who.cta).threads();
+    if (!strict_) causality.release_fenced(who.knower, who.cta * threads, threads, into, to_others);
+  };
+  release(of_cta, false);
   if (cluster_->ctas() > 1) {
     causality.acquire_relaxed(who.knower, published.wide, true);
-    if (writes) causality.release_relaxed(who.knower, published.wide, true);
+    release(published.wide, true);
   }
   order_.atomic(who, word, writes);
 }
@@ -146,6 +166,7 @@ ClusterLog GlobalRaces::finish() {
   log.sites = shadow_.sites();
   log.foreigns = order_.foreigns();
   log.covers = order_.covers();
+  log.acquires = order_.acquires();
   return log;
 }
 

@@ -53,6 +53,9 @@ class GlobalRaces {
   /// again.
   std::string last_change(void const* address) const;
 
+  /// Atomics of the cluster so far that might have come in another order: Report::open_choices.
+  std::int64_t open_choices() const { return open_choices_; }
+
   /// The cluster is done.
   ClusterLog finish();
 
@@ -63,7 +66,9 @@ class GlobalRaces {
   Agents& agents_;
   Cluster* cluster_ = nullptr;
   bool on_ = false;
+  bool strict_ = false;
   std::int64_t index_ = 0;
+  std::int64_t open_choices_ = 0;
   GlobalShadow shadow_;
   ClusterOrder order_;
   /// What atomics on a word have released: after fences, for the threads of each CTA; after those of a wider
@@ -71,6 +76,8 @@ class GlobalRaces {
   struct Word {
     std::vector<Published> of_ctas;
     Published wide;
+    int agent = -1;  ///< of the latest atomic, and when
+    Time time = 0;
   };
   std::unordered_map<std::uintptr_t, Word> words_;  ///< by address
 };

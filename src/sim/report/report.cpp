@@ -146,6 +146,14 @@ nlohmann::json finding_json(Finding const& f) {
 
 }  // namespace
 
+namespace {
+
+std::string orders_text(std::int64_t choices) {
+  return choices <= 20 ? std::to_string(std::int64_t{1} << choices) : fmt::format("2^{}", choices);
+}
+
+}  // namespace
+
 std::string Report::text() const {
   std::string text =
       fmt::format("{}: {} x {} x {} CTAs of {} threads: {}\n", kernel, grid.x, grid.y, grid.z, threads,
@@ -154,6 +162,9 @@ std::string Report::text() const {
   for (Silenced const& known : silenced)
     text += fmt::format("accepted ({}): {}\n", known.reason, to_string(known.finding, kernel));
   if (!findings.empty()) text += fmt::format("schedule: {}\n", schedule.text());
+  if (open_choices != 0 && !schedule.choices)
+    text += fmt::format("order: one of an estimated {}; sim::explore runs every one\n",
+                        orders_text(open_choices));
   if (lines.empty()) return text;
   text += fmt::format("{:<36} {:<22} {:>12} {:>15} {:>12} {:>10} {:>13} {:>11}\n", "line", "instruction",
                       "executions", "multiply-adds", "wavefronts", "conflicts", "global bytes", "sectors");
@@ -168,6 +179,7 @@ std::string Report::json() const {
                       {"interleaving", to_string(schedule.interleaving)},
                       {"seed", schedule.seed}};
   if (schedule.choices) json["schedule"]["choices"] = schedule.choices->text();
+  json["open_choices"] = open_choices;
   json["findings"] = nlohmann::json::array();
   for (Finding const& finding : findings) json["findings"].push_back(finding_json(finding));
   json["silenced"] = nlohmann::json::array();
