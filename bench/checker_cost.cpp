@@ -98,7 +98,7 @@ using Operands = std::vector<Buffer<std::uint16_t>>;
 Case attention_case(int head_dim, int seq_k) {
   AttentionArguments a{
       .dtype = DType::bf16, .batch = 1, .heads = 1, .kv_heads = 1, .seq_k = seq_k, .head_dim = head_dim};
-  auto const table = attention_configurations();
+  auto const table = configurations(attention_sm80);
   AttentionConfig const c = *std::find_if(table.begin(), table.end(), [&](AttentionConfig const& c) {
     return c.dtype == a.dtype && c.head_dim == head_dim && !c.causal;
   });
@@ -137,22 +137,22 @@ Case gemm_case(std::string const& name, std::int64_t shared_bytes, int m, int n,
 }
 
 Case gemm_sm80_case(int k) {
-  auto const table = gemm_configurations();
+  auto const table = configurations(gemm_sm80);
   auto const at = std::find_if(table.begin(), table.end(), [](GemmConfig const& c) {
     return c.in == DType::bf16 && c.out == DType::bf16 && c.a_major == Major::k && c.b_major == Major::k &&
            c.vector_bytes == 16;
   });
   return gemm_case(to_string(*at), shared_bytes(*at), at->block_m, at->block_n, k,
-                   {.kernel = GemmKernel::sm80, .configuration = static_cast<int>(at - table.begin())});
+                   {.kernel = gemm_sm80, .configuration = static_cast<int>(at - table.begin())});
 }
 
 /// The first configuration of a schedule, cluster and split of K: one tile for each consumer.
 Case gemm_sm90_case(Schedule schedule, int cluster_m, int split_k, int k) {
-  auto const table = gemm_sm90_configurations();
+  auto const table = configurations(gemm_sm90);
   auto const at = std::find_if(table.begin(), table.end(), [&](GemmSm90Config const& c) {
     return c.a == DType::bf16 && c.b == DType::bf16 && c.out == DType::bf16 && c.a_major == Major::k &&
-           c.b_major == Major::k && c.activation == Activation::none && c.schedule == schedule &&
-           c.cluster_m == cluster_m && c.cluster_n == 1 && c.split_k == split_k;
+           c.b_major == Major::k && !c.activates && c.schedule == schedule && c.cluster_m == cluster_m &&
+           c.cluster_n == 1 && c.split_k == split_k;
   });
   if (at == table.end())
     throw std::logic_error("gemm_sm90's table has no such configuration: choose another one");
@@ -160,7 +160,7 @@ Case gemm_sm90_case(Schedule schedule, int cluster_m, int split_k, int k) {
       std::int64_t{cluster_size(*at)} * (stages(*at) * stage_bytes(*at) + epilogue_bytes(*at));
   int const tiles = schedule == Schedule::pingpong ? 2 : 1;
   return gemm_case(to_string(*at), bytes, tiles * at->block_m * cluster_m, at->block_n, k,
-                   {.kernel = GemmKernel::sm90, .configuration = static_cast<int>(at - table.begin())});
+                   {.kernel = gemm_sm90, .configuration = static_cast<int>(at - table.begin())});
 }
 
 struct Quad {

@@ -19,6 +19,15 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/tegulaConfig.cmake.in 
 write_basic_package_version_file(${made}/tegulaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${made}/tegulaConfig.cmake ${made}/tegulaConfigVersion.cmake DESTINATION ${package_folder})
 
+# The same package in the folder of the build, for projects that link against it without an installation (tegula_DIR is that folder).
+export(EXPORT tegulaHeaders NAMESPACE tegula:: FILE ${PROJECT_BINARY_DIR}/tegulaHeaders.cmake)
+if(libraries)
+  export(EXPORT tegulaLibraries NAMESPACE tegula:: FILE ${PROJECT_BINARY_DIR}/tegulaLibraries.cmake)
+endif()
+foreach(file tegulaConfig.cmake tegulaConfigVersion.cmake)
+  configure_file(${made}/${file} ${PROJECT_BINARY_DIR}/${file} COPYONLY)
+endforeach()
+
 # pkg-config: tegula-layout is headers alone, tegula the libraries. The paths are relative to the file, so that the tree can be moved.
 file(RELATIVE_PATH prefix_from_pkgconfig /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 list(TRANSFORM libraries PREPEND -l OUTPUT_VARIABLE link_words)

@@ -60,13 +60,11 @@ std::vector<GemmChoice> const& candidates(GemmArguments const& arguments) {
 
 /// Writes a choice's name, with its end, into `text` of `size` bytes.
 void put(GemmChoice const& chosen, char* text, int size) {
-  auto const index = static_cast<std::size_t>(chosen.configuration);
-  std::string const name = chosen.kernel == GemmKernel::sm80
-                               ? to_string(gemm_configurations()[index])
-                               : fmt::format("{}, {} clusters, raster along {}, group {}",
-                                             to_string(gemm_sm90_configurations()[index]), chosen.clusters,
-                                             chosen.tiling.order().raster == Raster::along_m ? "m" : "n",
-                                             chosen.tiling.order().group);
+  std::string name = configuration_name(chosen.kernel, chosen.configuration);
+  if (chosen.kernel == gemm_sm90)
+    name +=
+        fmt::format(", {} clusters, raster along {}, group {}", chosen.clusters,
+                    chosen.tiling.order().raster == Raster::along_m ? "m" : "n", chosen.tiling.order().group);
   if (static_cast<int>(name.size()) >= size)
     throw std::length_error(fmt::format("the configuration's name needs {} bytes", name.size() + 1));
   name.copy(text, name.size());
@@ -142,7 +140,7 @@ int tegula_bench_gemm_sm80(void const* a, void const* b, void* d, int m, int n, 
     GemmArguments arguments = problem(0, m, n, k);
     arguments.a = a, arguments.b = b, arguments.d = d;
     check(arguments, gpu().compute_capability());
-    static GemmConstraints const sm80{.kernel = GemmKernel::sm80};
+    static GemmConstraints const sm80{.kernel = gemm_sm80};
     gemm(gpu(), arguments, choose_gemm(arguments, gpu().properties(), sm80), {stream});
   });
 }

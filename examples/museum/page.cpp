@@ -18,14 +18,18 @@ using broken::Source;
 
 constexpr std::string_view kIntroduction = R"(# The museum
 
-Bugs of shipped GPU kernels, found in public, each written anew as a kernel of a few lines. It is a course in asynchronous programming by
-its accidents: the rooms go from threads that share memory to tensor cores, clusters and grids that overlap.
-Each piece has its story, a link to the thread where it was found, the kernel, what tegula's [checker](checker.md) reports, and the mend.
+Bugs of shipped GPU kernels, found in public, each written anew as a kernel of a few lines. It is a
+course in asynchronous programming by its accidents: the rooms go from threads that share memory to
+tensor cores, clusters and grids that overlap. Each piece has its story, a link to the thread where
+it was found, the kernel, what tegula's [checker](checker.md) reports, and the mend.
 
-The kernels are ours and as short as the mistake allows; no line is the projects'. Where `p.repaired` is true a kernel does what it should, and the
-checker is silent. [The gallery](../examples/broken) has a kernel for each thing that the checker finds; here is what people ran into.
+The kernels are ours and as short as the mistake allows; no line is the projects'. Where
+`p.repaired` is true a kernel does what it should, and the checker is silent. [The
+gallery](../examples/broken) has a kernel for each thing that the checker finds; here is what people
+ran into.
 
-After a build, `build/host/examples/museum/museum` lists, shows and tests the pieces; it also writes this page, and a test holds the page to it:
+After a build, `build/host/examples/museum/museum` lists, shows and tests the pieces; it also writes
+this page, and a test holds the page to it:
 
 ```
 museum --list                                    # every piece with the rule that it breaks
@@ -36,51 +40,81 @@ museum --all --write && museum --page --write    # write the reports into the fi
 )";
 
 constexpr std::string_view kLegend =
-    R"(- **tegula** is measured: the kinds of finding at the piece's schedule (the default one, unless its lines say otherwise), and at how many of
-  36 schedules something is found. Fewer than 36: another schedule is harmless, and [every order](checker.md#every-order) has to be tried to be sure.
+    R"(- **tegula** is measured: the kinds of finding at the piece's schedule (the default one, unless its
+  lines say otherwise), and at how many of 36 schedules something is found. Fewer than 36: another
+  schedule is harmless, and [every order](checker.md#every-order) has to be tried to be sure.
   "Nothing": the checker misses it.
-- **The other columns are by documentation.** None of these tools has run these kernels: compute-sanitizer needs a GPU, and there was none
-  when this page was written; the two others check programs of their own languages. What compute-sanitizer finds of 185 mutants of tegula's own kernels
-  was measured on an H100: [the same on a GPU](checker.md#the-same-on-a-gpu).
-- [compute-sanitizer](https://docs.nvidia.com/compute-sanitizer/ComputeSanitizer) runs the compiled kernel on a GPU and sees what that run does. *racecheck*:
-  hazards between threads in shared memory; not in global memory, and nothing of proxies or scopes. *synccheck*: barriers that threads reach in parts, or use wrongly.
-  *memcheck*: accesses out of bounds or misaligned, and exceptions of the hardware. *initcheck*: reads of memory that nobody has written. "As a deadlock" is racecheck's search for
-  mbarrier waits that never end, which is off by default. What a tensor copy writes, and what a multiply reads, racecheck gives to no thread
-  ([FlashAttention's notes](https://contextqmd.com/libraries/flash-attention/versions/2.8.3/pages/AI/RACECHECK_TMA_HAZARD)), so that it finds no hazard there.
-- [ConSan](https://github.com/triton-lang/triton/blob/main/include/triton/Dialect/TritonInstrument/IR/TritonInstrument.md) instruments Triton's intermediate code and runs on a GPU. A partition of
-  warps is one thread to it: what goes wrong among the threads of one ("inside a partition") the compiler's own barriers are to prevent. It models shared and tensor memory, mbarriers, commit
-  groups and the fence between the proxies, and leaves global memory to another tool.
-- [CUTLASS's Task Scheduling](https://docs.nvidia.com/cutlass/latest/media/docs/pythonDSL/ts_general/ts_introduction.html) checks, when a kernel of its DSL is compiled, the schedule of tasks that the
-  author declares: deadlocks over every interleaving, aliasing of buffers, counts and bytes of barriers, registers. It generates the barriers, so some mistakes cannot be written; the body
-  of a task ("inside a work method") it does not look into.
+- **The other columns are by documentation.** None of these tools has run these kernels:
+  compute-sanitizer needs a GPU, and there was none when this page was written; the two others check
+  programs of their own languages. What compute-sanitizer finds of 185 mutants of tegula's own
+  kernels was measured on an H100: [the same on a GPU](checker.md#the-same-on-a-gpu).
+- [compute-sanitizer](https://docs.nvidia.com/compute-sanitizer/ComputeSanitizer) runs the compiled
+  kernel on a GPU and sees what that run does. *racecheck*: hazards between threads in shared
+  memory; not in global memory, and nothing of proxies or scopes. *synccheck*: barriers that threads
+  reach in parts, or use wrongly. *memcheck*: accesses out of bounds or misaligned, and exceptions
+  of the hardware. *initcheck*: reads of memory that nobody has written. "As a deadlock" is
+  racecheck's search for mbarrier waits that never end, which is off by default. What a tensor copy
+  writes, and what a multiply reads, racecheck gives to no thread ([FlashAttention's
+  notes](https://contextqmd.com/libraries/flash-attention/versions/2.8.3/pages/AI/RACECHECK_TMA_HAZARD)),
+  so that it finds no hazard there.
+- [ConSan](https://github.com/triton-lang/triton/blob/main/include/triton/Dialect/TritonInstrument/IR/TritonInstrument.md)
+  instruments Triton's intermediate code and runs on a GPU. A partition of warps is one thread to
+  it: what goes wrong among the threads of one ("inside a partition") the compiler's own barriers
+  are to prevent. It models shared and tensor memory, mbarriers, commit groups and the fence between
+  the proxies, and leaves global memory to another tool.
+- [CUTLASS's Task
+  Scheduling](https://docs.nvidia.com/cutlass/latest/media/docs/pythonDSL/ts_general/ts_introduction.html)
+  checks, when a kernel of its DSL is compiled, the schedule of tasks that the author declares:
+  deadlocks over every interleaving, aliasing of buffers, counts and bytes of barriers, registers.
+  It generates the barriers, so some mistakes cannot be written; the body of a task ("inside a work
+  method") it does not look into.
+
+Some public bugs have no piece here, because the simulated machine has not what they are made of:
+
+- tensor maps that a kernel changes while copies still use them
+  ([DeepGEMM](https://github.com/deepseek-ai/DeepGEMM/pull/343),
+  [CUTLASS](https://github.com/NVIDIA/cutlass/issues/2162));
+- a grid that lets its dependents start before it has written, where they do not wait for its end
+  ([TensorRT-LLM](https://github.com/NVIDIA/TensorRT-LLM/pull/15729)): launches run one after
+  another here, and only the missing wait is found;
+- tensor memory ([CUTLASS](https://github.com/NVIDIA/cutlass/issues/3435)).
 )";
 
 /// What a room is about, before its pieces.
 std::string_view about_room(std::string_view folder) {
   if (folder == "01_threads")
-    return R"(Threads of a CTA run in no order, lanes of a warp included. What one writes and another reads needs a barrier between the two that *both* pass:
-`cta::sync` (`__syncthreads()`) for all warps, a named barrier for some, `warp::sync` for lanes. A loop has two such pairs: the reads come after the writes of
-this round, and before the writes of the next. A barrier counts arrivals. It does not ask who arrives, nor at which line.)";
+    return R"(Threads of a CTA run in no order, lanes of a warp included. What one writes and another reads needs
+a barrier between the two that *both* pass: `cta::sync` (`__syncthreads()`) for all warps, a named
+barrier for some, `warp::sync` for lanes. A loop has two such pairs: the reads come after the writes
+of this round, and before the writes of the next. A barrier counts arrivals. It does not ask who
+arrives, nor at which line.)";
   if (folder == "02_cp_async")
-    return R"(`cp.async` (Ampere) is a copy that goes on after its instruction. Its thread commits copies in groups and waits until all groups but the latest N have landed.
-The wait is the thread's own. So there are three steps between a copy and another thread's read: commit, wait, barrier. Until the wait the destination belongs to
-the copy, whether anybody wants what it brings or not.)";
+    return R"(`cp.async` (Ampere) is a copy that goes on after its instruction. Its thread commits copies in
+groups and waits until all groups but the latest N have landed. The wait is the thread's own. So
+there are three steps between a copy and another thread's read: commit, wait, barrier. Until the
+wait the destination belongs to the copy, whether anybody wants what it brings or not.)";
   if (folder == "03_tma")
-    return R"(TMA (Hopper) is an engine. One thread asks for a box; the bytes arrive and are counted by an mbarrier, whose phase is complete when the expected arrivals and
-bytes have come. Who waits names the parity of a phase; the phase before the current one passes at once. A ring has such a barrier for each full stage and one for each empty
-stage. Stores are counted otherwise, in groups of the thread that issues them, with a wait for "has been read" and one for "has been written".
+    return R"(TMA (Hopper) is an engine. One thread asks for a box; the bytes arrive and are counted by an
+mbarrier, whose phase is complete when the expected arrivals and bytes have come. Who waits names
+the parity of a phase; the phase before the current one passes at once. A ring has such a barrier
+for each full stage and one for each empty stage. Stores are counted otherwise, in groups of the
+thread that issues them, with a wait for "has been read" and one for "has been written".
 
-The engine reads and writes through the *asynchronous proxy*, threads through the generic one. Barriers order within a proxy; from a thread's write to
-the engine's access there must also be a `fence.proxy.async`.)";
+The engine reads and writes through the *asynchronous proxy*, threads through the generic one.
+Barriers order within a proxy; from a thread's write to the engine's access there must also be a
+`fence.proxy.async`.)";
   if (folder == "04_wgmma")
-    return R"(`wgmma` (Hopper) multiplies while its warpgroup goes on. It reads shared memory through the asynchronous proxy, and owns its registers until its group has been waited for.
-The wait is the warpgroup's: nobody else knows that the operands have been read until somebody tells them.)";
+    return R"(`wgmma` (Hopper) multiplies while its warpgroup goes on. It reads shared memory through the
+asynchronous proxy, and owns its registers until its group has been waited for. The wait is the
+warpgroup's: nobody else knows that the operands have been read until somebody tells them.)";
   if (folder == "05_clusters")
-    return R"(CTAs of a cluster run at the same time and reach each other's shared memory. They do not begin, or end, at the same time: there is a barrier of the cluster
-for both. What crosses from CTA to CTA is released and acquired at the scope of the cluster, where CTAs alone get along with their own.)";
+    return R"(CTAs of a cluster run at the same time and reach each other's shared memory. They do not begin, or
+end, at the same time: there is a barrier of the cluster for both. What crosses from CTA to CTA is
+released and acquired at the scope of the cluster, where CTAs alone get along with their own.)";
   if (folder == "06_grids")
-    return R"(CTAs of a grid share global memory alone. From one to another leads a chain: the writes, a barrier of the CTA, a fence of the GPU, an atomic;
-an atomic that sees it, a fence, a barrier, the reads. Grids follow one another, unless they are launched to overlap.)";
+    return R"(CTAs of a grid share global memory alone. From one to another leads a chain: the writes, a barrier
+of the CTA, a fence of the GPU, an atomic; an atomic that sees it, a fence, a barrier, the reads.
+Grids follow one another, unless they are launched to overlap.)";
   return {};
 }
 
@@ -153,7 +187,7 @@ std::string section(Exhibit const& exhibit, Source const& source) {
   out << "\n";
   if (source.report_lines.empty()) out << "(nothing is found)\n";
   for (std::string const& line : source.report_lines) out << line << "\n";
-  out << "```\n\n*Mend:* " << value(source, "Mend") << "\n\n";
+  out << "```\n\n*Mend:* " << value(source, "Mend") << "\n";
   return out.str();
 }
 
@@ -161,19 +195,22 @@ std::string section(Exhibit const& exhibit, Source const& source) {
 
 std::string page() {
   broken::Gallery const& museum = gallery();
-  std::string rows, sections;
+  std::ostringstream rows, sections;
   for (Chapter const& room : museum.chapters) {
-    sections += "## " + room.title + "\n\n" + std::string(about_room(room.folder)) + "\n\n";
+    sections << "\n## " << room.title << "\n\n" << about_room(room.folder) << "\n";
     for (Exhibit const& exhibit : room.exhibits) {
       Source const source = broken::read_source(museum.folder / room.folder, exhibit.name);
-      rows += row(exhibit, source);
-      sections += section(exhibit, source);
+      rows << row(exhibit, source);
+      sections << "\n" << section(exhibit, source);
     }
   }
-  sections.pop_back();
-  return std::string(kIntroduction) + "\n## What finds what\n\n" +
-         "| piece | seen in | tegula | compute-sanitizer | ConSan | CUTLASS |\n| --- | --- | --- | --- | --- | --- |\n" +
-         rows + "\n" + std::string(kLegend) + "\n" + sections;
+  std::ostringstream out;
+  out << kIntroduction << "\n## What finds what\n\n"
+      << "| piece | seen in | tegula | compute-sanitizer | ConSan | CUTLASS |\n"
+      << "| --- | --- | --- | --- | --- | --- |\n"
+      << rows.str() << "\n"
+      << kLegend << sections.str();
+  return out.str();
 }
 
 }  // namespace tegula::museum

@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "tegula/device/gemm_plan.hpp"
-#include "tegula/device/selection.hpp"
 
 namespace tegula {
 namespace {
@@ -431,50 +430,6 @@ void check(AttentionArguments const& arguments, int compute_capability) {
 }
 void check(GemmArguments const& arguments, int compute_capability) {
   GemmChecker(arguments).run(compute_capability);
-}
-
-AttentionParams lower(AttentionArguments const& a) {
-  return {.q = a.q,
-          .k = a.k,
-          .v = a.v,
-          .o = a.o,
-          .lse = a.lse,
-          .batch = static_cast<int>(a.batch),
-          .heads = static_cast<int>(a.heads),
-          .kv_heads = static_cast<int>(a.kv_heads),
-          .seq_q = static_cast<int>(a.seq_q),
-          .seq_k = static_cast<int>(a.seq_k),
-          .q_stride = a.q_stride,
-          .k_stride = a.k_stride,
-          .v_stride = a.v_stride,
-          .o_stride = a.o_stride,
-          .scale = a.scale,
-          .heads_per_l2_group = attention_heads_per_l2_group(a)};
-}
-
-GemmParams lower(GemmArguments const& g) {
-  return {.a = g.a,
-          .b = g.b,
-          .c = g.c,
-          .bias = g.bias,
-          .d = g.d,
-          .scale_a = g.scale_a,
-          .scale_b = g.scale_b,
-          .m = static_cast<int>(g.m),
-          .n = static_cast<int>(g.n),
-          .k = static_cast<int>(g.k),
-          .lda = g.lda,
-          .ldb = g.ldb,
-          .ldc = g.ldc,
-          .ldd = g.ldd,
-          .batch = static_cast<int>(g.batch),
-          .a_batch = g.a_batch_stride,
-          .b_batch = g.b_batch_stride,
-          .c_batch = g.c_batch_stride,
-          .d_batch = g.d_batch_stride,
-          .alpha = g.alpha,
-          .beta = g.beta,
-          .activation = g.activation};
 }
 
 }  // namespace tegula

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "family.hpp"
 #include "tegula/arch/tensor_map_description.hpp"
+#include "tegula/device/family.hpp"
 #include "tegula/device/properties.hpp"
 #include "tegula/device/stream.hpp"
 #include "tegula/sim/machine.hpp"
@@ -54,8 +54,9 @@ class Backend {
   virtual void record(void* event, Stream stream) = 0;
   virtual float milliseconds(void* begin, void* end) = 0;
 
-  /// Queues a kernel of a table. `params` points to the Params of that family's kernels, which are copied.
-  virtual void launch(Family family, int configuration, void const* params, Stream stream) = 0;
+  /// Queues a kernel, by the number of its configuration. `params` points to the Params of that family's
+  /// kernels, which are copied.
+  virtual void launch(FamilyId family, int configuration, void const* params, Stream stream) = 0;
 };
 
 std::shared_ptr<Backend> make_simulated_backend(sim::Options options);

@@ -3,25 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 
-#include "representative.hpp"
-#include "tegula/device/launch.hpp"
+#include "families.hpp"
+#include "problem.hpp"
 #include "tegula/device/selection.hpp"
 
 namespace tegula {
-namespace {
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-int bytes_of(DType type) { return bits(type) / 8; }
-char const* text(Major major) { return major == Major::k ? "k" : "mn"; }
-char const* text(Schedule schedule) {
-  constexpr char const* names[] = {"basic", "cooperative", "pingpong"};
-  return names[static_cast<int>(schedule)];
-}
+using device::bytes_of;
+using device::text;
+
+namespace {
 
 /// The first rule of TMA that an operand breaks, in words; empty where it breaks none.
 class TmaRules {
@@ -60,123 +57,7 @@ class TmaRules {
   std::string obstacle_;
 };
 
-/// What tells a configuration apart from what the problem needs; null where it computes the problem.
-char const* mismatch(GemmArguments const& g, GemmSm90Config const& c) {
-  if (c.a != g.in || c.b != g.in_b) return "other operand types";
-  if (c.out != g.out) return "another output type";
-  if (c.a_major != g.a_major || c.b_major != g.b_major) return "other majors";
-  if (c.activation != g.activation) return "another activation";
-  return nullptr;
-}
-char const* mismatch(GemmArguments const& g, GemmConfig const& c, DeviceProperties const& device,
-                     int vector) {
-  if (c.in != g.in || c.in != g.in_b) return "other operand types";
-  if (c.out != g.out) return "another output type";
-  if (c.a_major != g.a_major || c.b_major != g.b_major) return "other majors";
-  if (c.vector_bytes > vector) return "copies of 16 bytes, which the alignment rules out";
-  if (static_cast<std::size_t>(shared_bytes(c)) > device.shared_bytes)
-    return "more shared memory than the device has";
-  return nullptr;
-}
-
-/// What tells a configuration apart from what the caller asks for; null where it is one of those.
-char const* unwanted(GemmConstraints const& wanted, GemmSm90Config const& c, int index) {
-  auto const differs = [](auto const& want, auto have) { return want && *want != have; };
-  if (differs(wanted.kernel, GemmKernel::sm90)) return "another kernel is asked for";
-  if (differs(wanted.configuration, index)) return "another configuration is asked for";
-  if (differs(wanted.schedule, c.schedule)) return "another schedule is asked for";
-  if (differs(wanted.block_m, c.block_m) || differs(wanted.block_n, c.block_n))
-    return "another tile is asked for";
-  if (differs(wanted.cluster_m, c.cluster_m) || differs(wanted.cluster_n, c.cluster_n))
-    return "another cluster is asked for";
-  if (differs(wanted.split_k, c.split_k)) return "another split of k is asked for";
-  return nullptr;
-}
-/// Likewise of gemm_sm80, which is asked for by name, or by nothing that only gemm_sm90 has.
-char const* unwanted(GemmConstraints const& wanted, int index) {
-  bool const by_name = wanted.kernel == GemmKernel::sm80;
-  if (wanted.kernel && !by_name) return "another kernel is asked for";
-  if (wanted.configuration && (!by_name || *wanted.configuration != index))
-    return "another configuration is asked for";
-  if (wanted.schedule || wanted.block_m || wanted.block_n || wanted.cluster_m || wanted.cluster_n ||
-      wanted.split_k || wanted.raster || wanted.group || wanted.fitted)
-    return "what is asked for only gemm_sm90 has";
-  return nullptr;
-}
-
-/// What keeps gemm_sm90 from a problem whatever the configuration; empty if nothing does.
-std::string sm90_obstacle(GemmArguments const& g, DeviceProperties const& device) {
-  if (device.compute_capability != 90) return fmt::format("the device is sm_{}", device.compute_capability);
-  auto const obstacle = tma_obstacle(g);
-  return obstacle.empty() ? obstacle : "TMA cannot address the problem: " + obstacle;
-}
-
-/// Clusters of `size` CTAs, one CTA an SM, that the device runs at a time: a cluster lies within a GPC, whose
-/// SMs come in pairs.
-int resident_clusters(int size, DeviceProperties const& device, GemmCostModel const& model) {
-  int const sms = device.multiprocessors;
-  int const whole = size <= 2 || sms < model.gpcs * size ? sms / size : sms / model.gpcs / size * model.gpcs;
-  return std::max(1, whole);
-}
-
-/// How many bytes of A and of B one cluster's tiles read of each step along K.
-struct ClusterTile {
-  int m, n;             ///< elements of D
-  double a_row, b_row;  ///< bytes of a row of A (of K), of a column of B
-};
-
-/// The order of tiles: in bands of `group` tiles across the raster axis, or else such that the tiles in
-/// flight read about as many bytes of A as of B; and the bytes that come from memory.
-struct Order {
-  TileScheduler scheduler;
-  double dram_bytes;  ///< of A and B, all batches
-};
-Order order_tiles(GemmArguments const& g, ClusterTile const& tile, int in_flight, Raster raster,
-                  std::optional<int> group, GemmCostModel const& model) {
-  int const tiles_m = static_cast<int>(ceil_div(g.m, tile.m)),
-            tiles_n = static_cast<int>(ceil_div(g.n, tile.n));
-  bool const along_n = raster == Raster::along_n;
-  int const tiles_across = along_n ? tiles_m : tiles_n;
-  double const across = along_n ? tile.m * tile.a_row : tile.n * tile.b_row,
-               along = along_n ? tile.n * tile.b_row : tile.m * tile.a_row;
-  int const square = static_cast<int>(std::lround(std::sqrt(in_flight * along / across)));
-  int const wanted = std::clamp(group.value_or(square), 1, tiles_across);
-  // Bands of equal height, about the wanted one.
-  int const equal = std::max(1, (tiles_across + wanted / 2) / wanted);
-  TileScheduler const s{.tiles_m = tiles_m,
-                        .tiles_n = tiles_n,
-                        .batches = static_cast<int>(g.batch),
-                        .raster = raster,
-                        .group = group ? wanted : static_cast<int>(ceil_div(tiles_across, equal))};
-  int const bands = static_cast<int>(ceil_div(tiles_across, s.group));
-
-  // The operand across stays in L2 for its band; the one along comes again for each band, unless L2 holds it
-  // beside what the band reads across and writes.
-  double const a = static_cast<double>(g.m) * tile.a_row, b = static_cast<double>(g.n) * tile.b_row;
-  double const d = static_cast<double>(g.m) * static_cast<double>(g.n) * bytes_of(g.out);
-  double const streamed = along_n ? b : a, kept = along_n ? a : b;
-  double const times = streamed + (kept + d) / bands <= model.l2_mb * 1e6 ? 1 : bands;
-  bool const streamed_shared = (along_n ? g.b_batch_stride : g.a_batch_stride) == 0;
-  bool const kept_shared = (along_n ? g.a_batch_stride : g.b_batch_stride) == 0;
-  auto const batches = [&](bool shared, double bytes) {
-    return shared && bytes <= model.l2_mb * 1e6 ? 1.0 : static_cast<double>(g.batch);
-  };
-  return {s, times * streamed * batches(streamed_shared, streamed) + kept * batches(kept_shared, kept)};
-}
-
 }  // namespace
-
-std::string to_string(GemmSm90Config const& c) {
-  std::string s = fmt::format("gemm_sm90 {}", to_string(c.a));
-  if (c.b != c.a) s += fmt::format("x{}", to_string(c.b));
-  s += fmt::format("->{} A:{} B:{} {}x{}x{} {}", to_string(c.out), text(c.a_major), text(c.b_major),
-                   c.block_m, c.block_n, block_k(c), text(c.schedule));
-  if (cluster_size(c) > c.split_k) s += fmt::format(" cluster {}x{}", c.cluster_m, c.cluster_n);
-  if (c.split_k > 1) s += fmt::format(" split-k {}", c.split_k);
-  if (c.min_ctas_per_sm > 1) s += fmt::format(" {} CTAs/SM", c.min_ctas_per_sm);
-  if (c.activation != Activation::none) s += fmt::format(" {}", to_string(c.activation));
-  return s + fmt::format(" {} stages", stages(c));
-}
 
 std::string to_string(TilePartition const& tiling, TileWidths widths) {
   struct Rows {
@@ -229,219 +110,119 @@ std::string tma_obstacle(GemmArguments const& g) {
   return rules.obstacle();
 }
 
-GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProperties const& device,
-                   GemmConstraints const& wanted, GemmCostModel const& model) {
-  double const cycles_per_us = 1e3 * model.clock_ghz;
-  int const k_steps = static_cast<int>(ceil_div(g.k, block_k(c)));
-  ClusterTile const tile{c.block_m * c.cluster_m, c.block_n * c.cluster_n,
-                         static_cast<double>(g.k) * bytes_of(g.in),
-                         static_cast<double>(g.k) * bytes_of(g.in_b)};
-  int const resident = resident_clusters(cluster_size(c), device, model);
-
-  GemmChoice choice{.kernel = GemmKernel::sm90};
-  int const tiles = static_cast<int>(ceil_div(g.m, tile.m) * ceil_div(g.n, tile.n) * g.batch);
-  // With split_k a cluster computes one tile: there are as many clusters as tiles.
-  choice.clusters = c.split_k > 1 ? tiles : std::min(tiles, resident * c.min_ctas_per_sm);
-  int waves = static_cast<int>(ceil_div(tiles, resident));
-
-  // One tile on one SM. wgmma takes 32 bytes along K at a time, of 64 rows of A and block_n columns of B.
-  double const instructions = 4.0 * ceil_div(k_steps, c.split_k) * (c.block_m / 64);
-  double const instruction_cycles = std::max(64.0 * c.block_n * 16 / model.multiply_adds_per_cycle,
-                                             32.0 * (64 + c.block_n) / model.operand_bytes_per_cycle);
-  double const fetched =
-      static_cast<double>(stage_bytes(c)) * static_cast<double>(ceil_div(k_steps, c.split_k));
-  double const fetch = fetched / model.sm_bytes_per_cycle / cycles_per_us;
-  // How far the loads run ahead: too little, and some come late.
-  double const step_cycles =
-      std::max(4.0 * (c.block_m / 64) * instruction_cycles, stage_bytes(c) / model.sm_bytes_per_cycle);
-  double const ahead = (stages(c) - 1) * step_cycles / model.fetch_latency_cycles;
-  double const late = model.late_loss * std::max(0.0, 1 - ahead) +
-                      (c.schedule == Schedule::cooperative ? model.cooperative_loss : 0.0);
-  double const main = instructions * instruction_cycles / cycles_per_us;
-
-  // The part of a full epilogue that this one is: by accumulators of a thread.
-  double const part = static_cast<double>(consumer_m(c)) * epilogue_n(c) / 128 / 128;
-  double epilogue = std::max(model.least_epilogue_us, part * model.epilogue_us);
-  if (g.beta != 0) epilogue += part * model.read_c_us;
-  if (c.split_k > 1) epilogue += model.reduction_us;
-  bool const pingpong = c.schedule == Schedule::pingpong;
-  bool const hidden = pingpong || c.min_ctas_per_sm > 1;  // under another tile's main loop
-
-  double const d_bytes = static_cast<double>(g.batch) * static_cast<double>(g.m) * static_cast<double>(g.n) *
-                         bytes_of(g.out) * (g.beta != 0 ? 2 : 1);
-  // Square blocks of tiles are the fastest order (measured) until memory takes about as long as the tensor
-  // cores: then the order that reads least. Clusters go to the GPCs in turn, so with the blocks about as many
-  // tiles across as there are GPCs, those of a GPC share what is across, and L2 is read once for some of
-  // them: the operand of which a tile has more.
-  Raster const raster =
-      tile.n * tile.b_row > tile.m * tile.a_row && g.m > static_cast<std::int64_t>(model.gpcs) * tile.m
-          ? Raster::along_m
-          : Raster::along_n;
-  auto const order = [&](Raster raster, std::optional<int> group) {
-    return order_tiles(g, tile, resident, wanted.raster.value_or(raster), wanted.group ? wanted.group : group,
-                       model);
-  };
-  auto const dram = [&](Order const& o) { return (o.dram_bytes + d_bytes) / (model.dram_tb_per_s * 1e6); };
-  Order best = order(raster, {});
-  if (dram(best) > 0.65 * waves * main) {
-    for (Order const& other :
-         {order(Raster::along_n, static_cast<int>(ceil_div(g.m, tile.m))), order(Raster::along_m, {})}) {
-      if (dram(other) < dram(best)) best = other;
-    }
-  }
-  double const memory = dram(best);
-
-  // Where the last wave is not full, tiles of two widths; they share fewer operands with their neighbours.
-  TileWidths const widths = tile_widths(c);
-  double const exposed = hidden ? 0 : epilogue;
-  int const overhead = static_cast<int>(std::lround(widths.wide * exposed / main));  // in columns
-  auto const share_of = [&](TilePartition const& tiling) {
-    return static_cast<double>(longest_share(tiling, resident, widths, overhead)) / (widths.wide + overhead);
-  };
-  choice.tiling = best.scheduler;
-  double share = waves;  // of the busiest SM, in tiles
-  double const fitted_dram = pingpong ? model.fitted_dram_pingpong : model.fitted_dram_cooperative;
-  if (wanted.fitted.value_or(memory < fitted_dram * waves * main)) {
-    TilePartition const fitted =
-        fit_tiles(best.scheduler, static_cast<int>(g.n), widths, choice.clusters, overhead);
-    double const yield = pingpong ? model.fitted_yield_pingpong : model.fitted_yield_cooperative;
-    double const fitted_share = waves - yield * (waves - share_of(fitted));
-    if (fitted_share < (wanted.fitted ? 1 : 1 - model.fitted_gain) * waves) {
-      choice.tiling = fitted;
-      share = fitted_share;
-      waves = static_cast<int>(ceil_div(fitted.tiles, resident));
-    }
-  }
-
-  // Over many steps clusters get out of step, and what they share is read from memory again.
-  double const operands = static_cast<double>(g.batch) *
-                          (static_cast<double>(g.m) * tile.a_row + static_cast<double>(g.n) * tile.b_row);
-  if (c.split_k == 1 && choice.tiling.tiles > choice.clusters && k_steps >= model.paced_steps &&
-      operands > model.paced_mb * 1e6)
-    choice.lockstep_steps = model.lockstep_steps;
-
-  // What the CTAs of a cluster share leaves L2 once; and so, about, does what two neighbours share that are
-  // launched together and walk in step (measured at two rows of tiles).
-  bool const in_step = cluster_size(c) == 1 && best.scheduler.raster == Raster::along_n &&
-                       best.scheduler.tiles_m == 2 && best.scheduler.group == 2;
-  double const from_l2 =
-      static_cast<double>(tiles) * k_steps * 128.0 * (tile.m + (in_step ? tile.n / 2 : tile.n));
-
-  GemmCost& cost = choice.cost;
-  cost.tiles = (c.split_k > 1 ? tiles : choice.tiling.tiles) * c.cluster_m * c.cluster_n;
-  cost.waves = waves;
-  cost.share = share;
-  cost.launch = model.launch_us;
-  cost.fill = model.fill_us * (c.split_k > 1 ? waves : 1) + share * main * late;
-  cost.tensor = share * main;
-  cost.l2 = std::max(from_l2 / (model.l2_tb_per_s * 1e6), share * fetch);
-  cost.dram = memory;
-  double const longest = std::max({cost.tensor, cost.l2, cost.dram});
-  // Memory is kept less busy by those SMs that have a tile in the last of several waves.
-  if (waves > 1 && cost.dram == longest)
-    cost.fill += model.uneven_loss * longest * (1 - static_cast<double>(tiles) / (resident * waves));
-  // Where tensor cores or L2 set the pace, SMs finish in step: the last tiles are stored by all at once, as
-  // fast as L2 takes them.
-  double const stored = static_cast<double>(choice.clusters) * cluster_size(c) * c.block_m * c.block_n *
-                        bytes_of(g.out) / (model.store_tb_per_s * 1e6);
-  double const last = cost.dram == longest || c.split_k > 1 ? epilogue : std::max(epilogue, stored);
-  // Hidden epilogues show where they take longer than the main loop that they lie under.
-  cost.epilogue = last + (waves - 1) * (hidden ? model.overlap_loss * epilogue +
-                                                     std::max(0.0, (epilogue - longest / waves) / 2)
-                                               : epilogue);
-  cost.total = cost.launch + cost.fill + longest + cost.epilogue +
-               model.overlap_loss * (cost.tensor + cost.l2 + cost.dram - longest);
-  return choice;
-}
-
-GemmChoice predict(GemmArguments const& g, GemmConfig const& c, DeviceProperties const& device,
-                   GemmCostModel const& model) {
-  // A multiply-add is this many times cheaper than an element that must be copied to shared memory for it.
-  constexpr double copy = 64;
-  double const copies = copy * (c.block_m + c.block_n) * (16.0 / c.vector_bytes);
-  double const cta = static_cast<double>(ceil_div(g.k, c.block_k) * c.block_k) *
-                     (static_cast<double>(c.block_m) * c.block_n + copies);
-  std::int64_t const tiles = ceil_div(g.m, c.block_m) * ceil_div(g.n, c.block_n) * g.batch;
-  GemmChoice choice{.kernel = GemmKernel::sm80};
-  choice.cost.tiles = static_cast<int>(tiles);
-  choice.cost.waves = static_cast<int>(ceil_div(tiles, device.multiprocessors));
-  choice.cost.launch = model.launch_us;
-  choice.cost.tensor = choice.cost.waves * cta / (model.sm80_multiply_adds_per_cycle * 1e3 * model.clock_ghz);
-  choice.cost.total = choice.cost.launch + choice.cost.tensor;
-  return choice;
-}
-
 namespace {
 
-/// Calls visit(kernel, index, refusal or null) for every entry of both tables; gemm_sm90's first.
-template <class Visit>
-void enumerate(GemmArguments const& g, DeviceProperties const& device, GemmConstraints const& wanted,
-               char const* sm90_obstacle, Visit&& visit) {
-  bool sm90 = false;
-  auto const table = gemm_sm90_configurations();
-  for (int i = 0; i < static_cast<int>(table.size()); ++i) {
-    GemmSm90Config const& c = table[static_cast<std::size_t>(i)];
-    char const* refusal = mismatch(g, c);
-    if (refusal == nullptr) refusal = sm90_obstacle;
-    if (refusal == nullptr) refusal = unwanted(wanted, c, i);
-    sm90 = sm90 || refusal == nullptr;
-    visit(GemmKernel::sm90, i, refusal);
-  }
-  auto const fallback = gemm_configurations();
-  int const vector = vector_bytes(g);
-  for (int i = 0; i < static_cast<int>(fallback.size()); ++i) {
-    char const* refusal = mismatch(g, fallback[static_cast<std::size_t>(i)], device, vector);
-    if (refusal == nullptr) refusal = unwanted(wanted, i);
-    if (refusal == nullptr && sm90) refusal = "gemm_sm90 computes the problem";
-    visit(GemmKernel::sm80, i, refusal);
-  }
+/// visit(family) for each that computes GEMMs, the preferred first.
+template <class Visit> void for_each_gemm_family(Visit&& visit) {
+  Families::for_each_from_last([&]<class F>(F family) {
+    if constexpr (device::Computes<F, GemmArguments>) {
+      static_assert(device::GemmFamily<F>);
+      visit(family);
+    }
+  });
 }
 
-GemmChoice predict(GemmKernel kernel, int index, GemmArguments const& g, DeviceProperties const& device,
+/// What keeps each family from a problem, by FamilyId::index(): a clause, or nothing.
+using Obstacles = std::array<std::string, Families::size>;
+Obstacles obstacles(GemmArguments const& g, DeviceProperties const& device) {
+  Obstacles all;
+  for_each_gemm_family([&]<class F>(F family) {
+    all[static_cast<std::size_t>(FamilyId(family).index())] = device::FamilyTraits<F>::obstacle(g, device);
+  });
+  return all;
+}
+
+/// Calls visit(family, number, refusal) for every configuration that computes GEMMs, those of the preferred
+/// family first; the refusal is empty where there is none.
+template <class Visit>
+void enumerate(GemmArguments const& g, DeviceProperties const& device, GemmConstraints const& wanted,
+               Obstacles const& obstacles, Visit&& visit) {
+  std::string preferred;  // "gemm_sm90 computes the problem", where it does
+  for_each_gemm_family([&]<class F>(F family) {
+    using Traits = device::FamilyTraits<F>;
+    std::string const& obstacle = obstacles[static_cast<std::size_t>(FamilyId(family).index())];
+    bool computes = false;
+    int number = 0;
+    for (auto const& c : configurations(family)) {
+      std::string_view refusal;
+      if (char const* const why = Traits::check(g, c, device)) refusal = why;
+      if (refusal.empty()) refusal = obstacle;
+      if (refusal.empty()) {
+        if (char const* const why = Traits::unwanted(wanted, c, number)) refusal = why;
+      }
+      if (refusal.empty()) refusal = preferred;
+      computes = computes || refusal.empty();
+      visit(FamilyId(family), number++, refusal);
+    }
+    if (computes) preferred = fmt::format("{} computes the problem", family.name);
+  });
+}
+
+GemmChoice predict(FamilyId kernel, int number, GemmArguments const& g, DeviceProperties const& device,
                    GemmConstraints const& wanted, GemmCostModel const& model) {
-  auto const at = static_cast<std::size_t>(index);
-  GemmChoice choice = kernel == GemmKernel::sm90
-                          ? predict(g, gemm_sm90_configurations()[at], device, wanted, model)
-                          : predict(g, gemm_configurations()[at], device, model);
-  choice.configuration = index;
+  GemmChoice choice;
+  kernel.visit([&](auto family) {
+    choice = predict(g, configuration(family, number), device, wanted, model);
+    choice.configuration = number;
+  });
   return choice;
 }
 
-[[noreturn]] void refuse_all(GemmArguments const& g, std::string const& obstacle, std::size_t unwanted) {
+[[noreturn]] void refuse_all(GemmArguments const& g, DeviceProperties const& device,
+                             Obstacles const& obstacles) {
   std::string const problem = to_string(g);
+  std::size_t unwanted = 0;  // that compute the problem, whatever is asked for
+  enumerate(g, device, {}, obstacles,
+            [&](FamilyId, int, std::string_view refusal) { unwanted += refusal.empty(); });
   if (unwanted > 0)
     throw argument_error(fmt::format(
         "gemm: none of the {} configurations that compute this problem is what was asked for ({}).", unwanted,
         problem));
-  throw argument_error(
-      fmt::format("gemm: no configuration of this build computes this problem ({}){}.{}", problem,
-                  obstacle.empty() ? "" : fmt::format("; gemm_sm90 does not, for {}", obstacle),
-                  missing_configurations_note()));
+  std::string why;
+  for_each_gemm_family([&](auto family) {
+    std::string const& obstacle = obstacles[static_cast<std::size_t>(FamilyId(family).index())];
+    if (!obstacle.empty()) why += fmt::format("; {} does not, for {}", family.name, obstacle);
+  });
+  throw argument_error(fmt::format("gemm: no configuration of this build computes this problem ({}){}.{}",
+                                   problem, why, device::missing_configurations_note()));
 }
 
-/// Whether the problem alone, whatever is asked for, admits an entry.
-std::size_t admitted_without_constraints(GemmArguments const& g, DeviceProperties const& device,
-                                         char const* obstacle) {
-  std::size_t count = 0;
-  enumerate(g, device, {}, obstacle,
-            [&](GemmKernel, int, char const* refusal) { count += refusal == nullptr; });
-  return count;
+bool walks_tiles(FamilyId kernel) {
+  bool walks = false;
+  kernel.visit([&]<class F>(F) {
+    if constexpr (device::Computes<F, GemmArguments>) walks = device::FamilyTraits<F>::walks_tiles;
+  });
+  return walks;
 }
 
 }  // namespace
 
+GemmChoice device::predict(FamilyId kernel, void const* config, GemmArguments const& g,
+                           DeviceProperties const& device, GemmConstraints const& wanted,
+                           GemmCostModel const& model) {
+  GemmChoice choice;
+  kernel.visit([&]<class F>(F) {
+    if constexpr (Computes<F, GemmArguments>) {
+      choice =
+          FamilyTraits<F>::predict(g, *static_cast<typename F::Config const*>(config), device, wanted, model);
+    } else {
+      throw argument_error(fmt::format("predict: {} computes no GEMM.", F::name));
+    }
+  });
+  return choice;
+}
+
 GemmChoice choose_gemm(GemmArguments const& g, DeviceProperties const& device, GemmConstraints const& wanted,
                        GemmCostModel const& model) {
   check(device);
-  std::string const obstacle = sm90_obstacle(g, device);
-  char const* const sm90 = obstacle.empty() ? nullptr : obstacle.c_str();
+  Obstacles const why_not = obstacles(g, device);
   std::optional<GemmChoice> best;
-  enumerate(g, device, wanted, sm90, [&](GemmKernel kernel, int index, char const* refusal) {
-    if (refusal != nullptr) return;
-    GemmChoice const choice = predict(kernel, index, g, device, wanted, model);
+  enumerate(g, device, wanted, why_not, [&](FamilyId kernel, int number, std::string_view refusal) {
+    if (!refusal.empty()) return;
+    GemmChoice const choice = predict(kernel, number, g, device, wanted, model);
     if (!best || choice.cost.total < best->cost.total) best = choice;
   });
-  if (!best) refuse_all(g, obstacle, admitted_without_constraints(g, device, sm90));
+  if (!best) refuse_all(g, device, why_not);
   return *best;
 }
 
@@ -467,7 +248,7 @@ std::vector<GemmChoice> tuning_candidates(GemmArguments const& g, DeviceProperti
   for (GemmCandidate const& candidate : plan.candidates)
     if (worth(candidate)) add(candidate.choice);
   for (GemmCandidate const& candidate : plan.candidates) {
-    if (!worth(candidate) || candidate.choice.kernel == GemmKernel::sm80) continue;
+    if (!worth(candidate) || !walks_tiles(candidate.choice.kernel)) continue;
     GemmConstraints cut = wanted;  // into tiles of two widths, or not
     if (!cut.fitted) cut.fitted = !candidate.choice.tiling.fitted();
     add(predict(candidate.choice.kernel, candidate.choice.configuration, g, device, cut, model));
@@ -486,18 +267,15 @@ std::vector<GemmChoice> tuning_candidates(GemmArguments const& g, DeviceProperti
 GemmPlan plan_gemm(GemmArguments const& g, DeviceProperties const& device, GemmConstraints const& wanted,
                    GemmCostModel const& model) {
   check(device);
-  std::string const obstacle = sm90_obstacle(g, device);
-  char const* const sm90 = obstacle.empty() ? nullptr : obstacle.c_str();
+  Obstacles const why_not = obstacles(g, device);
   GemmPlan plan{.problem = to_string(g)};
-  enumerate(g, device, wanted, sm90, [&](GemmKernel kernel, int index, char const* refusal) {
-    auto const at = static_cast<std::size_t>(index);
-    GemmCandidate candidate{.name = kernel == GemmKernel::sm90 ? to_string(gemm_sm90_configurations()[at])
-                                                               : to_string(gemm_configurations()[at])};
-    if (refusal == nullptr) {
-      candidate.choice = predict(kernel, index, g, device, wanted, model);
+  enumerate(g, device, wanted, why_not, [&](FamilyId kernel, int number, std::string_view refusal) {
+    GemmCandidate candidate{.name = configuration_name(kernel, number)};
+    if (refusal.empty()) {
+      candidate.choice = predict(kernel, number, g, device, wanted, model);
     } else {
       candidate.choice.kernel = kernel;
-      candidate.choice.configuration = index;
+      candidate.choice.configuration = number;
       candidate.refused = refusal;
     }
     plan.candidates.push_back(std::move(candidate));
@@ -507,8 +285,7 @@ GemmPlan plan_gemm(GemmArguments const& g, DeviceProperties const& device, GemmC
                      if (x.refused.empty() != y.refused.empty()) return x.refused.empty();
                      return x.refused.empty() && x.choice.cost.total < y.choice.cost.total;
                    });
-  if (plan.candidates.empty() || !plan.candidates.front().refused.empty())
-    refuse_all(g, obstacle, admitted_without_constraints(g, device, sm90));
+  if (plan.candidates.empty() || !plan.candidates.front().refused.empty()) refuse_all(g, device, why_not);
 
   GemmCost const& cost = plan.chosen().cost;
   std::string const bound = cost.tensor >= std::max(cost.l2, cost.dram) ? "the tensor cores"
@@ -520,21 +297,15 @@ GemmPlan plan_gemm(GemmArguments const& g, DeviceProperties const& device, GemmC
   if (plan.candidates.size() > 1 && plan.candidates[1].refused.empty())
     plan.reason += fmt::format("; the next would take {:.1f} % more",
                                100 * (plan.candidates[1].choice.cost.total / cost.total - 1));
-  if (plan.chosen().tiling.fitted()) {
-    TilePartition const& tiling = plan.chosen().tiling;
-    int const clusters = plan.chosen().clusters;
-    GemmSm90Config const& c =
-        gemm_sm90_configurations()[static_cast<std::size_t>(plan.chosen().configuration)];
-    TileWidths const widths = tile_widths(c);
-    std::int64_t const equal = ceil_div(g.m, c.block_m * c.cluster_m) * ceil_div(g.n, widths.wide) * g.batch;
-    plan.reason += fmt::format(
-        "; for {} clusters D is cut into {}: the busiest cluster computes {:.2f} tiles' worth, not {}",
-        clusters, to_string(tiling, widths),
-        static_cast<double>(longest_share(tiling, clusters, widths)) / widths.wide,
-        ceil_div(equal, clusters));
-  }
-  if (plan.chosen().kernel == GemmKernel::sm80 && !obstacle.empty())
-    plan.reason += "; gemm_sm90 is ruled out: " + obstacle;
+  for_each_gemm_family([&]<class F>(F family) {
+    if (plan.chosen().kernel != family) return;
+    std::string const remark = device::FamilyTraits<F>::remark(g, plan.chosen());
+    if (!remark.empty()) plan.reason += "; " + remark;
+  });
+  for_each_gemm_family([&](auto family) {
+    std::string const& obstacle = why_not[static_cast<std::size_t>(FamilyId(family).index())];
+    if (!obstacle.empty()) plan.reason += fmt::format("; {} is ruled out: {}", family.name, obstacle);
+  });
   plan.reason += ".";
   return plan;
 }
@@ -554,7 +325,7 @@ std::string to_string(GemmPlan const& plan, bool all) {
                      c.total, c.tiles, c.waves, c.launch, c.fill, c.tensor, c.l2, c.dram, c.epilogue,
                      candidate.choice.configuration, candidate.name);
     TileScheduler const& t = candidate.choice.tiling.order();
-    if (candidate.choice.kernel == GemmKernel::sm90)
+    if (walks_tiles(candidate.choice.kernel))
       s += fmt::format(", raster along {} in groups of {}, {} clusters{}{}", to_string(t.raster), t.group,
                        candidate.choice.clusters, candidate.choice.tiling.fitted() ? ", two widths" : "",
                        candidate.choice.lockstep_steps > 0 ? ", in step" : "");

@@ -2,20 +2,12 @@
 
 #include <cstdio>
 
-#include "family.hpp"
-
-namespace tegula::device {
-namespace {
-template <Family F> void list(char const* name) {
-  int index = 0;
-  for (int const unit : units<F>()) std::printf("%s %d %d\n", name, index++, unit);
-}
-}  // namespace
-}  // namespace tegula::device
+#include "units.hpp"
 
 int main() {
-  using namespace tegula::device;
-  list<Family::attention_sm80>("attention_sm80");
-  list<Family::gemm_sm80>("gemm_sm80");
-  list<Family::gemm_sm90>("gemm_sm90");
+  using namespace tegula;
+  Families::for_each([]<class F>(F) {
+    int index = 0;
+    for (int const unit : device::units<F>()) std::printf("%s %d %d\n", F::name, index++, unit);
+  });
 }

@@ -4,55 +4,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <optional>
 
-#include "representative.hpp"
+#include "families.hpp"
+#include "problem.hpp"
 
 namespace tegula {
-namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-/// The cheapest of the configurations that `admits` accepts, the first of equals.
-template <class Config, class Admits, class Cost>
-std::optional<int> cheapest(std::span<Config const> table, Admits&& admits, Cost&& cost) {
-  std::optional<int> best;
-  double best_cost = 0;
-  for (std::size_t i = 0; i < table.size(); ++i) {
-    if (!admits(table[i])) continue;
-    double const c = cost(table[i]);
-    if (!best || c < best_cost) best = static_cast<int>(i), best_cost = c;
-  }
-  return best;
-}
-
-/// Multiply-adds are this many times cheaper than the elements that must be copied to a CTA's shared memory
-/// for them. Tuned for speed: a wrong value chooses a slower configuration, never a wrong result.
-constexpr double kCopyCost = 64;
-
-/// Time of all CTAs: rounds over the multiprocessors, each as long as one CTA.
-double rounds(std::int64_t ctas, int multiprocessors) {
-  return static_cast<double>(ceil_div(ctas, multiprocessors));
-}
-
-char const* text(Major major) { return major == Major::k ? "k" : "mn"; }
-char const* text(Exponential exponential) {
-  return exponential == Exponential::polynomial ? "polynomial" : "ex2_approx";
-}
-
-}  // namespace
-
-std::string to_string(AttentionConfig const& c) {
-  return fmt::format("attention_sm80 {} d{} {}x{} {} warps {} stages{} {}", to_string(c.dtype), c.head_dim,
-                     c.block_m, c.block_n, c.warps, c.stages, c.causal ? " causal" : "", text(c.exponential));
-}
-
-std::string to_string(GemmConfig const& c) {
-  return fmt::format("gemm_sm80 {}->{} A:{} B:{} {}x{}x{} {}x{} warps {} stages {}-byte", to_string(c.in),
-                     to_string(c.out), text(c.a_major), text(c.b_major), c.block_m, c.block_n, c.block_k,
-                     c.warps_m, c.warps_n, c.stages, c.vector_bytes);
-}
 
 void check(DeviceProperties const& device) {
   if (device.multiprocessors < 1)
@@ -73,35 +30,42 @@ int vector_bytes(GemmArguments const& g) {
              : element;
 }
 
-int attention_heads_per_l2_group(AttentionArguments const& a) {
-  if (!a.causal) return 1;
-  // Tuned for speed on an H100, over 512 to 16384 keys and head dims 64 and 128: about a tenth faster than
-  // one head at a time from 4096 keys on, less below. Larger groups than its L2 cache of 50 MB still gain,
-  // for at any time their CTAs read only part of the keys.
-  constexpr std::int64_t served = std::int64_t{64} << 20;
-  std::int64_t const keys_and_values = 2 * a.seq_k * a.head_dim * (bits(a.dtype) / 8);
-  std::int64_t const heads = served / keys_and_values * (a.heads / a.kv_heads);
-  return static_cast<int>(std::clamp<std::int64_t>(heads, 1, a.batch * a.heads));
+namespace {
+/// The cheapest of a family's configurations that compute the problem, the first of equals.
+template <KernelFamily F>
+std::optional<int> cheapest(AttentionArguments const& a, std::span<typename F::Config const> table,
+                            DeviceProperties const& device) {
+  using Traits = device::FamilyTraits<F>;
+  std::optional<int> best;
+  double least = 0;
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    if (Traits::check(a, table[i], device) != nullptr) continue;
+    double const cost = Traits::cost(a, table[i], device);
+    if (!best || cost < least) best = static_cast<int>(i), least = cost;
+  }
+  return best;
+}
+}  // namespace
+
+std::optional<int> select(AttentionArguments const& a, std::span<AttentionConfig const> table,
+                          DeviceProperties const& device) {
+  return cheapest<AttentionSm80Family>(a, table, device);
 }
 
-int select(AttentionArguments const& a, std::span<AttentionConfig const> table,
-           DeviceProperties const& device) {
+AttentionChoice choose_attention(AttentionArguments const& a, DeviceProperties const& device) {
   check(device);
-  auto const admits = [&](AttentionConfig const& c) {
-    return c.dtype == a.dtype && c.head_dim == a.head_dim && c.causal == a.causal &&
-           c.exponential == a.exponential && static_cast<std::size_t>(shared_bytes(c)) <= device.shared_bytes;
-  };
-  auto const cost = [&](AttentionConfig const& c) {
-    double const keys = static_cast<double>(ceil_div(a.seq_k, c.block_n) * c.block_n);
-    double const cta =
-        static_cast<double>(c.head_dim) * (keys * (c.block_m + kCopyCost) + kCopyCost * c.block_m);
-    return rounds(ceil_div(a.seq_q, c.block_m) * a.heads * a.batch, device.multiprocessors) * cta;
-  };
-  if (auto const best = cheapest(table, admits, cost)) return *best;
+  std::optional<AttentionChoice> choice;
+  Families::for_each_from_last([&]<class F>(F family) {
+    if constexpr (device::Computes<F, AttentionArguments>) {
+      if (choice || !device::FamilyTraits<F>::obstacle(a, device).empty()) return;
+      if (auto const number = cheapest<F>(a, configurations(family), device)) choice = {family, *number};
+    }
+  });
+  if (choice) return *choice;
   throw argument_error(fmt::format(
       "attention: no configuration of this build computes {} with head_dim {}{} and {} exponentials.{}",
-      to_string(a.dtype), a.head_dim, a.causal ? ", causal," : "", text(a.exponential),
-      missing_configurations_note()));
+      to_string(a.dtype), a.head_dim, a.causal ? ", causal," : "", device::text(a.exponential),
+      device::missing_configurations_note()));
 }
 
 }  // namespace tegula

@@ -4,17 +4,14 @@
 #include <chrono>
 #include <map>
 #include <mutex>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "backend.hpp"
 #include "built.hpp"
-#include "representative.hpp"
 #include "simulated_unit.hpp"
-#include "table_entry.hpp"
+#include "tegula/device/error.hpp"
 #include "tegula/device/global_tensors.hpp"
-#include "tegula/device/launch.hpp"
 #include "tegula/sim/tensor_map.hpp"
 
 namespace tegula {
@@ -24,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// The kernels of a family by number, gathered from its units.
-template <Family F> std::vector<SimulatedKernel> kernels() {
+template <KernelFamily F> std::vector<SimulatedKernel> kernels() {
   std::vector<SimulatedKernel> found(kBuiltIndices<F>.size());
   auto const add = [&](std::vector<IndexedKernel> const& of_unit) {
     for (auto const& [index, kernel] : of_unit) {
@@ -37,25 +34,9 @@ template <Family F> std::vector<SimulatedKernel> kernels() {
   return found;
 }
 
-KernelTables<SimulatedKernel> const& tables() {
-  static KernelTables<SimulatedKernel> const tables([]<Family F>() { return kernels<F>(); });
-  return tables;
-}
-
-std::vector<sim::GlobalTensor> described(Family family, int configuration, void const* params) {
-  auto const i = static_cast<std::size_t>(configuration);
-  switch (family) {
-    case Family::attention_sm80:
-      return global_tensors(kBuiltConfigurations<Family::attention_sm80>[i],
-                            *static_cast<AttentionParams const*>(params));
-    case Family::gemm_sm80:
-      return global_tensors(kBuiltConfigurations<Family::gemm_sm80>[i],
-                            *static_cast<GemmParams const*>(params));
-    case Family::gemm_sm90:
-      return global_tensors(kBuiltConfigurations<Family::gemm_sm90>[i],
-                            *static_cast<GemmSm90Params const*>(params));
-  }
-  return {};
+SimulatedKernel const& kernel(FamilyId family, int number) {
+  static KernelTables<SimulatedKernel> tables([]<class F>(F) { return kernels<F>(); });
+  return tables.at(family, number);
 }
 
 class SimulatedBackend : public Backend {
@@ -128,11 +109,15 @@ class SimulatedBackend : public Backend {
     return std::chrono::duration<float, std::milli>(*to - *from).count();
   }
 
-  void launch(Family family, int configuration, void const* params, Stream) override {
-    std::vector<sim::GlobalTensor> tensors = described(family, configuration, params);
+  void launch(FamilyId family, int configuration, void const* params, Stream) override {
+    std::vector<sim::GlobalTensor> tensors;
+    family.visit([&]<class F>(F) {
+      tensors = global_tensors(kBuiltConfigurations<F>[static_cast<std::size_t>(configuration)],
+                               *static_cast<typename F::Params const*>(params));
+    });
     // What is too small, or is no memory of the machine, is found where the kernel touches it.
     std::erase_if(tensors, [&](sim::GlobalTensor const& tensor) { return !machine_.holds(tensor); });
-    keep([&] { return tables().at(family, configuration).launch(machine_, params, std::move(tensors)); });
+    keep([&] { return kernel(family, configuration).launch(machine_, params, std::move(tensors)); });
   }
 
  private:
@@ -165,40 +150,10 @@ std::shared_ptr<Backend> make_simulated_backend(sim::Options options) {
 
 }  // namespace device
 
-namespace {
-KernelResources resources(device::Family family, int configuration) {
-  auto const& kernel = device::tables().at(family, configuration);
+KernelResources resources(FamilyId family, int number) {
+  device::check_configuration(family, number);
+  auto const& kernel = device::kernel(family, number);
   return {kernel.threads, kernel.shared_bytes};
-}
-}  // namespace
-
-std::span<AttentionConfig const> attention_configurations() {
-  return device::kBuiltConfigurations<device::Family::attention_sm80>;
-}
-std::span<GemmConfig const> gemm_configurations() {
-  return device::kBuiltConfigurations<device::Family::gemm_sm80>;
-}
-std::span<GemmSm90Config const> gemm_sm90_configurations() {
-  return device::kBuiltConfigurations<device::Family::gemm_sm90>;
-}
-
-KernelResources attention_resources(int configuration) {
-  device::entry("attention_sm80", attention_configurations(), configuration);
-  return resources(device::Family::attention_sm80, configuration);
-}
-KernelResources gemm_resources(int configuration) {
-  device::entry("gemm_sm80", gemm_configurations(), configuration);
-  return resources(device::Family::gemm_sm80, configuration);
-}
-KernelResources gemm_sm90_resources(int configuration) {
-  device::entry("gemm_sm90", gemm_sm90_configurations(), configuration);
-  return resources(device::Family::gemm_sm90, configuration);
-}
-
-std::string_view missing_configurations_note() {
-  return TEGULA_ALL_CONFIGURATIONS ? ""
-                                   : " This build has representative configurations only; configure with "
-                                     "-DTEGULA_CONFIGURATIONS=all to have all of them.";
 }
 
 }  // namespace tegula

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "family.hpp"
 #include "tegula/sim/launch.hpp"
 #include "tegula/sim/machine.hpp"
+#include "units.hpp"
 
 namespace tegula::device {
 
@@ -25,7 +25,7 @@ struct IndexedKernel {
 };
 
 /// The kernels of a unit, which defines this.
-template <Family F, int Unit> std::vector<IndexedKernel> simulated_kernels();
+template <KernelFamily F, int Unit> std::vector<IndexedKernel> simulated_kernels();
 
 template <class Kernel> SimulatedKernel simulated_kernel_of() {
   return {Kernel::threads, sizeof(typename Kernel::SharedStorage),

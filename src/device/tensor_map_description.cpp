@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
-#include <utility>
 
 #include "tegula/device/error.hpp"
 #include "tegula/device/tensor_map.hpp"
+#include "tegula/sim/tensor_map.hpp"
 
 namespace tegula {
 
@@ -17,16 +17,6 @@ namespace {
 
 template <class T, std::size_t N> std::span<T const> first(std::array<T, N> const& values, int count) {
   return std::span(values).first(std::min(N, static_cast<std::size_t>(std::max(count, 0))));
-}
-
-bool is_floating_point(DType type) {
-  return type == DType::f64 || type == DType::f32 || type == DType::tf32 || type == DType::f16 ||
-         type == DType::bf16;
-}
-
-template <class... Arguments>
-[[noreturn]] void refuse_map(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  throw argument_error("tensor map: " + fmt::format(format, std::forward<Arguments>(arguments)...) + ".");
 }
 
 }  // namespace
@@ -42,47 +32,7 @@ std::string to_string(TensorMapDescription const& d) {
 }
 
 void check(TensorMapDescription const& d) {
-  if (bits(d.dtype) < 8)
-    refuse_map("dtype is {}; TMA moves elements of 8, 16, 32 or 64 bits", to_string(d.dtype));
-  if (d.rank < 1 || d.rank > 5) refuse_map("rank is {}; a tensor map has 1 to 5 axes", d.rank);
-  auto const address = reinterpret_cast<std::uintptr_t>(d.address);
-  if (d.address == nullptr) refuse_map("address is null; it must be that of a tensor in global memory");
-  if (address % 16 != 0)
-    refuse_map("address is {}, {} bytes past a multiple of 16; it must be a multiple of 16", d.address,
-               address % 16);
-  std::int64_t const element = bits(d.dtype) / 8;
-  for (int axis = 0; axis < d.rank; ++axis) {
-    auto const i = static_cast<std::size_t>(axis);
-    if (d.extents[i] < 1 || d.extents[i] > std::int64_t{1} << 32)
-      refuse_map("extents[{}] is {}; it must be 1 to 2^32", axis, d.extents[i]);
-    if (d.box[i] < 1 || d.box[i] > 256) refuse_map("box[{}] is {}; it must be 1 to 256", axis, d.box[i]);
-    if (d.element_strides[i] < 1 || d.element_strides[i] > 8)
-      refuse_map("element_strides[{}] is {}; it must be 1 to 8", axis, d.element_strides[i]);
-    if (axis == 0) continue;
-    std::int64_t const stride = d.strides[i - 1];
-    if (stride < 0 || stride >= std::int64_t{1} << 40)
-      refuse_map("strides[{}], of axis {}, is {} bytes; it must be less than 2^40 and not negative", axis - 1,
-                 axis, stride);
-    if (stride % 16 != 0)
-      refuse_map("strides[{}], of axis {}, is {} bytes; it must be a multiple of 16", axis - 1, axis, stride);
-  }
-  // Not in the driver's documentation; cuTensorMapEncodeTiled of driver 580.159.04 refuses more.
-  constexpr std::int64_t most_bytes = 228 * 1024;
-  std::int64_t bytes = element;
-  for (int axis = 0; axis < d.rank; ++axis) bytes *= box_extent(d, axis);
-  if (bytes > most_bytes)
-    refuse_map("box ({}) of {} is {} bytes; it must be at most {}, the shared memory of an SM",
-               fmt::join(first(d.box, d.rank), ", "), to_string(d.dtype), bytes, most_bytes);
-  std::int64_t const row = d.box[0] * element;
-  if (row % 16 != 0)
-    refuse_map("box[0] is {} elements of {}, {} bytes; it must be a multiple of 16 bytes", d.box[0],
-               to_string(d.dtype), row);
-  if (d.swizzle != TmaSwizzle::none && row > span_bytes(d.swizzle))
-    refuse_map("box[0] is {} elements of {}, {} bytes; under a swizzle of {} it must be at most {} bytes",
-               d.box[0], to_string(d.dtype), row, to_string(d.swizzle), span_bytes(d.swizzle));
-  if (d.fill == TmaFill::nans && !is_floating_point(d.dtype))
-    refuse_map("fill is nans for {}; it must be zeros but for f64, f32, tf32, f16 and bf16",
-               to_string(d.dtype));
+  if (std::optional<std::string> const wrong = sim::refusal(d)) throw argument_error(*wrong);
 }
 
 }  // namespace tegula

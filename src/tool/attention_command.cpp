@@ -178,7 +178,7 @@ void run(Options const& options) {
   arguments.q = q.data(), arguments.k = k.data(), arguments.v = v.data(), arguments.o = o_buffer.data();
   arguments.lse = reinterpret_cast<float*>(lse_buffer.data());
   check(arguments, machine.compute_capability());
-  int const configuration = select(arguments, attention_configurations(), machine.properties());
+  AttentionChoice const choice = choose_attention(arguments, machine.properties());
   double const milliseconds = checked_launches(machine, options.machine, bar, options.repeat, options.json,
                                                [&] { attention(machine, arguments); });
   Operand const o{host.dtype, p.q.shape, o_buffer.download()};
@@ -212,8 +212,8 @@ void run(Options const& options) {
       fmt::format("attention {}: batch {}, heads {} ({} of keys), {} queries, {} keys, head dim {}{}",
                   to_string(host.dtype), host.batch, host.heads, host.kv_heads, host.seq_q, host.seq_k,
                   host.head_dim, host.causal ? ", causal" : "");
-  verdict.configuration_index = configuration;
-  verdict.configuration = to_string(attention_configurations()[static_cast<std::size_t>(configuration)]);
+  verdict.configuration_index = choice.configuration;
+  verdict.configuration = configuration_name(choice.kernel, choice.configuration);
   verdict.milliseconds = milliseconds;
   verdict.multiply_adds = 2 * static_cast<double>(rows) * pairs * static_cast<double>(host.head_dim);
   verdict.rows = rows;

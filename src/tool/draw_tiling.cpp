@@ -329,15 +329,13 @@ class Picture {
 }  // namespace
 
 std::string draw_tiling(GemmArguments const& arguments, GemmChoice const& choice) {
-  if (choice.kernel != GemmKernel::sm90)
+  if (choice.kernel != gemm_sm90)
     throw argument_error(
         "gemm: gemm_sm80 computes this problem, a tile for each CTA; only gemm_sm90's tiles are drawn.");
   if (choice.tiling.tiles > kMostDrawnTiles)
     throw argument_error(fmt::format("gemm: D is cut into {} tiles; at most {} are drawn.",
                                      choice.tiling.tiles, kMostDrawnTiles));
-  return Picture(arguments, gemm_sm90_configurations()[static_cast<std::size_t>(choice.configuration)],
-                 choice)
-      .draw();
+  return Picture(arguments, configuration(gemm_sm90, choice.configuration), choice).draw();
 }
 
 }  // namespace tegula::tool

@@ -83,7 +83,7 @@ GemmConstraints constraints(Options const& o) {
   auto const& c = o.choice;
   GemmConstraints wanted{.configuration = c.configuration, .split_k = c.split_k, .group = c.group};
   if (!c.kernel.empty())
-    wanted.kernel = named<GemmKernel>(c.kernel, {{"sm80", GemmKernel::sm80}, {"sm90", GemmKernel::sm90}});
+    wanted.kernel = named<FamilyId>(c.kernel, {{"sm80", gemm_sm80}, {"sm90", gemm_sm90}});
   if (!c.schedule.empty())
     wanted.schedule = named<Schedule>(c.schedule, {{"basic", Schedule::basic},
                                                    {"cooperative", Schedule::cooperative},
@@ -281,7 +281,7 @@ nlohmann::ordered_json describe(GemmCandidate const& candidate) {
                        {"epilogue", cost.epilogue}};
   j["tiles"] = cost.tiles;
   j["waves"] = cost.waves;
-  if (choice.kernel == GemmKernel::sm90) {
+  if (choice.kernel == gemm_sm90) {
     j["raster"] = to_string(choice.tiling.order().raster);
     j["group"] = choice.tiling.order().group;
     j["clusters"] = choice.clusters;
@@ -427,9 +427,7 @@ void run(Options const& o) {
   verdict.problem = describe(host, o);
   verdict.headline = to_string(host);
   verdict.configuration_index = choice.configuration;
-  auto const index = static_cast<std::size_t>(choice.configuration);
-  verdict.configuration = choice.kernel == GemmKernel::sm90 ? to_string(gemm_sm90_configurations()[index])
-                                                            : to_string(gemm_configurations()[index]);
+  verdict.configuration = configuration_name(choice.kernel, choice.configuration);
   verdict.milliseconds = milliseconds;
   verdict.multiply_adds = static_cast<double>(host.batch) * static_cast<double>(host.m) *
                           static_cast<double>(host.n) * static_cast<double>(host.k);

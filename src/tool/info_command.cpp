@@ -6,8 +6,8 @@
 
 #include "commands.hpp"
 #include "output.hpp"
-#include "tegula/device/launch.hpp"
-#include "tegula/device/selection.hpp"
+#include "tegula/device/family.hpp"
+#include "tegula/device/machine.hpp"
 
 namespace tegula::tool {
 namespace {
@@ -37,27 +37,28 @@ ordered_json machines() {
   return all;
 }
 
-template <class Config>
-ordered_json configurations(std::span<Config const> table, KernelResources (*resources)(int)) {
+template <KernelFamily F> ordered_json table(F family) {
   ordered_json all = ordered_json::array();
-  for (int i = 0; i < static_cast<int>(table.size()); ++i) {
-    KernelResources const r = resources(i);
+  for (int i = 0; i < static_cast<int>(configurations(family).size()); ++i) {
+    KernelResources const r = resources(family, i);
     all.push_back({{"index", i},
-                   {"name", to_string(table[static_cast<std::size_t>(i)])},
+                   {"name", configuration_name(family, i)},
                    {"threads", r.threads},
                    {"shared_bytes", r.shared_bytes}});
   }
   return all;
 }
 
+/// The configurations of each family.
+ordered_json kernels() {
+  ordered_json all = ordered_json::object();
+  Families::for_each([&](auto family) { all[family.name] = table(family); });
+  return all;
+}
+
 void run(bool json) {
   ordered_json const info = {
-      {"machines", machines()},
-      {"cuda_architectures", cuda_architectures()},
-      {"kernels",
-       {{"attention_sm80", configurations(attention_configurations(), attention_resources)},
-        {"gemm_sm80", configurations(gemm_configurations(), gemm_resources)},
-        {"gemm_sm90", configurations(gemm_sm90_configurations(), gemm_sm90_resources)}}}};
+      {"machines", machines()}, {"cuda_architectures", cuda_architectures()}, {"kernels", kernels()}};
   if (json) {
     print("{}\n", dump(info));
     return;

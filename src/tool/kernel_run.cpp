@@ -100,6 +100,8 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
       .add_option("--report", options.report,
                   "write what the simulated machine found and counted, as JSON; findings exit with 1")
       ->check(file_name());
+  command.add_flag("--report-without-counters", options.report_without_counters,
+                   "leave what was counted out of the file that --report writes");
   command
       .add_option(
           "--bank-conflicts", options.limits.bank_conflicts,
@@ -395,7 +397,9 @@ double time_launches(Machine const& machine, int repeat, std::function<void()> c
 double checked_launches(Machine const& machine, MachineOptions const& options, ProgressBar& bar, int repeat,
                         bool json, std::function<void()> const& launch) {
   auto const write_report = [&] {
-    if (!options.report.empty()) io::write_file(options.report, machine.last_report().value().json() + "\n");
+    auto const counters = options.report_without_counters ? sim::Counters::left_out : sim::Counters::shown;
+    if (!options.report.empty())
+      io::write_file(options.report, machine.last_report().value().json(counters) + "\n");
   };
   try {
     double const milliseconds = time_launches(machine, repeat, launch);

@@ -57,6 +57,7 @@ struct MachineOptions {
   int trace_ctas = 2;
   bool trace_barriers = false;
   std::string report;  ///< file for what the checker found; empty: none
+  bool report_without_counters = false;
   std::string allow;   ///< file of findings that are accepted; empty: none
   sim::Limits limits;  ///< of each access to memory
 };

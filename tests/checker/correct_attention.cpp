@@ -4,7 +4,7 @@
 namespace tegula::detail {
 
 void add_attention(std::vector<CorrectKernel>& all) {
-  for (AttentionConfig const& c : attention_configurations()) {
+  for (AttentionConfig const& c : configurations(attention_sm80)) {
     // Two CTAs, the second with few rows; blocks of keys enough to go once round the stages, and a part of
     // one.
     AttentionProblem const p{.dtype = c.dtype,

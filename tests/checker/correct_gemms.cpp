@@ -6,8 +6,8 @@ namespace tegula::detail {
 namespace {
 
 void add_gemm_sm80(std::vector<CorrectKernel>& all) {
-  for (std::size_t i = 0; i < gemm_configurations().size(); ++i) {
-    GemmConfig const& c = gemm_configurations()[i];
+  for (std::size_t i = 0; i < configurations(gemm_sm80).size(); ++i) {
+    GemmConfig const& c = configurations(gemm_sm80)[i];
     int const ragged = c.vector_bytes == 16 ? 8 : 3;
     GemmProblem const p{.in = c.in,
                         .out = c.out,
@@ -19,7 +19,7 @@ void add_gemm_sm80(std::vector<CorrectKernel>& all) {
                         .padding = ragged,
                         .beta = i % 3 == 0 ? 0.5f : 0,
                         .bias = i % 2 == 1,
-                        .constraints = {.kernel = GemmKernel::sm80, .configuration = static_cast<int>(i)}};
+                        .constraints = {.kernel = gemm_sm80, .configuration = static_cast<int>(i)}};
     all.push_back({"gemm_sm80", to_string(c), [p](sim::Options const& options) {
                      return outcome_of([&](Outcome& outcome) {
                        Machine const machine = Machine::simulated(Arch::sm90, options);

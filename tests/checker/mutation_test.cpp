@@ -4,10 +4,10 @@
 
 #include "tegula/arch/barrier.hpp"
 #include "tegula/arch/global.hpp"
-#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/shared.hpp"
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/sim/launch.hpp"
+#include "tegula/sim/mutable_values.hpp"
 
 namespace tegula {
 namespace {

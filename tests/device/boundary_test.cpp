@@ -243,17 +243,17 @@ TEST(Boundary, ConfigurationsAndDevicesAreOnesThatExist) {
   Table table;
   for (int const index : {-1, 100000, std::numeric_limits<int>::min()}) {
     std::string const value = std::to_string(index);
-    table.push_back({value, [=] { attention_resources(index); }});
-    table.push_back({value, [=] { gemm_resources(index); }});
-    table.push_back({value, [=] { gemm_sm90_resources(index); }});
-    table.push_back({value, [=] { launch_attention(machine, index, {}); }});
-    table.push_back({value, [=] { launch_gemm(machine, index, GemmParams{}); }});
-    for (GemmKernel const kernel : {GemmKernel::sm80, GemmKernel::sm90}) {
+    Families::for_each([&](auto family) {
+      table.push_back({value, [=] { resources(family, index); }});
+      table.push_back({value, [=] { configuration(family, index); }});
+      table.push_back({value, [=] { launch_kernel(machine, family, index, {}); }});
+    });
+    for (FamilyId const kernel : {FamilyId(gemm_sm80), FamilyId(gemm_sm90)}) {
       GemmChoice const choice = {.kernel = kernel, .configuration = index};
       table.push_back({value, [=] { gemm(machine, gemm_arguments(), choice); }});
     }
   }
-  GemmChoice const other = {.kernel = GemmKernel::sm80, .configuration = 0};
+  GemmChoice const other = {.kernel = gemm_sm80, .configuration = 0};
   table.push_back({"does not compute", [=] {
                      auto g = gemm_arguments();
                      g.in = g.in_b = DType::f16;
@@ -261,9 +261,7 @@ TEST(Boundary, ConfigurationsAndDevicesAreOnesThatExist) {
                    }});
   table.push_back({"0 multiprocessors", [] { choose_gemm(gemm_arguments(), {90, 0}); }});
   table.push_back({"-1 multiprocessors", [] { plan_gemm(gemm_arguments(), {90, -1}); }});
-  table.push_back({"0 multiprocessors", [] {
-                     select(attention_arguments(), attention_configurations(), {90, 0});
-                   }});
+  table.push_back({"0 multiprocessors", [] { choose_attention(attention_arguments(), {90, 0}); }});
   table.push_back({"most is 0", [] { tuning_candidates(gemm_arguments(), {}, 0); }});
   expect_refused(table);
 }

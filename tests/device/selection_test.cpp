@@ -21,13 +21,13 @@ constexpr DeviceProperties kDevice = properties_of(sim::Generation::sm90);
 
 using tegula::testing::message_of;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 template <class T = void> T* at(std::uintptr_t address) { return reinterpret_cast<T*>(address); }
 
 constexpr std::int64_t kSizes[] = {1, 7, 8, 64, 100, 127, 128, 129, 1000, 4096, 100000};
 
 TEST(Selection, FindsAnAttentionConfigurationForEveryCheckedProblem) {
-  auto const table = attention_configurations();
   std::set<int> chosen;
   for (DType const dtype : {DType::f16, DType::bf16})
     for (int const head_dim : {32, 64, 96, 128, 256})
@@ -47,14 +47,15 @@ TEST(Selection, FindsAnAttentionConfigurationForEveryCheckedProblem) {
                                             .causal = causal,
                                             .exponential = exponential};
               check(a, 90);
-              int const index = select(a, table, kDevice);
-              AttentionConfig const& c = table[static_cast<std::size_t>(index)];
+              AttentionChoice const choice = choose_attention(a, kDevice);
+              ASSERT_EQ(choice.kernel, attention_sm80);
+              AttentionConfig const& c = configuration(attention_sm80, choice.configuration);
               EXPECT_EQ(c.dtype, dtype);
               EXPECT_EQ(c.head_dim, head_dim);
               EXPECT_EQ(c.causal, causal);
               EXPECT_EQ(c.exponential, exponential);
-              EXPECT_EQ(select(a, table, kDevice), index);
-              chosen.insert(index);
+              EXPECT_EQ(choose_attention(a, kDevice).configuration, choice.configuration);
+              chosen.insert(choice.configuration);
             }
   EXPECT_GE(chosen.size(), 40u) << "each combination has a configuration of its own";
 }
@@ -83,17 +84,22 @@ TEST(Selection, GroupsCausalHeadsByWhatL2Serves) {
 
 TEST(Selection, SaysWhatTheTableLacks) {
   AttentionArguments const a = {.dtype = DType::f16, .seq_q = 1, .head_dim = 96, .causal = true};
-  EXPECT_THAT(message_of<argument_error>([&] { select(a, {}, kDevice); }),
+  EXPECT_EQ(select(a, {}, kDevice), std::nullopt);
+  DeviceProperties tiny = kDevice;
+  tiny.shared_bytes = 1024;
+  EXPECT_THAT(message_of<argument_error>([&] { choose_attention(a, tiny); }),
               HasSubstr("f16 with head_dim 96, causal, and ex2_approx"));
 }
 
 TEST(Selection, PrintsEveryConfigurationDifferently) {
   std::set<std::string> names;
-  for (auto const& c : attention_configurations())
-    EXPECT_TRUE(names.insert(to_string(c)).second) << to_string(c);
-  for (auto const& c : gemm_configurations()) EXPECT_TRUE(names.insert(to_string(c)).second) << to_string(c);
-  for (auto const& c : gemm_sm90_configurations())
-    EXPECT_TRUE(names.insert(to_string(c)).second) << to_string(c);
+  Families::for_each([&](auto family) {
+    for (int i = 0; i < static_cast<int>(configurations(family).size()); ++i) {
+      std::string const name = configuration_name(family, i);
+      EXPECT_THAT(name, StartsWith(std::string(family.name) + " "));
+      EXPECT_TRUE(names.insert(name).second) << name;
+    }
+  });
   EXPECT_EQ(to_string(GemmConfig{.in = DType::f16, .out = DType::f32, .b_major = Major::mn}),
             "gemm_sm80 f16->f32 A:k B:mn 128x128x32 2x2 warps 3 stages 16-byte");
   EXPECT_EQ(to_string(AttentionConfig{.dtype = DType::f16, .causal = true}),
@@ -103,8 +109,8 @@ TEST(Selection, PrintsEveryConfigurationDifferently) {
                                      .out = DType::f32,
                                      .block_n = 128,
                                      .cluster_n = 2,
-                                     .activation = Activation::gelu}),
-            "gemm_sm90 e4m3xe5m2->f32 A:k B:k 128x128x128 cooperative cluster 1x2 gelu 6 stages");
+                                     .activates = true}),
+            "gemm_sm90 e4m3xe5m2->f32 A:k B:k 128x128x128 cooperative cluster 1x2 activation 6 stages");
   EXPECT_EQ(
       to_string(GemmSm90Config{
           .b_major = Major::mn, .block_m = 64, .block_n = 128, .schedule = Schedule::basic, .split_k = 2}),
@@ -112,23 +118,23 @@ TEST(Selection, PrintsEveryConfigurationDifferently) {
 }
 
 TEST(Selection, KnowsWhatEachKernelNeeds) {
-  for (int i = 0; i < static_cast<int>(attention_configurations().size()); ++i) {
-    AttentionConfig const& c = attention_configurations()[static_cast<std::size_t>(i)];
-    auto const r = attention_resources(i);
+  for (int i = 0; i < static_cast<int>(configurations(attention_sm80).size()); ++i) {
+    AttentionConfig const& c = configuration(attention_sm80, i);
+    auto const r = resources(attention_sm80, i);
     EXPECT_EQ(r.threads, 32 * c.warps);
     EXPECT_EQ(r.shared_bytes, static_cast<std::size_t>(shared_bytes(c)));
     EXPECT_LE(r.shared_bytes, 227u * 1024) << to_string(c);
   }
-  for (int i = 0; i < static_cast<int>(gemm_configurations().size()); ++i) {
-    auto const& c = gemm_configurations()[static_cast<std::size_t>(i)];
-    auto const r = gemm_resources(i);
+  for (int i = 0; i < static_cast<int>(configurations(gemm_sm80).size()); ++i) {
+    auto const& c = configuration(gemm_sm80, i);
+    auto const r = resources(gemm_sm80, i);
     EXPECT_EQ(r.threads, 32 * c.warps_m * c.warps_n);
     EXPECT_EQ(r.shared_bytes, static_cast<std::size_t>(shared_bytes(c)));
     EXPECT_LE(r.shared_bytes, 227u * 1024) << to_string(c);
   }
-  for (int i = 0; i < static_cast<int>(gemm_sm90_configurations().size()); ++i) {
-    auto const& c = gemm_sm90_configurations()[static_cast<std::size_t>(i)];
-    auto const r = gemm_sm90_resources(i);
+  for (int i = 0; i < static_cast<int>(configurations(gemm_sm90).size()); ++i) {
+    auto const& c = configuration(gemm_sm90, i);
+    auto const r = resources(gemm_sm90, i);
     EXPECT_EQ(r.threads, 128 * (1 + consumers(c)));
     EXPECT_GE(r.shared_bytes, static_cast<std::size_t>(stages(c) * stage_bytes(c)));
     EXPECT_LE(r.shared_bytes * static_cast<unsigned>(c.min_ctas_per_sm), 227u * 1024) << to_string(c);
@@ -141,19 +147,17 @@ TEST(Selection, KeepsToTheSharedMemoryOfTheDevice) {
     for (int const head_dim : {32, 64, 96, 128, 256}) {
       AttentionArguments const a{.seq_q = 1000, .head_dim = head_dim};
       if (device.compute_capability == 86 && head_dim > 128) {
-        EXPECT_THROW(select(a, attention_configurations(), device), argument_error);
+        EXPECT_THROW(choose_attention(a, device), argument_error);
       } else {
-        int const chosen = select(a, attention_configurations(), device);
-        EXPECT_LE(attention_resources(chosen).shared_bytes, device.shared_bytes);
+        AttentionChoice const chosen = choose_attention(a, device);
+        EXPECT_LE(resources(chosen.kernel, chosen.configuration).shared_bytes, device.shared_bytes);
       }
     }
     GemmArguments const g = {
         .m = 8192, .n = 8192, .k = 8192, .a = at(0x1000), .b = at(0x2000), .d = at(0x3000)};
     GemmChoice const chosen = choose_gemm(g, device);
-    EXPECT_EQ(chosen.kernel, device.compute_capability == 90 ? GemmKernel::sm90 : GemmKernel::sm80);
-    auto const resources = chosen.kernel == GemmKernel::sm90 ? gemm_sm90_resources(chosen.configuration)
-                                                             : gemm_resources(chosen.configuration);
-    EXPECT_LE(resources.shared_bytes, device.shared_bytes);
+    EXPECT_EQ(chosen.kernel, device.compute_capability == 90 ? FamilyId(gemm_sm90) : gemm_sm80);
+    EXPECT_LE(resources(chosen.kernel, chosen.configuration).shared_bytes, device.shared_bytes);
   }
 }
 

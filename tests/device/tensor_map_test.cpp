@@ -131,6 +131,19 @@ TEST(TensorMap, IsCheckedBeforeItIsEncoded) {
   EXPECT_THROW(encode(Machine::simulated(), d), argument_error);
 }
 
+TEST(TensorMap, OfTheSimulatedMachineAloneKeepsTheSameRules) {
+  TensorMapDescription d = sound();
+  EXPECT_EQ(sim::decode(sim::encode(d)), d);
+  d.strides[0] = 136;
+  try {
+    sim::encode(d);
+    ADD_FAILURE() << "encoded";
+  } catch (std::invalid_argument const& error) {
+    EXPECT_STREQ(error.what(),
+                 "tensor map: strides[0], of axis 1, is 136 bytes; it must be a multiple of 16.");
+  }
+}
+
 TEST(TensorMap, NeedsAMachineWithTma) {
   try {
     encode(Machine::simulated(Arch::sm80), sound());

@@ -40,7 +40,9 @@ struct AttentionResult {
   AttentionArguments host;  ///< the arguments with pointers to q, k, v here
 };
 
-inline AttentionResult run(Machine const& machine, AttentionProblem const& p) {
+/// Runs a problem by `launch(arguments)`.
+template <class Launch>
+AttentionResult run_by(Machine const& machine, AttentionProblem const& p, Launch launch) {
   AttentionResult r;
   auto const elements = [&](int seq, int n_heads) { return p.strides(seq, n_heads).batch * p.batch; };
   r.q = random_elements(p.dtype, elements(p.seq_q, p.heads), 3 * p.seed, p.q);
@@ -68,7 +70,7 @@ inline AttentionResult run(Machine const& machine, AttentionProblem const& p) {
                        .o_stride = p.strides(p.seq_q, p.heads),
                        .causal = p.causal,
                        .exponential = p.exponential};
-  attention(machine, a);
+  launch(a);
   machine.synchronize();
   r.o = o.download();
   r.lse = lse.download();
@@ -77,12 +79,21 @@ inline AttentionResult run(Machine const& machine, AttentionProblem const& p) {
   return r;
 }
 
-/// Runs a problem and holds every element of O and of the log-sum-exp against float64, and every byte around
-/// O against the poison.
-inline AttentionResult expect_correct(Machine const& machine, AttentionProblem const& p) {
-  AttentionResult r = run(machine, p);
-  std::int64_t const row_count = std::int64_t{p.batch} * p.heads * p.seq_q;
-  auto const exact = reference::attention(r.host, reference::some_rows(row_count, row_count));
+/// Runs a problem by the configuration that is chosen for it.
+inline AttentionResult run(Machine const& machine, AttentionProblem const& p) {
+  return run_by(machine, p, [&](AttentionArguments const& a) { attention(machine, a); });
+}
+
+/// All rows of O, as reference::attention numbers them.
+inline std::vector<std::int64_t> rows_of(AttentionProblem const& p) {
+  std::int64_t const count = std::int64_t{p.batch} * p.heads * p.seq_q;
+  return reference::some_rows(count, count);
+}
+
+/// Holds every element of O and of the log-sum-exp against the exact ones, and every byte around O against
+/// the poison.
+inline void expect_near(AttentionProblem const& p, AttentionResult const& r,
+                        reference::Attention const& exact) {
   TokenStrides const s = r.host.o_stride;
   std::vector<double> o, lse(r.lse.begin(), r.lse.end());
   std::vector<bool> belongs(r.o.size());
@@ -118,6 +129,12 @@ inline AttentionResult expect_correct(Machine const& machine, AttentionProblem c
       break;
     }
   }
+}
+
+/// Runs a problem and holds its result against float64.
+inline AttentionResult expect_correct(Machine const& machine, AttentionProblem const& p) {
+  AttentionResult r = run(machine, p);
+  expect_near(p, r, reference::attention(r.host, rows_of(p)));
   return r;
 }
 

@@ -10,7 +10,7 @@ namespace {
 class EveryConfiguration : public testing::TestWithParam<int> {};
 
 TEST_P(EveryConfiguration, IsCorrectOverTheEdgesOfItsTiles) {
-  AttentionConfig const c = attention_configurations()[static_cast<std::size_t>(GetParam())];
+  AttentionConfig const c = configuration(attention_sm80, GetParam());
   Machine const machine = test_machine();
   expect_correct(machine, {.dtype = c.dtype,
                            .head_dim = c.head_dim,
@@ -21,10 +21,9 @@ TEST_P(EveryConfiguration, IsCorrectOverTheEdgesOfItsTiles) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, EveryConfiguration,
-                         testing::Range(0, static_cast<int>(attention_configurations().size())),
+                         testing::Range(0, static_cast<int>(configurations(attention_sm80).size())),
                          [](auto const& info) {
-                           std::string name =
-                               to_string(attention_configurations()[static_cast<std::size_t>(info.param)]);
+                           std::string name = to_string(configuration(attention_sm80, info.param));
                            for (char& c : name) {
                              if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
                            }

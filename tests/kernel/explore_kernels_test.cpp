@@ -61,8 +61,7 @@ TEST(ExploreKernels, PingPongOfSeveralTilesHasOneOrder) {
 
 TEST(ExploreKernels, GemmSm80HasOneOrder) {
   Machine const machine = Machine::simulated(Arch::sm80);
-  GemmProblem const p{
-      .in = DType::f16, .m = 64, .n = 64, .k = 64, .constraints = {.kernel = GemmKernel::sm80}};
+  GemmProblem const p{.in = DType::f16, .m = 64, .n = 64, .k = 64, .constraints = {.kernel = gemm_sm80}};
   expect_one_order(machine, [&] { return run(machine, p).d; });
 }
 

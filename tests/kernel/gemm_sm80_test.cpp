@@ -10,7 +10,7 @@ namespace {
 class EveryConfiguration : public testing::TestWithParam<int> {};
 
 TEST_P(EveryConfiguration, IsCorrectOverTheEdgesOfItsTiles) {
-  GemmConfig const c = gemm_configurations()[static_cast<std::size_t>(GetParam())];
+  GemmConfig const c = configuration(gemm_sm80, GetParam());
   Machine const machine = test_machine();
   int const ragged = c.vector_bytes == 16 ? 8 : 3;
   GemmProblem const p{.in = c.in,
@@ -24,15 +24,14 @@ TEST_P(EveryConfiguration, IsCorrectOverTheEdgesOfItsTiles) {
                       .alpha = 0.5f,
                       .beta = -2,
                       .bias = true,
-                      .constraints = {.kernel = GemmKernel::sm80, .configuration = GetParam()}};
+                      .constraints = {.kernel = gemm_sm80, .configuration = GetParam()}};
   expect_correct(machine, p);
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, EveryConfiguration,
-                         testing::Range(0, static_cast<int>(gemm_configurations().size())),
+                         testing::Range(0, static_cast<int>(configurations(gemm_sm80).size())),
                          [](auto const& info) {
-                           std::string name =
-                               to_string(gemm_configurations()[static_cast<std::size_t>(info.param)]);
+                           std::string name = to_string(configuration(gemm_sm80, info.param));
                            for (char& c : name) {
                              if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
                            }

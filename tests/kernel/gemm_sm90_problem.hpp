@@ -11,7 +11,7 @@
 namespace tegula {
 
 /// The configurations of gemm_sm90.
-inline std::span<GemmSm90Config const> table() { return gemm_sm90_configurations(); }
+inline std::span<GemmSm90Config const> table() { return configurations(gemm_sm90); }
 
 /// Indices of the configurations for which `admits` holds.
 template <class Admits> std::vector<int> configurations_that(Admits admits) {
@@ -26,7 +26,7 @@ inline bool of_two_widths(GemmSm90Config const& c) { return c.narrow_n > 0; }
 
 inline bool plain_bf16(GemmSm90Config const& c) {
   return c.a == DType::bf16 && c.b == DType::bf16 && c.out == DType::bf16 && c.a_major == Major::k &&
-         c.b_major == Major::k && c.activation == Activation::none;
+         c.b_major == Major::k && !c.activates;
 }
 
 /// How a configuration is launched: with how many clusters (0: as chosen), in which order of tiles, whether
@@ -43,7 +43,7 @@ struct Launch {
 
 inline GemmResult run(Machine const& machine, GemmProblem const& p, Launch const& launch) {
   return run_by(machine, p, [&](GemmArguments const& g) {
-    GemmConstraints const constraints{.kernel = GemmKernel::sm90,
+    GemmConstraints const constraints{.kernel = gemm_sm90,
                                       .configuration = launch.configuration,
                                       .raster = launch.raster,
                                       .group = launch.group,
@@ -69,7 +69,7 @@ inline GemmResult expect_correct(Machine const& machine, GemmProblem const& p, L
   return r;
 }
 
-/// A problem of the configuration's types, majors and activation.
+/// A problem of the configuration's types and majors, and an activation where it has them.
 inline GemmProblem problem_for(GemmSm90Config const& c) {
   return {.in = c.a,
           .in_b = c.b,
@@ -77,7 +77,7 @@ inline GemmProblem problem_for(GemmSm90Config const& c) {
           .a_major = c.a_major,
           .b_major = c.b_major,
           .aligned = true,
-          .activation = c.activation};
+          .activation = c.activates ? Activation::gelu : Activation::none};
 }
 
 /// A problem for a configuration of two widths, for two clusters (launched as `fitted`), each of which

@@ -26,11 +26,16 @@ TEST_P(EverySm90Configuration, IsCorrectOverTheEdgesOfItsTiles) {
   p.beta = -2;
   p.bias = true;
   if (bits(c.a) == 8) p.scale_a = 0.25f, p.scale_b = -3.0f;
-  expect_correct(machine, p,
-                 {.configuration = GetParam(),
-                  .clusters = 2,
-                  .raster = odd ? Raster::along_m : Raster::along_n,
-                  .lockstep_steps = odd ? 4 : 0});
+  std::vector<Activation> activations = {Activation::none};
+  if (c.activates) activations = {Activation::relu, Activation::gelu, Activation::silu};
+  for (Activation const activation : activations) {
+    p.activation = activation;
+    expect_correct(machine, p,
+                   {.configuration = GetParam(),
+                    .clusters = 2,
+                    .raster = odd ? Raster::along_m : Raster::along_n,
+                    .lockstep_steps = odd ? 4 : 0});
+  }
 }
 
 std::string name_of(testing::TestParamInfo<int> const& info) {
@@ -42,7 +47,7 @@ std::string name_of(testing::TestParamInfo<int> const& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, EverySm90Configuration,
-                         testing::Range(0, static_cast<int>(gemm_sm90_configurations().size())), name_of);
+                         testing::Range(0, static_cast<int>(configurations(gemm_sm90).size())), name_of);
 
 /// Each configuration that has narrower tiles, where D is cut into both: with everything that an epilogue
 /// adds, a ragged edge stored one by one; and with nothing, which takes the short way. A sum does not depend
@@ -142,7 +147,7 @@ TEST(GemmSm90, SurvivesAdversarialValues) {
   Machine const machine = test_machine();
   std::map<std::tuple<DType, DType, DType>, int> types;
   for (std::size_t i = 0; i < table().size(); ++i) {
-    if (table()[i].activation == Activation::none)
+    if (!table()[i].activates)
       types.emplace(std::tuple(table()[i].a, table()[i].b, table()[i].out), static_cast<int>(i));
   }
   for (auto const& [_, configuration] : types) {
@@ -163,8 +168,8 @@ TEST(GemmSm90, IsExactOnSmallIntegers) {
   auto const integer = [](std::mt19937_64& random) {
     return static_cast<float>(static_cast<int>(random() % 9) - 4);
   };
-  for (int const configuration : configurations_that(
-           [](GemmSm90Config const& c) { return c.out == DType::f32 && c.activation == Activation::none; })) {
+  for (int const configuration :
+       configurations_that([](GemmSm90Config const& c) { return c.out == DType::f32 && !c.activates; })) {
     GemmProblem p = problem_for(table()[static_cast<std::size_t>(configuration)]);
     p.m = 130, p.n = 140, p.k = 300;
     p.a = p.b = integer;
@@ -244,7 +249,7 @@ std::vector<std::uint8_t> run_in_place(Machine const& machine, GemmProblem const
     auto const c_values = random_elements(p.out, g.ldc * p.m, 4 * p.seed + 2, p.c);
     Buffer<std::uint8_t> d(machine, c_values, "c and d");
     g.c = g.d = d.data();
-    GemmConstraints const constraints{.kernel = GemmKernel::sm90, .configuration = configuration};
+    GemmConstraints const constraints{.kernel = gemm_sm90, .configuration = configuration};
     GemmChoice choice = choose_gemm(g, machine.properties(), constraints);
     adjust(choice);
     gemm(machine, g, choice);

@@ -26,6 +26,8 @@ TEST(SwizzledOperand, PutsEveryElementSomewhereElse) {
     }
   }
   EXPECT_THROW(swizzled_operand(16, 64, 36, 1), layout_error);
+  EXPECT_THROW(swizzled_operand(16, 64, 64, 3), layout_error);
+  EXPECT_THROW(swizzled_operand(16, 64, 64, -1), layout_error);
 }
 
 TEST(CoversOnce, AgreesWithEnumeration) {

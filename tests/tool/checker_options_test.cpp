@@ -86,6 +86,13 @@ TEST(ReportOption, OfACleanRunSaysWhatWasRunAndCounted) {
   }
 }
 
+TEST(ReportOption, CanLeaveTheCountersOut) {
+  json const report = report_of(kFound + Words{"--report-without-counters"}, 1);
+  EXPECT_EQ(keys(report),
+            (std::set<std::string>{"kernel", "grid", "threads", "schedule", "findings", "silenced"}));
+  EXPECT_EQ(report["findings"], report_of(kFound, 1)["findings"]);
+}
+
 TEST(ReportOption, OfARunWithFindingsHasEachWithItsPlace) {
   json const report = report_of(kFound, 1);
   ASSERT_THAT(report["findings"], SizeIs(3));

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/source_location.hpp"
 #include "tegula/macros.hpp"
 #if !TEGULA_GPU
@@ -11,57 +10,44 @@
 /// sixteen; cta::sync uses number 0. All lanes of a warp execute one together.
 namespace tegula::cta {
 
-namespace detail {
-/// How a barrier's number of threads can be mutated: by a warp, less only where another is left.
-TEGULA_HOST_DEVICE constexpr Mutation admitted_counts(int threads) {
-  return threads > 32 ? Mutation::less | Mutation::more : Mutation::more;
-}
-}  // namespace detail
-
 /// Waits for all threads of the CTA; their earlier accesses to shared and global memory are visible to one
 /// another afterwards.
-TEGULA_DEVICE void sync(SourceLocation where = SourceLocation::current()) {
-  Mutation const m =
-      mutation(where, Operation::bar_sync, Mutation::removed | Mutation::weakened | Mutation::delayed);
-  if (m == Mutation::removed) return;
+TEGULA_DEVICE void sync([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
-  if (m == Mutation::weakened) {
-    __syncwarp();
-  } else {
-    __syncthreads();
-  }
+  __syncthreads();
 #else
-  if (m == Mutation::weakened) return sim::warp_sync(0xffffffffu, where);
-  execute(m, [=] { sim::bar_sync_all(where); });
+  sim::bar_sync_all(where);
 #endif
 }
 
 /// Arrives at barrier `id` (0 to 15) and waits until `threads` threads (a multiple of 32) have arrived.
-TEGULA_DEVICE void bar_sync(int id, int threads, SourceLocation where = SourceLocation::current()) {
-  Mutation const m =
-      mutation(where, Operation::bar_sync,
-               Mutation::removed | Mutation::weakened | Mutation::delayed | detail::admitted_counts(threads));
-  if (m == Mutation::removed) return;
-  threads = counted(threads, m, 32);
+TEGULA_DEVICE void bar_sync(int id, int threads,
+                            [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
-  if (m == Mutation::weakened) return __syncwarp();
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 #else
-  if (m == Mutation::weakened) return sim::warp_sync(0xffffffffu, where);
-  execute(m, [=] { sim::bar_sync(id, threads, where); });
+  sim::bar_sync(id, threads, where);
+#endif
+}
+
+/// As bar_sync, without .aligned: the lanes of a warp may come to it on different lines. Each waits for the
+/// warp's others that have not exited, then the warp arrives: PTX ISA, barrier.cta.sync (sm_70).
+TEGULA_DEVICE void barrier_sync(int id, int threads,
+                                [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile("barrier.cta.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+#else
+  sim::barrier_sync(id, threads, where);
 #endif
 }
 
 /// Arrives at barrier `id` without waiting; `threads` counts those that arrive and those that wait.
-TEGULA_DEVICE void bar_arrive(int id, int threads, SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::bar_arrive,
-                              Mutation::removed | Mutation::delayed | detail::admitted_counts(threads));
-  if (m == Mutation::removed) return;
-  threads = counted(threads, m, 32);
+TEGULA_DEVICE void bar_arrive(int id, int threads,
+                              [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 #else
-  execute(m, [=] { sim::bar_arrive(id, threads, where); });
+  sim::bar_arrive(id, threads, where);
 #endif
 }
 

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
+#include "tegula/arch/atomic.hpp"
 #include "tegula/arch/dim3.hpp"
 #include "tegula/arch/memory_access.hpp"
-#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/shared.hpp"
 #include "tegula/arch/source_location.hpp"
 #include "tegula/macros.hpp"
@@ -73,41 +73,29 @@ TEGULA_DEVICE Dim3 cluster_dim() {
 namespace cluster {
 
 /// Arrives without waiting; what the thread did to memory before is visible to those that wait (.release).
-TEGULA_DEVICE void arrive(SourceLocation where = SourceLocation::current()) {
-  Mutation const m =
-      mutation(where, Operation::cluster_arrive, Mutation::removed | Mutation::weakened | Mutation::delayed);
-  if (m == Mutation::removed) return;
+TEGULA_DEVICE void arrive([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
-  if (m == Mutation::weakened) {
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-  } else {
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-  }
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 #else
-  if (m == Mutation::weakened) return sim::cluster_arrive_relaxed(where);
-  execute(m, [=] { sim::cluster_arrive(where); });
+  sim::cluster_arrive(where);
 #endif
 }
 
 /// As arrive, but promises nothing about memory (.relaxed).
-TEGULA_DEVICE void arrive_relaxed(SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::cluster_arrive, Mutation::removed | Mutation::delayed);
-  if (m == Mutation::removed) return;
+TEGULA_DEVICE void arrive_relaxed([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #else
-  execute(m, [=] { sim::cluster_arrive_relaxed(where); });
+  sim::cluster_arrive_relaxed(where);
 #endif
 }
 
 /// Waits until all threads of the cluster have arrived (.acquire).
-TEGULA_DEVICE void wait(SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::cluster_wait, Mutation::removed | Mutation::delayed);
-  if (m == Mutation::removed) return;
+TEGULA_DEVICE void wait([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 #else
-  execute(m, [=] { sim::cluster_wait(where); });
+  sim::cluster_wait(where);
 #endif
 }
 
@@ -224,6 +212,64 @@ TEGULA_DEVICE void st_async(SharedAddr remote, V const& value, SharedAddr remote
   }
 #else
   sim::st_async(remote, &r, sizeof(V), remote_mbarrier, where);
+#endif
+}
+
+/// Adds a value to shared memory of a CTA of the cluster without waiting for it; once done, it completes
+/// sizeof(T) bytes of the mbarrier, which lies in the same CTA as `remote`: PTX ISA, red.async. Both
+/// addresses are of the cluster's window. Sums of s64 have the bits of those of u64.
+template <AtomicInteger T>
+TEGULA_DEVICE void red_async_add(SharedAddr remote, T value, SharedAddr remote_mbarrier,
+                                 [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  if constexpr (sizeof(T) == 4) {
+    asm volatile(
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add%3%4 [%0], %1, [%2];" ::
+            "r"(remote),
+        "r"(bits_as<std::uint32_t>(value)), "r"(remote_mbarrier), "C"(detail::AddText<T>::Kind::text), "n"(32)
+        : "memory");
+  } else {
+    asm volatile(
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add%3%4 [%0], %1, [%2];" ::
+            "r"(remote),
+        "l"(bits_as<std::uint64_t>(value)), "r"(remote_mbarrier), "C"(detail::AddText<T>::Kind::text), "n"(64)
+        : "memory");
+  }
+#else
+  sim::red_async(sim::AtomicOp::add, detail::kAtomicType<T>, remote, static_cast<std::uint64_t>(value),
+                 remote_mbarrier, where);
+#endif
+}
+/// Likewise stores the smaller of the value and what is there.
+template <AtomicInteger T>
+requires(sizeof(T) == 4) TEGULA_DEVICE
+    void red_async_min(SharedAddr remote, T value, SharedAddr remote_mbarrier,
+                       [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile(
+      "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min%3%4 [%0], %1, [%2];" ::"r"(
+          remote),
+      "r"(bits_as<std::uint32_t>(value)), "r"(remote_mbarrier), "C"(detail::MinText<T>::Kind::text), "n"(32)
+      : "memory");
+#else
+  sim::red_async(sim::AtomicOp::min, detail::kAtomicType<T>, remote, static_cast<std::uint64_t>(value),
+                 remote_mbarrier, where);
+#endif
+}
+/// Likewise stores the larger of the value and what is there.
+template <AtomicInteger T>
+requires(sizeof(T) == 4) TEGULA_DEVICE
+    void red_async_max(SharedAddr remote, T value, SharedAddr remote_mbarrier,
+                       [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile(
+      "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.max%3%4 [%0], %1, [%2];" ::"r"(
+          remote),
+      "r"(bits_as<std::uint32_t>(value)), "r"(remote_mbarrier), "C"(detail::MaxText<T>::Kind::text), "n"(32)
+      : "memory");
+#else
+  sim::red_async(sim::AtomicOp::max, detail::kAtomicType<T>, remote, static_cast<std::uint64_t>(value),
+                 remote_mbarrier, where);
 #endif
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/shared.hpp"
 
 /// Asynchronous copies from global to shared memory: PTX ISA, cp.async (sm_80). A copy's bytes are in shared
@@ -38,42 +37,31 @@ TEGULA_DEVICE void cp_async_cg(SharedAddr dst, void const* src, int src_bytes = 
 }
 
 /// Ends this thread's current group of copies and starts the next.
-TEGULA_DEVICE void cp_async_commit_group(SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::cp_async_commit_group, Mutation::removed | Mutation::delayed);
-  if (m == Mutation::removed) return;
+TEGULA_DEVICE void cp_async_commit_group([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("cp.async.commit_group;" ::: "memory");
 #else
-  execute(m, [=] { sim::cp_async_commit_group(where); });
+  sim::cp_async_commit_group(where);
 #endif
 }
 
 /// Waits until at most the latest N of this thread's committed groups are in flight.
-template <int N> TEGULA_DEVICE void cp_async_wait_group(SourceLocation where = SourceLocation::current()) {
+template <int N>
+TEGULA_DEVICE void cp_async_wait_group([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(N >= 0);
-  Mutation const m = mutation(where, Operation::cp_async_wait_group, kWaitsForGroups<N>);
-  if (m == Mutation::removed) return;
 #if TEGULA_GPU
-  if (m == Mutation::more) {
-    asm volatile("cp.async.wait_group %0;" ::"n"(N + 1) : "memory");
-  } else if (m == Mutation::less) {
-    asm volatile("cp.async.wait_group %0;" ::"n"(N == 0 ? 0 : N - 1) : "memory");
-  } else {
-    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
-  }
+  asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 #else
-  execute(m, [=] { sim::cp_async_wait_group(counted(N, m), where); });
+  sim::cp_async_wait_group(N, where);
 #endif
 }
 
 /// Waits for all of this thread's copies, committed or not.
-TEGULA_DEVICE void cp_async_wait_all(SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::cp_async_wait_group, Mutation::removed | Mutation::delayed);
-  if (m == Mutation::removed) return;
+TEGULA_DEVICE void cp_async_wait_all([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("cp.async.wait_all;" ::: "memory");
 #else
-  execute(m, [=] { sim::cp_async_wait_all(where); });
+  sim::cp_async_wait_all(where);
 #endif
 }
 

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cstdint>
-
-#include "tegula/arch/mutant.hpp"
+#include "tegula/arch/scope.hpp"
 #include "tegula/arch/source_location.hpp"
 #include "tegula/macros.hpp"
 #if !TEGULA_GPU
@@ -12,75 +10,46 @@
 /// Memory fences: PTX ISA, fence.acq_rel, fence.sc and fence.proxy.async.
 namespace tegula {
 
-/// Who a fence orders memory for: the threads of the CTA, of the GPU, or of the whole system.
-enum class Scope : std::uint8_t { cta, gpu, sys };
-
-namespace detail {
-/// Weakened, a fence is one of the CTA.
-TEGULA_HOST_DEVICE constexpr Mutation admitted_by_fence(Scope scope) {
-  return Mutation::removed | Mutation::delayed | (scope == Scope::cta ? Mutation::none : Mutation::weakened);
-}
-}  // namespace detail
-
 /// Orders this thread's earlier accesses before its later ones, for observers in the scope (CUDA's
 /// __threadfence family).
-template <Scope S> TEGULA_DEVICE void fence_acq_rel(SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::fence, detail::admitted_by_fence(S));
-  if (m == Mutation::removed) return;
+template <Scope S>
+TEGULA_DEVICE void fence_acq_rel([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
-  if (S == Scope::cta || m == Mutation::weakened) {
-    asm volatile("fence.acq_rel.cta;" ::: "memory");
-  } else if constexpr (S == Scope::gpu) {
-    asm volatile("fence.acq_rel.gpu;" ::: "memory");
-  } else {
-    asm volatile("fence.acq_rel.sys;" ::: "memory");
-  }
+  asm volatile("fence.acq_rel%0;" ::"C"(detail::ScopeText<S>::text) : "memory");
 #else
-  int const scope = static_cast<int>(m == Mutation::weakened ? Scope::cta : S);
-  execute(m, [=] { sim::fence(scope, where); });
+  sim::fence(S, where);
 #endif
 }
 
 /// As fence_acq_rel, and sequentially consistent with every other fence_sc of the scope.
-template <Scope S> TEGULA_DEVICE void fence_sc(SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::fence, detail::admitted_by_fence(S));
-  if (m == Mutation::removed) return;
+template <Scope S>
+TEGULA_DEVICE void fence_sc([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
-  if (S == Scope::cta || m == Mutation::weakened) {
-    asm volatile("fence.sc.cta;" ::: "memory");
-  } else if constexpr (S == Scope::gpu) {
-    asm volatile("fence.sc.gpu;" ::: "memory");
-  } else {
-    asm volatile("fence.sc.sys;" ::: "memory");
-  }
+  asm volatile("fence.sc%0;" ::"C"(detail::ScopeText<S>::text) : "memory");
 #else
-  int const scope = static_cast<int>(m == Mutation::weakened ? Scope::cta : S);
-  execute(m, [=] { sim::fence(scope, where); });
+  sim::fence(S, where);
 #endif
 }
 
 /// Orders this thread's accesses to memory of any kind before later ones through the asynchronous proxy (TMA,
 /// bulk copies, wgmma's operands in shared memory), and the other way round: PTX ISA, fence.proxy.async
 /// (sm_90).
-TEGULA_DEVICE void fence_proxy_async(SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::fence_proxy_async, Mutation::removed | Mutation::delayed);
-  if (m == Mutation::removed) return;
+TEGULA_DEVICE void fence_proxy_async([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("fence.proxy.async;" ::: "memory");
 #else
-  execute(m, [=] { sim::fence_proxy_async(where); });
+  sim::fence_proxy_async(where);
 #endif
 }
 
 /// As fence_proxy_async, for the CTA's shared memory alone, which is cheaper: no memory barrier of the whole
 /// GPU.
-TEGULA_DEVICE void fence_proxy_async_shared(SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::fence_proxy_async, Mutation::removed | Mutation::delayed);
-  if (m == Mutation::removed) return;
+TEGULA_DEVICE void fence_proxy_async_shared(
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #else
-  execute(m, [=] { sim::fence_proxy_async_shared(where); });
+  sim::fence_proxy_async_shared(where);
 #endif
 }
 

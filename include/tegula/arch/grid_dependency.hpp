@@ -1,6 +1,5 @@
 #pragma once
 
-#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/source_location.hpp"
 #include "tegula/macros.hpp"
 #if !TEGULA_GPU
@@ -13,25 +12,21 @@
 namespace tegula {
 
 /// Waits until the grids this one depends on have completed and their writes to memory are visible.
-TEGULA_DEVICE void griddepcontrol_wait(SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::griddepcontrol_wait, Mutation::removed | Mutation::delayed);
-  if (m == Mutation::removed) return;
+TEGULA_DEVICE void griddepcontrol_wait([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #else
-  execute(m, [=] { sim::griddepcontrol_wait(where); });
+  sim::griddepcontrol_wait(where);
 #endif
 }
 
 /// Lets the grids that depend on this one start, once every CTA has executed it or exited.
-TEGULA_DEVICE void griddepcontrol_launch_dependents(SourceLocation where = SourceLocation::current()) {
-  Mutation const m =
-      mutation(where, Operation::griddepcontrol_launch_dependents, Mutation::removed | Mutation::delayed);
-  if (m == Mutation::removed) return;
+TEGULA_DEVICE void griddepcontrol_launch_dependents(
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #else
-  execute(m, [=] { sim::griddepcontrol_launch_dependents(where); });
+  sim::griddepcontrol_launch_dependents(where);
 #endif
 }
 

@@ -8,7 +8,7 @@ namespace tegula {
 /// (`SourceLocation where = SourceLocation::current()`), so that it names the line that wrote the call; a
 /// helper that wants its *caller's* line takes a SourceLocation the same way and passes it on. The simulated
 /// machine reports and counts by it. On a GPU it is empty and costs nothing; compiled as a mutant
-/// (arch/mutant.hpp), it says whether this is the line to mutate.
+/// (sim/mutable_values.hpp), it says whether this is the line to mutate.
 #if TEGULA_GPU && defined(TEGULA_MUTANT_FILE)
 struct SourceLocation {
   bool mutant = false;

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 
-#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/shared.hpp"
 #include "tegula/arch/source_location.hpp"
 #include "tegula/arch/tensor_map.hpp"
@@ -123,10 +122,7 @@ TEGULA_DEVICE void tma_load(SharedAddr dst, TensorMap const& map, TmaCoordinate<
 template <int Rank, L2Hint Hint = L2Hint::none>
 TEGULA_DEVICE void tma_load_multicast(SharedAddr dst, TensorMap const& map, TmaCoordinate<Rank> c,
                                       SharedAddr mbarrier, std::uint16_t cta_mask,
-                                      SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::multicast_mask,
-                              (cta_mask & (cta_mask - 1)) == 0 ? Mutation::none : Mutation::less);
-  if (m == Mutation::less) cta_mask &= static_cast<std::uint16_t>(cta_mask - 1);  // without the lowest rank
+                                      [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile(
       "{\n\t"
@@ -231,6 +227,32 @@ TEGULA_DEVICE void bulk_load(SharedAddr dst, void const* src, int bytes, SharedA
 #endif
 }
 
+/// Copies `bytes` bytes from this CTA's shared memory to that of a CTA of the cluster, and counts them as
+/// arrived at an mbarrier there. Both of its addresses are mapa's; all three and `bytes` are multiples of 16,
+/// but for the mbarrier's. (.shared::cluster.shared::cta)
+TEGULA_DEVICE void bulk_copy_cluster(SharedAddr remote, SharedAddr src, int bytes, SharedAddr remote_mbarrier,
+                                     [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile(
+      "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          remote),
+      "r"(src), "r"(bytes), "r"(remote_mbarrier)
+      : "memory");
+#else
+  sim::bulk_copy_cluster(remote, src, bytes, remote_mbarrier, where);
+#endif
+}
+
+/// Brings `bytes` bytes into L2. The address and `bytes` are multiples of 16.
+TEGULA_DEVICE void bulk_prefetch(void const* src, int bytes,
+                                 [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(src), "r"(bytes) : "memory");
+#else
+  sim::bulk_prefetch(src, bytes, where);
+#endif
+}
+
 /// Copies `bytes` bytes from shared memory, as part of the thread's current bulk group. Both addresses and
 /// `bytes` are multiples of 16.
 template <L2Hint Hint = L2Hint::none>
@@ -252,53 +274,34 @@ TEGULA_DEVICE void bulk_store(void* dst, SharedAddr src, int bytes,
 }
 
 /// Ends this thread's current group of bulk stores and starts the next.
-TEGULA_DEVICE void bulk_commit_group(SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::bulk_commit_group, Mutation::removed | Mutation::delayed);
-  if (m == Mutation::removed) return;
+TEGULA_DEVICE void bulk_commit_group([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 #else
-  execute(m, [=] { sim::bulk_commit_group(where); });
+  sim::bulk_commit_group(where);
 #endif
 }
 
 /// Waits until all but the latest N of this thread's committed groups are complete: written to global memory.
-template <int N> TEGULA_DEVICE void bulk_wait_group(SourceLocation where = SourceLocation::current()) {
+template <int N>
+TEGULA_DEVICE void bulk_wait_group([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(N >= 0);
-  Mutation const m = mutation(where, Operation::bulk_wait_group, kWaitsForGroups<N> | Mutation::weakened);
-  if (m == Mutation::removed) return;
 #if TEGULA_GPU
-  if (m == Mutation::weakened) {
-    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(N) : "memory");
-  } else if (m == Mutation::more) {
-    asm volatile("cp.async.bulk.wait_group %0;" ::"n"(N + 1) : "memory");
-  } else if (m == Mutation::less) {
-    asm volatile("cp.async.bulk.wait_group %0;" ::"n"(N == 0 ? 0 : N - 1) : "memory");
-  } else {
-    asm volatile("cp.async.bulk.wait_group %0;" ::"n"(N) : "memory");
-  }
+  asm volatile("cp.async.bulk.wait_group %0;" ::"n"(N) : "memory");
 #else
-  if (m == Mutation::weakened) return sim::bulk_wait_group_read(N, where);
-  execute(m, [=] { sim::bulk_wait_group(counted(N, m), where); });
+  sim::bulk_wait_group(N, where);
 #endif
 }
 
 /// Waits until all but the latest N of this thread's committed groups have read their shared memory, which
 /// can then be written again.
-template <int N> TEGULA_DEVICE void bulk_wait_group_read(SourceLocation where = SourceLocation::current()) {
+template <int N>
+TEGULA_DEVICE void bulk_wait_group_read([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(N >= 0);
-  Mutation const m = mutation(where, Operation::bulk_wait_group_read, kWaitsForGroups<N>);
-  if (m == Mutation::removed) return;
 #if TEGULA_GPU
-  if (m == Mutation::more) {
-    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(N + 1) : "memory");
-  } else if (m == Mutation::less) {
-    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(N == 0 ? 0 : N - 1) : "memory");
-  } else {
-    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(N) : "memory");
-  }
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(N) : "memory");
 #else
-  execute(m, [=] { sim::bulk_wait_group_read(counted(N, m), where); });
+  sim::bulk_wait_group_read(N, where);
 #endif
 }
 

@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "tegula/arch/memory_access.hpp"
-#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/source_location.hpp"
 #if !TEGULA_GPU
 #include "tegula/sim/hooks.hpp"
@@ -177,18 +176,30 @@ TEGULA_DEVICE bool elect_one([[maybe_unused]] SourceLocation where = SourceLocat
   asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p; }" : "=r"(r));
   return r != 0;
 #else
-  return sim::elect_one(where);
+  return sim::elect_one(kAllLanes, where);
+#endif
+}
+
+/// Likewise among the lanes of the mask, which the calling lane is one of (the H100 and the simulated machine
+/// choose the lowest).
+TEGULA_DEVICE bool elect_one(std::uint32_t mask,
+                             [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  std::uint32_t r;
+  asm volatile("{ .reg .pred p; elect.sync _|p, %1; selp.u32 %0, 1, 0, p; }" : "=r"(r) : "r"(mask));
+  return r != 0;
+#else
+  return sim::elect_one(mask, where);
 #endif
 }
 
 /// Waits for the lanes of the mask; their earlier memory accesses are visible to one another afterwards.
-TEGULA_DEVICE void sync(std::uint32_t mask = kAllLanes, SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::warp_sync, Mutation::removed | Mutation::delayed);
-  if (m == Mutation::removed) return;
+TEGULA_DEVICE void sync(std::uint32_t mask = kAllLanes,
+                        [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("bar.warp.sync %0;" ::"r"(mask) : "memory");
 #else
-  execute(m, [=] { sim::warp_sync(mask, where); });
+  sim::warp_sync(mask, where);
 #endif
 }
 

@@ -5,7 +5,6 @@
 
 #include "tegula/arch/mma_registers.hpp"
 #include "tegula/arch/mma_text.hpp"
-#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/source_location.hpp"
 #include "tegula/arch/wgmma_operands.hpp"
 #include "tegula/atom/mma_spec.hpp"
@@ -22,42 +21,31 @@ namespace tegula {
 /// Orders this warpgroup's accesses to registers, and to shared memory through the asynchronous proxy, before
 /// its wgmma that follow: needed before the first wgmma, and wherever registers that one uses have been
 /// written since, other than accumulators by a wgmma of the same shape (PTX ISA, wgmma.fence).
-TEGULA_DEVICE void wgmma_fence(SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::wgmma_fence, Mutation::removed | Mutation::delayed);
-  if (m == Mutation::removed) return;
+TEGULA_DEVICE void wgmma_fence([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #else
-  execute(m, [=] { sim::wgmma_fence(where); });
+  sim::wgmma_fence(where);
 #endif
 }
 
 /// Ends the warpgroup's current group of wgmma and starts the next.
-TEGULA_DEVICE void wgmma_commit_group(SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::wgmma_commit_group, Mutation::removed | Mutation::delayed);
-  if (m == Mutation::removed) return;
+TEGULA_DEVICE void wgmma_commit_group([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 #else
-  execute(m, [=] { sim::wgmma_commit_group(where); });
+  sim::wgmma_commit_group(where);
 #endif
 }
 
 /// Waits until at most the latest N of the warpgroup's committed groups are in flight.
-template <int N> TEGULA_DEVICE void wgmma_wait_group(SourceLocation where = SourceLocation::current()) {
+template <int N>
+TEGULA_DEVICE void wgmma_wait_group([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(N >= 0 && N <= 7, "wgmma.wait_group counts at most 7 groups");
-  Mutation const m = mutation(where, Operation::wgmma_wait_group, kWaitsForGroups<N>);
-  if (m == Mutation::removed) return;
 #if TEGULA_GPU
-  if (m == Mutation::more) {
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N == 7 ? 7 : N + 1) : "memory");
-  } else if (m == Mutation::less) {
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N == 0 ? 0 : N - 1) : "memory");
-  } else {
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
-  }
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
 #else
-  execute(m, [=] { sim::wgmma_wait_group(counted(N, m), where); });
+  sim::wgmma_wait_group(N, where);
 #endif
 }
 

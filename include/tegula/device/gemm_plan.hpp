@@ -10,14 +10,11 @@
 #include <vector>
 
 #include "tegula/device/arguments.hpp"
+#include "tegula/device/family.hpp"
 #include "tegula/device/properties.hpp"
 #include "tegula/kernel/gemm_sm90_config.hpp"
 
 namespace tegula {
-
-/// "gemm_sm90 bf16->f32 A:k B:k 128x256x64 cooperative 2x1 4 stages": every field that tells configurations
-/// of the table apart.
-std::string to_string(GemmSm90Config const& config);
 
 /// How D is cut, a tile being a cluster's: "12 rows of 16 tiles and 4 rows of 17, of which 64 are 240 columns
 /// wide and the others 256".
@@ -88,15 +85,10 @@ struct GemmCost {
   double total = 0;     ///< launch, fill and epilogue, and the longest of the other three
 };
 
-enum class GemmKernel : std::uint8_t { sm80, sm90 };
-constexpr char const* to_string(GemmKernel kernel) {
-  return kernel == GemmKernel::sm80 ? "gemm_sm80" : "gemm_sm90";
-}
-
-/// A way to compute a problem: an entry of one of the tables, and for gemm_sm90 its tiles' order.
+/// A way to compute a problem: a configuration of one of the families, and for gemm_sm90 its tiles' order.
 struct GemmChoice {
-  GemmKernel kernel = GemmKernel::sm80;
-  int configuration = 0;   ///< an index into the kernel's table
+  FamilyId kernel = gemm_sm80;
+  int configuration = 0;   ///< its number
   TilePartition tiling;    ///< of gemm_sm90, into clusters' tiles
   int clusters = 1;        ///< of gemm_sm90's grid
   int lockstep_steps = 0;  ///< steps of K between meetings of the clusters (pipeline/lockstep_barrier.hpp);
@@ -106,9 +98,8 @@ struct GemmChoice {
 
 /// What a caller wants to decide for itself; the rest is chosen. An empty value admits all.
 struct GemmConstraints {
-  std::optional<GemmKernel> kernel;
-  std::optional<int>
-      configuration;  ///< an index into the kernel's table (gemm_sm90's, unless kernel says sm80)
+  std::optional<FamilyId> kernel;
+  std::optional<int> configuration;  ///< its number (gemm_sm90's, unless kernel says gemm_sm80)
   std::optional<Schedule> schedule;
   std::optional<int> block_m, block_n, cluster_m, cluster_n, split_k;
   std::optional<Raster> raster;
@@ -116,17 +107,24 @@ struct GemmConstraints {
   std::optional<bool> fitted;  ///< whether D is cut into tiles of two widths, where that evens the shares
 };
 
-/// What a configuration of either kernel is predicted to take, in the order of tiles that suits it best, or
-/// that `constraints` ask for. Precondition: it can compute the checked arguments.
-GemmChoice predict(GemmArguments const& arguments, GemmSm90Config const& config,
-                   DeviceProperties const& device, GemmConstraints const& constraints = {},
-                   GemmCostModel const& model = {});
-GemmChoice predict(GemmArguments const& arguments, GemmConfig const& config, DeviceProperties const& device,
-                   GemmCostModel const& model = {});
+namespace device {
+/// `config` is one of the family's Config.
+GemmChoice predict(FamilyId kernel, void const* config, GemmArguments const& arguments,
+                   DeviceProperties const& device, GemmConstraints const& constraints,
+                   GemmCostModel const& model);
+}  // namespace device
 
-/// The choice among the tables of this build: the candidate of the least predicted time; gemm_sm80 only where
-/// gemm_sm90 cannot, unless it is asked for. Precondition: checked arguments. Throws argument_error, saying
-/// what stands against each kernel, where none can.
+/// What a configuration is predicted to take, in the order of tiles that suits it best, or that `constraints`
+/// ask for. Precondition: it can compute the checked arguments.
+template <FamilyConfig C>
+GemmChoice predict(GemmArguments const& arguments, C const& config, DeviceProperties const& device,
+                   GemmConstraints const& constraints = {}, GemmCostModel const& model = {}) {
+  return device::predict(FamilyOf<C>{}, &config, arguments, device, constraints, model);
+}
+
+/// The choice among the configurations of this build: the candidate of the least predicted time; gemm_sm80
+/// only where gemm_sm90 cannot, unless it is asked for. Precondition: checked arguments. Throws
+/// argument_error, saying what stands against each kernel, where none can.
 GemmChoice choose_gemm(GemmArguments const& arguments, DeviceProperties const& device,
                        GemmConstraints const& constraints = {}, GemmCostModel const& model = {});
 

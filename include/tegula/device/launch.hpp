@@ -5,12 +5,8 @@
 /// needs a workspace. On a simulated machine the work is done, and its findings thrown (sim::CheckError),
 /// before they return.
 
-#include <cstddef>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "tegula/device/arguments.hpp"
+#include "tegula/device/family.hpp"
 #include "tegula/device/gemm_plan.hpp"
 #include "tegula/device/machine.hpp"
 #include "tegula/device/stream.hpp"
@@ -25,8 +21,8 @@ void attention(Machine const& machine, AttentionArguments const& arguments, Stre
 void gemm(Machine const& machine, GemmArguments const& arguments, Stream stream = {});
 /// The same by a choice made before, which saves making it again: choose_gemm's for arguments that differ at
 /// most in their pointers, and in these not in alignment. Precondition: checked arguments. Throws
-/// argument_error for a choice of an entry that the table does not have, or one of other types, majors or
-/// activation.
+/// argument_error for a choice of a configuration that there is not, or one that does not compute such
+/// arguments.
 void gemm(Machine const& machine, GemmArguments const& arguments, GemmChoice const& choice,
           Stream stream = {});
 
@@ -35,27 +31,18 @@ void gemm(Machine const& machine, GemmArguments const& arguments, GemmChoice con
 /// the maps.
 GemmSm90Params lower(Machine const& machine, GemmArguments const& arguments, GemmChoice const& choice);
 
-/// The configurations of this build, which are chosen from.
-std::span<AttentionConfig const> attention_configurations();
-std::span<GemmConfig const> gemm_configurations();  ///< of gemm_sm80
-std::span<GemmSm90Config const> gemm_sm90_configurations();
+namespace device {
+/// `params` is one of the family's Params.
+void launch(Machine const& machine, FamilyId family, int configuration, void const* params, Stream stream);
+}  // namespace device
 
-/// What a configuration's kernel needs.
-struct KernelResources {
-  int threads = 0;               ///< of a CTA
-  std::size_t shared_bytes = 0;  ///< of a CTA
-};
-/// Throw argument_error for an index that the table does not have.
-KernelResources attention_resources(int configuration);
-KernelResources gemm_resources(int configuration);
-KernelResources gemm_sm90_resources(int configuration);
-
-/// Launches one configuration of a table, whatever would be chosen. Precondition: the parameters are
-/// ones that the configuration computes; they are not checked. For tests and benchmarks. Throws
-/// argument_error for an index that the table does not have.
-void launch_attention(Machine const& machine, int configuration, AttentionParams const& params,
-                      Stream stream = {});
-void launch_gemm(Machine const& machine, int configuration, GemmParams const& params, Stream stream = {});
-void launch_gemm(Machine const& machine, int configuration, GemmSm90Params const& params, Stream stream = {});
+/// Launches one configuration of a family, by its number, whatever would be chosen. Precondition: the
+/// parameters are ones that the configuration computes; they are not checked. For tests and benchmarks.
+/// Throws argument_error for a number that there is not.
+template <KernelFamily F>
+void launch_kernel(Machine const& machine, F family, int configuration, typename F::Params const& params,
+                   Stream stream = {}) {
+  device::launch(machine, family, configuration, &params, stream);
+}
 
 }  // namespace tegula

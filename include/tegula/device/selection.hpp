@@ -1,21 +1,16 @@
 #pragma once
 
-/// Which configuration of the attention kernel computes a problem: a pure function of the arguments, the
-/// table and the device, whose result can be printed; and what the choice for GEMMs shares with it.
+/// Which configuration computes attention: a pure function of the arguments, the configurations and the
+/// device; and what the choice for GEMMs (gemm_plan.hpp) shares with it.
 
+#include <optional>
 #include <span>
-#include <string>
 
 #include "tegula/device/arguments.hpp"
+#include "tegula/device/family.hpp"
 #include "tegula/device/properties.hpp"
 
 namespace tegula {
-
-/// "attention_sm80 f16 d64 128x64 4 warps 2 stages causal ex2_approx": every field that tells configurations
-/// of a table apart.
-std::string to_string(AttentionConfig const& config);
-/// "gemm_sm80 f16->f32 A:k B:mn 128x128x32 2x2 warps 3 stages 16-byte".
-std::string to_string(GemmConfig const& config);
 
 /// Throws argument_error for a device without multiprocessors.
 void check(DeviceProperties const& device);
@@ -25,13 +20,22 @@ void check(DeviceProperties const& device);
 /// crosses an edge; else one element.
 int vector_bytes(GemmArguments const& arguments);
 
-/// The index in `table` of the attention configuration that computes the problem soonest by an estimate: of
-/// those of the type, head dimension, mask and exponential asked for, with shared memory that the device has,
-/// the one with the least rounds of CTAs over the multiprocessors times the work of a CTA. Preconditions:
-/// checked arguments, at least one multiprocessor. Throws argument_error, with what the table lacks, where
-/// none can. (Of a GEMM: choose_gemm, device/gemm_plan.hpp.)
-int select(AttentionArguments const& arguments, std::span<AttentionConfig const> table,
-           DeviceProperties const& device);
+/// A way to compute attention: a configuration of one of the families.
+struct AttentionChoice {
+  FamilyId kernel = attention_sm80;
+  int configuration = 0;  ///< its number
+};
+
+/// The index in `table` of the configuration that computes the problem soonest by an estimate: of those of
+/// the type, head dimension, mask and exponential asked for, with shared memory that the device has, the one
+/// with the least rounds of CTAs over the multiprocessors times the work of a CTA; nothing where none can.
+/// Preconditions: checked arguments, at least one multiprocessor.
+std::optional<int> select(AttentionArguments const& arguments, std::span<AttentionConfig const> table,
+                          DeviceProperties const& device);
+
+/// The choice among the configurations of this build. Preconditions: the same. Throws argument_error, with
+/// what the build lacks, where none can.
+AttentionChoice choose_attention(AttentionArguments const& arguments, DeviceProperties const& device);
 
 /// (batch, head) pairs whose CTAs run side by side (AttentionParams::heads_per_l2_group): with a causal mask,
 /// where the rows that see the most keys should go first across as many heads as possible, all whose K and V

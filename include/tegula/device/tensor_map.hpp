@@ -12,9 +12,8 @@ namespace tegula {
 /// All of a description in one line, for messages.
 std::string to_string(TensorMapDescription const& description);
 
-/// Holds a description to the rules of cuTensorMapEncodeTiled (CUDA driver API, "Tensor Map Object
-/// Management"), whose driver answers a breach of any with one and the same error: throws argument_error that
-/// names the argument, its value and what is accepted.
+/// Holds a description to the rules of TMA (sim::refusal, sim/tensor_map.hpp): throws argument_error with the
+/// sentence on the one that it breaks.
 void check(TensorMapDescription const& description);
 
 /// Makes the map of a description for kernels on that machine. Throws argument_error as check() does, and

@@ -3,14 +3,14 @@
 #include <initializer_list>
 
 #include "tegula/kernel/attention_config.hpp"
+#include "tegula/kernel/family_list.hpp"
 #include "tegula/kernel/gemm_config.hpp"
 #include "tegula/kernel/gemm_sm90_config.hpp"
 #include "tegula/layout/refuse.hpp"
 
-/// Every kernel configuration that is built, as tables of values; a kernel is named by its index into a
-/// table, because a __global__ template cannot take the configuration itself (DESIGN: nvcc's host stub cannot
-/// print a value of class type). How many there are stands in src/device/CMakeLists.txt too, which makes a
-/// translation unit of each.
+/// Every family of kernels, with its configurations that are built, as tables of values. A kernel is named by
+/// its index into a table, because a __global__ template cannot take the configuration itself: nvcc's host
+/// stub cannot print a value of class type.
 namespace tegula {
 
 /// The tile shapes for a head dim, tuned for speed on an H100. They fit an A100 too (163 KB of shared
@@ -157,18 +157,16 @@ constexpr GemmSm90Config typed(GemmSm90Config tile, DType a, DType b, DType out)
 /// Calls add(configuration) for each entry of gemm_sm90's table.
 template <class Add> constexpr void list_gemm_sm90(Add add) {
   constexpr DType bf16 = DType::bf16, f16 = DType::f16, f32 = DType::f32, tf32 = DType::tf32;
-  auto const add_activations = [&](GemmSm90Config c) {
-    for (Activation activation : {Activation::relu, Activation::gelu, Activation::silu}) {
-      c.activation = activation;
-      add(c);
-    }
+  auto const add_activating = [&](GemmSm90Config c) {
+    c.activates = true;
+    add(c);
   };
   for (DType t : {bf16, f16}) {
     for (GemmSm90Config tile : full_tiles) add(typed(tile, t, t, t));
     for (GemmSm90Config tile : narrow_tiles) add(typed(tile, t, t, t));
     for (GemmSm90Config tile : {large_tile, small_tile}) {
       add(typed(tile, t, t, f32));
-      add_activations(typed(tile, t, t, t));
+      add_activating(typed(tile, t, t, t));
     }
     for (auto [a, b] :
          {Majors{Major::k, Major::k}, {Major::k, Major::mn}, {Major::mn, Major::k}, {Major::mn, Major::mn}}) {
@@ -186,11 +184,13 @@ template <class Add> constexpr void list_gemm_sm90(Add add) {
   }
   for (GemmSm90Config tile : {large_tile, medium_tile, small_tile}) add(typed(tile, tf32, tf32, f32));
   for (DType out : {bf16, f16}) add(typed(medium_tile, tf32, tf32, out));
-  add_activations(typed(medium_tile, tf32, tf32, f32));
+  for (DType out : {bf16, f16, f32}) add_activating(typed(medium_tile, tf32, tf32, out));
   for (DType a : {DType::e4m3, DType::e5m2}) {
     for (DType b : {DType::e4m3, DType::e5m2}) {
-      for (DType out : {bf16, f16, f32}) add(typed(medium_tile, a, b, out));
-      add_activations(typed(medium_tile, a, b, bf16));
+      for (DType out : {bf16, f16, f32}) {
+        add(typed(medium_tile, a, b, out));
+        add_activating(typed(medium_tile, a, b, out));
+      }
     }
   }
   for (GemmSm90Config tile : fp8_tiles) add(typed(tile, DType::e4m3, DType::e4m3, bf16));
@@ -209,8 +209,82 @@ constexpr auto gemm_sm90_table() {
 }
 }  // namespace detail
 
-inline constexpr auto attention_sm80_configs = detail::attention_sm80_table();
-inline constexpr auto gemm_sm80_configs = detail::gemm_sm80_table();
-inline constexpr auto gemm_sm90_configs = detail::gemm_sm90_table();
+template <AttentionConfig C> struct AttentionSm80;
+template <GemmConfig C> struct GemmSm80;
+template <GemmSm90Config C> struct GemmSm90;
+
+/// kernel/attention_sm80.hpp
+struct AttentionSm80Family {
+  static constexpr char const* name = "attention_sm80";
+  using Config = AttentionConfig;
+  using Params = AttentionParams;
+  template <Config C> using Kernel = AttentionSm80<C>;
+  static constexpr auto table = detail::attention_sm80_table();
+
+  /// f16 at every head dimension; bf16 with a mask, and by both exponentials where registers are scarcest.
+  static constexpr bool is_representative(Config const& c) {
+    bool const hardware = c.exponential == Exponential::ex2_approx;
+    if (c.dtype == DType::f16) return hardware && !c.causal;
+    return c.causal && (c.head_dim == 128 || (c.head_dim == 64 && hardware));
+  }
+};
+
+/// kernel/gemm_sm80.hpp
+struct GemmSm80Family {
+  static constexpr char const* name = "gemm_sm80";
+  using Config = GemmConfig;
+  using Params = GemmParams;
+  template <Config C> using Kernel = GemmSm80<C>;
+  static constexpr auto table = detail::gemm_sm80_table();
+
+  /// f16 with both operands K-major, copied either way; bf16 with the other majors of B.
+  static constexpr bool is_representative(Config const& c) {
+    if (c.in == DType::f16) return c.a_major == Major::k && c.b_major == Major::k && c.out != DType::bf16;
+    return c.out == DType::bf16 && c.vector_bytes == 16 && c.b_major == Major::mn;
+  }
+};
+
+/// kernel/gemm_sm90.hpp
+struct GemmSm90Family {
+  static constexpr char const* name = "gemm_sm90";
+  using Config = GemmSm90Config;
+  using Params = GemmSm90Params;
+  template <Config C> using Kernel = GemmSm90<C>;
+  static constexpr auto table = detail::gemm_sm90_table();
+
+  /// f16 and bf16 with each schedule, tiles of two widths, K split and an activation; one of every other
+  /// type.
+  static constexpr bool is_representative(Config const& c) {
+    bool const a_k = c.a_major == Major::k, b_k = c.b_major == Major::k;
+    bool const small = c.block_m == 64, large = c.block_n == 256;
+    if (c.activates) return c.a == DType::bf16 && large;
+    if (c.a == DType::f16)
+      return a_k && b_k && (c.out == DType::f32 || (c.out == DType::f16 && small && c.split_k <= 2));
+    if (c.a == DType::bf16) {
+      if (c.out == DType::f32) return !a_k && !b_k;
+      return c.out == DType::bf16 && a_k && (b_k ? large || c.block_n == 176 : large || small);
+    }
+    if (c.a == DType::tf32) return c.out == DType::f32 && c.block_m == 128 && !large;
+    if (c.a != DType::e4m3) return false;
+    bool const pingpong = c.schedule == Schedule::pingpong && c.block_n == 192;
+    return c.b == DType::e4m3 ? pingpong : c.out == DType::f32;
+  }
+};
+
+// A family is a value: configurations(gemm_sm90) are its configurations (device/launch.hpp). CMake reads the
+// families' names here.
+inline constexpr AttentionSm80Family attention_sm80;
+inline constexpr GemmSm80Family gemm_sm80;
+inline constexpr GemmSm90Family gemm_sm90;
+
+/// Every family. Of those that compute the same, a later one is preferred.
+using Families = FamilyList<AttentionSm80Family, GemmSm80Family, GemmSm90Family>;
+
+/// The family of a configuration's type.
+template <class Config> using FamilyOf = typename detail::FamilyOfConfig<Config, Families>::type;
+template <class Config>
+concept FamilyConfig = requires {
+  typename FamilyOf<Config>;
+};
 
 }  // namespace tegula

@@ -9,6 +9,7 @@
 #include "tegula/kernel/epilogue_sm90_config.hpp"
 #include "tegula/pipeline/epilogue_load.hpp"
 #include "tegula/pipeline/store_pipeline.hpp"
+#include "tegula/sim/mutable_values.hpp"
 #include "tegula/tensor/copy.hpp"
 #include "tegula/tensor/register_copy.hpp"
 #include "tegula/tensor/tma.hpp"
@@ -73,7 +74,7 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
     // Two copies of the code: the usual one is short, and stays in the instruction cache. (One condition, not
     // three branches: so it comes next to the main loop.)
     bool const adds = (p_.beta != 0.0f) | (p_.bias != nullptr) | (columns_by_tma(n_, unit) != n_);
-    if (adds) {
+    if (S.activates || adds) {
       store_pieces<true>(tCrC, m0, n0, batch, narrow, scale);
     } else {
       store_pieces<false>(tCrC, m0, n0, batch, narrow, scale);
@@ -131,8 +132,7 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
       warp::sync();  // all lanes have read: the piece may become D's
     }
     if (Adds && p_.bias != nullptr) add_bias<Columns>(tCrD, at[1], lane);
-#pragma unroll
-    for (int i = 0; i < F::size; ++i) tCrD(i) = activate<S.activation>(tCrD(i));
+    if constexpr (S.activates) activate_all(tCrD);
     if constexpr (sizeof(Out) == 2) {
       copy(rounded<Out>(tCrD), MatrixStore<warp_mma_of<Columns>>{lane}.partition(sD));
     } else {
@@ -167,6 +167,21 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
 #pragma unroll
       for (int row = 0; row < count_along<M, 0>; ++row) row_column(r, row, i) += b;
     }
+  }
+
+  /// r = activation(r). Which it is, is asked once for all values.
+  template <Registers F> TEGULA_DEVICE void activate_all(F const& r) const {
+    if (p_.activation == Activation::relu) {
+      activate_by<Activation::relu>(r);
+    } else if (p_.activation == Activation::gelu) {
+      activate_by<Activation::gelu>(r);
+    } else if (p_.activation == Activation::silu) {
+      activate_by<Activation::silu>(r);
+    }
+  }
+  template <Activation A, Registers F> TEGULA_DEVICE static void activate_by(F const& r) {
+#pragma unroll
+    for (int i = 0; i < F::size; ++i) r(i) = activate<A>(r(i));
   }
 
   /// The columns of the warp's piece that TMA does not store, out of its buffer.

@@ -20,7 +20,7 @@ struct EpilogueSm90Spec {
   int warps = 4;
   int first_thread = 0;
   int buffers = 2;
-  Activation activation = Activation::none;
+  bool activates = false;  ///< whether there are activations: which, says EpilogueSm90Params
 
   friend constexpr bool operator==(EpilogueSm90Spec const&, EpilogueSm90Spec const&) = default;
 };
@@ -69,7 +69,8 @@ struct EpilogueSm90Params {
   float const* scale_b = nullptr;
   float alpha = 1;
   float beta = 0;
-  bool c_batched = false;  ///< false: all batches share C
+  bool c_batched = false;                    ///< false: all batches share C
+  Activation activation = Activation::none;  ///< of a spec that activates; else none is applied
 };
 
 }  // namespace tegula

@@ -7,6 +7,7 @@
 #include "tegula/kernel/gemm_config.hpp"
 #include "tegula/pipeline/pipeline_state.hpp"
 #include "tegula/sim/limits.hpp"
+#include "tegula/sim/mutable_values.hpp"
 #include "tegula/tensor/copy.hpp"
 #include "tegula/tensor/gemm.hpp"
 

@@ -4,7 +4,6 @@
 #include "tegula/arch/cluster.hpp"
 #include "tegula/arch/fence.hpp"
 #include "tegula/arch/grid_dependency.hpp"
-#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/setmaxnreg.hpp"
 #include "tegula/arch/warp.hpp"
 #include "tegula/kernel/epilogue_sm90.hpp"
@@ -15,6 +14,7 @@
 #include "tegula/pipeline/tma_pipeline.hpp"
 #include "tegula/pipeline/work_tiles.hpp"
 #include "tegula/sim/limits.hpp"
+#include "tegula/sim/mutable_values.hpp"
 #include "tegula/tensor/tma.hpp"
 #include "tegula/tensor/warpgroup_gemm.hpp"
 

@@ -4,7 +4,6 @@
 
 #include "tegula/arch/tensor_map.hpp"
 #include "tegula/atom/mma_spec.hpp"
-#include "tegula/kernel/activation.hpp"
 #include "tegula/kernel/epilogue_sm90_config.hpp"
 #include "tegula/layout/refuse.hpp"
 #include "tegula/numeric/dtype.hpp"
@@ -45,7 +44,7 @@ struct GemmSm90Config {
   int narrow_n = 0;       ///< columns of the narrower tiles, where D is cut into both; 0: there are none
   int store_buffers = 2;  ///< of each consumer warp, for D on its way out
   int min_ctas_per_sm = 1;
-  Activation activation = Activation::none;
+  bool activates = false;  ///< whether D is activated: by which function is known only at run time
 
   constexpr bool operator==(GemmSm90Config const&) const = default;
 };
@@ -80,7 +79,7 @@ constexpr EpilogueSm90Spec epilogue(GemmSm90Config const& c) {
           .warps = 4 * consumers(c),
           .first_thread = kWarpgroupSize,  // after the producer's
           .buffers = c.store_buffers,
-          .activation = c.activation};
+          .activates = c.activates};
 }
 
 /// The tiles of D that a CTA's cluster takes: a CTA's, and its cluster's.

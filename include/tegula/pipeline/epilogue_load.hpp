@@ -1,8 +1,8 @@
 #pragma once
 
 #include "tegula/arch/mbarrier.hpp"
-#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/warp.hpp"
+#include "tegula/sim/mutable_values.hpp"
 
 namespace tegula {
 
@@ -22,7 +22,7 @@ class EpilogueLoad {
       issue();
     }
     mbarrier_wait_parity(loaded, parity_, where);
-    if (mutation(where, Operation::phase, Mutation::removed) != Mutation::removed) parity_ ^= 1;
+    parity_ = parity_after(parity_, 1, where);
   }
 
  private:

@@ -3,6 +3,7 @@
 #include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/pipeline/pipeline_state.hpp"
+#include "tegula/sim/mutable_values.hpp"
 
 namespace tegula {
 
@@ -26,10 +27,9 @@ template <int Groups, int Warps> class OrderedBarrier {
 
   /// Waits for the turn of `group`, the caller's.
   TEGULA_DEVICE void enter(int group, SourceLocation where = SourceLocation::current()) {
-    bool const same =
-        mutation(where, Operation::initial_phase, Mutation::flipped) == Mutation::flipped;  // for both
-    mbarrier_wait_parity(turn_ + 8 * group, group == 0 && !same ? turns_ ^ 1 : turns_, where);
-    if (mutation(where, Operation::phase, Mutation::removed) != Mutation::removed) turns_ ^= 1;
+    int const first = initial_parity(1, where);  // of group 0
+    mbarrier_wait_parity(turn_ + 8 * group, group == 0 ? turns_ ^ first : turns_, where);
+    turns_ = parity_after(turns_, 1, where);
   }
 
   /// All lanes of a warp: the warp has left the section; the turn passes once all of its group have.

@@ -2,14 +2,14 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <string>
 
 #include "tegula/arch/dim3.hpp"
-#include "tegula/arch/mutation.hpp"
+#include "tegula/arch/scope.hpp"
 #include "tegula/arch/source_location.hpp"
 #include "tegula/arch/tensor_map.hpp"
 #include "tegula/atom/mma_spec.hpp"
+#include "tegula/sim/mutation.hpp"
 
 /// What the instructions of arch/ call on the host: the simulated machine, as plain declarations, so that a
 /// kernel compiles against nothing heavier. Each is called on the fiber of a simulated thread; called outside
@@ -38,16 +38,15 @@ struct WarpMma {
 enum class CacheOp : std::uint8_t { ca, cg };
 enum class ShuffleMode : std::uint8_t { idx, bfly, up, down };
 enum class ReduxOp : std::uint8_t { add, min_s32, min_u32, max_s32, max_u32 };
-enum class AtomicOp : std::uint8_t { add_u32, add_f32, max_s32, max_u32, exchange, compare_and_swap };
+enum class AtomicOp : std::uint8_t { add, min, max, exchange, compare_and_swap };
+enum class AtomicType : std::uint8_t { u32, s32, f32, u64, s64, f64 };
 
-// Mutation testing (arch/mutant.hpp).
+// Mutation testing.
 
 /// Launches under way that mutate a statement or list those that could be.
 extern std::atomic<int> mutating;
 /// What the running launch does to the statement; none outside of a launch.
 Mutation mutation(SourceLocation where, Operation operation, Mutation admitted);
-/// Executes an instruction of the current thread after its next one, or at its end.
-void delay(std::function<void()> instruction);
 
 int thread_index();
 Dim3 block_index();
@@ -65,14 +64,29 @@ void st_shared(std::uint32_t address, void const* value, int bytes, SourceLocati
 void ld_global(void* value, void const* address, int bytes, SourceLocation where);
 void ld_global_nc(void* value, void const* address, int bytes, SourceLocation where);
 void st_global(void* address, void const* value, int bytes, SourceLocation where);
-std::uint32_t atomic(AtomicOp op, void* address, std::uint32_t value, std::uint32_t expected,
+/// Of values of 4 bytes the upper halves count for nothing. Shared memory is the CTA's own, or at a wider
+/// scope that of any CTA of the cluster.
+std::uint64_t atomic(AtomicOp op, AtomicType type, void* address, std::uint64_t value, std::uint64_t expected,
                      SourceLocation where);
+std::uint64_t atomic_shared(AtomicOp op, AtomicType type, std::uint32_t address, std::uint64_t value,
+                            std::uint64_t expected, Scope scope, SourceLocation where);
+/// Strong accesses (arch/ordered_access.hpp) of 4 or 8 bytes.
+void ld_global_ordered(void* value, void const* address, int bytes, MemoryOrder order, Scope scope,
+                       SourceLocation where);
+void st_global_ordered(void* address, void const* value, int bytes, MemoryOrder order, Scope scope,
+                       SourceLocation where);
+void ld_shared_ordered(void* value, std::uint32_t address, int bytes, MemoryOrder order, Scope scope,
+                       SourceLocation where);
+void st_shared_ordered(std::uint32_t address, void const* value, int bytes, MemoryOrder order, Scope scope,
+                       SourceLocation where);
 
 void cp_async(std::uint32_t dst, void const* src, int bytes, int src_bytes, CacheOp cache,
               SourceLocation where);
 void cp_async_commit_group(SourceLocation where);
 void cp_async_wait_group(int groups_left, SourceLocation where);
 void cp_async_wait_all(SourceLocation where);
+void cp_async_mbarrier_arrive(std::uint32_t mbarrier, SourceLocation where);
+void cp_async_mbarrier_arrive_noinc(std::uint32_t mbarrier, SourceLocation where);
 
 void ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row, SourceLocation where);
 void mma_sync(WarpMma const& op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
@@ -87,9 +101,11 @@ void warp_sync(std::uint32_t mask, SourceLocation where);
 
 void bar_sync_all(SourceLocation where);
 void bar_sync(int id, int threads, SourceLocation where);
+void barrier_sync(int id, int threads, SourceLocation where);
 void bar_arrive(int id, int threads, SourceLocation where);
 
-void fence(int scope, SourceLocation where);
+void fence(Scope scope, SourceLocation where);
+void nanosleep(int nanoseconds, SourceLocation where);
 [[noreturn]] void trap(SourceLocation where);
 
 // Clusters. A shared::cluster address is (rank + 1) << 24 | the address in that CTA's
@@ -107,20 +123,26 @@ void st_shared_cluster(std::uint32_t address, void const* value, int bytes, Sour
 /// `bytes` is 4, 8 or 16; the same number is completed on the mbarrier, which lies in the same CTA.
 void st_async(std::uint32_t address, void const* value, int bytes, std::uint32_t mbarrier,
               SourceLocation where);
+/// Likewise 4 bytes, or 8.
+void red_async(AtomicOp op, AtomicType type, std::uint32_t address, std::uint64_t value,
+               std::uint32_t mbarrier, SourceLocation where);
 
 // Mbarriers.
 void mbarrier_init(std::uint32_t address, int count, SourceLocation where);
 void mbarrier_inval(std::uint32_t address, SourceLocation where);
-/// `relaxed`: they release, or acquire, nothing. mbarrier_arrive_cluster releases at the scope of the CTA.
-void mbarrier_arrive(std::uint32_t address, bool relaxed, SourceLocation where);
-void mbarrier_arrive_cluster(std::uint32_t address, bool relaxed, SourceLocation where);
-void mbarrier_arrive_cluster_release(std::uint32_t address, SourceLocation where);
-void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, bool relaxed, SourceLocation where);
+/// mbarrier_arrive_cluster releases at the scope of the CTA.
+void mbarrier_arrive(std::uint32_t address, int count, SourceLocation where);
+void mbarrier_arrive_cluster(std::uint32_t address, int count, SourceLocation where);
+void mbarrier_arrive_cluster_release(std::uint32_t address, int count, SourceLocation where);
+void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, SourceLocation where);
 void mbarrier_expect_tx(std::uint32_t address, int bytes, SourceLocation where);
 void mbarrier_complete_tx(std::uint32_t address, int bytes, SourceLocation where);
-bool mbarrier_test_wait_parity(std::uint32_t address, int parity, SourceLocation where);
-bool mbarrier_try_wait_parity(std::uint32_t address, int parity, SourceLocation where);
-void mbarrier_wait_parity(std::uint32_t address, int parity, bool relaxed, SourceLocation where);
+bool mbarrier_test_wait_parity(std::uint32_t address, int parity, MemoryOrder order, Scope scope,
+                               SourceLocation where);
+bool mbarrier_try_wait_parity(std::uint32_t address, int parity, MemoryOrder order, Scope scope,
+                              SourceLocation where);
+void mbarrier_wait_parity(std::uint32_t address, int parity, MemoryOrder order, Scope scope,
+                          SourceLocation where);
 void fence_mbarrier_init(SourceLocation where);
 
 // The asynchronous proxy.
@@ -133,7 +155,7 @@ void griddepcontrol_launch_dependents(SourceLocation where);
 // Small instructions of sm_90.
 void setmaxnreg_inc(int registers, SourceLocation where);
 void setmaxnreg_dec(int registers, SourceLocation where);
-bool elect_one(SourceLocation where);
+bool elect_one(std::uint32_t mask, SourceLocation where);
 void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool transpose,
               SourceLocation where);
 
@@ -151,6 +173,9 @@ void prefetch_tensor_map(TensorMap const& map, SourceLocation where);
 void bulk_load(std::uint32_t dst, void const* src, int bytes, std::uint32_t mbarrier, L2Hint hint,
                SourceLocation where);
 void bulk_store(void* dst, std::uint32_t src, int bytes, L2Hint hint, SourceLocation where);
+void bulk_copy_cluster(std::uint32_t dst, std::uint32_t src, int bytes, std::uint32_t mbarrier,
+                       SourceLocation where);
+void bulk_prefetch(void const* src, int bytes, SourceLocation where);
 void bulk_commit_group(SourceLocation where);
 void bulk_wait_group(int groups_left, SourceLocation where);
 void bulk_wait_group_read(int groups_left, SourceLocation where);

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "tegula/arch/dim3.hpp"
-#include "tegula/arch/mutation.hpp"
 #include "tegula/sim/generation.hpp"
 #include "tegula/sim/global_tensor.hpp"
 #include "tegula/sim/limits.hpp"
+#include "tegula/sim/mutation.hpp"
 #include "tegula/sim/report.hpp"
 #include "tegula/sim/schedule.hpp"
 #include "tegula/sim/suppression.hpp"
@@ -41,7 +41,7 @@ struct Strict {
   bool fences = false;
 };
 
-/// A kernel with one statement changed, wherever it is executed: arch/mutant.hpp.
+/// A kernel with one statement changed, wherever it is executed: sim/mutation.hpp.
 struct Mutant {
   std::string file;  ///< the last parts of its path: "kernel/gemm_sm90.hpp"
   int line = 0;      ///< of the kernel, also where a pipeline executes the statement for it

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "tegula/arch/dim3.hpp"
-#include "tegula/arch/mutation.hpp"
 #include "tegula/arch/source_location.hpp"
+#include "tegula/sim/mutation.hpp"
 #include "tegula/sim/schedule.hpp"
 #include "tegula/sim/trace.hpp"
 
@@ -100,13 +100,16 @@ struct LineCounters {
   void add(LineCounters const& other);
 };
 
-/// A statement that has a mark for mutation testing (arch/mutant.hpp), as executed.
+/// A statement that can be mutated (sim/mutation.hpp), as executed.
 struct MarkedStatement {
   SourceLocation where;
   Operation operation{};
   Mutation admitted{};          ///< the set of what can be done to it
   std::int64_t executions = 0;  ///< by threads
 };
+
+/// Whether a report's text and JSON have what was counted, or the findings alone.
+enum class Counters : std::uint8_t { shown, left_out };
 
 /// What a launch did. The same seed, grid and parameters give the same report, whatever the number of the
 /// host's threads.
@@ -139,9 +142,9 @@ struct Report {
   /// The sum over lines of one instruction.
   LineCounters instruction(std::string_view name) const;
   /// For people: the findings, then a table of counters by line.
-  std::string text() const;
-  /// For machines.
-  std::string json() const;
+  std::string text(Counters counters = Counters::shown) const;
+  /// For machines; without its members `lines` and `total` where the counters are left out.
+  std::string json(Counters counters = Counters::shown) const;
 };
 
 /// One finding with its place, as text() shows it.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "tegula/arch/tensor_map.hpp"
 #include "tegula/arch/tensor_map_description.hpp"
@@ -9,7 +10,12 @@
 /// for another machine, or never made, is recognised.
 namespace tegula::sim {
 
-/// Precondition: the description keeps the rules that check() of device/tensor_map.hpp holds it to.
+/// What a description breaks of the rules of cuTensorMapEncodeTiled (CUDA driver API, "Tensor Map Object
+/// Management"), whose driver answers a breach of any with one and the same error: a sentence that names the
+/// argument, its value and what is accepted. Nothing where it keeps them all.
+std::optional<std::string> refusal(TensorMapDescription const& description);
+
+/// Throws std::invalid_argument, with that sentence, where the description breaks a rule.
 TensorMap encode(TensorMapDescription const& description);
 
 /// What the map describes; nothing where it is not one of encode's.

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "tegula/arch/cp_async.hpp"
+#include "tegula/sim/mutable_values.hpp"
 #include "tegula/tensor/global.hpp"
 #include "tegula/tensor/identity.hpp"
 #include "tegula/tensor/register_copy.hpp"
@@ -80,16 +81,13 @@ TEGULA_DEVICE void copy_to_shared(TiledCopy<S, T> const& by, Tensor<Global<U, A,
                 "copy: a vector has 1, 2, 4, 8 or 16 bytes");
   // Copies through a register hold it until the value arrives: a few at a time.
   [[maybe_unused]] constexpr int unrolled = bytes >= 4 ? steps : 4;
-  Mutation const m =
-      mutation(where, Operation::zero_fill,
-               C == Clip::none ? Mutation::none : Mutation::removed | Mutation::less | Mutation::more);
   auto base = source.space.base();
   constexpr int strided = Global<U, A, C>::unit == 0 ? 1 : 0;
-  base.left[strided] = counted(base.left[strided], m);
+  ZeroFill const fill = zero_fill<C != Clip::none>(base.left[strided], where);
+  base.left[strided] = fill.left;
 #pragma unroll unrolled
   for (int i = 0; i < steps; ++i) {
-    bool const inside =
-        (C == Clip::none || m == Mutation::removed || base.template inside<steps_of<MG>>(i)) && wanted(i);
+    bool const inside = (fill.none || base.template inside<steps_of<MG>>(i)) && wanted(i);
     auto const* const address = base.template at<steps_of<MG>>(where, i);
     SharedAddr const place = target.space.template at<steps_of<MS>>(where, i);
     if constexpr (bytes == 16) {

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/wgmma_descriptor.hpp"
 #include "tegula/layout/recast.hpp"
+#include "tegula/sim/mutable_values.hpp"
 #include "tegula/tensor/shared.hpp"
 #include "tegula/tensor/wgmma_layout.hpp"
 
@@ -56,7 +56,7 @@ template <class Tile> class Descriptors {
   /// offset: PTX ISA, matrix-descriptor-encode.
   TEGULA_DEVICE Descriptors(SharedAddr base, [[maybe_unused]] SourceLocation where)
       : low_(low | (base & 0x3ffff) >> 4) {
-#if TEGULA_HAS_MARKS
+#if TEGULA_HAS_MUTABLE_VALUES
     made_at_ = where;
 #endif
   }
@@ -69,8 +69,8 @@ template <class Tile> class Descriptors {
   }
   template <class M, class... I> TEGULA_DEVICE std::uint64_t at(SourceLocation, I... i) const {
     std::uint32_t const moved = low_ + steps(M{}, i...);
-    bool const unswizzled = mutation(made_at(), Operation::swizzle, kSwizzleMutations) == Mutation::removed;
-    return static_cast<std::uint64_t>(unswizzled ? high & 0x3fffffff : high) << 32 | moved;
+    bool const swizzled = is_swizzled<descriptor.swizzle_bytes != 0>(made_at());
+    return static_cast<std::uint64_t>(swizzled ? high : high & 0x3fffffff) << 32 | moved;
   }
   template <class M, class... I> TEGULA_DEVICE std::uint64_t element(SourceLocation where, I... i) const {
     return at<M>(where, i...);
@@ -83,12 +83,10 @@ template <class Tile> class Descriptors {
     static_assert((true && ... && detail::DescriptorStepsChecked<Tile, Modes>::value));
     return static_cast<std::uint32_t>((0 + ... + coordinate<0>(Steps<Modes>{}, static_cast<int>(i))));
   }
-  static constexpr Mutation kSwizzleMutations =
-      descriptor.swizzle_bytes == 0 ? Mutation::none : Mutation::removed;
   static constexpr std::uint32_t low = descriptor.low();
   static constexpr std::uint32_t high = descriptor.high();
 
-#if TEGULA_HAS_MARKS
+#if TEGULA_HAS_MUTABLE_VALUES
   TEGULA_DEVICE SourceLocation made_at() const { return made_at_; }
   SourceLocation made_at_;
 #else

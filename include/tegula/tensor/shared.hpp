@@ -4,10 +4,10 @@
 #include <type_traits>
 
 #include "tegula/arch/cluster.hpp"
-#include "tegula/arch/mutant.hpp"
 #include "tegula/arch/shared.hpp"
 #include "tegula/atom/copy_atom.hpp"
 #include "tegula/layout/swizzled_layout.hpp"
+#include "tegula/sim/mutable_values.hpp"
 #include "tegula/tensor/shared_tile.hpp"
 #include "tegula/tensor/tensor.hpp"
 #if !TEGULA_GPU
@@ -237,9 +237,8 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
   static constexpr int sizeof_element = sizeof(Element);
   static constexpr int period = static_cast<int>(Tile::layout.swizzle.period());
   static constexpr int thread_bits = detail::OffsetFacts<Tile, Threads>::swizzled;
-  static constexpr Mutation kSwizzleMutations =
-      Tile::layout.swizzle.identity() || detail::OffsetFacts<Tile, Threads>::whole ? Mutation::none
-                                                                                   : Mutation::removed;
+  static constexpr bool swizzle_matters =
+      !Tile::layout.swizzle.identity() && !detail::OffsetFacts<Tile, Threads>::whole;
 
   template <class T, CopyOp A, int B>
   TEGULA_DEVICE explicit Shared(Shared<Tile, T, A, B> const& other) : base_(other.base_), step_(other.step_) {
@@ -247,7 +246,7 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
     tile_ = other.tile_;
     for (int i = 0; i < kMaxTileRank; ++i) at_[i] = other.at_[i];
 #endif
-#if TEGULA_HAS_MARKS
+#if TEGULA_HAS_MUTABLE_VALUES
     made_at_ = other.made_at_;
 #endif
   }
@@ -267,10 +266,10 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
   }
   TEGULA_DEVICE static constexpr int swizzled(int offset, SourceLocation where) {
     constexpr Swizzle s = Tile::layout.swizzle;
-    return mutation(where, Operation::swizzle, kSwizzleMutations) == Mutation::removed ? offset : s(offset);
+    return is_swizzled<swizzle_matters>(where) ? s(offset) : offset;
   }
   TEGULA_DEVICE void made([[maybe_unused]] SourceLocation where) {
-#if TEGULA_HAS_MARKS
+#if TEGULA_HAS_MUTABLE_VALUES
     made_at_ = where;
 #endif
   }
@@ -308,7 +307,7 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
   SharedAddr tile_ = 0;        ///< where it begins; 0: addresses are not held against its layout
   int at_[kMaxTileRank] = {};  ///< the coordinate of the base
 #endif
-#if TEGULA_HAS_MARKS
+#if TEGULA_HAS_MUTABLE_VALUES
   TEGULA_DEVICE SourceLocation made_at() const { return made_at_; }
   SourceLocation made_at_;
 #else

@@ -70,20 +70,28 @@ bool runs_on(std::string_view architectures, int compute_capability) {
   return false;
 }
 
+/// A kernel, which is allowed its shared memory once, before its first launch.
+struct PreparedKernel {
+  CudaKernel kernel;
+  std::once_flag prepared;
+};
+
 /// The kernels of a family by number.
-template <Family F> std::vector<CudaKernel> kernels() {
-  return []<std::size_t... N>(std::index_sequence<N...>) {
-    return std::vector<CudaKernel>{cuda_kernel<F, kBuiltIndices<F>[N]>()...};
+template <KernelFamily F> std::vector<PreparedKernel> kernels() {
+  std::vector<PreparedKernel> all(kBuiltIndices<F>.size());
+  [&]<std::size_t... N>(std::index_sequence<N...>) {
+    ((all[N].kernel = cuda_kernel<F, kBuiltIndices<F>[N]>()), ...);
   }
   (std::make_index_sequence<kBuiltIndices<F>.size()>());
+  return all;
 }
 
-/// The kernels on one device. A kernel is allowed its shared memory once, before its first launch.
+/// The kernels on one device.
 class KernelLauncher {
  public:
-  void launch(Family family, int configuration, void const* params, cudaStream_t stream) {
-    CudaKernel const& kernel = tables_.at(family, configuration);
-    std::call_once(prepared_[Tables::number(family, configuration)], [&] {
+  void launch(FamilyId family, int configuration, void const* params, cudaStream_t stream) {
+    auto& [kernel, prepared] = tables_.at(family, configuration);
+    std::call_once(prepared, [&kernel = kernel] {
       check(cudaFuncSetAttribute(kernel.entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  static_cast<int>(kernel.shared_bytes)),
             fmt::format("cudaFuncSetAttribute (to {} bytes of shared memory)", kernel.shared_bytes));
@@ -117,14 +125,11 @@ class KernelLauncher {
   }
 
  private:
-  using Tables = KernelTables<CudaKernel>;
-
   static dim3 extents(Dim3 const& d) {
     return dim3(static_cast<unsigned>(d.x), static_cast<unsigned>(d.y), static_cast<unsigned>(d.z));
   }
 
-  Tables tables_{[]<Family F>() { return kernels<F>(); }};
-  std::array<std::once_flag, Tables::size()> prepared_;
+  KernelTables<PreparedKernel> tables_{[]<class F>(F) { return kernels<F>(); }};
 };
 
 /// Memory for launches, in turn: by the time that one's comes again the launch is over.
@@ -241,7 +246,7 @@ class CudaBackend : public Backend {
     return result;
   }
 
-  void launch(Family family, int configuration, void const* params, Stream stream) override {
+  void launch(FamilyId family, int configuration, void const* params, Stream stream) override {
     CurrentDevice const current(device_);
     kernels_.launch(family, configuration, params, native(stream));
   }

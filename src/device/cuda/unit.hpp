@@ -5,8 +5,8 @@
 
 #include <cstddef>
 
-#include "../family.hpp"
 #include "tegula/arch/dim3.hpp"
+#include "tegula/kernel/configurations.hpp"
 
 namespace tegula::device {
 
@@ -20,7 +20,7 @@ struct CudaKernel {
   Dim3 (*grid)(void const* params);
 };
 
-template <Family F, int Configuration> CudaKernel cuda_kernel();
+template <KernelFamily F, int Index> CudaKernel cuda_kernel();
 
 template <class Kernel> CudaKernel cuda_kernel_of(void const* entry) {
   CudaKernel kernel{.entry = entry,

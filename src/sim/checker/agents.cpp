@@ -17,7 +17,7 @@ void Agents::start(Cluster const& cluster, bool on) {
   grids_ = -1;
   if (!on || !cluster.launch().kernel->programmatic_dependent_launch) return;
   grids_ = causality_.add_agent();
-  mbarriers_.push_back({{-1, 0, 0}, {}});  // those of mbarriers are numbered from threads() on
+  mbarriers_.push_back({{-1, 0, 0}, {}, -1});  // those of mbarriers are numbered from threads() on
   wait_for_grids(grids_complete_);
 }
 
@@ -43,8 +43,24 @@ int Agents::mbarrier_agent(int cta, std::uint32_t address) {
     if (place.cta == cta && place.address == address) return threads + static_cast<int>(i);
   }
   int const agent = causality_.add_agent();
-  if (agent - threads == static_cast<int>(mbarriers_.size())) mbarriers_.push_back({{cta, address, 8}, {}});
+  if (agent - threads == static_cast<int>(mbarriers_.size()))
+    mbarriers_.push_back({{cta, address, 8}, {}, -1});
   return agent;
+}
+
+int Agents::copies_agent(int thread) {
+  for (std::size_t i = 0; i < mbarriers_.size(); ++i) {
+    if (mbarriers_[i].thread == thread) return causality_.threads() + static_cast<int>(i);
+  }
+  int const agent = causality_.add_agent(true);
+  if (agent - causality_.threads() == static_cast<int>(mbarriers_.size()))
+    mbarriers_.push_back({{-1, 0, 0}, {}, thread});
+  return agent;
+}
+
+int Agents::thread_of(int agent) const {
+  int const threads = causality_.threads();
+  return agent < threads ? agent : mbarriers_[static_cast<std::size_t>(agent - threads)].thread;
 }
 
 SharedRange Agents::mbarrier_of(int agent) const {

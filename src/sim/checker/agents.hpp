@@ -36,6 +36,10 @@ class Agents {
   /// An mbarrier's agent, the same for each that is initialised at the address, and the mbarrier's place.
   int mbarrier_agent(int cta, std::uint32_t address);
   SharedRange mbarrier_of(int agent) const;
+  /// The agent of a thread's cp.async for which a cp.async.mbarrier.arrive stands; and the thread of such an
+  /// agent: itself where it is a thread, -1 where it is an mbarrier's.
+  int copies_agent(int thread);
+  int thread_of(int agent) const;
   /// Notes who issued a copy on a site that has landed for an mbarrier's agent; and tells who did last.
   void note_landing(int agent, std::uint16_t site, InFlight const& operation);
   struct Landing {
@@ -64,6 +68,7 @@ class Agents {
   struct Mbarrier {
     SharedRange place;
     std::vector<Landing> landings;
+    int thread = -1;  ///< it is none: the agent is that of the thread's copies
   };
   Causality causality_;
   SiteTable sites_;

@@ -48,6 +48,7 @@ void Causality::forget() {
 void Causality::start(int threads) {
   forget();
   agents_ = threads;
+  generic_agents_.clear();
   // With room for as many mbarriers as most kernels have.
   int const size = (threads + 64) / kGroup * kGroup;
   if (size != pool_.size) {
@@ -62,8 +63,9 @@ void Causality::start(int threads) {
   now_ = 1;
 }
 
-int Causality::add_agent() {
+int Causality::add_agent(bool generic) {
   if (agents_ == kMostAgents) return agents_ - 1;
+  generic_agents_.push_back(generic);
   int const agent = agents_++;
   if (agents_ > pool_.size) {
     while (pool_.first != nullptr) {

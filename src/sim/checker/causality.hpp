@@ -80,8 +80,11 @@ class Causality {
  public:
   /// Nobody knows anything; the agents are `threads` threads.
   void start(int threads);
-  /// One agent more.
-  int add_agent();
+  /// One agent more; `generic`: it accesses memory through the generic proxy, as threads do.
+  int add_agent(bool generic = false);
+  bool is_generic(int agent) const {
+    return agent < threads() || generic_agents_[static_cast<std::size_t>(agent - threads())];
+  }
   int agents() const { return agents_; }
   int threads() const { return static_cast<int>(threads_.size()); }
   Time now() const { return now_; }
@@ -143,6 +146,9 @@ class Causality {
   /// Tells the thread, or those who will acquire `into`, of an agent's accesses up to a time, with a fence.
   void tell(int thread, int agent, Time time);
   void tell(Published& into, int agent, Time time);
+  /// Likewise without a fence.
+  void tell_generic(int thread, int agent, Time time) { set(of(thread).known, agent, time); }
+  void tell_generic(Published& into, int agent, Time time) { set(into.known, agent, time); }
   /// One published set of knowledge more.
   void merge(Published& into, Published const& from);
 
@@ -187,6 +193,7 @@ class Causality {
   Maximum recent_[2];
   int next_recent_ = 0;
   int agents_ = 0;
+  std::vector<bool> generic_agents_;  ///< of those that are no threads
   Time now_ = 1;
 };
 

@@ -50,7 +50,7 @@ class Checker {
   void matrix_row_accessed(Cta& cta, SharedAccess const& access, bool transpose, int row);
   void global_accessed(Cta& cta, GlobalUse const& use);
   void global_reached(Cta& cta, GlobalUse const& use);
-  void atomic_performed(Cta& cta, void const* address, bool writes);
+  void strong_access_performed(Cta& cta, StrongAccess const& access);
 
   // What orders them (order.cpp).
 
@@ -60,7 +60,7 @@ class Checker {
   void cluster_barrier_arrived(Cta& cta, Warp const& warp, bool relaxed);
   void cluster_barrier_completed();
   void cluster_barrier_passed(Cta& cta, Warp const& warp);
-  void memory_fenced(Cta& cta, bool of_cta, SourceLocation where);
+  void memory_fenced(Cta& cta, Scope scope, SourceLocation where);
   void proxy_fenced(Cta& cta);
   void inits_fenced(Cta& cta);
   void grids_waited(Cta& cta);
@@ -75,6 +75,7 @@ class Checker {
   void mbarrier_arrived(Cta& cta, MbarrierState const& mbarrier, Instruction instruction,
                         SourceLocation where, bool relaxed, bool wide);
   void bytes_completed(Cta& cta, MbarrierState const& mbarrier, InFlight* operation);
+  void copies_arrived(Cta& cta, MbarrierState const& mbarrier, InFlight const& operation);
   void phase_completed(Cta& cta, MbarrierState const& mbarrier);
   void phase_passed(Cta& cta, MbarrierState const& mbarrier, Thread const& thread, SourceLocation where,
                     bool relaxed);
@@ -85,7 +86,7 @@ class Checker {
 
   void copy_issuing(Cta& cta, AsyncCopy const& copy);
   void copy_landed(Cta& cta, AsyncCopy const& copy);
-  void copy_retired(Cta& cta, AsyncCopy const& copy);
+  void copy_retired(Cta& cta, AsyncCopy const& copy, Thread const& issuer);
   void issuing(Cluster& cluster, InFlight& operation);
   void issued(Cluster& cluster, InFlight& operation);
   void landed(Cluster& cluster, InFlight const& operation);
@@ -155,6 +156,8 @@ class Checker {
   }
 
   bool check_state(Cta& cta, OfCta& own, SharedAccess const& access);
+  void plain_shared_access(Cta& cta, SharedAccess const& access);
+  void strong_shared_access(Cta& cta, SharedAccess const& access);
   void shared_findings(Cta& cta, SharedAccess const& access);
   /// What is in flight into a byte, for a finding.
   struct Pending {
@@ -165,13 +168,14 @@ class Checker {
     std::string order;
   };
   Pending pending_write(Cta const& cta, std::uint32_t address);
-  void generic_race(Cta& cta, SharedAccess const& access, Conflict const& conflict);
+  void generic_race(Cta& cta, SharedAccess const& access, Conflict conflict);
   void races_with_copy(Cta& cta, SharedAccess const& access, Conflict const& conflict, char const* waiter);
   void overwrites_source(Cta& cta, SharedAccess const& access, Conflict const& conflict);
-  std::string order_of_threads(Cta const& cta, Culprit const& self, Conflict const& conflict) const;
+  std::string order_of_threads(Cta const& cta, Culprit const& self, Conflict const& conflict,
+                               bool arrives) const;
   std::string order_of_phase(Cta const& cta, SharedRange const& mbarrier, std::int64_t phase,
                              std::int64_t issued, char const* waiter);
-  void async_race(Cta& cta, InFlight const& operation, bool write, Conflict const& conflict);
+  void async_race(Cta& cta, InFlight const& operation, bool write, Conflict conflict);
   void races_with_launch(Cta& cta, GlobalUse const& use);
   bool after_launches(Cta const& cta, GlobalUse const& use) const;
 

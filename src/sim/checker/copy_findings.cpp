@@ -98,14 +98,31 @@ void Checker::copy_landed(Cta& cta, AsyncCopy const& copy) {
   for (int i = 0; i < copy.bytes; ++i) state[i] |= kWritten;
 }
 
-void Checker::copy_retired(Cta& cta, AsyncCopy const& copy) {
+void Checker::copy_retired(Cta& cta, AsyncCopy const& copy, Thread const& issuer) {
   std::uint8_t* const state = of(cta).state.at(copy.destination);
-  for (int i = 0; i < copy.bytes; ++i) state[i] &= static_cast<std::uint8_t>(~kInFlight);
+  Causality& causality = agents_.causality();
+  if (!copy.arrived) {
+    for (int i = 0; i < copy.bytes; ++i) state[i] &= static_cast<std::uint8_t>(~kInFlight);
+  }
   if (!races_) return;
-  // From now on it is as if the thread had written the bytes itself: PTX ISA, cp.async.wait_group.
-  of(cta).shadow.written(copy.destination - kSharedBase, copy.bytes,
-                         {agents_.causality().now(), static_cast<std::uint16_t>(cta.current_thread().agent),
-                          site(Instruction::cp_async, copy.where)});
+  // From now on it is as if the thread had written the bytes itself: PTX ISA, cp.async.wait_group. Where a
+  // cp.async.mbarrier.arrive stands for them, others may learn of them without the thread.
+  int const agent = copy.arrives ? agents_.copies_agent(issuer.agent) : issuer.agent;
+  if (!copy.arrived) {
+    of(cta).shadow.written(
+        copy.destination - kSharedBase, copy.bytes,
+        {causality.now(), static_cast<std::uint16_t>(agent), site(Instruction::cp_async, copy.where)});
+  }
+  if (copy.arrives && &issuer == &cta.current_thread())
+    causality.tell_generic(issuer.agent, agent, causality.tick());
+}
+
+/// All that the thread's copies before it wrote is known to those who wait for the phase.
+void Checker::copies_arrived(Cta& cta, MbarrierState const& mbarrier, InFlight const& operation) {
+  if (!races_) return;
+  Causality& causality = agents_.causality();
+  int const issuer = cta.cluster().cta(operation.cta).thread(operation.thread).agent;
+  causality.tell_generic(of(cta, mbarrier).arriving, agents_.copies_agent(issuer), causality.tick());
 }
 
 }  // namespace tegula::sim

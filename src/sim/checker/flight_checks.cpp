@@ -51,13 +51,20 @@ void Checker::issuing(Cluster& cluster, InFlight& operation) {
   auto const check = [&](SharedRange const& range, bool write) {
     Cta& cta = cluster.cta(range.cta);
     if (cta.exited() || !cta.shared().contains(range.address, range.bytes)) return;  // the machine's finding
-    std::uint8_t const mask = write ? kNoWrite : static_cast<std::uint8_t>(kNoRead | kWritten);
-    std::uint8_t const want = write ? 0 : kWritten;
+    std::uint8_t mask = write ? kNoWrite : static_cast<std::uint8_t>(kNoRead | kWritten);
+    std::uint8_t want = write ? 0 : kWritten;
+    if (operation.combines) {  // with what is there, beside others that do
+      mask = kBeingRead | kMbarrier | kWritten;
+      want = kWritten;
+      InFlight const* const other = cta.in_flight().writer_of(range.cta, range.address);
+      if (other != nullptr && !other->combines) mask |= kInFlight;
+    }
     std::uint32_t const at = of(cta).state.first_other(range.address, range.bytes, mask, want);
     if (!write) of(cta).copies.read(range.address - kSharedBase, range.bytes);
     if (at != range.bytes) {
-      shared_findings(cta, {operation.instruction, range.address + at, 1, write, operation.where,
-                            cta.current_thread().lane});
+      bool const unwritten = operation.combines && (*of(cta).state.at(range.address + at) & mask) == 0;
+      shared_findings(cta, {operation.instruction, range.address + at, 1, write && !unwritten,
+                            operation.where, cta.current_thread().lane});
       own.in_order = false;
       return;
     }
@@ -67,6 +74,7 @@ void Checker::issuing(Cluster& cluster, InFlight& operation) {
     if (of(cta).shadow.may_access(*issuers, range.address - kSharedBase, range.bytes, write,
                                   cluster.launch().options->strict.proxies, conflict))
       return;
+    if (operation.combines && conflict.wrote && is_strong(agents_.sites()[conflict.site].instruction)) return;
     async_race(cta, operation, write, conflict);
     own.in_order = false;
   };
@@ -75,7 +83,7 @@ void Checker::issuing(Cluster& cluster, InFlight& operation) {
 }
 
 void Checker::issued(Cluster& cluster, InFlight& operation) {
-  if (races_ && operation.mbarrier.bytes != 0) {
+  if (races_ && operation.mbarrier.bytes != 0 && !operation.arrives) {
     Cta& cta = cluster.cta(operation.mbarrier.cta);
     MbarrierState const& mbarrier = *cta.mbarrier_at(operation.mbarrier.address);
     check_visible(cta, mbarrier, operation);

@@ -50,7 +50,9 @@ void Checker::global_accessed(Cta& cta, GlobalUse const& use) {
   bool const races = global_races_.on() &&
                      !global_races_.access(use.instruction, use.access, memory.base + offset, n, use.where);
   std::uint8_t* const shadow = memory.shadow + offset;
-  if (use.access == GlobalAccess::write) {
+  bool const stores =
+      use.access == GlobalAccess::write || (is_strong(use.instruction) && !strong_reads(use.instruction));
+  if (stores) {
     std::memset(shadow, 1, n);
     memory.note_written(offset, n);
     return;
@@ -64,11 +66,11 @@ void Checker::global_accessed(Cta& cta, GlobalUse const& use) {
   }
 }
 
-void Checker::atomic_performed(Cta& cta, void const* address, bool writes) {
-  if (global_races_.on()) global_races_.atomic(address, writes);
-  if (!writes) return;
-  Allocation const& memory = *cta.allocation(address);
-  memory.note_written(memory.offset_of(address), 4);
+void Checker::strong_access_performed(Cta& cta, StrongAccess const& access) {
+  if (global_races_.on()) global_races_.strong(access);
+  if (access.shared || !access.writes) return;
+  Allocation const& memory = *cta.allocation(access.address);
+  memory.note_written(memory.offset_of(access.address), static_cast<std::size_t>(access.bytes));
 }
 
 }  // namespace tegula::sim

@@ -16,7 +16,8 @@ namespace tegula::sim {
 char const* verb(GlobalAccess access, Instruction instruction) {
   if (access == GlobalAccess::read) return "reads";
   if (access == GlobalAccess::write) return "writes";
-  return instruction == Instruction::atom ? "changes" : "combines with";
+  if (!is_strong(instruction)) return "combines with";
+  return strong_reads(instruction) ? "changes" : "writes";
 }
 
 namespace {
@@ -118,6 +119,7 @@ class Search {
   void meet(Piece const& earlier, Piece const& later, std::uintptr_t address) {
     GlobalSite const& one = site(earlier);
     GlobalSite const& other = site(later);
+    if (is_strong(one.instruction) && is_strong(other.instruction)) return;
     Race race{earlier, later, address, 1};
     if (through_read_only_path(one) || through_read_only_path(other)) {
       race.lacks = Race::Lacks::coherence;

@@ -36,6 +36,10 @@ void CausalPast::add(CausalPast const& other) {
   raise(fenced, other.fenced);
 }
 
+void GlobalOrder::comes_before(std::uint32_t id, std::uint32_t later) {
+  sim::add(releases_[later].before.all, id);
+}
+
 bool GlobalOrder::reaches(Releases const& later, Releases const& earlier, bool fenced) const {
   if (later.all.empty() || earlier.all.empty()) return false;
   // By release, and whether a fence.proxy.async has been met on the way back to it.
@@ -70,11 +74,12 @@ void ClusterOrder::start(GlobalOrder& order, std::int64_t cluster, bool strict) 
   covers_ = foreigns_;
 }
 
-void ClusterOrder::fence(GlobalActor const& who, bool of_cta, SourceLocation where, CausalPast past) {
-  ThreadState& state = this->state(who);
+std::vector<std::uint32_t> ClusterOrder::take(GlobalActor const& who,
+                                              std::vector<std::uint32_t> const& releases, bool of_cta,
+                                              SourceLocation where) {
   Acquire acquire{who.agent, who.time, {}, who.cta, where};
   std::vector<std::uint32_t> left;
-  for (std::uint32_t const id : state.observed) {
+  for (std::uint32_t const id : releases) {
     Release const& release = order_->release(id);
     if (release.cluster == cluster_) continue;
     if (of_cta || release.of_cta) {
@@ -84,15 +89,19 @@ void ClusterOrder::fence(GlobalActor const& who, bool of_cta, SourceLocation whe
       add(acquire.releases, id);
     }
   }
-  state.observed = std::move(left);
-  if (!acquire.releases.empty()) {
-    auto const earlier = std::find_if(acquires_.rbegin(), acquires_.rend(),
-                                      [&](Acquire const& a) { return a.agent == who.agent; });
-    if (earlier != acquires_.rend()) {
-      for (std::uint32_t const id : earlier->releases) add(acquire.releases, id);
-    }
-    acquires_.push_back(std::move(acquire));
+  if (acquire.releases.empty()) return left;
+  auto const earlier = std::find_if(acquires_.rbegin(), acquires_.rend(),
+                                    [&](Acquire const& a) { return a.agent == who.agent; });
+  if (earlier != acquires_.rend()) {
+    for (std::uint32_t const id : earlier->releases) add(acquire.releases, id);
   }
+  acquires_.push_back(std::move(acquire));
+  return left;
+}
+
+void ClusterOrder::fence(GlobalActor const& who, bool of_cta, SourceLocation where, CausalPast past) {
+  ThreadState& state = this->state(who);
+  state.observed = take(who, state.observed, of_cta, where);
   // A wide fence goes on to release what came before it.
   if (of_cta && state.fence && !state.fence->of_cta) return;
   if (state.release) state.previous = state.release;
@@ -124,6 +133,34 @@ bool ClusterOrder::take_others(GlobalActor const& who, ThreadState& state) {
   return any;
 }
 
+void ClusterOrder::acquire(GlobalActor const& who, std::uintptr_t address, bool of_cta,
+                           SourceLocation where) {
+  std::vector<std::uint32_t> const left = take(who, order_->at(address), of_cta, where);
+  for (std::uint32_t const id : left) add(state(who).observed, id);  // a fence may take them yet
+}
+
+void ClusterOrder::release(GlobalActor const& who, std::uintptr_t address, bool of_cta, SourceLocation where,
+                           CausalPast past) {
+  Release release{cluster_, who.cta, who.thread, of_cta, where, std::move(past), foreigns_[foreign(who)]};
+  std::uint32_t const id = order_->add(std::move(release));
+  own_.push_back(id);
+  for (std::uint32_t const before : replace(who, address, id)) order_->comes_before(before, id);
+}
+
+std::vector<std::uint32_t> ClusterOrder::replace(GlobalActor const& who, std::uintptr_t address,
+                                                 std::uint32_t release) {
+  std::vector<std::uint32_t>& word = order_->at(address);
+  std::vector<std::uint32_t> replaced;
+  std::erase_if(word, [&](std::uint32_t id) {
+    Release const& other = order_->release(id);
+    bool const own = other.cluster == cluster_ && other.cta == who.cta && other.thread == who.thread;
+    if (own && id != release) replaced.push_back(id);
+    return own;
+  });
+  add(word, release);
+  return replaced;
+}
+
 bool ClusterOrder::acquired(GlobalActor const& who, int agent, Time time) const {
   return std::any_of(acquires_.begin(), acquires_.end(), [&](Acquire const& acquire) {
     return acquire.agent == who.agent &&
@@ -134,10 +171,11 @@ bool ClusterOrder::acquired(GlobalActor const& who, int agent, Time time) const 
   });
 }
 
-void ClusterOrder::atomic(GlobalActor const& who, std::uintptr_t address, bool writes) {
+void ClusterOrder::atomic(GlobalActor const& who, std::uintptr_t address, bool reads, bool writes) {
   ThreadState& state = this->state(who);
-  std::vector<std::uint32_t>& word = order_->at(address);
-  for (std::uint32_t const id : word) add(state.observed, id);
+  if (reads) {
+    for (std::uint32_t const id : order_->at(address)) add(state.observed, id);
+  }
   if (!writes) return;
   if (!strict_ && take_others(who, state) && state.release) {
     state.previous = state.release;
@@ -152,11 +190,7 @@ void ClusterOrder::atomic(GlobalActor const& who, std::uintptr_t address, bool w
     own_.push_back(*state.release);
   }
   // What the thread released there before is ordered before what it releases now.
-  std::erase_if(word, [&](std::uint32_t id) {
-    Release const& other = order_->release(id);
-    return other.cluster == cluster_ && other.cta == who.cta && other.thread == who.thread;
-  });
-  add(word, *state.release);
+  replace(who, address, *state.release);
 }
 
 std::uint32_t ClusterOrder::foreign(GlobalActor const& who) {

@@ -11,6 +11,7 @@
 
 #include "checker/causality.hpp"
 #include "checker/global_shadow.hpp"
+#include "tegula/arch/scope.hpp"
 #include "tegula/arch/source_location.hpp"
 
 /// What orders memory between the clusters of a launch: fences and atomics. PTX ISA, memory consistency
@@ -49,6 +50,9 @@ struct Releases {
   }
 };
 
+/// Whether it holds threads of other clusters.
+constexpr bool reaches_clusters(Scope scope) { return scope == Scope::gpu || scope == Scope::sys; }
+
 /// A fence after which its thread executed an atomic.
 struct Release {
   std::int64_t cluster = 0;
@@ -68,6 +72,8 @@ class GlobalOrder {
     return static_cast<std::uint32_t>(releases_.size() - 1);
   }
   Release const& release(std::uint32_t id) const { return releases_[id]; }
+  /// One release is ordered before another.
+  void comes_before(std::uint32_t id, std::uint32_t later);
   /// The releases that an atomic on the word at the address observes.
   std::vector<std::uint32_t>& at(std::uintptr_t address) { return words_[address]; }
   /// Whether one of the releases `earlier` is among `later` and those ordered before these; `fenced`: with a
@@ -75,9 +81,12 @@ class GlobalOrder {
   bool reaches(Releases const& later, Releases const& earlier, bool fenced = false) const;
   std::size_t releases() const { return releases_.size(); }
 
-  /// A cluster executes an atomic on the word: whether another has before it, and this one has not since.
-  bool comes_after_another(std::uintptr_t address, std::int64_t cluster) {
-    return std::exchange(last_clusters_.try_emplace(address, cluster).first->second, cluster) != cluster;
+  /// A cluster executes a strong access to the word: whether the latest was another's, and one of the two
+  /// writes.
+  bool comes_after_another(std::uintptr_t address, std::int64_t cluster, bool writes) {
+    Latest const own{cluster, writes};
+    Latest const last = std::exchange(latest_.try_emplace(address, own).first->second, own);
+    return last.cluster != cluster && (last.writes || writes);
   }
 
   /// A pair of fences that would have ordered two CTAs, were they not of the scope of one.
@@ -93,7 +102,11 @@ class GlobalOrder {
   std::deque<Release> releases_;
   std::unordered_map<std::uintptr_t, std::vector<std::uint32_t>> words_;
   std::vector<TooNarrow> too_narrow_;
-  std::unordered_map<std::uintptr_t, std::int64_t> last_clusters_;
+  struct Latest {
+    std::int64_t cluster;
+    bool writes;
+  };
+  std::unordered_map<std::uintptr_t, Latest> latest_;
 };
 
 /// The fences and atomics of one cluster, as far as they concern others: those among its own threads are
@@ -111,8 +124,13 @@ class ClusterOrder {
   /// Whether what the thread's fences have acquired from other clusters came after an agent's access there
   /// at the time: of one that has the same number in each cluster.
   bool acquired(GlobalActor const& who, int agent, Time time) const;
-  /// An atomic of the thread `who`; `writes` is false for a compare-and-swap that fails.
-  void atomic(GlobalActor const& who, std::uintptr_t address, bool writes);
+  /// A relaxed access of the thread `who`: one that reads observes releases, one that writes releases what a
+  /// fence before it covers.
+  void atomic(GlobalActor const& who, std::uintptr_t address, bool reads, bool writes);
+  /// A load that acquires, and a store that releases; `of_cta`: their scope leaves other clusters out.
+  void acquire(GlobalActor const& who, std::uintptr_t address, bool of_cta, SourceLocation where);
+  void release(GlobalActor const& who, std::uintptr_t address, bool of_cta, SourceLocation where,
+               CausalPast past);
 
   /// A number for what the thread `who` knows of other clusters: an index into foreigns().
   std::uint32_t foreign(GlobalActor const& who);
@@ -142,6 +160,12 @@ class ClusterOrder {
     std::map<int, std::uint32_t> taken;     ///< by thread: the time of its latest fence that is in `fence`
   };
   bool take_others(GlobalActor const& who, ThreadState& state);
+  /// The thread acquires releases of other clusters; returns those that the scopes leave out.
+  std::vector<std::uint32_t> take(GlobalActor const& who, std::vector<std::uint32_t> const& releases,
+                                  bool of_cta, SourceLocation where);
+  /// The word's releases are this one from now on, with those of other threads; returns the thread's that it
+  /// replaces.
+  std::vector<std::uint32_t> replace(GlobalActor const& who, std::uintptr_t address, std::uint32_t release);
   ThreadState& state(GlobalActor const& who) { return threads_[who.cta * 1024 + who.thread]; }
 
   GlobalOrder* order_ = nullptr;

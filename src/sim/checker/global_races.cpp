@@ -88,8 +88,7 @@ bool GlobalRaces::note(std::uint32_t site, void const* address, std::size_t byte
   return false;
 }
 
-void GlobalRaces::fence(bool of_cta, SourceLocation where) {
-  GlobalActor const who = actor();
+CausalPast GlobalRaces::past(GlobalActor const& who) {
   Published published;
   agents_.causality().release(who.knower, published);
   CausalPast past;
@@ -97,36 +96,69 @@ void GlobalRaces::fence(bool of_cta, SourceLocation where) {
     past.known.push_back(published.known[agent]);
     past.fenced.push_back(published.fenced[agent]);
   }
-  order_.fence(who, of_cta, where, std::move(past));
+  return past;
+}
+
+void GlobalRaces::look_for_grids(GlobalActor const& who) {
   int const grids = agents_.grids_before();
   if (grids >= 0 && order_.acquired(who, grids, 1)) agents_.wait_for_grids(who.knower);
 }
 
-void GlobalRaces::atomic(void const* address, bool writes) {
+void GlobalRaces::fence(Scope scope, SourceLocation where) {
   GlobalActor const who = actor();
-  auto const word = reinterpret_cast<std::uintptr_t>(address);
-  Word& published = words_[word];
+  order_.fence(who, !reaches_clusters(scope), where, past(who));
+  look_for_grids(who);
+}
+
+/// Whether the access might have come before the word's latest by another thread, to another effect. It is
+/// the latest from now on.
+bool GlobalRaces::is_open(Word& word, StrongAccess const& access, GlobalActor const& who) const {
+  Word::Latest const last = word.latest;
+  word.latest = {who.knower, agents_.causality().now(), access.writes};
+  return last.agent >= 0 && last.agent != who.knower && (last.writes || access.writes) &&
+         !agents_.causality().known(who.knower, last.agent, last.time);
+}
+
+void GlobalRaces::strong(StrongAccess const& access) {
+  GlobalActor const who = actor();
+  auto const word = reinterpret_cast<std::uintptr_t>(access.address);
+  bool const acquires = access.order == MemoryOrder::acquire;
+  bool const releases = access.order == MemoryOrder::release;
+  bool const wide = access.scope != Scope::cta && cluster_->ctas() > 1;
   Causality& causality = agents_.causality();
+  Word& published = words_[word];
   published.of_ctas.resize(static_cast<std::size_t>(cluster_->ctas()));
-  bool const of_other = published.agent >= 0 && published.agent != who.knower;
-  open_choices_ += of_other && !causality.known(who.knower, published.agent, published.time);
-  open_choices_ += order_.launch().comes_after_another(word, index_);
-  published.agent = who.knower;
-  published.time = causality.now();
-  Published& of_cta = published.of_ctas[static_cast<std::size_t>(who.cta)];
-  causality.acquire_relaxed(who.knower, of_cta);
-  auto const release = [&](Published& into, bool to_others) {
-    if (!writes) return;
-    causality.release_relaxed(who.knower, into, to_others);
+  open_choices_ += is_open(published, access, who);
+  auto const release = [&](Published& at, bool others) {
+    causality.release_relaxed(who.knower, at, others);
     int const threads = cluster_->cta(who.cta).threads();
-    if (!strict_) causality.release_fenced(who.knower, who.cta * threads, threads, into, to_others);
+    if (!strict_) causality.release_fenced(who.knower, who.cta * threads, threads, at, others);
   };
-  release(of_cta, false);
-  if (cluster_->ctas() > 1) {
-    causality.acquire_relaxed(who.knower, published.wide, true);
-    release(published.wide, true);
+  auto const meet = [&](Published& at, bool others) {
+    if (acquires) {
+      causality.acquire(who.knower, at);
+    } else if (access.reads) {
+      causality.acquire_relaxed(who.knower, at, others);
+    }
+    if (releases) {
+      causality.release(who.knower, at);
+    } else if (access.writes) {
+      release(at, others);
+    }
+  };
+  meet(published.of_ctas[static_cast<std::size_t>(who.cta)], false);
+  if (wide) meet(published.wide, true);
+  if (access.shared) return;  // no other cluster sees it
+  open_choices_ += order_.launch().comes_after_another(word, index_, access.writes);
+  bool const narrow = !reaches_clusters(access.scope);
+  if (acquires) {
+    order_.acquire(who, word, narrow, access.where);
+    look_for_grids(who);
+  } else if (releases) {
+    order_.release(who, word, narrow, access.where, past(who));
+  } else {
+    order_.atomic(who, word, access.reads, access.writes);
   }
-  order_.atomic(who, word, writes);
 }
 
 GlobalRaces::Pending GlobalRaces::issue(Instruction instruction, GlobalAccess access, SourceLocation where) {

@@ -11,6 +11,8 @@
 #include "checker/global_conflicts.hpp"
 #include "checker/global_order.hpp"
 #include "checker/global_shadow.hpp"
+#include "machine/observers.hpp"
+#include "tegula/arch/scope.hpp"
 #include "tegula/arch/source_location.hpp"
 #include "values/instruction.hpp"
 
@@ -33,9 +35,9 @@ class GlobalRaces {
   bool access(Instruction instruction, GlobalAccess access, void const* address, std::size_t bytes,
               SourceLocation where);
   /// A fence by the current thread.
-  void fence(bool of_cta, SourceLocation where);
-  /// An atomic by the current thread; `writes` is false for a compare-and-swap that fails.
-  void atomic(void const* address, bool writes);
+  void fence(Scope scope, SourceLocation where);
+  /// A strong access by the current thread.
+  void strong(StrongAccess const& access);
 
   /// Accesses by an operation that the current thread issues and that somebody waits for later.
   struct Pending {
@@ -53,14 +55,29 @@ class GlobalRaces {
   /// again.
   std::string last_change(void const* address) const;
 
-  /// Atomics of the cluster so far that might have come in another order: Report::open_choices.
+  /// Strong accesses of the cluster so far that might have come in another order: Report::open_choices.
   std::int64_t open_choices() const { return open_choices_; }
 
   /// The cluster is done.
   ClusterLog finish();
 
  private:
+  /// What strong accesses to a word have released, after fences or by themselves: for the threads of each
+  /// CTA; and at a wider scope than the CTA's, for all of the cluster.
+  struct Word {
+    std::vector<Published> of_ctas;
+    Published wide;
+    struct Latest {
+      int agent = -1;
+      Time time = 0;
+      bool writes = false;
+    } latest;
+  };
   GlobalActor actor();
+  CausalPast past(GlobalActor const& who);
+  /// The thread may have acquired that the grids before this one are complete.
+  void look_for_grids(GlobalActor const& who);
+  bool is_open(Word& word, StrongAccess const& access, GlobalActor const& who) const;
   bool note(std::uint32_t site, void const* address, std::size_t bytes, GlobalActor const& who);
 
   Agents& agents_;
@@ -71,14 +88,6 @@ class GlobalRaces {
   std::int64_t open_choices_ = 0;
   GlobalShadow shadow_;
   ClusterOrder order_;
-  /// What atomics on a word have released: after fences, for the threads of each CTA; after those of a wider
-  /// scope than the CTA's, for all of the cluster.
-  struct Word {
-    std::vector<Published> of_ctas;
-    Published wide;
-    int agent = -1;  ///< of the latest atomic, and when
-    Time time = 0;
-  };
   std::unordered_map<std::uintptr_t, Word> words_;  ///< by address
 };
 

@@ -116,6 +116,7 @@ struct GlobalShadow::Pass {
     std::uint32_t const both = bytes_of(r) & bytes;
     if (both == 0 || conflict) return;
     GlobalSite const& earlier = sites[site_of(r)];
+    if (is_strong(earlier.instruction) && is_strong(sites[site_of(mine)].instruction)) return;
     std::uintptr_t const address = word_address + static_cast<unsigned>(std::countr_zero(both));
     if (through_read_only_path(earlier) || through_read_only_path(sites[site_of(mine)])) {
       conflict = GlobalConflict{&earlier, agent_of(r), address, false, true};

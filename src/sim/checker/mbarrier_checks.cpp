@@ -131,11 +131,17 @@ void Checker::phase_passed(Cta& cta, MbarrierState const& mbarrier, Thread const
   own.phases->waited(thread.agent, mbarrier.phase - 1, where);
   of(thread).waited = own.phases.get();
   Causality& causality = agents_.causality();
+  bool const wide = thread.acquires_cluster && !own.complete_wide.known.empty();
   if (relaxed) {
     causality.acquire_relaxed(thread.agent, own.complete);
+    if (wide) causality.acquire_relaxed(thread.agent, own.complete_wide, true);
   } else {
     causality.acquire(thread.agent, own.complete);
-    if (!own.complete_wide.known.empty()) causality.acquire_relaxed(thread.agent, own.complete_wide, true);
+    if (wide) {
+      causality.acquire(thread.agent, own.complete_wide);
+    } else if (!own.complete_wide.known.empty()) {
+      causality.acquire_relaxed(thread.agent, own.complete_wide, true);
+    }
   }
   of(cta).shadow.note_use(thread.agent, mbarrier.address - kSharedBase, 8,
                           site(Instruction::mbarrier_try_wait, where));

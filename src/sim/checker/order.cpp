@@ -84,9 +84,9 @@ void Checker::cluster_barrier_passed(Cta& cta, Warp const& warp) {
   if (races_) agents_.causality().acquire(cta.thread(32 * warp.index).agent, kFullWarp, cluster_complete_);
 }
 
-void Checker::memory_fenced(Cta& cta, bool of_cta, SourceLocation where) {
-  agents_.causality().fence_threads(cta.current_thread().agent, of_cta);
-  if (global_races_.on()) global_races_.fence(of_cta, where);
+void Checker::memory_fenced(Cta& cta, Scope scope, SourceLocation where) {
+  agents_.causality().fence_threads(cta.current_thread().agent, scope == Scope::cta);
+  if (global_races_.on()) global_races_.fence(scope, where);
 }
 
 void Checker::proxy_fenced(Cta& cta) { agents_.causality().fence_proxy(cta.current_thread().agent); }

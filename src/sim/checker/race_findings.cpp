@@ -69,11 +69,15 @@ void Checker::races_with_copy(Cta& cta, SharedAccess const& access, Conflict con
       {other.where, culprit(issuer), order_of_phase(cta, mbarrier, phase, std::min(issued, phase), waiter)});
 }
 
-/// What would order accesses of two threads, as far apart as they are.
-std::string Checker::order_of_threads(Cta const& cta, Culprit const& self, Conflict const& conflict) const {
+/// What would order accesses of two threads, as far apart as they are. `arrives`: the other's is a cp.async
+/// that a cp.async.mbarrier.arrive stands for.
+std::string Checker::order_of_threads(Cta const& cta, Culprit const& self, Conflict const& conflict,
+                                      bool arrives) const {
   Culprit const who = culprit(conflict.agent);
   bool const of_warp = who.cta == self.cta && who.warp == self.warp && !conflict.warpgroup;
   if (conflict.wrote && agents_.sites()[conflict.site].instruction == Instruction::cp_async) {
+    if (arrives)
+      return "a wait for the mbarrier of the cp.async.mbarrier.arrive that follows it would order them";
     return fmt::format(
         "a cp.async.wait_group by {}, and then {}, would order them", agent_text(cta, conflict.agent),
         of_warp ? "a warp::sync" : "a cta::sync, or an arrival on an mbarrier and a wait for it");
@@ -117,7 +121,9 @@ void Checker::overwrites_source(Cta& cta, SharedAccess const& access, Conflict c
              {other.where, who, std::move(order)});
 }
 
-void Checker::generic_race(Cta& cta, SharedAccess const& access, Conflict const& conflict) {
+void Checker::generic_race(Cta& cta, SharedAccess const& access, Conflict conflict) {
+  bool const arrives = conflict.agent >= agents_.causality().threads();
+  if (agents_.thread_of(conflict.agent) >= 0) conflict.agent = agents_.thread_of(conflict.agent);
   if (conflict.agent >= agents_.causality().threads()) return races_with_copy(cta, access, conflict, "");
   Site const other = agents_.sites()[conflict.site];
   if (row_of(other.instruction).proxy == Proxy::async && !conflict.wrote)
@@ -125,7 +131,7 @@ void Checker::generic_race(Cta& cta, SharedAccess const& access, Conflict const&
   std::uint32_t const address = kSharedBase + conflict.offset;
   std::string const place = cta.shared_place(address);
   Culprit const self = cta.here(access.lane);
-  std::string order = order_of_threads(cta, self, conflict);
+  std::string order = order_of_threads(cta, self, conflict, arrives);
   // A pair of lines is told of once, whichever came first where.
   bool const reversed = agents_.raced_reversed(site(access.instruction, access.where), conflict.site);
   auto const race = [&](Site const& one, Culprit const& by, bool writes, Site const& two,
@@ -147,7 +153,8 @@ void Checker::generic_race(Cta& cta, SharedAccess const& access, Conflict const&
   }
 }
 
-void Checker::async_race(Cta& cta, InFlight const& operation, bool write, Conflict const& conflict) {
+void Checker::async_race(Cta& cta, InFlight const& operation, bool write, Conflict conflict) {
+  if (agents_.thread_of(conflict.agent) >= 0) conflict.agent = agents_.thread_of(conflict.agent);
   std::uint32_t const address = kSharedBase + conflict.offset;
   std::string const place = cta.shared_place(address);
   Site const other = agents_.sites()[conflict.site];

@@ -262,7 +262,7 @@ bool RaceShadow::readers_known(std::uint32_t piece, std::uint32_t bytes, int sel
 /// Whether a write is ordered before what the thread does: of a thread, known; of a copy, over.
 bool RaceShadow::ordered(int thread, Stamp const& stamp) const {
   return causality_.known(thread, stamp.agent, stamp.time) ||
-         (stamp.agent >= causality_.threads() && causality_.seen(thread, stamp.agent, stamp.time));
+         (!causality_.is_generic(stamp.agent) && causality_.seen(thread, stamp.agent, stamp.time));
 }
 
 /// Whether the last writers of some bytes of a word are known to the thread.
@@ -392,7 +392,7 @@ bool RaceShadow::may_write(int thread, std::uint32_t offset, std::uint32_t n, Co
          });
 }
 
-void RaceShadow::written(std::uint32_t offset, std::uint32_t n, Stamp stamp) {
+void RaceShadow::set_writers(std::uint32_t offset, std::uint32_t n, Stamp stamp) {
   each_word(offset, n, [&](std::uint32_t word, std::uint32_t bytes) {
     if (bytes == 0xf) {
       set_writer(word, stamp);
@@ -401,6 +401,30 @@ void RaceShadow::written(std::uint32_t offset, std::uint32_t n, Stamp stamp) {
     }
     return true;
   });
+}
+
+/// Those who have met are all kept as readers: a write must come after each of them.
+bool RaceShadow::strong(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site, bool write,
+                        SiteTable const& sites, Conflict& conflict) {
+  auto const meets = [&](std::uint16_t other) { return is_strong(sites[other].instruction); };
+  auto const known = [&](int agent, Time time, std::uint16_t other) {
+    return meets(other) || causality_.seen(thread, agent, time);
+  };
+  bool ordered = each_word(offset, n, [&](std::uint32_t word, std::uint32_t bytes) {
+    return writer_known(thread, word, bytes, conflict) || meets(conflict.site);
+  });
+  if (write) {
+    ordered = ordered && each_piece(offset, n, [&](std::uint32_t piece, std::uint32_t bytes) {
+                return heads_[piece] == 0 || readers_known(piece, bytes, thread, known, conflict);
+              });
+    set_writers(offset, n, {causality_.now(), static_cast<std::uint16_t>(thread), site});
+  }
+  note_use(thread, offset, n, site);
+  return ordered;
+}
+
+void RaceShadow::written(std::uint32_t offset, std::uint32_t n, Stamp stamp) {
+  set_writers(offset, n, stamp);
   each_piece(offset, n, [&](std::uint32_t piece, std::uint32_t bytes) {
     if (heads_[piece] != 0) drop_readers(piece, whole_words(bytes));
     return true;
@@ -442,7 +466,7 @@ bool RaceShadow::may_access(Issuers const& issuers, std::uint32_t offset, std::u
   Stamp& last = issuers.writer_;
   auto const writer = [&](Stamp const& stamp, std::uint32_t at) {
     if (stamp.time == 0 || (stamp.time == last.time && stamp.agent == last.agent)) return true;
-    bool const generic = stamp.agent < causality_.threads();
+    bool const generic = causality_.is_generic(stamp.agent);
     bool const known =
         generic ? issuers.known(stamp.agent, stamp.time) : issuers.seen(stamp.agent, stamp.time);
     if (known && (!generic || issuers.fenced(stamp.agent, stamp.time))) {

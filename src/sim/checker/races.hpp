@@ -108,6 +108,9 @@ class RaceShadow {
                 Conflict& conflict);
   bool write_row(int warp, std::uint32_t offset, int const (&lane)[4], std::uint16_t site,
                  Conflict& conflict);
+  /// A thread reads n bytes, or changes them, by an instruction that may meet others that are strong.
+  bool strong(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site, bool write,
+              SiteTable const& sites, Conflict& conflict);
   /// As read, without holding it against the last writer: an mbarrier's use by a thread.
   void note_use(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site);
   /// Whether a thread may write n bytes through the generic proxy (cp.async: it does so later).
@@ -157,6 +160,7 @@ class RaceShadow {
   void drop_readers(std::uint32_t piece, std::uint32_t words);
   void split(std::uint32_t word, std::uint32_t bytes, Stamp stamp);
   void set_writer(std::uint32_t word, Stamp stamp);
+  void set_writers(std::uint32_t offset, std::uint32_t n, Stamp stamp);
 
   Causality const& causality_;
   std::vector<Stamp> writers_;        ///< of each word

@@ -52,23 +52,47 @@ inline bool Checker::check_state(Cta& cta, OfCta& own, SharedAccess const& acces
   return right;
 }
 
-void Checker::shared_accessed(Cta& cta, SharedAccess const& access) {
+/// An atomic, or a strong load or store: it may meet others.
+void Checker::strong_shared_access(Cta& cta, SharedAccess const& access) {
   OfCta& own = of(cta);
-  Thread const& thread = cta.current_thread();
+  SharedAccess as_read = access, as_write = access;
+  as_read.write = false;
+  as_write.write = true;
+  bool right = !strong_reads(access.instruction) || check_state(cta, own, as_read);
+  if (right && strong_writes(access.instruction)) right = check_state(cta, own, as_write);
+  if (!races_) return;
+  Conflict conflict;
+  if (!own.shadow.strong(agent(cta, access.lane), access.address - kSharedBase,
+                         static_cast<std::uint32_t>(access.bytes), site(access.instruction, access.where),
+                         strong_writes(access.instruction), agents_.sites(), conflict) &&
+      right)
+    generic_race(cta, access, conflict);
+}
+
+/// A plain load or store.
+void Checker::plain_shared_access(Cta& cta, SharedAccess const& access) {
+  OfCta& own = of(cta);
   bool const right = check_state(cta, own, access);
-  if (races_) {
-    std::uint32_t const offset = access.address - kSharedBase;
-    std::uint32_t const n = static_cast<std::uint32_t>(access.bytes);
-    std::uint16_t const by = site(access.instruction, access.where);
-    int const agent = thread.agent - thread.lane + access.lane;
-    Conflict conflict;
-    bool const ordered = access.write ? own.shadow.write(agent, offset, n, by, conflict)
-                                      : own.shadow.read(agent, offset, n, by, conflict);
-    if (!ordered && right) [[unlikely]]
-      generic_race(cta, access, conflict);
+  if (!races_) return;
+  std::uint32_t const offset = access.address - kSharedBase;
+  std::uint32_t const n = static_cast<std::uint32_t>(access.bytes);
+  std::uint16_t const by = site(access.instruction, access.where);
+  Conflict conflict;
+  bool const ordered = access.write ? own.shadow.write(agent(cta, access.lane), offset, n, by, conflict)
+                                    : own.shadow.read(agent(cta, access.lane), offset, n, by, conflict);
+  if (!ordered && right) [[unlikely]]
+    generic_race(cta, access, conflict);
+}
+
+void Checker::shared_accessed(Cta& cta, SharedAccess const& access) {
+  Thread const& thread = cta.current_thread();
+  if (is_strong(access.instruction)) [[unlikely]] {
+    strong_shared_access(cta, access);
+  } else {
+    plain_shared_access(cta, access);
   }
   if (thread.cta != &cta) [[unlikely]]
-    note_access(own.peer_accesses,
+    note_access(of(cta).peer_accesses,
                 {access.instruction, access.where, access.address, thread.cta->rank(), thread.index / 32,
                  thread.lane, thread.cta->current_warp().cluster_arrivals + 1, -1});
 }
@@ -175,15 +199,17 @@ Checker::Pending Checker::pending_write(Cta const& cta, std::uint32_t address) {
   AsyncCopy const* const copy = cta.copy_into(address, &issuer);
   if (copy == nullptr) return {Instruction::cp_async, {}, "", {}, ""};
   char const* const commit = issuer->async.committed(*copy) ? "" : "a cp.async.commit_group after it and ";
-  return {
-      Instruction::cp_async,
-      copy->where,
-      fmt::format(" that warp {} lane {} issued ({}) and has not waited for", issuer->index / 32,
-                  issuer->lane, place_text(copy->where)),
-      {cta.rank(), issuer->index / 32, issuer->lane},
-      fmt::format("{}a cp.async.wait_group {} would order them", commit,
-                  issuer == &cta.current_thread() ? "that covers it"
-                                                  : "by the thread that issued it, and then a cta::sync,")};
+  char const* const waits = issuer == &cta.current_thread()
+                                ? "that covers it"
+                                : "by the thread that issued it, and then a cta::sync,";
+  return {Instruction::cp_async,
+          copy->where,
+          fmt::format(" that warp {} lane {} issued ({}) and has not waited for", issuer->index / 32,
+                      issuer->lane, place_text(copy->where)),
+          {cta.rank(), issuer->index / 32, issuer->lane},
+          copy->arrives
+              ? "a wait for the mbarrier of the cp.async.mbarrier.arrive that follows it would order them"
+              : fmt::format("{}a cp.async.wait_group {} would order them", commit, waits)};
 }
 
 }  // namespace tegula::sim

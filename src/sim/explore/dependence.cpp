@@ -333,8 +333,8 @@ void Dependence::perform(Step const& step, std::vector<Reversal>* reversals) {
     if ((step.peers >> cta & 1) != 0) before_look(now, exits_[static_cast<std::size_t>(cta)], false);
   }
   Kind kind = step.kind;
-  bool const at_mbarrier =
-      (kind >= Kind::init && kind <= Kind::wait) || (kind == Kind::land && step.amount != 0);
+  bool const at_mbarrier = (kind >= Kind::init && kind <= Kind::wait) ||
+                           (kind == Kind::land && (step.amount != 0 || step.arrivals != 0));
   Phases* const mbarrier = at_mbarrier ? &mbarriers_[step.object] : nullptr;
   // What comes too early, or too late, finds no mbarrier.
   bool const looks = mbarrier != nullptr &&
@@ -423,10 +423,8 @@ void Dependence::perform(Step const& step, std::vector<Reversal>* reversals) {
       mbarrier->updates.push_back(now.event);
       if (kind == Kind::expect) mbarrier->expects.push_back(now.event);
       mbarrier->tx += kind == Kind::complete || kind == Kind::land ? -step.amount : step.amount;
-      if (kind == Kind::arrive) {
-        if (mbarrier->pending == 0) break;  // one too many: it does not count
-        --mbarrier->pending;
-      }
+      if (kind == Kind::arrive && mbarrier->pending < step.arrivals) break;  // too many: they do not count
+      mbarrier->pending -= step.arrivals;
       if (kind != Kind::expect && mbarrier->pending == 0 && mbarrier->tx == 0)
         complete_phase(*mbarrier, now.event, reversals);
       break;

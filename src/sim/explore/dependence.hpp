@@ -60,6 +60,7 @@ struct Step {
   ProcessId process = 0;
   std::uint64_t object = 0;
   std::int64_t amount = 0;
+  int arrivals = 0;         ///< at the mbarrier; negative: so many more that its phase lacks
   std::uint32_t mask = 0;   ///< lanes, where it is `meet`
   std::uint32_t peers = 0;  ///< CTAs that must not have exited, as bits
   std::vector<Bytes> bytes;

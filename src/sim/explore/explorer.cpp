@@ -108,6 +108,7 @@ Step Explorer::step_of(Visible const& what, Pending& pending) {
   step.choice = true;
   step.object = shared_key(what.cta, what.address);
   step.amount = what.amount;
+  step.arrivals = what.arrivals;
   bool const of_memory = what.kind <= Kind::mbarrier_wait || what.kind >= Kind::load;
   if (of_memory && what.cta >= 0 && what.cta != rank) step.peers = 1u << what.cta;
   switch (what.kind) {
@@ -388,7 +389,8 @@ void Explorer::land(Flying& flying) {
     add(operation.writes, true);
     if (operation.mbarrier.bytes != 0) {
       step.object = shared_key(operation.mbarrier.cta, operation.mbarrier.address);
-      step.amount = operation.mbarrier.bytes;
+      step.amount = operation.arrives ? 0 : operation.mbarrier.bytes;
+      step.arrivals = operation.arrives ? 1 : 0;
     }
     flying.operation = nullptr;
   }

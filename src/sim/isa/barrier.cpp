@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 
-#include "isa/current_cta.hpp"
-#include "machine/cluster.hpp"
-#include "tegula/sim/hooks.hpp"
+#include "isa/perform.hpp"
+#include "isa/warp.hpp"
 
 /// The sixteen barriers of a CTA; its coordinates; trap.
 namespace tegula::sim {
@@ -10,6 +9,7 @@ namespace tegula::sim {
 namespace {
 
 void bar(Cta& cta, Instruction instruction, int id, int threads, SourceLocation where) {
+  bool const waits = instruction != Instruction::bar_arrive;
   if (id < 0 || id >= kBarriers) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
              fmt::format("barrier {} does not exist: there are 16, from 0", id));
@@ -24,12 +24,11 @@ void bar(Cta& cta, Instruction instruction, int id, int threads, SourceLocation 
   if (!cta.meet(instruction, static_cast<std::uint32_t>(id) << 16 | static_cast<std::uint32_t>(threads),
                 kFullWarp, where))
     return;
-  cta.cluster().before(
-      {instruction == Instruction::bar_sync ? Visible::Kind::barrier_sync : Visible::Kind::barrier,
-       cta.rank(), static_cast<std::uint64_t>(id), threads});
+  cta.cluster().before({waits ? Visible::Kind::barrier_sync : Visible::Kind::barrier, cta.rank(),
+                        static_cast<std::uint64_t>(id), threads});
   Warp& own = cta.current_warp();
-  bool const complete = cta.arrive_at_barrier(id, threads, instruction == Instruction::bar_sync, where);
-  if (complete || instruction == Instruction::bar_arrive) {
+  bool const complete = cta.arrive_at_barrier(id, threads, waits, where);
+  if (complete || !waits) {
     cta.release(kFullWarp, where, instruction);
     return;
   }
@@ -40,17 +39,36 @@ void bar(Cta& cta, Instruction instruction, int id, int threads, SourceLocation 
   cta.cluster().block();
 }
 
+/// A barrier of one warp cannot count a warp less.
+Mutation fewer_warps(int threads) { return threads > 32 ? Mutation::none : Mutation::less; }
+
 }  // namespace
 
 void bar_sync_all(SourceLocation where) {
-  Cta& cta = current_cta();
-  bar(cta, Instruction::bar_sync, 0, cta.threads(), where);
+  perform(Instruction::bar_sync, where, Mutation::less | Mutation::more, [=](Cta& cta, Mutation m) {
+    if (m == Mutation::weakened) return synchronise_warp(cta, kFullWarp, where);
+    bar(cta, Instruction::bar_sync, 0, cta.threads(), where);
+  });
 }
-void bar_sync(int id, int threads, SourceLocation where) {
-  bar(current_cta(), Instruction::bar_sync, id, threads, where);
+namespace {
+
+void sync(Instruction instruction, int id, int threads, SourceLocation where) {
+  perform(instruction, where, fewer_warps(threads), [=](Cta& cta, Mutation m) {
+    if (m == Mutation::weakened) return synchronise_warp(cta, kFullWarp, where);
+    bar(cta, instruction, id, counted(threads, m, 32), where);
+  });
+}
+
+}  // namespace
+
+void bar_sync(int id, int threads, SourceLocation where) { sync(Instruction::bar_sync, id, threads, where); }
+void barrier_sync(int id, int threads, SourceLocation where) {
+  sync(Instruction::barrier_sync, id, threads, where);
 }
 void bar_arrive(int id, int threads, SourceLocation where) {
-  bar(current_cta(), Instruction::bar_arrive, id, threads, where);
+  perform(Instruction::bar_arrive, where, fewer_warps(threads), [=](Cta& cta, Mutation m) {
+    bar(cta, Instruction::bar_arrive, id, counted(threads, m, 32), where);
+  });
 }
 
 int thread_index() { return this_cta().thread_index(); }

@@ -1,6 +1,4 @@
-#include "isa/current_cta.hpp"
-#include "machine/cluster.hpp"
-#include "tegula/sim/hooks.hpp"
+#include "isa/perform.hpp"
 
 /// Groups of bulk stores: cp.async.bulk.commit_group and wait_group.
 namespace tegula::sim {
@@ -8,7 +6,7 @@ namespace tegula::sim {
 namespace {
 
 void wait_for_bulk_groups(Cta& cta, int groups_left, bool read, SourceLocation where) {
-  cta.note(Instruction::cp_async_bulk_wait_group, where);
+  cta.note(read ? Instruction::cp_async_bulk_wait_group_read : Instruction::cp_async_bulk_wait_group, where);
   InFlightGroups& groups = cta.current_thread().bulk;
   cta.cluster().before({read ? Visible::Kind::wait_group_read : Visible::Kind::wait_group, cta.rank(), 0,
                         groups_left, &groups});
@@ -22,15 +20,19 @@ void wait_for_bulk_groups(Cta& cta, int groups_left, bool read, SourceLocation w
 }  // namespace
 
 void bulk_commit_group(SourceLocation where) {
-  Cta& cta = current_cta();
-  cta.note(Instruction::cp_async_bulk_commit_group, where);
-  cta.current_thread().bulk.commit();
+  perform(Instruction::cp_async_bulk_commit_group, where, [=](Cta& cta) {
+    cta.note(Instruction::cp_async_bulk_commit_group, where);
+    cta.current_thread().bulk.commit();
+  });
 }
 void bulk_wait_group(int groups_left, SourceLocation where) {
-  wait_for_bulk_groups(current_cta(), groups_left, false, where);
+  perform(Instruction::cp_async_bulk_wait_group, where, fewer_than(groups_left), [=](Cta& cta, Mutation m) {
+    wait_for_bulk_groups(cta, counted(groups_left, m), m == Mutation::weakened, where);
+  });
 }
 void bulk_wait_group_read(int groups_left, SourceLocation where) {
-  wait_for_bulk_groups(current_cta(), groups_left, true, where);
+  perform(Instruction::cp_async_bulk_wait_group_read, where, fewer_than(groups_left),
+          [=](Cta& cta, Mutation m) { wait_for_bulk_groups(cta, counted(groups_left, m), true, where); });
 }
 
 }  // namespace tegula::sim

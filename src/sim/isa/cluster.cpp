@@ -5,9 +5,10 @@
 #include <cstring>
 #include <memory>
 #include <utility>
+#include <vector>
 
-#include "isa/current_cta.hpp"
-#include "tegula/sim/hooks.hpp"
+#include "isa/combine.hpp"
+#include "isa/perform.hpp"
 #include "values/place.hpp"
 
 /// What the CTAs of a cluster do together: their barrier, and shared memory of one another.
@@ -31,6 +32,79 @@ class AsyncStore final : public InFlight {
  private:
   unsigned char value_[16];
 };
+
+/// A value on its way to be combined with what is there.
+class AsyncReduction final : public InFlight {
+ public:
+  AsyncReduction(Cta const& issuer, SourceLocation where, SharedRange to, AtomicOp op, AtomicType type,
+                 std::uint64_t value)
+      : InFlight(Instruction::red_async, issuer, where), op_(op), type_(type), value_(value) {
+    writes = {to};
+    combines = true;
+  }
+  void land(Cluster& cluster) override {
+    SharedRange const& to = writes[0];
+    void* const there = cluster.cta(to.cta).shared().at(to.address);
+    store_word(there, type_, combined(op_, type_, load_word(there, type_), value_, 0));
+  }
+
+ private:
+  AtomicOp op_;
+  AtomicType type_;
+  std::uint64_t value_;
+};
+
+/// Bytes on their way from one CTA's shared memory to another's.
+class PeerCopy final : public InFlight {
+ public:
+  PeerCopy(Cta const& issuer, SourceLocation where, SharedRange to, SharedRange from)
+      : InFlight(Instruction::cp_async_bulk, issuer, where), data_(from.bytes) {
+    writes = {to};
+    reads = {from};
+    cost = {.engine = Cost::Engine::store, .bytes = static_cast<double>(from.bytes), .place = from};
+    brings = Brought{.swizzle = std::nullopt, .fetches = true};
+  }
+  void read(Cluster& cluster) override {
+    std::memcpy(data_.data(), cluster.cta(reads[0].cta).shared().at(reads[0].address), data_.size());
+  }
+  void land(Cluster& cluster) override {
+    std::memcpy(cluster.cta(writes[0].cta).shared().at(writes[0].address), data_.data(), data_.size());
+  }
+
+ private:
+  std::vector<unsigned char> data_;
+};
+
+/// Where an operation of the asynchronous proxy writes, and the mbarrier there that it completes on.
+struct Destination {
+  Cta* peer = nullptr;  ///< null, after a finding, where there is none
+  std::uint32_t address = 0;
+  std::uint32_t mbarrier = 0;
+};
+
+Destination destination(Cta& cta, Instruction instruction, std::uint32_t address, std::uint32_t mbarrier,
+                        SourceLocation where) {
+  Cta* const peer = cta.target(instruction, address, where);
+  Cta* const barriers = cta.target(instruction, mbarrier, where);
+  if (peer == nullptr || barriers == nullptr) return {};
+  if (peer != barriers) {
+    cta.fail(
+        FindingKind::invalid_operand, where, cta.here(),
+        fmt::format("{} to CTA {} of the cluster completes on an mbarrier of CTA {}: it must be the same "
+                    "one",
+                    ptx_name(instruction), peer->rank(), barriers->rank()));
+  }
+  return {peer, address, mbarrier};
+}
+
+void check_aligned(Cta const& cta, Cta& of, Instruction instruction, std::uint32_t address, int bytes,
+                   std::uint32_t alignment, SourceLocation where) {
+  if (address % alignment == 0) return;
+  of.report(FindingKind::misaligned, where, cta.here(), of.buffer_name(address), of.shared_place(address),
+            fmt::format("{} of {} bytes at shared address {:#x}, {} bytes past a multiple of {}: {}",
+                        ptx_name(instruction), bytes, address, address % alignment, alignment,
+                        of.shared_place(address)));
+}
 
 void arrive_at_cluster(Cta& cta, bool relaxed, SourceLocation where) {
   if (!cta.meet(Instruction::cluster_arrive, 0, kFullWarp, where)) return;
@@ -96,31 +170,64 @@ void st_async(std::uint32_t address, void const* value, int bytes, std::uint32_t
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
              fmt::format("st.async of {} bytes: it stores 4, 8 or 16", bytes));
   }
-  Cta* const peer = cta.target(Instruction::st_async, address, where);
-  Cta* const barriers = cta.target(Instruction::st_async, mbarrier, where);
-  cta.note(Instruction::st_async, where, {bytes, address});
-  if (peer == nullptr || barriers == nullptr) return;
-  if (peer != barriers) {
-    cta.fail(
-        FindingKind::invalid_operand, where, cta.here(),
-        fmt::format(
-            "st.async to CTA {} of the cluster completes on an mbarrier of CTA {}: it must be the same one",
-            peer->rank(), barriers->rank()));
-  }
+  Destination const to = destination(cta, Instruction::st_async, address, mbarrier, where);
+  cta.note(Instruction::st_async, where, {bytes, to.address});
+  if (to.peer == nullptr) return;
   std::uint32_t const n = static_cast<std::uint32_t>(bytes);
-  if (address % n != 0) {
-    cta.report(FindingKind::misaligned, where, cta.here(), peer->buffer_name(address),
-               peer->shared_place(address),
-               fmt::format("st.async of {} bytes at shared address {:#x}, {} bytes past a multiple of {}: {}",
-                           bytes, address, address % n, bytes, peer->shared_place(address)));
-  }
-  auto store = std::make_unique<AsyncStore>(cta, where, SharedRange{peer->rank(), address, n}, value);
-  store->completes_on(peer->rank(), mbarrier, n);
+  check_aligned(cta, *to.peer, Instruction::st_async, to.address, bytes, n, where);
+  auto store = std::make_unique<AsyncStore>(cta, where, SharedRange{to.peer->rank(), to.address, n}, value);
+  store->completes_on(to.peer->rank(), to.mbarrier, n);
   cta.in_flight().add(std::move(store));
 }
 
-void cluster_wait(SourceLocation where) {
+void red_async(AtomicOp op, AtomicType type, std::uint32_t address, std::uint64_t value,
+               std::uint32_t mbarrier, SourceLocation where) {
   Cta& cta = current_cta();
+  constexpr Instruction instruction = Instruction::red_async;
+  int const bytes = bytes_of(type);
+  Destination const to = destination(cta, instruction, address, mbarrier, where);
+  cta.note(instruction, where, {bytes, to.address});
+  if (to.peer == nullptr) return;
+  std::uint32_t const n = static_cast<std::uint32_t>(bytes);
+  check_aligned(cta, *to.peer, instruction, to.address, bytes, n, where);
+  auto reduction = std::make_unique<AsyncReduction>(cta, where, SharedRange{to.peer->rank(), to.address, n},
+                                                    op, type, value);
+  reduction->completes_on(to.peer->rank(), to.mbarrier, n);
+  cta.in_flight().add(std::move(reduction));
+}
+
+void bulk_copy_cluster(std::uint32_t dst, std::uint32_t src, int bytes, std::uint32_t mbarrier,
+                       SourceLocation where) {
+  constexpr std::uint32_t alignment = 16;
+  constexpr Instruction instruction = Instruction::cp_async_bulk;
+  Cta& cta = current_cta();
+  auto const n = static_cast<std::uint32_t>(bytes);
+  if (bytes <= 0 || n % alignment != 0) {
+    cta.fail(
+        FindingKind::invalid_operand, where, cta.here(),
+        fmt::format("{} of {} bytes: it copies a multiple of {}", ptx_name(instruction), bytes, alignment));
+  }
+  Cta* const from = cta.target(instruction, src, where);
+  Destination const to = destination(cta, instruction, dst, mbarrier, where);
+  if (cta.counting())
+    cta.observers().worked(instruction, where, {.instructions = 1, .shared_bytes = 2 * std::int64_t{bytes}});
+  if (from == nullptr || to.peer == nullptr) return;
+  if (from != &cta) {
+    cta.fail(FindingKind::invalid_operand, where, cta.here(),
+             fmt::format("{} from the shared memory of CTA {} of the cluster: it copies from its own",
+                         ptx_name(instruction), from->rank()));
+  }
+  check_aligned(cta, cta, instruction, src, bytes, alignment, where);
+  check_aligned(cta, *to.peer, instruction, to.address, bytes, alignment, where);
+  auto copy = std::make_unique<PeerCopy>(cta, where, SharedRange{to.peer->rank(), to.address, n},
+                                         SharedRange{cta.rank(), src, n});
+  copy->completes_on(to.peer->rank(), to.mbarrier, n);
+  cta.in_flight().add(std::move(copy));
+}
+
+namespace {
+
+void wait_for_cluster(Cta& cta, SourceLocation where) {
   if (!cta.meet(Instruction::cluster_wait, 0, kFullWarp, where)) return;
   Warp& own = cta.current_warp();
   if (own.cluster_arrivals == own.cluster_waits) {
@@ -140,7 +247,18 @@ void cluster_wait(SourceLocation where) {
   cta.cluster().block();
 }
 
-void cluster_arrive(SourceLocation where) { arrive_at_cluster(current_cta(), false, where); }
-void cluster_arrive_relaxed(SourceLocation where) { arrive_at_cluster(current_cta(), true, where); }
+}  // namespace
+
+void cluster_arrive(SourceLocation where) {
+  perform(Instruction::cluster_arrive, where,
+          [=](Cta& cta, Mutation m) { arrive_at_cluster(cta, m == Mutation::weakened, where); });
+}
+void cluster_arrive_relaxed(SourceLocation where) {
+  perform(Instruction::cluster_arrive, where, Mutation::weakened,
+          [=](Cta& cta) { arrive_at_cluster(cta, true, where); });
+}
+void cluster_wait(SourceLocation where) {
+  perform(Instruction::cluster_wait, where, [=](Cta& cta) { wait_for_cluster(cta, where); });
+}
 
 }  // namespace tegula::sim

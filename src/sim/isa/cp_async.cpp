@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "isa/current_cta.hpp"
-#include "machine/cluster.hpp"
-#include "tegula/sim/hooks.hpp"
+#include <memory>
+
+#include "isa/perform.hpp"
 
 /// cp.async: issue, groups and waits. How a copy lands is the machine's (machine/async_copies.cpp).
 namespace tegula::sim {
@@ -47,16 +47,9 @@ void cp_async(std::uint32_t destination, void const* source, int bytes, int sour
     cta.land(copy);
 }
 
-void cp_async_commit_group(SourceLocation where) {
-  Cta& cta = current_cta();
-  cta.note(Instruction::cp_async_commit_group, where);
-  AsyncCopies& async = cta.current_thread().async;
-  async.group_ends.push_back(async.copies.size());
-  ++async.groups;
-}
+namespace {
 
-void cp_async_wait_group(int groups_left, SourceLocation where) {
-  Cta& cta = current_cta();
+void wait_for_groups(Cta& cta, int groups_left, SourceLocation where) {
   cta.note(Instruction::cp_async_wait_group, where);
   AsyncCopies& async = cta.current_thread().async;
   std::size_t const keep = static_cast<std::size_t>(groups_left);
@@ -65,13 +58,71 @@ void cp_async_wait_group(int groups_left, SourceLocation where) {
   cta.wait_for_copies(async, async.group_ends[async.first_group - 1], where);
 }
 
-void cp_async_wait_all(SourceLocation where) {
-  Cta& cta = current_cta();
-  cta.note(Instruction::cp_async_wait_group, where);
+}  // namespace
+
+void cp_async_commit_group(SourceLocation where) {
+  perform(Instruction::cp_async_commit_group, where, [=](Cta& cta) {
+    cta.note(Instruction::cp_async_commit_group, where);
+    AsyncCopies& async = cta.current_thread().async;
+    async.group_ends.push_back(async.copies.size());
+    ++async.groups;
+  });
+}
+
+void cp_async_wait_group(int groups_left, SourceLocation where) {
+  perform(Instruction::cp_async_wait_group, where, fewer_than(groups_left),
+          [=](Cta& cta, Mutation m) { wait_for_groups(cta, counted(groups_left, m), where); });
+}
+
+namespace {
+
+/// Arrives at an mbarrier when a thread's copies so far have landed.
+class CopiesArrive final : public InFlight {
+ public:
+  CopiesArrive(Cta const& issuer, SourceLocation where)
+      : InFlight(Instruction::cp_async_mbarrier_arrive, issuer, where),
+        thread_(issuer.current_thread()),
+        end_(thread_.async.forgotten + thread_.async.copies.size()) {}
+  void land(Cluster& cluster) override { cluster.cta(cta).land_for_arrival(thread_, end_); }
+
+ private:
+  Thread& thread_;
+  std::size_t end_;  ///< of its copies, in all
+};
+
+void arrive_when_landed(Cta& cta, std::uint32_t address, bool counted_by_init, SourceLocation where) {
+  constexpr Instruction instruction = Instruction::cp_async_mbarrier_arrive;
+  cta.note(instruction, where);
+  if (!counted_by_init) cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_expect, address, 0, -1));
+  MbarrierState* const mbarrier = cta.own_mbarrier(instruction, address, where);
+  if (mbarrier == nullptr) return;
+  if (!counted_by_init) cta.expect_arrival(instruction, *mbarrier, where);
   AsyncCopies& async = cta.current_thread().async;
-  async.first_group = async.group_ends.size();
-  ++async.groups;
-  cta.wait_for_copies(async, async.copies.size(), where);
+  for (std::size_t i = async.first_copy; i < async.copies.size(); ++i) async.copies[i].arrives = true;
+  auto arrival = std::make_unique<CopiesArrive>(cta, where);
+  arrival->arrives_at(cta.rank(), mbarrier->address);
+  cta.in_flight().add(std::move(arrival));
+}
+
+}  // namespace
+
+void cp_async_mbarrier_arrive(std::uint32_t mbarrier, SourceLocation where) {
+  perform(Instruction::cp_async_mbarrier_arrive, where,
+          [=](Cta& cta) { arrive_when_landed(cta, mbarrier, false, where); });
+}
+void cp_async_mbarrier_arrive_noinc(std::uint32_t mbarrier, SourceLocation where) {
+  perform(Instruction::cp_async_mbarrier_arrive, where,
+          [=](Cta& cta) { arrive_when_landed(cta, mbarrier, true, where); });
+}
+
+void cp_async_wait_all(SourceLocation where) {
+  perform(Instruction::cp_async_wait_group, where, Mutation::less | Mutation::more, [=](Cta& cta) {
+    cta.note(Instruction::cp_async_wait_group, where);
+    AsyncCopies& async = cta.current_thread().async;
+    async.first_group = async.group_ends.size();
+    ++async.groups;
+    cta.wait_for_copies(async, async.copies.size(), where);
+  });
 }
 
 }  // namespace tegula::sim

@@ -1,12 +1,10 @@
-#include <algorithm>
-#include <bit>
+#include <fmt/format.h>
+
 #include <cstring>
 
-#include "isa/current_cta.hpp"
-#include "machine/cluster.hpp"
-#include "tegula/sim/hooks.hpp"
+#include "isa/perform.hpp"
 
-/// Loads, stores and atomics on global memory; fences; what orders a grid after others.
+/// Loads and stores of global memory; fences; what orders a grid after others.
 namespace tegula::sim {
 
 namespace {
@@ -41,61 +39,38 @@ void st_global(void* address, void const* value, int bytes, SourceLocation where
   }
 }
 
-std::uint32_t atomic(AtomicOp op, void* address, std::uint32_t value, std::uint32_t expected,
-                     SourceLocation where) {
-  Cta& cta = current_cta();
-  cta.note(Instruction::atom, where, {.global_bytes = 4, .global = address});
-  cta.cluster().take_turn();
-  if (!cta.global_access(Instruction::atom, address, 4, GlobalAccess::atomic, where, 4)) return 0xffffffffu;
-  std::uint32_t old = 0;
-  std::memcpy(&old, address, 4);
-  std::uint32_t result = value;
-  switch (op) {
-    case AtomicOp::add_u32:
-      result = old + value;
-      break;
-    case AtomicOp::add_f32:
-      result = std::bit_cast<std::uint32_t>(std::bit_cast<float>(old) + std::bit_cast<float>(value));
-      break;
-    case AtomicOp::max_s32:
-      result = static_cast<std::int32_t>(value) > static_cast<std::int32_t>(old) ? value : old;
-      break;
-    case AtomicOp::max_u32:
-      result = std::max(value, old);
-      break;
-    case AtomicOp::exchange:
-      break;
-    case AtomicOp::compare_and_swap:
-      result = old == expected ? value : old;
-      break;
-  }
-  bool const writes = op != AtomicOp::compare_and_swap || old == expected;
-  if (cta.checking()) cta.observers().atomic_performed(cta, address, writes);
-  if (result == old) {
-    cta.cluster().watch_read(address, false, where);
-  } else {
-    std::memcpy(address, &result, 4);
-    cta.cluster().progressed();
-  }
-  return old;
+void fence(Scope scope, SourceLocation where) {
+  Mutation const without = scope == Scope::cta ? Mutation::weakened : Mutation::none;
+  perform(Instruction::fence, where, without, [=](Cta& cta, Mutation m) {
+    cta.note(Instruction::fence, where);
+    if (cta.finding_races())
+      cta.observers().memory_fenced(cta, m == Mutation::weakened ? Scope::cta : scope, where);
+  });
 }
 
-void fence(int scope, SourceLocation where) {
-  constexpr int cta_scope = 0;  // of tegula::Scope
+// Who sleeps lets others run.
+void nanosleep(int nanoseconds, SourceLocation where) {
+  constexpr int most = 1'000'000;
   Cta& cta = current_cta();
-  cta.note(Instruction::fence, where);
-  if (cta.finding_races()) cta.observers().memory_fenced(cta, scope == cta_scope, where);
+  cta.note(Instruction::nanosleep, where);
+  if (nanoseconds < 0 || nanoseconds > most) {
+    cta.fail(FindingKind::invalid_operand, where, cta.here(),
+             fmt::format("nanosleep of {} ns: it takes 0 to {}", nanoseconds, most));
+  }
+  cta.cluster().yield();
 }
 
 // Launches run one after another: what a grid may touch of the memory of others is checked, not delayed.
 void griddepcontrol_wait(SourceLocation where) {
-  Cta& cta = current_cta();
-  cta.note(Instruction::griddepcontrol_wait, where);
-  if (cta.finding_races()) cta.observers().grids_waited(cta);
+  perform(Instruction::griddepcontrol_wait, where, [=](Cta& cta) {
+    cta.note(Instruction::griddepcontrol_wait, where);
+    if (cta.finding_races()) cta.observers().grids_waited(cta);
+  });
 }
 
 void griddepcontrol_launch_dependents(SourceLocation where) {
-  current_cta().note(Instruction::griddepcontrol_launch_dependents, where);
+  perform(Instruction::griddepcontrol_launch_dependents, where,
+          [=](Cta& cta) { cta.note(Instruction::griddepcontrol_launch_dependents, where); });
 }
 
 }  // namespace tegula::sim

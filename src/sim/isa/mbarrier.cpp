@@ -2,9 +2,7 @@
 
 #include <utility>
 
-#include "isa/current_cta.hpp"
-#include "machine/cluster.hpp"
-#include "tegula/sim/hooks.hpp"
+#include "isa/perform.hpp"
 #include "values/place.hpp"
 
 /// Mbarriers: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier"; and the fences
@@ -13,13 +11,26 @@ namespace tegula::sim {
 
 namespace {
 
-void arrive_at_peer(Cta& cta, std::uint32_t address, bool relaxed, bool wide, SourceLocation where) {
-  cta.note(Instruction::mbarrier_arrive, where);
-  cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_arrive, address));
-  Cta* const owner = cta.target(Instruction::mbarrier_arrive, address, where);
+/// An arrival without a count cannot count more or less.
+Mutation fixed_count(int count) { return count > 1 ? Mutation::none : Mutation::less | Mutation::more; }
+
+void check_count(Cta& cta, Instruction instruction, int count, SourceLocation where) {
+  if (count >= 1 && count <= kMbarrierLimit) return;
+  cta.fail(
+      FindingKind::invalid_operand, where, cta.here(),
+      fmt::format("{} {} times: the count must be 1 to {}", ptx_name(instruction), count, kMbarrierLimit));
+}
+
+void arrive_at_peer(Cta& cta, std::uint32_t address, int count, bool relaxed, bool wide,
+                    SourceLocation where) {
+  constexpr Instruction instruction = Instruction::mbarrier_arrive_cluster;
+  cta.note(instruction, where);
+  check_count(cta, instruction, count, where);
+  cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_arrive, address, 0, count));
+  Cta* const owner = cta.target(instruction, address, where);
   if (owner == nullptr) return;
-  MbarrierState* const mbarrier = owner->live_mbarrier(Instruction::mbarrier_arrive, address, where);
-  if (mbarrier != nullptr) owner->arrive(Instruction::mbarrier_arrive, *mbarrier, where, relaxed, wide);
+  MbarrierState* const mbarrier = owner->live_mbarrier(instruction, address, where);
+  if (mbarrier != nullptr) owner->arrive(instruction, *mbarrier, where, relaxed, wide, count);
 }
 
 void check_parity(Cta& cta, Instruction instruction, int parity, SourceLocation where) {
@@ -28,13 +39,28 @@ void check_parity(Cta& cta, Instruction instruction, int parity, SourceLocation 
            fmt::format("{} for the phase of parity {}: a parity is 0 or 1", ptx_name(instruction), parity));
 }
 
-bool test_phase(Cta& cta, Instruction instruction, std::uint32_t address, int parity, SourceLocation where) {
+int flipped(int parity, Mutation m) { return m == Mutation::flipped ? parity ^ 1 : parity; }
+
+/// What a wait acquires, with the mutation `weakened`: at a narrower scope, or nothing.
+struct Acquires {
+  Acquires(MemoryOrder order, Scope scope, Mutation m)
+      : relaxed(order == MemoryOrder::relaxed || (m == Mutation::weakened && scope == Scope::cta)),
+        of_cluster(scope == Scope::cluster && m != Mutation::weakened) {}
+  bool relaxed;
+  bool of_cluster;
+};
+
+bool test_phase(Cta& cta, Instruction instruction, std::uint32_t address, int parity, Acquires acquires,
+                SourceLocation where) {
   cta.note(instruction, where);
   check_parity(cta, instruction, parity, where);
   cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_test, address, parity));
   MbarrierState* const mbarrier = cta.own_mbarrier(instruction, address, where);
   if (mbarrier == nullptr || cta.complete(*mbarrier, parity)) {
-    if (mbarrier != nullptr) cta.pass_phase(*mbarrier, where);
+    if (mbarrier != nullptr) {
+      cta.current_thread().acquires_cluster = acquires.of_cluster;
+      cta.pass_phase(*mbarrier, where, acquires.relaxed);
+    }
     return true;
   }
   cta.cluster().polled(where);
@@ -55,8 +81,9 @@ bool times_out(Cta& cta, MbarrierState const& mbarrier) {
 }
 
 /// False where the thread `tries` and gave up.
-bool wait_for_phase(Cta& cta, std::uint32_t address, int parity, bool tries, bool relaxed,
+bool wait_for_phase(Cta& cta, std::uint32_t address, int parity, bool tries, Acquires acquires,
                     SourceLocation where) {
+  bool const relaxed = acquires.relaxed;
   cta.note(Instruction::mbarrier_try_wait, where);
   check_parity(cta, Instruction::mbarrier_try_wait, parity, where);
   cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_wait, address, parity));
@@ -64,6 +91,7 @@ bool wait_for_phase(Cta& cta, std::uint32_t address, int parity, bool tries, boo
   self.tries = tries;
   MbarrierState* const mbarrier = cta.own_mbarrier(Instruction::mbarrier_try_wait, address, where);
   if (mbarrier == nullptr) return true;
+  self.acquires_cluster = acquires.of_cluster;
   if (!cta.complete(*mbarrier, parity)) cta.land_some();
   if (cta.complete(*mbarrier, parity)) {
     cta.pass_phase(*mbarrier, where, relaxed);
@@ -83,8 +111,9 @@ bool wait_for_phase(Cta& cta, std::uint32_t address, int parity, bool tries, boo
 
 }  // namespace
 
-void mbarrier_init(std::uint32_t address, int count, SourceLocation where) {
-  Cta& cta = current_cta();
+namespace {
+
+void initialise(Cta& cta, std::uint32_t address, int count, SourceLocation where) {
   cta.note(Instruction::mbarrier_init, where);
   cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_init, address, count));
   cta.own_address(Instruction::mbarrier_init, address, where);
@@ -118,6 +147,13 @@ void mbarrier_init(std::uint32_t address, int count, SourceLocation where) {
   cta.cluster().progressed();
 }
 
+}  // namespace
+
+void mbarrier_init(std::uint32_t address, int count, SourceLocation where) {
+  perform(Instruction::mbarrier_init, where, count > 1 ? Mutation::none : Mutation::less,
+          [=](Cta& cta, Mutation m) { initialise(cta, address, counted(count, m), where); });
+}
+
 void mbarrier_inval(std::uint32_t address, SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(Instruction::mbarrier_inval, where);
@@ -137,44 +173,52 @@ void mbarrier_inval(std::uint32_t address, SourceLocation where) {
   cta.remove(*mbarrier, where);
 }
 
-void mbarrier_arrive(std::uint32_t address, bool relaxed, SourceLocation where) {
-  Cta& cta = current_cta();
-  cta.note(Instruction::mbarrier_arrive, where);
-  cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_arrive, address));
-  MbarrierState* const mbarrier = cta.own_mbarrier(Instruction::mbarrier_arrive, address, where);
-  if (mbarrier != nullptr) cta.arrive(Instruction::mbarrier_arrive, *mbarrier, where, relaxed);
+void mbarrier_arrive(std::uint32_t address, int count, SourceLocation where) {
+  constexpr Instruction instruction = Instruction::mbarrier_arrive;
+  perform(instruction, where, fixed_count(count), [=](Cta& cta, Mutation m) {
+    int const arrivals = counted(count, m);
+    cta.note(instruction, where);
+    check_count(cta, instruction, arrivals, where);
+    cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_arrive, address, 0, arrivals));
+    MbarrierState* const mbarrier = cta.own_mbarrier(instruction, address, where);
+    if (mbarrier != nullptr)
+      cta.arrive(instruction, *mbarrier, where, m == Mutation::weakened, true, arrivals);
+  });
 }
 
-void mbarrier_arrive_cluster(std::uint32_t address, bool relaxed, SourceLocation where) {
-  arrive_at_peer(current_cta(), address, relaxed, false, where);
+void mbarrier_arrive_cluster(std::uint32_t address, int count, SourceLocation where) {
+  perform(Instruction::mbarrier_arrive_cluster, where, fixed_count(count), [=](Cta& cta, Mutation m) {
+    arrive_at_peer(cta, address, counted(count, m), m == Mutation::weakened, false, where);
+  });
 }
 
-void mbarrier_arrive_cluster_release(std::uint32_t address, SourceLocation where) {
-  arrive_at_peer(current_cta(), address, false, true, where);
+void mbarrier_arrive_cluster_release(std::uint32_t address, int count, SourceLocation where) {
+  perform(Instruction::mbarrier_arrive_cluster, where, fixed_count(count), [=](Cta& cta, Mutation m) {
+    arrive_at_peer(cta, address, counted(count, m), false, m != Mutation::weakened, where);
+  });
 }
 
-void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, bool relaxed, SourceLocation where) {
-  Cta& cta = current_cta();
-  Instruction const instruction = Instruction::mbarrier_arrive_expect_tx;
+namespace {
+
+void arrive_and_expect(Cta& cta, std::uint32_t address, int bytes, bool relaxed, SourceLocation where) {
+  constexpr Instruction instruction = Instruction::mbarrier_arrive_expect_tx;
   cta.note(instruction, where);
-  cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_arrive, address, bytes));
+  cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_arrive, address, bytes, 1));
   MbarrierState* const mbarrier = cta.own_mbarrier(instruction, address, where);
   if (mbarrier == nullptr) return;
   cta.expect_tx(instruction, *mbarrier, bytes, where);
   cta.arrive(instruction, *mbarrier, where, relaxed);
 }
 
-void mbarrier_expect_tx(std::uint32_t address, int bytes, SourceLocation where) {
-  Cta& cta = current_cta();
+void expect(Cta& cta, std::uint32_t address, int bytes, SourceLocation where) {
   cta.note(Instruction::mbarrier_expect_tx, where);
   cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_expect, address, bytes));
   MbarrierState* const mbarrier = cta.own_mbarrier(Instruction::mbarrier_expect_tx, address, where);
   if (mbarrier != nullptr) cta.expect_tx(Instruction::mbarrier_expect_tx, *mbarrier, bytes, where);
 }
 
-void mbarrier_complete_tx(std::uint32_t address, int bytes, SourceLocation where) {
-  Cta& cta = current_cta();
-  Instruction const instruction = Instruction::mbarrier_complete_tx;
+void complete(Cta& cta, std::uint32_t address, int bytes, SourceLocation where) {
+  constexpr Instruction const instruction = Instruction::mbarrier_complete_tx;
   cta.note(instruction, where);
   cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_complete, address, bytes));
   MbarrierState* const mbarrier = cta.own_mbarrier(instruction, address, where);
@@ -187,31 +231,65 @@ void mbarrier_complete_tx(std::uint32_t address, int bytes, SourceLocation where
   cta.complete_tx(*mbarrier, bytes, nullptr, where, cta.here());
 }
 
-bool mbarrier_test_wait_parity(std::uint32_t address, int parity, SourceLocation where) {
-  return test_phase(current_cta(), Instruction::mbarrier_test_wait, address, parity, where);
+}  // namespace
+
+void mbarrier_arrive_expect_tx(std::uint32_t address, int bytes, SourceLocation where) {
+  perform(Instruction::mbarrier_arrive_expect_tx, where, [=](Cta& cta, Mutation m) {
+    arrive_and_expect(cta, address, counted(bytes, m, 16), m == Mutation::weakened, where);
+  });
+}
+
+void mbarrier_expect_tx(std::uint32_t address, int bytes, SourceLocation where) {
+  perform(Instruction::mbarrier_expect_tx, where,
+          [=](Cta& cta, Mutation m) { expect(cta, address, counted(bytes, m, 16), where); });
+}
+
+void mbarrier_complete_tx(std::uint32_t address, int bytes, SourceLocation where) {
+  perform(Instruction::mbarrier_complete_tx, where,
+          [=](Cta& cta, Mutation m) { complete(cta, address, counted(bytes, m, 16), where); });
+}
+
+bool mbarrier_test_wait_parity(std::uint32_t address, int parity, MemoryOrder order, Scope scope,
+                               SourceLocation where) {
+  constexpr Instruction instruction = Instruction::mbarrier_test_wait;
+  Mutation const m = mutation_of(instruction, where);
+  if (m == Mutation::removed) return true;
+  return test_phase(current_cta(), instruction, address, flipped(parity, m), {order, scope, Mutation::none},
+                    where);
 }
 
 // Where every order is tried, a try that ends too early is a test.
-bool mbarrier_try_wait_parity(std::uint32_t address, int parity, SourceLocation where) {
+bool mbarrier_try_wait_parity(std::uint32_t address, int parity, MemoryOrder order, Scope scope,
+                              SourceLocation where) {
+  constexpr Instruction instruction = Instruction::mbarrier_try_wait;
+  Mutation const m = mutation_of(instruction, where, Mutation::weakened | Mutation::delayed);
+  if (m == Mutation::removed) return true;
   Cta& cta = current_cta();
-  return cta.cluster().stepped() ? test_phase(cta, Instruction::mbarrier_try_wait, address, parity, where)
-                                 : wait_for_phase(cta, address, parity, true, false, where);
+  Acquires const acquires(order, scope, m);
+  return cta.cluster().stepped() ? test_phase(cta, instruction, address, flipped(parity, m), acquires, where)
+                                 : wait_for_phase(cta, address, flipped(parity, m), true, acquires, where);
 }
 
-void mbarrier_wait_parity(std::uint32_t address, int parity, bool relaxed, SourceLocation where) {
-  wait_for_phase(current_cta(), address, parity, false, relaxed, where);
+void mbarrier_wait_parity(std::uint32_t address, int parity, MemoryOrder order, Scope scope,
+                          SourceLocation where) {
+  Mutation const without = order == MemoryOrder::relaxed ? Mutation::weakened : Mutation::none;
+  perform(Instruction::mbarrier_try_wait, where, without, [=](Cta& cta, Mutation m) {
+    wait_for_phase(cta, address, flipped(parity, m), false, {order, scope, m}, where);
+  });
 }
 
 void fence_mbarrier_init(SourceLocation where) {
-  Cta& cta = current_cta();
-  cta.note(Instruction::fence_mbarrier_init, where);
-  if (cta.finding_races()) cta.observers().inits_fenced(cta);
+  perform(Instruction::fence_mbarrier_init, where, [=](Cta& cta) {
+    cta.note(Instruction::fence_mbarrier_init, where);
+    if (cta.finding_races()) cta.observers().inits_fenced(cta);
+  });
 }
 
 void fence_proxy_async(SourceLocation where) {
-  Cta& cta = current_cta();
-  cta.note(Instruction::fence_proxy_async, where);
-  if (cta.finding_races()) cta.observers().proxy_fenced(cta);
+  perform(Instruction::fence_proxy_async, where, [=](Cta& cta) {
+    cta.note(Instruction::fence_proxy_async, where);
+    if (cta.finding_races()) cta.observers().proxy_fenced(cta);
+  });
 }
 
 void fence_proxy_async_shared(SourceLocation where) { fence_proxy_async(where); }

@@ -1,19 +1,21 @@
 #include <fmt/format.h>
 
-#include "isa/current_cta.hpp"
+#include "isa/perform.hpp"
 #include "isa/wgmma.hpp"
-#include "machine/cluster.hpp"
-#include "tegula/sim/hooks.hpp"
 
 /// setmaxnreg: registers that warpgroups give to one another.
 namespace tegula::sim {
 
 namespace {
 
-void setmaxnreg(Cta& cta, int registers, bool increase, SourceLocation where) {
-  if (!cta.meet_warpgroup(Instruction::setmaxnreg,
-                          static_cast<std::uint32_t>(2 * registers + (increase ? 1 : 0)), where))
-    return;
+/// The number is from 24 to 256.
+Mutation no_room(int registers) {
+  return registers == 24 ? Mutation::less : registers == 256 ? Mutation::more : Mutation::none;
+}
+
+void setmaxnreg(Cta& cta, Instruction instruction, int registers, SourceLocation where) {
+  bool const increase = instruction == Instruction::setmaxnreg_inc;
+  if (!cta.meet_warpgroup(instruction, static_cast<std::uint32_t>(registers), where)) return;
   Warpgroup& own = cta.warpgroup();
   int const number = cta.current_thread().index / 128;
   if (cta.checking()) {
@@ -42,16 +44,20 @@ void setmaxnreg(Cta& cta, int registers, bool increase, SourceLocation where) {
     own.registers_raised = increase;
     if (cta.checking()) cta.observers().registers_changed(cta, number);
   }
-  cta.release_warpgroup(where, Instruction::setmaxnreg);
+  cta.release_warpgroup(where, instruction);
 }
 
 }  // namespace
 
 void setmaxnreg_inc(int registers, SourceLocation where) {
-  setmaxnreg(current_cta(), registers, true, where);
+  perform(Instruction::setmaxnreg_inc, where, no_room(registers), [=](Cta& cta, Mutation m) {
+    setmaxnreg(cta, Instruction::setmaxnreg_inc, counted(registers, m, 8), where);
+  });
 }
 void setmaxnreg_dec(int registers, SourceLocation where) {
-  setmaxnreg(current_cta(), registers, false, where);
+  perform(Instruction::setmaxnreg_dec, where, no_room(registers), [=](Cta& cta, Mutation m) {
+    setmaxnreg(cta, Instruction::setmaxnreg_dec, counted(registers, m, 8), where);
+  });
 }
 
 }  // namespace tegula::sim

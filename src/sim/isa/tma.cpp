@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "isa/current_cta.hpp"
+#include "isa/perform.hpp"
 #include "isa/tma_reduction.hpp"
 #include "machine/cluster.hpp"
 #include "machine/cta.hpp"
@@ -379,16 +379,17 @@ BoxWalk box_to_write(Cta& cta, Instruction instruction, TensorMap const& map, in
 }
 
 /// A bulk copy's bytes as a box of one row.
-BoxWalk one_row(Cta& cta, void const* address, int bytes, SourceLocation where) {
+BoxWalk one_row(Cta& cta, Instruction instruction, void const* address, int bytes, SourceLocation where) {
   auto const misfit = reinterpret_cast<std::uintptr_t>(address) % kBulkAlignment;
   if (bytes < 0 || bytes % static_cast<int>(kBulkAlignment) != 0) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
-             fmt::format("cp.async.bulk of {} bytes: it copies a multiple of {}", bytes, kBulkAlignment));
+             fmt::format("{} of {} bytes: it copies a multiple of {}", ptx_name(instruction), bytes,
+                         kBulkAlignment));
   }
   if (misfit != 0) {
     cta.fail(FindingKind::misaligned, where, cta.here(),
-             fmt::format("cp.async.bulk at global address {}, {} bytes past a multiple of {}", address,
-                         misfit, kBulkAlignment));
+             fmt::format("{} at global address {}, {} bytes past a multiple of {}", ptx_name(instruction),
+                         address, misfit, kBulkAlignment));
   }
   TensorMapDescription row;
   row.dtype = DType::u8;
@@ -473,6 +474,9 @@ void tma_load_multicast(std::uint32_t dst, TensorMap const& map, int rank, int c
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk_tensor;
   int const ctas = cta.cluster().ctas();
+  if (mutation_of(instruction, where, std::popcount(cta_mask) > 1 ? Mutation::none : Mutation::less) !=
+      Mutation::none)
+    cta_mask &= static_cast<std::uint16_t>(cta_mask - 1);  // without the lowest rank
   if (cta_mask == 0 || cta_mask >> ctas != 0) {
     cta.fail(
         FindingKind::invalid_operand, where, cta.here(),
@@ -542,15 +546,25 @@ void bulk_load(std::uint32_t dst, void const* src, int bytes, std::uint32_t mbar
                SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk;
-  GlobalBox const from = in_global_memory(cta, instruction, one_row(cta, src, bytes, where), where);
+  GlobalBox const from =
+      in_global_memory(cta, instruction, one_row(cta, instruction, src, bytes, where), where);
   count(cta, instruction, where, from.box, bytes);
   load(cta, instruction, from, dst, mbarrier, kBulkAlignment, where);
+}
+
+void bulk_prefetch(void const* src, int bytes, SourceLocation where) {
+  Cta& cta = current_cta();
+  constexpr Instruction instruction = Instruction::cp_async_bulk_prefetch;
+  GlobalBox const box =
+      in_global_memory(cta, instruction, one_row(cta, instruction, src, bytes, where), where);
+  count(cta, instruction, where, box.box, 0);
 }
 
 void bulk_store(void* dst, std::uint32_t src, int bytes, L2Hint, SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk;
-  store(cta, instruction, one_row(cta, dst, bytes, where), src, kBulkAlignment, std::nullopt, where);
+  store(cta, instruction, one_row(cta, instruction, dst, bytes, where), src, kBulkAlignment, std::nullopt,
+        where);
 }
 
 }  // namespace tegula::sim

@@ -1,11 +1,11 @@
+#include "isa/warp.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 
-#include "isa/current_cta.hpp"
-#include "machine/cluster.hpp"
-#include "tegula/sim/hooks.hpp"
+#include "isa/perform.hpp"
 
 /// Instructions of a warp on values: shuffles, votes, reductions, election; and bar.warp.sync.
 namespace tegula::sim {
@@ -101,22 +101,26 @@ std::uint32_t redux(ReduxOp op, std::uint32_t value, std::uint32_t mask, SourceL
   return own.result[lane];
 }
 
-bool elect_one(SourceLocation where) {
+bool elect_one(std::uint32_t mask, SourceLocation where) {
   Cta& cta = current_cta();
   Warp& own = cta.current_warp();
-  if (cta.meet(Instruction::elect_sync, 0, kFullWarp, where)) {
-    auto const leader = static_cast<std::uint32_t>(std::countr_zero(~own.exited));
-    std::fill_n(own.result, 32, leader);
-    cta.release(kFullWarp, where, Instruction::elect_sync);
+  if (cta.meet(Instruction::elect_sync, 0, mask, where)) {
+    std::uint32_t const live = mask & ~own.exited;
+    auto const leader = static_cast<std::uint32_t>(std::countr_zero(live));
+    for (std::uint32_t rest = live; rest != 0; rest &= rest - 1) own.result[std::countr_zero(rest)] = leader;
+    cta.release(mask, where, Instruction::elect_sync);
   }
   return cta.current_thread().lane == static_cast<int>(own.result[cta.current_thread().lane]);
 }
 
-void warp_sync(std::uint32_t mask, SourceLocation where) {
-  Cta& cta = current_cta();
+void synchronise_warp(Cta& cta, std::uint32_t mask, SourceLocation where) {
   if (!cta.meet(Instruction::bar_warp_sync, 0, mask, where)) return;
   if (cta.finding_races()) cta.observers().warp_synchronised(cta, mask & ~cta.current_warp().exited);
   cta.release(mask, where, Instruction::bar_warp_sync);
+}
+
+void warp_sync(std::uint32_t mask, SourceLocation where) {
+  perform(Instruction::bar_warp_sync, where, [=](Cta& cta) { synchronise_warp(cta, mask, where); });
 }
 
 }  // namespace tegula::sim

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "isa/current_cta.hpp"
+#include "isa/perform.hpp"
 #include "machine/cluster.hpp"
 #include "machine/cta.hpp"
 #include "tegula/arch/wgmma_descriptor.hpp"
@@ -615,21 +615,24 @@ void touch_register(void const* place, SourceLocation where) {
 }
 
 void wgmma_fence(SourceLocation where) {
-  Cta& cta = current_cta();
-  if (!cta.meet_warpgroup(Instruction::wgmma_fence, 0, where)) return;
-  cta.warpgroup().wgmma_history = {.fenced = true, .fenced_since_wait = true, .waited_for = {}};
-  cta.release_warpgroup(where, Instruction::wgmma_fence);
+  perform(Instruction::wgmma_fence, where, [=](Cta& cta) {
+    if (!cta.meet_warpgroup(Instruction::wgmma_fence, 0, where)) return;
+    cta.warpgroup().wgmma_history = {.fenced = true, .fenced_since_wait = true, .waited_for = {}};
+    cta.release_warpgroup(where, Instruction::wgmma_fence);
+  });
 }
 
 void wgmma_commit_group(SourceLocation where) {
-  Cta& cta = current_cta();
-  if (!cta.meet_warpgroup(Instruction::wgmma_commit_group, 0, where)) return;
-  cta.warpgroup().wgmma.commit();
-  cta.release_warpgroup(where, Instruction::wgmma_commit_group);
+  perform(Instruction::wgmma_commit_group, where, [=](Cta& cta) {
+    if (!cta.meet_warpgroup(Instruction::wgmma_commit_group, 0, where)) return;
+    cta.warpgroup().wgmma.commit();
+    cta.release_warpgroup(where, Instruction::wgmma_commit_group);
+  });
 }
 
-void wgmma_wait_group(int groups_left, SourceLocation where) {
-  Cta& cta = current_cta();
+namespace {
+
+void wait_for_groups(Cta& cta, int groups_left, SourceLocation where) {
   if (!cta.meet_warpgroup(Instruction::wgmma_wait_group, static_cast<std::uint32_t>(groups_left), where))
     return;
   Warpgroup& group = cta.warpgroup();
@@ -659,6 +662,13 @@ void wgmma_wait_group(int groups_left, SourceLocation where) {
     history.waited_for.push_back(std::move(accumulators));
   }
   cta.release_warpgroup(where, Instruction::wgmma_wait_group);
+}
+
+}  // namespace
+
+void wgmma_wait_group(int groups_left, SourceLocation where) {
+  perform(Instruction::wgmma_wait_group, where, fewer_than(groups_left),
+          [=](Cta& cta, Mutation m) { wait_for_groups(cta, counted(groups_left, m), where); });
 }
 
 }  // namespace tegula::sim

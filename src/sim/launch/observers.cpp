@@ -104,8 +104,8 @@ void Observers::matrix_row_accessed(Cta& cta, SharedAccess const& access, bool t
 }
 void Observers::global_accessed(Cta& cta, GlobalUse const& use) { list_->checker.global_accessed(cta, use); }
 void Observers::global_reached(Cta& cta, GlobalUse const& use) { list_->checker.global_reached(cta, use); }
-void Observers::atomic_performed(Cta& cta, void const* address, bool writes) {
-  list_->checker.atomic_performed(cta, address, writes);
+void Observers::strong_access_performed(Cta& cta, StrongAccess const& access) {
+  list_->checker.strong_access_performed(cta, access);
 }
 void Observers::peer_reached(Cta& peer, Instruction instruction, std::uint32_t address,
                              SourceLocation where) {
@@ -117,8 +117,8 @@ bool Observers::laid_out_by(Cta& cta, TmaSwizzle swizzle, std::uint32_t address,
 }
 std::string Observers::last_change(void const* address) const { return list_->checker.last_change(address); }
 
-void Observers::memory_fenced(Cta& cta, bool of_cta, SourceLocation where) {
-  list_->checker.memory_fenced(cta, of_cta, where);
+void Observers::memory_fenced(Cta& cta, Scope scope, SourceLocation where) {
+  list_->checker.memory_fenced(cta, scope, where);
 }
 void Observers::proxy_fenced(Cta& cta) { list_->checker.proxy_fenced(cta); }
 void Observers::inits_fenced(Cta& cta) { list_->checker.inits_fenced(cta); }
@@ -182,6 +182,10 @@ void Observers::bytes_completed(Cta& cta, MbarrierState& mbarrier, InFlight* ope
   if (cta.checking()) list_->checker.bytes_completed(cta, mbarrier, operation);
   if (list_->time.on()) list_->time.bytes_completed(cta, mbarrier, operation);
 }
+void Observers::copies_arrived(Cta& cta, MbarrierState& mbarrier, InFlight& operation) {
+  if (cta.checking()) list_->checker.copies_arrived(cta, mbarrier, operation);
+  if (list_->time.on()) list_->time.bytes_completed(cta, mbarrier, &operation);
+}
 void Observers::phase_completed(Cta& cta, MbarrierState& mbarrier) {
   if (cta.checking()) list_->checker.phase_completed(cta, mbarrier);
   if (list_->time.on()) list_->time.phase_completed(cta, mbarrier);
@@ -197,7 +201,9 @@ void Observers::phase_passed(Cta& cta, MbarrierState& mbarrier, Thread const& th
 void Observers::copy_issuing(Cta& cta, AsyncCopy const& copy) { list_->checker.copy_issuing(cta, copy); }
 void Observers::copy_issued(Cta& cta, AsyncCopy& copy) { list_->time.copy_issued(cta, copy); }
 void Observers::copy_landed(Cta& cta, AsyncCopy const& copy) { list_->checker.copy_landed(cta, copy); }
-void Observers::copy_retired(Cta& cta, AsyncCopy const& copy) { list_->checker.copy_retired(cta, copy); }
+void Observers::copy_retired(Cta& cta, AsyncCopy const& copy, Thread const& issuer) {
+  list_->checker.copy_retired(cta, copy, issuer);
+}
 
 void Observers::issuing(Cluster& cluster, InFlight& operation) { list_->checker.issuing(cluster, operation); }
 

@@ -29,12 +29,23 @@ void Cta::retire(AsyncCopies& async, std::size_t end) {
   for (; async.first_copy < end; ++async.first_copy) {
     AsyncCopy& copy = async.copies[async.first_copy];
     land(copy);
-    if (check_) observers().copy_retired(*this, copy);
+    if (check_) observers().copy_retired(*this, copy, current_thread());
   }
   if (async.none() && async.first_group == async.group_ends.size()) {
     async.clear();
   } else if (async.first_copy >= 256) {
     async.forget_retired();
+  }
+}
+
+void Cta::land_for_arrival(Thread& thread, std::size_t end) {
+  AsyncCopies& async = thread.async;
+  for (std::size_t i = async.first_copy; i < async.copies.size() && async.forgotten + i < end; ++i) {
+    AsyncCopy& copy = async.copies[i];
+    land(copy);
+    if (copy.arrived) continue;
+    if (check_) observers().copy_retired(*this, copy, thread);
+    copy.arrived = true;
   }
 }
 

@@ -5,6 +5,7 @@
 namespace tegula::sim {
 
 void AsyncCopies::clear() {
+  forgotten += copies.size();
   copies.clear();
   group_ends.clear();
   first_copy = 0;
@@ -12,6 +13,7 @@ void AsyncCopies::clear() {
 }
 
 void AsyncCopies::forget_retired() {
+  forgotten += first_copy;
   copies.erase(copies.begin(), copies.begin() + static_cast<std::ptrdiff_t>(first_copy));
   group_ends.erase(group_ends.begin(), group_ends.begin() + static_cast<std::ptrdiff_t>(first_group));
   for (std::size_t& end : group_ends) end -= first_copy;

@@ -38,6 +38,8 @@ struct AsyncCopy {
   std::uint8_t bytes;
   std::uint8_t source_bytes;  ///< the rest is filled with zeros
   bool landed;                ///< the bytes are in shared memory
+  bool arrives = false;       ///< a cp.async.mbarrier.arrive stands for it
+  bool arrived = false;       ///< and has arrived: it is in flight no longer
   double time = 0;            ///< when they are, where time is kept
 };
 
@@ -47,6 +49,7 @@ struct AsyncCopies {
   std::vector<std::size_t> group_ends;
   std::size_t first_copy = 0;   ///< those before it were waited for
   std::size_t first_group = 0;  ///< likewise
+  std::size_t forgotten = 0;    ///< that are no more in `copies`
   std::uint32_t groups = 0;     ///< that have ended so far
 
   bool none() const { return first_copy == copies.size(); }
@@ -77,6 +80,7 @@ struct Thread {
   bool tries = false;                 ///< its latest wait is a try_wait
   bool gave_up = false;               ///< and returns though the phase is not complete
   bool relaxed = false;               ///< its wait acquires nothing
+  bool acquires_cluster = false;      ///< its wait acquires what other CTAs have released, too
   /// The mbarrier, by number, and the phase for which a try_wait of its has ended too early.
   std::pair<int, std::int64_t> timed_out = {-1, 0};
   SourceLocation mbarrier_where;
@@ -249,13 +253,17 @@ class Cta {
   // cp.async (async_copies.cpp).
 
   void land(AsyncCopy& copy);
+  /// An operation in flight stands for the thread's copies, which have `end` before them in all: they land,
+  /// and are in flight no longer.
+  void land_for_arrival(Thread& thread, std::size_t end);
   /// The current thread waits for its copies up to `end`.
   void wait_for_copies(AsyncCopies& async, std::size_t end, SourceLocation where);
 
   // Mbarriers (mbarrier.cpp).
 
   /// What a thread is about to do at an address of shared::cluster.
-  Visible at_shared(Visible::Kind kind, std::uint32_t address, std::int64_t amount = 0) const;
+  Visible at_shared(Visible::Kind kind, std::uint32_t address, std::int64_t amount = 0,
+                    int arrivals = 0) const;
   /// Checks the address of an mbarrier. False, after a finding, where it can be none.
   bool check_mbarrier_address(Instruction instruction, std::uint32_t address, SourceLocation where);
   MbarrierState& add_mbarrier() { return *mbarriers_.emplace_back(std::make_unique<MbarrierState>()); }
@@ -270,9 +278,13 @@ class Cta {
   /// Likewise, for instructions that take no other CTA's mbarrier.
   MbarrierState* own_mbarrier(Instruction instruction, std::uint32_t address, SourceLocation where);
   void own_address(Instruction instruction, std::uint32_t& address, SourceLocation where);
-  /// The current thread arrives; `wide`: it releases at the scope of the cluster.
+  /// The current thread arrives, `count` times; `wide`: it releases at the scope of the cluster.
   void arrive(Instruction instruction, MbarrierState& mbarrier, SourceLocation where, bool relaxed,
-              bool wide = true);
+              bool wide = true, int count = 1);
+  /// An operation in flight that has landed arrives, once.
+  void arrive(MbarrierState& mbarrier, InFlight& operation, Culprit who);
+  /// The current phase lacks one arrival more.
+  void expect_arrival(Instruction instruction, MbarrierState& mbarrier, SourceLocation where);
   void expect_tx(Instruction instruction, MbarrierState& mbarrier, std::int64_t bytes, SourceLocation where);
   /// Whether the phase of the parity is complete, for a thread that waits for it.
   bool complete(MbarrierState& mbarrier, int parity);
@@ -314,6 +326,8 @@ class Cta {
   void land_at_random(Warp& warp);
 
   // Mbarriers (mbarrier.cpp).
+  bool too_many(Instruction instruction, MbarrierState const& mbarrier, int count, SourceLocation where,
+                Culprit who);
   void check_tx(Instruction instruction, MbarrierState const& mbarrier, SourceLocation where, Culprit who);
   void complete_phase_if_due(MbarrierState& mbarrier);
   void wake(MbarrierState& mbarrier);

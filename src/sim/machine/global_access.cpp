@@ -22,9 +22,9 @@ Allocation* Cta::allocation(void const* address) {
 /// As shared_access, for global memory.
 bool Cta::global_access(Instruction instruction, void const* address, int bytes, GlobalAccess access,
                         SourceLocation where, int alignment) {
-  cluster_.before({instruction == Instruction::atom ? Visible::Kind::atomic
-                   : access == GlobalAccess::write  ? Visible::Kind::store
-                                                    : Visible::Kind::load,
+  cluster_.before({is_strong(instruction)          ? Visible::Kind::atomic
+                   : access == GlobalAccess::write ? Visible::Kind::store
+                                                   : Visible::Kind::load,
                    -1, reinterpret_cast<std::uintptr_t>(address), bytes});
   std::size_t const n = static_cast<std::size_t>(bytes);
   Allocation* const memory = allocation(address);

@@ -148,8 +148,12 @@ void InFlightQueue::land(InFlight& operation) {
     retire(operation, true);
     return;
   }
-  cta.complete_tx(*mbarrier, completes.bytes, &operation, operation.where,
-                  {operation.cta, operation.thread / 32, operation.thread % 32});
+  Culprit const who{operation.cta, operation.thread / 32, operation.thread % 32};
+  if (operation.arrives) {
+    cta.arrive(*mbarrier, operation, who);
+  } else {
+    cta.complete_tx(*mbarrier, completes.bytes, &operation, operation.where, who);
+  }
 }
 
 void InFlightQueue::retire_reads(InFlight& operation) {

@@ -118,6 +118,11 @@ class InFlight {
 
   /// Its landing completes `bytes` bytes of transactions on the mbarrier.
   void completes_on(int cta, std::uint32_t address, std::uint32_t bytes) { mbarrier = {cta, address, bytes}; }
+  /// Its landing is an arrival at the mbarrier.
+  void arrives_at(int cta, std::uint32_t address) {
+    mbarrier = {cta, address, 8};
+    arrives = true;
+  }
 
   /// A wgmma is the whole warpgroup's; what else there is, one thread's.
   bool by_warpgroup() const { return instruction == Instruction::wgmma_mma_async; }
@@ -130,7 +135,9 @@ class InFlight {
   int thread;  ///< index in it of the thread that issued it (of a warpgroup: the one that came last)
   std::vector<SharedRange> writes;
   std::vector<SharedRange> reads;
-  SharedRange mbarrier;  ///< `bytes` 0: it completes on none
+  SharedRange mbarrier;   ///< `bytes` 0: it completes on none
+  bool arrives = false;   ///< it arrives there, once, and completes no bytes
+  bool combines = false;  ///< with what is there, at a stroke: others that do may be in flight beside it
   std::optional<Brought> brings;
   std::optional<GlobalAccess> global;  ///< what it does to the memory that for_each_global gives
   Cost cost;

@@ -29,9 +29,13 @@ std::string lacking(MbarrierState const& mbarrier) {
 
 }  // namespace
 
-Visible Cta::at_shared(Visible::Kind kind, std::uint32_t address, std::int64_t amount) const {
+Visible Cta::at_shared(Visible::Kind kind, std::uint32_t address, std::int64_t amount, int arrivals) const {
   std::uint32_t const tag = address >> kRankShift;
-  return {kind, tag == 0 ? rank_ : static_cast<int>(tag) - 1, address & kLocalMask, amount};
+  return {.kind = kind,
+          .cta = tag == 0 ? rank_ : static_cast<int>(tag) - 1,
+          .address = address & kLocalMask,
+          .amount = amount,
+          .arrivals = arrivals};
 }
 
 MbarrierState* Cta::mbarrier_at(std::uint32_t address) {
@@ -115,25 +119,58 @@ void Cta::check_tx(Instruction instruction, MbarrierState const& mbarrier, Sourc
 }
 
 void Cta::arrive(Instruction instruction, MbarrierState& mbarrier, SourceLocation where, bool relaxed,
-                 bool wide) {
+                 bool wide, int count) {
   cluster_.progressed();
-  if (mbarrier.pending == 0) {
-    report(
-        FindingKind::mbarrier_misuse, where, here(), buffer_name(mbarrier.address),
-        shared_place(mbarrier.address),
-        fmt::format(
-            "{} on {}, which has had the {} of a phase that its init ({}) says (it waits for {} bytes): its count is "
-            "too small",
-            ptx_name(instruction), shared_place(mbarrier.address),
-            mbarrier.count == 1 ? "one arrival" : fmt::format("{} arrivals", mbarrier.count),
-            place_text(mbarrier.init), mbarrier.tx),
-        mbarrier.init);
-    return;
-  }
+  if (too_many(instruction, mbarrier, count, where, here())) return;
   if (cluster_.observed()) observers().mbarrier_arrived(*this, mbarrier, instruction, where, relaxed, wide);
-  --mbarrier.pending;
+  mbarrier.pending -= count;
   complete_phase_if_due(mbarrier);
   land_some();
+}
+
+/// Reports more arrivals than the current phase lacks: they do not count.
+bool Cta::too_many(Instruction instruction, MbarrierState const& mbarrier, int count, SourceLocation where,
+                   Culprit who) {
+  if (count <= mbarrier.pending) return false;
+  std::string const place = shared_place(mbarrier.address), init = place_text(mbarrier.init);
+  std::string const message =
+      mbarrier.pending == 0
+          ? fmt::format(
+                "{} on {}, which has had the {} of a phase that its init ({}) says (it waits for {} "
+                "bytes): its count is too small",
+                ptx_name(instruction), place,
+                mbarrier.count == 1 ? "one arrival" : fmt::format("{} arrivals", mbarrier.count), init,
+                mbarrier.tx)
+          : fmt::format(
+                "{} counts {} arrivals on {}, whose phase lacks {} of the {} that its init ({}) says: "
+                "it takes no more than these",
+                ptx_name(instruction), count, place, mbarrier.pending, mbarrier.count, init);
+  report(FindingKind::mbarrier_misuse, where, who, buffer_name(mbarrier.address), place, message,
+         mbarrier.init);
+  return true;
+}
+
+void Cta::arrive(MbarrierState& mbarrier, InFlight& operation, Culprit who) {
+  cluster_.progressed();
+  if (too_many(operation.instruction, mbarrier, 1, operation.where, who)) {
+    in_flight().retire(operation, true);
+    return;
+  }
+  mbarrier.landed.push_back({&operation, mbarrier.phase});
+  if (cluster_.observed()) observers().copies_arrived(*this, mbarrier, operation);
+  --mbarrier.pending;
+  complete_phase_if_due(mbarrier);
+}
+
+void Cta::expect_arrival(Instruction instruction, MbarrierState& mbarrier, SourceLocation where) {
+  if (mbarrier.pending < kMbarrierLimit) {
+    ++mbarrier.pending;
+    return;
+  }
+  report(FindingKind::mbarrier_misuse, where, here(), buffer_name(mbarrier.address),
+         shared_place(mbarrier.address),
+         fmt::format("{} brings {} to more than {} pending arrivals", ptx_name(instruction),
+                     shared_place(mbarrier.address), kMbarrierLimit));
 }
 
 void Cta::complete_tx(MbarrierState& mbarrier, std::int64_t bytes, InFlight* operation, SourceLocation where,

@@ -311,7 +311,7 @@ bool Cta::arrive_at_barrier(int id, int threads, bool waits, SourceLocation wher
     Warp& other = warp(std::countr_zero(rest));
     if (cluster_.timed()) observers().barrier_passed(*this, id, other);
     other.barrier = -1;
-    set_ready(other, kFullWarp);
+    set_ready(other, ~other.exited);
   }
   cluster_.progressed();
   return true;

@@ -7,6 +7,7 @@
 #include "machine/global_memory.hpp"
 #include "machine/visible.hpp"
 #include "report/who.hpp"
+#include "tegula/arch/scope.hpp"
 #include "tegula/arch/source_location.hpp"
 #include "tegula/arch/tensor_map.hpp"
 #include "values/instruction.hpp"
@@ -55,6 +56,18 @@ struct GlobalUse {
   Allocation const* memory;
   std::size_t offset;
   std::size_t bytes;
+  SourceLocation where;
+};
+
+/// A strong access of the current thread, which has been performed: an atomic, or a strong load or store.
+struct StrongAccess {
+  void const* address = nullptr;  ///< of memory of the host
+  int bytes = 0;
+  bool shared = false;  ///< it is shared memory
+  bool reads = false;
+  bool writes = false;  ///< not so a compare-and-swap that fails
+  MemoryOrder order = MemoryOrder::relaxed;
+  Scope scope = Scope::gpu;
   SourceLocation where;
 };
 
@@ -108,8 +121,8 @@ class Observers {
   void global_accessed(Cta& cta, GlobalUse const& use);
   /// The current thread issues an operation that will, from `offset` on.
   void global_reached(Cta& cta, GlobalUse const& use);
-  /// The current thread has performed an atomic; `writes` is false for a compare-and-swap that fails.
-  void atomic_performed(Cta& cta, void const* address, bool writes);
+  /// The current thread has performed a strong access.
+  void strong_access_performed(Cta& cta, StrongAccess const& access);
   /// The current thread addresses shared memory of a peer.
   void peer_reached(Cta& peer, Instruction instruction, std::uint32_t address, SourceLocation where);
   /// The asynchronous proxy is to read 16 bytes as by a swizzle. False, after a finding, where what brought
@@ -121,7 +134,7 @@ class Observers {
 
   // Fences, and what else orders accesses.
 
-  void memory_fenced(Cta& cta, bool of_cta, SourceLocation where);
+  void memory_fenced(Cta& cta, Scope scope, SourceLocation where);
   void proxy_fenced(Cta& cta);
   /// fence.mbarrier_init.
   void inits_fenced(Cta& cta);
@@ -158,6 +171,8 @@ class Observers {
                         bool relaxed, bool wide);
   /// Bytes were completed by an operation in flight that has landed, or by the current thread: null.
   void bytes_completed(Cta& cta, MbarrierState& mbarrier, InFlight* operation);
+  /// A cp.async.mbarrier.arrive has arrived.
+  void copies_arrived(Cta& cta, MbarrierState& mbarrier, InFlight& operation);
   void phase_completed(Cta& cta, MbarrierState& mbarrier);
   /// A thread goes on after the latest phase that is complete.
   void phase_passed(Cta& cta, MbarrierState& mbarrier, Thread const& thread, SourceLocation where,
@@ -165,12 +180,12 @@ class Observers {
 
   // Copies and operations in flight.
 
-  /// The current thread is about to issue a cp.async; it has; its bytes are in shared memory; the thread has
-  /// waited for it.
+  /// The current thread is about to issue a cp.async; it has; its bytes are in shared memory; its issuer has
+  /// waited for it, or a cp.async.mbarrier.arrive stands for it and arrives.
   void copy_issuing(Cta& cta, AsyncCopy const& copy);
   void copy_issued(Cta& cta, AsyncCopy& copy);
   void copy_landed(Cta& cta, AsyncCopy const& copy);
-  void copy_retired(Cta& cta, AsyncCopy const& copy);
+  void copy_retired(Cta& cta, AsyncCopy const& copy, Thread const& issuer);
   /// The current thread is about to issue an operation, whose ranges may lie anywhere.
   void issuing(Cluster& cluster, InFlight& operation);
   /// An operation is in flight from now on.

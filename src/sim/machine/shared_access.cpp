@@ -72,7 +72,9 @@ bool Cta::in_bounds(Instruction instruction, std::uint32_t address, int bytes, S
 
 bool Cta::shared_access(Instruction instruction, std::uint32_t address, int bytes, bool write,
                         SourceLocation where, int lane) {
-  cluster_.before({.kind = write ? Visible::Kind::store : Visible::Kind::load,
+  cluster_.before({.kind = is_strong(instruction) ? Visible::Kind::atomic
+                           : write                ? Visible::Kind::store
+                                                  : Visible::Kind::load,
                    .cta = rank_,
                    .address = address,
                    .amount = bytes,

@@ -63,6 +63,8 @@ class RunsMutation {
   RunsMutation& operator=(RunsMutation const&) = delete;
 };
 
+/// Executes an instruction of the current thread after its next one, or at its end.
+void delay(std::function<void()> instruction);
 /// The current thread comes to an instruction: come_to_instruction of its launch.
 void execute_delayed();
 /// The current thread ends.

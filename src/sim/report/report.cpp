@@ -144,17 +144,13 @@ nlohmann::json finding_json(Finding const& f) {
           {"ended_cluster", f.ended_cluster}};
 }
 
-}  // namespace
-
-namespace {
-
 std::string orders_text(std::int64_t choices) {
   return choices <= 20 ? std::to_string(std::int64_t{1} << choices) : fmt::format("2^{}", choices);
 }
 
 }  // namespace
 
-std::string Report::text() const {
+std::string Report::text(Counters counters) const {
   std::string text =
       fmt::format("{}: {} x {} x {} CTAs of {} threads: {}\n", kernel, grid.x, grid.y, grid.z, threads,
                   findings.empty() ? "clean" : fmt::format("{} found", findings.size()));
@@ -165,16 +161,15 @@ std::string Report::text() const {
   if (open_choices != 0 && !schedule.choices)
     text += fmt::format("order: one of an estimated {}; sim::explore runs every one\n",
                         orders_text(open_choices));
-  if (lines.empty()) return text;
+  if (lines.empty() || counters == Counters::left_out) return text;
   text += fmt::format("{:<36} {:<22} {:>12} {:>15} {:>12} {:>10} {:>13} {:>11}\n", "line", "instruction",
                       "executions", "multiply-adds", "wavefronts", "conflicts", "global bytes", "sectors");
   for (LineCounters const& line : lines) text += row(place_text(line.where), line);
   return text + row("total", total);
 }
 
-std::string Report::json() const {
-  nlohmann::json json = {
-      {"kernel", kernel}, {"grid", cta_json(grid)}, {"threads", threads}, {"total", counters_json(total)}};
+std::string Report::json(Counters counters) const {
+  nlohmann::json json = {{"kernel", kernel}, {"grid", cta_json(grid)}, {"threads", threads}};
   json["schedule"] = {{"completion", to_string(schedule.completion)},
                       {"interleaving", to_string(schedule.interleaving)},
                       {"seed", schedule.seed}};
@@ -187,6 +182,8 @@ std::string Report::json() const {
     json["silenced"].push_back(finding_json(known.finding));
     json["silenced"].back()["reason"] = known.reason;
   }
+  if (counters == Counters::left_out) return json.dump(2);
+  json["total"] = counters_json(total);
   json["lines"] = nlohmann::json::array();
   for (LineCounters const& line : lines) {
     nlohmann::json entry = counters_json(line);

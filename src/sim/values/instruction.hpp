@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tegula/sim/mutation.hpp"
+
 namespace tegula::sim {
 
 /// The instructions that the machine counts and meets at.
@@ -13,9 +15,15 @@ enum class Instruction : std::uint8_t {
   ld_global_nc,
   st_global,
   atom,
+  atom_shared,
+  ld_acquire,
+  ld_relaxed,
+  st_release,
+  st_relaxed,
   cp_async,
   cp_async_commit_group,
   cp_async_wait_group,
+  cp_async_mbarrier_arrive,
   ldmatrix,
   mma_sync,
   shfl_sync,
@@ -23,16 +31,20 @@ enum class Instruction : std::uint8_t {
   redux_sync,
   bar_warp_sync,
   bar_sync,
+  barrier_sync,
   bar_arrive,
   fence,
+  nanosleep,
   ld_shared_cluster,
   st_shared_cluster,
   st_async,
+  red_async,
   cluster_arrive,
   cluster_wait,
   mbarrier_init,
   mbarrier_inval,
   mbarrier_arrive,
+  mbarrier_arrive_cluster,
   mbarrier_arrive_expect_tx,
   mbarrier_expect_tx,
   mbarrier_complete_tx,
@@ -44,14 +56,17 @@ enum class Instruction : std::uint8_t {
   cp_async_bulk_tensor,
   cp_reduce_async_bulk_tensor,
   cp_async_bulk_prefetch_tensor,
+  cp_async_bulk_prefetch,
   prefetch_tensormap,
   cp_async_bulk_commit_group,
   cp_async_bulk_wait_group,
+  cp_async_bulk_wait_group_read,
   wgmma_mma_async,
   wgmma_fence,
   wgmma_commit_group,
   wgmma_wait_group,
-  setmaxnreg,
+  setmaxnreg_inc,
+  setmaxnreg_dec,
   elect_sync,
   stmatrix,
   griddepcontrol_wait,
@@ -65,14 +80,28 @@ enum class Proxy : std::uint8_t { generic, async };
 /// What an instruction takes by the model of time: an issue slot, an access to memory, or the tensor cores.
 enum class Charge : std::uint8_t { issue, access, tensor };
 
+/// How mutation testing may change an instruction, and what it is called there; most instructions order
+/// nothing, and are left as they are. Which of them the operands leave no room for, the instruction says.
+struct Mutations {
+  Operation operation{};
+  Mutation admitted = Mutation::none;
+};
+
 /// What the machine and its observers know of an instruction by its name.
 struct InstructionRow {
   Instruction instruction;
   char const* name;      ///< in PTX
   bool aligned = false;  ///< all 32 lanes execute the same one, on the same source line (PTX: .aligned)
+  Mutations mutations = {};
   Proxy proxy = Proxy::generic;  ///< visibility
   Charge charge = Charge::issue;
 };
+
+namespace detail {
+inline constexpr Mutation kPlaced = Mutation::removed | Mutation::delayed;
+inline constexpr Mutation kOrdered = kPlaced | Mutation::weakened;
+inline constexpr Mutation kCounted = Mutation::less | Mutation::more;
+}  // namespace detail
 
 /// A row an instruction, in the order of the enumerators.
 inline constexpr InstructionRow kInstructions[] = {
@@ -82,59 +111,153 @@ inline constexpr InstructionRow kInstructions[] = {
     {.instruction = Instruction::ld_global_nc, .name = "ld.global.nc", .charge = Charge::access},
     {.instruction = Instruction::st_global, .name = "st.global", .charge = Charge::access},
     {.instruction = Instruction::atom, .name = "atom", .charge = Charge::access},
+    {.instruction = Instruction::atom_shared, .name = "atom.shared", .charge = Charge::access},
+    {.instruction = Instruction::ld_acquire,
+     .name = "ld.acquire",
+     .mutations = {Operation::ld_acquire, Mutation::weakened},
+     .charge = Charge::access},
+    {.instruction = Instruction::ld_relaxed, .name = "ld.relaxed", .charge = Charge::access},
+    {.instruction = Instruction::st_release,
+     .name = "st.release",
+     .mutations = {Operation::st_release, detail::kOrdered},
+     .charge = Charge::access},
+    {.instruction = Instruction::st_relaxed,
+     .name = "st.relaxed",
+     .mutations = {Operation::st_relaxed, detail::kPlaced},
+     .charge = Charge::access},
     {.instruction = Instruction::cp_async, .name = "cp.async"},
-    {.instruction = Instruction::cp_async_commit_group, .name = "cp.async.commit_group"},
-    {.instruction = Instruction::cp_async_wait_group, .name = "cp.async.wait_group"},
+    {.instruction = Instruction::cp_async_commit_group,
+     .name = "cp.async.commit_group",
+     .mutations = {Operation::cp_async_commit_group, detail::kPlaced}},
+    {.instruction = Instruction::cp_async_wait_group,
+     .name = "cp.async.wait_group",
+     .mutations = {Operation::cp_async_wait_group, detail::kPlaced | detail::kCounted}},
+    {.instruction = Instruction::cp_async_mbarrier_arrive,
+     .name = "cp.async.mbarrier.arrive",
+     .mutations = {Operation::cp_async_mbarrier_arrive, detail::kPlaced}},
     {.instruction = Instruction::ldmatrix, .name = "ldmatrix", .aligned = true},
     {.instruction = Instruction::mma_sync, .name = "mma.sync", .aligned = true, .charge = Charge::tensor},
     {.instruction = Instruction::shfl_sync, .name = "shfl.sync"},
     {.instruction = Instruction::vote_sync, .name = "vote.sync"},
     {.instruction = Instruction::redux_sync, .name = "redux.sync"},
-    {.instruction = Instruction::bar_warp_sync, .name = "bar.warp.sync"},
-    {.instruction = Instruction::bar_sync, .name = "bar.sync", .aligned = true},
-    {.instruction = Instruction::bar_arrive, .name = "bar.arrive", .aligned = true},
-    {.instruction = Instruction::fence, .name = "fence"},
+    {.instruction = Instruction::bar_warp_sync,
+     .name = "bar.warp.sync",
+     .mutations = {Operation::warp_sync, detail::kPlaced}},
+    {.instruction = Instruction::bar_sync,
+     .name = "bar.sync",
+     .aligned = true,
+     .mutations = {Operation::bar_sync, detail::kOrdered | detail::kCounted}},
+    {.instruction = Instruction::barrier_sync,
+     .name = "barrier.cta.sync",
+     .mutations = {Operation::bar_sync, detail::kOrdered | detail::kCounted}},
+    {.instruction = Instruction::bar_arrive,
+     .name = "bar.arrive",
+     .aligned = true,
+     .mutations = {Operation::bar_arrive, detail::kPlaced | detail::kCounted}},
+    {.instruction = Instruction::fence, .name = "fence", .mutations = {Operation::fence, detail::kOrdered}},
+    {.instruction = Instruction::nanosleep, .name = "nanosleep"},
     {.instruction = Instruction::ld_shared_cluster, .name = "ld.shared::cluster", .charge = Charge::access},
     {.instruction = Instruction::st_shared_cluster, .name = "st.shared::cluster", .charge = Charge::access},
     {.instruction = Instruction::st_async,
      .name = "st.async",
      .proxy = Proxy::async,
      .charge = Charge::access},
-    {.instruction = Instruction::cluster_arrive, .name = "barrier.cluster.arrive", .aligned = true},
-    {.instruction = Instruction::cluster_wait, .name = "barrier.cluster.wait", .aligned = true},
-    {.instruction = Instruction::mbarrier_init, .name = "mbarrier.init"},
+    {.instruction = Instruction::red_async,
+     .name = "red.async",
+     .proxy = Proxy::async,
+     .charge = Charge::access},
+    {.instruction = Instruction::cluster_arrive,
+     .name = "barrier.cluster.arrive",
+     .aligned = true,
+     .mutations = {Operation::cluster_arrive, detail::kOrdered}},
+    {.instruction = Instruction::cluster_wait,
+     .name = "barrier.cluster.wait",
+     .aligned = true,
+     .mutations = {Operation::cluster_wait, detail::kPlaced}},
+    {.instruction = Instruction::mbarrier_init,
+     .name = "mbarrier.init",
+     .mutations = {Operation::mbarrier_init, detail::kPlaced | detail::kCounted}},
     {.instruction = Instruction::mbarrier_inval, .name = "mbarrier.inval"},
-    {.instruction = Instruction::mbarrier_arrive, .name = "mbarrier.arrive"},
-    {.instruction = Instruction::mbarrier_arrive_expect_tx, .name = "mbarrier.arrive.expect_tx"},
-    {.instruction = Instruction::mbarrier_expect_tx, .name = "mbarrier.expect_tx"},
-    {.instruction = Instruction::mbarrier_complete_tx, .name = "mbarrier.complete_tx"},
-    {.instruction = Instruction::mbarrier_test_wait, .name = "mbarrier.test_wait"},
-    {.instruction = Instruction::mbarrier_try_wait, .name = "mbarrier.try_wait"},
-    {.instruction = Instruction::fence_mbarrier_init, .name = "fence.mbarrier_init"},
-    {.instruction = Instruction::fence_proxy_async, .name = "fence.proxy.async"},
+    {.instruction = Instruction::mbarrier_arrive,
+     .name = "mbarrier.arrive",
+     .mutations = {Operation::mbarrier_arrive, detail::kOrdered | detail::kCounted}},
+    {.instruction = Instruction::mbarrier_arrive_cluster,
+     .name = "mbarrier.arrive",
+     .mutations = {Operation::mbarrier_arrive_cluster, detail::kOrdered | detail::kCounted}},
+    {.instruction = Instruction::mbarrier_arrive_expect_tx,
+     .name = "mbarrier.arrive.expect_tx",
+     .mutations = {Operation::mbarrier_arrive_expect_tx, detail::kOrdered | detail::kCounted}},
+    {.instruction = Instruction::mbarrier_expect_tx,
+     .name = "mbarrier.expect_tx",
+     .mutations = {Operation::mbarrier_expect_tx, detail::kPlaced | detail::kCounted}},
+    {.instruction = Instruction::mbarrier_complete_tx,
+     .name = "mbarrier.complete_tx",
+     .mutations = {Operation::mbarrier_complete_tx, detail::kPlaced | detail::kCounted}},
+    {.instruction = Instruction::mbarrier_test_wait,
+     .name = "mbarrier.test_wait",
+     .mutations = {Operation::mbarrier_wait, Mutation::removed | Mutation::flipped}},
+    {.instruction = Instruction::mbarrier_try_wait,
+     .name = "mbarrier.try_wait",
+     .mutations = {Operation::mbarrier_wait, detail::kOrdered | Mutation::flipped}},
+    {.instruction = Instruction::fence_mbarrier_init,
+     .name = "fence.mbarrier_init",
+     .mutations = {Operation::fence_mbarrier_init, detail::kPlaced}},
+    {.instruction = Instruction::fence_proxy_async,
+     .name = "fence.proxy.async",
+     .mutations = {Operation::fence_proxy_async, detail::kPlaced}},
     {.instruction = Instruction::cp_async_bulk, .name = "cp.async.bulk", .proxy = Proxy::async},
-    {.instruction = Instruction::cp_async_bulk_tensor, .name = "cp.async.bulk.tensor", .proxy = Proxy::async},
+    {.instruction = Instruction::cp_async_bulk_tensor,
+     .name = "cp.async.bulk.tensor",
+     .mutations = {Operation::multicast_mask, Mutation::less},
+     .proxy = Proxy::async},
     {.instruction = Instruction::cp_reduce_async_bulk_tensor,
      .name = "cp.reduce.async.bulk.tensor",
      .proxy = Proxy::async},
     {.instruction = Instruction::cp_async_bulk_prefetch_tensor, .name = "cp.async.bulk.prefetch.tensor"},
+    {.instruction = Instruction::cp_async_bulk_prefetch, .name = "cp.async.bulk.prefetch"},
     {.instruction = Instruction::prefetch_tensormap, .name = "prefetch.tensormap"},
-    {.instruction = Instruction::cp_async_bulk_commit_group, .name = "cp.async.bulk.commit_group"},
-    {.instruction = Instruction::cp_async_bulk_wait_group, .name = "cp.async.bulk.wait_group"},
+    {.instruction = Instruction::cp_async_bulk_commit_group,
+     .name = "cp.async.bulk.commit_group",
+     .mutations = {Operation::bulk_commit_group, detail::kPlaced}},
+    {.instruction = Instruction::cp_async_bulk_wait_group,
+     .name = "cp.async.bulk.wait_group",
+     .mutations = {Operation::bulk_wait_group, detail::kOrdered | detail::kCounted}},
+    {.instruction = Instruction::cp_async_bulk_wait_group_read,
+     .name = "cp.async.bulk.wait_group.read",
+     .mutations = {Operation::bulk_wait_group_read, detail::kPlaced | detail::kCounted}},
     {.instruction = Instruction::wgmma_mma_async,
      .name = "wgmma.mma_async",
      .aligned = true,
      .proxy = Proxy::async,
      .charge = Charge::tensor},
-    {.instruction = Instruction::wgmma_fence, .name = "wgmma.fence", .aligned = true},
-    {.instruction = Instruction::wgmma_commit_group, .name = "wgmma.commit_group", .aligned = true},
-    {.instruction = Instruction::wgmma_wait_group, .name = "wgmma.wait_group", .aligned = true},
-    {.instruction = Instruction::setmaxnreg, .name = "setmaxnreg", .aligned = true},
+    {.instruction = Instruction::wgmma_fence,
+     .name = "wgmma.fence",
+     .aligned = true,
+     .mutations = {Operation::wgmma_fence, detail::kPlaced}},
+    {.instruction = Instruction::wgmma_commit_group,
+     .name = "wgmma.commit_group",
+     .aligned = true,
+     .mutations = {Operation::wgmma_commit_group, detail::kPlaced}},
+    {.instruction = Instruction::wgmma_wait_group,
+     .name = "wgmma.wait_group",
+     .aligned = true,
+     .mutations = {Operation::wgmma_wait_group, detail::kPlaced | detail::kCounted}},
+    {.instruction = Instruction::setmaxnreg_inc,
+     .name = "setmaxnreg.inc",
+     .aligned = true,
+     .mutations = {Operation::setmaxnreg_inc, detail::kPlaced | detail::kCounted}},
+    {.instruction = Instruction::setmaxnreg_dec,
+     .name = "setmaxnreg.dec",
+     .aligned = true,
+     .mutations = {Operation::setmaxnreg_dec, detail::kPlaced | detail::kCounted}},
     {.instruction = Instruction::elect_sync, .name = "elect.sync"},
     {.instruction = Instruction::stmatrix, .name = "stmatrix", .aligned = true, .charge = Charge::access},
-    {.instruction = Instruction::griddepcontrol_wait, .name = "griddepcontrol.wait"},
+    {.instruction = Instruction::griddepcontrol_wait,
+     .name = "griddepcontrol.wait",
+     .mutations = {Operation::griddepcontrol_wait, detail::kPlaced}},
     {.instruction = Instruction::griddepcontrol_launch_dependents,
-     .name = "griddepcontrol.launch_dependents"},
+     .name = "griddepcontrol.launch_dependents",
+     .mutations = {Operation::griddepcontrol_launch_dependents, detail::kPlaced}},
     {.instruction = Instruction::none, .name = ""},
 };
 
@@ -148,6 +271,29 @@ static_assert([] {
   }
   return number == static_cast<std::size_t>(Instruction::none) + 1;
 }());
+
+/// Whether it accesses memory at a stroke, so that it may meet others that do: PTX ISA, "strong" operations.
+constexpr bool is_strong(Instruction instruction) {
+  switch (instruction) {
+    case Instruction::atom:
+    case Instruction::atom_shared:
+    case Instruction::red_async:
+    case Instruction::ld_acquire:
+    case Instruction::ld_relaxed:
+    case Instruction::st_release:
+    case Instruction::st_relaxed:
+      return true;
+    default:
+      return false;
+  }
+}
+/// Of those, whether it reads, and whether it writes.
+constexpr bool strong_reads(Instruction instruction) {
+  return instruction != Instruction::st_release && instruction != Instruction::st_relaxed;
+}
+constexpr bool strong_writes(Instruction instruction) {
+  return instruction != Instruction::ld_acquire && instruction != Instruction::ld_relaxed;
+}
 
 constexpr char const* ptx_name(Instruction instruction) { return row_of(instruction).name; }
 

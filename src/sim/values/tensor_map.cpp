@@ -1,6 +1,7 @@
 #include "tegula/sim/tensor_map.hpp"
 
 #include <cstring>
+#include <stdexcept>
 #include <type_traits>
 
 namespace tegula::sim {
@@ -30,6 +31,7 @@ static_assert(sizeof(Packed) <= sizeof(TensorMap) && std::is_trivially_copyable_
 }  // namespace
 
 TensorMap encode(TensorMapDescription const& description) {
+  if (std::optional<std::string> const wrong = refusal(description)) throw std::invalid_argument(*wrong);
   Packed packed{};
   packed.mark = kMark;
   packed.address = reinterpret_cast<std::uintptr_t>(description.address);

@@ -239,27 +239,42 @@ TEST(Races, AnMbarrierOrdersThoseWhoWait) {
   expect_race<HandsOver<false>>(FindingKind::data_race);
 }
 
-/// A relaxed arrival, or wait, orders what a fence between threads beside it does.
-template <int Relaxed, bool Fence> struct HandsOverRelaxed : Racing {
+/// Hands words over by an mbarrier, with or without fences between threads beside it.
+template <bool Fences> struct HandsOverWithFences : Racing {
+  static constexpr int arrival = __LINE__ + 6, wait = arrival + 2;
   void operator()(Params const&, SharedStorage& smem) const {
     begin(smem, 32);
     if (warp_id() == 0) {
       st_shared(word(smem, lane_id()), 7u, kOne);
-      if (Fence) fence_acq_rel<Scope::cta>();
-      sim::mbarrier_arrive(full(smem), Relaxed == 0, SourceLocation::current());
+      if (Fences) fence_acq_rel<Scope::cta>();
+      mbarrier_arrive(full(smem));
     } else {
-      sim::mbarrier_wait_parity(full(smem), 0, Relaxed == 1, SourceLocation::current());
-      if (Fence) fence_acq_rel<Scope::cta>();
+      mbarrier_wait_parity(full(smem), 0);
+      if (Fences) fence_acq_rel<Scope::cta>();
       ld_shared<std::uint32_t>(word(smem, lane_id()), kOther);
     }
   }
 };
 
+/// A relaxed arrival, or wait, orders what a fence between threads beside it does.
 TEST(Races, RelaxedArrivalsAndWaitsNeedAFence) {
-  expect_clean<HandsOverRelaxed<0, true>>();
-  expect_clean<HandsOverRelaxed<1, true>>();
-  expect_race<HandsOverRelaxed<0, false>>(FindingKind::data_race);
-  expect_race<HandsOverRelaxed<1, false>>(FindingKind::data_race);
+  auto const relaxed = [](int line, Operation operation) {
+    return sim::Mutant{"checker/races_test.cpp", line, operation, Mutation::weakened};
+  };
+  using With = HandsOverWithFences<true>;
+  using Without = HandsOverWithFences<false>;
+  for_each_schedule([&](sim::Options options) {
+    EXPECT_TRUE(report_of<Without>(options).ok()) << schedule_text(options);
+    for (auto const& [with, without] : {std::pair(relaxed(With::arrival, Operation::mbarrier_arrive),
+                                                  relaxed(Without::arrival, Operation::mbarrier_arrive)),
+                                        std::pair(relaxed(With::wait, Operation::mbarrier_wait),
+                                                  relaxed(Without::wait, Operation::mbarrier_wait))}) {
+      options.mutant = with;
+      EXPECT_TRUE(report_of<With>(options).ok()) << schedule_text(options);
+      options.mutant = without;
+      EXPECT_FALSE(report_of<Without>(options).ok()) << schedule_text(options);
+    }
+  });
 }
 
 /// cp.async is waited for by the thread that issued it; others then need a barrier.

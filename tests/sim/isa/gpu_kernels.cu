@@ -4,6 +4,7 @@
 #include "gpu_kernels.hpp"
 #include "hopper_kernels.hpp"
 #include "instruction_kernels.hpp"
+#include "synchronisation_kernels.hpp"
 #include "wgmma_kernels.hpp"
 
 namespace tegula {
@@ -83,6 +84,10 @@ std::vector<std::uint32_t> run_on_gpu(int index, std::vector<std::uint32_t> cons
 
 std::vector<std::uint32_t> run_hopper_on_gpu(int index, std::vector<std::uint32_t> const& in) {
   return run_one_of(index, in, hopper_kernels::AllKernels{});
+}
+
+std::vector<std::uint32_t> run_synchronisation_on_gpu(int index, std::vector<std::uint32_t> const& in) {
+  return run_one_of(index, in, synchronisation_kernels::AllKernels{});
 }
 
 std::vector<std::uint32_t> run_wgmma_on_gpu(int index, std::vector<std::uint32_t> const& in) {

@@ -9,31 +9,32 @@
 namespace tegula {
 namespace {
 
-TEST(Gpu, EveryInstructionKernelGivesTheSimulatedMachinesBits) {
-  if (!has_gpu()) GTEST_SKIP() << "no GPU";
+/// `on_gpu(index, in)`: the kernel of that number in the list, on the GPU.
+template <class OnGpu> void compare_all(std::vector<WordKernel> const& kernels, OnGpu on_gpu) {
   int index = 0;
-  for (WordKernel const& kernel : all_instruction_kernels()) {
+  for (WordKernel const& kernel : kernels) {
     for (std::uint32_t seed = 1; seed <= 20; ++seed) {
       auto const in = words(static_cast<std::size_t>(kernel.in_words), seed);
       sim::Machine machine({.generation = sim::Generation::sm90});
-      EXPECT_EQ(run_on_gpu(index, in), kernel.run(machine, in, nullptr)) << kernel.name << ", seed " << seed;
+      EXPECT_EQ(on_gpu(index, in), kernel.run(machine, in, nullptr)) << kernel.name << ", seed " << seed;
     }
     ++index;
   }
 }
 
+TEST(Gpu, EveryInstructionKernelGivesTheSimulatedMachinesBits) {
+  if (!has_gpu()) GTEST_SKIP() << "no GPU";
+  compare_all(all_instruction_kernels(), run_on_gpu);
+}
+
 TEST(Gpu, EveryHopperKernelGivesTheSimulatedMachinesBits) {
   if (!has_hopper_gpu()) GTEST_SKIP() << "no GPU of compute capability 9.x";
-  int index = 0;
-  for (WordKernel const& kernel : all_hopper_kernels()) {
-    for (std::uint32_t seed = 1; seed <= 20; ++seed) {
-      auto const in = words(static_cast<std::size_t>(kernel.in_words), seed);
-      sim::Machine machine({.generation = sim::Generation::sm90});
-      EXPECT_EQ(run_hopper_on_gpu(index, in), kernel.run(machine, in, nullptr))
-          << kernel.name << ", seed " << seed;
-    }
-    ++index;
-  }
+  compare_all(all_hopper_kernels(), run_hopper_on_gpu);
+}
+
+TEST(Gpu, EverySynchronisationKernelGivesTheSimulatedMachinesBits) {
+  if (!has_hopper_gpu()) GTEST_SKIP() << "no GPU of compute capability 9.x";
+  compare_all(all_synchronisation_kernels(), run_synchronisation_on_gpu);
 }
 
 TEST(Gpu, EveryWgmmaKernelGivesTheSimulatedMachinesBits) {

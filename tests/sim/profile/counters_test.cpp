@@ -172,6 +172,16 @@ TEST(Counters, MultiplyAddsOfMmaSync) {
   EXPECT_EQ(report.instruction("mma.sync").instructions, 12);
 }
 
+TEST(Counters, CanBeLeftOutOfAReport) {
+  sim::Report const report = report_of<MmaTwice>();
+  std::string const all = report.text(), findings = report.text(sim::Counters::left_out);
+  EXPECT_NE(all.find("mma.sync"), std::string::npos);
+  EXPECT_EQ(findings.find("mma.sync"), std::string::npos);
+  EXPECT_EQ(all.substr(0, findings.size()), findings);
+  EXPECT_NE(report.json().find("\"lines\""), std::string::npos);
+  EXPECT_EQ(report.json(sim::Counters::left_out).find("\"lines\""), std::string::npos);
+}
+
 TEST(Counters, AreOffWhereNotAskedFor) { EXPECT_TRUE(report_of<MmaTwice>({.count = false}).lines.empty()); }
 
 }  // namespace

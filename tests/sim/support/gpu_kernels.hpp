@@ -18,6 +18,9 @@ std::vector<std::uint32_t> run_on_gpu(int index, std::vector<std::uint32_t> cons
 /// As run_on_gpu, of hopper_kernels::AllKernels.
 std::vector<std::uint32_t> run_hopper_on_gpu(int index, std::vector<std::uint32_t> const& in);
 
+/// As run_on_gpu, of synchronisation_kernels::AllKernels.
+std::vector<std::uint32_t> run_synchronisation_on_gpu(int index, std::vector<std::uint32_t> const& in);
+
 /// As run_on_gpu, of wgmma_kernels::AllKernels.
 std::vector<std::uint32_t> run_wgmma_on_gpu(int index, std::vector<std::uint32_t> const& in);
 

@@ -2,6 +2,7 @@
 
 #include "hopper_kernels.hpp"
 #include "run_kernel.hpp"
+#include "synchronisation_kernels.hpp"
 
 namespace tegula {
 namespace {
@@ -23,6 +24,11 @@ std::vector<WordKernel> const& all_instruction_kernels() {
 
 std::vector<WordKernel> const& all_hopper_kernels() {
   static std::vector<WordKernel> const all = word_kernels(hopper_kernels::AllKernels{});
+  return all;
+}
+
+std::vector<WordKernel> const& all_synchronisation_kernels() {
+  static std::vector<WordKernel> const all = word_kernels(synchronisation_kernels::AllKernels{});
   return all;
 }
 

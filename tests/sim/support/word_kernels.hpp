@@ -8,8 +8,8 @@
 #include "tegula/layout/swizzled_layout.hpp"
 #include "tegula/sim/machine.hpp"
 
-/// The kernels of instruction_kernels.hpp, hopper_kernels.hpp and wgmma_kernels.hpp as values: compiled once,
-/// for all tests that run each of them.
+/// The kernels of instruction_kernels.hpp, hopper_kernels.hpp, synchronisation_kernels.hpp and
+/// wgmma_kernels.hpp as values: compiled once, for all tests that run each of them.
 namespace tegula {
 
 struct WordKernel {
@@ -37,6 +37,8 @@ struct WgmmaKernel : WordKernel {
 std::vector<WordKernel> const& all_instruction_kernels();
 /// In the order of hopper_kernels::AllKernels.
 std::vector<WordKernel> const& all_hopper_kernels();
+/// In the order of synchronisation_kernels::AllKernels.
+std::vector<WordKernel> const& all_synchronisation_kernels();
 /// In the order of wgmma_kernels::AllKernels.
 std::vector<WgmmaKernel> const& all_wgmma_kernels();
 

@@ -4,10 +4,12 @@
 
 #include "tegula/macros.hpp"
 
-/// Mutation testing of kernels: the statements that can be mutated, and how. arch/mutant.hpp says where.
+/// Mutation testing of kernels: the statements that can be mutated, and how. A *mutant* is (file, line,
+/// operation, mutation): all executions of that statement. Which mutations an instruction admits, the machine
+/// knows; which a value does, sim/mutable_values.hpp.
 namespace tegula {
 
-/// What kind of statement a mark stands at. The first group are instructions, the second values that kernels
+/// What kind of statement can be mutated. The first group are instructions, the second values that kernels
 /// and pipelines compute. TEGULA_MUTANT_OPERATION and reports name them as here.
 enum class Operation : std::uint8_t {
   bar_sync,
@@ -23,6 +25,10 @@ enum class Operation : std::uint8_t {
   mbarrier_expect_tx,
   mbarrier_complete_tx,
   mbarrier_wait,
+  cp_async_mbarrier_arrive,
+  ld_acquire,
+  st_release,
+  st_relaxed,
   fence,
   fence_proxy_async,
   cp_async_commit_group,
@@ -47,7 +53,7 @@ enum class Operation : std::uint8_t {
   zero_fill,        ///< of what cp.async copies from outside the operand
 };
 
-/// What is done to a statement. A mark names those that it admits, as a set of bits.
+/// What is done to a statement. Those that it admits are a set of bits.
 enum class Mutation : std::uint8_t {
   none = 0,
   removed = 1,   ///< not executed; a predicate: always true
@@ -63,9 +69,20 @@ enum class Mutation : std::uint8_t {
 TEGULA_HOST_DEVICE constexpr Mutation operator|(Mutation a, Mutation b) {
   return static_cast<Mutation>(static_cast<int>(a) | static_cast<int>(b));
 }
+TEGULA_HOST_DEVICE constexpr Mutation operator&(Mutation a, Mutation b) {
+  return static_cast<Mutation>(static_cast<int>(a) & static_cast<int>(b));
+}
+TEGULA_HOST_DEVICE constexpr Mutation operator~(Mutation a) {
+  return static_cast<Mutation>(~static_cast<int>(a) & 63);
+}
 /// Whether the set holds the mutation.
 TEGULA_HOST_DEVICE constexpr bool admits(Mutation set, Mutation mutation) {
   return (static_cast<int>(set) & static_cast<int>(mutation)) != 0;
+}
+
+/// A number of a statement, with the mutations less and more.
+TEGULA_HOST_DEVICE constexpr int counted(int number, Mutation mutation, int unit = 1) {
+  return mutation == Mutation::more ? number + unit : mutation == Mutation::less ? number - unit : number;
 }
 
 namespace detail {
@@ -82,6 +99,10 @@ inline constexpr char const* kOperations[] = {"bar_sync",
                                               "mbarrier_expect_tx",
                                               "mbarrier_complete_tx",
                                               "mbarrier_wait",
+                                              "cp_async_mbarrier_arrive",
+                                              "ld_acquire",
+                                              "st_release",
+                                              "st_relaxed",
                                               "fence",
                                               "fence_proxy_async",
                                               "cp_async_commit_group",

@@ -1,0 +1,42 @@
+// The configurations of every family that this build has.
+
+#include <fmt/format.h>
+
+#include "built.hpp"
+#include "families.hpp"
+
+namespace tegula {
+
+device::ConfigurationTable device::configurations(FamilyId family) {
+  ConfigurationTable table{};
+  family.visit([&]<class F>(F) { table = {kBuiltConfigurations<F>.data(), kBuiltConfigurations<F>.size()}; });
+  return table;
+}
+
+std::string device::name_of(FamilyId family, void const* config) {
+  std::string name;
+  family.visit(
+      [&]<class F>(F) { name = FamilyTraits<F>::name(*static_cast<typename F::Config const*>(config)); });
+  return name;
+}
+
+void device::check_configuration(FamilyId family, int number) {
+  std::size_t const count = configurations(family).count;
+  if (number < 0 || static_cast<std::size_t>(number) >= count)
+    throw argument_error(fmt::format("the configuration of {} is {}; it must be from 0 to {}.",
+                                     to_string(family), number, count - 1));
+}
+
+std::string_view device::missing_configurations_note() {
+  return TEGULA_ALL_CONFIGURATIONS ? ""
+                                   : " This build has representative configurations only; configure with "
+                                     "-DTEGULA_CONFIGURATIONS=all to have all of them.";
+}
+
+std::string configuration_name(FamilyId family, int number) {
+  std::string name;
+  family.visit([&](auto f) { name = to_string(configuration(f, number)); });
+  return name;
+}
+
+}  // namespace tegula

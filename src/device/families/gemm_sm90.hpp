@@ -1,0 +1,115 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "describe.hpp"
+#include "family_traits.hpp"
+#include "problem.hpp"
+#include "tegula/device/launch.hpp"
+#include "tegula/device/reference.hpp"
+#include "tegula/sim/tensor_map.hpp"
+
+namespace tegula::device {
+
+template <> struct FamilyTraits<GemmSm90Family> {
+  using Arguments = GemmArguments;
+  using Choice = GemmChoice;
+  static constexpr bool walks_tiles = true;
+
+  static std::string obstacle(GemmArguments const& g, DeviceProperties const& device) {
+    if (device.compute_capability != 90) return fmt::format("the device is sm_{}", device.compute_capability);
+    auto const obstacle = tma_obstacle(g);
+    return obstacle.empty() ? obstacle : "TMA cannot address the problem: " + obstacle;
+  }
+
+  static char const* check(GemmArguments const& g, GemmSm90Config const& c, DeviceProperties const&) {
+    if (c.a != g.in || c.b != g.in_b) return "other operand types";
+    if (c.out != g.out) return "another output type";
+    if (c.a_major != g.a_major || c.b_major != g.b_major) return "other majors";
+    if (c.activates != (g.activation != Activation::none))
+      return c.activates ? "an activation" : "no activation";
+    return nullptr;
+  }
+
+  static char const* unwanted(GemmConstraints const& wanted, GemmSm90Config const& c, int number) {
+    auto const differs = [](auto const& want, auto have) { return want && *want != have; };
+    if (differs(wanted.kernel, gemm_sm90)) return "another kernel is asked for";
+    if (differs(wanted.configuration, number)) return "another configuration is asked for";
+    if (differs(wanted.schedule, c.schedule)) return "another schedule is asked for";
+    if (differs(wanted.block_m, c.block_m) || differs(wanted.block_n, c.block_n))
+      return "another tile is asked for";
+    if (differs(wanted.cluster_m, c.cluster_m) || differs(wanted.cluster_n, c.cluster_n))
+      return "another cluster is asked for";
+    if (differs(wanted.split_k, c.split_k)) return "another split of k is asked for";
+    return nullptr;
+  }
+
+  /// By the order of tiles that suits the configuration best, or that is asked for.
+  static GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProperties const& device,
+                            GemmConstraints const& wanted, GemmCostModel const& model);
+  /// How D is cut, where into tiles of two widths.
+  static std::string remark(GemmArguments const& g, GemmChoice const& choice);
+
+  static GemmSm90Params lower(Machine const& machine, GemmArguments const& g, GemmChoice const& choice) {
+    return tegula::lower(machine, g, choice);
+  }
+
+  /// But for those whose tensor maps the simulated machine did not encode.
+  static std::vector<sim::GlobalTensor> describe(GemmSm90Config const& c, GemmSm90Params const& params) {
+    GemmSm90Problem const& p = params.problem;
+    EpilogueSm90Params const& e = params.epilogue;
+    std::int64_t const batches = params.schedule.tiling.order().batches;
+    if (std::min<std::int64_t>({p.m, p.n, p.k, batches}) < 1) return {};
+    std::vector<GlobalTensor> tensors;
+    // Of a map are only the address and the distances between rows and batches.
+    auto const stride = [](TensorMapDescription const& map, std::size_t axis) {
+      return map.strides[axis - 1] / (bits(map.dtype) / 8);
+    };
+    auto const add_operand = [&](Names const& names, TensorMap const& map, Major major, std::int64_t mn,
+                                 bool batched) {
+      auto const x = sim::decode(map);
+      if (!x || x->rank != 3) return;
+      tensors.push_back(
+          operand(x->dtype, x->address, major, mn, p.k, stride(*x, 1), batched ? batches : 1, stride(*x, 2))
+              .as(names, of_operand(e.alpha)));
+    };
+    add_operand(kA, p.a, c.a_major, p.m, p.a_batched);
+    add_operand(kB, p.b, c.b_major, p.n, p.b_batched);
+    auto const d = sim::decode(e.d.whole);
+    if (columns_by_tma(p.n, store_unit(c.out)) < p.n) {
+      tensors.push_back(Matrices{c.out, e.d_address, p.m, p.n, e.ldd, 1, batches, e.d_batch_stride}.as(
+          kD, Coverage::written));
+    } else if (d && d->rank == 3) {
+      tensors.push_back(Matrices{c.out, d->address, p.m, p.n, stride(*d, 1), 1, batches, stride(*d, 2)}.as(
+          kD, Coverage::written));
+    }
+    auto const x = sim::decode(e.c.whole);
+    if (e.beta != 0 && x && x->rank == 3) {
+      tensors.push_back(
+          Matrices{c.out, x->address, p.m, p.n, stride(*x, 1), 1, e.c_batched ? batches : 1, stride(*x, 2)}
+              .as(kC, Coverage::read));
+    }
+    if (e.bias != nullptr) tensors.push_back(bias(c.out, e.bias, p.n));
+    return tensors;
+  }
+
+  static std::string name(GemmSm90Config const& c) {
+    std::string s = fmt::format("gemm_sm90 {}", to_string(c.a));
+    if (c.b != c.a) s += fmt::format("x{}", to_string(c.b));
+    s += fmt::format("->{} A:{} B:{} {}x{}x{} {}", to_string(c.out), text(c.a_major), text(c.b_major),
+                     c.block_m, c.block_n, block_k(c), text(c.schedule));
+    if (cluster_size(c) > c.split_k) s += fmt::format(" cluster {}x{}", c.cluster_m, c.cluster_n);
+    if (c.split_k > 1) s += fmt::format(" split-k {}", c.split_k);
+    if (c.min_ctas_per_sm > 1) s += fmt::format(" {} CTAs/SM", c.min_ctas_per_sm);
+    if (c.activates) s += " activation";
+    return s + fmt::format(" {} stages", stages(c));
+  }
+
+  static auto reference(GemmArguments const& host, std::vector<std::int64_t> const& rows) {
+    return tegula::reference::gemm(host, rows);
+  }
+};
+
+}  // namespace tegula::device

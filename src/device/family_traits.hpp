@@ -1,0 +1,76 @@
+#pragma once
+
+/// What the device layer is told of a family of kernels: a specialisation of FamilyTraits in
+/// families/NAME.hpp. All else here iterates over the families (kernel/configurations.hpp).
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tegula/device/arguments.hpp"
+#include "tegula/device/family.hpp"
+#include "tegula/device/gemm_plan.hpp"
+#include "tegula/device/machine.hpp"
+#include "tegula/device/properties.hpp"
+#include "tegula/device/selection.hpp"
+#include "tegula/sim/global_tensor.hpp"
+
+namespace tegula::device {
+
+/// What a refusal says more where this build has the representative configurations only: a sentence after a
+/// space, or nothing.
+std::string_view missing_configurations_note();
+
+/// Every family's has
+///
+///     Arguments, Choice                      what a caller asks for, and by which configuration it is
+///     computed obstacle(arguments, device)            what keeps the family from checked arguments, whatever
+///     the
+///                                            configuration: a clause, or nothing
+///     check(arguments, config, device)       what keeps a configuration from them: a clause, or null
+///     lower(machine, arguments, choice)      what the kernel is launched with
+///     describe(config, params)               the tensors of a launch, for the checker
+///     name(config)                           the configuration in a line
+///     reference(host arguments, rows)        the exact result
+template <class Family> struct FamilyTraits;
+
+template <class Family, class Traits = FamilyTraits<Family>>
+concept DescribedFamily = KernelFamily<Family> &&
+    requires(Machine const& machine, typename Traits::Arguments const& arguments,
+             typename Traits::Choice const& choice, typename Family::Config const& config,
+             typename Family::Params const& params, DeviceProperties const& device,
+             std::vector<std::int64_t> const& rows) {
+  { Traits::obstacle(arguments, device) } -> std::same_as<std::string>;
+  { Traits::check(arguments, config, device) } -> std::same_as<char const*>;
+  { Traits::lower(machine, arguments, choice) } -> std::same_as<typename Family::Params>;
+  { Traits::describe(config, params) } -> std::same_as<std::vector<sim::GlobalTensor>>;
+  { Traits::name(config) } -> std::same_as<std::string>;
+  Traits::reference(arguments, rows);
+};
+
+/// A family that computes what these arguments ask for.
+template <class Family, class Arguments>
+concept Computes = std::same_as<typename FamilyTraits<Family>::Arguments, Arguments>;
+
+/// The families of GEMMs have besides
+///
+///     walks_tiles                                          whether its clusters walk GemmChoice::tiling
+///     unwanted(wanted, config, number)                     what tells a configuration from what is asked
+///     for:
+///                                                          a clause, or null
+///     predict(arguments, config, device, wanted, model)    the choice of it, with its cost
+///     remark(arguments, choice)                            what the plan's reason says more: a clause after
+///                                                          "; ", or nothing
+template <class Family, class Traits = FamilyTraits<Family>>
+concept GemmFamily = Computes<Family, GemmArguments> &&
+    requires(GemmArguments const& arguments, typename Family::Config const& config, GemmChoice const& choice,
+             DeviceProperties const& device, GemmConstraints const& wanted, GemmCostModel const& model) {
+  { Traits::walks_tiles } -> std::convertible_to<bool>;
+  { Traits::unwanted(wanted, config, 0) } -> std::same_as<char const*>;
+  { Traits::predict(arguments, config, device, wanted, model) } -> std::same_as<GemmChoice>;
+  { Traits::remark(arguments, choice) } -> std::same_as<std::string>;
+};
+
+}  // namespace tegula::device

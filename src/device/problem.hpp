@@ -1,0 +1,28 @@
+#pragma once
+
+/// What the files of the device layer say alike of a problem.
+
+#include <cstdint>
+
+#include "tegula/atom/mma_spec.hpp"
+#include "tegula/kernel/attention_config.hpp"
+#include "tegula/kernel/gemm_sm90_config.hpp"
+#include "tegula/numeric/dtype.hpp"
+
+namespace tegula::device {
+
+/// How many tiles of `tile` cover `extent`; both positive.
+constexpr std::int64_t ceil_div(std::int64_t extent, std::int64_t tile) { return (extent + tile - 1) / tile; }
+
+constexpr int bytes_of(DType type) { return bits(type) / 8; }
+
+constexpr char const* text(Major major) { return major == Major::k ? "k" : "mn"; }
+constexpr char const* text(Exponential exponential) {
+  return exponential == Exponential::polynomial ? "polynomial" : "ex2_approx";
+}
+constexpr char const* text(Schedule schedule) {
+  constexpr char const* names[] = {"basic", "cooperative", "pingpong"};
+  return names[static_cast<int>(schedule)];
+}
+
+}  // namespace tegula::device

@@ -1,0 +1,74 @@
+// Every family of kernels, by what the device layer is told of it alone: what it checks, lowers, describes
+// and takes for exact belongs together. (Each configuration: the
+// tests of its family.)
+
+#include "families.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "attention_problem.hpp"
+#include "gemm_problem.hpp"
+#include "tegula/device/global_tensors.hpp"
+
+namespace tegula {
+namespace {
+
+/// Problems of an operation, of which each of its families computes one.
+template <class Arguments> auto examples();
+template <> auto examples<GemmArguments>() {
+  std::vector<GemmProblem> all;
+  for (DType const type : {DType::bf16, DType::f16, DType::tf32, DType::e4m3})
+    all.push_back(
+        {.in = type, .m = 70, .n = 80, .k = 72, .batch = 2, .aligned = true, .beta = 0.5f, .bias = true});
+  return all;
+}
+template <> auto examples<AttentionArguments>() {
+  std::vector<AttentionProblem> all;
+  for (DType const type : {DType::bf16, DType::f16})
+    for (bool const causal : {false, true})
+      all.push_back({.dtype = type, .heads = 2, .seq_q = 70, .seq_k = 90, .causal = causal});
+  return all;
+}
+
+template <class F> auto choose(F family, GemmArguments const& g, int number, Machine const& machine) {
+  return choose_gemm(g, machine.properties(), {.kernel = family, .configuration = number});
+}
+template <class F> auto choose(F family, AttentionArguments const&, int number, Machine const&) {
+  return AttentionChoice{family, number};
+}
+
+/// Whether the family's configuration of that number computes the problem; its result is right.
+template <class F, class Problem> bool computes(F family, int number, Problem const& problem) {
+  using Traits = device::FamilyTraits<F>;
+  Machine const machine = Machine::simulated(Arch::sm90);
+  bool computed = false;
+  auto const result = run_by(machine, problem, [&](typename Traits::Arguments const& arguments) {
+    check(arguments, machine.compute_capability());
+    auto const& config = configuration(family, number);
+    if (!Traits::obstacle(arguments, machine.properties()).empty() ||
+        Traits::check(arguments, config, machine.properties()) != nullptr)
+      return;
+    auto const params = Traits::lower(machine, arguments, choose(family, arguments, number, machine));
+    EXPECT_FALSE(global_tensors(config, params).empty());
+    launch_kernel(machine, family, number, params);
+    computed = true;
+  });
+  if (computed) expect_near(problem, result, Traits::reference(result.host, rows_of(problem)));
+  return computed;
+}
+
+TEST(Families, EachComputesAProblemOfItsOperation) {
+  Families::for_each([](auto family) {
+    using Traits = device::FamilyTraits<decltype(family)>;
+    bool computed = false;
+    for (auto const& problem : examples<typename Traits::Arguments>())
+      for (int i = 0; i < static_cast<int>(configurations(family).size()) && !computed; ++i)
+        computed = computes(family, i, problem);
+    EXPECT_TRUE(computed) << family.name;
+  });
+}
+
+}  // namespace
+}  // namespace tegula
