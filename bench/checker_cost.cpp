@@ -96,24 +96,19 @@ std::vector<std::uint16_t> numbers(std::int64_t count) {
 using Operands = std::vector<Buffer<std::uint16_t>>;
 
 Case attention_case(int head_dim, int seq_k) {
-  AttentionArguments a{
-      .dtype = DType::bf16, .batch = 1, .heads = 1, .kv_heads = 1, .seq_k = seq_k, .head_dim = head_dim};
+  AttentionArguments a{.dtype = DType::bf16, .batch = 1, .heads = 1, .seq_k = seq_k, .head_dim = head_dim};
   auto const table = configurations(attention_sm80);
   AttentionConfig const c = *std::find_if(table.begin(), table.end(), [&](AttentionConfig const& c) {
     return c.dtype == a.dtype && c.head_dim == head_dim && !c.causal;
   });
   a.seq_q = c.block_m;
-  auto const strides = [&](int seq) {
-    return TokenStrides{std::int64_t{seq} * head_dim, head_dim, head_dim};
-  };
-  a.q_stride = a.o_stride = strides(a.seq_q), a.k_stride = a.v_stride = strides(a.seq_k);
   return {to_string(c), shared_bytes(c), [a](Machine const& machine) mutable {
             auto const operands = std::make_shared<Operands>();
             auto const make = [&](int seq, char const* name) {
               operands->emplace_back(machine, numbers(std::int64_t{seq} * a.head_dim), name);
               return operands->back().data();
             };
-            a.q = make(a.seq_q, "Q"), a.k = make(a.seq_k, "K"), a.v = make(a.seq_k, "V"),
+            a.q = make(a.seq_q, "Q"), a.k = make(*a.seq_k, "K"), a.v = make(*a.seq_k, "V"),
             a.o = make(a.seq_q, "O");
             return [operands, machine, a] { attention(machine, a); };
           }};

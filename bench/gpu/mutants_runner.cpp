@@ -151,19 +151,20 @@ GemmArguments gemm_arguments(Case const& c) {
     int const line = 1024 / bits(type);
     return std::int64_t{(extent + line - 1) / line * line};
   };
-  return {.in = in,
-          .out = out,
-          .a_major = a_major,
-          .b_major = b_major,
-          .m = c.m,
-          .n = c.n,
-          .k = c.k,
-          .batch = c.batch,
-          .lda = padded(a_major == Major::k ? c.k : c.m, in),
-          .ldb = padded(b_major == Major::k ? c.k : c.n, in),
-          .ldc = padded(c.n, out),
-          .ldd = padded(c.n, out),
-          .beta = c.adds ? 0.5f : 0.0f};
+  GemmArguments const arguments = {.in = in,
+                                   .out = out,
+                                   .a_major = a_major,
+                                   .b_major = b_major,
+                                   .m = c.m,
+                                   .n = c.n,
+                                   .k = c.k,
+                                   .batch = c.batch,
+                                   .lda = padded(a_major == Major::k ? c.k : c.m, in),
+                                   .ldb = padded(b_major == Major::k ? c.k : c.n, in),
+                                   .ldc = padded(c.n, out),
+                                   .ldd = padded(c.n, out),
+                                   .beta = c.adds ? 0.5f : 0.0f};
+  return with_defaults(arguments);
 }
 
 GemmSm90Params sm90_params(GemmArguments const& g, GemmSm90Config const& config, int clusters) {
@@ -174,7 +175,7 @@ GemmSm90Params sm90_params(GemmArguments const& g, GemmSm90Config const& config,
   };
   PerPiece<TmaBoxes> const pieces = store_boxes(epilogue(config));
   auto const of_d = [&](void const* address, int columns) {
-    TmaMatrices const x = {g.out, address, m, columns, batch, g.ldd, g.d_batch_stride};
+    TmaMatrices const x = {*g.out, address, m, columns, batch, *g.ldd, *g.d_batch_stride};
     return PerPiece<TensorMap>{.whole = map(x, pieces.whole), .last = map(x, pieces.last), .last_narrow = {}};
   };
   auto const tiles = [](int extent, int tile) { return (extent + tile - 1) / tile; };
@@ -182,8 +183,8 @@ GemmSm90Params sm90_params(GemmArguments const& g, GemmSm90Config const& config,
                                 .tiles_n = tiles(n, config.block_n * config.cluster_n),
                                 .batches = batch};
   return {
-      .problem = {.a = map({g.in, g.a, m, k, batch, g.lda, g.a_batch_stride}, a_fetch(config)),
-                  .b = map({g.in_b, g.b, n, k, batch, g.ldb, g.b_batch_stride}, b_fetch(config)),
+      .problem = {.a = map({g.in, g.a, m, k, batch, *g.lda, *g.a_batch_stride}, a_fetch(config)),
+                  .b = map({*g.in_b, g.b, n, k, batch, *g.ldb, *g.b_batch_stride}, b_fetch(config)),
                   .m = m,
                   .n = n,
                   .k = k,
@@ -194,8 +195,8 @@ GemmSm90Params sm90_params(GemmArguments const& g, GemmSm90Config const& config,
       .epilogue = {.c = of_d(g.c != nullptr ? g.c : g.d, n),
                    .d = of_d(g.d, columns_by_tma(n, store_unit(config.out))),
                    .d_address = g.d,
-                   .ldd = g.ldd,
-                   .d_batch_stride = g.d_batch_stride,
+                   .ldd = *g.ldd,
+                   .d_batch_stride = *g.d_batch_stride,
                    .bias = g.bias,
                    .alpha = g.alpha,
                    .beta = g.beta,
@@ -212,14 +213,14 @@ template <int I> GemmArguments set_up_gemm(Launch& launch, bool tight) {
     bool const k_major = major == Major::k;
     return add_input(launch, type, elements(k_major ? g.k : mn, (k_major ? mn : g.k) * g.batch, ld), tight);
   };
-  g.a = operand(g.in, g.a_major, g.m, g.lda);
-  g.b = operand(g.in_b, g.b_major, g.n, g.ldb);
-  std::int64_t const of_d = elements(g.n, g.m * g.batch, g.ldd);
+  g.a = operand(g.in, g.a_major, g.m, *g.lda);
+  g.b = operand(*g.in_b, g.b_major, g.n, *g.ldb);
+  std::int64_t const of_d = elements(g.n, g.m * g.batch, *g.ldd);
   if (c.adds) {
-    g.c = add_input(launch, g.out, of_d, tight);
-    g.bias = add_input(launch, g.out, g.n, tight);
+    g.c = add_input(launch, *g.out, of_d, tight);
+    g.bias = add_input(launch, *g.out, g.n, tight);
   }
-  g.d = add_output(launch, static_cast<std::size_t>(of_d * bits(g.out) / 8), tight);
+  g.d = add_output(launch, static_cast<std::size_t>(of_d * bits(*g.out) / 8), tight);
   if constexpr (kCases[I].family == Family::gemm_sm90) {
     set_kernel<KernelOf<I>>(launch, sm90_params(g, c.sm90, c.clusters));
   } else {
@@ -239,29 +240,30 @@ double error_of(GemmArguments g, Launch const& launch, int problem,
   for (std::int64_t batch = 0; batch < g.batch; ++batch) {
     for (std::int64_t i = 0; i < g.m; ++i) {
       for (std::int64_t j = 0; j < g.n; ++j)
-        d.push_back(reference::element(outputs[0].data(), g.out, batch * g.d_batch_stride + i * g.ldd + j));
+        d.push_back(
+            reference::element(outputs[0].data(), *g.out, batch * *g.d_batch_stride + i * *g.ldd + j));
     }
   }
-  return reference::compare(d, exact, reference::largest_finite(g.out)).max_ratio;
+  return reference::compare(d, exact, reference::largest_finite(*g.out)).max_ratio;
 }
 
 // --- attention --------------------------------------------------------------------------------------------
 
 template <int I> AttentionArguments set_up_attention(Launch& launch, bool tight) {
   Case const& c = kCases[I];
-  AttentionArguments a{.dtype = c.attention.dtype,
-                       .batch = c.batch,
-                       .heads = c.heads,
-                       .kv_heads = c.kv_heads,
-                       .seq_q = c.m,
-                       .seq_k = c.n,
-                       .head_dim = c.attention.head_dim,
-                       .causal = c.attention.causal,
-                       .exponential = c.attention.exponential};
-  a.q = add_input(launch, a.dtype, a.q_stride.batch * a.batch, tight);
-  a.k = add_input(launch, a.dtype, a.k_stride.batch * a.batch, tight);
-  a.v = add_input(launch, a.dtype, a.v_stride.batch * a.batch, tight);
-  a.o = add_output(launch, static_cast<std::size_t>(a.o_stride.batch * a.batch * 2), tight);
+  AttentionArguments a = with_defaults(AttentionArguments{.dtype = c.attention.dtype,
+                                                          .batch = c.batch,
+                                                          .heads = c.heads,
+                                                          .kv_heads = c.kv_heads,
+                                                          .seq_q = c.m,
+                                                          .seq_k = c.n,
+                                                          .head_dim = c.attention.head_dim,
+                                                          .causal = c.attention.causal,
+                                                          .exponential = c.attention.exponential});
+  a.q = add_input(launch, a.dtype, a.q_stride->batch * a.batch, tight);
+  a.k = add_input(launch, a.dtype, a.k_stride->batch * a.batch, tight);
+  a.v = add_input(launch, a.dtype, a.v_stride->batch * a.batch, tight);
+  a.o = add_output(launch, static_cast<std::size_t>(a.o_stride->batch * a.batch * 2), tight);
   auto const rows = static_cast<std::size_t>(a.batch * a.heads * a.seq_q);
   a.lse = static_cast<float*>(add_output(launch, sizeof(float) * rows, tight));
   set_kernel<KernelOf<I>>(launch, lower(a));
@@ -279,7 +281,7 @@ double error_of(AttentionArguments a, Launch const& launch, int problem,
   for (std::int64_t batch = 0; batch < a.batch; ++batch) {
     for (std::int64_t head = 0; head < a.heads; ++head) {
       for (std::int64_t i = 0; i < a.seq_q; ++i) {
-        std::int64_t const row = batch * a.o_stride.batch + head * a.o_stride.head + i * a.o_stride.seq;
+        std::int64_t const row = batch * a.o_stride->batch + head * a.o_stride->head + i * a.o_stride->seq;
         for (std::int64_t d = 0; d < a.head_dim; ++d)
           o.push_back(reference::element(outputs[0].data(), a.dtype, row + d));
       }

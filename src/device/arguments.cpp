@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -188,20 +189,21 @@ constexpr std::array kHeadDims = {32, 64, 96, 128, 256};
 
 class AttentionChecker : Checker {
  public:
-  explicit AttentionChecker(AttentionArguments const& arguments) : Checker("attention"), a_(arguments) {}
+  explicit AttentionChecker(AttentionArguments const& arguments)
+      : Checker("attention"), a_(with_defaults(arguments)) {}
 
   void run(int compute_capability) const {
     architecture(compute_capability);
     type("dtype", a_.dtype, {DType::f16, DType::bf16});
     extent("batch", a_.batch);
     extent("heads", a_.heads);
-    extent("kv_heads", a_.kv_heads);
+    extent("kv_heads", *a_.kv_heads);
     extent("seq_q", a_.seq_q);
-    extent("seq_k", a_.seq_k);
+    extent("seq_k", *a_.seq_k);
     head_dim();
-    if (a_.heads % a_.kv_heads != 0)
+    if (a_.heads % *a_.kv_heads != 0)
       refuse_argument("attention: heads is {} and kv_heads is {}; heads must be a multiple of kv_heads.",
-                      a_.heads, a_.kv_heads);
+                      a_.heads, *a_.kv_heads);
     grid("batch * heads * seq_q / 64", {a_.batch, a_.heads, (a_.seq_q + 63) / 64});
     pointer("q", a_.q, 16);
     pointer("k", a_.k, 16);
@@ -211,17 +213,17 @@ class AttentionChecker : Checker {
     different("o", a_.o, "q", a_.q);
     different("o", a_.o, "k", a_.k);
     different("o", a_.o, "v", a_.v);
-    strides("q", a_.q_stride, a_.heads, a_.seq_q);
-    strides("k", a_.k_stride, a_.kv_heads, a_.seq_k);
-    strides("v", a_.v_stride, a_.kv_heads, a_.seq_k);
-    strides("o", a_.o_stride, a_.heads, a_.seq_q);
-    strides_are_set("q", a_.q_stride, a_.heads, a_.seq_q);
-    strides_are_set("k", a_.k_stride, a_.kv_heads, a_.seq_k);
-    strides_are_set("v", a_.v_stride, a_.kv_heads, a_.seq_k);
+    strides("q", *a_.q_stride, a_.heads, a_.seq_q);
+    strides("k", *a_.k_stride, *a_.kv_heads, *a_.seq_k);
+    strides("v", *a_.v_stride, *a_.kv_heads, *a_.seq_k);
+    strides("o", *a_.o_stride, a_.heads, a_.seq_q);
+    strides_are_set("q", *a_.q_stride, a_.heads, a_.seq_q);
+    strides_are_set("k", *a_.k_stride, *a_.kv_heads, *a_.seq_k);
+    strides_are_set("v", *a_.v_stride, *a_.kv_heads, *a_.seq_k);
     output_rows();
     overlaps();
-    if (!(a_.scale >= 0x1p-126f && a_.scale <= 0x1p126f))
-      refuse_argument("attention: scale is {}; it must be between 2^-126 and 2^126.", a_.scale);
+    if (!(*a_.scale >= 0x1p-126f && *a_.scale <= 0x1p126f))
+      refuse_argument("attention: scale is {}; it must be between 2^-126 and 2^126.", *a_.scale);
     if (a_.exponential != Exponential::ex2_approx && a_.exponential != Exponential::polynomial)
       refuse_argument(
           "attention: exponential is {}; it must be Exponential::ex2_approx or Exponential::polynomial.",
@@ -252,14 +254,14 @@ class AttentionChecker : Checker {
     span(name, {{a_.batch, s.batch}, {seq, s.seq}, {heads, s.head}}, a_.head_dim, bits(a_.dtype) / 8);
   }
 
-  /// Zeros along every axis are taken for a slip: arguments that are filled field by field have the strides
-  /// of the extents that they were made with. Along single axes, 0 shares rows.
+  /// Zeros along every axis are taken for a slip: strides that were declared and not set. Along single axes,
+  /// 0 shares rows.
   void strides_are_set(std::string_view name, TokenStrides const& s, std::int64_t heads,
                        std::int64_t seq) const {
     if (s.batch != 0 || s.seq != 0 || s.head != 0 || (a_.batch == 1 && heads == 1 && seq == 1)) return;
     refuse_argument(
         "attention: {}_stride is 0 along every axis, and there are {} batches of {} tokens with {} heads; it must "
-        "be set (contiguous_tokens gives the strides of a contiguous tensor).",
+        "be set, or left out for a contiguous tensor.",
         name, a_.batch, seq, heads);
   }
 
@@ -270,10 +272,10 @@ class AttentionChecker : Checker {
   }
 
   void overlaps() const {
-    Region const inputs[] = {tensor("q", a_.q, a_.q_stride, a_.heads, a_.seq_q),
-                             tensor("k", a_.k, a_.k_stride, a_.kv_heads, a_.seq_k),
-                             tensor("v", a_.v, a_.v_stride, a_.kv_heads, a_.seq_k)};
-    Region const o = tensor("o", a_.o, a_.o_stride, a_.heads, a_.seq_q);
+    Region const inputs[] = {tensor("q", a_.q, *a_.q_stride, a_.heads, a_.seq_q),
+                             tensor("k", a_.k, *a_.k_stride, *a_.kv_heads, *a_.seq_k),
+                             tensor("v", a_.v, *a_.v_stride, *a_.kv_heads, *a_.seq_k)};
+    Region const o = tensor("o", a_.o, *a_.o_stride, a_.heads, a_.seq_q);
     Region lse = region("lse", a_.lse, {}, a_.batch * a_.heads * a_.seq_q, sizeof(float));
     for (Region other : inputs) {
       apart("attention", o, other);
@@ -288,29 +290,29 @@ class AttentionChecker : Checker {
 
   void output_rows() const {
     rows_apart<3>("attention", "o", a_.head_dim,
-                  {{{"o_stride.batch", a_.batch, a_.o_stride.batch},
-                    {"o_stride.seq", a_.seq_q, a_.o_stride.seq},
-                    {"o_stride.head", a_.heads, a_.o_stride.head}}});
+                  {{{"o_stride.batch", a_.batch, a_.o_stride->batch},
+                    {"o_stride.seq", a_.seq_q, a_.o_stride->seq},
+                    {"o_stride.head", a_.heads, a_.o_stride->head}}});
   }
 
-  AttentionArguments const& a_;
+  AttentionArguments const a_;  // with defaults
 };
 
 class GemmChecker : Checker {
  public:
-  explicit GemmChecker(GemmArguments const& arguments) : Checker("gemm"), g_(arguments) {}
+  explicit GemmChecker(GemmArguments const& arguments) : Checker("gemm"), g_(with_defaults(arguments)) {}
 
   void run(int compute_capability) const {
     architecture(compute_capability);
     types(compute_capability);
     major("a_major", "in", g_.a_major, g_.in);
-    major("b_major", "in_b", g_.b_major, g_.in_b);
+    major("b_major", "in_b", g_.b_major, *g_.in_b);
     extent("m", g_.m);
     extent("n", g_.n);
     extent("k", g_.k);
     extent("batch", g_.batch);
     grid("m / 64 * n / 64 * batch", {(g_.m + 63) / 64, (g_.n + 63) / 64, g_.batch});
-    int const in_bytes = bits(g_.in) / 8, out_bytes = bits(g_.out) / 8;
+    int const in_bytes = bits(g_.in) / 8, out_bytes = bits(*g_.out) / 8;
     bool const a_k = g_.a_major == Major::k, b_k = g_.b_major == Major::k;
     pointer("a", g_.a, in_bytes);
     pointer("b", g_.b, in_bytes);
@@ -331,13 +333,13 @@ class GemmChecker : Checker {
                                       {"scale_a", g_.scale_a},
                                       {"scale_b", g_.scale_b}})
       if (input != nullptr) different("d", g_.d, name, input);
-    matrix("a", g_.lda, a_k ? "k" : "m", a_k ? g_.k : g_.m, a_k ? g_.m : g_.k, g_.a_batch_stride, in_bytes);
-    matrix("b", g_.ldb, b_k ? "k" : "n", b_k ? g_.k : g_.n, b_k ? g_.n : g_.k, g_.b_batch_stride, in_bytes);
-    matrix("d", g_.ldd, "n", g_.n, g_.m, g_.d_batch_stride, out_bytes);
+    matrix("a", *g_.lda, a_k ? "k" : "m", a_k ? g_.k : g_.m, a_k ? g_.m : g_.k, *g_.a_batch_stride, in_bytes);
+    matrix("b", *g_.ldb, b_k ? "k" : "n", b_k ? g_.k : g_.n, b_k ? g_.n : g_.k, *g_.b_batch_stride, in_bytes);
+    matrix("d", *g_.ldd, "n", g_.n, g_.m, *g_.d_batch_stride, out_bytes);
     rows_apart<2>("gemm", "d", g_.n,
-                  {{{"ldd", g_.m, g_.ldd}, {"d_batch_stride", g_.batch, g_.d_batch_stride}}});
+                  {{{"ldd", g_.m, *g_.ldd}, {"d_batch_stride", g_.batch, *g_.d_batch_stride}}});
     if (g_.beta != 0) {
-      matrix("c", g_.ldc, "n", g_.n, g_.m, g_.c_batch_stride, out_bytes);
+      matrix("c", *g_.ldc, "n", g_.n, g_.m, *g_.c_batch_stride, out_bytes);
       if (g_.c == g_.d) in_place();
     }
     overlaps(in_bytes, out_bytes, a_k, b_k);
@@ -361,11 +363,11 @@ class GemmChecker : Checker {
 
   void types(int compute_capability) const {
     type("in", g_.in, {DType::f16, DType::bf16, DType::tf32, DType::e4m3, DType::e5m2});
-    type("in_b", g_.in_b, {DType::f16, DType::bf16, DType::tf32, DType::e4m3, DType::e5m2});
-    type("out", g_.out, {DType::f16, DType::bf16, DType::f32});
-    if (g_.in != g_.in_b && !(fp8(g_.in) && fp8(g_.in_b)))
+    type("in_b", *g_.in_b, {DType::f16, DType::bf16, DType::tf32, DType::e4m3, DType::e5m2});
+    type("out", *g_.out, {DType::f16, DType::bf16, DType::f32});
+    if (g_.in != *g_.in_b && !(fp8(g_.in) && fp8(*g_.in_b)))
       refuse_argument("gemm: in is {} and in_b is {}; both must be the same type, or each e4m3 or e5m2.",
-                      to_string(g_.in), to_string(g_.in_b));
+                      to_string(g_.in), to_string(*g_.in_b));
     if (only_sm90(g_.in) && compute_capability != 90)
       refuse_argument("gemm: in is {} and the machine is sm_{}; {} is computed on sm_90 only.",
                       to_string(g_.in), compute_capability, to_string(g_.in));
@@ -396,34 +398,66 @@ class GemmChecker : Checker {
                             std::int64_t row, std::int64_t batch_stride, int bytes) {
       return region(name, address, {{rows, ld}, {g_.batch, batch_stride}}, row, bytes);
     };
-    Region const d = matrix("d", g_.d, g_.ldd, g_.m, g_.n, g_.d_batch_stride, out_bytes);
+    Region const d = matrix("d", g_.d, *g_.ldd, g_.m, g_.n, *g_.d_batch_stride, out_bytes);
     apart("gemm", d,
-          matrix("a", g_.a, g_.lda, a_k ? g_.m : g_.k, a_k ? g_.k : g_.m, g_.a_batch_stride, in_bytes));
+          matrix("a", g_.a, *g_.lda, a_k ? g_.m : g_.k, a_k ? g_.k : g_.m, *g_.a_batch_stride, in_bytes));
     apart("gemm", d,
-          matrix("b", g_.b, g_.ldb, b_k ? g_.n : g_.k, b_k ? g_.k : g_.n, g_.b_batch_stride, in_bytes));
+          matrix("b", g_.b, *g_.ldb, b_k ? g_.n : g_.k, b_k ? g_.k : g_.n, *g_.b_batch_stride, in_bytes));
     if (g_.beta != 0 && g_.c != g_.d)
-      apart("gemm", d, matrix("c", g_.c, g_.ldc, g_.m, g_.n, g_.c_batch_stride, out_bytes));
+      apart("gemm", d, matrix("c", g_.c, *g_.ldc, g_.m, g_.n, *g_.c_batch_stride, out_bytes));
     apart("gemm", d, region("bias", g_.bias, {}, g_.n, out_bytes));
     apart("gemm", d, region("scale_a", g_.scale_a, {}, 1, sizeof(float)));
     apart("gemm", d, region("scale_b", g_.scale_b, {}, 1, sizeof(float)));
   }
 
   void in_place() const {
-    if (g_.ldc != g_.ldd)
+    if (*g_.ldc != *g_.ldd)
       refuse_argument(
           "gemm: c and d are the same pointer, and ldc is {} but ldd is {}; in place, both must be equal.",
-          g_.ldc, g_.ldd);
-    if (g_.batch > 1 && g_.c_batch_stride != g_.d_batch_stride)
+          *g_.ldc, *g_.ldd);
+    if (g_.batch > 1 && *g_.c_batch_stride != *g_.d_batch_stride)
       refuse_argument(
           "gemm: c and d are the same pointer, and c_batch_stride is {} but d_batch_stride is {}; in place, "
           "both must be equal.",
-          g_.c_batch_stride, g_.d_batch_stride);
+          *g_.c_batch_stride, *g_.d_batch_stride);
   }
 
-  GemmArguments const& g_;
+  GemmArguments const g_;  // with defaults
 };
 
+template <class T, class Default> void fill_in(std::optional<T>& value, Default const& otherwise) {
+  if (!value) value = otherwise;
+}
+
 }  // namespace
+
+AttentionArguments with_defaults(AttentionArguments const& arguments) {
+  AttentionArguments a = arguments;
+  fill_in(a.kv_heads, a.heads);
+  fill_in(a.seq_k, a.seq_q);
+  fill_in(a.q_stride, contiguous_tokens(a.seq_q, a.heads, a.head_dim));
+  fill_in(a.k_stride, contiguous_tokens(*a.seq_k, *a.kv_heads, a.head_dim));
+  fill_in(a.v_stride, *a.k_stride);
+  fill_in(a.o_stride, contiguous_tokens(a.seq_q, a.heads, a.head_dim));
+  fill_in(a.scale, 1.0f / std::sqrt(static_cast<float>(a.head_dim)));
+  return a;
+}
+
+GemmArguments with_defaults(GemmArguments const& arguments) {
+  GemmArguments g = arguments;
+  bool const a_k = g.a_major == Major::k, b_k = g.b_major == Major::k;
+  fill_in(g.in_b, g.in);
+  fill_in(g.out, default_output(g.in));
+  fill_in(g.lda, a_k ? g.k : g.m);
+  fill_in(g.ldb, b_k ? g.k : g.n);
+  fill_in(g.ldc, g.n);
+  fill_in(g.ldd, g.n);
+  fill_in(g.a_batch_stride, contiguous_batch(a_k ? g.m : g.k, *g.lda));
+  fill_in(g.b_batch_stride, contiguous_batch(b_k ? g.n : g.k, *g.ldb));
+  fill_in(g.c_batch_stride, contiguous_batch(g.m, *g.ldc));
+  fill_in(g.d_batch_stride, contiguous_batch(g.m, *g.ldd));
+  return g;
+}
 
 void check(AttentionArguments const& arguments, int compute_capability) {
   AttentionChecker(arguments).run(compute_capability);

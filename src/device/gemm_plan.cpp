@@ -87,7 +87,8 @@ std::string to_string(TilePartition const& tiling, TileWidths widths) {
   return s;
 }
 
-std::string to_string(GemmArguments const& g) {
+std::string to_string(GemmArguments const& arguments) {
+  GemmArguments const g = with_defaults(arguments);
   std::string sum =
       fmt::format("{}{}{}A B", g.alpha == 1 ? "" : fmt::format("{} ", g.alpha),
                   g.scale_a == nullptr ? "" : "scale_a ", g.scale_b == nullptr ? "" : "scale_b ");
@@ -96,16 +97,17 @@ std::string to_string(GemmArguments const& g) {
   if (g.activation != Activation::none) sum = fmt::format("{}({})", to_string(g.activation), sum);
   return fmt::format("D = {}: m {}, n {}, k {}{}, A {} {}-major, B {} {}-major, D {}", sum, g.m, g.n, g.k,
                      g.batch == 1 ? "" : fmt::format(", batch {}", g.batch), to_string(g.in), text(g.a_major),
-                     to_string(g.in_b), text(g.b_major), to_string(g.out));
+                     to_string(*g.in_b), text(g.b_major), to_string(*g.out));
 }
 
-std::string tma_obstacle(GemmArguments const& g) {
-  int const in = bytes_of(g.in), in_b = bytes_of(g.in_b), out = bytes_of(g.out);
+std::string tma_obstacle(GemmArguments const& arguments) {
+  GemmArguments const g = with_defaults(arguments);
+  int const in = bytes_of(g.in), in_b = bytes_of(*g.in_b), out = bytes_of(*g.out);
   TmaRules rules(g.batch);
-  rules.operand("a", g.a, g.a_major == Major::k ? g.m : g.k, g.lda, g.a_batch_stride, in);
-  rules.operand("b", g.b, g.b_major == Major::k ? g.n : g.k, g.ldb, g.b_batch_stride, in_b);
-  rules.operand("d", g.d, g.m, g.ldd, g.d_batch_stride, out);
-  if (g.beta != 0) rules.operand("c", g.c, g.m, g.ldc, g.c_batch_stride, out);
+  rules.operand("a", g.a, g.a_major == Major::k ? g.m : g.k, *g.lda, *g.a_batch_stride, in);
+  rules.operand("b", g.b, g.b_major == Major::k ? g.n : g.k, *g.ldb, *g.b_batch_stride, in_b);
+  rules.operand("d", g.d, g.m, *g.ldd, *g.d_batch_stride, out);
+  if (g.beta != 0) rules.operand("c", g.c, g.m, *g.ldc, *g.c_batch_stride, out);
   rules.address("bias", g.bias, 2 * out);  // read in pairs
   return rules.obstacle();
 }
@@ -264,8 +266,9 @@ std::vector<GemmChoice> tuning_candidates(GemmArguments const& g, DeviceProperti
   return candidates;
 }
 
-GemmPlan plan_gemm(GemmArguments const& g, DeviceProperties const& device, GemmConstraints const& wanted,
-                   GemmCostModel const& model) {
+GemmPlan plan_gemm(GemmArguments const& arguments, DeviceProperties const& device,
+                   GemmConstraints const& wanted, GemmCostModel const& model) {
+  GemmArguments const g = with_defaults(arguments);
   check(device);
   Obstacles const why_not = obstacles(g, device);
   GemmPlan plan{.problem = to_string(g)};

@@ -214,7 +214,8 @@ Activated activated(Activation activation, double x, double error) {
 
 }  // namespace
 
-Values gemm(GemmArguments const& g, std::vector<std::int64_t> const& rows) {
+Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& rows) {
+  GemmArguments const g = with_defaults(arguments);
   bool const a_k = g.a_major == Major::k, b_k = g.b_major == Major::k, fp8 = bits(g.in) == 8;
   Values result;
   result.value.resize(rows.size() * static_cast<std::size_t>(g.n));
@@ -228,22 +229,22 @@ Values gemm(GemmArguments const& g, std::vector<std::int64_t> const& rows) {
   for (std::size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
     std::int64_t const batch = rows[begin] / g.m;
     while (end < rows.size() && rows[end] / g.m == batch) ++end;
-    auto const b = matrix(static_cast<char const*>(g.b) + batch * g.b_batch_stride * (bits(g.in_b) / 8),
-                          g.in_b, g.n, g.k, b_k ? g.ldb : 1, b_k ? 1 : g.ldb);  // (n, k)
+    auto const b = matrix(static_cast<char const*>(g.b) + batch * *g.b_batch_stride * (bits(*g.in_b) / 8),
+                          *g.in_b, g.n, g.k, b_k ? *g.ldb : 1, b_k ? 1 : *g.ldb);  // (n, k)
     parallel_for(static_cast<std::int64_t>(end - begin), [&](std::int64_t r) {
       std::size_t const row = begin + static_cast<std::size_t>(r);
       std::int64_t const i = rows[row] % g.m;
-      std::int64_t const first = batch * g.a_batch_stride + (a_k ? i * g.lda : i);
+      std::int64_t const first = batch * *g.a_batch_stride + (a_k ? i * *g.lda : i);
       std::vector<double> a(static_cast<std::size_t>(g.k));
       for (std::int64_t k = 0; k < g.k; ++k)
-        a[static_cast<std::size_t>(k)] = element(g.a, g.in, first + (a_k ? k : k * g.lda));
+        a[static_cast<std::size_t>(k)] = element(g.a, g.in, first + (a_k ? k : k * *g.lda));
       for (std::int64_t j = 0; j < g.n; ++j) {
         double const* const column = b.data() + j * g.k;
         Dot const x = dot(a.data(), column, g.k);
         double const c =
-            g.beta != 0 ? g.beta * element(g.c, g.out, batch * g.c_batch_stride + i * g.ldc + j) : 0;
-        double const bias = g.bias != nullptr ? element(g.bias, g.out, j) : 0;
-        double const error_x = fp8 ? fp8_error(a.data(), g.in, column, g.in_b, g.k) + 8 * kU * x.magnitude
+            g.beta != 0 ? g.beta * element(g.c, *g.out, batch * *g.c_batch_stride + i * *g.ldc + j) : 0;
+        double const bias = g.bias != nullptr ? element(g.bias, *g.out, j) : 0;
+        double const error_x = fp8 ? fp8_error(a.data(), g.in, column, *g.in_b, g.k) + 8 * kU * x.magnitude
                                    : accumulation * x.magnitude + 0x1p-149 * static_cast<double>(g.k / 8 + 1);
         double const error = std::abs(alpha) * error_x +
                              (operations + 0.01) * kU *
@@ -251,14 +252,15 @@ Values gemm(GemmArguments const& g, std::vector<std::int64_t> const& rows) {
         auto const [value, bound] = activated(g.activation, alpha * x.sum + c + bias, error);
         auto const at = row * static_cast<std::size_t>(g.n) + static_cast<std::size_t>(j);
         result.value[at] = value;
-        result.bound[at] = bound + unit_roundoff(g.out) * (std::abs(value) + bound) + underflow(g.out);
+        result.bound[at] = bound + unit_roundoff(*g.out) * (std::abs(value) + bound) + underflow(*g.out);
       }
     });
   }
   return result;
 }
 
-Attention attention(AttentionArguments const& a, std::vector<std::int64_t> const& rows) {
+Attention attention(AttentionArguments const& arguments, std::vector<std::int64_t> const& rows) {
+  AttentionArguments const a = with_defaults(arguments);
   std::int64_t const dim = a.head_dim;
   Attention result;
   for (auto* const values : {&result.o.value, &result.o.bound})
@@ -271,19 +273,20 @@ Attention attention(AttentionArguments const& a, std::vector<std::int64_t> const
     std::int64_t const pair = rows[begin] / a.seq_q;
     std::size_t end = begin;
     while (end < rows.size() && rows[end] / a.seq_q == pair) ++end;
-    std::int64_t const batch = pair / a.heads, head = pair % a.heads, kv_head = head / (a.heads / a.kv_heads);
+    std::int64_t const batch = pair / a.heads, head = pair % a.heads,
+                       kv_head = head / (a.heads / *a.kv_heads);
     auto const head_matrix = [&](void const* data, TokenStrides const& s, std::int64_t h) {
       std::int64_t const first = batch * s.batch + h * s.head;
-      return matrix(static_cast<char const*>(data) + first * (bits(a.dtype) / 8), a.dtype, a.seq_k, dim,
+      return matrix(static_cast<char const*>(data) + first * (bits(a.dtype) / 8), a.dtype, *a.seq_k, dim,
                     s.seq, 1);
     };
-    auto const k = head_matrix(a.k, a.k_stride, kv_head), v = head_matrix(a.v, a.v_stride, kv_head);
+    auto const k = head_matrix(a.k, *a.k_stride, kv_head), v = head_matrix(a.v, *a.v_stride, kv_head);
 
     parallel_for(static_cast<std::int64_t>(end - begin), [&](std::int64_t r) {
       std::size_t const row = begin + static_cast<std::size_t>(r);
       std::int64_t const i = rows[row] % a.seq_q;
       std::int64_t const visible =
-          a.causal ? std::clamp<std::int64_t>(i + 1 + a.seq_k - a.seq_q, 0, a.seq_k) : a.seq_k;
+          a.causal ? std::clamp<std::int64_t>(i + 1 + *a.seq_k - a.seq_q, 0, *a.seq_k) : *a.seq_k;
       double* const o = result.o.value.data() + row * static_cast<std::size_t>(dim);
       double* const bound = result.o.bound.data() + row * static_cast<std::size_t>(dim);
       if (visible == 0) {  // exactly 0 and -inf
@@ -292,15 +295,15 @@ Attention attention(AttentionArguments const& a, std::vector<std::int64_t> const
       }
       std::vector<double> q(static_cast<std::size_t>(dim)), weight(static_cast<std::size_t>(visible));
       for (std::int64_t d = 0; d < dim; ++d)
-        q[static_cast<std::size_t>(d)] =
-            element(a.q, a.dtype, batch * a.q_stride.batch + i * a.q_stride.seq + head * a.q_stride.head + d);
+        q[static_cast<std::size_t>(d)] = element(
+            a.q, a.dtype, batch * a.q_stride->batch + i * a.q_stride->seq + head * a.q_stride->head + d);
       double largest = -std::numeric_limits<double>::infinity(), most = 0, delta = 0;
       for (std::int64_t j = 0; j < visible; ++j) {
         Dot const s = dot(q.data(), k.data() + j * dim, dim);
-        weight[static_cast<std::size_t>(j)] = a.scale * s.sum;
-        largest = std::max(largest, a.scale * s.sum);
-        delta = std::max(delta, mma_error(dim) * a.scale * s.magnitude);
-        most = std::max(most, std::abs(a.scale * s.sum));
+        weight[static_cast<std::size_t>(j)] = *a.scale * s.sum;
+        largest = std::max(largest, *a.scale * s.sum);
+        delta = std::max(delta, mma_error(dim) * *a.scale * s.magnitude);
+        most = std::max(most, std::abs(*a.scale * s.sum));
         if (std::isnan(s.sum)) largest = s.sum;  // std::max drops a NaN on its right
       }
       double sum = 0;

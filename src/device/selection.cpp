@@ -17,15 +17,16 @@ void check(DeviceProperties const& device) {
         fmt::format("the device has {} multiprocessors; it must have at least 1.", device.multiprocessors));
 }
 
-int vector_bytes(GemmArguments const& g) {
+int vector_bytes(GemmArguments const& arguments) {
+  GemmArguments const g = with_defaults(arguments);
   int const element = bits(g.in) / 8;
   auto const aligned = [&](void const* pointer, std::int64_t ld, std::int64_t contiguous,
                            std::int64_t batch_stride) {
     return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0 && ld * element % 16 == 0 &&
            contiguous * element % 16 == 0 && (g.batch == 1 || batch_stride * element % 16 == 0);
   };
-  return aligned(g.a, g.lda, g.a_major == Major::k ? g.k : g.m, g.a_batch_stride) &&
-                 aligned(g.b, g.ldb, g.b_major == Major::k ? g.k : g.n, g.b_batch_stride)
+  return aligned(g.a, *g.lda, g.a_major == Major::k ? g.k : g.m, *g.a_batch_stride) &&
+                 aligned(g.b, *g.ldb, g.b_major == Major::k ? g.k : g.n, *g.b_batch_stride)
              ? 16
              : element;
 }

@@ -67,14 +67,31 @@ int size_of(ElementType type) {
   throw std::invalid_argument("size_of: not an ElementType.");
 }
 
+void check_filled(std::string const& who, Array const& array) {
+  std::int64_t bytes = 0;
+  try {
+    bytes = byte_size(array.type, array.shape, who);
+  } catch (io_error const& error) {
+    throw std::invalid_argument(error.what());
+  }
+  if (bytes != static_cast<std::int64_t>(array.data.size()))
+    throw std::invalid_argument(fmt::format("{}: {} bytes do not fill an array {} of {}, which has {}.", who,
+                                            array.data.size(), shape_text(array.shape), to_string(array.type),
+                                            bytes));
+}
+
 std::string_view to_string(ElementType type) {
   static constexpr std::array<std::string_view, 15> names = {"bool", "u8",  "s8",  "u16",  "s16",
                                                              "u32",  "s32", "u64", "s64",  "f16",
                                                              "bf16", "f32", "f64", "e4m3", "e5m2"};
-  return names.at(static_cast<std::size_t>(type));
+  if (static_cast<std::size_t>(type) >= names.size())
+    throw std::invalid_argument("to_string: not an ElementType.");
+  return names[static_cast<std::size_t>(type)];
 }
 
 std::int64_t Array::size() const {
+  if (std::any_of(shape.begin(), shape.end(), [](std::int64_t extent) { return extent < 0; }))
+    throw std::invalid_argument(fmt::format("Array: the shape {} has a negative extent.", shape_text(shape)));
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   std::int64_t size = 1;
   for (auto const extent : shape) {

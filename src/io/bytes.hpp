@@ -9,7 +9,12 @@
 #include <string>
 #include <string_view>
 
+#include "tegula/io/array.hpp"
+
 namespace tegula::io {
+
+/// What writers ask of an array. Throws std::invalid_argument, beginning with `who`.
+void check_filled(std::string const& who, Array const& array);
 
 /// More axes than NumPy knows (64) are taken for a malformed file.
 inline constexpr std::size_t kMostAxes = 64;

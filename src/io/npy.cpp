@@ -249,11 +249,7 @@ Array read_npy(std::string const& path) {
 }
 
 void write_npy(std::string const& path, Array const& array) {
-  std::int64_t const bytes = byte_size(array.type, array.shape, path);
-  if (bytes != static_cast<std::int64_t>(array.data.size()))
-    throw std::invalid_argument(
-        fmt::format("write_npy: {} bytes do not fill an array {} of {}, which has {}.", array.data.size(),
-                    shape_text(array.shape), to_string(array.type), bytes));
+  check_filled("write_npy", array);
   auto const found =
       std::find_if(kDescrs.begin(), kDescrs.end(), [&](Descr const& d) { return d.type == array.type; });
   bool const fp8 = array.type == ElementType::e4m3 || array.type == ElementType::e5m2;

@@ -131,12 +131,18 @@ void OutputFile::open_temporary() {
 
 void OutputFile::open_through() {
   // A pipe without a reader is waited for a while: it may be about to be opened.
-  auto const until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  constexpr std::chrono::seconds kPatience(5);
+  auto const until = std::chrono::steady_clock::now() + kPatience;
   do {
     descriptor_ = open(target_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (descriptor_ >= 0 || errno != ENXIO) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   } while (std::chrono::steady_clock::now() < until);
+  if (descriptor_ < 0 && errno == ENXIO)
+    throw io_error(fmt::format(
+        "{}: cannot be opened for writing: it is a pipe that nobody reads from; a reader must open it within {} "
+        "seconds.",
+        printable(path_), kPatience.count()));
   if (descriptor_ < 0) throw io_error(cannot(path_, errno));
   fcntl(descriptor_, F_SETFL, fcntl(descriptor_, F_GETFL) & ~O_NONBLOCK);
 }

@@ -293,10 +293,7 @@ void write_safetensors(std::string const& path, std::map<std::string, Array> con
   for (auto const& [name, array] : tensors) {
     if (name == "__metadata__")
       throw std::invalid_argument("write_safetensors: a tensor cannot be named __metadata__.");
-    if (byte_size(array.type, array.shape, path) != static_cast<std::int64_t>(array.data.size()))
-      throw std::invalid_argument(
-          fmt::format("write_safetensors: tensor {}: {} bytes do not fill an array {} of {}.",
-                      in_quotes(name), array.data.size(), shape_text(array.shape), to_string(array.type)));
+    check_filled("write_safetensors: tensor " + in_quotes(name), array);
     order.emplace_back(&name, &array);
   }
   std::stable_sort(order.begin(), order.end(), [](auto const& x, auto const& y) {

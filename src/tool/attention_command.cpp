@@ -39,7 +39,7 @@ struct Options {
 
 struct Problem {
   Operand q, k, v;
-  AttentionArguments arguments;  ///< pointing to the operands
+  AttentionArguments arguments;  ///< pointing to the operands; with defaults
 };
 
 /// The axes of a file's array, whichever their order.
@@ -71,7 +71,7 @@ void check_before_allocation(AttentionArguments arguments) {
   };
   require_memory("attention", 2.0 * (bits(arguments.dtype) / 8) *
                                   (2 * elements(arguments.seq_q, arguments.heads) +
-                                   2 * elements(arguments.seq_k, arguments.kv_heads)));
+                                   2 * elements(*arguments.seq_k, *arguments.kv_heads)));
 }
 
 /// Refuses files that cannot be written, or are meant for two things, before any work.
@@ -135,15 +135,15 @@ Problem make_problem(Options o) {
       .q_stride = strides(seq_q, heads, head_dim, heads_first),
       .k_stride = strides(seq_k, kv_heads, head_dim, heads_first),
       .o_stride = strides(seq_q, heads, head_dim, heads_first),
+      .scale = o.scale,
       .causal = o.causal,
       .exponential = o.exponential == "polynomial" ? Exponential::polynomial : Exponential::ex2_approx};
-  if (o.scale) arguments.scale = *o.scale;
   check_before_allocation(arguments);
   if (!q) q = generate(shape(seq_q, heads), *type, o.machine.seed, 1);
   if (!k) k = generate(shape(seq_k, kv_heads), *type, o.machine.seed, 2);
   if (!v) v = generate(shape(seq_k, kv_heads), *type, o.machine.seed, 3);
 
-  Problem p{std::move(*q), std::move(*k), std::move(*v), arguments};
+  Problem p{std::move(*q), std::move(*k), std::move(*v), with_defaults(arguments)};
   p.arguments.q = p.q.data.data();
   p.arguments.k = p.k.data.data();
   p.arguments.v = p.v.data.data();
@@ -156,7 +156,7 @@ std::vector<double> output_rows(Operand const& o, AttentionArguments const& a,
   std::vector<double> values;
   for (auto const row : rows) {
     std::int64_t const i = row % a.seq_q, head = row / a.seq_q % a.heads, batch = row / a.seq_q / a.heads;
-    std::int64_t const first = batch * a.o_stride.batch + i * a.o_stride.seq + head * a.o_stride.head;
+    std::int64_t const first = batch * a.o_stride->batch + i * a.o_stride->seq + head * a.o_stride->head;
     for (std::int64_t d = 0; d < a.head_dim; ++d)
       values.push_back(reference::element(o.data.data(), o.type, first + d));
   }
@@ -186,9 +186,9 @@ void run(Options const& options) {
   if (!options.output.empty()) write_operand(options.output, o);
   if (!options.lse.empty()) write_operand(options.lse, lse);
 
-  double const pairs = host.causal ? static_cast<double>(host.seq_k) / 2 : static_cast<double>(host.seq_k);
+  double const pairs = host.causal ? static_cast<double>(*host.seq_k) / 2 : static_cast<double>(*host.seq_k);
   auto const checked = rows_to_check(
-      rows, 4 * static_cast<double>(host.seq_k) * static_cast<double>(host.head_dim), host.head_dim);
+      rows, 4 * static_cast<double>(*host.seq_k) * static_cast<double>(host.head_dim), host.head_dim);
   auto const expected = reference::attention(host, checked);
   auto const of_o =
       reference::compare(output_rows(o, host, checked), expected.o, reference::largest_finite(host.dtype));
@@ -202,15 +202,15 @@ void run(Options const& options) {
 
   Verdict verdict;
   verdict.problem = {{"kernel", "attention"},       {"batch", host.batch},
-                     {"heads", host.heads},         {"kv_heads", host.kv_heads},
-                     {"seq_q", host.seq_q},         {"seq_k", host.seq_k},
+                     {"heads", host.heads},         {"kv_heads", *host.kv_heads},
+                     {"seq_q", host.seq_q},         {"seq_k", *host.seq_k},
                      {"head_dim", host.head_dim},   {"dtype", to_string(host.dtype)},
                      {"layout", options.layout},    {"causal", host.causal},
-                     {"scale", host.scale},         {"exponential", options.exponential},
+                     {"scale", *host.scale},        {"exponential", options.exponential},
                      {"seed", options.machine.seed}};
   verdict.headline =
       fmt::format("attention {}: batch {}, heads {} ({} of keys), {} queries, {} keys, head dim {}{}",
-                  to_string(host.dtype), host.batch, host.heads, host.kv_heads, host.seq_q, host.seq_k,
+                  to_string(host.dtype), host.batch, host.heads, *host.kv_heads, host.seq_q, *host.seq_k,
                   host.head_dim, host.causal ? ", causal" : "");
   verdict.configuration_index = choice.configuration;
   verdict.configuration = configuration_name(choice.kernel, choice.configuration);
@@ -252,7 +252,7 @@ void add_attention_command(CLI::App& app) {
   extent("--kv-heads", o.kv_heads, "heads of K and V, a divisor of --heads (as many)");
   extent("--seq-q", o.seq_q, "queries (256)");
   extent("--seq-k", o.seq_k, "keys (as many as queries)");
-  extent("--head-dim", o.head_dim, "32, 64, 96, 128 or 256 (64)");
+  command.add_option("--head-dim", o.head_dim.value, "(64)")->check(one_of({"32", "64", "96", "128", "256"}));
   add_text(command, "--dtype", o.dtype,
            "f16 or bf16, to which files are rounded (that of the files, or bf16)");
   command.add_option("--scale", o.scale, "of Q K^T (1 / sqrt(head_dim))")->check(positive_number());

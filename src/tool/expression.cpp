@@ -183,28 +183,41 @@ class Parser {
 
 Value evaluate(std::string_view expression) { return Parser(expression).parse(); }
 
+namespace {
+
+/// f(), with the argument and its expression in front of what is wrong with it.
+template <class F> auto of_argument(std::string const& argument, std::string_view expression, F&& f) {
+  auto const sentence = [&](char const* why) {
+    return fmt::format("{} {}: {}", argument, io::in_quotes(expression), why);
+  };
+  try {
+    return f();
+  } catch (layout_error const& error) {
+    throw ExpressionError(sentence(error.what()));
+  } catch (ExpressionError const& error) {
+    throw ExpressionError(sentence(error.what()));
+  }
+}
+
+}  // namespace
+
 Layout evaluate_layout(std::string const& argument, std::string_view expression) {
-  Value const value = evaluate(expression);
-  if (Layout const* const plain = std::get_if<Layout>(&value.what)) {
-    return *plain;
-  }
-  if (Tuple const* const shape = std::get_if<Tuple>(&value.what)) {
-    return layout(*shape);
-  }
-  throw ExpressionError(fmt::format("{}: {} is not a layout such as (2,2,1) or (16,8):(8,1)", argument,
-                                    io::in_quotes(expression)));
+  return of_argument(argument, expression, [&] {
+    Value const value = evaluate(expression);
+    if (Layout const* const plain = std::get_if<Layout>(&value.what)) return *plain;
+    if (Tuple const* const shape = std::get_if<Tuple>(&value.what)) return layout(*shape);
+    throw ExpressionError("it is not a layout such as (2,2,1) or (16,8):(8,1)");
+  });
 }
 
 Tiler evaluate_tiler(std::string const& argument, std::string_view expression) {
-  Value const value = evaluate(expression);
-  if (Tiler const* const tiler = std::get_if<Tiler>(&value.what)) {
-    return *tiler;
-  }
-  if (Tuple const* const shape = std::get_if<Tuple>(&value.what); shape != nullptr && !shape->is_integer()) {
-    return Tiler(*shape);
-  }
-  throw ExpressionError(fmt::format("{}: {} is not a tile such as '<32,32,16>' or '<_,(8,2):(1,8),16>'",
-                                    argument, io::in_quotes(expression)));
+  return of_argument(argument, expression, [&] {
+    Value const value = evaluate(expression);
+    if (Tiler const* const tiler = std::get_if<Tiler>(&value.what)) return *tiler;
+    if (Tuple const* const shape = std::get_if<Tuple>(&value.what); shape != nullptr && !shape->is_integer())
+      return Tiler(*shape);
+    throw ExpressionError("it is not a tile such as '<32,32,16>' or '<_,(8,2):(1,8),16>'");
+  });
 }
 
 std::string to_text(Value const& value) {

@@ -164,13 +164,14 @@ Problem read_problem(Options o) {
   if (!o.a.empty()) {
     a = o.trans_a ? matrices("--a", o.a, in, o.k, o.m) : matrices("--a", o.a, in, o.m, o.k);
     in = a->type;
-    if (!in_b) in_b = in;
+    if (!in_b && bits(*in) != 8) in_b = in;  // beside an fp8 A, B stays what its file holds
   }
   if (!o.b.empty()) {
     b = o.trans_b ? matrices("--b", o.b, in_b, o.n, o.k) : matrices("--b", o.b, in_b, o.k, o.n);
     in_b = b->type;
     if (!in) in = in_b;
   }
+  if (!in_b) in_b = in;
   if (!out) out = default_output(*in);
   if (!o.c.empty()) {
     c = matrices("--c", o.c, out, o.m, o.n);
@@ -254,8 +255,8 @@ nlohmann::ordered_json describe(GemmArguments const& g, Options const& o) {
           {"k", g.k},
           {"batch", g.batch},
           {"in", to_string(g.in)},
-          {"in_b", to_string(g.in_b)},
-          {"out", to_string(g.out)},
+          {"in_b", to_string(*g.in_b)},
+          {"out", to_string(*g.out)},
           {"trans_a", o.trans_a},
           {"trans_b", o.trans_b},
           {"alpha", g.alpha},
@@ -377,8 +378,8 @@ double bytes_of(GemmArguments const& g) {
     return static_cast<double>(g.batch) * static_cast<double>(rows) * static_cast<double>(columns) *
            (bits(type) / 8);
   };
-  double const operands = matrix(g.m, g.k, g.in) + matrix(g.k, g.n, g.in_b);
-  return 2 * (operands + matrix(g.m, g.n, g.out) * (g.beta != 0 ? 2 : 1));
+  double const operands = matrix(g.m, g.k, g.in) + matrix(g.k, g.n, *g.in_b);
+  return 2 * (operands + matrix(g.m, g.n, *g.out) * (g.beta != 0 ? 2 : 1));
 }
 
 void run(Options const& o) {
@@ -405,8 +406,8 @@ void run(Options const& o) {
   GemmArguments const host = with_addresses(
       p, o,
       {p.a.data.data(), p.b.data.data(), p.c.data.data(), p.bias.data.data(), nullptr, p.scales.data()});
-  Operand d{host.out, batched(host.batch, {host.m, host.n}), {}};
-  Buffer<std::byte> const d_buffer(machine, host.batch * host.m * host.n * (bits(host.out) / 8), "D");
+  Operand d{*host.out, batched(host.batch, {host.m, host.n}), {}};
+  Buffer<std::byte> const d_buffer(machine, host.batch * host.m * host.n * (bits(*host.out) / 8), "D");
   GemmArguments const arguments =
       with_addresses(p, o, {a.data(), b.data(), c.data(), bias.data(), d_buffer.data(), scales.data()});
   check(arguments, machine.compute_capability());
@@ -422,7 +423,7 @@ void run(Options const& o) {
   auto const rows =
       rows_to_check(host.batch * host.m, static_cast<double>(host.n) * static_cast<double>(host.k), host.n);
   auto const comparison = reference::compare(rows_as_doubles(d, host.n, rows), reference::gemm(host, rows),
-                                             reference::largest_finite(host.out));
+                                             reference::largest_finite(*host.out));
   Verdict verdict;
   verdict.problem = describe(host, o);
   verdict.headline = to_string(host);
@@ -466,7 +467,9 @@ void add_gemm_command(CLI::App& app) {
   add_text(command, "--dtype,--in", o.dtype,
            "of A and B, to which files are rounded: f16, bf16, tf32, e4m3 or e5m2 (that of the files, or "
            "bf16)");
-  add_text(command, "--in-b", o.dtype_b, "of B, where it is not A's: one of A and B e4m3, the other e5m2");
+  add_text(
+      command, "--in-b", o.dtype_b,
+      "of B, where it is not A's: one of A and B e4m3, the other e5m2 (beside an fp8 A that of its file)");
   add_text(command, "--out-type,--out", o.out_type,
            "of D, C and bias: f16, bf16 or f32 (that of A; f32 of tf32, bf16 of fp8)");
   command.add_flag("--trans-a", o.trans_a, "A is stored as (k, m)");

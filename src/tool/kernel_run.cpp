@@ -141,6 +141,23 @@ std::vector<sim::Suppression> read_suppressions(std::string const& path) {
   }
 }
 
+sim::Choices read_choices(std::string const& text) {
+  try {
+    return sim::Choices::parse(text);
+  } catch (std::invalid_argument const& error) {
+    throw argument_error(
+        fmt::format("--choices {}: {}", io::in_quotes(text), io::printable(error.what(), 300)));
+  }
+}
+
+Machine find_machine(std::string const& name, Arch arch, sim::Options const& simulation) {
+  try {
+    return Machine::from_name(name, arch, simulation);
+  } catch (argument_error const& error) {
+    throw argument_error(fmt::format("--device: {}", error.what()));
+  }
+}
+
 }  // namespace
 
 Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
@@ -159,7 +176,7 @@ Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
                                   sim::Interleaving::random, sim::Interleaving::one_warp_behind}) {
     if (options.interleaving == to_string(interleaving)) simulation.interleaving = interleaving;
   }
-  if (options.choices) simulation.choices = sim::Choices::parse(*options.choices);
+  if (options.choices) simulation.choices = read_choices(*options.choices);
   simulation.seed = options.seed;
   simulation.workers = options.workers;
   simulation.check = !options.unchecked;
@@ -170,7 +187,7 @@ Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
   bool const timeline = !options.trace.empty() || !options.svg.empty();
   if (timeline) simulation.trace = {options.trace_ctas, sim::timing_of(arch), options.trace_barriers};
   simulation.progress = [&bar](std::int64_t done, std::int64_t total) { bar.update(done, total); };
-  Machine machine = Machine::from_name(options.device, arch, simulation);
+  Machine machine = find_machine(options.device, arch, simulation);
   if (timeline && !machine.is_simulated())
     throw argument_error(fmt::format(
         "--trace and --svg show the time of a simulated machine, and this is {}; use --device sim.",
@@ -203,8 +220,21 @@ std::vector<io::NamedPath> machine_inputs(MachineOptions const& options) {
   return {{"--allow", options.allow}};
 }
 
+namespace {
+
+/// f(), with the option in front of what is wrong with its file.
+template <class F> auto with_option(std::string const& option, F&& f) {
+  try {
+    return f();
+  } catch (io::io_error const& error) {
+    throw argument_error(fmt::format("{} {}", option, error.what()));
+  }
+}
+
+}  // namespace
+
 void add_array_file(std::vector<io::NamedPath>& paths, char const* option, std::string const& name) {
-  if (!name.empty()) paths.push_back({option, io::file_of_array(name)});
+  if (!name.empty()) paths.push_back({option, with_option(option, [&] { return io::file_of_array(name); })});
 }
 
 DType parse_dtype(char const* option, std::string const& name) {
@@ -267,13 +297,13 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// f(), with the option in front of what is wrong with its file.
-template <class F> auto with_option(std::string const& option, F&& f) {
-  try {
-    return f();
-  } catch (io::io_error const& error) {
-    throw argument_error(fmt::format("{} {}", option, error.what()));
-  }
+/// Bytes that an array from a file takes while it is read: its own, and those of its elements as doubles and
+/// as the wanted type where it is not of that.
+double bytes_to_read(io::ArrayType const& array, DType wanted, bool as_it_is) {
+  double elements = 1;
+  for (auto const extent : array.shape) elements *= static_cast<double>(extent);
+  double const rounded = as_it_is ? 0 : sizeof(double) + bits(wanted) / 8;
+  return elements * (io::size_of(array.type) + rounded);
 }
 
 }  // namespace
@@ -299,8 +329,9 @@ Operand read_operand(std::string const& option, std::string const& name, std::op
     throw argument_error(
         fmt::format("{} {} holds {}, which no kernel multiplies; say to which type it is to be rounded.",
                     option, shown, io::to_string(described.type)));
-  io::Array array = with_option(option, [&] { return io::read_array(name); });
   DType const wanted = type.value_or(held.value_or(DType::f32));
+  require_memory(fmt::format("{} {}", option, shown), bytes_to_read(described, wanted, held == wanted));
+  io::Array array = with_option(option, [&] { return io::read_array(name); });
   if (held == wanted) return {wanted, array.shape, std::move(array.data)};
   auto const values = io::to_doubles(array);
   return {wanted, array.shape, round_to(wanted, values.size(), [&](std::size_t i) { return values[i]; })};

@@ -66,14 +66,20 @@ void reserve_standard_streams() {
   }
 }
 
-/// Options whose value may be left out take an empty one for that: it is refused here.
+/// CLI11 takes an empty value for none where that may be left out, and of a flag for "yes": it is refused
+/// here.
 void refuse_empty_values(int argc, char** argv) {
+  auto const refuse = [](std::string_view option) {
+    throw std::invalid_argument(
+        fmt::format("{}: '' is neither a value nor left out", tegula::io::printable(option)));
+  };
   for (int i = 1; i < argc; ++i) {
-    for (std::string const option : {"--svg", "--latex", "--banks"}) {
-      bool const empty =
-          (argv[i] == option && i + 1 < argc && argv[i + 1][0] == '\0') || argv[i] == option + "=";
-      if (empty) throw std::invalid_argument(option + ": '' is neither a value nor left out");
-    }
+    std::string_view const argument = argv[i];
+    if (argument == "--") return;
+    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1)
+      refuse(argument.substr(0, argument.size() - 1));
+    for (std::string_view const option : {"--svg", "--latex", "--banks"})
+      if (argument == option && i + 1 < argc && argv[i + 1][0] == '\0') refuse(option);
   }
 }
 

@@ -25,11 +25,22 @@ struct MmaOptions {
   std::string tile;
 };
 
+/// f(), with what was asked for in front of why there is no such tiling.
+template <class F> auto asked_for(std::string const& what, F&& f) {
+  try {
+    return f();
+  } catch (layout_error const& error) {
+    throw std::invalid_argument(fmt::format("{}: {}", what, error.what()));
+  }
+}
+
 MmaTiling build(MmaOptions const& options, std::string const& atom_argument) {
   MmaAtom const atom = find_mma_atom(atom_argument, options.atom);
   Layout const atoms = evaluate_layout("--layout", options.layout);
   Tiler const tile = options.tile.empty() ? make_tile(_, _, _) : evaluate_tiler("--tile", options.tile);
-  return make_tiled_mma(atom, atoms, tile);
+  std::string const tile_text = options.tile.empty() ? "" : " --tile " + io::in_quotes(options.tile);
+  return asked_for("--layout " + io::in_quotes(options.layout) + tile_text,
+                   [&] { return make_tiled_mma(atom, atoms, tile); });
 }
 
 std::string to_json(MmaTiling const& mma) {
@@ -86,16 +97,22 @@ CopyTiling build(CopyOptions const& options) {
         "either --threads (and --values), or --of a|b|c with --mma is needed, and not both");
   }
   if (options.of.empty()) {
-    return make_tiled_copy(atom, bits, evaluate_layout("--threads", options.threads),
-                           evaluate_layout("--values", options.values));
+    Layout const threads = evaluate_layout("--threads", options.threads);
+    Layout const values = evaluate_layout("--values", options.values);
+    return asked_for(
+        "--threads " + io::in_quotes(options.threads) + " --values " + io::in_quotes(options.values),
+        [&] { return make_tiled_copy(atom, bits, threads, values); });
   }
   if (options.mma.atom.empty()) {
     throw std::invalid_argument("--of needs the tiled MMA: --mma NAME, and its --layout and --tile");
   }
   MmaTiling const mma = build(options.mma, "--mma");
-  return options.of == "a"   ? make_tiled_copy_a(atom, bits, mma)
-         : options.of == "b" ? make_tiled_copy_b(atom, bits, mma)
-                             : make_tiled_copy_c(atom, bits, mma);
+  bool const a = options.of == "a" || options.of == "A", b = options.of == "b" || options.of == "B";
+  return asked_for("--of " + options.of, [&] {
+    return a   ? make_tiled_copy_a(atom, bits, mma)
+           : b ? make_tiled_copy_b(atom, bits, mma)
+               : make_tiled_copy_c(atom, bits, mma);
+  });
 }
 
 std::string to_json(CopyTiling const& copy) {
@@ -170,7 +187,7 @@ void add_tiled_copy_command(CLI::App& app) {
   command->add_option("--values", copy.values, "(i,j) -> value, for the block of each thread (default 1:1)")
       ->check(not_empty("a layout of values"));
   command->add_option("--of", copy.of, "Match operand a, b or c of the tiled MMA given by --mma")
-      ->check(CLI::IsMember({"a", "b", "c"}, CLI::ignore_case));
+      ->check(one_of({"a", "b", "c", "A", "B", "C"}));
   command->add_option("--mma,--mma-atom", copy.mma.atom, "With --of: the MMA instruction")
       ->check(not_empty("the name of an MMA"));
   command

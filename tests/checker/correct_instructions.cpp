@@ -64,8 +64,7 @@ void add_tma(std::vector<CorrectKernel>& all) {
 }  // namespace
 
 void add_instructions(std::vector<CorrectKernel>& all) {
-  for (auto const* kernels :
-       {&all_instruction_kernels(), &all_hopper_kernels(), &all_synchronisation_kernels()}) {
+  for (auto const* kernels : {&all_instruction_kernels(), &all_hopper_kernels()}) {
     for (WordKernel const& kernel : *kernels)
       add(all, kernel, words(static_cast<std::size_t>(kernel.in_words)));
   }

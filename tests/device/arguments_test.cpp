@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -28,32 +29,34 @@ constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
 template <class T = void> T* at(std::uintptr_t address) { return reinterpret_cast<T*>(address); }
 
 AttentionArguments attention() {
-  return {.dtype = DType::f16,
-          .q = at(std::uintptr_t{1} << 44),
-          .k = at(std::uintptr_t{2} << 44),
-          .v = at(std::uintptr_t{3} << 44),
-          .o = at(std::uintptr_t{4} << 44),
-          .lse = at<float>(std::uintptr_t{5} << 44),
-          .batch = 2,
-          .heads = 6,
-          .kv_heads = 3,
-          .seq_q = 100,
-          .seq_k = 77,
-          .head_dim = 64};
+  AttentionArguments const contiguous = {.dtype = DType::f16,
+                                         .q = at(std::uintptr_t{1} << 44),
+                                         .k = at(std::uintptr_t{2} << 44),
+                                         .v = at(std::uintptr_t{3} << 44),
+                                         .o = at(std::uintptr_t{4} << 44),
+                                         .lse = at<float>(std::uintptr_t{5} << 44),
+                                         .batch = 2,
+                                         .heads = 6,
+                                         .kv_heads = 3,
+                                         .seq_q = 100,
+                                         .seq_k = 77,
+                                         .head_dim = 64};
+  return with_defaults(contiguous);
 }
 
 GemmArguments gemm() {
-  return {.in = DType::f16,
-          .out = DType::f32,
-          .m = 100,
-          .n = 60,
-          .k = 48,
-          .a = at(std::uintptr_t{1} << 44),
-          .b = at(std::uintptr_t{2} << 44),
-          .c = at(std::uintptr_t{3} << 44),
-          .bias = at(std::uintptr_t{4} << 44),
-          .d = at(std::uintptr_t{5} << 44),
-          .beta = 1};
+  GemmArguments const contiguous = {.in = DType::f16,
+                                    .out = DType::f32,
+                                    .m = 100,
+                                    .n = 60,
+                                    .k = 48,
+                                    .a = at(std::uintptr_t{1} << 44),
+                                    .b = at(std::uintptr_t{2} << 44),
+                                    .c = at(std::uintptr_t{3} << 44),
+                                    .bias = at(std::uintptr_t{4} << 44),
+                                    .d = at(std::uintptr_t{5} << 44),
+                                    .beta = 1};
+  return with_defaults(contiguous);
 }
 
 template <class Arguments> struct Case {
@@ -80,18 +83,42 @@ void expect_refused(Arguments (*good)(), std::vector<Case<Arguments>> const& cas
 }
 
 TEST(AttentionArguments, HaveTheDefaultsOfAContiguousTensor) {
-  AttentionArguments const a = {
-      .batch = 2, .heads = 8, .kv_heads = 2, .seq_q = 10, .seq_k = 20, .head_dim = 64};
-  EXPECT_EQ(a.q_stride.batch, 10 * 8 * 64);
-  EXPECT_EQ(a.q_stride.seq, 8 * 64);
-  EXPECT_EQ(a.q_stride.head, 64);
-  EXPECT_EQ(a.k_stride.batch, 20 * 2 * 64);
-  EXPECT_EQ(a.v_stride.seq, 2 * 64);
-  EXPECT_EQ(a.o_stride.batch, 10 * 8 * 64);
+  AttentionArguments const a = with_defaults(
+      AttentionArguments{.batch = 2, .heads = 8, .kv_heads = 2, .seq_q = 10, .seq_k = 20, .head_dim = 64});
+  EXPECT_EQ(a.q_stride->batch, 10 * 8 * 64);
+  EXPECT_EQ(a.q_stride->seq, 8 * 64);
+  EXPECT_EQ(a.q_stride->head, 64);
+  EXPECT_EQ(a.k_stride->batch, 20 * 2 * 64);
+  EXPECT_EQ(a.v_stride->seq, 2 * 64);
+  EXPECT_EQ(a.o_stride->batch, 10 * 8 * 64);
   EXPECT_EQ(a.scale, 0.125f);
-  AttentionArguments const square = {.heads = 4, .seq_q = 16, .head_dim = 32};
+  AttentionArguments const square =
+      with_defaults(AttentionArguments{.heads = 4, .seq_q = 16, .head_dim = 32});
   EXPECT_EQ(square.kv_heads, 4);
   EXPECT_EQ(square.seq_k, 16);
+  TokenStrides const apart = {4096, 512, 64};
+  EXPECT_EQ(with_defaults(AttentionArguments{.k_stride = apart}).v_stride->batch, 4096) << "v lies as k";
+}
+
+TEST(AttentionArguments, FilledInAnyOrderAreThoseThatAreMadeAtOnce) {
+  AttentionArguments a = attention();
+  a = {};
+  a.dtype = DType::f16, a.head_dim = 128, a.heads = 2, a.seq_q = 5;
+  a.q = at(1 << 20), a.k = at(2 << 20), a.v = at(3 << 20), a.o = at(4 << 20);
+  check(a, 90);  // then larger, and smaller, than what was checked
+  for (std::int64_t const seq : {100, 3}) {
+    a.batch = 3, a.heads = 6, a.seq_q = seq, a.head_dim = 64;
+    check(a, 90);
+    AttentionParams const p = lower(a);
+    EXPECT_EQ(p.kv_heads, 6);
+    EXPECT_EQ(p.seq_k, seq);
+    EXPECT_EQ(p.scale, 0.125f);
+    for (TokenStrides const& s : {p.q_stride, p.k_stride, p.v_stride, p.o_stride}) {
+      EXPECT_EQ(s.batch, seq * 6 * 64);
+      EXPECT_EQ(s.seq, 6 * 64);
+      EXPECT_EQ(s.head, 64);
+    }
+  }
 }
 
 TEST(AttentionArguments, AreRefusedWithASentenceEach) {
@@ -114,17 +141,17 @@ TEST(AttentionArguments, AreRefusedWithASentenceEach) {
       {"o is k", [](A& a) { a.o = const_cast<void*>(a.k); }, {"o and k"}},
       {"o is v", [](A& a) { a.o = const_cast<void*>(a.v); }, {"o and v"}},
       {"o broadcast over tokens",
-       [](A& a) { a.o_stride.seq = 0; },
+       [](A& a) { a.o_stride->seq = 0; },
        {"o_stride.seq is 0", "overlap", "at least 64"}},
-      {"o heads too near", [](A& a) { a.o_stride.head = 56; }, {"o_stride.head is 56", "at least 64"}},
-      {"o tokens too near", [](A& a) { a.o_stride.seq = 376; }, {"o_stride.seq is 376", "at least 384"}},
+      {"o heads too near", [](A& a) { a.o_stride->head = 56; }, {"o_stride.head is 56", "at least 64"}},
+      {"o tokens too near", [](A& a) { a.o_stride->seq = 376; }, {"o_stride.seq is 376", "at least 384"}},
       {"o batches too near",
-       [](A& a) { a.o_stride.batch = 38392; },
+       [](A& a) { a.o_stride->batch = 38392; },
        {"o_stride.batch is 38392", "at least 38400"}},
       {"too many tiles",
        [](A& a) {
          a.batch = 1 << 20;
-         a.heads = a.kv_heads = 1 << 10;
+         a.kv_heads = a.heads = 1 << 10;
          a.seq_q = 129;
        },
        {"batch * heads * seq_q / 64", "2^31 - 1 tiles"}},
@@ -138,28 +165,29 @@ TEST(AttentionArguments, AreRefusedWithASentenceEach) {
 
   struct Extent {
     std::string name;
-    std::int64_t A::*member;
+    std::function<void(A&, std::int64_t)> set;
   };
-  for (auto const& extent :
-       {Extent{"batch", &A::batch}, Extent{"heads", &A::heads}, Extent{"kv_heads", &A::kv_heads},
-        Extent{"seq_q", &A::seq_q}, Extent{"seq_k", &A::seq_k}}) {
+  for (auto const &extent : {Extent{"batch", [](A&a, std::int64_t n) { a.batch = n; }},
+                             Extent{"heads", [](A&a, std::int64_t n) { a.heads = n; }},
+                             Extent{"kv_heads", [](A&a, std::int64_t n) { a.kv_heads = n; }},
+                             Extent{"seq_q", [](A&a, std::int64_t n) { a.seq_q = n; }},
+                             Extent{"seq_k", [](A&a, std::int64_t n) { a.seq_k = n; }}}) {
     auto const name = extent.name;
-    auto const member = extent.member;
-    cases.push_back({"zero", [=](A& a) { a.*member = 0; }, {": " + name + " is 0", "at least 1"}});
-    cases.push_back({"negative", [=](A& a) { a.*member = -5; }, {": " + name + " is -5", "negative"}});
-    cases.push_back(
-        {"least", [=](A& a) { a.*member = -kHuge - 1; }, {": " + name + " is -9223372036854775808"}});
+    auto const set = extent.set;
+    cases.push_back({"zero", [=](A& a) { set(a, 0); }, {": " + name + " is 0", "at least 1"}});
+    cases.push_back({"negative", [=](A& a) { set(a, -5); }, {": " + name + " is -5", "negative"}});
+    cases.push_back({"least", [=](A& a) { set(a, -kHuge - 1); }, {": " + name + " is -9223372036854775808"}});
     cases.push_back({"large",
-                     [=](A& a) { a.*member = kMaxExtent + 1; },
+                     [=](A& a) { set(a, kMaxExtent + 1); },
                      {": " + name + " is 1073740801", "at most 1073740800"}});
     cases.push_back(
-        {"huge", [=](A& a) { a.*member = kHuge; }, {": " + name + " is 9223372036854775807", "32-bit"}});
+        {"huge", [=](A& a) { set(a, kHuge); }, {": " + name + " is 9223372036854775807", "32-bit"}});
   }
 
   struct Tensor {
     std::string name;
     std::function<void(A&, void*)> set;
-    TokenStrides A::*stride;
+    std::optional<TokenStrides> A::*stride;
   };
   for (auto const &tensor : {Tensor{"q", [](A&a, void*p) { a.q = p; }, &A::q_stride},
                              Tensor{"k", [](A&a, void*p) { a.k = p; }, &A::k_stride},
@@ -181,13 +209,14 @@ TEST(AttentionArguments, AreRefusedWithASentenceEach) {
                              Axis{"head", &TokenStrides::head}}) {
       auto const member = axis.member;
       std::string const full = name + "_stride." + axis.name;
-      cases.push_back({"negative", [=](A& a) { a.*stride.*member = -64; }, {full + " is -64", "negative"}});
       cases.push_back(
-          {"odd", [=](A& a) { a.*stride.*member = 38407; }, {full + " is 38407", "multiple of 8"}});
+          {"negative", [=](A& a) { (*(a.*stride)).*member = -64; }, {full + " is -64", "negative"}});
+      cases.push_back(
+          {"odd", [=](A& a) { (*(a.*stride)).*member = 38407; }, {full + " is 38407", "multiple of 8"}});
     }
     cases.push_back({"wraps",
                      [stride](A& a) {
-                       a.*stride = {kHuge - 7, 384, 64};
+                       a.*stride = TokenStrides{kHuge - 7, 384, 64};
                      },
                      {": " + name + " spans 2^63 bytes or more"}});
   }
@@ -214,9 +243,9 @@ TEST(AttentionArguments, AreAcceptedJustInsideTheLimits) {
   accepted([](auto& a) { a.q_stride = {8, 8, 8}; });                 // overlapping rows of an input
   accepted([](auto& a) { a.o_stride = {38400, 64, 6400}; });         // (batch, head, seq, head_dim)
   accepted([](auto& a) { a.o_stride = {64, 2 * 6 * 64, 2 * 64}; });  // (seq, head, batch, head_dim)
-  accepted([](auto& a) { a.batch = 1, a.o_stride.batch = 0; });  // the stride of a single batch is not used
+  accepted([](auto& a) { a.batch = 1, a.o_stride->batch = 0; });  // the stride of a single batch is not used
   accepted([](auto& a) {
-    a.seq_q = kMaxExtent, a.heads = a.kv_heads = a.batch = 1, a.o_stride = {0, 64, 0};
+    a.seq_q = kMaxExtent, a.kv_heads = a.heads = a.batch = 1, a.o_stride = {0, 64, 0};
   });
   accepted([](auto& a) { a.seq_k = kMaxExtent; });
 }
@@ -237,7 +266,7 @@ TEST(AttentionArguments, NeverAcceptOverlappingOutputRows) {
     auto const pick = [&](int limit) {
       return static_cast<std::int64_t>(random() % static_cast<unsigned>(limit));
     };
-    a.batch = 1 + pick(3), a.heads = a.kv_heads = 1 + pick(3), a.seq_q = 1 + pick(4), a.head_dim = 32;
+    a.batch = 1 + pick(3), a.kv_heads = a.heads = 1 + pick(3), a.seq_q = 1 + pick(4), a.head_dim = 32;
     a.o_stride = {8 * pick(40), 8 * pick(40), 8 * pick(40)};
     std::set<std::int64_t> elements;
     bool overlap = false;
@@ -245,7 +274,7 @@ TEST(AttentionArguments, NeverAcceptOverlappingOutputRows) {
       for (int s = 0; s < a.seq_q; ++s)
         for (int h = 0; h < a.heads; ++h)
           for (int d = 0; d < 32; d += 8)
-            overlap = !elements.insert(b * a.o_stride.batch + s * a.o_stride.seq + h * a.o_stride.head + d)
+            overlap = !elements.insert(b * a.o_stride->batch + s * a.o_stride->seq + h * a.o_stride->head + d)
                            .second ||
                       overlap;
     bool refuses = false;
@@ -282,14 +311,14 @@ TEST(AttentionArguments, AreLoweredWhole) {
 }
 
 TEST(GemmArguments, HaveTheDefaultsOfContiguousMatrices) {
-  GemmArguments const rows = {.m = 10, .n = 20, .k = 30};
+  GemmArguments const rows = with_defaults(GemmArguments{.m = 10, .n = 20, .k = 30});
   EXPECT_EQ(rows.lda, 30);
   EXPECT_EQ(rows.ldb, 30);
   EXPECT_EQ(rows.ldc, 20);
   EXPECT_EQ(rows.ldd, 20);
   EXPECT_EQ(rows.out, DType::bf16);
-  GemmArguments const columns = {
-      .in = DType::f16, .a_major = Major::mn, .b_major = Major::mn, .m = 10, .n = 20, .k = 30};
+  GemmArguments const columns = with_defaults(
+      GemmArguments{.in = DType::f16, .a_major = Major::mn, .b_major = Major::mn, .m = 10, .n = 20, .k = 30});
   EXPECT_EQ(columns.lda, 10);
   EXPECT_EQ(columns.ldb, 20);
   EXPECT_EQ(columns.out, DType::f16);
@@ -297,14 +326,38 @@ TEST(GemmArguments, HaveTheDefaultsOfContiguousMatrices) {
   EXPECT_EQ(columns.batch, 1);
   EXPECT_EQ(columns.a_batch_stride, 30 * 10);
   EXPECT_EQ(columns.b_batch_stride, 30 * 20);
-  GemmArguments const padded = {.m = 10, .n = 20, .k = 30, .lda = 32, .ldb = 40, .ldd = 24};
+  GemmArguments const padded =
+      with_defaults(GemmArguments{.m = 10, .n = 20, .k = 30, .lda = 32, .ldb = 40, .ldd = 24});
   EXPECT_EQ(padded.a_batch_stride, 10 * 32);
   EXPECT_EQ(padded.b_batch_stride, 20 * 40);
   EXPECT_EQ(padded.c_batch_stride, 10 * 20);
   EXPECT_EQ(padded.d_batch_stride, 10 * 24);
-  EXPECT_EQ((GemmArguments{.in = DType::tf32}.out), DType::f32);
-  EXPECT_EQ((GemmArguments{.in = DType::e5m2}.out), DType::bf16);
-  EXPECT_EQ((GemmArguments{.m = kHuge, .k = 2}.a_batch_stride), kHuge) << "to be refused, not wrapped";
+  EXPECT_EQ(with_defaults(GemmArguments{.in = DType::tf32}).out, DType::f32);
+  EXPECT_EQ(with_defaults(GemmArguments{.in = DType::e5m2}).out, DType::bf16);
+  EXPECT_EQ(with_defaults(GemmArguments{.m = kHuge, .k = 2}).a_batch_stride, kHuge)
+      << "to be refused, not wrapped";
+}
+
+TEST(GemmArguments, FilledInAnyOrderAreThoseThatAreMadeAtOnce) {
+  GemmArguments g;
+  g.a = at(1 << 30), g.b = at(2 << 30), g.d = at(std::uintptr_t{3} << 30);
+  g.m = g.n = g.k = 64;
+  check(g, 90);  // then larger, and smaller, and of other types, than what was checked
+  for (std::int64_t const k : {128, 32}) {
+    g.in = DType::f16, g.m = 48, g.n = 96, g.k = k, g.batch = 2, g.b_major = Major::mn;
+    check(g, 90);
+    GemmParams const p = lower(g);
+    EXPECT_EQ(p.lda, k);
+    EXPECT_EQ(p.ldb, 96);
+    EXPECT_EQ(p.ldc, 96);
+    EXPECT_EQ(p.ldd, 96);
+    EXPECT_EQ(p.a_batch, 48 * k);
+    EXPECT_EQ(p.b_batch, k * 96);
+    EXPECT_EQ(p.c_batch, 48 * 96);
+    EXPECT_EQ(p.d_batch, 48 * 96);
+    EXPECT_EQ(with_defaults(g).out, DType::f16);
+    EXPECT_EQ(with_defaults(g).in_b, DType::f16);
+  }
 }
 
 TEST(GemmArguments, AreRefusedWithASentenceEach) {
@@ -380,7 +433,7 @@ TEST(GemmArguments, AreRefusedWithASentenceEach) {
     std::string const name = to_string(type);
     auto const with = [type](auto change) {
       return [type, change](G& g) {
-        g.in = g.in_b = type;
+        g.in_b = g.in = type;
         change(g);
       };
     };
@@ -428,7 +481,7 @@ TEST(GemmArguments, CountBatchesInTilesAndBytes) {
     change(g);
     return message_of<argument_error>([&] { check(g, 90); });
   };
-  EXPECT_THAT(refusal([](auto& g) { g.m = g.n = g.ldc = g.ldd = 1 << 20, g.batch = 8; }),
+  EXPECT_THAT(refusal([](auto& g) { g.ldc = g.ldd = g.m = g.n = 1 << 20, g.batch = 8; }),
               HasSubstr("* batch is beyond 2^31 - 1 tiles"));
   EXPECT_THAT(refusal([](auto& g) { g.batch = 4, g.a_batch_stride = kHuge / 4; }),
               HasSubstr(": a spans 2^63"));
@@ -450,7 +503,7 @@ TEST(GemmArguments, AreAcceptedJustInsideTheLimits) {
   accepted([](auto& g) { g.out = DType::bf16; });
   accepted([](auto& g) { g.out = DType::f16, g.d = at(0x50002); });
   accepted([](auto& g) { g.m = g.n = g.k = 1; });
-  accepted([](auto& g) { g.k = g.lda = g.ldb = kMaxExtent; });
+  accepted([](auto& g) { g.lda = g.ldb = g.k = kMaxExtent; });
   accepted([](auto& g) { g.a_major = g.b_major = Major::mn, g.lda = 100, g.ldb = 60; });
   accepted([](auto& g) { g.batch = 7; });
   accepted([](auto& g) { g.batch = 7, g.a_batch_stride = g.b_batch_stride = g.c_batch_stride = 0; });
@@ -461,7 +514,7 @@ TEST(GemmArguments, AreAcceptedJustInsideTheLimits) {
   accepted([](auto& g) { g.activation = Activation::silu, g.scale_a = g.scale_b = at<float>(0x60004); });
   for (DType const type : {DType::tf32, DType::e4m3, DType::e5m2}) {
     auto g = gemm();
-    g.in = g.in_b = type;
+    g.in_b = g.in = type;
     EXPECT_NO_THROW(check(g, 90)) << to_string(type);
     g.in_b = type == DType::e4m3 ? DType::e5m2 : type == DType::e5m2 ? DType::e4m3 : DType::tf32;
     EXPECT_NO_THROW(check(g, 90)) << to_string(type);

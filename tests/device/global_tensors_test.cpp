@@ -162,7 +162,7 @@ TEST(GlobalTensors, OfOneAllocationAreCovered) {
                            .seq_k = seq_k,
                            .head_dim = 64,
                            .causal = causal};
-      a.q_stride.seq = a.k_stride.seq = a.v_stride.seq = 3 * 64;
+      a.q_stride = a.k_stride = TokenStrides{.seq = 3 * 64};
       attention(machine, a);
       EXPECT_TRUE(machine.last_report()->ok()) << machine.last_report()->text();
     }

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <random>
 
 #include "scratch.hpp"
@@ -296,6 +297,78 @@ TEST(Files, OnlyRegularFilesAreRead) {
   Scratch const scratch;
   ASSERT_EQ(mkfifo(scratch.path("pipe.npy").c_str(), 0600), 0);
   EXPECT_THAT(message_of<io_error>([&] { read_array(scratch.path("pipe.npy")); }), HasSubstr("a pipe"));
+}
+
+/// Reads the file, whatever it holds: an array, or io_error and nothing else.
+void expect_only_io_error(std::string const& path, std::string const& what) {
+  try {
+    if (path.ends_with(".npy")) {
+      describe_npy(path);
+      to_doubles(read_npy(path));
+      return;
+    }
+    Safetensors const file(path);
+    for (auto const& [name, tensor] : file.tensors()) to_doubles(file.read(name));
+  } catch (io_error const&) {
+  } catch (std::exception const& error) {
+    ADD_FAILURE() << what << ": " << error.what();
+  }
+}
+
+TEST(Files, ThatAreDamagedAtAnyPlaceGiveAnArrayOrAnIoError) {
+  Scratch const scratch;
+  write_npy(scratch.path("good.npy"), random_array(ElementType::f32, {2, 3}, 1));
+  write_safetensors(
+      scratch.path("good.safetensors"),
+      {{"a", random_array(ElementType::f16, {2, 3}, 1)}, {"b", random_array(ElementType::e4m3, {5}, 2)}},
+      {{"format", "pt"}});
+  int files = 0;
+  for (std::string const name : {"good.npy", "good.safetensors"}) {
+    std::string const whole = tegula::testing::contents(scratch.path(name)), bad = "bad" + name.substr(4);
+    auto const expect = [&](std::string const& bytes, std::string const& what) {
+      expect_only_io_error(scratch.file(bad, bytes), name + ", " + what);
+      ++files;
+    };
+    for (std::size_t at = 0; at < whole.size(); ++at) {
+      expect(whole.substr(0, at), "cut at byte " + std::to_string(at));
+      for (char const byte : {'\0', '\xff', '\x80', '9', '-', '"', '{', '[', ',', '\\', 'e'}) {
+        std::string changed = whole;
+        changed[at] = byte;
+        expect(changed, "byte " + std::to_string(at) + " changed");
+      }
+      for (char const byte : {'9', '-', '['}) {
+        std::string longer = whole;
+        longer.insert(at, 1, byte);
+        expect(longer, "a byte more at " + std::to_string(at));
+      }
+    }
+  }
+  EXPECT_GT(files, 4000);
+}
+
+TEST(Files, AndTypesThatThereAreNotAreRefusedAsDocumented) {
+  Scratch const scratch;
+  auto const none = static_cast<ElementType>(77);
+  Array const array = random_array(ElementType::f32, {1}, 1);
+  EXPECT_THROW(size_of(none), std::invalid_argument);
+  EXPECT_THROW(to_string(none), std::invalid_argument);
+  EXPECT_THROW((Array{ElementType::f32, {-2, -3}, {}}.size()), std::invalid_argument);
+  EXPECT_THROW((Array{ElementType::f32, {std::int64_t{1} << 62, 4}, {}}.size()), std::invalid_argument);
+  EXPECT_THROW(array_of<float>(ElementType::f32, {-2, -3}, std::vector<float>(6)), std::invalid_argument);
+  for (std::string const name : {"x.npy", "x.safetensors"}) {
+    std::string const path = scratch.path(name);
+    EXPECT_THROW(write_array(path, {none, {1}, array.data}), std::invalid_argument);
+    EXPECT_THROW(write_array(path, {ElementType::f32, {-1}, array.data}), std::invalid_argument);
+    EXPECT_THROW(write_array(path, {ElementType::f32, {std::int64_t{1} << 62, 4}, array.data}),
+                 std::invalid_argument);
+    EXPECT_FALSE(std::filesystem::exists(path));
+  }
+  for (std::string const name : {"", ":", ".npy", ".safetensors", "x.safetensors:", "npy", "x.npy:t"}) {
+    EXPECT_THROW(read_array(scratch.path(name)), io_error) << name;
+    EXPECT_THROW(describe_array(scratch.path(name)), io_error) << name;
+  }
+  EXPECT_THROW(read_array(std::string("x.npy\0.npy", 10)), io_error);
+  EXPECT_THROW(read_array(std::string(100000, 'x') + ".npy"), io_error);
 }
 
 TEST(Files, AreChosenByName) {

@@ -131,7 +131,7 @@ void run_gemm(Machine const& machine, GemmArguments g, Stream stream, unsigned s
   g.a = a.data(), g.b = b.data();
   auto const comparison =
       reference::compare(doubles(d_buffer.download()), reference::gemm(g, reference::some_rows(g.m, g.m)),
-                         reference::largest_finite(g.out));
+                         reference::largest_finite(*g.out));
   EXPECT_TRUE(comparison.within()) << machine.name() << ": element " << comparison.worst << " is "
                                    << comparison.worst_result << ", off by " << comparison.max_ratio
                                    << " bounds";
@@ -187,7 +187,7 @@ TEST(Launch, ComputesBatchesScalesAndActivationsByEitherKernel) {
         g.a = a.data(), g.b = b.data(), g.c = c.data(), g.scale_a = scales.data(), g.scale_b = &scales[1];
         auto const comparison = reference::compare(
             doubles(d_buffer.download()), reference::gemm(g, reference::some_rows(batch * m, batch * m)),
-            reference::largest_finite(g.out));
+            reference::largest_finite(*g.out));
         EXPECT_TRUE(comparison.within())
             << machine.name() << ", " << to_string(g) << ": element " << comparison.worst << " is off by "
             << comparison.max_ratio << " bounds";
@@ -213,8 +213,8 @@ TEST(Launch, ComputesAttentionWithItsLogSumExp) {
                             .seq_k = seq_k,
                             .head_dim = dim,
                             // O and Q as (heads, seq, dim)
-                            .q_stride = {0, dim, seq_q * dim},
-                            .o_stride = {0, dim, seq_q * dim},
+                            .q_stride = TokenStrides{0, dim, seq_q * dim},
+                            .o_stride = TokenStrides{0, dim, seq_q * dim},
                             .causal = true};
     attention(machine, a);
     auto const o = doubles(o_buffer.download()), lse = doubles(lse_buffer.download());

@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -125,8 +127,52 @@ TEST(OutputFile, TargetsAreDifferentFiles) {
   EXPECT_FALSE(fs::exists(fresh)) << "a check writes nothing";
 }
 
-TEST(OutputFile, AFullFileSystemLeavesTheOldFile) {
-  // A limit on the size of files stands for a full disk, as far as a process without rights can make one.
+TEST(OutputFile, APipeThatNobodyReadsFromIsRefused) {
+  Scratch const scratch;
+  std::string const pipe = scratch.path("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(message_of<io_error>([&] { write_file(pipe, "x"); }),
+              HasSubstr("pipe: cannot be opened for writing: it is a pipe that nobody reads from"));
+}
+
+/// Mounts a file system of 256 KiB at the folder, for this process alone; whether it may.
+bool mount_small(std::string const& folder) {
+  if (unshare(CLONE_NEWNS) != 0) return false;
+  if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
+  return mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=256k") == 0;
+}
+
+/// What a child process that fills its own small file system finds wrong; 0: nothing.
+int overfill(std::string const& folder) {
+  std::string const path = folder + "/file", old(100000, 'o');
+  write_file(path, old);
+  try {
+    write_file(path, std::string(1 << 20, 'x'));
+    return 1;
+  } catch (io_error const& error) {
+    if (std::string(error.what()).find("No space left on device") == std::string::npos) return 2;
+  }
+  if (contents(path) != old || files_in(folder) != std::set<std::string>{"file"}) return 3;
+  std::string const fitting(100001, 'n');  // what did not fit is gone, so this does
+  write_file(path, fitting);
+  return contents(path) == fitting && files_in(folder) == std::set<std::string>{"file"} ? 0 : 4;
+}
+
+TEST(OutputFile, AFullDiskLeavesTheOldFile) {
+  constexpr int kMayNotMount = 77;
+  Scratch const scratch;
+  fs::create_directory(scratch.path("disk"));
+  pid_t const child = fork();
+  if (child == 0) _exit(mount_small(scratch.path("disk")) ? overfill(scratch.path("disk")) : kMayNotMount);
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kMayNotMount)
+    GTEST_SKIP() << "this process may not mount a file system of its own to fill";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(OutputFile, ALimitOnTheSizeOfFilesLeavesTheOldFile) {
   Scratch const scratch;
   std::string const path = scratch.file("file", "old");
   pid_t const child = fork();

@@ -248,8 +248,8 @@ TEST(ReferenceAttention, FollowsStridesAndWeighsByExponentials) {
                           .heads = heads,
                           .seq_q = seq,
                           .head_dim = dim,
-                          .q_stride = {0, dim, seq * dim},
-                          .k_stride = {0, dim, seq * dim},
+                          .q_stride = TokenStrides{0, dim, seq * dim},
+                          .k_stride = TokenStrides{0, dim, seq * dim},
                           .scale = 0.25f};
   auto const result = reference::attention(a, {heads * seq - 1});
   double weights = 0, weighted = 0;

@@ -506,7 +506,7 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
                  "k is 2, but 3 by --a");
   expect_refused("gemm --bias " + scratch.path("f16.npy"), "must have 1 axes");
   expect_refused("gemm --scheduler never", "never");
-  expect_refused("attention --head-dim 80", "head_dim is 80");
+  expect_refused("attention --head-dim 80", "--head-dim: '80' is not one of 32, 64, 96, 128, 256");
   expect_refused("attention --heads 6 --kv-heads 4", "kv_heads is 4");
   expect_refused("attention --q " + scratch.path("f16.npy"), "must have 3 or 4 axes");
   expect_refused("attention --seq-q 4000000000000", "not a whole number from 1 to 1073740800");

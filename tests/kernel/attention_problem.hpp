@@ -94,7 +94,7 @@ inline std::vector<std::int64_t> rows_of(AttentionProblem const& p) {
 /// the poison.
 inline void expect_near(AttentionProblem const& p, AttentionResult const& r,
                         reference::Attention const& exact) {
-  TokenStrides const s = r.host.o_stride;
+  TokenStrides const s = *r.host.o_stride;
   std::vector<double> o, lse(r.lse.begin(), r.lse.end());
   std::vector<bool> belongs(r.o.size());
   std::size_t const width = static_cast<std::size_t>(bits(p.dtype) / 8);

@@ -69,7 +69,7 @@ inline GemmArguments arguments_of(GemmProblem const& p) {
                   .activation = p.activation};
   if (p.one_a) g.a_batch_stride = 0;
   if (p.one_b) g.b_batch_stride = 0;
-  return g;
+  return with_defaults(g);
 }
 
 /// Runs a problem by `launch(arguments)`.
@@ -77,9 +77,9 @@ template <class Launch> GemmResult run_by(Machine const& machine, GemmProblem co
   GemmResult r;
   GemmArguments g = arguments_of(p);
   auto const rows_a = p.a_major == Major::k ? p.m : p.k, rows_b = p.b_major == Major::k ? p.n : p.k;
-  r.a = random_elements(p.in, g.lda * rows_a * (p.one_a ? 1 : p.batch) + p.offset, 4 * p.seed, p.a);
-  r.b = random_elements(p.in_b, g.ldb * rows_b * (p.one_b ? 1 : p.batch), 4 * p.seed + 1, p.b);
-  r.c = random_elements(p.out, g.ldc * p.m * p.batch, 4 * p.seed + 2, p.c);
+  r.a = random_elements(p.in, *g.lda * rows_a * (p.one_a ? 1 : p.batch) + p.offset, 4 * p.seed, p.a);
+  r.b = random_elements(p.in_b, *g.ldb * rows_b * (p.one_b ? 1 : p.batch), 4 * p.seed + 1, p.b);
+  r.c = random_elements(p.out, *g.ldc * p.m * p.batch, 4 * p.seed + 2, p.c);
   r.bias = random_elements(p.out, p.n, 4 * p.seed + 3, p.c);
   r.scales = {p.scale_a.value_or(1), p.scale_b.value_or(1)};
   Buffer<std::uint8_t> const a(machine, r.a, "a"), b(machine, r.b, "b"), c(machine, r.c, "c"),
@@ -129,7 +129,7 @@ inline void expect_near(GemmProblem const& p, GemmResult const& r, reference::Va
   for (int batch = 0; batch < p.batch; ++batch) {
     for (int i = 0; i < p.m; ++i) {
       for (int j = 0; j < p.n; ++j) {
-        std::int64_t const at = batch * r.host.d_batch_stride + i * r.host.ldd + j;
+        std::int64_t const at = batch * *r.host.d_batch_stride + i * *r.host.ldd + j;
         d.push_back(reference::element(r.d.data(), p.out, at));
         for (std::size_t byte = 0; byte < width; ++byte)
           belongs[static_cast<std::size_t>(at) * width + byte] = true;

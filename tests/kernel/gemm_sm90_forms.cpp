@@ -151,21 +151,21 @@ template <GemmSm90Config C> GemmSm90Params params_of(GemmArguments const& g, int
                                 .group = 2};
   TilePartition tiling = scheduler;
   if (C.narrow_n > 0) tiling = fit_tiles(scheduler, n, tile_widths(C), std::min(clusters, tiling.tiles));
-  int const by_tma = columns_by_tma(n, store_unit(g.out));
+  int const by_tma = columns_by_tma(n, store_unit(*g.out));
   int const grid = C.split_k > 1 ? tiling.tiles : std::min(clusters, tiling.tiles);  // clusters
   auto const batches = [&](std::int64_t stride) { return stride == 0 ? 1 : batch; };
-  TmaMatrices const a = {g.in, g.a, m, k, batches(g.a_batch_stride), g.lda, g.a_batch_stride},
-                    b = {g.in_b, g.b, n, k, batches(g.b_batch_stride), g.ldb, g.b_batch_stride},
-                    c = {g.out, g.c, m, n, batch, g.ldc, g.c_batch_stride},
-                    d = {g.out, g.d, m, by_tma > 0 ? by_tma : n, batch, g.ldd, g.d_batch_stride};
+  TmaMatrices const a = {g.in, g.a, m, k, batches(*g.a_batch_stride), *g.lda, *g.a_batch_stride},
+                    b = {*g.in_b, g.b, n, k, batches(*g.b_batch_stride), *g.ldb, *g.b_batch_stride},
+                    c = {*g.out, g.c, m, n, batch, *g.ldc, *g.c_batch_stride},
+                    d = {*g.out, g.d, m, by_tma > 0 ? by_tma : n, batch, *g.ldd, *g.d_batch_stride};
   constexpr PerPiece<TmaBoxes> pieces = store_boxes(epilogue(C));
   return {.problem = {.a = sim::encode(describe(a, a_fetch(C))),
                       .b = sim::encode(describe(b, b_fetch(C))),
                       .m = m,
                       .n = n,
                       .k = k,
-                      .a_batched = g.a_batch_stride != 0,
-                      .b_batched = g.b_batch_stride != 0},
+                      .a_batched = *g.a_batch_stride != 0,
+                      .b_batched = *g.b_batch_stride != 0},
           .schedule = {.clusters = grid,
                        // Along one axis looked up, along the other computed by the kernel.
                        .initial_tiles = raster == Raster::along_m
@@ -175,8 +175,8 @@ template <GemmSm90Config C> GemmSm90Params params_of(GemmArguments const& g, int
           .epilogue = {.c = g.c != nullptr ? maps(c, pieces) : PerPiece<TensorMap>{},
                        .d = maps(d, pieces),
                        .d_address = g.d,
-                       .ldd = g.ldd,
-                       .d_batch_stride = g.d_batch_stride,
+                       .ldd = *g.ldd,
+                       .d_batch_stride = *g.d_batch_stride,
                        .bias = g.bias,
                        .scale_a = g.scale_a,
                        .scale_b = g.scale_b,

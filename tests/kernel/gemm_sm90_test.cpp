@@ -176,7 +176,7 @@ TEST(GemmSm90, IsExactOnSmallIntegers) {
     GemmResult const r = run(machine, p, {.configuration = configuration});
     auto const exact = reference::gemm(r.host, reference::some_rows(p.m, p.m));
     for (std::int64_t i = 0; i < std::int64_t{p.m} * p.n; ++i) {
-      ASSERT_EQ(reference::element(r.d.data(), p.out, i / p.n * r.host.ldd + i % p.n),
+      ASSERT_EQ(reference::element(r.d.data(), p.out, i / p.n * *r.host.ldd + i % p.n),
                 exact.value[static_cast<std::size_t>(i)])
           << to_string(table()[static_cast<std::size_t>(configuration)]) << ": element " << i;
     }
@@ -246,7 +246,7 @@ std::vector<std::uint8_t> run_in_place(Machine const& machine, GemmProblem const
                                        Adjust&& adjust) {
   std::vector<std::uint8_t> in_place;
   run_by(machine, p, [&](GemmArguments g) {
-    auto const c_values = random_elements(p.out, g.ldc * p.m, 4 * p.seed + 2, p.c);
+    auto const c_values = random_elements(p.out, *g.ldc * p.m, 4 * p.seed + 2, p.c);
     Buffer<std::uint8_t> d(machine, c_values, "c and d");
     g.c = g.d = d.data();
     GemmConstraints const constraints{.kernel = gemm_sm90, .configuration = configuration};
@@ -262,7 +262,7 @@ std::vector<std::uint8_t> run_in_place(Machine const& machine, GemmProblem const
 void expect_same_elements(GemmProblem const& p, std::vector<std::uint8_t> const& d,
                           std::vector<std::uint8_t> const& expected) {
   for (int i = 0; i < p.m; ++i) {
-    auto const row = static_cast<std::ptrdiff_t>(i * arguments_of(p).ldd * bits(p.out) / 8);
+    auto const row = static_cast<std::ptrdiff_t>(i * *arguments_of(p).ldd * bits(p.out) / 8);
     auto const length = p.n * bits(p.out) / 8;
     ASSERT_TRUE(std::equal(d.begin() + row, d.begin() + row + length, expected.begin() + row)) << "row " << i;
   }

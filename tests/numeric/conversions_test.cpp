@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <tegula/numeric/dtype.hpp>
+#include <tegula/numeric/narrow_double.hpp>
 
 namespace tegula {
 namespace {
@@ -80,6 +81,37 @@ TEST(Conversions, EightBits) {
 }
 
 TEST(Conversions, FourBits) { expect_rounds<Rounding::kNearestEven>(kE2m1, to_float_e2m1, true); }
+
+template <class T> void expect_rounds_once(Format format, T (*convert)(float), bool saturates) {
+  auto const check = [&](double x) {
+    double expected = rounded(x, format, Rounding::kNearestEven);
+    if (saturates && expected > format.greatest) expected = format.greatest;
+    EXPECT_EQ(to_float(convert(rounded_to_odd(x))), expected) << std::hexfloat << x;
+    EXPECT_EQ(to_float(convert(rounded_to_odd(-x))), -expected) << std::hexfloat << x;
+  };
+  for (int exponent = format.least_exponent - format.mantissa_bits - 2;
+       std::ldexp(1.0, exponent) < format.greatest; ++exponent) {
+    for (int steps = 0; steps < 3; ++steps) {
+      // Halfway between two values, and as little beside it as a double shows, or a float does not.
+      double const unit = std::ldexp(1.0, std::max(exponent, format.least_exponent) - format.mantissa_bits);
+      double const halfway = std::ldexp(1.0, exponent) + (steps + 0.5) * unit;
+      for (double const beside : {0.0, 0x1p-52, -0x1p-52, 0x1p-30, -0x1p-30, 0x1p-24, -0x1p-24})
+        check(halfway + beside * std::ldexp(1.0, exponent));
+    }
+  }
+  check(format.greatest * (1 + std::ldexp(1.0, -format.mantissa_bits - 3)));
+  check(1e300);
+}
+
+TEST(Conversions, OfDoublesRoundOnce) {
+  EXPECT_EQ(to_float(to_half(rounded_to_odd(1 + 0x1p-11 + 0x1p-30))), 1 + 0x1p-10f);
+  EXPECT_EQ(to_float(to_half(static_cast<float>(1 + 0x1p-11 + 0x1p-30))), 1.0f)
+      << "twice, it is another number";
+  expect_rounds_once(kHalf, to_half, false);
+  expect_rounds_once(kBfloat16, to_bfloat16, false);
+  expect_rounds_once(kE4m3, to_float_e4m3, true);
+  expect_rounds_once(kE5m2, to_float_e5m2, true);
+}
 
 TEST(Conversions, NanIsCanonicalWhateverItsSignAndPayload) {
   for (std::uint32_t bits : {0x7f800001u, 0xff800001u, 0x7fc00000u, 0xffffffffu, 0x7fa5a5a5u}) {

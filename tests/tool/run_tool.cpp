@@ -9,7 +9,6 @@
 #include <stdexcept>
 
 namespace tegula::tool_test {
-namespace {
 
 std::string quoted(std::string const& text) {
   std::string result = "'";
@@ -18,8 +17,6 @@ std::string quoted(std::string const& text) {
   }
   return result + "'";
 }
-
-}  // namespace
 
 std::string read(std::filesystem::path const& path) {
   std::ifstream file(path, std::ios::binary);

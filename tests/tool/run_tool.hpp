@@ -19,6 +19,9 @@ Outcome run_tool(std::vector<std::string> const& arguments, std::string const& i
 /// Runs a line of shell in `folder`, in which `tegula` is the tool under test.
 Outcome run_shell(std::string const& line, std::filesystem::path const& folder);
 
+/// The text as one word of a shell's line.
+std::string quoted(std::string const& text);
+
 std::string read(std::filesystem::path const& path);
 void write(std::filesystem::path const& path, std::string const& text);
 

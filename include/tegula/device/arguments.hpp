@@ -3,13 +3,16 @@
 /// What a caller asks of the attention and GEMM kernels: plain values, checked in full by `check` before
 /// anything runs.
 ///
+/// What is left out follows from the other members when the arguments are used, so they may be filled in any
+/// order, and changed. Only what is set stays as it is.
+///
 /// Pointers are device pointers of the machine that will run the kernel. Extents and strides count elements.
 /// An extent of zero is refused: an empty problem has no result, and the call that would compute it is more
 /// often a slip than a wish.
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 #include "tegula/device/error.hpp"
 #include "tegula/kernel/activation.hpp"
@@ -50,18 +53,17 @@ struct AttentionArguments {
   float* lse = nullptr;  ///< optional: ln(sum_j exp(scale S_ij)) as (batch, heads, seq_q), contiguous
   std::int64_t batch = 1;
   std::int64_t heads = 1;
-  std::int64_t kv_heads =
-      heads;  ///< a divisor of heads: fewer for grouped-query, 1 for multi-query attention
+  /// A divisor of heads: fewer for grouped-query, 1 for multi-query attention. Left out: heads.
+  std::optional<std::int64_t> kv_heads = {};
   std::int64_t seq_q = 0;
-  std::int64_t seq_k = seq_q;
+  std::optional<std::int64_t> seq_k = {};  ///< left out: seq_q
   std::int64_t head_dim = 0;
-  /// Strides in elements. The defaults are those of contiguous tensors of the extents that stand here when
-  /// the arguments are made: where extents are set later, strides are to be set too.
-  TokenStrides q_stride = contiguous_tokens(seq_q, heads, head_dim);
-  TokenStrides k_stride = contiguous_tokens(seq_k, kv_heads, head_dim);
-  TokenStrides v_stride = k_stride;
-  TokenStrides o_stride = contiguous_tokens(seq_q, heads, head_dim);
-  float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
+  /// Strides in elements. Left out: those of contiguous tensors; of v, k's.
+  std::optional<TokenStrides> q_stride = {};
+  std::optional<TokenStrides> k_stride = {};
+  std::optional<TokenStrides> v_stride = {};
+  std::optional<TokenStrides> o_stride = {};
+  std::optional<float> scale = {};  ///< left out: 1 / sqrt(head_dim)
   bool causal = false;
   Exponential exponential = Exponential::ex2_approx;
 };
@@ -91,8 +93,8 @@ constexpr std::int64_t contiguous_batch(std::int64_t rows, std::int64_t ld) {
 /// need an sm_90, such addresses, and A and B K-major.
 struct GemmArguments {
   DType in = DType::bf16;          ///< of a: f16, bf16, tf32, e4m3 or e5m2
-  DType in_b = in;                 ///< of b: as a; of fp8 the other one too
-  DType out = default_output(in);  ///< of c, d and bias: f16, bf16 or f32
+  std::optional<DType> in_b = {};  ///< of b: as a, the default; of fp8 the other one too
+  std::optional<DType> out = {};   ///< of c, d and bias: f16, bf16 or f32; left out: default_output(in)
   Major a_major = Major::k;
   Major b_major = Major::k;
   std::int64_t m = 0;
@@ -104,20 +106,26 @@ struct GemmArguments {
   void const* c = nullptr;     ///< read where beta is not 0; may be d (with d's strides)
   void const* bias = nullptr;  ///< optional
   void* d = nullptr;
-  std::int64_t lda = a_major == Major::k ? k : m;
-  std::int64_t ldb = b_major == Major::k ? k : n;
-  std::int64_t ldc = n;
-  std::int64_t ldd = n;
-  std::int64_t a_batch_stride = contiguous_batch(a_major == Major::k ? m : k, lda);  ///< 0: one A for all
-  std::int64_t b_batch_stride = contiguous_batch(b_major == Major::k ? n : k, ldb);  ///< 0: one B for all
-  std::int64_t c_batch_stride = contiguous_batch(m, ldc);                            ///< 0: one C for all
-  std::int64_t d_batch_stride = contiguous_batch(m, ldd);
+  /// Strides in elements. Left out: those of contiguous matrices, one after the other. A batch stride of 0
+  /// means one matrix for all batches.
+  std::optional<std::int64_t> lda = {};
+  std::optional<std::int64_t> ldb = {};
+  std::optional<std::int64_t> ldc = {};
+  std::optional<std::int64_t> ldd = {};
+  std::optional<std::int64_t> a_batch_stride = {};
+  std::optional<std::int64_t> b_batch_stride = {};
+  std::optional<std::int64_t> c_batch_stride = {};
+  std::optional<std::int64_t> d_batch_stride = {};
   float const* scale_a = nullptr;  ///< optional: a device pointer to one factor, as fp8's of a tensor
   float const* scale_b = nullptr;
   float alpha = 1;
   float beta = 0;
   Activation activation = Activation::none;
 };
+
+/// The same arguments with all set that was left out.
+AttentionArguments with_defaults(AttentionArguments const& arguments);
+GemmArguments with_defaults(GemmArguments const& arguments);
 
 /// Throws argument_error, with a sentence of its own for each, where the architecture, the types, an extent,
 /// the head dimension, the number of heads, a pointer, its alignment, a stride or the scale is not one that a

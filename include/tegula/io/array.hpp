@@ -15,7 +15,8 @@
 namespace tegula::io {
 
 /// A file that cannot be read or written, or that does not hold what it claims: one sentence that names the
-/// file.
+/// file. The readers throw nothing else, but for std::bad_alloc where there is no memory for what a file
+/// holds.
 struct io_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -39,9 +40,9 @@ enum class ElementType : std::uint8_t {
   e5m2,
 };
 
-/// Bytes of one element.
+/// Bytes of one element. Throws std::invalid_argument for a value that is no ElementType.
 int size_of(ElementType type);
-/// "f16", "bf16", "s32", ...: the names of DType; "bool" for `boolean`.
+/// "f16", "bf16", "s32", ...: the names of DType; "bool" for `boolean`. Throws as size_of does.
 std::string_view to_string(ElementType type);
 
 /// An array in C order (last index fastest). Invariant, which the readers keep and the writers check:
@@ -52,7 +53,7 @@ struct Array {
   std::vector<std::byte> data;
 
   /// Number of elements: the product of the extents; 1 for a scalar, whose shape is empty. Throws
-  /// std::invalid_argument beyond 2^63.
+  /// std::invalid_argument for a negative extent, and beyond 2^63.
   std::int64_t size() const;
 
   /// The elements as T, copied. Precondition: sizeof(T) is the element's size, otherwise

@@ -19,7 +19,8 @@ std::string file_of_array(std::string const& name);
 Array read_array(std::string const& name);
 
 /// Writes `FILE.npy`, or a file `FILE.safetensors:NAME` with this one tensor (named "output" where NAME is
-/// left out), whole or not at all (io/output_file.hpp). Throws io_error.
+/// left out), whole or not at all (io/output_file.hpp). Throws as write_npy and write_safetensors do, and
+/// io_error for a name that is of neither format.
 void write_array(std::string const& name, Array const& array);
 
 }  // namespace tegula::io

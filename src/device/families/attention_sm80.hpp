@@ -27,11 +27,13 @@ template <> struct FamilyTraits<AttentionSm80Family> {
   }
 
   /// What the choice weighs: rounds of CTAs over the multiprocessors, each as long as one CTA.
-  static double cost(AttentionArguments const& a, AttentionConfig const& c, DeviceProperties const& device) {
+  static double cost(AttentionArguments const& arguments, AttentionConfig const& c,
+                     DeviceProperties const& device) {
+    AttentionArguments const a = with_defaults(arguments);
     // Multiply-adds are this many times cheaper than the elements that must be copied to a CTA's shared
     // memory for them. Tuned for speed: a wrong value chooses a slower configuration, never a wrong result.
     constexpr double copy = 64;
-    double const keys = static_cast<double>(ceil_div(a.seq_k, c.block_n) * c.block_n);
+    double const keys = static_cast<double>(ceil_div(*a.seq_k, c.block_n) * c.block_n);
     double const cta = static_cast<double>(c.head_dim) * (keys * (c.block_m + copy) + copy * c.block_m);
     return static_cast<double>(
                ceil_div(ceil_div(a.seq_q, c.block_m) * a.heads * a.batch, device.multiprocessors)) *

@@ -4,7 +4,8 @@
 
 namespace tegula {
 
-GemmParams lower(GemmArguments const& g) {
+GemmParams lower(GemmArguments const& arguments) {
+  GemmArguments const g = with_defaults(arguments);
   return {.a = g.a,
           .b = g.b,
           .c = g.c,
@@ -15,15 +16,15 @@ GemmParams lower(GemmArguments const& g) {
           .m = static_cast<int>(g.m),
           .n = static_cast<int>(g.n),
           .k = static_cast<int>(g.k),
-          .lda = g.lda,
-          .ldb = g.ldb,
-          .ldc = g.ldc,
-          .ldd = g.ldd,
+          .lda = *g.lda,
+          .ldb = *g.ldb,
+          .ldc = *g.ldc,
+          .ldd = *g.ldd,
           .batch = static_cast<int>(g.batch),
-          .a_batch = g.a_batch_stride,
-          .b_batch = g.b_batch_stride,
-          .c_batch = g.c_batch_stride,
-          .d_batch = g.d_batch_stride,
+          .a_batch = *g.a_batch_stride,
+          .b_batch = *g.b_batch_stride,
+          .c_batch = *g.c_batch_stride,
+          .d_batch = *g.d_batch_stride,
           .alpha = g.alpha,
           .beta = g.beta,
           .activation = g.activation};

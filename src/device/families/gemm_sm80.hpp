@@ -18,9 +18,11 @@ template <> struct FamilyTraits<GemmSm80Family> {
 
   static std::string obstacle(GemmArguments const&, DeviceProperties const&) { return {}; }
 
-  static char const* check(GemmArguments const& g, GemmConfig const& c, DeviceProperties const& device) {
-    if (c.in != g.in || c.in != g.in_b) return "other operand types";
-    if (c.out != g.out) return "another output type";
+  static char const* check(GemmArguments const& arguments, GemmConfig const& c,
+                           DeviceProperties const& device) {
+    GemmArguments const g = with_defaults(arguments);
+    if (c.in != g.in || c.in != *g.in_b) return "other operand types";
+    if (c.out != *g.out) return "another output type";
     if (c.a_major != g.a_major || c.b_major != g.b_major) return "other majors";
     if (c.vector_bytes > vector_bytes(g)) return "copies of 16 bytes, which the alignment rules out";
     if (static_cast<std::size_t>(shared_bytes(c)) > device.shared_bytes)

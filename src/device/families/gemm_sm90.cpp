@@ -55,11 +55,11 @@ Order order_tiles(GemmArguments const& g, ClusterTile const& tile, int in_flight
   // The operand across stays in L2 for its band; the one along comes again for each band, unless L2 holds it
   // beside what the band reads across and writes.
   double const a = static_cast<double>(g.m) * tile.a_row, b = static_cast<double>(g.n) * tile.b_row;
-  double const d = static_cast<double>(g.m) * static_cast<double>(g.n) * bytes_of(g.out);
+  double const d = static_cast<double>(g.m) * static_cast<double>(g.n) * bytes_of(*g.out);
   double const streamed = along_n ? b : a, kept = along_n ? a : b;
   double const times = streamed + (kept + d) / bands <= model.l2_mb * 1e6 ? 1 : bands;
-  bool const streamed_shared = (along_n ? g.b_batch_stride : g.a_batch_stride) == 0;
-  bool const kept_shared = (along_n ? g.a_batch_stride : g.b_batch_stride) == 0;
+  bool const streamed_shared = (along_n ? *g.b_batch_stride : *g.a_batch_stride) == 0;
+  bool const kept_shared = (along_n ? *g.a_batch_stride : *g.b_batch_stride) == 0;
   auto const batches = [&](bool shared, double bytes) {
     return shared && bytes <= model.l2_mb * 1e6 ? 1.0 : static_cast<double>(g.batch);
   };
@@ -68,14 +68,15 @@ Order order_tiles(GemmArguments const& g, ClusterTile const& tile, int in_flight
 
 }  // namespace
 
-GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& g, GemmSm90Config const& c,
+GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments, GemmSm90Config const& c,
                                                  DeviceProperties const& device,
                                                  GemmConstraints const& wanted, GemmCostModel const& model) {
+  GemmArguments const g = with_defaults(arguments);
   double const cycles_per_us = 1e3 * model.clock_ghz;
   int const k_steps = static_cast<int>(ceil_div(g.k, block_k(c)));
   ClusterTile const tile{c.block_m * c.cluster_m, c.block_n * c.cluster_n,
                          static_cast<double>(g.k) * bytes_of(g.in),
-                         static_cast<double>(g.k) * bytes_of(g.in_b)};
+                         static_cast<double>(g.k) * bytes_of(*g.in_b)};
   int const resident = resident_clusters(cluster_size(c), device, model);
 
   GemmChoice choice{.kernel = gemm_sm90};
@@ -108,7 +109,7 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& g, GemmSm9
   bool const hidden = pingpong || c.min_ctas_per_sm > 1;  // under another tile's main loop
 
   double const d_bytes = static_cast<double>(g.batch) * static_cast<double>(g.m) * static_cast<double>(g.n) *
-                         bytes_of(g.out) * (g.beta != 0 ? 2 : 1);
+                         bytes_of(*g.out) * (g.beta != 0 ? 2 : 1);
   // Square blocks of tiles are the fastest order (measured) until memory takes about as long as the tensor
   // cores: then the order that reads least. Clusters go to the GPCs in turn, so with the blocks about as many
   // tiles across as there are GPCs, those of a GPC share what is across, and L2 is read once for some of
@@ -183,7 +184,7 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& g, GemmSm9
   // Where tensor cores or L2 set the pace, SMs finish in step: the last tiles are stored by all at once, as
   // fast as L2 takes them.
   double const stored = static_cast<double>(choice.clusters) * cluster_size(c) * c.block_m * c.block_n *
-                        bytes_of(g.out) / (model.store_tb_per_s * 1e6);
+                        bytes_of(*g.out) / (model.store_tb_per_s * 1e6);
   double const last = cost.dram == longest || c.split_k > 1 ? epilogue : std::max(epilogue, stored);
   // Hidden epilogues show where they take longer than the main loop that they lie under.
   cost.epilogue = last + (waves - 1) * (hidden ? model.overlap_loss * epilogue +
@@ -212,10 +213,10 @@ std::string FamilyTraits<GemmSm90Family>::remark(GemmArguments const& g, GemmCho
 namespace {
 
 GemmSm90Problem problem_of(Machine const& machine, GemmArguments const& g, GemmSm90Config const& c) {
-  bool const a_batched = g.batch > 1 && g.a_batch_stride != 0;
-  bool const b_batched = g.batch > 1 && g.b_batch_stride != 0;
-  TmaMatrices const a = {g.in, g.a, g.m, g.k, a_batched ? g.batch : 1, g.lda, g.a_batch_stride};
-  TmaMatrices const b = {g.in_b, g.b, g.n, g.k, b_batched ? g.batch : 1, g.ldb, g.b_batch_stride};
+  bool const a_batched = g.batch > 1 && *g.a_batch_stride != 0;
+  bool const b_batched = g.batch > 1 && *g.b_batch_stride != 0;
+  TmaMatrices const a = {g.in, g.a, g.m, g.k, a_batched ? g.batch : 1, *g.lda, *g.a_batch_stride};
+  TmaMatrices const b = {*g.in_b, g.b, g.n, g.k, b_batched ? g.batch : 1, *g.ldb, *g.b_batch_stride};
   return {.a = encode(machine, describe(a, a_fetch(c))),
           .b = encode(machine, describe(b, b_fetch(c))),
           .m = static_cast<int>(g.m),
@@ -236,28 +237,29 @@ EpilogueSm90Params epilogue_of(Machine const& machine, GemmArguments const& g, E
         .last = boxes.last == boxes.whole ? whole : encode(machine, describe(x, boxes.last)),
         .last_narrow = two_widths ? encode(machine, describe(x, boxes.last_narrow)) : whole};
   };
-  bool const c_batched = g.batch > 1 && g.c_batch_stride != 0;
-  int const by_tma = columns_by_tma(static_cast<int>(g.n), store_unit(g.out));
+  bool const c_batched = g.batch > 1 && *g.c_batch_stride != 0;
+  int const by_tma = columns_by_tma(static_cast<int>(g.n), store_unit(*g.out));
   PerPiece<TensorMap> const d =
-      maps({g.out, g.d, g.m, by_tma > 0 ? by_tma : g.n, g.batch, g.ldd, g.d_batch_stride});
-  return {
-      .c = g.beta != 0 ? maps({g.out, g.c, g.m, g.n, c_batched ? g.batch : 1, g.ldc, g.c_batch_stride}) : d,
-      .d = d,
-      .d_address = g.d,
-      .ldd = g.ldd,
-      .d_batch_stride = g.d_batch_stride,
-      .bias = g.bias,
-      .scale_a = g.scale_a,
-      .scale_b = g.scale_b,
-      .alpha = g.alpha,
-      .beta = g.beta,
-      .c_batched = c_batched,
-      .activation = g.activation};
+      maps({*g.out, g.d, g.m, by_tma > 0 ? by_tma : g.n, g.batch, *g.ldd, *g.d_batch_stride});
+  return {.c = g.beta != 0 ? maps({*g.out, g.c, g.m, g.n, c_batched ? g.batch : 1, *g.ldc, *g.c_batch_stride})
+                           : d,
+          .d = d,
+          .d_address = g.d,
+          .ldd = *g.ldd,
+          .d_batch_stride = *g.d_batch_stride,
+          .bias = g.bias,
+          .scale_a = g.scale_a,
+          .scale_b = g.scale_b,
+          .alpha = g.alpha,
+          .beta = g.beta,
+          .c_batched = c_batched,
+          .activation = g.activation};
 }
 
 }  // namespace
 
-GemmSm90Params lower(Machine const& machine, GemmArguments const& g, GemmChoice const& choice) {
+GemmSm90Params lower(Machine const& machine, GemmArguments const& arguments, GemmChoice const& choice) {
+  GemmArguments const g = with_defaults(arguments);
   GemmSm90Config const& c = configuration(gemm_sm90, choice.configuration);
   bool const meet = choice.lockstep_steps > 0 && c.split_k == 1;
   return {.problem = problem_of(machine, g, c),

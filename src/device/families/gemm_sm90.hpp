@@ -24,9 +24,10 @@ template <> struct FamilyTraits<GemmSm90Family> {
     return obstacle.empty() ? obstacle : "TMA cannot address the problem: " + obstacle;
   }
 
-  static char const* check(GemmArguments const& g, GemmSm90Config const& c, DeviceProperties const&) {
-    if (c.a != g.in || c.b != g.in_b) return "other operand types";
-    if (c.out != g.out) return "another output type";
+  static char const* check(GemmArguments const& arguments, GemmSm90Config const& c, DeviceProperties const&) {
+    GemmArguments const g = with_defaults(arguments);
+    if (c.a != g.in || c.b != *g.in_b) return "other operand types";
+    if (c.out != *g.out) return "another output type";
     if (c.a_major != g.a_major || c.b_major != g.b_major) return "other majors";
     if (c.activates != (g.activation != Activation::none))
       return c.activates ? "an activation" : "no activation";

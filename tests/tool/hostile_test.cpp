@@ -1,0 +1,321 @@
+// Every option of every command with values as a hostile user would give them: no signal, no hang, and one
+// short sentence that names the option and the value. A table, not chance: what is found here stays found.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "run_tool.hpp"
+#include "tegula/io/text.hpp"
+
+namespace tegula::tool_test {
+namespace {
+
+using Line = std::vector<std::string>;
+
+/// What an option takes, and what it does not.
+struct Kind {
+  std::vector<std::string> bad;
+};
+std::string const kControl = "\x1b[31m\n";
+std::string const kLong(5000, '7');
+
+Kind const kExtent{{"", "0", "-1", "x", "1.5", "1e3", "0x10", " 16", "16 ", "1073740801", "4294967312",
+                    "9223372036854775808", kLong}};
+Kind const kCount{{"", "-1", "x", "1.5", "2147483648", "4294967297", "99999999999999999999", kControl}};
+Kind const kSeed{{"", "-1", "x", "0.5", "18446744073709551616"}};
+Kind const kReal{{"", "x", "nan", "inf", "-inf", "1e40", "1e-46", "0x1p3", "1,5", "1 2", "+-1", kLong}};
+Kind const kPositive{{"", "0", "-1", "nan", "inf", "1e-46", "1e39"}};
+Kind const kWord{{"", "x", "NONE", "none ", "-", kControl, kLong}};
+Kind const kType{{"", "f64", "F16", "bf16 ", "int8", kControl, kLong}};
+Kind const kPair{
+    {"", "x", "64", "64x", "x64", "0x0", "0x64", "-64x64", "64x64x64", "4294967360x128", "64 x 64", "7x7"}};
+Kind const kInputArray{{"", "missing.npy", "missing.safetensors:w", "text.npy", "text.txt",
+                        "text.safetensors:w", ".", "text.npy/x.npy", "pipe.npy", "empty.npy",
+                        "empty.safetensors", kControl}};
+Kind const kOutputArray{{"", "nowhere/x.npy", "x.txt", ".", "x.npy/", kControl}};
+Kind const kOutputFile{{"", "nowhere/x", ".", "new/", "text.npy/x"}};
+Kind const kDevice{{"", "x", "SIM", "cuda:", "cuda:-1", "cuda:x", "cuda:99999999999", kControl}};
+
+struct Option {
+  std::string name;
+  Kind kind;
+};
+std::vector<Option> const kMachineOptions = {
+    {"--device", kDevice},
+    {"--arch", kWord},
+    {"--scheduler", kWord},
+    {"--completion", kWord},
+    {"--interleaving", kWord},
+    {"--choices", {{"", "x", "1 2 x", kLong}}},
+    {"--seed", kSeed},
+    {"--workers", {{"", "-1", "x", "1025"}}},
+    {"--sms", {{"", "0", "-1", "65537", "x"}}},
+    {"--report", kOutputFile},
+    {"--trace", kOutputFile},
+    {"--svg", kOutputFile},
+    {"--trace-ctas", {{"", "0", "-1", "x"}}},
+    {"--bank-conflicts", kCount},
+    {"--excess-sectors", kCount},
+    {"--allow", {{"", "missing.json", ".", "text.npy", "empty.npy"}}},
+    {"--repeat", {{"", "0", "-1", "x", "2147483648"}}}};
+
+struct Command {
+  Line base;  ///< which runs as it stands
+  std::vector<Option> options;
+};
+
+std::vector<Command> commands() {
+  Command gemm{{"gemm", "--m", "16", "--n", "16", "--k", "16"},
+               {{"--a", kInputArray},       {"--b", kInputArray},
+                {"--c", kInputArray},       {"--bias", kInputArray},
+                {"--m", kExtent},           {"--n", kExtent},
+                {"--k", kExtent},           {"--batch", kExtent},
+                {"--dtype", kType},         {"--in-b", kType},
+                {"--out-type", kType},      {"--alpha", kReal},
+                {"--beta", kReal},          {"--scale-a", kReal},
+                {"--scale-b", kReal},       {"--activation", kWord},
+                {"--output", kOutputArray}, {"--draw-tiles", kOutputFile},
+                {"--kernel", kWord},        {"--config", {{"", "-1", "x", "100000", "2147483648"}}},
+                {"--schedule", kWord},      {"--tile", kPair},
+                {"--cluster", kPair},       {"--split-k", {{"", "0", "-1", "x", "77", "2147483648"}}},
+                {"--raster", kWord},        {"--group", {{"", "0", "-1", "x", "2147483648"}}},
+                {"--widths", kWord}}};
+  Command attention{{"attention", "--seq-q", "16", "--head-dim", "64"},
+                    {{"--q", kInputArray},
+                     {"--k", kInputArray},
+                     {"--v", kInputArray},
+                     {"--layout", kWord},
+                     {"--batch", kExtent},
+                     {"--heads", kExtent},
+                     {"--kv-heads", kExtent},
+                     {"--seq-q", kExtent},
+                     {"--seq-k", kExtent},
+                     {"--head-dim", {{"", "0", "-32", "33", "512", "x", "1073740801"}}},
+                     {"--dtype", kType},
+                     {"--scale", kPositive},
+                     {"--exponential", kWord},
+                     {"--output", kOutputArray},
+                     {"--lse", kOutputArray}}};
+  for (Command* const command : {&gemm, &attention})
+    command->options.insert(command->options.end(), kMachineOptions.begin(), kMachineOptions.end());
+  std::string const mma = "SM80_16x8x16_F32F16F16F32_TN";
+  Kind const layout{{"", "(", "x", "(2,2", "0", "(2,2):(1", "(0,1)", "9223372036854775808", kControl, kLong}};
+  Kind const name{{"", "x", "SM80", kControl, kLong}};
+  return {gemm,
+          attention,
+          {{"layout", "(4,8)"},
+           {{"--banks", {{"x", "0", "-1", "7", "256", "1e1"}}},
+            {"--svg", kOutputFile},
+            {"--latex", kOutputFile}}},
+          {{"layout"}, {{"--batch", {{"", "missing.jsonl", "."}}}}},
+          {{"atom", mma}, {{"--svg", kOutputFile}}},
+          {{"tiled-mma", "--atom", mma},
+           {{"--atom", name},
+            {"--layout", layout},
+            {"--tile", {{"", "<", "x", "<1,1,1>", "<0,0,0>", kControl}}},
+            {"--svg", kOutputFile}}},
+          {{"tiled-copy", "--atom", "UniversalCopy<uint32_t>", "--threads", "(4,2)", "--values", "(1,2)"},
+           {{"--atom", name},
+            {"--type", {{"", "x", "0", "-8", "7", kControl}}},
+            {"--threads", layout},
+            {"--values", layout},
+            {"--svg", kOutputFile}}},
+          {{"tiled-copy", "--atom", "SM75_U32x4_LDSM_N", "--of", "a", "--mma", mma},
+           {{"--of", {{"", "x", "d", "ab", kControl}}},
+            {"--mma", name},
+            {"--layout", layout},
+            {"--tile", {{"", "<", "x", "<1,1,1>"}}}}}};
+}
+
+/// The base with the option set to the value, in place of what it says there.
+Line with(Line line, std::string const& option, std::string const& value) {
+  auto const at = std::find(line.begin(), line.end(), option);
+  if (at != line.end()) line.erase(at, at + 2);
+  line.insert(line.end(), {option, value});
+  return line;
+}
+
+/// A folder with files that are not what they are called.
+void fill(TemporaryFolder const& folder) {
+  write(folder / "text.npy", "no array\n");
+  write(folder / "text.txt", "no array\n");
+  write(folder / "text.safetensors", "no tensors here\n");
+  write(folder / "empty.npy", "");
+  write(folder / "empty.safetensors", "");
+  run_shell("mkfifo pipe.npy", folder.path());
+}
+
+constexpr int kTimedOut = 124;
+
+Outcome run(Line const& line, TemporaryFolder const& folder) {
+  std::string text = "timeout 10 tegula";
+  for (std::string const& argument : line) text += " " + quoted(argument);
+  return run_shell(text + " </dev/null", folder.path());
+}
+
+/// The text as a sentence shows it, or the beginning of that; of a tensor of a file, the file.
+std::string shown(std::string const& value) {
+  return value.empty() ? "''" : io::printable(value.substr(0, std::min<std::size_t>(40, value.find(":w"))));
+}
+
+std::string shown(Line const& line) {
+  std::string text;
+  for (std::string const& argument : line) text += io::in_quotes(argument.substr(0, 40)) + " ";
+  return text;
+}
+
+/// One sentence, not too long, without control characters.
+void expect_sentence(Outcome const& outcome, std::string const& what) {
+  EXPECT_TRUE(outcome.status == 1 || outcome.status == 2)
+      << what << (outcome.status == kTimedOut ? "has no end" : "ends with " + std::to_string(outcome.status));
+  EXPECT_TRUE(outcome.err.starts_with("tegula: ") && outcome.err.ends_with("\n")) << what << outcome.err;
+  EXPECT_LT(outcome.err.size(), 1000u) << what;
+  EXPECT_EQ(std::count_if(outcome.err.begin(), outcome.err.end(),
+                          [](unsigned char c) { return c < 0x20 || c == 0x7f; }),
+            1)
+      << what << "prints control characters";
+}
+
+TEST(Hostile, EveryOptionRefusesBadValuesByName) {
+  TemporaryFolder const folder;
+  fill(folder);
+  int lines = 0;
+  for (Command const& command : commands()) {
+    for (Option const& option : command.options) {
+      for (std::string const& value : option.kind.bad) {
+        Line const line = with(command.base, option.name, value);
+        std::string const what = shown(line);
+        Outcome const outcome = run(line, folder);
+        expect_sentence(outcome, what);
+        EXPECT_THAT(outcome.err, ::testing::HasSubstr(option.name)) << what;
+        std::string const value_shown = shown(value);
+        EXPECT_THAT(outcome.err, ::testing::HasSubstr(value_shown)) << what;
+        ++lines;
+      }
+    }
+  }
+  EXPECT_GE(lines, 400);
+}
+
+TEST(Hostile, OptionsWithoutAValueTwiceOrUnknownAreRefused) {
+  TemporaryFolder const folder;
+  fill(folder);
+  for (Command const& command : commands()) {
+    for (Option const& option : command.options) {
+      bool const optional_value =
+          option.name == "--banks" || option.name == "--latex" ||
+          (option.name == "--svg" && command.base[0] != "gemm" && command.base[0] != "attention");
+      Line missing = with(command.base, option.name, "");
+      missing.pop_back();
+      if (!optional_value) {
+        Outcome const outcome = run(missing, folder);
+        expect_sentence(outcome, shown(missing));
+        EXPECT_THAT(outcome.err, ::testing::HasSubstr(option.name)) << shown(missing);
+      }
+      Line twice = with(command.base, option.name, "16");
+      twice.insert(twice.end(), {option.name, "32"});
+      Outcome const outcome = run(twice, folder);
+      expect_sentence(outcome, shown(twice));
+      EXPECT_THAT(outcome.err, ::testing::HasSubstr(option.name)) << shown(twice);
+    }
+    for (std::string const& unknown : {std::string("--frobnicate"), std::string("-x"), std::string("extra"),
+                                       "--" + kLong, std::string("--\n")}) {
+      Line line = command.base;
+      line.push_back(unknown);
+      if (command.base == Line{"layout"} && unknown == "extra") continue;  // an expression
+      Outcome const outcome = run(line, folder);
+      expect_sentence(outcome, shown(line));
+      EXPECT_THAT(outcome.err, ::testing::HasSubstr(shown(unknown))) << shown(line);
+    }
+    for (std::string const flag : {"--json=maybe", "--json="}) {
+      Line line = command.base;
+      line.push_back(flag);
+      Outcome const outcome = run(line, folder);
+      expect_sentence(outcome, shown(line));
+      EXPECT_THAT(outcome.err, ::testing::HasSubstr("--json")) << shown(line);
+    }
+  }
+}
+
+TEST(Hostile, PositionalArgumentsAreRefusedByTheirText) {
+  TemporaryFolder const folder;
+  for (Line const& line : std::vector<Line>{{"layout", ""},
+                                            {"layout", " "},
+                                            {"layout", "4:"},
+                                            {"layout", ":4"},
+                                            {"layout", "(4,8"},
+                                            {"layout", "(4,8)) "},
+                                            {"layout", "0:1"},
+                                            {"layout", "-4:1"},
+                                            {"layout", "4:1:1"},
+                                            {"layout", "4:9223372036854775808"},
+                                            {"layout", "(4,8):(1,4,2)"},
+                                            {"layout", "Sw<3,3> o 8"},
+                                            {"layout", "Sw<-1,3,3> o 8"},
+                                            {"layout", "Sw<99,3,3> o 8"},
+                                            {"layout", "compose(4,4)"},
+                                            {"layout", "composition(4)"},
+                                            {"layout", "composition(4,4,4)"},
+                                            {"layout", "composition((4,3):(1,8),5:1)"},
+                                            {"layout", "upcast(8:1,0)"},
+                                            {"layout", "upcast(8:1,-2)"},
+                                            {"layout", "downcast(8:1,9223372036854775807)"},
+                                            {"layout", "recast(8:1,0,0)"},
+                                            {"layout", "select((2,3),9)"},
+                                            {"layout", "take((2,3),2,1)"},
+                                            {"layout", "group((2,3),-1,9)"},
+                                            {"layout", "idx2crd(-1,(2,3))"},
+                                            {"layout", "idx2crd(6,(2,3))"},
+                                            {"layout", "slice((2,3),(_,_,_))"},
+                                            {"layout", "size((4,8),2)"},
+                                            {"layout", "nullspace(x)"},
+                                            {"layout", kControl},
+                                            {"layout", kLong},
+                                            {"atom", ""},
+                                            {"atom", "x"},
+                                            {"atom", "SM80_16x8x16"},
+                                            {"atom", "UniversalCopy<uint7_t>"},
+                                            {"atom", "UniversalCopy<0>"},
+                                            {"atom", "SM90_64x12x16_F32F16F16_SS"},
+                                            {"atom", kControl},
+                                            {"atom", kLong},
+                                            {"", ""},
+                                            {"x"},
+                                            {"GEMM"},
+                                            {kControl},
+                                            {kLong},
+                                            {"info", "x"},
+                                            {"atoms", "x"},
+                                            {"gemm", "x"},
+                                            {"attention", "--", "x"},
+                                            {"layout", "4", "8"},
+                                            {"atom"},
+                                            {"layout"},
+                                            {"layout", "4", "--batch", "-"},
+                                            {"layout", "4", "--svg", "-", "--json"},
+                                            {"layout", "4", "--svg", "--latex"},
+                                            {"gemm", "--measure", "--device", "sim", "--m", "16"},
+                                            {"gemm", "--explain", "--output", "x.npy"},
+                                            {"gemm", "--explain", "--report", "x.json"},
+                                            {"gemm", "--completion", "last", "--choices", "x"},
+                                            {"gemm", "--in", "e4m3"},
+                                            {"gemm", "--in", "tf32", "--trans-a", "--trans-b"},
+                                            {"gemm", "--in", "f16", "--in-b", "bf16"},
+                                            {"gemm", "--in", "e4m3", "--trans-b", "--k", "17"},
+                                            {"gemm", "--beta", "1e38", "--c", "x.npy"},
+                                            {"gemm", "--batch", "1073740800", "--m", "1073740800"},
+                                            {"attention", "--heads", "4", "--kv-heads", "3"},
+                                            {"attention", "--dtype", "f32"},
+                                            {"attention", "--dtype", "e4m3"},
+                                            {"attention", "--head-dim", "48"}}) {
+    expect_sentence(run(line, folder), shown(line));
+  }
+}
+
+}  // namespace
+}  // namespace tegula::tool_test

@@ -1,0 +1,174 @@
+// The operands of `gemm` and `attention` from files: rounded once, fp8 as it stands there, refused where they
+// are empty or too large; and options that say zero.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "run_tool.hpp"
+#include "tegula/io/files.hpp"
+#include "tegula/io/safetensors.hpp"
+#include "tegula/numeric/dtype.hpp"
+
+namespace tegula::tool_test {
+namespace {
+
+using io::ElementType;
+using ::testing::HasSubstr;
+
+nlohmann::json run_json(std::vector<std::string> arguments, TemporaryFolder const& folder) {
+  for (char const* const more : {"--json", "--device", "sim"}) arguments.push_back(more);
+  Outcome const outcome = run_tool(arguments, "", folder.path());
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  return nlohmann::json::parse(outcome.out);
+}
+
+std::vector<float> floats_of(TemporaryFolder const& folder, std::string const& name) {
+  return io::to_floats(io::read_array((folder / name).string()));
+}
+
+template <class T>
+void write_array(TemporaryFolder const& folder, std::string const& name, ElementType type,
+                 std::vector<std::int64_t> const& shape, std::vector<T> const& values) {
+  io::write_array((folder / name).string(), io::array_of(type, shape, values));
+}
+
+TEST(Operands, OfDoublesAreRoundedOnce) {
+  TemporaryFolder const folder;
+  // Rounded to f32 first, the second and third would be ties, which go to the even 1 and 1 + 2^-9.
+  std::vector<double> a = {1,
+                           1 + 0x1p-11 + 0x1p-30,
+                           1 + 3 * 0x1p-11 - 0x1p-30,
+                           -1 - 0x1p-11 - 0x1p-40,
+                           0x1p-25 + 0x1p-60,
+                           65519.999999,
+                           0,
+                           1e-300};
+  std::vector<float> identity(64);
+  for (std::size_t i = 0; i < 8; ++i) identity[9 * i] = 1;
+  write_array(folder, "a.npy", ElementType::f64, {1, 8}, a);
+  write_array(folder, "b.npy", ElementType::f32, {8, 8}, identity);
+  run_json({"gemm", "--a", "a.npy", "--b", "b.npy", "--trans-b", "--dtype", "f16", "--out", "f32", "--output",
+            "d.npy"},
+           folder);
+  EXPECT_EQ(floats_of(folder, "d.npy"),
+            (std::vector<float>{1, 1 + 0x1p-10f, 1 + 0x1p-10f, -1 - 0x1p-10f, 0x1p-24f, 65504, 0, 0}));
+}
+
+TEST(Operands, OfEightBitsAreThoseOfTheFiles) {
+  TemporaryFolder const folder;
+  constexpr std::size_t m = 16, n = 16, k = 32;
+  std::vector<std::uint8_t> a(m * k), b(n * k);
+  std::vector<double> exact(m * n);
+  for (std::size_t i = 0; i < m * k; ++i) a[i] = to_float_e4m3(static_cast<float>(i * 7 % 9) - 4).bits;
+  for (std::size_t i = 0; i < n * k; ++i) b[i] = to_float_e5m2(static_cast<float>(i * 5 % 7) - 3).bits;
+  for (std::size_t i = 0; i < m; ++i)
+    for (std::size_t j = 0; j < n; ++j)
+      for (std::size_t p = 0; p < k; ++p)
+        exact[i * n + j] +=
+            (static_cast<double>((i * k + p) * 7 % 9) - 4) * (static_cast<double>((j * k + p) * 5 % 7) - 3);
+  io::write_safetensors(
+      (folder / "w.safetensors").string(),
+      {{"a", io::array_of(ElementType::e4m3, {m, k}, a)}, {"b", io::array_of(ElementType::e5m2, {n, k}, b)}});
+  write_array(folder, "b.npy", ElementType::e5m2, {n, k}, b);
+  for (std::string const from : {"w.safetensors:b", "b.npy"}) {
+    nlohmann::json const result = run_json(
+        {"gemm", "--a", "w.safetensors:a", "--b", from, "--trans-b", "--out", "f32", "--output", "d.npy"},
+        folder);
+    EXPECT_EQ(result["in"], "e4m3");
+    EXPECT_EQ(result["in_b"], "e5m2");
+    std::vector<float> const d = floats_of(folder, "d.npy");
+    for (std::size_t i = 0; i < d.size(); ++i) ASSERT_EQ(d[i], exact[i]) << from << ", element " << i;
+  }
+}
+
+TEST(Operands, WithoutElementsAreRefused) {
+  TemporaryFolder const folder;
+  write_array(folder, "rows.npy", ElementType::f16, {0, 64}, std::vector<std::uint16_t>());
+  write_array(folder, "columns.npy", ElementType::f16, {64, 0}, std::vector<std::uint16_t>());
+  write_array(folder, "tokens.npy", ElementType::f16, {0, 2, 64}, std::vector<std::uint16_t>());
+  write_array(folder, "bias.npy", ElementType::f16, {0}, std::vector<std::uint16_t>());
+  io::write_safetensors((folder / "w.safetensors").string(),
+                        {{"w", io::array_of(ElementType::bf16, {16, 0}, std::vector<std::uint16_t>())}});
+  struct Case {
+    std::string command, option, file, shape;
+  };
+  for (auto const& [command, option, file, shape] : {Case{"gemm", "--a", "rows.npy", "(0, 64)"},
+                                                     {"gemm", "--b", "columns.npy", "(64, 0)"},
+                                                     {"gemm", "--c", "rows.npy", "(0, 64)"},
+                                                     {"gemm", "--bias", "bias.npy", "(0)"},
+                                                     {"gemm", "--a", "w.safetensors:w", "(16, 0)"},
+                                                     {"attention", "--q", "tokens.npy", "(0, 2, 64)"},
+                                                     {"attention", "--k", "tokens.npy", "(0, 2, 64)"},
+                                                     {"attention", "--v", "tokens.npy", "(0, 2, 64)"}}) {
+    Outcome const outcome = run_tool({command, option, file, "--device", "sim"}, "", folder.path());
+    EXPECT_EQ(outcome.status, 1) << option;
+    EXPECT_EQ(outcome.err, "tegula: " + option + " " + file + " has shape " + shape +
+                               "; every extent must be at least 1.\n");
+  }
+}
+
+TEST(Operands, BeyondTheMemoryAreRefusedBeforeTheyAreMade) {
+  for (std::vector<std::string> const& line : std::vector<std::vector<std::string>>{
+           {"gemm", "--m", "1000000", "--n", "1000000", "--k", "1000000"},
+           {"gemm", "--m", "1000000", "--n", "1000000", "--k", "16"},
+           {"gemm", "--batch", "100000", "--m", "4096", "--n", "4096", "--k", "16"},
+           {"attention", "--seq-q", "100000000", "--head-dim", "256", "--heads", "64"},
+           {"attention", "--seq-q", "64", "--seq-k", "1000000000", "--head-dim", "256", "--heads", "64"}}) {
+    std::vector<std::string> all = line;
+    for (char const* const more : {"--device", "sim"}) all.push_back(more);
+    Outcome const outcome = run_tool(all);
+    EXPECT_EQ(outcome.status, 1) << line.back();
+    EXPECT_THAT(outcome.err,
+                ::testing::AllOf(HasSubstr(line[0] + " needs about "), HasSubstr("GB are free")));
+  }
+}
+
+TEST(Operands, OfFilesBeyondTheMemoryAreRefusedBeforeTheyAreRead) {
+  TemporaryFolder const folder;
+  // A header of 2^40 elements, and a file as long without a byte written.
+  constexpr std::int64_t rows = 1 << 20;
+  std::string header = "{'descr': '<f2', 'fortran_order': False, 'shape': (1048576, 1048576), }";
+  header.resize(117, ' ');
+  header += '\n';
+  write(folder / "big.npy",
+        std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header);
+  std::error_code error;
+  std::filesystem::resize_file(folder / "big.npy", 10 + header.size() + 2 * rows * rows, error);
+  if (error)
+    GTEST_SKIP() << "this file system has no files of " << 2 * rows * rows << " bytes without content";
+  for (std::string const option : {"--a", "--b", "--c"}) {
+    Outcome const outcome =
+        run_tool({"gemm", option, "big.npy", "--dtype", "f16", "--device", "sim"}, "", folder.path());
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_THAT(outcome.err, ::testing::AllOf(HasSubstr(option + " big.npy needs about 2.2e+03 GB"),
+                                              HasSubstr("GB are free")));
+  }
+}
+
+TEST(Operands, CIsNotReadWhereBetaIsZero) {
+  TemporaryFolder const folder;
+  write_array(folder, "c.npy", ElementType::f32, {16, 16}, std::vector<float>(256, 1e4f));
+  auto const with = [&](std::vector<std::string> const& options) {
+    std::vector<std::string> line = {"gemm", "--m", "16",      "--n", "16",       "--trans-b",
+                                     "--k",  "16",  "--dtype", "f16", "--output", "d.npy"};
+    line.insert(line.end(), options.begin(), options.end());
+    nlohmann::json const result = run_json(line, folder);
+    EXPECT_TRUE(result["within_bound"]);
+    return std::pair(result["beta"].get<double>(), floats_of(folder, "d.npy"));
+  };
+  auto const plain = with({});
+  EXPECT_EQ(plain.first, 0);
+  EXPECT_EQ(with({"--c", "c.npy", "--beta", "0"}), plain);
+  EXPECT_EQ(with({"--c", "c.npy", "--beta", "-0"}).second, plain.second);
+  auto const added = with({"--c", "c.npy"});
+  EXPECT_EQ(added.first, 1);
+  EXPECT_GT(added.second[0], 9000);
+}
+
+}  // namespace
+}  // namespace tegula::tool_test
