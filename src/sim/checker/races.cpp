@@ -230,7 +230,7 @@ bool RaceShadow::readers_known(std::uint32_t piece, std::uint32_t bytes, int sel
           if (of_word == 0) continue;
           for (std::uint32_t rest = reader.lanes[w]; rest != 0; rest &= rest - 1) {
             int const agent = warp + std::countr_zero(rest);
-            if (agent != self && !known(agent, reader.time, reader.async))
+            if (agent != self && !known(agent, reader.time, reader))
               return found(agent, 4 * w + static_cast<std::uint32_t>(std::countr_zero(of_word)), false);
           }
         }
@@ -238,7 +238,7 @@ bool RaceShadow::readers_known(std::uint32_t piece, std::uint32_t bytes, int sel
       case ReaderKind::bytes_of_lane: {
         std::uint32_t const common = bytes & reader.lanes[0];
         int const agent = warp + static_cast<int>(reader.lanes[1]);
-        if (common != 0 && agent != self && !known(agent, reader.time, reader.async))
+        if (common != 0 && agent != self && !known(agent, reader.time, reader))
           return found(agent, static_cast<std::uint32_t>(std::countr_zero(common)), false);
         break;
       }
@@ -249,7 +249,7 @@ bool RaceShadow::readers_known(std::uint32_t piece, std::uint32_t bytes, int sel
           bool any = false;
           for (int lane = 0; lane < 32 && !any; ++lane) {
             int const agent = warp + 32 * w + lane;
-            any = agent == self || known(agent, reader.time, reader.async);
+            any = agent == self || known(agent, reader.time, reader);
           }
           if (!any) return found(warp + 32 * w, static_cast<std::uint32_t>(std::countr_zero(bytes)), true);
         }
@@ -382,7 +382,9 @@ void RaceShadow::note_use(int thread, std::uint32_t offset, std::uint32_t n, std
 }
 
 bool RaceShadow::may_write(int thread, std::uint32_t offset, std::uint32_t n, Conflict& conflict) const {
-  auto const known = [&](int agent, Time time, bool) { return causality_.seen(thread, agent, time); };
+  auto const known = [&](int agent, Time time, Reader const&) {
+    return causality_.seen(thread, agent, time);
+  };
   return each_word(offset, n,
                    [&](std::uint32_t word, std::uint32_t bytes) {
                      return writer_known(thread, word, bytes, conflict);
@@ -407,8 +409,8 @@ void RaceShadow::set_writers(std::uint32_t offset, std::uint32_t n, Stamp stamp)
 bool RaceShadow::strong(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site, bool write,
                         SiteTable const& sites, Conflict& conflict) {
   auto const meets = [&](std::uint16_t other) { return is_strong(sites[other].instruction); };
-  auto const known = [&](int agent, Time time, std::uint16_t other) {
-    return meets(other) || causality_.seen(thread, agent, time);
+  auto const known = [&](int agent, Time time, Reader const& reader) {
+    return meets(reader.site) || causality_.seen(thread, agent, time);
   };
   bool ordered = each_word(offset, n, [&](std::uint32_t word, std::uint32_t bytes) {
     return writer_known(thread, word, bytes, conflict) || meets(conflict.site);
@@ -490,12 +492,12 @@ bool RaceShadow::may_access(Issuers const& issuers, std::uint32_t offset, std::u
   int last_agent = -1;
   Time last_time = 0;
   bool unfenced = false;
-  auto const known = [&](int agent, Time time, bool async) {
+  auto const known = [&](int agent, Time time, Reader const& reader) {
     if (agent == last_agent && time <= last_time) return true;
     if (!issuers.seen(agent, time)) return false;
-    unfenced = strict && !async && !issuers.fenced(agent, time);
+    unfenced = strict && !reader.async && !issuers.fenced(agent, time);
     if (unfenced) return false;
-    if (strict && async) return true;  // which says nothing of its generic reads
+    if (strict && reader.async) return true;  // which says nothing of its generic reads
     last_agent = agent;
     last_time = time;
     return true;
