@@ -179,6 +179,7 @@ TEST(Launch, ComputesBatchesScalesAndActivationsByEitherKernel) {
                            .scale_b = scale_buffer.data() + 1,
                            .beta = 2,
                            .activation = activation};
+        g = with_defaults(g);
         gemm(machine, g);
         bool const sm90 = n == 64 && machine.compute_capability() == 90;
         if (machine.is_simulated()) {
