@@ -150,8 +150,13 @@ class Search {
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, bool>, bool> reaches_;
 };
 
-/// What would order the two. Where fences and atomics lead from the one CTA to the other, what lacks is a
-/// barrier between them and the accesses.
+/// "the fence at a.hpp:7"
+std::string the(Site const& site) {
+  return fmt::format("the {} at {}", ptx_name(site.instruction), place_text(site.where));
+}
+
+/// What would order the two. Where a release and an acquire lead from the one CTA to the other, what lacks is
+/// a barrier between them and the accesses.
 std::string order_text(std::vector<ClusterLog> const& logs, GlobalOrder const& order, Race const& race) {
   ClusterLog const& from = logs[race.earlier.log];
   ClusterLog const& to = logs[race.later.log];
@@ -170,8 +175,8 @@ std::string order_text(std::vector<ClusterLog> const& logs, GlobalOrder const& o
   }
   for (ClusterOrder::Acquire const& acquire : to.acquires) {
     if (acquire.cta != race.later.rows->cta || !order.reaches({acquire.releases, {}}, of_cta)) continue;
-    std::string const fence = place_text(order.release(of_cta.all.front()).where);
-    if (!waited.empty()) return fmt::format("{}, before the fence at {} would order them", waited, fence);
+    std::string const release = the(order.release(of_cta.all.front()).by);
+    if (!waited.empty()) return fmt::format("{}, before {} would order them", waited, release);
     bool covered = true, known = true;
     auto const look = [&](Piece const& one, Piece const& other) {
       if (one.log != race.earlier.log || other.log != race.later.log ||
@@ -183,10 +188,10 @@ std::string order_text(std::vector<ClusterLog> const& logs, GlobalOrder const& o
     look(race.earlier, race.later);
     for (auto const& [one, other] : race.others) look(one, other);
     std::string text;
-    if (!covered) text = fmt::format("a cta::sync between the first access and the fence at {}", fence);
+    if (!covered) text = fmt::format("a cta::sync between the first access and {}", release);
     if (!known)
-      text += fmt::format("{}a cta::sync between the fence at {} and the second access",
-                          text.empty() ? "" : ", and ", place_text(acquire.where));
+      text += fmt::format("{}a cta::sync between {} and the second access", text.empty() ? "" : ", and ",
+                          the(acquire.by));
     if (!text.empty()) return text + " would order them";
   }
   return fmt::format(
@@ -272,7 +277,7 @@ std::vector<Finding> conflicts_between_clusters(std::vector<ClusterLog> const& l
         if (narrow.released != logs[race.earlier.log].cluster ||
             narrow.acquired != logs[race.later.log].cluster)
           continue;
-        f.order += fmt::format("; the fence at {} orders for its own CTA alone", place_text(narrow.fence));
+        f.order += fmt::format("; {} orders for its own CTA alone", the(narrow.by));
         break;
       }
       Key key(race.earlier.log, race.later.log, f.buffer, f.where.file, f.where.line, f.other.line);

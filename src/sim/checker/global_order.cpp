@@ -76,14 +76,14 @@ void ClusterOrder::start(GlobalOrder& order, std::int64_t cluster, bool strict) 
 
 std::vector<std::uint32_t> ClusterOrder::take(GlobalActor const& who,
                                               std::vector<std::uint32_t> const& releases, bool of_cta,
-                                              SourceLocation where) {
-  Acquire acquire{who.agent, who.time, {}, who.cta, where};
+                                              Site const& by) {
+  Acquire acquire{who.agent, who.time, {}, who.cta, by};
   std::vector<std::uint32_t> left;
   for (std::uint32_t const id : releases) {
     Release const& release = order_->release(id);
     if (release.cluster == cluster_) continue;
     if (of_cta || release.of_cta) {
-      order_->add({release.cluster, cluster_, release.of_cta ? release.where : where});
+      order_->add({release.cluster, cluster_, release.of_cta ? release.by : by});
       left.push_back(id);
     } else {
       add(acquire.releases, id);
@@ -101,12 +101,13 @@ std::vector<std::uint32_t> ClusterOrder::take(GlobalActor const& who,
 
 void ClusterOrder::fence(GlobalActor const& who, bool of_cta, SourceLocation where, CausalPast past) {
   ThreadState& state = this->state(who);
-  state.observed = take(who, state.observed, of_cta, where);
+  Site const by{where, Instruction::fence};
+  state.observed = take(who, state.observed, of_cta, by);
   // A wide fence goes on to release what came before it.
   if (of_cta && state.fence && !state.fence->of_cta) return;
   if (state.release) state.previous = state.release;
   state.release.reset();
-  state.fence = Release{cluster_, who.cta, who.thread, of_cta, where, std::move(past), {}};
+  state.fence = Release{cluster_, who.cta, who.thread, of_cta, by, std::move(past), {}};
   state.fenced_by = who;
 }
 
@@ -123,7 +124,7 @@ bool ClusterOrder::take_others(GlobalActor const& who, ThreadState& state) {
         !who.causality->known(who.knower, static_cast<int>(by.agent), static_cast<Time>(by.time)))
       continue;
     if (!any && (!state.fence || state.fence->of_cta)) {
-      state.fence = Release{cluster_, who.cta, who.thread, false, other.fence->where, other.fence->past, {}};
+      state.fence = Release{cluster_, who.cta, who.thread, false, other.fence->by, other.fence->past, {}};
     } else {
       state.fence->past.add(other.fence->past);
     }
@@ -135,13 +136,15 @@ bool ClusterOrder::take_others(GlobalActor const& who, ThreadState& state) {
 
 void ClusterOrder::acquire(GlobalActor const& who, std::uintptr_t address, bool of_cta,
                            SourceLocation where) {
-  std::vector<std::uint32_t> const left = take(who, order_->at(address), of_cta, where);
+  std::vector<std::uint32_t> const left =
+      take(who, order_->at(address), of_cta, {where, Instruction::ld_acquire});
   for (std::uint32_t const id : left) add(state(who).observed, id);  // a fence may take them yet
 }
 
 void ClusterOrder::release(GlobalActor const& who, std::uintptr_t address, bool of_cta, SourceLocation where,
                            CausalPast past) {
-  Release release{cluster_, who.cta, who.thread, of_cta, where, std::move(past), foreigns_[foreign(who)]};
+  Site const by{where, Instruction::st_release};
+  Release release{cluster_, who.cta, who.thread, of_cta, by, std::move(past), foreigns_[foreign(who)]};
   std::uint32_t const id = order_->add(std::move(release));
   own_.push_back(id);
   for (std::uint32_t const before : replace(who, address, id)) order_->comes_before(before, id);

@@ -11,6 +11,7 @@
 
 #include "checker/causality.hpp"
 #include "checker/global_shadow.hpp"
+#include "checker/races.hpp"
 #include "tegula/arch/scope.hpp"
 #include "tegula/arch/source_location.hpp"
 
@@ -53,13 +54,13 @@ struct Releases {
 /// Whether it holds threads of other clusters.
 constexpr bool reaches_clusters(Scope scope) { return scope == Scope::gpu || scope == Scope::sys; }
 
-/// A fence after which its thread executed an atomic.
+/// A fence after which its thread executed an atomic, or a store that releases.
 struct Release {
   std::int64_t cluster = 0;
   int cta = 0;          ///< rank in the cluster
   int thread = 0;       ///< index in the CTA
   bool of_cta = false;  ///< its scope is the CTA alone
-  SourceLocation where;
+  Site by;
   CausalPast past;
   Releases before;  ///< that are ordered before this one
 };
@@ -89,11 +90,11 @@ class GlobalOrder {
     return last.cluster != cluster && (last.writes || writes);
   }
 
-  /// A pair of fences that would have ordered two CTAs, were they not of the scope of one.
+  /// A release and an acquire that would have ordered two CTAs, were one of them not of the scope of a CTA.
   struct TooNarrow {
     std::int64_t released = 0;  ///< the clusters,
     std::int64_t acquired = 0;
-    SourceLocation fence;  ///< and the fence of the wrong scope
+    Site by;  ///< and the fence or access of the wrong scope
   };
   void add(TooNarrow const& pair) { too_narrow_.push_back(pair); }
   std::vector<TooNarrow> const& too_narrow() const { return too_narrow_; }
@@ -140,13 +141,14 @@ class ClusterOrder {
   std::uint32_t cover(std::uint32_t agent, std::uint32_t time);
   /// Releases of this cluster.
   std::vector<Releases> const& covers() const { return covers_; }
-  /// A fence that has acquired releases of other clusters, with those that its thread had acquired before.
+  /// A fence, or a load that acquires, that has acquired releases of other clusters, with those that its
+  /// thread had acquired before.
   struct Acquire {
     std::uint32_t agent;
     std::uint32_t time;
     std::vector<std::uint32_t> releases;
     int cta;  ///< rank in the cluster
-    SourceLocation where;
+    Site by;
   };
   std::vector<Acquire> const& acquires() const { return acquires_; }
 
@@ -162,7 +164,7 @@ class ClusterOrder {
   bool take_others(GlobalActor const& who, ThreadState& state);
   /// The thread acquires releases of other clusters; returns those that the scopes leave out.
   std::vector<std::uint32_t> take(GlobalActor const& who, std::vector<std::uint32_t> const& releases,
-                                  bool of_cta, SourceLocation where);
+                                  bool of_cta, Site const& by);
   /// The word's releases are this one from now on, with those of other threads; returns the thread's that it
   /// replaces.
   std::vector<std::uint32_t> replace(GlobalActor const& who, std::uintptr_t address, std::uint32_t release);

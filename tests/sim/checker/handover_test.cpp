@@ -2,6 +2,7 @@
 #include "tegula/arch/atomic.hpp"
 #include "tegula/arch/fence.hpp"
 #include "tegula/arch/mbarrier.hpp"
+#include "tegula/arch/ordered_access.hpp"
 #include "tegula/arch/tma.hpp"
 
 /// What a CTA hands over to another through global memory: what every thread of it wrote, by a flag that one
@@ -62,6 +63,32 @@ TEST(Handover, LacksABarrierOnEitherSide) {
       finding_that_advises<ThreadZeroFences<false, false>>(FindingKind::data_race, ", and a cta::sync", kTwo);
   EXPECT_EQ(f.order.find("an atomic"), std::string::npos) << "it has one: " << f.order;
   expect_silent<ThreadZeroFences<true, true>>(kTwo);
+}
+
+/// Likewise by a store that releases and a load that acquires.
+template <bool Before, bool After> struct ThreadZeroReleases : Hands {
+  void operator()(Params const& p, SharedStorage&) const {
+    if (block_idx().x == 0) {
+      write(p);
+      if (Before) cta::sync();
+      if (thread_idx() == 0) st_global_release<Scope::gpu>(flag(p), 1u);
+      return;
+    }
+    if (thread_idx() == 0) {
+      while (ld_global_acquire<std::uint32_t, Scope::gpu>(flag(p)) == 0) {
+      }
+    }
+    if (After) cta::sync();
+    read(p);
+  }
+};
+
+TEST(Handover, NamesTheStoreThatReleasesAndTheLoadThatAcquires) {
+  finding_that_advises<ThreadZeroReleases<false, true>>(
+      FindingKind::data_race, "a cta::sync between the first access and the st.release at", kTwo);
+  finding_that_advises<ThreadZeroReleases<true, false>>(FindingKind::data_race,
+                                                        "a cta::sync between the ld.acquire at", kTwo);
+  expect_silent<ThreadZeroReleases<true, true>>(kTwo);
 }
 
 /// Every thread fences what it wrote, they meet, and one of them sets the flag.
