@@ -128,7 +128,7 @@ int run(CLI::App& app, int argc, char** argv, bool json) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int tegula::tool::run_command_line(int argc, char** argv) {
   reserve_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that is gone is an error of the write, with a sentence
   bool const json = std::any_of(argv + 1, argv + argc,
