@@ -128,9 +128,9 @@ struct KernelImage {
   std::function<void(void* shared_storage)> run;
 };
 
-/// A simulated GPU: its global memory and how it runs. Its functions may be called from several threads of
-/// the host; launches take turns. Pointers to its memory are pointers of the host, but every byte of them is
-/// known to the machine by name, bounds and whether it was written.
+/// A simulated GPU. Its functions, except options(), may be called from several threads of the host; launches
+/// take turns, and memory that one uses is not for others to touch meanwhile. Pointers to its memory are the
+/// host's, but every byte is known to the machine by name, bounds and whether it was written.
 class Machine {
  public:
   explicit Machine(Options options = {});
