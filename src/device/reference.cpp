@@ -374,8 +374,7 @@ Attention attention(AttentionArguments const& arguments, std::vector<std::int64_
       std::int64_t const i = rows[row] % a.seq_q;
       Visible const keys = visible(a, i);
       if (keys.begin == keys.end) {  // exactly 0, and -inf or the sink
-        result.lse.value[row] =
-            a.sink != nullptr ? a.sink[head] : -std::numeric_limits<double>::infinity();
+        result.lse.value[row] = a.sink != nullptr ? a.sink[head] : -std::numeric_limits<double>::infinity();
         result.lse.bound[row] = a.sink != nullptr ? 6 * kU * std::abs(result.lse.value[row]) + 0x1p-21 : 0;
         return;
       }

@@ -1,5 +1,5 @@
-// The Hopper attention kernel against float64: every configuration, every mask, ragged sizes, strides, grouped
-// heads, head dims that are padded, softcap and sinks, adversarial values; without bank conflicts.
+// The Hopper attention kernel against float64: every configuration, every mask, ragged sizes, strides,
+// grouped heads, head dims that are padded, softcap and sinks, adversarial values; without bank conflicts.
 
 #include "attention_problem.hpp"
 
@@ -69,8 +69,7 @@ TEST(AttentionSm90, SeesThroughWindows) {
   for (auto const& [left, right] :
        {std::pair{0, 0}, {1, 0}, {100, 0}, {0, 100}, {60, 70}, {200, 200}, {128, 127}}) {
     for (auto const& [seq_q, seq_k] : {std::pair{100, 100}, {300, 300}, {40, 400}, {300, 60}})
-      expect_correct(machine,
-                     {.seq_q = seq_q, .seq_k = seq_k, .window_left = left, .window_right = right});
+      expect_correct(machine, {.seq_q = seq_q, .seq_k = seq_k, .window_left = left, .window_right = right});
   }
   expect_correct(machine, {.seq_q = 200, .seq_k = 300, .causal = true, .window_left = 30});
 }
@@ -88,12 +87,8 @@ TEST(AttentionSm90, TakesSinks) {
   Machine const machine = test_machine();
   std::vector<float> const sinks = {0.0f, 3.0f, -5.0f, 1000.0f, -1000.0f, -__builtin_inff()};
   for (int const seq_k : {150, 5}) {  // with 5 keys, most rows see none of them
-    expect_correct(machine, {.heads = 6,
-                             .kv_heads = 3,
-                             .seq_q = 70,
-                             .seq_k = seq_k,
-                             .causal = true,
-                             .sink = sinks});
+    expect_correct(machine,
+                   {.heads = 6, .kv_heads = 3, .seq_q = 70, .seq_k = seq_k, .causal = true, .sink = sinks});
   }
 }
 
@@ -119,13 +114,21 @@ TEST(AttentionSm90, WalksMoreBlocksThanThereAreCtas) {
   options.multiprocessors = 3;
   Machine const machine = Machine::simulated(Arch::sm90, options);
   for (bool const causal : {false, true})
-    expect_correct(machine, {.batch = 2, .heads = 3, .kv_heads = 1, .seq_q = 400, .seq_k = 300, .causal = causal});
+    expect_correct(machine,
+                   {.batch = 2, .heads = 3, .kv_heads = 1, .seq_q = 400, .seq_k = 300, .causal = causal});
 }
 
 TEST(AttentionSm90, PadsHeadDims) {
   Machine const machine = test_machine();
-  for (auto const& [dim, dim_v] :
-       {std::pair{8, 8}, {32, 32}, {40, 64}, {64, 24}, {72, 72}, {128, 64}, {192, 128}, {200, 56}, {256, 256}})
+  for (auto const& [dim, dim_v] : {std::pair{8, 8},
+                                   {32, 32},
+                                   {40, 64},
+                                   {64, 24},
+                                   {72, 72},
+                                   {128, 64},
+                                   {192, 128},
+                                   {200, 56},
+                                   {256, 256}})
     expect_correct(machine, {.head_dim = dim, .head_dim_v = dim_v, .seq_q = 70, .seq_k = 90});
 }
 

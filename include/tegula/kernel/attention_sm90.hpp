@@ -114,8 +114,9 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     Ring ring_k{smem.ring_k}, ring_v{smem.ring_v};
     MathOrder order{smem.order};
     Queue queue{smem.queue};
-    typename RingQ::State q;
-    typename Ring::State k, v;
+    typename RingQ::State q{};  // a consumer's
+    int q_parities = 0;         // the producer's: bit i is the parity of consumer i's stage
+    typename Ring::State k{}, v{};
   };
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
@@ -149,6 +150,11 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   /// The blocks of keys of a tile's rows.
   TEGULA_DEVICE static KeyBlocks blocks_of(Params const& p, RowBlock const& at) {
     return key_blocks(p.mask, at.block * block_m, block_m, C.block_n);
+  }
+
+  /// Those of the consumer whose first row that is.
+  TEGULA_DEVICE static KeyBlocks own_blocks(Params const& p, int row) {
+    return key_blocks(p.mask, row, consumer_m, C.block_n);
   }
 
   /// The producer, one thread.
@@ -190,9 +196,12 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     fetch_k(blocks.last - 1);  // its stage is free before that of Q
 #pragma unroll 1
     for (int consumer = 0; consumer < C.consumers; ++consumer) {
-      SharedAddr const full = role.ring_q.acquire(role.q, CopyQ::bytes);
-      copy(CopyQ{}, gQ(_, _, C.consumers * at.block + consumer), sQ(_, _, role.q.stage), full);
-      role.q.next();
+      int const block = C.consumers * at.block + consumer;
+      if (own_blocks(p, block * consumer_m).empty()) continue;
+      typename RingQ::State q;
+      q.stage = consumer, q.parity = role.q_parities >> consumer & 1;
+      copy(CopyQ{}, gQ(_, _, block), sQ(_, _, consumer), role.ring_q.acquire(q, CopyQ::bytes));
+      role.q_parities ^= 1 << consumer;
     }
 #pragma unroll 1
     for (int n = blocks.last - 1; n >= blocks.first; --n) {
@@ -208,13 +217,12 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     for (int tile = role.queue.get(); tile != no_tile; tile = role.queue.get()) {
       RowBlock const at = p.order.block(tile);
       int const row = at.block * block_m + group * consumer_m;  // the consumer's first
-      KeyBlocks const all = blocks_of(p, at), own = key_blocks(p.mask, row, consumer_m, C.block_n);
+      KeyBlocks const all = blocks_of(p, at), own = own_blocks(p, row);
       Softmax softmax{p.scale};
       int n = all.last - 1;
       while (n >= all.first && !own.has(n)) skip(role, group, n-- > all.first || !own.empty());
       if (own.empty()) {
         clear(tOrO);
-        if (!all.empty()) give_back_q(role);
       } else {
         multiply(p, role, group, row, own, softmax, tOrO);
         for (n = own.first - 1; n >= all.first; --n) skip(role, group, true);
@@ -233,17 +241,17 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     role.v.next();
     if (takes_turn) role.order.enter(group), role.order.leave(group);
   }
-  TEGULA_DEVICE static void give_back_q(Roles& role) {
-    role.ring_q.wait(role.q);
-    role.ring_q.release(role.q.stage);
-    role.q.advance(C.consumers);
-  }
 
   /// O = P V over the blocks of keys that the consumer's rows see, from the last to the first, with P the
   /// numerators of the softmax.
   TEGULA_DEVICE static void multiply(Params const& p, Roles& role, int group, int row,
                                      KeyBlocks const& blocks, Softmax& softmax, AccumulatorO& tOrO) {
-    auto& [smem, ring_q, ring_k, ring_v, order, queue, q, k, v] = role;
+    auto const& smem = role.smem;
+    auto const& ring_q = role.ring_q;
+    auto const &ring_k = role.ring_k, &ring_v = role.ring_v;
+    auto& order = role.order;
+    auto& q = role.q;
+    auto &k = role.k, &v = role.v;
     auto const tSsQ = MmaS{}.partition_a(tensor(smem.q))(_, _, q.stage);  // (1, MMA_K)
     auto const tSsK = MmaS{}.partition_b(tensor(smem.k));                 // (1, MMA_K, stages)
     auto const tOsV = MmaO{}.partition_b(tensor(smem.v));                 // (1, MMA_K, stages)
@@ -347,8 +355,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       }
       float const factor = sum == 0.0f ? 0.0f : scale / sum;
 #pragma unroll
-      for (int c = 0; c < count_along<typename AccumulatorO::Map, 1>; ++c)
-        row_column(tOrO, r, c) *= factor;
+      for (int c = 0; c < count_along<typename AccumulatorO::Map, 1>; ++c) row_column(tOrO, r, c) *= factor;
       int const i = row + own[0] + step_along<0>(typename AccumulatorO::Map{}, r);
       bool const inside = i < edge(p.mask.seq_q);
       store_row(tOrO, r, o + i * out.stride.seq, out.head_dim_v, inside);

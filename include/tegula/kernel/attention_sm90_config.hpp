@@ -65,12 +65,12 @@ struct AttentionSm90Params {
   TensorMap v;
   AttentionMask mask;
   RowBlockOrder order;
-  int ctas = 1;                          ///< of the grid
-  TileCounter* counter = nullptr;        ///< null: every CTA takes every ctas-th block of rows
-  Divisor heads_per_kv_head{1};          ///< query heads that share a head of K and V
-  float scale = 0;                       ///< of the scores, or, with a softcap, the softcap
-  float softcap_scale = 0;               ///< with a softcap: scale / softcap; else 0
-  float const* sink = nullptr;           ///< a score for each head; null: there is none
+  int ctas = 1;                    ///< of the grid
+  TileCounter* counter = nullptr;  ///< null: every CTA takes every ctas-th block of rows
+  Divisor heads_per_kv_head{1};    ///< query heads that share a head of K and V
+  float scale = 0;                 ///< of the scores, or, with a softcap, the softcap
+  float softcap_scale = 0;         ///< with a softcap: scale / softcap; else 0
+  float const* sink = nullptr;     ///< a score for each head; null: there is none
   AttentionOutput out;
 };
 

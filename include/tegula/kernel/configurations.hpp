@@ -72,7 +72,8 @@ constexpr auto attention_sm80_table() {
   return table;
 }
 
-/// The tiles of attention_sm90, apart from their types, tuned for speed on an H200 (docs/hopper_attention.md).
+/// The tiles of attention_sm90, apart from their types, tuned for speed on an H200
+/// (docs/hopper_attention.md).
 inline constexpr AttentionSm90Config attention_sm90_tiles[] = {
     {.head_dim = 64, .head_dim_v = 64, .block_n = 128, .consumers = 3},
     {.head_dim = 96, .head_dim_v = 96, .block_n = 128},

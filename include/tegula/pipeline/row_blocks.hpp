@@ -22,10 +22,10 @@ struct RowBlock {
 /// every head comes before the next block of any. With `last_first` a head begins with its last rows, which
 /// with a causal mask see the most keys.
 struct RowBlockOrder {
-  int blocks = 1;   ///< of a head
-  int heads = 1;    ///< of a batch
+  int blocks = 1;  ///< of a head
+  int heads = 1;   ///< of a batch
   int batches = 1;
-  int group = 1;    ///< heads that run side by side: at least 1, at most heads * batches
+  int group = 1;  ///< heads that run side by side: at least 1, at most heads * batches
   bool last_first = false;
 
   // What block() computes with, made of the above: those are not assigned to afterwards.

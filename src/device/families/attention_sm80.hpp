@@ -54,9 +54,9 @@ template <> struct FamilyTraits<AttentionSm80Family> {
     Coverage const of_q = c.causal && p.seq_q > p.seq_k ? Coverage::any : Coverage::read;
     std::vector<GlobalTensor> tensors = {
         tokens("Q", c.dtype, p.q, p.seq_q, c.head_dim, p.heads, p.batch, p.q_stride, of_q),
-            tokens("K", c.dtype, p.k, p.seq_k, c.head_dim, p.kv_heads, p.batch, p.k_stride, Coverage::read),
-            tokens("V", c.dtype, p.v, p.seq_k, c.head_dim, p.kv_heads, p.batch, p.v_stride, Coverage::read),
-            tokens("O", c.dtype, p.o, p.seq_q, c.head_dim, p.heads, p.batch, p.o_stride, Coverage::written)};
+        tokens("K", c.dtype, p.k, p.seq_k, c.head_dim, p.kv_heads, p.batch, p.k_stride, Coverage::read),
+        tokens("V", c.dtype, p.v, p.seq_k, c.head_dim, p.kv_heads, p.batch, p.v_stride, Coverage::read),
+        tokens("O", c.dtype, p.o, p.seq_q, c.head_dim, p.heads, p.batch, p.o_stride, Coverage::written)};
     if (p.lse != nullptr) tensors.push_back(log_sum_exp(p.lse, p.seq_q, p.heads, p.batch));
     return tensors;
   }

@@ -11,8 +11,8 @@ namespace {
 
 AttentionMask mask_of(AttentionArguments const& a) {
   auto const keys = [](std::optional<std::int64_t> const& window) {
-    return static_cast<int>(std::min<std::int64_t>(window.value_or(AttentionMask::unlimited),
-                                                   AttentionMask::unlimited));
+    return static_cast<int>(
+        std::min<std::int64_t>(window.value_or(AttentionMask::unlimited), AttentionMask::unlimited));
   };
   return {.seq_q = static_cast<int>(a.seq_q),
           .seq_k = static_cast<int>(*a.seq_k),
@@ -21,9 +21,7 @@ AttentionMask mask_of(AttentionArguments const& a) {
 }
 
 /// Whether rows see ever more keys, so that they take ever longer.
-bool grows(AttentionMask const& mask) {
-  return mask.right < mask.seq_q && mask.left >= mask.seq_k - 1;
-}
+bool grows(AttentionMask const& mask) { return mask.right < mask.seq_q && mask.left >= mask.seq_k - 1; }
 
 /// What is contiguous but for its strides: (head_dim, token, head, batch).
 struct TokenTensor {
@@ -90,8 +88,9 @@ std::string FamilyTraits<AttentionSm90Family>::obstacle(AttentionArguments const
       if (extent > 1 && stride == 0)
         return fmt::format("TMA cannot address {}: its {} stride is 0", x.name, axis);
       if (extent > 1 && stride >= limit / bytes_of(a.dtype))
-        return fmt::format("TMA cannot address {}: its {} stride is {} elements, which is not below 2^40 bytes",
-                           x.name, axis, stride);
+        return fmt::format(
+            "TMA cannot address {}: its {} stride is {} elements, which is not below 2^40 bytes", x.name,
+            axis, stride);
     }
   }
   return {};
@@ -122,20 +121,18 @@ AttentionSm90Params FamilyTraits<AttentionSm90Family>::lower(Machine const& mach
   RowBlockOrder const order = order_of(a, mask, block_m(c));
   auto const [q, k, v] = operands(a);
   bool const capped = a.softcap != 0;
-  return {.q = encode(machine, description(q, a.dtype, tma_boxes(q_tile(c)))),
-          .k = encode(machine, description(k, a.dtype, tma_boxes(k_tile(c)))),
-          .v = encode(machine, description(v, a.dtype, tma_boxes(v_tile(c)))),
-          .mask = mask,
-          .order = order,
-          .ctas = grid_of(order, machine.properties()),
-          .heads_per_kv_head = Divisor(static_cast<int>(a.heads / *a.kv_heads)),
-          .scale = capped ? a.softcap : *a.scale,
-          .softcap_scale = capped ? *a.scale / a.softcap : 0.0f,
-          .sink = a.sink,
-          .out = {.o = a.o,
-                  .lse = a.lse,
-                  .stride = *a.o_stride,
-                  .head_dim_v = static_cast<int>(*a.head_dim_v)}};
+  return {
+      .q = encode(machine, description(q, a.dtype, tma_boxes(q_tile(c)))),
+      .k = encode(machine, description(k, a.dtype, tma_boxes(k_tile(c)))),
+      .v = encode(machine, description(v, a.dtype, tma_boxes(v_tile(c)))),
+      .mask = mask,
+      .order = order,
+      .ctas = grid_of(order, machine.properties()),
+      .heads_per_kv_head = Divisor(static_cast<int>(a.heads / *a.kv_heads)),
+      .scale = capped ? a.softcap : *a.scale,
+      .softcap_scale = capped ? *a.scale / a.softcap : 0.0f,
+      .sink = a.sink,
+      .out = {.o = a.o, .lse = a.lse, .stride = *a.o_stride, .head_dim_v = static_cast<int>(*a.head_dim_v)}};
 }
 
 std::vector<sim::GlobalTensor> FamilyTraits<AttentionSm90Family>::describe(AttentionSm90Config const& c,
@@ -151,18 +148,17 @@ std::vector<sim::GlobalTensor> FamilyTraits<AttentionSm90Family>::describe(Atten
     tensors.push_back(tokens(name, x->dtype, x->address, x->extents[1], x->extents[0], x->extents[2],
                              x->extents[3], {stride(3), stride(1), stride(2)}, coverage));
   };
-  // Whether each block of rows sees keys, and each key is seen by some row.
+  // Whether each consumer's rows see keys, so that they are loaded, and each key is seen by some row.
   bool all_rows = true;
-  for (int i = 0; i < order.blocks; ++i)
-    all_rows &= !key_blocks(mask, i * block_m(c), block_m(c), c.block_n).empty();
+  for (int row = 0; row < mask.seq_q; row += kAttentionConsumerRows)
+    all_rows &= !key_blocks(mask, row, kAttentionConsumerRows, c.block_n).empty();
   bool const all_keys = all_rows && mask.begin(0) == 0 && mask.end(mask.seq_q - 1) == mask.seq_k;
   add("Q", p.q, all_rows ? Coverage::read : Coverage::any);
   add("K", p.k, all_keys ? Coverage::read : Coverage::any);
   add("V", p.v, all_keys ? Coverage::read : Coverage::any);
   tensors.push_back(tokens("O", c.dtype, p.out.o, mask.seq_q, p.out.head_dim_v, order.heads, order.batches,
                            p.out.stride, Coverage::written));
-  if (p.out.lse != nullptr)
-    tensors.push_back(log_sum_exp(p.out.lse, mask.seq_q, order.heads, order.batches));
+  if (p.out.lse != nullptr) tensors.push_back(log_sum_exp(p.out.lse, mask.seq_q, order.heads, order.batches));
   if (p.sink != nullptr)
     tensors.push_back(tensor("sink", DType::f32, p.sink, {{"head", order.heads, 1}}, Coverage::read));
   return tensors;

@@ -44,8 +44,8 @@ template <> struct FamilyTraits<AttentionSm90Family> {
   static std::vector<sim::GlobalTensor> describe(AttentionSm90Config const& c, AttentionSm90Params const& p);
 
   static std::string name(AttentionSm90Config const& c) {
-    std::string const dims =
-        c.head_dim_v == c.head_dim ? std::to_string(c.head_dim) : fmt::format("{}/{}", c.head_dim, c.head_dim_v);
+    std::string const dims = c.head_dim_v == c.head_dim ? std::to_string(c.head_dim)
+                                                        : fmt::format("{}/{}", c.head_dim, c.head_dim_v);
     return fmt::format("attention_sm90 {} d{} {}x{} {} consumers {} stages {}", to_string(c.dtype), dims,
                        block_m(c), c.block_n, c.consumers, c.stages, text(c.exponential));
   }
