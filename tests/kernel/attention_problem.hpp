@@ -101,6 +101,15 @@ inline AttentionResult run(Machine const& machine, AttentionProblem const& p) {
   return run_by(machine, p, [&](AttentionArguments const& a) { attention(machine, a); });
 }
 
+/// The same by a kernel of this family.
+inline AttentionResult run_on(FamilyId family, Machine const& machine, AttentionProblem const& p,
+                              std::optional<int> configuration = {}) {
+  return run_by(machine, p, [&](AttentionArguments const& a) {
+    check(a, machine.compute_capability());
+    attention(machine, a, choose_attention(a, machine.properties(), {family, configuration}));
+  });
+}
+
 /// All rows of O, as reference::attention numbers them.
 inline std::vector<std::int64_t> rows_of(AttentionProblem const& p) {
   std::int64_t const count = std::int64_t{p.batch} * p.heads * p.seq_q;
@@ -148,9 +157,10 @@ inline void expect_near(AttentionProblem const& p, AttentionResult const& r,
   }
 }
 
-/// Runs a problem and holds its result against float64.
-inline AttentionResult expect_correct(Machine const& machine, AttentionProblem const& p) {
-  AttentionResult r = run(machine, p);
+/// Runs a problem on a kernel of the family and holds its result against float64.
+inline AttentionResult expect_correct(FamilyId family, Machine const& machine, AttentionProblem const& p,
+                                      std::optional<int> configuration = {}) {
+  AttentionResult r = run_on(family, machine, p, configuration);
   expect_near(p, r, reference::attention(r.host, rows_of(p)));
   return r;
 }

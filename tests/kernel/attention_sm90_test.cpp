@@ -6,20 +6,6 @@
 namespace tegula {
 namespace {
 
-AttentionChoice choice_for(AttentionProblem const& p) {
-  return choose_attention({.dtype = p.dtype,
-                           .batch = p.batch,
-                           .heads = p.heads,
-                           .kv_heads = p.kv_heads,
-                           .seq_q = p.seq_q,
-                           .seq_k = p.seq_k,
-                           .head_dim = p.head_dim,
-                           .head_dim_v = p.dim_v(),
-                           .causal = p.causal,
-                           .exponential = p.exponential},
-                          test_machine().properties());
-}
-
 /// Each configuration of the table, at problems that reach over the edges of its tiles.
 class EveryConfiguration : public testing::TestWithParam<int> {};
 
@@ -34,10 +20,7 @@ TEST_P(EveryConfiguration, IsCorrectOverTheEdgesOfItsTiles) {
                              .seq_k = 2 * c.block_n + 9,
                              .causal = causal,
                              .exponential = c.exponential};
-    AttentionResult const r = run_by(machine, p, [&](AttentionArguments const& a) {
-      attention(machine, a, {attention_sm90, GetParam()});
-    });
-    expect_near(p, r, reference::attention(r.host, rows_of(p)));
+    expect_correct(attention_sm90, machine, p, GetParam());
   }
 }
 
@@ -57,8 +40,7 @@ TEST(AttentionSm90, IsCorrectAtUglySizes) {
     for (int const seq_q : {1, 17, 64, 191, 193}) {
       for (int const seq_k : {1, 7, 127, 128, 129, 257}) {
         AttentionProblem const p{.seq_q = seq_q, .seq_k = seq_k, .causal = causal};
-        EXPECT_EQ(choice_for(p).kernel, FamilyId(attention_sm90));
-        expect_correct(machine, p);
+        expect_correct(attention_sm90, machine, p);
       }
     }
   }
@@ -69,16 +51,17 @@ TEST(AttentionSm90, SeesThroughWindows) {
   for (auto const& [left, right] :
        {std::pair{0, 0}, {1, 0}, {100, 0}, {0, 100}, {60, 70}, {200, 200}, {128, 127}}) {
     for (auto const& [seq_q, seq_k] : {std::pair{100, 100}, {300, 300}, {40, 400}, {300, 60}})
-      expect_correct(machine, {.seq_q = seq_q, .seq_k = seq_k, .window_left = left, .window_right = right});
+      expect_correct(attention_sm90, machine,
+                     {.seq_q = seq_q, .seq_k = seq_k, .window_left = left, .window_right = right});
   }
-  expect_correct(machine, {.seq_q = 200, .seq_k = 300, .causal = true, .window_left = 30});
+  expect_correct(attention_sm90, machine, {.seq_q = 200, .seq_k = 300, .causal = true, .window_left = 30});
 }
 
 TEST(AttentionSm90, CapsScores) {
   Machine const machine = test_machine();
   for (float const softcap : {0.5f, 1.0f, 30.0f}) {
     for (Exponential const e : {Exponential::ex2_approx, Exponential::polynomial})
-      expect_correct(machine,
+      expect_correct(attention_sm90, machine,
                      {.seq_q = 70, .seq_k = 200, .causal = true, .softcap = softcap, .exponential = e});
   }
 }
@@ -87,7 +70,7 @@ TEST(AttentionSm90, TakesSinks) {
   Machine const machine = test_machine();
   std::vector<float> const sinks = {0.0f, 3.0f, -5.0f, 1000.0f, -1000.0f, -__builtin_inff()};
   for (int const seq_k : {150, 5}) {  // with 5 keys, most rows see none of them
-    expect_correct(machine,
+    expect_correct(attention_sm90, machine,
                    {.heads = 6, .kv_heads = 3, .seq_q = 70, .seq_k = seq_k, .causal = true, .sink = sinks});
   }
 }
@@ -97,14 +80,15 @@ TEST(AttentionSm90, SharesKeysAmongGroupedHeads) {
   for (int const kv_heads : {1, 2, 6}) {
     for (bool const head_major : {false, true}) {
       for (bool const causal : {false, true})
-        expect_correct(machine, {.batch = 2,
-                                 .heads = 6,
-                                 .kv_heads = kv_heads,
-                                 .seq_q = 33,
-                                 .seq_k = 170,
-                                 .causal = causal,
-                                 .head_major = head_major,
-                                 .padding = 8});
+        expect_correct(attention_sm90, machine,
+                       {.batch = 2,
+                        .heads = 6,
+                        .kv_heads = kv_heads,
+                        .seq_q = 33,
+                        .seq_k = 170,
+                        .causal = causal,
+                        .head_major = head_major,
+                        .padding = 8});
     }
   }
 }
@@ -114,7 +98,7 @@ TEST(AttentionSm90, WalksMoreBlocksThanThereAreCtas) {
   options.multiprocessors = 3;
   Machine const machine = Machine::simulated(Arch::sm90, options);
   for (bool const causal : {false, true})
-    expect_correct(machine,
+    expect_correct(attention_sm90, machine,
                    {.batch = 2, .heads = 3, .kv_heads = 1, .seq_q = 400, .seq_k = 300, .causal = causal});
 }
 
@@ -129,13 +113,13 @@ TEST(AttentionSm90, PadsHeadDims) {
                                    {192, 128},
                                    {200, 56},
                                    {256, 256}})
-    expect_correct(machine, {.head_dim = dim, .head_dim_v = dim_v, .seq_q = 70, .seq_k = 90});
+    expect_correct(attention_sm90, machine, {.head_dim = dim, .head_dim_v = dim_v, .seq_q = 70, .seq_k = 90});
 }
 
 TEST(AttentionSm90, GivesZeroAndMinusInfinityToRowsThatSeeNoKey) {
   Machine const machine = test_machine();
   AttentionProblem const p{.head_dim = 64, .seq_q = 450, .seq_k = 3, .causal = true};
-  AttentionResult const r = expect_correct(machine, p);
+  AttentionResult const r = expect_correct(attention_sm90, machine, p);
   for (int i = 0; i < p.seq_q - p.seq_k; ++i) {
     EXPECT_EQ(r.lse[static_cast<std::size_t>(i)], -__builtin_inff());
     for (int d = 0; d < p.head_dim; ++d)
@@ -157,12 +141,12 @@ TEST(AttentionSm90, SurvivesAdversarialValues) {
       p.q = q, p.k = k, p.v = v;
       return p;
     };
-    expect_correct(machine, with(equal, equal, normal));
-    expect_correct(machine, with(huge, huge, normal));
-    expect_correct(machine, with(tiny, tiny, tiny));
-    expect_correct(machine, with(normal, normal, adversarial));
-    expect_correct(machine, with(adversarial, normal, normal));
-    expect_correct(machine, with(normal, adversarial, normal));
+    expect_correct(attention_sm90, machine, with(equal, equal, normal));
+    expect_correct(attention_sm90, machine, with(huge, huge, normal));
+    expect_correct(attention_sm90, machine, with(tiny, tiny, tiny));
+    expect_correct(attention_sm90, machine, with(normal, normal, adversarial));
+    expect_correct(attention_sm90, machine, with(adversarial, normal, normal));
+    expect_correct(attention_sm90, machine, with(normal, adversarial, normal));
   }
 }
 

@@ -95,7 +95,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       name("tile empty", queue.empty);
     }
   };
-  static_assert(sizeof(SharedStorage) <= 227 * 1024);
+  static_assert(sizeof(SharedStorage) <= shared_bytes(C) && shared_bytes(C) <= 227 * 1024);
 
   // Registers move from the producer to the consumers: launched with 168 each, or with three consumers 128.
   static constexpr int producer_registers = C.consumers == 2 ? 24 : 32;

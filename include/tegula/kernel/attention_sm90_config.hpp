@@ -46,6 +46,12 @@ constexpr OperandTile v_tile(AttentionSm90Config const& c) {
   return {bits(c.dtype), c.head_dim_v, c.block_n, 0, c.stages};
 }
 
+/// The shared memory of a CTA, or a little more: the tiles, and 1 KB for barriers and alignment.
+constexpr int shared_bytes(AttentionSm90Config const& c) {
+  int const of_rows = c.head_dim * block_m(c), of_keys = (c.head_dim + c.head_dim_v) * c.block_n * c.stages;
+  return (of_rows + of_keys) * bits(c.dtype) / 8 + 1024;
+}
+
 /// Distances, in elements, and extents of O: (batch, seq_q, heads, head_dim_v).
 struct AttentionOutput {
   void* o = nullptr;

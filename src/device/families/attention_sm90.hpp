@@ -19,12 +19,14 @@ template <> struct FamilyTraits<AttentionSm90Family> {
   static std::string obstacle(AttentionArguments const& a, DeviceProperties const& device);
 
   static char const* check(AttentionArguments const& arguments, AttentionSm90Config const& c,
-                           DeviceProperties const&) {
+                           DeviceProperties const& device) {
     AttentionArguments const a = with_defaults(arguments);
     if (c.dtype != a.dtype) return "another type";
     if (a.head_dim > c.head_dim) return "less than the head dimension";
     if (*a.head_dim_v > c.head_dim_v) return "less than the head dimension of V";
     if (c.exponential != a.exponential) return "another exponential";
+    if (static_cast<std::size_t>(shared_bytes(c)) > device.shared_bytes)
+      return "more shared memory than the device has";
     return nullptr;
   }
 
