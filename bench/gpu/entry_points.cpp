@@ -123,6 +123,17 @@ int tegula_bench_gemm(int type, void const* a, void const* b, float const* scale
   });
 }
 
+/// A bf16 problem whose result is activated: 0 none, 1 relu, 2 gelu, 3 silu, as Activation numbers them.
+int tegula_bench_gemm_activated(int activation, void const* a, void const* b, void* d, int m, int n, int k,
+                                void* stream) {
+  return guarded([&] {
+    GemmArguments arguments = problem(0, m, n, k);
+    arguments.a = a, arguments.b = b, arguments.d = d;
+    arguments.activation = static_cast<Activation>(activation);
+    gemm(gpu(), arguments, {stream});
+  });
+}
+
 /// How many choices are worth timing for a problem that tegula_bench_gemm has computed before.
 int tegula_bench_gemm_candidates(int type, int m, int n, int k) {
   int count = 0;
