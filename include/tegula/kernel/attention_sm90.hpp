@@ -43,6 +43,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
 
   static constexpr AttentionSm90Config config = C;
   static constexpr int threads = kWarpgroupSize * (1 + C.consumers);
+  static constexpr int min_ctas_per_sm = 1;
   static constexpr int block_m = tegula::block_m(C);
   static constexpr int consumer_m = kAttentionConsumerRows;
   static_assert(C.consumers == 2 || C.consumers == 3);
