@@ -23,7 +23,7 @@ _RAW = {"bf16": "uint16", "f16": "uint16", "e4m3": "uint8", "e5m2": "uint8"}
 
 def dtype_of(operation: str, name: str, array: npt.NDArray[Any], said: str | None) -> str:
     """The library's name of an array's elements: what `said` says of raw ones, else what the array's own type is."""
-    if said is not None and said not in CODES:
+    if said is not None and (not isinstance(said, str) or said not in CODES):
         raise ArgumentError(f"{operation}: dtype is {said!r}; it must be one of {', '.join(CODES)}.")
     own = _BY_NUMPY.get(array.dtype.name)
     if own is not None:
@@ -68,6 +68,8 @@ def is_raw(array: npt.NDArray[Any]) -> bool:
 def as_array(operation: str, name: str, value: Any) -> npt.NDArray[Any]:
     if not isinstance(value, np.ndarray):
         raise ArgumentError(f"{operation}: {name} is {type(value).__name__}; a NumPy array is needed.")
+    if isinstance(value, np.ma.MaskedArray):
+        raise ArgumentError(f"{operation}: {name} is a masked array, and masks are not looked at: use .filled().")
     if not value.dtype.isnative:
         raise ArgumentError(f"{operation}: {name} has bytes in the other order than this machine; use .astype.")
     return value
@@ -88,6 +90,17 @@ def strides_of(operation: str, name: str, array: npt.NDArray[Any]) -> list[int]:
         strides.append(stride // array.itemsize)
         inner = max(inner, extent * stride)
     return strides[::-1]
+
+
+def real(operation: str, name: str, value: Any) -> float:
+    """A finite number that f32 can hold, to within its rounding."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{operation}: {name} is {value!r}; it must be a number.") from None
+    if not abs(number) <= float(np.finfo(np.float32).max):
+        raise ArgumentError(f"{operation}: {name} is {number}; it must be a finite number of f32.")
+    return number
 
 
 def writable(operation: str, name: str, array: npt.NDArray[Any], shape: tuple[int, ...], dtype: npt.DTypeLike) -> None:

@@ -169,10 +169,10 @@ def gemm(
     type_a = _arrays.dtype_of("gemm", "a", a, dtype)
     type_b = _arrays.dtype_of("gemm", "b", b, dtype_b if dtype_b is not None else dtype if _arrays.is_raw(b) else None)
     type_a, type_b = (("tf32" if t == "f32" else t) for t in (type_a, type_b))
-    if out_dtype is not None and out_dtype not in ("f16", "bf16", "f32"):
+    if out_dtype is not None and (not isinstance(out_dtype, str) or out_dtype not in ("f16", "bf16", "f32")):
         raise ArgumentError(f"gemm: out_dtype is {out_dtype!r}; it must be 'f16', 'bf16' or 'f32'.")
     type_out = out_dtype or {"tf32": "f32", "e4m3": "bf16", "e5m2": "bf16"}.get(type_a, type_a)
-    if activation not in _ACTIVATIONS:
+    if not isinstance(activation, str) or activation not in _ACTIVATIONS:
         raise ArgumentError(f"gemm: activation is {activation!r}; it must be one of {', '.join(_ACTIVATIONS)}.")
 
     batch = _batch_of({"a": a, "b": b} if c is None else {"a": a, "b": b, "c": _arrays.as_array("gemm", "c", c)})
@@ -201,7 +201,8 @@ def gemm(
     if not right.columns_contiguous:
         g.b_major = _MAJOR_K
     g.d, g.ldd, g.d_batch_stride = result.address, result.ld, result.batch_stride if batch > 1 else LEFT_OUT
-    g.alpha, g.beta = alpha, (1.0 if c is not None else 0.0) if beta is None else beta
+    g.alpha = _arrays.real("gemm", "alpha", alpha)
+    g.beta = (1.0 if c is not None else 0.0) if beta is None else _arrays.real("gemm", "beta", beta)
     if c is not None:
         if c.dtype != np.dtype(result_type):
             raise ArgumentError(f"gemm: c has elements of type {c.dtype}, and the result's are {np.dtype(result_type)}.")
@@ -214,7 +215,10 @@ def gemm(
                 f"gemm: bias has elements of type {bias.dtype}, and the result's are {np.dtype(result_type)}."
             )
         g.bias = _vector("bias", bias, n)
-    factors = [None if scale is None else c_float(scale) for scale in (scale_a, scale_b)]
+    factors = [
+        None if scale is None else c_float(_arrays.real("gemm", name, scale))
+        for name, scale in (("scale_a", scale_a), ("scale_b", scale_b))
+    ]
     g.scale_a, g.scale_b = (None if factor is None else ctypes.addressof(factor) for factor in factors)
 
     found = _launch(library.tegula_gemm, _on("gemm", machine), g, report)
@@ -280,6 +284,8 @@ def attention(
     (batch, heads, seq_q); with `report` also the checker's Report, without which findings are a FindingError. Raises
     ArgumentError for what is not computed, with a sentence.
     """
+    if not isinstance(causal, (bool, np.bool_)):
+        raise ArgumentError(f"attention: causal is {causal!r}; it must be True or False.")
     given = {"q": q, "k": k, "v": v}
     types = {name: _arrays.dtype_of("attention", name, _arrays.as_array("attention", name, x), dtype) for name, x in given.items()}
     if len({x.dtype for x in given.values()}) != 1:
@@ -313,7 +319,7 @@ def attention(
         ctypes.pointer(s) for s in (q_stride, k_stride, v_stride, o_stride)
     )
     if scale is not None:
-        a.scale = ctypes.pointer(c_float(scale))
+        a.scale = ctypes.pointer(c_float(_arrays.real("attention", "scale", scale)))
     found = _launch(library.tegula_attention, _on("attention", machine), a, report)
 
     if lse is not None and q.ndim == 3:

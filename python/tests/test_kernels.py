@@ -152,6 +152,17 @@ def test_report(rng: np.random.Generator) -> None:
     assert report.json()["kernel"].startswith("GemmSm") or "gemm" in report.json()["kernel"].lower()
 
 
+def test_findings(rng: np.random.Generator) -> None:
+    """Rows of 33 elements begin at any sector, so that their copies touch more sectors than they need."""
+    a, b = values(rng, (32, 33), np.float16), values(rng, (33, 32), np.float16)
+    strict = Machine(arch="sm80", excess_sectors=0)
+    d, report = tegula.gemm(a, b, machine=strict, report=True)
+    assert not report and report.findings > 0 and "uncoalesced" in str(report)
+    np.testing.assert_array_equal(d, tegula.gemm(a, b, machine=Machine(arch="sm80")))
+    with pytest.raises(tegula.FindingError, match="uncoalesced"):
+        tegula.gemm(a, b, machine=strict)
+
+
 H = np.float16
 ONES = np.ones((32, 32), H)
 TOKENS = np.ones((8, 2, 64), H)
@@ -181,6 +192,14 @@ TOKENS = np.ones((8, 2, 64), H)
         (lambda: tegula.gemm(ONES, ONES, c=np.ones((32, 32), np.float32)), "c has elements of type float32"),
         (lambda: tegula.gemm(ONES, ONES, bias=np.ones(31, H)), "bias has the shape (31,)"),
         (lambda: tegula.gemm(ONES, ONES, alpha=float("nan")), "alpha is nan"),
+        (lambda: tegula.gemm(ONES, ONES, alpha=1e300), "alpha is 1e+300"),
+        (lambda: tegula.gemm(ONES, ONES, alpha=cast(Any, "x")), "alpha is 'x'"),
+        (lambda: tegula.gemm(ONES, ONES, scale_b=float("inf")), "scale_b is inf"),
+        (lambda: tegula.gemm(ONES, ONES, activation=cast(Any, [])), "activation is []"),
+        (lambda: tegula.gemm(ONES, ONES, dtype=cast(Any, [])), "dtype is []"),
+        (lambda: tegula.gemm(np.ma.masked_array(ONES), ONES), "a is a masked array"),
+        (lambda: tegula.gemm(ONES.astype(">f2"), ONES), "bytes in the other order"),
+        (lambda: tegula.attention(TOKENS, TOKENS, TOKENS, causal=cast(Any, "no")), "causal is 'no'"),
         (lambda: tegula.gemm(ONES, ONES, beta=1.0), "c is a null pointer and beta is 1"),
         (lambda: tegula.gemm(ONES, ONES, machine=cast(Any, "sim")), "machine is str"),
         (lambda: tegula.attention(TOKENS, TOKENS[:, :1], TOKENS), "k has the shape (8, 1, 64), and v"),
@@ -196,7 +215,13 @@ TOKENS = np.ones((8, 2, 64), H)
         (lambda: Machine(arch="sm70"), "arch is 'sm70'"),
         (lambda: Machine(scheduler="best"), "scheduler is 'best'"),
         (lambda: Machine(seed=-1), "seed is -1"),
+        (lambda: Machine(seed=cast(Any, 1.5)), "seed is 1.5"),
         (lambda: Machine(workers=-2), "workers is -2"),
+        (lambda: Machine(workers=cast(Any, "2")), "workers is '2'"),
+        (lambda: Machine(workers=2**33), "must fit in 32 bits"),
+        (lambda: Machine(bank_conflicts=-1), "bank_conflicts is -1"),
+        (lambda: Machine("sim\0"), "it must be text"),
+        (lambda: tegula.Layout("(4,4)").draw(banks=2**40), "banks is 1099511627776"),
     ],
 )
 def test_refusals_are_sentences(call: Any, sentence: str) -> None:
