@@ -36,6 +36,9 @@ struct Strict {
   /// An arrival by mbarrier_arrive_cluster, which releases at the scope of the CTA, orders nothing for
   /// another CTA; by default it is enough for what was read, and for copies that have completed.
   bool scopes = false;
+  /// An atomic releases what its own thread's fence before it orders, and nothing that the CTA's other
+  /// threads have fenced and a barrier has told it of since; by default it releases that, too.
+  bool fences = false;
 };
 
 /// A kernel with one statement changed, wherever it is executed: sim/mutation.hpp.
