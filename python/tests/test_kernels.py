@@ -95,6 +95,11 @@ def test_raw_bits(rng: np.random.Generator) -> None:
     raw = tegula.gemm(a.view(np.uint16), b.view(np.uint16), dtype="bf16")
     assert raw.dtype == np.uint16
     np.testing.assert_array_equal(raw, tegula.gemm(a, b).view(np.uint16))
+    c, bias, out = (np.ones(shape, ml_dtypes.bfloat16) for shape in ((16, 24), (24,), (16, 24)))
+    tegula.gemm(a.view(np.uint16), b, dtype="bf16", c=c.view(np.uint16), bias=bias, out=out.view(np.uint16))
+    np.testing.assert_array_equal(out, tegula.gemm(a, b, c=c, bias=bias))
+    bytes_a, bytes_b = (x.astype(ml_dtypes.float8_e4m3fn).view(np.uint8) for x in (a, np.ascontiguousarray(b.T)))
+    assert tegula.gemm(bytes_a, bytes_b.T, dtype="e4m3").dtype == np.uint16
 
 
 def softmax_attention(q: Any, k: Any, v: Any, scale: float, causal: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -186,10 +191,10 @@ TOKENS = np.ones((8, 2, 64), H)
         (lambda: tegula.gemm(ONES, ONES, activation="tanh"), "activation is 'tanh'"),
         (lambda: tegula.gemm(ONES, ONES, out_dtype="f64"), "out_dtype is 'f64'"),
         (lambda: tegula.gemm(ONES, ONES, out=np.ones((32, 31), H)), "out has the shape (32, 31)"),
-        (lambda: tegula.gemm(ONES, ONES, out=np.ones((32, 32), np.float32)), "out has elements of type float32"),
+        (lambda: tegula.gemm(ONES, ONES, out=np.ones((32, 32), np.float32)), "out has elements of f32, and the result's are f16"),
         (lambda: tegula.gemm(ONES, ONES, out=np.broadcast_to(ONES[0], (32, 32))), "out cannot be written to"),
         (lambda: tegula.gemm(ONES, ONES, out=ONES), "d and a are the same pointer"),
-        (lambda: tegula.gemm(ONES, ONES, c=np.ones((32, 32), np.float32)), "c has elements of type float32"),
+        (lambda: tegula.gemm(ONES, ONES, c=np.ones((32, 32), np.float32)), "c has elements of f32, and the result's are f16"),
         (lambda: tegula.gemm(ONES, ONES, bias=np.ones(31, H)), "bias has the shape (31,)"),
         (lambda: tegula.gemm(ONES, ONES, alpha=float("nan")), "alpha is nan"),
         (lambda: tegula.gemm(ONES, ONES, alpha=1e300), "alpha is 1e+300"),
@@ -205,7 +210,7 @@ TOKENS = np.ones((8, 2, 64), H)
         (lambda: tegula.attention(TOKENS, TOKENS[:, :1], TOKENS), "k has the shape (8, 1, 64), and v"),
         (lambda: tegula.attention(TOKENS[0], TOKENS[0], TOKENS[0]), "q has the shape (2, 64)"),
         (lambda: tegula.attention(TOKENS[None], TOKENS, TOKENS), "all or none must have a batch"),
-        (lambda: tegula.attention(TOKENS, TOKENS.astype(np.float32), TOKENS), "float32"),
+        (lambda: tegula.attention(TOKENS, TOKENS.astype(np.float32), TOKENS), "of f16, f32 and f16"),
         (lambda: tegula.attention(*[TOKENS[:, :, :40]] * 3), "head_dim is 40"),
         (lambda: tegula.attention(*[TOKENS.transpose(0, 2, 1)] * 3), "which must be contiguous"),
         (lambda: tegula.attention(TOKENS, TOKENS, TOKENS, scale=0.0), "scale is 0"),
