@@ -58,8 +58,7 @@ void simulate(tegula_machine& machine, AttentionArguments const& host, tegula_re
                   host_v = tokens("V", host.v, *host.seq_k, *host.kv_heads, *host.v_stride),
                   host_o = tokens("O", host.o, host.seq_q, host.heads, *host.o_stride);
   std::int64_t const rows = host.batch * host.heads * host.seq_q;
-  HostArray const host_lse = {
-      .name = "lse", .address = host.lse, .row = rows * std::int64_t{sizeof(float)}};
+  HostArray const host_lse = {.name = "lse", .address = host.lse, .row = rows * std::int64_t{sizeof(float)}};
   require_memory("attention", {host_q, host_k, host_v, host_o, host_lse});
   OnMachine q(machine.machine, host_q), k(machine.machine, host_k), v(machine.machine, host_v);
   OnMachine const o(machine.machine, host_o), lse(machine.machine, host_lse);

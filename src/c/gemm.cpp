@@ -97,8 +97,10 @@ Operands operands(Machine const& machine, GemmArguments const& g) {
   auto const vector = [](char const* name, void const* address, std::int64_t bytes) {
     return HostArray{.name = name, .address = address, .row = bytes};
   };
-  HostArray const a = matrices("A", g.a, g, a_k ? g.m : g.k, a_k ? g.k : g.m, *g.lda, *g.a_batch_stride, g.in),
-                  b = matrices("B", g.b, g, b_k ? g.n : g.k, b_k ? g.k : g.n, *g.ldb, *g.b_batch_stride, *g.in_b),
+  HostArray const a = matrices("A", g.a, g, a_k ? g.m : g.k, a_k ? g.k : g.m, *g.lda, *g.a_batch_stride,
+                               g.in),
+                  b = matrices("B", g.b, g, b_k ? g.n : g.k, b_k ? g.k : g.n, *g.ldb, *g.b_batch_stride,
+                               *g.in_b),
                   c = matrices("C", reads_c ? g.c : nullptr, g, g.m, g.n, *g.ldc, *g.c_batch_stride, *g.out),
                   d = matrices("D", g.d, g, g.m, g.n, *g.ldd, *g.d_batch_stride, *g.out),
                   bias = vector("bias", g.bias, g.n * (bits(*g.out) / 8)),
