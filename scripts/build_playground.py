@@ -61,7 +61,9 @@ def main():
     headers = header_folder(objects / "headers")
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS", os.cpu_count() or 1))) as pool:
         compiled = list(pool.map(lambda source: compile_one(source, objects, headers), SOURCES))
-    subprocess.run([*COMPILE, *map(str, compiled), *LINK, "-o", str(folder / "tegula.js")], check=True)
+    # Debian's Emscripten wants its Node modules also of a Node that is not Debian's.
+    environment = {"NODE_PATH": "/usr/share/nodejs", **os.environ}
+    subprocess.run([*COMPILE, *map(str, compiled), *LINK, "-o", str(folder / "tegula.js")], check=True, env=environment)
     for page in (ROOT / "docs/playground").iterdir():
         shutil.copy(page, folder)
     print(f"{folder / 'index.html'}: {(folder / 'tegula.js').stat().st_size / 1e6:.1f} MB of code", flush=True)
