@@ -57,13 +57,14 @@ function question() {
   return asked;
 }
 
-function figure({title, svg}) {
+function figure({title, svg, refused}) {
   const element = document.createElement('figure');
   const caption = document.createElement('figcaption');
   caption.textContent = title;
   const picture = document.createElement('div');
   picture.className = 'picture';
-  picture.innerHTML = svg;  // of the C++ code, which escapes what it was given
+  if (svg) picture.innerHTML = svg;  // of the C++ code, which escapes what it was given
+  else picture.textContent = refused;
   element.append(caption, picture);
   return element;
 }

@@ -39,8 +39,13 @@ int number_of(Json const& question, char const* name, int least, int most) {
                               " to " + std::to_string(most));
 }
 
-Json drawing(std::string const& title, std::string svg) {
-  return {{"title", title}, {"svg", std::move(svg)}};
+/// What draw() draws, or why it cannot be drawn.
+template <class Draw> Json drawing(std::string const& title, Draw const& draw) {
+  try {
+    return {{"title", title}, {"svg", draw()}};
+  } catch (layout_error const& error) {
+    return {{"title", title}, {"refused", error.what()}};
+  }
 }
 
 /// An expression: its value, its table, and its banks.
@@ -55,11 +60,11 @@ Json about_layout(Json const& question) {
   answer["size"] = plain != nullptr ? plain->size() : swizzled->size();
   bool const has_offsets = plain == nullptr || !plain->has_axes();
   if (has_offsets) answer["cosize"] = plain != nullptr ? plain->cosize() : swizzled->cosize();
-  answer["drawings"].push_back(drawing("values", to_svg(tool::picture(value))));
+  answer["drawings"].push_back(drawing("values", [&] { return to_svg(tool::picture(value)); }));
   if (has_offsets) {
     int const bits = number_of(question, "bits", 1, 128);
-    answer["drawings"].push_back(
-        drawing("banks of " + std::to_string(bits) + "-bit elements", to_svg(tool::picture(value, bits))));
+    answer["drawings"].push_back(drawing("banks of " + std::to_string(bits) + "-bit elements",
+                                         [&] { return to_svg(tool::picture(value, bits)); }));
   }
   return answer;
 }
@@ -68,8 +73,9 @@ Json about_layout(Json const& question) {
 Json about_threads(Json const& question) {
   Layout const tv = tool::evaluate_layout("the layout", text_of(question, "expr"));
   Tuple const tile = shape(number_of(question, "rows", 1, 1024), number_of(question, "columns", 1, 1024));
-  return {{"text", to_string(tv)},
-          {"drawings", Json::array({drawing("who holds what", to_svg(draw_threads(tv, tile)))})}};
+  return {
+      {"text", to_string(tv)},
+      {"drawings", Json::array({drawing("who holds what", [&] { return to_svg(draw_threads(tv, tile)); })})}};
 }
 
 /// An instruction of the catalogue.
@@ -77,8 +83,9 @@ Json about_atom(Json const& question) {
   std::string const name = text_of(question, "atom");
   tool::Atom const atom = tool::find_atom("atom", name);
   std::vector<Drawing> const drawings = atom.mma ? tool::pictures(*atom.mma) : tool::pictures(*atom.copy);
-  return {{"text", name},
-          {"drawings", Json::array({drawing("who holds what", tool::stacked_svg(drawings))})}};
+  return {
+      {"text", name},
+      {"drawings", Json::array({drawing("who holds what", [&] { return tool::stacked_svg(drawings); })})}};
 }
 
 /// An access to shared memory: the banks it goes through, and the swizzle that makes it free of conflicts.
@@ -94,7 +101,7 @@ Json about_access(Json const& question) {
   Json answer = {{"text", to_string(memory)},
                  {"conflicts", bank_conflicts(access, memory)},
                  {"drawings", Json::array()}};
-  answer["drawings"].push_back(drawing("as given", to_svg(draw_wavefronts(access, memory))));
+  answer["drawings"].push_back(drawing("as given", [&] { return to_svg(draw_wavefronts(access, memory)); }));
   if (answer["conflicts"] == 0 || swizzled != nullptr) return answer;
   try {
     SwizzledLayout const better(derive_swizzle(access, memory.layout), memory.layout);

@@ -24,7 +24,10 @@ require(path.resolve(process.argv[2], 'tegula.js'))().then((module) => {
 
   const threads = ask({about: 'threads', expr: '((4,8),(2,2)):((32,1),(16,8))', rows: 16, columns: 8});
   assert.strictEqual(threads.drawings.length, 1);
-  assert(ask({about: 'threads', expr: '(4,8)', rows: 2, columns: 2}).error);
+  assert(ask({about: 'threads', expr: '(4,8)', rows: 2, columns: 2}).drawings[0].refused.includes('outside the tile'));
+  const large = layout('(512,512)');
+  assert.strictEqual(large.size, 262144);
+  assert(large.drawings[0].refused.includes('65536 cells'));
   assert(ask({about: 'threads', expr: '(4,8)', rows: 0, columns: 2}).error.includes('rows must be'));
 
   assert(ask({about: 'atom', atom: 'SM80_16x8x16_F32F16F16F32_TN'}).drawings[0].svg.startsWith('<svg'));
