@@ -106,10 +106,10 @@ Json about_access(Json const& question) {
   try {
     SwizzledLayout const better(derive_swizzle(access, memory.layout), memory.layout);
     answer["swizzled"] = to_string(better);
+    answer["drawings"].push_back(drawing("with the derived swizzle, " + to_string(better),
+                                         [&] { return to_svg(draw_wavefronts(access, better)); }));
     answer["drawings"].push_back(
-        drawing("with the derived swizzle, " + to_string(better), to_svg(draw_wavefronts(access, better))));
-    answer["drawings"].push_back(
-        drawing("the tile's banks with it", to_svg(draw_banks(better, access.element_bits))));
+        drawing("the tile's banks with it", [&] { return to_svg(draw_banks(better, access.element_bits)); }));
   } catch (layout_error const& error) {
     answer["swizzled"] = error.what();
   }
