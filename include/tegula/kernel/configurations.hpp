@@ -196,13 +196,13 @@ template <class Add> constexpr void list_gemm_sm90(Add add) {
       add(typed(tile, t, t, f32));
       add_activating(typed(tile, t, t, t));
     }
-    for (auto [a, b] :
+    for (Majors majors :  // by name: clang 14 captures no structured binding
          {Majors{Major::k, Major::k}, {Major::k, Major::mn}, {Major::mn, Major::k}, {Major::mn, Major::mn}}) {
       auto const add_major = [&](GemmSm90Config c) {
-        c.a_major = a, c.b_major = b;
+        c.a_major = majors.a, c.b_major = majors.b;
         add(c);
       };
-      bool const k_major = a == Major::k && b == Major::k;
+      bool const k_major = majors.a == Major::k && majors.b == Major::k;
       add_major(typed(medium_tile, t, t, t == bf16 ? f16 : bf16));
       if (!k_major) {
         add_major(typed(medium_tile, t, t, f32));
