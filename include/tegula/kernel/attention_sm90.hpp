@@ -275,11 +275,12 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     };
     auto const softmax_of = [&](int n) {  // once S has come: P, but for its registers
       wgmma_pin(tSrS);
-      ring_k.release(k.stage);
-      k.next();
       cap_and_mask(p, blocks, row, n, tSrS);
-      bool const grown = softmax.follow(tSrS, factor);
-      softmax.exponentiate(tSrS);
+      bool const grown = softmax.follow_and_exponentiate(tSrS, factor);
+      // No sum of exponentials is negative, but ptxas does not know it: the release comes after the first
+      // row's. Else it puts all of them off until after the wait for O, which they are to run beneath.
+      ring_k.release(k.stage + (softmax.sum[0] < 0.0f ? 1 : 0));
+      k.next();
       return grown;
     };
 
@@ -326,7 +327,10 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   /// S of block n of the keys, as the softmax wants it: capped, and -inf where a row does not see a key.
   TEGULA_DEVICE static void cap_and_mask(Params const& p, KeyBlocks const& blocks, int row, int n,
                                          AccumulatorS& tSrS) {
-    if (p.softcap_scale != 0.0f) {
+    // One branch, and not taken for most blocks.
+    bool const capped = p.softcap_scale != 0.0f;
+    if (!capped && n < blocks.whole_last && n >= blocks.whole_first) return;
+    if (capped) {
 #pragma unroll
       for (int i = 0; i < tSrS.size; ++i) tSrS(i) = tanh_by_exp2<C.exponential>(tSrS(i) * p.softcap_scale);
     }
