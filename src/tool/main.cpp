@@ -2,14 +2,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -31,15 +29,6 @@ constexpr char const* kFooter = R"(Examples:
   tegula info
 
 `tegula COMMAND --help` describes a command and shows examples of it.)";
-
-/// The names of the subcommands, for the sentence that answers an unknown one.
-std::string command_names(CLI::App const& app) {
-  std::string names;
-  for (CLI::App const* command : app.get_subcommands({})) {
-    names += (names.empty() ? "" : ", ") + command->get_name();
-  }
-  return names;
-}
 
 /// Reports a refused call: a sentence on standard error, and on standard output {"error": sentence} for those
 /// who asked for JSON. That either is closed changes nothing: the exit status says it too.
@@ -66,8 +55,8 @@ void reserve_standard_streams() {
   }
 }
 
-/// CLI11 takes an empty value for none where that may be left out, and of a flag for "yes": it is refused
-/// here.
+/// The parser takes an empty value for none where that may be left out, and of a flag for "yes": it is
+/// refused here.
 void refuse_empty_values(int argc, char** argv) {
   auto const refuse = [](std::string_view option) {
     throw std::invalid_argument(
@@ -83,43 +72,16 @@ void refuse_empty_values(int argc, char** argv) {
   }
 }
 
-/// What CLI11 found wrong, in one sentence.
-std::string sentence_of(CLI::ParseError const& error, CLI::App const& app, int argc, char** argv) {
-  using tegula::io::in_quotes;
-  if (app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-')
-    return fmt::format("there is no command {}; the commands are {}", in_quotes(argv[1]), command_names(app));
-  CLI::App const& command = app.get_subcommands().empty() ? app : *app.get_subcommands().front();
-  std::string const name = app.get_subcommands().empty() ? "" : command.get_name() + " ";
-  std::vector<std::string> const extras = command.remaining();
-  if (dynamic_cast<CLI::ExtrasError const*>(&error) != nullptr && !extras.empty())
-    return fmt::format("there is no option or argument {} here (see `tegula {}--help`)",
-                       in_quotes(extras.front()), name);
-  return fmt::format("{} (see `tegula {}--help`)", error.what(), name);
-}
-
-int run(CLI::App& app, int argc, char** argv, bool json) {
+int run(tegula::tool::CommandLine const& line, int argc, char** argv, bool json) {
   constexpr int kRefused = 1;
   constexpr int kUsage = 2;
   try {
     refuse_empty_values(argc, argv);
-    app.parse(argc, argv);
-    if (app.get_subcommands().empty()) {
-      if (argc > 1)
-        return fail(fmt::format("there is no command {}; the commands are {}", tegula::io::in_quotes(argv[1]),
-                                command_names(app)),
-                    json, kUsage);
-      tegula::tool::put(app.help());
-    }
+    if (auto const text = line.run_command({argv + 1, argv + argc})) tegula::tool::put(*text);
     tegula::tool::flush_output();
     return 0;
-  } catch (CLI::Success const& request) {  // --help, --version
-    std::ostringstream text;
-    app.exit(request, text, text);
-    tegula::tool::put(text.str());
-    tegula::tool::flush_output();
-    return 0;
-  } catch (CLI::ParseError const& error) {
-    return fail(sentence_of(error, app, argc, argv), json, kUsage);
+  } catch (tegula::tool::usage_error const& error) {
+    return fail(error.what(), json, kUsage);
   } catch (tegula::tool::reported_failure const&) {
     std::fflush(stdout);
     return kRefused;
@@ -135,19 +97,19 @@ int main(int argc, char** argv) {
                                 [](char const* argument) { return std::string_view(argument) == "--json"; });
   constexpr int kRefused = 1;
   try {
-    CLI::App app("tegula: layouts as values, tensor-core atoms, and the kernels built on them", "tegula");
-    app.set_version_flag("--version", "tegula " TEGULA_VERSION);
-    app.require_subcommand(0, 1);
-    app.footer(kFooter);
-    tegula::tool::add_layout_command(app);
-    tegula::tool::add_atoms_command(app);
-    tegula::tool::add_atom_command(app);
-    tegula::tool::add_tiled_mma_command(app);
-    tegula::tool::add_tiled_copy_command(app);
-    tegula::tool::add_gemm_command(app);
-    tegula::tool::add_attention_command(app);
-    tegula::tool::add_info_command(app);
-    return run(app, argc, argv, json);
+    tegula::tool::CommandLine const line(
+        "tegula: layouts as values, tensor-core atoms, and the kernels built on them", "tegula");
+    line.version("tegula " TEGULA_VERSION);
+    line.footer(kFooter);
+    tegula::tool::add_layout_command(line);
+    tegula::tool::add_atoms_command(line);
+    tegula::tool::add_atom_command(line);
+    tegula::tool::add_tiled_mma_command(line);
+    tegula::tool::add_tiled_copy_command(line);
+    tegula::tool::add_gemm_command(line);
+    tegula::tool::add_attention_command(line);
+    tegula::tool::add_info_command(line);
+    return run(line, argc, argv, json);
   } catch (std::bad_alloc const&) {
     return fail(
         "there is not enough memory for what the command line asks; a smaller problem, table or drawing is needed",

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdlib>
 #include <sstream>
@@ -29,20 +28,19 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   silence();
   std::istringstream lines(std::string(reinterpret_cast<char const*>(data), size));
   std::vector<std::string> arguments;
-  for (std::string line; std::getline(lines, line);) {
+  for (std::string word; std::getline(lines, word);) {
     // No files are written, and none but the input is read.
-    if (line.starts_with("--svg") || line.starts_with("--latex") || line.starts_with("--batch")) return 0;
-    arguments.insert(arguments.begin(), line);
+    if (word.starts_with("--svg") || word.starts_with("--latex") || word.starts_with("--batch")) return 0;
+    arguments.push_back(word);
   }
-  CLI::App app("fuzz", "tegula");
-  app.require_subcommand(0, 1);
-  tegula::tool::add_layout_command(app);
-  tegula::tool::add_atoms_command(app);
-  tegula::tool::add_atom_command(app);
-  tegula::tool::add_tiled_mma_command(app);
-  tegula::tool::add_tiled_copy_command(app);
+  tegula::tool::CommandLine const line("fuzz", "tegula");
+  tegula::tool::add_layout_command(line);
+  tegula::tool::add_atoms_command(line);
+  tegula::tool::add_atom_command(line);
+  tegula::tool::add_tiled_mma_command(line);
+  tegula::tool::add_tiled_copy_command(line);
   try {
-    app.parse(arguments);
+    line.run_command(arguments);
   } catch (std::exception const& error) {
     if (error.what()[0] == '\0') std::abort();
   }
