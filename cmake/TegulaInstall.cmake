@@ -46,6 +46,12 @@ foreach(file ${pkg_config_files})
   install(FILES ${made}/${file}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
 
+# The C interface's library: beside the others, and in the Python package alone (`cmake --install --component python`).
+if(TEGULA_TOOL)
+  install(TARGETS tegula_c LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(FILES $<TARGET_FILE:tegula_c> DESTINATION tegula COMPONENT python EXCLUDE_FROM_ALL RENAME libtegula_c.so)
+endif()
+
 # The tool's man page and the completions of shells are made of what its --help says.
 if(TEGULA_TOOL)
   set(pages ${made}/tegula.1 ${made}/tegula.bash ${made}/_tegula ${made}/tegula.fish)

@@ -31,6 +31,7 @@
 #include "04_cp_async/stage_not_advanced.hpp"
 #include "04_cp_async/wait_without_barrier.hpp"
 #include "04_cp_async/zero_fill.hpp"
+#include "05_mbarriers/answer_ignored.hpp"
 #include "05_mbarriers/bytes_overflow.hpp"
 #include "05_mbarriers/consumer_exits.hpp"
 #include "05_mbarriers/count_too_large.hpp"
@@ -40,6 +41,7 @@
 #include "05_mbarriers/invalidated_too_early.hpp"
 #include "05_mbarriers/mbarrier_as_data.hpp"
 #include "05_mbarriers/parity_not_flipped.hpp"
+#include "05_mbarriers/phases_restart.hpp"
 #include "05_mbarriers/too_few_bytes.hpp"
 #include "05_mbarriers/too_many_bytes.hpp"
 #include "05_mbarriers/wrong_first_parity.hpp"
@@ -83,8 +85,11 @@
 #include "08_clusters/remote_before_start.hpp"
 #include "08_clusters/sent_but_not_there.hpp"
 #include "08_clusters/wait_at_a_peers.hpp"
+#include "09_global_memory/barrier_before_flag.hpp"
 #include "09_global_memory/fence_on_one_side.hpp"
 #include "09_global_memory/flag_without_fence.hpp"
+#include "09_global_memory/loaded_without_fence.hpp"
+#include "09_global_memory/read_only_path.hpp"
 #include "09_global_memory/scope_too_small.hpp"
 #include "09_global_memory/started_early.hpp"
 #include "09_global_memory/two_ctas.hpp"
@@ -122,8 +127,9 @@ std::vector<Chapter> const& chapters() {
        "Mbarriers",
        {exhibit<init_not_seen>(), exhibit<initialised_twice>(), exhibit<invalidated_too_early>(),
         exhibit<mbarrier_as_data>(), exhibit<count_too_small>(), exhibit<count_too_large>(),
-        exhibit<wrong_first_parity>(), exhibit<parity_not_flipped>(), exhibit<too_few_bytes>(),
-        exhibit<too_many_bytes>(), exhibit<bytes_overflow>(), exhibit<consumer_exits>()}},
+        exhibit<wrong_first_parity>(), exhibit<parity_not_flipped>(), exhibit<phases_restart>(),
+        exhibit<answer_ignored>(), exhibit<too_few_bytes>(), exhibit<too_many_bytes>(),
+        exhibit<bytes_overflow>(), exhibit<consumer_exits>()}},
       {"06_tma",
        "TMA and the proxies",
        {exhibit<read_before_full>(), exhibit<no_empty_wait>(), exhibit<released_too_early>(),
@@ -147,7 +153,8 @@ std::vector<Chapter> const& chapters() {
       {"09_global_memory",
        "Global memory",
        {exhibit<two_ctas>(), exhibit<flag_without_fence>(), exhibit<fence_on_one_side>(),
-        exhibit<scope_too_small>(), exhibit<warps_of_one_cta>(), exhibit<started_early>()}},
+        exhibit<scope_too_small>(), exhibit<barrier_before_flag>(), exhibit<warps_of_one_cta>(),
+        exhibit<loaded_without_fence>(), exhibit<read_only_path>(), exhibit<started_early>()}},
       {"10_schedules",
        "Schedules",
        {exhibit<livelock>(), exhibit<waits_for_a_later_cta>(), exhibit<who_comes_first>()}},

@@ -7,7 +7,7 @@ namespace tegula::detail {
 namespace {
 
 /// The kernels of a gallery once they are repaired. They leave nothing to compare.
-void add(std::vector<CorrectKernel>& all, std::string const& family,
+void add(std::vector<CorrectKernel>& all, std::string_view family,
          std::vector<broken::Chapter> const& chapters) {
   for (broken::Chapter const& chapter : chapters) {
     for (broken::Exhibit const& exhibit : chapter.exhibits) {

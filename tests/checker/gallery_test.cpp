@@ -5,6 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
 namespace tegula::broken {
 namespace {
 
@@ -84,6 +89,82 @@ TEST(Findings, SayWhatWouldOrderTheTwo) {
       EXPECT_THAT(f.order, HasSubstr("would order"));
     }
   });
+}
+
+/// By instruction, the words of an advice that name it.
+std::map<std::string, std::vector<std::string>> const& names_in_advice() {
+  static std::map<std::string, std::vector<std::string>> const names = {
+      {"bar.sync", {"cta::sync", "cta::bar_sync", "a barrier"}},
+      {"bar.warp.sync", {"warp::sync", "a barrier"}},
+      {"barrier.cluster.arrive", {"cluster::sync", "the cluster's barrier", "a barrier of the"}},
+      {"barrier.cluster.wait", {"cluster::sync", "the cluster's barrier", "a barrier of the"}},
+      {"cp.async.commit_group", {"cp.async.commit_group"}},
+      {"cp.async.wait_group", {"cp.async.wait_group"}},
+      {"cp.async.bulk.commit_group", {"bulk_commit_group"}},
+      {"cp.async.bulk.wait_group", {"bulk_wait_group"}},
+      {"fence", {"fence_acq_rel"}},
+      {"fence.mbarrier_init", {"fence_mbarrier_init"}},
+      {"fence.proxy.async", {"fence_proxy_async"}},
+      {"griddepcontrol.wait", {"griddepcontrol_wait"}},
+      {"ld.global", {"an ld_global in the place"}},
+      {"mbarrier.arrive", {"an arrival", "mbarrier_arrive"}},
+      {"mbarrier.arrive.expect_tx", {"expect_tx"}},
+      {"mbarrier.expect_tx", {"expect_tx"}},
+      {"mbarrier.try_wait", {"a wait for", "a wait of that CTA for", "a wait after"}},
+      {"wgmma.commit_group", {"wgmma_commit_group"}},
+      {"wgmma.fence", {"wgmma_fence"}},
+      {"wgmma.wait_group", {"wgmma_wait_group"}},
+  };
+  return names;
+}
+
+/// The instructions that order something and that the mended kernel executes on some line more often than the
+/// broken one.
+std::set<std::string> mend_of(Exhibit const& exhibit) {
+  sim::Options options = exhibit.options;
+  options.count = true;
+  using Key = std::tuple<std::string, int, std::string>;
+  std::map<Key, std::int64_t> more;
+  for (bool const repaired : {false, true}) {
+    for (sim::LineCounters const& line : exhibit.run(options, repaired).lines)
+      more[{line.where.file, line.where.line, line.instruction}] +=
+          repaired ? line.instructions : -line.instructions;
+  }
+  std::set<std::string> mend;
+  for (auto const& [key, instructions] : more) {
+    if (instructions > 0 && names_in_advice().contains(std::get<2>(key))) mend.insert(std::get<2>(key));
+  }
+  return mend;
+}
+
+/// What is done to mend a kernel of the gallery, after which nothing is found in it, is what a finding
+/// advises.
+TEST(Findings, AdviseWhatMendsTheKernel) {
+  int mended = 0;
+  for (Chapter const& chapter : chapters())
+    for (Exhibit const& exhibit : chapter.exhibits) {
+      SCOPED_TRACE(exhibit.name);
+      sim::Report const report = exhibit.run(exhibit.options, /*repaired=*/false);
+      auto const advises = [](Finding const& f) { return !f.order.empty(); };
+      auto const ended = [](Finding const& f) { return f.ended_cluster; };
+      if (std::none_of(report.findings.begin(), report.findings.end(), advises) ||
+          std::any_of(report.findings.begin(), report.findings.end(), ended))
+        continue;
+      std::set<std::string> const mend = mend_of(exhibit);
+      if (mend.empty()) continue;  // it is mended by another address, or another thread
+      ++mended;
+      bool named = false;
+      for (std::string const& instruction : mend) {
+        for (std::string const& name : names_in_advice().at(instruction)) {
+          named = named || std::any_of(report.findings.begin(), report.findings.end(), [&](Finding const& f) {
+                    return f.order.find(name) != std::string::npos;
+                  });
+        }
+      }
+      EXPECT_TRUE(named) << "mended by " << testing::PrintToString(mend) << "\n" << report.text();
+      EXPECT_TRUE(exhibit.run(exhibit.options, /*repaired=*/true).ok());
+    }
+  EXPECT_GT(mended, 25);
 }
 
 }  // namespace

@@ -1,25 +1,16 @@
 #include <gtest/gtest.h>
 
-#include <cstring>
-
-#include "gemm_sm90_problem.hpp"
-#include "tegula/sim/explore.hpp"
+#include "explore_kernel.hpp"
 #include "test_machine.hpp"
 
-/// The GEMM kernels at their smallest problems, in every order of the steps that do not commute: of a kernel
-/// whose every wait is for one thing there is one.
+/// The GEMM and attention kernels at their smallest problems, in every order of the steps that do not
+/// commute: of a kernel whose every wait is for one thing there is one. (At more problems, nightly:
+/// tests/checker/explore_runs.cpp.)
 namespace tegula {
 namespace {
 
-void expect_one_order(Machine const& machine, std::function<GemmResult()> const& run) {
-  std::vector<std::uint8_t> d;
-  auto const result = [&] {
-    std::vector<std::byte> bytes(d.size());
-    std::memcpy(bytes.data(), d.data(), d.size());
-    return bytes;
-  };
-  sim::Exploration const e =
-      sim::explore(*machine.simulation(), [&] { d = run().d; }, {.max_executions = 20, .result = result});
+void expect_one_order(Machine const& machine, std::function<std::vector<std::uint8_t>()> const& run) {
+  sim::Exploration const e = explore(machine, run);
   EXPECT_TRUE(e.complete) << e.text();
   EXPECT_TRUE(e.ok()) << e.text();
   EXPECT_EQ(e.orders, 1) << e.text();
@@ -31,11 +22,8 @@ TEST(ExploreKernels, EveryFormOfGemmSm90HasOneOrder) {
     GemmSm90Config const& c = table()[static_cast<std::size_t>(i)];
     SCOPED_TRACE(to_string(c));
     Machine const machine = Machine::simulated(Arch::sm90);
-    GemmProblem p = problem_for(c);
-    p.m = c.block_m * c.cluster_m;
-    p.n = c.block_n * c.cluster_n;
-    p.k = 2 * block_k(c) * c.split_k;
-    expect_one_order(machine, [&] { return run(machine, p, {.configuration = i, .clusters = 1}); });
+    expect_one_order(
+        machine, [&] { return run(machine, smallest_problem(c), {.configuration = i, .clusters = 1}).d; });
   }
 }
 
@@ -48,19 +36,25 @@ TEST(ExploreKernels, PingPongOfSeveralTilesHasOneOrder) {
     SCOPED_TRACE(to_string(c));
     ++found;
     Machine const machine = Machine::simulated(Arch::sm90);
-    GemmProblem p = problem_for(c);
-    p.m = c.block_m * c.cluster_m;
-    p.n = 4 * c.block_n * c.cluster_n;
-    p.k = 2 * block_k(c);
-    expect_one_order(machine, [&] { return run(machine, p, {.configuration = i, .clusters = 1}); });
+    GemmProblem p = smallest_problem(c);
+    p.n *= 4;
+    expect_one_order(machine, [&] { return run(machine, p, {.configuration = i, .clusters = 1}).d; });
   }
   EXPECT_GT(found, 0);
 }
 
 TEST(ExploreKernels, GemmSm80HasOneOrder) {
   Machine const machine = Machine::simulated(Arch::sm80);
-  GemmProblem const p{.in = DType::f16, .m = 64, .n = 64, .k = 64, .constraints = {.kernel = gemm_sm80}};
-  expect_one_order(machine, [&] { return run(machine, p); });
+  expect_one_order(machine,
+                   [&] { return run(machine, smallest_problem(configurations(gemm_sm80).front(), 0)).d; });
+}
+
+TEST(ExploreKernels, EveryConfigurationOfAttentionSm80HasOneOrder) {
+  Machine const machine = Machine::simulated(Arch::sm80);
+  for (AttentionConfig const& c : configurations(attention_sm80)) {
+    SCOPED_TRACE(to_string(c));
+    expect_one_order(machine, [&] { return run(machine, smallest_problem(c)).o; });
+  }
 }
 
 }  // namespace

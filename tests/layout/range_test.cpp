@@ -364,6 +364,24 @@ TEST(Range, CompositionByModeKeepsTheModesThatTheTilerDoesNotName) {
   EXPECT_EQ(to_string(composition(L("((2,3),4):((1,2),6)"), parse_tiler("<<2>>"))), "((2,3),4):((1,2),6)");
 }
 
+TEST(Range, ATilerOfFewerModesIsTheOneThatLeavesTheOthers) {
+  auto const is_left = [](std::string const& layout, std::string const& fewer, std::string const& all) {
+    EXPECT_EQ(to_string(composition(L(layout.c_str()), parse_tiler(fewer))),
+              to_string(composition(L(layout.c_str()), parse_tiler(all))))
+        << layout << " o " << fewer;
+  };
+  for (std::string const layout :
+       {"(4,6,8):(1,4,24)", "(4,6,8):(48,8,1)", "(4,(2,3),(2,4)):(3,(12,24),(0,72))"}) {
+    for (std::string const first : {"1", "2", "4", "4:1", "2:2", "(2,2):(2,1)"}) {
+      is_left(layout, "<" + first + ">", "<" + first + ",_,_>");
+      for (std::string const second : {"1", "3:2", "6"})
+        is_left(layout, "<" + first + "," + second + ">", "<" + first + "," + second + ",_>");
+    }
+  }
+  is_left("((4,6),(8,2)):((1,4),(24,192))", "<<2>>", "<<2,_>,_>");
+  is_left("((4,6),(8,2)):((1,4),(24,192))", "<_,<4:2>>", "<_,<4:2,_>>");
+}
+
 TEST(Range, IndicesOfNegativeStrides) {
   EXPECT_EQ(to_string(idx2crd(-5, tuple(4, 4), tuple(-1, -4))), "(1,1)");
   EXPECT_NE(sentence([] { idx2crd(5, tuple(4, 4), tuple(-1, 4)); }).find("no coordinate of shape:stride"),

@@ -4,8 +4,7 @@
 
 #include <set>
 
-#include "run_pipeline.hpp"
-#include "tegula/sim/explore.hpp"
+#include "explore_pipeline.hpp"
 
 namespace tegula::pipeline_kernels {
 namespace {
@@ -13,35 +12,6 @@ namespace {
 using sim::Exploration;
 using sim::FindingKind;
 
-/// Explores a kernel that leaves `words` words, which are compared.
-template <class Kernel> Exploration explore(int words, std::int64_t max_executions = 10000) {
-  sim::Machine machine;
-  int rows = 1;
-  if constexpr (requires { Kernel::steps; }) rows = Kernel::steps;
-  Values const in = some_words(kRow * rows);
-  Values out(at(words));
-  auto* const device_in = static_cast<std::uint32_t*>(machine.allocate(4 * in.size(), "in"));
-  auto* const device_out = static_cast<std::uint32_t*>(machine.allocate(4 * out.size(), "out"));
-  machine.upload(device_in, in.data(), 4 * in.size());
-  auto const result = [&] {
-    std::vector<std::byte> bytes(4 * out.size());
-    machine.download(bytes.data(), device_out, bytes.size());
-    return bytes;
-  };
-  return sim::explore(machine,
-                      [&] {
-                        machine.fill(device_out, 0, 4 * out.size());
-                        launch<Kernel>(machine, device_in, device_out);
-                      },
-                      {.max_executions = max_executions, .result = result});
-}
-
-/// The words of kernels that hand on rows.
-template <class Kernel> int words() {
-  int peers = 1;
-  if constexpr (requires { Kernel::peers; }) peers = Kernel::peers;
-  return kRow * Kernel::steps * Kernel::consumers * peers;
-}
 template <class Kernel> void expect_one_order() {
   Exploration const e = explore<Kernel>(words<Kernel>());
   EXPECT_TRUE(e.complete && e.ok()) << e.text();
@@ -73,7 +43,7 @@ TEST(ExplorePipelines, StorePipelineHasOneOrder) {
 /// With one warp a group, the visits, which are counted by atomics, come in one order.
 TEST(ExplorePipelines, OrderedBarrierHasOneOrderOfGroups) {
   for (Exploration const& e :
-       {explore<MathOrder<2, 1>>(1 + 5 * 2 * 2), explore<MathOrder<3, 1>>(1 + 5 * 3 * 2)}) {
+       {explore<MathOrder<2, 1>>(words_of_turns<2, 1>()), explore<MathOrder<3, 1>>(words_of_turns<3, 1>())}) {
     EXPECT_TRUE(e.complete && e.ok()) << e.text();
     EXPECT_EQ(e.orders, 1) << e.text();
   }
@@ -81,7 +51,7 @@ TEST(ExplorePipelines, OrderedBarrierHasOneOrderOfGroups) {
 
 /// With two, either may come first, in each of ten turns; which turn it was, they agree on.
 TEST(ExplorePipelines, OrderedBarrierHoldsNoneOfAGroupBack) {
-  Exploration const e = explore<MathOrder<2, 2>>(1 + 5 * 2 * 3);
+  Exploration const e = explore<MathOrder<2, 2>>(words_of_turns<2, 2>());
   EXPECT_TRUE(e.complete && e.ok()) << e.text();
   EXPECT_EQ(e.orders, 1 << 10) << e.text();
 }

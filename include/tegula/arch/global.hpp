@@ -78,7 +78,7 @@ TEGULA_DEVICE V ld_global_nc(void const* address,
   }
 #else
   RegisterBits<sizeof(V)> r;
-  sim::ld_global(&r, address, sizeof(V), where);
+  sim::ld_global_nc(&r, address, sizeof(V), where);
   return bits_as<V>(r);
 #endif
 }

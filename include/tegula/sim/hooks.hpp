@@ -62,6 +62,7 @@ void wrong_address(std::uint32_t right, std::uint32_t computed, std::string cons
 void ld_shared(void* value, std::uint32_t address, int bytes, SourceLocation where);
 void st_shared(std::uint32_t address, void const* value, int bytes, SourceLocation where);
 void ld_global(void* value, void const* address, int bytes, SourceLocation where);
+void ld_global_nc(void* value, void const* address, int bytes, SourceLocation where);
 void st_global(void* address, void const* value, int bytes, SourceLocation where);
 /// Of values of 4 bytes the upper halves count for nothing. Shared memory is the CTA's own, or at a wider
 /// scope that of any CTA of the cluster.

@@ -36,6 +36,9 @@ struct Strict {
   /// An arrival by mbarrier_arrive_cluster, which releases at the scope of the CTA, orders nothing for
   /// another CTA; by default it is enough for what was read, and for copies that have completed.
   bool scopes = false;
+  /// An atomic releases what its own thread's fence before it orders, and nothing that the CTA's other
+  /// threads have fenced and a barrier has told it of since; by default it releases that, too.
+  bool fences = false;
 };
 
 /// A kernel with one statement changed, wherever it is executed: sim/mutation.hpp.
@@ -125,9 +128,9 @@ struct KernelImage {
   std::function<void(void* shared_storage)> run;
 };
 
-/// A simulated GPU: its global memory and how it runs. Its functions may be called from several threads of
-/// the host; launches take turns. Pointers to its memory are pointers of the host, but every byte of them is
-/// known to the machine by name, bounds and whether it was written.
+/// A simulated GPU. Its functions, except options(), may be called from several threads of the host; launches
+/// take turns, and memory that one uses is not for others to touch meanwhile. Pointers to its memory are the
+/// host's, but every byte is known to the machine by name, bounds and whether it was written.
 class Machine {
  public:
   explicit Machine(Options options = {});

@@ -50,7 +50,8 @@ enum class FindingKind : std::uint8_t {
 std::string_view to_string(FindingKind kind);
 
 /// One finding: reported once for each (kind, source line, buffer), for the first thread of the first CTA
-/// that did it.
+/// that did it; of pairs whose advice differs, for the first that are farthest apart (Finding::reach), since
+/// what orders those orders the others, too.
 struct Finding {
   FindingKind kind;
   std::string message;   ///< one sentence, without the place
@@ -69,6 +70,10 @@ struct Finding {
   std::string order;           ///< a clause on what would order the two, or empty
   std::int64_t count = 1;      ///< how often it was seen, all CTAs together
   bool ended_cluster = false;  ///< its cluster ran no further
+
+  /// Where the two threads of a pair are, the farther the greater.
+  enum class Reach : std::uint8_t { thread, warp, cta, cluster, grid };
+  Reach reach = Reach::thread;
 };
 
 /// A finding that Options::allow accepts, and the reason given there.
@@ -123,6 +128,11 @@ struct Report {
       0;  ///< the deepest stack that a simulated thread used, in whole pages; 0 where not measured
 
   std::optional<Trace> trace;  ///< of the first CTAs, where Options::trace asks for it
+
+  /// Pairs of steps that nothing orders and that another schedule may run the other way round, to another
+  /// effect: atomics on the same word, an mbarrier's test and what completes its phase. Each may double the
+  /// number of orders, of which one was run (sim::explore runs every one). 0: not looked for, or none.
+  std::int64_t open_choices = 0;
 
   /// By file, line and operation, where Options::list_marked asks for it.
   std::vector<MarkedStatement> marked;

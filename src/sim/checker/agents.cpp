@@ -70,19 +70,19 @@ SharedRange Agents::mbarrier_of(int agent) const {
 void Agents::note_landing(int agent, std::uint16_t site, InFlight const& operation) {
   auto& landings = mbarriers_[static_cast<std::size_t>(agent - causality_.threads())].landings;
   int const issuer = operation.cta * threads_of_cta_ + operation.thread;
-  for (Mbarrier::Landing& landing : landings) {
+  for (Landing& landing : landings) {
     if (landing.site != site) continue;
-    landing.issuer = issuer;
+    landing = {site, issuer, operation.remembered.phase};
     return;
   }
-  landings.push_back({site, issuer});
+  landings.push_back({site, issuer, operation.remembered.phase});
 }
 
-int Agents::issuer_of(int agent, std::uint16_t site) const {
-  for (auto const& landing : mbarriers_[static_cast<std::size_t>(agent - causality_.threads())].landings) {
-    if (landing.site == site) return landing.issuer;
+Agents::Landing Agents::landing_of(int agent, std::uint16_t site) const {
+  for (Landing const& landing : mbarriers_[static_cast<std::size_t>(agent - causality_.threads())].landings) {
+    if (landing.site == site) return landing;
   }
-  return -1;
+  return {site, -1, 0};
 }
 
 }  // namespace tegula::sim

@@ -22,6 +22,7 @@ class Agents {
   Causality& causality() { return causality_; }
   Causality const& causality() const { return causality_; }
   SiteTable& sites() { return sites_; }
+  SiteTable const& sites() const { return sites_; }
   /// Whether a race of the two sites was reported the other way round; else it is from now on as given.
   bool raced_reversed(std::uint16_t site, std::uint16_t other);
 
@@ -41,7 +42,12 @@ class Agents {
   int thread_of(int agent) const;
   /// Notes who issued a copy on a site that has landed for an mbarrier's agent; and tells who did last.
   void note_landing(int agent, std::uint16_t site, InFlight const& operation);
-  int issuer_of(int agent, std::uint16_t site) const;
+  struct Landing {
+    std::uint16_t site;
+    int issuer;
+    std::int64_t phase;  ///< of the mbarrier, when the copy was issued
+  };
+  Landing landing_of(int agent, std::uint16_t site) const;
 
   /// Whether the thread comes after the grids before this one: always, where they are known to be complete;
   /// where not, after a griddepcontrol.wait.
@@ -61,10 +67,6 @@ class Agents {
   /// Of an mbarrier: where it is, and who issued the copies that landed for it, by their sites.
   struct Mbarrier {
     SharedRange place;
-    struct Landing {
-      std::uint16_t site;
-      int issuer;
-    };
     std::vector<Landing> landings;
     int thread = -1;  ///< it is none: the agent is that of the thread's copies
   };

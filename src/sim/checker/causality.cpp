@@ -241,8 +241,20 @@ void Causality::fence_threads(int thread, bool of_cta) {
     own.fence->taken_from_others.clear();
   }
   own.fence->before.clear();
+  own.fence->time = now_;
   release(thread, own.fence->before);
-  if (!of_cta) own.fence->before_wide = own.fence->before;
+  if (of_cta) return;
+  own.fence->before_wide = own.fence->before;
+  own.fence->wide_time = own.fence->time;
+}
+
+void Causality::release_fenced(int thread, int first, int count, Published& into, bool to_others) {
+  for (int other = first; other < first + count; ++other) {
+    Knowledge::Fence const* const fence = of(other).fence.get();
+    if (fence == nullptr || other == thread) continue;
+    Time const time = to_others ? fence->wide_time : fence->time;
+    if (time != 0 && known(thread, other, time)) merge(into, to_others ? fence->before_wide : fence->before);
+  }
 }
 
 void Causality::release_relaxed(int thread, Published& into, bool to_others) {

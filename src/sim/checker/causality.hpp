@@ -140,6 +140,9 @@ class Causality {
   void fence_threads(int thread, bool of_cta = false);
   void release_relaxed(int thread, Published& into, bool to_others = false);
   void acquire_relaxed(int thread, Published const& from, bool from_others = false);
+  /// As release_relaxed, of what the fences of `count` threads, from `first` on, have published that the
+  /// thread knows to be over.
+  void release_fenced(int thread, int first, int count, Published& into, bool to_others);
   /// Tells the thread, or those who will acquire `into`, of an agent's accesses up to a time, with a fence.
   void tell(int thread, int agent, Time time);
   void tell(Published& into, int agent, Time time);
@@ -162,6 +165,8 @@ class Causality {
     struct Fence {
       Published before;
       Published before_wide;  ///< of its latest fence of a wider scope than the CTA's
+      Time time = 0;          ///< of its latest fence,
+      Time wide_time = 0;     ///< and of that one
       Published taken;
       Published taken_from_others;
     };

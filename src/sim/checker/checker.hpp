@@ -3,13 +3,16 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "checker/agents.hpp"
 #include "checker/causality.hpp"
 #include "checker/copy_shadow.hpp"
 #include "checker/global_races.hpp"
+#include "checker/phases.hpp"
 #include "checker/races.hpp"
 #include "checker/shared_state.hpp"
 #include "machine/cluster.hpp"
@@ -93,6 +96,11 @@ class Checker {
   bool laid_out_by(Cta& cta, TmaSwizzle swizzle, std::uint32_t address, Instruction instruction,
                    SourceLocation where, Culprit who);
 
+  /// Of the cluster so far: Report::open_choices.
+  std::int64_t open_choices() const {
+    return global_races_.open_choices() + static_cast<std::int64_t>(tests_.size());
+  }
+
   std::string last_change(void const* address) const { return global_races_.last_change(address); }
 
  private:
@@ -104,6 +112,7 @@ class Checker {
     Published complete;       ///< by the arrivals of the phases that are complete
     Published complete_wide;
     std::vector<PeerAccess> accesses;  ///< that no wait has ordered before the CTA's exit
+    std::unique_ptr<PhaseHistory> phases;
   };
   struct OfThread {
     /// The mbarriers that it has initialised, and when; the first `fenced_inits` before a
@@ -115,6 +124,7 @@ class Checker {
     std::vector<Init> inits;
     std::size_t fenced_inits = 0;
     std::uint32_t started_peers = 0;  ///< CTAs of the cluster that it has accessed
+    PhaseHistory* waited = nullptr;   ///< the mbarrier that it has waited for last
   };
   struct OfCta {
     explicit OfCta(Causality const& causality) : shadow(causality) {}
@@ -157,8 +167,14 @@ class Checker {
     Culprit who;
     std::string order;
   };
-  Pending pending_write(Cta const& cta, std::uint32_t address) const;
+  Pending pending_write(Cta const& cta, std::uint32_t address);
   void generic_race(Cta& cta, SharedAccess const& access, Conflict conflict);
+  void races_with_copy(Cta& cta, SharedAccess const& access, Conflict const& conflict, char const* waiter);
+  void overwrites_source(Cta& cta, SharedAccess const& access, Conflict const& conflict);
+  std::string order_of_threads(Cta const& cta, Culprit const& self, Conflict const& conflict,
+                               bool arrives) const;
+  std::string order_of_phase(Cta const& cta, SharedRange const& mbarrier, std::int64_t phase,
+                             std::int64_t issued, char const* waiter);
   void async_race(Cta& cta, InFlight const& operation, bool write, Conflict conflict);
   void races_with_launch(Cta& cta, GlobalUse const& use);
   bool after_launches(Cta const& cta, GlobalUse const& use) const;
@@ -168,6 +184,7 @@ class Checker {
   void check_visible(Cta& cta, MbarrierState const& mbarrier, InFlight const& operation);
   void invalidated_early(Cta& cta, MbarrierState const& mbarrier, SourceLocation where,
                          Conflict const& conflict);
+  void check_given_back(Cta& cta, OfMbarrier& mbarrier, std::int64_t phase, SourceLocation where);
   void release_into(Cta& cta, OfMbarrier& mbarrier, bool relaxed, bool wide);
   void check_peers_at_exit(Cta& cta);
 
@@ -180,9 +197,10 @@ class Checker {
   Agents agents_;
   GlobalRaces global_races_{agents_};
   std::vector<std::unique_ptr<OfCta>> ctas_;
-  std::vector<OfThread> threads_;  ///< by agent
-  Published cluster_arriving_;     ///< by the warps that have arrived at the cluster's barrier since
-  Published cluster_complete_;     ///< by those of its latest phase
+  std::vector<OfThread> threads_;                            ///< by agent
+  std::set<std::tuple<int, int, int, std::int64_t>> tests_;  ///< thread, CTA, mbarrier, phase: that it tested
+  Published cluster_arriving_;  ///< by the warps that have arrived at the cluster's barrier since
+  Published cluster_complete_;  ///< by those of its latest phase
 };
 
 }  // namespace tegula::sim

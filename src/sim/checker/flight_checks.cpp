@@ -85,7 +85,9 @@ void Checker::issuing(Cluster& cluster, InFlight& operation) {
 void Checker::issued(Cluster& cluster, InFlight& operation) {
   if (races_ && operation.mbarrier.bytes != 0 && !operation.arrives) {
     Cta& cta = cluster.cta(operation.mbarrier.cta);
-    check_visible(cta, *cta.mbarrier_at(operation.mbarrier.address), operation);
+    MbarrierState const& mbarrier = *cta.mbarrier_at(operation.mbarrier.address);
+    check_visible(cta, mbarrier, operation);
+    operation.remembered.phase = mbarrier.phase;
   }
   for (SharedRange const& range : operation.writes) {
     Cta& cta = cluster.cta(range.cta);

@@ -36,7 +36,13 @@ struct Race {
   Piece later;
   std::uintptr_t address;
   std::int64_t count = 0;
+  enum class Lacks : std::uint8_t { order, proxy_fence, coherence } lacks = Lacks::order;
+  /// Of what else was found on the lines, a pair for each that other releases and acquires reach.
+  std::vector<std::pair<Piece, Piece>> others = {};
 };
+
+/// Pairs that are kept of a race, at most.
+constexpr std::size_t kMostOthers = 8;
 
 class Search {
  public:
@@ -90,34 +96,109 @@ class Search {
     return {race.earlier.log, race.later.log, race.address};
   }
 
-  bool ordered(Piece const& earlier, Piece const& later) {
-    auto const key = std::tuple(earlier.log, earlier.rows->cover, later.log, site(later).foreign);
+  bool ordered(Piece const& earlier, Piece const& later, bool fenced) {
+    auto const key = std::tuple(earlier.log, earlier.rows->cover, later.log, site(later).foreign, fenced);
     if (std::get<1>(key) == 0 || std::get<3>(key) == 0) return false;
     auto const [known, is_new] = reaches_.try_emplace(key, false);
     if (is_new)
       known->second = order_.reaches(logs_[later.log].foreigns[std::get<3>(key)],
-                                     logs_[earlier.log].covers[std::get<1>(key)]);
+                                     logs_[earlier.log].covers[std::get<1>(key)], fenced);
     return known->second;
   }
 
+  void note_other(Race& race, Piece const& earlier, Piece const& later) const {
+    auto const key = [&](Piece const& one, Piece const& other) {
+      return std::tuple(one.log, one.rows->cta, one.rows->cover, one.rows->settled, other.log,
+                        other.rows->cta, site(other).foreign);
+    };
+    auto const known = [&](auto const& pair) { return key(pair.first, pair.second) == key(earlier, later); };
+    if (race.others.size() < kMostOthers && std::none_of(race.others.begin(), race.others.end(), known))
+      race.others.emplace_back(earlier, later);
+  }
+
   void meet(Piece const& earlier, Piece const& later, std::uintptr_t address) {
-    if (is_strong(site(earlier).instruction) && is_strong(site(later).instruction)) return;
-    if (ordered(earlier, later)) return;
-    Race const race{earlier, later, address, 1};
+    GlobalSite const& one = site(earlier);
+    GlobalSite const& other = site(later);
+    if (is_strong(one.instruction) && is_strong(other.instruction)) return;
+    Race race{earlier, later, address, 1};
+    if (through_read_only_path(one) || through_read_only_path(other)) {
+      race.lacks = Race::Lacks::coherence;
+    } else if (ordered(earlier, later, false)) {
+      // The asynchronous proxy reads what was written through the generic one.
+      if (one.async || !other.async || other.access != GlobalAccess::read || ordered(earlier, later, true))
+        return;
+      race.lacks = Race::Lacks::proxy_fence;
+    }
     Place const a = place(earlier);
     Place const b = place(later);
     auto const [known, is_new] = races_.try_emplace(std::pair(std::min(a, b), std::max(a, b)), race);
     if (is_new) return;
-    std::int64_t const count = known->second.count + 1;
-    if (rank(race) < rank(known->second)) known->second = race;
-    known->second.count = count;
+    Race& first = known->second;
+    note_other(first, earlier, later);
+    std::int64_t const count = first.count + 1;
+    if (rank(race) < rank(first)) {
+      note_other(first, first.earlier, first.later);
+      race.others = std::move(first.others);
+      first = race;
+    }
+    first.count = count;
   }
 
   std::vector<ClusterLog> const& logs_;
   GlobalOrder const& order_;
   std::map<std::pair<Place, Place>, Race> races_;
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>, bool> reaches_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, bool>, bool> reaches_;
 };
+
+/// "the fence at a.hpp:7"
+std::string the(Site const& site) {
+  return fmt::format("the {} at {}", ptx_name(site.instruction), place_text(site.where));
+}
+
+/// What would order the two. Where a release and an acquire lead from the one CTA to the other, what lacks is
+/// a barrier between them and the accesses.
+std::string order_text(std::vector<ClusterLog> const& logs, GlobalOrder const& order, Race const& race) {
+  ClusterLog const& from = logs[race.earlier.log];
+  ClusterLog const& to = logs[race.later.log];
+  std::string const scope = "fence_acq_rel<Scope::gpu>";
+  std::string const waited =
+      race.earlier.rows->settled
+          ? ""
+          : fmt::format(
+                "a bulk_wait_group<0>, after the bulk_commit_group, by warp {} lane {}, which issued it",
+                race.earlier.rows->warp, race.earlier.rows->lane);
+  Releases of_cta;  // by the earlier access's CTA
+  for (std::uint32_t id = 0; id < order.releases(); ++id) {
+    Release const& release = order.release(id);
+    if (release.cluster == from.cluster && release.cta == race.earlier.rows->cta && !release.of_cta)
+      of_cta.all.push_back(id);
+  }
+  for (ClusterOrder::Acquire const& acquire : to.acquires) {
+    if (acquire.cta != race.later.rows->cta || !order.reaches({acquire.releases, {}}, of_cta)) continue;
+    std::string const release = the(order.release(of_cta.all.front()).by);
+    if (!waited.empty()) return fmt::format("{}, before {} would order them", waited, release);
+    bool covered = true, known = true;
+    auto const look = [&](Piece const& one, Piece const& other) {
+      if (one.log != race.earlier.log || other.log != race.later.log ||
+          one.rows->cta != race.earlier.rows->cta || other.rows->cta != race.later.rows->cta)
+        return;
+      covered &= one.rows->cover != 0 && order.reaches({acquire.releases, {}}, from.covers[one.rows->cover]);
+      known &= order.reaches(to.foreigns[to.sites[other.rows->site].foreign], of_cta);
+    };
+    look(race.earlier, race.later);
+    for (auto const& [one, other] : race.others) look(one, other);
+    std::string text;
+    if (!covered) text = fmt::format("a cta::sync between the first access and {}", release);
+    if (!known)
+      text += fmt::format("{}a cta::sync between {} and the second access", text.empty() ? "" : ", and ",
+                          the(acquire.by));
+    if (!text.empty()) return text + " would order them";
+  }
+  return fmt::format(
+      "{}a {} and then an atomic by the first, an atomic that sees that one's and then such a fence by the second, "
+      "or two launches, would order them",
+      waited.empty() ? "" : waited + ", ", scope);
+}
 
 std::string other_text(Finding const& f) {
   std::string const lane = f.other_lane < 0 ? "" : fmt::format(", lane {}", f.other_lane);
@@ -160,6 +241,7 @@ std::vector<Finding> conflicts_between_clusters(std::vector<ClusterLog> const& l
       GlobalSite const& earlier = search.site(race.earlier);
       Finding f;
       f.kind = FindingKind::data_race;
+      f.reach = Finding::Reach::grid;
       f.where = later.where;
       f.cta = cta_of(logs[race.later.log].cluster, race.later.rows->cta);
       f.warp = race.later.rows->warp;
@@ -176,15 +258,26 @@ std::vector<Finding> conflicts_between_clusters(std::vector<ClusterLog> const& l
                       verb(later.access, later.instruction), f.coordinate, ptx_name(earlier.instruction),
                       other_text(f), verb(earlier.access, earlier.instruction));
       if (!same_place(f.where, f.other)) f.message += fmt::format(" ({})", place_text(f.other));
-      f.message += ", with nothing between the two CTAs that orders them";
-      f.order =
-          "a fence_acq_rel<Scope::gpu> and then an atomic by the first, an atomic that sees that one's and then "
-          "such a fence by the second, or two launches, would order them";
+      if (race.lacks == Race::Lacks::coherence) {
+        f.message += ": the read-only path need not see what the launch writes";
+        f.order =
+            "an ld_global in the place of the ld_global_nc, and fences and atomics between the two, or two launches, "
+            "would order them";
+      } else if (race.lacks == Race::Lacks::proxy_fence) {
+        f.kind = FindingKind::proxy_race;
+        f.message += " through the generic proxy, with no fence.proxy.async after that";
+        f.order =
+            "a fence_proxy_async by the first after the write and before its fence and atomic, or by the second "
+            "after its atomic and fence, would order them";
+      } else {
+        f.message += ", with nothing between the two CTAs that orders them";
+        f.order = order_text(logs, order, race);
+      }
       for (GlobalOrder::TooNarrow const& narrow : order.too_narrow()) {
         if (narrow.released != logs[race.earlier.log].cluster ||
             narrow.acquired != logs[race.later.log].cluster)
           continue;
-        f.order += fmt::format("; the fence at {} orders for its own CTA alone", place_text(narrow.fence));
+        f.order += fmt::format("; {} orders for its own CTA alone", the(narrow.by));
         break;
       }
       Key key(race.earlier.log, race.later.log, f.buffer, f.where.file, f.where.line, f.other.line);

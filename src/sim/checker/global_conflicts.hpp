@@ -16,8 +16,9 @@ struct ClusterLog {
   std::int64_t cluster = 0;
   std::vector<GlobalSite> sites;
   std::vector<GlobalRows> rows;
-  std::vector<std::vector<std::uint32_t>> foreigns;  ///< by GlobalSite::foreign: releases of other clusters
-  std::vector<std::vector<std::uint32_t>> covers;    ///< by GlobalRows::cover: releases of its own
+  std::vector<Releases> foreigns;  ///< by GlobalSite::foreign: releases of other clusters
+  std::vector<Releases> covers;    ///< by GlobalRows::cover: releases of its own
+  std::vector<ClusterOrder::Acquire> acquires;
 };
 
 /// The data races between the clusters of a launch, each pair of source lines once for each allocation, for

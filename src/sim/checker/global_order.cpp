@@ -1,6 +1,7 @@
 #include "checker/global_order.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace tegula::sim {
@@ -12,9 +13,17 @@ void add(std::vector<std::uint32_t>& sorted, std::uint32_t id) {
   if (place == sorted.end() || *place != id) sorted.insert(place, id);
 }
 
-std::uint32_t number_of(std::vector<std::uint32_t> const& set,
-                        std::map<std::vector<std::uint32_t>, std::uint32_t>& numbers,
-                        std::vector<std::vector<std::uint32_t>>& sets) {
+bool contains(std::vector<std::uint32_t> const& sorted, std::uint32_t id) {
+  return std::binary_search(sorted.begin(), sorted.end(), id);
+}
+
+void raise(std::vector<Time>& times, std::vector<Time> const& others) {
+  if (times.size() < others.size()) times.resize(others.size());
+  for (std::size_t i = 0; i < others.size(); ++i) times[i] = std::max(times[i], others[i]);
+}
+
+std::uint32_t number_of(Releases const& set, std::map<Releases, std::uint32_t>& numbers,
+                        std::vector<Releases>& sets) {
   auto const [place, is_new] = numbers.try_emplace(set, static_cast<std::uint32_t>(sets.size()));
   if (is_new) sets.push_back(set);
   return place->second;
@@ -22,44 +31,59 @@ std::uint32_t number_of(std::vector<std::uint32_t> const& set,
 
 }  // namespace
 
-bool GlobalOrder::reaches(std::vector<std::uint32_t> const& later,
-                          std::vector<std::uint32_t> const& earlier) const {
-  if (later.empty() || earlier.empty()) return false;
-  std::vector<bool> seen(releases_.size());
-  std::vector<std::uint32_t> open = later;
+void CausalPast::add(CausalPast const& other) {
+  raise(known, other.known);
+  raise(fenced, other.fenced);
+}
+
+void GlobalOrder::comes_before(std::uint32_t id, std::uint32_t later) {
+  sim::add(releases_[later].before.all, id);
+}
+
+bool GlobalOrder::reaches(Releases const& later, Releases const& earlier, bool fenced) const {
+  if (later.all.empty() || earlier.all.empty()) return false;
+  // By release, and whether a fence.proxy.async has been met on the way back to it.
+  std::vector<std::array<bool, 2>> seen(releases_.size());
+  std::vector<std::pair<std::uint32_t, bool>> open;
+  auto const go_on = [&](Releases const& releases, bool met) {
+    for (std::uint32_t const id : releases.all) open.emplace_back(id, met || contains(releases.fenced, id));
+  };
+  go_on(later, !fenced);
   while (!open.empty()) {
-    std::uint32_t const id = open.back();
+    auto const [id, met] = open.back();
     open.pop_back();
-    if (seen[id]) continue;
-    seen[id] = true;
-    if (std::binary_search(earlier.begin(), earlier.end(), id)) return true;
-    for (std::uint32_t const before : releases_[id].before) open.push_back(before);
+    if (seen[id][met]) continue;
+    seen[id][met] = true;
+    if (contains(met ? earlier.all : earlier.fenced, id)) return true;
+    go_on(releases_[id].before, met);
   }
   return false;
 }
 
-void ClusterOrder::start(GlobalOrder& order, std::int64_t cluster) {
+void ClusterOrder::start(GlobalOrder& order, std::int64_t cluster, bool strict) {
   order_ = &order;
   cluster_ = cluster;
+  strict_ = strict;
   threads_.clear();
   acquires_.clear();
   own_.clear();
-  foreign_numbers_ = {{{}, 0}};
+  foreign_numbers_.clear();
+  foreign_numbers_.emplace(Releases{}, 0);
   cover_numbers_ = foreign_numbers_;
-  foreigns_ = {{}};
+  foreigns_.assign(1, {});
   covers_ = foreigns_;
 }
 
 std::vector<std::uint32_t> ClusterOrder::take(GlobalActor const& who,
                                               std::vector<std::uint32_t> const& releases, bool of_cta,
-                                              SourceLocation where) {
-  Acquire acquire{who.agent, who.time, {}};
+                                              Site const& by) {
+  Acquire acquire{who.agent, who.time, {}, who.cta, by};
   std::vector<std::uint32_t> left;
   for (std::uint32_t const id : releases) {
     Release const& release = order_->release(id);
     if (release.cluster == cluster_) continue;
     if (of_cta || release.of_cta) {
-      order_->add({release.cluster, cluster_, release.of_cta ? release.where : where});
+      order_->add({release.cluster, cluster_, release.of_cta ? release.by : by});
       left.push_back(id);
     } else {
       add(acquire.releases, id);
@@ -77,23 +101,50 @@ std::vector<std::uint32_t> ClusterOrder::take(GlobalActor const& who,
 
 void ClusterOrder::fence(GlobalActor const& who, bool of_cta, SourceLocation where, CausalPast past) {
   ThreadState& state = this->state(who);
-  state.observed = take(who, state.observed, of_cta, where);
+  Site const by{where, Instruction::fence};
+  state.observed = take(who, state.observed, of_cta, by);
   // A wide fence goes on to release what came before it.
   if (of_cta && state.fence && !state.fence->of_cta) return;
   if (state.release) state.previous = state.release;
   state.release.reset();
-  state.fence = Release{cluster_, who.cta, who.thread, of_cta, where, std::move(past), {}};
+  state.fence = Release{cluster_, who.cta, who.thread, of_cta, by, std::move(past), {}};
+  state.fenced_by = who;
+}
+
+/// What other threads of the CTA have fenced, each for itself, and the thread knows since: programs fence in
+/// every thread, meet at a barrier, and have one thread tell the other CTAs (CUDA's threadFenceReduction
+/// sample). False where there is nothing new.
+bool ClusterOrder::take_others(GlobalActor const& who, ThreadState& state) {
+  bool any = false;
+  for (auto const& [number, other] : threads_) {
+    if (&other == &state || !other.fence || other.fence->of_cta || other.fence->cta != who.cta) continue;
+    GlobalActor const& by = other.fenced_by;
+    std::uint32_t& taken = state.taken[number];
+    if (by.time <= taken ||
+        !who.causality->known(who.knower, static_cast<int>(by.agent), static_cast<Time>(by.time)))
+      continue;
+    if (!any && (!state.fence || state.fence->of_cta)) {
+      state.fence = Release{cluster_, who.cta, who.thread, false, other.fence->by, other.fence->past, {}};
+    } else {
+      state.fence->past.add(other.fence->past);
+    }
+    any = true;
+    taken = by.time;
+  }
+  return any;
 }
 
 void ClusterOrder::acquire(GlobalActor const& who, std::uintptr_t address, bool of_cta,
                            SourceLocation where) {
-  std::vector<std::uint32_t> const left = take(who, order_->at(address), of_cta, where);
+  std::vector<std::uint32_t> const left =
+      take(who, order_->at(address), of_cta, {where, Instruction::ld_acquire});
   for (std::uint32_t const id : left) add(state(who).observed, id);  // a fence may take them yet
 }
 
 void ClusterOrder::release(GlobalActor const& who, std::uintptr_t address, bool of_cta, SourceLocation where,
                            CausalPast past) {
-  Release release{cluster_, who.cta, who.thread, of_cta, where, std::move(past), foreigns_[foreign(who)]};
+  Site const by{where, Instruction::st_release};
+  Release release{cluster_, who.cta, who.thread, of_cta, by, std::move(past), foreigns_[foreign(who)]};
   std::uint32_t const id = order_->add(std::move(release));
   own_.push_back(id);
   for (std::uint32_t const before : replace(who, address, id)) order_->comes_before(before, id);
@@ -128,11 +179,16 @@ void ClusterOrder::atomic(GlobalActor const& who, std::uintptr_t address, bool r
   if (reads) {
     for (std::uint32_t const id : order_->at(address)) add(state.observed, id);
   }
-  if (!writes || !state.fence) return;
+  if (!writes) return;
+  if (!strict_ && take_others(who, state) && state.release) {
+    state.previous = state.release;
+    state.release.reset();
+  }
+  if (!state.fence) return;
   if (!state.release) {
     Release release = *state.fence;
     release.before = foreigns_[foreign(who)];
-    if (state.previous) add(release.before, *state.previous);
+    if (state.previous) add(release.before.all, *state.previous);
     state.release = order_->add(std::move(release));
     own_.push_back(*state.release);
   }
@@ -142,20 +198,27 @@ void ClusterOrder::atomic(GlobalActor const& who, std::uintptr_t address, bool r
 
 std::uint32_t ClusterOrder::foreign(GlobalActor const& who) {
   if (acquires_.empty()) return 0;
-  std::vector<std::uint32_t> set;
+  Releases set;
   for (Acquire const& acquire : acquires_) {
-    if (!who.causality->known(who.knower, static_cast<int>(acquire.agent), static_cast<Time>(acquire.time)))
-      continue;
-    for (std::uint32_t const id : acquire.releases) add(set, id);
+    auto const agent = static_cast<int>(acquire.agent);
+    auto const time = static_cast<Time>(acquire.time);
+    if (!who.causality->known(who.knower, agent, time)) continue;
+    bool const fenced = who.causality->fenced(who.knower, agent, time);
+    for (std::uint32_t const id : acquire.releases) {
+      add(set.all, id);
+      if (fenced) add(set.fenced, id);
+    }
   }
   return number_of(set, foreign_numbers_, foreigns_);
 }
 
 std::uint32_t ClusterOrder::cover(std::uint32_t agent, std::uint32_t time) {
   if (own_.empty() || agent == GlobalShadow::kNobody) return 0;
-  std::vector<std::uint32_t> set;
+  Releases set;
   for (std::uint32_t const id : own_) {
-    if (order_->release(id).past.covers(agent, time)) add(set, id);
+    CausalPast const& past = order_->release(id).past;
+    if (past.covers(agent, time)) add(set.all, id);
+    if (past.covers_fenced(agent, time)) add(set.fenced, id);
   }
   return number_of(set, cover_numbers_, covers_);
 }

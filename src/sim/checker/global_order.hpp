@@ -4,11 +4,14 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "checker/causality.hpp"
 #include "checker/global_shadow.hpp"
+#include "checker/races.hpp"
 #include "tegula/arch/scope.hpp"
 #include "tegula/arch/source_location.hpp"
 
@@ -25,24 +28,41 @@ namespace tegula::sim {
 /// are.
 struct CausalPast {
   std::vector<Time> known;
+  std::vector<Time> fenced;  ///< likewise with a fence.proxy.async since
 
-  bool covers(std::uint32_t agent, std::uint32_t time) const {
-    return agent < known.size() && static_cast<Time>(time) <= known[agent];
+  bool covers(std::uint32_t agent, std::uint32_t time) const { return in(known, agent, time); }
+  bool covers_fenced(std::uint32_t agent, std::uint32_t time) const { return in(fenced, agent, time); }
+  /// What another one orders, too.
+  void add(CausalPast const& other);
+
+ private:
+  static bool in(std::vector<Time> const& times, std::uint32_t agent, std::uint32_t time) {
+    return agent < times.size() && static_cast<Time>(time) <= times[agent];
+  }
+};
+
+/// Some releases, by number, sorted; and those of them behind which there is a fence.proxy.async.
+struct Releases {
+  std::vector<std::uint32_t> all;
+  std::vector<std::uint32_t> fenced;
+
+  bool operator<(Releases const& other) const {
+    return std::tie(all, fenced) < std::tie(other.all, other.fenced);
   }
 };
 
 /// Whether it holds threads of other clusters.
 constexpr bool reaches_clusters(Scope scope) { return scope == Scope::gpu || scope == Scope::sys; }
 
-/// A fence after which its thread executed an atomic.
+/// A fence after which its thread executed an atomic, or a store that releases.
 struct Release {
   std::int64_t cluster = 0;
   int cta = 0;          ///< rank in the cluster
   int thread = 0;       ///< index in the CTA
   bool of_cta = false;  ///< its scope is the CTA alone
-  SourceLocation where;
+  Site by;
   CausalPast past;
-  std::vector<std::uint32_t> before;  ///< releases that are ordered before this one
+  Releases before;  ///< that are ordered before this one
 };
 
 /// The releases of a launch, and where they can be observed.
@@ -54,17 +74,27 @@ class GlobalOrder {
   }
   Release const& release(std::uint32_t id) const { return releases_[id]; }
   /// One release is ordered before another.
-  void comes_before(std::uint32_t id, std::uint32_t later) { releases_[later].before.push_back(id); }
+  void comes_before(std::uint32_t id, std::uint32_t later);
   /// The releases that an atomic on the word at the address observes.
   std::vector<std::uint32_t>& at(std::uintptr_t address) { return words_[address]; }
-  /// Whether one of the releases `earlier` is among `later` and those ordered before these.
-  bool reaches(std::vector<std::uint32_t> const& later, std::vector<std::uint32_t> const& earlier) const;
+  /// Whether one of the releases `earlier` is among `later` and those ordered before these; `fenced`: with a
+  /// fence.proxy.async on the way.
+  bool reaches(Releases const& later, Releases const& earlier, bool fenced = false) const;
+  std::size_t releases() const { return releases_.size(); }
 
-  /// A pair of fences that would have ordered two CTAs, were they not of the scope of one.
+  /// A cluster executes a strong access to the word: whether the latest was another's, and one of the two
+  /// writes.
+  bool comes_after_another(std::uintptr_t address, std::int64_t cluster, bool writes) {
+    Latest const own{cluster, writes};
+    Latest const last = std::exchange(latest_.try_emplace(address, own).first->second, own);
+    return last.cluster != cluster && (last.writes || writes);
+  }
+
+  /// A release and an acquire that would have ordered two CTAs, were one of them not of the scope of a CTA.
   struct TooNarrow {
     std::int64_t released = 0;  ///< the clusters,
     std::int64_t acquired = 0;
-    SourceLocation fence;  ///< and the fence of the wrong scope
+    Site by;  ///< and the fence or access of the wrong scope
   };
   void add(TooNarrow const& pair) { too_narrow_.push_back(pair); }
   std::vector<TooNarrow> const& too_narrow() const { return too_narrow_; }
@@ -73,13 +103,20 @@ class GlobalOrder {
   std::deque<Release> releases_;
   std::unordered_map<std::uintptr_t, std::vector<std::uint32_t>> words_;
   std::vector<TooNarrow> too_narrow_;
+  struct Latest {
+    std::int64_t cluster;
+    bool writes;
+  };
+  std::unordered_map<std::uintptr_t, Latest> latest_;
 };
 
 /// The fences and atomics of one cluster, as far as they concern others: those among its own threads are
 /// Causality's.
 class ClusterOrder {
  public:
-  void start(GlobalOrder& order, std::int64_t cluster);
+  /// `strict`: an atomic releases what its own thread has fenced, and no more (Options::strict.fences).
+  void start(GlobalOrder& order, std::int64_t cluster, bool strict);
+  GlobalOrder& launch() { return *order_; }
   /// Whether anything has been acquired or released: if not, `foreign` and `cover` are 0 for all.
   bool idle() const { return acquires_.empty() && own_.empty(); }
 
@@ -99,11 +136,21 @@ class ClusterOrder {
   /// A number for what the thread `who` knows of other clusters: an index into foreigns().
   std::uint32_t foreign(GlobalActor const& who);
   /// Releases of other clusters.
-  std::vector<std::vector<std::uint32_t>> const& foreigns() const { return foreigns_; }
+  std::vector<Releases> const& foreigns() const { return foreigns_; }
   /// A number for which of the cluster's releases came after the access: an index into covers().
   std::uint32_t cover(std::uint32_t agent, std::uint32_t time);
   /// Releases of this cluster.
-  std::vector<std::vector<std::uint32_t>> const& covers() const { return covers_; }
+  std::vector<Releases> const& covers() const { return covers_; }
+  /// A fence, or a load that acquires, that has acquired releases of other clusters, with those that its
+  /// thread had acquired before.
+  struct Acquire {
+    std::uint32_t agent;
+    std::uint32_t time;
+    std::vector<std::uint32_t> releases;
+    int cta;  ///< rank in the cluster
+    Site by;
+  };
+  std::vector<Acquire> const& acquires() const { return acquires_; }
 
  private:
   struct ThreadState {
@@ -111,16 +158,13 @@ class ClusterOrder {
     std::optional<std::uint32_t> release;   ///< ... once an atomic has followed
     std::optional<std::uint32_t> previous;  ///< the release before that
     std::vector<std::uint32_t> observed;    ///< by atomics that no fence has followed
+    GlobalActor fenced_by;                  ///< who and when, of `fence`
+    std::map<int, std::uint32_t> taken;     ///< by thread: the time of its latest fence that is in `fence`
   };
-  /// A fence that has acquired releases of other clusters, with those that its thread had acquired before.
-  struct Acquire {
-    std::uint32_t agent;
-    std::uint32_t time;
-    std::vector<std::uint32_t> releases;
-  };
+  bool take_others(GlobalActor const& who, ThreadState& state);
   /// The thread acquires releases of other clusters; returns those that the scopes leave out.
   std::vector<std::uint32_t> take(GlobalActor const& who, std::vector<std::uint32_t> const& releases,
-                                  bool of_cta, SourceLocation where);
+                                  bool of_cta, Site const& by);
   /// The word's releases are this one from now on, with those of other threads; returns the thread's that it
   /// replaces.
   std::vector<std::uint32_t> replace(GlobalActor const& who, std::uintptr_t address, std::uint32_t release);
@@ -128,11 +172,12 @@ class ClusterOrder {
 
   GlobalOrder* order_ = nullptr;
   std::int64_t cluster_ = 0;
+  bool strict_ = false;
   std::map<int, ThreadState> threads_;
   std::vector<Acquire> acquires_;
   std::vector<std::uint32_t> own_;  ///< releases
-  std::map<std::vector<std::uint32_t>, std::uint32_t> foreign_numbers_, cover_numbers_;
-  std::vector<std::vector<std::uint32_t>> foreigns_, covers_;
+  std::map<Releases, std::uint32_t> foreign_numbers_, cover_numbers_;
+  std::vector<Releases> foreigns_, covers_;
 };
 
 }  // namespace tegula::sim

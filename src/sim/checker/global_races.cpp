@@ -12,9 +12,11 @@ void GlobalRaces::start(Cluster& cluster, GlobalOrder* order) {
   cluster_ = &cluster;
   index_ = cluster.index();
   words_.clear();
+  open_choices_ = 0;
   if (!on_) return;
   shadow_.clear();
-  order_.start(*order, index_);
+  strict_ = cluster.launch().options->strict.fences;
+  order_.start(*order, index_, strict_);
 }
 
 GlobalActor GlobalRaces::actor() {
@@ -60,11 +62,16 @@ bool GlobalRaces::note(std::uint32_t site, void const* address, std::size_t byte
   if (!same_place(own.where, other.where)) message += fmt::format(" ({})", place_text(other.where));
   FindingKind kind = FindingKind::data_race;
   std::string order =
-      rank != who.cta ? "a barrier of the cluster between them, or an atomic after a "
-                        "fence_acq_rel<Scope::gpu> by the first and such a fence after one that sees it by "
-                        "the second, would order them"
-                      : "a cta::sync between them would order them";
-  if (conflict->needs_fence) {
+      rank != who.cta                  ? "a barrier of the cluster between them, or an atomic after a "
+                                         "fence_acq_rel<Scope::gpu> by the first and such a fence after one that sees it by "
+                                         "the second, would order them"
+      : thread / 32 != who.thread / 32 ? "a cta::sync between them would order them"
+                                       : "a warp::sync between them would order them";
+  if (conflict->read_only) {
+    message += ": the read-only path need not see what the launch writes";
+    order =
+        "an ld_global in the place of the ld_global_nc, and a cta::sync between the two, would order them";
+  } else if (conflict->needs_fence) {
     kind = FindingKind::proxy_race;
     message += " through the generic proxy";
     order =
@@ -85,8 +92,10 @@ CausalPast GlobalRaces::past(GlobalActor const& who) {
   Published published;
   agents_.causality().release(who.knower, published);
   CausalPast past;
-  for (int agent = 0; agent < agents_.causality().agents(); ++agent)
+  for (int agent = 0; agent < agents_.causality().agents(); ++agent) {
     past.known.push_back(published.known[agent]);
+    past.fenced.push_back(published.fenced[agent]);
+  }
   return past;
 }
 
@@ -101,6 +110,15 @@ void GlobalRaces::fence(Scope scope, SourceLocation where) {
   look_for_grids(who);
 }
 
+/// Whether the access might have come before the word's latest by another thread, to another effect. It is
+/// the latest from now on.
+bool GlobalRaces::is_open(Word& word, StrongAccess const& access, GlobalActor const& who) const {
+  Word::Latest const last = word.latest;
+  word.latest = {who.knower, agents_.causality().now(), access.writes};
+  return last.agent >= 0 && last.agent != who.knower && (last.writes || access.writes) &&
+         !agents_.causality().known(who.knower, last.agent, last.time);
+}
+
 void GlobalRaces::strong(StrongAccess const& access) {
   GlobalActor const who = actor();
   auto const word = reinterpret_cast<std::uintptr_t>(access.address);
@@ -110,6 +128,12 @@ void GlobalRaces::strong(StrongAccess const& access) {
   Causality& causality = agents_.causality();
   Word& published = words_[word];
   published.of_ctas.resize(static_cast<std::size_t>(cluster_->ctas()));
+  open_choices_ += is_open(published, access, who);
+  auto const release = [&](Published& at, bool others) {
+    causality.release_relaxed(who.knower, at, others);
+    int const threads = cluster_->cta(who.cta).threads();
+    if (!strict_) causality.release_fenced(who.knower, who.cta * threads, threads, at, others);
+  };
   auto const meet = [&](Published& at, bool others) {
     if (acquires) {
       causality.acquire(who.knower, at);
@@ -119,12 +143,13 @@ void GlobalRaces::strong(StrongAccess const& access) {
     if (releases) {
       causality.release(who.knower, at);
     } else if (access.writes) {
-      causality.release_relaxed(who.knower, at, others);
+      release(at, others);
     }
   };
   meet(published.of_ctas[static_cast<std::size_t>(who.cta)], false);
   if (wide) meet(published.wide, true);
   if (access.shared) return;  // no other cluster sees it
+  open_choices_ += order_.launch().comes_after_another(word, index_, access.writes);
   bool const narrow = !reaches_clusters(access.scope);
   if (acquires) {
     order_.acquire(who, word, narrow, access.where);
@@ -173,6 +198,7 @@ ClusterLog GlobalRaces::finish() {
   log.sites = shadow_.sites();
   log.foreigns = order_.foreigns();
   log.covers = order_.covers();
+  log.acquires = order_.acquires();
   return log;
 }
 

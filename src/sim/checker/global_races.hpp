@@ -55,28 +55,39 @@ class GlobalRaces {
   /// again.
   std::string last_change(void const* address) const;
 
+  /// Strong accesses of the cluster so far that might have come in another order: Report::open_choices.
+  std::int64_t open_choices() const { return open_choices_; }
+
   /// The cluster is done.
   ClusterLog finish();
 
  private:
-  GlobalActor actor();
-  CausalPast past(GlobalActor const& who);
-  /// The thread may have acquired that the grids before this one are complete.
-  void look_for_grids(GlobalActor const& who);
-  bool note(std::uint32_t site, void const* address, std::size_t bytes, GlobalActor const& who);
-
-  Agents& agents_;
-  Cluster* cluster_ = nullptr;
-  bool on_ = false;
-  std::int64_t index_ = 0;
-  GlobalShadow shadow_;
-  ClusterOrder order_;
   /// What strong accesses to a word have released, after fences or by themselves: for the threads of each
   /// CTA; and at a wider scope than the CTA's, for all of the cluster.
   struct Word {
     std::vector<Published> of_ctas;
     Published wide;
+    struct Latest {
+      int agent = -1;
+      Time time = 0;
+      bool writes = false;
+    } latest;
   };
+  GlobalActor actor();
+  CausalPast past(GlobalActor const& who);
+  /// The thread may have acquired that the grids before this one are complete.
+  void look_for_grids(GlobalActor const& who);
+  bool is_open(Word& word, StrongAccess const& access, GlobalActor const& who) const;
+  bool note(std::uint32_t site, void const* address, std::size_t bytes, GlobalActor const& who);
+
+  Agents& agents_;
+  Cluster* cluster_ = nullptr;
+  bool on_ = false;
+  bool strict_ = false;
+  std::int64_t index_ = 0;
+  std::int64_t open_choices_ = 0;
+  GlobalShadow shadow_;
+  ClusterOrder order_;
   std::unordered_map<std::uintptr_t, Word> words_;  ///< by address
 };
 

@@ -117,13 +117,17 @@ struct GlobalShadow::Pass {
     if (both == 0 || conflict) return;
     GlobalSite const& earlier = sites[site_of(r)];
     if (is_strong(earlier.instruction) && is_strong(sites[site_of(mine)].instruction)) return;
+    std::uintptr_t const address = word_address + static_cast<unsigned>(std::countr_zero(both));
+    if (through_read_only_path(earlier) || through_read_only_path(sites[site_of(mine)])) {
+      conflict = GlobalConflict{&earlier, agent_of(r), address, false, true};
+      return;
+    }
     bool const is_ordered = ordered(r);
     bool const through_fence =
         !actor.async || access != GlobalAccess::read || earlier.async ||
         actor.causality->fenced(actor.knower, static_cast<int>(agent_of(r)), static_cast<Time>(time_of(r)));
     if (is_ordered && through_fence) return;
-    conflict = GlobalConflict{&earlier, agent_of(r),
-                              word_address + static_cast<unsigned>(std::countr_zero(both)), is_ordered};
+    conflict = GlobalConflict{&earlier, agent_of(r), address, is_ordered, false};
   }
 };
 
@@ -177,7 +181,9 @@ void GlobalShadow::share_word(Page& page, std::size_t word, std::uint32_t bytes,
     } else if (without_bytes(r) == pass.mine) {
       mine |= r & 15;
     } else if ((bytes_of(r) & ~bytes) != 0 || !pass.ordered(r) ||
-               pass.sites[site_of(r)].foreign != pass.actor.foreign) {
+               pass.sites[site_of(r)].foreign != pass.actor.foreign ||
+               (through_read_only_path(pass.sites[site_of(r)]) &&
+                !through_read_only_path(pass.sites[site_of(pass.mine)]))) {
       scratch_.push_back(r);
     }
   });
@@ -271,7 +277,8 @@ namespace {
 
 /// Whether two rows differ in no more than where they lie, and in their lanes.
 bool alike(GlobalRows const& a, GlobalRows const& b) {
-  return a.site == b.site && a.cover == b.cover && a.warp == b.warp && a.cta == b.cta;
+  return a.site == b.site && a.cover == b.cover && a.warp == b.warp && a.cta == b.cta &&
+         a.settled == b.settled;
 }
 
 void join_lanes(GlobalRows& rows, GlobalRows const& other) {

@@ -50,18 +50,26 @@ struct GlobalRows {
   std::uint32_t cover;  ///< which of its cluster's releases came after the access: ClusterOrder::cover
   int cta;              ///< rank in the cluster
   int warp;
-  int lane;  ///< -1: several
+  int lane;             ///< -1: several
+  bool settled = true;  ///< false: an operation in flight did, and nobody has waited for it
 };
 
 /// Two accesses of a cluster to one byte, at least one of them a write, that nothing orders; or
 /// `needs_fence`, a read by the asynchronous proxy of what was written through the generic one, with no
-/// fence.proxy.async between.
+/// fence.proxy.async between; or `read_only`, a read through the read-only path of what is written.
 struct GlobalConflict {
   GlobalSite const* earlier;
   std::uint32_t agent;  ///< of the earlier access
   std::uintptr_t address;
   bool needs_fence;
+  bool read_only;
 };
+
+/// ld.global.nc reads by a path of its own, which what orders others does not reach: PTX ISA, ld.global.nc,
+/// "memory that is read-only for the duration of the kernel".
+inline bool through_read_only_path(GlobalSite const& site) {
+  return site.instruction == Instruction::ld_global_nc;
+}
 
 class GlobalShadow {
  public:
@@ -199,7 +207,8 @@ std::vector<GlobalRows> GlobalShadow::rows(int ctas, int threads, Cover&& cover)
                           cover(agent_of(record), time_of(record)),
                           of_thread ? agent / threads : site.cta,
                           thread / 32,
-                          thread % 32};
+                          thread % 32,
+                          agent_of(record) != kNobody};
           std::uint32_t const bytes = bytes_of(record);
           if (bytes == 15) return list.add(part);
           for (std::uint32_t i = 0; i < 4;) {

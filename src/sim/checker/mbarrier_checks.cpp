@@ -22,6 +22,7 @@ void Checker::mbarrier_initialised(Cta& cta, MbarrierState const& mbarrier, bool
   if (!races_) return;
   OfMbarrier& own = of(cta, mbarrier);
   own.agent = agents_.mbarrier_agent(cta.rank(), address);
+  own.phases = std::make_unique<PhaseHistory>(SharedRange{cta.rank(), address, 8});
   Conflict conflict;
   if (!of_cta.shadow.write(thread.agent, address - kSharedBase, 8, site(init.instruction, init.where),
                            conflict))
@@ -43,6 +44,11 @@ void Checker::mbarrier_invalidated(Cta& cta, MbarrierState const& mbarrier, Sour
 void Checker::mbarrier_used(Cta& cta, MbarrierState const& mbarrier, Instruction instruction,
                             SourceLocation where) {
   check_init_known(cta, mbarrier, instruction, where);
+  // A test, whose answer depends on who comes first.
+  Thread const& thread = cta.current_thread();
+  if (instruction == Instruction::mbarrier_test_wait ||
+      (instruction == Instruction::mbarrier_try_wait && thread.tries))
+    tests_.emplace(thread.agent, cta.rank(), mbarrier.number, mbarrier.phase);
   of(cta).shadow.note_use(cta.current_thread().agent, mbarrier.address - kSharedBase, 8,
                           site(instruction, where));
 }
@@ -55,7 +61,35 @@ void Checker::mbarrier_arrived(Cta& cta, MbarrierState const& mbarrier, Instruct
     note_access(own.accesses, {instruction, where, mbarrier.address, thread.cta->rank(), thread.index / 32,
                                thread.lane, thread.cta->current_warp().cluster_arrivals + 1, mbarrier.phase});
   }
-  if (races_) release_into(cta, own, relaxed, wide);
+  if (!races_) return;
+  check_given_back(cta, own, mbarrier.phase, where);
+  release_into(cta, own, relaxed, wide);
+}
+
+/// The current thread arrives. What it has waited for just before that, this mbarrier's arrivals show to be
+/// free: it fills a stage. And if it has waited for what others fill so, it gives a stage back: not one that
+/// it has given back already.
+void Checker::check_given_back(Cta& cta, OfMbarrier& mbarrier, std::int64_t phase, SourceLocation where) {
+  int const thread = cta.current_thread().agent;
+  OfThread& own = of(cta.current_thread());
+  if (own.waited != nullptr) own.waited->guards(*mbarrier.phases);
+  PhaseHistory::Stale const stale = mbarrier.phases->gives_back(thread, phase, where);
+  if (stale.filled == nullptr) return;
+  SharedRange const& place = stale.filled->place();
+  Cta const& of_filled = cta.cluster().cta(place.cta);
+  std::string const text = of_filled.shared_place(place.address);
+  cta.report(
+      FindingKind::mbarrier_misuse, stale.wait.where, cta.here(), of_filled.buffer_name(place.address), text,
+      fmt::format("a wait for {} passes on phase {}, for which {} has waited before ({}), and which it "
+                  "has given back since by {} on {} ({}): what it gives back the second time it has "
+                  "not been given",
+                  text, stale.wait.phase, agent_text(cta, thread), place_text(stale.first),
+                  ptx_name(Instruction::mbarrier_arrive), cta.shared_place(mbarrier.phases->place().address),
+                  place_text(stale.gave_back)),
+      {where,
+       {-1, -1, -1},
+       fmt::format("a wait for phase {}, of parity {}, would see what comes next", stale.wait.phase + 1,
+                   (stale.wait.phase + 1) % 2)});
 }
 
 /// An operation has landed, and completes on the mbarrier: who waits for that knows its writes.
@@ -82,6 +116,7 @@ void Checker::phase_completed(Cta& cta, MbarrierState const& mbarrier) {
   own.arriving.clear();
   agents_.causality().merge(own.complete_wide, own.arriving_wide);
   own.arriving_wide.clear();
+  own.phases->completed(agents_.causality().now());
 }
 
 /// PTX ISA, mbarrier.test_wait: .acquire, of what those who arrived have released, and of the writes of the
@@ -93,6 +128,8 @@ void Checker::phase_passed(Cta& cta, MbarrierState const& mbarrier, Thread const
     std::erase_if(own.accesses,
                   [&](PeerAccess const& access) { return access.mbarrier_phase < mbarrier.phase; });
   if (!races_) return;
+  own.phases->waited(thread.agent, mbarrier.phase - 1, where);
+  of(thread).waited = own.phases.get();
   Causality& causality = agents_.causality();
   bool const wide = thread.acquires_cluster && !own.complete_wide.known.empty();
   if (relaxed) {

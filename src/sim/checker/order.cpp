@@ -16,11 +16,13 @@ void Checker::start(Cluster& cluster, GlobalOrder* order) {
   global_races_.start(cluster, order);
   cluster_arriving_.clear();
   cluster_complete_.clear();
+  tests_.clear();
   threads_.resize(static_cast<std::size_t>(cluster.ctas() * kernel.threads));
   for (OfThread& thread : threads_) {
     thread.inits.clear();
     thread.fenced_inits = 0;
     thread.started_peers = 0;
+    thread.waited = nullptr;
   }
   while (static_cast<int>(ctas_.size()) < cluster.ctas())
     ctas_.push_back(std::make_unique<OfCta>(agents_.causality()));

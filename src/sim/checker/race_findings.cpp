@@ -1,83 +1,156 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "checker/checker.hpp"
 #include "values/place.hpp"
 
 /// What is said of accesses to shared memory that race.
 namespace tegula::sim {
 
-void Checker::generic_race(Cta& cta, SharedAccess const& access, Conflict conflict) {
-  bool const arrives = conflict.agent >= agents_.causality().threads();
-  if (agents_.thread_of(conflict.agent) >= 0) conflict.agent = agents_.thread_of(conflict.agent);
-  Instruction const instruction = access.instruction;
-  bool const write = access.write;
-  int const lane = access.lane;
-  SourceLocation where = access.where;
+/// What would order an access after a copy that counts for a phase of an mbarrier, and was issued in phase
+/// `issued`. Where the thread has waited for another phase, it is told which.
+std::string Checker::order_of_phase(Cta const& cta, SharedRange const& mbarrier, std::int64_t phase,
+                                    std::int64_t issued, char const* waiter) {
+  Cta const& owner = cta.cluster().cta(mbarrier.cta);
+  std::string const place = owner.shared_place(mbarrier.address);
+  int const thread = cta.current_thread().agent;
+  int const rank = cta.current_thread().cta->rank();
+  if (mbarrier.cta != rank)
+    return fmt::format(
+        "a wait for {}, on which it completes, by a thread of that CTA, an arrival of its on an mbarrier of CTA {} "
+        "after that, and a wait for it there would order them",
+        place, rank);
+  PhaseHistory::Wait wait;
+  for (OfMbarrier const& candidate : of(owner).mbarriers) {
+    if (candidate.phases != nullptr && candidate.phases->place().address == mbarrier.address)
+      wait = candidate.phases->wait_of(thread);
+  }
+  if (issued < phase && wait.phase >= issued)
+    return fmt::format(
+        "an expect_tx of all bytes of phase {} of {}, in which it was issued and which was complete without it, "
+        "would order them",
+        issued, place);
+  if (wait.where.line == 0)
+    return fmt::format("a wait for {}, on which it completes,{} would order them", place, waiter);
+  if (wait.phase >= phase)
+    return fmt::format("a wait for phase {} of {}, on which it completes,{} before this would order them",
+                       phase, place, waiter);
+  std::string const what =
+      wait.phase < 0 ? std::string("for none: it passes before phase 0 is complete")
+                     : fmt::format(
+                           "for phase {}, whose bytes nothing may overwrite but after an arrival that "
+                           "follows this access, and a wait for that",
+                           wait.phase);
+  return fmt::format(
+      "a wait for phase {} of {}, of parity {}, on which it completes,{} would order them; that of {} ({}) is {}",
+      phase, place, phase % 2, waiter, agent_text(cta, thread), place_text(wait.where), what);
+}
+
+/// The access races with a copy that has landed, and that its thread has not waited for.
+void Checker::races_with_copy(Cta& cta, SharedAccess const& access, Conflict const& conflict,
+                              char const* waiter) {
   std::uint32_t const address = kSharedBase + conflict.offset;
   std::string const place = cta.shared_place(address);
   Site const other = agents_.sites()[conflict.site];
-  char const* const verb = write ? "writes" : "reads";
-  char const* const name = ptx_name(instruction);
-  char const* const other_name = ptx_name(other.instruction);
-  if (conflict.agent >= agents_.causality().threads()) {
-    SharedRange const mbarrier = agents_.mbarrier_of(conflict.agent);
-    int const issuer = agents_.issuer_of(conflict.agent, conflict.site);
-    cta.report(write ? FindingKind::async_overwrite : FindingKind::async_read_early, where, cta.here(lane),
-               cta.buffer_name(address), place,
-               fmt::format("{} {} {} while a {} into it is in flight that {} issued ({})", name, verb, place,
-                           other_name, agent_text(cta, issuer), place_text(other.where)),
-               {other.where, culprit(issuer),
-                fmt::format("a wait for {}, on which it completes, would order them",
-                            cta.cluster().cta(mbarrier.cta).shared_place(mbarrier.address))});
-    return;
+  SharedRange const mbarrier = agents_.mbarrier_of(conflict.agent);
+  auto const [by, issuer, issued] = agents_.landing_of(conflict.agent, conflict.site);
+  std::int64_t phase = 0;
+  for (OfMbarrier const& candidate : of(cta.cluster().cta(mbarrier.cta)).mbarriers) {
+    if (candidate.phases != nullptr && candidate.agent == conflict.agent)
+      phase = candidate.phases->phase_at(conflict.time);
   }
+  cta.report(
+      access.write ? FindingKind::async_overwrite : FindingKind::async_read_early, access.where,
+      cta.here(access.lane), cta.buffer_name(address), place,
+      fmt::format("{} {} {} while a {} into it is in flight that {} issued ({})",
+                  ptx_name(access.instruction), access.write ? "writes" : "reads", place,
+                  ptx_name(other.instruction), agent_text(cta, issuer), place_text(other.where)),
+      {other.where, culprit(issuer), order_of_phase(cta, mbarrier, phase, std::min(issued, phase), waiter)});
+}
+
+/// What would order accesses of two threads, as far apart as they are. `arrives`: the other's is a cp.async
+/// that a cp.async.mbarrier.arrive stands for.
+std::string Checker::order_of_threads(Cta const& cta, Culprit const& self, Conflict const& conflict,
+                                      bool arrives) const {
   Culprit const who = culprit(conflict.agent);
-  Culprit const self = cta.here(lane);
-  bool const by_async = row_of(other.instruction).proxy == Proxy::async;
-  std::string order;
   bool const of_warp = who.cta == self.cta && who.warp == self.warp && !conflict.warpgroup;
-  if (conflict.wrote && other.instruction == Instruction::cp_async) {
-    order = arrives
-                ? "a wait for the mbarrier of the cp.async.mbarrier.arrive that follows it would order them"
-                : fmt::format("a cp.async.wait_group by {}, and then {}, would order them",
-                              agent_text(cta, conflict.agent),
-                              of_warp ? "a warp::sync"
-                                      : "a cta::sync, or an arrival on an mbarrier and a wait for it");
-  } else if (who.cta != self.cta) {
-    order =
-        "a cluster::sync between them, or an mbarrier_arrive_cluster_release and, after the wait for it, a fence_acq_rel<Scope::gpu>, would order them";
-  } else if (of_warp) {
-    order = "a warp::sync between them would order them";
-  } else {
-    order = "a cta::sync between them, or an arrival on an mbarrier and a wait for it, would order them";
+  if (conflict.wrote && agents_.sites()[conflict.site].instruction == Instruction::cp_async) {
+    if (arrives)
+      return "a wait for the mbarrier of the cp.async.mbarrier.arrive that follows it would order them";
+    return fmt::format(
+        "a cp.async.wait_group by {}, and then {}, would order them", agent_text(cta, conflict.agent),
+        of_warp ? "a warp::sync" : "a cta::sync, or an arrival on an mbarrier and a wait for it");
   }
-  if (by_async && !conflict.wrote) {
-    std::string const whose =
-        conflict.warpgroup ? fmt::format("warpgroup {}", who.warp / 4) : agent_text(cta, conflict.agent);
-    cta.report(
-        FindingKind::async_overwrite, where, cta.here(lane), cta.buffer_name(address), place,
-        fmt::format("{} writes {} while a {} that reads it may be in flight that {} issued ({})", name, place,
-                    other_name, whose, place_text(other.where)),
-        {other.where,
-         {who.cta, who.warp, conflict.warpgroup ? -1 : who.lane},
-         conflict.warpgroup
-             ? fmt::format(
-                   "an arrival of its warp {} on an mbarrier after its wgmma_wait_group, and a wait for "
-                   "it, would order them",
-                   who.warp)
-             : fmt::format(
-                   "a barrier, or an arrival of {} on an mbarrier, after its bulk_wait_group_read would "
-                   "order them",
-                   agent_text(cta, conflict.agent))});
-    return;
-  }
-  // A pair of lines is told of once, whichever came first where.
-  if (agents_.raced_reversed(site(instruction, where), conflict.site)) where = other.where;
-  cta.report(FindingKind::data_race, where, cta.here(lane), cta.buffer_name(address), place,
-             fmt::format("{} {} {}, which {} {} by {} ({}), and nothing orders the two", name, verb, place,
-                         agent_text(cta, conflict.agent), conflict.wrote ? "wrote" : "read", other_name,
+  if (who.cta != self.cta)
+    return "a cluster::sync between them, or an mbarrier_arrive_cluster_release and, after the wait for it, a "
+           "fence_acq_rel<Scope::gpu>, would order them";
+  if (!of_warp)
+    return "a cta::sync between them, or an arrival on an mbarrier and a wait for it, would order them";
+  Warp const& warp = cta.cluster().cta(self.cta).warp(self.warp);
+  if (warp.crossed[0].line == 0) return "a warp::sync between them would order them";
+  return fmt::format(
+      "a warp::sync between them, at which both meet, would order them: that at {} has met that at {}",
+      place_text(warp.crossed[0]), place_text(warp.crossed[1]));
+}
+
+/// The access writes what a copy out of shared memory, or a wgmma, may still read.
+void Checker::overwrites_source(Cta& cta, SharedAccess const& access, Conflict const& conflict) {
+  std::uint32_t const address = kSharedBase + conflict.offset;
+  std::string const place = cta.shared_place(address);
+  Site const other = agents_.sites()[conflict.site];
+  Culprit who = culprit(conflict.agent);
+  std::string const whose =
+      conflict.warpgroup ? fmt::format("warpgroup {}", who.warp / 4) : agent_text(cta, conflict.agent);
+  std::string order =
+      conflict.warpgroup
+          ? fmt::format(
+                "an arrival of its warp {} on an mbarrier after its wgmma_wait_group, and a wait for "
+                "it, would order them",
+                who.warp)
+          : fmt::format(
+                "a barrier, or an arrival of {} on an mbarrier, after its bulk_wait_group_read would "
+                "order them",
+                agent_text(cta, conflict.agent));
+  if (conflict.warpgroup) who.lane = -1;
+  cta.report(FindingKind::async_overwrite, access.where, cta.here(access.lane), cta.buffer_name(address),
+             place,
+             fmt::format("{} writes {} while a {} that reads it may be in flight that {} issued ({})",
+                         ptx_name(access.instruction), place, ptx_name(other.instruction), whose,
                          place_text(other.where)),
-             {other.where, who, order});
+             {other.where, who, std::move(order)});
+}
+
+void Checker::generic_race(Cta& cta, SharedAccess const& access, Conflict conflict) {
+  bool const arrives = conflict.agent >= agents_.causality().threads();
+  if (agents_.thread_of(conflict.agent) >= 0) conflict.agent = agents_.thread_of(conflict.agent);
+  if (conflict.agent >= agents_.causality().threads()) return races_with_copy(cta, access, conflict, "");
+  Site const other = agents_.sites()[conflict.site];
+  if (row_of(other.instruction).proxy == Proxy::async && !conflict.wrote)
+    return overwrites_source(cta, access, conflict);
+  std::uint32_t const address = kSharedBase + conflict.offset;
+  std::string const place = cta.shared_place(address);
+  Culprit const self = cta.here(access.lane);
+  std::string order = order_of_threads(cta, self, conflict, arrives);
+  // A pair of lines is told of once, whichever came first where.
+  bool const reversed = agents_.raced_reversed(site(access.instruction, access.where), conflict.site);
+  auto const race = [&](Site const& one, Culprit const& by, bool writes, Site const& two,
+                        std::string const& whose, bool wrote, Opposite opposite) {
+    cta.report(FindingKind::data_race, one.where, by, cta.buffer_name(address), place,
+               fmt::format("{} {} {}, which {} {} by {} ({}), and nothing orders the two",
+                           ptx_name(one.instruction), writes ? "writes" : "reads", place, whose,
+                           wrote ? "wrote" : "read", ptx_name(two.instruction), place_text(two.where)),
+               std::move(opposite));
+  };
+  Site const own{access.where, access.instruction};
+  if (reversed) {
+    Culprit const by = culprit(conflict.agent);
+    race(other, by, conflict.wrote, own, agents_.text(agent(cta, access.lane), by.cta), access.write,
+         {own.where, self, std::move(order)});
+  } else {
+    race(own, self, access.write, other, agent_text(cta, conflict.agent), conflict.wrote,
+         {other.where, culprit(conflict.agent), std::move(order)});
+  }
 }
 
 void Checker::async_race(Cta& cta, InFlight const& operation, bool write, Conflict conflict) {
@@ -90,19 +163,10 @@ void Checker::async_race(Cta& cta, InFlight const& operation, bool write, Confli
   char const* const other_name = ptx_name(other.instruction);
   Culprit const self = cta.here();
   if (conflict.agent >= agents_.causality().threads()) {
-    SharedRange const mbarrier = agents_.mbarrier_of(conflict.agent);
-    int const issuer = agents_.issuer_of(conflict.agent, conflict.site);
-    cta.report(
-        write ? FindingKind::async_overwrite : FindingKind::async_read_early, operation.where, self,
-        cta.buffer_name(address), place,
-        fmt::format("{} {} {} while a {} into it is in flight that {} issued ({})", name, verb, place,
-                    other_name, agent_text(cta, issuer), place_text(other.where)),
-        {other.where, culprit(issuer),
-         fmt::format("a wait for {}, on which it completes, by {} would order them",
-                     cta.cluster().cta(mbarrier.cta).shared_place(mbarrier.address),
-                     operation.instruction == Instruction::wgmma_mma_async ? "every thread of the warpgroup"
-                                                                           : "the thread that issues it")});
-    return;
+    bool const group = operation.instruction == Instruction::wgmma_mma_async;
+    return races_with_copy(
+        cta, {operation.instruction, address, 1, write, operation.where, cta.current_thread().lane}, conflict,
+        group ? " by every thread of the warpgroup" : " by the thread that issues it");
   }
   Culprit const who = culprit(conflict.agent);
   std::string const whose =

@@ -165,7 +165,7 @@ std::uint32_t RaceShadow::forget_known(Reader& reader, int warp,
 
 /// Lanes of a warp have read words of a piece. What they read of those before is forgotten.
 void RaceShadow::note_lanes(std::uint32_t piece, int warp, std::array<std::uint32_t, 4> const& lanes,
-                            std::uint16_t site) {
+                            std::uint16_t site, bool async) {
   Time const now = causality_.now();
   std::uint32_t const own = static_cast<std::uint32_t>(warp);
   std::uint32_t* link = &heads_[piece];
@@ -173,7 +173,7 @@ void RaceShadow::note_lanes(std::uint32_t piece, int warp, std::array<std::uint3
   while (*link != 0) {
     Reader& reader = readers_[*link];
     ++count;
-    if (reader.warp == own && reader.kind == ReaderKind::lanes) {
+    if (reader.warp == own && reader.kind == ReaderKind::lanes && (reader.async || !async)) {
       if (reader.time == now && reader.site == site) {
         for (std::size_t w = 0; w < 4; ++w) reader.lanes[w] |= lanes[w];
         return;
@@ -190,7 +190,7 @@ void RaceShadow::note_lanes(std::uint32_t piece, int warp, std::array<std::uint3
   }
   if (count >= kManyReaders && std::has_single_bit(static_cast<unsigned>(count))) prune(piece, warp, lanes);
   if (count >= kMostReaders) make_room(piece);
-  push(piece, {0, now, site, ReaderKind::lanes, own, lanes});
+  push(piece, {0, now, site, ReaderKind::lanes, async, own, lanes});
 }
 
 /// A thread has read bytes of a piece that are no whole words.
@@ -209,7 +209,7 @@ void RaceShadow::note_bytes(std::uint32_t piece, int thread, std::uint32_t bytes
     link = &reader.next;
   }
   if (count >= kMostReaders) make_room(piece);
-  push(piece, {0, causality_.now(), site, ReaderKind::bytes_of_lane, warp, {bytes, lane, 0, 0}});
+  push(piece, {0, causality_.now(), site, ReaderKind::bytes_of_lane, false, warp, {bytes, lane, 0, 0}});
 }
 
 /// Whether the readers of the given bytes of a piece, but for thread `self`, are known.
@@ -220,7 +220,7 @@ bool RaceShadow::readers_known(std::uint32_t piece, std::uint32_t bytes, int sel
     Reader const& reader = readers_[at];
     int const warp = static_cast<int>(reader.warp);
     auto const found = [&](int agent, std::uint32_t byte, bool warpgroup) {
-      conflict = {piece * kPiece + byte, agent, warpgroup, false, false, reader.site};
+      conflict = {piece * kPiece + byte, agent, warpgroup, false, false, reader.site, 0};
       return false;
     };
     switch (reader.kind) {
@@ -230,7 +230,7 @@ bool RaceShadow::readers_known(std::uint32_t piece, std::uint32_t bytes, int sel
           if (of_word == 0) continue;
           for (std::uint32_t rest = reader.lanes[w]; rest != 0; rest &= rest - 1) {
             int const agent = warp + std::countr_zero(rest);
-            if (agent != self && !known(agent, reader.time, reader.site))
+            if (agent != self && !known(agent, reader.time, reader))
               return found(agent, 4 * w + static_cast<std::uint32_t>(std::countr_zero(of_word)), false);
           }
         }
@@ -238,7 +238,7 @@ bool RaceShadow::readers_known(std::uint32_t piece, std::uint32_t bytes, int sel
       case ReaderKind::bytes_of_lane: {
         std::uint32_t const common = bytes & reader.lanes[0];
         int const agent = warp + static_cast<int>(reader.lanes[1]);
-        if (common != 0 && agent != self && !known(agent, reader.time, reader.site))
+        if (common != 0 && agent != self && !known(agent, reader.time, reader))
           return found(agent, static_cast<std::uint32_t>(std::countr_zero(common)), false);
         break;
       }
@@ -249,7 +249,7 @@ bool RaceShadow::readers_known(std::uint32_t piece, std::uint32_t bytes, int sel
           bool any = false;
           for (int lane = 0; lane < 32 && !any; ++lane) {
             int const agent = warp + 32 * w + lane;
-            any = agent == self || known(agent, reader.time, reader.site);
+            any = agent == self || known(agent, reader.time, reader);
           }
           if (!any) return found(warp + 32 * w, static_cast<std::uint32_t>(std::countr_zero(bytes)), true);
         }
@@ -277,13 +277,14 @@ bool RaceShadow::writer_known(int thread, std::uint32_t word, std::uint32_t byte
                 false,
                 true,
                 false,
-                stamp.site};
+                stamp.site,
+                stamp.time};
     return false;
   }
   Split const& each = splits_[static_cast<std::size_t>(stamp.time)];
   for (std::uint32_t b = 0; b < 4; ++b) {
     if ((bytes >> b & 1) == 0 || each[b].time == 0 || ordered(thread, each[b])) continue;
-    conflict = {4 * word + b, each[b].agent, false, true, false, each[b].site};
+    conflict = {4 * word + b, each[b].agent, false, true, false, each[b].site, each[b].time};
     return false;
   }
   return true;
@@ -381,7 +382,7 @@ void RaceShadow::note_use(int thread, std::uint32_t offset, std::uint32_t n, std
 }
 
 bool RaceShadow::may_write(int thread, std::uint32_t offset, std::uint32_t n, Conflict& conflict) const {
-  auto const known = [&](int agent, Time time, std::uint16_t) {
+  auto const known = [&](int agent, Time time, Reader const&) {
     return causality_.seen(thread, agent, time);
   };
   return each_word(offset, n,
@@ -408,8 +409,8 @@ void RaceShadow::set_writers(std::uint32_t offset, std::uint32_t n, Stamp stamp)
 bool RaceShadow::strong(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site, bool write,
                         SiteTable const& sites, Conflict& conflict) {
   auto const meets = [&](std::uint16_t other) { return is_strong(sites[other].instruction); };
-  auto const known = [&](int agent, Time time, std::uint16_t other) {
-    return meets(other) || causality_.seen(thread, agent, time);
+  auto const known = [&](int agent, Time time, Reader const& reader) {
+    return meets(reader.site) || causality_.seen(thread, agent, time);
   };
   bool ordered = each_word(offset, n, [&](std::uint32_t word, std::uint32_t bytes) {
     return writer_known(thread, word, bytes, conflict) || meets(conflict.site);
@@ -474,7 +475,7 @@ bool RaceShadow::may_access(Issuers const& issuers, std::uint32_t offset, std::u
       last = stamp;
       return true;
     }
-    conflict = {at, stamp.agent, false, true, known, stamp.site};
+    conflict = {at, stamp.agent, false, true, known, stamp.site, stamp.time};
     return false;
   };
   bool const written = each_word(offset, n, [&](std::uint32_t word, std::uint32_t bytes) {
@@ -491,11 +492,12 @@ bool RaceShadow::may_access(Issuers const& issuers, std::uint32_t offset, std::u
   int last_agent = -1;
   Time last_time = 0;
   bool unfenced = false;
-  auto const known = [&](int agent, Time time, std::uint16_t) {
+  auto const known = [&](int agent, Time time, Reader const& reader) {
     if (agent == last_agent && time <= last_time) return true;
     if (!issuers.seen(agent, time)) return false;
-    unfenced = strict && !issuers.fenced(agent, time);
+    unfenced = strict && !reader.async && !issuers.fenced(agent, time);
     if (unfenced) return false;
+    if (strict && reader.async) return true;  // which says nothing of its generic reads
     last_agent = agent;
     last_time = time;
     return true;
@@ -515,7 +517,7 @@ void RaceShadow::has_read(int thread, bool warpgroup, std::uint32_t offset, std:
     if (!warpgroup) {
       std::array<std::uint32_t, 4> lanes{};
       for (std::size_t w = 0; w < 4; ++w) lanes[w] = (bytes >> 4 * w & 0xf) != 0 ? lane : 0;
-      note_lanes(piece, thread / 32 * 32, lanes, site);
+      note_lanes(piece, thread / 32 * 32, lanes, site, true);
       return true;
     }
     std::uint32_t const own = static_cast<std::uint32_t>(thread);
@@ -529,7 +531,7 @@ void RaceShadow::has_read(int thread, bool warpgroup, std::uint32_t offset, std:
       return true;
     }
     if (count >= kMostReaders) make_room(piece);
-    push(piece, {0, now, site, ReaderKind::warpgroup, own, {}});
+    push(piece, {0, now, site, ReaderKind::warpgroup, true, own, {}});
     return true;
   });
 }

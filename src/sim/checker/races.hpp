@@ -62,6 +62,7 @@ struct Conflict {
   bool wrote = false;
   bool unfenced = false;  ///< the two are ordered, but for the fence between the proxies
   std::uint16_t site = 0;
+  Time time = 0;  ///< of a write
 };
 
 /// Threads that ask together: one, or the 128 of a warpgroup, which must all know what comes before.
@@ -130,13 +131,14 @@ class RaceShadow {
   static constexpr std::uint32_t kPiece = 16;
   static constexpr std::uint16_t kSplit = 0xffff;  ///< agent of a word whose bytes' stamps differ
 
-  enum class ReaderKind : std::uint16_t { lanes, bytes_of_lane, warpgroup };
+  enum class ReaderKind : std::uint8_t { lanes, bytes_of_lane, warpgroup };
   /// Lanes of one warp that read a piece at one time.
   struct Reader {
     std::uint32_t next;
     Time time;
     std::uint16_t site;
     ReaderKind kind;
+    bool async;  ///< by the asynchronous proxy
     std::uint32_t warp;
     std::array<std::uint32_t, 4> lanes;  ///< of each word; bytes_of_lane: the bytes, the lane; warpgroup: any
   };
@@ -148,7 +150,7 @@ class RaceShadow {
   bool ordered(int thread, Stamp const& stamp) const;
   bool writer_known(int thread, std::uint32_t word, std::uint32_t bytes, Conflict& conflict) const;
   void note_lanes(std::uint32_t piece, int warp, std::array<std::uint32_t, 4> const& lanes,
-                  std::uint16_t site);
+                  std::uint16_t site, bool async = false);
   void note_bytes(std::uint32_t piece, int thread, std::uint32_t bytes, std::uint16_t site);
   void prune(std::uint32_t piece, int warp, std::array<std::uint32_t, 4> const& lanes);
   std::uint32_t forget_known(Reader& reader, int warp, std::array<std::uint32_t, 4> const& lanes) const;

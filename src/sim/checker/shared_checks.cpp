@@ -181,18 +181,27 @@ void Checker::shared_findings(Cta& cta, SharedAccess const& access) {
   }
 }
 
-Checker::Pending Checker::pending_write(Cta const& cta, std::uint32_t address) const {
+Checker::Pending Checker::pending_write(Cta const& cta, std::uint32_t address) {
   InFlight const* const operation = cta.in_flight().writer_of(cta.rank(), address);
   if (operation != nullptr) {
+    SharedRange const& completes = operation->mbarrier;
+    MbarrierState const* const mbarrier =
+        completes.bytes == 0 ? nullptr : cta.cluster().cta(completes.cta).mbarrier_at(completes.address);
     return {operation->instruction,
             operation->where,
             issuer_text(*operation),
             {operation->cta, operation->thread / 32, operation->thread % 32},
-            cta.in_flight().order_text(*operation, false)};
+            mbarrier == nullptr
+                ? cta.in_flight().order_text(*operation, false)
+                : order_of_phase(cta, completes, mbarrier->phase, operation->remembered.phase, "")};
   }
   Thread const* issuer = nullptr;
   AsyncCopy const* const copy = cta.copy_into(address, &issuer);
   if (copy == nullptr) return {Instruction::cp_async, {}, "", {}, ""};
+  char const* const commit = issuer->async.committed(*copy) ? "" : "a cp.async.commit_group after it and ";
+  char const* const waits = issuer == &cta.current_thread()
+                                ? "that covers it"
+                                : "by the thread that issued it, and then a cta::sync,";
   return {Instruction::cp_async,
           copy->where,
           fmt::format(" that warp {} lane {} issued ({}) and has not waited for", issuer->index / 32,
@@ -200,9 +209,7 @@ Checker::Pending Checker::pending_write(Cta const& cta, std::uint32_t address) c
           {cta.rank(), issuer->index / 32, issuer->lane},
           copy->arrives
               ? "a wait for the mbarrier of the cp.async.mbarrier.arrive that follows it would order them"
-          : issuer == &cta.current_thread()
-              ? "a cp.async.wait_group that covers it would order them"
-              : "a cp.async.wait_group by the thread that issued it, and then a cta::sync, would order them"};
+              : fmt::format("{}a cp.async.wait_group {} would order them", commit, waits)};
 }
 
 }  // namespace tegula::sim

@@ -7,15 +7,27 @@
 /// Loads and stores of global memory; fences; what orders a grid after others.
 namespace tegula::sim {
 
-void ld_global(void* value, void const* address, int bytes, SourceLocation where) {
+namespace {
+
+void load(Instruction instruction, void* value, void const* address, int bytes, SourceLocation where) {
   Cta& cta = current_cta();
-  cta.note(Instruction::ld_global, where, {.global_bytes = bytes, .global = address});
-  if (cta.global_access(Instruction::ld_global, address, bytes, GlobalAccess::read, where, bytes)) {
+  cta.note(instruction, where, {.global_bytes = bytes, .global = address});
+  if (cta.global_access(instruction, address, bytes, GlobalAccess::read, where, bytes)) {
     cta.cluster().watch_read(address, false, where);
     std::memcpy(value, address, static_cast<std::size_t>(bytes));
   } else {
     std::memset(value, 0xff, static_cast<std::size_t>(bytes));
   }
+}
+
+}  // namespace
+
+void ld_global(void* value, void const* address, int bytes, SourceLocation where) {
+  load(Instruction::ld_global, value, address, bytes, where);
+}
+
+void ld_global_nc(void* value, void const* address, int bytes, SourceLocation where) {
+  load(Instruction::ld_global_nc, value, address, bytes, where);
 }
 
 void st_global(void* address, void const* value, int bytes, SourceLocation where) {

@@ -50,6 +50,36 @@ struct Acquires {
   bool of_cluster;
 };
 
+bool test_phase(Cta& cta, Instruction instruction, std::uint32_t address, int parity, Acquires acquires,
+                SourceLocation where) {
+  cta.note(instruction, where);
+  check_parity(cta, instruction, parity, where);
+  cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_test, address, parity));
+  MbarrierState* const mbarrier = cta.own_mbarrier(instruction, address, where);
+  if (mbarrier == nullptr || cta.complete(*mbarrier, parity)) {
+    if (mbarrier != nullptr) {
+      cta.current_thread().acquires_cluster = acquires.of_cluster;
+      cta.pass_phase(*mbarrier, where, acquires.relaxed);
+    }
+    return true;
+  }
+  cta.cluster().polled(where);
+  return false;
+}
+
+/// How long try_wait suspends a thread is the machine's to choose: where operations land at the last moment,
+/// the first try for a phase ends before it, and those after that when it is complete, or nobody else can
+/// run; at random, each may. Where they land at once, none does.
+bool times_out(Cta& cta, MbarrierState const& mbarrier) {
+  Cluster& cluster = cta.cluster();
+  if (cluster.completion() == Completion::first) return false;
+  if (cluster.completion() == Completion::random) return cluster.random() % 2 == 0;
+  Thread& self = cta.current_thread();
+  if (self.timed_out == std::pair(mbarrier.number, mbarrier.phase)) return false;
+  self.timed_out = {mbarrier.number, mbarrier.phase};
+  return true;
+}
+
 /// False where the thread `tries` and gave up.
 bool wait_for_phase(Cta& cta, std::uint32_t address, int parity, bool tries, Acquires acquires,
                     SourceLocation where) {
@@ -57,19 +87,23 @@ bool wait_for_phase(Cta& cta, std::uint32_t address, int parity, bool tries, Acq
   cta.note(Instruction::mbarrier_try_wait, where);
   check_parity(cta, Instruction::mbarrier_try_wait, parity, where);
   cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_wait, address, parity));
+  Thread& self = cta.current_thread();
+  self.tries = tries;
   MbarrierState* const mbarrier = cta.own_mbarrier(Instruction::mbarrier_try_wait, address, where);
   if (mbarrier == nullptr) return true;
-  cta.current_thread().acquires_cluster = acquires.of_cluster;
+  self.acquires_cluster = acquires.of_cluster;
   if (!cta.complete(*mbarrier, parity)) cta.land_some();
   if (cta.complete(*mbarrier, parity)) {
     cta.pass_phase(*mbarrier, where, relaxed);
     return true;
   }
-  Thread& self = cta.current_thread();
+  if (tries && times_out(cta, *mbarrier)) {
+    cta.cluster().polled(where);
+    return false;
+  }
   self.relaxed = relaxed;
   self.mbarrier = mbarrier;
   self.mbarrier_where = where;
-  self.tries = tries;
   mbarrier->waiters.push_back(&self);
   cta.cluster().block();
   return !std::exchange(self.gave_up, false);
@@ -136,7 +170,7 @@ void mbarrier_inval(std::uint32_t address, SourceLocation where) {
   }
   if (cta.checking()) cta.observers().mbarrier_invalidated(cta, *mbarrier, where);
   cta.forget(*mbarrier);
-  cta.remove(*mbarrier);
+  cta.remove(*mbarrier, where);
 }
 
 void mbarrier_arrive(std::uint32_t address, int count, SourceLocation where) {
@@ -217,34 +251,23 @@ void mbarrier_complete_tx(std::uint32_t address, int bytes, SourceLocation where
 
 bool mbarrier_test_wait_parity(std::uint32_t address, int parity, MemoryOrder order, Scope scope,
                                SourceLocation where) {
-  Mutation const m = mutation_of(Instruction::mbarrier_test_wait, where);
+  constexpr Instruction instruction = Instruction::mbarrier_test_wait;
+  Mutation const m = mutation_of(instruction, where);
   if (m == Mutation::removed) return true;
-  parity = flipped(parity, m);
-  Cta& cta = current_cta();
-  cta.note(Instruction::mbarrier_test_wait, where);
-  check_parity(cta, Instruction::mbarrier_test_wait, parity, where);
-  cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_test, address, parity));
-  MbarrierState* const mbarrier = cta.own_mbarrier(Instruction::mbarrier_test_wait, address, where);
-  if (mbarrier == nullptr || cta.complete(*mbarrier, parity)) {
-    if (mbarrier != nullptr) {
-      Acquires const acquires(order, scope, Mutation::none);
-      cta.current_thread().acquires_cluster = acquires.of_cluster;
-      cta.pass_phase(*mbarrier, where, acquires.relaxed);
-    }
-    return true;
-  }
-  cta.cluster().polled(where);
-  return false;
+  return test_phase(current_cta(), instruction, address, flipped(parity, m), {order, scope, Mutation::none},
+                    where);
 }
 
-// How long try_wait suspends a thread is the machine's to choose: here, until the phase is complete or nobody
-// else can run.
+// Where every order is tried, a try that ends too early is a test.
 bool mbarrier_try_wait_parity(std::uint32_t address, int parity, MemoryOrder order, Scope scope,
                               SourceLocation where) {
-  Mutation const m =
-      mutation_of(Instruction::mbarrier_try_wait, where, Mutation::weakened | Mutation::delayed);
+  constexpr Instruction instruction = Instruction::mbarrier_try_wait;
+  Mutation const m = mutation_of(instruction, where, Mutation::weakened | Mutation::delayed);
   if (m == Mutation::removed) return true;
-  return wait_for_phase(current_cta(), address, flipped(parity, m), true, {order, scope, m}, where);
+  Cta& cta = current_cta();
+  Acquires const acquires(order, scope, m);
+  return cta.cluster().stepped() ? test_phase(cta, instruction, address, flipped(parity, m), acquires, where)
+                                 : wait_for_phase(cta, address, flipped(parity, m), true, acquires, where);
 }
 
 void mbarrier_wait_parity(std::uint32_t address, int parity, MemoryOrder order, Scope scope,

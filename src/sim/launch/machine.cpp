@@ -140,6 +140,10 @@ void add_findings(std::vector<Finding>& into, std::vector<Finding>&& findings) {
     if (known != into.end()) {
       known->count += finding.count;
       known->ended_cluster |= finding.ended_cluster;
+      if (known->order.empty() || finding.reach <= known->reach || finding.order == known->order) continue;
+      finding.count = known->count;
+      finding.ended_cluster = known->ended_cluster;
+      *known = std::move(finding);
     } else {
       into.push_back(std::move(finding));
     }
@@ -235,6 +239,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   std::atomic<std::int64_t> next{0};
   std::mutex done_mutex;
   std::int64_t done = 0;
+  std::int64_t open_choices = 0;
   std::map<std::int64_t, std::vector<Finding>> findings;  // of the clusters that have any
   std::map<std::int64_t, ClusterLog> logs;                // of what they did to global memory
   std::map<std::int64_t, Trace> traces;                   // of those whose time is recorded
@@ -255,6 +260,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
         if (!found.empty()) findings.emplace(index, std::move(found));
         if (!log.rows.empty()) logs.emplace(index, std::move(log));
         if (observers.time.traced()) traces.emplace(index, observers.time.trace());
+        if (options_.check) open_choices += observers.checker.open_choices();
         done += in_cluster;
         if (options_.progress && !failure) options_.progress(done, ctas);
       } catch (...) {
@@ -284,6 +290,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   report.kernel = kernel.name;
   if (mutation) report.marked = mutation->statements();
   report.grid = grid;
+  report.open_choices = open_choices;
   report.schedule = {options_.completion, options_.interleaving, options_.seed, options_.choices};
   report.threads = kernel.threads;
   for (auto& [index, of_cluster] : findings) add_findings(report.findings, std::move(of_cluster));

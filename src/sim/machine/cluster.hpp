@@ -112,11 +112,14 @@ class Cluster {
   void report(FindingKind kind, SourceLocation where, Culprit who, std::string buffer, std::string coordinate,
               std::string message, Opposite other);
   /// Counts such a finding once more, if there is one.
-  bool again(FindingKind kind, SourceLocation where, std::string const& buffer);
+  bool again(FindingKind kind, SourceLocation where, std::string const& buffer) {
+    return earlier(kind, where, buffer) != nullptr;
+  }
   /// Ends the cluster: every thread leaves the kernel.
   [[noreturn]] void abort();
 
  private:
+  Finding* earlier(FindingKind kind, SourceLocation where, std::string const& buffer);
   void start(LaunchContext const& launch, std::int64_t index);
   void add_threads(Cta& cta, int count);
   void thread_body(Thread& thread);

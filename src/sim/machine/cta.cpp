@@ -33,6 +33,7 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
   recent_ = {};
   barriers_ = {};
   mbarriers_.clear();
+  invalidated_.clear();
   mbarriers_initialised_ = 0;
   shared_.reset(launch.kernel->shared_bytes);
 
@@ -49,6 +50,7 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
     thread.agent = rank_ * count + i;
     thread.tries = false;
     thread.gave_up = false;
+    thread.timed_out = {-1, 0};
   }
   warps_.resize(static_cast<std::size_t>(count / 32));
   ready_warps_ = 0;
@@ -63,6 +65,7 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
     warp.cluster_waits = 0;
     warp.waits_at_cluster = false;
     warp.meetings = 0;
+    warp.crossed = {};
     set_ready(warp, kFullWarp);
   }
   warpgroups_.resize(static_cast<std::size_t>((count + 127) / 128));

@@ -3,8 +3,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "machine/fiber.hpp"
@@ -51,6 +53,10 @@ struct AsyncCopies {
   std::uint32_t groups = 0;     ///< that have ended so far
 
   bool none() const { return first_copy == copies.size(); }
+  /// Whether the copy, one of them, is in a group that is committed.
+  bool committed(AsyncCopy const& copy) const {
+    return !group_ends.empty() && static_cast<std::size_t>(&copy - copies.data()) < group_ends.back();
+  }
   void clear();
   /// Drops what was waited for.
   void forget_retired();
@@ -71,10 +77,12 @@ struct Thread {
   AsyncCopies async;
   InFlightGroups bulk;                ///< what cp.async.bulk.wait_group waits for
   MbarrierState* mbarrier = nullptr;  ///< the one whose current phase it waits for
-  bool tries = false;                 ///< it waits there by try_wait
+  bool tries = false;                 ///< its latest wait is a try_wait
   bool gave_up = false;               ///< and returns though the phase is not complete
   bool relaxed = false;               ///< its wait acquires nothing
   bool acquires_cluster = false;      ///< its wait acquires what other CTAs have released, too
+  /// The mbarrier, by number, and the phase for which a try_wait of its has ended too early.
+  std::pair<int, std::int64_t> timed_out = {-1, 0};
   SourceLocation mbarrier_where;
   int agent = 0;  ///< its number in the cluster
 };
@@ -101,7 +109,8 @@ struct Warp {
   bool waits_at_cluster = false;  ///< the whole warp waits at the cluster's barrier
   SourceLocation cluster_where;   ///< of its latest arrival or wait there
   int meetings = 0;
-  std::array<Meeting, 32> meeting;  ///< the first `meetings`; their lanes are disjoint
+  std::array<Meeting, 32> meeting;        ///< the first `meetings`; their lanes are disjoint
+  std::array<SourceLocation, 2> crossed;  ///< the two lines whose bar.warp.sync have met last; line 0: none
 
   alignas(64) std::uint32_t a[32][4];
   std::uint32_t b[32][2];
@@ -260,7 +269,8 @@ class Cta {
   MbarrierState& add_mbarrier() { return *mbarriers_.emplace_back(std::make_unique<MbarrierState>()); }
   /// It is initialised, once more or for the first time.
   void number(MbarrierState& mbarrier) { mbarrier.number = mbarriers_initialised_++; }
-  void remove(MbarrierState const& mbarrier);
+  /// It has been invalidated.
+  void remove(MbarrierState const& mbarrier, SourceLocation where);
   /// The mbarrier is no more: nothing depends on it.
   void forget(MbarrierState& mbarrier);
   /// The mbarrier of this CTA at the address; null, after a finding, where there is none.
@@ -341,6 +351,8 @@ class Cta {
   std::array<Allocation*, 4> recent_ = {};
   std::array<Barrier, kBarriers> barriers_;
   std::vector<std::unique_ptr<MbarrierState>> mbarriers_;
+  /// Where there was one, and the latest mbarrier.inval there.
+  std::map<std::uint32_t, SourceLocation> invalidated_;
   int mbarriers_initialised_ = 0;
   std::vector<Warp> warps_;
   std::vector<Warpgroup> warpgroups_;

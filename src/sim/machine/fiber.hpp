@@ -7,17 +7,27 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #define TEGULA_SIM_ASAN 1
+#elif defined(__SANITIZE_THREAD__)
+#define TEGULA_SIM_TSAN 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define TEGULA_SIM_ASAN 1
+#elif __has_feature(thread_sanitizer)
+#define TEGULA_SIM_TSAN 1
 #endif
 #endif
 #ifndef TEGULA_SIM_ASAN
 #define TEGULA_SIM_ASAN 0
 #endif
+#ifndef TEGULA_SIM_TSAN
+#define TEGULA_SIM_TSAN 0
+#endif
 #if TEGULA_SIM_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
+#endif
+#if TEGULA_SIM_TSAN
+#include <sanitizer/tsan_interface.h>
 #endif
 
 namespace tegula::sim {
@@ -56,6 +66,18 @@ struct Context {
   void const* bottom = nullptr;
   std::size_t bytes = 0;
 #endif
+#if TEGULA_SIM_TSAN
+  Context() = default;
+  ~Context() {
+    if (created) __tsan_destroy_fiber(sanitizer_fiber);
+  }
+  Context(Context const&) = delete;
+  Context& operator=(Context const&) = delete;
+
+  void* sanitizer_fiber = nullptr;  ///< the host's thread's own, or one that was created
+  bool created = false;
+  bool ended = false;
+#endif
 };
 
 /// Switches between contexts of one host thread.
@@ -67,11 +89,15 @@ class Switcher {
 #if TEGULA_SIM_ASAN
     __sanitizer_start_switch_fiber(&self.fake_stack, target.bottom, target.bytes);
 #endif
+#if TEGULA_SIM_TSAN
+    self.sanitizer_fiber = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(target.sanitizer_fiber, 0);
+#endif
     boost::context::fiber from = std::move(target.suspended).resume();
 #if TEGULA_SIM_ASAN
     __sanitizer_finish_switch_fiber(self.fake_stack, &left_->bottom, &left_->bytes);
 #endif
-    left_->suspended = std::move(from);
+    keep(std::move(from));
   }
 
   /// Makes a context that, when first switched to, calls `body()`. When that returns, whoever switched to it
@@ -85,6 +111,10 @@ class Switcher {
     context.bottom = stack.bottom();
     context.bytes = stack.bytes();
 #endif
+#if TEGULA_SIM_TSAN
+    context.sanitizer_fiber = __tsan_create_fiber(0);
+    context.created = true;
+#endif
     context.suspended = boost::context::fiber(
         std::allocator_arg, boost::context::preallocated(sctx.sp, sctx.size, sctx), KeepStack{},
         [this, body, &context](boost::context::fiber&& from) -> boost::context::fiber {
@@ -93,6 +123,12 @@ class Switcher {
 #endif
           left_->suspended = std::move(from);
           body();
+#if TEGULA_SIM_TSAN
+          // What the sanitizer knows of a stack's calls is right as long as both sides of a switch return
+          // from it. So the last one is a switch like the others, from which nothing returns here.
+          context.ended = true;
+          switch_to(context, *left_);
+#endif
           boost::context::fiber next = std::move(left_->suspended);
 #if TEGULA_SIM_ASAN
           __sanitizer_start_switch_fiber(nullptr, left_->bottom, left_->bytes);
@@ -109,6 +145,17 @@ class Switcher {
     boost::context::stack_context allocate() { return {}; }
     void deallocate(boost::context::stack_context&) noexcept {}
   };
+
+  /// Keeps where the one that switched last is to go on.
+  void keep(boost::context::fiber&& from) {
+#if TEGULA_SIM_TSAN
+    if (left_->ended) {
+      static_cast<void>(new boost::context::fiber(std::move(from)));  // whose destructor would go on there
+      return;
+    }
+#endif
+    left_->suspended = std::move(from);
+  }
 
   Context* left_ = nullptr;  ///< who switched last
 };

@@ -21,6 +21,13 @@ int stage_of(std::string const& coordinate) {
   return stage;
 }
 
+Finding::Reach reach_of(Culprit const& one, Culprit const& other) {
+  if (other.cta < 0) return Finding::Reach::thread;
+  if (one.cta != other.cta) return Finding::Reach::cluster;
+  if (one.warp != other.warp) return Finding::Reach::cta;
+  return one.lane != other.lane ? Finding::Reach::warp : Finding::Reach::thread;
+}
+
 }  // namespace
 
 void Cta::report(FindingKind kind, SourceLocation where, Culprit who, std::string buffer,
@@ -40,21 +47,26 @@ void Cluster::abort() {
   throw LeaveKernel{};
 }
 
-bool Cluster::again(FindingKind kind, SourceLocation where, std::string const& buffer) {
+/// Counts such a finding once more; null where there is none.
+Finding* Cluster::earlier(FindingKind kind, SourceLocation where, std::string const& buffer) {
   for (last_finding_ = 0; last_finding_ < findings_.size(); ++last_finding_) {
     Finding& finding = findings_[last_finding_];
     if (finding.kind == kind && same_place(finding.where, where) && finding.buffer == buffer) {
       ++finding.count;
-      return true;
+      return &finding;
     }
   }
-  return false;
+  return nullptr;
 }
 
 void Cluster::report(FindingKind kind, SourceLocation where, Culprit who, std::string buffer,
                      std::string coordinate, std::string message, Opposite other) {
-  if (again(kind, where, buffer)) return;
+  Finding* const known = earlier(kind, where, buffer);
+  Finding::Reach const reach = reach_of(who, other.who);
+  if (known != nullptr && (known->order.empty() || reach <= known->reach || other.order == known->order))
+    return;
   Finding finding;
+  finding.reach = reach;
   finding.kind = kind;
   finding.ended_cluster = kind == FindingKind::exception;
   finding.message = std::move(message);
@@ -70,7 +82,12 @@ void Cluster::report(FindingKind kind, SourceLocation where, Culprit who, std::s
   finding.buffer = std::move(buffer);
   finding.stage = stage_of(coordinate);
   finding.coordinate = std::move(coordinate);
-  findings_.push_back(std::move(finding));
+  if (known == nullptr) {
+    findings_.push_back(std::move(finding));
+  } else {
+    finding.count = known->count;
+    *known = std::move(finding);
+  }
 }
 
 std::size_t Cluster::describe_overflow(void const* address, char* text, std::size_t capacity) const {

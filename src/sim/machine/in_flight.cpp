@@ -30,6 +30,11 @@ void InFlightGroups::clear() {
   ends_.clear();
 }
 
+bool InFlightGroups::committed(InFlight const& operation) const {
+  auto const end = operations_.begin() + static_cast<std::ptrdiff_t>(ends_.empty() ? 0 : ends_.back());
+  return std::find(operations_.begin(), end, &operation) != end;
+}
+
 std::vector<InFlight*> InFlightGroups::beyond(std::size_t groups_left) const {
   if (ends_.size() <= groups_left) return {};
   return {operations_.begin(),
@@ -98,15 +103,18 @@ bool InFlightQueue::admit(InFlight& operation) {
 }
 
 std::string InFlightQueue::order_text(InFlight const& operation, bool read) const {
+  bool const committed = operation.groups_ == nullptr || operation.groups_->committed(operation);
   if (operation.by_warpgroup()) {
-    return "a wgmma_wait_group that covers it, and then a barrier or an mbarrier's phase for threads of other "
-           "warps, would order them";
+    return fmt::format(
+        "{}a wgmma_wait_group that covers it, and then a barrier or an mbarrier's phase for threads of other "
+        "warps, would order them",
+        committed ? "" : "a wgmma_commit_group after it and ");
   }
   if (operation.groups_ != nullptr) {
     return fmt::format(
-        "a bulk_wait_group{} by the thread that issued it, and then a barrier or an mbarrier's phase for other "
+        "{}a bulk_wait_group{} by the thread that issued it, and then a barrier or an mbarrier's phase for other "
         "threads, would order them",
-        read ? "_read" : "");
+        committed ? "" : "a bulk_commit_group after it and ", read ? "_read" : "");
   }
   if (operation.mbarrier.bytes == 0) return "";
   return fmt::format("a wait for {}, on which it completes, would order them",

@@ -76,6 +76,7 @@ struct Remembered {
   std::uint16_t site = 0;     ///< checker: the instruction on its source line
   bool in_order = true;       ///< checker: nothing was found that forbids it to write
   bool after_grids = false;   ///< checker: it was issued after a griddepcontrol.wait
+  std::int64_t phase = 0;     ///< checker: of the mbarrier that it completes on, when it was issued
   std::uint32_t global_site = 0;
   std::uint32_t global_time = 0;  ///< checker: its site and its issue, for what it does to global memory
 };
@@ -172,6 +173,8 @@ class InFlightGroups {
   std::size_t committed() const { return ends_.size(); }
   /// Operations that nobody has waited for, committed or not.
   std::vector<InFlight*> const& operations() const { return operations_; }
+  /// Whether the operation, one of them, is in a group that is committed.
+  bool committed(InFlight const& operation) const;
   /// Those of all committed groups but the latest `groups_left`.
   std::vector<InFlight*> beyond(std::size_t groups_left) const;
   void clear();

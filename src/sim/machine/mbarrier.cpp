@@ -66,9 +66,14 @@ MbarrierState* Cta::live_mbarrier(Instruction instruction, std::uint32_t address
     return mbarrier;
   }
   if (!check_mbarrier_address(instruction, address, where)) return nullptr;
-  report(FindingKind::mbarrier_misuse, where, here(), buffer_name(address), shared_place(address),
-         fmt::format("{} on {}, which is no mbarrier: nobody has initialised it", ptx_name(instruction),
-                     shared_place(address)));
+  auto const gone = invalidated_.find(address);
+  report(
+      FindingKind::mbarrier_misuse, where, here(), buffer_name(address), shared_place(address),
+      fmt::format("{} on {}, which is no mbarrier{}", ptx_name(instruction), shared_place(address),
+                  gone == invalidated_.end()
+                      ? std::string(": nobody has initialised it")
+                      : fmt::format(" any more: it was invalidated ({}), and nobody has initialised it since",
+                                    place_text(gone->second))));
   return nullptr;
 }
 
@@ -86,7 +91,8 @@ void Cta::own_address(Instruction instruction, std::uint32_t& address, SourceLoc
   }
 }
 
-void Cta::remove(MbarrierState const& mbarrier) {
+void Cta::remove(MbarrierState const& mbarrier, SourceLocation where) {
+  invalidated_[mbarrier.address] = where;
   std::erase_if(mbarriers_, [&](auto const& candidate) { return candidate.get() == &mbarrier; });
 }
 

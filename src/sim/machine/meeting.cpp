@@ -32,6 +32,8 @@ bool aligned(Instruction instruction) { return row_of(instruction).aligned; }
     if (meeting.lanes == mask && meeting.instruction == instruction && meeting.variant == variant &&
         (!aligned(instruction) || same_place(meeting.where, where))) {
       meeting.arrived |= self;
+      if (instruction == Instruction::bar_warp_sync && !same_place(meeting.where, where)) [[unlikely]]
+        own.crossed = {meeting.where, where};
       if (meeting.arrived == (mask & ~own.exited)) {
         meeting = own.meeting[static_cast<std::size_t>(--own.meetings)];
         return true;

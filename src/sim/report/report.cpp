@@ -144,6 +144,10 @@ nlohmann::json finding_json(Finding const& f) {
           {"ended_cluster", f.ended_cluster}};
 }
 
+std::string orders_text(std::int64_t choices) {
+  return choices <= 20 ? std::to_string(std::int64_t{1} << choices) : fmt::format("2^{}", choices);
+}
+
 }  // namespace
 
 std::string Report::text(Counters counters) const {
@@ -154,6 +158,9 @@ std::string Report::text(Counters counters) const {
   for (Silenced const& known : silenced)
     text += fmt::format("accepted ({}): {}\n", known.reason, to_string(known.finding, kernel));
   if (!findings.empty()) text += fmt::format("schedule: {}\n", schedule.text());
+  if (open_choices != 0 && !schedule.choices)
+    text += fmt::format("order: one of an estimated {}; sim::explore runs every one\n",
+                        orders_text(open_choices));
   if (lines.empty() || counters == Counters::left_out) return text;
   text += fmt::format("{:<36} {:<22} {:>12} {:>15} {:>12} {:>10} {:>13} {:>11}\n", "line", "instruction",
                       "executions", "multiply-adds", "wavefronts", "conflicts", "global bytes", "sectors");
@@ -167,6 +174,7 @@ std::string Report::json(Counters counters) const {
                       {"interleaving", to_string(schedule.interleaving)},
                       {"seed", schedule.seed}};
   if (schedule.choices) json["schedule"]["choices"] = schedule.choices->text();
+  json["open_choices"] = open_choices;
   json["findings"] = nlohmann::json::array();
   for (Finding const& finding : findings) json["findings"].push_back(finding_json(finding));
   json["silenced"] = nlohmann::json::array();

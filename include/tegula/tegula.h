@@ -1,0 +1,284 @@
+/**
+ * The C interface of tegula: layouts, the simulated machine, and the GEMM and attention kernels. Other
+ * languages stand on it, as Python does (python/tegula).
+ *
+ * A function that can fail returns a tegula_status, and tegula_last_error() is then its sentence. Results are
+ * written through the last parameters, and only where the status is TEGULA_OK. No C++ exception leaves a
+ * function. Handles are freed by the function of their kind, texts by tegula_free; freeing NULL does nothing.
+ * Functions may be called from several threads; one handle is not freed while another thread uses it.
+ *
+ * A structure of arguments begins with its size, by which the library knows what the caller was compiled
+ * with: members are only ever added at the end. Fill one by its _init function, then set what differs.
+ */
+#ifndef TEGULA_TEGULA_H
+#define TEGULA_TEGULA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The version of this interface. It grows where something that is here changes its meaning. */
+#define TEGULA_C_VERSION 1
+
+/** What the library was compiled with: a program compares it with its own TEGULA_C_VERSION. */
+int32_t tegula_c_version(void);
+/** The version of the library, "0.1.0". */
+char const* tegula_version(void);
+
+typedef enum tegula_status {
+  TEGULA_OK = 0,
+  TEGULA_LAYOUT_ERROR = 1,   /**< text that is no expression, or an operation that cannot keep its law */
+  TEGULA_ARGUMENT_ERROR = 2, /**< an argument that is refused before anything runs */
+  TEGULA_DEVICE_ERROR = 3,   /**< a machine that is absent, or that failed */
+  TEGULA_FINDING = 4,        /**< the checker found the kernel wrong */
+  TEGULA_OUT_OF_MEMORY = 5,
+  TEGULA_INTERNAL_ERROR = 6 /**< anything else: a fault of the library */
+} tegula_status;
+
+/** The sentence of the last call of this thread that failed; valid until the next one that fails. */
+char const* tegula_last_error(void);
+
+/** Frees a text that the library returned. */
+void tegula_free(char* text);
+
+/* ------------------------------------------------------------------------------------------------- values
+ * ---- */
+
+/** An immutable value of the layout algebra. */
+typedef struct tegula_value tegula_value;
+
+typedef enum tegula_kind {
+  TEGULA_LAYOUT = 0,          /**< (4,8):(8,1) */
+  TEGULA_SWIZZLED_LAYOUT = 1, /**< Sw<3,4,3> o (8,64):(64,1) */
+  TEGULA_TUPLE = 2,           /**< an integer, a shape, a coordinate: 4, (4,(2,_)) */
+  TEGULA_TILER = 3            /**< <4:1,_> */
+} tegula_kind;
+
+/** Evaluates an expression of the language of `tegula layout` (docs/tool.md): a literal, or calls of
+ * operations. */
+tegula_status tegula_evaluate(char const* expression, tegula_value** value);
+/** The tuple that is one integer. */
+tegula_status tegula_integer(int64_t integer, tegula_value** value);
+/**
+ * One operation of the algebra, by its C++ name: tegula_call("composition", arguments, 2, &result). The
+ * names, forms and meanings are those of tegula_operations.
+ */
+tegula_status tegula_call(char const* operation, tegula_value const* const* arguments, int32_t count,
+                          tegula_value** result);
+/** A line for each operation: its form, and what it gives. */
+tegula_status tegula_operations(char** text);
+void tegula_value_free(tegula_value* value);
+
+/** Precondition of all that follow: the value is none of NULL. */
+tegula_kind tegula_value_kind(tegula_value const* value);
+/** Whether it is the same value: the same kind, tree and numbers. 1 or 0. */
+int32_t tegula_value_equal(tegula_value const* value, tegula_value const* other);
+/** The text form, which evaluates to the value again. */
+tegula_status tegula_value_text(tegula_value const* value, char** text);
+/** A tuple that is one integer, as that integer. TEGULA_ARGUMENT_ERROR for another value. */
+tegula_status tegula_value_integer(tegula_value const* value, int64_t* integer);
+/** A layout as it is; of a tuple the compact column-major layout of that shape. TEGULA_ARGUMENT_ERROR for a
+ * tiler. */
+tegula_status tegula_as_layout(tegula_value const* value, tegula_value** layout);
+/** The shape of a layout, or of the layout under a swizzle, as a tuple. TEGULA_ARGUMENT_ERROR for another
+ * value. */
+tegula_status tegula_layout_shape(tegula_value const* layout, tegula_value** shape);
+/** Its strides likewise. TEGULA_LAYOUT_ERROR where they are not integers but along axes (1@0). */
+tegula_status tegula_layout_stride(tegula_value const* layout, tegula_value** stride);
+/** Mode `mode` of a layout as a layout. A swizzled layout has none: take that of its layout. */
+tegula_status tegula_layout_mode(tegula_value const* layout, int32_t mode, tegula_value** result);
+/**
+ * The parts of a swizzled layout, Sw<bits,base,shift> o offset o layout: three integers and the offset, and
+ * the layout. NULL is allowed for each.
+ */
+tegula_status tegula_swizzle_parts(tegula_value const* swizzled, int32_t* bits, int32_t* base, int32_t* shift,
+                                   int64_t* offset, tegula_value** layout);
+/** How many axes the values of the layout have: 0 where they are offsets, else those of coordinates. */
+tegula_status tegula_layout_axes(tegula_value const* layout, int32_t* axes);
+/**
+ * The values of a layout at `count` flat colexicographic indices; NULL stands for the indices 0 to count - 1.
+ * Of a layout of coordinates (tegula_layout_axes) each value takes as many places of `values` as there are
+ * axes.
+ */
+tegula_status tegula_layout_values(tegula_value const* layout, int64_t const* indices, int64_t count,
+                                   int64_t* values);
+
+typedef enum tegula_drawing { TEGULA_SVG = 0, TEGULA_TEXT = 1, TEGULA_LATEX = 2 } tegula_drawing;
+/**
+ * Draws the table of a layout; with element_bits other than 0 the shared-memory banks of elements of so many
+ * bits, coloured by bank.
+ */
+tegula_status tegula_layout_draw(tegula_value const* layout, int32_t element_bits, tegula_drawing form,
+                                 char** drawing);
+/**
+ * Draws who holds what: a (thread, value) layout, whose values are column-major indices of an array of rows x
+ * columns, coloured by thread.
+ */
+tegula_status tegula_layout_draw_threads(tegula_value const* layout, int32_t rows, int32_t columns,
+                                         tegula_drawing form, char** drawing);
+
+/* ----------------------------------------------------------------------------------------------- machines
+ * ---- */
+
+/** A GPU, or a simulated one. */
+typedef struct tegula_machine tegula_machine;
+
+typedef struct tegula_machine_options {
+  size_t struct_size;
+  char const* arch;      /**< of a simulated machine: "sm90" (the default) or "sm80" */
+  char const* scheduler; /**< its order of events: "last" (the default), "first" or "random" */
+  uint64_t seed;         /**< of a random order */
+  int32_t check;         /**< 0: what kernels do is not checked, but for bounds, alignment and deadlock; 1 */
+  int32_t workers; /**< threads of this process that it uses; 0, the default: as many as there are cores */
+} tegula_machine_options;
+
+void tegula_machine_options_init(tegula_machine_options* options, size_t struct_size);
+/** `device` is "sim", "cuda", "cuda:N", or "auto": a GPU where there is one. `options` may be NULL. */
+tegula_status tegula_machine_create(char const* device, tegula_machine_options const* options,
+                                    tegula_machine** machine);
+void tegula_machine_free(tegula_machine* machine);
+/** For people: "simulated sm_90". */
+tegula_status tegula_machine_name(tegula_machine const* machine, char** name);
+/** 80, 90, ... */
+int32_t tegula_machine_compute_capability(tegula_machine const* machine);
+/** 1 or 0. */
+int32_t tegula_machine_is_simulated(tegula_machine const* machine);
+
+/** What a launch did on a simulated machine, and what the checker found. */
+typedef struct tegula_report tegula_report;
+
+void tegula_report_free(tegula_report* report);
+/** How many findings there are. */
+int64_t tegula_report_findings(tegula_report const* report);
+/** For people, a finding a line; with `counters` not 0 followed by a table of what was counted, by source
+ * line. */
+tegula_status tegula_report_text(tegula_report const* report, int32_t counters, char** text);
+/** The same as JSON. */
+tegula_status tegula_report_json(tegula_report const* report, int32_t counters, char** json);
+
+/* ------------------------------------------------------------------------------------------------ kernels
+ * ---- */
+
+/** In place of an extent or a stride that is left out, and then follows from the others. */
+#define TEGULA_LEFT_OUT INT64_MIN
+
+typedef enum tegula_dtype {
+  TEGULA_DTYPE_LEFT_OUT = 0,
+  TEGULA_F16 = 1,
+  TEGULA_BF16 = 2,
+  TEGULA_F32 = 3,
+  TEGULA_TF32 = 4, /**< f32, of which the tensor cores read the upper 19 bits */
+  TEGULA_E4M3 = 5,
+  TEGULA_E5M2 = 6
+} tegula_dtype;
+
+typedef enum tegula_major { TEGULA_MAJOR_K = 0, TEGULA_MAJOR_MN = 1 } tegula_major;
+
+typedef enum tegula_activation {
+  TEGULA_ACTIVATION_NONE = 0,
+  TEGULA_RELU = 1,
+  TEGULA_GELU = 2, /**< by tanh */
+  TEGULA_SILU = 3
+} tegula_activation;
+
+/**
+ * D = activation(alpha scale_a scale_b A B + beta C + bias) for each matrix of a batch: A of m x k, B of k x
+ * n, C and D of m x n; bias, n values, is added to every row. Extents and strides count elements.
+ *
+ * A of TEGULA_MAJOR_K is m rows of k elements, lda apart, of TEGULA_MAJOR_MN k rows of m. B of TEGULA_MAJOR_K
+ * is n rows of k (a linear layer's weight), of TEGULA_MAJOR_MN k rows of n. C and D are m rows of n.
+ *
+ * On a GPU the pointers are to its memory. On a simulated machine they are to the caller's: inputs are copied
+ * in, and D is copied out, its elements alone.
+ */
+typedef struct tegula_gemm_arguments {
+  size_t struct_size;
+  int32_t in;      /**< tegula_dtype of A: f16, bf16, tf32, e4m3 or e5m2 */
+  int32_t in_b;    /**< of B; left out: A's */
+  int32_t out;     /**< of C, D and bias: f16, bf16 or f32; left out: f32 of tf32, bf16 of fp8, else A's */
+  int32_t a_major; /**< tegula_major */
+  int32_t b_major;
+  int32_t activation; /**< tegula_activation */
+  int64_t m, n, k;
+  int64_t batch; /**< 1 */
+  void const* a;
+  void const* b;
+  void const* c; /**< read where beta is not 0; may be d */
+  void const* bias;
+  void* d;
+  int64_t lda, ldb, ldc, ldd; /**< left out: those of contiguous matrices */
+  int64_t a_batch_stride, b_batch_stride, c_batch_stride, d_batch_stride;
+  float const* scale_a; /**< optional: one factor */
+  float const* scale_b;
+  float alpha; /**< 1 */
+  float beta;  /**< 0 */
+} tegula_gemm_arguments;
+
+void tegula_gemm_arguments_init(tegula_gemm_arguments* arguments, size_t struct_size);
+/**
+ * Computes it. On a GPU the work is queued on `stream` (a cudaStream_t; NULL: the default one). A simulated
+ * machine has done it when the call returns; where the checker finds the kernel wrong, the status is
+ * TEGULA_FINDING. With `report` not NULL findings are the report's instead, *report is to be freed, and on a
+ * GPU it is NULL.
+ */
+tegula_status tegula_gemm(tegula_machine* machine, tegula_gemm_arguments const* arguments, void* stream,
+                          tegula_report** report);
+/** Which kernel and configuration would compute it, in one line: "gemm_sm90 f16 ... ". Nothing runs. */
+tegula_status tegula_gemm_choice(tegula_machine* machine, tegula_gemm_arguments const* arguments,
+                                 char** text);
+
+/** Elements from one token, or head, or sequence to the next. */
+typedef struct tegula_token_strides {
+  int64_t batch, seq, head;
+} tegula_token_strides;
+
+/**
+ * O = softmax(scale Q K^T) V for each batch and head. q and o are (batch, seq_q, heads, head_dim), k and v
+ * (batch, seq_k, kv_heads, head_dim), the head dimension contiguous. Head h reads the keys of head h / (heads
+ * / kv_heads). With `causal` query i sees keys j <= i + seq_k - seq_q; a query that sees none gives zeros.
+ */
+typedef struct tegula_attention_arguments {
+  size_t struct_size;
+  int32_t dtype;    /**< of q, k, v and o: f16 or bf16 */
+  int32_t causal;   /**< 0 */
+  int64_t batch;    /**< 1 */
+  int64_t heads;    /**< 1 */
+  int64_t kv_heads; /**< a divisor of heads; left out: heads */
+  int64_t seq_q;
+  int64_t seq_k; /**< left out: seq_q */
+  int64_t head_dim;
+  void const* q;
+  void const* k;
+  void const* v;
+  void* o;
+  float* lse;                           /**< optional: ln(sum_j exp(scale S_ij)) as (batch, heads, seq_q) */
+  tegula_token_strides const* q_stride; /**< NULL: those of contiguous tensors; of v, k's */
+  tegula_token_strides const* k_stride;
+  tegula_token_strides const* v_stride;
+  tegula_token_strides const* o_stride;
+  float const* scale; /**< NULL: 1 / sqrt(head_dim). Memory of the host, on every machine. */
+} tegula_attention_arguments;
+
+void tegula_attention_arguments_init(tegula_attention_arguments* arguments, size_t struct_size);
+/** As tegula_gemm. */
+tegula_status tegula_attention(tegula_machine* machine, tegula_attention_arguments const* arguments,
+                               void* stream, tegula_report** report);
+/** As tegula_gemm_choice. */
+tegula_status tegula_attention_choice(tegula_machine* machine, tegula_attention_arguments const* arguments,
+                                      char** text);
+
+/* -------------------------------------------------------------------------------------------- command line
+ * ---- */
+
+/** The `tegula` command with these arguments, argv[0] its name; returns its exit status. Ignores SIGPIPE from
+ * then on. */
+int32_t tegula_main(int32_t argc, char** argv);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

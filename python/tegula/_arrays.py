@@ -1,0 +1,101 @@
+"""NumPy arrays as the kernels' operands: element types, and strides in elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import ArgumentError
+
+# The library's types: tegula_dtype, and NumPy's name of the elements (ml_dtypes' where NumPy has none).
+CODES = {"f16": 1, "bf16": 2, "f32": 3, "tf32": 4, "e4m3": 5, "e5m2": 6}
+_BY_NUMPY = {
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "float32": "f32",
+    "float8_e4m3fn": "e4m3",
+    "float8_e5m2": "e5m2",
+}
+_RAW = {"bf16": "uint16", "f16": "uint16", "e4m3": "uint8", "e5m2": "uint8"}
+
+
+def dtype_of(operation: str, name: str, array: npt.NDArray[Any], said: str | None) -> str:
+    """The library's name of an array's elements: what `said` says of raw ones, else what the array's own type is."""
+    if said is not None and said not in CODES:
+        raise ArgumentError(f"{operation}: dtype is {said!r}; it must be one of {', '.join(CODES)}.")
+    own = _BY_NUMPY.get(array.dtype.name)
+    if own is not None:
+        if said in (None, own) or (own == "f32" and said == "tf32"):
+            return said or own
+        raise ArgumentError(f"{operation}: {name} has elements of type {array.dtype}, and dtype is {said!r}.")
+    if said is None:
+        raw = " (raw bits need dtype=)" if array.dtype.name in ("uint8", "uint16") else ""
+        raise ArgumentError(
+            f"{operation}: {name} has elements of type {array.dtype}; float16, float32, and ml_dtypes' bfloat16, "
+            f"float8_e4m3fn and float8_e5m2 are computed{raw}."
+        )
+    if _RAW.get(said) != array.dtype.name:
+        raise ArgumentError(
+            f"{operation}: {name} has elements of type {array.dtype}, which hold no {said}; "
+            f"{_RAW.get(said, 'float32')} is needed."
+        )
+    return said
+
+
+def numpy_type(dtype: str, raw: bool) -> npt.DTypeLike:
+    """The NumPy type of results: ml_dtypes' where NumPy has none and it is installed, unless `raw` bits are asked for."""
+    if dtype in ("f16", "f32", "tf32"):
+        return np.float16 if dtype == "f16" else np.float32
+    if not raw:
+        try:
+            import ml_dtypes
+
+            types = {"bf16": ml_dtypes.bfloat16, "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}
+            result: npt.DTypeLike = np.dtype(types[dtype])
+            return result
+        except ImportError:
+            pass
+    return np.dtype(_RAW[dtype])
+
+
+def is_raw(array: npt.NDArray[Any]) -> bool:
+    """Whether the elements are bits without a type."""
+    return array.dtype.name in ("uint8", "uint16")
+
+
+def as_array(operation: str, name: str, value: Any) -> npt.NDArray[Any]:
+    if not isinstance(value, np.ndarray):
+        raise ArgumentError(f"{operation}: {name} is {type(value).__name__}; a NumPy array is needed.")
+    if not value.dtype.isnative:
+        raise ArgumentError(f"{operation}: {name} has bytes in the other order than this machine; use .astype.")
+    return value
+
+
+def strides_of(operation: str, name: str, array: npt.NDArray[Any]) -> list[int]:
+    """Strides in elements. Those of axes of one element follow from the others: NumPy may have anything there."""
+    strides = []
+    inner = array.itemsize
+    for extent, stride in zip(reversed(array.shape), reversed(array.strides)):
+        if extent == 1:
+            stride = inner
+        if stride < 0 or stride % array.itemsize:
+            raise ArgumentError(
+                f"{operation}: {name} has a stride of {stride} bytes, and elements of {array.itemsize}; strides must "
+                f"be whole elements and not negative: use np.ascontiguousarray({name})."
+            )
+        strides.append(stride // array.itemsize)
+        inner = max(inner, extent * stride)
+    return strides[::-1]
+
+
+def writable(operation: str, name: str, array: npt.NDArray[Any], shape: tuple[int, ...], dtype: npt.DTypeLike) -> None:
+    """Holds an array of the caller's that results go to against what they are."""
+    as_array(operation, name, array)
+    if array.shape != shape:
+        raise ArgumentError(f"{operation}: {name} has the shape {array.shape}, and the result's is {shape}.")
+    if array.dtype != np.dtype(dtype):
+        raise ArgumentError(f"{operation}: {name} has elements of type {array.dtype}, and the result's are {np.dtype(dtype)}.")
+    if not array.flags.writeable:
+        raise ArgumentError(f"{operation}: {name} cannot be written to.")

@@ -1,0 +1,163 @@
+"""The C interface (tegula/tegula.h) by ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pathlib
+from ctypes import POINTER, byref, c_char_p, c_float, c_int32, c_int64, c_size_t, c_uint64, c_void_p
+from typing import Any, NoReturn
+
+from . import errors
+
+C_VERSION = 1
+LEFT_OUT = -(2**63)
+
+_ERRORS: dict[int, type[Exception]] = {
+    1: errors.LayoutError,
+    2: errors.ArgumentError,
+    3: errors.DeviceError,
+    4: errors.FindingError,
+    5: MemoryError,
+    6: errors.InternalError,
+}
+
+
+class MachineOptions(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("arch", c_char_p),
+        ("scheduler", c_char_p),
+        ("seed", c_uint64),
+        ("check", c_int32),
+        ("workers", c_int32),
+    ]
+
+
+class GemmArguments(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        *((name, c_int32) for name in ("in_a", "in_b", "out", "a_major", "b_major", "activation")),
+        *((name, c_int64) for name in ("m", "n", "k", "batch")),
+        *((name, c_void_p) for name in ("a", "b", "c", "bias", "d")),
+        *((name, c_int64) for name in ("lda", "ldb", "ldc", "ldd")),
+        *((f"{name}_batch_stride", c_int64) for name in "abcd"),
+        ("scale_a", c_void_p),
+        ("scale_b", c_void_p),
+        ("alpha", c_float),
+        ("beta", c_float),
+    ]
+
+
+class TokenStrides(ctypes.Structure):
+    _fields_ = [("batch", c_int64), ("seq", c_int64), ("head", c_int64)]
+
+
+class AttentionArguments(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("dtype", c_int32),
+        ("causal", c_int32),
+        *((name, c_int64) for name in ("batch", "heads", "kv_heads", "seq_q", "seq_k", "head_dim")),
+        *((name, c_void_p) for name in ("q", "k", "v", "o", "lse")),
+        *((f"{name}_stride", POINTER(TokenStrides)) for name in "qkvo"),
+        ("scale", POINTER(c_float)),
+    ]
+
+
+_TEXT = POINTER(c_void_p)
+_VALUE = POINTER(c_void_p)
+
+# Functions that return a status, by their parameters.
+_FALLIBLE: dict[str, list[Any]] = {
+    "evaluate": [c_char_p, _VALUE],
+    "integer": [c_int64, _VALUE],
+    "call": [c_char_p, POINTER(c_void_p), c_int32, _VALUE],
+    "operations": [_TEXT],
+    "value_text": [c_void_p, _TEXT],
+    "value_integer": [c_void_p, POINTER(c_int64)],
+    "as_layout": [c_void_p, _VALUE],
+    "layout_shape": [c_void_p, _VALUE],
+    "layout_stride": [c_void_p, _VALUE],
+    "layout_mode": [c_void_p, c_int32, _VALUE],
+    "swizzle_parts": [c_void_p, POINTER(c_int32), POINTER(c_int32), POINTER(c_int32), POINTER(c_int64), _VALUE],
+    "layout_axes": [c_void_p, POINTER(c_int32)],
+    "layout_values": [c_void_p, c_void_p, c_int64, c_void_p],
+    "layout_draw": [c_void_p, c_int32, c_int32, _TEXT],
+    "layout_draw_threads": [c_void_p, c_int32, c_int32, c_int32, _TEXT],
+    "machine_create": [c_char_p, POINTER(MachineOptions), POINTER(c_void_p)],
+    "machine_name": [c_void_p, _TEXT],
+    "report_text": [c_void_p, c_int32, _TEXT],
+    "report_json": [c_void_p, c_int32, _TEXT],
+    "gemm": [c_void_p, POINTER(GemmArguments), c_void_p, POINTER(c_void_p)],
+    "gemm_choice": [c_void_p, POINTER(GemmArguments), _TEXT],
+    "attention": [c_void_p, POINTER(AttentionArguments), c_void_p, POINTER(c_void_p)],
+    "attention_choice": [c_void_p, POINTER(AttentionArguments), _TEXT],
+}
+# The others: result and parameters.
+_PLAIN: dict[str, tuple[Any, list[Any]]] = {
+    "c_version": (c_int32, []),
+    "version": (c_char_p, []),
+    "last_error": (c_char_p, []),
+    "free": (None, [c_void_p]),
+    "value_free": (None, [c_void_p]),
+    "value_kind": (c_int32, [c_void_p]),
+    "value_equal": (c_int32, [c_void_p, c_void_p]),
+    "machine_options_init": (None, [POINTER(MachineOptions), c_size_t]),
+    "machine_free": (None, [c_void_p]),
+    "machine_compute_capability": (c_int32, [c_void_p]),
+    "machine_is_simulated": (c_int32, [c_void_p]),
+    "report_free": (None, [c_void_p]),
+    "report_findings": (c_int64, [c_void_p]),
+    "gemm_arguments_init": (None, [POINTER(GemmArguments), c_size_t]),
+    "attention_arguments_init": (None, [POINTER(AttentionArguments), c_size_t]),
+    "main": (c_int32, [c_int32, POINTER(c_char_p)]),
+}
+
+
+def _load() -> ctypes.CDLL:
+    path = pathlib.Path(os.environ.get("TEGULA_LIBRARY") or pathlib.Path(__file__).parent / "libtegula_c.so")
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise ImportError(
+            f"tegula: its library {path} cannot be loaded ({error}); install the package by 'pip install .', or set "
+            "TEGULA_LIBRARY to the libtegula_c.so of a build."
+        ) from error
+    for name, parameters in _FALLIBLE.items():
+        function = getattr(library, f"tegula_{name}")
+        function.argtypes, function.restype = parameters, c_int32
+    for name, (result, parameters) in _PLAIN.items():
+        function = getattr(library, f"tegula_{name}")
+        function.argtypes, function.restype = parameters, result
+    if library.tegula_c_version() != C_VERSION:
+        raise ImportError(
+            f"tegula: {path} has version {library.tegula_c_version()} of the C interface, and the package needs "
+            f"{C_VERSION}; build both from one checkout."
+        )
+    return library
+
+
+library = _load()
+
+
+def fail(status: int) -> NoReturn:
+    """Raises the exception of a status, with the library's sentence."""
+    sentence = (library.tegula_last_error() or b"").decode("utf-8", "replace")
+    raise _ERRORS.get(status, errors.InternalError)(sentence)
+
+
+def check(status: int) -> None:
+    """Raises where a call has failed."""
+    if status != 0:
+        fail(status)
+
+
+def text_of(function: Any, *arguments: Any) -> str:
+    """The text that a function writes through its last parameter."""
+    pointer = c_void_p()
+    check(function(*arguments, byref(pointer)))
+    try:
+        return ctypes.string_at(pointer.value or 0).decode()
+    finally:
+        library.tegula_free(pointer)

@@ -1,0 +1,27 @@
+"""What tegula raises. Each has one sentence, which names the argument, its value and what would be accepted."""
+
+from __future__ import annotations
+
+
+class TegulaError(Exception):
+    """Any of those below."""
+
+
+class LayoutError(TegulaError, ValueError):
+    """Text that is no expression, or an operation that cannot keep its law."""
+
+
+class ArgumentError(TegulaError, ValueError):
+    """An argument that is refused before anything runs."""
+
+
+class DeviceError(TegulaError, RuntimeError):
+    """A machine that is absent, or that failed."""
+
+
+class FindingError(TegulaError, RuntimeError):
+    """The checker of the simulated machine found the kernel wrong."""
+
+
+class InternalError(TegulaError, RuntimeError):
+    """A fault of the library."""

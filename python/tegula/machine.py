@@ -1,0 +1,115 @@
+"""Machines: simulated GPUs, and what their checker reports."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import json
+from ctypes import byref, c_void_p
+from typing import Any, cast
+
+from ._library import MachineOptions, library, text_of
+from ._library import check as _check
+from .errors import ArgumentError
+
+
+def _encoded(name: str, text: str) -> bytes:
+    if not isinstance(text, str) or "\0" in text:
+        raise ArgumentError(f"Machine: {name} is {text!r}; it must be text.")
+    return text.encode("utf-8", "replace")
+
+
+class Machine:
+    """A machine that kernels run on.
+
+    `device` is "sim", "cuda", "cuda:N" or "auto" (a GPU where there is one). The others are of a simulated machine:
+    `arch` is "sm90" or "sm80"; `scheduler` the order of events, "last", "first" or "random" by `seed`; without `check`
+    it looks only for accesses out of bounds, misaligned ones and deadlock; `workers` threads simulate (0: as many as
+    there are cores). Results and reports do not depend on `workers`. May be shared by threads, whose launches take
+    turns. Raises ArgumentError, and DeviceError where there is no such GPU.
+    """
+
+    def __init__(
+        self,
+        device: str = "sim",
+        *,
+        arch: str = "sm90",
+        scheduler: str = "last",
+        seed: int = 0,
+        check: bool = True,
+        workers: int = 0,
+    ) -> None:
+        options = MachineOptions()
+        library.tegula_machine_options_init(byref(options), ctypes.sizeof(options))
+        options.arch = _encoded("arch", arch)
+        options.scheduler = _encoded("scheduler", scheduler)
+        if not 0 <= seed < 2**64:
+            raise ArgumentError(f"Machine: seed is {seed}; it must be from 0 to 2^64 - 1.")
+        if not 0 <= workers <= 1024:
+            raise ArgumentError(f"Machine: workers is {workers}; it must be from 0 to 1024.")
+        options.seed, options.check, options.workers = seed, bool(check), workers
+        handle = c_void_p()
+        _check(library.tegula_machine_create(_encoded("device", device), byref(options), byref(handle)))
+        self._handle: c_void_p | None = handle
+
+    def __del__(self) -> None:
+        handle = getattr(self, "_handle", None)
+        if handle is not None and library is not None:
+            library.tegula_machine_free(handle)
+
+    @property
+    def name(self) -> str:
+        """For people: "simulated sm_90"."""
+        return text_of(library.tegula_machine_name, self._handle)
+
+    @property
+    def compute_capability(self) -> int:
+        """80, 90, ..."""
+        return int(library.tegula_machine_compute_capability(self._handle))
+
+    @property
+    def is_simulated(self) -> bool:
+        return bool(library.tegula_machine_is_simulated(self._handle))
+
+    def __repr__(self) -> str:
+        return f"<tegula.Machine: {self.name}>"
+
+
+@functools.lru_cache(maxsize=None)
+def default_machine() -> Machine:
+    """The machine of calls that name none: a simulated sm_90, made when it is first asked for."""
+    return Machine()
+
+
+class Report:
+    """What a launch on a simulated machine did, and what the checker found. True where it found nothing."""
+
+    def __init__(self, handle: c_void_p) -> None:
+        self._handle = handle
+
+    def __del__(self) -> None:
+        handle = getattr(self, "_handle", None)
+        if handle is not None and library is not None:
+            library.tegula_report_free(handle)
+
+    @property
+    def findings(self) -> int:
+        """How many findings there are."""
+        return int(library.tegula_report_findings(self._handle))
+
+    def text(self, *, counters: bool = True) -> str:
+        """A finding a line, then (with `counters`) a table of what was counted, by source line."""
+        return text_of(library.tegula_report_text, self._handle, int(counters))
+
+    def json(self, *, counters: bool = True) -> dict[str, Any]:
+        """The same as a dictionary (docs/checker.md)."""
+        return cast("dict[str, Any]", json.loads(text_of(library.tegula_report_json, self._handle, int(counters))))
+
+    def __bool__(self) -> bool:
+        return self.findings == 0
+
+    def __str__(self) -> str:
+        return self.text(counters=False)
+
+    def __repr__(self) -> str:
+        return f"<tegula.Report: {self.findings} found>"

@@ -1,0 +1,205 @@
+"""The kernels on the simulated machine against NumPy in float64."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import tegula
+from tegula import ArgumentError, Machine
+
+ml_dtypes = pytest.importorskip("ml_dtypes")
+
+# The spacing of a type's numbers next to 1.
+EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23}
+
+
+def values(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    return rng.uniform(-1, 1, shape).astype(dtype)
+
+
+def hold(result: np.ndarray, exact: np.ndarray, magnitude: np.ndarray, k: int) -> None:
+    """|result - exact| is at most half a spacing of the result's type, and the accumulation's error: at most k
+    roundings or truncations in f32 of partial sums that are at most `magnitude`, the sum of the products' sizes."""
+    rounding = np.abs(exact) * EPSILON[result.dtype.name] / 2 + 2.0**-24
+    accumulation = magnitude * (k + 8) * 2.0**-22
+    error = np.abs(result.astype(np.float64) - exact)
+    assert np.all(error <= rounding + accumulation), (error / (rounding + accumulation)).max()
+
+
+def exact_gemm(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    return a @ b, np.abs(a) @ np.abs(b)
+
+
+@pytest.mark.parametrize("arch", ["sm80", "sm90"])
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("transposed", ["neither", "a", "b", "both"])
+def test_gemm(rng: np.random.Generator, arch: str, dtype: Any, transposed: str) -> None:
+    m, n, k = 72, 40, 48
+    a = values(rng, (k, m), dtype).T if transposed in ("a", "both") else values(rng, (m, k), dtype)
+    b = values(rng, (n, k), dtype).T if transposed in ("b", "both") else values(rng, (k, n), dtype)
+    d, report = tegula.gemm(a, b, machine=Machine(arch=arch), report=True)
+    assert d.dtype == dtype and d.shape == (m, n)
+    assert report and "clean" in str(report)
+    hold(d, *exact_gemm(a, b), k)
+
+
+def test_gemm_without_contiguous_rows(rng: np.random.Generator) -> None:
+    a, b = values(rng, (64, 100), np.float16)[::2, 4:36], values(rng, (32, 80), np.float16)[:, :24]
+    out = np.full((32, 40), 7, dtype=np.float16)
+    d = tegula.gemm(a, b, out=out[:, 8:32])
+    hold(d, *exact_gemm(a, b), 32)
+    assert np.shares_memory(d, out)
+    assert np.all(out[:, :8] == 7) and np.all(out[:, 32:] == 7)
+
+
+def test_gemm_batches(rng: np.random.Generator) -> None:
+    a, b = values(rng, (3, 16, 32), np.float16), values(rng, (32, 24), np.float16)
+    d = tegula.gemm(a, b, out_dtype="f32")
+    assert d.shape == (3, 16, 24) and d.dtype == np.float32
+    hold(d, *exact_gemm(a, b), 32)
+    swapped = tegula.gemm(b.T, a.transpose(0, 2, 1), out_dtype="f32")
+    hold(swapped, *exact_gemm(b.T, a.transpose(0, 2, 1)), 32)
+
+
+def test_gemm_epilogue(rng: np.random.Generator) -> None:
+    a, b = values(rng, (16, 32), np.float16), values(rng, (32, 24), np.float16)
+    c, bias = values(rng, (16, 24), np.float32), values(rng, (24,), np.float32)
+    exact, magnitude = exact_gemm(a, b)
+    d = tegula.gemm(a, b, c=c, bias=bias, alpha=0.5, beta=2.0, out_dtype="f32")
+    hold(d, 0.5 * exact + 2.0 * c + bias, magnitude + 4, 32)
+    hold(tegula.gemm(a, b, c=c, out_dtype="f32"), exact + c, magnitude + 2, 32)
+    hold(tegula.gemm(a, b, c=c, beta=0.0, out_dtype="f32"), exact, magnitude, 32)
+    relu = tegula.gemm(a, b, activation="relu", scale_a=2.0, scale_b=0.25)
+    hold(relu, np.maximum(0.5 * exact, 0), magnitude, 32)
+
+
+def test_gemm_tf32_and_fp8(rng: np.random.Generator) -> None:
+    a, w = values(rng, (32, 64), np.float32), values(rng, (48, 64), np.float32)
+    truncated = [(x.view(np.uint32) & 0xFFFFE000).view(np.float32) for x in (a, w)]
+    hold(tegula.gemm(a, w.T), *exact_gemm(truncated[0], truncated[1].T), 64)
+    for other in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2):
+        a8, w8 = a.astype(ml_dtypes.float8_e4m3fn), w.astype(other)
+        d = tegula.gemm(a8, w8.T, out_dtype="f32")
+        exact, magnitude = exact_gemm(a8, w8.T)
+        # The tensor core keeps 14 bits of a sum of fp8 products (docs/arithmetic.md).
+        assert np.all(np.abs(d - exact) <= magnitude * 64 * 2.0**-13)
+        assert tegula.gemm(a8, w8.T).dtype == ml_dtypes.bfloat16
+
+
+def test_raw_bits(rng: np.random.Generator) -> None:
+    a, b = values(rng, (16, 32), ml_dtypes.bfloat16), values(rng, (32, 24), ml_dtypes.bfloat16)
+    raw = tegula.gemm(a.view(np.uint16), b.view(np.uint16), dtype="bf16")
+    assert raw.dtype == np.uint16
+    np.testing.assert_array_equal(raw, tegula.gemm(a, b).view(np.uint16))
+
+
+def softmax_attention(q: Any, k: Any, v: Any, scale: float, causal: bool) -> tuple[np.ndarray, np.ndarray]:
+    """O and the log-sum-exp in float64, of (batch, seq, heads, dim)."""
+    q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    repeats = q.shape[2] // k.shape[2]
+    k, v = np.repeat(k, repeats, axis=2), np.repeat(v, repeats, axis=2)
+    scores = scale * np.einsum("bihd,bjhd->bhij", q, k)
+    if causal:
+        i, j = np.ogrid[: q.shape[1], : k.shape[1]]
+        scores = np.where(j <= i + k.shape[1] - q.shape[1], scores, -np.inf)
+    largest = scores.max(axis=-1, keepdims=True)
+    weights = np.exp(scores - largest)
+    total = weights.sum(axis=-1, keepdims=True)
+    o = np.einsum("bhij,bjhd->bihd", weights / total, v)
+    return o, (np.log(total) + largest)[..., 0]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention(rng: np.random.Generator, dtype: Any, causal: bool) -> None:
+    q = values(rng, (2, 20, 4, 64), dtype)
+    k, v = values(rng, (2, 36, 2, 64), dtype), values(rng, (2, 36, 2, 64), dtype)
+    o, lse, report = tegula.attention(q, k, v, causal=causal, return_lse=True, report=True)
+    assert o.dtype == dtype and o.shape == q.shape and report
+    exact, exact_lse = softmax_attention(q, k, v, 64**-0.5, causal)
+    # P is rounded to the operands' type and O, at most 1, to the result's.
+    bound = 2.5 * EPSILON[np.dtype(dtype).name]
+    assert np.all(np.abs(o.astype(np.float64) - exact) <= bound)
+    assert np.all(np.abs(lse - exact_lse) <= 64 * 2.0**-20)
+
+
+def test_attention_strides(rng: np.random.Generator) -> None:
+    packed = values(rng, (24, 3, 2, 32), np.float16)  # (seq, q or k or v, heads, head_dim)
+    q, k, v = (packed[:, i] for i in range(3))
+    o = tegula.attention(q, k, v, scale=0.5)
+    exact, _ = softmax_attention(q[None], k[None], v[None], 0.5, False)
+    assert o.shape == (24, 2, 32)
+    assert np.all(np.abs(o - exact[0]) <= 2.5 * EPSILON["float16"])
+    by_head = np.ascontiguousarray(q.transpose(1, 0, 2)).transpose(1, 0, 2)
+    np.testing.assert_array_equal(tegula.attention(by_head, k, v, scale=0.5), o)
+
+
+def test_results_do_not_depend_on_the_order_of_events(rng: np.random.Generator) -> None:
+    a, b = values(rng, (64, 64), np.float16), values(rng, (64, 64), np.float16)
+    expected = tegula.gemm(a, b)
+    for machine in (Machine(scheduler="first"), Machine(scheduler="random", seed=7), Machine(check=False, workers=1)):
+        np.testing.assert_array_equal(tegula.gemm(a, b, machine=machine), expected)
+
+
+def test_report(rng: np.random.Generator) -> None:
+    _, report = tegula.gemm(values(rng, (64, 32), np.float16), values(rng, (32, 64), np.float16), report=True)
+    assert report.findings == 0
+    assert len(report.text()) > len(report.text(counters=False))
+    assert report.json()["kernel"].startswith("GemmSm") or "gemm" in report.json()["kernel"].lower()
+
+
+H = np.float16
+ONES = np.ones((32, 32), H)
+TOKENS = np.ones((8, 2, 64), H)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: tegula.gemm(cast(Any, ONES.tolist()), ONES), "a is list; a NumPy array is needed"),
+        (lambda: tegula.gemm(ONES.astype(np.float64), ONES), "a has elements of type float64"),
+        (lambda: tegula.gemm(ONES.view(np.uint16), ONES), "raw bits need dtype="),
+        (lambda: tegula.gemm(ONES.view(np.uint16), ONES, dtype="e4m3"), "which hold no e4m3; uint8 is needed"),
+        (lambda: tegula.gemm(ONES, ONES, dtype="f8"), "dtype is 'f8'"),
+        (lambda: tegula.gemm(ONES, ONES.astype(ml_dtypes.bfloat16)), "in_b"),
+        (lambda: tegula.gemm(ONES, np.ones((31, 32), H)), "a has 32 columns, and b 31 rows"),
+        (lambda: tegula.gemm(ONES[0], ONES), "a has the shape (32,)"),
+        (lambda: tegula.gemm(ONES[:0], ONES), "an empty problem has no result"),
+        (lambda: tegula.gemm(ONES[::2, ::2], ONES[:16]), "neither its rows nor its columns"),
+        (lambda: tegula.gemm(ONES[::-1], ONES), "not negative"),
+        (lambda: tegula.gemm(np.ones((2, 32, 32), H), np.ones((3, 32, 32), H)), "a is a batch of 2, and b of 3"),
+        (lambda: tegula.gemm(ONES, ONES, activation="tanh"), "activation is 'tanh'"),
+        (lambda: tegula.gemm(ONES, ONES, out_dtype="f64"), "out_dtype is 'f64'"),
+        (lambda: tegula.gemm(ONES, ONES, out=np.ones((32, 31), H)), "out has the shape (32, 31)"),
+        (lambda: tegula.gemm(ONES, ONES, out=np.ones((32, 32), np.float32)), "out has elements of type float32"),
+        (lambda: tegula.gemm(ONES, ONES, out=np.broadcast_to(ONES[0], (32, 32))), "out cannot be written to"),
+        (lambda: tegula.gemm(ONES, ONES, out=ONES), "d and a are the same pointer"),
+        (lambda: tegula.gemm(ONES, ONES, c=np.ones((32, 32), np.float32)), "c has elements of type float32"),
+        (lambda: tegula.gemm(ONES, ONES, bias=np.ones(31, H)), "bias has the shape (31,)"),
+        (lambda: tegula.gemm(ONES, ONES, alpha=float("nan")), "alpha is nan"),
+        (lambda: tegula.gemm(ONES, ONES, beta=1.0), "c is a null pointer and beta is 1"),
+        (lambda: tegula.gemm(ONES, ONES, machine=cast(Any, "sim")), "machine is str"),
+        (lambda: tegula.attention(TOKENS, TOKENS[:, :1], TOKENS), "k has the shape (8, 1, 64), and v"),
+        (lambda: tegula.attention(TOKENS[0], TOKENS[0], TOKENS[0]), "q has the shape (2, 64)"),
+        (lambda: tegula.attention(TOKENS[None], TOKENS, TOKENS), "all or none must have a batch"),
+        (lambda: tegula.attention(TOKENS, TOKENS.astype(np.float32), TOKENS), "float32"),
+        (lambda: tegula.attention(*[TOKENS[:, :, :40]] * 3), "head_dim is 40"),
+        (lambda: tegula.attention(*[TOKENS.transpose(0, 2, 1)] * 3), "which must be contiguous"),
+        (lambda: tegula.attention(TOKENS, TOKENS, TOKENS, scale=0.0), "scale is 0"),
+        (lambda: tegula.attention(TOKENS, TOKENS, TOKENS, scale=float("inf")), "scale is inf"),
+        (lambda: tegula.attention(TOKENS, TOKENS, TOKENS, out=TOKENS), "same pointer"),
+        (lambda: Machine("gpu"), "gpu"),
+        (lambda: Machine(arch="sm70"), "arch is 'sm70'"),
+        (lambda: Machine(scheduler="best"), "scheduler is 'best'"),
+        (lambda: Machine(seed=-1), "seed is -1"),
+        (lambda: Machine(workers=-2), "workers is -2"),
+    ],
+)
+def test_refusals_are_sentences(call: Any, sentence: str) -> None:
+    with pytest.raises(ArgumentError) as refused:
+        call()
+    assert sentence in str(refused.value)

@@ -1,0 +1,116 @@
+#include <cstdint>
+#include <optional>
+
+#include "element_types.hpp"
+#include "guard.hpp"
+#include "host_array.hpp"
+#include "machine.hpp"
+#include "structures.hpp"
+#include "tegula/device/selection.hpp"
+
+namespace tegula::c {
+namespace {
+
+constexpr tegula_attention_arguments kDefaults = {
+    .batch = 1, .heads = 1, .kv_heads = TEGULA_LEFT_OUT, .seq_k = TEGULA_LEFT_OUT};
+
+std::optional<TokenStrides> strides_of(tegula_token_strides const* strides) {
+  if (strides == nullptr) return {};
+  return TokenStrides{strides->batch, strides->seq, strides->head};
+}
+
+AttentionArguments arguments_of(tegula_attention_arguments const& a) {
+  std::optional<DType> const dtype = dtype_of("attention", "dtype", a.dtype);
+  if (!dtype) throw argument_error("attention: dtype is left out; it must be the type of q, k, v and o.");
+  return {.dtype = *dtype,
+          .q = a.q,
+          .k = a.k,
+          .v = a.v,
+          .o = a.o,
+          .lse = a.lse,
+          .batch = a.batch,
+          .heads = a.heads,
+          .kv_heads = unless_left_out(a.kv_heads),
+          .seq_q = a.seq_q,
+          .seq_k = unless_left_out(a.seq_k),
+          .head_dim = a.head_dim,
+          .q_stride = strides_of(a.q_stride),
+          .k_stride = strides_of(a.k_stride),
+          .v_stride = strides_of(a.v_stride),
+          .o_stride = strides_of(a.o_stride),
+          .scale = a.scale != nullptr ? std::optional<float>(*a.scale) : std::nullopt,
+          .causal = a.causal != 0};
+}
+
+/// Precondition: checked arguments, with nothing left out.
+void simulate(tegula_machine& machine, AttentionArguments const& host, tegula_report** report) {
+  std::int64_t const bytes = bits(host.dtype) / 8;
+  auto const tokens = [&](char const* name, void const* address, std::int64_t seq, std::int64_t heads,
+                          TokenStrides const& s) {
+    return OnMachine(machine.machine, {name,
+                                       address,
+                                       host.head_dim * bytes,
+                                       {host.batch, seq, heads},
+                                       {s.batch * bytes, s.seq * bytes, s.head * bytes}});
+  };
+  OnMachine q = tokens("Q", host.q, host.seq_q, host.heads, *host.q_stride);
+  OnMachine k = tokens("K", host.k, *host.seq_k, *host.kv_heads, *host.k_stride);
+  OnMachine v = tokens("V", host.v, *host.seq_k, *host.kv_heads, *host.v_stride);
+  OnMachine const o = tokens("O", host.o, host.seq_q, host.heads, *host.o_stride);
+  std::int64_t const rows = host.batch * host.heads * host.seq_q;
+  OnMachine const lse(machine.machine,
+                      {.name = "lse", .address = host.lse, .row = rows * std::int64_t{sizeof(float)}});
+  for (OnMachine* const input : {&q, &k, &v}) input->upload();
+  AttentionArguments a = host;
+  a.q = q.data();
+  a.k = k.data();
+  a.v = v.data();
+  a.o = o.data();
+  a.lse = static_cast<float*>(lse.data());
+  launch_and_report(
+      machine, report, [&] { attention(machine.machine, a); },
+      [&] {
+        o.download(host.o);
+        lse.download(host.lse);
+      });
+}
+
+}  // namespace
+}  // namespace tegula::c
+
+using namespace tegula;
+using namespace tegula::c;
+
+void tegula_attention_arguments_init(tegula_attention_arguments* arguments, size_t struct_size) {
+  initialise(arguments, struct_size, kDefaults);
+}
+
+tegula_status tegula_attention(tegula_machine* machine, tegula_attention_arguments const* arguments,
+                               void* stream, tegula_report** report) {
+  return guarded([&] {
+    not_null("tegula_attention", "machine", machine);
+    not_null("tegula_attention", "arguments", arguments);
+    AttentionArguments const a = arguments_of(read_structure("tegula_attention", *arguments, kDefaults));
+    if (machine->machine.is_simulated()) {
+      check(a, machine->machine.compute_capability());
+      simulate(*machine, with_defaults(a), report);
+    } else {
+      attention(machine->machine, a, Stream{stream});
+      if (report != nullptr) *report = nullptr;
+    }
+  });
+}
+
+tegula_status tegula_attention_choice(tegula_machine* machine, tegula_attention_arguments const* arguments,
+                                      char** text) {
+  return guarded([&] {
+    not_null("tegula_attention_choice", "machine", machine);
+    not_null("tegula_attention_choice", "arguments", arguments);
+    not_null("tegula_attention_choice", "text", text);
+    AttentionArguments const a =
+        arguments_of(read_structure("tegula_attention_choice", *arguments, kDefaults));
+    check(a, machine->machine.compute_capability());
+    AttentionChoice const choice = choose_attention(a, machine->machine.properties());
+    *text = as_c_text(configuration_name(choice.kernel, choice.configuration));
+  });
+}

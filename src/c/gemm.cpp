@@ -1,0 +1,167 @@
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "element_types.hpp"
+#include "guard.hpp"
+#include "host_array.hpp"
+#include "machine.hpp"
+#include "structures.hpp"
+#include "tegula/device/gemm_plan.hpp"
+
+namespace tegula::c {
+namespace {
+
+constexpr tegula_gemm_arguments kDefaults = {
+    .batch = 1,
+    .lda = TEGULA_LEFT_OUT,
+    .ldb = TEGULA_LEFT_OUT,
+    .ldc = TEGULA_LEFT_OUT,
+    .ldd = TEGULA_LEFT_OUT,
+    .a_batch_stride = TEGULA_LEFT_OUT,
+    .b_batch_stride = TEGULA_LEFT_OUT,
+    .c_batch_stride = TEGULA_LEFT_OUT,
+    .d_batch_stride = TEGULA_LEFT_OUT,
+    .alpha = 1,
+    .beta = 0,
+};
+
+Major major_of(char const* name, std::int32_t major) {
+  if (major == TEGULA_MAJOR_K) return Major::k;
+  if (major == TEGULA_MAJOR_MN) return Major::mn;
+  throw argument_error(
+      fmt::format("gemm: {} is {}; it must be TEGULA_MAJOR_K (0) or TEGULA_MAJOR_MN (1).", name, major));
+}
+
+Activation activation_of(std::int32_t activation) {
+  if (activation >= TEGULA_ACTIVATION_NONE && activation <= TEGULA_SILU)
+    return static_cast<Activation>(activation);
+  throw argument_error(fmt::format(
+      "gemm: activation is {}; it must be TEGULA_ACTIVATION_NONE (0), TEGULA_RELU (1), TEGULA_GELU (2) "
+      "or TEGULA_SILU (3).",
+      activation));
+}
+
+GemmArguments arguments_of(tegula_gemm_arguments const& g) {
+  std::optional<DType> const in = dtype_of("gemm", "in", g.in);
+  if (!in) throw argument_error("gemm: in is left out; it must be the type of A's elements.");
+  return {.in = *in,
+          .in_b = dtype_of("gemm", "in_b", g.in_b),
+          .out = dtype_of("gemm", "out", g.out),
+          .a_major = major_of("a_major", g.a_major),
+          .b_major = major_of("b_major", g.b_major),
+          .m = g.m,
+          .n = g.n,
+          .k = g.k,
+          .batch = g.batch,
+          .a = g.a,
+          .b = g.b,
+          .c = g.c,
+          .bias = g.bias,
+          .d = g.d,
+          .lda = unless_left_out(g.lda),
+          .ldb = unless_left_out(g.ldb),
+          .ldc = unless_left_out(g.ldc),
+          .ldd = unless_left_out(g.ldd),
+          .a_batch_stride = unless_left_out(g.a_batch_stride),
+          .b_batch_stride = unless_left_out(g.b_batch_stride),
+          .c_batch_stride = unless_left_out(g.c_batch_stride),
+          .d_batch_stride = unless_left_out(g.d_batch_stride),
+          .scale_a = g.scale_a,
+          .scale_b = g.scale_b,
+          .alpha = g.alpha,
+          .beta = g.beta,
+          .activation = activation_of(g.activation)};
+}
+
+/// `rows` rows of `columns` elements for each matrix of the batch.
+HostArray matrices(char const* name, void const* address, GemmArguments const& g, std::int64_t rows,
+                   std::int64_t columns, std::int64_t ld, std::int64_t batch_stride, DType type) {
+  std::int64_t const bytes = bits(type) / 8;
+  return {name, address, columns * bytes, {1, g.batch, rows}, {0, batch_stride * bytes, ld * bytes}};
+}
+
+/// The operands in a simulated machine's memory.
+struct Operands {
+  OnMachine a, b, d;
+  std::optional<OnMachine> c;  ///< where it is not d
+  OnMachine bias, scale_a, scale_b;
+};
+
+/// Precondition: checked arguments, with nothing left out.
+Operands operands(Machine const& machine, GemmArguments const& g) {
+  bool const a_k = g.a_major == Major::k, b_k = g.b_major == Major::k;
+  bool const reads_c = g.beta != 0;
+  HostArray const c = matrices("C", reads_c ? g.c : nullptr, g, g.m, g.n, *g.ldc, *g.c_batch_stride, *g.out);
+  auto const factor = [](char const* name, float const* address) {
+    return HostArray{.name = name, .address = address, .row = sizeof(float)};
+  };
+  return {
+      .a = {machine,
+            matrices("A", g.a, g, a_k ? g.m : g.k, a_k ? g.k : g.m, *g.lda, *g.a_batch_stride, g.in)},
+      .b = {machine,
+            matrices("B", g.b, g, b_k ? g.n : g.k, b_k ? g.k : g.n, *g.ldb, *g.b_batch_stride, *g.in_b)},
+      .d = {machine, matrices("D", g.d, g, g.m, g.n, *g.ldd, *g.d_batch_stride, *g.out)},
+      .c = c.address == g.d ? std::optional<OnMachine>() : OnMachine(machine, c),
+      .bias = {machine, {.name = "bias", .address = g.bias, .row = g.n * (bits(*g.out) / 8)}},
+      .scale_a = {machine, factor("scale_a", g.scale_a)},
+      .scale_b = {machine, factor("scale_b", g.scale_b)},
+  };
+}
+
+void simulate(tegula_machine& machine, GemmArguments const& host, tegula_report** report) {
+  Operands held = operands(machine.machine, host);
+  for (OnMachine* const input : {&held.a, &held.b, &held.bias, &held.scale_a, &held.scale_b}) input->upload();
+  (held.c ? *held.c : held.d).upload();
+  GemmArguments g = host;
+  g.a = held.a.data();
+  g.b = held.b.data();
+  g.c = (held.c ? *held.c : held.d).data();
+  g.d = held.d.data();
+  g.bias = held.bias.data();
+  g.scale_a = static_cast<float const*>(held.scale_a.data());
+  g.scale_b = static_cast<float const*>(held.scale_b.data());
+  launch_and_report(
+      machine, report, [&] { gemm(machine.machine, g); }, [&] { held.d.download(host.d); });
+}
+
+}  // namespace
+}  // namespace tegula::c
+
+using namespace tegula;
+using namespace tegula::c;
+
+void tegula_gemm_arguments_init(tegula_gemm_arguments* arguments, size_t struct_size) {
+  initialise(arguments, struct_size, kDefaults);
+}
+
+tegula_status tegula_gemm(tegula_machine* machine, tegula_gemm_arguments const* arguments, void* stream,
+                          tegula_report** report) {
+  return guarded([&] {
+    not_null("tegula_gemm", "machine", machine);
+    not_null("tegula_gemm", "arguments", arguments);
+    GemmArguments const g = arguments_of(read_structure("tegula_gemm", *arguments, kDefaults));
+    if (machine->machine.is_simulated()) {
+      check(g, machine->machine.compute_capability());
+      simulate(*machine, with_defaults(g), report);
+    } else {
+      gemm(machine->machine, g, Stream{stream});
+      if (report != nullptr) *report = nullptr;
+    }
+  });
+}
+
+tegula_status tegula_gemm_choice(tegula_machine* machine, tegula_gemm_arguments const* arguments,
+                                 char** text) {
+  return guarded([&] {
+    not_null("tegula_gemm_choice", "machine", machine);
+    not_null("tegula_gemm_choice", "arguments", arguments);
+    not_null("tegula_gemm_choice", "text", text);
+    GemmArguments const g = arguments_of(read_structure("tegula_gemm_choice", *arguments, kDefaults));
+    check(g, machine->machine.compute_capability());
+    GemmChoice const choice = choose_gemm(g, machine->machine.properties());
+    *text = as_c_text(configuration_name(choice.kernel, choice.configuration));
+  });
+}

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "tegula/device/buffer.hpp"
+#include "tegula/device/machine.hpp"
+
+/// Arrays of the caller on a simulated machine: its memory is its own, so they are copied there and back.
+namespace tegula::c {
+
+/// Rows of contiguous elements in the caller's memory, which three axes step over. In bytes.
+struct HostArray {
+  char const* name = "";  ///< in reports
+  void const* address = nullptr;
+  std::int64_t row = 0;
+  std::array<std::int64_t, 3> extents = {1, 1, 1};
+  std::array<std::int64_t, 3> strides = {0, 0, 0};  ///< at least 0
+
+  std::int64_t bytes() const;  ///< from the first to the last
+};
+
+/// A place of the same size in a simulated machine's memory, as far past a multiple of 256 bytes as the
+/// caller's is past one of 16, so that the same kernels can address it. Bytes between the rows stay unwritten
+/// there, and a kernel that reads them is found out.
+class OnMachine {
+ public:
+  /// Nothing where the array's address is null.
+  OnMachine(Machine const& machine, HostArray const& array);
+  /// The machine's pointer; null where there is no array.
+  void* data() const;
+  void upload();
+  /// Writes the rows to `to`, which is the caller's address.
+  void download(void* to) const;
+
+ private:
+  HostArray array_;
+  std::int64_t shift_ = 0;
+  std::optional<Allocation> allocation_;
+};
+
+}  // namespace tegula::c

@@ -1,0 +1,104 @@
+#include "machine.hpp"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "guard.hpp"
+#include "structures.hpp"
+#include "tegula/io/text.hpp"
+
+namespace tegula::c {
+namespace {
+
+Arch arch_of(char const* name) {
+  if (name == nullptr || std::string_view(name) == "sm90") return Arch::sm90;
+  if (std::string_view(name) == "sm80") return Arch::sm80;
+  throw argument_error("tegula_machine_create: arch is " + io::in_quotes(name) +
+                       "; it must be 'sm80' or 'sm90'.");
+}
+
+sim::Options options_of(tegula_machine_options const& given) {
+  sim::Options options;
+  std::string_view const scheduler = given.scheduler != nullptr ? given.scheduler : "last";
+  if (scheduler == "first") {
+    options.completion = sim::Completion::first;
+    options.interleaving = sim::Interleaving::round_robin;
+  } else if (scheduler == "random") {
+    options.completion = sim::Completion::random;
+    options.interleaving = sim::Interleaving::random;
+  } else if (scheduler != "last") {
+    throw argument_error("tegula_machine_create: scheduler is " + io::in_quotes(scheduler) +
+                         "; it must be 'last', 'first' or 'random'.");
+  }
+  if (given.workers < 0 || given.workers > 1024)
+    throw argument_error("tegula_machine_create: workers is " + std::to_string(given.workers) +
+                         "; it must be from 0 to 1024.");
+  options.seed = given.seed;
+  options.check = given.check != 0;
+  options.workers = given.workers;
+  return options;
+}
+
+}  // namespace
+}  // namespace tegula::c
+
+using namespace tegula;
+using namespace tegula::c;
+
+void tegula_machine_options_init(tegula_machine_options* options, size_t struct_size) {
+  initialise(options, struct_size, tegula_machine_options{.check = 1});
+}
+
+tegula_status tegula_machine_create(char const* device, tegula_machine_options const* options,
+                                    tegula_machine** machine) {
+  return guarded([&] {
+    not_null("tegula_machine_create", "device", device);
+    not_null("tegula_machine_create", "machine", machine);
+    tegula_machine_options const given =
+        options == nullptr
+            ? tegula_machine_options{.check = 1}
+            : read_structure("tegula_machine_create", *options, tegula_machine_options{.check = 1});
+    *machine = new tegula_machine{Machine::from_name(device, arch_of(given.arch), options_of(given))};
+  });
+}
+
+void tegula_machine_free(tegula_machine* machine) { delete machine; }
+
+tegula_status tegula_machine_name(tegula_machine const* machine, char** name) {
+  return guarded([&] {
+    not_null("tegula_machine_name", "machine", machine);
+    not_null("tegula_machine_name", "name", name);
+    *name = as_c_text(machine->machine.name());
+  });
+}
+
+int32_t tegula_machine_compute_capability(tegula_machine const* machine) {
+  return machine->machine.compute_capability();
+}
+
+int32_t tegula_machine_is_simulated(tegula_machine const* machine) {
+  return machine->machine.is_simulated() ? 1 : 0;
+}
+
+void tegula_report_free(tegula_report* report) { delete report; }
+
+int64_t tegula_report_findings(tegula_report const* report) {
+  return static_cast<int64_t>(report->held.findings.size());
+}
+
+tegula_status tegula_report_text(tegula_report const* report, int32_t counters, char** text) {
+  return guarded([&] {
+    not_null("tegula_report_text", "report", report);
+    not_null("tegula_report_text", "text", text);
+    *text = as_c_text(report->held.text(counters != 0 ? sim::Counters::shown : sim::Counters::left_out));
+  });
+}
+
+tegula_status tegula_report_json(tegula_report const* report, int32_t counters, char** json) {
+  return guarded([&] {
+    not_null("tegula_report_json", "report", report);
+    not_null("tegula_report_json", "json", json);
+    *json = as_c_text(report->held.json(counters != 0 ? sim::Counters::shown : sim::Counters::left_out));
+  });
+}

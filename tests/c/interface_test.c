@@ -1,0 +1,263 @@
+/* The C interface as a program in C11 uses it. Prints each expectation that is not met; exits 1 if there was
+ * one. */
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tegula/tegula.h"
+
+static int failures = 0;
+
+static void expect(int met, char const* what, int line) {
+  if (met) return;
+  printf("line %d: %s is not so; the last sentence is: %s\n", line, what, tegula_last_error());
+  ++failures;
+}
+#define EXPECT(condition) expect(!!(condition), #condition, __LINE__)
+
+/* Whether the text is `expected`; frees it. */
+static int is_text(char* text, char const* expected) {
+  int const same = strcmp(text, expected) == 0;
+  if (!same) printf("'%s' instead of '%s'\n", text, expected);
+  tegula_free(text);
+  return same;
+}
+
+static tegula_value* evaluated(char const* expression) {
+  tegula_value* value = NULL;
+  EXPECT(tegula_evaluate(expression, &value) == TEGULA_OK);
+  return value;
+}
+
+static int comes_to(tegula_value* value, char const* expected) {
+  char* text = NULL;
+  if (tegula_value_text(value, &text) != TEGULA_OK) return 0;
+  tegula_value_free(value);
+  return is_text(text, expected);
+}
+
+static void versions(void) {
+  EXPECT(tegula_c_version() == TEGULA_C_VERSION);
+  EXPECT(strchr(tegula_version(), '.') != NULL);
+}
+
+static void layouts(void) {
+  tegula_value* const a = evaluated("(4,4):(4,1)");
+  tegula_value* const b = evaluated("(4,2,2):(2,1,8)");
+  tegula_value const* const both[] = {a, b};
+  tegula_value* result = NULL;
+  EXPECT(tegula_call("composition", both, 2, &result) == TEGULA_OK);
+  EXPECT(tegula_value_kind(result) == TEGULA_LAYOUT);
+  int64_t values[16];
+  int64_t const indices[] = {0, 5, 15};
+  EXPECT(tegula_layout_values(result, indices, 3, values) == TEGULA_OK);
+  EXPECT(values[0] == 0 && values[1] == 12 && values[2] == 15);
+  EXPECT(tegula_layout_values(result, NULL, 16, values) == TEGULA_OK);
+  EXPECT(values[5] == 12);
+  tegula_value *shape = NULL, *stride = NULL, *mode = NULL;
+  EXPECT(tegula_layout_shape(result, &shape) == TEGULA_OK && comes_to(shape, "((2,2),2,2)"));
+  EXPECT(tegula_layout_stride(result, &stride) == TEGULA_OK && comes_to(stride, "((8,1),4,2)"));
+  EXPECT(tegula_layout_mode(result, 0, &mode) == TEGULA_OK && comes_to(mode, "(2,2):(8,1)"));
+  EXPECT(tegula_value_equal(a, a) && !tegula_value_equal(a, b));
+  EXPECT(comes_to(result, "((2,2),2,2):((8,1),4,2)"));
+
+  tegula_value const* const sized[] = {a};
+  int64_t size = 0;
+  EXPECT(tegula_call("size", sized, 1, &result) == TEGULA_OK);
+  EXPECT(tegula_value_integer(result, &size) == TEGULA_OK && size == 16);
+  tegula_value_free(result);
+  tegula_value_free(a);
+  tegula_value_free(b);
+}
+
+static void coordinates_and_swizzles(void) {
+  tegula_value* const coordinates = evaluated("(2,3):(1@1,2@0)");
+  int32_t axes = 0;
+  int64_t values[12];
+  EXPECT(tegula_layout_axes(coordinates, &axes) == TEGULA_OK && axes == 2);
+  EXPECT(tegula_layout_values(coordinates, NULL, 6, values) == TEGULA_OK);
+  EXPECT(values[6] == 2 && values[7] == 1);
+  tegula_value* stride = NULL;
+  EXPECT(tegula_layout_stride(coordinates, &stride) == TEGULA_LAYOUT_ERROR && stride == NULL);
+  tegula_value_free(coordinates);
+
+  tegula_value* const swizzled = evaluated("Sw<2,0,3> o 5 o (8,8):(8,1)");
+  int32_t bits = 0, base = 9, shift = 0;
+  int64_t offset = 0;
+  tegula_value* layout = NULL;
+  EXPECT(tegula_value_kind(swizzled) == TEGULA_SWIZZLED_LAYOUT);
+  EXPECT(tegula_swizzle_parts(swizzled, &bits, &base, &shift, &offset, &layout) == TEGULA_OK);
+  EXPECT(bits == 2 && base == 0 && shift == 3 && offset == 5);
+  EXPECT(comes_to(layout, "(8,8):(8,1)"));
+  tegula_value_free(swizzled);
+}
+
+static void drawings(void) {
+  tegula_value* const layout = evaluated("(4,8):(8,1)");
+  char* drawing = NULL;
+  EXPECT(tegula_layout_draw(layout, 0, TEGULA_SVG, &drawing) == TEGULA_OK);
+  EXPECT(strncmp(drawing, "<svg", 4) == 0 || strncmp(drawing, "<?xml", 5) == 0);
+  tegula_free(drawing);
+  EXPECT(tegula_layout_draw(layout, 16, TEGULA_TEXT, &drawing) == TEGULA_OK);
+  tegula_free(drawing);
+  EXPECT(tegula_layout_draw(layout, 0, (tegula_drawing)9, &drawing) == TEGULA_ARGUMENT_ERROR);
+  tegula_value* const threads = evaluated("((4,8),(2,2)):((32,1),(16,8))");
+  EXPECT(tegula_layout_draw_threads(threads, 16, 8, TEGULA_SVG, &drawing) == TEGULA_OK);
+  tegula_free(drawing);
+  tegula_value_free(layout);
+  tegula_value_free(threads);
+}
+
+static void refusals(void) {
+  tegula_value* value = NULL;
+  EXPECT(tegula_evaluate("(4,8", &value) == TEGULA_LAYOUT_ERROR && value == NULL);
+  EXPECT(strstr(tegula_last_error(), "column 5") != NULL);
+  EXPECT(tegula_evaluate("composition((3,4):(4,1), 4:2)", &value) == TEGULA_LAYOUT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "no layout is A(B(i))") != NULL);
+  EXPECT(tegula_evaluate(NULL, &value) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "expression is NULL") != NULL);
+  EXPECT(tegula_call("compose", NULL, 0, &value) == TEGULA_LAYOUT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "'compose'") != NULL);
+  EXPECT(tegula_call("size", NULL, 0, &value) == TEGULA_LAYOUT_ERROR);
+  tegula_machine* machine = NULL;
+  EXPECT(tegula_machine_create("gpu", NULL, &machine) == TEGULA_ARGUMENT_ERROR && machine == NULL);
+  tegula_machine_options options;
+  tegula_machine_options_init(&options, sizeof options);
+  options.arch = "sm70";
+  EXPECT(tegula_machine_create("sim", &options, &machine) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "'sm70'") != NULL);
+  options.struct_size = 1 << 20;
+  EXPECT(tegula_machine_create("sim", &options, &machine) == TEGULA_ARGUMENT_ERROR);
+  tegula_value_free(NULL);
+  tegula_machine_free(NULL);
+  tegula_report_free(NULL);
+  tegula_free(NULL);
+}
+
+/* bf16 of a small integer, and back. */
+static uint16_t to_bf16(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return (uint16_t)(bits >> 16);
+}
+static float from_bf16(uint16_t value) {
+  uint32_t const bits = (uint32_t)value << 16;
+  float result;
+  memcpy(&result, &bits, sizeof result);
+  return result;
+}
+
+/* D = A B^T + C with rows of A and D further apart than they are long: what lies between is left alone. */
+static void multiplies(tegula_machine* machine) {
+  enum { kM = 20, kN = 24, kK = 16, kLda = 40, kLdd = 32 };
+  static uint16_t a[kM * kLda], b[kN * kK];
+  static float c[kM * kN], d[kM * kLdd];
+  for (int i = 0; i < kM * kLda; ++i) a[i] = to_bf16((float)(i % 5 - 2));
+  for (int i = 0; i < kN * kK; ++i) b[i] = to_bf16((float)(i % 7 - 3));
+  for (int i = 0; i < kM * kN; ++i) c[i] = (float)i;
+  for (int i = 0; i < kM * kLdd; ++i) d[i] = -77;
+  tegula_gemm_arguments g;
+  tegula_gemm_arguments_init(&g, sizeof g);
+  g.in = TEGULA_BF16, g.out = TEGULA_F32;
+  g.m = kM, g.n = kN, g.k = kK;
+  g.a = a, g.b = b, g.c = c, g.d = d;
+  g.lda = kLda, g.ldd = kLdd;
+  g.beta = 1;
+  tegula_report* report = NULL;
+  EXPECT(tegula_gemm(machine, &g, NULL, &report) == TEGULA_OK);
+  EXPECT(report != NULL && tegula_report_findings(report) == 0);
+  for (int i = 0; i < kM; ++i) {
+    for (int j = 0; j < kLdd; ++j) {
+      float expected = -77;
+      if (j < kN) {
+        expected = c[i * kN + j];
+        for (int k = 0; k < kK; ++k) expected += from_bf16(a[i * kLda + k]) * from_bf16(b[j * kK + k]);
+      }
+      if (d[i * kLdd + j] != expected) {
+        EXPECT(d[i * kLdd + j] == expected);
+        return;
+      }
+    }
+  }
+  char* text = NULL;
+  EXPECT(tegula_report_text(report, 0, &text) == TEGULA_OK && strstr(text, "clean") != NULL);
+  tegula_free(text);
+  EXPECT(tegula_report_json(report, 0, &text) == TEGULA_OK && text[0] == '{');
+  tegula_free(text);
+  tegula_report_free(report);
+  EXPECT(tegula_gemm_choice(machine, &g, &text) == TEGULA_OK && strncmp(text, "gemm_sm", 7) == 0);
+  tegula_free(text);
+
+  g.m = 0;
+  EXPECT(tegula_gemm(machine, &g, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "m is 0") != NULL);
+  g.m = kM, g.in = 99;
+  EXPECT(tegula_gemm(machine, &g, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "in is 99") != NULL);
+}
+
+/* One key: every query gets its value, and the log-sum-exp is the score. */
+static void attends(tegula_machine* machine) {
+  enum { kHeads = 2, kSeq = 3, kDim = 64 };
+  static _Alignas(16) uint16_t q[kSeq * kHeads * kDim], k[kHeads * kDim], v[kHeads * kDim],
+      o[kSeq * kHeads * kDim];
+  static float lse[kHeads * kSeq];
+  for (int i = 0; i < kSeq * kHeads * kDim; ++i) q[i] = to_bf16(1);
+  for (int i = 0; i < kHeads * kDim; ++i) k[i] = to_bf16(1), v[i] = to_bf16((float)(i % 9));
+  tegula_attention_arguments a;
+  tegula_attention_arguments_init(&a, sizeof a);
+  a.dtype = TEGULA_BF16;
+  a.heads = kHeads, a.seq_q = kSeq, a.seq_k = 1, a.head_dim = kDim;
+  a.q = q, a.k = k, a.v = v, a.o = o, a.lse = lse;
+  float const scale = 0.25f;
+  a.scale = &scale;
+  EXPECT(tegula_attention(machine, &a, NULL, NULL) == TEGULA_OK);
+  for (int i = 0; i < kSeq * kHeads * kDim; ++i) {
+    if (o[i] != v[i % (kHeads * kDim)]) {
+      EXPECT(o[i] == v[i % (kHeads * kDim)]);
+      return;
+    }
+  }
+  for (int i = 0; i < kHeads * kSeq; ++i) EXPECT(fabsf(lse[i] - 16) < 1e-4f);
+  a.head_dim = 7;
+  EXPECT(tegula_attention(machine, &a, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "head_dim is 7") != NULL);
+}
+
+static void machines(void) {
+  tegula_machine* machine = NULL;
+  for (int generation = 0; generation < 2; ++generation) {
+    tegula_machine_options options;
+    tegula_machine_options_init(&options, sizeof options);
+    options.arch = generation == 0 ? "sm80" : "sm90";
+    EXPECT(tegula_machine_create("sim", &options, &machine) == TEGULA_OK);
+    EXPECT(tegula_machine_compute_capability(machine) == (generation == 0 ? 80 : 90));
+    EXPECT(tegula_machine_is_simulated(machine) == 1);
+    char* name = NULL;
+    EXPECT(tegula_machine_name(machine, &name) == TEGULA_OK);
+    EXPECT(is_text(name, generation == 0 ? "simulated sm_80" : "simulated sm_90"));
+    multiplies(machine);
+    attends(machine);
+    tegula_machine_free(machine);
+  }
+}
+
+static void command_line(void) {
+  char name[] = "tegula", command[] = "layout", wrong[] = "(4,8";
+  char* arguments[] = {name, command, wrong, NULL};
+  EXPECT(tegula_main(3, arguments) == 1);
+}
+
+int main(void) {
+  versions();
+  layouts();
+  coordinates_and_swizzles();
+  drawings();
+  refusals();
+  machines();
+  command_line();
+  return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
