@@ -75,7 +75,7 @@ TEST(GemmCommand, ComputesEveryTypeBatchAndActivation) {
         {"--in e4m3 --in-b e5m2 --trans-b --batch 2 --beta 1 --activation relu", "gemm_sm90 e4m3xe5m2->bf16"},
         {"--trans-a --batch 3 --alpha 0.5", "gemm_sm90 bf16->bf16 A:mn B:mn"},
         {"--in f16 --trans-b --activation gelu --beta -1", " activation"},
-        {"--in e4m3 --trans-b --out f32 --activation silu", "gemm_sm90 e4m3->f32"},
+        {"--in e4m3 --in-b e5m2 --trans-b --out f32 --scale-b 2", "gemm_sm90 e4m3xe5m2->f32"},
         {"--trans-a --activation silu --batch 2", "gemm_sm80 bf16->bf16 A:mn B:mn"},
         {"--trans-b --arch sm80 --activation relu --batch 2 --scale-b 2", "gemm_sm80 bf16->bf16"}}) {
     json const result = run_json(std::string("gemm --m 80 --n 48 --k 64 ") + options);

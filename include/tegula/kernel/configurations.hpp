@@ -263,9 +263,8 @@ struct GemmSm90Family {
     bool const large = c.block_n == 256, medium = c.block_m == 128 && c.block_n == 128,
                small = c.block_m == 64;
     if (c.a == DType::tf32) return c.out == DType::f32 && medium && !c.activates;
-    if (c.a == DType::e4m3 && c.b == DType::e5m2) return c.out == DType::bf16 && c.activates;
     if (c.a == DType::e4m3)
-      return c.out == DType::bf16 ? c.block_n == 192 : c.out == DType::f32 && c.activates;
+      return c.b == DType::e4m3 ? c.block_n == 192 : c.out == (c.activates ? DType::bf16 : DType::f32);
     if (c.activates) return c.a == DType::f16 && small;
     if (c.a == DType::f16) return a_k && b_k && small && c.split_k <= 2 && c.out != DType::bf16;
     if (c.a != DType::bf16) return false;
