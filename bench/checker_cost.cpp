@@ -110,7 +110,9 @@ Case attention_case(int head_dim, int seq_k) {
             };
             a.q = make(a.seq_q, "Q"), a.k = make(*a.seq_k, "K"), a.v = make(*a.seq_k, "V"),
             a.o = make(a.seq_q, "O");
-            return [operands, machine, a] { attention(machine, a); };
+            AttentionChoice const choice =
+                choose_attention(a, machine.properties(), {.kernel = attention_sm80});
+            return [operands, machine, a, choice] { attention(machine, a, choice); };
           }};
 }
 

@@ -44,7 +44,7 @@ def attention_cases(entries, head_dims):
                 q, k, v = (torch.randn(batch, seq, heads, head_dim, device="cuda", dtype=torch.bfloat16) for _ in range(3))
                 outs = [torch.full_like(q, float("nan")) for _ in entries]
                 calls = [
-                    lambda entry=entry, out=out: entry("tegula_bench_attention", q, k, v, out, batch, heads, seq, head_dim, int(causal))
+                    lambda entry=entry, out=out: entry(entry.known("tegula_bench_attention_sm80", "tegula_bench_attention"), q, k, v, out, batch, heads, seq, head_dim, int(causal))
                     for entry, out in zip(entries, outs)
                 ]
                 yield f"D {head_dim}, {'causal, ' if causal else ''}S {seq}", calls, outs

@@ -60,7 +60,7 @@ class Bench:
         out = torch.full_like(q, float("nan"))
 
         def ours():
-            self.entry("tegula_bench_attention", q, k, v, out, batch, heads, seq, head_dim, int(causal))
+            self.entry("tegula_bench_attention_sm80", q, k, v, out, batch, heads, seq, head_dim, int(causal))
 
         def theirs():
             with sdpa_kernel(SDPBackend.FLASH_ATTENTION):

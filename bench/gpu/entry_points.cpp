@@ -75,9 +75,26 @@ void put(GemmChoice const& chosen, char* text, int size) {
 
 extern "C" {
 
-/// (batch, seq, heads, head_dim) contiguous bf16 tensors.
+/// (batch, seq, heads, head_dim) contiguous bf16 tensors, by the sm_80 kernel.
+int tegula_bench_attention_sm80(void const* q, void const* k, void const* v, void* o, int batch, int heads,
+                                int seq, int head_dim, int causal, void* stream) {
+  return guarded([&] {
+    AttentionArguments const a = {.q = q,
+                                  .k = k,
+                                  .v = v,
+                                  .o = o,
+                                  .batch = batch,
+                                  .heads = heads,
+                                  .seq_q = seq,
+                                  .head_dim = head_dim,
+                                  .causal = causal != 0};
+    attention(gpu(), a, choose_attention(a, gpu().properties(), {.kernel = attention_sm80}), {stream});
+  });
+}
+
+/// The same by the kernel that is chosen, with fewer heads of K and V, and another number of keys.
 int tegula_bench_attention(void const* q, void const* k, void const* v, void* o, int batch, int heads,
-                           int seq, int head_dim, int causal, void* stream) {
+                           int kv_heads, int seq_q, int seq_k, int head_dim, int causal, void* stream) {
   return guarded([&] {
     attention(gpu(),
               {.q = q,
@@ -86,7 +103,9 @@ int tegula_bench_attention(void const* q, void const* k, void const* v, void* o,
                .o = o,
                .batch = batch,
                .heads = heads,
-               .seq_q = seq,
+               .kv_heads = kv_heads,
+               .seq_q = seq_q,
+               .seq_k = seq_k,
                .head_dim = head_dim,
                .causal = causal != 0},
               {stream});
@@ -101,6 +120,17 @@ int tegula_bench_gemm(int type, void const* a, void const* b, float const* scale
     arguments.a = a, arguments.b = b, arguments.d = d;
     arguments.scale_a = scale_a, arguments.scale_b = scale_b;
     gemm(gpu(), arguments, choice(arguments), {stream});
+  });
+}
+
+/// A bf16 problem whose result is activated: 0 none, 1 relu, 2 gelu, 3 silu, as Activation numbers them.
+int tegula_bench_gemm_activated(int activation, void const* a, void const* b, void* d, int m, int n, int k,
+                                void* stream) {
+  return guarded([&] {
+    GemmArguments arguments = problem(0, m, n, k);
+    arguments.a = a, arguments.b = b, arguments.d = d;
+    arguments.activation = static_cast<Activation>(activation);
+    gemm(gpu(), arguments, {stream});
   });
 }
 

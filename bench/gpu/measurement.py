@@ -23,6 +23,10 @@ class EntryPoints:
         if getattr(self.library, function)(*converted, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)) != 0:
             raise SystemExit(f"{function} failed")
 
+    def known(self, *functions):
+        """The first of these functions that the library has: earlier builds name some otherwise."""
+        return next(function for function in functions if hasattr(self.library, function))
+
     def number(self, function, *values):
         """What an entry point counts; negative where it failed."""
         count = getattr(self.library, function)(*values)

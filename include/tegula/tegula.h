@@ -133,6 +133,9 @@ typedef struct tegula_machine_options {
   uint64_t seed;         /**< of a random order */
   int32_t check;         /**< 0: what kernels do is not checked, but for bounds, alignment and deadlock; 1 */
   int32_t workers; /**< threads of this process that it uses; 0, the default: as many as there are cores */
+  /** What an access of a warp may cost beyond what its bytes need: passes over the banks of shared memory,
+   * sectors of global memory. An access that costs more is a finding. -1, the default: any number. */
+  int32_t bank_conflicts, excess_sectors;
 } tegula_machine_options;
 
 void tegula_machine_options_init(tegula_machine_options* options, size_t struct_size);

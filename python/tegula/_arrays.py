@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._problems import CODES, Operand, normalised
 from .errors import ArgumentError
 
-# The library's types: tegula_dtype, and NumPy's name of the elements (ml_dtypes' where NumPy has none).
-CODES = {"f16": 1, "bf16": 2, "f32": 3, "tf32": 4, "e4m3": 5, "e5m2": 6}
+# The library's types by NumPy's name of the elements (ml_dtypes' where NumPy has none).
 _BY_NUMPY = {
     "float16": "f16",
     "bfloat16": "bf16",
@@ -21,9 +21,9 @@ _BY_NUMPY = {
 _RAW = {"bf16": "uint16", "f16": "uint16", "e4m3": "uint8", "e5m2": "uint8"}
 
 
-def dtype_of(operation: str, name: str, array: npt.NDArray[Any], said: str | None) -> str:
+def _dtype_of(operation: str, name: str, array: npt.NDArray[Any], said: str | None) -> str:
     """The library's name of an array's elements: what `said` says of raw ones, else what the array's own type is."""
-    if said is not None and said not in CODES:
+    if said is not None and (not isinstance(said, str) or said not in CODES):
         raise ArgumentError(f"{operation}: dtype is {said!r}; it must be one of {', '.join(CODES)}.")
     own = _BY_NUMPY.get(array.dtype.name)
     if own is not None:
@@ -60,42 +60,34 @@ def numpy_type(dtype: str, raw: bool) -> npt.DTypeLike:
     return np.dtype(_RAW[dtype])
 
 
-def is_raw(array: npt.NDArray[Any]) -> bool:
+def is_raw(array: Any) -> bool:
     """Whether the elements are bits without a type."""
-    return array.dtype.name in ("uint8", "uint16")
+    return isinstance(array, np.ndarray) and array.dtype.name in ("uint8", "uint16")
 
 
-def as_array(operation: str, name: str, value: Any) -> npt.NDArray[Any]:
-    if not isinstance(value, np.ndarray):
-        raise ArgumentError(f"{operation}: {name} is {type(value).__name__}; a NumPy array is needed.")
-    if not value.dtype.isnative:
+def operand(operation: str, name: str, array: Any, said: str | None = None) -> Operand:
+    """An array of the caller's. `said` is what raw bits are. Raises ArgumentError."""
+    if not isinstance(array, np.ndarray):
+        raise ArgumentError(f"{operation}: {name} is {type(array).__name__}; a NumPy array is needed.")
+    if isinstance(array, np.ma.MaskedArray):
+        raise ArgumentError(f"{operation}: {name} is a masked array, and masks are not looked at: use .filled().")
+    if not array.dtype.isnative:
         raise ArgumentError(f"{operation}: {name} has bytes in the other order than this machine; use .astype.")
-    return value
-
-
-def strides_of(operation: str, name: str, array: npt.NDArray[Any]) -> list[int]:
-    """Strides in elements. Those of axes of one element follow from the others: NumPy may have anything there."""
-    strides = []
-    inner = array.itemsize
-    for extent, stride in zip(reversed(array.shape), reversed(array.strides)):
-        if extent == 1:
-            stride = inner
-        if stride < 0 or stride % array.itemsize:
+    dtype = _dtype_of(operation, name, array, said)
+    remedy = f"np.ascontiguousarray({name})"
+    for extent, stride in zip(array.shape, array.strides):
+        if extent > 1 and (stride < 0 or stride % array.itemsize):
             raise ArgumentError(
                 f"{operation}: {name} has a stride of {stride} bytes, and elements of {array.itemsize}; strides must "
-                f"be whole elements and not negative: use np.ascontiguousarray({name})."
+                f"be whole elements and not negative: use {remedy}."
             )
-        strides.append(stride // array.itemsize)
-        inner = max(inner, extent * stride)
-    return strides[::-1]
+    strides = normalised(array.shape, [stride // array.itemsize for stride in array.strides])
+    return Operand(name, dtype, array.ctypes.data, array.shape, strides, remedy)
 
 
-def writable(operation: str, name: str, array: npt.NDArray[Any], shape: tuple[int, ...], dtype: npt.DTypeLike) -> None:
-    """Holds an array of the caller's that results go to against what they are."""
-    as_array(operation, name, array)
-    if array.shape != shape:
-        raise ArgumentError(f"{operation}: {name} has the shape {array.shape}, and the result's is {shape}.")
-    if array.dtype != np.dtype(dtype):
-        raise ArgumentError(f"{operation}: {name} has elements of type {array.dtype}, and the result's are {np.dtype(dtype)}.")
-    if not array.flags.writeable:
-        raise ArgumentError(f"{operation}: {name} cannot be written to.")
+def result(operation: str, array: Any, dtype: str) -> Operand:
+    """An array of the caller's that results go to."""
+    said = dtype if is_raw(array) else None
+    if isinstance(array, np.ndarray) and not array.flags.writeable:
+        raise ArgumentError(f"{operation}: out cannot be written to.")
+    return operand(operation, "out", array, said)

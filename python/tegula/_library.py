@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import pathlib
 from ctypes import POINTER, byref, c_char_p, c_float, c_int32, c_int64, c_size_t, c_uint64, c_void_p
@@ -31,6 +32,8 @@ class MachineOptions(ctypes.Structure):
         ("seed", c_uint64),
         ("check", c_int32),
         ("workers", c_int32),
+        ("bank_conflicts", c_int32),
+        ("excess_sectors", c_int32),
     ]
 
 
@@ -139,6 +142,17 @@ def _load() -> ctypes.CDLL:
 
 
 library = _load()
+
+
+def int32(what: str, value: Any) -> int:
+    """An integer for the library, whose integers of this kind have 32 bits. `what` begins the sentence that refuses."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise errors.ArgumentError(f"{what} is {value!r}; it must be an integer.") from None
+    if not -(2**31) <= number < 2**31:
+        raise errors.ArgumentError(f"{what} is {number}; it must fit in 32 bits.")
+    return number
 
 
 def fail(status: int) -> NoReturn:

@@ -16,7 +16,7 @@ from typing import Any, Self, SupportsIndex, TypeAlias, Union, cast
 import numpy as np
 import numpy.typing as npt
 
-from ._library import check, library, text_of
+from ._library import check, int32, library, text_of
 from .errors import LayoutError
 
 IntTuple: TypeAlias = Union[int, tuple["IntTuple", ...]]
@@ -65,6 +65,8 @@ class _Value:
 
 def _evaluate(expression: str) -> c_void_p:
     handle = c_void_p()
+    if not isinstance(expression, str):
+        raise LayoutError(f"{expression!r} is {type(expression).__name__}; an expression is text")
     try:
         encoded = expression.encode()
     except UnicodeEncodeError:
@@ -75,18 +77,23 @@ def _evaluate(expression: str) -> c_void_p:
     return handle
 
 
-def _text(value: Any) -> str:
-    """A value as the language writes it: None is _, a list is a tiler."""
-    if value is None:
+_DEEPEST = 64  # as the library has it, which refuses less deep text with a sentence
+
+
+def _text(value: Any, depth: int = 0) -> str:
+    """A value as the language writes it: None inside of a tuple or a list is _, a list is a tiler."""
+    if value is None and depth > 0:
         return "_"
+    if depth > _DEEPEST:
+        raise LayoutError(f"tuples and lists nest more than {_DEEPEST} deep")
     if isinstance(value, _Value):
         return str(value)
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        return "<" + ",".join(_text(entry) for entry in value) + ">"
+        return "<" + ",".join(_text(entry, depth + 1) for entry in value) + ">"
     if isinstance(value, tuple):
-        return "(" + ",".join(_text(entry) for entry in value) + ")"
+        return "(" + ",".join(_text(entry, depth + 1) for entry in value) + ")"
     try:
         return str(operator.index(value))
     except TypeError:
@@ -224,6 +231,8 @@ class Layout(_Value):
 
     def __getitem__(self, mode: int) -> Layout:
         """Mode `mode` as a layout, counted from the end where negative. Raises IndexError beyond the last."""
+        if self.is_swizzled:
+            raise LayoutError(f"{self} is swizzled and has no modes of its own; take those of .unswizzled")
         rank = self.rank()
         if not -rank <= operator.index(mode) < rank:
             raise IndexError(f"{self} has {rank} modes, and no mode {mode}")
@@ -302,6 +311,8 @@ class Layout(_Value):
     @staticmethod
     def of(array: npt.NDArray[Any]) -> Layout:
         """The layout of an array, in elements: of an array in C order of shape (2, 3), (2,3):(3,1)."""
+        if not isinstance(array, np.ndarray):
+            raise LayoutError(f"{array!r} is {type(array).__name__}; a NumPy array is needed")
         if any(stride % array.itemsize for stride in array.strides):
             raise LayoutError(f"the array's strides {array.strides} are no multiples of its {array.itemsize} bytes an element")
         return Layout(tuple(array.shape), tuple(stride // array.itemsize for stride in array.strides))
@@ -320,11 +331,11 @@ class Layout(_Value):
 
     def draw(self, form: str = "svg", *, banks: int = 0) -> str:
         """The table as "svg", "text" or "latex"; with `banks` the shared-memory banks of elements of so many bits."""
-        return text_of(library.tegula_layout_draw, self._handle, banks, _form(form))
+        return text_of(library.tegula_layout_draw, self._handle, int32("draw: banks", banks), _form(form))
 
     def draw_threads(self, tile: tuple[int, int], form: str = "svg") -> str:
         """Who holds what: a (thread, value) layout over a tile of (rows, columns), coloured by thread."""
-        rows, columns = tile
+        rows, columns = (int32("draw_threads: an extent of the tile", extent) for extent in tile)
         return text_of(library.tegula_layout_draw_threads, self._handle, rows, columns, _form(form))
 
     def _repr_svg_(self) -> str | None:
@@ -498,4 +509,6 @@ def _indices(values: Any) -> npt.NDArray[np.int64]:
     array = np.asarray(values)
     if array.dtype.kind not in "iu":
         raise LayoutError(f"indices are of type {array.dtype}; integers are needed")
+    if array.dtype.kind == "u" and array.size and array.max() > 2**62:
+        raise LayoutError(f"an index is {array.max()}; an integer exceeds 2^62")
     return array.astype(np.int64, copy=False)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 import functools
 import json
+import operator
 from ctypes import byref, c_void_p
-from typing import Any, cast
+from typing import Any, SupportsIndex, cast
 
-from ._library import MachineOptions, library, text_of
+from ._library import MachineOptions, int32, library, text_of
 from ._library import check as _check
 from .errors import ArgumentError
 
@@ -25,8 +26,9 @@ class Machine:
     `device` is "sim", "cuda", "cuda:N" or "auto" (a GPU where there is one). The others are of a simulated machine:
     `arch` is "sm90" or "sm80"; `scheduler` the order of events, "last", "first" or "random" by `seed`; without `check`
     it looks only for accesses out of bounds, misaligned ones and deadlock; `workers` threads simulate (0: as many as
-    there are cores). Results and reports do not depend on `workers`. May be shared by threads, whose launches take
-    turns. Raises ArgumentError, and DeviceError where there is no such GPU.
+    there are cores). `bank_conflicts` and `excess_sectors` limit what an access of a warp may cost beyond what its
+    bytes need: passes over the banks of shared memory, sectors of global memory; one that costs more is a finding.
+    Results and reports do not depend on `workers`. May be shared by threads, whose launches take turns. Raises ArgumentError, and DeviceError where there is no such GPU.
     """
 
     def __init__(
@@ -38,16 +40,23 @@ class Machine:
         seed: int = 0,
         check: bool = True,
         workers: int = 0,
+        bank_conflicts: int | None = None,
+        excess_sectors: int | None = None,
     ) -> None:
         options = MachineOptions()
         library.tegula_machine_options_init(byref(options), ctypes.sizeof(options))
         options.arch = _encoded("arch", arch)
         options.scheduler = _encoded("scheduler", scheduler)
-        if not 0 <= seed < 2**64:
-            raise ArgumentError(f"Machine: seed is {seed}; it must be from 0 to 2^64 - 1.")
-        if not 0 <= workers <= 1024:
-            raise ArgumentError(f"Machine: workers is {workers}; it must be from 0 to 1024.")
-        options.seed, options.check, options.workers = seed, bool(check), workers
+        if not (isinstance(seed, SupportsIndex) and 0 <= operator.index(seed) < 2**64):
+            raise ArgumentError(f"Machine: seed is {seed!r}; it must be an integer from 0 to 2^64 - 1.")
+        options.seed, options.check = operator.index(seed), bool(check)
+        options.workers = int32("Machine: workers", workers)
+        for name, limit in (("bank_conflicts", bank_conflicts), ("excess_sectors", excess_sectors)):
+            if limit is None:
+                continue
+            if int32(f"Machine: {name}", limit) < 0:
+                raise ArgumentError(f"Machine: {name} is {limit}; it must be at least 0.")
+            setattr(options, name, limit)
         handle = c_void_p()
         _check(library.tegula_machine_create(_encoded("device", device), byref(options), byref(handle)))
         self._handle: c_void_p | None = handle

@@ -95,6 +95,11 @@ def test_raw_bits(rng: np.random.Generator) -> None:
     raw = tegula.gemm(a.view(np.uint16), b.view(np.uint16), dtype="bf16")
     assert raw.dtype == np.uint16
     np.testing.assert_array_equal(raw, tegula.gemm(a, b).view(np.uint16))
+    c, bias, out = (np.ones(shape, ml_dtypes.bfloat16) for shape in ((16, 24), (24,), (16, 24)))
+    tegula.gemm(a.view(np.uint16), b, dtype="bf16", c=c.view(np.uint16), bias=bias, out=out.view(np.uint16))
+    np.testing.assert_array_equal(out, tegula.gemm(a, b, c=c, bias=bias))
+    bytes_a, bytes_b = (x.astype(ml_dtypes.float8_e4m3fn).view(np.uint8) for x in (a, np.ascontiguousarray(b.T)))
+    assert tegula.gemm(bytes_a, bytes_b.T, dtype="e4m3").dtype == np.uint16
 
 
 def softmax_attention(q: Any, k: Any, v: Any, scale: float, causal: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -152,6 +157,17 @@ def test_report(rng: np.random.Generator) -> None:
     assert report.json()["kernel"].startswith("GemmSm") or "gemm" in report.json()["kernel"].lower()
 
 
+def test_findings(rng: np.random.Generator) -> None:
+    """Rows of 33 elements begin at any sector, so that their copies touch more sectors than they need."""
+    a, b = values(rng, (32, 33), np.float16), values(rng, (33, 32), np.float16)
+    strict = Machine(arch="sm80", excess_sectors=0)
+    d, report = tegula.gemm(a, b, machine=strict, report=True)
+    assert not report and report.findings > 0 and "uncoalesced" in str(report)
+    np.testing.assert_array_equal(d, tegula.gemm(a, b, machine=Machine(arch="sm80")))
+    with pytest.raises(tegula.FindingError, match="uncoalesced"):
+        tegula.gemm(a, b, machine=strict)
+
+
 H = np.float16
 ONES = np.ones((32, 32), H)
 TOKENS = np.ones((8, 2, 64), H)
@@ -175,18 +191,26 @@ TOKENS = np.ones((8, 2, 64), H)
         (lambda: tegula.gemm(ONES, ONES, activation="tanh"), "activation is 'tanh'"),
         (lambda: tegula.gemm(ONES, ONES, out_dtype="f64"), "out_dtype is 'f64'"),
         (lambda: tegula.gemm(ONES, ONES, out=np.ones((32, 31), H)), "out has the shape (32, 31)"),
-        (lambda: tegula.gemm(ONES, ONES, out=np.ones((32, 32), np.float32)), "out has elements of type float32"),
+        (lambda: tegula.gemm(ONES, ONES, out=np.ones((32, 32), np.float32)), "out has elements of f32, and the result's are f16"),
         (lambda: tegula.gemm(ONES, ONES, out=np.broadcast_to(ONES[0], (32, 32))), "out cannot be written to"),
         (lambda: tegula.gemm(ONES, ONES, out=ONES), "d and a are the same pointer"),
-        (lambda: tegula.gemm(ONES, ONES, c=np.ones((32, 32), np.float32)), "c has elements of type float32"),
+        (lambda: tegula.gemm(ONES, ONES, c=np.ones((32, 32), np.float32)), "c has elements of f32, and the result's are f16"),
         (lambda: tegula.gemm(ONES, ONES, bias=np.ones(31, H)), "bias has the shape (31,)"),
         (lambda: tegula.gemm(ONES, ONES, alpha=float("nan")), "alpha is nan"),
+        (lambda: tegula.gemm(ONES, ONES, alpha=1e300), "alpha is 1e+300"),
+        (lambda: tegula.gemm(ONES, ONES, alpha=cast(Any, "x")), "alpha is 'x'"),
+        (lambda: tegula.gemm(ONES, ONES, scale_b=float("inf")), "scale_b is inf"),
+        (lambda: tegula.gemm(ONES, ONES, activation=cast(Any, [])), "activation is []"),
+        (lambda: tegula.gemm(ONES, ONES, dtype=cast(Any, [])), "dtype is []"),
+        (lambda: tegula.gemm(np.ma.masked_array(ONES), ONES), "a is a masked array"),
+        (lambda: tegula.gemm(ONES.astype(">f2"), ONES), "bytes in the other order"),
+        (lambda: tegula.attention(TOKENS, TOKENS, TOKENS, causal=cast(Any, "no")), "causal is 'no'"),
         (lambda: tegula.gemm(ONES, ONES, beta=1.0), "c is a null pointer and beta is 1"),
         (lambda: tegula.gemm(ONES, ONES, machine=cast(Any, "sim")), "machine is str"),
         (lambda: tegula.attention(TOKENS, TOKENS[:, :1], TOKENS), "k has the shape (8, 1, 64), and v"),
         (lambda: tegula.attention(TOKENS[0], TOKENS[0], TOKENS[0]), "q has the shape (2, 64)"),
         (lambda: tegula.attention(TOKENS[None], TOKENS, TOKENS), "all or none must have a batch"),
-        (lambda: tegula.attention(TOKENS, TOKENS.astype(np.float32), TOKENS), "float32"),
+        (lambda: tegula.attention(TOKENS, TOKENS.astype(np.float32), TOKENS), "of f16, f32 and f16"),
         (lambda: tegula.attention(*[TOKENS[:, :, :40]] * 3), "head_dim is 40"),
         (lambda: tegula.attention(*[TOKENS.transpose(0, 2, 1)] * 3), "which must be contiguous"),
         (lambda: tegula.attention(TOKENS, TOKENS, TOKENS, scale=0.0), "scale is 0"),
@@ -196,7 +220,13 @@ TOKENS = np.ones((8, 2, 64), H)
         (lambda: Machine(arch="sm70"), "arch is 'sm70'"),
         (lambda: Machine(scheduler="best"), "scheduler is 'best'"),
         (lambda: Machine(seed=-1), "seed is -1"),
+        (lambda: Machine(seed=cast(Any, 1.5)), "seed is 1.5"),
         (lambda: Machine(workers=-2), "workers is -2"),
+        (lambda: Machine(workers=cast(Any, "2")), "workers is '2'"),
+        (lambda: Machine(workers=2**33), "must fit in 32 bits"),
+        (lambda: Machine(bank_conflicts=-1), "bank_conflicts is -1"),
+        (lambda: Machine("sim\0"), "it must be text"),
+        (lambda: tegula.Layout("(4,4)").draw(banks=2**40), "banks is 1099511627776"),
     ],
 )
 def test_refusals_are_sentences(call: Any, sentence: str) -> None:

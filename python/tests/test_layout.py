@@ -7,6 +7,7 @@ import pickle
 import random
 import re
 import xml.etree.ElementTree
+from typing import Any, cast
 
 import numpy as np
 import oracle
@@ -19,6 +20,13 @@ from tegula import Layout, LayoutError, Tiler
 def random_layouts(count: int, seed: int = 0) -> list[tuple[oracle.Tree, oracle.Tree]]:
     generator = random.Random(seed)
     return [oracle.random_layout(generator) for _ in range(count)]
+
+
+def nested(depth: int) -> Any:
+    tree: Any = 4
+    for _ in range(depth):
+        tree = (tree,)
+    return tree
 
 
 def flat(layout: Layout) -> np.ndarray:
@@ -202,6 +210,17 @@ def test_values_as_python_objects() -> None:
         (lambda: Layout((4, 8.5)), "8.5 is float; a layout, text, an integer"),
         (lambda: Layout((0, 4)), "0"),
         (lambda: Layout("4:1\0"), "character 0"),
+        (lambda: Layout(cast(Any, None)), "None is NoneType"),
+        (lambda: Layout(cast(Any, b"4:1")), "b'4:1' is bytes"),
+        (lambda: Layout("\udcff"), "not text that UTF-8 can hold"),
+        (lambda: Layout(nested(100_000)), "nest more than 64 deep"),
+        (lambda: Layout((2,) * 1000), "more than 32 integers"),
+        (lambda: tegula.evaluate(cast(Any, 5)), "5 is int; an expression is text"),
+        (lambda: Layout.of(cast(Any, [1, 2])), "[1, 2] is list; a NumPy array is needed"),
+        (lambda: Layout("Sw<2,0,3> o (8,8)")[0], "take those of .unswizzled"),
+        (lambda: Layout("4:1")(2**63), "an integer exceeds 2^62"),
+        (lambda: Layout("4:1")(np.array([2**63], dtype=np.uint64)), "an integer exceeds 2^62"),
+        (lambda: Layout("(256,257)").draw(), "more than 65536 cells"),
         (lambda: Layout("nothing(4)"), "a call of"),
         (lambda: Layout("(4,8)")(), "without a coordinate"),
         (lambda: Layout("(4,8)")(1.5), "1.5 is float"),

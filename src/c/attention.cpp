@@ -47,19 +47,21 @@ void simulate(tegula_machine& machine, AttentionArguments const& host, tegula_re
   std::int64_t const bytes = bits(host.dtype) / 8;
   auto const tokens = [&](char const* name, void const* address, std::int64_t seq, std::int64_t heads,
                           TokenStrides const& s) {
-    return OnMachine(machine.machine, {name,
-                                       address,
-                                       host.head_dim * bytes,
-                                       {host.batch, seq, heads},
-                                       {s.batch * bytes, s.seq * bytes, s.head * bytes}});
+    return HostArray{name,
+                     address,
+                     host.head_dim * bytes,
+                     {host.batch, seq, heads},
+                     {s.batch * bytes, s.seq * bytes, s.head * bytes}};
   };
-  OnMachine q = tokens("Q", host.q, host.seq_q, host.heads, *host.q_stride);
-  OnMachine k = tokens("K", host.k, *host.seq_k, *host.kv_heads, *host.k_stride);
-  OnMachine v = tokens("V", host.v, *host.seq_k, *host.kv_heads, *host.v_stride);
-  OnMachine const o = tokens("O", host.o, host.seq_q, host.heads, *host.o_stride);
+  HostArray const host_q = tokens("Q", host.q, host.seq_q, host.heads, *host.q_stride),
+                  host_k = tokens("K", host.k, *host.seq_k, *host.kv_heads, *host.k_stride),
+                  host_v = tokens("V", host.v, *host.seq_k, *host.kv_heads, *host.v_stride),
+                  host_o = tokens("O", host.o, host.seq_q, host.heads, *host.o_stride);
   std::int64_t const rows = host.batch * host.heads * host.seq_q;
-  OnMachine const lse(machine.machine,
-                      {.name = "lse", .address = host.lse, .row = rows * std::int64_t{sizeof(float)}});
+  HostArray const host_lse = {.name = "lse", .address = host.lse, .row = rows * std::int64_t{sizeof(float)}};
+  require_memory("attention", {host_q, host_k, host_v, host_o, host_lse});
+  OnMachine q(machine.machine, host_q), k(machine.machine, host_k), v(machine.machine, host_v);
+  OnMachine const o(machine.machine, host_o), lse(machine.machine, host_lse);
   for (OnMachine* const input : {&q, &k, &v}) input->upload();
   AttentionArguments a = host;
   a.q = q.data();

@@ -94,21 +94,26 @@ struct Operands {
 Operands operands(Machine const& machine, GemmArguments const& g) {
   bool const a_k = g.a_major == Major::k, b_k = g.b_major == Major::k;
   bool const reads_c = g.beta != 0;
-  HostArray const c = matrices("C", reads_c ? g.c : nullptr, g, g.m, g.n, *g.ldc, *g.c_batch_stride, *g.out);
-  auto const factor = [](char const* name, float const* address) {
-    return HostArray{.name = name, .address = address, .row = sizeof(float)};
+  auto const vector = [](char const* name, void const* address, std::int64_t bytes) {
+    return HostArray{.name = name, .address = address, .row = bytes};
   };
-  return {
-      .a = {machine,
-            matrices("A", g.a, g, a_k ? g.m : g.k, a_k ? g.k : g.m, *g.lda, *g.a_batch_stride, g.in)},
-      .b = {machine,
-            matrices("B", g.b, g, b_k ? g.n : g.k, b_k ? g.k : g.n, *g.ldb, *g.b_batch_stride, *g.in_b)},
-      .d = {machine, matrices("D", g.d, g, g.m, g.n, *g.ldd, *g.d_batch_stride, *g.out)},
-      .c = c.address == g.d ? std::optional<OnMachine>() : OnMachine(machine, c),
-      .bias = {machine, {.name = "bias", .address = g.bias, .row = g.n * (bits(*g.out) / 8)}},
-      .scale_a = {machine, factor("scale_a", g.scale_a)},
-      .scale_b = {machine, factor("scale_b", g.scale_b)},
-  };
+  HostArray const a = matrices("A", g.a, g, a_k ? g.m : g.k, a_k ? g.k : g.m, *g.lda, *g.a_batch_stride,
+                               g.in),
+                  b = matrices("B", g.b, g, b_k ? g.n : g.k, b_k ? g.k : g.n, *g.ldb, *g.b_batch_stride,
+                               *g.in_b),
+                  c = matrices("C", reads_c ? g.c : nullptr, g, g.m, g.n, *g.ldc, *g.c_batch_stride, *g.out),
+                  d = matrices("D", g.d, g, g.m, g.n, *g.ldd, *g.d_batch_stride, *g.out),
+                  bias = vector("bias", g.bias, g.n * (bits(*g.out) / 8)),
+                  scale_a = vector("scale_a", g.scale_a, sizeof(float)),
+                  scale_b = vector("scale_b", g.scale_b, sizeof(float));
+  require_memory("gemm", {a, b, c, d, bias});
+  return {.a = {machine, a},
+          .b = {machine, b},
+          .d = {machine, d},
+          .c = c.address == g.d ? std::optional<OnMachine>() : OnMachine(machine, c),
+          .bias = {machine, bias},
+          .scale_a = {machine, scale_a},
+          .scale_b = {machine, scale_b}};
 }
 
 void simulate(tegula_machine& machine, GemmArguments const& host, tegula_report** report) {

@@ -1,6 +1,6 @@
 #include "host_array.hpp"
 
-#include <algorithm>
+#include "kernel_run.hpp"
 
 namespace tegula::c {
 namespace {
@@ -29,6 +29,13 @@ std::int64_t HostArray::bytes() const {
   std::int64_t last = row;
   for (std::size_t axis = 0; axis < extents.size(); ++axis) last += (extents[axis] - 1) * strides[axis];
   return last;
+}
+
+void require_memory(char const* operation, std::initializer_list<HostArray> arrays) {
+  double bytes = 0;
+  for (HostArray const& array : arrays)
+    bytes += array.address == nullptr ? 0 : 2 * static_cast<double>(array.bytes());
+  tool::require_memory(operation, bytes);
 }
 
 OnMachine::OnMachine(Machine const& machine, HostArray const& array) : array_(array) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 
@@ -22,6 +23,10 @@ struct HostArray {
 
   std::int64_t bytes() const;  ///< from the first to the last
 };
+
+/// Throws argument_error where copies of these arrays, with a byte of the checker's beside each of theirs,
+/// are more than the memory that is free.
+void require_memory(char const* operation, std::initializer_list<HostArray> arrays);
 
 /// A place of the same size in a simulated machine's memory, as far past a multiple of 256 bytes as the
 /// caller's is past one of 16, so that the same kernels can address it. Bytes between the rows stay unwritten

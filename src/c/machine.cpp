@@ -11,6 +11,14 @@
 namespace tegula::c {
 namespace {
 
+constexpr tegula_machine_options kDefaults = {.check = 1, .bank_conflicts = -1, .excess_sectors = -1};
+
+int limit_of(char const* name, std::int32_t limit) {
+  if (limit >= -1) return limit;
+  throw argument_error("tegula_machine_create: " + std::string(name) + " is " + std::to_string(limit) +
+                       "; it must be at least 0, or -1 for any number.");
+}
+
 Arch arch_of(char const* name) {
   if (name == nullptr || std::string_view(name) == "sm90") return Arch::sm90;
   if (std::string_view(name) == "sm80") return Arch::sm80;
@@ -37,6 +45,8 @@ sim::Options options_of(tegula_machine_options const& given) {
   options.seed = given.seed;
   options.check = given.check != 0;
   options.workers = given.workers;
+  options.limits = {limit_of("bank_conflicts", given.bank_conflicts),
+                    limit_of("excess_sectors", given.excess_sectors)};
   return options;
 }
 
@@ -47,7 +57,7 @@ using namespace tegula;
 using namespace tegula::c;
 
 void tegula_machine_options_init(tegula_machine_options* options, size_t struct_size) {
-  initialise(options, struct_size, tegula_machine_options{.check = 1});
+  initialise(options, struct_size, kDefaults);
 }
 
 tegula_status tegula_machine_create(char const* device, tegula_machine_options const* options,
@@ -56,9 +66,7 @@ tegula_status tegula_machine_create(char const* device, tegula_machine_options c
     not_null("tegula_machine_create", "device", device);
     not_null("tegula_machine_create", "machine", machine);
     tegula_machine_options const given =
-        options == nullptr
-            ? tegula_machine_options{.check = 1}
-            : read_structure("tegula_machine_create", *options, tegula_machine_options{.check = 1});
+        options == nullptr ? kDefaults : read_structure("tegula_machine_create", *options, kDefaults);
     *machine = new tegula_machine{Machine::from_name(device, arch_of(given.arch), options_of(given))};
   });
 }

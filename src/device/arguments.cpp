@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "problem.hpp"
 #include "tegula/device/gemm_plan.hpp"
 
 namespace tegula {
@@ -200,7 +201,7 @@ class AttentionChecker : Checker {
     extent("kv_heads", *a_.kv_heads);
     extent("seq_q", a_.seq_q);
     extent("seq_k", *a_.seq_k);
-    head_dim();
+    head_dims(compute_capability);
     if (a_.heads % *a_.kv_heads != 0)
       refuse_argument("attention: heads is {} and kv_heads is {}; heads must be a multiple of kv_heads.",
                       a_.heads, *a_.kv_heads);
@@ -210,13 +211,14 @@ class AttentionChecker : Checker {
     pointer("v", a_.v, 16);
     pointer("o", a_.o, 16);
     optional_pointer("lse", a_.lse, alignof(float));
+    optional_pointer("sink", a_.sink, alignof(float));
     different("o", a_.o, "q", a_.q);
     different("o", a_.o, "k", a_.k);
     different("o", a_.o, "v", a_.v);
-    strides("q", *a_.q_stride, a_.heads, a_.seq_q);
-    strides("k", *a_.k_stride, *a_.kv_heads, *a_.seq_k);
-    strides("v", *a_.v_stride, *a_.kv_heads, *a_.seq_k);
-    strides("o", *a_.o_stride, a_.heads, a_.seq_q);
+    strides("q", *a_.q_stride, a_.heads, a_.seq_q, a_.head_dim);
+    strides("k", *a_.k_stride, *a_.kv_heads, *a_.seq_k, a_.head_dim);
+    strides("v", *a_.v_stride, *a_.kv_heads, *a_.seq_k, *a_.head_dim_v);
+    strides("o", *a_.o_stride, a_.heads, a_.seq_q, *a_.head_dim_v);
     strides_are_set("q", *a_.q_stride, a_.heads, a_.seq_q);
     strides_are_set("k", *a_.k_stride, *a_.kv_heads, *a_.seq_k);
     strides_are_set("v", *a_.v_stride, *a_.kv_heads, *a_.seq_k);
@@ -224,6 +226,10 @@ class AttentionChecker : Checker {
     overlaps();
     if (!(*a_.scale >= 0x1p-126f && *a_.scale <= 0x1p126f))
       refuse_argument("attention: scale is {}; it must be between 2^-126 and 2^126.", *a_.scale);
+    window();
+    if (a_.softcap != 0 && !(a_.softcap >= 0x1p-60f && a_.softcap <= 0x1p60f))
+      refuse_argument("attention: softcap is {}; it must be 0, for none, or between 2^-60 and 2^60.",
+                      a_.softcap);
     if (a_.exponential != Exponential::ex2_approx && a_.exponential != Exponential::polynomial)
       refuse_argument(
           "attention: exponential is {}; it must be Exponential::ex2_approx or Exponential::polynomial.",
@@ -231,14 +237,37 @@ class AttentionChecker : Checker {
   }
 
  private:
-  void head_dim() const {
-    if (std::find(kHeadDims.begin(), kHeadDims.end(), a_.head_dim) == kHeadDims.end())
-      refuse_argument(
-          "attention: head_dim is {}; 32, 64, 96, 128 and 256 are computed (pad with zeros to the next).",
-          a_.head_dim);
+  void head_dims(int compute_capability) const {
+    bool const hopper = compute_capability == 90;
+    auto const computed = [&](std::int64_t dim) {
+      return hopper ? dim >= 8 && dim <= 256 && dim % 8 == 0
+                    : std::find(kHeadDims.begin(), kHeadDims.end(), dim) != kHeadDims.end();
+    };
+    for (auto const& [name, dim] : {std::pair("head_dim", a_.head_dim), {"head_dim_v", *a_.head_dim_v}}) {
+      if (!computed(dim))
+        refuse_argument("attention: {} is {}; {} are computed (pad with zeros to the next).", name, dim,
+                        hopper ? "multiples of 8 from 8 to 256" : "32, 64, 96, 128 and 256");
+    }
+    if (!hopper && *a_.head_dim_v != a_.head_dim)
+      refuse_argument("attention: head_dim_v is {} and head_dim is {}; on an sm_{} they must be equal.",
+                      *a_.head_dim_v, a_.head_dim, compute_capability);
   }
 
-  void strides(std::string_view name, TokenStrides const& s, std::int64_t heads, std::int64_t seq) const {
+  void window() const {
+    for (auto const& [name, keys] :
+         {std::pair("window_left", a_.window_left), {"window_right", a_.window_right}}) {
+      if (keys && *keys < 0)
+        refuse_argument("attention: {} is {}; it must be at least 0, or left out for all keys.", name, *keys);
+    }
+    if (a_.causal && a_.window_right && *a_.window_right != 0)
+      refuse_argument(
+          "attention: window_right is {} and causal is true; it must be 0 or left out, for a causal mask "
+          "hides the keys behind a query's place.",
+          *a_.window_right);
+  }
+
+  void strides(std::string_view name, TokenStrides const& s, std::int64_t heads, std::int64_t seq,
+               std::int64_t head_dim) const {
     constexpr std::int64_t vector = 8;  // elements in 16 bytes
     for (auto const& [axis, stride] :
          {std::pair("batch", s.batch), std::pair("seq", s.seq), std::pair("head", s.head)}) {
@@ -251,7 +280,7 @@ class AttentionChecker : Checker {
             "aligned to 16 bytes.",
             name, axis, stride, vector);
     }
-    span(name, {{a_.batch, s.batch}, {seq, s.seq}, {heads, s.head}}, a_.head_dim, bits(a_.dtype) / 8);
+    span(name, {{a_.batch, s.batch}, {seq, s.seq}, {heads, s.head}}, head_dim, bits(a_.dtype) / 8);
   }
 
   /// Zeros along every axis are taken for a slip: strides that were declared and not set. Along single axes,
@@ -266,16 +295,16 @@ class AttentionChecker : Checker {
   }
 
   Region tensor(std::string_view name, void const* address, TokenStrides const& s, std::int64_t heads,
-                std::int64_t seq) const {
-    return region(name, address, {{a_.batch, s.batch}, {seq, s.seq}, {heads, s.head}}, a_.head_dim,
+                std::int64_t seq, std::int64_t head_dim) const {
+    return region(name, address, {{a_.batch, s.batch}, {seq, s.seq}, {heads, s.head}}, head_dim,
                   bits(a_.dtype) / 8);
   }
 
   void overlaps() const {
-    Region const inputs[] = {tensor("q", a_.q, *a_.q_stride, a_.heads, a_.seq_q),
-                             tensor("k", a_.k, *a_.k_stride, *a_.kv_heads, *a_.seq_k),
-                             tensor("v", a_.v, *a_.v_stride, *a_.kv_heads, *a_.seq_k)};
-    Region const o = tensor("o", a_.o, *a_.o_stride, a_.heads, a_.seq_q);
+    Region const inputs[] = {tensor("q", a_.q, *a_.q_stride, a_.heads, a_.seq_q, a_.head_dim),
+                             tensor("k", a_.k, *a_.k_stride, *a_.kv_heads, *a_.seq_k, a_.head_dim),
+                             tensor("v", a_.v, *a_.v_stride, *a_.kv_heads, *a_.seq_k, *a_.head_dim_v)};
+    Region const o = tensor("o", a_.o, *a_.o_stride, a_.heads, a_.seq_q, *a_.head_dim_v);
     Region lse = region("lse", a_.lse, {}, a_.batch * a_.heads * a_.seq_q, sizeof(float));
     for (Region other : inputs) {
       apart("attention", o, other);
@@ -286,10 +315,14 @@ class AttentionChecker : Checker {
     Region whole_o = o;
     whole_o.dense = true;
     if (a_.lse != nullptr) apart("attention", lse, whole_o);
+    if (a_.sink == nullptr) return;
+    Region const sink = region("sink", a_.sink, {}, a_.heads, sizeof(float));
+    apart("attention", whole_o, sink);
+    if (a_.lse != nullptr) apart("attention", lse, sink);
   }
 
   void output_rows() const {
-    rows_apart<3>("attention", "o", a_.head_dim,
+    rows_apart<3>("attention", "o", *a_.head_dim_v,
                   {{{"o_stride.batch", a_.batch, a_.o_stride->batch},
                     {"o_stride.seq", a_.seq_q, a_.o_stride->seq},
                     {"o_stride.head", a_.heads, a_.o_stride->head}}});
@@ -431,14 +464,30 @@ template <class T, class Default> void fill_in(std::optional<T>& value, Default 
 
 }  // namespace
 
+std::string to_string(AttentionArguments const& arguments) {
+  AttentionArguments const a = with_defaults(arguments);
+  std::string s = fmt::format("{}, {} x {} heads of {}, {} queries, {} keys, head_dim {}", to_string(a.dtype),
+                              a.batch, a.heads, *a.kv_heads, a.seq_q, *a.seq_k, a.head_dim);
+  if (*a.head_dim_v != a.head_dim) s += fmt::format(" and {} of v", *a.head_dim_v);
+  if (a.causal) s += ", causal";
+  if (a.window_left) s += fmt::format(", window_left {}", *a.window_left);
+  if (a.window_right) s += fmt::format(", window_right {}", *a.window_right);
+  if (a.softcap != 0) s += fmt::format(", softcap {}", a.softcap);
+  if (a.sink != nullptr) s += ", with a sink";
+  return s + fmt::format(", {} exponentials", device::text(a.exponential));
+}
+
 AttentionArguments with_defaults(AttentionArguments const& arguments) {
   AttentionArguments a = arguments;
   fill_in(a.kv_heads, a.heads);
   fill_in(a.seq_k, a.seq_q);
   fill_in(a.q_stride, contiguous_tokens(a.seq_q, a.heads, a.head_dim));
   fill_in(a.k_stride, contiguous_tokens(*a.seq_k, *a.kv_heads, a.head_dim));
-  fill_in(a.v_stride, *a.k_stride);
-  fill_in(a.o_stride, contiguous_tokens(a.seq_q, a.heads, a.head_dim));
+  fill_in(a.v_stride, a.head_dim_v && *a.head_dim_v != a.head_dim
+                          ? contiguous_tokens(*a.seq_k, *a.kv_heads, *a.head_dim_v)
+                          : *a.k_stride);
+  fill_in(a.head_dim_v, a.head_dim);
+  fill_in(a.o_stride, contiguous_tokens(a.seq_q, a.heads, *a.head_dim_v));
   fill_in(a.scale, 1.0f / std::sqrt(static_cast<float>(a.head_dim)));
   return a;
 }

@@ -19,6 +19,9 @@ namespace tegula::device {
 /// The most that Backend::workspace gives.
 inline constexpr std::size_t kMostWorkspaceBytes = 128 * 1024;
 
+/// What Backend::stream_workspace gives.
+inline constexpr std::size_t kStreamWorkspaceBytes = 128;
+
 /// Thread-safe. Failures are device_error.
 class Backend {
  public:
@@ -41,6 +44,11 @@ class Backend {
   /// kernel's results may not depend on what it finds there. 0 < bytes <= kMostWorkspaceBytes. Allocates
   /// nothing on a GPU, where a stream may be capturing.
   virtual void* workspace(std::size_t bytes) = 0;
+
+  /// Global memory that the launches of a stream have to themselves: kStreamWorkspaceBytes zeros, aligned to
+  /// 128 bytes, which each launch leaves 0. Launches of one stream follow each other, and so share it; one
+  /// that is being captured in a graph has its own. Never freed.
+  virtual void* stream_workspace(Stream stream) = 0;
 
   /// Of sm_90 on, for a description that check() has passed.
   virtual TensorMap encode_tensor_map(TensorMapDescription const& description) = 0;

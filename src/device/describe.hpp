@@ -85,4 +85,13 @@ inline GlobalTensor tokens(char const* name, DType type, void const* address, st
   return tensor(name, type, address, modes, coverage);
 }
 
+/// A row's log-sum-exp: (batch, heads, seq_q), contiguous.
+inline GlobalTensor log_sum_exp(float const* address, std::int64_t seq_q, std::int64_t heads,
+                                std::int64_t batches) {
+  std::vector<Mode> modes = {{"row", seq_q, 1}};
+  if (heads > 1) modes.push_back({"head", heads, seq_q});
+  if (batches > 1) modes.push_back({"batch", batches, heads * seq_q});
+  return tensor("lse", DType::f32, address, modes, Coverage::written);
+}
+
 }  // namespace tegula::device

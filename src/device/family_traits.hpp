@@ -34,6 +34,10 @@ std::string_view missing_configurations_note();
 ///     describe(config, params)               the tensors of a launch, for the checker
 ///     name(config)                           the configuration in a line
 ///     reference(host arguments, rows)        the exact result
+///
+/// and may have
+///
+///     on_stream(params, workspace)           adds to the params what Backend::stream_workspace gives
 template <class Family> struct FamilyTraits;
 
 template <class Family, class Traits = FamilyTraits<Family>>

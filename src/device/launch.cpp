@@ -11,13 +11,23 @@ namespace tegula {
 namespace {
 
 /// Refuses a choice that was made for other arguments, as far as its configuration tells.
-template <KernelFamily F, class Arguments>
-void check_choice(F family, Arguments const& arguments, int number, DeviceProperties const& device) {
-  auto const& config = configuration(family, number);
-  if (device::FamilyTraits<F>::check(arguments, config, device) == nullptr) return;
-  throw argument_error(
-      fmt::format("gemm: the choice is {}, which does not compute {}; it must be chosen for such arguments.",
-                  to_string(config), to_string(arguments)));
+template <class Arguments>
+void check_choice(char const* operation, Arguments const& arguments, FamilyId family, int number,
+                  DeviceProperties const& device) {
+  family.visit([&]<class F>(F f) {
+    if constexpr (device::Computes<F, Arguments>) {
+      auto const& config = configuration(f, number);
+      if (device::FamilyTraits<F>::check(arguments, config, device) == nullptr &&
+          device::FamilyTraits<F>::obstacle(arguments, device).empty())
+        return;
+      throw argument_error(fmt::format(
+          "{}: the choice is {}, which does not compute {}; it must be chosen for such arguments.", operation,
+          to_string(config), to_string(arguments)));
+    } else {
+      throw argument_error(
+          fmt::format("{}: the choice is of {}, which computes something else.", operation, f.name));
+    }
+  });
 }
 
 /// Launches what was chosen for checked arguments.
@@ -25,8 +35,11 @@ template <class Arguments, class Choice>
 void run(Machine const& machine, Arguments const& arguments, Choice const& choice, Stream stream) {
   choice.kernel.visit([&]<class F>(F family) {
     if constexpr (device::Computes<F, Arguments>) {
-      launch_kernel(machine, family, choice.configuration,
-                    device::FamilyTraits<F>::lower(machine, arguments, choice), stream);
+      using Traits = device::FamilyTraits<F>;
+      auto params = Traits::lower(machine, arguments, choice);
+      if constexpr (requires { Traits::on_stream(params, nullptr); })
+        Traits::on_stream(params, machine.backend().stream_workspace(stream));
+      launch_kernel(machine, family, choice.configuration, params, stream);
     }
   });
 }
@@ -43,14 +56,14 @@ void gemm(Machine const& machine, GemmArguments const& arguments, Stream stream)
   run(machine, arguments, choose_gemm(arguments, machine.properties()), stream);
 }
 
+void attention(Machine const& machine, AttentionArguments const& arguments, AttentionChoice const& choice,
+               Stream stream) {
+  check_choice("attention", arguments, choice.kernel, choice.configuration, machine.properties());
+  run(machine, arguments, choice, stream);
+}
+
 void gemm(Machine const& machine, GemmArguments const& arguments, GemmChoice const& choice, Stream stream) {
-  choice.kernel.visit([&]<class F>(F family) {
-    if constexpr (device::Computes<F, GemmArguments>) {
-      check_choice(family, arguments, choice.configuration, machine.properties());
-    } else {
-      throw argument_error(fmt::format("gemm: the choice is of {}, which computes no GEMM.", family.name));
-    }
-  });
+  check_choice("gemm", arguments, choice.kernel, choice.configuration, machine.properties());
   run(machine, arguments, choice, stream);
 }
 

@@ -259,12 +259,99 @@ Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& row
   return result;
 }
 
+namespace {
+
+/// The keys that a row sees: [begin, end), plainly from the arguments.
+struct Visible {
+  std::int64_t begin, end;
+};
+Visible visible(AttentionArguments const& a, std::int64_t i) {
+  std::int64_t const keys = *a.seq_k, place = i + keys - a.seq_q;
+  std::int64_t begin = 0, end = keys;
+  if (a.window_left) begin = std::max<std::int64_t>(begin, place - *a.window_left);
+  if (a.causal) end = std::min(end, place + 1);
+  if (a.window_right) end = std::min(end, place + 1 + *a.window_right);
+  return {begin, std::max(begin, end)};
+}
+
+/// One row of O: scores, softmax and the sum of values, each with what a kernel's arithmetic may add to it.
+class AttentionRow {
+ public:
+  AttentionRow(AttentionArguments const& a, std::int64_t head, Visible keys)
+      : a_(a), first_(keys.begin), weight_(static_cast<std::size_t>(keys.end - keys.begin)) {
+    if (a.sink != nullptr) sink_ = a.sink[head];
+  }
+
+  void scores(double const* q, double const* k) {
+    if (sink_) take(*sink_);
+    for (std::size_t j = 0; j < weight_.size(); ++j) {
+      Dot const s = dot(q, k + (first_ + static_cast<std::int64_t>(j)) * a_.head_dim, a_.head_dim);
+      double score = *a_.scale * s.sum;
+      delta_ = std::max(delta_, mma_error(a_.head_dim) * *a_.scale * s.magnitude);
+      if (a_.softcap != 0) score = a_.softcap * std::tanh(score / a_.softcap);
+      take(weight_[j] = score);
+    }
+    // Of tanh from an exponential and a reciprocal, both approximate, whose slope is at most 1: a few 2^-22.
+    if (a_.softcap != 0) delta_ += std::abs(static_cast<double>(a_.softcap)) * 0x1p-20;
+    for (double& w : weight_) sum_ += w = std::exp(w - largest_);
+    if (sink_) sum_ += std::exp(*sink_ - largest_);
+    double const exponential = 0x1p-22;
+    eta_ = std::expm1(delta_ + 6 * kU * (most_ + delta_) + (1 + blocks()) * (exponential + kU));
+  }
+
+  void output(double const* v, double* o, double* bound) const {
+    std::int64_t const dim = *a_.head_dim_v;
+    double const relative = 2.01 * eta_ + summation() + 4 * kU + unit_roundoff(a_.dtype) +
+                            mma_error(keys() + 8 * static_cast<std::int64_t>(blocks()));
+    double const absolute = (a_.dtype == DType::f16 ? 0x1p-25 : 0x1p-126) / sum_;
+    for (std::int64_t d = 0; d < dim; ++d) {
+      double value = 0, magnitude = 0, plain = 0;
+      for (std::int64_t j = 0; j < keys(); ++j) {
+        double const vj = v[(first_ + j) * dim + d], product = weight_[static_cast<std::size_t>(j)] * vj;
+        value += product;
+        magnitude += std::abs(product);
+        plain += std::abs(vj);
+      }
+      value /= sum_;
+      double const error = 1.01 * relative * magnitude / sum_ + absolute * plain;
+      o[d] = value;
+      bound[d] = error + unit_roundoff(a_.dtype) * (std::abs(value) + error) + underflow(a_.dtype);
+    }
+  }
+
+  double log_sum_exp() const { return largest_ + std::log(sum_); }
+  double log_sum_exp_bound() const {
+    return 1.01 * (eta_ + summation()) + 0x1p-22 * (7 + std::log(sum_)) +
+           6 * kU * (most_ + std::abs(log_sum_exp()));
+  }
+
+ private:
+  void take(double score) {
+    largest_ = std::max(largest_, score);
+    most_ = std::max(most_, std::abs(score));
+    if (std::isnan(score)) largest_ = score;  // std::max drops a NaN on its right
+  }
+  std::int64_t keys() const { return static_cast<std::int64_t>(weight_.size()); }
+  double blocks() const { return static_cast<double>((keys() + 15) / 16) + (sink_ ? 1 : 0); }
+  double summation() const { return (static_cast<double>(keys()) / 4 + 4) * kU; }
+
+  AttentionArguments const& a_;
+  std::int64_t first_;
+  std::vector<double> weight_;
+  std::optional<double> sink_;
+  double largest_ = -std::numeric_limits<double>::infinity(), most_ = 0, delta_ = 0;  // of the scores
+  double sum_ = 0;
+  double eta_ = 0;  ///< by how much a weight may be off, in units of it
+};
+
+}  // namespace
+
 Attention attention(AttentionArguments const& arguments, std::vector<std::int64_t> const& rows) {
   AttentionArguments const a = with_defaults(arguments);
-  std::int64_t const dim = a.head_dim;
+  std::int64_t const dim = a.head_dim, dim_v = *a.head_dim_v;
   Attention result;
   for (auto* const values : {&result.o.value, &result.o.bound})
-    values->resize(rows.size() * static_cast<std::size_t>(dim));
+    values->resize(rows.size() * static_cast<std::size_t>(dim_v));
   for (auto* const values : {&result.lse.value, &result.lse.bound}) values->resize(rows.size());
 
   // Rows of one (batch, head) are computed together, from its keys and values as doubles.
@@ -275,65 +362,32 @@ Attention attention(AttentionArguments const& arguments, std::vector<std::int64_
     while (end < rows.size() && rows[end] / a.seq_q == pair) ++end;
     std::int64_t const batch = pair / a.heads, head = pair % a.heads,
                        kv_head = head / (a.heads / *a.kv_heads);
-    auto const head_matrix = [&](void const* data, TokenStrides const& s, std::int64_t h) {
-      std::int64_t const first = batch * s.batch + h * s.head;
-      return matrix(static_cast<char const*>(data) + first * (bits(a.dtype) / 8), a.dtype, *a.seq_k, dim,
+    auto const head_matrix = [&](void const* data, TokenStrides const& s, std::int64_t width) {
+      std::int64_t const first = batch * s.batch + kv_head * s.head;
+      return matrix(static_cast<char const*>(data) + first * (bits(a.dtype) / 8), a.dtype, *a.seq_k, width,
                     s.seq, 1);
     };
-    auto const k = head_matrix(a.k, *a.k_stride, kv_head), v = head_matrix(a.v, *a.v_stride, kv_head);
+    auto const k = head_matrix(a.k, *a.k_stride, dim), v = head_matrix(a.v, *a.v_stride, dim_v);
 
     parallel_for(static_cast<std::int64_t>(end - begin), [&](std::int64_t r) {
       std::size_t const row = begin + static_cast<std::size_t>(r);
       std::int64_t const i = rows[row] % a.seq_q;
-      std::int64_t const visible =
-          a.causal ? std::clamp<std::int64_t>(i + 1 + *a.seq_k - a.seq_q, 0, *a.seq_k) : *a.seq_k;
-      double* const o = result.o.value.data() + row * static_cast<std::size_t>(dim);
-      double* const bound = result.o.bound.data() + row * static_cast<std::size_t>(dim);
-      if (visible == 0) {  // exactly 0 and -inf
-        result.lse.value[row] = -std::numeric_limits<double>::infinity();
+      Visible const keys = visible(a, i);
+      if (keys.begin == keys.end) {  // exactly 0, and -inf or the sink
+        result.lse.value[row] = a.sink != nullptr ? a.sink[head] : -std::numeric_limits<double>::infinity();
+        result.lse.bound[row] = a.sink != nullptr ? 6 * kU * std::abs(result.lse.value[row]) + 0x1p-21 : 0;
         return;
       }
-      std::vector<double> q(static_cast<std::size_t>(dim)), weight(static_cast<std::size_t>(visible));
+      std::vector<double> q(static_cast<std::size_t>(dim));
       for (std::int64_t d = 0; d < dim; ++d)
         q[static_cast<std::size_t>(d)] = element(
             a.q, a.dtype, batch * a.q_stride->batch + i * a.q_stride->seq + head * a.q_stride->head + d);
-      double largest = -std::numeric_limits<double>::infinity(), most = 0, delta = 0;
-      for (std::int64_t j = 0; j < visible; ++j) {
-        Dot const s = dot(q.data(), k.data() + j * dim, dim);
-        weight[static_cast<std::size_t>(j)] = *a.scale * s.sum;
-        largest = std::max(largest, *a.scale * s.sum);
-        delta = std::max(delta, mma_error(dim) * *a.scale * s.magnitude);
-        most = std::max(most, std::abs(*a.scale * s.sum));
-        if (std::isnan(s.sum)) largest = s.sum;  // std::max drops a NaN on its right
-      }
-      double sum = 0;
-      for (auto& w : weight) sum += w = std::exp(w - largest);
-
-      double const blocks = static_cast<double>((visible + 15) / 16), keys = static_cast<double>(visible);
-      double const exponential = 0x1p-22;
-      double const eta = std::expm1(delta + 6 * kU * (most + delta) + (1 + blocks) * (exponential + kU));
-      double const summation = (keys / 4 + 4) * kU;
-      double const relative = 2.01 * eta + summation + 4 * kU + unit_roundoff(a.dtype) +
-                              mma_error(visible + 8 * static_cast<std::int64_t>(blocks));
-      double const absolute = (a.dtype == DType::f16 ? 0x1p-25 : 0x1p-126) / sum;
-      for (std::int64_t d = 0; d < dim; ++d) {
-        double value = 0, magnitude = 0, plain = 0;
-        for (std::int64_t j = 0; j < visible; ++j) {
-          double const vj = v[static_cast<std::size_t>(j * dim + d)],
-                       product = weight[static_cast<std::size_t>(j)] * vj;
-          value += product;
-          magnitude += std::abs(product);
-          plain += std::abs(vj);
-        }
-        value /= sum;
-        double const error = 1.01 * relative * magnitude / sum + absolute * plain;
-        o[d] = value;
-        bound[d] = error + unit_roundoff(a.dtype) * (std::abs(value) + error) + underflow(a.dtype);
-      }
-      double const lse = largest + std::log(sum);
-      result.lse.value[row] = lse;
-      result.lse.bound[row] =
-          1.01 * (eta + summation) + 0x1p-22 * (7 + std::log(sum)) + 6 * kU * (most + std::abs(lse));
+      AttentionRow one(a, head, keys);
+      one.scores(q.data(), k.data());
+      std::size_t const first = row * static_cast<std::size_t>(dim_v);
+      one.output(v.data(), result.o.value.data() + first, result.o.bound.data() + first);
+      result.lse.value[row] = one.log_sum_exp();
+      result.lse.bound[row] = one.log_sum_exp_bound();
     });
     begin = end;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "families.hpp"
 #include "problem.hpp"
@@ -53,20 +54,29 @@ std::optional<int> select(AttentionArguments const& a, std::span<AttentionConfig
   return cheapest<AttentionSm80Family>(a, table, device);
 }
 
-AttentionChoice choose_attention(AttentionArguments const& a, DeviceProperties const& device) {
+AttentionChoice choose_attention(AttentionArguments const& a, DeviceProperties const& device,
+                                 AttentionConstraints const& wanted) {
   check(device);
   std::optional<AttentionChoice> choice;
+  std::string obstacles;
   Families::for_each_from_last([&]<class F>(F family) {
     if constexpr (device::Computes<F, AttentionArguments>) {
-      if (choice || !device::FamilyTraits<F>::obstacle(a, device).empty()) return;
-      if (auto const number = cheapest<F>(a, configurations(family), device)) choice = {family, *number};
+      if (choice || (wanted.kernel && *wanted.kernel != FamilyId(family))) return;
+      using Traits = device::FamilyTraits<F>;
+      std::string const obstacle = Traits::obstacle(a, device);
+      if (!obstacle.empty()) {
+        obstacles += fmt::format(" {} cannot compute it: {}.", F::name, obstacle);
+      } else if (wanted.configuration) {
+        if (Traits::check(a, configuration(family, *wanted.configuration), device) == nullptr)
+          choice = {family, *wanted.configuration};
+      } else if (auto const number = cheapest<F>(a, configurations(family), device)) {
+        choice = {family, *number};
+      }
     }
   });
   if (choice) return *choice;
-  throw argument_error(fmt::format(
-      "attention: no configuration of this build computes {} with head_dim {}{} and {} exponentials.{}",
-      to_string(a.dtype), a.head_dim, a.causal ? ", causal," : "", device::text(a.exponential),
-      device::missing_configurations_note()));
+  throw argument_error(fmt::format("attention: no configuration of this build computes {}.{}{}", to_string(a),
+                                   obstacles, device::missing_configurations_note()));
 }
 
 }  // namespace tegula

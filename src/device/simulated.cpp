@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -90,6 +91,17 @@ class SimulatedBackend : public Backend {
     return workspace;
   }
 
+  /// Work is done when a launch returns: the launches of a thread follow each other, whatever the stream.
+  void* stream_workspace(Stream) override {
+    std::scoped_lock const lock(workspaces_mutex_);
+    void*& workspace = thread_workspaces_[std::this_thread::get_id()];
+    if (workspace == nullptr) {
+      workspace = machine_.allocate(kStreamWorkspaceBytes, "stream workspace");
+      machine_.fill(workspace, 0, kStreamWorkspaceBytes);
+    }
+    return workspace;
+  }
+
   TensorMap encode_tensor_map(TensorMapDescription const& description) override {
     return sim::encode(description);
   }
@@ -143,6 +155,7 @@ class SimulatedBackend : public Backend {
   std::optional<sim::Report> report_;
   std::mutex workspaces_mutex_;
   std::map<std::size_t, void*> workspaces_;  ///< by their size
+  std::map<std::thread::id, void*> thread_workspaces_;
 };
 
 }  // namespace

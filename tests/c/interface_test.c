@@ -129,6 +129,9 @@ static void refusals(void) {
   options.arch = "sm70";
   EXPECT(tegula_machine_create("sim", &options, &machine) == TEGULA_ARGUMENT_ERROR);
   EXPECT(strstr(tegula_last_error(), "'sm70'") != NULL);
+  options.arch = NULL, options.bank_conflicts = -2;
+  EXPECT(tegula_machine_create("sim", &options, &machine) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "bank_conflicts is -2") != NULL);
   options.struct_size = 1 << 20;
   EXPECT(tegula_machine_create("sim", &options, &machine) == TEGULA_ARGUMENT_ERROR);
   tegula_value_free(NULL);

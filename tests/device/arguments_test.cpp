@@ -156,10 +156,23 @@ TEST(AttentionArguments, AreRefusedWithASentenceEach) {
        },
        {"batch * heads * seq_q / 64", "2^31 - 1 tiles"}},
   };
-  for (int const dim : {1, 8, 16, 63, 65, 80, 112, 160, 192, 255, 512})
+  for (int const dim : {1, 33, 60, 257, 264, 512}) {
     cases.push_back({"head dim",
                      [=](A& a) { a.head_dim = dim; },
-                     {"head_dim is " + std::to_string(dim) + ";", "32, 64, 96, 128 and 256"}});
+                     {"head_dim is " + std::to_string(dim) + ";", "multiples of 8 from 8 to 256"}});
+    cases.push_back({"head dim of V",
+                     [=](A& a) { a.head_dim_v = dim; },
+                     {"head_dim_v is " + std::to_string(dim) + ";", "multiples of 8 from 8 to 256"}});
+  }
+  cases.push_back({"window", [](A& a) { a.window_left = -1; }, {"window_left is -1;", "at least 0"}});
+  cases.push_back({"window", [](A& a) { a.window_right = -2; }, {"window_right is -2;", "at least 0"}});
+  cases.push_back({"window",
+                   [](A& a) { a.causal = true, a.window_right = 3; },
+                   {"window_right is 3 and causal is true;", "left out"}});
+  for (float const cap : {-1.0f, 0x1p-61f, 0x1p61f, __builtin_inff(), __builtin_nanf("")})
+    cases.push_back({"softcap", [=](A& a) { a.softcap = cap; }, {"softcap is ", "it must be 0"}});
+  cases.push_back({"sink", [](A& a) { a.sink = at<float>(0x1002); }, {"sink is 0x1002, 2 bytes past"}});
+  cases.push_back({"sink", [](A& a) { a.sink = static_cast<float const*>(a.o); }, {"sink"}});
   cases.push_back({"head dim", [](A& a) { a.head_dim = 0; }, {"head_dim is 0"}});
   cases.push_back({"head dim", [](A& a) { a.head_dim = -64; }, {"head_dim is -64"}});
 
@@ -250,6 +263,19 @@ TEST(AttentionArguments, AreAcceptedJustInsideTheLimits) {
   accepted([](auto& a) { a.seq_k = kMaxExtent; });
 }
 
+TEST(AttentionArguments, AreRefusedWhereOnlyHopperComputesThem) {
+  auto const refusal = [](auto&& change) {
+    auto a = attention();
+    change(a);
+    EXPECT_NO_THROW(check(a, 90));
+    return message_of<argument_error>([&] { check(a, 80); });
+  };
+  EXPECT_THAT(refusal([](auto& a) { a.head_dim = 40; }),
+              AllOf(HasSubstr("head_dim is 40;"), HasSubstr("32, 64, 96, 128 and 256")));
+  EXPECT_THAT(refusal([](auto& a) { a.head_dim = 32; }),
+              HasSubstr("head_dim_v is 64 and head_dim is 32; on an sm_80 they must be equal"));
+}
+
 TEST(AttentionArguments, AreRefusedOnAnOldArchitecture) {
   EXPECT_THAT(message_of<argument_error>([] { check(attention(), 75); }),
               AllOf(HasSubstr("sm_75"), HasSubstr("sm_80 or later")));
@@ -266,7 +292,8 @@ TEST(AttentionArguments, NeverAcceptOverlappingOutputRows) {
     auto const pick = [&](int limit) {
       return static_cast<std::int64_t>(random() % static_cast<unsigned>(limit));
     };
-    a.batch = 1 + pick(3), a.kv_heads = a.heads = 1 + pick(3), a.seq_q = 1 + pick(4), a.head_dim = 32;
+    a.batch = 1 + pick(3), a.kv_heads = a.heads = 1 + pick(3), a.seq_q = 1 + pick(4);
+    a.head_dim = 32, a.head_dim_v = 32;
     a.o_stride = {8 * pick(40), 8 * pick(40), 8 * pick(40)};
     std::set<std::int64_t> elements;
     bool overlap = false;

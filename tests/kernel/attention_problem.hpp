@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
+#include <vector>
 
 #include "tegula/device/launch.hpp"
 #include "tegula/device/reference.hpp"
@@ -16,17 +18,22 @@ namespace tegula {
 struct AttentionProblem {
   DType dtype = DType::bf16;
   int head_dim = 64;
+  int head_dim_v = 0;  ///< 0: head_dim
   int batch = 1, heads = 1, kv_heads = 1;
   int seq_q = 1, seq_k = 1;
   bool causal = false;
+  std::optional<std::int64_t> window_left = {}, window_right = {};
+  float softcap = 0;
+  std::vector<float> sink = {};  ///< one for each head, or none
   Exponential exponential = Exponential::ex2_approx;
   bool head_major = false;
   int padding = 0;
   std::uint64_t seed = 1;
   std::function<float(std::mt19937_64&)> q = normal, k = normal, v = normal;
 
-  TokenStrides strides(int seq, int n_heads) const {
-    std::int64_t const row = head_dim + padding;
+  int dim_v() const { return head_dim_v == 0 ? head_dim : head_dim_v; }
+  TokenStrides strides(int seq, int n_heads, int dim) const {
+    std::int64_t const row = dim + padding;
     if (head_major) return {n_heads * seq * row, row, seq * row};
     return {seq * n_heads * row, n_heads * row, row};
   }
@@ -44,12 +51,16 @@ struct AttentionResult {
 template <class Launch>
 AttentionResult run_by(Machine const& machine, AttentionProblem const& p, Launch launch) {
   AttentionResult r;
-  auto const elements = [&](int seq, int n_heads) { return p.strides(seq, n_heads).batch * p.batch; };
-  r.q = random_elements(p.dtype, elements(p.seq_q, p.heads), 3 * p.seed, p.q);
-  r.k = random_elements(p.dtype, elements(p.seq_k, p.kv_heads), 3 * p.seed + 1, p.k);
-  r.v = random_elements(p.dtype, elements(p.seq_k, p.kv_heads), 3 * p.seed + 2, p.v);
+  TokenStrides const q_stride = p.strides(p.seq_q, p.heads, p.head_dim),
+                     k_stride = p.strides(p.seq_k, p.kv_heads, p.head_dim),
+                     v_stride = p.strides(p.seq_k, p.kv_heads, p.dim_v()),
+                     o_stride = p.strides(p.seq_q, p.heads, p.dim_v());
+  r.q = random_elements(p.dtype, q_stride.batch * p.batch, 3 * p.seed, p.q);
+  r.k = random_elements(p.dtype, k_stride.batch * p.batch, 3 * p.seed + 1, p.k);
+  r.v = random_elements(p.dtype, v_stride.batch * p.batch, 3 * p.seed + 2, p.v);
   Buffer<std::uint8_t> const q(machine, r.q, "q"), k(machine, r.k, "k"), v(machine, r.v, "v");
-  auto const o = poisoned(machine, static_cast<std::int64_t>(r.q.size()), "o");
+  auto const o = poisoned(machine, o_stride.batch * p.batch * (bits(p.dtype) / 8), "o");
+  Buffer<float> const sink(machine, p.sink, "sink");
   Buffer<float> lse(machine, std::int64_t{p.batch} * p.heads * p.seq_q, "lse");
   lse.fill(kPoison);
   AttentionArguments a{.dtype = p.dtype,
@@ -64,17 +75,23 @@ AttentionResult run_by(Machine const& machine, AttentionProblem const& p, Launch
                        .seq_q = p.seq_q,
                        .seq_k = p.seq_k,
                        .head_dim = p.head_dim,
-                       .q_stride = p.strides(p.seq_q, p.heads),
-                       .k_stride = p.strides(p.seq_k, p.kv_heads),
-                       .v_stride = p.strides(p.seq_k, p.kv_heads),
-                       .o_stride = p.strides(p.seq_q, p.heads),
+                       .head_dim_v = p.dim_v(),
+                       .q_stride = q_stride,
+                       .k_stride = k_stride,
+                       .v_stride = v_stride,
+                       .o_stride = o_stride,
                        .causal = p.causal,
+                       .window_left = p.window_left,
+                       .window_right = p.window_right,
+                       .softcap = p.softcap,
+                       .sink = p.sink.empty() ? nullptr : sink.data(),
                        .exponential = p.exponential};
   launch(a);
   machine.synchronize();
   r.o = o.download();
   r.lse = lse.download();
   a.q = r.q.data(), a.k = r.k.data(), a.v = r.v.data();
+  a.sink = p.sink.empty() ? nullptr : p.sink.data();
   r.host = a;
   return r;
 }
@@ -82,6 +99,15 @@ AttentionResult run_by(Machine const& machine, AttentionProblem const& p, Launch
 /// Runs a problem by the configuration that is chosen for it.
 inline AttentionResult run(Machine const& machine, AttentionProblem const& p) {
   return run_by(machine, p, [&](AttentionArguments const& a) { attention(machine, a); });
+}
+
+/// The same by a kernel of this family.
+inline AttentionResult run_on(FamilyId family, Machine const& machine, AttentionProblem const& p,
+                              std::optional<int> configuration = {}) {
+  return run_by(machine, p, [&](AttentionArguments const& a) {
+    check(a, machine.compute_capability());
+    attention(machine, a, choose_attention(a, machine.properties(), {family, configuration}));
+  });
 }
 
 /// All rows of O, as reference::attention numbers them.
@@ -101,7 +127,7 @@ inline void expect_near(AttentionProblem const& p, AttentionResult const& r,
   for (int b = 0; b < p.batch; ++b) {
     for (int h = 0; h < p.heads; ++h) {
       for (int i = 0; i < p.seq_q; ++i) {
-        for (int d = 0; d < p.head_dim; ++d) {
+        for (int d = 0; d < p.dim_v(); ++d) {
           std::int64_t const at = b * s.batch + h * s.head + i * s.seq + d;
           o.push_back(reference::element(r.o.data(), p.dtype, at));
           for (std::size_t byte = 0; byte < width; ++byte)
@@ -131,9 +157,10 @@ inline void expect_near(AttentionProblem const& p, AttentionResult const& r,
   }
 }
 
-/// Runs a problem and holds its result against float64.
-inline AttentionResult expect_correct(Machine const& machine, AttentionProblem const& p) {
-  AttentionResult r = run(machine, p);
+/// Runs a problem on a kernel of the family and holds its result against float64.
+inline AttentionResult expect_correct(FamilyId family, Machine const& machine, AttentionProblem const& p,
+                                      std::optional<int> configuration = {}) {
+  AttentionResult r = run_on(family, machine, p, configuration);
   expect_near(p, r, reference::attention(r.host, rows_of(p)));
   return r;
 }

@@ -15,12 +15,14 @@ class EveryConfiguration : public testing::TestWithParam<int> {};
 TEST_P(EveryConfiguration, IsCorrectOverTheEdgesOfItsTiles) {
   AttentionConfig const c = configuration(attention_sm80, GetParam());
   Machine const machine = test_machine();
-  expect_correct(machine, {.dtype = c.dtype,
-                           .head_dim = c.head_dim,
-                           .seq_q = c.block_m + 5,
-                           .seq_k = 2 * c.block_n + 9,
-                           .causal = c.causal,
-                           .exponential = c.exponential});
+  expect_correct(attention_sm80, machine,
+                 {.dtype = c.dtype,
+                  .head_dim = c.head_dim,
+                  .seq_q = c.block_m + 5,
+                  .seq_k = 2 * c.block_n + 9,
+                  .causal = c.causal,
+                  .exponential = c.exponential},
+                 GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, EveryConfiguration,
@@ -48,7 +50,8 @@ TEST(AttentionSm80, IsCorrectAtUglySizes) {
     int const head_dim = smallest_head_dim(DType::bf16, causal);
     for (int const seq_q : {1, 2, 17, 127, 128, 129}) {
       for (int const seq_k : {1, 7, 63, 64, 65, 131}) {
-        expect_correct(machine, {.head_dim = head_dim, .seq_q = seq_q, .seq_k = seq_k, .causal = causal});
+        expect_correct(attention_sm80, machine,
+                       {.head_dim = head_dim, .seq_q = seq_q, .seq_k = seq_k, .causal = causal});
       }
     }
   }
@@ -58,16 +61,17 @@ TEST(AttentionSm80, SharesKeysAmongGroupedHeads) {
   Machine const machine = test_machine();
   for (int const kv_heads : {1, 2, 6}) {
     for (bool const head_major : {false, true}) {
-      expect_correct(machine, {.dtype = DType::f16,
-                               .head_dim = smallest_head_dim(DType::f16, true),
-                               .batch = 2,
-                               .heads = 6,
-                               .kv_heads = kv_heads,
-                               .seq_q = 33,
-                               .seq_k = 70,
-                               .causal = true,
-                               .head_major = head_major,
-                               .padding = 8});
+      expect_correct(attention_sm80, machine,
+                     {.dtype = DType::f16,
+                      .head_dim = smallest_head_dim(DType::f16, true),
+                      .batch = 2,
+                      .heads = 6,
+                      .kv_heads = kv_heads,
+                      .seq_q = 33,
+                      .seq_k = 70,
+                      .causal = true,
+                      .head_major = head_major,
+                      .padding = 8});
     }
   }
 }
@@ -75,7 +79,7 @@ TEST(AttentionSm80, SharesKeysAmongGroupedHeads) {
 TEST(AttentionSm80, GivesZeroAndMinusInfinityToRowsThatSeeNoKey) {
   Machine const machine = test_machine();
   AttentionProblem const p{.head_dim = 64, .seq_q = 150, .seq_k = 3, .causal = true};
-  AttentionResult const r = expect_correct(machine, p);
+  AttentionResult const r = expect_correct(attention_sm80, machine, p);
   for (int i = 0; i < p.seq_q - p.seq_k; ++i) {
     EXPECT_EQ(r.lse[static_cast<std::size_t>(i)], -__builtin_inff());
     for (int d = 0; d < p.head_dim; ++d)
@@ -98,12 +102,12 @@ TEST(AttentionSm80, SurvivesAdversarialValues) {
       p.q = q, p.k = k, p.v = v;
       return p;
     };
-    expect_correct(machine, with(equal, equal, normal));
-    expect_correct(machine, with(huge, huge, normal));
-    expect_correct(machine, with(tiny, tiny, tiny));
-    expect_correct(machine, with(normal, normal, adversarial));
-    expect_correct(machine, with(adversarial, normal, normal));
-    expect_correct(machine, with(normal, adversarial, normal));
+    expect_correct(attention_sm80, machine, with(equal, equal, normal));
+    expect_correct(attention_sm80, machine, with(huge, huge, normal));
+    expect_correct(attention_sm80, machine, with(tiny, tiny, tiny));
+    expect_correct(attention_sm80, machine, with(normal, normal, adversarial));
+    expect_correct(attention_sm80, machine, with(adversarial, normal, normal));
+    expect_correct(attention_sm80, machine, with(normal, adversarial, normal));
   }
   EXPECT_GE(kernels, 2) << "f16 and bf16";
 }
@@ -111,7 +115,7 @@ TEST(AttentionSm80, SurvivesAdversarialValues) {
 TEST(AttentionSm80, HasNoBankConflicts) {
   for (int const head_dim : {32, 64, 96, 128, 256}) {
     Machine const machine = Machine::simulated(Arch::sm80);
-    run(machine, {.head_dim = head_dim, .seq_q = 128, .seq_k = 128});
+    run_on(attention_sm80, machine, {.head_dim = head_dim, .seq_q = 128, .seq_k = 128});
     EXPECT_EQ(machine.last_report()->total.bank_conflicts, 0) << "head_dim " << head_dim << "\n"
                                                               << machine.last_report()->text();
   }
@@ -125,7 +129,7 @@ TEST(AttentionSm80, DeclaresTheSectorsThatItNeeds) {
     auto const run_with = [&](int excess_sectors) {
       sim::Options options;
       options.limits.excess_sectors = excess_sectors;
-      run(Machine::simulated(Arch::sm80, options), p);
+      run_on(attention_sm80, Machine::simulated(Arch::sm80, options), p);
     };
     EXPECT_NO_THROW(run_with(-1)) << head_dim << ": what the kernel declares";
     EXPECT_THROW(run_with(rows - 1), sim::CheckError) << head_dim;

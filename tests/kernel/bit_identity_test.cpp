@@ -117,6 +117,14 @@ TEST_F(BitIdentity, OfTheGemmThatIsChosen) {
   }
 }
 
+/// A problem on both machines by a kernel of the family.
+void expect_same_attention(FamilyId family, Machine const& gpu, Machine const& simulated,
+                           AttentionProblem const& p) {
+  AttentionResult const on_gpu = run_on(family, gpu, p), on_machine = run_on(family, simulated, p);
+  expect_same_bits(on_gpu.o, on_machine.o);
+  expect_same_bits(on_gpu.lse, on_machine.lse);
+}
+
 TEST_F(BitIdentity, OfAttention) {
   Machine const gpu = Machine::cuda();
   for (Exponential const e : {Exponential::polynomial, Exponential::ex2_approx}) {
@@ -131,22 +139,58 @@ TEST_F(BitIdentity, OfAttention) {
                                    .seq_k = 203,
                                    .causal = causal,
                                    .exponential = e};
-          AttentionResult const on_gpu = run(gpu, p), on_machine = run(simulated, p);
-          expect_same_bits(on_gpu.o, on_machine.o);
-          expect_same_bits(on_gpu.lse, on_machine.lse);
+          expect_same_attention(attention_sm80, gpu, simulated, p);
         }
       }
     }
   }
 }
 
+TEST_F(BitIdentity, OfAttentionSm90) {
+  Machine const gpu = Machine::cuda();
+  // bf16 at every head dim; the polynomial and f16 at the smallest.
+  for (auto const& [head_dim, dim_v] :
+       {std::pair{32, 32}, {64, 64}, {96, 96}, {128, 128}, {192, 128}, {192, 192}, {256, 256}}) {
+    for (bool const causal : {false, true}) {
+      AttentionProblem p{.head_dim = head_dim,
+                         .head_dim_v = dim_v,
+                         .heads = 2,
+                         .kv_heads = 1,
+                         .seq_q = 250,
+                         .seq_k = 303,
+                         .causal = causal};
+      expect_same_attention(attention_sm90, gpu, simulated, p);
+      if (head_dim > 64) continue;
+      p.exponential = Exponential::polynomial;
+      expect_same_attention(attention_sm90, gpu, simulated, p);
+      p.exponential = Exponential::ex2_approx;
+      p.dtype = DType::f16;
+      expect_same_attention(attention_sm90, gpu, simulated, p);
+    }
+  }
+}
+
+TEST_F(BitIdentity, OfWindowsSoftcapAndSinks) {
+  Machine const gpu = Machine::cuda();
+  AttentionProblem p{
+      .heads = 2, .kv_heads = 2, .seq_q = 250, .seq_k = 303, .window_left = 70, .window_right = 20};
+  expect_same_attention(attention_sm90, gpu, simulated, p);
+  p.softcap = 5.0f;
+  expect_same_attention(attention_sm90, gpu, simulated, p);
+  p.sink = {0.5f, -1.0f};
+  expect_same_attention(attention_sm90, gpu, simulated, p);
+}
+
 TEST_F(BitIdentity, OfAttentionOnHugeLogits) {
   Machine const gpu = Machine::cuda();
   AttentionProblem p{.dtype = DType::f16, .head_dim = 64, .seq_q = 150, .seq_k = 500};
   p.q = p.k = [](std::mt19937_64& random) { return 30.0f * normal(random); };
-  for (Exponential const e : {Exponential::polynomial, Exponential::ex2_approx}) {
-    p.exponential = e;
-    expect_same_bits(run(gpu, p).o, run(simulated, p).o);
+  for (FamilyId const family : {FamilyId(attention_sm80), FamilyId(attention_sm90)}) {
+    for (Exponential const e : {Exponential::polynomial, Exponential::ex2_approx}) {
+      if (family == FamilyId(attention_sm90)) p.dtype = DType::bf16;  // at hand in every build
+      p.exponential = e;
+      expect_same_attention(family, gpu, simulated, p);
+    }
   }
 }
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 
 #include "tegula/device/error.hpp"
 #include "tegula/kernel/activation.hpp"
@@ -36,10 +37,20 @@ constexpr TokenStrides contiguous_tokens(std::int64_t seq, std::int64_t heads, s
 
 /// O = softmax(scale Q K^T) V for each batch and head.
 ///
-/// q and o are (batch, seq_q, heads, head_dim), k and v (batch, seq_k, kv_heads, head_dim): the head
-/// dimension is contiguous, the others lie as the strides say. Head h reads the keys and values of head h /
-/// (heads / kv_heads). With `causal`, query i sees keys j <= i + seq_k - seq_q (aligned bottom right); a
-/// query that sees no key gives a row of zeros and a log-sum-exp of -inf.
+/// q is (batch, seq_q, heads, head_dim), k (batch, seq_k, kv_heads, head_dim), v and o are the same with
+/// head_dim_v: the head dimension is contiguous, the others lie as the strides say. Head h reads the keys and
+/// values of head h / (heads / kv_heads).
+///
+/// Query i stands at key i + seq_k - seq_q (aligned bottom right). With `causal` it sees no key behind that
+/// place; with a window, only the keys from window_left before it to window_right behind it. A query that
+/// sees no key gives a row of zeros and a log-sum-exp of -inf.
+///
+/// With a softcap c a score s = scale q k becomes c tanh(s / c). A sink takes part in the softmax of every
+/// row of its head as one more score, which has no value.
+///
+/// Every machine computes head dims of 32, 64, 96, 128 and 256, equal for both, with `causal` or without. A
+/// head_dim_v of its own, other multiples of 8, windows, softcap and sinks need an sm_90
+/// (docs/hopper_attention.md).
 ///
 ///     attention(machine, {.dtype = DType::f16, .q = q, .k = k, .v = v, .o = o, .batch = 2, .heads = 12,
 ///     .seq_q = 128, .seq_k = 128,
@@ -58,13 +69,19 @@ struct AttentionArguments {
   std::int64_t seq_q = 0;
   std::optional<std::int64_t> seq_k = {};  ///< left out: seq_q
   std::int64_t head_dim = 0;
-  /// Strides in elements. Left out: those of contiguous tensors; of v, k's.
+  std::optional<std::int64_t> head_dim_v = {};  ///< of v and o; left out: head_dim
+  /// Strides in elements. Left out: those of contiguous tensors; of v, where
+  /// head_dim_v is left out, k's.
   std::optional<TokenStrides> q_stride = {};
   std::optional<TokenStrides> k_stride = {};
   std::optional<TokenStrides> v_stride = {};
   std::optional<TokenStrides> o_stride = {};
   std::optional<float> scale = {};  ///< left out: 1 / sqrt(head_dim)
   bool causal = false;
+  std::optional<std::int64_t> window_left = {};   ///< keys before a query's place; left out: all
+  std::optional<std::int64_t> window_right = {};  ///< keys behind it; left out: all, or with `causal` none
+  float softcap = 0;                              ///< 0: scores are not capped
+  float const* sink = nullptr;                    ///< optional: a score for each head
   Exponential exponential = Exponential::ex2_approx;
 };
 
@@ -122,6 +139,10 @@ struct GemmArguments {
   float beta = 0;
   Activation activation = Activation::none;
 };
+
+/// The problem in a line: "bf16, 2 x 16 heads of 4, 512 queries, 512 keys, head_dim 128, causal, ex2_approx
+/// exponentials".
+std::string to_string(AttentionArguments const& arguments);
 
 /// The same arguments with all set that was left out.
 AttentionArguments with_defaults(AttentionArguments const& arguments);

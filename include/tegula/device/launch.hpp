@@ -9,6 +9,7 @@
 #include "tegula/device/family.hpp"
 #include "tegula/device/gemm_plan.hpp"
 #include "tegula/device/machine.hpp"
+#include "tegula/device/selection.hpp"
 #include "tegula/device/stream.hpp"
 
 namespace tegula {
@@ -16,6 +17,9 @@ namespace tegula {
 /// Attention forward; see AttentionArguments. Throws argument_error before anything runs (see `check` and
 /// `select`), device_error where the launch fails.
 void attention(Machine const& machine, AttentionArguments const& arguments, Stream stream = {});
+/// The same by a choice made before, as for a GEMM: see there.
+void attention(Machine const& machine, AttentionArguments const& arguments, AttentionChoice const& choice,
+               Stream stream = {});
 
 /// D = activation(alpha A B + beta C + bias); see GemmArguments. Throws as `attention` does.
 void gemm(Machine const& machine, GemmArguments const& arguments, Stream stream = {});

@@ -33,9 +33,16 @@ struct AttentionChoice {
 std::optional<int> select(AttentionArguments const& arguments, std::span<AttentionConfig const> table,
                           DeviceProperties const& device);
 
-/// The choice among the configurations of this build. Preconditions: the same. Throws argument_error, with
-/// what the build lacks, where none can.
-AttentionChoice choose_attention(AttentionArguments const& arguments, DeviceProperties const& device);
+/// What a caller asks of the choice; what is left out is free.
+struct AttentionConstraints {
+  std::optional<FamilyId> kernel = {};
+  std::optional<int> configuration = {};  ///< its number; needs `kernel`
+};
+
+/// The choice among the configurations of this build: of the last family that can compute the problem, the
+/// cheapest. Preconditions: the same. Throws argument_error, with what the build lacks, where none can.
+AttentionChoice choose_attention(AttentionArguments const& arguments, DeviceProperties const& device,
+                                 AttentionConstraints const& wanted = {});
 
 /// (batch, head) pairs whose CTAs run side by side (AttentionParams::heads_per_l2_group): with a causal mask,
 /// where the rows that see the most keys should go first across as many heads as possible, all whose K and V

@@ -53,11 +53,11 @@ template <AttentionConfig C> struct AttentionSm80 {
   using AccumulatorO = typename MmaO::Accumulator;
 
   static constexpr int block = static_cast<int>(TileQ::layout.layout[1][0].size());  // of 128 bytes, or less
-  static constexpr RowShares rows(int n, int groups = 1) {
+  static constexpr RowShares rows(int n, int groups) {
     return {.threads = threads, .m = n, .n = C.head_dim, .vector = 8, .block = block, .groups = groups};
   }
-  using CopyQ = TiledCopy<share_rows(rows(C.block_m)), T>;
-  using CopyK = TiledCopy<share_rows(rows(C.block_n)), T>;
+  using CopyQ = TiledCopy<share_rows(rows(C.block_m, 1)), T>;
+  using CopyK = TiledCopy<share_rows(rows(C.block_n, 1)), T>;
   using CopyV = TiledCopy<share_rows({threads, C.head_dim, C.block_n, 8, 0, block}), T>;
   using CopyO = TiledCopy<share_rows(rows(C.block_m, C.warps)), T>;  // each warp its own rows
 

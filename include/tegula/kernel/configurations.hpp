@@ -1,8 +1,10 @@
 #pragma once
 
 #include <initializer_list>
+#include <iterator>
 
 #include "tegula/kernel/attention_config.hpp"
+#include "tegula/kernel/attention_sm90_config.hpp"
 #include "tegula/kernel/family_list.hpp"
 #include "tegula/kernel/gemm_config.hpp"
 #include "tegula/kernel/gemm_sm90_config.hpp"
@@ -64,6 +66,32 @@ constexpr auto attention_sm80_table() {
       for (bool causal : {false, true}) {
         for (int d : attention_head_dims) table.values[i++] = tuned_attention_sm80(t, d, causal, e);
         table.values[i++] = tuned_attention_sm80(t, 256, causal, e, /*small=*/true);
+      }
+    }
+  }
+  return table;
+}
+
+/// The tiles of attention_sm90, apart from their types, tuned for speed on an H200
+/// (docs/hopper_attention.md).
+inline constexpr AttentionSm90Config attention_sm90_tiles[] = {
+    {.head_dim = 64, .head_dim_v = 64, .block_n = 128, .consumers = 3},
+    {.head_dim = 96, .head_dim_v = 96, .block_n = 128},
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 128},
+    {.head_dim = 192, .head_dim_v = 128, .block_n = 128},
+    {.head_dim = 192, .head_dim_v = 192, .block_n = 112},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 80},
+};
+
+constexpr auto attention_sm90_table() {
+  constexpr int tiles = static_cast<int>(std::size(attention_sm90_tiles));
+  Table<AttentionSm90Config, tiles * 2 * 2> table;
+  int i = 0;
+  for (Exponential e : {Exponential::ex2_approx, Exponential::polynomial}) {
+    for (DType t : {DType::bf16, DType::f16}) {
+      for (AttentionSm90Config tile : attention_sm90_tiles) {
+        tile.dtype = t, tile.exponential = e;
+        table.values[i++] = tile;
       }
     }
   }
@@ -168,13 +196,13 @@ template <class Add> constexpr void list_gemm_sm90(Add add) {
       add(typed(tile, t, t, f32));
       add_activating(typed(tile, t, t, t));
     }
-    for (auto [a, b] :
+    for (Majors majors :  // by name: clang 14 captures no structured binding
          {Majors{Major::k, Major::k}, {Major::k, Major::mn}, {Major::mn, Major::k}, {Major::mn, Major::mn}}) {
       auto const add_major = [&](GemmSm90Config c) {
-        c.a_major = a, c.b_major = b;
+        c.a_major = majors.a, c.b_major = majors.b;
         add(c);
       };
-      bool const k_major = a == Major::k && b == Major::k;
+      bool const k_major = majors.a == Major::k && majors.b == Major::k;
       add_major(typed(medium_tile, t, t, t == bf16 ? f16 : bf16));
       if (!k_major) {
         add_major(typed(medium_tile, t, t, f32));
@@ -210,6 +238,7 @@ constexpr auto gemm_sm90_table() {
 }  // namespace detail
 
 template <AttentionConfig C> struct AttentionSm80;
+template <AttentionSm90Config C> struct AttentionSm90;
 template <GemmConfig C> struct GemmSm80;
 template <GemmSm90Config C> struct GemmSm90;
 
@@ -227,6 +256,21 @@ struct AttentionSm80Family {
     bool const hardware = c.exponential == Exponential::ex2_approx, d64 = c.head_dim == 64;
     if (c.dtype == DType::f16) return hardware && (d64 || (c.head_dim == 32 && !c.causal));
     return c.causal ? c.head_dim == 128 || (d64 && hardware) : hardware;
+  }
+};
+
+/// kernel/attention_sm90.hpp
+struct AttentionSm90Family {
+  static constexpr char const* name = "attention_sm90";
+  using Config = AttentionSm90Config;
+  using Params = AttentionSm90Params;
+  template <Config C> using Kernel = AttentionSm90<C>;
+  static constexpr auto table = detail::attention_sm90_table();
+
+  /// bf16 at every tile; the polynomial and f16 where the tile is smallest.
+  static constexpr bool is_representative(Config const& c) {
+    if (c.dtype == DType::bf16 && c.exponential == Exponential::ex2_approx) return true;
+    return c.head_dim == 64 && (c.dtype == DType::bf16 || c.exponential == Exponential::ex2_approx);
   }
 };
 
@@ -278,11 +322,12 @@ struct GemmSm90Family {
 // A family is a value: configurations(gemm_sm90) are its configurations (device/launch.hpp). CMake reads the
 // families' names here.
 inline constexpr AttentionSm80Family attention_sm80;
+inline constexpr AttentionSm90Family attention_sm90;
 inline constexpr GemmSm80Family gemm_sm80;
 inline constexpr GemmSm90Family gemm_sm90;
 
 /// Every family. Of those that compute the same, a later one is preferred.
-using Families = FamilyList<AttentionSm80Family, GemmSm80Family, GemmSm90Family>;
+using Families = FamilyList<AttentionSm80Family, AttentionSm90Family, GemmSm80Family, GemmSm90Family>;
 
 /// The family of a configuration's type.
 template <class Config> using FamilyOf = typename detail::FamilyOfConfig<Config, Families>::type;

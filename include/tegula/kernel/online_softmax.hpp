@@ -22,6 +22,12 @@ template <Exponential E> TEGULA_DEVICE float exp2(float x) {
   }
 }
 
+/// tanh(x) = 1 - 2 / (1 + e^2x), to about 2^-22: that of hardware is good to 2^-11.
+template <Exponential E> TEGULA_DEVICE float tanh_by_exp2(float x) {
+  float const power = exp2<E>(min_f32(x * (2.0f * kLog2E), 126.0f));
+  return fma(-2.0f, rcp_approx_ftz(1.0f + power), 1.0f);
+}
+
 /// The running softmax of the rows that a lane shares with the three other lanes of its quad. M is the map of
 /// the accumulators of S.
 ///
@@ -49,6 +55,14 @@ template <class M, Exponential E> struct OnlineSoftmax {
   /// Replaces S by P, after rescaling O and the sums to a new maximum where that is due. S and O have the
   /// same rows in each lane.
   template <class MO> TEGULA_DEVICE void apply(Fragment<float, M>& S, Fragment<float, MO>& O) {
+    float factor[rows];
+    if (follow(S, factor)) scale_rows(O, factor);
+    exponentiate(S);
+  }
+
+  /// Follows the rows' maximum where it has grown by more than the slack. Then O is to be multiplied by
+  /// `factor`, row by row, and the answer, which all lanes of a warp share, is yes.
+  TEGULA_DEVICE bool follow(Fragment<float, M> const& S, float (&factor)[rows]) {
     float maximum[rows];
     bool grown = false;
 #pragma unroll
@@ -60,7 +74,21 @@ template <class M, Exponential E> struct OnlineSoftmax {
       maximum[r] = largest * scale_log2;
       grown |= maximum[r] > offset[r] + kSlack;
     }
-    if (warp::any(grown)) rescale(maximum, O);
+    if (!warp::any(grown)) return false;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      float const pair = max_f32(maximum[r], warp::shfl_xor(maximum[r], 1));
+      float const next = max_f32(offset[r], max_f32(pair, warp::shfl_xor(pair, 2)));
+      // Before its first key a row's sum and O are 0, whatever the factor.
+      factor[r] = offset[r] == -kInfinity ? 1.0f : exp2<E>(offset[r] - next);
+      offset[r] = next;
+      sum[r] *= factor[r];
+    }
+    return true;
+  }
+
+  /// Replaces S by P, and adds it to the sums.
+  TEGULA_DEVICE void exponentiate(Fragment<float, M>& S) {
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       float const subtrahend = offset[r] == -kInfinity ? 0.0f : offset[r];
@@ -73,26 +101,21 @@ template <class M, Exponential E> struct OnlineSoftmax {
     }
   }
 
+  /// O *= factor, row by row.
+  template <class MO>
+  TEGULA_DEVICE static void scale_rows(Fragment<float, MO>& O, float const (&factor)[rows]) {
+    static_assert(count_along<MO, 0> == rows, "OnlineSoftmax: S and O differ in the rows of a lane");
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+#pragma unroll
+      for (int c = 0; c < count_along<MO, 1>; ++c) row_column(O, r, c) *= factor[r];
+    }
+  }
+
   /// The sum of a row over the quad; every lane of the quad gets it.
   TEGULA_DEVICE float total(int r) const {
     float const pair = sum[r] + warp::shfl_xor(sum[r], 1);
     return pair + warp::shfl_xor(pair, 2);
-  }
-
- private:
-  template <class MO> TEGULA_DEVICE void rescale(float const (&maximum)[rows], Fragment<float, MO>& O) {
-    static_assert(count_along<MO, 0> == rows, "OnlineSoftmax: S and O differ in the rows of a lane");
-#pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      float const pair = max_f32(maximum[r], warp::shfl_xor(maximum[r], 1));
-      float const next = max_f32(offset[r], max_f32(pair, warp::shfl_xor(pair, 2)));
-      // Before its first key a row's sum and O are 0, whatever the factor.
-      float const factor = offset[r] == -kInfinity ? 1.0f : exp2<E>(offset[r] - next);
-      offset[r] = next;
-      sum[r] *= factor;
-#pragma unroll
-      for (int c = 0; c < count_along<MO, 1>; ++c) row_column(O, r, c) *= factor;
-    }
   }
 };
 

@@ -13,20 +13,14 @@
 #include <vector>
 
 #include "../built.hpp"
+#include "check.hpp"
+#include "stream_workspaces.hpp"
 #include "tegula/device/error.hpp"
 #include "tensor_map.hpp"
 #include "unit.hpp"
 
 namespace tegula::device {
 namespace {
-
-/// Takes the failure off the runtime's record, where the caller's own cudaGetLastError would find it.
-void check(cudaError_t status, std::string_view call) {
-  if (status == cudaSuccess) return;
-  static_cast<void>(cudaGetLastError());
-  throw device_error(
-      fmt::format("{} failed: {} ({}).", call, cudaGetErrorString(status), cudaGetErrorName(status)));
-}
 
 /// Makes a device the calling thread's current one, and puts the caller's back at the end.
 class CurrentDevice {
@@ -205,6 +199,11 @@ class CudaBackend : public Backend {
 
   void* workspace(std::size_t bytes) override { return workspaces_.next(bytes); }
 
+  void* stream_workspace(Stream stream) override {
+    CurrentDevice const current(device_);
+    return stream_workspaces_.of(native(stream));
+  }
+
   TensorMap encode_tensor_map(TensorMapDescription const& description) override {
     CurrentDevice const current(device_);
     return encode_by_driver(description);
@@ -258,6 +257,7 @@ class CudaBackend : public Backend {
   DeviceProperties properties_;
   std::string name_;
   Workspaces workspaces_;
+  StreamWorkspaces stream_workspaces_;
   KernelLauncher kernels_;
 };
 

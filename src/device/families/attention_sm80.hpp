@@ -19,7 +19,11 @@ template <> struct FamilyTraits<AttentionSm80Family> {
                            DeviceProperties const& device) {
     if (c.dtype != a.dtype) return "another type";
     if (c.head_dim != a.head_dim) return "another head dimension";
+    if (a.head_dim_v.value_or(a.head_dim) != c.head_dim) return "another head dimension of V";
     if (c.causal != a.causal) return "another mask";
+    if (a.window_left || (a.window_right && !a.causal)) return "a window";
+    if (a.softcap != 0) return "a softcap";
+    if (a.sink != nullptr) return "a sink";
     if (c.exponential != a.exponential) return "another exponential";
     if (static_cast<std::size_t>(shared_bytes(c)) > device.shared_bytes)
       return "more shared memory than the device has";
@@ -53,12 +57,7 @@ template <> struct FamilyTraits<AttentionSm80Family> {
         tokens("K", c.dtype, p.k, p.seq_k, c.head_dim, p.kv_heads, p.batch, p.k_stride, Coverage::read),
         tokens("V", c.dtype, p.v, p.seq_k, c.head_dim, p.kv_heads, p.batch, p.v_stride, Coverage::read),
         tokens("O", c.dtype, p.o, p.seq_q, c.head_dim, p.heads, p.batch, p.o_stride, Coverage::written)};
-    if (p.lse != nullptr) {
-      std::vector<Mode> modes = {{"row", p.seq_q, 1}};
-      if (p.heads > 1) modes.push_back({"head", p.heads, p.seq_q});
-      if (p.batch > 1) modes.push_back({"batch", p.batch, std::int64_t{p.heads} * p.seq_q});
-      tensors.push_back(tensor("lse", DType::f32, p.lse, modes, Coverage::written));
-    }
+    if (p.lse != nullptr) tensors.push_back(log_sum_exp(p.lse, p.seq_q, p.heads, p.batch));
     return tensors;
   }
 

@@ -1,0 +1,372 @@
+#pragma once
+
+#include "tegula/arch/barrier.hpp"
+#include "tegula/arch/fence.hpp"
+#include "tegula/arch/math.hpp"
+#include "tegula/arch/setmaxnreg.hpp"
+#include "tegula/arch/warp.hpp"
+#include "tegula/kernel/attention_sm90_config.hpp"
+#include "tegula/kernel/online_softmax.hpp"
+#include "tegula/pipeline/ordered_barrier.hpp"
+#include "tegula/pipeline/tma_pipeline.hpp"
+#include "tegula/sim/limits.hpp"
+#include "tegula/sim/mutable_values.hpp"
+#include "tegula/tensor/register_copy.hpp"
+#include "tegula/tensor/row_store.hpp"
+#include "tegula/tensor/tma.hpp"
+#include "tegula/tensor/warpgroup_gemm.hpp"
+
+namespace tegula {
+
+/// Attention forward on Hopper's tensor cores, warp-specialised and persistent: the algorithm of
+/// FlashAttention-3 (Shah et al., arXiv 2407.08608).
+///
+/// One thread of the CTA, the producer, has TMA fill a ring of stages of K and one of V, and each consumer's
+/// rows of Q. Two or three warpgroups, the consumers, compute 64 rows of O each; S, P and O never leave their
+/// registers. The keys are walked from the last block that the rows see to the first.
+///
+///     producer   for each block of rows:  Q, K[last], then K[n - 1], V[n] for each block of keys
+///     consumers  for each block of rows:  S = Q K[last]
+///                                         P = softmax(S)
+///                                         for each block but the last:  S = Q K[n], O += P V[n + 1]
+///                                                                       P = softmax(S), rescale O
+///                                         O += P V[first]; store O
+///
+/// The softmax of one block runs while the tensor core works on the product of the block before, and on the
+/// other consumers' products: an ordered barrier has the consumers start theirs in turn.
+///
+/// Legend: m, g, s, r for matrices in global memory, their tiles, shared and register tensors; tS..
+/// partitioned for S = Q K^T, tO.. for O = P V.
+template <AttentionSm90Config C> struct AttentionSm90 {
+  using Params = AttentionSm90Params;
+  using T = type_of<C.dtype>;
+
+  static constexpr AttentionSm90Config config = C;
+  static constexpr int threads = kWarpgroupSize * (1 + C.consumers);
+  static constexpr int min_ctas_per_sm = 1;
+  static constexpr int block_m = tegula::block_m(C);
+  static constexpr int consumer_m = kAttentionConsumerRows;
+  static_assert(C.consumers == 2 || C.consumers == 3);
+  static_assert(C.head_dim_v % 32 == 0, "a quad stores 32 columns");
+
+  using TileQ = SharedTile<T, q_tile(C)>;  // (consumer_m, head_dim, consumers)
+  using TileK = SharedTile<T, k_tile(C)>;  // (block_n, head_dim, stages)
+  using TileV = SharedTile<T, v_tile(C)>;  // (head_dim_v, block_n, stages)
+  using CopyQ = TmaCopy<tma_boxes(q_tile(C))>;
+  using CopyK = TmaCopy<tma_boxes(k_tile(C))>;
+  using CopyV = TmaCopy<tma_boxes(v_tile(C))>;
+  using RingQ = TmaPipeline<C.consumers, 4>;  // a stage is one consumer's
+  using Ring = TmaPipeline<C.stages, 4 * C.consumers>;
+  using MathOrder = OrderedBarrier<C.consumers, 4>;
+  using Queue = TileQueue<2, 4 * C.consumers>;
+
+  // Of one consumer.
+  using MmaS = TiledMma<TiledMmaSpec{warpgroup_mma(C.dtype, C.dtype, DType::f32, C.block_n)}>;
+  using MmaO = TiledMma<TiledMmaSpec{
+      warpgroup_mma(C.dtype, C.dtype, DType::f32, C.head_dim_v, Major::k, Major::mn, MmaOperands::rs)}>;
+  using AccumulatorS = typename MmaS::Accumulator;
+  using AccumulatorO = typename MmaO::Accumulator;
+  using OperandP = typename MmaO::template FragmentA<C.block_n>;
+  using Softmax = OnlineSoftmax<typename AccumulatorS::Map, C.exponential>;
+  static constexpr sim::Limits limits = {.bank_conflicts = 0};
+
+  struct SharedStorage {
+    TileQ q;
+    TileK k;
+    TileV v;
+    typename RingQ::Storage ring_q;
+    typename Ring::Storage ring_k;
+    typename Ring::Storage ring_v;
+    typename MathOrder::Storage order;
+    typename Queue::Storage queue;
+
+    template <class F> void name_buffers(F&& name) {
+      name("Q", q);
+      name("K", k);
+      name("V", v);
+      name("Q full", ring_q.full);
+      name("Q empty", ring_q.empty);
+      name("K full", ring_k.full);
+      name("K empty", ring_k.empty);
+      name("V full", ring_v.full);
+      name("V empty", ring_v.empty);
+      name("turn", order.turn);
+      name("tile", queue.tile);
+      name("tile full", queue.full);
+      name("tile empty", queue.empty);
+    }
+  };
+  static_assert(sizeof(SharedStorage) <= shared_bytes(C) && shared_bytes(C) <= 227 * 1024);
+
+  // Registers move from the producer to the consumers: launched with 168 each, or with three consumers 128.
+  static constexpr int producer_registers = C.consumers == 2 ? 24 : 32;
+  static constexpr int consumer_registers = C.consumers == 2 ? 240 : 160;
+
+  static constexpr char const* role(int warp) {
+    constexpr char const* names[] = {"producer", "consumer 0", "consumer 1", "consumer 2"};
+    return names[warp / 4];
+  }
+  TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) { return {p.ctas, 1, 1}; }
+
+  /// The handles of what the producer and the consumers share. Each role has its own states of them.
+  struct Roles {
+    SharedStorage& smem;
+    RingQ ring_q{smem.ring_q};
+    Ring ring_k{smem.ring_k}, ring_v{smem.ring_v};
+    MathOrder order{smem.order};
+    Queue queue{smem.queue};
+    typename RingQ::State q{};  // a consumer's
+    int q_parities = 0;         // the producer's: bit i is the parity of consumer i's stage
+    typename Ring::State k{}, v{};
+  };
+
+  TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
+    int const warp = warp::shfl(warp_id(), 0);  // known to be the same in all lanes
+    Roles role{smem};
+    if (thread_idx() == 0) {
+      prefetch_tensor_map(p.q);
+      prefetch_tensor_map(p.k);
+      prefetch_tensor_map(p.v);
+      role.ring_q.init();
+      role.ring_k.init();
+      role.ring_v.init();
+      role.order.init();
+      role.queue.init();
+      fence_mbarrier_init();
+    }
+    cta::sync();  // the barriers are known to all who use them
+
+    if (warp / 4 != 0) {
+      setmaxnreg_inc<consumer_registers>();
+      consume(p, role, warp / 4 - 1);
+    } else {
+      setmaxnreg_dec<producer_registers>();
+      if (warp == 0 && warp::elect_one()) produce(p, role);
+    }
+  }
+
+ private:
+  static constexpr int no_tile = -1;
+
+  /// The blocks of keys of a tile's rows.
+  TEGULA_DEVICE static KeyBlocks blocks_of(Params const& p, RowBlock const& at) {
+    return key_blocks(p.mask, at.block * block_m, block_m, C.block_n);
+  }
+
+  /// Those of the consumer whose first row that is.
+  TEGULA_DEVICE static KeyBlocks own_blocks(Params const& p, int row) {
+    return key_blocks(p.mask, row, consumer_m, C.block_n);
+  }
+
+  /// The producer, one thread.
+  TEGULA_DEVICE static void produce(Params const& p, Roles& role) {
+    TileDealer const dealer{p.counter, p.order.count(), p.ctas};
+    for (int tile = dealer.first(); dealer.is_tile(tile);) {
+      role.queue.put(tile);
+      int const next = dealer.after(tile);
+      RowBlock const at = p.order.block(tile);
+      if (KeyBlocks const blocks = blocks_of(p, at); !blocks.empty()) fetch(p, role, at, blocks);
+      tile = next;
+    }
+    role.queue.put(no_tile);
+    dealer.leave();
+  }
+
+  /// Has TMA load a tile's rows of Q, and its blocks of K and V.
+  TEGULA_DEVICE static void fetch(Params const& p, Roles& role, RowBlock const& at, KeyBlocks const& blocks) {
+    int const kv_head = at.head / p.heads_per_kv_head;
+    auto const mQ = tma_tensor<1, 0, 2, 3>(p.q)(_, _, at.head, at.batch);
+    auto const mK = tma_tensor<1, 0, 2, 3>(p.k)(_, _, kv_head, at.batch);
+    auto const mV = tma_tensor<0, 1, 2, 3>(p.v)(_, _, kv_head, at.batch);
+    auto const gQ = local_tile<consumer_m, C.head_dim>(mQ, _, 0);   // (consumer_m, head_dim, blocks)
+    auto const gK = local_tile<C.block_n, C.head_dim>(mK, _, 0);    // (block_n, head_dim, blocks)
+    auto const gV = local_tile<C.head_dim_v, C.block_n>(mV, 0, _);  // (head_dim_v, block_n, blocks)
+    auto const sQ = tensor(role.smem.q);                            // (consumer_m, head_dim, consumers)
+    auto const sK = tensor(role.smem.k);                            // (block_n, head_dim, stages)
+    auto const sV = tensor(role.smem.v);                            // (head_dim_v, block_n, stages)
+    auto const fetch_k = [&](int n) {
+      SharedAddr const full = role.ring_k.acquire(role.k, CopyK::bytes);
+      copy(CopyK{}, gK(_, _, n), sK(_, _, role.k.stage), full);
+      role.k.next();
+    };
+    auto const fetch_v = [&](int n) {
+      SharedAddr const full = role.ring_v.acquire(role.v, CopyV::bytes);
+      copy(CopyV{}, gV(_, _, n), sV(_, _, role.v.stage), full);
+      role.v.next();
+    };
+    fetch_k(blocks.last - 1);  // its stage is free before that of Q
+#pragma unroll 1
+    for (int consumer = 0; consumer < C.consumers; ++consumer) {
+      int const block = C.consumers * at.block + consumer;
+      if (own_blocks(p, block * consumer_m).empty()) continue;
+      typename RingQ::State q;
+      q.stage = consumer, q.parity = role.q_parities >> consumer & 1;
+      copy(CopyQ{}, gQ(_, _, block), sQ(_, _, consumer), role.ring_q.acquire(q, CopyQ::bytes));
+      role.q_parities ^= 1 << consumer;
+    }
+#pragma unroll 1
+    for (int n = blocks.last - 1; n >= blocks.first; --n) {
+      if (n > blocks.first) fetch_k(n - 1);
+      fetch_v(n);
+    }
+  }
+
+  /// A consumer warpgroup: its 64 rows of every tile.
+  TEGULA_DEVICE static void consume(Params const& p, Roles& role, int group) {
+    AccumulatorO tOrO;  // (MMA, 1, 1)
+    role.q.advance(group);
+    for (int tile = role.queue.get(); tile != no_tile; tile = role.queue.get()) {
+      RowBlock const at = p.order.block(tile);
+      int const row = at.block * block_m + group * consumer_m;  // the consumer's first
+      KeyBlocks const all = blocks_of(p, at), own = own_blocks(p, row);
+      Softmax softmax{p.scale};
+      int n = all.last - 1;
+      while (n >= all.first && !own.has(n)) skip(role, group, n-- > all.first || !own.empty());
+      if (own.empty()) {
+        clear(tOrO);
+      } else {
+        multiply(p, role, group, row, own, softmax, tOrO);
+        for (n = own.first - 1; n >= all.first; --n) skip(role, group, true);
+      }
+      store(p, at, row, softmax, tOrO);
+    }
+  }
+
+  /// A block of keys that the consumer's rows do not see, but another's of the tile.
+  TEGULA_DEVICE static void skip(Roles& role, int group, bool takes_turn) {
+    role.ring_k.wait(role.k);
+    role.ring_k.release(role.k.stage);
+    role.k.next();
+    role.ring_v.wait(role.v);
+    role.ring_v.release(role.v.stage);
+    role.v.next();
+    if (takes_turn) role.order.enter(group), role.order.leave(group);
+  }
+
+  /// O = P V over the blocks of keys that the consumer's rows see, from the last to the first, with P the
+  /// numerators of the softmax.
+  TEGULA_DEVICE static void multiply(Params const& p, Roles& role, int group, int row,
+                                     KeyBlocks const& blocks, Softmax& softmax, AccumulatorO& tOrO) {
+    auto const& smem = role.smem;
+    auto const& ring_q = role.ring_q;
+    auto const &ring_k = role.ring_k, &ring_v = role.ring_v;
+    auto& order = role.order;
+    auto& q = role.q;
+    auto &k = role.k, &v = role.v;
+    auto const tSsQ = MmaS{}.partition_a(tensor(smem.q))(_, _, q.stage);  // (1, MMA_K)
+    auto const tSsK = MmaS{}.partition_b(tensor(smem.k));                 // (1, MMA_K, stages)
+    auto const tOsV = MmaO{}.partition_b(tensor(smem.v));                 // (1, MMA_K, stages)
+    AccumulatorS tSrS;                                                    // (MMA, 1, 1)
+    OperandP tOrP;                                                        // (MMA, 1, MMA_K)
+    float factor[Softmax::rows];
+    auto const start_scores = [&] {  // S = Q K, as a group of its own
+      gemm(MmaS{}, tSsQ, tSsK(_, _, k.stage), tSrS, false);
+      wgmma_commit_group();
+    };
+    auto const start_output = [&](bool accumulate) {  // O += P V, likewise
+      gemm(MmaO{}, tOrP, tOsV(_, _, v.stage), tOrO, accumulate);
+      wgmma_commit_group();
+    };
+    auto const softmax_of = [&](int n) {  // once S has come: P, but for its registers
+      wgmma_pin(tSrS);
+      ring_k.release(k.stage);
+      k.next();
+      cap_and_mask(p, blocks, row, n, tSrS);
+      bool const grown = softmax.follow(tSrS, factor);
+      softmax.exponentiate(tSrS);
+      return grown;
+    };
+
+    ring_q.wait(q);
+    ring_k.wait(k);
+    wgmma_fence();  // the registers of S, before the wgmma that write them
+    start_scores();
+    wgmma_wait_group<0>();
+    softmax_of(blocks.last - 1);
+    copy(MmaO::operand_a(MmaS{}, tSrS), tOrP);
+#pragma unroll 1
+    for (int n = blocks.last - 2; n >= blocks.first; --n) {
+      ring_k.wait(k);
+      order.enter(group);
+      wgmma_fence();
+      start_scores();
+      ring_v.wait(v);
+      wgmma_pin(tOrP), wgmma_pin(tOrO);
+      wgmma_fence();  // the registers of P and O, likewise
+      start_output(n < blocks.last - 2);
+      order.leave(group);
+      wgmma_wait_group<1>();  // S has come
+      bool const grown = softmax_of(n);
+      wgmma_wait_group<0>();  // O has come, and P's registers are free
+      wgmma_pin(tOrO);
+      ring_v.release(v.stage);
+      v.next();
+      if (grown) Softmax::scale_rows(tOrO, factor);
+      copy(MmaO::operand_a(MmaS{}, tSrS), tOrP);
+    }
+    ring_q.release(q.stage);  // all of S has come: the next rows may be loaded while these are finished
+    q.advance(C.consumers);
+
+    ring_v.wait(v);
+    wgmma_pin(tOrP), wgmma_pin(tOrO);
+    wgmma_fence();
+    start_output(blocks.last - blocks.first > 1);
+    wgmma_wait_group<0>();
+    wgmma_pin(tOrO);
+    ring_v.release(v.stage);
+    v.next();
+  }
+
+  /// S of block n of the keys, as the softmax wants it: capped, and -inf where a row does not see a key.
+  TEGULA_DEVICE static void cap_and_mask(Params const& p, KeyBlocks const& blocks, int row, int n,
+                                         AccumulatorS& tSrS) {
+    if (p.softcap_scale != 0.0f) {
+#pragma unroll
+      for (int i = 0; i < tSrS.size; ++i) tSrS(i) = tanh_by_exp2<C.exponential>(tSrS(i) * p.softcap_scale);
+    }
+    AttentionMask const mask = p.mask;
+    auto const hide = [&](auto hidden) {
+      Coordinate const origin{row, n * C.block_n};
+      for_each(tSrS, MmaS{thread_idx_here() % kWarpgroupSize}.origin_c() + origin,
+               [&](float& s, Index i, Index key) {
+                 if (hidden(i, key)) s = -kInfinity;
+               });
+    };
+    if (n >= blocks.whole_last) hide([&](Index i, Index key) { return key >= edge(mask.end(i)); });
+    if (n < blocks.whole_first) hide([&](Index i, Index key) { return key < mask.begin(i); });
+  }
+
+  /// O = O / sum, to global memory; the log-sum-exp beside it.
+  TEGULA_DEVICE static void store(Params const& p, RowBlock const& at, int row, Softmax const& softmax,
+                                  AccumulatorO& tOrO) {
+    AttentionOutput const& out = p.out;
+    Coordinate<2> const own = MmaO{thread_idx_here() % kWarpgroupSize}.origin_c();
+    T* const o = static_cast<T*>(out.o) + at.batch * out.stride.batch + at.head * out.stride.head;
+#pragma unroll
+    for (int r = 0; r < Softmax::rows; ++r) {
+      float offset = softmax.offset[r], sum = softmax.total(r), scale = 1.0f;
+      if (p.sink != nullptr) {
+        // One more score, without a value.
+        float const score = ld_global<float>(p.sink + at.head) * kLog2E;
+        float const next = max_f32(offset, score);
+        float const subtrahend = next == -kInfinity ? 0.0f : next;
+        scale = exp2<C.exponential>(offset - subtrahend);
+        sum = fma(sum, scale, exp2<C.exponential>(score - subtrahend));
+        offset = next;
+      }
+      float const factor = sum == 0.0f ? 0.0f : scale / sum;
+#pragma unroll
+      for (int c = 0; c < count_along<typename AccumulatorO::Map, 1>; ++c) row_column(tOrO, r, c) *= factor;
+      int const i = row + own[0] + step_along<0>(typename AccumulatorO::Map{}, r);
+      bool const inside = i < edge(p.mask.seq_q);
+      store_row(tOrO, r, o + i * out.stride.seq, out.head_dim_v, inside);
+      if (out.lse != nullptr && own[1] == 0 && inside) {
+        float const lse = sum == 0.0f ? -kInfinity : (offset + lg2_approx_ftz(sum)) * kLn2;
+        std::int64_t const head = static_cast<std::int64_t>(at.batch) * p.order.heads + at.head;
+        st_global(out.lse + head * p.mask.seq_q + i, lse);
+      }
+    }
+  }
+};
+
+}  // namespace tegula

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tegula/arch/tensor_map.hpp"
+#include "tegula/kernel/attention_config.hpp"
+#include "tegula/kernel/attention_mask.hpp"
+#include "tegula/numeric/dtype.hpp"
+#include "tegula/pipeline/divisor.hpp"
+#include "tegula/pipeline/row_blocks.hpp"
+#include "tegula/pipeline/tile_queue.hpp"
+#include "tegula/tensor/tma_box.hpp"
+
+namespace tegula {
+
+/// One configuration of the Hopper attention kernel: everything inside a CTA's tile.
+///
+/// Each of `consumers` warpgroups computes 64 rows of O for one head. The CTA walks the keys in blocks of
+/// `block_n`; K and V pass through `stages` shared-memory buffers each. `head_dim` and `head_dim_v` are
+/// extents of the tiles: a problem whose own are less is padded with zeros by TMA.
+struct AttentionSm90Config {
+  DType dtype = DType::bf16;
+  int head_dim = 128;    ///< of Q and K
+  int head_dim_v = 128;  ///< of V and O
+  int block_n = 128;
+  int consumers = 2;
+  int stages = 2;
+  Exponential exponential = Exponential::ex2_approx;
+
+  constexpr bool operator==(AttentionSm90Config const&) const = default;
+};
+
+/// Rows of Q that a consumer computes: M of wgmma.
+inline constexpr int kAttentionConsumerRows = 64;
+constexpr int block_m(AttentionSm90Config const& c) { return kAttentionConsumerRows * c.consumers; }
+
+/// Tiles as MMA operands, in (mn, k): each consumer's rows of Q, and K, are K-major, V (head_dim_v, block_n)
+/// is MN-major.
+constexpr OperandTile q_tile(AttentionSm90Config const& c) {
+  return {bits(c.dtype), kAttentionConsumerRows, c.head_dim, 1, c.consumers};
+}
+constexpr OperandTile k_tile(AttentionSm90Config const& c) {
+  return {bits(c.dtype), c.block_n, c.head_dim, 1, c.stages};
+}
+constexpr OperandTile v_tile(AttentionSm90Config const& c) {
+  return {bits(c.dtype), c.head_dim_v, c.block_n, 0, c.stages};
+}
+
+/// The shared memory of a CTA, or a little more: the tiles, and 1 KB for barriers and alignment.
+constexpr int shared_bytes(AttentionSm90Config const& c) {
+  int const of_rows = c.head_dim * block_m(c), of_keys = (c.head_dim + c.head_dim_v) * c.block_n * c.stages;
+  return (of_rows + of_keys) * bits(c.dtype) / 8 + 1024;
+}
+
+/// Distances, in elements, and extents of O: (batch, seq_q, heads, head_dim_v).
+struct AttentionOutput {
+  void* o = nullptr;
+  float* lse = nullptr;  ///< (batch, heads, seq_q), contiguous; null: not wanted
+  TokenStrides stride;
+  int head_dim_v = 0;
+};
+
+/// What the Hopper attention kernel is launched with: O = softmax(scale Q K^T) V, for each batch and head.
+///
+/// The tensor maps' axes are (head_dim, token, head, batch), their boxes those of q_tile, k_tile and v_tile.
+/// Which keys a row sees: `mask`. Scores are scale S, or with a softcap c > 0, c tanh(scale S / c). A sink,
+/// one number a head, takes part in a row's softmax as a score without a value.
+struct AttentionSm90Params {
+  TensorMap q;
+  TensorMap k;
+  TensorMap v;
+  AttentionMask mask;
+  RowBlockOrder order;
+  int ctas = 1;                    ///< of the grid
+  TileCounter* counter = nullptr;  ///< null: every CTA takes every ctas-th block of rows
+  Divisor heads_per_kv_head{1};    ///< query heads that share a head of K and V
+  float scale = 0;                 ///< of the scores, or, with a softcap, the softcap
+  float softcap_scale = 0;         ///< with a softcap: scale / softcap; else 0
+  float const* sink = nullptr;     ///< a score for each head; null: there is none
+  AttentionOutput out;
+};
+
+}  // namespace tegula

@@ -1,0 +1,260 @@
+"""The C interface's problems, made of operands that lie anywhere: NumPy's arrays, PyTorch's tensors."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from ctypes import byref, c_float, c_void_p
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ._library import LEFT_OUT, AttentionArguments, GemmArguments, TokenStrides, check, library
+from .errors import ArgumentError
+from .machine import Machine, Report
+
+# tegula_dtype, tegula_major, tegula_activation
+CODES = {"f16": 1, "bf16": 2, "f32": 3, "tf32": 4, "e4m3": 5, "e5m2": 6}
+_MAJOR_K, _MAJOR_MN = 0, 1
+_ACTIVATIONS = {"none": 0, "relu": 1, "gelu": 2, "silu": 3}
+_F32_MAX = 3.4028234663852886e38
+
+
+class Operand(NamedTuple):
+    """A strided array, or tensor, of elements of one of the library's types."""
+
+    name: str
+    type: str
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]  # in elements
+    remedy: str  # what makes it contiguous: "np.ascontiguousarray(a)"
+
+
+def normalised(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
+    """Strides in elements, those of axes of one element as if contiguous: they mean nothing, and may be anything."""
+    result, inner = [], 1
+    for extent, stride in zip(reversed(shape), reversed(strides)):
+        stride = inner if extent == 1 else stride
+        result.append(stride)
+        inner = max(inner, extent * stride)
+    return tuple(reversed(result))
+
+
+def real(operation: str, name: str, value: Any) -> float:
+    """A finite number that f32 can hold, to within its rounding."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{operation}: {name} is {value!r}; it must be a number.") from None
+    if not abs(number) <= _F32_MAX:
+        raise ArgumentError(f"{operation}: {name} is {number}; it must be a finite number of f32.")
+    return number
+
+
+def launch(function: Any, machine: Machine, arguments: ctypes.Structure, stream: int | None, report: bool) -> Report | None:
+    """Runs a problem; the checker's report where one is asked for, and None on a GPU."""
+    if not report:
+        check(function(machine._handle, byref(arguments), stream, None))
+        return None
+    handle = c_void_p()
+    check(function(machine._handle, byref(arguments), stream, byref(handle)))
+    return Report(handle) if handle else None
+
+
+# --- GEMM -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Matrix:
+    """A matrix or a batch of them: rows of `ld` elements, of which one index is contiguous."""
+
+    rows: int
+    columns: int
+    ld: int
+    batch_stride: int
+    columns_contiguous: bool
+
+
+def _matrix(operand: Operand, batch: int) -> _Matrix:
+    name, shape, strides = operand.name, operand.shape, operand.strides
+    if len(shape) not in (2, 3):
+        raise ArgumentError(f"gemm: {name} has the shape {shape}; (rows, columns) or (batch, rows, columns) is needed.")
+    if 0 in shape:
+        raise ArgumentError(f"gemm: {name} has the shape {shape}; an empty problem has no result.")
+    rows, columns = shape[-2:]
+    across, along = strides[-2:]
+    by_columns = along == 1 and (across >= columns or rows == 1)
+    if not by_columns and not (across == 1 and along >= rows):
+        raise ArgumentError(
+            f"gemm: {name} has strides of {across} and {along} elements, and neither its rows nor its columns are "
+            f"contiguous and apart: use {operand.remedy}."
+        )
+    ld = max(across, columns) if by_columns else along
+    batch_stride = strides[0] if len(shape) == 3 and shape[0] == batch and batch > 1 else 0
+    return _Matrix(rows, columns, ld, batch_stride, by_columns)
+
+
+def _batch_of(operands: list[Operand]) -> int:
+    """The batch that the operands of three dimensions agree on; those of one matrix serve all of it."""
+    batch, said_by = 1, ""
+    for operand in operands:
+        extent = operand.shape[0] if len(operand.shape) == 3 else 1
+        if extent == 1:
+            continue
+        if said_by and extent != batch:
+            raise ArgumentError(f"gemm: {said_by} is a batch of {batch}, and {operand.name} of {extent}.")
+        batch, said_by = extent, operand.name
+    return batch
+
+
+def _row_major(operand: Operand, batch: int, shape: tuple[int, ...]) -> _Matrix:
+    """C or D: of rows that are contiguous."""
+    matrix = _matrix(operand, batch)
+    if not matrix.columns_contiguous:
+        raise ArgumentError(
+            f"gemm: {operand.name} has columns that are contiguous, and rows must be: use {operand.remedy}."
+        )
+    if (matrix.rows, matrix.columns) != shape[-2:]:
+        raise ArgumentError(f"gemm: {operand.name} has the shape {operand.shape}, and the result's is {shape}.")
+    return matrix
+
+
+class Gemm:
+    """D = activation(alpha scale_a scale_b A B + beta C + bias), all but D's memory."""
+
+    shape: tuple[int, ...]
+    out_type: str
+
+    def __init__(
+        self,
+        a: Operand,
+        b: Operand,
+        *,
+        c: Operand | None = None,
+        bias: Operand | None = None,
+        alpha: float = 1.0,
+        beta: float | None = None,
+        activation: str = "none",
+        out_dtype: str | None = None,
+        scale_a: int | None = None,
+        scale_b: int | None = None,
+    ) -> None:
+        """`scale_a`, `scale_b`: addresses of one f32. Raises ArgumentError."""
+        if out_dtype is not None and (not isinstance(out_dtype, str) or out_dtype not in ("f16", "bf16", "f32")):
+            raise ArgumentError(f"gemm: out_dtype is {out_dtype!r}; it must be 'f16', 'bf16' or 'f32'.")
+        if not isinstance(activation, str) or activation not in _ACTIVATIONS:
+            raise ArgumentError(f"gemm: activation is {activation!r}; it must be one of {', '.join(_ACTIVATIONS)}.")
+        type_a, type_b = ("tf32" if operand.type == "f32" else operand.type for operand in (a, b))
+        self.out_type = out_dtype or {"tf32": "f32", "e4m3": "bf16", "e5m2": "bf16"}.get(type_a, type_a)
+        self._batch = batch = _batch_of([a, b] if c is None else [a, b, c])
+        left, right = _matrix(a, batch), _matrix(b, batch)
+        if left.columns != right.rows:
+            raise ArgumentError(f"gemm: a has {left.columns} columns, and b {right.rows} rows; they must be as many.")
+        m, n = left.rows, right.columns
+        self.shape = (batch, m, n) if len(a.shape) == 3 or len(b.shape) == 3 else (m, n)
+
+        self._arguments = g = GemmArguments()
+        library.tegula_gemm_arguments_init(byref(g), ctypes.sizeof(g))
+        g.in_a, g.in_b, g.out = (CODES[t] for t in (type_a, type_b, self.out_type))
+        g.activation = _ACTIVATIONS[activation]
+        g.m, g.n, g.k, g.batch = m, n, left.columns, batch
+        g.a, g.lda, g.a_batch_stride = a.address, left.ld, left.batch_stride
+        g.a_major = _MAJOR_K if left.columns_contiguous else _MAJOR_MN
+        g.b, g.ldb, g.b_batch_stride = b.address, right.ld, right.batch_stride
+        g.b_major = _MAJOR_MN if right.columns_contiguous else _MAJOR_K
+        g.alpha = real("gemm", "alpha", alpha)
+        g.beta = (1.0 if c is not None else 0.0) if beta is None else real("gemm", "beta", beta)
+        g.scale_a, g.scale_b = scale_a, scale_b
+        if c is not None:
+            self._of_result_type(c)
+            added = _row_major(c, batch, self.shape)
+            g.c, g.ldc, g.c_batch_stride = c.address, added.ld, added.batch_stride
+        if bias is not None:
+            self._of_result_type(bias)
+            if bias.shape != (n,) or bias.strides != (1,):
+                raise ArgumentError(f"gemm: bias has the shape {bias.shape}; {n} contiguous values are needed.")
+            g.bias = bias.address
+
+    def _of_result_type(self, operand: Operand) -> None:
+        if operand.type != self.out_type:
+            raise ArgumentError(f"gemm: {operand.name} has elements of {operand.type}, and the result's are {self.out_type}.")
+
+    def into(self, d: Operand) -> GemmArguments:
+        """The arguments with D's memory."""
+        self._of_result_type(d)
+        if d.shape != self.shape:
+            raise ArgumentError(f"gemm: {d.name} has the shape {d.shape}, and the result's is {self.shape}.")
+        result = _row_major(d, self._batch, self.shape)
+        g = self._arguments
+        g.d, g.ldd, g.d_batch_stride = d.address, result.ld, result.batch_stride if self._batch > 1 else LEFT_OUT
+        return g
+
+
+# --- attention ------------------------------------------------------------------------------------------------------
+
+
+def _tokens(operand: Operand) -> tuple[tuple[int, ...], Any]:
+    """(batch, seq, heads, head_dim), and a pointer to the strides of the first three."""
+    name, shape, strides = operand.name, operand.shape, operand.strides
+    if len(shape) not in (3, 4):
+        raise ArgumentError(
+            f"attention: {name} has the shape {shape}; (batch, seq, heads, head_dim) or (seq, heads, head_dim) is needed."
+        )
+    if 0 in shape:
+        raise ArgumentError(f"attention: {name} has the shape {shape}; an empty problem has no result.")
+    if strides[-1] != 1:
+        raise ArgumentError(
+            f"attention: {name} has a stride of {strides[-1]} elements along the head dimension, which must be "
+            f"contiguous: use {operand.remedy}."
+        )
+    if len(shape) == 3:
+        shape, strides = (1, *shape), (shape[0] * strides[0], *strides)
+    return shape, ctypes.pointer(TokenStrides(*strides[:3]))
+
+
+class Attention:
+    """O = softmax(scale Q K^T) V for each batch and head, all but O's memory."""
+
+    batch: int
+    heads: int
+    seq_q: int
+
+    def __init__(self, q: Operand, k: Operand, v: Operand, *, causal: bool = False, scale: float | None = None) -> None:
+        if type(causal).__name__ not in ("bool", "bool_"):
+            raise ArgumentError(f"attention: causal is {causal!r}; it must be True or False.")
+        if not q.type == k.type == v.type:
+            raise ArgumentError(f"attention: q, k and v are of {q.type}, {k.type} and {v.type}; they must have one type.")
+        if not len(q.shape) == len(k.shape) == len(v.shape):
+            raise ArgumentError(
+                f"attention: q, k and v have the shapes {q.shape}, {k.shape} and {v.shape}; all or none must have a batch."
+            )
+        self._q = q
+        (self.batch, self.seq_q, self.heads, head_dim), q_stride = _tokens(q)
+        k_shape, k_stride = _tokens(k)
+        v_shape, v_stride = _tokens(v)
+        if k_shape != v_shape:
+            raise ArgumentError(f"attention: k has the shape {k.shape}, and v {v.shape}; they must be the same.")
+        if (k_shape[0], k_shape[3]) != (self.batch, head_dim):
+            raise ArgumentError(
+                f"attention: q has the shape {q.shape}, and k {k.shape}; batch and head_dim must be the same."
+            )
+        self._arguments = a = AttentionArguments()
+        library.tegula_attention_arguments_init(byref(a), ctypes.sizeof(a))
+        a.dtype, a.causal = CODES[q.type], int(causal)
+        a.batch, a.heads, a.seq_q, a.head_dim = self.batch, self.heads, self.seq_q, head_dim
+        a.seq_k, a.kv_heads = k_shape[1:3]
+        a.q, a.k, a.v = q.address, k.address, v.address
+        a.q_stride, a.k_stride, a.v_stride = q_stride, k_stride, v_stride
+        if scale is not None:
+            a.scale = ctypes.pointer(c_float(real("attention", "scale", scale)))
+
+    def into(self, o: Operand, lse: int | None) -> AttentionArguments:
+        """The arguments with O's memory, and the address of f32 for (batch, heads, seq_q)."""
+        if o.type != self._q.type:
+            raise ArgumentError(f"attention: {o.name} has elements of {o.type}, and the result's are {self._q.type}.")
+        if o.shape != self._q.shape:
+            raise ArgumentError(f"attention: {o.name} has the shape {o.shape}, and the result's is {self._q.shape}.")
+        a = self._arguments
+        a.o, a.lse = o.address, lse
+        _, a.o_stride = _tokens(o)
+        return a

@@ -1,0 +1,113 @@
+"""tegula.torch on tensors of the CPU, which the simulated machine computes."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import tegula.torch as tt  # noqa: E402
+from tegula import ArgumentError  # noqa: E402
+
+EPSILON = {torch.float16: 2.0**-10, torch.bfloat16: 2.0**-7}
+
+
+@pytest.fixture(autouse=True)
+def seed() -> None:
+    torch.manual_seed(1)
+
+
+def values(*shape: int, dtype: Any = torch.float16) -> Any:
+    return (torch.rand(shape) * 2 - 1).to(dtype)
+
+
+def hold(result: Any, exact: Any, dtype: Any, factor: float = 1.0) -> None:
+    """Within a rounding to the type, whose results are at most 1 times `factor`."""
+    assert ((result.double() - exact).abs() <= 2.5 * factor * EPSILON[dtype]).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_gemm_and_linear(dtype: Any) -> None:
+    x, w, bias = values(2, 8, 64, dtype=dtype), values(48, 64, dtype=dtype), values(48, dtype=dtype)
+    result = tt.linear(x, w, bias, activation="relu")
+    exact = torch.relu(torch.nn.functional.linear(x.double(), w.double(), bias.double()))
+    assert result.shape == (2, 8, 48) and result.dtype == dtype
+    hold(result, exact, dtype, exact.max().item())
+    batched = tt.gemm(x, w.t(), out_dtype=torch.float32)
+    assert batched.dtype == torch.float32
+    hold(batched, x.double() @ w.double().t(), dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_under_its_names(dtype: Any, causal: bool) -> None:
+    q, k, v = values(2, 20, 4, 64, dtype=dtype), values(2, 20, 2, 64, dtype=dtype), values(2, 20, 2, 64, dtype=dtype)
+    by_head = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
+    exact = torch.nn.functional.scaled_dot_product_attention(
+        *(x.double() for x in by_head), is_causal=causal, enable_gqa=True
+    )
+    hold(tt.scaled_dot_product_attention(*by_head, None, 0.0, causal, None, True), exact, dtype)
+    o, lse, nothing = tt.flash_attn_func(q, k, v, causal=causal, return_attn_probs=True)
+    hold(o.transpose(1, 2), exact, dtype)
+    assert lse.shape == (2, 4, 20) and nothing is None
+
+
+def test_attention_of_several_lengths() -> None:
+    q, k, v = values(12, 2, 32), values(15, 2, 32), values(15, 2, 32)
+    bounds_q, bounds_k = torch.tensor([0, 5, 5, 12], dtype=torch.int32), torch.tensor([0, 7, 8, 15], dtype=torch.int32)
+    o = tt.flash_attn_varlen_func(q, k, v, bounds_q, bounds_k, 7, 7)
+    assert torch.equal(o[:5], tt.flash_attn_func(q[None, :5], k[None, :7], v[None, :7])[0])
+    assert torch.equal(o[5:], tt.flash_attn_func(q[None, 5:], k[None, 8:], v[None, 8:])[0])
+
+
+def test_operators_keep_pytorchs_rules() -> None:
+    a, b, bias = values(16, 32), values(32, 24), values(24)
+    for arguments in (
+        (a, b, None, None, 1.0, 0.0, "none", None),
+        (a, b, None, bias, 0.5, 0.0, "relu", None),
+        (values(3, 16, 32), b, None, None, 1.0, 0.0, "none", torch.float32),
+    ):
+        torch.library.opcheck(torch.ops.tegula.gemm.default, arguments)
+    q, k = values(2, 8, 4, 32), values(2, 8, 2, 32)
+    torch.library.opcheck(torch.ops.tegula.attention.default, (q, k, k, True, None))
+    torch.library.opcheck(torch.ops.tegula.attention.default, (q[0], k[0], k[0], False, 0.5))
+
+
+def test_compiles_without_a_break() -> None:
+    def block(x: Any, w: Any) -> Any:
+        y = tt.linear(x, w, activation="gelu").reshape(2, 8, 2, 32)
+        return tt.flash_attn_func(y, y, y, causal=True).flatten(-2) + x
+
+    x, w = values(2, 8, 64), values(64, 64)
+    compiled = torch.compile(block, fullgraph=True, backend="aot_eager")
+    assert torch.equal(compiled(x, w), block(x, w))
+
+
+X = values(8, 8)
+T = values(1, 8, 2, 32)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: tt.gemm(X.double(), X), "a is of torch.float64"),
+        (lambda: tt.gemm(X, X[:7]), "a has 8 columns, and b 7 rows"),
+        (lambda: tt.gemm(X.to_sparse(), X), "a strided tensor is needed"),
+        (lambda: tt.gemm(X, X, activation="tanh"), "activation is 'tanh'"),
+        (lambda: tt.gemm(X, X, out_dtype=torch.float64), "out_dtype is 'torch.float64'"),
+        (lambda: tt.flash_attn_func(T, T, T, dropout_p=0.1), "dropout_p is 0.1; only 0.0"),
+        (lambda: tt.flash_attn_func(T, T, T, window_size=(8, 0)), "window_size is (8, 0)"),
+        (lambda: tt.flash_attn_func(T, T, T, softcap=30.0), "softcap is 30.0"),
+        (lambda: tt.flash_attn_func(T.transpose(1, 3), T, T), "which must be contiguous"),
+        (lambda: tt.flash_attn_varlen_func(T[0], T[0], T[0], torch.tensor([0, 9]), torch.tensor([0, 9]), 8, 8), "must rise from 0"),
+        (lambda: tt.scaled_dot_product_attention(T, T[:, :4], T[:, :4]), "set enable_gqa"),
+        (lambda: tt.scaled_dot_product_attention(T, T[:, :, :1], T[:, :, :1], is_causal=True), "as many"),
+        (lambda: tt.scaled_dot_product_attention(T, T, T, attn_mask=cast(Any, 1)), "attn_mask is 1"),
+    ],
+)
+def test_refusals_are_sentences(call: Any, sentence: str) -> None:
+    with pytest.raises(ArgumentError) as refused:
+        call()
+    assert sentence in str(refused.value)
