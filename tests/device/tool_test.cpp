@@ -402,7 +402,7 @@ TEST(GemmCommand, ShowsAsManyCtasAsAskedForAndTheirBarriers) {
 TEST(AttentionCommand, WritesTheTimelineOfASimulatedLaunch) {
   Scratch const scratch;
   std::string const svg = scratch.path("t.svg");
-  run_json("attention --seq-q 64 --head-dim 32 --svg " + svg);
+  run_json("attention --arch sm80 --seq-q 64 --head-dim 32 --svg " + svg);
   std::string const drawn = tegula::testing::contents(svg);
   EXPECT_THAT(drawn, HasSubstr("wait cp.async"));
   EXPECT_THAT(drawn, HasSubstr(">warp 0<"));
