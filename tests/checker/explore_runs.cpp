@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -12,6 +11,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "command_line.hpp"
 #include "explore_kernel.hpp"
 #include "explore_pipeline.hpp"
 
@@ -197,14 +197,14 @@ int run_all(std::string const& only, std::string const& page) {
 }
 
 int main_of(int count, char** arguments) {
-  CLI::App app(
+  tool::CommandLine const line(
       "Runs the pipelines and the kernels of the library, at small problems, in every order of the steps that "
       "do not commute. Exits 1 where something is found, or not every order of a subject is covered that is to "
       "be, or a pipeline takes more than a minute.");
   std::string only, page;
-  app.add_option("--only", only, "those subjects alone whose \"NAME: PROBLEM\" contains this text");
-  app.add_option("--markdown", page, "writes the table into this page, between its markers");
-  CLI11_PARSE(app, count, arguments);
+  line.add_option("--only", only, "those subjects alone whose \"NAME: PROBLEM\" contains this text");
+  line.add_option("--markdown", page, "writes the table into this page, between its markers");
+  if (auto const status = line.read(count, arguments)) return *status;
   try {
     return run_all(only, page);
   } catch (std::exception const& e) {
