@@ -11,7 +11,7 @@
 /// Making an exhibit of a kernel.
 namespace tegula::broken {
 
-/// Launches a kernel of a gallery on buffers of its own.
+/// Launches a kernel of a gallery on buffers of its own. Where its mend is no statement, K::Repaired has it.
 template <class K> sim::Report run(sim::Options options, bool repaired) {
   constexpr int kRows = 16, kColumns = 64, kElements = kRows * kColumns;
   options.throw_on_finding = false;
@@ -38,8 +38,11 @@ template <class K> sim::Report run(sim::Options options, bool repaired) {
   map.address = out;
   Dim3 grid;
   if constexpr (requires { K::grid; }) grid = K::grid;
-  return sim::launch<K>(machine, grid,
-                        Params{in, out, flags, in_map, sim::encode(map), swizzled_map, repaired});
+  Params const params{in, out, flags, in_map, sim::encode(map), swizzled_map, repaired};
+  if constexpr (requires { typename K::Repaired; }) {
+    if (repaired) return sim::launch<typename K::Repaired>(machine, grid, params);
+  }
+  return sim::launch<K>(machine, grid, params);
 }
 
 /// What a kernel's static members say of it: the grid, the options that it needs, whether each schedule

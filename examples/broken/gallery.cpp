@@ -89,6 +89,7 @@
 #include "09_global_memory/fence_on_one_side.hpp"
 #include "09_global_memory/flag_without_fence.hpp"
 #include "09_global_memory/loaded_without_fence.hpp"
+#include "09_global_memory/not_cooperative.hpp"
 #include "09_global_memory/read_only_path.hpp"
 #include "09_global_memory/scope_too_small.hpp"
 #include "09_global_memory/started_early.hpp"
@@ -154,7 +155,8 @@ std::vector<Chapter> const& chapters() {
        "Global memory",
        {exhibit<two_ctas>(), exhibit<flag_without_fence>(), exhibit<fence_on_one_side>(),
         exhibit<scope_too_small>(), exhibit<barrier_before_flag>(), exhibit<warps_of_one_cta>(),
-        exhibit<loaded_without_fence>(), exhibit<read_only_path>(), exhibit<started_early>()}},
+        exhibit<loaded_without_fence>(), exhibit<read_only_path>(), exhibit<not_cooperative>(),
+        exhibit<started_early>()}},
       {"10_schedules",
        "Schedules",
        {exhibit<livelock>(), exhibit<waits_for_a_later_cta>(), exhibit<who_comes_first>()}},

@@ -28,6 +28,8 @@ struct waits_for_a_later_cta : Kernel<32> {
 //   10_schedules/waits_for_a_later_cta.hpp:19: kernel waits_for_a_later_cta, CTA (0, 0, 0): deadlock: every
 //     thread that runs reads the same memory again and again, and nobody changes it; lane 0 of warp 0 reads
 //     at 10_schedules/waits_for_a_later_cta.hpp:19: byte 0 of flags, which atom of warp 0 lane 0
-//     (10_schedules/waits_for_a_later_cta.hpp:19) has changed last
+//     (10_schedules/waits_for_a_later_cta.hpp:19) has changed last; CTA (1, 0, 0), which may not have started
+//     yet, does so by atom (10_schedules/waits_for_a_later_cta.hpp:22): `static constexpr bool cooperative =
+//     true;` in the kernel has all of its CTAs resident at once, or the launch refused
 
 }  // namespace tegula::broken

@@ -8,6 +8,9 @@ namespace tegula::sim {
 /// Whose GPU is simulated: the same instruction gives different bits on different generations.
 enum class Generation : std::uint8_t { sm80, sm90 };
 
+/// Registers of 32 bits that a multiprocessor has, of every generation.
+inline constexpr int kRegistersOfMultiprocessor = 65536;
+
 /// How a generation's mma.sync sums (Xie et al., arXiv 2511.10909).
 struct Summation {
   int fraction_bits;  ///< kept below the largest exponent
@@ -18,8 +21,11 @@ struct Summation {
 struct ArchSpec {
   Generation generation;
   int compute_capability;
-  int multiprocessors;         ///< of an A100, an H100
-  std::size_t shared_bytes;    ///< that a CTA can have, at most
+  int multiprocessors;       ///< of an A100, an H100
+  std::size_t shared_bytes;  ///< that a CTA can have, at most
+  std::size_t shared_bytes_per_multiprocessor;
+  int threads_per_multiprocessor;
+  int ctas_per_multiprocessor;
   int most_ctas_of_a_cluster;  ///< 1: it has no clusters
   Summation mma_sync;
   double tensor_rate;     ///< Timing::tensor_rate
@@ -34,6 +40,9 @@ inline constexpr ArchSpec kArchSpecs[] = {
      .compute_capability = 80,
      .multiprocessors = 108,
      .shared_bytes = 163 * 1024,
+     .shared_bytes_per_multiprocessor = 164 * 1024,
+     .threads_per_multiprocessor = 2048,
+     .ctas_per_multiprocessor = 32,
      .most_ctas_of_a_cluster = 1,
      .mma_sync = {.fraction_bits = 24, .most_bits_k = 128},
      .tensor_rate = 1024,
@@ -42,6 +51,9 @@ inline constexpr ArchSpec kArchSpecs[] = {
      .compute_capability = 90,
      .multiprocessors = 132,
      .shared_bytes = 227 * 1024,
+     .shared_bytes_per_multiprocessor = 228 * 1024,
+     .threads_per_multiprocessor = 2048,
+     .ctas_per_multiprocessor = 32,
      .most_ctas_of_a_cluster = 8,
      .mma_sync = {.fraction_bits = 25, .most_bits_k = 256},
      .tensor_rate = 2048,

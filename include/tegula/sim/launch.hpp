@@ -20,8 +20,9 @@
 ///   static constexpr Dim3 cluster;        may be left out: extents of a cluster, in CTAs
 ///   static constexpr int min_ctas_per_sm; may be left out: 1
 ///   static constexpr bool programmatic_dependent_launch;  may be left out: whether it may be started before
-///   the launch
-///                                         before it has finished (programmatic dependent launch)
+///                                         the launch before it has finished (programmatic dependent launch)
+///   static constexpr bool cooperative;    may be left out: whether all CTAs of a grid are resident at once
+///                                         (cooperative launch)
 ///   static constexpr sim::Limits limits;  may be left out: what its accesses to memory may cost
 ///   static std::vector<sim::GlobalTensor> tensors(Params const&);
 ///                                         may be left out: what the parameters point to
@@ -129,6 +130,7 @@ Report launch(Machine& machine, Dim3 grid, typename Kernel::Params const& params
   if constexpr (requires { Kernel::min_ctas_per_sm; }) image.min_ctas_per_sm = Kernel::min_ctas_per_sm;
   if constexpr (requires { Kernel::programmatic_dependent_launch; })
     image.programmatic_dependent_launch = Kernel::programmatic_dependent_launch;
+  if constexpr (requires { Kernel::cooperative; }) image.cooperative = Kernel::cooperative;
   if constexpr (requires { Kernel::limits; }) image.limits = Kernel::limits;
   if constexpr (requires { Kernel::role(0); })
     image.role = [](int warp) -> char const* { return Kernel::role(warp); };

@@ -119,10 +119,13 @@ struct KernelImage {
   /// It may be started before the launch before it has finished: CUDA's programmatic dependent launch. What
   /// it does to global memory must come after a griddepcontrol_wait, except to read what is constant.
   bool programmatic_dependent_launch = false;
+  /// All CTAs of the grid are resident at once, so that each may wait for any other: CUDA's cooperative
+  /// launch. One that the simulated GPU has no room for is refused.
+  bool cooperative = false;
   Limits limits;
   char const* (*role)(int warp) = nullptr;  ///< name of a warp's role, for traces; may be null
-  /// Registers of a thread at launch: what the compiler may give it where min_ctas_per_sm CTAs share the
-  /// 65536 of an SM.
+  /// Registers of a thread at launch: what the compiler may give it where min_ctas_per_sm CTAs share those of
+  /// an SM.
   int registers() const;
   /// Runs one thread of the kernel.
   std::function<void(void* shared_storage)> run;
@@ -169,7 +172,8 @@ class Machine {
   /// Runs the kernel on every CTA of the grid and returns when all are done. Throws CheckError
   /// (Options::throw_on_finding), and std::invalid_argument for a launch that a GPU would refuse: an empty or
   /// too large grid, a number of threads that is no multiple of 32 or beyond 1024, more shared memory than a
-  /// CTA can have, a cluster of more than 8 CTAs or one that the grid is no multiple of. Likewise for a
+  /// CTA can have, a cluster of more than 8 CTAs or one that the grid is no multiple of, a cooperative launch
+  /// of more CTAs than the GPU holds at once. Likewise for a
   /// tensor that is not described as GlobalTensor says, or does not lie in one allocation.
   Report launch(KernelImage const& kernel, Dim3 grid);
 

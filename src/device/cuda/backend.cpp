@@ -91,7 +91,7 @@ class KernelLauncher {
             fmt::format("cudaFuncSetAttribute (to {} bytes of shared memory)", kernel.shared_bytes));
     });
     Dim3 const grid = kernel.grid(params);
-    std::array<cudaLaunchAttribute, 2> attributes{};
+    std::array<cudaLaunchAttribute, 3> attributes{};
     cudaLaunchConfig_t launch{.gridDim = extents(grid),
                               .blockDim = extents({kernel.threads, 1, 1}),
                               .dynamicSmemBytes = kernel.shared_bytes,
@@ -108,6 +108,11 @@ class KernelLauncher {
       cudaLaunchAttribute& dependent = attributes[launch.numAttrs++];
       dependent.id = cudaLaunchAttributeProgrammaticStreamSerialization;
       dependent.val.programmaticStreamSerializationAllowed = 1;
+    }
+    if (kernel.cooperative) {
+      cudaLaunchAttribute& together = attributes[launch.numAttrs++];
+      together.id = cudaLaunchAttributeCooperative;
+      together.val.cooperative = 1;
     }
     void* arguments[] = {const_cast<void*>(params)};
     cudaError_t const status = cudaLaunchKernelExC(&launch, kernel.entry, arguments);

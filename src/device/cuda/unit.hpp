@@ -17,6 +17,7 @@ struct CudaKernel {
   Dim3 cluster;
   bool programmatic_dependent_launch;  ///< by griddepcontrol_wait: it may be started before those before it
                                        ///< have finished
+  bool cooperative;                    ///< all its CTAs are resident at once, or the launch is refused
   Dim3 (*grid)(void const* params);
 };
 
@@ -28,12 +29,14 @@ template <class Kernel> CudaKernel cuda_kernel_of(void const* entry) {
                     .shared_bytes = sizeof(typename Kernel::SharedStorage),
                     .cluster = {1, 1, 1},
                     .programmatic_dependent_launch = false,
+                    .cooperative = false,
                     .grid = [](void const* params) {
                       return Kernel::grid(*static_cast<typename Kernel::Params const*>(params));
                     }};
   if constexpr (requires { Kernel::cluster; }) kernel.cluster = Kernel::cluster;
   if constexpr (requires { Kernel::programmatic_dependent_launch; })
     kernel.programmatic_dependent_launch = Kernel::programmatic_dependent_launch;
+  if constexpr (requires { Kernel::cooperative; }) kernel.cooperative = Kernel::cooperative;
   return kernel;
 }
 

@@ -206,6 +206,13 @@ void Causality::acquire(int thread, Published const& from) {
   join(own.seen, from.seen);
 }
 
+void Causality::learn(int thread, std::vector<Time> const& known, std::vector<Time> const& fenced) {
+  for (std::size_t agent = 0; agent < known.size(); ++agent)
+    set(of(thread).known, static_cast<int>(agent), known[agent]);
+  for (std::size_t agent = 0; agent < fenced.size(); ++agent)
+    set(of(thread).fenced, static_cast<int>(agent), fenced[agent]);
+}
+
 void Causality::release_narrow(int thread, Published& into) {
   Knowledge const& own = of(thread);
   join(into.seen, own.known);

@@ -129,6 +129,8 @@ class Causality {
   /// The thread comes after what was published.
   void acquire(int thread, Published const& from);
   void acquire(int first, std::uint32_t lanes, Published const& from);
+  /// The thread comes after what each agent, by number, did up to a time; and with a fence.proxy.async since.
+  void learn(int thread, std::vector<Time> const& known, std::vector<Time> const& fenced);
   /// Lanes of a warp synchronise with each other.
   void synchronize(int first, std::uint32_t lanes);
   /// fence.proxy.async by the thread.

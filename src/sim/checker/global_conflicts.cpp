@@ -116,6 +116,16 @@ class Search {
       race.others.emplace_back(earlier, later);
   }
 
+  /// Whether the one comes before the other; notes it where the fence between the proxies lacks all the same.
+  bool comes_before(Piece const& earlier, Piece const& later, Race::Lacks& lacks) {
+    if (!ordered(earlier, later, false)) return false;
+    // The asynchronous proxy reads what was written through the generic one.
+    if (!site(earlier).async && site(later).async && site(later).access == GlobalAccess::read &&
+        !ordered(earlier, later, true))
+      lacks = Race::Lacks::proxy_fence;
+    return true;
+  }
+
   void meet(Piece const& earlier, Piece const& later, std::uintptr_t address) {
     GlobalSite const& one = site(earlier);
     GlobalSite const& other = site(later);
@@ -123,11 +133,11 @@ class Search {
     Race race{earlier, later, address, 1};
     if (through_read_only_path(one) || through_read_only_path(other)) {
       race.lacks = Race::Lacks::coherence;
-    } else if (ordered(earlier, later, false)) {
-      // The asynchronous proxy reads what was written through the generic one.
-      if (one.async || !other.async || other.access != GlobalAccess::read || ordered(earlier, later, true))
-        return;
-      race.lacks = Race::Lacks::proxy_fence;
+    } else {
+      // Clusters that run together may come after each other both ways.
+      bool const in_order =
+          comes_before(earlier, later, race.lacks) || comes_before(later, earlier, race.lacks);
+      if (in_order && race.lacks == Race::Lacks::order) return;
     }
     Place const a = place(earlier);
     Place const b = place(later);

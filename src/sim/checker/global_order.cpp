@@ -40,24 +40,47 @@ void GlobalOrder::comes_before(std::uint32_t id, std::uint32_t later) {
   sim::add(releases_[later].before.all, id);
 }
 
-bool GlobalOrder::reaches(Releases const& later, Releases const& earlier, bool fenced) const {
-  if (later.all.empty() || earlier.all.empty()) return false;
-  // By release, and whether a fence.proxy.async has been met on the way back to it.
-  std::vector<std::array<bool, 2>> seen(releases_.size());
+/// Calls visit(release, whether a fence.proxy.async has been met on the way back to it) until it returns
+/// true.
+template <class F>
+void GlobalOrder::walk_back(Releases const& later, bool fenced, Walked& walked, F&& visit) const {
+  walked.resize(releases_.size());
   std::vector<std::pair<std::uint32_t, bool>> open;
   auto const go_on = [&](Releases const& releases, bool met) {
     for (std::uint32_t const id : releases.all) open.emplace_back(id, met || contains(releases.fenced, id));
   };
-  go_on(later, !fenced);
+  go_on(later, fenced);
   while (!open.empty()) {
     auto const [id, met] = open.back();
     open.pop_back();
-    if (seen[id][met]) continue;
-    seen[id][met] = true;
-    if (contains(met ? earlier.all : earlier.fenced, id)) return true;
+    if (walked[id][met]) continue;
+    walked[id][met] = true;
+    if (visit(id, met)) return;
     go_on(releases_[id].before, met);
   }
-  return false;
+}
+
+bool GlobalOrder::reaches(Releases const& later, Releases const& earlier, bool fenced) const {
+  if (later.all.empty() || earlier.all.empty()) return false;
+  bool found = false;
+  Walked walked;
+  walk_back(later, !fenced, walked, [&](std::uint32_t id, bool met) {
+    found = contains(met ? earlier.all : earlier.fenced, id);
+    return found;
+  });
+  return found;
+}
+
+CausalPast GlobalOrder::past_of(std::int64_t cluster, Releases const& later, Walked& walked) const {
+  CausalPast past;
+  walk_back(later, false, walked, [&](std::uint32_t id, bool met) {
+    Release const& release = releases_[id];
+    if (release.cluster != cluster) return false;
+    past.add(release.past);
+    if (met) past.add({{}, release.past.known});
+    return false;
+  });
+  return past;
 }
 
 void ClusterOrder::start(GlobalOrder& order, std::int64_t cluster, bool strict) {
@@ -66,6 +89,7 @@ void ClusterOrder::start(GlobalOrder& order, std::int64_t cluster, bool strict) 
   strict_ = strict;
   threads_.clear();
   acquires_.clear();
+  walked_.clear();
   own_.clear();
   foreign_numbers_.clear();
   foreign_numbers_.emplace(Releases{}, 0);
@@ -93,10 +117,19 @@ std::vector<std::uint32_t> ClusterOrder::take(GlobalActor const& who,
   auto const earlier = std::find_if(acquires_.rbegin(), acquires_.rend(),
                                     [&](Acquire const& a) { return a.agent == who.agent; });
   if (earlier != acquires_.rend()) {
-    for (std::uint32_t const id : earlier->releases) add(acquire.releases, id);
+    std::vector<std::uint32_t> const& known = earlier->releases;
+    if (std::includes(known.begin(), known.end(), acquire.releases.begin(), acquire.releases.end()))
+      return left;  // who polls a word acquires the same again and again
+    for (std::uint32_t const id : known) add(acquire.releases, id);
   }
   acquires_.push_back(std::move(acquire));
   return left;
+}
+
+CausalPast ClusterOrder::own_past(GlobalActor const& who) {
+  if (acquires_.empty() || acquires_.back().agent != who.agent || acquires_.back().time != who.time)
+    return {};
+  return order_->past_of(cluster_, {acquires_.back().releases, {}}, walked_[who.agent]);
 }
 
 void ClusterOrder::fence(GlobalActor const& who, bool of_cta, SourceLocation where, CausalPast past) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -80,6 +81,10 @@ class GlobalOrder {
   /// Whether one of the releases `earlier` is among `later` and those ordered before these; `fenced`: with a
   /// fence.proxy.async on the way.
   bool reaches(Releases const& later, Releases const& earlier, bool fenced = false) const;
+  /// By release, whether a walk back has come there: without a fence.proxy.async on its way, and with one.
+  using Walked = std::vector<std::array<bool, 2>>;
+  /// What the cluster's own releases order, among `later` and those before these; none that have been walked.
+  CausalPast past_of(std::int64_t cluster, Releases const& later, Walked& walked) const;
   std::size_t releases() const { return releases_.size(); }
 
   /// A cluster executes a strong access to the word: whether the latest was another's, and one of the two
@@ -100,6 +105,8 @@ class GlobalOrder {
   std::vector<TooNarrow> const& too_narrow() const { return too_narrow_; }
 
  private:
+  template <class F> void walk_back(Releases const& later, bool fenced, Walked& walked, F&& visit) const;
+
   std::deque<Release> releases_;
   std::unordered_map<std::uintptr_t, std::vector<std::uint32_t>> words_;
   std::vector<TooNarrow> too_narrow_;
@@ -125,6 +132,9 @@ class ClusterOrder {
   /// Whether what the thread's fences have acquired from other clusters came after an agent's access there
   /// at the time: of one that has the same number in each cluster.
   bool acquired(GlobalActor const& who, int agent, Time time) const;
+  /// What the cluster itself did before what the thread has acquired now from others: they have acquired that
+  /// before, and released. Of clusters that run together.
+  CausalPast own_past(GlobalActor const& who);
   /// A relaxed access of the thread `who`: one that reads observes releases, one that writes releases what a
   /// fence before it covers.
   void atomic(GlobalActor const& who, std::uintptr_t address, bool reads, bool writes);
@@ -175,7 +185,8 @@ class ClusterOrder {
   bool strict_ = false;
   std::map<int, ThreadState> threads_;
   std::vector<Acquire> acquires_;
-  std::vector<std::uint32_t> own_;  ///< releases
+  std::map<std::uint32_t, GlobalOrder::Walked> walked_;  ///< by agent
+  std::vector<std::uint32_t> own_;                       ///< releases
   std::map<Releases, std::uint32_t> foreign_numbers_, cover_numbers_;
   std::vector<Releases> foreigns_, covers_;
 };

@@ -16,6 +16,7 @@ void GlobalRaces::start(Cluster& cluster, GlobalOrder* order) {
   if (!on_) return;
   shadow_.clear();
   strict_ = cluster.launch().options->strict.fences;
+  cooperative_ = cluster.launch().kernel->cooperative;
   order_.start(*order, index_, strict_);
 }
 
@@ -104,10 +105,17 @@ void GlobalRaces::look_for_grids(GlobalActor const& who) {
   if (grids >= 0 && order_.acquired(who, grids, 1)) agents_.wait_for_grids(who.knower);
 }
 
+void GlobalRaces::has_acquired(GlobalActor const& who) {
+  look_for_grids(who);
+  if (!cooperative_) return;
+  CausalPast const own = order_.own_past(who);
+  agents_.causality().learn(who.knower, own.known, own.fenced);
+}
+
 void GlobalRaces::fence(Scope scope, SourceLocation where) {
   GlobalActor const who = actor();
   order_.fence(who, !reaches_clusters(scope), where, past(who));
-  look_for_grids(who);
+  has_acquired(who);
 }
 
 /// Whether the access might have come before the word's latest by another thread, to another effect. It is
@@ -153,7 +161,7 @@ void GlobalRaces::strong(StrongAccess const& access) {
   bool const narrow = !reaches_clusters(access.scope);
   if (acquires) {
     order_.acquire(who, word, narrow, access.where);
-    look_for_grids(who);
+    has_acquired(who);
   } else if (releases) {
     order_.release(who, word, narrow, access.where, past(who));
   } else {

@@ -46,7 +46,7 @@ void* reached(Cta& cta, Instruction instruction, std::uint32_t address, int byte
 void* reached(Cta& cta, Instruction instruction, void const* address, int bytes, GlobalAccess access,
               SourceLocation where) {
   cta.note(instruction, where, {.global_bytes = bytes, .global = address});
-  cta.cluster().take_turn();
+  cta.cluster().take_turn(address);
   return cta.global_access(instruction, address, bytes, access, where, bytes) ? const_cast<void*>(address)
                                                                               : nullptr;
 }
@@ -57,10 +57,10 @@ void load(Cta& cta, void* value, void* address, StrongAccess access) {
     std::memset(value, 0xff, n);
     return;
   }
+  cta.cluster().watch_read(address, access.shared, access.where);
   access.address = address;
   access.reads = true;
   if (cta.checking()) cta.observers().strong_access_performed(cta, access);
-  cta.cluster().watch_read(address, access.shared, access.where);
   std::memcpy(value, address, n);
 }
 

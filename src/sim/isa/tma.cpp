@@ -263,7 +263,7 @@ class Store final : public InFlight {
   }
 
   void land(Cluster& cluster) override {
-    if (reduction_) cluster.take_turn();  // sums of floating-point values depend on their order
+    if (reduction_) cluster.take_turn(nullptr);  // sums of floating-point values depend on their order
     box_.for_each_row([&](TmaRow const& row) {
       if (row.begin == row.end) return;
       unsigned char* const into = first_byte(box_, row);

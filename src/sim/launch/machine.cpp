@@ -14,7 +14,9 @@
 
 #include "checker/launch_tensors.hpp"
 #include "explore/exploring.hpp"
+#include "launch/cooperative.hpp"
 #include "launch/observers.hpp"
+#include "machine/baton.hpp"
 #include "machine/cluster.hpp"
 #include "machine/global_memory.hpp"
 #include "machine/stack_overflow.hpp"
@@ -193,11 +195,12 @@ ClusterShape shape_of(KernelImage const& kernel) {
 
 int KernelImage::registers() const {
   // The compiler gives a thread at most 255, and warps get them 8 a thread at a time.
-  return std::min(255, 65536 / (threads * min_ctas_per_sm) / 8 * 8);
+  return std::min(255, kRegistersOfMultiprocessor / (threads * min_ctas_per_sm) / 8 * 8);
 }
 
 Report Machine::launch(KernelImage const& original, Dim3 grid) {
   check_launch(original, grid, options_.generation);
+  if (original.cooperative) check_cooperative(original, grid, options_);
   for (Suppression const& suppression : options_.allow) check(suppression);
   std::lock_guard const launching(state_->launching);
   auto const table = state_->global.table();
@@ -221,10 +224,13 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
         original.name, original.cluster.x, original.cluster.y, original.cluster.z, grid.x, grid.y, grid.z));
   }
   KernelImage const kernel = mutation ? with_delayed_instructions(original) : original;
-  LaunchContext const launch{&kernel, grid, &options_, table.get(), &turns, explorer != nullptr};
   std::int64_t const ctas = std::int64_t{1} * grid.x * grid.y * grid.z;
   int const in_cluster = kernel.cluster.x * kernel.cluster.y * kernel.cluster.z;
   std::int64_t const count = ctas / in_cluster;
+  std::optional<Baton> baton;
+  if (kernel.cooperative) baton.emplace(count);
+  LaunchContext const launch{
+      &kernel, grid, &options_, table.get(), &turns, baton ? &*baton : nullptr, explorer != nullptr};
 
   std::int64_t workers = options_.workers > 0
                              ? options_.workers
@@ -233,6 +239,10 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   workers = std::min({workers, count, std::max<std::int64_t>(1, 16384 / (kernel.threads * in_cluster))});
   auto& kept = state_->workers;
   if (!kept.empty() && kept[0]->cluster.stack_bytes() != options_.stack_bytes) kept.clear();
+  if (baton) {
+    if (count > workers) kept.clear();  // others' stacks are in the way of so many
+    workers = count;
+  }
   while (static_cast<std::int64_t>(kept.size()) < workers)
     kept.push_back(std::make_unique<State::Worker>(options_.stack_bytes));
 
@@ -242,7 +252,8 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   std::int64_t open_choices = 0;
   std::map<std::int64_t, std::vector<Finding>> findings;  // of the clusters that have any
   std::map<std::int64_t, ClusterLog> logs;                // of what they did to global memory
-  std::map<std::int64_t, Trace> traces;                   // of those whose time is recorded
+  StuckClusters stuck;
+  std::map<std::int64_t, Trace> traces;  // of those whose time is recorded
   std::exception_ptr failure;
   auto const work = [&](State::Worker& worker) {
     StackOverflowReport const overflow;
@@ -253,10 +264,14 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
     observers.explorer = explorer;
     observers.global_order = options_.check && options_.races ? &order : nullptr;
     for (std::int64_t index = next++; index < count; index = next++) {
+      if (baton) baton->begin(index);
+      bool moved = true;
       try {
         std::vector<Finding> found = cluster.run(launch, index);
+        moved = !cluster.aborting();
         ClusterLog log = options_.check ? observers.checker.global_races().finish() : ClusterLog{};
         std::lock_guard const lock(done_mutex);
+        if (cluster.stuck_at() != nullptr) stuck.emplace(index, cluster.stuck_at());
         if (!found.empty()) findings.emplace(index, std::move(found));
         if (!log.rows.empty()) logs.emplace(index, std::move(log));
         if (observers.time.traced()) traces.emplace(index, observers.time.trace());
@@ -266,9 +281,10 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
       } catch (...) {
         std::lock_guard const lock(done_mutex);
         failure = std::current_exception();
-        next = count;
+        if (!baton) next = count;  // else others may wait for those to come
       }
       turns.done(index);
+      if (baton) baton->done(index, moved);
     }
   };
   if (workers == 1) {
@@ -293,6 +309,8 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   report.open_choices = open_choices;
   report.schedule = {options_.completion, options_.interleaving, options_.seed, options_.choices};
   report.threads = kernel.threads;
+  auto const cta_of = [&](std::int64_t cluster, int rank) { return cta_index(launch, cluster, rank); };
+  if (!baton) name_who_had_not_started(stuck, logs, findings, cta_of);
   for (auto& [index, of_cluster] : findings) add_findings(report.findings, std::move(of_cluster));
   // Where a cluster was ended, or an exploration cut its order short, much is not covered.
   bool const whole = (explorer == nullptr || explorer->complete()) &&
@@ -300,8 +318,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
                                   [](Finding const& finding) { return finding.ended_cluster; });
   std::vector<Finding> not_covered;
   if (whole) {
-    not_covered = tensors.not_covered(
-        logs, [&](std::int64_t cluster, int rank) { return cta_index(launch, cluster, rank); });
+    not_covered = tensors.not_covered(logs, cta_of);
   }
   add_findings(report.findings, between_clusters(launch, order, std::move(logs)));
   for (Finding& finding : not_covered) report.findings.push_back(std::move(finding));
@@ -316,6 +333,7 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   }
   for (LineCounters const& line : report.lines) report.total.add(line);
   if (!options_.allow.empty()) silence(report, options_.allow);
+  if (count > 1 && baton) kept.clear();
   if (exploring_ != nullptr) exploring_->end(report);
   if (options_.throw_on_finding && !report.ok()) throw CheckError(std::move(report));
   return report;

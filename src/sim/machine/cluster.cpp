@@ -6,6 +6,7 @@
 #include <bit>
 #include <exception>
 
+#include "machine/baton.hpp"
 #include "machine/turn_keeper.hpp"
 
 namespace tegula::sim {
@@ -18,8 +19,14 @@ constexpr int kReadsBeforeYield = 16;
 /// Such reads, by any threads, with nobody doing anything else in between, after which the cluster counts as
 /// stuck.
 constexpr std::int64_t kIdleReads = 1 << 20;
+/// So much sooner where no other thread of the cluster can run.
+constexpr std::int64_t kSoonerAlone = 8;
 /// So many times in a row a try_wait may give up, before its thread counts as stuck, too.
 constexpr std::int64_t kMostGivenUpWaits = 1 << 12;
+/// So many times in a row a cluster may let others run that do nothing either, before it counts as stuck.
+constexpr std::int64_t kMostIdleTurns = 1 << 10;
+/// Accesses that other clusters notice, after which one lets them run in any case.
+constexpr std::uint32_t kAccessesOfATurn = 256;
 
 std::uint64_t mix(std::uint64_t x) {  // the finaliser of splitmix64 (Steele, Lea and Flood, 2014)
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -64,6 +71,9 @@ void Cluster::start(LaunchContext const& launch, std::int64_t index) {
   random_state_ = mix(options.seed * 0x9e3779b97f4a7c15ull + static_cast<std::uint64_t>(index)) | 1;
   aborting_ = false;
   has_turn_ = false;
+  moved_ = true;
+  strong_accesses_ = 0;
+  stuck_at_ = nullptr;
   idle_reads_ = 0;
   ready_ctas_ = 0;
   findings_.clear();
@@ -150,7 +160,7 @@ void Cluster::thread_body(Thread& thread) {
 
 void Cluster::finish_thread(Thread& thread) {
   thread.finished = true;
-  idle_reads_ = 0;
+  progressed();
   --live_threads_;
   try {
     if (stepped_ && !aborting_) observers_.exited(thread);
@@ -341,17 +351,18 @@ void Cluster::watch_read(void const* address, bool shared, SourceLocation where)
     self.last_read = address;
     self.read_where = where;
     self.reads = 0;
-    idle_reads_ = 0;
+    progressed();
     return;
   }
   ++idle_reads_;
   if (++self.reads % kReadsBeforeYield != 0) return;
+  if (alone()) idle_reads_ += (kSoonerAlone - 1) * kReadsBeforeYield;
   if (stepped_)
     observers_.before({.kind = Visible::Kind::reread,
                        .cta = -1,
                        .address = reinterpret_cast<std::uintptr_t>(address),
                        .amount = 1});
-  if (!shared) take_turn();
+  if (!shared) launch_->baton != nullptr ? let_clusters_run() : take_turn(address);
   stuck_reading();
   yield();
 }
@@ -371,14 +382,41 @@ void Cluster::stuck_reading() {
   if (!in_flight_.empty() && idle_reads_ > 2 * kReadsBeforeYield * std::int64_t{live_threads_} &&
       in_flight_.land_oldest())
     idle_reads_ = 0;
-  if (idle_reads_ > kIdleReads)
-    deadlock("every thread that runs reads the same memory again and again, and nobody changes it; ");
+  if (idle_reads_ <= kIdleReads) return;
+  stuck_at_ = find(*launch_->global, current_->last_read) != nullptr ? current_->last_read : nullptr;
+  deadlock("every thread that runs reads the same memory again and again, and nobody changes it; ");
 }
 
-void Cluster::take_turn() {
+void Cluster::take_turn(void const* address) {
+  if (launch_->baton != nullptr) {
+    if (current_->last_read == address) return;  // who polls lets others run by and by
+    bool const others = interleaving_ == Interleaving::round_robin ||
+                        (interleaving_ == Interleaving::random && random() % 2 == 0);
+    if (++strong_accesses_ % kAccessesOfATurn == 0 || others) let_clusters_run();
+    return;
+  }
   if (has_turn_) return;
   launch_->turns->wait_for_turn(index_);
   has_turn_ = true;
+}
+
+/// Nobody else of the cluster can run.
+bool Cluster::alone() const {
+  Cta& cta = *current_->cta;
+  Warp const& warp = cta.current_warp();
+  return ready_ctas_ == 1u << cta.rank() && cta.ready_warps_ == 1u << warp.index &&
+         warp.ready == 1u << current_->lane;
+}
+
+/// Of a cooperative launch: another cluster runs, and this one goes on in its turn.
+void Cluster::let_clusters_run() {
+  std::int64_t const further = interleaving_ == Interleaving::random ? random() : 0;
+  if (launch_->baton->pass(index_, further, moved_)) {
+    idle_reads_ = 0;
+  } else if (!moved_ && alone()) {
+    idle_reads_ += kIdleReads / kMostIdleTurns;
+  }
+  moved_ = false;
 }
 
 void Cluster::pass_turn_between_warps() {

@@ -95,9 +95,15 @@ class Cluster {
   /// The thread polled something that has not happened yet: likewise.
   void polled(SourceLocation where);
   /// The thread did something that others may have waited for.
-  void progressed() { idle_reads_ = 0; }
-  /// Waits until every cluster before this one is done.
-  void take_turn();
+  void progressed() {
+    idle_reads_ = 0;
+    moved_ = true;
+  }
+  /// The current thread is about to do to global memory what other clusters notice: waits until every cluster
+  /// before this one is done, or, where all are there together, lets others run.
+  void take_turn(void const* address);
+  /// The global memory that every thread read again and again, in vain, when the cluster was ended; or null.
+  void const* stuck_at() const { return stuck_at_; }
 
   /// A warp arrives at the cluster's barrier.
   void arrive_at_barrier(Warp& warp, bool relaxed);
@@ -137,6 +143,8 @@ class Cluster {
   void nobody_runs();
   void complete_barrier_if_due();
   void stuck_reading();
+  void let_clusters_run();
+  bool alone() const;
   [[noreturn]] void deadlock(std::string const& reason);
 
   Observers& observers_;
@@ -147,6 +155,9 @@ class Cluster {
   bool aborting_ = false;
   bool closing_ = false;  ///< the fibers are to end
   bool has_turn_ = false;
+  bool moved_ = false;  ///< it has done something since it had the baton last
+  std::uint32_t strong_accesses_ = 0;
+  void const* stuck_at_ = nullptr;
   Completion completion_ = Completion::last;
   Interleaving interleaving_ = Interleaving::one_warp_ahead;
   bool often_ = false;  ///< others may run before whatever is visible

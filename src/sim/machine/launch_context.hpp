@@ -8,6 +8,8 @@ namespace tegula::sim {
 /// Lets clusters that run on several host threads pass a point in the order of their indices, so that what
 /// they do there (atomics on global memory) does not depend on the host.
 class TurnKeeper;
+/// Lets those of a cooperative launch, which are there together, run one at a time.
+class Baton;
 
 /// What the clusters of one launch share.
 struct LaunchContext {
@@ -16,6 +18,7 @@ struct LaunchContext {
   Options const* options;
   AllocationTable const* global;
   TurnKeeper* turns;
+  Baton* baton;  ///< null: the launch is not cooperative
   bool stepped;  ///< an observer decides who runs, step by step
 };
 

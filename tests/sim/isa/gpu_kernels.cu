@@ -43,14 +43,19 @@ template <class Kernel> std::vector<std::uint32_t> run(std::vector<std::uint32_t
   config.gridDim = dim3(grid.x, grid.y, grid.z);
   config.blockDim = dim3(Kernel::threads);
   config.dynamicSmemBytes = sizeof(typename Kernel::SharedStorage);
-  cudaLaunchAttribute cluster = {};
+  cudaLaunchAttribute attributes[2] = {};
+  config.attrs = attributes;
   if constexpr (requires { Kernel::cluster; }) {
+    cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
     cluster.id = cudaLaunchAttributeClusterDimension;
     cluster.val.clusterDim.x = Kernel::cluster.x;
     cluster.val.clusterDim.y = Kernel::cluster.y;
     cluster.val.clusterDim.z = Kernel::cluster.z;
-    config.attrs = &cluster;
-    config.numAttrs = 1;
+  }
+  if constexpr (requires { Kernel::cooperative; }) {
+    cudaLaunchAttribute& together = attributes[config.numAttrs++];
+    together.id = cudaLaunchAttributeCooperative;
+    together.val.cooperative = Kernel::cooperative;
   }
   check(cudaLaunchKernelEx(&config, entry<Kernel>, Words{device_in, device_out}));
   check(cudaMemcpy(out.data(), device_out, 4 * out.size(), cudaMemcpyDeviceToHost));

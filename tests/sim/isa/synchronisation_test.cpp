@@ -50,6 +50,16 @@ TEST(Synchronisation, FlagsHandWordsOn) {
   expect_out<FlagBetweenCtas>({21}, {21, 1, 42});
 }
 
+TEST(Synchronisation, TheCtasOfACooperativeLaunchMeet) {
+  Values in, expected;
+  for (std::uint32_t i = 0; i < CtasMeet::in_words; ++i) {
+    in.push_back(1000 * i);
+    expected.push_back(1000 * ((i + 3 * CtasMeet::threads) % CtasMeet::in_words) + 3);
+  }
+  expected.push_back(6 * CtasMeet::ctas);
+  expect_out<CtasMeet>(in, expected);
+}
+
 TEST(Synchronisation, AtomicsOf64Bits) {
   std::uint64_t const n = 192, sum = n * (n - 1) / 2;
   Values expected;

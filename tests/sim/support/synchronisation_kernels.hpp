@@ -179,6 +179,42 @@ struct FlagBetweenCtas : OneWarp {
   }
 };
 
+/// The CTAs of a cooperative launch meet, twice in each of three rounds; in between each takes its word from
+/// the next one. out: the words, then how often a CTA has come.
+struct CtasMeet : OneWarp {
+  static constexpr int threads = 64;
+  static constexpr bool cooperative = true;
+  static constexpr int ctas = 6;
+  static constexpr Dim3 grid() { return {ctas, 1, 1}; }
+  static constexpr int in_words = ctas * threads;
+  static constexpr int out_words = in_words + 1;
+  static constexpr bool zeroed = true;
+
+  TEGULA_DEVICE static void meet(Words const& p, int times) {
+    cta::sync();
+    if (thread_idx() == 0) {
+      std::uint32_t* const come = p.out + in_words;
+      fence_acq_rel<Scope::gpu>();
+      atom_add(come, 1u);
+      while (ld_global_acquire<std::uint32_t, Scope::gpu>(come) < static_cast<std::uint32_t>(ctas * times)) {
+      }
+    }
+    cta::sync();
+  }
+
+  TEGULA_DEVICE void operator()(Words const& p, SharedStorage&) const {
+    int const own = block_idx().x * threads + thread_idx();
+    auto word = ld_global<std::uint32_t>(p.in + own);
+    for (int round = 0; round < 3; ++round) {
+      st_global(p.out + own, word);
+      meet(p, 2 * round + 1);
+      word = ld_global<std::uint32_t>(p.out + (own + threads) % in_words) + 1;
+      meet(p, 2 * round + 2);
+    }
+    st_global(p.out + own, word);
+  }
+};
+
 /// Atomics of 64 bits that do not depend on order.
 struct WideAtomics : OneWarp {
   static constexpr int threads = 64;
@@ -364,7 +400,7 @@ struct ElectsAmongSome : OneWarp {
 
 /// All kernels of this file.
 using AllKernels = Kernels<ArrivesForOthers, CopiesArrive<true>, CopiesArrive<false>, WaitsForCluster<true>,
-                           WaitsForCluster<false>, Flags, FlagBetweenCtas, WideAtomics, SharedAtomics,
-                           AsyncReductions, CopiesToPeer, UnalignedBarrier, ElectsAmongSome>;
+                           WaitsForCluster<false>, Flags, FlagBetweenCtas, CtasMeet, WideAtomics,
+                           SharedAtomics, AsyncReductions, CopiesToPeer, UnalignedBarrier, ElectsAmongSome>;
 
 }  // namespace tegula::synchronisation_kernels
