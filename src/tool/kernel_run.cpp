@@ -500,7 +500,12 @@ void print_verdict(Verdict const& v, Machine const& machine, bool json, bool lin
           t.instructions, report->instruction("mma.sync").instructions,
           report->instruction("wgmma.mma_async").instructions, t.fused_multiply_adds, t.shared_bytes,
           t.shared_wavefronts, t.bank_conflicts, t.global_bytes, t.global_sectors);
-      if (lines) print("{}", report->text());
+      if (lines) {
+        print("{}", report->text());
+      } else if (report->open_choices != 0) {
+        print("order: one of an estimated 2^{}; sim::explore runs every one of a small problem\n",
+              report->open_choices);
+      }
     }
     if (!v.output.empty()) print("written to {}\n", v.output);
     print("{}\n", within ? "within bounds" : "WRONG: beyond the bound");
