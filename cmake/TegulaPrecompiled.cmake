@@ -14,7 +14,6 @@ set(TEGULA_PRECOMPILED library)
 set(TEGULA_LIBRARY_HEADERS <algorithm> <array> <atomic> <bit> <chrono> <cmath> <cstddef> <cstdint> <cstdio> <cstdlib> <cstring>
     <exception> <functional> <limits> <map> <memory> <mutex> <optional> <random> <set> <span> <sstream> <stdexcept> <string>
     <string_view> <thread> <tuple> <type_traits> <unordered_map> <utility> <vector> <fmt/format.h>)
-# (Not CLI11: what its headers define without templates would be compiled again for each source file.)
 set(TEGULA_TOOL_HEADERS ${TEGULA_LIBRARY_HEADERS} <nlohmann/json.hpp>)
 set(TEGULA_TEST_HEADERS ${TEGULA_LIBRARY_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)
 set(TEGULA_LIBRARY_PACKAGES fmt::fmt Threads::Threads)

@@ -1,10 +1,10 @@
 #include "program.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <functional>
 
+#include "command_line.hpp"
 #include "source.hpp"
 
 namespace tegula::broken {
@@ -120,19 +120,19 @@ bool page(Gallery const& gallery, bool writes, bool tests) {
 }
 
 int run(Gallery const& gallery, int argc, char** argv) {
-  CLI::App app(gallery.description, gallery.program);
+  tool::CommandLine const line(gallery.description, gallery.program);
   std::vector<std::string> names;
   bool lists = false, kinds = false, all = false, tests = false, writes = false, pages = false;
-  app.add_option("NAME", names, "kernels to show");
-  app.add_flag("--list", lists, "the kernels by chapter, each with the rule that it breaks");
-  app.add_flag("--kinds", kinds, "the kernels by kind of finding; exits with 1 where a kind has none");
-  app.add_flag("--all", all, "every kernel");
-  app.add_flag("--test", tests, "run at every schedule and compare with the reports in the files");
-  app.add_flag("--write", writes, "write the reports into the files");
+  line.add_option("NAME", names, "kernels to show");
+  line.add_flag("--list", lists, "the kernels by chapter, each with the rule that it breaks");
+  line.add_flag("--kinds", kinds, "the kernels by kind of finding; exits with 1 where a kind has none");
+  line.add_flag("--all", all, "every kernel");
+  line.add_flag("--test", tests, "run at every schedule and compare with the reports in the files");
+  line.add_flag("--write", writes, "write the reports into the files");
   if (gallery.page != nullptr)
-    app.add_flag("--page", pages,
-                 "print the page of documentation; with --test, compare it; with --write, write it");
-  CLI11_PARSE(app, argc, argv);
+    line.add_flag("--page", pages,
+                  "print the page of documentation; with --test, compare it; with --write, write it");
+  if (auto const status = line.read(argc, argv)) return *status;
   if (lists) {
     list(gallery);
     return 0;
@@ -140,7 +140,7 @@ int run(Gallery const& gallery, int argc, char** argv) {
   if (kinds) return list_by_kind(gallery) ? 0 : 1;
   if (pages) return page(gallery, writes, tests) ? 0 : 1;
   if (names.empty() && !all) {
-    std::printf("%s", app.help().c_str());
+    std::printf("%s", line.help().c_str());
     return 1;
   }
   bool right = true;

@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -22,8 +21,10 @@
 #include <string_view>
 #include <vector>
 
+#include "command_line.hpp"
 #include "host_math.hpp"
 #include "network.hpp"
+#include "options.hpp"
 #include "tally.hpp"
 #include "tegula/device/buffer.hpp"
 #include "tegula/device/launch.hpp"
@@ -268,14 +269,14 @@ void embed(std::string const& folder, std::string_view device) {
 }  // namespace minilm
 
 int main(int argc, char** argv) {
-  CLI::App app("Sentence embeddings by MiniLM-L6, every GEMM and every attention a tegula kernel");
+  tegula::tool::CommandLine const line(
+      "Sentence embeddings by MiniLM-L6, every GEMM and every attention a tegula kernel");
   std::string folder, device = "auto";
-  app.add_option("folder", folder, "what prepare.py wrote; embeddings.npy is written there")
-      ->required()
-      ->check(CLI::ExistingDirectory);
-  app.add_option("--device", device, "auto (a GPU if there is one), sim, cuda or cuda:N")
-      ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  line.add_option("folder", folder, "what prepare.py wrote; embeddings.npy is written there")
+      .required()
+      .check(tegula::tool::folder_name());
+  line.add_option("--device", device, "auto (a GPU if there is one), sim, cuda or cuda:N").show_default();
+  if (auto const status = line.read(argc, argv)) return *status;
   try {
     minilm::embed(folder, device);
   } catch (std::exception const& error) {

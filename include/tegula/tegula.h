@@ -44,8 +44,7 @@ char const* tegula_last_error(void);
 /** Frees a text that the library returned. */
 void tegula_free(char* text);
 
-/* ------------------------------------------------------------------------------------------------- values
- * ---- */
+/* --- values --- */
 
 /** An immutable value of the layout algebra. */
 typedef struct tegula_value tegula_value;
@@ -120,8 +119,7 @@ tegula_status tegula_layout_draw(tegula_value const* layout, int32_t element_bit
 tegula_status tegula_layout_draw_threads(tegula_value const* layout, int32_t rows, int32_t columns,
                                          tegula_drawing form, char** drawing);
 
-/* ----------------------------------------------------------------------------------------------- machines
- * ---- */
+/* --- machines --- */
 
 /** A GPU, or a simulated one. */
 typedef struct tegula_machine tegula_machine;
@@ -162,8 +160,7 @@ tegula_status tegula_report_text(tegula_report const* report, int32_t counters, 
 /** The same as JSON. */
 tegula_status tegula_report_json(tegula_report const* report, int32_t counters, char** json);
 
-/* ------------------------------------------------------------------------------------------------ kernels
- * ---- */
+/* --- kernels --- */
 
 /** In place of an extent or a stride that is left out, and then follows from the others. */
 #define TEGULA_LEFT_OUT INT64_MIN
@@ -239,9 +236,14 @@ typedef struct tegula_token_strides {
 } tegula_token_strides;
 
 /**
- * O = softmax(scale Q K^T) V for each batch and head. q and o are (batch, seq_q, heads, head_dim), k and v
- * (batch, seq_k, kv_heads, head_dim), the head dimension contiguous. Head h reads the keys of head h / (heads
- * / kv_heads). With `causal` query i sees keys j <= i + seq_k - seq_q; a query that sees none gives zeros.
+ * O = softmax(scale Q K^T) V for each batch and head. q is (batch, seq_q, heads, head_dim), k (batch, seq_k,
+ * kv_heads, head_dim), v and o are the same with head_dim_v; the head dimension is contiguous. Head h reads
+ * the keys of head h / (heads / kv_heads).
+ *
+ * Query i stands at key i + seq_k - seq_q. With `causal` it sees no key behind that place, with a window only
+ * the keys from window_left before it to window_right behind it; a query that sees none gives zeros. With a
+ * softcap c a score s becomes c tanh(s / c). A sink is one more score of every row of its head, which has no
+ * value. A head_dim_v of its own, windows, softcap and sinks need an sm_90.
  */
 typedef struct tegula_attention_arguments {
   size_t struct_size;
@@ -262,7 +264,11 @@ typedef struct tegula_attention_arguments {
   tegula_token_strides const* k_stride;
   tegula_token_strides const* v_stride;
   tegula_token_strides const* o_stride;
-  float const* scale; /**< NULL: 1 / sqrt(head_dim). Memory of the host, on every machine. */
+  float const* scale;                /**< NULL: 1 / sqrt(head_dim). Memory of the host, on every machine. */
+  int64_t head_dim_v;                /**< left out: head_dim */
+  int64_t window_left, window_right; /**< left out: all keys; to the right with `causal` none */
+  float const* sink;                 /**< optional: a score for each head */
+  float softcap;                     /**< 0: scores are not capped */
 } tegula_attention_arguments;
 
 void tegula_attention_arguments_init(tegula_attention_arguments* arguments, size_t struct_size);
@@ -273,8 +279,7 @@ tegula_status tegula_attention(tegula_machine* machine, tegula_attention_argumen
 tegula_status tegula_attention_choice(tegula_machine* machine, tegula_attention_arguments const* arguments,
                                       char** text);
 
-/* -------------------------------------------------------------------------------------------- command line
- * ---- */
+/* --- command line --- */
 
 /** The `tegula` command with these arguments, argv[0] its name; returns its exit status. Ignores SIGPIPE from
  * then on. */

@@ -65,6 +65,9 @@ class AttentionArguments(ctypes.Structure):
         *((name, c_void_p) for name in ("q", "k", "v", "o", "lse")),
         *((f"{name}_stride", POINTER(TokenStrides)) for name in "qkvo"),
         ("scale", POINTER(c_float)),
+        *((name, c_int64) for name in ("head_dim_v", "window_left", "window_right")),
+        ("sink", c_void_p),
+        ("softcap", c_float),
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 from collections.abc import Sequence
 from ctypes import byref, c_float, c_void_p
 from dataclasses import dataclass
@@ -212,6 +213,19 @@ def _tokens(operand: Operand) -> tuple[tuple[int, ...], Any]:
     return shape, ctypes.pointer(TokenStrides(*strides[:3]))
 
 
+def _window(window: Any) -> list[int]:
+    """(left, right), of which None is all keys."""
+    try:
+        left, right = window
+        limits = [LEFT_OUT if limit is None else operator.index(limit) for limit in (left, right)]
+    except (TypeError, ValueError):
+        raise ArgumentError(f"attention: window is {window!r}; it must be a pair of integers or None.") from None
+    for limit in limits:
+        if limit != LEFT_OUT and not 0 <= limit < 2**62:
+            raise ArgumentError(f"attention: window is {window!r}; its limits must be from 0 to 2^62, or None.")
+    return limits
+
+
 class Attention:
     """O = softmax(scale Q K^T) V for each batch and head, all but O's memory."""
 
@@ -219,7 +233,21 @@ class Attention:
     heads: int
     seq_q: int
 
-    def __init__(self, q: Operand, k: Operand, v: Operand, *, causal: bool = False, scale: float | None = None) -> None:
+    shape: tuple[int, ...]  # of O
+
+    def __init__(
+        self,
+        q: Operand,
+        k: Operand,
+        v: Operand,
+        *,
+        causal: bool = False,
+        scale: float | None = None,
+        window: tuple[int | None, int | None] = (None, None),
+        softcap: float = 0.0,
+        sink: Operand | None = None,
+    ) -> None:
+        """Raises ArgumentError."""
         if type(causal).__name__ not in ("bool", "bool_"):
             raise ArgumentError(f"attention: causal is {causal!r}; it must be True or False.")
         if not q.type == k.type == v.type:
@@ -232,28 +260,41 @@ class Attention:
         (self.batch, self.seq_q, self.heads, head_dim), q_stride = _tokens(q)
         k_shape, k_stride = _tokens(k)
         v_shape, v_stride = _tokens(v)
-        if k_shape != v_shape:
-            raise ArgumentError(f"attention: k has the shape {k.shape}, and v {v.shape}; they must be the same.")
+        if k_shape[:3] != v_shape[:3]:
+            raise ArgumentError(
+                f"attention: k has the shape {k.shape}, and v {v.shape}; all but the head dimension must be the same."
+            )
         if (k_shape[0], k_shape[3]) != (self.batch, head_dim):
             raise ArgumentError(
                 f"attention: q has the shape {q.shape}, and k {k.shape}; batch and head_dim must be the same."
             )
+        self.shape = (*q.shape[:-1], v.shape[-1])
         self._arguments = a = AttentionArguments()
         library.tegula_attention_arguments_init(byref(a), ctypes.sizeof(a))
         a.dtype, a.causal = CODES[q.type], int(causal)
         a.batch, a.heads, a.seq_q, a.head_dim = self.batch, self.heads, self.seq_q, head_dim
         a.seq_k, a.kv_heads = k_shape[1:3]
+        a.head_dim_v = v_shape[3]
         a.q, a.k, a.v = q.address, k.address, v.address
         a.q_stride, a.k_stride, a.v_stride = q_stride, k_stride, v_stride
         if scale is not None:
             a.scale = ctypes.pointer(c_float(real("attention", "scale", scale)))
+        a.window_left, a.window_right = _window(window)
+        a.softcap = real("attention", "softcap", softcap)
+        if sink is not None:
+            if sink.type != "f32" or sink.shape != (self.heads,) or sink.strides != (1,):
+                raise ArgumentError(
+                    f"attention: sink is of {sink.type} and has the shape {sink.shape}; {self.heads} contiguous values of "
+                    "f32 are needed, one for each head."
+                )
+            a.sink = sink.address
 
     def into(self, o: Operand, lse: int | None) -> AttentionArguments:
         """The arguments with O's memory, and the address of f32 for (batch, heads, seq_q)."""
         if o.type != self._q.type:
             raise ArgumentError(f"attention: {o.name} has elements of {o.type}, and the result's are {self._q.type}.")
-        if o.shape != self._q.shape:
-            raise ArgumentError(f"attention: {o.name} has the shape {o.shape}, and the result's is {self._q.shape}.")
+        if o.shape != self.shape:
+            raise ArgumentError(f"attention: {o.name} has the shape {o.shape}, and the result's is {self.shape}.")
         a = self._arguments
         a.o, a.lse = o.address, lse
         _, a.o_stride = _tokens(o)

@@ -37,6 +37,9 @@ class AttentionOptions(TypedDict, total=False):
 
     causal: bool
     scale: float | None
+    window: tuple[int | None, int | None]
+    softcap: float
+    sink: Array | None
     dtype: str | None
     out: Array | None
     machine: Machine | None
@@ -141,6 +144,9 @@ def attention(
     *,
     causal: bool = False,
     scale: float | None = None,
+    window: tuple[int | None, int | None] = (None, None),
+    softcap: float = 0.0,
+    sink: Array | None = None,
     dtype: str | None = None,
     out: Array | None = None,
     return_lse: bool = False,
@@ -149,19 +155,31 @@ def attention(
 ) -> Any:
     """O = softmax(scale Q K^T) V for each batch and head.
 
-    q: (batch, seq_q, heads, head_dim), k and v: (batch, seq_k, kv_heads, head_dim), or all three without the batch;
-    head_dim is 32, 64, 96, 128 or 256 and contiguous, kv_heads a divisor of heads. float16 or ml_dtypes' bfloat16, or
-    uint16 with `dtype` "f16" or "bf16". scale: 1 / sqrt(head_dim) where left out. With `causal` query i sees keys
-    j <= i + seq_k - seq_q; a query that sees none gives zeros.
+    q: (batch, seq_q, heads, head_dim), k: (batch, seq_k, kv_heads, head_dim), v: the same with head_dim_v, or all three
+    without the batch; kv_heads is a divisor of heads, the head dimension contiguous. float16 or ml_dtypes' bfloat16, or
+    uint16 with `dtype` "f16" or "bf16". scale: 1 / sqrt(head_dim) where left out.
 
-    Returns O, new or `out`, of q's shape and type; with `return_lse` also the log-sum-exp of the scores, float32,
+    Query i stands at key i + seq_k - seq_q. With `causal` it sees no key behind that place; with `window` (left, right)
+    only that many keys before it and behind it, where they are not None. A query that sees none gives zeros. With a
+    softcap c a score s becomes c tanh(s / c). sink: float32, (heads,), one more score of every row of its head, which has
+    no value. Head dims are 32, 64, 96, 128 and 256, equal for both; a head_dim_v of its own, other multiples of 8,
+    windows, softcap and sinks need an sm_90.
+
+    Returns O, new or `out`, (batch, seq_q, heads, head_dim_v) of q's type; with `return_lse` also the log-sum-exp of the scores, float32,
     (batch, heads, seq_q); with `report` also the checker's Report, without which findings are a FindingError. Raises
     ArgumentError for what is not computed, with a sentence.
     """
     operands = [_arrays.operand("attention", name, x, dtype) for name, x in (("q", q), ("k", k), ("v", v))]
-    problem = _problems.Attention(*operands, causal=causal, scale=scale)
+    problem = _problems.Attention(
+        *operands,
+        causal=causal,
+        scale=scale,
+        window=window,
+        softcap=softcap,
+        sink=None if sink is None else _arrays.operand("attention", "sink", sink),
+    )
     if out is None:
-        out = np.empty(q.shape, dtype=q.dtype)
+        out = np.empty(problem.shape, dtype=q.dtype)
     lse = np.empty((problem.batch, problem.heads, problem.seq_q), dtype=np.float32) if return_lse else None
     arguments = problem.into(
         _arrays.result("attention", out, operands[0].type), None if lse is None else lse.ctypes.data

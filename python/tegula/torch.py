@@ -121,10 +121,29 @@ def _(
 
 
 @torch.library.custom_op("tegula::attention", mutates_args=())
-def _attention_op(q: Tensor, k: Tensor, v: Tensor, causal: bool, scale: float | None) -> tuple[Tensor, Tensor]:
-    operands, device = _operands("attention", {"q": q, "k": k, "v": v})
-    problem = _problems.Attention(operands["q"], operands["k"], operands["v"], causal=causal, scale=scale)
-    out = torch.empty(q.shape, dtype=q.dtype, device=device)
+def _attention_op(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    sink: Tensor | None,
+    causal: bool,
+    scale: float | None,
+    window_left: int | None,
+    window_right: int | None,
+    softcap: float,
+) -> tuple[Tensor, Tensor]:
+    operands, device = _operands("attention", {"q": q, "k": k, "v": v, "sink": sink})
+    problem = _problems.Attention(
+        operands["q"],
+        operands["k"],
+        operands["v"],
+        causal=causal,
+        scale=scale,
+        window=(window_left, window_right),
+        softcap=softcap,
+        sink=operands.get("sink"),
+    )
+    out = torch.empty(problem.shape, dtype=q.dtype, device=device)
     lse = torch.empty((problem.batch, problem.heads, problem.seq_q), dtype=torch.float32, device=device)
     result, _ = _operands("attention", {"out": out})
     _launch(library.tegula_attention, device, problem.into(result["out"], lse.data_ptr()))
@@ -132,9 +151,20 @@ def _attention_op(q: Tensor, k: Tensor, v: Tensor, causal: bool, scale: float | 
 
 
 @_attention_op.register_fake
-def _(q: Tensor, k: Tensor, v: Tensor, causal: bool, scale: float | None) -> tuple[Tensor, Tensor]:
+def _(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    sink: Tensor | None,
+    causal: bool,
+    scale: float | None,
+    window_left: int | None,
+    window_right: int | None,
+    softcap: float,
+) -> tuple[Tensor, Tensor]:
     batch = q.shape[0] if q.dim() == 4 else 1
-    return q.new_empty(q.shape), q.new_empty((batch, q.shape[-2], q.shape[-3]), dtype=torch.float32)
+    lse = q.new_empty((batch, q.shape[-2], q.shape[-3]), dtype=torch.float32)
+    return q.new_empty([*q.shape[:-1], v.shape[-1]]), lse
 
 
 # --- functions ------------------------------------------------------------------------------------------------------
@@ -167,11 +197,25 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, activat
 
 
 def attention(
-    q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, scale: float | None = None
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    causal: bool = False,
+    scale: float | None = None,
+    window: tuple[int | None, int | None] = (None, None),
+    softcap: float = 0.0,
+    sink: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """tegula.attention on tensors of (batch, seq, heads, head_dim): O and the log-sum-exp, (batch, heads, seq)."""
-    o, lse = torch.ops.tegula.attention(q, k, v, causal, scale)
+    o, lse = torch.ops.tegula.attention(q, k, v, sink, causal, scale, *window, softcap)
     return o, lse
+
+
+def _window(window_size: tuple[int, int]) -> tuple[int | None, int | None]:
+    """flash_attn's, where -1 is all keys."""
+    left, right = window_size
+    return (None if left == -1 else left, None if right == -1 else right)
 
 
 def _unsupported(function: str, **options: tuple[Any, Any]) -> None:
@@ -199,11 +243,9 @@ def flash_attn_func(
     _unsupported(
         "flash_attn_func",
         dropout_p=(dropout_p, 0.0),
-        window_size=(tuple(window_size), (-1, -1)),
-        softcap=(softcap, 0.0),
         alibi_slopes=(alibi_slopes, None),
     )
-    o, lse = attention(q, k, v, causal=causal, scale=softmax_scale)
+    o, lse = attention(q, k, v, causal=causal, scale=softmax_scale, window=_window(window_size), softcap=softcap)
     return (o, lse, None) if return_attn_probs else o
 
 
@@ -231,8 +273,6 @@ def flash_attn_varlen_func(
     _unsupported(
         "flash_attn_varlen_func",
         dropout_p=(dropout_p, 0.0),
-        window_size=(tuple(window_size), (-1, -1)),
-        softcap=(softcap, 0.0),
         alibi_slopes=(alibi_slopes, None),
         return_attn_probs=(return_attn_probs, False),
     )
@@ -245,11 +285,19 @@ def flash_attn_varlen_func(
             f"flash_attn_varlen_func: cu_seqlens_q is of {len(bounds[0]) - 1} sequences, and cu_seqlens_k of "
             f"{len(bounds[1]) - 1}."
         )
-    out = torch.zeros_like(q)
+    out = torch.zeros((*q.shape[:-1], v.shape[-1]), dtype=q.dtype, device=q.device)
     for q_begin, q_end, k_begin, k_end in zip(bounds[0], bounds[0][1:], bounds[1], bounds[1][1:]):
         if q_end > q_begin and k_end > k_begin:
             keys, values = k[k_begin:k_end], v[k_begin:k_end]
-            out[q_begin:q_end], _ = attention(q[q_begin:q_end], keys, values, causal=causal, scale=softmax_scale)
+            out[q_begin:q_end], _ = attention(
+                q[q_begin:q_end],
+                keys,
+                values,
+                causal=causal,
+                scale=softmax_scale,
+                window=_window(window_size),
+                softcap=softcap,
+            )
     return out
 
 

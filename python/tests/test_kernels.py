@@ -102,18 +102,26 @@ def test_raw_bits(rng: np.random.Generator) -> None:
     assert tegula.gemm(bytes_a, bytes_b.T, dtype="e4m3").dtype == np.uint16
 
 
-def softmax_attention(q: Any, k: Any, v: Any, scale: float, causal: bool) -> tuple[np.ndarray, np.ndarray]:
+def softmax_attention(
+    q: Any, k: Any, v: Any, scale: float, causal: bool, window: Any = (None, None), softcap: float = 0.0, sink: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
     """O and the log-sum-exp in float64, of (batch, seq, heads, dim)."""
     q, k, v = (x.astype(np.float64) for x in (q, k, v))
     repeats = q.shape[2] // k.shape[2]
     k, v = np.repeat(k, repeats, axis=2), np.repeat(v, repeats, axis=2)
     scores = scale * np.einsum("bihd,bjhd->bhij", q, k)
-    if causal:
-        i, j = np.ogrid[: q.shape[1], : k.shape[1]]
-        scores = np.where(j <= i + k.shape[1] - q.shape[1], scores, -np.inf)
+    if softcap:
+        scores = softcap * np.tanh(scores / softcap)
+    i, j = np.ogrid[: q.shape[1], : k.shape[1]]
+    behind = j - (i + k.shape[1] - q.shape[1])
+    left, right = window[0], 0 if causal else window[1]
+    hidden = ((-behind > left) if left is not None else False) | ((behind > right) if right is not None else False)
+    scores = np.where(hidden, -np.inf, scores)
     largest = scores.max(axis=-1, keepdims=True)
     weights = np.exp(scores - largest)
     total = weights.sum(axis=-1, keepdims=True)
+    if sink is not None:
+        total = total + np.exp(sink.astype(np.float64)[None, :, None, None] - largest)
     o = np.einsum("bhij,bjhd->bihd", weights / total, v)
     return o, (np.log(total) + largest)[..., 0]
 
@@ -130,6 +138,23 @@ def test_attention(rng: np.random.Generator, dtype: Any, causal: bool) -> None:
     bound = 2.5 * EPSILON[np.dtype(dtype).name]
     assert np.all(np.abs(o.astype(np.float64) - exact) <= bound)
     assert np.all(np.abs(lse - exact_lse) <= 64 * 2.0**-20)
+
+
+def test_attention_with_windows_softcap_and_sinks(rng: np.random.Generator) -> None:
+    bf16 = ml_dtypes.bfloat16
+    q, k = values(rng, (1, 40, 2, 64), bf16), values(rng, (1, 48, 2, 64), bf16)
+    v = values(rng, (1, 48, 2, 128), bf16)
+    sink = values(rng, (2,), np.float32)
+    for options in (
+        {"window": (7, 3)},
+        {"window": (7, None), "causal": True},
+        {"softcap": 5.0},
+        {"sink": sink},
+    ):
+        o = tegula.attention(q, k, v, **cast(Any, options))
+        assert o.shape == (1, 40, 2, 128)
+        exact, _ = softmax_attention(q, k, v, 0.125, **{"causal": False, **cast(Any, options)})
+        assert np.all(np.abs(o - exact) <= 2.5 * EPSILON["bfloat16"]), options
 
 
 def test_attention_strides(rng: np.random.Generator) -> None:
@@ -208,10 +233,14 @@ TOKENS = np.ones((8, 2, 64), H)
         (lambda: tegula.gemm(ONES, ONES, beta=1.0), "c is a null pointer and beta is 1"),
         (lambda: tegula.gemm(ONES, ONES, machine=cast(Any, "sim")), "machine is str"),
         (lambda: tegula.attention(TOKENS, TOKENS[:, :1], TOKENS), "k has the shape (8, 1, 64), and v"),
+        (lambda: tegula.attention(TOKENS, TOKENS, TOKENS, window=(-1, 0)), "window is (-1, 0)"),
+        (lambda: tegula.attention(TOKENS, TOKENS, TOKENS, window=cast(Any, 3)), "window is 3"),
+        (lambda: tegula.attention(TOKENS, TOKENS, TOKENS, softcap=-1.0), "softcap is -1"),
+        (lambda: tegula.attention(TOKENS, TOKENS, TOKENS, sink=np.ones(3, np.float32)), "one for each head"),
         (lambda: tegula.attention(TOKENS[0], TOKENS[0], TOKENS[0]), "q has the shape (2, 64)"),
         (lambda: tegula.attention(TOKENS[None], TOKENS, TOKENS), "all or none must have a batch"),
         (lambda: tegula.attention(TOKENS, TOKENS.astype(np.float32), TOKENS), "of f16, f32 and f16"),
-        (lambda: tegula.attention(*[TOKENS[:, :, :40]] * 3), "head_dim is 40"),
+        (lambda: tegula.attention(*[TOKENS[:, :, :36]] * 3), "head_dim is 36"),
         (lambda: tegula.attention(*[TOKENS.transpose(0, 2, 1)] * 3), "which must be contiguous"),
         (lambda: tegula.attention(TOKENS, TOKENS, TOKENS, scale=0.0), "scale is 0"),
         (lambda: tegula.attention(TOKENS, TOKENS, TOKENS, scale=float("inf")), "scale is inf"),

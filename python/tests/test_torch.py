@@ -54,6 +54,16 @@ def test_attention_under_its_names(dtype: Any, causal: bool) -> None:
     assert lse.shape == (2, 4, 20) and nothing is None
 
 
+def test_windows_and_softcap() -> None:
+    q, k, v = values(1, 40, 2, 64), values(1, 40, 2, 64), values(1, 40, 2, 64)
+    scores = torch.einsum("bihd,bjhd->bhij", q.double(), k.double()) / 8
+    scores = 5 * torch.tanh(scores / 5)
+    i, j = torch.arange(40)[:, None], torch.arange(40)
+    scores = scores.masked_fill((j < i - 7) | (j > i), -torch.inf)
+    exact = torch.einsum("bhij,bjhd->bihd", scores.softmax(-1), v.double())
+    hold(tt.flash_attn_func(q, k, v, causal=True, window_size=(7, 0), softcap=5.0), exact, torch.float16)
+
+
 def test_attention_of_several_lengths() -> None:
     q, k, v = values(12, 2, 32), values(15, 2, 32), values(15, 2, 32)
     bounds_q, bounds_k = torch.tensor([0, 5, 5, 12], dtype=torch.int32), torch.tensor([0, 7, 8, 15], dtype=torch.int32)
@@ -71,8 +81,8 @@ def test_operators_keep_pytorchs_rules() -> None:
     ):
         torch.library.opcheck(torch.ops.tegula.gemm.default, arguments)
     q, k = values(2, 8, 4, 32), values(2, 8, 2, 32)
-    torch.library.opcheck(torch.ops.tegula.attention.default, (q, k, k, True, None))
-    torch.library.opcheck(torch.ops.tegula.attention.default, (q[0], k[0], k[0], False, 0.5))
+    torch.library.opcheck(torch.ops.tegula.attention.default, (q, k, k, None, True, None, None, None, 0.0))
+    torch.library.opcheck(torch.ops.tegula.attention.default, (q[0], k[0], k[0], values(4, dtype=torch.float32), False, 0.5, 8, None, 20.0))
 
 
 def test_compiles_without_a_break() -> None:
@@ -98,8 +108,8 @@ T = values(1, 8, 2, 32)
         (lambda: tt.gemm(X, X, activation="tanh"), "activation is 'tanh'"),
         (lambda: tt.gemm(X, X, out_dtype=torch.float64), "out_dtype is 'torch.float64'"),
         (lambda: tt.flash_attn_func(T, T, T, dropout_p=0.1), "dropout_p is 0.1; only 0.0"),
-        (lambda: tt.flash_attn_func(T, T, T, window_size=(8, 0)), "window_size is (8, 0)"),
-        (lambda: tt.flash_attn_func(T, T, T, softcap=30.0), "softcap is 30.0"),
+        (lambda: tt.flash_attn_func(T, T, T, window_size=(-8, 0)), "window is (-8, 0)"),
+        (lambda: tt.attention(T, T, T, sink=values(3, dtype=torch.float32)), "one for each head"),
         (lambda: tt.flash_attn_func(T.transpose(1, 3), T, T), "which must be contiguous"),
         (lambda: tt.flash_attn_varlen_func(T[0], T[0], T[0], torch.tensor([0, 9]), torch.tensor([0, 9]), 8, 8), "must rise from 0"),
         (lambda: tt.scaled_dot_product_attention(T, T[:, :4], T[:, :4]), "set enable_gqa"),

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -23,6 +24,8 @@ using Clock = std::chrono::steady_clock;
 
 /// The kernels of a family by number, gathered from its units.
 template <KernelFamily F> std::vector<SimulatedKernel> kernels() {
+  if (configurations(F{}).size() != kBuiltIndices<F>.size())
+    throw std::logic_error("this program chooses among configurations whose kernels it does not have");
   std::vector<SimulatedKernel> found(kBuiltIndices<F>.size());
   auto const add = [&](std::vector<IndexedKernel> const& of_unit) {
     for (auto const& [index, kernel] : of_unit) {

@@ -15,6 +15,9 @@ namespace tegula::device {
 /// the others are dealt to units 1 to kUnits.
 inline constexpr int kUnits = 6;
 
+/// A family has at most so many representative configurations, so that a quick build stays one.
+inline constexpr int kMostRepresentative = 20;
+
 /// The unit of each configuration of a family.
 template <KernelFamily F> constexpr auto units() {
   std::array<int, F::table.count> unit{};
@@ -28,6 +31,8 @@ template <KernelFamily F> constexpr auto units() {
 template <KernelFamily F, int First, int Last>
 inline constexpr auto kIndices = [] {
   constexpr auto unit = units<F>();
+  static_assert(std::ranges::count(unit, 0) <= kMostRepresentative,
+                "is_representative admits more than kMostRepresentative configurations");
   constexpr auto chosen = [](int u) { return First <= u && u <= Last; };
   std::array<int, std::ranges::count_if(unit, chosen)> found{};
   for (std::size_t i = 0, n = 0; i < unit.size(); ++i)

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -126,18 +125,18 @@ void show_atom(std::string const& name, bool json, std::string const& svg) {
 
 }  // namespace
 
-void add_atoms_command(CLI::App& app) {
-  CLI::App* const command = app.add_subcommand("atoms", "List the MMA and copy instructions");
-  command->footer("Examples:\n  tegula atoms\n  tegula atoms --json");
+void add_atoms_command(Command const& app) {
+  Command const command = app.add_command("atoms", "List the MMA and copy instructions");
+  command.footer("Examples:\n  tegula atoms\n  tegula atoms --json");
   auto const json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "Write a JSON array");
-  command->callback([json] { list_atoms(*json); });
+  command.add_flag("--json", *json, "Write a JSON array");
+  command.callback([json] { list_atoms(*json); });
 }
 
-void add_atom_command(CLI::App& app) {
-  CLI::App* const command =
-      app.add_subcommand("atom", "Show an instruction: its shape, and which thread holds which element");
-  command->footer(
+void add_atom_command(Command const& app) {
+  Command const command =
+      app.add_command("atom", "Show an instruction: its shape, and which thread holds which element");
+  command.footer(
       R"(The (thread, value) layouts of an MMA give the flat column-major index of an element of A (M x K), B (N x K) and C (M x N);
 those of a copy give a bit. In JSON, table[t + threads * v] is the index for value v of thread t.
 
@@ -155,12 +154,10 @@ Examples:
     bool json = false;
   };
   auto const options = std::make_shared<Options>();
-  command->add_option("NAME", options->name, "The instruction's name, as `tegula atoms` lists it")
-      ->required();
-  command->add_flag("--json", options->json, "Write JSON");
-  add_drawing_option(*command, "--svg", options->svg,
-                     "Draw it to FILE, or to standard output, coloured by thread");
-  command->callback([options] { show_atom(options->name, options->json, options->svg); });
+  command.add_option("NAME", options->name, "The instruction's name, as `tegula atoms` lists it").required();
+  command.add_flag("--json", options->json, "Write JSON");
+  command.add_drawing("--svg", options->svg, "Draw it to FILE, or to standard output, coloured by thread");
+  command.callback([options] { show_atom(options->name, options->json, options->svg); });
 }
 
 }  // namespace tegula::tool

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <limits>
 #include <memory>
 
@@ -229,45 +228,44 @@ void run(Options const& options) {
 
 }  // namespace
 
-void add_attention_command(CLI::App& app) {
+void add_attention_command(Command const& app) {
   auto const options = std::make_shared<Options>();
-  CLI::App& command = *app.add_subcommand(
-      "attention", "Attention forward: O = softmax(scale Q K^T) V, checked against float64");
+  Command const command =
+      app.add_command("attention", "Attention forward: O = softmax(scale Q K^T) V, checked against float64");
   command.footer(kFooter);
   Options& o = *options;
   command.add_option("--q", o.q, "Q from FILE.npy or FILE.safetensors:NAME; generated if left out")
-      ->check(file_name());
-  command.add_option("--k", o.k, "K, likewise")->check(file_name());
-  command.add_option("--v", o.v, "V, likewise")->check(file_name());
+      .check(file_name());
+  command.add_option("--k", o.k, "K, likewise").check(file_name());
+  command.add_option("--v", o.v, "V, likewise").check(file_name());
   command
       .add_option("--layout", o.layout,
                   "order of the axes batch, sequence, heads, dim in files and in memory")
-      ->check(one_of({"bshd", "bhsd"}))
-      ->capture_default_str();
+      .check(one_of({"bshd", "bhsd"}))
+      .show_default();
   auto const extent = [&](char const* name, Extent& value, char const* text) {
-    command.add_option(name, value.value, text)->check(whole_number(1, kMaxExtent));
+    command.add_option(name, value.value, text).check(whole_number(1, kMaxExtent));
   };
   extent("--batch", o.batch, "(1 where no file says it)");
   extent("--heads", o.heads, "heads of Q and O (1)");
   extent("--kv-heads", o.kv_heads, "heads of K and V, a divisor of --heads (as many)");
   extent("--seq-q", o.seq_q, "queries (256)");
   extent("--seq-k", o.seq_k, "keys (as many as queries)");
-  command.add_option("--head-dim", o.head_dim.value, "(64)")->check(one_of({"32", "64", "96", "128", "256"}));
-  add_text(command, "--dtype", o.dtype,
-           "f16 or bf16, to which files are rounded (that of the files, or bf16)");
-  command.add_option("--scale", o.scale, "of Q K^T (1 / sqrt(head_dim))")->check(positive_number());
+  command.add_option("--head-dim", o.head_dim.value, "(64)").check(one_of({"32", "64", "96", "128", "256"}));
+  command.add_text("--dtype", o.dtype,
+                   "f16 or bf16, to which files are rounded (that of the files, or bf16)");
+  command.add_option("--scale", o.scale, "of Q K^T (1 / sqrt(head_dim))").check(positive_number());
   command.add_flag("--causal", o.causal, "query i sees keys up to i + seq_k - seq_q");
   command
       .add_option("--exponential", o.exponential,
                   "ex2: the hardware's approximation; polynomial: the same bits on every machine")
-      ->check(one_of({"ex2", "polynomial"}))
-      ->capture_default_str();
-  command.add_option("--output", o.output, "write O to FILE.npy or FILE.safetensors:NAME")
-      ->check(file_name());
-  command.add_option("--lse", o.lse, "write the log-sum-exp, (batch, heads, seq_q) f32")->check(file_name());
+      .check(one_of({"ex2", "polynomial"}))
+      .show_default();
+  command.add_option("--output", o.output, "write O to FILE.npy or FILE.safetensors:NAME").check(file_name());
+  command.add_option("--lse", o.lse, "write the log-sum-exp, (batch, heads, seq_q) f32").check(file_name());
   command.add_option("--repeat", o.repeat, "launches to time")
-      ->check(whole_number(1, std::numeric_limits<int>::max()))
-      ->capture_default_str();
+      .check(whole_number(1, std::numeric_limits<int>::max()))
+      .show_default();
   add_machine_options(command, o.machine);
   command.add_flag("--lines", o.lines, "what a simulated machine counted, by source line");
   command.add_flag("--json", o.json, "print one JSON object");

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
@@ -66,7 +65,8 @@ template <class Value>
 Value named(std::string const& text, std::initializer_list<std::pair<char const*, Value>> names) {
   for (auto const& [name, value] : names)
     if (text == name) return value;
-  throw argument_error(fmt::format("'{}' is not a name that is known here.", text));  // CLI11 has checked it
+  throw argument_error(
+      fmt::format("'{}' is not a name that is known here.", text));  // the option has checked it
 }
 
 /// Two whole numbers, "128x256".
@@ -446,49 +446,48 @@ void run(Options const& o) {
 
 }  // namespace
 
-void add_gemm_command(CLI::App& app) {
+void add_gemm_command(Command const& app) {
   auto const options = std::make_shared<Options>();
-  CLI::App& command = *app.add_subcommand(
+  Command const command = app.add_command(
       "gemm", "Multiply matrices: D = activation(alpha A B + beta C + bias), checked against float64");
   command.footer(kFooter);
   Options& o = *options;
   command.add_option("--a", o.a, "A from FILE.npy or FILE.safetensors:NAME; generated if left out")
-      ->check(file_name());
-  command.add_option("--b", o.b, "B, likewise")->check(file_name());
-  command.add_option("--c", o.c, "C, likewise; --beta is then 1 unless given")->check(file_name());
-  command.add_option("--bias", o.bias, "a row that is added to every row of D")->check(file_name());
+      .check(file_name());
+  command.add_option("--b", o.b, "B, likewise").check(file_name());
+  command.add_option("--c", o.c, "C, likewise; --beta is then 1 unless given").check(file_name());
+  command.add_option("--bias", o.bias, "a row that is added to every row of D").check(file_name());
   auto const extent = [&](char const* name, Extent& value, char const* text) {
-    command.add_option(name, value.value, text)->check(whole_number(1, kMaxExtent));
+    command.add_option(name, value.value, text).check(whole_number(1, kMaxExtent));
   };
   extent("--m", o.m, "rows of D (256 where no file says it)");
   extent("--n", o.n, "columns of D (256)");
   extent("--k", o.k, "columns of A, rows of B (256)");
   extent("--batch", o.batch, "matrices, each multiplied for itself (1)");
-  add_text(command, "--dtype,--in", o.dtype,
-           "of A and B, to which files are rounded: f16, bf16, tf32, e4m3 or e5m2 (that of the files, or "
-           "bf16)");
-  add_text(
-      command, "--in-b", o.dtype_b,
+  command.add_text(
+      "--dtype,--in", o.dtype,
+      "of A and B, to which files are rounded: f16, bf16, tf32, e4m3 or e5m2 (that of the files, or "
+      "bf16)");
+  command.add_text(
+      "--in-b", o.dtype_b,
       "of B, where it is not A's: one of A and B e4m3, the other e5m2 (beside an fp8 A that of its file)");
-  add_text(command, "--out-type,--out", o.out_type,
-           "of D, C and bias: f16, bf16 or f32 (that of A; f32 of tf32, bf16 of fp8)");
+  command.add_text("--out-type,--out", o.out_type,
+                   "of D, C and bias: f16, bf16 or f32 (that of A; f32 of tf32, bf16 of fp8)");
   command.add_flag("--trans-a", o.trans_a, "A is stored as (k, m)");
   command.add_flag("--trans-b", o.trans_b, "B is stored as (n, k)");
-  command.add_option("--alpha", o.alpha)->check(real_number())->capture_default_str();
-  command.add_option("--beta", o.beta, "(1 with --c, else 0)")->check(real_number());
+  command.add_option("--alpha", o.alpha).check(real_number()).show_default();
+  command.add_option("--beta", o.beta, "(1 with --c, else 0)").check(real_number());
   command
       .add_option("--scale-a", o.scale_a, "a factor, read by the kernel from memory, as fp8 has of a tensor")
-      ->check(real_number());
-  command.add_option("--scale-b", o.scale_b, "likewise")->check(real_number());
-  command
-      .add_option("--activation", o.activation, "of each element of D: none, relu, gelu (by tanh) or silu")
-      ->check(one_of({"none", "relu", "gelu", "silu"}))
-      ->capture_default_str();
-  command.add_option("--output", o.output, "write D to FILE.npy or FILE.safetensors:NAME")
-      ->check(file_name());
+      .check(real_number());
+  command.add_option("--scale-b", o.scale_b, "likewise").check(real_number());
+  command.add_option("--activation", o.activation, "of each element of D: none, relu, gelu (by tanh) or silu")
+      .check(one_of({"none", "relu", "gelu", "silu"}))
+      .show_default();
+  command.add_option("--output", o.output, "write D to FILE.npy or FILE.safetensors:NAME").check(file_name());
   command.add_option("--repeat", o.repeat, "launches to time")
-      ->check(whole_number(1, kMostInt))
-      ->capture_default_str();
+      .check(whole_number(1, kMostInt))
+      .show_default();
   command.add_flag(
       "--explain", o.explain,
       "print the configurations that could compute the problem, what each is predicted to take and why "
@@ -497,31 +496,31 @@ void add_gemm_command(CLI::App& app) {
       .add_option("--draw-tiles", o.tiles_drawing,
                   "draw D as gemm_sm90 cuts it into tiles, each in the colour of its wave, as SVG; with "
                   "--explain, too")
-      ->check(file_name());
+      .check(file_name());
   command.add_flag(
       "--measure", o.measure,
       "on a GPU: time every configuration that could compute the problem, --repeat launches of each, "
       "beside what is predicted");
   auto const choice = [&](char const* name, auto& value, char const* text) {
-    return command.add_option(name, value, text)->group("choice");
+    return command.add_option(name, value, text).group("choice");
   };
-  choice("--kernel", o.choice.kernel, "sm90 or sm80")->check(one_of({"sm90", "sm80"}));
+  choice("--kernel", o.choice.kernel, "sm90 or sm80").check(one_of({"sm90", "sm80"}));
   choice("--config", o.choice.configuration,
          "index of gemm_sm90's configuration, as --explain and `tegula info` show")
-      ->check(whole_number(0, kMostInt));
+      .check(whole_number(0, kMostInt));
   choice("--schedule", o.choice.schedule, "basic, cooperative or pingpong")
-      ->check(one_of({"basic", "cooperative", "pingpong"}));
-  add_text(command, "--tile", o.choice.tile, "rows and columns of D that a CTA computes at a time: 128x256")
-      ->group("choice");
-  add_text(command, "--cluster", o.choice.cluster, "CTAs of a cluster along m and n: 2x1")->group("choice");
-  choice("--split-k", o.choice.split_k, "CTAs that share k")->check(whole_number(1, kMostInt));
+      .check(one_of({"basic", "cooperative", "pingpong"}));
+  command.add_text("--tile", o.choice.tile, "rows and columns of D that a CTA computes at a time: 128x256")
+      .group("choice");
+  command.add_text("--cluster", o.choice.cluster, "CTAs of a cluster along m and n: 2x1").group("choice");
+  choice("--split-k", o.choice.split_k, "CTAs that share k").check(whole_number(1, kMostInt));
   choice("--raster", o.choice.raster, "the axis that tiles follow each other along: m or n")
-      ->check(one_of({"m", "n"}));
-  choice("--group", o.choice.group, "tiles across that axis, side by side")->check(whole_number(1, kMostInt));
+      .check(one_of({"m", "n"}));
+  choice("--group", o.choice.group, "tiles across that axis, side by side").check(whole_number(1, kMostInt));
   choice("--widths", o.choice.widths,
          "of gemm_sm90's tiles: one, or two where the longest share of a cluster is then shorter (left out: "
          "where that is predicted to pay)")
-      ->check(one_of({"one", "two"}));
+      .check(one_of({"one", "two"}));
   add_machine_options(command, o.machine);
   command.add_flag("--lines", o.lines, "what a simulated machine counted, by source line");
   command.add_flag("--json", o.json, "print one JSON object");

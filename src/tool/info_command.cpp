@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -83,9 +82,9 @@ void run(bool json) {
 
 }  // namespace
 
-void add_info_command(CLI::App& app) {
+void add_info_command(Command const& app) {
   auto const json = std::make_shared<bool>(false);
-  CLI::App& command = *app.add_subcommand("info", "Machines, kernels and their configurations");
+  Command const command = app.add_command("info", "Machines, kernels and their configurations");
   command.footer("Examples:\n  tegula info\n  tegula info --json");
   command.add_flag("--json", *json, "print one JSON object");
   command.callback([json] { run(*json); });

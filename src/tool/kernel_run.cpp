@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -53,79 +52,79 @@ constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
 
 }  // namespace
 
-void add_machine_options(CLI::App& command, MachineOptions& options) {
+void add_machine_options(Command const& command, MachineOptions& options) {
   command
       .add_option("--device", options.device,
                   "sim, cuda, cuda:NUMBER, or auto: a GPU if there is one, else sim")
-      ->capture_default_str();
+      .show_default();
   command.add_option("--arch", options.arch, "GPU generation to simulate")
-      ->check(one_of({"sm80", "sm90"}))
-      ->capture_default_str();
-  auto* const scheduler =
+      .check(one_of({"sm80", "sm90"}))
+      .show_default();
+  Option const scheduler =
       command
           .add_option(
               "--scheduler", options.scheduler,
               "when simulated copies land and warps take turns: last (at the last legal moment; a warp runs until it waits), first (at once; "
               "warps in turn), random (by seed)")
-          ->check(one_of({"last", "first", "random"}))
-          ->capture_default_str();
-  auto* const completion =
+          .check(one_of({"last", "first", "random"}))
+          .show_default();
+  Option const completion =
       command
           .add_option("--completion", options.completion,
                       "when simulated copies land, whatever the scheduler: last, first, random")
-          ->check(one_of({"last", "first", "random"}));
-  auto* const interleaving =
+          .check(one_of({"last", "first", "random"}));
+  Option const interleaving =
       command
           .add_option(
               "--interleaving", options.interleaving,
               "which warp runs next, whatever the scheduler: one_warp_ahead, round_robin, random, one_warp_behind (seed)")
-          ->check(one_of({"one_warp_ahead", "round_robin", "random", "one_warp_behind"}));
+          .check(one_of({"one_warp_ahead", "round_robin", "random", "one_warp_behind"}));
   command
       .add_option("--choices", options.choices,
                   "replay an order that an exploration of a kernel of one cluster has printed")
-      ->excludes(scheduler, completion, interleaving);
+      .excludes({scheduler, completion, interleaving});
   command.add_option("--seed", options.seed, "of generated data and of the random scheduler")
-      ->check(seed_number())
-      ->capture_default_str();
+      .check(seed_number())
+      .show_default();
   command.add_option("--workers", options.workers, "host threads that simulate; 0: one for each core")
-      ->check(whole_number(0, 1024))
-      ->capture_default_str();
+      .check(whole_number(0, 1024))
+      .show_default();
   command.add_flag("--unchecked", options.unchecked, "simulate without the checker's shadow memory: faster");
   command
       .add_option(
           "--sms", options.multiprocessors,
           "multiprocessors of the simulated GPU (132, or 108 with --arch sm80); a persistent kernel has a CTA or two for each")
-      ->check(whole_number(1, 1 << 16));
+      .check(whole_number(1, 1 << 16));
   command
       .add_option("--report", options.report,
                   "write what the simulated machine found and counted, as JSON; findings exit with 1")
-      ->check(file_name());
+      .check(file_name());
   command.add_flag("--report-without-counters", options.report_without_counters,
                    "leave what was counted out of the file that --report writes");
   command
       .add_option(
           "--bank-conflicts", options.limits.bank_conflicts,
           "find accesses to shared memory with more bank conflicts than so many (what the kernel declares)")
-      ->check(whole_number(0, std::numeric_limits<int>::max()));
+      .check(whole_number(0, std::numeric_limits<int>::max()));
   command
       .add_option(
           "--excess-sectors", options.limits.excess_sectors,
           "find accesses to global memory that touch so many sectors more than their bytes need (likewise)")
-      ->check(whole_number(0, std::numeric_limits<int>::max()));
+      .check(whole_number(0, std::numeric_limits<int>::max()));
   command
       .add_option(
           "--allow", options.allow,
           "accept the findings that this JSON file lists: [{\"kind\", \"file\", \"line\", \"buffer\", \"reason\"}, ...]")
-      ->check(file_name());
+      .check(file_name());
   command
       .add_option(
           "--trace", options.trace,
           "write who did what when, by the simulated machine's model of time, in Chrome's trace format")
-      ->check(file_name());
-  command.add_option("--svg", options.svg, "draw it")->check(file_name());
+      .check(file_name());
+  command.add_option("--svg", options.svg, "draw it").check(file_name());
   command.add_option("--trace-ctas", options.trace_ctas, "of the first so many CTAs, in whole clusters")
-      ->check(whole_number(1, kMostInt))
-      ->capture_default_str();
+      .check(whole_number(1, kMostInt))
+      .show_default();
   command.add_flag("--trace-barriers", options.trace_barriers, "with the phases of their mbarriers");
 }
 
@@ -501,7 +500,12 @@ void print_verdict(Verdict const& v, Machine const& machine, bool json, bool lin
           t.instructions, report->instruction("mma.sync").instructions,
           report->instruction("wgmma.mma_async").instructions, t.fused_multiply_adds, t.shared_bytes,
           t.shared_wavefronts, t.bank_conflicts, t.global_bytes, t.global_sectors);
-      if (lines) print("{}", report->text());
+      if (lines) {
+        print("{}", report->text());
+      } else if (report->open_choices != 0) {
+        print("order: one of an estimated 2^{}; sim::explore runs every one of a problem of one cluster\n",
+              report->open_choices);
+      }
     }
     if (!v.output.empty()) print("written to {}\n", v.output);
     print("{}\n", within ? "within bounds" : "WRONG: beyond the bound");

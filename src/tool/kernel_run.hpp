@@ -23,10 +23,6 @@
 #include "tegula/io/output_file.hpp"
 #include "tegula/numeric/dtype.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace tegula::tool {
 
 /// A line on standard error that shows how far a simulated launch is: only where that is a terminal, and only
@@ -61,7 +57,7 @@ struct MachineOptions {
   std::string allow;   ///< file of findings that are accepted; empty: none
   sim::Limits limits;  ///< of each access to memory
 };
-void add_machine_options(CLI::App& command, MachineOptions& options);
+void add_machine_options(Command const& command, MachineOptions& options);
 /// `bar` must outlive the machine.
 Machine make_machine(MachineOptions const& options, ProgressBar& bar);
 /// The files that the machine's options name: what is written, and what is read.

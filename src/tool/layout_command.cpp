@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -91,8 +90,8 @@ void run(Options const& options) {
 
 }  // namespace
 
-void add_layout_command(CLI::App& app) {
-  CLI::App* const command = app.add_subcommand("layout", "Evaluate an expression of the layout algebra");
+void add_layout_command(Command const& app) {
+  Command const command = app.add_command("layout", "Evaluate an expression of the layout algebra");
   constexpr char const* kValues = R"(Values:
   8:1  (4,(3,6)):(1,(4,12))   a layout, shape:stride; without a stride it is compact column-major
   (16,8):(1@0,1@1)            a layout of coordinates: stride 1 along axis 0, 1 along axis 1
@@ -109,23 +108,22 @@ Examples:
   tegula layout 'slice((4,8):(8,1), (_,3))'
   tegula layout 'tile_to_shape(Sw<3,3,3> o (8,64):(64,1), (64,64))' --svg tile.svg --banks 16
   echo '{"id":7,"expr":"size((4,8))"}' | tegula layout --batch -)help";
-  command->footer(kValues + describe_calls() + kExamples);
+  command.footer(kValues + describe_calls() + kExamples);
   auto const options = std::make_shared<Options>();
-  add_text(*command, "EXPR", options->expression, "The expression");
-  add_text(*command, "--batch", options->batch,
-           "Evaluate each line {\"id\",\"expr\"} of this file of JSON lines ('-': standard input)")
-      ->check(file_name());
-  command->add_flag("--json", options->json, "Write JSON: result, size, cosize and table");
-  add_drawing_option(*command, "--svg", options->svg,
-                     "Draw the layout to FILE, or to standard output; with --banks, coloured by bank");
-  add_drawing_option(*command, "--latex", options->latex, "The same as a LaTeX document (TikZ)");
+  command.add_text("EXPR", options->expression, "The expression");
   command
-      ->add_option("--banks", options->banks,
-                   "Show the shared-memory bank of each element of BITS bits (16 if not given)")
-      ->expected(0, 1)
-      ->default_str("16")
-      ->option_text("[BITS]");
-  command->callback([options] { run(*options); });
+      .add_text("--batch", options->batch,
+                "Evaluate each line {\"id\",\"expr\"} of this file of JSON lines ('-': standard input)")
+      .check(file_name());
+  command.add_flag("--json", options->json, "Write JSON: result, size, cosize and table");
+  command.add_drawing("--svg", options->svg,
+                      "Draw the layout to FILE, or to standard output; with --banks, coloured by bank");
+  command.add_drawing("--latex", options->latex, "The same as a LaTeX document (TikZ)");
+  command
+      .add_option("--banks", options->banks,
+                  "Show the shared-memory bank of each element of BITS bits (16 if not given)")
+      .optional_value("16", "[BITS]");
+  command.callback([options] { run(*options); });
 }
 
 }  // namespace tegula::tool

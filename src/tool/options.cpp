@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <string_view>
 #include <vector>
 
@@ -33,61 +33,66 @@ std::optional<float> real(std::string const& text) {
 
 }  // namespace
 
-CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
-  return CLI::Validator(
-      [least, most](std::string& text) {
-        auto const value = spelled<std::int64_t>(text);
-        if (value && *value >= least && *value <= most) return std::string();
-        if (most == std::numeric_limits<std::int64_t>::max())
-          return fmt::format("{} is not a whole number of at least {}", in_quotes(text), least);
-        return fmt::format("{} is not a whole number from {} to {}", in_quotes(text), least, most);
-      },
-      fmt::format(">= {}", least));
+Accepted whole_number(std::int64_t least, std::int64_t most) {
+  return Accepted{[least, most](std::string const& text) {
+                    auto const value = spelled<std::int64_t>(text);
+                    if (value && *value >= least && *value <= most) return std::string();
+                    if (most == std::numeric_limits<std::int64_t>::max())
+                      return fmt::format("{} is not a whole number of at least {}", in_quotes(text), least);
+                    return fmt::format("{} is not a whole number from {} to {}", in_quotes(text), least,
+                                       most);
+                  },
+                  fmt::format(">= {}", least)};
 }
 
-CLI::Validator seed_number() {
-  return CLI::Validator(
-      [](std::string& text) {
-        if (spelled<std::uint64_t>(text)) return std::string();
-        return fmt::format("{} is not a whole number from 0 to 2^64 - 1", in_quotes(text));
-      },
-      "0 to 2^64 - 1");
+Accepted seed_number() {
+  return Accepted{[](std::string const& text) {
+                    if (spelled<std::uint64_t>(text)) return std::string();
+                    return fmt::format("{} is not a whole number from 0 to 2^64 - 1", in_quotes(text));
+                  },
+                  "0 to 2^64 - 1"};
 }
 
-CLI::Validator real_number() {
-  return CLI::Validator(
-      [](std::string& text) {
-        if (real(text)) return std::string();
-        return fmt::format("{} is not a finite number that f32 holds (0, or from 1.4e-45 to 3.4e38 in size)",
-                           in_quotes(text));
-      },
-      "NUMBER");
+Accepted real_number() {
+  return Accepted{[](std::string const& text) {
+                    if (real(text)) return std::string();
+                    return fmt::format(
+                        "{} is not a finite number that f32 holds (0, or from 1.4e-45 to 3.4e38 in size)",
+                        in_quotes(text));
+                  },
+                  "NUMBER"};
 }
 
-CLI::Validator positive_number() {
-  return CLI::Validator(
-      [](std::string& text) {
-        if (real(text).value_or(0) > 0) return std::string();
-        return fmt::format("{} is not a finite number above 0 that f32 holds", in_quotes(text));
-      },
-      "> 0");
+Accepted positive_number() {
+  return Accepted{[](std::string const& text) {
+                    if (real(text).value_or(0) > 0) return std::string();
+                    return fmt::format("{} is not a finite number above 0 that f32 holds", in_quotes(text));
+                  },
+                  "> 0"};
 }
 
-CLI::Validator not_empty(std::string const& what) {
-  return CLI::Validator(
-      [what](std::string& text) { return text.empty() ? "'' is not " + what : std::string(); }, "TEXT");
+Accepted not_empty(std::string const& what) {
+  return Accepted{
+      [what](std::string const& text) { return text.empty() ? "'' is not " + what : std::string(); }, "TEXT"};
 }
-CLI::Validator file_name() { return not_empty("the name of a file"); }
+Accepted file_name() { return not_empty("the name of a file"); }
 
-CLI::Validator one_of(std::initializer_list<char const*> words) {
+Accepted one_of(std::initializer_list<char const*> words) {
   std::vector<std::string> const known(words.begin(), words.end());
   std::string const list = fmt::format("{}", fmt::join(known, ", "));
-  return CLI::Validator(
-      [known, list](std::string& text) {
-        if (std::find(known.begin(), known.end(), text) != known.end()) return std::string();
-        return fmt::format("{} is not one of {}", in_quotes(text), list);
-      },
-      "{" + fmt::format("{}", fmt::join(known, ",")) + "}");
+  return Accepted{[known, list](std::string const& text) {
+                    if (std::find(known.begin(), known.end(), text) != known.end()) return std::string();
+                    return fmt::format("{} is not one of {}", in_quotes(text), list);
+                  },
+                  "{" + fmt::format("{}", fmt::join(known, ",")) + "}"};
+}
+
+Accepted folder_name() {
+  return {[](std::string const& text) {
+            return std::filesystem::is_directory(text) ? std::string()
+                                                       : fmt::format("{} is not a folder", in_quotes(text));
+          },
+          "FOLDER"};
 }
 
 std::optional<Extents> read_extents(std::string const& text) {
@@ -97,17 +102,6 @@ std::optional<Extents> read_extents(std::string const& text) {
   auto const second = spelled<int>(std::string_view(text).substr(cross + 1));
   if (!first || !second || *first < 1 || *second < 1) return std::nullopt;
   return Extents{*first, *second};
-}
-
-CLI::Option* add_text(CLI::App& command, std::string const& name, std::optional<std::string>& text,
-                      std::string const& description) {
-  return command.add_option_function<std::string>(
-      name, [&text](std::string const& given) { text = given; }, description);
-}
-
-void add_drawing_option(CLI::App& command, std::string const& name, std::string& path,
-                        std::string const& description) {
-  command.add_option(name, path, description)->expected(0, 1)->default_str("-")->option_text("[FILE]");
 }
 
 }  // namespace tegula::tool

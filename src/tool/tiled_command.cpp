@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -137,9 +136,9 @@ void run_copy(CopyOptions const& options, bool json, std::string const& svg) {
 
 }  // namespace
 
-void add_tiled_mma_command(CLI::App& app) {
-  CLI::App* const command = app.add_subcommand("tiled-mma", "Repeat an MMA over threads and over a tile");
-  command->footer(R"(Examples:
+void add_tiled_mma_command(Command const& app) {
+  Command const command = app.add_command("tiled-mma", "Repeat an MMA over threads and over a tile");
+  command.footer(R"(Examples:
   tegula tiled-mma --atom SM80_16x8x16_F32F16F16F32_TN --layout '(2,2,1)' --tile '<32,32,16>'
   tegula tiled-mma --atom SM80_16x8x16_F32F16F16F32_TN --layout '(4,1,1)' --json
   tegula tiled-mma --atom SM80_16x8x8_F32TF32TF32F32_TN --layout '(2,2,1):(2,1,4)' --tile '<_,(8,2,2):(1,16,8),_>'
@@ -150,26 +149,26 @@ void add_tiled_mma_command(CLI::App& app) {
     bool json = false;
   };
   auto const options = std::make_shared<Options>();
-  command->add_option("--atom", options->mma.atom, "The MMA instruction (see `tegula atoms`)")->required();
+  command.add_option("--atom", options->mma.atom, "The MMA instruction (see `tegula atoms`)").required();
   command
-      ->add_option("--layout", options->mma.layout,
-                   "Which group of threads works at (m,n,k): a layout of atoms (default (1,1,1))")
-      ->check(not_empty("a layout of atoms"));
+      .add_option("--layout", options->mma.layout,
+                  "Which group of threads works at (m,n,k): a layout of atoms (default (1,1,1))")
+      .check(not_empty("a layout of atoms"));
   command
-      ->add_option(
+      .add_option(
           "--tile", options->mma.tile,
           "The tile: for each of M, N, K an extent, a layout (a permutation), or '_' (default: what the atoms cover)")
-      ->check(not_empty("a tile"));
-  command->add_flag("--json", options->json,
-                    "Write JSON: threads, tile, and the (thread, value) layouts and tables of a, b, c");
-  add_drawing_option(*command, "--svg", options->svg,
-                     "Draw A, B and C to FILE, or to standard output, coloured by thread");
-  command->callback([options] { run_mma(options->mma, options->json, options->svg); });
+      .check(not_empty("a tile"));
+  command.add_flag("--json", options->json,
+                   "Write JSON: threads, tile, and the (thread, value) layouts and tables of a, b, c");
+  command.add_drawing("--svg", options->svg,
+                      "Draw A, B and C to FILE, or to standard output, coloured by thread");
+  command.callback([options] { run_mma(options->mma, options->json, options->svg); });
 }
 
-void add_tiled_copy_command(CLI::App& app) {
-  CLI::App* const command = app.add_subcommand("tiled-copy", "Repeat a copy over threads and over a tile");
-  command->footer(R"(Examples:
+void add_tiled_copy_command(Command const& app) {
+  Command const command = app.add_command("tiled-copy", "Repeat a copy over threads and over a tile");
+  command.footer(R"(Examples:
   tegula tiled-copy --atom 'SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>' --type f16 --threads '(16,8):(8,1)' --values '(1,8)'
   tegula tiled-copy --atom 'UniversalCopy<uint32_t>' --type f32 --threads '(32,4)' --values '(1,4)' --json
   tegula tiled-copy --atom SM75_U32x4_LDSM_N --type f16 --of a --mma SM80_16x8x16_F32F16F16F32_TN --layout '(2,2,1)' --tile '<32,32,16>'
@@ -181,26 +180,26 @@ void add_tiled_copy_command(CLI::App& app) {
   };
   auto const options = std::make_shared<Options>();
   CopyOptions& copy = options->copy;
-  command->add_option("--atom", copy.atom, "The copy instruction (see `tegula atoms`)")->required();
-  command->add_option("--type", copy.type, "The element type, or its width in bits (default f16)");
-  command->add_option("--threads", copy.threads, "(m,n) -> thread")->check(not_empty("a layout of threads"));
-  command->add_option("--values", copy.values, "(i,j) -> value, for the block of each thread (default 1:1)")
-      ->check(not_empty("a layout of values"));
-  command->add_option("--of", copy.of, "Match operand a, b or c of the tiled MMA given by --mma")
-      ->check(one_of({"a", "b", "c", "A", "B", "C"}));
-  command->add_option("--mma,--mma-atom", copy.mma.atom, "With --of: the MMA instruction")
-      ->check(not_empty("the name of an MMA"));
+  command.add_option("--atom", copy.atom, "The copy instruction (see `tegula atoms`)").required();
+  command.add_option("--type", copy.type, "The element type, or its width in bits (default f16)");
+  command.add_option("--threads", copy.threads, "(m,n) -> thread").check(not_empty("a layout of threads"));
+  command.add_option("--values", copy.values, "(i,j) -> value, for the block of each thread (default 1:1)")
+      .check(not_empty("a layout of values"));
+  command.add_option("--of", copy.of, "Match operand a, b or c of the tiled MMA given by --mma")
+      .check(one_of({"a", "b", "c", "A", "B", "C"}));
+  command.add_option("--mma,--mma-atom", copy.mma.atom, "With --of: the MMA instruction")
+      .check(not_empty("the name of an MMA"));
   command
-      ->add_option("--layout,--mma-layout", copy.mma.layout,
-                   "With --of: the layout of atoms (default (1,1,1))")
-      ->check(not_empty("a layout of atoms"));
-  command->add_option("--tile,--mma-tile", copy.mma.tile, "With --of: the tile of the tiled MMA")
-      ->check(not_empty("a tile"));
-  command->add_flag("--json", options->json,
-                    "Write JSON: threads, tile, and the (thread, value) layouts and tables of src and dst");
-  add_drawing_option(*command, "--svg", options->svg,
-                     "Draw source and destination to FILE, or to standard output, coloured by thread");
-  command->callback([options] { run_copy(options->copy, options->json, options->svg); });
+      .add_option("--layout,--mma-layout", copy.mma.layout,
+                  "With --of: the layout of atoms (default (1,1,1))")
+      .check(not_empty("a layout of atoms"));
+  command.add_option("--tile,--mma-tile", copy.mma.tile, "With --of: the tile of the tiled MMA")
+      .check(not_empty("a tile"));
+  command.add_flag("--json", options->json,
+                   "Write JSON: threads, tile, and the (thread, value) layouts and tables of src and dst");
+  command.add_drawing("--svg", options->svg,
+                      "Draw source and destination to FILE, or to standard output, coloured by thread");
+  command.callback([options] { run_copy(options->copy, options->json, options->svg); });
 }
 
 }  // namespace tegula::tool

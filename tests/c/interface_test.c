@@ -225,7 +225,10 @@ static void attends(tegula_machine* machine) {
     }
   }
   for (int i = 0; i < kHeads * kSeq; ++i) EXPECT(fabsf(lse[i] - 16) < 1e-4f);
-  a.head_dim = 7;
+  a.softcap = -1;
+  EXPECT(tegula_attention(machine, &a, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "softcap is -1") != NULL);
+  a.softcap = 0, a.head_dim = 7;
   EXPECT(tegula_attention(machine, &a, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
   EXPECT(strstr(tegula_last_error(), "head_dim is 7") != NULL);
 }

@@ -1,7 +1,6 @@
 // Runs correct kernels under the checker at many schedules: no finding, and the same output and counters of
 // each.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -11,7 +10,9 @@
 #include <set>
 #include <thread>
 
+#include "command_line.hpp"
 #include "correct_kernels.hpp"
+#include "options.hpp"
 #include "schedules.hpp"
 
 namespace tegula {
@@ -119,18 +120,18 @@ int run_all(std::vector<CorrectKernel> const& kernels, std::uint64_t seeds, int 
 }
 
 int main_of(int count, char** arguments) {
-  CLI::App app(
+  tool::CommandLine const line(
       "Runs every correct kernel of the repository under the checker, at every completion and interleaving "
       "and many seeds. Exits 1 if anything is found, or an output or a counter depends on the schedule.");
   std::uint64_t seeds = 100;
   int jobs = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   std::string only;
-  app.add_option("--seeds", seeds, "seeds of each schedule that draws from one (100)")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--jobs", jobs, "threads of the host (all cores)")->check(CLI::PositiveNumber);
-  app.add_option("--only", only,
-                 "those kernels alone whose family and name, \"FAMILY: NAME\", contain this text");
-  CLI11_PARSE(app, count, arguments);
+  line.add_option("--seeds", seeds, "seeds of each schedule that draws from one (100)")
+      .check(tool::whole_number(1));
+  line.add_option("--jobs", jobs, "threads of the host (all cores)").check(tool::whole_number(1));
+  line.add_option("--only", only,
+                  "those kernels alone whose family and name, \"FAMILY: NAME\", contain this text");
+  if (auto const status = line.read(count, arguments)) return *status;
 
   std::vector<CorrectKernel> kernels = correct_kernels();
   std::erase_if(kernels, [&](CorrectKernel const& kernel) {

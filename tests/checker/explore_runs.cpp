@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -12,6 +11,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "command_line.hpp"
 #include "explore_kernel.hpp"
 #include "explore_pipeline.hpp"
 
@@ -32,7 +32,7 @@ struct Subject {
 /// A pipeline is to be covered within a minute.
 constexpr double kSecondsOfAPipeline = 60;
 /// Orders that are tried where there are too many.
-constexpr std::int64_t kSomeOrders = 2000;
+constexpr std::int64_t kSomeOrders = 200;
 
 template <class... Kernel> std::vector<std::function<Exploration()>> rows() {
   return {[] { return pipeline_kernels::explore<Kernel>(pipeline_kernels::words<Kernel>()); }...};
@@ -99,23 +99,27 @@ void add_gemm_sm90(std::vector<Subject>& all) {
   all.push_back(std::move(turns));
 }
 
-void add_sm80(std::vector<Subject>& all) {
-  Subject attention{"attention_sm80", "each configuration: three blocks of keys", {}};
-  for (AttentionConfig const& c : configurations(attention_sm80)) {
-    attention.explorations.emplace_back([&c] {
-      Machine const machine = Machine::simulated(Arch::sm80);
-      return explore(machine, [&] { return run(machine, smallest_problem(c)).o; });
+template <KernelFamily F> void add_attention(std::vector<Subject>& all, F family) {
+  Subject attention{F::name, "each configuration: a block of queries, three of keys", {}};
+  for (int i = 0; i < static_cast<int>(configurations(family).size()); ++i) {
+    attention.explorations.emplace_back([family, i] {
+      Machine const machine = Machine::simulated(Arch::sm90);
+      AttentionProblem const p = smallest_problem(configuration(family, i));
+      return explore(machine, [&] { return run_on(family, machine, p, i).o; });
     });
   }
+  all.push_back(std::move(attention));
+}
+
+void add_gemm_sm80(std::vector<Subject>& all) {
   Subject gemm{"gemm_sm80", "each configuration: three blocks of K", {}};
   for (int i = 0; i < static_cast<int>(configurations(gemm_sm80).size()); ++i) {
     gemm.explorations.emplace_back([i] {
-      Machine const machine = Machine::simulated(Arch::sm80);
+      Machine const machine = Machine::simulated(Arch::sm90);
       return explore(machine,
                      [&] { return run(machine, smallest_problem(configuration(gemm_sm80, i), i)).d; });
     });
   }
-  all.push_back(std::move(attention));
   all.push_back(std::move(gemm));
 }
 
@@ -168,7 +172,9 @@ void write_table(std::string const& path, std::string const& table) {
 int run_all(std::string const& only, std::string const& page) {
   std::vector<Subject> all;
   add_pipelines(all);
-  add_sm80(all);
+  add_attention(all, attention_sm80);
+  add_attention(all, attention_sm90);
+  add_gemm_sm80(all);
   add_gemm_sm90(all);
   std::string table =
       "| what | problem | explorations | steps | orders | covered |\n| -- | -- | -- | -- | -- | -- |\n";
@@ -197,14 +203,14 @@ int run_all(std::string const& only, std::string const& page) {
 }
 
 int main_of(int count, char** arguments) {
-  CLI::App app(
+  tool::CommandLine const line(
       "Runs the pipelines and the kernels of the library, at small problems, in every order of the steps that "
       "do not commute. Exits 1 where something is found, or not every order of a subject is covered that is to "
       "be, or a pipeline takes more than a minute.");
   std::string only, page;
-  app.add_option("--only", only, "those subjects alone whose \"NAME: PROBLEM\" contains this text");
-  app.add_option("--markdown", page, "writes the table into this page, between its markers");
-  CLI11_PARSE(app, count, arguments);
+  line.add_option("--only", only, "those subjects alone whose \"NAME: PROBLEM\" contains this text");
+  line.add_option("--markdown", page, "writes the table into this page, between its markers");
+  if (auto const status = line.read(count, arguments)) return *status;
   try {
     return run_all(only, page);
   } catch (std::exception const& e) {

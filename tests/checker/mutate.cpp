@@ -6,19 +6,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
 
+#include "command_line.hpp"
 #include "mutated_kernels.hpp"
 #include "mutation_cases.hpp"
+#include "options.hpp"
 
 namespace tegula::mutants {
 namespace {
@@ -510,21 +512,21 @@ int run(Arguments const& arguments) {
 
 int main(int argc, char** argv) {
   tegula::mutants::Arguments arguments;
-  CLI::App app(
+  tegula::tool::CommandLine const line(
       "Mutates every marked statement of the kernels, one at a time, and says what the checker finds");
-  app.add_option("--list", arguments.list, "the reviewed list of mutants that need not be flagged (JSON)");
-  app.add_option("--json", arguments.json_file, "writes every mutant of every case there");
-  app.add_option("--markdown", arguments.markdown_file,
-                 "writes the table into this page, between its markers");
-  app.add_option("--case", arguments.only_case, "only this case");
-  app.add_option("--only", arguments.only,
-                 "only mutants whose id, CASE:FILE:LINE:OPERATION:MUTATION, has this text");
-  app.add_option("--every", arguments.every, "only every so manieth mutant, with all of its cases")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--jobs", arguments.jobs, "processes at a time (default: as many as there are cores)");
-  app.add_flag("--schedules", arguments.schedules, "runs what is not flagged at other schedules, too");
-  app.add_flag("--verbose", arguments.verbose, "prints each run");
-  CLI11_PARSE(app, argc, argv);
+  line.add_option("--list", arguments.list, "the reviewed list of mutants that need not be flagged (JSON)");
+  line.add_option("--json", arguments.json_file, "writes every mutant of every case there");
+  line.add_option("--markdown", arguments.markdown_file,
+                  "writes the table into this page, between its markers");
+  line.add_option("--case", arguments.only_case, "only this case");
+  line.add_option("--only", arguments.only,
+                  "only mutants whose id, CASE:FILE:LINE:OPERATION:MUTATION, has this text");
+  line.add_option("--every", arguments.every, "only every so manieth mutant, with all of its cases")
+      .check(tegula::tool::whole_number(1, std::numeric_limits<int>::max()));
+  line.add_option("--jobs", arguments.jobs, "processes at a time (default: as many as there are cores)");
+  line.add_flag("--schedules", arguments.schedules, "runs what is not flagged at other schedules, too");
+  line.add_flag("--verbose", arguments.verbose, "prints each run");
+  if (auto const status = line.read(argc, argv)) return *status;
   try {
     return tegula::mutants::run(arguments);
   } catch (std::exception const& e) {

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -74,19 +73,17 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     if (kernels && takes_long(argument)) return 0;
   }
   if (kernels) add_defaults(arguments);
-  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
-  CLI::App app("fuzz", "tegula");
-  app.require_subcommand(0, 1);
-  tegula::tool::add_layout_command(app);
-  tegula::tool::add_atoms_command(app);
-  tegula::tool::add_atom_command(app);
-  tegula::tool::add_tiled_mma_command(app);
-  tegula::tool::add_tiled_copy_command(app);
-  tegula::tool::add_gemm_command(app);
-  tegula::tool::add_attention_command(app);
-  tegula::tool::add_info_command(app);
+  tegula::tool::CommandLine const line("fuzz", "tegula");
+  tegula::tool::add_layout_command(line);
+  tegula::tool::add_atoms_command(line);
+  tegula::tool::add_atom_command(line);
+  tegula::tool::add_tiled_mma_command(line);
+  tegula::tool::add_tiled_copy_command(line);
+  tegula::tool::add_gemm_command(line);
+  tegula::tool::add_attention_command(line);
+  tegula::tool::add_info_command(line);
   try {
-    app.parse(arguments);
+    line.run_command(arguments);
   } catch (tegula::tool::reported_failure const&) {
     if (!limits(arguments)) std::abort();  // a finding, or a result that is wrong
   } catch (std::exception const& error) {

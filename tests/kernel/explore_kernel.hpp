@@ -30,13 +30,22 @@ inline GemmProblem smallest_problem(GemmSm90Config const& c) {
   return p;
 }
 
-/// One CTA, and three blocks of keys, which come round its two stages more than once.
+/// One CTA, and blocks of keys that come round its two stages more than once.
 inline AttentionProblem smallest_problem(AttentionConfig const& c) {
   return {.dtype = c.dtype,
           .head_dim = c.head_dim,
           .seq_q = c.block_m,
           .seq_k = 3 * c.block_n,
           .causal = c.causal,
+          .exponential = c.exponential};
+}
+
+inline AttentionProblem smallest_problem(AttentionSm90Config const& c) {
+  return {.dtype = c.dtype,
+          .head_dim = c.head_dim,
+          .head_dim_v = c.head_dim_v,
+          .seq_q = block_m(c),
+          .seq_k = (c.stages + 1) * c.block_n,
           .exponential = c.exponential};
 }
 
@@ -49,6 +58,7 @@ inline GemmProblem smallest_problem(GemmConfig const& c, int number) {
           .m = c.block_m,
           .n = c.block_n,
           .k = 3 * c.block_k,
+          .padding = c.vector_bytes == 16 ? 0 : 3,
           .constraints = {.kernel = gemm_sm80, .configuration = number}};
 }
 

@@ -50,10 +50,11 @@ TEST(ExploreKernels, GemmSm80HasOneOrder) {
 }
 
 TEST(ExploreKernels, EveryConfigurationOfAttentionSm80HasOneOrder) {
-  Machine const machine = Machine::simulated(Arch::sm80);
-  for (AttentionConfig const& c : configurations(attention_sm80)) {
+  Machine const machine = Machine::simulated(Arch::sm90);
+  for (int i = 0; i < static_cast<int>(configurations(attention_sm80).size()); ++i) {
+    AttentionConfig const& c = configuration(attention_sm80, i);
     SCOPED_TRACE(to_string(c));
-    expect_one_order(machine, [&] { return run(machine, smallest_problem(c)).o; });
+    expect_one_order(machine, [&] { return run_on(attention_sm80, machine, smallest_problem(c), i).o; });
   }
 }
 

@@ -70,5 +70,29 @@ TEST(Families, EachComputesAProblemOfItsOperation) {
   });
 }
 
+TEST(Families, KnowsWhatEachKernelNeeds) {
+  for (int i = 0; i < static_cast<int>(configurations(attention_sm80).size()); ++i) {
+    AttentionConfig const& c = configuration(attention_sm80, i);
+    auto const r = resources(attention_sm80, i);
+    EXPECT_EQ(r.threads, 32 * c.warps);
+    EXPECT_EQ(r.shared_bytes, static_cast<std::size_t>(shared_bytes(c)));
+    EXPECT_LE(r.shared_bytes, 227u * 1024) << to_string(c);
+  }
+  for (int i = 0; i < static_cast<int>(configurations(gemm_sm80).size()); ++i) {
+    auto const& c = configuration(gemm_sm80, i);
+    auto const r = resources(gemm_sm80, i);
+    EXPECT_EQ(r.threads, 32 * c.warps_m * c.warps_n);
+    EXPECT_EQ(r.shared_bytes, static_cast<std::size_t>(shared_bytes(c)));
+    EXPECT_LE(r.shared_bytes, 227u * 1024) << to_string(c);
+  }
+  for (int i = 0; i < static_cast<int>(configurations(gemm_sm90).size()); ++i) {
+    auto const& c = configuration(gemm_sm90, i);
+    auto const r = resources(gemm_sm90, i);
+    EXPECT_EQ(r.threads, 128 * (1 + consumers(c)));
+    EXPECT_GE(r.shared_bytes, static_cast<std::size_t>(stages(c) * stage_bytes(c)));
+    EXPECT_LE(r.shared_bytes * static_cast<unsigned>(c.min_ctas_per_sm), 227u * 1024) << to_string(c);
+  }
+}
+
 }  // namespace
 }  // namespace tegula

@@ -1,6 +1,9 @@
 // The GEMM kernel against float64: every configuration, ragged sizes, leading dimensions and alignments,
 // epilogues, adversarial values; without bank conflicts.
 
+#include <set>
+#include <utility>
+
 #include "gemm_problem.hpp"
 
 namespace tegula {
@@ -61,23 +64,27 @@ TEST(GemmSm80, TakesAnyAlignment) {
 TEST(GemmSm80, AddsNothingThatWasNotAskedFor) {
   Machine const machine = test_machine();
   auto const nan = [](std::mt19937_64&) { return __builtin_nanf(""); };
-  GemmProblem p{.out = DType::f32, .m = 20, .n = 30, .k = 40};
+  GemmProblem p{.in = DType::f16, .out = DType::f32, .m = 20, .n = 30, .k = 40};
   p.c = nan;  // beta is 0: C is not read
   expect_correct(machine, p);
-  expect_correct(machine, {.out = DType::f32, .m = 20, .n = 30, .k = 40, .alpha = 0, .beta = 3});
-  expect_correct(machine, {.out = DType::f16, .m = 20, .n = 30, .k = 40, .alpha = -1, .bias = true});
+  p.alpha = 0, p.beta = 3, p.c = normal;
+  expect_correct(machine, p);
+  for (DType const type : {DType::f16, DType::bf16})
+    expect_correct(machine, {.in = type, .m = 20, .n = 30, .k = 40, .alpha = -1, .bias = true});
 }
 
 TEST(GemmSm80, SurvivesAdversarialValues) {
   Machine const machine = test_machine();
-  for (DType const in : {DType::f16, DType::bf16}) {
-    for (DType const out : {DType::f16, DType::bf16, DType::f32}) {
-      GemmProblem p{.in = in, .out = out, .m = 70, .n = 50, .k = 80};
-      p.a = adversarial;
-      expect_correct(machine, p);
-      p.b = [](std::mt19937_64& random) { return 0x1p-20f * normal(random); };
-      expect_correct(machine, p);
-    }
+  std::set<std::pair<DType, DType>> types;
+  for (GemmConfig const& c : configurations(gemm_sm80))
+    if (c.vector_bytes == 16 && c.a_major == Major::k && c.b_major == Major::k) types.emplace(c.in, c.out);
+  EXPECT_GE(types.size(), 3u);
+  for (auto const& [in, out] : types) {
+    GemmProblem p{.in = in, .out = out, .m = 70, .n = 50, .k = 80};
+    p.a = adversarial;
+    expect_correct(machine, p);
+    p.b = [](std::mt19937_64& random) { return 0x1p-20f * normal(random); };
+    expect_correct(machine, p);
   }
 }
 
@@ -98,15 +105,23 @@ TEST(GemmSm80, IsExactOnSmallIntegers) {
 }
 
 TEST(GemmSm80, HasNoBankConflicts) {
-  for (Major const a_major : {Major::k, Major::mn}) {
-    for (Major const b_major : {Major::k, Major::mn}) {
-      for (DType const out : {DType::bf16, DType::f32}) {
-        Machine const machine = Machine::simulated(Arch::sm80);
-        run(machine, {.out = out, .a_major = a_major, .b_major = b_major, .m = 128, .n = 128, .k = 128});
-        EXPECT_EQ(machine.last_report()->total.bank_conflicts, 0) << machine.last_report()->text();
-      }
-    }
+  int kernels = 0;
+  for (int i = 0; i < static_cast<int>(configurations(gemm_sm80).size()); ++i) {
+    GemmConfig const& c = configuration(gemm_sm80, i);
+    if (c.in != DType::bf16 || c.vector_bytes != 16 || c.block_n != 128) continue;
+    ++kernels;
+    Machine const machine = Machine::simulated(Arch::sm80);
+    run(machine, {.in = c.in,
+                  .out = c.out,
+                  .a_major = c.a_major,
+                  .b_major = c.b_major,
+                  .m = 128,
+                  .n = 128,
+                  .k = 128,
+                  .constraints = {.kernel = gemm_sm80, .configuration = i}});
+    EXPECT_EQ(machine.last_report()->total.bank_conflicts, 0) << machine.last_report()->text();
   }
+  EXPECT_GE(kernels, 4) << "all majors";
 }
 
 }  // namespace

@@ -67,8 +67,8 @@ void expect_refused(Words const& words, std::string const& part, std::string con
 TEST(ReportOption, OfACleanRunSaysWhatWasRunAndCounted) {
   for (Words const& words : {kClean, kAttention}) {
     json const report = report_of(words, 0);
-    EXPECT_EQ(keys(report), (std::set<std::string>{"kernel", "grid", "threads", "schedule", "findings",
-                                                   "silenced", "lines", "total"}));
+    EXPECT_EQ(keys(report), (std::set<std::string>{"kernel", "grid", "threads", "schedule", "open_choices",
+                                                   "findings", "silenced", "lines", "total"}));
     EXPECT_THAT(report["kernel"].get<std::string>(), StartsWith("tegula::" + words[0]));
     EXPECT_EQ(report["grid"], json({1, 1, 1}));
     EXPECT_EQ(report["schedule"],
@@ -88,8 +88,8 @@ TEST(ReportOption, OfACleanRunSaysWhatWasRunAndCounted) {
 
 TEST(ReportOption, CanLeaveTheCountersOut) {
   json const report = report_of(kFound + Words{"--report-without-counters"}, 1);
-  EXPECT_EQ(keys(report),
-            (std::set<std::string>{"kernel", "grid", "threads", "schedule", "findings", "silenced"}));
+  EXPECT_EQ(keys(report), (std::set<std::string>{"kernel", "grid", "threads", "schedule", "open_choices",
+                                                 "findings", "silenced"}));
   EXPECT_EQ(report["findings"], report_of(kFound, 1)["findings"]);
 }
 

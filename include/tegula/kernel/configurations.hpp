@@ -250,11 +250,12 @@ struct AttentionSm80Family {
   template <Config C> using Kernel = AttentionSm80<C>;
   static constexpr auto table = detail::attention_sm80_table();
 
-  /// f16 at every head dimension; bf16 with a mask, and by both exponentials where registers are scarcest.
+  /// bf16 at every head dimension; the mask, and both exponentials where registers are scarcest; f16 at the
+  /// smallest.
   static constexpr bool is_representative(Config const& c) {
-    bool const hardware = c.exponential == Exponential::ex2_approx;
-    if (c.dtype == DType::f16) return hardware && !c.causal;
-    return c.causal && (c.head_dim == 128 || (c.head_dim == 64 && hardware));
+    bool const hardware = c.exponential == Exponential::ex2_approx, d64 = c.head_dim == 64;
+    if (c.dtype == DType::f16) return hardware && (d64 || (c.head_dim == 32 && !c.causal));
+    return c.causal ? c.head_dim == 128 || (d64 && hardware) : hardware;
   }
 };
 
@@ -281,10 +282,13 @@ struct GemmSm80Family {
   template <Config C> using Kernel = GemmSm80<C>;
   static constexpr auto table = detail::gemm_sm80_table();
 
-  /// f16 with both operands K-major, copied either way; bf16 with the other majors of B.
+  /// bf16 with operands of all majors, copied either way; f16 with K-major ones, and with
+  /// all where single elements are copied into f32; one large tile of each.
   static constexpr bool is_representative(Config const& c) {
-    if (c.in == DType::f16) return c.a_major == Major::k && c.b_major == Major::k && c.out != DType::bf16;
-    return c.out == DType::bf16 && c.vector_bytes == 16 && c.b_major == Major::mn;
+    bool const a_k = c.a_major == Major::k, b_k = c.b_major == Major::k;
+    if (c.in == DType::bf16) return c.out == DType::bf16 && (c.block_n == 128 || (!a_k && !b_k));
+    if (c.out == DType::f32 && c.vector_bytes == 2) return true;
+    return c.out != DType::bf16 && a_k && b_k;
   }
 };
 
@@ -296,22 +300,22 @@ struct GemmSm90Family {
   template <Config C> using Kernel = GemmSm90<C>;
   static constexpr auto table = detail::gemm_sm90_table();
 
-  /// f16 and bf16 with each schedule, tiles of two widths, K split and an activation; one of every other
-  /// type.
+  /// bf16 with each schedule and shape of clusters, tiles of two widths, K split, an activation, and B of
+  /// either major; small tiles of f16; one or two of every other type.
   static constexpr bool is_representative(Config const& c) {
     bool const a_k = c.a_major == Major::k, b_k = c.b_major == Major::k;
-    bool const small = c.block_m == 64, large = c.block_n == 256;
-    if (c.activates) return c.a == DType::bf16 && large;
-    if (c.a == DType::f16)
-      return a_k && b_k && (c.out == DType::f32 || (c.out == DType::f16 && small && c.split_k <= 2));
-    if (c.a == DType::bf16) {
-      if (c.out == DType::f32) return !a_k && !b_k;
-      return c.out == DType::bf16 && a_k && (b_k ? large || c.block_n == 176 : large || small);
-    }
-    if (c.a == DType::tf32) return c.out == DType::f32 && c.block_m == 128 && !large;
-    if (c.a != DType::e4m3) return false;
-    bool const pingpong = c.schedule == Schedule::pingpong && c.block_n == 192;
-    return c.b == DType::e4m3 ? pingpong : c.out == DType::f32;
+    bool const large = c.block_n == 256, medium = c.block_m == 128 && c.block_n == 128,
+               small = c.block_m == 64;
+    if (c.a == DType::tf32) return c.out == DType::f32 && medium && !c.activates;
+    if (c.a == DType::e4m3)
+      return c.b == DType::e4m3 ? c.block_n == 192 : c.out == (c.activates ? DType::bf16 : DType::f32);
+    if (c.activates) return c.a == DType::f16 && small;
+    if (c.a == DType::f16) return a_k && b_k && small && c.split_k <= 2 && c.out != DType::bf16;
+    if (c.a != DType::bf16) return false;
+    if (c.out == DType::f32) return a_k && b_k && small;
+    if (c.out != DType::bf16) return false;
+    if (!a_k || !b_k) return small && !b_k;
+    return large || medium || small || c.cluster_n == 2 || c.block_n == 176;
   }
 };
 

@@ -99,7 +99,7 @@ def test_cuda_graphs() -> None:
 def test_compiles_and_keeps_pytorchs_rules() -> None:
     q, x, w = values(1, 64, 4, 64), values(64, 256), values(256, 256)
     torch.library.opcheck(torch.ops.tegula.gemm.default, (x, w, None, None, 1.0, 0.0, "none", None))
-    torch.library.opcheck(torch.ops.tegula.attention.default, (q, q, q, True, None))
+    torch.library.opcheck(torch.ops.tegula.attention.default, (q, q, q, None, True, None, None, None, 0.0))
     compiled = torch.compile(lambda x, w: torch.relu(tt.linear(x, w)) + x, fullgraph=True)
     assert torch.equal(compiled(x, w), torch.relu(tt.linear(x, w)) + x)
 

@@ -190,6 +190,8 @@ TEST(Cooperative, IsRefusedWhereTheGpuHasNoRoom) {
       (refusal_beyond<Sized<64, 100 * 1024, 1>>(2 * 3, 3)),
       HasSubstr("a cooperative launch of 7 CTAs; the simulated GPU, an sm_90, holds 6 at once: 2 on each of "
                 "its 3 multiprocessors, by its 102400 bytes of shared memory"));
+  EXPECT_THAT((refusal_beyond<Sized<64, 113 * 1024, 1>>(2, 1)), HasSubstr("holds 2 at once"));
+  EXPECT_THAT((refusal_beyond<Sized<64, 113 * 1024 + 128, 1>>(1, 1)), HasSubstr("holds 1 at once"));
   EXPECT_THAT((refusal_beyond<Sized<1024, 16, 2>>(2 * 2, 2)),
               HasSubstr("2 on each of its 2 multiprocessors"));
   EXPECT_THAT((refusal_beyond<Sized<32, 16, 1>>(8, 1)),

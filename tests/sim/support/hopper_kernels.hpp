@@ -282,6 +282,7 @@ struct MbarrierPhases : OneWarp {
       mbarrier_arrive(read);
       while (!mbarrier_try_wait_parity(read, round % 2)) {
       }
+      warp::sync();  // a try may end too early for some lanes: from here on all go together again
     }
     st_global(p.out + t, value);
   }
