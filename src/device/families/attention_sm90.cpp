@@ -121,18 +121,22 @@ AttentionSm90Params FamilyTraits<AttentionSm90Family>::lower(Machine const& mach
   RowBlockOrder const order = order_of(a, mask, block_m(c));
   auto const [q, k, v] = operands(a);
   bool const capped = a.softcap != 0;
-  return {
-      .q = encode(machine, description(q, a.dtype, tma_boxes(q_tile(c)))),
-      .k = encode(machine, description(k, a.dtype, tma_boxes(k_tile(c)))),
-      .v = encode(machine, description(v, a.dtype, tma_boxes(v_tile(c)))),
-      .mask = mask,
-      .order = order,
-      .ctas = grid_of(order, machine.properties()),
-      .heads_per_kv_head = Divisor(static_cast<int>(a.heads / *a.kv_heads)),
-      .scale = capped ? a.softcap : *a.scale,
-      .softcap_scale = capped ? *a.scale / a.softcap : 0.0f,
-      .sink = a.sink,
-      .out = {.o = a.o, .lse = a.lse, .stride = *a.o_stride, .head_dim_v = static_cast<int>(*a.head_dim_v)}};
+  return {.q = encode(machine, description(q, a.dtype, tma_boxes(q_tile(c)))),
+          .k = encode(machine, description(k, a.dtype, tma_boxes(k_tile(c)))),
+          .v = encode(machine, description(v, a.dtype, tma_boxes(v_tile(c)))),
+          .mask = mask,
+          .order = order,
+          .ctas = grid_of(order, machine.properties()),
+          .heads_per_kv_head = Divisor(static_cast<int>(a.heads / *a.kv_heads)),
+          .scale = capped ? a.softcap : *a.scale,
+          .softcap_scale = capped ? *a.scale / a.softcap : 0.0f,
+          .out = {.o = a.o,
+                  .lse = a.lse,
+                  .sink = a.sink,
+                  .stride = *a.o_stride,
+                  .seq_q = mask.seq_q,
+                  .heads = order.heads,
+                  .head_dim_v = static_cast<int>(*a.head_dim_v)}};
 }
 
 std::vector<sim::GlobalTensor> FamilyTraits<AttentionSm90Family>::describe(AttentionSm90Config const& c,
@@ -159,8 +163,8 @@ std::vector<sim::GlobalTensor> FamilyTraits<AttentionSm90Family>::describe(Atten
   tensors.push_back(tokens("O", c.dtype, p.out.o, mask.seq_q, p.out.head_dim_v, order.heads, order.batches,
                            p.out.stride, Coverage::written));
   if (p.out.lse != nullptr) tensors.push_back(log_sum_exp(p.out.lse, mask.seq_q, order.heads, order.batches));
-  if (p.sink != nullptr)
-    tensors.push_back(tensor("sink", DType::f32, p.sink, {{"head", order.heads, 1}}, Coverage::read));
+  if (p.out.sink != nullptr)
+    tensors.push_back(tensor("sink", DType::f32, p.out.sink, {{"head", order.heads, 1}}, Coverage::read));
   return tensors;
 }
 
