@@ -115,8 +115,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     Ring ring_k{smem.ring_k}, ring_v{smem.ring_v};
     MathOrder order{smem.order};
     Queue queue{smem.queue};
-    typename RingQ::State q{};  // a consumer's
-    int q_parities = 0;         // the producer's: bit i is the parity of consumer i's stage
+    typename RingQ::State q{};
     typename Ring::State k{}, v{};
   };
 
@@ -198,11 +197,10 @@ template <AttentionSm90Config C> struct AttentionSm90 {
 #pragma unroll 1
     for (int consumer = 0; consumer < C.consumers; ++consumer) {
       int const block = C.consumers * at.block + consumer;
-      if (own_blocks(p, block * consumer_m).empty()) continue;
-      typename RingQ::State q;
-      q.stage = consumer, q.parity = role.q_parities >> consumer & 1;
-      copy(CopyQ{}, gQ(_, _, block), sQ(_, _, consumer), role.ring_q.acquire(q, CopyQ::bytes));
-      role.q_parities ^= 1 << consumer;
+      bool const seen = !own_blocks(p, block * consumer_m).empty();  // else the stage goes by empty
+      SharedAddr const full = role.ring_q.acquire(role.q, seen ? CopyQ::bytes : 0);
+      if (seen) copy(CopyQ{}, gQ(_, _, block), sQ(_, _, role.q.stage), full);
+      role.q.next();
     }
 #pragma unroll 1
     for (int n = blocks.last - 1; n >= blocks.first; --n) {
@@ -224,6 +222,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       while (n >= all.first && !own.has(n)) skip(role, group, n-- > all.first || !own.empty());
       if (own.empty()) {
         clear(tOrO);
+        if (!all.empty()) skip_rows(role);
       } else {
         multiply(p, role, group, row, own, softmax, tOrO);
         for (n = own.first - 1; n >= all.first; --n) skip(role, group, true);
@@ -241,6 +240,13 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     role.ring_v.release(role.v.stage);
     role.v.next();
     if (takes_turn) role.order.enter(group), role.order.leave(group);
+  }
+
+  /// A tile of which the consumer has no rows that see a key.
+  TEGULA_DEVICE static void skip_rows(Roles& role) {
+    role.ring_q.wait(role.q);
+    role.ring_q.release(role.q.stage);
+    role.q.advance(C.consumers);
   }
 
   /// O = P V over the blocks of keys that the consumer's rows see, from the last to the first, with P the
@@ -269,11 +275,12 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     };
     auto const softmax_of = [&](int n) {  // once S has come: P, but for its registers
       wgmma_pin(tSrS);
-      ring_k.release(k.stage);
-      k.next();
       cap_and_mask(p, blocks, row, n, tSrS);
-      bool const grown = softmax.follow(tSrS, factor);
-      softmax.exponentiate(tSrS);
+      bool const grown = softmax.follow_and_exponentiate(tSrS, factor);
+      // No sum of exponentials is negative, but ptxas does not know it: the release comes after the first
+      // row's. Else it puts all of them off until after the wait for O, which they are to run beneath.
+      ring_k.release(k.stage + (softmax.sum[0] < 0.0f ? 1 : 0));
+      k.next();
       return grown;
     };
 
@@ -320,7 +327,10 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   /// S of block n of the keys, as the softmax wants it: capped, and -inf where a row does not see a key.
   TEGULA_DEVICE static void cap_and_mask(Params const& p, KeyBlocks const& blocks, int row, int n,
                                          AccumulatorS& tSrS) {
-    if (p.softcap_scale != 0.0f) {
+    // One branch, and not taken for most blocks.
+    bool const capped = p.softcap_scale != 0.0f;
+    if (!capped && n < blocks.whole_last && n >= blocks.whole_first) return;
+    if (capped) {
 #pragma unroll
       for (int i = 0; i < tSrS.size; ++i) tSrS(i) = tanh_by_exp2<C.exponential>(tSrS(i) * p.softcap_scale);
     }

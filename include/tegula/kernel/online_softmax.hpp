@@ -67,11 +67,7 @@ template <class M, Exponential E> struct OnlineSoftmax {
     bool grown = false;
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      float largest = max_f32(row_column(S, r, 0), row_column(S, r, 1));
-#pragma unroll
-      for (int c = 2; c < columns; c += 2)
-        largest = max_f32(largest, max_f32(row_column(S, r, c), row_column(S, r, c + 1)));
-      maximum[r] = largest * scale_log2;
+      maximum[r] = largest(S, r) * scale_log2;
       grown |= maximum[r] > offset[r] + kSlack;
     }
     if (!warp::any(grown)) return false;
@@ -87,18 +83,29 @@ template <class M, Exponential E> struct OnlineSoftmax {
     return true;
   }
 
+  /// As `follow` and `exponentiate`, row by row and without a branch, so that the maximum of one row is
+  /// computed while the exponentials of another are. A row alone follows its maximum.
+  TEGULA_DEVICE bool follow_and_exponentiate(Fragment<float, M>& S, float (&factor)[rows]) {
+    bool grown = false;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      float const own = largest(S, r);
+      float const pair = max_f32(own, warp::shfl_xor(own, 1));
+      float const maximum = max_f32(pair, warp::shfl_xor(pair, 2)) * scale_log2;
+      bool const follows = maximum > offset[r] + kSlack;
+      factor[r] = follows ? exp2<E>(offset[r] - maximum) : 1.0f;
+      offset[r] = follows ? maximum : offset[r];
+      sum[r] *= factor[r];
+      exponentiate(S, r);
+      grown |= follows;
+    }
+    return warp::any(grown);
+  }
+
   /// Replaces S by P, and adds it to the sums.
   TEGULA_DEVICE void exponentiate(Fragment<float, M>& S) {
 #pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      float const subtrahend = offset[r] == -kInfinity ? 0.0f : offset[r];
-#pragma unroll
-      for (int c = 0; c < columns; ++c) {
-        float& s = row_column(S, r, c);
-        s = exp2<E>(fma(s, scale_log2, -subtrahend));
-        sum[r] += s;
-      }
-    }
+    for (int r = 0; r < rows; ++r) exponentiate(S, r);
   }
 
   /// O *= factor, row by row.
@@ -116,6 +123,26 @@ template <class M, Exponential E> struct OnlineSoftmax {
   TEGULA_DEVICE float total(int r) const {
     float const pair = sum[r] + warp::shfl_xor(sum[r], 1);
     return pair + warp::shfl_xor(pair, 2);
+  }
+
+ private:
+  /// Of the scores that this lane has of a row.
+  TEGULA_DEVICE static float largest(Fragment<float, M> const& S, int r) {
+    float result = max_f32(row_column(S, r, 0), row_column(S, r, 1));
+#pragma unroll
+    for (int c = 2; c < columns; c += 2)
+      result = max_f32(result, max_f32(row_column(S, r, c), row_column(S, r, c + 1)));
+    return result;
+  }
+
+  TEGULA_DEVICE void exponentiate(Fragment<float, M>& S, int r) {
+    float const subtrahend = offset[r] == -kInfinity ? 0.0f : offset[r];
+#pragma unroll
+    for (int c = 0; c < columns; ++c) {
+      float& s = row_column(S, r, c);
+      s = exp2<E>(fma(s, scale_log2, -subtrahend));
+      sum[r] += s;
+    }
   }
 };
 
