@@ -233,17 +233,20 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   /// A block of keys that the consumer's rows do not see, but another's of the tile.
   TEGULA_DEVICE static void skip(Roles& role, int group, bool takes_turn) {
     role.ring_k.wait(role.k);
-    role.ring_k.release(role.k.stage);
-    role.k.next();
     role.ring_v.wait(role.v);
+    if (takes_turn) role.order.enter(group);
+    warp::sync();  // all lanes have waited: else a late one would miss a phase
+    role.ring_k.release(role.k.stage);
     role.ring_v.release(role.v.stage);
+    if (takes_turn) role.order.leave(group);
+    role.k.next();
     role.v.next();
-    if (takes_turn) role.order.enter(group), role.order.leave(group);
   }
 
   /// A tile of which the consumer has no rows that see a key.
   TEGULA_DEVICE static void skip_rows(Roles& role) {
     role.ring_q.wait(role.q);
+    warp::sync();  // likewise
     role.ring_q.release(role.q.stage);
     role.q.advance(C.consumers);
   }
