@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "families.hpp"
 #include "problem.hpp"
@@ -32,12 +30,9 @@ int vector_bytes(GemmArguments const& arguments) {
              : element;
 }
 
-namespace {
-/// The cheapest of a family's configurations that compute the problem, the first of equals.
-template <KernelFamily F>
-std::optional<int> cheapest(AttentionArguments const& a, std::span<typename F::Config const> table,
-                            DeviceProperties const& device) {
-  using Traits = device::FamilyTraits<F>;
+std::optional<int> select(AttentionArguments const& a, std::span<AttentionConfig const> table,
+                          DeviceProperties const& device) {
+  using Traits = device::FamilyTraits<AttentionSm80Family>;
   std::optional<int> best;
   double least = 0;
   for (std::size_t i = 0; i < table.size(); ++i) {
@@ -46,37 +41,6 @@ std::optional<int> cheapest(AttentionArguments const& a, std::span<typename F::C
     if (!best || cost < least) best = static_cast<int>(i), least = cost;
   }
   return best;
-}
-}  // namespace
-
-std::optional<int> select(AttentionArguments const& a, std::span<AttentionConfig const> table,
-                          DeviceProperties const& device) {
-  return cheapest<AttentionSm80Family>(a, table, device);
-}
-
-AttentionChoice choose_attention(AttentionArguments const& a, DeviceProperties const& device,
-                                 AttentionConstraints const& wanted) {
-  check(device);
-  std::optional<AttentionChoice> choice;
-  std::string obstacles;
-  Families::for_each_from_last([&]<class F>(F family) {
-    if constexpr (device::Computes<F, AttentionArguments>) {
-      if (choice || (wanted.kernel && *wanted.kernel != FamilyId(family))) return;
-      using Traits = device::FamilyTraits<F>;
-      std::string const obstacle = Traits::obstacle(a, device);
-      if (!obstacle.empty()) {
-        obstacles += fmt::format(" {} cannot compute it: {}.", F::name, obstacle);
-      } else if (wanted.configuration) {
-        if (Traits::check(a, configuration(family, *wanted.configuration), device) == nullptr)
-          choice = {family, *wanted.configuration};
-      } else if (auto const number = cheapest<F>(a, configurations(family), device)) {
-        choice = {family, *number};
-      }
-    }
-  });
-  if (choice) return *choice;
-  throw argument_error(fmt::format("attention: no configuration of this build computes {}.{}{}", to_string(a),
-                                   obstacles, device::missing_configurations_note()));
 }
 
 }  // namespace tegula

@@ -27,6 +27,8 @@ std::string const kLong(5000, '7');
 Kind const kExtent{{"", "0", "-1", "x", "1.5", "1e3", "0x10", " 16", "16 ", "1073740801", "4294967312",
                     "9223372036854775808", kLong}};
 Kind const kCount{{"", "-1", "x", "1.5", "2147483648", "4294967297", "99999999999999999999", kControl}};
+Kind const kHeadDim{{"", "0", "-32", "33", "512", "x", "64x", "1073740801", "18446744073709551680"}};
+Kind const kConfiguration{{"", "-1", "x", "100000", "2147483648"}};
 Kind const kSeed{{"", "-1", "x", "0.5", "18446744073709551616"}};
 Kind const kReal{{"", "x", "nan", "inf", "-inf", "1e40", "1e-46", "0x1p3", "1,5", "1 2", "+-1", kLong}};
 Kind const kPositive{{"", "0", "-1", "nan", "inf", "1e-46", "1e39"}};
@@ -80,26 +82,19 @@ std::vector<Command> commands() {
                 {"--beta", kReal},          {"--scale-a", kReal},
                 {"--scale-b", kReal},       {"--activation", kWord},
                 {"--output", kOutputArray}, {"--draw-tiles", kOutputFile},
-                {"--kernel", kWord},        {"--config", {{"", "-1", "x", "100000", "2147483648"}}},
+                {"--kernel", kWord},        {"--config", kConfiguration},
                 {"--schedule", kWord},      {"--tile", kPair},
                 {"--cluster", kPair},       {"--split-k", {{"", "0", "-1", "x", "77", "2147483648"}}},
                 {"--raster", kWord},        {"--group", {{"", "0", "-1", "x", "2147483648"}}},
                 {"--widths", kWord}}};
   Command attention{{"attention", "--seq-q", "16", "--head-dim", "64"},
-                    {{"--q", kInputArray},
-                     {"--k", kInputArray},
-                     {"--v", kInputArray},
-                     {"--layout", kWord},
-                     {"--batch", kExtent},
-                     {"--heads", kExtent},
-                     {"--kv-heads", kExtent},
-                     {"--seq-q", kExtent},
-                     {"--seq-k", kExtent},
-                     {"--head-dim", {{"", "0", "-32", "33", "512", "x", "1073740801"}}},
-                     {"--dtype", kType},
-                     {"--scale", kPositive},
-                     {"--exponential", kWord},
-                     {"--output", kOutputArray},
+                    {{"--q", kInputArray},       {"--k", kInputArray},         {"--v", kInputArray},
+                     {"--layout", kWord},        {"--batch", kExtent},         {"--heads", kExtent},
+                     {"--kv-heads", kExtent},    {"--seq-q", kExtent},         {"--seq-k", kExtent},
+                     {"--head-dim", kHeadDim},   {"--head-dim-v", kHeadDim},   {"--window-left", kCount},
+                     {"--window-right", kCount}, {"--softcap", kPositive},     {"--sink", kInputArray},
+                     {"--kernel", kWord},        {"--config", kConfiguration}, {"--dtype", kType},
+                     {"--scale", kPositive},     {"--exponential", kWord},     {"--output", kOutputArray},
                      {"--lse", kOutputArray}}};
   for (Command* const command : {&gemm, &attention})
     command->options.insert(command->options.end(), kMachineOptions.begin(), kMachineOptions.end());
@@ -312,7 +307,13 @@ TEST(Hostile, PositionalArgumentsAreRefusedByTheirText) {
                                             {"attention", "--heads", "4", "--kv-heads", "3"},
                                             {"attention", "--dtype", "f32"},
                                             {"attention", "--dtype", "e4m3"},
-                                            {"attention", "--head-dim", "48"}}) {
+                                            {"attention", "--softcap", "1e-30"},
+                                            {"attention", "--causal", "--window-right", "1"},
+                                            {"attention", "--kernel", "sm80", "--window-left", "1"},
+                                            {"attention", "--explain", "--output", "x.npy"},
+                                            {"attention", "--explain", "--svg", "x.svg"},
+                                            {"attention", "--arch", "sm80", "--head-dim-v", "32"},
+                                            {"attention", "--arch", "sm80", "--head-dim", "48"}}) {
     expect_sentence(run(line, folder), shown(line));
   }
 }
