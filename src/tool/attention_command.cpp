@@ -385,7 +385,8 @@ void add_attention_command(Command const& app) {
   extent("--kv-heads", o.kv_heads, "heads of K and V, a divisor of --heads (as many)");
   extent("--seq-q", o.seq_q, "queries (256)");
   extent("--seq-k", o.seq_k, "keys (as many as queries)");
-  command.add_option("--head-dim", o.head_dim.value, "of Q and K (64)").check(multiple(8, 8, 256));
+  command.add_option("--head-dim", o.head_dim.value, "of Q and K (that of V, or 64)")
+      .check(multiple(8, 8, 256));
   command.add_option("--head-dim-v", o.head_dim_v.value, "of V and O (that of Q and K)")
       .check(multiple(8, 8, 256));
   command.add_text("--dtype", o.dtype,
