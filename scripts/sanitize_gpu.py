@@ -16,7 +16,7 @@ import sys
 import time
 
 TOOLS = ("memcheck", "racecheck", "synccheck")
-TESTS = ("attention_sm80_test", "gemm_sm80_test", "gemm_sm90_test")
+TESTS = ("attention_sm80_test", "attention_sm90_test", "gemm_sm80_test", "gemm_sm90_test")
 SIMULATED_ONLY = "-*EverySchedule:*NoBankConflicts"
 
 

@@ -81,6 +81,7 @@ Option Command::add_option(std::string const& names, T& value, std::string const
 }
 template Option Command::add_option(std::string const&, std::string&, std::string const&) const;
 template Option Command::add_option(std::string const&, int&, std::string const&) const;
+template Option Command::add_option(std::string const&, unsigned&, std::string const&) const;
 template Option Command::add_option(std::string const&, float&, std::string const&) const;
 template Option Command::add_option(std::string const&, std::uint64_t&, std::string const&) const;
 template Option Command::add_option(std::string const&, std::optional<int>&, std::string const&) const;

@@ -59,7 +59,7 @@ class Command {
   /// What the command does.
   void callback(std::function<void()> run) const;
 
-  /// T: std::string, int, float, std::int64_t, std::uint64_t, std::optional of the first three, or
+  /// T: std::string, int, unsigned, float, std::int64_t, std::uint64_t, std::optional of the first three, or
   /// std::vector<std::string>.
   template <class T>
   Option add_option(std::string const& names, T& value, std::string const& description = "") const;

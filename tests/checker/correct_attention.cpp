@@ -3,6 +3,34 @@
 
 namespace tegula::detail {
 
+void add_attention_sm90(std::vector<CorrectKernel>& all) {
+  for (int i = 0; i < static_cast<int>(configurations(attention_sm90).size()); ++i) {
+    AttentionSm90Config const& c = configuration(attention_sm90, i);
+    // Three CTAs, which take more tiles than that in turn; the last tile has few rows, and some of its
+    // consumers none; blocks of keys go more than once round the stages.
+    AttentionProblem const p{.dtype = c.dtype,
+                             .head_dim = c.head_dim,
+                             .head_dim_v = c.head_dim_v,
+                             .heads = 2,
+                             .kv_heads = 1,
+                             .seq_q = block_m(c) + 70,
+                             .seq_k = c.stages * c.block_n + 9,
+                             .causal = i % 2 == 0,
+                             .exponential = c.exponential};
+    all.push_back({"attention_sm90", to_string(c), [p, i](sim::Options const& options) {
+                     return outcome_of([&](Outcome& outcome) {
+                       sim::Options few = options;
+                       few.multiprocessors = 3;
+                       Machine const machine = Machine::simulated(Arch::sm90, few);
+                       AttentionResult const result = run_on(attention_sm90, machine, p, i);
+                       outcome.output = bytes_of(result.lse);
+                       outcome.output.insert(outcome.output.end(), result.o.begin(), result.o.end());
+                       outcome.report = *machine.last_report();
+                     });
+                   }});
+  }
+}
+
 void add_attention(std::vector<CorrectKernel>& all) {
   for (int i = 0; i < static_cast<int>(configurations(attention_sm80).size()); ++i) {
     AttentionConfig const& c = configuration(attention_sm80, i);

@@ -2,9 +2,9 @@
 
 #include "tegula/arch/barrier.hpp"
 #include "tegula/arch/fence.hpp"
-#include "tegula/arch/math.hpp"
 #include "tegula/arch/setmaxnreg.hpp"
 #include "tegula/arch/warp.hpp"
+#include "tegula/kernel/attention_output.hpp"
 #include "tegula/kernel/attention_sm90_config.hpp"
 #include "tegula/kernel/online_softmax.hpp"
 #include "tegula/pipeline/ordered_barrier.hpp"
@@ -12,7 +12,6 @@
 #include "tegula/sim/limits.hpp"
 #include "tegula/sim/mutable_values.hpp"
 #include "tegula/tensor/register_copy.hpp"
-#include "tegula/tensor/row_store.hpp"
 #include "tegula/tensor/tma.hpp"
 #include "tegula/tensor/warpgroup_gemm.hpp"
 
@@ -227,24 +226,27 @@ template <AttentionSm90Config C> struct AttentionSm90 {
         multiply(p, role, group, row, own, softmax, tOrO);
         for (n = own.first - 1; n >= all.first; --n) skip(role, group, true);
       }
-      store(p, at, row, softmax, tOrO);
+      store_output<T, MmaO>(p.out, at, row, thread_idx_here() % kWarpgroupSize, softmax, tOrO);
     }
   }
 
   /// A block of keys that the consumer's rows do not see, but another's of the tile.
   TEGULA_DEVICE static void skip(Roles& role, int group, bool takes_turn) {
     role.ring_k.wait(role.k);
-    role.ring_k.release(role.k.stage);
-    role.k.next();
     role.ring_v.wait(role.v);
+    if (takes_turn) role.order.enter(group);
+    warp::sync();  // all lanes have waited: else a late one would miss a phase
+    role.ring_k.release(role.k.stage);
     role.ring_v.release(role.v.stage);
+    if (takes_turn) role.order.leave(group);
+    role.k.next();
     role.v.next();
-    if (takes_turn) role.order.enter(group), role.order.leave(group);
   }
 
   /// A tile of which the consumer has no rows that see a key.
   TEGULA_DEVICE static void skip_rows(Roles& role) {
     role.ring_q.wait(role.q);
+    warp::sync();  // likewise
     role.ring_q.release(role.q.stage);
     role.q.advance(C.consumers);
   }
@@ -344,38 +346,6 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     };
     if (n >= blocks.whole_last) hide([&](Index i, Index key) { return key >= edge(mask.end(i)); });
     if (n < blocks.whole_first) hide([&](Index i, Index key) { return key < mask.begin(i); });
-  }
-
-  /// O = O / sum, to global memory; the log-sum-exp beside it.
-  TEGULA_DEVICE static void store(Params const& p, RowBlock const& at, int row, Softmax const& softmax,
-                                  AccumulatorO& tOrO) {
-    AttentionOutput const& out = p.out;
-    Coordinate<2> const own = MmaO{thread_idx_here() % kWarpgroupSize}.origin_c();
-    T* const o = static_cast<T*>(out.o) + at.batch * out.stride.batch + at.head * out.stride.head;
-#pragma unroll
-    for (int r = 0; r < Softmax::rows; ++r) {
-      float offset = softmax.offset[r], sum = softmax.total(r), scale = 1.0f;
-      if (p.sink != nullptr) {
-        // One more score, without a value.
-        float const score = ld_global<float>(p.sink + at.head) * kLog2E;
-        float const next = max_f32(offset, score);
-        float const subtrahend = next == -kInfinity ? 0.0f : next;
-        scale = exp2<C.exponential>(offset - subtrahend);
-        sum = fma(sum, scale, exp2<C.exponential>(score - subtrahend));
-        offset = next;
-      }
-      float const factor = sum == 0.0f ? 0.0f : scale / sum;
-#pragma unroll
-      for (int c = 0; c < count_along<typename AccumulatorO::Map, 1>; ++c) row_column(tOrO, r, c) *= factor;
-      int const i = row + own[0] + step_along<0>(typename AccumulatorO::Map{}, r);
-      bool const inside = i < edge(p.mask.seq_q);
-      store_row(tOrO, r, o + i * out.stride.seq, out.head_dim_v, inside);
-      if (out.lse != nullptr && own[1] == 0 && inside) {
-        float const lse = sum == 0.0f ? -kInfinity : (offset + lg2_approx_ftz(sum)) * kLn2;
-        std::int64_t const head = static_cast<std::int64_t>(at.batch) * p.order.heads + at.head;
-        st_global(out.lse + head * p.mask.seq_q + i, lse);
-      }
-    }
   }
 };
 

@@ -5,6 +5,7 @@
 #include "tegula/arch/tensor_map.hpp"
 #include "tegula/kernel/attention_config.hpp"
 #include "tegula/kernel/attention_mask.hpp"
+#include "tegula/kernel/attention_output.hpp"
 #include "tegula/numeric/dtype.hpp"
 #include "tegula/pipeline/divisor.hpp"
 #include "tegula/pipeline/row_blocks.hpp"
@@ -52,14 +53,6 @@ constexpr int shared_bytes(AttentionSm90Config const& c) {
   return (of_rows + of_keys) * bits(c.dtype) / 8 + 1024;
 }
 
-/// Distances, in elements, and extents of O: (batch, seq_q, heads, head_dim_v).
-struct AttentionOutput {
-  void* o = nullptr;
-  float* lse = nullptr;  ///< (batch, heads, seq_q), contiguous; null: not wanted
-  TokenStrides stride;
-  int head_dim_v = 0;
-};
-
 /// What the Hopper attention kernel is launched with: O = softmax(scale Q K^T) V, for each batch and head.
 ///
 /// The tensor maps' axes are (head_dim, token, head, batch), their boxes those of q_tile, k_tile and v_tile.
@@ -76,7 +69,6 @@ struct AttentionSm90Params {
   Divisor heads_per_kv_head{1};    ///< query heads that share a head of K and V
   float scale = 0;                 ///< of the scores, or, with a softcap, the softcap
   float softcap_scale = 0;         ///< with a softcap: scale / softcap; else 0
-  float const* sink = nullptr;     ///< a score for each head; null: there is none
   AttentionOutput out;
 };
 

@@ -57,4 +57,33 @@ template <> struct FamilyTraits<AttentionSm90Family> {
   }
 };
 
+inline std::vector<sim::GlobalTensor> FamilyTraits<AttentionSm90Family>::describe(
+    AttentionSm90Config const& c, AttentionSm90Params const& p) {
+  AttentionMask const& mask = p.mask;
+  RowBlockOrder const& order = p.order;
+  if (std::min({mask.seq_q, mask.seq_k, order.heads, order.batches, p.out.head_dim_v}) < 1) return {};
+  std::vector<GlobalTensor> tensors;
+  auto const add = [&](char const* name, TensorMap const& map, Coverage coverage) {
+    auto const x = sim::decode(map);
+    if (!x || x->rank != 4) return;
+    auto const stride = [&](std::size_t axis) { return x->strides[axis - 1] / bytes_of(x->dtype); };
+    tensors.push_back(tokens(name, x->dtype, x->address, x->extents[1], x->extents[0], x->extents[2],
+                             x->extents[3], {stride(3), stride(1), stride(2)}, coverage));
+  };
+  // Whether each consumer's rows see keys, so that they are loaded, and each key is seen by some row.
+  bool all_rows = true;
+  for (int row = 0; row < mask.seq_q; row += kAttentionConsumerRows)
+    all_rows &= !key_blocks(mask, row, kAttentionConsumerRows, c.block_n).empty();
+  bool const all_keys = all_rows && mask.begin(0) == 0 && mask.end(mask.seq_q - 1) == mask.seq_k;
+  add("Q", p.q, all_rows ? Coverage::read : Coverage::any);
+  add("K", p.k, all_keys ? Coverage::read : Coverage::any);
+  add("V", p.v, all_keys ? Coverage::read : Coverage::any);
+  tensors.push_back(tokens("O", c.dtype, p.out.o, mask.seq_q, p.out.head_dim_v, order.heads, order.batches,
+                           p.out.stride, Coverage::written));
+  if (p.out.lse != nullptr) tensors.push_back(log_sum_exp(p.out.lse, mask.seq_q, order.heads, order.batches));
+  if (p.out.sink != nullptr)
+    tensors.push_back(tensor("sink", DType::f32, p.out.sink, {{"head", order.heads, 1}}, Coverage::read));
+  return tensors;
+}
+
 }  // namespace tegula::device
