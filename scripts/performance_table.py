@@ -133,6 +133,22 @@ def best_peer_table(records):
     return "\n\n".join(lines)
 
 
+def attention_table(records):
+    """One row a case with every peer and the ratio to the best of them; geometric means by what comes before the lengths."""
+    peers = list(dict.fromkeys(peer for record in records for peer in record["peers"]))
+    rows, groups = [], {}
+    for record in records:
+        ratio = record["value"] / record["peer_value"]
+        rows.append([record["case"], number(record["value"]), *(number(record["peers"].get(peer)) for peer in peers), f"{ratio:.3f}"])
+        listed = not record["benchmark"].endswith("random")
+        groups.setdefault(record["case"].split(", S ")[0] if listed else "All", []).append((ratio, record["case"]))
+    lines = [table(["case", f"tegula ({records[0]['unit']})", *peers, "ratio to the best"], rows)]
+    for group, ratios in groups.items():
+        least = min(ratios)
+        lines.append(f"{group}: geometric mean of the ratios {geometric_mean([ratio for ratio, _ in ratios]):.3f}, least {least[0]:.3f} ({least[1]}).")
+    return "\n\n".join(lines)
+
+
 def build_table(records):
     """One row a case: this build's time, the other's, and the ratio; more than 1 is faster than the other."""
     rows = [[r["case"], number(r["microseconds"]), number(r["other_microseconds"]), f"{r['value']:.3f}"] for r in records]
@@ -190,6 +206,8 @@ def section(stem, benchmark, records):
     source += [f"`{command}`" for command in commands]
     if "peak_mb" in first:
         body = compile_time_table(run)
+    elif benchmark.startswith("attention_sm90"):
+        body = attention_table(run)
     elif "peers" in first:
         body = best_peer_table(run)
     elif "kind" in first:
