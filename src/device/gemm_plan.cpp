@@ -11,6 +11,7 @@
 
 #include "families.hpp"
 #include "problem.hpp"
+#include "refused.hpp"
 #include "tegula/device/selection.hpp"
 
 namespace tegula {
@@ -317,12 +318,8 @@ std::string to_string(GemmPlan const& plan, bool all) {
   std::string s = plan.problem + "\n\n";
   s += fmt::format("{:>8} {:>6} {:>6} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}  {}\n", "total us", "tiles",
                    "waves", "launch", "fill", "tensor", "L2", "DRAM", "epilog.", "configuration");
-  std::map<std::string, int> refused;
   for (GemmCandidate const& candidate : plan.candidates) {
-    if (!candidate.refused.empty()) {
-      ++refused[candidate.refused];
-      continue;
-    }
+    if (!candidate.refused.empty()) continue;
     GemmCost const& c = candidate.choice.cost;
     s += fmt::format("{:>8.2f} {:>6} {:>6} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f}  {}: {}",
                      c.total, c.tiles, c.waves, c.launch, c.fill, c.tensor, c.l2, c.dram, c.epilogue,
@@ -334,16 +331,7 @@ std::string to_string(GemmPlan const& plan, bool all) {
                        candidate.choice.lockstep_steps > 0 ? ", in step" : "");
     s += "\n";
   }
-  s += "\n";
-  if (all) {
-    for (GemmCandidate const& candidate : plan.candidates)
-      if (!candidate.refused.empty())
-        s += fmt::format("not {}: {}: {}\n", candidate.choice.configuration, candidate.name,
-                         candidate.refused);
-  } else {
-    for (auto const& [why, count] : refused) s += fmt::format("{:>4} refused: {}\n", count, why);
-  }
-  return s + fmt::format("\n{}\n", plan.reason);
+  return fmt::format("{}\n{}\n{}\n", s, device::text_of_refused(plan.candidates, all), plan.reason);
 }
 
 }  // namespace tegula

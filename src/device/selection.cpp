@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "families.hpp"
 #include "problem.hpp"
+#include "refused.hpp"
+#include "tegula/device/attention_plan.hpp"
 
 namespace tegula {
 
@@ -32,12 +35,9 @@ int vector_bytes(GemmArguments const& arguments) {
              : element;
 }
 
-namespace {
-/// The cheapest of a family's configurations that compute the problem, the first of equals.
-template <KernelFamily F>
-std::optional<int> cheapest(AttentionArguments const& a, std::span<typename F::Config const> table,
-                            DeviceProperties const& device) {
-  using Traits = device::FamilyTraits<F>;
+std::optional<int> select(AttentionArguments const& a, std::span<AttentionConfig const> table,
+                          DeviceProperties const& device) {
+  using Traits = device::FamilyTraits<AttentionSm80Family>;
   std::optional<int> best;
   double least = 0;
   for (std::size_t i = 0; i < table.size(); ++i) {
@@ -47,36 +47,120 @@ std::optional<int> cheapest(AttentionArguments const& a, std::span<typename F::C
   }
   return best;
 }
-}  // namespace
 
-std::optional<int> select(AttentionArguments const& a, std::span<AttentionConfig const> table,
-                          DeviceProperties const& device) {
-  return cheapest<AttentionSm80Family>(a, table, device);
+namespace {
+
+/// visit(family) for each that computes attention, the preferred first.
+template <class Visit> void for_each_attention_family(Visit&& visit) {
+  Families::for_each_from_last([&]<class F>(F family) {
+    if constexpr (device::Computes<F, AttentionArguments>) visit(family);
+  });
 }
+
+/// What tells a configuration from what is asked for: a clause, or null.
+char const* unwanted(AttentionConstraints const& wanted, FamilyId family, int number) {
+  if (wanted.kernel && *wanted.kernel != family) return "another kernel is asked for";
+  if (wanted.configuration && *wanted.configuration != number) return "another configuration is asked for";
+  return nullptr;
+}
+
+/// visit(number, refusal, cost) for every configuration of the family. The refusal is empty where there is
+/// none, and only then there is a cost.
+template <KernelFamily F, class Visit>
+void weigh(F family, AttentionArguments const& a, DeviceProperties const& device,
+           AttentionConstraints const& wanted, Visit&& visit) {
+  using Traits = device::FamilyTraits<F>;
+  std::string const obstacle = Traits::obstacle(a, device);
+  int number = 0;
+  for (auto const& c : configurations(family)) {
+    std::string_view refusal;
+    if (char const* const why = Traits::check(a, c, device)) refusal = why;
+    if (refusal.empty()) refusal = obstacle;
+    if (refusal.empty()) {
+      if (char const* const why = unwanted(wanted, family, number)) refusal = why;
+    }
+    visit(number++, refusal, refusal.empty() ? Traits::cost(a, c, device) : 0.0);
+  }
+}
+
+[[noreturn]] void refuse_all(AttentionArguments const& a, DeviceProperties const& device) {
+  int unwanted = 0;  // that compute the problem, whatever is asked for
+  std::string why;
+  for_each_attention_family([&]<class F>(F family) {
+    weigh(family, a, device, {}, [&](int, std::string_view refusal, double) { unwanted += refusal.empty(); });
+    std::string const obstacle = device::FamilyTraits<F>::obstacle(a, device);
+    if (!obstacle.empty()) why += fmt::format(" {} cannot compute it: {}.", family.name, obstacle);
+  });
+  if (unwanted > 0)
+    throw argument_error(fmt::format(
+        "attention: none of the {} configurations that compute this problem is what was asked for ({}).",
+        unwanted, to_string(a)));
+  throw argument_error(fmt::format("attention: no configuration of this build computes {}.{}{}", to_string(a),
+                                   why, device::missing_configurations_note()));
+}
+
+}  // namespace
 
 AttentionChoice choose_attention(AttentionArguments const& a, DeviceProperties const& device,
                                  AttentionConstraints const& wanted) {
   check(device);
-  std::optional<AttentionChoice> choice;
-  std::string obstacles;
-  Families::for_each_from_last([&]<class F>(F family) {
-    if constexpr (device::Computes<F, AttentionArguments>) {
-      if (choice || (wanted.kernel && *wanted.kernel != FamilyId(family))) return;
-      using Traits = device::FamilyTraits<F>;
-      std::string const obstacle = Traits::obstacle(a, device);
-      if (!obstacle.empty()) {
-        obstacles += fmt::format(" {} cannot compute it: {}.", F::name, obstacle);
-      } else if (wanted.configuration) {
-        if (Traits::check(a, configuration(family, *wanted.configuration), device) == nullptr)
-          choice = {family, *wanted.configuration};
-      } else if (auto const number = cheapest<F>(a, configurations(family), device)) {
-        choice = {family, *number};
-      }
-    }
+  std::optional<AttentionChoice> best;
+  for_each_attention_family([&](auto family) {
+    if (best) return;  // of a family that is preferred
+    double least = 0;
+    weigh(family, a, device, wanted, [&](int number, std::string_view refusal, double cost) {
+      if (refusal.empty() && (!best || cost < least)) best = AttentionChoice{family, number}, least = cost;
+    });
   });
-  if (choice) return *choice;
-  throw argument_error(fmt::format("attention: no configuration of this build computes {}.{}{}", to_string(a),
-                                   obstacles, device::missing_configurations_note()));
+  if (!best) refuse_all(a, device);
+  return *best;
+}
+
+AttentionPlan plan_attention(AttentionArguments const& a, DeviceProperties const& device,
+                             AttentionConstraints const& wanted) {
+  check(device);
+  AttentionPlan plan{.problem = to_string(a)};
+  std::string preferred;  // "attention_sm90 computes the problem", where it does
+  std::string ruled_out;
+  for_each_attention_family([&]<class F>(F family) {
+    bool computes = false;
+    weigh(family, a, device, wanted, [&](int number, std::string_view refusal, double cost) {
+      computes = computes || refusal.empty();
+      if (refusal.empty()) refusal = preferred;
+      plan.candidates.push_back({.choice = {family, number},
+                                 .name = configuration_name(family, number),
+                                 .refused = std::string(refusal),
+                                 .cost = refusal.empty() ? cost : 0});
+    });
+    if (computes && preferred.empty()) preferred = fmt::format("{} computes the problem", family.name);
+    std::string const obstacle = device::FamilyTraits<F>::obstacle(a, device);
+    if (!obstacle.empty()) ruled_out += fmt::format("; {} is ruled out: {}", family.name, obstacle);
+  });
+  auto& candidates = plan.candidates;
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](AttentionCandidate const& x, AttentionCandidate const& y) {
+                     if (x.refused.empty() != y.refused.empty()) return x.refused.empty();
+                     return x.refused.empty() && x.cost < y.cost;
+                   });
+  if (candidates.empty() || !candidates.front().refused.empty()) refuse_all(a, device);
+
+  plan.reason = candidates.front().name;
+  if (candidates.size() > 1 && candidates[1].refused.empty())
+    plan.reason += fmt::format(" is estimated to take the least time; the next would take {:.1f} % more",
+                               100 * (candidates[1].cost / candidates.front().cost - 1));
+  else
+    plan.reason += " is the only one that remains";
+  plan.reason += ruled_out + ".";
+  return plan;
+}
+
+std::string to_string(AttentionPlan const& plan, bool all) {
+  std::string s = fmt::format("{}\n\n{:>8}  configuration\n", plan.problem, "cost");
+  for (AttentionCandidate const& candidate : plan.candidates)
+    if (candidate.refused.empty())
+      s += fmt::format("{:>8.2f}  {}: {}\n", candidate.cost / plan.candidates.front().cost,
+                       candidate.choice.configuration, candidate.name);
+  return fmt::format("{}\n{}\n{}\n", s, device::text_of_refused(plan.candidates, all), plan.reason);
 }
 
 }  // namespace tegula

@@ -1,44 +1,80 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "commands.hpp"
 #include "kernel_run.hpp"
 #include "output.hpp"
+#include "tegula/device/attention_plan.hpp"
 #include "tegula/device/launch.hpp"
-#include "tegula/device/selection.hpp"
+#include "tegula/kernel/attention_mask.hpp"
 
 namespace tegula::tool {
 namespace {
 
 constexpr char const* kFooter =
-    R"(Q and O are (batch, seq_q, heads, head_dim), K and V (batch, seq_k, kv_heads, head_dim), or with --layout bhsd the
-axes of tokens and heads the other way round; the batch may be left out. The result is checked against float64,
-within a bound derived from the arithmetic; a result beyond it exits with 1.
+    R"(Q is (batch, seq_q, heads, head_dim), K (batch, seq_k, kv_heads, head_dim), or with --layout bhsd the axes of tokens
+and heads the other way round; V and O are the same with head_dim_v. The batch may be left out. The result is checked
+against float64, within a bound derived from the arithmetic; a result beyond it exits with 1.
+
+Query i stands at key i + seq_k - seq_q. --causal hides the keys behind that place, a window those further from it.
+attention_sm80 computes head dims of 32, 64, 96, 128 and 256, equal for K and V, with --causal or without;
+attention_sm90, on an sm_90, everything. --explain shows which is chosen and why, and runs nothing.
 
 Examples:
   tegula attention --seq-q 128 --heads 2 --head-dim 64
   tegula attention --batch 2 --heads 8 --kv-heads 2 --seq-q 100 --seq-k 333 --head-dim 96 --causal --dtype f16 --device sim --json
+  tegula attention --seq-q 100 --seq-k 300 --heads 4 --head-dim 72 --head-dim-v 40 --causal --window-left 64 --softcap 30
   tegula attention --q qkv.safetensors:q --k qkv.safetensors:k --v qkv.safetensors:v --layout bhsd --output o.npy --lse lse.npy
+  tegula attention --seq-q 4096 --heads 16 --head-dim 128 --causal --device sim --explain --lines
   tegula attention --batch 4 --heads 16 --seq-q 4096 --head-dim 128 --causal --device cuda --repeat 20)";
+
+constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
 
 struct Options {
   MachineOptions machine;
-  std::string q, k, v, output, lse;
+  std::string q, k, v, sink, output, lse;
   // As the files say, or the default, where the command line does not say it.
   Extent batch{"batch", "--batch"}, heads{"heads", "--heads"}, kv_heads{"kv_heads", "--kv-heads"},
-      seq_q{"seq_q", "--seq-q"}, seq_k{"seq_k", "--seq-k"}, head_dim{"head_dim", "--head-dim"};
+      seq_q{"seq_q", "--seq-q"}, seq_k{"seq_k", "--seq-k"}, head_dim{"head_dim", "--head-dim"},
+      head_dim_v{"head_dim_v", "--head-dim-v"};
   std::optional<std::string> dtype;
   std::string layout = "bshd", exponential = "ex2";
-  std::optional<float> scale;  // 1 / sqrt(head_dim)
-  bool causal = false, json = false, lines = false;
+  std::optional<float> scale;    // 1 / sqrt(head_dim)
+  std::optional<float> softcap;  // none
+  std::optional<int> window_left, window_right;
+  bool causal = false, json = false, lines = false, explain = false;
   int repeat = 1;
+  struct {
+    std::string kernel;
+    std::optional<int> configuration;
+  } choice;
 };
 
+/// What is asked for of the choice. As of a GEMM, a number alone is that of the sm_90 kernel.
+AttentionConstraints constraints(Options const& o) {
+  AttentionConstraints wanted{.configuration = o.choice.configuration};
+  if (o.choice.kernel == "sm80") wanted.kernel = attention_sm80;
+  if (o.choice.kernel == "sm90" || (wanted.configuration && !wanted.kernel)) wanted.kernel = attention_sm90;
+  return wanted;
+}
+
+/// choose(constraints of the options), with the options in front of why none answers to them.
+template <class Choose> auto chosen_by(Options const& o, Choose&& choose) {
+  return chosen_as_asked({{"--kernel", o.choice.kernel}, {"--config", text_of(o.choice.configuration)}},
+                         [&] { return choose(constraints(o)); });
+}
+
+/// The operands as the kernels and the reference read them; those of no file are empty until
+/// generate_missing, and without a sink that stays so.
 struct Problem {
-  Operand q, k, v;
-  AttentionArguments arguments;  ///< pointing to the operands; with defaults
+  Operand q, k, v, sink;
+  std::vector<std::int64_t> shape_of_o;
+  AttentionArguments arguments;  ///< with defaults, without pointers
 };
 
 /// The axes of a file's array, whichever their order.
@@ -56,21 +92,35 @@ TokenStrides strides(std::int64_t seq, std::int64_t heads, std::int64_t head_dim
   return heads_first ? TokenStrides{by_token.batch, head_dim, seq * head_dim} : by_token;
 }
 
-/// Holds the problem to what a machine of any generation computes, and to the memory of this one, before its
-/// data exist.
-void check_before_allocation(AttentionArguments arguments) {
+/// The arguments with the operands at these addresses; null for a sink that the problem does not have.
+struct Addresses {
+  void const *q, *k, *v, *sink;
+  void *o, *lse;
+};
+AttentionArguments with_addresses(Problem const& p, Addresses const& at) {
+  AttentionArguments a = p.arguments;
+  a.q = at.q, a.k = at.k, a.v = at.v, a.o = at.o;
+  a.lse = static_cast<float*>(at.lse);
+  a.sink = p.sink.shape.empty() ? nullptr : static_cast<float const*>(at.sink);
+  return a;
+}
+
+/// The problem with operands that are aligned as allocations are, for what touches no memory; checked.
+AttentionArguments before_allocation(Problem const& p, Machine const& machine) {
   auto const somewhere = [](std::uintptr_t i) { return reinterpret_cast<void*>(i << 58); };
-  arguments.q = somewhere(1), arguments.k = somewhere(2), arguments.v = somewhere(3);
-  arguments.o = somewhere(4);
-  constexpr int kAnyGeneration = 80;
-  check(arguments, kAnyGeneration);
-  auto const elements = [&](std::int64_t seq, std::int64_t heads) {
-    return static_cast<double>(arguments.batch) * static_cast<double>(seq) * static_cast<double>(heads) *
-           static_cast<double>(arguments.head_dim);
+  AttentionArguments const a =
+      with_addresses(p, {somewhere(1), somewhere(2), somewhere(3), somewhere(6), somewhere(4), somewhere(5)});
+  check(a, machine.compute_capability());
+  return a;
+}
+
+/// Host and machine hold Q, K, V and O.
+double bytes_of(AttentionArguments const& a) {
+  auto const tokens = [&](std::int64_t seq, std::int64_t heads) {
+    return static_cast<double>(a.batch) * static_cast<double>(seq) * static_cast<double>(heads);
   };
-  require_memory("attention", 2.0 * (bits(arguments.dtype) / 8) *
-                                  (2 * elements(arguments.seq_q, arguments.heads) +
-                                   2 * elements(*arguments.seq_k, *arguments.kv_heads)));
+  return 2.0 * (bits(a.dtype) / 8) * static_cast<double>(a.head_dim + *a.head_dim_v) *
+         (tokens(a.seq_q, a.heads) + tokens(*a.seq_k, *a.kv_heads));
 }
 
 /// Refuses files that cannot be written, or are meant for two things, before any work.
@@ -78,18 +128,19 @@ void check_files(Options const& o) {
   std::vector<io::NamedPath> targets = machine_targets(o.machine), inputs = machine_inputs(o.machine);
   add_array_file(targets, "--output", o.output);
   add_array_file(targets, "--lse", o.lse);
-  for (auto const& [option, file] : {std::pair("--q", &o.q), {"--k", &o.k}, {"--v", &o.v}})
+  for (auto const& [option, file] :
+       {std::pair("--q", &o.q), {"--k", &o.k}, {"--v", &o.v}, {"--sink", &o.sink}})
     add_array_file(inputs, option, *file);
   io::check_targets(targets, inputs);
 }
 
-Problem make_problem(Options o) {
+Problem read_problem(Options o) {
   std::optional<DType> type;
   if (o.dtype) type = parse_dtype("--dtype", *o.dtype);
   if (o.q.empty() && o.k.empty() && o.v.empty() && !type) type = DType::bf16;
   bool const heads_first = o.layout == "bhsd";
 
-  std::optional<Operand> q, k, v;
+  std::optional<Operand> q, k, v, sink;
   if (!o.q.empty()) {
     q = read_operand("--q", o.q, type, 3, 4);
     type = q->type;
@@ -99,7 +150,8 @@ Problem make_problem(Options o) {
     agree(o.heads, a.heads, "--q", o.q);
     agree(o.head_dim, a.head_dim, "--q", o.q);
   }
-  for (auto const& [option, file, operand] : {std::tuple{"--k", &o.k, &k}, std::tuple{"--v", &o.v, &v}}) {
+  for (auto const& [option, file, operand, dim] :
+       {std::tuple{"--k", &o.k, &k, &o.head_dim}, std::tuple{"--v", &o.v, &v, &o.head_dim_v}}) {
     if (file->empty()) continue;
     *operand = read_operand(option, *file, type, 3, 4);
     type = (*operand)->type;
@@ -107,23 +159,28 @@ Problem make_problem(Options o) {
     agree(o.batch, a.batch, option, *file);
     agree(o.seq_k, a.seq, option, *file);
     agree(o.kv_heads, a.heads, option, *file);
-    agree(o.head_dim, a.head_dim, option, *file);
+    agree(*dim, a.head_dim, option, *file);
+  }
+  if (!o.sink.empty()) {
+    sink = read_operand("--sink", o.sink, DType::f32, 1, 1);
+    agree(o.heads, sink->shape[0], "--sink", o.sink);
   }
   o.batch.otherwise(1);
   o.heads.otherwise(o.kv_heads.value > 0 ? o.kv_heads.value : 1);
   o.kv_heads.otherwise(o.heads.value);
   o.seq_q.otherwise(o.seq_k.value > 0 ? o.seq_k.value : 256);
   o.seq_k.otherwise(o.seq_q.value);
-  o.head_dim.otherwise(64);
+  o.head_dim.otherwise(o.head_dim_v.value > 0 ? o.head_dim_v.value : 64);
+  o.head_dim_v.otherwise(o.head_dim.value);
   std::int64_t const seq_q = o.seq_q.value, seq_k = o.seq_k.value, heads = o.heads.value,
-                     kv_heads = o.kv_heads.value, head_dim = o.head_dim.value;
+                     kv_heads = o.kv_heads.value, head_dim = o.head_dim.value,
+                     head_dim_v = o.head_dim_v.value;
 
   using Shape = std::vector<std::int64_t>;
-  auto const shape = [&](std::int64_t seq, std::int64_t heads) {
-    return heads_first ? Shape{o.batch.value, heads, seq, head_dim}
-                       : Shape{o.batch.value, seq, heads, head_dim};
+  auto const shape = [&](std::int64_t seq, std::int64_t heads, std::int64_t dim) {
+    return heads_first ? Shape{o.batch.value, heads, seq, dim} : Shape{o.batch.value, seq, heads, dim};
   };
-  AttentionArguments arguments = {
+  AttentionArguments const arguments = {
       .dtype = *type,
       .batch = o.batch.value,
       .heads = heads,
@@ -131,22 +188,50 @@ Problem make_problem(Options o) {
       .seq_q = seq_q,
       .seq_k = seq_k,
       .head_dim = head_dim,
+      .head_dim_v = head_dim_v,
       .q_stride = strides(seq_q, heads, head_dim, heads_first),
       .k_stride = strides(seq_k, kv_heads, head_dim, heads_first),
-      .o_stride = strides(seq_q, heads, head_dim, heads_first),
+      .v_stride = strides(seq_k, kv_heads, head_dim_v, heads_first),
+      .o_stride = strides(seq_q, heads, head_dim_v, heads_first),
       .scale = o.scale,
       .causal = o.causal,
+      .window_left = o.window_left,
+      .window_right = o.window_right,
+      .softcap = o.softcap.value_or(0),
       .exponential = o.exponential == "polynomial" ? Exponential::polynomial : Exponential::ex2_approx};
-  check_before_allocation(arguments);
-  if (!q) q = generate(shape(seq_q, heads), *type, o.machine.seed, 1);
-  if (!k) k = generate(shape(seq_k, kv_heads), *type, o.machine.seed, 2);
-  if (!v) v = generate(shape(seq_k, kv_heads), *type, o.machine.seed, 3);
+  auto const or_empty = [](std::optional<Operand>& file, DType type, Shape shape) {
+    return file ? std::move(*file) : Operand{type, std::move(shape), {}};
+  };
+  Shape const shape_of_o = q && head_dim_v == head_dim ? q->shape : shape(seq_q, heads, head_dim_v);
+  return {or_empty(q, *type, shape(seq_q, heads, head_dim)),
+          or_empty(k, *type, shape(seq_k, kv_heads, head_dim)),
+          or_empty(v, *type, shape(seq_k, kv_heads, head_dim_v)),
+          or_empty(sink, DType::f32, {}),
+          shape_of_o,
+          with_defaults(arguments)};
+}
 
-  Problem p{std::move(*q), std::move(*k), std::move(*v), with_defaults(arguments)};
-  p.arguments.q = p.q.data.data();
-  p.arguments.k = p.k.data.data();
-  p.arguments.v = p.v.data.data();
-  return p;
+void generate_missing(Problem& p, std::uint64_t seed) {
+  std::uint64_t stream = 0;
+  for (Operand* const operand : {&p.q, &p.k, &p.v}) {
+    ++stream;
+    if (operand->data.empty()) *operand = generate(operand->shape, operand->type, seed, stream);
+  }
+}
+
+/// Pairs of a query and a key that it sees, over the queries of a head.
+double pairs_seen(AttentionArguments const& a) {
+  auto const keys = [](std::optional<std::int64_t> const& window) {
+    return static_cast<int>(
+        std::min<std::int64_t>(window.value_or(AttentionMask::unlimited), AttentionMask::unlimited));
+  };
+  AttentionMask const mask = {.seq_q = static_cast<int>(a.seq_q),
+                              .seq_k = static_cast<int>(*a.seq_k),
+                              .left = keys(a.window_left),
+                              .right = a.causal ? 0 : keys(a.window_right)};
+  double pairs = 0;
+  for (int row = 0; row < mask.seq_q; ++row) pairs += std::max(0, mask.end(row) - mask.begin(row));
+  return pairs;
 }
 
 /// The rows of O that the reference numbers (batch, heads, seq_q), as doubles.
@@ -156,38 +241,98 @@ std::vector<double> output_rows(Operand const& o, AttentionArguments const& a,
   for (auto const row : rows) {
     std::int64_t const i = row % a.seq_q, head = row / a.seq_q % a.heads, batch = row / a.seq_q / a.heads;
     std::int64_t const first = batch * a.o_stride->batch + i * a.o_stride->seq + head * a.o_stride->head;
-    for (std::int64_t d = 0; d < a.head_dim; ++d)
+    for (std::int64_t d = 0; d < *a.head_dim_v; ++d)
       values.push_back(reference::element(o.data.data(), o.type, first + d));
   }
   return values;
 }
 
+nlohmann::ordered_json describe(AttentionArguments const& a, Options const& o) {
+  nlohmann::ordered_json j = {{"kernel", "attention"},
+                              {"batch", a.batch},
+                              {"heads", a.heads},
+                              {"kv_heads", *a.kv_heads},
+                              {"seq_q", a.seq_q},
+                              {"seq_k", *a.seq_k},
+                              {"head_dim", a.head_dim},
+                              {"head_dim_v", *a.head_dim_v},
+                              {"dtype", to_string(a.dtype)},
+                              {"layout", o.layout},
+                              {"causal", a.causal}};
+  if (a.window_left) j["window_left"] = *a.window_left;
+  if (a.window_right) j["window_right"] = *a.window_right;
+  j["softcap"] = a.softcap;
+  j["sink"] = a.sink != nullptr;
+  j["scale"] = *a.scale;
+  j["exponential"] = o.exponential;
+  j["seed"] = o.machine.seed;
+  return j;
+}
+
+nlohmann::ordered_json describe(AttentionCandidate const& candidate) {
+  nlohmann::ordered_json j = {{"kernel", to_string(candidate.choice.kernel)},
+                              {"index", candidate.choice.configuration},
+                              {"name", candidate.name}};
+  if (candidate.refused.empty())
+    j["cost"] = candidate.cost;
+  else
+    j["refused"] = candidate.refused;
+  return j;
+}
+
+/// Prints the plan of a checked problem.
+void explain(AttentionArguments const& a, Options const& o, Machine const& machine) {
+  AttentionPlan const plan = chosen_by(
+      o, [&](AttentionConstraints const& wanted) { return plan_attention(a, machine.properties(), wanted); });
+  if (!o.json) {
+    print("{}, {} multiprocessors\n{}", machine.name(), machine.multiprocessors(),
+          to_string(plan, /*all=*/o.lines));
+    return;
+  }
+  nlohmann::ordered_json out = describe(a, o);
+  out["machine"] = machine.name();
+  out["chosen"] = describe(plan.candidates.front());
+  out["reason"] = plan.reason;
+  out["candidates"] = nlohmann::ordered_json::array();
+  for (auto const& candidate : plan.candidates) out["candidates"].push_back(describe(candidate));
+  print("{}\n", dump(out));
+}
+
 void run(Options const& options) {
   check_files(options);
-  Problem const p = make_problem(options);
-  AttentionArguments const& host = p.arguments;
+  Problem p = read_problem(options);
   ProgressBar bar;
   Machine const machine = make_machine(options.machine, bar);
+  if (options.explain) {
+    refuse_files_of_a_run(machine_targets(options.machine));
+    refuse_files_of_a_run({{"--output", options.output}, {"--lse", options.lse}});
+    return explain(before_allocation(p, machine), options, machine);
+  }
+  require_memory("attention", bytes_of(before_allocation(p, machine)));
 
-  auto const q = upload(machine, p.q, "Q"), k = upload(machine, p.k, "K"), v = upload(machine, p.v, "V");
-  Buffer<std::byte> const o_buffer(machine, p.q.size() * 2, "O");
-  std::int64_t const rows = host.batch * host.heads * host.seq_q;
-  Buffer<std::byte> const lse_buffer(machine, rows * 4, "lse");
-  AttentionArguments arguments = host;
-  arguments.q = q.data(), arguments.k = k.data(), arguments.v = v.data(), arguments.o = o_buffer.data();
-  arguments.lse = reinterpret_cast<float*>(lse_buffer.data());
+  generate_missing(p, options.machine.seed);
+  auto const q = upload(machine, p.q, "Q"), k = upload(machine, p.k, "K"), v = upload(machine, p.v, "V"),
+             sink = upload(machine, p.sink, "sink");
+  AttentionArguments const host = with_addresses(
+      p, {p.q.data.data(), p.k.data.data(), p.v.data.data(), p.sink.data.data(), nullptr, nullptr});
+  std::int64_t const rows = host.batch * host.heads * host.seq_q, dim_v = *host.head_dim_v;
+  Buffer<std::byte> const o_buffer(machine, rows * dim_v * (bits(host.dtype) / 8), "O"),
+      lse_buffer(machine, rows * 4, "lse");
+  AttentionArguments const arguments =
+      with_addresses(p, {q.data(), k.data(), v.data(), sink.data(), o_buffer.data(), lse_buffer.data()});
   check(arguments, machine.compute_capability());
-  AttentionChoice const choice = choose_attention(arguments, machine.properties());
+  AttentionChoice const choice = chosen_by(options, [&](AttentionConstraints const& wanted) {
+    return choose_attention(arguments, machine.properties(), wanted);
+  });
   double const milliseconds = checked_launches(machine, options.machine, bar, options.repeat, options.json,
-                                               [&] { attention(machine, arguments); });
-  Operand const o{host.dtype, p.q.shape, o_buffer.download()};
+                                               [&] { attention(machine, arguments, choice); });
+  Operand const o{host.dtype, p.shape_of_o, o_buffer.download()};
   Operand const lse{DType::f32, {host.batch, host.heads, host.seq_q}, lse_buffer.download()};
   if (!options.output.empty()) write_operand(options.output, o);
   if (!options.lse.empty()) write_operand(options.lse, lse);
 
-  double const pairs = host.causal ? static_cast<double>(*host.seq_k) / 2 : static_cast<double>(*host.seq_k);
-  auto const checked = rows_to_check(
-      rows, 4 * static_cast<double>(*host.seq_k) * static_cast<double>(host.head_dim), host.head_dim);
+  double const products = static_cast<double>(host.head_dim + dim_v);  // of a query and a key
+  auto const checked = rows_to_check(rows, 2 * static_cast<double>(*host.seq_k) * products, dim_v);
   auto const expected = reference::attention(host, checked);
   auto const of_o =
       reference::compare(output_rows(o, host, checked), expected.o, reference::largest_finite(host.dtype));
@@ -200,27 +345,16 @@ void run(Options const& options) {
   };
 
   Verdict verdict;
-  verdict.problem = {{"kernel", "attention"},       {"batch", host.batch},
-                     {"heads", host.heads},         {"kv_heads", *host.kv_heads},
-                     {"seq_q", host.seq_q},         {"seq_k", *host.seq_k},
-                     {"head_dim", host.head_dim},   {"dtype", to_string(host.dtype)},
-                     {"layout", options.layout},    {"causal", host.causal},
-                     {"scale", *host.scale},        {"exponential", options.exponential},
-                     {"seed", options.machine.seed}};
-  verdict.headline =
-      fmt::format("attention {}: batch {}, heads {} ({} of keys), {} queries, {} keys, head dim {}{}",
-                  to_string(host.dtype), host.batch, host.heads, *host.kv_heads, host.seq_q, *host.seq_k,
-                  host.head_dim, host.causal ? ", causal" : "");
+  verdict.problem = describe(host, options);
+  verdict.headline = "attention " + to_string(host);
   verdict.configuration_index = choice.configuration;
   verdict.configuration = configuration_name(choice.kernel, choice.configuration);
   verdict.milliseconds = milliseconds;
-  verdict.multiply_adds = 2 * static_cast<double>(rows) * pairs * static_cast<double>(host.head_dim);
+  verdict.multiply_adds = static_cast<double>(host.batch * host.heads) * pairs_seen(host) * products;
   verdict.rows = rows;
   verdict.rows_checked = static_cast<std::int64_t>(checked.size());
-  verdict.parts = {
-      {"O", of_o,
-       fmt::format("{}, element {}", place(of_o.worst / host.head_dim), of_o.worst % host.head_dim)},
-      {"lse", of_lse, place(of_lse.worst)}};
+  verdict.parts = {{"O", of_o, fmt::format("{}, element {}", place(of_o.worst / dim_v), of_o.worst % dim_v)},
+                   {"lse", of_lse, place(of_lse.worst)}};
   verdict.output = options.output;
   write_timeline(options.machine, machine, verdict.configuration);
   print_verdict(verdict, machine, options.json, options.lines);
@@ -251,11 +385,26 @@ void add_attention_command(Command const& app) {
   extent("--kv-heads", o.kv_heads, "heads of K and V, a divisor of --heads (as many)");
   extent("--seq-q", o.seq_q, "queries (256)");
   extent("--seq-k", o.seq_k, "keys (as many as queries)");
-  command.add_option("--head-dim", o.head_dim.value, "(64)").check(one_of({"32", "64", "96", "128", "256"}));
+  command.add_option("--head-dim", o.head_dim.value, "of Q and K (that of V, or 64)")
+      .check(multiple(8, 8, 256));
+  command.add_option("--head-dim-v", o.head_dim_v.value, "of V and O (that of Q and K)")
+      .check(multiple(8, 8, 256));
   command.add_text("--dtype", o.dtype,
                    "f16 or bf16, to which files are rounded (that of the files, or bf16)");
   command.add_option("--scale", o.scale, "of Q K^T (1 / sqrt(head_dim))").check(positive_number());
   command.add_flag("--causal", o.causal, "query i sees keys up to i + seq_k - seq_q");
+  auto const window = [&](char const* name, std::optional<int>& keys, char const* text) {
+    command.add_option(name, keys, text).check(whole_number(0, kMostInt));
+  };
+  window("--window-left", o.window_left, "keys before a query's place that it sees (all)");
+  window("--window-right", o.window_right, "keys behind it (all; with --causal none)");
+  command.add_option("--softcap", o.softcap, "a score s becomes softcap tanh(s / softcap) (no cap)")
+      .check(positive_number());
+  command
+      .add_option("--sink", o.sink,
+                  "one more score for every row of a head, without a value: (heads) from FILE.npy or "
+                  "FILE.safetensors:NAME, as f32")
+      .check(file_name());
   command
       .add_option("--exponential", o.exponential,
                   "ex2: the hardware's approximation; polynomial: the same bits on every machine")
@@ -264,8 +413,22 @@ void add_attention_command(Command const& app) {
   command.add_option("--output", o.output, "write O to FILE.npy or FILE.safetensors:NAME").check(file_name());
   command.add_option("--lse", o.lse, "write the log-sum-exp, (batch, heads, seq_q) f32").check(file_name());
   command.add_option("--repeat", o.repeat, "launches to time")
-      .check(whole_number(1, std::numeric_limits<int>::max()))
+      .check(whole_number(1, kMostInt))
       .show_default();
+  command.add_flag("--explain", o.explain,
+                   "print the configurations that could compute the problem, what each is estimated to cost "
+                   "and why one is chosen, and run nothing; with --lines those that could not, too");
+  command
+      .add_option("--kernel", o.choice.kernel,
+                  "sm90 or sm80 (sm90, where that computes the problem and this build has it)")
+      .check(one_of({"sm90", "sm80"}))
+      .group("choice");
+  command
+      .add_option(
+          "--config", o.choice.configuration,
+          "index of its configuration, as --explain and `tegula info` show; of attention_sm90's without --kernel")
+      .check(whole_number(0, kMostInt))
+      .group("choice");
   add_machine_options(command, o.machine);
   command.add_flag("--lines", o.lines, "what a simulated machine counted, by source line");
   command.add_flag("--json", o.json, "print one JSON object");

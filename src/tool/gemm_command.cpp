@@ -97,36 +97,20 @@ GemmConstraints constraints(Options const& o) {
   return wanted;
 }
 
-/// What is asked for of the choice, as the user wrote it.
-std::string asked_for(Options const& o) {
-  auto const& c = o.choice;
-  std::string text;
-  auto const add = [&](char const* option, std::string const& value) {
-    if (!value.empty()) text += fmt::format("{}{} {}", text.empty() ? "" : " ", option, value);
-  };
-  auto const number = [](std::optional<int> const& value) { return value ? fmt::format("{}", *value) : ""; };
-  add("--kernel", c.kernel);
-  add("--config", number(c.configuration));
-  add("--schedule", c.schedule);
-  add("--tile", c.tile.value_or(""));
-  add("--cluster", c.cluster.value_or(""));
-  add("--split-k", number(c.split_k));
-  add("--raster", c.raster);
-  add("--group", number(c.group));
-  add("--widths", c.widths);
-  return text;
-}
-
 /// choose(constraints of the options), with the options in front of why none answers to them.
 template <class Choose> auto chosen_by(Options const& o, Choose&& choose) {
+  auto const& c = o.choice;
   GemmConstraints const wanted = constraints(o);
-  std::string const asked = asked_for(o);
-  try {
-    return choose(wanted);
-  } catch (argument_error const& error) {
-    if (asked.empty()) throw;
-    throw argument_error(fmt::format("{}: {}", asked, error.what()));
-  }
+  return chosen_as_asked({{"--kernel", c.kernel},
+                          {"--config", text_of(c.configuration)},
+                          {"--schedule", c.schedule},
+                          {"--tile", c.tile.value_or("")},
+                          {"--cluster", c.cluster.value_or("")},
+                          {"--split-k", text_of(c.split_k)},
+                          {"--raster", c.raster},
+                          {"--group", text_of(c.group)},
+                          {"--widths", c.widths}},
+                         [&] { return choose(wanted); });
 }
 
 /// The operands as kernels and reference read them; those of no file are empty until generate_missing.
@@ -389,12 +373,8 @@ void run(Options const& o) {
   ProgressBar bar;
   Machine const machine = make_machine(o.machine, bar);
   if (o.explain) {
-    for (auto const& [option, file] : {std::pair("--report", o.machine.report),
-                                       {"--trace", o.machine.trace},
-                                       {"--svg", o.machine.svg},
-                                       {"--output", o.output}})
-      if (!file.empty())
-        throw argument_error(fmt::format("{} is of a run, and --explain runs nothing.", option));
+    refuse_files_of_a_run(machine_targets(o.machine));
+    refuse_files_of_a_run({{"--output", o.output}});
     return explain(before_allocation(p, o, machine), o, machine);
   }
   require_memory("gemm", bytes_of(before_allocation(p, o, machine)));

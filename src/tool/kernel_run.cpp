@@ -214,6 +214,12 @@ std::vector<io::NamedPath> machine_targets(MachineOptions const& options) {
   return targets;
 }
 
+void refuse_files_of_a_run(std::vector<io::NamedPath> const& files) {
+  for (auto const& [option, file] : files)
+    if (!file.empty())
+      throw argument_error(fmt::format("{} is of a run, and --explain runs nothing.", option));
+}
+
 std::vector<io::NamedPath> machine_inputs(MachineOptions const& options) {
   if (options.allow.empty()) return {};
   return {{"--allow", options.allow}};
@@ -412,6 +418,13 @@ std::vector<double> rows_as_doubles(Operand const& operand, std::int64_t row,
     for (std::int64_t i = 0; i < row; ++i)
       values.push_back(reference::element(operand.data.data(), operand.type, r * row + i));
   return values;
+}
+
+std::string to_string(Asked const& asked) {
+  std::string text;
+  for (auto const& [option, value] : asked)
+    if (!value.empty()) text += fmt::format("{}{} {}", text.empty() ? "" : " ", option, value);
+  return text;
 }
 
 double time_launches(Machine const& machine, int repeat, std::function<void()> const& launch) {

@@ -12,6 +12,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "commands.hpp"
@@ -63,6 +64,9 @@ Machine make_machine(MachineOptions const& options, ProgressBar& bar);
 /// The files that the machine's options name: what is written, and what is read.
 std::vector<io::NamedPath> machine_targets(MachineOptions const& options);
 std::vector<io::NamedPath> machine_inputs(MachineOptions const& options);
+/// Throws argument_error that names the first of these files that has a name: only a run has them, and
+/// --explain runs nothing.
+void refuse_files_of_a_run(std::vector<io::NamedPath> const& files);
 /// Adds `option` to `paths` where it names a file; of an array's name (FILE.safetensors:NAME) the file.
 void add_array_file(std::vector<io::NamedPath>& paths, char const* option, std::string const& name);
 /// Writes the timeline of the last launch to the files that were asked for, under `title`.
@@ -107,6 +111,23 @@ Buffer<std::byte> upload(Machine const& machine, Operand const& operand, std::st
 /// `rows` of a (.., row) array as doubles.
 std::vector<double> rows_as_doubles(Operand const& operand, std::int64_t row,
                                     std::vector<std::int64_t> const& rows);
+
+/// The options by which a part of the choice is decided by hand, and what each was given: nothing where it
+/// was left out.
+using Asked = std::vector<std::pair<char const*, std::string>>;
+/// "--kernel sm90 --config 3"
+std::string to_string(Asked const& asked);
+inline std::string text_of(std::optional<int> const& number) { return number ? std::to_string(*number) : ""; }
+/// choose(), with the options in front of its argument_error.
+template <class Choose> auto chosen_as_asked(Asked const& asked, Choose&& choose) {
+  try {
+    return choose();
+  } catch (argument_error const& error) {
+    std::string const options = to_string(asked);
+    if (options.empty()) throw;
+    throw argument_error(options + ": " + error.what());
+  }
+}
 
 /// Milliseconds of one launch: the mean of `repeat`, after one that warms a GPU up.
 double time_launches(Machine const& machine, int repeat, std::function<void()> const& launch);

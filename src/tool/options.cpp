@@ -45,6 +45,16 @@ Accepted whole_number(std::int64_t least, std::int64_t most) {
                   fmt::format(">= {}", least)};
 }
 
+Accepted multiple(std::int64_t of, std::int64_t least, std::int64_t most) {
+  return Accepted{[of, least, most](std::string const& text) {
+                    auto const value = spelled<std::int64_t>(text);
+                    if (value && *value >= least && *value <= most && *value % of == 0) return std::string();
+                    return fmt::format("{} is not a multiple of {} from {} to {}", in_quotes(text), of, least,
+                                       most);
+                  },
+                  fmt::format("{}, {} .. {}", least, least + of, most)};
+}
+
 Accepted seed_number() {
   return Accepted{[](std::string const& text) {
                     if (spelled<std::uint64_t>(text)) return std::string();

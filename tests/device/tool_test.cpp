@@ -430,6 +430,80 @@ TEST(AttentionCommand, ComputesGeneratedProblems) {
   }
 }
 
+TEST(AttentionCommand, ComputesWindowsSoftcapAndHeadDimsOfTheirOwn) {
+  std::string const problem = "attention --heads 2 --seq-q 40 --seq-k 70 ";
+  for (std::string const form :
+       {"--head-dim 72 --head-dim-v 40 --causal --window-left 16", "--head-dim 40 --head-dim-v 120",
+        "--window-left 9 --window-right 4 --softcap 5 --layout bhsd", "--kernel sm90", "--kernel sm80"}) {
+    json const result = run_json(problem + form);
+    EXPECT_TRUE(result["within_bound"]) << form << result;
+    EXPECT_GT(result["O"]["max_error"], 0.0);
+  }
+  json const result = run_json(problem + "--head-dim 16 --head-dim-v 24 --window-left 3 --window-right 1");
+  EXPECT_EQ(result["head_dim_v"], 24);
+  EXPECT_EQ(result["window_left"], 3);
+  EXPECT_EQ(result["window_right"], 1);
+  // The last query stands at the last key: 40 queries of 5 keys, but for the last, which has none behind it.
+  double const flops = 2.0 * 2 * (40 * 5 - 1) * (16 + 24);
+  double const counted =
+      static_cast<double>(result["flops_per_second"]) * static_cast<double>(result["milliseconds"]) * 1e-3;
+  EXPECT_NEAR(counted, flops, 1e-6 * flops);
+}
+
+TEST(AttentionCommand, ReadsASinkForEachHead) {
+  Scratch const scratch;
+  std::string const sink = scratch.path("sink.npy");
+  io::write_array(sink, io::array_of(io::ElementType::f32, {3}, std::vector<float>{0.5f, -1, 40}));
+  auto const lse_of = [&](std::string const& options) {
+    std::string const file = scratch.path("lse.npy");
+    json const result = run_json("attention --heads 3 --seq-q 20 --head-dim 64 --lse " + file + options);
+    EXPECT_TRUE(result["within_bound"]) << result;
+    EXPECT_EQ(result["sink"], !options.empty());
+    EXPECT_EQ(result["heads"], 3);
+    return io::read_array(file).as<float>();
+  };
+  auto const without = lse_of(""), with = lse_of(" --sink " + sink);
+  for (std::size_t i = 0; i < with.size(); ++i) EXPECT_GT(with[i], without[i]);
+  EXPECT_NEAR(with.back(), 40, 1e-4) << "a score of 40 outweighs 20 of less than 8";
+  EXPECT_EQ(run_json("attention --seq-q 20 --sink " + sink + " --explain")["heads"], 3);
+}
+
+TEST(AttentionCommand, ExplainsItsChoice) {
+  std::string const problem = "attention --seq-q 500 --heads 4 --head-dim 64 ";
+  json const plan = run_json(problem + "--explain");
+  json const chosen = plan["chosen"];
+  EXPECT_EQ(chosen["kernel"], "attention_sm90");
+  EXPECT_EQ(chosen, plan["candidates"][0]);
+  EXPECT_EQ(run_json(problem)["configuration"]["name"], chosen["name"]);
+  std::set<std::string> refusals;
+  for (json const& candidate : plan["candidates"]) {
+    ASSERT_NE(candidate.contains("cost"), candidate.contains("refused")) << candidate;
+    if (candidate.contains("refused")) {
+      refusals.insert(candidate["refused"]);
+    } else {
+      EXPECT_GE(candidate["cost"], chosen["cost"]);
+    }
+  }
+  EXPECT_THAT(refusals,
+              ::testing::IsSupersetOf({"another type", "another mask", "another head dimension",
+                                       "another exponential", "attention_sm90 computes the problem"}));
+
+  json const other = plan["candidates"][1];  // of more columns than the problem has
+  ASSERT_TRUE(other.contains("cost"));
+  std::string const config = std::to_string(static_cast<int>(other["index"]));
+  EXPECT_EQ(run_json(problem + "--explain --config " + config)["chosen"], other);
+  json const result = run_json(problem + "--config " + config);
+  EXPECT_TRUE(result["within_bound"]);
+  EXPECT_EQ(result["configuration"]["name"], other["name"]);
+  EXPECT_EQ(run_json(problem + "--explain --kernel sm80")["chosen"]["kernel"], "attention_sm80");
+
+  EXPECT_THAT(run_json(problem + "--explain --arch sm80")["reason"].get<std::string>(),
+              HasSubstr("attention_sm90 is ruled out: the device is sm_80"));
+  EXPECT_THAT(run(problem + "--device sim --explain").output, HasSubstr(" refused: another mask\n"));
+  EXPECT_THAT(run(problem + "--device sim --explain --lines").output,
+              ::testing::ContainsRegex("not [0-9]+: attention_sm80 f16 d64 [^\n]*: another type\n"));
+}
+
 TEST(AttentionCommand, ReadsAndWritesFilesInEitherLayout) {
   Scratch const scratch;
   constexpr int heads = 2, seq = 10, dim = 32;
@@ -506,7 +580,18 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
                  "k is 2, but 3 by --a");
   expect_refused("gemm --bias " + scratch.path("f16.npy"), "must have 1 axes");
   expect_refused("gemm --scheduler never", "never");
-  expect_refused("attention --head-dim 80", "--head-dim: '80' is not one of 32, 64, 96, 128, 256");
+  expect_refused("attention --head-dim 36", "--head-dim: '36' is not a multiple of 8 from 8 to 256");
+  expect_refused("attention --head-dim 80 --arch sm80",
+                 "head_dim is 80; 32, 64, 96, 128 and 256 are computed");
+  expect_refused("attention --window-left 8 --arch sm80",
+                 "attention_sm90 cannot compute it: the device is sm_80");
+  expect_refused("attention --causal --window-right 2", "window_right is 2 and causal is true");
+  expect_refused("attention --kernel sm80 --softcap 3", "--kernel sm80: attention: none of the ");
+  expect_refused("attention --kernel sm90 --config 12345",
+                 "--kernel sm90 --config 12345: attention: none of the ");
+  expect_refused("attention --kernel sm90 --arch sm80", "is what was asked for");
+  expect_refused("attention --sink " + scratch.path("f32.npy"), "must have 1 axes");
+  expect_refused("attention --explain --lse " + scratch.path("lse.npy"), "--lse is of a run");
   expect_refused("attention --heads 6 --kv-heads 4", "kv_heads is 4");
   expect_refused("attention --q " + scratch.path("f16.npy"), "must have 3 or 4 axes");
   expect_refused("attention --seq-q 4000000000000", "not a whole number from 1 to 1073740800");
