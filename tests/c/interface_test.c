@@ -157,14 +157,14 @@ static float from_bf16(uint16_t value) {
 static void multiplies(tegula_machine* machine) {
   enum { kM = 20, kN = 24, kK = 16, kLda = 40, kLdd = 32 };
   static uint16_t a[kM * kLda], b[kN * kK];
-  static float c[kM * kN], d[kM * kLdd];
+  static uint16_t c[kM * kN], d[kM * kLdd];
   for (int i = 0; i < kM * kLda; ++i) a[i] = to_bf16((float)(i % 5 - 2));
   for (int i = 0; i < kN * kK; ++i) b[i] = to_bf16((float)(i % 7 - 3));
-  for (int i = 0; i < kM * kN; ++i) c[i] = (float)i;
-  for (int i = 0; i < kM * kLdd; ++i) d[i] = -77;
+  for (int i = 0; i < kM * kN; ++i) c[i] = to_bf16((float)(i % 100));
+  for (int i = 0; i < kM * kLdd; ++i) d[i] = to_bf16(-77);
   tegula_gemm_arguments g;
   tegula_gemm_arguments_init(&g, sizeof g);
-  g.in = TEGULA_BF16, g.out = TEGULA_F32;
+  g.in = TEGULA_BF16; /* small whole numbers: every sum is exact */
   g.m = kM, g.n = kN, g.k = kK;
   g.a = a, g.b = b, g.c = c, g.d = d;
   g.lda = kLda, g.ldd = kLdd;
@@ -176,11 +176,11 @@ static void multiplies(tegula_machine* machine) {
     for (int j = 0; j < kLdd; ++j) {
       float expected = -77;
       if (j < kN) {
-        expected = c[i * kN + j];
+        expected = from_bf16(c[i * kN + j]);
         for (int k = 0; k < kK; ++k) expected += from_bf16(a[i * kLda + k]) * from_bf16(b[j * kK + k]);
       }
-      if (d[i * kLdd + j] != expected) {
-        EXPECT(d[i * kLdd + j] == expected);
+      if (from_bf16(d[i * kLdd + j]) != expected) {
+        EXPECT(from_bf16(d[i * kLdd + j]) == expected);
         return;
       }
     }
