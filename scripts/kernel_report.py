@@ -17,7 +17,8 @@ import sys
 LIMITS = {"stack": "a stack frame", "spill_stores": "spill stores", "spill_loads": "spill loads"}
 REQUIRED = {  # what a kernel is built from, by what its name says
     "sm80": ("mma", "ldmatrix", "bar_sync"),
-    "sm90": ("wgmma", "tma_load", "tma_store"),
+    "gemm_sm90": ("wgmma", "tma_load", "tma_store"),
+    "attention_sm90": ("wgmma", "tma_load"),
 }
 REGISTERS = 65536  # of a multiprocessor
 

@@ -91,6 +91,8 @@ constexpr auto attention_sm90_table() {
     for (DType t : {DType::bf16, DType::f16}) {
       for (AttentionSm90Config tile : attention_sm90_tiles) {
         tile.dtype = t, tile.exponential = e;
+        // The polynomial's temporaries do not fit beside the scores in a third consumer's registers.
+        if (e == Exponential::polynomial && tile.consumers == 3) tile.consumers = 2;
         table.values[i++] = tile;
       }
     }
