@@ -83,6 +83,15 @@ inline constexpr AttentionSm90Config attention_sm90_tiles[] = {
     {.head_dim = 256, .head_dim_v = 256, .block_n = 80},
 };
 
+/// The tile with registers to spare for the polynomial's temporaries: two consumers, and fewer scores a
+/// thread where the head dim is large. The resource check of the CUDA build holds these to no spills.
+constexpr AttentionSm90Config with_polynomial(AttentionSm90Config tile) {
+  tile.consumers = 2;
+  if (tile.head_dim == 192) tile.block_n = tile.head_dim_v == 128 ? 112 : 80;
+  if (tile.head_dim == 256) tile.block_n = 48;
+  return tile;
+}
+
 constexpr auto attention_sm90_table() {
   constexpr int tiles = static_cast<int>(std::size(attention_sm90_tiles));
   Table<AttentionSm90Config, tiles * 2 * 2> table;
@@ -91,9 +100,7 @@ constexpr auto attention_sm90_table() {
     for (DType t : {DType::bf16, DType::f16}) {
       for (AttentionSm90Config tile : attention_sm90_tiles) {
         tile.dtype = t, tile.exponential = e;
-        // The polynomial's temporaries do not fit beside the scores in a third consumer's registers.
-        if (e == Exponential::polynomial && tile.consumers == 3) tile.consumers = 2;
-        table.values[i++] = tile;
+        table.values[i++] = e == Exponential::polynomial ? with_polynomial(tile) : tile;
       }
     }
   }
