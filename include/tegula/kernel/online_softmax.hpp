@@ -55,14 +55,6 @@ template <class M, Exponential E> struct OnlineSoftmax {
   /// Replaces S by P, after rescaling O and the sums to a new maximum where that is due. S and O have the
   /// same rows in each lane.
   template <class MO> TEGULA_DEVICE void apply(Fragment<float, M>& S, Fragment<float, MO>& O) {
-    float factor[rows];
-    if (follow(S, factor)) scale_rows(O, factor);
-    exponentiate(S);
-  }
-
-  /// Follows the rows' maximum where it has grown by more than the slack. Then O is to be multiplied by
-  /// `factor`, row by row, and the answer, which all lanes of a warp share, is yes.
-  TEGULA_DEVICE bool follow(Fragment<float, M> const& S, float (&factor)[rows]) {
     float maximum[rows];
     bool grown = false;
 #pragma unroll
@@ -70,21 +62,14 @@ template <class M, Exponential E> struct OnlineSoftmax {
       maximum[r] = largest(S, r) * scale_log2;
       grown |= maximum[r] > offset[r] + kSlack;
     }
-    if (!warp::any(grown)) return false;
+    if (warp::any(grown)) rescale(maximum, O);
 #pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      float const pair = max_f32(maximum[r], warp::shfl_xor(maximum[r], 1));
-      float const next = max_f32(offset[r], max_f32(pair, warp::shfl_xor(pair, 2)));
-      // Before its first key a row's sum and O are 0, whatever the factor.
-      factor[r] = offset[r] == -kInfinity ? 1.0f : exp2<E>(offset[r] - next);
-      offset[r] = next;
-      sum[r] *= factor[r];
-    }
-    return true;
+    for (int r = 0; r < rows; ++r) exponentiate(S, r);
   }
 
-  /// As `follow` and `exponentiate`, row by row and without a branch, so that the maximum of one row is
-  /// computed while the exponentials of another are. A row alone follows its maximum.
+  /// Replaces S by P, row by row and without a branch, so that the maximum of one row is computed while the
+  /// exponentials of another are. A row alone follows its maximum; O is then to be multiplied by `factor`.
+  /// The answer, which all lanes of a warp share, is whether any row has.
   TEGULA_DEVICE bool follow_and_exponentiate(Fragment<float, M>& S, float (&factor)[rows]) {
     bool grown = false;
 #pragma unroll
@@ -100,12 +85,6 @@ template <class M, Exponential E> struct OnlineSoftmax {
       grown |= follows;
     }
     return warp::any(grown);
-  }
-
-  /// Replaces S by P, and adds it to the sums.
-  TEGULA_DEVICE void exponentiate(Fragment<float, M>& S) {
-#pragma unroll
-    for (int r = 0; r < rows; ++r) exponentiate(S, r);
   }
 
   /// O *= factor, row by row.
@@ -126,6 +105,21 @@ template <class M, Exponential E> struct OnlineSoftmax {
   }
 
  private:
+  template <class MO> TEGULA_DEVICE void rescale(float const (&maximum)[rows], Fragment<float, MO>& O) {
+    static_assert(count_along<MO, 0> == rows, "OnlineSoftmax: S and O differ in the rows of a lane");
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      float const pair = max_f32(maximum[r], warp::shfl_xor(maximum[r], 1));
+      float const next = max_f32(offset[r], max_f32(pair, warp::shfl_xor(pair, 2)));
+      // Before its first key a row's sum and O are 0, whatever the factor.
+      float const factor = offset[r] == -kInfinity ? 1.0f : exp2<E>(offset[r] - next);
+      offset[r] = next;
+      sum[r] *= factor;
+#pragma unroll
+      for (int c = 0; c < count_along<MO, 1>; ++c) row_column(O, r, c) *= factor;
+    }
+  }
+
   /// Of the scores that this lane has of a row.
   TEGULA_DEVICE static float largest(Fragment<float, M> const& S, int r) {
     float result = max_f32(row_column(S, r, 0), row_column(S, r, 1));
