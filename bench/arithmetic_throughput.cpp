@@ -9,8 +9,8 @@
 #include <vector>
 #include <wgmma_cases.hpp>
 
-/// How fast the simulated machine computes: mma.sync and wgmma in multiply-adds a second on one core,
-/// functions in calls a second.
+/// How fast the simulated machine computes: mma.sync and wgmma in multiply-adds a second on one
+/// core, functions in calls a second.
 namespace tegula {
 namespace {
 
@@ -32,7 +32,8 @@ void mma(benchmark::State& state) {
                  (generation == sim::Generation::sm80 ? ", sm_80" : ", sm_90"));
   constexpr int kCases = 64;
   std::vector<probe::MmaCase> cases;
-  for (int i = 0; i < kCases; ++i) cases.push_back(probe::mma_case(subject, probe::CaseSet::kMiddle, i));
+  for (int i = 0; i < kCases; ++i)
+    cases.push_back(probe::mma_case(subject, probe::CaseSet::kMiddle, i));
   std::uint32_t d[32][4] = {};
   int i = 0;
   for (auto _ : state) {
@@ -47,13 +48,15 @@ void mma(benchmark::State& state) {
 BENCHMARK(mma)
     ->ArgNames({"op", "generation"})
     ->ArgsProduct({benchmark::CreateDenseRange(0, std::size(kOps) - 1, 1),
-                   {static_cast<int>(sim::Generation::sm80), static_cast<int>(sim::Generation::sm90)}});
+                   {static_cast<int>(sim::Generation::sm80),
+                    static_cast<int>(sim::Generation::sm90)}});
 
 void wgmma(benchmark::State& state) {
   int const subject = static_cast<int>(state.range(0));
   int const n = static_cast<int>(state.range(1));
   state.SetLabel("wgmma m64n" + std::to_string(n) + " " + probe::kWgmmaSubjects[subject].name);
-  probe::WgmmaCase const x = probe::wgmma_case(subject, static_cast<int>(probe::CaseSet::kMiddle), n, 0);
+  probe::WgmmaCase const x =
+      probe::wgmma_case(subject, static_cast<int>(probe::CaseSet::kMiddle), n, 0);
   auto const b = reinterpret_cast<std::uint8_t const(*)[sim::kWgmmaRowBytes]>(x.b.data());
   std::vector<std::uint32_t> d = x.c;
   int step = 0;  // as in a GEMM of eight steps: the first has no accumulators

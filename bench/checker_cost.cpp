@@ -1,7 +1,9 @@
-// What the checker costs: simulated attention and GEMM kernels with the checker off, without its search for
-// races, and with all of it. Prints a JSON line for each: the slowdown ("value"), milliseconds of a launch in
-// each of the three cases ("ms"), and bytes that the checker keeps for each byte of shared memory
-// ("shadow_bytes"). checker_cost --limits instead exits 1 where they are beyond what the project allows.
+// What the checker costs: simulated attention and GEMM kernels with the checker off, without its
+// search for races, and with all of it. Prints a JSON line for each: the slowdown ("value"),
+// milliseconds of a launch in each of the three cases ("ms"), and bytes that the checker keeps for
+// each byte of shared memory
+// ("shadow_bytes"). checker_cost --limits instead exits 1 where they are beyond what the project
+// allows.
 
 #include <fmt/format.h>
 #include <malloc.h>
@@ -96,11 +98,13 @@ std::vector<std::uint16_t> numbers(std::int64_t count) {
 using Operands = std::vector<Buffer<std::uint16_t>>;
 
 Case attention_case(int head_dim, int seq_k) {
-  AttentionArguments a{.dtype = DType::bf16, .batch = 1, .heads = 1, .seq_k = seq_k, .head_dim = head_dim};
+  AttentionArguments a{
+      .dtype = DType::bf16, .batch = 1, .heads = 1, .seq_k = seq_k, .head_dim = head_dim};
   auto const table = configurations(attention_sm80);
-  AttentionConfig const c = *std::find_if(table.begin(), table.end(), [&](AttentionConfig const& c) {
-    return c.dtype == a.dtype && c.head_dim == head_dim && !c.causal;
-  });
+  AttentionConfig const c =
+      *std::find_if(table.begin(), table.end(), [&](AttentionConfig const& c) {
+        return c.dtype == a.dtype && c.head_dim == head_dim && !c.causal;
+      });
   a.seq_q = c.block_m;
   return {to_string(c), shared_bytes(c), [a](Machine const& machine) mutable {
             auto const operands = std::make_shared<Operands>();
@@ -136,8 +140,8 @@ Case gemm_case(std::string const& name, std::int64_t shared_bytes, int m, int n,
 Case gemm_sm80_case(int k) {
   auto const table = configurations(gemm_sm80);
   auto const at = std::find_if(table.begin(), table.end(), [](GemmConfig const& c) {
-    return c.in == DType::bf16 && c.out == DType::bf16 && c.a_major == Major::k && c.b_major == Major::k &&
-           c.vector_bytes == 16;
+    return c.in == DType::bf16 && c.out == DType::bf16 && c.a_major == Major::k &&
+           c.b_major == Major::k && c.vector_bytes == 16;
   });
   return gemm_case(to_string(*at), shared_bytes(*at), at->block_m, at->block_n, k,
                    {.kernel = gemm_sm80, .configuration = static_cast<int>(at - table.begin())});
@@ -147,9 +151,10 @@ Case gemm_sm80_case(int k) {
 Case gemm_sm90_case(Schedule schedule, int cluster_m, int split_k, int k) {
   auto const table = configurations(gemm_sm90);
   auto const at = std::find_if(table.begin(), table.end(), [&](GemmSm90Config const& c) {
-    return c.a == DType::bf16 && c.b == DType::bf16 && c.out == DType::bf16 && c.a_major == Major::k &&
-           c.b_major == Major::k && !c.activates && c.schedule == schedule && c.cluster_m == cluster_m &&
-           c.cluster_n == 1 && c.split_k == split_k;
+    return c.a == DType::bf16 && c.b == DType::bf16 && c.out == DType::bf16 &&
+           c.a_major == Major::k && c.b_major == Major::k && !c.activates &&
+           c.schedule == schedule && c.cluster_m == cluster_m && c.cluster_n == 1 &&
+           c.split_k == split_k;
   });
   if (at == table.end())
     throw std::logic_error("gemm_sm90's table has no such configuration: choose another one");
@@ -164,8 +169,9 @@ struct Quad {
   alignas(16) std::uint32_t words[4];
 };
 
-/// What takes the most memory: every byte of a word has a writer of its own, and all warps of the largest CTA
-/// read every byte, several lanes of each at unlike times, where only the lanes of a warp are ordered.
+/// What takes the most memory: every byte of a word has a writer of its own, and all warps of the
+/// largest CTA read every byte, several lanes of each at unlike times, where only the lanes of a
+/// warp are ordered.
 struct EveryoneReadsAll {
   struct Params {
     std::uint32_t* out;
@@ -274,15 +280,18 @@ void print_costs() {
 int hold_to_limits() {
   bool within = true;
   for (Case const& c : cases()) {
-    // Neighbours that use the same caches make either slower: what is beyond the limit is measured again.
+    // Neighbours that use the same caches make either slower: what is beyond the limit is measured
+    // again.
     Cost cost = measure(c, 5);
-    for (int again = 0; again < 3 && cost.slowdown() > kSlowdownLimit; ++again) cost = measure(c, 9);
+    for (int again = 0; again < 3 && cost.slowdown() > kSlowdownLimit; ++again)
+      cost = measure(c, 9);
     double const shadow = cost.shadow_bytes() / static_cast<double>(c.shared_bytes);
     bool const good = cost.slowdown() <= kSlowdownLimit && shadow < kShadowLimit;
     within = within && good;
     fmt::print(
         "{}: {:.2f} times as slow as without the checker (at most {}), {:.1f} bytes for a byte of shared memory (less than {}){}\n",
-        c.name, cost.slowdown(), kSlowdownLimit, shadow, kShadowLimit, good ? "" : ": BEYOND THE LIMIT");
+        c.name, cost.slowdown(), kSlowdownLimit, shadow, kShadowLimit,
+        good ? "" : ": BEYOND THE LIMIT");
   }
   return within ? 0 : 1;
 }

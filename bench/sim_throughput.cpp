@@ -14,9 +14,9 @@
 #include "tegula/sim/launch.hpp"
 #include "tegula/sim/tensor_map.hpp"
 
-/// How many multiply-adds the simulated machine does in a second on one core: by mma.sync alone, in the main
-/// loop of a GEMM by mma.sync, and in one tile of the Hopper GEMM. check: 0, the checker is off; 1, without
-/// data races; 2, all of it.
+/// How many multiply-adds the simulated machine does in a second on one core: by mma.sync alone, in
+/// the main loop of a GEMM by mma.sync, and in one tile of the Hopper GEMM. check: 0, the checker
+/// is off; 1, without data races; 2, all of it.
 namespace tegula {
 namespace {
 
@@ -33,8 +33,8 @@ struct MmaChain {
   struct SharedStorage {};
   static constexpr int threads = 128;
   void operator()(Params const& p, SharedStorage&) const {
-    std::uint32_t const a[4] = {0x3f803f80u + static_cast<std::uint32_t>(lane_id()), 0x3f803f80u, 0xbf803f80u,
-                                0x3f803f80u};
+    std::uint32_t const a[4] = {0x3f803f80u + static_cast<std::uint32_t>(lane_id()), 0x3f803f80u,
+                                0xbf803f80u, 0x3f803f80u};
     std::uint32_t const b[2] = {0x3f803f80u, 0x3c003f80u};
     float c[4][4] = {};
     for (int step = 0; step < p.steps; step += 4) {
@@ -67,8 +67,8 @@ struct GemmLoop {
   };
   static constexpr int threads = 128;
 
-  /// Rows of 64 bytes; the 16-byte piece of a row is XORed with the row, so that ldmatrix finds eight rows in
-  /// distinct banks.
+  /// Rows of 64 bytes; the 16-byte piece of a row is XORed with the row, so that ldmatrix finds
+  /// eight rows in distinct banks.
   static SharedAddr piece(int row, int column) {
     return static_cast<SharedAddr>(64 * row + 16 * (column ^ (row / 2 % 4)));
   }
@@ -103,8 +103,9 @@ struct GemmLoop {
         for (int m = 0; m < 2; ++m)
           ldmatrix(a[m], sa + stage + piece(warp_m + 16 * m + lane % 16, 2 * k + lane / 16));
         for (int n = 0; n < 2; ++n)
-          ldmatrix(b[n],
-                   sb + stage + piece(warp_n + 16 * n + lane % 8 + lane / 16 * 8, 2 * k + lane / 8 % 2));
+          ldmatrix(
+              b[n],
+              sb + stage + piece(warp_n + 16 * n + lane % 8 + lane / 16 * 8, 2 * k + lane / 8 % 2));
         for (int m = 0; m < 2; ++m) {
           for (int n = 0; n < 4; ++n) {
             std::uint32_t const operand_b[2] = {b[n / 2][2 * (n % 2)], b[n / 2][2 * (n % 2) + 1]};
@@ -126,7 +127,8 @@ struct GemmLoop {
 template <class Kernel> void throughput(benchmark::State& state) {
   sim::Machine machine({.check = state.range(0) != 0, .races = state.range(0) == 2, .workers = 1});
   std::vector<std::uint16_t> host(64 * 32);
-  for (std::size_t i = 0; i < host.size(); ++i) host[i] = static_cast<std::uint16_t>(0x3f00 + i * 7 % 256);
+  for (std::size_t i = 0; i < host.size(); ++i)
+    host[i] = static_cast<std::uint16_t>(0x3f00 + i * 7 % 256);
   auto* const a = static_cast<std::uint16_t*>(machine.allocate(2 * host.size(), "A"));
   auto* const b = static_cast<std::uint16_t*>(machine.allocate(2 * host.size(), "B"));
   auto* const d = static_cast<float*>(machine.allocate(4 * 128, "D"));
@@ -156,11 +158,12 @@ template <GemmSm90Config C> void gemm_sm90(benchmark::State& state) {
   std::vector<std::uint16_t> host(static_cast<std::size_t>(largest) * k * bits(C.a) / 16);
   for (std::size_t i = 0; i < host.size(); ++i) {
     std::size_t const word = i * 40503 >> 4;
-    host[i] =
-        static_cast<std::uint16_t>(bits(C.a) == 16 ? 0x3f00 | (word & 0x80ff) : 0x3030 | (word & 0x8f8f));
+    host[i] = static_cast<std::uint16_t>(bits(C.a) == 16 ? 0x3f00 | (word & 0x80ff)
+                                                         : 0x3030 | (word & 0x8f8f));
   }
   auto const matrix = [](DType type, void const* address, int mn, int k, TmaBoxes const& boxes) {
-    return sim::encode(describe({.dtype = type, .address = address, .mn = mn, .k = k, .ld = k}, boxes));
+    return sim::encode(
+        describe({.dtype = type, .address = address, .mn = mn, .k = k, .ld = k}, boxes));
   };
   auto const operand = [&](int rows, TmaBoxes const& boxes, char const* name) {
     std::size_t const bytes = static_cast<std::size_t>(rows) * k * bits(C.a) / 8;
@@ -169,9 +172,11 @@ template <GemmSm90Config C> void gemm_sm90(benchmark::State& state) {
     return matrix(C.a, memory, rows, k, boxes);
   };
   void* const d = machine.allocate(static_cast<std::size_t>(m) * n * bits(C.out) / 8, "D");
-  GemmSm90Params params{
-      .problem = {
-          .a = operand(m, a_fetch(C), "A"), .b = operand(n, b_fetch(C), "B"), .m = m, .n = n, .k = k}};
+  GemmSm90Params params{.problem = {.a = operand(m, a_fetch(C), "A"),
+                                    .b = operand(n, b_fetch(C), "B"),
+                                    .m = m,
+                                    .n = n,
+                                    .k = k}};
   params.epilogue.d.whole = matrix(C.out, d, m, n, store_boxes(epilogue(C)).whole);
   params.epilogue.c = params.epilogue.d;  // not read
   std::int64_t multiply_adds = 0;
@@ -186,7 +191,8 @@ template <GemmSm90Config C> void gemm_sm90(benchmark::State& state) {
 constexpr GemmSm90Config kBasic = {.block_m = 64, .block_n = 128, .schedule = Schedule::basic};
 constexpr GemmSm90Config kCooperative = {.block_m = 128, .block_n = 256};
 constexpr GemmSm90Config kMulticast = {.block_m = 128, .block_n = 256, .cluster_m = 2};
-constexpr GemmSm90Config kFp8 = {.a = DType::e4m3, .b = DType::e4m3, .block_m = 128, .block_n = 128};
+constexpr GemmSm90Config kFp8 = {
+    .a = DType::e4m3, .b = DType::e4m3, .block_m = 128, .block_n = 128};
 
 BENCHMARK(throughput<SyncChain>)
     ->Name("sync_chain")

@@ -1,11 +1,11 @@
-// What the layout algebra costs a compile: twenty-one layouts, divides and compositions as template arguments
-// of seven kernels' device code. Compare with empty_kernel.cu in the same run.
+// What the layout algebra costs a compile: twenty-one layouts, divides and compositions as template
+// arguments of seven kernels' device code. Compare with empty_kernel.cu in the same run.
 #include "tegula/layout/algebra.hpp"
 
 using namespace tegula;
 
-// One kernel's layouts: the accumulator's (thread, value) layout in a tile, the tile in shared memory, and
-// its division into atoms.
+// One kernel's layouts: the accumulator's (thread, value) layout in a tile, the tile in shared
+// memory, and its division into atoms.
 struct KernelLayouts {
   Layout accumulator;  // (thread, value) -> offset in the tile
   Layout tile;         // (m, n) -> offset

@@ -1,5 +1,5 @@
-// The library's entry points for a process that holds device memory and a stream of its own (PyTorch's):
-// plain C, for ctypes.
+// The library's entry points for a process that holds device memory and a stream of its own
+// (PyTorch's): plain C, for ctypes.
 
 #include <fmt/format.h>
 
@@ -51,7 +51,9 @@ GemmChoice const& choice(GemmArguments const& arguments) {
 
 /// The choices to time for a problem that tegula_bench_gemm has computed before, made once.
 std::vector<GemmChoice> const& candidates(GemmArguments const& arguments) {
-  static std::map<std::tuple<DType, std::int64_t, std::int64_t, std::int64_t>, std::vector<GemmChoice>> all;
+  static std::map<std::tuple<DType, std::int64_t, std::int64_t, std::int64_t>,
+                  std::vector<GemmChoice>>
+      all;
   auto const key = std::tuple(arguments.in, arguments.m, arguments.n, arguments.k);
   auto const known = all.find(key);
   if (known != all.end()) return known->second;
@@ -62,11 +64,12 @@ std::vector<GemmChoice> const& candidates(GemmArguments const& arguments) {
 void put(GemmChoice const& chosen, char* text, int size) {
   std::string name = configuration_name(chosen.kernel, chosen.configuration);
   if (chosen.kernel == gemm_sm90)
-    name +=
-        fmt::format(", {} clusters, raster along {}, group {}", chosen.clusters,
-                    chosen.tiling.order().raster == Raster::along_m ? "m" : "n", chosen.tiling.order().group);
+    name += fmt::format(", {} clusters, raster along {}, group {}", chosen.clusters,
+                        chosen.tiling.order().raster == Raster::along_m ? "m" : "n",
+                        chosen.tiling.order().group);
   if (static_cast<int>(name.size()) >= size)
-    throw std::length_error(fmt::format("the configuration's name needs {} bytes", name.size() + 1));
+    throw std::length_error(
+        fmt::format("the configuration's name needs {} bytes", name.size() + 1));
   name.copy(text, name.size());
   text[name.size()] = '\0';
 }
@@ -76,8 +79,8 @@ void put(GemmChoice const& chosen, char* text, int size) {
 extern "C" {
 
 /// (batch, seq, heads, head_dim) contiguous bf16 tensors, by the sm_80 kernel.
-int tegula_bench_attention_sm80(void const* q, void const* k, void const* v, void* o, int batch, int heads,
-                                int seq, int head_dim, int causal, void* stream) {
+int tegula_bench_attention_sm80(void const* q, void const* k, void const* v, void* o, int batch,
+                                int heads, int seq, int head_dim, int causal, void* stream) {
   return guarded([&] {
     AttentionArguments const a = {.q = q,
                                   .k = k,
@@ -88,13 +91,15 @@ int tegula_bench_attention_sm80(void const* q, void const* k, void const* v, voi
                                   .seq_q = seq,
                                   .head_dim = head_dim,
                                   .causal = causal != 0};
-    attention(gpu(), a, choose_attention(a, gpu().properties(), {.kernel = attention_sm80}), {stream});
+    attention(gpu(), a, choose_attention(a, gpu().properties(), {.kernel = attention_sm80}),
+              {stream});
   });
 }
 
 /// The same by the kernel that is chosen, with fewer heads of K and V, and another number of keys.
-int tegula_bench_attention(void const* q, void const* k, void const* v, void* o, int batch, int heads,
-                           int kv_heads, int seq_q, int seq_k, int head_dim, int causal, void* stream) {
+int tegula_bench_attention(void const* q, void const* k, void const* v, void* o, int batch,
+                           int heads, int kv_heads, int seq_q, int seq_k, int head_dim, int causal,
+                           void* stream) {
   return guarded([&] {
     attention(gpu(),
               {.q = q,
@@ -113,8 +118,8 @@ int tegula_bench_attention(void const* q, void const* k, void const* v, void* o,
 }
 
 /// A problem of `type` (see problem); the scales are device pointers to one value each, or null.
-int tegula_bench_gemm(int type, void const* a, void const* b, float const* scale_a, float const* scale_b,
-                      void* d, int m, int n, int k, void* stream) {
+int tegula_bench_gemm(int type, void const* a, void const* b, float const* scale_a,
+                      float const* scale_b, void* d, int m, int n, int k, void* stream) {
   return guarded([&] {
     GemmArguments arguments = problem(type, m, n, k);
     arguments.a = a, arguments.b = b, arguments.d = d;
@@ -123,9 +128,10 @@ int tegula_bench_gemm(int type, void const* a, void const* b, float const* scale
   });
 }
 
-/// A bf16 problem whose result is activated: 0 none, 1 relu, 2 gelu, 3 silu, as Activation numbers them.
-int tegula_bench_gemm_activated(int activation, void const* a, void const* b, void* d, int m, int n, int k,
-                                void* stream) {
+/// A bf16 problem whose result is activated: 0 none, 1 relu, 2 gelu, 3 silu, as Activation numbers
+/// them.
+int tegula_bench_gemm_activated(int activation, void const* a, void const* b, void* d, int m, int n,
+                                int k, void* stream) {
   return guarded([&] {
     GemmArguments arguments = problem(0, m, n, k);
     arguments.a = a, arguments.b = b, arguments.d = d;
@@ -137,13 +143,15 @@ int tegula_bench_gemm_activated(int activation, void const* a, void const* b, vo
 /// How many choices are worth timing for a problem that tegula_bench_gemm has computed before.
 int tegula_bench_gemm_candidates(int type, int m, int n, int k) {
   int count = 0;
-  int const failed = guarded([&] { count = static_cast<int>(candidates(problem(type, m, n, k)).size()); });
+  int const failed =
+      guarded([&] { count = static_cast<int>(candidates(problem(type, m, n, k)).size()); });
   return failed != 0 ? -1 : count;
 }
 
 /// tegula_bench_gemm by the candidate of that number.
-int tegula_bench_gemm_candidate(int type, int number, void const* a, void const* b, float const* scale_a,
-                                float const* scale_b, void* d, int m, int n, int k, void* stream) {
+int tegula_bench_gemm_candidate(int type, int number, void const* a, void const* b,
+                                float const* scale_a, float const* scale_b, void* d, int m, int n,
+                                int k, void* stream) {
   return guarded([&] {
     GemmArguments arguments = problem(type, m, n, k);
     GemmChoice const& choice = candidates(arguments).at(static_cast<std::size_t>(number));
@@ -154,9 +162,11 @@ int tegula_bench_gemm_candidate(int type, int number, void const* a, void const*
 }
 
 /// The name of a candidate.
-int tegula_bench_gemm_candidate_name(int type, int number, int m, int n, int k, char* text, int size) {
-  return guarded(
-      [&] { put(candidates(problem(type, m, n, k)).at(static_cast<std::size_t>(number)), text, size); });
+int tegula_bench_gemm_candidate_name(int type, int number, int m, int n, int k, char* text,
+                                     int size) {
+  return guarded([&] {
+    put(candidates(problem(type, m, n, k)).at(static_cast<std::size_t>(number)), text, size);
+  });
 }
 
 /// What tegula_bench_gemm has chosen for a problem that it has computed before.
@@ -165,7 +175,8 @@ int tegula_bench_gemm_configuration(int type, int m, int n, int k, char* text, i
 }
 
 /// A bf16 problem by the sm_80 kernel, whatever would be chosen.
-int tegula_bench_gemm_sm80(void const* a, void const* b, void* d, int m, int n, int k, void* stream) {
+int tegula_bench_gemm_sm80(void const* a, void const* b, void* d, int m, int n, int k,
+                           void* stream) {
   return guarded([&] {
     GemmArguments arguments = problem(0, m, n, k);
     arguments.a = a, arguments.b = b, arguments.d = d;

@@ -1,7 +1,8 @@
-// How fast mma.sync can be on this GPU: products of registers, with nothing to load. The ceiling of the sm_80
-// kernels.
+// How fast mma.sync can be on this GPU: products of registers, with nothing to load. The ceiling of
+// the sm_80 kernels.
 //
-// Prints JSON lines {"benchmark", "case", "value", "unit"}. Operands are random, for power depends on them.
+// Prints JSON lines {"benchmark", "case", "value", "unit"}. Operands are random, for power depends
+// on them.
 
 #include <cuda_runtime.h>
 
@@ -17,7 +18,8 @@ namespace {
 
 using namespace tegula;
 
-constexpr int kTiles = 8;  // independent accumulators of a warp, enough to hide the instruction's latency
+constexpr int kTiles =
+    8;  // independent accumulators of a warp, enough to hide the instruction's latency
 constexpr int kLoops = 4096;
 constexpr int kThreads = 256;
 
@@ -38,7 +40,9 @@ __device__ std::uint32_t random_pair(
 }
 
 /// Device code may call no function of the host, constexpr or not.
-template <DType Type> struct Instruction { static constexpr MmaSpec spec = warp_mma(Type, DType::f32, 16); };
+template <DType Type> struct Instruction {
+  static constexpr MmaSpec spec = warp_mma(Type, DType::f32, 16);
+};
 
 template <DType Type> __global__ __launch_bounds__(kThreads, 2) void multiply(float* out) {
   std::uint32_t a[4], b[kTiles][2];

@@ -1,5 +1,5 @@
-// One case's kernel, mutated as TEGULA_MUTANT_* say (sim/mutable_values.hpp); mutants.py compiles it to a
-// cubin for each mutant. TEGULA_MUTANT_CASE is the case's index.
+// One case's kernel, mutated as TEGULA_MUTANT_* say (sim/mutable_values.hpp); mutants.py compiles
+// it to a cubin for each mutant. TEGULA_MUTANT_CASE is the case's index.
 
 #include "mutated_instructions.hpp"
 // The kernels come after what mutates their instructions.

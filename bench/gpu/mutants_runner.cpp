@@ -36,7 +36,8 @@ constexpr char kUsage[] =
     "  Exit code: 0 right, 1 it could not be run, 2 wrong, 3 hung, 4 the launch failed\n";
 enum ExitCode : int { kRight, kNotRun, kWrong, kHung, kFailed };
 
-constexpr int kProblems = 2;  // so that what the launch before left in shared memory is wrong for the next
+constexpr int kProblems =
+    2;  // so that what the launch before left in shared memory is wrong for the next
 constexpr auto kMostTime = std::chrono::milliseconds(700);
 constexpr std::size_t kGuard = 4096;
 constexpr int kPoison = 0xa5;      // of outputs, before a launch and around them
@@ -48,7 +49,8 @@ struct LaunchFailure {
 };
 
 void check(cudaError_t status, char const* call) {
-  if (status != cudaSuccess) throw device_error(fmt::format("{}: {}.", call, cudaGetErrorString(status)));
+  if (status != cudaSuccess)
+    throw device_error(fmt::format("{}: {}.", call, cudaGetErrorString(status)));
 }
 void check_launch(cudaError_t status) {
   if (status != cudaSuccess) throw LaunchFailure{status};
@@ -131,7 +133,8 @@ void const* add_input(Launch& launch, DType type, std::int64_t count, bool tight
   auto const number = launch.inputs.size();
   for (std::size_t problem = 0; problem < kProblems; ++problem)
     launch.host[problem].push_back(random_elements(type, count, 1 + 16 * problem + number));
-  launch.inputs.push_back(std::make_unique<Memory>(launch.host[0].back().size(), kInputGuard, tight));
+  launch.inputs.push_back(
+      std::make_unique<Memory>(launch.host[0].back().size(), kInputGuard, tight));
   return launch.inputs.back()->data();
 }
 
@@ -140,7 +143,8 @@ void* add_output(Launch& launch, std::size_t bytes, bool tight) {
   return launch.outputs.back()->data();
 }
 
-// --- GEMM -------------------------------------------------------------------------------------------------
+// --- GEMM
+// -------------------------------------------------------------------------------------------------
 
 GemmArguments gemm_arguments(Case const& c) {
   bool const sm80 = c.family == Family::gemm_sm80;
@@ -176,7 +180,8 @@ GemmSm90Params sm90_params(GemmArguments const& g, GemmSm90Config const& config,
   PerPiece<TmaBoxes> const pieces = store_boxes(epilogue(config));
   auto const of_d = [&](void const* address, int columns) {
     TmaMatrices const x = {*g.out, address, m, columns, batch, *g.ldd, *g.d_batch_stride};
-    return PerPiece<TensorMap>{.whole = map(x, pieces.whole), .last = map(x, pieces.last), .last_narrow = {}};
+    return PerPiece<TensorMap>{
+        .whole = map(x, pieces.whole), .last = map(x, pieces.last), .last_narrow = {}};
   };
   auto const tiles = [](int extent, int tile) { return (extent + tile - 1) / tile; };
   TileScheduler const scheduler{.tiles_m = tiles(m, config.block_m * config.cluster_m),
@@ -190,7 +195,8 @@ GemmSm90Params sm90_params(GemmArguments const& g, GemmSm90Config const& config,
                   .k = k,
                   .a_batched = batch > 1,
                   .b_batched = batch > 1},
-      .schedule = {.clusters = config.split_k > 1 ? scheduler.tiles() : std::min(clusters, scheduler.tiles()),
+      .schedule = {.clusters = config.split_k > 1 ? scheduler.tiles()
+                                                  : std::min(clusters, scheduler.tiles()),
                    .tiling = scheduler},
       .epilogue = {.c = of_d(g.c != nullptr ? g.c : g.d, n),
                    .d = of_d(g.d, columns_by_tma(n, store_unit(config.out))),
@@ -211,7 +217,8 @@ template <int I> GemmArguments set_up_gemm(Launch& launch, bool tight) {
   };
   auto const operand = [&](DType type, Major major, std::int64_t mn, std::int64_t ld) {
     bool const k_major = major == Major::k;
-    return add_input(launch, type, elements(k_major ? g.k : mn, (k_major ? mn : g.k) * g.batch, ld), tight);
+    return add_input(launch, type, elements(k_major ? g.k : mn, (k_major ? mn : g.k) * g.batch, ld),
+                     tight);
   };
   g.a = operand(g.in, g.a_major, g.m, *g.lda);
   g.b = operand(*g.in_b, g.b_major, g.n, *g.ldb);
@@ -240,14 +247,15 @@ double error_of(GemmArguments g, Launch const& launch, int problem,
   for (std::int64_t batch = 0; batch < g.batch; ++batch) {
     for (std::int64_t i = 0; i < g.m; ++i) {
       for (std::int64_t j = 0; j < g.n; ++j)
-        d.push_back(
-            reference::element(outputs[0].data(), *g.out, batch * *g.d_batch_stride + i * *g.ldd + j));
+        d.push_back(reference::element(outputs[0].data(), *g.out,
+                                       batch * *g.d_batch_stride + i * *g.ldd + j));
     }
   }
   return reference::compare(d, exact, reference::largest_finite(*g.out)).max_ratio;
 }
 
-// --- attention --------------------------------------------------------------------------------------------
+// --- attention
+// --------------------------------------------------------------------------------------------
 
 template <int I> AttentionArguments set_up_attention(Launch& launch, bool tight) {
   Case const& c = kCases[I];
@@ -281,18 +289,22 @@ double error_of(AttentionArguments a, Launch const& launch, int problem,
   for (std::int64_t batch = 0; batch < a.batch; ++batch) {
     for (std::int64_t head = 0; head < a.heads; ++head) {
       for (std::int64_t i = 0; i < a.seq_q; ++i) {
-        std::int64_t const row = batch * a.o_stride->batch + head * a.o_stride->head + i * a.o_stride->seq;
+        std::int64_t const row =
+            batch * a.o_stride->batch + head * a.o_stride->head + i * a.o_stride->seq;
         for (std::int64_t d = 0; d < a.head_dim; ++d)
           o.push_back(reference::element(outputs[0].data(), a.dtype, row + d));
       }
     }
   }
-  for (std::int64_t i = 0; i < rows; ++i) lse.push_back(reference::element(outputs[1].data(), DType::f32, i));
-  return std::max(reference::compare(o, exact.o, reference::largest_finite(a.dtype)).max_ratio,
-                  reference::compare(lse, exact.lse, reference::largest_finite(DType::f32)).max_ratio);
+  for (std::int64_t i = 0; i < rows; ++i)
+    lse.push_back(reference::element(outputs[1].data(), DType::f32, i));
+  return std::max(
+      reference::compare(o, exact.o, reference::largest_finite(a.dtype)).max_ratio,
+      reference::compare(lse, exact.lse, reference::largest_finite(DType::f32)).max_ratio);
 }
 
-// --- running ----------------------------------------------------------------------------------------------
+// --- running
+// ----------------------------------------------------------------------------------------------
 
 struct Options {
   std::string name, cubin, expected;
@@ -301,7 +313,8 @@ struct Options {
   double seconds = 2;
 };
 
-/// Ends the process when the launch at hand has taken too long: a kernel that hangs ends with its process.
+/// Ends the process when the launch at hand has taken too long: a kernel that hangs ends with its
+/// process.
 class Watchdog {
  public:
   explicit Watchdog(double seconds) : limit_(seconds) {
@@ -310,7 +323,8 @@ class Watchdog {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         int const launch = launch_;
         if (launch < 0 || Clock::now() - began_.load() < limit_) continue;
-        std::string const line = fmt::format("{{\"result\": \"hang\", \"launches\": {}}}\n", launch + 1);
+        std::string const line =
+            fmt::format("{{\"result\": \"hang\", \"launches\": {}}}\n", launch + 1);
         static_cast<void>(!write(STDOUT_FILENO, line.data(), line.size()));
         _exit(kHung);
       }
@@ -334,7 +348,8 @@ using Outputs = std::vector<std::vector<std::uint8_t>>;
 
 /// One launch; the bytes of its outputs, and whether their guards are intact.
 std::pair<Outputs, bool> run_once(Launch const& launch, cudaKernel_t kernel, int problem) {
-  for (std::size_t i = 0; i < launch.inputs.size(); ++i) launch.inputs[i]->upload(launch.host[problem][i]);
+  for (std::size_t i = 0; i < launch.inputs.size(); ++i)
+    launch.inputs[i]->upload(launch.host[problem][i]);
   for (auto const& output : launch.outputs) output->poison();
   auto const extents = [](Dim3 const& d) {
     return dim3(static_cast<unsigned>(d.x), static_cast<unsigned>(d.y), static_cast<unsigned>(d.z));
@@ -365,7 +380,8 @@ void write_expected(std::string const& path, std::vector<Outputs> const& of_prob
   std::ofstream file(path, std::ios::binary);
   for (Outputs const& outputs : of_problems) {
     for (auto const& bytes : outputs)
-      file.write(reinterpret_cast<char const*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+      file.write(reinterpret_cast<char const*>(bytes.data()),
+                 static_cast<std::streamsize>(bytes.size()));
   }
   if (!file.flush()) throw device_error(fmt::format("cannot write {}.", path));
 }
@@ -380,7 +396,8 @@ std::vector<Outputs> read_expected(std::string const& path, Launch const& launch
                 static_cast<std::streamsize>(outputs.back().size()));
     }
   }
-  if (!file) throw device_error(fmt::format("{} is absent or too short: write it first (--write).", path));
+  if (!file)
+    throw device_error(fmt::format("{} is absent or too short: write it first (--write).", path));
   return of_problems;
 }
 
@@ -411,11 +428,13 @@ int write_baseline(Options const& o, Launch const& launch, cudaKernel_t kernel, 
   bool const right = worst <= 1 && all_intact;
   fmt::print(
       "{{\"result\": \"{}\", \"launches\": {}, \"error\": \"{:.3f} times the bound from float64{}\"}}\n",
-      right ? "right" : "wrong", kProblems, worst, all_intact ? "" : ", bytes beside the output written");
+      right ? "right" : "wrong", kProblems, worst,
+      all_intact ? "" : ", bytes beside the output written");
   return right ? kRight : kWrong;
 }
 
-int compare_launches(Options const& o, Launch const& launch, cudaKernel_t kernel, Watchdog& watchdog) {
+int compare_launches(Options const& o, Launch const& launch, cudaKernel_t kernel,
+                     Watchdog& watchdog) {
   auto const expected = read_expected(o.expected, launch);
   int launches = 0, wrong = 0;
   std::string first;
@@ -426,7 +445,8 @@ int compare_launches(Options const& o, Launch const& launch, cudaKernel_t kernel
     int const problem = launches % kProblems;
     auto const [outputs, intact] = run_once(launch, kernel, problem);
     watchdog.rest();
-    std::size_t const different = different_bytes(outputs, expected[static_cast<std::size_t>(problem)]);
+    std::size_t const different =
+        different_bytes(outputs, expected[static_cast<std::size_t>(problem)]);
     if (wrong == 0 && (different > 0 || !intact))
       first = fmt::format("launch {}: {} bytes differ{}", launches, different,
                           intact ? "" : ", bytes beside the output written");
@@ -448,22 +468,23 @@ template <int I> int run_case(Options const& o) {
     }
   }();
   cudaLibrary_t library;
-  check(cudaLibraryLoadFromFile(&library, o.cubin.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0),
-        "cudaLibraryLoadFromFile");
+  check(
+      cudaLibraryLoadFromFile(&library, o.cubin.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+      "cudaLibraryLoadFromFile");
   cudaKernel_t kernel;
   check(cudaLibraryGetKernel(&kernel, library, "mutant"), "cudaLibraryGetKernel");
-  check(
-      cudaFuncSetAttribute(reinterpret_cast<void const*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                           static_cast<int>(launch.shared_bytes)),
-      "cudaFuncSetAttribute");
+  check(cudaFuncSetAttribute(reinterpret_cast<void const*>(kernel),
+                             cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(launch.shared_bytes)),
+        "cudaFuncSetAttribute");
   check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   static Watchdog watchdog(o.seconds);
   try {
     return o.write ? write_baseline(o, launch, kernel, watchdog, arguments)
                    : compare_launches(o, launch, kernel, watchdog);
   } catch (LaunchFailure const& failure) {
-    fmt::print("{{\"result\": \"failed\", \"error\": \"{}: {}\"}}\n", cudaGetErrorName(failure.status),
-               cudaGetErrorString(failure.status));
+    fmt::print("{{\"result\": \"failed\", \"error\": \"{}: {}\"}}\n",
+               cudaGetErrorName(failure.status), cudaGetErrorString(failure.status));
     return kFailed;
   }
 }
@@ -511,7 +532,8 @@ int main(int argc, char** argv) {
       for (Case const& c : kCases) std::printf("%s\n", c.name);
       return kRight;
     }
-    return run(parse(argc, argv), std::make_integer_sequence<int, static_cast<int>(kCases.size())>{});
+    return run(parse(argc, argv),
+               std::make_integer_sequence<int, static_cast<int>(kCases.size())>{});
   } catch (std::exception const& e) {
     std::fprintf(stderr, "mutants_runner: %s\n", e.what());
     return kNotRun;

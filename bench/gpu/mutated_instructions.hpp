@@ -7,9 +7,10 @@
 #include "tegula/macros.hpp"
 #include "tegula/sim/mutable_values.hpp"
 
-/// The instructions of arch/ that mutation testing changes, on a GPU. (On the simulated machine the machine
-/// changes them.) The headers of arch/ are read with those functions under other names, and functions of the
-/// right names call them, or do what the mutant does; so it is included before any kernel.
+/// The instructions of arch/ that mutation testing changes, on a GPU. (On the simulated machine the
+/// machine changes them.) The headers of arch/ are read with those functions under other names, and
+/// functions of the right names call them, or do what the mutant does; so it is included before any
+/// kernel.
 ///
 /// TEGULA_MUTANT_* say which statement is mutated, and how: sim/mutable_values.hpp.
 
@@ -123,7 +124,8 @@ TEGULA_DEVICE void bar_sync(int id, int threads, SourceLocation where = SourceLo
   if (m == Mutation::removed) return;
   m == Mutation::weakened ? __syncwarp() : bar_sync_unmutated(id, counted(threads, m, 32));
 }
-TEGULA_DEVICE void bar_arrive(int id, int threads, SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void bar_arrive(int id, int threads,
+                              SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::bar_arrive, mutants::kPlaced | mutants::kCounted);
   if (m != Mutation::removed) bar_arrive_unmutated(id, counted(threads, m, 32));
 }
@@ -132,7 +134,8 @@ TEGULA_DEVICE void bar_arrive(int id, int threads, SourceLocation where = Source
 
 namespace warp {
 
-TEGULA_DEVICE void sync(std::uint32_t mask = kAllLanes, SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void sync(std::uint32_t mask = kAllLanes,
+                        SourceLocation where = SourceLocation::current()) {
   if (!mutants::removed(where, Operation::warp_sync)) sync_unmutated(mask);
 }
 
@@ -160,13 +163,15 @@ TEGULA_DEVICE void sync(SourceLocation where = SourceLocation::current()) {
 
 TEGULA_DEVICE void mbarrier_init(SharedAddr mbarrier, int count,
                                  SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::mbarrier_init, mutants::kPlaced | mutants::kCounted);
+  Mutation const m =
+      mutation(where, Operation::mbarrier_init, mutants::kPlaced | mutants::kCounted);
   if (m != Mutation::removed) mbarrier_init_unmutated(mbarrier, counted(count, m));
 }
 TEGULA_DEVICE void fence_mbarrier_init(SourceLocation where = SourceLocation::current()) {
   if (!mutants::removed(where, Operation::fence_mbarrier_init)) fence_mbarrier_init_unmutated();
 }
-TEGULA_DEVICE void mbarrier_arrive(SharedAddr mbarrier, SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void mbarrier_arrive(SharedAddr mbarrier,
+                                   SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::mbarrier_arrive, mutants::kOrdered);
   if (m == Mutation::weakened) {
     asm volatile("mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%0];" ::"r"(mbarrier) : "memory");
@@ -178,13 +183,14 @@ TEGULA_DEVICE void mbarrier_arrive_cluster(SharedAddr remote,
                                            SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::mbarrier_arrive_cluster, mutants::kOrdered);
   if (m == Mutation::weakened) {
-    asm volatile("mbarrier.arrive.relaxed.cta.shared::cluster.b64 _, [%0];" ::"r"(remote) : "memory");
+    asm volatile("mbarrier.arrive.relaxed.cta.shared::cluster.b64 _, [%0];" ::"r"(remote)
+                 : "memory");
   } else if (m != Mutation::removed) {
     mbarrier_arrive_cluster_unmutated(remote);
   }
 }
-TEGULA_DEVICE void mbarrier_arrive_cluster_release(SharedAddr remote,
-                                                   SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void mbarrier_arrive_cluster_release(
+    SharedAddr remote, SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::mbarrier_arrive_cluster, mutants::kOrdered);
   if (m == Mutation::removed) return;
   m == Mutation::weakened ? mbarrier_arrive_cluster_unmutated(remote)
@@ -195,38 +201,45 @@ TEGULA_DEVICE void mbarrier_arrive_expect_tx(SharedAddr mbarrier, int bytes,
   Mutation const m =
       mutation(where, Operation::mbarrier_arrive_expect_tx, mutants::kOrdered | mutants::kCounted);
   if (m == Mutation::weakened) {
-    asm volatile("mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [%0], %1;" ::"r"(mbarrier),
-                 "r"(bytes)
-                 : "memory");
+    asm volatile(
+        "mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [%0], %1;" ::"r"(mbarrier),
+        "r"(bytes)
+        : "memory");
   } else if (m != Mutation::removed) {
     mbarrier_arrive_expect_tx_unmutated(mbarrier, counted(bytes, m, 16));
   }
 }
 TEGULA_DEVICE void mbarrier_expect_tx(SharedAddr mbarrier, int bytes,
                                       SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::mbarrier_expect_tx, mutants::kPlaced | mutants::kCounted);
+  Mutation const m =
+      mutation(where, Operation::mbarrier_expect_tx, mutants::kPlaced | mutants::kCounted);
   if (m != Mutation::removed) mbarrier_expect_tx_unmutated(mbarrier, counted(bytes, m, 16));
 }
 TEGULA_DEVICE void mbarrier_complete_tx(SharedAddr mbarrier, int bytes,
                                         SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::mbarrier_complete_tx, mutants::kPlaced | mutants::kCounted);
+  Mutation const m =
+      mutation(where, Operation::mbarrier_complete_tx, mutants::kPlaced | mutants::kCounted);
   if (m != Mutation::removed) mbarrier_complete_tx_unmutated(mbarrier, counted(bytes, m, 16));
 }
 TEGULA_DEVICE bool mbarrier_test_wait_parity(SharedAddr mbarrier, int parity,
                                              SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::mbarrier_wait, Mutation::removed | Mutation::flipped);
+  Mutation const m =
+      mutation(where, Operation::mbarrier_wait, Mutation::removed | Mutation::flipped);
   if (m == Mutation::removed) return true;
-  return mbarrier_test_wait_parity_unmutated(mbarrier, m == Mutation::flipped ? parity ^ 1 : parity);
+  return mbarrier_test_wait_parity_unmutated(mbarrier,
+                                             m == Mutation::flipped ? parity ^ 1 : parity);
 }
 TEGULA_DEVICE bool mbarrier_try_wait_parity(SharedAddr mbarrier, int parity,
                                             SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::mbarrier_wait, Mutation::removed | Mutation::flipped);
+  Mutation const m =
+      mutation(where, Operation::mbarrier_wait, Mutation::removed | Mutation::flipped);
   if (m == Mutation::removed) return true;
   return mbarrier_try_wait_parity_unmutated(mbarrier, m == Mutation::flipped ? parity ^ 1 : parity);
 }
 TEGULA_DEVICE void mbarrier_wait_parity(SharedAddr mbarrier, int parity,
                                         SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::mbarrier_wait, mutants::kOrdered | Mutation::flipped);
+  Mutation const m =
+      mutation(where, Operation::mbarrier_wait, mutants::kOrdered | Mutation::flipped);
   if (m == Mutation::weakened) {
     mbarrier_wait_parity_unmutated<MemoryOrder::relaxed, Scope::cta>(mbarrier, parity);
   } else if (m != Mutation::removed) {
@@ -234,7 +247,8 @@ TEGULA_DEVICE void mbarrier_wait_parity(SharedAddr mbarrier, int parity,
   }
 }
 
-template <Scope S> TEGULA_DEVICE void fence_acq_rel(SourceLocation where = SourceLocation::current()) {
+template <Scope S>
+TEGULA_DEVICE void fence_acq_rel(SourceLocation where = SourceLocation::current()) {
   Mutation const m =
       mutation(where, Operation::fence, S == Scope::cta ? mutants::kPlaced : mutants::kOrdered);
   if (m == Mutation::removed) return;
@@ -256,7 +270,8 @@ TEGULA_DEVICE void fence_proxy_async_shared(SourceLocation where = SourceLocatio
 TEGULA_DEVICE void griddepcontrol_wait(SourceLocation where = SourceLocation::current()) {
   if (!mutants::removed(where, Operation::griddepcontrol_wait)) griddepcontrol_wait_unmutated();
 }
-TEGULA_DEVICE void griddepcontrol_launch_dependents(SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void griddepcontrol_launch_dependents(
+    SourceLocation where = SourceLocation::current()) {
   if (!mutants::removed(where, Operation::griddepcontrol_launch_dependents))
     griddepcontrol_launch_dependents_unmutated();
 }
@@ -264,8 +279,10 @@ TEGULA_DEVICE void griddepcontrol_launch_dependents(SourceLocation where = Sourc
 TEGULA_DEVICE void cp_async_commit_group(SourceLocation where = SourceLocation::current()) {
   if (!mutants::removed(where, Operation::cp_async_commit_group)) cp_async_commit_group_unmutated();
 }
-template <int N> TEGULA_DEVICE void cp_async_wait_group(SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::cp_async_wait_group, mutants::kPlaced | mutants::kCounted);
+template <int N>
+TEGULA_DEVICE void cp_async_wait_group(SourceLocation where = SourceLocation::current()) {
+  Mutation const m =
+      mutation(where, Operation::cp_async_wait_group, mutants::kPlaced | mutants::kCounted);
   if (m == Mutation::more) {
     cp_async_wait_group_unmutated<N + 1>();
   } else if (m == Mutation::less) {
@@ -281,8 +298,10 @@ TEGULA_DEVICE void cp_async_wait_all(SourceLocation where = SourceLocation::curr
 TEGULA_DEVICE void bulk_commit_group(SourceLocation where = SourceLocation::current()) {
   if (!mutants::removed(where, Operation::bulk_commit_group)) bulk_commit_group_unmutated();
 }
-template <int N> TEGULA_DEVICE void bulk_wait_group_read(SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::bulk_wait_group_read, mutants::kPlaced | mutants::kCounted);
+template <int N>
+TEGULA_DEVICE void bulk_wait_group_read(SourceLocation where = SourceLocation::current()) {
+  Mutation const m =
+      mutation(where, Operation::bulk_wait_group_read, mutants::kPlaced | mutants::kCounted);
   if (m == Mutation::more) {
     bulk_wait_group_read_unmutated<N + 1>();
   } else if (m == Mutation::less) {
@@ -291,8 +310,10 @@ template <int N> TEGULA_DEVICE void bulk_wait_group_read(SourceLocation where = 
     bulk_wait_group_read_unmutated<N>();
   }
 }
-template <int N> TEGULA_DEVICE void bulk_wait_group(SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::bulk_wait_group, mutants::kOrdered | mutants::kCounted);
+template <int N>
+TEGULA_DEVICE void bulk_wait_group(SourceLocation where = SourceLocation::current()) {
+  Mutation const m =
+      mutation(where, Operation::bulk_wait_group, mutants::kOrdered | mutants::kCounted);
   if (m == Mutation::weakened) {
     bulk_wait_group_read_unmutated<N>();
   } else if (m == Mutation::more) {
@@ -310,12 +331,15 @@ TEGULA_DEVICE void tma_load_multicast(SharedAddr dst, TensorMap const& map, TmaC
                                       SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::multicast_mask,
                               (cta_mask & (cta_mask - 1)) == 0 ? Mutation::none : Mutation::less);
-  if (m == Mutation::less) cta_mask &= static_cast<std::uint16_t>(cta_mask - 1);  // without the lowest rank
+  if (m == Mutation::less)
+    cta_mask &= static_cast<std::uint16_t>(cta_mask - 1);  // without the lowest rank
   tma_load_multicast_unmutated<Rank, Hint>(dst, map, c, mbarrier, cta_mask);
 }
 
-template <int N> TEGULA_DEVICE void setmaxnreg_inc(SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::setmaxnreg_inc, mutants::kPlaced | mutants::kCounted);
+template <int N>
+TEGULA_DEVICE void setmaxnreg_inc(SourceLocation where = SourceLocation::current()) {
+  Mutation const m =
+      mutation(where, Operation::setmaxnreg_inc, mutants::kPlaced | mutants::kCounted);
   if (m == Mutation::less) {
     setmaxnreg_inc_unmutated<(N == 24 ? 24 : N - 8)>();
   } else if (m == Mutation::more) {
@@ -324,8 +348,10 @@ template <int N> TEGULA_DEVICE void setmaxnreg_inc(SourceLocation where = Source
     setmaxnreg_inc_unmutated<N>();
   }
 }
-template <int N> TEGULA_DEVICE void setmaxnreg_dec(SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::setmaxnreg_dec, mutants::kPlaced | mutants::kCounted);
+template <int N>
+TEGULA_DEVICE void setmaxnreg_dec(SourceLocation where = SourceLocation::current()) {
+  Mutation const m =
+      mutation(where, Operation::setmaxnreg_dec, mutants::kPlaced | mutants::kCounted);
   if (m == Mutation::less) {
     setmaxnreg_dec_unmutated<(N == 24 ? 24 : N - 8)>();
   } else if (m == Mutation::more) {
@@ -341,8 +367,10 @@ TEGULA_DEVICE void wgmma_fence(SourceLocation where = SourceLocation::current())
 TEGULA_DEVICE void wgmma_commit_group(SourceLocation where = SourceLocation::current()) {
   if (!mutants::removed(where, Operation::wgmma_commit_group)) wgmma_commit_group_unmutated();
 }
-template <int N> TEGULA_DEVICE void wgmma_wait_group(SourceLocation where = SourceLocation::current()) {
-  Mutation const m = mutation(where, Operation::wgmma_wait_group, mutants::kPlaced | mutants::kCounted);
+template <int N>
+TEGULA_DEVICE void wgmma_wait_group(SourceLocation where = SourceLocation::current()) {
+  Mutation const m =
+      mutation(where, Operation::wgmma_wait_group, mutants::kPlaced | mutants::kCounted);
   if (m == Mutation::more) {
     wgmma_wait_group_unmutated<(N == 7 ? 7 : N + 1)>();
   } else if (m == Mutation::less) {

@@ -1,7 +1,8 @@
-// Reads the files of a probe and prints a header for tests/numeric/data: a sample of the GPU's results as
-// they are, and digests of all.
-//   extract_results mma FOLDER > tests/numeric/data/h100_results.hpp           FOLDER of arithmetic_probe
-//   extract_results wgmma FOLDER > tests/numeric/data/h100_wgmma_results.hpp   FOLDER of wgmma_probe
+// Reads the files of a probe and prints a header for tests/numeric/data: a sample of the GPU's
+// results as they are, and digests of all.
+//   extract_results mma FOLDER > tests/numeric/data/h100_results.hpp           FOLDER of
+//   arithmetic_probe extract_results wgmma FOLDER > tests/numeric/data/h100_wgmma_results.hpp
+//   FOLDER of wgmma_probe
 
 #include <cstdint>
 #include <cstdio>
@@ -53,10 +54,12 @@ struct Reader {
     std::vector<std::uint32_t> values = words(raw);
     values.resize(count);
     for (std::size_t i = raw; i < count; ++i) {
-      std::uint8_t const byte = step_bits == 4 ? bytes[at + i / 2] >> (4 * (i % 2)) : bytes[at + i - raw];
+      std::uint8_t const byte =
+          step_bits == 4 ? bytes[at + i / 2] >> (4 * (i % 2)) : bytes[at + i - raw];
       int const range = 1 << step_bits;
       int const code = byte & (range - 1);
-      values[i] = values[i - 1] + static_cast<std::uint32_t>(code >= range / 2 ? code - range : code);
+      values[i] =
+          values[i - 1] + static_cast<std::uint32_t>(code >= range / 2 ? code - range : code);
     }
     at += step_bits == 4 ? count / 2 : count - raw;
     return values;
@@ -80,10 +83,10 @@ void print_mma(std::string const& folder) {
         int const samples = (index + 1) * wanted / cases - index * wanted / cases;
         for (int sample = 0; sample < samples; ++sample) {
           bool const half = mma_subject(op).d == DType::f16;
-          int const word =
-              half ? (index * 29 + sample * 5) % 32 * 4 + sample % 2 : (index * 37 + sample * 11) % 128;
-          std::printf("%s{%d, %d, %d, %d, 0x%x},%s", column == 0 ? "    " : " ", op, set, index, word,
-                      d[static_cast<std::size_t>(word)], column == 3 ? "\n" : "");
+          int const word = half ? (index * 29 + sample * 5) % 32 * 4 + sample % 2
+                                : (index * 37 + sample * 11) % 128;
+          std::printf("%s{%d, %d, %d, %d, 0x%x},%s", column == 0 ? "    " : " ", op, set, index,
+                      word, d[static_cast<std::size_t>(word)], column == 3 ? "\n" : "");
           column = (column + 1) % 4;
         }
       }
@@ -169,8 +172,8 @@ void print_wgmma(std::string const& folder) {
         for (std::uint32_t word : d) digest.add(word);
         int const row = (index * 37 + set * 5 + subject) % kWgmmaM;
         int const column = (index * 3 + set) % kKeptWgmmaN;
-        std::printf("%s{%d, %d, %d, %d, %d, 0x%x},%s", index % 4 == 0 ? "    " : " ", subject, set, index,
-                    row, column, d[static_cast<std::size_t>(row * kKeptWgmmaN + column)],
+        std::printf("%s{%d, %d, %d, %d, %d, 0x%x},%s", index % 4 == 0 ? "    " : " ", subject, set,
+                    index, row, column, d[static_cast<std::size_t>(row * kKeptWgmmaN + column)],
                     index % 4 == 3 ? "\n" : "");
       }
       char text[96];
@@ -180,7 +183,8 @@ void print_wgmma(std::string const& folder) {
     }
   }
   if (file.at != file.bytes.size()) {
-    std::fprintf(stderr, "results.bin has %zu bytes; %zu were expected\n", file.bytes.size(), file.at);
+    std::fprintf(stderr, "results.bin has %zu bytes; %zu were expected\n", file.bytes.size(),
+                 file.at);
     std::exit(1);
   }
   std::printf(

@@ -5,8 +5,8 @@
 #include <tegula/atom/mma_spec.hpp>
 #include <tegula/numeric/dtype.hpp>
 
-/// Operands for mma.sync that are a function of (subject, set, index) alone, so that results taken on a GPU
-/// are replayed elsewhere from the results only.
+/// Operands for mma.sync that are a function of (subject, set, index) alone, so that results taken
+/// on a GPU are replayed elsewhere from the results only.
 namespace tegula::probe {
 
 /// splitmix64 (Steele, Lea, Flood 2014).
@@ -38,22 +38,23 @@ enum class CaseSet : int {
 };
 inline constexpr int kCaseSets = 8;
 
-inline constexpr char const* kCaseSetNames[kCaseSets] = {"narrow",   "middle", "wide", "cancellation",
-                                                         "boundary", "tiny",   "huge", "special"};
+inline constexpr char const* kCaseSetNames[kCaseSets] = {
+    "narrow", "middle", "wide", "cancellation", "boundary", "tiny", "huge", "special"};
 
-/// The instructions, in the order in which results were recorded. Of the integers' number, from the highest
-/// bit to the lowest: saturate, k 32, a unsigned, b unsigned.
+/// The instructions, in the order in which results were recorded. Of the integers' number, from the
+/// highest bit to the lowest: saturate, k 32, a unsigned, b unsigned.
 inline constexpr int kMmaSubjectCount = 24;
 constexpr MmaSpec mma_subject(int subject) {
   using enum DType;
-  constexpr MmaSpec kFloats[] = {warp_mma(f16, f32, 8),   warp_mma(f16, f32, 16), warp_mma(bf16, f32, 8),
-                                 warp_mma(bf16, f32, 16), warp_mma(tf32, f32, 4), warp_mma(tf32, f32, 8),
-                                 warp_mma(f16, f16, 8),   warp_mma(f16, f16, 16)};
+  constexpr MmaSpec kFloats[] = {warp_mma(f16, f32, 8),  warp_mma(f16, f32, 16),
+                                 warp_mma(bf16, f32, 8), warp_mma(bf16, f32, 16),
+                                 warp_mma(tf32, f32, 4), warp_mma(tf32, f32, 8),
+                                 warp_mma(f16, f16, 8),  warp_mma(f16, f16, 16)};
   constexpr int kFirstInteger = static_cast<int>(std::size(kFloats));
   if (subject < kFirstInteger) return kFloats[subject];
   int const number = subject - kFirstInteger;
-  MmaSpec spec =
-      warp_mma((number & 2) != 0 ? u8 : s8, (number & 1) != 0 ? u8 : s8, s32, (number & 4) != 0 ? 32 : 16);
+  MmaSpec spec = warp_mma((number & 2) != 0 ? u8 : s8, (number & 1) != 0 ? u8 : s8, s32,
+                          (number & 4) != 0 ? 32 : 16);
   if ((number & 8) != 0) spec.variant = MmaVariant::saturate;
   return spec;
 }
@@ -93,12 +94,13 @@ inline Fields operand_fields(DType type) {
 }
 
 inline std::uint32_t random_value(Random& random, Fields f, int least_exponent, int exponents) {
-  std::uint32_t const mantissa = static_cast<std::uint32_t>(random.next()) & ((1u << f.mantissa_bits) - 1);
+  std::uint32_t const mantissa =
+      static_cast<std::uint32_t>(random.next()) & ((1u << f.mantissa_bits) - 1);
   int field = least_exponent + random.below(exponents) + f.bias();
   if (field < 0) field = 0;
   if (field >= f.top()) field = f.top() - 1;
-  return (random.one_in(2) ? f.sign() : 0) | (static_cast<std::uint32_t>(field) << f.mantissa_bits) |
-         mantissa;
+  return (random.one_in(2) ? f.sign() : 0) |
+         (static_cast<std::uint32_t>(field) << f.mantissa_bits) | mantissa;
 }
 
 inline std::uint32_t boundary_value(Random& random, Fields f) {
@@ -117,7 +119,8 @@ inline std::uint32_t boundary_value(Random& random, Fields f) {
     case 5:
       return sign | (last + 1);  // least normal
     case 6:
-      return sign | ((static_cast<std::uint32_t>(f.top()) << f.mantissa_bits) - 1);  // greatest finite
+      return sign |
+             ((static_cast<std::uint32_t>(f.top()) << f.mantissa_bits) - 1);  // greatest finite
     case 7:
       return sign | one;
     case 8:
@@ -125,7 +128,8 @@ inline std::uint32_t boundary_value(Random& random, Fields f) {
     case 9:
       return sign | (one - 1);
     case 10:
-      return sign | (static_cast<std::uint32_t>(1 + random.below(f.top() - 1)) << f.mantissa_bits);  // 2^i
+      return sign |
+             (static_cast<std::uint32_t>(1 + random.below(f.top() - 1)) << f.mantissa_bits);  // 2^i
     default:
       return random_value(random, f, -3, 6);
   }
@@ -136,10 +140,12 @@ inline std::uint32_t special_value(Random& random, Fields f) {
   std::uint32_t const infinity = static_cast<std::uint32_t>(f.top()) << f.mantissa_bits;
   if (random.one_in(2)) return sign | infinity;
   if (random.one_in(2)) return sign | infinity | 1u;
-  return sign | infinity | (static_cast<std::uint32_t>(random.next()) & ((1u << f.mantissa_bits) - 1));
+  return sign | infinity |
+         (static_cast<std::uint32_t>(random.next()) & ((1u << f.mantissa_bits) - 1));
 }
 
-/// A value of an operand (k elements are multiplied) or of the accumulator, for every set but kCancellation.
+/// A value of an operand (k elements are multiplied) or of the accumulator, for every set but
+/// kCancellation.
 inline std::uint32_t value(Random& random, CaseSet set, Fields f, bool accumulator) {
   bool const small_range = f.exponent_bits == 5;
   switch (set) {
@@ -176,8 +182,8 @@ inline std::uint32_t value(Random& random, CaseSet set, Fields f, bool accumulat
 inline MmaCase mma_case(int subject, CaseSet set, int index) {
   using detail::Fields;
   MmaSpec const op = mma_subject(subject);
-  Random random{(static_cast<std::uint64_t>(subject) << 48) ^ (static_cast<std::uint64_t>(set) << 40) ^
-                static_cast<std::uint64_t>(index)};
+  Random random{(static_cast<std::uint64_t>(subject) << 48) ^
+                (static_cast<std::uint64_t>(set) << 40) ^ static_cast<std::uint64_t>(index)};
   MmaCase out;
 
   if (op.d == DType::s32) {
@@ -240,13 +246,15 @@ inline MmaCase mma_case(int subject, CaseSet set, int index) {
     return out;
   }
 
-  // Every second k of B is the negative of its neighbour, and A nearly repeats, so that sums cancel to a few
-  // last places. In half of the cases A and B are (nearly) constant matrices and C is minus their product,
-  // give or take.
+  // Every second k of B is the negative of its neighbour, and A nearly repeats, so that sums cancel
+  // to a few last places. In half of the cases A and B are (nearly) constant matrices and C is
+  // minus their product, give or take.
   bool const constant = random.one_in(2);
   std::uint32_t const x = detail::random_value(random, operand, -4, 8);
   std::uint32_t const y = detail::random_value(random, operand, -4, 8);
-  auto const perturbed = [&](std::uint32_t v) { return random.one_in(8) ? v ^ (1u << random.below(3)) : v; };
+  auto const perturbed = [&](std::uint32_t v) {
+    return random.one_in(8) ? v ^ (1u << random.below(3)) : v;
+  };
   auto const negated = [&](std::uint32_t v, int odd) { return odd != 0 ? v ^ operand.sign() : v; };
   auto const fill = [&](auto& lanes, std::uint32_t fixed, bool negate_odd) {
     for (auto& lane : lanes) {

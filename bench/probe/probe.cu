@@ -1,16 +1,17 @@
-// Takes the arithmetic of a GPU of compute capability 9.0 down in files, and compares it with the simulated
-// machine's.
+// Takes the arithmetic of a GPU of compute capability 9.0 down in files, and compares it with the
+// simulated machine's.
 //
-// Build in the repository root, as one line; nothing is needed but the CUDA toolkit and a C++20 host
-// compiler:
+// Build in the repository root, as one line; nothing is needed but the CUDA toolkit and a C++20
+// host compiler:
 //   nvcc -O2 -std=c++20 -gencode arch=compute_90a,code=sm_90a -fmad=false
 //     -Xcompiler -mavx2,-ffp-contract=off -Iinclude -Ibench/probe
 //     -o arithmetic_probe bench/probe/probe.cu src/sim/arithmetic/*.cpp
 // Run:
 //   ./arithmetic_probe [--every-float] [FOLDER]
-// --every-float compares the functions on all 2^32 arguments: a minute or two on 16 cores. A FOLDER, which
-// must exist, receives five files of at most 12 MB each; probe_files.hpp says what is in them. Exits with 1
-// if a CUDA call failed, with 2 if anything differs from the simulated machine that should not.
+// --every-float compares the functions on all 2^32 arguments: a minute or two on 16 cores. A
+// FOLDER, which must exist, receives five files of at most 12 MB each; probe_files.hpp says what is
+// in them. Exits with 1 if a CUDA call failed, with 2 if anything differs from the simulated
+// machine that should not.
 
 #include <cmath>
 #include <cstdarg>
@@ -35,13 +36,14 @@ using namespace tegula;
 using tegula::probe::CaseSet;
 using tegula::probe::MmaCase;
 
-#define CHECK(call)                                                                                   \
-  do {                                                                                                \
-    cudaError_t const error_ = (call);                                                                \
-    if (error_ != cudaSuccess) {                                                                      \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error_)); \
-      std::exit(1);                                                                                   \
-    }                                                                                                 \
+#define CHECK(call)                                                      \
+  do {                                                                   \
+    cudaError_t const error_ = (call);                                   \
+    if (error_ != cudaSuccess) {                                         \
+      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, \
+                   cudaGetErrorString(error_));                          \
+      std::exit(1);                                                      \
+    }                                                                    \
   } while (false)
 
 std::string folder;
@@ -70,7 +72,8 @@ void write_file(char const* name, std::vector<std::uint8_t> const& bytes) {
   say("wrote %s, %zu bytes\n", name, bytes.size());
 }
 
-template <class T> void append(std::vector<std::uint8_t>& bytes, T const* values, std::size_t count) {
+template <class T>
+void append(std::vector<std::uint8_t>& bytes, T const* values, std::size_t count) {
   std::uint8_t const* begin = reinterpret_cast<std::uint8_t const*>(values);
   bytes.insert(bytes.end(), begin, begin + count * sizeof(T));
 }
@@ -99,7 +102,8 @@ void finish_launch() {
 
 /// body(i) for i in [0, count) on all host threads.
 template <class Body> void parallel(std::size_t count, Body body) {
-  unsigned const threads = std::thread::hardware_concurrency() != 0 ? std::thread::hardware_concurrency() : 1;
+  unsigned const threads =
+      std::thread::hardware_concurrency() != 0 ? std::thread::hardware_concurrency() : 1;
   std::vector<std::thread> pool;
   for (unsigned t = 0; t < threads; ++t) {
     pool.emplace_back([=] {
@@ -117,9 +121,12 @@ struct MmaResult {
 };
 
 /// Device code may call no function of the host, constexpr or not.
-template <int Subject> struct Instruction { static constexpr MmaSpec spec = probe::mma_subject(Subject); };
+template <int Subject> struct Instruction {
+  static constexpr MmaSpec spec = probe::mma_subject(Subject);
+};
 
-template <int Subject> __global__ void run_mma(MmaCase const* cases, MmaResult* results, int count) {
+template <int Subject>
+__global__ void run_mma(MmaCase const* cases, MmaResult* results, int count) {
   int const warp = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) / 32;
   int const lane = static_cast<int>(threadIdx.x) % 32;
   if (warp >= count) return;
@@ -152,7 +159,8 @@ void launch_mma(int subject, MmaCase const* cases, MmaResult* results, int count
 void probe_mma() {
   constexpr int kCases = 8192;  // of 128 results each
   std::vector<std::uint8_t> kept;
-  say("\nmma.sync: results that differ from the simulated sm_90, of %d each\n%-36s", kCases * 128, "");
+  say("\nmma.sync: results that differ from the simulated sm_90, of %d each\n%-36s", kCases * 128,
+      "");
   for (char const* name : probe::kCaseSetNames) say(" %12s", name);
   say("\n");
   for (int i = 0; i < probe::kMmaSubjectCount; ++i) {
@@ -163,7 +171,8 @@ void probe_mma() {
     for (int s = 0; s < probe::kCaseSets; ++s) {
       CaseSet const set = static_cast<CaseSet>(s);
       std::vector<MmaCase> cases(kCases);
-      parallel(kCases, [&](std::size_t n) { cases[n] = probe::mma_case(i, set, static_cast<int>(n)); });
+      parallel(kCases,
+               [&](std::size_t n) { cases[n] = probe::mma_case(i, set, static_cast<int>(n)); });
       DeviceArray<MmaCase> const on_device(cases);
       DeviceArray<MmaResult> const results(kCases);
       CHECK(cudaMemset(results.data, 0, kCases * sizeof(MmaResult)));
@@ -220,7 +229,8 @@ template <Function F> __device__ float evaluate(float x) {
 }
 
 template <Function F>
-__global__ void run_function(std::uint32_t const* arguments, std::uint32_t* results, std::size_t count) {
+__global__ void run_function(std::uint32_t const* arguments, std::uint32_t* results,
+                             std::size_t count) {
   std::size_t const i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < count) results[i] = __float_as_uint(evaluate<F>(__uint_as_float(arguments[i])));
 }
@@ -275,8 +285,8 @@ float on_machine(Function f, float x) {
 std::uint32_t bits_of(float x) { return __builtin_bit_cast(std::uint32_t, x); }
 float float_of(std::uint32_t x) { return __builtin_bit_cast(float, x); }
 
-/// The first result, then each step to the next in 4 bits (two to a byte, low first); steps outside -8..7 are
-/// counted.
+/// The first result, then each step to the next in 4 bits (two to a byte, low first); steps outside
+/// -8..7 are counted.
 void append_steps(std::vector<std::uint8_t>& bytes, std::vector<std::uint32_t> const& results,
                   char const* name) {
   append(bytes, results.data(), 1);
@@ -291,24 +301,28 @@ void append_steps(std::vector<std::uint8_t>& bytes, std::vector<std::uint32_t> c
   say("%s: steps of more than 4 bits: %ld\n", name, clipped);
 }
 
-/// Counts where the simulated machine differs from the GPU, over as many add() as wanted; prints at the end.
-/// A difference is a failure. All NaNs are equal.
+/// Counts where the simulated machine differs from the GPU, over as many add() as wanted; prints at
+/// the end. A difference is a failure. All NaNs are equal.
 class Comparison {
  public:
   Comparison(Function function, char const* what) : function_(function), what_(what) {}
   Comparison(Comparison const&) = delete;
   Comparison& operator=(Comparison const&) = delete;
 
-  void add(std::vector<std::uint32_t> const& arguments) { add(arguments, on_gpu(function_, arguments)); }
+  void add(std::vector<std::uint32_t> const& arguments) {
+    add(arguments, on_gpu(function_, arguments));
+  }
 
   void add(std::vector<std::uint32_t> const& arguments, std::vector<std::uint32_t> const& gpu) {
     std::vector<std::uint32_t> machine(arguments.size());
-    parallel(arguments.size(),
-             [&](std::size_t i) { machine[i] = bits_of(on_machine(function_, float_of(arguments[i]))); });
+    parallel(arguments.size(), [&](std::size_t i) {
+      machine[i] = bits_of(on_machine(function_, float_of(arguments[i])));
+    });
     total_ += arguments.size();
     if (machine == gpu) return;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
-      if (machine[i] == gpu[i] || (std::isnan(float_of(machine[i])) && std::isnan(float_of(gpu[i]))))
+      if (machine[i] == gpu[i] ||
+          (std::isnan(float_of(machine[i])) && std::isnan(float_of(gpu[i]))))
         continue;
       ++different_;
       std::int64_t distance = static_cast<std::int64_t>(machine[i]) - gpu[i];
@@ -322,8 +336,8 @@ class Comparison {
   }
 
   ~Comparison() {
-    say("%-16s %-28s %10zu arguments, %9ld differ", kFunctionNames[static_cast<int>(function_)], what_,
-        total_, different_);
+    say("%-16s %-28s %10zu arguments, %9ld differ", kFunctionNames[static_cast<int>(function_)],
+        what_, total_, different_);
     if (different_ != 0) {
       say(", by at most %lld ulp (%08x: gpu %08x, machine %08x)", static_cast<long long>(greatest_),
           argument_, gpu_, machine_);
@@ -341,7 +355,8 @@ class Comparison {
   std::uint32_t argument_ = 0, gpu_ = 0, machine_ = 0;
 };
 
-void say_broken(DeviceArray<unsigned long long> const& counts, DeviceArray<std::uint32_t> const& examples,
+void say_broken(DeviceArray<unsigned long long> const& counts,
+                DeviceArray<std::uint32_t> const& examples,
                 std::initializer_list<char const*> names) {
   std::vector<unsigned long long> const broken = counts.download();
   std::vector<std::uint32_t> const example = examples.download();
@@ -370,8 +385,8 @@ struct ReducedRanges {
 };
 
 void write_functions(ReducedRanges const& reduced) {
-  auto const append_random = [](std::vector<std::uint8_t>& bytes, Function f, std::uint64_t seed, int least,
-                                int exponents, bool negative) {
+  auto const append_random = [](std::vector<std::uint8_t>& bytes, Function f, std::uint64_t seed,
+                                int least, int exponents, bool negative) {
     std::vector<std::uint32_t> const results =
         on_gpu(f, probe::random_floats(seed, std::size_t{1} << 18, least, exponents, negative));
     append(bytes, results.data(), results.size());
@@ -387,7 +402,8 @@ void write_functions(ReducedRanges const& reduced) {
   append_steps(second, reduced.rsqrt, "rsqrt");
   write_file("rsqrt.bin", second);
 
-  // The first sixteenth of the binade raw, then steps of a byte, then arguments of any exponent raw.
+  // The first sixteenth of the binade raw, then steps of a byte, then arguments of any exponent
+  // raw.
   std::vector<std::uint8_t> third;
   std::size_t const raw = std::size_t{1} << 19;
   append(third, reduced.lg2.data(), raw);
@@ -404,9 +420,10 @@ void write_functions(ReducedRanges const& reduced) {
 
 void compare_specials() {
   std::vector<std::uint32_t> const specials = {
-      0x00000000u, 0x80000000u, 0x00000001u, 0x80000001u, 0x007fffffu, 0x807fffffu, 0x00800000u, 0x80800000u,
-      0x3f800000u, 0xbf800000u, 0x3f7fffffu, 0x7f7fffffu, 0xff7fffffu, 0x7f800000u, 0xff800000u, 0x7fc00000u,
-      0xffc00000u, 0x43000000u, 0x42ffffffu, 0xc2fc0000u, 0xc2fc0001u, 0xc2fbffffu, 0xc3150000u, 0x7e800001u};
+      0x00000000u, 0x80000000u, 0x00000001u, 0x80000001u, 0x007fffffu, 0x807fffffu,
+      0x00800000u, 0x80800000u, 0x3f800000u, 0xbf800000u, 0x3f7fffffu, 0x7f7fffffu,
+      0xff7fffffu, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0xffc00000u, 0x43000000u,
+      0x42ffffffu, 0xc2fc0000u, 0xc2fc0001u, 0xc2fbffffu, 0xc3150000u, 0x7e800001u};
   say("\nspecial arguments: gpu/machine\n  argument");
   for (char const* name : kFunctionNames) say(" %17s", name);
   say("\n");
@@ -415,7 +432,8 @@ void compare_specials() {
   for (std::size_t i = 0; i < specials.size(); ++i) {
     say("  %08x", specials[i]);
     for (int f = 0; f < kFunctions; ++f) {
-      say(" %08x/%08x", results[f][i], bits_of(on_machine(static_cast<Function>(f), float_of(specials[i]))));
+      say(" %08x/%08x", results[f][i],
+          bits_of(on_machine(static_cast<Function>(f), float_of(specials[i]))));
     }
     say("\n");
   }
@@ -489,7 +507,8 @@ __global__ void check_conversions(unsigned long long* broken, std::uint32_t* exa
     asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(static_cast<std::uint16_t>(bits)));
     note(9, __float_as_uint(f), __float_as_uint(to_float(half{static_cast<std::uint16_t>(bits)})));
     asm("cvt.f32.bf16 %0, %1;" : "=f"(f) : "h"(static_cast<std::uint16_t>(bits)));
-    note(10, __float_as_uint(f), __float_as_uint(to_float(bfloat16{static_cast<std::uint16_t>(bits)})));
+    note(10, __float_as_uint(f),
+         __float_as_uint(to_float(bfloat16{static_cast<std::uint16_t>(bits)})));
   }
   if (bits < 256) {
     std::uint16_t const byte = static_cast<std::uint16_t>(bits);
@@ -507,11 +526,11 @@ void probe_conversions() {
   check_conversions<<<1u << 24, 256>>>(counts.data, examples.data);
   finish_launch();
   say("\nconversions, every argument: gpu against the library\n");
-  say_broken(
-      counts, examples,
-      {"cvt.rn.f16.f32", "cvt.rz.f16.f32", "cvt.rn.bf16.f32", "cvt.rz.bf16.f32", "cvt.rna.tf32.f32",
-       "cvt.rn.tf32.f32", "cvt.rz.tf32.f32", "cvt.rn.satfinite.e4m3x2.f32", "cvt.rn.satfinite.e5m2x2.f32",
-       "cvt.f32.f16", "cvt.f32.bf16", "cvt.rn.f16x2.e4m3x2", "cvt.rn.f16x2.e5m2x2"});
+  say_broken(counts, examples,
+             {"cvt.rn.f16.f32", "cvt.rz.f16.f32", "cvt.rn.bf16.f32", "cvt.rz.bf16.f32",
+              "cvt.rna.tf32.f32", "cvt.rn.tf32.f32", "cvt.rz.tf32.f32",
+              "cvt.rn.satfinite.e4m3x2.f32", "cvt.rn.satfinite.e5m2x2.f32", "cvt.f32.f16",
+              "cvt.f32.bf16", "cvt.rn.f16x2.e4m3x2", "cvt.rn.f16x2.e5m2x2"});
 }
 
 }  // namespace

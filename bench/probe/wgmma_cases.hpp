@@ -9,8 +9,8 @@
 #include <tegula/sim/arithmetic.hpp>
 #include <vector>
 
-/// Operands for wgmma that are a function of (instruction, set, n, index) alone, so that results taken on a
-/// GPU are replayed elsewhere from the results only.
+/// Operands for wgmma that are a function of (instruction, set, n, index) alone, so that results
+/// taken on a GPU are replayed elsewhere from the results only.
 namespace tegula::probe {
 
 /// The instructions, of any N, in the order in which results were recorded.
@@ -44,8 +44,8 @@ inline constexpr WgmmaSubject kWgmmaSubjects[] = {
 };
 inline constexpr int kWgmmaSubjectCount = 20;
 
-/// The sets of CaseSet; words of uniformly random bits; and A mostly of zeros, so that often one product is
-/// left, or none, beside accumulators of any exponent.
+/// The sets of CaseSet; words of uniformly random bits; and A mostly of zeros, so that often one
+/// product is left, or none, beside accumulators of any exponent.
 inline constexpr int kUniformSet = kCaseSets;
 inline constexpr int kSparseSet = kCaseSets + 1;
 inline constexpr int kWgmmaSets = kCaseSets + 2;
@@ -53,8 +53,8 @@ inline char const* wgmma_set_name(int set) {
   return set == kUniformSet ? "uniform" : set == kSparseSet ? "sparse" : kCaseSetNames[set];
 }
 
-/// Of every set of every instruction the results of the first kKeptWgmmaCases cases with kKeptWgmmaN columns
-/// are kept in a file: all four negations, with and without scale_d.
+/// Of every set of every instruction the results of the first kKeptWgmmaCases cases with
+/// kKeptWgmmaN columns are kept in a file: all four negations, with and without scale_d.
 inline constexpr int kKeptWgmmaCases = 24;
 inline constexpr int kKeptWgmmaN = 8;
 
@@ -69,8 +69,8 @@ struct WgmmaCase {
   /// What the simulated machine answers.
   std::vector<std::uint32_t> simulated() const {
     std::vector<std::uint32_t> d = c;
-    sim::wgmma_tile(op, a, reinterpret_cast<std::uint8_t const(*)[sim::kWgmmaRowBytes]>(b.data()), scale_d,
-                    d.data());
+    sim::wgmma_tile(op, a, reinterpret_cast<std::uint8_t const(*)[sim::kWgmmaRowBytes]>(b.data()),
+                    scale_d, d.data());
     return d;
   }
 };
@@ -88,16 +88,19 @@ inline std::uint32_t wgmma_value(Random& random, int set, Fields f, bool accumul
     if (accumulator && random.one_in(2))
       return sign | (static_cast<std::uint32_t>(random.next()) & ((4u << f.mantissa_bits) - 1));
     // Factors: any finite value but the upper half of bf16's and tf32's.
-    std::uint32_t const end = is_e4m3(f) ? 0x7fu : static_cast<std::uint32_t>(f.top()) << f.mantissa_bits;
+    std::uint32_t const end =
+        is_e4m3(f) ? 0x7fu : static_cast<std::uint32_t>(f.top()) << f.mantissa_bits;
     std::uint32_t const limit = f.exponent_bits == 8 && !accumulator ? end / 2 : end;
     return sign | static_cast<std::uint32_t>(random.below(static_cast<int>(limit)));
   }
   if (is_e4m3(f)) {  // its top exponent holds numbers
     if (set == static_cast<int>(CaseSet::kSpecial) && random.one_in(96)) return sign | 0x7fu;
-    if (set == static_cast<int>(CaseSet::kWide)) return sign | static_cast<std::uint32_t>(random.below(0x7f));
+    if (set == static_cast<int>(CaseSet::kWide))
+      return sign | static_cast<std::uint32_t>(random.below(0x7f));
     if (set == static_cast<int>(CaseSet::kHuge))
       return sign | static_cast<std::uint32_t>(0x60 + random.below(0x1f));
-    if (set == static_cast<int>(CaseSet::kTiny)) return sign | static_cast<std::uint32_t>(random.below(0x18));
+    if (set == static_cast<int>(CaseSet::kTiny))
+      return sign | static_cast<std::uint32_t>(random.below(0x18));
     if (random.one_in(24)) return sign | 0x7eu;
     CaseSet const finite =
         set == static_cast<int>(CaseSet::kSpecial) ? CaseSet::kBoundary : static_cast<CaseSet>(set);
@@ -127,13 +130,15 @@ inline void fill_integers(WgmmaCase& out, int set, Random& random) {
   for (auto& element : out.c) {
     std::uint32_t const near = static_cast<std::uint32_t>(random.below(1 << 20));
     element = static_cast<std::uint32_t>(random.next());
-    if (extreme && random.one_in(2)) element = random.one_in(2) ? 0x7fffffffu - near : 0x80000000u + near;
+    if (extreme && random.one_in(2))
+      element = random.one_in(2) ? 0x7fffffffu - near : 0x80000000u + near;
   }
 }
 
 }  // namespace detail
 
-/// n: columns of the instruction. A quarter of the cases are without scale_d; the negations go round.
+/// n: columns of the instruction. A quarter of the cases are without scale_d; the negations go
+/// round.
 inline WgmmaCase wgmma_case(int subject, int set, int n, int index) {
   using detail::Fields;
   WgmmaSubject const& s = kWgmmaSubjects[subject];
@@ -171,22 +176,26 @@ inline WgmmaCase wgmma_case(int subject, int set, int n, int index) {
       for (int i = 0; i < k; ++i) {
         bool const zero = set == kSparseSet && !random.one_in(k);
         store(row, i,
-              zero ? random.one_in(2) * a_fields.sign() : detail::wgmma_value(random, set, a_fields, false));
+              zero ? random.one_in(2) * a_fields.sign()
+                   : detail::wgmma_value(random, set, a_fields, false));
       }
     }
     for (int column = 0; column < n; ++column) {
-      for (int i = 0; i < k; ++i) store(b_row(column), i, detail::wgmma_value(random, set, b_fields, false));
+      for (int i = 0; i < k; ++i)
+        store(b_row(column), i, detail::wgmma_value(random, set, b_fields, false));
     }
     for (auto& c : out.c) c = detail::wgmma_value(random, set, sum, true);
     return out;
   }
 
-  // As for mma.sync: sums that cancel to a few last places. Either neighbours along K cancel, or A and B are
-  // (nearly) constant and C is minus their product, give or take.
+  // As for mma.sync: sums that cancel to a few last places. Either neighbours along K cancel, or A
+  // and B are (nearly) constant and C is minus their product, give or take.
   bool const constant = random.one_in(2);
   std::uint32_t const x = detail::random_value(random, a_fields, -4, 8);
   std::uint32_t const y = detail::random_value(random, b_fields, -4, 8);
-  auto const perturbed = [&](std::uint32_t v) { return random.one_in(8) ? v ^ (1u << random.below(2)) : v; };
+  auto const perturbed = [&](std::uint32_t v) {
+    return random.one_in(8) ? v ^ (1u << random.below(2)) : v;
+  };
   auto const fill = [&](std::uint8_t* row, Fields f, std::uint32_t fixed, std::uint32_t odd_sign) {
     std::uint32_t pair = fixed;
     for (int i = 0; i < k; ++i) {
@@ -196,7 +205,8 @@ inline WgmmaCase wgmma_case(int subject, int set, int n, int index) {
   };
   for (auto& row : out.a) fill(row, a_fields, x, 0);
   for (int column = 0; column < n; ++column) fill(b_row(column), b_fields, y, b_fields.sign());
-  float product = detail::wgmma_float(a_fields, x) * detail::wgmma_float(b_fields, y) * static_cast<float>(k);
+  float product =
+      detail::wgmma_float(a_fields, x) * detail::wgmma_float(b_fields, y) * static_cast<float>(k);
   if (out.op.negate_a == out.op.negate_b) product = -product;
   bool const half_sum = s.d == DType::f16;
   for (auto& c : out.c) {

@@ -1,19 +1,20 @@
 // Compares the arithmetic of wgmma on a GPU of compute capability 9.0 with the simulated machine's.
 //
-// Build in the repository root, as one line; nothing is needed but the CUDA toolkit and a C++20 host
-// compiler:
+// Build in the repository root, as one line; nothing is needed but the CUDA toolkit and a C++20
+// host compiler:
 //   nvcc -O2 -std=c++20 -gencode arch=compute_90a,code=sm_90a
 //     -Xcompiler -mavx2,-ffp-contract=off -Iinclude -Ibench/probe
 //     -o wgmma_probe bench/probe/wgmma_probe.cu src/sim/arithmetic/*.cpp
 // Run:
 //   ./wgmma_probe [FOLDER]
-// For each instruction, n of 8 and of 64, and each set of operands: 1,048,576 results. Prints how many
-// differ, and the first of them with their operands. A FOLDER, which must exist, receives
+// For each instruction, n of 8 and of 64, and each set of operands: 1,048,576 results. Prints how
+// many differ, and the first of them with their operands. A FOLDER, which must exist, receives
 //   summary.txt     what is printed
-//   mismatches.bin  words of 32 bits: instruction, set, n, case, row, column, the GPU's result; at most 1000
+//   mismatches.bin  words of 32 bits: instruction, set, n, case, row, column, the GPU's result; at
+//   most 1000
 //                   for an instruction, n and set
-//   results.bin     words of 32 bits: the GPU's results of the first kKeptWgmmaCases cases with n = 8 of
-//   every
+//   results.bin     words of 32 bits: the GPU's results of the first kKeptWgmmaCases cases with n =
+//   8 of every
 //                   set of every instruction, [subject][set][case][row][column]
 // Exits with 1 if a CUDA call failed or anything differs.
 
@@ -38,18 +39,19 @@ constexpr int kResults = 1 << 20;
 constexpr int kMostMismatches = 1000;
 constexpr int kMostShown = 2;
 
-#define CHECK(call)                                                                                   \
-  do {                                                                                                \
-    cudaError_t const error_ = (call);                                                                \
-    if (error_ != cudaSuccess) {                                                                      \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error_)); \
-      std::exit(1);                                                                                   \
-    }                                                                                                 \
+#define CHECK(call)                                                      \
+  do {                                                                   \
+    cudaError_t const error_ = (call);                                   \
+    if (error_ != cudaSuccess) {                                         \
+      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, \
+                   cudaGetErrorString(error_));                          \
+      std::exit(1);                                                      \
+    }                                                                    \
   } while (false)
 
 // ----------------------------------------------------------------------------------------------------
-// The instructions, as text. %0... are D's registers; then A's and B's descriptors, scale-d, and the two
-// negations.
+// The instructions, as text. %0... are D's registers; then A's and B's descriptors, scale-d, and
+// the two negations.
 
 #define D4 "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
 #define D2 "+r"(d[0]), "+r"(d[1])
@@ -141,7 +143,8 @@ template <int N> struct Operands {
   std::uint32_t filler[2];  // to 16 bytes
 };
 
-/// A descriptor without swizzle, K-major: blocks of 8 rows of 16 bytes, two of them along K side by side.
+/// A descriptor without swizzle, K-major: blocks of 8 rows of 16 bytes, two of them along K side by
+/// side.
 __device__ std::uint64_t descriptor(void const* tile) {
   std::uint64_t const address = __cvta_generic_to_shared(tile);
   constexpr std::uint64_t kAlongK = 128, kAlongRows = 256;  // bytes from block to block
@@ -158,7 +161,8 @@ template <int Subject, int N, bool NegateA, bool NegateB> __global__ void run(Op
   auto const copy = [&](uint4* to, std::uint8_t const(*from)[sim::kWgmmaRowBytes], int rows) {
     for (int i = thread; i < rows * 2; i += 128) {
       int const row = i / 2, half = i % 2;
-      to[row / 8 * 16 + half * 8 + row % 8] = *reinterpret_cast<uint4 const*>(&from[row][half * 16]);
+      to[row / 8 * 16 + half * 8 + row % 8] =
+          *reinterpret_cast<uint4 const*>(&from[row][half * 16]);
     }
   };
   copy(a, x.a, kWgmmaM);
@@ -304,8 +308,8 @@ template <int Subject, int N> void compare(int set) {
       if (gpu[element] == expected[element]) continue;
       int const row = element / N, column = element % N;
       if (different == 0) {
-        say("  %s, n %d, %s: the first differences, case %d\n", probe::kWgmmaSubjects[Subject].name, N,
-            probe::wgmma_set_name(set), i);
+        say("  %s, n %d, %s: the first differences, case %d\n", probe::kWgmmaSubjects[Subject].name,
+            N, probe::wgmma_set_name(set), i);
       }
       if (different < kMostShown)
         show(cases[static_cast<std::size_t>(i)], row, column, gpu[element], expected[element]);

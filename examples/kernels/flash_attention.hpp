@@ -10,8 +10,9 @@
 
 namespace tegula::examples {
 
-/// FlashAttention-2 (Dao, arXiv 2307.08691): O = softmax(Q K^T / sqrt(64)) V for each head, bf16 Q, K, V, O
-/// (heads, seq, 64); causal, row i sees keys 0 to i. A warp owns 16 rows; S and P never leave registers.
+/// FlashAttention-2 (Dao, arXiv 2307.08691): O = softmax(Q K^T / sqrt(64)) V for each head, bf16 Q,
+/// K, V, O (heads, seq, 64); causal, row i sees keys 0 to i. A warp owns 16 rows; S and P never
+/// leave registers.
 struct FlashAttention {
   struct Params {
     int heads, seq;
@@ -23,7 +24,8 @@ struct FlashAttention {
 
   static constexpr int block_m = 64, block_n = 64, head_dim = 64;
   static constexpr int threads = 128, min_ctas_per_sm = 3;
-  static constexpr float scale_log2 = 1.44269504f / 8;  // log2(e) / sqrt(head_dim): exponentials are base 2
+  static constexpr float scale_log2 =
+      1.44269504f / 8;  // log2(e) / sqrt(head_dim): exponentials are base 2
 
   static constexpr MmaSpec mma = warp_mma(DType::bf16, DType::f32, 16);
   using MmaS = TiledMma<TiledMmaSpec{mma, block_m, block_n, 4}>;    // S = Q K^T
@@ -31,8 +33,8 @@ struct FlashAttention {
   using Copy = TiledCopy<share_rows({threads, 64, 64, 8, 1}), T>;   // 16 bytes a thread along a row
   using CopyT = TiledCopy<share_rows({threads, 64, 64, 8, 0}), T>;  // of V, along mn
 
-  // As operands (mn, k): Q (block_m, head_dim) and K (block_n, head_dim) are contiguous along k, V (head_dim,
-  // block_n) is along mn.
+  // As operands (mn, k): Q (block_m, head_dim) and K (block_n, head_dim) are contiguous along k, V
+  // (head_dim, block_n) is along mn.
   using TileQ = SharedTile<T, OperandTile{16, block_m, head_dim, 1}>;
   using TileK = SharedTile<T, OperandTile{16, block_n, head_dim, 1, 2}>;
   using TileV = SharedTile<T, OperandTile{16, head_dim, block_n, 0, 2}>;
@@ -42,7 +44,8 @@ struct FlashAttention {
     TileV v;
     template <class F> void name_buffers(F&& name) { name("Q", q), name("K", k), name("V", v); }
   };
-  static_assert(MmaS::conflicts_of<'a', TileQ> == 0 && MmaS::conflicts_of<'b', TileK> == 0, "Q and K");
+  static_assert(MmaS::conflicts_of<'a', TileQ> == 0 && MmaS::conflicts_of<'b', TileK> == 0,
+                "Q and K");
   static_assert(MmaO::conflicts_of<'b', TileV> == 0, "ldmatrix of V");
   static constexpr sim::Limits limits = {.bank_conflicts = 0};
 
@@ -55,18 +58,19 @@ struct FlashAttention {
     auto const mK = matrix<1>(p.k + head, head_dim, p.seq, head_dim);  // (seq, head_dim)
     auto const mV = matrix<0>(p.v + head, head_dim, head_dim, p.seq);  // (head_dim, seq)
     auto const mO = matrix<1>(p.o + head, head_dim, p.seq, head_dim);  // (seq, head_dim)
-    auto const gK = local_tile<block_n, head_dim>(mK, _, 0);           // (block_n, head_dim, blocks)
-    auto const gV = local_tile<head_dim, block_n>(mV, 0, _);           // (head_dim, block_n, blocks)
-    auto const sQ = tensor(smem.q);                                    // (block_m, head_dim)
-    auto const sK = tensor(smem.k);                                    // (block_n, head_dim, stages)
-    auto const sV = tensor(smem.v);                                    // (head_dim, block_n, stages)
-    auto const tSsQ = MmaS{thread}.partition_a(sQ);                    // (loads, MMA_K)
-    auto const tSsK = MmaS{thread}.partition_b(sK);                    // (loads, MMA_K, stages)
-    auto const tOsV = MmaO{thread}.partition_b(sV);                    // (loads, MMA_K, stages)
-    MmaS::Accumulator tSrS;                                            // (MMA, MMA_M, MMA_N)
-    MmaO::Accumulator tOrO;                                            // (MMA, MMA_M, MMA_N)
+    auto const gK = local_tile<block_n, head_dim>(mK, _, 0);  // (block_n, head_dim, blocks)
+    auto const gV = local_tile<head_dim, block_n>(mV, 0, _);  // (head_dim, block_n, blocks)
+    auto const sQ = tensor(smem.q);                           // (block_m, head_dim)
+    auto const sK = tensor(smem.k);                           // (block_n, head_dim, stages)
+    auto const sV = tensor(smem.v);                           // (head_dim, block_n, stages)
+    auto const tSsQ = MmaS{thread}.partition_a(sQ);           // (loads, MMA_K)
+    auto const tSsK = MmaS{thread}.partition_b(sK);           // (loads, MMA_K, stages)
+    auto const tOsV = MmaO{thread}.partition_b(sV);           // (loads, MMA_K, stages)
+    MmaS::Accumulator tSrS;                                   // (MMA, MMA_M, MMA_N)
+    MmaO::Accumulator tOrO;                                   // (MMA, MMA_M, MMA_N)
     constexpr int rows = count_along<MmaS::ValuesC, 0>, columns = count_along<MmaS::ValuesC, 1>;
-    float maximum[rows], sum[rows];  // of the rows so far: the maximum of S log2(e) / 8, the sum of 2^...
+    float maximum[rows],
+        sum[rows];  // of the rows so far: the maximum of S log2(e) / 8, the sum of 2^...
     for (int r = 0; r < rows; ++r) maximum[r] = -__builtin_huge_valf(), sum[r] = 0;
     clear(tOrO);
 
@@ -92,7 +96,8 @@ struct FlashAttention {
 
       auto const largest = reduce<1>(tSrS, [](float a, float b) { return max_f32(a, b); });
       for (int r = 0; r < rows; ++r) {
-        float const pair = max_f32(largest(r), warp::shfl_xor(largest(r), 1));  // four lanes share a row
+        float const pair =
+            max_f32(largest(r), warp::shfl_xor(largest(r), 1));  // four lanes share a row
         float const next = max_f32(maximum[r], max_f32(pair, warp::shfl_xor(pair, 2)) * scale_log2);
         float const factor = ex2_approx_ftz(maximum[r] - next);  // 0 at first
         for (int c = 0; c < columns; ++c)
@@ -101,14 +106,16 @@ struct FlashAttention {
         maximum[r] = next, sum[r] *= factor;
       }
       auto const added = reduce<1>(tSrS, [](float a, float b) { return a + b; });
-      for (int r = 0; r < rows; ++r) sum[r] += added(r);  // this lane's; the quad's are added at the end
+      for (int r = 0; r < rows; ++r)
+        sum[r] += added(r);  // this lane's; the quad's are added at the end
       // S's accumulators, rounded to bf16, are already the registers of the operand P.
       gemm<2>(MmaO{}, MmaO::operand_a(MmaS{}, tSrS), tOsV(_, _, n % 2), tOrO);
     }
     for (int r = 0; r < rows; ++r) {
       float const pair = sum[r] + warp::shfl_xor(sum[r], 1);
       float const total = pair + warp::shfl_xor(pair, 2);
-      for (int c = 0; c < count_along<MmaO::ValuesC, 1>; ++c) row_column(tOrO, r, c) *= 1.0f / total;
+      for (int c = 0; c < count_along<MmaO::ValuesC, 1>; ++c)
+        row_column(tOrO, r, c) *= 1.0f / total;
     }
     warp::sync();  // the warp has read its rows of Q, which O replaces
     copy(convert<T>(tOrO), MmaO{thread}.partition_c(sQ));

@@ -9,9 +9,9 @@
 
 namespace tegula::examples {
 
-/// C = A B^T on Ampere's tensor cores: bf16 A (M, K) and B (N, K), K contiguous; f32 C (M, N), row-major. K
-/// is a multiple of 8, M and N are any. Tiles pass through a ring of stages that cp.async fills. (CuTe's
-/// tutorial: sgemm_sm80.)
+/// C = A B^T on Ampere's tensor cores: bf16 A (M, K) and B (N, K), K contiguous; f32 C (M, N),
+/// row-major. K is a multiple of 8, M and N are any. Tiles pass through a ring of stages that
+/// cp.async fills. (CuTe's tutorial: sgemm_sm80.)
 struct GemmMma {
   struct Params {
     int m, n, k;
@@ -29,8 +29,10 @@ struct GemmMma {
   // 2 x 2 warps, each 64 x 64 of C in instructions of 16 x 8 x 16.
   using Mma = TiledMma<TiledMmaSpec{warp_mma(DType::bf16, DType::f32, 16), block_m, block_n, 2, 2}>;
   // Rows of 64 elements are 128 bytes: eight threads copy one, 16 bytes each.
-  using CopyA = TiledCopy<share_rows({.threads = threads, .m = block_m, .n = block_k, .vector = 8}), T>;
-  using CopyB = TiledCopy<share_rows({.threads = threads, .m = block_n, .n = block_k, .vector = 8}), T>;
+  using CopyA =
+      TiledCopy<share_rows({.threads = threads, .m = block_m, .n = block_k, .vector = 8}), T>;
+  using CopyB =
+      TiledCopy<share_rows({.threads = threads, .m = block_n, .n = block_k, .vector = 8}), T>;
 
   using TileA = SharedTile<T, OperandTile{16, block_m, block_k, a_contiguous, stages}>;
   using TileB = SharedTile<T, OperandTile{16, block_n, block_k, b_contiguous, stages}>;
@@ -39,11 +41,14 @@ struct GemmMma {
     TileB b;
     template <class F> void name_buffers(F&& name) { name("A", a), name("B", b); }
   };
-  static_assert(Mma::conflicts_of<'a', TileA> == 0 && Mma::conflicts_of<'b', TileB> == 0, "ldmatrix");
+  static_assert(Mma::conflicts_of<'a', TileA> == 0 && Mma::conflicts_of<'b', TileB> == 0,
+                "ldmatrix");
   static_assert(conflicts_of_threads<TileA, CopyA::Threads, 16> == 0, "copies of A and B");
   static constexpr sim::Limits limits = {.bank_conflicts = 0};
 
-  static constexpr Dim3 grid(Params const& p) { return {ceil_div(p.m, block_m), ceil_div(p.n, block_n), 1}; }
+  static constexpr Dim3 grid(Params const& p) {
+    return {ceil_div(p.m, block_m), ceil_div(p.n, block_n), 1};
+  }
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     int const thread = thread_idx();
@@ -65,18 +70,20 @@ struct GemmMma {
     int const k_tiles = ceil_div(p.k, block_k);
     auto const load = [&](int k_tile, int stage) {
       if (k_tile < k_tiles) {
-        copy(CopyA{thread}, gA(_, _, k_tile), sA(_, _, stage));  // zeros where the tile reaches beyond A
+        copy(CopyA{thread}, gA(_, _, k_tile),
+             sA(_, _, stage));  // zeros where the tile reaches beyond A
         copy(CopyB{thread}, gB(_, _, k_tile), sB(_, _, stage));
       }
-      cp_async_commit_group();  // of nothing where there is no tile, so that the wait below counts right
+      cp_async_commit_group();  // of nothing where there is no tile, so that the wait below counts
+                                // right
     };
 
     clear(tCrC);
     for (int stage = 0; stage < stages - 1; ++stage) load(stage, stage);
     int read = 0, write = stages - 1;
     for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
-      // This thread's copies of the tile have landed; after the barrier everybody's have, and nobody still
-      // reads the stage of the tile before, which is written next.
+      // This thread's copies of the tile have landed; after the barrier everybody's have, and
+      // nobody still reads the stage of the tile before, which is written next.
       cp_async_wait_group<stages - 2>();
       cta::sync();
       load(k_tile + stages - 1, write);

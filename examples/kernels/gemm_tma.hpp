@@ -10,9 +10,9 @@
 
 namespace tegula::examples {
 
-/// C = A B^T by TMA and wgmma: bf16 A (M, K) and B (N, K), K contiguous, f32 C (M, N), row-major; any M, N
-/// and K. One thread has TMA fill a ring of stages, and all threads, that one too, multiply what is there.
-/// (CuTe's tutorial: wgmma_tma_sm90.)
+/// C = A B^T by TMA and wgmma: bf16 A (M, K) and B (N, K), K contiguous, f32 C (M, N), row-major;
+/// any M, N and K. One thread has TMA fill a ring of stages, and all threads, that one too,
+/// multiply what is there. (CuTe's tutorial: wgmma_tma_sm90.)
 struct GemmTma {
   struct Params {
     TensorMap a, b;
@@ -28,8 +28,8 @@ struct GemmTma {
   static constexpr int a_contiguous = 1, b_contiguous = 1, c_contiguous = 1;
 
   // Two warpgroups, each 64 x 128 of C, in instructions of 64 x 128 x 16.
-  using Mma = TiledMma<TiledMmaSpec{warpgroup_mma(DType::bf16, DType::bf16, DType::f32, block_n), block_m,
-                                    block_n, 2, 1}>;
+  using Mma = TiledMma<TiledMmaSpec{warpgroup_mma(DType::bf16, DType::bf16, DType::f32, block_n),
+                                    block_m, block_n, 2, 1}>;
   static constexpr OperandTile tile_a{16, block_m, block_k, a_contiguous, stages};
   static constexpr OperandTile tile_b{16, block_n, block_k, b_contiguous, stages};
   using TileA = SharedTile<T, tile_a>;
@@ -49,7 +49,9 @@ struct GemmTma {
     }
   };
 
-  static constexpr Dim3 grid(Params const& p) { return {ceil_div(p.m, block_m), ceil_div(p.n, block_n), 1}; }
+  static constexpr Dim3 grid(Params const& p) {
+    return {ceil_div(p.m, block_m), ceil_div(p.n, block_n), 1};
+  }
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     int const thread = thread_idx();
@@ -63,10 +65,10 @@ struct GemmTma {
     auto const gC = local_tile<block_m, block_n>(mC, cta.x, cta.y);  // (block_m, block_n)
     auto const sA = tensor(smem.a);                                  // (block_m, block_k, stages)
     auto const sB = tensor(smem.b);                                  // (block_n, block_k, stages)
-    auto const tCsA = Mma{thread}.partition_a(sA);                   // (MMA_M, MMA_K, stages), of descriptors
-    auto const tCsB = Mma{thread}.partition_b(sB);                   // (MMA_N, MMA_K, stages), of descriptors
-    auto const tCgC = Mma{thread}.partition_c(gC);                   // (MMA, MMA_M, MMA_N)
-    Mma::Accumulator tCrC;                                           // (MMA, MMA_M, MMA_N)
+    auto const tCsA = Mma{thread}.partition_a(sA);  // (MMA_M, MMA_K, stages), of descriptors
+    auto const tCsB = Mma{thread}.partition_b(sB);  // (MMA_N, MMA_K, stages), of descriptors
+    auto const tCgC = Mma{thread}.partition_c(gC);  // (MMA, MMA_M, MMA_N)
+    Mma::Accumulator tCrC;                          // (MMA, MMA_M, MMA_N)
 
     Ring const ring{smem.ring};
     if (thread == 0) {
@@ -79,7 +81,8 @@ struct GemmTma {
     Ring::State write, read;
     auto const load = [&](int k_tile) {
       if (thread == 0 && k_tile < k_tiles) {
-        SharedAddr const full = ring.acquire(write, CopyA::bytes + CopyB::bytes);  // nobody reads the stage
+        SharedAddr const full =
+            ring.acquire(write, CopyA::bytes + CopyB::bytes);  // nobody reads the stage
         copy(CopyA{}, gA(_, _, k_tile), sA(_, _, write.stage), full);
         copy(CopyB{}, gB(_, _, k_tile), sB(_, _, write.stage), full);
         write.next();
@@ -94,7 +97,8 @@ struct GemmTma {
       wgmma_fence();    // tCrC's registers, before the first wgmma that uses them
       gemm(Mma{}, tCsA(_, _, read.stage), tCsB(_, _, read.stage), tCrC, k_tile > 0);
       wgmma_commit_group();
-      wgmma_wait_group<1>();  // the tile before this one is multiplied: its stage can be filled again
+      wgmma_wait_group<1>();  // the tile before this one is multiplied: its stage can be filled
+                              // again
       if (k_tile > 0) {
         ring.release(previous);
         load(k_tile - 1 + stages);

@@ -1,5 +1,6 @@
-// The kernels that everybody learns from, on a GPU: each is held to float64 at sizes that its tiles do not
-// divide, then timed. Prints JSON lines {"benchmark", "case", "value", "unit"}; exits with 1 at an error.
+// The kernels that everybody learns from, on a GPU: each is held to float64 at sizes that its tiles
+// do not divide, then timed. Prints JSON lines {"benchmark", "case", "value", "unit"}; exits with 1
+// at an error.
 
 #include "copy_lower.hpp"
 #include "flash_attention.hpp"
@@ -19,8 +20,8 @@ using namespace tegula::examples;
 
 namespace {
 
-/// Holds a kernel to float64 at each shape, then at the last, of which 64 x 64 results are looked at, times
-/// it: TFLOP/s of a kernel that computes, GB/s of one that copies.
+/// Holds a kernel to float64 at each shape, then at the last, of which 64 x 64 results are looked
+/// at, times it: TFLOP/s of a kernel that computes, GB/s of one that copies.
 template <template <class, class> class Problem, class Kernel, class Shape>
 void measure(char const* name, std::vector<Shape> const& shapes) {
   double worst = 0;

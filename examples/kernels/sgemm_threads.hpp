@@ -10,8 +10,9 @@
 
 namespace tegula::examples {
 
-/// C = alpha A B^T + beta C in f32, for any M, N and K: who copies and computes what is said by layouts of
-/// threads alone. A (M, K), B (N, K) and C (M, N) are column-major. (CuTe's tutorial: sgemm_1.)
+/// C = alpha A B^T + beta C in f32, for any M, N and K: who copies and computes what is said by
+/// layouts of threads alone. A (M, K), B (N, K) and C (M, N) are column-major. (CuTe's tutorial:
+/// sgemm_1.)
 struct SgemmThreads {
   struct Params {
     int m, n, k;
@@ -40,7 +41,9 @@ struct SgemmThreads {
   };
   static constexpr sim::Limits limits = {.bank_conflicts = 0};
 
-  static constexpr Dim3 grid(Params const& p) { return {ceil_div(p.m, block_m), ceil_div(p.n, block_n), 1}; }
+  static constexpr Dim3 grid(Params const& p) {
+    return {ceil_div(p.m, block_m), ceil_div(p.n, block_n), 1};
+  }
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     int const thread = thread_idx();

@@ -11,9 +11,9 @@
 
 namespace tegula::examples {
 
-/// sgemm_threads.hpp with a tiled copy and a tiled MMA: vectors of four by cp.async, one tile ahead. A (M,
-/// K), B (N, K) and C (M, N) are column-major; M and N are multiples of 4, K is any. (CuTe's tutorial:
-/// sgemm_2.)
+/// sgemm_threads.hpp with a tiled copy and a tiled MMA: vectors of four by cp.async, one tile
+/// ahead. A (M, K), B (N, K) and C (M, N) are column-major; M and N are multiples of 4, K is any.
+/// (CuTe's tutorial: sgemm_2.)
 struct SgemmTiled {
   struct Params {
     int m, n, k;
@@ -35,7 +35,8 @@ struct SgemmTiled {
   using CopyA = TiledCopy<four_each, float>;
   using CopyB = TiledCopy<four_each, float>;
   // 16 x 16 threads, each every 16th row and column.
-  using Mma = TiledMma<TiledMmaSpec{scalar_fma(DType::f32), block_m, block_n, 16, 16, Share::raked}>;
+  using Mma =
+      TiledMma<TiledMmaSpec{scalar_fma(DType::f32), block_m, block_n, 16, 16, Share::raked}>;
   static_assert(Mma::threads == threads);
 
   using TileA = SharedTile<float, col_major(block_m, block_k, stages)>;
@@ -48,7 +49,9 @@ struct SgemmTiled {
   static_assert(conflicts_of_threads<TileA, typename CopyA::Threads, 16> == 0, "copies of A and B");
   static constexpr sim::Limits limits = {.bank_conflicts = 0};
 
-  static constexpr Dim3 grid(Params const& p) { return {ceil_div(p.m, block_m), ceil_div(p.n, block_n), 1}; }
+  static constexpr Dim3 grid(Params const& p) {
+    return {ceil_div(p.m, block_m), ceil_div(p.n, block_n), 1};
+  }
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     int const thread = thread_idx();
@@ -70,15 +73,16 @@ struct SgemmTiled {
     Mma::Accumulator tCrC;  // (1, MMA_M, MMA_N)
     clear(tCrC);
     auto const load = [&](int k_tile, int stage) {
-      copy(CopyA{thread}, gA(_, _, k_tile), sA(_, _, stage));  // zeros where the tile reaches beyond A
+      copy(CopyA{thread}, gA(_, _, k_tile),
+           sA(_, _, stage));  // zeros where the tile reaches beyond A
       copy(CopyB{thread}, gB(_, _, k_tile), sB(_, _, stage));
       cp_async_commit_group();
     };
     int const k_tiles = ceil_div(p.k, block_k);
     load(0, 0);
     for (int k_tile = 0, stage = 0; k_tile < k_tiles; ++k_tile, stage = next_stage<stages>(stage)) {
-      // This thread's copies of the tile have landed; after the barrier everybody's have, and nobody still
-      // reads the other stage.
+      // This thread's copies of the tile have landed; after the barrier everybody's have, and
+      // nobody still reads the other stage.
       cp_async_wait_group<0>();
       cta::sync();
       if (k_tile + 1 < k_tiles) load(k_tile + 1, next_stage<stages>(stage));

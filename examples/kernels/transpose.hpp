@@ -8,8 +8,8 @@
 
 namespace tegula::examples {
 
-/// D (N, M) = S (M, N) transposed, both row-major f32 of any extents. A tile passes through shared memory:
-/// rows in, columns out, so that global memory is read and written along rows.
+/// D (N, M) = S (M, N) transposed, both row-major f32 of any extents. A tile passes through shared
+/// memory: rows in, columns out, so that global memory is read and written along rows.
 struct TransposeSwizzled {
   struct Params {
     int m, n;
@@ -21,10 +21,11 @@ struct TransposeSwizzled {
   static constexpr bool transposes = true;
   static constexpr int block = 64;
   static constexpr int threads = 256, min_ctas_per_sm = 4;
-  static constexpr Layout by_row = "(8,32):(32,1)"_layout;  // (row, column) -> thread: a warp has a row
+  static constexpr Layout by_row =
+      "(8,32):(32,1)"_layout;  // (row, column) -> thread: a warp has a row
 
-  // The row's low five bits are XORed into the column's: neither the words of a row nor those of a column
-  // meet a bank twice.
+  // The row's low five bits are XORed into the column's: neither the words of a row nor those of a
+  // column meet a bank twice.
   static constexpr SwizzledLayout memory = {Swizzle{5, 0, 6}, 0, row_major(block, block)};
   using Tile = SharedTile<float, memory>;
   struct SharedStorage {
@@ -33,7 +34,9 @@ struct TransposeSwizzled {
   };
   static constexpr sim::Limits limits = {.bank_conflicts = 0};
 
-  static constexpr Dim3 grid(Params const& p) { return {ceil_div(p.n, block), ceil_div(p.m, block), 1}; }
+  static constexpr Dim3 grid(Params const& p) {
+    return {ceil_div(p.n, block), ceil_div(p.m, block), 1};
+  }
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     int const thread = thread_idx();

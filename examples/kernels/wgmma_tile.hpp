@@ -9,8 +9,8 @@
 
 namespace tegula::examples {
 
-/// One tile, C (64, 128) = A (64, 64) B (128, 64)^T, by one warpgroup on Hopper's tensor cores: bf16 A and B,
-/// K contiguous; f32 C, row-major. What wgmma needs and nothing else.
+/// One tile, C (64, 128) = A (64, 64) B (128, 64)^T, by one warpgroup on Hopper's tensor cores:
+/// bf16 A and B, K contiguous; f32 C, row-major. What wgmma needs and nothing else.
 struct WgmmaTile {
   struct Params {
     bfloat16 const *a, *b;
@@ -26,8 +26,10 @@ struct WgmmaTile {
 
   // An instruction of 64 x 128 x 16, whose operands are both in shared memory.
   using Mma = TiledMma<TiledMmaSpec{warpgroup_mma(DType::bf16, DType::bf16, DType::f32, block_n)}>;
-  using CopyA = TiledCopy<share_rows({.threads = threads, .m = block_m, .n = block_k, .vector = 8}), T>;
-  using CopyB = TiledCopy<share_rows({.threads = threads, .m = block_n, .n = block_k, .vector = 8}), T>;
+  using CopyA =
+      TiledCopy<share_rows({.threads = threads, .m = block_m, .n = block_k, .vector = 8}), T>;
+  using CopyB =
+      TiledCopy<share_rows({.threads = threads, .m = block_n, .n = block_k, .vector = 8}), T>;
 
   // Rows of 128 bytes with TMA's swizzle of 128 bytes: a layout that wgmma reads.
   using TileA = SharedTile<T, OperandTile{16, block_m, block_k, a_contiguous}>;

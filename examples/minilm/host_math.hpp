@@ -10,10 +10,10 @@
 
 namespace minilm {
 
-/// Normalises each row of x (rows, width), where width is gain.size(), to mean 0 and variance 1, then scales
-/// it by gain and shifts it (Ba et al., arXiv 1607.06450). Sums are taken in double.
-inline void layer_norm(std::span<float> x, std::span<float const> gain, std::span<float const> shift,
-                       float epsilon) {
+/// Normalises each row of x (rows, width), where width is gain.size(), to mean 0 and variance 1,
+/// then scales it by gain and shifts it (Ba et al., arXiv 1607.06450). Sums are taken in double.
+inline void layer_norm(std::span<float> x, std::span<float const> gain,
+                       std::span<float const> shift, float epsilon) {
   std::size_t const width = gain.size();
   for (std::size_t row = 0; row < x.size(); row += width) {
     std::span<float> const values = x.subspan(row, width);
@@ -29,8 +29,8 @@ inline void layer_norm(std::span<float> x, std::span<float const> gain, std::spa
   }
 }
 
-/// x := x Phi(x), Phi the normal distribution function (Hendrycks and Gimpel, arXiv 1606.08415; the exact
-/// form, not the tanh one).
+/// x := x Phi(x), Phi the normal distribution function (Hendrycks and Gimpel, arXiv 1606.08415; the
+/// exact form, not the tanh one).
 inline void gelu(std::span<float> x) {
   for (float& v : x) v *= 0.5f * (1 + std::erf(v / std::numbers::sqrt2_v<float>));
 }

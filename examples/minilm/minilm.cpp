@@ -1,11 +1,11 @@
-// Sentence embeddings by MiniLM-L6, with every GEMM and every attention a tegula kernel, on a GPU or on the
-// simulated machine.
+// Sentence embeddings by MiniLM-L6, with every GEMM and every attention a tegula kernel, on a GPU
+// or on the simulated machine.
 //
 //     minilm FOLDER [--device auto|sim|cuda]
 //
-// reads the weights and tokens that prepare.py left in the folder and writes embeddings.npy there: float32
-// (sentences, hidden), each row of length 1. Operands of the kernels are f16, their sums and the residual
-// stream f32.
+// reads the weights and tokens that prepare.py left in the folder and writes embeddings.npy there:
+// float32 (sentences, hidden), each row of length 1. Operands of the kernels are f16, their sums
+// and the residual stream f32.
 
 #include <fmt/format.h>
 
@@ -52,9 +52,9 @@ struct Progress {
   std::size_t layers;
 };
 
-/// Runs the network on a fixed set of sentences. The activations of all tokens are the rows of one matrix, so
-/// that each linear layer is a single GEMM; attention runs sentence by sentence on the rows that are the
-/// sentence's.
+/// Runs the network on a fixed set of sentences. The activations of all tokens are the rows of one
+/// matrix, so that each linear layer is a single GEMM; attention runs sentence by sentence on the
+/// rows that are the sentence's.
 class Encoder {
  public:
   Encoder(Machine const& machine, Network const& network, Tokens const& tokens)
@@ -87,7 +87,8 @@ class Encoder {
   Tally const& attentions() const { return attentions_; }
 
  private:
-  /// (tokens, hidden): what each token is, where it stands in its sentence, and which text it belongs to.
+  /// (tokens, hidden): what each token is, where it stands in its sentence, and which text it
+  /// belongs to.
   std::vector<float> embedded_tokens() const {
     auto const hidden = static_cast<std::size_t>(network_.hidden);
     Embeddings const& tables = network_.embeddings;
@@ -146,8 +147,9 @@ class Encoder {
     gemms_.count(machine_);
   }
 
-  /// attended = softmax(Q K^T / sqrt(head_dim)) V of each sentence and head. A row of query_key_value holds
-  /// the token's Q, K and V one after the other, each (heads, head_dim); attention reads them where they are.
+  /// attended = softmax(Q K^T / sqrt(head_dim)) V of each sentence and head. A row of
+  /// query_key_value holds the token's Q, K and V one after the other, each (heads, head_dim);
+  /// attention reads them where they are.
   void attend() {
     std::int64_t const hidden = network_.hidden;
     std::int64_t const head_dim = hidden / kHeads;
@@ -218,16 +220,20 @@ Tokens read_tokens(std::string const& folder, Network const& network) {
   Tokens tokens{.ids = read("token_ids.npy"), .lengths = read("lengths.npy")};
   for (std::int32_t id : tokens.ids)
     if (id < 0 || id >= network.vocabulary)
-      throw tegula::io::io_error(fmt::format("{}/token_ids.npy: token {} is not one of the vocabulary's {}.",
-                                             folder, id, network.vocabulary));
+      throw tegula::io::io_error(
+          fmt::format("{}/token_ids.npy: token {} is not one of the vocabulary's {}.", folder, id,
+                      network.vocabulary));
   for (std::int32_t length : tokens.lengths)
     if (length < 1 || length > network.longest)
-      throw tegula::io::io_error(fmt::format("{}/lengths.npy: a sentence has 1 to {} tokens, not {}.", folder,
-                                             network.longest, length));
-  std::int64_t const total = std::accumulate(tokens.lengths.begin(), tokens.lengths.end(), std::int64_t{0});
+      throw tegula::io::io_error(
+          fmt::format("{}/lengths.npy: a sentence has 1 to {} tokens, not {}.", folder,
+                      network.longest, length));
+  std::int64_t const total =
+      std::accumulate(tokens.lengths.begin(), tokens.lengths.end(), std::int64_t{0});
   if (total == 0 || total != static_cast<std::int64_t>(tokens.ids.size()))
-    throw tegula::io::io_error(fmt::format("{}: lengths.npy counts {} tokens, token_ids.npy holds {}.",
-                                           folder, total, tokens.ids.size()));
+    throw tegula::io::io_error(
+        fmt::format("{}: lengths.npy counts {} tokens, token_ids.npy holds {}.", folder, total,
+                    tokens.ids.size()));
   return tokens;
 }
 
@@ -260,8 +266,8 @@ void embed(std::string const& folder, std::string_view device) {
 
   print_tallies(encoder.gemms(), encoder.attentions(), seconds);
   std::string const path = folder + "/embeddings.npy";
-  tegula::io::write_npy(
-      path, tegula::io::array_of(tegula::io::ElementType::f32, {sentences, network.hidden}, embeddings));
+  tegula::io::write_npy(path, tegula::io::array_of(tegula::io::ElementType::f32,
+                                                   {sentences, network.hidden}, embeddings));
   fmt::print("{} sentences embedded in {:.2f} s: {}\n", sentences, seconds, path);
 }
 
@@ -275,7 +281,8 @@ int main(int argc, char** argv) {
   line.add_option("folder", folder, "what prepare.py wrote; embeddings.npy is written there")
       .required()
       .check(tegula::tool::folder_name());
-  line.add_option("--device", device, "auto (a GPU if there is one), sim, cuda or cuda:N").show_default();
+  line.add_option("--device", device, "auto (a GPU if there is one), sim, cuda or cuda:N")
+      .show_default();
   if (auto const status = line.read(argc, argv)) return *status;
   try {
     minilm::embed(folder, device);

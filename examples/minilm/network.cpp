@@ -57,7 +57,8 @@ LayerNorm layer_norm(Safetensors const& file, std::string const& name) {
 Layer layer(Machine const& machine, Safetensors const& file, std::string const& name) {
   std::string const self = name + ".attention.self.";
   std::string const attended = name + ".attention.output.";
-  return {.query_key_value = stacked<half>(machine, file, {self + "query", self + "key", self + "value"}),
+  return {.query_key_value =
+              stacked<half>(machine, file, {self + "query", self + "key", self + "value"}),
           .attention_output = stacked<float>(machine, file, {attended + "dense"}),
           .attention_norm = layer_norm(file, attended + "LayerNorm"),
           .expand = stacked<float>(machine, file, {name + ".intermediate.dense"}),

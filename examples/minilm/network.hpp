@@ -1,7 +1,7 @@
 #pragma once
 
-// The weights of MiniLM-L6, read from its safetensors file: matrices go to the machine as f16, the rest stays
-// with the host.
+// The weights of MiniLM-L6, read from its safetensors file: matrices go to the machine as f16, the
+// rest stays with the host.
 
 #include <cstdint>
 #include <string>
@@ -13,12 +13,13 @@
 
 namespace minilm {
 
-/// Attention heads of each layer: the one extent that the shapes of the weights do not tell (the model's
-/// config.json does).
+/// Attention heads of each layer: the one extent that the shapes of the weights do not tell (the
+/// model's config.json does).
 inline constexpr std::int64_t kHeads = 12;
 inline constexpr float kLayerNormEpsilon = 1e-12f;
 
-/// y = x W^T + b. The weight is (out, in) with `in` contiguous; Out is the type of y and of the bias.
+/// y = x W^T + b. The weight is (out, in) with `in` contiguous; Out is the type of y and of the
+/// bias.
 template <class Out> struct Linear {
   std::int64_t out;
   std::int64_t in;
@@ -32,15 +33,17 @@ struct LayerNorm {
 };
 
 struct Embeddings {
-  std::vector<float> word;        ///< (vocabulary, hidden)
-  std::vector<float> position;    ///< (longest sentence, hidden)
-  std::vector<float> token_type;  ///< (types, hidden); type 0 is the first text of a pair, here the only one
+  std::vector<float> word;      ///< (vocabulary, hidden)
+  std::vector<float> position;  ///< (longest sentence, hidden)
+  std::vector<float>
+      token_type;  ///< (types, hidden); type 0 is the first text of a pair, here the only one
   LayerNorm norm;
 };
 
 struct Layer {
-  Linear<tegula::half> query_key_value;  ///< (3 hidden, hidden): one product gives Q, K and V side by side
-  Linear<float> attention_output;        ///< (hidden, hidden)
+  Linear<tegula::half>
+      query_key_value;  ///< (3 hidden, hidden): one product gives Q, K and V side by side
+  Linear<float> attention_output;  ///< (hidden, hidden)
   LayerNorm attention_norm;
   Linear<float> expand;    ///< (inner, hidden)
   Linear<float> contract;  ///< (hidden, inner)

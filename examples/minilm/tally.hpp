@@ -46,8 +46,8 @@ inline std::string grouped(std::int64_t value) {
   return digits;
 }
 
-/// Prints both tallies side by side, and their multiply-adds a second of the given time where a simulated
-/// machine counted them.
+/// Prints both tallies side by side, and their multiply-adds a second of the given time where a
+/// simulated machine counted them.
 inline void print_tallies(Tally const& gemms, Tally const& attentions, double seconds) {
   auto const line = [](char const* what, std::int64_t gemm, std::int64_t attention) {
     fmt::print("{:36}{:>16}{:>16}\n", what, grouped(gemm), grouped(attention));
@@ -64,8 +64,9 @@ inline void print_tallies(Tally const& gemms, Tally const& attentions, double se
   line("  of them bank conflicts", g.bank_conflicts, a.bank_conflicts);
   line("global memory: bytes", g.global_bytes, a.global_bytes);
   line("global memory: 32-byte sectors", g.global_sectors, a.global_sectors);
-  fmt::print("{:.0f} million multiply-adds a second, with the checker on every access: no findings\n",
-             static_cast<double>(g.fused_multiply_adds + a.fused_multiply_adds) / seconds / 1e6);
+  fmt::print(
+      "{:.0f} million multiply-adds a second, with the checker on every access: no findings\n",
+      static_cast<double>(g.fused_multiply_adds + a.fused_multiply_adds) / seconds / 1e6);
 }
 
 }  // namespace minilm

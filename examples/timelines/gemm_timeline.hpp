@@ -10,8 +10,8 @@
 
 namespace tegula {
 
-/// A problem as a kernel's tiles see it: every cluster computes `tiles_m` x `tiles_n` clusters' tiles, one
-/// after another along m.
+/// A problem as a kernel's tiles see it: every cluster computes `tiles_m` x `tiles_n` clusters'
+/// tiles, one after another along m.
 struct TimelineProblem {
   int tiles_m = 1;
   int tiles_n = 1;
@@ -24,8 +24,8 @@ struct TimelineProblem {
 /// sim::CheckError where the checker finds anything.
 template <GemmSm90Config C>
 sim::Trace gemm_timeline(TimelineProblem const& problem, std::string const& title) {
-  static_assert(C.a == DType::bf16 && C.b == DType::bf16 && C.out == DType::bf16 && C.a_major == Major::k &&
-                C.b_major == Major::k);
+  static_assert(C.a == DType::bf16 && C.b == DType::bf16 && C.out == DType::bf16 &&
+                C.a_major == Major::k && C.b_major == Major::k);
   using Kernel = GemmSm90<C>;
   sim::Machine machine({.trace = sim::TraceOptions{.barriers = problem.barriers}});
   std::int64_t const m = std::int64_t{1} * problem.tiles_m * C.block_m * C.cluster_m;
@@ -33,20 +33,22 @@ sim::Trace gemm_timeline(TimelineProblem const& problem, std::string const& titl
   std::int64_t const k = problem.k;
 
   std::uint8_t const any = 0x3f;  // 0x3f3f is 0.75 in bf16
-  auto const matrix = [&](std::int64_t mn, std::int64_t k, TmaBoxes const& boxes, char const* name) {
+  auto const matrix = [&](std::int64_t mn, std::int64_t k, TmaBoxes const& boxes,
+                          char const* name) {
     std::size_t const bytes = static_cast<std::size_t>(2 * mn * k);
     void* const data = machine.allocate(bytes, name);
     machine.fill(data, any, bytes);
-    return sim::encode(describe({.dtype = DType::bf16, .address = data, .mn = mn, .k = k, .ld = k}, boxes));
+    return sim::encode(
+        describe({.dtype = DType::bf16, .address = data, .mn = mn, .k = k, .ld = k}, boxes));
   };
-  GemmSm90Params params{
-      .problem = {.a = matrix(m, k, a_fetch(C), "A"),
-                  .b = matrix(n, k, b_fetch(C), "B"),
-                  .m = static_cast<int>(m),
-                  .n = static_cast<int>(n),
-                  .k = static_cast<int>(k)},
-      .schedule = {.clusters = problem.clusters,
-                   .tiling = TileScheduler{.tiles_m = problem.tiles_m, .tiles_n = problem.tiles_n}}};
+  GemmSm90Params params{.problem = {.a = matrix(m, k, a_fetch(C), "A"),
+                                    .b = matrix(n, k, b_fetch(C), "B"),
+                                    .m = static_cast<int>(m),
+                                    .n = static_cast<int>(n),
+                                    .k = static_cast<int>(k)},
+                        .schedule = {.clusters = problem.clusters,
+                                     .tiling = TileScheduler{.tiles_m = problem.tiles_m,
+                                                             .tiles_n = problem.tiles_n}}};
   params.epilogue.d.whole = matrix(m, n, store_boxes(epilogue(C)).whole, "D");
   params.epilogue.c = params.epilogue.d;
 

@@ -35,19 +35,23 @@ void write_all(std::string const& folder) {
   write(folder, "basic",
         gemm_timeline<square(Schedule::basic)>(four, "basic: four tiles of 128 x 128, K = 256"));
   write(folder, "cooperative",
-        gemm_timeline<square(Schedule::cooperative)>(four, "cooperative: four tiles of 128 x 128, K = 256"));
+        gemm_timeline<square(Schedule::cooperative)>(
+            four, "cooperative: four tiles of 128 x 128, K = 256"));
   write(folder, "pingpong",
-        gemm_timeline<square(Schedule::pingpong)>(four, "ping-pong: four tiles of 128 x 128, K = 256"));
+        gemm_timeline<square(Schedule::pingpong)>(four,
+                                                  "ping-pong: four tiles of 128 x 128, K = 256"));
   // One cluster of the 66 that share L2 on a full GPU.
   constexpr GemmSm90Config alone = {.block_m = 128, .block_n = 256};
   constexpr GemmSm90Config paired = {.block_m = 128, .block_n = 256, .cluster_m = 2};
   write(folder, "alone",
-        gemm_timeline<alone>({.tiles_m = 132, .k = 512, .clusters = 132},
-                             "132 CTAs, each a tile of 128 x 256 for itself, K = 512: the first two"));
+        gemm_timeline<alone>(
+            {.tiles_m = 132, .k = 512, .clusters = 132},
+            "132 CTAs, each a tile of 128 x 256 for itself, K = 512: the first two"));
   write(folder, "multicast",
         gemm_timeline<paired>({.tiles_m = 66, .k = 512, .clusters = 66},
                               "66 clusters of two such tiles side by side: the first"));
-  constexpr GemmSm90Config split = {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .split_k = 2};
+  constexpr GemmSm90Config split = {
+      .block_m = 64, .block_n = 128, .schedule = Schedule::basic, .split_k = 2};
   write(folder, "split_k",
         gemm_timeline<split>({.k = 1024}, "one tile of 64 x 128, K = 1024 split between two CTAs"));
 }

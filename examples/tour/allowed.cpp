@@ -9,7 +9,8 @@
 
 using namespace tegula;
 
-/// Copies `rows` rows of 32 numbers by way of a tile of 8, of which it reads all and stores what there is.
+/// Copies `rows` rows of 32 numbers by way of a tile of 8, of which it reads all and stores what
+/// there is.
 struct copy_rows {
   struct Params {
     float const* in;
@@ -24,7 +25,8 @@ struct copy_rows {
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     int const row = warp_id(), i = thread_idx();
-    if (row < p.rows) st_shared(shared_address(&smem.tile[row][lane_id()]), ld_global<float>(p.in + i));
+    if (row < p.rows)
+      st_shared(shared_address(&smem.tile[row][lane_id()]), ld_global<float>(p.in + i));
     cta::sync();
     float const value = ld_shared<float>(shared_address(&smem.tile[row][lane_id()]));
     if (row < p.rows) st_global(p.out + i, value);

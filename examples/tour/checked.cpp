@@ -11,8 +11,8 @@
 
 using namespace tegula;
 
-/// out[row] = the sum of a row of 128 numbers. A CTA for each row; a warp adds 32 numbers, thread 0 the four
-/// sums.
+/// out[row] = the sum of a row of 128 numbers. A CTA for each row; a warp adds 32 numbers, thread 0
+/// the four sums.
 struct row_sums {
   struct Params {
     int const* in;
@@ -40,15 +40,17 @@ int main() {
   constexpr int kRows = 6;
   std::vector<int> const numbers(kRows * 128, 1);
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
-    sim::Machine machine(
-        {.completion = sim::Completion::random, .interleaving = sim::Interleaving::random, .seed = seed});
+    sim::Machine machine({.completion = sim::Completion::random,
+                          .interleaving = sim::Interleaving::random,
+                          .seed = seed});
     auto* const in = static_cast<int*>(machine.allocate(numbers.size() * sizeof(int), "in"));
     auto* const out = static_cast<int*>(machine.allocate(kRows * sizeof(int), "out"));
     machine.upload(in, numbers.data(), numbers.size() * sizeof(int));
     try {
       sim::launch<row_sums>(
           machine, {kRows, 1, 1}, {in, out},
-          {sim::global_tensor("in", in, row_major(kRows, 128), {"row", "column"}, sim::Coverage::read),
+          {sim::global_tensor("in", in, row_major(kRows, 128), {"row", "column"},
+                              sim::Coverage::read),
            sim::global_tensor("out", out, row_major(kRows), {"row"}, sim::Coverage::written)});
     } catch (sim::CheckError const& error) {
       std::printf("seed %d: %s\n", static_cast<int>(seed), error.what());

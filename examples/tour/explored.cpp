@@ -10,8 +10,8 @@
 
 using namespace tegula;
 
-/// Two warps draw tickets. Who has the second one waits for warp 0, which is right only where that came
-/// first.
+/// Two warps draw tickets. Who has the second one waits for warp 0, which is right only where that
+/// came first.
 struct two_tickets {
   struct Params {
     std::uint32_t* tickets;
@@ -35,7 +35,8 @@ struct two_tickets {
 
 int main() {
   sim::Machine machine;
-  auto* const tickets = static_cast<std::uint32_t*>(machine.allocate(sizeof(std::uint32_t), "tickets"));
+  auto* const tickets =
+      static_cast<std::uint32_t*>(machine.allocate(sizeof(std::uint32_t), "tickets"));
   sim::Exploration const explored = sim::explore(machine, [&] {
     machine.fill(tickets, 0, sizeof(std::uint32_t));
     sim::launch<two_tickets>(machine, {1, 1, 1}, {tickets});

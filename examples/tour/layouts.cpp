@@ -1,4 +1,5 @@
-// The README's tour of layouts. Everything here is decided while it compiles; running it does nothing more.
+// The README's tour of layouts. Everything here is decided while it compiles; running it does
+// nothing more.
 
 #include "tegula/layout/algebra.hpp"
 #include "tegula/layout/bank_conflicts.hpp"

@@ -1,5 +1,5 @@
-// A test of a kernel of one's own, as a project that uses tegula has it (docs/checker.md, "A test of your
-// own").
+// A test of a kernel of one's own, as a project that uses tegula has it (docs/checker.md, "A test
+// of your own").
 #include <cstdio>
 #include <string_view>
 
@@ -11,8 +11,8 @@
 
 using namespace tegula;
 
-/// A helper of several instructions. It takes the place of its call and hands it on, so that what is found in
-/// it is found there.
+/// A helper of several instructions. It takes the place of its call and hands it on, so that what
+/// is found in it is found there.
 TEGULA_DEVICE void publish(float& slot, float value, bool everyone_may_read,
                            SourceLocation where = SourceLocation::current()) {
   st_shared(shared_address(&slot, where), value, where);
@@ -36,7 +36,8 @@ template <bool Syncs> struct Reverse {
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     publish(smem.staged[thread_idx()], ld_global<float>(p.in + thread_idx()), Syncs);
-    st_global(p.out + thread_idx(), ld_shared<float>(shared_address(&smem.staged[63 - thread_idx()])));
+    st_global(p.out + thread_idx(),
+              ld_shared<float>(shared_address(&smem.staged[63 - thread_idx()])));
   }
 };
 
@@ -66,10 +67,12 @@ int main() {
   int failures = 0;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     sim::Report const clean = run<Reverse<true>>(seed);
-    if (!clean.ok()) ++failures, std::printf("seed %d: %s", static_cast<int>(seed), clean.text().c_str());
+    if (!clean.ok())
+      ++failures, std::printf("seed %d: %s", static_cast<int>(seed), clean.text().c_str());
     sim::Report const racy = run<Reverse<false>>(seed);
     if (!has_finding_at(racy, Reverse<false>::published_at))
-      ++failures, std::printf("seed %d: the missing barrier was not found\n", static_cast<int>(seed));
+      ++failures,
+          std::printf("seed %d: the missing barrier was not found\n", static_cast<int>(seed));
   }
   std::printf("%d of 40 runs failed\n", failures);
   return failures == 0 ? 0 : 1;

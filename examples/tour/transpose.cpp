@@ -16,16 +16,18 @@ struct TransposeParams {
   float* out;       // (32 * grid.x, 32 * grid.y), row-major
 };
 
-/// Transposes a matrix, a tile of 32x32 for each CTA, through shared memory. Without `Waits` it is wrong, and
-/// the checker says how.
+/// Transposes a matrix, a tile of 32x32 for each CTA, through shared memory. Without `Waits` it is
+/// wrong, and the checker says how.
 template <bool Waits> struct Transpose {
   using Params = TransposeParams;
   static constexpr int threads = 128, min_ctas_per_sm = 1;
 
-  // The row's bits are XORed into the column's: neither a row nor a column of 32 words meets a bank twice.
+  // The row's bits are XORed into the column's: neither a row nor a column of 32 words meets a bank
+  // twice.
   static constexpr SwizzledLayout memory = {Swizzle(5, 0, 5), row_major(32, 32)};
   using Tile = SharedTile<float, memory>;
-  static constexpr Layout by_row = "(4,32):(32,1)"_layout;  // (row, column) -> thread: a warp has a row
+  static constexpr Layout by_row =
+      "(4,32):(32,1)"_layout;  // (row, column) -> thread: a warp has a row
   using Copy = TiledCopy<make_tiled_copy(by_row, shape(1, 1), 32, 32), float>;
   static_assert(conflicts_of_threads<Tile, Copy::Threads, 4> == 0);
 
@@ -59,8 +61,8 @@ namespace {
 
 constexpr int kRows = 64, kColumns = 96;
 
-/// Launches a kernel on a matrix of consecutive numbers and returns what the machine saw; prints how many
-/// elements are wrong.
+/// Launches a kernel on a matrix of consecutive numbers and returns what the machine saw; prints
+/// how many elements are wrong.
 template <class Kernel> sim::Report run() {
   sim::Machine machine({.throw_on_finding = false});
   std::vector<float> in(kRows * kColumns), out(in.size());

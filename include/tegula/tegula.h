@@ -1,14 +1,16 @@
 /**
- * The C interface of tegula: layouts, the simulated machine, and the GEMM and attention kernels. Other
- * languages stand on it, as Python does (python/tegula).
+ * The C interface of tegula: layouts, the simulated machine, and the GEMM and attention kernels.
+ * Other languages stand on it, as Python does (python/tegula).
  *
- * A function that can fail returns a tegula_status, and tegula_last_error() is then its sentence. Results are
- * written through the last parameters, and only where the status is TEGULA_OK. No C++ exception leaves a
- * function. Handles are freed by the function of their kind, texts by tegula_free; freeing NULL does nothing.
- * Functions may be called from several threads; one handle is not freed while another thread uses it.
+ * A function that can fail returns a tegula_status, and tegula_last_error() is then its sentence.
+ * Results are written through the last parameters, and only where the status is TEGULA_OK. No C++
+ * exception leaves a function. Handles are freed by the function of their kind, texts by
+ * tegula_free; freeing NULL does nothing. Functions may be called from several threads; one handle
+ * is not freed while another thread uses it.
  *
- * A structure of arguments begins with its size, by which the library knows what the caller was compiled
- * with: members are only ever added at the end. Fill one by its _init function, then set what differs.
+ * A structure of arguments begins with its size, by which the library knows what the caller was
+ * compiled with: members are only ever added at the end. Fill one by its _init function, then set
+ * what differs.
  */
 #ifndef TEGULA_TEGULA_H
 #define TEGULA_TEGULA_H
@@ -30,7 +32,8 @@ char const* tegula_version(void);
 
 typedef enum tegula_status {
   TEGULA_OK = 0,
-  TEGULA_LAYOUT_ERROR = 1,   /**< text that is no expression, or an operation that cannot keep its law */
+  TEGULA_LAYOUT_ERROR =
+      1, /**< text that is no expression, or an operation that cannot keep its law */
   TEGULA_ARGUMENT_ERROR = 2, /**< an argument that is refused before anything runs */
   TEGULA_DEVICE_ERROR = 3,   /**< a machine that is absent, or that failed */
   TEGULA_FINDING = 4,        /**< the checker found the kernel wrong */
@@ -38,7 +41,8 @@ typedef enum tegula_status {
   TEGULA_INTERNAL_ERROR = 6 /**< anything else: a fault of the library */
 } tegula_status;
 
-/** The sentence of the last call of this thread that failed; valid until the next one that fails. */
+/** The sentence of the last call of this thread that failed; valid until the next one that fails.
+ */
 char const* tegula_last_error(void);
 
 /** Frees a text that the library returned. */
@@ -56,17 +60,17 @@ typedef enum tegula_kind {
   TEGULA_TILER = 3            /**< <4:1,_> */
 } tegula_kind;
 
-/** Evaluates an expression of the language of `tegula layout` (docs/tool.md): a literal, or calls of
- * operations. */
+/** Evaluates an expression of the language of `tegula layout` (docs/tool.md): a literal, or calls
+ * of operations. */
 tegula_status tegula_evaluate(char const* expression, tegula_value** value);
 /** The tuple that is one integer. */
 tegula_status tegula_integer(int64_t integer, tegula_value** value);
 /**
- * One operation of the algebra, by its C++ name: tegula_call("composition", arguments, 2, &result). The
- * names, forms and meanings are those of tegula_operations.
+ * One operation of the algebra, by its C++ name: tegula_call("composition", arguments, 2, &result).
+ * The names, forms and meanings are those of tegula_operations.
  */
-tegula_status tegula_call(char const* operation, tegula_value const* const* arguments, int32_t count,
-                          tegula_value** result);
+tegula_status tegula_call(char const* operation, tegula_value const* const* arguments,
+                          int32_t count, tegula_value** result);
 /** A line for each operation: its form, and what it gives. */
 tegula_status tegula_operations(char** text);
 void tegula_value_free(tegula_value* value);
@@ -79,42 +83,43 @@ int32_t tegula_value_equal(tegula_value const* value, tegula_value const* other)
 tegula_status tegula_value_text(tegula_value const* value, char** text);
 /** A tuple that is one integer, as that integer. TEGULA_ARGUMENT_ERROR for another value. */
 tegula_status tegula_value_integer(tegula_value const* value, int64_t* integer);
-/** A layout as it is; of a tuple the compact column-major layout of that shape. TEGULA_ARGUMENT_ERROR for a
- * tiler. */
+/** A layout as it is; of a tuple the compact column-major layout of that shape.
+ * TEGULA_ARGUMENT_ERROR for a tiler. */
 tegula_status tegula_as_layout(tegula_value const* value, tegula_value** layout);
-/** The shape of a layout, or of the layout under a swizzle, as a tuple. TEGULA_ARGUMENT_ERROR for another
- * value. */
+/** The shape of a layout, or of the layout under a swizzle, as a tuple. TEGULA_ARGUMENT_ERROR for
+ * another value. */
 tegula_status tegula_layout_shape(tegula_value const* layout, tegula_value** shape);
 /** Its strides likewise. TEGULA_LAYOUT_ERROR where they are not integers but along axes (1@0). */
 tegula_status tegula_layout_stride(tegula_value const* layout, tegula_value** stride);
 /** Mode `mode` of a layout as a layout. A swizzled layout has none: take that of its layout. */
 tegula_status tegula_layout_mode(tegula_value const* layout, int32_t mode, tegula_value** result);
 /**
- * The parts of a swizzled layout, Sw<bits,base,shift> o offset o layout: three integers and the offset, and
- * the layout. NULL is allowed for each.
+ * The parts of a swizzled layout, Sw<bits,base,shift> o offset o layout: three integers and the
+ * offset, and the layout. NULL is allowed for each.
  */
-tegula_status tegula_swizzle_parts(tegula_value const* swizzled, int32_t* bits, int32_t* base, int32_t* shift,
-                                   int64_t* offset, tegula_value** layout);
-/** How many axes the values of the layout have: 0 where they are offsets, else those of coordinates. */
+tegula_status tegula_swizzle_parts(tegula_value const* swizzled, int32_t* bits, int32_t* base,
+                                   int32_t* shift, int64_t* offset, tegula_value** layout);
+/** How many axes the values of the layout have: 0 where they are offsets, else those of
+ * coordinates. */
 tegula_status tegula_layout_axes(tegula_value const* layout, int32_t* axes);
 /**
- * The values of a layout at `count` flat colexicographic indices; NULL stands for the indices 0 to count - 1.
- * Of a layout of coordinates (tegula_layout_axes) each value takes as many places of `values` as there are
- * axes.
+ * The values of a layout at `count` flat colexicographic indices; NULL stands for the indices 0 to
+ * count - 1. Of a layout of coordinates (tegula_layout_axes) each value takes as many places of
+ * `values` as there are axes.
  */
-tegula_status tegula_layout_values(tegula_value const* layout, int64_t const* indices, int64_t count,
-                                   int64_t* values);
+tegula_status tegula_layout_values(tegula_value const* layout, int64_t const* indices,
+                                   int64_t count, int64_t* values);
 
 typedef enum tegula_drawing { TEGULA_SVG = 0, TEGULA_TEXT = 1, TEGULA_LATEX = 2 } tegula_drawing;
 /**
- * Draws the table of a layout; with element_bits other than 0 the shared-memory banks of elements of so many
- * bits, coloured by bank.
+ * Draws the table of a layout; with element_bits other than 0 the shared-memory banks of elements
+ * of so many bits, coloured by bank.
  */
-tegula_status tegula_layout_draw(tegula_value const* layout, int32_t element_bits, tegula_drawing form,
-                                 char** drawing);
+tegula_status tegula_layout_draw(tegula_value const* layout, int32_t element_bits,
+                                 tegula_drawing form, char** drawing);
 /**
- * Draws who holds what: a (thread, value) layout, whose values are column-major indices of an array of rows x
- * columns, coloured by thread.
+ * Draws who holds what: a (thread, value) layout, whose values are column-major indices of an array
+ * of rows x columns, coloured by thread.
  */
 tegula_status tegula_layout_draw_threads(tegula_value const* layout, int32_t rows, int32_t columns,
                                          tegula_drawing form, char** drawing);
@@ -129,15 +134,19 @@ typedef struct tegula_machine_options {
   char const* arch;      /**< of a simulated machine: "sm90" (the default) or "sm80" */
   char const* scheduler; /**< its order of events: "last" (the default), "first" or "random" */
   uint64_t seed;         /**< of a random order */
-  int32_t check;         /**< 0: what kernels do is not checked, but for bounds, alignment and deadlock; 1 */
-  int32_t workers; /**< threads of this process that it uses; 0, the default: as many as there are cores */
-  /** What an access of a warp may cost beyond what its bytes need: passes over the banks of shared memory,
-   * sectors of global memory. An access that costs more is a finding. -1, the default: any number. */
+  int32_t
+      check; /**< 0: what kernels do is not checked, but for bounds, alignment and deadlock; 1 */
+  int32_t workers; /**< threads of this process that it uses; 0, the default: as many as there are
+                      cores */
+  /** What an access of a warp may cost beyond what its bytes need: passes over the banks of shared
+   * memory, sectors of global memory. An access that costs more is a finding. -1, the default: any
+   * number. */
   int32_t bank_conflicts, excess_sectors;
 } tegula_machine_options;
 
 void tegula_machine_options_init(tegula_machine_options* options, size_t struct_size);
-/** `device` is "sim", "cuda", "cuda:N", or "auto": a GPU where there is one. `options` may be NULL. */
+/** `device` is "sim", "cuda", "cuda:N", or "auto": a GPU where there is one. `options` may be NULL.
+ */
 tegula_status tegula_machine_create(char const* device, tegula_machine_options const* options,
                                     tegula_machine** machine);
 void tegula_machine_free(tegula_machine* machine);
@@ -154,8 +163,8 @@ typedef struct tegula_report tegula_report;
 void tegula_report_free(tegula_report* report);
 /** How many findings there are. */
 int64_t tegula_report_findings(tegula_report const* report);
-/** For people, a finding a line; with `counters` not 0 followed by a table of what was counted, by source
- * line. */
+/** For people, a finding a line; with `counters` not 0 followed by a table of what was counted, by
+ * source line. */
 tegula_status tegula_report_text(tegula_report const* report, int32_t counters, char** text);
 /** The same as JSON. */
 tegula_status tegula_report_json(tegula_report const* report, int32_t counters, char** json);
@@ -185,20 +194,23 @@ typedef enum tegula_activation {
 } tegula_activation;
 
 /**
- * D = activation(alpha scale_a scale_b A B + beta C + bias) for each matrix of a batch: A of m x k, B of k x
- * n, C and D of m x n; bias, n values, is added to every row. Extents and strides count elements.
+ * D = activation(alpha scale_a scale_b A B + beta C + bias) for each matrix of a batch: A of m x k,
+ * B of k x n, C and D of m x n; bias, n values, is added to every row. Extents and strides count
+ * elements.
  *
- * A of TEGULA_MAJOR_K is m rows of k elements, lda apart, of TEGULA_MAJOR_MN k rows of m. B of TEGULA_MAJOR_K
- * is n rows of k (a linear layer's weight), of TEGULA_MAJOR_MN k rows of n. C and D are m rows of n.
+ * A of TEGULA_MAJOR_K is m rows of k elements, lda apart, of TEGULA_MAJOR_MN k rows of m. B of
+ * TEGULA_MAJOR_K is n rows of k (a linear layer's weight), of TEGULA_MAJOR_MN k rows of n. C and D
+ * are m rows of n.
  *
- * On a GPU the pointers are to its memory. On a simulated machine they are to the caller's: inputs are copied
- * in, and D is copied out, its elements alone.
+ * On a GPU the pointers are to its memory. On a simulated machine they are to the caller's: inputs
+ * are copied in, and D is copied out, its elements alone.
  */
 typedef struct tegula_gemm_arguments {
   size_t struct_size;
-  int32_t in;      /**< tegula_dtype of A: f16, bf16, tf32, e4m3 or e5m2 */
-  int32_t in_b;    /**< of B; left out: A's */
-  int32_t out;     /**< of C, D and bias: f16, bf16 or f32; left out: f32 of tf32, bf16 of fp8, else A's */
+  int32_t in;   /**< tegula_dtype of A: f16, bf16, tf32, e4m3 or e5m2 */
+  int32_t in_b; /**< of B; left out: A's */
+  int32_t
+      out; /**< of C, D and bias: f16, bf16 or f32; left out: f32 of tf32, bf16 of fp8, else A's */
   int32_t a_major; /**< tegula_major */
   int32_t b_major;
   int32_t activation; /**< tegula_activation */
@@ -219,14 +231,15 @@ typedef struct tegula_gemm_arguments {
 
 void tegula_gemm_arguments_init(tegula_gemm_arguments* arguments, size_t struct_size);
 /**
- * Computes it. On a GPU the work is queued on `stream` (a cudaStream_t; NULL: the default one). A simulated
- * machine has done it when the call returns; where the checker finds the kernel wrong, the status is
- * TEGULA_FINDING. With `report` not NULL findings are the report's instead, *report is to be freed, and on a
- * GPU it is NULL.
+ * Computes it. On a GPU the work is queued on `stream` (a cudaStream_t; NULL: the default one). A
+ * simulated machine has done it when the call returns; where the checker finds the kernel wrong,
+ * the status is TEGULA_FINDING. With `report` not NULL findings are the report's instead, *report
+ * is to be freed, and on a GPU it is NULL.
  */
-tegula_status tegula_gemm(tegula_machine* machine, tegula_gemm_arguments const* arguments, void* stream,
-                          tegula_report** report);
-/** Which kernel and configuration would compute it, in one line: "gemm_sm90 f16 ... ". Nothing runs. */
+tegula_status tegula_gemm(tegula_machine* machine, tegula_gemm_arguments const* arguments,
+                          void* stream, tegula_report** report);
+/** Which kernel and configuration would compute it, in one line: "gemm_sm90 f16 ... ". Nothing
+ * runs. */
 tegula_status tegula_gemm_choice(tegula_machine* machine, tegula_gemm_arguments const* arguments,
                                  char** text);
 
@@ -236,14 +249,15 @@ typedef struct tegula_token_strides {
 } tegula_token_strides;
 
 /**
- * O = softmax(scale Q K^T) V for each batch and head. q is (batch, seq_q, heads, head_dim), k (batch, seq_k,
- * kv_heads, head_dim), v and o are the same with head_dim_v; the head dimension is contiguous. Head h reads
- * the keys of head h / (heads / kv_heads).
+ * O = softmax(scale Q K^T) V for each batch and head. q is (batch, seq_q, heads, head_dim), k
+ * (batch, seq_k, kv_heads, head_dim), v and o are the same with head_dim_v; the head dimension is
+ * contiguous. Head h reads the keys of head h / (heads / kv_heads).
  *
- * Query i stands at key i + seq_k - seq_q. With `causal` it sees no key behind that place, with a window only
- * the keys from window_left before it to window_right behind it; a query that sees none gives zeros. With a
- * softcap c a score s becomes c tanh(s / c). A sink is one more score of every row of its head, which has no
- * value. A head_dim_v of its own, windows, softcap and sinks need an sm_90.
+ * Query i stands at key i + seq_k - seq_q. With `causal` it sees no key behind that place, with a
+ * window only the keys from window_left before it to window_right behind it; a query that sees none
+ * gives zeros. With a softcap c a score s becomes c tanh(s / c). A sink is one more score of every
+ * row of its head, which has no value. A head_dim_v of its own, windows, softcap and sinks need an
+ * sm_90.
  */
 typedef struct tegula_attention_arguments {
   size_t struct_size;
@@ -259,13 +273,13 @@ typedef struct tegula_attention_arguments {
   void const* k;
   void const* v;
   void* o;
-  float* lse;                           /**< optional: ln(sum_j exp(scale S_ij)) as (batch, heads, seq_q) */
+  float* lse; /**< optional: ln(sum_j exp(scale S_ij)) as (batch, heads, seq_q) */
   tegula_token_strides const* q_stride; /**< NULL: those of contiguous tensors; of v, k's */
   tegula_token_strides const* k_stride;
   tegula_token_strides const* v_stride;
   tegula_token_strides const* o_stride;
-  float const* scale;                /**< NULL: 1 / sqrt(head_dim). Memory of the host, on every machine. */
-  int64_t head_dim_v;                /**< left out: head_dim */
+  float const* scale; /**< NULL: 1 / sqrt(head_dim). Memory of the host, on every machine. */
+  int64_t head_dim_v; /**< left out: head_dim */
   int64_t window_left, window_right; /**< left out: all keys; to the right with `causal` none */
   float const* sink;                 /**< optional: a score for each head */
   float softcap;                     /**< 0: scores are not capped */
@@ -276,13 +290,13 @@ void tegula_attention_arguments_init(tegula_attention_arguments* arguments, size
 tegula_status tegula_attention(tegula_machine* machine, tegula_attention_arguments const* arguments,
                                void* stream, tegula_report** report);
 /** As tegula_gemm_choice. */
-tegula_status tegula_attention_choice(tegula_machine* machine, tegula_attention_arguments const* arguments,
-                                      char** text);
+tegula_status tegula_attention_choice(tegula_machine* machine,
+                                      tegula_attention_arguments const* arguments, char** text);
 
 /* --- command line --- */
 
-/** The `tegula` command with these arguments, argv[0] its name; returns its exit status. Ignores SIGPIPE from
- * then on. */
+/** The `tegula` command with these arguments, argv[0] its name; returns its exit status. Ignores
+ * SIGPIPE from then on. */
 int32_t tegula_main(int32_t argc, char** argv);
 
 #ifdef __cplusplus

@@ -28,7 +28,8 @@ std::optional<TokenStrides> strides_of(tegula_token_strides const* strides) {
 
 AttentionArguments arguments_of(tegula_attention_arguments const& a) {
   std::optional<DType> const dtype = dtype_of("attention", "dtype", a.dtype);
-  if (!dtype) throw argument_error("attention: dtype is left out; it must be the type of q, k, v and o.");
+  if (!dtype)
+    throw argument_error("attention: dtype is left out; it must be the type of q, k, v and o.");
   return {.dtype = *dtype,
           .q = a.q,
           .k = a.k,
@@ -57,8 +58,8 @@ AttentionArguments arguments_of(tegula_attention_arguments const& a) {
 /// Precondition: checked arguments, with nothing left out.
 void simulate(tegula_machine& machine, AttentionArguments const& host, tegula_report** report) {
   std::int64_t const bytes = bits(host.dtype) / 8;
-  auto const tokens = [&](char const* name, void const* address, std::int64_t seq, std::int64_t heads,
-                          std::int64_t head_dim, TokenStrides const& s) {
+  auto const tokens = [&](char const* name, void const* address, std::int64_t seq,
+                          std::int64_t heads, std::int64_t head_dim, TokenStrides const& s) {
     return HostArray{name,
                      address,
                      head_dim * bytes,
@@ -71,12 +72,14 @@ void simulate(tegula_machine& machine, AttentionArguments const& host, tegula_re
                   host_v = tokens("V", host.v, *host.seq_k, *host.kv_heads, dim_v, *host.v_stride),
                   host_o = tokens("O", host.o, host.seq_q, host.heads, dim_v, *host.o_stride);
   std::int64_t const rows = host.batch * host.heads * host.seq_q;
-  HostArray const host_lse = {.name = "lse", .address = host.lse, .row = rows * std::int64_t{sizeof(float)}};
+  HostArray const host_lse = {
+      .name = "lse", .address = host.lse, .row = rows * std::int64_t{sizeof(float)}};
   require_memory("attention", {host_q, host_k, host_v, host_o, host_lse});
   OnMachine q(machine.machine, host_q), k(machine.machine, host_k), v(machine.machine, host_v);
   OnMachine const o(machine.machine, host_o), lse(machine.machine, host_lse);
-  OnMachine sink(machine.machine,
-                 {.name = "sink", .address = host.sink, .row = host.heads * std::int64_t{sizeof(float)}});
+  OnMachine sink(
+      machine.machine,
+      {.name = "sink", .address = host.sink, .row = host.heads * std::int64_t{sizeof(float)}});
   for (OnMachine* const input : {&q, &k, &v, &sink}) input->upload();
   AttentionArguments a = host;
   a.q = q.data();
@@ -108,7 +111,8 @@ tegula_status tegula_attention(tegula_machine* machine, tegula_attention_argumen
   return guarded([&] {
     not_null("tegula_attention", "machine", machine);
     not_null("tegula_attention", "arguments", arguments);
-    AttentionArguments const a = arguments_of(read_structure("tegula_attention", *arguments, kDefaults));
+    AttentionArguments const a =
+        arguments_of(read_structure("tegula_attention", *arguments, kDefaults));
     if (machine->machine.is_simulated()) {
       check(a, machine->machine.compute_capability());
       simulate(*machine, with_defaults(a), report);
@@ -119,8 +123,8 @@ tegula_status tegula_attention(tegula_machine* machine, tegula_attention_argumen
   });
 }
 
-tegula_status tegula_attention_choice(tegula_machine* machine, tegula_attention_arguments const* arguments,
-                                      char** text) {
+tegula_status tegula_attention_choice(tegula_machine* machine,
+                                      tegula_attention_arguments const* arguments, char** text) {
   return guarded([&] {
     not_null("tegula_attention_choice", "machine", machine);
     not_null("tegula_attention_choice", "arguments", arguments);

@@ -1,5 +1,5 @@
-// fmt's library, for where the packages have it as a shared library only: what src/format.cc of fmt compiles,
-// as far as code that formats text needs it.
+// fmt's library, for where the packages have it as a shared library only: what src/format.cc of fmt
+// compiles, as far as code that formats text needs it.
 
 #include <fmt/format-inl.h>
 

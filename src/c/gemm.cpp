@@ -31,8 +31,8 @@ constexpr tegula_gemm_arguments kDefaults = {
 Major major_of(char const* name, std::int32_t major) {
   if (major == TEGULA_MAJOR_K) return Major::k;
   if (major == TEGULA_MAJOR_MN) return Major::mn;
-  throw argument_error(
-      fmt::format("gemm: {} is {}; it must be TEGULA_MAJOR_K (0) or TEGULA_MAJOR_MN (1).", name, major));
+  throw argument_error(fmt::format(
+      "gemm: {} is {}; it must be TEGULA_MAJOR_K (0) or TEGULA_MAJOR_MN (1).", name, major));
 }
 
 Activation activation_of(std::int32_t activation) {
@@ -80,7 +80,8 @@ GemmArguments arguments_of(tegula_gemm_arguments const& g) {
 HostArray matrices(char const* name, void const* address, GemmArguments const& g, std::int64_t rows,
                    std::int64_t columns, std::int64_t ld, std::int64_t batch_stride, DType type) {
   std::int64_t const bytes = bits(type) / 8;
-  return {name, address, columns * bytes, {1, g.batch, rows}, {0, batch_stride * bytes, ld * bytes}};
+  return {
+      name, address, columns * bytes, {1, g.batch, rows}, {0, batch_stride * bytes, ld * bytes}};
 }
 
 /// The operands in a simulated machine's memory.
@@ -97,11 +98,12 @@ Operands operands(Machine const& machine, GemmArguments const& g) {
   auto const vector = [](char const* name, void const* address, std::int64_t bytes) {
     return HostArray{.name = name, .address = address, .row = bytes};
   };
-  HostArray const a = matrices("A", g.a, g, a_k ? g.m : g.k, a_k ? g.k : g.m, *g.lda, *g.a_batch_stride,
-                               g.in),
-                  b = matrices("B", g.b, g, b_k ? g.n : g.k, b_k ? g.k : g.n, *g.ldb, *g.b_batch_stride,
-                               *g.in_b),
-                  c = matrices("C", reads_c ? g.c : nullptr, g, g.m, g.n, *g.ldc, *g.c_batch_stride, *g.out),
+  HostArray const a = matrices("A", g.a, g, a_k ? g.m : g.k, a_k ? g.k : g.m, *g.lda,
+                               *g.a_batch_stride, g.in),
+                  b = matrices("B", g.b, g, b_k ? g.n : g.k, b_k ? g.k : g.n, *g.ldb,
+                               *g.b_batch_stride, *g.in_b),
+                  c = matrices("C", reads_c ? g.c : nullptr, g, g.m, g.n, *g.ldc, *g.c_batch_stride,
+                               *g.out),
                   d = matrices("D", g.d, g, g.m, g.n, *g.ldd, *g.d_batch_stride, *g.out),
                   bias = vector("bias", g.bias, g.n * (bits(*g.out) / 8)),
                   scale_a = vector("scale_a", g.scale_a, sizeof(float)),
@@ -118,7 +120,8 @@ Operands operands(Machine const& machine, GemmArguments const& g) {
 
 void simulate(tegula_machine& machine, GemmArguments const& host, tegula_report** report) {
   Operands held = operands(machine.machine, host);
-  for (OnMachine* const input : {&held.a, &held.b, &held.bias, &held.scale_a, &held.scale_b}) input->upload();
+  for (OnMachine* const input : {&held.a, &held.b, &held.bias, &held.scale_a, &held.scale_b})
+    input->upload();
   (held.c ? *held.c : held.d).upload();
   GemmArguments g = host;
   g.a = held.a.data();
@@ -142,8 +145,8 @@ void tegula_gemm_arguments_init(tegula_gemm_arguments* arguments, size_t struct_
   initialise(arguments, struct_size, kDefaults);
 }
 
-tegula_status tegula_gemm(tegula_machine* machine, tegula_gemm_arguments const* arguments, void* stream,
-                          tegula_report** report) {
+tegula_status tegula_gemm(tegula_machine* machine, tegula_gemm_arguments const* arguments,
+                          void* stream, tegula_report** report) {
   return guarded([&] {
     not_null("tegula_gemm", "machine", machine);
     not_null("tegula_gemm", "arguments", arguments);
@@ -164,7 +167,8 @@ tegula_status tegula_gemm_choice(tegula_machine* machine, tegula_gemm_arguments 
     not_null("tegula_gemm_choice", "machine", machine);
     not_null("tegula_gemm_choice", "arguments", arguments);
     not_null("tegula_gemm_choice", "text", text);
-    GemmArguments const g = arguments_of(read_structure("tegula_gemm_choice", *arguments, kDefaults));
+    GemmArguments const g =
+        arguments_of(read_structure("tegula_gemm_choice", *arguments, kDefaults));
     check(g, machine->machine.compute_capability());
     GemmChoice const choice = choose_gemm(g, machine->machine.properties());
     *text = as_c_text(configuration_name(choice.kernel, choice.configuration));

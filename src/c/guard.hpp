@@ -35,7 +35,8 @@ template <class F> tegula_status guarded(F&& f) noexcept {
 /// Throws argument_error for a null pointer: `name` is the parameter.
 inline void not_null(char const* function, char const* name, void const* pointer) {
   if (pointer == nullptr)
-    throw argument_error(std::string(function) + ": " + name + " is NULL; it must point to something.");
+    throw argument_error(std::string(function) + ": " + name +
+                         " is NULL; it must point to something.");
 }
 
 /// A copy for the caller to free by tegula_free.

@@ -5,7 +5,8 @@
 namespace tegula::c {
 namespace {
 
-/// f(offset, bytes) for each contiguous run of the array: its rows, joined where they follow each other.
+/// f(offset, bytes) for each contiguous run of the array: its rows, joined where they follow each
+/// other.
 template <class F> void for_each_run(HostArray const& array, F const& f) {
   std::int64_t begin = 0, end = 0;
   for (std::int64_t i = 0; i < array.extents[0]; ++i) {
@@ -27,7 +28,8 @@ template <class F> void for_each_run(HostArray const& array, F const& f) {
 
 std::int64_t HostArray::bytes() const {
   std::int64_t last = row;
-  for (std::size_t axis = 0; axis < extents.size(); ++axis) last += (extents[axis] - 1) * strides[axis];
+  for (std::size_t axis = 0; axis < extents.size(); ++axis)
+    last += (extents[axis] - 1) * strides[axis];
   return last;
 }
 

@@ -10,7 +10,8 @@
 #include "tegula/device/buffer.hpp"
 #include "tegula/device/machine.hpp"
 
-/// Arrays of the caller on a simulated machine: its memory is its own, so they are copied there and back.
+/// Arrays of the caller on a simulated machine: its memory is its own, so they are copied there and
+/// back.
 namespace tegula::c {
 
 /// Rows of contiguous elements in the caller's memory, which three axes step over. In bytes.
@@ -24,13 +25,13 @@ struct HostArray {
   std::int64_t bytes() const;  ///< from the first to the last
 };
 
-/// Throws argument_error where copies of these arrays, with a byte of the checker's beside each of theirs,
-/// are more than the memory that is free.
+/// Throws argument_error where copies of these arrays, with a byte of the checker's beside each of
+/// theirs, are more than the memory that is free.
 void require_memory(char const* operation, std::initializer_list<HostArray> arrays);
 
-/// A place of the same size in a simulated machine's memory, as far past a multiple of 256 bytes as the
-/// caller's is past one of 16, so that the same kernels can address it. Bytes between the rows stay unwritten
-/// there, and a kernel that reads them is found out.
+/// A place of the same size in a simulated machine's memory, as far past a multiple of 256 bytes as
+/// the caller's is past one of 16, so that the same kernels can address it. Bytes between the rows
+/// stay unwritten there, and a kernel that reads them is found out.
 class OnMachine {
  public:
   /// Nothing where the array's address is null.

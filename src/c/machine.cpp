@@ -11,12 +11,13 @@
 namespace tegula::c {
 namespace {
 
-constexpr tegula_machine_options kDefaults = {.check = 1, .bank_conflicts = -1, .excess_sectors = -1};
+constexpr tegula_machine_options kDefaults = {
+    .check = 1, .bank_conflicts = -1, .excess_sectors = -1};
 
 int limit_of(char const* name, std::int32_t limit) {
   if (limit >= -1) return limit;
-  throw argument_error("tegula_machine_create: " + std::string(name) + " is " + std::to_string(limit) +
-                       "; it must be at least 0, or -1 for any number.");
+  throw argument_error("tegula_machine_create: " + std::string(name) + " is " +
+                       std::to_string(limit) + "; it must be at least 0, or -1 for any number.");
 }
 
 Arch arch_of(char const* name) {
@@ -66,8 +67,10 @@ tegula_status tegula_machine_create(char const* device, tegula_machine_options c
     not_null("tegula_machine_create", "device", device);
     not_null("tegula_machine_create", "machine", machine);
     tegula_machine_options const given =
-        options == nullptr ? kDefaults : read_structure("tegula_machine_create", *options, kDefaults);
-    *machine = new tegula_machine{Machine::from_name(device, arch_of(given.arch), options_of(given))};
+        options == nullptr ? kDefaults
+                           : read_structure("tegula_machine_create", *options, kDefaults);
+    *machine =
+        new tegula_machine{Machine::from_name(device, arch_of(given.arch), options_of(given))};
   });
 }
 
@@ -99,7 +102,8 @@ tegula_status tegula_report_text(tegula_report const* report, int32_t counters, 
   return guarded([&] {
     not_null("tegula_report_text", "report", report);
     not_null("tegula_report_text", "text", text);
-    *text = as_c_text(report->held.text(counters != 0 ? sim::Counters::shown : sim::Counters::left_out));
+    *text = as_c_text(
+        report->held.text(counters != 0 ? sim::Counters::shown : sim::Counters::left_out));
   });
 }
 
@@ -107,6 +111,7 @@ tegula_status tegula_report_json(tegula_report const* report, int32_t counters, 
   return guarded([&] {
     not_null("tegula_report_json", "report", report);
     not_null("tegula_report_json", "json", json);
-    *json = as_c_text(report->held.json(counters != 0 ? sim::Counters::shown : sim::Counters::left_out));
+    *json = as_c_text(
+        report->held.json(counters != 0 ? sim::Counters::shown : sim::Counters::left_out));
   });
 }

@@ -20,10 +20,11 @@ struct tegula_report {
 
 namespace tegula::c {
 
-/// Runs `launch` on the machine; `finish` when it is over, whatever the checker found. What it found is
-/// thrown, or put into *report where the caller asked for one (nullptr on a GPU).
+/// Runs `launch` on the machine; `finish` when it is over, whatever the checker found. What it
+/// found is thrown, or put into *report where the caller asked for one (nullptr on a GPU).
 template <class Launch, class Finish>
-void launch_and_report(tegula_machine& machine, tegula_report** report, Launch&& launch, Finish&& finish) {
+void launch_and_report(tegula_machine& machine, tegula_report** report, Launch&& launch,
+                       Finish&& finish) {
   std::unique_lock lock(machine.launching, std::defer_lock);
   if (machine.machine.is_simulated()) lock.lock();
   std::optional<sim::Report> found;

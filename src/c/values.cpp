@@ -30,8 +30,8 @@ using tool::Value;
 tegula_value* handle(Value value) { return new tegula_value{std::move(value)}; }
 
 [[noreturn]] void wrong_kind(char const* function, Value const& value, char const* needed) {
-  throw argument_error(std::string(function) + ": " + io::printable(to_text(value)) + " is not " + needed +
-                       ".");
+  throw argument_error(std::string(function) + ": " + io::printable(to_text(value)) + " is not " +
+                       needed + ".");
 }
 
 /// The layout that the function is about: a plain one, the one under a swizzle, or that of a shape.
@@ -64,7 +64,8 @@ std::string drawn(Drawing const& drawing, tegula_drawing form) {
                        "; it must be TEGULA_SVG, TEGULA_TEXT or TEGULA_LATEX.");
 }
 
-void write_values(Value const& value, std::int64_t const* indices, std::int64_t count, std::int64_t* values) {
+void write_values(Value const& value, std::int64_t const* indices, std::int64_t count,
+                  std::int64_t* values) {
   Layout const* const plain = std::get_if<Layout>(&value.what);
   SwizzledLayout const* const swizzled = std::get_if<SwizzledLayout>(&value.what);
   int const axes = plain != nullptr ? axes_of(*plain) : 0;
@@ -77,7 +78,8 @@ void write_values(Value const& value, std::int64_t const* indices, std::int64_t 
     } else {
       Tuple const coordinate = plain->coordinate(Tuple(index));
       for (int axis = 0; axis < axes; ++axis)
-        values[i * axes + axis] = coordinate.is_integer() ? coordinate.value() : coordinate[axis].value();
+        values[i * axes + axis] =
+            coordinate.is_integer() ? coordinate.value() : coordinate[axis].value();
     }
   }
 }
@@ -103,15 +105,15 @@ tegula_status tegula_integer(int64_t integer, tegula_value** value) {
   });
 }
 
-tegula_status tegula_call(char const* operation, tegula_value const* const* arguments, int32_t count,
-                          tegula_value** result) {
+tegula_status tegula_call(char const* operation, tegula_value const* const* arguments,
+                          int32_t count, tegula_value** result) {
   return guarded([&] {
     not_null("tegula_call", "operation", operation);
     not_null("tegula_call", "result", result);
     if (count != 0) not_null("tegula_call", "arguments", arguments);
     if (!tool::is_call(operation))
-      throw tool::ExpressionError("there is no operation " + io::in_quotes(operation) + "; there are " +
-                                  tool::call_names());
+      throw tool::ExpressionError("there is no operation " + io::in_quotes(operation) +
+                                  "; there are " + tool::call_names());
     std::vector<Value> values;
     for (int32_t i = 0; i < count; ++i) {
       not_null("tegula_call", "an argument", arguments[i]);
@@ -135,7 +137,8 @@ tegula_kind tegula_value_kind(tegula_value const* value) {
 }
 
 int32_t tegula_value_equal(tegula_value const* value, tegula_value const* other) {
-  return value->held.what.index() == other->held.what.index() && to_text(value->held) == to_text(other->held);
+  return value->held.what.index() == other->held.what.index() &&
+         to_text(value->held) == to_text(other->held);
 }
 
 tegula_status tegula_value_text(tegula_value const* value, char** text) {
@@ -186,8 +189,8 @@ tegula_status tegula_layout_mode(tegula_value const* layout, int32_t mode, tegul
   });
 }
 
-tegula_status tegula_swizzle_parts(tegula_value const* swizzled, int32_t* bits, int32_t* base, int32_t* shift,
-                                   int64_t* offset, tegula_value** layout) {
+tegula_status tegula_swizzle_parts(tegula_value const* swizzled, int32_t* bits, int32_t* base,
+                                   int32_t* shift, int64_t* offset, tegula_value** layout) {
   return guarded([&] {
     SwizzledLayout const* const parts = std::get_if<SwizzledLayout>(&swizzled->held.what);
     if (parts == nullptr) wrong_kind("tegula_swizzle_parts", swizzled->held, "a swizzled layout");
@@ -206,8 +209,8 @@ tegula_status tegula_layout_axes(tegula_value const* layout, int32_t* axes) {
   });
 }
 
-tegula_status tegula_layout_values(tegula_value const* layout, int64_t const* indices, int64_t count,
-                                   int64_t* values) {
+tegula_status tegula_layout_values(tegula_value const* layout, int64_t const* indices,
+                                   int64_t count, int64_t* values) {
   return guarded([&] {
     Value const value = as_layout("tegula_layout_values", layout);
     if (count < 0)
@@ -218,11 +221,12 @@ tegula_status tegula_layout_values(tegula_value const* layout, int64_t const* in
   });
 }
 
-tegula_status tegula_layout_draw(tegula_value const* layout, int32_t element_bits, tegula_drawing form,
-                                 char** drawing) {
+tegula_status tegula_layout_draw(tegula_value const* layout, int32_t element_bits,
+                                 tegula_drawing form, char** drawing) {
   return guarded([&] {
     not_null("tegula_layout_draw", "drawing", drawing);
-    *drawing = as_c_text(drawn(tool::picture(as_layout("tegula_layout_draw", layout), element_bits), form));
+    *drawing = as_c_text(
+        drawn(tool::picture(as_layout("tegula_layout_draw", layout), element_bits), form));
   });
 }
 

@@ -17,7 +17,8 @@
 namespace tegula {
 namespace {
 
-template <class... T> [[noreturn]] void refuse_argument(fmt::format_string<T...> format, T&&... values) {
+template <class... T>
+[[noreturn]] void refuse_argument(fmt::format_string<T...> format, T&&... values) {
   throw argument_error(fmt::format(format, std::forward<T>(values)...));
 }
 
@@ -48,13 +49,15 @@ class Checker {
 
   void extent(std::string_view name, std::int64_t value) const {
     if (value == 0)
-      refuse_argument("{}: {} is 0; it must be at least 1, for an empty problem has no result.", operation_,
-                      name);
+      refuse_argument("{}: {} is 0; it must be at least 1, for an empty problem has no result.",
+                      operation_, name);
     if (value < 0)
-      refuse_argument("{}: {} is {}, which is negative; it must be at least 1.", operation_, name, value);
+      refuse_argument("{}: {} is {}, which is negative; it must be at least 1.", operation_, name,
+                      value);
     if (value > kMaxExtent)
-      refuse_argument("{}: {} is {}, beyond the 32-bit arithmetic of a tile; it must be at most {}.",
-                      operation_, name, value, kMaxExtent);
+      refuse_argument(
+          "{}: {} is {}, beyond the 32-bit arithmetic of a tile; it must be at most {}.",
+          operation_, name, value, kMaxExtent);
   }
 
   void pointer(std::string_view name, void const* value, int alignment) const {
@@ -76,8 +79,8 @@ class Checker {
           operation_, name, other_name, other);
   }
 
-  /// Bytes that an operand spans must fit in 63 bits, so that no address wraps: sum of (extent - 1) * stride,
-  /// plus the contiguous row.
+  /// Bytes that an operand spans must fit in 63 bits, so that no address wraps: sum of (extent - 1)
+  /// * stride, plus the contiguous row.
   void span(std::string_view name,
             std::initializer_list<std::pair<std::int64_t, std::int64_t>> extents_and_strides,
             std::int64_t row, int element_bytes) const {
@@ -103,9 +106,11 @@ class Checker {
   void grid(std::string_view what, std::initializer_list<std::int64_t> factors) const {
     std::int64_t count = 1;
     for (auto const factor : factors) {
-      if (__builtin_mul_overflow(count, factor, &count) || count > std::numeric_limits<std::int32_t>::max())
-        refuse_argument("{}: {} is beyond 2^31 - 1 tiles, which are counted in 32 bits; split the problem.",
-                        operation_, what);
+      if (__builtin_mul_overflow(count, factor, &count) ||
+          count > std::numeric_limits<std::int32_t>::max())
+        refuse_argument(
+            "{}: {} is beyond 2^31 - 1 tiles, which are counted in 32 bits; split the problem.",
+            operation_, what);
     }
   }
 
@@ -114,10 +119,12 @@ class Checker {
 
  private:
   void aligned(std::string_view name, void const* value, int alignment) const {
-    auto const rest = reinterpret_cast<std::uintptr_t>(value) % static_cast<std::uintptr_t>(alignment);
+    auto const rest =
+        reinterpret_cast<std::uintptr_t>(value) % static_cast<std::uintptr_t>(alignment);
     if (rest != 0)
-      refuse_argument("{}: {} is {}, {} bytes past a multiple of {}; it must be aligned to {} bytes.",
-                      operation_, name, value, rest, alignment, alignment);
+      refuse_argument(
+          "{}: {} is {}, {} bytes past a multiple of {}; it must be aligned to {} bytes.",
+          operation_, name, value, rest, alignment, alignment);
   }
   [[noreturn]] void overflow(std::string_view name) const {
     refuse_argument(
@@ -152,8 +159,8 @@ Region region(std::string_view name, void const* address,
           elements >= static_cast<double>(spanned)};
 }
 
-/// Refuses an output that is certain to share memory with another tensor: where both are dense. Tensors with
-/// gaps may lie in each other's, as Q, K, V and O of one packed buffer do.
+/// Refuses an output that is certain to share memory with another tensor: where both are dense.
+/// Tensors with gaps may lie in each other's, as Q, K, V and O of one packed buffer do.
 void apart(std::string_view operation, Region const& output, Region const& other) {
   if (other.address == 0 || !output.dense || !other.dense) return;
   bool const meet = output.address < other.address ? other.address - output.address < output.bytes
@@ -161,11 +168,12 @@ void apart(std::string_view operation, Region const& output, Region const& other
   if (meet)
     refuse_argument(
         "{}: {}, {} bytes from {:#x} on, overlaps {}, {} bytes from {:#x} on; they must lie apart.",
-        operation, output.name, output.bytes, output.address, other.name, other.bytes, other.address);
+        operation, output.name, output.bytes, output.address, other.name, other.bytes,
+        other.address);
 }
 
-/// No two rows of the output may share an element: taken by growing stride, each axis must step over all that
-/// those before it span.
+/// No two rows of the output may share an element: taken by growing stride, each axis must step
+/// over all that those before it span.
 struct OutputAxis {
   std::string_view name;  ///< of its stride
   std::int64_t extent, stride;
@@ -203,8 +211,9 @@ class AttentionChecker : Checker {
     extent("seq_k", *a_.seq_k);
     head_dims(compute_capability);
     if (a_.heads % *a_.kv_heads != 0)
-      refuse_argument("attention: heads is {} and kv_heads is {}; heads must be a multiple of kv_heads.",
-                      a_.heads, *a_.kv_heads);
+      refuse_argument(
+          "attention: heads is {} and kv_heads is {}; heads must be a multiple of kv_heads.",
+          a_.heads, *a_.kv_heads);
     grid("batch * heads * seq_q / 64", {a_.batch, a_.heads, (a_.seq_q + 63) / 64});
     pointer("q", a_.q, 16);
     pointer("k", a_.k, 16);
@@ -228,8 +237,9 @@ class AttentionChecker : Checker {
       refuse_argument("attention: scale is {}; it must be between 2^-126 and 2^126.", *a_.scale);
     window();
     if (a_.softcap != 0 && !(a_.softcap >= 0x1p-60f && a_.softcap <= 0x1p60f))
-      refuse_argument("attention: softcap is {}; it must be 0, for none, or between 2^-60 and 2^60.",
-                      a_.softcap);
+      refuse_argument(
+          "attention: softcap is {}; it must be 0, for none, or between 2^-60 and 2^60.",
+          a_.softcap);
     if (a_.exponential != Exponential::ex2_approx && a_.exponential != Exponential::polynomial)
       refuse_argument(
           "attention: exponential is {}; it must be Exponential::ex2_approx or Exponential::polynomial.",
@@ -243,21 +253,24 @@ class AttentionChecker : Checker {
       return hopper ? dim >= 8 && dim <= 256 && dim % 8 == 0
                     : std::find(kHeadDims.begin(), kHeadDims.end(), dim) != kHeadDims.end();
     };
-    for (auto const& [name, dim] : {std::pair("head_dim", a_.head_dim), {"head_dim_v", *a_.head_dim_v}}) {
+    for (auto const& [name, dim] :
+         {std::pair("head_dim", a_.head_dim), {"head_dim_v", *a_.head_dim_v}}) {
       if (!computed(dim))
-        refuse_argument("attention: {} is {}; {} are computed (pad with zeros to the next).", name, dim,
-                        hopper ? "multiples of 8 from 8 to 256" : "32, 64, 96, 128 and 256");
+        refuse_argument("attention: {} is {}; {} are computed (pad with zeros to the next).", name,
+                        dim, hopper ? "multiples of 8 from 8 to 256" : "32, 64, 96, 128 and 256");
     }
     if (!hopper && *a_.head_dim_v != a_.head_dim)
-      refuse_argument("attention: head_dim_v is {} and head_dim is {}; on an sm_{} they must be equal.",
-                      *a_.head_dim_v, a_.head_dim, compute_capability);
+      refuse_argument(
+          "attention: head_dim_v is {} and head_dim is {}; on an sm_{} they must be equal.",
+          *a_.head_dim_v, a_.head_dim, compute_capability);
   }
 
   void window() const {
     for (auto const& [name, keys] :
          {std::pair("window_left", a_.window_left), {"window_right", a_.window_right}}) {
       if (keys && *keys < 0)
-        refuse_argument("attention: {} is {}; it must be at least 0, or left out for all keys.", name, *keys);
+        refuse_argument("attention: {} is {}; it must be at least 0, or left out for all keys.",
+                        name, *keys);
     }
     if (a_.causal && a_.window_right && *a_.window_right != 0)
       refuse_argument(
@@ -272,8 +285,8 @@ class AttentionChecker : Checker {
     for (auto const& [axis, stride] :
          {std::pair("batch", s.batch), std::pair("seq", s.seq), std::pair("head", s.head)}) {
       if (stride < 0)
-        refuse_argument("attention: {}_stride.{} is {}, which is negative; it must be at least 0.", name,
-                        axis, stride);
+        refuse_argument("attention: {}_stride.{} is {}, which is negative; it must be at least 0.",
+                        name, axis, stride);
       if (stride % vector != 0)
         refuse_argument(
             "attention: {}_stride.{} is {}; it must be a multiple of {} elements, so that every row is "
@@ -283,27 +296,29 @@ class AttentionChecker : Checker {
     span(name, {{a_.batch, s.batch}, {seq, s.seq}, {heads, s.head}}, head_dim, bits(a_.dtype) / 8);
   }
 
-  /// Zeros along every axis are taken for a slip: strides that were declared and not set. Along single axes,
-  /// 0 shares rows.
+  /// Zeros along every axis are taken for a slip: strides that were declared and not set. Along
+  /// single axes, 0 shares rows.
   void strides_are_set(std::string_view name, TokenStrides const& s, std::int64_t heads,
                        std::int64_t seq) const {
-    if (s.batch != 0 || s.seq != 0 || s.head != 0 || (a_.batch == 1 && heads == 1 && seq == 1)) return;
+    if (s.batch != 0 || s.seq != 0 || s.head != 0 || (a_.batch == 1 && heads == 1 && seq == 1))
+      return;
     refuse_argument(
         "attention: {}_stride is 0 along every axis, and there are {} batches of {} tokens with {} heads; it must "
         "be set, or left out for a contiguous tensor.",
         name, a_.batch, seq, heads);
   }
 
-  Region tensor(std::string_view name, void const* address, TokenStrides const& s, std::int64_t heads,
-                std::int64_t seq, std::int64_t head_dim) const {
+  Region tensor(std::string_view name, void const* address, TokenStrides const& s,
+                std::int64_t heads, std::int64_t seq, std::int64_t head_dim) const {
     return region(name, address, {{a_.batch, s.batch}, {seq, s.seq}, {heads, s.head}}, head_dim,
                   bits(a_.dtype) / 8);
   }
 
   void overlaps() const {
-    Region const inputs[] = {tensor("q", a_.q, *a_.q_stride, a_.heads, a_.seq_q, a_.head_dim),
-                             tensor("k", a_.k, *a_.k_stride, *a_.kv_heads, *a_.seq_k, a_.head_dim),
-                             tensor("v", a_.v, *a_.v_stride, *a_.kv_heads, *a_.seq_k, *a_.head_dim_v)};
+    Region const inputs[] = {
+        tensor("q", a_.q, *a_.q_stride, a_.heads, a_.seq_q, a_.head_dim),
+        tensor("k", a_.k, *a_.k_stride, *a_.kv_heads, *a_.seq_k, a_.head_dim),
+        tensor("v", a_.v, *a_.v_stride, *a_.kv_heads, *a_.seq_k, *a_.head_dim_v)};
     Region const o = tensor("o", a_.o, *a_.o_stride, a_.heads, a_.seq_q, *a_.head_dim_v);
     Region lse = region("lse", a_.lse, {}, a_.batch * a_.heads * a_.seq_q, sizeof(float));
     for (Region other : inputs) {
@@ -333,7 +348,8 @@ class AttentionChecker : Checker {
 
 class GemmChecker : Checker {
  public:
-  explicit GemmChecker(GemmArguments const& arguments) : Checker("gemm"), g_(with_defaults(arguments)) {}
+  explicit GemmChecker(GemmArguments const& arguments)
+      : Checker("gemm"), g_(with_defaults(arguments)) {}
 
   void run(int compute_capability) const {
     architecture(compute_capability);
@@ -366,8 +382,10 @@ class GemmChecker : Checker {
                                       {"scale_a", g_.scale_a},
                                       {"scale_b", g_.scale_b}})
       if (input != nullptr) different("d", g_.d, name, input);
-    matrix("a", *g_.lda, a_k ? "k" : "m", a_k ? g_.k : g_.m, a_k ? g_.m : g_.k, *g_.a_batch_stride, in_bytes);
-    matrix("b", *g_.ldb, b_k ? "k" : "n", b_k ? g_.k : g_.n, b_k ? g_.n : g_.k, *g_.b_batch_stride, in_bytes);
+    matrix("a", *g_.lda, a_k ? "k" : "m", a_k ? g_.k : g_.m, a_k ? g_.m : g_.k, *g_.a_batch_stride,
+           in_bytes);
+    matrix("b", *g_.ldb, b_k ? "k" : "n", b_k ? g_.k : g_.n, b_k ? g_.n : g_.k, *g_.b_batch_stride,
+           in_bytes);
     matrix("d", *g_.ldd, "n", g_.n, g_.m, *g_.d_batch_stride, out_bytes);
     rows_apart<2>("gemm", "d", g_.n,
                   {{{"ldd", g_.m, *g_.ldd}, {"d_batch_stride", g_.batch, *g_.d_batch_stride}}});
@@ -399,8 +417,9 @@ class GemmChecker : Checker {
     type("in_b", *g_.in_b, {DType::f16, DType::bf16, DType::tf32, DType::e4m3, DType::e5m2});
     type("out", *g_.out, {DType::f16, DType::bf16, DType::f32});
     if (g_.in != *g_.in_b && !(fp8(g_.in) && fp8(*g_.in_b)))
-      refuse_argument("gemm: in is {} and in_b is {}; both must be the same type, or each e4m3 or e5m2.",
-                      to_string(g_.in), to_string(*g_.in_b));
+      refuse_argument(
+          "gemm: in is {} and in_b is {}; both must be the same type, or each e4m3 or e5m2.",
+          to_string(g_.in), to_string(*g_.in_b));
     if (only_sm90(g_.in) && compute_capability != 90)
       refuse_argument("gemm: in is {} and the machine is sm_{}; {} is computed on sm_90 only.",
                       to_string(g_.in), compute_capability, to_string(g_.in));
@@ -408,7 +427,8 @@ class GemmChecker : Checker {
 
   void major(std::string_view name, std::string_view type_name, Major value, DType type) const {
     if (value != Major::k && value != Major::mn)
-      refuse_argument("gemm: {} is {}; it must be Major::k or Major::mn.", name, static_cast<int>(value));
+      refuse_argument("gemm: {} is {}; it must be Major::k or Major::mn.", name,
+                      static_cast<int>(value));
     if (value == Major::mn && only_sm90(type))
       refuse_argument(
           "gemm: {} is Major::mn and {} is {}; of 8- and 32-bit types the tensor cores read Major::k only.",
@@ -418,24 +438,28 @@ class GemmChecker : Checker {
   void matrix(std::string_view name, std::int64_t ld, std::string_view row_name, std::int64_t row,
               std::int64_t rows, std::int64_t batch_stride, int element_bytes) const {
     if (ld < row)
-      refuse_argument("gemm: ld{} is {}; it must be at least {} = {}, or the rows of {} would overlap.", name,
-                      ld, row_name, row, name);
+      refuse_argument(
+          "gemm: ld{} is {}; it must be at least {} = {}, or the rows of {} would overlap.", name,
+          ld, row_name, row, name);
     if (batch_stride < 0)
-      refuse_argument("gemm: {}_batch_stride is {}, which is negative; it must be at least 0.", name,
-                      batch_stride);
+      refuse_argument("gemm: {}_batch_stride is {}, which is negative; it must be at least 0.",
+                      name, batch_stride);
     span(name, {{rows, ld}, {g_.batch, batch_stride}}, row, element_bytes);
   }
 
   void overlaps(int in_bytes, int out_bytes, bool a_k, bool b_k) const {
-    auto const matrix = [&](std::string_view name, void const* address, std::int64_t ld, std::int64_t rows,
-                            std::int64_t row, std::int64_t batch_stride, int bytes) {
+    auto const matrix = [&](std::string_view name, void const* address, std::int64_t ld,
+                            std::int64_t rows, std::int64_t row, std::int64_t batch_stride,
+                            int bytes) {
       return region(name, address, {{rows, ld}, {g_.batch, batch_stride}}, row, bytes);
     };
     Region const d = matrix("d", g_.d, *g_.ldd, g_.m, g_.n, *g_.d_batch_stride, out_bytes);
     apart("gemm", d,
-          matrix("a", g_.a, *g_.lda, a_k ? g_.m : g_.k, a_k ? g_.k : g_.m, *g_.a_batch_stride, in_bytes));
+          matrix("a", g_.a, *g_.lda, a_k ? g_.m : g_.k, a_k ? g_.k : g_.m, *g_.a_batch_stride,
+                 in_bytes));
     apart("gemm", d,
-          matrix("b", g_.b, *g_.ldb, b_k ? g_.n : g_.k, b_k ? g_.k : g_.n, *g_.b_batch_stride, in_bytes));
+          matrix("b", g_.b, *g_.ldb, b_k ? g_.n : g_.k, b_k ? g_.k : g_.n, *g_.b_batch_stride,
+                 in_bytes));
     if (g_.beta != 0 && g_.c != g_.d)
       apart("gemm", d, matrix("c", g_.c, *g_.ldc, g_.m, g_.n, *g_.c_batch_stride, out_bytes));
     apart("gemm", d, region("bias", g_.bias, {}, g_.n, out_bytes));
@@ -466,8 +490,9 @@ template <class T, class Default> void fill_in(std::optional<T>& value, Default 
 
 std::string to_string(AttentionArguments const& arguments) {
   AttentionArguments const a = with_defaults(arguments);
-  std::string s = fmt::format("{}, {} x {} heads of {}, {} queries, {} keys, head_dim {}", to_string(a.dtype),
-                              a.batch, a.heads, *a.kv_heads, a.seq_q, *a.seq_k, a.head_dim);
+  std::string s =
+      fmt::format("{}, {} x {} heads of {}, {} queries, {} keys, head_dim {}", to_string(a.dtype),
+                  a.batch, a.heads, *a.kv_heads, a.seq_q, *a.seq_k, a.head_dim);
   if (*a.head_dim_v != a.head_dim) s += fmt::format(" and {} of v", *a.head_dim_v);
   if (a.causal) s += ", causal";
   if (a.window_left) s += fmt::format(", window_left {}", *a.window_left);

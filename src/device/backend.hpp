@@ -39,15 +39,15 @@ class Backend {
   virtual void download(void* to, void const* from, std::size_t bytes) = 0;
   virtual void fill(void* pointer, std::uint8_t byte, std::size_t bytes) = 0;
 
-  /// Global memory for one launch, aligned to 128 bytes: `bytes` zeros, which the launch leaves 0. It is
-  /// never freed, and it is handed out again: launches that are in flight together may have the same. So a
-  /// kernel's results may not depend on what it finds there. 0 < bytes <= kMostWorkspaceBytes. Allocates
-  /// nothing on a GPU, where a stream may be capturing.
+  /// Global memory for one launch, aligned to 128 bytes: `bytes` zeros, which the launch leaves 0.
+  /// It is never freed, and it is handed out again: launches that are in flight together may have
+  /// the same. So a kernel's results may not depend on what it finds there. 0 < bytes <=
+  /// kMostWorkspaceBytes. Allocates nothing on a GPU, where a stream may be capturing.
   virtual void* workspace(std::size_t bytes) = 0;
 
-  /// Global memory that the launches of a stream have to themselves: kStreamWorkspaceBytes zeros, aligned to
-  /// 128 bytes, which each launch leaves 0. Launches of one stream follow each other, and so share it; one
-  /// that is being captured in a graph has its own. Never freed.
+  /// Global memory that the launches of a stream have to themselves: kStreamWorkspaceBytes zeros,
+  /// aligned to 128 bytes, which each launch leaves 0. Launches of one stream follow each other,
+  /// and so share it; one that is being captured in a graph has its own. Never freed.
   virtual void* stream_workspace(Stream stream) = 0;
 
   /// Of sm_90 on, for a description that check() has passed.
@@ -62,8 +62,8 @@ class Backend {
   virtual void record(void* event, Stream stream) = 0;
   virtual float milliseconds(void* begin, void* end) = 0;
 
-  /// Queues a kernel, by the number of its configuration. `params` points to the Params of that family's
-  /// kernels, which are copied.
+  /// Queues a kernel, by the number of its configuration. `params` points to the Params of that
+  /// family's kernels, which are copied.
   virtual void launch(FamilyId family, int configuration, void const* params, Stream stream) = 0;
 };
 

@@ -1,8 +1,8 @@
 #pragma once
 
 /// The configurations that this build has: the representative ones, and the others where
-/// TEGULA_CONFIGURATIONS is `all`. Only what lists them includes this file, so that the kernels' own objects
-/// are the same in both builds.
+/// TEGULA_CONFIGURATIONS is `all`. Only what lists them includes this file, so that the kernels'
+/// own objects are the same in both builds.
 
 #include <algorithm>
 #include <array>
@@ -17,8 +17,8 @@ namespace tegula::device {
 /// The last unit of a family that this build has.
 inline constexpr int kLastUnit = TEGULA_ALL_CONFIGURATIONS ? kUnits : 0;
 
-/// Indices into the family's table. The number of a configuration is its place here, not the index, which
-/// only names of kernels hold.
+/// Indices into the family's table. The number of a configuration is its place here, not the index,
+/// which only names of kernels hold.
 template <KernelFamily F> inline constexpr auto const& kBuiltIndices = kIndices<F, 0, kLastUnit>;
 
 /// The configurations by number.
@@ -38,10 +38,14 @@ template <class Entry> class KernelTables {
   }
 
   /// Throws std::out_of_range.
-  Entry& at(FamilyId family, int number) { return table(family).at(static_cast<std::size_t>(number)); }
+  Entry& at(FamilyId family, int number) {
+    return table(family).at(static_cast<std::size_t>(number));
+  }
 
  private:
-  std::vector<Entry>& table(FamilyId family) { return tables_[static_cast<std::size_t>(family.index())]; }
+  std::vector<Entry>& table(FamilyId family) {
+    return tables_[static_cast<std::size_t>(family.index())];
+  }
 
   std::array<std::vector<Entry>, Families::size> tables_;
 };

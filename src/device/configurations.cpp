@@ -9,14 +9,17 @@ namespace tegula {
 
 device::ConfigurationTable device::configurations(FamilyId family) {
   ConfigurationTable table{};
-  family.visit([&]<class F>(F) { table = {kBuiltConfigurations<F>.data(), kBuiltConfigurations<F>.size()}; });
+  family.visit([&]<class F>(F) {
+    table = {kBuiltConfigurations<F>.data(), kBuiltConfigurations<F>.size()};
+  });
   return table;
 }
 
 std::string device::name_of(FamilyId family, void const* config) {
   std::string name;
-  family.visit(
-      [&]<class F>(F) { name = FamilyTraits<F>::name(*static_cast<typename F::Config const*>(config)); });
+  family.visit([&]<class F>(F) {
+    name = FamilyTraits<F>::name(*static_cast<typename F::Config const*>(config));
+  });
   return name;
 }
 
@@ -28,9 +31,10 @@ void device::check_configuration(FamilyId family, int number) {
 }
 
 std::string_view device::missing_configurations_note() {
-  return TEGULA_ALL_CONFIGURATIONS ? ""
-                                   : " This build has representative configurations only; configure with "
-                                     "-DTEGULA_CONFIGURATIONS=all to have all of them.";
+  return TEGULA_ALL_CONFIGURATIONS
+             ? ""
+             : " This build has representative configurations only; configure with "
+               "-DTEGULA_CONFIGURATIONS=all to have all of them.";
 }
 
 std::string configuration_name(FamilyId family, int number) {

@@ -25,13 +25,14 @@ struct Mode {
   std::int64_t extent, stride;
 };
 
-inline GlobalTensor tensor(char const* name, DType type, void const* address, std::vector<Mode> const& modes,
-                           Coverage coverage) {
+inline GlobalTensor tensor(char const* name, DType type, void const* address,
+                           std::vector<Mode> const& modes, Coverage coverage) {
   // The stride of one element is of no account, and may be beyond what a layout holds.
   auto const leaf = [](Mode const& mode) {
     return layout(Tuple(mode.extent), Tuple(mode.extent == 1 ? 0 : mode.stride));
   };
-  GlobalTensor result{name, address, make_layout(leaf(modes[0])), bits(type), {modes[0].name}, coverage};
+  GlobalTensor result{name,       address,         make_layout(leaf(modes[0])),
+                      bits(type), {modes[0].name}, coverage};
   for (std::size_t i = 1; i < modes.size(); ++i) {
     result.layout = append(result.layout, leaf(modes[i]));
     result.modes.push_back(modes[i].name);
@@ -39,8 +40,8 @@ inline GlobalTensor tensor(char const* name, DType type, void const* address, st
   return result;
 }
 
-/// Of a matrix and its coordinates. B's are named by the problem: callers of gemm() see its k x n, the
-/// kernels its transpose.
+/// Of a matrix and its coordinates. B's are named by the problem: callers of gemm() see its k x n,
+/// the kernels its transpose.
 struct Names {
   char const *tensor, *row = "row", *column = "column";
 };
@@ -54,16 +55,18 @@ struct Matrices {
   std::int64_t batches = 1, batch_stride = 0;
 
   GlobalTensor as(Names const& names, Coverage coverage) const {
-    std::vector<Mode> modes = {{names.row, rows, row_stride}, {names.column, columns, column_stride}};
+    std::vector<Mode> modes = {{names.row, rows, row_stride},
+                               {names.column, columns, column_stride}};
     if (batches > 1 && batch_stride != 0) modes.push_back({"batch", batches, batch_stride});
     return tensor(names.tensor, type, address, modes, coverage);
   }
 };
 
-/// An operand of `mn` rows of `k`, as the GEMMs name its coordinates, which lies in rows `ld` apart of one or
-/// the other.
-inline Matrices operand(DType type, void const* address, Major major, std::int64_t mn, std::int64_t k,
-                        std::int64_t ld, std::int64_t batches, std::int64_t batch_stride) {
+/// An operand of `mn` rows of `k`, as the GEMMs name its coordinates, which lies in rows `ld` apart
+/// of one or the other.
+inline Matrices operand(DType type, void const* address, Major major, std::int64_t mn,
+                        std::int64_t k, std::int64_t ld, std::int64_t batches,
+                        std::int64_t batch_stride) {
   bool const k_major = major == Major::k;
   return {type, address, mn, k, k_major ? ld : 1, k_major ? 1 : ld, batches, batch_stride};
 }

@@ -35,23 +35,27 @@ class TmaRules {
     if (batch_ > 1) stride("", name, "_batch_stride", batch_stride, element_bytes);
   }
   void address(std::string_view name, void const* value, int multiple) {
-    auto const rest = reinterpret_cast<std::uintptr_t>(value) % static_cast<std::uintptr_t>(multiple);
+    auto const rest =
+        reinterpret_cast<std::uintptr_t>(value) % static_cast<std::uintptr_t>(multiple);
     if (rest != 0 && obstacle_.empty())
-      obstacle_ = fmt::format("{} is {}, {} bytes past a multiple of {}", name, value, rest, multiple);
+      obstacle_ =
+          fmt::format("{} is {}, {} bytes past a multiple of {}", name, value, rest, multiple);
   }
   std::string const& obstacle() const { return obstacle_; }
 
  private:
-  void stride(std::string_view before, std::string_view name, std::string_view after, std::int64_t elements,
-              int element_bytes) {
-    constexpr std::int64_t limit = std::int64_t{1} << 40;  // bytes: cuTensorMapEncodeTiled's globalStrides
+  void stride(std::string_view before, std::string_view name, std::string_view after,
+              std::int64_t elements, int element_bytes) {
+    constexpr std::int64_t limit = std::int64_t{1}
+                                   << 40;  // bytes: cuTensorMapEncodeTiled's globalStrides
     if (!obstacle_.empty()) return;
     if (elements >= limit / element_bytes)
-      obstacle_ = fmt::format("{}{}{} is {} elements of {} bytes, which is not below 2^40 bytes", before,
-                              name, after, elements, element_bytes);
+      obstacle_ = fmt::format("{}{}{} is {} elements of {} bytes, which is not below 2^40 bytes",
+                              before, name, after, elements, element_bytes);
     else if (elements * element_bytes % alignment != 0)
-      obstacle_ = fmt::format("{}{}{} is {} elements of {} bytes, which is not a multiple of {} bytes",
-                              before, name, after, elements, element_bytes, alignment);
+      obstacle_ =
+          fmt::format("{}{}{} is {} elements of {} bytes, which is not a multiple of {} bytes",
+                      before, name, after, elements, element_bytes, alignment);
   }
 
   std::int64_t batch_;
@@ -82,8 +86,8 @@ std::string to_string(TilePartition const& tiling, TileWidths widths) {
   if (narrow == tiling.tiles / batches)
     s += fmt::format(", all {} columns wide", widths.narrow);
   else if (narrow > 0)
-    s += fmt::format(", of which {} {} {} columns wide and the others {}", narrow, narrow == 1 ? "is" : "are",
-                     widths.narrow, widths.wide);
+    s += fmt::format(", of which {} {} {} columns wide and the others {}", narrow,
+                     narrow == 1 ? "is" : "are", widths.narrow, widths.wide);
   if (batches > 1) s += fmt::format(", in each of {} batches", batches);
   return s;
 }
@@ -96,9 +100,10 @@ std::string to_string(GemmArguments const& arguments) {
   if (g.beta != 0) sum += fmt::format(" + {} C", g.beta);
   if (g.bias != nullptr) sum += " + bias";
   if (g.activation != Activation::none) sum = fmt::format("{}({})", to_string(g.activation), sum);
-  return fmt::format("D = {}: m {}, n {}, k {}{}, A {} {}-major, B {} {}-major, D {}", sum, g.m, g.n, g.k,
-                     g.batch == 1 ? "" : fmt::format(", batch {}", g.batch), to_string(g.in), text(g.a_major),
-                     to_string(*g.in_b), text(g.b_major), to_string(*g.out));
+  return fmt::format("D = {}: m {}, n {}, k {}{}, A {} {}-major, B {} {}-major, D {}", sum, g.m,
+                     g.n, g.k, g.batch == 1 ? "" : fmt::format(", batch {}", g.batch),
+                     to_string(g.in), text(g.a_major), to_string(*g.in_b), text(g.b_major),
+                     to_string(*g.out));
 }
 
 std::string tma_obstacle(GemmArguments const& arguments) {
@@ -130,16 +135,17 @@ using Obstacles = std::array<std::string, Families::size>;
 Obstacles obstacles(GemmArguments const& g, DeviceProperties const& device) {
   Obstacles all;
   for_each_gemm_family([&]<class F>(F family) {
-    all[static_cast<std::size_t>(FamilyId(family).index())] = device::FamilyTraits<F>::obstacle(g, device);
+    all[static_cast<std::size_t>(FamilyId(family).index())] =
+        device::FamilyTraits<F>::obstacle(g, device);
   });
   return all;
 }
 
-/// Calls visit(family, number, refusal) for every configuration that computes GEMMs, those of the preferred
-/// family first; the refusal is empty where there is none.
+/// Calls visit(family, number, refusal) for every configuration that computes GEMMs, those of the
+/// preferred family first; the refusal is empty where there is none.
 template <class Visit>
-void enumerate(GemmArguments const& g, DeviceProperties const& device, GemmConstraints const& wanted,
-               Obstacles const& obstacles, Visit&& visit) {
+void enumerate(GemmArguments const& g, DeviceProperties const& device,
+               GemmConstraints const& wanted, Obstacles const& obstacles, Visit&& visit) {
   std::string preferred;  // "gemm_sm90 computes the problem", where it does
   for_each_gemm_family([&]<class F>(F family) {
     using Traits = device::FamilyTraits<F>;
@@ -161,8 +167,9 @@ void enumerate(GemmArguments const& g, DeviceProperties const& device, GemmConst
   });
 }
 
-GemmChoice predict(FamilyId kernel, int number, GemmArguments const& g, DeviceProperties const& device,
-                   GemmConstraints const& wanted, GemmCostModel const& model) {
+GemmChoice predict(FamilyId kernel, int number, GemmArguments const& g,
+                   DeviceProperties const& device, GemmConstraints const& wanted,
+                   GemmCostModel const& model) {
   GemmChoice choice;
   kernel.visit([&](auto family) {
     choice = predict(g, configuration(family, number), device, wanted, model);
@@ -179,15 +186,16 @@ GemmChoice predict(FamilyId kernel, int number, GemmArguments const& g, DevicePr
             [&](FamilyId, int, std::string_view refusal) { unwanted += refusal.empty(); });
   if (unwanted > 0)
     throw argument_error(fmt::format(
-        "gemm: none of the {} configurations that compute this problem is what was asked for ({}).", unwanted,
-        problem));
+        "gemm: none of the {} configurations that compute this problem is what was asked for ({}).",
+        unwanted, problem));
   std::string why;
   for_each_gemm_family([&](auto family) {
     std::string const& obstacle = obstacles[static_cast<std::size_t>(FamilyId(family).index())];
     if (!obstacle.empty()) why += fmt::format("; {} does not, for {}", family.name, obstacle);
   });
-  throw argument_error(fmt::format("gemm: no configuration of this build computes this problem ({}){}.{}",
-                                   problem, why, device::missing_configurations_note()));
+  throw argument_error(
+      fmt::format("gemm: no configuration of this build computes this problem ({}){}.{}", problem,
+                  why, device::missing_configurations_note()));
 }
 
 bool walks_tiles(FamilyId kernel) {
@@ -206,8 +214,8 @@ GemmChoice device::predict(FamilyId kernel, void const* config, GemmArguments co
   GemmChoice choice;
   kernel.visit([&]<class F>(F) {
     if constexpr (Computes<F, GemmArguments>) {
-      choice =
-          FamilyTraits<F>::predict(g, *static_cast<typename F::Config const*>(config), device, wanted, model);
+      choice = FamilyTraits<F>::predict(g, *static_cast<typename F::Config const*>(config), device,
+                                        wanted, model);
     } else {
       throw argument_error(fmt::format("predict: {} computes no GEMM.", F::name));
     }
@@ -215,8 +223,8 @@ GemmChoice device::predict(FamilyId kernel, void const* config, GemmArguments co
   return choice;
 }
 
-GemmChoice choose_gemm(GemmArguments const& g, DeviceProperties const& device, GemmConstraints const& wanted,
-                       GemmCostModel const& model) {
+GemmChoice choose_gemm(GemmArguments const& g, DeviceProperties const& device,
+                       GemmConstraints const& wanted, GemmCostModel const& model) {
   check(device);
   Obstacles const why_not = obstacles(g, device);
   std::optional<GemmChoice> best;
@@ -229,19 +237,22 @@ GemmChoice choose_gemm(GemmArguments const& g, DeviceProperties const& device, G
   return *best;
 }
 
-std::vector<GemmChoice> tuning_candidates(GemmArguments const& g, DeviceProperties const& device, int most,
-                                          GemmConstraints const& wanted, GemmCostModel const& model) {
+std::vector<GemmChoice> tuning_candidates(GemmArguments const& g, DeviceProperties const& device,
+                                          int most, GemmConstraints const& wanted,
+                                          GemmCostModel const& model) {
   constexpr double worth_timing =
       1.1;  // of the best predicted time: about what the model has been seen to be off by
   if (most < 1)
-    throw argument_error(fmt::format("tuning_candidates: most is {}; it must be at least 1.", most));
+    throw argument_error(
+        fmt::format("tuning_candidates: most is {}; it must be at least 1.", most));
   GemmPlan const plan = plan_gemm(g, device, wanted, model);
   std::vector<GemmChoice> candidates = {plan.chosen()};
   auto const add = [&](GemmChoice const& choice) {
-    bool const known = std::any_of(candidates.begin(), candidates.end(), [&](GemmChoice const& other) {
-      return choice.kernel == other.kernel && choice.configuration == other.configuration &&
-             choice.tiling == other.tiling;
-    });
+    bool const known =
+        std::any_of(candidates.begin(), candidates.end(), [&](GemmChoice const& other) {
+          return choice.kernel == other.kernel && choice.configuration == other.configuration &&
+                 choice.tiling == other.tiling;
+        });
     if (!known && static_cast<int>(candidates.size()) < most) candidates.push_back(choice);
   };
   auto const worth = [&](GemmCandidate const& candidate) {
@@ -260,7 +271,8 @@ std::vector<GemmChoice> tuning_candidates(GemmArguments const& g, DeviceProperti
         GemmConstraints order = wanted;
         if (!order.raster) order.raster = raster;
         if (!order.group) order.group = factor * candidate.choice.tiling.order().group;
-        add(predict(candidate.choice.kernel, candidate.choice.configuration, g, device, order, model));
+        add(predict(candidate.choice.kernel, candidate.choice.configuration, g, device, order,
+                    model));
       }
     }
   }
@@ -289,15 +301,16 @@ GemmPlan plan_gemm(GemmArguments const& arguments, DeviceProperties const& devic
                      if (x.refused.empty() != y.refused.empty()) return x.refused.empty();
                      return x.refused.empty() && x.choice.cost.total < y.choice.cost.total;
                    });
-  if (plan.candidates.empty() || !plan.candidates.front().refused.empty()) refuse_all(g, device, why_not);
+  if (plan.candidates.empty() || !plan.candidates.front().refused.empty())
+    refuse_all(g, device, why_not);
 
   GemmCost const& cost = plan.chosen().cost;
   std::string const bound = cost.tensor >= std::max(cost.l2, cost.dram) ? "the tensor cores"
                             : cost.l2 >= cost.dram                      ? "L2"
                                                                         : "memory";
-  plan.reason =
-      fmt::format("{} is predicted to take the least time: {} tiles in {} wave{}, bound by {}",
-                  plan.candidates.front().name, cost.tiles, cost.waves, cost.waves == 1 ? "" : "s", bound);
+  plan.reason = fmt::format(
+      "{} is predicted to take the least time: {} tiles in {} wave{}, bound by {}",
+      plan.candidates.front().name, cost.tiles, cost.waves, cost.waves == 1 ? "" : "s", bound);
   if (plan.candidates.size() > 1 && plan.candidates[1].refused.empty())
     plan.reason += fmt::format("; the next would take {:.1f} % more",
                                100 * (plan.candidates[1].choice.cost.total / cost.total - 1));
@@ -308,7 +321,8 @@ GemmPlan plan_gemm(GemmArguments const& arguments, DeviceProperties const& devic
   });
   for_each_gemm_family([&](auto family) {
     std::string const& obstacle = why_not[static_cast<std::size_t>(FamilyId(family).index())];
-    if (!obstacle.empty()) plan.reason += fmt::format("; {} is ruled out: {}", family.name, obstacle);
+    if (!obstacle.empty())
+      plan.reason += fmt::format("; {} is ruled out: {}", family.name, obstacle);
   });
   plan.reason += ".";
   return plan;
@@ -316,18 +330,21 @@ GemmPlan plan_gemm(GemmArguments const& arguments, DeviceProperties const& devic
 
 std::string to_string(GemmPlan const& plan, bool all) {
   std::string s = plan.problem + "\n\n";
-  s += fmt::format("{:>8} {:>6} {:>6} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}  {}\n", "total us", "tiles",
-                   "waves", "launch", "fill", "tensor", "L2", "DRAM", "epilog.", "configuration");
+  s += fmt::format("{:>8} {:>6} {:>6} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}  {}\n", "total us",
+                   "tiles", "waves", "launch", "fill", "tensor", "L2", "DRAM", "epilog.",
+                   "configuration");
   for (GemmCandidate const& candidate : plan.candidates) {
     if (!candidate.refused.empty()) continue;
     GemmCost const& c = candidate.choice.cost;
-    s += fmt::format("{:>8.2f} {:>6} {:>6} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f}  {}: {}",
-                     c.total, c.tiles, c.waves, c.launch, c.fill, c.tensor, c.l2, c.dram, c.epilogue,
-                     candidate.choice.configuration, candidate.name);
+    s += fmt::format(
+        "{:>8.2f} {:>6} {:>6} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f}  {}: {}",
+        c.total, c.tiles, c.waves, c.launch, c.fill, c.tensor, c.l2, c.dram, c.epilogue,
+        candidate.choice.configuration, candidate.name);
     TileScheduler const& t = candidate.choice.tiling.order();
     if (walks_tiles(candidate.choice.kernel))
-      s += fmt::format(", raster along {} in groups of {}, {} clusters{}{}", to_string(t.raster), t.group,
-                       candidate.choice.clusters, candidate.choice.tiling.fitted() ? ", two widths" : "",
+      s += fmt::format(", raster along {} in groups of {}, {} clusters{}{}", to_string(t.raster),
+                       t.group, candidate.choice.clusters,
+                       candidate.choice.tiling.fitted() ? ", two widths" : "",
                        candidate.choice.lockstep_steps > 0 ? ", in step" : "");
     s += "\n";
   }

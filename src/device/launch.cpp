@@ -21,11 +21,11 @@ void check_choice(char const* operation, Arguments const& arguments, FamilyId fa
           device::FamilyTraits<F>::obstacle(arguments, device).empty())
         return;
       throw argument_error(fmt::format(
-          "{}: the choice is {}, which does not compute {}; it must be chosen for such arguments.", operation,
-          to_string(config), to_string(arguments)));
+          "{}: the choice is {}, which does not compute {}; it must be chosen for such arguments.",
+          operation, to_string(config), to_string(arguments)));
     } else {
-      throw argument_error(
-          fmt::format("{}: the choice is of {}, which computes something else.", operation, f.name));
+      throw argument_error(fmt::format("{}: the choice is of {}, which computes something else.",
+                                       operation, f.name));
     }
   });
 }
@@ -56,13 +56,14 @@ void gemm(Machine const& machine, GemmArguments const& arguments, Stream stream)
   run(machine, arguments, choose_gemm(arguments, machine.properties()), stream);
 }
 
-void attention(Machine const& machine, AttentionArguments const& arguments, AttentionChoice const& choice,
-               Stream stream) {
+void attention(Machine const& machine, AttentionArguments const& arguments,
+               AttentionChoice const& choice, Stream stream) {
   check_choice("attention", arguments, choice.kernel, choice.configuration, machine.properties());
   run(machine, arguments, choice, stream);
 }
 
-void gemm(Machine const& machine, GemmArguments const& arguments, GemmChoice const& choice, Stream stream) {
+void gemm(Machine const& machine, GemmArguments const& arguments, GemmChoice const& choice,
+          Stream stream) {
   check_choice("gemm", arguments, choice.kernel, choice.configuration, machine.properties());
   run(machine, arguments, choice, stream);
 }

@@ -1,4 +1,5 @@
-// Prints FAMILY INDEX UNIT for every kernel configuration: CMake runs it to make the CUDA translation units.
+// Prints FAMILY INDEX UNIT for every kernel configuration: CMake runs it to make the CUDA
+// translation units.
 
 #include <cstdio>
 

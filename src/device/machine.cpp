@@ -25,20 +25,22 @@ void check(Arch arch) {
   std::string names;
   for (sim::ArchSpec const& spec : sim::kArchSpecs)
     names += fmt::format("{}Arch::sm{}", names.empty() ? "" : " or ", spec.compute_capability);
-  throw argument_error(
-      fmt::format("the simulated machine's generation is {}; it must be {}.", static_cast<int>(arch), names));
+  throw argument_error(fmt::format("the simulated machine's generation is {}; it must be {}.",
+                                   static_cast<int>(arch), names));
 }
 
 void check(sim::Options const& options) {
-  auto const within = [](char const* name, std::int64_t value, std::int64_t least, std::int64_t most) {
+  auto const within = [](char const* name, std::int64_t value, std::int64_t least,
+                         std::int64_t most) {
     if (value < least || value > most)
-      throw argument_error(fmt::format("the simulated machine's {} is {}; it must be from {} to {}.", name,
-                                       value, least, most));
+      throw argument_error(fmt::format(
+          "the simulated machine's {} is {}; it must be from {} to {}.", name, value, least, most));
   };
   within("workers", options.workers, 0, 1024);
   within("multiprocessors", options.multiprocessors, 0, 1 << 16);
   constexpr std::int64_t kMostStack = std::int64_t{1} << 30;
-  within("stack_bytes", static_cast<std::int64_t>(std::min<std::size_t>(options.stack_bytes, kMostStack + 1)),
+  within("stack_bytes",
+         static_cast<std::int64_t>(std::min<std::size_t>(options.stack_bytes, kMostStack + 1)),
          1 << 14, kMostStack);
   if (options.trace) within("trace.ctas", options.trace->ctas, 1, std::numeric_limits<int>::max());
 }
@@ -71,10 +73,11 @@ Machine Machine::from_name(std::string_view name, Arch arch, sim::Options option
     auto const digits = name.substr(5);
     int number = 0;
     auto const [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error == std::errc() && end == digits.data() + digits.size() && number >= 0) return cuda(number);
+    if (error == std::errc() && end == digits.data() + digits.size() && number >= 0)
+      return cuda(number);
   }
-  throw argument_error(fmt::format("the machine's name is {}; it must be sim, cuda, cuda:NUMBER or auto.",
-                                   io::in_quotes(name)));
+  throw argument_error(fmt::format(
+      "the machine's name is {}; it must be sim, cuda, cuda:NUMBER or auto.", io::in_quotes(name)));
 }
 
 std::string Machine::name() const { return backend_->name(); }
@@ -86,8 +89,8 @@ std::optional<sim::Report> Machine::last_report() const { return backend_->last_
 void Machine::synchronize(Stream stream) const { backend_->synchronize(stream); }
 
 OwnedStream Machine::create_stream() const {
-  return OwnedStream(
-      {backend_->create_stream(), [backend = backend_](void* stream) { backend->destroy_stream(stream); }});
+  return OwnedStream({backend_->create_stream(),
+                      [backend = backend_](void* stream) { backend->destroy_stream(stream); }});
 }
 
 Event Machine::create_event() const {
@@ -115,8 +118,8 @@ Allocation::Allocation(Machine const& machine, std::int64_t bytes, std::string n
 
 void Allocation::check_range(char const* operation, std::int64_t bytes, std::int64_t offset) const {
   if (offset < 0 || bytes < 0 || offset > bytes_ || bytes > bytes_ - offset)
-    throw argument_error(fmt::format("{}: {} bytes at offset {} do not lie in {}, which has {}.", operation,
-                                     bytes, offset, name_, bytes_));
+    throw argument_error(fmt::format("{}: {} bytes at offset {} do not lie in {}, which has {}.",
+                                     operation, bytes, offset, name_, bytes_));
 }
 
 namespace {
@@ -133,14 +136,16 @@ void Allocation::upload(void const* from, std::int64_t bytes, std::int64_t offse
   check_range("upload", bytes, offset);
   check_host_memory("upload", from, bytes, name_);
   if (bytes > 0)
-    backend_->upload(static_cast<std::byte*>(data()) + offset, from, static_cast<std::size_t>(bytes));
+    backend_->upload(static_cast<std::byte*>(data()) + offset, from,
+                     static_cast<std::size_t>(bytes));
 }
 
 void Allocation::download(void* to, std::int64_t bytes, std::int64_t offset) const {
   check_range("download", bytes, offset);
   check_host_memory("download", to, bytes, name_);
   if (bytes > 0)
-    backend_->download(to, static_cast<std::byte const*>(data()) + offset, static_cast<std::size_t>(bytes));
+    backend_->download(to, static_cast<std::byte const*>(data()) + offset,
+                       static_cast<std::size_t>(bytes));
 }
 
 void Allocation::fill(std::uint8_t byte) {

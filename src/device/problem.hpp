@@ -12,7 +12,9 @@
 namespace tegula::device {
 
 /// How many tiles of `tile` cover `extent`; both positive.
-constexpr std::int64_t ceil_div(std::int64_t extent, std::int64_t tile) { return (extent + tile - 1) / tile; }
+constexpr std::int64_t ceil_div(std::int64_t extent, std::int64_t tile) {
+  return (extent + tile - 1) / tile;
+}
 
 constexpr int bytes_of(DType type) { return bits(type) / 8; }
 

@@ -11,63 +11,68 @@
 
 // The bounds
 //
-// u = 2^-24 is the unit roundoff of f32, u_out that of the output type. The tensor core adds products in
-// steps of at least 8: each step aligns its products and the accumulator, at most 9 terms, to the largest
-// exponent among them, truncates each to 24 fractional bits, and rounds the sum towards zero to f32 (DESIGN
-// section 5; an sm_90's step of 16 with 25 bits errs less per product). With S the sum of the products'
-// magnitudes, which bounds every partial sum, a step errs by at most 9 * 2^-24 S + 2^-23 S = 11 u S, and K
-// products by
+// u = 2^-24 is the unit roundoff of f32, u_out that of the output type. The tensor core adds
+// products in steps of at least 8: each step aligns its products and the accumulator, at most 9
+// terms, to the largest exponent among them, truncates each to 24 fractional bits, and rounds the
+// sum towards zero to f32 (DESIGN section 5; an sm_90's step of 16 with 25 bits errs less per
+// product). With S the sum of the products' magnitudes, which bounds every partial sum, a step errs
+// by at most 9 * 2^-24 S + 2^-23 S = 11 u S, and K products by
 //     mma(K) * S,  mma(K) = r / (1 - r),  r = 11 u ceil(K / 8)
-// (the quotient covers the growth of the partial sums by earlier errors). A product below the range of f32
-// adds at most 2^-149 a step.
+// (the quotient covers the growth of the partial sums by earlier errors). A product below the range
+// of f32 adds at most 2^-149 a step.
 //
-// wgmma of tf32 adds 8 products a step with 25 bits: 4.5 u + 2 u, less than the 11 u above. Where CTAs share
-// K their sums are added in f32, a rounding for each, which the difference covers from 2 steps of a CTA on,
-// and one step's own does below that.
+// wgmma of tf32 adds 8 products a step with 25 bits: 4.5 u + 2 u, less than the 11 u above. Where
+// CTAs share K their sums are added in f32, a rounding for each, which the difference covers from 2
+// steps of a CTA on, and one step's own does below that.
 //
-// wgmma of fp8 adds 32 products a step with 13 fractional bits, and keeps 13 of the sum: of 33 terms each
-// errs by less than 2^-13 of the largest power of two among them, the sum by 2^-13 of itself. Here a bound
-// from S alone would say little, so each step is followed: with P the largest product of the step (a
-// subnormal factor counting as the least normal one), R the magnitude of the partial sum before it or after
-// it, whichever is larger, and E the error so far, the step adds at most 33 * 2^-13 max(P, R + E) + 2^-13 (R
-// + E). In which order a step's products stand does not matter, and neither does a split of K: the partial
-// sums of a share are differences of those of the whole; with shares, R is bounded by the largest such
-// difference, the largest less the least.
+// wgmma of fp8 adds 32 products a step with 13 fractional bits, and keeps 13 of the sum: of 33
+// terms each errs by less than 2^-13 of the largest power of two among them, the sum by 2^-13 of
+// itself. Here a bound from S alone would say little, so each step is followed: with P the largest
+// product of the step (a subnormal factor counting as the least normal one), R the magnitude of the
+// partial sum before it or after it, whichever is larger, and E the error so far, the step adds at
+// most 33 * 2^-13 max(P, R + E) + 2^-13 (R
+// + E). In which order a step's products stand does not matter, and neither does a split of K: the
+// partial sums of a share are differences of those of the whole; with shares, R is bounded by the
+// largest such difference, the largest less the least.
 //
-// GEMM: D = f(alpha scale_a scale_b X + beta C + bias), where X errs as above. The epilogue is at most six
-// operations in f32, each at most u of a magnitude of |alpha| (1 + mma) S + |beta C| + |bias|. relu has
-// slope 1. gelu and silu have slopes of at most 1.13 and 1.1, and are x/2 (1 + tanh y) with tanh.approx,
-// which errs by 2^-11 relative (PTX ISA), and y and the rest by a few u: |x|/2 (2^-11 |tanh y| + 16 u). Then
-// one rounding to the output.
+// GEMM: D = f(alpha scale_a scale_b X + beta C + bias), where X errs as above. The epilogue is at
+// most six operations in f32, each at most u of a magnitude of |alpha| (1 + mma) S + |beta C| +
+// |bias|. relu has slope 1. gelu and silu have slopes of at most 1.13 and 1.1, and are x/2 (1 +
+// tanh y) with tanh.approx, which errs by 2^-11 relative (PTX ISA), and y and the rest by a few u:
+// |x|/2 (2^-11 |tanh y| + 16 u). Then one rounding to the output.
 //
-// Attention, a row of scores s_j = scale q.k_j and weights w_j = exp(s_j - max) / sum. The kernel computes
-// 2^(fma(S_j, c, -offset)), c = scale log2(e). Any offset is right so long as O and the sum use the same, so
-// only the arithmetic around it errs:
+// Attention, a row of scores s_j = scale q.k_j and weights w_j = exp(s_j - max) / sum. The kernel
+// computes 2^(fma(S_j, c, -offset)), c = scale log2(e). Any offset is right so long as O and the
+// sum use the same, so only the arithmetic around it errs:
 //   - S_j by mma(D) scale |q|.|k_j| =: delta_j, of which the largest counts;
-//   - c by 2u relative, so s_j by 2u A, A the largest |s_j| of the row plus its delta; the fma by u |s_j -
-//   offset| <= 2u A;
-//   - the exponential by e = 2^-22 relative (ex2.approx.ftz: PTX ISA, 2 ulp; the polynomial: 1.02 ulp);
-//   - at most one rescaling for each block of keys: the sum of the differences of offsets is at most 2A (they
-//   grow monotonically), so 2u A
+//   - c by 2u relative, so s_j by 2u A, A the largest |s_j| of the row plus its delta; the fma by u
+//   |s_j - offset| <= 2u A;
+//   - the exponential by e = 2^-22 relative (ex2.approx.ftz: PTX ISA, 2 ulp; the polynomial: 1.02
+//   ulp);
+//   - at most one rescaling for each block of keys: the sum of the differences of offsets is at
+//   most 2A (they grow monotonically), so 2u A
 //     for their roundings, and e + u for each factor and product.
 //   Together a weight errs, relatively, by eta = expm1(delta + 6u A + (1 + blocks)(e + u)).
-//   - The sum, of non-negative terms: a lane adds a quarter of the keys, then two sums of lanes: (keys / 4 +
-//   4) u; as a divisor with a
+//   - The sum, of non-negative terms: a lane adds a quarter of the keys, then two sums of lanes:
+//   (keys / 4 + 4) u; as a divisor with a
 //     correctly rounded or approximate reciprocal and a product, 4u more. It carries eta as well.
-//   - P rounds to the input type: u_in relative, and half its smallest subnormal absolutely: P is relative to
-//   the offset, and the sum is at
-//     least 1 in these units, so that part errs by at most 2^-25 (f16) or 2^-126 (bf16, flushed f32) sum_j
-//     |v_j| / sum.
+//   - P rounds to the input type: u_in relative, and half its smallest subnormal absolutely: P is
+//   relative to the offset, and the sum is at
+//     least 1 in these units, so that part errs by at most 2^-25 (f16) or 2^-126 (bf16, flushed
+//     f32) sum_j |v_j| / sum.
 //   - P V by mma(keys + 8 blocks) with sum_j w_j |v_j| for S.
-//   Then one rounding to the output type. The log-sum-exp errs by eta and the sum's part absolutely (d ln x =
-//   dx / x), by lg2.approx's 2^-22 absolute and relative, and by a few roundings of A + |lse|.
+//   Then one rounding to the output type. The log-sum-exp errs by eta and the sum's part absolutely
+//   (d ln x = dx / x), by lg2.approx's 2^-22 absolute and relative, and by a few roundings of A +
+//   |lse|.
 
 namespace tegula::reference {
 namespace {
 
 constexpr double kU = 0x1p-24;
 
-double unit_roundoff(DType type) { return type == DType::f16 ? 0x1p-11 : type == DType::bf16 ? 0x1p-8 : kU; }
+double unit_roundoff(DType type) {
+  return type == DType::f16 ? 0x1p-11 : type == DType::bf16 ? 0x1p-8 : kU;
+}
 /// Half of the smallest subnormal.
 double underflow(DType type) {
   return type == DType::f16 ? 0x1p-25 : type == DType::bf16 ? 0x1p-134 : 0x1p-150;
@@ -85,7 +90,8 @@ template <class Work> void parallel_for(std::int64_t count, Work&& work) {
     for (std::int64_t i; (i = next++) < count;) work(i);
   };
   std::vector<std::thread> threads;
-  auto const helpers = std::min<std::int64_t>(count, std::max(1u, std::thread::hardware_concurrency())) - 1;
+  auto const helpers =
+      std::min<std::int64_t>(count, std::max(1u, std::thread::hardware_concurrency())) - 1;
   for (std::int64_t t = 0; t < helpers; ++t) threads.emplace_back(run);
   run();
   for (auto& thread : threads) thread.join();
@@ -98,8 +104,8 @@ template <class T> T load(void const* data, std::int64_t index) {
   return value;
 }
 
-/// `rows` rows of `row` elements each, as doubles, contiguous; `inner` and `outer` are the strides between
-/// elements and rows.
+/// `rows` rows of `row` elements each, as doubles, contiguous; `inner` and `outer` are the strides
+/// between elements and rows.
 std::vector<double> matrix(void const* data, DType type, std::int64_t rows, std::int64_t row,
                            std::int64_t outer, std::int64_t inner) {
   std::vector<double> result(static_cast<std::size_t>(rows * row));
@@ -167,8 +173,9 @@ double largest_finite(DType type) {
     case DType::f32:
       return std::numeric_limits<float>::max();
     default:
-      throw argument_error(fmt::format(
-          "reference::largest_finite: the type is {}; it must be f16, bf16 or f32.", to_string(type)));
+      throw argument_error(
+          fmt::format("reference::largest_finite: the type is {}; it must be f16, bf16 or f32.",
+                      to_string(type)));
   }
 }
 
@@ -188,7 +195,8 @@ double fp8_error(double const* x, DType x_type, double const* y, DType y_type, s
     double product = 0;
     for (std::int64_t i = first; i < std::min(n, first + kFp8Step); ++i) {
       sum += x[i] * y[i];
-      product = std::max(product, std::max(std::abs(x[i]), x_least) * std::max(std::abs(y[i]), y_least));
+      product =
+          std::max(product, std::max(std::abs(x[i]), x_least) * std::max(std::abs(y[i]), y_least));
     }
     most = std::max(most, sum);
     least = std::min(least, sum);
@@ -208,8 +216,8 @@ Activated activated(Activation activation, double x, double error) {
   bool const gelu = activation == Activation::gelu;
   double const y = gelu ? 0.7978845608028654 * (x + 0.044715 * x * x * x) : 0.5 * x;
   double const t = std::tanh(y);
-  return {0.5 * x * (1 + t),
-          (gelu ? 1.13 : 1.1) * error + 0.5 * (std::abs(x) + error) * (0x1p-11 * std::abs(t) + 16 * kU)};
+  return {0.5 * x * (1 + t), (gelu ? 1.13 : 1.1) * error +
+                                 0.5 * (std::abs(x) + error) * (0x1p-11 * std::abs(t) + 16 * kU)};
 }
 
 }  // namespace
@@ -229,8 +237,9 @@ Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& row
   for (std::size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
     std::int64_t const batch = rows[begin] / g.m;
     while (end < rows.size() && rows[end] / g.m == batch) ++end;
-    auto const b = matrix(static_cast<char const*>(g.b) + batch * *g.b_batch_stride * (bits(*g.in_b) / 8),
-                          *g.in_b, g.n, g.k, b_k ? *g.ldb : 1, b_k ? 1 : *g.ldb);  // (n, k)
+    auto const b =
+        matrix(static_cast<char const*>(g.b) + batch * *g.b_batch_stride * (bits(*g.in_b) / 8),
+               *g.in_b, g.n, g.k, b_k ? *g.ldb : 1, b_k ? 1 : *g.ldb);  // (n, k)
     parallel_for(static_cast<std::int64_t>(end - begin), [&](std::int64_t r) {
       std::size_t const row = begin + static_cast<std::size_t>(r);
       std::int64_t const i = rows[row] % g.m;
@@ -242,17 +251,21 @@ Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& row
         double const* const column = b.data() + j * g.k;
         Dot const x = dot(a.data(), column, g.k);
         double const c =
-            g.beta != 0 ? g.beta * element(g.c, *g.out, batch * *g.c_batch_stride + i * *g.ldc + j) : 0;
+            g.beta != 0 ? g.beta * element(g.c, *g.out, batch * *g.c_batch_stride + i * *g.ldc + j)
+                        : 0;
         double const bias = g.bias != nullptr ? element(g.bias, *g.out, j) : 0;
-        double const error_x = fp8 ? fp8_error(a.data(), g.in, column, *g.in_b, g.k) + 8 * kU * x.magnitude
-                                   : accumulation * x.magnitude + 0x1p-149 * static_cast<double>(g.k / 8 + 1);
-        double const error = std::abs(alpha) * error_x +
-                             (operations + 0.01) * kU *
-                                 (std::abs(alpha) * (x.magnitude + error_x) + std::abs(c) + std::abs(bias));
+        double const error_x =
+            fp8 ? fp8_error(a.data(), g.in, column, *g.in_b, g.k) + 8 * kU * x.magnitude
+                : accumulation * x.magnitude + 0x1p-149 * static_cast<double>(g.k / 8 + 1);
+        double const error =
+            std::abs(alpha) * error_x +
+            (operations + 0.01) * kU *
+                (std::abs(alpha) * (x.magnitude + error_x) + std::abs(c) + std::abs(bias));
         auto const [value, bound] = activated(g.activation, alpha * x.sum + c + bias, error);
         auto const at = row * static_cast<std::size_t>(g.n) + static_cast<std::size_t>(j);
         result.value[at] = value;
-        result.bound[at] = bound + unit_roundoff(*g.out) * (std::abs(value) + bound) + underflow(*g.out);
+        result.bound[at] =
+            bound + unit_roundoff(*g.out) * (std::abs(value) + bound) + underflow(*g.out);
       }
     });
   }
@@ -274,7 +287,8 @@ Visible visible(AttentionArguments const& a, std::int64_t i) {
   return {begin, std::max(begin, end)};
 }
 
-/// One row of O: scores, softmax and the sum of values, each with what a kernel's arithmetic may add to it.
+/// One row of O: scores, softmax and the sum of values, each with what a kernel's arithmetic may
+/// add to it.
 class AttentionRow {
  public:
   AttentionRow(AttentionArguments const& a, std::int64_t head, Visible keys)
@@ -291,7 +305,8 @@ class AttentionRow {
       if (a_.softcap != 0) score = a_.softcap * std::tanh(score / a_.softcap);
       take(weight_[j] = score);
     }
-    // Of tanh from an exponential and a reciprocal, both approximate, whose slope is at most 1: a few 2^-22.
+    // Of tanh from an exponential and a reciprocal, both approximate, whose slope is at most 1: a
+    // few 2^-22.
     if (a_.softcap != 0) delta_ += std::abs(static_cast<double>(a_.softcap)) * 0x1p-20;
     for (double& w : weight_) sum_ += w = std::exp(w - largest_);
     if (sink_) sum_ += std::exp(*sink_ - largest_);
@@ -307,7 +322,8 @@ class AttentionRow {
     for (std::int64_t d = 0; d < dim; ++d) {
       double value = 0, magnitude = 0, plain = 0;
       for (std::int64_t j = 0; j < keys(); ++j) {
-        double const vj = v[(first_ + j) * dim + d], product = weight_[static_cast<std::size_t>(j)] * vj;
+        double const vj = v[(first_ + j) * dim + d],
+                     product = weight_[static_cast<std::size_t>(j)] * vj;
         value += product;
         magnitude += std::abs(product);
         plain += std::abs(vj);
@@ -339,7 +355,8 @@ class AttentionRow {
   std::int64_t first_;
   std::vector<double> weight_;
   std::optional<double> sink_;
-  double largest_ = -std::numeric_limits<double>::infinity(), most_ = 0, delta_ = 0;  // of the scores
+  double largest_ = -std::numeric_limits<double>::infinity(), most_ = 0,
+         delta_ = 0;  // of the scores
   double sum_ = 0;
   double eta_ = 0;  ///< by how much a weight may be off, in units of it
 };
@@ -364,8 +381,8 @@ Attention attention(AttentionArguments const& arguments, std::vector<std::int64_
                        kv_head = head / (a.heads / *a.kv_heads);
     auto const head_matrix = [&](void const* data, TokenStrides const& s, std::int64_t width) {
       std::int64_t const first = batch * s.batch + kv_head * s.head;
-      return matrix(static_cast<char const*>(data) + first * (bits(a.dtype) / 8), a.dtype, *a.seq_k, width,
-                    s.seq, 1);
+      return matrix(static_cast<char const*>(data) + first * (bits(a.dtype) / 8), a.dtype, *a.seq_k,
+                    width, s.seq, 1);
     };
     auto const k = head_matrix(a.k, *a.k_stride, dim), v = head_matrix(a.v, *a.v_stride, dim_v);
 
@@ -374,14 +391,17 @@ Attention attention(AttentionArguments const& arguments, std::vector<std::int64_
       std::int64_t const i = rows[row] % a.seq_q;
       Visible const keys = visible(a, i);
       if (keys.begin == keys.end) {  // exactly 0, and -inf or the sink
-        result.lse.value[row] = a.sink != nullptr ? a.sink[head] : -std::numeric_limits<double>::infinity();
-        result.lse.bound[row] = a.sink != nullptr ? 6 * kU * std::abs(result.lse.value[row]) + 0x1p-21 : 0;
+        result.lse.value[row] =
+            a.sink != nullptr ? a.sink[head] : -std::numeric_limits<double>::infinity();
+        result.lse.bound[row] =
+            a.sink != nullptr ? 6 * kU * std::abs(result.lse.value[row]) + 0x1p-21 : 0;
         return;
       }
       std::vector<double> q(static_cast<std::size_t>(dim));
       for (std::int64_t d = 0; d < dim; ++d)
-        q[static_cast<std::size_t>(d)] = element(
-            a.q, a.dtype, batch * a.q_stride->batch + i * a.q_stride->seq + head * a.q_stride->head + d);
+        q[static_cast<std::size_t>(d)] =
+            element(a.q, a.dtype,
+                    batch * a.q_stride->batch + i * a.q_stride->seq + head * a.q_stride->head + d);
       AttentionRow one(a, head, keys);
       one.scores(q.data(), k.data());
       std::size_t const first = row * static_cast<std::size_t>(dim_v);
@@ -397,7 +417,8 @@ Attention attention(AttentionArguments const& arguments, std::vector<std::int64_
 std::vector<std::int64_t> some_rows(std::int64_t total, std::int64_t most) {
   std::int64_t const count = std::min(total, std::max<std::int64_t>(most, 1));
   std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
-  double const step = count > 1 ? static_cast<double>(total - 1) / static_cast<double>(count - 1) : 0;
+  double const step =
+      count > 1 ? static_cast<double>(total - 1) / static_cast<double>(count - 1) : 0;
   for (std::int64_t i = 0; i < count; ++i)
     rows[static_cast<std::size_t>(i)] =
         count == total ? i : static_cast<std::int64_t>(std::floor(static_cast<double>(i) * step));

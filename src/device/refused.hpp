@@ -10,16 +10,18 @@
 
 namespace tegula::device {
 
-/// How many were refused for what, or with `all` each in a line of its own. Candidate: GemmCandidate or
-/// AttentionCandidate.
-template <class Candidate> std::string text_of_refused(std::vector<Candidate> const& candidates, bool all) {
+/// How many were refused for what, or with `all` each in a line of its own. Candidate:
+/// GemmCandidate or AttentionCandidate.
+template <class Candidate>
+std::string text_of_refused(std::vector<Candidate> const& candidates, bool all) {
   std::map<std::string, int> refused;
   std::string s;
   for (Candidate const& candidate : candidates) {
     if (candidate.refused.empty()) continue;
     ++refused[candidate.refused];
     if (all)
-      s += fmt::format("not {}: {}: {}\n", candidate.choice.configuration, candidate.name, candidate.refused);
+      s += fmt::format("not {}: {}: {}\n", candidate.choice.configuration, candidate.name,
+                       candidate.refused);
   }
   if (!all)
     for (auto const& [why, count] : refused) s += fmt::format("{:>4} refused: {}\n", count, why);

@@ -17,8 +17,8 @@ namespace tegula {
 
 void check(DeviceProperties const& device) {
   if (device.multiprocessors < 1)
-    throw argument_error(
-        fmt::format("the device has {} multiprocessors; it must have at least 1.", device.multiprocessors));
+    throw argument_error(fmt::format("the device has {} multiprocessors; it must have at least 1.",
+                                     device.multiprocessors));
 }
 
 int vector_bytes(GemmArguments const& arguments) {
@@ -60,12 +60,13 @@ template <class Visit> void for_each_attention_family(Visit&& visit) {
 /// What tells a configuration from what is asked for: a clause, or null.
 char const* unwanted(AttentionConstraints const& wanted, FamilyId family, int number) {
   if (wanted.kernel && *wanted.kernel != family) return "another kernel is asked for";
-  if (wanted.configuration && *wanted.configuration != number) return "another configuration is asked for";
+  if (wanted.configuration && *wanted.configuration != number)
+    return "another configuration is asked for";
   return nullptr;
 }
 
-/// visit(number, refusal, cost) for every configuration of the family. The refusal is empty where there is
-/// none, and only then there is a cost.
+/// visit(number, refusal, cost) for every configuration of the family. The refusal is empty where
+/// there is none, and only then there is a cost.
 template <KernelFamily F, class Visit>
 void weigh(F family, AttentionArguments const& a, DeviceProperties const& device,
            AttentionConstraints const& wanted, Visit&& visit) {
@@ -87,7 +88,8 @@ void weigh(F family, AttentionArguments const& a, DeviceProperties const& device
   int unwanted = 0;  // that compute the problem, whatever is asked for
   std::string why;
   for_each_attention_family([&]<class F>(F family) {
-    weigh(family, a, device, {}, [&](int, std::string_view refusal, double) { unwanted += refusal.empty(); });
+    weigh(family, a, device, {},
+          [&](int, std::string_view refusal, double) { unwanted += refusal.empty(); });
     std::string const obstacle = device::FamilyTraits<F>::obstacle(a, device);
     if (!obstacle.empty()) why += fmt::format(" {} cannot compute it: {}.", family.name, obstacle);
   });
@@ -95,8 +97,8 @@ void weigh(F family, AttentionArguments const& a, DeviceProperties const& device
     throw argument_error(fmt::format(
         "attention: none of the {} configurations that compute this problem is what was asked for ({}).",
         unwanted, to_string(a)));
-  throw argument_error(fmt::format("attention: no configuration of this build computes {}.{}{}", to_string(a),
-                                   why, device::missing_configurations_note()));
+  throw argument_error(fmt::format("attention: no configuration of this build computes {}.{}{}",
+                                   to_string(a), why, device::missing_configurations_note()));
 }
 
 }  // namespace
@@ -109,7 +111,8 @@ AttentionChoice choose_attention(AttentionArguments const& a, DeviceProperties c
     if (best) return;  // of a family that is preferred
     double least = 0;
     weigh(family, a, device, wanted, [&](int number, std::string_view refusal, double cost) {
-      if (refusal.empty() && (!best || cost < least)) best = AttentionChoice{family, number}, least = cost;
+      if (refusal.empty() && (!best || cost < least))
+        best = AttentionChoice{family, number}, least = cost;
     });
   });
   if (!best) refuse_all(a, device);
@@ -132,7 +135,8 @@ AttentionPlan plan_attention(AttentionArguments const& a, DeviceProperties const
                                  .refused = std::string(refusal),
                                  .cost = refusal.empty() ? cost : 0});
     });
-    if (computes && preferred.empty()) preferred = fmt::format("{} computes the problem", family.name);
+    if (computes && preferred.empty())
+      preferred = fmt::format("{} computes the problem", family.name);
     std::string const obstacle = device::FamilyTraits<F>::obstacle(a, device);
     if (!obstacle.empty()) ruled_out += fmt::format("; {} is ruled out: {}", family.name, obstacle);
   });
@@ -146,8 +150,9 @@ AttentionPlan plan_attention(AttentionArguments const& a, DeviceProperties const
 
   plan.reason = candidates.front().name;
   if (candidates.size() > 1 && candidates[1].refused.empty())
-    plan.reason += fmt::format(" is estimated to take the least time; the next would take {:.1f} % more",
-                               100 * (candidates[1].cost / candidates.front().cost - 1));
+    plan.reason +=
+        fmt::format(" is estimated to take the least time; the next would take {:.1f} % more",
+                    100 * (candidates[1].cost / candidates.front().cost - 1));
   else
     plan.reason += " is the only one that remains";
   plan.reason += ruled_out + ".";

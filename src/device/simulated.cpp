@@ -25,7 +25,8 @@ using Clock = std::chrono::steady_clock;
 /// The kernels of a family by number, gathered from its units.
 template <KernelFamily F> std::vector<SimulatedKernel> kernels() {
   if (configurations(F{}).size() != kBuiltIndices<F>.size())
-    throw std::logic_error("this program chooses among configurations whose kernels it does not have");
+    throw std::logic_error(
+        "this program chooses among configurations whose kernels it does not have");
   std::vector<SimulatedKernel> found(kBuiltIndices<F>.size());
   auto const add = [&](std::vector<IndexedKernel> const& of_unit) {
     for (auto const& [index, kernel] : of_unit) {
@@ -33,7 +34,9 @@ template <KernelFamily F> std::vector<SimulatedKernel> kernels() {
       found.at(static_cast<std::size_t>(number)) = kernel;
     }
   };
-  [&]<int... Unit>(std::integer_sequence<int, Unit...>) { (add(simulated_kernels<F, Unit>()), ...); }
+  [&]<int... Unit>(std::integer_sequence<int, Unit...>) {
+    (add(simulated_kernels<F, Unit>()), ...);
+  }
   (std::make_integer_sequence<int, kLastUnit + 1>());
   return found;
 }
@@ -72,7 +75,9 @@ class SimulatedBackend : public Backend {
     }
   }
   void release(void* pointer) noexcept override { machine_.deallocate(pointer); }
-  void upload(void* to, void const* from, std::size_t bytes) override { machine_.upload(to, from, bytes); }
+  void upload(void* to, void const* from, std::size_t bytes) override {
+    machine_.upload(to, from, bytes);
+  }
   void download(void* to, void const* from, std::size_t bytes) override {
     machine_.download(to, from, bytes);
   }
@@ -91,7 +96,8 @@ class SimulatedBackend : public Backend {
     return workspace;
   }
 
-  /// Work is done when a launch returns: the launches of a thread follow each other, whatever the stream.
+  /// Work is done when a launch returns: the launches of a thread follow each other, whatever the
+  /// stream.
   void* stream_workspace(Stream) override {
     std::scoped_lock const lock(workspaces_mutex_);
     void*& workspace = thread_workspaces_[std::this_thread::get_id()];
@@ -131,8 +137,10 @@ class SimulatedBackend : public Backend {
                                *static_cast<typename F::Params const*>(params));
     });
     // What is too small, or is no memory of the machine, is found where the kernel touches it.
-    std::erase_if(tensors, [&](sim::GlobalTensor const& tensor) { return !machine_.holds(tensor); });
-    keep([&] { return kernel(family, configuration).launch(machine_, params, std::move(tensors)); });
+    std::erase_if(tensors,
+                  [&](sim::GlobalTensor const& tensor) { return !machine_.holds(tensor); });
+    keep(
+        [&] { return kernel(family, configuration).launch(machine_, params, std::move(tensors)); });
   }
 
  private:

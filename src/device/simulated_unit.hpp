@@ -1,7 +1,7 @@
 #pragma once
 
-/// Configurations of a kernel compiled for the simulated machine. CMake makes their translation units from
-/// kernel_unit.cpp.in; the tables in simulated.cpp gather what these give.
+/// Configurations of a kernel compiled for the simulated machine. CMake makes their translation
+/// units from kernel_unit.cpp.in; the tables in simulated.cpp gather what these give.
 
 #include <cstddef>
 #include <utility>

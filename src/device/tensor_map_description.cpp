@@ -15,7 +15,8 @@ namespace tegula {
 
 namespace {
 
-template <class T, std::size_t N> std::span<T const> first(std::array<T, N> const& values, int count) {
+template <class T, std::size_t N>
+std::span<T const> first(std::array<T, N> const& values, int count) {
   return std::span(values).first(std::min(N, static_cast<std::size_t>(std::max(count, 0))));
 }
 
@@ -27,8 +28,8 @@ std::string to_string(TensorMapDescription const& d) {
       "fill {}",
       to_string(d.dtype), d.rank, d.address, fmt::join(first(d.extents, d.rank), ", "),
       fmt::join(first(d.strides, d.rank - 1), ", "), fmt::join(first(d.box, d.rank), ", "),
-      fmt::join(first(d.element_strides, d.rank), ", "), to_string(d.swizzle), to_string(d.l2_promotion),
-      to_string(d.fill));
+      fmt::join(first(d.element_strides, d.rank), ", "), to_string(d.swizzle),
+      to_string(d.l2_promotion), to_string(d.fill));
 }
 
 void check(TensorMapDescription const& d) {

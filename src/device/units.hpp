@@ -1,6 +1,7 @@
 #pragma once
 
-/// The translation units that the configurations of a family are compiled in for the simulated machine.
+/// The translation units that the configurations of a family are compiled in for the simulated
+/// machine.
 
 #include <algorithm>
 #include <array>
@@ -10,9 +11,9 @@
 
 namespace tegula::device {
 
-/// For the simulated machine a family is compiled in translation units 0 to kUnits, for what its kernels
-/// include is then parsed once a unit. Unit 0 holds the representative configurations, which every build has;
-/// the others are dealt to units 1 to kUnits.
+/// For the simulated machine a family is compiled in translation units 0 to kUnits, for what its
+/// kernels include is then parsed once a unit. Unit 0 holds the representative configurations,
+/// which every build has; the others are dealt to units 1 to kUnits.
 inline constexpr int kUnits = 6;
 
 /// A family has at most so many representative configurations, so that a quick build stays one.

@@ -25,18 +25,20 @@ InputFile::InputFile(std::string const& path) : name_(printable(path)) {
   if (std::filesystem::is_directory(status))
     throw io_error(fmt::format("{}: is a directory, not a file.", name_));
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-    throw io_error(fmt::format("{}: is a device or a pipe; arrays are read from regular files.", name_));
+    throw io_error(
+        fmt::format("{}: is a device or a pipe; arrays are read from regular files.", name_));
   stream_.open(path, std::ios::binary | std::ios::ate);
   if (!stream_)
-    throw io_error(fmt::format("{}: cannot be opened for reading: {}.", name_, std::strerror(errno)));
+    throw io_error(
+        fmt::format("{}: cannot be opened for reading: {}.", name_, std::strerror(errno)));
   size_ = static_cast<std::int64_t>(stream_.tellg());
 }
 
 void InputFile::read(std::int64_t offset, std::span<std::byte> out, std::string_view what) {
   auto const bytes = static_cast<std::int64_t>(out.size());
   if (offset > size_ || bytes > size_ - offset)
-    throw io_error(fmt::format("{}: is truncated: {} needs bytes {} to {}, and the file has {}.", name_, what,
-                               offset, offset + bytes, size_));
+    throw io_error(fmt::format("{}: is truncated: {} needs bytes {} to {}, and the file has {}.",
+                               name_, what, offset, offset + bytes, size_));
   stream_.seekg(offset);
   if (!stream_.read(reinterpret_cast<char*>(out.data()), bytes))
     throw io_error(fmt::format("{}: reading {} failed: {}.", name_, what, std::strerror(errno)));
@@ -75,9 +77,9 @@ void check_filled(std::string const& who, Array const& array) {
     throw std::invalid_argument(error.what());
   }
   if (bytes != static_cast<std::int64_t>(array.data.size()))
-    throw std::invalid_argument(fmt::format("{}: {} bytes do not fill an array {} of {}, which has {}.", who,
-                                            array.data.size(), shape_text(array.shape), to_string(array.type),
-                                            bytes));
+    throw std::invalid_argument(
+        fmt::format("{}: {} bytes do not fill an array {} of {}, which has {}.", who,
+                    array.data.size(), shape_text(array.shape), to_string(array.type), bytes));
 }
 
 std::string_view to_string(ElementType type) {
@@ -91,7 +93,8 @@ std::string_view to_string(ElementType type) {
 
 std::int64_t Array::size() const {
   if (std::any_of(shape.begin(), shape.end(), [](std::int64_t extent) { return extent < 0; }))
-    throw std::invalid_argument(fmt::format("Array: the shape {} has a negative extent.", shape_text(shape)));
+    throw std::invalid_argument(
+        fmt::format("Array: the shape {} has a negative extent.", shape_text(shape)));
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   std::int64_t size = 1;
   for (auto const extent : shape) {
@@ -110,9 +113,9 @@ template <class T> T element(Array const& array, std::size_t i) {
   return value;
 }
 
-/// A binary float of up to 16 bits, widened exactly: `exponent_bits` of bias 2^(e-1) - 1, `fraction_bits`
-/// below it. `ieee`: the largest exponent means infinity and NaN; otherwise only the pattern of all ones is
-/// NaN (e4m3, OCP 8-bit floating point specification).
+/// A binary float of up to 16 bits, widened exactly: `exponent_bits` of bias 2^(e-1) - 1,
+/// `fraction_bits` below it. `ieee`: the largest exponent means infinity and NaN; otherwise only
+/// the pattern of all ones is NaN (e4m3, OCP 8-bit floating point specification).
 double widen(unsigned bits, int exponent_bits, int fraction_bits, bool ieee) {
   unsigned const exponent = (bits >> fraction_bits) & ((1u << exponent_bits) - 1);
   unsigned const fraction = bits & ((1u << fraction_bits) - 1);
@@ -122,10 +125,11 @@ double widen(unsigned bits, int exponent_bits, int fraction_bits, bool ieee) {
   if (ieee && top)
     return fraction ? std::numeric_limits<double>::quiet_NaN()
                     : sign * std::numeric_limits<double>::infinity();
-  if (!ieee && top && fraction == (1u << fraction_bits) - 1) return std::numeric_limits<double>::quiet_NaN();
+  if (!ieee && top && fraction == (1u << fraction_bits) - 1)
+    return std::numeric_limits<double>::quiet_NaN();
   if (exponent == 0) return sign * std::ldexp(fraction, 1 - bias - fraction_bits);
-  return sign *
-         std::ldexp(fraction + (1u << fraction_bits), static_cast<int>(exponent) - bias - fraction_bits);
+  return sign * std::ldexp(fraction + (1u << fraction_bits),
+                           static_cast<int>(exponent) - bias - fraction_bits);
 }
 
 double element_as_double(Array const& array, std::size_t i) {
@@ -166,7 +170,8 @@ double element_as_double(Array const& array, std::size_t i) {
 
 template <class T> std::vector<T> convert(Array const& array) {
   std::vector<T> values(array.data.size() / static_cast<std::size_t>(size_of(array.type)));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(element_as_double(array, i));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<T>(element_as_double(array, i));
   return values;
 }
 
@@ -182,14 +187,15 @@ std::string shape_text(std::vector<std::int64_t> const& shape) {
                      shape.size() > kShown ? ", ..." : "");
 }
 
-std::int64_t byte_size(ElementType type, std::vector<std::int64_t> const& shape, std::string const& who) {
+std::int64_t byte_size(ElementType type, std::vector<std::int64_t> const& shape,
+                       std::string const& who) {
   constexpr std::int64_t limit = std::int64_t{1} << 62;
   std::int64_t bytes = size_of(type);
   bool empty = false;
   for (auto const extent : shape) {
     if (extent < 0)
-      throw io_error(
-          fmt::format("{}: has shape {}, whose extent {} is negative.", who, shape_text(shape), extent));
+      throw io_error(fmt::format("{}: has shape {}, whose extent {} is negative.", who,
+                                 shape_text(shape), extent));
     empty = empty || extent == 0;
   }
   if (empty) return 0;

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::string_view kSafetensors = ".safetensors";
 
-/// `FILE.safetensors:NAME` in two; the name is empty where it is left out. False for a file of another kind.
+/// `FILE.safetensors:NAME` in two; the name is empty where it is left out. False for a file of
+/// another kind.
 bool split(std::string const& name, std::string& path, std::string& tensor) {
   auto const at = name.find(std::string(kSafetensors) + ":");
   if (at != std::string::npos) {
@@ -34,8 +35,8 @@ bool split(std::string const& name, std::string& path, std::string& tensor) {
 std::string only_tensor(Safetensors const& file, std::string const& tensor) {
   if (!tensor.empty()) return tensor;
   if (file.tensors().size() == 1) return file.tensors().begin()->first;
-  throw io_error(fmt::format("{0}: holds {1} tensors; say which, as {0}:NAME.", printable(file.path()),
-                             file.tensors().size()));
+  throw io_error(fmt::format("{0}: holds {1} tensors; say which, as {0}:NAME.",
+                             printable(file.path()), file.tensors().size()));
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ struct Header {
   std::vector<std::int64_t> shape;
 };
 
-/// Reads the header, a Python dictionary literal with exactly the keys descr, fortran_order and shape.
+/// Reads the header, a Python dictionary literal with exactly the keys descr, fortran_order and
+/// shape.
 class HeaderParser {
  public:
   HeaderParser(std::string const& path, std::string_view text) : path_(path), text_(text) {}
@@ -57,10 +58,12 @@ class HeaderParser {
 
  private:
   [[noreturn]] void fail(std::string const& why) const {
-    throw io_error(fmt::format("{}: has a malformed .npy header: {}, at character {}.", path_, why, at_));
+    throw io_error(
+        fmt::format("{}: has a malformed .npy header: {}, at character {}.", path_, why, at_));
   }
   void skip_space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t'))
+      ++at_;
   }
   bool accept(char c) {
     skip_space();
@@ -73,7 +76,8 @@ class HeaderParser {
   }
   std::string string() {
     skip_space();
-    if (at_ >= text_.size() || (text_[at_] != '\'' && text_[at_] != '"')) fail("a quoted string is missing");
+    if (at_ >= text_.size() || (text_[at_] != '\'' && text_[at_] != '"'))
+      fail("a quoted string is missing");
     char const quote = text_[at_++];
     auto const end = text_.find(quote, at_);
     if (end == std::string_view::npos) fail("a string has no end");
@@ -83,7 +87,8 @@ class HeaderParser {
   }
   std::string descr() {
     skip_space();
-    if (at_ < text_.size() && text_[at_] == '[') fail("the elements are records, which are not supported");
+    if (at_ < text_.size() && text_[at_] == '[')
+      fail("the elements are records, which are not supported");
     return string();
   }
   bool boolean() {
@@ -103,12 +108,14 @@ class HeaderParser {
     while (!accept(')')) {
       skip_space();
       std::int64_t value = 0;
-      auto const [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
+      auto const [end, error] =
+          std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
       if (error != std::errc()) fail("an integer is missing, or too large for 64 bits");
       at_ = static_cast<std::size_t>(end - text_.data());
       accept('L');  // NumPy under Python 2 wrote long integers with this suffix
       values.push_back(value);
-      if (values.size() > kMostAxes) fail(fmt::format("the shape has more than {} axes", kMostAxes));
+      if (values.size() > kMostAxes)
+        fail(fmt::format("the shape has more than {} axes", kMostAxes));
       if (!accept(',')) {
         expect(')');
         break;
@@ -170,8 +177,8 @@ void swap_bytes(std::vector<std::byte>& data, int element_bytes) {
 }
 
 /// The same array with its bytes moved from Fortran order (first index fastest) to C order.
-std::vector<std::byte> to_c_order(std::vector<std::byte> const& data, std::vector<std::int64_t> const& shape,
-                                  int element_bytes) {
+std::vector<std::byte> to_c_order(std::vector<std::byte> const& data,
+                                  std::vector<std::int64_t> const& shape, int element_bytes) {
   std::vector<std::byte> result(data.size());
   std::vector<std::int64_t> coordinate(shape.size(), 0);
   auto const bytes = static_cast<std::size_t>(element_bytes);
@@ -204,8 +211,8 @@ NpyFile open_npy(std::string const& given) {
     throw io_error(fmt::format("{}: is not a .npy file: it does not begin with \\x93NUMPY.", path));
   int const major = static_cast<int>(start[6]), minor = static_cast<int>(start[7]);
   if (major < 1 || major > 3 || minor != 0)
-    throw io_error(
-        fmt::format("{}: has .npy version {}.{}; 1.0, 2.0 and 3.0 can be read.", path, major, minor));
+    throw io_error(fmt::format("{}: has .npy version {}.{}; 1.0, 2.0 and 3.0 can be read.", path,
+                               major, minor));
   int const length_bytes = major == 1 ? 2 : 4;
   file.read(8, std::span(start).subspan(8, static_cast<std::size_t>(length_bytes)),
             "the length of the .npy header");
@@ -213,13 +220,14 @@ NpyFile open_npy(std::string const& given) {
   std::memcpy(&length, start.data() + 8, static_cast<std::size_t>(length_bytes));
   std::int64_t const header_offset = 8 + length_bytes;
   if (length > file.size() - header_offset)
-    throw io_error(
-        fmt::format("{}: is truncated: its header has {} bytes, and the file {} after the header's length.",
-                    path, length, file.size() - header_offset));
+    throw io_error(fmt::format(
+        "{}: is truncated: its header has {} bytes, and the file {} after the header's length.",
+        path, length, file.size() - header_offset));
   constexpr std::uint32_t kHeaderLimit = 1 << 20;
   if (length > kHeaderLimit)
-    throw io_error(fmt::format("{}: has a malformed .npy header: it has {} bytes, and at most {} are read.",
-                               path, length, kHeaderLimit));
+    throw io_error(
+        fmt::format("{}: has a malformed .npy header: it has {} bytes, and at most {} are read.",
+                    path, length, kHeaderLimit));
   std::string text(length, '\0');
   file.read(header_offset, std::as_writable_bytes(std::span(text)), "the .npy header");
   Header const header = HeaderParser(path, text).parse();
@@ -229,7 +237,8 @@ NpyFile open_npy(std::string const& given) {
   std::int64_t const data_offset = header_offset + length;
   if (bytes != file.size() - data_offset)
     throw io_error(fmt::format("{}: holds {} bytes of data, and its array {} of {} has {}.", path,
-                               file.size() - data_offset, shape_text(header.shape), to_string(type), bytes));
+                               file.size() - data_offset, shape_text(header.shape), to_string(type),
+                               bytes));
   return {std::move(file), {type, header.shape}, swapped, header.fortran_order, bytes, data_offset};
 }
 
@@ -250,8 +259,8 @@ Array read_npy(std::string const& path) {
 
 void write_npy(std::string const& path, Array const& array) {
   check_filled("write_npy", array);
-  auto const found =
-      std::find_if(kDescrs.begin(), kDescrs.end(), [&](Descr const& d) { return d.type == array.type; });
+  auto const found = std::find_if(kDescrs.begin(), kDescrs.end(),
+                                  [&](Descr const& d) { return d.type == array.type; });
   bool const fp8 = array.type == ElementType::e4m3 || array.type == ElementType::e5m2;
   std::string header =
       fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}{}), }}",

@@ -35,7 +35,8 @@ std::string folder_of(std::string const& path) {
 std::string name_of(std::string const& path) { return path.substr(path.rfind('/') + 1); }
 
 std::string cannot(std::string const& path, int error) {
-  return fmt::format("{}: cannot be opened for writing: {}.", printable(path), std::strerror(error));
+  return fmt::format("{}: cannot be opened for writing: {}.", printable(path),
+                     std::strerror(error));
 }
 
 bool system_folder(std::string const& path) {
@@ -49,7 +50,8 @@ std::string read_link(std::string const& path) {
   return {target, static_cast<std::size_t>(length)};
 }
 
-/// Follows symbolic links, so that they stay where they are, and checks that the place can be written.
+/// Follows symbolic links, so that they stay where they are, and checks that the place can be
+/// written.
 Place find_place(std::string const& given) {
   std::string path = given;
   constexpr int kMostLinks = 40;
@@ -74,8 +76,8 @@ Place find_place(std::string const& given) {
   throw io_error(cannot(given, ELOOP));
 }
 
-/// Names the file that a path leads to, whatever the way there; the folder and the name of one that is not
-/// there yet. Empty for what is written through.
+/// Names the file that a path leads to, whatever the way there; the folder and the name of one that
+/// is not there yet. Empty for what is written through.
 using Identity = std::tuple<dev_t, ino_t, std::string>;
 std::optional<Identity> identity(Place const& place) {
   if (place.through) return std::nullopt;
@@ -108,7 +110,8 @@ OutputFile::OutputFile(std::string const& path) : path_(path) {
   }
   if (place.file) {
     // The owner too, where that is allowed; a failure leaves a file of the caller's own.
-    [[maybe_unused]] int const ignored = fchown(descriptor_, place.file->st_uid, place.file->st_gid);
+    [[maybe_unused]] int const ignored =
+        fchown(descriptor_, place.file->st_uid, place.file->st_gid);
     fchmod(descriptor_, place.file->st_mode & 07777);
   }
 }
@@ -169,7 +172,8 @@ void OutputFile::commit() {
     std::string name;
     do {
       name = temporary_name(target_);
-      if (linkat(AT_FDCWD, own.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) temporary_ = name;
+      if (linkat(AT_FDCWD, own.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0)
+        temporary_ = name;
     } while (temporary_.empty() && errno == EEXIST);
     if (temporary_.empty()) fail("writing", errno);
   }

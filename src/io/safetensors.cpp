@@ -39,8 +39,8 @@ constexpr std::array<TypeName, 15> kTypes = {{{"BOOL", ElementType::boolean},
                                               {"F8_E4M3", ElementType::e4m3},
                                               {"F8_E5M2", ElementType::e5m2}}};
 
-/// Fills tensors and metadata from the header's JSON as it is parsed, so that neither the time nor the memory
-/// taken depends on more than the header's length, however it is nested.
+/// Fills tensors and metadata from the header's JSON as it is parsed, so that neither the time nor
+/// the memory taken depends on more than the header's length, however it is nested.
 class HeaderReader : public nlohmann::json_sax<json> {
  public:
   using Tensors = std::map<std::string, Safetensors::Tensor>;
@@ -51,7 +51,9 @@ class HeaderReader : public nlohmann::json_sax<json> {
 
   bool null() override { return other("null"); }
   bool boolean(bool value) override { return other(value ? "true" : "false"); }
-  bool number_float(number_float_t, string_t const& text) override { return other(printable(text)); }
+  bool number_float(number_float_t, string_t const& text) override {
+    return other(printable(text));
+  }
   bool number_integer(number_integer_t value) override {
     return integer(fmt::format("{}", value), value >= 0 ? std::optional(value) : std::nullopt);
   }
@@ -68,8 +70,8 @@ class HeaderReader : public nlohmann::json_sax<json> {
       return true;
     }
     if (state_ != State::entry || key_ != "dtype") return other(json_string(value));
-    auto const found =
-        std::find_if(kTypes.begin(), kTypes.end(), [&](TypeName const& t) { return t.text == value; });
+    auto const found = std::find_if(kTypes.begin(), kTypes.end(),
+                                    [&](TypeName const& t) { return t.text == value; });
     if (found == kTypes.end()) refuse_type(json_string(value));
     tensor_.type = found->type;
     return true;
@@ -78,7 +80,8 @@ class HeaderReader : public nlohmann::json_sax<json> {
   bool key(string_t& key) override {
     key_ = key;
     if (state_ == State::header) {
-      bool const again = key == "__metadata__" ? std::exchange(have_metadata_, true) : tensors_.contains(key);
+      bool const again =
+          key == "__metadata__" ? std::exchange(have_metadata_, true) : tensors_.contains(key);
       if (again) refuse_twice();
       name_ = key;
       tensor_ = {};
@@ -131,12 +134,14 @@ class HeaderReader : public nlohmann::json_sax<json> {
     } else if (list_.size() == 2) {
       tensor_.begin = list_[0], tensor_.end = list_[1];
     } else {
-      fail_tensor(fmt::format("its data_offsets have {} numbers; they must be a list of two", list_.size()));
+      fail_tensor(fmt::format("its data_offsets have {} numbers; they must be a list of two",
+                              list_.size()));
     }
     return true;
   }
 
-  bool parse_error(std::size_t position, std::string const&, nlohmann::detail::exception const&) override {
+  bool parse_error(std::size_t position, std::string const&,
+                   nlohmann::detail::exception const&) override {
     fail(fmt::format("its header is not JSON, at byte {} of it", position));
   }
 
@@ -146,7 +151,9 @@ class HeaderReader : public nlohmann::json_sax<json> {
   static constexpr std::size_t kMostTensors = std::size_t{1} << 20;
   static constexpr std::size_t kMostMetadata = std::size_t{1} << 16;
 
-  [[noreturn]] void fail(std::string const& why) const { throw io_error(fmt::format("{}: {}.", path_, why)); }
+  [[noreturn]] void fail(std::string const& why) const {
+    throw io_error(fmt::format("{}: {}.", path_, why));
+  }
   std::string who() const { return fmt::format("{}: tensor {}", path_, in_quotes(name_)); }
   [[noreturn]] void fail_tensor(std::string const& why) const {
     throw io_error(fmt::format("{}: {}.", who(), why));
@@ -162,12 +169,16 @@ class HeaderReader : public nlohmann::json_sax<json> {
         "has dtype {}; BOOL, U8 to U64, I8 to I64, F16, BF16, F32, F64, F8_E4M3 and F8_E5M2 can be read",
         value));
   }
-  static std::string json_string(std::string const& value) { return "\"" + printable(value) + "\""; }
+  static std::string json_string(std::string const& value) {
+    return "\"" + printable(value) + "\"";
+  }
 
   bool integer(std::string const& text, std::optional<std::int64_t> value) {
     if (state_ != State::list) return other(text);
-    if (!value) fail_tensor(fmt::format("{} holds {}, which is negative or beyond 63 bits", key_, text));
-    if (list_.size() == kMostAxes) fail_tensor(fmt::format("{} has more than {} numbers", key_, kMostAxes));
+    if (!value)
+      fail_tensor(fmt::format("{} holds {}, which is negative or beyond 63 bits", key_, text));
+    if (list_.size() == kMostAxes)
+      fail_tensor(fmt::format("{} has more than {} numbers", key_, kMostAxes));
     list_.push_back(*value);
     return true;
   }
@@ -180,7 +191,8 @@ class HeaderReader : public nlohmann::json_sax<json> {
     if (state_ == State::header && name_ == "__metadata__")
       fail(fmt::format("__metadata__ is {}, not an object of strings", value));
     if (state_ == State::header) refuse_keys();
-    if (state_ == State::list) fail_tensor(fmt::format("{} holds {}, which is not an integer", key_, value));
+    if (state_ == State::list)
+      fail_tensor(fmt::format("{} holds {}, which is not an integer", key_, value));
     if (key_ == "dtype") refuse_type(value);
     fail_tensor(key_ == "shape" ? fmt::format("its shape {} is not a list", value)
                                 : fmt::format("its data_offsets {} are not a list of two", value));
@@ -189,10 +201,11 @@ class HeaderReader : public nlohmann::json_sax<json> {
   void finish_tensor() {
     std::int64_t const bytes = byte_size(tensor_.type, tensor_.shape, who());
     if (tensor_.end < tensor_.begin || tensor_.end - tensor_.begin != bytes)
-      fail_tensor(fmt::format("its data_offsets [{},{}] span other than the {} bytes of a tensor {} of {}",
-                              tensor_.begin, tensor_.end, bytes, shape_text(tensor_.shape),
-                              to_string(tensor_.type)));
-    if (tensors_.size() == kMostTensors) fail(fmt::format("it has more than {} tensors", kMostTensors));
+      fail_tensor(fmt::format(
+          "its data_offsets [{},{}] span other than the {} bytes of a tensor {} of {}",
+          tensor_.begin, tensor_.end, bytes, shape_text(tensor_.shape), to_string(tensor_.type)));
+    if (tensors_.size() == kMostTensors)
+      fail(fmt::format("it has more than {} tensors", kMostTensors));
     tensors_.emplace(name_, tensor_);
   }
 
@@ -208,7 +221,8 @@ class HeaderReader : public nlohmann::json_sax<json> {
 };
 
 /// The format asks that the tensors fill the data exactly: no holes, no overlaps.
-void check_coverage(std::string const& path, std::map<std::string, Safetensors::Tensor> const& tensors,
+void check_coverage(std::string const& path,
+                    std::map<std::string, Safetensors::Tensor> const& tensors,
                     std::int64_t data_bytes) {
   std::vector<std::pair<std::string const*, Safetensors::Tensor const*>> order;
   for (auto const& [name, tensor] : tensors) order.emplace_back(&name, &tensor);
@@ -218,16 +232,16 @@ void check_coverage(std::string const& path, std::map<std::string, Safetensors::
   std::int64_t at = 0;
   for (auto const& [name, tensor] : order) {
     if (tensor->begin != at)
-      throw io_error(
-          fmt::format("{}: tensor {} begins at byte {} of the data, where byte {} was due: tensors overlap "
-                      "or leave a hole.",
-                      path, in_quotes(*name), tensor->begin, at));
+      throw io_error(fmt::format(
+          "{}: tensor {} begins at byte {} of the data, where byte {} was due: tensors overlap "
+          "or leave a hole.",
+          path, in_quotes(*name), tensor->begin, at));
     at = tensor->end;
   }
   if (at != data_bytes)
     throw io_error(fmt::format(
-        "{}: its tensors have {} bytes, and the file {} after its header: it is truncated or too long.", path,
-        at, data_bytes));
+        "{}: its tensors have {} bytes, and the file {} after its header: it is truncated or too long.",
+        path, at, data_bytes));
 }
 
 /// The header as text. JSON holds UTF-8 and nothing else.
@@ -235,8 +249,9 @@ std::string dump_header(std::string const& path, json const& header) {
   try {
     return header.dump();
   } catch (json::exception const&) {
-    throw io_error(fmt::format("{}: a name or an entry of metadata is not UTF-8, which the format asks for.",
-                               printable(path)));
+    throw io_error(
+        fmt::format("{}: a name or an entry of metadata is not UTF-8, which the format asks for.",
+                    printable(path)));
   }
 }
 
@@ -251,12 +266,12 @@ Safetensors::Safetensors(std::string const& given) : path_(given) {
   std::memcpy(&length, length_bytes.data(), sizeof length);
   if (length > static_cast<std::uint64_t>(kHeaderLimit))
     throw io_error(fmt::format(
-        "{}: is not a safetensors file: its header would have {} bytes, and at most {} are allowed.", path,
-        length, kHeaderLimit));
+        "{}: is not a safetensors file: its header would have {} bytes, and at most {} are allowed.",
+        path, length, kHeaderLimit));
   if (static_cast<std::int64_t>(length) > file.size() - 8)
-    throw io_error(
-        fmt::format("{}: is truncated: its header has {} bytes, and the file {} after the header's length.",
-                    path, length, file.size() - 8));
+    throw io_error(fmt::format(
+        "{}: is truncated: its header has {} bytes, and the file {} after the header's length.",
+        path, length, file.size() - 8));
   std::string text(length, '\0');
   file.read(8, std::as_writable_bytes(std::span(text)), "the safetensors header");
   data_offset_ = 8 + static_cast<std::int64_t>(length);
@@ -272,7 +287,8 @@ Safetensors::Tensor const& Safetensors::tensor(std::string const& name) const {
   constexpr std::size_t kListed = 8;
   std::string known;
   std::size_t listed = 0;
-  for (auto other = tensors_.begin(); other != tensors_.end() && listed < kListed; ++other, ++listed)
+  for (auto other = tensors_.begin(); other != tensors_.end() && listed < kListed;
+       ++other, ++listed)
     known += (listed > 0 ? ", " : "") + printable(other->first);
   throw io_error(fmt::format("{}: has no tensor {}; it holds {} tensors: {}{}.", printable(path_),
                              in_quotes(name), tensors_.size(), known,
@@ -283,7 +299,8 @@ Array Safetensors::read(std::string const& name) const {
   Tensor const& found = tensor(name);
   Array array{found.type, found.shape,
               std::vector<std::byte>(static_cast<std::size_t>(found.end - found.begin))};
-  InputFile(path_).read(data_offset_ + found.begin, array.data, fmt::format("tensor {}", in_quotes(name)));
+  InputFile(path_).read(data_offset_ + found.begin, array.data,
+                        fmt::format("tensor {}", in_quotes(name)));
   return array;
 }
 
@@ -307,7 +324,8 @@ void write_safetensors(std::string const& path, std::map<std::string, Array> con
     auto const bytes = static_cast<std::int64_t>(array->data.size());
     auto const type = std::find_if(kTypes.begin(), kTypes.end(),
                                    [&, a = array](TypeName const& t) { return t.type == a->type; });
-    header[*name] = {{"dtype", type->text}, {"shape", array->shape}, {"data_offsets", {at, at + bytes}}};
+    header[*name] = {
+        {"dtype", type->text}, {"shape", array->shape}, {"data_offsets", {at, at + bytes}}};
     at += bytes;
   }
   std::string text = dump_header(path, header);

@@ -23,15 +23,18 @@ nlohmann::ordered_json operand_json(Layout const& tv, bool in_registers) {
 
 nlohmann::ordered_json to_json(MmaAtom const& atom) {
   MmaSpec const& s = atom.spec;
-  return {
-      {"name", mma_name(s).text},
-      {"kind", "mma"},
-      {"shape_mnk", {s.m, s.n, s.k}},
-      {"threads", atom.threads()},
-      {"types", {{"a", to_string(s.a)}, {"b", to_string(s.b)}, {"c", to_string(s.c)}, {"d", to_string(s.d)}}},
-      {"a", operand_json(atom.a, atom.a_in_registers())},
-      {"b", operand_json(atom.b, atom.b_in_registers())},
-      {"c", thread_value_json(atom.c)}};
+  return {{"name", mma_name(s).text},
+          {"kind", "mma"},
+          {"shape_mnk", {s.m, s.n, s.k}},
+          {"threads", atom.threads()},
+          {"types",
+           {{"a", to_string(s.a)},
+            {"b", to_string(s.b)},
+            {"c", to_string(s.c)},
+            {"d", to_string(s.d)}}},
+          {"a", operand_json(atom.a, atom.a_in_registers())},
+          {"b", operand_json(atom.b, atom.b_in_registers())},
+          {"c", thread_value_json(atom.c)}};
 }
 
 nlohmann::ordered_json to_json(CopyAtom const& atom) {
@@ -50,8 +53,9 @@ std::string report(MmaAtom const& atom) {
   return fmt::format(
       "{}\nD = A B + C: A {}x{} {}, B {}x{} {}, C {}, D {}x{} {}; {} thread{}{}\n\n"
       "(thread, value) -> flat column-major index, and who holds what:\n\n{}",
-      mma_name(s).text, s.m, s.k, to_string(s.a), s.k, s.n, to_string(s.b), to_string(s.c), s.m, s.n,
-      to_string(s.d), atom.threads(), plural(atom.threads()), in_shared_memory, stacked_text(pictures(atom)));
+      mma_name(s).text, s.m, s.k, to_string(s.a), s.k, s.n, to_string(s.b), to_string(s.c), s.m,
+      s.n, to_string(s.d), atom.threads(), plural(atom.threads()), in_shared_memory,
+      stacked_text(pictures(atom)));
 }
 
 std::string report(CopyAtom const& atom) {
@@ -65,20 +69,23 @@ constexpr int kShownN = 128;
 
 void list_atoms(bool json) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  auto const line = [](char const* kind, int threads, std::string const& name, std::string const& what) {
+  auto const line = [](char const* kind, int threads, std::string const& name,
+                       std::string const& what) {
     print("{:<4}  {:3} thread{:1}  {:<44} {}\n", kind, threads, plural(threads), name, what);
   };
   any_mma([&](MmaSpec const& s) {
     bool const warpgroup = threads(s) == kWarpgroupSize;
     std::string name = mma_name(s).text;
     if (json) {
-      list.push_back(
-          {{"name", name}, {"kind", "mma"}, {"shape_mnk", {s.m, s.n, s.k}}, {"threads", threads(s)}});
+      list.push_back({{"name", name},
+                      {"kind", "mma"},
+                      {"shape_mnk", {s.m, s.n, s.k}},
+                      {"threads", threads(s)}});
       return false;
     }
     if (warpgroup && s.n != kShownN) return false;
-    std::string what =
-        fmt::format("D {} A {} B {} C {}", to_string(s.d), to_string(s.a), to_string(s.b), to_string(s.c));
+    std::string what = fmt::format("D {} A {} B {} C {}", to_string(s.d), to_string(s.a),
+                                   to_string(s.b), to_string(s.c));
     if (warpgroup) {  // one line for all widths
       std::string const width = fmt::format("x{}x", kShownN);
       name.replace(name.find(width), width.size(), "xNx");
@@ -134,8 +141,8 @@ void add_atoms_command(Command const& app) {
 }
 
 void add_atom_command(Command const& app) {
-  Command const command =
-      app.add_command("atom", "Show an instruction: its shape, and which thread holds which element");
+  Command const command = app.add_command(
+      "atom", "Show an instruction: its shape, and which thread holds which element");
   command.footer(
       R"(The (thread, value) layouts of an MMA give the flat column-major index of an element of A (M x K), B (N x K) and C (M x N);
 those of a copy give a bit. In JSON, table[t + threads * v] is the index for value v of thread t.
@@ -154,9 +161,11 @@ Examples:
     bool json = false;
   };
   auto const options = std::make_shared<Options>();
-  command.add_option("NAME", options->name, "The instruction's name, as `tegula atoms` lists it").required();
+  command.add_option("NAME", options->name, "The instruction's name, as `tegula atoms` lists it")
+      .required();
   command.add_flag("--json", options->json, "Write JSON");
-  command.add_drawing("--svg", options->svg, "Draw it to FILE, or to standard output, coloured by thread");
+  command.add_drawing("--svg", options->svg,
+                      "Draw it to FILE, or to standard output, coloured by thread");
   command.callback([options] { show_atom(options->name, options->json, options->svg); });
 }
 

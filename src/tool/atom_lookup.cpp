@@ -16,10 +16,12 @@ namespace {
 
 constexpr std::size_t kLongestName = 100;  // of what is compared: no atom's is as long
 
-/// The least number of insertions, removals and replacements of one character that turn `a` into `b`, letter
-/// case aside.
+/// The least number of insertions, removals and replacements of one character that turn `a` into
+/// `b`, letter case aside.
 int edit_distance(std::string_view a, std::string_view b) {
-  auto const lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  auto const lower = [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  };
   std::vector<int> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) {
     row[j] = static_cast<int>(j);
@@ -67,14 +69,14 @@ Atom find_atom(std::string const& argument, std::string const& name) {
   if (CopySpec spec; find_copy(name, spec)) {
     if (moves_tiles(spec.op)) {
       throw std::invalid_argument(fmt::format(
-          "{}: '{}' moves a whole tile that one thread asks for: it has no (thread, value) layout", argument,
-          name));
+          "{}: '{}' moves a whole tile that one thread asks for: it has no (thread, value) layout",
+          argument, name));
     }
     return {.mma = {}, .copy = copy_atom(spec)};
   }
-  throw std::invalid_argument(
-      fmt::format("{}: there is no atom {}; the most similar names are {} (`tegula atoms` lists all)",
-                  argument, io::in_quotes(name), fmt::join(similar_names(name), ", ")));
+  throw std::invalid_argument(fmt::format(
+      "{}: there is no atom {}; the most similar names are {} (`tegula atoms` lists all)", argument,
+      io::in_quotes(name), fmt::join(similar_names(name), ", ")));
 }
 
 MmaAtom find_mma_atom(std::string const& argument, std::string const& name) {
@@ -90,9 +92,9 @@ MmaAtom find_mma_atom(std::string const& argument, std::string const& name) {
 CopyAtom find_copy_atom(std::string const& argument, std::string const& name) {
   Atom const atom = find_atom(argument, name);
   if (!atom.copy) {
-    throw std::invalid_argument(
-        fmt::format("{}: {} is an MMA; a copy such as SM75_U32x4_LDSM_N is needed (see `tegula atoms`)",
-                    argument, io::in_quotes(name)));
+    throw std::invalid_argument(fmt::format(
+        "{}: {} is an MMA; a copy such as SM75_U32x4_LDSM_N is needed (see `tegula atoms`)",
+        argument, io::in_quotes(name)));
   }
   return *atom.copy;
 }

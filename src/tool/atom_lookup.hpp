@@ -13,8 +13,9 @@ struct Atom {
   std::optional<CopyAtom> copy;
 };
 
-/// The instruction called `name`, given by the user as argument `argument`. Throws std::invalid_argument with
-/// the most similar names if there is none, and where a copy of whole tiles has no layouts to show.
+/// The instruction called `name`, given by the user as argument `argument`. Throws
+/// std::invalid_argument with the most similar names if there is none, and where a copy of whole
+/// tiles has no layouts to show.
 Atom find_atom(std::string const& argument, std::string const& name);
 
 /// The same, refused where it is not an MMA, or not a copy.

@@ -59,14 +59,16 @@ struct Options {
 AttentionConstraints constraints(Options const& o) {
   AttentionConstraints wanted{.configuration = o.choice.configuration};
   if (o.choice.kernel == "sm80") wanted.kernel = attention_sm80;
-  if (o.choice.kernel == "sm90" || (wanted.configuration && !wanted.kernel)) wanted.kernel = attention_sm90;
+  if (o.choice.kernel == "sm90" || (wanted.configuration && !wanted.kernel))
+    wanted.kernel = attention_sm90;
   return wanted;
 }
 
 /// choose(constraints of the options), with the options in front of why none answers to them.
 template <class Choose> auto chosen_by(Options const& o, Choose&& choose) {
-  return chosen_as_asked({{"--kernel", o.choice.kernel}, {"--config", text_of(o.choice.configuration)}},
-                         [&] { return choose(constraints(o)); });
+  return chosen_as_asked(
+      {{"--kernel", o.choice.kernel}, {"--config", text_of(o.choice.configuration)}},
+      [&] { return choose(constraints(o)); });
 }
 
 /// The operands as the kernels and the reference read them; those of no file are empty until
@@ -87,12 +89,14 @@ Axes axes(Operand const& operand, bool heads_first) {
   return {shape[0], shape[heads_first ? 2 : 1], shape[heads_first ? 1 : 2], shape[3]};
 }
 
-TokenStrides strides(std::int64_t seq, std::int64_t heads, std::int64_t head_dim, bool heads_first) {
+TokenStrides strides(std::int64_t seq, std::int64_t heads, std::int64_t head_dim,
+                     bool heads_first) {
   TokenStrides const by_token = contiguous_tokens(seq, heads, head_dim);
   return heads_first ? TokenStrides{by_token.batch, head_dim, seq * head_dim} : by_token;
 }
 
-/// The arguments with the operands at these addresses; null for a sink that the problem does not have.
+/// The arguments with the operands at these addresses; null for a sink that the problem does not
+/// have.
 struct Addresses {
   void const *q, *k, *v, *sink;
   void *o, *lse;
@@ -105,11 +109,12 @@ AttentionArguments with_addresses(Problem const& p, Addresses const& at) {
   return a;
 }
 
-/// The problem with operands that are aligned as allocations are, for what touches no memory; checked.
+/// The problem with operands that are aligned as allocations are, for what touches no memory;
+/// checked.
 AttentionArguments before_allocation(Problem const& p, Machine const& machine) {
   auto const somewhere = [](std::uintptr_t i) { return reinterpret_cast<void*>(i << 58); };
-  AttentionArguments const a =
-      with_addresses(p, {somewhere(1), somewhere(2), somewhere(3), somewhere(6), somewhere(4), somewhere(5)});
+  AttentionArguments const a = with_addresses(
+      p, {somewhere(1), somewhere(2), somewhere(3), somewhere(6), somewhere(4), somewhere(5)});
   check(a, machine.compute_capability());
   return a;
 }
@@ -125,7 +130,8 @@ double bytes_of(AttentionArguments const& a) {
 
 /// Refuses files that cannot be written, or are meant for two things, before any work.
 void check_files(Options const& o) {
-  std::vector<io::NamedPath> targets = machine_targets(o.machine), inputs = machine_inputs(o.machine);
+  std::vector<io::NamedPath> targets = machine_targets(o.machine),
+                             inputs = machine_inputs(o.machine);
   add_array_file(targets, "--output", o.output);
   add_array_file(targets, "--lse", o.lse);
   for (auto const& [option, file] :
@@ -178,7 +184,8 @@ Problem read_problem(Options o) {
 
   using Shape = std::vector<std::int64_t>;
   auto const shape = [&](std::int64_t seq, std::int64_t heads, std::int64_t dim) {
-    return heads_first ? Shape{o.batch.value, heads, seq, dim} : Shape{o.batch.value, seq, heads, dim};
+    return heads_first ? Shape{o.batch.value, heads, seq, dim}
+                       : Shape{o.batch.value, seq, heads, dim};
   };
   AttentionArguments const arguments = {
       .dtype = *type,
@@ -198,7 +205,8 @@ Problem read_problem(Options o) {
       .window_left = o.window_left,
       .window_right = o.window_right,
       .softcap = o.softcap.value_or(0),
-      .exponential = o.exponential == "polynomial" ? Exponential::polynomial : Exponential::ex2_approx};
+      .exponential =
+          o.exponential == "polynomial" ? Exponential::polynomial : Exponential::ex2_approx};
   auto const or_empty = [](std::optional<Operand>& file, DType type, Shape shape) {
     return file ? std::move(*file) : Operand{type, std::move(shape), {}};
   };
@@ -222,8 +230,8 @@ void generate_missing(Problem& p, std::uint64_t seed) {
 /// Pairs of a query and a key that it sees, over the queries of a head.
 double pairs_seen(AttentionArguments const& a) {
   auto const keys = [](std::optional<std::int64_t> const& window) {
-    return static_cast<int>(
-        std::min<std::int64_t>(window.value_or(AttentionMask::unlimited), AttentionMask::unlimited));
+    return static_cast<int>(std::min<std::int64_t>(window.value_or(AttentionMask::unlimited),
+                                                   AttentionMask::unlimited));
   };
   AttentionMask const mask = {.seq_q = static_cast<int>(a.seq_q),
                               .seq_k = static_cast<int>(*a.seq_k),
@@ -239,8 +247,10 @@ std::vector<double> output_rows(Operand const& o, AttentionArguments const& a,
                                 std::vector<std::int64_t> const& rows) {
   std::vector<double> values;
   for (auto const row : rows) {
-    std::int64_t const i = row % a.seq_q, head = row / a.seq_q % a.heads, batch = row / a.seq_q / a.heads;
-    std::int64_t const first = batch * a.o_stride->batch + i * a.o_stride->seq + head * a.o_stride->head;
+    std::int64_t const i = row % a.seq_q, head = row / a.seq_q % a.heads,
+                       batch = row / a.seq_q / a.heads;
+    std::int64_t const first =
+        batch * a.o_stride->batch + i * a.o_stride->seq + head * a.o_stride->head;
     for (std::int64_t d = 0; d < *a.head_dim_v; ++d)
       values.push_back(reference::element(o.data.data(), o.type, first + d));
   }
@@ -282,8 +292,9 @@ nlohmann::ordered_json describe(AttentionCandidate const& candidate) {
 
 /// Prints the plan of a checked problem.
 void explain(AttentionArguments const& a, Options const& o, Machine const& machine) {
-  AttentionPlan const plan = chosen_by(
-      o, [&](AttentionConstraints const& wanted) { return plan_attention(a, machine.properties(), wanted); });
+  AttentionPlan const plan = chosen_by(o, [&](AttentionConstraints const& wanted) {
+    return plan_attention(a, machine.properties(), wanted);
+  });
   if (!o.json) {
     print("{}, {} multiprocessors\n{}", machine.name(), machine.multiprocessors(),
           to_string(plan, /*all=*/o.lines));
@@ -311,21 +322,22 @@ void run(Options const& options) {
   require_memory("attention", bytes_of(before_allocation(p, machine)));
 
   generate_missing(p, options.machine.seed);
-  auto const q = upload(machine, p.q, "Q"), k = upload(machine, p.k, "K"), v = upload(machine, p.v, "V"),
-             sink = upload(machine, p.sink, "sink");
+  auto const q = upload(machine, p.q, "Q"), k = upload(machine, p.k, "K"),
+             v = upload(machine, p.v, "V"), sink = upload(machine, p.sink, "sink");
   AttentionArguments const host = with_addresses(
       p, {p.q.data.data(), p.k.data.data(), p.v.data.data(), p.sink.data.data(), nullptr, nullptr});
   std::int64_t const rows = host.batch * host.heads * host.seq_q, dim_v = *host.head_dim_v;
   Buffer<std::byte> const o_buffer(machine, rows * dim_v * (bits(host.dtype) / 8), "O"),
       lse_buffer(machine, rows * 4, "lse");
-  AttentionArguments const arguments =
-      with_addresses(p, {q.data(), k.data(), v.data(), sink.data(), o_buffer.data(), lse_buffer.data()});
+  AttentionArguments const arguments = with_addresses(
+      p, {q.data(), k.data(), v.data(), sink.data(), o_buffer.data(), lse_buffer.data()});
   check(arguments, machine.compute_capability());
   AttentionChoice const choice = chosen_by(options, [&](AttentionConstraints const& wanted) {
     return choose_attention(arguments, machine.properties(), wanted);
   });
-  double const milliseconds = checked_launches(machine, options.machine, bar, options.repeat, options.json,
-                                               [&] { attention(machine, arguments, choice); });
+  double const milliseconds =
+      checked_launches(machine, options.machine, bar, options.repeat, options.json,
+                       [&] { attention(machine, arguments, choice); });
   Operand const o{host.dtype, p.shape_of_o, o_buffer.download()};
   Operand const lse{DType::f32, {host.batch, host.heads, host.seq_q}, lse_buffer.download()};
   if (!options.output.empty()) write_operand(options.output, o);
@@ -334,8 +346,8 @@ void run(Options const& options) {
   double const products = static_cast<double>(host.head_dim + dim_v);  // of a query and a key
   auto const checked = rows_to_check(rows, 2 * static_cast<double>(*host.seq_k) * products, dim_v);
   auto const expected = reference::attention(host, checked);
-  auto const of_o =
-      reference::compare(output_rows(o, host, checked), expected.o, reference::largest_finite(host.dtype));
+  auto const of_o = reference::compare(output_rows(o, host, checked), expected.o,
+                                       reference::largest_finite(host.dtype));
   auto const of_lse = reference::compare(rows_as_doubles(lse, 1, checked), expected.lse,
                                          reference::largest_finite(DType::f32));
   auto const place = [&](std::int64_t index) {
@@ -350,11 +362,13 @@ void run(Options const& options) {
   verdict.configuration_index = choice.configuration;
   verdict.configuration = configuration_name(choice.kernel, choice.configuration);
   verdict.milliseconds = milliseconds;
-  verdict.multiply_adds = static_cast<double>(host.batch * host.heads) * pairs_seen(host) * products;
+  verdict.multiply_adds =
+      static_cast<double>(host.batch * host.heads) * pairs_seen(host) * products;
   verdict.rows = rows;
   verdict.rows_checked = static_cast<std::int64_t>(checked.size());
-  verdict.parts = {{"O", of_o, fmt::format("{}, element {}", place(of_o.worst / dim_v), of_o.worst % dim_v)},
-                   {"lse", of_lse, place(of_lse.worst)}};
+  verdict.parts = {
+      {"O", of_o, fmt::format("{}, element {}", place(of_o.worst / dim_v), of_o.worst % dim_v)},
+      {"lse", of_lse, place(of_lse.worst)}};
   verdict.output = options.output;
   write_timeline(options.machine, machine, verdict.configuration);
   print_verdict(verdict, machine, options.json, options.lines);
@@ -364,8 +378,8 @@ void run(Options const& options) {
 
 void add_attention_command(Command const& app) {
   auto const options = std::make_shared<Options>();
-  Command const command =
-      app.add_command("attention", "Attention forward: O = softmax(scale Q K^T) V, checked against float64");
+  Command const command = app.add_command(
+      "attention", "Attention forward: O = softmax(scale Q K^T) V, checked against float64");
   command.footer(kFooter);
   Options& o = *options;
   command.add_option("--q", o.q, "Q from FILE.npy or FILE.safetensors:NAME; generated if left out")
@@ -401,23 +415,27 @@ void add_attention_command(Command const& app) {
   command.add_option("--softcap", o.softcap, "a score s becomes softcap tanh(s / softcap) (no cap)")
       .check(positive_number());
   command
-      .add_option("--sink", o.sink,
-                  "one more score for every row of a head, without a value: (heads) from FILE.npy or "
-                  "FILE.safetensors:NAME, as f32")
+      .add_option(
+          "--sink", o.sink,
+          "one more score for every row of a head, without a value: (heads) from FILE.npy or "
+          "FILE.safetensors:NAME, as f32")
       .check(file_name());
   command
       .add_option("--exponential", o.exponential,
                   "ex2: the hardware's approximation; polynomial: the same bits on every machine")
       .check(one_of({"ex2", "polynomial"}))
       .show_default();
-  command.add_option("--output", o.output, "write O to FILE.npy or FILE.safetensors:NAME").check(file_name());
-  command.add_option("--lse", o.lse, "write the log-sum-exp, (batch, heads, seq_q) f32").check(file_name());
+  command.add_option("--output", o.output, "write O to FILE.npy or FILE.safetensors:NAME")
+      .check(file_name());
+  command.add_option("--lse", o.lse, "write the log-sum-exp, (batch, heads, seq_q) f32")
+      .check(file_name());
   command.add_option("--repeat", o.repeat, "launches to time")
       .check(whole_number(1, kMostInt))
       .show_default();
-  command.add_flag("--explain", o.explain,
-                   "print the configurations that could compute the problem, what each is estimated to cost "
-                   "and why one is chosen, and run nothing; with --lines those that could not, too");
+  command.add_flag(
+      "--explain", o.explain,
+      "print the configurations that could compute the problem, what each is estimated to cost "
+      "and why one is chosen, and run nothing; with --lines those that could not, too");
   command
       .add_option("--kernel", o.choice.kernel,
                   "sm90 or sm80 (sm90, where that computes the problem and this build has it)")

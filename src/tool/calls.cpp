@@ -22,7 +22,8 @@ char const* kind(Value const& value) {
 /// The arguments of one call, read as what the call wants of each.
 class Arguments {
  public:
-  Arguments(std::string_view name, std::vector<Value> const& values) : name_(name), values_(values) {}
+  Arguments(std::string_view name, std::vector<Value> const& values)
+      : name_(name), values_(values) {}
 
   int count() const { return static_cast<int>(values_.size()); }
   Value const& operator[](int i) const { return values_[static_cast<std::size_t>(i)]; }
@@ -81,8 +82,8 @@ class Arguments {
   /// A tiler, or a layout as a tiler.
   Tiler tiler(int i) const { return get<Tiler>(i) ? *get<Tiler>(i) : Tiler(layout(i)); }
 
-  /// f(argument i), where f is about the coordinates of a layout only: of a swizzled layout the swizzle and
-  /// the offset stay.
+  /// f(argument i), where f is about the coordinates of a layout only: of a swizzled layout the
+  /// swizzle and the offset stay.
   template <class F> Value on_layout(int i, F const& f) const {
     if (SwizzledLayout const* const swizzled = get<SwizzledLayout>(i)) {
       return {SwizzledLayout(swizzled->swizzle, swizzled->offset, f(swizzled->layout)), false};
@@ -91,8 +92,9 @@ class Arguments {
   }
 
   [[noreturn]] void refuse(int i, char const* needed) const {
-    throw ExpressionError(fmt::format("argument {} of {} is {} {}, but {}", i + 1, name_, kind((*this)[i]),
-                                      io::printable(to_text((*this)[i])), needed));
+    throw ExpressionError(fmt::format("argument {} of {} is {} {}, but {}", i + 1, name_,
+                                      kind((*this)[i]), io::printable(to_text((*this)[i])),
+                                      needed));
   }
 
  private:
@@ -102,8 +104,8 @@ class Arguments {
 
 Value integer_value(std::int64_t value) { return {Tuple(value), false}; }
 
-/// A tuple that was computed, as opposed to the shape of a compact layout: the few calls that are about
-/// either leave it one.
+/// A tuple that was computed, as opposed to the shape of a compact layout: the few calls that are
+/// about either leave it one.
 bool is_computed_tuple(Arguments const& a) { return a.get<Tuple>(0) != nullptr && !a[0].bare; }
 
 /// A layout, or mode `mode` of one (nested, where more follow): size(L, 1) is size<1>(L).
@@ -124,7 +126,8 @@ Tuple tuple_mode_of(Arguments const& a) {
   return tuple;
 }
 
-template <class Operation> Value divide_or_multiply(Arguments const& a, Operation const& operation) {
+template <class Operation>
+Value divide_or_multiply(Arguments const& a, Operation const& operation) {
   Tiler const tiler = a.tiler(1);
   return a.on_layout(0, [&](Layout const& layout) { return operation(layout, tiler); });
 }
@@ -132,8 +135,9 @@ template <class Operation> Value divide_or_multiply(Arguments const& a, Operatio
 Value pad_or_extend(Arguments const& a, bool at_end) {
   if (a.count() == 2) {
     Layout const mode = a.layout(1);
-    return a.on_layout(
-        0, [&](Layout const& layout) { return at_end ? append(layout, mode) : prepend(layout, mode); });
+    return a.on_layout(0, [&](Layout const& layout) {
+      return at_end ? append(layout, mode) : prepend(layout, mode);
+    });
   }
   int const rank = a.mode(1);
   Layout const filler = a.layout(2);
@@ -151,8 +155,8 @@ Value complement_call(Arguments const& a) {
   if (target.is_integer()) {
     return {complement(layout, target.value()), false};
   }
-  // Up to a shape: one repetition of L may take in the first modes whole and part of the next, so the count
-  // of repetitions is rounded up mode by mode, as in CuTe.
+  // Up to a shape: one repetition of L may take in the first modes whole and part of the next, so
+  // the count of repetitions is rounded up mode by mode, as in CuTe.
   std::int64_t repetition = 1;
   for (int i = 0; i < layout.leaves(); ++i) {
     if (layout.extents[i] > 1) {
@@ -172,8 +176,8 @@ Value complement_call(Arguments const& a) {
 }
 
 Value slice_call(Arguments const& a) {
-  // slice(L, coordinate) as in the rest of the language, or slice(coordinate, L) as in CuTe: the coordinate
-  // is the one written as a tuple with `_` in it.
+  // slice(L, coordinate) as in the rest of the language, or slice(coordinate, L) as in CuTe: the
+  // coordinate is the one written as a tuple with `_` in it.
   auto const has_underscore = [&](int i) {
     Tuple const* const tuple = a.get<Tuple>(i);
     bool found = false;
@@ -204,14 +208,18 @@ constexpr Call kCalls[] = {
     {"coalesce", 1, 2, "coalesce(L [, PROFILE])",
      "L with as few modes as possible, or so by the modes of a tuple",
      [](Arguments const& a) -> Value {
-       return a.on_layout(
-           0, [&](Layout const& l) { return a.count() == 1 ? coalesce(l) : coalesce(l, a.tuple(1)); });
+       return a.on_layout(0, [&](Layout const& l) {
+         return a.count() == 1 ? coalesce(l) : coalesce(l, a.tuple(1));
+       });
      }},
     {"complement", 1, 2, "complement(L [, SIZE])",
-     "the layout that reaches what L leaves out, up to SIZE (an integer or a shape)", complement_call},
-    {"composition", 2, 2, "composition(A, B)", "A after B; B may be a tiler, which then works by mode",
+     "the layout that reaches what L leaves out, up to SIZE (an integer or a shape)",
+     complement_call},
+    {"composition", 2, 2, "composition(A, B)",
+     "A after B; B may be a tiler, which then works by mode",
      [](Arguments const& a) -> Value {
-       return divide_or_multiply(a, [](Layout const& l, Tiler const& t) { return composition(l, t); });
+       return divide_or_multiply(a,
+                                 [](Layout const& l, Tiler const& t) { return composition(l, t); });
      }},
     {"right_inverse", 1, 1, "right_inverse(L)", "R with L(R(i)) = i",
      [](Arguments const& a) -> Value {
@@ -223,43 +231,53 @@ constexpr Call kCalls[] = {
      }},
     {"logical_divide", 2, 2, "logical_divide(L, T)", "(tile, rest), by mode where T is a tiler",
      [](Arguments const& a) -> Value {
-       return divide_or_multiply(a, [](Layout const& l, Tiler const& t) { return logical_divide(l, t); });
+       return divide_or_multiply(
+           a, [](Layout const& l, Tiler const& t) { return logical_divide(l, t); });
      }},
     {"zipped_divide", 2, 2, "zipped_divide(L, T)", "((tiles), (rests))",
      [](Arguments const& a) -> Value {
-       return divide_or_multiply(a, [](Layout const& l, Tiler const& t) { return zipped_divide(l, t); });
+       return divide_or_multiply(
+           a, [](Layout const& l, Tiler const& t) { return zipped_divide(l, t); });
      }},
     {"tiled_divide", 2, 2, "tiled_divide(L, T)", "((tiles), rest, rest, ...)",
      [](Arguments const& a) -> Value {
-       return divide_or_multiply(a, [](Layout const& l, Tiler const& t) { return tiled_divide(l, t); });
+       return divide_or_multiply(
+           a, [](Layout const& l, Tiler const& t) { return tiled_divide(l, t); });
      }},
     {"flat_divide", 2, 2, "flat_divide(L, T)", "(tile, tile, ..., rest, rest, ...)",
      [](Arguments const& a) -> Value {
-       return divide_or_multiply(a, [](Layout const& l, Tiler const& t) { return flat_divide(l, t); });
+       return divide_or_multiply(a,
+                                 [](Layout const& l, Tiler const& t) { return flat_divide(l, t); });
      }},
     {"logical_product", 2, 2, "logical_product(L, T)",
      "(L, copies of L in the order of T), by mode where T is a tiler",
      [](Arguments const& a) -> Value {
-       return divide_or_multiply(a, [](Layout const& l, Tiler const& t) { return logical_product(l, t); });
+       return divide_or_multiply(
+           a, [](Layout const& l, Tiler const& t) { return logical_product(l, t); });
      }},
     {"zipped_product", 2, 2, "zipped_product(L, T)", "((blocks), (copies))",
      [](Arguments const& a) -> Value {
-       return divide_or_multiply(a, [](Layout const& l, Tiler const& t) { return zipped_product(l, t); });
+       return divide_or_multiply(
+           a, [](Layout const& l, Tiler const& t) { return zipped_product(l, t); });
      }},
     {"tiled_product", 2, 2, "tiled_product(L, T)", "((blocks), copies, copies, ...)",
      [](Arguments const& a) -> Value {
-       return divide_or_multiply(a, [](Layout const& l, Tiler const& t) { return tiled_product(l, t); });
+       return divide_or_multiply(
+           a, [](Layout const& l, Tiler const& t) { return tiled_product(l, t); });
      }},
     {"flat_product", 2, 2, "flat_product(L, T)", "(block, block, ..., copies, copies, ...)",
      [](Arguments const& a) -> Value {
-       return divide_or_multiply(a, [](Layout const& l, Tiler const& t) { return flat_product(l, t); });
+       return divide_or_multiply(
+           a, [](Layout const& l, Tiler const& t) { return flat_product(l, t); });
      }},
-    {"blocked_product", 2, 2, "blocked_product(L, T)", "blocks L arranged as T is: mode i is (L's, T's)",
+    {"blocked_product", 2, 2, "blocked_product(L, T)",
+     "blocks L arranged as T is: mode i is (L's, T's)",
      [](Arguments const& a) -> Value {
        Layout const tiler = a.layout(1);
        return a.on_layout(0, [&](Layout const& l) { return blocked_product(l, tiler); });
      }},
-    {"raked_product", 2, 2, "raked_product(L, T)", "blocks L interleaved as T is: mode i is (T's, L's)",
+    {"raked_product", 2, 2, "raked_product(L, T)",
+     "blocks L interleaved as T is: mode i is (T's, L's)",
      [](Arguments const& a) -> Value {
        Layout const tiler = a.layout(1);
        return a.on_layout(0, [&](Layout const& l) { return raked_product(l, tiler); });
@@ -308,7 +326,8 @@ constexpr Call kCalls[] = {
      [](Arguments const& a) -> Value {
        return a.on_layout(0, [&](Layout const& l) { return replace(l, a.mode(1), a.layout(2)); });
      }},
-    {"slice", 2, 2, "slice(L, COORDINATE)", "the modes at which the coordinate has '_'", slice_call},
+    {"slice", 2, 2, "slice(L, COORDINATE)", "the modes at which the coordinate has '_'",
+     slice_call},
     {"with_shape", 2, kAny, "with_shape(L, SHAPE)", "L's elements in the shape SHAPE",
      [](Arguments const& a) -> Value {
        Tuple shape = a.tuple(1);
@@ -342,8 +361,11 @@ constexpr Call kCalls[] = {
        }
        return {recast(a.layout(0), a.integer(1), a.integer(2)), false};
      }},
-    {"max_common_vector", 2, 2, "max_common_vector(A, B)", "how many elements lie side by side in both",
-     [](Arguments const& a) -> Value { return integer_value(max_common_vector(a.layout(0), a.layout(1))); }},
+    {"max_common_vector", 2, 2, "max_common_vector(A, B)",
+     "how many elements lie side by side in both",
+     [](Arguments const& a) -> Value {
+       return integer_value(max_common_vector(a.layout(0), a.layout(1)));
+     }},
     {"max_common_layout", 2, 2, "max_common_layout(A, B)", "the layout of those elements",
      [](Arguments const& a) -> Value {
        return {max_common_layout(a.layout(0), a.layout(1)), false};
@@ -372,14 +394,15 @@ constexpr Call kCalls[] = {
      [](Arguments const& a) -> Value {
        return integer_value(is_computed_tuple(a) ? depth(tuple_mode_of(a)) : depth(mode_of(a)));
      }},
-    {"idx2crd", 2, 3, "idx2crd(INDEX, SHAPE [, STRIDE])", "the coordinate of an index; SHAPE may be a layout",
+    {"idx2crd", 2, 3, "idx2crd(INDEX, SHAPE [, STRIDE])",
+     "the coordinate of an index; SHAPE may be a layout",
      [](Arguments const& a) -> Value {
        if (Layout const* const layout = a.get<Layout>(1); layout != nullptr && a.count() == 2) {
          return {idx2crd(a.integer(0), layout->shape(), layout->stride()), false};
        }
-       return {
-           a.count() == 2 ? idx2crd(a.tuple(0), a.tuple(1)) : idx2crd(a.integer(0), a.tuple(1), a.tuple(2)),
-           false};
+       return {a.count() == 2 ? idx2crd(a.tuple(0), a.tuple(1))
+                              : idx2crd(a.integer(0), a.tuple(1), a.tuple(2)),
+               false};
      }},
     {"crd2idx", 2, 3, "crd2idx(COORDINATE, SHAPE [, STRIDE])",
      "the index or offset of a coordinate; SHAPE may be a layout",

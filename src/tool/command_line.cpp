@@ -22,30 +22,32 @@ std::string command_names(CLI::App const& app) {
 }
 
 usage_error no_command(CLI::App const& app, std::string const& word) {
-  return usage_error(
-      fmt::format("there is no command {}; the commands are {}", io::in_quotes(word), command_names(app)));
+  return usage_error(fmt::format("there is no command {}; the commands are {}", io::in_quotes(word),
+                                 command_names(app)));
 }
 
 /// What CLI11 found wrong, in one sentence.
 usage_error refusal(CLI::ParseError const& error, CLI::App const& app,
                     std::vector<std::string> const& arguments) {
   bool const of_command = !app.get_subcommands().empty();
-  if (!of_command && !arguments.empty() && arguments[0][0] != '-') return no_command(app, arguments[0]);
+  if (!of_command && !arguments.empty() && arguments[0][0] != '-')
+    return no_command(app, arguments[0]);
   CLI::App const& command = of_command ? *app.get_subcommands().front() : app;
-  std::string const help = fmt::format("(see `tegula {}--help`)", of_command ? command.get_name() + " " : "");
+  std::string const help =
+      fmt::format("(see `tegula {}--help`)", of_command ? command.get_name() + " " : "");
   std::vector<std::string> const extras = command.remaining();
   if (dynamic_cast<CLI::ExtrasError const*>(&error) != nullptr && !extras.empty())
-    return usage_error(
-        fmt::format("there is no option or argument {} here {}", io::in_quotes(extras.front()), help));
+    return usage_error(fmt::format("there is no option or argument {} here {}",
+                                   io::in_quotes(extras.front()), help));
   return usage_error(fmt::format("{} {}", error.what(), help));
 }
 
 }  // namespace
 
 Option Option::check(Accepted accepted) const {
-  option_->check(
-      CLI::Validator([refuses = std::move(accepted.refusal)](std::string& text) { return refuses(text); },
-                     std::move(accepted.description)));
+  option_->check(CLI::Validator(
+      [refuses = std::move(accepted.refusal)](std::string& text) { return refuses(text); },
+      std::move(accepted.description)));
   return *this;
 }
 Option Option::required() const {
@@ -76,7 +78,8 @@ void Command::footer(std::string const& text) const { app_->footer(text); }
 void Command::callback(std::function<void()> run) const { app_->callback(std::move(run)); }
 
 template <class T>
-Option Command::add_option(std::string const& names, T& value, std::string const& description) const {
+Option Command::add_option(std::string const& names, T& value,
+                           std::string const& description) const {
   return Option(app_->add_option(names, value, description));
 }
 template Option Command::add_option(std::string const&, std::string&, std::string const&) const;
@@ -84,22 +87,27 @@ template Option Command::add_option(std::string const&, int&, std::string const&
 template Option Command::add_option(std::string const&, unsigned&, std::string const&) const;
 template Option Command::add_option(std::string const&, float&, std::string const&) const;
 template Option Command::add_option(std::string const&, std::uint64_t&, std::string const&) const;
-template Option Command::add_option(std::string const&, std::optional<int>&, std::string const&) const;
+template Option Command::add_option(std::string const&, std::optional<int>&,
+                                    std::string const&) const;
 template Option Command::add_option(std::string const&, std::int64_t&, std::string const&) const;
-template Option Command::add_option(std::string const&, std::optional<float>&, std::string const&) const;
+template Option Command::add_option(std::string const&, std::optional<float>&,
+                                    std::string const&) const;
 template Option Command::add_option(std::string const&, std::optional<std::string>&,
                                     std::string const&) const;
-template Option Command::add_option(std::string const&, std::vector<std::string>&, std::string const&) const;
+template Option Command::add_option(std::string const&, std::vector<std::string>&,
+                                    std::string const&) const;
 
 Option Command::add_text(std::string const& names, std::optional<std::string>& text,
                          std::string const& description) const {
   return Option(app_->add_option_function<std::string>(
       names, [&text](std::string const& given) { text = given; }, description));
 }
-void Command::add_flag(std::string const& names, bool& value, std::string const& description) const {
+void Command::add_flag(std::string const& names, bool& value,
+                       std::string const& description) const {
   app_->add_flag(names, value, description);
 }
-void Command::add_drawing(std::string const& name, std::string& path, std::string const& description) const {
+void Command::add_drawing(std::string const& name, std::string& path,
+                          std::string const& description) const {
   add_option(name, path, description).optional_value("-", "[FILE]");
 }
 
@@ -109,10 +117,13 @@ CommandLine::CommandLine(std::string const& description, std::string const& name
 }
 CommandLine::~CommandLine() = default;
 
-void CommandLine::version(std::string const& text) const { app_->set_version_flag("--version", text); }
+void CommandLine::version(std::string const& text) const {
+  app_->set_version_flag("--version", text);
+}
 std::string CommandLine::help() const { return app_->help(); }
 
-std::optional<std::string> CommandLine::run_command(std::vector<std::string> const& arguments) const {
+std::optional<std::string> CommandLine::run_command(
+    std::vector<std::string> const& arguments) const {
   app_->require_subcommand(0, 1);
   try {
     app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));

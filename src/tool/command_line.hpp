@@ -29,7 +29,8 @@ struct Accepted {
   std::string description;  ///< in --help
 };
 
-/// An option of a command, which lives as long as the command line. Each function returns the option itself.
+/// An option of a command, which lives as long as the command line. Each function returns the
+/// option itself.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
@@ -47,8 +48,8 @@ class Option {
   CLI::Option* option_;
 };
 
-/// A command, which lives as long as the command line. Names are "--out-type,--out", or "EXPR" of what is
-/// given by its position.
+/// A command, which lives as long as the command line. Names are "--out-type,--out", or "EXPR" of
+/// what is given by its position.
 class Command {
  public:
   explicit Command(CLI::App* app) : app_(app) {}
@@ -59,8 +60,8 @@ class Command {
   /// What the command does.
   void callback(std::function<void()> run) const;
 
-  /// T: std::string, int, unsigned, float, std::int64_t, std::uint64_t, std::optional of the first three, or
-  /// std::vector<std::string>.
+  /// T: std::string, int, unsigned, float, std::int64_t, std::uint64_t, std::optional of the first
+  /// three, or std::vector<std::string>.
   template <class T>
   Option add_option(std::string const& names, T& value, std::string const& description = "") const;
   /// An option whose text is kept as it was given: present also where it is empty.
@@ -68,7 +69,8 @@ class Command {
                   std::string const& description) const;
   void add_flag(std::string const& names, bool& value, std::string const& description) const;
   /// `--name [FILE]`, which sets `path` to the file, or to "-" where none is given.
-  void add_drawing(std::string const& name, std::string& path, std::string const& description) const;
+  void add_drawing(std::string const& name, std::string& path,
+                   std::string const& description) const;
 
  protected:
   CLI::App* app_;
@@ -84,11 +86,11 @@ class CommandLine : public Command {
   void version(std::string const& text) const;
   std::string help() const;
 
-  /// Reads the arguments of a program of commands, and runs the one that they name. Gives what there is to
-  /// print, of --help and --version. Throws usage_error, and what the command throws.
+  /// Reads the arguments of a program of commands, and runs the one that they name. Gives what
+  /// there is to print, of --help and --version. Throws usage_error, and what the command throws.
   std::optional<std::string> run_command(std::vector<std::string> const& arguments) const;
-  /// Reads the arguments of a program without commands. Gives the status to exit with where there is nothing
-  /// more to do: after --help, and where they are refused, in a printed sentence.
+  /// Reads the arguments of a program without commands. Gives the status to exit with where there
+  /// is nothing more to do: after --help, and where they are refused, in a printed sentence.
   std::optional<int> read(int argc, char const* const* argv) const;
 
  private:

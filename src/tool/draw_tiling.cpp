@@ -34,8 +34,8 @@ struct Box {
 };
 
 std::string rectangle(Box const& b, std::string const& rest) {
-  return fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"{}", b.x, b.y,
-                     b.width, b.height, rest);
+  return fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"{}", b.x,
+                     b.y, b.width, b.height, rest);
 }
 
 class Picture {
@@ -54,7 +54,8 @@ class Picture {
       across_[region.m] += region.order.tiles_n;
     }
     shares_.resize(static_cast<std::size_t>(workers_));
-    for (int i = 0; i < tiling_.tiles; ++i) shares_[static_cast<std::size_t>(i % workers_)] += columns_of(i);
+    for (int i = 0; i < tiling_.tiles; ++i)
+      shares_[static_cast<std::size_t>(i % workers_)] += columns_of(i);
     place();
   }
 
@@ -86,18 +87,20 @@ class Picture {
   char const* worker() const { return cluster_size(config_) > 1 ? "cluster" : "CTA"; }
 
   std::string title() const {
-    return fmt::format("D of {} x {}{}: {}", g_.m, g_.n, g_.batch > 1 ? fmt::format(" x {}", g_.batch) : "",
+    return fmt::format("D of {} x {}{}: {}", g_.m, g_.n,
+                       g_.batch > 1 ? fmt::format(" x {}", g_.batch) : "",
                        to_string(tiling_, widths_));
   }
   std::string subtitle() const {
     std::string const cta = fmt::format("{} x {}", config_.block_m, config_.block_n);
-    std::string const workers = fmt::format("{} {}{}", workers_, worker(), workers_ == 1 ? "" : "s");
+    std::string const workers =
+        fmt::format("{} {}{}", workers_, worker(), workers_ == 1 ? "" : "s");
     if (config_.split_k > 1)
-      return fmt::format("{}, each of {} CTAs that share the K of a tile of {}", workers, config_.split_k,
-                         cta);
+      return fmt::format("{}, each of {} CTAs that share the K of a tile of {}", workers,
+                         config_.split_k, cta);
     if (cluster_size(config_) == 1) return fmt::format("{}, tiles of {}", workers, cta);
-    return fmt::format("{}, whose tiles of {} x {} are those of {} x {} CTAs, {} each", workers, height_,
-                       widths_.wide, config_.cluster_m, config_.cluster_n, cta);
+    return fmt::format("{}, whose tiles of {} x {} are those of {} x {} CTAs, {} each", workers,
+                       height_, widths_.wide, config_.cluster_m, config_.cluster_n, cta);
   }
 
   std::uint32_t colour(int wave) const {
@@ -113,8 +116,10 @@ class Picture {
     for (auto const& [row, tiles] : across_) most_across = std::max(most_across, tiles);
     panels_across_ = static_cast<int>(std::ceil(std::sqrt(batches_)));
     double const larger = static_cast<double>(std::max(g_.m, g_.n)), side = kMap / panels_across_;
-    map_.width = std::max({side * static_cast<double>(g_.n) / larger, kLeastTile * most_across, kLeastMap});
-    map_.height = std::max({side * static_cast<double>(g_.m) / larger, kLeastTile * rows_, kLeastMap});
+    map_.width =
+        std::max({side * static_cast<double>(g_.n) / larger, kLeastTile * most_across, kLeastMap});
+    map_.height =
+        std::max({side * static_cast<double>(g_.m) / larger, kLeastTile * rows_, kLeastMap});
     map_.x = kMargin + kRowNumbers;
     map_.y = kMargin + kTitle + kLegend + kAxis + (batches_ > 1 ? kBatchTitle : 0);
     double const maps_right = map_.x + panels_across_ * (map_.width + kBatchGap) - kBatchGap;
@@ -156,8 +161,8 @@ class Picture {
       wave(0, "wave 0");
       wave(last - 1, fmt::format("... wave {}", last - 1));
     }
-    wave(last,
-         fmt::format("wave {}: {} of {} {}s", last, tiling_.tiles - last * workers_, workers_, worker()));
+    wave(last, fmt::format("wave {}: {} of {} {}s", last, tiling_.tiles - last * workers_, workers_,
+                           worker()));
     if (tiling_.fitted()) add(" class=\"h\"", fmt::format("{} columns wide", widths_.narrow));
     add(" class=\"o\"", fmt::format("of {} 0", worker()));
     return out;
@@ -179,19 +184,22 @@ class Picture {
                        across * static_cast<double>(column_end - tile.column),
                        down * static_cast<double>(row_end - row)};
       std::string const tooltip = fmt::format(
-          "><title>tile {}: rows {} to {}, columns {} to {}{}; wave {}, {} {}</title></rect>\n", i, row,
-          row_end - 1, tile.column, column_end - 1, batches_ > 1 ? fmt::format(", batch {}", tile.batch) : "",
-          wave_of(i), worker(), i % workers_);
+          "><title>tile {}: rows {} to {}, columns {} to {}{}; wave {}, {} {}</title></rect>\n", i,
+          row, row_end - 1, tile.column, column_end - 1,
+          batches_ > 1 ? fmt::format(", batch {}", tile.batch) : "", wave_of(i), worker(),
+          i % workers_);
       tiles[colour(wave_of(i))] += rectangle(box, tooltip);
       if (tiling_.narrow(i)) narrow += rectangle(box, " pointer-events=\"none\"/>\n");
       if (i % workers_ == 0) outlined += rectangle(inset(box, 0.9), "/>\n");
       for (int cta = 1; cta < config_.cluster_m; ++cta) {
         double const y = box.y + down * cta * config_.block_m;
-        if (y < box.y + box.height) ctas += fmt::format("M{:.1f} {:.1f}h{:.1f}", box.x, y, box.width);
+        if (y < box.y + box.height)
+          ctas += fmt::format("M{:.1f} {:.1f}h{:.1f}", box.x, y, box.width);
       }
       for (int cta = 1; cta < config_.cluster_n; ++cta) {
         double const x = box.x + across * cta * columns_of(i) / config_.cluster_n;
-        if (x < box.x + box.width) ctas += fmt::format("M{:.1f} {:.1f}v{:.1f}", x, box.y, box.height);
+        if (x < box.x + box.width)
+          ctas += fmt::format("M{:.1f} {:.1f}v{:.1f}", x, box.y, box.height);
       }
       smallest = {0, 0, std::min(smallest.width, box.width), std::min(smallest.height, box.height)};
       labels += at(box.x + box.width / 2, box.y + box.height / 2 + 4, std::to_string(i));
@@ -208,8 +216,9 @@ class Picture {
     for (int batch = 0; batch < batches_; ++batch) {
       out += rectangle(panel(batch), " class=\"b\"/>\n");
       if (batches_ > 1)
-        out += detail::svg_text(static_cast<int>(panel(batch).x), static_cast<int>(panel(batch).y) - 4,
-                                fmt::format("batch {}", batch));
+        out +=
+            detail::svg_text(static_cast<int>(panel(batch).x), static_cast<int>(panel(batch).y) - 4,
+                             fmt::format("batch {}", batch));
     }
     return out + numbers();
   }
@@ -221,8 +230,9 @@ class Picture {
       Box const d = panel(batch);
       if (batch % panels_across_ == 0) {
         for (std::int64_t const row : marks(g_.m, height_, d.height, 14))
-          rows += at(d.x - 5, d.y + d.height * static_cast<double>(row) / static_cast<double>(g_.m) + 4,
-                     std::to_string(row));
+          rows +=
+              at(d.x - 5, d.y + d.height * static_cast<double>(row) / static_cast<double>(g_.m) + 4,
+                 std::to_string(row));
       }
       if (batch < panels_across_) {
         double const y = d.y - 5 - (batches_ > 1 ? kBatchTitle : 0);
@@ -234,8 +244,8 @@ class Picture {
     double const y = map_.y - 5 - (batches_ > 1 ? kBatchTitle : 0);
     rows += at(map_.x - 9, y, "rows");
     columns += at(map_.x + map_.width / 2, y - 15, "columns of D");
-    return "<g class=\"n\" text-anchor=\"end\">\n" + rows + "</g>\n<g class=\"n\" text-anchor=\"middle\">\n" +
-           columns + "</g>\n";
+    return "<g class=\"n\" text-anchor=\"end\">\n" + rows +
+           "</g>\n<g class=\"n\" text-anchor=\"middle\">\n" + columns + "</g>\n";
   }
 
   /// What each worker computes, one tile after another, from left to right.
@@ -250,8 +260,8 @@ class Picture {
       Box const tile = {box.x + across * static_cast<double>(before), box.y + down * (i % workers_),
                         across * columns_of(i), down};
       before += columns_of(i);
-      tiles[colour(wave_of(i))] +=
-          rectangle(tile, fmt::format("><title>{} {}: tile {}</title></rect>\n", worker(), i % workers_, i));
+      tiles[colour(wave_of(i))] += rectangle(
+          tile, fmt::format("><title>{} {}: tile {}</title></rect>\n", worker(), i % workers_, i));
       if (tiling_.narrow(i)) narrow += rectangle(tile, " pointer-events=\"none\"/>\n");
     }
     std::string out;
@@ -268,7 +278,8 @@ class Picture {
                   fmt::format("columns that each {} computes, tile after tile", worker()));
     for (std::int64_t const mark : marks(workers_, 1, box.height, 24))
       if (mark < workers_)
-        rows += at(box.x - 5, box.y + down * (static_cast<double>(mark) + 0.5) + 4, std::to_string(mark));
+        rows += at(box.x - 5, box.y + down * (static_cast<double>(mark) + 0.5) + 4,
+                   std::to_string(mark));
     out += "<g class=\"n\" text-anchor=\"middle\">\n" + columns +
            "</g>\n<g class=\"n\" text-anchor=\"end\">\n" + rows + "</g>\n";
 
@@ -276,16 +287,17 @@ class Picture {
     double const bottom = box.y + box.height;
     auto const line = [&](double share, double length, std::string const& text) {
       double const x = box.x + across * share;
-      return fmt::format("<path class=\"e\" d=\"M{0:.1f} {1:.1f}V{2:.1f}\"/>\n", x, box.y, bottom + length) +
+      return fmt::format("<path class=\"e\" d=\"M{0:.1f} {1:.1f}V{2:.1f}\"/>\n", x, box.y,
+                         bottom + length) +
              at(x - 4, bottom + length, text);
     };
     return out + "<g text-anchor=\"end\">\n" +
            line(even, 13, fmt::format("an even share: {:.0f} columns", even)) +
            line(static_cast<double>(longest_), 28,
                 fmt::format("the longest: {}, {} tiles{}", longest_,
-                            tiling_.fitted()
-                                ? fmt::format("{:.2f}", static_cast<double>(longest_) / widths_.wide)
-                                : std::to_string(longest_ / widths_.wide),
+                            tiling_.fitted() ? fmt::format("{:.2f}", static_cast<double>(longest_) /
+                                                                         widths_.wide)
+                                             : std::to_string(longest_ / widths_.wide),
                             tiling_.fitted() ? "' worth" : "")) +
            "</g>\n";
   }
@@ -294,9 +306,11 @@ class Picture {
     return {b.x + by, b.y + by, std::max(0.0, b.width - 2 * by), std::max(0.0, b.height - 2 * by)};
   }
   static std::string at(double x, double y, std::string const& text) {
-    return detail::svg_text(static_cast<int>(std::lround(x)), static_cast<int>(std::lround(y)), text);
+    return detail::svg_text(static_cast<int>(std::lround(x)), static_cast<int>(std::lround(y)),
+                            text);
   }
-  /// Multiples of `step`, or of some doubling of it, that lie `apart` pixels apart on `pixels`, and `extent`.
+  /// Multiples of `step`, or of some doubling of it, that lie `apart` pixels apart on `pixels`, and
+  /// `extent`.
   static std::vector<std::int64_t> marks(std::int64_t extent, std::int64_t step, double pixels,
                                          double apart) {
     double const pixel = static_cast<double>(extent) / pixels;

@@ -17,8 +17,10 @@ Drawing holders(std::string const& title, Layout const& tv, int rows, int column
   return drawing;
 }
 
-/// The bits of a copy as elements of `element_bits`, `columns` to a row, bit order going along the rows.
-Drawing holders_of_bits(std::string const& title, Layout const& bits, int element_bits, int columns) {
+/// The bits of a copy as elements of `element_bits`, `columns` to a row, bit order going along the
+/// rows.
+Drawing holders_of_bits(std::string const& title, Layout const& bits, int element_bits,
+                        int columns) {
   Layout const elements = upcast(bits, element_bits);
   int const rows = static_cast<int>(elements.cosize()) / columns;
   Layout const row_by_row = layout(shape(columns, rows), stride(rows, 1));
@@ -44,8 +46,10 @@ Drawing picture(Value const& value, int element_bits) {
 
 std::vector<Drawing> pictures(MmaAtom const& atom) {
   std::vector<Drawing> drawings;
-  if (atom.a_in_registers()) drawings.push_back(holders("A (M x K)", atom.a, atom.spec.m, atom.spec.k));
-  if (atom.b_in_registers()) drawings.push_back(holders("B (N x K)", atom.b, atom.spec.n, atom.spec.k));
+  if (atom.a_in_registers())
+    drawings.push_back(holders("A (M x K)", atom.a, atom.spec.m, atom.spec.k));
+  if (atom.b_in_registers())
+    drawings.push_back(holders("B (N x K)", atom.b, atom.spec.n, atom.spec.k));
   drawings.push_back(holders("C (M x N)", atom.c, atom.spec.m, atom.spec.n));
   return drawings;
 }

@@ -22,8 +22,8 @@ constexpr int kDeepest = 64;  // of nested values; deeper text is refused rather
 ///   call     := NAME '(' [value {',' value}] ')'
 ///   swizzled := 'Sw' '<' INT ',' INT ',' INT '>' 'o' [INT 'o'] value
 ///   tiler    := '<' entry {',' entry} '>'      entry := '_' | value       (an integer n means n:1)
-///   layout   := tree [':' strides]             the tree alone: an integer, a tuple, a coordinate, or a
-///   compact layout
+///   layout   := tree [':' strides]             the tree alone: an integer, a tuple, a coordinate,
+///   or a compact layout
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text), reader_(text) {}
@@ -162,7 +162,8 @@ class Parser {
   void expect(char c, char const* where) {
     if (!reader_.accept(c)) {
       reader_.peek();
-      fail(reader_.position(), fmt::format("{}'{}' {}", (c == '>' || c == ')') ? "',' or " : "", c, where));
+      fail(reader_.position(),
+           fmt::format("{}'{}' {}", (c == '>' || c == ')') ? "',' or " : "", c, where));
     }
   }
 
@@ -186,7 +187,8 @@ Value evaluate(std::string_view expression) { return Parser(expression).parse();
 namespace {
 
 /// f(), with the argument and its expression in front of what is wrong with it.
-template <class F> auto of_argument(std::string const& argument, std::string_view expression, F&& f) {
+template <class F>
+auto of_argument(std::string const& argument, std::string_view expression, F&& f) {
   auto const sentence = [&](char const* why) {
     return fmt::format("{} {}: {}", argument, io::in_quotes(expression), why);
   };
@@ -214,7 +216,8 @@ Tiler evaluate_tiler(std::string const& argument, std::string_view expression) {
   return of_argument(argument, expression, [&] {
     Value const value = evaluate(expression);
     if (Tiler const* const tiler = std::get_if<Tiler>(&value.what)) return *tiler;
-    if (Tuple const* const shape = std::get_if<Tuple>(&value.what); shape != nullptr && !shape->is_integer())
+    if (Tuple const* const shape = std::get_if<Tuple>(&value.what);
+        shape != nullptr && !shape->is_integer())
       return Tiler(*shape);
     throw ExpressionError("it is not a tile such as '<32,32,16>' or '<_,(8,2):(1,8),16>'");
   });
@@ -224,7 +227,8 @@ std::string to_text(Value const& value) {
   if (SwizzledLayout const* const swizzled = std::get_if<SwizzledLayout>(&value.what)) {
     Swizzle const& s = swizzled->swizzle;
     std::string const offset = swizzled->offset == 0 ? "" : fmt::format("{} o ", swizzled->offset);
-    return fmt::format("Sw<{},{},{}> o {}{}", s.bits, s.base, s.shift, offset, to_string(swizzled->layout));
+    return fmt::format("Sw<{},{},{}> o {}{}", s.bits, s.base, s.shift, offset,
+                       to_string(swizzled->layout));
   }
   if (Layout const* const plain = std::get_if<Layout>(&value.what)) {
     return to_string(*plain);

@@ -10,27 +10,29 @@
 
 namespace tegula::tool {
 
-/// What an expression can come to. A tuple or an integer written down (not computed) is a Tuple whose `bare`
-/// flag is set: it stands for the compact column-major layout of that shape wherever a layout is wanted.
+/// What an expression can come to. A tuple or an integer written down (not computed) is a Tuple
+/// whose `bare` flag is set: it stands for the compact column-major layout of that shape wherever a
+/// layout is wanted.
 struct Value {
   std::variant<Layout, SwizzledLayout, Tuple, Tiler> what;
   bool bare = false;
 };
 
-/// An expression that cannot be read: what() is a sentence with the position, what was found there and what
-/// was expected.
+/// An expression that cannot be read: what() is a sentence with the position, what was found there
+/// and what was expected.
 class ExpressionError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Evaluates an expression of the tool's language (docs/tool.md): layouts, tuples, tilers, swizzled layouts
-/// and nested calls of the algebra's operations. Throws ExpressionError where the text is malformed or an
-/// argument is of the wrong kind, and layout_error where an operation refuses its operands.
+/// Evaluates an expression of the tool's language (docs/tool.md): layouts, tuples, tilers, swizzled
+/// layouts and nested calls of the algebra's operations. Throws ExpressionError where the text is
+/// malformed or an argument is of the wrong kind, and layout_error where an operation refuses its
+/// operands.
 Value evaluate(std::string_view expression);
 
-/// The same, for an argument that must be a layout or a tile; `argument` names it in errors ("--layout"). A
-/// tuple in place of a tiler is the tile with these extents.
+/// The same, for an argument that must be a layout or a tile; `argument` names it in errors
+/// ("--layout"). A tuple in place of a tiler is the tile with these extents.
 Layout evaluate_layout(std::string const& argument, std::string_view expression);
 Tiler evaluate_tiler(std::string const& argument, std::string_view expression);
 

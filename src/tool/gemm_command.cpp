@@ -46,7 +46,8 @@ struct Options {
   Extent m{"m", "--m"}, n{"n", "--n"}, k{"k", "--k"}, batch{"batch", "--batch"};
   std::optional<std::string> dtype, dtype_b, out_type;
   std::string activation = "none";
-  bool trans_a = false, trans_b = false, json = false, lines = false, explain = false, measure = false;
+  bool trans_a = false, trans_b = false, json = false, lines = false, explain = false,
+       measure = false;
   float alpha = 1;
   std::optional<float> beta;  // 1 where there is a file of C, else 0
   std::optional<float> scale_a, scale_b;
@@ -74,8 +75,8 @@ std::pair<int, int> extents(std::string const& option, std::string const& text) 
   auto const read = read_extents(text);
   if (!read)
     throw argument_error(
-        fmt::format("{} is {}; it must be two whole numbers from 1 to 2^31 - 1, such as 128x256.", option,
-                    io::in_quotes(text)));
+        fmt::format("{} is {}; it must be two whole numbers from 1 to 2^31 - 1, such as 128x256.",
+                    option, io::in_quotes(text)));
   return {read->first, read->second};
 }
 
@@ -113,7 +114,8 @@ template <class Choose> auto chosen_by(Options const& o, Choose&& choose) {
                          [&] { return choose(wanted); });
 }
 
-/// The operands as kernels and reference read them; those of no file are empty until generate_missing.
+/// The operands as kernels and reference read them; those of no file are empty until
+/// generate_missing.
 struct Problem {
   Operand a, b, c, bias;
   std::vector<float> scales;
@@ -134,7 +136,8 @@ Problem read_problem(Options o) {
   if (o.a.empty() && o.b.empty() && !in) in = DType::bf16;
   if (!in_b) in_b = in;
 
-  // Reads a file of `rank` axes, or one more, the batches, in front; gives the strides between these.
+  // Reads a file of `rank` axes, or one more, the batches, in front; gives the strides between
+  // these.
   auto const matrices = [&](char const* option, std::string const& file, std::optional<DType> type,
                             Extent& rows, Extent& columns) {
     Operand operand = read_operand(option, file, type, 2, 3);
@@ -173,11 +176,13 @@ Problem read_problem(Options o) {
         std::tuple(*in_b, o.trans_b, "B is stored as (k, n) without --trans-b")})
     if (!transposed && (type == DType::tf32 || bits(type) == 8))
       throw argument_error(
-          fmt::format("gemm: {}, and of {} the tensor cores read only what is contiguous along k.", option,
-                      to_string(type)));
+          fmt::format("gemm: {}, and of {} the tensor cores read only what is contiguous along k.",
+                      option, to_string(type)));
 
   Problem p;
-  auto const shared = [&](std::optional<Operand> const& file) { return file && file->shape.size() == 2; };
+  auto const shared = [&](std::optional<Operand> const& file) {
+    return file && file->shape.size() == 2;
+  };
   p.arguments = {.in = *in,
                  .in_b = *in_b,
                  .out = *out,
@@ -216,7 +221,8 @@ void generate_missing(Problem& p, std::uint64_t seed) {
   }
 }
 
-/// The arguments with the operands at these addresses; null for those that the problem does not have.
+/// The arguments with the operands at these addresses; null for those that the problem does not
+/// have.
 struct Addresses {
   void const *a, *b, *c, *bias;
   void* d;
@@ -254,8 +260,9 @@ nlohmann::ordered_json describe(GemmArguments const& g, Options const& o) {
 
 nlohmann::ordered_json describe(GemmCandidate const& candidate) {
   GemmChoice const& choice = candidate.choice;
-  nlohmann::ordered_json j = {
-      {"kernel", to_string(choice.kernel)}, {"index", choice.configuration}, {"name", candidate.name}};
+  nlohmann::ordered_json j = {{"kernel", to_string(choice.kernel)},
+                              {"index", choice.configuration},
+                              {"name", candidate.name}};
   if (!candidate.refused.empty()) {
     j["refused"] = candidate.refused;
     return j;
@@ -276,7 +283,8 @@ nlohmann::ordered_json describe(GemmCandidate const& candidate) {
   return j;
 }
 
-/// The problem with operands that are aligned as allocations are, for what touches no memory; checked.
+/// The problem with operands that are aligned as allocations are, for what touches no memory;
+/// checked.
 GemmArguments before_allocation(Problem const& p, Options const& o, Machine const& machine) {
   auto const somewhere = [](std::uintptr_t i) { return reinterpret_cast<void*>(i << 58); };
   GemmArguments const g = with_addresses(p, o,
@@ -288,8 +296,8 @@ GemmArguments before_allocation(Problem const& p, Options const& o, Machine cons
 
 /// Prints the plan of a checked problem.
 void explain(GemmArguments const& g, Options const& o, Machine const& machine) {
-  GemmPlan const plan =
-      chosen_by(o, [&](GemmConstraints const& wanted) { return plan_gemm(g, machine.properties(), wanted); });
+  GemmPlan const plan = chosen_by(
+      o, [&](GemmConstraints const& wanted) { return plan_gemm(g, machine.properties(), wanted); });
   if (!o.tiles_drawing.empty()) io::write_file(o.tiles_drawing, draw_tiling(g, plan.chosen()));
   if (!o.json) {
     print("{}, {} multiprocessors\n{}", machine.name(), machine.multiprocessors(),
@@ -308,7 +316,8 @@ void explain(GemmArguments const& g, Options const& o, Machine const& machine) {
 /// Times every candidate beside its prediction, the soonest first.
 void measure(GemmArguments const& arguments, Options const& o, Machine const& machine) {
   if (!o.tiles_drawing.empty())
-    throw argument_error("gemm: --draw-tiles draws the tiles of one choice, and --measure times several.");
+    throw argument_error(
+        "gemm: --draw-tiles draws the tiles of one choice, and --measure times several.");
   if (machine.is_simulated())
     throw argument_error("gemm: --measure is asked of " + machine.name() +
                          "; only a GPU has times to measure.");
@@ -316,8 +325,9 @@ void measure(GemmArguments const& arguments, Options const& o, Machine const& ma
     double microseconds;
     GemmCandidate const* candidate;
   };
-  GemmPlan const plan = chosen_by(
-      o, [&](GemmConstraints const& wanted) { return plan_gemm(arguments, machine.properties(), wanted); });
+  GemmPlan const plan = chosen_by(o, [&](GemmConstraints const& wanted) {
+    return plan_gemm(arguments, machine.properties(), wanted);
+  });
   std::vector<Measured> all;
   for (GemmCandidate const& candidate : plan.candidates) {
     if (!candidate.refused.empty()) break;
@@ -325,8 +335,9 @@ void measure(GemmArguments const& arguments, Options const& o, Machine const& ma
         time_launches(machine, o.repeat, [&] { gemm(machine, arguments, candidate.choice); });
     all.push_back({1e3 * milliseconds, &candidate});
   }
-  std::stable_sort(all.begin(), all.end(),
-                   [](Measured const& x, Measured const& y) { return x.microseconds < y.microseconds; });
+  std::stable_sort(all.begin(), all.end(), [](Measured const& x, Measured const& y) {
+    return x.microseconds < y.microseconds;
+  });
   if (o.json) {
     nlohmann::ordered_json out = describe(arguments, o);
     out["machine"] = machine.name();
@@ -347,7 +358,8 @@ void measure(GemmArguments const& arguments, Options const& o, Machine const& ma
 
 /// Refuses files that cannot be written, or are meant for two things, before any work.
 void check_files(Options const& o) {
-  std::vector<io::NamedPath> targets = machine_targets(o.machine), inputs = machine_inputs(o.machine);
+  std::vector<io::NamedPath> targets = machine_targets(o.machine),
+                             inputs = machine_inputs(o.machine);
   add_array_file(targets, "--output", o.output);
   if (!o.tiles_drawing.empty()) targets.push_back({"--draw-tiles", o.tiles_drawing});
   for (auto const& [option, file] :
@@ -380,30 +392,33 @@ void run(Options const& o) {
   require_memory("gemm", bytes_of(before_allocation(p, o, machine)));
 
   generate_missing(p, o.machine.seed);
-  auto const a = upload(machine, p.a, "A"), b = upload(machine, p.b, "B"), c = upload(machine, p.c, "C"),
-             bias = upload(machine, p.bias, "bias");
+  auto const a = upload(machine, p.a, "A"), b = upload(machine, p.b, "B"),
+             c = upload(machine, p.c, "C"), bias = upload(machine, p.bias, "bias");
   Buffer<float> const scales(machine, p.scales, "scales");
-  GemmArguments const host = with_addresses(
-      p, o,
-      {p.a.data.data(), p.b.data.data(), p.c.data.data(), p.bias.data.data(), nullptr, p.scales.data()});
+  GemmArguments const host = with_addresses(p, o,
+                                            {p.a.data.data(), p.b.data.data(), p.c.data.data(),
+                                             p.bias.data.data(), nullptr, p.scales.data()});
   Operand d{*host.out, batched(host.batch, {host.m, host.n}), {}};
-  Buffer<std::byte> const d_buffer(machine, host.batch * host.m * host.n * (bits(*host.out) / 8), "D");
-  GemmArguments const arguments =
-      with_addresses(p, o, {a.data(), b.data(), c.data(), bias.data(), d_buffer.data(), scales.data()});
+  Buffer<std::byte> const d_buffer(machine, host.batch * host.m * host.n * (bits(*host.out) / 8),
+                                   "D");
+  GemmArguments const arguments = with_addresses(
+      p, o, {a.data(), b.data(), c.data(), bias.data(), d_buffer.data(), scales.data()});
   check(arguments, machine.compute_capability());
   if (o.measure) return measure(arguments, o, machine);
-  GemmChoice const choice = chosen_by(
-      o, [&](GemmConstraints const& wanted) { return choose_gemm(arguments, machine.properties(), wanted); });
+  GemmChoice const choice = chosen_by(o, [&](GemmConstraints const& wanted) {
+    return choose_gemm(arguments, machine.properties(), wanted);
+  });
   if (!o.tiles_drawing.empty()) io::write_file(o.tiles_drawing, draw_tiling(arguments, choice));
-  double const milliseconds =
-      checked_launches(machine, o.machine, bar, o.repeat, o.json, [&] { gemm(machine, arguments, choice); });
+  double const milliseconds = checked_launches(machine, o.machine, bar, o.repeat, o.json,
+                                               [&] { gemm(machine, arguments, choice); });
   d.data = d_buffer.download();
   if (!o.output.empty()) write_operand(o.output, d);
 
-  auto const rows =
-      rows_to_check(host.batch * host.m, static_cast<double>(host.n) * static_cast<double>(host.k), host.n);
-  auto const comparison = reference::compare(rows_as_doubles(d, host.n, rows), reference::gemm(host, rows),
-                                             reference::largest_finite(*host.out));
+  auto const rows = rows_to_check(
+      host.batch * host.m, static_cast<double>(host.n) * static_cast<double>(host.k), host.n);
+  auto const comparison =
+      reference::compare(rows_as_doubles(d, host.n, rows), reference::gemm(host, rows),
+                         reference::largest_finite(*host.out));
   Verdict verdict;
   verdict.problem = describe(host, o);
   verdict.headline = to_string(host);
@@ -415,10 +430,10 @@ void run(Options const& o) {
   verdict.rows = host.batch * host.m;
   verdict.rows_checked = static_cast<std::int64_t>(rows.size());
   auto const worst_row = rows[static_cast<std::size_t>(comparison.worst / host.n)];
-  verdict.parts = {
-      {"D", comparison,
-       fmt::format("{}row {}, column {}", host.batch > 1 ? fmt::format("batch {}, ", worst_row / host.m) : "",
-                   worst_row % host.m, comparison.worst % host.n)}};
+  verdict.parts = {{"D", comparison,
+                    fmt::format("{}row {}, column {}",
+                                host.batch > 1 ? fmt::format("batch {}, ", worst_row / host.m) : "",
+                                worst_row % host.m, comparison.worst % host.n)}};
   verdict.output = o.output;
   write_timeline(o.machine, machine, verdict.configuration);
   print_verdict(verdict, machine, o.json, o.lines);
@@ -429,7 +444,8 @@ void run(Options const& o) {
 void add_gemm_command(Command const& app) {
   auto const options = std::make_shared<Options>();
   Command const command = app.add_command(
-      "gemm", "Multiply matrices: D = activation(alpha A B + beta C + bias), checked against float64");
+      "gemm",
+      "Multiply matrices: D = activation(alpha A B + beta C + bias), checked against float64");
   command.footer(kFooter);
   Options& o = *options;
   command.add_option("--a", o.a, "A from FILE.npy or FILE.safetensors:NAME; generated if left out")
@@ -458,13 +474,17 @@ void add_gemm_command(Command const& app) {
   command.add_option("--alpha", o.alpha).check(real_number()).show_default();
   command.add_option("--beta", o.beta, "(1 with --c, else 0)").check(real_number());
   command
-      .add_option("--scale-a", o.scale_a, "a factor, read by the kernel from memory, as fp8 has of a tensor")
+      .add_option("--scale-a", o.scale_a,
+                  "a factor, read by the kernel from memory, as fp8 has of a tensor")
       .check(real_number());
   command.add_option("--scale-b", o.scale_b, "likewise").check(real_number());
-  command.add_option("--activation", o.activation, "of each element of D: none, relu, gelu (by tanh) or silu")
+  command
+      .add_option("--activation", o.activation,
+                  "of each element of D: none, relu, gelu (by tanh) or silu")
       .check(one_of({"none", "relu", "gelu", "silu"}))
       .show_default();
-  command.add_option("--output", o.output, "write D to FILE.npy or FILE.safetensors:NAME").check(file_name());
+  command.add_option("--output", o.output, "write D to FILE.npy or FILE.safetensors:NAME")
+      .check(file_name());
   command.add_option("--repeat", o.repeat, "launches to time")
       .check(whole_number(1, kMostInt))
       .show_default();
@@ -473,9 +493,10 @@ void add_gemm_command(Command const& app) {
       "print the configurations that could compute the problem, what each is predicted to take and why "
       "one is chosen, and run nothing; with --lines those that could not, too");
   command
-      .add_option("--draw-tiles", o.tiles_drawing,
-                  "draw D as gemm_sm90 cuts it into tiles, each in the colour of its wave, as SVG; with "
-                  "--explain, too")
+      .add_option(
+          "--draw-tiles", o.tiles_drawing,
+          "draw D as gemm_sm90 cuts it into tiles, each in the colour of its wave, as SVG; with "
+          "--explain, too")
       .check(file_name());
   command.add_flag(
       "--measure", o.measure,
@@ -490,16 +511,21 @@ void add_gemm_command(Command const& app) {
       .check(whole_number(0, kMostInt));
   choice("--schedule", o.choice.schedule, "basic, cooperative or pingpong")
       .check(one_of({"basic", "cooperative", "pingpong"}));
-  command.add_text("--tile", o.choice.tile, "rows and columns of D that a CTA computes at a time: 128x256")
+  command
+      .add_text("--tile", o.choice.tile,
+                "rows and columns of D that a CTA computes at a time: 128x256")
       .group("choice");
-  command.add_text("--cluster", o.choice.cluster, "CTAs of a cluster along m and n: 2x1").group("choice");
+  command.add_text("--cluster", o.choice.cluster, "CTAs of a cluster along m and n: 2x1")
+      .group("choice");
   choice("--split-k", o.choice.split_k, "CTAs that share k").check(whole_number(1, kMostInt));
   choice("--raster", o.choice.raster, "the axis that tiles follow each other along: m or n")
       .check(one_of({"m", "n"}));
-  choice("--group", o.choice.group, "tiles across that axis, side by side").check(whole_number(1, kMostInt));
-  choice("--widths", o.choice.widths,
-         "of gemm_sm90's tiles: one, or two where the longest share of a cluster is then shorter (left out: "
-         "where that is predicted to pay)")
+  choice("--group", o.choice.group, "tiles across that axis, side by side")
+      .check(whole_number(1, kMostInt));
+  choice(
+      "--widths", o.choice.widths,
+      "of gemm_sm90's tiles: one, or two where the longest share of a cluster is then shorter (left out: "
+      "where that is predicted to pay)")
       .check(one_of({"one", "two"}));
   add_machine_options(command, o.machine);
   command.add_flag("--lines", o.lines, "what a simulated machine counted, by source line");

@@ -56,22 +56,25 @@ ordered_json kernels() {
 }
 
 void run(bool json) {
-  ordered_json const info = {
-      {"machines", machines()}, {"cuda_architectures", cuda_architectures()}, {"kernels", kernels()}};
+  ordered_json const info = {{"machines", machines()},
+                             {"cuda_architectures", cuda_architectures()},
+                             {"kernels", kernels()}};
   if (json) {
     print("{}\n", dump(info));
     return;
   }
   print("machines\n");
   for (auto const& machine : info["machines"]) {
-    std::string const text = machine.contains("unusable")
-                                 ? "unusable: " + machine["unusable"].get<std::string>()
-                                 : fmt::format("{}, {} multiprocessors", machine["name"].get<std::string>(),
-                                               machine["multiprocessors"].get<int>());
+    std::string const text =
+        machine.contains("unusable")
+            ? "unusable: " + machine["unusable"].get<std::string>()
+            : fmt::format("{}, {} multiprocessors", machine["name"].get<std::string>(),
+                          machine["multiprocessors"].get<int>());
     print("  {:<26}{}\n", machine["option"].get<std::string>(), text);
   }
   std::string const architectures = info["cuda_architectures"];
-  print("CUDA kernels: {}\n", architectures.empty() ? "not in this build" : "compiled for " + architectures);
+  print("CUDA kernels: {}\n",
+        architectures.empty() ? "not in this build" : "compiled for " + architectures);
   for (auto const& [kernel, table] : info["kernels"].items()) {
     print("{}: {} configurations\n  index  threads  shared bytes  name\n", kernel, table.size());
     for (auto const& c : table)

@@ -25,15 +25,17 @@ void ProgressBar::update(std::int64_t done, std::int64_t total) {
   auto const now = Clock::now();
   if (done < last_done_) begin_ = now;  // another launch
   last_done_ = done;
-  bool const due = now - begin_ > std::chrono::seconds(2) && now - drawn_ > std::chrono::milliseconds(100);
+  bool const due =
+      now - begin_ > std::chrono::seconds(2) && now - drawn_ > std::chrono::milliseconds(100);
   if (!due || total <= 0 || isatty(STDERR_FILENO) == 0) return;
   drawn_ = now;
   constexpr std::int64_t width = 40;
   auto const filled = static_cast<std::size_t>(width * done / total);
   double const seconds = std::chrono::duration<double>(now - begin_).count();
-  double const left = done > 0 ? seconds * static_cast<double>(total - done) / static_cast<double>(done) : 0;
-  say("\r[{}{}] {} of {} CTAs, {:.0f} s left ", std::string(filled, '#'), std::string(width - filled, ' '),
-      done, total, left);
+  double const left =
+      done > 0 ? seconds * static_cast<double>(total - done) / static_cast<double>(done) : 0;
+  say("\r[{}{}] {} of {} CTAs, {:.0f} s left ", std::string(filled, '#'),
+      std::string(width - filled, ' '), done, total, left);
   std::fflush(stderr);
   visible_ = true;
 }
@@ -86,18 +88,21 @@ void add_machine_options(Command const& command, MachineOptions& options) {
   command.add_option("--seed", options.seed, "of generated data and of the random scheduler")
       .check(seed_number())
       .show_default();
-  command.add_option("--workers", options.workers, "host threads that simulate; 0: one for each core")
+  command
+      .add_option("--workers", options.workers, "host threads that simulate; 0: one for each core")
       .check(whole_number(0, 1024))
       .show_default();
-  command.add_flag("--unchecked", options.unchecked, "simulate without the checker's shadow memory: faster");
+  command.add_flag("--unchecked", options.unchecked,
+                   "simulate without the checker's shadow memory: faster");
   command
       .add_option(
           "--sms", options.multiprocessors,
           "multiprocessors of the simulated GPU (132, or 108 with --arch sm80); a persistent kernel has a CTA or two for each")
       .check(whole_number(1, 1 << 16));
   command
-      .add_option("--report", options.report,
-                  "write what the simulated machine found and counted, as JSON; findings exit with 1")
+      .add_option(
+          "--report", options.report,
+          "write what the simulated machine found and counted, as JSON; findings exit with 1")
       .check(file_name());
   command.add_flag("--report-without-counters", options.report_without_counters,
                    "leave what was counted out of the file that --report writes");
@@ -122,10 +127,13 @@ void add_machine_options(Command const& command, MachineOptions& options) {
           "write who did what when, by the simulated machine's model of time, in Chrome's trace format")
       .check(file_name());
   command.add_option("--svg", options.svg, "draw it").check(file_name());
-  command.add_option("--trace-ctas", options.trace_ctas, "of the first so many CTAs, in whole clusters")
+  command
+      .add_option("--trace-ctas", options.trace_ctas,
+                  "of the first so many CTAs, in whole clusters")
       .check(whole_number(1, kMostInt))
       .show_default();
-  command.add_flag("--trace-barriers", options.trace_barriers, "with the phases of their mbarriers");
+  command.add_flag("--trace-barriers", options.trace_barriers,
+                   "with the phases of their mbarriers");
 }
 
 namespace {
@@ -168,7 +176,8 @@ Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
     simulation.completion = sim::Completion::random;
     simulation.interleaving = sim::Interleaving::random;
   }
-  for (auto const completion : {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
+  for (auto const completion :
+       {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
     if (options.completion == to_string(completion)) simulation.completion = completion;
   }
   for (auto const interleaving : {sim::Interleaving::one_warp_ahead, sim::Interleaving::round_robin,
@@ -184,7 +193,8 @@ Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
   if (!options.allow.empty()) simulation.allow = read_suppressions(options.allow);
   Arch const arch = options.arch == "sm80" ? Arch::sm80 : Arch::sm90;
   bool const timeline = !options.trace.empty() || !options.svg.empty();
-  if (timeline) simulation.trace = {options.trace_ctas, sim::timing_of(arch), options.trace_barriers};
+  if (timeline)
+    simulation.trace = {options.trace_ctas, sim::timing_of(arch), options.trace_barriers};
   simulation.progress = [&bar](std::int64_t done, std::int64_t total) { bar.update(done, total); };
   Machine machine = find_machine(options.device, arch, simulation);
   if (timeline && !machine.is_simulated())
@@ -198,7 +208,8 @@ Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
   return machine;
 }
 
-void write_timeline(MachineOptions const& options, Machine const& machine, std::string const& title) {
+void write_timeline(MachineOptions const& options, Machine const& machine,
+                    std::string const& title) {
   if (options.trace.empty() && options.svg.empty()) return;
   sim::Trace trace = machine.last_report()->trace.value();
   trace.kernel = title;
@@ -208,8 +219,9 @@ void write_timeline(MachineOptions const& options, Machine const& machine, std::
 
 std::vector<io::NamedPath> machine_targets(MachineOptions const& options) {
   std::vector<io::NamedPath> targets;
-  for (auto const& [option, path] :
-       {std::pair("--report", &options.report), {"--trace", &options.trace}, {"--svg", &options.svg}})
+  for (auto const& [option, path] : {std::pair("--report", &options.report),
+                                     {"--trace", &options.trace},
+                                     {"--svg", &options.svg}})
     if (!path->empty()) targets.push_back({option, *path});
   return targets;
 }
@@ -238,25 +250,32 @@ template <class F> auto with_option(std::string const& option, F&& f) {
 
 }  // namespace
 
-void add_array_file(std::vector<io::NamedPath>& paths, char const* option, std::string const& name) {
-  if (!name.empty()) paths.push_back({option, with_option(option, [&] { return io::file_of_array(name); })});
+void add_array_file(std::vector<io::NamedPath>& paths, char const* option,
+                    std::string const& name) {
+  if (!name.empty())
+    paths.push_back({option, with_option(option, [&] { return io::file_of_array(name); })});
 }
 
 DType parse_dtype(char const* option, std::string const& name) {
-  for (DType const type : {DType::f16, DType::bf16, DType::f32, DType::tf32, DType::e4m3, DType::e5m2})
+  for (DType const type :
+       {DType::f16, DType::bf16, DType::f32, DType::tf32, DType::e4m3, DType::e5m2})
     if (name == to_string(type)) return type;
-  throw argument_error(
-      fmt::format("{} is {}; it must be f16, bf16, f32, tf32, e4m3 or e5m2.", option, io::in_quotes(name)));
+  throw argument_error(fmt::format("{} is {}; it must be f16, bf16, f32, tf32, e4m3 or e5m2.",
+                                   option, io::in_quotes(name)));
 }
 
-std::int64_t Operand::size() const { return static_cast<std::int64_t>(data.size()) / (bits(type) / 8); }
+std::int64_t Operand::size() const {
+  return static_cast<std::int64_t>(data.size()) / (bits(type) / 8);
+}
 
 namespace {
 
 template <class T> void store(std::byte* to, T value) { std::memcpy(to, &value, sizeof value); }
 
-/// `count` doubles value(i), rounded once to nearest even; of tf32, f32 whose last bits the kernel drops.
-template <class Value> std::vector<std::byte> round_to(DType type, std::size_t count, Value&& value) {
+/// `count` doubles value(i), rounded once to nearest even; of tf32, f32 whose last bits the kernel
+/// drops.
+template <class Value>
+std::vector<std::byte> round_to(DType type, std::size_t count, Value&& value) {
   auto const size = static_cast<std::size_t>(bits(type) / 8);
   std::vector<std::byte> data(count * size);
   for (std::size_t i = 0; i < count; ++i) {
@@ -302,8 +321,8 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// Bytes that an array from a file takes while it is read: its own, and those of its elements as doubles and
-/// as the wanted type where it is not of that.
+/// Bytes that an array from a file takes while it is read: its own, and those of its elements as
+/// doubles and as the wanted type where it is not of that.
 double bytes_to_read(io::ArrayType const& array, DType wanted, bool as_it_is) {
   double elements = 1;
   for (auto const extent : array.shape) elements *= static_cast<double>(extent);
@@ -319,30 +338,34 @@ Operand read_operand(std::string const& option, std::string const& name, std::op
   io::ArrayType const described = with_option(option, [&] { return io::describe_array(name); });
   auto const& shape = described.shape;
   if (shape.size() < least_rank || shape.size() > most_rank)
-    throw argument_error(
-        fmt::format("{} {} has shape {}; it must have {} axes.", option, shown, io::shape_text(shape),
-                    least_rank == most_rank ? fmt::format("{}", most_rank)
-                                            : fmt::format("{} or {}", least_rank, most_rank)));
+    throw argument_error(fmt::format(
+        "{} {} has shape {}; it must have {} axes.", option, shown, io::shape_text(shape),
+        least_rank == most_rank ? fmt::format("{}", most_rank)
+                                : fmt::format("{} or {}", least_rank, most_rank)));
   if (std::find(shape.begin(), shape.end(), 0) != shape.end())
-    throw argument_error(fmt::format("{} {} has shape {}; every extent must be at least 1.", option, shown,
-                                     io::shape_text(shape)));
+    throw argument_error(fmt::format("{} {} has shape {}; every extent must be at least 1.", option,
+                                     shown, io::shape_text(shape)));
   auto const held = dtype_of_file(described.type);
   if (!held && described.type != io::ElementType::f64)
-    throw argument_error(fmt::format("{} {} holds {}; it must hold f16, bf16, e4m3, e5m2, f32 or f64.",
-                                     option, shown, io::to_string(described.type)));
-  if (!type && (!held || *held == DType::f32))
     throw argument_error(
-        fmt::format("{} {} holds {}, which no kernel multiplies; say to which type it is to be rounded.",
-                    option, shown, io::to_string(described.type)));
+        fmt::format("{} {} holds {}; it must hold f16, bf16, e4m3, e5m2, f32 or f64.", option,
+                    shown, io::to_string(described.type)));
+  if (!type && (!held || *held == DType::f32))
+    throw argument_error(fmt::format(
+        "{} {} holds {}, which no kernel multiplies; say to which type it is to be rounded.",
+        option, shown, io::to_string(described.type)));
   DType const wanted = type.value_or(held.value_or(DType::f32));
-  require_memory(fmt::format("{} {}", option, shown), bytes_to_read(described, wanted, held == wanted));
+  require_memory(fmt::format("{} {}", option, shown),
+                 bytes_to_read(described, wanted, held == wanted));
   io::Array array = with_option(option, [&] { return io::read_array(name); });
   if (held == wanted) return {wanted, array.shape, std::move(array.data)};
   auto const values = io::to_doubles(array);
-  return {wanted, array.shape, round_to(wanted, values.size(), [&](std::size_t i) { return values[i]; })};
+  return {wanted, array.shape,
+          round_to(wanted, values.size(), [&](std::size_t i) { return values[i]; })};
 }
 
-Operand generate(std::vector<std::int64_t> shape, DType type, std::uint64_t seed, std::uint64_t stream) {
+Operand generate(std::vector<std::int64_t> shape, DType type, std::uint64_t seed,
+                 std::uint64_t stream) {
   std::int64_t count = 1;
   for (auto const extent : shape) {
     if (extent < 1 || extent > kMaxExtent || __builtin_mul_overflow(count, extent, &count) ||
@@ -366,14 +389,14 @@ void agree(Extent& extent, std::int64_t from_file, char const* option, std::stri
     extent.said_by = by;
   }
   if (extent.value != from_file)
-    throw argument_error(fmt::format("{}: {} is {}, but {} by {}; both must be the same.", by, extent.name,
-                                     from_file, extent.value, extent.said_by));
+    throw argument_error(fmt::format("{}: {} is {}, but {} by {}; both must be the same.", by,
+                                     extent.name, from_file, extent.value, extent.said_by));
 }
 
 namespace {
 
-/// Bytes of memory that can be had without taking them from others: what the system says is available, and
-/// what the process may still ask for.
+/// Bytes of memory that can be had without taking them from others: what the system says is
+/// available, and what the process may still ask for.
 double free_memory() {
   double bytes = std::numeric_limits<double>::infinity();
   std::ifstream info("/proc/meminfo");
@@ -437,10 +460,11 @@ double time_launches(Machine const& machine, int repeat, std::function<void()> c
   return milliseconds(begin, end) / repeat;
 }
 
-double checked_launches(Machine const& machine, MachineOptions const& options, ProgressBar& bar, int repeat,
-                        bool json, std::function<void()> const& launch) {
+double checked_launches(Machine const& machine, MachineOptions const& options, ProgressBar& bar,
+                        int repeat, bool json, std::function<void()> const& launch) {
   auto const write_report = [&] {
-    auto const counters = options.report_without_counters ? sim::Counters::left_out : sim::Counters::shown;
+    auto const counters =
+        options.report_without_counters ? sim::Counters::left_out : sim::Counters::shown;
     if (!options.report.empty())
       io::write_file(options.report, machine.last_report().value().json(counters) + "\n");
   };
@@ -457,7 +481,8 @@ double checked_launches(Machine const& machine, MachineOptions const& options, P
     say("tegula: {}\n{}\n", sentence, error.what());
     write_report();
     if (json)
-      print("{}\n", dump({{"error", sentence}, {"report", ordered_json::parse(error.report().json())}}));
+      print("{}\n",
+            dump({{"error", sentence}, {"report", ordered_json::parse(error.report().json())}}));
     throw reported_failure();
   }
 }
@@ -465,7 +490,8 @@ double checked_launches(Machine const& machine, MachineOptions const& options, P
 std::vector<std::int64_t> rows_to_check(std::int64_t total, double work, std::int64_t elements) {
   constexpr double kWork = 4e9;
   constexpr double kElements = 1 << 24;
-  double const most = std::min(kWork / std::max(1.0, work), kElements / static_cast<double>(elements));
+  double const most =
+      std::min(kWork / std::max(1.0, work), kElements / static_cast<double>(elements));
   return reference::some_rows(total, static_cast<std::int64_t>(std::max(1.0, most)));
 }
 
@@ -502,22 +528,24 @@ void print_verdict(Verdict const& v, Machine const& machine, bool json, bool lin
     print("{:.3f} ms, {:.4g} {}FLOP/s\n", v.milliseconds, rate >= 1e12 ? rate * 1e-12 : rate * 1e-9,
           rate >= 1e12 ? "T" : "G");
     for (auto const& part : v.parts)
-      print("{}: error at most {:.3g}, {:.2f} of its bound at {} ({} of {} rows checked against float64)\n",
-            part.name, part.comparison.max_error, part.comparison.max_ratio, part.worst, v.rows_checked,
-            v.rows);
+      print(
+          "{}: error at most {:.3g}, {:.2f} of its bound at {} ({} of {} rows checked against float64)\n",
+          part.name, part.comparison.max_error, part.comparison.max_ratio, part.worst,
+          v.rows_checked, v.rows);
     if (report) {
       sim::LineCounters const& t = report->total;
       print(
           "counted: {} warp instructions, of them {} mma.sync and {} wgmma with {} multiply-adds; shared memory {} bytes in {} wavefronts, {} of them "
           "bank conflicts; global memory {} bytes in {} sectors\n",
           t.instructions, report->instruction("mma.sync").instructions,
-          report->instruction("wgmma.mma_async").instructions, t.fused_multiply_adds, t.shared_bytes,
-          t.shared_wavefronts, t.bank_conflicts, t.global_bytes, t.global_sectors);
+          report->instruction("wgmma.mma_async").instructions, t.fused_multiply_adds,
+          t.shared_bytes, t.shared_wavefronts, t.bank_conflicts, t.global_bytes, t.global_sectors);
       if (lines) {
         print("{}", report->text());
       } else if (report->open_choices != 0) {
-        print("order: one of an estimated 2^{}; sim::explore runs every one of a problem of one cluster\n",
-              report->open_choices);
+        print(
+            "order: one of an estimated 2^{}; sim::explore runs every one of a problem of one cluster\n",
+            report->open_choices);
       }
     }
     if (!v.output.empty()) print("written to {}\n", v.output);

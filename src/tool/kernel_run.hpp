@@ -1,7 +1,7 @@
 #pragma once
 
-/// What `tegula gemm` and `tegula attention` share: the machine's options, operands from files or generated,
-/// timing, the verdict and its printing.
+/// What `tegula gemm` and `tegula attention` share: the machine's options, operands from files or
+/// generated, timing, the verdict and its printing.
 
 #include <chrono>
 #include <cstdint>
@@ -26,8 +26,8 @@
 
 namespace tegula::tool {
 
-/// A line on standard error that shows how far a simulated launch is: only where that is a terminal, and only
-/// after two seconds.
+/// A line on standard error that shows how far a simulated launch is: only where that is a
+/// terminal, and only after two seconds.
 class ProgressBar {
  public:
   ~ProgressBar() { clear(); }
@@ -64,15 +64,19 @@ Machine make_machine(MachineOptions const& options, ProgressBar& bar);
 /// The files that the machine's options name: what is written, and what is read.
 std::vector<io::NamedPath> machine_targets(MachineOptions const& options);
 std::vector<io::NamedPath> machine_inputs(MachineOptions const& options);
-/// Throws argument_error that names the first of these files that has a name: only a run has them, and
+/// Throws argument_error that names the first of these files that has a name: only a run has them,
+/// and
 /// --explain runs nothing.
 void refuse_files_of_a_run(std::vector<io::NamedPath> const& files);
-/// Adds `option` to `paths` where it names a file; of an array's name (FILE.safetensors:NAME) the file.
+/// Adds `option` to `paths` where it names a file; of an array's name (FILE.safetensors:NAME) the
+/// file.
 void add_array_file(std::vector<io::NamedPath>& paths, char const* option, std::string const& name);
 /// Writes the timeline of the last launch to the files that were asked for, under `title`.
-void write_timeline(MachineOptions const& options, Machine const& machine, std::string const& title);
+void write_timeline(MachineOptions const& options, Machine const& machine,
+                    std::string const& title);
 
-/// "f16", "bf16", "f32", "tf32", "e4m3" or "e5m2". Throws argument_error that begins with the option.
+/// "f16", "bf16", "f32", "tf32", "e4m3" or "e5m2". Throws argument_error that begins with the
+/// option.
 DType parse_dtype(char const* option, std::string const& name);
 
 /// An array of one of these types in host memory, dense in C order.
@@ -83,13 +87,15 @@ struct Operand {
 
   std::int64_t size() const;
 };
-/// From a file, rounded once to `type` where one is asked for. Throws argument_error for a file of another
-/// rank or with an extent of 0, of elements that are no floating-point numbers, or, where no type is asked
-/// for, of f32 or f64; all of it before the elements are read.
+/// From a file, rounded once to `type` where one is asked for. Throws argument_error for a file of
+/// another rank or with an extent of 0, of elements that are no floating-point numbers, or, where
+/// no type is asked for, of f32 or f64; all of it before the elements are read.
 Operand read_operand(std::string const& option, std::string const& name, std::optional<DType> type,
                      std::size_t least_rank, std::size_t most_rank);
-/// Values evenly spread in [-1, 1), the same for the same seed and stream, whatever the type and the host.
-Operand generate(std::vector<std::int64_t> shape, DType type, std::uint64_t seed, std::uint64_t stream);
+/// Values evenly spread in [-1, 1), the same for the same seed and stream, whatever the type and
+/// the host.
+Operand generate(std::vector<std::int64_t> shape, DType type, std::uint64_t seed,
+                 std::uint64_t stream);
 /// An extent of the problem, which options and files may say.
 struct Extent {
   char const* name;        ///< "m"
@@ -112,12 +118,14 @@ Buffer<std::byte> upload(Machine const& machine, Operand const& operand, std::st
 std::vector<double> rows_as_doubles(Operand const& operand, std::int64_t row,
                                     std::vector<std::int64_t> const& rows);
 
-/// The options by which a part of the choice is decided by hand, and what each was given: nothing where it
-/// was left out.
+/// The options by which a part of the choice is decided by hand, and what each was given: nothing
+/// where it was left out.
 using Asked = std::vector<std::pair<char const*, std::string>>;
 /// "--kernel sm90 --config 3"
 std::string to_string(Asked const& asked);
-inline std::string text_of(std::optional<int> const& number) { return number ? std::to_string(*number) : ""; }
+inline std::string text_of(std::optional<int> const& number) {
+  return number ? std::to_string(*number) : "";
+}
 /// choose(), with the options in front of its argument_error.
 template <class Choose> auto chosen_as_asked(Asked const& asked, Choose&& choose) {
   try {
@@ -131,13 +139,13 @@ template <class Choose> auto chosen_as_asked(Asked const& asked, Choose&& choose
 
 /// Milliseconds of one launch: the mean of `repeat`, after one that warms a GPU up.
 double time_launches(Machine const& machine, int repeat, std::function<void()> const& launch);
-/// Likewise, with the report written where MachineOptions::report asks for it. Where the simulated machine
-/// found something: prints it, as JSON where `json`, and throws reported_failure.
-double checked_launches(Machine const& machine, MachineOptions const& options, ProgressBar& bar, int repeat,
-                        bool json, std::function<void()> const& launch);
+/// Likewise, with the report written where MachineOptions::report asks for it. Where the simulated
+/// machine found something: prints it, as JSON where `json`, and throws reported_failure.
+double checked_launches(Machine const& machine, MachineOptions const& options, ProgressBar& bar,
+                        int repeat, bool json, std::function<void()> const& launch);
 
-/// Rows whose reference takes at most a few seconds and half a gigabyte: `work` multiply-adds and `elements`
-/// results for one row.
+/// Rows whose reference takes at most a few seconds and half a gigabyte: `work` multiply-adds and
+/// `elements` results for one row.
 std::vector<std::int64_t> rows_to_check(std::int64_t total, double work, std::int64_t elements);
 
 /// What a run found, for printing.

@@ -29,11 +29,13 @@ struct Options {
 };
 
 bool is_layout(Value const& value) {
-  return std::holds_alternative<Layout>(value.what) || std::holds_alternative<SwizzledLayout>(value.what);
+  return std::holds_alternative<Layout>(value.what) ||
+         std::holds_alternative<SwizzledLayout>(value.what);
 }
 
 std::string json_report(Value const& value, int bank_bits) {
-  return "{" + result_members(value) + (bank_bits != 0 ? "," + banks_member(value, bank_bits) : "") + "}\n";
+  return "{" + result_members(value) +
+         (bank_bits != 0 ? "," + banks_member(value, bank_bits) : "") + "}\n";
 }
 
 std::string text_report(Value const& value, int bank_bits) {
@@ -48,7 +50,8 @@ std::string text_report(Value const& value, int bank_bits) {
     text += fmt::format("cosize  {}\n", plain != nullptr ? plain->cosize() : swizzled->cosize());
   }
   if (size > kLargestTable) {
-    return text + fmt::format("\nThe table has more than {} elements, and is not printed.\n", kLargestTable);
+    return text + fmt::format("\nThe table has more than {} elements, and is not printed.\n",
+                              kLargestTable);
   }
   text += "\n" + to_text(picture(value));
   if (bank_bits != 0) {
@@ -63,9 +66,9 @@ int element_width(std::string const& text) {
       return bits;
     }
   }
-  throw std::invalid_argument(
-      fmt::format("--banks: {} is not the width of an element in bits: 1, 2, 4, 8, 16, 32, 64 or 128",
-                  io::in_quotes(text)));
+  throw std::invalid_argument(fmt::format(
+      "--banks: {} is not the width of an element in bits: 1, 2, 4, 8, 16, 32, 64 or 128",
+      io::in_quotes(text)));
 }
 
 void run(Options const& options) {
@@ -84,8 +87,9 @@ void run(Options const& options) {
   }
   deliver({{"--svg", options.svg, [&] { return to_svg(picture(value, bank_bits)); }},
            {"--latex", options.latex, [&] { return to_latex(picture(value, bank_bits)); }}},
-          options.json,
-          [&] { return options.json ? json_report(value, bank_bits) : text_report(value, bank_bits); });
+          options.json, [&] {
+            return options.json ? json_report(value, bank_bits) : text_report(value, bank_bits);
+          });
 }
 
 }  // namespace
@@ -112,12 +116,14 @@ Examples:
   auto const options = std::make_shared<Options>();
   command.add_text("EXPR", options->expression, "The expression");
   command
-      .add_text("--batch", options->batch,
-                "Evaluate each line {\"id\",\"expr\"} of this file of JSON lines ('-': standard input)")
+      .add_text(
+          "--batch", options->batch,
+          "Evaluate each line {\"id\",\"expr\"} of this file of JSON lines ('-': standard input)")
       .check(file_name());
   command.add_flag("--json", options->json, "Write JSON: result, size, cosize and table");
-  command.add_drawing("--svg", options->svg,
-                      "Draw the layout to FILE, or to standard output; with --banks, coloured by bank");
+  command.add_drawing(
+      "--svg", options->svg,
+      "Draw the layout to FILE, or to standard output; with --banks, coloured by bank");
   command.add_drawing("--latex", options->latex, "The same as a LaTeX document (TikZ)");
   command
       .add_option("--banks", options->banks,

@@ -34,7 +34,8 @@ void append_tuple(std::string& text, Tuple const& tuple) {
   text += ']';
 }
 
-template <class Append> void append_table(std::string& text, std::int64_t size, Append const& append) {
+template <class Append>
+void append_table(std::string& text, std::int64_t size, Append const& append) {
   text += '[';
   for (std::int64_t i = 0; i < size; ++i) {
     if (i > 0) {
@@ -51,8 +52,8 @@ void append_integer(std::string& text, std::int64_t value) {
 
 template <class L> std::string layout_members(Value const& value, L const& layout) {
   // The text form holds no character that JSON escapes.
-  std::string text =
-      fmt::format(R"("result":"{}","size":{},"cosize":{})", to_text(value), layout.size(), layout.cosize());
+  std::string text = fmt::format(R"("result":"{}","size":{},"cosize":{})", to_text(value),
+                                 layout.size(), layout.cosize());
   if (layout.size() <= kLargestTable) {
     text += R"(,"table":)";
     append_table(text, layout.size(), [&](std::int64_t i) { append_integer(text, layout(i)); });
@@ -88,11 +89,12 @@ std::string error_line(int number, std::string const& sentence) {
 std::string answer_line(std::string_view text, int number) {
   // Depth first: a parsed value is copied and written by recursion.
   if (io::json_depth(text) > kDeepestJson)
-    return error_line(
-        number, fmt::format("line {} nests arrays and objects more than {} deep", number, kDeepestJson));
+    return error_line(number, fmt::format("line {} nests arrays and objects more than {} deep",
+                                          number, kDeepestJson));
   Json const line = Json::parse(text, nullptr, false);
   bool const has_id = line.is_object() && line.contains("id");
-  std::string const label = has_id ? "{\"id\":" + dump(line["id"]) : fmt::format("{{\"line\":{}", number);
+  std::string const label =
+      has_id ? "{\"id\":" + dump(line["id"]) : fmt::format("{{\"line\":{}", number);
   try {
     if (line.is_discarded()) {
       throw std::invalid_argument(fmt::format("line {} is not JSON", number));
@@ -130,8 +132,9 @@ std::string banks_member(Value const& value, int element_bits) {
   SwizzledLayout const memory =
       plain != nullptr ? SwizzledLayout(*plain) : std::get<SwizzledLayout>(value.what);
   std::string text = fmt::format(R"("banks":{{"element_bits":{},"table":)", element_bits);
-  append_table(text, std::min(memory.size(), kLargestTable),
-               [&](std::int64_t i) { append_integer(text, bank_of_element(memory(i), element_bits)); });
+  append_table(text, std::min(memory.size(), kLargestTable), [&](std::int64_t i) {
+    append_integer(text, bank_of_element(memory(i), element_bits));
+  });
   return text + "}";
 }
 

@@ -34,23 +34,24 @@ std::optional<float> real(std::string const& text) {
 }  // namespace
 
 Accepted whole_number(std::int64_t least, std::int64_t most) {
-  return Accepted{[least, most](std::string const& text) {
-                    auto const value = spelled<std::int64_t>(text);
-                    if (value && *value >= least && *value <= most) return std::string();
-                    if (most == std::numeric_limits<std::int64_t>::max())
-                      return fmt::format("{} is not a whole number of at least {}", in_quotes(text), least);
-                    return fmt::format("{} is not a whole number from {} to {}", in_quotes(text), least,
-                                       most);
-                  },
-                  fmt::format(">= {}", least)};
+  return Accepted{
+      [least, most](std::string const& text) {
+        auto const value = spelled<std::int64_t>(text);
+        if (value && *value >= least && *value <= most) return std::string();
+        if (most == std::numeric_limits<std::int64_t>::max())
+          return fmt::format("{} is not a whole number of at least {}", in_quotes(text), least);
+        return fmt::format("{} is not a whole number from {} to {}", in_quotes(text), least, most);
+      },
+      fmt::format(">= {}", least)};
 }
 
 Accepted multiple(std::int64_t of, std::int64_t least, std::int64_t most) {
   return Accepted{[of, least, most](std::string const& text) {
                     auto const value = spelled<std::int64_t>(text);
-                    if (value && *value >= least && *value <= most && *value % of == 0) return std::string();
-                    return fmt::format("{} is not a multiple of {} from {} to {}", in_quotes(text), of, least,
-                                       most);
+                    if (value && *value >= least && *value <= most && *value % of == 0)
+                      return std::string();
+                    return fmt::format("{} is not a multiple of {} from {} to {}", in_quotes(text),
+                                       of, least, most);
                   },
                   fmt::format("{}, {} .. {}", least, least + of, most)};
 }
@@ -58,32 +59,37 @@ Accepted multiple(std::int64_t of, std::int64_t least, std::int64_t most) {
 Accepted seed_number() {
   return Accepted{[](std::string const& text) {
                     if (spelled<std::uint64_t>(text)) return std::string();
-                    return fmt::format("{} is not a whole number from 0 to 2^64 - 1", in_quotes(text));
+                    return fmt::format("{} is not a whole number from 0 to 2^64 - 1",
+                                       in_quotes(text));
                   },
                   "0 to 2^64 - 1"};
 }
 
 Accepted real_number() {
-  return Accepted{[](std::string const& text) {
-                    if (real(text)) return std::string();
-                    return fmt::format(
-                        "{} is not a finite number that f32 holds (0, or from 1.4e-45 to 3.4e38 in size)",
-                        in_quotes(text));
-                  },
-                  "NUMBER"};
+  return Accepted{
+      [](std::string const& text) {
+        if (real(text)) return std::string();
+        return fmt::format(
+            "{} is not a finite number that f32 holds (0, or from 1.4e-45 to 3.4e38 in size)",
+            in_quotes(text));
+      },
+      "NUMBER"};
 }
 
 Accepted positive_number() {
   return Accepted{[](std::string const& text) {
                     if (real(text).value_or(0) > 0) return std::string();
-                    return fmt::format("{} is not a finite number above 0 that f32 holds", in_quotes(text));
+                    return fmt::format("{} is not a finite number above 0 that f32 holds",
+                                       in_quotes(text));
                   },
                   "> 0"};
 }
 
 Accepted not_empty(std::string const& what) {
-  return Accepted{
-      [what](std::string const& text) { return text.empty() ? "'' is not " + what : std::string(); }, "TEXT"};
+  return Accepted{[what](std::string const& text) {
+                    return text.empty() ? "'' is not " + what : std::string();
+                  },
+                  "TEXT"};
 }
 Accepted file_name() { return not_empty("the name of a file"); }
 
@@ -91,7 +97,8 @@ Accepted one_of(std::initializer_list<char const*> words) {
   std::vector<std::string> const known(words.begin(), words.end());
   std::string const list = fmt::format("{}", fmt::join(known, ", "));
   return Accepted{[known, list](std::string const& text) {
-                    if (std::find(known.begin(), known.end(), text) != known.end()) return std::string();
+                    if (std::find(known.begin(), known.end(), text) != known.end())
+                      return std::string();
                     return fmt::format("{} is not one of {}", in_quotes(text), list);
                   },
                   "{" + fmt::format("{}", fmt::join(known, ",")) + "}"};
@@ -99,8 +106,9 @@ Accepted one_of(std::initializer_list<char const*> words) {
 
 Accepted folder_name() {
   return {[](std::string const& text) {
-            return std::filesystem::is_directory(text) ? std::string()
-                                                       : fmt::format("{} is not a folder", in_quotes(text));
+            return std::filesystem::is_directory(text)
+                       ? std::string()
+                       : fmt::format("{} is not a folder", in_quotes(text));
           },
           "FOLDER"};
 }

@@ -30,7 +30,8 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
 }  // namespace
 
 void put(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail("write", "standard output");
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
+    fail("write", "standard output");
 }
 
 void flush_output() {
@@ -45,14 +46,16 @@ void deliver(std::vector<DrawingFile> const& drawings, bool json,
       continue;
     }
     if (json || !to_output.empty()) {
-      throw std::invalid_argument(fmt::format("{}: a file is needed, for {} writes to standard output",
-                                              drawing.option, json ? "--json" : to_output));
+      throw std::invalid_argument(
+          fmt::format("{}: a file is needed, for {} writes to standard output", drawing.option,
+                      json ? "--json" : to_output));
     }
     to_output = drawing.option;
   }
   std::vector<io::NamedPath> targets;
   for (DrawingFile const& drawing : drawings) {
-    if (!drawing.path.empty() && drawing.path != "-") targets.push_back({drawing.option, drawing.path});
+    if (!drawing.path.empty() && drawing.path != "-")
+      targets.push_back({drawing.option, drawing.path});
   }
   io::check_targets(targets);
   std::string text = to_output.empty() ? report() : std::string();
@@ -106,15 +109,16 @@ std::string read_file(std::string const& option, std::string const& path, std::i
   auto const bytes =
       std::filesystem::is_regular_file(path, error) ? std::filesystem::file_size(path, error) : 0;
   if (bytes > static_cast<std::uintmax_t>(most))
-    throw io::io_error(
-        fmt::format("{} {} has {} bytes; at most {} are read", option, io::in_quotes(path), bytes, most));
+    throw io::io_error(fmt::format("{} {} has {} bytes; at most {} are read", option,
+                                   io::in_quotes(path), bytes, most));
   std::string text;
-  read_lines(option, path, static_cast<std::size_t>(most), [&](std::string_view line, int, bool too_long) {
-    if (too_long || text.size() + line.size() > static_cast<std::size_t>(most))
-      throw io::io_error(
-          fmt::format("{} {} is longer than the {} bytes that are read", option, io::in_quotes(path), most));
-    text.append(line) += '\n';
-  });
+  read_lines(option, path, static_cast<std::size_t>(most),
+             [&](std::string_view line, int, bool too_long) {
+               if (too_long || text.size() + line.size() > static_cast<std::size_t>(most))
+                 throw io::io_error(fmt::format("{} {} is longer than the {} bytes that are read",
+                                                option, io::in_quotes(path), most));
+               text.append(line) += '\n';
+             });
   return text;
 }
 
@@ -125,12 +129,13 @@ std::string dump(nlohmann::ordered_json const& value) {
 nlohmann::ordered_json thread_value_json(Layout const& tv) {
   constexpr std::int64_t kLargest = std::int64_t{1} << 22;
   if (tv.size() > kLargest)
-    throw std::invalid_argument(fmt::format("the table of {} would have {} elements; at most {} are written",
-                                            to_string(tv), tv.size(), kLargest));
+    throw std::invalid_argument(
+        fmt::format("the table of {} would have {} elements; at most {} are written", to_string(tv),
+                    tv.size(), kLargest));
   std::vector<std::int64_t> table(static_cast<std::size_t>(tv.size()));
   for (std::size_t i = 0; i < table.size(); ++i) {
-    table[i] = tv(
-        static_cast<std::int64_t>(i));  // flat index = thread + threads * value: threads are the first mode
+    table[i] = tv(static_cast<std::int64_t>(
+        i));  // flat index = thread + threads * value: threads are the first mode
   }
   return {{"layout", to_string(tv)}, {"values", tv[1].size()}, {"table", std::move(table)}};
 }

@@ -14,8 +14,8 @@
 
 namespace tegula::tool {
 
-/// Writes to standard output. Throws std::runtime_error where it cannot be written; what is still buffered at
-/// the end is seen by flush_output().
+/// Writes to standard output. Throws std::runtime_error where it cannot be written; what is still
+/// buffered at the end is seen by flush_output().
 void put(std::string_view text);
 template <class... T> void print(fmt::format_string<T...> format, T&&... values) {
   put(fmt::format(format, std::forward<T>(values)...));
@@ -28,19 +28,21 @@ template <class... T> void say(fmt::format_string<T...> format, T&&... values) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-/// Writes the report on standard output, and each drawing to its file; a drawing for "-" goes to standard
-/// output in place of the report. Throws std::invalid_argument where two things would go to standard output
-/// or to one file, and io_error where a file cannot be written, before anything is drawn or written.
+/// Writes the report on standard output, and each drawing to its file; a drawing for "-" goes to
+/// standard output in place of the report. Throws std::invalid_argument where two things would go
+/// to standard output or to one file, and io_error where a file cannot be written, before anything
+/// is drawn or written.
 struct DrawingFile {
   std::string option;  // that asked for it, for errors
   std::string path;    // empty: not asked for
   std::function<std::string()> draw;
 };
-void deliver(std::vector<DrawingFile> const& drawings, bool json, std::function<std::string()> const& report);
+void deliver(std::vector<DrawingFile> const& drawings, bool json,
+             std::function<std::string()> const& report);
 
-/// Calls line(text, number) for each line of a file, or of standard input for "-", without its end; `text` is
-/// empty of a line longer than `most` bytes, of which too_long is told. Throws std::runtime_error with the
-/// option, the path and the system's reason.
+/// Calls line(text, number) for each line of a file, or of standard input for "-", without its end;
+/// `text` is empty of a line longer than `most` bytes, of which too_long is told. Throws
+/// std::runtime_error with the option, the path and the system's reason.
 void read_lines(std::string const& option, std::string const& path, std::size_t most,
                 std::function<void(std::string_view text, int number, bool too_long)> const& line);
 
@@ -50,8 +52,8 @@ std::string read_file(std::string const& option, std::string const& path, std::i
 /// One line of JSON. Text that is not UTF-8 is replaced, not refused.
 std::string dump(nlohmann::ordered_json const& value);
 
-/// A (thread, value) layout in the form that every command gives it: {"layout", "values", "table"}, table[t +
-/// threads * v]. Throws std::invalid_argument for a table of more than 2^22 elements.
+/// A (thread, value) layout in the form that every command gives it: {"layout", "values", "table"},
+/// table[t + threads * v]. Throws std::invalid_argument for a table of more than 2^22 elements.
 nlohmann::ordered_json thread_value_json(Layout const& tv);
 
 }  // namespace tegula::tool

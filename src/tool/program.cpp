@@ -30,8 +30,9 @@ constexpr char const* kFooter = R"(Examples:
 
 `tegula COMMAND --help` describes a command and shows examples of it.)";
 
-/// Reports a refused call: a sentence on standard error, and on standard output {"error": sentence} for those
-/// who asked for JSON. That either is closed changes nothing: the exit status says it too.
+/// Reports a refused call: a sentence on standard error, and on standard output {"error": sentence}
+/// for those who asked for JSON. That either is closed changes nothing: the exit status says it
+/// too.
 int fail(std::string const& text, bool json, int code) {
   constexpr std::size_t kLongest = 2000;
   std::string whole = text;
@@ -46,8 +47,9 @@ int fail(std::string const& text, bool json, int code) {
   return code;
 }
 
-/// A descriptor of a standard stream that is closed is taken by the next file that is opened, which would
-/// then receive what is printed. Here each is taken by one that cannot be used, so that use is an error.
+/// A descriptor of a standard stream that is closed is taken by the next file that is opened, which
+/// would then receive what is printed. Here each is taken by one that cannot be used, so that use
+/// is an error.
 void reserve_standard_streams() {
   for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
     if (fcntl(descriptor, F_GETFD) == -1 && errno == EBADF)
@@ -55,8 +57,8 @@ void reserve_standard_streams() {
   }
 }
 
-/// The parser takes an empty value for none where that may be left out, and of a flag for "yes": it is
-/// refused here.
+/// The parser takes an empty value for none where that may be left out, and of a flag for "yes": it
+/// is refused here.
 void refuse_empty_values(int argc, char** argv) {
   auto const refuse = [](std::string_view option) {
     throw std::invalid_argument(
@@ -93,8 +95,9 @@ int run(tegula::tool::CommandLine const& line, int argc, char** argv, bool json)
 int tegula::tool::run_command_line(int argc, char** argv) {
   reserve_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that is gone is an error of the write, with a sentence
-  bool const json = std::any_of(argv + 1, argv + argc,
-                                [](char const* argument) { return std::string_view(argument) == "--json"; });
+  bool const json = std::any_of(argv + 1, argv + argc, [](char const* argument) {
+    return std::string_view(argument) == "--json";
+  });
   constexpr int kRefused = 1;
   try {
     tegula::tool::CommandLine const line(

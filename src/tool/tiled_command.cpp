@@ -36,8 +36,10 @@ template <class F> auto asked_for(std::string const& what, F&& f) {
 MmaTiling build(MmaOptions const& options, std::string const& atom_argument) {
   MmaAtom const atom = find_mma_atom(atom_argument, options.atom);
   Layout const atoms = evaluate_layout("--layout", options.layout);
-  Tiler const tile = options.tile.empty() ? make_tile(_, _, _) : evaluate_tiler("--tile", options.tile);
-  std::string const tile_text = options.tile.empty() ? "" : " --tile " + io::in_quotes(options.tile);
+  Tiler const tile =
+      options.tile.empty() ? make_tile(_, _, _) : evaluate_tiler("--tile", options.tile);
+  std::string const tile_text =
+      options.tile.empty() ? "" : " --tile " + io::in_quotes(options.tile);
   return asked_for("--layout " + io::in_quotes(options.layout) + tile_text,
                    [&] { return make_tiled_mma(atom, atoms, tile); });
 }
@@ -57,7 +59,8 @@ void run_mma(MmaOptions const& options, bool json, std::string const& svg) {
                ? to_json(mma) + "\n"
                : fmt::format(
                      "{} threads, tile {}x{}x{} (M,N,K); (thread, value) -> flat column-major index, and who holds what:\n\n{}",
-                     mma.threads(), mma.extent(0), mma.extent(1), mma.extent(2), stacked_text(pictures(mma)));
+                     mma.threads(), mma.extent(0), mma.extent(1), mma.extent(2),
+                     stacked_text(pictures(mma)));
   });
 }
 
@@ -70,9 +73,10 @@ struct CopyOptions {
   MmaOptions mma;
 };
 
-constexpr DType kElementTypes[] = {DType::f64,  DType::f32, DType::tf32, DType::f16, DType::bf16, DType::e4m3,
-                                   DType::e5m2, DType::s64, DType::u64,  DType::s32, DType::u32,  DType::s16,
-                                   DType::u16,  DType::s8,  DType::u8,   DType::s4,  DType::u4,   DType::b1};
+constexpr DType kElementTypes[] = {DType::f64,  DType::f32,  DType::tf32, DType::f16, DType::bf16,
+                                   DType::e4m3, DType::e5m2, DType::s64,  DType::u64, DType::s32,
+                                   DType::u32,  DType::s16,  DType::u16,  DType::s8,  DType::u8,
+                                   DType::s4,   DType::u4,   DType::b1};
 
 /// The width of an element given by name (f16) or by its bits (16).
 int element_bits(std::string const& type) {
@@ -98,12 +102,13 @@ CopyTiling build(CopyOptions const& options) {
   if (options.of.empty()) {
     Layout const threads = evaluate_layout("--threads", options.threads);
     Layout const values = evaluate_layout("--values", options.values);
-    return asked_for(
-        "--threads " + io::in_quotes(options.threads) + " --values " + io::in_quotes(options.values),
-        [&] { return make_tiled_copy(atom, bits, threads, values); });
+    return asked_for("--threads " + io::in_quotes(options.threads) + " --values " +
+                         io::in_quotes(options.values),
+                     [&] { return make_tiled_copy(atom, bits, threads, values); });
   }
   if (options.mma.atom.empty()) {
-    throw std::invalid_argument("--of needs the tiled MMA: --mma NAME, and its --layout and --tile");
+    throw std::invalid_argument(
+        "--of needs the tiled MMA: --mma NAME, and its --layout and --tile");
   }
   MmaTiling const mma = build(options.mma, "--mma");
   bool const a = options.of == "a" || options.of == "A", b = options.of == "b" || options.of == "B";
@@ -137,7 +142,8 @@ void run_copy(CopyOptions const& options, bool json, std::string const& svg) {
 }  // namespace
 
 void add_tiled_mma_command(Command const& app) {
-  Command const command = app.add_command("tiled-mma", "Repeat an MMA over threads and over a tile");
+  Command const command =
+      app.add_command("tiled-mma", "Repeat an MMA over threads and over a tile");
   command.footer(R"(Examples:
   tegula tiled-mma --atom SM80_16x8x16_F32F16F16F32_TN --layout '(2,2,1)' --tile '<32,32,16>'
   tegula tiled-mma --atom SM80_16x8x16_F32F16F16F32_TN --layout '(4,1,1)' --json
@@ -149,7 +155,8 @@ void add_tiled_mma_command(Command const& app) {
     bool json = false;
   };
   auto const options = std::make_shared<Options>();
-  command.add_option("--atom", options->mma.atom, "The MMA instruction (see `tegula atoms`)").required();
+  command.add_option("--atom", options->mma.atom, "The MMA instruction (see `tegula atoms`)")
+      .required();
   command
       .add_option("--layout", options->mma.layout,
                   "Which group of threads works at (m,n,k): a layout of atoms (default (1,1,1))")
@@ -159,15 +166,17 @@ void add_tiled_mma_command(Command const& app) {
           "--tile", options->mma.tile,
           "The tile: for each of M, N, K an extent, a layout (a permutation), or '_' (default: what the atoms cover)")
       .check(not_empty("a tile"));
-  command.add_flag("--json", options->json,
-                   "Write JSON: threads, tile, and the (thread, value) layouts and tables of a, b, c");
+  command.add_flag(
+      "--json", options->json,
+      "Write JSON: threads, tile, and the (thread, value) layouts and tables of a, b, c");
   command.add_drawing("--svg", options->svg,
                       "Draw A, B and C to FILE, or to standard output, coloured by thread");
   command.callback([options] { run_mma(options->mma, options->json, options->svg); });
 }
 
 void add_tiled_copy_command(Command const& app) {
-  Command const command = app.add_command("tiled-copy", "Repeat a copy over threads and over a tile");
+  Command const command =
+      app.add_command("tiled-copy", "Repeat a copy over threads and over a tile");
   command.footer(R"(Examples:
   tegula tiled-copy --atom 'SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>' --type f16 --threads '(16,8):(8,1)' --values '(1,8)'
   tegula tiled-copy --atom 'UniversalCopy<uint32_t>' --type f32 --threads '(32,4)' --values '(1,4)' --json
@@ -182,8 +191,11 @@ void add_tiled_copy_command(Command const& app) {
   CopyOptions& copy = options->copy;
   command.add_option("--atom", copy.atom, "The copy instruction (see `tegula atoms`)").required();
   command.add_option("--type", copy.type, "The element type, or its width in bits (default f16)");
-  command.add_option("--threads", copy.threads, "(m,n) -> thread").check(not_empty("a layout of threads"));
-  command.add_option("--values", copy.values, "(i,j) -> value, for the block of each thread (default 1:1)")
+  command.add_option("--threads", copy.threads, "(m,n) -> thread")
+      .check(not_empty("a layout of threads"));
+  command
+      .add_option("--values", copy.values,
+                  "(i,j) -> value, for the block of each thread (default 1:1)")
       .check(not_empty("a layout of values"));
   command.add_option("--of", copy.of, "Match operand a, b or c of the tiled MMA given by --mma")
       .check(one_of({"a", "b", "c", "A", "B", "C"}));
@@ -195,10 +207,12 @@ void add_tiled_copy_command(Command const& app) {
       .check(not_empty("a layout of atoms"));
   command.add_option("--tile,--mma-tile", copy.mma.tile, "With --of: the tile of the tiled MMA")
       .check(not_empty("a tile"));
-  command.add_flag("--json", options->json,
-                   "Write JSON: threads, tile, and the (thread, value) layouts and tables of src and dst");
-  command.add_drawing("--svg", options->svg,
-                      "Draw source and destination to FILE, or to standard output, coloured by thread");
+  command.add_flag(
+      "--json", options->json,
+      "Write JSON: threads, tile, and the (thread, value) layouts and tables of src and dst");
+  command.add_drawing(
+      "--svg", options->svg,
+      "Draw source and destination to FILE, or to standard output, coloured by thread");
   command.callback([options] { run_copy(options->copy, options->json, options->svg); });
 }
 

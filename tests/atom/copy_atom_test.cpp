@@ -14,9 +14,9 @@
 namespace tegula {
 namespace {
 
-/// PTX ISA, ldmatrix: after a load without .trans thread t holds, of each 8x8 matrix of 16-bit elements, row
-/// t/4, columns 2*(t%4) and 2*(t%4)+1, low half first; with .trans column t/4, rows 2*(t%4) and 2*(t%4)+1.
-/// Matrix m's row r is at the address that thread 8m+r gives.
+/// PTX ISA, ldmatrix: after a load without .trans thread t holds, of each 8x8 matrix of 16-bit
+/// elements, row t/4, columns 2*(t%4) and 2*(t%4)+1, low half first; with .trans column t/4, rows
+/// 2*(t%4) and 2*(t%4)+1. Matrix m's row r is at the address that thread 8m+r gives.
 struct MatrixElement {
   int matrix, row, column;
 };
@@ -40,7 +40,8 @@ void expect_matrix_copy(char const* name, int matrices, bool trans, bool store) 
   ASSERT_EQ(rows[0].size(), 32);
   ASSERT_EQ(rows[1].size(), 128);
 
-  // Which bit of the instruction is bit b of element (matrix, row, column), said by the address side.
+  // Which bit of the instruction is bit b of element (matrix, row, column), said by the address
+  // side.
   std::set<std::int64_t> addressed;
   for (int thread = 0; thread < 32; ++thread) {
     for (int bit = 0; bit < 128; ++bit) {
@@ -54,7 +55,8 @@ void expect_matrix_copy(char const* name, int matrices, bool trans, bool store) 
   for (int thread = 0; thread < 32; ++thread) {
     for (int bit = 0; bit < 32 * matrices; ++bit) {
       MatrixElement const e = held_by(thread, bit / 16, trans);
-      ASSERT_EQ(registers(coord(thread, bit)), rows(coord(8 * e.matrix + e.row, 16 * e.column + bit % 16)))
+      ASSERT_EQ(registers(coord(thread, bit)),
+                rows(coord(8 * e.matrix + e.row, 16 * e.column + bit % 16)))
           << thread << " " << bit;
       held.insert(registers(coord(thread, bit)));
     }
@@ -78,11 +80,12 @@ TEST(CopyAtom, MatrixLoadsAndStoresAreThoseOfThePtxIsa) {
 }
 
 TEST(CopyAtom, OneThreadCopiesMoveTheirBitsInOrder) {
-  std::map<std::string, std::vector<int>> const widths = {{"SM80_CP_ASYNC_CACHEALWAYS", {32, 64, 128}},
-                                                          {"SM80_CP_ASYNC_CACHEALWAYS_ZFILL", {32, 64, 128}},
-                                                          {"SM80_CP_ASYNC_CACHEGLOBAL", {128}},
-                                                          {"SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", {128}},
-                                                          {"UniversalCopy", {8, 16, 32, 64, 128}}};
+  std::map<std::string, std::vector<int>> const widths = {
+      {"SM80_CP_ASYNC_CACHEALWAYS", {32, 64, 128}},
+      {"SM80_CP_ASYNC_CACHEALWAYS_ZFILL", {32, 64, 128}},
+      {"SM80_CP_ASYNC_CACHEGLOBAL", {128}},
+      {"SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", {128}},
+      {"UniversalCopy", {8, 16, 32, 64, 128}}};
   for (auto const& [base, admitted] : widths) {
     for (int const width : {8, 16, 32, 64, 128}) {
       std::string const name = base + "<uint" + std::to_string(width) + "_t>";
@@ -101,11 +104,12 @@ TEST(CopyAtom, OneThreadCopiesMoveTheirBitsInOrder) {
 }
 
 TEST(CopyAtom, CopiesOfTilesAreAskedForByOneThread) {
-  for (CopyOp const op : {CopyOp::tma_load, CopyOp::tma_multicast, CopyOp::tma_store, CopyOp::tma_reduce,
-                          CopyOp::bulk_load, CopyOp::bulk_store}) {
+  for (CopyOp const op : {CopyOp::tma_load, CopyOp::tma_multicast, CopyOp::tma_store,
+                          CopyOp::tma_reduce, CopyOp::bulk_load, CopyOp::bulk_store}) {
     CopyAtom const atom = copy_atom({op, 8192});
     EXPECT_EQ(atom.threads(), 1);
-    for (Layout const& tv : {atom.src, atom.dst, atom.ref}) EXPECT_EQ(to_string(tv), "(1,8192):(0,1)");
+    for (Layout const& tv : {atom.src, atom.dst, atom.ref})
+      EXPECT_EQ(to_string(tv), "(1,8192):(0,1)");
     CopySpec found;
     ASSERT_TRUE(find_copy(copy_name(atom.spec).view(), found));
     EXPECT_EQ(found, (CopySpec{op, 0})) << "the catalogue does not know the tile";
@@ -122,9 +126,11 @@ TEST(CopyAtom, AmountsThatNoInstructionMovesAreRefused) {
     }
     return "";
   };
-  EXPECT_EQ(refusal(CopyOp::ldmatrix, 3), "copy(ldmatrix, 3): ldmatrix and stmatrix move 1, 2 or 4 matrices");
+  EXPECT_EQ(refusal(CopyOp::ldmatrix, 3),
+            "copy(ldmatrix, 3): ldmatrix and stmatrix move 1, 2 or 4 matrices");
   EXPECT_EQ(refusal(CopyOp::stmatrix_trans, 4), "");
-  EXPECT_EQ(refusal(CopyOp::cp_async_ca, 16), "copy(cp_async_ca, 16): cp.async.ca moves 32, 64 or 128 bits");
+  EXPECT_EQ(refusal(CopyOp::cp_async_ca, 16),
+            "copy(cp_async_ca, 16): cp.async.ca moves 32, 64 or 128 bits");
   EXPECT_EQ(refusal(CopyOp::cp_async_cg, 64), "copy(cp_async_cg, 64): cp.async.cg moves 128 bits");
   EXPECT_EQ(refusal(CopyOp::universal, 256),
             "copy(universal, 256): a plain copy moves 8, 16, 32, 64 or 128 bits");
@@ -134,8 +140,8 @@ TEST(CopyAtom, AmountsThatNoInstructionMovesAreRefused) {
 }
 
 TEST(CopyAtom, WidthsHaveSeveralSpellings) {
-  for (char const* name :
-       {"UniversalCopy<64>", "UniversalCopy_64", "UniversalCopy64", "UniversalCopy<cute::uint64_t>"}) {
+  for (char const* name : {"UniversalCopy<64>", "UniversalCopy_64", "UniversalCopy64",
+                           "UniversalCopy<cute::uint64_t>"}) {
     EXPECT_STREQ(copy_name(copy_atom(name).spec).text, "UniversalCopy<uint64_t>") << name;
   }
   EXPECT_STREQ(copy_name(copy_atom("UniversalCopy").spec).text, "UniversalCopy<uint128_t>");

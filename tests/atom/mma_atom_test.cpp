@@ -18,9 +18,9 @@ struct Element {
   int column;
 };
 
-/// The fragment tables of the PTX ISA ("Matrix Fragments for mma..."), transcribed case by case; lane is
-/// %laneid, i the index of the element. Rows of B's table are k and its columns n there; here both operands
-/// are (row, k).
+/// The fragment tables of the PTX ISA ("Matrix Fragments for mma..."), transcribed case by case;
+/// lane is %laneid, i the index of the element. Rows of B's table are k and its columns n there;
+/// here both operands are (row, k).
 Element a_fragment(MmaSpec const& s, int lane, int i) {
   int const group = lane >> 2;
   int const t = lane % 4;
@@ -30,13 +30,15 @@ Element a_fragment(MmaSpec const& s, int lane, int i) {
   }
   if (width == 16 && s.k == 8) return {i < 2 ? group : group + 8, t * 2 + (i & 1)};
   if (width == 16 && s.k == 16) {
-    return {(i < 2) || (i >= 4 && i < 6) ? group : group + 8, i < 4 ? t * 2 + (i & 1) : t * 2 + (i & 1) + 8};
+    return {(i < 2) || (i >= 4 && i < 6) ? group : group + 8,
+            i < 4 ? t * 2 + (i & 1) : t * 2 + (i & 1) + 8};
   }
   if (width == 32 && s.k == 4) return {i == 0 ? group : group + 8, t};
   if (width == 32 && s.k == 8) return {i == 0 || i == 2 ? group : group + 8, i < 2 ? t : t + 4};
   if (width == 8 && s.k == 16) return {i < 4 ? group : group + 8, t * 4 + (i & 3)};
   if (width == 8 && s.k == 32) {
-    return {i < 4 || (i >= 8 && i < 12) ? group : group + 8, i < 8 ? t * 4 + (i & 3) : t * 4 + (i & 3) + 16};
+    return {i < 4 || (i >= 8 && i < 12) ? group : group + 8,
+            i < 8 ? t * 4 + (i & 3) : t * 4 + (i & 3) + 16};
   }
   if (width == 4 && s.k == 32) return {i < 8 ? group : group + 8, t * 8 + (i & 7)};
   if (width == 4 && s.k == 64) {
@@ -96,7 +98,8 @@ void expect_fragment(MmaSpec const& s, char const* operand, Layout const& tv, in
   for (int value = 0; value < tv[1].size(); ++value) {
     for (int lane = 0; lane < 32; ++lane) {
       Element const e = fragment(s, lane, value);
-      ASSERT_EQ(tv(coord(lane, value)), e.row + rows * e.column) << "lane " << lane << " value " << value;
+      ASSERT_EQ(tv(coord(lane, value)), e.row + rows * e.column)
+          << "lane " << lane << " value " << value;
       seen.insert(tv(coord(lane, value)));
     }
   }
@@ -118,14 +121,17 @@ TEST(MmaAtom, TheCatalogueHoldsEverySm80Instruction) {
   std::set<std::string> names;
   for (MmaSpec const& s : catalogue()) {
     EXPECT_TRUE(names.insert(mma_name(s).text).second) << "twice: " << mma_name(s).text;
-    EXPECT_LT(mma_name(s).view().size(), sizeof(Name::text) - 1) << "a name that may have been cut short";
+    EXPECT_LT(mma_name(s).view().size(), sizeof(Name::text) - 1)
+        << "a name that may have been cut short";
   }
   for (char const* name :
-       {"SM80_16x8x8_F16F16F16F16_TN", "SM80_16x8x16_F16F16F16F16_TN", "SM80_16x8x8_F32F16F16F32_TN",
-        "SM80_16x8x16_F32F16F16F32_TN", "SM80_16x8x8_F32BF16BF16F32_TN", "SM80_16x8x16_F32BF16BF16F32_TN",
-        "SM80_16x8x4_F32TF32TF32F32_TN", "SM80_16x8x8_F32TF32TF32F32_TN", "SM80_8x8x4_F64F64F64F64_TN",
-        "SM75_16x8x8_F32F16F16F32_TN", "SM75_8x8x16_S32S8S8S32_TN", "SM89_16x8x32_F32E4M3E5M2F32_TN",
-        "SM80_16x8x256_S32U1U1S32_TN_ANDPOPC", "SM80_16x8x64_S32U4S4S32_TN_SATURATE"}) {
+       {"SM80_16x8x8_F16F16F16F16_TN", "SM80_16x8x16_F16F16F16F16_TN",
+        "SM80_16x8x8_F32F16F16F32_TN", "SM80_16x8x16_F32F16F16F32_TN",
+        "SM80_16x8x8_F32BF16BF16F32_TN", "SM80_16x8x16_F32BF16BF16F32_TN",
+        "SM80_16x8x4_F32TF32TF32F32_TN", "SM80_16x8x8_F32TF32TF32F32_TN",
+        "SM80_8x8x4_F64F64F64F64_TN", "SM75_16x8x8_F32F16F16F32_TN", "SM75_8x8x16_S32S8S8S32_TN",
+        "SM89_16x8x32_F32E4M3E5M2F32_TN", "SM80_16x8x256_S32U1U1S32_TN_ANDPOPC",
+        "SM80_16x8x64_S32U4S4S32_TN_SATURATE"}) {
     EXPECT_TRUE(names.contains(name)) << name;
   }
   for (std::string const types : {"S8S8", "S8U8", "U8S8", "U8U8"}) {
@@ -149,8 +155,8 @@ std::vector<MmaSpec> warpgroup_catalogue() {
   return all;
 }
 
-/// The register fragments of wgmma, transcribed from the PTX ISA ("Register Fragments and Shared Memory
-/// Matrix Layouts"): thread is %tid % 128, i the index of the element in register order.
+/// The register fragments of wgmma, transcribed from the PTX ISA ("Register Fragments and Shared
+/// Memory Matrix Layouts"): thread is %tid % 128, i the index of the element in register order.
 Element wgmma_d_fragment(int thread, int i) {
   int const warp = thread / 32;
   int const lane = thread % 32;
@@ -194,7 +200,8 @@ TEST(MmaAtom, WarpgroupFragmentsAreThoseOfThePtxIsa) {
     };
     expect_held(atom.c, 64, s.n, wgmma_d_fragment);
     if (s.operands == MmaOperands::rs) {
-      expect_held(atom.a, 64, s.k, [&](int thread, int i) { return wgmma_a_fragment(bits(s.a), thread, i); });
+      expect_held(atom.a, 64, s.k,
+                  [&](int thread, int i) { return wgmma_a_fragment(bits(s.a), thread, i); });
     }
     // What is in shared memory belongs to all threads.
     auto const expect_whole = [](Layout const& tv, int elements) {
@@ -220,13 +227,14 @@ TEST(MmaAtom, TheCatalogueHoldsEveryWgmma) {
     EXPECT_TRUE(find_mma(name.view(), found)) << name.text;
     EXPECT_EQ(mma_atom(found), mma_atom(s));
   }
-  // 12 kinds of floating-point types at 32 widths, 8 of integers at 18, each with A in shared memory and in
-  // registers.
+  // 12 kinds of floating-point types at 32 widths, 8 of integers at 18, each with A in shared
+  // memory and in registers.
   EXPECT_EQ(names.size(), 2u * (12 * 32 + 8 * 18));
   for (char const* name :
        {"SM90_64x128x16_F32BF16BF16_SS", "SM90_64x256x16_F32F16F16_RS", "SM90_64x8x16_F16F16F16_SS",
-        "SM90_64x96x8_F32TF32TF32_SS_TN", "SM90_64x248x32_F32E4M3E5M2_RS_TN", "SM90_64x24x32_S32S8U8_SS_TN",
-        "SM90_64x240x32_S32U8U8_RS_TN_SATURATE", "SM90_64x16x32_F16E5M2E5M2_SS_TN"}) {
+        "SM90_64x96x8_F32TF32TF32_SS_TN", "SM90_64x248x32_F32E4M3E5M2_RS_TN",
+        "SM90_64x24x32_S32S8U8_SS_TN", "SM90_64x240x32_S32U8U8_RS_TN_SATURATE",
+        "SM90_64x16x32_F16E5M2E5M2_SS_TN"}) {
     EXPECT_TRUE(names.contains(name)) << name;
   }
   for (char const* name :
@@ -243,7 +251,8 @@ TEST(MmaAtom, WarpgroupLayoutsInTheirTextForm) {
   EXPECT_EQ(to_string(atom.b), "(128,(128,16)):(0,(1,128))");
   EXPECT_EQ(to_string(atom.c), "((4,8,4),(2,2,16)):((128,1,16),(64,8,512))");
   EXPECT_EQ(to_string(mma_atom("SM90_64x8x8_F32TF32TF32_SS_TN").a), "(128,(64,8)):(0,(1,64))");
-  EXPECT_EQ(to_string(mma_atom("SM90_64x8x8_F32TF32TF32_RS_TN").a), "((4,8,4),(2,2)):((64,1,16),(8,256))");
+  EXPECT_EQ(to_string(mma_atom("SM90_64x8x8_F32TF32TF32_RS_TN").a),
+            "((4,8,4),(2,2)):((64,1,16),(8,256))");
 }
 
 TEST(MmaAtom, IsFoundByName) {

@@ -25,7 +25,8 @@ std::string refusal(MmaSpec const& spec) {
   return "";
 }
 
-/// `spec` with each of the types that an instruction of tensor cores names, in turn as d (and c), a and b.
+/// `spec` with each of the types that an instruction of tensor cores names, in turn as d (and c), a
+/// and b.
 template <class Visit> void for_each_type(MmaSpec spec, Visit&& visit) {
   using enum DType;
   constexpr DType kTypes[] = {f64, f32, tf32, f16, bf16, e4m3, e5m2, s32, s8, u8, s4, u4, b1};
@@ -78,15 +79,17 @@ TEST(MmaSpec, TheCatalogueHoldsWhatCheckAcceptsAndNothingElseIsAccepted) {
     for (int const n : widths) {
       for (int const k : {8, 16, 32})
         for (MmaVariant const variant : {MmaVariant::plain, MmaVariant::saturate})
-          for_each_type({.sm = 90, .m = 64, .n = n, .k = k, .variant = variant, .operands = operands}, add);
+          for_each_type(
+              {.sm = 90, .m = 64, .n = n, .k = k, .variant = variant, .operands = operands}, add);
     }
   }
   Specs expected = accepted_of_catalogue();
-  // fma; 24 of mma.sync; of wgmma 12 kinds of floats at 32 widths and 8 of integers at 18, each with A in
-  // either place.
+  // fma; 24 of mma.sync; of wgmma 12 kinds of floats at 32 widths and 8 of integers at 18, each
+  // with A in either place.
   EXPECT_EQ(expected.size(), 1u + 24u + 2 * (12 * 32 + 8 * 18));
-  std::erase_if(expected,
-                [&](auto const& k) { return std::get<0>(k) == kWgmmaM && !widths.contains(std::get<1>(k)); });
+  std::erase_if(expected, [&](auto const& k) {
+    return std::get<0>(k) == kWgmmaM && !widths.contains(std::get<1>(k));
+  });
   EXPECT_EQ(accepted, expected);
 }
 
@@ -118,7 +121,8 @@ TEST(MmaSpec, RegistersAndThreadsAreThoseOfTheLayouts) {
 
 TEST(MmaSpec, AScalarIsOneThreadsElement) {
   constexpr MmaSpec fma = scalar_fma(DType::f32);
-  static_assert(threads(fma) == 1 && a_registers(fma) == 1 && b_registers(fma) == 1 && d_registers(fma) == 1);
+  static_assert(threads(fma) == 1 && a_registers(fma) == 1 && b_registers(fma) == 1 &&
+                d_registers(fma) == 1);
   MmaAtom const atom = mma_atom(fma);
   for (Layout const& tv : {atom.a, atom.b, atom.c}) {
     EXPECT_EQ(tv.rank(), 2);
@@ -165,18 +169,22 @@ TEST(MmaSpec, WhatArchLacksIsRefusedWithASentence) {
            {with(warp, [](MmaSpec& s) { s.sm = 75; }), "those of sm 80"},
            {with(warp, [](MmaSpec& s) { s.b_major = Major::mn; }), "have no major-ness"},
            {with(warp, [](MmaSpec& s) { s.negate_b = true; }), "only wgmma negates"},
-           {with(warp, [](MmaSpec& s) { s.variant = MmaVariant::saturate; }), "of integers, saturate"},
+           {with(warp, [](MmaSpec& s) { s.variant = MmaVariant::saturate; }),
+            "of integers, saturate"},
            {with(group, [](MmaSpec& s) { s.n = 264; }),
             "wgmma(264): n must be a multiple of 8 from 8 to 256"},
            {with(group, [](MmaSpec& s) { s.k = 8; }), "k must be 32 bytes of elements"},
            {with(group, [](MmaSpec& s) { s.c = s.d = f16; }), "d must be f32, or f16 where"},
-           {with(group, [](MmaSpec& s) { s.c = s.d = s32; }), "integers, and only they, accumulate in s32"},
+           {with(group, [](MmaSpec& s) { s.c = s.d = s32; }),
+            "integers, and only they, accumulate in s32"},
            {with(group, [](MmaSpec& s) { s.m = 16; }), "sm must be 90 and m 64"},
            {with(group, [](MmaSpec& s) { s.operands = MmaOperands::rs, s.a_major = Major::mn; }),
             "A in registers has no major-ness"},
            {warpgroup_mma(s8, s8, s32, 64), ""},
-           {with(warpgroup_mma(s8, s8, s32, 64), [](MmaSpec& s) { s.n = 40; }), "n of integers must be"},
-           {with(warpgroup_mma(s8, s8, s32, 64), [](MmaSpec& s) { s.negate_a = true; }), "cannot be negated"},
+           {with(warpgroup_mma(s8, s8, s32, 64), [](MmaSpec& s) { s.n = 40; }),
+            "n of integers must be"},
+           {with(warpgroup_mma(s8, s8, s32, 64), [](MmaSpec& s) { s.negate_a = true; }),
+            "cannot be negated"},
            {with(warpgroup_mma(e4m3, e5m2, f32, 64), [](MmaSpec& s) { s.b_major = Major::mn; }),
             "only operands of 16-bit elements may be contiguous along m or n"},
        }) {

@@ -14,9 +14,10 @@
 namespace tegula {
 namespace {
 
-/// In the copy by threads and values, thread threads(tm, tn) moves a block of adjacent elements, value
-/// values(i, j) being element (i, j) of it.
-void expect_by_blocks(char const* atom, int bits, char const* threads_text, char const* values_text) {
+/// In the copy by threads and values, thread threads(tm, tn) moves a block of adjacent elements,
+/// value values(i, j) being element (i, j) of it.
+void expect_by_blocks(char const* atom, int bits, char const* threads_text,
+                      char const* values_text) {
   SCOPED_TRACE(std::string(atom) + " " + threads_text + " " + values_text);
   Layout const threads = append(parse_layout(threads_text), 2);
   Layout const values = append(parse_layout(values_text), 2);
@@ -51,9 +52,9 @@ TEST(CopyTiling, ByThreadsAndValuesEachThreadMovesItsBlock) {
   expect_by_blocks("AutoVectorizingCopyWithAssumedAlignment<128>", 16, "(16,2):(2,1)", "(1,8)");
 }
 
-/// The place of a 16-bit element in the registers that a matrix load fills: element (row, column) of matrix q
-/// is half column % 2 of register q of thread 4 * row + column / 2, and with .trans the same with row and
-/// column exchanged (PTX ISA, ldmatrix).
+/// The place of a 16-bit element in the registers that a matrix load fills: element (row, column)
+/// of matrix q is half column % 2 of register q of thread 4 * row + column / 2, and with .trans the
+/// same with row and column exchanged (PTX ISA, ldmatrix).
 struct Register {
   int thread, value;
 };
@@ -64,11 +65,11 @@ Register holder(int q, int row, int column, bool trans) {
   return {4 * row + column / 2, 2 * q + column % 2};
 }
 
-/// What the row addresses of ldmatrix (stmatrix) must be so that the registers hold the MMA's operand:
-/// address lane i of warp w names row i % 8 of matrix i / 8, whose elements are those that the MMA wants in
-/// the registers where they arrive.
-void expect_matrix_copy(char const* name, int matrices, bool trans, bool store, CopyTiling const& copy,
-                        Layout const& operand) {
+/// What the row addresses of ldmatrix (stmatrix) must be so that the registers hold the MMA's
+/// operand: address lane i of warp w names row i % 8 of matrix i / 8, whose elements are those that
+/// the MMA wants in the registers where they arrive.
+void expect_matrix_copy(char const* name, int matrices, bool trans, bool store,
+                        CopyTiling const& copy, Layout const& operand) {
   SCOPED_TRACE(std::string(name) + " " + to_string(operand));
   Layout const addresses = store ? copy.dst() : copy.src();
   Layout const registers = store ? copy.src() : copy.dst();
@@ -90,8 +91,8 @@ void expect_matrix_copy(char const* name, int matrices, bool trans, bool store, 
             std::int64_t const wanted =
                 operand(coord(32 * warp + r.thread, r.value + 2 * matrices * instruction));
             ASSERT_EQ(addresses(coord(32 * warp + 8 * q + row, coord(column, instruction))), wanted)
-                << "warp " << warp << " instruction " << instruction << " matrix " << q << " row " << row
-                << " column " << column;
+                << "warp " << warp << " instruction " << instruction << " matrix " << q << " row "
+                << row << " column " << column;
           }
         }
       }
@@ -106,13 +107,16 @@ TEST(CopyTiling, MatrixLoadsBringEachThreadItsOperand) {
     int const n = static_cast<int>(8 * groups[1].size());
     for (MmaTiling const& mma :
          {make_tiled_mma(atom, groups), make_tiled_mma(atom, groups, make_tile(_, 2 * n, 32)),
-          make_tiled_mma(atom, groups, make_tile(_, layout(shape(8, n / 8, 2), stride(1, 16, 8)), _))}) {
+          make_tiled_mma(atom, groups,
+                         make_tile(_, layout(shape(8, n / 8, 2), stride(1, 16, 8)), _))}) {
       for (int const matrices : {1, 2, 4}) {
         std::string const count = std::to_string(matrices);
         std::string const twice = std::to_string(2 * matrices);
         for (bool const trans : {false, true}) {
-          std::string const load = trans ? "SM75_U16x" + twice + "_LDSM_T" : "SM75_U32x" + count + "_LDSM_N";
-          std::string const store = trans ? "SM90_U16x" + twice + "_STSM_T" : "SM90_U32x" + count + "_STSM_N";
+          std::string const load =
+              trans ? "SM75_U16x" + twice + "_LDSM_T" : "SM75_U32x" + count + "_LDSM_N";
+          std::string const store =
+              trans ? "SM90_U16x" + twice + "_STSM_T" : "SM90_U32x" + count + "_STSM_N";
           expect_matrix_copy(load.c_str(), matrices, trans, false,
                              make_tiled_copy_a(copy_atom(load), 16, mma), mma.a());
           if (mma.b()[1].size() % (2 * matrices) == 0) {
@@ -130,9 +134,11 @@ TEST(CopyTiling, MatrixLoadsBringEachThreadItsOperand) {
 }
 
 TEST(CopyTiling, WithFewerMatricesTheFurtherLanesRepeatTheAddresses) {
-  MmaTiling const mma = make_tiled_mma(mma_atom("SM80_16x8x16_F32F16F16F32_TN"), layout(shape(2, 2, 1)));
+  MmaTiling const mma =
+      make_tiled_mma(mma_atom("SM80_16x8x16_F32F16F16F32_TN"), layout(shape(2, 2, 1)));
   for (int const matrices : {1, 2}) {
-    Layout const src = make_tiled_copy_a(copy_atom(CopySpec{CopyOp::ldmatrix, matrices}), 16, mma).src();
+    Layout const src =
+        make_tiled_copy_a(copy_atom(CopySpec{CopyOp::ldmatrix, matrices}), 16, mma).src();
     for (int thread = 0; thread < 128; ++thread) {
       int const stands_for = thread / 32 * 32 + thread % 32 % (8 * matrices);
       EXPECT_EQ(src(coord(thread, 0)), src(coord(stands_for, 0)));
@@ -140,8 +146,9 @@ TEST(CopyTiling, WithFewerMatricesTheFurtherLanesRepeatTheAddresses) {
   }
 }
 
-/// Law of retile: with the fragment of a tiled MMA in registers numbered 0, 1, ..., what the copy calls value
-/// v of instruction x is the register that holds the element which the copy moves there.
+/// Law of retile: with the fragment of a tiled MMA in registers numbered 0, 1, ..., what the copy
+/// calls value v of instruction x is the register that holds the element which the copy moves
+/// there.
 TEST(CopyTiling, RetileFindsTheRegistersOfTheFragment) {
   MmaAtom const atom = mma_atom("SM80_16x8x16_F32F16F16F32_TN");
   for (char const* atoms : {"(4,1,1)", "(2,2,1)"}) {
@@ -155,14 +162,17 @@ TEST(CopyTiling, RetileFindsTheRegistersOfTheFragment) {
       Layout const tensor = layout(shape(4 * m, 64));  // (M,K), or (N,K)
       for (bool const is_a : {true, false}) {
         Layout const parts = is_a ? mma.partition_a(tensor) : mma.partition_b(tensor);
-        // ((lane, groups), (values, (rest, rest))); the registers hold a thread's part in this order.
+        // ((lane, groups), (values, (rest, rest))); the registers hold a thread's part in this
+        // order.
         Layout const per_thread = make_layout(parts[1][0], parts[1][1][0], parts[1][1][1]);
         Layout const fragment =
             layout(shape(per_thread[0].size(), per_thread[1].size(), per_thread[2].size()));
         CopyAtom const load = copy_atom("SM75_U32x4_LDSM_N");
-        CopyTiling const copy = is_a ? make_tiled_copy_a(load, 16, mma) : make_tiled_copy_b(load, 16, mma);
-        Layout const view = copy.retile(fragment);        // ((value, instruction), M, K) -> register
-        Layout const moved = copy.partition_dst(tensor);  // (thread, (value, instruction), (M, K)) -> element
+        CopyTiling const copy =
+            is_a ? make_tiled_copy_a(load, 16, mma) : make_tiled_copy_b(load, 16, mma);
+        Layout const view = copy.retile(fragment);  // ((value, instruction), M, K) -> register
+        Layout const moved =
+            copy.partition_dst(tensor);  // (thread, (value, instruction), (M, K)) -> element
         ASSERT_EQ(view.rank(), 3);
         ASSERT_EQ(view.size(), fragment.size());
         ASSERT_EQ(view[0].size(), moved[1].size());
@@ -190,8 +200,8 @@ TEST(CopyTiling, RetileFindsTheRegistersOfTheFragment) {
 }
 
 TEST(CopyTiling, IsAConstantExpression) {
-  static constexpr MmaTiling mma =
-      make_tiled_mma(mma_atom("SM80_16x8x16_F32F16F16F32_TN"), layout(shape(2, 2, 1)), make_tile(32, 32, 16));
+  static constexpr MmaTiling mma = make_tiled_mma(mma_atom("SM80_16x8x16_F32F16F16F32_TN"),
+                                                  layout(shape(2, 2, 1)), make_tile(32, 32, 16));
   static constexpr CopyTiling copy = make_tiled_copy_b(copy_atom("SM75_U32x4_LDSM_N"), 16, mma);
   static_assert(copy.threads() == 128 && copy.atom_values() == 8 && copy.tile() == shape(32, 16));
   constexpr Layout src = copy.src();
@@ -217,8 +227,9 @@ TEST(CopyTiling, WhatDoesNotFitIsRefusedWithASentence) {
               HasSubstr("not a multiple"));
   EXPECT_THAT(refusal([&] { make_tiled_copy(narrow, 32, layout(32), layout(4)); }),
               HasSubstr("not a whole number of elements"));
-  EXPECT_THAT(refusal([&] { make_tiled_copy(copy_atom("SM75_U16x8_LDSM_T"), 32, layout(32), layout(4)); }),
-              HasSubstr("splits elements"));
+  EXPECT_THAT(
+      refusal([&] { make_tiled_copy(copy_atom("SM75_U16x8_LDSM_T"), 32, layout(32), layout(4)); }),
+      HasSubstr("splits elements"));
   EXPECT_THAT(refusal([&] { make_tiled_copy(narrow, 0, layout(32), layout(4)); }),
               HasSubstr("not a whole number of elements"));
   EXPECT_THAT(refusal([&] { make_tiled_copy(matrices, 16, layout(16), layout(8)); }),

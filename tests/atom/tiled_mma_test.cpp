@@ -19,11 +19,13 @@ struct Expected {
   Layout atoms;               // rank 3
   std::vector<Layout> order;  // of M, N, K: position in atom order -> position in the tile
 
-  int extent(int mode) const { return static_cast<int>(order[static_cast<std::size_t>(mode)].size()); }
+  int extent(int mode) const {
+    return static_cast<int>(order[static_cast<std::size_t>(mode)].size());
+  }
 
-  /// The flat index into the tile of operand (first, second) of value `value` of thread `thread`. Values run
-  /// over the atom's, then over the atoms along `first`, then over those along `second`; atoms along a mode
-  /// go to groups of threads first.
+  /// The flat index into the tile of operand (first, second) of value `value` of thread `thread`.
+  /// Values run over the atom's, then over the atoms along `first`, then over those along `second`;
+  /// atoms along a mode go to groups of threads first.
   std::int64_t element(Layout const& fragment, int first, int second, int thread, int value) const {
     int group_at[3] = {-1, -1, -1};
     for (int m = 0; m < atoms[0].size(); ++m) {
@@ -47,7 +49,8 @@ struct Expected {
       int const mode = which[i];
       int const groups = static_cast<int>(atoms[mode].size());
       int const rests = extent(mode) / (atom_extents[mode] * groups);
-      std::int64_t const within = i == 0 ? in_atom % atom_extents[first] : in_atom / atom_extents[first];
+      std::int64_t const within =
+          i == 0 ? in_atom % atom_extents[first] : in_atom / atom_extents[first];
       std::int64_t const atom_order =
           within + atom_extents[mode] * (group_at[mode] + groups * (rest % rests));
       rest /= rests;
@@ -64,7 +67,8 @@ void expect_operand(Expected const& expected, Layout const& tv, Layout const& fr
   int const unused = 3 - first - second;
   ASSERT_EQ(tv.size(), static_cast<std::int64_t>(expected.extent(first)) * expected.extent(second) *
                            expected.atoms[unused].size());
-  EXPECT_TRUE(covers_with_repeats(tv, expected.extent(first) * expected.extent(second))) << to_string(tv);
+  EXPECT_TRUE(covers_with_repeats(tv, expected.extent(first) * expected.extent(second)))
+      << to_string(tv);
   for (int thread = 0; thread < threads; ++thread) {
     for (int value = 0; value < tv[1].size(); ++value) {
       ASSERT_EQ(tv(coord(thread, value)), expected.element(fragment, first, second, thread, value))
@@ -90,8 +94,8 @@ TEST(MmaTiling, EachThreadHoldsWhatItsGroupsAndTheOrderSay) {
           make_tile(2 * m, 4 * n, 2 * k),
           make_tile(_, 2 * n),
           make_tile(_, layout(shape(8, n / 8, 2), stride(1, 16, 8)), _),
-          make_tile(layout(shape(m / 2, 2), stride(2, 1)), layout(shape(2, 4, n / 8), stride(1, n / 4, 2)),
-                    2 * k),
+          make_tile(layout(shape(m / 2, 2), stride(2, 1)),
+                    layout(shape(2, 4, n / 8), stride(1, n / 4, 2)), 2 * k),
       };
       for (Tiler const& tile : tiles) {
         SCOPED_TRACE(std::string(name) + " " + atoms_text + " " + to_string(tile));
@@ -114,8 +118,8 @@ TEST(MmaTiling, EachThreadHoldsWhatItsGroupsAndTheOrderSay) {
 
 TEST(MmaTiling, PartitionsATensorOfManyTiles) {
   // A thread's part of a (64,48) tensor is its part of the (32,16) tile, repeated over the tiles.
-  MmaTiling const mma =
-      make_tiled_mma(mma_atom("SM80_16x8x16_F32F16F16F32_TN"), layout(shape(2, 1, 1)), make_tile(32, 8, 16));
+  MmaTiling const mma = make_tiled_mma(mma_atom("SM80_16x8x16_F32F16F16F32_TN"),
+                                       layout(shape(2, 1, 1)), make_tile(32, 8, 16));
   Layout const tensor = layout(shape(64, 48), stride(48, 1));
   Layout const parts = mma.partition_a(tensor);  // ((lane,(2,1)),(8,(2,3)))
   ASSERT_EQ(parts[0].size(), 64);
@@ -126,7 +130,8 @@ TEST(MmaTiling, PartitionsATensorOfManyTiles) {
       for (int tile_m = 0; tile_m < 2; ++tile_m) {
         for (int tile_k = 0; tile_k < 3; ++tile_k) {
           std::int64_t const in_tile = tv(coord(thread, value));
-          std::int64_t const expected = tensor(coord(in_tile % 32 + 32 * tile_m, in_tile / 32 + 16 * tile_k));
+          std::int64_t const expected =
+              tensor(coord(in_tile % 32 + 32 * tile_m, in_tile / 32 + 16 * tile_k));
           ASSERT_EQ(parts(coord(thread, value + 8 * (tile_m + 2 * tile_k))), expected);
         }
       }
@@ -135,7 +140,8 @@ TEST(MmaTiling, PartitionsATensorOfManyTiles) {
 }
 
 TEST(MmaTiling, WarpgroupsAlongM) {
-  MmaTiling const mma = make_tiled_mma(mma_atom("SM90_64x96x16_F32BF16BF16_RS"), layout(shape(2, 1, 1)));
+  MmaTiling const mma =
+      make_tiled_mma(mma_atom("SM90_64x96x16_F32BF16BF16_RS"), layout(shape(2, 1, 1)));
   EXPECT_EQ(mma.threads(), 256);
   EXPECT_EQ(mma.tile(), shape(128, 96, 16));
   EXPECT_TRUE(covers_once(mma.c(), 128 * 96));
@@ -146,8 +152,8 @@ TEST(MmaTiling, WarpgroupsAlongM) {
 }
 
 TEST(MmaTiling, IsAConstantExpressionAndATemplateArgument) {
-  static constexpr MmaTiling mma =
-      make_tiled_mma(mma_atom("SM80_16x8x16_F32F16F16F32_TN"), layout(shape(2, 2, 1)), make_tile(32, 32, 16));
+  static constexpr MmaTiling mma = make_tiled_mma(mma_atom("SM80_16x8x16_F32F16F16F32_TN"),
+                                                  layout(shape(2, 2, 1)), make_tile(32, 32, 16));
   static_assert(mma.threads() == 128 && mma.tile() == shape(32, 32, 16));
   constexpr Layout c = mma.c();
   static_assert(covers_once(c, 32 * 32));
@@ -167,14 +173,16 @@ TEST(MmaTiling, WhatDoesNotFitIsRefusedWithASentence) {
     return "";
   };
   EXPECT_EQ(refusal("(2,2,1)", make_tile(32, 32, 16)), "");
-  EXPECT_THAT(refusal("(2,2,1,1)", make_tile(_, _, _)), testing::HasSubstr("more than three modes"));
+  EXPECT_THAT(refusal("(2,2,1,1)", make_tile(_, _, _)),
+              testing::HasSubstr("more than three modes"));
   EXPECT_THAT(refusal("(2,2,1):(1,3,0)", make_tile(_, _, _)), testing::HasSubstr("each once"));
   EXPECT_THAT(refusal("(2,2,1):(1,1,0)", make_tile(_, _, _)), testing::HasSubstr("each once"));
   EXPECT_THAT(refusal("(2,2,1)", make_tile(48, 16, 16)), testing::HasSubstr("not a multiple"));
   EXPECT_THAT(refusal("(2,2,1)", make_tile(16, 16, 16)), testing::HasSubstr("not a multiple"));
   EXPECT_THAT(refusal("(1,1,1)", make_tile(16, layout(shape(8, 2), stride(1, 16)), 16)),
               testing::HasSubstr("one to one"));
-  EXPECT_THAT(refusal("(1,1,1)", make_tile(16, 8, 16, 1)), testing::HasSubstr("more than three modes"));
+  EXPECT_THAT(refusal("(1,1,1)", make_tile(16, 8, 16, 1)),
+              testing::HasSubstr("more than three modes"));
 }
 
 TEST(Coverage, IsWhatCountingSays) {
@@ -191,12 +199,13 @@ TEST(Coverage, IsWhatCountingSays) {
             }
             auto const end = count.begin() + elements;
             bool const nothing_beyond = std::all_of(end, count.end(), [](int c) { return c == 0; });
-            bool const once = nothing_beyond && std::all_of(count.begin(), end, [](int c) { return c == 1; });
+            bool const once =
+                nothing_beyond && std::all_of(count.begin(), end, [](int c) { return c == 1; });
             EXPECT_EQ(covers_once(l, elements), once) << to_string(l) << " " << elements;
             // Repeats only along stride 0 are repeats of the whole.
             int const repeats = (d0 == 0 ? e0 : 1) * (d1 == 0 ? e1 : 1);
-            bool const even =
-                nothing_beyond && std::all_of(count.begin(), end, [&](int c) { return c == repeats; });
+            bool const even = nothing_beyond &&
+                              std::all_of(count.begin(), end, [&](int c) { return c == repeats; });
             EXPECT_EQ(covers_with_repeats(l, elements), even) << to_string(l) << " " << elements;
           }
         }

@@ -1,5 +1,5 @@
-/* The C interface as a program in C11 uses it. Prints each expectation that is not met; exits 1 if there was
- * one. */
+/* The C interface as a program in C11 uses it. Prints each expectation that is not met; exits 1 if
+ * there was one. */
 
 #include <math.h>
 #include <stdint.h>
@@ -153,7 +153,8 @@ static float from_bf16(uint16_t value) {
   return result;
 }
 
-/* D = A B^T + C with rows of A and D further apart than they are long: what lies between is left alone. */
+/* D = A B^T + C with rows of A and D further apart than they are long: what lies between is left
+ * alone. */
 static void multiplies(tegula_machine* machine) {
   enum { kM = 20, kN = 24, kK = 16, kLda = 40, kLdd = 32 };
   static uint16_t a[kM * kLda], b[kN * kK];
@@ -177,7 +178,8 @@ static void multiplies(tegula_machine* machine) {
       float expected = -77;
       if (j < kN) {
         expected = from_bf16(c[i * kN + j]);
-        for (int k = 0; k < kK; ++k) expected += from_bf16(a[i * kLda + k]) * from_bf16(b[j * kK + k]);
+        for (int k = 0; k < kK; ++k)
+          expected += from_bf16(a[i * kLda + k]) * from_bf16(b[j * kK + k]);
       }
       if (from_bf16(d[i * kLdd + j]) != expected) {
         EXPECT(from_bf16(d[i * kLdd + j]) == expected);

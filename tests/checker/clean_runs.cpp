@@ -1,5 +1,5 @@
-// Runs correct kernels under the checker at many schedules: no finding, and the same output and counters of
-// each.
+// Runs correct kernels under the checker at many schedules: no finding, and the same output and
+// counters of each.
 
 #include <algorithm>
 #include <atomic>
@@ -28,10 +28,12 @@ double seconds_since(Clock::time_point begin) {
 struct Tally {
   std::atomic<std::int64_t> runs = 0;
   std::atomic<std::int64_t> findings = 0;  ///< runs with any
-  std::atomic<std::int64_t> unlike = 0;    ///< runs whose output or counters differ from the first schedule's
-  std::atomic<std::int64_t> failed = 0;    ///< runs that threw anything else
-  std::set<std::string> sentences;  ///< what was found, each once, with the first schedule that showed it
-  std::set<std::string> known;      ///< (kind, place) of those
+  std::atomic<std::int64_t> unlike =
+      0;  ///< runs whose output or counters differ from the first schedule's
+  std::atomic<std::int64_t> failed = 0;  ///< runs that threw anything else
+  std::set<std::string>
+      sentences;  ///< what was found, each once, with the first schedule that showed it
+  std::set<std::string> known;  ///< (kind, place) of those
 };
 
 /// Takes note of a run that is not as it should be.
@@ -106,9 +108,10 @@ int run_all(std::vector<CorrectKernel> const& kernels, std::uint64_t seeds, int 
     run_kernel(kernel, schedules, jobs, tally);
     runs += tally.runs, findings += tally.findings, unlike += tally.unlike, failed += tally.failed;
     double const so_far = seconds_since(begin);
-    std::printf("[%3zu/%zu, %5.0f s, about %5.0f s left] %6.2f s  %s: %s\n", i + 1, kernels.size(), so_far,
-                so_far / static_cast<double>(i + 1) * static_cast<double>(kernels.size() - i - 1),
-                seconds_since(kernel_begin), std::string(kernel.family).c_str(), kernel.name.c_str());
+    std::printf(
+        "[%3zu/%zu, %5.0f s, about %5.0f s left] %6.2f s  %s: %s\n", i + 1, kernels.size(), so_far,
+        so_far / static_cast<double>(i + 1) * static_cast<double>(kernels.size() - i - 1),
+        seconds_since(kernel_begin), std::string(kernel.family).c_str(), kernel.name.c_str());
     for (std::string const& sentence : tally.sentences) std::printf("  %s\n", sentence.c_str());
     std::fflush(stdout);
   }

@@ -1,5 +1,5 @@
-// No false alarm: every correct kernel of the repository under the checker, at a handful of schedules. (At a
-// hundred seeds of every schedule: clean_runs, `./run nightly`.)
+// No false alarm: every correct kernel of the repository under the checker, at a handful of
+// schedules. (At a hundred seeds of every schedule: clean_runs, `./run nightly`.)
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,8 @@ TEST_P(EveryCorrectKernel, IsCleanAndTheSameAtEverySchedule) {
   using sim::Completion, sim::Interleaving;
   CorrectKernel const& kernel = kernel_number(GetParam());
   std::array<sim::Options, 5> schedules;
-  schedules[1].completion = Completion::first, schedules[1].interleaving = Interleaving::round_robin;
+  schedules[1].completion = Completion::first,
+  schedules[1].interleaving = Interleaving::round_robin;
   schedules[2].interleaving = Interleaving::one_warp_behind;
   for (std::size_t i = 3; i < schedules.size(); ++i) {
     schedules[i].completion = Completion::random, schedules[i].interleaving = Interleaving::random;
@@ -48,9 +49,11 @@ TEST_P(EveryCorrectKernel, IsCleanAndTheSameAtEverySchedule) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Checker, EveryCorrectKernel,
-                         testing::Range(0, static_cast<int>(correct_kernels().size())), [](auto const& info) {
+                         testing::Range(0, static_cast<int>(correct_kernels().size())),
+                         [](auto const& info) {
                            CorrectKernel const& kernel = kernel_number(info.param);
-                           std::string name = fmt::format("{}_{}_{}", info.param, kernel.family, kernel.name);
+                           std::string name =
+                               fmt::format("{}_{}_{}", info.param, kernel.family, kernel.name);
                            for (char& c : name) {
                              if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
                            }

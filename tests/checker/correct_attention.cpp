@@ -6,8 +6,8 @@ namespace tegula::detail {
 void add_attention_sm90(std::vector<CorrectKernel>& all) {
   for (int i = 0; i < static_cast<int>(configurations(attention_sm90).size()); ++i) {
     AttentionSm90Config const& c = configuration(attention_sm90, i);
-    // Three CTAs, which take more tiles than that in turn; the last tile has few rows, and some of its
-    // consumers none; blocks of keys go more than once round the stages.
+    // Three CTAs, which take more tiles than that in turn; the last tile has few rows, and some of
+    // its consumers none; blocks of keys go more than once round the stages.
     AttentionProblem const p{.dtype = c.dtype,
                              .head_dim = c.head_dim,
                              .head_dim_v = c.head_dim_v,
@@ -24,7 +24,8 @@ void add_attention_sm90(std::vector<CorrectKernel>& all) {
                        Machine const machine = Machine::simulated(Arch::sm90, few);
                        AttentionResult const result = run_on(attention_sm90, machine, p, i);
                        outcome.output = bytes_of(result.lse);
-                       outcome.output.insert(outcome.output.end(), result.o.begin(), result.o.end());
+                       outcome.output.insert(outcome.output.end(), result.o.begin(),
+                                             result.o.end());
                        outcome.report = *machine.last_report();
                      });
                    }});
@@ -34,8 +35,8 @@ void add_attention_sm90(std::vector<CorrectKernel>& all) {
 void add_attention(std::vector<CorrectKernel>& all) {
   for (int i = 0; i < static_cast<int>(configurations(attention_sm80).size()); ++i) {
     AttentionConfig const& c = configuration(attention_sm80, i);
-    // Two CTAs, the second with few rows; blocks of keys enough to go once round the stages, and a part of
-    // one.
+    // Two CTAs, the second with few rows; blocks of keys enough to go once round the stages, and a
+    // part of one.
     AttentionProblem const p{.dtype = c.dtype,
                              .head_dim = c.head_dim,
                              .seq_q = c.block_m + 5,
@@ -47,7 +48,8 @@ void add_attention(std::vector<CorrectKernel>& all) {
                        Machine const machine = Machine::simulated(Arch::sm90, options);
                        AttentionResult const result = run_on(attention_sm80, machine, p, i);
                        outcome.output = bytes_of(result.lse);
-                       outcome.output.insert(outcome.output.end(), result.o.begin(), result.o.end());
+                       outcome.output.insert(outcome.output.end(), result.o.begin(),
+                                             result.o.end());
                        outcome.report = *machine.last_report();
                      });
                    }});

@@ -13,9 +13,9 @@ void add(std::vector<CorrectKernel>& all, std::string_view family,
     for (broken::Exhibit const& exhibit : chapter.exhibits) {
       all.push_back({family, exhibit.name, [exhibit](sim::Options const& schedule) {
                        Outcome outcome;
-                       outcome.report =
-                           broken::report_at(exhibit, /*repaired=*/true,
-                                             {schedule.completion, schedule.interleaving, schedule.seed});
+                       outcome.report = broken::report_at(
+                           exhibit, /*repaired=*/true,
+                           {schedule.completion, schedule.interleaving, schedule.seed});
                        outcome.output.assign(exhibit.name.begin(), exhibit.name.end());
                        return outcome;
                      }});

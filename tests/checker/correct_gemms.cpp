@@ -42,8 +42,8 @@ void add_gemm_sm90(std::vector<CorrectKernel>& all) {
   };
   for (std::size_t i = 0; i < table().size(); ++i) {
     GemmSm90Config const& c = table()[i];
-    // One cluster walks two tiles, the second with few rows, and goes just over once round the ring of
-    // stages.
+    // One cluster walks two tiles, the second with few rows, and goes just over once round the ring
+    // of stages.
     GemmProblem p = problem_for(c);
     p.m = c.split_k > 1 ? c.block_m / 2 + 1 : c.block_m * c.cluster_m + 9;
     p.n = c.block_n * c.cluster_n / 2 + 3;
@@ -52,8 +52,10 @@ void add_gemm_sm90(std::vector<CorrectKernel>& all) {
     p.bias = i % 2 == 1;
     add(to_string(c), p, {.configuration = static_cast<int>(i), .clusters = 1});
   }
-  // Tiles of two widths: one cluster walks a wide one and two narrow ones. (Other types: the forms.)
-  for (int const i : configurations_that([](auto const& c) { return plain_bf16(c) && of_two_widths(c); })) {
+  // Tiles of two widths: one cluster walks a wide one and two narrow ones. (Other types: the
+  // forms.)
+  for (int const i :
+       configurations_that([](auto const& c) { return plain_bf16(c) && of_two_widths(c); })) {
     GemmSm90Config const& c = table()[static_cast<std::size_t>(i)];
     GemmProblem p = fitted_problem(c, /*even=*/false);
     p.batch = 1, p.beta = 0.5f;
@@ -69,8 +71,8 @@ void add_forms(std::vector<CorrectKernel>& all) {
     GemmProblem p = problem_of_form(form);
     int const tiles = c.split_k > 1 ? 1 : 2;  // clusters that split K compute one each
     p.m = tiles * c.block_m * c.cluster_m - 3, p.n = c.block_n * c.cluster_n - 5;
-    p.k = block_k(c) *
-          (bits(c.a) == 16 ? std::min(stages(c), 4) + 1 : 3);  // round the ring, of the cheaper types
+    p.k = block_k(c) * (bits(c.a) == 16 ? std::min(stages(c), 4) + 1
+                                        : 3);  // round the ring, of the cheaper types
     int clusters = 1;
     if (c.narrow_n > 0) {  // each of two clusters computes a wide tile and two narrow ones
       p.n = tile_widths(c).wide + 2 * tile_widths(c).narrow - 5, p.k = 3 * block_k(c);
@@ -78,14 +80,15 @@ void add_forms(std::vector<CorrectKernel>& all) {
     }
     p.beta = i % 2 == 0 ? 0.5f : 0;
     p.bias = i % 2 == 1;
-    all.push_back(
-        {"gemm_sm90_forms", gemm_sm90_form_name(form), [p, form, clusters](sim::Options const& options) {
-           return outcome_of([&](Outcome& outcome) {
-             FormResult result = run_form(Machine::simulated(Arch::sm90, options), form, p, clusters);
-             outcome.output = std::move(result.d);
-             outcome.report = std::move(result.report);
-           });
-         }});
+    all.push_back({"gemm_sm90_forms", gemm_sm90_form_name(form),
+                   [p, form, clusters](sim::Options const& options) {
+                     return outcome_of([&](Outcome& outcome) {
+                       FormResult result =
+                           run_form(Machine::simulated(Arch::sm90, options), form, p, clusters);
+                       outcome.output = std::move(result.d);
+                       outcome.report = std::move(result.report);
+                     });
+                   }});
   }
 }
 

@@ -12,7 +12,8 @@ namespace tegula::detail {
 namespace {
 
 /// A kernel that reads and writes words.
-void add(std::vector<CorrectKernel>& all, WordKernel const& kernel, std::vector<std::uint32_t> const& in) {
+void add(std::vector<CorrectKernel>& all, WordKernel const& kernel,
+         std::vector<std::uint32_t> const& in) {
   all.push_back({"instructions", kernel.name, [run = kernel.run, in](sim::Options const& options) {
                    return outcome_of([&](Outcome& outcome) {
                      sim::Machine machine(options);
@@ -22,7 +23,8 @@ void add(std::vector<CorrectKernel>& all, WordKernel const& kernel, std::vector<
 }
 
 /// `check(host)` of tma_checks.hpp; the output is its verdict on what was moved.
-template <class Check> void add_tma(std::vector<CorrectKernel>& all, std::string const& name, Check check) {
+template <class Check>
+void add_tma(std::vector<CorrectKernel>& all, std::string const& name, Check check) {
   all.push_back({"instructions", name, [check](sim::Options const& options) {
                    return outcome_of([&](Outcome& outcome) {
                      tma_test::SimulatedHost host(options);
@@ -54,10 +56,12 @@ void add_tma(std::vector<CorrectKernel>& all) {
     store(c, "across its end");
   }
   Case const c = basic_case(2, DType::f32, TmaSwizzle::b64);
-  add_tma(all, "tma multicast to 3 of 4",
-          [c](auto& host) { return check_loaded<tma_kernels::Multicast<4>>(host, c, 4, 0b1011, 3); });
-  add_tma(all, "tma multicast in two clusters",
-          [c](auto& host) { return check_loaded<tma_kernels::Multicast<4>>(host, c, 8, 0b1111, 1); });
+  add_tma(all, "tma multicast to 3 of 4", [c](auto& host) {
+    return check_loaded<tma_kernels::Multicast<4>>(host, c, 4, 0b1011, 3);
+  });
+  add_tma(all, "tma multicast in two clusters", [c](auto& host) {
+    return check_loaded<tma_kernels::Multicast<4>>(host, c, 8, 0b1111, 1);
+  });
   add_tma(all, "bulk copies", [](auto& host) { return check_bulk(host, 4096, 256, 1024); });
 }
 

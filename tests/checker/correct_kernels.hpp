@@ -8,14 +8,15 @@
 
 #include "tegula/sim/machine.hpp"
 
-/// Every kernel of the repository that is correct, each at the smallest problem that exercises all of its
-/// lines, to be run under the checker.
+/// Every kernel of the repository that is correct, each at the smallest problem that exercises all
+/// of its lines, to be run under the checker.
 namespace tegula {
 
 /// What came of a run.
 struct Outcome {
-  std::vector<std::uint8_t> output;  ///< what the kernel wrote; empty where the launch threw CheckError
-  sim::Report report;                ///< of the last launch, or of the one that threw
+  std::vector<std::uint8_t>
+      output;          ///< what the kernel wrote; empty where the launch threw CheckError
+  sim::Report report;  ///< of the last launch, or of the one that threw
 };
 
 struct CorrectKernel {

@@ -1,5 +1,5 @@
-// Explores the pipelines and the kernels that the library ships, at small problems: which orders of the steps
-// that do not commute there are, and whether all of them are covered.
+// Explores the pipelines and the kernels that the library ships, at small problems: which orders of
+// the steps that do not commute there are, and whether all of them are covered.
 
 #include <fmt/format.h>
 
@@ -48,9 +48,10 @@ template <int Groups, int Warps> std::function<Exploration()> turns(std::int64_t
 void add_pipelines(std::vector<Subject>& all) {
   using namespace pipeline_kernels;
   auto const add = [&](std::string name, std::string problem,
-                       std::vector<std::function<Exploration()>> explorations, bool every_order = true) {
-    all.push_back(
-        {std::move(name), std::move(problem), std::move(explorations), every_order, kSecondsOfAPipeline});
+                       std::vector<std::function<Exploration()>> explorations,
+                       bool every_order = true) {
+    all.push_back({std::move(name), std::move(problem), std::move(explorations), every_order,
+                   kSecondsOfAPipeline});
   };
   add("TmaPipeline", "1 to 4 stages, 1 to 4 consumers",
       rows<TmaFed<1, 1>, TmaFed<2, 1>, TmaFed<2, 2>, TmaFed<3, 2>, TmaFed<4, 4>>());
@@ -63,15 +64,17 @@ void add_pipelines(std::vector<Subject>& all) {
   add("StorePipeline", "1 to 3 buffers", rows<StoreSide<1, 1>, StoreSide<2, 4>, StoreSide<3, 2>>());
   add("OrderedBarrier", "2 or 3 groups of one warp", {turns<2, 1>(), turns<3, 1>()});
   add("OrderedBarrier", "2 groups of 2 warps, 5 turns each", {turns<2, 2>()});
-  add("OrderedBarrier", "2 groups of 4 warps, 5 turns each: the 4 may come in any order, 24^10 in all",
+  add("OrderedBarrier",
+      "2 groups of 4 warps, 5 turns each: the 4 may come in any order, 24^10 in all",
       {turns<2, 4>(kSomeOrders)}, false);
 }
 
 std::function<Exploration()> of_gemm_sm90(int configuration, GemmProblem const& p) {
   return [=] {
     Machine const machine = Machine::simulated(Arch::sm90);
-    return explore(machine,
-                   [&] { return run(machine, p, {.configuration = configuration, .clusters = 1}).d; });
+    return explore(machine, [&] {
+      return run(machine, p, {.configuration = configuration, .clusters = 1}).d;
+    });
   };
 }
 
@@ -116,8 +119,9 @@ void add_gemm_sm80(std::vector<Subject>& all) {
   for (int i = 0; i < static_cast<int>(configurations(gemm_sm80).size()); ++i) {
     gemm.explorations.emplace_back([i] {
       Machine const machine = Machine::simulated(Arch::sm90);
-      return explore(machine,
-                     [&] { return run(machine, smallest_problem(configuration(gemm_sm80, i), i)).d; });
+      return explore(machine, [&] {
+        return run(machine, smallest_problem(configuration(gemm_sm80, i), i)).d;
+      });
     });
   }
   all.push_back(std::move(gemm));
@@ -137,8 +141,9 @@ Tally tally_of(Subject const& subject) {
   for (auto const& explore : subject.explorations) {
     auto const begin = std::chrono::steady_clock::now();
     Exploration const e = explore();
-    tally.seconds = std::max(tally.seconds,
-                             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    tally.seconds =
+        std::max(tally.seconds,
+                 std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     tally.least_steps = std::min(tally.least_steps, e.steps);
     tally.most_steps = std::max(tally.most_steps, e.steps);
     tally.least_orders = std::min(tally.least_orders, e.orders);
@@ -163,7 +168,8 @@ void write_table(std::string const& path, std::string const& table) {
   std::string page((std::istreambuf_iterator<char>(in)), {});
   std::size_t const begin = page.find(kBegin), end = page.find(kEnd);
   if (begin == std::string::npos || end == std::string::npos)
-    throw std::runtime_error(fmt::format("{} has no section between {} and {}", path, kBegin, kEnd));
+    throw std::runtime_error(
+        fmt::format("{} has no section between {} and {}", path, kBegin, kEnd));
   std::size_t const first = begin + sizeof kBegin - 1;
   page.replace(first, end - first, "\n" + table + "\n");
   std::ofstream(path) << page;
@@ -186,17 +192,19 @@ int run_all(std::string const& only, std::string const& page) {
     bool const in_time = tally.seconds <= subject.most_seconds;
     bool const right = tally.ok && in_time && (tally.complete || !subject.every_order);
     faults += !right;
-    std::printf("%s %s: %zu explorations, %s steps, %s orders, %lld executions, %s, the longest %.1f s%s\n",
-                right ? "      " : "FAILED", name.c_str(), subject.explorations.size(),
-                range(tally.least_steps, tally.most_steps).c_str(),
-                range(tally.least_orders, tally.most_orders).c_str(),
-                static_cast<long long>(tally.executions), tally.complete ? "every order" : "some orders",
-                tally.seconds, in_time ? "" : ": too long");
+    std::printf(
+        "%s %s: %zu explorations, %s steps, %s orders, %lld executions, %s, the longest %.1f s%s\n",
+        right ? "      " : "FAILED", name.c_str(), subject.explorations.size(),
+        range(tally.least_steps, tally.most_steps).c_str(),
+        range(tally.least_orders, tally.most_orders).c_str(),
+        static_cast<long long>(tally.executions), tally.complete ? "every order" : "some orders",
+        tally.seconds, in_time ? "" : ": too long");
     std::fflush(stdout);
-    table += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", subject.name, subject.problem,
-                         subject.explorations.size(), range(tally.least_steps, tally.most_steps),
-                         tally.complete ? range(tally.least_orders, tally.most_orders) : "more",
-                         tally.complete ? "every order" : fmt::format("{} orders", tally.most_orders));
+    table +=
+        fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", subject.name, subject.problem,
+                    subject.explorations.size(), range(tally.least_steps, tally.most_steps),
+                    tally.complete ? range(tally.least_orders, tally.most_orders) : "more",
+                    tally.complete ? "every order" : fmt::format("{} orders", tally.most_orders));
   }
   if (!page.empty()) write_table(page, table);
   return faults == 0 ? 0 : 1;
@@ -208,7 +216,8 @@ int main_of(int count, char** arguments) {
       "do not commute. Exits 1 where something is found, or not every order of a subject is covered that is to "
       "be, or a pipeline takes more than a minute.");
   std::string only, page;
-  line.add_option("--only", only, "those subjects alone whose \"NAME: PROBLEM\" contains this text");
+  line.add_option("--only", only,
+                  "those subjects alone whose \"NAME: PROBLEM\" contains this text");
   line.add_option("--markdown", page, "writes the table into this page, between its markers");
   if (auto const status = line.read(count, arguments)) return *status;
   try {

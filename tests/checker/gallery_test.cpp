@@ -27,9 +27,9 @@ bool is_race(FindingKind kind) {
 
 /// Has a place in memory.
 bool is_of_memory(FindingKind kind) {
-  return is_race(kind) || kind == FindingKind::uninitialized_read || kind == FindingKind::mbarrier_misuse ||
-         kind == FindingKind::exited_cta || kind == FindingKind::bank_conflicts ||
-         kind == FindingKind::uncoalesced;
+  return is_race(kind) || kind == FindingKind::uninitialized_read ||
+         kind == FindingKind::mbarrier_misuse || kind == FindingKind::exited_cta ||
+         kind == FindingKind::bank_conflicts || kind == FindingKind::uncoalesced;
 }
 
 /// Calls f(exhibit, finding) with every finding of the gallery at the default schedule.
@@ -73,18 +73,21 @@ TEST(Findings, NameTheBufferAndThePlaceInIt) {
 TEST(Findings, OfRacesHaveBothSourceLinesAndWhoDidTheOther) {
   for_each_finding([](Exhibit const& exhibit, Finding const& f) {
     if (!is_race(f.kind) || f.message.find("the launch before") != std::string::npos) return;
-    EXPECT_THAT(f.other.file, AnyOf(EndsWith("/" + exhibit.name + ".hpp"), EndsWith("_kernel.hpp")));
+    EXPECT_THAT(f.other.file,
+                AnyOf(EndsWith("/" + exhibit.name + ".hpp"), EndsWith("_kernel.hpp")));
     EXPECT_TRUE(f.other_cta.has_value());
     EXPECT_GE(f.other_warp, 0);
-    bool const in_text = f.message.find(".hpp:" + std::to_string(f.other.line)) != std::string::npos;
-    EXPECT_TRUE(in_text || f.other.line == f.where.line) << "the line of the other is " << f.other.line;
+    bool const in_text =
+        f.message.find(".hpp:" + std::to_string(f.other.line)) != std::string::npos;
+    EXPECT_TRUE(in_text || f.other.line == f.where.line)
+        << "the line of the other is " << f.other.line;
   });
 }
 
 TEST(Findings, SayWhatWouldOrderTheTwo) {
   for_each_finding([](Exhibit const&, Finding const& f) {
-    bool const of_order =
-        is_race(f.kind) || f.kind == FindingKind::register_race || f.kind == FindingKind::exited_cta;
+    bool const of_order = is_race(f.kind) || f.kind == FindingKind::register_race ||
+                          f.kind == FindingKind::exited_cta;
     if (of_order) {
       EXPECT_THAT(f.order, HasSubstr("would order"));
     }
@@ -118,8 +121,8 @@ std::map<std::string, std::vector<std::string>> const& names_in_advice() {
   return names;
 }
 
-/// The instructions that order something and that the mended kernel executes on some line more often than the
-/// broken one.
+/// The instructions that order something and that the mended kernel executes on some line more
+/// often than the broken one.
 std::set<std::string> mend_of(Exhibit const& exhibit) {
   sim::Options options = exhibit.options;
   options.count = true;
@@ -132,13 +135,14 @@ std::set<std::string> mend_of(Exhibit const& exhibit) {
   }
   std::set<std::string> mend;
   for (auto const& [key, instructions] : more) {
-    if (instructions > 0 && names_in_advice().contains(std::get<2>(key))) mend.insert(std::get<2>(key));
+    if (instructions > 0 && names_in_advice().contains(std::get<2>(key)))
+      mend.insert(std::get<2>(key));
   }
   return mend;
 }
 
-/// What is done to mend a kernel of the gallery, after which nothing is found in it, is what a finding
-/// advises.
+/// What is done to mend a kernel of the gallery, after which nothing is found in it, is what a
+/// finding advises.
 TEST(Findings, AdviseWhatMendsTheKernel) {
   int mended = 0;
   for (Chapter const& chapter : chapters())
@@ -156,9 +160,10 @@ TEST(Findings, AdviseWhatMendsTheKernel) {
       bool named = false;
       for (std::string const& instruction : mend) {
         for (std::string const& name : names_in_advice().at(instruction)) {
-          named = named || std::any_of(report.findings.begin(), report.findings.end(), [&](Finding const& f) {
-                    return f.order.find(name) != std::string::npos;
-                  });
+          named = named || std::any_of(report.findings.begin(), report.findings.end(),
+                                       [&](Finding const& f) {
+                                         return f.order.find(name) != std::string::npos;
+                                       });
         }
       }
       EXPECT_TRUE(named) << "mended by " << testing::PrintToString(mend) << "\n" << report.text();

@@ -1,4 +1,5 @@
-// Mutation testing of the kernels: runs every mutant on the simulated machine and says what found it.
+// Mutation testing of the kernels: runs every mutant on the simulated machine and says what found
+// it.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -29,7 +30,8 @@ using nlohmann::json;
 
 constexpr Mutation kMutations[] = {Mutation::removed, Mutation::weakened, Mutation::delayed,
                                    Mutation::less,    Mutation::more,     Mutation::flipped};
-constexpr auto kLongest = std::chrono::seconds(60);  // that a mutant may run: else it hangs the machine
+constexpr auto kLongest =
+    std::chrono::seconds(60);  // that a mutant may run: else it hangs the machine
 
 struct Arguments {
   std::string root = ".";
@@ -84,8 +86,9 @@ sim::Options default_options() {
 json findings_of(sim::Report const& report) {
   json found = json::array();
   for (sim::Finding const& finding : report.findings) {
-    found.push_back(
-        {{"kind", to_string(finding.kind)}, {"message", finding.message}, {"line", finding.where.line}});
+    found.push_back({{"kind", to_string(finding.kind)},
+                     {"message", finding.message},
+                     {"line", finding.where.line}});
   }
   return found;
 }
@@ -105,12 +108,16 @@ json run_mutant(MutatedKernel const& kernel, sim::Mutant const& mutant,
               {"found", found},
               {"wrong", wrong}};
     } catch (std::exception const& e) {
-      return {{"result", "exception"}, {"found", json::array()}, {"wrong", true}, {"exception", e.what()}};
+      return {{"result", "exception"},
+              {"found", json::array()},
+              {"wrong", true},
+              {"exception", e.what()}};
     }
   };
   json result = attempt(default_options());
   if (!schedules || result["result"] == "flagged") return result;
-  for (auto const completion : {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
+  for (auto const completion :
+       {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
     for (auto const interleaving : {sim::Interleaving::round_robin, sim::Interleaving::random}) {
       for (std::uint64_t const seed : {1, 2, 3}) {
         sim::Options options = default_options();
@@ -195,7 +202,8 @@ class Pool {
       waitpid(p.id, &status, 0);
       json result = json::parse(p.text, nullptr, false);
       if (result.is_discarded()) {
-        result = {{"result", p.killed ? "hang" : "crash"}, {"found", json::array()}, {"wrong", true}};
+        result = {
+            {"result", p.killed ? "hang" : "crash"}, {"found", json::array()}, {"wrong", true}};
       }
       result["seconds"] = std::chrono::duration<double>(Clock::now() - p.began).count();
       std::size_t const job = p.job;
@@ -232,9 +240,9 @@ struct Verdict {
   }
 };
 
-/// Whether an entry of the reviewed list names the mutant: by each that it has of kernel, case (all that it
-/// runs in), file, source (a part of the line, its comment included), before (of the line before), operation
-/// and mutation, where a list of values admits any.
+/// Whether an entry of the reviewed list names the mutant: by each that it has of kernel, case (all
+/// that it runs in), file, source (a part of the line, its comment included), before (of the line
+/// before), operation and mutation, where a list of values admits any.
 bool names(json const& entry, Verdict const& verdict) {
   auto const admits = [&](char const* key, auto agrees) {
     if (!entry.contains(key)) return true;
@@ -246,7 +254,9 @@ bool names(json const& entry, Verdict const& verdict) {
   auto const part_of = [](std::string const& own) {
     return [&](std::string const& part) { return own.find(part) != std::string::npos; };
   };
-  auto const is = [](std::string const& own) { return [&](std::string const& one) { return one == own; }; };
+  auto const is = [](std::string const& own) {
+    return [&](std::string const& one) { return one == own; };
+  };
   return admits("kernel", is(verdict.kernel)) && admits("file", is(verdict.file)) &&
          admits("operation", is(verdict.operation)) && admits("mutation", is(verdict.mutation)) &&
          admits("source", part_of(verdict.source)) && admits("before", part_of(verdict.before)) &&
@@ -300,7 +310,8 @@ std::string markdown(std::vector<Verdict> const& verdicts) {
 }
 
 /// How many mutants there are of each kernel, and what became of them.
-std::string summary(std::vector<Verdict> const& verdicts, std::map<std::string, int> const& counts) {
+std::string summary(std::vector<Verdict> const& verdicts,
+                    std::map<std::string, int> const& counts) {
   std::string text = fmt::format("\n{} mutants:", verdicts.size());
   for (auto const& [word, count] : counts)
     text += fmt::format("{} {} {}", word == counts.begin()->first ? "" : ",", count, word);
@@ -309,7 +320,8 @@ std::string summary(std::vector<Verdict> const& verdicts, std::map<std::string, 
 
 /// The reasons for which mutants need not be flagged, as in the reviewed list.
 std::string reasons(std::vector<Verdict> const& verdicts) {
-  std::string text = "\n| not flagged | operation | mutation | verdict | why |\n|---|---|---|---|---|\n";
+  std::string text =
+      "\n| not flagged | operation | mutation | verdict | why |\n|---|---|---|---|---|\n";
   for (Verdict const& v : verdicts) {
     if (v.listed == nullptr) continue;
     text += fmt::format("| {} `{}` | {} | {} | {} | {} |\n", v.file.substr(v.file.find('/') + 1),
@@ -327,7 +339,8 @@ void write_between_markers(std::string const& path, std::string const& text) {
   std::string page((std::istreambuf_iterator<char>(in)), {});
   std::size_t const begin = page.find(kBegin), end = page.find(kEnd);
   if (begin == std::string::npos || end == std::string::npos)
-    throw std::runtime_error(fmt::format("{} has no section between {} and {}", path, kBegin, kEnd));
+    throw std::runtime_error(
+        fmt::format("{} has no section between {} and {}", path, kBegin, kEnd));
   page.replace(begin + sizeof kBegin - 1, end - begin - (sizeof kBegin - 1), text + "\n");
   std::ofstream(path) << page;
 }
@@ -352,16 +365,19 @@ int run(Arguments const& arguments) {
     options.list_marked = true;
     Outcome outcome = kernels[i].run(options);
     if (!outcome.report.ok())
-      throw std::runtime_error(kernels[i].name + ", not mutated, is not clean:\n" + outcome.report.text());
+      throw std::runtime_error(kernels[i].name + ", not mutated, is not clean:\n" +
+                               outcome.report.text());
     expected.push_back(std::move(outcome.output));
     for (sim::MarkedStatement const& statement : outcome.report.marked) {
       for (Mutation const mutation : kMutations) {
         if (!admits(statement.admitted, mutation)) continue;
-        Job job{i,
-                {short_path(statement.where.file), statement.where.line, statement.operation, mutation},
-                source_line(statement.where.file, statement.where.line),
-                source_line(statement.where.file, statement.where.line - 1)};
-        if (id(job, kernels).find(arguments.only) != std::string::npos) jobs.push_back(std::move(job));
+        Job job{
+            i,
+            {short_path(statement.where.file), statement.where.line, statement.operation, mutation},
+            source_line(statement.where.file, statement.where.line),
+            source_line(statement.where.file, statement.where.line - 1)};
+        if (id(job, kernels).find(arguments.only) != std::string::npos)
+          jobs.push_back(std::move(job));
       }
     }
   }
@@ -427,7 +443,8 @@ int run(Arguments const& arguments) {
     }
   }
   std::stable_sort(verdicts.begin(), verdicts.end(), [](Verdict const& a, Verdict const& b) {
-    return std::tie(a.kernel, a.file, a.line, a.operation) < std::tie(b.kernel, b.file, b.line, b.operation);
+    return std::tie(a.kernel, a.file, a.line, a.operation) <
+           std::tie(b.kernel, b.file, b.line, b.operation);
   });
 
   json list = json::array();
@@ -442,8 +459,8 @@ int run(Arguments const& arguments) {
       if (v.result() == "flagged" ||
           v.result() != (entry["verdict"] == "wrong result" ? "wrong" : "survived")) {
         ++faults;
-        fmt::print("listed as {}, but {}: {} `{}` {} {}\n", entry["verdict"].get<std::string>(), v.result(),
-                   v.file, statement(v.source), v.operation, v.mutation);
+        fmt::print("listed as {}, but {}: {} `{}` {} {}\n", entry["verdict"].get<std::string>(),
+                   v.result(), v.file, statement(v.source), v.operation, v.mutation);
       }
       v.listed = &entry;
     }
@@ -457,14 +474,15 @@ int run(Arguments const& arguments) {
     ++counts[v.result() == "flagged" ? "flagged" : v.word()];
     if (v.result() == "flagged" || v.listed != nullptr) continue;
     ++faults;
-    fmt::print("{}: {}:{} `{}`: {} {}", v.result(), v.file, v.line, statement(v.source), v.operation,
-               v.mutation);
+    fmt::print("{}: {}:{} `{}`: {} {}", v.result(), v.file, v.line, statement(v.source),
+               v.operation, v.mutation);
     std::string in;
     for (json const& run : v.runs) {
       in += " " + run["case"].get<std::string>();
       if (run.contains("other_schedule"))
         in += " (" + run["other_schedule"].get<std::string>().substr(0, 200) + ")";
-      if (run.contains("exception")) in += " (" + run["exception"].get<std::string>().substr(0, 200) + ")";
+      if (run.contains("exception"))
+        in += " (" + run["exception"].get<std::string>().substr(0, 200) + ")";
     }
     fmt::print(" [{}]\n", in.substr(1));
   }
@@ -479,23 +497,25 @@ int run(Arguments const& arguments) {
       Job const& job = jobs[i];
       auto const v = std::find_if(verdicts.begin(), verdicts.end(), [&](Verdict const& verdict) {
         return verdict.kernel == kernels[job.kernel].kernel && verdict.file == job.mutant.file &&
-               verdict.line == job.mutant.line && verdict.operation == to_string(job.mutant.operation) &&
+               verdict.line == job.mutant.line &&
+               verdict.operation == to_string(job.mutant.operation) &&
                verdict.mutation == to_string(job.mutant.mutation);
       });
       json found = json::array();
       for (json const& finding : results[i]["found"]) found.push_back(finding["kind"]);
-      json entry = {{"id", id(job, kernels)},
-                    {"case", kernels[job.kernel].name},
-                    {"file", job.mutant.file},
-                    {"line", job.mutant.line},
-                    {"source", statement(job.source)},
-                    {"operation", to_string(job.mutant.operation)},
-                    {"kind", to_string(job.mutant.mutation)},
-                    {"result", results[i]["result"]},
-                    {"wrong", results[i]["wrong"]},
-                    {"seconds", results[i]["seconds"]},
-                    {"found", found},
-                    {"equivalent", v->listed != nullptr && (*v->listed)["verdict"] == "equivalent"}};
+      json entry = {
+          {"id", id(job, kernels)},
+          {"case", kernels[job.kernel].name},
+          {"file", job.mutant.file},
+          {"line", job.mutant.line},
+          {"source", statement(job.source)},
+          {"operation", to_string(job.mutant.operation)},
+          {"kind", to_string(job.mutant.mutation)},
+          {"result", results[i]["result"]},
+          {"wrong", results[i]["wrong"]},
+          {"seconds", results[i]["seconds"]},
+          {"found", found},
+          {"equivalent", v->listed != nullptr && (*v->listed)["verdict"] == "equivalent"}};
       if (!results[i]["found"].empty()) entry["message"] = results[i]["found"][0]["message"];
       out.push_back(std::move(entry));
     }
@@ -514,7 +534,8 @@ int main(int argc, char** argv) {
   tegula::mutants::Arguments arguments;
   tegula::tool::CommandLine const line(
       "Mutates every marked statement of the kernels, one at a time, and says what the checker finds");
-  line.add_option("--list", arguments.list, "the reviewed list of mutants that need not be flagged (JSON)");
+  line.add_option("--list", arguments.list,
+                  "the reviewed list of mutants that need not be flagged (JSON)");
   line.add_option("--json", arguments.json_file, "writes every mutant of every case there");
   line.add_option("--markdown", arguments.markdown_file,
                   "writes the table into this page, between its markers");
@@ -523,8 +544,10 @@ int main(int argc, char** argv) {
                   "only mutants whose id, CASE:FILE:LINE:OPERATION:MUTATION, has this text");
   line.add_option("--every", arguments.every, "only every so manieth mutant, with all of its cases")
       .check(tegula::tool::whole_number(1, std::numeric_limits<int>::max()));
-  line.add_option("--jobs", arguments.jobs, "processes at a time (default: as many as there are cores)");
-  line.add_flag("--schedules", arguments.schedules, "runs what is not flagged at other schedules, too");
+  line.add_option("--jobs", arguments.jobs,
+                  "processes at a time (default: as many as there are cores)");
+  line.add_flag("--schedules", arguments.schedules,
+                "runs what is not flagged at other schedules, too");
   line.add_flag("--verbose", arguments.verbose, "prints each run");
   if (auto const status = line.read(argc, argv)) return *status;
   try {

@@ -10,8 +10,8 @@
 #include "tegula/sim/launch.hpp"
 #include "tegula/sim/tensor_map.hpp"
 
-/// Launching a case on the simulated machine. Tensors end with their last element, so that an access behind
-/// it is out of bounds.
+/// Launching a case on the simulated machine. Tensors end with their last element, so that an
+/// access behind it is out of bounds.
 namespace tegula::mutants {
 
 inline std::int64_t whole_lines(std::int64_t elements, DType type) {
@@ -26,7 +26,8 @@ class Bench {
   sim::Machine& machine() { return machine_; }
 
   /// `rows` rows of `row` random elements, `ld` apart.
-  void const* input(char const* name, DType type, std::int64_t row, std::int64_t rows, std::int64_t ld) {
+  void const* input(char const* name, DType type, std::int64_t row, std::int64_t rows,
+                    std::int64_t ld) {
     std::normal_distribution<float> normal;
     std::size_t const width = bits(type) / 8;
     std::vector<std::uint8_t> bytes(static_cast<std::size_t>(ld * (rows - 1) + row) * width);
@@ -76,8 +77,9 @@ struct Matrices {
   /// (mn, k) of which k, or mn, is contiguous.
   TensorMap map(TmaBoxes const& boxes) const {
     bool const along_mn = boxes.contiguous == 0;
-    return sim::encode(
-        describe({type, address, along_mn ? row : rows, along_mn ? rows : row, batch, ld, ld * rows}, boxes));
+    return sim::encode(describe(
+        {type, address, along_mn ? row : rows, along_mn ? rows : row, batch, ld, ld * rows},
+        boxes));
   }
 };
 
@@ -110,7 +112,8 @@ inline GemmTensors gemm_tensors(Bench& bench, Case const& c, DType in, DType out
 }
 
 inline GemmParams gemm_sm80_params(Bench& bench, Case const& c) {
-  GemmTensors const t = gemm_tensors(bench, c, c.sm80.in, c.sm80.out, c.sm80.a_major, c.sm80.b_major);
+  GemmTensors const t =
+      gemm_tensors(bench, c, c.sm80.in, c.sm80.out, c.sm80.a_major, c.sm80.b_major);
   return {.a = t.a.address,
           .b = t.b.address,
           .c = c.adds ? t.c.address : nullptr,
@@ -133,7 +136,8 @@ inline GemmParams gemm_sm80_params(Bench& bench, Case const& c) {
 
 inline GemmSm90Params gemm_sm90_params(Bench& bench, Case const& c) {
   GemmSm90Config const& config = c.sm90;
-  GemmTensors const t = gemm_tensors(bench, c, config.a, config.out, config.a_major, config.b_major);
+  GemmTensors const t =
+      gemm_tensors(bench, c, config.a, config.out, config.a_major, config.b_major);
   auto const tiles = [](int extent, int tile) { return (extent + tile - 1) / tile; };
   TileScheduler const scheduler{.tiles_m = tiles(c.m, config.block_m * config.cluster_m),
                                 .tiles_n = tiles(c.n, config.block_n * config.cluster_n),
@@ -150,7 +154,8 @@ inline GemmSm90Params gemm_sm90_params(Bench& bench, Case const& c) {
                .a_batched = c.batch > 1,
                .b_batched = c.batch > 1};
   p.schedule.tiling = scheduler;
-  p.schedule.clusters = config.split_k > 1 ? scheduler.tiles() : std::min(c.clusters, scheduler.tiles());
+  p.schedule.clusters =
+      config.split_k > 1 ? scheduler.tiles() : std::min(c.clusters, scheduler.tiles());
   p.epilogue.c.whole = t.c.map(piece);
   p.epilogue.d.whole = by_tma.map(piece);
   p.epilogue.d_address = t.d_address;
@@ -165,7 +170,8 @@ inline GemmSm90Params gemm_sm90_params(Bench& bench, Case const& c) {
 inline AttentionParams attention_params(Bench& bench, Case const& c) {
   DType const type = c.attention.dtype;
   auto const kv_heads = c.kv_heads;
-  std::int64_t const q_row = c.heads * c.attention.head_dim, k_row = kv_heads * c.attention.head_dim;
+  std::int64_t const q_row = c.heads * c.attention.head_dim,
+                     k_row = kv_heads * c.attention.head_dim;
   auto const strides = [&](std::int64_t row, int seq) {
     return TokenStrides{row * seq, row, c.attention.head_dim};
   };
@@ -174,7 +180,8 @@ inline AttentionParams attention_params(Bench& bench, Case const& c) {
   p.k = bench.input("K", type, k_row, c.n * c.batch, k_row);
   p.v = bench.input("V", type, k_row, c.n * c.batch, k_row);
   p.o = bench.output("O", type, q_row, c.m * c.batch, q_row);
-  p.lse = static_cast<float*>(bench.output("lse", DType::f32, c.m * c.heads, c.batch, c.m * c.heads));
+  p.lse =
+      static_cast<float*>(bench.output("lse", DType::f32, c.m * c.heads, c.batch, c.m * c.heads));
   p.q_stride = p.o_stride = strides(q_row, c.m);
   p.k_stride = p.v_stride = strides(k_row, c.n);
   p.batch = c.batch;

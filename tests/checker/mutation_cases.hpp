@@ -7,9 +7,9 @@
 #include "tegula/kernel/gemm_sm80.hpp"
 #include "tegula/kernel/gemm_sm90.hpp"
 
-/// The kernels that are mutated, on the simulated machine (mutate.cpp) and on a GPU (bench/gpu/mutants.py),
-/// each with the smallest problem that executes its statements, those of ragged edges and of a ring's second
-/// round among them.
+/// The kernels that are mutated, on the simulated machine (mutate.cpp) and on a GPU
+/// (bench/gpu/mutants.py), each with the smallest problem that executes its statements, those of
+/// ragged edges and of a ring's second round among them.
 namespace tegula::mutants {
 
 enum class Family : std::uint8_t { gemm_sm80, gemm_sm90, attention_sm80 };
@@ -31,7 +31,12 @@ inline constexpr GemmConfig kSmallSm80 = {
     .block_m = 64, .block_n = 64, .block_k = 32, .stages = 3, .warps_m = 2, .warps_n = 1};
 
 inline constexpr std::array kCases = {
-    Case{.name = "gemm_sm80", .family = Family::gemm_sm80, .sm80 = kSmallSm80, .m = 70, .n = 76, .k = 152},
+    Case{.name = "gemm_sm80",
+         .family = Family::gemm_sm80,
+         .sm80 = kSmallSm80,
+         .m = 70,
+         .n = 76,
+         .k = 152},
     Case{.name = "gemm_sm80_adds",
          .family = Family::gemm_sm80,
          .sm80 = kSmallSm80,

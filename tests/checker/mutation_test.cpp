@@ -76,7 +76,8 @@ TEST(Mutation, OnlyTheStatementOfThatLineOperationAndFileIsChanged) {
 }
 
 TEST(Mutation, AnEdgeOneLessLeavesTheLastElementOut) {
-  sim::Mutant const mutant{"mutation_test.cpp", kSyncLine + 2, Operation::predicate, Mutation::less};
+  sim::Mutant const mutant{"mutation_test.cpp", kSyncLine + 2, Operation::predicate,
+                           Mutation::less};
   sim::Machine machine({.mutant = mutant});
   auto* const out = static_cast<int*>(machine.allocate(64 * sizeof(int), "out"));
   sim::launch<Exchanges>(machine, {1, 1, 1}, {out});

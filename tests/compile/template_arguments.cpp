@@ -1,5 +1,6 @@
-// A layout that is a template argument reads, at run time, as the layout that it is: compiled and run by each
-// host compiler, for one of them (clang 14) reads arrays of a padded template argument one member off.
+// A layout that is a template argument reads, at run time, as the layout that it is: compiled and
+// run by each host compiler, for one of them (clang 14) reads arrays of a padded template argument
+// one member off.
 
 #include <cstdio>
 
@@ -37,7 +38,8 @@ struct Source {
 int main() {
   bool const right = reads_as<plain>(plain) && reads_as<coordinates>(coordinates) &&
                      reads_as<tuple(4, 9)>(tuple(4, 9)) && offset_of<plain>(16) == 107 &&
-                     coordinate<1>(MapOf<Source>{}, 1) == 4 && coordinate<0>(MapOf<Source>{}, 8) == 1;
+                     coordinate<1>(MapOf<Source>{}, 1) == 4 &&
+                     coordinate<0>(MapOf<Source>{}, 8) == 1;
   std::puts(right ? "as they are" : "a template argument reads as another value");
   return right ? 0 : 1;
 }

@@ -1,5 +1,5 @@
-// Every argument that an entry point must refuse is refused, by a sentence that names it, its value and what
-// is accepted; and what lies just inside each limit is accepted.
+// Every argument that an entry point must refuse is refused, by a sentence that names it, its value
+// and what is accepted; and what lies just inside each limit is accepted.
 
 #include "tegula/device/arguments.hpp"
 
@@ -78,13 +78,14 @@ void expect_refused(Arguments (*good)(), std::vector<Case<Arguments>> const& cas
     EXPECT_THAT(sentence, StartsWith(operation + ": "));
     EXPECT_EQ(sentence.back(), '.');
     for (auto const& part : c.parts) EXPECT_THAT(sentence, HasSubstr(part));
-    EXPECT_TRUE(sentences.insert(sentence).second) << "another case has the same sentence: " << sentence;
+    EXPECT_TRUE(sentences.insert(sentence).second)
+        << "another case has the same sentence: " << sentence;
   }
 }
 
 TEST(AttentionArguments, HaveTheDefaultsOfAContiguousTensor) {
-  AttentionArguments const a = with_defaults(
-      AttentionArguments{.batch = 2, .heads = 8, .kv_heads = 2, .seq_q = 10, .seq_k = 20, .head_dim = 64});
+  AttentionArguments const a = with_defaults(AttentionArguments{
+      .batch = 2, .heads = 8, .kv_heads = 2, .seq_q = 10, .seq_k = 20, .head_dim = 64});
   EXPECT_EQ(a.q_stride->batch, 10 * 8 * 64);
   EXPECT_EQ(a.q_stride->seq, 8 * 64);
   EXPECT_EQ(a.q_stride->head, 64);
@@ -97,7 +98,8 @@ TEST(AttentionArguments, HaveTheDefaultsOfAContiguousTensor) {
   EXPECT_EQ(square.kv_heads, 4);
   EXPECT_EQ(square.seq_k, 16);
   TokenStrides const apart = {4096, 512, 64};
-  EXPECT_EQ(with_defaults(AttentionArguments{.k_stride = apart}).v_stride->batch, 4096) << "v lies as k";
+  EXPECT_EQ(with_defaults(AttentionArguments{.k_stride = apart}).v_stride->batch, 4096)
+      << "v lies as k";
 }
 
 TEST(AttentionArguments, FilledInAnyOrderAreThoseThatAreMadeAtOnce) {
@@ -129,22 +131,38 @@ TEST(AttentionArguments, AreRefusedWithASentenceEach) {
       {"no dtype", [](A& a) { a.dtype = static_cast<DType>(77); }, {"dtype is not a DType"}},
       {"not a divisor", [](A& a) { a.kv_heads = 4; }, {"heads is 6 and kv_heads is 4", "multiple"}},
       {"more kv heads", [](A& a) { a.kv_heads = 12; }, {"kv_heads is 12", "multiple"}},
-      {"negative scale", [](A& a) { a.scale = -0.5f; }, {"scale is -0.5", "between 2^-126 and 2^126"}},
+      {"negative scale",
+       [](A& a) { a.scale = -0.5f; },
+       {"scale is -0.5", "between 2^-126 and 2^126"}},
       {"zero scale", [](A& a) { a.scale = 0; }, {"scale is 0;"}},
-      {"infinite scale", [](A& a) { a.scale = std::numeric_limits<float>::infinity(); }, {"scale is inf"}},
-      {"NaN scale", [](A& a) { a.scale = std::numeric_limits<float>::quiet_NaN(); }, {"scale is nan"}},
+      {"infinite scale",
+       [](A& a) { a.scale = std::numeric_limits<float>::infinity(); },
+       {"scale is inf"}},
+      {"NaN scale",
+       [](A& a) { a.scale = std::numeric_limits<float>::quiet_NaN(); },
+       {"scale is nan"}},
       {"tiny scale", [](A& a) { a.scale = 0x1p-127f; }, {"between 2^-126 and 2^126"}},
       {"huge scale", [](A& a) { a.scale = 0x1.1p+126f; }, {"between 2^-126 and 2^126"}},
-      {"exponential", [](A& a) { a.exponential = static_cast<Exponential>(9); }, {"exponential is 9"}},
-      {"misaligned lse", [](A& a) { a.lse = at<float>(0x50002); }, {"lse is 0x50002", "aligned to 4 bytes"}},
-      {"o is q", [](A& a) { a.o = const_cast<void*>(a.q); }, {"o and q are the same pointer 0x10000"}},
+      {"exponential",
+       [](A& a) { a.exponential = static_cast<Exponential>(9); },
+       {"exponential is 9"}},
+      {"misaligned lse",
+       [](A& a) { a.lse = at<float>(0x50002); },
+       {"lse is 0x50002", "aligned to 4 bytes"}},
+      {"o is q",
+       [](A& a) { a.o = const_cast<void*>(a.q); },
+       {"o and q are the same pointer 0x10000"}},
       {"o is k", [](A& a) { a.o = const_cast<void*>(a.k); }, {"o and k"}},
       {"o is v", [](A& a) { a.o = const_cast<void*>(a.v); }, {"o and v"}},
       {"o broadcast over tokens",
        [](A& a) { a.o_stride->seq = 0; },
        {"o_stride.seq is 0", "overlap", "at least 64"}},
-      {"o heads too near", [](A& a) { a.o_stride->head = 56; }, {"o_stride.head is 56", "at least 64"}},
-      {"o tokens too near", [](A& a) { a.o_stride->seq = 376; }, {"o_stride.seq is 376", "at least 384"}},
+      {"o heads too near",
+       [](A& a) { a.o_stride->head = 56; },
+       {"o_stride.head is 56", "at least 64"}},
+      {"o tokens too near",
+       [](A& a) { a.o_stride->seq = 376; },
+       {"o_stride.seq is 376", "at least 384"}},
       {"o batches too near",
        [](A& a) { a.o_stride->batch = 38392; },
        {"o_stride.batch is 38392", "at least 38400"}},
@@ -160,18 +178,22 @@ TEST(AttentionArguments, AreRefusedWithASentenceEach) {
     cases.push_back({"head dim",
                      [=](A& a) { a.head_dim = dim; },
                      {"head_dim is " + std::to_string(dim) + ";", "multiples of 8 from 8 to 256"}});
-    cases.push_back({"head dim of V",
-                     [=](A& a) { a.head_dim_v = dim; },
-                     {"head_dim_v is " + std::to_string(dim) + ";", "multiples of 8 from 8 to 256"}});
+    cases.push_back(
+        {"head dim of V",
+         [=](A& a) { a.head_dim_v = dim; },
+         {"head_dim_v is " + std::to_string(dim) + ";", "multiples of 8 from 8 to 256"}});
   }
-  cases.push_back({"window", [](A& a) { a.window_left = -1; }, {"window_left is -1;", "at least 0"}});
-  cases.push_back({"window", [](A& a) { a.window_right = -2; }, {"window_right is -2;", "at least 0"}});
+  cases.push_back(
+      {"window", [](A& a) { a.window_left = -1; }, {"window_left is -1;", "at least 0"}});
+  cases.push_back(
+      {"window", [](A& a) { a.window_right = -2; }, {"window_right is -2;", "at least 0"}});
   cases.push_back({"window",
                    [](A& a) { a.causal = true, a.window_right = 3; },
                    {"window_right is 3 and causal is true;", "left out"}});
   for (float const cap : {-1.0f, 0x1p-61f, 0x1p61f, __builtin_inff(), __builtin_nanf("")})
     cases.push_back({"softcap", [=](A& a) { a.softcap = cap; }, {"softcap is ", "it must be 0"}});
-  cases.push_back({"sink", [](A& a) { a.sink = at<float>(0x1002); }, {"sink is 0x1002, 2 bytes past"}});
+  cases.push_back(
+      {"sink", [](A& a) { a.sink = at<float>(0x1002); }, {"sink is 0x1002, 2 bytes past"}});
   cases.push_back({"sink", [](A& a) { a.sink = static_cast<float const*>(a.o); }, {"sink"}});
   cases.push_back({"head dim", [](A& a) { a.head_dim = 0; }, {"head_dim is 0"}});
   cases.push_back({"head dim", [](A& a) { a.head_dim = -64; }, {"head_dim is -64"}});
@@ -189,12 +211,14 @@ TEST(AttentionArguments, AreRefusedWithASentenceEach) {
     auto const set = extent.set;
     cases.push_back({"zero", [=](A& a) { set(a, 0); }, {": " + name + " is 0", "at least 1"}});
     cases.push_back({"negative", [=](A& a) { set(a, -5); }, {": " + name + " is -5", "negative"}});
-    cases.push_back({"least", [=](A& a) { set(a, -kHuge - 1); }, {": " + name + " is -9223372036854775808"}});
+    cases.push_back(
+        {"least", [=](A& a) { set(a, -kHuge - 1); }, {": " + name + " is -9223372036854775808"}});
     cases.push_back({"large",
                      [=](A& a) { set(a, kMaxExtent + 1); },
                      {": " + name + " is 1073740801", "at most 1073740800"}});
-    cases.push_back(
-        {"huge", [=](A& a) { set(a, kHuge); }, {": " + name + " is 9223372036854775807", "32-bit"}});
+    cases.push_back({"huge",
+                     [=](A& a) { set(a, kHuge); },
+                     {": " + name + " is 9223372036854775807", "32-bit"}});
   }
 
   struct Tensor {
@@ -209,11 +233,13 @@ TEST(AttentionArguments, AreRefusedWithASentenceEach) {
     auto const name = tensor.name;
     auto const set = tensor.set;
     auto const stride = tensor.stride;
-    cases.push_back({"null", [set](A& a) { set(a, nullptr); }, {": " + name + " is a null pointer"}});
+    cases.push_back(
+        {"null", [set](A& a) { set(a, nullptr); }, {": " + name + " is a null pointer"}});
     cases.push_back({"misaligned by 8",
                      [set](A& a) { set(a, at(0x60008)); },
                      {": " + name + " is 0x60008, 8 bytes past", "16 bytes"}});
-    cases.push_back({"misaligned by 1", [set](A& a) { set(a, at(0x60001)); }, {": " + name + " is 0x60001"}});
+    cases.push_back(
+        {"misaligned by 1", [set](A& a) { set(a, at(0x60001)); }, {": " + name + " is 0x60001"}});
     struct Axis {
       std::string name;
       std::int64_t TokenStrides::*member;
@@ -222,10 +248,12 @@ TEST(AttentionArguments, AreRefusedWithASentenceEach) {
                              Axis{"head", &TokenStrides::head}}) {
       auto const member = axis.member;
       std::string const full = name + "_stride." + axis.name;
-      cases.push_back(
-          {"negative", [=](A& a) { (*(a.*stride)).*member = -64; }, {full + " is -64", "negative"}});
-      cases.push_back(
-          {"odd", [=](A& a) { (*(a.*stride)).*member = 38407; }, {full + " is 38407", "multiple of 8"}});
+      cases.push_back({"negative",
+                       [=](A& a) { (*(a.*stride)).*member = -64; },
+                       {full + " is -64", "negative"}});
+      cases.push_back({"odd",
+                       [=](A& a) { (*(a.*stride)).*member = 38407; },
+                       {full + " is 38407", "multiple of 8"}});
     }
     cases.push_back({"wraps",
                      [stride](A& a) {
@@ -243,8 +271,12 @@ TEST(AttentionArguments, AreAcceptedJustInsideTheLimits) {
     EXPECT_NO_THROW(check(a, 80));
   };
   for (int const dim : {32, 64, 96, 128, 256}) {
-    AttentionArguments const a = {
-        .q = at(0x1000), .k = at(0x2000), .v = at(0x3000), .o = at(0x4000), .seq_q = 1, .head_dim = dim};
+    AttentionArguments const a = {.q = at(0x1000),
+                                  .k = at(0x2000),
+                                  .v = at(0x3000),
+                                  .o = at(0x4000),
+                                  .seq_q = 1,
+                                  .head_dim = dim};
     EXPECT_NO_THROW(check(a, 90)) << dim;
   }
   accepted([](auto& a) { a.lse = nullptr; });
@@ -256,7 +288,9 @@ TEST(AttentionArguments, AreAcceptedJustInsideTheLimits) {
   accepted([](auto& a) { a.q_stride = {8, 8, 8}; });                 // overlapping rows of an input
   accepted([](auto& a) { a.o_stride = {38400, 64, 6400}; });         // (batch, head, seq, head_dim)
   accepted([](auto& a) { a.o_stride = {64, 2 * 6 * 64, 2 * 64}; });  // (seq, head, batch, head_dim)
-  accepted([](auto& a) { a.batch = 1, a.o_stride->batch = 0; });  // the stride of a single batch is not used
+  accepted([](auto& a) {
+    a.batch = 1, a.o_stride->batch = 0;
+  });  // the stride of a single batch is not used
   accepted([](auto& a) {
     a.seq_q = kMaxExtent, a.kv_heads = a.heads = a.batch = 1, a.o_stride = {0, 64, 0};
   });
@@ -301,16 +335,19 @@ TEST(AttentionArguments, NeverAcceptOverlappingOutputRows) {
       for (int s = 0; s < a.seq_q; ++s)
         for (int h = 0; h < a.heads; ++h)
           for (int d = 0; d < 32; d += 8)
-            overlap = !elements.insert(b * a.o_stride->batch + s * a.o_stride->seq + h * a.o_stride->head + d)
-                           .second ||
-                      overlap;
+            overlap =
+                !elements
+                     .insert(b * a.o_stride->batch + s * a.o_stride->seq + h * a.o_stride->head + d)
+                     .second ||
+                overlap;
     bool refuses = false;
     try {
       check(a, 90);
     } catch (argument_error const&) {
       refuses = true;
     }
-    EXPECT_TRUE(refuses || !overlap) << "batch " << a.batch << " seq " << a.seq_q << " heads " << a.heads;
+    EXPECT_TRUE(refuses || !overlap)
+        << "batch " << a.batch << " seq " << a.seq_q << " heads " << a.heads;
     ++(refuses ? refused : accepted);
     needlessly += refuses && !overlap;
   }
@@ -344,8 +381,8 @@ TEST(GemmArguments, HaveTheDefaultsOfContiguousMatrices) {
   EXPECT_EQ(rows.ldc, 20);
   EXPECT_EQ(rows.ldd, 20);
   EXPECT_EQ(rows.out, DType::bf16);
-  GemmArguments const columns = with_defaults(
-      GemmArguments{.in = DType::f16, .a_major = Major::mn, .b_major = Major::mn, .m = 10, .n = 20, .k = 30});
+  GemmArguments const columns = with_defaults(GemmArguments{
+      .in = DType::f16, .a_major = Major::mn, .b_major = Major::mn, .m = 10, .n = 20, .k = 30});
   EXPECT_EQ(columns.lda, 10);
   EXPECT_EQ(columns.ldb, 20);
   EXPECT_EQ(columns.out, DType::f16);
@@ -390,13 +427,23 @@ TEST(GemmArguments, FilledInAnyOrderAreThoseThatAreMadeAtOnce) {
 TEST(GemmArguments, AreRefusedWithASentenceEach) {
   using G = GemmArguments;
   std::vector<Case<G>> cases = {
-      {"f32 in", [](G& g) { g.in = DType::f32; }, {": in is f32", "f16, bf16, tf32, e4m3 and e5m2"}},
-      {"f32 b", [](G& g) { g.in_b = DType::f32; }, {": in_b is f32", "f16, bf16, tf32, e4m3 and e5m2"}},
-      {"other types", [](G& g) { g.in_b = DType::bf16; }, {"in is f16 and in_b is bf16", "the same type"}},
-      {"fp8 and not", [](G& g) { g.in_b = DType::e4m3; }, {"in is f16 and in_b is e4m3", "e4m3 or e5m2"}},
+      {"f32 in",
+       [](G& g) { g.in = DType::f32; },
+       {": in is f32", "f16, bf16, tf32, e4m3 and e5m2"}},
+      {"f32 b",
+       [](G& g) { g.in_b = DType::f32; },
+       {": in_b is f32", "f16, bf16, tf32, e4m3 and e5m2"}},
+      {"other types",
+       [](G& g) { g.in_b = DType::bf16; },
+       {"in is f16 and in_b is bf16", "the same type"}},
+      {"fp8 and not",
+       [](G& g) { g.in_b = DType::e4m3; },
+       {"in is f16 and in_b is e4m3", "e4m3 or e5m2"}},
       {"s8 in", [](G& g) { g.in = DType::s8; }, {": in is s8"}},
       {"f64 out", [](G& g) { g.out = DType::f64; }, {": out is f64", "f16, bf16 and f32"}},
-      {"a major", [](G& g) { g.a_major = static_cast<Major>(7); }, {"a_major is 7", "Major::k or Major::mn"}},
+      {"a major",
+       [](G& g) { g.a_major = static_cast<Major>(7); },
+       {"a_major is 7", "Major::k or Major::mn"}},
       {"b major", [](G& g) { g.b_major = static_cast<Major>(8); }, {"b_major is 8"}},
       {"c missing", [](G& g) { g.c = nullptr; }, {"c is a null pointer and beta is 1"}},
       {"misaligned a",
@@ -405,20 +452,28 @@ TEST(GemmArguments, AreRefusedWithASentenceEach) {
       {"misaligned b", [](G& g) { g.b = at(0x20001); }, {": b is 0x20001"}},
       {"misaligned c", [](G& g) { g.c = at(0x30002); }, {": c is 0x30002", "aligned to 4 bytes"}},
       {"misaligned d", [](G& g) { g.d = at(0x50002); }, {": d is 0x50002", "aligned to 4 bytes"}},
-      {"misaligned bias", [](G& g) { g.bias = at(0x40001); }, {": bias is 0x40001", "aligned to 4 bytes"}},
+      {"misaligned bias",
+       [](G& g) { g.bias = at(0x40001); },
+       {": bias is 0x40001", "aligned to 4 bytes"}},
       {"null a", [](G& g) { g.a = nullptr; }, {": a is a null pointer"}},
       {"null b", [](G& g) { g.b = nullptr; }, {": b is a null pointer"}},
       {"null d", [](G& g) { g.d = nullptr; }, {": d is a null pointer"}},
       {"d is a", [](G& g) { g.d = const_cast<void*>(g.a); }, {"d and a are the same pointer"}},
       {"d is b", [](G& g) { g.d = const_cast<void*>(g.b); }, {"d and b are the same pointer"}},
-      {"d is bias", [](G& g) { g.d = const_cast<void*>(g.bias); }, {"d and bias are the same pointer"}},
+      {"d is bias",
+       [](G& g) { g.d = const_cast<void*>(g.bias); },
+       {"d and bias are the same pointer"}},
       {"in place", [](G& g) { g.c = g.d, g.ldc = 64; }, {"ldc is 64 but ldd is 60"}},
       {"lda", [](G& g) { g.lda = 47; }, {"lda is 47", "at least k = 48", "rows of a"}},
       {"zero lda", [](G& g) { g.lda = 0; }, {"lda is 0"}},
       {"negative lda", [](G& g) { g.lda = -48; }, {"lda is -48"}},
-      {"lda of columns", [](G& g) { g.a_major = Major::mn, g.lda = 99; }, {"lda is 99", "at least m = 100"}},
+      {"lda of columns",
+       [](G& g) { g.a_major = Major::mn, g.lda = 99; },
+       {"lda is 99", "at least m = 100"}},
       {"ldb", [](G& g) { g.ldb = 47; }, {"ldb is 47", "at least k = 48"}},
-      {"ldb of columns", [](G& g) { g.b_major = Major::mn, g.ldb = 59; }, {"ldb is 59", "at least n = 60"}},
+      {"ldb of columns",
+       [](G& g) { g.b_major = Major::mn, g.ldb = 59; },
+       {"ldb is 59", "at least n = 60"}},
       {"ldc", [](G& g) { g.ldc = 59; }, {"ldc is 59", "at least n = 60", "rows of c"}},
       {"ldd", [](G& g) { g.ldd = 59; }, {"ldd is 59", "at least n = 60", "rows of d"}},
       {"a wraps", [](G& g) { g.lda = kHuge / 2; }, {": a spans 2^63 bytes or more"}},
@@ -432,16 +487,24 @@ TEST(GemmArguments, AreRefusedWithASentenceEach) {
       {"misaligned scale_b",
        [](G& g) { g.scale_b = at<float>(0x60001); },
        {": scale_b is 0x60001", "4 bytes"}},
-      {"d is scale_a", [](G& g) { g.scale_a = static_cast<float*>(g.d); }, {"d and scale_a are the same"}},
-      {"d is scale_b", [](G& g) { g.scale_b = static_cast<float*>(g.d); }, {"d and scale_b are the same"}},
+      {"d is scale_a",
+       [](G& g) { g.scale_a = static_cast<float*>(g.d); },
+       {"d and scale_a are the same"}},
+      {"d is scale_b",
+       [](G& g) { g.scale_b = static_cast<float*>(g.d); },
+       {"d and scale_b are the same"}},
       {"activation",
        [](G& g) { g.activation = static_cast<Activation>(4); },
        {"activation is 4", "gelu or silu"}},
       {"a batches backwards",
        [](G& g) { g.batch = 2, g.a_batch_stride = -1; },
        {"a_batch_stride is -1", "negative"}},
-      {"b batches backwards", [](G& g) { g.batch = 2, g.b_batch_stride = -8; }, {"b_batch_stride is -8"}},
-      {"c batches backwards", [](G& g) { g.batch = 2, g.c_batch_stride = -8; }, {"c_batch_stride is -8"}},
+      {"b batches backwards",
+       [](G& g) { g.batch = 2, g.b_batch_stride = -8; },
+       {"b_batch_stride is -8"}},
+      {"c batches backwards",
+       [](G& g) { g.batch = 2, g.c_batch_stride = -8; },
+       {"c_batch_stride is -8"}},
       {"d batches in place of each other",
        [](G& g) { g.batch = 2, g.d_batch_stride = 0; },
        {"d_batch_stride is 0", "overlap"}},
@@ -470,15 +533,19 @@ TEST(GemmArguments, AreRefusedWithASentenceEach) {
     cases.push_back({"b is not K-major",
                      with([](G& g) { g.b_major = Major::mn; }),
                      {"b_major is Major::mn and in_b is " + name, "Major::k only"}});
+    cases.push_back({"a beside a multiple of 16",
+                     with([](G& g) { g.a = at(0x10008); }),
+                     {"a is 0x10008, 8 bytes past a multiple of 16",
+                      name + " is computed only from what TMA"}});
+    cases.push_back({"d beside one",
+                     with([](G& g) { g.d = at(0x50004); }),
+                     {"d is 0x50004, 4 bytes past", name}});
     cases.push_back(
-        {"a beside a multiple of 16",
-         with([](G& g) { g.a = at(0x10008); }),
-         {"a is 0x10008, 8 bytes past a multiple of 16", name + " is computed only from what TMA"}});
+        {"lda", with([](G& g) { g.lda = 49; }), {"lda is 49 elements", "multiple of 16", name}});
     cases.push_back(
-        {"d beside one", with([](G& g) { g.d = at(0x50004); }), {"d is 0x50004, 4 bytes past", name}});
-    cases.push_back({"lda", with([](G& g) { g.lda = 49; }), {"lda is 49 elements", "multiple of 16", name}});
-    cases.push_back({"ldb", with([](G& g) { g.ldb = 50; }), {"ldb is 50 elements", "multiple of 16", name}});
-    cases.push_back({"ldd", with([](G& g) { g.ldd = 61; }), {"ldd is 61 elements", "multiple of 16", name}});
+        {"ldb", with([](G& g) { g.ldb = 50; }), {"ldb is 50 elements", "multiple of 16", name}});
+    cases.push_back(
+        {"ldd", with([](G& g) { g.ldd = 61; }), {"ldd is 61 elements", "multiple of 16", name}});
     cases.push_back({"batches",
                      with([](G& g) { g.batch = 2, g.a_batch_stride = 4801; }),
                      {"a_batch_stride is 4801 elements", name}});
@@ -492,12 +559,14 @@ TEST(GemmArguments, AreRefusedWithASentenceEach) {
     auto const name = extent.name;
     auto const member = extent.member;
     cases.push_back({"zero", [=](G& g) { g.*member = 0; }, {": " + name + " is 0", "at least 1"}});
-    cases.push_back({"negative", [=](G& g) { g.*member = -3; }, {": " + name + " is -3", "negative"}});
+    cases.push_back(
+        {"negative", [=](G& g) { g.*member = -3; }, {": " + name + " is -3", "negative"}});
     cases.push_back({"large",
                      [=](G& g) { g.*member = kMaxExtent + 1; },
                      {": " + name + " is 1073740801", "at most 1073740800"}});
-    cases.push_back(
-        {"huge", [=](G& g) { g.*member = kHuge; }, {": " + name + " is 9223372036854775807", "32-bit"}});
+    cases.push_back({"huge",
+                     [=](G& g) { g.*member = kHuge; },
+                     {": " + name + " is 9223372036854775807", "32-bit"}});
   }
   expect_refused(gemm, cases, "gemm");
 }
@@ -533,12 +602,17 @@ TEST(GemmArguments, AreAcceptedJustInsideTheLimits) {
   accepted([](auto& g) { g.lda = g.ldb = g.k = kMaxExtent; });
   accepted([](auto& g) { g.a_major = g.b_major = Major::mn, g.lda = 100, g.ldb = 60; });
   accepted([](auto& g) { g.batch = 7; });
-  accepted([](auto& g) { g.batch = 7, g.a_batch_stride = g.b_batch_stride = g.c_batch_stride = 0; });
-  accepted([](auto& g) { g.batch = 3, g.d_batch_stride = 60, g.ldd = 180; });  // batches between the rows
   accepted(
-      [](auto& g) { g.a_batch_stride = g.d_batch_stride = 0; });  // the stride of a single batch is not used
+      [](auto& g) { g.batch = 7, g.a_batch_stride = g.b_batch_stride = g.c_batch_stride = 0; });
+  accepted([](auto& g) {
+    g.batch = 3, g.d_batch_stride = 60, g.ldd = 180;
+  });  // batches between the rows
+  accepted([](auto& g) {
+    g.a_batch_stride = g.d_batch_stride = 0;
+  });  // the stride of a single batch is not used
   accepted([](auto& g) { g.batch = 2, g.c = g.d; });
-  accepted([](auto& g) { g.activation = Activation::silu, g.scale_a = g.scale_b = at<float>(0x60004); });
+  accepted(
+      [](auto& g) { g.activation = Activation::silu, g.scale_a = g.scale_b = at<float>(0x60004); });
   for (DType const type : {DType::tf32, DType::e4m3, DType::e5m2}) {
     auto g = gemm();
     g.in_b = g.in = type;

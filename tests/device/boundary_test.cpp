@@ -1,5 +1,5 @@
-// The C++ boundary: bad arguments of every entry point, in one table. Each is refused by argument_error,
-// whose sentence names the argument and its value, before anything runs.
+// The C++ boundary: bad arguments of every entry point, in one table. Each is refused by
+// argument_error, whose sentence names the argument and its value, before anything runs.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -68,7 +68,8 @@ using Table = std::vector<Bad>;
 
 void expect_refused(Table const& table) {
   for (std::size_t i = 0; i < table.size(); ++i) {
-    EXPECT_THAT(message_of<argument_error>(table[i].call), HasSubstr(table[i].names)) << "case " << i;
+    EXPECT_THAT(message_of<argument_error>(table[i].call), HasSubstr(table[i].names))
+        << "case " << i;
   }
 }
 
@@ -102,7 +103,8 @@ Table attention_table() {
                                   {"seq_q", [](A&a, std::int64_t n) { a.seq_q = n; }},
                                   {"seq_k", [](A&a, std::int64_t n) { a.seq_k = n; }},
                                   {"head_dim", [](A&a, std::int64_t n) { a.head_dim = n; }}}) {
-    for (std::int64_t const value : {std::int64_t{0}, std::int64_t{-1}, kLeast, kMaxExtent + 1, kHuge})
+    for (std::int64_t const value :
+         {std::int64_t{0}, std::int64_t{-1}, kLeast, kMaxExtent + 1, kHuge})
       table.push_back(bad_attention(std::string(name) + " is " + std::to_string(value),
                                     [s = set, value](A& a) { s(a, value); }));
   }
@@ -122,10 +124,13 @@ Table attention_table() {
     table.push_back(bad_attention(n + ".batch is 12", [m](A& a) { (a.*m)->batch = 12; }));
     table.push_back(bad_attention(n + ".seq is 12", [m](A& a) { (a.*m)->seq = 12; }));
     table.push_back(bad_attention(n + ".head is 12", [m](A& a) { (a.*m)->head = 12; }));
-    table.push_back(bad_attention(n.substr(0, 1) + " spans", [m](A& a) { (a.*m)->seq = kHuge - 7; }));
-    table.push_back(bad_attention(n.substr(0, 1) + " spans", [m](A& a) { (a.*m)->head = kHuge / 2 - 7; }));
-    table.push_back(bad_attention("o_stride" == n ? "o_stride.batch is 0" : n + " is 0 along every axis",
-                                  [m](A& a) { a.*m = TokenStrides{}; }));
+    table.push_back(
+        bad_attention(n.substr(0, 1) + " spans", [m](A& a) { (a.*m)->seq = kHuge - 7; }));
+    table.push_back(
+        bad_attention(n.substr(0, 1) + " spans", [m](A& a) { (a.*m)->head = kHuge / 2 - 7; }));
+    table.push_back(
+        bad_attention("o_stride" == n ? "o_stride.batch is 0" : n + " is 0 along every axis",
+                      [m](A& a) { a.*m = TokenStrides{}; }));
   }
   table.push_back(bad_attention("q is a null", [](A& a) { a.q = nullptr; }));
   table.push_back(bad_attention("k is a null", [](A& a) { a.k = nullptr; }));
@@ -171,8 +176,10 @@ Table gemm_table() {
     char const* name;
     std::optional<std::int64_t> G::*member;
   };
-  for (auto const& [name, member] : {Extent{"m", &G::m}, {"n", &G::n}, {"k", &G::k}, {"batch", &G::batch}}) {
-    for (std::int64_t const value : {std::int64_t{0}, std::int64_t{-1}, kLeast, kMaxExtent + 1, kHuge})
+  for (auto const& [name, member] :
+       {Extent{"m", &G::m}, {"n", &G::n}, {"k", &G::k}, {"batch", &G::batch}}) {
+    for (std::int64_t const value :
+         {std::int64_t{0}, std::int64_t{-1}, kLeast, kMaxExtent + 1, kHuge})
       table.push_back(bad_gemm(std::string(name) + " is " + std::to_string(value),
                                [m = member, value](G& g) { g.*m = value; }));
   }
@@ -181,7 +188,8 @@ Table gemm_table() {
     for (std::int64_t const value : {std::int64_t{0}, std::int64_t{-64}, std::int64_t{63}, kLeast})
       table.push_back(bad_gemm(std::string(name) + " is " + std::to_string(value),
                                [m = member, value](G& g) { g.*m = value; }));
-    table.push_back(bad_gemm(std::string(1, name[2]) + " spans", [m = member](G& g) { g.*m = kHuge / 2; }));
+    table.push_back(
+        bad_gemm(std::string(1, name[2]) + " spans", [m = member](G& g) { g.*m = kHuge / 2; }));
   }
   for (auto const& [name, member] : {Stride{"a", &G::a_batch_stride},
                                      {"b", &G::b_batch_stride},
@@ -227,7 +235,8 @@ Table gemm_table() {
   table.push_back(bad_gemm("in is bf16 and in_b is f16", [](G& g) { g.in_b = DType::f16; }));
   table.push_back(bad_gemm("a_major is 7", [](G& g) { g.a_major = static_cast<Major>(7); }));
   table.push_back(bad_gemm("b_major is 7", [](G& g) { g.b_major = static_cast<Major>(7); }));
-  table.push_back(bad_gemm("activation is 99", [](G& g) { g.activation = static_cast<Activation>(99); }));
+  table.push_back(
+      bad_gemm("activation is 99", [](G& g) { g.activation = static_cast<Activation>(99); }));
   table.push_back({"sm_70", [] { check(gemm_arguments(), 70); }});
   return table;
 }
@@ -286,7 +295,8 @@ TEST(Boundary, MachinesAndBuffersRefuseWhatIsOutOfRange) {
   };
   Buffer<float> buffer(machine, 8, "x");
   Allocation allocation(machine, 8, "y");
-  for (std::int64_t const offset : {kLeast, kLeast / 4, std::int64_t{-1}, std::int64_t{5}, kHuge / 4, kHuge})
+  for (std::int64_t const offset :
+       {kLeast, kLeast / 4, std::int64_t{-1}, std::int64_t{5}, kHuge / 4, kHuge})
     table.push_back({"x", [&, offset] { buffer.upload(values, offset); }});
   table.push_back({"null", [&] { allocation.upload(nullptr, 8); }});
   table.push_back({"null", [&] { allocation.download(nullptr, 8); }});

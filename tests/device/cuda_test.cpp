@@ -1,4 +1,5 @@
-// What only a GPU has: capture in a CUDA graph, streams of the caller's own, several threads on one device.
+// What only a GPU has: capture in a CUDA graph, streams of the caller's own, several threads on one
+// device.
 
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
@@ -26,8 +27,8 @@ class CudaTest : public ::testing::Test {
   }
 };
 
-/// Two GEMMs, by gemm_sm90 and gemm_sm80, and an attention on buffers of their own. The second GEMM reads
-/// what the first writes, and the first starts by programmatic dependent launch.
+/// Two GEMMs, by gemm_sm90 and gemm_sm80, and an attention on buffers of their own. The second GEMM
+/// reads what the first writes, and the first starts by programmatic dependent launch.
 struct Work {
   static constexpr std::int64_t size = 200, heads = 2, seq = 100, dim = 64;
   explicit Work(Machine const& machine)
@@ -40,10 +41,22 @@ struct Work {
 
   void launch(Stream stream) {
     gemm(machine,
-         {.in = DType::f16, .m = size, .n = size, .k = size, .a = a.data(), .b = a.data(), .d = d.data()},
+         {.in = DType::f16,
+          .m = size,
+          .n = size,
+          .k = size,
+          .a = a.data(),
+          .b = a.data(),
+          .d = d.data()},
          stream);
     gemm(machine,
-         {.in = DType::f16, .m = size, .n = size, .k = size - 1, .a = d.data(), .b = a.data(), .d = e.data()},
+         {.in = DType::f16,
+          .m = size,
+          .n = size,
+          .k = size - 1,
+          .a = d.data(),
+          .b = a.data(),
+          .d = e.data()},
          stream);
     attention(machine,
               {.dtype = DType::f16,
@@ -97,16 +110,18 @@ TEST_F(CudaTest, LaunchesCanBeCapturedInAGraph) {
   cudaStreamDestroy(stream);
 }
 
-// Every launch waits for the one before it, though it may start before that has ended: a chain of GEMMs, each
-// of which reads the last one's result, gives the same bits as with a pause after each.
+// Every launch waits for the one before it, though it may start before that has ended: a chain of
+// GEMMs, each of which reads the last one's result, gives the same bits as with a pause after each.
 TEST_F(CudaTest, DependentLaunchesSeeWhatTheOneBeforeWrote) {
   Machine const machine = Machine::cuda();
   if (machine.compute_capability() != 90) GTEST_SKIP() << "gemm_sm90 needs an sm_90";
   constexpr std::int64_t size = 512;
   std::vector<half> identity(size * size);
-  for (std::int64_t i = 0; i < size; ++i) identity[static_cast<std::size_t>(i * (size + 1))] = to_half(0.5f);
+  for (std::int64_t i = 0; i < size; ++i)
+    identity[static_cast<std::size_t>(i * (size + 1))] = to_half(0.5f);
   auto const chain = [&](bool pause) {
-    Buffer<half> const half_identity(machine, identity, "I/2"), start(machine, ramp(size * size), "start");
+    Buffer<half> const half_identity(machine, identity, "I/2"),
+        start(machine, ramp(size * size), "start");
     Buffer<half> const x(machine, size * size, "x"), y(machine, size * size, "y");
     void* from = start.data();
     for (int i = 0; i < 40; ++i) {
@@ -169,7 +184,8 @@ TEST_F(CudaTest, AllocationsThatDoNotFitAreRefusedWithASentence) {
     Buffer<half> const buffer(machine, std::int64_t{1} << 50, "enormous");
     FAIL() << "there cannot be 2 PiB";
   } catch (device_error const& error) {
-    EXPECT_NE(std::string(error.what()).find("bytes for enormous) failed: out of memory"), std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("bytes for enormous) failed: out of memory"),
+              std::string::npos)
         << error.what();
   }
 }

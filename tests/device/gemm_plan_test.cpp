@@ -1,5 +1,6 @@
-// The plan of a GEMM, over many problems: always a kernel that can compute the problem, gemm_sm90 wherever
-// TMA admits it, the same for the same arguments, and in accord with the list of what was weighed.
+// The plan of a GEMM, over many problems: always a kernel that can compute the problem, gemm_sm90
+// wherever TMA admits it, the same for the same arguments, and in accord with the list of what was
+// weighed.
 
 #include "tegula/device/gemm_plan.hpp"
 
@@ -44,12 +45,14 @@ GemmArguments problem(std::int64_t m, std::int64_t n, std::int64_t k) {
           .d = at(std::uintptr_t{2} << 44)};
 }
 
-/// Whether the tiling's regions cover D, row of tiles by row, and no row of tiles lies beyond its edges.
+/// Whether the tiling's regions cover D, row of tiles by row, and no row of tiles lies beyond its
+/// edges.
 void expect_covers(GemmArguments const& g, GemmSm90Config const& c, TilePartition const& tiling) {
   auto const [wide, narrow] = tile_widths(c);
   struct Rows {
     int count = 0;
-    std::int64_t columns = 0, last_tile = 0;  // those covered, from the first on; where the last tile begins
+    std::int64_t columns = 0,
+                 last_tile = 0;  // those covered, from the first on; where the last tile begins
   };
   std::map<int, Rows> rows;  // by the first of them
   for (TileRegion const& region : tiling.regions) {
@@ -57,7 +60,8 @@ void expect_covers(GemmArguments const& g, GemmSm90Config const& c, TilePartitio
     TileScheduler const& s = region.order;
     int const width = tiling.narrow(region.first) ? narrow : wide;
     Rows& of_region = rows[region.m];
-    EXPECT_TRUE(of_region.count == 0 || of_region.count == s.tiles_m) << to_string(g) << ": " << to_string(c);
+    EXPECT_TRUE(of_region.count == 0 || of_region.count == s.tiles_m)
+        << to_string(g) << ": " << to_string(c);
     EXPECT_EQ(region.column, of_region.columns) << to_string(g) << ": " << to_string(c);
     of_region.count = s.tiles_m;
     of_region.columns += std::int64_t{s.tiles_n} * width;
@@ -170,7 +174,8 @@ TEST(GemmPlan, FallsBackWhereTmaCannotAddressTheProblem) {
     return text;
   };
   EXPECT_EQ(obstacle([](auto&) {}), "");
-  EXPECT_EQ(obstacle([](auto& g) { g.a = at(0x1008); }), "a is 0x1008, 8 bytes past a multiple of 16");
+  EXPECT_EQ(obstacle([](auto& g) { g.a = at(0x1008); }),
+            "a is 0x1008, 8 bytes past a multiple of 16");
   EXPECT_THAT(obstacle([](auto& g) { g.b = at(0x2002); }), HasSubstr("b is 0x2002"));
   EXPECT_THAT(obstacle([](auto& g) { g.d = at(0x3004); }), HasSubstr("d is 0x3004"));
   EXPECT_THAT(obstacle([](auto& g) { g.c = at(0x4008), g.beta = 1; }), HasSubstr("c is 0x4008"));
@@ -180,16 +185,21 @@ TEST(GemmPlan, FallsBackWhereTmaCannotAddressTheProblem) {
             "lda is 65 elements of 2 bytes, which is not a multiple of 16 bytes");
   EXPECT_THAT(obstacle([](auto& g) { g.ldb = 68; }), HasSubstr("ldb is 68"));
   EXPECT_THAT(obstacle([](auto& g) { g.ldd = 66; }), HasSubstr("ldd is 66"));
-  EXPECT_THAT(obstacle([](auto& g) { g.c = at(0x4000), g.beta = 1, g.ldc = 66; }), HasSubstr("ldc is 66"));
-  EXPECT_THAT(obstacle([](auto& g) { g.lda = std::int64_t{1} << 39; }), HasSubstr("below 2^40 bytes"));
+  EXPECT_THAT(obstacle([](auto& g) { g.c = at(0x4000), g.beta = 1, g.ldc = 66; }),
+              HasSubstr("ldc is 66"));
+  EXPECT_THAT(obstacle([](auto& g) { g.lda = std::int64_t{1} << 39; }),
+              HasSubstr("below 2^40 bytes"));
   EXPECT_EQ(obstacle([](auto& g) { g.lda = 72; }), "");
-  EXPECT_EQ(obstacle([](auto& g) { g.k = 63, g.lda = g.ldb = 64; }), "") << "TMA clips a row itself";
-  EXPECT_EQ(obstacle([](auto& g) { g.m = 1, g.lda = 65, g.ldd = 67; }), "") << "a single row has no stride";
+  EXPECT_EQ(obstacle([](auto& g) { g.k = 63, g.lda = g.ldb = 64; }), "")
+      << "TMA clips a row itself";
+  EXPECT_EQ(obstacle([](auto& g) { g.m = 1, g.lda = 65, g.ldd = 67; }), "")
+      << "a single row has no stride";
   EXPECT_THAT(obstacle([](auto& g) { g.batch = 2, g.a_batch_stride = 4100; }),
               HasSubstr("a_batch_stride is 4100"));
   EXPECT_THAT(obstacle([](auto& g) { g.batch = 2, g.d_batch_stride = 4100; }),
               HasSubstr("d_batch_stride is 4100"));
-  EXPECT_EQ(obstacle([](auto& g) { g.a_batch_stride = 4100; }), "") << "a single batch has no stride";
+  EXPECT_EQ(obstacle([](auto& g) { g.a_batch_stride = 4100; }), "")
+      << "a single batch has no stride";
   EXPECT_EQ(obstacle([](auto& g) { g.batch = 2, g.a_batch_stride = 0; }), "");
 }
 
@@ -224,7 +234,8 @@ TEST(GemmPlan, ListsWhatWasWeighedTheChosenFirst) {
     GemmChoice const choice = choose_gemm(g, kH100);
     EXPECT_EQ(plan.chosen().configuration, choice.configuration);
     EXPECT_EQ(plan.chosen().cost.total, choice.cost.total);
-    EXPECT_EQ(plan.candidates.size(), configurations(gemm_sm80).size() + configurations(gemm_sm90).size());
+    EXPECT_EQ(plan.candidates.size(),
+              configurations(gemm_sm80).size() + configurations(gemm_sm90).size());
     bool refused = false;
     double last = 0;
     for (GemmCandidate const& candidate : plan.candidates) {
@@ -276,19 +287,23 @@ TEST(GemmPlan, PredictsSensibly) {
 
   GemmSm90Config cluster = tile;
   cluster.cluster_m = 2;
-  EXPECT_LT(predict(g, cluster, kH100).cost.l2, predict(g, tile, kH100).cost.l2) << "multicast saves traffic";
+  EXPECT_LT(predict(g, cluster, kH100).cost.l2, predict(g, tile, kH100).cost.l2)
+      << "multicast saves traffic";
   GemmCostModel slow;
   slow.launch_us += 100;
-  EXPECT_NEAR(predict(g, tile, kH100, {}, slow).cost.total - predict(g, tile, kH100).cost.total, 100, 1e-9);
+  EXPECT_NEAR(predict(g, tile, kH100, {}, slow).cost.total - predict(g, tile, kH100).cost.total,
+              100, 1e-9);
 }
 
 // gemm_sm80's estimate: rounds of CTAs times the work of one.
 TEST(GemmPlan, WeighsTilesOfSm80ByRoundsOfCtas) {
-  std::vector<GemmConfig> const table = {
-      {.block_m = 64, .block_n = 64}, {.block_m = 128, .block_n = 128}, {.block_m = 128, .block_n = 256}};
+  std::vector<GemmConfig> const table = {{.block_m = 64, .block_n = 64},
+                                         {.block_m = 128, .block_n = 128},
+                                         {.block_m = 128, .block_n = 256}};
   auto const best = [&](std::int64_t m, std::int64_t n) {
     std::vector<double> cost;
-    for (GemmConfig const& c : table) cost.push_back(predict(problem(m, n, 1024), c, kH100).cost.total);
+    for (GemmConfig const& c : table)
+      cost.push_back(predict(problem(m, n, 1024), c, kH100).cost.total);
     return std::min_element(cost.begin(), cost.end()) - cost.begin();
   };
   EXPECT_EQ(best(8192, 8192), 2) << "large problems take the tile that copies least";
@@ -307,11 +322,13 @@ TEST(GemmPlan, OrdersTilesForL2) {
   TileScheduler const flat = predict(problem(256, 100000, 8192), tile, kH100).tiling.order();
   EXPECT_EQ(flat.raster, Raster::along_n);
   EXPECT_EQ(flat.group, 1);
-  // With little K memory takes about as long as the tensor cores: one band, which reads each operand once.
+  // With little K memory takes about as long as the tensor cores: one band, which reads each
+  // operand once.
   TileScheduler const shallow = predict(problem(4096, 32768, 512), tile, kH100).tiling.order();
   EXPECT_EQ(shallow.raster, Raster::along_n);
   EXPECT_EQ(shallow.group, 16);
-  // A tile that reads more of B than of A, and more rows of them than GPCs: as many columns of tiles across.
+  // A tile that reads more of B than of A, and more rows of them than GPCs: as many columns of
+  // tiles across.
   GemmSm90Config const wide = {.block_m = 64, .block_n = 128, .schedule = Schedule::basic};
   TileScheduler const columns = predict(problem(1024, 1024, 1024), wide, kH100).tiling.order();
   EXPECT_EQ(columns.raster, Raster::along_m);
@@ -319,7 +336,8 @@ TEST(GemmPlan, OrdersTilesForL2) {
   EXPECT_EQ(predict(problem(128, 24576, 1536), wide, kH100).tiling.order().raster, Raster::along_n);
 }
 
-// Bound by memory, two waves of which the second has half the SMs are worse than three that are full.
+// Bound by memory, two waves of which the second has half the SMs are worse than three that are
+// full.
 TEST(GemmPlan, KeepsMemoryBusyInTheLastWave) {
   GemmChoice const choice = choose_gemm(problem(128, 24576, 1536), kH100);
   EXPECT_EQ(configuration(gemm_sm90, choice.configuration).block_m, 64);
@@ -329,7 +347,8 @@ TEST(GemmPlan, KeepsMemoryBusyInTheLastWave) {
   EXPECT_EQ(choose_gemm(problem(128, 24576, 1536), kH100, {}, indifferent).cost.waves, 2);
 }
 
-// Meetings cost time, too: they are for operands that L2 does not hold, and for tiles of many steps.
+// Meetings cost time, too: they are for operands that L2 does not hold, and for tiles of many
+// steps.
 TEST(GemmPlan, KeepsClustersInStepWhereOperandsAreLarge) {
   auto const steps = [](std::int64_t m, std::int64_t n, std::int64_t k) {
     return choose_gemm(problem(m, n, k), kH100).lockstep_steps;
@@ -341,12 +360,13 @@ TEST(GemmPlan, KeepsClustersInStepWhereOperandsAreLarge) {
   EXPECT_EQ(steps(131072, 131072, 2048), 0) << "32 steps a tile, 1 GB of operands";
   EXPECT_EQ(steps(8192, 8192, 8192), 0) << "268 MB of operands";
   EXPECT_EQ(steps(64, 7168, 65536), 0) << "one tile a CTA";
-  GemmSm90Config const split{.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 2};
+  GemmSm90Config const split{
+      .block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 2};
   EXPECT_EQ(predict(problem(4096, 7168, 32768), split, kH100).lockstep_steps, 0);
 }
 
-// 128 tiles of 128 x 256 in one wave: 64 KB of each SM, all at once. Where SMs wait for memory they do not
-// finish in step.
+// 128 tiles of 128 x 256 in one wave: 64 KB of each SM, all at once. Where SMs wait for memory they
+// do not finish in step.
 TEST(GemmPlan, CountsTheLastStoresOfAllSms) {
   GemmSm90Config const tile{.block_m = 128, .block_n = 256, .cluster_m = 2};
   GemmCostModel slow;
@@ -388,12 +408,15 @@ TEST(GemmPlan, FitsTilesToTheClusters) {
   // The busiest SM has one narrow tile; each costs an epilogue, too, whatever its width.
   EXPECT_GE(fitted.cost.share, (3 * 256 + 240) / 256.0);
   EXPECT_LT(fitted.cost.share, fitted.cost.waves);
-  EXPECT_NEAR(fitted.cost.tensor, equal.cost.tensor * fitted.cost.share / 4, 1e-9 * equal.cost.tensor);
+  EXPECT_NEAR(fitted.cost.tensor, equal.cost.tensor * fitted.cost.share / 4,
+              1e-9 * equal.cost.tensor);
   EXPECT_LT(fitted.cost.total, equal.cost.total);
 
-  // A tile a cluster, or full waves: narrower tiles gain nothing. Nor are there any in a kernel without.
+  // A tile a cluster, or full waves: narrower tiles gain nothing. Nor are there any in a kernel
+  // without.
   EXPECT_FALSE(predicted(problem(2048, 2048, 4096), {.fitted = true}).tiling.fitted());
-  EXPECT_FALSE(predicted(problem(3072, 256 * 11, 4096), {.fitted = true}).tiling.fitted()) << "132 tiles";
+  EXPECT_FALSE(predicted(problem(3072, 256 * 11, 4096), {.fitted = true}).tiling.fitted())
+      << "132 tiles";
   GemmSm90Config plain = tile;
   plain.narrow_n = 0;
   EXPECT_EQ(predict(g, plain, kH100, {.fitted = true}).tiling, equal.tiling);
@@ -434,20 +457,23 @@ TEST(GemmPlan, KeepsToConstraints) {
   EXPECT_EQ(choose_gemm(g, kH100, {.configuration = 3}).configuration, 3);
   GemmChoice const sm80 = choose_gemm(g, kH100, {.kernel = gemm_sm80});
   EXPECT_EQ(sm80.kernel, gemm_sm80);
-  EXPECT_EQ(choose_gemm(g, kH100, {.kernel = gemm_sm80, .configuration = sm80.configuration}).configuration,
+  EXPECT_EQ(choose_gemm(g, kH100, {.kernel = gemm_sm80, .configuration = sm80.configuration})
+                .configuration,
             sm80.configuration);
   for (Raster const raster : {Raster::along_m, Raster::along_n}) {
     GemmChoice const choice = choose_gemm(g, kH100, {.raster = raster, .group = 3});
     EXPECT_EQ(choice.tiling.order().raster, raster);
     EXPECT_EQ(choice.tiling.order().group, 3);
   }
-  EXPECT_EQ(
-      choose_gemm(problem(64, 64, 64), kH100, {.raster = Raster::along_m, .group = 100}).tiling.order().group,
-      1)
+  EXPECT_EQ(choose_gemm(problem(64, 64, 64), kH100, {.raster = Raster::along_m, .group = 100})
+                .tiling.order()
+                .group,
+            1)
       << "no more than there are";
 
   auto const refusal = [&](GemmArguments const& arguments, GemmConstraints const& wanted) {
-    std::string const sentence = message_of<argument_error>([&] { choose_gemm(arguments, kH100, wanted); });
+    std::string const sentence =
+        message_of<argument_error>([&] { choose_gemm(arguments, kH100, wanted); });
     EXPECT_EQ(message_of<argument_error>([&] { plan_gemm(arguments, kH100, wanted); }), sentence);
     return sentence;
   };
@@ -462,8 +488,9 @@ TEST(GemmPlan, KeepsToConstraints) {
 
 // What is worth timing: the default choice first, others of about its predicted time, none twice.
 TEST(GemmPlan, ProposesChoicesToTime) {
-  for (GemmArguments const& g : {problem(4096, 7168, 2048), problem(1024, 1024, 1024),
-                                 problem(64, 7168, 2048), problem(1, 1, 1), problem(128, 2112, 7168)}) {
+  for (GemmArguments const& g :
+       {problem(4096, 7168, 2048), problem(1024, 1024, 1024), problem(64, 7168, 2048),
+        problem(1, 1, 1), problem(128, 2112, 7168)}) {
     GemmChoice const chosen = choose_gemm(g, kH100);
     for (int const most : {1, 2, 8, 100}) {
       std::vector<GemmChoice> const all = tuning_candidates(g, kH100, most);
@@ -475,7 +502,8 @@ TEST(GemmPlan, ProposesChoicesToTime) {
         expect_fits(g, all[i]);
         EXPECT_EQ(all[i].kernel, gemm_sm90);
         for (std::size_t j = 0; j < i; ++j)
-          EXPECT_FALSE(all[i].configuration == all[j].configuration && all[i].tiling == all[j].tiling);
+          EXPECT_FALSE(all[i].configuration == all[j].configuration &&
+                       all[i].tiling == all[j].tiling);
       }
     }
   }
@@ -484,13 +512,16 @@ TEST(GemmPlan, ProposesChoicesToTime) {
   std::set<int> configurations;
   for (GemmChoice const& choice : large) configurations.insert(choice.configuration);
   EXPECT_GE(configurations.size(), 2u);
-  for (GemmChoice const& choice : tuning_candidates(problem(4096, 7168, 2048), kH100, 8, {.group = 3}))
+  for (GemmChoice const& choice :
+       tuning_candidates(problem(4096, 7168, 2048), kH100, 8, {.group = 3}))
     EXPECT_EQ(choice.tiling.order().group, 3);
   GemmArguments odd = problem(4096, 4096, 4096);
   odd.lda = 4097;  // gemm_sm80's
-  for (GemmChoice const& choice : tuning_candidates(odd, kH100)) EXPECT_EQ(choice.kernel, gemm_sm80);
-  EXPECT_THAT(message_of<argument_error>([&] { tuning_candidates(odd, kH100, 8, {.block_m = 96}); }),
-              HasSubstr("asked for"));
+  for (GemmChoice const& choice : tuning_candidates(odd, kH100))
+    EXPECT_EQ(choice.kernel, gemm_sm80);
+  EXPECT_THAT(
+      message_of<argument_error>([&] { tuning_candidates(odd, kH100, 8, {.block_m = 96}); }),
+      HasSubstr("asked for"));
 }
 
 TEST(GemmPlan, ComputesEveryEpilogueOfEveryType) {
@@ -619,7 +650,8 @@ TEST(GemmPlan, MakesParametersForTilesOfTwoWidths) {
     EXPECT_EQ(p.schedule.clusters, 2);
     TensorMapDescription last = map(p.epilogue.d.whole);
     EXPECT_EQ(last, map(equal.epilogue.d.whole));
-    EXPECT_EQ(map(p.problem.b), map(equal.problem.b)) << "a narrow tile's operands are those of a wide one";
+    EXPECT_EQ(map(p.problem.b), map(equal.problem.b))
+        << "a narrow tile's operands are those of a wide one";
     int const piece = store_n(epilogue(c)), pieces = c.narrow_n / piece * piece;
     last.box[0] = pieces < c.narrow_n ? c.narrow_n - pieces : piece;
     EXPECT_EQ(map(p.epilogue.d.last_narrow), last);

@@ -47,15 +47,17 @@ TEST(GlobalTensors, OfAGemm) {
   g.b_batch_stride = 0;
   config.b_major = Major::mn;
   g.ldb = 76;
-  EXPECT_THAT(texts(global_tensors(config, lower(g))),
-              ElementsAre("A (70,152,3):(152,1,10640) row column batch read", "B (76,152):(1,76) n k read",
-                          "D (70,76,3):(80,1,5600) row column batch written",
-                          "C (70,76,3):(76,1,5320) row column batch read", "bias (76):(1) column read"));
+  EXPECT_THAT(
+      texts(global_tensors(config, lower(g))),
+      ElementsAre("A (70,152,3):(152,1,10640) row column batch read", "B (76,152):(1,76) n k read",
+                  "D (70,76,3):(80,1,5600) row column batch written",
+                  "C (70,76,3):(76,1,5320) row column batch read", "bias (76):(1) column read"));
   g.alpha = 0;
   g.beta = 0;
-  EXPECT_THAT(texts(global_tensors(config, lower(g))),
-              ElementsAre("A (70,152,3):(152,1,10640) row column batch any", "B (76,152):(1,76) n k any",
-                          "D (70,76,3):(80,1,5600) row column batch written", "bias (76):(1) column read"));
+  EXPECT_THAT(
+      texts(global_tensors(config, lower(g))),
+      ElementsAre("A (70,152,3):(152,1,10640) row column batch any", "B (76,152):(1,76) n k any",
+                  "D (70,76,3):(80,1,5600) row column batch written", "bias (76):(1) column read"));
   g.k = 0;
   EXPECT_THAT(texts(global_tensors(config, lower(g))), IsEmpty());
 }
@@ -176,7 +178,8 @@ TEST(GlobalTensors, ATensorBeyondItsMemoryIsFoundWhereItIsTouched) {
   tegula::gemm(machine, gemm.arguments);
   sim::Report const report = *machine.last_report();
   ASSERT_FALSE(report.ok());
-  for (sim::Finding const& f : report.findings) EXPECT_EQ(f.kind, FindingKind::out_of_bounds) << f.message;
+  for (sim::Finding const& f : report.findings)
+    EXPECT_EQ(f.kind, FindingKind::out_of_bounds) << f.message;
 }
 
 TEST(GlobalTensors, FindingsNameTheirElements) {
@@ -199,10 +202,11 @@ template <class Run> void expect_every_edge_found(Arch arch, Run&& run) {
   int mutants = 0;
   for (sim::MarkedStatement const& marked : report.marked) {
     if (!admits(marked.admitted, Mutation::less)) continue;
-    if (marked.operation != Operation::predicate && marked.operation != Operation::zero_fill) continue;
+    if (marked.operation != Operation::predicate && marked.operation != Operation::zero_fill)
+      continue;
     std::string const file = marked.where.file;
-    Machine const machine =
-        quiet(arch, {.mutant = sim::Mutant{file, marked.where.line, marked.operation, Mutation::less}});
+    Machine const machine = quiet(
+        arch, {.mutant = sim::Mutant{file, marked.where.line, marked.operation, Mutation::less}});
     run(machine);
     ++mutants;
     EXPECT_FALSE(machine.last_report()->ok()) << file << ":" << marked.where.line;
@@ -212,8 +216,8 @@ template <class Run> void expect_every_edge_found(Arch arch, Run&& run) {
 
 TEST(GlobalTensors, WhatAttentionLeavesOutIsFound) {
   expect_every_edge_found(Arch::sm80, [](Machine const& machine) {
-    Buffer<half> const q(machine, Gemm::values(70 * 64), "Q"), k(machine, Gemm::values(70 * 64), "K"),
-        v(machine, Gemm::values(70 * 64), "V");
+    Buffer<half> const q(machine, Gemm::values(70 * 64), "Q"),
+        k(machine, Gemm::values(70 * 64), "K"), v(machine, Gemm::values(70 * 64), "V");
     Buffer<half> const o(machine, 70 * 64, "O");
     Buffer<float> const lse(machine, 70, "lse");
     attention(machine, {.dtype = DType::f16,

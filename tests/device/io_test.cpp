@@ -1,5 +1,5 @@
-// The file formats: what is written is read back, what NumPy writes is read, and every malformed file is
-// refused with a sentence.
+// The file formats: what is written is read back, what NumPy writes is read, and every malformed
+// file is refused with a sentence.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,7 +46,8 @@ void expect_same(Array const& a, Array const& b) {
 std::string npy(std::string header, std::string const& data, char major = 1) {
   header += '\n';
   std::string file = std::string("\x93NUMPY") + major + '\0';
-  for (int i = 0; i < (major == 1 ? 2 : 4); ++i) file += static_cast<char>((header.size() >> (8 * i)) & 0xff);
+  for (int i = 0; i < (major == 1 ? 2 : 4); ++i)
+    file += static_cast<char>((header.size() >> (8 * i)) & 0xff);
   return file + header + data;
 }
 
@@ -99,21 +100,25 @@ TEST(Npy, WritesTheHeaderThatNumPyWrites) {
 
 TEST(Npy, ReadsFortranOrderBigEndianAndLaterVersions) {
   Scratch const scratch;
-  auto const fortran =
-      scratch.file("f.npy", npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3)}", "\1\2\3\4\5\6"));
+  auto const fortran = scratch.file(
+      "f.npy", npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3)}", "\1\2\3\4\5\6"));
   EXPECT_EQ(read_npy(fortran).as<std::uint8_t>(), (std::vector<std::uint8_t>{1, 3, 5, 2, 4, 6}));
-  auto const big = scratch.file(
-      "b.npy", npy("{'descr': '>u2', 'fortran_order': False, 'shape': (2,)}", std::string("\1\2\3\4", 4), 2));
+  auto const big =
+      scratch.file("b.npy", npy("{'descr': '>u2', 'fortran_order': False, 'shape': (2,)}",
+                                std::string("\1\2\3\4", 4), 2));
   EXPECT_EQ(read_npy(big).as<std::uint16_t>(), (std::vector<std::uint16_t>{0x102, 0x304}));
   auto const bf16 = scratch.file(
-      "v.npy", npy("{\"shape\": (1L,), 'descr': 'bfloat16', 'fortran_order': False,}", "\x80\x3f", 3));
+      "v.npy",
+      npy("{\"shape\": (1L,), 'descr': 'bfloat16', 'fortran_order': False,}", "\x80\x3f", 3));
   EXPECT_EQ(to_doubles(read_npy(bf16)), std::vector<double>{1.0});
   // As numpy.save writes arrays of ml_dtypes' fp8 types, and under their names.
-  for (auto const& [descr, bits] :
-       {std::pair("<V1", "\x38"), {"float8_e4m3fn", "\x38"}, {"<f1", "\x3c"}, {"float8_e5m2", "\x3c"}}) {
-    auto const fp8 = scratch.file(
-        "fp8.npy",
-        npy(std::string("{'descr': '") + descr + "', 'fortran_order': False, 'shape': (1,)}", bits));
+  for (auto const& [descr, bits] : {std::pair("<V1", "\x38"),
+                                    {"float8_e4m3fn", "\x38"},
+                                    {"<f1", "\x3c"},
+                                    {"float8_e5m2", "\x3c"}}) {
+    auto const fp8 = scratch.file("fp8.npy", npy(std::string("{'descr': '") + descr +
+                                                     "', 'fortran_order': False, 'shape': (1,)}",
+                                                 bits));
     EXPECT_EQ(to_doubles(read_npy(fp8)), std::vector<double>{1.0}) << descr;
   }
 }
@@ -129,8 +134,10 @@ TEST(Npy, RefusesMalformedFilesWithASentence) {
   EXPECT_THAT(npy_error(npy(good, "\0\0")), HasSubstr("holds 0 bytes of data"));
   EXPECT_THAT(npy_error(npy(good, four + "x")),
               HasSubstr("holds 5 bytes of data, and its array (1) of f32 has 4"));
-  EXPECT_THAT(npy_error(npy("{'descr': '<f4', 'fortran_order': False}", four)), HasSubstr("missing"));
-  EXPECT_THAT(npy_error(npy("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", four)),
+  EXPECT_THAT(npy_error(npy("{'descr': '<f4', 'fortran_order': False}", four)),
+              HasSubstr("missing"));
+  EXPECT_THAT(npy_error(npy(
+                  "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", four)),
               HasSubstr("twice"));
   EXPECT_THAT(npy_error(npy("{'descr': '<f4', 'fortran_order': 0, 'shape': (1,)}", four)),
               HasSubstr("True or False"));
@@ -139,15 +146,18 @@ TEST(Npy, RefusesMalformedFilesWithASentence) {
   EXPECT_THAT(npy_error(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (x,)}", four)),
               HasSubstr("integer"));
   EXPECT_THAT(
-      npy_error(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}", four)),
+      npy_error(
+          npy("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}", four)),
       HasSubstr("64 bits"));
   EXPECT_THAT(npy_error(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", four)),
               HasSubstr("negative"));
   EXPECT_THAT(
-      npy_error(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", four)),
+      npy_error(
+          npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", four)),
       HasSubstr("2^62"));
-  EXPECT_THAT(npy_error(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", four)),
-              HasSubstr("records"));
+  EXPECT_THAT(
+      npy_error(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", four)),
+      HasSubstr("records"));
   EXPECT_THAT(npy_error(npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", four)),
               HasSubstr("'|O'"));
   EXPECT_THAT(npy_error(npy("{'descr': '<f4, 'fortran_order'", four)), HasSubstr("malformed"));
@@ -162,8 +172,9 @@ TEST(Npy, RefusesToWriteWhatIsNotAnArray) {
                 write_npy(scratch.path("a.npy"), {ElementType::f32, {3}, {}});
               }),
               HasSubstr("do not fill"));
-  EXPECT_THAT(message_of<io_error>(
-                  [&] { write_npy(scratch.path("no/a.npy"), random_array(ElementType::f32, {1}, 1)); }),
+  EXPECT_THAT(message_of<io_error>([&] {
+                write_npy(scratch.path("no/a.npy"), random_array(ElementType::f32, {1}, 1));
+              }),
               HasSubstr("cannot be opened for writing"));
   EXPECT_THROW(array_of<float>(ElementType::f16, {1}, {1.0f}), std::invalid_argument);
   EXPECT_THROW(random_array(ElementType::f16, {1}, 1).as<float>(), std::invalid_argument);
@@ -175,7 +186,8 @@ TEST(Safetensors, ReadsBackWhatItWrites) {
   unsigned seed = 0;
   for (auto const type : kAllTypes)
     for (auto const& shape : std::vector<std::vector<std::int64_t>>{{}, {7}, {3, 5}, {2, 0, 4}})
-      tensors.emplace(std::string(to_string(type)) + shape_text(shape), random_array(type, shape, ++seed));
+      tensors.emplace(std::string(to_string(type)) + shape_text(shape),
+                      random_array(type, shape, ++seed));
   write_safetensors(scratch.path("a.safetensors"), tensors, {{"format", "pt"}});
   Safetensors const file(scratch.path("a.safetensors"));
   EXPECT_EQ(file.metadata(), (std::map<std::string, std::string>{{"format", "pt"}}));
@@ -200,10 +212,13 @@ TEST(Safetensors, RefusesMalformedFilesWithASentence) {
   EXPECT_THAT(safetensors_error(safetensors("{", "")), HasSubstr("not JSON"));
   EXPECT_THAT(safetensors_error(safetensors("[]", "")), HasSubstr("not a JSON object"));
   EXPECT_THAT(safetensors_error(safetensors("{}", "x")), HasSubstr("too long"));
-  EXPECT_THAT(safetensors_error(safetensors("{\"__metadata__\":{\"a\":1}}", "")), HasSubstr("not a string"));
-  EXPECT_THAT(safetensors_error(safetensors("{\"__metadata__\":[]}", "")), HasSubstr("object of strings"));
+  EXPECT_THAT(safetensors_error(safetensors("{\"__metadata__\":{\"a\":1}}", "")),
+              HasSubstr("not a string"));
+  EXPECT_THAT(safetensors_error(safetensors("{\"__metadata__\":[]}", "")),
+              HasSubstr("object of strings"));
   EXPECT_THAT(safetensors_error(one("1", four)), HasSubstr("exactly the keys"));
-  EXPECT_THAT(safetensors_error(one(R"({"dtype":"F32","shape":[1]})", four)), HasSubstr("exactly the keys"));
+  EXPECT_THAT(safetensors_error(one(R"({"dtype":"F32","shape":[1]})", four)),
+              HasSubstr("exactly the keys"));
   EXPECT_THAT(safetensors_error(one(R"({"dtype":"F4","shape":[1],"data_offsets":[0,4]})", four)),
               HasSubstr("dtype \"F4\""));
   EXPECT_THAT(safetensors_error(one(R"({"dtype":"F32","shape":1,"data_offsets":[0,4]})", four)),
@@ -220,27 +235,32 @@ TEST(Safetensors, RefusesMalformedFilesWithASentence) {
               HasSubstr("span other"));
   EXPECT_THAT(safetensors_error(one(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})", "\1")),
               HasSubstr("truncated"));
-  EXPECT_THAT(safetensors_error(one(R"({"dtype":"F32","shape":[1],"data_offsets":[4,8]})", four + four)),
-              HasSubstr("hole"));
   EXPECT_THAT(
-      safetensors_error(one(R"({"dtype":"F64","shape":[4294967296,4294967296],"data_offsets":[0,4]})", four)),
-      HasSubstr("2^62"));
-  EXPECT_THAT(
-      safetensors_error(one(R"({"dtype":"U8","shape":[18446744073709551615],"data_offsets":[0,4]})", four)),
-      HasSubstr("63 bits"));
+      safetensors_error(one(R"({"dtype":"F32","shape":[1],"data_offsets":[4,8]})", four + four)),
+      HasSubstr("hole"));
+  EXPECT_THAT(safetensors_error(one(
+                  R"({"dtype":"F64","shape":[4294967296,4294967296],"data_offsets":[0,4]})", four)),
+              HasSubstr("2^62"));
+  EXPECT_THAT(safetensors_error(one(
+                  R"({"dtype":"U8","shape":[18446744073709551615],"data_offsets":[0,4]})", four)),
+              HasSubstr("63 bits"));
   std::string const t = R"("t":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
-  EXPECT_THAT(safetensors_error(safetensors("{" + t + "," + t + "}", four)), HasSubstr("'t' twice"));
-  EXPECT_THAT(safetensors_error(safetensors(
-                  "{" + t + R"(,"u":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})", four + "xx")),
-              HasSubstr("overlap"));
+  EXPECT_THAT(safetensors_error(safetensors("{" + t + "," + t + "}", four)),
+              HasSubstr("'t' twice"));
+  EXPECT_THAT(
+      safetensors_error(safetensors(
+          "{" + t + R"(,"u":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})", four + "xx")),
+      HasSubstr("overlap"));
 }
 
 TEST(Safetensors, DeepOrWideHeadersAreRefusedOrReadAtOnce) {
   std::string const deep(100000, '[');
   EXPECT_THAT(safetensors_error(safetensors(deep, "")), HasSubstr("not a JSON object"));
   EXPECT_THAT(safetensors_error(safetensors("{\"t\":" + deep, "")), HasSubstr("exactly the keys"));
-  EXPECT_THAT(safetensors_error(safetensors("{\"t\":{\"dtype\":" + deep, "")), HasSubstr("dtype [...]"));
-  EXPECT_THAT(safetensors_error(safetensors("{\"t\":{\"shape\":" + deep, "")), HasSubstr("not an integer"));
+  EXPECT_THAT(safetensors_error(safetensors("{\"t\":{\"dtype\":" + deep, "")),
+              HasSubstr("dtype [...]"));
+  EXPECT_THAT(safetensors_error(safetensors("{\"t\":{\"shape\":" + deep, "")),
+              HasSubstr("not an integer"));
   std::string braces;
   for (int i = 0; i < 100000; ++i) braces += "{\"a\":";
   EXPECT_THAT(safetensors_error(safetensors(braces, "")), HasSubstr("exactly the keys"));
@@ -248,12 +268,14 @@ TEST(Safetensors, DeepOrWideHeadersAreRefusedOrReadAtOnce) {
               HasSubstr("not a string"));
   std::string ones = "1";
   for (int i = 0; i < 100; ++i) ones += ",1";
-  EXPECT_THAT(safetensors_error(safetensors("{\"t\":{\"shape\":[" + ones, "")), HasSubstr("more than 64"));
+  EXPECT_THAT(safetensors_error(safetensors("{\"t\":{\"shape\":[" + ones, "")),
+              HasSubstr("more than 64"));
 
   Scratch const scratch;
   std::map<std::string, Array> tensors;
   for (int i = 0; i < 40000; ++i)
-    tensors.emplace("layer." + std::to_string(i) + ".weight", random_array(ElementType::u8, {2}, 1));
+    tensors.emplace("layer." + std::to_string(i) + ".weight",
+                    random_array(ElementType::u8, {2}, 1));
   write_safetensors(scratch.path("many.safetensors"), tensors);
   EXPECT_EQ(Safetensors(scratch.path("many.safetensors")).tensors().size(), tensors.size());
 }
@@ -264,17 +286,18 @@ TEST(Safetensors, SentencesShowNoControlCharactersAndNoMegabytes) {
   EXPECT_LT(message.size(), 1000u);
   EXPECT_THAT(message, HasSubstr("'\\x1b[31mxxx"));
   Scratch const scratch;
-  EXPECT_THAT(
-      message_of<io_error>([&] {
-        write_safetensors(scratch.path("a.safetensors"), {{"\xff", random_array(ElementType::f32, {1}, 1)}});
-      }),
-      HasSubstr("not UTF-8"));
+  EXPECT_THAT(message_of<io_error>([&] {
+                write_safetensors(scratch.path("a.safetensors"),
+                                  {{"\xff", random_array(ElementType::f32, {1}, 1)}});
+              }),
+              HasSubstr("not UTF-8"));
 }
 
 TEST(Safetensors, RefusesToWriteWhatIsNotAnArray) {
   Scratch const scratch;
-  EXPECT_THROW(write_safetensors(scratch.path("a.safetensors"), {{"t", {ElementType::f32, {3}, {}}}}),
-               std::invalid_argument);
+  EXPECT_THROW(
+      write_safetensors(scratch.path("a.safetensors"), {{"t", {ElementType::f32, {3}, {}}}}),
+      std::invalid_argument);
   EXPECT_THROW(write_safetensors(scratch.path("a.safetensors"),
                                  {{"__metadata__", random_array(ElementType::f32, {1}, 1)}}),
                std::invalid_argument);
@@ -290,13 +313,15 @@ TEST(Files, AreDescribedWithoutTheirElements) {
     EXPECT_EQ(described.shape, array.shape);
   }
   EXPECT_EQ(file_of_array("x/b.safetensors:t"), "x/b.safetensors");
-  EXPECT_THAT(message_of<io_error>([] { describe_array("weights.bin"); }), HasSubstr("neither a .npy"));
+  EXPECT_THAT(message_of<io_error>([] { describe_array("weights.bin"); }),
+              HasSubstr("neither a .npy"));
 }
 
 TEST(Files, OnlyRegularFilesAreRead) {
   Scratch const scratch;
   ASSERT_EQ(mkfifo(scratch.path("pipe.npy").c_str(), 0600), 0);
-  EXPECT_THAT(message_of<io_error>([&] { read_array(scratch.path("pipe.npy")); }), HasSubstr("a pipe"));
+  EXPECT_THAT(message_of<io_error>([&] { read_array(scratch.path("pipe.npy")); }),
+              HasSubstr("a pipe"));
 }
 
 /// Reads the file, whatever it holds: an array, or io_error and nothing else.
@@ -318,13 +343,14 @@ void expect_only_io_error(std::string const& path, std::string const& what) {
 TEST(Files, ThatAreDamagedAtAnyPlaceGiveAnArrayOrAnIoError) {
   Scratch const scratch;
   write_npy(scratch.path("good.npy"), random_array(ElementType::f32, {2, 3}, 1));
-  write_safetensors(
-      scratch.path("good.safetensors"),
-      {{"a", random_array(ElementType::f16, {2, 3}, 1)}, {"b", random_array(ElementType::e4m3, {5}, 2)}},
-      {{"format", "pt"}});
+  write_safetensors(scratch.path("good.safetensors"),
+                    {{"a", random_array(ElementType::f16, {2, 3}, 1)},
+                     {"b", random_array(ElementType::e4m3, {5}, 2)}},
+                    {{"format", "pt"}});
   int files = 0;
   for (std::string const name : {"good.npy", "good.safetensors"}) {
-    std::string const whole = tegula::testing::contents(scratch.path(name)), bad = "bad" + name.substr(4);
+    std::string const whole = tegula::testing::contents(scratch.path(name)),
+                      bad = "bad" + name.substr(4);
     auto const expect = [&](std::string const& bytes, std::string const& what) {
       expect_only_io_error(scratch.file(bad, bytes), name + ", " + what);
       ++files;
@@ -353,8 +379,10 @@ TEST(Files, AndTypesThatThereAreNotAreRefusedAsDocumented) {
   EXPECT_THROW(size_of(none), std::invalid_argument);
   EXPECT_THROW(to_string(none), std::invalid_argument);
   EXPECT_THROW((Array{ElementType::f32, {-2, -3}, {}}.size()), std::invalid_argument);
-  EXPECT_THROW((Array{ElementType::f32, {std::int64_t{1} << 62, 4}, {}}.size()), std::invalid_argument);
-  EXPECT_THROW(array_of<float>(ElementType::f32, {-2, -3}, std::vector<float>(6)), std::invalid_argument);
+  EXPECT_THROW((Array{ElementType::f32, {std::int64_t{1} << 62, 4}, {}}.size()),
+               std::invalid_argument);
+  EXPECT_THROW(array_of<float>(ElementType::f32, {-2, -3}, std::vector<float>(6)),
+               std::invalid_argument);
   for (std::string const name : {"x.npy", "x.safetensors"}) {
     std::string const path = scratch.path(name);
     EXPECT_THROW(write_array(path, {none, {1}, array.data}), std::invalid_argument);
@@ -363,7 +391,8 @@ TEST(Files, AndTypesThatThereAreNotAreRefusedAsDocumented) {
                  std::invalid_argument);
     EXPECT_FALSE(std::filesystem::exists(path));
   }
-  for (std::string const name : {"", ":", ".npy", ".safetensors", "x.safetensors:", "npy", "x.npy:t"}) {
+  for (std::string const name :
+       {"", ":", ".npy", ".safetensors", "x.safetensors:", "npy", "x.npy:t"}) {
     EXPECT_THROW(read_array(scratch.path(name)), io_error) << name;
     EXPECT_THROW(describe_array(scratch.path(name)), io_error) << name;
   }
@@ -379,8 +408,10 @@ TEST(Files, AreChosenByName) {
     expect_same(read_array(scratch.path(name)), array);
   }
   EXPECT_EQ(Safetensors(scratch.path("c.safetensors")).tensors().begin()->first, "layer.0.weight");
-  EXPECT_THAT(message_of<io_error>([&] { read_array("weights.bin"); }), HasSubstr("neither a .npy"));
-  EXPECT_THAT(message_of<io_error>([&] { write_array("weights.bin", array); }), HasSubstr("neither a .npy"));
+  EXPECT_THAT(message_of<io_error>([&] { read_array("weights.bin"); }),
+              HasSubstr("neither a .npy"));
+  EXPECT_THAT(message_of<io_error>([&] { write_array("weights.bin", array); }),
+              HasSubstr("neither a .npy"));
   write_safetensors(scratch.path("two.safetensors"), {{"a", array}, {"b", array}});
   EXPECT_THAT(message_of<io_error>([&] { read_array(scratch.path("two.safetensors")); }),
               HasSubstr("say which"));
@@ -399,7 +430,8 @@ TEST(Array, WidensExactly) {
   auto const fp8 = [](ElementType type, std::vector<std::uint8_t> const& bits) {
     return to_doubles(array_of(type, {static_cast<std::int64_t>(bits.size())}, bits));
   };
-  EXPECT_EQ(fp8(ElementType::e4m3, {0x38, 0x7e, 0x01}), (std::vector<double>{1, 448, std::ldexp(1, -9)}));
+  EXPECT_EQ(fp8(ElementType::e4m3, {0x38, 0x7e, 0x01}),
+            (std::vector<double>{1, 448, std::ldexp(1, -9)}));
   EXPECT_TRUE(std::isnan(fp8(ElementType::e4m3, {0xff})[0]));
   EXPECT_EQ(fp8(ElementType::e5m2, {0x3c, 0x7b, 0x7c, 0x01}),
             (std::vector<double>{1, 57344, INFINITY, std::ldexp(1, -16)}));

@@ -1,5 +1,5 @@
-// Machines, memory, streams, events and launches through the public handle, on the simulated machine and,
-// where there is one, on a GPU.
+// Machines, memory, streams, events and launches through the public handle, on the simulated
+// machine and, where there is one, on a GPU.
 
 #include "tegula/device/machine.hpp"
 
@@ -51,14 +51,16 @@ TEST(Machine, IsFoundByName) {
   EXPECT_EQ(Machine::from_name("auto").is_simulated(), cuda_device_count() == 0);
   for (auto const* name : {"", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "SIM"})
     EXPECT_THAT(message_of<argument_error>([&] { Machine::from_name(name); }),
-                AllOf(HasSubstr("'" + std::string(name) + "'"), HasSubstr("sim, cuda, cuda:NUMBER or auto")));
+                AllOf(HasSubstr("'" + std::string(name) + "'"),
+                      HasSubstr("sim, cuda, cuda:NUMBER or auto")));
 }
 
 TEST(Machine, SaysWhyThereIsNoGpu) {
   if (cuda_architectures().empty()) {
     EXPECT_THAT(message_of<device_error>([] { Machine::cuda(); }), HasSubstr("no CUDA back end"));
   } else {
-    EXPECT_THAT(message_of<device_error>([] { Machine::cuda(4096); }), HasSubstr("no GPU number 4096"));
+    EXPECT_THAT(message_of<device_error>([] { Machine::cuda(4096); }),
+                HasSubstr("no GPU number 4096"));
     EXPECT_THAT(message_of<device_error>([] { Machine::cuda(-1); }), HasSubstr("no GPU number -1"));
   }
 }
@@ -93,8 +95,9 @@ TEST(Buffer, RefusesWhatLiesBeyondItsEnd) {
     EXPECT_THROW(buffer.upload(two, std::numeric_limits<std::int64_t>::max() / 4), argument_error);
     EXPECT_THAT(message_of<argument_error>([&] { Buffer<int>(machine, -1, "negative"); }),
                 HasSubstr("negative would have -4 bytes"));
-    EXPECT_THAT(message_of<argument_error>(
-                    [&] { Buffer<int>(machine, std::numeric_limits<std::int64_t>::max(), "huge"); }),
+    EXPECT_THAT(message_of<argument_error>([&] {
+                  Buffer<int>(machine, std::numeric_limits<std::int64_t>::max(), "huge");
+                }),
                 HasSubstr("huge would have"));
   }
 }
@@ -129,19 +132,20 @@ void run_gemm(Machine const& machine, GemmArguments g, Stream stream, unsigned s
   gemm(machine, g, stream);
   machine.synchronize(stream);
   g.a = a.data(), g.b = b.data();
-  auto const comparison =
-      reference::compare(doubles(d_buffer.download()), reference::gemm(g, reference::some_rows(g.m, g.m)),
-                         reference::largest_finite(*g.out));
-  EXPECT_TRUE(comparison.within()) << machine.name() << ": element " << comparison.worst << " is "
-                                   << comparison.worst_result << ", off by " << comparison.max_ratio
-                                   << " bounds";
+  auto const comparison = reference::compare(doubles(d_buffer.download()),
+                                             reference::gemm(g, reference::some_rows(g.m, g.m)),
+                                             reference::largest_finite(*g.out));
+  EXPECT_TRUE(comparison.within())
+      << machine.name() << ": element " << comparison.worst << " is " << comparison.worst_result
+      << ", off by " << comparison.max_ratio << " bounds";
 }
 
 TEST(Launch, ComputesAGemmAndKeepsItsReport) {
   for (auto const& machine : machines()) {
     EXPECT_FALSE(machine.last_report().has_value());
     run_gemm(machine, {.in = DType::f16, .out = DType::f32, .m = 70, .n = 50, .k = 40}, {}, 1);
-    run_gemm(machine, {.in = DType::f16, .out = DType::f32, .a_major = Major::mn, .m = 33, .n = 20, .k = 9},
+    run_gemm(machine,
+             {.in = DType::f16, .out = DType::f32, .a_major = Major::mn, .m = 33, .n = 20, .k = 9},
              {}, 2);
     ASSERT_EQ(machine.last_report().has_value(), machine.is_simulated());
     if (machine.is_simulated()) {
@@ -151,7 +155,8 @@ TEST(Launch, ComputesAGemmAndKeepsItsReport) {
   }
 }
 
-// What gemm_sm90 is not built for, gemm_sm80 computes: batches, scales and activations too, of any alignment.
+// What gemm_sm90 is not built for, gemm_sm80 computes: batches, scales and activations too, of any
+// alignment.
 TEST(Launch, ComputesBatchesScalesAndActivationsByEitherKernel) {
   for (auto const& machine : machines())
     for (int const n : {64, 61})
@@ -161,7 +166,8 @@ TEST(Launch, ComputesBatchesScalesAndActivationsByEitherKernel) {
         auto const a = random_halves(m * k, 1), b = random_halves(batch * n * k, 2),
                    c = random_halves(m * n, 3);
         std::vector<float> const scales = {0.5f, 3};
-        Buffer<half> const a_buffer(machine, a, "A"), b_buffer(machine, b, "B"), c_buffer(machine, c, "C");
+        Buffer<half> const a_buffer(machine, a, "A"), b_buffer(machine, b, "B"),
+            c_buffer(machine, c, "C");
         Buffer<float> const scale_buffer(machine, scales, "scales");
         Buffer<half> d_buffer(machine, batch * m * n, "D");
         GemmArguments g = {.in = DType::f16,
@@ -185,13 +191,15 @@ TEST(Launch, ComputesBatchesScalesAndActivationsByEitherKernel) {
         if (machine.is_simulated()) {
           EXPECT_EQ(machine.last_report()->instruction("wgmma.mma_async").instructions > 0, sm90);
         }
-        g.a = a.data(), g.b = b.data(), g.c = c.data(), g.scale_a = scales.data(), g.scale_b = &scales[1];
-        auto const comparison = reference::compare(
-            doubles(d_buffer.download()), reference::gemm(g, reference::some_rows(batch * m, batch * m)),
-            reference::largest_finite(*g.out));
+        g.a = a.data(), g.b = b.data(), g.c = c.data(), g.scale_a = scales.data(),
+        g.scale_b = &scales[1];
+        auto const comparison =
+            reference::compare(doubles(d_buffer.download()),
+                               reference::gemm(g, reference::some_rows(batch * m, batch * m)),
+                               reference::largest_finite(*g.out));
         EXPECT_TRUE(comparison.within())
-            << machine.name() << ", " << to_string(g) << ": element " << comparison.worst << " is off by "
-            << comparison.max_ratio << " bounds";
+            << machine.name() << ", " << to_string(g) << ": element " << comparison.worst
+            << " is off by " << comparison.max_ratio << " bounds";
       }
 }
 
@@ -200,7 +208,8 @@ TEST(Launch, ComputesAttentionWithItsLogSumExp) {
     constexpr int heads = 2, seq_q = 40, seq_k = 70, dim = 64;
     auto const q = random_halves(heads * seq_q * dim, 1), k = random_halves(heads * seq_k * dim, 2),
                v = random_halves(heads * seq_k * dim, 3);
-    Buffer<half> const q_buffer(machine, q, "Q"), k_buffer(machine, k, "K"), v_buffer(machine, v, "V");
+    Buffer<half> const q_buffer(machine, q, "Q"), k_buffer(machine, k, "K"),
+        v_buffer(machine, v, "V");
     Buffer<half> const o_buffer(machine, heads * seq_q * dim, "O");
     Buffer<float> const lse_buffer(machine, heads * seq_q, "lse");
     AttentionArguments a = {.dtype = DType::f16,
@@ -220,11 +229,13 @@ TEST(Launch, ComputesAttentionWithItsLogSumExp) {
     attention(machine, a);
     auto const o = doubles(o_buffer.download()), lse = doubles(lse_buffer.download());
     a.q = q.data(), a.k = k.data(), a.v = v.data();
-    auto const expected = reference::attention(a, reference::some_rows(heads * seq_q, heads * seq_q));
+    auto const expected =
+        reference::attention(a, reference::some_rows(heads * seq_q, heads * seq_q));
     auto const of_o = reference::compare(o, expected.o, reference::largest_finite(DType::f16));
-    auto const of_lse = reference::compare(lse, expected.lse, reference::largest_finite(DType::f32));
-    EXPECT_TRUE(of_o.within()) << machine.name() << ": element " << of_o.worst << " off by " << of_o.max_ratio
-                               << " bounds";
+    auto const of_lse =
+        reference::compare(lse, expected.lse, reference::largest_finite(DType::f32));
+    EXPECT_TRUE(of_o.within()) << machine.name() << ": element " << of_o.worst << " off by "
+                               << of_o.max_ratio << " bounds";
     EXPECT_TRUE(of_lse.within()) << machine.name() << ": row " << of_lse.worst << " off by "
                                  << of_lse.max_ratio << " bounds";
   }
@@ -244,7 +255,8 @@ TEST(Launch, RunsFromSeveralThreads) {
     for (unsigned t = 0; t < 4; ++t)
       threads.emplace_back([&machine, t] {
         OwnedStream const stream = machine.create_stream();
-        run_gemm(machine, {.in = DType::f16, .out = DType::f32, .m = 20 + t, .n = 30, .k = 16 * (t + 1)},
+        run_gemm(machine,
+                 {.in = DType::f16, .out = DType::f32, .m = 20 + t, .n = 30, .k = 16 * (t + 1)},
                  stream, 10 * t);
       });
     for (auto& thread : threads) thread.join();
@@ -278,11 +290,12 @@ TEST(Launch, ReportsAnAccessBeyondABuffer) {
 TEST(Launch, GivesTheSameBitsForEverySeedAndScheduler) {
   std::vector<std::vector<float>> results;
   auto const a = random_halves(50 * 48, 1), b = random_halves(40 * 48, 2);
-  for (auto const completion : {sim::Completion::last, sim::Completion::first, sim::Completion::random})
-    for (auto const interleaving :
-         {sim::Interleaving::one_warp_ahead, sim::Interleaving::round_robin, sim::Interleaving::random}) {
-      Machine const machine =
-          Machine::simulated(Arch::sm90, {.completion = completion, .interleaving = interleaving, .seed = 7});
+  for (auto const completion :
+       {sim::Completion::last, sim::Completion::first, sim::Completion::random})
+    for (auto const interleaving : {sim::Interleaving::one_warp_ahead,
+                                    sim::Interleaving::round_robin, sim::Interleaving::random}) {
+      Machine const machine = Machine::simulated(
+          Arch::sm90, {.completion = completion, .interleaving = interleaving, .seed = 7});
       Buffer<half> const a_buffer(machine, a, "A"), b_buffer(machine, b, "B");
       Buffer<float> const d(machine, 50 * 40, "D");
       gemm(machine, {.in = DType::f16,

@@ -45,7 +45,8 @@ TEST(OutputFile, NothingIsThereBeforeCommit) {
     file.write("abc");
     EXPECT_FALSE(fs::exists(path));
   }
-  EXPECT_TRUE(files_in(fs::path(path).parent_path()).empty()) << "what is not committed leaves nothing";
+  EXPECT_TRUE(files_in(fs::path(path).parent_path()).empty())
+      << "what is not committed leaves nothing";
   OutputFile file(path);
   file.write("abc");
   file.commit();
@@ -78,7 +79,8 @@ TEST(OutputFile, DevicesAndPipesAreWrittenThrough) {
   Scratch const scratch;
   write_file("/dev/null", "lost");
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
-  EXPECT_THAT(message_of<io_error>([] { write_file("/dev/full", "x"); }), HasSubstr("No space left"));
+  EXPECT_THAT(message_of<io_error>([] { write_file("/dev/full", "x"); }),
+              HasSubstr("No space left"));
   std::string const pipe = scratch.path("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   std::string read;
@@ -93,12 +95,15 @@ TEST(OutputFile, RefusesWhatCannotBeWritten) {
   Scratch const scratch;
   fs::create_symlink("loop", scratch.path("loop"));
   std::string const folder = fs::path(scratch.path("x")).parent_path();
-  for (std::string const& path : {folder, folder + "/", scratch.path("no/file"), scratch.path("loop"),
-                                  scratch.path("new/"), std::string()}) {
+  for (std::string const& path : {folder, folder + "/", scratch.path("no/file"),
+                                  scratch.path("loop"), scratch.path("new/"), std::string()}) {
     EXPECT_THAT(message_of<io_error>([&] { OutputFile file(path); }),
                 HasSubstr("cannot be opened for writing"))
         << path;
-    EXPECT_THAT(message_of<io_error>([&] { check_targets({{"--output", path}}); }), HasSubstr("--output"));
+    EXPECT_THAT(message_of<io_error>([&] {
+                  check_targets({{"--output", path}});
+                }),
+                HasSubstr("--output"));
   }
 }
 
@@ -163,7 +168,8 @@ TEST(OutputFile, AFullDiskLeavesTheOldFile) {
   Scratch const scratch;
   fs::create_directory(scratch.path("disk"));
   pid_t const child = fork();
-  if (child == 0) _exit(mount_small(scratch.path("disk")) ? overfill(scratch.path("disk")) : kMayNotMount);
+  if (child == 0)
+    _exit(mount_small(scratch.path("disk")) ? overfill(scratch.path("disk")) : kMayNotMount);
   int status = 0;
   waitpid(child, &status, 0);
   ASSERT_TRUE(WIFEXITED(status));

@@ -1,4 +1,5 @@
-// The float64 references against problems whose results are known exactly, and the comparison's verdicts.
+// The float64 references against problems whose results are known exactly, and the comparison's
+// verdicts.
 
 #include "tegula/device/reference.hpp"
 
@@ -27,11 +28,12 @@ std::vector<half> small_integers(std::size_t count, unsigned seed) {
   return values;
 }
 
-// All four transpositions, leading dimensions, alpha, beta and bias: integers make the result exact.
+// All four transpositions, leading dimensions, alpha, beta and bias: integers make the result
+// exact.
 TEST(ReferenceGemm, IsTheSumOfProducts) {
   constexpr int m = 5, n = 7, k = 19, ld = 23;
-  auto const a = small_integers(ld * ld, 1), b = small_integers(ld * ld, 2), c = small_integers(m * ld, 3),
-             bias = small_integers(n, 4);
+  auto const a = small_integers(ld * ld, 1), b = small_integers(ld * ld, 2),
+             c = small_integers(m * ld, 3), bias = small_integers(n, 4);
   for (Major const a_major : {Major::k, Major::mn})
     for (Major const b_major : {Major::k, Major::mn}) {
       GemmArguments const g = {.in = DType::f16,
@@ -56,8 +58,11 @@ TEST(ReferenceGemm, IsTheSumOfProducts) {
           int const i = r == 0 ? 4 : r - 1;
           double expected = 0;
           for (int p = 0; p < k; ++p)
-            expected += to_float(a[static_cast<std::size_t>(a_major == Major::k ? i * ld + p : p * ld + i)]) *
-                        to_float(b[static_cast<std::size_t>(b_major == Major::k ? j * ld + p : p * ld + j)]);
+            expected +=
+                to_float(
+                    a[static_cast<std::size_t>(a_major == Major::k ? i * ld + p : p * ld + i)]) *
+                to_float(
+                    b[static_cast<std::size_t>(b_major == Major::k ? j * ld + p : p * ld + j)]);
           expected = 2 * expected - 3 * to_float(c[static_cast<std::size_t>(i * ld + j)]) +
                      to_float(bias[static_cast<std::size_t>(j)]);
           auto const at = static_cast<std::size_t>(r * n + j);
@@ -97,7 +102,8 @@ TEST(ReferenceGemm, FollowsBatchesScalesAndTypes) {
     for (bool const shared_a : {false, true}) {
       std::mt19937 random(9);
       auto const integer = [&] { return static_cast<float>(static_cast<int>(random() % 9) - 4); };
-      auto const a = elements(a_type, batch * m * k, integer), b = elements(b_type, batch * n * k, integer);
+      auto const a = elements(a_type, batch * m * k, integer),
+                 b = elements(b_type, batch * n * k, integer);
       float const scale_a = 0.5f, scale_b = -2;
       GemmArguments const g = {.in = a_type,
                                .in_b = b_type,
@@ -119,8 +125,9 @@ TEST(ReferenceGemm, FollowsBatchesScalesAndTypes) {
           for (int j = 0; j < n; ++j) {
             double expected = 0;
             for (int p = 0; p < k; ++p)
-              expected += reference::element(a.data(), a_type, ((shared_a ? 0 : x * m) + i) * k + p) *
-                          reference::element(b.data(), b_type, (x * n + j) * k + p);
+              expected +=
+                  reference::element(a.data(), a_type, ((shared_a ? 0 : x * m) + i) * k + p) *
+                  reference::element(b.data(), b_type, (x * n + j) * k + p);
             EXPECT_EQ(values.value[static_cast<std::size_t>((x * m + i) * n + j)], -3 * expected);
           }
     }
@@ -158,8 +165,8 @@ TEST(ReferenceGemm, AppliesTheActivationLast) {
   }
 }
 
-// The bound of fp8 against the tensor core's own arithmetic, which truncates to 13 bits at each step: no sum
-// is beyond it, and it is not so far off that it would find nothing.
+// The bound of fp8 against the tensor core's own arithmetic, which truncates to 13 bits at each
+// step: no sum is beyond it, and it is not so far off that it would find nothing.
 TEST(ReferenceGemm, BoundsTheArithmeticOfFp8) {
   constexpr int m = 64, n = 8;
   std::mt19937 random(17);
@@ -171,7 +178,8 @@ TEST(ReferenceGemm, BoundsTheArithmeticOfFp8) {
                     b_type = t % 2 == 0 ? DType::e4m3 : DType::e5m2;
         auto const value = [&] {
           float const x = std::normal_distribution<float>()(random);
-          return spread == 0 ? std::abs(x) : std::ldexp(x, static_cast<int>(random() % 3) * -spread);
+          return spread == 0 ? std::abs(x)
+                             : std::ldexp(x, static_cast<int>(random() % 3) * -spread);
         };
         auto const a = elements(a_type, m * k, value), b = elements(b_type, n * k, value);
         std::vector<std::uint32_t> d(m * n);
@@ -179,7 +187,8 @@ TEST(ReferenceGemm, BoundsTheArithmeticOfFp8) {
           std::uint8_t a_step[m][sim::kWgmmaRowBytes], b_step[n][sim::kWgmmaRowBytes];
           for (int i = 0; i < m; ++i) std::copy_n(a.data() + i * k + first, 32, a_step[i]);
           for (int j = 0; j < n; ++j) std::copy_n(b.data() + j * k + first, 32, b_step[j]);
-          sim::wgmma_tile(warpgroup_mma(a_type, b_type, DType::f32, n), a_step, b_step, first > 0, d.data());
+          sim::wgmma_tile(warpgroup_mma(a_type, b_type, DType::f32, n), a_step, b_step, first > 0,
+                          d.data());
         }
         std::vector<double> results;
         for (auto const word : d) results.push_back(__builtin_bit_cast(float, word));
@@ -191,17 +200,18 @@ TEST(ReferenceGemm, BoundsTheArithmeticOfFp8) {
                                  .k = k,
                                  .a = a.data(),
                                  .b = b.data()};
-        auto const comparison = reference::compare(results, reference::gemm(g, reference::some_rows(m, m)),
-                                                   reference::largest_finite(DType::f32));
-        EXPECT_TRUE(comparison.within()) << to_string(a_type) << " " << to_string(b_type) << " k " << k
-                                         << ": " << comparison.max_ratio << " bounds";
+        auto const comparison =
+            reference::compare(results, reference::gemm(g, reference::some_rows(m, m)),
+                               reference::largest_finite(DType::f32));
+        EXPECT_TRUE(comparison.within()) << to_string(a_type) << " " << to_string(b_type) << " k "
+                                         << k << ": " << comparison.max_ratio << " bounds";
         nearest = std::max(nearest, comparison.max_ratio);
       }
   EXPECT_GT(nearest, 0.2) << "sums of positive products lose about half a unit in each step";
 }
 
-// Queries of zero weigh all visible keys alike: O is a mean of V, the log-sum-exp the logarithm of their
-// number.
+// Queries of zero weigh all visible keys alike: O is a mean of V, the log-sum-exp the logarithm of
+// their number.
 TEST(ReferenceAttention, OfZeroQueriesIsTheMeanOfVisibleValues) {
   constexpr int batch = 2, heads = 4, kv_heads = 2, seq_q = 5, seq_k = 3, dim = 32;
   std::vector<half> const q(batch * seq_q * heads * dim, to_half(0));
@@ -223,11 +233,13 @@ TEST(ReferenceAttention, OfZeroQueriesIsTheMeanOfVisibleValues) {
     for (int row = 0; row < batch * heads * seq_q; ++row) {
       int const i = row % seq_q, h = row / seq_q % heads, b = row / seq_q / heads;
       int const visible = causal ? std::max(0, i + 1 + seq_k - seq_q) : seq_k;
-      EXPECT_EQ(result.lse.value[static_cast<std::size_t>(row)], visible == 0 ? -kInf : std::log(visible));
+      EXPECT_EQ(result.lse.value[static_cast<std::size_t>(row)],
+                visible == 0 ? -kInf : std::log(visible));
       for (int d = 0; d < dim; ++d) {
         double sum = 0;
         for (int j = 0; j < visible; ++j)
-          sum += to_float(v[static_cast<std::size_t>(((b * seq_k + j) * kv_heads + h / 2) * dim + d)]);
+          sum +=
+              to_float(v[static_cast<std::size_t>(((b * seq_k + j) * kv_heads + h / 2) * dim + d)]);
         EXPECT_DOUBLE_EQ(result.o.value[static_cast<std::size_t>(row * dim + d)],
                          visible == 0 ? 0 : sum / visible);
       }
@@ -259,7 +271,8 @@ TEST(ReferenceAttention, FollowsStridesAndWeighsByExponentials) {
       s += to_float(q[(heads * seq - 1) * dim + static_cast<std::size_t>(d)]) *
            to_float(k[static_cast<std::size_t>(((heads - 1) * seq + j) * dim + d)]);
     weights += std::exp(0.25 * s);
-    weighted += std::exp(0.25 * s) * to_float(v[static_cast<std::size_t>(((heads - 1) * seq + j) * dim + 9)]);
+    weighted += std::exp(0.25 * s) *
+                to_float(v[static_cast<std::size_t>(((heads - 1) * seq + j) * dim + 9)]);
   }
   EXPECT_NEAR(result.o.value[9], weighted / weights, 1e-12);
   EXPECT_NEAR(result.lse.value[0], std::log(weights), 1e-12);

@@ -15,8 +15,9 @@ class Scratch {
  public:
   Scratch() {
     auto const* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::temp_directory_path() / (std::string("tegula-") + info->test_suite_name() +
-                                                        "-" + info->name() + "-" + std::to_string(getpid()));
+    folder_ = std::filesystem::temp_directory_path() /
+              (std::string("tegula-") + info->test_suite_name() + "-" + info->name() + "-" +
+               std::to_string(getpid()));
     std::filesystem::create_directories(folder_);
   }
   ~Scratch() {

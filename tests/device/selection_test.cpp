@@ -1,5 +1,6 @@
-// The choice of an attention configuration, over many problems: always one that can compute the problem, and
-// the same for the same arguments; and what the tables hold. (Of GEMMs: gemm_plan_test.cpp.)
+// The choice of an attention configuration, over many problems: always one that can compute the
+// problem, and the same for the same arguments; and what the tables hold. (Of GEMMs:
+// gemm_plan_test.cpp.)
 
 #include "tegula/device/selection.hpp"
 
@@ -48,7 +49,8 @@ TEST(Selection, FindsAnAttentionConfigurationForEveryCheckedProblem) {
                                             .exponential = exponential};
               check(a, 90);
               EXPECT_EQ(choose_attention(a, kDevice).kernel, attention_sm90);
-              AttentionChoice const choice = choose_attention(a, kDevice, {.kernel = attention_sm80});
+              AttentionChoice const choice =
+                  choose_attention(a, kDevice, {.kernel = attention_sm80});
               ASSERT_EQ(choice.kernel, attention_sm80);
               AttentionConfig const& c = configuration(attention_sm80, choice.configuration);
               EXPECT_EQ(c.dtype, dtype);
@@ -70,8 +72,12 @@ TEST(Selection, WeighsTilesByRoundsOfCtas) {
 
 TEST(Selection, GroupsCausalHeadsByWhatL2Serves) {
   auto const group = [](auto&& change) {
-    AttentionArguments a = {
-        .dtype = DType::f16, .batch = 4, .heads = 16, .seq_q = 4096, .head_dim = 128, .causal = true};
+    AttentionArguments a = {.dtype = DType::f16,
+                            .batch = 4,
+                            .heads = 16,
+                            .seq_q = 4096,
+                            .head_dim = 128,
+                            .causal = true};
     change(a);
     return attention_heads_per_l2_group(a);
   };
@@ -104,17 +110,20 @@ TEST(Selection, PrintsEveryConfigurationDifferently) {
             "gemm_sm80 f16->f32 A:k B:mn 128x128x32 2x2 warps 3 stages 16-byte");
   EXPECT_EQ(to_string(AttentionConfig{.dtype = DType::f16, .causal = true}),
             "attention_sm80 f16 d64 128x64 4 warps 2 stages causal ex2_approx");
-  EXPECT_EQ(to_string(GemmSm90Config{.a = DType::e4m3,
-                                     .b = DType::e5m2,
-                                     .out = DType::f32,
-                                     .block_n = 128,
-                                     .cluster_n = 2,
-                                     .activates = true}),
-            "gemm_sm90 e4m3xe5m2->f32 A:k B:k 128x128x128 cooperative cluster 1x2 activation 6 stages");
   EXPECT_EQ(
-      to_string(GemmSm90Config{
-          .b_major = Major::mn, .block_m = 64, .block_n = 128, .schedule = Schedule::basic, .split_k = 2}),
-      "gemm_sm90 bf16->bf16 A:k B:mn 64x128x64 basic split-k 2 7 stages");
+      to_string(GemmSm90Config{.a = DType::e4m3,
+                               .b = DType::e5m2,
+                               .out = DType::f32,
+                               .block_n = 128,
+                               .cluster_n = 2,
+                               .activates = true}),
+      "gemm_sm90 e4m3xe5m2->f32 A:k B:k 128x128x128 cooperative cluster 1x2 activation 6 stages");
+  EXPECT_EQ(to_string(GemmSm90Config{.b_major = Major::mn,
+                                     .block_m = 64,
+                                     .block_n = 128,
+                                     .schedule = Schedule::basic,
+                                     .split_k = 2}),
+            "gemm_sm90 bf16->bf16 A:k B:mn 64x128x64 basic split-k 2 7 stages");
 }
 
 /// What the chosen kernel asks for, of which gemm_sm90's barriers are not counted.
@@ -132,7 +141,8 @@ std::size_t shared_bytes_of(FamilyId kernel, int number) {
 }
 
 TEST(Selection, KeepsToTheSharedMemoryOfTheDevice) {
-  constexpr DeviceProperties kA10{.compute_capability = 86, .multiprocessors = 72, .shared_bytes = 99 * 1024};
+  constexpr DeviceProperties kA10{
+      .compute_capability = 86, .multiprocessors = 72, .shared_bytes = 99 * 1024};
   for (DeviceProperties const& device : {properties_of(sim::Generation::sm80), kA10, kDevice}) {
     for (int const head_dim : {32, 64, 96, 128, 256}) {
       AttentionArguments const a{.seq_q = 1000, .head_dim = head_dim};

@@ -33,16 +33,19 @@ struct Breach {
 TEST(TensorMap, EachRuleHasItsSentence) {
   using D = TensorMapDescription;
   std::vector<Breach> const breaches = {
-      {[](D& d) { d.dtype = DType::s4; }, "dtype is s4; TMA moves elements of 8, 16, 32 or 64 bits"},
+      {[](D& d) { d.dtype = DType::s4; },
+       "dtype is s4; TMA moves elements of 8, 16, 32 or 64 bits"},
       {[](D& d) { d.rank = 0; }, "rank is 0; a tensor map has 1 to 5 axes"},
       {[](D& d) { d.rank = 6; }, "rank is 6; a tensor map has 1 to 5 axes"},
-      {[](D& d) { d.address = nullptr; }, "address is null; it must be that of a tensor in global memory"},
+      {[](D& d) { d.address = nullptr; },
+       "address is null; it must be that of a tensor in global memory"},
       {[](D& d) { d.address = static_cast<char const*>(d.address) + 8; },
        "address is 0x7f0000000408, 8 bytes past a multiple of 16; it must be a multiple of 16"},
       {[](D& d) { d.extents[1] = 0; }, "extents[1] is 0; it must be 1 to 2^32"},
       {[](D& d) { d.extents[2] = (std::int64_t{1} << 32) + 1; },
        "extents[2] is 4294967297; it must be 1 to 2^32"},
-      {[](D& d) { d.strides[0] = 136; }, "strides[0], of axis 1, is 136 bytes; it must be a multiple of 16"},
+      {[](D& d) { d.strides[0] = 136; },
+       "strides[0], of axis 1, is 136 bytes; it must be a multiple of 16"},
       {[](D& d) { d.strides[1] = std::int64_t{1} << 40; },
        "strides[1], of axis 2, is 1099511627776 bytes; it must be less than 2^40 and not negative"},
       {[](D& d) { d.strides[1] = -16; },
@@ -97,9 +100,10 @@ TEST(TensorMap, TheLimitsThemselvesAreAccepted) {
 }
 
 TEST(TensorMap, IsDescribedInOneLine) {
-  EXPECT_EQ(to_string(sound()),
-            "bf16 rank 3 at 0x7f0000000400 extents (64, 128, 4) strides (128, 16384) bytes box (64, 64, 1) "
-            "element strides (1, 1, 1) swizzle 128B L2 promotion 128B fill zeros");
+  EXPECT_EQ(
+      to_string(sound()),
+      "bf16 rank 3 at 0x7f0000000400 extents (64, 128, 4) strides (128, 16384) bytes box (64, 64, 1) "
+      "element strides (1, 1, 1) swizzle 128B L2 promotion 128B fill zeros");
 }
 
 TEST(TensorMap, OfTheSimulatedMachineIsTheDescription) {

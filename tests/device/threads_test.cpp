@@ -37,15 +37,16 @@ void at_once(std::function<void(int)> const& f) {
 std::vector<half> numbers(std::int64_t count, int seed) {
   std::vector<half> values(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] =
-        to_half(static_cast<float>(static_cast<int>((i * 7 + static_cast<std::size_t>(seed)) % 5) - 2));
+    values[i] = to_half(
+        static_cast<float>(static_cast<int>((i * 7 + static_cast<std::size_t>(seed)) % 5) - 2));
   return values;
 }
 
 /// D of a small problem that the seed decides: integers, exactly.
 std::vector<float> product(Machine const& machine, int seed) {
   std::int64_t const m = 40, n = 24 + 8 * (seed % 3), k = 32;
-  Buffer<half> const a(machine, numbers(m * k, seed), "A"), b(machine, numbers(n * k, seed + 1), "B");
+  Buffer<half> const a(machine, numbers(m * k, seed), "A"),
+      b(machine, numbers(n * k, seed + 1), "B");
   Buffer<float> const d(machine, m * n, "D");
   OwnedStream const stream = machine.create_stream();
   gemm(machine,
@@ -131,7 +132,8 @@ TEST(Threads, AskAMachineWhileOthersLaunch) {
 
 TEST(Threads, HaveMachinesOfTheirOwn) {
   at_once([](int t) {
-    Machine const machine = Machine::simulated(t % 2 == 0 ? Arch::sm80 : Arch::sm90, {.workers = 2});
+    Machine const machine =
+        Machine::simulated(t % 2 == 0 ? Arch::sm80 : Arch::sm90, {.workers = 2});
     EXPECT_EQ(product(machine, t), product(machine, t));
     EXPECT_TRUE(machine.last_report()->ok());
   });
@@ -139,7 +141,8 @@ TEST(Threads, HaveMachinesOfTheirOwn) {
 
 TEST(Threads, EachGetTheFindingsOfTheirOwnLaunch) {
   Machine const shared = Machine::simulated();
-  Buffer<half> const unwritten(shared, 32 * 32, "never written"), b(shared, numbers(32 * 32, 1), "B");
+  Buffer<half> const unwritten(shared, 32 * 32, "never written"),
+      b(shared, numbers(32 * 32, 1), "B");
   at_once([&](int t) {
     if (t % 2 == 0) {
       product(shared, t);
@@ -147,9 +150,13 @@ TEST(Threads, EachGetTheFindingsOfTheirOwnLaunch) {
     }
     Buffer<half> const d(shared, 32 * 32, "D");
     try {
-      gemm(
-          shared,
-          {.in = DType::f16, .m = 32, .n = 32, .k = 32, .a = unwritten.data(), .b = b.data(), .d = d.data()});
+      gemm(shared, {.in = DType::f16,
+                    .m = 32,
+                    .n = 32,
+                    .k = 32,
+                    .a = unwritten.data(),
+                    .b = b.data(),
+                    .d = d.data()});
       ADD_FAILURE() << "thread " << t;
     } catch (sim::CheckError const& error) {
       EXPECT_THAT(error.what(), HasSubstr("never written"));

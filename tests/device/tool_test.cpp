@@ -38,7 +38,8 @@ Outcome run(std::string const& arguments) {
   FILE* const pipe = popen(command.c_str(), "r");
   std::string output;
   std::array<char, 4096> block{};
-  for (std::size_t n; (n = fread(block.data(), 1, block.size(), pipe)) > 0;) output.append(block.data(), n);
+  for (std::size_t n; (n = fread(block.data(), 1, block.size(), pipe)) > 0;)
+    output.append(block.data(), n);
   return {WEXITSTATUS(pclose(pipe)), output};
 }
 
@@ -72,12 +73,14 @@ TEST(GemmCommand, ComputesEveryTypeBatchAndActivation) {
   for (auto const& [options, configuration] :
        {Form{"--in tf32 --trans-b", "gemm_sm90 tf32->f32"},
         {"--in e4m3 --trans-b --scale-a 0.5 --scale-b 3", "gemm_sm90 e4m3->bf16"},
-        {"--in e4m3 --in-b e5m2 --trans-b --batch 2 --beta 1 --activation relu", "gemm_sm90 e4m3xe5m2->bf16"},
+        {"--in e4m3 --in-b e5m2 --trans-b --batch 2 --beta 1 --activation relu",
+         "gemm_sm90 e4m3xe5m2->bf16"},
         {"--trans-a --batch 3 --alpha 0.5", "gemm_sm90 bf16->bf16 A:mn B:mn"},
         {"--in f16 --trans-b --activation gelu --beta -1", " activation"},
         {"--in e4m3 --in-b e5m2 --trans-b --out f32 --scale-b 2", "gemm_sm90 e4m3xe5m2->f32"},
         {"--trans-a --activation silu --batch 2", "gemm_sm80 bf16->bf16 A:mn B:mn"},
-        {"--trans-b --arch sm80 --activation relu --batch 2 --scale-b 2", "gemm_sm80 bf16->bf16"}}) {
+        {"--trans-b --arch sm80 --activation relu --batch 2 --scale-b 2",
+         "gemm_sm80 bf16->bf16"}}) {
     json const result = run_json(std::string("gemm --m 80 --n 48 --k 64 ") + options);
     EXPECT_TRUE(result["within_bound"]) << options << result;
     EXPECT_GT(result["D"]["max_error"], 0.0) << options;
@@ -102,7 +105,8 @@ TEST(GemmCommand, TakesTheConfigurationThatIsAskedFor) {
 
 TEST(GemmCommand, ExplainsItsChoiceWithoutComputing) {
   json const plan = run_json("gemm --m 100000 --n 100000 --k 100000 --trans-b --explain");
-  EXPECT_THAT(plan["reason"].get<std::string>(), HasSubstr(plan["chosen"]["name"].get<std::string>()));
+  EXPECT_THAT(plan["reason"].get<std::string>(),
+              HasSubstr(plan["chosen"]["name"].get<std::string>()));
   EXPECT_EQ(plan["chosen"], plan["candidates"][0]);
   EXPECT_GT(plan["chosen"]["microseconds"]["total"], 1e6) << "2e15 operations at 1e15 a second";
   double last = 0;
@@ -125,8 +129,8 @@ TEST(GemmCommand, ExplainsItsChoiceWithoutComputing) {
               HasSubstr("gemm_sm90 is ruled out: TMA cannot address the problem"));
 }
 
-// 8 tiles of 256 columns on 3 clusters take 3 waves, of 768 columns; with a row of 5 tiles of 240 none of the
-// clusters has more than 752.
+// 8 tiles of 256 columns on 3 clusters take 3 waves, of 768 columns; with a row of 5 tiles of 240
+// none of the clusters has more than 752.
 std::string const kUneven = "gemm --m 512 --n 1024 --trans-b --sms 6 --tile 128x256 --cluster 2x1";
 
 TEST(GemmCommand, CutsDIntoTilesOfOneWidthOrTwo) {
@@ -157,7 +161,8 @@ TEST(GemmCommand, GivesTheSameBitsInTilesOfOneWidthOrTwo) {
   Scratch const scratch;
   auto const bytes = [&](std::string const& widths) {
     std::string const options = " --k 128 --widths " + widths;
-    EXPECT_EQ(run_json(kUneven + options + " --explain")["chosen"].contains("narrower"), widths == "two");
+    EXPECT_EQ(run_json(kUneven + options + " --explain")["chosen"].contains("narrower"),
+              widths == "two");
     json const result = run_json(kUneven + options + " --output " + scratch.path("d.npy"));
     EXPECT_TRUE(result["within_bound"]) << widths;
     return tegula::testing::contents(scratch.path("d.npy"));
@@ -177,11 +182,12 @@ std::vector<DrawnTile> drawn_tiles(std::string const& svg) {
     DrawnTile t{};
     int end = 0;
     std::string const line = svg.substr(at, svg.find('\n', at) - at);
-    if (std::sscanf(line.c_str(),
-                    "<rect x=\"%lf\" y=\"%lf\" width=\"%lf\" height=\"%lf\"><title>tile %d: rows %d to %d, "
-                    "columns %d to %d%n",
-                    &t.x, &t.y, &t.width, &t.height, &t.index, &t.row, &t.row_end, &t.column, &t.column_end,
-                    &end) != 9)
+    if (std::sscanf(
+            line.c_str(),
+            "<rect x=\"%lf\" y=\"%lf\" width=\"%lf\" height=\"%lf\"><title>tile %d: rows %d to %d, "
+            "columns %d to %d%n",
+            &t.x, &t.y, &t.width, &t.height, &t.index, &t.row, &t.row_end, &t.column, &t.column_end,
+            &end) != 9)
       continue;
     std::sscanf(line.c_str() + end, ", batch %d", &t.batch);
     std::sscanf(line.c_str() + line.find("; wave"), "; wave %d, %*s %d", &t.wave, &t.worker);
@@ -205,14 +211,16 @@ TEST(GemmCommand, DrawsEveryTileOnce) {
             "1 row of 4 tiles and 1 row of 5, of which 5 are 240 columns wide and the others 256"},
        Form{kUneven + " --k 4096 --widths one", 512, 1024, 1, 3, "2 rows of 4 tiles"},
        Form{
-           "gemm --m 500 --n 1016 --batch 2 --k 4096 --trans-b --sms 6 --tile 128x256 --widths two", 500,
-           1016, 2, 3,
+           "gemm --m 500 --n 1016 --batch 2 --k 4096 --trans-b --sms 6 --tile 128x256 --widths two",
+           500, 1016, 2, 3,
            "1 row of 4 tiles and 1 row of 5, of which 5 are 240 columns wide and the others 256, in each of 2 "
            "batches"},
-       Form{"gemm --m 700 --n 960 --batch 3 --k 1024 --trans-b --sms 10 --schedule pingpong --tile 128x176 "
-            "--widths two",
-            700, 960, 3, 5, "3 rows of 6 tiles, all 160 columns wide, in each of 3 batches"},
-       Form{"gemm --m 300 --n 504 --k 1024 --trans-b --cluster 1x2", 300, 504, 1, 4, "2 rows of 2 tiles"}}) {
+       Form{
+           "gemm --m 700 --n 960 --batch 3 --k 1024 --trans-b --sms 10 --schedule pingpong --tile 128x176 "
+           "--widths two",
+           700, 960, 3, 5, "3 rows of 6 tiles, all 160 columns wide, in each of 3 batches"},
+       Form{"gemm --m 300 --n 504 --k 1024 --trans-b --cluster 1x2", 300, 504, 1, 4,
+            "2 rows of 2 tiles"}}) {
     json const chosen = run_json(problem + " --explain --draw-tiles " + path)["chosen"];
     std::string const svg = tegula::testing::contents(path);
     std::vector<DrawnTile> const tiles = drawn_tiles(svg);
@@ -228,8 +236,8 @@ TEST(GemmCommand, DrawsEveryTileOnce) {
       area += t.width * t.height;
       char hatched[160];
       std::snprintf(hatched, sizeof(hatched),
-                    "x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" pointer-events", t.x, t.y, t.width,
-                    t.height);
+                    "x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" pointer-events", t.x, t.y,
+                    t.width, t.height);
       narrow += svg.find(hatched) != std::string::npos;
       EXPECT_EQ(waves.emplace(t.wave, t.colour).first->second, t.colour) << "one colour a wave";
       colours.insert(t.colour);
@@ -244,15 +252,17 @@ TEST(GemmCommand, DrawsEveryTileOnce) {
     EXPECT_EQ(narrow, chosen.value("narrower", 0)) << problem;
     std::size_t const outlined = svg.find("<g class=\"o\">\n");
     std::string const of_worker_0 = svg.substr(outlined, svg.find("</g>", outlined) - outlined);
-    EXPECT_EQ(std::count(of_worker_0.begin(), of_worker_0.end(), '/'), chosen["waves"].get<int>()) << problem;
+    EXPECT_EQ(std::count(of_worker_0.begin(), of_worker_0.end(), '/'), chosen["waves"].get<int>())
+        << problem;
     EXPECT_EQ(svg.find("columns wide</text>", svg.find("wave 0")) != std::string::npos, narrow > 0)
         << problem;
-    // The frames of D, one for each batch. Places are rounded to a tenth of a pixel, of tiles that are at
-    // least 5 either way.
+    // The frames of D, one for each batch. Places are rounded to a tenth of a pixel, of tiles that
+    // are at least 5 either way.
     double frames = 0;
     for (std::size_t at = 0; (at = svg.find(" class=\"b\"", at)) != std::string::npos; ++at) {
       double width = 0, height = 0;
-      std::sscanf(svg.c_str() + svg.rfind("width", at), "width=\"%lf\" height=\"%lf\"", &width, &height);
+      std::sscanf(svg.c_str() + svg.rfind("width", at), "width=\"%lf\" height=\"%lf\"", &width,
+                  &height);
       frames += width * height;
     }
     EXPECT_GT(frames, 1e4);
@@ -296,8 +306,9 @@ TEST(GemmCommand, TakesBatchesFromFiles) {
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 3);
   io::write_array(scratch.path("a.npy"), io::array_of(io::ElementType::f32, {2, 3, 8}, a));
   io::write_array(scratch.path("b.npy"), io::array_of(io::ElementType::f32, {8, 4}, b));
-  json const result = run_json("gemm --a " + scratch.path("a.npy") + " --b " + scratch.path("b.npy") +
-                               " --dtype bf16 --output " + scratch.path("d.npy"));
+  json const result =
+      run_json("gemm --a " + scratch.path("a.npy") + " --b " + scratch.path("b.npy") +
+               " --dtype bf16 --output " + scratch.path("d.npy"));
   EXPECT_EQ(result["batch"], 2);
   io::Array const d = io::read_array(scratch.path("d.npy"));
   EXPECT_EQ(d.shape, (std::vector<std::int64_t>{2, 3, 4}));
@@ -308,8 +319,9 @@ TEST(GemmCommand, TakesBatchesFromFiles) {
       for (std::size_t p = 0; p < 8; ++p) expected += a[row * 8 + p] * b[p * 4 + j];
       EXPECT_EQ(values[row * 4 + j], expected);
     }
-  EXPECT_THAT(run("gemm --a " + scratch.path("a.npy") + " --dtype f16 --batch 3 --device sim").output,
-              HasSubstr("batch is 2, but 3 by"));
+  EXPECT_THAT(
+      run("gemm --a " + scratch.path("a.npy") + " --dtype f16 --batch 3 --device sim").output,
+      HasSubstr("batch is 2, but 3 by"));
 }
 
 TEST(GemmCommand, ReadsAndWritesFiles) {
@@ -327,9 +339,10 @@ TEST(GemmCommand, ReadsAndWritesFiles) {
   io::write_safetensors(scratch.path("w.safetensors"),
                         {{"weight", io::array_of(io::ElementType::f32, {n, k}, b)},
                          {"bias", io::array_of(io::ElementType::f32, {n}, bias)}});
-  json const result = run_json("gemm --a " + scratch.path("a.npy") + " --b " + scratch.path("w.safetensors") +
-                               ":weight --trans-b --bias " + scratch.path("w.safetensors") +
-                               ":bias --dtype f16 --output " + scratch.path("d.npy"));
+  json const result =
+      run_json("gemm --a " + scratch.path("a.npy") + " --b " + scratch.path("w.safetensors") +
+               ":weight --trans-b --bias " + scratch.path("w.safetensors") +
+               ":bias --dtype f16 --output " + scratch.path("d.npy"));
   EXPECT_TRUE(result["within_bound"]);
   EXPECT_EQ(result["D"]["max_error"], 0.0);
   io::Array const d = io::read_array(scratch.path("d.npy"));
@@ -390,7 +403,8 @@ TEST(GemmCommand, ShowsAsManyCtasAsAskedForAndTheirBarriers) {
     return std::count(rows.begin(), rows.end(), name);
   };
   std::string const problem =
-      "gemm --m 256 --n 128 --k 64 --trans-b --schedule basic --tile 64x128 --split-k 1 --trace " + path;
+      "gemm --m 256 --n 128 --k 64 --trans-b --schedule basic --tile 64x128 --split-k 1 --trace " +
+      path;
   run_json(problem);
   EXPECT_EQ(count("tensor core"), 2);
   EXPECT_EQ(count("full[0]"), 0);
@@ -418,11 +432,13 @@ TEST(KernelCommands, RefuseATimelineThatCannotBeWritten) {
 }
 
 TEST(AttentionCommand, ComputesGeneratedProblems) {
-  for (std::string const form :
-       {"--seq-q 70 --head-dim 32",
-        "--batch 2 --heads 4 --kv-heads 2 --seq-q 20 --seq-k 50 --causal --head-dim 64 --dtype f16",
-        "--seq-q 50 --seq-k 20 --causal --head-dim 128 --layout bhsd --heads 2 --exponential polynomial",
-        "--seq-q 33 --head-dim 128 --scale 2", "--seq-q 17 --head-dim 256 --arch sm80 --scheduler random"}) {
+  for (
+      std::string const form :
+      {"--seq-q 70 --head-dim 32",
+       "--batch 2 --heads 4 --kv-heads 2 --seq-q 20 --seq-k 50 --causal --head-dim 64 --dtype f16",
+       "--seq-q 50 --seq-k 20 --causal --head-dim 128 --layout bhsd --heads 2 --exponential polynomial",
+       "--seq-q 33 --head-dim 128 --scale 2",
+       "--seq-q 17 --head-dim 256 --arch sm80 --scheduler random"}) {
     json const result = run_json("attention " + form);
     EXPECT_TRUE(result["within_bound"]) << form << result;
     EXPECT_GT(result["O"]["max_error"], 0.0);
@@ -434,19 +450,22 @@ TEST(AttentionCommand, ComputesWindowsSoftcapAndHeadDimsOfTheirOwn) {
   std::string const problem = "attention --heads 2 --seq-q 40 --seq-k 70 ";
   for (std::string const form :
        {"--head-dim 72 --head-dim-v 40 --causal --window-left 16", "--head-dim 40 --head-dim-v 120",
-        "--window-left 9 --window-right 4 --softcap 5 --layout bhsd", "--kernel sm90", "--kernel sm80"}) {
+        "--window-left 9 --window-right 4 --softcap 5 --layout bhsd", "--kernel sm90",
+        "--kernel sm80"}) {
     json const result = run_json(problem + form);
     EXPECT_TRUE(result["within_bound"]) << form << result;
     EXPECT_GT(result["O"]["max_error"], 0.0);
   }
-  json const result = run_json(problem + "--head-dim 16 --head-dim-v 24 --window-left 3 --window-right 1");
+  json const result =
+      run_json(problem + "--head-dim 16 --head-dim-v 24 --window-left 3 --window-right 1");
   EXPECT_EQ(result["head_dim_v"], 24);
   EXPECT_EQ(result["window_left"], 3);
   EXPECT_EQ(result["window_right"], 1);
-  // The last query stands at the last key: 40 queries of 5 keys, but for the last, which has none behind it.
+  // The last query stands at the last key: 40 queries of 5 keys, but for the last, which has none
+  // behind it.
   double const flops = 2.0 * 2 * (40 * 5 - 1) * (16 + 24);
-  double const counted =
-      static_cast<double>(result["flops_per_second"]) * static_cast<double>(result["milliseconds"]) * 1e-3;
+  double const counted = static_cast<double>(result["flops_per_second"]) *
+                         static_cast<double>(result["milliseconds"]) * 1e-3;
   EXPECT_NEAR(counted, flops, 1e-6 * flops);
 }
 
@@ -456,7 +475,8 @@ TEST(AttentionCommand, ReadsASinkForEachHead) {
   io::write_array(sink, io::array_of(io::ElementType::f32, {3}, std::vector<float>{0.5f, -1, 40}));
   auto const lse_of = [&](std::string const& options) {
     std::string const file = scratch.path("lse.npy");
-    json const result = run_json("attention --heads 3 --seq-q 20 --head-dim 64 --lse " + file + options);
+    json const result =
+        run_json("attention --heads 3 --seq-q 20 --head-dim 64 --lse " + file + options);
     EXPECT_TRUE(result["within_bound"]) << result;
     EXPECT_EQ(result["sink"], !options.empty());
     EXPECT_EQ(result["heads"], 3);
@@ -484,9 +504,9 @@ TEST(AttentionCommand, ExplainsItsChoice) {
       EXPECT_GE(candidate["cost"], chosen["cost"]);
     }
   }
-  EXPECT_THAT(refusals,
-              ::testing::IsSupersetOf({"another type", "another mask", "another head dimension",
-                                       "another exponential", "attention_sm90 computes the problem"}));
+  EXPECT_THAT(refusals, ::testing::IsSupersetOf({"another type", "another mask",
+                                                 "another head dimension", "another exponential",
+                                                 "attention_sm90 computes the problem"}));
 
   json const other = plan["candidates"][1];  // of more columns than the problem has
   ASSERT_TRUE(other.contains("cost"));
@@ -499,9 +519,11 @@ TEST(AttentionCommand, ExplainsItsChoice) {
 
   EXPECT_THAT(run_json(problem + "--explain --arch sm80")["reason"].get<std::string>(),
               HasSubstr("attention_sm90 is ruled out: the device is sm_80"));
-  EXPECT_THAT(run(problem + "--device sim --explain").output, HasSubstr(" refused: another mask\n"));
-  EXPECT_THAT(run(problem + "--device sim --explain --lines").output,
-              ::testing::ContainsRegex("not [0-9]+: attention_sm80 f16 d64 [^\n]*: another type\n"));
+  EXPECT_THAT(run(problem + "--device sim --explain").output,
+              HasSubstr(" refused: another mask\n"));
+  EXPECT_THAT(
+      run(problem + "--device sim --explain --lines").output,
+      ::testing::ContainsRegex("not [0-9]+: attention_sm80 f16 d64 [^\n]*: another type\n"));
 }
 
 TEST(AttentionCommand, ReadsAndWritesFilesInEitherLayout) {
@@ -516,14 +538,16 @@ TEST(AttentionCommand, ReadsAndWritesFilesInEitherLayout) {
       for (int d = 0; d < dim; ++d)
         by_head[static_cast<std::size_t>((h * seq + s) * dim + d)] =
             q[static_cast<std::size_t>((s * heads + h) * dim + d)];
-  io::write_array(scratch.path("bshd.npy"), io::array_of(io::ElementType::f16, {seq, heads, dim}, q));
+  io::write_array(scratch.path("bshd.npy"),
+                  io::array_of(io::ElementType::f16, {seq, heads, dim}, q));
   io::write_array(scratch.path("bhsd.npy"),
                   io::array_of(io::ElementType::f16, {1, heads, seq, dim}, by_head));
   for (std::string const layout : {"bshd", "bhsd"}) {
     std::string const file = scratch.path(layout + ".npy");
-    json const result = run_json("attention --q " + file + " --k " + file + " --v " + file + " --layout " +
-                                 layout + " --output " + scratch.path("o-" + layout + ".npy") + " --lse " +
-                                 scratch.path("lse-" + layout + ".npy"));
+    json const result =
+        run_json("attention --q " + file + " --k " + file + " --v " + file + " --layout " + layout +
+                 " --output " + scratch.path("o-" + layout + ".npy") + " --lse " +
+                 scratch.path("lse-" + layout + ".npy"));
     EXPECT_TRUE(result["within_bound"]);
     EXPECT_EQ(result["dtype"], "f16");
   }
@@ -536,14 +560,18 @@ TEST(AttentionCommand, ReadsAndWritesFilesInEitherLayout) {
                   o_by_head[static_cast<std::size_t>((h * seq + s) * dim + d)].bits);
   EXPECT_EQ(io::read_array(scratch.path("lse-bshd.npy")).data,
             io::read_array(scratch.path("lse-bhsd.npy")).data);
-  EXPECT_EQ(io::read_array(scratch.path("lse-bshd.npy")).shape, (std::vector<std::int64_t>{1, heads, seq}));
+  EXPECT_EQ(io::read_array(scratch.path("lse-bshd.npy")).shape,
+            (std::vector<std::int64_t>{1, heads, seq}));
 }
 
 TEST(KernelCommands, AnswerBadInputWithASentence) {
   Scratch const scratch;
-  io::write_array(scratch.path("f32.npy"), io::array_of(io::ElementType::f32, {2, 3}, std::vector<float>(6)));
-  io::write_array(scratch.path("f16.npy"), io::array_of(io::ElementType::f16, {2, 3}, std::vector<half>(6)));
-  io::write_array(scratch.path("s32.npy"), io::array_of(io::ElementType::s32, {2, 3}, std::vector<int>(6)));
+  io::write_array(scratch.path("f32.npy"),
+                  io::array_of(io::ElementType::f32, {2, 3}, std::vector<float>(6)));
+  io::write_array(scratch.path("f16.npy"),
+                  io::array_of(io::ElementType::f16, {2, 3}, std::vector<half>(6)));
+  io::write_array(scratch.path("s32.npy"),
+                  io::array_of(io::ElementType::s32, {2, 3}, std::vector<int>(6)));
   auto const expect_refused = [&](std::string const& arguments, std::string const& part) {
     Outcome const r = run(arguments + " --device sim");
     EXPECT_NE(r.status, 0) << arguments;
@@ -568,9 +596,11 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("gemm --explain --draw-tiles ''", "'' is not the name of a file");
   expect_refused("gemm --m 64 --n 64 --k 64 --trans-b --draw-tiles /nowhere/t.svg",
                  "/nowhere/t.svg: cannot be opened for writing");
-  expect_refused("gemm --m 100000 --n 100000 --k 64 --trans-b --explain --tile 128x256 --draw-tiles t.svg",
-                 "D is cut into 152881 tiles; at most 4000 are drawn");
-  expect_refused("gemm --n 255 --trans-a --explain --draw-tiles t.svg", "only gemm_sm90's tiles are drawn");
+  expect_refused(
+      "gemm --m 100000 --n 100000 --k 64 --trans-b --explain --tile 128x256 --draw-tiles t.svg",
+      "D is cut into 152881 tiles; at most 4000 are drawn");
+  expect_refused("gemm --n 255 --trans-a --explain --draw-tiles t.svg",
+                 "only gemm_sm90's tiles are drawn");
   expect_refused("gemm --activation tanh", "tanh");
   expect_refused("gemm --a no.npy", "no.npy: cannot be opened");
   expect_refused("gemm --a " + scratch.path("f32.npy"), "holds f32");
@@ -580,7 +610,8 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
                  "k is 2, but 3 by --a");
   expect_refused("gemm --bias " + scratch.path("f16.npy"), "must have 1 axes");
   expect_refused("gemm --scheduler never", "never");
-  expect_refused("attention --head-dim 36", "--head-dim: '36' is not a multiple of 8 from 8 to 256");
+  expect_refused("attention --head-dim 36",
+                 "--head-dim: '36' is not a multiple of 8 from 8 to 256");
   expect_refused("attention --head-dim 80 --arch sm80",
                  "head_dim is 80; 32, 64, 96, 128 and 256 are computed");
   expect_refused("attention --window-left 8 --arch sm80",
@@ -604,7 +635,8 @@ TEST(InfoCommand, ListsMachinesAndConfigurations) {
   json const info = json::parse(r.output);
   EXPECT_EQ(info["machines"][0]["name"], "simulated sm_80");
   EXPECT_EQ(info["machines"][1]["compute_capability"], 90);
-  EXPECT_TRUE(info["machines"][2].contains("unusable") || info["machines"][2]["simulated"] == false);
+  EXPECT_TRUE(info["machines"][2].contains("unusable") ||
+              info["machines"][2]["simulated"] == false);
   EXPECT_GE(info["kernels"]["attention_sm80"].size(), 10u);
   for (auto const& [kernel, table] : info["kernels"].items())
     for (auto const& c : table) {
@@ -618,7 +650,8 @@ TEST(InfoCommand, ListsMachinesAndConfigurations) {
 TEST(KernelCommands, PrintForPeople) {
   Outcome const gemm = run("gemm --m 20 --n 20 --k 20 --device sim --lines");
   EXPECT_EQ(gemm.status, 0);
-  EXPECT_THAT(gemm.output, HasSubstr("D = A B: m 20, n 20, k 20, A bf16 k-major, B bf16 mn-major, D bf16"));
+  EXPECT_THAT(gemm.output,
+              HasSubstr("D = A B: m 20, n 20, k 20, A bf16 k-major, B bf16 mn-major, D bf16"));
   EXPECT_THAT(gemm.output, HasSubstr("within bounds"));
   EXPECT_THAT(gemm.output, HasSubstr("gemm_sm80.hpp")) << "counters by source line";
   for (std::string const command : {"gemm", "attention", "info"}) {

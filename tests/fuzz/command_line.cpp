@@ -1,5 +1,5 @@
-// Command lines, an argument a line: done, or an exception with a sentence. What they print goes nowhere.
-// Problems of gemm and attention are small.
+// Command lines, an argument a line: done, or an exception with a sentence. What they print goes
+// nowhere. Problems of gemm and attention are small.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -52,9 +52,10 @@ void add_defaults(std::vector<std::string>& arguments) {
   bool const gemm = arguments[0] == "gemm";
   for (char const* const option :
        {gemm ? "--m" : "--heads", gemm ? "--n" : "--seq-q", gemm ? "--k" : "--seq-k"}) {
-    bool const said = std::any_of(arguments.begin(), arguments.end(), [&](std::string const& argument) {
-      return argument == option || argument.starts_with(std::string(option) + "=");
-    });
+    bool const said =
+        std::any_of(arguments.begin(), arguments.end(), [&](std::string const& argument) {
+          return argument == option || argument.starts_with(std::string(option) + "=");
+        });
     if (!said) arguments.insert(arguments.end(), {option, "2"});
   }
 }
@@ -66,7 +67,8 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   std::istringstream lines(std::string(reinterpret_cast<char const*>(data), size));
   std::vector<std::string> arguments;
   for (std::string line; std::getline(lines, line);) arguments.push_back(line);
-  bool const kernels = !arguments.empty() && (arguments[0] == "gemm" || arguments[0] == "attention");
+  bool const kernels =
+      !arguments.empty() && (arguments[0] == "gemm" || arguments[0] == "attention");
   for (std::string const& argument : arguments) {
     // No files are written, and none but the input is read.
     if (names_a_file(argument) || (!kernels && argument.starts_with("--batch"))) return 0;

@@ -1,5 +1,5 @@
-// Expressions of the tool's language: whatever the text, a value that keeps its invariant and reads back, or
-// a refusal.
+// Expressions of the tool's language: whatever the text, a value that keeps its invariant and reads
+// back, or a refusal.
 
 #include <cstdint>
 #include <cstdlib>
@@ -48,7 +48,8 @@ void holds_laws(tegula::Layout const& layout) {
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   try {
-    tegula::tool::Value const value = tegula::tool::evaluate({reinterpret_cast<char const*>(data), size});
+    tegula::tool::Value const value =
+        tegula::tool::evaluate({reinterpret_cast<char const*>(data), size});
     std::string const text = tegula::tool::to_text(value);
     require(tegula::tool::to_text(tegula::tool::evaluate(text)) == text);
     if (auto const* const layout = std::get_if<tegula::Layout>(&value.what)) holds_laws(*layout);

@@ -1,5 +1,5 @@
-// Files that call themselves .safetensors: tensors that fill the file, each of which can be read, or
-// io_error.
+// Files that call themselves .safetensors: tensors that fill the file, each of which can be read,
+// or io_error.
 
 #include "tegula/io/safetensors.hpp"
 
@@ -11,7 +11,8 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
       tegula::io::Safetensors const file(path);
       for (auto const& [name, tensor] : file.tensors()) {
         tegula::io::Array const array = file.read(name);
-        if (static_cast<std::int64_t>(array.data.size()) != array.size() * tegula::io::size_of(array.type))
+        if (static_cast<std::int64_t>(array.data.size()) !=
+            array.size() * tegula::io::size_of(array.type))
           std::abort();
       }
     } catch (tegula::io::io_error const&) {

@@ -13,8 +13,8 @@
 
 namespace tegula {
 
-/// An attention problem with its tensors in memory of a machine: (batch, seq, heads, head_dim) with `padding`
-/// unused elements after each token, or, `head_major`, (batch, heads, seq, head_dim).
+/// An attention problem with its tensors in memory of a machine: (batch, seq, heads, head_dim) with
+/// `padding` unused elements after each token, or, `head_major`, (batch, heads, seq, head_dim).
 struct AttentionProblem {
   DType dtype = DType::bf16;
   int head_dim = 64;
@@ -116,8 +116,8 @@ inline std::vector<std::int64_t> rows_of(AttentionProblem const& p) {
   return reference::some_rows(count, count);
 }
 
-/// Holds every element of O and of the log-sum-exp against the exact ones, and every byte around O against
-/// the poison.
+/// Holds every element of O and of the log-sum-exp against the exact ones, and every byte around O
+/// against the poison.
 inline void expect_near(AttentionProblem const& p, AttentionResult const& r,
                         reference::Attention const& exact) {
   TokenStrides const s = *r.host.o_stride;
@@ -142,8 +142,9 @@ inline void expect_near(AttentionProblem const& p, AttentionResult const& r,
   };
   auto const of_o = reference::compare(o, exact.o, reference::largest_finite(p.dtype));
   auto const of_lse = reference::compare(lse, exact.lse, reference::largest_finite(DType::f32));
-  EXPECT_TRUE(of_o.within()) << name() << ": element " << of_o.worst << " of O is " << of_o.worst_result
-                             << ", not " << exact.o.value[static_cast<std::size_t>(of_o.worst)] << ": "
+  EXPECT_TRUE(of_o.within()) << name() << ": element " << of_o.worst << " of O is "
+                             << of_o.worst_result << ", not "
+                             << exact.o.value[static_cast<std::size_t>(of_o.worst)] << ": "
                              << of_o.max_ratio << " times the bound";
   EXPECT_TRUE(of_lse.within()) << name() << ": row " << of_lse.worst << "'s log-sum-exp is "
                                << of_lse.worst_result << ", not "
@@ -158,7 +159,8 @@ inline void expect_near(AttentionProblem const& p, AttentionResult const& r,
 }
 
 /// Runs a problem on a kernel of the family and holds its result against float64.
-inline AttentionResult expect_correct(FamilyId family, Machine const& machine, AttentionProblem const& p,
+inline AttentionResult expect_correct(FamilyId family, Machine const& machine,
+                                      AttentionProblem const& p,
                                       std::optional<int> configuration = {}) {
   AttentionResult r = run_on(family, machine, p, configuration);
   expect_near(p, r, reference::attention(r.host, rows_of(p)));

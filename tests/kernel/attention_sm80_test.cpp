@@ -97,8 +97,11 @@ TEST(AttentionSm80, SurvivesAdversarialValues) {
     if (c.head_dim != 64 || c.causal) continue;
     ++kernels;
     auto const with = [&](auto q, auto k, auto v) {
-      AttentionProblem p{
-          .dtype = c.dtype, .head_dim = 64, .seq_q = 40, .seq_k = 150, .exponential = c.exponential};
+      AttentionProblem p{.dtype = c.dtype,
+                         .head_dim = 64,
+                         .seq_q = 40,
+                         .seq_k = 150,
+                         .exponential = c.exponential};
       p.q = q, p.k = k, p.v = v;
       return p;
     };

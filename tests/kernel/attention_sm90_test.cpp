@@ -1,5 +1,6 @@
-// The Hopper attention kernel against float64: every configuration, every mask, ragged sizes, strides,
-// grouped heads, head dims that are padded, softcap and sinks, adversarial values; without bank conflicts.
+// The Hopper attention kernel against float64: every configuration, every mask, ragged sizes,
+// strides, grouped heads, head dims that are padded, softcap and sinks, adversarial values; without
+// bank conflicts.
 
 #include "attention_problem.hpp"
 
@@ -54,15 +55,17 @@ TEST(AttentionSm90, SeesThroughWindows) {
       expect_correct(attention_sm90, machine,
                      {.seq_q = seq_q, .seq_k = seq_k, .window_left = left, .window_right = right});
   }
-  expect_correct(attention_sm90, machine, {.seq_q = 200, .seq_k = 300, .causal = true, .window_left = 30});
+  expect_correct(attention_sm90, machine,
+                 {.seq_q = 200, .seq_k = 300, .causal = true, .window_left = 30});
 }
 
 TEST(AttentionSm90, CapsScores) {
   Machine const machine = test_machine();
   for (float const softcap : {0.5f, 1.0f, 30.0f}) {
     for (Exponential const e : {Exponential::ex2_approx, Exponential::polynomial})
-      expect_correct(attention_sm90, machine,
-                     {.seq_q = 70, .seq_k = 200, .causal = true, .softcap = softcap, .exponential = e});
+      expect_correct(
+          attention_sm90, machine,
+          {.seq_q = 70, .seq_k = 200, .causal = true, .softcap = softcap, .exponential = e});
   }
 }
 
@@ -70,8 +73,9 @@ TEST(AttentionSm90, TakesSinks) {
   Machine const machine = test_machine();
   std::vector<float> const sinks = {0.0f, 3.0f, -5.0f, 1000.0f, -1000.0f, -__builtin_inff()};
   for (int const seq_k : {150, 5}) {  // with 5 keys, most rows see none of them
-    expect_correct(attention_sm90, machine,
-                   {.heads = 6, .kv_heads = 3, .seq_q = 70, .seq_k = seq_k, .causal = true, .sink = sinks});
+    expect_correct(
+        attention_sm90, machine,
+        {.heads = 6, .kv_heads = 3, .seq_q = 70, .seq_k = seq_k, .causal = true, .sink = sinks});
   }
 }
 
@@ -98,8 +102,9 @@ TEST(AttentionSm90, WalksMoreBlocksThanThereAreCtas) {
   options.multiprocessors = 3;
   Machine const machine = Machine::simulated(Arch::sm90, options);
   for (bool const causal : {false, true})
-    expect_correct(attention_sm90, machine,
-                   {.batch = 2, .heads = 3, .kv_heads = 1, .seq_q = 400, .seq_k = 300, .causal = causal});
+    expect_correct(
+        attention_sm90, machine,
+        {.batch = 2, .heads = 3, .kv_heads = 1, .seq_q = 400, .seq_k = 300, .causal = causal});
 }
 
 TEST(AttentionSm90, PadsHeadDims) {
@@ -113,7 +118,8 @@ TEST(AttentionSm90, PadsHeadDims) {
                                    {192, 128},
                                    {200, 56},
                                    {256, 256}})
-    expect_correct(attention_sm90, machine, {.head_dim = dim, .head_dim_v = dim_v, .seq_q = 70, .seq_k = 90});
+    expect_correct(attention_sm90, machine,
+                   {.head_dim = dim, .head_dim_v = dim_v, .seq_q = 70, .seq_k = 90});
 }
 
 TEST(AttentionSm90, GivesZeroAndMinusInfinityToRowsThatSeeNoKey) {

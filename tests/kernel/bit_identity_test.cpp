@@ -1,5 +1,5 @@
-// On a machine with a GPU: the whole kernels give the same bits there and on the simulated machine of the
-// same architecture.
+// On a machine with a GPU: the whole kernels give the same bits there and on the simulated machine
+// of the same architecture.
 
 #include "attention_problem.hpp"
 #include "gemm_problem.hpp"
@@ -9,7 +9,8 @@ namespace tegula {
 namespace {
 
 /// NaNs count as one value: their payloads are not part of a result (docs/decisions.md).
-template <class T> void expect_same_bits(std::vector<T> const& gpu, std::vector<T> const& simulated) {
+template <class T>
+void expect_same_bits(std::vector<T> const& gpu, std::vector<T> const& simulated) {
   ASSERT_EQ(gpu.size(), simulated.size());
   std::size_t different = 0, first = 0;
   for (std::size_t i = 0; i < gpu.size(); ++i) {
@@ -22,8 +23,8 @@ template <class T> void expect_same_bits(std::vector<T> const& gpu, std::vector<
 }
 
 /// The same of elements of `type` by their bytes.
-void expect_same_bits(std::vector<std::uint8_t> const& gpu, std::vector<std::uint8_t> const& simulated,
-                      DType type) {
+void expect_same_bits(std::vector<std::uint8_t> const& gpu,
+                      std::vector<std::uint8_t> const& simulated, DType type) {
   auto const is_nan = [&](std::vector<std::uint8_t> const& bytes, std::size_t i) {
     return std::isnan(reference::element(bytes.data(), type, static_cast<std::int64_t>(i)));
   };
@@ -72,8 +73,8 @@ TEST_F(BitIdentity, OfGemm) {
                    run(simulated, GemmProblem{.m = 67, .n = 61, .k = 333}).d);
 }
 
-// Every configuration of gemm_sm90, over the edges of its tiles and once round its ring; and adversarial
-// values.
+// Every configuration of gemm_sm90, over the edges of its tiles and once round its ring; and
+// adversarial values.
 TEST_F(BitIdentity, OfGemmOnHopper) {
   Machine const gpu = Machine::cuda();
   for (int i = 0; i < static_cast<int>(table().size()); ++i) {
@@ -108,8 +109,11 @@ TEST_F(BitIdentity, OfGemmOnHopperInTilesOfTwoWidths) {
 
 TEST_F(BitIdentity, OfTheGemmThatIsChosen) {
   Machine const gpu = Machine::cuda();
-  for (auto const& [m, n, k] :
-       {std::tuple(64, 512, 1024), {128, 264, 512}, {333, 520, 264}, {512, 512, 128}, {1, 1000, 72}}) {
+  for (auto const& [m, n, k] : {std::tuple(64, 512, 1024),
+                                {128, 264, 512},
+                                {333, 520, 264},
+                                {512, 512, 128},
+                                {1, 1000, 72}}) {
     for (DType const in : {DType::bf16, DType::f16, DType::tf32, DType::e4m3}) {
       GemmProblem const p{.in = in, .m = m, .n = n, .k = k, .aligned = true};
       expect_same_bits(run(gpu, p).d, run(simulated, p).d, p.out);

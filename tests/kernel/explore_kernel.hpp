@@ -9,7 +9,8 @@
 namespace tegula {
 
 /// Explores what `run`, which returns the bytes of the result, launches on a simulated machine.
-inline sim::Exploration explore(Machine const& machine, std::function<std::vector<std::uint8_t>()> const& run,
+inline sim::Exploration explore(Machine const& machine,
+                                std::function<std::vector<std::uint8_t>()> const& run,
                                 std::int64_t max_executions = 20) {
   std::vector<std::uint8_t> output;
   auto const result = [&] {

@@ -1,6 +1,5 @@
-// Every family of kernels, by what the device layer is told of it alone: what it checks, lowers, describes
-// and takes for exact belongs together. (Each configuration: the
-// tests of its family.)
+// Every family of kernels, by what the device layer is told of it alone: what it checks, lowers,
+// describes and takes for exact belongs together. (Each configuration: the tests of its family.)
 
 #include "families.hpp"
 
@@ -20,8 +19,14 @@ template <class Arguments> auto examples();
 template <> auto examples<GemmArguments>() {
   std::vector<GemmProblem> all;
   for (DType const type : {DType::bf16, DType::f16, DType::tf32, DType::e4m3})
-    all.push_back(
-        {.in = type, .m = 70, .n = 80, .k = 72, .batch = 2, .aligned = true, .beta = 0.5f, .bias = true});
+    all.push_back({.in = type,
+                   .m = 70,
+                   .n = 80,
+                   .k = 72,
+                   .batch = 2,
+                   .aligned = true,
+                   .beta = 0.5f,
+                   .bias = true});
   return all;
 }
 template <> auto examples<AttentionArguments>() {
@@ -32,7 +37,8 @@ template <> auto examples<AttentionArguments>() {
   return all;
 }
 
-template <class F> auto choose(F family, GemmArguments const& g, int number, Machine const& machine) {
+template <class F>
+auto choose(F family, GemmArguments const& g, int number, Machine const& machine) {
   return choose_gemm(g, machine.properties(), {.kernel = family, .configuration = number});
 }
 template <class F> auto choose(F family, AttentionArguments const&, int number, Machine const&) {
@@ -50,7 +56,8 @@ template <class F, class Problem> bool computes(F family, int number, Problem co
     if (!Traits::obstacle(arguments, machine.properties()).empty() ||
         Traits::check(arguments, config, machine.properties()) != nullptr)
       return;
-    auto const params = Traits::lower(machine, arguments, choose(family, arguments, number, machine));
+    auto const params =
+        Traits::lower(machine, arguments, choose(family, arguments, number, machine));
     EXPECT_FALSE(global_tensors(config, params).empty());
     launch_kernel(machine, family, number, params);
     computed = true;
@@ -90,7 +97,8 @@ TEST(Families, KnowsWhatEachKernelNeeds) {
     auto const r = resources(gemm_sm90, i);
     EXPECT_EQ(r.threads, 128 * (1 + consumers(c)));
     EXPECT_GE(r.shared_bytes, static_cast<std::size_t>(stages(c) * stage_bytes(c)));
-    EXPECT_LE(r.shared_bytes * static_cast<unsigned>(c.min_ctas_per_sm), 227u * 1024) << to_string(c);
+    EXPECT_LE(r.shared_bytes * static_cast<unsigned>(c.min_ctas_per_sm), 227u * 1024)
+        << to_string(c);
   }
 }
 

@@ -13,8 +13,9 @@
 
 namespace tegula {
 
-/// A GEMM problem; each leading dimension is `padding` larger than need be, and A starts `offset` elements
-/// into its buffer. `aligned`: leading dimensions are rounded up to multiples of 16 bytes, as TMA asks.
+/// A GEMM problem; each leading dimension is `padding` larger than need be, and A starts `offset`
+/// elements into its buffer. `aligned`: leading dimensions are rounded up to multiples of 16 bytes,
+/// as TMA asks.
 struct GemmProblem {
   DType in = DType::bf16, in_b = in, out = default_output(in);
   Major a_major = Major::k, b_major = Major::k;
@@ -32,9 +33,9 @@ struct GemmProblem {
 };
 
 inline std::string to_string(GemmProblem const& p) {
-  return fmt::format("{} {} -> {}, {}{}, {} x {} x {}, batch {}", to_string(p.in), to_string(p.in_b),
-                     to_string(p.out), p.a_major == Major::k ? "k" : "m", p.b_major == Major::k ? "k" : "n",
-                     p.m, p.n, p.k, p.batch);
+  return fmt::format("{} {} -> {}, {}{}, {} x {} x {}, batch {}", to_string(p.in),
+                     to_string(p.in_b), to_string(p.out), p.a_major == Major::k ? "k" : "m",
+                     p.b_major == Major::k ? "k" : "n", p.m, p.n, p.k, p.batch);
 }
 
 struct GemmResult {
@@ -73,11 +74,13 @@ inline GemmArguments arguments_of(GemmProblem const& p) {
 }
 
 /// Runs a problem by `launch(arguments)`.
-template <class Launch> GemmResult run_by(Machine const& machine, GemmProblem const& p, Launch launch) {
+template <class Launch>
+GemmResult run_by(Machine const& machine, GemmProblem const& p, Launch launch) {
   GemmResult r;
   GemmArguments g = arguments_of(p);
   auto const rows_a = p.a_major == Major::k ? p.m : p.k, rows_b = p.b_major == Major::k ? p.n : p.k;
-  r.a = random_elements(p.in, *g.lda * rows_a * (p.one_a ? 1 : p.batch) + p.offset, 4 * p.seed, p.a);
+  r.a =
+      random_elements(p.in, *g.lda * rows_a * (p.one_a ? 1 : p.batch) + p.offset, 4 * p.seed, p.a);
   r.b = random_elements(p.in_b, *g.ldb * rows_b * (p.one_b ? 1 : p.batch), 4 * p.seed + 1, p.b);
   r.c = random_elements(p.out, *g.ldc * p.m * p.batch, 4 * p.seed + 2, p.c);
   r.bias = random_elements(p.out, p.n, 4 * p.seed + 3, p.c);
@@ -86,8 +89,9 @@ template <class Launch> GemmResult run_by(Machine const& machine, GemmProblem co
       bias(machine, r.bias, "bias");
   Buffer<float> const scales(machine, r.scales, "scales");
   auto const d = poisoned(machine, static_cast<std::int64_t>(r.c.size()), "d");
-  auto const arguments = [&](std::uint8_t const* at_a, std::uint8_t const* at_b, std::uint8_t const* at_c,
-                             std::uint8_t const* at_bias, float const* at_scales) {
+  auto const arguments = [&](std::uint8_t const* at_a, std::uint8_t const* at_b,
+                             std::uint8_t const* at_c, std::uint8_t const* at_bias,
+                             float const* at_scales) {
     g.a = at_a + p.offset * (bits(p.in) / 8);
     g.b = at_b;
     g.c = p.beta != 0 ? at_c : nullptr;
@@ -140,8 +144,8 @@ inline void expect_near(GemmProblem const& p, GemmResult const& r, reference::Va
   EXPECT_TRUE(of_d.within()) << to_string(p) << ": element (" << of_d.worst / p.n / p.m << ", "
                              << of_d.worst / p.n % p.m << ", " << of_d.worst % p.n << ") is "
                              << of_d.worst_result << ", not "
-                             << exact.value[static_cast<std::size_t>(of_d.worst)] << ": " << of_d.max_ratio
-                             << " times the bound";
+                             << exact.value[static_cast<std::size_t>(of_d.worst)] << ": "
+                             << of_d.max_ratio << " times the bound";
   for (std::size_t i = 0; i < r.d.size(); ++i) {
     if (!belongs[i] && r.d[i] != kPoison) {
       ADD_FAILURE() << to_string(p) << ": byte " << i << " between the rows of D was written";

@@ -1,5 +1,5 @@
-// The GEMM kernel against float64: every configuration, ragged sizes, leading dimensions and alignments,
-// epilogues, adversarial values; without bank conflicts.
+// The GEMM kernel against float64: every configuration, ragged sizes, leading dimensions and
+// alignments, epilogues, adversarial values; without bank conflicts.
 
 #include <set>
 #include <utility>
@@ -56,7 +56,8 @@ TEST(GemmSm80, TakesAnyAlignment) {
   Machine const machine = test_machine();
   for (int const padding : {0, 1, 2, 4, 8}) {
     for (int const offset : {0, 1, 8}) {
-      expect_correct(machine, {.m = 40, .n = 24, .k = 64, .padding = padding, .offset = offset, .beta = 1});
+      expect_correct(machine,
+                     {.m = 40, .n = 24, .k = 64, .padding = padding, .offset = offset, .beta = 1});
     }
   }
 }
@@ -77,7 +78,8 @@ TEST(GemmSm80, SurvivesAdversarialValues) {
   Machine const machine = test_machine();
   std::set<std::pair<DType, DType>> types;
   for (GemmConfig const& c : configurations(gemm_sm80))
-    if (c.vector_bytes == 16 && c.a_major == Major::k && c.b_major == Major::k) types.emplace(c.in, c.out);
+    if (c.vector_bytes == 16 && c.a_major == Major::k && c.b_major == Major::k)
+      types.emplace(c.in, c.out);
   EXPECT_GE(types.size(), 3u);
   for (auto const& [in, out] : types) {
     GemmProblem p{.in = in, .out = out, .m = 70, .n = 50, .k = 80};

@@ -45,9 +45,9 @@ constexpr GemmSm90Config kForms[] = {
 
 constexpr int kPairs = static_cast<int>(std::size(kForms));
 
-/// Tiles of two widths: every schedule with every cluster shape, all types of D, and B of either major.
-/// narrow_n is 8, 16 or 24 less, so that a row of the narrower tile ends with part of a piece of D, or a
-/// piece of fewer bytes than any other.
+/// Tiles of two widths: every schedule with every cluster shape, all types of D, and B of either
+/// major. narrow_n is 8, 16 or 24 less, so that a row of the narrower tile ends with part of a
+/// piece of D, or a piece of fewer bytes than any other.
 constexpr GemmSm90Config kFittedForms[] = {
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .narrow_n = 48},
     {.out = DType::f32,
@@ -106,9 +106,9 @@ constexpr GemmSm90Config kFittedForms[] = {
 
 constexpr Schedule kSchedules[] = {Schedule::basic, Schedule::cooperative, Schedule::pingpong};
 
-/// Every form with bf16 K-major operands; then all operands with every schedule, its forms taking turns (in
-/// a build of representative configurations with one schedule each, in turn); tiles of a width that is no
-/// power of two; and those of two widths.
+/// Every form with bf16 K-major operands; then all operands with every schedule, its forms taking
+/// turns (in a build of representative configurations with one schedule each, in turn); tiles of a
+/// width that is no power of two; and those of two widths.
 constexpr auto kConfigurations = [] {
   constexpr std::size_t others = std::size(kOperands) - 1;
   constexpr std::size_t with_others = TEGULA_ALL_FORMS ? std::size(kSchedules) * others : others;
@@ -140,7 +140,8 @@ PerPiece<TensorMap> maps(TmaMatrices const& x, PerPiece<TmaBoxes> const& boxes) 
   return {map(boxes.whole), map(boxes.last), map(boxes.last_narrow)};
 }
 
-template <GemmSm90Config C> GemmSm90Params params_of(GemmArguments const& g, int clusters, Raster raster) {
+template <GemmSm90Config C>
+GemmSm90Params params_of(GemmArguments const& g, int clusters, Raster raster) {
   int const m = static_cast<int>(g.m), n = static_cast<int>(g.n), k = static_cast<int>(g.k),
             batch = static_cast<int>(g.batch);
   auto const tiles = [](int extent, int tile) { return (extent + tile - 1) / tile; };
@@ -150,7 +151,8 @@ template <GemmSm90Config C> GemmSm90Params params_of(GemmArguments const& g, int
                                 .raster = raster,
                                 .group = 2};
   TilePartition tiling = scheduler;
-  if (C.narrow_n > 0) tiling = fit_tiles(scheduler, n, tile_widths(C), std::min(clusters, tiling.tiles));
+  if (C.narrow_n > 0)
+    tiling = fit_tiles(scheduler, n, tile_widths(C), std::min(clusters, tiling.tiles));
   int const by_tma = columns_by_tma(n, store_unit(*g.out));
   int const grid = C.split_k > 1 ? tiling.tiles : std::min(clusters, tiling.tiles);  // clusters
   auto const batches = [&](std::int64_t stride) { return stride == 0 ? 1 : batch; };
@@ -168,9 +170,10 @@ template <GemmSm90Config C> GemmSm90Params params_of(GemmArguments const& g, int
                       .b_batched = *g.b_batch_stride != 0},
           .schedule = {.clusters = grid,
                        // Along one axis looked up, along the other computed by the kernel.
-                       .initial_tiles = raster == Raster::along_m
-                                            ? initial_tiles(tiling, tile_widths(C), grid, cluster_size(C), 0)
-                                            : InitialTiles{},
+                       .initial_tiles =
+                           raster == Raster::along_m
+                               ? initial_tiles(tiling, tile_widths(C), grid, cluster_size(C), 0)
+                               : InitialTiles{},
                        .tiling = tiling},
           .epilogue = {.c = g.c != nullptr ? maps(c, pieces) : PerPiece<TensorMap>{},
                        .d = maps(d, pieces),
@@ -193,11 +196,12 @@ struct Launched {
   TilePartition tiling;
 };
 
-template <int I> Launched launch(sim::Machine& machine, GemmArguments const& g, int clusters, Raster raster) {
+template <int I>
+Launched launch(sim::Machine& machine, GemmArguments const& g, int clusters, Raster raster) {
   GemmSm90Params const params = params_of<kConfigurations[I]>(g, clusters, raster);
-  return {
-      sim::launch<Form<I>>(machine, Form<I>::grid(params), params, global_tensors(Form<I>::config, params)),
-      params.schedule.tiling};
+  return {sim::launch<Form<I>>(machine, Form<I>::grid(params), params,
+                               global_tensors(Form<I>::config, params)),
+          params.schedule.tiling};
 }
 
 using Launch = Launched (*)(sim::Machine&, GemmArguments const&, int, Raster);
@@ -206,7 +210,9 @@ constexpr auto kLaunches = []<std::size_t... I>(std::index_sequence<I...>) {
 }
 (std::make_index_sequence<kConfigurations.size()>());
 
-GemmSm90Config const& config_of(int form) { return kConfigurations[static_cast<std::size_t>(form)]; }
+GemmSm90Config const& config_of(int form) {
+  return kConfigurations[static_cast<std::size_t>(form)];
+}
 
 }  // namespace
 
@@ -217,20 +223,27 @@ std::string gemm_sm90_form_name(int form) {
   GemmSm90Config const& c = config_of(form);
   return fmt::format("{}_{}_{}x{}{}_cluster_{}x{}_split_{}_{}_{}_{}_{}{}", form,
                      schedules[static_cast<int>(c.schedule)], c.block_m, c.block_n,
-                     c.narrow_n > 0 ? fmt::format("_or_{}", c.narrow_n) : "", c.cluster_m, c.cluster_n,
-                     c.split_k, to_string(c.a), to_string(c.b), to_string(c.out),
+                     c.narrow_n > 0 ? fmt::format("_or_{}", c.narrow_n) : "", c.cluster_m,
+                     c.cluster_n, c.split_k, to_string(c.a), to_string(c.b), to_string(c.out),
                      c.a_major == Major::k ? "k" : "m", c.b_major == Major::k ? "k" : "n");
 }
 
 GemmProblem problem_of_form(int form) {
   GemmSm90Config const& c = config_of(form);
-  return {.in = c.a, .in_b = c.b, .out = c.out, .a_major = c.a_major, .b_major = c.b_major, .aligned = true};
+  return {.in = c.a,
+          .in_b = c.b,
+          .out = c.out,
+          .a_major = c.a_major,
+          .b_major = c.b_major,
+          .aligned = true};
 }
 
-FormResult run_form(Machine const& machine, int form, GemmProblem const& p, int clusters, Raster raster) {
+FormResult run_form(Machine const& machine, int form, GemmProblem const& p, int clusters,
+                    Raster raster) {
   FormResult result;
   static_cast<GemmResult&>(result) = run_by(machine, p, [&](GemmArguments const& g) {
-    Launched launched = kLaunches[static_cast<std::size_t>(form)](*machine.simulation(), g, clusters, raster);
+    Launched launched =
+        kLaunches[static_cast<std::size_t>(form)](*machine.simulation(), g, clusters, raster);
     result.report = std::move(launched.report);
     result.tiling = launched.tiling;
   });

@@ -6,13 +6,15 @@
 #include "tegula/kernel/gemm_sm90.hpp"
 #include "tegula/sim/report.hpp"
 
-/// The Hopper GEMM's source, not the table's choice of it: every schedule with every cluster shape, type and
-/// major that it is written for, in the smallest tiles; with parameters made apart from the device layer's.
+/// The Hopper GEMM's source, not the table's choice of it: every schedule with every cluster shape,
+/// type and major that it is written for, in the smallest tiles; with parameters made apart from
+/// the device layer's.
 namespace tegula {
 
 std::span<GemmSm90Config const> gemm_sm90_forms();
 
-/// "9_pingpong_64x64_cluster_1x1_split_1_bf16_bf16_bf16_kk": a name for a test. "64x64_or_48": of two widths.
+/// "9_pingpong_64x64_cluster_1x1_split_1_bf16_bf16_bf16_kk": a name for a test. "64x64_or_48": of
+/// two widths.
 std::string gemm_sm90_form_name(int form);
 
 /// A problem of the form's types and majors, without extents.
@@ -24,8 +26,8 @@ struct FormResult : GemmResult {
   TilePartition tiling;
 };
 
-/// Runs a problem by a form, on at most `clusters` clusters; D is cut into tiles of two widths where the form
-/// has them and that makes the clusters' longest share shorter.
+/// Runs a problem by a form, on at most `clusters` clusters; D is cut into tiles of two widths
+/// where the form has them and that makes the clusters' longest share shorter.
 FormResult run_form(Machine const& machine, int form, GemmProblem const& p, int clusters,
                     Raster raster = Raster::along_n);
 

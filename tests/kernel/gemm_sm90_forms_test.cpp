@@ -1,5 +1,5 @@
-// Every form of the Hopper GEMM's source against float64. (That they are clean, and the same, at every
-// schedule: tests/checker.)
+// Every form of the Hopper GEMM's source against float64. (That they are clean, and the same, at
+// every schedule: tests/checker.)
 
 #include "gemm_sm90_forms.hpp"
 
@@ -26,7 +26,8 @@ TEST_P(EveryForm, ComputesRaggedBatches) {
   if (bits(c.a) == 8) p.scale_a = 0.5f, p.scale_b = 3.0f;
   for (int const clusters : {1, 3}) {
     p.one_a = clusters == 1;
-    expect_near_exact(p, run(machine, p, clusters, clusters == 1 ? Raster::along_m : Raster::along_n));
+    expect_near_exact(p,
+                      run(machine, p, clusters, clusters == 1 ? Raster::along_m : Raster::along_n));
   }
 }
 
@@ -44,8 +45,8 @@ TEST_P(EveryForm, ComputesTheSmallestProblems) {
 /// Those with tiles of two widths.
 class EveryFormOfTwoWidths : public EveryForm {};
 
-// Rows of D that end anywhere in a tile of either width, or where one ends. One or two clusters walk them; a
-// ping-pong consumer comes from a wide tile to a narrow one.
+// Rows of D that end anywhere in a tile of either width, or where one ends. One or two clusters
+// walk them; a ping-pong consumer comes from a wide tile to a narrow one.
 TEST_P(EveryFormOfTwoWidths, ComputesTilesOfBoth) {
   Machine const machine = Machine::simulated(Arch::sm90);
   auto const [wide, narrow] = tile_widths(c);
@@ -58,7 +59,8 @@ TEST_P(EveryFormOfTwoWidths, ComputesTilesOfBoth) {
                       wide + 2 * narrow - 6, wide + 2 * narrow - 3}) {
     for (int const clusters : {1, 2}) {
       p.n = n, p.beta = clusters == 2 ? 0.25f : 0, p.batch = clusters;
-      FormResult const r = run(machine, p, clusters, n % 2 == 0 ? Raster::along_m : Raster::along_n);
+      FormResult const r =
+          run(machine, p, clusters, n % 2 == 0 ? Raster::along_m : Raster::along_n);
       expect_near_exact(p, r);
       if (r.tiling.fitted()) ++(r.tiling.first_narrow > 0 ? both : all_narrow);
     }
@@ -67,7 +69,9 @@ TEST_P(EveryFormOfTwoWidths, ComputesTilesOfBoth) {
   EXPECT_GE(all_narrow, 1);
 }
 
-std::string name_of(testing::TestParamInfo<int> const& info) { return gemm_sm90_form_name(info.param); }
+std::string name_of(testing::TestParamInfo<int> const& info) {
+  return gemm_sm90_form_name(info.param);
+}
 
 std::vector<int> forms_of_two_widths() {
   std::vector<int> forms;
@@ -76,12 +80,13 @@ std::vector<int> forms_of_two_widths() {
   return forms;
 }
 
-INSTANTIATE_TEST_SUITE_P(Source, EveryForm, testing::Range(0, static_cast<int>(gemm_sm90_forms().size())),
+INSTANTIATE_TEST_SUITE_P(Source, EveryForm,
+                         testing::Range(0, static_cast<int>(gemm_sm90_forms().size())), name_of);
+INSTANTIATE_TEST_SUITE_P(Source, EveryFormOfTwoWidths, testing::ValuesIn(forms_of_two_widths()),
                          name_of);
-INSTANTIATE_TEST_SUITE_P(Source, EveryFormOfTwoWidths, testing::ValuesIn(forms_of_two_widths()), name_of);
 
-// Two rows of tiles that differ in their numbers of wide and of narrow tiles: of the forms whose narrower
-// tiles have three quarters of the columns. (Others take many more tiles.)
+// Two rows of tiles that differ in their numbers of wide and of narrow tiles: of the forms whose
+// narrower tiles have three quarters of the columns. (Others take many more tiles.)
 TEST(FormsOfTwoWidths, ComputeFourRegionsOfTiles) {
   Machine const machine = Machine::simulated(Arch::sm90);
   int count = 0;

@@ -25,13 +25,13 @@ template <class Admits> std::vector<int> configurations_that(Admits admits) {
 inline bool of_two_widths(GemmSm90Config const& c) { return c.narrow_n > 0; }
 
 inline bool plain_bf16(GemmSm90Config const& c) {
-  return c.a == DType::bf16 && c.b == DType::bf16 && c.out == DType::bf16 && c.a_major == Major::k &&
-         c.b_major == Major::k && !c.activates;
+  return c.a == DType::bf16 && c.b == DType::bf16 && c.out == DType::bf16 &&
+         c.a_major == Major::k && c.b_major == Major::k && !c.activates;
 }
 
-/// How a configuration is launched: with how many clusters (0: as chosen), in which order of tiles, whether
-/// of two widths, such as make these clusters' longest share the shortest, and after how many steps of K they
-/// meet.
+/// How a configuration is launched: with how many clusters (0: as chosen), in which order of tiles,
+/// whether of two widths, such as make these clusters' longest share the shortest, and after how
+/// many steps of K they meet.
 struct Launch {
   int configuration = 0;
   int clusters = 0;
@@ -55,14 +55,16 @@ inline GemmResult run(Machine const& machine, GemmProblem const& p, Launch const
       choice.clusters = std::min(launch.clusters, choice.tiling.tiles);
     if (launch.fitted) {
       choice.tiling = fit_tiles(choice.tiling.order(), p.n, tile_widths(c), choice.clusters);
-      ASSERT_TRUE(choice.tiling.fitted()) << to_string(p) << ", on " << choice.clusters << " clusters";
+      ASSERT_TRUE(choice.tiling.fitted())
+          << to_string(p) << ", on " << choice.clusters << " clusters";
     }
     choice.lockstep_steps = launch.lockstep_steps;  // not heeded with split_k
     gemm(machine, g, choice);
   });
 }
 
-inline GemmResult expect_correct(Machine const& machine, GemmProblem const& p, Launch const& launch) {
+inline GemmResult expect_correct(Machine const& machine, GemmProblem const& p,
+                                 Launch const& launch) {
   SCOPED_TRACE(to_string(table()[static_cast<std::size_t>(launch.configuration)]));
   GemmResult r = run(machine, p, launch);
   expect_near_exact(p, r);
@@ -80,9 +82,9 @@ inline GemmProblem problem_for(GemmSm90Config const& c) {
           .activation = c.activates ? Activation::gelu : Activation::none};
 }
 
-/// A problem for a configuration of two widths, for two clusters (launched as `fitted`), each of which
-/// computes a wide tile and two narrow ones, of 3 or 4 steps of K: it reaches over the edges of D, or,
-/// `even`, ends with whole units of TMA's stores.
+/// A problem for a configuration of two widths, for two clusters (launched as `fitted`), each of
+/// which computes a wide tile and two narrow ones, of 3 or 4 steps of K: it reaches over the edges
+/// of D, or, `even`, ends with whole units of TMA's stores.
 inline GemmProblem fitted_problem(GemmSm90Config const& c, bool even) {
   GemmProblem p = problem_for(c);
   p.m = c.block_m * c.cluster_m - 7;

@@ -1,13 +1,13 @@
-// The Hopper GEMM against float64: every configuration of the table, persistent grids, ragged sizes, strides,
-// batches, epilogues and adversarial values; the same bits of every configuration.
+// The Hopper GEMM against float64: every configuration of the table, persistent grids, ragged
+// sizes, strides, batches, epilogues and adversarial values; the same bits of every configuration.
 
 #include "gemm_sm90_problem.hpp"
 
 namespace tegula {
 namespace {
 
-/// Each configuration of the table, at a problem that reaches over the edge of its tiles and goes more than
-/// once round its ring of stages; two clusters walk the tiles of two batches.
+/// Each configuration of the table, at a problem that reaches over the edge of its tiles and goes
+/// more than once round its ring of stages; two clusters walk the tiles of two batches.
 class EverySm90Configuration : public testing::TestWithParam<int> {};
 
 TEST_P(EverySm90Configuration, IsCorrectOverTheEdgesOfItsTiles) {
@@ -47,11 +47,12 @@ std::string name_of(testing::TestParamInfo<int> const& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, EverySm90Configuration,
-                         testing::Range(0, static_cast<int>(configurations(gemm_sm90).size())), name_of);
+                         testing::Range(0, static_cast<int>(configurations(gemm_sm90).size())),
+                         name_of);
 
-/// Each configuration that has narrower tiles, where D is cut into both: with everything that an epilogue
-/// adds, a ragged edge stored one by one; and with nothing, which takes the short way. A sum does not depend
-/// on the tile: the same bits as of equal tiles.
+/// Each configuration that has narrower tiles, where D is cut into both: with everything that an
+/// epilogue adds, a ragged edge stored one by one; and with nothing, which takes the short way. A
+/// sum does not depend on the tile: the same bits as of equal tiles.
 class EverySm90ConfigurationOfTwoWidths : public testing::TestWithParam<int> {};
 
 TEST_P(EverySm90ConfigurationOfTwoWidths, IsCorrectAndGivesTheBitsOfEqualTiles) {
@@ -77,8 +78,8 @@ TEST_P(EverySm90ConfigurationOfTwoWidths, IsCorrectAndGivesTheBitsOfEqualTiles) 
 INSTANTIATE_TEST_SUITE_P(Table, EverySm90ConfigurationOfTwoWidths,
                          testing::ValuesIn(configurations_that(of_two_widths)), name_of);
 
-// Extents around one, the tile's and the stage's, primes, and one more or less: each of m, n and k goes
-// through its list, beside values of the others that change with it.
+// Extents around one, the tile's and the stage's, primes, and one more or less: each of m, n and k
+// goes through its list, beside values of the others that change with it.
 TEST(GemmSm90, IsCorrectAtUglySizes) {
   Machine const machine = test_machine();
   for (int const configuration : one_of_each_form()) {
@@ -116,8 +117,8 @@ TEST(GemmSm90, TakesEveryEpilogue) {
 // fp8's scales, one or both or none of them there.
 TEST(GemmSm90, MultipliesByTheScalesThatAreThere) {
   Machine const machine = test_machine();
-  auto const fp8 =
-      configurations_that([](GemmSm90Config const& c) { return c.a == DType::e4m3 && c.b == DType::e4m3; });
+  auto const fp8 = configurations_that(
+      [](GemmSm90Config const& c) { return c.a == DType::e4m3 && c.b == DType::e4m3; });
   ASSERT_FALSE(fp8.empty());
   GemmProblem p = problem_for(table()[static_cast<std::size_t>(fp8.front())]);
   p.m = 20, p.n = 40, p.k = 200, p.alpha = 2;
@@ -168,8 +169,8 @@ TEST(GemmSm90, IsExactOnSmallIntegers) {
   auto const integer = [](std::mt19937_64& random) {
     return static_cast<float>(static_cast<int>(random() % 9) - 4);
   };
-  for (int const configuration :
-       configurations_that([](GemmSm90Config const& c) { return c.out == DType::f32 && !c.activates; })) {
+  for (int const configuration : configurations_that(
+           [](GemmSm90Config const& c) { return c.out == DType::f32 && !c.activates; })) {
     GemmProblem p = problem_for(table()[static_cast<std::size_t>(configuration)]);
     p.m = 130, p.n = 140, p.k = 300;
     p.a = p.b = integer;
@@ -183,12 +184,18 @@ TEST(GemmSm90, IsExactOnSmallIntegers) {
   }
 }
 
-// A sum runs over K in the order of wgmma's steps, whatever the tile and the schedule: configurations that do
-// not split K, or split it alike, agree to the bit.
+// A sum runs over K in the order of wgmma's steps, whatever the tile and the schedule:
+// configurations that do not split K, or split it alike, agree to the bit.
 TEST(GemmSm90, EveryTileAndScheduleGivesTheSameBits) {
   Machine const machine = test_machine();
-  GemmProblem p{
-      .m = 150, .n = 200, .k = 333, .batch = 2, .aligned = true, .alpha = 0.7f, .beta = 1.1f, .bias = true};
+  GemmProblem p{.m = 150,
+                .n = 200,
+                .k = 333,
+                .batch = 2,
+                .aligned = true,
+                .alpha = 0.7f,
+                .beta = 1.1f,
+                .bias = true};
   std::map<int, std::vector<std::uint8_t>> by_split;
   for (int const configuration : configurations_that(plain_bf16)) {
     GemmSm90Config const& c = table()[static_cast<std::size_t>(configuration)];
@@ -199,7 +206,8 @@ TEST(GemmSm90, EveryTileAndScheduleGivesTheSameBits) {
   EXPECT_GT(by_split.size(), 1u);
 }
 
-// The order of tiles, the size of the grid and its meetings decide when a tile is computed, not what it is.
+// The order of tiles, the size of the grid and its meetings decide when a tile is computed, not
+// what it is.
 TEST(GemmSm90, TheOrderOfTilesChangesNothing) {
   Machine const machine = test_machine();
   for (int const configuration : one_of_each_form()) {
@@ -212,38 +220,43 @@ TEST(GemmSm90, TheOrderOfTilesChangesNothing) {
       for (int const group : {1, 2, 5}) {
         for (int const clusters : {1, 2, 4}) {
           if (raster == Raster::along_m && clusters != 2) continue;
-          EXPECT_EQ(run(machine, p, {configuration, clusters, raster, group}).d, expected) << to_string(c);
+          EXPECT_EQ(run(machine, p, {configuration, clusters, raster, group}).d, expected)
+              << to_string(c);
         }
       }
     }
     for (int const steps : {1, 2, 3, 100}) {  // between meetings
       for (int const clusters : {1, 3}) {
-        Launch const in_step{.configuration = configuration, .clusters = clusters, .lockstep_steps = steps};
-        EXPECT_EQ(run(machine, p, in_step).d, expected) << to_string(c) << ", meetings every " << steps;
+        Launch const in_step{
+            .configuration = configuration, .clusters = clusters, .lockstep_steps = steps};
+        EXPECT_EQ(run(machine, p, in_step).d, expected)
+            << to_string(c) << ", meetings every " << steps;
       }
     }
   }
 }
 
-// A narrow tile's accumulators are the first of a wide one's, which saw infinities and NaNs: what the others
-// still hold stays beyond its edge.
+// A narrow tile's accumulators are the first of a wide one's, which saw infinities and NaNs: what
+// the others still hold stays beyond its edge.
 TEST(GemmSm90, KeepsTilesOfTwoWidthsApart) {
   Machine const machine = test_machine();
-  for (int const configuration :
-       configurations_that([](GemmSm90Config const& c) { return plain_bf16(c) && of_two_widths(c); })) {
+  for (int const configuration : configurations_that(
+           [](GemmSm90Config const& c) { return plain_bf16(c) && of_two_widths(c); })) {
     GemmSm90Config const& c = table()[static_cast<std::size_t>(configuration)];
     GemmProblem p = fitted_problem(c, /*even=*/false);
     p.k = 40, p.batch = 1;
     p.a = p.b = adversarial;
     for (int const clusters : {1, 2})
-      expect_correct(machine, p, {.configuration = configuration, .clusters = clusters, .fitted = true});
+      expect_correct(machine, p,
+                     {.configuration = configuration, .clusters = clusters, .fitted = true});
   }
 }
 
-/// D of a problem whose C lies where D comes to, by a choice of the configuration's that `adjust` may change.
+/// D of a problem whose C lies where D comes to, by a choice of the configuration's that `adjust`
+/// may change.
 template <class Adjust>
-std::vector<std::uint8_t> run_in_place(Machine const& machine, GemmProblem const& p, int configuration,
-                                       Adjust&& adjust) {
+std::vector<std::uint8_t> run_in_place(Machine const& machine, GemmProblem const& p,
+                                       int configuration, Adjust&& adjust) {
   std::vector<std::uint8_t> in_place;
   run_by(machine, p, [&](GemmArguments g) {
     auto const c_values = random_elements(p.out, *g.ldc * p.m, 4 * p.seed + 2, p.c);
@@ -264,7 +277,8 @@ void expect_same_elements(GemmProblem const& p, std::vector<std::uint8_t> const&
   for (int i = 0; i < p.m; ++i) {
     auto const row = static_cast<std::ptrdiff_t>(i * *arguments_of(p).ldd * bits(p.out) / 8);
     auto const length = p.n * bits(p.out) / 8;
-    ASSERT_TRUE(std::equal(d.begin() + row, d.begin() + row + length, expected.begin() + row)) << "row " << i;
+    ASSERT_TRUE(std::equal(d.begin() + row, d.begin() + row + length, expected.begin() + row))
+        << "row " << i;
   }
 }
 
@@ -282,8 +296,8 @@ TEST(GemmSm90, WritesInPlace) {
 // A tile's C is read while its neighbour's D is stored: no box of C may reach into the next tile.
 TEST(GemmSm90, WritesInPlaceBesideItsNeighbours) {
   Machine const machine = test_machine();
-  for (int const configuration :
-       configurations_that([](GemmSm90Config const& c) { return plain_bf16(c) && of_two_widths(c); })) {
+  for (int const configuration : configurations_that(
+           [](GemmSm90Config const& c) { return plain_bf16(c) && of_two_widths(c); })) {
     GemmSm90Config const& c = table()[static_cast<std::size_t>(configuration)];
     GemmProblem p = fitted_problem(c, true);
     p.k = 64, p.batch = 1, p.beta = 0.5f;

@@ -40,20 +40,25 @@ int track(Trace const& trace, std::string const& name, int rank = 0) {
 
 std::vector<TraceSpan> spans(Trace const& trace, SpanKind kind) {
   std::vector<TraceSpan> found;
-  std::copy_if(trace.spans.begin(), trace.spans.end(), std::back_inserter(found), [&](TraceSpan const& span) {
-    return span.kind == kind && trace.tracks[static_cast<std::size_t>(span.track)].rank == 0;
-  });
+  std::copy_if(trace.spans.begin(), trace.spans.end(), std::back_inserter(found),
+               [&](TraceSpan const& span) {
+                 return span.kind == kind &&
+                        trace.tracks[static_cast<std::size_t>(span.track)].rank == 0;
+               });
   return found;
 }
 
-double tensor_share(Trace const& trace) { return trace.share(track(trace, "tensor core"), SpanKind::tensor); }
+double tensor_share(Trace const& trace) {
+  return trace.share(track(trace, "tensor core"), SpanKind::tensor);
+}
 
 /// Cycles in which some consumer's epilogue and the tensor cores are both under way.
 double covered_epilogue(Trace const& trace) {
   double covered = 0;
   for (TraceSpan const& epilogue : spans(trace, SpanKind::epilogue)) {
     for (TraceSpan const& tensor : spans(trace, SpanKind::tensor))
-      covered += std::max(0.0, std::min(epilogue.end, tensor.end) - std::max(epilogue.begin, tensor.begin));
+      covered += std::max(
+          0.0, std::min(epilogue.end, tensor.end) - std::max(epilogue.begin, tensor.begin));
   }
   return covered;
 }
@@ -71,11 +76,12 @@ std::vector<std::string> names(Trace const& trace) {
 }
 
 TEST(GemmSm90Timeline, HasARowForEachRoleAndEngine) {
-  EXPECT_THAT(names(trace<Schedule::basic>()),
-              UnorderedElementsAre("producer", "consumer 0", "TMA load", "tensor core", "TMA store"));
   EXPECT_THAT(
-      names(trace<Schedule::pingpong>()),
-      UnorderedElementsAre("producer", "consumer 0", "consumer 1", "TMA load", "tensor core", "TMA store"));
+      names(trace<Schedule::basic>()),
+      UnorderedElementsAre("producer", "consumer 0", "TMA load", "tensor core", "TMA store"));
+  EXPECT_THAT(names(trace<Schedule::pingpong>()),
+              UnorderedElementsAre("producer", "consumer 0", "consumer 1", "TMA load",
+                                   "tensor core", "TMA store"));
 }
 
 TEST(GemmSm90Timeline, EveryScheduleWorksTheTensorCoresAsLong) {
@@ -95,7 +101,8 @@ TEST(GemmSm90Timeline, CooperativeConsumersTakeTurnsWithinATile) {
   Trace const& cooperative = trace<Schedule::cooperative>();
   auto const tensor = spans(cooperative, SpanKind::tensor);
   EXPECT_GT(tensor.size(), std::size_t{4 * kTiles}) << "stripes";
-  EXPECT_EQ(spans(cooperative, SpanKind::epilogue).size(), std::size_t{2 * kTiles}) << "each stores its half";
+  EXPECT_EQ(spans(cooperative, SpanKind::epilogue).size(), std::size_t{2 * kTiles})
+      << "each stores its half";
   EXPECT_GT(tensor_share(cooperative), tensor_share(trace<Schedule::basic>()));
 }
 
@@ -140,7 +147,8 @@ TEST(GemmSm90Timeline, MulticastFeedsTensorCoresThatWaitForL2Otherwise) {
   Trace const two = gemm_timeline<paired>({.tiles_m = 66, .k = kDepth, .clusters = 66}, "");
   EXPECT_LT(tensor_share(one), 0.9);
   EXPECT_GT(tensor_share(two), 0.97);
-  EXPECT_EQ(two.tracks[static_cast<std::size_t>(track(two, "tensor core", 1))].cta, (Dim3{1, 0, 0}));
+  EXPECT_EQ(two.tracks[static_cast<std::size_t>(track(two, "tensor core", 1))].cta,
+            (Dim3{1, 0, 0}));
 }
 
 }  // namespace

@@ -12,19 +12,19 @@
 #include "tegula/device/machine.hpp"
 #include "tegula/numeric/dtype.hpp"
 
-/// What the kernel tests share: the machine they run on, random values, and memory that shows where it was
-/// written.
+/// What the kernel tests share: the machine they run on, random values, and memory that shows where
+/// it was written.
 namespace tegula {
 
-/// The machine that TEGULA_TEST_DEVICE names (sim, cuda or auto), by default the simulated one with its
-/// checker on.
+/// The machine that TEGULA_TEST_DEVICE names (sim, cuda or auto), by default the simulated one with
+/// its checker on.
 inline Machine test_machine(sim::Options const& options = {}) {
   char const* const name = std::getenv("TEGULA_TEST_DEVICE");
   return Machine::from_name(name == nullptr ? "sim" : name, Arch::sm90, options);
 }
 
-/// The bits of `x` as an element of `type` (a float of 8, 16 or 32 bits), low bytes first. Of tf32, all 32
-/// bits of a float: what the tensor core drops is there to be dropped.
+/// The bits of `x` as an element of `type` (a float of 8, 16 or 32 bits), low bytes first. Of tf32,
+/// all 32 bits of a float: what the tensor core drops is there to be dropped.
 inline std::uint32_t encode(DType type, float x) {
   if (type == DType::f16) return to_half(x).bits;
   if (type == DType::bf16) return to_bfloat16(x).bits;
@@ -35,7 +35,8 @@ inline std::uint32_t encode(DType type, float x) {
 
 /// `count` elements of `type`, each drawn by `draw(random)`.
 template <class Draw>
-std::vector<std::uint8_t> random_elements(DType type, std::int64_t count, std::uint64_t seed, Draw draw) {
+std::vector<std::uint8_t> random_elements(DType type, std::int64_t count, std::uint64_t seed,
+                                          Draw draw) {
   std::mt19937_64 random(seed);
   auto const width = static_cast<std::size_t>(bits(type) / 8);
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(count) * width);
@@ -48,8 +49,8 @@ std::vector<std::uint8_t> random_elements(DType type, std::int64_t count, std::u
 
 inline float normal(std::mt19937_64& random) { return std::normal_distribution<float>()(random); }
 
-/// A value that provokes: zeros of both signs, subnormals, the largest magnitudes, infinities and NaN among
-/// ordinary ones.
+/// A value that provokes: zeros of both signs, subnormals, the largest magnitudes, infinities and
+/// NaN among ordinary ones.
 inline float adversarial(std::mt19937_64& random) {
   switch (random() % 24) {
     case 0:

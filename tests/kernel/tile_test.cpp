@@ -1,5 +1,6 @@
-// The value-level pieces of the kernels, on the host: operand layouts, and which thread holds, loads and
-// stores what by the tables of the hardware; parts of tensors and of fragments; the boxes of TMA.
+// The value-level pieces of the kernels, on the host: operand layouts, and which thread holds,
+// loads and stores what by the tables of the hardware; parts of tensors and of fragments; the boxes
+// of TMA.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +21,8 @@ TEST(SwizzledOperand, PutsEveryElementSomewhereElse) {
     for (int const k : {32, 64, 96, 128, 256}) {
       SwizzledLayout const tile = swizzled_operand(16, 64, k, contiguous, 2);
       std::set<std::int64_t> offsets;
-      for (std::int64_t i = 0; i < tile.layout.size(); ++i) offsets.insert(tile.swizzle(tile.layout(i)));
+      for (std::int64_t i = 0; i < tile.layout.size(); ++i)
+        offsets.insert(tile.swizzle(tile.layout(i)));
       EXPECT_EQ(static_cast<std::int64_t>(offsets.size()), tile.layout.size());
       EXPECT_LT(*offsets.rbegin(), tile.layout.cosize());
     }
@@ -34,7 +36,8 @@ TEST(CoversOnce, AgreesWithEnumeration) {
   Layout const twice = make_layout(along(0, 4, 1), along(0, 2, 2), along(1, 2, 1));
   EXPECT_FALSE(covers_once(twice, tuple(6, 2)));
   EXPECT_FALSE(covers_once(twice, tuple(8, 2)));
-  EXPECT_TRUE(covers_once(make_layout(along(0, 2, 4), along(0, 4, 1), along(1, 3, 1)), tuple(8, 3)));
+  EXPECT_TRUE(
+      covers_once(make_layout(along(0, 2, 4), along(0, 4, 1), along(1, 3, 1)), tuple(8, 3)));
 }
 
 // One instruction's tile of A; of B, two instructions': what one ldmatrix.x4 loads.
@@ -46,9 +49,9 @@ template <char Operand, int Contiguous> Tuple row_of(int lane) {
   return Mma::Rows<Operand, Tile<Contiguous>>::value.threads.coordinate(lane);
 }
 
-// PTX ISA, ldmatrix: lane l gives the address of row l % 8 of matrix l / 8; mma.m16n8k16: the registers of A
-// are the matrices down, then right, those of B right, then down. Of an operand that is contiguous along mn,
-// rows lie along mn, and are loaded transposed.
+// PTX ISA, ldmatrix: lane l gives the address of row l % 8 of matrix l / 8; mma.m16n8k16: the
+// registers of A are the matrices down, then right, those of B right, then down. Of an operand that
+// is contiguous along mn, rows lie along mn, and are loaded transposed.
 TEST(LdmatrixRows, AreThoseOfTheInstructions) {
   for (int lane = 0; lane < 32; ++lane) {
     int const row = lane % 8, matrix = lane / 8;
@@ -71,8 +74,8 @@ TEST(Accumulator, LiesWhereTheInstructionSays) {
   }
 }
 
-// A matrix is a register of each lane: those of 16 x 16 accumulators lie down, then right, and 48 columns
-// take three stores of four.
+// A matrix is a register of each lane: those of 16 x 16 accumulators lie down, then right, and 48
+// columns take three stores of four.
 TEST(MatrixStore, RowsAreThoseOfTheRegisters) {
   using Store = MatrixStore<TiledMmaSpec{warp_mma(DType::bf16, DType::f32, 16), 16, 48}>;
   for (int lane = 0; lane < 32; ++lane) {
@@ -97,7 +100,8 @@ TEST(Part, OfATensorIsItsFirstIndices) {
 
 TEST(Part, OfAFragmentIsItsRegisters) {
   // 64 x 88: (2 columns, 2 rows, 11 groups of columns) of each 64 rows, twice.
-  using Wide = TiledMma<TiledMmaSpec{warpgroup_mma(DType::bf16, DType::bf16, DType::f32, 88), 128, 88}>;
+  using Wide =
+      TiledMma<TiledMmaSpec{warpgroup_mma(DType::bf16, DType::bf16, DType::f32, 88), 128, 88}>;
   Wide::Accumulator f;
   for (int i = 0; i < f.size; ++i) f(i) = static_cast<float>(i);
   auto const columns = part<12>(domain_offset(f(_, 1, 0), 32));  // from column 64 on, 24 columns

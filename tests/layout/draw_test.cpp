@@ -1,5 +1,5 @@
-// Drawings: what is in the cells, the text tables word for word, and the structure of the SVG and LaTeX
-// documents.
+// Drawings: what is in the cells, the text tables word for word, and the structure of the SVG and
+// LaTeX documents.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,8 @@ std::string sentence(auto const& action) {
 
 int count_of(std::string const& text, std::string const& part) {
   int count = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size()))
+  for (std::size_t at = text.find(part); at != std::string::npos;
+       at = text.find(part, at + part.size()))
     ++count;
   return count;
 }
@@ -34,15 +35,16 @@ int count_of(std::string const& text, std::string const& part) {
 /// The labels of an SVG, in order: the content of each text element.
 std::vector<std::string> labels_of(std::string const& svg) {
   std::vector<std::string> labels;
-  for (std::size_t at = svg.find("<text"); at != std::string::npos; at = svg.find("<text", at + 1)) {
+  for (std::size_t at = svg.find("<text"); at != std::string::npos;
+       at = svg.find("<text", at + 1)) {
     std::size_t const start = svg.find('>', at) + 1;
     labels.push_back(svg.substr(start, svg.find('<', start) - start));
   }
   return labels;
 }
 
-/// Empty if `xml` is one well-formed element: tags nest and match, attributes are quoted, and no bare < or &
-/// stands in text.
+/// Empty if `xml` is one well-formed element: tags nest and match, attributes are quoted, and no
+/// bare < or & stands in text.
 std::string xml_fault(std::string const& xml) {
   std::vector<std::string> open;
   int roots = 0;
@@ -64,7 +66,8 @@ std::string xml_fault(std::string const& xml) {
       if (std::count(tag.begin(), tag.end(), '"') % 2 != 0 || tag.find('<') != std::string::npos)
         return "a broken tag: " + tag;
       if (tag[0] == '/') {
-        if (open.empty() || open.back() != tag.substr(1)) return "unexpected </" + tag.substr(1) + ">";
+        if (open.empty() || open.back() != tag.substr(1))
+          return "unexpected </" + tag.substr(1) + ">";
         open.pop_back();
       } else if (tag.back() != '/') {
         roots += open.empty() ? 1 : 0;
@@ -119,7 +122,8 @@ TEST(DrawText, FurtherModesArePanels) {
 }
 
 TEST(DrawText, SwizzledAndCoordinateLayouts) {
-  EXPECT_EQ(to_text(draw(parse_swizzled_layout("Sw<2,0,2> o (4,4):(4,1)"))), R"(Sw<2,0,2> o (4,4):(4,1)
+  EXPECT_EQ(to_text(draw(parse_swizzled_layout("Sw<2,0,2> o (4,4):(4,1)"))),
+            R"(Sw<2,0,2> o (4,4):(4,1)
      0  1  2  3
   +------------
 0 |  0  1  2  3
@@ -178,7 +182,8 @@ TEST(DrawText, Banks) {
 6 | 24-27 28-31 16-19 20-23  8-11 12-15   0-3   4-7
 7 | 28-31 24-27 20-23 16-19 12-15  8-11   4-7   0-3
 )");
-  EXPECT_EQ(to_text(draw_banks(parse_layout("(2,8):(8,1)"), 16, 1)), R"((2,8):(8,1)  in banks, 16-bit elements
+  EXPECT_EQ(to_text(draw_banks(parse_layout("(2,8):(8,1)"), 16, 1)),
+            R"((2,8):(8,1)  in banks, 16-bit elements
     0 1 2 3 4 5 6 7
   +----------------
 0 | 0 0 1 1 2 2 3 3
@@ -205,15 +210,17 @@ TEST(DrawText, Wavefronts) {
   Drawing const free = draw_wavefronts(rows, parse_swizzled_layout("Sw<3,3,3> o (8,64):(64,1)"));
   EXPECT_EQ(free.rows, 1);
   for (int bank = 0; bank < 32; ++bank)
-    EXPECT_EQ(free.panels[0].cells[static_cast<std::size_t>(bank)].text, "T" + std::to_string(bank / 4));
+    EXPECT_EQ(free.panels[0].cells[static_cast<std::size_t>(bank)].text,
+              "T" + std::to_string(bank / 4));
   // As many rows as the costliest phase has wavefronts; lanes on one word share a cell.
   SharedAccess const whole = matrix_access(parse_layout("((16,2),8):((1,128),16)"), 16);
   EXPECT_EQ(draw_wavefronts(whole, parse_swizzled_layout("(16,16):(16,1)")).panels.size(), 4U);
-  EXPECT_EQ(draw_wavefronts(vector_access(parse_layout("(32,1):(0,0)"), 32, 4), parse_layout("32:1"))
-                .panels[0]
-                .cells[0]
-                .text,
-            "T0");
+  EXPECT_EQ(
+      draw_wavefronts(vector_access(parse_layout("(32,1):(0,0)"), 32, 4), parse_layout("32:1"))
+          .panels[0]
+          .cells[0]
+          .text,
+      "T0");
 }
 
 TEST(Draw, RefusesAPictureTooLargeToRead) {
@@ -249,8 +256,8 @@ TEST(DrawSvg, IsWellFormedAndHoldsEveryCell) {
     std::vector<std::string> labels = labels_of(svg);
     std::size_t const panels = drawing.panels.size();
     std::size_t const names = drawing.panels[0].title.empty() ? 0 : panels;
-    EXPECT_EQ(labels.size(),
-              expected.size() + 1 + names + panels * static_cast<std::size_t>(drawing.rows + drawing.columns))
+    EXPECT_EQ(labels.size(), expected.size() + 1 + names +
+                                 panels * static_cast<std::size_t>(drawing.rows + drawing.columns))
         << drawing.title;
     std::sort(labels.begin(), labels.end());
     std::sort(expected.begin(), expected.end());
@@ -288,8 +295,10 @@ TEST(DrawLatex, HoldsEveryCell) {
   EXPECT_EQ(count_of(latex, "\\begin{"), count_of(latex, "\\end{"));
   EXPECT_EQ(count_of(latex, "\\definecolor"), 32);
   EXPECT_EQ(count_of(latex, "{"), count_of(latex, "}"));
-  std::string const swizzled = to_latex(draw(parse_swizzled_layout("Sw<2,0,2> o (4,4,2):(4,1,16)")));
-  EXPECT_NE(swizzled.find("{Sw\\textless{}2,0,2\\textgreater{} o (4,4,2):(4,1,16)};"), std::string::npos);
+  std::string const swizzled =
+      to_latex(draw(parse_swizzled_layout("Sw<2,0,2> o (4,4,2):(4,1,16)")));
+  EXPECT_NE(swizzled.find("{Sw\\textless{}2,0,2\\textgreater{} o (4,4,2):(4,1,16)};"),
+            std::string::npos);
   EXPECT_NE(swizzled.find("{(\\_,\\_,1)};"), std::string::npos);
   EXPECT_EQ(count_of(swizzled, "\\filldraw["), 32);
 }

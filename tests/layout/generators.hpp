@@ -20,7 +20,9 @@ namespace random {
 
 using Numbers = std::vector<std::int64_t>;
 
-inline std::int64_t number(std::int64_t low, std::int64_t high) { return *rc::gen::inRange(low, high + 1); }
+inline std::int64_t number(std::int64_t low, std::int64_t high) {
+  return *rc::gen::inRange(low, high + 1);
+}
 
 /// Extents whose product is at most `limit`.
 inline Numbers extents(int leaves, std::int64_t limit) {
@@ -43,7 +45,8 @@ inline Numbers strides(Numbers const& extents, Style style) {
   for (std::size_t i = 0; i < n; ++i) order[i] = i;
   if (style != Style::compact) {
     for (std::size_t i = n; i > 1; --i)
-      std::swap(order[i - 1], order[static_cast<std::size_t>(number(0, static_cast<std::int64_t>(i) - 1))]);
+      std::swap(order[i - 1],
+                order[static_cast<std::size_t>(number(0, static_cast<std::int64_t>(i) - 1))]);
   }
   std::int64_t reached = 1;
   for (std::size_t const i : order) {
@@ -81,9 +84,9 @@ inline Layout layout_of(Style style, std::int64_t limit = 256) {
 }
 
 inline Layout any_layout(std::int64_t limit = 256) {
-  return layout_of(
-      *rc::gen::element(Style::compact, Style::permuted, Style::padded, Style::broadcast, Style::arbitrary),
-      limit);
+  return layout_of(*rc::gen::element(Style::compact, Style::permuted, Style::padded,
+                                     Style::broadcast, Style::arbitrary),
+                   limit);
 }
 
 /// A layout whose offsets are each used once: compact or permuted or padded.

@@ -9,9 +9,11 @@
 namespace tegula {
 namespace {
 
-static_assert(composition(row_major(16, 8), "((4,8),(2,2)):((32,1),(16,8))"_layout)(coord(5, 2)) == 74);
+static_assert(composition(row_major(16, 8), "((4,8),(2,2)):((32,1),(16,8))"_layout)(coord(5, 2)) ==
+              74);
 static_assert(coalesce("(2,(1,6)):(1,(6,2))"_layout) == "12:1"_layout);
-static_assert(composition("(6,2):(8,2)"_layout, "(4,3):(3,1)"_layout) == "((2,2),3):((24,2),8)"_layout);
+static_assert(composition("(6,2):(8,2)"_layout, "(4,3):(3,1)"_layout) ==
+              "((2,2),3):((24,2),8)"_layout);
 static_assert(complement("(2,2):(1,6)"_layout, 24) == "(3,2):(2,12)"_layout);
 static_assert(offset_of<"(4,(2,4)):(8,(1,2))"_layout>(1, 3) == 11);
 
@@ -54,10 +56,12 @@ TEST(KnownValues, Complement) {
 }
 
 TEST(KnownValues, Divide) {
-  EXPECT_EQ(to_string(logical_divide(L("(4,2,3):(2,1,8)"), L("4:2"))), "((2,2),(2,3)):((4,1),(2,8))");
+  EXPECT_EQ(to_string(logical_divide(L("(4,2,3):(2,1,8)"), L("4:2"))),
+            "((2,2),(2,3)):((4,1),(2,8))");
   Layout const a = L("(9,(4,8)):(59,(13,1))");
   Tiler const tiler = parse_tiler("<3:3,(2,4):(1,8)>");
-  EXPECT_EQ(to_string(logical_divide(a, tiler)), "((3,3),((2,4),(2,2))):((177,59),((13,2),(26,1)))");
+  EXPECT_EQ(to_string(logical_divide(a, tiler)),
+            "((3,3),((2,4),(2,2))):((177,59),((13,2),(26,1)))");
   EXPECT_EQ(to_string(zipped_divide(a, tiler)), "((3,(2,4)),(3,(2,2))):((177,(13,2)),(59,(26,1)))");
   EXPECT_EQ(to_string(tiled_divide(a, tiler)), "((3,(2,4)),3,(2,2)):((177,(13,2)),59,(26,1))");
   EXPECT_EQ(to_string(flat_divide(a, tiler)), "(3,(2,4),3,(2,2)):(177,(13,2),59,(26,1))");
@@ -65,9 +69,12 @@ TEST(KnownValues, Divide) {
 
 TEST(KnownValues, Product) {
   EXPECT_EQ(to_string(logical_product(L("(2,2):(4,1)"), L("6:1"))), "((2,2),(2,3)):((4,1),(2,8))");
-  EXPECT_EQ(to_string(logical_product(L("(2,2):(4,1)"), L("(4,2):(2,1)"))), "((2,2),(4,2)):((4,1),(8,2))");
-  EXPECT_EQ(to_string(blocked_product(L("(2,5):(5,1)"), L("(3,4):(1,3)"))), "((2,3),(5,4)):((5,10),(1,30))");
-  EXPECT_EQ(to_string(raked_product(L("(2,5):(5,1)"), L("(3,4):(1,3)"))), "((3,2),(4,5)):((10,5),(30,1))");
+  EXPECT_EQ(to_string(logical_product(L("(2,2):(4,1)"), L("(4,2):(2,1)"))),
+            "((2,2),(4,2)):((4,1),(8,2))");
+  EXPECT_EQ(to_string(blocked_product(L("(2,5):(5,1)"), L("(3,4):(1,3)"))),
+            "((2,3),(5,4)):((5,10),(1,30))");
+  EXPECT_EQ(to_string(raked_product(L("(2,5):(5,1)"), L("(3,4):(1,3)"))),
+            "((3,2),(4,5)):((10,5),(30,1))");
 }
 
 }  // namespace

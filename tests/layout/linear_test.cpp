@@ -1,4 +1,5 @@
-// Linear layouts over F2 against their definition, and address splits against the offsets they stand for.
+// Linear layouts over F2 against their definition, and address splits against the offsets they
+// stand for.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -16,8 +17,8 @@ namespace tegula {
 namespace {
 
 static_assert(linear_layout(SwizzledLayout(Swizzle(3, 3, 3), row_major(8, 64))).columns[0] == 72);
-static_assert(composition(linear_layout(Swizzle(3, 4, 3), 10), linear_layout(Swizzle(3, 4, 3), 10)) ==
-              linear_identity(10));
+static_assert(composition(linear_layout(Swizzle(3, 4, 3), 10),
+                          linear_layout(Swizzle(3, 4, 3), 10)) == linear_identity(10));
 
 std::string sentence(auto const& action) {
   try {
@@ -52,7 +53,8 @@ TEST(LinearLayout, TakesExactlyTheLinearLayouts) {
           Layout const l = layout(tuple(e0, e1), tuple(d0, d1));
           bool linear = e1 != 3;
           for (std::int64_t x = 0; x < l.size() && linear; ++x) {
-            for (std::int64_t y = 0; y < l.size() && linear; ++y) linear = l(x ^ y) == (l(x) ^ l(y));
+            for (std::int64_t y = 0; y < l.size() && linear; ++y)
+              linear = l(x ^ y) == (l(x) ^ l(y));
           }
           std::string const refusal = sentence([&] {
             LinearLayout const map = linear_layout(l);
@@ -75,23 +77,27 @@ TEST(LinearLayout, RefusalsAreSentences) {
             "linear_layout((3,4):(1,3)): an extent is not a power of two");
   EXPECT_EQ(sentence([] { linear_layout(layout(tuple(4, 4), tuple(-1, 4))); }),
             "linear_layout((4,4):(-1,4)): a stride is negative");
-  EXPECT_EQ(sentence([] { linear_layout(layout(tuple(4, 4), tuple(1, 2))); }),
-            "linear_layout((4,4):(1,2)): two index bits share a bit of the offset, so that sums carry");
+  EXPECT_EQ(
+      sentence([] { linear_layout(layout(tuple(4, 4), tuple(1, 2))); }),
+      "linear_layout((4,4):(1,2)): two index bits share a bit of the offset, so that sums carry");
   EXPECT_EQ(
       sentence([] { linear_layout(SwizzledLayout(Swizzle(1, 0, 1), 2, col_major(4, 4))); }),
       "linear_layout(Sw<1,0,1> o 2 o (4,4):(1,4)): the offset is not zero, so that 0 is not mapped to 0");
   EXPECT_EQ(sentence([] { linear_layout(Swizzle(3, 3, 3), 8); }),
             "linear_layout(Sw<3,3,3>, 8): the swizzle reaches above the bits given");
-  EXPECT_EQ(sentence([] { composition(linear_identity(3), linear_identity(4)); }),
-            "composition(4, 3): the inner linear map has more output bits than the outer has input bits");
-  EXPECT_EQ(sentence([] {
-              right_inverse(linear_layout({1, 2, 3}, 3));
-            }),
-            "right_inverse(2, 3): the linear map is not surjective: its rank is less than its output bits");
-  EXPECT_EQ(sentence([] {
-              left_inverse(linear_layout({1, 2, 3}, 3));
-            }),
-            "left_inverse(2, 3): the linear map is not injective: its rank is less than its input bits");
+  EXPECT_EQ(
+      sentence([] { composition(linear_identity(3), linear_identity(4)); }),
+      "composition(4, 3): the inner linear map has more output bits than the outer has input bits");
+  EXPECT_EQ(
+      sentence([] {
+        right_inverse(linear_layout({1, 2, 3}, 3));
+      }),
+      "right_inverse(2, 3): the linear map is not surjective: its rank is less than its output bits");
+  EXPECT_EQ(
+      sentence([] {
+        left_inverse(linear_layout({1, 2, 3}, 3));
+      }),
+      "left_inverse(2, 3): the linear map is not injective: its rank is less than its input bits");
   EXPECT_EQ(sentence([] {
               linear_layout({1, 8}, 3);
             }),
@@ -145,17 +151,18 @@ RC_GTEST_PROP(LinearLayoutLaws, ImageAndKernelAreThoseOfTheTable, ()) {
 
 RC_GTEST_PROP(LinearLayoutLaws, InversesInvertOrRefuse, ()) {
   LinearLayout const map = any_map(*rc::gen::inRange(1, 8), *rc::gen::inRange(1, 8));
-  std::string const right =
-      sentence([&] { RC_ASSERT(composition(map, right_inverse(map)) == linear_identity(map.outputs)); });
+  std::string const right = sentence(
+      [&] { RC_ASSERT(composition(map, right_inverse(map)) == linear_identity(map.outputs)); });
   RC_ASSERT((right == "not refused") == surjective(map));
-  std::string const left =
-      sentence([&] { RC_ASSERT(composition(left_inverse(map), map) == linear_identity(map.inputs)); });
+  std::string const left = sentence(
+      [&] { RC_ASSERT(composition(left_inverse(map), map) == linear_identity(map.inputs)); });
   RC_ASSERT((left == "not refused") == injective(map));
 }
 
 TEST(LinearLayout, WithoutSharedBitsIsALayoutAgain) {
-  for (Layout const& l : {row_major(8, 64), col_major(4, 4),
-                          layout(tuple(4, tuple(2, 8)), tuple(2, tuple(64, 8))), layout(Tuple(1))}) {
+  for (Layout const& l :
+       {row_major(8, 64), col_major(4, 4), layout(tuple(4, tuple(2, 8)), tuple(2, tuple(64, 8))),
+        layout(Tuple(1))}) {
     Layout const back = layout_of(linear_layout(l));
     EXPECT_EQ(linear_layout(back), linear_layout(l));
     EXPECT_EQ(back, coalesce(l));
@@ -163,14 +170,15 @@ TEST(LinearLayout, WithoutSharedBitsIsALayoutAgain) {
 }
 
 /// The definition of an address split, at every thread and step.
-void expect_splits(AddressSplit const& split, SwizzledLayout const& memory, Layout const& threads_steps,
-                   int bytes) {
+void expect_splits(AddressSplit const& split, SwizzledLayout const& memory,
+                   Layout const& threads_steps, int bytes) {
   std::int64_t const threads = threads_steps[0].size();
   ASSERT_EQ(split.steps, threads_steps[1].size());
   for (std::int64_t t = 0; t < threads; ++t) {
     auto const first = static_cast<std::uint32_t>(memory(threads_steps(t)) * bytes);
     for (int step = 0; step < split.steps; ++step) {
-      auto const offset = static_cast<std::uint32_t>(memory(threads_steps(t + step * threads)) * bytes);
+      auto const offset =
+          static_cast<std::uint32_t>(memory(threads_steps(t + step * threads)) * bytes);
       ASSERT_EQ((first ^ split.xor_part(step)) + split.add_part(step), offset)
           << "thread " << t << ", step " << step;
       ASSERT_EQ(split(first, step), offset);
@@ -178,8 +186,8 @@ void expect_splits(AddressSplit const& split, SwizzledLayout const& memory, Layo
   }
 }
 
-/// ldmatrix rows of a (rows, columns) tile: 16 rows by two halves of 16 columns; steps along columns, then
-/// rows.
+/// ldmatrix rows of a (rows, columns) tile: 16 rows by two halves of 16 columns; steps along
+/// columns, then rows.
 Layout matrix_rows(int rows, int columns) {
   return layout(tuple(tuple(16, 2), tuple(columns / 16, rows / 16)),
                 tuple(tuple(1, 8 * rows), tuple(16 * rows, 16)));
@@ -194,8 +202,9 @@ TEST(AddressSplit, HoldsForEveryThreadAndStep) {
         if (8 << bits > columns) continue;
         for (int bytes : {1, 2, 4}) {
           SwizzledLayout const atom(Swizzle(bits, 3, 3), row_major(8, 8 << bits));
-          for (SwizzledLayout const& memory : {SwizzledLayout(Swizzle(bits, 3, 3), row_major(rows, columns)),
-                                               tile_to_shape(atom, shape(rows, columns))}) {
+          for (SwizzledLayout const& memory :
+               {SwizzledLayout(Swizzle(bits, 3, 3), row_major(rows, columns)),
+                tile_to_shape(atom, shape(rows, columns))}) {
             AddressSplit const split = address_split(memory, steps, bytes);
             expect_splits(split, memory, steps, bytes);
             // The one of the linear map, whose addends share no bit with what threads use.
@@ -217,7 +226,8 @@ TEST(AddressSplit, HoldsForEveryThreadAndStep) {
 }
 
 TEST(AddressSplit, WithoutASwizzleIsAnAddition) {
-  for (Layout const& memory : {row_major(64, 64), layout(tuple(64, 64), tuple(72, 1)), row_major(64, 96)}) {
+  for (Layout const& memory :
+       {row_major(64, 64), layout(tuple(64, 64), tuple(72, 1)), row_major(64, 96)}) {
     int const columns = static_cast<int>(memory[1].size());
     AddressSplit const split = address_split(memory, matrix_rows(64, columns), 2);
     expect_splits(split, memory, matrix_rows(64, columns), 2);

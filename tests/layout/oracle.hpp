@@ -1,7 +1,7 @@
 #pragma once
 
-// A second, independent implementation of what the layout laws mean: function tables and brute force. It
-// shares no code with the algebra; it only reads the leaves of a Layout.
+// A second, independent implementation of what the layout laws mean: function tables and brute
+// force. It shares no code with the algebra; it only reads the leaves of a Layout.
 
 #include <algorithm>
 #include <cstdint>
@@ -25,7 +25,8 @@ using Leaves = std::vector<Leaf>;
 
 inline Leaves leaves_of(tegula::Layout const& layout) {
   Leaves result;
-  for (int i = 0; i < layout.leaves(); ++i) result.push_back({layout.extent(i), layout.stride(i).value});
+  for (int i = 0; i < layout.leaves(); ++i)
+    result.push_back({layout.extent(i), layout.stride(i).value});
   return result;
 }
 
@@ -67,8 +68,8 @@ inline std::vector<std::vector<Integer>> factorizations(Integer n) {
   return result;
 }
 
-/// A flat layout with this table, if there is any: every factorization of its size is tried; the strides are
-/// then forced.
+/// A flat layout with this table, if there is any: every factorization of its size is tried; the
+/// strides are then forced.
 inline std::optional<Leaves> as_layout(Table const& wanted) {
   static std::vector<std::vector<std::vector<Integer>>> known(4096);
   if (wanted.empty() || wanted[0] != 0) return std::nullopt;
@@ -89,14 +90,15 @@ inline std::optional<Leaves> as_layout(Table const& wanted) {
   return std::nullopt;
 }
 
-/// Whether any layout compatible with b is A(B(i)), A given by its table (long enough for B's offsets). Such
-/// a layout is a sum of one flat layout for each leaf of b, and at coordinates with a single index each of
-/// these is what A o B is there.
+/// Whether any layout compatible with b is A(B(i)), A given by its table (long enough for B's
+/// offsets). Such a layout is a sum of one flat layout for each leaf of b, and at coordinates with
+/// a single index each of these is what A o B is there.
 inline bool composable(Table const& a, Leaves const& b) {
   std::vector<Table> parts;
   for (Leaf const& leaf : b) {
     Table part;
-    for (Integer i = 0; i < leaf.extent; ++i) part.push_back(a.at(static_cast<std::size_t>(i * leaf.stride)));
+    for (Integer i = 0; i < leaf.extent; ++i)
+      part.push_back(a.at(static_cast<std::size_t>(i * leaf.stride)));
     if (!as_layout(part)) return false;
     parts.push_back(part);
   }
@@ -121,10 +123,10 @@ inline Leaves moving(Leaves const& leaves) {
   return result;
 }
 
-/// The complement by tiling: translates of the image of `layout` are laid into [0, N) from the left. The
-/// least offset not covered yet must begin the next translate, so the tiling is forced; it fails for every N
-/// once two translates overlap. N is the least number not below `cotarget` such that [0, N) is covered
-/// exactly and the translates are the table of a layout.
+/// The complement by tiling: translates of the image of `layout` are laid into [0, N) from the
+/// left. The least offset not covered yet must begin the next translate, so the tiling is forced;
+/// it fails for every N once two translates overlap. N is the least number not below `cotarget`
+/// such that [0, N) is covered exactly and the translates are the table of a layout.
 struct Complement {
   Leaves leaves;
   Integer covered;  // N
@@ -135,7 +137,8 @@ inline std::optional<Complement> complement(Leaves const& layout, Integer cotarg
   Table translates;
   for (Integer next = 0;;) {
     if (pending.empty() && next >= cotarget && next > 0) {
-      if (std::optional<Leaves> const leaves = as_layout(translates)) return Complement{*leaves, next};
+      if (std::optional<Leaves> const leaves = as_layout(translates))
+        return Complement{*leaves, next};
     }
     if (translates.size() == 4000)
       throw std::length_error("oracle::complement: no tiling and no overlap so far");

@@ -252,7 +252,8 @@ RC_GTEST_PROP(Layouts, TileToShape, ()) {
   Integer const rows = m * random::number(1, 4);
   Integer const columns = n * random::number(1, 4);
   bool const rows_first = random::number(0, 1) == 0;
-  Layout const result = tile_to_shape(block, shape(rows, columns), rows_first ? tuple(0, 1) : tuple(1, 0));
+  Layout const result =
+      tile_to_shape(block, shape(rows, columns), rows_first ? tuple(0, 1) : tuple(1, 0));
   RC_ASSERT(result[0].size() == rows);
   RC_ASSERT(result[1].size() == columns);
   for (Integer i = 0; i < rows; ++i) {
@@ -274,7 +275,8 @@ RC_GTEST_PROP(Layouts, WithShapeIsTheSameFunction, ()) {
 RC_GTEST_PROP(Layouts, SlicesAndModes, ()) {
   random::Numbers const e = random::extents(4, 128);
   random::Numbers const d = random::strides(e, random::Style::arbitrary);
-  Layout const a = layout(tuple(e[0], tuple(e[1], e[2]), e[3]), tuple(d[0], tuple(d[1], d[2]), d[3]));
+  Layout const a =
+      layout(tuple(e[0], tuple(e[1], e[2]), e[3]), tuple(d[0], tuple(d[1], d[2]), d[3]));
   Integer const x = random::number(0, e[0] - 1);
   Integer const y = random::number(0, e[1] - 1);
   Slice const rest = slice_and_offset(coord(x, coord(y, _), _), a);

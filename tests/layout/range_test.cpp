@@ -1,5 +1,5 @@
-// Sizes, strides and offsets up to and beyond 2^62: every operation refuses, or gives a layout that keeps the
-// invariant and the operation's law. What is right is computed in 128 bits.
+// Sizes, strides and offsets up to and beyond 2^62: every operation refuses, or gives a layout that
+// keeps the invariant and the operation's law. What is right is computed in 128 bits.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -36,7 +36,8 @@ template <class Operation> std::string sentence(Operation const& operation) {
   return "accepted";
 }
 
-template <class Operation> auto attempt(Operation const& operation) -> std::optional<decltype(operation())> {
+template <class Operation>
+auto attempt(Operation const& operation) -> std::optional<decltype(operation())> {
   try {
     return operation();
   } catch (layout_error const&) {
@@ -50,7 +51,8 @@ struct Leaf {
 
 std::vector<Leaf> leaves_of(Layout const& layout) {
   std::vector<Leaf> leaves;
-  for (int i = 0; i < layout.leaves(); ++i) leaves.push_back({layout.extents[i], layout.strides[i]});
+  for (int i = 0; i < layout.leaves(); ++i)
+    leaves.push_back({layout.extents[i], layout.strides[i]});
   return leaves;
 }
 
@@ -104,8 +106,8 @@ class Random {
     return result;
   }
 
-  /// A layout of one to four leaves: compact, compact with gaps, or with any strides; now and then one that
-  /// exceeds the invariant, and so is none.
+  /// A layout of one to four leaves: compact, compact with gaps, or with any strides; now and then
+  /// one that exceeds the invariant, and so is none.
   std::optional<Layout> layout(int most_bits = 62) {
     int const leaves = 1 + static_cast<int>(below(4));
     int bits_left = most_bits;
@@ -132,7 +134,8 @@ class Random {
     }
     std::vector<Leaf> wanted;
     for (std::size_t i = 0; i < extents.size(); ++i) wanted.push_back({extents[i], strides[i]});
-    auto const made = attempt([&] { return tegula::layout(tree(leaves, extents), tree(leaves, strides)); });
+    auto const made =
+        attempt([&] { return tegula::layout(tree(leaves, extents), tree(leaves, strides)); });
     EXPECT_EQ(made.has_value(), keeps_invariant(wanted)) << extents[0] << ':' << strides[0];
     return made;
   }
@@ -206,7 +209,8 @@ TEST(Range, CompositionsKeepTheLaw) {
     for (int i = 0; i < 8; ++i) {
       std::int64_t const index = random.below(b->size());
       Tuple const coordinate = idx2crd(index, b->shape());
-      ASSERT_TRUE((*result)(coordinate) == at(*a, at(*b, index))) << to_string(*a) << " o " << to_string(*b);
+      ASSERT_TRUE((*result)(coordinate) == at(*a, at(*b, index)))
+          << to_string(*a) << " o " << to_string(*b);
     }
   }
   EXPECT_GT(made, kRounds / 20);
@@ -275,7 +279,8 @@ TEST(Range, DividesAndProductsAreSoundOrRefused) {
     auto const b = random.layout(random.one_in(2) ? 20 : 62);
     if (!a || !b) continue;
     std::string const what = to_string(*a) + " and " + to_string(*b);
-    Tiler const tiler = a->rank() > 1 && random.one_in(2) ? make_tile(*b, random.number(40)) : Tiler(*b);
+    Tiler const tiler =
+        a->rank() > 1 && random.one_in(2) ? make_tile(*b, random.number(40)) : Tiler(*b);
     auto const divided = attempt([&] { return logical_divide(*a, tiler); });
     sound(divided, "divide " + what);
     made += divided.has_value();
@@ -290,7 +295,9 @@ TEST(Range, DividesAndProductsAreSoundOrRefused) {
     sound(attempt([&] { return replace(*a, 0, *b); }), "replace " + what);
     sound(attempt([&] { return select(*a, 0, 0, 0); }), "select " + what);
     sound(attempt([&] { return row_major(random.number(62), random.number(62)); }), "row_major");
-    sound(attempt([&] { return identity_layout(tuple(random.number(62), tuple(random.number(62), 3))); }),
+    sound(attempt([&] {
+            return identity_layout(tuple(random.number(62), tuple(random.number(62), 3)));
+          }),
           "identity_layout");
     Tuple const shape = random.tree(2, {random.number(62), random.number(62)});
     sound(attempt([&] { return tile_to_shape(*a, shape); }), "tile_to_shape " + what);
@@ -305,7 +312,8 @@ TEST(Range, RecastsAreSoundOrRefused) {
     auto const a = random.layout();
     auto const b = random.layout();
     if (!a || !b) continue;
-    std::int64_t const n = random.one_in(50) ? std::numeric_limits<std::int64_t>::max() : random.number(62);
+    std::int64_t const n =
+        random.one_in(50) ? std::numeric_limits<std::int64_t>::max() : random.number(62);
     sound(attempt([&] { return upcast(*a, n); }), "upcast " + to_string(*a));
     auto const down = attempt([&] { return downcast(*a, n); });
     sound(down, "downcast " + to_string(*a));
@@ -326,7 +334,8 @@ TEST(Range, SwizzledLayoutsStayInRange) {
     auto const a = random.layout(12);
     if (!a) continue;
     int const bits = static_cast<int>(random.below(8));
-    Swizzle const swizzle(bits, static_cast<int>(random.below(40)), bits + static_cast<int>(random.below(8)));
+    Swizzle const swizzle(bits, static_cast<int>(random.below(40)),
+                          bits + static_cast<int>(random.below(8)));
     std::int64_t const offset = random.one_in(2) ? 0 : random.number(62);
     auto const swizzled = attempt([&] { return SwizzledLayout(swizzle, offset, *a); });
     if (!swizzled) continue;
@@ -343,11 +352,13 @@ TEST(Range, SwizzledLayoutsStayInRange) {
 TEST(Range, TheExamplesThatWereFound) {
   EXPECT_EQ(sentence([] { left_inverse(L("2:4611686018427387904")); }),
             "arithmetic(4611686018427387904, 2): a size or an offset exceeds 2^62");
-  EXPECT_EQ(sentence([] { logical_product(L("(1,1):(0,0)"), parse_tiler("<4294967296,4294967296>")); }),
-            "arithmetic(4294967296, 4294967296): a size or an offset exceeds 2^62");
+  EXPECT_EQ(
+      sentence([] { logical_product(L("(1,1):(0,0)"), parse_tiler("<4294967296,4294967296>")); }),
+      "arithmetic(4294967296, 4294967296): a size or an offset exceeds 2^62");
   EXPECT_EQ(sentence([] { L("4:1@4294967297"); }),
             "parse(\"4:1@4294967297\", column 15): an axis is not between 0 and 14");
-  EXPECT_EQ(to_string(coalesce(L("(2,2):(4611686018427387904,0)"))), "(2,2):(4611686018427387904,0)");
+  EXPECT_EQ(to_string(coalesce(L("(2,2):(4611686018427387904,0)"))),
+            "(2,2):(4611686018427387904,0)");
   EXPECT_EQ(sentence([] { crd2idx(Tuple(std::int64_t{1} << 40), L("4:4294967296")); }),
             "arithmetic(1099511627776, 4294967296): a size or an offset exceeds 2^62");
   EXPECT_EQ(sentence([] { select(L("(2,3):(1,2)"), std::int64_t{1} << 32); }),
@@ -361,11 +372,13 @@ TEST(Range, TheExamplesThatWereFound) {
 TEST(Range, CompositionByModeKeepsTheModesThatTheTilerDoesNotName) {
   EXPECT_EQ(to_string(composition(L("(2,7,4,6,6):(1,2,14,56,336)"), parse_tiler("<1,7:1>"))),
             "(1,7,4,6,6):(1,2,14,56,336)");
-  EXPECT_EQ(to_string(composition(L("((2,3),4):((1,2),6)"), parse_tiler("<<2>>"))), "((2,3),4):((1,2),6)");
+  EXPECT_EQ(to_string(composition(L("((2,3),4):((1,2),6)"), parse_tiler("<<2>>"))),
+            "((2,3),4):((1,2),6)");
 }
 
 TEST(Range, ATilerOfFewerModesIsTheOneThatLeavesTheOthers) {
-  auto const is_left = [](std::string const& layout, std::string const& fewer, std::string const& all) {
+  auto const is_left = [](std::string const& layout, std::string const& fewer,
+                          std::string const& all) {
     EXPECT_EQ(to_string(composition(L(layout.c_str()), parse_tiler(fewer))),
               to_string(composition(L(layout.c_str()), parse_tiler(all))))
         << layout << " o " << fewer;
@@ -384,8 +397,9 @@ TEST(Range, ATilerOfFewerModesIsTheOneThatLeavesTheOthers) {
 
 TEST(Range, IndicesOfNegativeStrides) {
   EXPECT_EQ(to_string(idx2crd(-5, tuple(4, 4), tuple(-1, -4))), "(1,1)");
-  EXPECT_NE(sentence([] { idx2crd(5, tuple(4, 4), tuple(-1, 4)); }).find("no coordinate of shape:stride"),
-            std::string::npos);
+  EXPECT_NE(
+      sentence([] { idx2crd(5, tuple(4, 4), tuple(-1, 4)); }).find("no coordinate of shape:stride"),
+      std::string::npos);
   // By brute force: what is found is a coordinate with that offset.
   for (int first = -5; first <= 5; ++first) {
     for (int second = -5; second <= 5; ++second) {
@@ -402,7 +416,8 @@ TEST(Range, IndicesOfNegativeStrides) {
 }
 
 TEST(Range, LongSearchesEnd) {
-  // The longest vector of two layouts whose leaves carry into each other, found without trying every length.
+  // The longest vector of two layouts whose leaves carry into each other, found without trying
+  // every length.
   Layout const a = L("(1099511627776,3):(1,1099511627777)");
   Layout const b = L("(3,1099511627776):(1,3)");
   EXPECT_EQ(max_common_vector(a, b), std::int64_t{1} << 40);
@@ -417,7 +432,8 @@ TEST(Range, LongSearchesEnd) {
 
 TEST(Range, NestedTilersAreRefusedNotFollowed) {
   EXPECT_EQ(sentence([] { parse_tiler(std::string(100000, '<')); }),
-            "parse(\"" + std::string(90, '<') + "...\", column 17): angle brackets nest more than 15 deep");
+            "parse(\"" + std::string(90, '<') +
+                "...\", column 17): angle brackets nest more than 15 deep");
   EXPECT_EQ(sentence([] { parse_layout(std::string("(4,\n\x1b)")); }),
             "parse(\"(4,\\x0a\\x1b)\", column 4): an integer was expected");
 }

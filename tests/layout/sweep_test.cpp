@@ -1,6 +1,6 @@
-// The exhaustive sweep: every layout of one or two modes with extents up to 6 and strides 0 to 6. Both halves
-// of "never silently wrong": what is accepted satisfies its law at every index, and what is refused is
-// refused rightly, by brute force (see oracle.hpp).
+// The exhaustive sweep: every layout of one or two modes with extents up to 6 and strides 0 to 6.
+// Both halves of "never silently wrong": what is accepted satisfies its law at every index, and
+// what is refused is refused rightly, by brute force (see oracle.hpp).
 #include <gtest/gtest.h>
 
 #include <map>
@@ -23,10 +23,12 @@ struct Sample {
   Table beyond;  // over [0, kReach)
 };
 
-// Beyond the largest offset of a sample, 5 * 6 + 5 * 6, times the largest extent that a divide rounds up by.
+// Beyond the largest offset of a sample, 5 * 6 + 5 * 6, times the largest extent that a divide
+// rounds up by.
 constexpr Integer kReach = 512;
 
-std::vector<Sample> all_samples(std::vector<Integer> const& extents, std::vector<Integer> const& strides) {
+std::vector<Sample> all_samples(std::vector<Integer> const& extents,
+                                std::vector<Integer> const& strides) {
   std::vector<Sample> samples;
   auto const add = [&](Layout const& layout) {
     Leaves const leaves = oracle::leaves_of(layout);
@@ -81,14 +83,16 @@ void check_composition(Sample const& a, Sample const& b, Counts& counts) {
   std::optional<Layout> const result = attempt([&] { return composition(a.layout, b.layout); });
   if (!result) {
     ++counts.refused;
-    ASSERT_FALSE(oracle::composable(a.beyond, b.leaves)) << "refused, but possible: " << pair_text(a, b);
+    ASSERT_FALSE(oracle::composable(a.beyond, b.leaves))
+        << "refused, but possible: " << pair_text(a, b);
     return;
   }
   ++counts.accepted;
   Leaves const leaves = oracle::leaves_of(*result);
   ASSERT_TRUE(refines(leaves, b.leaves)) << pair_text(a, b) << " gives " << to_string(*result);
   for (std::size_t i = 0; i < b.table.size(); ++i) {
-    ASSERT_EQ(oracle::at(leaves, static_cast<Integer>(i)), a.beyond[static_cast<std::size_t>(b.table[i])])
+    ASSERT_EQ(oracle::at(leaves, static_cast<Integer>(i)),
+              a.beyond[static_cast<std::size_t>(b.table[i])])
         << pair_text(a, b) << " gives " << to_string(*result) << " at " << i;
   }
 }
@@ -105,7 +109,8 @@ TEST(Sweep, Composition) {
   EXPECT_GT(counts.refused, 1000000);
 }
 
-// With three modes in A carries can cancel: a jump at one of A's modes and the opposite jump at the next.
+// With three modes in A carries can cancel: a jump at one of A's modes and the opposite jump at the
+// next.
 TEST(Sweep, CompositionWithThreeModes) {
   Counts counts;
   std::vector<Sample> const small = all_samples({2, 3, 4, 6}, {1, 2, 3, 4, 5, 7});
@@ -137,7 +142,8 @@ TEST(Sweep, Complement) {
       std::optional<Layout> const result = attempt([&] { return complement(a.layout, cotarget); });
       std::optional<oracle::Complement> const wanted = oracle::complement(a.leaves, cotarget);
       refused += result ? 0 : 1;
-      ASSERT_EQ(result.has_value(), wanted.has_value()) << to_string(a.layout) << " to " << cotarget;
+      ASSERT_EQ(result.has_value(), wanted.has_value())
+          << to_string(a.layout) << " to " << cotarget;
       if (!result) continue;
       Leaves const leaves = oracle::leaves_of(*result);
       ASSERT_EQ(oracle::table(leaves), oracle::table(wanted->leaves))
@@ -169,11 +175,12 @@ TEST(Sweep, RightInverse) {
   }
 }
 
-/// The condition that left_inverse states, for the moving leaves of the layout. Splitting a run into leaves
-/// does not change it.
+/// The condition that left_inverse states, for the moving leaves of the layout. Splitting a run
+/// into leaves does not change it.
 bool invertible_by_digits(Leaves leaves) {
   leaves = oracle::moving(leaves);
-  std::sort(leaves.begin(), leaves.end(), [](auto const& x, auto const& y) { return x.stride < y.stride; });
+  std::sort(leaves.begin(), leaves.end(),
+            [](auto const& x, auto const& y) { return x.stride < y.stride; });
   for (std::size_t i = 1; i < leaves.size(); ++i) {
     if (leaves[i].stride % leaves[i - 1].stride != 0) return false;
     if (leaves[i].stride < leaves[i - 1].stride * leaves[i - 1].extent) return false;
@@ -188,14 +195,16 @@ TEST(Sweep, LeftInverse) {
     ASSERT_EQ(result.has_value(), invertible_by_digits(a.leaves)) << to_string(a.layout);
     refused += result ? 0 : 1;
     if (!result) continue;
-    bool const injective = std::set<Integer>(a.table.begin(), a.table.end()).size() == a.table.size();
+    bool const injective =
+        std::set<Integer>(a.table.begin(), a.table.end()).size() == a.table.size();
     Leaves const leaves = oracle::leaves_of(*result);
     for (std::size_t i = 0; i < a.table.size(); ++i) {
       Integer const found = oracle::at(leaves, a.table[i]);
       ASSERT_EQ(oracle::at(a.leaves, found), a.table[i])
           << to_string(a.layout) << " gives " << to_string(*result);
       if (injective) {
-        ASSERT_EQ(found, static_cast<Integer>(i)) << to_string(a.layout) << " gives " << to_string(*result);
+        ASSERT_EQ(found, static_cast<Integer>(i))
+            << to_string(a.layout) << " gives " << to_string(*result);
       }
     }
   }
@@ -209,7 +218,8 @@ TEST(Sweep, Nullspace) {
     ASSERT_EQ(distinct.size(), zeros.size());
     for (Integer const index : zeros)
       ASSERT_EQ(a.table.at(static_cast<std::size_t>(index)), 0) << to_string(a.layout);
-    ASSERT_EQ(static_cast<Integer>(zeros.size()) * oracle::size(oracle::moving(a.leaves)), a.layout.size());
+    ASSERT_EQ(static_cast<Integer>(zeros.size()) * oracle::size(oracle::moving(a.leaves)),
+              a.layout.size());
   }
 }
 
@@ -247,7 +257,8 @@ TEST(Sweep, LogicalDivide) {
       std::size_t const size = a.table.size();
       if (!known[size]) tilings[size] = with_complement(b.leaves, static_cast<Integer>(size));
       known[size] = true;
-      std::optional<Layout> const result = attempt([&] { return logical_divide(a.layout, b.layout); });
+      std::optional<Layout> const result =
+          attempt([&] { return logical_divide(a.layout, b.layout); });
       if (!result) {
         bool const possible = tilings[size] && oracle::composable(a.beyond, *tilings[size]);
         ASSERT_FALSE(possible) << "refused, but possible: " << pair_text(a, b);
@@ -261,7 +272,8 @@ TEST(Sweep, LogicalDivide) {
       ASSERT_EQ(oracle::size(leaves), oracle::size(*tilings[size])) << pair_text(a, b);
       for (Integer i = 0; i < oracle::size(leaves); ++i) {
         Integer const index = oracle::at(*tilings[size], i);
-        ASSERT_EQ(oracle::at(leaves, i), a.beyond.at(static_cast<std::size_t>(index))) << pair_text(a, b);
+        ASSERT_EQ(oracle::at(leaves, i), a.beyond.at(static_cast<std::size_t>(index)))
+            << pair_text(a, b);
       }
     }
   }
@@ -275,11 +287,14 @@ TEST(Sweep, LogicalProduct) {
     for (Sample const& b : samples()) {
       Integer const last = *std::max_element(b.table.begin(), b.table.end());
       Integer const cotarget = static_cast<Integer>(a.table.size()) * (last + 1);
-      std::optional<Layout> const result = attempt([&] { return logical_product(a.layout, b.layout); });
-      if (complements.count(cotarget) == 0) complements[cotarget] = oracle::complement(a.leaves, cotarget);
+      std::optional<Layout> const result =
+          attempt([&] { return logical_product(a.layout, b.layout); });
+      if (complements.count(cotarget) == 0)
+        complements[cotarget] = oracle::complement(a.leaves, cotarget);
       std::optional<oracle::Complement> const& copies = complements[cotarget];
       if (!result) {
-        bool const possible = copies && oracle::composable(oracle::table(copies->leaves, last + 1), b.leaves);
+        bool const possible =
+            copies && oracle::composable(oracle::table(copies->leaves, last + 1), b.leaves);
         ASSERT_FALSE(possible) << "refused, but possible: " << pair_text(a, b);
         continue;
       }
@@ -302,8 +317,8 @@ TEST(Sweep, LogicalProduct) {
   EXPECT_GT(accepted, 10000);
 }
 
-/// Whether upcast's law can hold with the strides it may choose: shrink factors 1 or n / d, and strides
-/// forced by the law.
+/// Whether upcast's law can hold with the strides it may choose: shrink factors 1 or n / d, and
+/// strides forced by the law.
 TEST(Sweep, Upcast) {
   Integer accepted = 0;
   for (Sample const& a : samples()) {

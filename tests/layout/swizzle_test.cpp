@@ -1,5 +1,5 @@
-// Swizzles and swizzled layouts against an oracle that moves bits one by one, and each operation against its
-// law.
+// Swizzles and swizzled layouts against an oracle that moves bits one by one, and each operation
+// against its law.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -26,7 +26,8 @@ static_assert(inverse(Swizzle(3, 4, 3)) == Swizzle(3, 4, 3));
 // Values of these types are template arguments.
 template <SwizzledLayout L> struct Tile { static constexpr SwizzledLayout layout = L; };
 static_assert(Tile<SwizzledLayout(Swizzle(3, 3, 3), row_major(8, 64))>::layout(1, 0) == 72);
-static_assert(offset_of<SwizzledLayout(Swizzle(3, 3, 3), 64, row_major(8, 64))>(1, 3) == 128 + (16 ^ 3));
+static_assert(offset_of<SwizzledLayout(Swizzle(3, 3, 3), 64, row_major(8, 64))>(1, 3) ==
+              128 + (16 ^ 3));
 static_assert(offset_of<row_major(8, 64)>(1, 3) == 67);
 
 std::string sentence(auto const& action) {
@@ -76,9 +77,11 @@ TEST(Swizzle, RefusesWhatIsNotOne) {
             "Swizzle(3, 3, 2): the shift is less than the number of bits, so the groups overlap");
   EXPECT_EQ(sentence([] { Swizzle(3, 3, -2); }),
             "Swizzle(3, 3, -2): the shift is less than the number of bits, so the groups overlap");
-  EXPECT_EQ(sentence([] { Swizzle(-1, 3, 3); }), "Swizzle(-1, 3, 3): the number of bits is negative");
+  EXPECT_EQ(sentence([] { Swizzle(-1, 3, 3); }),
+            "Swizzle(-1, 3, 3): the number of bits is negative");
   EXPECT_EQ(sentence([] { Swizzle(3, -1, 3); }), "Swizzle(3, -1, 3): the base is negative");
-  EXPECT_EQ(sentence([] { Swizzle(20, 30, 20); }), "Swizzle(20, 30, 20): the groups reach above bit 62");
+  EXPECT_EQ(sentence([] { Swizzle(20, 30, 20); }),
+            "Swizzle(20, 30, 20): the groups reach above bit 62");
   EXPECT_EQ(sentence([] { Swizzle(20, 22, 20); }), "not refused");
 }
 
@@ -87,7 +90,8 @@ TEST(Swizzle, RestatedForOtherWidthsIsTheSameMap) {
     for (std::int64_t n : {1, 2, 4, 8, 16}) {
       Swizzle const narrow = downcast(s, n);
       for (std::int64_t x = 0; x < 512; ++x) {
-        for (std::int64_t k = 0; k < n; ++k) ASSERT_EQ(narrow(n * x + k), n * s(x) + k) << to_string(s);
+        for (std::int64_t k = 0; k < n; ++k)
+          ASSERT_EQ(narrow(n * x + k), n * s(x) + k) << to_string(s);
       }
       // A wider element exists as a whole exactly where all its parts move together.
       bool together = true;
@@ -97,14 +101,16 @@ TEST(Swizzle, RestatedForOtherWidthsIsTheSameMap) {
         for (std::int64_t x = 0; x < 4096; ++x)
           ASSERT_EQ(wide(x / n), s(x) / n) << to_string(s) << " by " << n;
       });
-      ASSERT_EQ(refusal == "not refused", together) << to_string(s) << " by " << n << ": " << refusal;
+      ASSERT_EQ(refusal == "not refused", together)
+          << to_string(s) << " by " << n << ": " << refusal;
     }
   });
   EXPECT_EQ(recast(Swizzle(3, 3, 3), 16, 8), Swizzle(3, 4, 3));
   EXPECT_EQ(recast(Swizzle(3, 4, 3), 8, 32), Swizzle(3, 2, 3));
   EXPECT_EQ(sentence([] { upcast(Swizzle(3, 1, 3), 4); }),
             "upcast(Sw<3,1,3>, 4): the swizzle reorders the elements inside a wider one");
-  EXPECT_EQ(sentence([] { upcast(Swizzle(3, 3, 3), 3); }), "upcast(3): the factor must be a power of two");
+  EXPECT_EQ(sentence([] { upcast(Swizzle(3, 3, 3), 3); }),
+            "upcast(3): the factor must be a power of two");
   EXPECT_EQ(sentence([] { recast(Swizzle(3, 3, 3), 6, 16); }),
             "recast(6, 16): one element width must divide the other");
 }
@@ -116,7 +122,8 @@ TEST(SwizzledLayout, TextReadsBack) {
     EXPECT_EQ(to_string(parse_swizzled_layout(text)), text);
   }
   EXPECT_EQ(parse_swizzled_layout("(8,64):(64,1)"), SwizzledLayout(row_major(8, 64)));
-  EXPECT_EQ(parse_swizzled_layout(" Sw<3,4,3>o(8,64)"), SwizzledLayout(Swizzle(3, 4, 3), col_major(8, 64)));
+  EXPECT_EQ(parse_swizzled_layout(" Sw<3,4,3>o(8,64)"),
+            SwizzledLayout(Swizzle(3, 4, 3), col_major(8, 64)));
   EXPECT_EQ(to_string(Swizzle(2, 3, -4)), "Sw<2,3,-4>");
   EXPECT_EQ(sentence([] { parse_swizzled_layout("Sw<3,4> o 8:1"); }),
             "parse(\"Sw<3,4> o 8:1\", column 7): Sw<bits,base,shift> was expected");
@@ -147,7 +154,8 @@ Swizzle any_swizzle() {
   return {bits, base, *rc::gen::element(1, -1) * distance};
 }
 
-/// A layout of up to three modes with extents up to 8; strides compact, padded, broadcast or anything.
+/// A layout of up to three modes with extents up to 8; strides compact, padded, broadcast or
+/// anything.
 Layout any_layout() {
   Tuple extents;
   Tuple strides;
@@ -156,10 +164,10 @@ Layout any_layout() {
   for (int i = 0; i < rank; ++i) {
     std::int64_t const extent = *rc::gen::inRange(1, 9);
     extents.append_leaf(extent);
-    strides.append_leaf(
-        *rc::gen::weightedOneOf<std::int64_t>({{3, rc::gen::just(compact)},
-                                               {1, rc::gen::inRange<std::int64_t>(0, 40)},
-                                               {1, rc::gen::element<std::int64_t>(8, 16, 32, 64)}}));
+    strides.append_leaf(*rc::gen::weightedOneOf<std::int64_t>(
+        {{3, rc::gen::just(compact)},
+         {1, rc::gen::inRange<std::int64_t>(0, 40)},
+         {1, rc::gen::element<std::int64_t>(8, 16, 32, 64)}}));
     compact *= extent;
   }
   detail::wrap(extents);
@@ -177,8 +185,8 @@ SwizzledLayout any_swizzled() {
 RC_GTEST_PROP(SwizzledLayoutLaws, IsTheSwizzleAfterTheLayout, ()) {
   SwizzledLayout const s = any_swizzled();
   for (std::int64_t i = 0; i < s.size(); ++i) {
-    RC_ASSERT(s(i) ==
-              moved_bit_by_bit(s.swizzle.bits, s.swizzle.base, s.swizzle.shift, s.offset + s.layout(i)));
+    RC_ASSERT(s(i) == moved_bit_by_bit(s.swizzle.bits, s.swizzle.base, s.swizzle.shift,
+                                       s.offset + s.layout(i)));
   }
 }
 
@@ -192,12 +200,14 @@ RC_GTEST_PROP(SwizzledLayoutLaws, CosizeIsOneMoreThanTheGreatestOffset, ()) {
 TEST(SwizzledLayoutCosize, OfManyElementsNeedsFewOfThem) {
   // The last whole block of 2^7 offsets is full, and the swizzle stays inside of blocks.
   EXPECT_EQ(cosize(SwizzledLayout(Swizzle(1, 2, 4), layout(Tuple(3000000000)))), 3000000000);
-  // 2^32 rows of a length that is no power of two: the greatest offset is that of the last row's swizzled
-  // end.
-  SwizzledLayout const rows(Swizzle(3, 0, 3), layout(shape(24, std::int64_t{1} << 32), stride(1, 24)));
+  // 2^32 rows of a length that is no power of two: the greatest offset is that of the last row's
+  // swizzled end.
+  SwizzledLayout const rows(Swizzle(3, 0, 3),
+                            layout(shape(24, std::int64_t{1} << 32), stride(1, 24)));
   EXPECT_EQ(cosize(rows), std::int64_t{24} << 32);
   // Too many offsets to try, none of which the others determine: refused at once.
-  EXPECT_THROW(cosize(SwizzledLayout(Swizzle(1, 0, 50), layout(Tuple(1000000007), Tuple(3)))), layout_error);
+  EXPECT_THROW(cosize(SwizzledLayout(Swizzle(1, 0, 50), layout(Tuple(1000000007), Tuple(3)))),
+               layout_error);
 }
 
 RC_GTEST_PROP(SwizzledLayoutLaws, CompositionCoalesceFlattenAndWithShapeKeepTheMap, ()) {
@@ -230,8 +240,9 @@ RC_GTEST_PROP(SwizzledLayoutLaws, SliceIsTheMapAtTheCoordinate, ()) {
 }
 
 RC_GTEST_PROP(SwizzledLayoutLaws, DividesReorderTheMap, ()) {
-  SwizzledLayout const s(any_swizzle(), 0,
-                         layout(tuple(8, 12), *rc::gen::element(tuple(12, 1), tuple(1, 8), tuple(16, 1))));
+  SwizzledLayout const s(
+      any_swizzle(), 0,
+      layout(tuple(8, 12), *rc::gen::element(tuple(12, 1), tuple(1, 8), tuple(16, 1))));
   Tiler const tiler = *rc::gen::element(Tiler(tuple(4, 3)), Tiler(tuple(2, 6)), Tiler(tuple(8, 4)));
   Layout const places = zipped_divide(col_major(8, 12), tiler);
   SwizzledLayout const divided = zipped_divide(s, tiler);

@@ -1,4 +1,5 @@
-// Parsing and printing: what reads, what does not and where, and that literals are constant expressions.
+// Parsing and printing: what reads, what does not and where, and that literals are constant
+// expressions.
 #include "tegula/layout/text.hpp"
 
 #include <gtest/gtest.h>
@@ -53,20 +54,24 @@ TEST(Text, ErrorsNameThePlaceAndWhatWasExpected) {
   EXPECT_EQ(sentence(""), "parse(\"\", column 1): an integer was expected");
   EXPECT_EQ(sentence("(4,8"), "parse(\"(4,8\", column 5): a comma or ) was expected in a tuple");
   EXPECT_EQ(sentence("(4,)"), "parse(\"(4,)\", column 4): an integer was expected");
-  EXPECT_EQ(sentence("4:1)"), "parse(\"4:1)\", column 4): something follows where the text should end");
-  EXPECT_EQ(sentence("(4,8):1"), "parse(\"(4,8):1\", column 8): the strides are not nested as the shape is");
+  EXPECT_EQ(sentence("4:1)"),
+            "parse(\"4:1)\", column 4): something follows where the text should end");
+  EXPECT_EQ(sentence("(4,8):1"),
+            "parse(\"(4,8):1\", column 8): the strides are not nested as the shape is");
   EXPECT_EQ(sentence("(4,8):((1,4))"),
             "parse(\"(4,8):((1,4))\", column 14): the strides are not nested as the shape is");
   EXPECT_EQ(sentence("4:(1,2)"), "parse(\"4:(1,2)\", column 6): more strides than extents");
   EXPECT_EQ(sentence("4:1@15"), "parse(\"4:1@15\", column 7): an axis is not between 0 and 14");
   EXPECT_EQ(sentence("99999999999999999999"),
             "parse(\"99999999999999999999\", column 19): an integer exceeds 2^62");
-  EXPECT_EQ(sentence("<4,8", true), "parse(\"<4,8\", column 5): a comma or > was expected in a tiler");
+  EXPECT_EQ(sentence("<4,8", true),
+            "parse(\"<4,8\", column 5): a comma or > was expected in a tiler");
   EXPECT_EQ(sentence("0:1"), "layout(0): an extent is less than 1");
   EXPECT_EQ(sentence("(4,_)"), "layout(_): an extent is less than 1");
   EXPECT_NE(sentence("(((((((((((((((((1)))))))))))))))))").find("15 deep"), std::string::npos);
-  EXPECT_NE(sentence("(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)").find("32"),
-            std::string::npos);
+  EXPECT_NE(
+      sentence("(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)").find("32"),
+      std::string::npos);
 }
 
 TEST(Text, LongestTextsAreWhole) {

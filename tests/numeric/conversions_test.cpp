@@ -19,9 +19,11 @@ struct Format {
   double greatest;     // finite
 };
 
-/// |x| rounded to `format` in double arithmetic; infinity if it rounds beyond the greatest finite value.
+/// |x| rounded to `format` in double arithmetic; infinity if it rounds beyond the greatest finite
+/// value.
 double rounded(double x, Format format, Rounding rounding) {
-  int const exponent = x == 0 ? format.least_exponent : std::max(std::ilogb(x), format.least_exponent);
+  int const exponent =
+      x == 0 ? format.least_exponent : std::max(std::ilogb(x), format.least_exponent);
   double const units = std::ldexp(x, format.mantissa_bits - exponent);
   double whole = rounding == Rounding::kNearestEven   ? std::nearbyint(units)
                  : rounding == Rounding::kNearestAway ? std::round(units)
@@ -37,19 +39,22 @@ template <class Body> void for_many_floats(Body body) {
     body(from_bits(static_cast<std::uint32_t>(bits)));
 }
 
-template <Rounding R, class T> void expect_rounds(Format format, T (*convert)(float), bool saturates) {
+template <Rounding R, class T>
+void expect_rounds(Format format, T (*convert)(float), bool saturates) {
   long wrong = 0;
   float example = 0;
   for_many_floats([&](float x) {
     if (std::isnan(x)) return;
-    double expected = std::isinf(x) ? HUGE_VAL : rounded(std::fabs(static_cast<double>(x)), format, R);
+    double expected =
+        std::isinf(x) ? HUGE_VAL : rounded(std::fabs(static_cast<double>(x)), format, R);
     if (saturates && expected > format.greatest) expected = format.greatest;
     double const got = to_float(convert(x));
     if (std::fabs(got) == expected && std::signbit(got) == std::signbit(x)) return;
     ++wrong;
     example = x;
   });
-  EXPECT_EQ(wrong, 0) << "e.g. " << std::hexfloat << example << " gave " << to_float(convert(example));
+  EXPECT_EQ(wrong, 0) << "e.g. " << std::hexfloat << example << " gave "
+                      << to_float(convert(example));
 }
 
 constexpr Format kHalf{10, -14, 65504.0};
@@ -93,7 +98,8 @@ template <class T> void expect_rounds_once(Format format, T (*convert)(float), b
        std::ldexp(1.0, exponent) < format.greatest; ++exponent) {
     for (int steps = 0; steps < 3; ++steps) {
       // Halfway between two values, and as little beside it as a double shows, or a float does not.
-      double const unit = std::ldexp(1.0, std::max(exponent, format.least_exponent) - format.mantissa_bits);
+      double const unit =
+          std::ldexp(1.0, std::max(exponent, format.least_exponent) - format.mantissa_bits);
       double const halfway = std::ldexp(1.0, exponent) + (steps + 0.5) * unit;
       for (double const beside : {0.0, 0x1p-52, -0x1p-52, 0x1p-30, -0x1p-30, 0x1p-24, -0x1p-24})
         check(halfway + beside * std::ldexp(1.0, exponent));
@@ -159,7 +165,8 @@ TEST(Conversions, WorkInConstantExpressions) {
   static_assert(from_float<tfloat32>(1.0f + 0x1p-11f).bits == 0x3f800000u);
   static_assert(to_tfloat32<Rounding::kNearestAway>(1.0f + 0x1p-11f).bits == 0x3f802000u);
   static_assert(pack(to_half(1.0f), to_half(-2.0f)) == 0xc0003c00u);
-  static_assert(dtype_of<bfloat16> == DType::bf16 && bits(DType::e2m1) == 4 && bits(DType::tf32) == 32);
+  static_assert(dtype_of<bfloat16> == DType::bf16 && bits(DType::e2m1) == 4 &&
+                bits(DType::tf32) == 32);
   static_assert(sizeof(type_of<DType::f16>) == 2);
 }
 

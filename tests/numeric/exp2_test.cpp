@@ -16,9 +16,9 @@ double error_in_ulp(float x) {
   return std::fabs(exp2_polynomial(x) - exact) / ulp;
 }
 
-// The result is 2^n p(f), where p(f) depends on f alone and the multiplication is exact; f is x - n. All
-// mantissas of x from -1/16 to -128 are tried, each binade giving its own grid of f; nearer to 0 the
-// polynomial is 1 + f c1 to within an ulp and a sample is enough.
+// The result is 2^n p(f), where p(f) depends on f alone and the multiplication is exact; f is x -
+// n. All mantissas of x from -1/16 to -128 are tried, each binade giving its own grid of f; nearer
+// to 0 the polynomial is 1 + f c1 to within an ulp and a sample is enough.
 TEST(Exp2Polynomial, IsWithinItsBoundForEveryMantissa) {
   double worst = 0;
   float at = 0;
@@ -40,17 +40,19 @@ TEST(Exp2Polynomial, IsWithinItsBoundForEveryMantissa) {
 }
 
 TEST(Exp2Polynomial, IsWithinItsBoundAboveZero) {
-  for (int i = 0; i < (1 << 20); ++i) ASSERT_LE(error_in_ulp(static_cast<float>(i) * 0x1p-13f * 0.99f), 1.02);
+  for (int i = 0; i < (1 << 20); ++i)
+    ASSERT_LE(error_in_ulp(static_cast<float>(i) * 0x1p-13f * 0.99f), 1.02);
 }
 
 TEST(Exp2Polynomial, IsExactAtIntegers) {
-  for (int n = -126; n <= 127; ++n) EXPECT_EQ(exp2_polynomial(static_cast<float>(n)), std::ldexp(1.0f, n));
+  for (int n = -126; n <= 127; ++n)
+    EXPECT_EQ(exp2_polynomial(static_cast<float>(n)), std::ldexp(1.0f, n));
   EXPECT_EQ(exp2_polynomial(-0.0f), 1.0f);
 }
 
 TEST(Exp2Polynomial, FlushesWhatIsBelowTheLeastNormal) {
-  for (float x : {std::nextafter(-126.0f, -200.0f), -126.25f, -126.5f, -127.0f, -127.5f, -149.0f, -1e30f,
-                  -std::numeric_limits<float>::infinity()}) {
+  for (float x : {std::nextafter(-126.0f, -200.0f), -126.25f, -126.5f, -127.0f, -127.5f, -149.0f,
+                  -1e30f, -std::numeric_limits<float>::infinity()}) {
     EXPECT_EQ(__builtin_bit_cast(std::uint32_t, exp2_polynomial(x)), 0u) << x;
   }
 }

@@ -32,8 +32,8 @@ TEST(HardwareMma, EverySampledResultIsTheGpus) {
   for (h100::MmaResult const& gpu : h100::kMmaResults) {
     ++samples[gpu.op];
     EXPECT_EQ(simulated(gpu.op, gpu.set, gpu.index).word(gpu.word), gpu.d)
-        << "op " << int{gpu.op} << ", set " << probe::kCaseSetNames[gpu.set] << ", case " << gpu.index
-        << ", word " << int{gpu.word};
+        << "op " << int{gpu.op} << ", set " << probe::kCaseSetNames[gpu.set] << ", case "
+        << gpu.index << ", word " << int{gpu.word};
   }
   for (int op = 0; op < probe::kMmaSubjectCount; ++op) EXPECT_GE(samples[op], 48) << "op " << op;
 }
@@ -45,7 +45,8 @@ TEST(HardwareMma, DigestsOfAllKeptResultsAreTheGpus) {
       Registers const registers = simulated(gpu.op, gpu.set, index);
       for (int word = 0; word < 128; ++word) digest.add(registers.word(word));
     }
-    EXPECT_EQ(digest.state, gpu.digest) << "op " << int{gpu.op} << ", set " << probe::kCaseSetNames[gpu.set];
+    EXPECT_EQ(digest.state, gpu.digest)
+        << "op " << int{gpu.op} << ", set " << probe::kCaseSetNames[gpu.set];
   }
 }
 
@@ -77,8 +78,9 @@ TEST(HardwareWgmma, EverySampledResultIsTheGpus) {
     ++samples[gpu.subject][gpu.set];
     std::vector<std::uint32_t> const d = kept_case(gpu.subject, gpu.set, gpu.index).simulated();
     EXPECT_EQ(d[static_cast<std::size_t>(gpu.row * probe::kKeptWgmmaN + gpu.column)], gpu.d)
-        << probe::kWgmmaSubjects[gpu.subject].name << ", set " << probe::wgmma_set_name(gpu.set) << ", case "
-        << int{gpu.index} << ", row " << int{gpu.row} << ", column " << int{gpu.column};
+        << probe::kWgmmaSubjects[gpu.subject].name << ", set " << probe::wgmma_set_name(gpu.set)
+        << ", case " << int{gpu.index} << ", row " << int{gpu.row} << ", column "
+        << int{gpu.column};
   }
   for (auto const& subject : samples) {
     for (int count : subject) EXPECT_EQ(count, probe::kKeptWgmmaCases);
@@ -91,7 +93,8 @@ TEST(HardwareWgmma, DigestsOfAllKeptResultsAreTheGpus) {
   for (h100::WgmmaDigest const& gpu : h100::kWgmmaDigests) {
     probe::Digest digest;
     for (int index = 0; index < probe::kKeptWgmmaCases; ++index) {
-      for (std::uint32_t word : kept_case(gpu.subject, gpu.set, index).simulated()) digest.add(word);
+      for (std::uint32_t word : kept_case(gpu.subject, gpu.set, index).simulated())
+        digest.add(word);
     }
     EXPECT_EQ(digest.state, gpu.digest)
         << probe::kWgmmaSubjects[gpu.subject].name << ", set " << probe::wgmma_set_name(gpu.set);
@@ -146,7 +149,9 @@ std::uint64_t digest(Function f, std::vector<std::uint32_t> const& arguments) {
   return all.state;
 }
 
-std::vector<std::uint32_t> binade() { return probe::consecutive(0x3f800000u, std::size_t{1} << 23); }
+std::vector<std::uint32_t> binade() {
+  return probe::consecutive(0x3f800000u, std::size_t{1} << 23);
+}
 constexpr std::size_t kRandom = std::size_t{1} << 18;
 
 TEST(HardwareFunctions, Ex2IsExactOverItsWholeReducedRange) {
@@ -178,7 +183,8 @@ TEST(HardwareFunctions, Lg2IsExactOverItsWholeReducedRange) {
 
 TEST(HardwareFunctions, TanhIsExactOnRandomArguments) {
   expect_results(sim::tanh_approx, h100::kTanhResults);
-  EXPECT_EQ(digest(sim::tanh_approx, probe::random_floats(2, kRandom, -20, 25, false)), h100::kTanhDigest);
+  EXPECT_EQ(digest(sim::tanh_approx, probe::random_floats(2, kRandom, -20, 25, false)),
+            h100::kTanhDigest);
 }
 
 // Rows of the probe's table of special arguments.

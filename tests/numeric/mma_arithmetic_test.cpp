@@ -34,8 +34,9 @@ int differences(Subject subject, probe::MmaCase const& x, std::string& first) {
       int const shift = half ? column % 2 * 16 : 0;
       std::uint32_t const mask = half ? 0xffffu : ~0u;
       std::uint32_t const got = (d[lane][index] >> shift) & mask;
-      std::uint32_t const expected = oracle::mma_element(subject.op, subject.generation, x.a, x.b,
-                                                         (x.c[lane][index] >> shift) & mask, row, column);
+      std::uint32_t const expected =
+          oracle::mma_element(subject.op, subject.generation, x.a, x.b,
+                              (x.c[lane][index] >> shift) & mask, row, column);
       if (got == expected) continue;
       if (wrong++ == 0) {
         char text[96];
@@ -56,10 +57,11 @@ TEST_P(MmaOps, EqualsTheOracleOnEverySet) {
       int const cases = 150;
       for (int index = 0; index < cases; ++index) {
         std::string first;
-        int const wrong = differences({op, generation},
-                                      probe::mma_case(GetParam(), static_cast<CaseSet>(set), index), first);
-        ASSERT_EQ(wrong, 0) << "op " << GetParam() << ", generation " << static_cast<int>(generation)
-                            << ", set " << probe::kCaseSetNames[set] << ", case " << index << ", " << first;
+        int const wrong = differences(
+            {op, generation}, probe::mma_case(GetParam(), static_cast<CaseSet>(set), index), first);
+        ASSERT_EQ(wrong, 0) << "op " << GetParam() << ", generation "
+                            << static_cast<int>(generation) << ", set " << probe::kCaseSetNames[set]
+                            << ", case " << index << ", " << first;
       }
     }
   }
@@ -67,15 +69,16 @@ TEST_P(MmaOps, EqualsTheOracleOnEverySet) {
 
 INSTANTIATE_TEST_SUITE_P(Every, MmaOps, testing::Range(0, probe::kMmaSubjectCount));
 
-// The instruction set is chosen at run time; what this machine does not choose is held to what it does.
+// The instruction set is chosen at run time; what this machine does not choose is held to what it
+// does.
 TEST(MmaArithmetic, VectorWidthsAgree) {
   using namespace sim::detail;
 #if defined(__x86_64__)
   if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "no AVX2 here";
 #endif
   probe::Random random{11};
-  auto const number = [&](std::int32_t& magnitude, std::int32_t& exponent, std::int32_t& sign, int bits,
-                          int spread) {
+  auto const number = [&](std::int32_t& magnitude, std::int32_t& exponent, std::int32_t& sign,
+                          int bits, int spread) {
     magnitude = random.one_in(8) ? 0 : random.below(1 << bits);
     exponent = magnitude == 0 ? kZeroExponent : random.below(spread) - spread / 2;
     sign = -random.below(2);
@@ -85,17 +88,18 @@ TEST(MmaArithmetic, VectorWidthsAgree) {
     int const spread = repeat % 3 == 0 ? 4 : repeat % 3 == 1 ? 30 : 280;
     for (int i = 0; i < kMostK; ++i) {
       for (int row = 0; row < kRows; ++row) {
-        number(narrow.a_magnitude[row][i], narrow.a_exponent[row][i], narrow.a_sign[row][i], 11, spread);
+        number(narrow.a_magnitude[row][i], narrow.a_exponent[row][i], narrow.a_sign[row][i], 11,
+               spread);
       }
       for (int column = 0; column < kColumns; ++column) {
-        number(narrow.b_magnitude[i][column], narrow.b_exponent[i][column], narrow.b_sign[i][column], 16,
-               spread);
+        number(narrow.b_magnitude[i][column], narrow.b_exponent[i][column],
+               narrow.b_sign[i][column], 16, spread);
       }
     }
     for (int row = 0; row < kRows; ++row) {
       for (int column = 0; column < kColumns; ++column) {
-        number(narrow.c_magnitude[row][column], narrow.c_exponent[row][column], narrow.c_sign[row][column],
-               26, spread);
+        number(narrow.c_magnitude[row][column], narrow.c_exponent[row][column],
+               narrow.c_sign[row][column], 26, spread);
       }
     }
     DotTile wide = narrow;
@@ -104,7 +108,8 @@ TEST(MmaArithmetic, VectorWidthsAgree) {
     reduce_tile_portable(narrow, 0, k, 25, rounding);
     reduce_tile_avx2(wide, 0, k, 25, rounding);
     ASSERT_EQ(std::memcmp(narrow.exceptional, wide.exceptional, sizeof narrow.exceptional), 0);
-    ASSERT_EQ(std::memcmp(narrow.d, wide.d, sizeof narrow.d), 0) << "k " << k << ", repeat " << repeat;
+    ASSERT_EQ(std::memcmp(narrow.d, wide.d, sizeof narrow.d), 0)
+        << "k " << k << ", repeat " << repeat;
   }
 }
 

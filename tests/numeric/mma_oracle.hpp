@@ -7,14 +7,14 @@
 #include <tegula/numeric/dtype.hpp>
 #include <tegula/sim/generation.hpp>
 
-/// mma.sync and wgmma the slow way, one element and one product at a time, straight from the description: the
-/// fast arithmetic's oracle. Doubles carry every intermediate value exactly (the sums have fewer than 53
-/// significant bits).
+/// mma.sync and wgmma the slow way, one element and one product at a time, straight from the
+/// description: the fast arithmetic's oracle. Doubles carry every intermediate value exactly (the
+/// sums have fewer than 53 significant bits).
 namespace tegula::oracle {
 
-/// Element (row, k) of A, (k, column) of B: PTX ISA, matrix fragments for mma.m16n8k*. A lane's registers
-/// hold runs of 4 bytes of K; the four lanes of a group cover 16 bytes, and the next register of the same row
-/// the next 16.
+/// Element (row, k) of A, (k, column) of B: PTX ISA, matrix fragments for mma.m16n8k*. A lane's
+/// registers hold runs of 4 bytes of K; the four lanes of a group cover 16 bytes, and the next
+/// register of the same row the next 16.
 inline std::uint32_t a_code(std::uint32_t const (*a)[4], DType operand, int row, int k) {
   int const bits = tegula::bits(operand);
   int const byte = k * bits / 8;
@@ -56,13 +56,14 @@ inline int least_exponent(DType operand) {
   return operand == DType::e4m3 ? -6 : operand == DType::f16 || operand == DType::e5m2 ? -14 : -126;
 }
 
-/// The exponent under which a finite, nonzero value is held: its own, but never below the format's least.
+/// The exponent under which a finite, nonzero value is held: its own, but never below the format's
+/// least.
 inline int held_exponent(double value, int least) { return std::max(std::ilogb(value), least); }
 
-/// One fused dot-add: returns the sum after truncation of each term to `fraction_bits` below the largest
-/// exponent.
-inline double dot_add(DType of_a, DType of_b, double const* a, double const* b, int k, double c, int least_c,
-                      int fraction_bits) {
+/// One fused dot-add: returns the sum after truncation of each term to `fraction_bits` below the
+/// largest exponent.
+inline double dot_add(DType of_a, DType of_b, double const* a, double const* b, int k, double c,
+                      int least_c, int fraction_bits) {
   int largest = -133;
   double sum = 0;
   bool infinite = false;
@@ -71,8 +72,8 @@ inline double dot_add(DType of_a, DType of_b, double const* a, double const* b, 
     sum += product;
     infinite = infinite || !std::isfinite(product);
     if (std::isfinite(product) && product != 0) {
-      largest = std::max(
-          largest, held_exponent(a[i], least_exponent(of_a)) + held_exponent(b[i], least_exponent(of_b)));
+      largest = std::max(largest, held_exponent(a[i], least_exponent(of_a)) +
+                                      held_exponent(b[i], least_exponent(of_b)));
     }
   }
   if (infinite || !std::isfinite(c)) return sum + c;  // an infinity, or NaN
@@ -103,12 +104,14 @@ inline std::uint32_t binary16_nearest(double x) {
   if (magnitude >= 65520.0) return sign | 0x7c00u;
   int const exponent = held_exponent(magnitude, -14);
   double const units = std::nearbyint(std::ldexp(magnitude, 10 - exponent));
-  return sign + (static_cast<std::uint32_t>(exponent + 14) << 10) + static_cast<std::uint32_t>(units);
+  return sign + (static_cast<std::uint32_t>(exponent + 14) << 10) +
+         static_cast<std::uint32_t>(units);
 }
 
 /// The 32-bit or 16-bit code of D(row, column).
-inline std::uint32_t mma_element(MmaSpec const& op, sim::Generation generation, std::uint32_t const (*a)[4],
-                                 std::uint32_t const (*b)[2], std::uint32_t c, int row, int column) {
+inline std::uint32_t mma_element(MmaSpec const& op, sim::Generation generation,
+                                 std::uint32_t const (*a)[4], std::uint32_t const (*b)[2],
+                                 std::uint32_t c, int row, int column) {
   int const k = op.k;
   double x[32], y[32];
   for (int i = 0; i < k; ++i) {
@@ -128,16 +131,19 @@ inline std::uint32_t mma_element(MmaSpec const& op, sim::Generation generation, 
     int const fraction_bits = sm80 ? 24 : 25;
     if (op.d == DType::f16) {
       double const addend = to_float(half{static_cast<std::uint16_t>(c)});
-      c = binary16_nearest(dot_add(op.a, op.b, x + first, y + first, step, addend, -14, fraction_bits));
+      c = binary16_nearest(
+          dot_add(op.a, op.b, x + first, y + first, step, addend, -14, fraction_bits));
     } else {
       double const addend = __builtin_bit_cast(float, c);
-      c = binary32_toward_zero(dot_add(op.a, op.b, x + first, y + first, step, addend, -126, fraction_bits));
+      c = binary32_toward_zero(
+          dot_add(op.a, op.b, x + first, y + first, step, addend, -126, fraction_bits));
     }
   }
   return c;
 }
 
-/// One element of D of wgmma: `a` and `b` are the bytes of its row and its column, c its accumulator.
+/// One element of D of wgmma: `a` and `b` are the bytes of its row and its column, c its
+/// accumulator.
 inline std::uint32_t wgmma_element(MmaSpec const& op, std::uint8_t const* a, std::uint8_t const* b,
                                    bool scale_d, std::uint32_t c) {
   int const bytes = element_bits(op) / 8;

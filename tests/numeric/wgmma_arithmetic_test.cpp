@@ -34,9 +34,10 @@ TEST_P(WgmmaSubjects, EqualTheOracleOnEverySet) {
           std::size_t const i = static_cast<std::size_t>(element);
           std::uint32_t const expected =
               oracle::wgmma_element(x.op, x.a[row], column_of_b(x, column), x.scale_d, x.c[i]);
-          ASSERT_EQ(d[i], expected) << std::hex << "0x" << d[i] << ", oracle 0x" << expected << std::dec
-                                    << "; set " << probe::wgmma_set_name(set) << ", n " << n << ", case "
-                                    << index << ", row " << row << ", column " << column;
+          ASSERT_EQ(d[i], expected)
+              << std::hex << "0x" << d[i] << ", oracle 0x" << expected << std::dec << "; set "
+              << probe::wgmma_set_name(set) << ", n " << n << ", case " << index << ", row " << row
+              << ", column " << column;
         }
       }
     }
@@ -64,7 +65,8 @@ TEST(WgmmaArithmetic, ColumnsAreIndependent) {
       part.c.resize(static_cast<std::size_t>(kWgmmaM * n));
       for (int row = 0; row < kWgmmaM; ++row) {
         std::memcpy(&part.c[static_cast<std::size_t>(row * n)],
-                    &whole.c[static_cast<std::size_t>(row * 256 + first)], static_cast<std::size_t>(4 * n));
+                    &whole.c[static_cast<std::size_t>(row * 256 + first)],
+                    static_cast<std::size_t>(4 * n));
       }
       std::vector<std::uint32_t> const d = part.simulated();
       for (int row = 0; row < kWgmmaM; ++row) {
@@ -78,7 +80,8 @@ TEST(WgmmaArithmetic, ColumnsAreIndependent) {
   }
 }
 
-// Every pair of 8-bit codes, one product to a result: kept whole, because it has at most eight bits.
+// Every pair of 8-bit codes, one product to a result: kept whole, because it has at most eight
+// bits.
 TEST(WgmmaArithmetic, EveryProductOfEightBitFloats) {
   for (int types = 0; types < 4; ++types) {
     MmaSpec const op = warpgroup_mma(types < 2 ? DType::e4m3 : DType::e5m2,
@@ -163,7 +166,8 @@ std::vector<sim::detail::WgmmaFunctions const*> wider_functions() {
   return functions;
 }
 
-// The instruction set is chosen at run time; what this machine does not choose is held to what it does.
+// The instruction set is chosen at run time; what this machine does not choose is held to what it
+// does.
 TEST(WgmmaArithmetic, OperandsDecodedByEveryVectorWidthAgree) {
   using namespace sim::detail;
   if (wider_functions().empty()) GTEST_SKIP() << "one vector width here";
@@ -207,19 +211,23 @@ TEST(WgmmaArithmetic, SumsOfEveryVectorWidthAgree) {
     WgmmaFamily const family = static_cast<WgmmaFamily>(repeat % 5);
     bool const half = family == WgmmaFamily::kWide16Half || family == WgmmaFamily::kNarrow32Half;
     bool const narrow_factors = family >= WgmmaFamily::kNarrow32;
-    int const spread = half || narrow_factors ? 24 : repeat % 3 == 0 ? 6 : repeat % 3 == 1 ? 60 : 250;
+    int const spread = half || narrow_factors ? 24
+                       : repeat % 3 == 0      ? 6
+                       : repeat % 3 == 1      ? 60
+                                              : 250;
     int const bits = narrow_factors ? 3 : 10;
     auto const factor = [&](float& value) {
       int const exponent = random.below(spread) - spread / 2;
       value = 0;
       if (random.one_in(8)) return kZeroExponent;
-      value = std::ldexp(static_cast<float>((1 << bits) + random.below(1 << bits)), exponent - bits);
+      value =
+          std::ldexp(static_cast<float>((1 << bits) + random.below(1 << bits)), exponent - bits);
       if (random.one_in(2)) value = -value;
       return exponent;
     };
     for (int i = 0; i < kWgmmaMostK; ++i) {
-      for (auto [row, exponents] = std::pair{tile->a, tile->a_exponent}; row != tile->a + kWgmmaRows;
-           ++row, ++exponents) {
+      for (auto [row, exponents] = std::pair{tile->a, tile->a_exponent};
+           row != tile->a + kWgmmaRows; ++row, ++exponents) {
         (*exponents)[i] = static_cast<std::uint16_t>(factor((*row)[i])) * 0x10001u;
       }
       for (int column = 0; column < kN; ++column) {

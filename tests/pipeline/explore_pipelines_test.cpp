@@ -42,8 +42,8 @@ TEST(ExplorePipelines, StorePipelineHasOneOrder) {
 
 /// With one warp a group, the visits, which are counted by atomics, come in one order.
 TEST(ExplorePipelines, OrderedBarrierHasOneOrderOfGroups) {
-  for (Exploration const& e :
-       {explore<MathOrder<2, 1>>(words_of_turns<2, 1>()), explore<MathOrder<3, 1>>(words_of_turns<3, 1>())}) {
+  for (Exploration const& e : {explore<MathOrder<2, 1>>(words_of_turns<2, 1>()),
+                               explore<MathOrder<3, 1>>(words_of_turns<3, 1>())}) {
     EXPECT_TRUE(e.complete && e.ok()) << e.text();
     EXPECT_EQ(e.orders, 1) << e.text();
   }
@@ -62,8 +62,8 @@ enum class Knows : std::uint8_t {
   by_turns,   ///< two behind its last: a mistake, for the warps need not take turns
 };
 
-/// Two warps draw the rows of a ring that TMA fills, the next one whenever a warp is done with its last. The
-/// numbers drawn are counted behind the rows of `out`.
+/// Two warps draw the rows of a ring that TMA fills, the next one whenever a warp is done with its
+/// last. The numbers drawn are counted behind the rows of `out`.
 template <Knows How> struct Drawn {
   using Params = Words;
   using Ring = TmaPipeline<2, 1>;
@@ -110,7 +110,8 @@ template <Knows How> struct Drawn {
   }
 };
 
-/// Each of the rows may be drawn by either warp, and either may be the first to find that there are no more.
+/// Each of the rows may be drawn by either warp, and either may be the first to find that there are
+/// no more.
 TEST(ExplorePipelines, RowsThatAreDrawnHaveEveryOrder) {
   Exploration const e = explore<Drawn<Knows::by_number>>(Drawn<Knows::by_number>::words);
   EXPECT_TRUE(e.complete && e.ok()) << e.text();
@@ -131,9 +132,11 @@ TEST(ExplorePipelines, ExplorationFindsTheOrdersInWhichAMistakeIsOne) {
   for (auto const& [finding, choices] : e.findings) {
     kinds.insert(finding.kind);
     sim::Report const again = run<Kernel>({.choices = choices, .throw_on_finding = false}, in, out);
-    EXPECT_TRUE(std::any_of(again.findings.begin(), again.findings.end(), [&](sim::Finding const& f) {
-      return sim::to_string(f, "") == sim::to_string(finding, "");
-    })) << choices.text();
+    EXPECT_TRUE(std::any_of(again.findings.begin(), again.findings.end(),
+                            [&](sim::Finding const& f) {
+                              return sim::to_string(f, "") == sim::to_string(finding, "");
+                            }))
+        << choices.text();
   }
   EXPECT_TRUE(kinds.contains(FindingKind::deadlock)) << e.text();
 }

@@ -10,8 +10,8 @@ namespace {
 constexpr int kWorkers = h100::clusters;
 constexpr TileWidths kWidths = {256, 240};
 
-// The clusters in the order of launch, and the GPC of each, beginning with the given one: what rank_by_gpc is
-// made for.
+// The clusters in the order of launch, and the GPC of each, beginning with the given one: what
+// rank_by_gpc is made for.
 std::vector<int> launch(int begin) {
   std::vector<int> gpcs(h100::apart, -1);
   for (int i = 0; i < h100::gpcs * h100::full_turns; ++i) gpcs.push_back((begin + i) % h100::gpcs);
@@ -25,10 +25,12 @@ TEST(InitialTiles, EveryWorkerBeginsWithAnother) {
     for (int const tiles_m : {1, 3, 8, 16, 32}) {
       for (int const tiles_n : {1, 5, 12, 66, 100}) {
         for (int const group : {1, 2, 7, 8, 12, 16, 66}) {
-          TileScheduler const equal{.tiles_m = tiles_m, .tiles_n = tiles_n, .raster = raster, .group = group};
+          TileScheduler const equal{
+              .tiles_m = tiles_m, .tiles_n = tiles_n, .raster = raster, .group = group};
           for (TilePartition const& tiling :
                {TilePartition(equal), fit_tiles(equal, 256 * tiles_n, {256, 240}, kWorkers)}) {
-            InitialTiles const first = initial_tiles(tiling, kWidths, kWorkers, 2, h100::multiprocessors);
+            InitialTiles const first =
+                initial_tiles(tiling, kWidths, kWorkers, 2, h100::multiprocessors);
             ASSERT_EQ(first.workers, kWorkers);
             std::set<int> seen;
             for (int worker = 0; worker < kWorkers; ++worker) {
@@ -48,7 +50,8 @@ TEST(InitialTiles, EveryWorkerBeginsWithAnother) {
 
 bool in_order(InitialTiles const& first) {
   bool result = true;
-  for (int worker = 0; worker < first.workers; ++worker) result = result && first[worker].index == worker;
+  for (int worker = 0; worker < first.workers; ++worker)
+    result = result && first[worker].index == worker;
   return result;
 }
 
@@ -72,7 +75,8 @@ TEST(InitialTiles, TableEndsWhereItsTypesDo) {
   for (int worker = 0; worker < first.workers; ++worker) EXPECT_EQ(first[worker].m, worker);
 }
 
-// Wherever the launch begins, a GPC's clusters begin in fewer rows of tiles than if they began in order.
+// Wherever the launch begins, a GPC's clusters begin in fewer rows of tiles than if they began in
+// order.
 TEST(InitialTiles, GpcsShareRows) {
   TilePartition const tiling = TileScheduler{.tiles_m = 16, .tiles_n = 41, .group = 8};
   InitialTiles const shared = initial_tiles(tiling, {256, 0}, kWorkers, 2, h100::multiprocessors);
@@ -90,8 +94,10 @@ TEST(InitialTiles, GpcsShareRows) {
 
 TEST(InitialTiles, IsAConstantExpression) {
   constexpr TilePartition tiling = TileScheduler{.tiles_m = 16, .tiles_n = 41, .group = 8};
-  constexpr InitialTiles first = initial_tiles(tiling, {256, 0}, kWorkers, 2, h100::multiprocessors);
-  static_assert(first[4].index == 0 && first[5].index == 1 && first[12].index == 8 && first[65].index == 65);
+  constexpr InitialTiles first =
+      initial_tiles(tiling, {256, 0}, kWorkers, 2, h100::multiprocessors);
+  static_assert(first[4].index == 0 && first[5].index == 1 && first[12].index == 8 &&
+                first[65].index == 65);
   static_assert(first[12].m == 0 && first[12].column == 256);
 }
 

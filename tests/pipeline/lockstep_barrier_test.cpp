@@ -1,5 +1,5 @@
-// Workers that meet every so many steps: on the simulated machine a CTA's atomics come after those of the
-// CTAs before it, so that all but the last wait in vain, once, and go on.
+// Workers that meet every so many steps: on the simulated machine a CTA's atomics come after those
+// of the CTAs before it, so that all but the last wait in vain, once, and go on.
 
 #include "tegula/pipeline/lockstep_barrier.hpp"
 
@@ -68,8 +68,8 @@ Result run(PaceParams p) {
   return r;
 }
 
-/// Atomics of a launch whose workers run one after another: each counts itself at every meeting and at the
-/// end, and polls a hundred times at the first meeting where not all have been counted.
+/// Atomics of a launch whose workers run one after another: each counts itself at every meeting and
+/// at the end, and polls a hundred times at the first meeting where not all have been counted.
 int atomics(PaceParams const& p) {
   int count = 2, arrived = 0;  // two of the last worker, which clears the counters
   for (int worker = 0; worker < p.workers; ++worker) {
@@ -91,16 +91,20 @@ TEST(LockstepBarrier, EveryoneGoesOnAndLeavesTheCountersAsTheyWere) {
   for (int const workers : {1, 2, 5}) {
     for (int const tiles : {5, 7, 10, 11}) {
       for (int const period : {1, 2, 3, 7, 100}) {
-        PaceParams const p{.period = period, .tiles = tiles, .workers = workers, .steps_of_tile = 3};
+        PaceParams const p{
+            .period = period, .tiles = tiles, .workers = workers, .steps_of_tile = 3};
         Result const r = run(p);
-        SCOPED_TRACE(testing::Message() << workers << " workers, " << tiles << " tiles, every " << period);
+        SCOPED_TRACE(testing::Message()
+                     << workers << " workers, " << tiles << " tiles, every " << period);
         EXPECT_TRUE(r.report.ok()) << r.report.text();
         EXPECT_EQ(r.counters, (std::vector<std::uint32_t>{0, 0}));
         for (int worker = 0; worker < workers; ++worker) {
           int const of_tiles = (tiles - worker + workers - 1) / workers;
-          EXPECT_EQ(r.steps[static_cast<std::size_t>(worker)], static_cast<std::uint32_t>(3 * of_tiles));
+          EXPECT_EQ(r.steps[static_cast<std::size_t>(worker)],
+                    static_cast<std::uint32_t>(3 * of_tiles));
         }
-        EXPECT_EQ(r.report.total.instructions - workers, atomics(p));  // beside each worker's st.global
+        EXPECT_EQ(r.report.total.instructions - workers,
+                  atomics(p));  // beside each worker's st.global
       }
     }
   }

@@ -14,8 +14,9 @@
 #include "tegula/pipeline/thread_pipeline.hpp"
 #include "tegula/pipeline/tma_pipeline.hpp"
 
-/// Small kernels, each around one pipeline. They hand `steps` rows of 128 words from `in` to `out`, and
-/// change each word on the way so that a row read too early, twice or from the wrong stage shows.
+/// Small kernels, each around one pipeline. They hand `steps` rows of 128 words from `in` to `out`,
+/// and change each word on the way so that a row read too early, twice or from the wrong stage
+/// shows.
 namespace tegula::pipeline_kernels {
 
 inline constexpr int kRow = 128;  ///< words of a stage
@@ -95,8 +96,9 @@ struct MulticastParams {
   std::uint32_t* out;
 };
 
-/// A cluster of `Peers` CTAs that all want the same rows: each fetches its share of a row for all of them.
-/// `Counted` is the number of CTAs whose consumers the producer waits for: any other than Peers is a mistake.
+/// A cluster of `Peers` CTAs that all want the same rows: each fetches its share of a row for all
+/// of them. `Counted` is the number of CTAs whose consumers the producer waits for: any other than
+/// Peers is a mistake.
 template <int Peers, int Stages, int Consumers, int Counted = Peers> struct Multicast {
   using Params = MulticastParams;
   using Ring = TmaPipeline<Stages, Consumers, Counted>;
@@ -129,8 +131,8 @@ template <int Peers, int Stages, int Consumers, int Counted = Peers> struct Mult
         for (int step = 0; step < steps; ++step, state.next()) {
           SharedAddr const full = ring.acquire(state, 4 * kRow);  // the shares of all peers
           int const word = rank * (kRow / Peers);
-          tma_load_multicast(shared_address(&smem.rows[state.stage][word]), p.in, TmaCoordinate{word, step},
-                             full, (1 << Peers) - 1);
+          tma_load_multicast(shared_address(&smem.rows[state.stage][word]), p.in,
+                             TmaCoordinate{word, step}, full, (1 << Peers) - 1);
         }
       }
       warp::sync();
@@ -138,20 +140,22 @@ template <int Peers, int Stages, int Consumers, int Counted = Peers> struct Mult
       int const consumer = (warp_id() - 1) + consumers * rank;
       for (int step = 0; step < steps; ++step, state.next()) {
         ring.wait(state);
-        consume_row(p.out + kRow * (consumers * Peers * step + consumer), smem.rows[state.stage], consumer);
+        consume_row(p.out + kRow * (consumers * Peers * step + consumer), smem.rows[state.stage],
+                    consumer);
         warp::sync();
         ring.release(state.stage);
       }
     }
-    cluster::sync();  // nobody exits while a peer may still write to its shared memory or arrive there
+    cluster::sync();  // nobody exits while a peer may still write to its shared memory or arrive
+                      // there
   }
 };
 
 /// How the producers of ThreadFed write; the last is a mistake.
 enum class Writes : std::uint8_t { stores, cp_async, cp_async_not_waited_for };
 
-/// Producer warps write alternate parts of each row, by stores or by cp.async; the other warps each read
-/// every row.
+/// Producer warps write alternate parts of each row, by stores or by cp.async; the other warps each
+/// read every row.
 template <int Stages, int Producers, int Consumers, Writes How> struct ThreadFed {
   using Params = Words;
   using Ring = ThreadPipeline<Stages, Producers, Consumers>;
@@ -189,7 +193,8 @@ template <int Stages, int Producers, int Consumers, Writes How> struct ThreadFed
     }
   }
 
-  TEGULA_DEVICE static void produce_by_stores(Params const& p, SharedStorage& smem, Ring const& ring) {
+  TEGULA_DEVICE static void produce_by_stores(Params const& p, SharedStorage& smem,
+                                              Ring const& ring) {
     typename Ring::State state;
     for (int step = 0; step < steps; ++step, state.next()) {
       ring.acquire(state);
@@ -200,7 +205,8 @@ template <int Stages, int Producers, int Consumers, Writes How> struct ThreadFed
     }
   }
 
-  TEGULA_DEVICE static void produce_by_cp_async(Params const& p, SharedStorage& smem, Ring const& ring) {
+  TEGULA_DEVICE static void produce_by_cp_async(Params const& p, SharedStorage& smem,
+                                                Ring const& ring) {
     typename Ring::State write, ready;
     for (int step = 0; step < steps; ++step) {
       ring.acquire(write);
@@ -242,16 +248,18 @@ template <int Buffers, int Warps, Acquire Waits = Acquire::yes> struct StoreSide
         st_shared(shared_address(row + word),
                   mixed(ld_global<std::uint32_t>(p.in + kRow * step + word), warp_id()));
       }
-      out.store(
-          [&] { bulk_store(p.out + kRow * (Warps * step + warp_id()), shared_address(row), 4 * kRow); });
+      out.store([&] {
+        bulk_store(p.out + kRow * (Warps * step + warp_id()), shared_address(row), 4 * kRow);
+      });
     }
     out.drain();
   }
 };
 
-/// Groups of warps take turns in a section, where each warp counts its visit in global memory, and the first
-/// warp of each group reads and writes a word of shared memory. out: the count of visits, then for each visit
-/// the turn it was (the visits before it / Warps), then for each turn the word that its group found.
+/// Groups of warps take turns in a section, where each warp counts its visit in global memory, and
+/// the first warp of each group reads and writes a word of shared memory. out: the count of visits,
+/// then for each visit the turn it was (the visits before it / Warps), then for each turn the word
+/// that its group found.
 template <int Groups, int Warps> struct MathOrder {
   using Params = Words;
   using Order = OrderedBarrier<Groups, Warps>;

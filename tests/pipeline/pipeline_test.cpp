@@ -1,6 +1,6 @@
-// The pipelines on the simulated machine: whoever completes first and whichever warp runs next, every
-// consumer gets every row once and in order, the checker finds nothing; and it finds the mistakes that they
-// prevent.
+// The pipelines on the simulated machine: whoever completes first and whichever warp runs next,
+// every consumer gets every row once and in order, the checker finds nothing; and it finds the
+// mistakes that they prevent.
 
 #include <gtest/gtest.h>
 
@@ -15,14 +15,17 @@ namespace {
 using namespace pipeline_kernels;
 
 /// The schedules, each with four seeds; findings are in the report.
-std::vector<sim::Options> schedules() { return every_schedule(4, {.throw_on_finding = false, .workers = 1}); }
+std::vector<sim::Options> schedules() {
+  return every_schedule(4, {.throw_on_finding = false, .workers = 1});
+}
 
 /// What consumers 0 to `consumers` - 1 make of every row.
 Values every_row_for_each(Values const& in, int steps, int consumers) {
   Values out;
   for (int step = 0; step < steps; ++step) {
     for (int consumer = 0; consumer < consumers; ++consumer) {
-      for (int word = 0; word < kRow; ++word) out.push_back(mixed(in[at(kRow * step + word)], consumer));
+      for (int word = 0; word < kRow; ++word)
+        out.push_back(mixed(in[at(kRow * step + word)], consumer));
     }
   }
   return out;
@@ -89,7 +92,8 @@ TEST(ThreadPipeline, KeepsCopiesInFlight) {
 }
 
 TEST(ThreadPipeline, CommittingACopyBeforeItIsWaitedForIsFound) {
-  expect_found<ThreadFed<2, 1, 1, Writes::cp_async_not_waited_for>>({sim::FindingKind::async_read_early});
+  expect_found<ThreadFed<2, 1, 1, Writes::cp_async_not_waited_for>>(
+      {sim::FindingKind::async_read_early});
 }
 
 TEST(StorePipeline, StoresEveryRow) {

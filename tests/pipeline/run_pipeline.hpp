@@ -39,7 +39,8 @@ sim::Report launch(sim::Machine& machine, std::uint32_t const* in, std::uint32_t
 }
 
 /// Runs the kernel; `out` holds zeros before.
-template <class Kernel> sim::Report run(sim::Options const& options, Values const& in, Values& out) {
+template <class Kernel>
+sim::Report run(sim::Options const& options, Values const& in, Values& out) {
   sim::Machine machine(options);
   auto* const device_in = static_cast<std::uint32_t*>(machine.allocate(4 * in.size(), "in"));
   auto* const device_out = static_cast<std::uint32_t*>(machine.allocate(4 * out.size(), "out"));

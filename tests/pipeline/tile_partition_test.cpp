@@ -15,8 +15,8 @@ namespace tegula {
 namespace {
 
 constexpr Raster kRasters[] = {Raster::along_m, Raster::along_n};
-/// Of the kernels' tiles, of clusters of two along n, and small ones, down to half as wide: narrower ones may
-/// come to lie beyond the edge.
+/// Of the kernels' tiles, of clusters of two along n, and small ones, down to half as wide:
+/// narrower ones may come to lie beyond the edge.
 constexpr TileWidths kWidths[] = {{256, 240}, {192, 176}, {176, 160}, {160, 144}, {512, 480},
                                   {8, 4},     {8, 7},     {9, 5},     {2, 1}};
 
@@ -37,21 +37,23 @@ struct Problem {
 };
 
 std::string to_string(Problem const& p) {
-  return std::to_string(p.equal.tiles_m) + " rows of tiles, " + std::to_string(p.columns) + " columns, " +
-         std::to_string(p.equal.batches) + " batches, tiles of " + std::to_string(p.widths.wide) + " and " +
-         std::to_string(p.widths.narrow) + " columns, " + std::to_string(p.workers) + " workers, overhead " +
-         std::to_string(p.overhead) + ", raster along " + (p.equal.raster == Raster::along_m ? "m" : "n") +
-         ", group " + std::to_string(p.equal.group);
+  return std::to_string(p.equal.tiles_m) + " rows of tiles, " + std::to_string(p.columns) +
+         " columns, " + std::to_string(p.equal.batches) + " batches, tiles of " +
+         std::to_string(p.widths.wide) + " and " + std::to_string(p.widths.narrow) + " columns, " +
+         std::to_string(p.workers) + " workers, overhead " + std::to_string(p.overhead) +
+         ", raster along " + (p.equal.raster == Raster::along_m ? "m" : "n") + ", group " +
+         std::to_string(p.equal.group);
 }
 
-/// Calls f with problems of every pair of widths: rows that end with a tile, in the middle of one, and beside
-/// an edge; fewer workers than tiles, as many, and more.
+/// Calls f with problems of every pair of widths: rows that end with a tile, in the middle of one,
+/// and beside an edge; fewer workers than tiles, as many, and more.
 template <class F> void for_each_problem(F f) {
   for (TileWidths const& widths : kWidths) {
     int const wide = widths.wide, narrow = widths.narrow;
     std::set<int> columns = {1, narrow - 1, narrow, narrow + 1, wide - 1, wide + 1};
     for (int const tiles : {1, 2, 3, 4, 7})
-      for (int const edge : {tiles * wide, tiles * narrow, wide + tiles * narrow, tiles * wide + wide / 2})
+      for (int const edge :
+           {tiles * wide, tiles * narrow, wide + tiles * narrow, tiles * wide + wide / 2})
         columns.insert({edge - 1, edge, edge + 1});
     columns.erase(0);
     for (int const n : columns) {
@@ -86,19 +88,23 @@ std::int64_t longest_share_of(int wide, int narrow, Problem const& p) {
   return longest_share_of(tiles, p.workers, p.overhead);
 }
 
-/// Holds a tiling to this: every column of every row of tiles belongs to one tile; none lies beyond the edge.
+/// Holds a tiling to this: every column of every row of tiles belongs to one tile; none lies beyond
+/// the edge.
 void expect_covers(TilePartition const& tiling, Problem const& p) {
-  auto const rows = static_cast<std::size_t>(p.equal.tiles_m), columns = static_cast<std::size_t>(p.columns);
+  auto const rows = static_cast<std::size_t>(p.equal.tiles_m),
+             columns = static_cast<std::size_t>(p.columns);
   std::vector<std::uint8_t> covered(rows * columns * static_cast<std::size_t>(p.equal.batches));
   for (int i = 0; i < tiling.tiles; ++i) {
     Tile const tile = tiling.tile(i, p.widths.wide, p.widths.narrow);
-    ASSERT_TRUE(0 <= tile.m && tile.m < p.equal.tiles_m && 0 <= tile.column && tile.column < p.columns &&
-                0 <= tile.batch && tile.batch < p.equal.batches)
+    ASSERT_TRUE(0 <= tile.m && tile.m < p.equal.tiles_m && 0 <= tile.column &&
+                tile.column < p.columns && 0 <= tile.batch && tile.batch < p.equal.batches)
         << to_string(p) << ": index " << i;
-    int const end = std::min(tile.column + (tiling.narrow(i) ? p.widths.narrow : p.widths.wide), p.columns);
+    int const end =
+        std::min(tile.column + (tiling.narrow(i) ? p.widths.narrow : p.widths.wide), p.columns);
     auto const row =
         (static_cast<std::size_t>(tile.batch) * rows + static_cast<std::size_t>(tile.m)) * columns;
-    for (int column = tile.column; column < end; ++column) ++covered[row + static_cast<std::size_t>(column)];
+    for (int column = tile.column; column < end; ++column)
+      ++covered[row + static_cast<std::size_t>(column)];
   }
   for (std::size_t i = 0; i < covered.size(); ++i) {
     ASSERT_EQ(covered[i], 1) << to_string(p) << ": batch " << i / columns / rows << ", row "
@@ -117,7 +123,8 @@ TEST(TilePartition, CoversEveryElementOnce) {
   EXPECT_GT(fitted, 1000);
 }
 
-// Regions hold the tiles of ascending indices, those with wide tiles first; beyond the last nothing lies.
+// Regions hold the tiles of ascending indices, those with wide tiles first; beyond the last nothing
+// lies.
 TEST(TilePartition, HasRegionsInTheOrderOfTheirTiles) {
   std::set<int> numbers;
   for_each_problem([&](Problem const& p) {
@@ -125,10 +132,12 @@ TEST(TilePartition, HasRegionsInTheOrderOfTheirTiles) {
     int regions = 0, tiles = 0;
     for (TileRegion const& region : tiling.regions) {
       if (region.first == TileRegion::nowhere) continue;
-      ASSERT_EQ(&region - tiling.regions, regions) << to_string(p) << ": regions with tiles come first";
+      ASSERT_EQ(&region - tiling.regions, regions)
+          << to_string(p) << ": regions with tiles come first";
       ASSERT_EQ(region.first, tiles) << to_string(p);
       // A region has tiles of one width.
-      ASSERT_TRUE(tiling.narrow(region.first) || region.first + region.order.tiles() <= tiling.first_narrow)
+      ASSERT_TRUE(tiling.narrow(region.first) ||
+                  region.first + region.order.tiles() <= tiling.first_narrow)
           << to_string(p);
       ASSERT_EQ(region.order.raster, p.equal.raster) << to_string(p);
       ASSERT_LE(region.order.group, p.equal.group) << to_string(p);
@@ -194,8 +203,8 @@ TEST(LongestShare, OfAPartitionCountsItsTiles) {
   });
 }
 
-/// A row of `tiles` tiles with as many narrow ones as can be such that it covers the columns: tried one by
-/// one. Negative: not even wide ones cover them.
+/// A row of `tiles` tiles with as many narrow ones as can be such that it covers the columns: tried
+/// one by one. Negative: not even wide ones cover them.
 int most_narrow(int tiles, Problem const& p) {
   int most = -1;
   for (int narrow = 0; narrow <= tiles; ++narrow)
@@ -203,8 +212,8 @@ int most_narrow(int tiles, Problem const& p) {
   return most;
 }
 
-/// The shortest longest share of all tilings of which some rows have t tiles and the others t + 1, each as
-/// many narrow ones as can be: for t up to `more_tiles` more than the wide tiles of a row.
+/// The shortest longest share of all tilings of which some rows have t tiles and the others t + 1,
+/// each as many narrow ones as can be: for t up to `more_tiles` more than the wide tiles of a row.
 std::int64_t shortest_share(Problem const& p, int more_tiles) {
   std::int64_t shortest = longest_share_of(p.equal.tiles(), 0, p);
   for (int t = p.equal.tiles_n; t <= p.equal.tiles_n + more_tiles; ++t) {
@@ -226,7 +235,8 @@ TEST(FitTiles, MakesTheLongestShareTheShortest) {
     std::int64_t const share = longest_share(tiling, p.workers, p.widths, p.overhead);
     std::int64_t const of_equal = longest_share_of(p.equal.tiles(), 0, p);
     ASSERT_LE(share, of_equal) << to_string(p);
-    ASSERT_EQ(tiling.fitted(), share < of_equal) << to_string(p) << ": narrower tiles, where they gain";
+    ASSERT_EQ(tiling.fitted(), share < of_equal)
+        << to_string(p) << ": narrower tiles, where they gain";
     if (!tiling.fitted()) {
       ASSERT_EQ(tiling, TilePartition(p.equal)) << to_string(p);
     }
@@ -247,10 +257,11 @@ TEST(FitTiles, KeepsEqualTilesWhereThereAreNoNarrower) {
   }
 }
 
-// 4096 x 4096 in clusters' tiles of 256 x 256, on 66 clusters: a quarter of the rows has 17 tiles, of which
-// 16 are narrow.
+// 4096 x 4096 in clusters' tiles of 256 x 256, on 66 clusters: a quarter of the rows has 17 tiles,
+// of which 16 are narrow.
 TEST(FitTiles, IsAConstantExpression) {
-  constexpr TileScheduler equal{.tiles_m = 16, .tiles_n = 16, .raster = Raster::along_n, .group = 8};
+  constexpr TileScheduler equal{
+      .tiles_m = 16, .tiles_n = 16, .raster = Raster::along_n, .group = 8};
   constexpr TileWidths widths{256, 240};
   constexpr TilePartition fitted = fit_tiles(equal, 4096, widths, 66);
   static_assert(fitted.fitted());
@@ -277,20 +288,22 @@ TEST(PersistentTiles, WorkersShareAllTiles) {
       bool narrow = false;
       for (PersistentTiles walk{tiling, worker, p.workers}; !walk.done(); walk.next()) {
         tiles.insert(key(tiling.tile(walk.index, p.widths.wide, p.widths.narrow)));
-        ASSERT_TRUE(!narrow || tiling.narrow(walk.index)) << to_string(p) << ": wide tiles come first";
+        ASSERT_TRUE(!narrow || tiling.narrow(walk.index))
+            << to_string(p) << ": wide tiles come first";
         narrow = tiling.narrow(walk.index);
         ++count;
       }
       // No worker has two tiles more than another.
-      ASSERT_TRUE(count == tiling.tiles / p.workers || count == tiling.tiles / p.workers + 1) << to_string(p);
+      ASSERT_TRUE(count == tiling.tiles / p.workers || count == tiling.tiles / p.workers + 1)
+          << to_string(p);
     }
     ASSERT_EQ(static_cast<int>(tiles.size()), tiling.tiles) << to_string(p);
     ASSERT_EQ(std::set<Key>(tiles.begin(), tiles.end()).size(), tiles.size()) << to_string(p);
   });
 }
 
-// The consumers of a ping-pong CTA take every other tile of their worker; one with an odd number of tiles
-// leaves the last to the first of them.
+// The consumers of a ping-pong CTA take every other tile of their worker; one with an odd number of
+// tiles leaves the last to the first of them.
 TEST(PersistentTiles, TwoConsumersTakeTurns) {
   for (int const tiles : {1, 2, 3, 7, 8, 9, 20}) {
     for (int workers = 1; workers <= 5; ++workers) {

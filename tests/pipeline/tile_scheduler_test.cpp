@@ -1,4 +1,5 @@
-// Tile schedulers and pipeline states are values and functions: held to what they promise by exhaustion.
+// Tile schedulers and pipeline states are values and functions: held to what they promise by
+// exhaustion.
 
 #include "tegula/pipeline/tile_scheduler.hpp"
 
@@ -38,12 +39,12 @@ template <class F> void for_each_scheduler(int extent, F f) {
 
 std::string to_string(TileScheduler const& s) {
   return std::to_string(s.tiles_m) + "x" + std::to_string(s.tiles_n) + " tiles, " +
-         std::to_string(s.batches) + " batches, raster along " + (s.raster == Raster::along_m ? "m" : "n") +
-         ", group " + std::to_string(s.group);
+         std::to_string(s.batches) + " batches, raster along " +
+         (s.raster == Raster::along_m ? "m" : "n") + ", group " + std::to_string(s.group);
 }
 
-// Every small divisor with every small dividend, and at the multiples of any, and beside them, up to the
-// greatest.
+// Every small divisor with every small dividend, and at the multiples of any, and beside them, up
+// to the greatest.
 TEST(Divisor, DividesAsIntegersDo) {
   constexpr int greatest = std::numeric_limits<int>::max();
   for (int d = 1; d <= 300; ++d) {
@@ -55,8 +56,8 @@ TEST(Divisor, DividesAsIntegersDo) {
     int const d = std::max(1, static_cast<int>(random() >> 1 >> (random() % 31)));
     Divisor const divisor(d);
     int const multiple = static_cast<int>(random() >> 1) / d * d;
-    for (int const n :
-         {multiple, std::max(0, multiple - 1), d - 1, d, greatest / d * d, greatest / d * d - 1, greatest})
+    for (int const n : {multiple, std::max(0, multiple - 1), d - 1, d, greatest / d * d,
+                        greatest / d * d - 1, greatest})
       ASSERT_EQ(n / divisor, n / d) << n << " / " << d;
   }
   static_assert(greatest / Divisor(greatest) == 1 && (greatest - 1) / Divisor(greatest) == 0);
@@ -67,30 +68,32 @@ TEST(TileScheduler, HasEveryTileOnce) {
     std::set<Key> tiles;
     for (int i = 0; i < s.tiles(); ++i) {
       TileCoordinate const tile = s.tile(i);
-      ASSERT_TRUE(0 <= tile.m && tile.m < s.tiles_m && 0 <= tile.n && tile.n < s.tiles_n && 0 <= tile.batch &&
-                  tile.batch < s.batches)
+      ASSERT_TRUE(0 <= tile.m && tile.m < s.tiles_m && 0 <= tile.n && tile.n < s.tiles_n &&
+                  0 <= tile.batch && tile.batch < s.batches)
           << to_string(s) << ": index " << i;
       tiles.insert(key(tile));
     }
     ASSERT_EQ(static_cast<int>(tiles.size()), s.tiles_m * s.tiles_n * s.batches) << to_string(s);
-    for (int i = s.tiles(); i < s.tiles() + 20; ++i) s.tile(i);  // may be asked for: does not divide by zero
+    for (int i = s.tiles(); i < s.tiles() + 20; ++i)
+      s.tile(i);  // may be asked for: does not divide by zero
     ASSERT_EQ(static_cast<int>(tiles.size()), s.tiles()) << to_string(s);
   });
 }
 
-// The order as its documentation has it, in loops: batches, bands of `group` tiles across the raster axis,
-// steps along it, tiles across.
+// The order as its documentation has it, in loops: batches, bands of `group` tiles across the
+// raster axis, steps along it, tiles across.
 TEST(TileScheduler, WalksBandsAlongTheRasterAxis) {
   for_each_scheduler(7, [](TileScheduler const& s) {
     bool const along_n = s.raster == Raster::along_n;
-    int const along_end = along_n ? s.tiles_n : s.tiles_m, across_end = along_n ? s.tiles_m : s.tiles_n;
+    int const along_end = along_n ? s.tiles_n : s.tiles_m,
+              across_end = along_n ? s.tiles_m : s.tiles_n;
     int index = 0;
     for (int batch = 0; batch < s.batches; ++batch) {
       for (int band = 0; band < across_end; band += s.group) {
         for (int along = 0; along < along_end; ++along) {
           for (int across = band; across < std::min(band + s.group, across_end); ++across) {
-            TileCoordinate const expected =
-                along_n ? TileCoordinate{across, along, batch} : TileCoordinate{along, across, batch};
+            TileCoordinate const expected = along_n ? TileCoordinate{across, along, batch}
+                                                    : TileCoordinate{along, across, batch};
             ASSERT_EQ(s.tile(index), expected) << to_string(s) << ": index " << index;
             ++index;
           }
@@ -101,7 +104,8 @@ TEST(TileScheduler, WalksBandsAlongTheRasterAxis) {
 }
 
 TEST(TileScheduler, IsAConstantExpression) {
-  constexpr TileScheduler s{.tiles_m = 3, .tiles_n = 5, .batches = 2, .raster = Raster::along_n, .group = 2};
+  constexpr TileScheduler s{
+      .tiles_m = 3, .tiles_n = 5, .batches = 2, .raster = Raster::along_n, .group = 2};
   static_assert(s.tiles() == 30);
   static_assert(s.tile(0) == TileCoordinate{0, 0, 0});
   static_assert(s.tile(1) == TileCoordinate{1, 0, 0});
@@ -121,9 +125,9 @@ int rows_and_columns(TileScheduler const& s, int first, int count) {
   return static_cast<int>(rows.size() + columns.size());
 }
 
-// What the order is for: tiles computed at the same time share what they read from L2. A run of `wave` tiles
-// within full bands reads at most `group` tiles across for each band it touches, and along the raster axis
-// ceil(wave / group) and one more at either end of each band.
+// What the order is for: tiles computed at the same time share what they read from L2. A run of
+// `wave` tiles within full bands reads at most `group` tiles across for each band it touches, and
+// along the raster axis ceil(wave / group) and one more at either end of each band.
 TEST(TileScheduler, WavesReadFewRowsAndColumns) {
   for (int const wave : {16, 66, 132}) {
     for (Raster const raster : kRasters) {
@@ -132,7 +136,8 @@ TEST(TileScheduler, WavesReadFewRowsAndColumns) {
         int const bands = (wave + 64 * group - 2) / (64 * group) + 1;
         int const bound = bands * group + std::min(64, (wave + group - 1) / group + bands);
         for (int first = 0; first < s.tiles(); first += wave)
-          ASSERT_LE(rows_and_columns(s, first, wave), bound) << to_string(s) << ": wave from " << first;
+          ASSERT_LE(rows_and_columns(s, first, wave), bound)
+              << to_string(s) << ": wave from " << first;
       }
       // About as high as wide: less than half the reads of a walk along one row.
       TileScheduler const square{.tiles_m = 64, .tiles_n = 64, .raster = raster, .group = 8};

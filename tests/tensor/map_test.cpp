@@ -9,7 +9,8 @@
 #include "tegula/tensor/partition.hpp"
 #include "tegula/tensor/tiled_copy.hpp"
 
-/// Maps as types: one form for equal maps, and the coordinates of the layout that they were made from.
+/// Maps as types: one form for equal maps, and the coordinates of the layout that they were made
+/// from.
 namespace tegula {
 namespace {
 
@@ -64,7 +65,8 @@ TEST(Map, CoordinatesAreTheLayouts) {
 TEST(Map, EqualMapsAreOneType) {
   static_assert(std::is_same_v<MapOf<Nested>, MapOf<Splits>>);
   static_assert(std::is_same_v<MapOf<Splits>, Map<Mode<Along<0, 64, 1>>, Mode<Along<1, 2, 1>>>>);
-  static_assert(std::is_same_v<identity_map<128, 64>, Map<Mode<Along<0, 128, 1>>, Mode<Along<1, 64, 1>>>>);
+  static_assert(
+      std::is_same_v<identity_map<128, 64>, Map<Mode<Along<0, 128, 1>>, Mode<Along<1, 64, 1>>>>);
   static_assert(std::is_same_v<MapOf<One>, Map<Mode<>, Mode<>>>);
 }
 
@@ -85,8 +87,10 @@ template <Layout Threads, class M, int... Modes> void check_partition() {
   for (int t = 0; t < Threads.size(); ++t) {
     // the thread's coordinate in the threads' shape, by search
     for (int v = 0; v < map_size<typename Shares::Values>; ++v) {
-      int const m = coordinate<0>(typename Shares::Begins{}, t) + coordinate<0>(typename Shares::Values{}, v);
-      int const n = coordinate<1>(typename Shares::Begins{}, t) + coordinate<1>(typename Shares::Values{}, v);
+      int const m =
+          coordinate<0>(typename Shares::Begins{}, t) + coordinate<0>(typename Shares::Values{}, v);
+      int const n =
+          coordinate<1>(typename Shares::Begins{}, t) + coordinate<1>(typename Shares::Values{}, v);
       ++seen[static_cast<std::size_t>(m + mode_size<mode_at<0, M>> * n)];
       EXPECT_EQ(Threads(m % Threads[0].size(), n % Threads[1].size()), t);
     }

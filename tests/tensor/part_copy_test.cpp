@@ -1,5 +1,5 @@
-// A thread's parts of tensors: copies between global memory, shared memory and registers, of any element
-// width, at the edges of tensors too; axpby; and the bank conflicts of a part.
+// A thread's parts of tensors: copies between global memory, shared memory and registers, of any
+// element width, at the edges of tensors too; axpby; and the bank conflicts of a part.
 
 #include <gtest/gtest.h>
 
@@ -51,7 +51,8 @@ struct ScaleAndAdd {
   struct SharedStorage {};
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage&) const {
     auto const in = local_tile<kBlock, kBlock>(matrix<1>(p.in, p.columns, p.rows, p.columns), 0, 0);
-    auto const out = local_tile<kBlock, kBlock>(matrix<1>(p.out, p.columns, p.rows, p.columns), 0, 0);
+    auto const out =
+        local_tile<kBlock, kBlock>(matrix<1>(p.out, p.columns, p.rows, p.columns), 0, 0);
     auto const part = local_partition<kThreadsByRow>(in, thread_idx());
     auto x = make_fragment_like(part);
     copy(part, x);
@@ -59,20 +60,22 @@ struct ScaleAndAdd {
   }
 };
 
-/// The elements of `in` in vectors that a predicate wants, through registers; zeros where it does not. With
-/// `Keep`, the predicate is asked when they are stored, and the others stay as they were.
+/// The elements of `in` in vectors that a predicate wants, through registers; zeros where it does
+/// not. With `Keep`, the predicate is asked when they are stored, and the others stay as they were.
 template <class T, int Vector, bool Keep> struct CopyVectors {
   using Params = CopyParams<T>;
   static constexpr int threads = kThreads;
   struct SharedStorage {};
   static constexpr int across = kBlock / Vector;
-  using Copy = TiledCopy<make_tiled_copy(layout(shape(kThreads / across, across), stride(across, 1)),
-                                         shape(1, Vector), kBlock, kBlock),
-                         T>;
+  using Copy =
+      TiledCopy<make_tiled_copy(layout(shape(kThreads / across, across), stride(across, 1)),
+                                shape(1, Vector), kBlock, kBlock),
+                T>;
   static constexpr bool wanted(int row, int column) { return (row + column / Vector) % 3 != 0; }
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage&) const {
     auto const in = local_tile<kBlock, kBlock>(matrix<1>(p.in, p.columns, p.rows, p.columns), 0, 0);
-    auto const out = local_tile<kBlock, kBlock>(matrix<1>(p.out, p.columns, p.rows, p.columns), 0, 0);
+    auto const out =
+        local_tile<kBlock, kBlock>(matrix<1>(p.out, p.columns, p.rows, p.columns), 0, 0);
     Copy const by{thread_idx()};
     auto values = make_fragment_like(by.partition(in));
     auto const asked = [](Coordinate<2> const& at) { return wanted(at[0], at[1]); };
@@ -89,7 +92,8 @@ template <class T, int Vector, bool Keep> struct CopyVectors {
 template <class T> T number(int i) { return static_cast<T>(i % 251 + 1); }
 
 /// Runs a kernel on the numbers 1, 2, ...; `out` holds 7 everywhere before.
-template <class Kernel, class T> std::vector<T> run(int rows, int columns, float alpha = 1, float beta = 0) {
+template <class Kernel, class T>
+std::vector<T> run(int rows, int columns, float alpha = 1, float beta = 0) {
   sim::Machine machine;
   std::vector<T> in(static_cast<std::size_t>(rows * columns)), out(in.size(), T{7});
   for (std::size_t i = 0; i < in.size(); ++i) in[i] = number<T>(static_cast<int>(i));
@@ -108,11 +112,15 @@ TYPED_TEST_SUITE(PartCopies, Elements);
 
 TYPED_TEST(PartCopies, TransposeThroughSharedMemoryAtAnyEdge) {
   using Plain = TransposeParts<TypeParam, SwizzledLayout{Swizzle{}, 0, row_major(kBlock, kBlock)}>;
-  using Swizzled = TransposeParts<TypeParam, SwizzledLayout{Swizzle{5, 0, 5}, 0, row_major(kBlock, kBlock)}>;
+  using Swizzled =
+      TransposeParts<TypeParam, SwizzledLayout{Swizzle{5, 0, 5}, 0, row_major(kBlock, kBlock)}>;
   for (auto const& [rows, columns] : {std::pair{32, 32}, {31, 5}, {1, 32}, {17, 23}}) {
-    for (auto const& out : {run<Plain, TypeParam>(rows, columns), run<Swizzled, TypeParam>(rows, columns)}) {
+    for (auto const& out :
+         {run<Plain, TypeParam>(rows, columns), run<Swizzled, TypeParam>(rows, columns)}) {
       for (int i = 0; i < rows * columns; ++i)
-        ASSERT_EQ(out[static_cast<std::size_t>(i)], number<TypeParam>(i % rows * columns + i / rows)) << i;
+        ASSERT_EQ(out[static_cast<std::size_t>(i)],
+                  number<TypeParam>(i % rows * columns + i / rows))
+            << i;
     }
   }
 }
@@ -122,7 +130,8 @@ TYPED_TEST(PartCopies, VectorsThroughRegistersWherePredicatesWantThem) {
   using Zeroed = CopyVectors<TypeParam, vector, false>;
   using Kept = CopyVectors<TypeParam, vector, true>;
   for (auto const& [rows, columns] : {std::pair{32, 32}, {31, 8}, {1, 32}, {17, 20}}) {
-    auto const zeroed = run<Zeroed, TypeParam>(rows, columns), kept = run<Kept, TypeParam>(rows, columns);
+    auto const zeroed = run<Zeroed, TypeParam>(rows, columns),
+               kept = run<Kept, TypeParam>(rows, columns);
     for (int i = 0; i < rows * columns; ++i) {
       bool const wanted = Zeroed::wanted(i / columns, i % columns);
       auto const at = static_cast<std::size_t>(i);
@@ -148,10 +157,10 @@ template <SwizzledLayout Memory, int Row, int Column> int conflicts() {
   return conflicts_of_part<Part>;
 }
 TEST(ConflictsOfPart, AreThoseOfAWarpsCopies) {
-  constexpr SwizzledLayout plain{Swizzle{}, 0, row_major(32, 32)}, columns{Swizzle{}, 0, col_major(32, 32)},
-      swizzled{Swizzle{5, 0, 5}, 0, row_major(32, 32)};
-  // Lanes along rows, each with the elements of its row: vectors of four, 128 bytes from lane to lane; where
-  // the swizzle takes vectors apart, single elements, each in a bank of its own.
+  constexpr SwizzledLayout plain{Swizzle{}, 0, row_major(32, 32)},
+      columns{Swizzle{}, 0, col_major(32, 32)}, swizzled{Swizzle{5, 0, 5}, 0, row_major(32, 32)};
+  // Lanes along rows, each with the elements of its row: vectors of four, 128 bytes from lane to
+  // lane; where the swizzle takes vectors apart, single elements, each in a bank of its own.
   EXPECT_EQ((conflicts<plain, 0, 1>()), 28);
   EXPECT_EQ((conflicts<columns, 0, 1>()), 0);
   EXPECT_EQ((conflicts<swizzled, 0, 1>()), 0);

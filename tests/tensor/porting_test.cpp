@@ -1,5 +1,5 @@
-// The snippets of docs/porting_from_cute.md that are no lines of the example kernels: they compile, and say
-// what the page says they do.
+// The snippets of docs/porting_from_cute.md that are no lines of the example kernels: they compile,
+// and say what the page says they do.
 
 #include <gtest/gtest.h>
 
@@ -35,14 +35,16 @@ struct Snippets {
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage&) const {
     int const thread = thread_idx();
-    auto const m = matrix<1>(p.p, p.stride, p.rows, p.columns);  // (rows, columns), columns contiguous
-    auto const g = local_tile<8, 16>(m, 1, _);                   // (8, 16, column tiles)
+    auto const m =
+        matrix<1>(p.p, p.stride, p.rows, p.columns);  // (rows, columns), columns contiguous
+    auto const g = local_tile<8, 16>(m, 1, _);        // (8, 16, column tiles)
     auto const part = local_partition<"(8,4):(4,1)"_layout>(g(_, _, 2), thread);  // (1, 4)
     auto registers = make_fragment_like(part);                                    // (1, 4)
     clear(registers);
     copy(part, registers);  // zeros where the tile reaches beyond the matrix
 
-    auto const where = local_partition<"(8,4):(4,1)"_layout>(identity_tensor<8, 16>(), thread);  // (1, 4)
+    auto const where =
+        local_partition<"(8,4):(4,1)"_layout>(identity_tensor<8, 16>(), thread);  // (1, 4)
     Coordinate<2> const second = where(0, 1);  // of the thread's second element, in the tile
 
     auto const from_there = domain_offset(m, 8, 32);  // element (0, 0) is m(8, 32)
@@ -63,7 +65,8 @@ TEST(PortingFromCute, TensorsPartitionsAndCoordinatesAgree) {
   sim::launch<Snippets>(machine, {1, 1, 1}, {device_in, device_out, rows, columns, columns});
   machine.download(out.data(), device_out, out.size() * 4);
   for (int thread = 0; thread < 32; ++thread)
-    EXPECT_EQ(out[static_cast<std::size_t>(thread)], (8 + thread / 4) * columns + 32 + thread % 4 + 4);
+    EXPECT_EQ(out[static_cast<std::size_t>(thread)],
+              (8 + thread / 4) * columns + 32 + thread % 4 + 4);
 }
 
 }  // namespace

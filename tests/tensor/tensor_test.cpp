@@ -24,15 +24,16 @@
 namespace tegula {
 namespace {
 
-// ---- views of global memory: addresses against a formula written by hand ---------------------------------
+// ---- views of global memory: addresses against a formula written by hand
+// ---------------------------------
 
 SourceLocation here() { return SourceLocation::current(); }
 
 TEST(GlobalTensor, TilesAndSlicesAreWhereTheStridesSay) {
   std::vector<float> memory(100 * 70 * 3);
   // (m, k, batch): k contiguous, rows 70 apart, batches 7000 apart
-  auto const t =
-      global_tensor<Axes<Strided, Unit, Strided>>(memory.data(), extents(100, 70, 3), strides(70, 1, 7000));
+  auto const t = global_tensor<Axes<Strided, Unit, Strided>>(memory.data(), extents(100, 70, 3),
+                                                             strides(70, 1, 7000));
   auto const batch = t(_, _, 2);                       // (m, k)
   auto const tiles = local_tile<32, 16>(batch, 1, _);  // (32, 16, tiles along k)
   static_assert(decltype(tiles)::rank == 3);
@@ -53,7 +54,8 @@ TEST(GlobalTensor, TilesAndSlicesAreWhereTheStridesSay) {
 
 TEST(GlobalTensor, InsideComparesEveryAxisWithItsExtent) {
   std::vector<float> memory(100 * 70);
-  auto const t = local_tile<32, 16>(matrix<1>(memory.data(), 70, 100, 70), 3, 4);  // rows 96.., columns 64..
+  auto const t =
+      local_tile<32, 16>(matrix<1>(memory.data(), 70, 100, 70), 3, 4);  // rows 96.., columns 64..
   auto const base = t.space.base();
   using M = decltype(t)::Map;
   for (int i = 0; i < 32; ++i) {
@@ -94,20 +96,23 @@ TEST(Recast, NarrowerAndWiderElementsOfTheSameMemory) {
 TEST(Print, SpaceMapAndShape) {
   std::vector<float> memory(100 * 64);
   auto const m = matrix<1>(static_cast<float const*>(memory.data()), 64, 100, 64);
-  EXPECT_EQ(to_string(local_tile<32, 16>(m, 1, _)),
-            "global memory, const f32, axes (strided, unit), extents (100, 64), base at (32, 0), clipped: "
-            "(32,16,?):(1@0,1@1,16@1)");
+  EXPECT_EQ(
+      to_string(local_tile<32, 16>(m, 1, _)),
+      "global memory, const f32, axes (strided, unit), extents (100, 64), base at (32, 0), clipped: "
+      "(32,16,?):(1@0,1@1,16@1)");
   EXPECT_EQ(to_string(identity_tensor<3, 4>()), "coordinates from (0, 0): (3,4):(1@0,1@1)");
   EXPECT_EQ(to_string(Fragment<bfloat16, identity_map<4, 2>>{}),
             "registers, bf16, 4 of a thread: (4,2):(1@0,1@1)");
 }
 
-// ---- on the simulated machine ----------------------------------------------------------------------------
+// ---- on the simulated machine
+// ----------------------------------------------------------------------------
 
 template <class Kernel> sim::Report run(sim::Machine& machine, typename Kernel::Params const& p) {
   return sim::launch<Kernel>(machine, Dim3{1, 1, 1}, p);
 }
-template <class T> T* device(sim::Machine& machine, std::vector<T> const& values, char const* name) {
+template <class T>
+T* device(sim::Machine& machine, std::vector<T> const& values, char const* name) {
   auto* const p = static_cast<T*>(machine.allocate(values.size() * sizeof(T), name));
   machine.upload(p, values.data(), values.size() * sizeof(T));
   return p;
@@ -135,8 +140,8 @@ template <class Axis> struct GatherRows {
     template <class F> void name_buffers(F&& name) { name("tile", tile); }
   };
   void operator()(Params const& p, SharedStorage& smem) const {
-    auto const m =
-        global_tensor<Axes<Axis, Unit>>(p.rows, extents(p.count, 32), strides(32, 1), p.table, p.page_stride);
+    auto const m = global_tensor<Axes<Axis, Unit>>(p.rows, extents(p.count, 32), strides(32, 1),
+                                                   p.table, p.page_stride);
     auto const out = matrix<1>(p.out, 32, p.count, 32);
     for (int block = 0; 16 * block < p.count; ++block) {
       copy(Copy{thread_idx()}, local_tile<16, 32>(m, block, 0), tensor(smem.tile));
@@ -157,8 +162,8 @@ TEST(IndexedAxes, GatheredRows) {
   for (int i = 0; i < count; ++i) table[static_cast<std::size_t>(i)] = i * 13 % rows;
   sim::Machine machine;
   float* const out = device(machine, std::vector<float>(count * 32, -1.0f), "out");
-  sim::Report const report =
-      run<Kernel>(machine, {device(machine, in, "in"), device(machine, table, "table"), out, count, 0});
+  sim::Report const report = run<Kernel>(
+      machine, {device(machine, in, "in"), device(machine, table, "table"), out, count, 0});
   EXPECT_TRUE(report.findings.empty()) << report.text();
   auto const got = back(machine, out, count * 32);
   for (int i = 0; i < count * 32; ++i)
@@ -175,13 +180,15 @@ TEST(IndexedAxes, PagesOfRows) {
   std::vector<std::int32_t> const table = {4, 0, 7, 2, 8, 1, 0, 0};
   sim::Machine machine;
   float* const out = device(machine, std::vector<float>(count * 32, -1.0f), "out");
-  sim::Report const report =
-      run<Kernel>(machine, {device(machine, in, "in"), device(machine, table, "table"), out, count, 320});
+  sim::Report const report = run<Kernel>(
+      machine, {device(machine, in, "in"), device(machine, table, "table"), out, count, 320});
   EXPECT_TRUE(report.findings.empty()) << report.text();
   auto const got = back(machine, out, count * 32);
   for (int i = 0; i < count * 32; ++i) {
     int const row = i / 32, page = table[static_cast<std::size_t>(row / 8)];
-    ASSERT_EQ(got[static_cast<std::size_t>(i)], static_cast<float>(page * 320 + row % 8 * 32 + i % 32)) << i;
+    ASSERT_EQ(got[static_cast<std::size_t>(i)],
+              static_cast<float>(page * 320 + row % 8 * 32 + i % 32))
+        << i;
   }
 }
 
@@ -202,11 +209,13 @@ struct CopyIf {
     auto const in = local_tile<16, 16>(matrix<1>(p.in, 32, 32, 32), 1, 1);
     auto const out = local_tile<16, 16>(matrix<1>(p.out, 32, 32, 32), 1, 1);
     copy_if(
-        Copy{thread_idx()}, [](Coordinate<2> at) { return (at[0] + at[1]) % 2 == 0; }, in, tensor(smem.tile));
+        Copy{thread_idx()}, [](Coordinate<2> at) { return (at[0] + at[1]) % 2 == 0; }, in,
+        tensor(smem.tile));
     cp_async_wait_all();
     cta::sync();
     copy_if(
-        Copy{thread_idx()}, [](Coordinate<2> at) { return at[0] >= at[1]; }, tensor(smem.tile), out);
+        Copy{thread_idx()}, [](Coordinate<2> at) { return at[0] >= at[1]; }, tensor(smem.tile),
+        out);
   }
 };
 
@@ -241,12 +250,15 @@ struct RecastTile {
     template <class F> void name_buffers(F&& name) { name("tile", tile); }
   };
   void operator()(Params const& p, SharedStorage& smem) const {
-    auto const mine = local_partition<"(8,4):(4,1)"_layout>(tensor(smem.tile), thread_idx());  // (1, 16)
+    auto const mine =
+        local_partition<"(8,4):(4,1)"_layout>(tensor(smem.tile), thread_idx());  // (1, 16)
     for (int j = 0; j < 16; ++j)
-      mine(0, j) = bfloat16{static_cast<std::uint16_t>(thread_idx() / 4 * 64 + thread_idx() % 4 + 4 * j)};
+      mine(0, j) =
+          bfloat16{static_cast<std::uint16_t>(thread_idx() / 4 * 64 + thread_idx() % 4 + 4 * j)};
     warp::sync();
-    auto const words = local_partition<"(8,4):(4,1)"_layout>(recast<std::uint32_t>(tensor(smem.tile)),
-                                                             thread_idx());  // (1, 8)
+    auto const words =
+        local_partition<"(8,4):(4,1)"_layout>(recast<std::uint32_t>(tensor(smem.tile)),
+                                              thread_idx());  // (1, 8)
     auto const out = local_partition<"(8,4):(4,1)"_layout>(
         local_tile<8, 32>(matrix<1>(p.out, 32, 8, 32), 0, 0), thread_idx());
     for (int j = 0; j < 8; ++j) out(0, j) = static_cast<std::uint32_t>(words(0, j));
@@ -313,8 +325,9 @@ TEST(Fragment, AnAccessToRegistersInFlightIsAFinding) {
   sim::Finding const& finding = wrong.findings[0];
   EXPECT_EQ(finding.kind, sim::FindingKind::register_race);
   EXPECT_NE(finding.message.find("d[0], row "), std::string::npos) << finding.message;
-  EXPECT_NE(finding.message.find("is accessed while the wgmma.mma_async of tensor/tensor_test.cpp:"),
-            std::string::npos)
+  EXPECT_NE(
+      finding.message.find("is accessed while the wgmma.mma_async of tensor/tensor_test.cpp:"),
+      std::string::npos)
       << finding.message;
 }
 

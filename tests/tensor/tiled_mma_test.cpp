@@ -16,8 +16,8 @@
 #include "tegula/tensor/copy.hpp"
 #include "tegula/tensor/warpgroup_gemm.hpp"
 
-/// Every MMA of arch/, reached through a tiled MMA: operands from shared memory in either major, accumulators
-/// to global memory by partition_c. Values are small integers, so every sum is exact.
+/// Every MMA of arch/, reached through a tiled MMA: operands from shared memory in either major,
+/// accumulators to global memory by partition_c. Values are small integers, so every sum is exact.
 namespace tegula {
 namespace {
 
@@ -49,14 +49,14 @@ template <TiledMmaSpec S, int K, int ContiguousA = 1, int ContiguousB = 1> struc
   template <int Rows, int Contiguous, class T> static constexpr TiledCopySpec elements() {
     // 4 bytes at a time where rows allow, so that all widths of copies are used
     int const vector = 4 / static_cast<int>(sizeof(T));
-    return share_rows(
-        {.threads = 32,
-         .m = Rows,
-         .n = K,
-         .vector = vector,
-         .contiguous = Contiguous,
-         .block = vector *
-                  ((Contiguous == 1 ? K : Rows) / vector < 32 ? (Contiguous == 1 ? K : Rows) / vector : 8)});
+    return share_rows({.threads = 32,
+                       .m = Rows,
+                       .n = K,
+                       .vector = vector,
+                       .contiguous = Contiguous,
+                       .block = vector * ((Contiguous == 1 ? K : Rows) / vector < 32
+                                              ? (Contiguous == 1 ? K : Rows) / vector
+                                              : 8)});
   }
 
   void operator()(Params const& p, SharedStorage& smem) const {
@@ -131,8 +131,10 @@ template <class Kernel> void check_product(std::string const& what) {
   bool const b_along_k = mn_contiguous(Kernel::TileB::layout) == false;
   std::mt19937 random(m * 1000 + n * 10 + k);
   std::vector<int> a(static_cast<std::size_t>(m * k)), b(static_cast<std::size_t>(n * k));
-  for (int& x : a) x = static_cast<int>(random() % 4) * (std::is_unsigned_v<A> || random() % 2 == 0 ? 1 : -1);
-  for (int& x : b) x = static_cast<int>(random() % 4) * (std::is_unsigned_v<B> || random() % 2 == 0 ? 1 : -1);
+  for (int& x : a)
+    x = static_cast<int>(random() % 4) * (std::is_unsigned_v<A> || random() % 2 == 0 ? 1 : -1);
+  for (int& x : b)
+    x = static_cast<int>(random() % 4) * (std::is_unsigned_v<B> || random() % 2 == 0 ? 1 : -1);
   std::vector<A> in_a(a.size());
   std::vector<B> in_b(b.size());
   for (int i = 0; i < m; ++i)
@@ -172,7 +174,8 @@ template <class Kernel> void check_product(std::string const& what) {
 template <MmaSpec S> void check_warp_mma(char const* name) {
   constexpr int k = 2 * S.k < 16 ? 16 : 2 * S.k;  // at least 16 bytes of elements a row
   check_product<OneProduct<TiledMmaSpec{S}, k>>(std::string(name) + ", one warp");
-  check_product<OneProduct<TiledMmaSpec{S, 64, 32, 2, 2}, k>>(std::string(name) + ", 2 x 2 warps, blocked");
+  check_product<OneProduct<TiledMmaSpec{S, 64, 32, 2, 2}, k>>(std::string(name) +
+                                                              ", 2 x 2 warps, blocked");
   check_product<OneProduct<TiledMmaSpec{S, 64, 48, 2, 1, Share::raked}, k>>(std::string(name) +
                                                                             ", 2 x 1 warps, raked");
 }
@@ -209,8 +212,10 @@ TEST(TiledMma, EveryIntegerMmaSync) {
 
 TEST(TiledMma, OperandsContiguousAlongMn) {
   using enum DType;
-  check_product<OneProduct<TiledMmaSpec{warp_mma(bf16, f32, 16), 64, 32, 2, 2}, 32, 0, 0>>("bf16, both");
-  check_product<OneProduct<TiledMmaSpec{warp_mma(f16, f32, 8), 32, 32, 2, 1}, 16, 0, 1>>("f16 k8, A");
+  check_product<OneProduct<TiledMmaSpec{warp_mma(bf16, f32, 16), 64, 32, 2, 2}, 32, 0, 0>>(
+      "bf16, both");
+  check_product<OneProduct<TiledMmaSpec{warp_mma(f16, f32, 8), 32, 32, 2, 1}, 16, 0, 1>>(
+      "f16 k8, A");
   check_product<OneProduct<TiledMmaSpec{warp_mma(tf32, f32, 8), 32, 32, 1, 2}, 16, 0, 0>>(
       "tf32: plain loads");
   check_product<OneProduct<TiledMmaSpec{warp_mma(s8, s8, s32, 32), 32, 32, 1, 2}, 64, 0, 0>>(
@@ -221,18 +226,21 @@ TEST(TiledMma, EveryWgmmaOfSharedMemory) {
   using enum DType;
   check_product<OneProduct<TiledMmaSpec{warpgroup_mma(bf16, bf16, f32, 64)}, 64>>("bf16");
   check_product<OneProduct<TiledMmaSpec{warpgroup_mma(f16, f16, f16, 32)}, 64>>("f16 into f16");
-  check_product<OneProduct<TiledMmaSpec{warpgroup_mma(f16, f16, f32, 64, Major::mn, Major::mn)}, 64, 0, 0>>(
+  check_product<
+      OneProduct<TiledMmaSpec{warpgroup_mma(f16, f16, f32, 64, Major::mn, Major::mn)}, 64, 0, 0>>(
       "f16, MN-major");
-  check_product<OneProduct<TiledMmaSpec{warpgroup_mma(bf16, bf16, f32, 128, Major::k, Major::mn)}, 64, 1, 0>>(
+  check_product<
+      OneProduct<TiledMmaSpec{warpgroup_mma(bf16, bf16, f32, 128, Major::k, Major::mn)}, 64, 1, 0>>(
       "bf16, B MN-major");
   check_product<OneProduct<TiledMmaSpec{warpgroup_mma(tf32, tf32, f32, 24)}, 32>>("tf32");
   check_product<OneProduct<TiledMmaSpec{warpgroup_mma(e4m3, e4m3, f32, 16)}, 128>>("e4m3");
-  check_product<OneProduct<TiledMmaSpec{warpgroup_mma(e5m2, e4m3, f16, 16)}, 64>>("e5m2 e4m3 into f16");
+  check_product<OneProduct<TiledMmaSpec{warpgroup_mma(e5m2, e4m3, f16, 16)}, 64>>(
+      "e5m2 e4m3 into f16");
   check_product<OneProduct<TiledMmaSpec{warpgroup_mma(s8, u8, s32, 16)}, 128>>("s8 u8");
   check_product<OneProduct<TiledMmaSpec{warpgroup_mma(bf16, bf16, f32, 64), 256, 64, 2, 1}, 64>>(
       "bf16, two warpgroups, blocked");
-  check_product<
-      OneProduct<TiledMmaSpec{warpgroup_mma(bf16, bf16, f32, 32), 256, 64, 2, 1, Share::raked}, 64>>(
+  check_product<OneProduct<
+      TiledMmaSpec{warpgroup_mma(bf16, bf16, f32, 32), 256, 64, 2, 1, Share::raked}, 64>>(
       "bf16, two warpgroups, raked");
 }
 
@@ -240,22 +248,28 @@ TEST(TiledMma, EveryWgmmaWithAInRegisters) {
   using enum DType;
   using enum Major;
   using enum MmaOperands;
-  check_product<OneProduct<TiledMmaSpec{warpgroup_mma(bf16, bf16, f32, 64, Major::k, Major::k, rs)}, 64>>(
-      "bf16");
   check_product<
-      OneProduct<TiledMmaSpec{warpgroup_mma(f16, f16, f32, 64, Major::k, Major::mn, rs), 128}, 64, 1, 0>>(
+      OneProduct<TiledMmaSpec{warpgroup_mma(bf16, bf16, f32, 64, Major::k, Major::k, rs)}, 64>>(
+      "bf16");
+  check_product<OneProduct<
+      TiledMmaSpec{warpgroup_mma(f16, f16, f32, 64, Major::k, Major::mn, rs), 128}, 64, 1, 0>>(
       "f16, 128 rows, B MN-major");
-  check_product<OneProduct<TiledMmaSpec{warpgroup_mma(tf32, tf32, f32, 16, Major::k, Major::k, rs)}, 32>>(
+  check_product<
+      OneProduct<TiledMmaSpec{warpgroup_mma(tf32, tf32, f32, 16, Major::k, Major::k, rs)}, 32>>(
       "tf32");
-  check_product<OneProduct<TiledMmaSpec{warpgroup_mma(e4m3, e5m2, f32, 16, Major::k, Major::k, rs)}, 128>>(
+  check_product<
+      OneProduct<TiledMmaSpec{warpgroup_mma(e4m3, e5m2, f32, 16, Major::k, Major::k, rs)}, 128>>(
       "e4m3 e5m2");
-  check_product<OneProduct<TiledMmaSpec{warpgroup_mma(u8, s8, s32, 16, Major::k, Major::k, rs)}, 64>>(
+  check_product<
+      OneProduct<TiledMmaSpec{warpgroup_mma(u8, s8, s32, 16, Major::k, Major::k, rs)}, 64>>(
       "u8 s8");
 }
 
 TEST(TiledMma, PlainMultiplyAdds) {
-  check_product<OneProduct<TiledMmaSpec{scalar_fma(DType::f32), 32, 32, 8, 8}, 8>>("8 x 8 threads, blocked");
-  check_product<OneProduct<TiledMmaSpec{scalar_fma(DType::f32), 32, 64, 8, 8, Share::raked}, 8, 0, 0>>(
+  check_product<OneProduct<TiledMmaSpec{scalar_fma(DType::f32), 32, 32, 8, 8}, 8>>(
+      "8 x 8 threads, blocked");
+  check_product<
+      OneProduct<TiledMmaSpec{scalar_fma(DType::f32), 32, 64, 8, 8, Share::raked}, 8, 0, 0>>(
       "8 x 8 threads, raked");
 }
 

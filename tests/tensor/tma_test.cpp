@@ -12,7 +12,8 @@
 #include "tegula/sim/launch.hpp"
 #include "tegula/sim/tensor_map.hpp"
 
-/// TMA and bulk copies of tensors: loads of several boxes, stores, reductions, and what lies in one piece.
+/// TMA and bulk copies of tensors: loads of several boxes, stores, reductions, and what lies in one
+/// piece.
 namespace tegula {
 namespace {
 
@@ -59,7 +60,8 @@ TensorMap map_of(float* data, TmaBoxes const& boxes) {
                       .swizzle = boxes.swizzle});
 }
 
-template <class T> T* device(sim::Machine& machine, std::vector<T> const& values, char const* name) {
+template <class T>
+T* device(sim::Machine& machine, std::vector<T> const& values, char const* name) {
   auto* const p = static_cast<T*>(machine.allocate(values.size() * sizeof(T), name));
   machine.upload(p, values.data(), values.size() * sizeof(T));
   return p;
@@ -105,7 +107,8 @@ struct BulkBothWays {
     mbarrier_init(full, 1);
     fence_mbarrier_init();
     auto const in = local_tile<256>(global_tensor<Axes<Unit>>(p.in, extents(1024), strides(1)), 2);
-    auto const out = local_tile<256>(global_tensor<Axes<Unit>>(p.out, extents(1024), strides(1)), 1);
+    auto const out =
+        local_tile<256>(global_tensor<Axes<Unit>>(p.out, extents(1024), strides(1)), 1);
     mbarrier_arrive_expect_tx(full, 1024);
     copy(BulkCopy{}, in, tensor(smem.tile), full);
     mbarrier_wait_parity(full, 0);
@@ -124,7 +127,8 @@ TEST(BulkCopy, MovesWhatLiesInOnePiece) {
       sim::launch<BulkBothWays>(machine, Dim3{1, 1, 1}, {device(machine, in, "in"), device_out});
   EXPECT_TRUE(report.findings.empty()) << report.text();
   machine.download(out.data(), device_out, 4 * out.size());
-  for (std::uint32_t i = 0; i < 1024; ++i) ASSERT_EQ(out[i], i >= 256 && i < 512 ? 5 * (i + 256) : 7) << i;
+  for (std::uint32_t i = 0; i < 1024; ++i)
+    ASSERT_EQ(out[i], i >= 256 && i < 512 ? 5 * (i + 256) : 7) << i;
 }
 
 }  // namespace

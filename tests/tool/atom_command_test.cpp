@@ -35,8 +35,8 @@ TEST(AtomCommand, GivesTheFragmentsOfAnMma) {
   EXPECT_EQ(atom["b"]["values"], 4);
   EXPECT_EQ(atom["c"]["values"], 4);
   ASSERT_EQ(atom["a"]["table"].size(), 256u);
-  // PTX ISA, mma.m16n8k16, A: row = group (+8 for elements 2, 3, 6, 7), column = 2 t + (i & 1) (+8 from
-  // element 4 on).
+  // PTX ISA, mma.m16n8k16, A: row = group (+8 for elements 2, 3, 6, 7), column = 2 t + (i & 1) (+8
+  // from element 4 on).
   for (int lane = 0; lane < 32; ++lane) {
     for (int i = 0; i < 8; ++i) {
       int const row = lane / 4 + (i % 4 < 2 ? 0 : 8);
@@ -101,8 +101,9 @@ TEST(AtomCommand, EveryAtomListedCanBeShownAndDrawn) {
 TEST(AtomCommand, SaysWhatWgmmaReadsFromSharedMemory) {
   json const ss = run_json({"atom", "SM90_64x16x16_F32BF16BF16_SS"});
   EXPECT_EQ(ss["threads"], 128);
-  EXPECT_EQ(ss["a"],
-            json({{"layout", "(128,(64,16)):(0,(1,64))"}, {"values", 1024}, {"in", "shared memory"}}));
+  EXPECT_EQ(
+      ss["a"],
+      json({{"layout", "(128,(64,16)):(0,(1,64))"}, {"values", 1024}, {"in", "shared memory"}}));
   EXPECT_EQ(ss["c"]["layout"], "((4,8,4),(2,2,2)):((128,1,16),(64,8,512))");
   EXPECT_EQ(ss["c"]["table"][37 + 128 * 3], 16 + 1 + 8 + 64 * 3);  // row 8 on, the pair's second
   json const rs = run_json({"atom", "SM90_64x16x16_F32BF16BF16_RS"});
@@ -118,14 +119,14 @@ TEST(AtomCommand, AnUnknownNameIsAnsweredWithSimilarOnes) {
   Outcome const outcome = run_tool({"atom", "SM80_16x8x16_F32F16F16F32_NT"});
   EXPECT_EQ(outcome.status, 1);
   EXPECT_EQ(outcome.out, "");
-  EXPECT_THAT(outcome.err,
-              AllOf(HasSubstr("'SM80_16x8x16_F32F16F16F32_NT'"), HasSubstr("SM80_16x8x16_F32F16F16F32_TN")));
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("'SM80_16x8x16_F32F16F16F32_NT'"),
+                                 HasSubstr("SM80_16x8x16_F32F16F16F32_TN")));
   EXPECT_NE(run_tool({"atom"}).status, 0);
 }
 
 TEST(TiledMmaCommand, GivesTheLayoutsOverTheTile) {
-  json const mma = run_json(
-      {"tiled-mma", "--atom", "SM80_16x8x16_F32F16F16F32_TN", "--layout", "(2,2,1)", "--tile", "<32,32,16>"});
+  json const mma = run_json({"tiled-mma", "--atom", "SM80_16x8x16_F32F16F16F32_TN", "--layout",
+                             "(2,2,1)", "--tile", "<32,32,16>"});
   EXPECT_EQ(mma["threads"], 128);
   EXPECT_EQ(mma["tile"], json({32, 32, 16}));
   EXPECT_EQ(mma["a"]["layout"], "((4,8,2,2),((2,2,2),(1,1))):((64,1,16,0),((32,8,256),(0,0)))");
@@ -142,23 +143,27 @@ TEST(TiledMmaCommand, GivesTheLayoutsOverTheTile) {
 TEST(TiledMmaCommand, TakesPermutationsAndDefaults) {
   std::string const name = "SM80_16x8x16_F32F16F16F32_TN";
   EXPECT_EQ(run_json({"tiled-mma", "--atom", name})["tile"], json({16, 8, 16}));
-  EXPECT_EQ(run_json({"tiled-mma", "--atom", name, "--layout", "(2,2)"})["tile"], json({32, 16, 16}));
-  EXPECT_EQ(run_json({"tiled-mma", "--atom", name, "--tile", "(32,16,16)"})["tile"], json({32, 16, 16}));
-  json const plain = run_json({"tiled-mma", "--atom", name, "--layout", "(1,2,1)", "--tile", "<_,32,_>"});
-  json const permuted =
-      run_json({"tiled-mma", "--atom", name, "--layout", "(1,2,1)", "--tile", "<_,(8,2,2):(1,16,8),_>"});
+  EXPECT_EQ(run_json({"tiled-mma", "--atom", name, "--layout", "(2,2)"})["tile"],
+            json({32, 16, 16}));
+  EXPECT_EQ(run_json({"tiled-mma", "--atom", name, "--tile", "(32,16,16)"})["tile"],
+            json({32, 16, 16}));
+  json const plain =
+      run_json({"tiled-mma", "--atom", name, "--layout", "(1,2,1)", "--tile", "<_,32,_>"});
+  json const permuted = run_json(
+      {"tiled-mma", "--atom", name, "--layout", "(1,2,1)", "--tile", "<_,(8,2,2):(1,16,8),_>"});
   EXPECT_EQ(plain["tile"], permuted["tile"]);
   // Position n in atom order lies at column 16 * ((n / 8) % 2) + 8 * (n / 16) + n % 8 of the tile.
   for (std::size_t i = 0; i < plain["b"]["table"].size(); ++i) {
     int const index = plain["b"]["table"][i];
     int const n = index % 32;
-    EXPECT_EQ(permuted["b"]["table"][i], 16 * ((n / 8) % 2) + 8 * (n / 16) + n % 8 + 32 * (index / 32));
+    EXPECT_EQ(permuted["b"]["table"][i],
+              16 * ((n / 8) % 2) + 8 * (n / 16) + n % 8 + 32 * (index / 32));
   }
 }
 
 TEST(TiledCopyCommand, GivesSourceAndDestination) {
-  json const copy = run_json({"tiled-copy", "--atom", "SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", "--type", "f16",
-                              "--threads", "(16,8):(8,1)", "--values", "(1,8)"});
+  json const copy = run_json({"tiled-copy", "--atom", "SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>",
+                              "--type", "f16", "--threads", "(16,8):(8,1)", "--values", "(1,8)"});
   EXPECT_EQ(copy["threads"], 128);
   EXPECT_EQ(copy["tile"], json({16, 64}));
   EXPECT_EQ(copy["src"]["values"], 8);
@@ -169,26 +174,26 @@ TEST(TiledCopyCommand, GivesSourceAndDestination) {
                 thread / 8 + 16 * (8 * (thread % 8) + value));
     }
   }
-  json const by_width = run_json({"tiled-copy", "--atom", "SM80_CP_ASYNC_CACHEGLOBAL", "--type", "16",
-                                  "--threads", "(16,8):(8,1)", "--values", "(1,8)"});
+  json const by_width = run_json({"tiled-copy", "--atom", "SM80_CP_ASYNC_CACHEGLOBAL", "--type",
+                                  "16", "--threads", "(16,8):(8,1)", "--values", "(1,8)"});
   EXPECT_EQ(by_width, copy);
 }
 
 TEST(TiledCopyCommand, MatchesAnOperandOfATiledMma) {
-  std::vector<std::string> const mma = {"SM80_16x8x16_F32F16F16F32_TN", "--layout", "(2,2,1)", "--tile",
-                                        "<32,32,16>"};
+  std::vector<std::string> const mma = {"SM80_16x8x16_F32F16F16F32_TN", "--layout", "(2,2,1)",
+                                        "--tile", "<32,32,16>"};
   json const operands = run_json({"tiled-mma", "--atom", mma[0], mma[1], mma[2], mma[3], mma[4]});
   for (std::string const operand : {"a", "b"}) {
-    json const copy = run_json({"tiled-copy", "--atom", "SM75_U32x4_LDSM_N", "--type", "f16", "--of", operand,
-                                "--mma", mma[0], mma[1], mma[2], mma[3], mma[4]});
+    json const copy = run_json({"tiled-copy", "--atom", "SM75_U32x4_LDSM_N", "--type", "f16",
+                                "--of", operand, "--mma", mma[0], mma[1], mma[2], mma[3], mma[4]});
     EXPECT_EQ(copy["threads"], 128);
     EXPECT_EQ(copy["tile"], json({32, 16}));
     EXPECT_EQ(copy["dst"]["table"], operands[operand]["table"])
         << "the registers are filled as the MMA wants them";
     EXPECT_NE(copy["src"]["table"], copy["dst"]["table"]);
   }
-  json const store =
-      run_json({"tiled-copy", "--atom", "SM90_U32x2_STSM_N", "--type", "f16", "--of", "C", "--mma", mma[0]});
+  json const store = run_json(
+      {"tiled-copy", "--atom", "SM90_U32x2_STSM_N", "--type", "f16", "--of", "C", "--mma", mma[0]});
   EXPECT_EQ(store["tile"], json({16, 8}));
 }
 
@@ -212,13 +217,16 @@ TEST(TiledCommands, RefuseWhatDoesNotFitWithASentence) {
   EXPECT_THAT(refusal({"tiled-mma", "--atom", mma, "--layout", "(2,"}), HasSubstr("(2,"));
   EXPECT_THAT(refusal({"tiled-copy", "--atom", mma, "--threads", "32:1"}), HasSubstr("is an MMA"));
   EXPECT_THAT(refusal({"tiled-copy", "--atom", "SM75_U32x4_LDSM_N"}), HasSubstr("--threads"));
-  EXPECT_THAT(refusal({"tiled-copy", "--atom", "SM75_U32x4_LDSM_N", "--of", "a"}), HasSubstr("--mma"));
+  EXPECT_THAT(refusal({"tiled-copy", "--atom", "SM75_U32x4_LDSM_N", "--of", "a"}),
+              HasSubstr("--mma"));
   EXPECT_THAT(refusal({"tiled-copy", "--atom", "SM75_U32x4_LDSM_N", "--of", "d", "--mma", mma}),
               AllOf(HasSubstr("--of"), HasSubstr("d")));
-  EXPECT_THAT(refusal({"tiled-copy", "--atom", "UniversalCopy", "--type", "f12", "--threads", "32:1"}),
-              AllOf(HasSubstr("'f12'"), HasSubstr("bf16")));
-  EXPECT_THAT(refusal({"tiled-copy", "--atom", "UniversalCopy", "--threads", "32:1", "--values", "4:1"}),
-              HasSubstr("multiple"));
+  EXPECT_THAT(
+      refusal({"tiled-copy", "--atom", "UniversalCopy", "--type", "f12", "--threads", "32:1"}),
+      AllOf(HasSubstr("'f12'"), HasSubstr("bf16")));
+  EXPECT_THAT(
+      refusal({"tiled-copy", "--atom", "UniversalCopy", "--threads", "32:1", "--values", "4:1"}),
+      HasSubstr("multiple"));
 }
 
 }  // namespace

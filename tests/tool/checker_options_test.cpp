@@ -8,9 +8,9 @@
 
 #include "run_tool.hpp"
 
-/// The options of `tegula gemm` and `tegula attention` that are about the checker: its report, what is
-/// accepted, and schedules. The library's kernels are right, so findings are provoked by a limit that this
-/// one, which copies an element at a time, does not keep.
+/// The options of `tegula gemm` and `tegula attention` that are about the checker: its report, what
+/// is accepted, and schedules. The library's kernels are right, so findings are provoked by a limit
+/// that this one, which copies an element at a time, does not keep.
 namespace tegula::tool_test {
 namespace {
 
@@ -48,11 +48,13 @@ json report_of(Words const& words, int status) {
 
 std::vector<std::filesystem::path> files(TemporaryFolder const& folder) {
   std::vector<std::filesystem::path> found;
-  for (auto const& entry : std::filesystem::directory_iterator(folder.path())) found.push_back(entry.path());
+  for (auto const& entry : std::filesystem::directory_iterator(folder.path()))
+    found.push_back(entry.path());
   return found;
 }
 
-/// The tool refuses: status 1 or 2, one sentence that has `part`, nothing on standard output, no file.
+/// The tool refuses: status 1 or 2, one sentence that has `part`, nothing on standard output, no
+/// file.
 void expect_refused(Words const& words, std::string const& part, std::string const& input = "") {
   TemporaryFolder const folder;
   if (!input.empty()) write(folder / "input.json", input);
@@ -67,8 +69,9 @@ void expect_refused(Words const& words, std::string const& part, std::string con
 TEST(ReportOption, OfACleanRunSaysWhatWasRunAndCounted) {
   for (Words const& words : {kClean, kAttention}) {
     json const report = report_of(words, 0);
-    EXPECT_EQ(keys(report), (std::set<std::string>{"kernel", "grid", "threads", "schedule", "open_choices",
-                                                   "findings", "silenced", "lines", "total"}));
+    EXPECT_EQ(keys(report),
+              (std::set<std::string>{"kernel", "grid", "threads", "schedule", "open_choices",
+                                     "findings", "silenced", "lines", "total"}));
     EXPECT_THAT(report["kernel"].get<std::string>(), StartsWith("tegula::" + words[0]));
     EXPECT_EQ(report["grid"], json({1, 1, 1}));
     EXPECT_EQ(report["schedule"],
@@ -88,8 +91,8 @@ TEST(ReportOption, OfACleanRunSaysWhatWasRunAndCounted) {
 
 TEST(ReportOption, CanLeaveTheCountersOut) {
   json const report = report_of(kFound + Words{"--report-without-counters"}, 1);
-  EXPECT_EQ(keys(report), (std::set<std::string>{"kernel", "grid", "threads", "schedule", "open_choices",
-                                                 "findings", "silenced"}));
+  EXPECT_EQ(keys(report), (std::set<std::string>{"kernel", "grid", "threads", "schedule",
+                                                 "open_choices", "findings", "silenced"}));
   EXPECT_EQ(report["findings"], report_of(kFound, 1)["findings"]);
 }
 
@@ -97,17 +100,19 @@ TEST(ReportOption, OfARunWithFindingsHasEachWithItsPlace) {
   json const report = report_of(kFound, 1);
   ASSERT_THAT(report["findings"], SizeIs(3));
   for (json const& finding : report["findings"]) {
-    EXPECT_EQ(keys(finding),
-              (std::set<std::string>{"kind", "message", "order", "where", "cta", "warp", "lane", "other",
-                                     "buffer", "stage", "coordinate", "count", "ended_cluster"}));
+    EXPECT_EQ(keys(finding), (std::set<std::string>{"kind", "message", "order", "where", "cta",
+                                                    "warp", "lane", "other", "buffer", "stage",
+                                                    "coordinate", "count", "ended_cluster"}));
     EXPECT_EQ(finding["kind"], "uncoalesced");
-    EXPECT_THAT(finding["where"]["file"].get<std::string>(), testing::EndsWith("kernel/gemm_sm80.hpp"));
+    EXPECT_THAT(finding["where"]["file"].get<std::string>(),
+                testing::EndsWith("kernel/gemm_sm80.hpp"));
     EXPECT_EQ(finding["cta"], json({0, 0, 0}));
     EXPECT_EQ(finding["warp"], 0);
     EXPECT_EQ(finding["lane"], 0);
     EXPECT_GE(finding["count"], 1);
     EXPECT_EQ(finding["ended_cluster"], false);
-    for (char const* absent : {"order", "other", "stage"}) EXPECT_TRUE(finding[absent].is_null()) << absent;
+    for (char const* absent : {"order", "other", "stage"})
+      EXPECT_TRUE(finding[absent].is_null()) << absent;
   }
   EXPECT_EQ(report["findings"][2]["buffer"], "D");
   EXPECT_THAT(report["findings"][2]["coordinate"].get<std::string>(), HasSubstr("of D"));
@@ -115,11 +120,13 @@ TEST(ReportOption, OfARunWithFindingsHasEachWithItsPlace) {
 
 TEST(ReportOption, HoldsWhatIsPrinted) {
   TemporaryFolder const folder;
-  Outcome const outcome = run_tool(kFound + Words{"--report", "r.json", "--json"}, "", folder.path());
+  Outcome const outcome =
+      run_tool(kFound + Words{"--report", "r.json", "--json"}, "", folder.path());
   EXPECT_EQ(outcome.status, 1);
   json const report = json::parse(read(folder / "r.json")), printed = json::parse(outcome.out);
   EXPECT_EQ(printed["report"], report);
-  EXPECT_EQ(printed["error"], "the checker found 3 faults in " + report["kernel"].get<std::string>());
+  EXPECT_EQ(printed["error"],
+            "the checker found 3 faults in " + report["kernel"].get<std::string>());
   for (json const& finding : report["findings"])
     EXPECT_THAT(outcome.err, HasSubstr(finding["message"].get<std::string>()));
   EXPECT_THAT(files(folder), SizeIs(1)) << "nothing of it lies about";
@@ -136,8 +143,9 @@ TEST(ReportOption, IsRefusedWhereItCannotBeWritten) {
 TEST(ReportOption, ThatCannotBeWrittenHidesNoFinding) {
   Outcome const outcome = run_tool(kFound + Words{"--report", "/dev/full", "--json"});
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("the checker found 3 faults"), HasSubstr(": uncoalesced: "),
-                                 HasSubstr("/dev/full: writing failed")));
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("the checker found 3 faults"), HasSubstr(": uncoalesced: "),
+                    HasSubstr("/dev/full: writing failed")));
   EXPECT_THAT(json::parse(outcome.out)["error"].get<std::string>(), HasSubstr("writing failed"));
 }
 
@@ -160,7 +168,8 @@ json report_with(Words const& words, std::string const& suppressions, int status
 TEST(AllowOption, HoldsApartWhatIsAccepted) {
   json const report = report_with(
       kFound,
-      R"([{"kind": "uncoalesced", "file": "kernel/gemm_sm80.hpp", "reason": "rows of 149 elements"}])", 0);
+      R"([{"kind": "uncoalesced", "file": "kernel/gemm_sm80.hpp", "reason": "rows of 149 elements"}])",
+      0);
   EXPECT_THAT(report["findings"], IsEmpty());
   ASSERT_THAT(report["silenced"], SizeIs(3));
   json known = report["silenced"][0];
@@ -175,29 +184,34 @@ TEST(AllowOption, LeavesWhatItDoesNotName) {
       report_with(kFound, R"([{"kind": "uncoalesced", "buffer": "D", "reason": "short rows"}])", 1);
   EXPECT_THAT(one["findings"], SizeIs(2));
   EXPECT_THAT(one["silenced"], SizeIs(1));
-  EXPECT_THAT(report_with(kFound, R"([{"kind": "data_race", "buffer": "D", "reason": "x"}])", 1)["findings"],
+  EXPECT_THAT(report_with(kFound, R"([{"kind": "data_race", "buffer": "D", "reason": "x"}])",
+                          1)["findings"],
               SizeIs(3));
   EXPECT_THAT(report_with(kFound, "[]", 1)["findings"], SizeIs(3));
 }
 
 TEST(AllowOption, RefusesAFileThatItDoesNotUnderstand) {
   Words const words = kClean + Words{"--allow", "input.json"};
-  for (auto const& [text, part] : std::vector<std::pair<std::string, std::string>>{
-           {"[{", "must be a JSON array of objects"},
-           {R"({"kind": "data_race"})", "must be a JSON array of objects"},
-           {"[7]", "suppression 1 is 7; it must be an object"},
-           {R"([{"kind": "race", "file": "a.hpp", "reason": "x"}])",
-            "suppression 1: the kind is 'race'; it must be one of out_of_bounds, misaligned, "},
-           {R"([{"file": "a.hpp", "reason": "x"}])", "suppression 1: the kind is ''"},
-           {R"([{"kind": 3, "file": "a.hpp", "reason": "x"}])", "\"kind\" is 3; it must be a string"},
-           {R"([{"kind": "data_race", "file": "a.hpp"}])", "the suppression of data_race has no reason"},
-           {R"([{"kind": "data_race", "file": "a.hpp", "reason": ""}])", "has no reason"},
-           {R"([{"kind": "data_race", "reason": "x"}])", "names neither file nor buffer"},
-           {R"([{"kind": "data_race", "buffer": "K", "line": 3, "reason": "x"}])", "a line needs a file"},
-           {R"([{"kind": "data_race", "file": "a.hpp", "line": 0, "reason": "x"}])",
-            "the line is 0; it must be a whole number from 1 on"},
-           {R"([{"kind": "data_race", "buffer": "K", "reason": "x"}, {"kind": "data_race", "warp": 1}])",
-            "suppression 2 has \"warp\"; it has kind, file, line, buffer and reason, and no more"}})
+  for (
+      auto const& [text, part] : std::vector<std::pair<std::string, std::string>>{
+          {"[{", "must be a JSON array of objects"},
+          {R"({"kind": "data_race"})", "must be a JSON array of objects"},
+          {"[7]", "suppression 1 is 7; it must be an object"},
+          {R"([{"kind": "race", "file": "a.hpp", "reason": "x"}])",
+           "suppression 1: the kind is 'race'; it must be one of out_of_bounds, misaligned, "},
+          {R"([{"file": "a.hpp", "reason": "x"}])", "suppression 1: the kind is ''"},
+          {R"([{"kind": 3, "file": "a.hpp", "reason": "x"}])",
+           "\"kind\" is 3; it must be a string"},
+          {R"([{"kind": "data_race", "file": "a.hpp"}])",
+           "the suppression of data_race has no reason"},
+          {R"([{"kind": "data_race", "file": "a.hpp", "reason": ""}])", "has no reason"},
+          {R"([{"kind": "data_race", "reason": "x"}])", "names neither file nor buffer"},
+          {R"([{"kind": "data_race", "buffer": "K", "line": 3, "reason": "x"}])",
+           "a line needs a file"},
+          {R"([{"kind": "data_race", "file": "a.hpp", "line": 0, "reason": "x"}])",
+           "the line is 0; it must be a whole number from 1 on"},
+          {R"([{"kind": "data_race", "buffer": "K", "reason": "x"}, {"kind": "data_race", "warp": 1}])",
+           "suppression 2 has \"warp\"; it has kind, file, line, buffer and reason, and no more"}})
     expect_refused(words, part, text);
   expect_refused(words, "cannot read --allow 'input.json'");
   expect_refused(kClean + Words{"--allow", ""}, "'' is not the name of a file");
@@ -210,17 +224,21 @@ TEST(ScheduleOptions, DecideTheScheduleThatTheReportNames) {
   };
   for (char const* const completion : {"last", "first", "random"})
     EXPECT_EQ(schedule({"--completion", completion}), expected(completion, "one_warp_ahead", 0));
-  for (char const* const interleaving : {"one_warp_ahead", "round_robin", "random", "one_warp_behind"})
-    EXPECT_EQ(schedule({"--interleaving", interleaving, "--seed", "3"}), expected("last", interleaving, 3));
+  for (char const* const interleaving :
+       {"one_warp_ahead", "round_robin", "random", "one_warp_behind"})
+    EXPECT_EQ(schedule({"--interleaving", interleaving, "--seed", "3"}),
+              expected("last", interleaving, 3));
   EXPECT_EQ(schedule({"--scheduler", "first"}), expected("first", "round_robin", 0));
   EXPECT_EQ(schedule({"--scheduler", "random", "--seed", "18446744073709551615"}),
             expected("random", "random", 18446744073709551615u));
-  EXPECT_EQ(schedule({"--scheduler", "random", "--completion", "last"}), expected("last", "random", 0))
+  EXPECT_EQ(schedule({"--scheduler", "random", "--completion", "last"}),
+            expected("last", "random", 0))
       << "they go before the scheduler's";
 }
 
 TEST(ScheduleOptions, RefuseWhatThereIsNot) {
-  expect_refused(kClean + Words{"--completion", "soon"}, "'soon' is not one of last, first, random");
+  expect_refused(kClean + Words{"--completion", "soon"},
+                 "'soon' is not one of last, first, random");
   expect_refused(kClean + Words{"--interleaving", "fair"},
                  "'fair' is not one of one_warp_ahead, round_robin, random,");
   expect_refused(kClean + Words{"--scheduler", ""}, "'' is not one of last, first, random");
@@ -246,9 +264,9 @@ TEST(ScheduleOptions, AFailingSeedGivesTheSameReportAgain) {
 TEST(ChoicesOption, ReplaysAnOrderOfOneCluster) {
   json const report = report_of(kClean + Words{"--choices", "sync"}, 0);
   EXPECT_EQ(report["schedule"]["choices"], "sync");
-  expect_refused(
-      Words{"gemm", "--device", "sim", "--m", "300", "--n", "300", "--k", "16", "--choices", "sync"},
-      "an exploration is of one cluster, 1 x 1 x 1 CTAs; the grid has 9 x 1 x 1");
+  expect_refused(Words{"gemm", "--device", "sim", "--m", "300", "--n", "300", "--k", "16",
+                       "--choices", "sync"},
+                 "an exploration is of one cluster, 1 x 1 x 1 CTAs; the grid has 9 x 1 x 1");
 }
 
 TEST(ChoicesOption, RefusesWhatIsNoOrder) {
@@ -262,7 +280,8 @@ TEST(ChoicesOption, RefusesWhatIsNoOrder) {
     expect_refused(kClean + Words{"--choices", choices}, part);
   for (auto const& [option, value] : std::vector<std::pair<std::string, std::string>>{
            {"--scheduler", "random"}, {"--completion", "first"}, {"--interleaving", "random"}})
-    expect_refused(kClean + Words{"--choices", "sync", option, value}, option + " excludes --choices");
+    expect_refused(kClean + Words{"--choices", "sync", option, value},
+                   option + " excludes --choices");
 }
 
 }  // namespace

@@ -47,10 +47,12 @@ std::vector<std::string> examples(std::string const& help) {
 }
 
 TEST(Help, ListsTheCommands) {
-  EXPECT_THAT(commands(), testing::IsSupersetOf({"layout", "atoms", "atom", "tiled-mma", "tiled-copy"}));
+  EXPECT_THAT(commands(),
+              testing::IsSupersetOf({"layout", "atoms", "atom", "tiled-mma", "tiled-copy"}));
   EXPECT_EQ(run_tool({}).out, run_tool({"--help"}).out);
   EXPECT_EQ(run_tool({"--help"}).status, 0);
-  EXPECT_THAT(run_tool({"--version"}).out, testing::MatchesRegex("tegula [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+  EXPECT_THAT(run_tool({"--version"}).out,
+              testing::MatchesRegex("tegula [0-9]+\\.[0-9]+\\.[0-9]+\n"));
 }
 
 TEST(Help, EveryCommandTakesJsonAndHasExamples) {
@@ -89,7 +91,8 @@ TEST(Help, AnUnknownCommandIsAnsweredWithTheKnownOnes) {
   Outcome const outcome = run_tool({"layuot", "8:1"});
   EXPECT_EQ(outcome.status, 2);
   EXPECT_EQ(outcome.out, "");
-  EXPECT_THAT(outcome.err, AllOf(StartsWith("tegula: "), HasSubstr("'layuot'"), HasSubstr("layout, atoms")));
+  EXPECT_THAT(outcome.err,
+              AllOf(StartsWith("tegula: "), HasSubstr("'layuot'"), HasSubstr("layout, atoms")));
   EXPECT_THAT(nlohmann::json::parse(run_tool({"layuot", "--json"}).out)["error"].get<std::string>(),
               HasSubstr("layuot"));
 }

@@ -1,5 +1,6 @@
-// Every option of every command with values as a hostile user would give them: no signal, no hang, and one
-// short sentence that names the option and the value. A table, not chance: what is found here stays found.
+// Every option of every command with values as a hostile user would give them: no signal, no hang,
+// and one short sentence that names the option and the value. A table, not chance: what is found
+// here stays found.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,18 +25,21 @@ struct Kind {
 std::string const kControl = "\x1b[31m\n";
 std::string const kLong(5000, '7');
 
-Kind const kExtent{{"", "0", "-1", "x", "1.5", "1e3", "0x10", " 16", "16 ", "1073740801", "4294967312",
-                    "9223372036854775808", kLong}};
-Kind const kCount{{"", "-1", "x", "1.5", "2147483648", "4294967297", "99999999999999999999", kControl}};
-Kind const kHeadDim{{"", "0", "-32", "33", "512", "x", "64x", "1073740801", "18446744073709551680"}};
+Kind const kExtent{{"", "0", "-1", "x", "1.5", "1e3", "0x10", " 16", "16 ", "1073740801",
+                    "4294967312", "9223372036854775808", kLong}};
+Kind const kCount{
+    {"", "-1", "x", "1.5", "2147483648", "4294967297", "99999999999999999999", kControl}};
+Kind const kHeadDim{
+    {"", "0", "-32", "33", "512", "x", "64x", "1073740801", "18446744073709551680"}};
 Kind const kConfiguration{{"", "-1", "x", "100000", "2147483648"}};
 Kind const kSeed{{"", "-1", "x", "0.5", "18446744073709551616"}};
-Kind const kReal{{"", "x", "nan", "inf", "-inf", "1e40", "1e-46", "0x1p3", "1,5", "1 2", "+-1", kLong}};
+Kind const kReal{
+    {"", "x", "nan", "inf", "-inf", "1e40", "1e-46", "0x1p3", "1,5", "1 2", "+-1", kLong}};
 Kind const kPositive{{"", "0", "-1", "nan", "inf", "1e-46", "1e39"}};
 Kind const kWord{{"", "x", "NONE", "none ", "-", kControl, kLong}};
 Kind const kType{{"", "f64", "F16", "bf16 ", "int8", kControl, kLong}};
-Kind const kPair{
-    {"", "x", "64", "64x", "x64", "0x0", "0x64", "-64x64", "64x64x64", "4294967360x128", "64 x 64", "7x7"}};
+Kind const kPair{{"", "x", "64", "64x", "x64", "0x0", "0x64", "-64x64", "64x64x64",
+                  "4294967360x128", "64 x 64", "7x7"}};
 Kind const kInputArray{{"", "missing.npy", "missing.safetensors:w", "text.npy", "text.txt",
                         "text.safetensors:w", ".", "text.npy/x.npy", "pipe.npy", "empty.npy",
                         "empty.safetensors", kControl}};
@@ -72,34 +76,37 @@ struct Command {
 };
 
 std::vector<Command> commands() {
-  Command gemm{{"gemm", "--m", "16", "--n", "16", "--k", "16"},
-               {{"--a", kInputArray},       {"--b", kInputArray},
-                {"--c", kInputArray},       {"--bias", kInputArray},
-                {"--m", kExtent},           {"--n", kExtent},
-                {"--k", kExtent},           {"--batch", kExtent},
-                {"--dtype", kType},         {"--in-b", kType},
-                {"--out-type", kType},      {"--alpha", kReal},
-                {"--beta", kReal},          {"--scale-a", kReal},
-                {"--scale-b", kReal},       {"--activation", kWord},
-                {"--output", kOutputArray}, {"--draw-tiles", kOutputFile},
-                {"--kernel", kWord},        {"--config", kConfiguration},
-                {"--schedule", kWord},      {"--tile", kPair},
-                {"--cluster", kPair},       {"--split-k", {{"", "0", "-1", "x", "77", "2147483648"}}},
-                {"--raster", kWord},        {"--group", {{"", "0", "-1", "x", "2147483648"}}},
-                {"--widths", kWord}}};
-  Command attention{{"attention", "--seq-q", "16", "--head-dim", "64"},
-                    {{"--q", kInputArray},       {"--k", kInputArray},         {"--v", kInputArray},
-                     {"--layout", kWord},        {"--batch", kExtent},         {"--heads", kExtent},
-                     {"--kv-heads", kExtent},    {"--seq-q", kExtent},         {"--seq-k", kExtent},
-                     {"--head-dim", kHeadDim},   {"--head-dim-v", kHeadDim},   {"--window-left", kCount},
-                     {"--window-right", kCount}, {"--softcap", kPositive},     {"--sink", kInputArray},
-                     {"--kernel", kWord},        {"--config", kConfiguration}, {"--dtype", kType},
-                     {"--scale", kPositive},     {"--exponential", kWord},     {"--output", kOutputArray},
-                     {"--lse", kOutputArray}}};
+  Command gemm{
+      {"gemm", "--m", "16", "--n", "16", "--k", "16"},
+      {{"--a", kInputArray},       {"--b", kInputArray},
+       {"--c", kInputArray},       {"--bias", kInputArray},
+       {"--m", kExtent},           {"--n", kExtent},
+       {"--k", kExtent},           {"--batch", kExtent},
+       {"--dtype", kType},         {"--in-b", kType},
+       {"--out-type", kType},      {"--alpha", kReal},
+       {"--beta", kReal},          {"--scale-a", kReal},
+       {"--scale-b", kReal},       {"--activation", kWord},
+       {"--output", kOutputArray}, {"--draw-tiles", kOutputFile},
+       {"--kernel", kWord},        {"--config", kConfiguration},
+       {"--schedule", kWord},      {"--tile", kPair},
+       {"--cluster", kPair},       {"--split-k", {{"", "0", "-1", "x", "77", "2147483648"}}},
+       {"--raster", kWord},        {"--group", {{"", "0", "-1", "x", "2147483648"}}},
+       {"--widths", kWord}}};
+  Command attention{
+      {"attention", "--seq-q", "16", "--head-dim", "64"},
+      {{"--q", kInputArray},       {"--k", kInputArray},         {"--v", kInputArray},
+       {"--layout", kWord},        {"--batch", kExtent},         {"--heads", kExtent},
+       {"--kv-heads", kExtent},    {"--seq-q", kExtent},         {"--seq-k", kExtent},
+       {"--head-dim", kHeadDim},   {"--head-dim-v", kHeadDim},   {"--window-left", kCount},
+       {"--window-right", kCount}, {"--softcap", kPositive},     {"--sink", kInputArray},
+       {"--kernel", kWord},        {"--config", kConfiguration}, {"--dtype", kType},
+       {"--scale", kPositive},     {"--exponential", kWord},     {"--output", kOutputArray},
+       {"--lse", kOutputArray}}};
   for (Command* const command : {&gemm, &attention})
     command->options.insert(command->options.end(), kMachineOptions.begin(), kMachineOptions.end());
   std::string const mma = "SM80_16x8x16_F32F16F16F32_TN";
-  Kind const layout{{"", "(", "x", "(2,2", "0", "(2,2):(1", "(0,1)", "9223372036854775808", kControl, kLong}};
+  Kind const layout{
+      {"", "(", "x", "(2,2", "0", "(2,2):(1", "(0,1)", "9223372036854775808", kControl, kLong}};
   Kind const name{{"", "x", "SM80", kControl, kLong}};
   return {gemm,
           attention,
@@ -114,7 +121,8 @@ std::vector<Command> commands() {
             {"--layout", layout},
             {"--tile", {{"", "<", "x", "<1,1,1>", "<0,0,0>", kControl}}},
             {"--svg", kOutputFile}}},
-          {{"tiled-copy", "--atom", "UniversalCopy<uint32_t>", "--threads", "(4,2)", "--values", "(1,2)"},
+          {{"tiled-copy", "--atom", "UniversalCopy<uint32_t>", "--threads", "(4,2)", "--values",
+            "(1,2)"},
            {{"--atom", name},
             {"--type", {{"", "x", "0", "-8", "7", kControl}}},
             {"--threads", layout},
@@ -155,7 +163,9 @@ Outcome run(Line const& line, TemporaryFolder const& folder) {
 
 /// The text as a sentence shows it, or the beginning of that; of a tensor of a file, the file.
 std::string shown(std::string const& value) {
-  return value.empty() ? "''" : io::printable(value.substr(0, std::min<std::size_t>(40, value.find(":w"))));
+  return value.empty()
+             ? "''"
+             : io::printable(value.substr(0, std::min<std::size_t>(40, value.find(":w"))));
 }
 
 std::string shown(Line const& line) {
@@ -167,8 +177,11 @@ std::string shown(Line const& line) {
 /// One sentence, not too long, without control characters.
 void expect_sentence(Outcome const& outcome, std::string const& what) {
   EXPECT_TRUE(outcome.status == 1 || outcome.status == 2)
-      << what << (outcome.status == kTimedOut ? "has no end" : "ends with " + std::to_string(outcome.status));
-  EXPECT_TRUE(outcome.err.starts_with("tegula: ") && outcome.err.ends_with("\n")) << what << outcome.err;
+      << what
+      << (outcome.status == kTimedOut ? "has no end"
+                                      : "ends with " + std::to_string(outcome.status));
+  EXPECT_TRUE(outcome.err.starts_with("tegula: ") && outcome.err.ends_with("\n"))
+      << what << outcome.err;
   EXPECT_LT(outcome.err.size(), 1000u) << what;
   EXPECT_EQ(std::count_if(outcome.err.begin(), outcome.err.end(),
                           [](unsigned char c) { return c < 0x20 || c == 0x7f; }),
@@ -218,8 +231,8 @@ TEST(Hostile, OptionsWithoutAValueTwiceOrUnknownAreRefused) {
       expect_sentence(outcome, shown(twice));
       EXPECT_THAT(outcome.err, ::testing::HasSubstr(option.name)) << shown(twice);
     }
-    for (std::string const& unknown : {std::string("--frobnicate"), std::string("-x"), std::string("extra"),
-                                       "--" + kLong, std::string("--\n")}) {
+    for (std::string const& unknown : {std::string("--frobnicate"), std::string("-x"),
+                                       std::string("extra"), "--" + kLong, std::string("--\n")}) {
       Line line = command.base;
       line.push_back(unknown);
       if (command.base == Line{"layout"} && unknown == "extra") continue;  // an expression

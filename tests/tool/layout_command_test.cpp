@@ -51,12 +51,14 @@ std::string error_of(std::string const& expression) {
 }
 
 TEST(LayoutBatch, AnswersTheLineOfTheSpecification) {
-  Outcome const outcome = run_tool({"layout", "--batch", "-"},
-                                   R"json({"id":7,"expr":"composition((4,4):(4,1),(4,2,2):(2,1,8))"})json");
+  Outcome const outcome =
+      run_tool({"layout", "--batch", "-"},
+               R"json({"id":7,"expr":"composition((4,4):(4,1),(4,2,2):(2,1,8))"})json");
   EXPECT_EQ(outcome.status, 0);
-  EXPECT_EQ(outcome.out, R"json({"id":7,"result":"((2,2),2,2):((8,1),4,2)","size":16,"cosize":16,)json"
-                         R"json("table":[0,8,1,9,4,12,5,13,2,10,3,11,6,14,7,15]})json"
-                         "\n");
+  EXPECT_EQ(outcome.out,
+            R"json({"id":7,"result":"((2,2),2,2):((8,1),4,2)","size":16,"cosize":16,)json"
+            R"json("table":[0,8,1,9,4,12,5,13,2,10,3,11,6,14,7,15]})json"
+            "\n");
 }
 
 /// Each call of the language, with what the published semantics make of it.
@@ -104,7 +106,8 @@ TEST(LayoutBatch, KnowsEveryCall) {
       {"raked_product((2,5):(5,1),(3,4):(1,3))", "((3,2),(4,5)):((10,5),(30,1))"},
       {"tile_to_shape((2,4):(4,1),(4,8))", "((2,2),(4,2)):((4,8),(1,16))"},
       {"tile_to_shape((2,4):(4,1),(4,8),(2,1))", "((2,2),(4,2)):((4,16),(1,8))"},
-      {"tile_to_shape(Sw<3,3,3> o (8,64):(64,1),(16,128))", "Sw<3,3,3> o ((8,2),(64,2)):((64,512),(1,1024))"},
+      {"tile_to_shape(Sw<3,3,3> o (8,64):(64,1),(16,128))",
+       "Sw<3,3,3> o ((8,2),(64,2)):((64,512),(1,1024))"},
       {"flatten((4,(3,6)):(1,(4,12)))", "(4,3,6):(1,4,12)"},
       {"flatten((4,(3,6)))", "(4,3,6):(1,4,12)"},
       {"group((2,3,4):(1,2,6),0,2)", "((2,3),4):((1,2),6)"},
@@ -157,8 +160,8 @@ TEST(LayoutBatch, KnowsEveryCall) {
 }
 
 TEST(LayoutBatch, TablesAreTheLayoutsValues) {
-  json const answers = batch(
-      {"(2,3):(10,1)", "Sw<1,0,2> o (4,4):(4,1)", "(2,2):(1@1,2@0)", "4096:2", "4097:2", "(2,2):(-1,4)"});
+  json const answers = batch({"(2,3):(10,1)", "Sw<1,0,2> o (4,4):(4,1)", "(2,2):(1@1,2@0)",
+                              "4096:2", "4097:2", "(2,2):(-1,4)"});
   EXPECT_EQ(answers[0]["table"], json({0, 10, 1, 11, 2, 12}));
   // Offset x becomes x with bit 0 flipped where bit 2 is set.
   EXPECT_EQ(answers[1]["table"], json({0, 5, 8, 13, 1, 4, 9, 12, 2, 7, 10, 15, 3, 6, 11, 14}));
@@ -183,9 +186,11 @@ TEST(LayoutBatch, ErrorsSayWhereAndWhatWasExpected) {
   EXPECT_THAT(error_of("Sw<3,4,3> 8:1"), HasSubstr("'o'"));
   EXPECT_THAT(error_of("Sw<3,4,2> o 8:1"), HasSubstr("groups overlap"));
   EXPECT_THAT(error_of("size()"), HasSubstr("size has 0 arguments"));
-  EXPECT_THAT(error_of("group(8:1,1)"), AllOf(HasSubstr("group has 2 arguments"), HasSubstr("BEGIN, END")));
-  EXPECT_THAT(error_of("right_inverse(<4:1>)"),
-              AllOf(HasSubstr("argument 1 of right_inverse is a tiler"), HasSubstr("a layout is needed")));
+  EXPECT_THAT(error_of("group(8:1,1)"),
+              AllOf(HasSubstr("group has 2 arguments"), HasSubstr("BEGIN, END")));
+  EXPECT_THAT(
+      error_of("right_inverse(<4:1>)"),
+      AllOf(HasSubstr("argument 1 of right_inverse is a tiler"), HasSubstr("a layout is needed")));
   EXPECT_THAT(error_of("right_inverse(Sw<1,0,2> o 8:1)"), HasSubstr("plain layout"));
   EXPECT_THAT(error_of("upcast(8:1,(2,2))"), HasSubstr("an integer is needed"));
   EXPECT_THAT(error_of("complement(4:1,(4,0))"), HasSubstr("at least 1"));
@@ -253,7 +258,8 @@ TEST(LayoutBatch, ReadsAFileAndTenThousandLinesTakeLittleTime) {
   write(folder / "lines.jsonl", text);
   auto const start = std::chrono::steady_clock::now();
   Outcome const outcome = run_tool({"layout", "--batch", (folder / "lines.jsonl").string()});
-  double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  double const seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   EXPECT_EQ(outcome.status, 0);
   json const answers = lines_of(outcome.out);
   ASSERT_EQ(answers.size(), static_cast<std::size_t>(kLines));
@@ -277,8 +283,10 @@ TEST(LayoutCommand, PrintsTheResultAndATable) {
 
 TEST(LayoutCommand, WritesJson) {
   json const answer = json::parse(run_tool({"layout", "complement(4:2,24)", "--json"}).out);
-  EXPECT_EQ(answer,
-            json::parse(R"json({"result":"(2,3):(1,8)","size":6,"cosize":18,"table":[0,1,8,9,16,17]})json"));
+  EXPECT_EQ(
+      answer,
+      json::parse(
+          R"json({"result":"(2,3):(1,8)","size":6,"cosize":18,"table":[0,1,8,9,16,17]})json"));
 }
 
 TEST(LayoutCommand, ShowsBanks) {
@@ -305,11 +313,13 @@ TEST(LayoutCommand, DrawsSvgAndLatexWholeOrNotAtAll) {
   TemporaryFolder const folder;
   std::string const svg = (folder / "a.svg").string();
   std::string const tex = (folder / "a.tex").string();
-  EXPECT_EQ(run_tool({"layout", "Sw<2,0,3> o (4,8):(8,1)", "--svg", svg, "--latex", tex}).status, 0);
+  EXPECT_EQ(run_tool({"layout", "Sw<2,0,3> o (4,8):(8,1)", "--svg", svg, "--latex", tex}).status,
+            0);
   EXPECT_THAT(read(svg), AllOf(StartsWith("<svg "), EndsWith("</svg>\n")));
   EXPECT_THAT(read(tex), AllOf(HasSubstr("tikz"), HasSubstr("\\end{document}")));
   std::string const offsets = read(svg);
-  EXPECT_EQ(run_tool({"layout", "Sw<2,0,3> o (4,8):(8,1)", "--svg", svg, "--banks", "32"}).status, 0);
+  EXPECT_EQ(run_tool({"layout", "Sw<2,0,3> o (4,8):(8,1)", "--svg", svg, "--banks", "32"}).status,
+            0);
   EXPECT_NE(read(svg), offsets);
 
   Outcome const to_output = run_tool({"layout", "(2,2)", "--svg"});

@@ -8,7 +8,8 @@
 
 #include "run_tool.hpp"
 
-/// `--bank-conflicts` and `--excess-sectors`: what an access may cost, in place of what the kernel declares.
+/// `--bank-conflicts` and `--excess-sectors`: what an access may cost, in place of what the kernel
+/// declares.
 namespace tegula::tool_test {
 namespace {
 
@@ -45,9 +46,10 @@ TEST(BankConflictsOption, TakesThePlaceOfWhatTheKernelDeclares) {
   EXPECT_GE(found[0]["count"], 64 * 64 / (32 * 2)) << "each store of 32 x 2 elements";
   EXPECT_THAT(
       found[0]["message"].get<std::string>(),
-      HasSubstr("st.shared of 8 bytes by 32 lanes takes 4 passes over the banks of shared memory, 2 more "
-                "than it needs, where 1 more is declared: lanes 2 and 4 ask bank 4 for row 0, column 4 "
-                "of stage"));
+      HasSubstr(
+          "st.shared of 8 bytes by 32 lanes takes 4 passes over the banks of shared memory, 2 more "
+          "than it needs, where 1 more is declared: lanes 2 and 4 ask bank 4 for row 0, column 4 "
+          "of stage"));
 }
 
 TEST(LimitOptions, FindTheSameAtEverySchedule) {
@@ -79,14 +81,15 @@ TEST(ExcessSectorsOption, FindsAccessesThatTouchMore) {
 
 TEST(LimitOptions, RefuseWhatIsNoNumberOfThem) {
   for (std::string const option : {"--bank-conflicts", "--excess-sectors"}) {
-    for (std::string const value : {"-1", "", "1.5", "two", "0x2", "2147483648", "99999999999999999999"}) {
+    for (std::string const value :
+         {"-1", "", "1.5", "two", "0x2", "2147483648", "99999999999999999999"}) {
       for (Words const& command : {kElements, Words{"attention", "--device", "sim"}}) {
         Outcome const outcome = run_tool(command + Words{option, value});
         EXPECT_EQ(outcome.status, 2);
         EXPECT_EQ(outcome.out, "");
         EXPECT_EQ(outcome.err, "tegula: " + option + ": '" + value +
-                                   "' is not a whole number from 0 to 2147483647 (see `tegula " + command[0] +
-                                   " --help`)\n");
+                                   "' is not a whole number from 0 to 2147483647 (see `tegula " +
+                                   command[0] + " --help`)\n");
       }
     }
   }

@@ -1,5 +1,5 @@
-// The operands of `gemm` and `attention` from files: rounded once, fp8 as it stands there, refused where they
-// are empty or too large; and options that say zero.
+// The operands of `gemm` and `attention` from files: rounded once, fp8 as it stands there, refused
+// where they are empty or too large; and options that say zero.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -52,11 +52,11 @@ TEST(Operands, OfDoublesAreRoundedOnce) {
   for (std::size_t i = 0; i < 8; ++i) identity[9 * i] = 1;
   write_array(folder, "a.npy", ElementType::f64, {1, 8}, a);
   write_array(folder, "b.npy", ElementType::f32, {8, 8}, identity);
-  run_json({"gemm", "--a", "a.npy", "--b", "b.npy", "--trans-b", "--dtype", "f16", "--out", "f32", "--output",
-            "d.npy"},
+  run_json({"gemm", "--a", "a.npy", "--b", "b.npy", "--trans-b", "--dtype", "f16", "--out", "f32",
+            "--output", "d.npy"},
            folder);
-  EXPECT_EQ(floats_of(folder, "d.npy"),
-            (std::vector<float>{1, 1 + 0x1p-10f, 1 + 0x1p-10f, -1 - 0x1p-10f, 0x1p-24f, 65504, 0, 0}));
+  EXPECT_EQ(floats_of(folder, "d.npy"), (std::vector<float>{1, 1 + 0x1p-10f, 1 + 0x1p-10f,
+                                                            -1 - 0x1p-10f, 0x1p-24f, 65504, 0, 0}));
 }
 
 TEST(Operands, OfEightBitsAreThoseOfTheFiles) {
@@ -64,25 +64,28 @@ TEST(Operands, OfEightBitsAreThoseOfTheFiles) {
   constexpr std::size_t m = 16, n = 16, k = 32;
   std::vector<std::uint8_t> a(m * k), b(n * k);
   std::vector<double> exact(m * n);
-  for (std::size_t i = 0; i < m * k; ++i) a[i] = to_float_e4m3(static_cast<float>(i * 7 % 9) - 4).bits;
-  for (std::size_t i = 0; i < n * k; ++i) b[i] = to_float_e5m2(static_cast<float>(i * 5 % 7) - 3).bits;
+  for (std::size_t i = 0; i < m * k; ++i)
+    a[i] = to_float_e4m3(static_cast<float>(i * 7 % 9) - 4).bits;
+  for (std::size_t i = 0; i < n * k; ++i)
+    b[i] = to_float_e5m2(static_cast<float>(i * 5 % 7) - 3).bits;
   for (std::size_t i = 0; i < m; ++i)
     for (std::size_t j = 0; j < n; ++j)
       for (std::size_t p = 0; p < k; ++p)
-        exact[i * n + j] +=
-            (static_cast<double>((i * k + p) * 7 % 9) - 4) * (static_cast<double>((j * k + p) * 5 % 7) - 3);
-  io::write_safetensors(
-      (folder / "w.safetensors").string(),
-      {{"a", io::array_of(ElementType::e4m3, {m, k}, a)}, {"b", io::array_of(ElementType::e5m2, {n, k}, b)}});
+        exact[i * n + j] += (static_cast<double>((i * k + p) * 7 % 9) - 4) *
+                            (static_cast<double>((j * k + p) * 5 % 7) - 3);
+  io::write_safetensors((folder / "w.safetensors").string(),
+                        {{"a", io::array_of(ElementType::e4m3, {m, k}, a)},
+                         {"b", io::array_of(ElementType::e5m2, {n, k}, b)}});
   write_array(folder, "b.npy", ElementType::e5m2, {n, k}, b);
   for (std::string const from : {"w.safetensors:b", "b.npy"}) {
-    nlohmann::json const result = run_json(
-        {"gemm", "--a", "w.safetensors:a", "--b", from, "--trans-b", "--out", "f32", "--output", "d.npy"},
-        folder);
+    nlohmann::json const result = run_json({"gemm", "--a", "w.safetensors:a", "--b", from,
+                                            "--trans-b", "--out", "f32", "--output", "d.npy"},
+                                           folder);
     EXPECT_EQ(result["in"], "e4m3");
     EXPECT_EQ(result["in_b"], "e5m2");
     std::vector<float> const d = floats_of(folder, "d.npy");
-    for (std::size_t i = 0; i < d.size(); ++i) ASSERT_EQ(d[i], exact[i]) << from << ", element " << i;
+    for (std::size_t i = 0; i < d.size(); ++i)
+      ASSERT_EQ(d[i], exact[i]) << from << ", element " << i;
   }
 }
 
@@ -92,19 +95,21 @@ TEST(Operands, WithoutElementsAreRefused) {
   write_array(folder, "columns.npy", ElementType::f16, {64, 0}, std::vector<std::uint16_t>());
   write_array(folder, "tokens.npy", ElementType::f16, {0, 2, 64}, std::vector<std::uint16_t>());
   write_array(folder, "bias.npy", ElementType::f16, {0}, std::vector<std::uint16_t>());
-  io::write_safetensors((folder / "w.safetensors").string(),
-                        {{"w", io::array_of(ElementType::bf16, {16, 0}, std::vector<std::uint16_t>())}});
+  io::write_safetensors(
+      (folder / "w.safetensors").string(),
+      {{"w", io::array_of(ElementType::bf16, {16, 0}, std::vector<std::uint16_t>())}});
   struct Case {
     std::string command, option, file, shape;
   };
-  for (auto const& [command, option, file, shape] : {Case{"gemm", "--a", "rows.npy", "(0, 64)"},
-                                                     {"gemm", "--b", "columns.npy", "(64, 0)"},
-                                                     {"gemm", "--c", "rows.npy", "(0, 64)"},
-                                                     {"gemm", "--bias", "bias.npy", "(0)"},
-                                                     {"gemm", "--a", "w.safetensors:w", "(16, 0)"},
-                                                     {"attention", "--q", "tokens.npy", "(0, 2, 64)"},
-                                                     {"attention", "--k", "tokens.npy", "(0, 2, 64)"},
-                                                     {"attention", "--v", "tokens.npy", "(0, 2, 64)"}}) {
+  for (auto const& [command, option, file, shape] :
+       {Case{"gemm", "--a", "rows.npy", "(0, 64)"},
+        {"gemm", "--b", "columns.npy", "(64, 0)"},
+        {"gemm", "--c", "rows.npy", "(0, 64)"},
+        {"gemm", "--bias", "bias.npy", "(0)"},
+        {"gemm", "--a", "w.safetensors:w", "(16, 0)"},
+        {"attention", "--q", "tokens.npy", "(0, 2, 64)"},
+        {"attention", "--k", "tokens.npy", "(0, 2, 64)"},
+        {"attention", "--v", "tokens.npy", "(0, 2, 64)"}}) {
     Outcome const outcome = run_tool({command, option, file, "--device", "sim"}, "", folder.path());
     EXPECT_EQ(outcome.status, 1) << option;
     EXPECT_EQ(outcome.err, "tegula: " + option + " " + file + " has shape " + shape +
@@ -118,7 +123,8 @@ TEST(Operands, BeyondTheMemoryAreRefusedBeforeTheyAreMade) {
            {"gemm", "--m", "1000000", "--n", "1000000", "--k", "16"},
            {"gemm", "--batch", "100000", "--m", "4096", "--n", "4096", "--k", "16"},
            {"attention", "--seq-q", "100000000", "--head-dim", "256", "--heads", "64"},
-           {"attention", "--seq-q", "64", "--seq-k", "1000000000", "--head-dim", "256", "--heads", "64"}}) {
+           {"attention", "--seq-q", "64", "--seq-k", "1000000000", "--head-dim", "256", "--heads",
+            "64"}}) {
     std::vector<std::string> all = line;
     for (char const* const more : {"--device", "sim"}) all.push_back(more);
     Outcome const outcome = run_tool(all);
@@ -140,10 +146,11 @@ TEST(Operands, OfFilesBeyondTheMemoryAreRefusedBeforeTheyAreRead) {
   std::error_code error;
   std::filesystem::resize_file(folder / "big.npy", 10 + header.size() + 2 * rows * rows, error);
   if (error)
-    GTEST_SKIP() << "this file system has no files of " << 2 * rows * rows << " bytes without content";
+    GTEST_SKIP() << "this file system has no files of " << 2 * rows * rows
+                 << " bytes without content";
   for (std::string const option : {"--a", "--b", "--c"}) {
-    Outcome const outcome =
-        run_tool({"gemm", option, "big.npy", "--dtype", "f16", "--device", "sim"}, "", folder.path());
+    Outcome const outcome = run_tool(
+        {"gemm", option, "big.npy", "--dtype", "f16", "--device", "sim"}, "", folder.path());
     EXPECT_EQ(outcome.status, 1);
     EXPECT_THAT(outcome.err, ::testing::AllOf(HasSubstr(option + " big.npy needs about 2.2e+03 GB"),
                                               HasSubstr("GB are free")));

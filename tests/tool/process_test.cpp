@@ -1,5 +1,5 @@
-// The tool as a process: standard streams that are closed or full, readers that go away, kill -9 while
-// writing, and command lines as a hostile user would write them.
+// The tool as a process: standard streams that are closed or full, readers that go away, kill -9
+// while writing, and command lines as a hostile user would write them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,8 +24,8 @@ TEST(Process, OutputThatIsLostIsAnError) {
   EXPECT_THAT(closed.err, HasSubstr("cannot write standard output"));
   Outcome const help = run_shell("tegula --help >/dev/full", folder.path());
   EXPECT_EQ(help.status, 1);
-  Outcome const batch =
-      run_shell("printf '{\"id\":1,\"expr\":\"4\"}\\n' | tegula layout --batch - >/dev/full", folder.path());
+  Outcome const batch = run_shell(
+      "printf '{\"id\":1,\"expr\":\"4\"}\\n' | tegula layout --batch - >/dev/full", folder.path());
   EXPECT_EQ(batch.status, 1);
 }
 
@@ -65,11 +65,13 @@ TEST(Process, AKilledToolLeavesTheOldPictureOrTheNew) {
 TEST(Process, PicturesGoThroughLinksAndDevices) {
   TemporaryFolder const folder;
   write(folder / "real.svg", "old");
-  Outcome const linked = run_shell(
-      "ln -s real.svg link.svg && tegula layout 8 --svg link.svg && test -L link.svg", folder.path());
+  Outcome const linked =
+      run_shell("ln -s real.svg link.svg && tegula layout 8 --svg link.svg && test -L link.svg",
+                folder.path());
   EXPECT_EQ(linked.status, 0) << linked.err;
   EXPECT_THAT(read(folder / "real.svg"), HasSubstr("<svg"));
-  EXPECT_EQ(run_shell("tegula layout 8 --svg /dev/null && test -c /dev/null", folder.path()).status, 0);
+  EXPECT_EQ(run_shell("tegula layout 8 --svg /dev/null && test -c /dev/null", folder.path()).status,
+            0);
   EXPECT_EQ(run_shell("tegula layout 8 --svg /dev/full", folder.path()).status, 1);
   Outcome const same = run_shell("tegula layout 8 --svg a --latex ./a", folder.path());
   EXPECT_EQ(same.status, 1);
@@ -80,8 +82,8 @@ TEST(Process, DeepAndLongLinesOfABatchAreAnsweredLikeOthers) {
   std::string const deep =
       "{\"id\":" + std::string(100000, '[') + std::string(100000, ']') + ",\"expr\":\"4\"}";
   std::string const good = "{\"id\":1,\"expr\":\"size((4,8))\"}\n";
-  Outcome const outcome =
-      run_tool({"layout", "--batch", "-"}, good + deep + "\n" + std::string(3 << 20, 'x') + "\n" + good);
+  Outcome const outcome = run_tool({"layout", "--batch", "-"},
+                                   good + deep + "\n" + std::string(3 << 20, 'x') + "\n" + good);
   EXPECT_EQ(outcome.status, 0);
   EXPECT_THAT(outcome.out, HasSubstr("line 2 nests arrays and objects more than 64 deep"));
   EXPECT_THAT(outcome.out, HasSubstr("line 3 has more than 1048576 bytes"));
@@ -134,7 +136,8 @@ TEST(Process, HostileCommandLinesAreRefusedWithAShortSentence) {
 }
 
 TEST(Process, SentencesNameTheValueThatWasWritten) {
-  EXPECT_THAT(run_tool({"layout", "size((4,8),5)"}).err, HasSubstr("(4,8):(1,4), 5): there is no such mode"));
+  EXPECT_THAT(run_tool({"layout", "size((4,8),5)"}).err,
+              HasSubstr("(4,8):(1,4), 5): there is no such mode"));
   EXPECT_THAT(run_tool({"gemm", "--tile", "0x10"}).err, HasSubstr("--tile is '0x10'"));
 }
 

@@ -28,7 +28,8 @@ void write(std::filesystem::path const& path, std::string const& text) {
 }
 
 TemporaryFolder::TemporaryFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "tegula_tool_test_XXXXXX").string();
+  std::string pattern =
+      (std::filesystem::temp_directory_path() / "tegula_tool_test_XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) {
     throw std::runtime_error("no temporary folder");
   }
@@ -44,8 +45,9 @@ Outcome run_shell(std::string const& line, std::filesystem::path const& folder) 
   TemporaryFolder const streams;
   std::string const path = std::filesystem::path(TEGULA_TOOL).parent_path().string();
   std::string const command = "cd " + quoted(folder.string()) + " && export PATH=" + quoted(path) +
-                              ":\"$PATH\" && { " + line + "\n} >" + quoted((streams / "out").string()) +
-                              " 2>" + quoted((streams / "err").string());
+                              ":\"$PATH\" && { " + line + "\n} >" +
+                              quoted((streams / "out").string()) + " 2>" +
+                              quoted((streams / "err").string());
   int const status = std::system(command.c_str());
   Outcome outcome;
   outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;

@@ -6,5 +6,6 @@
 using namespace tegula::examples;
 
 int main() {
-  return test_on_simulated_machine<CopyProblem, CopyLower, MatrixShape>({{64, 128}, {67, 132}, {200, 36}});
+  return test_on_simulated_machine<CopyProblem, CopyLower, MatrixShape>(
+      {{64, 128}, {67, 132}, {200, 36}});
 }

@@ -53,11 +53,11 @@ template <class Kernel, class Gpu> class AttentionProblem {
     return to_float(tensor[static_cast<std::size_t>(row * dim + d)]);
   }
 
-  /// The bound, with e = 2^-22 for the exponential and u = 2^-24: a score errs by the product's accumulation
-  /// and by 6 u of the largest; a weight by that, and by one exponential and one product for each block of
-  /// keys, of which there is at most one in 16 keys; the sum by its additions, and as the weights do; P by
-  /// its rounding; the second product by its accumulation; and O by its rounding. Derived in
-  /// src/device/reference.cpp.
+  /// The bound, with e = 2^-22 for the exponential and u = 2^-24: a score errs by the product's
+  /// accumulation and by 6 u of the largest; a weight by that, and by one exponential and one
+  /// product for each block of keys, of which there is at most one in 16 keys; the sum by its
+  /// additions, and as the weights do; P by its rounding; the second product by its accumulation;
+  /// and O by its rounding. Derived in src/device/reference.cpp.
   void check_row(int row, std::vector<T> const& result, Errors& errors) const {
     std::int64_t const head = row / shape_.seq * shape_.seq;
     int const keys = shape_.causal ? row % shape_.seq + 1 : shape_.seq;
@@ -76,8 +76,8 @@ template <class Kernel, class Gpu> class AttentionProblem {
     }
     for (double& w : weight) sum += w = std::exp(w - largest);
     double const eta = std::expm1(delta + 6 * kU * (most + delta) + (1 + blocks) * (0x1p-22 + kU));
-    double const relative =
-        2.01 * eta + (keys / 4.0 + 8) * kU + unit_roundoff<T> + accumulation_error(keys + 8 * blocks);
+    double const relative = 2.01 * eta + (keys / 4.0 + 8) * kU + unit_roundoff<T> +
+                            accumulation_error(keys + 8 * blocks);
     for (int d = 0; d < dim; ++d) {
       double value = 0, magnitude = 0;
       for (int j = 0; j < keys; ++j) {

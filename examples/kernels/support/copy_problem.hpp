@@ -12,8 +12,8 @@ inline std::string to_string(MatrixShape const& s) {
   return std::to_string(s.m) + " x " + std::to_string(s.n);
 }
 
-/// A kernel that moves the elements of a row-major matrix S (m, n) to D. With Kernel::transposes, D (n, m) is
-/// S transposed; else D(i, j) is S(i, j), or zero where not Kernel::wanted(i, j).
+/// A kernel that moves the elements of a row-major matrix S (m, n) to D. With Kernel::transposes, D
+/// (n, m) is S transposed; else D(i, j) is S(i, j), or zero where not Kernel::wanted(i, j).
 template <class Kernel, class Gpu> class CopyProblem {
  public:
   CopyProblem(Gpu& gpu, MatrixShape const& shape, std::uint64_t seed)
@@ -22,7 +22,8 @@ template <class Kernel, class Gpu> class CopyProblem {
         lds_(leading(shape.n)),
         ldd_(leading(columns())),
         s_(random_numbers<float>(lds_ * shape.m, seed)),
-        d_(static_cast<std::size_t>(ldd_ * (Kernel::transposes ? shape.n : shape.m)), poison<float>()) {
+        d_(static_cast<std::size_t>(ldd_ * (Kernel::transposes ? shape.n : shape.m)),
+           poison<float>()) {
     params_ = {shape.m, shape.n, gpu.upload(s_, "S"), gpu.upload(d_, "D"), lds_, ldd_};
   }
 
@@ -41,8 +42,8 @@ template <class Kernel, class Gpu> class CopyProblem {
           throw std::runtime_error(to_string(shape_) + ": an element beside D was written");
       } else if (found != expected(row, column)) {
         throw std::runtime_error(to_string(shape_) + ": D(" + std::to_string(row) + ", " +
-                                 std::to_string(column) + ") is " + std::to_string(found) + ", not " +
-                                 std::to_string(expected(row, column)));
+                                 std::to_string(column) + ") is " + std::to_string(found) +
+                                 ", not " + std::to_string(expected(row, column)));
       }
     }
     return 0;

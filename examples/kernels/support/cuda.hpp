@@ -16,7 +16,8 @@
 namespace tegula::examples {
 
 inline void check(cudaError_t status, char const* what) {
-  if (status != cudaSuccess) throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
+  if (status != cudaSuccess)
+    throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
 }
 
 template <class Kernel>
@@ -50,8 +51,8 @@ class CudaGpu {
   TensorMap encode(TensorMapDescription const& d) const {
     void* function = nullptr;
     cudaDriverEntryPointQueryResult answer{};
-    check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault,
-                                           &answer),
+    check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
+                                           cudaEnableDefault, &answer),
           "cuTensorMapEncodeTiled");
     CUtensorMapDataType const type = d.dtype == DType::bf16  ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
                                      : d.dtype == DType::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
@@ -59,7 +60,8 @@ class CudaGpu {
     cuuint64_t extents[5], strides[5];
     cuuint32_t box[5], steps[5] = {1, 1, 1, 1, 1};
     for (std::size_t i = 0; i < 5; ++i) {
-      extents[i] = static_cast<cuuint64_t>(d.extents[i]), box[i] = static_cast<cuuint32_t>(d.box[i]);
+      extents[i] = static_cast<cuuint64_t>(d.extents[i]),
+      box[i] = static_cast<cuuint32_t>(d.box[i]);
       if (i < 4) strides[i] = static_cast<cuuint64_t>(d.strides[i]);
     }
     TensorMap result;
@@ -74,7 +76,8 @@ class CudaGpu {
   }
   template <class Kernel> void launch(Dim3 grid, typename Kernel::Params const& params) {
     constexpr int bytes = static_cast<int>(sizeof(typename Kernel::SharedStorage));
-    check(cudaFuncSetAttribute(entry<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "launch");
+    check(cudaFuncSetAttribute(entry<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+          "launch");
     entry<Kernel><<<dim3(grid.x, grid.y, grid.z), Kernel::threads, bytes>>>(params);
     check(cudaGetLastError(), "launch");
   }

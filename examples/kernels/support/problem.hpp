@@ -14,7 +14,8 @@
 
 #include "tegula/numeric/dtype.hpp"
 
-/// What the examples' problems have in common: random data, and results held to float64 within a bound.
+/// What the examples' problems have in common: random data, and results held to float64 within a
+/// bound.
 namespace tegula::examples {
 
 /// The unit roundoff of f32.
@@ -64,8 +65,9 @@ class Errors {
   double worst_ = 0;
 };
 
-/// How far the sum of `products` products may be from exact, relative to the sum of their magnitudes, by fma
-/// or by the tensor core, whose steps of 8 products err by at most 11 u each: docs/arithmetic.md.
+/// How far the sum of `products` products may be from exact, relative to the sum of their
+/// magnitudes, by fma or by the tensor core, whose steps of 8 products err by at most 11 u each:
+/// docs/arithmetic.md.
 inline double accumulation_error(double products) {
   double const r = 11 * kU * std::ceil(products / 8);
   return r / (1 - r);
@@ -76,7 +78,8 @@ inline std::vector<int> some_of(int count, int most) {
   std::vector<int> result;
   int const picked = std::min(count, most);
   for (int i = 0; i < picked; ++i)
-    result.push_back(picked == 1 ? 0 : static_cast<int>(std::int64_t{i} * (count - 1) / (picked - 1)));
+    result.push_back(picked == 1 ? 0
+                                 : static_cast<int>(std::int64_t{i} * (count - 1) / (picked - 1)));
   return result;
 }
 

@@ -27,7 +27,9 @@ class SimulatedGpu {
     machine_.download(result.data(), data, count * sizeof(T));
     return result;
   }
-  TensorMap encode(TensorMapDescription const& description) const { return sim::encode(description); }
+  TensorMap encode(TensorMapDescription const& description) const {
+    return sim::encode(description);
+  }
   template <class Kernel> void launch(Dim3 grid, typename Kernel::Params const& params) {
     report_ = sim::launch<Kernel>(machine_, grid, params);
   }
@@ -39,8 +41,8 @@ class SimulatedGpu {
   sim::Report report_;
 };
 
-/// Runs each problem at every schedule of the machine, the data as random as the schedule, and holds its
-/// results to float64; prints the last report. Returns what main() is to return.
+/// Runs each problem at every schedule of the machine, the data as random as the schedule, and
+/// holds its results to float64; prints the last report. Returns what main() is to return.
 template <template <class, class> class Problem, class Kernel, class Shape>
 int test_on_simulated_machine(std::vector<Shape> const& shapes) try {
   double worst = 0;

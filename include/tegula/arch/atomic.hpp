@@ -11,11 +11,12 @@
 #include "tegula/sim/hooks.hpp"
 #endif
 
-/// Atomics, relaxed: PTX ISA, atom and red. On global memory they have the scope of the GPU. On shared memory
-/// they have that of the CTA, whose own it is; or that of the cluster (sm_90), where the address is mapa's.
-/// Floating-point addition rounds to nearest even and keeps subnormals; the order in which threads add is the
-/// machine's. On the simulated machine CTAs take their turn in the order of their indices, so that a result
-/// does not depend on how many of the host's cores run it.
+/// Atomics, relaxed: PTX ISA, atom and red. On global memory they have the scope of the GPU. On
+/// shared memory they have that of the CTA, whose own it is; or that of the cluster (sm_90), where
+/// the address is mapa's. Floating-point addition rounds to nearest even and keeps subnormals; the
+/// order in which threads add is the machine's. On the simulated machine CTAs take their turn in
+/// the order of their indices, so that a result does not depend on how many of the host's cores run
+/// it.
 namespace tegula {
 
 template <class T>
@@ -27,7 +28,8 @@ concept AtomicValue = AtomicInteger<T> || std::is_same_v<T, float> || std::is_sa
 namespace detail {
 
 /// A value's bits in a register.
-template <AtomicValue T> using AtomicBits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+template <AtomicValue T>
+using AtomicBits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 
 #if TEGULA_GPU
 
@@ -77,26 +79,26 @@ TEGULA_DEVICE T atom(Address address, T value) {
   if constexpr (sizeof(T) == 4 && sizeof(Address) == 8) {
     asm volatile("atom.relaxed%3%4%5%6 %0, [%1], %2;"
                  : "=r"(old)
-                 : "l"(address), "r"(bits_as<AtomicBits<T>>(value)), "C"(Memory::text), "C"(Op::text),
-                   "C"(Op::Kind::text), "n"(32)
+                 : "l"(address), "r"(bits_as<AtomicBits<T>>(value)), "C"(Memory::text),
+                   "C"(Op::text), "C"(Op::Kind::text), "n"(32)
                  : "memory");
   } else if constexpr (sizeof(Address) == 8) {
     asm volatile("atom.relaxed%3%4%5%6 %0, [%1], %2;"
                  : "=l"(old)
-                 : "l"(address), "l"(bits_as<AtomicBits<T>>(value)), "C"(Memory::text), "C"(Op::text),
-                   "C"(Op::Kind::text), "n"(64)
+                 : "l"(address), "l"(bits_as<AtomicBits<T>>(value)), "C"(Memory::text),
+                   "C"(Op::text), "C"(Op::Kind::text), "n"(64)
                  : "memory");
   } else if constexpr (sizeof(T) == 4) {
     asm volatile("atom.relaxed%3%4%5%6 %0, [%1], %2;"
                  : "=r"(old)
-                 : "r"(address), "r"(bits_as<AtomicBits<T>>(value)), "C"(Memory::text), "C"(Op::text),
-                   "C"(Op::Kind::text), "n"(32)
+                 : "r"(address), "r"(bits_as<AtomicBits<T>>(value)), "C"(Memory::text),
+                   "C"(Op::text), "C"(Op::Kind::text), "n"(32)
                  : "memory");
   } else {
     asm volatile("atom.relaxed%3%4%5%6 %0, [%1], %2;"
                  : "=l"(old)
-                 : "r"(address), "l"(bits_as<AtomicBits<T>>(value)), "C"(Memory::text), "C"(Op::text),
-                   "C"(Op::Kind::text), "n"(64)
+                 : "r"(address), "l"(bits_as<AtomicBits<T>>(value)), "C"(Memory::text),
+                   "C"(Op::text), "C"(Op::Kind::text), "n"(64)
                  : "memory");
   }
   return bits_as<T>(old);
@@ -130,23 +132,24 @@ TEGULA_DEVICE T atom_cas(Address address, T expected, T value) {
   return bits_as<T>(old);
 }
 
-template <class Memory, AtomicValue T, class Address> TEGULA_DEVICE void red_add(Address address, T value) {
+template <class Memory, AtomicValue T, class Address>
+TEGULA_DEVICE void red_add(Address address, T value) {
   using Op = AddText<T>;
   if constexpr (sizeof(T) == 4 && sizeof(Address) == 8) {
-    asm volatile("red.relaxed%2.add%3%4 [%0], %1;" ::"l"(address), "r"(bits_as<AtomicBits<T>>(value)),
-                 "C"(Memory::text), "C"(Op::Kind::text), "n"(32)
+    asm volatile("red.relaxed%2.add%3%4 [%0], %1;" ::"l"(address),
+                 "r"(bits_as<AtomicBits<T>>(value)), "C"(Memory::text), "C"(Op::Kind::text), "n"(32)
                  : "memory");
   } else if constexpr (sizeof(Address) == 8) {
-    asm volatile("red.relaxed%2.add%3%4 [%0], %1;" ::"l"(address), "l"(bits_as<AtomicBits<T>>(value)),
-                 "C"(Memory::text), "C"(Op::Kind::text), "n"(64)
+    asm volatile("red.relaxed%2.add%3%4 [%0], %1;" ::"l"(address),
+                 "l"(bits_as<AtomicBits<T>>(value)), "C"(Memory::text), "C"(Op::Kind::text), "n"(64)
                  : "memory");
   } else if constexpr (sizeof(T) == 4) {
-    asm volatile("red.relaxed%2.add%3%4 [%0], %1;" ::"r"(address), "r"(bits_as<AtomicBits<T>>(value)),
-                 "C"(Memory::text), "C"(Op::Kind::text), "n"(32)
+    asm volatile("red.relaxed%2.add%3%4 [%0], %1;" ::"r"(address),
+                 "r"(bits_as<AtomicBits<T>>(value)), "C"(Memory::text), "C"(Op::Kind::text), "n"(32)
                  : "memory");
   } else {
-    asm volatile("red.relaxed%2.add%3%4 [%0], %1;" ::"r"(address), "l"(bits_as<AtomicBits<T>>(value)),
-                 "C"(Memory::text), "C"(Op::Kind::text), "n"(64)
+    asm volatile("red.relaxed%2.add%3%4 [%0], %1;" ::"r"(address),
+                 "l"(bits_as<AtomicBits<T>>(value)), "C"(Memory::text), "C"(Op::Kind::text), "n"(64)
                  : "memory");
   }
 }
@@ -154,22 +157,25 @@ template <class Memory, AtomicValue T, class Address> TEGULA_DEVICE void red_add
 #else
 
 template <class T>
-inline constexpr sim::AtomicType kAtomicType = std::is_same_v<T, float>           ? sim::AtomicType::f32
-                                               : std::is_same_v<T, double>        ? sim::AtomicType::f64
-                                               : std::is_same_v<T, std::int32_t>  ? sim::AtomicType::s32
-                                               : std::is_same_v<T, std::uint32_t> ? sim::AtomicType::u32
-                                               : std::is_same_v<T, std::int64_t>  ? sim::AtomicType::s64
-                                                                                  : sim::AtomicType::u64;
+inline constexpr sim::AtomicType kAtomicType =
+    std::is_same_v<T, float>           ? sim::AtomicType::f32
+    : std::is_same_v<T, double>        ? sim::AtomicType::f64
+    : std::is_same_v<T, std::int32_t>  ? sim::AtomicType::s32
+    : std::is_same_v<T, std::uint32_t> ? sim::AtomicType::u32
+    : std::is_same_v<T, std::int64_t>  ? sim::AtomicType::s64
+                                       : sim::AtomicType::u64;
 
-template <AtomicValue T> T atom(sim::AtomicOp op, T* address, T value, T expected, SourceLocation where) {
+template <AtomicValue T>
+T atom(sim::AtomicOp op, T* address, T value, T expected, SourceLocation where) {
   std::uint64_t const old = sim::atomic(op, kAtomicType<T>, address, bits_as<AtomicBits<T>>(value),
                                         bits_as<AtomicBits<T>>(expected), where);
   return bits_as<T>(static_cast<AtomicBits<T>>(old));
 }
 template <Scope S, AtomicValue T>
 T atom_shared(sim::AtomicOp op, SharedAddr address, T value, T expected, SourceLocation where) {
-  std::uint64_t const old = sim::atomic_shared(op, kAtomicType<T>, address, bits_as<AtomicBits<T>>(value),
-                                               bits_as<AtomicBits<T>>(expected), S, where);
+  std::uint64_t const old =
+      sim::atomic_shared(op, kAtomicType<T>, address, bits_as<AtomicBits<T>>(value),
+                         bits_as<AtomicBits<T>>(expected), S, where);
   return bits_as<T>(static_cast<AtomicBits<T>>(old));
 }
 

@@ -12,8 +12,8 @@
 #include "tegula/sim/hooks.hpp"
 #endif
 
-/// Clusters of CTAs (sm_90): who am I in the cluster, the cluster's barrier, and the shared memory of the
-/// cluster's other CTAs. A launch without clusters has clusters of one CTA.
+/// Clusters of CTAs (sm_90): who am I in the cluster, the cluster's barrier, and the shared memory
+/// of the cluster's other CTAs. A launch without clusters has clusters of one CTA.
 namespace tegula {
 
 /// Rank of this CTA in its cluster, x fastest: PTX ISA, %cluster_ctarank.
@@ -68,11 +68,13 @@ TEGULA_DEVICE Dim3 cluster_dim() {
 #endif
 }
 
-/// The barrier of all threads of a cluster: PTX ISA, barrier.cluster, .aligned. Each thread arrives, then
-/// waits, in turn; a thread that has exited counts as arrived. All lanes of a warp execute one together.
+/// The barrier of all threads of a cluster: PTX ISA, barrier.cluster, .aligned. Each thread
+/// arrives, then waits, in turn; a thread that has exited counts as arrived. All lanes of a warp
+/// execute one together.
 namespace cluster {
 
-/// Arrives without waiting; what the thread did to memory before is visible to those that wait (.release).
+/// Arrives without waiting; what the thread did to memory before is visible to those that wait
+/// (.release).
 TEGULA_DEVICE void arrive([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
@@ -82,7 +84,8 @@ TEGULA_DEVICE void arrive([[maybe_unused]] SourceLocation where = SourceLocation
 }
 
 /// As arrive, but promises nothing about memory (.relaxed).
-TEGULA_DEVICE void arrive_relaxed([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void arrive_relaxed(
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #else
@@ -107,9 +110,9 @@ TEGULA_DEVICE void sync([[maybe_unused]] SourceLocation where = SourceLocation::
 
 }  // namespace cluster
 
-/// The address, in the cluster's shared window, of what `local` is in the CTA of the given rank (0 to
-/// cluster_cta_count() - 1; its own is allowed): PTX ISA, mapa. A CTA's own shared addresses are addresses of
-/// the cluster's window too.
+/// The address, in the cluster's shared window, of what `local` is in the CTA of the given rank (0
+/// to cluster_cta_count() - 1; its own is allowed): PTX ISA, mapa. A CTA's own shared addresses are
+/// addresses of the cluster's window too.
 TEGULA_DEVICE SharedAddr mapa(SharedAddr local, int cta_rank,
                               [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
@@ -121,11 +124,11 @@ TEGULA_DEVICE SharedAddr mapa(SharedAddr local, int cta_rank,
 #endif
 }
 
-/// Loads a V from the shared memory of a CTA of the cluster: PTX ISA, ld.shared::cluster. That CTA has
-/// started (cluster::sync) and does not exit before the load.
+/// Loads a V from the shared memory of a CTA of the cluster: PTX ISA, ld.shared::cluster. That CTA
+/// has started (cluster::sync) and does not exit before the load.
 template <MemoryValue V>
-TEGULA_DEVICE V ld_shared_cluster(SharedAddr address,
-                                  [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE V ld_shared_cluster(
+    SharedAddr address, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   if constexpr (sizeof(V) == 1) {
     std::uint16_t r;
@@ -162,18 +165,21 @@ TEGULA_DEVICE V ld_shared_cluster(SharedAddr address,
 /// Stores a V to the shared memory of a CTA of the cluster: PTX ISA, st.shared::cluster. As for
 /// ld_shared_cluster, that CTA is there.
 template <MemoryValue V>
-TEGULA_DEVICE void st_shared_cluster(SharedAddr address, V const& value,
-                                     [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void st_shared_cluster(
+    SharedAddr address, V const& value,
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   auto const r = bits_as<RegisterBits<sizeof(V)>>(value);
 #if TEGULA_GPU
   if constexpr (sizeof(V) == 1) {
-    asm volatile("st.shared::cluster.u8 [%0], %1;" ::"r"(address), "h"(static_cast<std::uint16_t>(r.byte)));
+    asm volatile("st.shared::cluster.u8 [%0], %1;" ::"r"(address),
+                 "h"(static_cast<std::uint16_t>(r.byte)));
   } else if constexpr (sizeof(V) == 2) {
     asm volatile("st.shared::cluster.u16 [%0], %1;" ::"r"(address), "h"(r.half));
   } else if constexpr (sizeof(V) == 4) {
     asm volatile("st.shared::cluster.b32 [%0], %1;" ::"r"(address), "r"(r.word[0]));
   } else if constexpr (sizeof(V) == 8) {
-    asm volatile("st.shared::cluster.v2.b32 [%0], {%1, %2};" ::"r"(address), "r"(r.word[0]), "r"(r.word[1]));
+    asm volatile("st.shared::cluster.v2.b32 [%0], {%1, %2};" ::"r"(address), "r"(r.word[0]),
+                 "r"(r.word[1]));
   } else {
     asm volatile("st.shared::cluster.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(r.word[0]),
                  "r"(r.word[1]), "r"(r.word[2]), "r"(r.word[3]));
@@ -183,24 +189,26 @@ TEGULA_DEVICE void st_shared_cluster(SharedAddr address, V const& value,
 #endif
 }
 
-/// Stores a V of 4, 8 or 16 bytes to the shared memory of a CTA of the cluster without waiting for it; once
-/// there, it completes sizeof(V) bytes of the mbarrier, which lies in the same CTA as `remote`: PTX ISA,
-/// st.async. Both addresses are of the cluster's window.
+/// Stores a V of 4, 8 or 16 bytes to the shared memory of a CTA of the cluster without waiting for
+/// it; once there, it completes sizeof(V) bytes of the mbarrier, which lies in the same CTA as
+/// `remote`: PTX ISA, st.async. Both addresses are of the cluster's window.
 template <MemoryValue V>
 TEGULA_DEVICE void st_async(SharedAddr remote, V const& value, SharedAddr remote_mbarrier,
                             [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
-  static_assert(sizeof(V) == 4 || sizeof(V) == 8 || sizeof(V) == 16, "st.async stores 4, 8 or 16 bytes");
+  static_assert(sizeof(V) == 4 || sizeof(V) == 8 || sizeof(V) == 16,
+                "st.async stores 4, 8 or 16 bytes");
   auto const r = bits_as<RegisterBits<sizeof(V)>>(value);
 #if TEGULA_GPU
   if constexpr (sizeof(V) == 4) {
     asm volatile(
-        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(remote),
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(
+            remote),
         "r"(r.word[0]), "r"(remote_mbarrier)
         : "memory");
   } else if constexpr (sizeof(V) == 8) {
     asm volatile(
-        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1, %2}, [%3];" ::"r"(
-            remote),
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1, %2}, [%3];" ::
+            "r"(remote),
         "r"(r.word[0]), "r"(r.word[1]), "r"(remote_mbarrier)
         : "memory");
   } else {
@@ -215,29 +223,33 @@ TEGULA_DEVICE void st_async(SharedAddr remote, V const& value, SharedAddr remote
 #endif
 }
 
-/// Adds a value to shared memory of a CTA of the cluster without waiting for it; once done, it completes
-/// sizeof(T) bytes of the mbarrier, which lies in the same CTA as `remote`: PTX ISA, red.async. Both
-/// addresses are of the cluster's window. Sums of s64 have the bits of those of u64.
+/// Adds a value to shared memory of a CTA of the cluster without waiting for it; once done, it
+/// completes sizeof(T) bytes of the mbarrier, which lies in the same CTA as `remote`: PTX ISA,
+/// red.async. Both addresses are of the cluster's window. Sums of s64 have the bits of those of
+/// u64.
 template <AtomicInteger T>
-TEGULA_DEVICE void red_async_add(SharedAddr remote, T value, SharedAddr remote_mbarrier,
-                                 [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void red_async_add(
+    SharedAddr remote, T value, SharedAddr remote_mbarrier,
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   if constexpr (sizeof(T) == 4) {
     asm volatile(
         "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add%3%4 [%0], %1, [%2];" ::
             "r"(remote),
-        "r"(bits_as<std::uint32_t>(value)), "r"(remote_mbarrier), "C"(detail::AddText<T>::Kind::text), "n"(32)
+        "r"(bits_as<std::uint32_t>(value)), "r"(remote_mbarrier),
+        "C"(detail::AddText<T>::Kind::text), "n"(32)
         : "memory");
   } else {
     asm volatile(
         "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add%3%4 [%0], %1, [%2];" ::
             "r"(remote),
-        "l"(bits_as<std::uint64_t>(value)), "r"(remote_mbarrier), "C"(detail::AddText<T>::Kind::text), "n"(64)
+        "l"(bits_as<std::uint64_t>(value)), "r"(remote_mbarrier),
+        "C"(detail::AddText<T>::Kind::text), "n"(64)
         : "memory");
   }
 #else
-  sim::red_async(sim::AtomicOp::add, detail::kAtomicType<T>, remote, static_cast<std::uint64_t>(value),
-                 remote_mbarrier, where);
+  sim::red_async(sim::AtomicOp::add, detail::kAtomicType<T>, remote,
+                 static_cast<std::uint64_t>(value), remote_mbarrier, where);
 #endif
 }
 /// Likewise stores the smaller of the value and what is there.
@@ -247,13 +259,14 @@ requires(sizeof(T) == 4) TEGULA_DEVICE
                        [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile(
-      "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min%3%4 [%0], %1, [%2];" ::"r"(
-          remote),
-      "r"(bits_as<std::uint32_t>(value)), "r"(remote_mbarrier), "C"(detail::MinText<T>::Kind::text), "n"(32)
+      "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min%3%4 [%0], %1, [%2];" ::
+          "r"(remote),
+      "r"(bits_as<std::uint32_t>(value)), "r"(remote_mbarrier), "C"(detail::MinText<T>::Kind::text),
+      "n"(32)
       : "memory");
 #else
-  sim::red_async(sim::AtomicOp::min, detail::kAtomicType<T>, remote, static_cast<std::uint64_t>(value),
-                 remote_mbarrier, where);
+  sim::red_async(sim::AtomicOp::min, detail::kAtomicType<T>, remote,
+                 static_cast<std::uint64_t>(value), remote_mbarrier, where);
 #endif
 }
 /// Likewise stores the larger of the value and what is there.
@@ -263,13 +276,14 @@ requires(sizeof(T) == 4) TEGULA_DEVICE
                        [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile(
-      "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.max%3%4 [%0], %1, [%2];" ::"r"(
-          remote),
-      "r"(bits_as<std::uint32_t>(value)), "r"(remote_mbarrier), "C"(detail::MaxText<T>::Kind::text), "n"(32)
+      "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.max%3%4 [%0], %1, [%2];" ::
+          "r"(remote),
+      "r"(bits_as<std::uint32_t>(value)), "r"(remote_mbarrier), "C"(detail::MaxText<T>::Kind::text),
+      "n"(32)
       : "memory");
 #else
-  sim::red_async(sim::AtomicOp::max, detail::kAtomicType<T>, remote, static_cast<std::uint64_t>(value),
-                 remote_mbarrier, where);
+  sim::red_async(sim::AtomicOp::max, detail::kAtomicType<T>, remote,
+                 static_cast<std::uint64_t>(value), remote_mbarrier, where);
 #endif
 }
 

@@ -2,34 +2,35 @@
 
 #include "tegula/arch/shared.hpp"
 
-/// Asynchronous copies from global to shared memory: PTX ISA, cp.async (sm_80). A copy's bytes are in shared
-/// memory once the issuing thread has waited for the copy's group; other threads see them after a barrier
-/// that follows that wait.
+/// Asynchronous copies from global to shared memory: PTX ISA, cp.async (sm_80). A copy's bytes are
+/// in shared memory once the issuing thread has waited for the copy's group; other threads see them
+/// after a barrier that follows that wait.
 namespace tegula {
 
-/// Copies src_bytes from global to shared memory through L1 (.ca) and fills the rest of Bytes with zeros; src
-/// is not read where src_bytes is 0. Both addresses are multiples of Bytes.
+/// Copies src_bytes from global to shared memory through L1 (.ca) and fills the rest of Bytes with
+/// zeros; src is not read where src_bytes is 0. Both addresses are multiples of Bytes.
 template <int Bytes>
 TEGULA_DEVICE void cp_async_ca(SharedAddr dst, void const* src, int src_bytes = Bytes,
                                [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "cp.async.ca copies 4, 8 or 16 bytes");
 #if TEGULA_GPU
-  asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2, %3;" ::"r"(dst), "l"(src), "n"(Bytes),
-               "r"(src_bytes)
+  asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2, %3;" ::"r"(dst), "l"(src),
+               "n"(Bytes), "r"(src_bytes)
                : "memory");
 #else
   sim::cp_async(dst, src, Bytes, src_bytes, sim::CacheOp::ca, where);
 #endif
 }
 
-/// Copies src_bytes from global to shared memory past L1 (.cg) and fills the rest of the 16 bytes with zeros.
+/// Copies src_bytes from global to shared memory past L1 (.cg) and fills the rest of the 16 bytes
+/// with zeros.
 template <int Bytes = 16>
 TEGULA_DEVICE void cp_async_cg(SharedAddr dst, void const* src, int src_bytes = Bytes,
                                [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(Bytes == 16, "cp.async.cg copies 16 bytes");
 #if TEGULA_GPU
-  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], %2, %3;" ::"r"(dst), "l"(src), "n"(Bytes),
-               "r"(src_bytes)
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], %2, %3;" ::"r"(dst), "l"(src),
+               "n"(Bytes), "r"(src_bytes)
                : "memory");
 #else
   sim::cp_async(dst, src, Bytes, src_bytes, sim::CacheOp::cg, where);
@@ -37,7 +38,8 @@ TEGULA_DEVICE void cp_async_cg(SharedAddr dst, void const* src, int src_bytes = 
 }
 
 /// Ends this thread's current group of copies and starts the next.
-TEGULA_DEVICE void cp_async_commit_group([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void cp_async_commit_group(
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("cp.async.commit_group;" ::: "memory");
 #else
@@ -47,7 +49,8 @@ TEGULA_DEVICE void cp_async_commit_group([[maybe_unused]] SourceLocation where =
 
 /// Waits until at most the latest N of this thread's committed groups are in flight.
 template <int N>
-TEGULA_DEVICE void cp_async_wait_group([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void cp_async_wait_group(
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(N >= 0);
 #if TEGULA_GPU
   asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
@@ -57,7 +60,8 @@ TEGULA_DEVICE void cp_async_wait_group([[maybe_unused]] SourceLocation where = S
 }
 
 /// Waits for all of this thread's copies, committed or not.
-TEGULA_DEVICE void cp_async_wait_all([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void cp_async_wait_all(
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("cp.async.wait_all;" ::: "memory");
 #else

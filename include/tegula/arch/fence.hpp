@@ -13,7 +13,8 @@ namespace tegula {
 /// Orders this thread's earlier accesses before its later ones, for observers in the scope (CUDA's
 /// __threadfence family).
 template <Scope S>
-TEGULA_DEVICE void fence_acq_rel([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void fence_acq_rel(
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("fence.acq_rel%0;" ::"C"(detail::ScopeText<S>::text) : "memory");
 #else
@@ -31,10 +32,11 @@ TEGULA_DEVICE void fence_sc([[maybe_unused]] SourceLocation where = SourceLocati
 #endif
 }
 
-/// Orders this thread's accesses to memory of any kind before later ones through the asynchronous proxy (TMA,
-/// bulk copies, wgmma's operands in shared memory), and the other way round: PTX ISA, fence.proxy.async
-/// (sm_90).
-TEGULA_DEVICE void fence_proxy_async([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+/// Orders this thread's accesses to memory of any kind before later ones through the asynchronous
+/// proxy (TMA, bulk copies, wgmma's operands in shared memory), and the other way round: PTX ISA,
+/// fence.proxy.async (sm_90).
+TEGULA_DEVICE void fence_proxy_async(
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("fence.proxy.async;" ::: "memory");
 #else
@@ -42,8 +44,8 @@ TEGULA_DEVICE void fence_proxy_async([[maybe_unused]] SourceLocation where = Sou
 #endif
 }
 
-/// As fence_proxy_async, for the CTA's shared memory alone, which is cheaper: no memory barrier of the whole
-/// GPU.
+/// As fence_proxy_async, for the CTA's shared memory alone, which is cheaper: no memory barrier of
+/// the whole GPU.
 TEGULA_DEVICE void fence_proxy_async_shared(
     [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU

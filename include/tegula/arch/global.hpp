@@ -8,8 +8,8 @@
 #include "tegula/sim/hooks.hpp"
 #endif
 
-/// Global memory: PTX ISA, ld.global, st.global. Volatile statements without a "memory" clobber, as in
-/// shared.hpp.
+/// Global memory: PTX ISA, ld.global, st.global. Volatile statements without a "memory" clobber, as
+/// in shared.hpp.
 namespace tegula {
 
 /// Loads a V from global memory.
@@ -31,7 +31,9 @@ TEGULA_DEVICE V ld_global(void const* address,
     return bits_as<V>(r);
   } else if constexpr (sizeof(V) == 8) {
     RegisterBits<8> r;
-    asm volatile("ld.global.v2.b32 {%0, %1}, [%2];" : "=r"(r.word[0]), "=r"(r.word[1]) : "l"(address));
+    asm volatile("ld.global.v2.b32 {%0, %1}, [%2];"
+                 : "=r"(r.word[0]), "=r"(r.word[1])
+                 : "l"(address));
     return bits_as<V>(r);
   } else {
     RegisterBits<16> r;
@@ -47,8 +49,8 @@ TEGULA_DEVICE V ld_global(void const* address,
 #endif
 }
 
-/// Loads a V from global memory that nobody writes during the launch (ld.global.nc). Not volatile: the
-/// compiler may move or merge it.
+/// Loads a V from global memory that nobody writes during the launch (ld.global.nc). Not volatile:
+/// the compiler may move or merge it.
 template <MemoryValue V>
 TEGULA_DEVICE V ld_global_nc(void const* address,
                              [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
@@ -98,8 +100,8 @@ TEGULA_DEVICE void st_global(void* address, V const& value,
   } else if constexpr (sizeof(V) == 8) {
     asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(address), "r"(r.word[0]), "r"(r.word[1]));
   } else {
-    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(r.word[0]), "r"(r.word[1]),
-                 "r"(r.word[2]), "r"(r.word[3]));
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(r.word[0]),
+                 "r"(r.word[1]), "r"(r.word[2]), "r"(r.word[3]));
   }
 #else
   sim::st_global(address, &r, sizeof(V), where);

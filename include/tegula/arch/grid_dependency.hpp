@@ -6,13 +6,14 @@
 #include "tegula/sim/hooks.hpp"
 #endif
 
-/// Overlap of a kernel with the one before it in its stream: PTX ISA, griddepcontrol (sm_90). Without the
-/// launch attribute for it (programmatic stream serialization; a kernel's `programmatic_dependent_launch`)
-/// both do nothing.
+/// Overlap of a kernel with the one before it in its stream: PTX ISA, griddepcontrol (sm_90).
+/// Without the launch attribute for it (programmatic stream serialization; a kernel's
+/// `programmatic_dependent_launch`) both do nothing.
 namespace tegula {
 
 /// Waits until the grids this one depends on have completed and their writes to memory are visible.
-TEGULA_DEVICE void griddepcontrol_wait([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void griddepcontrol_wait(
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #else

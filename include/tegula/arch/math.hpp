@@ -10,8 +10,8 @@
 #include "tegula/sim/hooks.hpp"
 #endif
 
-/// Arithmetic with a stated instruction behind it: PTX ISA, floating point instructions. None is volatile:
-/// the compiler may move or merge them.
+/// Arithmetic with a stated instruction behind it: PTX ISA, floating point instructions. None is
+/// volatile: the compiler may move or merge them.
 namespace tegula {
 
 /// 2^x, approximate; subnormal arguments and results are flushed to zero.
@@ -69,8 +69,8 @@ TEGULA_DEVICE float tanh_approx(float x) {
 #endif
 }
 
-/// a * b + c, rounded once to nearest even; a NaN is 0x7fffffff. Contraction is off everywhere: this is the
-/// only way to a fused multiply-add.
+/// a * b + c, rounded once to nearest even; a NaN is 0x7fffffff. Contraction is off everywhere:
+/// this is the only way to a fused multiply-add.
 TEGULA_DEVICE float fma(float a, float b, float c) {
 #if TEGULA_GPU
   return __fmaf_rn(a, b, c);
@@ -108,8 +108,8 @@ TEGULA_DEVICE float min_f32(float a, float b) {
 #endif
 }
 
-/// Two floats as a pair of f16, each rounded to nearest even; `lo` takes the low half of the register. NaN
-/// becomes 0x7fff.
+/// Two floats as a pair of f16, each rounded to nearest even; `lo` takes the low half of the
+/// register. NaN becomes 0x7fff.
 TEGULA_DEVICE std::uint32_t cvt_rn_f16x2(float hi, float lo) {
 #if TEGULA_GPU
   std::uint32_t r;
@@ -120,8 +120,8 @@ TEGULA_DEVICE std::uint32_t cvt_rn_f16x2(float hi, float lo) {
 #endif
 }
 
-/// Two floats as a pair of bf16, each rounded to nearest even; `lo` takes the low half of the register. NaN
-/// becomes 0x7fff.
+/// Two floats as a pair of bf16, each rounded to nearest even; `lo` takes the low half of the
+/// register. NaN becomes 0x7fff.
 TEGULA_DEVICE std::uint32_t cvt_rn_bf16x2(float hi, float lo) {
 #if TEGULA_GPU
   std::uint32_t r;

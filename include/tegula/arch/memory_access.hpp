@@ -7,8 +7,8 @@
 
 namespace tegula {
 
-/// What one load or store instruction moves: a trivially copyable value of 1, 2, 4, 8 or 16 bytes. Its
-/// address is a multiple of its size.
+/// What one load or store instruction moves: a trivially copyable value of 1, 2, 4, 8 or 16 bytes.
+/// Its address is a multiple of its size.
 template <class V>
 concept MemoryValue = std::is_trivially_copyable_v<V> &&
     (sizeof(V) == 1 || sizeof(V) == 2 || sizeof(V) == 4 || sizeof(V) == 8 || sizeof(V) == 16);

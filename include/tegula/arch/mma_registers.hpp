@@ -7,16 +7,17 @@
 
 namespace tegula {
 
-/// The registers that one thread holds of an instruction's operands: floats, integers, or (f16) pairs of
-/// halves of C and D, any bits of A and B. Refuses an instruction that arch/ lacks. An operand in shared
-/// memory has no registers and no type here.
+/// The registers that one thread holds of an instruction's operands: floats, integers, or (f16)
+/// pairs of halves of C and D, any bits of A and B. Refuses an instruction that arch/ lacks. An
+/// operand in shared memory has no registers and no type here.
 template <MmaSpec S> struct MmaRegisters {
   static constexpr int d_count = check(S) ? d_registers(S) : 0;
   static constexpr int a_count = a_registers(S);
   static constexpr int b_count = b_registers(S);
 
-  using Accumulator = std::conditional_t<S.d == DType::f32, float,
-                                         std::conditional_t<S.d == DType::s32, std::int32_t, std::uint32_t>>;
+  using Accumulator =
+      std::conditional_t<S.d == DType::f32, float,
+                         std::conditional_t<S.d == DType::s32, std::int32_t, std::uint32_t>>;
   /// A 32-bit register of A or of B.
   using Operand = std::conditional_t<S.operands == MmaOperands::scalar, float, std::uint32_t>;
   using A = std::conditional_t<a_count == 0, void, Operand[a_count == 0 ? 1 : a_count]>;

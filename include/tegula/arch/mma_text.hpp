@@ -7,8 +7,9 @@
 
 #if TEGULA_GPU
 
-/// What of an instruction's text follows from its spec, as the "C" constraint of inline PTX takes it: the
-/// name's qualifiers behind "mma.sync.aligned." and "wgmma.mma_async.sync.aligned.", and wgmma's immediates.
+/// What of an instruction's text follows from its spec, as the "C" constraint of inline PTX takes
+/// it: the name's qualifiers behind "mma.sync.aligned." and "wgmma.mma_async.sync.aligned.", and
+/// wgmma's immediates.
 namespace tegula::detail {
 
 /// A text of the assembler, put together at compile time.
@@ -40,11 +41,12 @@ constexpr MmaText mma_qualifiers(MmaSpec const& s) {
       .append(to_string(s.a))
       .append(".")
       .append(to_string(s.b));
-  return warp ? name.append(".").append(to_string(s.c)) : name.append(saturates ? ".satfinite" : "");
+  return warp ? name.append(".").append(to_string(s.c))
+              : name.append(saturates ? ".satfinite" : "");
 }
 
-/// What follows scale-d of a wgmma: imm-scale-a, imm-scale-b and, for 16-bit types, imm-trans-a (A in shared
-/// memory) and imm-trans-b.
+/// What follows scale-d of a wgmma: imm-scale-a, imm-scale-b and, for 16-bit types, imm-trans-a (A
+/// in shared memory) and imm-trans-b.
 constexpr MmaText wgmma_immediates(MmaSpec const& s) {
   MmaText tail;
   if (s.d == DType::s32) return tail;

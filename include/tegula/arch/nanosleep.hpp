@@ -8,8 +8,8 @@
 
 namespace tegula {
 
-/// Suspends the thread for about so many nanoseconds, from none to twice as many, at most 1,000,000: PTX ISA,
-/// nanosleep (sm_70). It orders nothing.
+/// Suspends the thread for about so many nanoseconds, from none to twice as many, at most
+/// 1,000,000: PTX ISA, nanosleep (sm_70). It orders nothing.
 TEGULA_DEVICE void nanosleep(int nanoseconds,
                              [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU

@@ -5,11 +5,12 @@
 /// Scopes and orders of memory: PTX ISA, memory consistency model, "Scope" and "Operation Types".
 namespace tegula {
 
-/// For whom an instruction orders memory: the threads of the CTA, of the cluster (sm_90), of the GPU, or of
-/// the whole system.
+/// For whom an instruction orders memory: the threads of the CTA, of the cluster (sm_90), of the
+/// GPU, or of the whole system.
 enum class Scope : std::uint8_t { cta, cluster, gpu, sys };
 
-/// What an access or a wait orders: nothing but itself; what follows it in the thread; or what precedes it.
+/// What an access or a wait orders: nothing but itself; what follows it in the thread; or what
+/// precedes it.
 enum class MemoryOrder : std::uint8_t { relaxed, acquire, release };
 
 namespace detail {

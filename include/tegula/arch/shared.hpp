@@ -8,9 +8,9 @@
 #include "tegula/sim/hooks.hpp"
 #endif
 
-/// Shared memory: PTX ISA, ld.shared and st.shared. The assembler statements carry no "memory" clobber: they
-/// keep their order among themselves and with barriers because they are volatile, and a kernel touches shared
-/// memory through these functions alone.
+/// Shared memory: PTX ISA, ld.shared and st.shared. The assembler statements carry no "memory"
+/// clobber: they keep their order among themselves and with barriers because they are volatile, and
+/// a kernel touches shared memory through these functions alone.
 namespace tegula {
 
 /// An address in the CTA's shared window, in bytes.
@@ -18,8 +18,8 @@ using SharedAddr = std::uint32_t;
 
 /// The shared-window address of an object in SharedStorage.
 template <class T>
-TEGULA_DEVICE SharedAddr shared_address(T const* object,
-                                        [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE SharedAddr
+shared_address(T const* object, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   return static_cast<SharedAddr>(__cvta_generic_to_shared(object));
 #else
@@ -46,7 +46,9 @@ TEGULA_DEVICE V ld_shared(SharedAddr address,
     return bits_as<V>(r);
   } else if constexpr (sizeof(V) == 8) {
     RegisterBits<8> r;
-    asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(r.word[0]), "=r"(r.word[1]) : "r"(address));
+    asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];"
+                 : "=r"(r.word[0]), "=r"(r.word[1])
+                 : "r"(address));
     return bits_as<V>(r);
   } else {
     RegisterBits<16> r;
@@ -77,8 +79,8 @@ TEGULA_DEVICE void st_shared(SharedAddr address, V const& value,
   } else if constexpr (sizeof(V) == 8) {
     asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(address), "r"(r.word[0]), "r"(r.word[1]));
   } else {
-    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(r.word[0]), "r"(r.word[1]),
-                 "r"(r.word[2]), "r"(r.word[3]));
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(r.word[0]),
+                 "r"(r.word[1]), "r"(r.word[2]), "r"(r.word[3]));
   }
 #else
   sim::st_shared(address, &r, sizeof(V), where);

@@ -5,10 +5,10 @@
 namespace tegula {
 
 /// The source line of an instruction. It is the last, defaulted argument of every instruction
-/// (`SourceLocation where = SourceLocation::current()`), so that it names the line that wrote the call; a
-/// helper that wants its *caller's* line takes a SourceLocation the same way and passes it on. The simulated
-/// machine reports and counts by it. On a GPU it is empty and costs nothing; compiled as a mutant
-/// (sim/mutable_values.hpp), it says whether this is the line to mutate.
+/// (`SourceLocation where = SourceLocation::current()`), so that it names the line that wrote the
+/// call; a helper that wants its *caller's* line takes a SourceLocation the same way and passes it
+/// on. The simulated machine reports and counts by it. On a GPU it is empty and costs nothing;
+/// compiled as a mutant (sim/mutable_values.hpp), it says whether this is the line to mutate.
 #if TEGULA_GPU && defined(TEGULA_MUTANT_FILE)
 struct SourceLocation {
   bool mutant = false;
@@ -40,7 +40,8 @@ struct SourceLocation {
   char const* file = "";
   int line = 0;
 
-  static constexpr SourceLocation current(char const* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  static constexpr SourceLocation current(char const* file = __builtin_FILE(),
+                                          int line = __builtin_LINE()) {
     return {file, line};
   }
 };

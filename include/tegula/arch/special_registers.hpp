@@ -6,8 +6,8 @@
 #include "tegula/sim/hooks.hpp"
 #endif
 
-/// Who am I: PTX ISA, special registers. CTAs are one-dimensional in threads; grids have up to three
-/// dimensions.
+/// Who am I: PTX ISA, special registers. CTAs are one-dimensional in threads; grids have up to
+/// three dimensions.
 namespace tegula {
 
 inline constexpr int kWarpSize = 32;
@@ -21,8 +21,8 @@ TEGULA_DEVICE int thread_idx() {
 #endif
 }
 
-/// As thread_idx, but read from the register at this place in the program: what is computed from it does not
-/// occupy registers before.
+/// As thread_idx, but read from the register at this place in the program: what is computed from it
+/// does not occupy registers before.
 TEGULA_DEVICE int thread_idx_here() {
 #if TEGULA_GPU
   int r;

@@ -4,13 +4,15 @@
 
 #include "tegula/arch/shared.hpp"
 
-/// Warp-wide matrix stores to shared memory: PTX ISA, stmatrix (sm_90). All 32 lanes execute it together.
+/// Warp-wide matrix stores to shared memory: PTX ISA, stmatrix (sm_90). All 32 lanes execute it
+/// together.
 namespace tegula {
 
-/// Stores Count 8x8 matrices of 16-bit elements; the inverse of ldmatrix (Transpose: of ldmatrix_trans). Lane
-/// l gives the address (a multiple of 16 bytes) of row l % 8 of matrix l / 8; the addresses of lanes from 8 *
-/// Count on are ignored. r[i] holds elements 2 * (lane % 4) and the next one of row lane / 4 of matrix i;
-/// with Transpose, elements lane / 4 of rows 2 * (lane % 4) and the next one.
+/// Stores Count 8x8 matrices of 16-bit elements; the inverse of ldmatrix (Transpose: of
+/// ldmatrix_trans). Lane l gives the address (a multiple of 16 bytes) of row l % 8 of matrix l / 8;
+/// the addresses of lanes from 8 * Count on are ignored. r[i] holds elements 2 * (lane % 4) and the
+/// next one of row lane / 4 of matrix i; with Transpose, elements lane / 4 of rows 2 * (lane % 4)
+/// and the next one.
 template <int Count, bool Transpose = false>
 TEGULA_DEVICE void stmatrix(SharedAddr row, std::uint32_t const (&r)[Count],
                             [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
@@ -19,18 +21,21 @@ TEGULA_DEVICE void stmatrix(SharedAddr row, std::uint32_t const (&r)[Count],
   if constexpr (Count == 1 && !Transpose) {
     asm volatile("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};" ::"r"(row), "r"(r[0]));
   } else if constexpr (Count == 1) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%0], {%1};" ::"r"(row), "r"(r[0]));
+    asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%0], {%1};" ::"r"(row),
+                 "r"(r[0]));
   } else if constexpr (Count == 2 && !Transpose) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(row), "r"(r[0]), "r"(r[1]));
-  } else if constexpr (Count == 2) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(row), "r"(r[0]),
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(row), "r"(r[0]),
                  "r"(r[1]));
+  } else if constexpr (Count == 2) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(row),
+                 "r"(r[0]), "r"(r[1]));
   } else if constexpr (!Transpose) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(r[0]),
-                 "r"(r[1]), "r"(r[2]), "r"(r[3]));
-  } else {
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
                  "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]));
+  } else {
+    asm volatile(
+        "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
+        "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]));
   }
 #else
   sim::stmatrix(row, r, Count, Transpose, where);

@@ -8,21 +8,24 @@
 /// "cp.async.bulk.tensor".
 namespace tegula {
 
-/// A tensor in global memory and the box that one TMA instruction moves, as the hardware reads it: opaque.
-/// Made on the host by encode() of device/tensor_map.hpp for one machine; a kernel gets it as a member of its
-/// Params (PTX ISA, "Tensor-map": 128 bytes in constant, parameter or global memory, aligned to 64).
+/// A tensor in global memory and the box that one TMA instruction moves, as the hardware reads it:
+/// opaque. Made on the host by encode() of device/tensor_map.hpp for one machine; a kernel gets it
+/// as a member of its Params (PTX ISA, "Tensor-map": 128 bytes in constant, parameter or global
+/// memory, aligned to 64).
 struct alignas(64) TensorMap {
   unsigned char bytes[128];
 
   friend bool operator==(TensorMap const&, TensorMap const&) = default;
 };
 
-/// How the 16-byte pieces of a box's rows are permuted in shared memory: a piece's number, bits 4 and up of
-/// its shared address, is XORed with the number of the 128-byte line it lies in, bits 7 and up. A swizzle of
-/// 32, 64 or 128 bytes permutes the pieces of that span: 1, 2 or 3 bits (PTX ISA, "Swizzling modes").
+/// How the 16-byte pieces of a box's rows are permuted in shared memory: a piece's number, bits 4
+/// and up of its shared address, is XORed with the number of the 128-byte line it lies in, bits 7
+/// and up. A swizzle of 32, 64 or 128 bytes permutes the pieces of that span: 1, 2 or 3 bits (PTX
+/// ISA, "Swizzling modes").
 enum class TmaSwizzle : std::uint8_t { none, b32, b64, b128 };
 
-/// The bytes that a swizzle permutes pieces in, which is also the widest row of a box under it; 0 for none.
+/// The bytes that a swizzle permutes pieces in, which is also the widest row of a box under it; 0
+/// for none.
 TEGULA_HOST_DEVICE constexpr int span_bytes(TmaSwizzle swizzle) {
   return swizzle == TmaSwizzle::none ? 0 : 16 << static_cast<int>(swizzle);
 }
@@ -35,8 +38,8 @@ TEGULA_HOST_DEVICE constexpr TmaSwizzle swizzle_of_span(int bytes) {
                        : TmaSwizzle::none;
 }
 
-/// What a load puts where its box is outside of the tensor: zeros, or NaNs. These are made of 16-bit words
-/// 0x7ff7, whatever the element's type (measured on an H100): 0x7ff77ff7 in f32.
+/// What a load puts where its box is outside of the tensor: zeros, or NaNs. These are made of
+/// 16-bit words 0x7ff7, whatever the element's type (measured on an H100): 0x7ff77ff7 in f32.
 enum class TmaFill : std::uint8_t { zeros, nans };
 
 /// The size of the pieces that TMA asks L2 to fetch from memory.
@@ -48,9 +51,10 @@ enum class TmaReduce : std::uint8_t { add, min, max };
 /// How likely L2 is to drop what an instruction moves, beside what others move.
 enum class L2Hint : std::uint8_t { none, evict_first, evict_last, evict_normal };
 
-/// The cache-policy operand that says so. The first two are what `createpolicy.fractional.L2::evict_first.b64
-/// p, 1.0` (and evict_last) gives on sm_90; evict_normal is the default policy, all fields zero but the one
-/// that marks a fractional policy (CUTLASS names the same values TMA::CacheHintSm90).
+/// The cache-policy operand that says so. The first two are what
+/// `createpolicy.fractional.L2::evict_first.b64 p, 1.0` (and evict_last) gives on sm_90;
+/// evict_normal is the default policy, all fields zero but the one that marks a fractional policy
+/// (CUTLASS names the same values TMA::CacheHintSm90).
 constexpr std::uint64_t cache_policy(L2Hint hint) {
   switch (hint) {
     case L2Hint::evict_first:

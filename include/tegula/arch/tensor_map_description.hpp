@@ -7,21 +7,23 @@
 #include "tegula/arch/tensor_map.hpp"
 #include "tegula/numeric/dtype.hpp"
 
-/// What a tensor map says, as a plain value that can be printed, checked and encoded (device/tensor_map.hpp).
+/// What a tensor map says, as a plain value that can be printed, checked and encoded
+/// (device/tensor_map.hpp).
 namespace tegula {
 
-/// A tensor in global memory and the box of it that one TMA instruction moves: the arguments of the CUDA
-/// driver's cuTensorMapEncodeTiled, by name. Axis 0 is the innermost, whose elements are contiguous; of each
-/// array the first `rank` entries count (of `strides` the first rank - 1).
+/// A tensor in global memory and the box of it that one TMA instruction moves: the arguments of the
+/// CUDA driver's cuTensorMapEncodeTiled, by name. Axis 0 is the innermost, whose elements are
+/// contiguous; of each array the first `rank` entries count (of `strides` the first rank - 1).
 struct TensorMapDescription {
   DType dtype = DType::bf16;
   int rank = 0;                              ///< 1 to 5
   void const* address = nullptr;             ///< in the machine's global memory
   std::array<std::int64_t, 5> extents = {};  ///< elements along each axis
-  std::array<std::int64_t, 4> strides = {};  ///< bytes from one index to the next along axes 1, 2, ...
-  std::array<int, 5> box = {};               ///< elements of the tensor that a box spans along each axis
-  /// Along each axis a box holds every n-th element of what it spans, the first included; that of axis 0 is
-  /// ignored, as the driver ignores it.
+  std::array<std::int64_t, 4> strides =
+      {};                       ///< bytes from one index to the next along axes 1, 2, ...
+  std::array<int, 5> box = {};  ///< elements of the tensor that a box spans along each axis
+  /// Along each axis a box holds every n-th element of what it spans, the first included; that of
+  /// axis 0 is ignored, as the driver ignores it.
   std::array<int, 5> element_strides = {1, 1, 1, 1, 1};
   TmaSwizzle swizzle = TmaSwizzle::none;
   TmaL2Promotion l2_promotion = TmaL2Promotion::b128;

@@ -10,16 +10,16 @@
 #endif
 
 /// Bulk copies by the TMA unit: PTX ISA, cp.async.bulk.tensor, cp.reduce.async.bulk.tensor,
-/// cp.async.bulk.prefetch.tensor and cp.async.bulk (sm_90). One thread issues one for its CTA. A load reports
-/// its bytes to an mbarrier (complete_tx), which waits for them; stores are waited for in groups by the
-/// thread that issued them. All of it goes through the async proxy: what threads wrote to shared memory is
-/// stored only after fence_proxy_async() and a barrier.
+/// cp.async.bulk.prefetch.tensor and cp.async.bulk (sm_90). One thread issues one for its CTA. A
+/// load reports its bytes to an mbarrier (complete_tx), which waits for them; stores are waited for
+/// in groups by the thread that issued them. All of it goes through the async proxy: what threads
+/// wrote to shared memory is stored only after fence_proxy_async() and a barrier.
 namespace tegula {
 
-/// Where in the tensor a box begins, in elements, innermost axis first. It may lie outside: loads fill what
-/// is not in the tensor, stores leave it out. Along axis 0 it begins at a multiple of 16 bytes, and that of a
-/// store begins at no negative coordinate, on any axis; else the hardware ends the kernel with "an illegal
-/// instruction was encountered".
+/// Where in the tensor a box begins, in elements, innermost axis first. It may lie outside: loads
+/// fill what is not in the tensor, stores leave it out. Along axis 0 it begins at a multiple of 16
+/// bytes, and that of a store begins at no negative coordinate, on any axis; else the hardware ends
+/// the kernel with "an illegal instruction was encountered".
 template <int Rank> struct TmaCoordinate {
   static_assert(1 <= Rank && Rank <= 5, "a tensor map has one to five axes");
   int x[Rank];
@@ -29,8 +29,8 @@ template <class... I> TmaCoordinate(I...) -> TmaCoordinate<static_cast<int>(size
 #if TEGULA_GPU
 namespace detail {
 
-/// The parts of the instructions that differ, pasted into one text: the coordinates' registers for each rank,
-/// and what is there only with a hint, or only in a reduction.
+/// The parts of the instructions that differ, pasted into one text: the coordinates' registers for
+/// each rank, and what is there only with a hint, or only in a reduction.
 template <int Rank> struct TmaRegisters;
 template <> struct TmaRegisters<1> { static constexpr char text[] = "{x0}"; };
 template <> struct TmaRegisters<2> { static constexpr char text[] = "{x0, x1}"; };
@@ -71,7 +71,8 @@ template <int I, int Rank> TEGULA_DEVICE int coordinate_or_zero(TmaCoordinate<Ra
 }
 
 template <class Text, int Rank, L2Hint Hint>
-TEGULA_DEVICE void tma_from_shared(TensorMap const& map, TmaCoordinate<Rank> const& c, SharedAddr src) {
+TEGULA_DEVICE void tma_from_shared(TensorMap const& map, TmaCoordinate<Rank> const& c,
+                                   SharedAddr src) {
   asm volatile(
       "{\n\t"
       ".reg .b32 x0, x1, x2, x3, x4;\n\t"
@@ -80,21 +81,22 @@ TEGULA_DEVICE void tma_from_shared(TensorMap const& map, TmaCoordinate<Rank> con
       "mov.b64 policy, %7;\n\t"
       "cp%8.async.bulk.tensor.%9d.global.shared::cta%10.tile.bulk_group%11 [%0, %12], [%1]%13;\n\t"
       "}" ::"l"(&map),
-      "r"(src), "r"(coordinate_or_zero<0>(c)), "r"(coordinate_or_zero<1>(c)), "r"(coordinate_or_zero<2>(c)),
-      "r"(coordinate_or_zero<3>(c)), "r"(coordinate_or_zero<4>(c)), "n"(L2HintText<Hint>::policy),
-      "C"(Text::reduce), "n"(Rank), "C"(Text::op), "C"(L2HintText<Hint>::suffix),
-      "C"(TmaRegisters<Rank>::text), "C"(L2HintText<Hint>::operand)
+      "r"(src), "r"(coordinate_or_zero<0>(c)), "r"(coordinate_or_zero<1>(c)),
+      "r"(coordinate_or_zero<2>(c)), "r"(coordinate_or_zero<3>(c)), "r"(coordinate_or_zero<4>(c)),
+      "n"(L2HintText<Hint>::policy), "C"(Text::reduce), "n"(Rank), "C"(Text::op),
+      "C"(L2HintText<Hint>::suffix), "C"(TmaRegisters<Rank>::text), "C"(L2HintText<Hint>::operand)
       : "memory");
 }
 
 }  // namespace detail
 #endif
 
-/// Copies the map's box at `c` to shared memory at `dst` (a multiple of 128 bytes; with a swizzle, of 8 times
-/// its span for the box to be laid out as from address 0) and then counts the whole box's bytes, filled ones
-/// included, as arrived at the mbarrier.
+/// Copies the map's box at `c` to shared memory at `dst` (a multiple of 128 bytes; with a swizzle,
+/// of 8 times its span for the box to be laid out as from address 0) and then counts the whole
+/// box's bytes, filled ones included, as arrived at the mbarrier.
 template <int Rank, L2Hint Hint = L2Hint::none>
-TEGULA_DEVICE void tma_load(SharedAddr dst, TensorMap const& map, TmaCoordinate<Rank> c, SharedAddr mbarrier,
+TEGULA_DEVICE void tma_load(SharedAddr dst, TensorMap const& map, TmaCoordinate<Rank> c,
+                            SharedAddr mbarrier,
                             [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile(
@@ -106,23 +108,23 @@ TEGULA_DEVICE void tma_load(SharedAddr dst, TensorMap const& map, TmaCoordinate<
       "cp.async.bulk.tensor.%9d.shared::cluster.global.tile.mbarrier::complete_tx::bytes%10 "
       "[%0], [%1, %11], [%2]%12;\n\t"
       "}" ::"r"(dst),
-      "l"(&map), "r"(mbarrier), "r"(detail::coordinate_or_zero<0>(c)), "r"(detail::coordinate_or_zero<1>(c)),
-      "r"(detail::coordinate_or_zero<2>(c)), "r"(detail::coordinate_or_zero<3>(c)),
-      "r"(detail::coordinate_or_zero<4>(c)), "n"(detail::L2HintText<Hint>::policy), "n"(Rank),
-      "C"(detail::L2HintText<Hint>::suffix), "C"(detail::TmaRegisters<Rank>::text),
-      "C"(detail::L2HintText<Hint>::operand)
+      "l"(&map), "r"(mbarrier), "r"(detail::coordinate_or_zero<0>(c)),
+      "r"(detail::coordinate_or_zero<1>(c)), "r"(detail::coordinate_or_zero<2>(c)),
+      "r"(detail::coordinate_or_zero<3>(c)), "r"(detail::coordinate_or_zero<4>(c)),
+      "n"(detail::L2HintText<Hint>::policy), "n"(Rank), "C"(detail::L2HintText<Hint>::suffix),
+      "C"(detail::TmaRegisters<Rank>::text), "C"(detail::L2HintText<Hint>::operand)
       : "memory");
 #else
   sim::tma_load(dst, map, Rank, c.x, mbarrier, Hint, where);
 #endif
 }
 
-/// As tma_load, into each CTA of the cluster whose bit is set in `cta_mask`: to the same offset in its shared
-/// memory, and counted at the mbarrier at the same offset there.
+/// As tma_load, into each CTA of the cluster whose bit is set in `cta_mask`: to the same offset in
+/// its shared memory, and counted at the mbarrier at the same offset there.
 template <int Rank, L2Hint Hint = L2Hint::none>
-TEGULA_DEVICE void tma_load_multicast(SharedAddr dst, TensorMap const& map, TmaCoordinate<Rank> c,
-                                      SharedAddr mbarrier, std::uint16_t cta_mask,
-                                      [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void tma_load_multicast(
+    SharedAddr dst, TensorMap const& map, TmaCoordinate<Rank> c, SharedAddr mbarrier,
+    std::uint16_t cta_mask, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile(
       "{\n\t"
@@ -144,10 +146,10 @@ TEGULA_DEVICE void tma_load_multicast(SharedAddr dst, TensorMap const& map, TmaC
 #endif
 }
 
-/// Copies the box at `c` from shared memory at `src` (aligned as a load's destination) to the tensor, as part
-/// of the thread's current bulk group. The end of axis 0 clips at a multiple of 16 bytes, not at an element:
-/// where the tensor's rows are no multiple of 16 bytes, what lies between their end and the next multiple is
-/// written from the box too. `c` is not negative.
+/// Copies the box at `c` from shared memory at `src` (aligned as a load's destination) to the
+/// tensor, as part of the thread's current bulk group. The end of axis 0 clips at a multiple of 16
+/// bytes, not at an element: where the tensor's rows are no multiple of 16 bytes, what lies between
+/// their end and the next multiple is written from the box too. `c` is not negative.
 template <int Rank, L2Hint Hint = L2Hint::none>
 TEGULA_DEVICE void tma_store(TensorMap const& map, TmaCoordinate<Rank> c, SharedAddr src,
                              [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
@@ -158,10 +160,11 @@ TEGULA_DEVICE void tma_store(TensorMap const& map, TmaCoordinate<Rank> c, Shared
 #endif
 }
 
-/// As tma_store, but combines each element with the tensor's: an atomic operation of each element by itself.
-/// Sums are of f16, bf16, f32, f64, s32, u32 and u64 (of s64 it is an illegal instruction: use a map of u64,
-/// whose sums have the same bits); min and max of f16, bf16 and integers of 32 and 64 bits. That it clips
-/// and refuses negative coordinates as a store does is assumed, not measured.
+/// As tma_store, but combines each element with the tensor's: an atomic operation of each element
+/// by itself. Sums are of f16, bf16, f32, f64, s32, u32 and u64 (of s64 it is an illegal
+/// instruction: use a map of u64, whose sums have the same bits); min and max of f16, bf16 and
+/// integers of 32 and 64 bits. That it clips and refuses negative coordinates as a store does is
+/// assumed, not measured.
 template <int Rank, TmaReduce Op, L2Hint Hint = L2Hint::none>
 TEGULA_DEVICE void tma_reduce(TensorMap const& map, TmaCoordinate<Rank> c, SharedAddr src,
                               [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
@@ -196,10 +199,10 @@ TEGULA_DEVICE void tma_prefetch(TensorMap const& map, TmaCoordinate<Rank> c,
 #endif
 }
 
-/// Brings the map itself near, so that the first instruction that uses it need not wait for it: PTX ISA,
-/// prefetch.tensormap.
-TEGULA_DEVICE void prefetch_tensor_map(TensorMap const& map,
-                                       [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+/// Brings the map itself near, so that the first instruction that uses it need not wait for it: PTX
+/// ISA, prefetch.tensormap.
+TEGULA_DEVICE void prefetch_tensor_map(
+    TensorMap const& map, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 #else
@@ -207,8 +210,8 @@ TEGULA_DEVICE void prefetch_tensor_map(TensorMap const& map,
 #endif
 }
 
-/// Copies `bytes` bytes to shared memory and counts them as arrived at the mbarrier. Both addresses and
-/// `bytes` are multiples of 16.
+/// Copies `bytes` bytes to shared memory and counts them as arrived at the mbarrier. Both addresses
+/// and `bytes` are multiples of 16.
 template <L2Hint Hint = L2Hint::none>
 TEGULA_DEVICE void bulk_load(SharedAddr dst, void const* src, int bytes, SharedAddr mbarrier,
                              [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
@@ -227,15 +230,16 @@ TEGULA_DEVICE void bulk_load(SharedAddr dst, void const* src, int bytes, SharedA
 #endif
 }
 
-/// Copies `bytes` bytes from this CTA's shared memory to that of a CTA of the cluster, and counts them as
-/// arrived at an mbarrier there. Both of its addresses are mapa's; all three and `bytes` are multiples of 16,
-/// but for the mbarrier's. (.shared::cluster.shared::cta)
-TEGULA_DEVICE void bulk_copy_cluster(SharedAddr remote, SharedAddr src, int bytes, SharedAddr remote_mbarrier,
-                                     [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+/// Copies `bytes` bytes from this CTA's shared memory to that of a CTA of the cluster, and counts
+/// them as arrived at an mbarrier there. Both of its addresses are mapa's; all three and `bytes`
+/// are multiples of 16, but for the mbarrier's. (.shared::cluster.shared::cta)
+TEGULA_DEVICE void bulk_copy_cluster(
+    SharedAddr remote, SharedAddr src, int bytes, SharedAddr remote_mbarrier,
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile(
-      "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-          remote),
+      "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(remote),
       "r"(src), "r"(bytes), "r"(remote_mbarrier)
       : "memory");
 #else
@@ -244,8 +248,8 @@ TEGULA_DEVICE void bulk_copy_cluster(SharedAddr remote, SharedAddr src, int byte
 }
 
 /// Brings `bytes` bytes into L2. The address and `bytes` are multiples of 16.
-TEGULA_DEVICE void bulk_prefetch(void const* src, int bytes,
-                                 [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void bulk_prefetch(
+    void const* src, int bytes, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(src), "r"(bytes) : "memory");
 #else
@@ -253,8 +257,8 @@ TEGULA_DEVICE void bulk_prefetch(void const* src, int bytes,
 #endif
 }
 
-/// Copies `bytes` bytes from shared memory, as part of the thread's current bulk group. Both addresses and
-/// `bytes` are multiples of 16.
+/// Copies `bytes` bytes from shared memory, as part of the thread's current bulk group. Both
+/// addresses and `bytes` are multiples of 16.
 template <L2Hint Hint = L2Hint::none>
 TEGULA_DEVICE void bulk_store(void* dst, SharedAddr src, int bytes,
                               [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
@@ -265,8 +269,8 @@ TEGULA_DEVICE void bulk_store(void* dst, SharedAddr src, int bytes,
       "mov.b64 policy, %3;\n\t"
       "cp.async.bulk.global.shared::cta.bulk_group%4 [%0], [%1], %2%5;\n\t"
       "}" ::"l"(dst),
-      "r"(src), "r"(bytes), "n"(detail::L2HintText<Hint>::policy), "C"(detail::L2HintText<Hint>::suffix),
-      "C"(detail::L2HintText<Hint>::operand)
+      "r"(src), "r"(bytes), "n"(detail::L2HintText<Hint>::policy),
+      "C"(detail::L2HintText<Hint>::suffix), "C"(detail::L2HintText<Hint>::operand)
       : "memory");
 #else
   sim::bulk_store(dst, src, bytes, Hint, where);
@@ -274,7 +278,8 @@ TEGULA_DEVICE void bulk_store(void* dst, SharedAddr src, int bytes,
 }
 
 /// Ends this thread's current group of bulk stores and starts the next.
-TEGULA_DEVICE void bulk_commit_group([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void bulk_commit_group(
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 #else
@@ -282,9 +287,11 @@ TEGULA_DEVICE void bulk_commit_group([[maybe_unused]] SourceLocation where = Sou
 #endif
 }
 
-/// Waits until all but the latest N of this thread's committed groups are complete: written to global memory.
+/// Waits until all but the latest N of this thread's committed groups are complete: written to
+/// global memory.
 template <int N>
-TEGULA_DEVICE void bulk_wait_group([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void bulk_wait_group(
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(N >= 0);
 #if TEGULA_GPU
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(N) : "memory");
@@ -293,10 +300,11 @@ TEGULA_DEVICE void bulk_wait_group([[maybe_unused]] SourceLocation where = Sourc
 #endif
 }
 
-/// Waits until all but the latest N of this thread's committed groups have read their shared memory, which
-/// can then be written again.
+/// Waits until all but the latest N of this thread's committed groups have read their shared
+/// memory, which can then be written again.
 template <int N>
-TEGULA_DEVICE void bulk_wait_group_read([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void bulk_wait_group_read(
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(N >= 0);
 #if TEGULA_GPU
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(N) : "memory");

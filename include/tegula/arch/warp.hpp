@@ -8,8 +8,9 @@
 #include "tegula/sim/hooks.hpp"
 #endif
 
-/// Collectives of a warp: PTX ISA, shfl.sync, vote.sync, redux.sync, elect.sync, bar.warp.sync. `mask` names
-/// the lanes that take part; each of them executes the same instruction with the same mask.
+/// Collectives of a warp: PTX ISA, shfl.sync, vote.sync, redux.sync, elect.sync, bar.warp.sync.
+/// `mask` names the lanes that take part; each of them executes the same instruction with the same
+/// mask.
 namespace tegula::warp {
 
 inline constexpr std::uint32_t kAllLanes = 0xffffffffu;
@@ -25,7 +26,9 @@ TEGULA_DEVICE T shfl(T value, int src_lane, std::uint32_t mask = kAllLanes,
   auto const v = bits_as<std::uint32_t>(value);
 #if TEGULA_GPU
   std::uint32_t r;
-  asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, %3;" : "=r"(r) : "r"(v), "r"(src_lane), "r"(mask));
+  asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, %3;"
+               : "=r"(r)
+               : "r"(v), "r"(src_lane), "r"(mask));
   return bits_as<T>(r);
 #else
   return bits_as<T>(sim::shfl(sim::ShuffleMode::idx, v, src_lane, mask, where));
@@ -39,7 +42,9 @@ TEGULA_DEVICE T shfl_xor(T value, int lane_mask, std::uint32_t mask = kAllLanes,
   auto const v = bits_as<std::uint32_t>(value);
 #if TEGULA_GPU
   std::uint32_t r;
-  asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, %3;" : "=r"(r) : "r"(v), "r"(lane_mask), "r"(mask));
+  asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, %3;"
+               : "=r"(r)
+               : "r"(v), "r"(lane_mask), "r"(mask));
   return bits_as<T>(r);
 #else
   return bits_as<T>(sim::shfl(sim::ShuffleMode::bfly, v, lane_mask, mask, where));
@@ -67,7 +72,9 @@ TEGULA_DEVICE T shfl_down(T value, int delta, std::uint32_t mask = kAllLanes,
   auto const v = bits_as<std::uint32_t>(value);
 #if TEGULA_GPU
   std::uint32_t r;
-  asm volatile("shfl.sync.down.b32 %0, %1, %2, 0x1f, %3;" : "=r"(r) : "r"(v), "r"(delta), "r"(mask));
+  asm volatile("shfl.sync.down.b32 %0, %1, %2, 0x1f, %3;"
+               : "=r"(r)
+               : "r"(v), "r"(delta), "r"(mask));
   return bits_as<T>(r);
 #else
   return bits_as<T>(sim::shfl(sim::ShuffleMode::down, v, delta, mask, where));
@@ -75,8 +82,9 @@ TEGULA_DEVICE T shfl_down(T value, int delta, std::uint32_t mask = kAllLanes,
 }
 
 /// Bit l is set where lane l of the mask says true.
-TEGULA_DEVICE std::uint32_t ballot(bool predicate, std::uint32_t mask = kAllLanes,
-                                   [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE std::uint32_t ballot(
+    bool predicate, std::uint32_t mask = kAllLanes,
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   std::uint32_t r;
   asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.ballot.b32 %0, p, %2; }"
@@ -93,9 +101,10 @@ TEGULA_DEVICE bool any(bool predicate, std::uint32_t mask = kAllLanes,
                        [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   std::uint32_t r;
-  asm volatile("{ .reg .pred p, q; setp.ne.u32 p, %1, 0; vote.sync.any.pred q, p, %2; selp.u32 %0, 1, 0, q; }"
-               : "=r"(r)
-               : "r"(static_cast<std::uint32_t>(predicate)), "r"(mask));
+  asm volatile(
+      "{ .reg .pred p, q; setp.ne.u32 p, %1, 0; vote.sync.any.pred q, p, %2; selp.u32 %0, 1, 0, q; }"
+      : "=r"(r)
+      : "r"(static_cast<std::uint32_t>(predicate)), "r"(mask));
   return r != 0;
 #else
   return sim::ballot(predicate, mask, false, where) != 0;
@@ -107,9 +116,10 @@ TEGULA_DEVICE bool all(bool predicate, std::uint32_t mask = kAllLanes,
                        [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   std::uint32_t r;
-  asm volatile("{ .reg .pred p, q; setp.ne.u32 p, %1, 0; vote.sync.all.pred q, p, %2; selp.u32 %0, 1, 0, q; }"
-               : "=r"(r)
-               : "r"(static_cast<std::uint32_t>(predicate)), "r"(mask));
+  asm volatile(
+      "{ .reg .pred p, q; setp.ne.u32 p, %1, 0; vote.sync.all.pred q, p, %2; selp.u32 %0, 1, 0, q; }"
+      : "=r"(r)
+      : "r"(static_cast<std::uint32_t>(predicate)), "r"(mask));
   return r != 0;
 #else
   return sim::ballot(predicate, mask, true, where) == mask;
@@ -168,8 +178,8 @@ TEGULA_DEVICE T reduce_max(T value, std::uint32_t mask = kAllLanes,
 #endif
 }
 
-/// True in one lane of the warp, the same one each time (which one, PTX leaves open; an H100 and the
-/// simulated machine choose lane 0): elect.sync over all lanes (sm_90).
+/// True in one lane of the warp, the same one each time (which one, PTX leaves open; an H100 and
+/// the simulated machine choose lane 0): elect.sync over all lanes (sm_90).
 TEGULA_DEVICE bool elect_one([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   std::uint32_t r;
@@ -180,8 +190,8 @@ TEGULA_DEVICE bool elect_one([[maybe_unused]] SourceLocation where = SourceLocat
 #endif
 }
 
-/// Likewise among the lanes of the mask, which the calling lane is one of (the H100 and the simulated machine
-/// choose the lowest).
+/// Likewise among the lanes of the mask, which the calling lane is one of (the H100 and the
+/// simulated machine choose the lowest).
 TEGULA_DEVICE bool elect_one(std::uint32_t mask,
                              [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
@@ -193,7 +203,8 @@ TEGULA_DEVICE bool elect_one(std::uint32_t mask,
 #endif
 }
 
-/// Waits for the lanes of the mask; their earlier memory accesses are visible to one another afterwards.
+/// Waits for the lanes of the mask; their earlier memory accesses are visible to one another
+/// afterwards.
 TEGULA_DEVICE void sync(std::uint32_t mask = kAllLanes,
                         [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU

@@ -13,14 +13,16 @@
 #include "tegula/sim/hooks.hpp"
 #endif
 
-/// Warpgroup-wide asynchronous matrix multiply-add on the tensor cores: PTX ISA, wgmma (sm_90a). All 128
-/// threads of a warpgroup execute each of these together. From issue until a wgmma_wait_group that covers it,
-/// an operation owns its registers, and reads shared memory in the asynchronous proxy.
+/// Warpgroup-wide asynchronous matrix multiply-add on the tensor cores: PTX ISA, wgmma (sm_90a).
+/// All 128 threads of a warpgroup execute each of these together. From issue until a
+/// wgmma_wait_group that covers it, an operation owns its registers, and reads shared memory in the
+/// asynchronous proxy.
 namespace tegula {
 
-/// Orders this warpgroup's accesses to registers, and to shared memory through the asynchronous proxy, before
-/// its wgmma that follow: needed before the first wgmma, and wherever registers that one uses have been
-/// written since, other than accumulators by a wgmma of the same shape (PTX ISA, wgmma.fence).
+/// Orders this warpgroup's accesses to registers, and to shared memory through the asynchronous
+/// proxy, before its wgmma that follow: needed before the first wgmma, and wherever registers that
+/// one uses have been written since, other than accumulators by a wgmma of the same shape (PTX ISA,
+/// wgmma.fence).
 TEGULA_DEVICE void wgmma_fence([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
@@ -30,7 +32,8 @@ TEGULA_DEVICE void wgmma_fence([[maybe_unused]] SourceLocation where = SourceLoc
 }
 
 /// Ends the warpgroup's current group of wgmma and starts the next.
-TEGULA_DEVICE void wgmma_commit_group([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void wgmma_commit_group(
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 #else
@@ -40,7 +43,8 @@ TEGULA_DEVICE void wgmma_commit_group([[maybe_unused]] SourceLocation where = So
 
 /// Waits until at most the latest N of the warpgroup's committed groups are in flight.
 template <int N>
-TEGULA_DEVICE void wgmma_wait_group([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void wgmma_wait_group(
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   static_assert(N >= 0 && N <= 7, "wgmma.wait_group counts at most 7 groups");
 #if TEGULA_GPU
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
@@ -50,13 +54,14 @@ TEGULA_DEVICE void wgmma_wait_group([[maybe_unused]] SourceLocation where = Sour
 }
 
 /// D(64, n) = A * B + (scale_d ? D : 0) with A and B in shared memory, given by matrix descriptors
-/// (tensor/descriptor.hpp). Who holds which element of d: atom/, or PTX ISA, "Register Fragments and
-/// Shared Memory Matrix Layouts".
+/// (tensor/descriptor.hpp). Who holds which element of d: atom/, or PTX ISA, "Register Fragments
+/// and Shared Memory Matrix Layouts".
 template <MmaSpec S>
 TEGULA_DEVICE void wgmma(typename MmaRegisters<S>::D& d, std::uint64_t a_descriptor,
                          std::uint64_t b_descriptor, bool scale_d,
                          [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
-  static_assert(S.operands == MmaOperands::ss, "wgmma: the spec is of none with A in shared memory");
+  static_assert(S.operands == MmaOperands::ss,
+                "wgmma: the spec is of none with A in shared memory");
 #if TEGULA_GPU
   using Register = std::conditional_t<S.d == DType::f32, float, std::uint32_t>;
   constexpr int count = sizeof(d) / 4;
@@ -83,9 +88,9 @@ TEGULA_DEVICE void wgmma(typename MmaRegisters<S>::D& d, std::uint32_t const (&a
 #endif
 }
 
-/// Keeps the compiler from moving reads and writes of accumulators across this point: before the wgmma_fence
-/// that precedes a wgmma whose accumulators the program wrote, and after the wgmma_wait_group that ends it.
-/// Costs no instruction.
+/// Keeps the compiler from moving reads and writes of accumulators across this point: before the
+/// wgmma_fence that precedes a wgmma whose accumulators the program wrote, and after the
+/// wgmma_wait_group that ends it. Costs no instruction.
 template <class Accumulator, int Count> TEGULA_DEVICE void wgmma_pin(Accumulator (&d)[Count]) {
   static_assert(sizeof(Accumulator) == 4);
 #if TEGULA_GPU
@@ -96,8 +101,8 @@ template <class Accumulator, int Count> TEGULA_DEVICE void wgmma_pin(Accumulator
 #endif
 }
 
-/// The accumulator's value in a register of its own. ptxas serialises the wgmma of a kernel that stores
-/// accumulators' registers as they are (its remark C7520).
+/// The accumulator's value in a register of its own. ptxas serialises the wgmma of a kernel that
+/// stores accumulators' registers as they are (its remark C7520).
 TEGULA_DEVICE float wgmma_value(float accumulator) {
 #if TEGULA_GPU
   float value;

@@ -6,8 +6,9 @@
 #include "tegula/atom/mma_atom.hpp"
 #include "tegula/atom/name.hpp"
 
-/// The catalogue of instructions under the field's names, for the tool and for tests: all that arch/ has, and
-/// other mma.sync of sm_75 to sm_89. Kernels name an instruction by its spec and need nothing of this.
+/// The catalogue of instructions under the field's names, for the tool and for tests: all that
+/// arch/ has, and other mma.sync of sm_75 to sm_89. Kernels name an instruction by its spec and
+/// need nothing of this.
 namespace tegula {
 
 namespace detail {
@@ -47,8 +48,8 @@ constexpr std::string_view instruction_type_name(DType type) {
 }
 
 /// What follows `base` in `name`, as a width in bits: UniversalCopy<uint128_t>, UniversalCopy<128>,
-/// UniversalCopy_128 -> 128; 0 if the rest is not a width. `name` itself is `base` with nothing after it: the
-/// widest, 128.
+/// UniversalCopy_128 -> 128; 0 if the rest is not a width. `name` itself is `base` with nothing
+/// after it: the widest, 128.
 constexpr int copy_width(std::string_view name, std::string_view base) {
   if (!name.starts_with(base)) {
     return 0;
@@ -118,14 +119,15 @@ constexpr std::string_view copy_base_name(CopyOp op) {
 
 }  // namespace detail
 
-/// The name of an instruction in the field's spelling: SM80_16x8x16_F32F16F16F32_TN, types in the order D A B
-/// C; SM90_64x128x16_F32BF16BF16_SS, types in the order D A B, then where A and B are, and TN where both must
-/// be K-major; UniversalFMA<float>.
+/// The name of an instruction in the field's spelling: SM80_16x8x16_F32F16F16F32_TN, types in the
+/// order D A B C; SM90_64x128x16_F32BF16BF16_SS, types in the order D A B, then where A and B are,
+/// and TN where both must be K-major; UniversalFMA<float>.
 constexpr Name mma_name(MmaSpec const& s) {
   Name name;
   if (s.operands == MmaOperands::scalar) return name.append("UniversalFMA<float>");
   name.append("SM");
-  name.append(s.sm).append("_").append(s.m).append("x").append(s.n).append("x").append(s.k).append("_");
+  name.append(s.sm).append("_").append(s.m).append("x").append(s.n).append("x").append(s.k).append(
+      "_");
   name.append(detail::instruction_type_name(s.d)).append(detail::instruction_type_name(s.a));
   name.append(detail::instruction_type_name(s.b));
   if (s.operands == MmaOperands::warp) {
@@ -149,8 +151,8 @@ constexpr Name mma_name(MmaSpec const& s) {
   return name;
 }
 
-/// Calls `visit(MmaSpec)` for every mma.sync of the catalogue, until one call returns true; returns whether
-/// one did. Sources: PTX ISA, "Warp-level matrix instructions: mma".
+/// Calls `visit(MmaSpec)` for every mma.sync of the catalogue, until one call returns true; returns
+/// whether one did. Sources: PTX ISA, "Warp-level matrix instructions: mma".
 template <class Visit> constexpr bool any_warp_mma(Visit&& visit) {
   using enum DType;
   struct Family {
@@ -175,8 +177,8 @@ template <class Visit> constexpr bool any_warp_mma(Visit&& visit) {
       }
     }
   }
-  // Integers: one 32-bit register along K with M = 8, one or two with M = 16; each pair of signs, wrapping or
-  // saturating.
+  // Integers: one 32-bit register along K with M = 8, one or two with M = 16; each pair of signs,
+  // wrapping or saturating.
   struct Integers {
     DType types[2];
     int k;
@@ -205,16 +207,18 @@ template <class Visit> constexpr bool any_warp_mma(Visit&& visit) {
   return false;
 }
 
-/// Likewise for every wgmma of the catalogue with N = n, 8 to 256. Sources: PTX ISA, "wgmma.mma_async".
+/// Likewise for every wgmma of the catalogue with N = n, 8 to 256. Sources: PTX ISA,
+/// "wgmma.mma_async".
 template <class Visit> constexpr bool any_warpgroup_mma(int n, Visit&& visit) {
   using enum DType;
   struct Family {
     DType d, a, b;
   };
-  constexpr Family families[] = {{f32, f16, f16},   {f16, f16, f16},   {f32, bf16, bf16}, {f32, tf32, tf32},
-                                 {f32, e4m3, e4m3}, {f32, e4m3, e5m2}, {f32, e5m2, e4m3}, {f32, e5m2, e5m2},
-                                 {f16, e4m3, e4m3}, {f16, e4m3, e5m2}, {f16, e5m2, e4m3}, {f16, e5m2, e5m2},
-                                 {s32, s8, s8},     {s32, s8, u8},     {s32, u8, s8},     {s32, u8, u8}};
+  constexpr Family families[] = {
+      {f32, f16, f16},   {f16, f16, f16},   {f32, bf16, bf16}, {f32, tf32, tf32},
+      {f32, e4m3, e4m3}, {f32, e4m3, e5m2}, {f32, e5m2, e4m3}, {f32, e5m2, e5m2},
+      {f16, e4m3, e4m3}, {f16, e4m3, e5m2}, {f16, e5m2, e4m3}, {f16, e5m2, e5m2},
+      {s32, s8, s8},     {s32, s8, u8},     {s32, u8, s8},     {s32, u8, u8}};
   for (Family const& f : families) {
     bool const integers = f.d == s32;
     if (integers && n % 16 != 0 && n != 8 && n != 24) continue;
@@ -228,8 +232,8 @@ template <class Visit> constexpr bool any_warpgroup_mma(int n, Visit&& visit) {
   return false;
 }
 
-/// Calls `visit(MmaSpec)` for every instruction of the catalogue, until one call returns true; returns
-/// whether one did.
+/// Calls `visit(MmaSpec)` for every instruction of the catalogue, until one call returns true;
+/// returns whether one did.
 template <class Visit> constexpr bool any_mma(Visit&& visit) {
   if (visit(scalar_fma(DType::f32)) || any_warp_mma(visit)) return true;
   for (int n = 8; n <= 256; n += 8) {
@@ -258,18 +262,19 @@ constexpr bool find_mma(std::string_view name, MmaSpec& found) {
   return n >= 8 && n <= 256 && n % 8 == 0 && any_warpgroup_mma(n, is_it);
 }
 
-/// The MMA of this name, e.g. mma_atom("SM80_16x8x16_F32F16F16F32_TN"); refuses a name that the catalogue
-/// does not hold.
+/// The MMA of this name, e.g. mma_atom("SM80_16x8x16_F32F16F16F32_TN"); refuses a name that the
+/// catalogue does not hold.
 constexpr MmaAtom mma_atom(std::string_view name) {
   MmaSpec spec;
   if (!find_mma(name, spec)) {
-    refuse("mma_atom", "no MMA instruction of the catalogue has this name; `tegula atoms` lists them all");
+    refuse("mma_atom",
+           "no MMA instruction of the catalogue has this name; `tegula atoms` lists them all");
   }
   return mma_atom(spec);
 }
 
-/// The name of a copy in the field's spelling: SM75_U32x4_LDSM_N, SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>,
-/// UniversalCopy<uint16_t>.
+/// The name of a copy in the field's spelling: SM75_U32x4_LDSM_N,
+/// SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>, UniversalCopy<uint16_t>.
 constexpr Name copy_name(CopySpec const& s) {
   Name name;
   name.append(detail::copy_base_name(s.op));
@@ -296,8 +301,9 @@ constexpr Name copy_name(CopySpec const& s) {
   }
 }
 
-/// Calls `visit(CopySpec)` for every copy of the catalogue, until one call returns true; returns whether one
-/// did. Of the copies of whole tiles, which have no widths of their own, the amount is 0.
+/// Calls `visit(CopySpec)` for every copy of the catalogue, until one call returns true; returns
+/// whether one did. Of the copies of whole tiles, which have no widths of their own, the amount is
+/// 0.
 template <class Visit> constexpr bool any_copy(Visit&& visit) {
   using enum CopyOp;
   struct Family {
@@ -324,13 +330,15 @@ template <class Visit> constexpr bool any_copy(Visit&& visit) {
   return false;
 }
 
-/// Whether the catalogue holds a copy of this name; if so `found` is set to it. The width of a plain or
-/// asynchronous copy may also be given as a number, UniversalCopy<64>, or left out, which means 128 bits.
+/// Whether the catalogue holds a copy of this name; if so `found` is set to it. The width of a
+/// plain or asynchronous copy may also be given as a number, UniversalCopy<64>, or left out, which
+/// means 128 bits.
 constexpr bool find_copy(std::string_view name, CopySpec& found) {
   return any_copy([&](CopySpec const& spec) {
     bool const counted_in_bits = !moves_matrices(spec.op) && !moves_tiles(spec.op);
     if (copy_name(spec).view() != name &&
-        !(counted_in_bits && detail::copy_width(name, detail::copy_base_name(spec.op)) == spec.amount)) {
+        !(counted_in_bits &&
+          detail::copy_width(name, detail::copy_base_name(spec.op)) == spec.amount)) {
       return false;
     }
     found = spec;
@@ -338,12 +346,13 @@ constexpr bool find_copy(std::string_view name, CopySpec& found) {
   });
 }
 
-/// The copy of this name, e.g. copy_atom("SM75_U32x4_LDSM_N"); refuses a name that the catalogue does not
-/// hold.
+/// The copy of this name, e.g. copy_atom("SM75_U32x4_LDSM_N"); refuses a name that the catalogue
+/// does not hold.
 constexpr CopyAtom copy_atom(std::string_view name) {
   CopySpec spec;
   if (!find_copy(name, spec)) {
-    refuse("copy_atom", "no copy instruction of the catalogue has this name; `tegula atoms` lists them all");
+    refuse("copy_atom",
+           "no copy instruction of the catalogue has this name; `tegula atoms` lists them all");
   }
   return copy_atom(spec);
 }

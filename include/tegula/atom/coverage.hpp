@@ -7,9 +7,9 @@
 namespace tegula {
 
 namespace detail {
-/// The end of the interval [0, end) that the layout's leaves along an axis (`axes`: 0 for the integers, k + 1
-/// for axis k) tile without gap or overlap: by increasing stride, each stride is the product of the extents
-/// before it.
+/// The end of the interval [0, end) that the layout's leaves along an axis (`axes`: 0 for the
+/// integers, k + 1 for axis k) tile without gap or overlap: by increasing stride, each stride is
+/// the product of the extents before it.
 constexpr std::int64_t tiled_interval(Layout const& layout, int axes) {
   std::int64_t reached = 1;
   for (bool grown = true; grown;) {
@@ -23,9 +23,9 @@ constexpr std::int64_t tiled_interval(Layout const& layout, int axes) {
 }
 }  // namespace detail
 
-/// Whether the layout's values over its domain are exactly 0 .. elements-1, each once: a (thread, value)
-/// layout that covers a tile without overlap, or a permutation. Exact for strides that are not negative; with
-/// one that is, the answer is false.
+/// Whether the layout's values over its domain are exactly 0 .. elements-1, each once: a (thread,
+/// value) layout that covers a tile without overlap, or a permutation. Exact for strides that are
+/// not negative; with one that is, the answer is false.
 constexpr bool covers_once(Layout const& layout, std::int64_t elements) {
   return detail::tiled_interval(layout, 0) == elements && layout.size() == elements;
 }
@@ -37,8 +37,8 @@ constexpr bool covers_once(Layout const& coordinates, Tuple const& box) {
   return coordinates.size() == box.size();
 }
 
-/// Whether the layout's values are exactly 0 .. elements-1, each at least once, repeated only along leaves of
-/// stride 0 (several threads that hold the same element).
+/// Whether the layout's values are exactly 0 .. elements-1, each at least once, repeated only along
+/// leaves of stride 0 (several threads that hold the same element).
 constexpr bool covers_with_repeats(Layout const& layout, std::int64_t elements) {
   Layout moving = layout;
   for (int i = 0; i < moving.leaves(); ++i) {

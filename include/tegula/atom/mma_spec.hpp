@@ -6,35 +6,38 @@
 #include "tegula/macros.hpp"
 #include "tegula/numeric/dtype.hpp"
 
-/// The one name of a matrix multiply-accumulate instruction: a small value that arch/ pastes the instruction
-/// from, that the simulated machine computes by, and that atom/ makes (thread, value) layouts of.
+/// The one name of a matrix multiply-accumulate instruction: a small value that arch/ pastes the
+/// instruction from, that the simulated machine computes by, and that atom/ makes (thread, value)
+/// layouts of.
 namespace tegula {
 
 /// Which index of an operand is contiguous in memory: K ("K-major"), or M (for A) and N (for B).
 enum class Major : std::uint8_t { k, mn };
 
-/// What distinguishes two instructions of the same shape and types. `saturate` is PTX's satfinite: sums of
-/// integers are clamped to the range of s32.
+/// What distinguishes two instructions of the same shape and types. `saturate` is PTX's satfinite:
+/// sums of integers are clamped to the range of s32.
 enum class MmaVariant : std::uint8_t { plain, saturate, xor_popc, and_popc };
 
-/// Where A and B are: in the registers of a warp (mma.sync); in shared memory both, or A in registers and B
-/// in shared memory, of a warpgroup (wgmma); in the registers of one thread (fma).
+/// Where A and B are: in the registers of a warp (mma.sync); in shared memory both, or A in
+/// registers and B in shared memory, of a warpgroup (wgmma); in the registers of one thread (fma).
 enum class MmaOperands : std::uint8_t { warp, ss, rs, scalar };
 
 /// M of every wgmma; a warp holds 16 rows of D.
 inline constexpr int kWgmmaM = 64;
-/// The threads that execute a wgmma together: four warps, the first of which has an index divisible by four.
+/// The threads that execute a wgmma together: four warps, the first of which has an index divisible
+/// by four.
 inline constexpr int kWarpgroupSize = 128;
 
-/// One instruction, D(m, n) = A(m, k) * B(k, n) + C(m, n). A value, meant as a template argument: the makers
-/// below give those of arch/, and `check` says which those are.
+/// One instruction, D(m, n) = A(m, k) * B(k, n) + C(m, n). A value, meant as a template argument:
+/// the makers below give those of arch/, and `check` says which those are.
 struct MmaSpec {
   int sm = 0;  ///< the architecture that introduced it: 75, 80, 89, 90; 0 for a scalar's
   int m = 0, n = 0, k = 0;
   DType d{}, a{}, b{}, c{};
   MmaVariant variant = MmaVariant::plain;
   MmaOperands operands = MmaOperands::warp;
-  Major a_major = Major::k;  ///< wgmma: mn where A in shared memory is contiguous along m (16-bit types)
+  Major a_major =
+      Major::k;  ///< wgmma: mn where A in shared memory is contiguous along m (16-bit types)
   Major b_major = Major::k;  ///< wgmma: mn where B is contiguous along n (16-bit types)
   bool negate_a = false;     ///< wgmma: D = -A * B + D
   bool negate_b = false;
@@ -44,7 +47,9 @@ struct MmaSpec {
 
 /// The threads that execute the instruction together: 1, a warp's 32, or a warpgroup's 128.
 TEGULA_HOST_DEVICE constexpr int threads(MmaSpec const& s) {
-  return s.operands == MmaOperands::scalar ? 1 : s.operands == MmaOperands::warp ? 32 : kWarpgroupSize;
+  return s.operands == MmaOperands::scalar ? 1
+         : s.operands == MmaOperands::warp ? 32
+                                           : kWarpgroupSize;
 }
 
 /// Bits of an element of A and of B in memory (tf32: 32, of which the hardware reads 19).
@@ -82,9 +87,11 @@ constexpr void check_warp_mma(MmaSpec const& s) {
            to_string(s.b));
   if (s.k * bits(s.a) != 128 && s.k * bits(s.a) != 256)
     refuse("mma_sync", "k must be 16 or 32 bytes of elements", to_string(s.a), s.k);
-  if (integer && s.d != DType::s32) refuse("mma_sync", "integers accumulate in s32", to_string(s.d));
+  if (integer && s.d != DType::s32)
+    refuse("mma_sync", "integers accumulate in s32", to_string(s.d));
   if (!integer && s.d != DType::f32 && (s.a != DType::f16 || s.d != DType::f16))
-    refuse("mma_sync", "d must be f32, or f16 where a and b are f16", to_string(s.a), to_string(s.d));
+    refuse("mma_sync", "d must be f32, or f16 where a and b are f16", to_string(s.a),
+           to_string(s.d));
   if (s.variant != MmaVariant::plain && (!integer || s.variant != MmaVariant::saturate))
     refuse("mma_sync", "the variants are plain and, of integers, saturate");
   if (s.a_major != Major::k || s.b_major != Major::k)
@@ -99,10 +106,13 @@ constexpr void check_warpgroup_mma(MmaSpec const& s) {
   bool const same = s.a == s.b && (s.a == DType::f16 || s.a == DType::bf16 || s.a == DType::tf32);
   if (s.sm != 90 || s.m != kWgmmaM) refuse("wgmma", "sm must be 90 and m 64", s.sm, s.m);
   if (!integer && !narrow && !same)
-    refuse("wgmma", "a and b must be f16, bf16 or tf32 both, or e4m3 or e5m2 each, or s8 or u8 each",
+    refuse("wgmma",
+           "a and b must be f16, bf16 or tf32 both, or e4m3 or e5m2 each, or s8 or u8 each",
            to_string(s.a), to_string(s.b));
-  if (s.k * bits(s.a) != 256) refuse("wgmma", "k must be 32 bytes of elements", to_string(s.a), s.k);
-  if (s.n < 8 || s.n > 256 || s.n % 8 != 0) refuse("wgmma", "n must be a multiple of 8 from 8 to 256", s.n);
+  if (s.k * bits(s.a) != 256)
+    refuse("wgmma", "k must be 32 bytes of elements", to_string(s.a), s.k);
+  if (s.n < 8 || s.n > 256 || s.n % 8 != 0)
+    refuse("wgmma", "n must be a multiple of 8 from 8 to 256", s.n);
   if (integer && s.n % 16 != 0 && s.n != 8 && s.n != 24)
     refuse("wgmma", "n of integers must be 8, 24 or a multiple of 16", s.n);
   if (integer != (s.d == DType::s32)) refuse("wgmma", "integers, and only they, accumulate in s32");
@@ -122,9 +132,10 @@ constexpr void check_scalar_fma(MmaSpec const& s) {
   if (s.sm != 0 || s.m != 1 || s.n != 1 || s.k != 1)
     refuse("scalar_fma", "sm must be 0, and m, n and k 1", s.sm, s.m, s.n, s.k);
   if (s.d != DType::f32 || s.a != DType::f32 || s.b != DType::f32)
-    refuse("scalar_fma", "a, b, c and d must be f32", to_string(s.a), to_string(s.b), to_string(s.d));
-  if (s.variant != MmaVariant::plain || s.a_major != Major::k || s.b_major != Major::k || s.negate_a ||
-      s.negate_b)
+    refuse("scalar_fma", "a, b, c and d must be f32", to_string(s.a), to_string(s.b),
+           to_string(s.d));
+  if (s.variant != MmaVariant::plain || s.a_major != Major::k || s.b_major != Major::k ||
+      s.negate_a || s.negate_b)
     refuse("scalar_fma", "it has neither variants nor major-ness nor negations");
 }
 
@@ -153,15 +164,17 @@ constexpr MmaSpec checked(MmaSpec const& s) {
 }
 }  // namespace detail
 
-/// mma.sync.m16n8k`k` of sm_80: f16 or bf16 (k 8 or 16), tf32 (4 or 8), s8 or u8 (16 or 32); refuses what is
-/// none.
+/// mma.sync.m16n8k`k` of sm_80: f16 or bf16 (k 8 or 16), tf32 (4 or 8), s8 or u8 (16 or 32);
+/// refuses what is none.
 constexpr MmaSpec warp_mma(DType a, DType b, DType d, int k) {
   return detail::checked({.sm = 80, .m = 16, .n = 8, .k = k, .d = d, .a = a, .b = b, .c = d});
 }
-constexpr MmaSpec warp_mma(DType a_and_b, DType d, int k) { return warp_mma(a_and_b, a_and_b, d, k); }
+constexpr MmaSpec warp_mma(DType a_and_b, DType d, int k) {
+  return warp_mma(a_and_b, a_and_b, d, k);
+}
 
-/// wgmma.m64n`n` of sm_90a, K being 32 bytes of elements; refuses what is none. a_major and b_major are those
-/// of operands in shared memory.
+/// wgmma.m64n`n` of sm_90a, K being 32 bytes of elements; refuses what is none. a_major and b_major
+/// are those of operands in shared memory.
 constexpr MmaSpec warpgroup_mma(DType a, DType b, DType d, int n, Major a_major = Major::k,
                                 Major b_major = Major::k, MmaOperands operands = MmaOperands::ss) {
   if (operands != MmaOperands::ss && operands != MmaOperands::rs)
@@ -181,8 +194,14 @@ constexpr MmaSpec warpgroup_mma(DType a, DType b, DType d, int n, Major a_major 
 
 /// fma of one thread, D = A * B + C with a single rounding, all of one type: f32.
 constexpr MmaSpec scalar_fma(DType type) {
-  return detail::checked(
-      {.m = 1, .n = 1, .k = 1, .d = type, .a = type, .b = type, .c = type, .operands = MmaOperands::scalar});
+  return detail::checked({.m = 1,
+                          .n = 1,
+                          .k = 1,
+                          .d = type,
+                          .a = type,
+                          .b = type,
+                          .c = type,
+                          .operands = MmaOperands::scalar});
 }
 
 }  // namespace tegula

@@ -4,9 +4,9 @@
 
 namespace tegula {
 
-/// The name of an instruction or a tiling, kept inside the value that it names so that the value stays a
-/// structural type (and an aggregate, as nvcc wants template arguments). At most 47 characters; what is
-/// appended past that is dropped.
+/// The name of an instruction or a tiling, kept inside the value that it names so that the value
+/// stays a structural type (and an aggregate, as nvcc wants template arguments). At most 47
+/// characters; what is appended past that is dropped.
 struct Name {
   char text[48] = {};
 

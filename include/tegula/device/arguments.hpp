@@ -1,14 +1,14 @@
 #pragma once
 
-/// What a caller asks of the attention and GEMM kernels: plain values, checked in full by `check` before
-/// anything runs.
+/// What a caller asks of the attention and GEMM kernels: plain values, checked in full by `check`
+/// before anything runs.
 ///
-/// What is left out follows from the other members when the arguments are used, so they may be filled in any
-/// order, and changed. Only what is set stays as it is.
+/// What is left out follows from the other members when the arguments are used, so they may be
+/// filled in any order, and changed. Only what is set stays as it is.
 ///
-/// Pointers are device pointers of the machine that will run the kernel. Extents and strides count elements.
-/// An extent of zero is refused: an empty problem has no result, and the call that would compute it is more
-/// often a slip than a wish.
+/// Pointers are device pointers of the machine that will run the kernel. Extents and strides count
+/// elements. An extent of zero is refused: an empty problem has no result, and the call that would
+/// compute it is more often a slip than a wish.
 
 #include <cstdint>
 #include <limits>
@@ -22,38 +22,42 @@
 
 namespace tegula {
 
-/// The largest extent of a problem along any axis. Kernels hold tile coordinates, sums of two of them, and
-/// byte offsets along a row in 32 bits, and a tile reaches over the edge by less than 1024.
+/// The largest extent of a problem along any axis. Kernels hold tile coordinates, sums of two of
+/// them, and byte offsets along a row in 32 bits, and a tile reaches over the edge by less than
+/// 1024.
 inline constexpr std::int64_t kMaxExtent = (std::int64_t{1} << 30) - 1024;
 
-/// Strides of a contiguous (batch, seq, heads, head_dim) tensor; what does not fit in 64 bits becomes the
-/// largest value (and is then refused by `check`).
-constexpr TokenStrides contiguous_tokens(std::int64_t seq, std::int64_t heads, std::int64_t head_dim) {
+/// Strides of a contiguous (batch, seq, heads, head_dim) tensor; what does not fit in 64 bits
+/// becomes the largest value (and is then refused by `check`).
+constexpr TokenStrides contiguous_tokens(std::int64_t seq, std::int64_t heads,
+                                         std::int64_t head_dim) {
   std::int64_t token = 0, sequence = 0;
-  if (__builtin_mul_overflow(heads, head_dim, &token)) token = std::numeric_limits<std::int64_t>::max();
-  if (__builtin_mul_overflow(seq, token, &sequence)) sequence = std::numeric_limits<std::int64_t>::max();
+  if (__builtin_mul_overflow(heads, head_dim, &token))
+    token = std::numeric_limits<std::int64_t>::max();
+  if (__builtin_mul_overflow(seq, token, &sequence))
+    sequence = std::numeric_limits<std::int64_t>::max();
   return {sequence, token, head_dim};
 }
 
 /// O = softmax(scale Q K^T) V for each batch and head.
 ///
-/// q is (batch, seq_q, heads, head_dim), k (batch, seq_k, kv_heads, head_dim), v and o are the same with
-/// head_dim_v: the head dimension is contiguous, the others lie as the strides say. Head h reads the keys and
-/// values of head h / (heads / kv_heads).
+/// q is (batch, seq_q, heads, head_dim), k (batch, seq_k, kv_heads, head_dim), v and o are the same
+/// with head_dim_v: the head dimension is contiguous, the others lie as the strides say. Head h
+/// reads the keys and values of head h / (heads / kv_heads).
 ///
-/// Query i stands at key i + seq_k - seq_q (aligned bottom right). With `causal` it sees no key behind that
-/// place; with a window, only the keys from window_left before it to window_right behind it. A query that
-/// sees no key gives a row of zeros and a log-sum-exp of -inf.
+/// Query i stands at key i + seq_k - seq_q (aligned bottom right). With `causal` it sees no key
+/// behind that place; with a window, only the keys from window_left before it to window_right
+/// behind it. A query that sees no key gives a row of zeros and a log-sum-exp of -inf.
 ///
-/// With a softcap c a score s = scale q k becomes c tanh(s / c). A sink takes part in the softmax of every
-/// row of its head as one more score, which has no value.
+/// With a softcap c a score s = scale q k becomes c tanh(s / c). A sink takes part in the softmax
+/// of every row of its head as one more score, which has no value.
 ///
-/// Every machine computes head dims of 32, 64, 96, 128 and 256, equal for both, with `causal` or without. A
-/// head_dim_v of its own, other multiples of 8, windows, softcap and sinks need an sm_90
+/// Every machine computes head dims of 32, 64, 96, 128 and 256, equal for both, with `causal` or
+/// without. A head_dim_v of its own, other multiples of 8, windows, softcap and sinks need an sm_90
 /// (docs/hopper_attention.md).
 ///
-///     attention(machine, {.dtype = DType::f16, .q = q, .k = k, .v = v, .o = o, .batch = 2, .heads = 12,
-///     .seq_q = 128, .seq_k = 128,
+///     attention(machine, {.dtype = DType::f16, .q = q, .k = k, .v = v, .o = o, .batch = 2, .heads
+///     = 12, .seq_q = 128, .seq_k = 128,
 ///                         .head_dim = 64});
 struct AttentionArguments {
   DType dtype = DType::bf16;  ///< of q, k, v and o: f16 or bf16
@@ -61,7 +65,8 @@ struct AttentionArguments {
   void const* k = nullptr;
   void const* v = nullptr;
   void* o = nullptr;
-  float* lse = nullptr;  ///< optional: ln(sum_j exp(scale S_ij)) as (batch, heads, seq_q), contiguous
+  float* lse =
+      nullptr;  ///< optional: ln(sum_j exp(scale S_ij)) as (batch, heads, seq_q), contiguous
   std::int64_t batch = 1;
   std::int64_t heads = 1;
   /// A divisor of heads: fewer for grouped-query, 1 for multi-query attention. Left out: heads.
@@ -78,14 +83,16 @@ struct AttentionArguments {
   std::optional<TokenStrides> o_stride = {};
   std::optional<float> scale = {};  ///< left out: 1 / sqrt(head_dim)
   bool causal = false;
-  std::optional<std::int64_t> window_left = {};   ///< keys before a query's place; left out: all
-  std::optional<std::int64_t> window_right = {};  ///< keys behind it; left out: all, or with `causal` none
-  float softcap = 0;                              ///< 0: scores are not capped
-  float const* sink = nullptr;                    ///< optional: a score for each head
+  std::optional<std::int64_t> window_left = {};  ///< keys before a query's place; left out: all
+  std::optional<std::int64_t> window_right =
+      {};                       ///< keys behind it; left out: all, or with `causal` none
+  float softcap = 0;            ///< 0: scores are not capped
+  float const* sink = nullptr;  ///< optional: a score for each head
   Exponential exponential = Exponential::ex2_approx;
 };
 
-/// The output type of a GEMM that does not say: f32 of tf32, bf16 of fp8, else that of the operands.
+/// The output type of a GEMM that does not say: f32 of tf32, bf16 of fp8, else that of the
+/// operands.
 constexpr DType default_output(DType in) {
   return in == DType::tf32 ? DType::f32 : bits(in) == 8 ? DType::bf16 : in;
 }
@@ -93,25 +100,27 @@ constexpr DType default_output(DType in) {
 /// Elements from one matrix of a contiguous batch to the next: `rows` rows, `ld` apart.
 constexpr std::int64_t contiguous_batch(std::int64_t rows, std::int64_t ld) {
   std::int64_t stride = 0;
-  return __builtin_mul_overflow(rows, ld, &stride) ? std::numeric_limits<std::int64_t>::max() : stride;
+  return __builtin_mul_overflow(rows, ld, &stride) ? std::numeric_limits<std::int64_t>::max()
+                                                   : stride;
 }
 
-/// D = activation(alpha scale_a scale_b A B + beta C + bias) for each matrix of a batch, A of m x k, B of
-/// k x n, C and D of m x n; bias is added to every row.
+/// D = activation(alpha scale_a scale_b A B + beta C + bias) for each matrix of a batch, A of m x
+/// k, B of k x n, C and D of m x n; bias is added to every row.
 ///
-/// C and D are row-major and bias has n values, all in `out`. A's and B's major says which of their indices
-/// is contiguous, and lda and ldb are the distances between consecutive values of the other: of m rows of k
-/// (Major::k, the default for A) or of k rows of m (Major::mn) for A; of k rows of n (Major::mn) or of n rows
-/// of k (Major::k, the layout of a linear layer's weight) for B.
+/// C and D are row-major and bias has n values, all in `out`. A's and B's major says which of their
+/// indices is contiguous, and lda and ldb are the distances between consecutive values of the
+/// other: of m rows of k (Major::k, the default for A) or of k rows of m (Major::mn) for A; of k
+/// rows of n (Major::mn) or of n rows of k (Major::k, the layout of a linear layer's weight) for B.
 ///
-/// f16 and bf16 are computed in every form, by whichever kernel can (docs/gemm.md): fast on sm_90 where TMA
-/// can address A, B, C and D, that is where their addresses and, in bytes, their leading dimensions and batch
-/// strides are multiples of 16. tf32 (f32 values, of which the tensor cores read the upper 19 bits) and fp8
-/// need an sm_90, such addresses, and A and B K-major.
+/// f16 and bf16 are computed in every form, by whichever kernel can (docs/gemm.md): fast on sm_90
+/// where TMA can address A, B, C and D, that is where their addresses and, in bytes, their leading
+/// dimensions and batch strides are multiples of 16. tf32 (f32 values, of which the tensor cores
+/// read the upper 19 bits) and fp8 need an sm_90, such addresses, and A and B K-major.
 struct GemmArguments {
   DType in = DType::bf16;          ///< of a: f16, bf16, tf32, e4m3 or e5m2
   std::optional<DType> in_b = {};  ///< of b: as a, the default; of fp8 the other one too
-  std::optional<DType> out = {};   ///< of c, d and bias: f16, bf16 or f32; left out: default_output(in)
+  std::optional<DType> out =
+      {};  ///< of c, d and bias: f16, bf16 or f32; left out: default_output(in)
   Major a_major = Major::k;
   Major b_major = Major::k;
   std::int64_t m = 0;
@@ -123,8 +132,8 @@ struct GemmArguments {
   void const* c = nullptr;     ///< read where beta is not 0; may be d (with d's strides)
   void const* bias = nullptr;  ///< optional
   void* d = nullptr;
-  /// Strides in elements. Left out: those of contiguous matrices, one after the other. A batch stride of 0
-  /// means one matrix for all batches.
+  /// Strides in elements. Left out: those of contiguous matrices, one after the other. A batch
+  /// stride of 0 means one matrix for all batches.
   std::optional<std::int64_t> lda = {};
   std::optional<std::int64_t> ldb = {};
   std::optional<std::int64_t> ldc = {};
@@ -133,31 +142,33 @@ struct GemmArguments {
   std::optional<std::int64_t> b_batch_stride = {};
   std::optional<std::int64_t> c_batch_stride = {};
   std::optional<std::int64_t> d_batch_stride = {};
-  float const* scale_a = nullptr;  ///< optional: a device pointer to one factor, as fp8's of a tensor
+  float const* scale_a =
+      nullptr;  ///< optional: a device pointer to one factor, as fp8's of a tensor
   float const* scale_b = nullptr;
   float alpha = 1;
   float beta = 0;
   Activation activation = Activation::none;
 };
 
-/// The problem in a line: "bf16, 2 x 16 heads of 4, 512 queries, 512 keys, head_dim 128, causal, ex2_approx
-/// exponentials".
+/// The problem in a line: "bf16, 2 x 16 heads of 4, 512 queries, 512 keys, head_dim 128, causal,
+/// ex2_approx exponentials".
 std::string to_string(AttentionArguments const& arguments);
 
 /// The same arguments with all set that was left out.
 AttentionArguments with_defaults(AttentionArguments const& arguments);
 GemmArguments with_defaults(GemmArguments const& arguments);
 
-/// Throws argument_error, with a sentence of its own for each, where the architecture, the types, an extent,
-/// the head dimension, the number of heads, a pointer, its alignment, a stride or the scale is not one that a
-/// kernel computes, or 64-bit byte offsets or 32-bit tile arithmetic would overflow. `compute_capability` is
-/// the machine's: 80, 90, ...
+/// Throws argument_error, with a sentence of its own for each, where the architecture, the types,
+/// an extent, the head dimension, the number of heads, a pointer, its alignment, a stride or the
+/// scale is not one that a kernel computes, or 64-bit byte offsets or 32-bit tile arithmetic would
+/// overflow. `compute_capability` is the machine's: 80, 90, ...
 ///
-/// Of outputs whose elements overlap, those of nested strides are recognised: each axis must step over all
-/// that the axes of smaller stride span. Strides of q, k or v that are 0 along every axis of several rows are
-/// taken for a slip. An output that is one of the inputs is refused too (c excepted), and one that overlaps
-/// an input or another output where neither has gaps; lse wherever it lies among the others. Overlap of a
-/// tensor with gaps is the caller's to avoid, for it may lie in them.
+/// Of outputs whose elements overlap, those of nested strides are recognised: each axis must step
+/// over all that the axes of smaller stride span. Strides of q, k or v that are 0 along every axis
+/// of several rows are taken for a slip. An output that is one of the inputs is refused too (c
+/// excepted), and one that overlaps an input or another output where neither has gaps; lse wherever
+/// it lies among the others. Overlap of a tensor with gaps is the caller's to avoid, for it may lie
+/// in them.
 void check(AttentionArguments const& arguments, int compute_capability);
 void check(GemmArguments const& arguments, int compute_capability);
 

@@ -13,8 +13,8 @@
 
 namespace tegula {
 
-/// Bytes in a machine's global memory, aligned to 256 bytes, freed with this object. Reports of a simulated
-/// machine call them by `name`.
+/// Bytes in a machine's global memory, aligned to 256 bytes, freed with this object. Reports of a
+/// simulated machine call them by `name`.
 class Allocation {
  public:
   /// Throws argument_error for a negative size, device_error where there is not enough memory.
@@ -24,8 +24,8 @@ class Allocation {
   std::int64_t bytes() const { return bytes_; }
   std::string const& name() const { return name_; }
 
-  /// Copies `bytes` host bytes to [offset, offset + bytes); returns when the host memory may be changed.
-  /// Throws argument_error beyond the end, and for a null pointer.
+  /// Copies `bytes` host bytes to [offset, offset + bytes); returns when the host memory may be
+  /// changed. Throws argument_error beyond the end, and for a null pointer.
   void upload(void const* from, std::int64_t bytes, std::int64_t offset = 0);
   /// Copies back; waits for work on the default stream. Throws argument_error likewise.
   void download(void* to, std::int64_t bytes, std::int64_t offset = 0) const;
@@ -70,8 +70,8 @@ template <class T> class Buffer {
                            std::to_string(size_) + " elements.");
     allocation_.upload(values.data(), static_cast<std::int64_t>(values.size_bytes()), at);
   }
-  /// All elements; waits for work on the default stream. What nobody wrote holds bytes of 0xff on a simulated
-  /// machine.
+  /// All elements; waits for work on the default stream. What nobody wrote holds bytes of 0xff on a
+  /// simulated machine.
   std::vector<T> download() const {
     std::vector<T> values(static_cast<std::size_t>(size_));
     allocation_.download(values.data(), allocation_.bytes());

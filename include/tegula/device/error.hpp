@@ -4,8 +4,8 @@
 
 namespace tegula {
 
-/// An argument that an entry point refuses before anything runs: one sentence that names the argument, its
-/// value and what would be accepted.
+/// An argument that an entry point refuses before anything runs: one sentence that names the
+/// argument, its value and what would be accepted.
 struct argument_error : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };

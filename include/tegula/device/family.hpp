@@ -1,7 +1,7 @@
 #pragma once
 
-/// The families of kernels (kernel/configurations.hpp) as this build has them: their configurations by
-/// number, and what the kernels of these need.
+/// The families of kernels (kernel/configurations.hpp) as this build has them: their configurations
+/// by number, and what the kernels of these need.
 
 #include <compare>
 #include <cstddef>
@@ -13,7 +13,8 @@
 
 namespace tegula {
 
-/// A family of the list, where its type is not known before run time: `FamilyId chosen = gemm_sm90`.
+/// A family of the list, where its type is not known before run time: `FamilyId chosen =
+/// gemm_sm90`.
 class FamilyId {
  public:
   template <KernelFamily F>
@@ -53,8 +54,8 @@ void check_configuration(FamilyId family, int number);
 
 }  // namespace device
 
-/// The configurations of a family that this build has, which are chosen from. A configuration is named by its
-/// number: its place here.
+/// The configurations of a family that this build has, which are chosen from. A configuration is
+/// named by its number: its place here.
 template <KernelFamily F> std::span<typename F::Config const> configurations(F family) {
   auto const [first, count] = device::configurations(family);
   return {static_cast<typename F::Config const*>(first), count};

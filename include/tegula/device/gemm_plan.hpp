@@ -1,8 +1,9 @@
 #pragma once
 
-/// Which kernel computes a GEMM, in which configuration and in which order of tiles. Pure functions of the
-/// arguments, the device and a model of its speed, from one configuration's cost up to the plan, which lists
-/// all candidates, what each would take and why the others cannot; every value can be printed.
+/// Which kernel computes a GEMM, in which configuration and in which order of tiles. Pure functions
+/// of the arguments, the device and a model of its speed, from one configuration's cost up to the
+/// plan, which lists all candidates, what each would take and why the others cannot; every value
+/// can be printed.
 
 #include <optional>
 #include <span>
@@ -16,32 +17,34 @@
 
 namespace tegula {
 
-/// How D is cut, a tile being a cluster's: "12 rows of 16 tiles and 4 rows of 17, of which 64 are 240 columns
-/// wide and the others 256".
+/// How D is cut, a tile being a cluster's: "12 rows of 16 tiles and 4 rows of 17, of which 64 are
+/// 240 columns wide and the others 256".
 std::string to_string(TilePartition const& tiling, TileWidths widths);
 
 /// The problem in a line: "D (batch 4, 512, 256) bf16 = gelu(A (512, 64) bf16 K-major x B ...)".
 std::string to_string(GemmArguments const& arguments);
 
-/// Why TMA cannot address A, B or D, or the epilogue cannot read C or the bias in pairs, which rules
-/// gemm_sm90 out: "a is 0x10008, 8 bytes past a multiple of 16"; empty where it can. A leading dimension or
-/// batch stride that no step is taken along does not count.
+/// Why TMA cannot address A, B or D, or the epilogue cannot read C or the bias in pairs, which
+/// rules gemm_sm90 out: "a is 0x10008, 8 bytes past a multiple of 16"; empty where it can. A
+/// leading dimension or batch stride that no step is taken along does not count.
 std::string tma_obstacle(GemmArguments const& arguments);
 
-/// What an H100 does in which time. Tuned for speed, not correctness: a wrong value chooses a slower
-/// configuration, never a wrong result. Most values are those, within what is plausible, whose choices
-/// lost least against the best of 23 configurations at 52 problems of bf16 and e4m3, as measured on
-/// 2026-11-21; those of late loads and cooperative consumers were set later by what the large ones of these
-/// problems showed (docs/performance.md has the default beside the best of the candidates). A launch is timed
-/// from event to event.
+/// What an H100 does in which time. Tuned for speed, not correctness: a wrong value chooses a
+/// slower configuration, never a wrong result. Most values are those, within what is plausible,
+/// whose choices lost least against the best of 23 configurations at 52 problems of bf16 and e4m3,
+/// as measured on 2026-11-21; those of late loads and cooperative consumers were set later by what
+/// the large ones of these problems showed (docs/performance.md has the default beside the best of
+/// the candidates). A launch is timed from event to event.
 struct GemmCostModel {
   double clock_ghz = 1.5;  ///< of the SMs, with the tensor cores at work
   double multiply_adds_per_cycle =
-      2048;                              ///< of an SM, for 16-bit operands: wgmma m64n256k16 takes 128 cycles
-  double operand_bytes_per_cycle = 110;  ///< that wgmma reads from shared memory: what narrow tiles wait for
-  double sm_bytes_per_cycle = 57;        ///< that one SM takes from L2
-  double fetch_latency_cycles = 2700;    ///< until a stage's loads have arrived, at the worst
-  double late_loss = 0.13;  ///< of the main loop, by the share of that time that loads do not run ahead
+      2048;  ///< of an SM, for 16-bit operands: wgmma m64n256k16 takes 128 cycles
+  double operand_bytes_per_cycle =
+      110;  ///< that wgmma reads from shared memory: what narrow tiles wait for
+  double sm_bytes_per_cycle = 57;      ///< that one SM takes from L2
+  double fetch_latency_cycles = 2700;  ///< until a stage's loads have arrived, at the worst
+  double late_loss =
+      0.13;  ///< of the main loop, by the share of that time that loads do not run ahead
   double cooperative_loss = 0.0095;  ///< of the main loop, where both consumers wait at one time
   double l2_tb_per_s = 9.2;          ///< from L2 to all SMs
   double dram_tb_per_s = 2.6;
@@ -50,32 +53,36 @@ struct GemmCostModel {
   double fill_us = 0.2;       ///< until the first tiles of A and B have arrived
   double epilogue_us = 0.63;  ///< for 128 accumulators a thread, the most there are
   double least_epilogue_us = 0.11;
-  double store_tb_per_s = 4;              ///< that L2 takes from all SMs
-  double read_c_us = 1.0;                 ///< more, for 128 accumulators a thread, where beta is not 0
-  double reduction_us = 2.2;              ///< more, where a cluster shares K
-  double fitted_dram_cooperative = 0.31;  ///< of the tensor cores' time: where memory takes more, tiles of
-                                          ///< two widths, which share fewer operands, do not pay; ...
-  double fitted_dram_pingpong = 0.30;     ///< ... seen between 4096 x 2112 x 7168 and 8192^3, both of e4m3
+  double store_tb_per_s = 4;  ///< that L2 takes from all SMs
+  double read_c_us = 1.0;     ///< more, for 128 accumulators a thread, where beta is not 0
+  double reduction_us = 2.2;  ///< more, where a cluster shares K
+  double fitted_dram_cooperative =
+      0.31;  ///< of the tensor cores' time: where memory takes more, tiles of
+             ///< two widths, which share fewer operands, do not pay; ...
+  double fitted_dram_pingpong =
+      0.30;  ///< ... seen between 4096 x 2112 x 7168 and 8192^3, both of e4m3
   double fitted_gain =
       0.003;  ///< of the busiest SM's share, that they must gain at least, after what they ...
-  double fitted_yield_cooperative = 0.7;  ///< ... have been seen to gain of what the shares promise, ...
-  double fitted_yield_pingpong = 0.4;     ///< ... less where a CTA works on two tiles at a time
+  double fitted_yield_cooperative =
+      0.7;  ///< ... have been seen to gain of what the shares promise, ...
+  double fitted_yield_pingpong = 0.4;  ///< ... less where a CTA works on two tiles at a time
   double uneven_loss =
       0.1;  ///< of memory's time, where it takes the longest, by the idle share of several waves
   double overlap_loss = 0.065;  ///< of what hides under something longer, the share that does not
   double sm80_multiply_adds_per_cycle = 1200;  ///< of an SM, by mma.sync, in gemm_sm80
   int gpcs = 8;                                ///< a cluster lies in one of them
-  int lockstep_steps = 64;                     ///< between meetings that keep the clusters in step, where ...
-  int paced_steps = 128;                       ///< ... a tile has so many of K, ...
+  int lockstep_steps = 64;  ///< between meetings that keep the clusters in step, where ...
+  int paced_steps = 128;    ///< ... a tile has so many of K, ...
   double paced_mb = 350;  ///< ... and A and B together are larger: then it pays (seen from 370 on)
 };
 
 /// Where the time of a launch is predicted to go, in microseconds.
 struct GemmCost {
-  int tiles = 0;     ///< of the whole problem
-  int waves = 0;     ///< tiles that the busiest SM computes one after another
-  double share = 0;  ///< of the busiest SM, in whole tiles: less than waves where some tiles are narrower, by
-                     ///< what that has been seen to gain (GemmCostModel::fitted_yield_cooperative)
+  int tiles = 0;  ///< of the whole problem
+  int waves = 0;  ///< tiles that the busiest SM computes one after another
+  double share =
+      0;  ///< of the busiest SM, in whole tiles: less than waves where some tiles are narrower, by
+          ///< what that has been seen to gain (GemmCostModel::fitted_yield_cooperative)
   double launch = 0;
   double fill = 0;    ///< of the pipeline, and its gaps
   double tensor = 0;  ///< the busiest SM's tensor cores
@@ -85,14 +92,15 @@ struct GemmCost {
   double total = 0;     ///< launch, fill and epilogue, and the longest of the other three
 };
 
-/// A way to compute a problem: a configuration of one of the families, and for gemm_sm90 its tiles' order.
+/// A way to compute a problem: a configuration of one of the families, and for gemm_sm90 its tiles'
+/// order.
 struct GemmChoice {
   FamilyId kernel = gemm_sm80;
   int configuration = 0;   ///< its number
   TilePartition tiling;    ///< of gemm_sm90, into clusters' tiles
   int clusters = 1;        ///< of gemm_sm90's grid
-  int lockstep_steps = 0;  ///< steps of K between meetings of the clusters (pipeline/lockstep_barrier.hpp);
-                           ///< 0, and with split_k: none
+  int lockstep_steps = 0;  ///< steps of K between meetings of the clusters
+                           ///< (pipeline/lockstep_barrier.hpp); 0, and with split_k: none
   GemmCost cost;
 };
 
@@ -103,8 +111,9 @@ struct GemmConstraints {
   std::optional<Schedule> schedule;
   std::optional<int> block_m, block_n, cluster_m, cluster_n, split_k;
   std::optional<Raster> raster;
-  std::optional<int> group;    ///< tiles across the raster axis
-  std::optional<bool> fitted;  ///< whether D is cut into tiles of two widths, where that evens the shares
+  std::optional<int> group;  ///< tiles across the raster axis
+  std::optional<bool>
+      fitted;  ///< whether D is cut into tiles of two widths, where that evens the shares
 };
 
 namespace device {
@@ -114,25 +123,27 @@ GemmChoice predict(FamilyId kernel, void const* config, GemmArguments const& arg
                    GemmCostModel const& model);
 }  // namespace device
 
-/// What a configuration is predicted to take, in the order of tiles that suits it best, or that `constraints`
-/// ask for. Precondition: it can compute the checked arguments.
+/// What a configuration is predicted to take, in the order of tiles that suits it best, or that
+/// `constraints` ask for. Precondition: it can compute the checked arguments.
 template <FamilyConfig C>
 GemmChoice predict(GemmArguments const& arguments, C const& config, DeviceProperties const& device,
                    GemmConstraints const& constraints = {}, GemmCostModel const& model = {}) {
   return device::predict(FamilyOf<C>{}, &config, arguments, device, constraints, model);
 }
 
-/// The choice among the configurations of this build: the candidate of the least predicted time; gemm_sm80
-/// only where gemm_sm90 cannot, unless it is asked for. Precondition: checked arguments. Throws
-/// argument_error, saying what stands against each kernel, where none can.
+/// The choice among the configurations of this build: the candidate of the least predicted time;
+/// gemm_sm80 only where gemm_sm90 cannot, unless it is asked for. Precondition: checked arguments.
+/// Throws argument_error, saying what stands against each kernel, where none can.
 GemmChoice choose_gemm(GemmArguments const& arguments, DeviceProperties const& device,
                        GemmConstraints const& constraints = {}, GemmCostModel const& model = {});
 
-/// The choices that are worth timing where a problem comes often: at most `most`, that of choose_gemm first,
-/// then those of about its predicted time, each in its own order of tiles and in others. All compute the same
-/// problem; their results may differ in rounding. Precondition and errors as of choose_gemm; most >= 1.
-std::vector<GemmChoice> tuning_candidates(GemmArguments const& arguments, DeviceProperties const& device,
-                                          int most = 8, GemmConstraints const& constraints = {},
+/// The choices that are worth timing where a problem comes often: at most `most`, that of
+/// choose_gemm first, then those of about its predicted time, each in its own order of tiles and in
+/// others. All compute the same problem; their results may differ in rounding. Precondition and
+/// errors as of choose_gemm; most >= 1.
+std::vector<GemmChoice> tuning_candidates(GemmArguments const& arguments,
+                                          DeviceProperties const& device, int most = 8,
+                                          GemmConstraints const& constraints = {},
                                           GemmCostModel const& model = {});
 
 struct GemmCandidate {
@@ -144,8 +155,9 @@ struct GemmCandidate {
 /// All there is to say about a choice.
 struct GemmPlan {
   std::string problem;
-  std::vector<GemmCandidate> candidates;  ///< those that could be chosen, the soonest first; then the refused
-  std::string reason;                     ///< for the choice: the first candidate
+  std::vector<GemmCandidate>
+      candidates;      ///< those that could be chosen, the soonest first; then the refused
+  std::string reason;  ///< for the choice: the first candidate
 
   GemmChoice const& chosen() const { return candidates.front().choice; }
 };
@@ -154,8 +166,8 @@ struct GemmPlan {
 GemmPlan plan_gemm(GemmArguments const& arguments, DeviceProperties const& device,
                    GemmConstraints const& constraints = {}, GemmCostModel const& model = {});
 
-/// A table for people: the problem, the candidates with their costs, how many were refused and for what, and
-/// the reason. With `all`, each refused one in a line of its own.
+/// A table for people: the problem, the candidates with their costs, how many were refused and for
+/// what, and the reason. With `all`, each refused one in a line of its own.
 std::string to_string(GemmPlan const& plan, bool all = false);
 
 }  // namespace tegula

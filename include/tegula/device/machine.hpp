@@ -1,7 +1,7 @@
 #pragma once
 
-/// The machine that kernels run on, chosen at run time: a GPU or a simulated one. Host code that holds a
-/// `Machine`, allocates through it and launches on it is the same source for both.
+/// The machine that kernels run on, chosen at run time: a GPU or a simulated one. Host code that
+/// holds a `Machine`, allocates through it and launches on it is the same source for both.
 
 #include <cstddef>
 #include <cstdint>
@@ -41,8 +41,9 @@ class Event {
  public:
   /// Marks the point that `stream` has been given work up to. Can be called again.
   void record(Stream stream = {});
-  /// Milliseconds between two recorded points of one machine: the GPU's own clock, the host's for a simulated
-  /// machine. Waits until `end` is reached. Throws device_error where one was never recorded.
+  /// Milliseconds between two recorded points of one machine: the GPU's own clock, the host's for a
+  /// simulated machine. Waits until `end` is reached. Throws device_error where one was never
+  /// recorded.
   friend float milliseconds(Event const& begin, Event const& end);
 
  private:
@@ -55,37 +56,39 @@ class Event {
 
 float milliseconds(Event const& begin, Event const& end);
 
-/// A handle: copies are the same machine, and what was made on it keeps it alive. All functions may be called
-/// from several threads, as may the entry points of launch.hpp; launches on one simulated machine take turns.
-/// A Buffer may be uploaded to and downloaded from by one thread at a time, and not while a launch uses it.
-/// simulation()->options() is not locked: change options while no other thread uses the machine.
+/// A handle: copies are the same machine, and what was made on it keeps it alive. All functions may
+/// be called from several threads, as may the entry points of launch.hpp; launches on one simulated
+/// machine take turns. A Buffer may be uploaded to and downloaded from by one thread at a time, and
+/// not while a launch uses it. simulation()->options() is not locked: change options while no other
+/// thread uses the machine.
 class Machine {
  public:
-  /// GPU number `device`, as CUDA counts them. Throws device_error where this build has no CUDA back end,
-  /// there is no such GPU, or the kernels were not compiled for its architecture.
+  /// GPU number `device`, as CUDA counts them. Throws device_error where this build has no CUDA
+  /// back end, there is no such GPU, or the kernels were not compiled for its architecture.
   static Machine cuda(int device = 0);
   /// A simulated GPU of the given generation (options.generation is set to it).
   static Machine simulated(Arch arch = Arch::sm90, sim::Options options = {});
   /// The first GPU if one can be used, else a simulated one.
   static Machine best(Arch arch = Arch::sm90, sim::Options options = {});
-  /// "sim", "cuda", "cuda:1" or "auto" (best); the other arguments are those of a simulated machine. Throws
-  /// argument_error for another name.
-  static Machine from_name(std::string_view name, Arch arch = Arch::sm90, sim::Options options = {});
+  /// "sim", "cuda", "cuda:1" or "auto" (best); the other arguments are those of a simulated
+  /// machine. Throws argument_error for another name.
+  static Machine from_name(std::string_view name, Arch arch = Arch::sm90,
+                           sim::Options options = {});
 
   /// For people: "NVIDIA H100 80GB HBM3 (sm_90)", "simulated sm_90".
   std::string name() const;
   /// 80 for sm_80, 90 for sm_90, ...
   int compute_capability() const;
-  /// Streaming multiprocessors; a simulated machine has as many as its model, an A100's 108 or an H100's 132
-  /// (or sim::Options::multiprocessors), for what depends on the number.
+  /// Streaming multiprocessors; a simulated machine has as many as its model, an A100's 108 or an
+  /// H100's 132 (or sim::Options::multiprocessors), for what depends on the number.
   int multiprocessors() const;
   /// What the choice of a configuration asks of the device.
   DeviceProperties properties() const;
   bool is_simulated() const { return simulation() != nullptr; }
   /// The simulated machine, for its options and its own functions; null on a GPU.
   sim::Machine* simulation() const;
-  /// What the last launch on a simulated machine did, whichever thread launched it: threads that each want
-  /// their own need machines of their own. Nothing on a GPU, or before the first launch.
+  /// What the last launch on a simulated machine did, whichever thread launched it: threads that
+  /// each want their own need machines of their own. Nothing on a GPU, or before the first launch.
   std::optional<sim::Report> last_report() const;
 
   OwnedStream create_stream() const;
@@ -103,8 +106,8 @@ class Machine {
 
 /// The GPUs that CUDA sees; 0 where this build has no CUDA back end, or there is no driver.
 int cuda_device_count();
-/// The architectures that this build's CUDA kernels are compiled for, as CMake names them ("90a", or
-/// "80;90a"); empty without CUDA.
+/// The architectures that this build's CUDA kernels are compiled for, as CMake names them ("90a",
+/// or "80;90a"); empty without CUDA.
 std::string_view cuda_architectures();
 
 }  // namespace tegula

@@ -1,7 +1,7 @@
 #pragma once
 
-/// The kernels' results in float64, plainly computed, each with a bound on how far a correct kernel may be
-/// from it. The arguments are the kernels' own, with pointers to host memory.
+/// The kernels' results in float64, plainly computed, each with a bound on how far a correct kernel
+/// may be from it. The arguments are the kernels' own, with pointers to host memory.
 
 #include <cstdint>
 #include <string>
@@ -17,28 +17,29 @@ struct Values {
   std::vector<double> bound;
 };
 
-/// D for the given rows of the problem, which number (batch, m) in C order: (rows, n). Precondition: the
-/// arguments pass `check`; c is not d.
+/// D for the given rows of the problem, which number (batch, m) in C order: (rows, n).
+/// Precondition: the arguments pass `check`; c is not d.
 Values gemm(GemmArguments const& host, std::vector<std::int64_t> const& rows);
 
 struct Attention {
   Values o;    ///< (rows, head_dim)
   Values lse;  ///< (rows)
 };
-/// O and its log-sum-exp for the given rows, which number (batch, heads, seq_q) in C order. Precondition: the
-/// arguments pass `check`.
+/// O and its log-sum-exp for the given rows, which number (batch, heads, seq_q) in C order.
+/// Precondition: the arguments pass `check`.
 Attention attention(AttentionArguments const& host, std::vector<std::int64_t> const& rows);
 
-/// 0, 1, ..., total - 1 where that is at most `most`, else `most` of them spread evenly, the first and the
-/// last included.
+/// 0, 1, ..., total - 1 where that is at most `most`, else `most` of them spread evenly, the first
+/// and the last included.
 std::vector<std::int64_t> some_rows(std::int64_t total, std::int64_t most);
 
 /// How a kernel's results compare with the reference.
 struct Comparison {
   std::int64_t elements = 0;
-  double max_error = 0;     ///< the largest |result - value|
-  double max_ratio = 0;     ///< the largest error in units of its bound; at most 1 for a correct kernel.
-                            ///< Infinite where a NaN or an infinity stands that should not, or is missing.
+  double max_error = 0;  ///< the largest |result - value|
+  double max_ratio =
+      0;  ///< the largest error in units of its bound; at most 1 for a correct kernel.
+          ///< Infinite where a NaN or an infinity stands that should not, or is missing.
   std::int64_t worst = -1;  ///< the element of max_ratio
   double worst_result = 0;  ///< what stood there
   bool within() const { return max_ratio <= 1; }
@@ -46,14 +47,14 @@ struct Comparison {
   void add(Comparison const& other, std::int64_t offset);
 };
 
-/// Holds results against values and bounds of the same length. `largest` is the largest finite number of the
-/// results' type: beyond it, as far as the bound reaches, infinity is right.
+/// Holds results against values and bounds of the same length. `largest` is the largest finite
+/// number of the results' type: beyond it, as far as the bound reaches, infinity is right.
 Comparison compare(std::vector<double> const& results, Values const& reference, double largest);
 
 /// The largest finite f16, bf16 or f32.
 double largest_finite(DType type);
-/// The element at `index`, of a floating-point type of 8 bits or more; of tf32 what a tensor core reads of
-/// it.
+/// The element at `index`, of a floating-point type of 8 bits or more; of tf32 what a tensor core
+/// reads of it.
 double element(void const* data, DType type, std::int64_t index);
 
 }  // namespace tegula::reference

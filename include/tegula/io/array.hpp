@@ -1,7 +1,7 @@
 #pragma once
 
-/// An array in host memory as files hold it: an element type, a shape and bytes. Reading and writing:
-/// io/npy.hpp, io/safetensors.hpp, and io/files.hpp, which picks by the file's name.
+/// An array in host memory as files hold it: an element type, a shape and bytes. Reading and
+/// writing: io/npy.hpp, io/safetensors.hpp, and io/files.hpp, which picks by the file's name.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace tegula::io {
 
-/// A file that cannot be read or written, or that does not hold what it claims: one sentence that names the
-/// file. The readers throw nothing else, but for std::bad_alloc where there is no memory for what a file
-/// holds.
+/// A file that cannot be read or written, or that does not hold what it claims: one sentence that
+/// names the file. The readers throw nothing else, but for std::bad_alloc where there is no memory
+/// for what a file holds.
 struct io_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -45,8 +45,8 @@ int size_of(ElementType type);
 /// "f16", "bf16", "s32", ...: the names of DType; "bool" for `boolean`. Throws as size_of does.
 std::string_view to_string(ElementType type);
 
-/// An array in C order (last index fastest). Invariant, which the readers keep and the writers check:
-/// data.size() == size() * size_of(type).
+/// An array in C order (last index fastest). Invariant, which the readers keep and the writers
+/// check: data.size() == size() * size_of(type).
 struct Array {
   ElementType type = ElementType::f32;
   std::vector<std::int64_t> shape;
@@ -75,8 +75,8 @@ struct ArrayType {
   std::vector<std::int64_t> shape;
 };
 
-/// An array of the given elements: `array_of(ElementType::f16, {3, 4}, bits)`. Precondition: as many values
-/// as the shape holds, of the element's size, otherwise std::invalid_argument.
+/// An array of the given elements: `array_of(ElementType::f16, {3, 4}, bits)`. Precondition: as
+/// many values as the shape holds, of the element's size, otherwise std::invalid_argument.
 template <class T>
 Array array_of(ElementType type, std::vector<std::int64_t> shape, std::vector<T> const& values) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -93,16 +93,17 @@ Array array_of(ElementType type, std::vector<std::int64_t> shape, std::vector<T>
 
 /// The elements as doubles, exactly (64-bit integers beyond 2^53 round to nearest).
 std::vector<double> to_doubles(Array const& array);
-/// The elements as floats: exact for types of up to 16 bits and f32, rounded to nearest even for the others.
-/// What is then rounded to a narrower type is rounded twice: take doubles and numeric/narrow_double.hpp for
-/// that.
+/// The elements as floats: exact for types of up to 16 bits and f32, rounded to nearest even for
+/// the others. What is then rounded to a narrower type is rounded twice: take doubles and
+/// numeric/narrow_double.hpp for that.
 std::vector<float> to_floats(Array const& array);
 
 /// "(3, 4)"; of more than 16 extents the first.
 std::string shape_text(std::vector<std::int64_t> const& shape);
 
-/// Bytes of an array of this type and shape. Throws io_error, beginning with `who`, for a negative extent or
-/// a size beyond 2^62 bytes.
-std::int64_t byte_size(ElementType type, std::vector<std::int64_t> const& shape, std::string const& who);
+/// Bytes of an array of this type and shape. Throws io_error, beginning with `who`, for a negative
+/// extent or a size beyond 2^62 bytes.
+std::int64_t byte_size(ElementType type, std::vector<std::int64_t> const& shape,
+                       std::string const& who);
 
 }  // namespace tegula::io

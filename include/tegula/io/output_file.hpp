@@ -12,15 +12,16 @@
 
 namespace tegula::io {
 
-/// A file that is being written. Where the target is a regular file, or does not exist, everything goes to a
-/// temporary in the same folder, without a name where the file system has such, which commit() puts in the
-/// target's place: a process that fails or dies before leaves the target as it was. A file that is replaced
-/// keeps its mode, and a symbolic link its place. Devices, pipes and what lies under /proc and /dev are
-/// written through. Not synchronised with the disk: a power failure is another matter.
+/// A file that is being written. Where the target is a regular file, or does not exist, everything
+/// goes to a temporary in the same folder, without a name where the file system has such, which
+/// commit() puts in the target's place: a process that fails or dies before leaves the target as it
+/// was. A file that is replaced keeps its mode, and a symbolic link its place. Devices, pipes and
+/// what lies under /proc and /dev are written through. Not synchronised with the disk: a power
+/// failure is another matter.
 class OutputFile {
  public:
-  /// Throws io_error where the target cannot be written: a folder, no permission, no such folder, a pipe that
-  /// nobody reads from within five seconds.
+  /// Throws io_error where the target cannot be written: a folder, no permission, no such folder, a
+  /// pipe that nobody reads from within five seconds.
   explicit OutputFile(std::string const& path);
   ~OutputFile();
   OutputFile(OutputFile const&) = delete;
@@ -52,8 +53,9 @@ struct NamedPath {
   std::string option, path;
 };
 
-/// Refuses, before any work, targets that cannot be written, two that are the same file, and one that is also
-/// read. Throws io_error whose sentence begins with the option. Writes nothing.
-void check_targets(std::vector<NamedPath> const& targets, std::vector<NamedPath> const& inputs = {});
+/// Refuses, before any work, targets that cannot be written, two that are the same file, and one
+/// that is also read. Throws io_error whose sentence begins with the option. Writes nothing.
+void check_targets(std::vector<NamedPath> const& targets,
+                   std::vector<NamedPath> const& inputs = {});
 
 }  // namespace tegula::io

@@ -1,8 +1,8 @@
 #pragma once
 
-/// The safetensors format (github.com/huggingface/safetensors, "Format"): an 8-byte little-endian header
-/// length, a JSON header of at most 100 MB, and the tensors' bytes, which fill the rest of the file without
-/// holes or overlaps.
+/// The safetensors format (github.com/huggingface/safetensors, "Format"): an 8-byte little-endian
+/// header length, a JSON header of at most 100 MB, and the tensors' bytes, which fill the rest of
+/// the file without holes or overlaps.
 
 #include <cstdint>
 #include <map>
@@ -22,8 +22,9 @@ class Safetensors {
     std::int64_t begin, end;  ///< bytes, from the first byte after the header
   };
 
-  /// Reads and checks the header: every tensor's type known, its size its shape's, and the tensors together
-  /// exactly the file; at most 2^20 tensors of 64 axes, and 2^16 entries of metadata. Throws io_error.
+  /// Reads and checks the header: every tensor's type known, its size its shape's, and the tensors
+  /// together exactly the file; at most 2^20 tensors of 64 axes, and 2^16 entries of metadata.
+  /// Throws io_error.
   explicit Safetensors(std::string const& path);
 
   std::string const& path() const { return path_; }
@@ -31,8 +32,8 @@ class Safetensors {
   /// The "__metadata__" entry: text to text.
   std::map<std::string, std::string> const& metadata() const { return metadata_; }
 
-  /// One tensor's entry, and the tensor itself. Throw io_error for a name that is not in the file; the
-  /// sentence lists some that are.
+  /// One tensor's entry, and the tensor itself. Throw io_error for a name that is not in the file;
+  /// the sentence lists some that are.
   Tensor const& tensor(std::string const& name) const;
   Array read(std::string const& name) const;
 
@@ -43,9 +44,9 @@ class Safetensors {
   std::int64_t data_offset_ = 0;
 };
 
-/// Writes all tensors, whole or not at all, those of larger elements first so that each is aligned to its
-/// element, then by name. Throws io_error when the file cannot be written, and std::invalid_argument for an
-/// array whose bytes do not fill its shape.
+/// Writes all tensors, whole or not at all, those of larger elements first so that each is aligned
+/// to its element, then by name. Throws io_error when the file cannot be written, and
+/// std::invalid_argument for an array whose bytes do not fill its shape.
 void write_safetensors(std::string const& path, std::map<std::string, Array> const& tensors,
                        std::map<std::string, std::string> const& metadata = {});
 

@@ -10,8 +10,8 @@ namespace tegula::io {
 
 namespace detail {
 
-/// Bytes of the UTF-8 character that `text` begins with; 0 where it begins with none, or with a control
-/// character.
+/// Bytes of the UTF-8 character that `text` begins with; 0 where it begins with none, or with a
+/// control character.
 inline std::size_t printable_bytes(std::string_view text) {
   auto const byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   unsigned const first = byte(0);
@@ -33,8 +33,8 @@ inline std::size_t printable_bytes(std::string_view text) {
 
 }  // namespace detail
 
-/// The text as a sentence shows it: at most `most` characters, then "..."; control characters and what is not
-/// UTF-8 as \xNN.
+/// The text as a sentence shows it: at most `most` characters, then "..."; control characters and
+/// what is not UTF-8 as \xNN.
 inline std::string printable(std::string_view text, std::size_t most = 100) {
   constexpr char kHex[] = "0123456789abcdef";
   std::string result;
@@ -55,8 +55,8 @@ inline std::string printable(std::string_view text, std::size_t most = 100) {
 /// printable(text) in single quotes.
 inline std::string in_quotes(std::string_view text) { return "'" + printable(text) + "'"; }
 
-/// The most that arrays and objects of a JSON text are nested, for readers that recurse; of text that is not
-/// JSON at least what a parser would reach.
+/// The most that arrays and objects of a JSON text are nested, for readers that recurse; of text
+/// that is not JSON at least what a parser would reach.
 inline int json_depth(std::string_view text) {
   int depth = 0;
   int deepest = 0;

@@ -17,9 +17,9 @@ constexpr char const* to_string(Activation activation) {
 
 /// activate<A>(x), in f32.
 ///
-/// relu: max(x, 0), NaN where x is. gelu: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) (Hendrycks and
-/// Gimpel, arXiv 1606.08415), with tanh.approx. silu: x / (1 + exp(-x)) (Elfwing et al., arXiv 1702.03118),
-/// as x/2 (1 + tanh(x/2)).
+/// relu: max(x, 0), NaN where x is. gelu: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) (Hendrycks
+/// and Gimpel, arXiv 1606.08415), with tanh.approx. silu: x / (1 + exp(-x)) (Elfwing et al., arXiv
+/// 1702.03118), as x/2 (1 + tanh(x/2)).
 template <Activation A> TEGULA_DEVICE float activate(float x) {
   if constexpr (A == Activation::relu) {
     return x < 0.0f ? 0.0f : x;

@@ -6,16 +6,17 @@
 
 namespace tegula {
 
-/// How a kernel computes 2^x: by the hardware's `ex2.approx.ftz.f32`, or by the library's own polynomial
-/// (`numeric/exp2.hpp`), which is made of exactly rounded operations and therefore gives the same bits on
-/// every machine.
+/// How a kernel computes 2^x: by the hardware's `ex2.approx.ftz.f32`, or by the library's own
+/// polynomial
+/// (`numeric/exp2.hpp`), which is made of exactly rounded operations and therefore gives the same
+/// bits on every machine.
 enum class Exponential : std::uint8_t { ex2_approx, polynomial };
 
 /// One configuration of the attention kernel: everything inside a CTA's tile.
 ///
-/// A CTA computes `block_m` rows of O for one head; it walks the keys in blocks of `block_n`. Each warp owns
-/// `block_m / warps` whole rows. K and V blocks pass through `stages` shared-memory buffers each.
-/// `min_ctas_per_sm` bounds the registers of a thread.
+/// A CTA computes `block_m` rows of O for one head; it walks the keys in blocks of `block_n`. Each
+/// warp owns `block_m / warps` whole rows. K and V blocks pass through `stages` shared-memory
+/// buffers each. `min_ctas_per_sm` bounds the registers of a thread.
 struct AttentionConfig {
   DType dtype = DType::bf16;
   int head_dim = 64;
@@ -24,7 +25,8 @@ struct AttentionConfig {
   int warps = 4;
   int stages = 2;
   int min_ctas_per_sm = 1;
-  int fragment_pairs = 4;  ///< pairs of B tiles whose fragments are loaded ahead of their instructions
+  int fragment_pairs =
+      4;  ///< pairs of B tiles whose fragments are loaded ahead of their instructions
   bool causal = false;
   Exponential exponential = Exponential::ex2_approx;
 
@@ -36,8 +38,8 @@ constexpr int shared_bytes(AttentionConfig const& c) {
   return 2 * c.head_dim * (c.block_m + 2 * c.stages * c.block_n);
 }
 
-/// Distances, in elements, between consecutive batches, tokens and heads of a tensor whose head dimension is
-/// contiguous.
+/// Distances, in elements, between consecutive batches, tokens and heads of a tensor whose head
+/// dimension is contiguous.
 struct TokenStrides {
   std::int64_t batch = 0;
   std::int64_t seq = 0;
@@ -46,10 +48,11 @@ struct TokenStrides {
 
 /// What the attention kernel is launched with: O = softmax(scale Q K^T) V, for each batch and head.
 ///
-/// q and o are (batch, seq_q, heads, head_dim), k and v (batch, seq_k, kv_heads, head_dim), in any order of
-/// the first three. Head h reads the keys and values of head h / (heads / kv_heads). With a causal
-/// configuration row i sees the keys j <= i + seq_k - seq_q. lse, if not null, receives ln(sum_j exp(scale
-/// S_ij)) as (batch, heads, seq_q), contiguous; -inf for a row that sees no key, whose O is 0.
+/// q and o are (batch, seq_q, heads, head_dim), k and v (batch, seq_k, kv_heads, head_dim), in any
+/// order of the first three. Head h reads the keys and values of head h / (heads / kv_heads). With
+/// a causal configuration row i sees the keys j <= i + seq_k - seq_q. lse, if not null, receives
+/// ln(sum_j exp(scale S_ij)) as (batch, heads, seq_q), contiguous; -inf for a row that sees no key,
+/// whose O is 0.
 struct AttentionParams {
   void const* q = nullptr;
   void const* k = nullptr;

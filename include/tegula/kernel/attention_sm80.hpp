@@ -14,9 +14,9 @@ namespace tegula {
 
 /// Attention forward on Ampere's tensor cores: FlashAttention-2 (Dao, arXiv 2307.08691).
 ///
-/// A CTA owns block_m rows of one head's Q, a warp whole rows of them; S and P never leave registers. The CTA
-/// walks the keys from the last block it sees to the first, so that only the first steps mask. K and V arrive
-/// through cp.async, one block ahead of their use.
+/// A CTA owns block_m rows of one head's Q, a warp whole rows of them; S and P never leave
+/// registers. The CTA walks the keys from the last block it sees to the first, so that only the
+/// first steps mask. K and V arrive through cp.async, one block ahead of their use.
 ///
 /// Legend: m, g, s, r for matrices in global memory, their tiles, shared and register tensors; tS..
 /// partitioned for S = Q K^T, tO.. for O = P V.
@@ -28,8 +28,8 @@ template <AttentionConfig C> struct AttentionSm80 {
   static constexpr int threads = 32 * C.warps;
   static constexpr int min_ctas_per_sm = C.min_ctas_per_sm;
 
-  // As MMA operands, in (mn, k): Q (block_m, head_dim) and K (block_n, head_dim) are K-major, V (head_dim,
-  // block_n) is MN-major.
+  // As MMA operands, in (mn, k): Q (block_m, head_dim) and K (block_n, head_dim) are K-major, V
+  // (head_dim, block_n) is MN-major.
   using TileQ = SharedTile<T, OperandTile{16, C.block_m, C.head_dim, 1}>;
   using TileK = SharedTile<T, OperandTile{16, C.block_n, C.head_dim, 1, C.stages}>;
   using TileV = SharedTile<T, OperandTile{16, C.head_dim, C.block_n, 0, C.stages}>;
@@ -52,9 +52,11 @@ template <AttentionConfig C> struct AttentionSm80 {
   using AccumulatorS = typename MmaS::Accumulator;
   using AccumulatorO = typename MmaO::Accumulator;
 
-  static constexpr int block = static_cast<int>(TileQ::layout.layout[1][0].size());  // of 128 bytes, or less
+  static constexpr int block =
+      static_cast<int>(TileQ::layout.layout[1][0].size());  // of 128 bytes, or less
   static constexpr RowShares rows(int n, int groups) {
-    return {.threads = threads, .m = n, .n = C.head_dim, .vector = 8, .block = block, .groups = groups};
+    return {
+        .threads = threads, .m = n, .n = C.head_dim, .vector = 8, .block = block, .groups = groups};
   }
   using CopyQ = TiledCopy<share_rows(rows(C.block_m, 1)), T>;
   using CopyK = TiledCopy<share_rows(rows(C.block_n, 1)), T>;
@@ -66,19 +68,21 @@ template <AttentionConfig C> struct AttentionSm80 {
   static_assert(MmaO::template conflicts_of<'b', TileV> == 0, "ldmatrix of V");
   static_assert(conflicts_of_threads<TileQ, typename MmaO::ThreadsC, 4> == 0, "stores of O");
   static_assert(conflicts_of_threads<TileQ, typename CopyO::Threads, 16> == 0, "loads of O");
-  // A warp's access to global memory is 16 bytes a lane, along `block` columns of as many rows as that makes.
-  // A row whose address is no multiple of 32 touches a sector more than it fills.
+  // A warp's access to global memory is 16 bytes a lane, along `block` columns of as many rows as
+  // that makes. A row whose address is no multiple of 32 touches a sector more than it fills.
   static constexpr sim::Limits limits = {.bank_conflicts = 0, .excess_sectors = 32 / (block / 8)};
 
-  TEGULA_HOST_DEVICE static constexpr int blocks_m(int seq_q) { return (seq_q + C.block_m - 1) / C.block_m; }
+  TEGULA_HOST_DEVICE static constexpr int blocks_m(int seq_q) {
+    return (seq_q + C.block_m - 1) / C.block_m;
+  }
 
   TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) {
     return {blocks_m(p.seq_q) * p.heads * p.batch, 1, 1};
   }
 
-  /// Which rows of which head a CTA computes. The CTAs of `heads_per_l2_group` heads run side by side,
-  /// sharing L2 between those that read the same keys; with a causal mask the rows that see the most keys go
-  /// first, so that the last CTAs to finish are the short ones.
+  /// Which rows of which head a CTA computes. The CTAs of `heads_per_l2_group` heads run side by
+  /// side, sharing L2 between those that read the same keys; with a causal mask the rows that see
+  /// the most keys go first, so that the last CTAs to finish are the short ones.
   struct Work {
     int block_m, head, batch;
   };
@@ -100,15 +104,15 @@ template <AttentionConfig C> struct AttentionSm80 {
     int const m0 = w.block_m * C.block_m;
     int const kv_head = w.head / (p.heads / p.kv_heads);
 
-    auto const mQ =
-        matrix<1>(head<T const>(p.q, p.q_stride, w.batch, w.head), p.q_stride.seq, p.seq_q, C.head_dim);
-    auto const mK =
-        matrix<1>(head<T const>(p.k, p.k_stride, w.batch, kv_head), p.k_stride.seq, p.seq_k, C.head_dim);
-    auto const mV =
-        matrix<0>(head<T const>(p.v, p.v_stride, w.batch, kv_head), p.v_stride.seq, C.head_dim, p.seq_k);
+    auto const mQ = matrix<1>(head<T const>(p.q, p.q_stride, w.batch, w.head), p.q_stride.seq,
+                              p.seq_q, C.head_dim);
+    auto const mK = matrix<1>(head<T const>(p.k, p.k_stride, w.batch, kv_head), p.k_stride.seq,
+                              p.seq_k, C.head_dim);
+    auto const mV = matrix<0>(head<T const>(p.v, p.v_stride, w.batch, kv_head), p.v_stride.seq,
+                              C.head_dim, p.seq_k);
     auto const gQ = local_tile<C.block_m, C.head_dim>(mQ, w.block_m, 0);  // (block_m, head_dim)
-    auto const gK = local_tile<C.block_n, C.head_dim>(mK, _, 0);          // (block_n, head_dim, blocks)
-    auto const gV = local_tile<C.head_dim, C.block_n>(mV, 0, _);          // (head_dim, block_n, blocks)
+    auto const gK = local_tile<C.block_n, C.head_dim>(mK, _, 0);  // (block_n, head_dim, blocks)
+    auto const gV = local_tile<C.head_dim, C.block_n>(mV, 0, _);  // (head_dim, block_n, blocks)
     auto const sQ = tensor(smem.q);
     auto const sK = tensor(smem.k);                  // (block_n, head_dim, stages)
     auto const sV = tensor(smem.v);                  // (head_dim, block_n, stages)
@@ -126,7 +130,8 @@ template <AttentionConfig C> struct AttentionSm80 {
       return C.causal && diagonal < p.seq_k ? diagonal : p.seq_k;
     };
     int const last_row = (m0 + C.block_m < p.seq_q ? m0 + C.block_m : p.seq_q) - 1;
-    int const blocks_n = visible(last_row) <= 0 ? 0 : (visible(last_row) + C.block_n - 1) / C.block_n;
+    int const blocks_n =
+        visible(last_row) <= 0 ? 0 : (visible(last_row) + C.block_n - 1) / C.block_n;
     int const unmasked =
         visible(m0) <= 0 ? 0 : visible(m0) / C.block_n;  // blocks that every row sees in full
 
@@ -136,10 +141,11 @@ template <AttentionConfig C> struct AttentionSm80 {
       copy(CopyV{thread}, gV(_, _, blocks_n - 1), sV(_, _, 0));
       cp_async_commit_group();
     }
-    // A step is a block of keys: S = Q K^T, P = softmax, O += P V; the next block's copies run underneath.
+    // A step is a block of keys: S = Q K^T, P = softmax, O += P V; the next block's copies run
+    // underneath.
     for (int n = blocks_n - 1, stage = 0; n >= 0; --n, stage = next_stage<C.stages>(stage)) {
-      // This thread's copies of K[n] and V[n] have landed; after the barrier everybody's have, and nobody
-      // still reads the other stage.
+      // This thread's copies of K[n] and V[n] have landed; after the barrier everybody's have, and
+      // nobody still reads the other stage.
       cp_async_wait_group<0>();
       cta::sync();
       if (n > 0) {
@@ -173,8 +179,8 @@ template <AttentionConfig C> struct AttentionSm80 {
     return static_cast<U*>(const_cast<void*>(tensor)) + batch * s.batch + head * s.head;
   }
 
-  /// O = O / sum, through the warp's own rows of Q's buffer, to global memory in 16-byte pieces; the
-  /// log-sum-exp beside it.
+  /// O = O / sum, through the warp's own rows of Q's buffer, to global memory in 16-byte pieces;
+  /// the log-sum-exp beside it.
   template <class Softmax>
   TEGULA_DEVICE static void store(Params const& p, SharedStorage& smem, Work const& w, int thread,
                                   Softmax const& softmax, AccumulatorO& tOrO) {
@@ -184,14 +190,19 @@ template <AttentionConfig C> struct AttentionSm80 {
       float const sum = softmax.total(r);
       float const inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
 #pragma unroll
-      for (int c = 0; c < count_along<typename AccumulatorO::Map, 1>; ++c) row_column(tOrO, r, c) *= inverse;
-      int const i = w.block_m * C.block_m + first[0] + step_along<0>(typename AccumulatorO::Map{}, r);
+      for (int c = 0; c < count_along<typename AccumulatorO::Map, 1>; ++c)
+        row_column(tOrO, r, c) *= inverse;
+      int const i =
+          w.block_m * C.block_m + first[0] + step_along<0>(typename AccumulatorO::Map{}, r);
       if (p.lse != nullptr && first[1] == 0 && i < edge(p.seq_q)) {
-        float const lse = sum == 0.0f ? -kInfinity : (softmax.offset[r] + lg2_approx_ftz(sum)) * kLn2;
-        st_global(p.lse + (static_cast<std::int64_t>(w.batch) * p.heads + w.head) * p.seq_q + i, lse);
+        float const lse =
+            sum == 0.0f ? -kInfinity : (softmax.offset[r] + lg2_approx_ftz(sum)) * kLn2;
+        st_global(p.lse + (static_cast<std::int64_t>(w.batch) * p.heads + w.head) * p.seq_q + i,
+                  lse);
       }
     }
-    auto const mO = matrix<1>(head<T>(p.o, p.o_stride, w.batch, w.head), p.o_stride.seq, p.seq_q, C.head_dim);
+    auto const mO =
+        matrix<1>(head<T>(p.o, p.o_stride, w.batch, w.head), p.o_stride.seq, p.seq_q, C.head_dim);
     auto const sO = tensor(smem.q);
     warp::sync();  // every lane of the warp has read its fragments of Q
     copy(convert<T>(tOrO), MmaO{thread}.partition_c(sO));

@@ -20,19 +20,21 @@ namespace tegula {
 /// Attention forward on Hopper's tensor cores, warp-specialised and persistent: the algorithm of
 /// FlashAttention-3 (Shah et al., arXiv 2407.08608).
 ///
-/// One thread of the CTA, the producer, has TMA fill a ring of stages of K and one of V, and each consumer's
-/// rows of Q. Two or three warpgroups, the consumers, compute 64 rows of O each; S, P and O never leave their
-/// registers. The keys are walked from the last block that the rows see to the first.
+/// One thread of the CTA, the producer, has TMA fill a ring of stages of K and one of V, and each
+/// consumer's rows of Q. Two or three warpgroups, the consumers, compute 64 rows of O each; S, P
+/// and O never leave their registers. The keys are walked from the last block that the rows see to
+/// the first.
 ///
 ///     producer   for each block of rows:  Q, K[last], then K[n - 1], V[n] for each block of keys
 ///     consumers  for each block of rows:  S = Q K[last]
 ///                                         P = softmax(S)
-///                                         for each block but the last:  S = Q K[n], O += P V[n + 1]
+///                                         for each block but the last:  S = Q K[n], O += P V[n +
+///                                         1]
 ///                                                                       P = softmax(S), rescale O
 ///                                         O += P V[first]; store O
 ///
-/// The softmax of one block runs while the tensor core works on the product of the block before, and on the
-/// other consumers' products: an ordered barrier has the consumers start theirs in turn.
+/// The softmax of one block runs while the tensor core works on the product of the block before,
+/// and on the other consumers' products: an ordered barrier has the consumers start theirs in turn.
 ///
 /// Legend: m, g, s, r for matrices in global memory, their tiles, shared and register tensors; tS..
 /// partitioned for S = Q K^T, tO.. for O = P V.
@@ -61,8 +63,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
 
   // Of one consumer.
   using MmaS = TiledMma<TiledMmaSpec{warpgroup_mma(C.dtype, C.dtype, DType::f32, C.block_n)}>;
-  using MmaO = TiledMma<TiledMmaSpec{
-      warpgroup_mma(C.dtype, C.dtype, DType::f32, C.head_dim_v, Major::k, Major::mn, MmaOperands::rs)}>;
+  using MmaO = TiledMma<TiledMmaSpec{warpgroup_mma(C.dtype, C.dtype, DType::f32, C.head_dim_v,
+                                                   Major::k, Major::mn, MmaOperands::rs)}>;
   using AccumulatorS = typename MmaS::Accumulator;
   using AccumulatorO = typename MmaO::Accumulator;
   using OperandP = typename MmaO::template FragmentA<C.block_n>;
@@ -97,7 +99,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   };
   static_assert(sizeof(SharedStorage) <= shared_bytes(C) && shared_bytes(C) <= 227 * 1024);
 
-  // Registers move from the producer to the consumers: launched with 168 each, or with three consumers 128.
+  // Registers move from the producer to the consumers: launched with 168 each, or with three
+  // consumers 128.
   static constexpr int producer_registers = C.consumers == 2 ? 24 : 32;
   static constexpr int consumer_registers = C.consumers == 2 ? 240 : 160;
 
@@ -107,7 +110,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   }
   TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) { return {p.ctas, 1, 1}; }
 
-  /// The handles of what the producer and the consumers share. Each role has its own states of them.
+  /// The handles of what the producer and the consumers share. Each role has its own states of
+  /// them.
   struct Roles {
     SharedStorage& smem;
     RingQ ring_q{smem.ring_q};
@@ -171,17 +175,18 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   }
 
   /// Has TMA load a tile's rows of Q, and its blocks of K and V.
-  TEGULA_DEVICE static void fetch(Params const& p, Roles& role, RowBlock const& at, KeyBlocks const& blocks) {
+  TEGULA_DEVICE static void fetch(Params const& p, Roles& role, RowBlock const& at,
+                                  KeyBlocks const& blocks) {
     int const kv_head = at.head / p.heads_per_kv_head;
     auto const mQ = tma_tensor<1, 0, 2, 3>(p.q)(_, _, at.head, at.batch);
     auto const mK = tma_tensor<1, 0, 2, 3>(p.k)(_, _, kv_head, at.batch);
     auto const mV = tma_tensor<0, 1, 2, 3>(p.v)(_, _, kv_head, at.batch);
-    auto const gQ = local_tile<consumer_m, C.head_dim>(mQ, _, 0);   // (consumer_m, head_dim, blocks)
-    auto const gK = local_tile<C.block_n, C.head_dim>(mK, _, 0);    // (block_n, head_dim, blocks)
+    auto const gQ = local_tile<consumer_m, C.head_dim>(mQ, _, 0);  // (consumer_m, head_dim, blocks)
+    auto const gK = local_tile<C.block_n, C.head_dim>(mK, _, 0);   // (block_n, head_dim, blocks)
     auto const gV = local_tile<C.head_dim_v, C.block_n>(mV, 0, _);  // (head_dim_v, block_n, blocks)
-    auto const sQ = tensor(role.smem.q);                            // (consumer_m, head_dim, consumers)
-    auto const sK = tensor(role.smem.k);                            // (block_n, head_dim, stages)
-    auto const sV = tensor(role.smem.v);                            // (head_dim_v, block_n, stages)
+    auto const sQ = tensor(role.smem.q);  // (consumer_m, head_dim, consumers)
+    auto const sK = tensor(role.smem.k);  // (block_n, head_dim, stages)
+    auto const sV = tensor(role.smem.v);  // (head_dim_v, block_n, stages)
     auto const fetch_k = [&](int n) {
       SharedAddr const full = role.ring_k.acquire(role.k, CopyK::bytes);
       copy(CopyK{}, gK(_, _, n), sK(_, _, role.k.stage), full);
@@ -251,10 +256,11 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     role.q.advance(C.consumers);
   }
 
-  /// O = P V over the blocks of keys that the consumer's rows see, from the last to the first, with P the
-  /// numerators of the softmax.
+  /// O = P V over the blocks of keys that the consumer's rows see, from the last to the first, with
+  /// P the numerators of the softmax.
   TEGULA_DEVICE static void multiply(Params const& p, Roles& role, int group, int row,
-                                     KeyBlocks const& blocks, Softmax& softmax, AccumulatorO& tOrO) {
+                                     KeyBlocks const& blocks, Softmax& softmax,
+                                     AccumulatorO& tOrO) {
     auto const& smem = role.smem;
     auto const& ring_q = role.ring_q;
     auto const &ring_k = role.ring_k, &ring_v = role.ring_v;
@@ -279,8 +285,9 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       wgmma_pin(tSrS);
       cap_and_mask(p, blocks, row, n, tSrS);
       bool const grown = softmax.follow_and_exponentiate(tSrS, factor);
-      // No sum of exponentials is negative, but ptxas does not know it: the release comes after the first
-      // row's. Else it puts all of them off until after the wait for O, which they are to run beneath.
+      // No sum of exponentials is negative, but ptxas does not know it: the release comes after the
+      // first row's. Else it puts all of them off until after the wait for O, which they are to run
+      // beneath.
       ring_k.release(k.stage + (softmax.sum[0] < 0.0f ? 1 : 0));
       k.next();
       return grown;
@@ -313,7 +320,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       if (grown) Softmax::scale_rows(tOrO, factor);
       copy(MmaO::operand_a(MmaS{}, tSrS), tOrP);
     }
-    ring_q.release(q.stage);  // all of S has come: the next rows may be loaded while these are finished
+    ring_q.release(
+        q.stage);  // all of S has come: the next rows may be loaded while these are finished
     q.advance(C.consumers);
 
     ring_v.wait(v);
@@ -326,7 +334,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     v.next();
   }
 
-  /// S of block n of the keys, as the softmax wants it: capped, and -inf where a row does not see a key.
+  /// S of block n of the keys, as the softmax wants it: capped, and -inf where a row does not see a
+  /// key.
   TEGULA_DEVICE static void cap_and_mask(Params const& p, KeyBlocks const& blocks, int row, int n,
                                          AccumulatorS& tSrS) {
     // One branch, and not taken for most blocks.
@@ -334,7 +343,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     if (!capped && n < blocks.whole_last && n >= blocks.whole_first) return;
     if (capped) {
 #pragma unroll
-      for (int i = 0; i < tSrS.size; ++i) tSrS(i) = tanh_by_exp2<C.exponential>(tSrS(i) * p.softcap_scale);
+      for (int i = 0; i < tSrS.size; ++i)
+        tSrS(i) = tanh_by_exp2<C.exponential>(tSrS(i) * p.softcap_scale);
     }
     AttentionMask const mask = p.mask;
     auto const hide = [&](auto hidden) {

@@ -16,9 +16,9 @@ namespace tegula {
 
 /// One configuration of the Hopper attention kernel: everything inside a CTA's tile.
 ///
-/// Each of `consumers` warpgroups computes 64 rows of O for one head. The CTA walks the keys in blocks of
-/// `block_n`; K and V pass through `stages` shared-memory buffers each. `head_dim` and `head_dim_v` are
-/// extents of the tiles: a problem whose own are less is padded with zeros by TMA.
+/// Each of `consumers` warpgroups computes 64 rows of O for one head. The CTA walks the keys in
+/// blocks of `block_n`; K and V pass through `stages` shared-memory buffers each. `head_dim` and
+/// `head_dim_v` are extents of the tiles: a problem whose own are less is padded with zeros by TMA.
 struct AttentionSm90Config {
   DType dtype = DType::bf16;
   int head_dim = 128;    ///< of Q and K
@@ -35,8 +35,8 @@ struct AttentionSm90Config {
 inline constexpr int kAttentionConsumerRows = 64;
 constexpr int block_m(AttentionSm90Config const& c) { return kAttentionConsumerRows * c.consumers; }
 
-/// Tiles as MMA operands, in (mn, k): each consumer's rows of Q, and K, are K-major, V (head_dim_v, block_n)
-/// is MN-major.
+/// Tiles as MMA operands, in (mn, k): each consumer's rows of Q, and K, are K-major, V (head_dim_v,
+/// block_n) is MN-major.
 constexpr OperandTile q_tile(AttentionSm90Config const& c) {
   return {bits(c.dtype), kAttentionConsumerRows, c.head_dim, 1, c.consumers};
 }
@@ -49,15 +49,18 @@ constexpr OperandTile v_tile(AttentionSm90Config const& c) {
 
 /// The shared memory of a CTA, or a little more: the tiles, and 1 KB for barriers and alignment.
 constexpr int shared_bytes(AttentionSm90Config const& c) {
-  int const of_rows = c.head_dim * block_m(c), of_keys = (c.head_dim + c.head_dim_v) * c.block_n * c.stages;
+  int const of_rows = c.head_dim * block_m(c),
+            of_keys = (c.head_dim + c.head_dim_v) * c.block_n * c.stages;
   return (of_rows + of_keys) * bits(c.dtype) / 8 + 1024;
 }
 
-/// What the Hopper attention kernel is launched with: O = softmax(scale Q K^T) V, for each batch and head.
+/// What the Hopper attention kernel is launched with: O = softmax(scale Q K^T) V, for each batch
+/// and head.
 ///
-/// The tensor maps' axes are (head_dim, token, head, batch), their boxes those of q_tile, k_tile and v_tile.
-/// Which keys a row sees: `mask`. Scores are scale S, or with a softcap c > 0, c tanh(scale S / c). A sink,
-/// one number a head, takes part in a row's softmax as a score without a value.
+/// The tensor maps' axes are (head_dim, token, head, batch), their boxes those of q_tile, k_tile
+/// and v_tile. Which keys a row sees: `mask`. Scores are scale S, or with a softcap c > 0, c
+/// tanh(scale S / c). A sink, one number a head, takes part in a row's softmax as a score without a
+/// value.
 struct AttentionSm90Params {
   TensorMap q;
   TensorMap k;

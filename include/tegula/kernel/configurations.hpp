@@ -10,17 +10,18 @@
 #include "tegula/kernel/gemm_sm90_config.hpp"
 #include "tegula/layout/refuse.hpp"
 
-/// Every family of kernels, with its configurations that are built, as tables of values. A kernel is named by
-/// its index into a table, because a __global__ template cannot take the configuration itself: nvcc's host
-/// stub cannot print a value of class type.
+/// Every family of kernels, with its configurations that are built, as tables of values. A kernel
+/// is named by its index into a table, because a __global__ template cannot take the configuration
+/// itself: nvcc's host stub cannot print a value of class type.
 namespace tegula {
 
-/// The tile shapes for a head dim, tuned for speed on an H100. They fit an A100 too (163 KB of shared
-/// memory), but for head dim 256, which has a second shape for devices with less shared memory than an H100:
-/// `small`.
+/// The tile shapes for a head dim, tuned for speed on an H100. They fit an A100 too (163 KB of
+/// shared memory), but for head dim 256, which has a second shape for devices with less shared
+/// memory than an H100: `small`.
 constexpr AttentionConfig tuned_attention_sm80(DType dtype, int head_dim, bool causal,
                                                Exponential exponential, bool small = false) {
-  AttentionConfig c{.dtype = dtype, .head_dim = head_dim, .causal = causal, .exponential = exponential};
+  AttentionConfig c{
+      .dtype = dtype, .head_dim = head_dim, .causal = causal, .exponential = exponential};
   bool const polynomial = exponential == Exponential::polynomial;
   switch (head_dim) {
     case 32:
@@ -33,9 +34,9 @@ constexpr AttentionConfig tuned_attention_sm80(DType dtype, int head_dim, bool c
       c.min_ctas_per_sm = 2;
       break;
     case 128:
-      // At the limit of 255 registers: the polynomial's temporaries leave none for scores of 64 keys, and
-      // with the causal mask fewer fragments are loaded ahead. The resource check of the CUDA build holds
-      // these to no spills.
+      // At the limit of 255 registers: the polynomial's temporaries leave none for scores of 64
+      // keys, and with the causal mask fewer fragments are loaded ahead. The resource check of the
+      // CUDA build holds these to no spills.
       c.block_n = polynomial ? 32 : 64, c.fragment_pairs = causal ? 2 : 4, c.min_ctas_per_sm = 2;
       break;
     case 256:
@@ -83,8 +84,9 @@ inline constexpr AttentionSm90Config attention_sm90_tiles[] = {
     {.head_dim = 256, .head_dim_v = 256, .block_n = 80},
 };
 
-/// The tile with registers to spare for the polynomial's temporaries: two consumers, and fewer scores a
-/// thread where the head dim is large. The resource check of the CUDA build holds these to no spills.
+/// The tile with registers to spare for the polynomial's temporaries: two consumers, and fewer
+/// scores a thread where the head dim is large. The resource check of the CUDA build holds these to
+/// no spills.
 constexpr AttentionSm90Config with_polynomial(AttentionSm90Config tile) {
   tile.consumers = 2;
   if (tile.head_dim == 192) tile.block_n = tile.head_dim_v == 128 ? 112 : 80;
@@ -122,8 +124,8 @@ constexpr auto gemm_sm80_table() {
       }
     }
   }
-  // For large problems: the largest tile whose accumulators a thread can hold, for it reads the least from
-  // L2.
+  // For large problems: the largest tile whose accumulators a thread can hold, for it reads the
+  // least from L2.
   for (DType t : {DType::bf16, DType::f16}) {
     for (Major a : {Major::k, Major::mn}) {
       for (Major b : {Major::k, Major::mn}) {
@@ -143,22 +145,31 @@ constexpr auto gemm_sm80_table() {
   return table;
 }
 
-/// The tiles of gemm_sm90, apart from their types. Tuned for speed on an H100: which are here decides how
-/// fast a problem is computed, not whether. Of every shape tried, these lose 0.2 % on average against the
-/// best for each of 26 problems (docs/hopper_gemm.md).
+/// The tiles of gemm_sm90, apart from their types. Tuned for speed on an H100: which are here
+/// decides how fast a problem is computed, not whether. Of every shape tried, these lose 0.2 % on
+/// average against the best for each of 26 problems (docs/hopper_gemm.md).
 inline constexpr GemmSm90Config large_tile = {
     .block_m = 128, .block_n = 256, .cluster_m = 2, .narrow_n = 240};
-inline constexpr GemmSm90Config small_tile = {.block_m = 64, .block_n = 128, .schedule = Schedule::basic};
+inline constexpr GemmSm90Config small_tile = {
+    .block_m = 64, .block_n = 128, .schedule = Schedule::basic};
 inline constexpr GemmSm90Config medium_tile = {.block_m = 128, .block_n = 128};
-/// For problems that fill the device. The widths of the ping-pong tiles differ so that one of them cuts N
-/// into about a whole number of waves, ...
+/// For problems that fill the device. The widths of the ping-pong tiles differ so that one of them
+/// cuts N into about a whole number of waves, ...
 inline constexpr GemmSm90Config full_tiles[] = {
     large_tile,
     {.block_m = 256, .block_n = 128, .cluster_n = 2},
     {.block_m = 128, .block_n = 192, .cluster_m = 2},
     {.block_m = 128, .block_n = 192, .schedule = Schedule::pingpong, .cluster_m = 2},
-    {.block_m = 128, .block_n = 176, .schedule = Schedule::pingpong, .cluster_m = 2, .narrow_n = 160},
-    {.block_m = 128, .block_n = 160, .schedule = Schedule::pingpong, .cluster_m = 2, .narrow_n = 144},
+    {.block_m = 128,
+     .block_n = 176,
+     .schedule = Schedule::pingpong,
+     .cluster_m = 2,
+     .narrow_n = 160},
+    {.block_m = 128,
+     .block_n = 160,
+     .schedule = Schedule::pingpong,
+     .cluster_m = 2,
+     .narrow_n = 144},
 };
 /// ... and for those that do not: few rows, or few tiles that share K between CTAs.
 inline constexpr GemmSm90Config narrow_tiles[] = {
@@ -173,8 +184,16 @@ inline constexpr GemmSm90Config narrow_tiles[] = {
 inline constexpr GemmSm90Config fp8_tiles[] = {
     large_tile,
     {.block_m = 128, .block_n = 192, .schedule = Schedule::pingpong, .cluster_m = 2},
-    {.block_m = 128, .block_n = 176, .schedule = Schedule::pingpong, .cluster_m = 2, .narrow_n = 160},
-    {.block_m = 128, .block_n = 160, .schedule = Schedule::pingpong, .cluster_m = 2, .narrow_n = 144},
+    {.block_m = 128,
+     .block_n = 176,
+     .schedule = Schedule::pingpong,
+     .cluster_m = 2,
+     .narrow_n = 160},
+    {.block_m = 128,
+     .block_n = 160,
+     .schedule = Schedule::pingpong,
+     .cluster_m = 2,
+     .narrow_n = 144},
     {.block_m = 128, .block_n = 128, .schedule = Schedule::pingpong, .cluster_m = 2},
     small_tile,
     {.block_m = 128, .block_n = 64},
@@ -206,7 +225,10 @@ template <class Add> constexpr void list_gemm_sm90(Add add) {
       add_activating(typed(tile, t, t, t));
     }
     for (Majors majors :  // by name: clang 14 captures no structured binding
-         {Majors{Major::k, Major::k}, {Major::k, Major::mn}, {Major::mn, Major::k}, {Major::mn, Major::mn}}) {
+         {Majors{Major::k, Major::k},
+          {Major::k, Major::mn},
+          {Major::mn, Major::k},
+          {Major::mn, Major::mn}}) {
       auto const add_major = [&](GemmSm90Config c) {
         c.a_major = majors.a, c.b_major = majors.b;
         add(c);
@@ -219,7 +241,8 @@ template <class Add> constexpr void list_gemm_sm90(Add add) {
       }
     }
   }
-  for (GemmSm90Config tile : {large_tile, medium_tile, small_tile}) add(typed(tile, tf32, tf32, f32));
+  for (GemmSm90Config tile : {large_tile, medium_tile, small_tile})
+    add(typed(tile, tf32, tf32, f32));
   for (DType out : {bf16, f16}) add(typed(medium_tile, tf32, tf32, out));
   for (DType out : {bf16, f16, f32}) add_activating(typed(medium_tile, tf32, tf32, out));
   for (DType a : {DType::e4m3, DType::e5m2}) {
@@ -259,8 +282,8 @@ struct AttentionSm80Family {
   template <Config C> using Kernel = AttentionSm80<C>;
   static constexpr auto table = detail::attention_sm80_table();
 
-  /// bf16 at every head dimension; the mask, and both exponentials where registers are scarcest; f16 at the
-  /// smallest.
+  /// bf16 at every head dimension; the mask, and both exponentials where registers are scarcest;
+  /// f16 at the smallest.
   static constexpr bool is_representative(Config const& c) {
     bool const hardware = c.exponential == Exponential::ex2_approx, d64 = c.head_dim == 64;
     if (c.dtype == DType::f16) return hardware && (d64 || (c.head_dim == 32 && !c.causal));
@@ -309,15 +332,16 @@ struct GemmSm90Family {
   template <Config C> using Kernel = GemmSm90<C>;
   static constexpr auto table = detail::gemm_sm90_table();
 
-  /// bf16 with each schedule and shape of clusters, tiles of two widths, K split, an activation, and B of
-  /// either major; small tiles of f16; one or two of every other type.
+  /// bf16 with each schedule and shape of clusters, tiles of two widths, K split, an activation,
+  /// and B of either major; small tiles of f16; one or two of every other type.
   static constexpr bool is_representative(Config const& c) {
     bool const a_k = c.a_major == Major::k, b_k = c.b_major == Major::k;
     bool const large = c.block_n == 256, medium = c.block_m == 128 && c.block_n == 128,
                small = c.block_m == 64;
     if (c.a == DType::tf32) return c.out == DType::f32 && medium && !c.activates;
     if (c.a == DType::e4m3)
-      return c.b == DType::e4m3 ? c.block_n == 192 : c.out == (c.activates ? DType::bf16 : DType::f32);
+      return c.b == DType::e4m3 ? c.block_n == 192
+                                : c.out == (c.activates ? DType::bf16 : DType::f32);
     if (c.activates) return c.a == DType::f16 && small;
     if (c.a == DType::f16) return a_k && b_k && small && c.split_k <= 2 && c.out != DType::bf16;
     if (c.a != DType::bf16) return false;
@@ -328,15 +352,16 @@ struct GemmSm90Family {
   }
 };
 
-// A family is a value: configurations(gemm_sm90) are its configurations (device/launch.hpp). CMake reads the
-// families' names here.
+// A family is a value: configurations(gemm_sm90) are its configurations (device/launch.hpp). CMake
+// reads the families' names here.
 inline constexpr AttentionSm80Family attention_sm80;
 inline constexpr AttentionSm90Family attention_sm90;
 inline constexpr GemmSm80Family gemm_sm80;
 inline constexpr GemmSm90Family gemm_sm90;
 
 /// Every family. Of those that compute the same, a later one is preferred.
-using Families = FamilyList<AttentionSm80Family, AttentionSm90Family, GemmSm80Family, GemmSm90Family>;
+using Families =
+    FamilyList<AttentionSm80Family, AttentionSm90Family, GemmSm80Family, GemmSm90Family>;
 
 /// The family of a configuration's type.
 template <class Config> using FamilyOf = typename detail::FamilyOfConfig<Config, Families>::type;

@@ -16,12 +16,12 @@
 
 namespace tegula {
 
-/// The end of a Hopper GEMM: takes a warpgroup's accumulators of a tile, finishes them in f32, rounds them
-/// and stores them by TMA.
+/// The end of a Hopper GEMM: takes a warpgroup's accumulators of a tile, finishes them in f32,
+/// rounds them and stores them by TMA.
 ///
-/// Each warp works for itself, at 16 rows and at most 128 bytes of D a time: a piece. It waits until TMA has
-/// read what was in the piece's buffer, brings C's piece to it where there is a C, adds, rounds, writes D's
-/// piece over it, and has TMA store that while it goes on with the next.
+/// Each warp works for itself, at 16 rows and at most 128 bytes of D a time: a piece. It waits
+/// until TMA has read what was in the piece's buffer, brings C's piece to it where there is a C,
+/// adds, rounds, writes D's piece over it, and has TMA store that while it goes on with the next.
 template <EpilogueSm90Spec S> class EpilogueSm90 {
  public:
   using Params = EpilogueSm90Params;
@@ -47,32 +47,37 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
   template <int Columns>
   static constexpr TiledMmaSpec warp_mma_of = {warp_mma(DType::bf16, DType::f32, 16), 16, Columns};
   /// Two columns, an element for each lane.
-  using TwoColumns = TiledCopy<make_tiled_copy(layout(shape(16, 2), stride(1, 16)), tuple(1, 1)), Out>;
+  using TwoColumns =
+      TiledCopy<make_tiled_copy(layout(shape(16, 2), stride(1, 16)), tuple(1, 1)), Out>;
 
  public:
-  TEGULA_DEVICE EpilogueSm90(Params const& params, int m, int n, Tile const& tile, Barriers const& barriers)
+  TEGULA_DEVICE EpilogueSm90(Params const& params, int m, int n, Tile const& tile,
+                             Barriers const& barriers)
       : p_(params), m_(m), n_(n), tile_(tile), barriers_(barriers) {}
 
   /// By one thread; then fence_mbarrier_init and a barrier of the CTA.
-  TEGULA_DEVICE static void init(Barriers const& barriers, SourceLocation where = SourceLocation::current()) {
-    for (int warp = 0; warp < S.warps; ++warp) mbarrier_init(shared_address(&barriers.c[warp]), 1, where);
+  TEGULA_DEVICE static void init(Barriers const& barriers,
+                                 SourceLocation where = SourceLocation::current()) {
+    for (int warp = 0; warp < S.warps; ++warp)
+      mbarrier_init(shared_address(&barriers.c[warp]), 1, where);
   }
   /// Brings the tensor maps near, by one thread.
-  TEGULA_DEVICE static void prefetch_maps(Params const& p, SourceLocation where = SourceLocation::current()) {
+  TEGULA_DEVICE static void prefetch_maps(Params const& p,
+                                          SourceLocation where = SourceLocation::current()) {
     prefetch_tensor_map(p.d.whole, where);
     if constexpr (last_n != piece_n) prefetch_tensor_map(p.d.last, where);
     if constexpr (S.narrow_n > 0) prefetch_tensor_map(p.d.last_narrow, where);
   }
 
-  /// Stores a warpgroup's tile of D whose first element is (m0, n0): accumulators (of wgmma, MMA_M, 1) for 64
-  /// rows each, of which it leaves others. Of a narrow tile, no columns beyond its edge.
+  /// Stores a warpgroup's tile of D whose first element is (m0, n0): accumulators (of wgmma, MMA_M,
+  /// 1) for 64 rows each, of which it leaves others. Of a narrow tile, no columns beyond its edge.
   template <class M>
   TEGULA_DEVICE void store(Fragment<float, M>& tCrC, int m0, int n0, int batch, bool narrow) {
     float scale = p_.alpha;
     if (p_.scale_a != nullptr) scale *= ld_global<float>(p_.scale_a);
     if (p_.scale_b != nullptr) scale *= ld_global<float>(p_.scale_b);
-    // Two copies of the code: the usual one is short, and stays in the instruction cache. (One condition, not
-    // three branches: so it comes next to the main loop.)
+    // Two copies of the code: the usual one is short, and stays in the instruction cache. (One
+    // condition, not three branches: so it comes next to the main loop.)
     bool const adds = (p_.beta != 0.0f) | (p_.bias != nullptr) | (columns_by_tma(n_, unit) != n_);
     if (S.activates || adds) {
       store_pieces<true>(tCrC, m0, n0, batch, narrow, scale);
@@ -82,13 +87,16 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
   }
 
   /// Before the CTA ends: its shared memory lives until TMA has read it.
-  TEGULA_DEVICE void drain(SourceLocation where = SourceLocation::current()) const { stores_.drain(where); }
+  TEGULA_DEVICE void drain(SourceLocation where = SourceLocation::current()) const {
+    stores_.drain(where);
+  }
 
  private:
   template <bool Adds, class M>
   TEGULA_DEVICE void store_pieces(Fragment<float, M>& tCrC, int m0, int n0, int batch, bool narrow,
                                   float scale) {
-    static_assert(2 * mode_size<mode_at<0, M>> == S.n, "epilogue: the accumulators are not of n columns");
+    static_assert(2 * mode_size<mode_at<0, M>> == S.n,
+                  "epilogue: the accumulators are not of n columns");
     int const thread = thread_idx_here() - S.first_thread;
     int const warp = thread / 32, lane = thread % 32;
 #pragma unroll
@@ -97,22 +105,23 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
 #pragma unroll
       for (int first = 0; first + piece_n <= S.n; first += piece_n) {
         bool const narrower = narrow && first + piece_n == S.n;
-        store_piece<Adds, piece_n>(part<piece_n / 2>(domain_offset(tCrC(_, m, 0), first / 2)), at, narrower,
-                                   warp, lane, scale);
+        store_piece<Adds, piece_n>(part<piece_n / 2>(domain_offset(tCrC(_, m, 0), first / 2)), at,
+                                   narrower, warp, lane, scale);
         at.at[1] += piece_n;
       }
       if constexpr (last_n != piece_n) {
-        store_piece<Adds, last_n>(part<last_n / 2>(domain_offset(tCrC(_, m, 0), (S.n - last_n) / 2)), at,
-                                  narrow, warp, lane, scale);
+        store_piece<Adds, last_n>(
+            part<last_n / 2>(domain_offset(tCrC(_, m, 0), (S.n - last_n) / 2)), at, narrow, warp,
+            lane, scale);
       }
     }
   }
 
-  /// A piece of D, `Columns` wide, from `at` (m, n, batch) on; tCrD are the lane's values of it. `narrower`:
-  /// what lies beyond a narrow tile's edge is not stored.
+  /// A piece of D, `Columns` wide, from `at` (m, n, batch) on; tCrD are the lane's values of it.
+  /// `narrower`: what lies beyond a narrow tile's edge is not stored.
   template <bool Adds, int Columns, Registers F>
-  TEGULA_DEVICE void store_piece(F const& tCrD, Coordinate<3> const& at, bool narrower, int warp, int lane,
-                                 float scale) {
+  TEGULA_DEVICE void store_piece(F const& tCrD, Coordinate<3> const& at, bool narrower, int warp,
+                                 int lane, float scale) {
     using Mma = TiledMma<warp_mma_of<Columns>>;
     int const columns = narrower ? last_narrow_n : Columns;
     int const buffer = S.buffers * warp + stores_.acquire();
@@ -128,7 +137,8 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
       Fragment<Out, typename F::Map> tCrO;
       copy(Mma{lane}.partition_c(sD), tCrO);
 #pragma unroll
-      for (int i = 0; i < F::size; ++i) tCrD(i) = fma(p_.beta, to_float(static_cast<Out>(tCrO(i))), tCrD(i));
+      for (int i = 0; i < F::size; ++i)
+        tCrD(i) = fma(p_.beta, to_float(static_cast<Out>(tCrO(i))), tCrD(i));
       warp::sync();  // all lanes have read: the piece may become D's
     }
     if (Adds && p_.bias != nullptr) add_bias<Columns>(tCrD, at[1], lane);
@@ -142,7 +152,8 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
       copy(values, Mma{lane}.partition_c(sD));
     }
     int const by_tma = Adds ? columns_by_tma(n_, unit) : n_;
-    if (at[1] <= by_tma && by_tma < at[1] + columns && by_tma < n_) store_last_columns(buffer, at, lane);
+    if (at[1] <= by_tma && by_tma < at[1] + columns && by_tma < n_)
+      store_last_columns(buffer, at, lane);
     if (!Adds || at[1] < edge(by_tma)) {
       auto const gD = piece_of<Columns>(p_.d, narrower, at, true);
       stores_.store([&] { copy(TmaStore<Columns>{}, sD, gD); });
@@ -151,9 +162,10 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
     }
   }
 
-  /// r += bias, from `column` on; zero beyond the end of a row of D. A lane loads one of 32 columns, and the
-  /// lanes that hold that column have it from there.
-  template <int Columns, Registers F> TEGULA_DEVICE void add_bias(F const& r, int column, int lane) const {
+  /// r += bias, from `column` on; zero beyond the end of a row of D. A lane loads one of 32
+  /// columns, and the lanes that hold that column have it from there.
+  template <int Columns, Registers F>
+  TEGULA_DEVICE void add_bias(F const& r, int column, int lane) const {
     using M = typename F::Map;
     Out const* const bias = static_cast<Out const*>(p_.bias) + column;
     int const own = TiledMma<warp_mma_of<Columns>>{lane}.origin_c()[1];
@@ -189,7 +201,8 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
     Out* const d = static_cast<Out*>(p_.d_address) + at[2] * p_.d_batch_stride;
     auto const mD = domain_offset(matrix<1>(d, p_.ldd, m_, n_), at[0], at[1]);
     auto const sD = tensor(tile_)(_, _, buffer);
-    auto const s = TwoColumns{lane}.partition(local_tile<16, 2>(sD, 0, _));  // (1, 1, 1, pairs of columns)
+    auto const s =
+        TwoColumns{lane}.partition(local_tile<16, 2>(sD, 0, _));  // (1, 1, 1, pairs of columns)
     auto const g = TwoColumns{lane}.partition(local_tile<16, 2>(mD, 0, _));
     warp::sync();  // all lanes have written the piece
 #pragma unroll 1
@@ -201,11 +214,14 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
 
   template <int Columns> using TmaStore = TmaCopy<Columns == piece_n ? boxes.whole : boxes.last>;
 
-  /// The piece of C or D in global memory. Of a narrower one the tensor map's box ends with the tile.
+  /// The piece of C or D in global memory. Of a narrower one the tensor map's box ends with the
+  /// tile.
   template <int Columns>
-  TEGULA_DEVICE static auto piece_of(PerPiece<TensorMap> const& maps, bool narrower, Coordinate<3> const& at,
-                                     bool batched) {
-    TensorMap const& map = narrower ? maps.last_narrow : Columns == piece_n ? maps.whole : maps.last;
+  TEGULA_DEVICE static auto piece_of(PerPiece<TensorMap> const& maps, bool narrower,
+                                     Coordinate<3> const& at, bool batched) {
+    TensorMap const& map = narrower             ? maps.last_narrow
+                           : Columns == piece_n ? maps.whole
+                                                : maps.last;
     auto const m = tma_tensor<1, 0, 2>(map)(_, _, batched ? at[2] : 0);
     return part<16, Columns>(domain_offset(m, at[0], at[1]));
   }

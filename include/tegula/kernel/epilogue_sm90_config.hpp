@@ -10,9 +10,9 @@
 /// What the epilogue of Hopper's GEMMs (epilogue_sm90.hpp) is made from and launched with.
 namespace tegula {
 
-/// One epilogue: D(m, n) = activation(scale A B + beta C + bias), of tiles whose rows of D are `n` columns,
-/// or `narrow_n` (0: none are narrower). Each of `warps` warps, whose threads are numbered from
-/// `first_thread` on, has `buffers` pieces of 16 rows in shared memory for D on its way out.
+/// One epilogue: D(m, n) = activation(scale A B + beta C + bias), of tiles whose rows of D are `n`
+/// columns, or `narrow_n` (0: none are narrower). Each of `warps` warps, whose threads are numbered
+/// from `first_thread` on, has `buffers` pieces of 16 rows in shared memory for D on its way out.
 struct EpilogueSm90Spec {
   DType out = DType::bf16;
   int n = 0;
@@ -31,7 +31,8 @@ constexpr int store_n(EpilogueSm90Spec const& s) {
   while (columns > s.n) columns /= 2;
   return columns;
 }
-/// ... and in the last piece of a row of the tile, which may be narrower; likewise of a narrower tile.
+/// ... and in the last piece of a row of the tile, which may be narrower; likewise of a narrower
+/// tile.
 constexpr int last_store_n(EpilogueSm90Spec const& s) { return (s.n - 1) % store_n(s) + 1; }
 constexpr int last_narrow_store_n(EpilogueSm90Spec const& s) {
   return s.narrow_n == 0 ? last_store_n(s) : (s.narrow_n - 1) % store_n(s) + 1;
@@ -54,15 +55,17 @@ constexpr PerPiece<TmaBoxes> store_boxes(EpilogueSm90Spec const& s) {
 /// Elements of D that TMA stores at once: at the end of a row it stores 16 bytes or none.
 constexpr int store_unit(DType out) { return 128 / bits(out); }
 /// The columns of D, from the first, that TMA stores; the last few are stored one by one.
-TEGULA_HOST_DEVICE constexpr int columns_by_tma(int n, int store_unit) { return n / store_unit * store_unit; }
+TEGULA_HOST_DEVICE constexpr int columns_by_tma(int n, int store_unit) {
+  return n / store_unit * store_unit;
+}
 
 /// What the epilogue is launched with. The tensor maps describe C as (n, m, batch) and D as
 /// (columns_by_tma(n, store_unit(out)), m, batch), with the boxes of store_boxes().
 struct EpilogueSm90Params {
-  PerPiece<TensorMap> c;            ///< in the output type; used where beta is not 0
-  PerPiece<TensorMap> d;            ///< any, where columns_by_tma is 0
-  void* d_address = nullptr;        ///< D, ...
-  std::int64_t ldd = 0;             ///< ... its rows and batches, that many elements apart: used where
+  PerPiece<TensorMap> c;      ///< in the output type; used where beta is not 0
+  PerPiece<TensorMap> d;      ///< any, where columns_by_tma is 0
+  void* d_address = nullptr;  ///< D, ...
+  std::int64_t ldd = 0;       ///< ... its rows and batches, that many elements apart: used where
   std::int64_t d_batch_stride = 0;  ///< columns_by_tma is not n
   void const* bias = nullptr;       ///< n values in the output type, or null
   float const* scale_a = nullptr;   ///< one value each, or null: fp8's scale of a tensor

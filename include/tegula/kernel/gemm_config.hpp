@@ -10,9 +10,10 @@ namespace tegula {
 
 /// One configuration of the GEMM kernel: everything inside a CTA's tile.
 ///
-/// A CTA computes a block_m x block_n tile of D with warps_m x warps_n warps, walking K in steps of block_k
-/// through `stages` shared-memory buffers. Operands move from global to shared memory `vector_bytes` at a
-/// time: 16 (cp.async), or the size of one element where alignment rules that out.
+/// A CTA computes a block_m x block_n tile of D with warps_m x warps_n warps, walking K in steps of
+/// block_k through `stages` shared-memory buffers. Operands move from global to shared memory
+/// `vector_bytes` at a time: 16 (cp.async), or the size of one element where alignment rules that
+/// out.
 struct GemmConfig {
   DType in = DType::bf16;
   DType out = DType::bf16;
@@ -30,18 +31,19 @@ struct GemmConfig {
   constexpr bool operator==(GemmConfig const&) const = default;
 };
 
-/// Shared memory of a CTA: the stages of A and B, 16 bits an element, and 16 rows of D in f32 for each warp.
+/// Shared memory of a CTA: the stages of A and B, 16 bits an element, and 16 rows of D in f32 for
+/// each warp.
 constexpr int shared_bytes(GemmConfig const& c) {
   return 2 * c.stages * c.block_k * (c.block_m + c.block_n) + 4 * 16 * c.warps_m * c.block_n;
 }
 
-/// What the GEMM kernel is launched with: D = activation(alpha scale_a scale_b A B^T + beta C + bias) for
-/// each batch, A as (m, k), B as (n, k), C and D as (m, n).
+/// What the GEMM kernel is launched with: D = activation(alpha scale_a scale_b A B^T + beta C +
+/// bias) for each batch, A as (m, k), B as (n, k), C and D as (m, n).
 ///
-/// C and D are row-major (n contiguous) in the output type; ld* are the distances, in elements, between
-/// consecutive rows (K-major) or columns (M- or N-major) of an operand, *_batch those between consecutive
-/// batches. bias (n values in the output type), c and the scales (a value each) may be null; c is not read
-/// when beta is 0.
+/// C and D are row-major (n contiguous) in the output type; ld* are the distances, in elements,
+/// between consecutive rows (K-major) or columns (M- or N-major) of an operand, *_batch those
+/// between consecutive batches. bias (n values in the output type), c and the scales (a value each)
+/// may be null; c is not read when beta is 0.
 struct GemmParams {
   void const* a = nullptr;
   void const* b = nullptr;

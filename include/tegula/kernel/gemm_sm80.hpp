@@ -13,13 +13,13 @@
 
 namespace tegula {
 
-/// Multistage GEMM on Ampere's tensor cores: D = activation(alpha scale_a scale_b A B^T + beta C + bias) for
-/// each batch, f32 accumulation.
+/// Multistage GEMM on Ampere's tensor cores: D = activation(alpha scale_a scale_b A B^T + beta C +
+/// bias) for each batch, f32 accumulation.
 ///
-/// One CTA computes one tile of D. Tiles of A and B pass through a ring of `stages` shared-memory buffers
-/// filled by cp.async, and from there through two sets of registers, so that the copies of later tiles, the
-/// fragment loads of the next instruction and the tensor cores all run at once. D leaves through shared
-/// memory, a warp at a time.
+/// One CTA computes one tile of D. Tiles of A and B pass through a ring of `stages` shared-memory
+/// buffers filled by cp.async, and from there through two sets of registers, so that the copies of
+/// later tiles, the fragment loads of the next instruction and the tensor cores all run at once. D
+/// leaves through shared memory, a warp at a time.
 ///
 /// Legend: m, g, s, r for matrices in global memory, their tiles, shared and register tensors; tC..
 /// partitioned for C = A B^T, tD.. for D on its way out.
@@ -59,14 +59,16 @@ template <GemmConfig C> struct GemmSm80 {
   using CopyA = TiledCopy<copy_of(C.block_m, a_contiguous, block_a), T>;
   using CopyB = TiledCopy<copy_of(C.block_n, b_contiguous, block_b), T>;
 
-  // A warp's 16 rows of D on their way out, in f32: (16, warp_n, warps). The swizzle serves both the
-  // accumulators' 8-byte stores and the 16-byte loads, in which lanes take pieces of D's rows.
+  // A warp's 16 rows of D on their way out, in f32: (16, warp_n, warps). The swizzle serves both
+  // the accumulators' 8-byte stores and the 16-byte loads, in which lanes take pieces of D's rows.
   static constexpr SwizzledLayout smem_d = {
-      Swizzle{3, 2, 3}, 0, layout(tuple(16, warp_n, C.warps_m* C.warps_n), tuple(warp_n, 1, 16 * warp_n))};
+      Swizzle{3, 2, 3}, 0,
+      layout(tuple(16, warp_n, C.warps_m* C.warps_n), tuple(warp_n, 1, 16 * warp_n))};
   using TileD = SharedTile<float, smem_d>;
   using WarpMma = TiledMma<TiledMmaSpec{atom, 16, warp_n}>;
   static constexpr int width = 16 / sizeof(Out);  // of a piece
-  using CopyD = TiledCopy<share_rows({.threads = 32, .m = 16, .n = warp_n, .vector = width}), float>;
+  using CopyD =
+      TiledCopy<share_rows({.threads = 32, .m = 16, .n = warp_n, .vector = width}), float>;
 
   static_assert(Mma::template conflicts_of<'a', TileA> == 0, "ldmatrix of A");
   static_assert(Mma::template conflicts_of<'b', TileB> == 0, "ldmatrix of B");
@@ -98,7 +100,8 @@ template <GemmConfig C> struct GemmSm80 {
   /// x: tiles of a batch; y and z: batches, as many as a grid's y extent can be at a time.
   static constexpr int most_y = 65535;
   TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) {
-    return {tiles_m(p) * tiles_n(p), p.batch < most_y ? p.batch : most_y, (p.batch + most_y - 1) / most_y};
+    return {tiles_m(p) * tiles_n(p), p.batch < most_y ? p.batch : most_y,
+            (p.batch + most_y - 1) / most_y};
   }
   TEGULA_DEVICE static int batch() { return block_idx().z * most_y + block_idx().y; }
 
@@ -121,8 +124,10 @@ template <GemmConfig C> struct GemmSm80 {
     int const thread = thread_idx();
     TileIndex const tile = tile_index(p, block_idx().x);
 
-    auto const mA = matrix<a_contiguous>(static_cast<T const*>(p.a) + batch() * p.a_batch, p.lda, p.m, p.k);
-    auto const mB = matrix<b_contiguous>(static_cast<T const*>(p.b) + batch() * p.b_batch, p.ldb, p.n, p.k);
+    auto const mA =
+        matrix<a_contiguous>(static_cast<T const*>(p.a) + batch() * p.a_batch, p.lda, p.m, p.k);
+    auto const mB =
+        matrix<b_contiguous>(static_cast<T const*>(p.b) + batch() * p.b_batch, p.ldb, p.n, p.k);
     auto const gA = local_tile<C.block_m, C.block_k>(mA, tile.m, _);  // (block_m, block_k, k_tiles)
     auto const gB = local_tile<C.block_n, C.block_k>(mB, tile.n, _);  // (block_n, block_k, k_tiles)
     auto const sA = tensor(smem.a);                                   // (block_m, block_k, stages)
@@ -139,8 +144,8 @@ template <GemmConfig C> struct GemmSm80 {
         copy(CopyA{thread}, gA(_, _, k_tile), sA(_, _, stage));
         copy(CopyB{thread}, gB(_, _, k_tile), sB(_, _, stage));
       }
-      cp_async_commit_group();  // an empty group where there is no tile: the count of groups in flight stays
-                                // the same
+      cp_async_commit_group();  // an empty group where there is no tile: the count of groups in
+                                // flight stays the same
     };
     auto const fetch = [&](int k, int stage) {
       copy(tCsA(_, k, stage), tCrA[k % 2]);
@@ -159,8 +164,8 @@ template <GemmConfig C> struct GemmSm80 {
 #pragma unroll
       for (int k = 0; k < MMA_K; ++k) {
         if (k == MMA_K - 1) {
-          // The next tile has landed, for this thread and, after the barrier, for all; and nobody reads this
-          // tile's stage any more: the last fragments of it were fetched one step ago.
+          // The next tile has landed, for this thread and, after the barrier, for all; and nobody
+          // reads this tile's stage any more: the last fragments of it were fetched one step ago.
           cp_async_wait_group<C.stages - 2>();
           cta::sync();
           read = next_stage<C.stages>(read);
@@ -180,23 +185,26 @@ template <GemmConfig C> struct GemmSm80 {
   }
 
  private:
-  /// The warp's tile of D, whose first element is (m0, n0): 16 rows at a time through shared memory, then
-  /// whole 16-byte pieces.
-  TEGULA_DEVICE static void epilogue(Params const& p, TileD& smem, int m0, int n0, Accumulator const& tCrC) {
+  /// The warp's tile of D, whose first element is (m0, n0): 16 rows at a time through shared
+  /// memory, then whole 16-byte pieces.
+  TEGULA_DEVICE static void epilogue(Params const& p, TileD& smem, int m0, int n0,
+                                     Accumulator const& tCrC) {
     Out* const d = static_cast<Out*>(p.d) + batch() * p.d_batch;
     Out const* const c = static_cast<Out const*>(p.c) + batch() * p.c_batch;
     auto const mD = domain_offset(matrix<1>(d, p.ldd, p.m, p.n), m0, n0);
     auto const mC = domain_offset(matrix<1>(c, p.ldc, p.m, p.n), m0, n0);
-    auto const sD = tensor(smem)(_, _, warp_id());                                   // (16, warp_n)
-    auto const tCsD = WarpMma{lane_id()}.partition_c(sD);                            // (MMA, 1, MMA_N)
-    auto const tDsD = CopyD{lane_id()}.partition(sD);                                // (width, passes, 1)
-    auto const tDmD = CopyD{lane_id()}.partition(local_tile<16, warp_n>(mD, _, 0));  // (width, passes, 1, m)
+    auto const sD = tensor(smem)(_, _, warp_id());         // (16, warp_n)
+    auto const tCsD = WarpMma{lane_id()}.partition_c(sD);  // (MMA, 1, MMA_N)
+    auto const tDsD = CopyD{lane_id()}.partition(sD);      // (width, passes, 1)
+    auto const tDmD =
+        CopyD{lane_id()}.partition(local_tile<16, warp_n>(mD, _, 0));  // (width, passes, 1, m)
     auto const tDmC = CopyD{lane_id()}.partition(local_tile<16, warp_n>(mC, _, 0));
     auto const tDgD = anchored(tDmD);
     auto const tDgC = anchored(tDmC);
 
     int const n = tDmD.space.origin[1];  // the lane's first column of D
-    bool const aligned = whole_pieces<Out>(d, p.ldd) && (p.beta == 0.0f || whole_pieces<Out>(c, p.ldc));
+    bool const aligned =
+        whole_pieces<Out>(d, p.ldd) && (p.beta == 0.0f || whole_pieces<Out>(c, p.ldc));
     bool const whole_piece = aligned && n + width <= edge(p.n);
 
     float scale = p.alpha;
@@ -224,7 +232,8 @@ template <GemmConfig C> struct GemmSm80 {
         if (tDmD(_, pass, 0, m).space.origin[0] >= edge(p.m)) continue;
         if (whole_piece) {
           if (p.beta != 0.0f) {
-            auto const old = ld_global<Vector<Out, width>>(tDgC.at(SourceLocation::current(), 0, pass, 0, m));
+            auto const old =
+                ld_global<Vector<Out, width>>(tDgC.at(SourceLocation::current(), 0, pass, 0, m));
 #pragma unroll
             for (int j = 0; j < width; ++j) x(j) = fma(p.beta, to_float(old.data[j]), x(j));
           }
@@ -238,7 +247,8 @@ template <GemmConfig C> struct GemmSm80 {
 #pragma unroll
           for (int j = 0; j < width; ++j) {
             if (n + j < edge(p.n)) {
-              float const old = p.beta != 0.0f ? to_float(static_cast<Out>(tDgC(j, pass, 0, m))) : 0.0f;
+              float const old =
+                  p.beta != 0.0f ? to_float(static_cast<Out>(tDgC(j, pass, 0, m))) : 0.0f;
               tDgD(j, pass, 0, m) =
                   from_float<Out>(activate(p.activation, fma(p.beta, old, x(j)) + bias.data[j]));
             }

@@ -23,13 +23,14 @@ namespace tegula {
 /// Warp-specialised persistent GEMM on Hopper's tensor cores:
 /// D = activation(alpha scale_a scale_b A B + beta C + bias), accumulated in f32.
 ///
-/// One thread of the CTA, the producer, has TMA fill a ring of shared-memory stages with tiles of A and B.
-/// One or two warpgroups, the consumers, multiply them by wgmma straight from shared memory, and store their
-/// tile of D by TMA, 16 rows a warp. All walk the same list of tiles; the ring runs on from one tile to the
-/// next, so that the next tile is being fetched while this one is stored.
+/// One thread of the CTA, the producer, has TMA fill a ring of shared-memory stages with tiles of A
+/// and B. One or two warpgroups, the consumers, multiply them by wgmma straight from shared memory,
+/// and store their tile of D by TMA, 16 rows a warp. All walk the same list of tiles; the ring runs
+/// on from one tile to the next, so that the next tile is being fetched while this one is stored.
 ///
-///     producer   for each tile, each step of K:  wait until a stage is empty, fetch A and B into it
-///     consumers  for each tile:  for each step of K:  wait until a stage is full, multiply, release it
+///     producer   for each tile, each step of K:  wait until a stage is empty, fetch A and B into
+///     it consumers  for each tile:  for each step of K:  wait until a stage is full, multiply,
+///     release it
 ///                                then the epilogue (epilogue_sm90.hpp)
 ///
 /// Legend: m, g, s, r for matrices in global memory, their tiles, shared and register tensors; tC..
@@ -60,16 +61,17 @@ template <GemmSm90Config C> struct GemmSm90 {
   using TileB = SharedTile<type_of<C.b>, b_tile(C, stages)>;  // (block_n, block_k, stages)
   using CopyA = TmaCopy<a_fetch(C)>;
   using CopyB = TmaCopy<b_fetch(C)>;
-  using Ring = TmaPipeline<stages, pingpong ? 4 : warps, peers>;  // ping-pong, one consumer reads a stage
+  using Ring =
+      TmaPipeline<stages, pingpong ? 4 : warps, peers>;  // ping-pong, one consumer reads a stage
   using MathOrder = OrderedBarrier<consumers, 4>;
   using WorkTiles = WorkTileIterator<work_tiles(C)>;
 
-  /// The product of the consumers' tile, or of the first N of its columns: rows are shared, or, ping-pong,
-  /// the tile is one consumer's.
+  /// The product of the consumers' tile, or of the first N of its columns: rows are shared, or,
+  /// ping-pong, the tile is one consumer's.
   static constexpr int consumer_m = tegula::consumer_m(C);
   template <int N>
-  using Mma = TiledMma<TiledMmaSpec{warpgroup_mma(C.a, C.b, DType::f32, N, C.a_major, C.b_major), C.block_m,
-                                    N, pingpong ? 1 : consumers}>;
+  using Mma = TiledMma<TiledMmaSpec{warpgroup_mma(C.a, C.b, DType::f32, N, C.a_major, C.b_major),
+                                    C.block_m, N, pingpong ? 1 : consumers}>;
   using Accumulator = typename Mma<C.block_n>::Accumulator;  // (MMA, MMA_M, 1)
 
   /// With split_k, the sums of the CTAs of a cluster, of which each finishes some columns.
@@ -79,11 +81,12 @@ template <GemmSm90Config C> struct GemmSm90 {
     struct Barriers {};
   };
   using Reduction = std::conditional_t<
-      split, ClusterReduction<Accumulator, typename Mma<share_n>::Accumulator, C.split_k, 128 * consumers>,
+      split,
+      ClusterReduction<Accumulator, typename Mma<share_n>::Accumulator, C.split_k, 128 * consumers>,
       NoReduction>;
   using Epilogue = EpilogueSm90<tegula::epilogue(C)>;
-  // TMA's swizzle is made for 8 rows of 16 bytes: of the 16 rows of a column, two share each bank, and so do
-  // two of the 4 rows that 16 lanes write as pairs of f32.
+  // TMA's swizzle is made for 8 rows of 16 bytes: of the 16 rows of a column, two share each bank,
+  // and so do two of the 4 rows that 16 lanes write as pairs of f32.
   static constexpr sim::Limits limits = {.bank_conflicts = bits(C.out) == 32 ? 2 : 1};
 
   struct SharedStorage {
@@ -127,8 +130,8 @@ template <GemmSm90Config C> struct GemmSm90 {
   }
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
-    // The same in all lanes, which the shuffle tells the compiler: what follows from it stays in registers of
-    // the warp.
+    // The same in all lanes, which the shuffle tells the compiler: what follows from it stays in
+    // registers of the warp.
     int const warp = warp::shfl(warp_id(), 0);
     int const warpgroup = warp / 4;
     Ring const ring{smem.ring};
@@ -152,14 +155,15 @@ template <GemmSm90Config C> struct GemmSm90 {
       if (warp == 0 && warp::elect_one()) produce(p, smem, ring, work);
       warp::sync();  // the whole warp together comes to what follows
     }
-    // No CTA ends while another may still write to its shared memory or arrive at its barriers. (With
-    // split_k it has waited for all that comes.)
+    // No CTA ends while another may still write to its shared memory or arrive at its barriers.
+    // (With split_k it has waited for all that comes.)
     if constexpr (peers > 1) meet_cluster();
   }
 
  private:
   /// The producer, one thread: every tile's steps of K, each into the next stage of the ring.
-  TEGULA_DEVICE static void produce(Params const& p, SharedStorage& smem, Ring const& ring, WorkTiles& work) {
+  TEGULA_DEVICE static void produce(Params const& p, SharedStorage& smem, Ring const& ring,
+                                    WorkTiles& work) {
     griddepcontrol_wait();  // the launch before this one has written A, B, C
     typename Ring::State state;
     int const rank = split ? cluster_cta_rank() : 0;
@@ -167,7 +171,8 @@ template <GemmSm90Config C> struct GemmSm90 {
     int const last = step_of_k(p, rank + 1);
     // One CTA of a cluster is enough: its peers share its stages.
     LockstepBarrier lockstep{peers == 1 || cluster_cta_rank() == 0 ? p.schedule.lockstep : nullptr,
-                             p.schedule.lockstep_steps, p.schedule.tiling.tiles, p.schedule.clusters};
+                             p.schedule.lockstep_steps, p.schedule.tiling.tiles,
+                             p.schedule.clusters};
     CopyA const g2sA{rank_of_peer<CopyA>()};
     CopyB const g2sB{rank_of_peer<CopyB>()};
     auto const sA = tensor(smem.a);  // (block_m, block_k, stages)
@@ -200,8 +205,8 @@ template <GemmSm90Config C> struct GemmSm90 {
   }
 
   /// A consumer warpgroup: its tiles, or its rows of every tile.
-  TEGULA_DEVICE static void consume(Params const& p, SharedStorage& smem, Ring const& ring, MathOrder& order,
-                                    WorkTiles& work, int group) {
+  TEGULA_DEVICE static void consume(Params const& p, SharedStorage& smem, Ring const& ring,
+                                    MathOrder& order, WorkTiles& work, int group) {
     Accumulator tCrC;
     Epilogue epilogue{p.epilogue, p.problem.m, p.problem.n, smem.d, smem.epilogue};
     typename Ring::State state;
@@ -237,12 +242,14 @@ template <GemmSm90Config C> struct GemmSm90 {
     epilogue.drain();
   }
 
-  /// tCrC = A B over `steps` stages of the ring, for the group's rows and N columns. The tensor core works on
-  /// one stage while the next is waited for; a stage is released once the step after it has been issued and
-  /// its own is done. Returns the last stage, which the last wgmma, not waited for, still read.
+  /// tCrC = A B over `steps` stages of the ring, for the group's rows and N columns. The tensor
+  /// core works on one stage while the next is waited for; a stage is released once the step after
+  /// it has been issued and its own is done. Returns the last stage, which the last wgmma, not
+  /// waited for, still read.
   template <int N>
-  TEGULA_DEVICE static int mainloop(SharedStorage& smem, Ring const& ring, typename Ring::State& state,
-                                    int steps, int group, MathOrder& order, Accumulator& tCrC) {
+  TEGULA_DEVICE static int mainloop(SharedStorage& smem, Ring const& ring,
+                                    typename Ring::State& state, int steps, int group,
+                                    MathOrder& order, Accumulator& tCrC) {
     Mma<N> const mma{pingpong ? 0 : 128 * group};
     auto const tCsA = mma.partition_a(tensor(smem.a));                    // (MMA_M, MMA_K, stages)
     auto const tCsB = mma.partition_b(part<N, block_k>(tensor(smem.b)));  // (1, MMA_K, stages)
@@ -255,8 +262,8 @@ template <GemmSm90Config C> struct GemmSm90 {
       wgmma_fence();  // the registers of tCrC, before the first wgmma that uses them
       gemm(mma, tCsA(_, _, state.stage), tCsB(_, _, state.stage), tCrC, step > 0);
       wgmma_commit_group();
-      wgmma_wait_group<1>();  // the step before this one is done: nobody in this warp reads its stage any
-                              // more
+      wgmma_wait_group<1>();  // the step before this one is done: nobody in this warp reads its
+                              // stage any more
       if (step > 0) ring.release(previous);
       previous = state.stage;
       state.next();
@@ -264,8 +271,8 @@ template <GemmSm90Config C> struct GemmSm90 {
     return previous;
   }
 
-  /// The steps of K, block_k each, that the CTA of a rank in its cluster adds up: from step_of_k(p, rank) to
-  /// step_of_k(p, rank + 1), at least one: steps beyond K add zeros.
+  /// The steps of K, block_k each, that the CTA of a rank in its cluster adds up: from step_of_k(p,
+  /// rank) to step_of_k(p, rank + 1), at least one: steps beyond K add zeros.
   TEGULA_DEVICE static int step_of_k(Params const& p, int rank) {
     int const steps = (p.problem.k + block_k - 1) / block_k;
     return (steps < C.split_k ? C.split_k : steps) * rank / C.split_k;

@@ -24,11 +24,12 @@ enum class Schedule : std::uint8_t {
 
 /// One configuration of the Hopper GEMM kernel: everything inside a CTA's tile.
 ///
-/// A tile is block_m x block_n elements of D: a CTA's (basic, cooperative) or a consumer's (pingpong). K is
-/// walked 128 bytes at a time. The CTAs of a cluster of cluster_m x cluster_n compute neighbouring tiles and
-/// fetch what they share once, by multicast. With split_k > 1 the cluster is instead split_k CTAs that
-/// compute one tile together, each a share of K. With narrow_n > 0 the kernel has a second main loop, for
-/// tiles of that many columns, so that D may be cut into both (pipeline/tile_partition.hpp).
+/// A tile is block_m x block_n elements of D: a CTA's (basic, cooperative) or a consumer's
+/// (pingpong). K is walked 128 bytes at a time. The CTAs of a cluster of cluster_m x cluster_n
+/// compute neighbouring tiles and fetch what they share once, by multicast. With split_k > 1 the
+/// cluster is instead split_k CTAs that compute one tile together, each a share of K. With narrow_n
+/// > 0 the kernel has a second main loop, for tiles of that many columns, so that D may be cut into
+/// both (pipeline/tile_partition.hpp).
 struct GemmSm90Config {
   DType a = DType::bf16;
   DType b = DType::bf16;
@@ -41,7 +42,7 @@ struct GemmSm90Config {
   int cluster_m = 1;
   int cluster_n = 1;
   int split_k = 1;
-  int narrow_n = 0;       ///< columns of the narrower tiles, where D is cut into both; 0: there are none
+  int narrow_n = 0;  ///< columns of the narrower tiles, where D is cut into both; 0: there are none
   int store_buffers = 2;  ///< of each consumer warp, for D on its way out
   int min_ctas_per_sm = 1;
   bool activates = false;  ///< whether D is activated: by which function is known only at run time
@@ -53,7 +54,9 @@ constexpr int consumers(GemmSm90Config const& c) { return c.schedule == Schedule
 /// Elements of K in a stage: 128 bytes of a row, the span of the widest swizzle.
 constexpr int block_k(GemmSm90Config const& c) { return 1024 / bits(c.a); }
 /// CTAs of a cluster.
-constexpr int cluster_size(GemmSm90Config const& c) { return c.cluster_m * c.cluster_n * c.split_k; }
+constexpr int cluster_size(GemmSm90Config const& c) {
+  return c.cluster_m * c.cluster_n * c.split_k;
+}
 /// Rows of D that one consumer computes.
 constexpr int consumer_m(GemmSm90Config const& c) {
   return c.schedule == Schedule::cooperative ? c.block_m / 2 : c.block_m;
@@ -96,8 +99,8 @@ constexpr TileWidths tile_widths(GemmSm90Config const& c) {
   return {c.block_n * c.cluster_n, c.narrow_n * c.cluster_n};
 }
 
-/// Shared memory of a CTA besides the stages: D on its way out; with split_k the other CTAs' sums in f32;
-/// barriers, with room for alignment.
+/// Shared memory of a CTA besides the stages: D on its way out; with split_k the other CTAs' sums
+/// in f32; barriers, with room for alignment.
 constexpr int epilogue_bytes(GemmSm90Config const& c) {
   OperandTile const d = store_tile(epilogue(c));
   int const staging = d.stages * d.mn * d.k * d.bits / 8;
@@ -105,20 +108,21 @@ constexpr int epilogue_bytes(GemmSm90Config const& c) {
   return staging + partial_sums + 1024;
 }
 constexpr int stage_bytes(GemmSm90Config const& c) { return a_fetch(c).bytes + b_fetch(c).bytes; }
-/// As many stages as an H100's shared memory holds, 227 KB a CTA (228 KB an SM, less 1 KB for each CTA).
+/// As many stages as an H100's shared memory holds, 227 KB a CTA (228 KB an SM, less 1 KB for each
+/// CTA).
 constexpr int stages(GemmSm90Config const& c) {
   int const budget = (228 / c.min_ctas_per_sm - 1) * 1024;
   int const most = (budget - epilogue_bytes(c)) / stage_bytes(c);
   return most < 12 ? most : 12;
 }
 
-/// A and B. The tensor maps describe A as (k, m, batch) or (m, k, batch) with the boxes of a_fetch(config), B
-/// likewise.
+/// A and B. The tensor maps describe A as (k, m, batch) or (m, k, batch) with the boxes of
+/// a_fetch(config), B likewise.
 struct GemmSm90Problem {
   TensorMap a;
   TensorMap b;
-  // What the first loads wait for, these and the schedule's first, lie close together: the cache of constants
-  // brings lines of 256 bytes.
+  // What the first loads wait for, these and the schedule's first, lie close together: the cache of
+  // constants brings lines of 256 bytes.
   int m = 0;
   int n = 0;
   int k = 0;
@@ -128,15 +132,15 @@ struct GemmSm90Problem {
 
 /// Who computes which tile of D, and when.
 struct GemmSm90Schedule {
-  int clusters = 1;                      ///< in the grid; each walks the tiling's tiles, clusters apart
-  InitialTiles initial_tiles;            ///< where the tiling has them; may be empty
-  TilePartition tiling;                  ///< into clusters' tiles
-  int lockstep_steps = 0;                ///< along K, between meetings of the clusters
+  int clusters = 1;            ///< in the grid; each walks the tiling's tiles, clusters apart
+  InitialTiles initial_tiles;  ///< where the tiling has them; may be empty
+  TilePartition tiling;        ///< into clusters' tiles
+  int lockstep_steps = 0;      ///< along K, between meetings of the clusters
   LockstepCounters* lockstep = nullptr;  ///< null: they do not meet; not with split_k
 };
 
-/// What the kernel is launched with: D = activation(alpha scale_a scale_b A B + beta C + bias), for each
-/// batch.
+/// What the kernel is launched with: D = activation(alpha scale_a scale_b A B + beta C + bias), for
+/// each batch.
 struct GemmSm90Params {
   GemmSm90Problem problem;
   GemmSm90Schedule schedule;

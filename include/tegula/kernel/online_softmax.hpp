@@ -28,20 +28,22 @@ template <Exponential E> TEGULA_DEVICE float tanh_by_exp2(float x) {
   return fma(-2.0f, rcp_approx_ftz(1.0f + power), 1.0f);
 }
 
-/// The running softmax of the rows that a lane shares with the three other lanes of its quad. M is the map of
-/// the accumulators of S.
+/// The running softmax of the rows that a lane shares with the three other lanes of its quad. M is
+/// the map of the accumulators of S.
 ///
-/// Online softmax (Milakov and Gimelshein, arXiv 1805.02867) in base 2: P = 2^(scale_log2 S - offset), where
-/// offset follows the row's maximum only when that has grown by more than `kSlack`: until then P stays below
-/// 2^kSlack, well inside f32 and f16, and neither need the maximum be shared by the quad nor O be rescaled.
-/// (The idea of a slack is FlashAttention-4's.) Sums stay in each lane until the end.
+/// Online softmax (Milakov and Gimelshein, arXiv 1805.02867) in base 2: P = 2^(scale_log2 S -
+/// offset), where offset follows the row's maximum only when that has grown by more than `kSlack`:
+/// until then P stays below 2^kSlack, well inside f32 and f16, and neither need the maximum be
+/// shared by the quad nor O be rescaled. (The idea of a slack is FlashAttention-4's.) Sums stay in
+/// each lane until the end.
 template <class M, Exponential E> struct OnlineSoftmax {
   static constexpr float kSlack = 8.0f;
   static constexpr int rows = count_along<M, 0>;
   static constexpr int columns = count_along<M, 1>;
 
   float scale_log2;    ///< softmax scale times log2(e)
-  float offset[rows];  ///< scale_log2 times a maximum of the row so far; -inf before the row has seen a key
+  float offset[rows];  ///< scale_log2 times a maximum of the row so far; -inf before the row has
+                       ///< seen a key
   float sum[rows];     ///< of this lane's P
 
   TEGULA_DEVICE explicit OnlineSoftmax(float scale) : scale_log2(scale * kLog2E) {
@@ -52,8 +54,8 @@ template <class M, Exponential E> struct OnlineSoftmax {
     }
   }
 
-  /// Replaces S by P, after rescaling O and the sums to a new maximum where that is due. S and O have the
-  /// same rows in each lane.
+  /// Replaces S by P, after rescaling O and the sums to a new maximum where that is due. S and O
+  /// have the same rows in each lane.
   template <class MO> TEGULA_DEVICE void apply(Fragment<float, M>& S, Fragment<float, MO>& O) {
     float maximum[rows];
     bool grown = false;
@@ -67,9 +69,9 @@ template <class M, Exponential E> struct OnlineSoftmax {
     for (int r = 0; r < rows; ++r) exponentiate(S, r);
   }
 
-  /// Replaces S by P, row by row and without a branch, so that the maximum of one row is computed while the
-  /// exponentials of another are. A row alone follows its maximum; O is then to be multiplied by `factor`.
-  /// The answer, which all lanes of a warp share, is whether any row has.
+  /// Replaces S by P, row by row and without a branch, so that the maximum of one row is computed
+  /// while the exponentials of another are. A row alone follows its maximum; O is then to be
+  /// multiplied by `factor`. The answer, which all lanes of a warp share, is whether any row has.
   TEGULA_DEVICE bool follow_and_exponentiate(Fragment<float, M>& S, float (&factor)[rows]) {
     bool grown = false;
 #pragma unroll
@@ -90,7 +92,8 @@ template <class M, Exponential E> struct OnlineSoftmax {
   /// O *= factor, row by row.
   template <class MO>
   TEGULA_DEVICE static void scale_rows(Fragment<float, MO>& O, float const (&factor)[rows]) {
-    static_assert(count_along<MO, 0> == rows, "OnlineSoftmax: S and O differ in the rows of a lane");
+    static_assert(count_along<MO, 0> == rows,
+                  "OnlineSoftmax: S and O differ in the rows of a lane");
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
 #pragma unroll
@@ -105,8 +108,10 @@ template <class M, Exponential E> struct OnlineSoftmax {
   }
 
  private:
-  template <class MO> TEGULA_DEVICE void rescale(float const (&maximum)[rows], Fragment<float, MO>& O) {
-    static_assert(count_along<MO, 0> == rows, "OnlineSoftmax: S and O differ in the rows of a lane");
+  template <class MO>
+  TEGULA_DEVICE void rescale(float const (&maximum)[rows], Fragment<float, MO>& O) {
+    static_assert(count_along<MO, 0> == rows,
+                  "OnlineSoftmax: S and O differ in the rows of a lane");
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       float const pair = max_f32(maximum[r], warp::shfl_xor(maximum[r], 1));

@@ -1,8 +1,8 @@
 #pragma once
 
-/// The layout algebra: every operation on layouts. Semantics, names and result forms are CuTe's (CUTLASS,
-/// "CuTe layout algebra", and include/cute/layout.hpp); each operation's docstring states its law and exactly
-/// what it refuses.
+/// The layout algebra: every operation on layouts. Semantics, names and result forms are CuTe's
+/// (CUTLASS, "CuTe layout algebra", and include/cute/layout.hpp); each operation's docstring states
+/// its law and exactly what it refuses.
 #include "tegula/layout/coalesce.hpp"
 #include "tegula/layout/complement.hpp"
 #include "tegula/layout/composition.hpp"

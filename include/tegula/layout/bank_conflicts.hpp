@@ -6,33 +6,40 @@
 
 namespace tegula {
 
-/// Shared memory: 32 banks of one 4-byte word; byte address a lies in word a / 4, in bank (a / 4) % 32.
+/// Shared memory: 32 banks of one 4-byte word; byte address a lies in word a / 4, in bank (a / 4)
+/// % 32.
 inline constexpr int kBanks = 32;
 inline constexpr int kBankBytes = 4;
 
 constexpr std::int64_t word_of(std::int64_t address) { return address >> 2; }
-constexpr int bank_of(std::int64_t address) { return static_cast<int>(word_of(address) & (kBanks - 1)); }
+constexpr int bank_of(std::int64_t address) {
+  return static_cast<int>(word_of(address) & (kBanks - 1));
+}
 
 namespace detail {
 
 /// The bank of a bit's address, which may be modulo 2^64.
-constexpr int bank_of_bit(std::uint64_t bit) { return static_cast<int>(bit / (8 * kBankBytes) % kBanks); }
+constexpr int bank_of_bit(std::uint64_t bit) {
+  return static_cast<int>(bit / (8 * kBankBytes) % kBanks);
+}
 
 }  // namespace detail
 
 /// The bank that holds the first bit of element `offset` of an array of elements of `element_bits`.
 constexpr int bank_of_element(std::int64_t offset, int element_bits) {
-  return detail::bank_of_bit(static_cast<std::uint64_t>(offset) * static_cast<std::uint64_t>(element_bits));
+  return detail::bank_of_bit(static_cast<std::uint64_t>(offset) *
+                             static_cast<std::uint64_t>(element_bits));
 }
 
-/// How many lanes of a warp are served together when each accesses `bytes` (1, 2, 4, 8 or 16): a phase moves
-/// at most 128 bytes. The eight row addresses of one matrix of ldmatrix or stmatrix are a phase too, as lanes
-/// of 16 bytes.
+/// How many lanes of a warp are served together when each accesses `bytes` (1, 2, 4, 8 or 16): a
+/// phase moves at most 128 bytes. The eight row addresses of one matrix of ldmatrix or stmatrix are
+/// a phase too, as lanes of 16 bytes.
 constexpr int lanes_per_phase(int bytes) { return bytes == 16 ? 8 : bytes == 8 ? 16 : 32; }
 
-/// Wavefronts (passes over the banks) that `lanes` lanes take to access `bytes` bytes each at these byte
-/// addresses, in phases of lanes_per_phase(bytes) lanes. Lanes of a phase that touch the same word share it;
-/// different words of one bank follow one another. Addresses must be multiples of `bytes`.
+/// Wavefronts (passes over the banks) that `lanes` lanes take to access `bytes` bytes each at these
+/// byte addresses, in phases of lanes_per_phase(bytes) lanes. Lanes of a phase that touch the same
+/// word share it; different words of one bank follow one another. Addresses must be multiples of
+/// `bytes`.
 constexpr int wavefronts(std::int64_t const* addresses, int lanes, int bytes) {
   int const words_per_lane = bytes < kBankBytes ? 1 : bytes / kBankBytes;
   int const phase = lanes_per_phase(bytes);
@@ -64,16 +71,17 @@ constexpr int wavefronts(std::int64_t const* addresses, int lanes, int bytes) {
   return total;
 }
 
-/// What a warp (or several) asks of a shared tile: every thread reads or writes vectors of `bytes` bytes.
+/// What a warp (or several) asks of a shared tile: every thread reads or writes vectors of `bytes`
+/// bytes.
 ///
-/// `threads_values` maps (thread, value) to the flat index of an element in the tile, the form in which
-/// atoms, tiled copies and tiled MMAs have it. Each bytes * 8 / element_bits consecutive values are one
-/// vector of one instruction, and so one step; value modes of any nesting and any number of steps and warps
-/// are taken. An instruction is issued by `lanes` consecutive threads.
+/// `threads_values` maps (thread, value) to the flat index of an element in the tile, the form in
+/// which atoms, tiled copies and tiled MMAs have it. Each bytes * 8 / element_bits consecutive
+/// values are one vector of one instruction, and so one step; value modes of any nesting and any
+/// number of steps and warps are taken. An instruction is issued by `lanes` consecutive threads.
 ///
 ///     ld.shared, st.shared, cp.async      32 lanes, 1 to 16 bytes: each lane's vector
-///     ldmatrix, stmatrix .x4, .x2, .x1    32, 16, 8 lanes, 16 bytes: each lane's row of a matrix; .trans has
-///     the same rows
+///     ldmatrix, stmatrix .x4, .x2, .x1    32, 16, 8 lanes, 16 bytes: each lane's row of a matrix;
+///     .trans has the same rows
 struct SharedAccess {
   Layout threads_values;
   int element_bits = 16;
@@ -88,31 +96,38 @@ struct SharedAccess {
 
 /// The access by ld.shared, st.shared or cp.async of `bytes` bytes a thread.
 constexpr SharedAccess vector_access(Layout const& threads_values, int element_bits, int bytes) {
-  return {.threads_values = threads_values, .element_bits = element_bits, .bytes = bytes, .lanes = 32};
+  return {
+      .threads_values = threads_values, .element_bits = element_bits, .bytes = bytes, .lanes = 32};
 }
 
-/// The access by ldmatrix or stmatrix of `matrices` (1, 2 or 4) matrices, where `threads_values` maps (row
-/// address, element of the row, steps...) to the tile: 8 * matrices row addresses an instruction, 16 bytes a
-/// row.
-constexpr SharedAccess matrix_access(Layout const& threads_values, int element_bits, int matrices = 4) {
+/// The access by ldmatrix or stmatrix of `matrices` (1, 2 or 4) matrices, where `threads_values`
+/// maps (row address, element of the row, steps...) to the tile: 8 * matrices row addresses an
+/// instruction, 16 bytes a row.
+constexpr SharedAccess matrix_access(Layout const& threads_values, int element_bits,
+                                     int matrices = 4) {
   if (matrices != 1 && matrices != 2 && matrices != 4)
     refuse("matrix_access", "1, 2 or 4 matrices", matrices);
-  return {.threads_values = threads_values, .element_bits = element_bits, .bytes = 16, .lanes = 8 * matrices};
+  return {.threads_values = threads_values,
+          .element_bits = element_bits,
+          .bytes = 16,
+          .lanes = 8 * matrices};
 }
 
-/// The access of threads placed by layouts of coordinates in a tile: a thread's vector of `bytes` bytes
-/// begins at the coordinate threads(t)
-/// + steps(s), along axis k for a stride of 1@k, and runs along axis `contiguous`; axis k is mode k of
-/// `tile`, which is the memory's shape. The steps are those of a thread and the origins of warps alike: ():()
-/// for one instruction. Refused where an access leaves the tile. For ldmatrix and stmatrix the threads are
-/// the lanes' row addresses.
+/// The access of threads placed by layouts of coordinates in a tile: a thread's vector of `bytes`
+/// bytes begins at the coordinate threads(t)
+/// + steps(s), along axis k for a stride of 1@k, and runs along axis `contiguous`; axis k is mode k
+/// of `tile`, which is the memory's shape. The steps are those of a thread and the origins of warps
+/// alike: ():() for one instruction. Refused where an access leaves the tile. For ldmatrix and
+/// stmatrix the threads are the lanes' row addresses.
 constexpr SharedAccess coordinate_access(Layout const& threads, Layout const& steps, int contiguous,
                                          Tuple const& tile, int element_bits, int bytes) {
   bool const sensible = element_bits >= 1 && bytes >= 1 && bytes <= 16 && contiguous >= 0;
   if (!sensible)
-    refuse("coordinate_access", "a vector has 1 to 16 bytes of elements of at least 1 bit, along an axis",
-           element_bits, bytes, contiguous);
-  SharedAccess access{.threads_values = {}, .element_bits = element_bits, .bytes = bytes, .lanes = 32};
+    refuse("coordinate_access",
+           "a vector has 1 to 16 bytes of elements of at least 1 bit, along an axis", element_bits,
+           bytes, contiguous);
+  SharedAccess access{
+      .threads_values = {}, .element_bits = element_bits, .bytes = bytes, .lanes = 32};
   Layout vector;
   vector.append_leaf(access.vector(), {1, contiguous});
   std::int64_t along[kMaxLeaves] = {};  // the greatest coordinate, for each mode of the tile
@@ -120,11 +135,13 @@ constexpr SharedAccess coordinate_access(Layout const& threads, Layout const& st
     for (int i = 0; i < placed.count; ++i) {
       int const axis = placed.axes[i] - 1;
       if (axis >= tile.rank() || (axis < 0 && placed.strides[i] != 0) || placed.strides[i] < 0) {
-        refuse("coordinate_access", "a stride is not along a mode of the tile, or negative", placed, tile);
+        refuse("coordinate_access", "a stride is not along a mode of the tile, or negative", placed,
+               tile);
       }
       placed.axes[i] = 0;
       if (axis < 0) continue;
-      along[axis] = detail::add(along[axis], detail::multiply(placed.extents[i] - 1, placed.strides[i]));
+      along[axis] =
+          detail::add(along[axis], detail::multiply(placed.extents[i] - 1, placed.strides[i]));
       for (int mode = 0; mode < axis; ++mode)
         placed.strides[i] = detail::multiply(placed.strides[i], tile[mode].size());
     }
@@ -137,8 +154,8 @@ constexpr SharedAccess coordinate_access(Layout const& threads, Layout const& st
     if (along[mode] >= tile[mode].size())
       refuse("coordinate_access", "an access leaves the tile", threads, steps, tile);
   }
-  access.threads_values =
-      make_layout(thread_index, step_index.count == 0 ? vector_index : make_layout(vector_index, step_index));
+  access.threads_values = make_layout(
+      thread_index, step_index.count == 0 ? vector_index : make_layout(vector_index, step_index));
   return access;
 }
 
@@ -181,25 +198,30 @@ constexpr AccessShape access_shape(SharedAccess const& access) {
   std::int64_t const values = tv[1].size();
   int const lanes = threads < access.lanes ? static_cast<int>(threads) : access.lanes;
   if (threads % lanes != 0)
-    refuse("bank_conflicts", "the threads must be a whole number of instructions' lanes", tv, access.lanes);
+    refuse("bank_conflicts", "the threads must be a whole number of instructions' lanes", tv,
+           access.lanes);
   if (values % access.vector() != 0) {
-    refuse("bank_conflicts", "the values of a thread must be a whole number of vectors", tv, access.vector());
+    refuse("bank_conflicts", "the values of a thread must be a whole number of vectors", tv,
+           access.vector());
   }
   std::int64_t const groups = threads / lanes;
   std::int64_t const steps = values / access.vector();
   if (groups > kMostInstructions / steps)
-    refuse("bank_conflicts", "an access has at most 2^20 instructions", tv, access.lanes, access.vector());
+    refuse("bank_conflicts", "an access has at most 2^20 instructions", tv, access.lanes,
+           access.vector());
   return {access.vector(), lanes, static_cast<int>(groups), static_cast<int>(steps)};
 }
 
-/// The byte addresses of the lanes of instruction (group, step), evaluated one by one, each vector checked to
-/// be contiguous and aligned.
+/// The byte addresses of the lanes of instruction (group, step), evaluated one by one, each vector
+/// checked to be contiguous and aligned.
 constexpr void lane_addresses(SharedAccess const& access, AccessShape const& shape,
-                              SwizzledLayout const& memory, int group, int step, std::int64_t* addresses) {
+                              SwizzledLayout const& memory, int group, int step,
+                              std::int64_t* addresses) {
   std::int64_t const threads = static_cast<std::int64_t>(shape.lanes) * shape.groups;
   std::int64_t value_part[128] = {};
   for (int i = 0; i < shape.vector; ++i) {
-    value_part[i] = access.threads_values((i + static_cast<std::int64_t>(step) * shape.vector) * threads);
+    value_part[i] =
+        access.threads_values((i + static_cast<std::int64_t>(step) * shape.vector) * threads);
   }
   for (int lane = 0; lane < shape.lanes; ++lane) {
     std::int64_t const thread_part =
@@ -213,16 +235,16 @@ constexpr void lane_addresses(SharedAccess const& access, AccessShape const& sha
     }
     std::int64_t const bit = multiply(first, access.element_bits);
     if (bit % (access.bytes * 8) != 0) {
-      refuse("bank_conflicts", "a lane's vector is not aligned to its own width", access.threads_values,
-             memory, access.bytes);
+      refuse("bank_conflicts", "a lane's vector is not aligned to its own width",
+             access.threads_values, memory, access.bytes);
     }
     addresses[lane] = bit / 8;
   }
 }
 
-/// The offset, before the swizzle, of each bit of a tile's flat index; the index's last leaf is taken as
-/// unbounded. count is -1 where an extent before the last is no power of two, so that bits of the index have
-/// no offsets of their own.
+/// The offset, before the swizzle, of each bit of a tile's flat index; the index's last leaf is
+/// taken as unbounded. count is -1 where an extent before the last is no power of two, so that bits
+/// of the index have no offsets of their own.
 struct TileBits {
   int count = 0;
   bool disjoint = true;  // no two offsets share a bit, so that adding them is exclusive-or
@@ -237,7 +259,8 @@ constexpr TileBits tile_bits(Layout const& tile) {
     if (i + 1 < tile.count && (extent & (extent - 1)) != 0) return {.count = -1};
     for (std::int64_t step = 1; step < extent; step *= 2) {
       std::int64_t const offset = tile.strides[i] * step;
-      bits.disjoint = bits.disjoint && offset >= 0 && (bits.used & static_cast<std::uint64_t>(offset)) == 0;
+      bits.disjoint =
+          bits.disjoint && offset >= 0 && (bits.used & static_cast<std::uint64_t>(offset)) == 0;
       bits.used |= static_cast<std::uint64_t>(offset);
       bits.offsets[bits.count++] = offset;
     }
@@ -245,9 +268,9 @@ constexpr TileBits tile_bits(Layout const& tile) {
   return bits;
 }
 
-/// Whether the index x + n * y of a mode, with 0 <= x < n, maps to the sum of what x and n * y map to: a
-/// boundary of leaves, or a whole division of one leaf, falls on n. With n a power of two every leaf below it
-/// is one too.
+/// Whether the index x + n * y of a mode, with 0 <= x < n, maps to the sum of what x and n * y map
+/// to: a boundary of leaves, or a whole division of one leaf, falls on n. With n a power of two
+/// every leaf below it is one too.
 constexpr bool splits_at(Layout const& mode, std::int64_t n) {
   std::int64_t before = 1;
   for (int i = 0; i < mode.count && before < n; ++i) {
@@ -259,25 +282,26 @@ constexpr bool splits_at(Layout const& mode, std::int64_t n) {
   return true;
 }
 
-/// Whether all instructions of an access provably cost the same, vectors contiguous and aligned included. It
-/// is so where the bits of the tile's index that vary within an instruction and those that vary between
-/// instructions are disjoint, and each has an offset of its own, combined either by exclusive-or (swizzled or
-/// not) or by addition (not swizzled). Another instruction's addresses are then the first's, exclusive-or or
-/// plus a constant: a permutation of words and of banks. Writes the byte addresses of an instruction.
+/// Whether all instructions of an access provably cost the same, vectors contiguous and aligned
+/// included. It is so where the bits of the tile's index that vary within an instruction and those
+/// that vary between instructions are disjoint, and each has an offset of its own, combined either
+/// by exclusive-or (swizzled or not) or by addition (not swizzled). Another instruction's addresses
+/// are then the first's, exclusive-or or plus a constant: a permutation of words and of banks.
+/// Writes the byte addresses of an instruction.
 constexpr bool uniform_addresses(SharedAccess const& access, AccessShape const& shape,
                                  SwizzledLayout const& memory, std::int64_t* addresses) {
   Layout const& tv = access.threads_values;
   TileBits const tile = tile_bits(memory.layout);
-  bool const exclusive =
-      tile.disjoint && memory.offset >= 0 && (static_cast<std::uint64_t>(memory.offset) & tile.used) == 0;
+  bool const exclusive = tile.disjoint && memory.offset >= 0 &&
+                         (static_cast<std::uint64_t>(memory.offset) & tile.used) == 0;
   if (tile.count < 0 || (!exclusive && !memory.swizzle.identity())) return false;
   if (access.element_bits % 8 != 0 || (shape.lanes & (shape.lanes - 1)) != 0 ||
       (shape.vector & (shape.vector - 1)) != 0)
     return false;
   if (!splits_at(tv[0], shape.lanes) || !splits_at(tv[1], shape.vector)) return false;
 
-  // What moves the address between instructions, or of a whole vector, must keep vectors aligned, and words
-  // whole.
+  // What moves the address between instructions, or of a whole vector, must keep vectors aligned,
+  // and words whole.
   std::int64_t const unit = access.bytes * 8 / access.element_bits;
   std::int64_t const words =
       access.bytes < kBankBytes && !exclusive ? kBankBytes * 8 / access.element_bits : unit;
@@ -321,7 +345,8 @@ constexpr bool uniform_addresses(SharedAccess const& access, AccessShape const& 
   for (int lane = 0; lane < shape.lanes; ++lane) {
     std::int64_t offset = start;
     for (int b = 0; 1 << b < shape.lanes; ++b) {
-      if ((lane >> b & 1) != 0) offset = exclusive ? offset ^ lane_offsets[b] : offset + lane_offsets[b];
+      if ((lane >> b & 1) != 0)
+        offset = exclusive ? offset ^ lane_offsets[b] : offset + lane_offsets[b];
     }
     addresses[lane] = multiply(offset, access.element_bits) / 8;
   }
@@ -330,15 +355,16 @@ constexpr bool uniform_addresses(SharedAccess const& access, AccessShape const& 
 
 }  // namespace detail
 
-/// The cost of every instruction of an access to a tile stored by `memory` (in elements, from a base aligned
-/// to 128 bytes). Refused where a lane's vector is not contiguous, or not aligned to its width. Evaluated
-/// address by address; an access that is linear over F2 costs the same at every step and warp, and is
-/// evaluated once.
+/// The cost of every instruction of an access to a tile stored by `memory` (in elements, from a
+/// base aligned to 128 bytes). Refused where a lane's vector is not contiguous, or not aligned to
+/// its width. Evaluated address by address; an access that is linear over F2 costs the same at
+/// every step and warp, and is evaluated once.
 ///
-/// The counts are the hardware's: on an H100 each of ld.shared and st.shared of 4 to 16 bytes, ld.shared of
-/// 2, ldmatrix.x1, .x2, .x4 and .x4.trans, and stmatrix.x4 took one cycle per wavefront counted here in each
-/// of 600 address patterns (bench/probe/bank_wavefronts.cu). The one exception is on the safe side: a vector
-/// load of which neighbouring lanes read the same address may take fewer.
+/// The counts are the hardware's: on an H100 each of ld.shared and st.shared of 4 to 16 bytes,
+/// ld.shared of 2, ldmatrix.x1, .x2, .x4 and .x4.trans, and stmatrix.x4 took one cycle per
+/// wavefront counted here in each of 600 address patterns (bench/probe/bank_wavefronts.cu). The one
+/// exception is on the safe side: a vector load of which neighbouring lanes read the same address
+/// may take fewer.
 constexpr BankReport bank_report(SharedAccess const& access, SwizzledLayout const& memory) {
   detail::AccessShape const shape = detail::access_shape(access);
   int const phase = lanes_per_phase(access.bytes);
@@ -359,9 +385,9 @@ constexpr BankReport bank_report(SharedAccess const& access, SwizzledLayout cons
   return report;
 }
 
-/// Bank conflicts of an access: wavefronts beyond the fewest possible, over all its instructions. 0 means
-/// conflict-free, so that a kernel says static_assert(bank_conflicts(access, layout) == 0). Errors and cost
-/// as of bank_report.
+/// Bank conflicts of an access: wavefronts beyond the fewest possible, over all its instructions. 0
+/// means conflict-free, so that a kernel says static_assert(bank_conflicts(access, layout) == 0).
+/// Errors and cost as of bank_report.
 constexpr int bank_conflicts(SharedAccess const& access, SwizzledLayout const& memory) {
   BankReport const report = bank_report(access, memory);
   return report.wavefronts - report.ideal;

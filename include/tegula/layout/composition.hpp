@@ -4,22 +4,23 @@
 
 /// Composition, decided exactly.
 ///
-/// Let A be coalesced with its last leaf unbounded: extents a_0..a_{K-1}, strides t_0..t_K, P_k = a_0 * ... *
-/// a_{k-1}. Then
-///     A(x) = t_0 x + sum over k >= 1 of delta_k * floor(x / P_k),   delta_k = t_k - a_{k-1} t_{k-1},   no
-///     delta_k being 0.
-/// A layout R compatible with B has R(i) = sum over the leaves j of B of R_j(i_j), so R = A o B exists if and
-/// only if
+/// Let A be coalesced with its last leaf unbounded: extents a_0..a_{K-1}, strides t_0..t_K, P_k =
+/// a_0 * ... * a_{k-1}. Then
+///     A(x) = t_0 x + sum over k >= 1 of delta_k * floor(x / P_k),   delta_k = t_k - a_{k-1}
+///     t_{k-1},   no delta_k being 0.
+/// A layout R compatible with B has R(i) = sum over the leaves j of B of R_j(i_j), so R = A o B
+/// exists if and only if
 ///   (1) for each leaf s:d of B, g(i) = A(d i) on [0, s) is a flat layout, and
-///   (2) A adds over the leaves: A(sum d_j i_j) = sum A(d_j i_j), that is, no carry between them changes the
-///   result.
-/// (1) is decided greedily: the coalesced form of a layout is unique, and its first leaf is the longest
-/// prefix e on which g is linear; so e must divide s, and the rest is the leaf s/e : d e. Splitting all
-/// leaves so makes (1) part of (2) for the split leaves e_j:d_j, which says
-///   for all coordinates i:  sum over k of delta_k * floor(sum over j of i_j (d_j mod P_k) / P_k) = 0.
-/// If no sum reaches its P_k all floors are 0. Otherwise the largest coordinate has a floor above 0; with one
-/// such k the equation fails there. Only where several k overflow and cancel at that corner are all
-/// coordinates tried, up to kEnumerationLimit of them.
+///   (2) A adds over the leaves: A(sum d_j i_j) = sum A(d_j i_j), that is, no carry between them
+///   changes the result.
+/// (1) is decided greedily: the coalesced form of a layout is unique, and its first leaf is the
+/// longest prefix e on which g is linear; so e must divide s, and the rest is the leaf s/e : d e.
+/// Splitting all leaves so makes (1) part of (2) for the split leaves e_j:d_j, which says
+///   for all coordinates i:  sum over k of delta_k * floor(sum over j of i_j (d_j mod P_k) / P_k) =
+///   0.
+/// If no sum reaches its P_k all floors are 0. Otherwise the largest coordinate has a floor above
+/// 0; with one such k the equation fails there. Only where several k overflow and cancel at that
+/// corner are all coordinates tried, up to kEnumerationLimit of them.
 namespace tegula {
 
 namespace detail {
@@ -34,7 +35,8 @@ struct Extended {
 
   constexpr explicit Extended(Layout const& a) {
     for (int i = 0; i + 1 < a.count; ++i) append_coalesced(flat, a.extents[i], a.stride(i));
-    // The last leaf is unbounded, so it counts whatever its extent (CuTe: coalesce_x); 2 stands for any.
+    // The last leaf is unbounded, so it counts whatever its extent (CuTe: coalesce_x); 2 stands for
+    // any.
     bool const more = a.count > 0 && !continues_run(flat, a.stride(a.count - 1));
     if (more) flat.append_leaf(2, a.stride(a.count - 1));
     std::int64_t product = 1;
@@ -63,8 +65,8 @@ struct Extended {
     return sum;
   }
 
-  /// The stride that CuTe gives a leaf 1:d, where any would do: what is left of d beyond all bounded leaves,
-  /// along the last one.
+  /// The stride that CuTe gives a leaf 1:d, where any would do: what is left of d beyond all
+  /// bounded leaves, along the last one.
   constexpr Stride stride_of_one(std::int64_t d) const {
     if (flat.count == 0) return {0};
     int const last = flat.count - 1;
@@ -79,7 +81,8 @@ struct Extended {
       std::int64_t& after = totals[flat.axes[k]];
       after = add(after, multiply(weights[k], flat.strides[k]));
       std::int64_t& before = totals[flat.axes[k - 1]];
-      before = add(before, -multiply(weights[k], multiply(flat.extents[k - 1], flat.strides[k - 1])));
+      before =
+          add(before, -multiply(weights[k], multiply(flat.extents[k - 1], flat.strides[k - 1])));
     }
     for (std::int64_t const total : totals) {
       if (total != 0) return false;
@@ -87,7 +90,8 @@ struct Extended {
     return true;
   }
 
-  /// The largest e <= extent such that A(d i) = i A(d) for all i < e; 0 if that takes too long to find.
+  /// The largest e <= extent such that A(d i) = i A(d) for all i < e; 0 if that takes too long to
+  /// find.
   constexpr std::int64_t linear_prefix(std::int64_t extent, std::int64_t d) const {
     std::int64_t first = extent;
     bool together = false;
@@ -101,9 +105,10 @@ struct Extended {
     return together && first < extent ? cancelling_prefix(extent, d, first) : first;
   }
 
-  /// linear_prefix where the first jumps come together, at `i`, and may cancel: steps from one jump to the
-  /// next.
-  constexpr std::int64_t cancelling_prefix(std::int64_t extent, std::int64_t d, std::int64_t i) const {
+  /// linear_prefix where the first jumps come together, at `i`, and may cancel: steps from one jump
+  /// to the next.
+  constexpr std::int64_t cancelling_prefix(std::int64_t extent, std::int64_t d,
+                                           std::int64_t i) const {
     for (std::int64_t steps = 0; i < extent; ++steps) {
       if (steps == kEnumerationLimit) return 0;
       std::int64_t weights[kMaxLeaves] = {};
@@ -131,7 +136,8 @@ struct Extended {
     for (int k = 1; k < flat.count; ++k) {
       std::int64_t sum = 0;
       for (int j = 0; j < split.count; ++j) {
-        if (split.axes[j] == axis + 1) sum += (split.extents[j] - 1) * (split.strides[j] % below[k]);
+        if (split.axes[j] == axis + 1)
+          sum += (split.extents[j] - 1) * (split.strides[j] % below[k]);
       }
       corner[k] = sum / below[k];
       overflows = overflows || corner[k] > 0;
@@ -161,14 +167,16 @@ struct Extended {
 
 }  // namespace detail
 
-/// A o B. Law: the result's shape refines B's leaf by leaf, and result(c) == A(B(c)) for every coordinate c
-/// of B; A's last leaf is unbounded. A leaf of B becomes one leaf, or a tuple of the runs that A breaks it
-/// into, none of extent 1; one of stride 0 stays, and one of extent 1 keeps a stride, of no account (CuTe's
-/// form in all three). A coordinate stride d@k of B means: d steps in mode k of A.
+/// A o B. Law: the result's shape refines B's leaf by leaf, and result(c) == A(B(c)) for every
+/// coordinate c of B; A's last leaf is unbounded. A leaf of B becomes one leaf, or a tuple of the
+/// runs that A breaks it into, none of extent 1; one of stride 0 stays, and one of extent 1 keeps a
+/// stride, of no account (CuTe's form in all three). A coordinate stride d@k of B means: d steps in
+/// mode k of A.
 ///
-/// Refused exactly where no layout satisfies the law (see the head of this file), or if B has a negative
-/// stride while A is more than one run, since A has no negative indices; and, with sentences of their own,
-/// where a number on the way exceeds 2^62, and in the rare case that is too large to decide.
+/// Refused exactly where no layout satisfies the law (see the head of this file), or if B has a
+/// negative stride while A is more than one run, since A has no negative indices; and, with
+/// sentences of their own, where a number on the way exceeds 2^62, and in the rare case that is too
+/// large to decide.
 constexpr Layout composition(Layout const& a, Layout const& b) {
   Layout result;
   Layout split;  // the leaves of B as A breaks them: condition (2) is about these
@@ -192,19 +200,24 @@ constexpr Layout composition(Layout const& a, Layout const& b) {
       continue;
     }
     bool const leaves_a = step.value < 0 && extended.flat.count > 1;
-    if (leaves_a) refuse("composition", "B has a negative stride, and A has no negative indices", a, b);
+    if (leaves_a)
+      refuse("composition", "B has a negative stride, and A has no negative indices", a, b);
 
     int const first = result.count;
     std::int64_t d = step.value;
     while (extent > 1) {
-      std::int64_t const prefix = extended.flat.count > 1 ? extended.linear_prefix(extent, d) : extent;
-      if (prefix == 0) refuse("composition", "carries in A cancel for too long to follow (2^16)", a, b);
+      std::int64_t const prefix =
+          extended.flat.count > 1 ? extended.linear_prefix(extent, d) : extent;
+      if (prefix == 0)
+        refuse("composition", "carries in A cancel for too long to follow (2^16)", a, b);
       bool const even = extent % prefix == 0;
       if (!even)
-        refuse("composition", "a leaf of B does not split evenly at A's modes; no layout is A(B(i))", a, b);
+        refuse("composition",
+               "a leaf of B does not split evenly at A's modes; no layout is A(B(i))", a, b);
       Stride const stride = extended(d);
       bool const one_axis = stride.axis != extended.kSeveralAxes;
-      if (!one_axis) refuse("composition", "a stride of the result would go along several axes", a, b);
+      if (!one_axis)
+        refuse("composition", "a stride of the result would go along several axes", a, b);
       result.append_leaf(prefix, stride);
       split.append_leaf(prefix, {d, step.axis});
       extent /= prefix;
@@ -219,10 +232,12 @@ constexpr Layout composition(Layout const& a, Layout const& b) {
     auto const adds = extended.adds_over(split, checked);
     bool const carry = adds == detail::Extended::Adds::no;
     if (carry)
-      refuse("composition", "B's leaves carry into each other in A's modes; no layout is A(B(i))", a, b);
+      refuse("composition", "B's leaves carry into each other in A's modes; no layout is A(B(i))",
+             a, b);
     bool const decided = adds == detail::Extended::Adds::yes;
     if (!decided)
-      refuse("composition", "carries may cancel at more than 2^16 coordinates, too many to try", a, b);
+      refuse("composition", "carries may cancel at more than 2^16 coordinates, too many to try", a,
+             b);
   }
   return detail::bounded(result);
 }

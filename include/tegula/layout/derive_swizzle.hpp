@@ -23,7 +23,8 @@ struct FirstInstruction {
 
 constexpr FirstInstruction first_instruction(SharedAccess const& access, Layout const& tile) {
   FirstInstruction first{.lanes = access_shape(access).lanes};
-  for (int lane = 0; lane < first.lanes; ++lane) first.offsets[lane] = tile(access.threads_values(lane));
+  for (int lane = 0; lane < first.lanes; ++lane)
+    first.offsets[lane] = tile(access.threads_values(lane));
   return first;
 }
 
@@ -54,8 +55,8 @@ constexpr int lowest_base(AccessList list) {
   return base;
 }
 
-/// The first swizzle, in the order that derive_swizzle states, that makes the list conflict-free, if there is
-/// one.
+/// The first swizzle, in the order that derive_swizzle states, that makes the list conflict-free,
+/// if there is one.
 struct FoundSwizzle {
   bool found = false;
   Swizzle swizzle;
@@ -79,7 +80,8 @@ constexpr FoundSwizzle find_swizzle(AccessList list, Layout const& tile) {
           bool possible = room % swizzle.block() == 0;
           for (int i = 0; i < list.count && possible; ++i)
             possible = conflict_free(list.accesses[i], first[i], swizzle);
-          if (possible && conflict_free(list, SwizzledLayout(swizzle, tile))) return {true, swizzle};
+          if (possible && conflict_free(list, SwizzledLayout(swizzle, tile)))
+            return {true, swizzle};
         }
       }
     }
@@ -89,26 +91,28 @@ constexpr FoundSwizzle find_swizzle(AccessList list, Layout const& tile) {
 
 }  // namespace detail
 
-/// The smallest swizzle under which every one of the accesses to the tile is free of bank conflicts: fewest
-/// bits first, then lowest base, then least |shift|, a positive shift before a negative one. The identity
-/// where none is needed. It keeps every lane's vector contiguous (base at least the widest vector's) and
-/// every offset inside the tile's cosize.
+/// The smallest swizzle under which every one of the accesses to the tile is free of bank
+/// conflicts: fewest bits first, then lowest base, then least |shift|, a positive shift before a
+/// negative one. The identity where none is needed. It keeps every lane's vector contiguous (base
+/// at least the widest vector's) and every offset inside the tile's cosize.
 ///
-/// Refused where there is none: names the access (by its place, from 0) that no swizzle can serve even alone,
-/// or says that each could be served but not all at once.
+/// Refused where there is none: names the access (by its place, from 0) that no swizzle can serve
+/// even alone, or says that each could be served but not all at once.
 constexpr Swizzle derive_swizzle(SharedAccess const* accesses, int count, Layout const& tile) {
   detail::FoundSwizzle const all = detail::find_swizzle({accesses, count}, tile);
   if (all.found) return all.swizzle;
   for (int i = 0; i < count; ++i) {
     if (!detail::find_swizzle({accesses + i, 1}, tile).found) {
-      refuse("derive_swizzle", "no swizzle makes this access conflict-free", i, accesses[i].threads_values,
-             tile);
+      refuse("derive_swizzle", "no swizzle makes this access conflict-free", i,
+             accesses[i].threads_values, tile);
     }
   }
-  refuse("derive_swizzle", "each access has a swizzle of its own, but no single one serves all", tile);
+  refuse("derive_swizzle", "each access has a swizzle of its own, but no single one serves all",
+         tile);
 }
 
-template <int N> constexpr Swizzle derive_swizzle(SharedAccess const (&accesses)[N], Layout const& tile) {
+template <int N>
+constexpr Swizzle derive_swizzle(SharedAccess const (&accesses)[N], Layout const& tile) {
   return derive_swizzle(accesses, N, tile);
 }
 constexpr Swizzle derive_swizzle(SharedAccess const& access, Layout const& tile) {

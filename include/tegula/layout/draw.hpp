@@ -9,8 +9,8 @@
 #include "tegula/layout/bank_conflicts.hpp"
 #include "tegula/layout/text.hpp"
 
-/// Pictures of layouts, as values: what is in each cell and how it is coloured. draw_text.hpp, draw_svg.hpp
-/// and draw_latex.hpp turn a Drawing into text.
+/// Pictures of layouts, as values: what is in each cell and how it is coloured. draw_text.hpp,
+/// draw_svg.hpp and draw_latex.hpp turn a Drawing into text.
 namespace tegula {
 
 /// A grid of cells, or several of equal size, each with row and column numbers.
@@ -30,7 +30,8 @@ struct Drawing {
   int columns = 0;
   int row_step = 1;     ///< the number at row r is r * row_step
   int column_step = 1;  ///< and at column c, c * column_step
-  int row_break = 0;    ///< a heavier line after every so many rows: a boundary in a nested mode; 0 for none
+  int row_break =
+      0;  ///< a heavier line after every so many rows: a boundary in a nested mode; 0 for none
   int column_break = 0;
   std::vector<Panel> panels = {};
 };
@@ -75,8 +76,8 @@ inline int break_of(Layout const& mode) {
              : 0;
 }
 
-/// The empty drawing of a layout's domain: mode 0 down, mode 1 across, a panel for each index of the modes
-/// after that. A layout of one mode is one row.
+/// The empty drawing of a layout's domain: mode 0 down, mode 1 across, a panel for each index of
+/// the modes after that. A layout of one mode is one row.
 inline Drawing canvas(Layout const& layout, std::string title) {
   constexpr std::int64_t kMostCells = 65536;
   if (layout.size() > kMostCells) refuse("draw", "more than 65536 cells would be drawn", layout);
@@ -116,9 +117,9 @@ inline Drawing::Cell& cell_at(Drawing& drawing, std::int64_t index) {
 
 }  // namespace detail
 
-/// A layout or swizzled layout: in each cell the offset there, darker as it grows. Mode 0 runs down and mode
-/// 1 across; each index of further modes is a panel. Refused (as are the other drawings) for more than 65536
-/// cells.
+/// A layout or swizzled layout: in each cell the offset there, darker as it grows. Mode 0 runs down
+/// and mode 1 across; each index of further modes is a panel. Refused (as are the other drawings)
+/// for more than 65536 cells.
 inline Drawing draw(SwizzledLayout const& layout) {
   Drawing drawing = detail::canvas(layout.layout, to_string(layout));
   std::int64_t const cosize = layout.cosize();
@@ -139,14 +140,15 @@ inline Drawing draw(Layout const& layout) {
   return drawing;
 }
 
-/// Who holds what: `threads_values` maps (thread, value) to the flat colexicographic index of an element of a
-/// tile of shape `tile` (one or two modes). In each cell the thread over the value, coloured by thread; with
-/// several holders the first, and how many more there are. Elements that nobody holds stay empty. Refused
-/// where an index falls outside the tile.
+/// Who holds what: `threads_values` maps (thread, value) to the flat colexicographic index of an
+/// element of a tile of shape `tile` (one or two modes). In each cell the thread over the value,
+/// coloured by thread; with several holders the first, and how many more there are. Elements that
+/// nobody holds stay empty. Refused where an index falls outside the tile.
 inline Drawing draw_threads(Layout const& threads_values, Tuple const& tile) {
   if (threads_values.rank() != 2)
     refuse("draw_threads", "the layout has not the modes (thread, value)", threads_values);
-  Drawing drawing = detail::canvas(layout(tile), to_string(threads_values) + "  in  " + to_string(tile));
+  Drawing drawing =
+      detail::canvas(layout(tile), to_string(threads_values) + "  in  " + to_string(tile));
   std::int64_t const threads = threads_values[0].size();
   std::int64_t const values = threads_values[1].size();
   std::vector<int> holders(static_cast<std::size_t>(tile.size()));
@@ -157,7 +159,8 @@ inline Drawing draw_threads(Layout const& threads_values, Tuple const& tile) {
         refuse("draw_threads", "an element lies outside the tile", threads_values, tile, index);
       Drawing::Cell& cell = detail::cell_at(drawing, index);
       if (holders[static_cast<std::size_t>(index)]++ == 0)
-        cell = {"T" + std::to_string(t), "V" + std::to_string(v), detail::palette(static_cast<int>(t % 32))};
+        cell = {"T" + std::to_string(t), "V" + std::to_string(v),
+                detail::palette(static_cast<int>(t % 32))};
     }
   }
   for (std::int64_t i = 0; i < tile.size(); ++i) {
@@ -169,8 +172,8 @@ inline Drawing draw_threads(Layout const& threads_values, Tuple const& tile) {
 
 namespace detail {
 
-/// The flat index of the `i`th element of cell (row, column) of panel `panel` where a cell holds `vector`
-/// elements along mode 1 (across) or mode 0. `domain` is the drawing of single elements.
+/// The flat index of the `i`th element of cell (row, column) of panel `panel` where a cell holds
+/// `vector` elements along mode 1 (across) or mode 0. `domain` is the drawing of single elements.
 struct VectorCells {
   Drawing const& domain;
   bool across;
@@ -190,7 +193,8 @@ struct VectorCells {
       for (int cell = 0; cell < rows() * columns(); ++cell) {
         std::int64_t const first = memory(index(cell / columns(), cell % columns(), panel, 0));
         for (int i = 1; i < vector; ++i) {
-          if (memory(index(cell / columns(), cell % columns(), panel, i)) != first + i) return false;
+          if (memory(index(cell / columns(), cell % columns(), panel, i)) != first + i)
+            return false;
         }
       }
     }
@@ -200,17 +204,20 @@ struct VectorCells {
 
 }  // namespace detail
 
-/// Where a tile lies in the 32 banks of shared memory: in each cell the bank, or the first and last, that
-/// hold `vector` consecutive elements of `element_bits`, coloured by the first. Consecutive is along mode 1
-/// if memory is so there, else along mode 0. A vector of 0 asks for the widest up to 16 bytes that is
-/// contiguous in every cell; one that is not contiguous is refused.
+/// Where a tile lies in the 32 banks of shared memory: in each cell the bank, or the first and
+/// last, that hold `vector` consecutive elements of `element_bits`, coloured by the first.
+/// Consecutive is along mode 1 if memory is so there, else along mode 0. A vector of 0 asks for the
+/// widest up to 16 bytes that is contiguous in every cell; one that is not contiguous is refused.
 inline Drawing draw_banks(SwizzledLayout const& memory, int element_bits, int vector = 0) {
   constexpr int kWidest = 1 << 16;
   if (element_bits < 1 || element_bits > kWidest || vector < 0 || vector > kWidest)
-    refuse("draw_banks", "element bits are 1 to 65536, and a vector is 0 to 65536", element_bits, vector);
-  Drawing const domain = detail::canvas(
-      memory.layout, to_string(memory) + "  in banks, " + std::to_string(element_bits) + "-bit elements");
-  bool const across = domain.columns > 1 && (domain.rows == 1 || memory(domain.rows) == memory(0) + 1);
+    refuse("draw_banks", "element bits are 1 to 65536, and a vector is 0 to 65536", element_bits,
+           vector);
+  Drawing const domain =
+      detail::canvas(memory.layout, to_string(memory) + "  in banks, " +
+                                        std::to_string(element_bits) + "-bit elements");
+  bool const across =
+      domain.columns > 1 && (domain.rows == 1 || memory(domain.rows) == memory(0) + 1);
   detail::VectorCells cells{domain, across, vector};
   if (vector == 0) {
     cells.vector = 1;
@@ -233,18 +240,19 @@ inline Drawing draw_banks(SwizzledLayout const& memory, int element_bits, int ve
       std::int64_t const offset =
           memory(cells.index(cell / drawing.columns, cell % drawing.columns, panel, 0));
       int const first = bank_of_element(offset, element_bits);
-      int const last =
-          detail::bank_of_bit((static_cast<std::uint64_t>(offset) + cells.vector) * element_bits - 1);
+      int const last = detail::bank_of_bit(
+          (static_cast<std::uint64_t>(offset) + cells.vector) * element_bits - 1);
       std::string const through = last != first ? "-" + std::to_string(last) : std::string();
-      drawing.panels[panel].cells.push_back({std::to_string(first) + through, "", detail::palette(first)});
+      drawing.panels[panel].cells.push_back(
+          {std::to_string(first) + through, "", detail::palette(first)});
     }
   }
   return drawing;
 }
 
-/// How an access goes through the banks: for the first instruction of a warp a panel for each phase, its rows
-/// the wavefronts in turn, its columns the 32 banks, in each cell the lane that is served there. One row a
-/// panel means free of conflicts.
+/// How an access goes through the banks: for the first instruction of a warp a panel for each
+/// phase, its rows the wavefronts in turn, its columns the 32 banks, in each cell the lane that is
+/// served there. One row a panel means free of conflicts.
 inline Drawing draw_wavefronts(SharedAccess const& access, SwizzledLayout const& memory) {
   detail::AccessShape const shape = detail::access_shape(access);
   std::int64_t addresses[32] = {};
@@ -253,10 +261,12 @@ inline Drawing draw_wavefronts(SharedAccess const& access, SwizzledLayout const&
   std::vector<std::vector<Drawing::Cell>> phases;
   int rows = 1;
   for (int first = 0; first < shape.lanes; first += phase) {
-    std::vector<std::vector<std::int64_t>> words(kBanks);  // of each bank, in the order of their wavefronts
+    std::vector<std::vector<std::int64_t>> words(
+        kBanks);  // of each bank, in the order of their wavefronts
     std::vector<Drawing::Cell>& cells = phases.emplace_back();
     for (int lane = first; lane < shape.lanes && lane < first + phase; ++lane) {
-      for (std::int64_t byte = addresses[lane]; byte < addresses[lane] + access.bytes; byte += kBankBytes) {
+      for (std::int64_t byte = addresses[lane]; byte < addresses[lane] + access.bytes;
+           byte += kBankBytes) {
         std::int64_t const word = word_of(byte);
         std::vector<std::int64_t>& bank = words[static_cast<std::size_t>(bank_of(byte))];
         std::size_t turn = 0;
@@ -270,7 +280,8 @@ inline Drawing draw_wavefronts(SharedAccess const& access, SwizzledLayout const&
     }
     rows = std::max(rows, static_cast<int>(cells.size() / kBanks));
   }
-  Drawing drawing{.title = to_string(memory) + "  wavefronts by bank", .rows = rows, .columns = kBanks};
+  Drawing drawing{
+      .title = to_string(memory) + "  wavefronts by bank", .rows = rows, .columns = kBanks};
   drawing.column_break = access.bytes > kBankBytes ? access.bytes / kBankBytes : 0;
   for (std::size_t i = 0; i < phases.size(); ++i) {
     phases[i].resize(static_cast<std::size_t>(rows) * kBanks);

@@ -81,36 +81,41 @@ inline std::string to_latex(Drawing const& drawing) {
     std::string const y0 = std::to_string(top);
     std::string const y1 = std::to_string(top + drawing.rows);
     if (!panel.title.empty())
-      out += "\\node[anchor=east,gray] at (-0.8," + y0 + ".5) {" + detail::escape_latex(panel.title) + "};\n";
+      out += "\\node[anchor=east,gray] at (-0.8," + y0 + ".5) {" +
+             detail::escape_latex(panel.title) + "};\n";
     for (int column = 0; column < drawing.columns; ++column) {
-      out += "\\node[gray] at (" + std::to_string(column) + ".5,{" + std::to_string(top) + "-0.4}) {" +
-             std::to_string(column * drawing.column_step) + "};\n";
+      out += "\\node[gray] at (" + std::to_string(column) + ".5,{" + std::to_string(top) +
+             "-0.4}) {" + std::to_string(column * drawing.column_step) + "};\n";
     }
     for (int row = 0; row < drawing.rows; ++row) {
       std::string const y = std::to_string(top + row);
-      out += "\\node[gray] at (-0.4," + y + ".5) {" + std::to_string(row * drawing.row_step) + "};\n";
+      out +=
+          "\\node[gray] at (-0.4," + y + ".5) {" + std::to_string(row * drawing.row_step) + "};\n";
       for (int column = 0; column < drawing.columns; ++column) {
-        Drawing::Cell const& cell = panel.cells[static_cast<std::size_t>(row * drawing.columns + column)];
+        Drawing::Cell const& cell =
+            panel.cells[static_cast<std::size_t>(row * drawing.columns + column)];
         std::string const x = std::to_string(column);
-        out += "\\filldraw[draw=white,fill=c" + detail::latex_colour(cell.colour) + "] (" + x + "," + y +
-               ") rectangle ++(1,1);";
+        out += "\\filldraw[draw=white,fill=c" + detail::latex_colour(cell.colour) + "] (" + x +
+               "," + y + ") rectangle ++(1,1);";
         if (!cell.text.empty()) {
           std::string const below =
               cell.below.empty() ? "" : "\\\\[-1mm] " + detail::escape_latex(cell.below);
-          out += " \\node at (" + x + ".5," + y + ".5) {" + detail::escape_latex(cell.text) + below + "};";
+          out += " \\node at (" + x + ".5," + y + ".5) {" + detail::escape_latex(cell.text) +
+                 below + "};";
         }
         out += "\n";
       }
     }
     std::string const right = std::to_string(drawing.columns);
     out += "\\draw (0," + y0 + ") rectangle (" + right + "," + y1 + ");\n";
-    for (int row = drawing.row_break; drawing.row_break > 0 && row < drawing.rows; row += drawing.row_break) {
+    for (int row = drawing.row_break; drawing.row_break > 0 && row < drawing.rows;
+         row += drawing.row_break) {
       out += "\\draw (0," + std::to_string(top + row) + ") -- ++(" + right + ",0);\n";
     }
     for (int column = drawing.column_break; drawing.column_break > 0 && column < drawing.columns;
          column += drawing.column_break) {
-      out += "\\draw (" + std::to_string(column) + "," + y0 + ") -- ++(0," + std::to_string(drawing.rows) +
-             ");\n";
+      out += "\\draw (" + std::to_string(column) + "," + y0 + ") -- ++(0," +
+             std::to_string(drawing.rows) + ");\n";
     }
     top += drawing.rows + 2;
   }

@@ -70,28 +70,31 @@ inline SvgMeasures svg_measures(Drawing const& drawing) {
   SvgMeasures at{};
   at.cell_width = std::max(24, kCharacter * static_cast<int>(longest) + 10);
   at.cell_height = two_lines ? 32 : 22;
-  at.left = SvgMeasures::kMargin +
-            kCharacter * static_cast<int>(std::to_string((drawing.rows - 1) * drawing.row_step).size()) + 8;
+  at.left =
+      SvgMeasures::kMargin +
+      kCharacter * static_cast<int>(std::to_string((drawing.rows - 1) * drawing.row_step).size()) +
+      8;
   at.panel_height = (named ? SvgMeasures::kPanelTitle : 0) + SvgMeasures::kNumbers +
                     drawing.rows * at.cell_height + SvgMeasures::kMargin;
   int const title = 2 * SvgMeasures::kMargin + kCharacter * static_cast<int>(drawing.title.size());
   at.width = std::max(at.left + drawing.columns * at.cell_width + SvgMeasures::kMargin, title);
-  at.height =
-      SvgMeasures::kMargin + SvgMeasures::kTitle + static_cast<int>(drawing.panels.size()) * at.panel_height;
+  at.height = SvgMeasures::kMargin + SvgMeasures::kTitle +
+              static_cast<int>(drawing.panels.size()) * at.panel_height;
   return at;
 }
 
 inline std::string svg_text(int x, int y, std::string const& text) {
-  return "<text x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y) + "\">" + escape_xml(text) +
-         "</text>\n";
+  return "<text x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y) + "\">" +
+         escape_xml(text) + "</text>\n";
 }
 
 /// One panel with its top at y.
-inline std::string svg_panel(Drawing const& drawing, Drawing::Panel const& panel, SvgMeasures const& at,
-                             int y) {
+inline std::string svg_panel(Drawing const& drawing, Drawing::Panel const& panel,
+                             SvgMeasures const& at, int y) {
   std::string out;
   if (!panel.title.empty()) {
-    out += "<g class=\"n\" text-anchor=\"start\">\n" + svg_text(at.left, y + 12, panel.title) + "</g>\n";
+    out += "<g class=\"n\" text-anchor=\"start\">\n" + svg_text(at.left, y + 12, panel.title) +
+           "</g>\n";
     y += SvgMeasures::kPanelTitle;
   }
   out += "<g class=\"n\">\n";
@@ -112,12 +115,14 @@ inline std::string svg_panel(Drawing const& drawing, Drawing::Panel const& panel
   std::string labels;
   for (int row = 0; row < drawing.rows; ++row) {
     for (int column = 0; column < drawing.columns; ++column) {
-      Drawing::Cell const& cell = panel.cells[static_cast<std::size_t>(row * drawing.columns + column)];
+      Drawing::Cell const& cell =
+          panel.cells[static_cast<std::size_t>(row * drawing.columns + column)];
       int const x = at.left + column * at.cell_width;
       int const top = y + row * at.cell_height;
       int const middle = x + at.cell_width / 2;
-      rectangles[cell.colour] += "<rect x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(top) +
-                                 "\" width=\"" + std::to_string(at.cell_width) + "\" height=\"" +
+      rectangles[cell.colour] += "<rect x=\"" + std::to_string(x) + "\" y=\"" +
+                                 std::to_string(top) + "\" width=\"" +
+                                 std::to_string(at.cell_width) + "\" height=\"" +
                                  std::to_string(at.cell_height) + "\"/>\n";
       if (cell.below.empty()) {
         if (!cell.text.empty()) labels += svg_text(middle, top + at.cell_height / 2 + 4, cell.text);
@@ -134,7 +139,8 @@ inline std::string svg_panel(Drawing const& drawing, Drawing::Panel const& panel
   int const right = at.left + drawing.columns * at.cell_width;
   int const bottom = y + drawing.rows * at.cell_height;
   std::string path;
-  for (int row = drawing.row_break; drawing.row_break > 0 && row < drawing.rows; row += drawing.row_break) {
+  for (int row = drawing.row_break; drawing.row_break > 0 && row < drawing.rows;
+       row += drawing.row_break) {
     path += "M" + std::to_string(at.left) + " " + std::to_string(y + row * at.cell_height) + "H" +
             std::to_string(right);
   }
@@ -143,8 +149,8 @@ inline std::string svg_panel(Drawing const& drawing, Drawing::Panel const& panel
     path += "M" + std::to_string(at.left + column * at.cell_width) + " " + std::to_string(y) + "V" +
             std::to_string(bottom);
   }
-  path += "M" + std::to_string(at.left) + " " + std::to_string(y) + "H" + std::to_string(right) + "V" +
-          std::to_string(bottom) + "H" + std::to_string(at.left) + "Z";
+  path += "M" + std::to_string(at.left) + " " + std::to_string(y) + "H" + std::to_string(right) +
+          "V" + std::to_string(bottom) + "H" + std::to_string(at.left) + "Z";
   return out + "<path class=\"b\" d=\"" + path + "\"/>\n";
 }
 
@@ -155,8 +161,8 @@ inline std::string to_svg(Drawing const& drawing) {
   detail::SvgMeasures const at = detail::svg_measures(drawing);
   std::string const width = std::to_string(at.width);
   std::string const height = std::to_string(at.height);
-  std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + width + "\" height=\"" + height +
-                    "\" viewBox=\"0 0 " + width + " " + height + "\">\n";
+  std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + width + "\" height=\"" +
+                    height + "\" viewBox=\"0 0 " + width + " " + height + "\">\n";
   out +=
       "<style>text{font:11px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;fill:#1c2733}.t{font-size:12px;font-weight:bold}"
       ".n text{font-size:10px;fill:#7a8794}.c{stroke:#fff;stroke-width:1}.b{fill:none;stroke:#5b6875;stroke-width:1.3}</style>\n";

@@ -7,8 +7,9 @@
 
 namespace tegula {
 
-/// The drawing as a table of characters: the title, then for each panel its name, the column numbers, and the
-/// rows with their numbers. Heavier lines become a bar or a line of dashes. Lines have no blanks at the end.
+/// The drawing as a table of characters: the title, then for each panel its name, the column
+/// numbers, and the rows with their numbers. Heavier lines become a bar or a line of dashes. Lines
+/// have no blanks at the end.
 inline std::string to_text(Drawing const& drawing) {
   std::size_t width = std::to_string((drawing.columns - 1) * drawing.column_step).size();
   for (Drawing::Panel const& panel : drawing.panels) {
@@ -45,7 +46,8 @@ inline std::string to_text(Drawing const& drawing) {
       std::string text = right(std::to_string(row * drawing.row_step), margin) + " |";
       for (int column = 0; column < drawing.columns; ++column) {
         if (breaks(column, drawing.column_break)) text += " |";
-        Drawing::Cell const& cell = panel.cells[static_cast<std::size_t>(row * drawing.columns + column)];
+        Drawing::Cell const& cell =
+            panel.cells[static_cast<std::size_t>(row * drawing.columns + column)];
         text += " " + right(cell.text + cell.below, width);
       }
       line(out, text);

@@ -7,8 +7,8 @@ namespace tegula {
 /// How many axes a problem may have: coordinate strides lie along axis 0 to kMaxAxes - 1.
 inline constexpr int kMaxAxes = 15;
 
-/// The stride of one leaf: `value` steps in the integers (axis < 0), or `value` units along axis `axis` of a
-/// problem, written 1@0. (CuTe: an integer, or a ScaledBasis.)
+/// The stride of one leaf: `value` steps in the integers (axis < 0), or `value` units along axis
+/// `axis` of a problem, written 1@0. (CuTe: an integer, or a ScaledBasis.)
 struct Stride {
   std::int64_t value = 0;
   int axis = -1;
@@ -30,19 +30,22 @@ TEGULA_HOST_DEVICE constexpr std::int64_t unbounded_step(std::int64_t offset, st
 
 }  // namespace detail
 
-/// A layout: a tree of modes whose leaves have an extent and a stride; the function from a coordinate in its
-/// shape, or from a flat colexicographic index (first mode fastest), to an offset. Semantics and text form
-/// are CuTe's: `(4,(3,6)):(1,(4,12))`.
+/// A layout: a tree of modes whose leaves have an extent and a stride; the function from a
+/// coordinate in its shape, or from a flat colexicographic index (first mode fastest), to an
+/// offset. Semantics and text form are CuTe's: `(4,(3,6)):(1,(4,12))`.
 ///
-/// A structural literal type: equal layouts are equal template arguments. It stays an aggregate, because nvcc
-/// writes template arguments of class type as braced lists into the host code; Layout{} is the empty layout
-/// `():()`. At most kMaxLeaves leaves. Extents are at least 1; their product, the magnitude of every stride
-/// and the sum of (extent - 1) * |stride| are at most 2^62. Every operation keeps this or refuses. Strides
-/// are integers, or coordinate strides (see Stride), whose layout's values are coordinates. The members are
-/// public because the language asks it of a structural type: build layouts with layout(), make_layout(),
-/// row_major(), col_major() or a literal, and read them through the functions.
+/// A structural literal type: equal layouts are equal template arguments. It stays an aggregate,
+/// because nvcc writes template arguments of class type as braced lists into the host code;
+/// Layout{} is the empty layout
+/// `():()`. At most kMaxLeaves leaves. Extents are at least 1; their product, the magnitude of
+/// every stride and the sum of (extent - 1) * |stride| are at most 2^62. Every operation keeps this
+/// or refuses. Strides are integers, or coordinate strides (see Stride), whose layout's values are
+/// coordinates. The members are public because the language asks it of a structural type: build
+/// layouts with layout(), make_layout(), row_major(), col_major() or a literal, and read them
+/// through the functions.
 struct Layout {
-  // 64 bits leave no padding: clang 14 reads the arrays of a padded template argument one member off.
+  // 64 bits leave no padding: clang 14 reads the arrays of a padded template argument one member
+  // off.
   std::int64_t count = 0;
   std::int64_t extents[kMaxLeaves] = {};
   std::int64_t strides[kMaxLeaves] = {};
@@ -61,13 +64,14 @@ struct Layout {
     for (int i = 0; i < count; ++i) product = detail::multiply(product, extents[i]);
     return product;
   }
-  /// The size of the codomain: 1 + sum of (extent - 1) * |stride|, as CuTe has it. With strides of one sign
-  /// the smallest bound on |offset| + 1. Refused for coordinate strides (see coshape).
+  /// The size of the codomain: 1 + sum of (extent - 1) * |stride|, as CuTe has it. With strides of
+  /// one sign the smallest bound on |offset| + 1. Refused for coordinate strides (see coshape).
   constexpr std::int64_t cosize() const {
     std::int64_t last = 0;
     for (int i = 0; i < count; ++i) {
       if (axes[i] != 0) refuse("cosize", "the values are coordinates, which have a coshape", *this);
-      last = detail::add(last, detail::multiply(extents[i] - 1, strides[i] < 0 ? -strides[i] : strides[i]));
+      last = detail::add(
+          last, detail::multiply(extents[i] - 1, strides[i] < 0 ? -strides[i] : strides[i]));
     }
     return last + 1;
   }
@@ -79,15 +83,17 @@ struct Layout {
     return false;
   }
 
-  /// The shape of the codomain: for each axis 1 + sum of (extent - 1) * |stride| over its leaves, a tuple of
-  /// as many axes as are used; the cosize for a layout of integer strides. (CuTe: coshape.)
+  /// The shape of the codomain: for each axis 1 + sum of (extent - 1) * |stride| over its leaves, a
+  /// tuple of as many axes as are used; the cosize for a layout of integer strides. (CuTe:
+  /// coshape.)
   constexpr Tuple coshape() const {
     if (!has_axes()) return cosize();
     std::int64_t last[kMaxAxes] = {};
     int used = 0;
     for (int i = 0; i < count; ++i) {
       if (axes[i] == 0) continue;
-      std::int64_t const reach = detail::multiply(extents[i] - 1, strides[i] < 0 ? -strides[i] : strides[i]);
+      std::int64_t const reach =
+          detail::multiply(extents[i] - 1, strides[i] < 0 ? -strides[i] : strides[i]);
       last[axes[i] - 1] = detail::add(last[axes[i] - 1], reach);
       used = axes[i] > used ? axes[i] : used;
     }
@@ -105,10 +111,12 @@ struct Layout {
     for (int i = 0; i < count; ++i) result.append_leaf(extents[i], open[i], close[i]);
     return result;
   }
-  /// The tree of strides, congruent with the shape. Refused for coordinate strides, which are not integers.
+  /// The tree of strides, congruent with the shape. Refused for coordinate strides, which are not
+  /// integers.
   constexpr Tuple stride() const {
     if (has_axes())
-      refuse("stride", "the layout has coordinate strides, which are not integers; read them leaf by leaf",
+      refuse("stride",
+             "the layout has coordinate strides, which are not integers; read them leaf by leaf",
              *this);
     Tuple result;
     for (int i = 0; i < count; ++i) result.append_leaf(strides[i], open[i], close[i]);
@@ -116,16 +124,19 @@ struct Layout {
   }
 
   /// Mode `mode`, in [0, rank). A bare leaf is its own mode 0.
-  constexpr Layout operator[](int mode) const { return detail::subtree(*this, detail::mode_of(*this, mode)); }
+  constexpr Layout operator[](int mode) const {
+    return detail::subtree(*this, detail::mode_of(*this, mode));
+  }
 
-  /// The offset at a flat colexicographic index. The last leaf is unbounded, as in CuTe: an index of size()
-  /// or more runs on along it. On the host an index below 0 (unless there is only one leaf), an offset beyond
-  /// 2^62 and a layout of coordinates are refused.
+  /// The offset at a flat colexicographic index. The last leaf is unbounded, as in CuTe: an index
+  /// of size() or more runs on along it. On the host an index below 0 (unless there is only one
+  /// leaf), an offset beyond 2^62 and a layout of coordinates are refused.
   TEGULA_HOST_DEVICE constexpr std::int64_t operator()(std::int64_t index) const {
 #if !defined(__CUDA_ARCH__)
     if (index < 0 && count > 1) refuse("layout(index)", "the index is negative", *this, index);
     if (has_axes())
-      refuse("layout(index)", "the layout's values are coordinates: ask coordinate(index)", *this, index);
+      refuse("layout(index)", "the layout's values are coordinates: ask coordinate(index)", *this,
+             index);
 #endif
     std::int64_t offset = 0;
     for (int i = 0; i < count; ++i) {
@@ -147,7 +158,8 @@ struct Layout {
     std::int64_t const coordinate[] = {first, static_cast<std::int64_t>(rest)...};
 #if !defined(__CUDA_ARCH__)
     if (rank() != 1 + sizeof...(rest))
-      refuse("layout(i, j)", "the coordinate has not one index per mode", *this, 1 + sizeof...(rest));
+      refuse("layout(i, j)", "the coordinate has not one index per mode", *this,
+             1 + sizeof...(rest));
     if (has_axes())
       refuse("layout(i, j)", "the layout's values are coordinates: ask coordinate(coord)", *this);
 #endif
@@ -168,11 +180,12 @@ struct Layout {
     return offset;
   }
 
-  /// The offset at a coordinate: the shape's tree, in which an integer may stand for a whole tuple (then it
-  /// is a flat index into it).
+  /// The offset at a coordinate: the shape's tree, in which an integer may stand for a whole tuple
+  /// (then it is a flat index into it).
   constexpr std::int64_t operator()(Tuple const& coord) const {
     if (has_axes())
-      refuse("layout(coord)", "the layout's values are coordinates: ask coordinate(coord)", *this, coord);
+      refuse("layout(coord)", "the layout's values are coordinates: ask coordinate(coord)", *this,
+             coord);
     std::int64_t offset = 0;
     Tuple const digits = digits_of(coord);
     for (int i = 0; i < count; ++i)
@@ -180,8 +193,9 @@ struct Layout {
     return offset;
   }
 
-  /// The value of a layout of coordinates at an index or coordinate: a tuple with one integer per axis, up to
-  /// the largest axis named. Refused where a leaf of more than one element has a non-zero integer stride.
+  /// The value of a layout of coordinates at an index or coordinate: a tuple with one integer per
+  /// axis, up to the largest axis named. Refused where a leaf of more than one element has a
+  /// non-zero integer stride.
   constexpr Tuple coordinate(Tuple const& coord) const {
     Tuple const digits = digits_of(coord);
     std::int64_t along[kMaxAxes] = {};
@@ -202,15 +216,16 @@ struct Layout {
     return result;
   }
 
-  /// The index of every leaf at `coord`, flat: the last leaf that an integer of `coord` stands for is
-  /// unbounded.
+  /// The index of every leaf at `coord`, flat: the last leaf that an integer of `coord` stands for
+  /// is unbounded.
   constexpr Tuple digits_of(Tuple const& coord) const {
     Tuple result;
     int leaf = 0;
     for (int i = 0; i < coord.count; ++i) {
       detail::LeafRange const run = detail::matching_leaves(coord, i, *this, leaf);
       if (run.first == run.last)
-        refuse("layout(coord)", "the coordinate is not a coarsening of the layout's shape", *this, coord);
+        refuse("layout(coord)", "the coordinate is not a coarsening of the layout's shape", *this,
+               coord);
       if (coord.values[i] == Tuple::kUnderscore)
         refuse("layout(coord)", "_ has no offset: slice the layout", *this, coord);
       std::int64_t index = coord.values[i];
@@ -222,7 +237,8 @@ struct Layout {
       }
     }
     if (leaf != count)
-      refuse("layout(coord)", "the coordinate is not a coarsening of the layout's shape", *this, coord);
+      refuse("layout(coord)", "the coordinate is not a coarsening of the layout's shape", *this,
+             coord);
     return result;
   }
 
@@ -235,7 +251,8 @@ struct Layout {
     if (stride.value < -detail::kLargest || stride.value > detail::kLargest)
       refuse("layout", "a stride is _ or beyond 2^62", Tuple(stride.value));
     if (stride.axis < -1) refuse("layout", "an axis is negative", stride.axis);
-    if (stride.axis >= kMaxAxes) refuse("layout", "an axis is beyond 14 (kMaxAxes - 1)", stride.axis);
+    if (stride.axis >= kMaxAxes)
+      refuse("layout", "an axis is beyond 14 (kMaxAxes - 1)", stride.axis);
     extents[count] = extent;
     strides[count] = stride.value;
     axes.put(count, stride.value == 0 ? 0 : stride.axis + 1);
@@ -279,12 +296,13 @@ constexpr Layout layout(Tuple const& shape, Tuple const& stride) {
     congruent = shape.open[i] == stride.open[i] && shape.close[i] == stride.close[i];
     result.append_leaf(shape.values[i], {stride.values[i]}, shape.open[i], shape.close[i]);
   }
-  if (!congruent) refuse("layout", "shape and stride are not congruent (the same tree)", shape, stride);
+  if (!congruent)
+    refuse("layout", "shape and stride are not congruent (the same tree)", shape, stride);
   return detail::bounded(result);
 }
 
-/// The compact column-major layout of a shape: the first leaf has stride 1, each next one the product of the
-/// extents before it.
+/// The compact column-major layout of a shape: the first leaf has stride 1, each next one the
+/// product of the extents before it.
 constexpr Layout layout(Tuple const& shape) {
   Layout result;
   std::int64_t stride = 1;
@@ -295,14 +313,14 @@ constexpr Layout layout(Tuple const& shape) {
   return result;
 }
 
-/// The compact layout of a tuple of extents (or shapes) whose first leaf is contiguous: col_major(4, 8) is
-/// (4,8):(1,4).
+/// The compact layout of a tuple of extents (or shapes) whose first leaf is contiguous:
+/// col_major(4, 8) is (4,8):(1,4).
 template <class... Extents> constexpr Layout col_major(Extents const&... extents) {
   return layout(tuple(extents...));
 }
 
-/// The compact layout of a tuple of extents (or shapes) whose last leaf is contiguous: row_major(4, 8) is
-/// (4,8):(8,1).
+/// The compact layout of a tuple of extents (or shapes) whose last leaf is contiguous: row_major(4,
+/// 8) is (4,8):(8,1).
 template <class... Extents> constexpr Layout row_major(Extents const&... extents) {
   Layout result = layout(tuple(extents...));
   std::int64_t stride = 1;
@@ -313,8 +331,9 @@ template <class... Extents> constexpr Layout row_major(Extents const&... extents
   return result;
 }
 
-/// The layout of the coordinates of `shape` themselves: mode k runs along axis k, a nested mode as its flat
-/// index: identity_layout((4,(3,6))) is (4,(3,6)):(1@0,(1@1,3@1)). (CuTe: make_identity_layout.)
+/// The layout of the coordinates of `shape` themselves: mode k runs along axis k, a nested mode as
+/// its flat index: identity_layout((4,(3,6))) is (4,(3,6)):(1@0,(1@1,3@1)). (CuTe:
+/// make_identity_layout.)
 constexpr Layout identity_layout(Tuple const& shape) {
   Layout result;
   std::int64_t stride = 1;
@@ -329,7 +348,8 @@ constexpr Layout identity_layout(Tuple const& shape) {
   return detail::bounded(result);
 }
 
-/// The layout whose modes are the given layouts: make_layout(4:1, (2,3):(4,8)) is (4,(2,3)):(1,(4,8)).
+/// The layout whose modes are the given layouts: make_layout(4:1, (2,3):(4,8)) is
+/// (4,(2,3)):(1,(4,8)).
 template <class... Modes> constexpr Layout make_layout(Layout const& first, Modes const&... modes) {
   Layout result;
   detail::append_mode(result, first);

@@ -6,18 +6,18 @@
 
 namespace tegula {
 
-/// A linear map over F2 from input bits to output bits: column i is the image of input bit i, and the image
-/// of a number is the exclusive-or of the columns of its set bits. A layout (or swizzled layout) whose
-/// extents are powers of two and whose additions never carry is one of these, with the bits of its flat index
-/// as inputs and the bits of the offset as outputs.
+/// A linear map over F2 from input bits to output bits: column i is the image of input bit i, and
+/// the image of a number is the exclusive-or of the columns of its set bits. A layout (or swizzled
+/// layout) whose extents are powers of two and whose additions never carry is one of these, with
+/// the bits of its flat index as inputs and the bits of the offset as outputs.
 ///
-/// Source of the idea: Zhou et al., "Linear Layouts: Robust Code Generation of Efficient Tensor Computation
-/// Using F2", arXiv 2505.23819; Triton's LinearLayout.
+/// Source of the idea: Zhou et al., "Linear Layouts: Robust Code Generation of Efficient Tensor
+/// Computation Using F2", arXiv 2505.23819; Triton's LinearLayout.
 struct LinearLayout {
   static constexpr int kMaxBits = 48;
 
-  int inputs = 0;                        ///< number of input bits
-  int outputs = 0;                       ///< number of output bits: every column lies below 2^outputs
+  int inputs = 0;   ///< number of input bits
+  int outputs = 0;  ///< number of output bits: every column lies below 2^outputs
   std::uint64_t columns[kMaxBits] = {};  ///< the images of the input bits; zero from `inputs` on
 
   /// The map at one point. Bits of `input` at and above `inputs` do not count.
@@ -30,8 +30,8 @@ struct LinearLayout {
   friend constexpr bool operator==(LinearLayout const&, LinearLayout const&) = default;
 };
 
-/// A basis of a set of columns in echelon form, with the combination of columns that makes each basis vector.
-/// The tool of rank, image, kernel and the inverses.
+/// A basis of a set of columns in echelon form, with the combination of columns that makes each
+/// basis vector. The tool of rank, image, kernel and the inverses.
 struct LinearBasis {
   int dimension = 0;
   std::uint64_t vectors[LinearLayout::kMaxBits] = {};  ///< leading bits are distinct
@@ -56,8 +56,8 @@ struct LinearBasis {
     }
   }
 
-  /// Adds the image `value` of the input `origin`, which enlarges either the basis or the kernel. Vectors
-  /// stay in descending order, so that reduce() may take them one after the other.
+  /// Adds the image `value` of the input `origin`, which enlarges either the basis or the kernel.
+  /// Vectors stay in descending order, so that reduce() may take them one after the other.
   constexpr void add(std::uint64_t value, std::uint64_t origin) {
     reduce(value, origin);
     if (value == 0) {
@@ -87,9 +87,10 @@ constexpr int bit_count_to_hold(std::uint64_t value) {
   return bits;
 }
 
-/// The linear map with these columns. `outputs` is the number of output bits; -1 asks for the fewest that
-/// hold the columns.
-template <int N> constexpr LinearLayout linear_layout(std::uint64_t const (&columns)[N], int outputs = -1) {
+/// The linear map with these columns. `outputs` is the number of output bits; -1 asks for the
+/// fewest that hold the columns.
+template <int N>
+constexpr LinearLayout linear_layout(std::uint64_t const (&columns)[N], int outputs = -1) {
   static_assert(N <= LinearLayout::kMaxBits);
   LinearLayout map;
   std::uint64_t all = 0;
@@ -116,8 +117,8 @@ constexpr int rank(LinearLayout const& map) { return basis_of(map).dimension; }
 constexpr bool injective(LinearLayout const& map) { return rank(map) == map.inputs; }
 constexpr bool surjective(LinearLayout const& map) { return rank(map) == map.outputs; }
 
-/// A basis of the image, as an injective map onto it: rank(map) inputs. Its columns have distinct leading
-/// bits, greatest first.
+/// A basis of the image, as an injective map onto it: rank(map) inputs. Its columns have distinct
+/// leading bits, greatest first.
 constexpr LinearLayout image(LinearLayout const& map) {
   LinearBasis const basis = basis_of(map);
   LinearLayout result;
@@ -127,8 +128,8 @@ constexpr LinearLayout image(LinearLayout const& map) {
   return result;
 }
 
-/// A basis of the inputs that map to zero, as an injective map onto them: map(kernel(map)(x)) == 0 for every
-/// x.
+/// A basis of the inputs that map to zero, as an injective map onto them: map(kernel(map)(x)) == 0
+/// for every x.
 constexpr LinearLayout kernel(LinearLayout const& map) {
   LinearBasis const basis = basis_of(map);
   LinearLayout result;
@@ -138,8 +139,8 @@ constexpr LinearLayout kernel(LinearLayout const& map) {
   return result;
 }
 
-/// outer after inner: composition(a, b)(x) == a(b(x)). Every output bit of the inner map must be an input bit
-/// of the outer one.
+/// outer after inner: composition(a, b)(x) == a(b(x)). Every output bit of the inner map must be an
+/// input bit of the outer one.
 constexpr LinearLayout composition(LinearLayout const& outer, LinearLayout const& inner) {
   if (inner.outputs > outer.inputs) {
     refuse("composition", "the inner linear map has more output bits than the outer has input bits",
@@ -156,7 +157,8 @@ constexpr LinearLayout composition(LinearLayout const& outer, LinearLayout const
 constexpr LinearLayout right_inverse(LinearLayout const& map) {
   LinearBasis const basis = basis_of(map);
   if (basis.dimension < map.outputs) {
-    refuse("right_inverse", "the linear map is not surjective: its rank is less than its output bits",
+    refuse("right_inverse",
+           "the linear map is not surjective: its rank is less than its output bits",
            basis.dimension, map.outputs);
   }
   LinearLayout result;
@@ -166,16 +168,17 @@ constexpr LinearLayout right_inverse(LinearLayout const& map) {
   return result;
 }
 
-/// left_inverse(map)(map(x)) == x for every x of map.inputs bits; the map must be injective. Outside the
-/// image of the map the inverse is the one that sends every output bit which leads no basis vector to zero.
+/// left_inverse(map)(map(x)) == x for every x of map.inputs bits; the map must be injective.
+/// Outside the image of the map the inverse is the one that sends every output bit which leads no
+/// basis vector to zero.
 constexpr LinearLayout left_inverse(LinearLayout const& map) {
   LinearBasis basis = basis_of(map);
   if (basis.dimension < map.inputs) {
     refuse("left_inverse", "the linear map is not injective: its rank is less than its input bits",
            basis.dimension, map.inputs);
   }
-  // Completed with output bits of origin zero the basis spans all outputs, and solving for each output bit
-  // gives its image.
+  // Completed with output bits of origin zero the basis spans all outputs, and solving for each
+  // output bit gives its image.
   for (int i = 0; i < map.outputs && basis.dimension < map.outputs; ++i) {
     LinearBasis larger = basis;
     larger.add(std::uint64_t{1} << i, 0);
@@ -188,7 +191,8 @@ constexpr LinearLayout left_inverse(LinearLayout const& map) {
   return result;
 }
 
-/// The inputs of a, then those of b, to the same outputs: concat(a, b)(x | y << a.inputs) == a(x) ^ b(y).
+/// The inputs of a, then those of b, to the same outputs: concat(a, b)(x | y << a.inputs) == a(x) ^
+/// b(y).
 constexpr LinearLayout concat(LinearLayout const& a, LinearLayout const& b) {
   if (a.inputs + b.inputs > LinearLayout::kMaxBits)
     refuse("concat", "at most 48 input bits are held", a.inputs, b.inputs);
@@ -218,38 +222,42 @@ constexpr LinearLayout linear_layout(Swizzle const& swizzle, int bits) {
   return map;
 }
 
-/// The map from flat index to offset of a layout or swizzled layout. Refused where that map is not linear
-/// over F2: it is exactly where every extent is a power of two, no stride is negative, no two index bits
-/// share a bit of the offset, and the offset in front of the layout is zero.
+/// The map from flat index to offset of a layout or swizzled layout. Refused where that map is not
+/// linear over F2: it is exactly where every extent is a power of two, no stride is negative, no
+/// two index bits share a bit of the offset, and the offset in front of the layout is zero.
 constexpr LinearLayout linear_layout(SwizzledLayout const& source) {
   detail::IndexBits const bits = detail::index_bits(source.layout);
   using enum detail::NotLinear;
   if (bits.why == extent) refuse("linear_layout", "an extent is not a power of two", source.layout);
-  if (bits.why == axis) refuse("linear_layout", "a stride is along an axis of coordinates", source.layout);
+  if (bits.why == axis)
+    refuse("linear_layout", "a stride is along an axis of coordinates", source.layout);
   if (bits.why == negative) refuse("linear_layout", "a stride is negative", source.layout);
   if (bits.why == carry)
-    refuse("linear_layout", "two index bits share a bit of the offset, so that sums carry", source.layout);
+    refuse("linear_layout", "two index bits share a bit of the offset, so that sums carry",
+           source.layout);
   if (source.offset != 0)
     refuse("linear_layout", "the offset is not zero, so that 0 is not mapped to 0", source);
   if (bits.count > LinearLayout::kMaxBits)
     refuse("linear_layout", "at most 48 input bits are held", source.layout);
   LinearLayout map;
   std::uint64_t all = 0;
-  for (int i = 0; i < bits.count; ++i) all |= map.columns[map.inputs++] = source.swizzle(bits.offsets[i]);
+  for (int i = 0; i < bits.count; ++i)
+    all |= map.columns[map.inputs++] = source.swizzle(bits.offsets[i]);
   map.outputs = bit_count_to_hold(all);
   if (map.outputs > LinearLayout::kMaxBits)
     refuse("linear_layout", "at most 48 output bits are held", source.layout);
   return map;
 }
 
-/// The layout with this linear map, where there is one: no two columns may share a bit. One mode, coalesced,
-/// of extents 2^n.
+/// The layout with this linear map, where there is one: no two columns may share a bit. One mode,
+/// coalesced, of extents 2^n.
 constexpr Layout layout_of(LinearLayout const& map) {
   std::uint64_t used = 0;
   Layout result;
   for (int i = 0; i < map.inputs; ++i) {
     if ((used & map.columns[i]) != 0)
-      refuse("layout_of", "two columns share a bit: a layout would add where the map exclusive-ors");
+      refuse("layout_of",
+             "two columns share a bit: a layout would add where the map exclusive-ors");
     used |= map.columns[i];
     std::int64_t const column = static_cast<std::int64_t>(map.columns[i]);
     int const last = result.count - 1;

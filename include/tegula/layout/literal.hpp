@@ -4,8 +4,8 @@
 
 #include "tegula/layout/reader.hpp"
 
-// clang 14 crashes where a consteval function returns an array inside a struct to run-time code; there a
-// literal outside a constant expression is read, and refused, at run time.
+// clang 14 crashes where a consteval function returns an array inside a struct to run-time code;
+// there a literal outside a constant expression is read, and refused, at run time.
 #if defined(__clang__) && __clang_major__ < 16
 #define TEGULA_CONSTEVAL constexpr
 #else
@@ -14,8 +14,8 @@
 
 namespace tegula {
 
-/// "(4,(3,6)):(1,(4,12))"_layout, read at compile time; a mistake is a compile error whose line says what was
-/// expected.
+/// "(4,(3,6)):(1,(4,12))"_layout, read at compile time; a mistake is a compile error whose line
+/// says what was expected.
 TEGULA_CONSTEVAL Layout operator""_layout(char const* text, std::size_t size) {
   Reader reader(Text(text, static_cast<std::int64_t>(size)));
   Layout const result = reader.read_layout();

@@ -2,15 +2,17 @@
 
 #include "tegula/layout/layout.hpp"
 
-/// Modes as a list: group, select, take, append, prepend, replace; slices; coordinates and indices. All on
-/// layouts, those that CuTe also has on tuples on tuples too. A bare leaf counts as a list of one mode.
+/// Modes as a list: group, select, take, append, prepend, replace; slices; coordinates and indices.
+/// All on layouts, those that CuTe also has on tuples on tuples too. A bare leaf counts as a list
+/// of one mode.
 namespace tegula {
 
 namespace detail {
 
 template <class Tree> constexpr Tree take_modes(Tree const& tree, int begin, int end) {
   if (begin < 0 || begin >= end || end > tree.rank())
-    refuse("take", "modes begin to end are not a non-empty range of the layout's", tree, begin, end);
+    refuse("take", "modes begin to end are not a non-empty range of the layout's", tree, begin,
+           end);
   Tree result;
   for (int i = begin; i < end; ++i) append_mode(result, tree[i]);
   wrap(result);
@@ -35,7 +37,8 @@ template <class Tree> constexpr Tree group_modes(Tree const& tree, int begin, in
   return result;
 }
 
-template <class Tree> constexpr Tree extend(Tree const& tree, int before, int after, Tree const& filler) {
+template <class Tree>
+constexpr Tree extend(Tree const& tree, int before, int after, Tree const& filler) {
   Tree result;
   for (int i = 0; i < before; ++i) append_mode(result, filler);
   for (int i = 0; i < tree.rank(); ++i) append_mode(result, tree[i]);
@@ -65,10 +68,12 @@ constexpr Layout one_element() {
 constexpr Layout take(Layout const& layout, int begin, int end) {
   return detail::take_modes(layout, begin, end);
 }
-constexpr Tuple take(Tuple const& tuple, int begin, int end) { return detail::take_modes(tuple, begin, end); }
+constexpr Tuple take(Tuple const& tuple, int begin, int end) {
+  return detail::take_modes(tuple, begin, end);
+}
 
-/// Modes [begin, end) put into one mode, the others as they are; the same function. begin == end changes
-/// nothing. (CuTe: group<B, E>.)
+/// Modes [begin, end) put into one mode, the others as they are; the same function. begin == end
+/// changes nothing. (CuTe: group<B, E>.)
 constexpr Layout group(Layout const& layout, int begin, int end) {
   return detail::group_modes(layout, begin, end);
 }
@@ -92,17 +97,23 @@ constexpr Layout prepend(Layout const& layout, Layout const& mode) {
   return detail::bounded(detail::extend(layout, 1, 0, mode));
 }
 
-/// The layout with modes `filler` added at its end (beginning) until it has `rank` modes; itself if it has.
-/// (CuTe: append<N>.)
-constexpr Layout append(Layout const& layout, int rank, Layout const& filler = detail::one_element()) {
-  if (rank < layout.rank()) refuse("append", "the layout has more modes than that already", layout, rank);
-  return rank == layout.rank() ? layout
-                               : detail::bounded(detail::extend(layout, 0, rank - layout.rank(), filler));
+/// The layout with modes `filler` added at its end (beginning) until it has `rank` modes; itself if
+/// it has. (CuTe: append<N>.)
+constexpr Layout append(Layout const& layout, int rank,
+                        Layout const& filler = detail::one_element()) {
+  if (rank < layout.rank())
+    refuse("append", "the layout has more modes than that already", layout, rank);
+  return rank == layout.rank()
+             ? layout
+             : detail::bounded(detail::extend(layout, 0, rank - layout.rank(), filler));
 }
-constexpr Layout prepend(Layout const& layout, int rank, Layout const& filler = detail::one_element()) {
-  if (rank < layout.rank()) refuse("prepend", "the layout has more modes than that already", layout, rank);
-  return rank == layout.rank() ? layout
-                               : detail::bounded(detail::extend(layout, rank - layout.rank(), 0, filler));
+constexpr Layout prepend(Layout const& layout, int rank,
+                         Layout const& filler = detail::one_element()) {
+  if (rank < layout.rank())
+    refuse("prepend", "the layout has more modes than that already", layout, rank);
+  return rank == layout.rank()
+             ? layout
+             : detail::bounded(detail::extend(layout, rank - layout.rank(), 0, filler));
 }
 
 /// The layout with mode `mode` replaced. (CuTe: replace<N>.)
@@ -118,8 +129,8 @@ struct Slice {
 
 namespace detail {
 
-/// Keeps of `layout` what `coord` has `_` for (or, for dice, an index), in order; the tree of `coord` may be
-/// coarser than the layout's.
+/// Keeps of `layout` what `coord` has `_` for (or, for dice, an index), in order; the tree of
+/// `coord` may be coarser than the layout's.
 constexpr Layout keep_where(Tuple const& coord, Layout const& layout, bool underscore) {
   if (coord.is_integer()) return coord.is_underscore() == underscore ? layout : Layout();
   Layout result;
@@ -143,8 +154,8 @@ constexpr Layout keep_where(Tuple const& coord, Layout const& layout, bool under
 
 }  // namespace detail
 
-/// The modes at which `coord` has `_`. Law: result(c) + layout(coord with 0 for _) == layout(coord with c put
-/// in). A tuple of no `_` leaves ():(). `_` alone leaves the layout. (CuTe: slice.)
+/// The modes at which `coord` has `_`. Law: result(c) + layout(coord with 0 for _) == layout(coord
+/// with c put in). A tuple of no `_` leaves ():(). `_` alone leaves the layout. (CuTe: slice.)
 constexpr Layout slice(Tuple const& coord, Layout const& layout) {
   return detail::keep_where(coord, layout, true);
 }
@@ -163,15 +174,18 @@ constexpr Slice slice_and_offset(Tuple const& coord, Layout const& layout) {
 }
 
 /// The colexicographic index of a coordinate in a shape, an offset for a layout. (CuTe: crd2idx.)
-constexpr std::int64_t crd2idx(Tuple const& coord, Tuple const& shape) { return layout(shape)(coord); }
+constexpr std::int64_t crd2idx(Tuple const& coord, Tuple const& shape) {
+  return layout(shape)(coord);
+}
 constexpr std::int64_t crd2idx(Tuple const& coord, Tuple const& shape, Tuple const& stride) {
   return layout(shape, stride)(coord);
 }
 constexpr std::int64_t crd2idx(Tuple const& coord, Layout const& layout) { return layout(coord); }
 
-/// The coordinate congruent with `shape` of an index, or of a coarser coordinate. Law: crd2idx(result, shape)
-/// == crd2idx(coord, shape), and every integer of the result is less than its extent; so the index must be in
-/// the shape. (CuTe: idx2crd.)
+/// The coordinate congruent with `shape` of an index, or of a coarser coordinate. Law:
+/// crd2idx(result, shape)
+/// == crd2idx(coord, shape), and every integer of the result is less than its extent; so the index
+/// must be in the shape. (CuTe: idx2crd.)
 constexpr Tuple idx2crd(Tuple const& coord, Tuple const& shape) {
   Tuple result = layout(shape).digits_of(coord);
   for (int i = 0; i < shape.count; ++i) {
@@ -183,9 +197,9 @@ constexpr Tuple idx2crd(Tuple const& coord, Tuple const& shape) {
   return result;
 }
 
-/// The coordinate at which the layout shape:stride has offset `index`, digit by digit. Law: crd2idx(result,
-/// shape, stride) == index, and every integer of the result is at least 0 and less than its extent; refused
-/// where the digits of `index` are no such coordinate.
+/// The coordinate at which the layout shape:stride has offset `index`, digit by digit. Law:
+/// crd2idx(result, shape, stride) == index, and every integer of the result is at least 0 and less
+/// than its extent; refused where the digits of `index` are no such coordinate.
 constexpr Tuple idx2crd(std::int64_t index, Tuple const& shape, Tuple const& stride) {
   Layout const inverted = layout(shape, stride);
   Tuple result = shape;
@@ -195,7 +209,8 @@ constexpr Tuple idx2crd(std::int64_t index, Tuple const& shape, Tuple const& str
     inside = result.values[i] >= 0;
   }
   if (!inside || inverted(result) != index)
-    refuse("idx2crd", "the digits of the index are no coordinate of shape:stride", index, shape, stride);
+    refuse("idx2crd", "the digits of the index are no coordinate of shape:stride", index, shape,
+           stride);
   return result;
 }
 

@@ -3,9 +3,9 @@
 #include "tegula/layout/literal.hpp"
 #include "tegula/layout/swizzle.hpp"
 
-/// From text to values, in constant expressions and at run time. A text that does not read is refused: at run
-/// time a layout_error whose sentence gives the text, the column and what was expected there. Spaces are
-/// skipped.
+/// From text to values, in constant expressions and at run time. A text that does not read is
+/// refused: at run time a layout_error whose sentence gives the text, the column and what was
+/// expected there. Spaces are skipped.
 namespace tegula {
 
 /// "8", "(4,(3,6))", "(_,2)", "()".
@@ -16,8 +16,8 @@ constexpr Tuple parse_tuple(Text text) {
   return result;
 }
 
-/// "8:1", "(4,(3,6)):(1,(4,12))", "(16,8):(1@0,1@1)"; without strides the compact column-major layout of the
-/// shape.
+/// "8:1", "(4,(3,6)):(1,(4,12))", "(16,8):(1@0,1@1)"; without strides the compact column-major
+/// layout of the shape.
 constexpr Layout parse_layout(Text text) {
   Reader reader(text);
   Layout const result = reader.read_layout();

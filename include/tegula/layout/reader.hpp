@@ -47,25 +47,29 @@ template <class Sink> constexpr void write_form(Sink& sink, Column column) {
   write_form(sink, column.number);
 }
 
-/// Reads tuples, layouts and tilers off a text from left to right, in constant expressions and at run time.
-/// The building block of the parse functions and of larger grammars: a parser for expressions asks peek(),
-/// accept() and the read functions in turn. Whatever does not fit is refused with a sentence that names what
-/// was expected and the position (column, from 1).
+/// Reads tuples, layouts and tilers off a text from left to right, in constant expressions and at
+/// run time. The building block of the parse functions and of larger grammars: a parser for
+/// expressions asks peek(), accept() and the read functions in turn. Whatever does not fit is
+/// refused with a sentence that names what was expected and the position (column, from 1).
 class Reader {
  private:
   static constexpr bool is_digit(char c) { return '0' <= c && c <= '9'; }
-  static constexpr bool is_letter(char c) { return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z'); }
+  static constexpr bool is_letter(char c) {
+    return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z');
+  }
 
-  /// Reads parentheses and commas; calls leaf(parentheses opened before it) at each leaf and close(1) at each
-  /// closing parenthesis.
-  template <class Leaf, class Close> constexpr void read_tree(Leaf const& leaf, Close const& close) {
+  /// Reads parentheses and commas; calls leaf(parentheses opened before it) at each leaf and
+  /// close(1) at each closing parenthesis.
+  template <class Leaf, class Close>
+  constexpr void read_tree(Leaf const& leaf, Close const& close) {
     int level = 0;
     int opening = 0;
     bool first = true;
     while (true) {
       while (accept('(')) ++opening;
       level += opening;
-      if (level > kMaxDepth) refuse("parse", "parentheses nest more than 15 deep", text(), column());
+      if (level > kMaxDepth)
+        refuse("parse", "parentheses nest more than 15 deep", text(), column());
       if (first && opening == 1 && accept(')')) return;
       leaf(opening);
       first = false;
@@ -84,7 +88,8 @@ class Reader {
 
   /// The next character that is not a space; '\0' at the end.
   constexpr char peek() {
-    while (position_ < text_.size && (text_.data[position_] == ' ' || text_.data[position_] == '\t'))
+    while (position_ < text_.size &&
+           (text_.data[position_] == ' ' || text_.data[position_] == '\t'))
       ++position_;
     return position_ < text_.size ? text_.data[position_] : '\0';
   }
@@ -100,13 +105,14 @@ class Reader {
   /// Goes back to an earlier position().
   constexpr void rewind(std::int64_t position) { position_ = position; }
 
-  /// A word of letters, digits and underscores that begins with a letter; empty if there is none here.
+  /// A word of letters, digits and underscores that begins with a letter; empty if there is none
+  /// here.
   constexpr Text read_word() {
     peek();
     std::int64_t const first = position_;
-    while (position_ < text_.size &&
-           (is_letter(text_.data[position_]) ||
-            (position_ > first && (is_digit(text_.data[position_]) || text_.data[position_] == '_'))))
+    while (position_ < text_.size && (is_letter(text_.data[position_]) ||
+                                      (position_ > first && (is_digit(text_.data[position_]) ||
+                                                             text_.data[position_] == '_'))))
       ++position_;
     return {text_.data + first, position_ - first};
   }
@@ -118,7 +124,8 @@ class Reader {
     std::int64_t value = 0;
     for (; position_ < text_.size && is_digit(text_.data[position_]); ++position_) {
       int const digit = text_.data[position_] - '0';
-      if (value > (limit - digit) / 10) refuse("parse", "an integer exceeds 2^62", text(), column());
+      if (value > (limit - digit) / 10)
+        refuse("parse", "an integer exceeds 2^62", text(), column());
       value = value * 10 + digit;
     }
     return negative ? -value : value;
@@ -128,13 +135,17 @@ class Reader {
   constexpr Tuple read_tuple() {
     Tuple result;
     read_tree(
-        [&](int opening) { result.append_leaf(accept('_') ? Tuple::kUnderscore : read_integer(), opening); },
-        [&](int depth) { result.close[result.count - 1] = result.close[result.count - 1] + depth; });
+        [&](int opening) {
+          result.append_leaf(accept('_') ? Tuple::kUnderscore : read_integer(), opening);
+        },
+        [&](int depth) {
+          result.close[result.count - 1] = result.close[result.count - 1] + depth;
+        });
     return result;
   }
 
-  /// A shape, and after a colon its strides: 8:1, (4,(3,6)):(1,(4,12)), (16,8):(1@0,1@1). Without a colon the
-  /// compact column-major layout.
+  /// A shape, and after a colon its strides: 8:1, (4,(3,6)):(1,(4,12)), (16,8):(1@0,1@1). Without a
+  /// colon the compact column-major layout.
   constexpr Layout read_layout() { return read_strides(read_tuple()); }
 
   /// The strides of a layout whose shape has been read, if there is a colon here; else the compact
@@ -144,7 +155,8 @@ class Reader {
     Layout result;
     read_tree(
         [&](int opening) {
-          if (result.count >= shape.count) refuse("parse", "more strides than extents", text(), column());
+          if (result.count >= shape.count)
+            refuse("parse", "more strides than extents", text(), column());
           Stride stride{read_integer()};
           if (accept('@')) {
             std::int64_t const axis = read_integer();
@@ -154,7 +166,9 @@ class Reader {
           }
           result.append_leaf(shape.values[result.count], stride, opening);
         },
-        [&](int depth) { result.close[result.count - 1] = result.close[result.count - 1] + depth; });
+        [&](int depth) {
+          result.close[result.count - 1] = result.close[result.count - 1] + depth;
+        });
     bool congruent = result.count == shape.count;
     for (int i = 0; i < shape.count && congruent; ++i)
       congruent = result.open[i] == shape.open[i] && result.close[i] == shape.close[i];
@@ -166,7 +180,8 @@ class Reader {
   constexpr Tiler read_tiler(int depth = 0) {
     if (accept('_')) return Tiler(_);
     if (!accept('<')) return read_tiled_layout();
-    if (depth == kMaxDepth) refuse("parse", "angle brackets nest more than 15 deep", text(), column());
+    if (depth == kMaxDepth)
+      refuse("parse", "angle brackets nest more than 15 deep", text(), column());
     Tiler result;
     do {
       result.append_tiler(read_tiler(depth + 1));

@@ -4,12 +4,12 @@
 #include <exception>
 
 /// How the layout algebra says no. An operation whose law cannot hold calls refuse(): in a constant
-/// expression that is the compiler's own error at a line which reads as the sentence; at run time it throws a
-/// layout_error whose text names operation, operands and condition.
+/// expression that is the compiler's own error at a line which reads as the sentence; at run time
+/// it throws a layout_error whose text names operation, operands and condition.
 namespace tegula {
 
-/// A sentence that says which operation refused which operands, and why. Holds its text in place: no
-/// allocation, no <string>.
+/// A sentence that says which operation refused which operands, and why. Holds its text in place:
+/// no allocation, no <string>.
 class layout_error : public std::exception {
  public:
   static constexpr int kCapacity = 1536;
@@ -30,15 +30,16 @@ class layout_error : public std::exception {
   int length_ = 0;
 };
 
-/// write_form(sink, value) writes the text form of a value, character by character, to anything with
-/// write(char). Every type that can be an operand has one; these are the plain ones.
+/// write_form(sink, value) writes the text form of a value, character by character, to anything
+/// with write(char). Every type that can be an operand has one; these are the plain ones.
 template <class Sink> constexpr void write_form(Sink& sink, char const* text) {
   while (*text != '\0') sink.write(*text++);
 }
 template <class Sink> constexpr void write_form(Sink& sink, std::int64_t value) {
   char digits[20] = {};
   int n = 0;
-  std::uint64_t rest = value < 0 ? ~static_cast<std::uint64_t>(value) + 1 : static_cast<std::uint64_t>(value);
+  std::uint64_t rest =
+      value < 0 ? ~static_cast<std::uint64_t>(value) + 1 : static_cast<std::uint64_t>(value);
   do {
     digits[n++] = static_cast<char>('0' + rest % 10);
     rest /= 10;
@@ -53,8 +54,8 @@ template <class Sink> constexpr void write_form(Sink& sink, unsigned long value)
   write_form(sink, static_cast<std::int64_t>(value));
 }
 
-/// What a sentence holds of one operand: a hundred characters, control characters as \xNN. What is cut off
-/// ends in "...".
+/// What a sentence holds of one operand: a hundred characters, control characters as \xNN. What is
+/// cut off ends in "...".
 class OperandSink {
  public:
   static constexpr int kLongest = 100;
@@ -82,10 +83,12 @@ template <class Operand> void write_operand(layout_error& error, Operand const& 
   write_form(sink, operand);
 }
 
-/// Throws layout_error "operation(operands): reason". Deliberately not constexpr: where a constant expression
-/// reaches it the compiler stops and prints the calling line, so that line must hold `reason` as a literal.
+/// Throws layout_error "operation(operands): reason". Deliberately not constexpr: where a constant
+/// expression reaches it the compiler stops and prints the calling line, so that line must hold
+/// `reason` as a literal.
 template <class... Operands>
-[[noreturn]] inline void refuse(char const* operation, char const* reason, Operands const&... operands) {
+[[noreturn]] inline void refuse(char const* operation, char const* reason,
+                                Operands const&... operands) {
   layout_error error;
   write_form(error, operation);
   error.write('(');

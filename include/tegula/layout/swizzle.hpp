@@ -14,13 +14,13 @@ namespace tegula {
 ///                  <- bits ->                     each group has `bits` bits
 ///                      <- shift ->                the y group lies `shift` bits above the z group
 ///
-/// the z group becomes z ^ y. A negative shift puts the y group at `base` and the z group |shift| bits above
-/// it. The offset is in elements of any width; upcast, downcast and recast restate a swizzle for another
-/// width.
+/// the z group becomes z ^ y. A negative shift puts the y group at `base` and the z group |shift|
+/// bits above it. The offset is in elements of any width; upcast, downcast and recast restate a
+/// swizzle for another width.
 ///
-/// Preconditions, checked at construction: bits >= 0, base >= 0, |shift| >= bits (so that the groups are
-/// disjoint, which makes the map its own inverse), base + bits + |shift| <= 62. Semantics: CuTe's
-/// Swizzle<B,M,S> (CUTLASS, cute/swizzle.hpp).
+/// Preconditions, checked at construction: bits >= 0, base >= 0, |shift| >= bits (so that the
+/// groups are disjoint, which makes the map its own inverse), base + bits + |shift| <= 62.
+/// Semantics: CuTe's Swizzle<B,M,S> (CUTLASS, cute/swizzle.hpp).
 struct Swizzle {
   int bits = 0;
   int base = 0;
@@ -33,41 +33,47 @@ struct Swizzle {
     bool const within = bits <= 62 && base <= 62 && shift >= -62 && shift <= 62;
     if (!within) refuse("Swizzle", "the groups reach above bit 62", bits, base, shift);
     if (distance() < bits)
-      refuse("Swizzle", "the shift is less than the number of bits, so the groups overlap", bits, base,
-             shift);
-    if (base + bits + distance() > 62) refuse("Swizzle", "the groups reach above bit 62", bits, base, shift);
+      refuse("Swizzle", "the shift is less than the number of bits, so the groups overlap", bits,
+             base, shift);
+    if (base + bits + distance() > 62)
+      refuse("Swizzle", "the groups reach above bit 62", bits, base, shift);
   }
 
-  /// The swizzled offset, in the integer type of the argument: 32-bit arithmetic in a kernel that holds
-  /// 32-bit offsets. Laws: s(s(x)) == x; s permutes every aligned block of block() offsets.
-  template <std::integral Integer> TEGULA_HOST_DEVICE constexpr Integer operator()(Integer offset) const {
+  /// The swizzled offset, in the integer type of the argument: 32-bit arithmetic in a kernel that
+  /// holds 32-bit offsets. Laws: s(s(x)) == x; s permutes every aligned block of block() offsets.
+  template <std::integral Integer>
+  TEGULA_HOST_DEVICE constexpr Integer operator()(Integer offset) const {
     Integer const source = static_cast<Integer>(offset & static_cast<Integer>(source_mask()));
     return static_cast<Integer>(offset ^ (shift < 0 ? source << -shift : source >> shift));
   }
 
   /// The bits that are read (the y group) and the bits that change (the z group).
-  TEGULA_HOST_DEVICE constexpr std::int64_t source_mask() const { return group() << (shift > 0 ? shift : 0); }
+  TEGULA_HOST_DEVICE constexpr std::int64_t source_mask() const {
+    return group() << (shift > 0 ? shift : 0);
+  }
   TEGULA_HOST_DEVICE constexpr std::int64_t target_mask() const {
     return group() << (shift < 0 ? -shift : 0);
   }
 
   /// Whether it changes no offset.
   constexpr bool identity() const { return bits == 0; }
-  /// The smallest number of offsets, aligned to itself, that every application stays inside of: a power of
-  /// two, 1 for an identity.
+  /// The smallest number of offsets, aligned to itself, that every application stays inside of: a
+  /// power of two, 1 for an identity.
   constexpr std::int64_t block() const {
     return identity() ? 1 : std::int64_t{1} << (base + bits + (shift < 0 ? -shift : 0));
   }
 
-  /// The number of offsets after which the pattern repeats: s(x + period) == s(x) + period. A power of two, 1
-  /// for an identity.
+  /// The number of offsets after which the pattern repeats: s(x + period) == s(x) + period. A power
+  /// of two, 1 for an identity.
   constexpr std::int64_t period() const {
     return identity() ? 1 : std::int64_t{1} << (base + bits + distance());
   }
 
   friend constexpr bool operator==(Swizzle const&, Swizzle const&) = default;
 
-  TEGULA_HOST_DEVICE constexpr std::int64_t group() const { return ((std::int64_t{1} << bits) - 1) << base; }
+  TEGULA_HOST_DEVICE constexpr std::int64_t group() const {
+    return ((std::int64_t{1} << bits) - 1) << base;
+  }
   constexpr int distance() const { return shift < 0 ? -shift : shift; }
 };
 
@@ -87,34 +93,37 @@ constexpr Swizzle inverse(Swizzle const& swizzle) { return swizzle; }
 
 /// The exponent of a power of two; refused for any other number.
 constexpr int exact_log2(char const* operation, std::int64_t value) {
-  if (value <= 0 || (value & (value - 1)) != 0) refuse(operation, "the factor must be a power of two", value);
+  if (value <= 0 || (value & (value - 1)) != 0)
+    refuse(operation, "the factor must be a power of two", value);
   int log = 0;
   while ((std::int64_t{1} << log) < value) ++log;
   return log;
 }
 
-/// The same map for elements `factor` times as wide: upcast(s, n)(x) == s(n * x + k) / n for every 0 <= k <
-/// n. `factor` must be a power of two, and the swizzle must not reorder the elements inside a wide one (base
+/// The same map for elements `factor` times as wide: upcast(s, n)(x) == s(n * x + k) / n for every
+/// 0 <= k < n. `factor` must be a power of two, and the swizzle must not reorder the elements
+/// inside a wide one (base
 /// >= log2(factor)): CuTe drops such bits silently, and so answers with another map.
 constexpr Swizzle upcast(Swizzle const& swizzle, std::int64_t factor) {
   int const log = exact_log2("upcast", factor);
-  if (swizzle.identity()) return Swizzle(0, swizzle.base > log ? swizzle.base - log : 0, swizzle.shift);
+  if (swizzle.identity())
+    return Swizzle(0, swizzle.base > log ? swizzle.base - log : 0, swizzle.shift);
   if (swizzle.base < log) {
     refuse("upcast", "the swizzle reorders the elements inside a wider one", swizzle, factor);
   }
   return Swizzle(swizzle.bits, swizzle.base - log, swizzle.shift);
 }
 
-/// The same map for elements 1 / `factor` as wide: downcast(s, n)(n * x + k) == n * s(x) + k for 0 <= k < n,
-/// a power of two.
+/// The same map for elements 1 / `factor` as wide: downcast(s, n)(n * x + k) == n * s(x) + k for 0
+/// <= k < n, a power of two.
 constexpr Swizzle downcast(Swizzle const& swizzle, std::int64_t factor) {
   int const log = exact_log2("downcast", factor);
   return Swizzle(swizzle.bits, swizzle.base + log, swizzle.shift);
 }
 
-/// The same map for elements of `to_bits` where it was stated for elements of `from_bits`. Bytes are 8 bits:
-/// recast(s, 16, 8) is the byte form of a swizzle of half-precision elements. One width must divide the other
-/// by a power of two.
+/// The same map for elements of `to_bits` where it was stated for elements of `from_bits`. Bytes
+/// are 8 bits: recast(s, 16, 8) is the byte form of a swizzle of half-precision elements. One width
+/// must divide the other by a power of two.
 constexpr Swizzle recast(Swizzle const& swizzle, int from_bits, int to_bits) {
   if (from_bits <= 0 || to_bits <= 0)
     refuse("recast", "the element widths must be positive", from_bits, to_bits);
@@ -128,9 +137,9 @@ namespace detail {
 /// Why a layout is not linear over F2 in the bits of its flat index.
 enum class NotLinear : std::uint8_t { no, extent, axis, negative, carry };
 
-/// The offsets of the bits of a layout's flat index, where the layout is linear over F2 in them: every extent
-/// a power of two, every stride an integer >= 0, and no two bits' offsets share a bit, so that their sums
-/// never carry and are exclusive-ors.
+/// The offsets of the bits of a layout's flat index, where the layout is linear over F2 in them:
+/// every extent a power of two, every stride an integer >= 0, and no two bits' offsets share a bit,
+/// so that their sums never carry and are exclusive-ors.
 struct IndexBits {
   int count = 0;
   NotLinear why = NotLinear::no;
@@ -158,8 +167,8 @@ constexpr IndexBits index_bits(Layout const& layout) {
   return bits;
 }
 
-/// Whether the layout's offsets are 0 to size() - 1, each once: its leaves, sorted by stride, follow one
-/// another without gap or overlap.
+/// Whether the layout's offsets are 0 to size() - 1, each once: its leaves, sorted by stride,
+/// follow one another without gap or overlap.
 constexpr bool compact(Layout const& layout) {
   std::int64_t covered = 1;
   for (int i = 0; i < layout.count; ++i) {
@@ -193,10 +202,10 @@ constexpr std::uint64_t greatest_xor(std::uint64_t* values, int count) {
 
 }  // namespace detail
 
-/// A layout followed by a swizzle: x -> swizzle(offset + layout(x)). A structural literal type; a plain
-/// layout converts to it. The offset and the layout's reach together are at most 2^62, which is checked at
-/// construction. Text form `Sw<3,4,3> o (8,64):(64,1)`, with `o OFFSET` in the middle where the offset is not
-/// zero. Semantics: CuTe's ComposedLayout<Swizzle, Offset, Layout>.
+/// A layout followed by a swizzle: x -> swizzle(offset + layout(x)). A structural literal type; a
+/// plain layout converts to it. The offset and the layout's reach together are at most 2^62, which
+/// is checked at construction. Text form `Sw<3,4,3> o (8,64):(64,1)`, with `o OFFSET` in the middle
+/// where the offset is not zero. Semantics: CuTe's ComposedLayout<Swizzle, Offset, Layout>.
 struct SwizzledLayout {
   Swizzle swizzle;
   std::int64_t offset = 0;
@@ -209,7 +218,8 @@ struct SwizzledLayout {
   constexpr SwizzledLayout(Swizzle const& swizzle, std::int64_t offset, Layout const& layout)
       : swizzle(swizzle), offset(offset), layout(layout) {
     if (layout.has_axes())
-      refuse("SwizzledLayout", "the layout's values are coordinates, which have no bits to swizzle", layout);
+      refuse("SwizzledLayout", "the layout's values are coordinates, which have no bits to swizzle",
+             layout);
     if (offset == 0) return;
     bool const within = offset >= -detail::kLargest && offset <= detail::kLargest;
     if (!within) refuse("SwizzledLayout", "the offset is beyond 2^62", offset, layout);
@@ -222,16 +232,16 @@ struct SwizzledLayout {
   constexpr Tuple shape() const { return layout.shape(); }
   constexpr std::int64_t size() const { return layout.size(); }
 
-  /// 1 + the greatest offset: how many elements an array needs that holds every offset. (CuTe gives the
-  /// layout's, before the swizzle, which is too small where the layout leaves holes that the swizzle moves
-  /// elements into.)
+  /// 1 + the greatest offset: how many elements an array needs that holds every offset. (CuTe gives
+  /// the layout's, before the swizzle, which is too small where the layout leaves holes that the
+  /// swizzle moves elements into.)
   constexpr std::int64_t cosize() const {
     if (detail::compact(layout) && offset >= 0 && offset % swizzle.block() == 0 &&
         size() % swizzle.block() == 0)
       return offset + size();
-    // Leaves whose strides are whole periods of the swizzle add to its result. So do as many steps of any
-    // other leaf as make whole periods, and the greatest offset lies among the last so many steps: only those
-    // need looking at.
+    // Leaves whose strides are whole periods of the swizzle add to its result. So do as many steps
+    // of any other leaf as make whole periods, and the greatest offset lies among the last so many
+    // steps: only those need looking at.
     std::int64_t const period = swizzle.period();
     std::int64_t outside = 0;
     std::int64_t start = offset;
@@ -251,14 +261,16 @@ struct SwizzledLayout {
     detail::IndexBits bits = detail::index_bits(inside);
     if (bits.linear() && start >= 0 && start % period == 0) {
       for (int i = 0; i < bits.count; ++i) bits.offsets[i] = swizzle(bits.offsets[i]);
-      return 1 + start + outside + static_cast<std::int64_t>(detail::greatest_xor(bits.offsets, bits.count));
+      return 1 + start + outside +
+             static_cast<std::int64_t>(detail::greatest_xor(bits.offsets, bits.count));
     }
     constexpr std::int64_t kMostTried = std::int64_t{1} << 24;
     if (inside.size() > kMostTried)
       refuse("cosize", "more than 2^24 offsets would have to be swizzled", layout);
     std::int64_t greatest = swizzle(start);
     std::int64_t digits[kMaxLeaves] = {};
-    for (int leaf = 0; leaf < inside.count;) {  // steps through the coordinates, the first leaf fastest
+    for (int leaf = 0;
+         leaf < inside.count;) {  // steps through the coordinates, the first leaf fastest
       if (++digits[leaf] == inside.extents[leaf]) {
         start -= (inside.extents[leaf] - 1) * inside.strides[leaf];
         digits[leaf++] = 0;
@@ -272,13 +284,15 @@ struct SwizzledLayout {
     return 1 + outside + greatest;
   }
 
-  /// The offset at a flat colexicographic index, at one index per mode, or at a coordinate, as of Layout.
+  /// The offset at a flat colexicographic index, at one index per mode, or at a coordinate, as of
+  /// Layout.
   TEGULA_HOST_DEVICE constexpr std::int64_t operator()(std::int64_t index) const {
     return swizzle(detail::unbounded_step(layout(index), offset, 1));
   }
   template <class... Rest>
-  requires(sizeof...(Rest) > 0 && (... && std::integral<Rest>)) TEGULA_HOST_DEVICE constexpr std::int64_t
-  operator()(std::int64_t first, Rest... rest) const {
+  requires(sizeof...(Rest) > 0 && (... && std::integral<Rest>)) TEGULA_HOST_DEVICE
+      constexpr std::int64_t
+      operator()(std::int64_t first, Rest... rest) const {
     return swizzle(detail::unbounded_step(layout(first, rest...), offset, 1));
   }
   constexpr std::int64_t operator()(Tuple const& coord) const {
@@ -291,8 +305,8 @@ struct SwizzledLayout {
   friend constexpr bool operator==(SwizzledLayout const&, SwizzledLayout const&) = default;
 };
 
-/// The text form: `Sw<3,4,3> o (8,64):(64,1)`, or `Sw<3,4,3> o 16 o (8,64):(64,1)` with an offset of 16. A
-/// plain layout without swizzle and offset is written as one.
+/// The text form: `Sw<3,4,3> o (8,64):(64,1)`, or `Sw<3,4,3> o 16 o (8,64):(64,1)` with an offset
+/// of 16. A plain layout without swizzle and offset is written as one.
 template <class Sink> constexpr void write_form(Sink& sink, SwizzledLayout const& layout) {
   if (layout.swizzle != Swizzle() || layout.offset != 0) {
     write_form(sink, layout.swizzle);

@@ -3,10 +3,10 @@
 #include "tegula/layout/algebra.hpp"
 #include "tegula/layout/swizzle.hpp"
 
-/// The layout algebra on swizzled layouts. Every operation acts on the layout before the swizzle, where index
-/// and offset still add, and leaves swizzle and offset as they are; the law of the plain operation therefore
-/// holds of the whole map. What the plain operation refuses is refused here too. (CuTe: the same operations
-/// on ComposedLayout.)
+/// The layout algebra on swizzled layouts. Every operation acts on the layout before the swizzle,
+/// where index and offset still add, and leaves swizzle and offset as they are; the law of the
+/// plain operation therefore holds of the whole map. What the plain operation refuses is refused
+/// here too. (CuTe: the same operations on ComposedLayout.)
 namespace tegula {
 
 /// composition(s, b)(x) == s(b(x)).
@@ -35,15 +35,16 @@ constexpr SwizzledLayout group(SwizzledLayout const& layout, int begin, int end)
 constexpr SwizzledLayout take(SwizzledLayout const& layout, int begin, int end) {
   return {layout.swizzle, layout.offset, take(layout.layout, begin, end)};
 }
-template <class... Modes> constexpr SwizzledLayout select(SwizzledLayout const& layout, Modes... modes) {
+template <class... Modes>
+constexpr SwizzledLayout select(SwizzledLayout const& layout, Modes... modes) {
   return {layout.swizzle, layout.offset, select(layout.layout, modes...)};
 }
 constexpr SwizzledLayout with_shape(SwizzledLayout const& layout, Tuple const& shape) {
   return {layout.swizzle, layout.offset, with_shape(layout.layout, shape)};
 }
 
-/// The modes at which `coord` has `_`; the others move the offset. Law: slice(coord, s)(c) == s(coord with c
-/// put in).
+/// The modes at which `coord` has `_`; the others move the offset. Law: slice(coord, s)(c) ==
+/// s(coord with c put in).
 constexpr SwizzledLayout slice(Tuple const& coord, SwizzledLayout const& layout) {
   Slice const kept = slice_and_offset(coord, layout.layout);
   return {layout.swizzle, detail::add(layout.offset, kept.offset), kept.layout};
@@ -62,19 +63,20 @@ constexpr SwizzledLayout flat_divide(SwizzledLayout const& layout, Tiler const& 
   return {layout.swizzle, layout.offset, flat_divide(layout.layout, tiler)};
 }
 
-/// The block's layout repeated until it has the shape, and then swizzled: how a swizzled tile is made from
-/// its atom. Law: with t the plain tile_to_shape of the block's layout, the result is x -> swizzle(offset +
-/// t(x)). It repeats the block's own pattern of offsets where the block's cosize is a multiple of the
-/// swizzle's period.
-constexpr SwizzledLayout tile_to_shape(SwizzledLayout const& block, Tuple const& shape, Tuple const& order) {
+/// The block's layout repeated until it has the shape, and then swizzled: how a swizzled tile is
+/// made from its atom. Law: with t the plain tile_to_shape of the block's layout, the result is x
+/// -> swizzle(offset + t(x)). It repeats the block's own pattern of offsets where the block's
+/// cosize is a multiple of the swizzle's period.
+constexpr SwizzledLayout tile_to_shape(SwizzledLayout const& block, Tuple const& shape,
+                                       Tuple const& order) {
   return {block.swizzle, block.offset, tile_to_shape(block.layout, shape, order)};
 }
 constexpr SwizzledLayout tile_to_shape(SwizzledLayout const& block, Tuple const& shape) {
   return {block.swizzle, block.offset, tile_to_shape(block.layout, shape)};
 }
 
-/// The layout in elements of `factor` of the present ones, by Layout's law. Refused besides where the swizzle
-/// reorders the elements inside a larger one, or the offset begins inside one.
+/// The layout in elements of `factor` of the present ones, by Layout's law. Refused besides where
+/// the swizzle reorders the elements inside a larger one, or the offset begins inside one.
 constexpr SwizzledLayout upcast(SwizzledLayout const& layout, std::int64_t factor) {
   Layout const larger = upcast(layout.layout, factor);
   if (layout.offset % factor != 0)
@@ -85,24 +87,26 @@ constexpr SwizzledLayout downcast(SwizzledLayout const& layout, std::int64_t fac
   return {downcast(layout.swizzle, factor), detail::multiply(layout.offset, factor),
           downcast(layout.layout, factor)};
 }
-/// The layout of elements of `old_bits` as one of elements of `new_bits`; one must divide the other by a
-/// power of two.
+/// The layout of elements of `old_bits` as one of elements of `new_bits`; one must divide the other
+/// by a power of two.
 constexpr SwizzledLayout recast(SwizzledLayout const& layout, int old_bits, int new_bits) {
   if (old_bits < 1 || new_bits < 1)
     refuse("recast", "an element has less than 1 bit", layout, old_bits, new_bits);
   if (new_bits % old_bits == 0) return upcast(layout, new_bits / old_bits);
   if (old_bits % new_bits == 0) return downcast(layout, old_bits / new_bits);
-  refuse("recast", "one element width must divide the other where there is a swizzle", layout, old_bits,
-         new_bits);
+  refuse("recast", "one element width must divide the other where there is a swizzle", layout,
+         old_bits, new_bits);
 }
 
-/// L(index), or L(i, j, ...) with one flat index per mode, of a swizzled layout in 32-bit arithmetic unrolled
-/// over its leaves: the form for kernels. Refused at compile time if size or cosize exceeds 2^31 - 1.
+/// L(index), or L(i, j, ...) with one flat index per mode, of a swizzled layout in 32-bit
+/// arithmetic unrolled over its leaves: the form for kernels. Refused at compile time if size or
+/// cosize exceeds 2^31 - 1.
 template <auto L, class... Indices>
 requires(std::same_as<decltype(L) const, SwizzledLayout const>) TEGULA_HOST_DEVICE
     constexpr int offset_of(Indices... indices) {
-  static_assert(L.offset <= INT32_MAX - L.layout.cosize() && L.offset >= L.layout.cosize() - INT32_MAX,
-                "offset_of: offset and cosize together exceed 2^31 - 1");
+  static_assert(
+      L.offset <= INT32_MAX - L.layout.cosize() && L.offset >= L.layout.cosize() - INT32_MAX,
+      "offset_of: offset and cosize together exceed 2^31 - 1");
   return L.swizzle(static_cast<int>(L.offset) + offset_of<L.layout>(indices...));
 }
 

@@ -4,9 +4,10 @@
 
 namespace tegula {
 
-/// What a layout is divided, composed or multiplied by: one layout, applied to all of it, or a tree of them
-/// applied by mode, each of which may be `_`, "leave this mode". Text form `<4:1,_,<2:1,8:2>>`; an integer n
-/// means n:1. A structural literal type. (CuTe: Tiler, make_tile.)
+/// What a layout is divided, composed or multiplied by: one layout, applied to all of it, or a tree
+/// of them applied by mode, each of which may be `_`, "leave this mode". Text form
+/// `<4:1,_,<2:1,8:2>>`; an integer n means n:1. A structural literal type. (CuTe: Tiler,
+/// make_tile.)
 struct Tiler {
   std::int64_t count = 0;  // entries
   Layout layouts;          // entry i is mode i; 1:0 for `_`
@@ -16,8 +17,8 @@ struct Tiler {
 
   constexpr Tiler() = default;
   /// All members: how nvcc writes a tiler that is a template argument into the host code.
-  constexpr Tiler(std::int64_t count, Layout const& layouts, LeafCounts const& open, LeafCounts const& close,
-                  LeafCounts const& leaves_mode)
+  constexpr Tiler(std::int64_t count, Layout const& layouts, LeafCounts const& open,
+                  LeafCounts const& close, LeafCounts const& leaves_mode)
       : count(count), layouts(layouts), open(open), close(close), leaves_mode(leaves_mode) {}
   constexpr Tiler(Layout const& layout) : count(1) {
     detail::append_mode(layouts, layout);

@@ -13,8 +13,8 @@ inline constexpr int kMaxLeaves = 32;
 /// The deepest nesting of a Tuple or a Layout; more is refused.
 inline constexpr int kMaxDepth = 15;
 
-/// A number from 0 to 15 for each leaf, packed: a template argument of many small members is costly to a
-/// compiler, and long in its messages.
+/// A number from 0 to 15 for each leaf, packed: a template argument of many small members is costly
+/// to a compiler, and long in its messages.
 struct LeafCounts {
   std::uint64_t words[kMaxLeaves / 16] = {};
 
@@ -62,9 +62,9 @@ struct LeafRange {
   int last;
 };
 
-// Tuple and Layout keep their tree in the same way: leaves in order, and for each leaf how many parentheses
-// open just before it and close just after it. A tree is a bare leaf (`8`: no parentheses), a tuple whose
-// first leaf opens and whose last leaf closes it, or `()`.
+// Tuple and Layout keep their tree in the same way: leaves in order, and for each leaf how many
+// parentheses open just before it and close just after it. A tree is a bare leaf (`8`: no
+// parentheses), a tuple whose first leaf opens and whose last leaf closes it, or `()`.
 
 template <class Tree> constexpr bool is_leaf(Tree const& tree) {
   return tree.count == 1 && tree.open[0] == 0;
@@ -104,8 +104,8 @@ template <class Tree> constexpr LeafRange mode_of(Tree const& tree, int mode) {
     if (left-- == 0) return {first, i + 1};
     first = i + 1;
   }
-  refuse("operator[]", "there is no such mode: a mode's number is at least 0 and less than the rank", tree,
-         mode);
+  refuse("operator[]",
+         "there is no such mode: a mode's number is at least 0 and less than the rank", tree, mode);
 }
 
 /// Makes everything appended to `tree` since leaf `first` one tuple.
@@ -118,7 +118,8 @@ template <class Tree> constexpr void wrap(Tree& tree, int first = 0) {
 /// The subtree over `range`, a mode of `tree`.
 template <class Tree> constexpr Tree subtree(Tree const& tree, LeafRange range) {
   Tree result;
-  for (int i = range.first; i < range.last; ++i) result.append_leaf(tree, i, tree.open[i], tree.close[i]);
+  for (int i = range.first; i < range.last; ++i)
+    result.append_leaf(tree, i, tree.open[i], tree.close[i]);
   if (!is_leaf(tree)) {
     if (range.first == 0) --result.open[0];
     if (range.last == tree.count) --result.close[result.count - 1];
@@ -128,13 +129,14 @@ template <class Tree> constexpr Tree subtree(Tree const& tree, LeafRange range) 
 
 /// Appends `part` as one mode: its leaves with its own parentheses.
 template <class Tree> constexpr void append_mode(Tree& tree, Tree const& part) {
-  if (part.count == 0) refuse("nesting", "the empty tuple () cannot be a mode of a larger tuple", tree);
+  if (part.count == 0)
+    refuse("nesting", "the empty tuple () cannot be a mode of a larger tuple", tree);
   for (int i = 0; i < part.count; ++i) tree.append_leaf(part, i, part.open[i], part.close[i]);
 }
 
-/// Walks the leaves of `fine` that leaf `leaf` of `coarse` stands for, `first` being the first of them, and
-/// returns the run. `coarse` must be a coarsening of `fine`: the same tree with some tuples written as one
-/// integer. Its parentheses are compared on the way.
+/// Walks the leaves of `fine` that leaf `leaf` of `coarse` stands for, `first` being the first of
+/// them, and returns the run. `coarse` must be a coarsening of `fine`: the same tree with some
+/// tuples written as one integer. Its parentheses are compared on the way.
 template <class Coarse, class Fine>
 constexpr LeafRange matching_leaves(Coarse const& coarse, int leaf, Fine const& fine, int first) {
   int level = first < fine.count ? fine.open[first] - coarse.open[leaf] : -1;
@@ -175,9 +177,9 @@ constexpr std::int64_t multiply(std::int64_t a, std::int64_t b) {
 
 }  // namespace detail
 
-/// A tree of integers: an integer, or a tuple of such trees (CuTe's IntTuple): shapes, strides, coordinates,
-/// profiles. A leaf may be `_`. A structural literal type of at most kMaxLeaves integers. Not more than one
-/// empty tuple: `()` itself, never as a part.
+/// A tree of integers: an integer, or a tuple of such trees (CuTe's IntTuple): shapes, strides,
+/// coordinates, profiles. A leaf may be `_`. A structural literal type of at most kMaxLeaves
+/// integers. Not more than one empty tuple: `()` itself, never as a part.
 struct Tuple {
   /// The value that stands for `_`.
   static constexpr std::int64_t kUnderscore = INT64_MIN;
@@ -193,8 +195,8 @@ struct Tuple {
   constexpr Tuple(std::int64_t value) : count(1) { values[0] = value; }
   constexpr Tuple(Underscore) : Tuple(kUnderscore) {}
   /// All members: how nvcc writes a tuple that is a template argument into the host code.
-  constexpr Tuple(std::int64_t count, std::int64_t const (&values)[kMaxLeaves], LeafCounts const& open,
-                  LeafCounts const& close)
+  constexpr Tuple(std::int64_t count, std::int64_t const (&values)[kMaxLeaves],
+                  LeafCounts const& open, LeafCounts const& close)
       : count(count), open(open), close(close) {
     for (int i = 0; i < kMaxLeaves; ++i) this->values[i] = values[i];
   }
@@ -219,7 +221,9 @@ struct Tuple {
     return product;
   }
   /// Mode `mode`, in [0, rank).
-  constexpr Tuple operator[](int mode) const { return detail::subtree(*this, detail::mode_of(*this, mode)); }
+  constexpr Tuple operator[](int mode) const {
+    return detail::subtree(*this, detail::mode_of(*this, mode));
+  }
 
   friend constexpr bool operator==(Tuple const&, Tuple const&) = default;
 
@@ -252,7 +256,8 @@ namespace detail {
 
 /// Writes the tree, calling leaf(i) where leaf i stands.
 template <class Sink, class Tree, class WriteLeaf>
-constexpr void write_tree(Sink& sink, Tree const& tree, char opening, char closing, WriteLeaf const& leaf) {
+constexpr void write_tree(Sink& sink, Tree const& tree, char opening, char closing,
+                          WriteLeaf const& leaf) {
   if (tree.count == 0) sink.write(opening);
   if (tree.count == 0) sink.write(closing);
   for (int i = 0; i < tree.count; ++i) {

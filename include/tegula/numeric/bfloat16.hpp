@@ -16,7 +16,8 @@ struct bfloat16 {
 };
 
 /// binary32 to bfloat16; PTX cvt.{rn,rz}.bf16.f32.
-template <Rounding R = Rounding::kNearestEven> TEGULA_HOST_DEVICE constexpr bfloat16 to_bfloat16(float x) {
+template <Rounding R = Rounding::kNearestEven>
+TEGULA_HOST_DEVICE constexpr bfloat16 to_bfloat16(float x) {
   return bfloat16{static_cast<std::uint16_t>(
       detail::narrow<kBfloat16Format, R, Overflow::kInfinity>(detail::float_bits(x)))};
 }

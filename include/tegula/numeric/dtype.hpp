@@ -119,13 +119,17 @@ template <class T> inline constexpr DType dtype_of = detail::DTypeOf<T>::value;
 /// The C++ element type of a DType.
 template <DType D> using type_of = typename detail::TypeOf<D>::Type;
 
-/// binary32 to T: round to nearest even (fp8: saturating; tf32: toward zero, as a tensor core reads it). T:
-/// float, half, bfloat16, tfloat32, float_e4m3, float_e5m2 or float_e2m1.
+/// binary32 to T: round to nearest even (fp8: saturating; tf32: toward zero, as a tensor core reads
+/// it). T: float, half, bfloat16, tfloat32, float_e4m3, float_e5m2 or float_e2m1.
 template <class T> TEGULA_HOST_DEVICE constexpr T from_float(float x);
 template <> TEGULA_HOST_DEVICE constexpr float from_float<float>(float x) { return x; }
 template <> TEGULA_HOST_DEVICE constexpr half from_float<half>(float x) { return to_half(x); }
-template <> TEGULA_HOST_DEVICE constexpr bfloat16 from_float<bfloat16>(float x) { return to_bfloat16(x); }
-template <> TEGULA_HOST_DEVICE constexpr tfloat32 from_float<tfloat32>(float x) { return to_tfloat32(x); }
+template <> TEGULA_HOST_DEVICE constexpr bfloat16 from_float<bfloat16>(float x) {
+  return to_bfloat16(x);
+}
+template <> TEGULA_HOST_DEVICE constexpr tfloat32 from_float<tfloat32>(float x) {
+  return to_tfloat32(x);
+}
 template <> TEGULA_HOST_DEVICE constexpr float_e4m3 from_float<float_e4m3>(float x) {
   return to_float_e4m3(x);
 }

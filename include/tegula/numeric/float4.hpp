@@ -5,8 +5,8 @@
 
 namespace tegula {
 
-/// OCP 4-bit E2M1, PTX .e2m1, in the low 4 bits: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives; neither
-/// infinity nor NaN.
+/// OCP 4-bit E2M1, PTX .e2m1, in the low 4 bits: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives;
+/// neither infinity nor NaN.
 struct float_e2m1 {
   std::uint8_t bits;
 
@@ -18,7 +18,8 @@ struct float_e2m1 {
 /// PTX cvt.rn.satfinite.e2m1x2.f32, one element: overflow and infinity to +-6, NaN to +6.
 TEGULA_HOST_DEVICE constexpr float_e2m1 to_float_e2m1(float x) {
   return float_e2m1{static_cast<std::uint8_t>(
-      detail::narrow<kE2m1Format, Rounding::kNearestEven, Overflow::kSaturate>(detail::float_bits(x)))};
+      detail::narrow<kE2m1Format, Rounding::kNearestEven, Overflow::kSaturate>(
+          detail::float_bits(x)))};
 }
 
 TEGULA_HOST_DEVICE constexpr float to_float(float_e2m1 x) { return static_cast<float>(x); }

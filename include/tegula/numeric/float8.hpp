@@ -10,7 +10,8 @@ struct float_e4m3 {
   std::uint8_t bits;
 
   TEGULA_HOST_DEVICE constexpr explicit operator float() const {
-    return detail::bits_float((bits & 0x7f) == 0x7f ? 0x7fffffffu : detail::widen<kE4m3Format, false>(bits));
+    return detail::bits_float((bits & 0x7f) == 0x7f ? 0x7fffffffu
+                                                    : detail::widen<kE4m3Format, false>(bits));
   }
 };
 
@@ -26,13 +27,15 @@ struct float_e5m2 {
 /// PTX cvt.rn.satfinite.e4m3x2.f32, one element: overflow and infinity to +-448, NaN to 0x7f.
 TEGULA_HOST_DEVICE constexpr float_e4m3 to_float_e4m3(float x) {
   return float_e4m3{static_cast<std::uint8_t>(
-      detail::narrow<kE4m3Format, Rounding::kNearestEven, Overflow::kSaturate>(detail::float_bits(x)))};
+      detail::narrow<kE4m3Format, Rounding::kNearestEven, Overflow::kSaturate>(
+          detail::float_bits(x)))};
 }
 
 /// PTX cvt.rn.satfinite.e5m2x2.f32, one element: overflow and infinity to +-57344, NaN to 0x7f.
 TEGULA_HOST_DEVICE constexpr float_e5m2 to_float_e5m2(float x) {
   return float_e5m2{static_cast<std::uint8_t>(
-      detail::narrow<kE5m2Format, Rounding::kNearestEven, Overflow::kSaturate>(detail::float_bits(x)))};
+      detail::narrow<kE5m2Format, Rounding::kNearestEven, Overflow::kSaturate>(
+          detail::float_bits(x)))};
 }
 
 TEGULA_HOST_DEVICE constexpr float to_float(float_e4m3 x) { return static_cast<float>(x); }

@@ -16,8 +16,8 @@ struct half {
 
 /// binary32 to binary16; PTX cvt.{rn,rz}.f16.f32.
 template <Rounding R = Rounding::kNearestEven> TEGULA_HOST_DEVICE constexpr half to_half(float x) {
-  return half{
-      static_cast<std::uint16_t>(detail::narrow<kHalfFormat, R, Overflow::kInfinity>(detail::float_bits(x)))};
+  return half{static_cast<std::uint16_t>(
+      detail::narrow<kHalfFormat, R, Overflow::kInfinity>(detail::float_bits(x)))};
 }
 
 /// Exact; PTX cvt.f32.f16.

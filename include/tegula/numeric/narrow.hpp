@@ -3,8 +3,9 @@
 #include <cstdint>
 #include <tegula/macros.hpp>
 
-/// The one conversion between binary32 and every narrower binary format, in integers, so that its bits are
-/// the same in a constant expression, on the host and on a GPU. The named formats (half.hpp, bfloat16.hpp,
+/// The one conversion between binary32 and every narrower binary format, in integers, so that its
+/// bits are the same in a constant expression, on the host and on a GPU. The named formats
+/// (half.hpp, bfloat16.hpp,
 /// ...) are bit holders on top of it.
 namespace tegula {
 
@@ -21,8 +22,8 @@ enum class Overflow : std::uint8_t {
 };
 
 /// A binary format of at most 19 bits: 1 sign bit, exponent_bits, mantissa_bits.
-/// max_finite is the largest finite magnitude's code; nan_code is what every NaN becomes, sign included (PTX
-/// cvt's canonical NaN).
+/// max_finite is the largest finite magnitude's code; nan_code is what every NaN becomes, sign
+/// included (PTX cvt's canonical NaN).
 struct NarrowFormat {
   int exponent_bits;
   int mantissa_bits;
@@ -43,7 +44,9 @@ namespace detail {
 TEGULA_HOST_DEVICE constexpr std::uint32_t float_bits(float x) {
   return __builtin_bit_cast(std::uint32_t, x);
 }
-TEGULA_HOST_DEVICE constexpr float bits_float(std::uint32_t x) { return __builtin_bit_cast(float, x); }
+TEGULA_HOST_DEVICE constexpr float bits_float(std::uint32_t x) {
+  return __builtin_bit_cast(float, x);
+}
 
 /// value / 2^shift, rounded; 1 <= shift; value < 2^24.
 template <Rounding R>
@@ -62,7 +65,8 @@ TEGULA_HOST_DEVICE constexpr std::uint32_t narrow(std::uint32_t bits) {
   constexpr int kDropped = 23 - F.mantissa_bits;
   constexpr int kRebias = 127 - F.bias();
   constexpr std::uint32_t kSign = std::uint32_t{1} << (F.exponent_bits + F.mantissa_bits);
-  constexpr std::uint32_t kInfinity = ((std::uint32_t{1} << F.exponent_bits) - 1) << F.mantissa_bits;
+  constexpr std::uint32_t kInfinity = ((std::uint32_t{1} << F.exponent_bits) - 1)
+                                      << F.mantissa_bits;
 
   std::uint32_t const magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return F.nan_code;
@@ -70,7 +74,8 @@ TEGULA_HOST_DEVICE constexpr std::uint32_t narrow(std::uint32_t bits) {
 
   std::uint32_t code = 0;
   int const exponent = static_cast<int>(magnitude >> 23);
-  if (exponent > kRebias) {  // normal in F: round the whole word, a carry into the exponent is right as it is
+  if (exponent >
+      kRebias) {  // normal in F: round the whole word, a carry into the exponent is right as it is
     std::uint32_t rounded = magnitude;
     if constexpr (R == Rounding::kNearestEven) {
       rounded += (std::uint32_t{1} << (kDropped - 1)) - 1 + ((magnitude >> kDropped) & 1);
@@ -81,18 +86,21 @@ TEGULA_HOST_DEVICE constexpr std::uint32_t narrow(std::uint32_t bits) {
   } else {  // subnormal in F, or zero
     std::uint32_t const implicit = exponent != 0 ? 0x800000u : 0;
     int const counted = exponent != 0 ? exponent : 1;
-    code = shift_right_rounded<R>((magnitude & 0x7fffffu) | implicit, kDropped + kRebias + 1 - counted);
+    code = shift_right_rounded<R>((magnitude & 0x7fffffu) | implicit,
+                                  kDropped + kRebias + 1 - counted);
   }
   if (code > F.max_finite) {
     bool const was_infinite = magnitude == 0x7f800000u;
-    bool const saturates = O == Overflow::kSaturate || (R == Rounding::kTowardZero && !was_infinite);
+    bool const saturates =
+        O == Overflow::kSaturate || (R == Rounding::kTowardZero && !was_infinite);
     code = saturates ? F.max_finite : kInfinity;
   }
   return sign | code;
 }
 
-/// The binary32 bits of a code of format `F`: exact. Infinity and NaN are those of an IEEE-like format (top
-/// exponent); the formats that lack them handle their NaN before calling. A NaN becomes 0x7fffffff.
+/// The binary32 bits of a code of format `F`: exact. Infinity and NaN are those of an IEEE-like
+/// format (top exponent); the formats that lack them handle their NaN before calling. A NaN becomes
+/// 0x7fffffff.
 template <NarrowFormat F, bool HasInfinity>
 TEGULA_HOST_DEVICE constexpr std::uint32_t widen(std::uint32_t code) {
   constexpr int kDropped = 23 - F.mantissa_bits;

@@ -7,10 +7,10 @@
 
 namespace tegula {
 
-/// The float next to `value` from which any rounding to nearest even of at most 22 bits of significand gives
-/// what it gives of `value` itself: `value` where it is a float, else the one of its two neighbours with an
-/// odd last bit (Boldo and Melquiond, "When double rounding is odd", 2005). Rounding to nearest twice is
-/// wrong: 1 + 2^-11 + 2^-30 would be f16's 1.
+/// The float next to `value` from which any rounding to nearest even of at most 22 bits of
+/// significand gives what it gives of `value` itself: `value` where it is a float, else the one of
+/// its two neighbours with an odd last bit (Boldo and Melquiond, "When double rounding is odd",
+/// 2005). Rounding to nearest twice is wrong: 1 + 2^-11 + 2^-30 would be f16's 1.
 inline float rounded_to_odd(double value) {
   float const nearest = static_cast<float>(value);
   if (static_cast<double>(nearest) == value || std::isnan(value)) return nearest;

@@ -8,16 +8,19 @@
 
 namespace tegula {
 
-/// Adds up what the `Ctas` CTAs of a cluster have summed of one tile, each over its share of K: every CTA
-/// finishes a share of the tile's columns, as many as a thread of `Share`, a fragment, has values of.
+/// Adds up what the `Ctas` CTAs of a cluster have summed of one tile, each over its share of K:
+/// every CTA finishes a share of the tile's columns, as many as a thread of `Share`, a fragment,
+/// has values of.
 ///
-///     given: from the st_async of every CTA of the cluster, this one too, to the threads of this CTA: the
+///     given: from the st_async of every CTA of the cluster, this one too, to the threads of this
+///     CTA: the
 ///            cluster's sums of this CTA's columns are there
 ///
-/// Once in a launch. Each thread reads what the threads of its own number wrote, so sums need no layout but
-/// registers'. Threads are numbered from 0 to Threads - 1.
+/// Once in a launch. Each thread reads what the threads of its own number wrote, so sums need no
+/// layout but registers'. Threads are numbered from 0 to Threads - 1.
 template <class Sums, class Share, int Ctas, int Threads> class ClusterReduction {
-  static_assert(Sums::size == Ctas * Share::size, "each CTA finishes an equal share of the columns");
+  static_assert(Sums::size == Ctas * Share::size,
+                "each CTA finishes an equal share of the columns");
   static constexpr int vectors = Share::size / 4;  // of four values, an st_async each
   static constexpr int rows = Sums::template extent<1>;
   static constexpr int vectors_of_row = vectors / rows;
@@ -35,13 +38,15 @@ template <class Sums, class Share, int Ctas, int Threads> class ClusterReduction
       : tile_(tile), barriers_(barriers), thread_(thread), rank_(cluster_cta_rank()) {}
 
   /// By one thread; then fence_mbarrier_init and a barrier of the cluster.
-  TEGULA_DEVICE static void init(Barriers const& barriers, SourceLocation where = SourceLocation::current()) {
+  TEGULA_DEVICE static void init(Barriers const& barriers,
+                                 SourceLocation where = SourceLocation::current()) {
     mbarrier_init(shared_address(&barriers.given), 1, where);
     mbarrier_arrive_expect_tx(shared_address(&barriers.given), sizeof(Tile), where);
   }
 
   /// Sends each CTA of the cluster, this one too, its share of this CTA's sums.
-  TEGULA_DEVICE void give(Sums const& sums, SourceLocation where = SourceLocation::current()) const {
+  TEGULA_DEVICE void give(Sums const& sums,
+                          SourceLocation where = SourceLocation::current()) const {
     auto const own = tensor(tile_, where)(_, _, thread_, rank_, where);  // (4, vectors)
     SharedAddr const given = shared_address(&barriers_.given, where);
 #pragma unroll
@@ -50,9 +55,10 @@ template <class Sums, class Share, int Ctas, int Threads> class ClusterReduction
       SharedAddr const their_given = mapa(given, cta, where);
 #pragma unroll
       for (int i = 0; i < vectors; ++i) {
-        int const first = Sums::flat(4 * (cta * vectors_of_row + i % vectors_of_row), i / vectors_of_row, 0);
-        Vector<float, 4> const values = {
-            {sums(first, where), sums(first + 1, where), sums(first + 2, where), sums(first + 3, where)}};
+        int const first =
+            Sums::flat(4 * (cta * vectors_of_row + i % vectors_of_row), i / vectors_of_row, 0);
+        Vector<float, 4> const values = {{sums(first, where), sums(first + 1, where),
+                                          sums(first + 2, where), sums(first + 3, where)}};
         st_async(theirs.at(where, 0, i), values, their_given, where);
       }
     }

@@ -6,9 +6,9 @@
 
 namespace tegula {
 
-/// A number to divide by many times: a division is a multiplication and a shift, some ten cycles on a GPU
-/// where that of integers takes a hundred. Source: Granlund and Montgomery, "Division by Invariant Integers
-/// using Multiplication", PLDI 1994, figure 4.1.
+/// A number to divide by many times: a division is a multiplication and a shift, some ten cycles on
+/// a GPU where that of integers takes a hundred. Source: Granlund and Montgomery, "Division by
+/// Invariant Integers using Multiplication", PLDI 1994, figure 4.1.
 class Divisor {
  public:
   /// Precondition: 1 <= value < 2^31.

@@ -8,12 +8,12 @@ namespace tegula {
 
 /// One warp's own loads by TMA, one at a time, each waited for.
 ///
-///     loaded: a barrier of one arrival; from the load that lane 0 issues, to all lanes of the warp: the
-///     bytes are there
+///     loaded: a barrier of one arrival; from the load that lane 0 issues, to all lanes of the
+///     warp: the bytes are there
 class EpilogueLoad {
  public:
-  /// By all lanes: calls `issue`, which loads `bytes` to where nobody reads, in one of them, and waits for
-  /// the bytes.
+  /// By all lanes: calls `issue`, which loads `bytes` to where nobody reads, in one of them, and
+  /// waits for the bytes.
   template <class Issue>
   TEGULA_DEVICE void load(SharedAddr loaded, int bytes, Issue issue,
                           SourceLocation where = SourceLocation::current()) {

@@ -13,22 +13,24 @@ struct alignas(8) LockstepCounters {
   std::uint32_t done;
 };
 
-/// Keeps the workers of a persistent grid in step, so that what several of them read comes from memory once.
+/// Keeps the workers of a persistent grid in step, so that what several of them read comes from
+/// memory once.
 ///
-/// Workers that share operands all read them at about the same time, as long as they are in step: the first
-/// brings them to L2, the others find them there. Nothing else keeps them in step: loads run ahead of the
-/// tensor cores, so a worker that waits for memory loses no time against one that does not, and over hundreds
-/// of steps they get further apart than L2 reaches back. (Seen on an H100 at 16384^3: 23 GB read from memory,
-/// 10 to 12 GB with meetings every 64 steps. What that gains: docs/decisions.md.)
+/// Workers that share operands all read them at about the same time, as long as they are in step:
+/// the first brings them to L2, the others find them there. Nothing else keeps them in step: loads
+/// run ahead of the tensor cores, so a worker that waits for memory loses no time against one that
+/// does not, and over hundreds of steps they get further apart than L2 reaches back. (Seen on an
+/// H100 at 16384^3: 23 GB read from memory, 10 to 12 GB with meetings every 64 steps. What that
+/// gains: docs/decisions.md.)
 ///
-/// So they meet every `period` steps: who comes first waits for the others, which are what the launch waits
-/// for in any case. Only time depends on it. The wait has an end, and who has waited in vain does not wait
-/// again before it has come to a meeting where all are: a grid that is not all resident at once goes on, a
-/// little later.
+/// So they meet every `period` steps: who comes first waits for the others, which are what the
+/// launch waits for in any case. Only time depends on it. The wait has an end, and who has waited
+/// in vain does not wait again before it has come to a meeting where all are: a grid that is not
+/// all resident at once goes on, a little later.
 class LockstepBarrier {
  public:
-  /// Of one worker, which computes tiles of equally many steps, `workers` apart, of `tiles`. Without counters
-  /// nobody meets. Precondition: period >= 1 with counters.
+  /// Of one worker, which computes tiles of equally many steps, `workers` apart, of `tiles`.
+  /// Without counters nobody meets. Precondition: period >= 1 with counters.
   TEGULA_DEVICE LockstepBarrier(LockstepCounters* counters, int period, int tiles, int workers)
       : counters_(counters), period_(period), until_(period), left_(tiles), workers_(workers) {}
 

@@ -3,7 +3,8 @@
 #include "tegula/macros.hpp"
 #include "tegula/pipeline/divisor.hpp"
 
-/// Which rows of which head a CTA of a persistent grid computes: what attention has instead of tiles of D.
+/// Which rows of which head a CTA of a persistent grid computes: what attention has instead of
+/// tiles of D.
 namespace tegula {
 
 /// A block of rows, and the (batch, head) pair it belongs to.
@@ -15,12 +16,12 @@ struct RowBlock {
   constexpr bool operator==(RowBlock const&) const = default;
 };
 
-/// The order in which the blocks of rows of all heads are computed: a value, and a function from an index to
-/// a block. Every index in [0, count()) is another block, and every block has one.
+/// The order in which the blocks of rows of all heads are computed: a value, and a function from an
+/// index to a block. Every index in [0, count()) is another block, and every block has one.
 ///
-/// `group` heads run side by side, so that L2 serves the keys of all of them. Within such a group a block of
-/// every head comes before the next block of any. With `last_first` a head begins with its last rows, which
-/// with a causal mask see the most keys.
+/// `group` heads run side by side, so that L2 serves the keys of all of them. Within such a group a
+/// block of every head comes before the next block of any. With `last_first` a head begins with its
+/// last rows, which with a causal mask see the most keys.
 struct RowBlockOrder {
   int blocks = 1;  ///< of a head
   int heads = 1;   ///< of a batch

@@ -8,10 +8,11 @@
 
 namespace tegula {
 
-/// A ring of `Buffers` shared-memory buffers handed from the lanes of one warp to TMA, which stores them.
+/// A ring of `Buffers` shared-memory buffers handed from the lanes of one warp to TMA, which stores
+/// them.
 ///
-/// For each buffer in turn: acquire(), write it, then store() with a function that issues the warp's TMA
-/// stores.
+/// For each buffer in turn: acquire(), write it, then store() with a function that issues the
+/// warp's TMA stores.
 template <int Buffers> class StorePipeline {
  public:
   /// The buffer to write, once TMA has read what was in it.

@@ -28,12 +28,13 @@ struct TileRegion {
   constexpr bool operator==(TileRegion const&) const = default;
 };
 
-/// How D is cut into tiles, and in which order they are computed: one region of equal tiles, or several of
-/// which the last ones have narrower tiles, so that a persistent grid's workers get equal shares.
+/// How D is cut into tiles, and in which order they are computed: one region of equal tiles, or
+/// several of which the last ones have narrower tiles, so that a persistent grid's workers get
+/// equal shares.
 ///
-/// 256 tiles of 256 columns take four rounds of 66 workers, and leave 8 of them idle in the last. With a
-/// quarter of the rows cut into one tile more, 16 of 240 columns among them, 4 have a tile fewer than the
-/// rest, and the longest share is 1.5 % shorter (fit_tiles below).
+/// 256 tiles of 256 columns take four rounds of 66 workers, and leave 8 of them idle in the last.
+/// With a quarter of the rows cut into one tile more, 16 of 240 columns among them, 4 have a tile
+/// fewer than the rest, and the longest share is 1.5 % shorter (fit_tiles below).
 struct TilePartition {
   static constexpr int most_regions = 4;
 
@@ -56,8 +57,8 @@ struct TilePartition {
   constexpr bool fitted() const { return first_narrow < tiles; }
   TEGULA_HOST_DEVICE constexpr bool narrow(int index) const { return index >= first_narrow; }
 
-  /// Where a tile lies, of those that are `width` columns wide, or `narrow_width`. Precondition: index >= 0.
-  /// From `tiles` on, the answer means nothing.
+  /// Where a tile lies, of those that are `width` columns wide, or `narrow_width`. Precondition:
+  /// index >= 0. From `tiles` on, the answer means nothing.
   TEGULA_HOST_DEVICE constexpr Tile tile(int index, int width, int narrow_width) const {
     if (narrow_width == 0) return place(regions[0], index, width);  // known to be one region
     int region = 0;
@@ -72,8 +73,8 @@ struct TilePartition {
   }
 };
 
-/// The tiles of one worker of a static persistent grid: worker, worker + workers, worker + 2 workers, ...
-/// One tile a worker is the case of as many workers as tiles.
+/// The tiles of one worker of a static persistent grid: worker, worker + workers, worker + 2
+/// workers, ... One tile a worker is the case of as many workers as tiles.
 struct PersistentTiles {
   TilePartition const& tiling;
   int index;  ///< of the present tile
@@ -89,10 +90,10 @@ struct TileWidths {
   int narrow;  ///< 0: there are no narrower ones
 };
 
-/// The columns of the worker that computes the most, where each tile costs `overhead` columns beside its own:
-/// of workers that take turns at `wide` tiles, then at `narrow` ones.
-constexpr std::int64_t longest_share(std::int64_t wide, std::int64_t narrow, int workers, TileWidths widths,
-                                     int overhead = 0) {
+/// The columns of the worker that computes the most, where each tile costs `overhead` columns
+/// beside its own: of workers that take turns at `wide` tiles, then at `narrow` ones.
+constexpr std::int64_t longest_share(std::int64_t wide, std::int64_t narrow, int workers,
+                                     TileWidths widths, int overhead = 0) {
   auto const share = [&](std::int64_t worker) {
     std::int64_t const of_wide = (wide - worker + workers - 1) / workers;
     std::int64_t const of_all = (wide + narrow - worker + workers - 1) / workers;
@@ -114,15 +115,17 @@ struct RowOfTiles {
   int wide, narrow;
 };
 
-/// `tiles` tiles that cover `columns` columns, as many of them narrow as can be. Precondition: wide ones do.
+/// `tiles` tiles that cover `columns` columns, as many of them narrow as can be. Precondition: wide
+/// ones do.
 constexpr RowOfTiles cut_row(int tiles, int columns, TileWidths widths) {
   int const spare = (tiles * widths.wide - columns) / (widths.wide - widths.narrow);
   int const narrow = spare < tiles ? spare : tiles;
   return {tiles - narrow, narrow};
 }
 
-/// The order of some of the tiles: that of `equal`, in bands no higher. (Not a part of make_tiling's lambda:
-/// there clang 14 does not take TileScheduler's member initialisers for constants.)
+/// The order of some of the tiles: that of `equal`, in bands no higher. (Not a part of
+/// make_tiling's lambda: there clang 14 does not take TileScheduler's member initialisers for
+/// constants.)
 constexpr TileScheduler order_like(TileScheduler const& equal, int tiles_m, int tiles_n) {
   int const across = equal.raster == Raster::along_n ? tiles_m : tiles_n;
   int const bands = (across + equal.group - 1) / equal.group;  // of about equal height
@@ -133,9 +136,10 @@ constexpr TileScheduler order_like(TileScheduler const& equal, int tiles_m, int 
           .group = (across + bands - 1) / bands};
 }
 
-/// Rows of tiles of two kinds, the later ones `more` in number: wide tiles first, each kind a region.
-constexpr TilePartition make_tiling(TileScheduler const& equal, RowOfTiles row, int more, RowOfTiles later,
-                                    int wide_width) {
+/// Rows of tiles of two kinds, the later ones `more` in number: wide tiles first, each kind a
+/// region.
+constexpr TilePartition make_tiling(TileScheduler const& equal, RowOfTiles row, int more,
+                                    RowOfTiles later, int wide_width) {
   TilePartition tiling;
   int regions = 0;
   tiling.tiles = 0;
@@ -155,14 +159,15 @@ constexpr TilePartition make_tiling(TileScheduler const& equal, RowOfTiles row, 
 }
 }  // namespace detail
 
-/// D of `columns` columns cut into tiles of both widths, such that the longest share of `workers` workers is
-/// the shortest: `equal` where the wide tiles alone do best, whose raster and group all regions have.
+/// D of `columns` columns cut into tiles of both widths, such that the longest share of `workers`
+/// workers is the shortest: `equal` where the wide tiles alone do best, whose raster and group all
+/// regions have.
 ///
-/// Some rows of tiles are cut into t tiles, the others into t + 1, each of them with as many narrow tiles as
-/// `columns` allows. Every worker computes wide tiles first, and so as many as any other, or one more or
-/// less. Precondition: equal has as many wide tiles in a row as cover `columns`.
-constexpr TilePartition fit_tiles(TileScheduler const& equal, int columns, TileWidths widths, int workers,
-                                  int overhead = 0) {
+/// Some rows of tiles are cut into t tiles, the others into t + 1, each of them with as many narrow
+/// tiles as `columns` allows. Every worker computes wide tiles first, and so as many as any other,
+/// or one more or less. Precondition: equal has as many wide tiles in a row as cover `columns`.
+constexpr TilePartition fit_tiles(TileScheduler const& equal, int columns, TileWidths widths,
+                                  int workers, int overhead = 0) {
   if (widths.narrow == 0 || equal.tiles() <= workers) return equal;
   std::int64_t shortest = longest_share(equal.tiles(), 0, workers, widths, overhead);
   int best_tiles = 0, best_more = 0;
@@ -171,9 +176,9 @@ constexpr TilePartition fit_tiles(TileScheduler const& equal, int columns, TileW
     detail::RowOfTiles const later = detail::cut_row(tiles + 1, columns, widths);
     for (int more = 0; more < equal.tiles_m; ++more) {
       std::int64_t const earlier = equal.tiles_m - more, batches = equal.batches;
-      std::int64_t const share =
-          longest_share(batches * (earlier * row.wide + more * later.wide),
-                        batches * (earlier * row.narrow + more * later.narrow), workers, widths, overhead);
+      std::int64_t const share = longest_share(
+          batches * (earlier * row.wide + more * later.wide),
+          batches * (earlier * row.narrow + more * later.narrow), workers, widths, overhead);
       if (share < shortest) shortest = share, best_tiles = tiles, best_more = more;
     }
   }

@@ -9,7 +9,8 @@
 #include "tegula/arch/warp.hpp"
 #include "tegula/pipeline/pipeline_state.hpp"
 
-/// Dynamic scheduling of a persistent grid: who has finished a tile takes the next that nobody has taken.
+/// Dynamic scheduling of a persistent grid: who has finished a tile takes the next that nobody has
+/// taken.
 namespace tegula {
 
 /// What the CTAs of one launch count in global memory; all 0 before and after it.
@@ -18,8 +19,8 @@ struct alignas(8) TileCounter {
   std::uint32_t finished;  ///< CTAs that take no more
 };
 
-/// The tiles of one CTA, for one thread of it. A CTA begins with the tile of its own index. It goes on with
-/// the next that no CTA has taken, or, without a counter, with every `ctas`-th.
+/// The tiles of one CTA, for one thread of it. A CTA begins with the tile of its own index. It goes
+/// on with the next that no CTA has taken, or, without a counter, with every `ctas`-th.
 ///
 /// The launch needs the counter for itself: two at a time would take each other's tiles.
 class TileDealer {
@@ -49,7 +50,8 @@ class TileDealer {
   int ctas_;
 };
 
-/// Hands tiles' indices from the thread that takes them to the warps that compute them, `Stages` ahead.
+/// Hands tiles' indices from the thread that takes them to the warps that compute them, `Stages`
+/// ahead.
 ///
 ///     full[s]:   from the thread that put an index into stage s, to the warps
 ///     empty[s]:  from the warps, which have read it, to that thread

@@ -22,12 +22,12 @@ struct TileCoordinate {
   constexpr bool operator==(TileCoordinate const&) const = default;
 };
 
-/// The order in which the tiles of a problem are computed: a value, and a function from a tile's index to its
-/// coordinate. Every index in [0, tiles()) is another tile, and every tile has one.
+/// The order in which the tiles of a problem are computed: a value, and a function from a tile's
+/// index to its coordinate. Every index in [0, tiles()) is another tile, and every tile has one.
 ///
-/// A batch's tiles are cut into bands of `group` tiles across the raster axis; a band is walked along the
-/// raster axis, its tiles across first. Tiles computed at the same time then form a block about as high as
-/// wide, and share the rows of A and of B that they read from L2.
+/// A batch's tiles are cut into bands of `group` tiles across the raster axis; a band is walked
+/// along the raster axis, its tiles across first. Tiles computed at the same time then form a block
+/// about as high as wide, and share the rows of A and of B that they read from L2.
 struct TileScheduler {
   int tiles_m = 1;
   int tiles_n = 1;
@@ -49,8 +49,8 @@ struct TileScheduler {
 
   constexpr bool operator==(TileScheduler const&) const = default;
 
-  /// Precondition: index >= 0. From tiles() on, the coordinate means nothing; it may be asked for before it
-  /// is known whether there is such a tile.
+  /// Precondition: index >= 0. From tiles() on, the coordinate means nothing; it may be asked for
+  /// before it is known whether there is such a tile.
   TEGULA_HOST_DEVICE constexpr TileCoordinate tile(int index) const {
     int const batch = batches == 1 ? 0 : index / batch_tiles;
     int const within = index - batch * (tiles_m * tiles_n);

@@ -9,15 +9,16 @@ namespace tegula {
 
 /// A ring of `Stages` buffers handed from TMA to consumer warps, and back.
 ///
-///     full[s]:   from the TMA loads into stage s, to the consumers of this CTA: the stage's bytes are there
-///     empty[s]:  from the consumers in every CTA that reads what this CTA's producer loads, to that
-///     producer:
+///     full[s]:   from the TMA loads into stage s, to the consumers of this CTA: the stage's bytes
+///     are there empty[s]:  from the consumers in every CTA that reads what this CTA's producer
+///     loads, to that producer:
 ///                nobody reads stage s any more
 ///
-/// One thread of a CTA produces. With multicast it loads into the same stage of the `Peers` CTAs of its
-/// cluster at once, so it waits for the consumers of all of them, and each of its consumers tells all of
-/// them. Phases: in round r of the ring, the producer waits for empty of parity (r + 1) % 2 (true at once in
-/// round 0, for the phase before the first counts as complete), consumers wait for full of parity r % 2.
+/// One thread of a CTA produces. With multicast it loads into the same stage of the `Peers` CTAs of
+/// its cluster at once, so it waits for the consumers of all of them, and each of its consumers
+/// tells all of them. Phases: in round r of the ring, the producer waits for empty of parity (r +
+/// 1) % 2 (true at once in round 0, for the phase before the first counts as complete), consumers
+/// wait for full of parity r % 2.
 template <int Stages, int ConsumerWarps, int Peers = 1> class TmaPipeline {
  public:
   using State = PipelineState<Stages>;
@@ -30,7 +31,8 @@ template <int Stages, int ConsumerWarps, int Peers = 1> class TmaPipeline {
   TEGULA_DEVICE explicit TmaPipeline(Storage const& storage)
       : full_(shared_address(storage.full)), empty_(shared_address(storage.empty)) {}
 
-  /// By one thread; then fence_mbarrier_init and a barrier of the CTA, or with Peers > 1 of the cluster.
+  /// By one thread; then fence_mbarrier_init and a barrier of the CTA, or with Peers > 1 of the
+  /// cluster.
   TEGULA_DEVICE void init() const {
     for (int stage = 0; stage < Stages; ++stage) {
       mbarrier_init(full_ + 8 * stage, 1);
@@ -38,7 +40,8 @@ template <int Stages, int ConsumerWarps, int Peers = 1> class TmaPipeline {
     }
   }
 
-  /// Producer: waits until the stage is free, and expects `bytes` there. Returns the barrier for the loads.
+  /// Producer: waits until the stage is free, and expects `bytes` there. Returns the barrier for
+  /// the loads.
   TEGULA_DEVICE SharedAddr acquire(State const& state, int bytes,
                                    SourceLocation where = SourceLocation::current()) const {
     mbarrier_wait_parity(empty_ + 8 * state.stage, state.parity ^ 1, where);
@@ -48,7 +51,8 @@ template <int Stages, int ConsumerWarps, int Peers = 1> class TmaPipeline {
   }
 
   /// Consumer: waits until the stage is filled.
-  TEGULA_DEVICE void wait(State const& state, SourceLocation where = SourceLocation::current()) const {
+  TEGULA_DEVICE void wait(State const& state,
+                          SourceLocation where = SourceLocation::current()) const {
     mbarrier_wait_parity(full_ + 8 * state.stage, state.parity, where);
   }
 

@@ -8,9 +8,9 @@
 /// Which tiles of D a CTA of a persistent grid computes.
 namespace tegula {
 
-/// A CTA's tile of D, m x n elements, or m x narrow_n of the narrower ones (0: there are none), and its
-/// cluster's, which is cluster_m x cluster_n of them. `ctas` is the size of the cluster: more than those
-/// where several CTAs share one tile.
+/// A CTA's tile of D, m x n elements, or m x narrow_n of the narrower ones (0: there are none), and
+/// its cluster's, which is cluster_m x cluster_n of them. `ctas` is the size of the cluster: more
+/// than those where several CTAs share one tile.
 struct WorkTileSpec {
   int m = 0, n = 0;
   int narrow_n = 0;
@@ -20,15 +20,16 @@ struct WorkTileSpec {
   friend constexpr bool operator==(WorkTileSpec const&, WorkTileSpec const&) = default;
 };
 
-/// The tiles of one role of a CTA, in the order of the tiling: its cluster takes every `clusters`-th, of
-/// which the CTA computes the one of its rank. Each role of the CTA walks the same list with an iterator of
-/// its own.
+/// The tiles of one role of a CTA, in the order of the tiling: its cluster takes every
+/// `clusters`-th, of which the CTA computes the one of its rank. Each role of the CTA walks the
+/// same list with an iterator of its own.
 template <WorkTileSpec S> class WorkTileIterator {
  public:
   int m, n, batch;  ///< the first element of the present tile, and its batch
 
   /// The first tile: looked up in `initial_tiles`, computed for clusters that are not in it.
-  TEGULA_DEVICE WorkTileIterator(TilePartition const& tiling, int clusters, InitialTiles const& initial_tiles)
+  TEGULA_DEVICE WorkTileIterator(TilePartition const& tiling, int clusters,
+                                 InitialTiles const& initial_tiles)
       : tiles_{tiling, static_cast<int>(block_idx().x / S.ctas), clusters} {
     if (tiles_.index >= initial_tiles.workers) {
       find();

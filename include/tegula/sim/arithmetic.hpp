@@ -4,41 +4,43 @@
 #include <tegula/atom/mma_spec.hpp>
 #include <tegula/sim/generation.hpp>
 
-/// The tensor core's arithmetic and the special-function unit's, as the simulated machine computes them.
-/// docs/arithmetic.md says how each fact was established, what is exact and what is bounded.
+/// The tensor core's arithmetic and the special-function unit's, as the simulated machine computes
+/// them. docs/arithmetic.md says how each fact was established, what is exact and what is bounded.
 namespace tegula::sim {
 
-/// D = A B + C by a warp: 32 lanes' raw registers in, 32 lanes' raw registers out, laid out as the PTX ISA's
-/// matrix fragments for mma.m16n8k*. Rows are lanes; registers that `op` does not have are neither read nor
-/// written; op must have passed check(). d may be c.
+/// D = A B + C by a warp: 32 lanes' raw registers in, 32 lanes' raw registers out, laid out as the
+/// PTX ISA's matrix fragments for mma.m16n8k*. Rows are lanes; registers that `op` does not have
+/// are neither read nor written; op must have passed check(). d may be c.
 void mma_sync_warp(MmaSpec const& op, Generation generation, std::uint32_t const (*a)[4],
                    std::uint32_t const (*b)[2], std::uint32_t const (*c)[4], std::uint32_t (*d)[4]);
 
 /// Bytes of one row of A, or one column of B, in a wgmma.mma_async: K elements of any type.
 inline constexpr int kWgmmaRowBytes = 32;
 
-/// What one wgmma.mma_async of an sm_90 computes, D = A B + D, or A B without `scale_d`. Operands are
-/// elements as they lie in memory, K contiguous: a has 64 rows, b has op.n. d is [64][op.n], row-major, one
-/// word an element: binary32, s32, or binary16 in the low half (the high half is ignored, and written as
-/// zero). op must have passed check(); where its operands come from does not matter.
+/// What one wgmma.mma_async of an sm_90 computes, D = A B + D, or A B without `scale_d`. Operands
+/// are elements as they lie in memory, K contiguous: a has 64 rows, b has op.n. d is [64][op.n],
+/// row-major, one word an element: binary32, s32, or binary16 in the low half (the high half is
+/// ignored, and written as zero). op must have passed check(); where its operands come from does
+/// not matter.
 void wgmma_tile(MmaSpec const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
                 std::uint8_t const (*b)[kWgmmaRowBytes], bool scale_d, std::uint32_t* d);
 
 // The special-function unit, with an H100's bits for every argument. NaN results are 0x7fffffff.
 
-/// ex2.approx.ftz.f32: 2^x, at most 1.4 ulp from exact for x >= 0 and 2.1 ulp for x < 0. Subnormal arguments
-/// count as zero, subnormal results become +0.
+/// ex2.approx.ftz.f32: 2^x, at most 1.4 ulp from exact for x >= 0 and 2.1 ulp for x < 0. Subnormal
+/// arguments count as zero, subnormal results become +0.
 float ex2_approx_ftz(float x);
 
-/// lg2.approx.ftz.f32: log2(x), at most 2.2e-7 from exact for x in [1/2, 2] and 2.3 ulp elsewhere. Subnormal
-/// arguments count as zero.
+/// lg2.approx.ftz.f32: log2(x), at most 2.2e-7 from exact for x in [1/2, 2] and 2.3 ulp elsewhere.
+/// Subnormal arguments count as zero.
 float lg2_approx_ftz(float x);
 
-/// rcp.approx.ftz.f32: 1 / x, at most 1 ulp from exact. Subnormal arguments count as zero, subnormal results
-/// become zero.
+/// rcp.approx.ftz.f32: 1 / x, at most 1 ulp from exact. Subnormal arguments count as zero,
+/// subnormal results become zero.
 float rcp_approx_ftz(float x);
 
-/// rsqrt.approx.ftz.f32: 1 / sqrt(x), at most 1.6 ulp from exact. Subnormal arguments count as zero.
+/// rsqrt.approx.ftz.f32: 1 / sqrt(x), at most 1.6 ulp from exact. Subnormal arguments count as
+/// zero.
 float rsqrt_approx_ftz(float x);
 
 /// tanh.approx.f32, at most 1.1e-5 from exact, relatively; tanh(x) = x below 2^-8.

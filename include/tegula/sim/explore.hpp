@@ -17,13 +17,13 @@ struct ExploreOptions {
   std::int64_t max_executions = 10000;
   /// Steps of one execution, after which the machine runs it to its end in an order of its own.
   std::int64_t max_steps = 200000;
-  /// 0: orders that differ little from the machine's first; else by seed, which spreads an exploration that
-  /// is bounded.
+  /// 0: orders that differ little from the machine's first; else by seed, which spreads an
+  /// exploration that is bounded.
   std::uint64_t seed = 0;
   /// What an execution has computed; read after each, and compared with the first one's.
   std::function<std::vector<std::byte>()> result;
-  /// Whether orders that differ only in steps that commute are tried once. Without it all are: to test the
-  /// reduction by.
+  /// Whether orders that differ only in steps that commute are tried once. Without it all are: to
+  /// test the reduction by.
   bool reduce = true;
 };
 
@@ -38,28 +38,29 @@ struct Exploration {
   std::int64_t orders = 0;      ///< different orders of the steps that do not commute, among them
   std::int64_t steps = 0;       ///< of the longest one
   bool complete = false;        ///< whether these are all there are
-  /// Whether loads and stores were steps that could be ordered: they are where something was found that
-  /// nothing orders.
+  /// Whether loads and stores were steps that could be ordered: they are where something was found
+  /// that nothing orders.
   bool accesses = false;
   std::vector<ExploredFinding> findings;  ///< each (kind, source line, buffer) once
-  std::optional<Choices> differs;         ///< the first execution whose result is not the first one's
+  std::optional<Choices> differs;  ///< the first execution whose result is not the first one's
 
   bool ok() const { return findings.empty() && !differs; }
   /// For people: how many orders were covered, and what was found in which.
   std::string text() const;
 };
 
-/// Calls `execute` once for each order. It brings global memory into the same state every time and launches
-/// one kernel on `machine`, with a grid of one cluster; findings do not throw. Orders that differ only in
-/// steps that commute are the same (Mazurkiewicz, "Trace theory", 1986), and each is run once: after each
-/// execution, every two steps of it that need not have come in their order give the beginning of another
-/// one (Abdulla, Aronis, Jonsson and Sagonas, "Optimal dynamic partial order reduction", POPL 2014, whose
-/// wakeup sequences these are), which is run if no execution before it began so.
+/// Calls `execute` once for each order. It brings global memory into the same state every time and
+/// launches one kernel on `machine`, with a grid of one cluster; findings do not throw. Orders that
+/// differ only in steps that commute are the same (Mazurkiewicz, "Trace theory", 1986), and each is
+/// run once: after each execution, every two steps of it that need not have come in their order
+/// give the beginning of another one (Abdulla, Aronis, Jonsson and Sagonas, "Optimal dynamic
+/// partial order reduction", POPL 2014, whose wakeup sequences these are), which is run if no
+/// execution before it began so.
 ///
-/// Steps are what synchronises: mbarriers, named barriers, the cluster's barrier, setmaxnreg, waits for
-/// groups, atomics, and operations in flight that land. Loads and stores become steps, too, and the
-/// exploration begins anew, where two of them conflict that no such step orders. A thread that polls again
-/// what it has found unchanged waits for it to change.
+/// Steps are what synchronises: mbarriers, named barriers, the cluster's barrier, setmaxnreg, waits
+/// for groups, atomics, and operations in flight that land. Loads and stores become steps, too, and
+/// the exploration begins anew, where two of them conflict that no such step orders. A thread that
+/// polls again what it has found unchanged waits for it to change.
 ///
 /// Throws std::invalid_argument for a grid of more than one cluster, and what `execute` throws.
 Exploration explore(Machine& machine, std::function<void()> const& execute,

@@ -32,9 +32,10 @@ struct ArchSpec {
   double mma_sync_share;  ///< Timing::mma_sync_share
 };
 
-/// A row a generation, in the order of the enumerators. Shared memory and clusters: CUDA C++ programming
-/// guide, "technical specifications per compute capability" and "Thread Block Clusters" (the portable size).
-/// Rates: trace.hpp, Timing; an A100's tensor cores do half as much as an H100's, all of it by mma.sync.
+/// A row a generation, in the order of the enumerators. Shared memory and clusters: CUDA C++
+/// programming guide, "technical specifications per compute capability" and "Thread Block Clusters"
+/// (the portable size). Rates: trace.hpp, Timing; an A100's tensor cores do half as much as an
+/// H100's, all of it by mma.sync.
 inline constexpr ArchSpec kArchSpecs[] = {
     {.generation = Generation::sm80,
      .compute_capability = 80,

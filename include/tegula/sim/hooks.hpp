@@ -11,12 +11,14 @@
 #include "tegula/atom/mma_spec.hpp"
 #include "tegula/sim/mutation.hpp"
 
-/// What the instructions of arch/ call on the host: the simulated machine, as plain declarations, so that a
-/// kernel compiles against nothing heavier. Each is called on the fiber of a simulated thread; called outside
-/// of a launch it throws std::logic_error. What each does and checks: docs/machine.md.
+/// What the instructions of arch/ call on the host: the simulated machine, as plain declarations,
+/// so that a kernel compiles against nothing heavier. Each is called on the fiber of a simulated
+/// thread; called outside of a launch it throws std::logic_error. What each does and checks:
+/// docs/machine.md.
 namespace tegula::sim {
 
-/// A mma.sync as its lanes hand it to the machine: what it asks of the spec each time, worked out once.
+/// A mma.sync as its lanes hand it to the machine: what it asks of the spec each time, worked out
+/// once.
 struct WarpMma {
   MmaSpec spec;
   std::uint32_t variant;                    ///< tells two of them apart: the lanes must agree
@@ -29,8 +31,8 @@ struct WarpMma {
         b_bytes(4 * static_cast<std::uint32_t>(b_registers(s))),
         c_bytes(4 * static_cast<std::uint32_t>(d_registers(s))) {
     static_assert(kDTypes <= 32);
-    for (int const part : {static_cast<int>(s.d), static_cast<int>(s.a), static_cast<int>(s.b), s.k / 4,
-                           static_cast<int>(s.variant)})
+    for (int const part : {static_cast<int>(s.d), static_cast<int>(s.a), static_cast<int>(s.b),
+                           s.k / 4, static_cast<int>(s.variant)})
       variant = variant * 32 + static_cast<std::uint32_t>(part);
   }
 };
@@ -53,9 +55,8 @@ Dim3 block_index();
 Dim3 grid_extents();
 
 std::uint32_t shared_address(void const* object, SourceLocation where);
-/// Whether accessors are to hold the addresses that they compute against their tile's layout, and what they
-/// say of one that differs. `right` is the element's, `made` where the accessor
-/// was made.
+/// Whether accessors are to hold the addresses that they compute against their tile's layout, and
+/// what they say of one that differs. `right` is the element's, `made` where the accessor was made.
 bool holds_layouts();
 void wrong_address(std::uint32_t right, std::uint32_t computed, std::string const& layout,
                    SourceLocation made, SourceLocation where);
@@ -64,21 +65,22 @@ void st_shared(std::uint32_t address, void const* value, int bytes, SourceLocati
 void ld_global(void* value, void const* address, int bytes, SourceLocation where);
 void ld_global_nc(void* value, void const* address, int bytes, SourceLocation where);
 void st_global(void* address, void const* value, int bytes, SourceLocation where);
-/// Of values of 4 bytes the upper halves count for nothing. Shared memory is the CTA's own, or at a wider
-/// scope that of any CTA of the cluster.
-std::uint64_t atomic(AtomicOp op, AtomicType type, void* address, std::uint64_t value, std::uint64_t expected,
-                     SourceLocation where);
-std::uint64_t atomic_shared(AtomicOp op, AtomicType type, std::uint32_t address, std::uint64_t value,
-                            std::uint64_t expected, Scope scope, SourceLocation where);
+/// Of values of 4 bytes the upper halves count for nothing. Shared memory is the CTA's own, or at a
+/// wider scope that of any CTA of the cluster.
+std::uint64_t atomic(AtomicOp op, AtomicType type, void* address, std::uint64_t value,
+                     std::uint64_t expected, SourceLocation where);
+std::uint64_t atomic_shared(AtomicOp op, AtomicType type, std::uint32_t address,
+                            std::uint64_t value, std::uint64_t expected, Scope scope,
+                            SourceLocation where);
 /// Strong accesses (arch/ordered_access.hpp) of 4 or 8 bytes.
 void ld_global_ordered(void* value, void const* address, int bytes, MemoryOrder order, Scope scope,
                        SourceLocation where);
 void st_global_ordered(void* address, void const* value, int bytes, MemoryOrder order, Scope scope,
                        SourceLocation where);
-void ld_shared_ordered(void* value, std::uint32_t address, int bytes, MemoryOrder order, Scope scope,
-                       SourceLocation where);
-void st_shared_ordered(std::uint32_t address, void const* value, int bytes, MemoryOrder order, Scope scope,
-                       SourceLocation where);
+void ld_shared_ordered(void* value, std::uint32_t address, int bytes, MemoryOrder order,
+                       Scope scope, SourceLocation where);
+void st_shared_ordered(std::uint32_t address, void const* value, int bytes, MemoryOrder order,
+                       Scope scope, SourceLocation where);
 
 void cp_async(std::uint32_t dst, void const* src, int bytes, int src_bytes, CacheOp cache,
               SourceLocation where);
@@ -88,9 +90,10 @@ void cp_async_wait_all(SourceLocation where);
 void cp_async_mbarrier_arrive(std::uint32_t mbarrier, SourceLocation where);
 void cp_async_mbarrier_arrive_noinc(std::uint32_t mbarrier, SourceLocation where);
 
-void ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row, SourceLocation where);
-void mma_sync(WarpMma const& op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
+void ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row,
               SourceLocation where);
+void mma_sync(WarpMma const& op, void* d, std::uint32_t const* a, std::uint32_t const* b,
+              void const* c, SourceLocation where);
 
 std::uint32_t shfl(ShuffleMode mode, std::uint32_t value, int lane_operand, std::uint32_t mask,
                    SourceLocation where);
@@ -163,12 +166,14 @@ void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool
 void tma_load(std::uint32_t dst, TensorMap const& map, int rank, int const* coordinate,
               std::uint32_t mbarrier, L2Hint hint, SourceLocation where);
 void tma_load_multicast(std::uint32_t dst, TensorMap const& map, int rank, int const* coordinate,
-                        std::uint32_t mbarrier, std::uint16_t cta_mask, L2Hint hint, SourceLocation where);
-void tma_store(TensorMap const& map, int rank, int const* coordinate, std::uint32_t src, L2Hint hint,
-               SourceLocation where);
-void tma_reduce(TensorMap const& map, int rank, int const* coordinate, std::uint32_t src, TmaReduce op,
-                L2Hint hint, SourceLocation where);
-void tma_prefetch(TensorMap const& map, int rank, int const* coordinate, L2Hint hint, SourceLocation where);
+                        std::uint32_t mbarrier, std::uint16_t cta_mask, L2Hint hint,
+                        SourceLocation where);
+void tma_store(TensorMap const& map, int rank, int const* coordinate, std::uint32_t src,
+               L2Hint hint, SourceLocation where);
+void tma_reduce(TensorMap const& map, int rank, int const* coordinate, std::uint32_t src,
+                TmaReduce op, L2Hint hint, SourceLocation where);
+void tma_prefetch(TensorMap const& map, int rank, int const* coordinate, L2Hint hint,
+                  SourceLocation where);
 void prefetch_tensor_map(TensorMap const& map, SourceLocation where);
 void bulk_load(std::uint32_t dst, void const* src, int bytes, std::uint32_t mbarrier, L2Hint hint,
                SourceLocation where);
@@ -185,13 +190,13 @@ void bulk_wait_group_read(int groups_left, SourceLocation where);
 void wgmma_fence(SourceLocation where);
 void wgmma_commit_group(SourceLocation where);
 void wgmma_wait_group(int groups_left, SourceLocation where);
-void wgmma(MmaSpec const& op, void* d, std::uint64_t a_descriptor, std::uint64_t b_descriptor, bool scale_d,
-           SourceLocation where);
-void wgmma(MmaSpec const& op, void* d, std::uint32_t const (&a)[4], std::uint64_t b_descriptor, bool scale_d,
-           SourceLocation where);
+void wgmma(MmaSpec const& op, void* d, std::uint64_t a_descriptor, std::uint64_t b_descriptor,
+           bool scale_d, SourceLocation where);
+void wgmma(MmaSpec const& op, void* d, std::uint32_t const (&a)[4], std::uint64_t b_descriptor,
+           bool scale_d, SourceLocation where);
 
-// Registers in flight: how many operations hold some, of all machines; and an access of the running thread to
-// a register, which is a finding where an operation in flight holds it.
+// Registers in flight: how many operations hold some, of all machines; and an access of the running
+// thread to a register, which is a finding where an operation in flight holds it.
 inline std::atomic<int> registers_held{0};
 void touch_register(void const* place, SourceLocation where);
 

@@ -14,14 +14,18 @@
 
 /// Starting a kernel on the simulated machine. A kernel is a struct with
 ///   struct Params;                        plain data
-///   struct SharedStorage;                 trivial; may have `template <class F> void name_buffers(F&& f) {
+///   struct SharedStorage;                 trivial; may have `template <class F> void
+///   name_buffers(F&& f) {
 ///                                         f("K", k); ... }`
 ///   static constexpr int threads;         of a CTA, a multiple of 32
 ///   static constexpr Dim3 cluster;        may be left out: extents of a cluster, in CTAs
 ///   static constexpr int min_ctas_per_sm; may be left out: 1
-///   static constexpr bool programmatic_dependent_launch;  may be left out: whether it may be started before
-///                                         the launch before it has finished (programmatic dependent launch)
-///   static constexpr bool cooperative;    may be left out: whether all CTAs of a grid are resident at once
+///   static constexpr bool programmatic_dependent_launch;  may be left out: whether it may be
+///   started before
+///                                         the launch before it has finished (programmatic
+///                                         dependent launch)
+///   static constexpr bool cooperative;    may be left out: whether all CTAs of a grid are resident
+///   at once
 ///                                         (cooperative launch)
 ///   static constexpr sim::Limits limits;  may be left out: what its accesses to memory may cost
 ///   static std::vector<sim::GlobalTensor> tensors(Params const&);
@@ -39,8 +43,8 @@ template <class T> std::string type_name() {
   return std::string(text.substr(begin, end - begin));
 }
 
-/// The text of a coordinate with the given extents, colexicographic: "row 3, column 5"; the last mode of
-/// three is the stage: "row 3, column 5 of stage 1".
+/// The text of a coordinate with the given extents, colexicographic: "row 3, column 5"; the last
+/// mode of three is the stage: "row 3, column 5 of stage 1".
 inline std::string coordinate_text(std::int64_t index, std::int64_t const* extents, int rank) {
   if (rank == 1) return "element " + std::to_string(index);
   char const* const names[] = {"row ", "column ", "stage "};
@@ -54,8 +58,8 @@ inline std::string coordinate_text(std::int64_t index, std::int64_t const* exten
   return text;
 }
 
-/// The inverse of a tile's layout: the index at each offset, -1 where there is none. (A lambda in its place
-/// would be evaluated at compile time, for seconds.)
+/// The inverse of a tile's layout: the index at each offset, -1 where there is none. (A lambda in
+/// its place would be evaluated at compile time, for seconds.)
 template <class Tile> std::vector<std::int64_t> indices_by_offset() {
   auto const& layout = Tile::layout;
   std::vector<std::int64_t> inverse;
@@ -89,11 +93,12 @@ template <class Tile> std::string locate(std::int64_t element) {
 }
 
 /// Describes the tiles of SharedStorage as name_buffers gives them.
-template <class Tile> SharedBuffer shared_buffer(std::string name, Tile const& tile, void const* storage) {
+template <class Tile>
+SharedBuffer shared_buffer(std::string name, Tile const& tile, void const* storage) {
   SharedBuffer buffer;
   buffer.name = std::move(name);
-  buffer.offset =
-      static_cast<std::size_t>(reinterpret_cast<char const*>(&tile) - static_cast<char const*>(storage));
+  buffer.offset = static_cast<std::size_t>(reinterpret_cast<char const*>(&tile) -
+                                           static_cast<char const*>(storage));
   buffer.bytes = sizeof(Tile);
   if constexpr (requires { typename Tile::Element; }) {
     buffer.element_bits = 8 * static_cast<int>(sizeof(typename Tile::Element));
@@ -104,9 +109,9 @@ template <class Tile> SharedBuffer shared_buffer(std::string name, Tile const& t
   return buffer;
 }
 
-/// Runs Kernel on every CTA of the grid; see Machine::launch for what it throws. `tensors`, beside the
-/// kernel's own, describes what its parameters point to, or some of it: findings then name elements, and what
-/// the launch does not cover.
+/// Runs Kernel on every CTA of the grid; see Machine::launch for what it throws. `tensors`, beside
+/// the kernel's own, describes what its parameters point to, or some of it: findings then name
+/// elements, and what the launch does not cover.
 template <class Kernel>
 Report launch(Machine& machine, Dim3 grid, typename Kernel::Params const& params,
               std::vector<GlobalTensor> tensors = {}) {
@@ -127,7 +132,8 @@ Report launch(Machine& machine, Dim3 grid, typename Kernel::Params const& params
     });
   }
   if constexpr (requires { Kernel::cluster; }) image.cluster = Kernel::cluster;
-  if constexpr (requires { Kernel::min_ctas_per_sm; }) image.min_ctas_per_sm = Kernel::min_ctas_per_sm;
+  if constexpr (requires { Kernel::min_ctas_per_sm; })
+    image.min_ctas_per_sm = Kernel::min_ctas_per_sm;
   if constexpr (requires { Kernel::programmatic_dependent_launch; })
     image.programmatic_dependent_launch = Kernel::programmatic_dependent_launch;
   if constexpr (requires { Kernel::cooperative; }) image.cooperative = Kernel::cooperative;

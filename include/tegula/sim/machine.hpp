@@ -33,11 +33,13 @@ struct Strict {
   /// Between a read through the generic proxy and an overwrite through the asynchronous one lies a
   /// fence.proxy.async; by default it is enough that they are ordered.
   bool proxies = false;
-  /// An arrival by mbarrier_arrive_cluster, which releases at the scope of the CTA, orders nothing for
-  /// another CTA; by default it is enough for what was read, and for copies that have completed.
+  /// An arrival by mbarrier_arrive_cluster, which releases at the scope of the CTA, orders nothing
+  /// for another CTA; by default it is enough for what was read, and for copies that have
+  /// completed.
   bool scopes = false;
-  /// An atomic releases what its own thread's fence before it orders, and nothing that the CTA's other
-  /// threads have fenced and a barrier has told it of since; by default it releases that, too.
+  /// An atomic releases what its own thread's fence before it orders, and nothing that the CTA's
+  /// other threads have fenced and a barrier has told it of since; by default it releases that,
+  /// too.
   bool fences = false;
 };
 
@@ -58,11 +60,12 @@ struct Options {
   /// interleaving and seed say.
   std::optional<Choices> choices;
   /// Whether accesses are held against the shadow of memory (never written, copy in flight),
-  /// and what a launch is to cover is looked for. Bounds, alignment, divergence and deadlock are always
-  /// checked.
+  /// and what a launch is to cover is looked for. Bounds, alignment, divergence and deadlock are
+  /// always checked.
   bool check = true;
-  /// Whether, besides, accesses to shared memory are held against each other: data races, also between the
-  /// generic and the asynchronous proxy (docs/machine.md, "Happens-before"). Needs `check`.
+  /// Whether, besides, accesses to shared memory are held against each other: data races, also
+  /// between the generic and the asynchronous proxy (docs/machine.md, "Happens-before"). Needs
+  /// `check`.
   bool races = true;
   /// Where practice and the letter of the PTX ISA differ, accesses are held to the letter.
   Strict strict;
@@ -74,20 +77,20 @@ struct Options {
   std::vector<Suppression> allow;
   /// Whether a launch with findings throws CheckError; else the caller reads them off the report.
   bool throw_on_finding = true;
-  /// Threads of the host that run clusters side by side; 0: as many as the host has cores. Results and
-  /// reports do not depend on it.
+  /// Threads of the host that run clusters side by side; 0: as many as the host has cores. Results
+  /// and reports do not depend on it.
   int workers = 0;
-  /// Stack of a simulated thread. A guard page lies below it: a deeper stack is named on the standard error
-  /// and ends the process with a memory fault.
+  /// Stack of a simulated thread. A guard page lies below it: a deeper stack is named on the
+  /// standard error and ends the process with a memory fault.
   std::size_t stack_bytes = 256 * 1024;
-  /// Called with (CTAs done, CTAs in all) after each cluster, one call at a time, from any of the host's
-  /// threads. An exception of its ends the launch, and the launch throws it.
+  /// Called with (CTAs done, CTAs in all) after each cluster, one call at a time, from any of the
+  /// host's threads. An exception of its ends the launch, and the launch throws it.
   std::function<void(std::int64_t, std::int64_t)> progress;
-  /// Multiprocessors that programs are told of, by which persistent kernels choose their grid; 0: as many as
-  /// an A100 or an H100 has.
+  /// Multiprocessors that programs are told of, by which persistent kernels choose their grid; 0:
+  /// as many as an A100 or an H100 has.
   int multiprocessors = 0;
-  /// Records the first CTAs' timeline: Report::trace. In those CTAs copies land at once and the thread with
-  /// the earliest clock runs, whatever completion and interleaving say.
+  /// Records the first CTAs' timeline: Report::trace. In those CTAs copies land at once and the
+  /// thread with the earliest clock runs, whatever completion and interleaving say.
   std::optional<TraceOptions> trace;
   /// Runs the kernel with this statement changed.
   std::optional<Mutant> mutant;
@@ -116,24 +119,26 @@ struct KernelImage {
   std::vector<GlobalTensor> tensors;
   Dim3 cluster;  ///< extents of a cluster, in CTAs
   int min_ctas_per_sm = 1;
-  /// It may be started before the launch before it has finished: CUDA's programmatic dependent launch. What
-  /// it does to global memory must come after a griddepcontrol_wait, except to read what is constant.
+  /// It may be started before the launch before it has finished: CUDA's programmatic dependent
+  /// launch. What it does to global memory must come after a griddepcontrol_wait, except to read
+  /// what is constant.
   bool programmatic_dependent_launch = false;
-  /// All CTAs of the grid are resident at once, so that each may wait for any other: CUDA's cooperative
-  /// launch. One that the simulated GPU has no room for is refused.
+  /// All CTAs of the grid are resident at once, so that each may wait for any other: CUDA's
+  /// cooperative launch. One that the simulated GPU has no room for is refused.
   bool cooperative = false;
   Limits limits;
   char const* (*role)(int warp) = nullptr;  ///< name of a warp's role, for traces; may be null
-  /// Registers of a thread at launch: what the compiler may give it where min_ctas_per_sm CTAs share those of
-  /// an SM.
+  /// Registers of a thread at launch: what the compiler may give it where min_ctas_per_sm CTAs
+  /// share those of an SM.
   int registers() const;
   /// Runs one thread of the kernel.
   std::function<void(void* shared_storage)> run;
 };
 
-/// A simulated GPU. Its functions, except options(), may be called from several threads of the host; launches
-/// take turns, and memory that one uses is not for others to touch meanwhile. Pointers to its memory are the
-/// host's, but every byte is known to the machine by name, bounds and whether it was written.
+/// A simulated GPU. Its functions, except options(), may be called from several threads of the
+/// host; launches take turns, and memory that one uses is not for others to touch meanwhile.
+/// Pointers to its memory are the host's, but every byte is known to the machine by name, bounds
+/// and whether it was written.
 class Machine {
  public:
   explicit Machine(Options options = {});
@@ -144,36 +149,40 @@ class Machine {
   Options const& options() const { return options_; }
   Options& options() { return options_; }
 
-  /// Global memory of `bytes` bytes, on a boundary of 256 bytes, never written (it holds 0xff, a NaN in every
-  /// floating-point type). `name` stands for it in reports. Null for 0 bytes. Throws std::bad_alloc.
+  /// Global memory of `bytes` bytes, on a boundary of 256 bytes, never written (it holds 0xff, a
+  /// NaN in every floating-point type). `name` stands for it in reports. Null for 0 bytes. Throws
+  /// std::bad_alloc.
   void* allocate(std::size_t bytes, std::string name);
-  /// Frees what allocate returned; null is allowed. Throws std::invalid_argument for any other pointer.
+  /// Frees what allocate returned; null is allowed. Throws std::invalid_argument for any other
+  /// pointer.
   void deallocate(void* pointer);
-  /// The allocation that begins there is constant from now on: no launch writes to it, so that kernels may
-  /// read it before they have waited for the grids before theirs (weights, for example). Throws
-  /// std::invalid_argument for any other pointer.
+  /// The allocation that begins there is constant from now on: no launch writes to it, so that
+  /// kernels may read it before they have waited for the grids before theirs (weights, for
+  /// example). Throws std::invalid_argument for any other pointer.
   void set_constant(void const* pointer);
-  /// Copies from the host into global memory, and marks the bytes as written. Throws std::invalid_argument
-  /// out of bounds.
+  /// Copies from the host into global memory, and marks the bytes as written. Throws
+  /// std::invalid_argument out of bounds.
   void upload(void* destination, void const* source, std::size_t bytes);
   /// Copies from global memory to the host. Bytes that nobody wrote read as 0xff. Throws
   /// std::invalid_argument out of bounds.
   void download(void* destination, void const* source, std::size_t bytes) const;
-  /// Sets bytes of global memory and marks them as written. Throws std::invalid_argument out of bounds.
-  void fill(void* destination, int byte, std::size_t bytes);
-  /// Copies within global memory; bytes that were never written stay so. Throws std::invalid_argument out of
+  /// Sets bytes of global memory and marks them as written. Throws std::invalid_argument out of
   /// bounds.
+  void fill(void* destination, int byte, std::size_t bytes);
+  /// Copies within global memory; bytes that were never written stay so. Throws
+  /// std::invalid_argument out of bounds.
   void copy(void* destination, void const* source, std::size_t bytes);
   /// Whether each of the bytes was written. False out of bounds.
   bool written(void const* pointer, std::size_t bytes) const;
-  /// Whether the elements of a tensor all lie in one allocation, as those that a launch describes must.
+  /// Whether the elements of a tensor all lie in one allocation, as those that a launch describes
+  /// must.
   bool holds(GlobalTensor const& tensor) const;
 
   /// Runs the kernel on every CTA of the grid and returns when all are done. Throws CheckError
-  /// (Options::throw_on_finding), and std::invalid_argument for a launch that a GPU would refuse: an empty or
-  /// too large grid, a number of threads that is no multiple of 32 or beyond 1024, more shared memory than a
-  /// CTA can have, a cluster of more than 8 CTAs or one that the grid is no multiple of, a cooperative launch
-  /// of more CTAs than the GPU holds at once. Likewise for a
+  /// (Options::throw_on_finding), and std::invalid_argument for a launch that a GPU would refuse:
+  /// an empty or too large grid, a number of threads that is no multiple of 32 or beyond 1024, more
+  /// shared memory than a CTA can have, a cluster of more than 8 CTAs or one that the grid is no
+  /// multiple of, a cooperative launch of more CTAs than the GPU holds at once. Likewise for a
   /// tensor that is not described as GlobalTensor says, or does not lie in one allocation.
   Report launch(KernelImage const& kernel, Dim3 grid);
 

@@ -4,13 +4,13 @@
 
 #include "tegula/macros.hpp"
 
-/// Mutation testing of kernels: the statements that can be mutated, and how. A *mutant* is (file, line,
-/// operation, mutation): all executions of that statement. Which mutations an instruction admits, the machine
-/// knows; which a value does, sim/mutable_values.hpp.
+/// Mutation testing of kernels: the statements that can be mutated, and how. A *mutant* is (file,
+/// line, operation, mutation): all executions of that statement. Which mutations an instruction
+/// admits, the machine knows; which a value does, sim/mutable_values.hpp.
 namespace tegula {
 
-/// What kind of statement can be mutated. The first group are instructions, the second values that kernels
-/// and pipelines compute. TEGULA_MUTANT_OPERATION and reports name them as here.
+/// What kind of statement can be mutated. The first group are instructions, the second values that
+/// kernels and pipelines compute. TEGULA_MUTANT_OPERATION and reports name them as here.
 enum class Operation : std::uint8_t {
   bar_sync,
   bar_arrive,
@@ -57,11 +57,11 @@ enum class Operation : std::uint8_t {
 enum class Mutation : std::uint8_t {
   none = 0,
   removed = 1,   ///< not executed; a predicate: always true
-  weakened = 2,  ///< the same with less order: relaxed for release or acquire, a narrower scope, a warp's
-                 ///< barrier for the CTA's, .read for a whole wait
-  delayed = 4,   ///< executed after the thread's next instruction; on the simulated machine only
-  less = 8,      ///< its number one unit less: a count of arrivals, groups, steps; 16 bytes; 8 registers; a
-                 ///< CTA of a mask; 32 threads
+  weakened = 2,  ///< the same with less order: relaxed for release or acquire, a narrower scope, a
+                 ///< warp's barrier for the CTA's, .read for a whole wait
+  delayed = 4,  ///< executed after the thread's next instruction; on the simulated machine only
+  less = 8,     ///< its number one unit less: a count of arrivals, groups, steps; 16 bytes; 8
+             ///< registers; a CTA of a mask; 32 threads
   more = 16,     ///< one unit more
   flipped = 32,  ///< its parity inverted
 };
@@ -82,7 +82,9 @@ TEGULA_HOST_DEVICE constexpr bool admits(Mutation set, Mutation mutation) {
 
 /// A number of a statement, with the mutations less and more.
 TEGULA_HOST_DEVICE constexpr int counted(int number, Mutation mutation, int unit = 1) {
-  return mutation == Mutation::more ? number + unit : mutation == Mutation::less ? number - unit : number;
+  return mutation == Mutation::more   ? number + unit
+         : mutation == Mutation::less ? number - unit
+                                      : number;
 }
 
 namespace detail {
@@ -124,7 +126,8 @@ inline constexpr char const* kOperations[] = {"bar_sync",
                                               "predicate",
                                               "swizzle",
                                               "zero_fill"};
-static_assert(sizeof(kOperations) / sizeof(kOperations[0]) == static_cast<int>(Operation::zero_fill) + 1);
+static_assert(sizeof(kOperations) / sizeof(kOperations[0]) ==
+              static_cast<int>(Operation::zero_fill) + 1);
 }  // namespace detail
 
 constexpr char const* to_string(Operation operation) {

@@ -23,24 +23,28 @@ enum class FindingKind : std::uint8_t {
   async_read_early,    ///< a read of bytes that an operation in flight is to write
   async_overwrite,     ///< a write to bytes that an operation in flight is to write, or to read
   data_race,           ///< two accesses to the same bytes, one of them a write, that nothing orders
-  proxy_race,          ///< the asynchronous proxy touches what was written without a fence.proxy.async, or an
-                       ///< mbarrier whose init no fence has made visible to it
-  register_race,  ///< registers of a wgmma in flight are written, or written before it without wgmma.fence;
-                  ///< or setmaxnreg twice without a barrier of the warpgroup
-  too_few_registers,  ///< the wgmma in flight hold more than the warpgroup has by its launch or by setmaxnreg
-  wrong_layout,       ///< an address, or an operand, that is not laid out as its tile or its copy says
-  unread_copy,        ///< an asynchronous copy into shared memory that nobody reads before it is overwritten
-  divergence,         ///< an aligned instruction that the lanes of a warp do not execute together
-  invalid_operand,    ///< a barrier number, a thread count, a mask or a size that the instruction does not
-                      ///< admit
-  mbarrier_misuse,  ///< an mbarrier used before its init, initialised twice, overflowing, or read or written
-                    ///< as memory
-  exited_cta,  ///< shared memory of a CTA that has exited, or exits before operations in flight are done with
-               ///< it
-  deadlock,    ///< every thread that has not exited waits
-  bank_conflicts,  ///< more passes over the banks of shared memory than the kernel, or the caller, declares
-  uncoalesced,  ///< more sectors of global memory than the bytes need and the kernel, or the caller, declares
-  unread_input,      ///< an element that the launch is to read, and does not
+  proxy_race,  ///< the asynchronous proxy touches what was written without a fence.proxy.async, or
+               ///< an mbarrier whose init no fence has made visible to it
+  register_race,  ///< registers of a wgmma in flight are written, or written before it without
+                  ///< wgmma.fence; or setmaxnreg twice without a barrier of the warpgroup
+  too_few_registers,  ///< the wgmma in flight hold more than the warpgroup has by its launch or by
+                      ///< setmaxnreg
+  wrong_layout,  ///< an address, or an operand, that is not laid out as its tile or its copy says
+  unread_copy,   ///< an asynchronous copy into shared memory that nobody reads before it is
+                 ///< overwritten
+  divergence,    ///< an aligned instruction that the lanes of a warp do not execute together
+  invalid_operand,  ///< a barrier number, a thread count, a mask or a size that the instruction
+                    ///< does not admit
+  mbarrier_misuse,  ///< an mbarrier used before its init, initialised twice, overflowing, or read
+                    ///< or written as memory
+  exited_cta,  ///< shared memory of a CTA that has exited, or exits before operations in flight are
+               ///< done with it
+  deadlock,        ///< every thread that has not exited waits
+  bank_conflicts,  ///< more passes over the banks of shared memory than the kernel, or the caller,
+                   ///< declares
+  uncoalesced,     ///< more sectors of global memory than the bytes need and the kernel, or the
+                   ///< caller, declares
+  unread_input,    ///< an element that the launch is to read, and does not
   unwritten_output,  ///< an element that the launch is to write, and does not
   trap,              ///< the kernel executed trap
   exception,         ///< the kernel threw a C++ exception
@@ -49,21 +53,21 @@ enum class FindingKind : std::uint8_t {
 /// The kind's name, as in JSON: "out_of_bounds", ...
 std::string_view to_string(FindingKind kind);
 
-/// One finding: reported once for each (kind, source line, buffer), for the first thread of the first CTA
-/// that did it; of pairs whose advice differs, for the first that are farthest apart (Finding::reach), since
-/// what orders those orders the others, too.
+/// One finding: reported once for each (kind, source line, buffer), for the first thread of the
+/// first CTA that did it; of pairs whose advice differs, for the first that are farthest apart
+/// (Finding::reach), since what orders those orders the others, too.
 struct Finding {
   FindingKind kind;
-  std::string message;   ///< one sentence, without the place
-  SourceLocation where;  ///< the instruction
-  Dim3 cta{0, 0, 0};     ///< coordinate in the grid; all -1 where it concerns the whole launch
-  int warp = -1;         ///< -1 where it concerns the whole CTA
-  int lane = -1;         ///< -1 where it concerns the whole warp
-  std::string buffer;    ///< name of the shared or global buffer, or empty
-  std::string
-      coordinate;        ///< place in it: "row 17, column 40 of stage 2 of K"; empty where there is no buffer
-  int stage = -1;        ///< of the coordinate; -1 where the buffer has none
-  SourceLocation other;  ///< the other instruction of the pair (the copy in flight), or line 0
+  std::string message;     ///< one sentence, without the place
+  SourceLocation where;    ///< the instruction
+  Dim3 cta{0, 0, 0};       ///< coordinate in the grid; all -1 where it concerns the whole launch
+  int warp = -1;           ///< -1 where it concerns the whole CTA
+  int lane = -1;           ///< -1 where it concerns the whole warp
+  std::string buffer;      ///< name of the shared or global buffer, or empty
+  std::string coordinate;  ///< place in it: "row 17, column 40 of stage 2 of K"; empty where there
+                           ///< is no buffer
+  int stage = -1;          ///< of the coordinate; -1 where the buffer has none
+  SourceLocation other;    ///< the other instruction of the pair (the copy in flight), or line 0
   std::optional<Dim3> other_cta;  ///< who executed that one, where it is known
   int other_warp = -1;
   int other_lane = -1;
@@ -92,9 +96,9 @@ struct LineCounters {
   std::int64_t fused_multiply_adds = 0;  ///< scalar multiply-adds of mma.sync
   std::int64_t shared_bytes = 0;         ///< bytes asked for in shared memory by all lanes
   std::int64_t shared_wavefronts = 0;    ///< passes over the 32 banks that shared memory needed
-  std::int64_t bank_conflicts = 0;       ///< of those, the passes beyond what the access's width needs
-  std::int64_t global_bytes = 0;         ///< bytes asked for in global memory by all lanes
-  std::int64_t global_sectors = 0;       ///< 32-byte sectors touched, each counted once a warp access
+  std::int64_t bank_conflicts = 0;  ///< of those, the passes beyond what the access's width needs
+  std::int64_t global_bytes = 0;    ///< bytes asked for in global memory by all lanes
+  std::int64_t global_sectors = 0;  ///< 32-byte sectors touched, each counted once a warp access
 
   /// Adds another line's counts to this one's.
   void add(LineCounters const& other);
@@ -111,8 +115,8 @@ struct MarkedStatement {
 /// Whether a report's text and JSON have what was counted, or the findings alone.
 enum class Counters : std::uint8_t { shown, left_out };
 
-/// What a launch did. The same seed, grid and parameters give the same report, whatever the number of the
-/// host's threads.
+/// What a launch did. The same seed, grid and parameters give the same report, whatever the number
+/// of the host's threads.
 struct Report {
   std::string kernel;
   Dim3 grid;
@@ -129,9 +133,10 @@ struct Report {
 
   std::optional<Trace> trace;  ///< of the first CTAs, where Options::trace asks for it
 
-  /// Pairs of steps that nothing orders and that another schedule may run the other way round, to another
-  /// effect: atomics on the same word, an mbarrier's test and what completes its phase. Each may double the
-  /// number of orders, of which one was run (sim::explore runs every one). 0: not looked for, or none.
+  /// Pairs of steps that nothing orders and that another schedule may run the other way round, to
+  /// another effect: atomics on the same word, an mbarrier's test and what completes its phase.
+  /// Each may double the number of orders, of which one was run (sim::explore runs every one). 0:
+  /// not looked for, or none.
   std::int64_t open_choices = 0;
 
   /// By file, line and operation, where Options::list_marked asks for it.

@@ -8,28 +8,29 @@
 #include "tegula/arch/source_location.hpp"
 #include "tegula/sim/generation.hpp"
 
-/// The timeline of a simulated launch: who did what when, by a model of time (docs/machine.md), not by a
-/// measurement.
+/// The timeline of a simulated launch: who did what when, by a model of time (docs/machine.md), not
+/// by a measurement.
 namespace tegula::sim {
 
-/// What the model of time assumes, in clock cycles of an SM unless said otherwise. The defaults are an
-/// H100's; where a number comes from stands beside it, and what has no source is a round number that keeps
-/// the picture's proportions.
+/// What the model of time assumes, in clock cycles of an SM unless said otherwise. The defaults are
+/// an H100's; where a number comes from stands beside it, and what has no source is a round number
+/// that keeps the picture's proportions.
 struct Timing {
   /// Scalar multiply-adds of 16-bit operands a cycle, by an SM's four tensor cores together: wgmma
-  /// m64n256k16 takes 128 cycles. (H100 white paper: 989.4 dense TFLOPS by 132 SMs at 1.83 GHz.) The other
-  /// types take as many cycles for a K of 32 bytes.
+  /// m64n256k16 takes 128 cycles. (H100 white paper: 989.4 dense TFLOPS by 132 SMs at 1.83 GHz.)
+  /// The other types take as many cycles for a K of 32 bytes.
   double tensor_rate = 2048;
   /// The share of tensor_rate that mma.sync reaches: docs/performance.md, "mma ceiling".
   double mma_sync_share = 0.62;
-  /// Bytes of shared memory that wgmma reads a cycle. A (64 rows) and B (n rows) of 32 bytes are read for
-  /// each instruction, which is why n below 64 does not reach the tensor cores' rate.
+  /// Bytes of shared memory that wgmma reads a cycle. A (64 rows) and B (n rows) of 32 bytes are
+  /// read for each instruction, which is why n below 64 does not reach the tensor cores' rate.
   double shared_bytes = 128;
 
   /// From the issue of a TMA load that hits L2 to its first byte in shared memory.
   double tma_latency = 650;
-  /// Bytes a cycle that L2 delivers to all SMs, or takes: 5120, as NVIDIA gives it for the A100's (white
-  /// paper). Each SM that has a CTA gets an equal share; what TMA fetches for several CTAs counts once.
+  /// Bytes a cycle that L2 delivers to all SMs, or takes: 5120, as NVIDIA gives it for the A100's
+  /// (white paper). Each SM that has a CTA gets an equal share; what TMA fetches for several CTAs
+  /// counts once.
   double l2_bytes = 5120;
   /// Bytes a cycle between an SM and L2, in either direction: what arrives by multicast too.
   double port_bytes = 64;
@@ -44,8 +45,8 @@ struct Timing {
 
   /// Issuing an instruction that nothing else is said of.
   double issue = 4;
-  /// Each access of a warp to memory, a stmatrix among them, with the arithmetic on its elements, which the
-  /// machine does not see: conversion, scaling, bias, activation.
+  /// Each access of a warp to memory, a stmatrix among them, with the arithmetic on its elements,
+  /// which the machine does not see: conversion, scaling, bias, activation.
   double access = 32;
   /// From the completion of a phase until a waiting warp goes on.
   double wake = 20;
@@ -77,23 +78,26 @@ enum class SpanKind : std::uint8_t {
 /// "wait", "issue", ...
 char const* to_string(SpanKind kind);
 
-/// A row of the picture: the warps of one role in one CTA, one of the CTA's engines, or an mbarrier.
+/// A row of the picture: the warps of one role in one CTA, one of the CTA's engines, or an
+/// mbarrier.
 struct TraceTrack {
   Dim3 cta{0, 0, 0};  ///< coordinate in the grid
   int rank = 0;       ///< of the CTA in its cluster
   std::string name;
 };
 
-/// From `begin` to `end`, in cycles since the launch. The spans of one track lie one after another or one
-/// within another.
+/// From `begin` to `end`, in cycles since the launch. The spans of one track lie one after another
+/// or one within another.
 struct TraceSpan {
   int track = 0;
   SpanKind kind = SpanKind::wait;
-  std::string name;  ///< "wait full[2]", "A[2]", "wgmma 0": the first result that these warps accumulate
+  std::string
+      name;  ///< "wait full[2]", "A[2]", "wgmma 0": the first result that these warps accumulate
   double begin = 0;
   double end = 0;
-  int issuer = -1;  ///< the track of the warps whose copy or wgmma it is; -1 for what warps do themselves
-  int count = 1;    ///< instructions that it stands for
+  int issuer =
+      -1;  ///< the track of the warps whose copy or wgmma it is; -1 for what warps do themselves
+  int count = 1;         ///< instructions that it stands for
   SourceLocation where;  ///< the line of the first of them
 };
 
@@ -107,17 +111,17 @@ struct Trace {
   void append(Trace&& other);
   /// The end of the last span; 0 where there is none.
   double cycles() const;
-  /// The fraction of `track`'s time, from the first span's begin to the last one's end, in spans of that
-  /// kind.
+  /// The fraction of `track`'s time, from the first span's begin to the last one's end, in spans of
+  /// that kind.
   double share(int track, SpanKind kind) const;
 };
 
-/// As Chrome's trace event format, which chrome://tracing and ui.perfetto.dev show: a process for each CTA, a
-/// thread for each track, a nanosecond for each cycle.
+/// As Chrome's trace event format, which chrome://tracing and ui.perfetto.dev show: a process for
+/// each CTA, a thread for each track, a nanosecond for each cycle.
 std::string to_chrome_json(Trace const& trace);
 
-/// As a self-contained SVG document: a row for each track, cycles along it. `width` is that of the rows in
-/// pixels; 0 chooses it by the length of the trace.
+/// As a self-contained SVG document: a row for each track, cycles along it. `width` is that of the
+/// rows in pixels; 0 chooses it by the length of the trace.
 std::string to_svg(Trace const& trace, int width = 0);
 
 }  // namespace tegula::sim

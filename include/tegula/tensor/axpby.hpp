@@ -6,8 +6,8 @@
 
 namespace tegula {
 
-/// y = alpha x + beta y, of a thread's registers and its part of a tensor in global memory. With beta 0, y is
-/// not read; nothing outside of a tensor that clips is read or written. (CuTe: axpby.)
+/// y = alpha x + beta y, of a thread's registers and its part of a tensor in global memory. With
+/// beta 0, y is not read; nothing outside of a tensor that clips is read or written. (CuTe: axpby.)
 template <Registers X, class T, class A, Clip C, class M>
 TEGULA_DEVICE void axpby(float alpha, X const& x, float beta, Tensor<Global<T, A, C>, M> const& y,
                          SourceLocation where = SourceLocation::current()) {
@@ -19,7 +19,8 @@ TEGULA_DEVICE void axpby(float alpha, X const& x, float beta, Tensor<Global<T, A
     if (C != Clip::none && !base.template inside<M>(i)) continue;
     float* const place = base.template at<M>(where, i);
     float const scaled = alpha * x(i, where);
-    st_global(place, beta == 0.0f ? scaled : fma(beta, ld_global<float>(place, where), scaled), where);
+    st_global(place, beta == 0.0f ? scaled : fma(beta, ld_global<float>(place, where), scaled),
+              where);
   }
 }
 

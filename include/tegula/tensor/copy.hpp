@@ -12,7 +12,8 @@
 #include "tegula/tensor/tiled_copy.hpp"
 #include "tegula/tensor/vector.hpp"
 
-/// copy(tiled_copy, source, target): a tile between global and shared memory, by the threads of a CTA.
+/// copy(tiled_copy, source, target): a tile between global and shared memory, by the threads of a
+/// CTA.
 namespace tegula {
 
 namespace detail {
@@ -43,14 +44,16 @@ template <class Tile, class Threads, class M, int Count> struct VectorChecked {
                    OffsetFacts<Tile, Threads>::offsets, Flat<take_t<1, M::rank, M>>::value, Count);
 };
 template <int UnitAxis, class M, int Count> struct GlobalVectorChecked {
-  static constexpr bool value = Count == 1 || std::is_same_v<mode_at<0, M>, Mode<Along<UnitAxis, Count, 1>>>;
+  static constexpr bool value =
+      Count == 1 || std::is_same_v<mode_at<0, M>, Mode<Along<UnitAxis, Count, 1>>>;
 };
 
 /// The steps of a thread's part: its modes but the first, which is a vector's elements.
 template <class M> using steps_of = take_t<1, M::rank, M>;
 
 template <class Space, class G, class H, int Count> TEGULA_DEVICE constexpr void check_parts() {
-  static_assert(map_size<G> == map_size<H>, "copy: source and target differ in size; slice the stage");
+  static_assert(map_size<G> == map_size<H>,
+                "copy: source and target differ in size; slice the stage");
   static_assert(
       GlobalVectorChecked<Space::unit, G, Count>::value,
       "copy: a vector's elements must be neighbours in global memory, along the tensor's unit axis");
@@ -61,11 +64,12 @@ struct Always {
 };
 
 /// Global to shared memory; what lies outside of the tensor, or is not wanted, becomes zeros.
-template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved, class H,
-          class Wanted>
-TEGULA_DEVICE void copy_to_shared(TiledCopy<S, T> const& by, Tensor<Global<U, A, C>, G> const& from,
-                                  Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to,
-                                  Wanted wanted, SourceLocation where) {
+template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved,
+          class H, class Wanted>
+TEGULA_DEVICE void copy_to_shared(
+    TiledCopy<S, T> const& by, Tensor<Global<U, A, C>, G> const& from,
+    Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to, Wanted wanted,
+    SourceLocation where) {
   static_assert(sizeof(U) == sizeof(T) && sizeof(typename Tile::Element) == sizeof(T),
                 "copy: the copy's elements are not the tensors'");
   auto const source = by.partition(from, where);
@@ -73,8 +77,8 @@ TEGULA_DEVICE void copy_to_shared(TiledCopy<S, T> const& by, Tensor<Global<U, A,
   using MG = typename decltype(source)::Map;
   using MS = typename decltype(target)::Map;
   using Part = typename decltype(target)::Space;
-  static_assert(
-      VectorChecked<Tile, typename Part::ThreadMode, MS, S.vector>::value);  // here: it prints sooner
+  static_assert(VectorChecked<Tile, typename Part::ThreadMode, MS,
+                              S.vector>::value);  // here: it prints sooner
   check_parts<Global<U, A, C>, MG, MS, S.vector>();
   constexpr int bytes = TiledCopy<S, T>::bytes, steps = map_size<steps_of<MS>>;
   static_assert(bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16,
@@ -101,12 +105,14 @@ TEGULA_DEVICE void copy_to_shared(TiledCopy<S, T> const& by, Tensor<Global<U, A,
   }
 }
 
-/// Shared to global memory through registers; nothing is written outside of the tensor, or where not wanted.
-template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved, class H,
-          class Wanted>
-TEGULA_DEVICE void copy_to_global(TiledCopy<S, T> const& by,
-                                  Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
-                                  Tensor<Global<U, A, C>, G> const& to, Wanted wanted, SourceLocation where) {
+/// Shared to global memory through registers; nothing is written outside of the tensor, or where
+/// not wanted.
+template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved,
+          class H, class Wanted>
+TEGULA_DEVICE void copy_to_global(
+    TiledCopy<S, T> const& by,
+    Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
+    Tensor<Global<U, A, C>, G> const& to, Wanted wanted, SourceLocation where) {
   static_assert(sizeof(U) == sizeof(T) && sizeof(typename Tile::Element) == sizeof(T),
                 "copy: the copy's elements are not the tensors'");
   auto const source = by.partition(from, where);
@@ -114,8 +120,8 @@ TEGULA_DEVICE void copy_to_global(TiledCopy<S, T> const& by,
   using MG = typename decltype(target)::Map;
   using MS = typename decltype(source)::Map;
   using Part = typename decltype(source)::Space;
-  static_assert(
-      VectorChecked<Tile, typename Part::ThreadMode, MS, S.vector>::value);  // here: it prints sooner
+  static_assert(VectorChecked<Tile, typename Part::ThreadMode, MS,
+                              S.vector>::value);  // here: it prints sooner
   check_parts<Global<U, A, C>, MG, MS, S.vector>();
   auto base = target.space.base();
   constexpr int strided = Global<U, A, C>::unit == 0 ? 1 : 0;
@@ -129,7 +135,8 @@ TEGULA_DEVICE void copy_to_global(TiledCopy<S, T> const& by,
   }
 }
 
-/// A fragment must be as large as the copy's part of a tile in global memory, its vectors neighbours there.
+/// A fragment must be as large as the copy's part of a tile in global memory, its vectors
+/// neighbours there.
 template <TiledCopySpec S, class Space, class G, class U, class F>
 TEGULA_DEVICE constexpr void check_registers() {
   static_assert(
@@ -141,9 +148,11 @@ TEGULA_DEVICE constexpr void check_registers() {
 }
 
 /// Global memory to registers; what lies outside of the tensor, or is not wanted, becomes zeros.
-template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class E, class M, class Wanted>
-TEGULA_DEVICE void copy_to_registers(TiledCopy<S, T> const& by, Tensor<Global<U, A, C>, G> const& from,
-                                     Fragment<E, M>& to, Wanted wanted, SourceLocation where) {
+template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class E, class M,
+          class Wanted>
+TEGULA_DEVICE void copy_to_registers(TiledCopy<S, T> const& by,
+                                     Tensor<Global<U, A, C>, G> const& from, Fragment<E, M>& to,
+                                     Wanted wanted, SourceLocation where) {
   auto const source = by.partition(from, where);
   using MG = typename decltype(source)::Map;
   check_registers<S, Global<U, A, C>, MG, U, Fragment<E, M>>();
@@ -152,13 +161,14 @@ TEGULA_DEVICE void copy_to_registers(TiledCopy<S, T> const& by, Tensor<Global<U,
 #pragma unroll
   for (int i = 0; i < map_size<steps_of<MG>>; ++i) {
     bool const inside = (C == Clip::none || base.template inside<steps_of<MG>>(i)) && wanted(i);
-    put(to, i * S.vector, inside ? ld_global<V>(base.template at<steps_of<MG>>(where, i), where) : V{},
-        where);
+    put(to, i * S.vector,
+        inside ? ld_global<V>(base.template at<steps_of<MG>>(where, i), where) : V{}, where);
   }
 }
 
 /// Registers to global memory; nothing is written outside of the tensor, or where not wanted.
-template <TiledCopySpec S, class T, class E, class M, class U, class A, Clip C, class G, class Wanted>
+template <TiledCopySpec S, class T, class E, class M, class U, class A, Clip C, class G,
+          class Wanted>
 TEGULA_DEVICE void copy_from_registers(TiledCopy<S, T> const& by, Fragment<E, M> const& from,
                                        Tensor<Global<U, A, C>, G> const& to, Wanted wanted,
                                        SourceLocation where) {
@@ -169,7 +179,8 @@ TEGULA_DEVICE void copy_from_registers(TiledCopy<S, T> const& by, Fragment<E, M>
 #pragma unroll
   for (int i = 0; i < map_size<steps_of<MG>>; ++i) {
     if ((C == Clip::none || base.template inside<steps_of<MG>>(i)) && wanted(i))
-      st_global(base.template at<steps_of<MG>>(where, i), get<U, S.vector>(from, i * S.vector, where), where);
+      st_global(base.template at<steps_of<MG>>(where, i),
+                get<U, S.vector>(from, i * S.vector, where), where);
   }
 }
 
@@ -184,28 +195,32 @@ template <class Predicate, class Part> struct WantedAt {
 
 }  // namespace detail
 
-/// Starts the copy of a tile (m, n) from global to shared memory: by cp.async where the hardware has the
-/// vector's width (4, 8, 16 bytes), else through a register. What lies outside of a tensor that clips becomes
-/// zeros. Complete for this thread at its next cp_async_wait_group that covers it.
-template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved, class H>
+/// Starts the copy of a tile (m, n) from global to shared memory: by cp.async where the hardware
+/// has the vector's width (4, 8, 16 bytes), else through a register. What lies outside of a tensor
+/// that clips becomes zeros. Complete for this thread at its next cp_async_wait_group that covers
+/// it.
+template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved,
+          class H>
 TEGULA_DEVICE void copy(TiledCopy<S, T> const& by, Tensor<Global<U, A, C>, G> const& from,
                         Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to,
                         SourceLocation where = SourceLocation::current()) {
   detail::copy_to_shared(by, from, to, detail::Always{}, where);
 }
-/// A tile from shared to global memory, through registers. Nothing outside of a tensor that clips is written.
-template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved, class H>
+/// A tile from shared to global memory, through registers. Nothing outside of a tensor that clips
+/// is written.
+template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved,
+          class H>
 TEGULA_DEVICE void copy(TiledCopy<S, T> const& by,
                         Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
                         Tensor<Global<U, A, C>, G> const& to,
                         SourceLocation where = SourceLocation::current()) {
   detail::copy_to_global(by, from, to, detail::Always{}, where);
 }
-/// A thread's part of a tile in global memory, to registers like it (make_fragment_like), a vector at a time.
-/// What lies outside of a tensor that clips becomes zeros.
+/// A thread's part of a tile in global memory, to registers like it (make_fragment_like), a vector
+/// at a time. What lies outside of a tensor that clips becomes zeros.
 template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class E, class M>
-TEGULA_DEVICE void copy(TiledCopy<S, T> const& by, Tensor<Global<U, A, C>, G> const& from, Fragment<E, M>& to,
-                        SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void copy(TiledCopy<S, T> const& by, Tensor<Global<U, A, C>, G> const& from,
+                        Fragment<E, M>& to, SourceLocation where = SourceLocation::current()) {
   detail::copy_to_registers(by, from, to, detail::Always{}, where);
 }
 /// And from registers. Nothing outside of a tensor that clips is written.
@@ -216,46 +231,47 @@ TEGULA_DEVICE void copy(TiledCopy<S, T> const& by, Fragment<E, M> const& from,
   detail::copy_from_registers(by, from, to, detail::Always{}, where);
 }
 
-/// As copy, of the vectors at whose first element `predicate` holds of the coordinate in global memory, a
-/// Coordinate<rank>; of the others, zeros are written to shared memory and registers, and nothing to global
-/// memory.
-/// (CuTe: copy_if.)
-template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved, class H,
-          class Predicate>
+/// As copy, of the vectors at whose first element `predicate` holds of the coordinate in global
+/// memory, a Coordinate<rank>; of the others, zeros are written to shared memory and registers, and
+/// nothing to global memory. (CuTe: copy_if.)
+template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved,
+          class H, class Predicate>
 TEGULA_DEVICE void copy_if(TiledCopy<S, T> const& by, Predicate const& predicate,
                            Tensor<Global<U, A, C>, G> const& from,
                            Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to,
                            SourceLocation where = SourceLocation::current()) {
   auto const places = by.partition(coordinates_of(from), where);
-  detail::copy_to_shared(by, from, to, detail::WantedAt<Predicate, decltype(places)>{predicate, places},
-                         where);
+  detail::copy_to_shared(by, from, to,
+                         detail::WantedAt<Predicate, decltype(places)>{predicate, places}, where);
 }
-template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved, class H,
-          class Predicate>
+template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved,
+          class H, class Predicate>
 TEGULA_DEVICE void copy_if(TiledCopy<S, T> const& by, Predicate const& predicate,
                            Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
                            Tensor<Global<U, A, C>, G> const& to,
                            SourceLocation where = SourceLocation::current()) {
   auto const places = by.partition(coordinates_of(to), where);
-  detail::copy_to_global(by, from, to, detail::WantedAt<Predicate, decltype(places)>{predicate, places},
-                         where);
+  detail::copy_to_global(by, from, to,
+                         detail::WantedAt<Predicate, decltype(places)>{predicate, places}, where);
 }
 
-template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class E, class M, class Predicate>
+template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class E, class M,
+          class Predicate>
 TEGULA_DEVICE void copy_if(TiledCopy<S, T> const& by, Predicate const& predicate,
                            Tensor<Global<U, A, C>, G> const& from, Fragment<E, M>& to,
                            SourceLocation where = SourceLocation::current()) {
   auto const places = by.partition(coordinates_of(from), where);
-  detail::copy_to_registers(by, from, to, detail::WantedAt<Predicate, decltype(places)>{predicate, places},
-                            where);
+  detail::copy_to_registers(
+      by, from, to, detail::WantedAt<Predicate, decltype(places)>{predicate, places}, where);
 }
-template <TiledCopySpec S, class T, class E, class M, class U, class A, Clip C, class G, class Predicate>
-TEGULA_DEVICE void copy_if(TiledCopy<S, T> const& by, Predicate const& predicate, Fragment<E, M> const& from,
-                           Tensor<Global<U, A, C>, G> const& to,
+template <TiledCopySpec S, class T, class E, class M, class U, class A, Clip C, class G,
+          class Predicate>
+TEGULA_DEVICE void copy_if(TiledCopy<S, T> const& by, Predicate const& predicate,
+                           Fragment<E, M> const& from, Tensor<Global<U, A, C>, G> const& to,
                            SourceLocation where = SourceLocation::current()) {
   auto const places = by.partition(coordinates_of(to), where);
-  detail::copy_from_registers(by, from, to, detail::WantedAt<Predicate, decltype(places)>{predicate, places},
-                              where);
+  detail::copy_from_registers(
+      by, from, to, detail::WantedAt<Predicate, decltype(places)>{predicate, places}, where);
 }
 
 }  // namespace tegula

@@ -16,21 +16,21 @@ namespace detail {
 /// A mode's offsets in pieces of 16 bytes, of which descriptors count.
 template <class Tile, class M> struct DescriptorSteps {
   struct Source {
-    static constexpr Layout value =
-        make_layout(upcast(ModeTraits<tile_offsets<Tile, M>>::make(), 16 / sizeof(typename Tile::Element)));
+    static constexpr Layout value = make_layout(
+        upcast(ModeTraits<tile_offsets<Tile, M>>::make(), 16 / sizeof(typename Tile::Element)));
   };
   using Type = mode_at<0, MapOf<Source>>;
 };
 
-/// Refuses steps that lead to no operand: into a group of eight rows, or into what the hardware reads as one
-/// row of the K-major or MN-major form.
+/// Refuses steps that lead to no operand: into a group of eight rows, or into what the hardware
+/// reads as one row of the K-major or MN-major form.
 constexpr bool check_descriptor_steps(Layout const& steps, bool along_mn, int row, int bits) {
   int const mn = along_mn ? row : 8, k = along_mn ? 8 : 256 / bits;
   for (int i = 0; i < steps.count; ++i) {
     std::int64_t const unit = steps.axes[i] == 1 ? mn : steps.axes[i] == 2 ? k : 1;
     if (steps.extents[i] > 1 && steps.strides[i] % unit != 0)
-      refuse("partition", "wgmma's operands begin at multiples of 8 rows, and of 32 bytes along k", steps,
-             unit);
+      refuse("partition", "wgmma's operands begin at multiples of 8 rows, and of 32 bytes along k",
+             steps, unit);
   }
   return true;
 }
@@ -44,16 +44,16 @@ template <class Tile, class M> struct DescriptorStepsChecked {
 
 }  // namespace detail
 
-/// A tile (mn, k[, stage]) in shared memory, whose places are matrix descriptors of the operands that begin
-/// there. The hardware swizzles the sums, so every step adds. Refused where the tile has not a layout that
-/// wgmma reads (wgmma_descriptor).
+/// A tile (mn, k[, stage]) in shared memory, whose places are matrix descriptors of the operands
+/// that begin there. The hardware swizzles the sums, so every step adds. Refused where the tile has
+/// not a layout that wgmma reads (wgmma_descriptor).
 template <class Tile> class Descriptors {
  public:
   using Element = typename Tile::Element;
   static constexpr WgmmaDescriptor descriptor = wgmma_descriptor(Tile::layout, 8 * sizeof(Element));
 
-  /// In a cluster a shared address has the CTA's rank in its upper bits, where the descriptor has the leading
-  /// offset: PTX ISA, matrix-descriptor-encode.
+  /// In a cluster a shared address has the CTA's rank in its upper bits, where the descriptor has
+  /// the leading offset: PTX ISA, matrix-descriptor-encode.
   TEGULA_DEVICE Descriptors(SharedAddr base, [[maybe_unused]] SourceLocation where)
       : low_(low | (base & 0x3ffff) >> 4) {
 #if TEGULA_HAS_MUTABLE_VALUES
@@ -72,16 +72,19 @@ template <class Tile> class Descriptors {
     bool const swizzled = is_swizzled<descriptor.swizzle_bytes != 0>(made_at());
     return static_cast<std::uint64_t>(swizzled ? high : high & 0x3fffffff) << 32 | moved;
   }
-  template <class M, class... I> TEGULA_DEVICE std::uint64_t element(SourceLocation where, I... i) const {
+  template <class M, class... I>
+  TEGULA_DEVICE std::uint64_t element(SourceLocation where, I... i) const {
     return at<M>(where, i...);
   }
 
  private:
   template <class M> using Steps = typename detail::DescriptorSteps<Tile, M>::Type;
-  template <class... Modes, class... I> TEGULA_DEVICE static std::uint32_t steps(Map<Modes...>, I... i) {
+  template <class... Modes, class... I>
+  TEGULA_DEVICE static std::uint32_t steps(Map<Modes...>, I... i) {
     static_assert(sizeof...(Modes) == sizeof...(I), "a descriptor takes one index for each mode");
     static_assert((true && ... && detail::DescriptorStepsChecked<Tile, Modes>::value));
-    return static_cast<std::uint32_t>((0 + ... + coordinate<0>(Steps<Modes>{}, static_cast<int>(i))));
+    return static_cast<std::uint32_t>(
+        (0 + ... + coordinate<0>(Steps<Modes>{}, static_cast<int>(i))));
   }
   static constexpr std::uint32_t low = descriptor.low();
   static constexpr std::uint32_t high = descriptor.high();
@@ -95,9 +98,9 @@ template <class Tile> class Descriptors {
   std::uint32_t low_;  // bits 0 to 31 of the descriptor of the base
 };
 
-/// The matrix descriptor of a tile in shared memory, or of a part of one, as an instruction of arch/ names
-/// it. Parts begin at multiples of 8 rows of a K-major tile, or of the row's width of an MN-major one, and of
-/// 32 bytes along k, or of 8 there.
+/// The matrix descriptor of a tile in shared memory, or of a part of one, as an instruction of
+/// arch/ names it. Parts begin at multiples of 8 rows of a K-major tile, or of the row's width of
+/// an MN-major one, and of 32 bytes along k, or of 8 there.
 template <class Tile, int Moved, class M>
 TEGULA_DEVICE std::uint64_t matrix_descriptor(
     Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, M> const& operand,

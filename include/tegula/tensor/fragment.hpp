@@ -20,16 +20,17 @@ template <class F, class... I> TEGULA_DEVICE auto slice_fragment(F& fragment, I.
 }
 template <class F, class Numbers, class M> struct FragmentSlice;
 
-/// A thread's registers of a tensor. The map leads from value to coordinate, counted from the thread's first
-/// value on: (values of an instruction, instructions along one axis, along the other). Values of less than 32
-/// bits lie side by side in a register, the first lowest.
+/// A thread's registers of a tensor. The map leads from value to coordinate, counted from the
+/// thread's first value on: (values of an instruction, instructions along one axis, along the
+/// other). Values of less than 32 bits lie side by side in a register, the first lowest.
 ///
-/// On the simulated machine an access to a value that an instruction in flight holds (the accumulators and
-/// the A registers of a wgmma, until it is waited for) is a finding.
+/// On the simulated machine an access to a value that an instruction in flight holds (the
+/// accumulators and the A registers of a wgmma, until it is waited for) is a finding.
 template <class T, class M> struct Fragment {
   using Map = M;
   using Element = T;
-  static constexpr bool whole_registers = std::is_same_v<T, float> || std::is_same_v<T, std::int32_t>;
+  static constexpr bool whole_registers =
+      std::is_same_v<T, float> || std::is_same_v<T, std::int32_t>;
   using Register = std::conditional_t<whole_registers, T, std::uint32_t>;
   static constexpr int size = map_size<M>;
   static constexpr int per_register = 4 / static_cast<int>(sizeof(T));
@@ -39,8 +40,8 @@ template <class T, class M> struct Fragment {
   Register data[registers];
 
   /// Value i of all, or by one index for each mode. (CuTe: operator().)
-  TEGULA_DEVICE T& operator()(int i,
-                              SourceLocation where = SourceLocation::current()) requires(whole_registers) {
+  TEGULA_DEVICE T& operator()(int i, SourceLocation where = SourceLocation::current()) requires(
+      whole_registers) {
     touched(i, where);
     return data[i];
   }
@@ -54,7 +55,8 @@ template <class T, class M> struct Fragment {
     touched(i / per_register, where);
     return unpack<T>(data[i / per_register], i % per_register);
   }
-  TEGULA_DEVICE decltype(auto) operator()(int i, int j, SourceLocation where = SourceLocation::current()) {
+  TEGULA_DEVICE decltype(auto) operator()(int i, int j,
+                                          SourceLocation where = SourceLocation::current()) {
     return (*this)(flat(i, j), where);
   }
   TEGULA_DEVICE decltype(auto) operator()(int i, int j,
@@ -71,8 +73,8 @@ template <class T, class M> struct Fragment {
   }
   /// A slice, f(_, m, _): modes given as `_` stay, and the fragment's registers are its own.
   template <TensorIndex I, TensorIndex J>
-  requires(std::is_same_v<I, Underscore> || std::is_same_v<J, Underscore>) TEGULA_DEVICE auto operator()(
-      I i, J j) {
+  requires(std::is_same_v<I, Underscore> || std::is_same_v<J, Underscore>) TEGULA_DEVICE auto
+  operator()(I i, J j) {
     return detail::slice_fragment(*this, i, j);
   }
   template <TensorIndex I, TensorIndex J, TensorIndex K>
@@ -93,13 +95,15 @@ template <class T, class M> struct Fragment {
     touched(i / per_register, where);
     return data[i / per_register];
   }
-  TEGULA_DEVICE Register const& word(int i, SourceLocation where = SourceLocation::current()) const {
+  TEGULA_DEVICE Register const& word(int i,
+                                     SourceLocation where = SourceLocation::current()) const {
     touched(i / per_register, where);
     return data[i / per_register];
   }
   /// Assigns to a value of less than 32 bits.
-  TEGULA_DEVICE void set(int i, T const& value,
-                         SourceLocation where = SourceLocation::current()) requires(!whole_registers) {
+  TEGULA_DEVICE void set(
+      int i, T const& value,
+      SourceLocation where = SourceLocation::current()) requires(!whole_registers) {
     touched(i / per_register, where);
     data[i / per_register] = replace(data[i / per_register], i % per_register, value);
   }
@@ -114,7 +118,8 @@ template <class T, class M> struct Fragment {
 
   /// The flat number of a value given by its index in each mode.
   template <class... I> TEGULA_DEVICE static constexpr int flat(I... i) {
-    static_assert(sizeof...(I) == M::rank, "a value takes one index, or one for each mode of the fragment");
+    static_assert(sizeof...(I) == M::rank,
+                  "a value takes one index, or one for each mode of the fragment");
     int const index[] = {i...};
     int result = 0, below = 1;
     [&]<int... Mode>(detail::NumberList<Mode...>) {
@@ -125,7 +130,8 @@ template <class T, class M> struct Fragment {
   }
 
  private:
-  TEGULA_DEVICE void touched([[maybe_unused]] int reg, [[maybe_unused]] SourceLocation where) const {
+  TEGULA_DEVICE void touched([[maybe_unused]] int reg,
+                             [[maybe_unused]] SourceLocation where) const {
 #if !TEGULA_GPU
     if (sim::registers_held.load(std::memory_order_relaxed) != 0) [[unlikely]]
       sim::touch_register(&data[reg], where);
@@ -133,8 +139,8 @@ template <class T, class M> struct Fragment {
   }
 };
 
-/// Some modes of a fragment: its registers, not a copy. Numbers leads from the slice's values to the
-/// fragment's, counted from `first`.
+/// Some modes of a fragment: its registers, not a copy. Numbers leads from the slice's values to
+/// the fragment's, counted from `first`.
 template <class F, class Numbers, class M> struct FragmentSlice {
   using Map = M;
   using Element = typename F::Element;
@@ -181,7 +187,8 @@ template <class... Modes> struct ValueNumbers<Map<Modes...>> {
   using Type = MapOf<Source>;
 };
 
-template <class... Modes, class... I> TEGULA_DEVICE constexpr int first_number(Map<Modes...>, I... i) {
+template <class... Modes, class... I>
+TEGULA_DEVICE constexpr int first_number(Map<Modes...>, I... i) {
   int number = 0;
   auto const one = [&]<class M, class J>(M, J j) {
     if constexpr (!std::is_same_v<J, Underscore>) number += coordinate<0>(M{}, static_cast<int>(j));
@@ -192,7 +199,8 @@ template <class... Modes, class... I> TEGULA_DEVICE constexpr int first_number(M
 
 template <class F, class... I> TEGULA_DEVICE auto slice_fragment(F& fragment, I... i) {
   using M = typename F::Map;
-  static_assert(sizeof...(I) == M::rank, "a slice takes one index, or _, for each mode of the fragment");
+  static_assert(sizeof...(I) == M::rank,
+                "a slice takes one index, or _, for each mode of the fragment");
   using Numbers = typename ValueNumbers<M>::Type;
   return FragmentSlice<F, typename Sliced<Numbers, I...>::Type, typename Sliced<M, I...>::Type>{
       fragment, first_number(Numbers{}, i...)};
@@ -200,7 +208,8 @@ template <class F, class... I> TEGULA_DEVICE auto slice_fragment(F& fragment, I.
 
 template <class F> inline constexpr bool is_registers = false;
 template <class T, class M> inline constexpr bool is_registers<Fragment<T, M>> = true;
-template <class F, class N, class M> inline constexpr bool is_registers<FragmentSlice<F, N, M>> = true;
+template <class F, class N, class M>
+inline constexpr bool is_registers<FragmentSlice<F, N, M>> = true;
 template <class F> inline constexpr bool is_slice = false;
 template <class F, class N, class M> inline constexpr bool is_slice<FragmentSlice<F, N, M>> = true;
 
@@ -236,8 +245,8 @@ TEGULA_DEVICE auto part_of_slice(FragmentSlice<F, N, M> const& f) {
 
 }  // namespace detail
 
-/// The registers from value (i, j, ...) on, one index for each mode; and the first Extents... of each mode:
-/// slices, as domain_offset and part of a tensor are views.
+/// The registers from value (i, j, ...) on, one index for each mode; and the first Extents... of
+/// each mode: slices, as domain_offset and part of a tensor are views.
 template <Registers F, class... I>
 requires(sizeof...(I) == std::remove_cvref_t<F>::Map::rank) TEGULA_DEVICE
     auto domain_offset(F&& registers, I... index) {
@@ -249,7 +258,8 @@ template <int... Extents, Registers F> TEGULA_DEVICE auto part(F&& registers) {
   return detail::part_of_slice<Extents...>(detail::as_slice(registers));
 }
 
-/// Registers for a thread's part of a tensor, not yet written. (CuTe: make_fragment_like, make_tensor_like.)
+/// Registers for a thread's part of a tensor, not yet written. (CuTe: make_fragment_like,
+/// make_tensor_like.)
 template <class Space, class M> TEGULA_DEVICE auto make_fragment_like(Tensor<Space, M> const&) {
   return Fragment<std::remove_const_t<typename Space::Element>, M>{};
 }
@@ -275,8 +285,8 @@ TEGULA_DEVICE void call_at(F& f, Value& value, M, Coordinate<Rank> const& origin
 }
 }  // namespace detail
 
-/// Calls f(value, i, j, ...) for each value, where (i, j, ...) is its coordinate as an Index for each axis:
-/// `origin` is that of the thread's first value.
+/// Calls f(value, i, j, ...) for each value, where (i, j, ...) is its coordinate as an Index for
+/// each axis: `origin` is that of the thread's first value.
 template <class T, class M, int Rank, class F>
 TEGULA_DEVICE void for_each(Fragment<T, M>& fragment, Coordinate<Rank> const& origin, F f,
                             SourceLocation where = SourceLocation::current()) {
@@ -342,27 +352,29 @@ TEGULA_DEVICE decltype(auto) row_column(F&& f, int row, int column,
            where);
 }
 
-/// One value for each row (Axis 1: the columns are reduced away) or column (Axis 0) that the thread has:
-/// combine(...combine(combine(first, second), third)...). The thread's own values alone.
+/// One value for each row (Axis 1: the columns are reduced away) or column (Axis 0) that the thread
+/// has: combine(...combine(combine(first, second), third)...). The thread's own values alone.
 template <int Axis, class T, class M, class Combine>
 TEGULA_DEVICE auto reduce(Fragment<T, M> const& f, Combine combine,
                           SourceLocation where = SourceLocation::current()) {
-  static_assert(Axis == 0 || Axis == 1, "reduce: a fragment has rows (axis 0) and columns (axis 1)");
+  static_assert(Axis == 0 || Axis == 1,
+                "reduce: a fragment has rows (axis 0) and columns (axis 1)");
   Fragment<T, Map<typename detail::ValuesAlong<M, 1 - Axis>::StepMode>> result;
 #pragma unroll
   for (int i = 0; i < count_along<M, 1 - Axis>; ++i) {
     result.data[i] = Axis == 1 ? row_column(f, i, 0, where) : row_column(f, 0, i, where);
 #pragma unroll
     for (int j = 1; j < count_along<M, Axis>; ++j) {
-      result.data[i] =
-          combine(result.data[i], Axis == 1 ? row_column(f, i, j, where) : row_column(f, j, i, where));
+      result.data[i] = combine(result.data[i],
+                               Axis == 1 ? row_column(f, i, j, where) : row_column(f, j, i, where));
     }
   }
   return result;
 }
 
-/// Registers of another fragment, in another order (Order: which of its values is value i) and rounded to T,
-/// to nearest even, when an instruction asks for them. A fragment is referred to, a slice is kept.
+/// Registers of another fragment, in another order (Order: which of its values is value i) and
+/// rounded to T, to nearest even, when an instruction asks for them. A fragment is referred to, a
+/// slice is kept.
 template <class T, class From, class Order> struct Rounded {
   static constexpr int size = mode_size<Order>;
   std::conditional_t<detail::is_slice<From>, From, From const&> from;

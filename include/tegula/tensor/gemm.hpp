@@ -7,8 +7,9 @@
 #include "tegula/tensor/register_copy.hpp"
 #include "tegula/tensor/tiled_mma.hpp"
 
-/// gemm(mma, a, b, c): c += a b^T, by whatever the tiled MMA's instruction is: mma.sync and fma here, wgmma
-/// in tensor/warpgroup_gemm.hpp (a header of its own: its operand lists take a compiler half a second).
+/// gemm(mma, a, b, c): c += a b^T, by whatever the tiled MMA's instruction is: mma.sync and fma
+/// here, wgmma in tensor/warpgroup_gemm.hpp (a header of its own: its operand lists take a compiler
+/// half a second).
 namespace tegula {
 
 namespace detail {
@@ -49,13 +50,15 @@ template <class T, class F, class O> inline constexpr bool is_rounded<Rounded<T,
 
 }  // namespace detail
 
-/// c += a b^T, all in registers: a (of the atom, MMA_M, MMA_K), b (of the atom, MMA_N, MMA_K), c (of the
-/// atom, MMA_M, MMA_N). Back and forth along n, so that neighbouring instructions share an operand.
+/// c += a b^T, all in registers: a (of the atom, MMA_M, MMA_K), b (of the atom, MMA_N, MMA_K), c
+/// (of the atom, MMA_M, MMA_N). Back and forth along n, so that neighbouring instructions share an
+/// operand.
 template <TiledMmaSpec S, class TA, class MA, class TB, class MB, class TC, class MC>
 requires(S.atom.operands == MmaOperands::warp) TEGULA_DEVICE
-    void gemm(TiledMma<S> const&, Fragment<TA, MA> const& a, Fragment<TB, MB> const& b, Fragment<TC, MC>& c,
-              SourceLocation where = SourceLocation::current()) {
-  constexpr int M = mode_size<mode_at<1, MA>>, N = mode_size<mode_at<1, MB>>, K = mode_size<mode_at<2, MA>>;
+    void gemm(TiledMma<S> const&, Fragment<TA, MA> const& a, Fragment<TB, MB> const& b,
+              Fragment<TC, MC>& c, SourceLocation where = SourceLocation::current()) {
+  constexpr int M = mode_size<mode_at<1, MA>>, N = mode_size<mode_at<1, MB>>,
+                K = mode_size<mode_at<2, MA>>;
   constexpr int ra = a_registers(S.atom), rb = b_registers(S.atom);
   detail::check_depth<K, mode_size<mode_at<2, MB>>>();
   detail::check_accumulators<MC, M, N>();
@@ -73,17 +76,18 @@ requires(S.atom.operands == MmaOperands::warp) TEGULA_DEVICE
   }
 }
 
-/// c += a b^T over all of K: b is a thread's part of a tile in shared memory, loaded by ldmatrix a step
-/// before it is used, a step being at most `Ahead` loads; a is that too, or in registers
+/// c += a b^T over all of K: b is a thread's part of a tile in shared memory, loaded by ldmatrix a
+/// step before it is used, a step being at most `Ahead` loads; a is that too, or in registers
 /// (TiledMma::operand_a). (a's loads are not hidden: their registers are worth more.)
-template <int Ahead, TiledMmaSpec S, class A, class Tile, class Threads, CopyOp Op, int Moved, class MB,
-          class TC, class MC>
+template <int Ahead, TiledMmaSpec S, class A, class Tile, class Threads, CopyOp Op, int Moved,
+          class MB, class TC, class MC>
 requires(S.atom.operands == MmaOperands::warp) TEGULA_DEVICE
     void gemm(TiledMma<S> const&, A const& a, Tensor<Shared<Tile, Threads, Op, Moved>, MB> const& b,
               Fragment<TC, MC>& c, SourceLocation where = SourceLocation::current()) {
   static_assert(MB::rank == 2 && Op != CopyOp::universal,
                 "gemm: b is loaded by ldmatrix, (loads along n, MMA_K)");
-  constexpr int M = mode_size<mode_at<1, MC>>, N = mode_size<mode_at<2, MC>>, K = mode_size<mode_at<1, MB>>;
+  constexpr int M = mode_size<mode_at<1, MC>>, N = mode_size<mode_at<2, MC>>,
+                K = mode_size<mode_at<1, MB>>;
   constexpr int loads = mode_size<mode_at<0, MB>>;  // along n, each of some tiles
   static_assert(N % loads == 0, "gemm: b and the accumulators differ in MMA_N");
   constexpr int tiles = N / loads, ra = a_registers(S.atom), rb = b_registers(S.atom);
@@ -127,23 +131,27 @@ requires(S.atom.operands == MmaOperands::warp) TEGULA_DEVICE
           std::uint32_t rb_tile[rb];
 #pragma unroll
           for (int r = 0; r < rb; ++r) rb_tile[r] = own_b[step % 2][i][rb * tile + r];
-          detail::mma_step<S.atom>(c, m + M * (tiles * (first + i) + tile), own_a[m], rb_tile, where);
+          detail::mma_step<S.atom>(c, m + M * (tiles * (first + i) + tile), own_a[m], rb_tile,
+                                   where);
         }
       }
     }
   }
 }
 
-/// c += a b^T by one thread's own fma: a (M, K), b (N, K) and c (M, N) are its parts of tensors in any space,
-/// as local_partition makes them; a and b are read a depth at a time. (CuTe: gemm(tCsA, tCsB, tCrC).)
+/// c += a b^T by one thread's own fma: a (M, K), b (N, K) and c (M, N) are its parts of tensors in
+/// any space, as local_partition makes them; a and b are read a depth at a time. (CuTe: gemm(tCsA,
+/// tCsB, tCrC).)
 template <class SA, class MA, class SB, class MB, class TC, class MC>
 TEGULA_DEVICE void gemm(Tensor<SA, MA> const& a, Tensor<SB, MB> const& b, Fragment<TC, MC>& c,
                         SourceLocation where = SourceLocation::current()) {
   static_assert(MA::rank == 2 && MB::rank == 2,
                 "gemm: a thread's operands have modes (MN, K); slice the rest");
-  constexpr int M = mode_size<mode_at<0, MA>>, N = mode_size<mode_at<0, MB>>, K = mode_size<mode_at<1, MA>>;
+  constexpr int M = mode_size<mode_at<0, MA>>, N = mode_size<mode_at<0, MB>>,
+                K = mode_size<mode_at<1, MA>>;
   detail::check_depth<K, mode_size<mode_at<1, MB>>>();
-  static_assert(map_size<MC> == M * N, "gemm: the accumulators must be as many as a's M times b's N");
+  static_assert(map_size<MC> == M * N,
+                "gemm: the accumulators must be as many as a's M times b's N");
 #pragma unroll
   for (int k = 0; k < K; ++k) {
     auto const a_k = a(_, k, where);
@@ -164,8 +172,8 @@ TEGULA_DEVICE void gemm(Tensor<SA, MA> const& a, Tensor<SB, MB> const& b, Fragme
 /// The same by a tiled MMA of fma: a and b are a thread's elements, (1, MMA_MN, MMA_K).
 template <TiledMmaSpec S, class SA, class MA, class SB, class MB, class TC, class MC>
 requires(S.atom.operands == MmaOperands::scalar) TEGULA_DEVICE
-    void gemm(TiledMma<S> const&, Tensor<SA, MA> const& a, Tensor<SB, MB> const& b, Fragment<TC, MC>& c,
-              SourceLocation where = SourceLocation::current()) {
+    void gemm(TiledMma<S> const&, Tensor<SA, MA> const& a, Tensor<SB, MB> const& b,
+              Fragment<TC, MC>& c, SourceLocation where = SourceLocation::current()) {
   static_assert(MA::rank == 3 && MB::rank == 3,
                 "gemm: operands have modes (1, MMA_MN, MMA_K); slice the stage");
   detail::check_accumulators<MC, mode_size<mode_at<1, MA>>, mode_size<mode_at<1, MB>>>();

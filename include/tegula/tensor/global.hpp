@@ -13,13 +13,15 @@ namespace tegula {
 struct Unit {};      ///< elements are neighbours
 struct Strided {};   ///< elements are a run-time stride apart
 struct Gathered {};  ///< element i is row table[i]; rows are a run-time stride apart
-/// Element i is row i % Rows of page table[i / Rows]: rows are a run-time stride apart, and pages another.
+/// Element i is row i % Rows of page table[i / Rows]: rows are a run-time stride apart, and pages
+/// another.
 template <int Rows> struct Paged { static_assert(Rows > 0, "a page has at least one row"); };
-/// The axes of a tensor, in the order of its coordinates. At most one is indexed (Gathered or Paged).
+/// The axes of a tensor, in the order of its coordinates. At most one is indexed (Gathered or
+/// Paged).
 template <class... Kinds> struct Axes {};
 
-/// Whether accesses to a tensor may fall outside of it: then those that do are left out (copies write zeros
-/// where they would have read).
+/// Whether accesses to a tensor may fall outside of it: then those that do are left out (copies
+/// write zeros where they would have read).
 enum class Clip : bool { none, edges };
 
 namespace detail {
@@ -31,7 +33,9 @@ template <int Rows> inline constexpr bool is_indexed<Paged<Rows>> = true;
 template <int I, class A> struct AxisAt;
 template <int I, class First, class... Rest>
 struct AxisAt<I, Axes<First, Rest...>> : AxisAt<I - 1, Axes<Rest...>> {};
-template <class First, class... Rest> struct AxisAt<0, Axes<First, Rest...>> { using Type = First; };
+template <class First, class... Rest> struct AxisAt<0, Axes<First, Rest...>> {
+  using Type = First;
+};
 
 template <class A> struct AxesTraits;
 template <class... Kinds> struct AxesTraits<Axes<Kinds...>> {
@@ -58,11 +62,12 @@ struct NoTable {};
 
 /// Global memory: `A` (an Axes<...>) says how each axis lies, C whether accesses may fall outside.
 ///
-/// The base is a coordinate, not a pointer: the tensors of one partition then share what they are made of,
-/// and a pointer lives only where it is used (base()).
+/// The base is a coordinate, not a pointer: the tensors of one partition then share what they are
+/// made of, and a pointer lives only where it is used (base()).
 template <class T, class A, Clip C = Clip::edges> struct Global {
   using Element = T;
-  using Table = std::conditional_t<detail::AxesTraits<A>::indexed == 1, detail::RowTable, detail::NoTable>;
+  using Table =
+      std::conditional_t<detail::AxesTraits<A>::indexed == 1, detail::RowTable, detail::NoTable>;
   static constexpr int rank = detail::AxesTraits<A>::rank;
   static constexpr int unit = detail::AxesTraits<A>::unit;
   static constexpr Clip clip = C;
@@ -120,12 +125,15 @@ template <class T, class A, Clip C = Clip::edges> struct Global {
         return at * stride[Axis];
       }
     }
-    TEGULA_DEVICE std::int64_t row(Gathered, int i, std::int64_t apart, SourceLocation where) const {
+    TEGULA_DEVICE std::int64_t row(Gathered, int i, std::int64_t apart,
+                                   SourceLocation where) const {
       return ld_global_nc<std::int32_t>(table.entries + i, where) * apart;
     }
     template <int Rows>
-    TEGULA_DEVICE std::int64_t row(Paged<Rows>, int i, std::int64_t apart, SourceLocation where) const {
-      auto const page = ld_global_nc<std::int32_t>(table.entries + static_cast<unsigned>(i) / Rows, where);
+    TEGULA_DEVICE std::int64_t row(Paged<Rows>, int i, std::int64_t apart,
+                                   SourceLocation where) const {
+      auto const page =
+          ld_global_nc<std::int32_t>(table.entries + static_cast<unsigned>(i) / Rows, where);
       return page * table.page_stride + static_cast<int>(static_cast<unsigned>(i) % Rows) * apart;
     }
   };
@@ -173,8 +181,9 @@ template <class T, class A, Clip C = Clip::edges> struct Global {
   }
 };
 
-/// Global memory from a pointer that has been made: for a tensor whose elements are named many times, at
-/// steps that are known only while the kernel runs. (A Global makes its pointer at each use.)
+/// Global memory from a pointer that has been made: for a tensor whose elements are named many
+/// times, at steps that are known only while the kernel runs. (A Global makes its pointer at each
+/// use.)
 template <class Space> struct Anchored {
   using Element = typename Space::Element;
   typename Space::Base base;
@@ -213,13 +222,14 @@ template <class... I> TEGULA_DEVICE PerAxis<std::int64_t, sizeof...(I)> strides(
 }
 
 /// A tensor in global memory whose axes lie as A says, one mode for each. (CuTe:
-/// make_tensor(make_gmem_ptr(p), shape, stride).) Strides are in elements; those of unit axes are not read.
-/// For an indexed axis: its table, an entry for each element (Gathered) or page (Paged), and how many
-/// elements lie from page to page.
+/// make_tensor(make_gmem_ptr(p), shape, stride).) Strides are in elements; those of unit axes are
+/// not read. For an indexed axis: its table, an entry for each element (Gathered) or page (Paged),
+/// and how many elements lie from page to page.
 template <class A, class T, int Rank>
 TEGULA_DEVICE auto global_tensor(T* data, PerAxis<int, Rank> const& extents,
                                  PerAxis<std::int64_t, Rank> const& strides,
-                                 std::int32_t const* table = nullptr, std::int64_t page_stride = 0) {
+                                 std::int32_t const* table = nullptr,
+                                 std::int64_t page_stride = 0) {
   static_assert(Rank == detail::AxesTraits<A>::rank,
                 "global_tensor: one extent and one stride for each axis");
   Global<T, A> space;
@@ -234,7 +244,8 @@ TEGULA_DEVICE auto global_tensor(T* data, PerAxis<int, Rank> const& extents,
   return Tensor<Global<T, A>, M>{space};
 }
 
-/// A matrix (rows, columns) whose axis UnitAxis is contiguous; along the other, elements are `stride` apart.
+/// A matrix (rows, columns) whose axis UnitAxis is contiguous; along the other, elements are
+/// `stride` apart.
 template <int UnitAxis, class T>
 TEGULA_DEVICE auto matrix(T* data, std::int64_t stride, int rows, int columns) {
   static_assert(UnitAxis == 0 || UnitAxis == 1, "matrix: the contiguous axis is 0 or 1");

@@ -19,7 +19,8 @@ template <int Rank> struct Coordinates {
   template <class M, class... I> TEGULA_DEVICE Coordinate<Rank> at(SourceLocation, I... i) const {
     return origin + from<M>(i...);
   }
-  template <class M, class... I> TEGULA_DEVICE Coordinate<Rank> element(SourceLocation where, I... i) const {
+  template <class M, class... I>
+  TEGULA_DEVICE Coordinate<Rank> element(SourceLocation where, I... i) const {
     return at<M>(where, i...);
   }
 
@@ -37,7 +38,8 @@ template <int... Extents> TEGULA_DEVICE auto identity_tensor() {
   return Tensor<Coordinates<sizeof...(Extents)>, identity_map<Extents...>>{{{{(0 * Extents)...}}}};
 }
 
-/// The tensor of a tensor's own coordinates: where each element lies in its space. Of global memory.
+/// The tensor of a tensor's own coordinates: where each element lies in its space. Of global
+/// memory.
 template <class Space, class M>
 requires(requires(Space const& s) {
   s.origin[0];

@@ -10,29 +10,32 @@
 
 /// Maps: from a tensor's modes to the coordinates of its space, known at compile time.
 ///
-/// A map is a layout of coordinates that is written as a type. Types are the cheaper template arguments, they
-/// print in a few words, and device code may use their numbers (nvcc lets it name no member of a constexpr
-/// object). Equal maps are one type, however they came about: MapOf brings every layout to one form.
+/// A map is a layout of coordinates that is written as a type. Types are the cheaper template
+/// arguments, they print in a few words, and device code may use their numbers (nvcc lets it name
+/// no member of a constexpr object). Equal maps are one type, however they came about: MapOf brings
+/// every layout to one form.
 namespace tegula {
 
 /// A leaf of a map: `Extent` steps of `Step` units each along axis `Axis` of the space.
 template <int Axis, int Extent, int Step> struct Along {};
 
-/// A mode of a map: its leaves, the first one fastest. Its index runs over all of them; the last leaf is
-/// unbounded, as in a layout.
+/// A mode of a map: its leaves, the first one fastest. Its index runs over all of them; the last
+/// leaf is unbounded, as in a layout.
 template <class... Leaves> struct Mode {};
 
-/// From one index for each mode to a coordinate. `layout` is the same map as a layout of coordinates.
+/// From one index for each mode to a coordinate. `layout` is the same map as a layout of
+/// coordinates.
 template <class... Modes> struct Map;
 
-/// The extent of a mode whose true extent is known at run time only: of a tensor in global memory, and of the
-/// tiles along it.
+/// The extent of a mode whose true extent is known at run time only: of a tensor in global memory,
+/// and of the tiles along it.
 inline constexpr int kUnbounded = 1 << 20;
 
 namespace detail {
 
 template <class Mode> struct ModeTraits;
-template <int... Axis, int... Extent, int... Step> struct ModeTraits<Mode<Along<Axis, Extent, Step>...>> {
+template <int... Axis, int... Extent, int... Step>
+struct ModeTraits<Mode<Along<Axis, Extent, Step>...>> {
   static constexpr int size = (1 * ... * Extent);
   static constexpr Layout make() {
     Layout result;
@@ -84,22 +87,27 @@ constexpr Layout canonical_map(Layout const& map) {
 }
 
 constexpr int as_int(std::int64_t value) {
-  if (value > INT32_MAX || value < INT32_MIN) refuse("Map", "an extent or a step exceeds 32 bits", value);
+  if (value > INT32_MAX || value < INT32_MIN)
+    refuse("Map", "an extent or a step exceeds 32 bits", value);
   return static_cast<int>(value);
 }
 
-template <class Source> struct Canonical { static constexpr Layout value = canonical_map(Source::value); };
+template <class Source> struct Canonical {
+  static constexpr Layout value = canonical_map(Source::value);
+};
 
 template <class C, int M> struct LeavesOfMode {
   static constexpr int first = mode_of(C::value, M).first;
   static constexpr int last = mode_of(C::value, M).last;
   static constexpr int count = last == first + 1 && C::value.extents[first] == 1 ? 0 : last - first;
 };
-template <class C, int M, class Leaves = typename CountTo<LeavesOfMode<C, M>::count>::Type> struct ModeFrom;
+template <class C, int M, class Leaves = typename CountTo<LeavesOfMode<C, M>::count>::Type>
+struct ModeFrom;
 template <class C, int M, int... I> struct ModeFrom<C, M, NumberList<I...>> {
   static constexpr int first = LeavesOfMode<C, M>::first;
-  using Type = Mode<Along<C::value.axes[first + I] == 0 ? 0 : C::value.axes[first + I] - 1,
-                          as_int(C::value.extents[first + I]), as_int(C::value.strides[first + I])>...>;
+  using Type =
+      Mode<Along<C::value.axes[first + I] == 0 ? 0 : C::value.axes[first + I] - 1,
+                 as_int(C::value.extents[first + I]), as_int(C::value.strides[first + I])>...>;
 };
 template <class C> struct RankOfLayout { static constexpr int value = C::value.rank(); };
 template <class C, class Modes = typename CountTo<RankOfLayout<C>::value>::Type> struct MapFrom;
@@ -118,7 +126,8 @@ template <class... A> struct Concatenated<Map<A...>> { using Type = Map<A...>; }
 template <class... A, class... B, class... Rest>
 struct Concatenated<Map<A...>, Map<B...>, Rest...> : Concatenated<Map<A..., B...>, Rest...> {};
 
-template <int First, int Last, class M, class Numbers = typename CountTo<Last - First>::Type> struct Taken;
+template <int First, int Last, class M, class Numbers = typename CountTo<Last - First>::Type>
+struct Taken;
 template <int First, int Last, class M, int... I> struct Taken<First, Last, M, NumberList<I...>> {
   using Type = Map<typename ModeAt<First + I, M>::Type...>;
 };
@@ -142,8 +151,8 @@ template <class... Leaves> struct Flattened<Mode<Leaves...>> { using Type = Map<
 
 }  // namespace detail
 
-/// The map of a layout of coordinates, given as a type with the layout as its static member `value`. A bare
-/// leaf is a map of one mode.
+/// The map of a layout of coordinates, given as a type with the layout as its static member
+/// `value`. A bare leaf is a map of one mode.
 template <class Source> using MapOf = typename detail::MapFrom<detail::Canonical<Source>>::Type;
 
 /// Mode I of a map; modes [First, Last); the modes of several maps in a row.
@@ -154,7 +163,8 @@ template <class... Maps> using concat_t = typename detail::Concatenated<Maps...>
 /// How many indices a mode has, or a map in all.
 template <class Mode> inline constexpr int mode_size = detail::ModeTraits<Mode>::size;
 template <class M> inline constexpr int map_size = 1;
-template <class... Modes> inline constexpr int map_size<Map<Modes...>> = (1 * ... * mode_size<Modes>);
+template <class... Modes>
+inline constexpr int map_size<Map<Modes...>> = (1 * ... * mode_size<Modes>);
 
 namespace detail {
 
@@ -172,8 +182,9 @@ TEGULA_HOST_DEVICE constexpr int walk(unsigned index, Mode<Along<A, Extent, Step
 
 }  // namespace detail
 
-/// Component `Axis` of the coordinate at an index of a mode. Precondition: 0 <= index, and within the mode
-/// unless its last leaf is meant to be unbounded. In 32-bit arithmetic, which folds where the index is known.
+/// Component `Axis` of the coordinate at an index of a mode. Precondition: 0 <= index, and within
+/// the mode unless its last leaf is meant to be unbounded. In 32-bit arithmetic, which folds where
+/// the index is known.
 template <int Axis, class... Leaves>
 TEGULA_HOST_DEVICE constexpr int coordinate(Mode<Leaves...> mode, int index) {
   return detail::walk<Axis>(static_cast<unsigned>(index), mode);
@@ -186,11 +197,13 @@ requires(sizeof...(Modes) == sizeof...(I)) TEGULA_HOST_DEVICE
 }
 /// ... or at one flat index over all modes, the first one fastest.
 template <int Axis, class... Modes>
-requires(sizeof...(Modes) > 1) TEGULA_HOST_DEVICE constexpr int coordinate(Map<Modes...>, int index) {
+requires(sizeof...(Modes) > 1) TEGULA_HOST_DEVICE
+    constexpr int coordinate(Map<Modes...>, int index) {
   return coordinate<Axis>(typename detail::Grouped<Modes...>::Type{}, index);
 }
 
-/// The map with all of its modes put into one (CuTe: group_modes of all), or with each leaf as a mode.
+/// The map with all of its modes put into one (CuTe: group_modes of all), or with each leaf as a
+/// mode.
 template <class M> using group_t = MapOf<typename detail::GroupedMap<M>::Source>;
 template <class M> using flatten_t = typename detail::Flattened<M>::Type;
 
@@ -228,6 +241,7 @@ template <int... Axis, int... Extents> struct IdentityMap<NumberList<Axis...>, E
 }  // namespace detail
 template <int... Extents>
 using identity_map =
-    typename detail::IdentityMap<typename detail::CountTo<sizeof...(Extents)>::Type, Extents...>::Type;
+    typename detail::IdentityMap<typename detail::CountTo<sizeof...(Extents)>::Type,
+                                 Extents...>::Type;
 
 }  // namespace tegula

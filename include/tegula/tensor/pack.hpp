@@ -9,7 +9,8 @@
 
 namespace tegula {
 
-/// Two values rounded to T (half or bfloat16), to nearest even, in one register: the first in its low half.
+/// Two values rounded to T (half or bfloat16), to nearest even, in one register: the first in its
+/// low half.
 template <class T> TEGULA_DEVICE std::uint32_t pack_pair(float low, float high) {
   static_assert(std::is_same_v<T, half> || std::is_same_v<T, bfloat16>);
   if constexpr (std::is_same_v<T, bfloat16>) {
@@ -26,12 +27,14 @@ template <> struct BitsOfSize<2> { using Type = std::uint16_t; };
 template <> struct BitsOfSize<4> { using Type = std::uint32_t; };
 }  // namespace detail
 
-/// Value i of those in a register, the first lowest; and the register with that value put in its place.
+/// Value i of those in a register, the first lowest; and the register with that value put in its
+/// place.
 template <class T> TEGULA_DEVICE T unpack(std::uint32_t packed, int i) {
   using Bits = typename detail::BitsOfSize<sizeof(T)>::Type;
   return __builtin_bit_cast(T, static_cast<Bits>(packed >> (8 * sizeof(T) * i)));
 }
-template <class T> TEGULA_DEVICE std::uint32_t replace(std::uint32_t packed, int i, T const& value) {
+template <class T>
+TEGULA_DEVICE std::uint32_t replace(std::uint32_t packed, int i, T const& value) {
   using Bits = typename detail::BitsOfSize<sizeof(T)>::Type;
   int const shift = static_cast<int>(8 * sizeof(T)) * i;
   auto const mask = static_cast<std::uint32_t>(static_cast<Bits>(~Bits{0})) << shift;

@@ -15,7 +15,8 @@ namespace detail {
 constexpr Layout first_of_thread(Layout const& threads, Tuple const& modes) {
   Layout const inverse = right_inverse(threads);
   if (inverse.size() != threads.size())
-    refuse("local_partition", "the layout of threads must number them 0, 1, 2, ... each once", threads);
+    refuse("local_partition", "the layout of threads must number them 0, 1, 2, ... each once",
+           threads);
   Layout result = composition(identity_layout(threads.shape()), inverse);
   for (int i = 0; i < result.count; ++i) {
     int axis = -1;
@@ -32,10 +33,12 @@ constexpr Layout first_of_thread(Layout const& threads, Tuple const& modes) {
 constexpr Layout values_of_thread(Layout const& threads, Tuple const& modes, Layout const& tensor) {
   Layout result;
   for (int k = 0; k < modes.count; ++k) {
-    std::int64_t const share = modes.values[k] < 0 ? 1 : threads[static_cast<int>(modes.values[k])].size();
+    std::int64_t const share =
+        modes.values[k] < 0 ? 1 : threads[static_cast<int>(modes.values[k])].size();
     std::int64_t const extent = tensor[k].size();
     if (extent % share != 0)
-      refuse("local_partition", "the threads' extent must divide the tensor's", threads, tensor, share);
+      refuse("local_partition", "the threads' extent must divide the tensor's", threads, tensor,
+             share);
     append_mode(result, along(k, extent == kUnbounded ? extent : extent / share, share));
   }
   wrap(result);
@@ -59,22 +62,25 @@ template <Layout Threads, class M, int... Modes> struct LocalPartition {
 
 }  // namespace detail
 
-/// What `thread` has of a tensor that threads share as `Threads` says, a layout from (m, n, ...) to a thread:
-/// of every block as large as the layout's shape, the element at the thread's place. Modes... names, for each
-/// of the tensor's first modes, the mode of Threads along which it is shared; X: it is not (CuTe: Step<_1, X>
-/// leaves out a mode of the threads). By default mode 0 along mode 0 and mode 1 along mode 1. The result has
-/// as many modes as the tensor. Refused where the threads' extents do not divide the tensor's.
+/// What `thread` has of a tensor that threads share as `Threads` says, a layout from (m, n, ...) to
+/// a thread: of every block as large as the layout's shape, the element at the thread's place.
+/// Modes... names, for each of the tensor's first modes, the mode of Threads along which it is
+/// shared; X: it is not (CuTe: Step<_1, X> leaves out a mode of the threads). By default mode 0
+/// along mode 0 and mode 1 along mode 1. The result has as many modes as the tensor. Refused where
+/// the threads' extents do not divide the tensor's.
 template <Layout Threads, int... Modes, class Space, class M>
 TEGULA_DEVICE auto local_partition(Tensor<Space, M> const& tensor, int thread,
                                    SourceLocation where = SourceLocation::current()) {
   if constexpr (sizeof...(Modes) == 0) {
     return local_partition<Threads, 0, 1>(tensor, thread, where);
   } else {
-    static_assert(sizeof...(Modes) <= M::rank, "local_partition: the tensor has fewer modes than are shared");
-    static_assert(detail::SharesChecked<Threads, M, Modes...>::value);  // before all else: it prints sooner
+    static_assert(sizeof...(Modes) <= M::rank,
+                  "local_partition: the tensor has fewer modes than are shared");
+    static_assert(
+        detail::SharesChecked<Threads, M, Modes...>::value);  // before all else: it prints sooner
     using Shares = detail::LocalPartition<Threads, M, Modes...>;
-    return partition<typename Shares::Begins, typename Shares::Values, sizeof...(Modes)>(tensor, thread,
-                                                                                         where);
+    return partition<typename Shares::Begins, typename Shares::Values, sizeof...(Modes)>(
+        tensor, thread, where);
   }
 }
 

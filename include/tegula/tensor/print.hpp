@@ -17,8 +17,8 @@
 #include "tegula/tensor/shared.hpp"
 #include "tegula/tensor/tma.hpp"
 
-/// Tensors as text, on the host: the space, the shape, the map, and for a tile the drawing that the tool
-/// makes. Kernels that run on the simulated machine may call print(); on a GPU there is none.
+/// Tensors as text, on the host: the space, the shape, the map, and for a tile the drawing that the
+/// tool makes. Kernels that run on the simulated machine may call print(); on a GPU there is none.
 namespace tegula {
 
 namespace detail {
@@ -53,7 +53,9 @@ template <int Rank> std::string tuple_text(int const (&values)[Rank]) {
 template <class Kind> std::string axis_text(Kind) { return "strided"; }
 inline std::string axis_text(Unit) { return "unit"; }
 inline std::string axis_text(Gathered) { return "gathered"; }
-template <int Rows> std::string axis_text(Paged<Rows>) { return "pages of " + std::to_string(Rows); }
+template <int Rows> std::string axis_text(Paged<Rows>) {
+  return "pages of " + std::to_string(Rows);
+}
 template <class... Kinds> std::string axes_text(Axes<Kinds...>) {
   std::string text;
   ((text += (text.empty() ? "" : ", ") + axis_text(Kinds{})), ...);
@@ -67,7 +69,8 @@ template <class T, class A, Clip C> std::string space_text(Global<T, A, C> const
 }
 template <class Tile, class Threads, CopyOp Op, int Moved>
 std::string space_text(Shared<Tile, Threads, Op, Moved> const&) {
-  return "shared memory, " + element_name<typename Tile::Element>() + ", tile " + to_string(Tile::layout) +
+  return "shared memory, " + element_name<typename Tile::Element>() + ", tile " +
+         to_string(Tile::layout) +
          (std::is_same_v<Threads, Mode<>>
               ? std::string()
               : ", a thread's part: threads " + map_text(ModeTraits<Threads>::make()));
@@ -93,12 +96,12 @@ template <class Space, class M> std::string to_string(Tensor<Space, M> const& te
   return detail::space_text(tensor.space) + ": " + detail::map_text(M::layout);
 }
 template <class T, class M> std::string to_string(Fragment<T, M> const&) {
-  return "registers, " + detail::element_name<T>() + ", " + std::to_string(Fragment<T, M>::registers) +
-         " of a thread: " + detail::map_text(M::layout);
+  return "registers, " + detail::element_name<T>() + ", " +
+         std::to_string(Fragment<T, M>::registers) + " of a thread: " + detail::map_text(M::layout);
 }
 
-/// Writes the tensor's text to standard output, and, of a whole tile in shared memory, where each element
-/// lies in it (offsets in elements).
+/// Writes the tensor's text to standard output, and, of a whole tile in shared memory, where each
+/// element lies in it (offsets in elements).
 template <class Space, class M> void print(Tensor<Space, M> const& tensor) {
   std::string text = to_string(tensor) + "\n";
   if constexpr (requires { typename Space::Memory; }) {

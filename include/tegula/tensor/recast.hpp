@@ -11,7 +11,8 @@ namespace tegula {
 
 namespace detail {
 
-/// A map of elements of `from` bits as one of elements of `to` bits, whose neighbours lie along `axis`.
+/// A map of elements of `from` bits as one of elements of `to` bits, whose neighbours lie along
+/// `axis`.
 constexpr Layout recast_map(Layout const& map, int axis, int from, int to) {
   Layout result = map;
   for (int i = 0; i < map.count; ++i) {
@@ -54,15 +55,16 @@ template <class Tile, class U> struct RecastTile {
 
 }  // namespace detail
 
-/// A tensor in global memory as one of elements U along its unit axis. Refused where a wider element would
-/// take in what is no neighbour. Preconditions for wider ones: the base, strides and the extent along the
-/// unit axis are multiples of theirs.
+/// A tensor in global memory as one of elements U along its unit axis. Refused where a wider
+/// element would take in what is no neighbour. Preconditions for wider ones: the base, strides and
+/// the extent along the unit axis are multiples of theirs.
 template <class U, class T, class A, Clip C, class M>
 TEGULA_DEVICE auto recast(Tensor<Global<T, A, C>, M> const& t) {
   using To = std::conditional_t<std::is_const_v<T>, U const, U>;
   constexpr int from = sizeof(T), to = sizeof(U), unit = Global<T, A, C>::unit;
   static_assert(unit >= 0, "recast: no axis of the tensor has neighbours");
-  static_assert(detail::AxesTraits<A>::indexed == 0, "recast: a tensor with an indexed axis is not recast");
+  static_assert(detail::AxesTraits<A>::indexed == 0,
+                "recast: a tensor with an indexed axis is not recast");
   Global<To, A, C> space;
   space.data = reinterpret_cast<To*>(t.space.data);
   for (int axis = 0; axis < Global<T, A, C>::rank; ++axis) {
@@ -71,7 +73,8 @@ TEGULA_DEVICE auto recast(Tensor<Global<T, A, C>, M> const& t) {
     space.extent[axis] = along ? t.space.extent[axis] * from / to : t.space.extent[axis];
     space.origin[axis] = along ? t.space.origin[axis] * from / to : t.space.origin[axis];
   }
-  return Tensor<Global<To, A, C>, typename detail::RecastMap<M, unit, 8 * from, 8 * to>::Type>{space};
+  return Tensor<Global<To, A, C>, typename detail::RecastMap<M, unit, 8 * from, 8 * to>::Type>{
+      space};
 }
 
 /// A whole tile in shared memory as one of elements U along its contiguous axis.
@@ -82,7 +85,8 @@ TEGULA_DEVICE auto recast(Tensor<Shared<SharedTile<T, L>>, M> const& t,
   using To = detail::RecastTile<Tile, U>;
   static_assert(std::is_same_v<M, typename detail::WholeTile<Tile>::Type>,
                 "recast: recast a tile before it is sliced");
-  return Tensor<Shared<To>, typename detail::WholeTile<To>::Type>{Shared<To>(t.space.base_address(), where)};
+  return Tensor<Shared<To>, typename detail::WholeTile<To>::Type>{
+      Shared<To>(t.space.base_address(), where)};
 }
 
 }  // namespace tegula

@@ -11,7 +11,8 @@
 #include "tegula/tensor/tiled_mma.hpp"
 #include "tegula/tensor/vector.hpp"
 
-/// copy(source, target) between registers and memory: a thread's part of a tensor, and its fragment of it.
+/// copy(source, target) between registers and memory: a thread's part of a tensor, and its fragment
+/// of it.
 namespace tegula {
 
 namespace detail {
@@ -29,9 +30,10 @@ TEGULA_DEVICE void load_matrices(Tensor<Shared<Tile, Threads, Op, Moved>, M> con
   }
 }
 
-/// How many of a thread's elements one access moves: neighbours in the tile, and aligned, wherever the thread
-/// and the step are; at most `most`.
-constexpr int vector_of(SwizzledLayout const& tile, Layout const& threads, Layout const& values, int most) {
+/// How many of a thread's elements one access moves: neighbours in the tile, and aligned, wherever
+/// the thread and the step are; at most `most`.
+constexpr int vector_of(SwizzledLayout const& tile, Layout const& threads, Layout const& values,
+                        int most) {
   Layout const flat = coalesce(values);
   int vector = 1;
   if (flat.strides[0] != 1) return 1;
@@ -54,8 +56,8 @@ template <class Tile, class Threads, class M, int Moved> struct SharedVector {
   static constexpr int lowest =
       Moved == 0 ? most : Moved & -Moved;  // of the bits that slices moved the base by
   static constexpr int value =
-      vector_of(Tile::layout, OffsetFacts<Tile, Threads>::offsets, OffsetFacts<Tile, all_modes<M>>::offsets,
-                lowest < most ? lowest : most);
+      vector_of(Tile::layout, OffsetFacts<Tile, Threads>::offsets,
+                OffsetFacts<Tile, all_modes<M>>::offsets, lowest < most ? lowest : most);
 };
 
 /// The wavefronts beyond the fewest that a warp's copies of such parts cost.
@@ -73,8 +75,8 @@ template <class T, class F, class Tensor> TEGULA_DEVICE constexpr void check_sam
                 "copy: the tensor and the fragment differ in element");
 }
 
-/// How many of a fragment's values, from one on, are neighbours in its registers: all, or a slice's first
-/// mode.
+/// How many of a fragment's values, from one on, are neighbours in its registers: all, or a slice's
+/// first mode.
 template <class F> inline constexpr int run_of_values = F::size;
 template <class F, class N, class M>
 inline constexpr int run_of_values<FragmentSlice<F, N, M>> = mode_size<mode_at<0, M>>;
@@ -89,8 +91,8 @@ template <int Memory, class F> struct CommonVector {
   static constexpr int value = common_vector(Memory, run_of_values<F>);
 };
 
-/// Values i, i + 1, ... of registers as a vector, and the other way round; i is a multiple of the vector's
-/// length.
+/// Values i, i + 1, ... of registers as a vector, and the other way round; i is a multiple of the
+/// vector's length.
 template <class F, class Element, int N>
 TEGULA_DEVICE void put(F& target, int i, Vector<Element, N> const& values, SourceLocation where) {
   constexpr int per_register = 4 / static_cast<int>(sizeof(Element));
@@ -125,12 +127,13 @@ TEGULA_DEVICE Vector<Element, N> get(F const& source, int i, SourceLocation wher
 
 }  // namespace detail
 
-/// Bank conflicts, in wavefronts beyond the fewest, of a warp's copies between registers and its threads'
-/// parts of a tile in shared memory: conflicts_of_part<decltype(tAsA)>.
+/// Bank conflicts, in wavefronts beyond the fewest, of a warp's copies between registers and its
+/// threads' parts of a tile in shared memory: conflicts_of_part<decltype(tAsA)>.
 template <class Part>
 inline constexpr int conflicts_of_part = detail::PartConflicts<std::remove_cvref_t<Part>>::value;
 
-/// A tiled MMA's operand (or a slice of it), from a tile in shared memory to registers, by ldmatrix.
+/// A tiled MMA's operand (or a slice of it), from a tile in shared memory to registers, by
+/// ldmatrix.
 template <class Tile, class Threads, CopyOp Op, int Moved, class M, class T, class MF>
 requires(Op == CopyOp::ldmatrix || Op == CopyOp::ldmatrix_trans) TEGULA_DEVICE
     void copy(Tensor<Shared<Tile, Threads, Op, Moved>, M> const& source, Fragment<T, MF>& target,
@@ -146,16 +149,20 @@ requires(Op == CopyOp::ldmatrix || Op == CopyOp::ldmatrix_trans) TEGULA_DEVICE
 namespace detail {
 /// Register i of values of 16 bits.
 template <class T, class From, class Order>
-TEGULA_DEVICE std::uint32_t register_of(Rounded<T, From, Order> const& source, int i, SourceLocation where) {
+TEGULA_DEVICE std::uint32_t register_of(Rounded<T, From, Order> const& source, int i,
+                                        SourceLocation where) {
   return source.reg(i, where);
 }
-template <Registers F> TEGULA_DEVICE std::uint32_t register_of(F const& source, int i, SourceLocation where) {
-  static_assert(sizeof(typename F::Element) == 2, "copy: stmatrix stores elements of 16 bits: rounded<T>(f)");
+template <Registers F>
+TEGULA_DEVICE std::uint32_t register_of(F const& source, int i, SourceLocation where) {
+  static_assert(sizeof(typename F::Element) == 2,
+                "copy: stmatrix stores elements of 16 bits: rounded<T>(f)");
   return source.word(2 * i, where);
 }
 }  // namespace detail
 
-/// Accumulators of 16 bits, or rounded to them, to a tile in shared memory by stmatrix (MatrixStore).
+/// Accumulators of 16 bits, or rounded to them, to a tile in shared memory by stmatrix
+/// (MatrixStore).
 template <class F, class Tile, class Threads, int Moved, class M>
 TEGULA_DEVICE void copy(F const& source,
                         Tensor<Shared<Tile, Threads, CopyOp::stmatrix, Moved>, M> const& target,
@@ -173,13 +180,15 @@ TEGULA_DEVICE void copy(F const& source,
   }
 }
 
-/// A thread's elements of a tile in shared memory, to registers: as many at a time as are neighbours.
+/// A thread's elements of a tile in shared memory, to registers: as many at a time as are
+/// neighbours.
 template <class Tile, class Threads, int Moved, class M, Registers F>
-TEGULA_DEVICE void copy(Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, M> const& source, F&& target,
-                        SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE void copy(Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, M> const& source,
+                        F&& target, SourceLocation where = SourceLocation::current()) {
   using Element = typename Tile::Element;
   using To = std::remove_cvref_t<F>;
-  detail::check_same_size<Element, To, Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, M>>();
+  detail::check_same_size<Element, To,
+                          Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, M>>();
   constexpr int vector =
       detail::CommonVector<detail::SharedVector<Tile, Threads, M, Moved>::value, To>::value;
 #pragma unroll
@@ -188,22 +197,24 @@ TEGULA_DEVICE void copy(Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, 
   }
 }
 
-/// Registers to a thread's elements of a tile in shared memory: as many at a time as are neighbours.
+/// Registers to a thread's elements of a tile in shared memory: as many at a time as are
+/// neighbours.
 template <Registers F, class Tile, class Threads, int Moved, class M>
 TEGULA_DEVICE void copy(F const& source,
                         Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, M> const& target,
                         SourceLocation where = SourceLocation::current()) {
   using Element = typename Tile::Element;
   detail::check_same_size<Element, F, Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, M>>();
-  constexpr int vector = detail::CommonVector<detail::SharedVector<Tile, Threads, M, Moved>::value, F>::value;
+  constexpr int vector =
+      detail::CommonVector<detail::SharedVector<Tile, Threads, M, Moved>::value, F>::value;
 #pragma unroll
   for (int i = 0; i < F::size; i += vector) {
     st_shared(target.at(where, i), detail::get<Element, vector>(source, i, where), where);
   }
 }
 
-/// Between registers and a thread's elements of global memory, one at a time; of a tensor that clips, none
-/// outside of it is written, and zeros stand for what would be read there.
+/// Between registers and a thread's elements of global memory, one at a time; of a tensor that
+/// clips, none outside of it is written, and zeros stand for what would be read there.
 template <class T, class A, Clip C, class M, Registers F>
 TEGULA_DEVICE void copy(Tensor<Global<T, A, C>, M> const& source, F&& target,
                         SourceLocation where = SourceLocation::current()) {
@@ -235,8 +246,8 @@ TEGULA_DEVICE void copy(F const& source, Tensor<Global<T, A, C>, M> const& targe
   }
 }
 
-/// Between a thread's elements of global and of shared memory, through registers: all are read before the
-/// first is written. What a tensor clips is read as zeros, and not written.
+/// Between a thread's elements of global and of shared memory, through registers: all are read
+/// before the first is written. What a tensor clips is read as zeros, and not written.
 template <class T, class A, Clip C, class G, class Tile, class Threads, int Moved, class H>
 TEGULA_DEVICE void copy(Tensor<Global<T, A, C>, G> const& source,
                         Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, H> const& target,

@@ -16,22 +16,27 @@
 
 /// Tensors in shared memory: tiles, and what one thread sees of them.
 ///
-/// A swizzle is linear over F2, so the address of thread t at step s is (address(t, 0) ^ x(s)) + a(s): what
-/// depends on the thread is computed once, a step costs an exclusive-or with a constant, and, where it does
-/// not touch bits that vary with the thread, only an immediate offset of the instruction. That this is so is
-/// proved for each tile, thread map and step map (detail::Additive).
+/// A swizzle is linear over F2, so the address of thread t at step s is (address(t, 0) ^ x(s)) +
+/// a(s): what depends on the thread is computed once, a step costs an exclusive-or with a constant,
+/// and, where it does not touch bits that vary with the thread, only an immediate offset of the
+/// instruction. That this is so is proved for each tile, thread map and step map
+/// (detail::Additive).
 namespace tegula {
 
 namespace detail {
 
 template <class Tile> struct TileRank { static constexpr int value = Tile::layout.layout.rank(); };
 
-template <class Tile> struct Contiguity { static constexpr bool along_mn = mn_contiguous(Tile::layout); };
+template <class Tile> struct Contiguity {
+  static constexpr bool along_mn = mn_contiguous(Tile::layout);
+};
 
-/// A mode's offsets in a tile, before its swizzle. That the composition exists is the proof that they add.
+/// A mode's offsets in a tile, before its swizzle. That the composition exists is the proof that
+/// they add.
 template <class Tile, class M> struct TileOffsets {
   struct Source {
-    static constexpr Layout value = make_layout(composition(Tile::layout.layout, ModeTraits<M>::make()));
+    static constexpr Layout value =
+        make_layout(composition(Tile::layout.layout, ModeTraits<M>::make()));
   };
   using Type = mode_at<0, MapOf<Source>>;
 };
@@ -57,7 +62,8 @@ constexpr std::int64_t offset_bits(Layout const& offsets, std::int64_t period) {
   return mask;
 }
 /// The bits below `period` that differ between the swizzled offsets.
-constexpr std::int64_t swizzled_bits(Swizzle const& swizzle, Layout const& offsets, std::int64_t period) {
+constexpr std::int64_t swizzled_bits(Swizzle const& swizzle, Layout const& offsets,
+                                     std::int64_t period) {
   std::int64_t mask = 0;
   for (int i = 0; i < offsets.count; ++i) {
     for (std::int64_t k = 0; k < offsets.extents[i] && k < period; ++k) {
@@ -87,7 +93,8 @@ template <class Tile, class M> struct OffsetFacts {
   static constexpr std::int64_t period = Tile::layout.swizzle.period();
   static constexpr std::int64_t bits = offset_bits(offsets, period);
   static constexpr bool whole = whole_periods(offsets, period);
-  static constexpr int swizzled = static_cast<int>(swizzled_bits(Tile::layout.swizzle, offsets, period));
+  static constexpr int swizzled =
+      static_cast<int>(swizzled_bits(Tile::layout.swizzle, offsets, period));
   template <bool Whole> struct Part {
     static constexpr Layout value = make_layout(leaves_of_periods(offsets, period, Whole));
   };
@@ -96,25 +103,30 @@ template <class Tile, class Threads, bool Whole>
 using thread_offsets = mode_at<0, MapOf<typename OffsetFacts<Tile, Threads>::template Part<Whole>>>;
 
 template <class Map> struct AllModes;
-template <class... Modes> struct AllModes<Map<Modes...>> { using Type = typename Grouped<Modes...>::Type; };
+template <class... Modes> struct AllModes<Map<Modes...>> {
+  using Type = typename Grouped<Modes...>::Type;
+};
 template <> struct AllModes<Map<>> { using Type = Mode<>; };
 template <class M> using all_modes = typename AllModes<M>::Type;
 
-/// Refuses a thread map, steps and moves of the base whose offsets do not add below the swizzle's period:
-/// then no exclusive-or with a constant leads from one step to another.
-constexpr bool check_additive(SwizzledLayout const& tile, Layout const& threads, Layout const& steps,
-                              std::int64_t moved, std::int64_t period) {
+/// Refuses a thread map, steps and moves of the base whose offsets do not add below the swizzle's
+/// period: then no exclusive-or with a constant leads from one step to another.
+constexpr bool check_additive(SwizzledLayout const& tile, Layout const& threads,
+                              Layout const& steps, std::int64_t moved, std::int64_t period) {
   std::int64_t const by_thread = offset_bits(threads, period), by_step = offset_bits(steps, period);
   if ((by_thread & by_step) != 0)
-    refuse("partition", "the swizzle does not add: threads and steps share offset bits", tile, threads,
-           steps);
+    refuse("partition", "the swizzle does not add: threads and steps share offset bits", tile,
+           threads, steps);
   if (((by_thread | by_step) & moved) != 0)
-    refuse("partition", "the swizzle does not add: a slice moved the base within the swizzle's period", tile);
+    refuse("partition",
+           "the swizzle does not add: a slice moved the base within the swizzle's period", tile);
   return true;
 }
 template <class Tile, class Threads, class Steps, int Moved> struct Additive {
-  static constexpr Layout both =  // refused where a thread's step carries into another mode of the tile
-      composition(Tile::layout.layout, make_layout(ModeTraits<Threads>::make(), ModeTraits<Steps>::make()));
+  static constexpr Layout
+      both =  // refused where a thread's step carries into another mode of the tile
+      composition(Tile::layout.layout,
+                  make_layout(ModeTraits<Threads>::make(), ModeTraits<Steps>::make()));
   static constexpr bool value = both.count > 0 &&
                                 check_additive(Tile::layout, OffsetFacts<Tile, Threads>::offsets,
                                                OffsetFacts<Tile, Steps>::offsets, Moved,
@@ -123,13 +135,15 @@ template <class Tile, class Threads, class Steps, int Moved> struct Additive {
 
 }  // namespace detail
 
-/// A tile in shared memory as one of many threads sees it. Threads, a mode, maps a thread to the tile
-/// coordinate of its base (Mode<>: all threads begin at the first element). Access names the instruction that
-/// the addresses are meant for, where they are not those of elements (ldmatrix, stmatrix: rows of matrices).
-/// Moved are the bits of the offset, below the swizzle's period, that slices have moved the base by.
+/// A tile in shared memory as one of many threads sees it. Threads, a mode, maps a thread to the
+/// tile coordinate of its base (Mode<>: all threads begin at the first element). Access names the
+/// instruction that the addresses are meant for, where they are not those of elements (ldmatrix,
+/// stmatrix: rows of matrices). Moved are the bits of the offset, below the swizzle's period, that
+/// slices have moved the base by.
 ///
 /// The simulated machine holds every address against the tile's layout.
-template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal, int Moved = 0> class Shared {
+template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal, int Moved = 0>
+class Shared {
  public:
   using Element = typename Tile::Element;
   using Memory = Tile;
@@ -140,16 +154,18 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
   TEGULA_DEVICE explicit Shared(Tile const& tile, [[maybe_unused]] SourceLocation where)
       : Shared(shared_address(tile.data, where), where) {}
   /// Of the tile that begins at an address.
-  TEGULA_DEVICE explicit Shared(SharedAddr base, [[maybe_unused]] SourceLocation where) : base_(base) {
-    static_assert(std::is_same_v<Threads, Mode<>>, "a tile is whole before it is shared out among threads");
+  TEGULA_DEVICE explicit Shared(SharedAddr base, [[maybe_unused]] SourceLocation where)
+      : base_(base) {
+    static_assert(std::is_same_v<Threads, Mode<>>,
+                  "a tile is whole before it is shared out among threads");
     made(where);
 #if !TEGULA_GPU
     if (sim::holds_layouts()) tile_ = base_;
 #endif
   }
 
-  /// Moves the base: at no cost where the mode's offsets are whole periods of the swizzle (stages); else the
-  /// index is best known after unrolling.
+  /// Moves the base: at no cost where the mode's offsets are whole periods of the swizzle (stages);
+  /// else the index is best known after unrolling.
   template <class M> TEGULA_DEVICE auto moved(int index) const {
     using Offsets = detail::tile_offsets<Tile, M>;
     using Facts = detail::OffsetFacts<Tile, M>;
@@ -173,7 +189,8 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
     return begin_at<M, CopyOp::universal>(thread, where);
   }
   /// The tile as `thread` sees it, for an instruction.
-  template <class M, CopyOp For> TEGULA_DEVICE auto begin_at(int thread, SourceLocation where) const {
+  template <class M, CopyOp For>
+  TEGULA_DEVICE auto begin_at(int thread, SourceLocation where) const {
     static_assert(std::is_same_v<Threads, Mode<>>,
                   "partition: the tensor is shared out among threads already");
     using Begins = detail::all_modes<M>;
@@ -181,8 +198,9 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
     result.base_ += Shared<Tile, Begins, For, Moved>::thread_offset(thread, where);
     result.made(where);
 #if TEGULA_GPU
-    // Opaque to the compiler, which otherwise computes the addresses of operands anew in every loop. Not of
-    // copies' targets: those of several tiles would no longer share what they have in common.
+    // Opaque to the compiler, which otherwise computes the addresses of operands anew in every
+    // loop. Not of copies' targets: those of several tiles would no longer share what they have in
+    // common.
     if constexpr (For == CopyOp::ldmatrix || For == CopyOp::ldmatrix_trans)
       asm volatile("" : "+r"(result.base_));
 #else
@@ -218,11 +236,13 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
 
   /// The base, of a tile that is not shared out among threads.
   TEGULA_DEVICE SharedAddr base_address() const {
-    static_assert(std::is_same_v<Threads, Mode<>>, "the base of a thread's part is no address of the tile");
+    static_assert(std::is_same_v<Threads, Mode<>>,
+                  "the base of a thread's part is no address of the tile");
     return base_ + static_cast<SharedAddr>(step_ * sizeof_element);
   }
 
-  /// The same place in the shared memory of the cluster's CTA `rank`: addresses for st_async and the like.
+  /// The same place in the shared memory of the cluster's CTA `rank`: addresses for st_async and
+  /// the like.
   TEGULA_DEVICE Shared in_peer(int rank, SourceLocation where) const {
     Shared result = *this;
     result.base_ = mapa(base_, rank, where);
@@ -241,7 +261,8 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
       !Tile::layout.swizzle.identity() && !detail::OffsetFacts<Tile, Threads>::whole;
 
   template <class T, CopyOp A, int B>
-  TEGULA_DEVICE explicit Shared(Shared<Tile, T, A, B> const& other) : base_(other.base_), step_(other.step_) {
+  TEGULA_DEVICE explicit Shared(Shared<Tile, T, A, B> const& other)
+      : base_(other.base_), step_(other.step_) {
 #if !TEGULA_GPU
     tile_ = other.tile_;
     for (int i = 0; i < kMaxTileRank; ++i) at_[i] = other.at_[i];
@@ -279,10 +300,13 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
   static_assert(tile_rank <= kMaxTileRank, "a tile in shared memory has at most five modes");
 
   template <class M> void advance(int index) {
-    [&]<int... Axis>(detail::NumberList<Axis...>) { ((at_[Axis] += coordinate<Axis>(M{}, index)), ...); }
+    [&]<int... Axis>(detail::NumberList<Axis...>) {
+      ((at_[Axis] += coordinate<Axis>(M{}, index)), ...);
+    }
     (typename detail::CountTo<tile_rank>::Type{});
   }
-  template <class M, class... I> void hold_at(SharedAddr address, SourceLocation where, I... i) const {
+  template <class M, class... I>
+  void hold_at(SharedAddr address, SourceLocation where, I... i) const {
     int coordinates[kMaxTileRank] = {};
     [&]<int... Axis>(detail::NumberList<Axis...>) {
       ((coordinates[Axis] = at_[Axis] + coordinate<Axis>(M{}, static_cast<int>(i)...)), ...);
@@ -290,16 +314,18 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
     (typename detail::CountTo<tile_rank>::Type{});
     hold(address, coordinates, where);
   }
-  /// Reports an address that is not the element's. Of coordinates outside of the tile its layout says
-  /// nothing. Not inlined: it would cost those who do not ask for it.
-  [[gnu::noinline]] void hold(SharedAddr address, int const (&at)[kMaxTileRank], SourceLocation where) const {
+  /// Reports an address that is not the element's. Of coordinates outside of the tile its layout
+  /// says nothing. Not inlined: it would cost those who do not ask for it.
+  [[gnu::noinline]] void hold(SharedAddr address, int const (&at)[kMaxTileRank],
+                              SourceLocation where) const {
     std::int64_t linear = Tile::layout.offset;
     for (int mode = 0; mode < tile_rank; ++mode) {
       Layout const leaves = Tile::layout.layout[mode];
       if (at[mode] < 0 || at[mode] >= leaves.size()) return;
       linear += leaves(at[mode]);
     }
-    SharedAddr const right = tile_ + static_cast<SharedAddr>(Tile::layout.swizzle(linear) * sizeof_element);
+    SharedAddr const right =
+        tile_ + static_cast<SharedAddr>(Tile::layout.swizzle(linear) * sizeof_element);
     if (address != right) [[unlikely]]
       sim::wrong_address(right, address, to_string(Tile::layout), made_at_, where);
   }
@@ -317,8 +343,8 @@ template <class Tile, class Threads = Mode<>, CopyOp Access = CopyOp::universal,
   int step_ = 0;
 };
 
-/// Shared memory of another CTA of the cluster: the same tensor there. Elements are read and written by
-/// ld.shared::cluster and st.shared::cluster.
+/// Shared memory of another CTA of the cluster: the same tensor there. Elements are read and
+/// written by ld.shared::cluster and st.shared::cluster.
 template <class S> struct Peer : S {
   TEGULA_DEVICE explicit Peer(S const& there) : S(there) {}
   template <class M> TEGULA_DEVICE auto moved(int index) const {
@@ -335,7 +361,8 @@ template <class S> struct Peer : S {
   TEGULA_DEVICE static typename S::Element load(SharedAddr place, SourceLocation where) {
     return ld_shared_cluster<typename S::Element>(place, where);
   }
-  TEGULA_DEVICE static void store(SharedAddr place, typename S::Element const& value, SourceLocation where) {
+  TEGULA_DEVICE static void store(SharedAddr place, typename S::Element const& value,
+                                  SourceLocation where) {
     st_shared_cluster(place, value, where);
   }
 };
@@ -360,7 +387,8 @@ template <class Tile> struct WholeTile {
 /// A tile in shared memory as a tensor: (mn, k[, stages]), or whatever its modes are.
 /// (CuTe: make_tensor(make_smem_ptr(p), layout).)
 template <class T, auto L>
-TEGULA_DEVICE auto tensor(SharedTile<T, L> const& tile, SourceLocation where = SourceLocation::current()) {
+TEGULA_DEVICE auto tensor(SharedTile<T, L> const& tile,
+                          SourceLocation where = SourceLocation::current()) {
   using Tile = SharedTile<T, L>;
   return Tensor<Shared<Tile>, typename detail::WholeTile<Tile>::Type>{Shared<Tile>(tile, where)};
 }
@@ -374,18 +402,19 @@ TEGULA_DEVICE auto in_peer(Tensor<Shared<Tile, Threads, A, B>, M> const& t, int 
 }
 
 namespace detail {
-/// Wavefronts beyond the fewest possible of a warp whose lanes each access `Bytes` bytes along `Contiguous`
-/// of a tile, at the places that the mode Threads maps them to.
+/// Wavefronts beyond the fewest possible of a warp whose lanes each access `Bytes` bytes along
+/// `Contiguous` of a tile, at the places that the mode Threads maps them to.
 template <class Tile, class Threads, int Contiguous, int Bytes>
-inline constexpr int warp_conflicts = conflicts(Tile::layout,
-                                                composition(ModeTraits<Threads>::make(), layout(32)),
-                                                Contiguous, 8 * sizeof(typename Tile::Element), Bytes);
+inline constexpr int warp_conflicts =
+    conflicts(Tile::layout, composition(ModeTraits<Threads>::make(), layout(32)), Contiguous,
+              8 * sizeof(typename Tile::Element), Bytes);
 }  // namespace detail
 
-/// Bank conflicts, in wavefronts beyond the fewest, of a warp whose lanes each access `Bytes` bytes of a tile
-/// where the map Threads leads them, along the tile's contiguous axis.
+/// Bank conflicts, in wavefronts beyond the fewest, of a warp whose lanes each access `Bytes` bytes
+/// of a tile where the map Threads leads them, along the tile's contiguous axis.
 template <class Tile, class Threads, int Bytes>
 inline constexpr int conflicts_of_threads =
-    detail::warp_conflicts<Tile, mode_at<0, Threads>, detail::Contiguity<Tile>::along_mn ? 0 : 1, Bytes>;
+    detail::warp_conflicts<Tile, mode_at<0, Threads>, detail::Contiguity<Tile>::along_mn ? 0 : 1,
+                           Bytes>;
 
 }  // namespace tegula

@@ -10,9 +10,9 @@
 
 namespace tegula {
 
-/// The layout of a tile of matrix operands, in the few numbers that it follows from: `stages` tiles of `mn` x
-/// `k` elements of `bits` bits, of which `contiguous` (0: mn, 1: k) is contiguous in global memory.
-/// A short template argument: SharedTile<bfloat16, OperandTile{16, 128, 64, 1, 2}>.
+/// The layout of a tile of matrix operands, in the few numbers that it follows from: `stages` tiles
+/// of `mn` x `k` elements of `bits` bits, of which `contiguous` (0: mn, 1: k) is contiguous in
+/// global memory. A short template argument: SharedTile<bfloat16, OperandTile{16, 128, 64, 1, 2}>.
 struct OperandTile {
   int bits = 0;
   int mn = 0;
@@ -23,12 +23,13 @@ struct OperandTile {
   friend constexpr bool operator==(OperandTile const&, OperandTile const&) = default;
 };
 
-/// The layout of an operand's tile; coordinates (mn, k, stage), without the stage where there is one.
+/// The layout of an operand's tile; coordinates (mn, k, stage), without the stage where there is
+/// one.
 ///
-/// The contiguous axis is cut into blocks of at most 128 bytes, the span of the 32 banks; a block's rows
-/// follow each other, and a swizzle spreads the 16-byte pieces at the same position of eight consecutive rows
-/// over all banks, so that ldmatrix, which reads such pieces, and 16-byte stores along a row are both free of
-/// conflicts.
+/// The contiguous axis is cut into blocks of at most 128 bytes, the span of the 32 banks; a block's
+/// rows follow each other, and a swizzle spreads the 16-byte pieces at the same position of eight
+/// consecutive rows over all banks, so that ldmatrix, which reads such pieces, and 16-byte stores
+/// along a row are both free of conflicts.
 constexpr SwizzledLayout swizzled_operand(OperandTile const& t) {
   if (t.contiguous != 0 && t.contiguous != 1)
     refuse("swizzled_operand", "the contiguous axis is 0 (mn) or 1 (k)", t.contiguous);
@@ -44,7 +45,8 @@ constexpr SwizzledLayout swizzled_operand(OperandTile const& t) {
     block /= 2;
   }
   if (extent % block != 0)
-    refuse("swizzled_operand", "the contiguous extent must be a multiple of 16 bytes", extent, t.bits);
+    refuse("swizzled_operand", "the contiguous extent must be a multiple of 16 bytes", extent,
+           t.bits);
   Layout const contiguous_mode = layout(tuple(block, extent / block), tuple(1, rows * block));
   Layout const strided_mode = layout(rows, block);
   Layout const mn_mode = t.contiguous == 0 ? contiguous_mode : strided_mode;
@@ -54,8 +56,8 @@ constexpr SwizzledLayout swizzled_operand(OperandTile const& t) {
   int log_piece = 0, log_pieces = 0;
   while ((1 << log_piece) < piece) ++log_piece;
   while ((piece << log_pieces) < block) ++log_pieces;
-  // Offset bits: [within a piece | piece in the block | row ...]. Row bits that select the same banks are
-  // XORed into the piece bits.
+  // Offset bits: [within a piece | piece in the block | row ...]. Row bits that select the same
+  // banks are XORed into the piece bits.
   return {Swizzle{log_pieces, log_piece, 3}, 0, tile};
 }
 constexpr SwizzledLayout swizzled_operand(int bits, int mn, int k, int contiguous, int stages = 1) {
@@ -72,11 +74,12 @@ template <auto L> struct TileLayout {
 };
 }  // namespace detail
 
-/// A tile of T in shared memory. `L` maps the tile's coordinate (and, as a last mode, the pipeline stage) to
-/// an offset in elements: a SwizzledLayout, a Layout, or an OperandTile, which stands for its layout.
+/// A tile of T in shared memory. `L` maps the tile's coordinate (and, as a last mode, the pipeline
+/// stage) to an offset in elements: a SwizzledLayout, a Layout, or an OperandTile, which stands for
+/// its layout.
 ///
-/// Every tile starts on a boundary of 1024 bytes, the period of the widest swizzle, so that an address of the
-/// tile is its base with the swizzled offset in the low bits.
+/// Every tile starts on a boundary of 1024 bytes, the period of the widest swizzle, so that an
+/// address of the tile is its base with the swizzled offset in the low bits.
 template <class T, auto L> struct SharedTile {
   using Element = T;
   static constexpr SwizzledLayout layout = detail::TileLayout<L>::value;
@@ -90,13 +93,14 @@ constexpr bool mn_contiguous(SwizzledLayout const& tile) {
   return mn.strides[0] == 1 && mn.extents[0] > 1;
 }
 
-/// Wavefronts beyond the fewest possible when a warp's lanes, placed in a tile by a layout of coordinates,
-/// each access `bytes` bytes along axis `contiguous` (0: mn, 1: k). The same at every step of the kernels,
-/// which leave the bits that select banks as they are.
-constexpr int conflicts(SwizzledLayout const& tile, Layout const& lanes, int contiguous, int element_bits,
-                        int bytes) {
+/// Wavefronts beyond the fewest possible when a warp's lanes, placed in a tile by a layout of
+/// coordinates, each access `bytes` bytes along axis `contiguous` (0: mn, 1: k). The same at every
+/// step of the kernels, which leave the bits that select banks as they are.
+constexpr int conflicts(SwizzledLayout const& tile, Layout const& lanes, int contiguous,
+                        int element_bits, int bytes) {
   return bank_conflicts(
-      coordinate_access(lanes, Layout{}, contiguous, tile.layout.shape(), element_bits, bytes), tile);
+      coordinate_access(lanes, Layout{}, contiguous, tile.layout.shape(), element_bits, bytes),
+      tile);
 }
 
 }  // namespace tegula

@@ -7,19 +7,21 @@
 #include "tegula/tensor/index.hpp"
 #include "tegula/tensor/map.hpp"
 
-/// Tensors: a space, a base in it that is held at run time, and a map from the tensor's modes to coordinates
-/// of the space that is known at compile time.
+/// Tensors: a space, a base in it that is held at run time, and a map from the tensor's modes to
+/// coordinates of the space that is known at compile time.
 ///
-/// Coordinates are what everything here is measured in, and a space gives them a meaning: an address in
-/// global or shared memory, a TMA coordinate, a matrix descriptor, or just the coordinate. A map is additive,
-/// so one map gives the address, the predicate and the TMA coordinate.
+/// Coordinates are what everything here is measured in, and a space gives them a meaning: an
+/// address in global or shared memory, a TMA coordinate, a matrix descriptor, or just the
+/// coordinate. A map is additive, so one map gives the address, the predicate and the TMA
+/// coordinate.
 ///
 /// A space has, for a mode or map M of coordinates:
 ///   Element                       what it holds
-///   moved<Mode>(index)            the space with its base moved by the mode's coordinate at the index
-///   at<Map>(where, i...)          the place at the map's coordinate from the base on
+///   moved<Mode>(index)            the space with its base moved by the mode's coordinate at the
+///   index at<Map>(where, i...)          the place at the map's coordinate from the base on
 ///   element<Map>(where, i...)     what stands for the element there: a reference, or a value
-///   begin_at<Map>(t, where)       the space as thread t sees it: its base is where the map leads from t
+///   begin_at<Map>(t, where)       the space as thread t sees it: its base is where the map leads
+///   from t
 namespace tegula {
 
 template <class Space, class M> struct Tensor;
@@ -54,22 +56,27 @@ constexpr Layout tiles_of_mode(Layout const& mode, int tile, bool rest) {
 }
 template <class M, int Tile> struct Tiles {
   template <bool Rest> struct Source {
-    static constexpr Layout value = make_layout(tiles_of_mode(detail::ModeTraits<M>::make(), Tile, Rest));
+    static constexpr Layout value =
+        make_layout(tiles_of_mode(detail::ModeTraits<M>::make(), Tile, Rest));
   };
   using Within = mode_at<0, MapOf<Source<false>>>;
   using Between = mode_at<0, MapOf<Source<true>>>;
 };
-template <int Axis, int Extent, int Step, int Tile> struct Tiles<Mode<Along<Axis, Extent, Step>>, Tile> {
+template <int Axis, int Extent, int Step, int Tile>
+struct Tiles<Mode<Along<Axis, Extent, Step>>, Tile> {
   static constexpr bool unbounded = Extent == kUnbounded;
-  static_assert(unbounded || Extent % Tile == 0, "local_tile: the tile's extent must divide the mode's");
+  static_assert(unbounded || Extent % Tile == 0,
+                "local_tile: the tile's extent must divide the mode's");
   using Within = std::conditional_t<Tile == 1, Mode<>, Mode<Along<Axis, Tile, Step>>>;
-  using Between = std::conditional_t<Extent == Tile, Mode<>,
-                                     Mode<Along<Axis, unbounded ? Extent : Extent / Tile, Step * Tile>>>;
+  using Between =
+      std::conditional_t<Extent == Tile, Mode<>,
+                         Mode<Along<Axis, unbounded ? Extent : Extent / Tile, Step * Tile>>>;
 };
 
 }  // namespace detail
 
-/// One element of a tensor: reading it loads, assigning to it stores. It remembers the line that named it.
+/// One element of a tensor: reading it loads, assigning to it stores. It remembers the line that
+/// named it.
 template <class Space, class Place> struct ElementReference {
   using Element = std::remove_const_t<typename Space::Element>;
   Place place;
@@ -99,7 +106,8 @@ template <class SpaceType, class M> struct Tensor {
   static constexpr int size = map_size<M>;
 
   /// t(_, _, k): a slice. Modes given as `_` stay; by the others the base moves.
-  /// t(i, j): an element, to read or assign. (CuTe: operator(); an index may also be one for all modes.)
+  /// t(i, j): an element, to read or assign. (CuTe: operator(); an index may also be one for all
+  /// modes.)
   template <TensorIndex I>
   TEGULA_DEVICE auto operator()(I i, SourceLocation where = SourceLocation::current()) const {
     return get(where, i);
@@ -109,11 +117,13 @@ template <class SpaceType, class M> struct Tensor {
     return get(where, i, j);
   }
   template <TensorIndex I, TensorIndex J, TensorIndex K>
-  TEGULA_DEVICE auto operator()(I i, J j, K k, SourceLocation where = SourceLocation::current()) const {
+  TEGULA_DEVICE auto operator()(I i, J j, K k,
+                                SourceLocation where = SourceLocation::current()) const {
     return get(where, i, j, k);
   }
   template <TensorIndex I, TensorIndex J, TensorIndex K, TensorIndex L>
-  TEGULA_DEVICE auto operator()(I i, J j, K k, L l, SourceLocation where = SourceLocation::current()) const {
+  TEGULA_DEVICE auto operator()(I i, J j, K k, L l,
+                                SourceLocation where = SourceLocation::current()) const {
     return get(where, i, j, k, l);
   }
   template <TensorIndex I, TensorIndex J, TensorIndex K, TensorIndex L, TensorIndex N>
@@ -122,8 +132,8 @@ template <class SpaceType, class M> struct Tensor {
     return get(where, i, j, k, l, n);
   }
 
-  /// The place of an element: a pointer into global memory, a shared address, a TMA coordinate, a matrix
-  /// descriptor. One index for each mode, or one for all.
+  /// The place of an element: a pointer into global memory, a shared address, a TMA coordinate, a
+  /// matrix descriptor. One index for each mode, or one for all.
   template <class... I> TEGULA_DEVICE auto at(SourceLocation where, I... i) const {
     return space.template at<M>(where, i...);
   }
@@ -131,8 +141,10 @@ template <class SpaceType, class M> struct Tensor {
  private:
   template <class... I> TEGULA_DEVICE auto get(SourceLocation where, I... i) const {
     if constexpr ((false || ... || std::is_same_v<I, Underscore>)) {
-      static_assert(sizeof...(I) == rank, "a slice takes one index, or _, for each mode of the tensor");
-      return detail::make_tensor<typename detail::Sliced<M, I...>::Type>(detail::moved_by(space, M{}, i...));
+      static_assert(sizeof...(I) == rank,
+                    "a slice takes one index, or _, for each mode of the tensor");
+      return detail::make_tensor<typename detail::Sliced<M, I...>::Type>(
+          detail::moved_by(space, M{}, i...));
     } else {
       static_assert(sizeof...(I) == rank || sizeof...(I) == 1,
                     "an element takes one index for each mode of the tensor, or one for all");
@@ -141,9 +153,9 @@ template <class SpaceType, class M> struct Tensor {
   }
 };
 
-/// Tile (i, j, ...) of a tensor, of Tile... indices along its first modes; where `_` stands for an index, all
-/// tiles along that mode, as modes that follow the tile's. Modes beyond those stay as they are, last.
-/// (CuTe: local_tile.)
+/// Tile (i, j, ...) of a tensor, of Tile... indices along its first modes; where `_` stands for an
+/// index, all tiles along that mode, as modes that follow the tile's. Modes beyond those stay as
+/// they are, last. (CuTe: local_tile.)
 template <int... Tile, class Space, class M, class... I>
 requires(sizeof...(Tile) == sizeof...(I)) TEGULA_DEVICE
     auto local_tile(Tensor<Space, M> const& tensor, I... index) {
@@ -168,7 +180,8 @@ requires(sizeof...(I) == M::rank) TEGULA_DEVICE
 
 /// The first Extents... indices of a tensor's first modes; the other modes stay. (CuTe: a slice of
 /// composition(tensor, shape).)
-template <int... Extents, class Space, class M> TEGULA_DEVICE auto part(Tensor<Space, M> const& tensor) {
+template <int... Extents, class Space, class M>
+TEGULA_DEVICE auto part(Tensor<Space, M> const& tensor) {
   constexpr int cut = sizeof...(Extents);
   static_assert(cut <= M::rank, "part: the tensor has fewer modes than extents are given");
   [&]<int... K>(detail::NumberList<K...>) {
@@ -176,7 +189,8 @@ template <int... Extents, class Space, class M> TEGULA_DEVICE auto part(Tensor<S
                   "part: an extent exceeds the tensor's");
   }
   (typename detail::CountTo<cut>::Type{});
-  using Result = concat_t<compose_t<take_t<0, cut, M>, identity_map<Extents...>>, take_t<cut, M::rank, M>>;
+  using Result =
+      concat_t<compose_t<take_t<0, cut, M>, identity_map<Extents...>>, take_t<cut, M::rank, M>>;
   return Tensor<Space, Result>{tensor.space};
 }
 
@@ -184,25 +198,29 @@ template <int... Extents, class Space, class M> TEGULA_DEVICE auto part(Tensor<S
 /// (CuTe: group_modes, flatten.)
 template <int First, int Last, class Space, class M>
 TEGULA_DEVICE auto group_modes(Tensor<Space, M> const& tensor) {
-  static_assert(0 <= First && First < Last && Last <= M::rank, "group_modes: the modes are not the tensor's");
-  using Result = concat_t<take_t<0, First, M>, group_t<take_t<First, Last, M>>, take_t<Last, M::rank, M>>;
+  static_assert(0 <= First && First < Last && Last <= M::rank,
+                "group_modes: the modes are not the tensor's");
+  using Result =
+      concat_t<take_t<0, First, M>, group_t<take_t<First, Last, M>>, take_t<Last, M::rank, M>>;
   return Tensor<Space, Result>{tensor.space};
 }
 template <class Space, class M> TEGULA_DEVICE auto flatten(Tensor<Space, M> const& tensor) {
   return Tensor<Space, flatten_t<M>>{tensor.space};
 }
 
-/// The modes of a tensor that are named, in that order: select<1, 0>(t) is t transposed, the same elements.
-/// (CuTe: select of a layout, make_tensor of the same pointer.)
-template <int... Modes, class Space, class M> TEGULA_DEVICE auto select(Tensor<Space, M> const& tensor) {
+/// The modes of a tensor that are named, in that order: select<1, 0>(t) is t transposed, the same
+/// elements. (CuTe: select of a layout, make_tensor of the same pointer.)
+template <int... Modes, class Space, class M>
+TEGULA_DEVICE auto select(Tensor<Space, M> const& tensor) {
   static_assert(sizeof...(Modes) == M::rank, "select: each mode of the tensor is named once");
-  static_assert((true && ... && (0 <= Modes && Modes < M::rank)), "select: the modes are not the tensor's");
+  static_assert((true && ... && (0 <= Modes && Modes < M::rank)),
+                "select: the modes are not the tensor's");
   return Tensor<Space, Map<mode_at<Modes, M>...>>{tensor.space};
 }
 
-/// What thread `thread` of many has of a tensor whose first modes are a tile: Threads maps a thread to the
-/// tile coordinate it begins at, Values maps its own modes to tile coordinates from there on. The modes
-/// beyond the tile's follow.
+/// What thread `thread` of many has of a tensor whose first modes are a tile: Threads maps a thread
+/// to the tile coordinate it begins at, Values maps its own modes to tile coordinates from there
+/// on. The modes beyond the tile's follow.
 template <class Threads, class Values, int TileRank, class Space, class M>
 TEGULA_DEVICE auto partition(Tensor<Space, M> const& tensor, int thread, SourceLocation where) {
   using Tile = take_t<0, TileRank, M>;

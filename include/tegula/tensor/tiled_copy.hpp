@@ -29,13 +29,14 @@ struct CoordinateLeaves {
       if (layout.extents[i] == 1) continue;
       if (count == most)
         refuse("TiledCopy", "the threads' or the steps' map has more than six leaves", layout);
-      leaf[count++] = {layout.axes[i] == 0 ? 0 : layout.axes[i] - 1, static_cast<int>(layout.extents[i]),
-                       static_cast<int>(layout.strides[i])};
+      leaf[count++] = {layout.axes[i] == 0 ? 0 : layout.axes[i] - 1,
+                       static_cast<int>(layout.extents[i]), static_cast<int>(layout.strides[i])};
     }
   }
   constexpr Layout layout() const {
     Layout result;
-    for (int i = 0; i < count; ++i) result.append_leaf(leaf[i].extent, Stride{leaf[i].step, leaf[i].axis});
+    for (int i = 0; i < count; ++i)
+      result.append_leaf(leaf[i].extent, Stride{leaf[i].step, leaf[i].axis});
     if (count == 0) result.append_leaf(1, {0});
     detail::wrap(result);
     return make_layout(result);
@@ -43,9 +44,10 @@ struct CoordinateLeaves {
   friend constexpr bool operator==(CoordinateLeaves const&, CoordinateLeaves const&) = default;
 };
 
-/// Who copies what of a tile of m x n elements: thread -> the coordinate of its first vector, steps along m
-/// and along n -> how far on, and a vector of so many neighbours along axis `contiguous` that one instruction
-/// moves. Made by share_rows() or make_tiled_copy(); a short template argument.
+/// Who copies what of a tile of m x n elements: thread -> the coordinate of its first vector, steps
+/// along m and along n -> how far on, and a vector of so many neighbours along axis `contiguous`
+/// that one instruction moves. Made by share_rows() or make_tiled_copy(); a short template
+/// argument.
 struct TiledCopySpec {
   int m = 0, n = 0;
   int vector = 1;
@@ -62,14 +64,15 @@ constexpr TiledCopySpec checked_copy(TiledCopySpec const& s) {
   Layout const all = make_layout(s.threads.layout(), s.steps_m.layout(), s.steps_n.layout(),
                                  along(s.contiguous, s.vector, 1));
   if (!tegula::covers_once(all, tuple(s.m, s.n)))
-    refuse("TiledCopy", "threads, steps and vectors must cover each element of the tile once", all, s.m, s.n);
+    refuse("TiledCopy", "threads, steps and vectors must cover each element of the tile once", all,
+           s.m, s.n);
   return s;
 }
 }  // namespace detail
 
-/// What share_rows takes. `block`: consecutive threads take consecutive vectors along that many elements of
-/// the contiguous axis, then the next row; 0: along all of it. With groups > 1, each group of threads (a
-/// warp) has consecutive rows to itself.
+/// What share_rows takes. `block`: consecutive threads take consecutive vectors along that many
+/// elements of the contiguous axis, then the next row; 0: along all of it. With groups > 1, each
+/// group of threads (a warp) has consecutive rows to itself.
 struct RowShares {
   int threads = 0;
   int m = 0, n = 0;
@@ -79,30 +82,31 @@ struct RowShares {
   int groups = 1;
 };
 
-/// A tile shared by rows of vectors, so that reads of global memory and writes of shared memory are whole
-/// lines of 128 bytes where a block is that wide. Refused where threads, vectors and blocks do not divide the
-/// tile.
+/// A tile shared by rows of vectors, so that reads of global memory and writes of shared memory are
+/// whole lines of 128 bytes where a block is that wide. Refused where threads, vectors and blocks
+/// do not divide the tile.
 constexpr TiledCopySpec share_rows(RowShares const& s) {
   int const along_row = s.contiguous == 1 ? s.n : s.m, rows = s.contiguous == 1 ? s.m : s.n;
   int const block = s.block == 0 ? along_row : s.block;
   if (s.contiguous != 0 && s.contiguous != 1)
     refuse("TiledCopy", "the contiguous axis is 0 (m) or 1 (n)", s.contiguous);
   if (s.threads < 1 || s.m < 1 || s.n < 1 || s.vector < 1 || s.groups < 1)
-    refuse("TiledCopy", "threads, extents, vector and groups are at least 1", s.threads, s.m, s.n, s.vector,
-           s.groups);
+    refuse("TiledCopy", "threads, extents, vector and groups are at least 1", s.threads, s.m, s.n,
+           s.vector, s.groups);
   if (along_row % block != 0 || block % s.vector != 0)
-    refuse("TiledCopy", "vectors must divide a block, and blocks the contiguous extent", s.vector, block,
-           along_row);
+    refuse("TiledCopy", "vectors must divide a block, and blocks the contiguous extent", s.vector,
+           block, along_row);
   int const pieces = block / s.vector;
   if (s.threads % (pieces * s.groups) != 0)
-    refuse("TiledCopy", "the vectors of a block times the groups must divide the threads", pieces, s.groups,
-           s.threads);
+    refuse("TiledCopy", "the vectors of a block times the groups must divide the threads", pieces,
+           s.groups, s.threads);
   int const together = s.threads / (pieces * s.groups);  // rows of a group at a time
   if (rows % (together * s.groups) != 0)
     refuse("TiledCopy", "the rows copied at once must divide the tile's", together, s.groups, rows);
   int const across = 1 - s.contiguous;
-  Layout const threads = make_layout(along(s.contiguous, pieces, s.vector), along(across, together, 1),
-                                     along(across, s.groups, rows / s.groups));
+  Layout const threads =
+      make_layout(along(s.contiguous, pieces, s.vector), along(across, together, 1),
+                  along(across, s.groups, rows / s.groups));
   Layout const down = along(across, rows / (together * s.groups), together);
   Layout const right = along(s.contiguous, along_row / block, block);
   return detail::checked_copy({.m = s.m,
@@ -114,16 +118,18 @@ constexpr TiledCopySpec share_rows(RowShares const& s) {
                                .steps_n = s.contiguous == 1 ? right : down});
 }
 
-/// The copy in which thread threads(i, j) moves the block of values(...) elements at its place, over a tile
-/// of threads' shape times values' shape (CuTe: make_tiled_copy), repeated over m x n where those are given.
-/// A thread's values must be neighbours along one axis.
-constexpr TiledCopySpec make_tiled_copy(Layout const& threads, Tuple const& values, int m = 0, int n = 0) {
+/// The copy in which thread threads(i, j) moves the block of values(...) elements at its place,
+/// over a tile of threads' shape times values' shape (CuTe: make_tiled_copy), repeated over m x n
+/// where those are given. A thread's values must be neighbours along one axis.
+constexpr TiledCopySpec make_tiled_copy(Layout const& threads, Tuple const& values, int m = 0,
+                                        int n = 0) {
   if (threads.rank() != 2 || values.rank() != 2)
     refuse("TiledCopy", "threads and values have two modes, (m, n)", threads, values);
-  int const value_m = static_cast<int>(values[0].size()), value_n = static_cast<int>(values[1].size());
+  int const value_m = static_cast<int>(values[0].size()),
+            value_n = static_cast<int>(values[1].size());
   if (value_m != 1 && value_n != 1)
-    refuse("TiledCopy", "a thread's values must be neighbours along one axis: one extent is 1", threads,
-           values);
+    refuse("TiledCopy", "a thread's values must be neighbours along one axis: one extent is 1",
+           threads, values);
   Layout first = detail::first_of_thread(threads, tuple(0, 1));
   for (int i = 0; i < first.count; ++i) first.strides[i] *= first.axes[i] == 1 ? value_m : value_n;
   int const tile_m = static_cast<int>(threads[0].size()) * value_m,
@@ -140,8 +146,8 @@ constexpr TiledCopySpec make_tiled_copy(Layout const& threads, Tuple const& valu
                                .steps_n = along(1, n / tile_n, tile_n)});
 }
 
-/// A copy of tiles of T by threads of a CTA. `thread` counts from 0 within those. (CuTe: TiledCopy, and
-/// get_slice(thread) of it.)
+/// A copy of tiles of T by threads of a CTA. `thread` counts from 0 within those. (CuTe: TiledCopy,
+/// and get_slice(thread) of it.)
 template <TiledCopySpec S, class T> struct TiledCopy {
  private:
   struct ThreadSource {

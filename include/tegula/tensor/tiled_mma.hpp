@@ -10,17 +10,17 @@
 #include "tegula/tensor/fragment.hpp"
 #include "tegula/tensor/shared.hpp"
 
-/// Tiled MMAs: an instruction spread over the threads of a CTA, and which of them holds what. All of it
-/// follows from the atom (atom/mma_atom.hpp).
+/// Tiled MMAs: an instruction spread over the threads of a CTA, and which of them holds what. All
+/// of it follows from the atom (atom/mma_atom.hpp).
 namespace tegula {
 
-/// How the groups of threads that execute an instruction share a tile: each a block of it, or every so many
-/// of the instruction's tiles in turn (CuTe's default).
+/// How the groups of threads that execute an instruction share a tile: each a block of it, or every
+/// so many of the instruction's tiles in turn (CuTe's default).
 enum class Share : bool { blocked, raked };
 
-/// What a CTA's threads multiply, D(m, n) += A(m, k) B(n, k): one instruction, groups_m x groups_n groups of
-/// the threads that execute it together (group g at (g % groups_m, g / groups_m)), and the tile of D that
-/// they compute. An extent of 0 is what the groups cover at once.
+/// What a CTA's threads multiply, D(m, n) += A(m, k) B(n, k): one instruction, groups_m x groups_n
+/// groups of the threads that execute it together (group g at (g % groups_m, g / groups_m)), and
+/// the tile of D that they compute. An extent of 0 is what the groups cover at once.
 struct TiledMmaSpec {
   MmaSpec atom;
   int m = 0, n = 0;
@@ -37,14 +37,15 @@ constexpr MmaTiling mma_tiling(TiledMmaSpec const& s) {
   check(s.atom);
   int const covered_m = s.atom.m * s.groups_m, covered_n = s.atom.n * s.groups_n;
   if (s.groups_m < 1 || s.groups_n < 1)
-    refuse("TiledMma", "there is at least one group of threads along m and along n", s.groups_m, s.groups_n);
+    refuse("TiledMma", "there is at least one group of threads along m and along n", s.groups_m,
+           s.groups_n);
   int const m = s.m == 0 ? covered_m : s.m, n = s.n == 0 ? covered_n : s.n;
   if (m % covered_m != 0)
-    refuse("TiledMma", "the instruction's m times the groups along m must divide the tile's", m, s.atom.m,
-           s.groups_m);
+    refuse("TiledMma", "the instruction's m times the groups along m must divide the tile's", m,
+           s.atom.m, s.groups_m);
   if (n % covered_n != 0)
-    refuse("TiledMma", "the instruction's n times the groups along n must divide the tile's", n, s.atom.n,
-           s.groups_n);
+    refuse("TiledMma", "the instruction's n times the groups along n must divide the tile's", n,
+           s.atom.n, s.groups_n);
   int const repeats_m = m / covered_m, repeats_n = n / covered_n;
   bool const blocked = s.share == Share::blocked;
   Layout const order_m =
@@ -63,8 +64,8 @@ struct ThreadValues {
   Layout values;
 };
 
-/// Who holds which element of C: values (of the atom, MMA_M, MMA_N); of A and B over a depth of `k`:
-/// (of the atom, MMA_MN, MMA_K).
+/// Who holds which element of C: values (of the atom, MMA_M, MMA_N); of A and B over a depth of
+/// `k`: (of the atom, MMA_MN, MMA_K).
 constexpr ThreadValues registers_of(MmaTiling const& mma, char operand, int k) {
   Layout const identity = identity_layout(operand == 'a'   ? shape(mma.extent(0), k)
                                           : operand == 'b' ? shape(mma.extent(1), k)
@@ -72,29 +73,32 @@ constexpr ThreadValues registers_of(MmaTiling const& mma, char operand, int k) {
   Layout const parts = operand == 'a'   ? mma.partition_a(identity)
                        : operand == 'b' ? mma.partition_b(identity)
                                         : mma.partition_c(identity);
-  // The lanes of a group, then the groups along the operand's modes; those along the other mode repeat.
+  // The lanes of a group, then the groups along the operand's modes; those along the other mode
+  // repeat.
   Layout const lanes = parts[0][0], groups = parts[0][1];
-  Layout const repeats_m = layout(mma.atoms[0].size(), 0), repeats_n = layout(mma.atoms[1].size(), 0);
+  Layout const repeats_m = layout(mma.atoms[0].size(), 0),
+               repeats_n = layout(mma.atoms[1].size(), 0);
   Layout const threads = operand == 'a'   ? make_layout(lanes, groups[0], repeats_n)
                          : operand == 'b' ? make_layout(lanes, repeats_m, groups[0])
                                           : make_layout(lanes, groups[0], groups[1]);
   return {make_layout(threads), make_layout(parts[1][0], parts[1][1][0], parts[1][1][1])};
 }
 
-/// Whose rows ldmatrix reads: how many 8 x 8 matrices an instruction loads, whose address each thread gives,
-/// and (instructions along mn, along k) -> how far on.
+/// Whose rows ldmatrix reads: how many 8 x 8 matrices an instruction loads, whose address each
+/// thread gives, and (instructions along mn, along k) -> how far on.
 struct MatrixLoads {
   int matrices = 0;  ///< 0: ldmatrix does not load this operand's registers in their order
   Layout threads;
   Layout steps;
 };
 
-/// The loads of an operand of `k` elements deep. A matrix is a register of each thread; an instruction loads
-/// as many as make up whole tiles of the MMA, at most four.
+/// The loads of an operand of `k` elements deep. A matrix is a register of each thread; an
+/// instruction loads as many as make up whole tiles of the MMA, at most four.
 constexpr MatrixLoads matrix_loads(MmaTiling const& mma, char operand, int bits, int registers,
                                    bool mn_contiguous, int k) {
   int const mode = operand == 'a' ? 0 : 1;
-  int const tiles = mma.extent(mode) / (mma.atom_extent(mode) * static_cast<int>(mma.atoms[mode].size()));
+  int const tiles =
+      mma.extent(mode) / (mma.atom_extent(mode) * static_cast<int>(mma.atoms[mode].size()));
   if (mma.atom.threads() != 32 || registers == 0 || (mn_contiguous && bits != 16)) return {};
   int matrices = 4;
   while (matrices > registers && (matrices % registers != 0 || tiles % (matrices / registers) != 0))
@@ -105,25 +109,30 @@ constexpr MatrixLoads matrix_loads(MmaTiling const& mma, char operand, int bits,
   CopyTiling const copy =
       operand == 'a' ? make_tiled_copy_a(atom, bits, mma) : make_tiled_copy_b(atom, bits, mma);
   Layout const wanted = operand == 'a' ? mma.a() : mma.b(), loaded = copy.dst();
-  if (coalesce(wanted[1]) != coalesce(loaded[1]) || coalesce(wanted[0]) != coalesce(loaded[0])) return {};
+  if (coalesce(wanted[1]) != coalesce(loaded[1]) || coalesce(wanted[0]) != coalesce(loaded[0]))
+    return {};
   Layout const source = copy.src();
   Layout const rows =
       composition(identity_layout(shape(mma.extent(mode), mma.extent(2))),
                   make_layout(source[0], source[1].rank() == 1 ? layout(1, 0) : source[1][1]));
-  return {matrices, make_layout(rows[0]), make_layout(rows[1], along(1, k / mma.extent(2), mma.extent(2)))};
+  return {matrices, make_layout(rows[0]),
+          make_layout(rows[1], along(1, k / mma.extent(2), mma.extent(2)))};
 }
 
-/// The stores by stmatrix of accumulators that are rounded to 16 bits: a matrix is a register of each thread,
-/// two neighbours along n; an instruction stores as many as divide a thread's, at most four.
+/// The stores by stmatrix of accumulators that are rounded to 16 bits: a matrix is a register of
+/// each thread, two neighbours along n; an instruction stores as many as divide a thread's, at most
+/// four.
 constexpr MatrixLoads matrix_stores(MmaTiling const& mma) {
   if (mma.atom.threads() != 32) refuse("MatrixStore", "stmatrix is a warp's", mma.atom.threads());
   int const registers = static_cast<int>(mma.c()[1].size()) / 2;
   int matrices = 4;
   while (registers % matrices != 0) matrices /= 2;
-  CopyTiling const copy = make_tiled_copy_c(copy_atom(CopySpec{CopyOp::stmatrix, matrices}), 16, mma);
+  CopyTiling const copy =
+      make_tiled_copy_c(copy_atom(CopySpec{CopyOp::stmatrix, matrices}), 16, mma);
   Layout const target = copy.dst(), row = target[1].rank() == 1 ? target[1] : target[1][0];
   if (coalesce(row) != layout(8, mma.extent(0)))
-    refuse("MatrixStore", "the rows of the accumulators' 8 x 8 matrices do not lie along n", mma.c(), row);
+    refuse("MatrixStore", "the rows of the accumulators' 8 x 8 matrices do not lie along n",
+           mma.c(), row);
   Layout const identity = identity_layout(shape(mma.extent(0), mma.extent(1)));
   return {matrices, make_layout(composition(identity, target[0])),
           make_layout(composition(identity, target[1].rank() == 1 ? layout(1, 0) : target[1][1]))};
@@ -173,9 +182,9 @@ template <TiledMmaSpec S, char Operand, int K> struct WgmmaSteps {
   static constexpr int extent =
       Operand == 'a' ? MmaTilingOf<S>::m / S.groups_m : MmaTilingOf<S>::n / S.groups_n;
   struct Groups {
-    static constexpr Layout value = make_layout(
-        layout(shape(threads(S.atom)), stride(0)),
-        along(0, Operand == 'a' ? S.groups_m : S.groups_n, S.share == Share::blocked ? extent : tile));
+    static constexpr Layout value = make_layout(layout(shape(threads(S.atom)), stride(0)),
+                                                along(0, Operand == 'a' ? S.groups_m : S.groups_n,
+                                                      S.share == Share::blocked ? extent : tile));
   };
   static constexpr int step =
       S.share == Share::blocked ? tile : tile * (Operand == 'a' ? S.groups_m : S.groups_n);
@@ -211,8 +220,8 @@ constexpr bool same_threads(Layout const& from, Layout const& to, Tuple const& t
 
 }  // namespace detail
 
-/// A matrix product by threads of a CTA: which of them holds, loads and multiplies what. `thread` counts from
-/// 0 within the tiled MMA. (CuTe: TiledMMA, and get_slice(thread) of it.)
+/// A matrix product by threads of a CTA: which of them holds, loads and multiplies what. `thread`
+/// counts from 0 within the tiled MMA. (CuTe: TiledMMA, and get_slice(thread) of it.)
 template <TiledMmaSpec S> struct TiledMma {
   static constexpr TiledMmaSpec spec = S;
   static constexpr int m = detail::MmaTilingOf<S>::m, n = detail::MmaTilingOf<S>::n,
@@ -224,16 +233,19 @@ template <TiledMmaSpec S> struct TiledMma {
 
   using ThreadsC = typename detail::registers_t<S, 'c', k>::Threads;
   using ValuesC = typename detail::registers_t<S, 'c', k>::Values;
-  template <int K = k> using FragmentA = Fragment<A, typename detail::registers_t<S, 'a', K>::Values>;
-  template <int K = k> using FragmentB = Fragment<B, typename detail::registers_t<S, 'b', K>::Values>;
+  template <int K = k>
+  using FragmentA = Fragment<A, typename detail::registers_t<S, 'a', K>::Values>;
+  template <int K = k>
+  using FragmentB = Fragment<B, typename detail::registers_t<S, 'b', K>::Values>;
   using Accumulator = Fragment<C, ValuesC>;  ///< (of the atom, MMA_M, MMA_N)
 
   int thread;
 
-  /// The thread's part of an operand: of a tile in shared memory (mn, k[, ...]), what its instructions load
-  /// or name: (MMA_MN, MMA_K[, ...]). For mma.sync these are rows of matrices (ldmatrix loads up to four, so
-  /// that a step along mn may be several MMAs), or, where ldmatrix does not do, elements: (of the atom,
-  /// MMA_MN, MMA_K[, ...]). For wgmma they are matrix descriptors. Of other tensors, elements.
+  /// The thread's part of an operand: of a tile in shared memory (mn, k[, ...]), what its
+  /// instructions load or name: (MMA_MN, MMA_K[, ...]). For mma.sync these are rows of matrices
+  /// (ldmatrix loads up to four, so that a step along mn may be several MMAs), or, where ldmatrix
+  /// does not do, elements: (of the atom, MMA_MN, MMA_K[, ...]). For wgmma they are matrix
+  /// descriptors. Of other tensors, elements.
   template <class Space, class M>
   TEGULA_DEVICE auto partition_a(Tensor<Space, M> const& tensor,
                                  SourceLocation where = SourceLocation::current()) const {
@@ -244,7 +256,8 @@ template <TiledMmaSpec S> struct TiledMma {
                                  SourceLocation where = SourceLocation::current()) const {
     return operand<'b'>(tensor, where);
   }
-  /// The thread's accumulators' places in a tensor (m, n[, ...]): (of the atom, MMA_M, MMA_N[, ...]).
+  /// The thread's accumulators' places in a tensor (m, n[, ...]): (of the atom, MMA_M, MMA_N[,
+  /// ...]).
   template <class Space, class M>
   TEGULA_DEVICE auto partition_c(Tensor<Space, M> const& tensor,
                                  SourceLocation where = SourceLocation::current()) const {
@@ -268,8 +281,8 @@ template <TiledMmaSpec S> struct TiledMma {
       detail::warp_conflicts<Tile, mode_at<0, MapOf<typename Rows<Operand, Tile>::ThreadSource>>,
                              detail::Contiguity<Tile>::along_mn ? 0 : 1, 16>;
 
-  /// The accumulators of another product (m, K) rounded to A's type, as this one's A. No value moves between
-  /// threads; refused where one would have to.
+  /// The accumulators of another product (m, K) rounded to A's type, as this one's A. No value
+  /// moves between threads; refused where one would have to.
   template <TiledMmaSpec From, class M>
   TEGULA_DEVICE static auto operand_a(TiledMma<From>, Fragment<float, M> const& c) {
     using Order = AsOperandA<From>;
@@ -283,15 +296,16 @@ template <TiledMmaSpec S> struct TiledMma {
     using ToA = detail::OperandRegisters<S, 'a', TiledMma<From>::n>;
     static constexpr Tuple tile = shape(TiledMma<From>::m, TiledMma<From>::n);
     static constexpr Layout value = detail::retile(FromC::value.values, ToA::value.values, tile);
-    static constexpr bool same = detail::same_threads(FromC::value.threads, ToA::value.threads, tile);
+    static constexpr bool same =
+        detail::same_threads(FromC::value.threads, ToA::value.threads, tile);
   };
 
   template <char Operand, class Space, class M>
   TEGULA_DEVICE auto operand(Tensor<Space, M> const& tensor, SourceLocation where) const {
     static_assert(M::rank >= 2, "partition: an operand has modes mn and k");
-    static_assert(
-        mode_size<mode_at<0, M>> == (Operand == 'a' ? m : n) || mode_size<mode_at<0, M>> == kUnbounded,
-        "partition: the operand's tile must be as high as the tiled MMA's");
+    static_assert(mode_size<mode_at<0, M>> == (Operand == 'a' ? m : n) ||
+                      mode_size<mode_at<0, M>> == kUnbounded,
+                  "partition: the operand's tile must be as high as the tiled MMA's");
     constexpr int K = mode_size<mode_at<1, M>>;
     static_assert(K % k == 0, "partition: the instruction's k must divide the tile's");
     using Registers = detail::registers_t<S, Operand, K>;
@@ -303,7 +317,8 @@ template <TiledMmaSpec S> struct TiledMma {
                     (S.atom.operands == MmaOperands::rs && Operand == 'b')) {
         using Steps = detail::WgmmaSteps<S, Operand, K>;
         using Groups = compose_t<take_t<0, 2, M>, group_t<MapOf<typename Steps::Groups>>>;
-        using Own = concat_t<compose_t<take_t<0, 2, M>, MapOf<typename Steps::Steps>>, take_t<2, M::rank, M>>;
+        using Own = concat_t<compose_t<take_t<0, 2, M>, MapOf<typename Steps::Steps>>,
+                             take_t<2, M::rank, M>>;
         Descriptors<Tile> const all(tensor.space.base_address(), where);
         if constexpr (Operand == 'a' ? S.groups_m > 1 : S.groups_n > 1) {
           return detail::make_tensor<Own>(all.template moved<mode_at<0, Groups>>(thread));
@@ -315,15 +330,18 @@ template <TiledMmaSpec S> struct TiledMma {
                                         detail::Contiguity<Tile>::along_mn>;
         if constexpr (Rows::matrices > 0) {
           using Begins = compose_t<take_t<0, 2, M>, MapOf<typename Rows::ThreadSource>>;
-          using Own =
-              concat_t<compose_t<take_t<0, 2, M>, MapOf<typename Rows::StepSource>>, take_t<2, M::rank, M>>;
-          return detail::make_tensor<Own>(tensor.space.template begin_at<Begins, Rows::op>(thread, where));
+          using Own = concat_t<compose_t<take_t<0, 2, M>, MapOf<typename Rows::StepSource>>,
+                               take_t<2, M::rank, M>>;
+          return detail::make_tensor<Own>(
+              tensor.space.template begin_at<Begins, Rows::op>(thread, where));
         } else {
-          return partition<typename Registers::Threads, typename Registers::Values, 2>(tensor, thread, where);
+          return partition<typename Registers::Threads, typename Registers::Values, 2>(
+              tensor, thread, where);
         }
       }
     } else {
-      return partition<typename Registers::Threads, typename Registers::Values, 2>(tensor, thread, where);
+      return partition<typename Registers::Threads, typename Registers::Values, 2>(tensor, thread,
+                                                                                   where);
     }
   }
   template <int I, class M> TEGULA_DEVICE static void check_extent(char const*) {
@@ -341,7 +359,8 @@ template <TiledMmaSpec S> struct MatrixStore {
 
   int thread;
 
-  /// The rows of matrices whose addresses the thread gives, of a tile (m, n[, ...]): (stores[, ...]).
+  /// The rows of matrices whose addresses the thread gives, of a tile (m, n[, ...]): (stores[,
+  /// ...]).
   template <class Space, class M>
   TEGULA_DEVICE auto partition(Tensor<Space, M> const& tile,
                                SourceLocation where = SourceLocation::current()) const {
@@ -350,7 +369,8 @@ template <TiledMmaSpec S> struct MatrixStore {
                   "MatrixStore: the tile must be as large as the tiled MMA's");
     using Begins = compose_t<take_t<0, 2, M>, Threads>;
     using Own = concat_t<compose_t<take_t<0, 2, M>, Values>, take_t<2, M::rank, M>>;
-    return detail::make_tensor<Own>(tile.space.template begin_at<Begins, CopyOp::stmatrix>(thread, where));
+    return detail::make_tensor<Own>(
+        tile.space.template begin_at<Begins, CopyOp::stmatrix>(thread, where));
   }
 };
 

@@ -8,11 +8,12 @@
 #include "tegula/tensor/shared.hpp"
 #include "tegula/tensor/tma_box.hpp"
 
-/// Tensors that TMA reads and writes: coordinates, no addresses. And bulk copies of what lies in one piece.
+/// Tensors that TMA reads and writes: coordinates, no addresses. And bulk copies of what lies in
+/// one piece.
 namespace tegula {
 
-/// A tensor as its tensor map describes it. Axis i of the map is axis Order[i] of the tensor: Tma<1, 0, 2>
-/// holds (mn, k, batch) of which k is contiguous.
+/// A tensor as its tensor map describes it. Axis i of the map is axis Order[i] of the tensor:
+/// Tma<1, 0, 2> holds (mn, k, batch) of which k is contiguous.
 template <int... Order> struct Tma {
   using Element = void;
   static constexpr int rank = sizeof...(Order);
@@ -30,7 +31,8 @@ template <int... Order> struct Tma {
   template <class M> TEGULA_DEVICE Tma begin_at(int thread, SourceLocation) const {
     return moved<mode_at<0, M>>(thread);
   }
-  template <class M, class... I> TEGULA_DEVICE TmaCoordinate<rank> at(SourceLocation, I... i) const {
+  template <class M, class... I>
+  TEGULA_DEVICE TmaCoordinate<rank> at(SourceLocation, I... i) const {
     return {{origin[Order] + coordinate<Order>(M{}, i...)...}};
   }
   template <class M, class... I>
@@ -39,14 +41,15 @@ template <int... Order> struct Tma {
   }
 };
 
-/// The tensor of a tensor map, its axes in the order of the tensor's: tma_tensor<1, 0, 2>(map) is (mn, k,
-/// batch) where the map's axes are k, mn, batch. (CuTe: tma.get_tma_tensor.)
+/// The tensor of a tensor map, its axes in the order of the tensor's: tma_tensor<1, 0, 2>(map) is
+/// (mn, k, batch) where the map's axes are k, mn, batch. (CuTe: tma.get_tma_tensor.)
 template <int... Order> TEGULA_DEVICE auto tma_tensor(TensorMap const& map) {
   using M = typename detail::UnboundedMap<typename detail::CountTo<sizeof...(Order)>::Type>::Type;
   return Tensor<Tma<Order...>, M>{{&map, {(0 * Order)...}}};
 }
 
-/// A tile's TMA boxes; `rank` is which of the peers that share them this CTA is: the copy's "thread".
+/// A tile's TMA boxes; `rank` is which of the peers that share them this CTA is: the copy's
+/// "thread".
 template <TmaBoxes S> struct TmaCopy {
   static constexpr TmaBoxes spec = S;
   static constexpr int bytes = S.bytes;  ///< that a whole tile brings: what the mbarrier expects
@@ -61,24 +64,27 @@ template <TmaBoxes S> struct BoxMaps {
     static constexpr Layout value = make_layout(along(0, S.peers, S.box_mn));
   };
   struct BoxSource {
-    static constexpr Layout value =
-        make_layout(along(0, S.boxes_mn / S.peers, S.peers* S.box_mn), along(1, S.boxes_k, S.box_k));
+    static constexpr Layout value = make_layout(along(0, S.boxes_mn / S.peers, S.peers* S.box_mn),
+                                                along(1, S.boxes_k, S.box_k));
   };
   using Peers = MapOf<PeerSource>;
   using Boxes = MapOf<BoxSource>;
 };
 
-/// A tile in shared memory must be laid out by the boxes that fill it, or, where one box does, begin as it
-/// does.
+/// A tile in shared memory must be laid out by the boxes that fill it, or, where one box does,
+/// begin as it does.
 template <TmaBoxes S, class Tile> struct BoxesFit {
-  static constexpr TmaBox box = tma_box(Tile::layout, 8 * sizeof(typename Tile::Element), S.contiguous);
+  static constexpr TmaBox box =
+      tma_box(Tile::layout, 8 * sizeof(typename Tile::Element), S.contiguous);
   static constexpr bool make() {
     int const mn = S.contiguous == 0 ? box.contiguous_extent * box.count : box.strided_extent;
     int const k = S.contiguous == 0 ? box.strided_extent : box.contiguous_extent * box.count;
-    bool const begins = S.contiguous == 1 && S.boxes_mn * S.boxes_k == 1 && S.box_k <= k && box.count == 1;
+    bool const begins =
+        S.contiguous == 1 && S.boxes_mn * S.boxes_k == 1 && S.box_k <= k && box.count == 1;
     bool const as_wide = k == S.box_k * S.boxes_k || begins;
     if (mn != S.box_mn * S.boxes_mn || !as_wide || box.swizzle != S.swizzle)
-      refuse("copy", "the tile in shared memory is not laid out as the TMA boxes are", Tile::layout, mn, k);
+      refuse("copy", "the tile in shared memory is not laid out as the TMA boxes are", Tile::layout,
+             mn, k);
     return true;
   }
   static constexpr bool value = make();
@@ -86,17 +92,19 @@ template <TmaBoxes S, class Tile> struct BoxesFit {
 
 /// Calls f(shared address, coordinate) for each box that this CTA moves.
 template <TmaBoxes S, int... Order, class G, class Tile, int Moved, class H, class F>
-TEGULA_DEVICE void for_each_box(TmaCopy<S> const& by, Tensor<Tma<Order...>, G> const& global,
-                                Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& shared, F f,
-                                SourceLocation where) {
+TEGULA_DEVICE void for_each_box(
+    TmaCopy<S> const& by, Tensor<Tma<Order...>, G> const& global,
+    Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& shared, F f,
+    SourceLocation where) {
   static_assert(G::rank == 2 && H::rank == 2,
                 "copy: a tile has modes mn and k; slice the step and the stage");
-  static_assert(
-      mode_size<mode_at<0, G>> == S.box_mn * S.boxes_mn && mode_size<mode_at<1, G>> == S.box_k * S.boxes_k,
-      "copy: the tile of the tensor is not as large as the TMA copy's");
+  static_assert(mode_size<mode_at<0, G>> == S.box_mn * S.boxes_mn &&
+                    mode_size<mode_at<1, G>> == S.box_k * S.boxes_k,
+                "copy: the tile of the tensor is not as large as the TMA copy's");
   static_assert(BoxesFit<S, Tile>::value);
   using Maps = BoxMaps<S>;
-  auto const from = partition<typename Maps::Peers, typename Maps::Boxes, 2>(global, by.rank, where);
+  auto const from =
+      partition<typename Maps::Peers, typename Maps::Boxes, 2>(global, by.rank, where);
   auto const to = partition<typename Maps::Peers, typename Maps::Boxes, 2>(shared, by.rank, where);
 #pragma unroll
   for (int k = 0; k < S.boxes_k; ++k) {
@@ -107,18 +115,18 @@ TEGULA_DEVICE void for_each_box(TmaCopy<S> const& by, Tensor<Tma<Order...>, G> c
 
 }  // namespace detail
 
-/// Starts the TMA loads of a tile, by one thread: to every peer's shared memory at the same place, where
-/// there are peers. `full` is the mbarrier that counts the bytes.
+/// Starts the TMA loads of a tile, by one thread: to every peer's shared memory at the same place,
+/// where there are peers. `full` is the mbarrier that counts the bytes.
 template <TmaBoxes S, int... Order, class G, class Tile, int Moved, class H>
 TEGULA_DEVICE void copy(TmaCopy<S> const& by, Tensor<Tma<Order...>, G> const& from,
-                        Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to, SharedAddr full,
-                        SourceLocation where = SourceLocation::current()) {
+                        Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to,
+                        SharedAddr full, SourceLocation where = SourceLocation::current()) {
   detail::for_each_box(
       by, from, to,
       [&](SharedAddr place, auto const& at) {
         if constexpr (S.peers > 1) {
-          tma_load_multicast(place, *from.space.map, at, full, static_cast<std::uint16_t>((1 << S.peers) - 1),
-                             where);
+          tma_load_multicast(place, *from.space.map, at, full,
+                             static_cast<std::uint16_t>((1 << S.peers) - 1), where);
         } else {
           tma_load(place, *from.space.map, at, full, where);
         }
@@ -133,8 +141,8 @@ TEGULA_DEVICE void copy(TmaCopy<S> const& by,
                         SourceLocation where = SourceLocation::current()) {
   static_assert(S.peers == 1, "copy: a store is one CTA's");
   detail::for_each_box(
-      by, to, from, [&](SharedAddr place, auto const& at) { tma_store(*to.space.map, at, place, where); },
-      where);
+      by, to, from,
+      [&](SharedAddr place, auto const& at) { tma_store(*to.space.map, at, place, where); }, where);
 }
 /// As the store, combining each element with the tensor's.
 template <TmaReduce Op, TmaBoxes S, int... Order, class G, class Tile, int Moved, class H>
@@ -183,24 +191,28 @@ inline constexpr bool is_one_run<UnitAxis, Map<Mode<Along<UnitAxis, Extent, 1>>,
     (true && ... && std::is_same_v<Empty, Mode<>>);
 }  // namespace detail
 
-/// By one thread, cp.async.bulk: what lies in one piece in both memories, a multiple of 16 bytes at multiples
-/// of 16, from global memory (`full` counts the bytes) or to it (part of the thread's current bulk group).
+/// By one thread, cp.async.bulk: what lies in one piece in both memories, a multiple of 16 bytes at
+/// multiples of 16, from global memory (`full` counts the bytes) or to it (part of the thread's
+/// current bulk group).
 struct BulkCopy {};
 template <class T, class A, Clip C, class G, class Tile, int Moved, class H>
 TEGULA_DEVICE void copy(BulkCopy, Tensor<Global<T, A, C>, G> const& from,
-                        Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to, SharedAddr full,
-                        SourceLocation where = SourceLocation::current()) {
+                        Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& to,
+                        SharedAddr full, SourceLocation where = SourceLocation::current()) {
   static_assert(detail::is_one_run<Global<T, A, C>::unit, G> && map_size<G> == map_size<H>,
                 "copy: a bulk copy moves one run of neighbours, as many elements on both sides");
-  bulk_load(to.space.base_address(), from.at(where, 0), detail::SharedPiece<Tile, H>::bytes, full, where);
+  bulk_load(to.space.base_address(), from.at(where, 0), detail::SharedPiece<Tile, H>::bytes, full,
+            where);
 }
 template <class T, class A, Clip C, class G, class Tile, int Moved, class H>
-TEGULA_DEVICE void copy(BulkCopy, Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
+TEGULA_DEVICE void copy(BulkCopy,
+                        Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, H> const& from,
                         Tensor<Global<T, A, C>, G> const& to,
                         SourceLocation where = SourceLocation::current()) {
   static_assert(detail::is_one_run<Global<T, A, C>::unit, G> && map_size<G> == map_size<H>,
                 "copy: a bulk copy moves one run of neighbours, as many elements on both sides");
-  bulk_store(to.at(where, 0), from.space.base_address(), detail::SharedPiece<Tile, H>::bytes, where);
+  bulk_store(to.at(where, 0), from.space.base_address(), detail::SharedPiece<Tile, H>::bytes,
+             where);
 }
 
 }  // namespace tegula

@@ -11,8 +11,8 @@
 /// Which boxes of a tensor fill a tile in shared memory.
 namespace tegula {
 
-/// The TMA boxes whose loads, one beside the other along the contiguous axis, lay out a stage of a shared
-/// tile.
+/// The TMA boxes whose loads, one beside the other along the contiguous axis, lay out a stage of a
+/// shared tile.
 struct TmaBox {
   int contiguous_extent;     ///< elements of a box along the contiguous axis: a tensor map's box[0]
   int strided_extent;        ///< and along the other: its box[1]
@@ -24,22 +24,24 @@ struct TmaBox {
   friend constexpr bool operator==(TmaBox const&, TmaBox const&) = default;
 };
 
-/// The boxes of a tile (mn, k[, stage]) of elements of `bits` bits that is contiguous along mode `contiguous`
-/// (0: mn, 1: k), such as swizzled_operand makes. Refused where TMA cannot lay out the tile: a row of a box
-/// must be a multiple of 16 bytes, without a gap to the next, and, swizzled, as wide as what its swizzle
-/// permutes; at most 256 elements along each axis; and boxes and stages must begin where the swizzle's
-/// pattern does.
+/// The boxes of a tile (mn, k[, stage]) of elements of `bits` bits that is contiguous along mode
+/// `contiguous` (0: mn, 1: k), such as swizzled_operand makes. Refused where TMA cannot lay out the
+/// tile: a row of a box must be a multiple of 16 bytes, without a gap to the next, and, swizzled,
+/// as wide as what its swizzle permutes; at most 256 elements along each axis; and boxes and stages
+/// must begin where the swizzle's pattern does.
 constexpr TmaBox tma_box(SwizzledLayout const& tile, int bits, int contiguous) {
   Swizzle const& s = tile.swizzle;
-  if (tile.rank() < 2 || tile.rank() > 3) refuse("tma_box", "a tile has modes mn, k[, stage]", tile);
-  if (contiguous != 0 && contiguous != 1) refuse("tma_box", "the contiguous mode is 0 or 1", contiguous);
+  if (tile.rank() < 2 || tile.rank() > 3)
+    refuse("tma_box", "a tile has modes mn, k[, stage]", tile);
+  if (contiguous != 0 && contiguous != 1)
+    refuse("tma_box", "the contiguous mode is 0 or 1", contiguous);
   if (bits != 8 && bits != 16 && bits != 32 && bits != 64)
     refuse("tma_box", "elements have 8, 16, 32 or 64 bits", bits);
   int log_piece = 0;  // of the elements in 16 bytes
   while ((bits << log_piece) < 128) ++log_piece;
   if (tile.offset != 0 || s.bits > 3 || (!s.identity() && s != Swizzle(s.bits, log_piece, 3)))
-    refuse("tma_box", "TMA swizzles 16-byte pieces within 32, 64 or 128 bytes by the 128-byte line", tile,
-           bits);
+    refuse("tma_box", "TMA swizzles 16-byte pieces within 32, 64 or 128 bytes by the 128-byte line",
+           tile, bits);
 
   Layout const along = coalesce(tile.layout[contiguous]);
   Layout const across = coalesce(tile.layout[1 - contiguous]);
@@ -49,7 +51,8 @@ constexpr TmaBox tma_box(SwizzledLayout const& tile, int bits, int contiguous) {
     refuse("tma_box", "each axis must be one run, the contiguous one blocks of one distance", tile);
   if (across.size() > 1 && across.strides[0] != row)
     refuse("tma_box", "the rows of a block must follow each other without a gap", tile);
-  if (row * bytes % 16 != 0) refuse("tma_box", "a block's row must be a multiple of 16 bytes", tile, bits);
+  if (row * bytes % 16 != 0)
+    refuse("tma_box", "a block's row must be a multiple of 16 bytes", tile, bits);
   if (!s.identity() && row * bytes != 16 << s.bits)
     refuse("tma_box", "a block's row must be as wide as what the swizzle permutes", tile, bits);
   if (row > 256 || across.size() > 256)
@@ -57,11 +60,12 @@ constexpr TmaBox tma_box(SwizzledLayout const& tile, int bits, int contiguous) {
 
   std::int64_t const blocks = along.leaves() == 2 ? along.extents[1] : 1;
   std::int64_t const distance = along.leaves() == 2 ? along.strides[1] * bytes : 0;
-  std::int64_t const stage = tile.rank() == 3 && tile.layout[2].size() > 1 ? tile.layout[2](1) * bytes : 0;
+  std::int64_t const stage =
+      tile.rank() == 3 && tile.layout[2].size() > 1 ? tile.layout[2](1) * bytes : 0;
   std::int64_t const period = s.identity() ? 128 : 128 << s.bits;
   if (distance % period != 0 || stage % period != 0)
-    refuse("tma_box", "blocks and stages must begin at multiples of the swizzle's period", tile, bits,
-           period);
+    refuse("tma_box", "blocks and stages must begin at multiples of the swizzle's period", tile,
+           bits, period);
   return {static_cast<int>(row),
           static_cast<int>(across.size()),
           swizzle_of_span(16 << s.bits),
@@ -70,9 +74,9 @@ constexpr TmaBox tma_box(SwizzledLayout const& tile, int bits, int contiguous) {
           blocks * row * across.size() * bytes};
 }
 
-/// How a tile (mn, k[, stage]) comes from TMA: as boxes of box_mn x box_k, boxes_mn along mn and boxes_k
-/// along k, of which each of `peers` CTAs fetches every peers-th along mn for all. What tensor maps,
-/// mbarriers and copies are made from.
+/// How a tile (mn, k[, stage]) comes from TMA: as boxes of box_mn x box_k, boxes_mn along mn and
+/// boxes_k along k, of which each of `peers` CTAs fetches every peers-th along mn for all. What
+/// tensor maps, mbarriers and copies are made from.
 struct TmaBoxes {
   int box_mn = 0, box_k = 0;
   int boxes_mn = 1, boxes_k = 1;
@@ -87,8 +91,9 @@ struct TmaBoxes {
   constexpr int box(int axis) const { return (axis == 0) == (contiguous == 0) ? box_mn : box_k; }
 };
 
-/// The boxes of an operand's tile, shared by `peers` CTAs that multicast. Refused where TMA cannot lay out
-/// the tile (tma_box), or where its boxes cannot be shared: MN-major, 128 bytes of mn are a box.
+/// The boxes of an operand's tile, shared by `peers` CTAs that multicast. Refused where TMA cannot
+/// lay out the tile (tma_box), or where its boxes cannot be shared: MN-major, 128 bytes of mn are a
+/// box.
 constexpr TmaBoxes tma_boxes(OperandTile const& tile, int peers = 1) {
   if (peers < 1) refuse("tma_boxes", "there is at least one CTA that fetches", peers);
   TmaBox const box = tma_box(swizzled_operand(tile), tile.bits, tile.contiguous);
@@ -110,18 +115,20 @@ constexpr TmaBoxes tma_boxes(OperandTile const& tile, int peers = 1) {
   return result;
 }
 
-/// The boxes of the tile's first `columns` along k, which are one box: of a tile that is cut short, and
-/// swizzled as the whole one is.
+/// The boxes of the tile's first `columns` along k, which are one box: of a tile that is cut short,
+/// and swizzled as the whole one is.
 constexpr TmaBoxes narrowed(TmaBoxes boxes, int columns) {
-  if (boxes.contiguous != 1 || boxes.boxes_mn * boxes.boxes_k != 1 || columns < 1 || columns > boxes.box_k)
-    refuse("narrowed", "only a tile of one box of contiguous rows is cut short", columns, boxes.box_k);
+  if (boxes.contiguous != 1 || boxes.boxes_mn * boxes.boxes_k != 1 || columns < 1 ||
+      columns > boxes.box_k)
+    refuse("narrowed", "only a tile of one box of contiguous rows is cut short", columns,
+           boxes.box_k);
   boxes.bytes = boxes.bytes / boxes.box_k * columns;
   boxes.box_k = columns;
   return boxes;
 }
 
-/// `batches` matrices (mn, k) in global memory of which TMA moves boxes. Rows of the contiguous axis are
-/// `ld` elements apart, matrices `batch_stride`.
+/// `batches` matrices (mn, k) in global memory of which TMA moves boxes. Rows of the contiguous
+/// axis are `ld` elements apart, matrices `batch_stride`.
 struct TmaMatrices {
   DType dtype{};
   void const* address = nullptr;
@@ -129,8 +136,8 @@ struct TmaMatrices {
   std::int64_t ld = 0, batch_stride = 0;
 };
 
-/// The tensor map of matrices for these boxes: its axes are the contiguous one, the other, and the batch. The
-/// stride of an axis of extent 1 is never taken: TMA gets one that it accepts.
+/// The tensor map of matrices for these boxes: its axes are the contiguous one, the other, and the
+/// batch. The stride of an axis of extent 1 is never taken: TMA gets one that it accepts.
 constexpr TensorMapDescription describe(TmaMatrices const& x, TmaBoxes const& boxes) {
   bool const along_mn = boxes.contiguous == 0;
   auto const bytes = [&](std::int64_t extent, std::int64_t stride) {

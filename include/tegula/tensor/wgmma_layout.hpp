@@ -10,18 +10,21 @@
 /// The layouts of tiles in shared memory that wgmma reads, and the matrix descriptors that say so.
 namespace tegula {
 
-/// Whether a tile (mn, k[, stage]) is contiguous along mn; refused where it is along both or neither.
+/// Whether a tile (mn, k[, stage]) is contiguous along mn; refused where it is along both or
+/// neither.
 constexpr bool mn_major(SwizzledLayout const& tile) {
   auto const contiguous = [&](int mode) {
     Layout const flat = coalesce(tile.layout[mode]);
     return flat.strides[0] == 1 && flat.extents[0] > 1;
   };
-  if (contiguous(0) == contiguous(1)) refuse("mn_major", "one of mn and k must be contiguous", tile);
+  if (contiguous(0) == contiguous(1))
+    refuse("mn_major", "one of mn and k must be contiguous", tile);
   return contiguous(0);
 }
 
-/// The layout that a descriptor requires of a tile (mn, k) of elements of `bits` bits, in the terms of that
-/// tile: rows as wide as its swizzle, eight to a group, at the distances of groups and rows that it has.
+/// The layout that a descriptor requires of a tile (mn, k) of elements of `bits` bits, in the terms
+/// of that tile: rows as wide as its swizzle, eight to a group, at the distances of groups and rows
+/// that it has.
 constexpr SwizzledLayout wgmma_canonical_layout(SwizzledLayout const& tile, int bits) {
   bool const along_mn = mn_major(tile);
   Layout const along = coalesce(tile.layout[along_mn ? 0 : 1]);
@@ -39,11 +42,12 @@ constexpr SwizzledLayout wgmma_canonical_layout(SwizzledLayout const& tile, int 
                    : make_layout(canonical_across, canonical_along)};
 }
 
-/// The descriptor of a tile (mn, k[, stage]) of elements of `bits` bits. Refused where the tile has not the
-/// canonical layout, which the refusal prints after the tile and the width.
+/// The descriptor of a tile (mn, k[, stage]) of elements of `bits` bits. Refused where the tile has
+/// not the canonical layout, which the refusal prints after the tile and the width.
 constexpr WgmmaDescriptor wgmma_descriptor(SwizzledLayout const& tile, int bits) {
   Swizzle const& s = tile.swizzle;
-  if (tile.rank() < 2 || tile.rank() > 3) refuse("wgmma_descriptor", "a tile has modes mn, k[, stage]", tile);
+  if (tile.rank() < 2 || tile.rank() > 3)
+    refuse("wgmma_descriptor", "a tile has modes mn, k[, stage]", tile);
   if (bits != 8 && bits != 16 && bits != 32)
     refuse("wgmma_descriptor", "elements have 8, 16 or 32 bits", bits);
   if (tile.offset != 0 || s.bits > 3)
@@ -55,16 +59,19 @@ constexpr WgmmaDescriptor wgmma_descriptor(SwizzledLayout const& tile, int bits)
   SwizzledLayout const canonical = wgmma_canonical_layout(tile, bits);
   Layout const mn = coalesce(tile.layout[0]);
   Layout const k = coalesce(tile.layout[1]);
-  bool const is_canonical = s.identity() == canonical.swizzle.identity() &&
-                            (s.identity() || s == canonical.swizzle) && mn == coalesce(canonical.layout[0]) &&
-                            k == coalesce(canonical.layout[1]);
+  bool const is_canonical =
+      s.identity() == canonical.swizzle.identity() && (s.identity() || s == canonical.swizzle) &&
+      mn == coalesce(canonical.layout[0]) && k == coalesce(canonical.layout[1]);
   if (!is_canonical)
-    refuse("wgmma_descriptor", "tile, bits, expected: not a layout wgmma reads", tile, bits, canonical);
+    refuse("wgmma_descriptor", "tile, bits, expected: not a layout wgmma reads", tile, bits,
+           canonical);
   if (k.size() % (256 / bits) != 0)
     refuse("wgmma_descriptor", "k must be a multiple of 32 bytes", tile, bits);
 
   std::int64_t const bytes = bits / 8;
-  auto const distance = [&](Layout const& mode) { return mode.leaves() == 2 ? mode.strides[1] * bytes : 0; };
+  auto const distance = [&](Layout const& mode) {
+    return mode.leaves() == 2 ? mode.strides[1] * bytes : 0;
+  };
   std::int64_t const blocks = distance(canonical.layout[along_mn ? 0 : 1]);
   std::int64_t const groups = distance(canonical.layout[along_mn ? 1 : 0]);
   std::int64_t const stage = tile.rank() == 3 ? tile.layout[2](1) * bytes : 0;

@@ -43,9 +43,9 @@ class CurrentDevice {
   bool changed_ = false;
 };
 
-/// Whether code compiled for `architectures` (CMake's names: "80", "90a", "80-real", "80;90a") runs on a GPU
-/// of this compute capability: an architecture-specific one ("90a") only there, a real one on those of its
-/// generation that are no older, and one with PTX on any later.
+/// Whether code compiled for `architectures` (CMake's names: "80", "90a", "80-real", "80;90a") runs
+/// on a GPU of this compute capability: an architecture-specific one ("90a") only there, a real one
+/// on those of its generation that are no older, and one with PTX on any later.
 bool runs_on(std::string_view architectures, int compute_capability) {
   while (!architectures.empty()) {
     auto const end = architectures.find(';');
@@ -86,9 +86,10 @@ class KernelLauncher {
   void launch(FamilyId family, int configuration, void const* params, cudaStream_t stream) {
     auto& [kernel, prepared] = tables_.at(family, configuration);
     std::call_once(prepared, [&kernel = kernel] {
-      check(cudaFuncSetAttribute(kernel.entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 static_cast<int>(kernel.shared_bytes)),
-            fmt::format("cudaFuncSetAttribute (to {} bytes of shared memory)", kernel.shared_bytes));
+      check(
+          cudaFuncSetAttribute(kernel.entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(kernel.shared_bytes)),
+          fmt::format("cudaFuncSetAttribute (to {} bytes of shared memory)", kernel.shared_bytes));
     });
     Dim3 const grid = kernel.grid(params);
     std::array<cudaLaunchAttribute, 3> attributes{};
@@ -102,7 +103,8 @@ class KernelLauncher {
     if (x * y * z > 1) {
       cudaLaunchAttribute& cluster = attributes[launch.numAttrs++];
       cluster.id = cudaLaunchAttributeClusterDimension;
-      cluster.val.clusterDim = {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)};
+      cluster.val.clusterDim = {static_cast<unsigned>(x), static_cast<unsigned>(y),
+                                static_cast<unsigned>(z)};
     }
     if (kernel.programmatic_dependent_launch) {
       cudaLaunchAttribute& dependent = attributes[launch.numAttrs++];
@@ -118,9 +120,10 @@ class KernelLauncher {
     cudaError_t const status = cudaLaunchKernelExC(&launch, kernel.entry, arguments);
     if (status != cudaSuccess)
       check(status,
-            fmt::format("cudaLaunchKernelExC (grid {} x {} x {}, cluster {} x {} x {}, {} threads, {} "
-                        "bytes of shared memory)",
-                        grid.x, grid.y, grid.z, x, y, z, kernel.threads, kernel.shared_bytes));
+            fmt::format(
+                "cudaLaunchKernelExC (grid {} x {} x {}, cluster {} x {} x {}, {} threads, {} "
+                "bytes of shared memory)",
+                grid.x, grid.y, grid.z, x, y, z, kernel.threads, kernel.shared_bytes));
   }
 
  private:
@@ -138,7 +141,8 @@ class Workspaces {
   void allocate() {
     check(cudaMalloc(&memory_, bytes), fmt::format("cudaMalloc ({} bytes for workspaces)", bytes));
     check(cudaMemset(memory_, 0, bytes), "cudaMemset");
-    check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");  // other streams need not wait for it
+    check(cudaStreamSynchronize(nullptr),
+          "cudaStreamSynchronize");  // other streams need not wait for it
   }
   void* next(std::size_t wanted) {
     std::size_t const lines = (wanted + line - 1) / line;
@@ -162,7 +166,8 @@ class CudaBackend : public Backend {
   explicit CudaBackend(int device) : device_(device) {
     int const count = cuda_device_count();
     if (device < 0 || device >= count)
-      throw device_error(fmt::format("there is no GPU number {}: CUDA sees {} of them.", device, count));
+      throw device_error(
+          fmt::format("there is no GPU number {}: CUDA sees {} of them.", device, count));
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
     properties_ = {.compute_capability = 10 * properties.major + properties.minor,
@@ -171,10 +176,10 @@ class CudaBackend : public Backend {
     int const compute_capability = properties_.compute_capability;
     name_ = fmt::format("{} (sm_{})", properties.name, compute_capability);
     if (!runs_on(TEGULA_CUDA_ARCHITECTURES, compute_capability))
-      throw device_error(
-          fmt::format("{} cannot run this build's kernels, which are compiled for {}; configure with "
-                      "TEGULA_CUDA_ARCHITECTURES={}.",
-                      name_, TEGULA_CUDA_ARCHITECTURES, compute_capability));
+      throw device_error(fmt::format(
+          "{} cannot run this build's kernels, which are compiled for {}; configure with "
+          "TEGULA_CUDA_ARCHITECTURES={}.",
+          name_, TEGULA_CUDA_ARCHITECTURES, compute_capability));
     CurrentDevice const current(device_);
     workspaces_.allocate();
   }
@@ -245,7 +250,8 @@ class CudaBackend : public Backend {
     CurrentDevice const current(device_);
     check(cudaEventSynchronize(static_cast<cudaEvent_t>(end)), "cudaEventSynchronize");
     float result = 0;
-    check(cudaEventElapsedTime(&result, static_cast<cudaEvent_t>(begin), static_cast<cudaEvent_t>(end)),
+    check(cudaEventElapsedTime(&result, static_cast<cudaEvent_t>(begin),
+                               static_cast<cudaEvent_t>(end)),
           "cudaEventElapsedTime");
     return result;
   }
@@ -268,7 +274,9 @@ class CudaBackend : public Backend {
 
 }  // namespace
 
-std::shared_ptr<Backend> make_cuda_backend(int device) { return std::make_shared<CudaBackend>(device); }
+std::shared_ptr<Backend> make_cuda_backend(int device) {
+  return std::make_shared<CudaBackend>(device);
+}
 
 int cuda_device_count() {
   int count = 0;

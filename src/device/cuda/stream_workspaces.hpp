@@ -14,8 +14,8 @@
 
 namespace tegula::device {
 
-/// A line of zeros for each stream of a device, made when the stream is first seen; for a launch that is
-/// being captured, one that no other launch gets. Thread-safe. On the current device.
+/// A line of zeros for each stream of a device, made when the stream is first seen; for a launch
+/// that is being captured, one that no other launch gets. Thread-safe. On the current device.
 class StreamWorkspaces {
  public:
   StreamWorkspaces() = default;

@@ -37,8 +37,8 @@ std::string name_of(CUresult result) {
   return name;
 }
 
-/// The driver's name for the type. Bits of types that it has no name for are moved as unsigned integers, and
-/// those of tf32 as f32, since the driver's TFLOAT32 rounds what it loads.
+/// The driver's name for the type. Bits of types that it has no name for are moved as unsigned
+/// integers, and those of tf32 as f32, since the driver's TFLOAT32 rounds what it loads.
 CUtensorMapDataType data_type(DType type) {
   switch (type) {
     case DType::f64:
@@ -79,11 +79,13 @@ TensorMap encode_by_driver(TensorMapDescription const& d) {
     element_strides[axis] = static_cast<cuuint32_t>(d.element_strides[axis]);
   }
   TensorMap map{};
-  static auto const encode = driver_function<decltype(&cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
+  static auto const encode =
+      driver_function<decltype(&cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
   CUresult const result = encode(
       reinterpret_cast<CUtensorMap*>(&map), data_type(d.dtype), static_cast<cuuint32_t>(d.rank),
-      const_cast<void*>(d.address), extents, strides, box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE,
-      static_cast<CUtensorMapSwizzle>(d.swizzle), static_cast<CUtensorMapL2promotion>(d.l2_promotion),
+      const_cast<void*>(d.address), extents, strides, box, element_strides,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, static_cast<CUtensorMapSwizzle>(d.swizzle),
+      static_cast<CUtensorMapL2promotion>(d.l2_promotion),
       static_cast<CUtensorMapFloatOOBfill>(d.fill));
   if (result != CUDA_SUCCESS)
     throw device_error(fmt::format("cuTensorMapEncodeTiled returned {}.", name_of(result)));

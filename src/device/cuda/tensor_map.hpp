@@ -4,8 +4,8 @@
 
 namespace tegula::device {
 
-/// Makes a map through the driver of the current device. Throws device_error where the driver has no
-/// cuTensorMapEncodeTiled, or refuses. Precondition: check(description) has passed.
+/// Makes a map through the driver of the current device. Throws device_error where the driver has
+/// no cuTensorMapEncodeTiled, or refuses. Precondition: check(description) has passed.
 TensorMap encode_by_driver(TensorMapDescription const& description);
 
 }  // namespace tegula::device

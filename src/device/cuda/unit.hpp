@@ -1,7 +1,7 @@
 #pragma once
 
-/// One configuration of a kernel compiled by nvcc. Each is instantiated in a translation unit of its own,
-/// which CMake makes from kernel_unit.cu.in; the tables in backend.cpp only name them.
+/// One configuration of a kernel compiled by nvcc. Each is instantiated in a translation unit of
+/// its own, which CMake makes from kernel_unit.cu.in; the tables in backend.cpp only name them.
 
 #include <cstddef>
 
@@ -15,9 +15,9 @@ struct CudaKernel {
   int threads;
   std::size_t shared_bytes;
   Dim3 cluster;
-  bool programmatic_dependent_launch;  ///< by griddepcontrol_wait: it may be started before those before it
-                                       ///< have finished
-  bool cooperative;                    ///< all its CTAs are resident at once, or the launch is refused
+  bool programmatic_dependent_launch;  ///< by griddepcontrol_wait: it may be started before those
+                                       ///< before it have finished
+  bool cooperative;  ///< all its CTAs are resident at once, or the launch is refused
   Dim3 (*grid)(void const* params);
 };
 

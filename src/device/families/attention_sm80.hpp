@@ -34,37 +34,44 @@ template <> struct FamilyTraits<AttentionSm80Family> {
   static double cost(AttentionArguments const& arguments, AttentionConfig const& c,
                      DeviceProperties const& device) {
     AttentionArguments const a = with_defaults(arguments);
-    // Multiply-adds are this many times cheaper than the elements that must be copied to a CTA's shared
-    // memory for them. Tuned for speed: a wrong value chooses a slower configuration, never a wrong result.
+    // Multiply-adds are this many times cheaper than the elements that must be copied to a CTA's
+    // shared memory for them. Tuned for speed: a wrong value chooses a slower configuration, never
+    // a wrong result.
     constexpr double copy = 64;
     double const keys = static_cast<double>(ceil_div(*a.seq_k, c.block_n) * c.block_n);
-    double const cta = static_cast<double>(c.head_dim) * (keys * (c.block_m + copy) + copy * c.block_m);
+    double const cta =
+        static_cast<double>(c.head_dim) * (keys * (c.block_m + copy) + copy * c.block_m);
     return static_cast<double>(
                ceil_div(ceil_div(a.seq_q, c.block_m) * a.heads * a.batch, device.multiprocessors)) *
            cta;
   }
 
-  static AttentionParams lower(Machine const&, AttentionArguments const& a, AttentionChoice const&) {
+  static AttentionParams lower(Machine const&, AttentionArguments const& a,
+                               AttentionChoice const&) {
     return tegula::lower(a);
   }
 
-  static std::vector<sim::GlobalTensor> describe(AttentionConfig const& c, AttentionParams const& p) {
+  static std::vector<sim::GlobalTensor> describe(AttentionConfig const& c,
+                                                 AttentionParams const& p) {
     if (std::min({p.batch, p.heads, p.kv_heads, p.seq_q, p.seq_k}) < 1) return {};
     // The last row of Q sees every key, causal or not; the first rows may see none.
     Coverage const of_q = c.causal && p.seq_q > p.seq_k ? Coverage::any : Coverage::read;
     std::vector<GlobalTensor> tensors = {
         tokens("Q", c.dtype, p.q, p.seq_q, c.head_dim, p.heads, p.batch, p.q_stride, of_q),
-        tokens("K", c.dtype, p.k, p.seq_k, c.head_dim, p.kv_heads, p.batch, p.k_stride, Coverage::read),
-        tokens("V", c.dtype, p.v, p.seq_k, c.head_dim, p.kv_heads, p.batch, p.v_stride, Coverage::read),
-        tokens("O", c.dtype, p.o, p.seq_q, c.head_dim, p.heads, p.batch, p.o_stride, Coverage::written)};
+        tokens("K", c.dtype, p.k, p.seq_k, c.head_dim, p.kv_heads, p.batch, p.k_stride,
+               Coverage::read),
+        tokens("V", c.dtype, p.v, p.seq_k, c.head_dim, p.kv_heads, p.batch, p.v_stride,
+               Coverage::read),
+        tokens("O", c.dtype, p.o, p.seq_q, c.head_dim, p.heads, p.batch, p.o_stride,
+               Coverage::written)};
     if (p.lse != nullptr) tensors.push_back(log_sum_exp(p.lse, p.seq_q, p.heads, p.batch));
     return tensors;
   }
 
   static std::string name(AttentionConfig const& c) {
-    return fmt::format("attention_sm80 {} d{} {}x{} {} warps {} stages{} {}", to_string(c.dtype), c.head_dim,
-                       c.block_m, c.block_n, c.warps, c.stages, c.causal ? " causal" : "",
-                       text(c.exponential));
+    return fmt::format("attention_sm80 {} d{} {}x{} {} warps {} stages{} {}", to_string(c.dtype),
+                       c.head_dim, c.block_m, c.block_n, c.warps, c.stages,
+                       c.causal ? " causal" : "", text(c.exponential));
   }
 
   static auto reference(AttentionArguments const& host, std::vector<std::int64_t> const& rows) {

@@ -1,4 +1,5 @@
-// What attention_sm90 can compute, at what cost, and what it is launched with, tensor maps included.
+// What attention_sm90 can compute, at what cost, and what it is launched with, tensor maps
+// included.
 
 #include "attention_sm90.hpp"
 
@@ -11,8 +12,8 @@ namespace {
 
 AttentionMask mask_of(AttentionArguments const& a) {
   auto const keys = [](std::optional<std::int64_t> const& window) {
-    return static_cast<int>(
-        std::min<std::int64_t>(window.value_or(AttentionMask::unlimited), AttentionMask::unlimited));
+    return static_cast<int>(std::min<std::int64_t>(window.value_or(AttentionMask::unlimited),
+                                                   AttentionMask::unlimited));
   };
   return {.seq_q = static_cast<int>(a.seq_q),
           .seq_k = static_cast<int>(*a.seq_k),
@@ -21,7 +22,9 @@ AttentionMask mask_of(AttentionArguments const& a) {
 }
 
 /// Whether rows see ever more keys, so that they take ever longer.
-bool grows(AttentionMask const& mask) { return mask.right < mask.seq_q && mask.left >= mask.seq_k - 1; }
+bool grows(AttentionMask const& mask) {
+  return mask.right < mask.seq_q && mask.left >= mask.seq_k - 1;
+}
 
 /// What is contiguous but for its strides: (head_dim, token, head, batch).
 struct TokenTensor {
@@ -36,8 +39,8 @@ std::array<TokenTensor, 3> operands(AttentionArguments const& a) {
            {"v", a.v, *a.v_stride, *a.head_dim_v, *a.seq_k, *a.kv_heads, a.batch}}};
 }
 
-/// The tensor map of it for these boxes. The stride of an axis of extent 1 is never taken: TMA gets one that
-/// it accepts.
+/// The tensor map of it for these boxes. The stride of an axis of extent 1 is never taken: TMA gets
+/// one that it accepts.
 TensorMapDescription description(TokenTensor const& x, DType type, TmaBoxes const& boxes) {
   auto const bytes = [&](std::int64_t extent, std::int64_t stride) {
     return extent == 1 ? std::int64_t{16} : stride * bytes_of(type);
@@ -52,8 +55,8 @@ TensorMapDescription description(TokenTensor const& x, DType type, TmaBoxes cons
           .swizzle = boxes.swizzle};
 }
 
-/// Heads that run side by side where their blocks of rows differ in length, so that L2 serves the keys of all
-/// of them: 32 MB of keys and values, at least eight heads. Tuned for speed on an H200.
+/// Heads that run side by side where their blocks of rows differ in length, so that L2 serves the
+/// keys of all of them: 32 MB of keys and values, at least eight heads. Tuned for speed on an H200.
 int heads_side_by_side(AttentionArguments const& a) {
   constexpr std::int64_t served = std::int64_t{32} << 20, least = 8;
   std::int64_t const keys_and_values = *a.seq_k * (a.head_dim + *a.head_dim_v) * bytes_of(a.dtype);
@@ -78,9 +81,11 @@ int grid_of(RowBlockOrder const& order, DeviceProperties const& device) {
 
 std::string FamilyTraits<AttentionSm90Family>::obstacle(AttentionArguments const& arguments,
                                                         DeviceProperties const& device) {
-  if (device.compute_capability != 90) return fmt::format("the device is sm_{}", device.compute_capability);
+  if (device.compute_capability != 90)
+    return fmt::format("the device is sm_{}", device.compute_capability);
   AttentionArguments const a = with_defaults(arguments);
-  constexpr std::int64_t limit = std::int64_t{1} << 40;  // bytes: cuTensorMapEncodeTiled's globalStrides
+  constexpr std::int64_t limit = std::int64_t{1}
+                                 << 40;  // bytes: cuTensorMapEncodeTiled's globalStrides
   for (TokenTensor const& x : operands(a)) {
     for (auto const& [axis, extent, stride] : {std::tuple("batch", x.batches, x.stride.batch),
                                                {"seq", x.seq, x.stride.seq},
@@ -89,15 +94,16 @@ std::string FamilyTraits<AttentionSm90Family>::obstacle(AttentionArguments const
         return fmt::format("TMA cannot address {}: its {} stride is 0", x.name, axis);
       if (extent > 1 && stride >= limit / bytes_of(a.dtype))
         return fmt::format(
-            "TMA cannot address {}: its {} stride is {} elements, which is not below 2^40 bytes", x.name,
-            axis, stride);
+            "TMA cannot address {}: its {} stride is {} elements, which is not below 2^40 bytes",
+            x.name, axis, stride);
     }
   }
   return {};
 }
 
 double FamilyTraits<AttentionSm90Family>::cost(AttentionArguments const& arguments,
-                                               AttentionSm90Config const& c, DeviceProperties const& device) {
+                                               AttentionSm90Config const& c,
+                                               DeviceProperties const& device) {
   AttentionArguments const a = with_defaults(arguments);
   AttentionMask const mask = mask_of(a);
   RowBlockOrder const order = order_of(a, mask, block_m(c));
@@ -107,8 +113,9 @@ double FamilyTraits<AttentionSm90Family>::cost(AttentionArguments const& argumen
     if (!of_rows.empty()) blocks += of_rows.last - of_rows.first;
   }
   double const mean = static_cast<double>(blocks) / order.blocks;
-  double const rounds = grows(mask) ? static_cast<double>(order.count()) / grid_of(order, device)
-                                    : static_cast<double>(ceil_div(order.count(), grid_of(order, device)));
+  double const rounds = grows(mask)
+                            ? static_cast<double>(order.count()) / grid_of(order, device)
+                            : static_cast<double>(ceil_div(order.count(), grid_of(order, device)));
   return rounds * (mean * c.block_n + 64) * block_m(c) * (c.head_dim + c.head_dim_v);
 }
 

@@ -43,13 +43,15 @@ template <> struct FamilyTraits<AttentionSm90Family> {
   }
 
   /// But for those whose tensor maps the simulated machine did not encode.
-  static std::vector<sim::GlobalTensor> describe(AttentionSm90Config const& c, AttentionSm90Params const& p);
+  static std::vector<sim::GlobalTensor> describe(AttentionSm90Config const& c,
+                                                 AttentionSm90Params const& p);
 
   static std::string name(AttentionSm90Config const& c) {
-    std::string const dims = c.head_dim_v == c.head_dim ? std::to_string(c.head_dim)
-                                                        : fmt::format("{}/{}", c.head_dim, c.head_dim_v);
-    return fmt::format("attention_sm90 {} d{} {}x{} {} consumers {} stages {}", to_string(c.dtype), dims,
-                       block_m(c), c.block_n, c.consumers, c.stages, text(c.exponential));
+    std::string const dims = c.head_dim_v == c.head_dim
+                                 ? std::to_string(c.head_dim)
+                                 : fmt::format("{}/{}", c.head_dim, c.head_dim_v);
+    return fmt::format("attention_sm90 {} d{} {}x{} {} consumers {} stages {}", to_string(c.dtype),
+                       dims, block_m(c), c.block_n, c.consumers, c.stages, text(c.exponential));
   }
 
   static auto reference(AttentionArguments const& host, std::vector<std::int64_t> const& rows) {
@@ -61,16 +63,19 @@ inline std::vector<sim::GlobalTensor> FamilyTraits<AttentionSm90Family>::describ
     AttentionSm90Config const& c, AttentionSm90Params const& p) {
   AttentionMask const& mask = p.mask;
   RowBlockOrder const& order = p.order;
-  if (std::min({mask.seq_q, mask.seq_k, order.heads, order.batches, p.out.head_dim_v}) < 1) return {};
+  if (std::min({mask.seq_q, mask.seq_k, order.heads, order.batches, p.out.head_dim_v}) < 1)
+    return {};
   std::vector<GlobalTensor> tensors;
   auto const add = [&](char const* name, TensorMap const& map, Coverage coverage) {
     auto const x = sim::decode(map);
     if (!x || x->rank != 4) return;
     auto const stride = [&](std::size_t axis) { return x->strides[axis - 1] / bytes_of(x->dtype); };
-    tensors.push_back(tokens(name, x->dtype, x->address, x->extents[1], x->extents[0], x->extents[2],
-                             x->extents[3], {stride(3), stride(1), stride(2)}, coverage));
+    tensors.push_back(tokens(name, x->dtype, x->address, x->extents[1], x->extents[0],
+                             x->extents[2], x->extents[3], {stride(3), stride(1), stride(2)},
+                             coverage));
   };
-  // Whether each consumer's rows see keys, so that they are loaded, and each key is seen by some row.
+  // Whether each consumer's rows see keys, so that they are loaded, and each key is seen by some
+  // row.
   bool all_rows = true;
   for (int row = 0; row < mask.seq_q; row += kAttentionConsumerRows)
     all_rows &= !key_blocks(mask, row, kAttentionConsumerRows, c.block_n).empty();
@@ -78,11 +83,13 @@ inline std::vector<sim::GlobalTensor> FamilyTraits<AttentionSm90Family>::describ
   add("Q", p.q, all_rows ? Coverage::read : Coverage::any);
   add("K", p.k, all_keys ? Coverage::read : Coverage::any);
   add("V", p.v, all_keys ? Coverage::read : Coverage::any);
-  tensors.push_back(tokens("O", c.dtype, p.out.o, mask.seq_q, p.out.head_dim_v, order.heads, order.batches,
-                           p.out.stride, Coverage::written));
-  if (p.out.lse != nullptr) tensors.push_back(log_sum_exp(p.out.lse, mask.seq_q, order.heads, order.batches));
+  tensors.push_back(tokens("O", c.dtype, p.out.o, mask.seq_q, p.out.head_dim_v, order.heads,
+                           order.batches, p.out.stride, Coverage::written));
+  if (p.out.lse != nullptr)
+    tensors.push_back(log_sum_exp(p.out.lse, mask.seq_q, order.heads, order.batches));
   if (p.out.sink != nullptr)
-    tensors.push_back(tensor("sink", DType::f32, p.out.sink, {{"head", order.heads, 1}}, Coverage::read));
+    tensors.push_back(
+        tensor("sink", DType::f32, p.out.sink, {{"head", order.heads, 1}}, Coverage::read));
   return tensors;
 }
 

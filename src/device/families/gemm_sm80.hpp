@@ -24,7 +24,8 @@ template <> struct FamilyTraits<GemmSm80Family> {
     if (c.in != g.in || c.in != *g.in_b) return "other operand types";
     if (c.out != *g.out) return "another output type";
     if (c.a_major != g.a_major || c.b_major != g.b_major) return "other majors";
-    if (c.vector_bytes > vector_bytes(g)) return "copies of 16 bytes, which the alignment rules out";
+    if (c.vector_bytes > vector_bytes(g))
+      return "copies of 16 bytes, which the alignment rules out";
     if (static_cast<std::size_t>(shared_bytes(c)) > device.shared_bytes)
       return "more shared memory than the device has";
     return nullptr;
@@ -36,15 +37,17 @@ template <> struct FamilyTraits<GemmSm80Family> {
     if (wanted.kernel && !by_name) return "another kernel is asked for";
     if (wanted.configuration && (!by_name || *wanted.configuration != number))
       return "another configuration is asked for";
-    if (wanted.schedule || wanted.block_m || wanted.block_n || wanted.cluster_m || wanted.cluster_n ||
-        wanted.split_k || wanted.raster || wanted.group || wanted.fitted)
+    if (wanted.schedule || wanted.block_m || wanted.block_n || wanted.cluster_m ||
+        wanted.cluster_n || wanted.split_k || wanted.raster || wanted.group || wanted.fitted)
       return "what is asked for only gemm_sm90 has";
     return nullptr;
   }
 
-  static GemmChoice predict(GemmArguments const& g, GemmConfig const& c, DeviceProperties const& device,
-                            GemmConstraints const&, GemmCostModel const& model) {
-    // A multiply-add is this many times cheaper than an element that must be copied to shared memory for it.
+  static GemmChoice predict(GemmArguments const& g, GemmConfig const& c,
+                            DeviceProperties const& device, GemmConstraints const&,
+                            GemmCostModel const& model) {
+    // A multiply-add is this many times cheaper than an element that must be copied to shared
+    // memory for it.
     constexpr double copy = 64;
     double const copies = copy * (c.block_m + c.block_n) * (16.0 / c.vector_bytes);
     double const cta = static_cast<double>(ceil_div(g.k, c.block_k) * c.block_k) *
@@ -74,15 +77,17 @@ template <> struct FamilyTraits<GemmSm80Family> {
         operand(c.in, p.b, c.b_major, p.n, p.k, p.ldb, p.batch, p.b_batch).as(kB, of_ab),
         Matrices{c.out, p.d, p.m, p.n, p.ldd, 1, p.batch, p.d_batch}.as(kD, Coverage::written)};
     if (p.beta != 0)
-      tensors.push_back(Matrices{c.out, p.c, p.m, p.n, p.ldc, 1, p.batch, p.c_batch}.as(kC, Coverage::read));
+      tensors.push_back(
+          Matrices{c.out, p.c, p.m, p.n, p.ldc, 1, p.batch, p.c_batch}.as(kC, Coverage::read));
     if (p.bias != nullptr) tensors.push_back(bias(c.out, p.bias, p.n));
     return tensors;
   }
 
   static std::string name(GemmConfig const& c) {
-    return fmt::format("gemm_sm80 {}->{} A:{} B:{} {}x{}x{} {}x{} warps {} stages {}-byte", to_string(c.in),
-                       to_string(c.out), text(c.a_major), text(c.b_major), c.block_m, c.block_n, c.block_k,
-                       c.warps_m, c.warps_n, c.stages, c.vector_bytes);
+    return fmt::format("gemm_sm80 {}->{} A:{} B:{} {}x{}x{} {}x{} warps {} stages {}-byte",
+                       to_string(c.in), to_string(c.out), text(c.a_major), text(c.b_major),
+                       c.block_m, c.block_n, c.block_k, c.warps_m, c.warps_n, c.stages,
+                       c.vector_bytes);
   }
 
   static auto reference(GemmArguments const& host, std::vector<std::int64_t> const& rows) {

@@ -1,5 +1,5 @@
-// What a launch of gemm_sm90 takes by the model of its cost, and what it is launched with, tensor maps
-// included.
+// What a launch of gemm_sm90 takes by the model of its cost, and what it is launched with, tensor
+// maps included.
 
 #include "gemm_sm90.hpp"
 
@@ -13,11 +13,12 @@ namespace tegula {
 namespace device {
 namespace {
 
-/// Clusters of `size` CTAs, one CTA an SM, that the device runs at a time: a cluster lies within a GPC, whose
-/// SMs come in pairs.
+/// Clusters of `size` CTAs, one CTA an SM, that the device runs at a time: a cluster lies within a
+/// GPC, whose SMs come in pairs.
 int resident_clusters(int size, DeviceProperties const& device, GemmCostModel const& model) {
   int const sms = device.multiprocessors;
-  int const whole = size <= 2 || sms < model.gpcs * size ? sms / size : sms / model.gpcs / size * model.gpcs;
+  int const whole =
+      size <= 2 || sms < model.gpcs * size ? sms / size : sms / model.gpcs / size * model.gpcs;
   return std::max(1, whole);
 }
 
@@ -27,8 +28,8 @@ struct ClusterTile {
   double a_row, b_row;  ///< bytes of a row of A (of K), of a column of B
 };
 
-/// The order of tiles: in bands of `group` tiles across the raster axis, or else such that the tiles in
-/// flight read about as many bytes of A as of B; and the bytes that come from memory.
+/// The order of tiles: in bands of `group` tiles across the raster axis, or else such that the
+/// tiles in flight read about as many bytes of A as of B; and the bytes that come from memory.
 struct Order {
   TileScheduler scheduler;
   double dram_bytes;  ///< of A and B, all batches
@@ -52,8 +53,8 @@ Order order_tiles(GemmArguments const& g, ClusterTile const& tile, int in_flight
                         .group = group ? wanted : static_cast<int>(ceil_div(tiles_across, equal))};
   int const bands = static_cast<int>(ceil_div(tiles_across, s.group));
 
-  // The operand across stays in L2 for its band; the one along comes again for each band, unless L2 holds it
-  // beside what the band reads across and writes.
+  // The operand across stays in L2 for its band; the one along comes again for each band, unless L2
+  // holds it beside what the band reads across and writes.
   double const a = static_cast<double>(g.m) * tile.a_row, b = static_cast<double>(g.n) * tile.b_row;
   double const d = static_cast<double>(g.m) * static_cast<double>(g.n) * bytes_of(*g.out);
   double const streamed = along_n ? b : a, kept = along_n ? a : b;
@@ -63,14 +64,17 @@ Order order_tiles(GemmArguments const& g, ClusterTile const& tile, int in_flight
   auto const batches = [&](bool shared, double bytes) {
     return shared && bytes <= model.l2_mb * 1e6 ? 1.0 : static_cast<double>(g.batch);
   };
-  return {s, times * streamed * batches(streamed_shared, streamed) + kept * batches(kept_shared, kept)};
+  return {
+      s, times * streamed * batches(streamed_shared, streamed) + kept * batches(kept_shared, kept)};
 }
 
 }  // namespace
 
-GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments, GemmSm90Config const& c,
+GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
+                                                 GemmSm90Config const& c,
                                                  DeviceProperties const& device,
-                                                 GemmConstraints const& wanted, GemmCostModel const& model) {
+                                                 GemmConstraints const& wanted,
+                                                 GemmCostModel const& model) {
   GemmArguments const g = with_defaults(arguments);
   double const cycles_per_us = 1e3 * model.clock_ghz;
   int const k_steps = static_cast<int>(ceil_div(g.k, block_k(c)));
@@ -85,16 +89,18 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   choice.clusters = c.split_k > 1 ? tiles : std::min(tiles, resident * c.min_ctas_per_sm);
   int waves = static_cast<int>(ceil_div(tiles, resident));
 
-  // One tile on one SM. wgmma takes 32 bytes along K at a time, of 64 rows of A and block_n columns of B.
+  // One tile on one SM. wgmma takes 32 bytes along K at a time, of 64 rows of A and block_n columns
+  // of B.
   double const instructions = 4.0 * ceil_div(k_steps, c.split_k) * (c.block_m / 64);
-  double const instruction_cycles = std::max(64.0 * c.block_n * 16 / model.multiply_adds_per_cycle,
-                                             32.0 * (64 + c.block_n) / model.operand_bytes_per_cycle);
+  double const instruction_cycles =
+      std::max(64.0 * c.block_n * 16 / model.multiply_adds_per_cycle,
+               32.0 * (64 + c.block_n) / model.operand_bytes_per_cycle);
   double const fetched =
       static_cast<double>(stage_bytes(c)) * static_cast<double>(ceil_div(k_steps, c.split_k));
   double const fetch = fetched / model.sm_bytes_per_cycle / cycles_per_us;
   // How far the loads run ahead: too little, and some come late.
-  double const step_cycles =
-      std::max(4.0 * (c.block_m / 64) * instruction_cycles, stage_bytes(c) / model.sm_bytes_per_cycle);
+  double const step_cycles = std::max(4.0 * (c.block_m / 64) * instruction_cycles,
+                                      stage_bytes(c) / model.sm_bytes_per_cycle);
   double const ahead = (stages(c) - 1) * step_cycles / model.fetch_latency_cycles;
   double const late = model.late_loss * std::max(0.0, 1 - ahead) +
                       (c.schedule == Schedule::cooperative ? model.cooperative_loss : 0.0);
@@ -108,36 +114,40 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   bool const pingpong = c.schedule == Schedule::pingpong;
   bool const hidden = pingpong || c.min_ctas_per_sm > 1;  // under another tile's main loop
 
-  double const d_bytes = static_cast<double>(g.batch) * static_cast<double>(g.m) * static_cast<double>(g.n) *
-                         bytes_of(*g.out) * (g.beta != 0 ? 2 : 1);
-  // Square blocks of tiles are the fastest order (measured) until memory takes about as long as the tensor
-  // cores: then the order that reads least. Clusters go to the GPCs in turn, so with the blocks about as many
-  // tiles across as there are GPCs, those of a GPC share what is across, and L2 is read once for some of
-  // them: the operand of which a tile has more.
-  Raster const raster =
-      tile.n * tile.b_row > tile.m * tile.a_row && g.m > static_cast<std::int64_t>(model.gpcs) * tile.m
-          ? Raster::along_m
-          : Raster::along_n;
+  double const d_bytes = static_cast<double>(g.batch) * static_cast<double>(g.m) *
+                         static_cast<double>(g.n) * bytes_of(*g.out) * (g.beta != 0 ? 2 : 1);
+  // Square blocks of tiles are the fastest order (measured) until memory takes about as long as the
+  // tensor cores: then the order that reads least. Clusters go to the GPCs in turn, so with the
+  // blocks about as many tiles across as there are GPCs, those of a GPC share what is across, and
+  // L2 is read once for some of them: the operand of which a tile has more.
+  Raster const raster = tile.n * tile.b_row > tile.m * tile.a_row &&
+                                g.m > static_cast<std::int64_t>(model.gpcs) * tile.m
+                            ? Raster::along_m
+                            : Raster::along_n;
   auto const order = [&](Raster raster, std::optional<int> group) {
-    return order_tiles(g, tile, resident, wanted.raster.value_or(raster), wanted.group ? wanted.group : group,
-                       model);
+    return order_tiles(g, tile, resident, wanted.raster.value_or(raster),
+                       wanted.group ? wanted.group : group, model);
   };
-  auto const dram = [&](Order const& o) { return (o.dram_bytes + d_bytes) / (model.dram_tb_per_s * 1e6); };
+  auto const dram = [&](Order const& o) {
+    return (o.dram_bytes + d_bytes) / (model.dram_tb_per_s * 1e6);
+  };
   Order best = order(raster, {});
   if (dram(best) > 0.65 * waves * main) {
-    for (Order const& other :
-         {order(Raster::along_n, static_cast<int>(ceil_div(g.m, tile.m))), order(Raster::along_m, {})}) {
+    for (Order const& other : {order(Raster::along_n, static_cast<int>(ceil_div(g.m, tile.m))),
+                               order(Raster::along_m, {})}) {
       if (dram(other) < dram(best)) best = other;
     }
   }
   double const memory = dram(best);
 
-  // Where the last wave is not full, tiles of two widths; they share fewer operands with their neighbours.
+  // Where the last wave is not full, tiles of two widths; they share fewer operands with their
+  // neighbours.
   TileWidths const widths = tile_widths(c);
   double const exposed = hidden ? 0 : epilogue;
   int const overhead = static_cast<int>(std::lround(widths.wide * exposed / main));  // in columns
   auto const share_of = [&](TilePartition const& tiling) {
-    return static_cast<double>(longest_share(tiling, resident, widths, overhead)) / (widths.wide + overhead);
+    return static_cast<double>(longest_share(tiling, resident, widths, overhead)) /
+           (widths.wide + overhead);
   };
   choice.tiling = best.scheduler;
   double share = waves;  // of the busiest SM, in tiles
@@ -155,14 +165,14 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   }
 
   // Over many steps clusters get out of step, and what they share is read from memory again.
-  double const operands = static_cast<double>(g.batch) *
-                          (static_cast<double>(g.m) * tile.a_row + static_cast<double>(g.n) * tile.b_row);
+  double const operands = static_cast<double>(g.batch) * (static_cast<double>(g.m) * tile.a_row +
+                                                          static_cast<double>(g.n) * tile.b_row);
   if (c.split_k == 1 && choice.tiling.tiles > choice.clusters && k_steps >= model.paced_steps &&
       operands > model.paced_mb * 1e6)
     choice.lockstep_steps = model.lockstep_steps;
 
-  // What the CTAs of a cluster share leaves L2 once; and so, about, does what two neighbours share that are
-  // launched together and walk in step (measured at two rows of tiles).
+  // What the CTAs of a cluster share leaves L2 once; and so, about, does what two neighbours share
+  // that are launched together and walk in step (measured at two rows of tiles).
   bool const in_step = cluster_size(c) == 1 && best.scheduler.raster == Raster::along_n &&
                        best.scheduler.tiles_m == 2 && best.scheduler.group == 2;
   double const from_l2 =
@@ -180,11 +190,12 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   double const longest = std::max({cost.tensor, cost.l2, cost.dram});
   // Memory is kept less busy by those SMs that have a tile in the last of several waves.
   if (waves > 1 && cost.dram == longest)
-    cost.fill += model.uneven_loss * longest * (1 - static_cast<double>(tiles) / (resident * waves));
-  // Where tensor cores or L2 set the pace, SMs finish in step: the last tiles are stored by all at once, as
-  // fast as L2 takes them.
-  double const stored = static_cast<double>(choice.clusters) * cluster_size(c) * c.block_m * c.block_n *
-                        bytes_of(*g.out) / (model.store_tb_per_s * 1e6);
+    cost.fill +=
+        model.uneven_loss * longest * (1 - static_cast<double>(tiles) / (resident * waves));
+  // Where tensor cores or L2 set the pace, SMs finish in step: the last tiles are stored by all at
+  // once, as fast as L2 takes them.
+  double const stored = static_cast<double>(choice.clusters) * cluster_size(c) * c.block_m *
+                        c.block_n * bytes_of(*g.out) / (model.store_tb_per_s * 1e6);
   double const last = cost.dram == longest || c.split_k > 1 ? epilogue : std::max(epilogue, stored);
   // Hidden epilogues show where they take longer than the main loop that they lie under.
   cost.epilogue = last + (waves - 1) * (hidden ? model.overlap_loss * epilogue +
@@ -200,7 +211,8 @@ std::string FamilyTraits<GemmSm90Family>::remark(GemmArguments const& g, GemmCho
   if (!tiling.fitted()) return {};
   GemmSm90Config const& c = configuration(gemm_sm90, choice.configuration);
   TileWidths const widths = tile_widths(c);
-  std::int64_t const equal = ceil_div(g.m, c.block_m * c.cluster_m) * ceil_div(g.n, widths.wide) * g.batch;
+  std::int64_t const equal =
+      ceil_div(g.m, c.block_m * c.cluster_m) * ceil_div(g.n, widths.wide) * g.batch;
   return fmt::format(
       "for {} clusters D is cut into {}: the busiest cluster computes {:.2f} tiles' worth, not {}",
       choice.clusters, to_string(tiling, widths),
@@ -212,11 +224,13 @@ std::string FamilyTraits<GemmSm90Family>::remark(GemmArguments const& g, GemmCho
 
 namespace {
 
-GemmSm90Problem problem_of(Machine const& machine, GemmArguments const& g, GemmSm90Config const& c) {
+GemmSm90Problem problem_of(Machine const& machine, GemmArguments const& g,
+                           GemmSm90Config const& c) {
   bool const a_batched = g.batch > 1 && *g.a_batch_stride != 0;
   bool const b_batched = g.batch > 1 && *g.b_batch_stride != 0;
   TmaMatrices const a = {g.in, g.a, g.m, g.k, a_batched ? g.batch : 1, *g.lda, *g.a_batch_stride};
-  TmaMatrices const b = {*g.in_b, g.b, g.n, g.k, b_batched ? g.batch : 1, *g.ldb, *g.b_batch_stride};
+  TmaMatrices const b = {*g.in_b,          g.b, g.n, g.k, b_batched ? g.batch : 1, *g.ldb,
+                         *g.b_batch_stride};
   return {.a = encode(machine, describe(a, a_fetch(c))),
           .b = encode(machine, describe(b, b_fetch(c))),
           .m = static_cast<int>(g.m),
@@ -226,9 +240,10 @@ GemmSm90Problem problem_of(Machine const& machine, GemmArguments const& g, GemmS
           .b_batched = b_batched};
 }
 
-/// `two_widths`: whether D is cut into tiles of both; else nobody looks at the maps of narrower ones.
-EpilogueSm90Params epilogue_of(Machine const& machine, GemmArguments const& g, EpilogueSm90Spec const& s,
-                               bool two_widths) {
+/// `two_widths`: whether D is cut into tiles of both; else nobody looks at the maps of narrower
+/// ones.
+EpilogueSm90Params epilogue_of(Machine const& machine, GemmArguments const& g,
+                               EpilogueSm90Spec const& s, bool two_widths) {
   PerPiece<TmaBoxes> const boxes = store_boxes(s);
   auto const maps = [&](TmaMatrices const& x) {
     TensorMap const whole = encode(machine, describe(x, boxes.whole));
@@ -241,7 +256,8 @@ EpilogueSm90Params epilogue_of(Machine const& machine, GemmArguments const& g, E
   int const by_tma = columns_by_tma(static_cast<int>(g.n), store_unit(*g.out));
   PerPiece<TensorMap> const d =
       maps({*g.out, g.d, g.m, by_tma > 0 ? by_tma : g.n, g.batch, *g.ldd, *g.d_batch_stride});
-  return {.c = g.beta != 0 ? maps({*g.out, g.c, g.m, g.n, c_batched ? g.batch : 1, *g.ldc, *g.c_batch_stride})
+  return {.c = g.beta != 0 ? maps({*g.out, g.c, g.m, g.n, c_batched ? g.batch : 1, *g.ldc,
+                                   *g.c_batch_stride})
                            : d,
           .d = d,
           .d_address = g.d,
@@ -258,20 +274,22 @@ EpilogueSm90Params epilogue_of(Machine const& machine, GemmArguments const& g, E
 
 }  // namespace
 
-GemmSm90Params lower(Machine const& machine, GemmArguments const& arguments, GemmChoice const& choice) {
+GemmSm90Params lower(Machine const& machine, GemmArguments const& arguments,
+                     GemmChoice const& choice) {
   GemmArguments const g = with_defaults(arguments);
   GemmSm90Config const& c = configuration(gemm_sm90, choice.configuration);
   bool const meet = choice.lockstep_steps > 0 && c.split_k == 1;
-  return {.problem = problem_of(machine, g, c),
-          .schedule = {.clusters = choice.clusters,
-                       .initial_tiles = initial_tiles(choice.tiling, tile_widths(c), choice.clusters,
-                                                      cluster_size(c), machine.multiprocessors()),
-                       .tiling = choice.tiling,
-                       .lockstep_steps = choice.lockstep_steps,
-                       .lockstep = meet ? static_cast<LockstepCounters*>(
-                                              machine.backend().workspace(sizeof(LockstepCounters)))
-                                        : nullptr},
-          .epilogue = epilogue_of(machine, g, epilogue(c), choice.tiling.fitted())};
+  return {
+      .problem = problem_of(machine, g, c),
+      .schedule = {.clusters = choice.clusters,
+                   .initial_tiles = initial_tiles(choice.tiling, tile_widths(c), choice.clusters,
+                                                  cluster_size(c), machine.multiprocessors()),
+                   .tiling = choice.tiling,
+                   .lockstep_steps = choice.lockstep_steps,
+                   .lockstep = meet ? static_cast<LockstepCounters*>(
+                                          machine.backend().workspace(sizeof(LockstepCounters)))
+                                    : nullptr},
+      .epilogue = epilogue_of(machine, g, epilogue(c), choice.tiling.fitted())};
 }
 
 }  // namespace tegula

@@ -19,12 +19,14 @@ template <> struct FamilyTraits<GemmSm90Family> {
   static constexpr bool walks_tiles = true;
 
   static std::string obstacle(GemmArguments const& g, DeviceProperties const& device) {
-    if (device.compute_capability != 90) return fmt::format("the device is sm_{}", device.compute_capability);
+    if (device.compute_capability != 90)
+      return fmt::format("the device is sm_{}", device.compute_capability);
     auto const obstacle = tma_obstacle(g);
     return obstacle.empty() ? obstacle : "TMA cannot address the problem: " + obstacle;
   }
 
-  static char const* check(GemmArguments const& arguments, GemmSm90Config const& c, DeviceProperties const&) {
+  static char const* check(GemmArguments const& arguments, GemmSm90Config const& c,
+                           DeviceProperties const&) {
     GemmArguments const g = with_defaults(arguments);
     if (c.a != g.in || c.b != *g.in_b) return "other operand types";
     if (c.out != *g.out) return "another output type";
@@ -48,17 +50,20 @@ template <> struct FamilyTraits<GemmSm90Family> {
   }
 
   /// By the order of tiles that suits the configuration best, or that is asked for.
-  static GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c, DeviceProperties const& device,
-                            GemmConstraints const& wanted, GemmCostModel const& model);
+  static GemmChoice predict(GemmArguments const& g, GemmSm90Config const& c,
+                            DeviceProperties const& device, GemmConstraints const& wanted,
+                            GemmCostModel const& model);
   /// How D is cut, where into tiles of two widths.
   static std::string remark(GemmArguments const& g, GemmChoice const& choice);
 
-  static GemmSm90Params lower(Machine const& machine, GemmArguments const& g, GemmChoice const& choice) {
+  static GemmSm90Params lower(Machine const& machine, GemmArguments const& g,
+                              GemmChoice const& choice) {
     return tegula::lower(machine, g, choice);
   }
 
   /// But for those whose tensor maps the simulated machine did not encode.
-  static std::vector<sim::GlobalTensor> describe(GemmSm90Config const& c, GemmSm90Params const& params) {
+  static std::vector<sim::GlobalTensor> describe(GemmSm90Config const& c,
+                                                 GemmSm90Params const& params) {
     GemmSm90Problem const& p = params.problem;
     EpilogueSm90Params const& e = params.epilogue;
     std::int64_t const batches = params.schedule.tiling.order().batches;
@@ -68,29 +73,31 @@ template <> struct FamilyTraits<GemmSm90Family> {
     auto const stride = [](TensorMapDescription const& map, std::size_t axis) {
       return map.strides[axis - 1] / (bits(map.dtype) / 8);
     };
-    auto const add_operand = [&](Names const& names, TensorMap const& map, Major major, std::int64_t mn,
-                                 bool batched) {
+    auto const add_operand = [&](Names const& names, TensorMap const& map, Major major,
+                                 std::int64_t mn, bool batched) {
       auto const x = sim::decode(map);
       if (!x || x->rank != 3) return;
-      tensors.push_back(
-          operand(x->dtype, x->address, major, mn, p.k, stride(*x, 1), batched ? batches : 1, stride(*x, 2))
-              .as(names, of_operand(e.alpha)));
+      tensors.push_back(operand(x->dtype, x->address, major, mn, p.k, stride(*x, 1),
+                                batched ? batches : 1, stride(*x, 2))
+                            .as(names, of_operand(e.alpha)));
     };
     add_operand(kA, p.a, c.a_major, p.m, p.a_batched);
     add_operand(kB, p.b, c.b_major, p.n, p.b_batched);
     auto const d = sim::decode(e.d.whole);
     if (columns_by_tma(p.n, store_unit(c.out)) < p.n) {
-      tensors.push_back(Matrices{c.out, e.d_address, p.m, p.n, e.ldd, 1, batches, e.d_batch_stride}.as(
-          kD, Coverage::written));
+      tensors.push_back(
+          Matrices{c.out, e.d_address, p.m, p.n, e.ldd, 1, batches, e.d_batch_stride}.as(
+              kD, Coverage::written));
     } else if (d && d->rank == 3) {
-      tensors.push_back(Matrices{c.out, d->address, p.m, p.n, stride(*d, 1), 1, batches, stride(*d, 2)}.as(
-          kD, Coverage::written));
+      tensors.push_back(
+          Matrices{c.out, d->address, p.m, p.n, stride(*d, 1), 1, batches, stride(*d, 2)}.as(
+              kD, Coverage::written));
     }
     auto const x = sim::decode(e.c.whole);
     if (e.beta != 0 && x && x->rank == 3) {
-      tensors.push_back(
-          Matrices{c.out, x->address, p.m, p.n, stride(*x, 1), 1, e.c_batched ? batches : 1, stride(*x, 2)}
-              .as(kC, Coverage::read));
+      tensors.push_back(Matrices{c.out, x->address, p.m, p.n, stride(*x, 1), 1,
+                                 e.c_batched ? batches : 1, stride(*x, 2)}
+                            .as(kC, Coverage::read));
     }
     if (e.bias != nullptr) tensors.push_back(bias(c.out, e.bias, p.n));
     return tensors;
@@ -99,8 +106,8 @@ template <> struct FamilyTraits<GemmSm90Family> {
   static std::string name(GemmSm90Config const& c) {
     std::string s = fmt::format("gemm_sm90 {}", to_string(c.a));
     if (c.b != c.a) s += fmt::format("x{}", to_string(c.b));
-    s += fmt::format("->{} A:{} B:{} {}x{}x{} {}", to_string(c.out), text(c.a_major), text(c.b_major),
-                     c.block_m, c.block_n, block_k(c), text(c.schedule));
+    s += fmt::format("->{} A:{} B:{} {}x{}x{} {}", to_string(c.out), text(c.a_major),
+                     text(c.b_major), c.block_m, c.block_n, block_k(c), text(c.schedule));
     if (cluster_size(c) > c.split_k) s += fmt::format(" cluster {}x{}", c.cluster_m, c.cluster_n);
     if (c.split_k > 1) s += fmt::format(" split-k {}", c.split_k);
     if (c.min_ctas_per_sm > 1) s += fmt::format(" {} CTAs/SM", c.min_ctas_per_sm);

@@ -5,9 +5,10 @@
 
 #include "arithmetic/tables.hpp"
 
-// Each function is a table of quadratics in fixed point (Oberman and Siu, "A High-Performance Area-Efficient
-// Multifunction Interpolator", ARITH 2005, describe such a unit). What had to be found is the square: it is
-// summed from bit products, and those in columns below a certain weight are never formed.
+// Each function is a table of quadratics in fixed point (Oberman and Siu, "A High-Performance
+// Area-Efficient Multifunction Interpolator", ARITH 2005, describe such a unit). What had to be
+// found is the square: it is summed from bit products, and those in columns below a certain weight
+// are never formed.
 namespace tegula::sim {
 namespace {
 
@@ -17,13 +18,14 @@ constexpr std::uint32_t kNan = 0x7fffffffu;
 constexpr std::uint32_t kInfinity = 0x7f800000u;
 constexpr std::uint32_t kSign = 0x80000000u;
 
-/// The square of a `Bits`-bit number as the unit forms it, divided by 2^Column: t^2 is the sum over bits of
-/// t_j 2^(2j) and over pairs j < k of t_j t_k 2^(j+k+1), and every term below 2^Column is left out.
+/// The square of a `Bits`-bit number as the unit forms it, divided by 2^Column: t^2 is the sum over
+/// bits of t_j 2^(2j) and over pairs j < k of t_j t_k 2^(j+k+1), and every term below 2^Column is
+/// left out.
 template <int Bits, int Column> class TruncatedSquare {
  public:
   static constexpr std::int32_t of(std::uint32_t t) {
-    // A bit j < kLow meets only bits k >= Column - 1 - j: together they contribute t >> (Column - 1 - j). The
-    // rest is tabulated.
+    // A bit j < kLow meets only bits k >= Column - 1 - j: together they contribute t >> (Column - 1
+    // - j). The rest is tabulated.
     std::int32_t sum = kHigh[t >> kLow];
     for (int j = Column - Bits; j < kLow; ++j) {
       sum += static_cast<std::int32_t>(((t >> j) & 1) * (t >> (Column - 1 - j)));
@@ -43,7 +45,8 @@ template <int Bits, int Column> class TruncatedSquare {
         if (((high >> (j - kLow)) & 1) == 0) continue;
         if (2 * j >= Column) sum += 1 << (2 * j - Column);
         for (int k = j + 1; k < Bits; ++k) {
-          if (((high >> (k - kLow)) & 1) != 0 && j + k + 1 >= Column) sum += 1 << (j + k + 1 - Column);
+          if (((high >> (k - kLow)) & 1) != 0 && j + k + 1 >= Column)
+            sum += 1 << (j + k + 1 - Column);
         }
       }
       table[high] = sum;
@@ -67,17 +70,19 @@ struct Parts {
 
 float as_float(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 
-/// sign, 2^exponent, and a significand of 24 bits (its leading one included); a result below the least normal
-/// is flushed to zero.
+/// sign, 2^exponent, and a significand of 24 bits (its leading one included); a result below the
+/// least normal is flushed to zero.
 float assembled(std::uint32_t sign, int exponent, std::uint32_t significand) {
   if (exponent < -126) return as_float(sign);
-  return as_float(sign | (static_cast<std::uint32_t>(exponent + 127) << 23) | (significand & 0x7fffffu));
+  return as_float(sign | (static_cast<std::uint32_t>(exponent + 127) << 23) |
+                  (significand & 0x7fffffu));
 }
 
 /// magnitude * 2^-fraction_bits, cut to 24 significant bits; magnitude is not zero.
 float normalized(std::uint32_t sign, std::uint64_t magnitude, int fraction_bits) {
   int const leading = std::bit_width(magnitude) - 1;
-  std::uint64_t const significand = leading > 23 ? magnitude >> (leading - 23) : magnitude << (23 - leading);
+  std::uint64_t const significand =
+      leading > 23 ? magnitude >> (leading - 23) : magnitude << (23 - leading);
   return assembled(sign, leading - fraction_bits, static_cast<std::uint32_t>(significand));
 }
 
@@ -85,8 +90,8 @@ float normalized(std::uint32_t sign, std::uint64_t magnitude, int fraction_bits)
 std::uint32_t ex2_significand(std::uint32_t fraction) {
   std::uint32_t const t = fraction & 0x1ffffu;
   Quadratic const& q = detail::kEx2[fraction >> 17];
-  std::int64_t const sum =
-      (std::int64_t{q.c0} << 13) + 6114 + std::int64_t{q.c1} * t + q.c2 * TruncatedSquare<17, 19>::of(t);
+  std::int64_t const sum = (std::int64_t{q.c0} << 13) + 6114 + std::int64_t{q.c1} * t +
+                           q.c2 * TruncatedSquare<17, 19>::of(t);
   return static_cast<std::uint32_t>(sum >> 15);
 }
 
@@ -99,11 +104,13 @@ float ex2_approx_ftz(float x) {
   if (p.exponent() >= 7) {  // |x| >= 128
     return as_float(negative ? 0 : kInfinity);
   }
-  // |x| cut to 23 fraction bits. A negative argument is complemented bit by bit, not negated: 2^-23 less than
-  // it should be, save where the fraction is zero.
+  // |x| cut to 23 fraction bits. A negative argument is complemented bit by bit, not negated: 2^-23
+  // less than it should be, save where the fraction is zero.
   std::uint32_t const significand = p.mantissa() | 0x800000u;
   int const shift = p.exponent();
-  std::uint32_t const fixed = shift >= 0 ? significand << shift : shift < -23 ? 0 : significand >> -shift;
+  std::uint32_t const fixed = shift >= 0    ? significand << shift
+                              : shift < -23 ? 0
+                                            : significand >> -shift;
   int whole = static_cast<int>(fixed >> 23);
   std::uint32_t fraction = fixed & 0x7fffffu;
   if (negative) {
@@ -124,8 +131,8 @@ float rcp_approx_ftz(float x) {
   if (p.mantissa() == 0) return assembled(p.sign(), -p.exponent(), 0);
   std::uint32_t const t = p.mantissa() & 0xffffu;
   Quadratic const& q = detail::kRcp[p.mantissa() >> 16];
-  std::int64_t const sum =
-      (std::int64_t{q.c0} << 13) + 2023 + std::int64_t{q.c1} * t + q.c2 * TruncatedSquare<16, 17>::of(t);
+  std::int64_t const sum = (std::int64_t{q.c0} << 13) + 2023 + std::int64_t{q.c1} * t +
+                           q.c2 * TruncatedSquare<16, 17>::of(t);
   return assembled(p.sign(), -p.exponent() - 1, static_cast<std::uint32_t>(sum >> 15));
 }
 
@@ -140,8 +147,8 @@ float rsqrt_approx_ftz(float x) {
   if (p.mantissa() == 0 && odd == 0) return assembled(0, -half, 0);
   std::uint32_t const t = p.mantissa() & 0x1ffffu;
   Quadratic const& q = detail::kRsqrt[(p.mantissa() >> 17) + 64 * static_cast<std::uint32_t>(odd)];
-  std::int64_t const sum =
-      (std::int64_t{q.c0} << 14) - 1 + std::int64_t{q.c1} * t + 4 * q.c2 * TruncatedSquare<17, 19>::of(t);
+  std::int64_t const sum = (std::int64_t{q.c0} << 14) - 1 + std::int64_t{q.c1} * t +
+                           4 * q.c2 * TruncatedSquare<17, 19>::of(t);
   return assembled(0, -half - 1, static_cast<std::uint32_t>(sum >> 16));
 }
 
@@ -156,7 +163,8 @@ float lg2_approx_ftz(float x) {
   Quadratic const& q = detail::kLg2[p.mantissa() >> 17];
   std::int64_t const fraction = (std::int64_t{q.c0} << 12) + 837 + std::int64_t{q.c1} * t +
                                 2 * q.c2 * TruncatedSquare<17, 19>::of(t);  // units of 2^-38
-  std::int64_t const fixed = (std::int64_t{p.exponent()} * (std::int64_t{1} << 36)) + (fraction >> 2);
+  std::int64_t const fixed =
+      (std::int64_t{p.exponent()} * (std::int64_t{1} << 36)) + (fraction >> 2);
   std::uint64_t const magnitude =
       static_cast<std::uint64_t>(fixed < 0 ? ~fixed : fixed);  // complemented bit by bit
   return normalized(fixed < 0 ? kSign : 0, magnitude, 36);

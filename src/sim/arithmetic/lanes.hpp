@@ -4,8 +4,8 @@
 
 #include "arithmetic/tile.hpp"
 
-/// The fused dot-add over whole vectors of columns. Included by one source file per instruction set, each of
-/// which is compiled for its own, so everything here has internal linkage.
+/// The fused dot-add over whole vectors of columns. Included by one source file per instruction
+/// set, each of which is compiled for its own, so everything here has internal linkage.
 namespace tegula::sim::detail {
 namespace {
 
@@ -15,8 +15,8 @@ template <int Lanes> struct Lane {
   using Float __attribute__((vector_size(Lanes * 4), may_alias)) = float;
 };
 
-/// One row, one group of columns: every product and c aligned to the largest exponent and truncated, summed
-/// exactly, rounded.
+/// One row, one group of columns: every product and c aligned to the largest exponent and
+/// truncated, summed exactly, rounded.
 template <int Lanes, int K, SumRounding Rounding>
 inline bool reduce_columns(DotTile& tile, int row, int column, int first_k, int fraction_bits) {
   using I = typename Lane<Lanes>::Signed;
@@ -29,7 +29,8 @@ inline bool reduce_columns(DotTile& tile, int row, int column, int first_k, int 
   I largest = c_exponent > floor ? c_exponent : floor;
 #pragma GCC unroll 16
   for (int k = 0; k < K; ++k) {
-    I const exponent = load(&tile.b_exponent[first_k + k][column]) + tile.a_exponent[row][first_k + k];
+    I const exponent =
+        load(&tile.b_exponent[first_k + k][column]) + tile.a_exponent[row][first_k + k];
     largest = exponent > largest ? exponent : largest;
   }
 
@@ -37,10 +38,12 @@ inline bool reduce_columns(DotTile& tile, int row, int column, int first_k, int 
   I products{};
 #pragma GCC unroll 16
   for (int k = 0; k < K; ++k) {
-    I const exponent = load(&tile.b_exponent[first_k + k][column]) + tile.a_exponent[row][first_k + k];
+    I const exponent =
+        load(&tile.b_exponent[first_k + k][column]) + tile.a_exponent[row][first_k + k];
     I const distance = largest - exponent;
     I const shift = distance < last_shift ? distance : last_shift;
-    I const magnitude = load(&tile.b_magnitude[first_k + k][column]) * tile.a_magnitude[row][first_k + k];
+    I const magnitude =
+        load(&tile.b_magnitude[first_k + k][column]) * tile.a_magnitude[row][first_k + k];
     I const sign = load(&tile.b_sign[first_k + k][column]) ^ tile.a_sign[row][first_k + k];
     products += ((I)((U)magnitude >> (U)shift) ^ sign) - sign;
   }
@@ -50,7 +53,8 @@ inline bool reduce_columns(DotTile& tile, int row, int column, int first_k, int 
   I const addend = (I)((U)load(&tile.c_magnitude[row][column]) >> (U)c_shift);
   I const term = (addend ^ c_sign) - c_sign;
 
-  // The products' sum is below 2^31, the whole sum below 2^32: its sign is bit 31 corrected for overflow.
+  // The products' sum is below 2^31, the whole sum below 2^32: its sign is bit 31 corrected for
+  // overflow.
   I const sum = (I)((U)products + (U)term);
   I const overflow = ~(products ^ term) & (products ^ sum);
   I const sign = (sum ^ overflow) >> 31;
@@ -102,7 +106,8 @@ inline void reduce_rounded(DotTile& tile, int first_k, int k, int fraction_bits)
 }
 
 template <int Lanes>
-inline void reduce_tile(DotTile& tile, int first_k, int k, int fraction_bits, SumRounding rounding) {
+inline void reduce_tile(DotTile& tile, int first_k, int k, int fraction_bits,
+                        SumRounding rounding) {
   if (rounding == SumRounding::kTowardZero) {
     reduce_rounded<Lanes, SumRounding::kTowardZero>(tile, first_k, k, fraction_bits);
   } else {

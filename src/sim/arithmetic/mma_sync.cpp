@@ -32,7 +32,8 @@ constexpr Fields kF32{8, 23};
 /// One operand tile's raw codes: A as [row][k], B as [k][column], C as [row][column].
 template <int Rows, int Columns> struct Codes { alignas(64) std::uint32_t code[Rows][Columns]; };
 
-/// Splits codes into sign, exponent and magnitude (shifted left by `shift`); true if any is infinite or NaN.
+/// Splits codes into sign, exponent and magnitude (shifted left by `shift`); true if any is
+/// infinite or NaN.
 template <Fields F, int Rows, int Columns>
 bool decode(Codes<Rows, Columns> const& codes, int shift, std::int32_t (*magnitude)[Columns],
             std::int32_t (*exponent)[Columns], std::int32_t (*sign)[Columns]) {
@@ -42,7 +43,8 @@ bool decode(Codes<Rows, Columns> const& codes, int shift, std::int32_t (*magnitu
   std::int32_t special = 0;
   for (int row = 0; row < Rows; ++row) {
     for (int column = 0; column < Columns; ++column) {
-      std::int32_t const code = static_cast<std::int32_t>(codes.code[row][column] >> F.dropped_bits);
+      std::int32_t const code =
+          static_cast<std::int32_t>(codes.code[row][column] >> F.dropped_bits);
       std::int32_t const field = (code >> F.mantissa_bits) & kTop;
       std::int32_t const mantissa = code & kMantissaMask;
       std::int32_t const normal = field != 0 ? 1 : 0;
@@ -69,7 +71,8 @@ bool is_nan(std::uint32_t bits) { return (bits & kNan) > kInfinity; }
 bool is_infinite(std::uint32_t bits) { return (bits & kNan) == kInfinity; }
 bool is_zero(std::uint32_t bits) { return (bits & kNan) == 0; }
 
-/// What a dot-add with infinities or NaNs among its operands gives. False if it is finite after all.
+/// What a dot-add with infinities or NaNs among its operands gives. False if it is finite after
+/// all.
 template <Fields Operand, int K>
 bool special_result(Codes<kRows, K> const& a, Codes<K, kColumns> const& b, std::uint32_t c, int row,
                     int column, int first_k, int k, std::uint32_t& result) {
@@ -90,7 +93,8 @@ bool special_result(Codes<kRows, K> const& a, Codes<K, kColumns> const& b, std::
   return true;
 }
 
-/// One dot-add with the rounding to zero of any binary32, subnormal and overflowing results included.
+/// One dot-add with the rounding to zero of any binary32, subnormal and overflowing results
+/// included.
 std::uint32_t reduce_exceptional(DotTile const& tile, int row, int column, int first_k, int k,
                                  int fraction_bits) {
   std::int32_t largest = std::max(tile.c_exponent[row][column], kLeastAlignment);
@@ -102,8 +106,8 @@ std::uint32_t reduce_exceptional(DotTile const& tile, int row, int column, int f
     std::int64_t const kept = largest - exponent > 62 ? 0 : magnitude >> (largest - exponent);
     return negative ? -kept : kept;
   };
-  std::int64_t sum =
-      aligned(tile.c_magnitude[row][column], tile.c_exponent[row][column], tile.c_sign[row][column] != 0);
+  std::int64_t sum = aligned(tile.c_magnitude[row][column], tile.c_exponent[row][column],
+                             tile.c_sign[row][column] != 0);
   for (int i = first_k; i < first_k + k; ++i) {
     sum += aligned(std::int64_t{tile.a_magnitude[row][i]} * tile.b_magnitude[i][column],
                    tile.a_exponent[row][i] + tile.b_exponent[i][column],
@@ -117,13 +121,16 @@ std::uint32_t reduce_exceptional(DotTile const& tile, int row, int column, int f
   if (exponent > 127) return sign | kInfinity;
   int const place = exponent < -126 ? -149 : exponent - 23;  // exponent of the result's last place
   int const shift = place - unit;
-  std::uint64_t const significand = shift > 63 ? 0 : shift >= 0 ? magnitude >> shift : magnitude << -shift;
+  std::uint64_t const significand = shift > 63   ? 0
+                                    : shift >= 0 ? magnitude >> shift
+                                                 : magnitude << -shift;
   if (significand == 0) return 0;
   std::uint32_t const field = exponent < -126 ? 0 : static_cast<std::uint32_t>(exponent + 127);
   return sign | (field << 23) | (static_cast<std::uint32_t>(significand) & 0x7fffffu);
 }
 
-/// A sum rounded to odd, as binary16 to nearest even. A zero result is positive, whatever was rounded to it.
+/// A sum rounded to odd, as binary16 to nearest even. A zero result is positive, whatever was
+/// rounded to it.
 std::uint32_t half_result(std::uint32_t sum) {
   std::uint32_t const code =
       tegula::detail::narrow<kHalfFormat, Rounding::kNearestEven, Overflow::kInfinity>(sum);
@@ -188,7 +195,8 @@ void mma_float(Generation generation, std::uint32_t const (*a)[4], std::uint32_t
   }
 
   Summation const how = spec_of(generation).mma_sync;
-  int const step = how.most_bits_k * kPerRegister / 32 < K ? how.most_bits_k * kPerRegister / 32 : K;
+  int const step =
+      how.most_bits_k * kPerRegister / 32 < K ? how.most_bits_k * kPerRegister / 32 : K;
   DotTile tile;
   alignas(64) std::int32_t a_parts[3][kRows][K];
   bool const a_special = decode<Operand>(a_codes, 0, a_parts[0], a_parts[1], a_parts[2]);
@@ -201,8 +209,9 @@ void mma_float(Generation generation, std::uint32_t const (*a)[4], std::uint32_t
                                          tile.b_magnitude, tile.b_exponent, tile.b_sign);
   constexpr Fields kAccumulator = HalfAccumulator ? kF16 : kF32;
   for (int first_k = 0; first_k < K; first_k += step) {
-    bool const c_special = decode<kAccumulator>(c_codes, how.fraction_bits - kAccumulator.mantissa_bits,
-                                                tile.c_magnitude, tile.c_exponent, tile.c_sign);
+    bool const c_special =
+        decode<kAccumulator>(c_codes, how.fraction_bits - kAccumulator.mantissa_bits,
+                             tile.c_magnitude, tile.c_exponent, tile.c_sign);
     reduce_tile(tile, first_k, step, how.fraction_bits,
                 HalfAccumulator ? SumRounding::kToOdd : SumRounding::kTowardZero);
     for (int row = 0; row < kRows; ++row) {
@@ -211,7 +220,8 @@ void mma_float(Generation generation, std::uint32_t const (*a)[4], std::uint32_t
       for (int column = 0; column < kColumns; ++column) {
         std::uint32_t& result = tile.d[row][column];
         std::uint32_t const addend = as_binary32<kAccumulator>(c_codes.code[row][column]);
-        if (special && special_result<Operand>(a_codes, b_codes, addend, row, column, first_k, step, result))
+        if (special &&
+            special_result<Operand>(a_codes, b_codes, addend, row, column, first_k, step, result))
           continue;
         if (tile.exceptional[row]) {
           result = reduce_exceptional(tile, row, column, first_k, step, how.fraction_bits);
@@ -241,8 +251,8 @@ void mma_float(Generation generation, std::uint32_t const (*a)[4], std::uint32_t
 
 /// Integer D = A B + C: exact, then wrapped or clamped to 32 bits.
 template <class A, class B, int K, bool Saturate>
-void mma_integer(std::uint32_t const (*a)[4], std::uint32_t const (*b)[2], std::uint32_t const (*c)[4],
-                 std::uint32_t (*d)[4]) {
+void mma_integer(std::uint32_t const (*a)[4], std::uint32_t const (*b)[2],
+                 std::uint32_t const (*c)[4], std::uint32_t (*d)[4]) {
   alignas(64) std::int32_t rows[kRows][K];
   alignas(64) std::int32_t columns[K][kColumns];
   for (int lane = 0; lane < 32; ++lane) {
@@ -252,7 +262,8 @@ void mma_integer(std::uint32_t const (*a)[4], std::uint32_t const (*b)[2], std::
             static_cast<A>(a[lane][r] >> (8 * byte));
       }
       for (int r = 0; r < K / 16; ++r) {
-        columns[4 * (lane % 4) + byte + 16 * r][lane / 4] = static_cast<B>(b[lane][r] >> (8 * byte));
+        columns[4 * (lane % 4) + byte + 16 * r][lane / 4] =
+            static_cast<B>(b[lane][r] >> (8 * byte));
       }
     }
   }
@@ -260,7 +271,8 @@ void mma_integer(std::uint32_t const (*a)[4], std::uint32_t const (*b)[2], std::
   for (int row = 0; row < kRows; ++row) {
     std::int32_t sums[kColumns] = {};
     for (int k = 0; k < K; ++k) {
-      for (int column = 0; column < kColumns; ++column) sums[column] += rows[row][k] * columns[k][column];
+      for (int column = 0; column < kColumns; ++column)
+        sums[column] += rows[row][k] * columns[k][column];
     }
     std::memcpy(products[row], sums, sizeof sums);
   }
@@ -284,24 +296,30 @@ void mma_integer(std::uint32_t const (*a)[4], std::uint32_t const (*b)[2], std::
 template <int K, bool Saturate> auto integer_function(bool a_unsigned, bool b_unsigned) {
   using S = std::int8_t;
   using U = std::uint8_t;
-  if (a_unsigned) return b_unsigned ? mma_integer<U, U, K, Saturate> : mma_integer<U, S, K, Saturate>;
+  if (a_unsigned)
+    return b_unsigned ? mma_integer<U, U, K, Saturate> : mma_integer<U, S, K, Saturate>;
   return b_unsigned ? mma_integer<S, U, K, Saturate> : mma_integer<S, S, K, Saturate>;
 }
 
 }  // namespace
 
 void mma_sync_warp(MmaSpec const& op, Generation generation, std::uint32_t const (*a)[4],
-                   std::uint32_t const (*b)[2], std::uint32_t const (*c)[4], std::uint32_t (*d)[4]) {
+                   std::uint32_t const (*b)[2], std::uint32_t const (*c)[4],
+                   std::uint32_t (*d)[4]) {
   bool const wide = op.k * bits(op.a) == 256;  // 32 bytes of K, and not 16
   switch (op.a) {
     case DType::f16:
       if (op.d == DType::f16)
-        return (wide ? mma_float<kF16, 16, true> : mma_float<kF16, 8, true>)(generation, a, b, c, d);
-      return (wide ? mma_float<kF16, 16, false> : mma_float<kF16, 8, false>)(generation, a, b, c, d);
+        return (wide ? mma_float<kF16, 16, true> : mma_float<kF16, 8, true>)(generation, a, b, c,
+                                                                             d);
+      return (wide ? mma_float<kF16, 16, false> : mma_float<kF16, 8, false>)(generation, a, b, c,
+                                                                             d);
     case DType::bf16:
-      return (wide ? mma_float<kBf16, 16, false> : mma_float<kBf16, 8, false>)(generation, a, b, c, d);
+      return (wide ? mma_float<kBf16, 16, false> : mma_float<kBf16, 8, false>)(generation, a, b, c,
+                                                                               d);
     case DType::tf32:
-      return (wide ? mma_float<kTf32, 8, false> : mma_float<kTf32, 4, false>)(generation, a, b, c, d);
+      return (wide ? mma_float<kTf32, 8, false> : mma_float<kTf32, 4, false>)(generation, a, b, c,
+                                                                              d);
     default:
       break;
   }

@@ -3,7 +3,8 @@
 
 namespace tegula::sim::detail {
 
-void reduce_tile_portable(DotTile& tile, int first_k, int k, int fraction_bits, SumRounding rounding) {
+void reduce_tile_portable(DotTile& tile, int first_k, int k, int fraction_bits,
+                          SumRounding rounding) {
   reduce_tile<4>(tile, first_k, k, fraction_bits, rounding);
 }
 

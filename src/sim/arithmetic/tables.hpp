@@ -2,11 +2,12 @@
 
 #include <cstdint>
 
-/// The coefficient tables of an H100's special-function unit, inferred from its results; docs/arithmetic.md
-/// tells how.
+/// The coefficient tables of an H100's special-function unit, inferred from its results;
+/// docs/arithmetic.md tells how.
 namespace tegula::sim::detail {
 
-/// One segment of a piecewise quadratic in fixed point: c0 + c1 t + c2 t^2, t the low bits of the argument.
+/// One segment of a piecewise quadratic in fixed point: c0 + c1 t + c2 t^2, t the low bits of the
+/// argument.
 struct Quadratic {
   std::int32_t c0;  // 26 bits
   std::int32_t c1;  // 16 bits and a sign

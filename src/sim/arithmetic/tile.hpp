@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-/// What the parts of the tensor-core arithmetic hand each other: decoded operand tiles, and the functions
-/// that reduce them. Internal.
+/// What the parts of the tensor-core arithmetic hand each other: decoded operand tiles, and the
+/// functions that reduce them. Internal.
 namespace tegula::sim::detail {
 
 inline constexpr int kRows = 16;
@@ -13,13 +13,13 @@ inline constexpr int kMostK = 16;
 /// Exponent of a zero operand: below every alignment, even when added to the greatest exponent.
 inline constexpr std::int32_t kZeroExponent = -4096;
 
-/// No sum is aligned to an exponent below this, so that terms are cut at 2^-158 at the finest (seen on an
-/// H100).
+/// No sum is aligned to an exponent below this, so that terms are cut at 2^-158 at the finest (seen
+/// on an H100).
 inline constexpr std::int32_t kLeastAlignment = -133;
 
-/// One fused dot-add over `k` products. Values are sign-magnitude with an unbiased exponent; a magnitude
-/// holds its fraction bits scaled so that the product a * b, and c, are in units of 2^(exponent -
-/// fraction_bits).
+/// One fused dot-add over `k` products. Values are sign-magnitude with an unbiased exponent; a
+/// magnitude holds its fraction bits scaled so that the product a * b, and c, are in units of
+/// 2^(exponent - fraction_bits).
 struct DotTile {
   alignas(64) std::int32_t a_magnitude[kRows][kMostK];
   alignas(64) std::int32_t a_exponent[kRows][kMostK];
@@ -41,9 +41,11 @@ enum class SumRounding {
 };
 
 /// Fills d and exceptional for k from first_k to first_k + k.
-using ReduceTile = void (*)(DotTile& tile, int first_k, int k, int fraction_bits, SumRounding rounding);
+using ReduceTile = void (*)(DotTile& tile, int first_k, int k, int fraction_bits,
+                            SumRounding rounding);
 
-void reduce_tile_portable(DotTile& tile, int first_k, int k, int fraction_bits, SumRounding rounding);
+void reduce_tile_portable(DotTile& tile, int first_k, int k, int fraction_bits,
+                          SumRounding rounding);
 void reduce_tile_avx2(DotTile& tile, int first_k, int k, int fraction_bits, SumRounding rounding);
 
 }  // namespace tegula::sim::detail

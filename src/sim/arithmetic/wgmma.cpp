@@ -17,14 +17,16 @@ using namespace detail;  // the tile and its sums
 
 constexpr std::uint32_t kInfinity = 0x7f800000u;
 constexpr std::uint32_t kSign = 0x80000000u;
-/// What the hardware keeps of a sum: fraction bits below the largest exponent, and fraction bits of a
-/// binary32 result.
+/// What the hardware keeps of a sum: fraction bits below the largest exponent, and fraction bits of
+/// a binary32 result.
 struct Kept {
   int of_terms;
   int of_result;
 };
 
-constexpr Kept kept(MmaSpec const& op) { return element_bits(op) == 8 ? Kept{13, 13} : Kept{25, 23}; }
+constexpr Kept kept(MmaSpec const& op) {
+  return element_bits(op) == 8 ? Kept{13, 13} : Kept{25, 23};
+}
 
 /// sum * 2^unit toward zero, with `fraction_bits` of a binary32's 23.
 std::uint32_t binary32_toward_zero(std::int64_t sum, int unit, int fraction_bits) {
@@ -36,7 +38,9 @@ std::uint32_t binary32_toward_zero(std::int64_t sum, int unit, int fraction_bits
   int const held = std::max(exponent, -126);
   // First to the bits that are kept, then to the place of a binary32's last bit.
   int const dropped = held - fraction_bits - unit;
-  std::uint64_t const cut = dropped > 63 ? 0 : dropped > 0 ? magnitude >> dropped << dropped : magnitude;
+  std::uint64_t const cut = dropped > 63  ? 0
+                            : dropped > 0 ? magnitude >> dropped << dropped
+                                          : magnitude;
   int const shift = held - 23 - unit;
   std::uint64_t const significand = shift > 63 ? 0 : shift >= 0 ? cut >> shift : cut << -shift;
   if (significand == 0) return 0;
@@ -68,11 +72,13 @@ std::uint32_t binary16_nearest(std::int64_t sum, int unit) {
 std::uint32_t dot_add(WgmmaTile const& tile, int row, int column, int k, std::uint32_t c, Kept kept,
                       bool half_result) {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
-  double const addend = half_result ? to_float(half{static_cast<std::uint16_t>(c)}) : std::bit_cast<float>(c);
+  double const addend =
+      half_result ? to_float(half{static_cast<std::uint16_t>(c)}) : std::bit_cast<float>(c);
   int const least = half_result ? -14 : -126;
   double products[kWgmmaMostK];
   int largest = kLeastAlignment;
-  if (addend != 0 && std::isfinite(addend)) largest = std::max({largest, std::ilogb(addend), least});
+  if (addend != 0 && std::isfinite(addend))
+    largest = std::max({largest, std::ilogb(addend), least});
   bool nan = std::isnan(addend);
   bool positive = addend == kInfinite;
   bool negative = addend == -kInfinite;
@@ -93,12 +99,14 @@ std::uint32_t dot_add(WgmmaTile const& tile, int row, int column, int k, std::ui
   std::int64_t sum = static_cast<std::int64_t>(addend * scale);
   for (int i = 0; i < k; ++i) sum += static_cast<std::int64_t>(products[i] * scale);
   int const unit = largest - kept.of_terms;
-  return half_result ? binary16_nearest(sum, unit) : binary32_toward_zero(sum, unit, kept.of_result);
+  return half_result ? binary16_nearest(sum, unit)
+                     : binary32_toward_zero(sum, unit, kept.of_result);
 }
 
 constexpr WgmmaFamily family(MmaSpec const& op) {
   bool const half_result = op.d == DType::f16;
-  if (element_bits(op) == 8) return half_result ? WgmmaFamily::kNarrow32Half : WgmmaFamily::kNarrow32;
+  if (element_bits(op) == 8)
+    return half_result ? WgmmaFamily::kNarrow32Half : WgmmaFamily::kNarrow32;
   if (op.a == DType::tf32) return WgmmaFamily::kWide8;
   return half_result ? WgmmaFamily::kWide16Half : WgmmaFamily::kWide16;
 }
@@ -138,8 +146,8 @@ void wgmma_float(WgmmaFunctions const& functions, MmaSpec const& op, WgmmaTile c
   }
 }
 
-void wgmma_integer(WgmmaFunctions const& functions, MmaSpec const& op, WgmmaTile const& tile, bool scale_d,
-                   std::uint32_t* d) {
+void wgmma_integer(WgmmaFunctions const& functions, MmaSpec const& op, WgmmaTile const& tile,
+                   bool scale_d, std::uint32_t* d) {
   alignas(64) std::int32_t products[kWgmmaMostColumns];
   for (int row = 0; row < kWgmmaM; ++row) {
     functions.sum_integers(tile, row, op.n, products);
@@ -148,9 +156,10 @@ void wgmma_integer(WgmmaFunctions const& functions, MmaSpec const& op, WgmmaTile
     for (int n = 0; n < op.n; ++n) {
       if (op.variant == MmaVariant::saturate) {
         using Limits = std::numeric_limits<std::int32_t>;
-        std::int64_t const exact = std::int64_t{static_cast<std::int32_t>(results[n])} + products[n];
-        results[n] =
-            static_cast<std::uint32_t>(std::clamp<std::int64_t>(exact, Limits::min(), Limits::max()));
+        std::int64_t const exact =
+            std::int64_t{static_cast<std::int32_t>(results[n])} + products[n];
+        results[n] = static_cast<std::uint32_t>(
+            std::clamp<std::int64_t>(exact, Limits::min(), Limits::max()));
       } else {
         results[n] += static_cast<std::uint32_t>(products[n]);
       }

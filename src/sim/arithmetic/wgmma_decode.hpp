@@ -7,8 +7,8 @@
 #include "arithmetic/tile.hpp"
 #include "arithmetic/wgmma_lanes.hpp"
 
-/// wgmma's operands decoded, whole vectors at a time: rows of A along k, columns of B side by side. Included
-/// by one source file per instruction set, as arithmetic_wgmma_lanes.hpp is.
+/// wgmma's operands decoded, whole vectors at a time: rows of A along k, columns of B side by side.
+/// Included by one source file per instruction set, as arithmetic_wgmma_lanes.hpp is.
 namespace tegula::sim::detail {
 namespace {
 
@@ -41,7 +41,8 @@ template <int Lanes> struct WgmmaDecoded {
 
 /// Codes in the low bits of words, zeros above. `flip` is 0 or a binary32's sign.
 template <WgmmaFormat Format, int Lanes>
-inline WgmmaDecoded<Lanes> decode_lanes(typename WgmmaLane<Lanes>::Unsigned code, std::uint32_t flip) {
+inline WgmmaDecoded<Lanes> decode_lanes(typename WgmmaLane<Lanes>::Unsigned code,
+                                        std::uint32_t flip) {
   using I = typename WgmmaLane<Lanes>::Signed;
   using U = typename WgmmaLane<Lanes>::Unsigned;
   using F = typename WgmmaLane<Lanes>::Float;
@@ -131,7 +132,8 @@ inline void decode_b(std::uint8_t const (*b)[kWgmmaRowBytes], int n, bool negate
       U const word = *reinterpret_cast<U const*>(words[w]);
 #pragma GCC unroll 4
       for (int i = 0; i < kInWord; ++i) {
-        auto const decoded = decode_lanes<Format, Lanes>((word >> (Format.bits() * i)) & kMask, flip);
+        auto const decoded =
+            decode_lanes<Format, Lanes>((word >> (Format.bits() * i)) & kMask, flip);
         special |= decoded.special;
         *reinterpret_cast<F*>(&tile.b[kInWord * w + i][first]) = decoded.value;
         *reinterpret_cast<S*>(&tile.b_exponent[kInWord * w + i][first]) =
@@ -167,7 +169,8 @@ template <class F> inline void with_format(DType type, F&& f) {
 
 template <int Lanes>
 inline void decode_wgmma(MmaSpec const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
-                         std::uint8_t const (*b)[kWgmmaRowBytes], WgmmaTile& tile, WgmmaSpecials& specials) {
+                         std::uint8_t const (*b)[kWgmmaRowBytes], WgmmaTile& tile,
+                         WgmmaSpecials& specials) {
   with_format(op.a, [&]<WgmmaFormat Format>() {
     decode_a<Format, kDecodeLanes<Lanes>>(a, op.negate_a, tile, specials);
   });

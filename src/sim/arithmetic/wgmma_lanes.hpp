@@ -5,12 +5,13 @@
 #include "arithmetic/tile.hpp"
 #include "arithmetic/wgmma_tile.hpp"
 
-/// wgmma's dot-adds over whole vectors of columns. Included by one source file per instruction set, each of
-/// which is compiled for its own, so everything here has internal linkage.
+/// wgmma's dot-adds over whole vectors of columns. Included by one source file per instruction set,
+/// each of which is compiled for its own, so everything here has internal linkage.
 ///
-/// A product of two factors is exact in binary32 unless its exponent is out of range, and so is its multiple
-/// by a power of two; the conversion to an integer truncates toward zero as the hardware does. A product too
-/// small for binary32 is far below the last bit kept, because alignments below 2^-100 are left to others.
+/// A product of two factors is exact in binary32 unless its exponent is out of range, and so is its
+/// multiple by a power of two; the conversion to an integer truncates toward zero as the hardware
+/// does. A product too small for binary32 is far below the last bit kept, because alignments below
+/// 2^-100 are left to others.
 namespace tegula::sim::detail {
 namespace {
 
@@ -23,10 +24,11 @@ template <int Lanes> struct WgmmaLane {
 };
 
 inline constexpr std::int32_t kLeastExponent = -100, kGreatestExponent = 120;
-inline constexpr std::int32_t kNoProducts = -2000;  // above what a zero factor gives, below what others give
+inline constexpr std::int32_t kNoProducts =
+    -2000;  // above what a zero factor gives, below what others give
 
-/// The code of the binary16 nearest to a value of magnitude `x`, ties to even; the code of infinity above
-/// all. x may have been rounded to odd at 24 bits.
+/// The code of the binary16 nearest to a value of magnitude `x`, ties to even; the code of infinity
+/// above all. x may have been rounded to odd at 24 bits.
 template <class F, class U> inline U binary16_nearest(F x) {
   U const bits = (U)x;
   U const normal = ((bits + 0xfffu + ((bits >> 13) & 1u)) >> 13) - (112u << 10);
@@ -35,8 +37,8 @@ template <class F, class U> inline U binary16_nearest(F x) {
   return code > 0x7c00u ? U{} + 0x7c00u : code;
 }
 
-/// The last step for one vector of columns: adds c to the products' sum, rounds. Returns a mask of the lanes
-/// whose result is not valid.
+/// The last step for one vector of columns: adds c to the products' sum, rounds. Returns a mask of
+/// the lanes whose result is not valid.
 template <int Lanes, int Fraction, bool Half>
 inline typename WgmmaLane<Lanes>::Signed finish_columns(typename WgmmaLane<Lanes>::Signed products,
                                                         typename WgmmaLane<Lanes>::Float addend,
@@ -99,7 +101,8 @@ inline typename WgmmaLane<Lanes>::Signed sum_columns(WgmmaTile const& tile, int 
   F addend[2], scale[2];
   I largest[2], of_products[2], special[2];
   for (int half = 0; half < 2; ++half) {
-    of_products[half] = __builtin_convertvector(*reinterpret_cast<S const*>(parts + half * Lanes), I);
+    of_products[half] =
+        __builtin_convertvector(*reinterpret_cast<S const*>(parts + half * Lanes), I);
     U const code = *reinterpret_cast<U const*>(&out.c[column + half * Lanes]);
     I exponent;
     if constexpr (Half) {
@@ -134,8 +137,8 @@ inline typename WgmmaLane<Lanes>::Signed sum_columns(WgmmaTile const& tile, int 
   I any{};
   for (int half = 0; half < 2; ++half) {
     int const first = column + half * Lanes;
-    I invalid = finish_columns<Lanes, Fraction, Half>((I)sums[half], addend[half], scale[half], largest[half],
-                                                      &out.d[first]);
+    I invalid = finish_columns<Lanes, Fraction, Half>((I)sums[half], addend[half], scale[half],
+                                                      largest[half], &out.d[first]);
     invalid |= special[half];
     if constexpr (!Half) {
       I const none = of_products[half] < kNoProducts;
@@ -164,7 +167,8 @@ inline bool sum_row(WgmmaTile const& tile, int row, int n, WgmmaRow& out) {
 }
 
 template <int Lanes>
-inline bool sum_wgmma_row(WgmmaTile const& tile, WgmmaFamily family, int row, int n, WgmmaRow& out) {
+inline bool sum_wgmma_row(WgmmaTile const& tile, WgmmaFamily family, int row, int n,
+                          WgmmaRow& out) {
   switch (family) {
     case WgmmaFamily::kWide8:
       return sum_row<Lanes, 8, 25, false>(tile, row, n, out);

@@ -4,8 +4,8 @@
 #include <tegula/atom/mma_spec.hpp>
 #include <tegula/sim/arithmetic.hpp>
 
-/// What the parts of wgmma's arithmetic hand each other: the operands of one instruction, decoded once, and
-/// the functions that sum over whole vectors of columns. Internal.
+/// What the parts of wgmma's arithmetic hand each other: the operands of one instruction, decoded
+/// once, and the functions that sum over whole vectors of columns. Internal.
 namespace tegula::sim::detail {
 
 inline constexpr int kWgmmaRows = 64;
@@ -22,12 +22,13 @@ enum class WgmmaFamily {
   kNarrow32Half  ///< k 32, 13 fraction bits are summed; binary16 results: 8-bit floats
 };
 
-/// A and B as binary32 values, which hold every format's exactly, and the exponents under which the hardware
-/// holds them (kZeroExponent for zeros). Columns from the instruction's n to the next multiple of
-/// kWgmmaColumnStep are zeros.
+/// A and B as binary32 values, which hold every format's exactly, and the exponents under which the
+/// hardware holds them (kZeroExponent for zeros). Columns from the instruction's n to the next
+/// multiple of kWgmmaColumnStep are zeros.
 struct WgmmaTile {
   alignas(64) float a[kWgmmaRows][kWgmmaMostK];
-  alignas(64) std::uint32_t a_exponent[kWgmmaRows][kWgmmaMostK];  // twice, in both halves of the word
+  alignas(64) std::uint32_t
+      a_exponent[kWgmmaRows][kWgmmaMostK];  // twice, in both halves of the word
   alignas(64) float b[kWgmmaMostK][kWgmmaMostColumns];
   alignas(64) std::int16_t b_exponent[kWgmmaMostK][kWgmmaMostColumns];
 };
@@ -51,12 +52,12 @@ struct WgmmaFunctions {
   /// Decodes the operands of an instruction, a and b as wgmma_tile has them.
   void (*decode)(MmaSpec const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
                  std::uint8_t const (*b)[kWgmmaRowBytes], WgmmaTile& tile, WgmmaSpecials& specials);
-  /// Fills `d` and `exceptional` of one row, to n or the next multiple of kWgmmaColumnStep; true if any is
-  /// exceptional: among infinities, NaNs, sums beyond 31 bits, or alignments outside of 2^-100 to 2^120.
-  /// Infinities and NaNs of A and B are not looked for.
+  /// Fills `d` and `exceptional` of one row, to n or the next multiple of kWgmmaColumnStep; true if
+  /// any is exceptional: among infinities, NaNs, sums beyond 31 bits, or alignments outside of
+  /// 2^-100 to 2^120. Infinities and NaNs of A and B are not looked for.
   bool (*sum_row)(WgmmaTile const& tile, WgmmaFamily family, int row, int n, WgmmaRow& out);
-  /// The exact sums of the products of one row of 8-bit integers, k 32, to n or the next multiple of
-  /// kWgmmaColumnStep. `sums` is aligned to 64 bytes.
+  /// The exact sums of the products of one row of 8-bit integers, k 32, to n or the next multiple
+  /// of kWgmmaColumnStep. `sums` is aligned to 64 bytes.
   void (*sum_integers)(WgmmaTile const& tile, int row, int n, std::int32_t* sums);
 };
 

@@ -56,37 +56,39 @@ std::string lanes_count(WarpAccess const& access) {
 }
 
 /// Reports an access to shared memory with more bank conflicts than Limits::bank_conflicts.
-void report_conflicts(Cta& cta, WarpAccess const& access, std::uint32_t const* addresses, BankUse use,
-                      int limit) {
+void report_conflicts(Cta& cta, WarpAccess const& access, std::uint32_t const* addresses,
+                      BankUse use, int limit) {
   Clash const pair = clash(access, addresses);
   std::uint32_t const first = 4 * pair.words[0];
   std::string buffer = cta.buffer_name(first);
   if (cta.cluster().again(FindingKind::bank_conflicts, access.where, buffer)) return;
   std::string const place = cta.own_place(first);
   cta.report(
-      FindingKind::bank_conflicts, access.where, {cta.rank(), access.warp, pair.lanes[0]}, std::move(buffer),
-      place,
+      FindingKind::bank_conflicts, access.where, {cta.rank(), access.warp, pair.lanes[0]},
+      std::move(buffer), place,
       fmt::format(
           "{} of {} bytes by {} takes {} passes over the banks of shared memory, {} more than it needs, "
           "where {} more {} declared: lanes {} and {} ask bank {} for {} and {}",
           ptx_name(access.instruction), access.bytes, lanes_count(access), use.wavefronts,
-          use.wavefronts - use.minimum, limit, limit == 1 ? "is" : "are", pair.lanes[0], pair.lanes[1],
-          pair.words[0] % 32, place, cta.own_place(4 * pair.words[1])));
+          use.wavefronts - use.minimum, limit, limit == 1 ? "is" : "are", pair.lanes[0],
+          pair.lanes[1], pair.words[0] % 32, place, cta.own_place(4 * pair.words[1])));
 }
 
-/// Reports an access to global memory that touches more sectors than Limits::excess_sectors beyond those
-/// needed.
-void report_sectors(Cta& cta, WarpAccess const& access, std::uint64_t const* addresses, SectorUse use,
-                    int limit) {
+/// Reports an access to global memory that touches more sectors than Limits::excess_sectors beyond
+/// those needed.
+void report_sectors(Cta& cta, WarpAccess const& access, std::uint64_t const* addresses,
+                    SectorUse use, int limit) {
   int const first = std::countr_zero(access.lanes);
   int second = first;
   for (int lane = 31; lane > first; --lane) {
-    if ((access.lanes >> lane & 1) != 0 && addresses[lane] / 32 != addresses[first] / 32) second = lane;
+    if ((access.lanes >> lane & 1) != 0 && addresses[lane] / 32 != addresses[first] / 32)
+      second = lane;
   }
   auto const place = [&](int lane) {
     void const* const address = reinterpret_cast<void const*>(addresses[lane]);
     Allocation const* const memory = cta.allocation(address);
-    return memory == nullptr ? fmt::format("{}", address) : memory->place(memory->offset_of(address));
+    return memory == nullptr ? fmt::format("{}", address)
+                             : memory->place(memory->offset_of(address));
   };
   Allocation const* const memory = cta.allocation(reinterpret_cast<void const*>(addresses[first]));
   std::string buffer = memory != nullptr ? memory->name : "";
@@ -115,16 +117,20 @@ void AccessLimits::start(Cluster const& cluster) {
 void AccessLimits::hold(Cta& cta, Warp const& warp, AccessLog::Record const& record,
                         AccessUse const& use) const {
   AccessLog::Site const& site = record.site;
-  if (limits_.bank_conflicts >= 0 && use.banks.wavefronts - use.banks.minimum > limits_.bank_conflicts)
-    report_conflicts(cta, {warp.index, site.instruction, site.where, record.lanes, site.shared_bytes},
+  if (limits_.bank_conflicts >= 0 &&
+      use.banks.wavefronts - use.banks.minimum > limits_.bank_conflicts)
+    report_conflicts(cta,
+                     {warp.index, site.instruction, site.where, record.lanes, site.shared_bytes},
                      record.shared, use.banks, limits_.bank_conflicts);
-  if (limits_.excess_sectors >= 0 && use.sectors.touched - use.sectors.needed > limits_.excess_sectors)
-    report_sectors(cta, {warp.index, site.instruction, site.where, record.global_lanes, use.global_bytes},
-                   record.global, use.sectors, limits_.excess_sectors);
+  if (limits_.excess_sectors >= 0 &&
+      use.sectors.touched - use.sectors.needed > limits_.excess_sectors)
+    report_sectors(
+        cta, {warp.index, site.instruction, site.where, record.global_lanes, use.global_bytes},
+        record.global, use.sectors, limits_.excess_sectors);
 }
 
-void AccessLimits::hold(Cta& cta, Warp const& warp, Instruction instruction, int count, SourceLocation where,
-                        BankUse use) const {
+void AccessLimits::hold(Cta& cta, Warp const& warp, Instruction instruction, int count,
+                        SourceLocation where, BankUse use) const {
   std::uint32_t const lanes = count == 4 ? kFullWarp : (1u << (8 * count)) - 1;
   if (limits_.bank_conflicts >= 0 && use.wavefronts - use.minimum > limits_.bank_conflicts)
     report_conflicts(cta, {warp.index, instruction, where, lanes, 16}, warp.operand, use,

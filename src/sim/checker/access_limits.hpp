@@ -20,7 +20,8 @@ class AccessLimits {
   /// A cluster starts.
   void start(Cluster const& cluster);
   /// An access that was counted.
-  void hold(Cta& cta, Warp const& warp, AccessLog::Record const& record, AccessUse const& use) const;
+  void hold(Cta& cta, Warp const& warp, AccessLog::Record const& record,
+            AccessUse const& use) const;
   /// An ldmatrix or stmatrix of `count` matrices.
   void hold(Cta& cta, Warp const& warp, Instruction instruction, int count, SourceLocation where,
             BankUse use) const;

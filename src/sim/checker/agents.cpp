@@ -79,7 +79,8 @@ void Agents::note_landing(int agent, std::uint16_t site, InFlight const& operati
 }
 
 Agents::Landing Agents::landing_of(int agent, std::uint16_t site) const {
-  for (Landing const& landing : mbarriers_[static_cast<std::size_t>(agent - causality_.threads())].landings) {
+  for (Landing const& landing :
+       mbarriers_[static_cast<std::size_t>(agent - causality_.threads())].landings) {
     if (landing.site == site) return landing;
   }
   return {site, -1, 0};

@@ -12,8 +12,8 @@
 
 namespace tegula::sim {
 
-/// Who accesses memory in a cluster, and what happens before what for them: its threads; its mbarriers, for
-/// the copies that complete on them; and the grids before this one.
+/// Who accesses memory in a cluster, and what happens before what for them: its threads; its
+/// mbarriers, for the copies that complete on them; and the grids before this one.
 class Agents {
  public:
   /// A cluster starts. `on`: whether anything is looked for.
@@ -23,7 +23,8 @@ class Agents {
   Causality const& causality() const { return causality_; }
   SiteTable& sites() { return sites_; }
   SiteTable const& sites() const { return sites_; }
-  /// Whether a race of the two sites was reported the other way round; else it is from now on as given.
+  /// Whether a race of the two sites was reported the other way round; else it is from now on as
+  /// given.
   bool raced_reversed(std::uint16_t site, std::uint16_t other);
 
   /// The thread of an agent that is one.
@@ -33,14 +34,16 @@ class Agents {
   /// "warp 3 lane 7", with the rank of its CTA where that is not `cta`.
   std::string text(int agent, int cta) const;
 
-  /// An mbarrier's agent, the same for each that is initialised at the address, and the mbarrier's place.
+  /// An mbarrier's agent, the same for each that is initialised at the address, and the mbarrier's
+  /// place.
   int mbarrier_agent(int cta, std::uint32_t address);
   SharedRange mbarrier_of(int agent) const;
-  /// The agent of a thread's cp.async for which a cp.async.mbarrier.arrive stands; and the thread of such an
-  /// agent: itself where it is a thread, -1 where it is an mbarrier's.
+  /// The agent of a thread's cp.async for which a cp.async.mbarrier.arrive stands; and the thread
+  /// of such an agent: itself where it is a thread, -1 where it is an mbarrier's.
   int copies_agent(int thread);
   int thread_of(int agent) const;
-  /// Notes who issued a copy on a site that has landed for an mbarrier's agent; and tells who did last.
+  /// Notes who issued a copy on a site that has landed for an mbarrier's agent; and tells who did
+  /// last.
   void note_landing(int agent, std::uint16_t site, InFlight const& operation);
   struct Landing {
     std::uint16_t site;
@@ -49,8 +52,8 @@ class Agents {
   };
   Landing landing_of(int agent, std::uint16_t site) const;
 
-  /// Whether the thread comes after the grids before this one: always, where they are known to be complete;
-  /// where not, after a griddepcontrol.wait.
+  /// Whether the thread comes after the grids before this one: always, where they are known to be
+  /// complete; where not, after a griddepcontrol.wait.
   bool after_grids(int agent) const { return grids_ < 0 || causality_.seen(agent, grids_, 1); }
   /// The thread has waited for them; those who will acquire `into` come after such a wait.
   void wait_for_grids(int agent) {
@@ -59,8 +62,8 @@ class Agents {
   void wait_for_grids(Published& into) {
     if (grids_ >= 0) causality_.tell(into, grids_, 1);
   }
-  /// The agent whose one access, at time 1, is the completion of the grids before this one; -1: they are
-  /// known to be complete, or nothing is looked for.
+  /// The agent whose one access, at time 1, is the completion of the grids before this one; -1:
+  /// they are known to be complete, or nothing is looked for.
   int grids_before() const { return grids_; }
 
  private:

@@ -85,7 +85,8 @@ Times::Block* Causality::make() {
   } else {
     std::size_t const bytes =
         offsetof(Times::Block, at) + sizeof(Time) * static_cast<std::size_t>(pool_.size);
-    block = static_cast<Times::Block*>(::operator new (bytes, std::align_val_t{alignof(Times::Block)}));
+    block =
+        static_cast<Times::Block*>(::operator new (bytes, std::align_val_t{alignof(Times::Block)}));
     block->pool = &pool_;
     block->size = pool_.size;
     ++pool_.blocks;
@@ -101,7 +102,8 @@ void Causality::own(Times& times) {
   Times made;
   made.block_ = make();
   int const kept = old != nullptr ? old->size : 0;
-  if (kept != 0) std::memcpy(made.block_->at, old->at, sizeof(Time) * static_cast<std::size_t>(kept));
+  if (kept != 0)
+    std::memcpy(made.block_->at, old->at, sizeof(Time) * static_cast<std::size_t>(kept));
   std::fill(made.block_->at + kept, made.block_->at + pool_.size, 0);
   times = std::move(made);
 }
@@ -224,7 +226,8 @@ void Causality::release_narrow(int thread, Published& into) {
 }
 
 void Causality::acquire(int first, std::uint32_t lanes, Published const& from) {
-  for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1) acquire(first + std::countr_zero(rest), from);
+  for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1)
+    acquire(first + std::countr_zero(rest), from);
 }
 
 void Causality::synchronize(int first, std::uint32_t lanes) {
@@ -260,7 +263,8 @@ void Causality::release_fenced(int thread, int first, int count, Published& into
     Knowledge::Fence const* const fence = of(other).fence.get();
     if (fence == nullptr || other == thread) continue;
     Time const time = to_others ? fence->wide_time : fence->time;
-    if (time != 0 && known(thread, other, time)) merge(into, to_others ? fence->before_wide : fence->before);
+    if (time != 0 && known(thread, other, time))
+      merge(into, to_others ? fence->before_wide : fence->before);
   }
 }
 
@@ -298,7 +302,8 @@ void Causality::merge(Published& into, Published const& from) {
 }
 
 std::size_t Causality::bytes() const {
-  return pool_.blocks * (offsetof(Times::Block, at) + sizeof(Time) * static_cast<std::size_t>(pool_.size));
+  return pool_.blocks *
+         (offsetof(Times::Block, at) + sizeof(Time) * static_cast<std::size_t>(pool_.size));
 }
 
 }  // namespace tegula::sim

@@ -6,23 +6,24 @@
 #include <utility>
 #include <vector>
 
-/// Which accesses happen before what a thread does now: causality order of the PTX ISA ("Memory Consistency
-/// Model"), for the threads of one cluster.
+/// Which accesses happen before what a thread does now: causality order of the PTX ISA ("Memory
+/// Consistency Model"), for the threads of one cluster.
 ///
-/// An *agent* is somebody who accesses memory: a thread, or an mbarrier for the asynchronous copies that
-/// complete on it. An access is stamped with its agent and the time; the cluster's one clock goes on with
-/// each release. A thread *knows* an access by agent u at time t where it happens before all that the thread
-/// does from now on: where t is no later than its entry for u in a vector of times, one for each agent. A
-/// release publishes the vector, an acquire takes the element-wise maximum. A second vector, `fenced`, is the
-/// part of the first on whose way lies a fence.proxy.async: what the asynchronous proxy sees of what was
-/// written through the generic one ("Proxy-preserved Base Causality Order").
+/// An *agent* is somebody who accesses memory: a thread, or an mbarrier for the asynchronous copies
+/// that complete on it. An access is stamped with its agent and the time; the cluster's one clock
+/// goes on with each release. A thread *knows* an access by agent u at time t where it happens
+/// before all that the thread does from now on: where t is no later than its entry for u in a
+/// vector of times, one for each agent. A release publishes the vector, an acquire takes the
+/// element-wise maximum. A second vector, `fenced`, is the part of the first on whose way lies a
+/// fence.proxy.async: what the asynchronous proxy sees of what was written through the generic one
+/// ("Proxy-preserved Base Causality Order").
 namespace tegula::sim {
 
 /// A moment of the cluster's clock; the first is 1, and 0 is before all of them.
 using Time = std::int32_t;
 
-/// A vector of times, one for each agent; those that it does not reach are 0. Copies share their elements
-/// until one of them is written to.
+/// A vector of times, one for each agent; those that it does not reach are 0. Copies share their
+/// elements until one of them is written to.
 class Times {
  public:
   Times() = default;
@@ -100,20 +101,26 @@ class Causality {
     Knowledge const& own = of(thread);
     return (agent == thread && own.own_fence >= time) || own.fenced[agent] >= time;
   }
-  /// Whether the agent's access at the time is over for the thread: known, or followed by a release whose
-  /// scope does not reach the thread. That is what practice takes to be enough for reads, and for copies that
-  /// somebody has seen complete.
+  /// Whether the agent's access at the time is over for the thread: known, or followed by a release
+  /// whose scope does not reach the thread. That is what practice takes to be enough for reads, and
+  /// for copies that somebody has seen complete.
   bool seen(int thread, int agent, Time time) const {
     return known(thread, agent, time) || of(thread).seen[agent] >= time;
   }
   /// Up to when the agent's accesses are known to the thread.
-  Time known_time(int thread, int agent) const { return agent == thread ? now_ : of(thread).known[agent]; }
+  Time known_time(int thread, int agent) const {
+    return agent == thread ? now_ : of(thread).known[agent];
+  }
   /// As known and fenced, for other threads that know the same as this one.
-  bool known_to_others(int thread, int agent, Time time) const { return of(thread).known[agent] >= time; }
+  bool known_to_others(int thread, int agent, Time time) const {
+    return of(thread).known[agent] >= time;
+  }
   bool seen_by_others(int thread, int agent, Time time) const {
     return of(thread).known[agent] >= time || of(thread).seen[agent] >= time;
   }
-  bool fenced_for_others(int thread, int agent, Time time) const { return of(thread).fenced[agent] >= time; }
+  bool fenced_for_others(int thread, int agent, Time time) const {
+    return of(thread).fenced[agent] >= time;
+  }
   /// Whether two threads know the same but for what they did themselves.
   bool same_knowledge(int one, int other) const {
     return of(one).known.same_as(of(other).known) && of(one).fenced.same_as(of(other).fenced) &&
@@ -129,23 +136,26 @@ class Causality {
   /// The thread comes after what was published.
   void acquire(int thread, Published const& from);
   void acquire(int first, std::uint32_t lanes, Published const& from);
-  /// The thread comes after what each agent, by number, did up to a time; and with a fence.proxy.async since.
+  /// The thread comes after what each agent, by number, did up to a time; and with a
+  /// fence.proxy.async since.
   void learn(int thread, std::vector<Time> const& known, std::vector<Time> const& fenced);
   /// Lanes of a warp synchronise with each other.
   void synchronize(int first, std::uint32_t lanes);
   /// fence.proxy.async by the thread.
   void fence_proxy(int thread);
-  /// A fence between threads (fence.acq_rel, fence.sc) by the thread: what it knows and did is published by
-  /// its relaxed releases from now on, and what it has taken by relaxed acquires it now comes after. (PTX
-  /// ISA, "Release and Acquire Patterns".) One of the CTA's scope does neither for other CTAs: `to_others`
-  /// are releases that other CTAs may acquire, `from_others` what they have released.
+  /// A fence between threads (fence.acq_rel, fence.sc) by the thread: what it knows and did is
+  /// published by its relaxed releases from now on, and what it has taken by relaxed acquires it
+  /// now comes after. (PTX ISA, "Release and Acquire Patterns".) One of the CTA's scope does
+  /// neither for other CTAs: `to_others` are releases that other CTAs may acquire, `from_others`
+  /// what they have released.
   void fence_threads(int thread, bool of_cta = false);
   void release_relaxed(int thread, Published& into, bool to_others = false);
   void acquire_relaxed(int thread, Published const& from, bool from_others = false);
-  /// As release_relaxed, of what the fences of `count` threads, from `first` on, have published that the
-  /// thread knows to be over.
+  /// As release_relaxed, of what the fences of `count` threads, from `first` on, have published
+  /// that the thread knows to be over.
   void release_fenced(int thread, int first, int count, Published& into, bool to_others);
-  /// Tells the thread, or those who will acquire `into`, of an agent's accesses up to a time, with a fence.
+  /// Tells the thread, or those who will acquire `into`, of an agent's accesses up to a time, with
+  /// a fence.
   void tell(int thread, int agent, Time time);
   void tell(Published& into, int agent, Time time);
   /// Likewise without a fence.
@@ -163,7 +173,8 @@ class Causality {
     Times fenced;
     Times seen;          ///< beside what is known
     Time own_fence = 0;  ///< its own accesses up to then are fenced
-    /// Of its latest fence between threads, and of its relaxed acquires since; null where there are none.
+    /// Of its latest fence between threads, and of its relaxed acquires since; null where there are
+    /// none.
     struct Fence {
       Published before;
       Published before_wide;  ///< of its latest fence of a wider scope than the CTA's

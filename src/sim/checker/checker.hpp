@@ -20,7 +20,8 @@
 
 namespace tegula::sim {
 
-/// A peer's access to a CTA's shared memory, or arrival at its mbarrier: it must come before the CTA's exit.
+/// A peer's access to a CTA's shared memory, or arrival at its mbarrier: it must come before the
+/// CTA's exit.
 struct PeerAccess {
   Instruction instruction;
   SourceLocation where;
@@ -28,16 +29,17 @@ struct PeerAccess {
   int cta;                ///< rank of who did it
   int warp;
   int lane;
-  std::int64_t barrier_phase;   ///< the cluster's barrier orders it once that has been completed so often
+  std::int64_t
+      barrier_phase;  ///< the cluster's barrier orders it once that has been completed so often
   std::int64_t mbarrier_phase;  ///< the phase that it counted for; -1: it is no arrival
 };
 
 /// Adds one, in the place of an earlier one by the same warp on the same line.
 void note_access(std::vector<PeerAccess>& accesses, PeerAccess const& access);
 
-/// Holds what the threads of a cluster do to memory against what they did before: bytes that nobody has
-/// written, copies in flight, and, where Cta::finding_races() says so, what nothing orders. Each function is
-/// an event of the machine (machine/observers.hpp), for a cluster that is checked.
+/// Holds what the threads of a cluster do to memory against what they did before: bytes that nobody
+/// has written, copies in flight, and, where Cta::finding_races() says so, what nothing orders.
+/// Each function is an event of the machine (machine/observers.hpp), for a cluster that is checked.
 class Checker {
  public:
   /// A cluster starts. `order` is the launch's; null: races are not looked for.
@@ -71,15 +73,17 @@ class Checker {
 
   void mbarrier_initialised(Cta& cta, MbarrierState const& mbarrier, bool again);
   void mbarrier_invalidated(Cta& cta, MbarrierState const& mbarrier, SourceLocation where);
-  void mbarrier_used(Cta& cta, MbarrierState const& mbarrier, Instruction instruction, SourceLocation where);
+  void mbarrier_used(Cta& cta, MbarrierState const& mbarrier, Instruction instruction,
+                     SourceLocation where);
   void mbarrier_arrived(Cta& cta, MbarrierState const& mbarrier, Instruction instruction,
                         SourceLocation where, bool relaxed, bool wide);
   void bytes_completed(Cta& cta, MbarrierState const& mbarrier, InFlight* operation);
   void copies_arrived(Cta& cta, MbarrierState const& mbarrier, InFlight const& operation);
   void phase_completed(Cta& cta, MbarrierState const& mbarrier);
-  void phase_passed(Cta& cta, MbarrierState const& mbarrier, Thread const& thread, SourceLocation where,
-                    bool relaxed);
-  void peer_reached(Cta& peer, Instruction instruction, std::uint32_t address, SourceLocation where);
+  void phase_passed(Cta& cta, MbarrierState const& mbarrier, Thread const& thread,
+                    SourceLocation where, bool relaxed);
+  void peer_reached(Cta& peer, Instruction instruction, std::uint32_t address,
+                    SourceLocation where);
   void cta_exited(Cta& cta);
 
   // Copies and operations in flight (copy_checks.cpp, flight_checks.cpp).
@@ -107,9 +111,10 @@ class Checker {
   struct OfMbarrier {
     int agent = 0;  ///< of the copies that complete on it
     Time init_time = 0;
-    Published arriving;       ///< by those that have arrived in the current phase
-    Published arriving_wide;  ///< likewise by those of other CTAs that release at the cluster's scope
-    Published complete;       ///< by the arrivals of the phases that are complete
+    Published arriving;  ///< by those that have arrived in the current phase
+    Published
+        arriving_wide;   ///< likewise by those of other CTAs that release at the cluster's scope
+    Published complete;  ///< by the arrivals of the phases that are complete
     Published complete_wide;
     std::vector<PeerAccess> accesses;  ///< that no wait has ordered before the CTA's exit
     std::unique_ptr<PhaseHistory> phases;
@@ -133,8 +138,8 @@ class Checker {
     CopyShadow copies;
     std::array<Published, kBarriers> barriers;  ///< by the warps that have arrived at each
     std::vector<OfMbarrier> mbarriers;          ///< by MbarrierState::number
-    std::vector<PeerAccess> peer_accesses;      ///< loads and stores of its shared memory by its peers
-    std::vector<Time> register_times;           ///< of each warpgroup's latest setmaxnreg
+    std::vector<PeerAccess> peer_accesses;  ///< loads and stores of its shared memory by its peers
+    std::vector<Time> register_times;       ///< of each warpgroup's latest setmaxnreg
   };
   OfCta& of(Cta const& cta) { return *ctas_[static_cast<std::size_t>(cta.rank())]; }
   OfMbarrier& of(Cta const& cta, MbarrierState const& mbarrier) {
@@ -169,7 +174,8 @@ class Checker {
   };
   Pending pending_write(Cta const& cta, std::uint32_t address);
   void generic_race(Cta& cta, SharedAccess const& access, Conflict conflict);
-  void races_with_copy(Cta& cta, SharedAccess const& access, Conflict const& conflict, char const* waiter);
+  void races_with_copy(Cta& cta, SharedAccess const& access, Conflict const& conflict,
+                       char const* waiter);
   void overwrites_source(Cta& cta, SharedAccess const& access, Conflict const& conflict);
   std::string order_of_threads(Cta const& cta, Culprit const& self, Conflict const& conflict,
                                bool arrives) const;
@@ -197,8 +203,9 @@ class Checker {
   Agents agents_;
   GlobalRaces global_races_{agents_};
   std::vector<std::unique_ptr<OfCta>> ctas_;
-  std::vector<OfThread> threads_;                            ///< by agent
-  std::set<std::tuple<int, int, int, std::int64_t>> tests_;  ///< thread, CTA, mbarrier, phase: that it tested
+  std::vector<OfThread> threads_;  ///< by agent
+  std::set<std::tuple<int, int, int, std::int64_t>>
+      tests_;                   ///< thread, CTA, mbarrier, phase: that it tested
   Published cluster_arriving_;  ///< by the warps that have arrived at the cluster's barrier since
   Published cluster_complete_;  ///< by those of its latest phase
 };

@@ -11,12 +11,12 @@
 #include "tegula/arch/tensor_map.hpp"
 #include "values/instruction.hpp"
 
-/// What brought the bytes that lie in a CTA's shared memory: which asynchronous copy, laid out by which
-/// swizzle, and whether anybody has read any of it.
+/// What brought the bytes that lie in a CTA's shared memory: which asynchronous copy, laid out by
+/// which swizzle, and whether anybody has read any of it.
 namespace tegula::sim {
 
-/// A bulk or tensor load into shared memory, or what threads copy by cp.async on one line in their groups of
-/// one number.
+/// A bulk or tensor load into shared memory, or what threads copy by cp.async on one line in their
+/// groups of one number.
 struct Copy {
   Instruction instruction = Instruction::none;
   SourceLocation where;
@@ -35,8 +35,8 @@ struct Overwrite {
   int thread = 0;
 };
 
-/// The copy that brought each word of 4 bytes. Offsets are from the beginning of shared memory; copies begin
-/// and end at words.
+/// The copy that brought each word of 4 bytes. Offsets are from the beginning of shared memory;
+/// copies begin and end at words.
 class CopyShadow {
  public:
   using Id = std::uint16_t;  ///< 0: no copy
@@ -46,14 +46,15 @@ class CopyShadow {
 
   /// A new copy.
   Id add(Copy const& copy);
-  /// What a thread copies by cp.async in its group of a number: a part of a copy. Threads need not run side
-  /// by side: parts may come after others have been read and overwritten.
+  /// What a thread copies by cp.async in its group of a number: a part of a copy. Threads need not
+  /// run side by side: parts may come after others have been read and overwritten.
   Id add_part(Copy const& part, std::uint32_t group);
 
-  /// The copy is to bring n bytes (0: what is no copy writes them). Calls lost(Copy const&) for each bulk or
-  /// tensor load before it of which nothing is left now and nobody has read any; what is lost of cp.async, is
-  /// known at the end.
-  template <class F> void bring(Id id, std::uint32_t offset, std::uint32_t n, Overwrite const& by, F&& lost) {
+  /// The copy is to bring n bytes (0: what is no copy writes them). Calls lost(Copy const&) for
+  /// each bulk or tensor load before it of which nothing is left now and nobody has read any; what
+  /// is lost of cp.async, is known at the end.
+  template <class F>
+  void bring(Id id, std::uint32_t offset, std::uint32_t n, Overwrite const& by, F&& lost) {
     if (of_word_.empty()) return;
     for (std::uint32_t word = offset / 4; word < (offset + n) / 4; ++word) {
       Id const before = of_word_[word];
@@ -71,8 +72,8 @@ class CopyShadow {
     for (std::uint32_t word = offset / 4; word < (offset + n + 3) / 4; ++word)
       entries_[of_word_[word]].read = true;
   }
-  /// A thread writes n bytes. A copy that it overwrites in part of a word counts as read: the rest may be
-  /// meant.
+  /// A thread writes n bytes. A copy that it overwrites in part of a word counts as read: the rest
+  /// may be meant.
   void write(std::uint32_t offset, std::uint32_t n);
 
   /// The copy that brought the byte; null where none did.
@@ -81,8 +82,8 @@ class CopyShadow {
     return id == 0 ? nullptr : &entries_[id].copy;
   }
 
-  /// At the end: calls f(Copy const&, Overwrite const&) for each copy by cp.async that was overwritten and no
-  /// part of which anybody has read.
+  /// At the end: calls f(Copy const&, Overwrite const&) for each copy by cp.async that was
+  /// overwritten and no part of which anybody has read.
   template <class F> void for_each_lost(F&& f) {
     for (Entry const& entry : entries_) {
       if (entry.group >= 0 && entry.words != 0 && entry.read)

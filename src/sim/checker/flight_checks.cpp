@@ -2,7 +2,8 @@
 
 #include "checker/checker.hpp"
 
-/// Operations in flight: what they may touch when they are issued, and who knows of it when they are over.
+/// Operations in flight: what they may touch when they are issued, and who knows of it when they
+/// are over.
 namespace tegula::sim {
 
 namespace {
@@ -23,10 +24,10 @@ Issuers Checker::issuers_of(Cluster const& cluster, InFlight const& operation) c
   return Issuers(agents_.causality(), issuer.agent - issuer.index % 128, 128);
 }
 
-/// What the operation does to global memory is its own until somebody waits for it, or the mbarrier's on
-/// which it completes. Its ranges of shared memory are held against their state, and against those who
-/// accessed them before: what they did must be known to all who issue the operation, and what they wrote
-/// through the generic proxy with a fence.proxy.async in between.
+/// What the operation does to global memory is its own until somebody waits for it, or the
+/// mbarrier's on which it completes. Its ranges of shared memory are held against their state, and
+/// against those who accessed them before: what they did must be known to all who issue the
+/// operation, and what they wrote through the generic proxy with a fence.proxy.async in between.
 void Checker::issuing(Cluster& cluster, InFlight& operation) {
   Remembered& own = operation.remembered;
   if (races_) {
@@ -50,7 +51,8 @@ void Checker::issuing(Cluster& cluster, InFlight& operation) {
   std::optional<Issuers> issuers;  // the same for all ranges, of which a wgmma has hundreds
   auto const check = [&](SharedRange const& range, bool write) {
     Cta& cta = cluster.cta(range.cta);
-    if (cta.exited() || !cta.shared().contains(range.address, range.bytes)) return;  // the machine's finding
+    if (cta.exited() || !cta.shared().contains(range.address, range.bytes))
+      return;  // the machine's finding
     std::uint8_t mask = write ? kNoWrite : static_cast<std::uint8_t>(kNoRead | kWritten);
     std::uint8_t want = write ? 0 : kWritten;
     if (operation.combines) {  // with what is there, beside others that do
@@ -62,7 +64,8 @@ void Checker::issuing(Cluster& cluster, InFlight& operation) {
     std::uint32_t const at = of(cta).state.first_other(range.address, range.bytes, mask, want);
     if (!write) of(cta).copies.read(range.address - kSharedBase, range.bytes);
     if (at != range.bytes) {
-      bool const unwritten = operation.combines && (*of(cta).state.at(range.address + at) & mask) == 0;
+      bool const unwritten =
+          operation.combines && (*of(cta).state.at(range.address + at) & mask) == 0;
       shared_findings(cta, {operation.instruction, range.address + at, 1, write && !unwritten,
                             operation.where, cta.current_thread().lane});
       own.in_order = false;
@@ -74,7 +77,9 @@ void Checker::issuing(Cluster& cluster, InFlight& operation) {
     if (of(cta).shadow.may_access(*issuers, range.address - kSharedBase, range.bytes, write,
                                   cluster.launch().options->strict.proxies, conflict))
       return;
-    if (operation.combines && conflict.wrote && is_strong(agents_.sites()[conflict.site].instruction)) return;
+    if (operation.combines && conflict.wrote &&
+        is_strong(agents_.sites()[conflict.site].instruction))
+      return;
     async_race(cta, operation, write, conflict);
     own.in_order = false;
   };
@@ -138,21 +143,22 @@ void Checker::retired(Cluster& cluster, InFlight const& operation, bool for_nobo
   if (races_ && (in_group || for_nobody)) stamp_as_own(cluster, operation);
 }
 
-/// From now on it is as if the thread that issued the operation, which has waited for it, had written its
-/// ranges.
+/// From now on it is as if the thread that issued the operation, which has waited for it, had
+/// written its ranges.
 void Checker::stamp_as_own(Cluster& cluster, InFlight const& operation) {
   int const agent = cluster.cta(operation.cta).thread(operation.thread).agent;
   for (SharedRange const& range : operation.writes) {
     of(cluster.cta(range.cta))
-        .shadow.written(
-            range.address - kSharedBase, range.bytes,
-            {agents_.causality().now(), static_cast<std::uint16_t>(agent), operation.remembered.site});
+        .shadow.written(range.address - kSharedBase, range.bytes,
+                        {agents_.causality().now(), static_cast<std::uint16_t>(agent),
+                         operation.remembered.site});
   }
 }
 
 void Checker::waited_for(InFlight const& operation) {
   if (!global_races_.on() || !operation.global) return;
-  GlobalRaces::Pending const pending{operation.remembered.global_site, operation.remembered.global_time};
+  GlobalRaces::Pending const pending{operation.remembered.global_site,
+                                     operation.remembered.global_time};
   for_each_global(operation, [&](unsigned char* first, std::size_t bytes) {
     global_races_.settle(pending, first, bytes);
   });

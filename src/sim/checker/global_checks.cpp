@@ -5,11 +5,13 @@
 
 #include "checker/checker.hpp"
 
-/// Accesses to global memory, held against its bytes' state, against each other and against other launches.
+/// Accesses to global memory, held against its bytes' state, against each other and against other
+/// launches.
 namespace tegula::sim {
 
-/// Whether the current thread may access global memory, as far as other launches go: one that may be started
-/// before those before it have finished comes after them, and none writes what is constant.
+/// Whether the current thread may access global memory, as far as other launches go: one that may
+/// be started before those before it have finished comes after them, and none writes what is
+/// constant.
 bool Checker::after_launches(Cta const& cta, GlobalUse const& use) const {
   if (use.memory->constant) return use.access == GlobalAccess::read;
   return agents_.after_grids(cta.current_thread().agent);
@@ -21,7 +23,8 @@ void Checker::races_with_launch(Cta& cta, GlobalUse const& use) {
   GlobalAccess const access = use.access;
   SourceLocation const where = use.where;
   std::string const place = memory.place(use.offset);
-  std::string const what = fmt::format("{} {} {}", ptx_name(instruction), verb(access, instruction), place);
+  std::string const what =
+      fmt::format("{} {} {}", ptx_name(instruction), verb(access, instruction), place);
   if (memory.constant) {
     cta.report(FindingKind::data_race, where, cta.here(), memory.name, place,
                what + ", which is constant: the launches beside this one may read it meanwhile");
@@ -47,11 +50,12 @@ void Checker::global_accessed(Cta& cta, GlobalUse const& use) {
   bool const early = !after_launches(cta, use);
   if (early) [[unlikely]]
     races_with_launch(cta, use);
-  bool const races = global_races_.on() &&
-                     !global_races_.access(use.instruction, use.access, memory.base + offset, n, use.where);
+  bool const races =
+      global_races_.on() &&
+      !global_races_.access(use.instruction, use.access, memory.base + offset, n, use.where);
   std::uint8_t* const shadow = memory.shadow + offset;
-  bool const stores =
-      use.access == GlobalAccess::write || (is_strong(use.instruction) && !strong_reads(use.instruction));
+  bool const stores = use.access == GlobalAccess::write ||
+                      (is_strong(use.instruction) && !strong_reads(use.instruction));
   if (stores) {
     std::memset(shadow, 1, n);
     memory.note_written(offset, n);
@@ -59,10 +63,12 @@ void Checker::global_accessed(Cta& cta, GlobalUse const& use) {
   }
   memory.note_read(offset, n);
   if (!races && !early && std::memchr(shadow, 0, n) != nullptr) [[unlikely]] {
-    std::size_t const at = offset + static_cast<std::size_t>(std::find(shadow, shadow + n, 0) - shadow);
-    cta.report(
-        FindingKind::uninitialized_read, use.where, cta.here(), memory.name, memory.place(at),
-        fmt::format("{} reads {}, which nobody has written", ptx_name(use.instruction), memory.place(at)));
+    std::size_t const at =
+        offset + static_cast<std::size_t>(std::find(shadow, shadow + n, 0) - shadow);
+    cta.report(FindingKind::uninitialized_read, use.where, cta.here(), memory.name,
+               memory.place(at),
+               fmt::format("{} reads {}, which nobody has written", ptx_name(use.instruction),
+                           memory.place(at)));
   }
 }
 

@@ -46,7 +46,8 @@ constexpr std::size_t kMostOthers = 8;
 
 class Search {
  public:
-  Search(std::vector<ClusterLog> const& logs, GlobalOrder const& order) : logs_(logs), order_(order) {}
+  Search(std::vector<ClusterLog> const& logs, GlobalOrder const& order)
+      : logs_(logs), order_(order) {}
 
   /// Looks for races in the rows that lie in one allocation.
   void look(std::vector<std::pair<std::uint32_t, GlobalRows const*>> const& rows) {
@@ -63,7 +64,8 @@ class Search {
     std::vector<Piece> open[3];  // by GlobalAccess: those that begin earlier and have not ended
     for (Piece const& piece : pieces) {
       GlobalAccess const access = site(piece).access;
-      for (GlobalAccess const other : {GlobalAccess::read, GlobalAccess::write, GlobalAccess::atomic}) {
+      for (GlobalAccess const other :
+           {GlobalAccess::read, GlobalAccess::write, GlobalAccess::atomic}) {
         std::vector<Piece>& candidates = open[static_cast<int>(other)];
         if (other == access && access != GlobalAccess::write) continue;
         std::erase_if(candidates, [&](Piece const& p) { return p.end <= piece.begin; });
@@ -73,7 +75,8 @@ class Search {
         }
       }
       std::vector<Piece>& own = open[static_cast<int>(access)];
-      if (own.size() % 64 == 63) std::erase_if(own, [&](Piece const& p) { return p.end <= piece.begin; });
+      if (own.size() % 64 == 63)
+        std::erase_if(own, [&](Piece const& p) { return p.end <= piece.begin; });
       own.push_back(piece);
     }
   }
@@ -84,7 +87,9 @@ class Search {
     races_.clear();
     return races;
   }
-  GlobalSite const& site(Piece const& piece) const { return logs_[piece.log].sites[piece.rows->site]; }
+  GlobalSite const& site(Piece const& piece) const {
+    return logs_[piece.log].sites[piece.rows->site];
+  }
 
  private:
   using Place = std::pair<std::string_view, int>;
@@ -97,7 +102,8 @@ class Search {
   }
 
   bool ordered(Piece const& earlier, Piece const& later, bool fenced) {
-    auto const key = std::tuple(earlier.log, earlier.rows->cover, later.log, site(later).foreign, fenced);
+    auto const key =
+        std::tuple(earlier.log, earlier.rows->cover, later.log, site(later).foreign, fenced);
     if (std::get<1>(key) == 0 || std::get<3>(key) == 0) return false;
     auto const [known, is_new] = reaches_.try_emplace(key, false);
     if (is_new)
@@ -111,12 +117,16 @@ class Search {
       return std::tuple(one.log, one.rows->cta, one.rows->cover, one.rows->settled, other.log,
                         other.rows->cta, site(other).foreign);
     };
-    auto const known = [&](auto const& pair) { return key(pair.first, pair.second) == key(earlier, later); };
-    if (race.others.size() < kMostOthers && std::none_of(race.others.begin(), race.others.end(), known))
+    auto const known = [&](auto const& pair) {
+      return key(pair.first, pair.second) == key(earlier, later);
+    };
+    if (race.others.size() < kMostOthers &&
+        std::none_of(race.others.begin(), race.others.end(), known))
       race.others.emplace_back(earlier, later);
   }
 
-  /// Whether the one comes before the other; notes it where the fence between the proxies lacks all the same.
+  /// Whether the one comes before the other; notes it where the fence between the proxies lacks all
+  /// the same.
   bool comes_before(Piece const& earlier, Piece const& later, Race::Lacks& lacks) {
     if (!ordered(earlier, later, false)) return false;
     // The asynchronous proxy reads what was written through the generic one.
@@ -141,7 +151,8 @@ class Search {
     }
     Place const a = place(earlier);
     Place const b = place(later);
-    auto const [known, is_new] = races_.try_emplace(std::pair(std::min(a, b), std::max(a, b)), race);
+    auto const [known, is_new] =
+        races_.try_emplace(std::pair(std::min(a, b), std::max(a, b)), race);
     if (is_new) return;
     Race& first = known->second;
     note_other(first, earlier, later);
@@ -157,7 +168,8 @@ class Search {
   std::vector<ClusterLog> const& logs_;
   GlobalOrder const& order_;
   std::map<std::pair<Place, Place>, Race> races_;
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, bool>, bool> reaches_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, bool>, bool>
+      reaches_;
 };
 
 /// "the fence at a.hpp:7"
@@ -165,9 +177,10 @@ std::string the(Site const& site) {
   return fmt::format("the {} at {}", ptx_name(site.instruction), place_text(site.where));
 }
 
-/// What would order the two. Where a release and an acquire lead from the one CTA to the other, what lacks is
-/// a barrier between them and the accesses.
-std::string order_text(std::vector<ClusterLog> const& logs, GlobalOrder const& order, Race const& race) {
+/// What would order the two. Where a release and an acquire lead from the one CTA to the other,
+/// what lacks is a barrier between them and the accesses.
+std::string order_text(std::vector<ClusterLog> const& logs, GlobalOrder const& order,
+                       Race const& race) {
   ClusterLog const& from = logs[race.earlier.log];
   ClusterLog const& to = logs[race.later.log];
   std::string const scope = "fence_acq_rel<Scope::gpu>";
@@ -184,7 +197,8 @@ std::string order_text(std::vector<ClusterLog> const& logs, GlobalOrder const& o
       of_cta.all.push_back(id);
   }
   for (ClusterOrder::Acquire const& acquire : to.acquires) {
-    if (acquire.cta != race.later.rows->cta || !order.reaches({acquire.releases, {}}, of_cta)) continue;
+    if (acquire.cta != race.later.rows->cta || !order.reaches({acquire.releases, {}}, of_cta))
+      continue;
     std::string const release = the(order.release(of_cta.all.front()).by);
     if (!waited.empty()) return fmt::format("{}, before {} would order them", waited, release);
     bool covered = true, known = true;
@@ -192,7 +206,8 @@ std::string order_text(std::vector<ClusterLog> const& logs, GlobalOrder const& o
       if (one.log != race.earlier.log || other.log != race.later.log ||
           one.rows->cta != race.earlier.rows->cta || other.rows->cta != race.later.rows->cta)
         return;
-      covered &= one.rows->cover != 0 && order.reaches({acquire.releases, {}}, from.covers[one.rows->cover]);
+      covered &= one.rows->cover != 0 &&
+                 order.reaches({acquire.releases, {}}, from.covers[one.rows->cover]);
       known &= order.reaches(to.foreigns[to.sites[other.rows->site].foreign], of_cta);
     };
     look(race.earlier, race.later);
@@ -200,8 +215,8 @@ std::string order_text(std::vector<ClusterLog> const& logs, GlobalOrder const& o
     std::string text;
     if (!covered) text = fmt::format("a cta::sync between the first access and {}", release);
     if (!known)
-      text += fmt::format("{}a cta::sync between {} and the second access", text.empty() ? "" : ", and ",
-                          the(acquire.by));
+      text += fmt::format("{}a cta::sync between {} and the second access",
+                          text.empty() ? "" : ", and ", the(acquire.by));
     if (!text.empty()) return text + " would order them";
   }
   return fmt::format(
@@ -218,9 +233,9 @@ std::string other_text(Finding const& f) {
 
 }  // namespace
 
-std::vector<Finding> conflicts_between_clusters(std::vector<ClusterLog> const& logs, GlobalOrder const& order,
-                                                AllocationTable const& allocations,
-                                                std::function<Dim3(std::int64_t, int)> const& cta_of) {
+std::vector<Finding> conflicts_between_clusters(
+    std::vector<ClusterLog> const& logs, GlobalOrder const& order,
+    AllocationTable const& allocations, std::function<Dim3(std::int64_t, int)> const& cta_of) {
   struct Touched {
     std::vector<std::pair<std::uint32_t, GlobalRows const*>> rows;
     bool by_access[3] = {};
@@ -263,10 +278,10 @@ std::vector<Finding> conflicts_between_clusters(std::vector<ClusterLog> const& l
       f.buffer = memory.name;
       f.coordinate = memory.place(race.address - base);
       f.count = race.count;
-      f.message =
-          fmt::format("{} {} {}, which {} of {} {}", ptx_name(later.instruction),
-                      verb(later.access, later.instruction), f.coordinate, ptx_name(earlier.instruction),
-                      other_text(f), verb(earlier.access, earlier.instruction));
+      f.message = fmt::format("{} {} {}, which {} of {} {}", ptx_name(later.instruction),
+                              verb(later.access, later.instruction), f.coordinate,
+                              ptx_name(earlier.instruction), other_text(f),
+                              verb(earlier.access, earlier.instruction));
       if (!same_place(f.where, f.other)) f.message += fmt::format(" ({})", place_text(f.other));
       if (race.lacks == Race::Lacks::coherence) {
         f.message += ": the read-only path need not see what the launch writes";

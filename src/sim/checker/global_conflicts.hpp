@@ -21,12 +21,12 @@ struct ClusterLog {
   std::vector<ClusterOrder::Acquire> acquires;
 };
 
-/// The data races between the clusters of a launch, each pair of source lines once for each allocation, for
-/// the first pair of clusters that has it. `logs` are sorted by cluster. `cta_of(cluster, rank)` gives a
-/// CTA's coordinate in the grid.
-std::vector<Finding> conflicts_between_clusters(std::vector<ClusterLog> const& logs, GlobalOrder const& order,
-                                                AllocationTable const& allocations,
-                                                std::function<Dim3(std::int64_t, int)> const& cta_of);
+/// The data races between the clusters of a launch, each pair of source lines once for each
+/// allocation, for the first pair of clusters that has it. `logs` are sorted by cluster.
+/// `cta_of(cluster, rank)` gives a CTA's coordinate in the grid.
+std::vector<Finding> conflicts_between_clusters(
+    std::vector<ClusterLog> const& logs, GlobalOrder const& order,
+    AllocationTable const& allocations, std::function<Dim3(std::int64_t, int)> const& cta_of);
 
 /// "reads", "writes", "adds to"
 char const* verb(GlobalAccess access, Instruction instruction);

@@ -40,14 +40,15 @@ void GlobalOrder::comes_before(std::uint32_t id, std::uint32_t later) {
   sim::add(releases_[later].before.all, id);
 }
 
-/// Calls visit(release, whether a fence.proxy.async has been met on the way back to it) until it returns
-/// true.
+/// Calls visit(release, whether a fence.proxy.async has been met on the way back to it) until it
+/// returns true.
 template <class F>
 void GlobalOrder::walk_back(Releases const& later, bool fenced, Walked& walked, F&& visit) const {
   walked.resize(releases_.size());
   std::vector<std::pair<std::uint32_t, bool>> open;
   auto const go_on = [&](Releases const& releases, bool met) {
-    for (std::uint32_t const id : releases.all) open.emplace_back(id, met || contains(releases.fenced, id));
+    for (std::uint32_t const id : releases.all)
+      open.emplace_back(id, met || contains(releases.fenced, id));
   };
   go_on(later, fenced);
   while (!open.empty()) {
@@ -99,8 +100,8 @@ void ClusterOrder::start(GlobalOrder& order, std::int64_t cluster, bool strict) 
 }
 
 std::vector<std::uint32_t> ClusterOrder::take(GlobalActor const& who,
-                                              std::vector<std::uint32_t> const& releases, bool of_cta,
-                                              Site const& by) {
+                                              std::vector<std::uint32_t> const& releases,
+                                              bool of_cta, Site const& by) {
   Acquire acquire{who.agent, who.time, {}, who.cta, by};
   std::vector<std::uint32_t> left;
   for (std::uint32_t const id : releases) {
@@ -132,7 +133,8 @@ CausalPast ClusterOrder::own_past(GlobalActor const& who) {
   return order_->past_of(cluster_, {acquires_.back().releases, {}}, walked_[who.agent]);
 }
 
-void ClusterOrder::fence(GlobalActor const& who, bool of_cta, SourceLocation where, CausalPast past) {
+void ClusterOrder::fence(GlobalActor const& who, bool of_cta, SourceLocation where,
+                         CausalPast past) {
   ThreadState& state = this->state(who);
   Site const by{where, Instruction::fence};
   state.observed = take(who, state.observed, of_cta, by);
@@ -144,20 +146,22 @@ void ClusterOrder::fence(GlobalActor const& who, bool of_cta, SourceLocation whe
   state.fenced_by = who;
 }
 
-/// What other threads of the CTA have fenced, each for itself, and the thread knows since: programs fence in
-/// every thread, meet at a barrier, and have one thread tell the other CTAs (CUDA's threadFenceReduction
-/// sample). False where there is nothing new.
+/// What other threads of the CTA have fenced, each for itself, and the thread knows since: programs
+/// fence in every thread, meet at a barrier, and have one thread tell the other CTAs (CUDA's
+/// threadFenceReduction sample). False where there is nothing new.
 bool ClusterOrder::take_others(GlobalActor const& who, ThreadState& state) {
   bool any = false;
   for (auto const& [number, other] : threads_) {
-    if (&other == &state || !other.fence || other.fence->of_cta || other.fence->cta != who.cta) continue;
+    if (&other == &state || !other.fence || other.fence->of_cta || other.fence->cta != who.cta)
+      continue;
     GlobalActor const& by = other.fenced_by;
     std::uint32_t& taken = state.taken[number];
     if (by.time <= taken ||
         !who.causality->known(who.knower, static_cast<int>(by.agent), static_cast<Time>(by.time)))
       continue;
     if (!any && (!state.fence || state.fence->of_cta)) {
-      state.fence = Release{cluster_, who.cta, who.thread, false, other.fence->by, other.fence->past, {}};
+      state.fence =
+          Release{cluster_, who.cta, who.thread, false, other.fence->by, other.fence->past, {}};
     } else {
       state.fence->past.add(other.fence->past);
     }
@@ -174,10 +178,11 @@ void ClusterOrder::acquire(GlobalActor const& who, std::uintptr_t address, bool 
   for (std::uint32_t const id : left) add(state(who).observed, id);  // a fence may take them yet
 }
 
-void ClusterOrder::release(GlobalActor const& who, std::uintptr_t address, bool of_cta, SourceLocation where,
-                           CausalPast past) {
+void ClusterOrder::release(GlobalActor const& who, std::uintptr_t address, bool of_cta,
+                           SourceLocation where, CausalPast past) {
   Site const by{where, Instruction::st_release};
-  Release release{cluster_, who.cta, who.thread, of_cta, by, std::move(past), foreigns_[foreign(who)]};
+  Release release{
+      cluster_, who.cta, who.thread, of_cta, by, std::move(past), foreigns_[foreign(who)]};
   std::uint32_t const id = order_->add(std::move(release));
   own_.push_back(id);
   for (std::uint32_t const before : replace(who, address, id)) order_->comes_before(before, id);
@@ -189,7 +194,8 @@ std::vector<std::uint32_t> ClusterOrder::replace(GlobalActor const& who, std::ui
   std::vector<std::uint32_t> replaced;
   std::erase_if(word, [&](std::uint32_t id) {
     Release const& other = order_->release(id);
-    bool const own = other.cluster == cluster_ && other.cta == who.cta && other.thread == who.thread;
+    bool const own =
+        other.cluster == cluster_ && other.cta == who.cta && other.thread == who.thread;
     if (own && id != release) replaced.push_back(id);
     return own;
   });

@@ -16,23 +16,27 @@
 #include "tegula/arch/scope.hpp"
 #include "tegula/arch/source_location.hpp"
 
-/// What orders memory between the clusters of a launch: fences and atomics. PTX ISA, memory consistency
-/// model, "Release and Acquire Patterns": a fence and then an atomic of the same thread release, an atomic
-/// that observes that one, or one after it in the same word, and then a fence acquire; both fences' scopes
-/// must include both threads ("Morally strong operations"). Atomics of arch/ have the GPU's scope.
+/// What orders memory between the clusters of a launch: fences and atomics. PTX ISA, memory
+/// consistency model, "Release and Acquire Patterns": a fence and then an atomic of the same thread
+/// release, an atomic that observes that one, or one after it in the same word, and then a fence
+/// acquire; both fences' scopes must include both threads ("Morally strong operations"). Atomics of
+/// arch/ have the GPU's scope.
 ///
-/// Clusters execute atomics in the order of their indices, each after those before it are done, so that a
-/// cluster learns of earlier ones alone, and all of this is touched by one of the host's threads at a time.
+/// Clusters execute atomics in the order of their indices, each after those before it are done, so
+/// that a cluster learns of earlier ones alone, and all of this is touched by one of the host's
+/// threads at a time.
 namespace tegula::sim {
 
-/// What is ordered before a moment of a thread, in its cluster: by agent, the time up to which its accesses
-/// are.
+/// What is ordered before a moment of a thread, in its cluster: by agent, the time up to which its
+/// accesses are.
 struct CausalPast {
   std::vector<Time> known;
   std::vector<Time> fenced;  ///< likewise with a fence.proxy.async since
 
   bool covers(std::uint32_t agent, std::uint32_t time) const { return in(known, agent, time); }
-  bool covers_fenced(std::uint32_t agent, std::uint32_t time) const { return in(fenced, agent, time); }
+  bool covers_fenced(std::uint32_t agent, std::uint32_t time) const {
+    return in(fenced, agent, time);
+  }
   /// What another one orders, too.
   void add(CausalPast const& other);
 
@@ -78,24 +82,27 @@ class GlobalOrder {
   void comes_before(std::uint32_t id, std::uint32_t later);
   /// The releases that an atomic on the word at the address observes.
   std::vector<std::uint32_t>& at(std::uintptr_t address) { return words_[address]; }
-  /// Whether one of the releases `earlier` is among `later` and those ordered before these; `fenced`: with a
-  /// fence.proxy.async on the way.
+  /// Whether one of the releases `earlier` is among `later` and those ordered before these;
+  /// `fenced`: with a fence.proxy.async on the way.
   bool reaches(Releases const& later, Releases const& earlier, bool fenced = false) const;
-  /// By release, whether a walk back has come there: without a fence.proxy.async on its way, and with one.
+  /// By release, whether a walk back has come there: without a fence.proxy.async on its way, and
+  /// with one.
   using Walked = std::vector<std::array<bool, 2>>;
-  /// What the cluster's own releases order, among `later` and those before these; none that have been walked.
+  /// What the cluster's own releases order, among `later` and those before these; none that have
+  /// been walked.
   CausalPast past_of(std::int64_t cluster, Releases const& later, Walked& walked) const;
   std::size_t releases() const { return releases_.size(); }
 
-  /// A cluster executes a strong access to the word: whether the latest was another's, and one of the two
-  /// writes.
+  /// A cluster executes a strong access to the word: whether the latest was another's, and one of
+  /// the two writes.
   bool comes_after_another(std::uintptr_t address, std::int64_t cluster, bool writes) {
     Latest const own{cluster, writes};
     Latest const last = std::exchange(latest_.try_emplace(address, own).first->second, own);
     return last.cluster != cluster && (last.writes || writes);
   }
 
-  /// A release and an acquire that would have ordered two CTAs, were one of them not of the scope of a CTA.
+  /// A release and an acquire that would have ordered two CTAs, were one of them not of the scope
+  /// of a CTA.
   struct TooNarrow {
     std::int64_t released = 0;  ///< the clusters,
     std::int64_t acquired = 0;
@@ -105,7 +112,8 @@ class GlobalOrder {
   std::vector<TooNarrow> const& too_narrow() const { return too_narrow_; }
 
  private:
-  template <class F> void walk_back(Releases const& later, bool fenced, Walked& walked, F&& visit) const;
+  template <class F>
+  void walk_back(Releases const& later, bool fenced, Walked& walked, F&& visit) const;
 
   std::deque<Release> releases_;
   std::unordered_map<std::uintptr_t, std::vector<std::uint32_t>> words_;
@@ -117,11 +125,12 @@ class GlobalOrder {
   std::unordered_map<std::uintptr_t, Latest> latest_;
 };
 
-/// The fences and atomics of one cluster, as far as they concern others: those among its own threads are
-/// Causality's.
+/// The fences and atomics of one cluster, as far as they concern others: those among its own
+/// threads are Causality's.
 class ClusterOrder {
  public:
-  /// `strict`: an atomic releases what its own thread has fenced, and no more (Options::strict.fences).
+  /// `strict`: an atomic releases what its own thread has fenced, and no more
+  /// (Options::strict.fences).
   void start(GlobalOrder& order, std::int64_t cluster, bool strict);
   GlobalOrder& launch() { return *order_; }
   /// Whether anything has been acquired or released: if not, `foreign` and `cover` are 0 for all.
@@ -129,16 +138,17 @@ class ClusterOrder {
 
   /// A fence of the thread `who`, with all that is ordered before it.
   void fence(GlobalActor const& who, bool of_cta, SourceLocation where, CausalPast past);
-  /// Whether what the thread's fences have acquired from other clusters came after an agent's access there
-  /// at the time: of one that has the same number in each cluster.
+  /// Whether what the thread's fences have acquired from other clusters came after an agent's
+  /// access there at the time: of one that has the same number in each cluster.
   bool acquired(GlobalActor const& who, int agent, Time time) const;
-  /// What the cluster itself did before what the thread has acquired now from others: they have acquired that
-  /// before, and released. Of clusters that run together.
+  /// What the cluster itself did before what the thread has acquired now from others: they have
+  /// acquired that before, and released. Of clusters that run together.
   CausalPast own_past(GlobalActor const& who);
-  /// A relaxed access of the thread `who`: one that reads observes releases, one that writes releases what a
-  /// fence before it covers.
+  /// A relaxed access of the thread `who`: one that reads observes releases, one that writes
+  /// releases what a fence before it covers.
   void atomic(GlobalActor const& who, std::uintptr_t address, bool reads, bool writes);
-  /// A load that acquires, and a store that releases; `of_cta`: their scope leaves other clusters out.
+  /// A load that acquires, and a store that releases; `of_cta`: their scope leaves other clusters
+  /// out.
   void acquire(GlobalActor const& who, std::uintptr_t address, bool of_cta, SourceLocation where);
   void release(GlobalActor const& who, std::uintptr_t address, bool of_cta, SourceLocation where,
                CausalPast past);
@@ -151,8 +161,8 @@ class ClusterOrder {
   std::uint32_t cover(std::uint32_t agent, std::uint32_t time);
   /// Releases of this cluster.
   std::vector<Releases> const& covers() const { return covers_; }
-  /// A fence, or a load that acquires, that has acquired releases of other clusters, with those that its
-  /// thread had acquired before.
+  /// A fence, or a load that acquires, that has acquired releases of other clusters, with those
+  /// that its thread had acquired before.
   struct Acquire {
     std::uint32_t agent;
     std::uint32_t time;
@@ -169,15 +179,18 @@ class ClusterOrder {
     std::optional<std::uint32_t> previous;  ///< the release before that
     std::vector<std::uint32_t> observed;    ///< by atomics that no fence has followed
     GlobalActor fenced_by;                  ///< who and when, of `fence`
-    std::map<int, std::uint32_t> taken;     ///< by thread: the time of its latest fence that is in `fence`
+    std::map<int, std::uint32_t>
+        taken;  ///< by thread: the time of its latest fence that is in `fence`
   };
   bool take_others(GlobalActor const& who, ThreadState& state);
   /// The thread acquires releases of other clusters; returns those that the scopes leave out.
-  std::vector<std::uint32_t> take(GlobalActor const& who, std::vector<std::uint32_t> const& releases,
-                                  bool of_cta, Site const& by);
-  /// The word's releases are this one from now on, with those of other threads; returns the thread's that it
-  /// replaces.
-  std::vector<std::uint32_t> replace(GlobalActor const& who, std::uintptr_t address, std::uint32_t release);
+  std::vector<std::uint32_t> take(GlobalActor const& who,
+                                  std::vector<std::uint32_t> const& releases, bool of_cta,
+                                  Site const& by);
+  /// The word's releases are this one from now on, with those of other threads; returns the
+  /// thread's that it replaces.
+  std::vector<std::uint32_t> replace(GlobalActor const& who, std::uintptr_t address,
+                                     std::uint32_t release);
   ThreadState& state(GlobalActor const& who) { return threads_[who.cta * 1024 + who.thread]; }
 
   GlobalOrder* order_ = nullptr;

@@ -33,13 +33,14 @@ GlobalActor GlobalRaces::actor() {
   return who;
 }
 
-bool GlobalRaces::access(Instruction instruction, GlobalAccess access, void const* address, std::size_t bytes,
-                         SourceLocation where) {
+bool GlobalRaces::access(Instruction instruction, GlobalAccess access, void const* address,
+                         std::size_t bytes, SourceLocation where) {
   GlobalActor const who = actor();
   return note(shadow_.site(where, instruction, access, who), address, bytes, who);
 }
 
-bool GlobalRaces::note(std::uint32_t site, void const* address, std::size_t bytes, GlobalActor const& who) {
+bool GlobalRaces::note(std::uint32_t site, void const* address, std::size_t bytes,
+                       GlobalActor const& who) {
   auto const conflict = shadow_.note(reinterpret_cast<std::uintptr_t>(address), bytes, site, who);
   if (!conflict) [[likely]]
     return true;
@@ -52,20 +53,22 @@ bool GlobalRaces::note(std::uint32_t site, void const* address, std::size_t byte
       memory->place(memory->offset_of(reinterpret_cast<void const*>(conflict->address)));
   int const threads = cta.threads();
   bool const settled = conflict->agent != GlobalShadow::kNobody;
-  bool const of_thread = settled && conflict->agent < static_cast<std::uint32_t>(threads * cluster_->ctas());
+  bool const of_thread =
+      settled && conflict->agent < static_cast<std::uint32_t>(threads * cluster_->ctas());
   int const thread = of_thread ? static_cast<int>(conflict->agent) % threads : other.thread;
   int const rank = of_thread ? static_cast<int>(conflict->agent) / threads : other.cta;
   std::string message = fmt::format(
       "{} {} {}, which {} of warp {} lane {}{} {}", ptx_name(own.instruction),
-      verb(own.access, own.instruction), place, ptx_name(other.instruction), thread / 32, thread % 32,
-      rank != who.cta ? fmt::format(" of CTA {} of the cluster", rank) : std::string(),
+      verb(own.access, own.instruction), place, ptx_name(other.instruction), thread / 32,
+      thread % 32, rank != who.cta ? fmt::format(" of CTA {} of the cluster", rank) : std::string(),
       verb(other.access, other.instruction));
   if (!same_place(own.where, other.where)) message += fmt::format(" ({})", place_text(other.where));
   FindingKind kind = FindingKind::data_race;
   std::string order =
-      rank != who.cta                  ? "a barrier of the cluster between them, or an atomic after a "
-                                         "fence_acq_rel<Scope::gpu> by the first and such a fence after one that sees it by "
-                                         "the second, would order them"
+      rank != who.cta
+          ? "a barrier of the cluster between them, or an atomic after a "
+            "fence_acq_rel<Scope::gpu> by the first and such a fence after one that sees it by "
+            "the second, would order them"
       : thread / 32 != who.thread / 32 ? "a cta::sync between them would order them"
                                        : "a warp::sync between them would order them";
   if (conflict->read_only) {
@@ -78,14 +81,17 @@ bool GlobalRaces::note(std::uint32_t site, void const* address, std::size_t byte
     order =
         "a fence_proxy_async after the write, by its thread or by this one after a barrier, would order them";
   } else if (!settled) {
-    kind = own.access == GlobalAccess::read ? FindingKind::async_read_early : FindingKind::async_overwrite;
+    kind = own.access == GlobalAccess::read ? FindingKind::async_read_early
+                                            : FindingKind::async_overwrite;
     message += ", which has not been waited for";
-    order = "a bulk_wait_group<0> by the thread that issued it, and a barrier after that, would order them";
+    order =
+        "a bulk_wait_group<0> by the thread that issued it, and a barrier after that, would order them";
   } else {
     message += ", with nothing between the two that orders them";
   }
   cta.report(kind, own.where, {who.cta, who.thread / 32, who.thread % 32}, memory->name, place,
-             std::move(message), Opposite(other.where, {rank, thread / 32, thread % 32}, std::move(order)));
+             std::move(message),
+             Opposite(other.where, {rank, thread / 32, thread % 32}, std::move(order)));
   return false;
 }
 
@@ -118,8 +124,8 @@ void GlobalRaces::fence(Scope scope, SourceLocation where) {
   has_acquired(who);
 }
 
-/// Whether the access might have come before the word's latest by another thread, to another effect. It is
-/// the latest from now on.
+/// Whether the access might have come before the word's latest by another thread, to another
+/// effect. It is the latest from now on.
 bool GlobalRaces::is_open(Word& word, StrongAccess const& access, GlobalActor const& who) const {
   Word::Latest const last = word.latest;
   word.latest = {who.knower, agents_.causality().now(), access.writes};
@@ -169,7 +175,8 @@ void GlobalRaces::strong(StrongAccess const& access) {
   }
 }
 
-GlobalRaces::Pending GlobalRaces::issue(Instruction instruction, GlobalAccess access, SourceLocation where) {
+GlobalRaces::Pending GlobalRaces::issue(Instruction instruction, GlobalAccess access,
+                                        SourceLocation where) {
   GlobalActor who = actor();
   who.async = true;
   // A time of its own: the rows of one store may overlap, those of two may not.
@@ -187,22 +194,25 @@ void GlobalRaces::touch(Pending const& operation, void const* address, std::size
 }
 
 void GlobalRaces::settle(Pending const& operation, void const* address, std::size_t bytes) {
-  shadow_.settle(reinterpret_cast<std::uintptr_t>(address), bytes, operation.site, operation.time, actor());
+  shadow_.settle(reinterpret_cast<std::uintptr_t>(address), bytes, operation.site, operation.time,
+                 actor());
 }
 
 std::string GlobalRaces::last_change(void const* address) const {
   GlobalSite const* const change = shadow_.last_change(reinterpret_cast<std::uintptr_t>(address));
   if (change == nullptr) return ", which nobody of the cluster has changed";
-  return fmt::format(", which {} of warp {} lane {} ({}) has changed last", ptx_name(change->instruction),
-                     change->thread / 32, change->thread % 32, place_text(change->where));
+  return fmt::format(", which {} of warp {} lane {} ({}) has changed last",
+                     ptx_name(change->instruction), change->thread / 32, change->thread % 32,
+                     place_text(change->where));
 }
 
 ClusterLog GlobalRaces::finish() {
   ClusterLog log;
   if (!on_) return log;
   log.cluster = index_;
-  log.rows = shadow_.rows(cluster_->ctas(), cluster_->cta(0).threads(),
-                          [&](std::uint32_t agent, std::uint32_t time) { return order_.cover(agent, time); });
+  log.rows = shadow_.rows(
+      cluster_->ctas(), cluster_->cta(0).threads(),
+      [&](std::uint32_t agent, std::uint32_t time) { return order_.cover(agent, time); });
   log.sites = shadow_.sites();
   log.foreigns = order_.foreigns();
   log.covers = order_.covers();

@@ -21,8 +21,8 @@ namespace tegula::sim {
 class Cluster;
 class Cta;
 
-/// Holds what the threads of one cluster do to global memory against each other, and keeps what is to be held
-/// against other clusters when all are done.
+/// Holds what the threads of one cluster do to global memory against each other, and keeps what is
+/// to be held against other clusters when all are done.
 class GlobalRaces {
  public:
   explicit GlobalRaces(Agents& agents) : agents_(agents) {}
@@ -51,19 +51,20 @@ class GlobalRaces {
   /// The current thread has waited for the operation.
   void settle(Pending const& operation, void const* address, std::size_t bytes);
 
-  /// ", which atom of warp 0 lane 0 (kernel/a.hpp:7) has changed last": memory that somebody reads again and
-  /// again.
+  /// ", which atom of warp 0 lane 0 (kernel/a.hpp:7) has changed last": memory that somebody reads
+  /// again and again.
   std::string last_change(void const* address) const;
 
-  /// Strong accesses of the cluster so far that might have come in another order: Report::open_choices.
+  /// Strong accesses of the cluster so far that might have come in another order:
+  /// Report::open_choices.
   std::int64_t open_choices() const { return open_choices_; }
 
   /// The cluster is done.
   ClusterLog finish();
 
  private:
-  /// What strong accesses to a word have released, after fences or by themselves: for the threads of each
-  /// CTA; and at a wider scope than the CTA's, for all of the cluster.
+  /// What strong accesses to a word have released, after fences or by themselves: for the threads
+  /// of each CTA; and at a wider scope than the CTA's, for all of the cluster.
   struct Word {
     std::vector<Published> of_ctas;
     Published wide;
@@ -77,7 +78,8 @@ class GlobalRaces {
   CausalPast past(GlobalActor const& who);
   /// The thread may have acquired that the grids before this one are complete.
   void look_for_grids(GlobalActor const& who);
-  /// The thread has acquired what other clusters have released: what comes before that on both ways.
+  /// The thread has acquired what other clusters have released: what comes before that on both
+  /// ways.
   void has_acquired(GlobalActor const& who);
   bool is_open(Word& word, StrongAccess const& access, GlobalActor const& who) const;
   bool note(std::uint32_t site, void const* address, std::size_t bytes, GlobalActor const& who);

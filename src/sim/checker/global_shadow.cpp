@@ -49,7 +49,8 @@ std::size_t GlobalShadow::memory() const {
   for (auto const& page : pool_) {
     for (Plane const* const plane : {&page->writes, &page->shared}) {
       bytes += sizeof(Record) * kWords * ((plane->first != nullptr) + (plane->second != nullptr));
-      for (auto const& [word, records] : plane->rest) bytes += 64 + sizeof(Record) * records.capacity();
+      for (auto const& [word, records] : plane->rest)
+        bytes += 64 + sizeof(Record) * records.capacity();
     }
   }
   return bytes;
@@ -58,26 +59,29 @@ std::size_t GlobalShadow::memory() const {
 std::uint32_t GlobalShadow::site(SourceLocation where, Instruction instruction, GlobalAccess access,
                                  GlobalActor const& actor) {
   auto const is_it = [&](GlobalSite const& s) {
-    return s.where.line == where.line && s.where.file == where.file && s.instruction == instruction &&
-           s.access == access && s.async == actor.async && s.foreign == actor.foreign;
+    return s.where.line == where.line && s.where.file == where.file &&
+           s.instruction == instruction && s.access == access && s.async == actor.async &&
+           s.foreign == actor.foreign;
   };
-  std::uint32_t& recent = recent_sites_[static_cast<std::size_t>((where.line * 8 + static_cast<int>(access) +
-                                                                  static_cast<int>(instruction) * 37 +
-                                                                  static_cast<int>(actor.foreign) * 131) &
-                                                                 255)];
+  std::uint32_t& recent = recent_sites_[static_cast<std::size_t>(
+      (where.line * 8 + static_cast<int>(access) + static_cast<int>(instruction) * 37 +
+       static_cast<int>(actor.foreign) * 131) &
+      255)];
   if (recent != 0 && is_it(sites_[recent - 1])) return recent - 1;
   auto const known = std::find_if(sites_.begin(), sites_.end(), is_it);
   auto const number = static_cast<std::uint32_t>(known - sites_.begin());
   if (known == sites_.end()) {
     // Beyond so many, they share the last one's number: findings then name a wrong line.
     if (number == kMostSites) return number - 1;
-    sites_.push_back({where, instruction, access, actor.async, actor.foreign, actor.cta, actor.thread});
+    sites_.push_back(
+        {where, instruction, access, actor.async, actor.foreign, actor.cta, actor.thread});
   }
   recent = number + 1;
   return number;
 }
 
-GlobalShadow::Record GlobalShadow::record(std::uint32_t site, std::uint32_t agent, std::uint32_t time) const {
+GlobalShadow::Record GlobalShadow::record(std::uint32_t site, std::uint32_t agent,
+                                          std::uint32_t time) const {
   bool const atomic = sites_[site].access == GlobalAccess::atomic;
   return Record{time} << 32 | Record{agent} << 18 | Record{atomic} << 17 | Record{site} << 5;
 }
@@ -99,15 +103,16 @@ struct GlobalShadow::Pass {
   GlobalAccess access;
   Record mine;  ///< without bytes
   std::vector<GlobalSite> const& sites;
-  Record last_ordered = 0;  ///< without bytes; the latest record that was found to be ordered before
+  Record last_ordered =
+      0;  ///< without bytes; the latest record that was found to be ordered before
   std::optional<GlobalConflict> conflict;
 
   bool ordered(Record r) {
     Record const key = without_bytes(r);
     if (key == last_ordered || key == mine) return true;
     std::uint32_t const agent = agent_of(r);
-    if (agent == kNobody ||
-        !actor.causality->known(actor.knower, static_cast<int>(agent), static_cast<Time>(time_of(r))))
+    if (agent == kNobody || !actor.causality->known(actor.knower, static_cast<int>(agent),
+                                                    static_cast<Time>(time_of(r))))
       return false;
     last_ordered = key;
     return true;
@@ -123,9 +128,9 @@ struct GlobalShadow::Pass {
       return;
     }
     bool const is_ordered = ordered(r);
-    bool const through_fence =
-        !actor.async || access != GlobalAccess::read || earlier.async ||
-        actor.causality->fenced(actor.knower, static_cast<int>(agent_of(r)), static_cast<Time>(time_of(r)));
+    bool const through_fence = !actor.async || access != GlobalAccess::read || earlier.async ||
+                               actor.causality->fenced(actor.knower, static_cast<int>(agent_of(r)),
+                                                       static_cast<Time>(time_of(r)));
     if (is_ordered && through_fence) return;
     conflict = GlobalConflict{&earlier, agent_of(r), address, is_ordered, false};
   }
@@ -161,10 +166,11 @@ void GlobalShadow::share_word(Page& page, std::size_t word, std::uint32_t bytes,
   bool const atomic = pass.access == GlobalAccess::atomic;
   Plane& plane = page.shared;
   if (plane.first != nullptr && (plane.first[word] & kMore) != 0) {
-    // Where many threads read a word each after the other, those that are superseded are looked for when
-    // their number has doubled, not each time.
+    // Where many threads read a word each after the other, those that are superseded are looked for
+    // when their number has doubled, not each time.
     auto const rest = plane.rest.find(word);
-    if (rest != plane.rest.end() && rest->second.size() >= 16 && !std::has_single_bit(rest->second.size())) {
+    if (rest != plane.rest.end() && rest->second.size() >= 16 &&
+        !std::has_single_bit(rest->second.size())) {
       plane.for_each(word, [&](Record r) {
         if (is_atomic(r) != atomic) pass.check(r, address, bytes);
       });
@@ -199,8 +205,8 @@ void GlobalShadow::note_word(Page& page, std::size_t word, std::uint32_t bytes, 
   }
 }
 
-std::optional<GlobalConflict> GlobalShadow::note(std::uintptr_t begin, std::size_t bytes, std::uint32_t site,
-                                                 GlobalActor const& actor) {
+std::optional<GlobalConflict> GlobalShadow::note(std::uintptr_t begin, std::size_t bytes,
+                                                 std::uint32_t site, GlobalActor const& actor) {
   GlobalAccess const access = sites_[site].access;
   Record const mine = record(site, actor.agent, actor.time);
   Pass pass{actor, access, mine, sites_, 0, {}};
@@ -221,8 +227,9 @@ std::optional<GlobalConflict> GlobalShadow::note(std::uintptr_t begin, std::size
     for (; stop - begin >= 4; begin += 4, ++word) {
       Record const old = own.first[word];
       if ((other.first == nullptr || other.first[word] == 0) &&
-          (old == 0 || ((old & (kMore | 15)) == 15 && is_atomic(old) == (access == GlobalAccess::atomic) &&
-                        pass.ordered(old) && sites_[site_of(old)].foreign == actor.foreign))) {
+          (old == 0 ||
+           ((old & (kMore | 15)) == 15 && is_atomic(old) == (access == GlobalAccess::atomic) &&
+            pass.ordered(old) && sites_[site_of(old)].foreign == actor.foreign))) {
         own.first[word] = mine | 15;
       } else {
         note_word(page, word, 15, pass);
@@ -232,8 +239,8 @@ std::optional<GlobalConflict> GlobalShadow::note(std::uintptr_t begin, std::size
   return pass.conflict;
 }
 
-void GlobalShadow::settle(std::uintptr_t begin, std::size_t bytes, std::uint32_t site, std::uint32_t issued,
-                          GlobalActor const& actor) {
+void GlobalShadow::settle(std::uintptr_t begin, std::size_t bytes, std::uint32_t site,
+                          std::uint32_t issued, GlobalActor const& actor) {
   Record const pending = record(site, kNobody, issued);
   Record const done = record(site, actor.agent, actor.time);
   auto const settled = [&](Record& r) {
@@ -269,7 +276,8 @@ GlobalSite const* GlobalShadow::last_change(std::uintptr_t address) const {
 std::vector<GlobalShadow::Page const*> GlobalShadow::pages_in_order() const {
   std::vector<Page const*> pages;
   for (std::size_t i = 0; i < used_; ++i) pages.push_back(pool_[i].get());
-  std::sort(pages.begin(), pages.end(), [](Page const* a, Page const* b) { return a->number < b->number; });
+  std::sort(pages.begin(), pages.end(),
+            [](Page const* a, Page const* b) { return a->number < b->number; });
   return pages;
 }
 

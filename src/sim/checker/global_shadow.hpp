@@ -13,13 +13,14 @@
 #include "tegula/arch/source_location.hpp"
 #include "values/instruction.hpp"
 
-/// What one cluster did to global memory, byte by byte: by whom each was last written, who has read it since,
-/// and who combined something with it atomically.
+/// What one cluster did to global memory, byte by byte: by whom each was last written, who has read
+/// it since, and who combined something with it atomically.
 namespace tegula::sim {
 
 /// Who accesses global memory.
 struct GlobalActor {
-  std::uint32_t agent = 0;  ///< of the access: the thread's, or that of the mbarrier it completes on
+  std::uint32_t agent =
+      0;  ///< of the access: the thread's, or that of the mbarrier it completes on
   std::uint32_t time = 0;
   Causality const* causality = nullptr;
   int knower = 0;             ///< the thread whose knowledge counts: an agent
@@ -47,16 +48,18 @@ struct GlobalRows {
   std::uint64_t pitch;
   std::uint64_t count;
   std::uint32_t site;
-  std::uint32_t cover;  ///< which of its cluster's releases came after the access: ClusterOrder::cover
-  int cta;              ///< rank in the cluster
+  std::uint32_t
+      cover;  ///< which of its cluster's releases came after the access: ClusterOrder::cover
+  int cta;    ///< rank in the cluster
   int warp;
   int lane;             ///< -1: several
   bool settled = true;  ///< false: an operation in flight did, and nobody has waited for it
 };
 
 /// Two accesses of a cluster to one byte, at least one of them a write, that nothing orders; or
-/// `needs_fence`, a read by the asynchronous proxy of what was written through the generic one, with no
-/// fence.proxy.async between; or `read_only`, a read through the read-only path of what is written.
+/// `needs_fence`, a read by the asynchronous proxy of what was written through the generic one,
+/// with no fence.proxy.async between; or `read_only`, a read through the read-only path of what is
+/// written.
 struct GlobalConflict {
   GlobalSite const* earlier;
   std::uint32_t agent;  ///< of the earlier access
@@ -65,8 +68,8 @@ struct GlobalConflict {
   bool read_only;
 };
 
-/// ld.global.nc reads by a path of its own, which what orders others does not reach: PTX ISA, ld.global.nc,
-/// "memory that is read-only for the duration of the kernel".
+/// ld.global.nc reads by a path of its own, which what orders others does not reach: PTX ISA,
+/// ld.global.nc, "memory that is read-only for the duration of the kernel".
 inline bool through_read_only_path(GlobalSite const& site) {
   return site.instruction == Instruction::ld_global_nc;
 }
@@ -86,16 +89,18 @@ class GlobalShadow {
   /// Takes down an access to `bytes` bytes, and says with which earlier one it races, if any.
   std::optional<GlobalConflict> note(std::uintptr_t begin, std::size_t bytes, std::uint32_t site,
                                      GlobalActor const& actor);
-  /// The accesses to these bytes that the site made as kNobody at the time `issued` are the actor's from now
-  /// on.
+  /// The accesses to these bytes that the site made as kNobody at the time `issued` are the actor's
+  /// from now on.
   void settle(std::uintptr_t begin, std::size_t bytes, std::uint32_t site, std::uint32_t issued,
               GlobalActor const& actor);
 
-  /// All that was taken down, by ascending address but for what interleaves. `cover(agent, time)` gives
-  /// GlobalRows::cover; agents below `ctas` times `threads` are the threads of the CTAs, in order.
+  /// All that was taken down, by ascending address but for what interleaves. `cover(agent, time)`
+  /// gives GlobalRows::cover; agents below `ctas` times `threads` are the threads of the CTAs, in
+  /// order.
   template <class Cover> std::vector<GlobalRows> rows(int ctas, int threads, Cover&& cover) const;
   std::vector<GlobalSite> const& sites() const { return sites_; }
-  /// Who of the cluster wrote the byte last, or changed it by an atomic since; null where nobody did.
+  /// Who of the cluster wrote the byte last, or changed it by an atomic since; null where nobody
+  /// did.
   GlobalSite const* last_change(std::uintptr_t address) const;
   /// Bytes of host memory that the shadow takes up.
   std::size_t memory() const;
@@ -105,8 +110,9 @@ class GlobalShadow {
   static constexpr std::size_t kWords = kPageBytes / 4;
   static constexpr std::uint32_t kMostSites = 1u << 12;
 
-  /// An access to some bytes of one aligned word of 4 bytes: time 32, agent 14, atomic 1, site 12, more 1,
-  /// bytes 4. None where it is 0. `more`: others of the same word are in the second array, or the rest.
+  /// An access to some bytes of one aligned word of 4 bytes: time 32, agent 14, atomic 1, site 12,
+  /// more 1, bytes 4. None where it is 0. `more`: others of the same word are in the second array,
+  /// or the rest.
   using Record = std::uint64_t;
   static constexpr Record kMore = 1u << 4;
   static constexpr std::uint32_t bytes_of(Record r) { return static_cast<std::uint32_t>(r & 15); }
@@ -114,7 +120,9 @@ class GlobalShadow {
     return static_cast<std::uint32_t>(r >> 5 & (kMostSites - 1));
   }
   static constexpr bool is_atomic(Record r) { return (r >> 17 & 1) != 0; }
-  static constexpr std::uint32_t agent_of(Record r) { return static_cast<std::uint32_t>(r >> 18 & kNobody); }
+  static constexpr std::uint32_t agent_of(Record r) {
+    return static_cast<std::uint32_t>(r >> 18 & kNobody);
+  }
   static constexpr std::uint32_t time_of(Record r) { return static_cast<std::uint32_t>(r >> 32); }
   static constexpr Record without_bytes(Record r) { return r & ~Record{15 | kMore}; }
 

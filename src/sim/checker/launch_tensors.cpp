@@ -29,14 +29,17 @@ void check(std::string const& kernel, GlobalTensor const& tensor) {
   if (tensor.element_bits < 8 || tensor.element_bits % 8 != 0)
     refuse(fmt::format("{} has elements of {} bits; they must have a multiple of 8", tensor.name,
                        tensor.element_bits));
-  std::string const layout = fmt::format("{} has the layout {}", tensor.name, to_string(tensor.layout));
+  std::string const layout =
+      fmt::format("{} has the layout {}", tensor.name, to_string(tensor.layout));
   if (tensor.layout.has_axes()) refuse(layout + ", of coordinates; its strides must be integers");
-  auto const modes = static_cast<std::size_t>(tensor.layout.leaves() == 0 ? 0 : tensor.layout.rank());
+  auto const modes =
+      static_cast<std::size_t>(tensor.layout.leaves() == 0 ? 0 : tensor.layout.rank());
   if (modes == 0 || modes != tensor.modes.size())
-    refuse(
-        fmt::format("{}, of {} modes, and names for {}; it must have at least one mode, and a name for each",
-                    layout, modes, tensor.modes.size()));
-  if (std::any_of(tensor.modes.begin(), tensor.modes.end(), [](auto const& mode) { return mode.empty(); }))
+    refuse(fmt::format(
+        "{}, of {} modes, and names for {}; it must have at least one mode, and a name for each",
+        layout, modes, tensor.modes.size()));
+  if (std::any_of(tensor.modes.begin(), tensor.modes.end(),
+                  [](auto const& mode) { return mode.empty(); }))
     refuse(fmt::format("a mode of {} has an empty name; findings need one", tensor.name));
 }
 
@@ -101,9 +104,10 @@ std::optional<Touch> first_touch(std::map<std::int64_t, ClusterLog> const& logs,
   for (auto const& [cluster, log] : logs) {
     for (GlobalRows const& rows : log.rows) {
       std::uintptr_t const distance = address - rows.begin;
-      bool const inside = rows.pitch == 0 || rows.count == 1
-                              ? distance < rows.bytes
-                              : distance / rows.pitch < rows.count && distance % rows.pitch < rows.bytes;
+      bool const inside =
+          rows.pitch == 0 || rows.count == 1
+              ? distance < rows.bytes
+              : distance / rows.pitch < rows.count && distance % rows.pitch < rows.bytes;
       GlobalSite const& site = log.sites[rows.site];
       if (inside && site.access != (read ? GlobalAccess::write : GlobalAccess::read))
         return Touch{&site, &rows, cluster};
@@ -112,12 +116,12 @@ std::optional<Touch> first_touch(std::map<std::int64_t, ClusterLog> const& logs,
   return std::nullopt;
 }
 
-/// An element beside the one with the index `first` that is covered, and who touched it: something stops
-/// short there. Neighbours in memory come first.
+/// An element beside the one with the index `first` that is covered, and who touched it: something
+/// stops short there. Neighbours in memory come first.
 template <class TouchOf>
-std::optional<std::pair<std::int64_t, Touch>> covered_beside(Marks const& marks, Layout const& layout,
-                                                             std::vector<std::int64_t> const& coordinate,
-                                                             std::int64_t first, TouchOf&& touch_of) {
+std::optional<std::pair<std::int64_t, Touch>> covered_beside(
+    Marks const& marks, Layout const& layout, std::vector<std::int64_t> const& coordinate,
+    std::int64_t first, TouchOf&& touch_of) {
   struct Mode {
     std::int64_t at, extent, step, stride;  ///< step: in the index
   };
@@ -125,7 +129,8 @@ std::optional<std::pair<std::int64_t, Touch>> covered_beside(Marks const& marks,
   std::int64_t step = 1;
   for (int mode = 0; mode < layout.rank(); ++mode) {
     std::int64_t const extent = layout[mode].size();
-    modes.push_back({coordinate[static_cast<std::size_t>(mode)], extent, step, std::abs(layout(step))});
+    modes.push_back(
+        {coordinate[static_cast<std::size_t>(mode)], extent, step, std::abs(layout(step))});
     step *= extent;
   }
   std::stable_sort(modes.begin(), modes.end(),
@@ -164,9 +169,10 @@ LaunchTensors::LaunchTensors(KernelImage const& kernel, AllocationTable const& t
       throw std::invalid_argument(fmt::format(
           "launch of {}: {}, of layout {} and elements of {} bytes, {}", kernel.name, tensor.name,
           to_string(tensor.layout), element_bytes(tensor),
-          begins == nullptr ? fmt::format("is at {}, in no allocation of this machine", tensor.address)
-                            : fmt::format("at byte {} of {}, does not lie in its {} bytes",
-                                          begins->offset_of(tensor.address), begins->name, begins->bytes)));
+          begins == nullptr
+              ? fmt::format("is at {}, in no allocation of this machine", tensor.address)
+              : fmt::format("at byte {} of {}, does not lie in its {} bytes",
+                            begins->offset_of(tensor.address), begins->name, begins->bytes)));
     }
   }
   for (std::size_t i = 0; i < memories.size(); ++i) {
@@ -191,8 +197,9 @@ LaunchTensors::~LaunchTensors() {
   }
 }
 
-std::vector<Finding> LaunchTensors::not_covered(std::map<std::int64_t, ClusterLog> const& logs,
-                                                std::function<Dim3(std::int64_t, int)> const& cta_of) const {
+std::vector<Finding> LaunchTensors::not_covered(
+    std::map<std::int64_t, ClusterLog> const& logs,
+    std::function<Dim3(std::int64_t, int)> const& cta_of) const {
   std::vector<Finding> findings;
   for (Covered const& covered : covered_) {
     GlobalTensor const* const tensor = covered.tensor;
@@ -209,7 +216,8 @@ std::vector<Finding> LaunchTensors::not_covered(std::map<std::int64_t, ClusterLo
       ++missing;
     }
     auto const address = [&](std::int64_t index) {
-      return static_cast<unsigned char const*>(tensor->address) + layout(index) * element_bytes(*tensor);
+      return static_cast<unsigned char const*>(tensor->address) +
+             layout(index) * element_bytes(*tensor);
     };
     Finding f;
     f.kind = read ? FindingKind::unread_input : FindingKind::unwritten_output;
@@ -217,26 +225,27 @@ std::vector<Finding> LaunchTensors::not_covered(std::map<std::int64_t, ClusterLo
     f.buffer = memory->name;
     std::vector<std::int64_t> const coordinate = coordinate_of(layout, first);
     f.coordinate = memory->place(memory->offset_of(address(first)));
-    std::string const rest = missing == 1      ? fmt::format("one of {} elements", size)
-                             : missing == size ? fmt::format("nor any other of its {} elements", size)
-                                               : fmt::format("nor {} other{} of its {} elements", missing - 1,
-                                                             missing == 2 ? "" : "s", size);
-    f.message = fmt::format("nobody {} {}, {}: the launch is to {} them all", read ? "reads" : "writes",
-                            f.coordinate, rest, read ? "read" : "write");
-    if (auto const beside = covered_beside(marks, layout, coordinate, first, [&](std::int64_t index) {
-          return first_touch(logs, address(index), read);
-        })) {
+    std::string const rest = missing == 1 ? fmt::format("one of {} elements", size)
+                             : missing == size
+                                 ? fmt::format("nor any other of its {} elements", size)
+                                 : fmt::format("nor {} other{} of its {} elements", missing - 1,
+                                               missing == 2 ? "" : "s", size);
+    f.message = fmt::format("nobody {} {}, {}: the launch is to {} them all",
+                            read ? "reads" : "writes", f.coordinate, rest, read ? "read" : "write");
+    if (auto const beside = covered_beside(
+            marks, layout, coordinate, first,
+            [&](std::int64_t index) { return first_touch(logs, address(index), read); })) {
       auto const& [index, touch] = *beside;
       f.other = touch.site->where;
       f.other_cta = cta_of(touch.cluster, touch.rows->cta);
       f.other_warp = touch.rows->warp;
       f.other_lane = touch.rows->lane;
-      f.message +=
-          fmt::format("; {}, beside it, {} of CTA ({}, {}, {}), warp {}{} {} ({})",
-                      coordinate_text(*tensor, coordinate_of(layout, index)),
-                      ptx_name(touch.site->instruction), f.other_cta->x, f.other_cta->y, f.other_cta->z,
-                      f.other_warp, f.other_lane < 0 ? "" : fmt::format(", lane {}", f.other_lane),
-                      verb(touch.site->access, touch.site->instruction), place_text(f.other));
+      f.message += fmt::format(
+          "; {}, beside it, {} of CTA ({}, {}, {}), warp {}{} {} ({})",
+          coordinate_text(*tensor, coordinate_of(layout, index)), ptx_name(touch.site->instruction),
+          f.other_cta->x, f.other_cta->y, f.other_cta->z, f.other_warp,
+          f.other_lane < 0 ? "" : fmt::format(", lane {}", f.other_lane),
+          verb(touch.site->access, touch.site->instruction), place_text(f.other));
     }
     findings.push_back(std::move(f));
   }

@@ -5,8 +5,8 @@
 #include "checker/checker.hpp"
 #include "values/place.hpp"
 
-/// Mbarriers: what their arrivals release and their waits acquire, and whether their init is known to who
-/// uses them.
+/// Mbarriers: what their arrivals release and their waits acquire, and whether their init is known
+/// to who uses them.
 namespace tegula::sim {
 
 void Checker::mbarrier_initialised(Cta& cta, MbarrierState const& mbarrier, bool again) {
@@ -16,7 +16,8 @@ void Checker::mbarrier_initialised(Cta& cta, MbarrierState const& mbarrier, bool
   std::uint32_t const address = mbarrier.address;
   SharedAccess const init{Instruction::mbarrier_init, address, 8, true, mbarrier.init, thread.lane};
   if (!again) {
-    if (of_cta.state.first_other(address, 8, kInFlight | kBeingRead, 0) != 8) shared_findings(cta, init);
+    if (of_cta.state.first_other(address, 8, kInFlight | kBeingRead, 0) != 8)
+      shared_findings(cta, init);
     of_cta.state.mark(address, 8, kMbarrier);
   }
   if (!races_) return;
@@ -24,8 +25,8 @@ void Checker::mbarrier_initialised(Cta& cta, MbarrierState const& mbarrier, bool
   own.agent = agents_.mbarrier_agent(cta.rank(), address);
   own.phases = std::make_unique<PhaseHistory>(SharedRange{cta.rank(), address, 8});
   Conflict conflict;
-  if (!of_cta.shadow.write(thread.agent, address - kSharedBase, 8, site(init.instruction, init.where),
-                           conflict))
+  if (!of_cta.shadow.write(thread.agent, address - kSharedBase, 8,
+                           site(init.instruction, init.where), conflict))
     generic_race(cta, init, conflict);
   own.init_time = agents_.causality().now();
   of(thread).inits.push_back({own.agent, own.init_time});
@@ -40,7 +41,8 @@ void Checker::mbarrier_invalidated(Cta& cta, MbarrierState const& mbarrier, Sour
   of(cta, mbarrier).accesses.clear();
 }
 
-/// The current thread uses the mbarrier: it must come after its init, and nobody may invalidate it before.
+/// The current thread uses the mbarrier: it must come after its init, and nobody may invalidate it
+/// before.
 void Checker::mbarrier_used(Cta& cta, MbarrierState const& mbarrier, Instruction instruction,
                             SourceLocation where) {
   check_init_known(cta, mbarrier, instruction, where);
@@ -58,18 +60,20 @@ void Checker::mbarrier_arrived(Cta& cta, MbarrierState const& mbarrier, Instruct
   Thread const& thread = cta.current_thread();
   OfMbarrier& own = of(cta, mbarrier);
   if (thread.cta != &cta) {
-    note_access(own.accesses, {instruction, where, mbarrier.address, thread.cta->rank(), thread.index / 32,
-                               thread.lane, thread.cta->current_warp().cluster_arrivals + 1, mbarrier.phase});
+    note_access(own.accesses,
+                {instruction, where, mbarrier.address, thread.cta->rank(), thread.index / 32,
+                 thread.lane, thread.cta->current_warp().cluster_arrivals + 1, mbarrier.phase});
   }
   if (!races_) return;
   check_given_back(cta, own, mbarrier.phase, where);
   release_into(cta, own, relaxed, wide);
 }
 
-/// The current thread arrives. What it has waited for just before that, this mbarrier's arrivals show to be
-/// free: it fills a stage. And if it has waited for what others fill so, it gives a stage back: not one that
-/// it has given back already.
-void Checker::check_given_back(Cta& cta, OfMbarrier& mbarrier, std::int64_t phase, SourceLocation where) {
+/// The current thread arrives. What it has waited for just before that, this mbarrier's arrivals
+/// show to be free: it fills a stage. And if it has waited for what others fill so, it gives a
+/// stage back: not one that it has given back already.
+void Checker::check_given_back(Cta& cta, OfMbarrier& mbarrier, std::int64_t phase,
+                               SourceLocation where) {
   int const thread = cta.current_thread().agent;
   OfThread& own = of(cta.current_thread());
   if (own.waited != nullptr) own.waited->guards(*mbarrier.phases);
@@ -79,17 +83,19 @@ void Checker::check_given_back(Cta& cta, OfMbarrier& mbarrier, std::int64_t phas
   Cta const& of_filled = cta.cluster().cta(place.cta);
   std::string const text = of_filled.shared_place(place.address);
   cta.report(
-      FindingKind::mbarrier_misuse, stale.wait.where, cta.here(), of_filled.buffer_name(place.address), text,
-      fmt::format("a wait for {} passes on phase {}, for which {} has waited before ({}), and which it "
-                  "has given back since by {} on {} ({}): what it gives back the second time it has "
-                  "not been given",
-                  text, stale.wait.phase, agent_text(cta, thread), place_text(stale.first),
-                  ptx_name(Instruction::mbarrier_arrive), cta.shared_place(mbarrier.phases->place().address),
-                  place_text(stale.gave_back)),
+      FindingKind::mbarrier_misuse, stale.wait.where, cta.here(),
+      of_filled.buffer_name(place.address), text,
+      fmt::format(
+          "a wait for {} passes on phase {}, for which {} has waited before ({}), and which it "
+          "has given back since by {} on {} ({}): what it gives back the second time it has "
+          "not been given",
+          text, stale.wait.phase, agent_text(cta, thread), place_text(stale.first),
+          ptx_name(Instruction::mbarrier_arrive),
+          cta.shared_place(mbarrier.phases->place().address), place_text(stale.gave_back)),
       {where,
        {-1, -1, -1},
-       fmt::format("a wait for phase {}, of parity {}, would see what comes next", stale.wait.phase + 1,
-                   (stale.wait.phase + 1) % 2)});
+       fmt::format("a wait for phase {}, of parity {}, would see what comes next",
+                   stale.wait.phase + 1, (stale.wait.phase + 1) % 2)});
 }
 
 /// An operation has landed, and completes on the mbarrier: who waits for that knows its writes.
@@ -119,8 +125,8 @@ void Checker::phase_completed(Cta& cta, MbarrierState const& mbarrier) {
   own.phases->completed(agents_.causality().now());
 }
 
-/// PTX ISA, mbarrier.test_wait: .acquire, of what those who arrived have released, and of the writes of the
-/// copies that completed there.
+/// PTX ISA, mbarrier.test_wait: .acquire, of what those who arrived have released, and of the
+/// writes of the copies that completed there.
 void Checker::phase_passed(Cta& cta, MbarrierState const& mbarrier, Thread const& thread,
                            SourceLocation where, bool relaxed) {
   OfMbarrier& own = of(cta, mbarrier);
@@ -147,7 +153,8 @@ void Checker::phase_passed(Cta& cta, MbarrierState const& mbarrier, Thread const
                           site(Instruction::mbarrier_try_wait, where));
 }
 
-/// An operation of the asynchronous proxy is to complete on the mbarrier: its init must be visible there.
+/// An operation of the asynchronous proxy is to complete on the mbarrier: its init must be visible
+/// there.
 void Checker::check_visible(Cta& cta, MbarrierState const& mbarrier, InFlight const& operation) {
   SourceLocation const where = operation.where;
   OfMbarrier const& own = of(cta, mbarrier);
@@ -162,7 +169,8 @@ void Checker::check_visible(Cta& cta, MbarrierState const& mbarrier, InFlight co
       fmt::format(
           "{} completes on {}, whose init ({}) no fence.mbarrier_init or fence.proxy.async has made visible "
           "to the asynchronous proxy",
-          ptx_name(operation.instruction), cta.shared_place(mbarrier.address), place_text(mbarrier.init)),
+          ptx_name(operation.instruction), cta.shared_place(mbarrier.address),
+          place_text(mbarrier.init)),
       {mbarrier.init, culprit(mbarrier.initialiser),
        causality.known(issuer, mbarrier.initialiser, own.init_time)
            ? "a fence_mbarrier_init after the init would order them"
@@ -192,18 +200,20 @@ void Checker::check_init_known(Cta& cta, MbarrierState const& mbarrier, Instruct
       causality.known(thread, own.agent, own.init_time))
     return;
   bool const peer = cta.current_thread().cta != &cta;
-  cta.report(FindingKind::mbarrier_misuse, where, cta.here(), cta.buffer_name(mbarrier.address),
-             cta.shared_place(mbarrier.address),
-             fmt::format("{} on {}, before which nothing orders its init by {} ({})", ptx_name(instruction),
-                         cta.shared_place(mbarrier.address), agent_text(cta, mbarrier.initialiser),
-                         place_text(mbarrier.init)),
-             {mbarrier.init, culprit(mbarrier.initialiser),
-              peer ? "a fence_mbarrier_init after the init, and then a cluster::sync, would order them"
-                   : "a cta::sync after the init would order them"});
+  cta.report(
+      FindingKind::mbarrier_misuse, where, cta.here(), cta.buffer_name(mbarrier.address),
+      cta.shared_place(mbarrier.address),
+      fmt::format("{} on {}, before which nothing orders its init by {} ({})",
+                  ptx_name(instruction), cta.shared_place(mbarrier.address),
+                  agent_text(cta, mbarrier.initialiser), place_text(mbarrier.init)),
+      {mbarrier.init, culprit(mbarrier.initialiser),
+       peer ? "a fence_mbarrier_init after the init, and then a cluster::sync, would order them"
+            : "a cta::sync after the init would order them"});
 }
 
-/// PTX ISA, mbarrier.arrive: .release, of what the thread did before, to those within the scope. The waits of
-/// arch/ acquire at the CTA's scope: what threads of other CTAs release is known after a fence that follows.
+/// PTX ISA, mbarrier.arrive: .release, of what the thread did before, to those within the scope.
+/// The waits of arch/ acquire at the CTA's scope: what threads of other CTAs release is known after
+/// a fence that follows.
 void Checker::release_into(Cta& cta, OfMbarrier& mbarrier, bool relaxed, bool wide) {
   Causality& causality = agents_.causality();
   Thread const& thread = cta.current_thread();
@@ -213,7 +223,8 @@ void Checker::release_into(Cta& cta, OfMbarrier& mbarrier, bool relaxed, bool wi
     causality.release(thread.agent, mbarrier.arriving);
   } else {
     if (wide) causality.release(thread.agent, mbarrier.arriving_wide);
-    if (!cta.launch().options->strict.scopes) causality.release_narrow(thread.agent, mbarrier.arriving);
+    if (!cta.launch().options->strict.scopes)
+      causality.release_narrow(thread.agent, mbarrier.arriving);
   }
 }
 

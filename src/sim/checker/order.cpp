@@ -6,7 +6,8 @@
 #include "checker/checker.hpp"
 #include "values/place.hpp"
 
-/// What orders accesses: barriers, fences and the synchronisation of warps, as Causality knows them.
+/// What orders accesses: barriers, fences and the synchronisation of warps, as Causality knows
+/// them.
 namespace tegula::sim {
 
 void Checker::start(Cluster& cluster, GlobalOrder* order) {
@@ -44,10 +45,11 @@ void Checker::warp_synchronised(Cta& cta, std::uint32_t lanes) {
 }
 
 void Checker::barrier_arrived(Cta& cta, int id) {
-  // PTX ISA, bar: bar.sync orders the accesses before it of all participating threads, those that arrive by
-  // bar.arrive too, before those that follow; bar.arrive itself waits for nothing.
+  // PTX ISA, bar: bar.sync orders the accesses before it of all participating threads, those that
+  // arrive by bar.arrive too, before those that follow; bar.arrive itself waits for nothing.
   if (races_)
-    agents_.causality().release(agent(cta, 0), kFullWarp, of(cta).barriers[static_cast<std::size_t>(id)]);
+    agents_.causality().release(agent(cta, 0), kFullWarp,
+                                of(cta).barriers[static_cast<std::size_t>(id)]);
 }
 
 void Checker::barrier_completed(Cta& cta, int id, std::uint32_t waiting, bool waits) {
@@ -56,7 +58,8 @@ void Checker::barrier_completed(Cta& cta, int id, std::uint32_t waiting, bool wa
   Published& arrived = of(cta).barriers[static_cast<std::size_t>(id)];
   if (waits) causality.acquire(agent(cta, 0), kFullWarp, arrived);
   for (; waiting != 0; waiting &= waiting - 1)
-    causality.acquire(cta.rank() * cta.threads() + 32 * std::countr_zero(waiting), kFullWarp, arrived);
+    causality.acquire(cta.rank() * cta.threads() + 32 * std::countr_zero(waiting), kFullWarp,
+                      arrived);
   arrived.clear();
 }
 
@@ -64,8 +67,8 @@ void Checker::cluster_barrier_arrived(Cta& cta, Warp const& warp, bool relaxed) 
   if (!races_) return;
   Causality& causality = agents_.causality();
   if (!relaxed) causality.release(agent(cta, 0), kFullWarp, cluster_arriving_);
-  // PTX ISA, fence.mbarrier_init: a release for the thread's mbarrier.init before it, and nothing else, that
-  // the relaxed arrival completes.
+  // PTX ISA, fence.mbarrier_init: a release for the thread's mbarrier.init before it, and nothing
+  // else, that the relaxed arrival completes.
   for (int lane = 0; relaxed && lane < 32; ++lane) {
     Thread const& thread = cta.thread(32 * warp.index + lane);
     OfThread const& own = of(thread);
@@ -81,7 +84,8 @@ void Checker::cluster_barrier_completed() {
 }
 
 void Checker::cluster_barrier_passed(Cta& cta, Warp const& warp) {
-  if (races_) agents_.causality().acquire(cta.thread(32 * warp.index).agent, kFullWarp, cluster_complete_);
+  if (races_)
+    agents_.causality().acquire(cta.thread(32 * warp.index).agent, kFullWarp, cluster_complete_);
 }
 
 void Checker::memory_fenced(Cta& cta, Scope scope, SourceLocation where) {
@@ -89,10 +93,13 @@ void Checker::memory_fenced(Cta& cta, Scope scope, SourceLocation where) {
   if (global_races_.on()) global_races_.fence(scope, where);
 }
 
-void Checker::proxy_fenced(Cta& cta) { agents_.causality().fence_proxy(cta.current_thread().agent); }
+void Checker::proxy_fenced(Cta& cta) {
+  agents_.causality().fence_proxy(cta.current_thread().agent);
+}
 
 void Checker::inits_fenced(Cta& cta) {
-  // PTX ISA, membar/fence, fence.mbarrier_init: for the mbarrier.init before it of the thread itself.
+  // PTX ISA, membar/fence, fence.mbarrier_init: for the mbarrier.init before it of the thread
+  // itself.
   Thread const& thread = cta.current_thread();
   OfThread& own = of(thread);
   for (; own.fenced_inits < own.inits.size(); ++own.fenced_inits) {
@@ -103,8 +110,8 @@ void Checker::inits_fenced(Cta& cta) {
 
 void Checker::grids_waited(Cta& cta) { agents_.wait_for_grids(cta.current_thread().agent); }
 
-/// PTX ISA, setmaxnreg: "all warps in the warpgroup must synchronize explicitly before executing subsequent
-/// setmaxnreg instructions".
+/// PTX ISA, setmaxnreg: "all warps in the warpgroup must synchronize explicitly before executing
+/// subsequent setmaxnreg instructions".
 void Checker::changing_registers(Cta& cta, int warpgroup, bool increase, SourceLocation where) {
   Warpgroup const& group = cta.warpgroup();
   if (!races_ || group.registers_where.line == 0) return;
@@ -114,7 +121,8 @@ void Checker::changing_registers(Cta& cta, int warpgroup, bool increase, SourceL
   auto const comes_after = [&](int warp, int other) {
     for (int lane = 0; lane < 32; ++lane) {
       for (int of_other = 0; of_other < 32; ++of_other) {
-        if (agents_.causality().known(first + 32 * warp + lane, first + 32 * other + of_other, before))
+        if (agents_.causality().known(first + 32 * warp + lane, first + 32 * other + of_other,
+                                      before))
           return true;
       }
     }
@@ -122,14 +130,15 @@ void Checker::changing_registers(Cta& cta, int warpgroup, bool increase, SourceL
   };
   for (int pair = 0; pair < 16; ++pair) {
     if (comes_after(pair / 4, pair % 4)) continue;
-    cta.report(FindingKind::register_race, where, cta.here(-1), "", "",
-               fmt::format("setmaxnreg.{} by a warpgroup whose warps have not synchronised since their "
-                           "setmaxnreg.{} ({})",
-                           increase ? "inc" : "dec", group.registers_raised ? "inc" : "dec",
-                           place_text(group.registers_where)),
-               {group.registers_where,
-                {-1, -1, -1},
-                "a cta::bar_sync of the warpgroup between them would order them"});
+    cta.report(
+        FindingKind::register_race, where, cta.here(-1), "", "",
+        fmt::format("setmaxnreg.{} by a warpgroup whose warps have not synchronised since their "
+                    "setmaxnreg.{} ({})",
+                    increase ? "inc" : "dec", group.registers_raised ? "inc" : "dec",
+                    place_text(group.registers_where)),
+        {group.registers_where,
+         {-1, -1, -1},
+         "a cta::bar_sync of the warpgroup between them would order them"});
     return;
   }
 }

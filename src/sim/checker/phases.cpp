@@ -32,9 +32,9 @@ void PhaseHistory::guards(PhaseHistory const& filled) {
     guarded_.push_back({&filled, {}});
 }
 
-/// What is new since the thread's last arrival makes the arrival right, whatever else it has waited for again
-/// (a stage may bring two tiles, each with an mbarrier of its own). Arrivals that count for the same phase
-/// give back once.
+/// What is new since the thread's last arrival makes the arrival right, whatever else it has waited
+/// for again (a stage may bring two tiles, each with an mbarrier of its own). Arrivals that count
+/// for the same phase give back once.
 PhaseHistory::Stale PhaseHistory::gives_back(int thread, std::int64_t phase, SourceLocation where) {
   if (guarded_.empty() || guarded_.size() > kMostGuarded) return {};
   Stale stale;

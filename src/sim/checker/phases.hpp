@@ -8,8 +8,8 @@
 #include "machine/in_flight.hpp"
 #include "tegula/arch/source_location.hpp"
 
-/// The phases of one mbarrier: when each was complete, who has waited for which, and what they give back.
-/// Phases are numbered from 0; a wait that passes before any is complete is for phase -1.
+/// The phases of one mbarrier: when each was complete, who has waited for which, and what they give
+/// back. Phases are numbered from 0; a wait that passes before any is complete is for phase -1.
 namespace tegula::sim {
 
 class PhaseHistory {
@@ -32,12 +32,13 @@ class PhaseHistory {
   /// `thread` is an agent.
   void waited(int thread, std::int64_t phase, SourceLocation where);
   Wait wait_of(int thread) const {
-    return static_cast<std::size_t>(thread) < waits_.size() ? waits_[static_cast<std::size_t>(thread)]
-                                                            : Wait{};
+    return static_cast<std::size_t>(thread) < waits_.size()
+               ? waits_[static_cast<std::size_t>(thread)]
+               : Wait{};
   }
 
-  /// Some thread has waited here before it arrived at the mbarrier `filled`: arrivals here give back what a
-  /// phase of that one has brought.
+  /// Some thread has waited here before it arrived at the mbarrier `filled`: arrivals here give
+  /// back what a phase of that one has brought.
   void guards(PhaseHistory const& filled);
   /// A wait that passed on a phase that its thread had already given back.
   struct Stale {

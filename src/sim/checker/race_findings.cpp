@@ -8,8 +8,8 @@
 /// What is said of accesses to shared memory that race.
 namespace tegula::sim {
 
-/// What would order an access after a copy that counts for a phase of an mbarrier, and was issued in phase
-/// `issued`. Where the thread has waited for another phase, it is told which.
+/// What would order an access after a copy that counts for a phase of an mbarrier, and was issued
+/// in phase `issued`. Where the thread has waited for another phase, it is told which.
 std::string Checker::order_of_phase(Cta const& cta, SharedRange const& mbarrier, std::int64_t phase,
                                     std::int64_t issued, char const* waiter) {
   Cta const& owner = cta.cluster().cta(mbarrier.cta);
@@ -34,14 +34,16 @@ std::string Checker::order_of_phase(Cta const& cta, SharedRange const& mbarrier,
   if (wait.where.line == 0)
     return fmt::format("a wait for {}, on which it completes,{} would order them", place, waiter);
   if (wait.phase >= phase)
-    return fmt::format("a wait for phase {} of {}, on which it completes,{} before this would order them",
-                       phase, place, waiter);
+    return fmt::format(
+        "a wait for phase {} of {}, on which it completes,{} before this would order them", phase,
+        place, waiter);
   std::string const what =
-      wait.phase < 0 ? std::string("for none: it passes before phase 0 is complete")
-                     : fmt::format(
-                           "for phase {}, whose bytes nothing may overwrite but after an arrival that "
-                           "follows this access, and a wait for that",
-                           wait.phase);
+      wait.phase < 0
+          ? std::string("for none: it passes before phase 0 is complete")
+          : fmt::format(
+                "for phase {}, whose bytes nothing may overwrite but after an arrival that "
+                "follows this access, and a wait for that",
+                wait.phase);
   return fmt::format(
       "a wait for phase {} of {}, of parity {}, on which it completes,{} would order them; that of {} ({}) is {}",
       phase, place, phase % 2, waiter, agent_text(cta, thread), place_text(wait.where), what);
@@ -66,11 +68,12 @@ void Checker::races_with_copy(Cta& cta, SharedAccess const& access, Conflict con
       fmt::format("{} {} {} while a {} into it is in flight that {} issued ({})",
                   ptx_name(access.instruction), access.write ? "writes" : "reads", place,
                   ptx_name(other.instruction), agent_text(cta, issuer), place_text(other.where)),
-      {other.where, culprit(issuer), order_of_phase(cta, mbarrier, phase, std::min(issued, phase), waiter)});
+      {other.where, culprit(issuer),
+       order_of_phase(cta, mbarrier, phase, std::min(issued, phase), waiter)});
 }
 
-/// What would order accesses of two threads, as far apart as they are. `arrives`: the other's is a cp.async
-/// that a cp.async.mbarrier.arrive stands for.
+/// What would order accesses of two threads, as far apart as they are. `arrives`: the other's is a
+/// cp.async that a cp.async.mbarrier.arrive stands for.
 std::string Checker::order_of_threads(Cta const& cta, Culprit const& self, Conflict const& conflict,
                                       bool arrives) const {
   Culprit const who = culprit(conflict.agent);
@@ -79,7 +82,8 @@ std::string Checker::order_of_threads(Cta const& cta, Culprit const& self, Confl
     if (arrives)
       return "a wait for the mbarrier of the cp.async.mbarrier.arrive that follows it would order them";
     return fmt::format(
-        "a cp.async.wait_group by {}, and then {}, would order them", agent_text(cta, conflict.agent),
+        "a cp.async.wait_group by {}, and then {}, would order them",
+        agent_text(cta, conflict.agent),
         of_warp ? "a warp::sync" : "a cta::sync, or an arrival on an mbarrier and a wait for it");
   }
   if (who.cta != self.cta)
@@ -100,8 +104,8 @@ void Checker::overwrites_source(Cta& cta, SharedAccess const& access, Conflict c
   std::string const place = cta.shared_place(address);
   Site const other = agents_.sites()[conflict.site];
   Culprit who = culprit(conflict.agent);
-  std::string const whose =
-      conflict.warpgroup ? fmt::format("warpgroup {}", who.warp / 4) : agent_text(cta, conflict.agent);
+  std::string const whose = conflict.warpgroup ? fmt::format("warpgroup {}", who.warp / 4)
+                                               : agent_text(cta, conflict.agent);
   std::string order =
       conflict.warpgroup
           ? fmt::format(
@@ -113,18 +117,20 @@ void Checker::overwrites_source(Cta& cta, SharedAccess const& access, Conflict c
                 "order them",
                 agent_text(cta, conflict.agent));
   if (conflict.warpgroup) who.lane = -1;
-  cta.report(FindingKind::async_overwrite, access.where, cta.here(access.lane), cta.buffer_name(address),
-             place,
-             fmt::format("{} writes {} while a {} that reads it may be in flight that {} issued ({})",
-                         ptx_name(access.instruction), place, ptx_name(other.instruction), whose,
-                         place_text(other.where)),
-             {other.where, who, std::move(order)});
+  cta.report(
+      FindingKind::async_overwrite, access.where, cta.here(access.lane), cta.buffer_name(address),
+      place,
+      fmt::format("{} writes {} while a {} that reads it may be in flight that {} issued ({})",
+                  ptx_name(access.instruction), place, ptx_name(other.instruction), whose,
+                  place_text(other.where)),
+      {other.where, who, std::move(order)});
 }
 
 void Checker::generic_race(Cta& cta, SharedAccess const& access, Conflict conflict) {
   bool const arrives = conflict.agent >= agents_.causality().threads();
   if (agents_.thread_of(conflict.agent) >= 0) conflict.agent = agents_.thread_of(conflict.agent);
-  if (conflict.agent >= agents_.causality().threads()) return races_with_copy(cta, access, conflict, "");
+  if (conflict.agent >= agents_.causality().threads())
+    return races_with_copy(cta, access, conflict, "");
   Site const other = agents_.sites()[conflict.site];
   if (row_of(other.instruction).proxy == Proxy::async && !conflict.wrote)
     return overwrites_source(cta, access, conflict);
@@ -133,20 +139,22 @@ void Checker::generic_race(Cta& cta, SharedAccess const& access, Conflict confli
   Culprit const self = cta.here(access.lane);
   std::string order = order_of_threads(cta, self, conflict, arrives);
   // A pair of lines is told of once, whichever came first where.
-  bool const reversed = agents_.raced_reversed(site(access.instruction, access.where), conflict.site);
+  bool const reversed =
+      agents_.raced_reversed(site(access.instruction, access.where), conflict.site);
   auto const race = [&](Site const& one, Culprit const& by, bool writes, Site const& two,
                         std::string const& whose, bool wrote, Opposite opposite) {
-    cta.report(FindingKind::data_race, one.where, by, cta.buffer_name(address), place,
-               fmt::format("{} {} {}, which {} {} by {} ({}), and nothing orders the two",
-                           ptx_name(one.instruction), writes ? "writes" : "reads", place, whose,
-                           wrote ? "wrote" : "read", ptx_name(two.instruction), place_text(two.where)),
-               std::move(opposite));
+    cta.report(
+        FindingKind::data_race, one.where, by, cta.buffer_name(address), place,
+        fmt::format("{} {} {}, which {} {} by {} ({}), and nothing orders the two",
+                    ptx_name(one.instruction), writes ? "writes" : "reads", place, whose,
+                    wrote ? "wrote" : "read", ptx_name(two.instruction), place_text(two.where)),
+        std::move(opposite));
   };
   Site const own{access.where, access.instruction};
   if (reversed) {
     Culprit const by = culprit(conflict.agent);
-    race(other, by, conflict.wrote, own, agents_.text(agent(cta, access.lane), by.cta), access.write,
-         {own.where, self, std::move(order)});
+    race(other, by, conflict.wrote, own, agents_.text(agent(cta, access.lane), by.cta),
+         access.write, {own.where, self, std::move(order)});
   } else {
     race(own, self, access.write, other, agent_text(cta, conflict.agent), conflict.wrote,
          {other.where, culprit(conflict.agent), std::move(order)});
@@ -165,8 +173,8 @@ void Checker::async_race(Cta& cta, InFlight const& operation, bool write, Confli
   if (conflict.agent >= agents_.causality().threads()) {
     bool const group = operation.instruction == Instruction::wgmma_mma_async;
     return races_with_copy(
-        cta, {operation.instruction, address, 1, write, operation.where, cta.current_thread().lane}, conflict,
-        group ? " by every thread of the warpgroup" : " by the thread that issues it");
+        cta, {operation.instruction, address, 1, write, operation.where, cta.current_thread().lane},
+        conflict, group ? " by every thread of the warpgroup" : " by the thread that issues it");
   }
   Culprit const who = culprit(conflict.agent);
   std::string const whose =
@@ -180,23 +188,26 @@ void Checker::async_race(Cta& cta, InFlight const& operation, bool write, Confli
             : fmt::format(
                   "a fence_proxy_async_shared by {} after that, or by {} before the {}, would order them",
                   whose,
-                  group ? "every thread of the warpgroup" : agent_text(cta, cta.current_thread().agent),
+                  group ? "every thread of the warpgroup"
+                        : agent_text(cta, cta.current_thread().agent),
                   name);
     cta.report(
         FindingKind::proxy_race, operation.where, self, cta.buffer_name(address), place,
-        fmt::format("{} {} {}, which {} {} by {} ({}) without a fence.proxy.async after that", name, verb,
-                    place, whose, conflict.wrote ? "wrote" : "read", other_name, place_text(other.where)),
+        fmt::format("{} {} {}, which {} {} by {} ({}) without a fence.proxy.async after that", name,
+                    verb, place, whose, conflict.wrote ? "wrote" : "read", other_name,
+                    place_text(other.where)),
         std::move(opposite));
     return;
   }
   if (conflict.wrote) {
     opposite.order = fmt::format(
         "{} after the write, and then a barrier or an arrival on an mbarrier and a wait for it, would order them",
-        other.instruction == Instruction::cp_async ? "a cp.async.wait_group and a fence_proxy_async_shared"
-                                                   : "a fence_proxy_async_shared");
+        other.instruction == Instruction::cp_async
+            ? "a cp.async.wait_group and a fence_proxy_async_shared"
+            : "a fence_proxy_async_shared");
     cta.report(FindingKind::data_race, operation.where, self, cta.buffer_name(address), place,
-               fmt::format("{} {} {}, which {} wrote by {} ({}), and nothing orders the two", name, verb,
-                           place, whose, other_name, place_text(other.where)),
+               fmt::format("{} {} {}, which {} wrote by {} ({}), and nothing orders the two", name,
+                           verb, place, whose, other_name, place_text(other.where)),
                std::move(opposite));
     return;
   }
@@ -207,8 +218,8 @@ void Checker::async_race(Cta& cta, InFlight const& operation, bool write, Confli
                 whose)
           : "an arrival on an mbarrier after the read, or a barrier, and a wait for it would order them";
   cta.report(FindingKind::async_overwrite, operation.where, self, cta.buffer_name(address), place,
-             fmt::format("{} writes {}, which {} reads by {} ({}), and nothing orders that before", name,
-                         place, whose, other_name, place_text(other.where)),
+             fmt::format("{} writes {}, which {} reads by {} ({}), and nothing orders that before",
+                         name, place, whose, other_name, place_text(other.where)),
              std::move(opposite));
 }
 

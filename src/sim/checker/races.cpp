@@ -8,7 +8,8 @@ namespace {
 
 /// Readers of a piece beyond which those that happen before a new one are looked for.
 constexpr int kManyReaders = 8;
-/// Readers of a piece that are remembered, at most: they hold the shadow below 100 bytes for each byte.
+/// Readers of a piece that are remembered, at most: they hold the shadow below 100 bytes for each
+/// byte.
 constexpr int kMostReaders = 20;
 
 std::uint64_t key_of(Instruction instruction, SourceLocation where) {
@@ -125,8 +126,8 @@ void RaceShadow::drop_readers(std::uint32_t piece, std::uint32_t words) {
   }
 }
 
-/// Forgets the readers of the words that happen before what those that read them now do: whoever comes after
-/// these comes after them.
+/// Forgets the readers of the words that happen before what those that read them now do: whoever
+/// comes after these comes after them.
 void RaceShadow::prune(std::uint32_t piece, int warp, std::array<std::uint32_t, 4> const& lanes) {
   std::uint32_t* link = &heads_[piece];
   while (*link != 0) {
@@ -147,8 +148,8 @@ void RaceShadow::make_room(std::uint32_t piece) {
   while (*link != 0) drop(*link);
 }
 
-/// Forgets, of a reader, the words that all have been read before what the lanes of a warp read now; returns
-/// the lanes that are left.
+/// Forgets, of a reader, the words that all have been read before what the lanes of a warp read
+/// now; returns the lanes that are left.
 std::uint32_t RaceShadow::forget_known(Reader& reader, int warp,
                                        std::array<std::uint32_t, 4> const& lanes) const {
   std::uint32_t left = 0;
@@ -164,8 +165,9 @@ std::uint32_t RaceShadow::forget_known(Reader& reader, int warp,
 }
 
 /// Lanes of a warp have read words of a piece. What they read of those before is forgotten.
-void RaceShadow::note_lanes(std::uint32_t piece, int warp, std::array<std::uint32_t, 4> const& lanes,
-                            std::uint16_t site, bool async) {
+void RaceShadow::note_lanes(std::uint32_t piece, int warp,
+                            std::array<std::uint32_t, 4> const& lanes, std::uint16_t site,
+                            bool async) {
   Time const now = causality_.now();
   std::uint32_t const own = static_cast<std::uint32_t>(warp);
   std::uint32_t* link = &heads_[piece];
@@ -188,28 +190,31 @@ void RaceShadow::note_lanes(std::uint32_t piece, int warp, std::array<std::uint3
     }
     link = &reader.next;
   }
-  if (count >= kManyReaders && std::has_single_bit(static_cast<unsigned>(count))) prune(piece, warp, lanes);
+  if (count >= kManyReaders && std::has_single_bit(static_cast<unsigned>(count)))
+    prune(piece, warp, lanes);
   if (count >= kMostReaders) make_room(piece);
   push(piece, {0, now, site, ReaderKind::lanes, async, own, lanes});
 }
 
 /// A thread has read bytes of a piece that are no whole words.
-void RaceShadow::note_bytes(std::uint32_t piece, int thread, std::uint32_t bytes, std::uint16_t site) {
+void RaceShadow::note_bytes(std::uint32_t piece, int thread, std::uint32_t bytes,
+                            std::uint16_t site) {
   std::uint32_t const lane = static_cast<std::uint32_t>(thread % 32);
   std::uint32_t const warp = static_cast<std::uint32_t>(thread) - lane;
   int count = 0;
   for (std::uint32_t* link = &heads_[piece]; *link != 0;) {
     Reader& reader = readers_[*link];
     ++count;
-    if (reader.warp == warp && reader.kind == ReaderKind::bytes_of_lane && reader.lanes[1] == lane &&
-        (reader.lanes[0] & ~bytes) == 0) {
+    if (reader.warp == warp && reader.kind == ReaderKind::bytes_of_lane &&
+        reader.lanes[1] == lane && (reader.lanes[0] & ~bytes) == 0) {
       drop(*link);
       continue;
     }
     link = &reader.next;
   }
   if (count >= kMostReaders) make_room(piece);
-  push(piece, {0, causality_.now(), site, ReaderKind::bytes_of_lane, false, warp, {bytes, lane, 0, 0}});
+  push(piece,
+       {0, causality_.now(), site, ReaderKind::bytes_of_lane, false, warp, {bytes, lane, 0, 0}});
 }
 
 /// Whether the readers of the given bytes of a piece, but for thread `self`, are known.
@@ -231,7 +236,8 @@ bool RaceShadow::readers_known(std::uint32_t piece, std::uint32_t bytes, int sel
           for (std::uint32_t rest = reader.lanes[w]; rest != 0; rest &= rest - 1) {
             int const agent = warp + std::countr_zero(rest);
             if (agent != self && !known(agent, reader.time, reader))
-              return found(agent, 4 * w + static_cast<std::uint32_t>(std::countr_zero(of_word)), false);
+              return found(agent, 4 * w + static_cast<std::uint32_t>(std::countr_zero(of_word)),
+                           false);
           }
         }
         break;
@@ -243,15 +249,16 @@ bool RaceShadow::readers_known(std::uint32_t piece, std::uint32_t bytes, int sel
         break;
       }
       case ReaderKind::warpgroup:
-        // The reads of a wgmma are over for each of its warps when that warp has waited for its group: any of
-        // its lanes carries that on.
+        // The reads of a wgmma are over for each of its warps when that warp has waited for its
+        // group: any of its lanes carries that on.
         for (int w = 0; w < 4; ++w) {
           bool any = false;
           for (int lane = 0; lane < 32 && !any; ++lane) {
             int const agent = warp + 32 * w + lane;
             any = agent == self || known(agent, reader.time, reader);
           }
-          if (!any) return found(warp + 32 * w, static_cast<std::uint32_t>(std::countr_zero(bytes)), true);
+          if (!any)
+            return found(warp + 32 * w, static_cast<std::uint32_t>(std::countr_zero(bytes)), true);
         }
         break;
     }
@@ -266,7 +273,8 @@ bool RaceShadow::ordered(int thread, Stamp const& stamp) const {
 }
 
 /// Whether the last writers of some bytes of a word are known to the thread.
-bool RaceShadow::writer_known(int thread, std::uint32_t word, std::uint32_t bytes, Conflict& conflict) const {
+bool RaceShadow::writer_known(int thread, std::uint32_t word, std::uint32_t bytes,
+                              Conflict& conflict) const {
   Stamp const& stamp = writers_[word];
   if (stamp.time == 0) return true;
   if (stamp.agent != kSplit) {
@@ -320,7 +328,8 @@ void RaceShadow::split(std::uint32_t word, std::uint32_t bytes, Stamp stamp) {
 
 namespace {
 
-/// Calls f(word, bytes of it) for each word of a range, until it returns false; whether it never did.
+/// Calls f(word, bytes of it) for each word of a range, until it returns false; whether it never
+/// did.
 template <class F> bool each_word(std::uint32_t offset, std::uint32_t n, F&& f) {
   std::uint32_t const end = offset + n;
   for (std::uint32_t word = offset / 4; 4 * word < end; ++word) {
@@ -381,7 +390,8 @@ void RaceShadow::note_use(int thread, std::uint32_t offset, std::uint32_t n, std
   });
 }
 
-bool RaceShadow::may_write(int thread, std::uint32_t offset, std::uint32_t n, Conflict& conflict) const {
+bool RaceShadow::may_write(int thread, std::uint32_t offset, std::uint32_t n,
+                           Conflict& conflict) const {
   auto const known = [&](int agent, Time time, Reader const&) {
     return causality_.seen(thread, agent, time);
   };
@@ -406,8 +416,8 @@ void RaceShadow::set_writers(std::uint32_t offset, std::uint32_t n, Stamp stamp)
 }
 
 /// Those who have met are all kept as readers: a write must come after each of them.
-bool RaceShadow::strong(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site, bool write,
-                        SiteTable const& sites, Conflict& conflict) {
+bool RaceShadow::strong(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site,
+                        bool write, SiteTable const& sites, Conflict& conflict) {
   auto const meets = [&](std::uint16_t other) { return is_strong(sites[other].instruction); };
   auto const known = [&](int agent, Time time, Reader const& reader) {
     return meets(reader.site) || causality_.seen(thread, agent, time);
@@ -440,8 +450,8 @@ bool RaceShadow::write(int thread, std::uint32_t offset, std::uint32_t n, std::u
   return known;
 }
 
-bool RaceShadow::read_row(int warp, std::uint32_t offset, std::uint32_t const (&lanes)[4], std::uint16_t site,
-                          Conflict& conflict) {
+bool RaceShadow::read_row(int warp, std::uint32_t offset, std::uint32_t const (&lanes)[4],
+                          std::uint16_t site, Conflict& conflict) {
   bool all = true;
   for (std::uint32_t w = 0; w < 4 && all; ++w) {
     for (std::uint32_t rest = lanes[w]; rest != 0 && all; rest &= rest - 1)
@@ -463,8 +473,8 @@ bool RaceShadow::write_row(int warp, std::uint32_t offset, int const (&lane)[4],
   return all;
 }
 
-bool RaceShadow::may_access(Issuers const& issuers, std::uint32_t offset, std::uint32_t n, bool write,
-                            bool strict, Conflict& conflict) const {
+bool RaceShadow::may_access(Issuers const& issuers, std::uint32_t offset, std::uint32_t n,
+                            bool write, bool strict, Conflict& conflict) const {
   Stamp& last = issuers.writer_;
   auto const writer = [&](Stamp const& stamp, std::uint32_t at) {
     if (stamp.time == 0 || (stamp.time == last.time && stamp.agent == last.agent)) return true;

@@ -11,10 +11,10 @@
 #include "tegula/arch/source_location.hpp"
 #include "values/instruction.hpp"
 
-/// Who accessed shared memory last, by what instruction and when: what a data race is found by. Two accesses
-/// to the same byte, one of them a write, race unless one of them happens before the other (PTX ISA, "Memory
-/// Consistency Model", "Data-Races"); the earlier one in the simulated order is remembered here, and the
-/// later one's thread must know it.
+/// Who accessed shared memory last, by what instruction and when: what a data race is found by. Two
+/// accesses to the same byte, one of them a write, race unless one of them happens before the other
+/// (PTX ISA, "Memory Consistency Model", "Data-Races"); the earlier one in the simulated order is
+/// remembered here, and the later one's thread must know it.
 namespace tegula::sim {
 
 /// An instruction on a source line.
@@ -29,11 +29,12 @@ class SiteTable {
   SiteTable();
   std::uint16_t number(Instruction instruction, SourceLocation where) {
     std::size_t const slot =
-        (static_cast<std::size_t>(where.line) * 64 + static_cast<std::size_t>(instruction)) % recent_.size();
+        (static_cast<std::size_t>(where.line) * 64 + static_cast<std::size_t>(instruction)) %
+        recent_.size();
     std::uint16_t const recent = recent_[slot];
     Site const& site = sites_[recent];
-    if (site.where.line == where.line && site.instruction == instruction && site.where.file == where.file)
-        [[likely]]
+    if (site.where.line == where.line && site.instruction == instruction &&
+        site.where.file == where.file) [[likely]]
       return recent;
     return recent_[slot] = find(instruction, where);
   }
@@ -65,7 +66,8 @@ struct Conflict {
   Time time = 0;  ///< of a write
 };
 
-/// Threads that ask together: one, or the 128 of a warpgroup, which must all know what comes before.
+/// Threads that ask together: one, or the 128 of a warpgroup, which must all know what comes
+/// before.
 class Issuers {
  public:
   Issuers(Causality const& causality, int first, int count);
@@ -88,10 +90,10 @@ class Issuers {
   mutable Stamp writer_;  ///< the latest that was found to be in order: mostly the next is the same
 };
 
-/// The last writer of every byte of a CTA's shared memory, and those who have read it since. Writers are kept
-/// by words of 4 bytes, and by bytes where the bytes of a word differ; readers by warps, in pieces of 16
-/// bytes. Threads are agents of the cluster's causality; a warp is given by its first thread. Offsets are
-/// from the beginning of shared memory.
+/// The last writer of every byte of a CTA's shared memory, and those who have read it since.
+/// Writers are kept by words of 4 bytes, and by bytes where the bytes of a word differ; readers by
+/// warps, in pieces of 16 bytes. Threads are agents of the cluster's causality; a warp is given by
+/// its first thread. Offsets are from the beginning of shared memory.
 class RaceShadow {
  public:
   explicit RaceShadow(Causality const& causality) : causality_(causality) {}
@@ -99,30 +101,36 @@ class RaceShadow {
   /// Nobody has accessed any of `bytes` bytes.
   void reset(std::size_t bytes);
 
-  /// A thread reads, or writes, n bytes through the generic proxy. False where that races: with what, is in
-  /// `conflict`.
-  bool read(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site, Conflict& conflict);
-  bool write(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site, Conflict& conflict);
-  /// A warp reads, or writes, 16 bytes on their boundary: word w by the lanes of lanes[w], or by lane[w].
+  /// A thread reads, or writes, n bytes through the generic proxy. False where that races: with
+  /// what, is in `conflict`.
+  bool read(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site,
+            Conflict& conflict);
+  bool write(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site,
+             Conflict& conflict);
+  /// A warp reads, or writes, 16 bytes on their boundary: word w by the lanes of lanes[w], or by
+  /// lane[w].
   bool read_row(int warp, std::uint32_t offset, std::uint32_t const (&lanes)[4], std::uint16_t site,
                 Conflict& conflict);
   bool write_row(int warp, std::uint32_t offset, int const (&lane)[4], std::uint16_t site,
                  Conflict& conflict);
-  /// A thread reads n bytes, or changes them, by an instruction that may meet others that are strong.
+  /// A thread reads n bytes, or changes them, by an instruction that may meet others that are
+  /// strong.
   bool strong(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site, bool write,
               SiteTable const& sites, Conflict& conflict);
   /// As read, without holding it against the last writer: an mbarrier's use by a thread.
   void note_use(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site);
   /// Whether a thread may write n bytes through the generic proxy (cp.async: it does so later).
   bool may_write(int thread, std::uint32_t offset, std::uint32_t n, Conflict& conflict) const;
-  /// Whether what `issuers` issue may access n bytes through the asynchronous proxy. `strict`: it may
-  /// overwrite what was read through the generic proxy only with a fence in between.
-  bool may_access(Issuers const& issuers, std::uint32_t offset, std::uint32_t n, bool write, bool strict,
-                  Conflict& conflict) const;
+  /// Whether what `issuers` issue may access n bytes through the asynchronous proxy. `strict`: it
+  /// may overwrite what was read through the generic proxy only with a fence in between.
+  bool may_access(Issuers const& issuers, std::uint32_t offset, std::uint32_t n, bool write,
+                  bool strict, Conflict& conflict) const;
   /// n bytes have been written, after all that was done to them before.
   void written(std::uint32_t offset, std::uint32_t n, Stamp stamp);
-  /// The asynchronous proxy has read n bytes, as a thread, or a warpgroup given by its first, knows now.
-  void has_read(int thread, bool warpgroup, std::uint32_t offset, std::uint32_t n, std::uint16_t site);
+  /// The asynchronous proxy has read n bytes, as a thread, or a warpgroup given by its first, knows
+  /// now.
+  void has_read(int thread, bool warpgroup, std::uint32_t offset, std::uint32_t n,
+                std::uint16_t site);
 
   /// Bytes that the shadow takes up.
   std::size_t bytes() const;
@@ -140,7 +148,8 @@ class RaceShadow {
     ReaderKind kind;
     bool async;  ///< by the asynchronous proxy
     std::uint32_t warp;
-    std::array<std::uint32_t, 4> lanes;  ///< of each word; bytes_of_lane: the bytes, the lane; warpgroup: any
+    std::array<std::uint32_t, 4>
+        lanes;  ///< of each word; bytes_of_lane: the bytes, the lane; warpgroup: any
   };
   using Split = std::array<Stamp, 4>;
 
@@ -153,7 +162,8 @@ class RaceShadow {
                   std::uint16_t site, bool async = false);
   void note_bytes(std::uint32_t piece, int thread, std::uint32_t bytes, std::uint16_t site);
   void prune(std::uint32_t piece, int warp, std::array<std::uint32_t, 4> const& lanes);
-  std::uint32_t forget_known(Reader& reader, int warp, std::array<std::uint32_t, 4> const& lanes) const;
+  std::uint32_t forget_known(Reader& reader, int warp,
+                             std::array<std::uint32_t, 4> const& lanes) const;
   void make_room(std::uint32_t piece);
   void push(std::uint32_t piece, Reader const& reader);
   void drop(std::uint32_t& link);

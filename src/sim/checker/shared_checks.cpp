@@ -63,8 +63,9 @@ void Checker::strong_shared_access(Cta& cta, SharedAccess const& access) {
   if (!races_) return;
   Conflict conflict;
   if (!own.shadow.strong(agent(cta, access.lane), access.address - kSharedBase,
-                         static_cast<std::uint32_t>(access.bytes), site(access.instruction, access.where),
-                         strong_writes(access.instruction), agents_.sites(), conflict) &&
+                         static_cast<std::uint32_t>(access.bytes),
+                         site(access.instruction, access.where), strong_writes(access.instruction),
+                         agents_.sites(), conflict) &&
       right)
     generic_race(cta, access, conflict);
 }
@@ -78,8 +79,9 @@ void Checker::plain_shared_access(Cta& cta, SharedAccess const& access) {
   std::uint32_t const n = static_cast<std::uint32_t>(access.bytes);
   std::uint16_t const by = site(access.instruction, access.where);
   Conflict conflict;
-  bool const ordered = access.write ? own.shadow.write(agent(cta, access.lane), offset, n, by, conflict)
-                                    : own.shadow.read(agent(cta, access.lane), offset, n, by, conflict);
+  bool const ordered = access.write
+                           ? own.shadow.write(agent(cta, access.lane), offset, n, by, conflict)
+                           : own.shadow.read(agent(cta, access.lane), offset, n, by, conflict);
   if (!ordered && right) [[unlikely]]
     generic_race(cta, access, conflict);
 }
@@ -92,9 +94,9 @@ void Checker::shared_accessed(Cta& cta, SharedAccess const& access) {
     plain_shared_access(cta, access);
   }
   if (thread.cta != &cta) [[unlikely]]
-    note_access(of(cta).peer_accesses,
-                {access.instruction, access.where, access.address, thread.cta->rank(), thread.index / 32,
-                 thread.lane, thread.cta->current_warp().cluster_arrivals + 1, -1});
+    note_access(of(cta).peer_accesses, {access.instruction, access.where, access.address,
+                                        thread.cta->rank(), thread.index / 32, thread.lane,
+                                        thread.cta->current_warp().cluster_arrivals + 1, -1});
 }
 
 void Checker::matrix_row_accessed(Cta& cta, SharedAccess const& access, bool transpose, int row) {
@@ -109,7 +111,8 @@ void Checker::matrix_row_accessed(Cta& cta, SharedAccess const& access, bool tra
   if (!access.write) {
     // Word w of a row is for lane 4 row + w; or its halves, columns of the matrix, for two lanes.
     std::uint32_t lanes[4];
-    for (int w = 0; w < 4; ++w) lanes[w] = transpose ? 0x11u << (8 * w + row / 2) : 1u << (4 * row + w);
+    for (int w = 0; w < 4; ++w)
+      lanes[w] = transpose ? 0x11u << (8 * w + row / 2) : 1u << (4 * row + w);
     ordered = shadow.read_row(agent(cta, 0), offset, lanes, by, conflict);
   } else if (!transpose) {
     int const lanes[4] = {4 * row, 4 * row + 1, 4 * row + 2, 4 * row + 3};
@@ -117,8 +120,8 @@ void Checker::matrix_row_accessed(Cta& cta, SharedAccess const& access, bool tra
   } else {
     for (int c = 0; c < 8; ++c) {
       Conflict other;
-      if (!shadow.write(agent(cta, 4 * c + row / 2), offset + 2 * static_cast<std::uint32_t>(c), 2, by,
-                        other) &&
+      if (!shadow.write(agent(cta, 4 * c + row / 2), offset + 2 * static_cast<std::uint32_t>(c), 2,
+                        by, other) &&
           ordered) {
         ordered = false;
         conflict = other;
@@ -141,11 +144,11 @@ void Checker::shared_findings(Cta& cta, SharedAccess const& access) {
   if (flying < bytes) {
     std::uint32_t const at = address + static_cast<std::uint32_t>(flying);
     Pending const pending = pending_write(cta, at);
-    cta.report(write ? FindingKind::async_overwrite : FindingKind::async_read_early, where, cta.here(lane),
-               cta.buffer_name(at), cta.shared_place(at),
+    cta.report(write ? FindingKind::async_overwrite : FindingKind::async_read_early, where,
+               cta.here(lane), cta.buffer_name(at), cta.shared_place(at),
                fmt::format("{} {} {} while a {} into it is in flight{}", ptx_name(instruction),
-                           write ? "writes" : "reads", cta.shared_place(at), ptx_name(pending.instruction),
-                           pending.issuer),
+                           write ? "writes" : "reads", cta.shared_place(at),
+                           ptx_name(pending.instruction), pending.issuer),
                {pending.where, pending.who, pending.order});
     return;
   }
@@ -153,31 +156,36 @@ void Checker::shared_findings(Cta& cta, SharedAccess const& access) {
   if (write && being_read < bytes) {
     std::uint32_t const at = address + static_cast<std::uint32_t>(being_read);
     InFlight const* const reader = cta.in_flight().reader_of(cta.rank(), at);
-    cta.report(FindingKind::async_overwrite, where, cta.here(lane), cta.buffer_name(at), cta.shared_place(at),
-               fmt::format("{} writes {} while a {} that reads it is in flight{}", ptx_name(instruction),
-                           cta.shared_place(at), ptx_name(reader->instruction), issuer_text(*reader)),
-               {reader->where,
-                {reader->cta, reader->thread / 32, reader->thread % 32},
-                cta.in_flight().order_text(*reader, true)});
+    cta.report(
+        FindingKind::async_overwrite, where, cta.here(lane), cta.buffer_name(at),
+        cta.shared_place(at),
+        fmt::format("{} writes {} while a {} that reads it is in flight{}", ptx_name(instruction),
+                    cta.shared_place(at), ptx_name(reader->instruction), issuer_text(*reader)),
+        {reader->where,
+         {reader->cta, reader->thread / 32, reader->thread % 32},
+         cta.in_flight().order_text(*reader, true)});
     return;
   }
   int const in_mbarrier = first_other(state, bytes, kMbarrier, 0);
   if (in_mbarrier < bytes) {
     std::uint32_t const at = address + static_cast<std::uint32_t>(in_mbarrier);
     MbarrierState const* const mbarrier = cta.mbarrier_at(at / 8 * 8);
-    cta.report(FindingKind::mbarrier_misuse, where, cta.here(lane), cta.buffer_name(at), cta.shared_place(at),
-               fmt::format("{} {} {}, which is an mbarrier ({}): only mbarrier instructions may touch it",
-                           ptx_name(instruction), write ? "writes" : "reads", cta.shared_place(at),
-                           place_text(mbarrier->init)),
-               mbarrier->init);
+    cta.report(
+        FindingKind::mbarrier_misuse, where, cta.here(lane), cta.buffer_name(at),
+        cta.shared_place(at),
+        fmt::format("{} {} {}, which is an mbarrier ({}): only mbarrier instructions may touch it",
+                    ptx_name(instruction), write ? "writes" : "reads", cta.shared_place(at),
+                    place_text(mbarrier->init)),
+        mbarrier->init);
     return;
   }
   int const unwritten = first_other(state, bytes, kWritten, kWritten);
   if (!write && unwritten < bytes) {
     std::uint32_t const at = address + static_cast<std::uint32_t>(unwritten);
-    cta.report(
-        FindingKind::uninitialized_read, where, cta.here(lane), cta.buffer_name(at), cta.shared_place(at),
-        fmt::format("{} reads {}, which nobody has written", ptx_name(instruction), cta.shared_place(at)));
+    cta.report(FindingKind::uninitialized_read, where, cta.here(lane), cta.buffer_name(at),
+               cta.shared_place(at),
+               fmt::format("{} reads {}, which nobody has written", ptx_name(instruction),
+                           cta.shared_place(at)));
   }
 }
 
@@ -186,7 +194,8 @@ Checker::Pending Checker::pending_write(Cta const& cta, std::uint32_t address) {
   if (operation != nullptr) {
     SharedRange const& completes = operation->mbarrier;
     MbarrierState const* const mbarrier =
-        completes.bytes == 0 ? nullptr : cta.cluster().cta(completes.cta).mbarrier_at(completes.address);
+        completes.bytes == 0 ? nullptr
+                             : cta.cluster().cta(completes.cta).mbarrier_at(completes.address);
     return {operation->instruction,
             operation->where,
             issuer_text(*operation),
@@ -198,18 +207,20 @@ Checker::Pending Checker::pending_write(Cta const& cta, std::uint32_t address) {
   Thread const* issuer = nullptr;
   AsyncCopy const* const copy = cta.copy_into(address, &issuer);
   if (copy == nullptr) return {Instruction::cp_async, {}, "", {}, ""};
-  char const* const commit = issuer->async.committed(*copy) ? "" : "a cp.async.commit_group after it and ";
+  char const* const commit =
+      issuer->async.committed(*copy) ? "" : "a cp.async.commit_group after it and ";
   char const* const waits = issuer == &cta.current_thread()
                                 ? "that covers it"
                                 : "by the thread that issued it, and then a cta::sync,";
-  return {Instruction::cp_async,
-          copy->where,
-          fmt::format(" that warp {} lane {} issued ({}) and has not waited for", issuer->index / 32,
-                      issuer->lane, place_text(copy->where)),
-          {cta.rank(), issuer->index / 32, issuer->lane},
-          copy->arrives
-              ? "a wait for the mbarrier of the cp.async.mbarrier.arrive that follows it would order them"
-              : fmt::format("{}a cp.async.wait_group {} would order them", commit, waits)};
+  return {
+      Instruction::cp_async,
+      copy->where,
+      fmt::format(" that warp {} lane {} issued ({}) and has not waited for", issuer->index / 32,
+                  issuer->lane, place_text(copy->where)),
+      {cta.rank(), issuer->index / 32, issuer->lane},
+      copy->arrives
+          ? "a wait for the mbarrier of the cp.async.mbarrier.arrive that follows it would order them"
+          : fmt::format("{}a cp.async.wait_group {} would order them", commit, waits)};
 }
 
 }  // namespace tegula::sim

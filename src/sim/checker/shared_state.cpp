@@ -44,7 +44,8 @@ std::uint32_t SharedState::first_other(std::uint32_t address, std::uint32_t n, s
   return n;
 }
 
-void SharedState::mark(std::uint32_t address, std::uint32_t n, std::uint8_t set, std::uint8_t clear) {
+void SharedState::mark(std::uint32_t address, std::uint32_t n, std::uint8_t set,
+                       std::uint8_t clear) {
   std::uint8_t* const state = state_.get() + (address - kSharedBase);
   std::uint8_t const keep = static_cast<std::uint8_t>(~clear);
   std::uint32_t i = 0;

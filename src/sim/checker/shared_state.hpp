@@ -10,8 +10,9 @@
 namespace tegula::sim {
 
 /// The state of a byte of shared memory, as bits.
-inline constexpr std::uint8_t kWritten = 1;   ///< somebody wrote it
-inline constexpr std::uint8_t kInFlight = 2;  ///< a copy into it was issued, and nobody has waited for it
+inline constexpr std::uint8_t kWritten = 1;  ///< somebody wrote it
+inline constexpr std::uint8_t kInFlight =
+    2;  ///< a copy into it was issued, and nobody has waited for it
 inline constexpr std::uint8_t kBeingRead =
     4;  ///< an operation in flight reads it, and nobody has waited for it
 inline constexpr std::uint8_t kMbarrier = 8;  ///< it is part of an mbarrier
@@ -20,20 +21,21 @@ inline constexpr std::uint8_t kMbarrier = 8;  ///< it is part of an mbarrier
 inline constexpr std::uint8_t kNoRead = kInFlight | kMbarrier;
 inline constexpr std::uint8_t kNoWrite = kInFlight | kBeingRead | kMbarrier;
 
-/// The state of each byte of a CTA's shared memory. (Who read and wrote it last, and when, is in races.hpp.)
+/// The state of each byte of a CTA's shared memory. (Who read and wrote it last, and when, is in
+/// races.hpp.)
 class SharedState {
  public:
   /// None of `bytes` bytes is written.
   void reset(std::size_t bytes);
   std::uint8_t* at(std::uint32_t address) { return state_.get() + (address - kSharedBase); }
-  /// The first of n bytes whose state has a bit of `mask` set that is clear in `want`, or the reverse; n
-  /// where there is none.
+  /// The first of n bytes whose state has a bit of `mask` set that is clear in `want`, or the
+  /// reverse; n where there is none.
   std::uint32_t first_other(std::uint32_t address, std::uint32_t n, std::uint8_t mask,
                             std::uint8_t want) const;
   /// Sets and clears bits of the state of n bytes.
   void mark(std::uint32_t address, std::uint32_t n, std::uint8_t set, std::uint8_t clear = 0);
-  /// One operation in flight more, or less, reads n bytes; kBeingRead is set where any does. Counted
-  /// in pieces of 16 bytes, of which whatever operations in flight read consists.
+  /// One operation in flight more, or less, reads n bytes; kBeingRead is set where any does.
+  /// Counted in pieces of 16 bytes, of which whatever operations in flight read consists.
   void add_reader(std::uint32_t address, std::uint32_t n);
   void remove_reader(std::uint32_t address, std::uint32_t n);
 

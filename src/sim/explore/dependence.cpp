@@ -15,7 +15,9 @@ std::uint64_t mix(std::uint64_t x) {  // the finaliser of splitmix64 (Steele, Le
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
   return x ^ (x >> 31);
 }
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) { return mix(mix(a + 0x9e3779b97f4a7c15ull) ^ b); }
+std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  return mix(mix(a + 0x9e3779b97f4a7c15ull) ^ b);
+}
 
 }  // namespace
 
@@ -58,8 +60,8 @@ void Dependence::join(std::shared_ptr<Clock>& into, Clock const& clock) {
   for (std::size_t i = 0; i < clock.size(); ++i) (*into)[i] = std::max((*into)[i], clock[i]);
 }
 
-/// The threads that a warp or warpgroup consists of, as the first and the one after the last; of a thread and
-/// an operation in flight, none.
+/// The threads that a warp or warpgroup consists of, as the first and the one after the last; of a
+/// thread and an operation in flight, none.
 std::pair<ProcessId, ProcessId> Dependence::lanes_of(ProcessId id) const {
   auto const threads = static_cast<ProcessId>(shape_.threads);
   ProcessId const all = static_cast<ProcessId>(shape_.ctas) * threads;
@@ -144,14 +146,15 @@ void Dependence::conflict(Current& now, Epoch const& epoch) {
     conflict(now, event);
 }
 
-/// Of the steps that the current one conflicts with, those with nothing in between can change places with it.
+/// Of the steps that the current one conflicts with, those with nothing in between can change
+/// places with it.
 void Dependence::reverse(Current& now) const {
   if (now.reversals == nullptr) return;
   for (std::uint32_t const first : now.conflicts) {
     if (has(*now.before, first)) continue;
-    bool const direct = std::none_of(now.conflicts.begin(), now.conflicts.end(), [&](std::uint32_t other) {
-      return other != first && has(*events_[other].clock, first);
-    });
+    bool const direct = std::none_of(
+        now.conflicts.begin(), now.conflicts.end(),
+        [&](std::uint32_t other) { return other != first && has(*events_[other].clock, first); });
     if (direct) now.reversals->push_back({first, now.event});
   }
 }
@@ -165,7 +168,8 @@ void Dependence::conclude(Current& now) {
   clock[id] = ++process.index;
   process.accessed = false;
   process.events.push_back(now.event);
-  process.hash = mix(process.hash + mix(static_cast<std::uint64_t>(now.step.kind) + 1, id), now.depends);
+  process.hash =
+      mix(process.hash + mix(static_cast<std::uint64_t>(now.step.kind) + 1, id), now.depends);
   events_.push_back({id, process.index, process.clock, process.hash});
 }
 
@@ -233,7 +237,8 @@ void Dependence::access(ProcessId id, std::vector<Bytes> const& ranges) {
   Epoch const self{id, process.index + (of_thread ? 1 : 0), 1};
   Clock const& clock = *process.clock;
   auto const check = [&](Epoch const& epoch) {
-    unordered_ |= epoch.index != 0 && epoch.process != id && !has(clock, epoch.process, epoch.index);
+    unordered_ |=
+        epoch.index != 0 && epoch.process != id && !has(clock, epoch.process, epoch.index);
   };
   for (Bytes const& bytes : ranges) {
     for_each_cell(bytes, [&](Cell& cell) {
@@ -250,15 +255,15 @@ void Dependence::access(ProcessId id, std::vector<Bytes> const& ranges) {
   }
 }
 
-/// What counts for one phase and what counts for the next do not commute; nor do an expectation of bytes and
-/// an arrival or a completion, since the phase may end before it.
+/// What counts for one phase and what counts for the next do not commute; nor do an expectation of
+/// bytes and an arrival or a completion, since the phase may end before it.
 void Dependence::before_update(Current& now, Phases const& phases, bool expects) {
   for (std::uint32_t const event : expects ? phases.updates : phases.expects) conflict(now, event);
   before_look(now, phases, false);
 }
 
-/// Whatever looks at the phase comes after all that completed the one before; it might have come before one
-/// of them, unless it is `needed`.
+/// Whatever looks at the phase comes after all that completed the one before; it might have come
+/// before one of them, unless it is `needed`.
 void Dependence::before_look(Current& now, Phases const& phases, bool needed) {
   if (phases.completed == nullptr) return;
   if (needed) {
@@ -272,10 +277,12 @@ void Dependence::before_look(Current& now, Phases const& phases, bool needed) {
   }
 }
 
-/// All that counts has been counted, by the given step last. What looked at the phase might have come after
-/// that, where nothing that counted needed it.
-void Dependence::complete_phase(Phases& phases, std::uint32_t event, std::vector<Reversal>* reversals) {
-  auto completed = std::make_shared<Clock>(phases.completed != nullptr ? *phases.completed : Clock{});
+/// All that counts has been counted, by the given step last. What looked at the phase might have
+/// come after that, where nothing that counted needed it.
+void Dependence::complete_phase(Phases& phases, std::uint32_t event,
+                                std::vector<Reversal>* reversals) {
+  auto completed =
+      std::make_shared<Clock>(phases.completed != nullptr ? *phases.completed : Clock{});
   std::uint64_t hashes = phases.completed_hash;
   for (auto const* const events : {&phases.updates, &phases.looks}) {
     for (std::uint32_t const e : *events) {
@@ -330,15 +337,16 @@ void Dependence::perform(Step const& step, std::vector<Reversal>* reversals) {
   }
   Current now{step, steps(), process, process.clock, 0, {}, reversals};
   for (int cta = 0; cta < shape_.ctas; ++cta) {
-    if ((step.peers >> cta & 1) != 0) before_look(now, exits_[static_cast<std::size_t>(cta)], false);
+    if ((step.peers >> cta & 1) != 0)
+      before_look(now, exits_[static_cast<std::size_t>(cta)], false);
   }
   Kind kind = step.kind;
   bool const at_mbarrier = (kind >= Kind::init && kind <= Kind::wait) ||
                            (kind == Kind::land && (step.amount != 0 || step.arrivals != 0));
   Phases* const mbarrier = at_mbarrier ? &mbarriers_[step.object] : nullptr;
   // What comes too early, or too late, finds no mbarrier.
-  bool const looks = mbarrier != nullptr &&
-                     (kind == Kind::test || kind == Kind::wait || (!mbarrier->live && kind != Kind::init));
+  bool const looks = mbarrier != nullptr && (kind == Kind::test || kind == Kind::wait ||
+                                             (!mbarrier->live && kind != Kind::init));
   switch (kind) {
     case Kind::land:
       for (ProcessId const earlier : step.others)
@@ -382,7 +390,8 @@ void Dependence::perform(Step const& step, std::vector<Reversal>* reversals) {
       break;
     }
     case Kind::wait_for:
-      for (ProcessId const other : step.others) need(now, *processes_[other].clock, processes_[other].hash);
+      for (ProcessId const other : step.others)
+        need(now, *processes_[other].clock, processes_[other].hash);
       break;
     case Kind::issue:
     case Kind::access:
@@ -395,7 +404,8 @@ void Dependence::perform(Step const& step, std::vector<Reversal>* reversals) {
   }
   conclude(now);
   for (int cta = 0; cta < shape_.ctas; ++cta) {
-    if ((step.peers >> cta & 1) != 0) exits_[static_cast<std::size_t>(cta)].looks.push_back(now.event);
+    if ((step.peers >> cta & 1) != 0)
+      exits_[static_cast<std::size_t>(cta)].looks.push_back(now.event);
   }
   switch (kind) {
     case Kind::init:
@@ -423,7 +433,8 @@ void Dependence::perform(Step const& step, std::vector<Reversal>* reversals) {
       mbarrier->updates.push_back(now.event);
       if (kind == Kind::expect) mbarrier->expects.push_back(now.event);
       mbarrier->tx += kind == Kind::complete || kind == Kind::land ? -step.amount : step.amount;
-      if (kind == Kind::arrive && mbarrier->pending < step.arrivals) break;  // too many: they do not count
+      if (kind == Kind::arrive && mbarrier->pending < step.arrivals)
+        break;  // too many: they do not count
       mbarrier->pending -= step.arrivals;
       if (kind != Kind::expect && mbarrier->pending == 0 && mbarrier->tx == 0)
         complete_phase(*mbarrier, now.event, reversals);

@@ -7,24 +7,25 @@
 #include <utility>
 #include <vector>
 
-/// Which of the steps of an execution depend on each other: what an exploration (explorer.hpp) may reverse.
+/// Which of the steps of an execution depend on each other: what an exploration (explorer.hpp) may
+/// reverse.
 ///
-/// An execution is a sequence of steps of processes: threads, and operations in flight. Two steps commute, or
-/// depend on each other; those that depend, and the steps of each process, are ordered by *happens before*,
-/// the rest are not. Two executions that differ in the order of steps that commute are the same *order*
-/// (Mazurkiewicz, "Trace theory", 1986), and one of them is enough.
+/// An execution is a sequence of steps of processes: threads, and operations in flight. Two steps
+/// commute, or depend on each other; those that depend, and the steps of each process, are ordered
+/// by *happens before*, the rest are not. Two executions that differ in the order of steps that
+/// commute are the same *order* (Mazurkiewicz, "Trace theory", 1986), and one of them is enough.
 namespace tegula::sim {
 
-/// Dense numbers of the processes of a cluster: its threads first, then its warps, then its warpgroups, then
-/// operations in flight as they come up.
+/// Dense numbers of the processes of a cluster: its threads first, then its warps, then its
+/// warpgroups, then operations in flight as they come up.
 using ProcessId = std::uint32_t;
 
 /// For each process how many of its steps happened before; short vectors end in zeros.
 using Clock = std::vector<std::uint32_t>;
 using ClockRef = std::shared_ptr<Clock const>;
 
-/// Bytes that a step reads or writes; an address has the CTA's rank plus one in bits 56 and up, where it is
-/// of shared memory.
+/// Bytes that a step reads or writes; an address has the CTA's rank plus one in bits 56 and up,
+/// where it is of shared memory.
 struct Bytes {
   std::uint64_t begin = 0;
   std::uint32_t count = 0;
@@ -34,26 +35,27 @@ struct Bytes {
 /// One thing that a process did.
 struct Step {
   enum class Kind : std::uint8_t {
-    meet,    ///< `amount` threads from `object` on, those of `mask` where they are one warp, go on together
+    meet,    ///< `amount` threads from `object` on, those of `mask` where they are one warp, go on
+             ///< together
     issue,   ///< the operation others[0] is in flight from now on
     access,  ///< touches `bytes`
     reread,  ///< likewise, after their last change
     init,    ///< of the mbarrier `object`; amount: its count
     inval,
-    arrive,        ///< amount: bytes that it expects
-    expect,        ///< likewise, without an arrival
-    complete,      ///< amount: bytes
-    test,          ///< amount: parity
-    wait,          ///< likewise
-    barrier,       ///< the warp arrives at the named barrier `object`; amount: threads that it counts
+    arrive,    ///< amount: bytes that it expects
+    expect,    ///< likewise, without an arrival
+    complete,  ///< amount: bytes
+    test,      ///< amount: parity
+    wait,      ///< likewise
+    barrier,   ///< the warp arrives at the named barrier `object`; amount: threads that it counts
     barrier_sync,  ///< and waits
     cluster_arrive,
     cluster_wait,
     registers,  ///< of the CTA `object`; amount: those taken, negative where they are given back
     wait_for,   ///< waits for the operations `others`
     exit,       ///< a thread of the CTA `object` ends
-    land,  ///< an operation in flight takes effect, or reads; amount: bytes that it completes on the mbarrier
-           ///< `object`, 0 for none
+    land,  ///< an operation in flight takes effect, or reads; amount: bytes that it completes on
+           ///< the mbarrier `object`, 0 for none
   };
   Kind kind{};
   bool choice = false;  ///< the schedule could have taken another process instead
@@ -84,7 +86,9 @@ struct ClusterShape {
     return static_cast<ProcessId>(ctas * (threads + threads / 32) + cta * groups() + index);
   }
   int groups() const { return (threads + 127) / 128; }
-  ProcessId processes() const { return static_cast<ProcessId>(ctas * (threads + threads / 32 + groups())); }
+  ProcessId processes() const {
+    return static_cast<ProcessId>(ctas * (threads + threads / 32 + groups()));
+  }
 };
 
 /// Follows an execution step by step.
@@ -94,8 +98,8 @@ class Dependence {
 
   /// The next step has happened. Appends to `reversals`, where given, the pairs that end in it.
   void perform(Step const& step, std::vector<Reversal>* reversals = nullptr);
-  /// A process waits at the end of the execution for what does not come any more: the step that it did not
-  /// take. Appends the reversals that would let it.
+  /// A process waits at the end of the execution for what does not come any more: the step that it
+  /// did not take. Appends the reversals that would let it.
   void blocked(Step const& step, std::vector<Reversal>& reversals);
   /// Loads and stores that are no steps.
   void access(ProcessId process, std::vector<Bytes> const& bytes);
@@ -109,7 +113,8 @@ class Dependence {
   bool before(std::uint32_t a, std::uint32_t b) const { return has(*events_[b].clock, a); }
   /// The same for the same step with the same steps before it, whatever order they came in.
   std::uint64_t hash(std::uint32_t step) const { return events_[step].hash; }
-  /// Likewise of phases that are complete, with what looked at them before: no step's hash tells that.
+  /// Likewise of phases that are complete, with what looked at them before: no step's hash tells
+  /// that.
   std::vector<std::uint64_t> const& completions() const { return completions_; }
 
  private:
@@ -130,7 +135,8 @@ class Dependence {
   struct Epoch {
     ProcessId process = 0;
     std::uint32_t index : 31 = 0;  ///< 0: none
-    std::uint32_t plain : 1 = 0;   ///< an access that is no step, before the process's step of that number
+    std::uint32_t plain : 1 =
+        0;  ///< an access that is no step, before the process's step of that number
     friend bool operator==(Epoch const&, Epoch const&) = default;
   };
   /// Steps that count for phases which are completed by them, and those that look at the phase.

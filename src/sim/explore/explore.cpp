@@ -24,12 +24,17 @@ std::uint64_t mix(std::uint64_t x) {  // the finaliser of splitmix64 (Steele, Le
 
 }  // namespace
 
-Exploring::Exploring(Machine& machine, std::function<void()> const& execute, ExploreOptions const& options)
-    : machine_(machine), execute_(execute), options_(options), random_state_(mix(options.seed) | 1) {}
+Exploring::Exploring(Machine& machine, std::function<void()> const& execute,
+                     ExploreOptions const& options)
+    : machine_(machine),
+      execute_(execute),
+      options_(options),
+      random_state_(mix(options.seed) | 1) {}
 
 Explorer& Exploring::begin(ClusterShape const& shape) {
   if (explorer_)
-    throw std::invalid_argument("explore: an execution launches one kernel, and this one launched a second");
+    throw std::invalid_argument(
+        "explore: an execution launches one kernel, and this one launched a second");
   if (processes_ == nullptr) processes_ = std::make_unique<Processes>(shape);
   explorer_.emplace(*processes_, exploration_.accesses, options_.max_steps);
   explorer_->follow(follow_);
@@ -67,8 +72,10 @@ Exploration Exploring::run() {
 
 Exploring::Beginning Exploring::take() {
   if (options_.seed != 0) {
-    random_state_ = random_state_ * 6364136223846793005ull + 1442695040888963407ull;  // Knuth's MMIX
-    std::swap(queue_.front(), queue_[static_cast<std::size_t>((random_state_ >> 33) % queue_.size())]);
+    random_state_ =
+        random_state_ * 6364136223846793005ull + 1442695040888963407ull;  // Knuth's MMIX
+    std::swap(queue_.front(),
+              queue_[static_cast<std::size_t>((random_state_ >> 33) % queue_.size())]);
   }
   Beginning beginning = std::move(queue_.front());
   queue_.pop_front();
@@ -120,11 +127,12 @@ void Exploring::start_anew() {
 
 void Exploring::take_findings(Explorer const& explorer) {
   for (Finding const& finding : report_.findings) {
-    bool const known = std::any_of(
-        exploration_.findings.begin(), exploration_.findings.end(), [&](ExploredFinding const& other) {
-          return other.finding.kind == finding.kind && same_place(other.finding.where, finding.where) &&
-                 other.finding.buffer == finding.buffer;
-        });
+    bool const known = std::any_of(exploration_.findings.begin(), exploration_.findings.end(),
+                                   [&](ExploredFinding const& other) {
+                                     return other.finding.kind == finding.kind &&
+                                            same_place(other.finding.where, finding.where) &&
+                                            other.finding.buffer == finding.buffer;
+                                   });
     if (!known) exploration_.findings.push_back({finding, explorer.choices()});
   }
 }
@@ -156,7 +164,8 @@ bool Exploring::begun(Beginning const& beginning) const {
     if (found == executions_with_.end()) return false;
     lists.push_back(&found->second);
   }
-  std::sort(lists.begin(), lists.end(), [](auto const* a, auto const* b) { return a->size() < b->size(); });
+  std::sort(lists.begin(), lists.end(),
+            [](auto const* a, auto const* b) { return a->size() < b->size(); });
   return std::any_of(lists.front()->begin(), lists.front()->end(), [&](std::uint32_t execution) {
     return std::all_of(lists.begin(), lists.end(), [&](auto const* list) {
       return std::binary_search(list->begin(), list->end(), execution);
@@ -173,8 +182,8 @@ void Exploring::add(Beginning beginning) {
   queue_.push_back(std::move(beginning));
 }
 
-/// For each two steps that need not have come in their order: what does not depend on the first of them, then
-/// the second.
+/// For each two steps that need not have come in their order: what does not depend on the first of
+/// them, then the second.
 void Exploring::add_reversals(Explorer const& explorer) {
   std::vector<Step> const& steps = explorer.steps();
   Dependence const& dependence = explorer.dependence();
@@ -199,7 +208,8 @@ void Exploring::add_reversals(Explorer const& explorer) {
     // What comes after the execution are the steps that threads blocked at, each for itself.
     std::uint32_t const end = std::min(reversal.second, dependence.steps());
     for (std::uint32_t i = 0; i < end; ++i) {
-      if (i < reversal.first || (i > reversal.first && !dependence.before(reversal.first, i))) take(steps[i]);
+      if (i < reversal.first || (i > reversal.first && !dependence.before(reversal.first, i)))
+        take(steps[i]);
     }
     take(steps[reversal.second]);
     beginning.ends = reversed.completions();
@@ -230,7 +240,8 @@ void Exploring::add_alternatives(Explorer const& explorer, std::size_t from) {
   }
 }
 
-Exploration explore(Machine& machine, std::function<void()> const& execute, ExploreOptions const& options) {
+Exploration explore(Machine& machine, std::function<void()> const& execute,
+                    ExploreOptions const& options) {
   return Exploring(machine, execute, options).run();
 }
 
@@ -239,12 +250,14 @@ std::string Exploration::text() const {
   char const* const which = complete ? orders == 1 ? "the only" : "all" : "the first";
   std::string text =
       fmt::format("{}: {}{} {} of {}, in {}: {}\n", kernel, which,
-                  orders == 1 ? "" : fmt::format(" {}", orders), orders == 1 ? "order" : "orders", of,
-                  executions == 1 ? "one execution" : fmt::format("{} executions", executions),
+                  orders == 1 ? "" : fmt::format(" {}", orders), orders == 1 ? "order" : "orders",
+                  of, executions == 1 ? "one execution" : fmt::format("{} executions", executions),
                   findings.empty() ? "clean" : fmt::format("{} found", findings.size()));
   for (ExploredFinding const& found : findings)
-    text += fmt::format("{}\n  choices: {}\n", to_string(found.finding, kernel), found.choices.text());
-  if (differs) text += fmt::format("another result than the first\n  choices: {}\n", differs->text());
+    text +=
+        fmt::format("{}\n  choices: {}\n", to_string(found.finding, kernel), found.choices.text());
+  if (differs)
+    text += fmt::format("another result than the first\n  choices: {}\n", differs->text());
   return text;
 }
 

@@ -16,7 +16,8 @@ using Kind = Visible::Kind;
 constexpr int kNameShift = 60;
 constexpr std::uint64_t kThreadName = 0, kWarpName = 1, kGroupName = 2, kOperationName = 3;
 
-/// So many times in a row, for each thread, what changes nothing may be done again where nobody can go on.
+/// So many times in a row, for each thread, what changes nothing may be done again where nobody can
+/// go on.
 constexpr int kMostForced = 4;
 
 std::uint64_t shared_key(int cta, std::uint64_t address) {
@@ -92,7 +93,8 @@ ProcessId Explorer::self(Thread const& thread) const {
 }
 
 void Explorer::add_access(Step& step, Visible const& what) const {
-  bool const write = what.kind == Kind::store || what.kind == Kind::peer_store || what.kind == Kind::atomic;
+  bool const write =
+      what.kind == Kind::store || what.kind == Kind::peer_store || what.kind == Kind::atomic;
   std::uint64_t const begin = what.cta < 0 ? what.address : shared_key(what.cta, what.address);
   step.bytes.push_back({begin, static_cast<std::uint32_t>(what.amount), write});
 }
@@ -130,8 +132,8 @@ Step Explorer::step_of(Visible const& what, Pending& pending) {
     case Kind::mbarrier_test: {
       step.kind = Step::Kind::test;
       auto const did = did_.find(step.process);
-      pending.again = did != did_.end() && did->second.kind == what.kind && did->second.cta == what.cta &&
-                      did->second.address == what.address;
+      pending.again = did != did_.end() && did->second.kind == what.kind &&
+                      did->second.cta == what.cta && did->second.address == what.address;
       if (pending.again) step.kind = Step::Kind::wait;
       break;
     }
@@ -182,13 +184,16 @@ void Explorer::before(Visible const& what) {
   if (!active_) return;
   Thread& thread = cluster_->current();
   bool const plain = what.kind == Kind::load || what.kind == Kind::store;
-  // An access to a peer's memory has been seen before, and a rank that does not exist is the machine's.
-  if ((plain && what.cta >= 0 && what.cta != thread.cta->rank()) || what.cta >= cluster_->ctas()) return;
+  // An access to a peer's memory has been seen before, and a rank that does not exist is the
+  // machine's.
+  if ((plain && what.cta >= 0 && what.cta != thread.cta->rank()) || what.cta >= cluster_->ctas())
+    return;
   Pending pending{{}, what, &thread};
   pending.step = step_of(what, pending);
   Step& step = pending.step;
   ProcessId const id = step.process;
-  if (!choices_.accesses && (plain || what.kind == Kind::peer_load || what.kind == Kind::peer_store)) {
+  if (!choices_.accesses &&
+      (plain || what.kind == Kind::peer_load || what.kind == Kind::peer_store)) {
     if (step.peers != 0) {
       Step look = step;
       look.choice = false;
@@ -196,8 +201,8 @@ void Explorer::before(Visible const& what) {
       perform(std::move(look));
     }
     // The rows of one ldmatrix are one step of the warp.
-    if (what.of_warp &&
-        (steps_.empty() || steps_.back().kind != Step::Kind::access || steps_.back().process != id)) {
+    if (what.of_warp && (steps_.empty() || steps_.back().kind != Step::Kind::access ||
+                         steps_.back().process != id)) {
       Step whole = step;
       whole.choice = false;
       whole.bytes.clear();
@@ -208,17 +213,18 @@ void Explorer::before(Visible const& what) {
   }
   if (what.kind == Kind::load || what.kind == Kind::atomic || what.kind == Kind::peer_load) {
     void const* const memory =
-        what.cta < 0 ? reinterpret_cast<void const*>(static_cast<std::uintptr_t>(what.address)) : nullptr;
+        what.cta < 0 ? reinterpret_cast<void const*>(static_cast<std::uintptr_t>(what.address))
+                     : nullptr;
     auto const did = did_.find(id);
     bool const readable = memory != nullptr ? thread.cta->allocation(memory) != nullptr
                                             : cluster_->cta(what.cta).shared().contains(
                                                   static_cast<std::uint32_t>(what.address),
                                                   static_cast<std::uint32_t>(what.amount));
     if (readable)
-      pending.seen = value_at(
-          memory != nullptr ? memory
-                            : cluster_->cta(what.cta).shared().at(static_cast<std::uint32_t>(what.address)),
-          what.amount);
+      pending.seen = value_at(memory != nullptr ? memory
+                                                : cluster_->cta(what.cta).shared().at(
+                                                      static_cast<std::uint32_t>(what.address)),
+                              what.amount);
     pending.again = readable && did != did_.end() && did->second.kind == what.kind &&
                     did->second.cta == what.cta && did->second.address == what.address &&
                     did->second.before == pending.seen;
@@ -248,7 +254,8 @@ bool Explorer::can_go(Pending const& pending) const {
     case Kind::wait_group:
     case Kind::wait_group_read: {
       bool const read = what.kind == Kind::wait_group_read;
-      std::vector<InFlight*> const waited = what.groups->beyond(static_cast<std::size_t>(what.amount));
+      std::vector<InFlight*> const waited =
+          what.groups->beyond(static_cast<std::size_t>(what.amount));
       return std::all_of(waited.begin(), waited.end(), [&](InFlight const* operation) {
         return operation->landed() || (read && operation->done_reading());
       });
@@ -258,8 +265,9 @@ bool Explorer::can_go(Pending const& pending) const {
     case Kind::atomic: {
       if (!pending.again) return true;
       void const* const memory =
-          what.cta < 0 ? reinterpret_cast<void const*>(static_cast<std::uintptr_t>(what.address))
-                       : cluster_->cta(what.cta).shared().at(static_cast<std::uint32_t>(what.address));
+          what.cta < 0
+              ? reinterpret_cast<void const*>(static_cast<std::uintptr_t>(what.address))
+              : cluster_->cta(what.cta).shared().at(static_cast<std::uint32_t>(what.address));
       return value_at(memory, what.amount) != pending.seen;
     }
     case Kind::reread:
@@ -280,12 +288,13 @@ bool Explorer::can_land(Flying const& flying) const {
 bool Explorer::possible(ProcessId process) const {
   auto const pending = pending_.find(process);
   if (pending != pending_.end()) return can_go(pending->second) || pending->second.again;
-  return std::any_of(flying_.begin(), flying_.end(),
-                     [&](Flying const& flying) { return flying.process == process && can_land(flying); });
+  return std::any_of(flying_.begin(), flying_.end(), [&](Flying const& flying) {
+    return flying.process == process && can_land(flying);
+  });
 }
 
-/// The machine's choice: the process that went last, else the first thread, warp or warpgroup, else the
-/// oldest operation in flight. Nobody where none can go on.
+/// The machine's choice: the process that went last, else the first thread, warp or warpgroup, else
+/// the oldest operation in flight. Nobody where none can go on.
 std::optional<ProcessId> Explorer::preferred() {
   auto const last = pending_.find(last_);
   if (last != pending_.end() && can_go(last->second)) return last_;
@@ -352,7 +361,8 @@ void Explorer::go(Pending& pending) {
   Visible const& what = pending.what;
   Step& step = pending.step;
   if (step.kind == Step::Kind::wait_for) {
-    for (InFlight const* const operation : what.groups->beyond(static_cast<std::size_t>(what.amount))) {
+    for (InFlight const* const operation :
+         what.groups->beyond(static_cast<std::size_t>(what.amount))) {
       step.others.push_back(operation->remembered.process);
     }
   }
@@ -360,7 +370,8 @@ void Explorer::go(Pending& pending) {
       what.kind == Kind::atomic) {
     did_[step.process] = {what.kind, what.cta, what.address, pending.seen};
     if (what.kind == Kind::mbarrier_test &&
-        can_go(Pending{{}, {Kind::mbarrier_wait, what.cta, what.address, what.amount}, pending.thread}))
+        can_go(Pending{
+            {}, {Kind::mbarrier_wait, what.cta, what.address, what.amount}, pending.thread}))
       did_.erase(step.process);
   } else {
     did_.erase(step.process);
@@ -436,7 +447,8 @@ bool Explorer::stop(bool stuck) {
 
 void Explorer::met(Cta const& cta, Warp const& warp, std::uint32_t lanes) {
   if (!active_) return;
-  auto const first = static_cast<ProcessId>(cta.rank() * processes_.shape().threads + 32 * warp.index);
+  auto const first =
+      static_cast<ProcessId>(cta.rank() * processes_.shape().threads + 32 * warp.index);
   if (dependence_.have_met(first, 32, lanes)) return;
   Step step;
   step.kind = Step::Kind::meet;
@@ -449,7 +461,8 @@ void Explorer::met(Cta const& cta, Warp const& warp, std::uint32_t lanes) {
 
 void Explorer::met_warpgroup(Cta const& cta, int first_warp) {
   if (!active_) return;
-  auto const first = static_cast<ProcessId>(cta.rank() * processes_.shape().threads + 32 * first_warp);
+  auto const first =
+      static_cast<ProcessId>(cta.rank() * processes_.shape().threads + 32 * first_warp);
   if (dependence_.have_met(first, 128, 0)) return;
   Step step;
   step.kind = Step::Kind::meet;
@@ -464,7 +477,8 @@ void Explorer::issue(InFlight& operation) {
   bool const of_warpgroup = operation.groups() != nullptr && operation.groups()->in_order();
   Thread const& thread = cluster_->current();
   ProcessId const issuer =
-      of_warpgroup ? processes_.shape().warpgroup(thread.cta->rank(), thread.index / 128) : self(thread);
+      of_warpgroup ? processes_.shape().warpgroup(thread.cta->rank(), thread.index / 128)
+                   : self(thread);
   ProcessId const process = processes_.operation(issuer, issued_[issuer]++);
   operation.remembered.process = process;
   Step step;
@@ -472,7 +486,8 @@ void Explorer::issue(InFlight& operation) {
   step.process = issuer;
   step.others = {process};
   ProcessId after = process;
-  if (of_warpgroup && issued_[issuer] > 1) after = processes_.operation(issuer, issued_[issuer] - 2);
+  if (of_warpgroup && issued_[issuer] > 1)
+    after = processes_.operation(issuer, issued_[issuer] - 2);
   perform(std::move(step));
   flying_.push_back({&operation, process, after, !of_warpgroup && !operation.reads.empty()});
 }
@@ -499,7 +514,8 @@ void Explorer::before_exit() {
   Step step = exit_of(thread);
   if (!active_ || !step.choice) return;
   ProcessId const id = step.process;
-  pending_.emplace(id, Pending{std::move(step), {.kind = Kind::store, .cta = thread.cta->rank()}, &thread});
+  pending_.emplace(
+      id, Pending{std::move(step), {.kind = Kind::store, .cta = thread.cta->rank()}, &thread});
   cluster_->block();
 }
 

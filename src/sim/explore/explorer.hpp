@@ -42,14 +42,14 @@ class Processes {
 
 /// Decides step by step who goes in one execution of a cluster, and records the steps.
 ///
-/// A thread runs until it is about to do something visible, and waits there (Cluster::before) until it is
-/// chosen; an operation in flight waits to be landed. When nobody runs, one of those that can go on is
-/// chosen. So there is a choice at visible steps only, and the state between two steps does not depend on the
-/// order in which what is invisible was done.
+/// A thread runs until it is about to do something visible, and waits there (Cluster::before) until
+/// it is chosen; an operation in flight waits to be landed. When nobody runs, one of those that can
+/// go on is chosen. So there is a choice at visible steps only, and the state between two steps
+/// does not depend on the order in which what is invisible was done.
 class Explorer {
  public:
-  /// `accesses`: whether each load and store is a step that is chosen; else only what synchronises is, and
-  /// loads and stores are held against the order that it gives them (unordered()).
+  /// `accesses`: whether each load and store is a step that is chosen; else only what synchronises
+  /// is, and loads and stores are held against the order that it gives them (unordered()).
   Explorer(Processes& processes, bool accesses, std::int64_t max_steps);
 
   /// The processes to choose first, in order; the machine's choice thereafter.

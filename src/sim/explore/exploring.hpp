@@ -21,8 +21,8 @@ class Exploring {
 
   // Called by the machine.
 
-  /// A launch begins: what decides its order. Throws std::invalid_argument where it is the execution's
-  /// second.
+  /// A launch begins: what decides its order. Throws std::invalid_argument where it is the
+  /// execution's second.
   Explorer& begin(ClusterShape const& shape);
   /// It is over.
   void end(Report const& report) { report_ = report; }

@@ -21,7 +21,8 @@ void bar(Cta& cta, Instruction instruction, int id, int threads, SourceLocation 
             "{} on barrier {} counts {} threads: the count must be a multiple of 32, at least 32 and at most the CTA's {}",
             ptx_name(instruction), id, threads, cta.threads()));
   }
-  if (!cta.meet(instruction, static_cast<std::uint32_t>(id) << 16 | static_cast<std::uint32_t>(threads),
+  if (!cta.meet(instruction,
+                static_cast<std::uint32_t>(id) << 16 | static_cast<std::uint32_t>(threads),
                 kFullWarp, where))
     return;
   cta.cluster().before({waits ? Visible::Kind::barrier_sync : Visible::Kind::barrier, cta.rank(),
@@ -61,7 +62,9 @@ void sync(Instruction instruction, int id, int threads, SourceLocation where) {
 
 }  // namespace
 
-void bar_sync(int id, int threads, SourceLocation where) { sync(Instruction::bar_sync, id, threads, where); }
+void bar_sync(int id, int threads, SourceLocation where) {
+  sync(Instruction::bar_sync, id, threads, where);
+}
 void barrier_sync(int id, int threads, SourceLocation where) {
   sync(Instruction::barrier_sync, id, threads, where);
 }

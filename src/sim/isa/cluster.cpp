@@ -36,8 +36,8 @@ class AsyncStore final : public InFlight {
 /// A value on its way to be combined with what is there.
 class AsyncReduction final : public InFlight {
  public:
-  AsyncReduction(Cta const& issuer, SourceLocation where, SharedRange to, AtomicOp op, AtomicType type,
-                 std::uint64_t value)
+  AsyncReduction(Cta const& issuer, SourceLocation where, SharedRange to, AtomicOp op,
+                 AtomicType type, std::uint64_t value)
       : InFlight(Instruction::red_async, issuer, where), op_(op), type_(type), value_(value) {
     writes = {to};
     combines = true;
@@ -65,45 +65,50 @@ class PeerCopy final : public InFlight {
     brings = Brought{.swizzle = std::nullopt, .fetches = true};
   }
   void read(Cluster& cluster) override {
-    std::memcpy(data_.data(), cluster.cta(reads[0].cta).shared().at(reads[0].address), data_.size());
+    std::memcpy(data_.data(), cluster.cta(reads[0].cta).shared().at(reads[0].address),
+                data_.size());
   }
   void land(Cluster& cluster) override {
-    std::memcpy(cluster.cta(writes[0].cta).shared().at(writes[0].address), data_.data(), data_.size());
+    std::memcpy(cluster.cta(writes[0].cta).shared().at(writes[0].address), data_.data(),
+                data_.size());
   }
 
  private:
   std::vector<unsigned char> data_;
 };
 
-/// Where an operation of the asynchronous proxy writes, and the mbarrier there that it completes on.
+/// Where an operation of the asynchronous proxy writes, and the mbarrier there that it completes
+/// on.
 struct Destination {
   Cta* peer = nullptr;  ///< null, after a finding, where there is none
   std::uint32_t address = 0;
   std::uint32_t mbarrier = 0;
 };
 
-Destination destination(Cta& cta, Instruction instruction, std::uint32_t address, std::uint32_t mbarrier,
-                        SourceLocation where) {
+Destination destination(Cta& cta, Instruction instruction, std::uint32_t address,
+                        std::uint32_t mbarrier, SourceLocation where) {
   Cta* const peer = cta.target(instruction, address, where);
   Cta* const barriers = cta.target(instruction, mbarrier, where);
   if (peer == nullptr || barriers == nullptr) return {};
   if (peer != barriers) {
     cta.fail(
         FindingKind::invalid_operand, where, cta.here(),
-        fmt::format("{} to CTA {} of the cluster completes on an mbarrier of CTA {}: it must be the same "
-                    "one",
-                    ptx_name(instruction), peer->rank(), barriers->rank()));
+        fmt::format(
+            "{} to CTA {} of the cluster completes on an mbarrier of CTA {}: it must be the same "
+            "one",
+            ptx_name(instruction), peer->rank(), barriers->rank()));
   }
   return {peer, address, mbarrier};
 }
 
-void check_aligned(Cta const& cta, Cta& of, Instruction instruction, std::uint32_t address, int bytes,
-                   std::uint32_t alignment, SourceLocation where) {
+void check_aligned(Cta const& cta, Cta& of, Instruction instruction, std::uint32_t address,
+                   int bytes, std::uint32_t alignment, SourceLocation where) {
   if (address % alignment == 0) return;
-  of.report(FindingKind::misaligned, where, cta.here(), of.buffer_name(address), of.shared_place(address),
-            fmt::format("{} of {} bytes at shared address {:#x}, {} bytes past a multiple of {}: {}",
-                        ptx_name(instruction), bytes, address, address % alignment, alignment,
-                        of.shared_place(address)));
+  of.report(
+      FindingKind::misaligned, where, cta.here(), of.buffer_name(address), of.shared_place(address),
+      fmt::format("{} of {} bytes at shared address {:#x}, {} bytes past a multiple of {}: {}",
+                  ptx_name(instruction), bytes, address, address % alignment, alignment,
+                  of.shared_place(address)));
 }
 
 void arrive_at_cluster(Cta& cta, bool relaxed, SourceLocation where) {
@@ -111,8 +116,9 @@ void arrive_at_cluster(Cta& cta, bool relaxed, SourceLocation where) {
   Warp& own = cta.current_warp();
   if (own.cluster_arrivals != own.cluster_waits) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(-1),
-             fmt::format("barrier.cluster.arrive by a warp that has arrived ({}) and has not waited since",
-                         place_text(own.cluster_where)));
+             fmt::format(
+                 "barrier.cluster.arrive by a warp that has arrived ({}) and has not waited since",
+                 place_text(own.cluster_where)));
   }
   cta.cluster().before({Visible::Kind::cluster_arrive});
   own.cluster_where = where;
@@ -130,8 +136,9 @@ Dim3 cluster_dim() { return this_cta().cluster().extents(); }
 std::uint32_t mapa(std::uint32_t local, int cta_rank, SourceLocation where) {
   Cta& cta = this_cta();
   if (cta_rank < 0 || cta_rank >= cta.cluster().ctas()) {
-    cta.fail(FindingKind::invalid_operand, where, cta.here(),
-             fmt::format("mapa to CTA {} of the cluster, which has {}", cta_rank, cta.cluster().ctas()));
+    cta.fail(
+        FindingKind::invalid_operand, where, cta.here(),
+        fmt::format("mapa to CTA {} of the cluster, which has {}", cta_rank, cta.cluster().ctas()));
   }
   return (local & kLocalMask) | static_cast<std::uint32_t>(cta_rank + 1) << kRankShift;
 }
@@ -142,8 +149,8 @@ void ld_shared_cluster(void* value, std::uint32_t address, int bytes, SourceLoca
   cta.cluster().before(cta.at_shared(Visible::Kind::peer_load, address, bytes));
   Cta* const peer = cta.target(Instruction::ld_shared_cluster, address, where);
   cta.note(Instruction::ld_shared_cluster, where, {bytes, address});
-  if (peer != nullptr && peer->shared_access(Instruction::ld_shared_cluster, address, bytes, false, where,
-                                             cta.current_thread().lane)) {
+  if (peer != nullptr && peer->shared_access(Instruction::ld_shared_cluster, address, bytes, false,
+                                             where, cta.current_thread().lane)) {
     cta.cluster().watch_read(peer->shared().at(address), true, where);
     std::memcpy(value, peer->shared().at(address), n);
   } else {
@@ -156,8 +163,8 @@ void st_shared_cluster(std::uint32_t address, void const* value, int bytes, Sour
   cta.cluster().before(cta.at_shared(Visible::Kind::peer_store, address, bytes));
   Cta* const peer = cta.target(Instruction::st_shared_cluster, address, where);
   cta.note(Instruction::st_shared_cluster, where, {bytes, address});
-  if (peer != nullptr && peer->shared_access(Instruction::st_shared_cluster, address, bytes, true, where,
-                                             cta.current_thread().lane)) {
+  if (peer != nullptr && peer->shared_access(Instruction::st_shared_cluster, address, bytes, true,
+                                             where, cta.current_thread().lane)) {
     cta.cluster().progressed();
     std::memcpy(peer->shared().at(address), value, static_cast<std::size_t>(bytes));
   }
@@ -175,7 +182,8 @@ void st_async(std::uint32_t address, void const* value, int bytes, std::uint32_t
   if (to.peer == nullptr) return;
   std::uint32_t const n = static_cast<std::uint32_t>(bytes);
   check_aligned(cta, *to.peer, Instruction::st_async, to.address, bytes, n, where);
-  auto store = std::make_unique<AsyncStore>(cta, where, SharedRange{to.peer->rank(), to.address, n}, value);
+  auto store =
+      std::make_unique<AsyncStore>(cta, where, SharedRange{to.peer->rank(), to.address, n}, value);
   store->completes_on(to.peer->rank(), to.mbarrier, n);
   cta.in_flight().add(std::move(store));
 }
@@ -190,8 +198,8 @@ void red_async(AtomicOp op, AtomicType type, std::uint32_t address, std::uint64_
   if (to.peer == nullptr) return;
   std::uint32_t const n = static_cast<std::uint32_t>(bytes);
   check_aligned(cta, *to.peer, instruction, to.address, bytes, n, where);
-  auto reduction = std::make_unique<AsyncReduction>(cta, where, SharedRange{to.peer->rank(), to.address, n},
-                                                    op, type, value);
+  auto reduction = std::make_unique<AsyncReduction>(
+      cta, where, SharedRange{to.peer->rank(), to.address, n}, op, type, value);
   reduction->completes_on(to.peer->rank(), to.mbarrier, n);
   cta.in_flight().add(std::move(reduction));
 }
@@ -203,19 +211,21 @@ void bulk_copy_cluster(std::uint32_t dst, std::uint32_t src, int bytes, std::uin
   Cta& cta = current_cta();
   auto const n = static_cast<std::uint32_t>(bytes);
   if (bytes <= 0 || n % alignment != 0) {
-    cta.fail(
-        FindingKind::invalid_operand, where, cta.here(),
-        fmt::format("{} of {} bytes: it copies a multiple of {}", ptx_name(instruction), bytes, alignment));
+    cta.fail(FindingKind::invalid_operand, where, cta.here(),
+             fmt::format("{} of {} bytes: it copies a multiple of {}", ptx_name(instruction), bytes,
+                         alignment));
   }
   Cta* const from = cta.target(instruction, src, where);
   Destination const to = destination(cta, instruction, dst, mbarrier, where);
   if (cta.counting())
-    cta.observers().worked(instruction, where, {.instructions = 1, .shared_bytes = 2 * std::int64_t{bytes}});
+    cta.observers().worked(instruction, where,
+                           {.instructions = 1, .shared_bytes = 2 * std::int64_t{bytes}});
   if (from == nullptr || to.peer == nullptr) return;
   if (from != &cta) {
-    cta.fail(FindingKind::invalid_operand, where, cta.here(),
-             fmt::format("{} from the shared memory of CTA {} of the cluster: it copies from its own",
-                         ptx_name(instruction), from->rank()));
+    cta.fail(
+        FindingKind::invalid_operand, where, cta.here(),
+        fmt::format("{} from the shared memory of CTA {} of the cluster: it copies from its own",
+                    ptx_name(instruction), from->rank()));
   }
   check_aligned(cta, cta, instruction, src, bytes, alignment, where);
   check_aligned(cta, *to.peer, instruction, to.address, bytes, alignment, where);
@@ -243,7 +253,8 @@ void wait_for_cluster(Cta& cta, SourceLocation where) {
   }
   own.waits_at_cluster = true;
   own.cluster_where = where;
-  if (cta.counting()) cta.cluster().observers().warp_waits(cta, own, true, Instruction::cluster_wait, where);
+  if (cta.counting())
+    cta.cluster().observers().warp_waits(cta, own, true, Instruction::cluster_wait, where);
   cta.cluster().block();
 }
 

@@ -26,14 +26,21 @@ inline void store_word(void* address, AtomicType type, std::uint64_t word) {
 /// What an operation leaves where `old` is, as bits in the lower bytes.
 inline std::uint64_t combined(AtomicOp op, AtomicType type, std::uint64_t old, std::uint64_t value,
                               std::uint64_t expected) {
-  auto const lesser = [&](auto a, auto b) { return (a < b) == (op == AtomicOp::min) ? old : value; };
-  auto const s32 = [](std::uint64_t x) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(x)); };
-  auto const f32 = [](std::uint64_t x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x)); };
+  auto const lesser = [&](auto a, auto b) {
+    return (a < b) == (op == AtomicOp::min) ? old : value;
+  };
+  auto const s32 = [](std::uint64_t x) {
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(x));
+  };
+  auto const f32 = [](std::uint64_t x) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(x));
+  };
   switch (op) {
     case AtomicOp::add:
       if (type == AtomicType::f32) return std::bit_cast<std::uint32_t>(f32(old) + f32(value));
       if (type == AtomicType::f64)
-        return std::bit_cast<std::uint64_t>(std::bit_cast<double>(old) + std::bit_cast<double>(value));
+        return std::bit_cast<std::uint64_t>(std::bit_cast<double>(old) +
+                                            std::bit_cast<double>(value));
       return bytes_of(type) == 4 ? static_cast<std::uint32_t>(old + value) : old + value;
     case AtomicOp::min:
     case AtomicOp::max:

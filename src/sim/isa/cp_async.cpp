@@ -12,23 +12,24 @@ void cp_async(std::uint32_t destination, void const* source, int bytes, int sour
               SourceLocation where) {
   Cta& cta = current_cta();
   if (source_bytes < 0 || source_bytes > bytes) {
-    cta.fail(
-        FindingKind::invalid_operand, where, cta.here(),
-        fmt::format("cp.async of {} bytes is to read {}: it can read 0 to {}", bytes, source_bytes, bytes));
+    cta.fail(FindingKind::invalid_operand, where, cta.here(),
+             fmt::format("cp.async of {} bytes is to read {}: it can read 0 to {}", bytes,
+                         source_bytes, bytes));
   }
   cta.note(Instruction::cp_async, where, {bytes, destination, source_bytes, source});
   std::uint32_t const n = static_cast<std::uint32_t>(bytes);
   if (destination % n != 0) {
-    cta.report(FindingKind::misaligned, where, cta.here(), "", "",
-               fmt::format("cp.async of {} bytes to shared address {:#x}, {} bytes past a multiple of {}",
-                           bytes, destination, destination % n, bytes));
+    cta.report(
+        FindingKind::misaligned, where, cta.here(), "", "",
+        fmt::format("cp.async of {} bytes to shared address {:#x}, {} bytes past a multiple of {}",
+                    bytes, destination, destination % n, bytes));
   }
   if (!cta.shared().contains(destination, n)) {
     cta.out_of_shared(Instruction::cp_async, destination, n, where, cta.here());
     return;
   }
-  if (source_bytes > 0 &&
-      !cta.global_access(Instruction::cp_async, source, source_bytes, GlobalAccess::read, where, bytes))
+  if (source_bytes > 0 && !cta.global_access(Instruction::cp_async, source, source_bytes,
+                                             GlobalAccess::read, where, bytes))
     return;
   if (cta.cluster().stepped())
     cta.cluster().observers().before(
@@ -90,15 +91,18 @@ class CopiesArrive final : public InFlight {
   std::size_t end_;  ///< of its copies, in all
 };
 
-void arrive_when_landed(Cta& cta, std::uint32_t address, bool counted_by_init, SourceLocation where) {
+void arrive_when_landed(Cta& cta, std::uint32_t address, bool counted_by_init,
+                        SourceLocation where) {
   constexpr Instruction instruction = Instruction::cp_async_mbarrier_arrive;
   cta.note(instruction, where);
-  if (!counted_by_init) cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_expect, address, 0, -1));
+  if (!counted_by_init)
+    cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_expect, address, 0, -1));
   MbarrierState* const mbarrier = cta.own_mbarrier(instruction, address, where);
   if (mbarrier == nullptr) return;
   if (!counted_by_init) cta.expect_arrival(instruction, *mbarrier, where);
   AsyncCopies& async = cta.current_thread().async;
-  for (std::size_t i = async.first_copy; i < async.copies.size(); ++i) async.copies[i].arrives = true;
+  for (std::size_t i = async.first_copy; i < async.copies.size(); ++i)
+    async.copies[i].arrives = true;
   auto arrival = std::make_unique<CopiesArrive>(cta, where);
   arrival->arrives_at(cta.rank(), mbarrier->address);
   cta.in_flight().add(std::move(arrival));

@@ -9,7 +9,8 @@ namespace tegula::sim {
 
 namespace {
 
-void load(Instruction instruction, void* value, void const* address, int bytes, SourceLocation where) {
+void load(Instruction instruction, void* value, void const* address, int bytes,
+          SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(instruction, where, {.global_bytes = bytes, .global = address});
   if (cta.global_access(instruction, address, bytes, GlobalAccess::read, where, bytes)) {
@@ -33,7 +34,8 @@ void ld_global_nc(void* value, void const* address, int bytes, SourceLocation wh
 void st_global(void* address, void const* value, int bytes, SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(Instruction::st_global, where, {.global_bytes = bytes, .global = address});
-  if (cta.global_access(Instruction::st_global, address, bytes, GlobalAccess::write, where, bytes)) {
+  if (cta.global_access(Instruction::st_global, address, bytes, GlobalAccess::write, where,
+                        bytes)) {
     cta.cluster().progressed();
     std::memcpy(address, value, static_cast<std::size_t>(bytes));
   }
@@ -60,7 +62,8 @@ void nanosleep(int nanoseconds, SourceLocation where) {
   cta.cluster().yield();
 }
 
-// Launches run one after another: what a grid may touch of the memory of others is checked, not delayed.
+// Launches run one after another: what a grid may touch of the memory of others is checked, not
+// delayed.
 void griddepcontrol_wait(SourceLocation where) {
   perform(Instruction::griddepcontrol_wait, where, [=](Cta& cta) {
     cta.note(Instruction::griddepcontrol_wait, where);

@@ -23,13 +23,14 @@ std::uint32_t load16(unsigned char const* p) {
 
 }  // namespace
 
-void ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row, SourceLocation where) {
+void ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t row,
+              SourceLocation where) {
   Cta& cta = current_cta();
   Warp& own = cta.current_warp();
   int const lane = cta.current_thread().lane;
   own.operand[lane] = row;
-  if (cta.meet(Instruction::ldmatrix, static_cast<std::uint32_t>(2 * count + (transpose ? 1 : 0)), kFullWarp,
-               where)) {
+  if (cta.meet(Instruction::ldmatrix, static_cast<std::uint32_t>(2 * count + (transpose ? 1 : 0)),
+               kFullWarp, where)) {
     if (cta.counting())
       cta.cluster().observers().matrices_moved(cta, own, Instruction::ldmatrix, count, where);
     for (int matrix = 0; matrix < count; ++matrix) {
@@ -39,7 +40,8 @@ void ldmatrix(std::uint32_t* registers, int count, bool transpose, std::uint32_t
       for (int r = 0; r < 8; ++r) {
         int const giver = 8 * matrix + r;
         std::uint32_t const address = own.operand[giver];
-        if (!cta.shared_matrix_row(Instruction::ldmatrix, address, false, transpose, r, where, giver)) {
+        if (!cta.shared_matrix_row(Instruction::ldmatrix, address, false, transpose, r, where,
+                                   giver)) {
           rows[r] = kNobody;
           continue;
         }
@@ -63,10 +65,11 @@ void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool
   int const lane = cta.current_thread().lane;
   own.operand[lane] = row;
   std::memcpy(own.a[lane], registers, sizeof(std::uint32_t) * static_cast<std::size_t>(count));
-  if (!cta.meet(Instruction::stmatrix, static_cast<std::uint32_t>(2 * count + (transpose ? 1 : 0)), kFullWarp,
-                where))
+  if (!cta.meet(Instruction::stmatrix, static_cast<std::uint32_t>(2 * count + (transpose ? 1 : 0)),
+                kFullWarp, where))
     return;
-  if (cta.counting()) cta.cluster().observers().matrices_moved(cta, own, Instruction::stmatrix, count, where);
+  if (cta.counting())
+    cta.cluster().observers().matrices_moved(cta, own, Instruction::stmatrix, count, where);
   for (int matrix = 0; matrix < count; ++matrix) {
     for (int r = 0; r < 8; ++r) {
       std::uint16_t elements[8];
@@ -84,8 +87,8 @@ void stmatrix(std::uint32_t row, std::uint32_t const* registers, int count, bool
   cta.release(kFullWarp, where, Instruction::stmatrix);
 }
 
-void mma_sync(WarpMma const& op, void* d, std::uint32_t const* a, std::uint32_t const* b, void const* c,
-              SourceLocation where) {
+void mma_sync(WarpMma const& op, void* d, std::uint32_t const* a, std::uint32_t const* b,
+              void const* c, SourceLocation where) {
   Cta& cta = current_cta();
   Warp& own = cta.current_warp();
   int const lane = cta.current_thread().lane;

@@ -5,20 +5,22 @@
 #include "isa/perform.hpp"
 #include "values/place.hpp"
 
-/// Mbarriers: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier"; and the fences
-/// that go with them. What a phase is, is the machine's (machine/mbarrier.cpp).
+/// Mbarriers: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier"; and the
+/// fences that go with them. What a phase is, is the machine's (machine/mbarrier.cpp).
 namespace tegula::sim {
 
 namespace {
 
 /// An arrival without a count cannot count more or less.
-Mutation fixed_count(int count) { return count > 1 ? Mutation::none : Mutation::less | Mutation::more; }
+Mutation fixed_count(int count) {
+  return count > 1 ? Mutation::none : Mutation::less | Mutation::more;
+}
 
 void check_count(Cta& cta, Instruction instruction, int count, SourceLocation where) {
   if (count >= 1 && count <= kMbarrierLimit) return;
-  cta.fail(
-      FindingKind::invalid_operand, where, cta.here(),
-      fmt::format("{} {} times: the count must be 1 to {}", ptx_name(instruction), count, kMbarrierLimit));
+  cta.fail(FindingKind::invalid_operand, where, cta.here(),
+           fmt::format("{} {} times: the count must be 1 to {}", ptx_name(instruction), count,
+                       kMbarrierLimit));
 }
 
 void arrive_at_peer(Cta& cta, std::uint32_t address, int count, bool relaxed, bool wide,
@@ -36,7 +38,8 @@ void arrive_at_peer(Cta& cta, std::uint32_t address, int count, bool relaxed, bo
 void check_parity(Cta& cta, Instruction instruction, int parity, SourceLocation where) {
   if (parity == 0 || parity == 1) return;
   cta.fail(FindingKind::invalid_operand, where, cta.here(),
-           fmt::format("{} for the phase of parity {}: a parity is 0 or 1", ptx_name(instruction), parity));
+           fmt::format("{} for the phase of parity {}: a parity is 0 or 1", ptx_name(instruction),
+                       parity));
 }
 
 int flipped(int parity, Mutation m) { return m == Mutation::flipped ? parity ^ 1 : parity; }
@@ -50,8 +53,8 @@ struct Acquires {
   bool of_cluster;
 };
 
-bool test_phase(Cta& cta, Instruction instruction, std::uint32_t address, int parity, Acquires acquires,
-                SourceLocation where) {
+bool test_phase(Cta& cta, Instruction instruction, std::uint32_t address, int parity,
+                Acquires acquires, SourceLocation where) {
   cta.note(instruction, where);
   check_parity(cta, instruction, parity, where);
   cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_test, address, parity));
@@ -67,9 +70,9 @@ bool test_phase(Cta& cta, Instruction instruction, std::uint32_t address, int pa
   return false;
 }
 
-/// How long try_wait suspends a thread is the machine's to choose: where operations land at the last moment,
-/// the first try for a phase ends before it, and those after that when it is complete, or nobody else can
-/// run; at random, each may. Where they land at once, none does.
+/// How long try_wait suspends a thread is the machine's to choose: where operations land at the
+/// last moment, the first try for a phase ends before it, and those after that when it is complete,
+/// or nobody else can run; at random, each may. Where they land at once, none does.
 bool times_out(Cta& cta, MbarrierState const& mbarrier) {
   Cluster& cluster = cta.cluster();
   if (cluster.completion() == Completion::first) return false;
@@ -127,9 +130,11 @@ void initialise(Cta& cta, std::uint32_t address, int count, SourceLocation where
   bool const again = mbarrier != nullptr;
   if (again) {
     cta.report(
-        FindingKind::mbarrier_misuse, where, cta.here(), cta.buffer_name(address), cta.shared_place(address),
-        fmt::format("mbarrier.init of {}, which is an mbarrier already ({}): it must be invalidated first",
-                    cta.shared_place(address), place_text(mbarrier->init)),
+        FindingKind::mbarrier_misuse, where, cta.here(), cta.buffer_name(address),
+        cta.shared_place(address),
+        fmt::format(
+            "mbarrier.init of {}, which is an mbarrier already ({}): it must be invalidated first",
+            cta.shared_place(address), place_text(mbarrier->init)),
         mbarrier->init);
     cta.forget(*mbarrier);
   } else {
@@ -187,20 +192,23 @@ void mbarrier_arrive(std::uint32_t address, int count, SourceLocation where) {
 }
 
 void mbarrier_arrive_cluster(std::uint32_t address, int count, SourceLocation where) {
-  perform(Instruction::mbarrier_arrive_cluster, where, fixed_count(count), [=](Cta& cta, Mutation m) {
-    arrive_at_peer(cta, address, counted(count, m), m == Mutation::weakened, false, where);
-  });
+  perform(Instruction::mbarrier_arrive_cluster, where, fixed_count(count),
+          [=](Cta& cta, Mutation m) {
+            arrive_at_peer(cta, address, counted(count, m), m == Mutation::weakened, false, where);
+          });
 }
 
 void mbarrier_arrive_cluster_release(std::uint32_t address, int count, SourceLocation where) {
-  perform(Instruction::mbarrier_arrive_cluster, where, fixed_count(count), [=](Cta& cta, Mutation m) {
-    arrive_at_peer(cta, address, counted(count, m), false, m != Mutation::weakened, where);
-  });
+  perform(Instruction::mbarrier_arrive_cluster, where, fixed_count(count),
+          [=](Cta& cta, Mutation m) {
+            arrive_at_peer(cta, address, counted(count, m), false, m != Mutation::weakened, where);
+          });
 }
 
 namespace {
 
-void arrive_and_expect(Cta& cta, std::uint32_t address, int bytes, bool relaxed, SourceLocation where) {
+void arrive_and_expect(Cta& cta, std::uint32_t address, int bytes, bool relaxed,
+                       SourceLocation where) {
   constexpr Instruction instruction = Instruction::mbarrier_arrive_expect_tx;
   cta.note(instruction, where);
   cta.cluster().before(cta.at_shared(Visible::Kind::mbarrier_arrive, address, bytes, 1));
@@ -254,8 +262,8 @@ bool mbarrier_test_wait_parity(std::uint32_t address, int parity, MemoryOrder or
   constexpr Instruction instruction = Instruction::mbarrier_test_wait;
   Mutation const m = mutation_of(instruction, where);
   if (m == Mutation::removed) return true;
-  return test_phase(current_cta(), instruction, address, flipped(parity, m), {order, scope, Mutation::none},
-                    where);
+  return test_phase(current_cta(), instruction, address, flipped(parity, m),
+                    {order, scope, Mutation::none}, where);
 }
 
 // Where every order is tried, a try that ends too early is a test.
@@ -266,8 +274,9 @@ bool mbarrier_try_wait_parity(std::uint32_t address, int parity, MemoryOrder ord
   if (m == Mutation::removed) return true;
   Cta& cta = current_cta();
   Acquires const acquires(order, scope, m);
-  return cta.cluster().stepped() ? test_phase(cta, instruction, address, flipped(parity, m), acquires, where)
-                                 : wait_for_phase(cta, address, flipped(parity, m), true, acquires, where);
+  return cta.cluster().stepped()
+             ? test_phase(cta, instruction, address, flipped(parity, m), acquires, where)
+             : wait_for_phase(cta, address, flipped(parity, m), true, acquires, where);
 }
 
 void mbarrier_wait_parity(std::uint32_t address, int parity, MemoryOrder order, Scope scope,

@@ -10,8 +10,8 @@
 
 namespace tegula::sim {
 
-/// What the launch's mutant does to the instruction at `where`: one of the mutations of its row, but for
-/// `without`, for which these operands leave no room.
+/// What the launch's mutant does to the instruction at `where`: one of the mutations of its row,
+/// but for `without`, for which these operands leave no room.
 inline Mutation mutation_of(Instruction instruction, SourceLocation where,
                             Mutation without = Mutation::none) {
   if (mutating.load(std::memory_order_relaxed) == 0) [[likely]]
@@ -20,9 +20,9 @@ inline Mutation mutation_of(Instruction instruction, SourceLocation where,
   return mutation(where, row.operation, row.admitted & ~without);
 }
 
-/// Performs an instruction that can be mutated: calls `body(cta)`, or `body(cta, mutation)` where it does
-/// what is weakened, counted or flipped by itself. Not at all where it is removed; where it is delayed, after
-/// the thread's next instruction, so that `body` holds its operands by value.
+/// Performs an instruction that can be mutated: calls `body(cta)`, or `body(cta, mutation)` where
+/// it does what is weakened, counted or flipped by itself. Not at all where it is removed; where it
+/// is delayed, after the thread's next instruction, so that `body` holds its operands by value.
 template <class Body>
 void perform(Instruction instruction, SourceLocation where, Mutation without, Body body) {
   Mutation const mutation = mutation_of(instruction, where, without);
@@ -46,6 +46,8 @@ template <class Body> void perform(Instruction instruction, SourceLocation where
 }
 
 /// A wait that leaves no group in flight cannot leave one less.
-constexpr Mutation fewer_than(int groups_left) { return groups_left > 0 ? Mutation::none : Mutation::less; }
+constexpr Mutation fewer_than(int groups_left) {
+  return groups_left > 0 ? Mutation::none : Mutation::less;
+}
 
 }  // namespace tegula::sim

@@ -24,15 +24,18 @@ void setmaxnreg(Cta& cta, Instruction instruction, int registers, SourceLocation
     if (!increase && registers < held) {
       cta.report(
           FindingKind::too_few_registers, where, cta.here(-1), "", "",
-          fmt::format("setmaxnreg.dec to {} registers a thread while the wgmma.mma_async in flight hold {}, "
-                      "accumulators and A: wait for their groups first",
-                      registers, held));
+          fmt::format(
+              "setmaxnreg.dec to {} registers a thread while the wgmma.mma_async in flight hold {}, "
+              "accumulators and A: wait for their groups first",
+              registers, held));
     }
   }
   if (increase ? registers < own.registers : registers > own.registers) {
-    cta.report(FindingKind::invalid_operand, where, cta.here(-1), "", "",
-               fmt::format("setmaxnreg.{} to {} registers a thread, {} the {} that the warpgroup has",
-                           increase ? "inc" : "dec", registers, increase ? "below" : "above", own.registers));
+    cta.report(
+        FindingKind::invalid_operand, where, cta.here(-1), "", "",
+        fmt::format("setmaxnreg.{} to {} registers a thread, {} the {} that the warpgroup has",
+                    increase ? "inc" : "dec", registers, increase ? "below" : "above",
+                    own.registers));
   } else {
     int const more = 128 * (registers - own.registers);
     own.wanted_registers = more;

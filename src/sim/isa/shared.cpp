@@ -25,11 +25,12 @@ std::string byte_text(SharedBuffer const* buffer, std::uint32_t address) {
 
 std::uint32_t shared_address(void const* object, SourceLocation where) {
   Cta& cta = this_cta();
-  std::uintptr_t const offset =
-      reinterpret_cast<std::uintptr_t>(object) - reinterpret_cast<std::uintptr_t>(cta.shared().data());
+  std::uintptr_t const offset = reinterpret_cast<std::uintptr_t>(object) -
+                                reinterpret_cast<std::uintptr_t>(cta.shared().data());
   if (offset > cta.shared().bytes()) {
-    cta.report(FindingKind::out_of_bounds, where, cta.here(), "", "",
-               "the address of an object outside of SharedStorage is taken as one in shared memory");
+    cta.report(
+        FindingKind::out_of_bounds, where, cta.here(), "", "",
+        "the address of an object outside of SharedStorage is taken as one in shared memory");
     return 0;
   }
   return kSharedBase + static_cast<std::uint32_t>(offset);
@@ -41,17 +42,19 @@ void wrong_address(std::uint32_t right, std::uint32_t computed, std::string cons
                    SourceLocation made, SourceLocation where) {
   Cta& cta = this_cta();
   SharedBuffer const* const buffer = buffer_at(cta.launch().kernel->buffers, right);
-  cta.report(
-      FindingKind::wrong_layout, where, cta.here(), cta.buffer_name(right), cta.own_place(right),
-      fmt::format("{} is {} by its layout, {}, but the accessor made at {} computes {}", cta.own_place(right),
-                  byte_text(buffer, right), layout, place_text(made), byte_text(buffer, computed)),
-      made);
+  cta.report(FindingKind::wrong_layout, where, cta.here(), cta.buffer_name(right),
+             cta.own_place(right),
+             fmt::format("{} is {} by its layout, {}, but the accessor made at {} computes {}",
+                         cta.own_place(right), byte_text(buffer, right), layout, place_text(made),
+                         byte_text(buffer, computed)),
+             made);
 }
 
 void ld_shared(void* value, std::uint32_t address, int bytes, SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(Instruction::ld_shared, where, {bytes, address});
-  if (cta.shared_access(Instruction::ld_shared, address, bytes, false, where, cta.current_thread().lane)) {
+  if (cta.shared_access(Instruction::ld_shared, address, bytes, false, where,
+                        cta.current_thread().lane)) {
     cta.cluster().watch_read(cta.shared().at(address), true, where);
     std::memcpy(value, cta.shared().at(address), static_cast<std::size_t>(bytes));
   } else {
@@ -62,7 +65,8 @@ void ld_shared(void* value, std::uint32_t address, int bytes, SourceLocation whe
 void st_shared(std::uint32_t address, void const* value, int bytes, SourceLocation where) {
   Cta& cta = current_cta();
   cta.note(Instruction::st_shared, where, {bytes, address});
-  if (cta.shared_access(Instruction::st_shared, address, bytes, true, where, cta.current_thread().lane)) {
+  if (cta.shared_access(Instruction::st_shared, address, bytes, true, where,
+                        cta.current_thread().lane)) {
     cta.cluster().progressed();
     std::memcpy(cta.shared().at(address), value, static_cast<std::size_t>(bytes));
   }

@@ -21,17 +21,17 @@
 #include "tegula/sim/tensor_map.hpp"
 #include "values/box_walk.hpp"
 
-/// The TMA unit: loads, stores, reductions and prefetches of boxes of tensors, and bulk copies, which are
-/// boxes of one row. Operands and global memory are checked at the issue; what the bytes of shared memory may
-/// be used for meanwhile is the InFlightQueue's.
+/// The TMA unit: loads, stores, reductions and prefetches of boxes of tensors, and bulk copies,
+/// which are boxes of one row. Operands and global memory are checked at the issue; what the bytes
+/// of shared memory may be used for meanwhile is the InFlightQueue's.
 namespace tegula::sim {
 
 namespace {
 
 /// Shared addresses of a box: PTX ISA, cp.async.bulk.tensor, "dstMem must be 128-byte aligned".
 constexpr std::uint32_t kBoxAlignment = 128;
-/// Where a box may begin in the tensor's rows, in bytes; elsewhere the hardware ends the kernel with "an
-/// illegal instruction was encountered".
+/// Where a box may begin in the tensor's rows, in bytes; elsewhere the hardware ends the kernel
+/// with "an illegal instruction was encountered".
 constexpr std::int64_t kRowAlignment = 16;
 /// Addresses and sizes of a bulk copy.
 constexpr std::uint32_t kBulkAlignment = 16;
@@ -39,11 +39,13 @@ constexpr std::uint32_t kBulkAlignment = 16;
 std::string text_of(TmaRow const& row, int first_element, int rank) {
   auto coordinate = row.coordinate;
   coordinate[0] += first_element;
-  return fmt::format("({})", fmt::join(std::span(coordinate).first(static_cast<std::size_t>(rank)), ", "));
+  return fmt::format("({})",
+                     fmt::join(std::span(coordinate).first(static_cast<std::size_t>(rank)), ", "));
 }
 
 unsigned char* first_byte(BoxWalk const& box, TmaRow const& row) {
-  return const_cast<unsigned char*>(static_cast<unsigned char const*>(box.map().address)) + row.offset;
+  return const_cast<unsigned char*>(static_cast<unsigned char const*>(box.map().address)) +
+         row.offset;
 }
 
 /// A box of global memory as an instruction is to move it: where its rows lie and who asked.
@@ -53,7 +55,8 @@ struct GlobalBox {
 };
 
 /// Finds the allocation that holds the box, and fails where none holds all of it.
-GlobalBox in_global_memory(Cta& cta, Instruction instruction, BoxWalk const& box, SourceLocation where) {
+GlobalBox in_global_memory(Cta& cta, Instruction instruction, BoxWalk const& box,
+                           SourceLocation where) {
   Allocation* memory = nullptr;
   box.for_each_row([&](TmaRow const& row) {
     if (row.begin == row.end) return;
@@ -69,10 +72,11 @@ GlobalBox in_global_memory(Cta& cta, Instruction instruction, BoxWalk const& box
                                   ? "in no allocation"
                                   : fmt::format("at byte {} of {}, which has {} bytes",
                                                 found->offset_of(first), found->name, found->bytes);
-    cta.fail(FindingKind::out_of_bounds, where, cta.here(),
-             fmt::format("{} of a box whose row at {} of the tensor lies {}{}", ptx_name(instruction),
-                         text_of(row, row.begin / box.element_bytes(), box.map().rank), place,
-                         memory != nullptr ? ", and others in " + memory->name : ""));
+    cta.fail(
+        FindingKind::out_of_bounds, where, cta.here(),
+        fmt::format("{} of a box whose row at {} of the tensor lies {}{}", ptx_name(instruction),
+                    text_of(row, row.begin / box.element_bytes(), box.map().rank), place,
+                    memory != nullptr ? ", and others in " + memory->name : ""));
   });
   return {box, memory};
 }
@@ -89,7 +93,8 @@ void check_launches(Cta& cta, Instruction instruction, GlobalAccess access, Glob
   cta.observers().global_reached(cta, {instruction, access, from.memory, offset, 0, where});
 }
 
-void count(Cta& cta, Instruction instruction, SourceLocation where, BoxWalk const& box, int shared_bytes) {
+void count(Cta& cta, Instruction instruction, SourceLocation where, BoxWalk const& box,
+           int shared_bytes) {
   if (!cta.counting()) return;
   Work work{.instructions = 1, .shared_bytes = shared_bytes};
   box.for_each_row([&](TmaRow const& row) {
@@ -102,23 +107,24 @@ void count(Cta& cta, Instruction instruction, SourceLocation where, BoxWalk cons
   cta.observers().worked(instruction, where, work);
 }
 
-void check_aligned(Cta& cta, Instruction instruction, std::uint32_t address, std::uint32_t alignment,
-                   SourceLocation where) {
+void check_aligned(Cta& cta, Instruction instruction, std::uint32_t address,
+                   std::uint32_t alignment, SourceLocation where) {
   if (address % alignment == 0) return;
-  cta.fail(
-      FindingKind::misaligned, where, cta.here(),
-      fmt::format("{} at shared address {:#x}, {} bytes past a multiple of {}: {}", ptx_name(instruction),
-                  address, address % alignment, alignment, cta.shared_place(address)));
+  cta.fail(FindingKind::misaligned, where, cta.here(),
+           fmt::format("{} at shared address {:#x}, {} bytes past a multiple of {}: {}",
+                       ptx_name(instruction), address, address % alignment, alignment,
+                       cta.shared_place(address)));
 }
 
-/// What the hardware fills with, whatever the type: zeros, or words of 16 bits that are NaNs in every type.
+/// What the hardware fills with, whatever the type: zeros, or words of 16 bits that are NaNs in
+/// every type.
 std::array<unsigned char, 2> fill_pattern(TensorMapDescription const& map) {
   if (map.fill == TmaFill::zeros) return {0, 0};
   return {0xf7, 0x7f};
 }
 
-/// Copies a row between a buffer in the order of its elements and shared memory, whose 16-byte pieces lie
-/// where the swizzle puts them: `shared` is where the row would begin without one.
+/// Copies a row between a buffer in the order of its elements and shared memory, whose 16-byte
+/// pieces lie where the swizzle puts them: `shared` is where the row would begin without one.
 template <class To, class From, class F>
 void for_each_piece(std::uint32_t exclusive_or, int bytes, To* shared, From* row, F&& copy) {
   if (exclusive_or == 0) {
@@ -133,8 +139,8 @@ void for_each_piece(std::uint32_t exclusive_or, int bytes, To* shared, From* row
 class Load final : public InFlight {
  public:
   /// `again`: the box was fetched for another CTA of the same multicast.
-  Load(Instruction instruction, Cta const& issuer, GlobalBox const& from, SharedRange to, bool again,
-       SourceLocation where)
+  Load(Instruction instruction, Cta const& issuer, GlobalBox const& from, SharedRange to,
+       bool again, SourceLocation where)
       : InFlight(instruction, issuer, where), box_(from.box), memory_(from.memory) {
     writes = {to};
     cost = {.engine = Cost::Engine::load,
@@ -177,12 +183,14 @@ class Load final : public InFlight {
       if (check && row.begin < row.end) check_written(cluster, row, source);
       if (row.end - row.begin < box_.row_bytes()) {
         for (std::size_t i = 0; i < bytes; ++i) filled_[i] = pattern[i % pattern.size()];
-        std::memcpy(filled_.data() + row.begin, source, static_cast<std::size_t>(row.end - row.begin));
+        std::memcpy(filled_.data() + row.begin, source,
+                    static_cast<std::size_t>(row.end - row.begin));
         source = filled_.data();
       }
-      std::uint32_t const address = to.address + static_cast<std::uint32_t>(row.index * box_.row_pitch());
-      for_each_piece(swizzle_of_line(box_.map().swizzle, address), box_.row_bytes(), shared.at(address),
-                     source, put);
+      std::uint32_t const address =
+          to.address + static_cast<std::uint32_t>(row.index * box_.row_pitch());
+      for_each_piece(swizzle_of_line(box_.map().swizzle, address), box_.row_bytes(),
+                     shared.at(address), source, put);
     });
   }
 
@@ -197,9 +205,10 @@ class Load final : public InFlight {
     int const element = (row.begin + static_cast<int>(unwritten - shadow)) / box_.element_bytes();
     std::string const place = memory_->place(at);
     cluster.cta(cta).report(
-        FindingKind::uninitialized_read, where, {cta, thread / 32, thread % 32}, memory_->name, place,
-        fmt::format("{} reads {}, element {} of the tensor, which nobody has written", ptx_name(instruction),
-                    place, text_of(row, element, box_.map().rank)));
+        FindingKind::uninitialized_read, where, {cta, thread / 32, thread % 32}, memory_->name,
+        place,
+        fmt::format("{} reads {}, element {} of the tensor, which nobody has written",
+                    ptx_name(instruction), place, text_of(row, element, box_.map().rank)));
   }
 
   BoxWalk box_;
@@ -217,7 +226,8 @@ class Store final : public InFlight {
         memory_(to.memory),
         from_(from),
         reduction_(reduction) {
-    cost = {.engine = Cost::Engine::store, .bytes = static_cast<double>(box_.bytes()), .place = from};
+    cost = {
+        .engine = Cost::Engine::store, .bytes = static_cast<double>(box_.bytes()), .place = from};
     auto const add = [&](std::uint32_t address, int bytes) {
       auto const n = static_cast<std::uint32_t>(bytes);
       if (!reads.empty() && reads.back().address + reads.back().bytes == address) {
@@ -226,7 +236,8 @@ class Store final : public InFlight {
         reads.push_back({from.cta, address, n});
       }
     };
-    // Rows outside of the tensor are not read, nor what lies beside a row narrower than its swizzle.
+    // Rows outside of the tensor are not read, nor what lies beside a row narrower than its
+    // swizzle.
     box_.for_each_row([&](TmaRow const& row) {
       if (row.begin == row.end) return;
       std::uint32_t const address = address_of(row);
@@ -263,7 +274,8 @@ class Store final : public InFlight {
   }
 
   void land(Cluster& cluster) override {
-    if (reduction_) cluster.take_turn(nullptr);  // sums of floating-point values depend on their order
+    if (reduction_)
+      cluster.take_turn(nullptr);  // sums of floating-point values depend on their order
     box_.for_each_row([&](TmaRow const& row) {
       if (row.begin == row.end) return;
       unsigned char* const into = first_byte(box_, row);
@@ -299,8 +311,8 @@ class Store final : public InFlight {
     return from_.address + static_cast<std::uint32_t>(row.index * box_.row_pitch());
   }
 
-  /// Fails where what is written beyond the row's last element lies outside of the allocation, or where
-  /// somebody has written. `offset`: of the row's first element in the allocation.
+  /// Fails where what is written beyond the row's last element lies outside of the allocation, or
+  /// where somebody has written. `offset`: of the row's first element in the allocation.
   void check_beyond(Cluster& cluster, TmaRow const& row, std::size_t offset) const {
     std::size_t const first = offset + static_cast<std::size_t>(row.end - row.begin);
     std::size_t const end = offset + static_cast<std::size_t>(stored_end(row) - row.begin);
@@ -325,7 +337,8 @@ class Store final : public InFlight {
     cluster.cta(cta).report(
         FindingKind::uninitialized_read, where, {cta, thread / 32, thread % 32}, memory_->name, "",
         fmt::format("{} combines with the row at {} of the tensor in {}, where nobody has written",
-                    ptx_name(instruction), text_of(row, row.begin / box_.element_bytes(), box_.map().rank),
+                    ptx_name(instruction),
+                    text_of(row, row.begin / box_.element_bytes(), box_.map().rank),
                     memory_->name));
   }
 
@@ -337,8 +350,8 @@ class Store final : public InFlight {
 };
 
 /// The box that a tensor instruction names; fails where the map is none of this machine's.
-BoxWalk box_of(Cta& cta, Instruction instruction, TensorMap const& map, int rank, int const* coordinate,
-               SourceLocation where) {
+BoxWalk box_of(Cta& cta, Instruction instruction, TensorMap const& map, int rank,
+               int const* coordinate, SourceLocation where) {
   std::optional<TensorMapDescription> const description = decode(map);
   if (!description) {
     bool const blank = std::all_of(std::begin(map.bytes), std::end(map.bytes),
@@ -349,37 +362,41 @@ BoxWalk box_of(Cta& cta, Instruction instruction, TensorMap const& map, int rank
   }
   if (rank != description->rank) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
-             fmt::format("{} is given {} coordinates for a tensor of rank {}", ptx_name(instruction), rank,
-                         description->rank));
+             fmt::format("{} is given {} coordinates for a tensor of rank {}",
+                         ptx_name(instruction), rank, description->rank));
   }
   std::int64_t const first = std::int64_t{coordinate[0]} * bits(description->dtype) / 8;
   if (first % kRowAlignment != 0) {
     cta.fail(
         FindingKind::misaligned, where, cta.here(),
-        fmt::format("{} of a box that begins at coordinate {} of axis 0, which is byte {} of its row: that "
-                    "must be a multiple of {}",
-                    ptx_name(instruction), coordinate[0], first, kRowAlignment));
+        fmt::format(
+            "{} of a box that begins at coordinate {} of axis 0, which is byte {} of its row: that "
+            "must be a multiple of {}",
+            ptx_name(instruction), coordinate[0], first, kRowAlignment));
   }
   return {*description, coordinate};
 }
 
 /// The same for an instruction that writes the tensor.
-BoxWalk box_to_write(Cta& cta, Instruction instruction, TensorMap const& map, int rank, int const* coordinate,
-                     SourceLocation where) {
+BoxWalk box_to_write(Cta& cta, Instruction instruction, TensorMap const& map, int rank,
+                     int const* coordinate, SourceLocation where) {
   BoxWalk const box = box_of(cta, instruction, map, rank, coordinate, where);
-  int const* const negative = std::find_if(coordinate, coordinate + rank, [](int x) { return x < 0; });
+  int const* const negative =
+      std::find_if(coordinate, coordinate + rank, [](int x) { return x < 0; });
   if (negative != coordinate + rank) {
     cta.fail(
         FindingKind::out_of_bounds, where, cta.here(),
-        fmt::format("{} to a box that begins at coordinate {} of axis {}: only loads may begin before the "
-                    "tensor",
-                    ptx_name(instruction), *negative, negative - coordinate));
+        fmt::format(
+            "{} to a box that begins at coordinate {} of axis {}: only loads may begin before the "
+            "tensor",
+            ptx_name(instruction), *negative, negative - coordinate));
   }
   return box;
 }
 
 /// A bulk copy's bytes as a box of one row.
-BoxWalk one_row(Cta& cta, Instruction instruction, void const* address, int bytes, SourceLocation where) {
+BoxWalk one_row(Cta& cta, Instruction instruction, void const* address, int bytes,
+                SourceLocation where) {
   auto const misfit = reinterpret_cast<std::uintptr_t>(address) % kBulkAlignment;
   if (bytes < 0 || bytes % static_cast<int>(kBulkAlignment) != 0) {
     cta.fail(FindingKind::invalid_operand, where, cta.here(),
@@ -388,8 +405,8 @@ BoxWalk one_row(Cta& cta, Instruction instruction, void const* address, int byte
   }
   if (misfit != 0) {
     cta.fail(FindingKind::misaligned, where, cta.here(),
-             fmt::format("{} at global address {}, {} bytes past a multiple of {}", ptx_name(instruction),
-                         address, misfit, kBulkAlignment));
+             fmt::format("{} at global address {}, {} bytes past a multiple of {}",
+                         ptx_name(instruction), address, misfit, kBulkAlignment));
   }
   TensorMapDescription row;
   row.dtype = DType::u8;
@@ -401,20 +418,24 @@ BoxWalk one_row(Cta& cta, Instruction instruction, void const* address, int byte
   return {row, &origin};
 }
 
-/// Issues a load into the CTA of a shared::cluster address that completes on an mbarrier of the same CTA.
+/// Issues a load into the CTA of a shared::cluster address that completes on an mbarrier of the
+/// same CTA.
 void load(Cta& cta, Instruction instruction, GlobalBox const& from, std::uint32_t destination,
-          std::uint32_t mbarrier, std::uint32_t alignment, SourceLocation where, bool again = false) {
+          std::uint32_t mbarrier, std::uint32_t alignment, SourceLocation where,
+          bool again = false) {
   Cta* const to = cta.target(instruction, destination, where);
   Cta* const signalled = cta.target(instruction, mbarrier, where);
   if (to == nullptr || signalled == nullptr) return;
   if (to != signalled) {
     cta.fail(
         FindingKind::invalid_operand, where, cta.here(),
-        fmt::format("{} into CTA {} of the cluster with an mbarrier in CTA {}: both must lie in the same",
-                    ptx_name(instruction), to->rank(), signalled->rank()));
+        fmt::format(
+            "{} into CTA {} of the cluster with an mbarrier in CTA {}: both must lie in the same",
+            ptx_name(instruction), to->rank(), signalled->rank()));
   }
   check_aligned(cta, instruction, destination, alignment, where);
-  SharedRange const range{to->rank(), destination, static_cast<std::uint32_t>(from.box.shared_bytes())};
+  SharedRange const range{to->rank(), destination,
+                          static_cast<std::uint32_t>(from.box.shared_bytes())};
   if (!again) check_launches(cta, instruction, GlobalAccess::read, from, where);
   auto operation = std::make_unique<Load>(instruction, cta, from, range, again, where);
   operation->completes_on(to->rank(), mbarrier, static_cast<std::uint32_t>(from.box.bytes()));
@@ -426,15 +447,15 @@ void load(Cta& cta, Instruction instruction, GlobalBox const& from, std::uint32_
 void check_swizzle(Cta& cta, Instruction instruction, BoxWalk const& box, std::uint32_t source,
                    SourceLocation where) {
   TmaSwizzle const swizzle = box.map().swizzle;
-  bool right =
-      cta.checking() && cta.shared().contains(source, static_cast<std::uint32_t>(box.shared_bytes()));
+  bool right = cta.checking() &&
+               cta.shared().contains(source, static_cast<std::uint32_t>(box.shared_bytes()));
   box.for_each_row([&](TmaRow const& row) {
     if (row.begin == row.end) return;
     std::uint32_t const address = source + static_cast<std::uint32_t>(row.index * box.row_pitch());
     for (int byte = 0; right && byte < box.row_bytes(); byte += 16)
-      right = cta.observers().laid_out_by(cta, swizzle,
-                                          swizzled(swizzle, address + static_cast<std::uint32_t>(byte)),
-                                          instruction, where, cta.here());
+      right = cta.observers().laid_out_by(
+          cta, swizzle, swizzled(swizzle, address + static_cast<std::uint32_t>(byte)), instruction,
+          where, cta.here());
   });
 }
 
@@ -443,15 +464,18 @@ void store(Cta& cta, Instruction instruction, BoxWalk const& box, std::uint32_t 
   Cta* const from = cta.target(instruction, source, where);
   if (from == nullptr) return;
   if (from != &cta) {
-    cta.fail(FindingKind::invalid_operand, where, cta.here(),
-             fmt::format("{} from the shared memory of CTA {} of the cluster: it stores from its own",
-                         ptx_name(instruction), from->rank()));
+    cta.fail(
+        FindingKind::invalid_operand, where, cta.here(),
+        fmt::format("{} from the shared memory of CTA {} of the cluster: it stores from its own",
+                    ptx_name(instruction), from->rank()));
   }
   check_aligned(cta, instruction, source, alignment, where);
-  if (instruction != Instruction::cp_async_bulk) check_swizzle(cta, instruction, box, source, where);
+  if (instruction != Instruction::cp_async_bulk)
+    check_swizzle(cta, instruction, box, source, where);
   GlobalBox const to = in_global_memory(cta, instruction, box, where);
   count(cta, instruction, where, box, box.bytes());
-  check_launches(cta, instruction, reduction ? GlobalAccess::atomic : GlobalAccess::write, to, where);
+  check_launches(cta, instruction, reduction ? GlobalAccess::atomic : GlobalAccess::write, to,
+                 where);
   SharedRange const range{cta.rank(), source, static_cast<std::uint32_t>(box.shared_bytes())};
   cta.in_flight().add(std::make_unique<Store>(instruction, cta, range, to, reduction, where),
                       cta.current_thread().bulk);
@@ -463,31 +487,34 @@ void tma_load(std::uint32_t dst, TensorMap const& map, int rank, int const* coor
               std::uint32_t mbarrier, L2Hint, SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk_tensor;
-  GlobalBox const from =
-      in_global_memory(cta, instruction, box_of(cta, instruction, map, rank, coordinate, where), where);
+  GlobalBox const from = in_global_memory(
+      cta, instruction, box_of(cta, instruction, map, rank, coordinate, where), where);
   count(cta, instruction, where, from.box, from.box.bytes());
   load(cta, instruction, from, dst, mbarrier, kBoxAlignment, where);
 }
 
 void tma_load_multicast(std::uint32_t dst, TensorMap const& map, int rank, int const* coordinate,
-                        std::uint32_t mbarrier, std::uint16_t cta_mask, L2Hint, SourceLocation where) {
+                        std::uint32_t mbarrier, std::uint16_t cta_mask, L2Hint,
+                        SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk_tensor;
   int const ctas = cta.cluster().ctas();
-  if (mutation_of(instruction, where, std::popcount(cta_mask) > 1 ? Mutation::none : Mutation::less) !=
-      Mutation::none)
+  if (mutation_of(instruction, where,
+                  std::popcount(cta_mask) > 1 ? Mutation::none : Mutation::less) != Mutation::none)
     cta_mask &= static_cast<std::uint16_t>(cta_mask - 1);  // without the lowest rank
   if (cta_mask == 0 || cta_mask >> ctas != 0) {
     cta.fail(
         FindingKind::invalid_operand, where, cta.here(),
-        fmt::format("{} to the CTAs of mask {:#x} in a cluster of {}: each bit names one of its CTAs, and at "
-                    "least one is set",
-                    ptx_name(instruction), cta_mask, ctas));
+        fmt::format(
+            "{} to the CTAs of mask {:#x} in a cluster of {}: each bit names one of its CTAs, and at "
+            "least one is set",
+            ptx_name(instruction), cta_mask, ctas));
   }
-  GlobalBox const from =
-      in_global_memory(cta, instruction, box_of(cta, instruction, map, rank, coordinate, where), where);
+  GlobalBox const from = in_global_memory(
+      cta, instruction, box_of(cta, instruction, map, rank, coordinate, where), where);
   count(cta, instruction, where, from.box, from.box.bytes() * std::popcount(cta_mask));
-  if (cta.target(instruction, dst, where) == nullptr || cta.target(instruction, mbarrier, where) == nullptr)
+  if (cta.target(instruction, dst, where) == nullptr ||
+      cta.target(instruction, mbarrier, where) == nullptr)
     return;
   bool again = false;
   for (int peer = 0; peer < ctas; ++peer) {
@@ -502,12 +529,12 @@ void tma_store(TensorMap const& map, int rank, int const* coordinate, std::uint3
                SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk_tensor;
-  store(cta, instruction, box_to_write(cta, instruction, map, rank, coordinate, where), src, kBoxAlignment,
-        std::nullopt, where);
+  store(cta, instruction, box_to_write(cta, instruction, map, rank, coordinate, where), src,
+        kBoxAlignment, std::nullopt, where);
 }
 
-void tma_reduce(TensorMap const& map, int rank, int const* coordinate, std::uint32_t src, TmaReduce op,
-                L2Hint, SourceLocation where) {
+void tma_reduce(TensorMap const& map, int rank, int const* coordinate, std::uint32_t src,
+                TmaReduce op, L2Hint, SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_reduce_async_bulk_tensor;
   BoxWalk const box = box_to_write(cta, instruction, map, rank, coordinate, where);
@@ -515,21 +542,23 @@ void tma_reduce(TensorMap const& map, int rank, int const* coordinate, std::uint
   if (!can_reduce(op, type)) {
     cta.fail(
         FindingKind::invalid_operand, where, cta.here(),
-        fmt::format("{}.{} of {}: {}", ptx_name(instruction), to_string(op), to_string(type),
-                    type == DType::s64
-                        ? "encode the tensor map for u64, whose sums have the same bits"
-                        : "it adds f16, bf16, f32, f64, s32, u32 and u64, and takes the least or greatest "
-                          "of f16, bf16 and integers of 32 and 64 bits"));
+        fmt::format(
+            "{}.{} of {}: {}", ptx_name(instruction), to_string(op), to_string(type),
+            type == DType::s64
+                ? "encode the tensor map for u64, whose sums have the same bits"
+                : "it adds f16, bf16, f32, f64, s32, u32 and u64, and takes the least or greatest "
+                  "of f16, bf16 and integers of 32 and 64 bits"));
   }
   store(cta, instruction, box, src, kBoxAlignment, op, where);
 }
 
 // Caches are not modelled: a prefetch is checked and counted.
-void tma_prefetch(TensorMap const& map, int rank, int const* coordinate, L2Hint, SourceLocation where) {
+void tma_prefetch(TensorMap const& map, int rank, int const* coordinate, L2Hint,
+                  SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk_prefetch_tensor;
-  GlobalBox const box =
-      in_global_memory(cta, instruction, box_of(cta, instruction, map, rank, coordinate, where), where);
+  GlobalBox const box = in_global_memory(
+      cta, instruction, box_of(cta, instruction, map, rank, coordinate, where), where);
   count(cta, instruction, where, box.box, 0);
 }
 
@@ -537,8 +566,8 @@ void prefetch_tensor_map(TensorMap const& map, SourceLocation where) {
   Cta& cta = current_cta();
   std::optional<TensorMapDescription> const description = decode(map);
   int const origin[5] = {};
-  static_cast<void>(
-      box_of(cta, Instruction::prefetch_tensormap, map, description ? description->rank : 0, origin, where));
+  static_cast<void>(box_of(cta, Instruction::prefetch_tensormap, map,
+                           description ? description->rank : 0, origin, where));
   cta.note(Instruction::prefetch_tensormap, where);
 }
 
@@ -563,8 +592,8 @@ void bulk_prefetch(void const* src, int bytes, SourceLocation where) {
 void bulk_store(void* dst, std::uint32_t src, int bytes, L2Hint, SourceLocation where) {
   Cta& cta = current_cta();
   constexpr Instruction instruction = Instruction::cp_async_bulk;
-  store(cta, instruction, one_row(cta, instruction, dst, bytes, where), src, kBulkAlignment, std::nullopt,
-        where);
+  store(cta, instruction, one_row(cta, instruction, dst, bytes, where), src, kBulkAlignment,
+        std::nullopt, where);
 }
 
 }  // namespace tegula::sim

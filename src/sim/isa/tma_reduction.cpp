@@ -14,7 +14,8 @@ namespace tegula::sim {
 
 namespace {
 
-template <class T> constexpr bool is_short_float = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
+template <class T>
+constexpr bool is_short_float = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
 
 template <class T> T sum(T a, T b) {
   if constexpr (std::is_same_v<T, float>) {
@@ -28,7 +29,8 @@ template <class T> T sum(T a, T b) {
     return static_cast<T>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
   } else {
     static_assert(std::is_same_v<T, double>);
-    // A NaN stays as it is, a signalling one too; of two, shared memory's (H100). Assumed: that of inf - inf.
+    // A NaN stays as it is, a signalling one too; of two, shared memory's (H100). Assumed: that of
+    // inf - inf.
     if (std::isnan(b)) return b;
     if (std::isnan(a)) return a;
     double const result = a + b;
@@ -36,11 +38,13 @@ template <class T> T sum(T a, T b) {
   }
 }
 
-/// The lesser of two, or the greater. Of floating-point values: a number rather than a NaN, and -0 < +0.
+/// The lesser of two, or the greater. Of floating-point values: a number rather than a NaN, and -0
+/// < +0.
 template <class T> T extreme(T a, T b, bool greater) {
   if constexpr (is_short_float<T>) {
     float const x = to_float(a), y = to_float(b);
-    if (std::isnan(x) && std::isnan(y)) return from_float<T>(std::numeric_limits<float>::quiet_NaN());
+    if (std::isnan(x) && std::isnan(y))
+      return from_float<T>(std::numeric_limits<float>::quiet_NaN());
     if (std::isnan(x)) return b;
     if (std::isnan(y)) return a;
     bool const less = x < y || (x == y && std::signbit(x) && !std::signbit(y));
@@ -82,7 +86,8 @@ bool can_reduce(TmaReduce op, DType type) {
   }
 }
 
-void reduce(TmaReduce op, DType type, unsigned char* into, unsigned char const* from, std::size_t count) {
+void reduce(TmaReduce op, DType type, unsigned char* into, unsigned char const* from,
+            std::size_t count) {
   switch (type) {
     case DType::f16:
       return reduce_all<half>(op, into, from, count);

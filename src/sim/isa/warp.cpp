@@ -39,8 +39,9 @@ std::uint32_t shfl(ShuffleMode mode, std::uint32_t value, int lane_operand, std:
       if ((live >> source & 1) == 0) {
         cta.report(FindingKind::invalid_operand, where, cta.here(l), "", "",
                    fmt::format("shfl.sync reads lane {}, which {}", source,
-                               (mask >> source & 1) == 0 ? fmt::format("its mask {:#010x} leaves out", mask)
-                                                         : "has exited"));
+                               (mask >> source & 1) == 0
+                                   ? fmt::format("its mask {:#010x} leaves out", mask)
+                                   : "has exited"));
       }
       own.result[l] = own.value[source];
     }
@@ -60,7 +61,8 @@ std::uint32_t ballot(bool predicate, std::uint32_t mask, bool exited, SourceLoca
     for (std::uint32_t rest = live; rest != 0; rest &= rest - 1) {
       votes |= own.value[std::countr_zero(rest)] << std::countr_zero(rest);
     }
-    for (std::uint32_t rest = live; rest != 0; rest &= rest - 1) own.result[std::countr_zero(rest)] = votes;
+    for (std::uint32_t rest = live; rest != 0; rest &= rest - 1)
+      own.result[std::countr_zero(rest)] = votes;
     cta.release(mask, where, Instruction::vote_sync);
   }
   return own.result[lane];
@@ -95,7 +97,8 @@ std::uint32_t redux(ReduxOp op, std::uint32_t value, std::uint32_t mask, SourceL
           break;
       }
     }
-    for (std::uint32_t rest = live; rest != 0; rest &= rest - 1) own.result[std::countr_zero(rest)] = total;
+    for (std::uint32_t rest = live; rest != 0; rest &= rest - 1)
+      own.result[std::countr_zero(rest)] = total;
     cta.release(mask, where, Instruction::redux_sync);
   }
   return own.result[lane];
@@ -107,7 +110,8 @@ bool elect_one(std::uint32_t mask, SourceLocation where) {
   if (cta.meet(Instruction::elect_sync, 0, mask, where)) {
     std::uint32_t const live = mask & ~own.exited;
     auto const leader = static_cast<std::uint32_t>(std::countr_zero(live));
-    for (std::uint32_t rest = live; rest != 0; rest &= rest - 1) own.result[std::countr_zero(rest)] = leader;
+    for (std::uint32_t rest = live; rest != 0; rest &= rest - 1)
+      own.result[std::countr_zero(rest)] = leader;
     cta.release(mask, where, Instruction::elect_sync);
   }
   return cta.current_thread().lane == static_cast<int>(own.result[cta.current_thread().lane]);
@@ -115,7 +119,8 @@ bool elect_one(std::uint32_t mask, SourceLocation where) {
 
 void synchronise_warp(Cta& cta, std::uint32_t mask, SourceLocation where) {
   if (!cta.meet(Instruction::bar_warp_sync, 0, mask, where)) return;
-  if (cta.finding_races()) cta.observers().warp_synchronised(cta, mask & ~cta.current_warp().exited);
+  if (cta.finding_races())
+    cta.observers().warp_synchronised(cta, mask & ~cta.current_warp().exited);
   cta.release(mask, where, Instruction::bar_warp_sync);
 }
 

@@ -16,9 +16,10 @@
 #include "tegula/sim/hooks.hpp"
 #include "values/place.hpp"
 
-/// wgmma: operations in flight of a warpgroup. An operation reads its operands from shared memory by the bits
-/// of its matrix descriptors, and writes its accumulators, when it lands: at the last legal moment that is in
-/// the wgmma_wait_group that covers it. Until then the threads' accumulators hold NaNs.
+/// wgmma: operations in flight of a warpgroup. An operation reads its operands from shared memory
+/// by the bits of its matrix descriptors, and writes its accumulators, when it lands: at the last
+/// legal moment that is in the wgmma_wait_group that covers it. Until then the threads'
+/// accumulators hold NaNs.
 namespace tegula::sim {
 
 namespace {
@@ -27,18 +28,20 @@ constexpr int kThreads = kWarpgroupSize;
 
 // Of findings about registers. Who wrote them, and where, is not seen.
 constexpr Culprit kNobody = {-1, -1, -1};
-constexpr char kWaitsFirst[] = "a wgmma_wait_group that covers it before the write would order them";
+constexpr char kWaitsFirst[] =
+    "a wgmma_wait_group that covers it before the write would order them";
 
-/// The place in D of the first of the two neighbours in a row that registers 4 j and 4 j + 1 of a thread hold
-/// (f32, s32), or the halves of register 2 j (f16), is (row, 8 j + column); eight rows on are the next two.
+/// The place in D of the first of the two neighbours in a row that registers 4 j and 4 j + 1 of a
+/// thread hold (f32, s32), or the halves of register 2 j (f16), is (row, 8 j + column); eight rows
+/// on are the next two.
 struct Fragment {
   int row;
   int column;
 };
 Fragment fragment(int thread) { return {thread / 32 * 16 + thread % 32 / 4, 2 * (thread % 4)}; }
 
-/// Calls f(first register, words of the tile) for each two neighbours of a row that a thread holds, in two
-/// registers or (f16) in one.
+/// Calls f(first register, words of the tile) for each two neighbours of a row that a thread holds,
+/// in two registers or (f16) in one.
 template <class F> void for_each_pair(MmaSpec const& op, int thread, F&& f) {
   auto const [row, column] = fragment(thread);
   int const registers = op.d == DType::f16 ? 1 : 2;
@@ -89,7 +92,8 @@ bool find_changed(WgmmaAccumulators const& accumulators, int& thread, int& numbe
     int changed = -1;
     for_each_pair(accumulators.op, t, [&](int r, int at) {
       std::uint64_t const expected =
-          accumulators.poisoned ? poison : in_registers(accumulators.op, accumulators.tile.data() + at);
+          accumulators.poisoned ? poison
+                                : in_registers(accumulators.op, accumulators.tile.data() + at);
       std::uint64_t held = registers[r];
       if (!halves) std::memcpy(&held, registers + r, 8);
       if (held != expected && changed < 0)
@@ -125,8 +129,8 @@ struct SharedOperand {
   int pieces() const { return (mn_major ? extent * element_bytes : kWgmmaRowBytes) / 16; }
 };
 
-/// Where the 16-byte pieces of an operand lie, rows first, from a start address of 0 and before the swizzle.
-/// There are few such lists in a kernel, and each is needed thousands of times.
+/// Where the 16-byte pieces of an operand lie, rows first, from a start address of 0 and before the
+/// swizzle. There are few such lists in a kernel, and each is needed thousands of times.
 std::vector<std::uint32_t> const& piece_offsets(SharedOperand const& operand) {
   struct List {
     std::uint64_t descriptor;
@@ -159,7 +163,8 @@ template <class F> void for_each_piece(SharedOperand const& operand, F&& f) {
   int const rows = operand.rows();
   int const pieces = operand.pieces();
   for (int row = 0; row < rows; ++row) {
-    for (int piece = 0; piece < pieces; ++piece) f(row, piece, wgmma_swizzle(descriptor, start + *offset++));
+    for (int piece = 0; piece < pieces; ++piece)
+      f(row, piece, wgmma_swizzle(descriptor, start + *offset++));
   }
 }
 
@@ -180,7 +185,8 @@ void append_ranges(SharedOperand const& operand, int cta, std::vector<SharedRang
 }
 
 /// The operand as rows of 32 bytes along k.
-void gather(SharedOperand const& operand, SharedMemory& shared, std::uint8_t (*rows)[kWgmmaRowBytes]) {
+void gather(SharedOperand const& operand, SharedMemory& shared,
+            std::uint8_t (*rows)[kWgmmaRowBytes]) {
   for_each_piece(operand, [&](int row, int piece, std::uint32_t address) {
     unsigned char const* const bytes = shared.at(address);
     if (!operand.mn_major) {
@@ -194,7 +200,8 @@ void gather(SharedOperand const& operand, SharedMemory& shared, std::uint8_t (*r
   });
 }
 
-/// A in registers: register q of a thread is 4 bytes of row (fragment's) + 8 (q % 2), from byte 4 (lane % 4)
+/// A in registers: register q of a thread is 4 bytes of row (fragment's) + 8 (q % 2), from byte 4
+/// (lane % 4)
 /// + 16 (q / 2).
 void gather(std::array<std::uint32_t const*, kThreads> const& registers,
             std::uint8_t (*rows)[kWgmmaRowBytes]) {
@@ -209,7 +216,8 @@ void gather(std::array<std::uint32_t const*, kThreads> const& registers,
 class WgmmaOperation final : public InFlight {
  public:
   WgmmaOperation(Cta& cta, SourceLocation where, MmaSpec const& op,
-                 std::shared_ptr<WgmmaAccumulators> accumulators, SharedOperand const& b, bool scale_d)
+                 std::shared_ptr<WgmmaAccumulators> accumulators, SharedOperand const& b,
+                 bool scale_d)
       : InFlight(Instruction::wgmma_mma_async, cta, where),
         op_(op),
         accumulators_(std::move(accumulators)),
@@ -261,7 +269,8 @@ class WgmmaOperation final : public InFlight {
   /// What `place`, a register of the warpgroup's thread `t`, is to this operation; empty: nothing.
   std::string role_of(void const* place, int t) const {
     auto const number = [&](std::uint32_t const* first, int count) {
-      auto const from = reinterpret_cast<std::uintptr_t>(first), at = reinterpret_cast<std::uintptr_t>(place);
+      auto const from = reinterpret_cast<std::uintptr_t>(first),
+                 at = reinterpret_cast<std::uintptr_t>(place);
       return first != nullptr && at >= from && at < from + 4 * static_cast<std::uintptr_t>(count)
                  ? static_cast<int>(at - from) / 4
                  : -1;
@@ -287,9 +296,10 @@ class WgmmaOperation final : public InFlight {
     int const first = thread / kThreads * kThreads;
     int changed = 0;
     int number = 0;
-    if (cta.checking() && own.poisoned && !cta.thread(first).finished && find_changed(own, changed, number)) {
-      cta.report(FindingKind::register_race, where, {cta.rank(), (first + changed) / 32, changed % 32}, "",
-                 "",
+    if (cta.checking() && own.poisoned && !cta.thread(first).finished &&
+        find_changed(own, changed, number)) {
+      cta.report(FindingKind::register_race, where,
+                 {cta.rank(), (first + changed) / 32, changed % 32}, "", "",
                  fmt::format("{} was written while a wgmma.mma_async that owns it was in flight",
                              register_text(own.op, changed, number)),
                  {{}, kNobody, kWaitsFirst});
@@ -326,8 +336,9 @@ void WgmmaOperation::check_a(Cta& cta) const {
       int const t = row / 16 * 32 + row % 8 * 4 + byte % 16 / 4;
       cta.report(
           FindingKind::register_race, where, {cta.rank(), (first + t) / 32, t % 32}, "", "",
-          fmt::format("register {} of A was written while a wgmma.mma_async that reads it was in flight",
-                      row % 16 / 8 + 2 * (byte / 16)),
+          fmt::format(
+              "register {} of A was written while a wgmma.mma_async that reads it was in flight",
+              row % 16 / 8 + 2 * (byte / 16)),
           {{}, kNobody, kWaitsFirst});
       return;
     }
@@ -342,10 +353,12 @@ std::shared_ptr<WgmmaAccumulators> const& accumulators_of(InFlight const* operat
 /// What the warpgroup's threads must agree on besides the descriptors.
 std::uint32_t variant_of(MmaSpec const& op, bool scale_d) {
   std::uint32_t variant = static_cast<std::uint32_t>(op.n / 8);
-  for (DType const type : {op.a, op.b, op.d}) variant = variant * 32 + static_cast<std::uint32_t>(type);
+  for (DType const type : {op.a, op.b, op.d})
+    variant = variant * 32 + static_cast<std::uint32_t>(type);
   static_assert(kDTypes <= 32);
-  for (bool const flag : {op.a_major == Major::mn, op.b_major == Major::mn, op.negate_a, op.negate_b,
-                          op.variant == MmaVariant::saturate, op.operands == MmaOperands::rs, scale_d})
+  for (bool const flag :
+       {op.a_major == Major::mn, op.b_major == Major::mn, op.negate_a, op.negate_b,
+        op.variant == MmaVariant::saturate, op.operands == MmaOperands::rs, scale_d})
     variant = 2 * variant + (flag ? 1 : 0);
   return variant;
 }
@@ -373,12 +386,13 @@ bool check_operand(Cta& cta, char const* name, SharedOperand const& operand, Sou
     if (start % (8 * width) >= width)
       return invalid(
           FindingKind::misaligned,
-          fmt::format("its start address {:#x} is not in the first of eight rows of {} bytes", start, width));
+          fmt::format("its start address {:#x} is not in the first of eight rows of {} bytes",
+                      start, width));
     std::uint32_t const within = start % width;
     if (operand.mn_major ? within != 0 : within + kWgmmaRowBytes > width)
-      return invalid(
-          FindingKind::misaligned,
-          fmt::format("its start address {:#x} is {} bytes into a row of {}", start, within, width));
+      return invalid(FindingKind::misaligned,
+                     fmt::format("its start address {:#x} is {} bytes into a row of {}", start,
+                                 within, width));
   }
   std::uint32_t least = 0xffffffffu;
   std::uint32_t greatest = 0;
@@ -390,25 +404,26 @@ bool check_operand(Cta& cta, char const* name, SharedOperand const& operand, Sou
   if (!shared.contains(least, greatest + 16 - least))
     return invalid(
         FindingKind::out_of_bounds,
-        fmt::format("the operand, from {:#x} to {:#x}, lies outside of the CTA's {} bytes of shared memory, "
-                    "{:#x} to {:#x}",
-                    least, greatest + 16, shared.bytes(), kSharedBase, kSharedBase + shared.bytes()));
+        fmt::format(
+            "the operand, from {:#x} to {:#x}, lies outside of the CTA's {} bytes of shared memory, "
+            "{:#x} to {:#x}",
+            least, greatest + 16, shared.bytes(), kSharedBase, kSharedBase + shared.bytes()));
   return true;
 }
 
-/// Holds an operand against the tensor loads that brought it: they must have swizzled it as its descriptor
-/// says.
+/// Holds an operand against the tensor loads that brought it: they must have swizzled it as its
+/// descriptor says.
 void check_swizzle(Cta& cta, SharedOperand const& operand, SourceLocation where) {
   TmaSwizzle const swizzle = swizzle_of_span(decode_wgmma_descriptor(operand.bits).swizzle_bytes);
   bool right = true;
   for_each_piece(operand, [&](int, int, std::uint32_t address) {
-    right = right && cta.observers().laid_out_by(cta, swizzle, address, Instruction::wgmma_mma_async, where,
-                                                 cta.here(-1));
+    right = right && cta.observers().laid_out_by(cta, swizzle, address,
+                                                 Instruction::wgmma_mma_async, where, cta.here(-1));
   });
 }
 
-/// Reports accumulators all of whose operations have landed, none of which the warpgroup has waited for, and
-/// which do not hold what these left there.
+/// Reports accumulators all of whose operations have landed, none of which the warpgroup has waited
+/// for, and which do not hold what these left there.
 void check_held(Cta& cta, WgmmaAccumulators const& accumulators, SourceLocation operation) {
   int thread = 0;
   int number = 0;
@@ -419,11 +434,13 @@ void check_held(Cta& cta, WgmmaAccumulators const& accumulators, SourceLocation 
              {{}, kNobody, kWaitsFirst});
 }
 
-/// The accumulators of an operation that starts: those of the operations in flight that it continues, or new
-/// ones with what the registers hold.
+/// The accumulators of an operation that starts: those of the operations in flight that it
+/// continues, or new ones with what the registers hold.
 std::shared_ptr<WgmmaAccumulators> take_accumulators(Cta& cta, Warpgroup& group, MmaSpec const& op,
                                                      SourceLocation where) {
-  auto const first = [](auto const& registers) { return reinterpret_cast<std::uintptr_t>(registers[0]); };
+  auto const first = [](auto const& registers) {
+    return reinterpret_cast<std::uintptr_t>(registers[0]);
+  };
   std::uintptr_t const bytes = 4 * static_cast<std::uintptr_t>(d_registers(op));
   for (InFlight const* const operation : group.wgmma.operations()) {
     auto const& other = accumulators_of(operation);
@@ -432,21 +449,24 @@ std::shared_ptr<WgmmaAccumulators> take_accumulators(Cta& cta, Warpgroup& group,
       int thread = 0;
       int number = 0;
       if (other->in_flight == 0 && cta.checking() && find_changed(*other, thread, number)) {
-        cta.report(FindingKind::register_race, where, of_warpgroup(cta, thread), "", "",
-                   fmt::format("{} was written while the wgmma.mma_async of {}, which owns it, was in flight",
-                               register_text(op, thread, number), place_text(operation->where)),
-                   {operation->where, kNobody, kWaitsFirst});
+        cta.report(
+            FindingKind::register_race, where, of_warpgroup(cta, thread), "", "",
+            fmt::format(
+                "{} was written while the wgmma.mma_async of {}, which owns it, was in flight",
+                register_text(op, thread, number), place_text(operation->where)),
+            {operation->where, kNobody, kWaitsFirst});
       }
       return other;
     }
     std::uintptr_t const other_bytes = 4 * static_cast<std::uintptr_t>(d_registers(other->op));
     if (first(group.d) < first(other->registers) + other_bytes &&
         first(other->registers) < first(group.d) + bytes) {
-      cta.fail(FindingKind::invalid_operand, where, cta.here(-1),
-               fmt::format(
-                   "its accumulators are some of those of the wgmma.mma_async in flight from {}, which has "
-                   "another shape: wait for its group first",
-                   place_text(operation->where)));
+      cta.fail(
+          FindingKind::invalid_operand, where, cta.here(-1),
+          fmt::format(
+              "its accumulators are some of those of the wgmma.mma_async in flight from {}, which has "
+              "another shape: wait for its group first",
+              place_text(operation->where)));
     }
   }
   auto const made = std::make_shared<WgmmaAccumulators>();
@@ -459,12 +479,14 @@ std::shared_ptr<WgmmaAccumulators> take_accumulators(Cta& cta, Warpgroup& group,
 }
 
 /// Registers that were written since the wgmma that last used them need a wgmma.fence.
-void check_fence(Cta& cta, Warpgroup& group, WgmmaAccumulators const& accumulators, SourceLocation where) {
+void check_fence(Cta& cta, Warpgroup& group, WgmmaAccumulators const& accumulators,
+                 SourceLocation where) {
   WgmmaHistory const& history = group.wgmma_history;
   if (!history.fenced) {
-    cta.report(FindingKind::register_race, where, cta.here(-1), "", "",
-               "the warpgroup's first wgmma.mma_async comes after no wgmma.fence",
-               {{}, kNobody, "a wgmma_fence before it would order it after the writes to its registers"});
+    cta.report(
+        FindingKind::register_race, where, cta.here(-1), "", "",
+        "the warpgroup's first wgmma.mma_async comes after no wgmma.fence",
+        {{}, kNobody, "a wgmma_fence before it would order it after the writes to its registers"});
     return;
   }
   if (history.fenced_since_wait) return;
@@ -473,11 +495,12 @@ void check_fence(Cta& cta, Warpgroup& group, WgmmaAccumulators const& accumulato
     int number = 0;
     if (last->op.n != accumulators.op.n || last->registers != accumulators.registers) continue;
     if (find_changed(*last, thread, number)) {
-      cta.report(FindingKind::register_race, where, of_warpgroup(cta, thread), "", "",
-                 fmt::format(
-                     "{} was written since the wgmma.mma_async before ({}), without a wgmma.fence after that",
-                     register_text(last->op, thread, number), place_text(last->where)),
-                 {last->where, kNobody, "a wgmma_fence between the two would order them"});
+      cta.report(
+          FindingKind::register_race, where, of_warpgroup(cta, thread), "", "",
+          fmt::format(
+              "{} was written since the wgmma.mma_async before ({}), without a wgmma.fence after that",
+              register_text(last->op, thread, number), place_text(last->where)),
+          {last->where, kNobody, "a wgmma_fence between the two would order them"});
     }
     return;
   }
@@ -494,9 +517,10 @@ void check_registers(Cta& cta, Warpgroup const& group, SourceLocation where) {
                         group.registers_raised ? "inc" : "dec", place_text(group.registers_where));
   cta.report(
       FindingKind::too_few_registers, where, cta.here(-1), "", "",
-      fmt::format("with this wgmma.mma_async, those in flight hold {} registers of a thread, accumulators "
-                  "and A, and the warpgroup {}",
-                  held, has),
+      fmt::format(
+          "with this wgmma.mma_async, those in flight hold {} registers of a thread, accumulators "
+          "and A, and the warpgroup {}",
+          held, has),
       group.registers_where);
 }
 
@@ -511,13 +535,14 @@ void start(Cta& cta, Warpgroup& group, MmaSpec const& op, bool scale_d, SourceLo
              "the threads of the warpgroup pass different matrix descriptors to wgmma.mma_async");
   }
   int const element_bytes = element_bits(op) / 8;
-  SharedOperand const a{a_in_registers ? 0 : group.a_descriptor[0], op.a_major == Major::mn, kWgmmaM,
-                        element_bytes};
+  SharedOperand const a{a_in_registers ? 0 : group.a_descriptor[0], op.a_major == Major::mn,
+                        kWgmmaM, element_bytes};
   SharedOperand const b{group.b_descriptor[0], op.b_major == Major::mn, op.n, element_bytes};
   if (cta.counting()) {
-    cta.observers().worked(Instruction::wgmma_mma_async, where,
-                           {.fused_multiply_adds = std::int64_t{kWgmmaM} * op.n * op.k,
-                            .shared_bytes = kWgmmaRowBytes * (op.n + (a_in_registers ? 0 : kWgmmaM))});
+    cta.observers().worked(
+        Instruction::wgmma_mma_async, where,
+        {.fused_multiply_adds = std::int64_t{kWgmmaM} * op.n * op.k,
+         .shared_bytes = kWgmmaRowBytes * (op.n + (a_in_registers ? 0 : kWgmmaM))});
   }
   bool const a_fits = a_in_registers || check_operand(cta, "A", a, where);
   if (!check_operand(cta, "B", b, where) || !a_fits) return;
@@ -527,7 +552,8 @@ void start(Cta& cta, Warpgroup& group, MmaSpec const& op, bool scale_d, SourceLo
   }
 
   auto const accumulators = take_accumulators(cta, group, op, where);
-  if (cta.checking() && accumulators.use_count() == 1) check_fence(cta, group, *accumulators, where);
+  if (cta.checking() && accumulators.use_count() == 1)
+    check_fence(cta, group, *accumulators, where);
   auto operation = std::make_unique<WgmmaOperation>(cta, where, op, accumulators, b, scale_d);
   if (a_in_registers) {
     std::array<std::uint32_t const*, kThreads> registers;
@@ -567,7 +593,8 @@ int registers_in_flight(Warpgroup const& group) {
   static thread_local std::vector<Run> runs;  // of the first thread
   runs.clear();
   auto const add = [](std::uint32_t const* registers, int count) {
-    if (runs.empty() || runs.back().begin != registers) runs.push_back({registers, registers + count});
+    if (runs.empty() || runs.back().begin != registers)
+      runs.push_back({registers, registers + count});
   };
   for (InFlight const* const operation : group.wgmma.operations()) {
     auto const& own = *static_cast<WgmmaOperation const*>(operation);
@@ -579,20 +606,21 @@ int registers_in_flight(Warpgroup const& group) {
   std::ptrdiff_t held = 0;
   std::uint32_t const* end = nullptr;
   for (Run const& run : runs) {
-    std::uint32_t const* const begin = end != nullptr && std::less<>()(run.begin, end) ? end : run.begin;
+    std::uint32_t const* const begin =
+        end != nullptr && std::less<>()(run.begin, end) ? end : run.begin;
     if (std::less<>()(begin, run.end)) held += run.end - begin;
     if (end == nullptr || std::less<>()(end, run.end)) end = run.end;
   }
   return static_cast<int>(held);
 }
 
-void wgmma(MmaSpec const& op, void* d, std::uint64_t a_descriptor, std::uint64_t b_descriptor, bool scale_d,
-           SourceLocation where) {
+void wgmma(MmaSpec const& op, void* d, std::uint64_t a_descriptor, std::uint64_t b_descriptor,
+           bool scale_d, SourceLocation where) {
   issue(op, d, a_descriptor, b_descriptor, scale_d, where);
 }
 
-void wgmma(MmaSpec const& op, void* d, std::uint32_t const (&a)[4], std::uint64_t b_descriptor, bool scale_d,
-           SourceLocation where) {
+void wgmma(MmaSpec const& op, void* d, std::uint32_t const (&a)[4], std::uint64_t b_descriptor,
+           bool scale_d, SourceLocation where) {
   issue(op, d, reinterpret_cast<std::uintptr_t>(&a[0]), b_descriptor, scale_d, where);
 }
 
@@ -607,9 +635,10 @@ void touch_register(void const* place, SourceLocation where) {
     if (role.empty()) continue;
     cta->report(
         FindingKind::register_race, where, cta->here(), "", "",
-        fmt::format("{} is accessed while the wgmma.mma_async of {}, which owns it, is in flight", role,
-                    place_text(operation->where)),
-        {operation->where, kNobody, "a wgmma_wait_group that covers it before the access would order them"});
+        fmt::format("{} is accessed while the wgmma.mma_async of {}, which owns it, is in flight",
+                    role, place_text(operation->where)),
+        {operation->where, kNobody,
+         "a wgmma_wait_group that covers it before the access would order them"});
     return;
   }
 }
@@ -633,11 +662,12 @@ void wgmma_commit_group(SourceLocation where) {
 namespace {
 
 void wait_for_groups(Cta& cta, int groups_left, SourceLocation where) {
-  if (!cta.meet_warpgroup(Instruction::wgmma_wait_group, static_cast<std::uint32_t>(groups_left), where))
+  if (!cta.meet_warpgroup(Instruction::wgmma_wait_group, static_cast<std::uint32_t>(groups_left),
+                          where))
     return;
   Warpgroup& group = cta.warpgroup();
-  cta.cluster().before(
-      {Visible::Kind::wait_group, cta.rank(), 0, groups_left, &group.wgmma, cta.thread_index() / kThreads});
+  cta.cluster().before({Visible::Kind::wait_group, cta.rank(), 0, groups_left, &group.wgmma,
+                        cta.thread_index() / kThreads});
   WgmmaHistory& history = group.wgmma_history;
   std::vector<std::shared_ptr<WgmmaAccumulators>> before;
   if (cta.checking()) {
@@ -652,8 +682,8 @@ void wait_for_groups(Cta& cta, int groups_left, SourceLocation where) {
   }
   double const done = cta.in_flight().wait(group.wgmma, static_cast<std::size_t>(groups_left));
   if (cta.cluster().timed())
-    cta.observers().waited(cta, cta.thread_index() / kThreads * kThreads, kThreads, done, "wait wgmma",
-                           where);
+    cta.observers().waited(cta, cta.thread_index() / kThreads * kThreads, kThreads, done,
+                           "wait wgmma", where);
   history.fenced_since_wait = false;
   for (auto& accumulators : before) {
     if (accumulators->in_flight != 0) continue;

@@ -29,7 +29,8 @@ Resident resident(KernelImage const& kernel, ArchSpec const& spec) {
   std::int64_t const reserved = 1024;  // bytes of a CTA's shared memory that the system takes
   std::int64_t const shared = (static_cast<std::int64_t>(kernel.shared_bytes) + 127) / 128 * 128;
   int const registers = (kernel.registers() + 7) / 8 * 8;
-  limit(spec.threads_per_multiprocessor / kernel.threads, fmt::format("its {} threads", kernel.threads));
+  limit(spec.threads_per_multiprocessor / kernel.threads,
+        fmt::format("its {} threads", kernel.threads));
   limit(kRegistersOfMultiprocessor / (std::int64_t{registers} * kernel.threads),
         fmt::format("the {} registers that a thread may have", kernel.registers()));
   limit(static_cast<std::int64_t>(spec.shared_bytes_per_multiprocessor) / (shared + reserved),
@@ -44,9 +45,9 @@ GlobalSite const* change_of(ClusterLog const& log, std::uintptr_t address, Sourc
     bool const changes = site.access != GlobalAccess::read && strong_writes(site.instruction);
     if (!changes || same_place(site.where, polled) || address < rows.begin) continue;
     std::uintptr_t const offset = address - rows.begin;
-    bool const in_piece = rows.count == 1
-                              ? offset < rows.bytes
-                              : offset / rows.pitch < rows.count && offset % rows.pitch < rows.bytes;
+    bool const in_piece =
+        rows.count == 1 ? offset < rows.bytes
+                        : offset / rows.pitch < rows.count && offset % rows.pitch < rows.bytes;
     if (in_piece) return &site;
   }
   return nullptr;
@@ -64,8 +65,8 @@ void check_cooperative(KernelImage const& kernel, Dim3 grid, Options const& opti
     throw std::invalid_argument(fmt::format(
         "launch of {}: a cooperative launch of {} CTAs; the simulated GPU, an sm_{}, holds {} at once: {} on each of "
         "its {} multiprocessors, by {}",
-        kernel.name, ctas, spec.compute_capability, multiprocessors * most.ctas, most.ctas, multiprocessors,
-        most.by));
+        kernel.name, ctas, spec.compute_capability, multiprocessors * most.ctas, most.ctas,
+        multiprocessors, most.by));
   }
   if (ctas * kernel.threads > kMostThreads) {
     throw std::invalid_argument(fmt::format(
@@ -74,7 +75,8 @@ void check_cooperative(KernelImage const& kernel, Dim3 grid, Options const& opti
   }
 }
 
-void name_who_had_not_started(StuckClusters const& stuck, std::map<std::int64_t, ClusterLog> const& logs,
+void name_who_had_not_started(StuckClusters const& stuck,
+                              std::map<std::int64_t, ClusterLog> const& logs,
                               std::map<std::int64_t, std::vector<Finding>>& findings,
                               std::function<Dim3(std::int64_t, int)> const& cta_of) {
   for (auto const& [index, address] : stuck) {
@@ -84,9 +86,9 @@ void name_who_had_not_started(StuckClusters const& stuck, std::map<std::int64_t,
           change_of(other->second, reinterpret_cast<std::uintptr_t>(address), deadlock.where);
       if (change == nullptr) continue;
       Dim3 const cta = cta_of(other->first, change->cta);
-      deadlock.message +=
-          fmt::format("; CTA ({}, {}, {}), which may not have started yet, does so by {} ({})", cta.x, cta.y,
-                      cta.z, ptx_name(change->instruction), place_text(change->where));
+      deadlock.message += fmt::format(
+          "; CTA ({}, {}, {}), which may not have started yet, does so by {} ({})", cta.x, cta.y,
+          cta.z, ptx_name(change->instruction), place_text(change->where));
       deadlock.order =
           "`static constexpr bool cooperative = true;` in the kernel has all of its CTAs resident at once, or the launch "
           "refused";

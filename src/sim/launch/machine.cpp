@@ -39,7 +39,8 @@ struct Machine::State {
   std::vector<std::unique_ptr<Worker>> workers;
 };
 
-Machine::Machine(Options options) : options_(std::move(options)), state_(std::make_unique<State>()) {}
+Machine::Machine(Options options)
+    : options_(std::move(options)), state_(std::make_unique<State>()) {}
 Machine::~Machine() = default;
 
 void* Machine::allocate(std::size_t bytes, std::string name) {
@@ -82,7 +83,8 @@ void Machine::copy(void* destination, void const* source, std::size_t bytes) {
   auto const from = state_->global.at("copy", source, bytes);
   auto const to = state_->global.at("copy", destination, bytes);
   std::memmove(destination, source, bytes);
-  std::memmove(to->shadow + to->offset_of(destination), from->shadow + from->offset_of(source), bytes);
+  std::memmove(to->shadow + to->offset_of(destination), from->shadow + from->offset_of(source),
+               bytes);
 }
 
 bool Machine::written(void const* pointer, std::size_t bytes) const {
@@ -106,15 +108,15 @@ void check_launch(KernelImage const& kernel, Dim3 grid, Generation generation) {
   }
   if (kernel.threads < 32 || kernel.threads > 1024 || kernel.threads % 32 != 0) {
     throw std::invalid_argument(
-        fmt::format("launch of {}: {} threads; a CTA has a multiple of 32, from 32 to 1024", kernel.name,
-                    kernel.threads));
+        fmt::format("launch of {}: {} threads; a CTA has a multiple of 32, from 32 to 1024",
+                    kernel.name, kernel.threads));
   }
   Dim3 const cluster = kernel.cluster;
   if (cluster.x < 1 || cluster.y < 1 || cluster.z < 1 ||
       std::int64_t{cluster.x} * cluster.y * cluster.z > kMostCtasOfACluster) {
     throw std::invalid_argument(
-        fmt::format("launch of {}: clusters of {} x {} x {} CTAs; a cluster has 1 to {}", kernel.name,
-                    cluster.x, cluster.y, cluster.z, kMostCtasOfACluster));
+        fmt::format("launch of {}: clusters of {} x {} x {} CTAs; a cluster has 1 to {}",
+                    kernel.name, cluster.x, cluster.y, cluster.z, kMostCtasOfACluster));
   }
   if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0) {
     throw std::invalid_argument(fmt::format(
@@ -123,13 +125,14 @@ void check_launch(KernelImage const& kernel, Dim3 grid, Generation generation) {
   }
   ArchSpec const& spec = spec_of(generation);
   if (spec.most_ctas_of_a_cluster == 1 && cluster != Dim3{}) {
-    throw std::invalid_argument(
-        fmt::format("launch of {}: clusters of {} x {} x {} CTAs; the simulated GPU, an sm_{}, has none",
-                    kernel.name, cluster.x, cluster.y, cluster.z, spec.compute_capability));
+    throw std::invalid_argument(fmt::format(
+        "launch of {}: clusters of {} x {} x {} CTAs; the simulated GPU, an sm_{}, has none",
+        kernel.name, cluster.x, cluster.y, cluster.z, spec.compute_capability));
   }
   if (kernel.shared_bytes > spec.shared_bytes) {
-    throw std::invalid_argument(fmt::format("launch of {}: {} bytes of shared memory; a CTA has at most {}",
-                                            kernel.name, kernel.shared_bytes, spec.shared_bytes));
+    throw std::invalid_argument(
+        fmt::format("launch of {}: {} bytes of shared memory; a CTA has at most {}", kernel.name,
+                    kernel.shared_bytes, spec.shared_bytes));
   }
 }
 
@@ -137,12 +140,14 @@ void check_launch(KernelImage const& kernel, Dim3 grid, Generation generation) {
 void add_findings(std::vector<Finding>& into, std::vector<Finding>&& findings) {
   for (Finding& finding : findings) {
     auto const known = std::find_if(into.begin(), into.end(), [&](Finding const& f) {
-      return f.kind == finding.kind && same_place(f.where, finding.where) && f.buffer == finding.buffer;
+      return f.kind == finding.kind && same_place(f.where, finding.where) &&
+             f.buffer == finding.buffer;
     });
     if (known != into.end()) {
       known->count += finding.count;
       known->ended_cluster |= finding.ended_cluster;
-      if (known->order.empty() || finding.reach <= known->reach || finding.order == known->order) continue;
+      if (known->order.empty() || finding.reach <= known->reach || finding.order == known->order)
+        continue;
       finding.count = known->count;
       finding.ended_cluster = known->ended_cluster;
       *known = std::move(finding);
@@ -158,9 +163,9 @@ std::vector<Finding> between_clusters(LaunchContext const& launch, GlobalOrder c
   if (logs.size() < 2) return {};
   std::vector<ClusterLog> in_order;
   for (auto& [index, log] : logs) in_order.push_back(std::move(log));
-  return conflicts_between_clusters(in_order, order, *launch.global, [&](std::int64_t cluster, int rank) {
-    return cta_index(launch, cluster, rank);
-  });
+  return conflicts_between_clusters(
+      in_order, order, *launch.global,
+      [&](std::int64_t cluster, int rank) { return cta_index(launch, cluster, rank); });
 }
 
 /// The kernel whose threads end with the instructions that a mutant has kept for later.
@@ -176,8 +181,8 @@ KernelImage with_delayed_instructions(KernelImage kernel) {
 void silence(Report& report, std::vector<Suppression> const& allow) {
   std::vector<Finding> rest;
   for (Finding& finding : report.findings) {
-    auto const suppression =
-        std::find_if(allow.begin(), allow.end(), [&](Suppression const& a) { return covers(a, finding); });
+    auto const suppression = std::find_if(allow.begin(), allow.end(),
+                                          [&](Suppression const& a) { return covers(a, finding); });
     if (suppression != allow.end()) {
       report.silenced.push_back({std::move(finding), suppression->reason});
     } else {
@@ -214,14 +219,16 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   Explorer* explorer = exploring_ != nullptr ? &exploring_->begin(shape_of(original)) : nullptr;
   if (explorer == nullptr && options_.choices) {
     processes.emplace(shape_of(original));
-    replay.emplace(*processes, options_.choices->accesses, std::numeric_limits<std::int64_t>::max());
+    replay.emplace(*processes, options_.choices->accesses,
+                   std::numeric_limits<std::int64_t>::max());
     replay->follow(*options_.choices);
     explorer = &*replay;
   }
   if (explorer != nullptr && Dim3{grid} != original.cluster) {
     throw std::invalid_argument(fmt::format(
         "launch of {}: an exploration is of one cluster, {} x {} x {} CTAs; the grid has {} x {} x {}",
-        original.name, original.cluster.x, original.cluster.y, original.cluster.z, grid.x, grid.y, grid.z));
+        original.name, original.cluster.x, original.cluster.y, original.cluster.z, grid.x, grid.y,
+        grid.z));
   }
   KernelImage const kernel = mutation ? with_delayed_instructions(original) : original;
   std::int64_t const ctas = std::int64_t{1} * grid.x * grid.y * grid.z;
@@ -229,14 +236,21 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   std::int64_t const count = ctas / in_cluster;
   std::optional<Baton> baton;
   if (kernel.cooperative) baton.emplace(count);
-  LaunchContext const launch{
-      &kernel, grid, &options_, table.get(), &turns, baton ? &*baton : nullptr, explorer != nullptr};
+  LaunchContext const launch{&kernel,
+                             grid,
+                             &options_,
+                             table.get(),
+                             &turns,
+                             baton ? &*baton : nullptr,
+                             explorer != nullptr};
 
-  std::int64_t workers = options_.workers > 0
-                             ? options_.workers
-                             : static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+  std::int64_t workers =
+      options_.workers > 0
+          ? options_.workers
+          : static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   // A stack is two mappings of the process, which may have some 65000.
-  workers = std::min({workers, count, std::max<std::int64_t>(1, 16384 / (kernel.threads * in_cluster))});
+  workers =
+      std::min({workers, count, std::max<std::int64_t>(1, 16384 / (kernel.threads * in_cluster))});
   auto& kept = state_->workers;
   if (!kept.empty() && kept[0]->cluster.stack_bytes() != options_.stack_bytes) kept.clear();
   if (baton) {
@@ -309,7 +323,9 @@ Report Machine::launch(KernelImage const& original, Dim3 grid) {
   report.open_choices = open_choices;
   report.schedule = {options_.completion, options_.interleaving, options_.seed, options_.choices};
   report.threads = kernel.threads;
-  auto const cta_of = [&](std::int64_t cluster, int rank) { return cta_index(launch, cluster, rank); };
+  auto const cta_of = [&](std::int64_t cluster, int rank) {
+    return cta_index(launch, cluster, rank);
+  };
   if (!baton) name_who_had_not_started(stuck, logs, findings, cta_of);
   for (auto& [index, of_cluster] : findings) add_findings(report.findings, std::move(of_cluster));
   // Where a cluster was ended, or an exploration cut its order short, much is not covered.

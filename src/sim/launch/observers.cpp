@@ -38,7 +38,8 @@ void Observers::finish(Cluster& cluster) {
 
 // Instructions.
 
-void Observers::executed(Cta& cta, Instruction instruction, SourceLocation where, LaneAccess const& access) {
+void Observers::executed(Cta& cta, Instruction instruction, SourceLocation where,
+                         LaneAccess const& access) {
   if (cta.counting()) list_->counting.executed(cta, instruction, where, access);
   if (list_->time.on()) [[unlikely]]
     list_->time.executed(cta, instruction, where);
@@ -49,8 +50,8 @@ void Observers::met(Cta& cta, Warp const& warp, std::uint32_t lanes) {
   if (list_->time.on()) list_->time.met(cta, warp, lanes);
 }
 
-void Observers::warp_executed(Cta& cta, Warp& warp, std::uint32_t lanes, bool whole, Instruction instruction,
-                              SourceLocation where) {
+void Observers::warp_executed(Cta& cta, Warp& warp, std::uint32_t lanes, bool whole,
+                              Instruction instruction, SourceLocation where) {
   if (cta.counting()) {
     list_->counting.worked(instruction, where, {.instructions = 1});
     if (whole) flush(*list_, cta, warp);
@@ -70,7 +71,8 @@ void Observers::warpgroup_met(Cta& cta, int first_warp) {
   if (list_->time.on()) list_->time.warpgroup_met(cta, first_warp);
 }
 
-void Observers::warpgroup_executed(Cta& cta, int first_warp, Instruction instruction, SourceLocation where) {
+void Observers::warpgroup_executed(Cta& cta, int first_warp, Instruction instruction,
+                                   SourceLocation where) {
   if (cta.counting()) {
     list_->counting.worked(instruction, where, {.instructions = 4});
     for (int warp = first_warp; warp < first_warp + 4; ++warp) flush(*list_, cta, cta.warp(warp));
@@ -102,8 +104,12 @@ void Observers::shared_accessed(Cta& cta, SharedAccess const& access) {
 void Observers::matrix_row_accessed(Cta& cta, SharedAccess const& access, bool transpose, int row) {
   list_->checker.matrix_row_accessed(cta, access, transpose, row);
 }
-void Observers::global_accessed(Cta& cta, GlobalUse const& use) { list_->checker.global_accessed(cta, use); }
-void Observers::global_reached(Cta& cta, GlobalUse const& use) { list_->checker.global_reached(cta, use); }
+void Observers::global_accessed(Cta& cta, GlobalUse const& use) {
+  list_->checker.global_accessed(cta, use);
+}
+void Observers::global_reached(Cta& cta, GlobalUse const& use) {
+  list_->checker.global_reached(cta, use);
+}
 void Observers::strong_access_performed(Cta& cta, StrongAccess const& access) {
   list_->checker.strong_access_performed(cta, access);
 }
@@ -111,11 +117,13 @@ void Observers::peer_reached(Cta& peer, Instruction instruction, std::uint32_t a
                              SourceLocation where) {
   list_->checker.peer_reached(peer, instruction, address, where);
 }
-bool Observers::laid_out_by(Cta& cta, TmaSwizzle swizzle, std::uint32_t address, Instruction instruction,
-                            SourceLocation where, Culprit who) {
+bool Observers::laid_out_by(Cta& cta, TmaSwizzle swizzle, std::uint32_t address,
+                            Instruction instruction, SourceLocation where, Culprit who) {
   return list_->checker.laid_out_by(cta, swizzle, address, instruction, where, who);
 }
-std::string Observers::last_change(void const* address) const { return list_->checker.last_change(address); }
+std::string Observers::last_change(void const* address) const {
+  return list_->checker.last_change(address);
+}
 
 void Observers::memory_fenced(Cta& cta, Scope scope, SourceLocation where) {
   list_->checker.memory_fenced(cta, scope, where);
@@ -175,7 +183,8 @@ void Observers::mbarrier_used(Cta& cta, MbarrierState& mbarrier, Instruction ins
 }
 void Observers::mbarrier_arrived(Cta& cta, MbarrierState& mbarrier, Instruction instruction,
                                  SourceLocation where, bool relaxed, bool wide) {
-  if (cta.checking()) list_->checker.mbarrier_arrived(cta, mbarrier, instruction, where, relaxed, wide);
+  if (cta.checking())
+    list_->checker.mbarrier_arrived(cta, mbarrier, instruction, where, relaxed, wide);
   if (list_->time.on()) list_->time.mbarrier_arrived(cta, mbarrier);
 }
 void Observers::bytes_completed(Cta& cta, MbarrierState& mbarrier, InFlight* operation) {
@@ -190,22 +199,28 @@ void Observers::phase_completed(Cta& cta, MbarrierState& mbarrier) {
   if (cta.checking()) list_->checker.phase_completed(cta, mbarrier);
   if (list_->time.on()) list_->time.phase_completed(cta, mbarrier);
 }
-void Observers::phase_passed(Cta& cta, MbarrierState& mbarrier, Thread const& thread, SourceLocation where,
-                             bool relaxed) {
+void Observers::phase_passed(Cta& cta, MbarrierState& mbarrier, Thread const& thread,
+                             SourceLocation where, bool relaxed) {
   if (list_->time.on()) list_->time.phase_passed(cta, mbarrier, thread, where);
   if (cta.checking()) list_->checker.phase_passed(cta, mbarrier, thread, where, relaxed);
 }
 
 // Copies and operations in flight.
 
-void Observers::copy_issuing(Cta& cta, AsyncCopy const& copy) { list_->checker.copy_issuing(cta, copy); }
+void Observers::copy_issuing(Cta& cta, AsyncCopy const& copy) {
+  list_->checker.copy_issuing(cta, copy);
+}
 void Observers::copy_issued(Cta& cta, AsyncCopy& copy) { list_->time.copy_issued(cta, copy); }
-void Observers::copy_landed(Cta& cta, AsyncCopy const& copy) { list_->checker.copy_landed(cta, copy); }
+void Observers::copy_landed(Cta& cta, AsyncCopy const& copy) {
+  list_->checker.copy_landed(cta, copy);
+}
 void Observers::copy_retired(Cta& cta, AsyncCopy const& copy, Thread const& issuer) {
   list_->checker.copy_retired(cta, copy, issuer);
 }
 
-void Observers::issuing(Cluster& cluster, InFlight& operation) { list_->checker.issuing(cluster, operation); }
+void Observers::issuing(Cluster& cluster, InFlight& operation) {
+  list_->checker.issuing(cluster, operation);
+}
 
 void Observers::issued(Cluster& cluster, InFlight& operation) {
   if (cluster.checked()) list_->checker.issued(cluster, operation);
@@ -213,7 +228,9 @@ void Observers::issued(Cluster& cluster, InFlight& operation) {
   if (cluster.stepped()) list_->explorer->issue(operation);
 }
 
-void Observers::landed(Cluster& cluster, InFlight& operation) { list_->checker.landed(cluster, operation); }
+void Observers::landed(Cluster& cluster, InFlight& operation) {
+  list_->checker.landed(cluster, operation);
+}
 void Observers::reads_retired(Cluster& cluster, InFlight& operation) {
   list_->checker.reads_retired(cluster, operation);
 }

@@ -12,8 +12,9 @@ namespace tegula::sim {
 /// The observers of a machine. An event goes to each of them that wants it, in this order but where
 /// observers.cpp says otherwise. To add one: a member here, and a line in the events that it wants.
 struct Observers::List {
-  Explorer* explorer = nullptr;         ///< decides who runs; null: the machine does
-  GlobalOrder* global_order = nullptr;  ///< of the launch, for `checker`; null: races are not looked for
+  Explorer* explorer = nullptr;  ///< decides who runs; null: the machine does
+  GlobalOrder* global_order =
+      nullptr;  ///< of the launch, for `checker`; null: races are not looked for
   Checker checker;
   Timekeeper time;
   Counting counting;

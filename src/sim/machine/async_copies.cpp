@@ -6,9 +6,9 @@
 #include "machine/cluster.hpp"
 #include "values/place.hpp"
 
-/// cp.async: copies in flight. A copy is in flight from its issue until the thread that issued it has waited
-/// for its group; somewhere in between its bytes land in shared memory, when Options::completion says. Nobody
-/// may touch them while it is in flight.
+/// cp.async: copies in flight. A copy is in flight from its issue until the thread that issued it
+/// has waited for its group; somewhere in between its bytes land in shared memory, when
+/// Options::completion says. Nobody may touch them while it is in flight.
 namespace tegula::sim {
 
 /// The bytes arrive in shared memory.
@@ -16,11 +16,14 @@ void Cta::land(AsyncCopy& copy) {
   if (copy.landed) return;
   copy.landed = true;
   if (cluster_.stepped() && !current_thread().finished)
-    cluster_.observers().before(
-        {.kind = Visible::Kind::store, .cta = rank_, .address = copy.destination, .amount = copy.bytes});
+    cluster_.observers().before({.kind = Visible::Kind::store,
+                                 .cta = rank_,
+                                 .address = copy.destination,
+                                 .amount = copy.bytes});
   unsigned char* const destination = shared_.at(copy.destination);
   if (copy.source_bytes != 0) std::memcpy(destination, copy.source, copy.source_bytes);
-  std::memset(destination + copy.source_bytes, 0, static_cast<std::size_t>(copy.bytes - copy.source_bytes));
+  std::memset(destination + copy.source_bytes, 0,
+              static_cast<std::size_t>(copy.bytes - copy.source_bytes));
   if (check_) observers().copy_landed(*this, copy);
 }
 
@@ -40,7 +43,8 @@ void Cta::retire(AsyncCopies& async, std::size_t end) {
 
 void Cta::land_for_arrival(Thread& thread, std::size_t end) {
   AsyncCopies& async = thread.async;
-  for (std::size_t i = async.first_copy; i < async.copies.size() && async.forgotten + i < end; ++i) {
+  for (std::size_t i = async.first_copy; i < async.copies.size() && async.forgotten + i < end;
+       ++i) {
     AsyncCopy& copy = async.copies[i];
     land(copy);
     if (copy.arrived) continue;
@@ -52,7 +56,8 @@ void Cta::land_for_arrival(Thread& thread, std::size_t end) {
 void Cta::wait_for_copies(AsyncCopies& async, std::size_t end, SourceLocation where) {
   if (cluster_.timed()) {
     double latest = 0;
-    for (std::size_t i = async.first_copy; i < end; ++i) latest = std::max(latest, async.copies[i].time);
+    for (std::size_t i = async.first_copy; i < end; ++i)
+      latest = std::max(latest, async.copies[i].time);
     cluster_.observers().waited(*this, thread_index(), 1, latest, "wait cp.async", where);
   }
   retire(async, end);

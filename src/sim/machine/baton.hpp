@@ -8,8 +8,8 @@
 
 namespace tegula::sim {
 
-/// Lets the clusters of a cooperative launch, each on one of the host's threads, run one at a time: who has
-/// the baton runs, and hands it on.
+/// Lets the clusters of a cooperative launch, each on one of the host's threads, run one at a time:
+/// who has the baton runs, and hands it on.
 class Baton {
  public:
   explicit Baton(std::int64_t clusters)
@@ -20,9 +20,9 @@ class Baton {
     std::unique_lock lock(mutex_);
     wait(lock, cluster);
   }
-  /// Hands the baton to another cluster, `further` of them after the next, and waits for it to come back.
-  /// `moved`: the cluster has done something since its last turn that others may have waited for. Returns
-  /// whether another has meanwhile.
+  /// Hands the baton to another cluster, `further` of them after the next, and waits for it to come
+  /// back. `moved`: the cluster has done something since its last turn that others may have waited
+  /// for. Returns whether another has meanwhile.
   bool pass(std::int64_t cluster, std::int64_t further, bool moved) {
     std::unique_lock lock(mutex_);
     if (left_ == 1) return false;

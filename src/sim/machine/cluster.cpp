@@ -13,17 +13,18 @@ namespace tegula::sim {
 
 namespace {
 
-/// Reads of one address in a row by one thread, after which it counts as waiting for that memory to change,
-/// and lets others run.
+/// Reads of one address in a row by one thread, after which it counts as waiting for that memory to
+/// change, and lets others run.
 constexpr int kReadsBeforeYield = 16;
-/// Such reads, by any threads, with nobody doing anything else in between, after which the cluster counts as
-/// stuck.
+/// Such reads, by any threads, with nobody doing anything else in between, after which the cluster
+/// counts as stuck.
 constexpr std::int64_t kIdleReads = 1 << 20;
 /// So much sooner where no other thread of the cluster can run.
 constexpr std::int64_t kSoonerAlone = 8;
 /// So many times in a row a try_wait may give up, before its thread counts as stuck, too.
 constexpr std::int64_t kMostGivenUpWaits = 1 << 12;
-/// So many times in a row a cluster may let others run that do nothing either, before it counts as stuck.
+/// So many times in a row a cluster may let others run that do nothing either, before it counts as
+/// stuck.
 constexpr std::int64_t kMostIdleTurns = 1 << 10;
 /// Accesses that other clusters notice, after which one lets them run in any case.
 constexpr std::uint32_t kAccessesOfATurn = 256;
@@ -170,8 +171,8 @@ void Cluster::finish_thread(Thread& thread) {
   }
 }
 
-/// A warp that can run, and its CTA: from warp `first` of the given CTA on, then the CTAs after it, going
-/// round.
+/// A warp that can run, and its CTA: from warp `first` of the given CTA on, then the CTAs after it,
+/// going round.
 Warp& Cluster::ready_warp_from(Cta& cta, int first, Cta*& of) {
   std::uint32_t const here = cta.ready_warps_;
   if (count_ == 1 || (here >> first) != 0) {
@@ -182,8 +183,8 @@ Warp& Cluster::ready_warp_from(Cta& cta, int first, Cta*& of) {
   return of->warp(std::countr_zero(of->ready_warps_));
 }
 
-/// Who runs now that the current thread cannot: a lane of the same warp, else of the next warp, else of the
-/// next CTA's. Null when nobody is left.
+/// Who runs now that the current thread cannot: a lane of the same warp, else of the next warp,
+/// else of the next CTA's. Null when nobody is left.
 Thread* Cluster::next_thread() {
   Cta* cta = current_->cta;
   if (aborting_) {
@@ -224,8 +225,8 @@ int Cluster::random_bit(std::uint32_t bits) {
   return std::countr_zero(bits);
 }
 
-/// The thread that runs instead of those of the warp that stays behind: of the current warp, or of the next
-/// one. Null where no other warp can run.
+/// The thread that runs instead of those of the warp that stays behind: of the current warp, or of
+/// the next one. Null where no other warp can run.
 Thread* Cluster::thread_ahead() {
   Cta* cta = current_->cta;
   Warp& own = cta->warp(current_->index / 32);
@@ -251,7 +252,8 @@ Thread* Cluster::thread_ahead() {
 void Cluster::let_others_run(Visible const& what) {
   if (stepped_) return observers_.before(what);
   if (timed_) return;
-  // An access to a peer's shared memory is seen twice: before the peer is known to be there, and here.
+  // An access to a peer's shared memory is seen twice: before the peer is known to be there, and
+  // here.
   if (what.cta >= 0 && &cta(what.cta) != current_->cta &&
       (what.kind == Visible::Kind::load || what.kind == Visible::Kind::store))
     return;
@@ -267,8 +269,8 @@ void Cluster::let_others_run(Visible const& what) {
   }
 }
 
-/// The thread with the earliest clock among those that can run; of several, one of the current warp, or the
-/// first.
+/// The thread with the earliest clock among those that can run; of several, one of the current
+/// warp, or the first.
 Thread& Cluster::earliest_thread() {
   Thread* earliest = nullptr;
   double least = 0;
@@ -318,7 +320,8 @@ void Cluster::yield() {
   }
   Cta* cta = self.cta;
   Warp* next = &cta->warp(self.index / 32);
-  std::uint32_t const later = self.lane == 31 ? 0 : next->ready >> (self.lane + 1) << (self.lane + 1);
+  std::uint32_t const later =
+      self.lane == 31 ? 0 : next->ready >> (self.lane + 1) << (self.lane + 1);
   int lane = 0;
   if (later != 0) {
     lane = std::countr_zero(later);
@@ -376,14 +379,15 @@ void Cluster::polled(SourceLocation where) {
   yield();
 }
 
-/// Where every thread that can run has read the same again and again, something in flight lands; where
-/// nothing is, the cluster is stuck.
+/// Where every thread that can run has read the same again and again, something in flight lands;
+/// where nothing is, the cluster is stuck.
 void Cluster::stuck_reading() {
   if (!in_flight_.empty() && idle_reads_ > 2 * kReadsBeforeYield * std::int64_t{live_threads_} &&
       in_flight_.land_oldest())
     idle_reads_ = 0;
   if (idle_reads_ <= kIdleReads) return;
-  stuck_at_ = find(*launch_->global, current_->last_read) != nullptr ? current_->last_read : nullptr;
+  stuck_at_ =
+      find(*launch_->global, current_->last_read) != nullptr ? current_->last_read : nullptr;
   deadlock("every thread that runs reads the same memory again and again, and nobody changes it; ");
 }
 
@@ -482,8 +486,8 @@ void Cluster::deadlock(std::string const& reason) {
     if (count_ > 1) of_cta.front().insert(0, fmt::format("in CTA {} of the cluster, ", rank));
     std::move(of_cta.begin(), of_cta.end(), std::back_inserter(clauses));
   }
-  report(FindingKind::deadlock, where, who, "", "", fmt::format("{}{}", reason, fmt::join(clauses, "; ")),
-         {});
+  report(FindingKind::deadlock, where, who, "", "",
+         fmt::format("{}{}", reason, fmt::join(clauses, "; ")), {});
   abort();
 }
 

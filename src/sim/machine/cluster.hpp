@@ -17,7 +17,8 @@
 
 namespace tegula::sim {
 
-/// CTAs of a cluster, at most: CUDA C++ programming guide, "Thread Block Clusters" (the portable size).
+/// CTAs of a cluster, at most: CUDA C++ programming guide, "Thread Block Clusters" (the portable
+/// size).
 inline constexpr int kMostCtasOfACluster = 8;
 
 /// The barrier of a cluster: PTX ISA, barrier.cluster. A warp that has exited is not waited for.
@@ -27,11 +28,12 @@ struct ClusterBarrier {
   int pending = 0;         ///< of them, those that have not arrived since
 };
 
-/// Runs clusters, one after another, on one host thread, and decides which of their threads runs: the CTAs of
-/// a cluster run together. A CTA of a launch without clusters is a cluster of its own.
+/// Runs clusters, one after another, on one host thread, and decides which of their threads runs:
+/// the CTAs of a cluster run together. A CTA of a launch without clusters is a cluster of its own.
 class Cluster {
  public:
-  Cluster(Observers& observers, std::size_t stack_bytes) : observers_(observers), stack_bytes_(stack_bytes) {}
+  Cluster(Observers& observers, std::size_t stack_bytes)
+      : observers_(observers), stack_bytes_(stack_bytes) {}
   ~Cluster();
   Cluster(Cluster const&) = delete;
   Cluster& operator=(Cluster const&) = delete;
@@ -41,8 +43,8 @@ class Cluster {
   /// The deepest stack of any thread so far, in bytes.
   std::size_t stack_bytes_used() const;
   std::size_t stack_bytes() const { return stack_bytes_; }
-  /// Writes a sentence about the current thread's stack overflow, if the address is in its guard page;
-  /// returns its length, or 0.
+  /// Writes a sentence about the current thread's stack overflow, if the address is in its guard
+  /// page; returns its length, or 0.
   std::size_t describe_overflow(void const* address, char* text, std::size_t capacity) const;
 
   int ctas() const { return count_; }
@@ -75,7 +77,8 @@ class Cluster {
 
   /// Suspends the current thread, which waits, until somebody sets it ready and its turn comes.
   void block();
-  /// Lets the next ready thread run: the next lane of this warp, or after the last one the next warp.
+  /// Lets the next ready thread run: the next lane of this warp, or after the last one the next
+  /// warp.
   void yield();
   /// A CTA has a warp that can run, where it had none; or none, where it had one.
   void set_ready(int cta) { ready_ctas_ |= 1u << cta; }
@@ -83,14 +86,14 @@ class Cluster {
   void set_idle(int cta) { ready_ctas_ &= ~(1u << cta); }
   /// After a warp-wide instruction, lets another warp run where the interleaving asks for it.
   void pass_turn_between_warps();
-  /// The current thread is about to do what others may notice: another may go first, and operations in flight
-  /// may land.
+  /// The current thread is about to do what others may notice: another may go first, and operations
+  /// in flight may land.
   void before(Visible const& what) {
     if (often_) [[unlikely]]
       let_others_run(what);
   }
-  /// The thread read memory. One that reads the same place again and again waits for it to change: others
-  /// must run, in this cluster and, where it is global memory, in those before it.
+  /// The thread read memory. One that reads the same place again and again waits for it to change:
+  /// others must run, in this cluster and, where it is global memory, in those before it.
   void watch_read(void const* address, bool shared, SourceLocation where);
   /// The thread polled something that has not happened yet: likewise.
   void polled(SourceLocation where);
@@ -99,10 +102,11 @@ class Cluster {
     idle_reads_ = 0;
     moved_ = true;
   }
-  /// The current thread is about to do to global memory what other clusters notice: waits until every cluster
-  /// before this one is done, or, where all are there together, lets others run.
+  /// The current thread is about to do to global memory what other clusters notice: waits until
+  /// every cluster before this one is done, or, where all are there together, lets others run.
   void take_turn(void const* address);
-  /// The global memory that every thread read again and again, in vain, when the cluster was ended; or null.
+  /// The global memory that every thread read again and again, in vain, when the cluster was ended;
+  /// or null.
   void const* stuck_at() const { return stuck_at_; }
 
   /// A warp arrives at the cluster's barrier.
@@ -115,8 +119,8 @@ class Cluster {
   void leave_barrier(Warp& warp);
   std::string barrier_text() const;
 
-  void report(FindingKind kind, SourceLocation where, Culprit who, std::string buffer, std::string coordinate,
-              std::string message, Opposite other);
+  void report(FindingKind kind, SourceLocation where, Culprit who, std::string buffer,
+              std::string coordinate, std::string message, Opposite other);
   /// Counts such a finding once more, if there is one.
   bool again(FindingKind kind, SourceLocation where, std::string const& buffer) {
     return earlier(kind, where, buffer) != nullptr;
@@ -182,8 +186,8 @@ class Cluster {
   std::vector<std::unique_ptr<Cta>> ctas_;
 };
 
-// These three are where threads wait, and inline: after a switch every return is mispredicted, so that each
-// frame between the instruction and the switch is felt.
+// These three are where threads wait, and inline: after a switch every return is mispredicted, so
+// that each frame between the instruction and the switch is felt.
 
 inline void Cluster::resume(Thread& next) {
   Thread& self = *current_;

@@ -13,19 +13,21 @@ Cta* Cta::target(Instruction instruction, std::uint32_t& address, SourceLocation
   int const rank = static_cast<int>(tag) - 1;
   if (rank >= cluster_.ctas()) {
     report(FindingKind::out_of_bounds, where, here(), "", "",
-           fmt::format("{} to shared memory of CTA {} of the cluster, which has {}", ptx_name(instruction),
-                       rank, cluster_.ctas()));
+           fmt::format("{} to shared memory of CTA {} of the cluster, which has {}",
+                       ptx_name(instruction), rank, cluster_.ctas()));
     return nullptr;
   }
   Cta& cta = cluster_.cta(rank);
   if (cta.exited()) {
-    report(FindingKind::exited_cta, where, here(), cta.buffer_name(address), cta.shared_place(address),
-           fmt::format(
-               "{} to {}, which has exited: a CTA must stay until its peers are done with its shared memory",
-               ptx_name(instruction), cta.shared_place(address)));
+    report(
+        FindingKind::exited_cta, where, here(), cta.buffer_name(address), cta.shared_place(address),
+        fmt::format(
+            "{} to {}, which has exited: a CTA must stay until its peers are done with its shared memory",
+            ptx_name(instruction), cta.shared_place(address)));
     return nullptr;
   }
-  if (races_ && &cta != current_thread().cta) observers().peer_reached(cta, instruction, address, where);
+  if (races_ && &cta != current_thread().cta)
+    observers().peer_reached(cta, instruction, address, where);
   return &cta;
 }
 
@@ -65,7 +67,8 @@ void Cluster::complete_barrier_if_due() {
 }
 
 std::string Cluster::barrier_text() const {
-  return fmt::format("where {} of {} warps have arrived", barrier_.live - barrier_.pending, barrier_.live);
+  return fmt::format("where {} of {} warps have arrived", barrier_.live - barrier_.pending,
+                     barrier_.live);
 }
 
 }  // namespace tegula::sim

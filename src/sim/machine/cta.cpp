@@ -15,7 +15,8 @@ void AsyncCopies::clear() {
 void AsyncCopies::forget_retired() {
   forgotten += first_copy;
   copies.erase(copies.begin(), copies.begin() + static_cast<std::ptrdiff_t>(first_copy));
-  group_ends.erase(group_ends.begin(), group_ends.begin() + static_cast<std::ptrdiff_t>(first_group));
+  group_ends.erase(group_ends.begin(),
+                   group_ends.begin() + static_cast<std::ptrdiff_t>(first_group));
   for (std::size_t& end : group_ends) end -= first_copy;
   first_copy = 0;
   first_group = 0;

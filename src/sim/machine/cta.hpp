@@ -55,7 +55,8 @@ struct AsyncCopies {
   bool none() const { return first_copy == copies.size(); }
   /// Whether the copy, one of them, is in a group that is committed.
   bool committed(AsyncCopy const& copy) const {
-    return !group_ends.empty() && static_cast<std::size_t>(&copy - copies.data()) < group_ends.back();
+    return !group_ends.empty() &&
+           static_cast<std::size_t>(&copy - copies.data()) < group_ends.back();
   }
   void clear();
   /// Drops what was waited for.
@@ -90,27 +91,31 @@ struct Thread {
 /// An instruction that some lanes of a warp have reached and wait at for the rest.
 struct Meeting {
   Instruction instruction;
-  std::uint32_t variant;  ///< what else must agree: the operation, the number of matrices, the barrier
-  std::uint32_t lanes;    ///< who takes part
+  std::uint32_t
+      variant;  ///< what else must agree: the operation, the number of matrices, the barrier
+  std::uint32_t lanes;  ///< who takes part
   std::uint32_t arrived;
   SourceLocation where;
 };
 
-/// One warp: its lanes' states as bits, and the operands that lanes have left for the one that comes last.
+/// One warp: its lanes' states as bits, and the operands that lanes have left for the one that
+/// comes last.
 struct Warp {
   int index = 0;
-  std::uint32_t ready = 0;      ///< lanes that can run
-  std::uint32_t exited = 0;     ///< lanes that have returned from the kernel
-  std::uint32_t completes = 0;  ///< lanes that are to complete a meeting that others' exit has ended
-  int barrier = -1;             ///< the CTA barrier that the whole warp waits at
+  std::uint32_t ready = 0;   ///< lanes that can run
+  std::uint32_t exited = 0;  ///< lanes that have returned from the kernel
+  std::uint32_t completes =
+      0;             ///< lanes that are to complete a meeting that others' exit has ended
+  int barrier = -1;  ///< the CTA barrier that the whole warp waits at
   SourceLocation barrier_where;
   int cluster_arrivals = 0;       ///< at the cluster's barrier
   int cluster_waits = 0;          ///< likewise; at most one less
   bool waits_at_cluster = false;  ///< the whole warp waits at the cluster's barrier
   SourceLocation cluster_where;   ///< of its latest arrival or wait there
   int meetings = 0;
-  std::array<Meeting, 32> meeting;        ///< the first `meetings`; their lanes are disjoint
-  std::array<SourceLocation, 2> crossed;  ///< the two lines whose bar.warp.sync have met last; line 0: none
+  std::array<Meeting, 32> meeting;  ///< the first `meetings`; their lanes are disjoint
+  std::array<SourceLocation, 2>
+      crossed;  ///< the two lines whose bar.warp.sync have met last; line 0: none
 
   alignas(64) std::uint32_t a[32][4];
   std::uint32_t b[32][2];
@@ -129,8 +134,9 @@ struct Barrier {
   SourceLocation first;       ///< who set `expected`
 };
 
-/// Four warps that execute warpgroup-wide instructions together: who of them has reached one, the operands
-/// that threads have left for the one that comes last, and the groups of wgmma.mma_async in flight.
+/// Four warps that execute warpgroup-wide instructions together: who of them has reached one, the
+/// operands that threads have left for the one that comes last, and the groups of wgmma.mma_async
+/// in flight.
 struct Warpgroup {
   std::uint32_t arrived = 0;  ///< warps of the group, as bits, that wait for the others
   Instruction instruction = Instruction::none;
@@ -141,18 +147,18 @@ struct Warpgroup {
   std::array<void*, 128> d;  ///< where each thread has its accumulators
   std::array<std::uint64_t, 128> a_descriptor;
   std::array<std::uint64_t, 128> b_descriptor;
-  int registers = 0;                      ///< of each thread: setmaxnreg
-  SourceLocation registers_where;         ///< of the setmaxnreg that says so; line 0: the launch does
-  bool registers_raised = false;          ///< by setmaxnreg.inc
-  int wanted_registers = 0;               ///< by the whole warpgroup, beyond what it has
+  int registers = 0;               ///< of each thread: setmaxnreg
+  SourceLocation registers_where;  ///< of the setmaxnreg that says so; line 0: the launch does
+  bool registers_raised = false;   ///< by setmaxnreg.inc
+  int wanted_registers = 0;        ///< by the whole warpgroup, beyond what it has
   Thread* waits_for_registers = nullptr;  ///< until so many are free
   SourceLocation wants_registers_where;
 };
 
-/// A CTA on the simulated machine: its threads, its shared memory and its barriers, on which instructions
-/// (isa/) build. Each CUDA thread is a fiber that runs until it must wait for others; the lanes of a warp
-/// meet at warp-wide instructions, where the last one to come does the work for all. Whose turn it is, among
-/// the CTAs of the cluster, is the Cluster's.
+/// A CTA on the simulated machine: its threads, its shared memory and its barriers, on which
+/// instructions (isa/) build. Each CUDA thread is a fiber that runs until it must wait for others;
+/// the lanes of a warp meet at warp-wide instructions, where the last one to come does the work for
+/// all. Whose turn it is, among the CTAs of the cluster, is the Cluster's.
 class Cta {
  public:
   Cta(Cluster& cluster, int rank);
@@ -176,7 +182,9 @@ class Cta {
   /// The thread that runs, whichever CTA it is of, and its warp and warpgroup.
   Thread& current_thread() const;
   Warp& current_warp() { return warp(current_thread().index / 32); }
-  Warpgroup& warpgroup() { return warpgroups_[static_cast<std::size_t>(current_thread().index / 128)]; }
+  Warpgroup& warpgroup() {
+    return warpgroups_[static_cast<std::size_t>(current_thread().index / 128)];
+  }
   int thread_index() const { return current_thread().index; }
   Warp& warp(int index) { return warps_[static_cast<std::size_t>(index)]; }
   Warp const& warp(int index) const { return warps_[static_cast<std::size_t>(index)]; }
@@ -187,12 +195,13 @@ class Cta {
   /// The thread, which waits, can run.
   void set_ready(Thread& thread);
 
-  /// Joins the lanes of `mask` at an instruction. True for the lane that comes last: it does the work and
-  /// then calls release. False for the others, once they have been released.
-  bool meet(Instruction instruction, std::uint32_t variant, std::uint32_t mask, SourceLocation where);
+  /// Joins the lanes of `mask` at an instruction. True for the lane that comes last: it does the
+  /// work and then calls release. False for the others, once they have been released.
+  bool meet(Instruction instruction, std::uint32_t variant, std::uint32_t mask,
+            SourceLocation where);
   void release(std::uint32_t mask, SourceLocation where, Instruction instruction);
-  /// Likewise for the 128 threads of a warpgroup, which must all execute the same instruction on the same
-  /// line.
+  /// Likewise for the 128 threads of a warpgroup, which must all execute the same instruction on
+  /// the same line.
   bool meet_warpgroup(Instruction instruction, std::uint32_t variant, SourceLocation where);
   void release_warpgroup(SourceLocation where, Instruction instruction);
 
@@ -200,13 +209,14 @@ class Cta {
   void note(Instruction instruction, SourceLocation where, LaneAccess const& access = {});
   Observers& observers() const;
 
-  /// One lane accesses this CTA's shared memory: holds its operands to what any launch asks, and tells the
-  /// observers. False where the access must not be performed.
+  /// One lane accesses this CTA's shared memory: holds its operands to what any launch asks, and
+  /// tells the observers. False where the access must not be performed.
   bool shared_access(Instruction instruction, std::uint32_t address, int bytes, bool write,
                      SourceLocation where, int lane);
-  /// Likewise for a row of an 8 x 8 matrix, 16 bytes whose address the lane gives and that others hold.
-  bool shared_matrix_row(Instruction instruction, std::uint32_t address, bool write, bool transpose, int row,
-                         SourceLocation where, int lane);
+  /// Likewise for a row of an 8 x 8 matrix, 16 bytes whose address the lane gives and that others
+  /// hold.
+  bool shared_matrix_row(Instruction instruction, std::uint32_t address, bool write, bool transpose,
+                         int row, SourceLocation where, int lane);
   /// As shared_access, for global memory.
   bool global_access(Instruction instruction, void const* address, int bytes, GlobalAccess access,
                      SourceLocation where, int alignment);
@@ -216,20 +226,22 @@ class Cta {
   std::string own_place(std::uint32_t address) const;
   /// Likewise, with the CTA's rank where it is not the running one.
   std::string shared_place(std::uint32_t address) const;
-  /// "full[2]", "A[2]": the buffer that holds the byte, and the element of a row of them, or the stage of a
-  /// tile.
+  /// "full[2]", "A[2]": the buffer that holds the byte, and the element of a row of them, or the
+  /// stage of a tile.
   std::string short_place(std::uint32_t address) const;
   /// The name of the buffer that holds the byte, or an empty string.
   std::string buffer_name(std::uint32_t address) const;
-  /// Splits an address of shared::cluster, and checks its rank. Null, after a finding, where there is no such
-  /// CTA or it has exited.
+  /// Splits an address of shared::cluster, and checks its rank. Null, after a finding, where there
+  /// is no such CTA or it has exited.
   Cta* target(Instruction instruction, std::uint32_t& address, SourceLocation where);
 
   /// A lane of the current thread's warp.
-  Culprit here(int lane) const { return {current_thread().cta->rank_, current_thread().index / 32, lane}; }
+  Culprit here(int lane) const {
+    return {current_thread().cta->rank_, current_thread().index / 32, lane};
+  }
   Culprit here() const { return here(current_thread().lane); }
-  void report(FindingKind kind, SourceLocation where, Culprit who, std::string buffer, std::string coordinate,
-              std::string message, Opposite other = {});
+  void report(FindingKind kind, SourceLocation where, Culprit who, std::string buffer,
+              std::string coordinate, std::string message, Opposite other = {});
   /// Reports, and ends the cluster.
   [[noreturn]] void fail(FindingKind kind, SourceLocation where, Culprit who, std::string message);
 
@@ -244,17 +256,18 @@ class Cta {
   // Barriers (meeting.cpp) and registers.
 
   Barrier& barrier(int id) { return barriers_[static_cast<std::size_t>(id)]; }
-  /// The current warp arrives. True where it is the last one expected: the barrier is then free for its next
-  /// use, and those that wait go on. `waits`: the warp waits for the others.
+  /// The current warp arrives. True where it is the last one expected: the barrier is then free for
+  /// its next use, and those that wait go on. `waits`: the warp waits for the others.
   bool arrive_at_barrier(int id, int threads, bool waits, SourceLocation where);
-  /// The warpgroup takes so many registers more, and waits until they are free; a negative number frees them.
+  /// The warpgroup takes so many registers more, and waits until they are free; a negative number
+  /// frees them.
   void take_registers(Warpgroup& group, int more);
 
   // cp.async (async_copies.cpp).
 
   void land(AsyncCopy& copy);
-  /// An operation in flight stands for the thread's copies, which have `end` before them in all: they land,
-  /// and are in flight no longer.
+  /// An operation in flight stands for the thread's copies, which have `end` before them in all:
+  /// they land, and are in flight no longer.
   void land_for_arrival(Thread& thread, std::size_t end);
   /// The current thread waits for its copies up to `end`.
   void wait_for_copies(AsyncCopies& async, std::size_t end, SourceLocation where);
@@ -266,7 +279,9 @@ class Cta {
                     int arrivals = 0) const;
   /// Checks the address of an mbarrier. False, after a finding, where it can be none.
   bool check_mbarrier_address(Instruction instruction, std::uint32_t address, SourceLocation where);
-  MbarrierState& add_mbarrier() { return *mbarriers_.emplace_back(std::make_unique<MbarrierState>()); }
+  MbarrierState& add_mbarrier() {
+    return *mbarriers_.emplace_back(std::make_unique<MbarrierState>());
+  }
   /// It is initialised, once more or for the first time.
   void number(MbarrierState& mbarrier) { mbarrier.number = mbarriers_initialised_++; }
   /// It has been invalidated.
@@ -274,7 +289,8 @@ class Cta {
   /// The mbarrier is no more: nothing depends on it.
   void forget(MbarrierState& mbarrier);
   /// The mbarrier of this CTA at the address; null, after a finding, where there is none.
-  MbarrierState* live_mbarrier(Instruction instruction, std::uint32_t address, SourceLocation where);
+  MbarrierState* live_mbarrier(Instruction instruction, std::uint32_t address,
+                               SourceLocation where);
   /// Likewise, for instructions that take no other CTA's mbarrier.
   MbarrierState* own_mbarrier(Instruction instruction, std::uint32_t address, SourceLocation where);
   void own_address(Instruction instruction, std::uint32_t& address, SourceLocation where);
@@ -285,7 +301,8 @@ class Cta {
   void arrive(MbarrierState& mbarrier, InFlight& operation, Culprit who);
   /// The current phase lacks one arrival more.
   void expect_arrival(Instruction instruction, MbarrierState& mbarrier, SourceLocation where);
-  void expect_tx(Instruction instruction, MbarrierState& mbarrier, std::int64_t bytes, SourceLocation where);
+  void expect_tx(Instruction instruction, MbarrierState& mbarrier, std::int64_t bytes,
+                 SourceLocation where);
   /// Whether the phase of the parity is complete, for a thread that waits for it.
   bool complete(MbarrierState& mbarrier, int parity);
   /// The current thread goes on after the last phase that is complete.
@@ -294,9 +311,10 @@ class Cta {
   void land_some();
   /// The live mbarrier of this CTA at the address, or null.
   MbarrierState* mbarrier_at(std::uint32_t address);
-  /// Completes transactions; `operation` is the one in flight that has landed, or null for an instruction.
-  void complete_tx(MbarrierState& mbarrier, std::int64_t bytes, InFlight* operation, SourceLocation where,
-                   Culprit who);
+  /// Completes transactions; `operation` is the one in flight that has landed, or null for an
+  /// instruction.
+  void complete_tx(MbarrierState& mbarrier, std::int64_t bytes, InFlight* operation,
+                   SourceLocation where, Culprit who);
 
  private:
   friend class Cluster;
@@ -309,7 +327,8 @@ class Cta {
   void set_ready(Warp& warp, std::uint32_t lanes);
 
   // Meeting points (meeting.cpp).
-  bool join(Instruction instruction, std::uint32_t variant, std::uint32_t mask, SourceLocation where);
+  bool join(Instruction instruction, std::uint32_t variant, std::uint32_t mask,
+            SourceLocation where);
   bool wait_for_release(Warp& own, std::uint32_t self);
   [[noreturn]] void diverged(Meeting const& meeting, Instruction instruction, std::uint32_t variant,
                              std::uint32_t mask, SourceLocation where);
@@ -321,14 +340,16 @@ class Cta {
   SourceLocation waiting_place() const;
 
   // Memory (shared_access.cpp, async_copies.cpp).
-  bool in_bounds(Instruction instruction, std::uint32_t address, int bytes, SourceLocation where, int lane);
+  bool in_bounds(Instruction instruction, std::uint32_t address, int bytes, SourceLocation where,
+                 int lane);
   void retire(AsyncCopies& async, std::size_t end);
   void land_at_random(Warp& warp);
 
   // Mbarriers (mbarrier.cpp).
-  bool too_many(Instruction instruction, MbarrierState const& mbarrier, int count, SourceLocation where,
+  bool too_many(Instruction instruction, MbarrierState const& mbarrier, int count,
+                SourceLocation where, Culprit who);
+  void check_tx(Instruction instruction, MbarrierState const& mbarrier, SourceLocation where,
                 Culprit who);
-  void check_tx(Instruction instruction, MbarrierState const& mbarrier, SourceLocation where, Culprit who);
   void complete_phase_if_due(MbarrierState& mbarrier);
   void wake(MbarrierState& mbarrier);
   void passed(MbarrierState& mbarrier);

@@ -17,7 +17,8 @@ int stage_of(std::string const& coordinate) {
   std::size_t const at = coordinate.find(word);
   int stage = -1;
   if (at != std::string::npos)
-    std::from_chars(coordinate.data() + at + word.size(), coordinate.data() + coordinate.size(), stage);
+    std::from_chars(coordinate.data() + at + word.size(), coordinate.data() + coordinate.size(),
+                    stage);
   return stage;
 }
 
@@ -63,7 +64,8 @@ void Cluster::report(FindingKind kind, SourceLocation where, Culprit who, std::s
                      std::string coordinate, std::string message, Opposite other) {
   Finding* const known = earlier(kind, where, buffer);
   Finding::Reach const reach = reach_of(who, other.who);
-  if (known != nullptr && (known->order.empty() || reach <= known->reach || other.order == known->order))
+  if (known != nullptr &&
+      (known->order.empty() || reach <= known->reach || other.order == known->order))
     return;
   Finding finding;
   finding.reach = reach;
@@ -90,15 +92,16 @@ void Cluster::report(FindingKind kind, SourceLocation where, Culprit who, std::s
   }
 }
 
-std::size_t Cluster::describe_overflow(void const* address, char* text, std::size_t capacity) const {
+std::size_t Cluster::describe_overflow(void const* address, char* text,
+                                       std::size_t capacity) const {
   if (current_ == nullptr || !current_->stack->guards(address)) return 0;
   Dim3 const block = current_->cta->block_index();
   int const length = std::snprintf(
       text, capacity,
       "tegula: kernel %s, CTA (%d, %d, %d), warp %d, lane %d: the simulated thread needs more than its %zu bytes of "
       "stack; raise sim::Options::stack_bytes\n",
-      launch_->kernel->name.c_str(), block.x, block.y, block.z, current_->index / 32, current_->lane,
-      stack_bytes_);
+      launch_->kernel->name.c_str(), block.x, block.y, block.z, current_->index / 32,
+      current_->lane, stack_bytes_);
   return length < 0 ? 0 : std::min(static_cast<std::size_t>(length), capacity - 1);
 }
 

@@ -20,8 +20,8 @@ Allocation* Cta::allocation(void const* address) {
 }
 
 /// As shared_access, for global memory.
-bool Cta::global_access(Instruction instruction, void const* address, int bytes, GlobalAccess access,
-                        SourceLocation where, int alignment) {
+bool Cta::global_access(Instruction instruction, void const* address, int bytes,
+                        GlobalAccess access, SourceLocation where, int alignment) {
   cluster_.before({is_strong(instruction)          ? Visible::Kind::atomic
                    : access == GlobalAccess::write ? Visible::Kind::store
                                                    : Visible::Kind::load,
@@ -29,23 +29,28 @@ bool Cta::global_access(Instruction instruction, void const* address, int bytes,
   std::size_t const n = static_cast<std::size_t>(bytes);
   Allocation* const memory = allocation(address);
   if (memory == nullptr || !memory->contains(address, n)) [[unlikely]] {
-    Allocation const* const near = memory != nullptr ? memory : find_near(*launch_->global, address);
+    Allocation const* const near =
+        memory != nullptr ? memory : find_near(*launch_->global, address);
     std::string text;
     if (near == nullptr) {
-      text = fmt::format("{} of {} bytes at {}, which is in no allocation", ptx_name(instruction), bytes,
-                         address);
+      text = fmt::format("{} of {} bytes at {}, which is in no allocation", ptx_name(instruction),
+                         bytes, address);
     } else if (address >= static_cast<void const*>(near->base)) {
-      text = fmt::format("{} of {} bytes at byte {} of {}, which has {} bytes", ptx_name(instruction), bytes,
-                         near->offset_of(address), near->name, near->bytes);
+      text =
+          fmt::format("{} of {} bytes at byte {} of {}, which has {} bytes", ptx_name(instruction),
+                      bytes, near->offset_of(address), near->name, near->bytes);
     } else {
-      text = fmt::format("{} of {} bytes, {} bytes before the start of {}", ptx_name(instruction), bytes,
-                         near->base - static_cast<unsigned char const*>(address), near->name);
+      text =
+          fmt::format("{} of {} bytes, {} bytes before the start of {}", ptx_name(instruction),
+                      bytes, near->base - static_cast<unsigned char const*>(address), near->name);
     }
-    report(FindingKind::out_of_bounds, where, here(), near != nullptr ? near->name : "", "", std::move(text));
+    report(FindingKind::out_of_bounds, where, here(), near != nullptr ? near->name : "", "",
+           std::move(text));
     return false;
   }
   std::size_t const offset = memory->offset_of(address);
-  if (reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(alignment) != 0) [[unlikely]] {
+  if (reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(alignment) != 0)
+      [[unlikely]] {
     report(FindingKind::misaligned, where, here(), memory->name, memory->place(offset),
            fmt::format("{} of {} bytes at byte {} of {}, whose address is no multiple of {}",
                        ptx_name(instruction), bytes, offset, memory->name, alignment));

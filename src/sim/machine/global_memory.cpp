@@ -48,9 +48,9 @@ namespace {
 
 /// The last allocation that begins at or below the address.
 Allocation* below(AllocationTable const& table, void const* pointer) {
-  auto const above = std::upper_bound(table.begin(), table.end(), pointer, [](void const* p, auto const& a) {
-    return p < static_cast<void const*>(a->base);
-  });
+  auto const above = std::upper_bound(
+      table.begin(), table.end(), pointer,
+      [](void const* p, auto const& a) { return p < static_cast<void const*>(a->base); });
   return above == table.begin() ? nullptr : std::prev(above)->get();
 }
 
@@ -65,7 +65,8 @@ Allocation* find_near(AllocationTable const& table, void const* pointer) {
   auto const address = reinterpret_cast<std::uintptr_t>(pointer);
   for (auto const& allocation : table) {
     auto const base = reinterpret_cast<std::uintptr_t>(allocation->base);
-    if (address >= base - kGlobalGuardBytes && address < base + allocation->bytes + kGlobalGuardBytes)
+    if (address >= base - kGlobalGuardBytes &&
+        address < base + allocation->bytes + kGlobalGuardBytes)
       return allocation.get();
   }
   return nullptr;
@@ -106,9 +107,9 @@ std::shared_ptr<Allocation> GlobalMemory::at(char const* operation, void const* 
   }
   Allocation const* const begins = find(*current, pointer);
   if (begins != nullptr) {
-    throw std::invalid_argument(fmt::format("{}: {} bytes from byte {} of {} go beyond its {} bytes",
-                                            operation, n, begins->offset_of(pointer), begins->name,
-                                            begins->bytes));
+    throw std::invalid_argument(
+        fmt::format("{}: {} bytes from byte {} of {} go beyond its {} bytes", operation, n,
+                    begins->offset_of(pointer), begins->name, begins->bytes));
   }
   throw std::invalid_argument(
       fmt::format("{}: {} is not in global memory of this machine", operation, pointer));

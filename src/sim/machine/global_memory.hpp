@@ -14,11 +14,12 @@ namespace tegula::sim {
 
 enum class GlobalAccess : std::uint8_t { read, write, atomic };
 
-/// Bytes around each allocation that belong to nobody, so that an access just outside is known as such.
+/// Bytes around each allocation that belong to nobody, so that an access just outside is known as
+/// such.
 inline constexpr std::size_t kGlobalGuardBytes = 4096;
 
-/// Sets bytes to 0xff. Threads may do so at once. `to` lies in an array as the bytes that it stands for lie
-/// in an allocation, so that what is aligned there is aligned here.
+/// Sets bytes to 0xff. Threads may do so at once. `to` lies in an array as the bytes that it stands
+/// for lie in an allocation, so that what is aligned there is aligned here.
 inline void mark(std::uint8_t* to, std::size_t n) {
   auto const set = [&]<class Word>(Word ones) {
     std::atomic_ref<Word> const word(*reinterpret_cast<Word*>(to));
@@ -52,7 +53,8 @@ struct Allocation {
   bool constant = false;  ///< no launch may write to it
   // Of the launch that runs; LaunchTensors sets them.
   std::vector<GlobalTensor const*> tensors;  ///< that it describes
-  std::uint8_t* read = nullptr;     ///< a byte for each byte, not 0 where it has read it; null: nobody asks
+  std::uint8_t* read =
+      nullptr;  ///< a byte for each byte, not 0 where it has read it; null: nobody asks
   std::uint8_t* written = nullptr;  ///< likewise
 
   void note_read(std::size_t offset, std::size_t n) const {
@@ -85,8 +87,8 @@ Allocation* find(AllocationTable const& table, void const* pointer);
 /// The allocation whose guard the byte lies in, or null.
 Allocation* find_near(AllocationTable const& table, void const* pointer);
 
-/// The allocations of a machine. Safe to use from several host threads; a launch works on the table as it was
-/// when it began.
+/// The allocations of a machine. Safe to use from several host threads; a launch works on the table
+/// as it was when it began.
 class GlobalMemory {
  public:
   void* allocate(std::size_t bytes, std::string name);

@@ -19,10 +19,11 @@ InFlight::InFlight(Instruction instruction, Cta const& issuer, SourceLocation wh
       of_cluster_(issuer.cluster().ctas() > 1) {}
 
 std::string issuer_text(InFlight const& operation) {
-  return fmt::format(
-      " that warp {} lane {}{} issued ({})", operation.thread / 32, operation.thread % 32,
-      operation.of_cluster_ ? fmt::format(" of CTA {} of the cluster", operation.cta) : std::string(),
-      place_text(operation.where));
+  return fmt::format(" that warp {} lane {}{} issued ({})", operation.thread / 32,
+                     operation.thread % 32,
+                     operation.of_cluster_ ? fmt::format(" of CTA {} of the cluster", operation.cta)
+                                           : std::string(),
+                     place_text(operation.where));
 }
 
 void InFlightGroups::clear() {
@@ -31,7 +32,8 @@ void InFlightGroups::clear() {
 }
 
 bool InFlightGroups::committed(InFlight const& operation) const {
-  auto const end = operations_.begin() + static_cast<std::ptrdiff_t>(ends_.empty() ? 0 : ends_.back());
+  auto const end =
+      operations_.begin() + static_cast<std::ptrdiff_t>(ends_.empty() ? 0 : ends_.back());
   return std::find(operations_.begin(), end, &operation) != end;
 }
 
@@ -64,12 +66,13 @@ void InFlightQueue::issue(std::unique_ptr<InFlight> operation) {
   }
   if (cluster_.observed()) cluster_.observers().issued(cluster_, issued);
   Completion const completion = cluster_.completion();
-  if (completion == Completion::first || (completion == Completion::random && cluster_.random() % 4 == 0))
+  if (completion == Completion::first ||
+      (completion == Completion::random && cluster_.random() % 4 == 0))
     land(issued);
 }
 
-/// Reports ranges that lie in no CTA's shared memory, and an mbarrier that is none. False where the operation
-/// cannot be performed.
+/// Reports ranges that lie in no CTA's shared memory, and an mbarrier that is none. False where the
+/// operation cannot be performed.
 bool InFlightQueue::admit(InFlight& operation) {
   Instruction const instruction = operation.instruction;
   SourceLocation const where = operation.where;
@@ -81,9 +84,10 @@ bool InFlightQueue::admit(InFlight& operation) {
       cta.report(
           FindingKind::exited_cta, where, who, cta.buffer_name(range.address),
           cta.shared_place(range.address),
-          fmt::format("{} {} {}, which has exited: a CTA must stay until its peers are done with its shared "
-                      "memory",
-                      ptx_name(instruction), write ? "writes" : "reads", cta.shared_place(range.address)));
+          fmt::format(
+              "{} {} {}, which has exited: a CTA must stay until its peers are done with its shared "
+              "memory",
+              ptx_name(instruction), write ? "writes" : "reads", cta.shared_place(range.address)));
       possible = false;
     } else if (!cta.shared_.contains(range.address, range.bytes)) {
       cta.out_of_shared(instruction, range.address, range.bytes, where, who);
@@ -165,8 +169,9 @@ void InFlightQueue::retire_reads(InFlight& operation) {
 void InFlightQueue::retire(InFlight& operation, bool for_nobody) {
   retire_reads(operation);
   if (cluster_.observed()) cluster_.observers().retired(cluster_, operation, for_nobody);
-  auto const found = std::find_if(operations_.begin(), operations_.end(),
-                                  [&](auto const& candidate) { return candidate.get() == &operation; });
+  auto const found =
+      std::find_if(operations_.begin(), operations_.end(),
+                   [&](auto const& candidate) { return candidate.get() == &operation; });
   operations_.erase(found);
 }
 
@@ -243,8 +248,8 @@ bool InFlightQueue::land_oldest() {
 
 bool InFlightQueue::completes_on(int cta, std::uint32_t mbarrier) const {
   return std::any_of(operations_.begin(), operations_.end(), [&](auto const& operation) {
-    return !operation->landed_ && operation->mbarrier.bytes != 0 && operation->mbarrier.cta == cta &&
-           operation->mbarrier.address == mbarrier;
+    return !operation->landed_ && operation->mbarrier.bytes != 0 &&
+           operation->mbarrier.cta == cta && operation->mbarrier.address == mbarrier;
   });
 }
 
@@ -268,14 +273,16 @@ void InFlightQueue::check_exit(Cta& cta) {
         FindingKind::exited_cta, operation.where,
         {operation.cta, operation.thread / 32, operation.thread % 32}, cta.buffer_name(at),
         cta.shared_place(at),
-        fmt::format("the CTA exits while a {} {} its shared memory, from {} on, has not been waited for",
-                    ptx_name(operation.instruction), writes ? "into" : "out of", cta.shared_place(at)),
+        fmt::format(
+            "the CTA exits while a {} {} its shared memory, from {} on, has not been waited for",
+            ptx_name(operation.instruction), writes ? "into" : "out of", cta.shared_place(at)),
         {{}, {cta.rank(), -1, -1}, order_text(operation, !writes)});
     // What it was to read is still there; what it was to write is not.
     if (!writes) land(operation);
     if (operation.groups_ != nullptr) operation.groups_->clear();
     for (auto const& mbarrier : cluster_.cta(operation.mbarrier.cta).mbarriers_)
-      std::erase_if(mbarrier->landed, [&](Landed const& landed) { return landed.operation == &operation; });
+      std::erase_if(mbarrier->landed,
+                    [&](Landed const& landed) { return landed.operation == &operation; });
     retire(operation);
     i = 0;
   }

@@ -12,11 +12,12 @@
 #include "tegula/arch/tensor_map.hpp"
 #include "values/instruction.hpp"
 
-/// Operations in flight: what the asynchronous proxy does after the thread that asked for it has gone on.
-/// Bulk and tensor copies, st.async and wgmma are objects in one queue of the cluster. An operation is
-/// *issued* (InFlightQueue::add), may *read* its source, *lands* (its effect is there), and is *retired*
-/// (somebody has waited for it, so that what it touched may be touched again). Options::completion says when
-/// it lands; that it is retired is the kernel's doing: by its mbarrier's phase, or by a wait for its group.
+/// Operations in flight: what the asynchronous proxy does after the thread that asked for it has
+/// gone on. Bulk and tensor copies, st.async and wgmma are objects in one queue of the cluster. An
+/// operation is *issued* (InFlightQueue::add), may *read* its source, *lands* (its effect is
+/// there), and is *retired* (somebody has waited for it, so that what it touched may be touched
+/// again). Options::completion says when it lands; that it is retired is the kernel's doing: by its
+/// mbarrier's phase, or by a wait for its group.
 ///
 /// How to add one, by the example of a copy to another CTA that completes on an mbarrier there:
 ///
@@ -31,14 +32,16 @@
 ///     }
 ///     // The effect, and nothing else.
 ///     void land(Cluster& cluster) override {
-///       unsigned char const* const source = cluster.cta(reads[0].cta).shared().at(reads[0].address);
-///       std::memcpy(cluster.cta(writes[0].cta).shared().at(writes[0].address), source, reads[0].bytes);
+///       unsigned char const* const source =
+///       cluster.cta(reads[0].cta).shared().at(reads[0].address);
+///       std::memcpy(cluster.cta(writes[0].cta).shared().at(writes[0].address), source,
+///       reads[0].bytes);
 ///     }
 ///   };
 ///
 ///   // The hook, on the fiber of the thread that issues it.
-///   void peer_copy(std::uint32_t to, std::uint32_t from, int bytes, std::uint32_t mbarrier, SourceLocation
-///   where) {
+///   void peer_copy(std::uint32_t to, std::uint32_t from, int bytes, std::uint32_t mbarrier,
+///   SourceLocation where) {
 ///     Cta& cta = current_cta();
 ///     cta.note(Instruction::cp_async_bulk, where, {bytes, from});
 ///     ... the checks of operands: cta.target(...), cta.report(...), cta.fail(...) ...
@@ -47,9 +50,10 @@
 ///     cta.in_flight().add(std::move(copy));
 ///   }
 ///
-/// One that a group waits for (bulk stores: the issuing thread's; wgmma: the warpgroup's) is added with
-/// `add(std::move(operation), cta.current_thread().bulk)` or `add(..., cta.warpgroup().wgmma)` instead. A
-/// multicast is one operation for each destination CTA, so that they can land at different times.
+/// One that a group waits for (bulk stores: the issuing thread's; wgmma: the warpgroup's) is added
+/// with `add(std::move(operation), cta.current_thread().bulk)` or `add(..., cta.warpgroup().wgmma)`
+/// instead. A multicast is one operation for each destination CTA, so that they can land at
+/// different times.
 namespace tegula::sim {
 
 class Cta;
@@ -57,7 +61,8 @@ class Cluster;
 struct MbarrierState;
 class InFlightGroups;
 
-/// Bytes of shared memory of the CTA of the given rank; the address is the CTA's own, without a rank.
+/// Bytes of shared memory of the CTA of the given rank; the address is the CTA's own, without a
+/// rank.
 struct SharedRange {
   int cta = 0;
   std::uint32_t address = 0;
@@ -78,7 +83,8 @@ struct Remembered {
   bool after_grids = false;   ///< checker: it was issued after a griddepcontrol.wait
   std::int64_t phase = 0;     ///< checker: of the mbarrier that it completes on, when it was issued
   std::uint32_t global_site = 0;
-  std::uint32_t global_time = 0;  ///< checker: its site and its issue, for what it does to global memory
+  std::uint32_t global_time =
+      0;  ///< checker: its site and its issue, for what it does to global memory
 };
 
 /// When an operation in flight has read its source, and when its effect is there.
@@ -91,10 +97,10 @@ struct TimeOfCopy {
 struct Cost {
   enum class Engine : std::uint8_t { peer, load, store, tensor };
   Engine engine = Engine::peer;
-  double bytes = 0;          ///< that a load or a store moves, or that tensor cores read from shared memory
+  double bytes = 0;  ///< that a load or a store moves, or that tensor cores read from shared memory
   double multiply_adds = 0;  ///< of tensor cores
   SharedRange place{};       ///< of a load's or a store's first byte
-  bool again = false;        ///< a load of what the same engine has fetched for another CTA (multicast)
+  bool again = false;  ///< a load of what the same engine has fetched for another CTA (multicast)
   bool accumulates = false;  ///< tensor cores add to what is there
 };
 
@@ -106,18 +112,21 @@ class InFlight {
   InFlight(InFlight const&) = delete;
   InFlight& operator=(InFlight const&) = delete;
 
-  /// Takes the bytes of `reads` out of shared memory, where the source may be free before the destination is
-  /// written (bulk stores: cp.async.bulk.wait_group.read). Called once, before land.
+  /// Takes the bytes of `reads` out of shared memory, where the source may be free before the
+  /// destination is written (bulk stores: cp.async.bulk.wait_group.read). Called once, before land.
   virtual void read(Cluster&) {}
   /// Performs the operation. Called once. All bytes of `writes` count as written afterwards.
   virtual void land(Cluster& cluster) = 0;
 
-  /// Calls visit(context, first byte, bytes) for each piece of global memory that it reads or writes.
+  /// Calls visit(context, first byte, bytes) for each piece of global memory that it reads or
+  /// writes.
   using VisitGlobal = void (*)(void* context, unsigned char* first, std::size_t bytes);
   virtual void for_each_global(VisitGlobal, void* /*context*/) const {}
 
   /// Its landing completes `bytes` bytes of transactions on the mbarrier.
-  void completes_on(int cta, std::uint32_t address, std::uint32_t bytes) { mbarrier = {cta, address, bytes}; }
+  void completes_on(int cta, std::uint32_t address, std::uint32_t bytes) {
+    mbarrier = {cta, address, bytes};
+  }
   /// Its landing is an arrival at the mbarrier.
   void arrives_at(int cta, std::uint32_t address) {
     mbarrier = {cta, address, 8};
@@ -132,12 +141,14 @@ class InFlight {
   Instruction instruction;
   SourceLocation where;
   int cta;     ///< rank of the CTA that issued it
-  int thread;  ///< index in it of the thread that issued it (of a warpgroup: the one that came last)
+  int thread;  ///< index in it of the thread that issued it (of a warpgroup: the one that came
+               ///< last)
   std::vector<SharedRange> writes;
   std::vector<SharedRange> reads;
-  SharedRange mbarrier;   ///< `bytes` 0: it completes on none
-  bool arrives = false;   ///< it arrives there, once, and completes no bytes
-  bool combines = false;  ///< with what is there, at a stroke: others that do may be in flight beside it
+  SharedRange mbarrier;  ///< `bytes` 0: it completes on none
+  bool arrives = false;  ///< it arrives there, once, and completes no bytes
+  bool combines =
+      false;  ///< with what is there, at a stroke: others that do may be in flight beside it
   std::optional<Brought> brings;
   std::optional<GlobalAccess> global;  ///< what it does to the memory that for_each_global gives
   Cost cost;
@@ -191,15 +202,15 @@ class InFlightQueue {
  public:
   explicit InFlightQueue(Cluster& cluster) : cluster_(cluster) {}
 
-  /// Takes up an operation that completes on an mbarrier, and tells the observers before and after. An
-  /// operation that lies out of bounds is reported, and completes without an effect.
-  /// (What else its ranges may touch is the checker's.)
+  /// Takes up an operation that completes on an mbarrier, and tells the observers before and after.
+  /// An operation that lies out of bounds is reported, and completes without an effect. (What else
+  /// its ranges may touch is the checker's.)
   void add(std::unique_ptr<InFlight> operation);
   /// Takes up an operation of the groups' current group.
   void add(std::unique_ptr<InFlight> operation, InFlightGroups& groups);
 
-  /// Waits until at most the latest `groups_left` committed groups are in flight: the others land and are
-  /// retired. Returns when the last of them did, where time is recorded.
+  /// Waits until at most the latest `groups_left` committed groups are in flight: the others land
+  /// and are retired. Returns when the last of them did, where time is recorded.
   double wait(InFlightGroups& groups, std::size_t groups_left);
   /// Likewise until the others have read their sources.
   double wait_read(InFlightGroups& groups, std::size_t groups_left);
@@ -211,19 +222,21 @@ class InFlightQueue {
   bool empty() const { return operations_.empty(); }
   /// Lands some operation now and then, where the completion is random.
   void land_at_random();
-  /// Called when no thread can run: lands operations until one whose mbarrier is waited for has completed a
-  /// phase. False where none did.
+  /// Called when no thread can run: lands operations until one whose mbarrier is waited for has
+  /// completed a phase. False where none did.
   bool land_for_waiters();
-  /// Called when threads read memory again and again that nobody changes: lands the oldest operation that
-  /// completes on an mbarrier. False where there is none.
+  /// Called when threads read memory again and again that nobody changes: lands the oldest
+  /// operation that completes on an mbarrier. False where there is none.
   bool land_oldest();
   /// Whether an operation that has not landed is to complete on the mbarrier.
   bool completes_on(int cta, std::uint32_t mbarrier) const;
-  /// Somebody has waited for it, or (`for_nobody`) nobody can: what it touched may be touched again.
+  /// Somebody has waited for it, or (`for_nobody`) nobody can: what it touched may be touched
+  /// again.
   void retire(InFlight& operation, bool for_nobody = false);
   /// A CTA has exited: reports the operations that still touch its shared memory.
   void check_exit(Cta& cta);
-  /// The launch of the cluster is over: what is left lands (not where it failed), and all is forgotten.
+  /// The launch of the cluster is over: what is left lands (not where it failed), and all is
+  /// forgotten.
   void finish(bool failed);
 
   /// What would order an access after the operation; `read`: after its reads.
@@ -237,14 +250,15 @@ class InFlightQueue {
   void issue(std::unique_ptr<InFlight> operation);
   bool admit(InFlight& operation);
   void retire_reads(InFlight& operation);
-  InFlight const* touching(std::vector<SharedRange> InFlight::*ranges, int cta, std::uint32_t address) const;
+  InFlight const* touching(std::vector<SharedRange> InFlight::*ranges, int cta,
+                           std::uint32_t address) const;
 
   Cluster& cluster_;
   std::vector<std::unique_ptr<InFlight>> operations_;
 };
 
-/// " that warp 3 lane 0 of CTA 1 of the cluster issued (kernel/gemm_sm90.hpp:88)"; no CTA where it has no
-/// peers.
+/// " that warp 3 lane 0 of CTA 1 of the cluster issued (kernel/gemm_sm90.hpp:88)"; no CTA where it
+/// has no peers.
 std::string issuer_text(InFlight const& operation);
 
 }  // namespace tegula::sim

@@ -5,8 +5,8 @@
 
 namespace tegula::sim {
 
-/// Lets clusters that run on several host threads pass a point in the order of their indices, so that what
-/// they do there (atomics on global memory) does not depend on the host.
+/// Lets clusters that run on several host threads pass a point in the order of their indices, so
+/// that what they do there (atomics on global memory) does not depend on the host.
 class TurnKeeper;
 /// Lets those of a cooperative launch, which are there together, run one at a time.
 class Baton;
@@ -22,11 +22,12 @@ struct LaunchContext {
   bool stepped;  ///< an observer decides who runs, step by step
 };
 
-/// Coordinate in the grid of the CTA with the given rank in a cluster; clusters are numbered with x fastest,
-/// and so are the CTAs of each.
+/// Coordinate in the grid of the CTA with the given rank in a cluster; clusters are numbered with x
+/// fastest, and so are the CTAs of each.
 inline Dim3 cta_index(LaunchContext const& launch, std::int64_t cluster, int rank) {
   Dim3 const extents = launch.kernel->cluster;
-  Dim3 const clusters{launch.grid.x / extents.x, launch.grid.y / extents.y, launch.grid.z / extents.z};
+  Dim3 const clusters{launch.grid.x / extents.x, launch.grid.y / extents.y,
+                      launch.grid.z / extents.z};
   int const x = static_cast<int>(cluster % clusters.x);
   int const y = static_cast<int>(cluster / clusters.x % clusters.y);
   int const z = static_cast<int>(cluster / clusters.x / clusters.y);

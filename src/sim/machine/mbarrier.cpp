@@ -9,8 +9,8 @@
 #include "machine/cluster.hpp"
 #include "values/place.hpp"
 
-/// Mbarriers: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". A phase is
-/// complete when no arrival and no byte is pending.
+/// Mbarriers: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". A phase
+/// is complete when no arrival and no byte is pending.
 namespace tegula::sim {
 
 namespace {
@@ -18,7 +18,8 @@ namespace {
 /// "1 of 2 arrivals and 8192 bytes": what the current phase lacks.
 std::string lacking(MbarrierState const& mbarrier) {
   std::string text;
-  if (mbarrier.pending != 0) text = fmt::format("{} of {} arrivals", mbarrier.pending, mbarrier.count);
+  if (mbarrier.pending != 0)
+    text = fmt::format("{} of {} arrivals", mbarrier.pending, mbarrier.count);
   if (mbarrier.tx > 0) text += fmt::format("{}{} bytes", text.empty() ? "" : " and ", mbarrier.tx);
   text = text.empty() ? "" : "which lacks " + text;
   if (mbarrier.tx < 0)
@@ -29,7 +30,8 @@ std::string lacking(MbarrierState const& mbarrier) {
 
 }  // namespace
 
-Visible Cta::at_shared(Visible::Kind kind, std::uint32_t address, std::int64_t amount, int arrivals) const {
+Visible Cta::at_shared(Visible::Kind kind, std::uint32_t address, std::int64_t amount,
+                       int arrivals) const {
   std::uint32_t const tag = address >> kRankShift;
   return {.kind = kind,
           .cta = tag == 0 ? rank_ : static_cast<int>(tag) - 1,
@@ -45,21 +47,24 @@ MbarrierState* Cta::mbarrier_at(std::uint32_t address) {
   return nullptr;
 }
 
-bool Cta::check_mbarrier_address(Instruction instruction, std::uint32_t address, SourceLocation where) {
+bool Cta::check_mbarrier_address(Instruction instruction, std::uint32_t address,
+                                 SourceLocation where) {
   if (!shared_.contains(address, 8)) {
     out_of_shared(instruction, address, 8, where, here());
     return false;
   }
   if (address % 8 != 0) {
-    report(FindingKind::misaligned, where, here(), buffer_name(address), shared_place(address),
-           fmt::format("{} on an mbarrier at shared address {:#x}, {} bytes past a multiple of 8: {}",
-                       ptx_name(instruction), address, address % 8, shared_place(address)));
+    report(
+        FindingKind::misaligned, where, here(), buffer_name(address), shared_place(address),
+        fmt::format("{} on an mbarrier at shared address {:#x}, {} bytes past a multiple of 8: {}",
+                    ptx_name(instruction), address, address % 8, shared_place(address)));
     return false;
   }
   return true;
 }
 
-MbarrierState* Cta::live_mbarrier(Instruction instruction, std::uint32_t address, SourceLocation where) {
+MbarrierState* Cta::live_mbarrier(Instruction instruction, std::uint32_t address,
+                                  SourceLocation where) {
   MbarrierState* const mbarrier = mbarrier_at(address);
   if (mbarrier != nullptr) [[likely]] {
     if (races_) observers().mbarrier_used(*this, *mbarrier, instruction, where);
@@ -67,17 +72,19 @@ MbarrierState* Cta::live_mbarrier(Instruction instruction, std::uint32_t address
   }
   if (!check_mbarrier_address(instruction, address, where)) return nullptr;
   auto const gone = invalidated_.find(address);
-  report(
-      FindingKind::mbarrier_misuse, where, here(), buffer_name(address), shared_place(address),
-      fmt::format("{} on {}, which is no mbarrier{}", ptx_name(instruction), shared_place(address),
-                  gone == invalidated_.end()
-                      ? std::string(": nobody has initialised it")
-                      : fmt::format(" any more: it was invalidated ({}), and nobody has initialised it since",
-                                    place_text(gone->second))));
+  report(FindingKind::mbarrier_misuse, where, here(), buffer_name(address), shared_place(address),
+         fmt::format(
+             "{} on {}, which is no mbarrier{}", ptx_name(instruction), shared_place(address),
+             gone == invalidated_.end()
+                 ? std::string(": nobody has initialised it")
+                 : fmt::format(
+                       " any more: it was invalidated ({}), and nobody has initialised it since",
+                       place_text(gone->second))));
   return nullptr;
 }
 
-MbarrierState* Cta::own_mbarrier(Instruction instruction, std::uint32_t address, SourceLocation where) {
+MbarrierState* Cta::own_mbarrier(Instruction instruction, std::uint32_t address,
+                                 SourceLocation where) {
   own_address(instruction, address, where);
   return live_mbarrier(instruction, address, where);
 }
@@ -85,9 +92,11 @@ MbarrierState* Cta::own_mbarrier(Instruction instruction, std::uint32_t address,
 void Cta::own_address(Instruction instruction, std::uint32_t& address, SourceLocation where) {
   Cta const* const cta = target(instruction, address, where);
   if (cta != nullptr && cta != this) {
-    fail(FindingKind::invalid_operand, where, here(),
-         fmt::format("{} on an mbarrier of CTA {} of the cluster: it takes only the CTA's own (shared::cta)",
-                     ptx_name(instruction), cta->rank_));
+    fail(
+        FindingKind::invalid_operand, where, here(),
+        fmt::format(
+            "{} on an mbarrier of CTA {} of the cluster: it takes only the CTA's own (shared::cta)",
+            ptx_name(instruction), cta->rank_));
   }
 }
 
@@ -114,23 +123,24 @@ void Cta::check_tx(Instruction instruction, MbarrierState const& mbarrier, Sourc
   report(FindingKind::mbarrier_misuse, where, who, buffer_name(mbarrier.address),
          shared_place(mbarrier.address),
          fmt::format("{} brings {} to {} pending bytes: the count must stay between -{} and {}",
-                     ptx_name(instruction), shared_place(mbarrier.address), mbarrier.tx, kMbarrierLimit,
-                     kMbarrierLimit));
+                     ptx_name(instruction), shared_place(mbarrier.address), mbarrier.tx,
+                     kMbarrierLimit, kMbarrierLimit));
 }
 
-void Cta::arrive(Instruction instruction, MbarrierState& mbarrier, SourceLocation where, bool relaxed,
-                 bool wide, int count) {
+void Cta::arrive(Instruction instruction, MbarrierState& mbarrier, SourceLocation where,
+                 bool relaxed, bool wide, int count) {
   cluster_.progressed();
   if (too_many(instruction, mbarrier, count, where, here())) return;
-  if (cluster_.observed()) observers().mbarrier_arrived(*this, mbarrier, instruction, where, relaxed, wide);
+  if (cluster_.observed())
+    observers().mbarrier_arrived(*this, mbarrier, instruction, where, relaxed, wide);
   mbarrier.pending -= count;
   complete_phase_if_due(mbarrier);
   land_some();
 }
 
 /// Reports more arrivals than the current phase lacks: they do not count.
-bool Cta::too_many(Instruction instruction, MbarrierState const& mbarrier, int count, SourceLocation where,
-                   Culprit who) {
+bool Cta::too_many(Instruction instruction, MbarrierState const& mbarrier, int count,
+                   SourceLocation where, Culprit who) {
   if (count <= mbarrier.pending) return false;
   std::string const place = shared_place(mbarrier.address), init = place_text(mbarrier.init);
   std::string const message =
@@ -139,8 +149,8 @@ bool Cta::too_many(Instruction instruction, MbarrierState const& mbarrier, int c
                 "{} on {}, which has had the {} of a phase that its init ({}) says (it waits for {} "
                 "bytes): its count is too small",
                 ptx_name(instruction), place,
-                mbarrier.count == 1 ? "one arrival" : fmt::format("{} arrivals", mbarrier.count), init,
-                mbarrier.tx)
+                mbarrier.count == 1 ? "one arrival" : fmt::format("{} arrivals", mbarrier.count),
+                init, mbarrier.tx)
           : fmt::format(
                 "{} counts {} arrivals on {}, whose phase lacks {} of the {} that its init ({}) says: "
                 "it takes no more than these",
@@ -173,14 +183,14 @@ void Cta::expect_arrival(Instruction instruction, MbarrierState& mbarrier, Sourc
                      shared_place(mbarrier.address), kMbarrierLimit));
 }
 
-void Cta::complete_tx(MbarrierState& mbarrier, std::int64_t bytes, InFlight* operation, SourceLocation where,
-                      Culprit who) {
+void Cta::complete_tx(MbarrierState& mbarrier, std::int64_t bytes, InFlight* operation,
+                      SourceLocation where, Culprit who) {
   cluster_.progressed();
   mbarrier.tx -= bytes;
   if (operation != nullptr) mbarrier.landed.push_back({operation, mbarrier.phase});
   if (cluster_.observed()) observers().bytes_completed(*this, mbarrier, operation);
-  check_tx(operation != nullptr ? operation->instruction : Instruction::mbarrier_complete_tx, mbarrier, where,
-           who);
+  check_tx(operation != nullptr ? operation->instruction : Instruction::mbarrier_complete_tx,
+           mbarrier, where, who);
   complete_phase_if_due(mbarrier);
 }
 
@@ -204,8 +214,8 @@ void Cta::wake(MbarrierState& mbarrier) {
   mbarrier.waiters.clear();
 }
 
-/// A thread of the CTA has waited for the last phase that is complete: it comes after all that counted for
-/// it, and what landed in it may be touched.
+/// A thread of the CTA has waited for the last phase that is complete: it comes after all that
+/// counted for it, and what landed in it may be touched.
 void Cta::passed(MbarrierState& mbarrier) {
   std::erase_if(mbarrier.landed, [&](Landed const& landed) {
     if (landed.phase >= mbarrier.phase) return false;
@@ -221,7 +231,8 @@ void Cta::forget(MbarrierState& mbarrier) {
 }
 
 void Cta::land_some() {
-  if (cluster_.completion() == Completion::random && !in_flight().empty()) in_flight().land_at_random();
+  if (cluster_.completion() == Completion::random && !in_flight().empty())
+    in_flight().land_at_random();
 }
 
 bool Cta::complete(MbarrierState& mbarrier, int parity) {
@@ -231,7 +242,8 @@ bool Cta::complete(MbarrierState& mbarrier, int parity) {
 }
 
 void Cta::pass_phase(MbarrierState& mbarrier, SourceLocation where, bool relaxed) {
-  if (cluster_.observed()) observers().phase_passed(*this, mbarrier, current_thread(), where, relaxed);
+  if (cluster_.observed())
+    observers().phase_passed(*this, mbarrier, current_thread(), where, relaxed);
 }
 
 /// A thread that waits by try_wait returns with the phase incomplete. False where none does.
@@ -274,10 +286,12 @@ void Cta::mbarrier_waiters(std::vector<std::string>& clauses) const {
         std::string const who = bits == kFullWarp
                                     ? warps_text(warps)
                                     : fmt::format("{} of {}", lanes_text(bits), warps_text(warps));
-        bool const one = std::has_single_bit(warps) && (bits == kFullWarp || std::has_single_bit(bits));
-        clauses.push_back(fmt::format("{} wait{} at mbarrier {} ({}) for the phase of parity {}, {}", who,
-                                      one ? "s" : "", own_place(mbarrier->address), place_text(where),
-                                      mbarrier->phase % 2, lacking(*mbarrier)));
+        bool const one =
+            std::has_single_bit(warps) && (bits == kFullWarp || std::has_single_bit(bits));
+        clauses.push_back(
+            fmt::format("{} wait{} at mbarrier {} ({}) for the phase of parity {}, {}", who,
+                        one ? "s" : "", own_place(mbarrier->address), place_text(where),
+                        mbarrier->phase % 2, lacking(*mbarrier)));
       }
     }
   }

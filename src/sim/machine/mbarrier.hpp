@@ -11,8 +11,8 @@ namespace tegula::sim {
 class InFlight;
 struct Thread;
 
-/// The greatest count of arrivals, and the greatest magnitude of the count of bytes: PTX ISA, "Contents of
-/// the mbarrier object".
+/// The greatest count of arrivals, and the greatest magnitude of the count of bytes: PTX ISA,
+/// "Contents of the mbarrier object".
 inline constexpr std::int64_t kMbarrierLimit = (1 << 20) - 1;
 
 /// An operation in flight that has landed, and the mbarrier's phase in which it did.
@@ -27,9 +27,10 @@ struct MbarrierState {
   int number = 0;       ///< how many the CTA has initialised before it
   int initialiser = 0;  ///< the thread of the cluster that initialised it, and where
   SourceLocation init;
-  int count = 0;           ///< arrivals expected in each phase
-  int pending = 0;         ///< of them, those that the current phase still lacks
-  std::int64_t tx = 0;     ///< bytes that the current phase still expects; negative where they came first
+  int count = 0;    ///< arrivals expected in each phase
+  int pending = 0;  ///< of them, those that the current phase still lacks
+  std::int64_t tx =
+      0;  ///< bytes that the current phase still expects; negative where they came first
   std::int64_t phase = 0;  ///< phases that are complete: the parity of the current one is phase % 2
   std::vector<Thread*> waiters;  ///< for the current phase
   std::vector<Landed> landed;    ///< operations that nobody has waited for

@@ -12,8 +12,8 @@ namespace tegula::sim {
 
 namespace {
 
-/// Instructions that are not aligned join lanes of one mask wherever they execute it, without the lanes that
-/// have exited.
+/// Instructions that are not aligned join lanes of one mask wherever they execute it, without the
+/// lanes that have exited.
 bool aligned(Instruction instruction) { return row_of(instruction).aligned; }
 
 }  // namespace
@@ -24,15 +24,16 @@ bool aligned(Instruction instruction) { return row_of(instruction).aligned; }
   std::uint32_t const self = 1u << current_thread().lane;
   if ((mask & self) == 0) {
     fail(FindingKind::invalid_operand, where, here(),
-         fmt::format("{} is executed by a lane that its mask {:#010x} leaves out", ptx_name(instruction),
-                     mask));
+         fmt::format("{} is executed by a lane that its mask {:#010x} leaves out",
+                     ptx_name(instruction), mask));
   }
   for (int i = 0; i < own.meetings; ++i) {
     Meeting& meeting = own.meeting[static_cast<std::size_t>(i)];
     if (meeting.lanes == mask && meeting.instruction == instruction && meeting.variant == variant &&
         (!aligned(instruction) || same_place(meeting.where, where))) {
       meeting.arrived |= self;
-      if (instruction == Instruction::bar_warp_sync && !same_place(meeting.where, where)) [[unlikely]]
+      if (instruction == Instruction::bar_warp_sync && !same_place(meeting.where, where))
+          [[unlikely]]
         own.crossed = {meeting.where, where};
       if (meeting.arrived == (mask & ~own.exited)) {
         meeting = own.meeting[static_cast<std::size_t>(--own.meetings)];
@@ -54,7 +55,8 @@ bool aligned(Instruction instruction) { return row_of(instruction).aligned; }
   return wait_for_release(own, self);
 }
 
-bool Cta::meet(Instruction instruction, std::uint32_t variant, std::uint32_t mask, SourceLocation where) {
+bool Cta::meet(Instruction instruction, std::uint32_t variant, std::uint32_t mask,
+               SourceLocation where) {
   if (!join(instruction, variant, mask, where)) return false;
   if (cluster_.paced()) [[unlikely]] {
     Warp const& own = current_warp();
@@ -68,7 +70,8 @@ void Cta::release(std::uint32_t mask, SourceLocation where, Instruction instruct
   Warp& own = current_warp();
   cluster_.progressed();
   if (count_ || cluster_.timed())
-    cluster_.observers().warp_executed(*this, own, mask & ~own.exited, mask == kFullWarp, instruction, where);
+    cluster_.observers().warp_executed(*this, own, mask & ~own.exited, mask == kFullWarp,
+                                       instruction, where);
   set_ready(own, mask & ~own.exited);
   if (cluster_.completion() == Completion::random) land_at_random(own);
   cluster_.pass_turn_between_warps();
@@ -90,8 +93,8 @@ bool Cta::meet_warpgroup(Instruction instruction, std::uint32_t variant, SourceL
   }
   if (gone != 0) {
     fail(FindingKind::divergence, where, here(-1),
-         fmt::format("{} needs all warps of the warpgroup, but threads of {} exited", ptx_name(instruction),
-                     warps_text(gone)));
+         fmt::format("{} needs all warps of the warpgroup, but threads of {} exited",
+                     ptx_name(instruction), warps_text(gone)));
   }
   if (group.arrived == 0) {
     group.instruction = instruction;
@@ -100,17 +103,18 @@ bool Cta::meet_warpgroup(Instruction instruction, std::uint32_t variant, SourceL
   } else if (group.instruction != instruction || group.variant != variant ||
              !same_place(group.where, where)) {
     std::uint32_t const waiting = group.arrived << first;
-    report(FindingKind::divergence, where, here(-1), "", "",
-           fmt::format(
-               "{} is not executed by the warps of the warpgroup together: warp {} is at it{}, but {} wait{} "
-               "for it at {} ({})",
-               ptx_name(instruction), own.index,
-               group.instruction == instruction && same_place(group.where, where)
-                   ? fmt::format(" with operand {}, where theirs is {}", variant, group.variant)
-                   : "",
-               warps_text(waiting), std::has_single_bit(waiting) ? "s" : "", ptx_name(group.instruction),
-               place_text(group.where)),
-           group.where);
+    report(
+        FindingKind::divergence, where, here(-1), "", "",
+        fmt::format(
+            "{} is not executed by the warps of the warpgroup together: warp {} is at it{}, but {} wait{} "
+            "for it at {} ({})",
+            ptx_name(instruction), own.index,
+            group.instruction == instruction && same_place(group.where, where)
+                ? fmt::format(" with operand {}, where theirs is {}", variant, group.variant)
+                : "",
+            warps_text(waiting), std::has_single_bit(waiting) ? "s" : "",
+            ptx_name(group.instruction), place_text(group.where)),
+        group.where);
     cluster_.abort();
   }
   group.arrived |= 1u << (own.index - first);
@@ -130,23 +134,25 @@ bool Cta::meet_warpgroup(Instruction instruction, std::uint32_t variant, SourceL
 void Cta::release_warpgroup(SourceLocation where, Instruction instruction) {
   int const first = current_warp().index / 4 * 4;
   cluster_.progressed();
-  if (count_ || cluster_.timed()) cluster_.observers().warpgroup_executed(*this, first, instruction, where);
+  if (count_ || cluster_.timed())
+    cluster_.observers().warpgroup_executed(*this, first, instruction, where);
   for (int w = first; w < first + 4; ++w) set_ready(warp(w), kFullWarp);
   if (cluster_.completion() == Completion::random) land_at_random(current_warp());
   cluster_.pass_turn_between_warps();
 }
 
-void Cta::diverged(Meeting const& meeting, Instruction instruction, std::uint32_t variant, std::uint32_t mask,
-                   SourceLocation where) {
+void Cta::diverged(Meeting const& meeting, Instruction instruction, std::uint32_t variant,
+                   std::uint32_t mask, SourceLocation where) {
   std::string what;
   if (meeting.instruction == instruction && same_place(meeting.where, where)) {
-    what = meeting.lanes != mask
-               ? fmt::format("with mask {:#010x}, where their mask is {:#010x}", mask, meeting.lanes)
-               : fmt::format("with operand {}, where theirs is {}", variant, meeting.variant);
+    what =
+        meeting.lanes != mask
+            ? fmt::format("with mask {:#010x}, where their mask is {:#010x}", mask, meeting.lanes)
+            : fmt::format("with operand {}, where theirs is {}", variant, meeting.variant);
   } else {
     what = fmt::format("but {} {} for it at {} ({})", lanes_text(meeting.arrived),
-                       std::has_single_bit(meeting.arrived) ? "waits" : "wait", ptx_name(meeting.instruction),
-                       place_text(meeting.where));
+                       std::has_single_bit(meeting.arrived) ? "waits" : "wait",
+                       ptx_name(meeting.instruction), place_text(meeting.where));
   }
   report(FindingKind::divergence, where, here(), "", "",
          fmt::format("{} is not executed by the lanes of the warp together: {} is at it, {}",
@@ -155,31 +161,36 @@ void Cta::diverged(Meeting const& meeting, Instruction instruction, std::uint32_
   cluster_.abort();
 }
 
-/// A lane has returned from the kernel. Lanes that wait for it at an aligned instruction never meet it;
-/// elsewhere they need it no longer, and if nobody else is missing one of them completes the instruction.
+/// A lane has returned from the kernel. Lanes that wait for it at an aligned instruction never meet
+/// it; elsewhere they need it no longer, and if nobody else is missing one of them completes the
+/// instruction.
 void Cta::check_exit(Warp& warp) {
   Warpgroup const& group = warpgroups_[static_cast<std::size_t>(warp.index / 4)];
   if (group.arrived != 0) {
     std::uint32_t const waiting = group.arrived << (warp.index / 4 * 4);
-    fail(FindingKind::divergence, group.where, {rank_, std::countr_zero(waiting), -1},
-         fmt::format(
-             "{} needs all warps of the warpgroup, but a thread of warp {} exited while {} wait{} there",
-             ptx_name(group.instruction), warp.index, warps_text(waiting),
-             std::has_single_bit(waiting) ? "s" : ""));
+    fail(
+        FindingKind::divergence, group.where, {rank_, std::countr_zero(waiting), -1},
+        fmt::format(
+            "{} needs all warps of the warpgroup, but a thread of warp {} exited while {} wait{} there",
+            ptx_name(group.instruction), warp.index, warps_text(waiting),
+            std::has_single_bit(waiting) ? "s" : ""));
   }
   for (int i = 0; i < warp.meetings; ++i) {
     Meeting const meeting = warp.meeting[static_cast<std::size_t>(i)];
     if (aligned(meeting.instruction)) {
-      fail(FindingKind::divergence, meeting.where, {rank_, warp.index, std::countr_zero(meeting.arrived)},
+      fail(FindingKind::divergence, meeting.where,
+           {rank_, warp.index, std::countr_zero(meeting.arrived)},
            fmt::format("{} needs all lanes of the warp, but {} exited while {} wait{} there",
-                       ptx_name(meeting.instruction), lanes_text(warp.exited), lanes_text(meeting.arrived),
+                       ptx_name(meeting.instruction), lanes_text(warp.exited),
+                       lanes_text(meeting.arrived),
                        std::has_single_bit(meeting.arrived) ? "s" : ""));
     }
     if (meeting.arrived != (meeting.lanes & ~warp.exited)) continue;
     std::uint32_t const first = meeting.arrived & ~(meeting.arrived - 1);
     warp.completes |= first;
     set_ready(warp, first);
-    warp.meeting[static_cast<std::size_t>(i--)] = warp.meeting[static_cast<std::size_t>(--warp.meetings)];
+    warp.meeting[static_cast<std::size_t>(i--)] =
+        warp.meeting[static_cast<std::size_t>(--warp.meetings)];
   }
 }
 
@@ -196,12 +207,14 @@ std::vector<std::string> Cta::who_waits() const {
       SourceLocation const& where = warp(w).barrier_where;
       std::uint32_t same = 0;
       for (int v = w; v < warps; ++v) {
-        if ((barrier.waiting >> v & 1) != 0 && same_place(warp(v).barrier_where, where)) same |= 1u << v;
+        if ((barrier.waiting >> v & 1) != 0 && same_place(warp(v).barrier_where, where))
+          same |= 1u << v;
       }
       told |= same;
-      clauses.push_back(fmt::format("{} wait{} at barrier {} ({}), where {} of {} threads have arrived",
-                                    warps_text(same), std::has_single_bit(same) ? "s" : "", id,
-                                    place_text(where), barrier.arrived, barrier.expected));
+      clauses.push_back(
+          fmt::format("{} wait{} at barrier {} ({}), where {} of {} threads have arrived",
+                      warps_text(same), std::has_single_bit(same) ? "s" : "", id, place_text(where),
+                      barrier.arrived, barrier.expected));
     }
   }
   mbarrier_waiters(clauses);
@@ -210,45 +223,48 @@ std::vector<std::string> Cta::who_waits() const {
     if (warp(w).waits_at_cluster) at_cluster |= 1u << w;
   }
   if (at_cluster != 0) {
-    clauses.push_back(fmt::format("{} wait{} at the cluster's barrier ({}), {}", warps_text(at_cluster),
-                                  std::has_single_bit(at_cluster) ? "s" : "",
-                                  place_text(warp(std::countr_zero(at_cluster)).cluster_where),
-                                  cluster_.barrier_text()));
+    clauses.push_back(fmt::format(
+        "{} wait{} at the cluster's barrier ({}), {}", warps_text(at_cluster),
+        std::has_single_bit(at_cluster) ? "s" : "",
+        place_text(warp(std::countr_zero(at_cluster)).cluster_where), cluster_.barrier_text()));
   }
   for (std::size_t g = 0; g < warpgroups_.size(); ++g) {
     Warpgroup const& group = warpgroups_[g];
     if (group.arrived == 0) continue;
     std::uint32_t const waiting = group.arrived << (4 * g);
     clauses.push_back(fmt::format("{} wait{} at {} ({}) for {}", warps_text(waiting),
-                                  std::has_single_bit(waiting) ? "s" : "", ptx_name(group.instruction),
-                                  place_text(group.where), warps_text((0xfu << (4 * g)) & ~waiting)));
+                                  std::has_single_bit(waiting) ? "s" : "",
+                                  ptx_name(group.instruction), place_text(group.where),
+                                  warps_text((0xfu << (4 * g)) & ~waiting)));
   }
   for (std::size_t g = 0; g < warpgroups_.size(); ++g) {
     Warpgroup const& group = warpgroups_[g];
     if (group.waits_for_registers == nullptr) continue;
     clauses.push_back(fmt::format(
-        "warpgroup {} waits at setmaxnreg ({}) for {} registers more, where {} of the CTA's {} are free", g,
-        place_text(group.wants_registers_where), group.wanted_registers, free_registers_, registers_));
+        "warpgroup {} waits at setmaxnreg ({}) for {} registers more, where {} of the CTA's {} are free",
+        g, place_text(group.wants_registers_where), group.wanted_registers, free_registers_,
+        registers_));
   }
   for (int w = 0; w < warps; ++w) {
     Warp const& warp = this->warp(w);
     if (warp.exited == kFullWarp) exited_warps |= 1u << w;
     for (int i = 0; i < warp.meetings; ++i) {
       Meeting const& meeting = warp.meeting[static_cast<std::size_t>(i)];
-      clauses.push_back(fmt::format("{} of warp {} wait{} at {} ({}) for {}", lanes_text(meeting.arrived), w,
-                                    std::has_single_bit(meeting.arrived) ? "s" : "",
-                                    ptx_name(meeting.instruction), place_text(meeting.where),
-                                    lanes_text(meeting.lanes & ~meeting.arrived)));
+      clauses.push_back(fmt::format(
+          "{} of warp {} wait{} at {} ({}) for {}", lanes_text(meeting.arrived), w,
+          std::has_single_bit(meeting.arrived) ? "s" : "", ptx_name(meeting.instruction),
+          place_text(meeting.where), lanes_text(meeting.lanes & ~meeting.arrived)));
     }
   }
   for (int w = 0; w < warps; ++w) {
     std::uint32_t const ready = warp(w).ready;
     if (ready == 0) continue;
     Thread const& first = thread(warp(w), std::countr_zero(ready));
-    std::string const what = first.last_read != nullptr ? polled_text(first.last_read) : std::string();
+    std::string const what =
+        first.last_read != nullptr ? polled_text(first.last_read) : std::string();
     clauses.push_back(fmt::format("{} of warp {} read{} at {}{}{}", lanes_text(ready), w,
-                                  std::has_single_bit(ready) ? "s" : "", place_text(first.read_where),
-                                  what.empty() ? "" : ": ", what));
+                                  std::has_single_bit(ready) ? "s" : "",
+                                  place_text(first.read_where), what.empty() ? "" : ": ", what));
   }
   if (exited_warps != 0) clauses.push_back(fmt::format("{} exited", warps_text(exited_warps)));
   return clauses;
@@ -258,7 +274,8 @@ std::vector<std::string> Cta::who_waits() const {
 std::string Cta::polled_text(void const* address) const {
   Allocation const* const memory = find(*launch_->global, address);
   if (memory == nullptr) return {};
-  return memory->place(memory->offset_of(address)) + (races_ ? observers().last_change(address) : "");
+  return memory->place(memory->offset_of(address)) +
+         (races_ ? observers().last_change(address) : "");
 }
 
 SourceLocation Cta::waiting_place() const {
@@ -298,8 +315,8 @@ bool Cta::arrive_at_barrier(int id, int threads, bool waits, SourceLocation wher
     barrier.first = where;
   } else if (barrier.expected != threads) {
     fail(FindingKind::invalid_operand, where, here(-1),
-         fmt::format("barrier {} counts {} threads here, but {} at {}, where {} have arrived", id, threads,
-                     barrier.expected, place_text(barrier.first), barrier.arrived));
+         fmt::format("barrier {} counts {} threads here, but {} at {}, where {} have arrived", id,
+                     threads, barrier.expected, place_text(barrier.first), barrier.arrived));
   }
   barrier.arrived += 32;
   if (cluster_.observed()) observers().barrier_arrived(*this, id);

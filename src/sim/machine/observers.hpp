@@ -59,7 +59,8 @@ struct GlobalUse {
   SourceLocation where;
 };
 
-/// A strong access of the current thread, which has been performed: an atomic, or a strong load or store.
+/// A strong access of the current thread, which has been performed: an atomic, or a strong load or
+/// store.
 struct StrongAccess {
   void const* address = nullptr;  ///< of memory of the host
   int bytes = 0;
@@ -71,13 +72,14 @@ struct StrongAccess {
   SourceLocation where;
 };
 
-/// Those who observe one cluster at a time. The machine calls a function of this class for each event; which
-/// observers there are, it does not know. They are a static list that stands above the machine
-/// (launch/observers.hpp), and the functions are defined there, so that an event is a plain call.
+/// Those who observe one cluster at a time. The machine calls a function of this class for each
+/// event; which observers there are, it does not know. They are a static list that stands above the
+/// machine (launch/observers.hpp), and the functions are defined there, so that an event is a plain
+/// call.
 ///
-/// The machine emits an event only where somebody listens: Cluster::timed() and stepped(), Cta::counting(),
-/// checking() and finding_races() say so. Unless stated otherwise, an event happens on the fiber of the
-/// thread that causes it, and is over when the function is called.
+/// The machine emits an event only where somebody listens: Cluster::timed() and stepped(),
+/// Cta::counting(), checking() and finding_races() say so. Unless stated otherwise, an event
+/// happens on the fiber of the thread that causes it, and is over when the function is called.
 class Observers {
  public:
   struct List;
@@ -98,16 +100,20 @@ class Observers {
   void executed(Cta& cta, Instruction instruction, SourceLocation where, LaneAccess const& access);
   /// These lanes have met at an instruction.
   void met(Cta& cta, Warp const& warp, std::uint32_t lanes);
-  /// Lanes that have met have executed the instruction. `whole`: all lanes that the warp was launched with.
+  /// Lanes that have met have executed the instruction. `whole`: all lanes that the warp was
+  /// launched with.
   void warp_executed(Cta& cta, Warp& warp, std::uint32_t lanes, bool whole, Instruction instruction,
                      SourceLocation where);
-  /// All lanes of the warp wait for other warps. `counted`: that is the execution of the instruction.
-  void warp_waits(Cta& cta, Warp& warp, bool counted, Instruction instruction, SourceLocation where);
+  /// All lanes of the warp wait for other warps. `counted`: that is the execution of the
+  /// instruction.
+  void warp_waits(Cta& cta, Warp& warp, bool counted, Instruction instruction,
+                  SourceLocation where);
   /// The four warps of a warpgroup have met.
   void warpgroup_met(Cta& cta, int first_warp);
   void warpgroup_executed(Cta& cta, int first_warp, Instruction instruction, SourceLocation where);
   /// An ldmatrix or stmatrix, whose rows' addresses lie in the warp's `operand`.
-  void matrices_moved(Cta& cta, Warp const& warp, Instruction instruction, int count, SourceLocation where);
+  void matrices_moved(Cta& cta, Warp const& warp, Instruction instruction, int count,
+                      SourceLocation where);
   void mma_executed(Cta& cta, Warp const& warp, int multiply_adds, SourceLocation where);
   void worked(Instruction instruction, SourceLocation where, Work const& work);
 
@@ -124,9 +130,10 @@ class Observers {
   /// The current thread has performed a strong access.
   void strong_access_performed(Cta& cta, StrongAccess const& access);
   /// The current thread addresses shared memory of a peer.
-  void peer_reached(Cta& peer, Instruction instruction, std::uint32_t address, SourceLocation where);
-  /// The asynchronous proxy is to read 16 bytes as by a swizzle. False, after a finding, where what brought
-  /// them laid them out by another.
+  void peer_reached(Cta& peer, Instruction instruction, std::uint32_t address,
+                    SourceLocation where);
+  /// The asynchronous proxy is to read 16 bytes as by a swizzle. False, after a finding, where what
+  /// brought them laid them out by another.
   bool laid_out_by(Cta& cta, TmaSwizzle swizzle, std::uint32_t address, Instruction instruction,
                    SourceLocation where, Culprit who);
   /// Who has changed global memory last that somebody reads again and again: ", which ...".
@@ -166,10 +173,12 @@ class Observers {
   void mbarrier_initialised(Cta& cta, MbarrierState& mbarrier, bool again);
   void mbarrier_invalidated(Cta& cta, MbarrierState& mbarrier, SourceLocation where);
   /// The current thread names it in an instruction.
-  void mbarrier_used(Cta& cta, MbarrierState& mbarrier, Instruction instruction, SourceLocation where);
-  void mbarrier_arrived(Cta& cta, MbarrierState& mbarrier, Instruction instruction, SourceLocation where,
-                        bool relaxed, bool wide);
-  /// Bytes were completed by an operation in flight that has landed, or by the current thread: null.
+  void mbarrier_used(Cta& cta, MbarrierState& mbarrier, Instruction instruction,
+                     SourceLocation where);
+  void mbarrier_arrived(Cta& cta, MbarrierState& mbarrier, Instruction instruction,
+                        SourceLocation where, bool relaxed, bool wide);
+  /// Bytes were completed by an operation in flight that has landed, or by the current thread:
+  /// null.
   void bytes_completed(Cta& cta, MbarrierState& mbarrier, InFlight* operation);
   /// A cp.async.mbarrier.arrive has arrived.
   void copies_arrived(Cta& cta, MbarrierState& mbarrier, InFlight& operation);
@@ -180,8 +189,8 @@ class Observers {
 
   // Copies and operations in flight.
 
-  /// The current thread is about to issue a cp.async; it has; its bytes are in shared memory; its issuer has
-  /// waited for it, or a cp.async.mbarrier.arrive stands for it and arrives.
+  /// The current thread is about to issue a cp.async; it has; its bytes are in shared memory; its
+  /// issuer has waited for it, or a cp.async.mbarrier.arrive stands for it and arrives.
   void copy_issuing(Cta& cta, AsyncCopy const& copy);
   void copy_issued(Cta& cta, AsyncCopy& copy);
   void copy_landed(Cta& cta, AsyncCopy const& copy);
@@ -199,7 +208,8 @@ class Observers {
   /// The current thread has, by its group.
   void waited_for(Cluster& cluster, InFlight& operation);
   /// Threads have waited, until the given time, for what they issued.
-  void waited(Cta& cta, int first_thread, int threads, double until, char const* what, SourceLocation where);
+  void waited(Cta& cta, int first_thread, int threads, double until, char const* what,
+              SourceLocation where);
 
   // Who decides on the order, and who keeps time.
 

@@ -27,8 +27,8 @@ std::string Cta::short_place(std::uint32_t address) const {
   std::size_t const element_bits = static_cast<std::size_t>(buffer->element_bits);
   if (8 * buffer->bytes <= element_bits) return buffer->name;
   // "element 2", "row 0, column 0 of stage 2"
-  std::string const place =
-      buffer->locate(static_cast<std::int64_t>(8 * (address - kSharedBase - buffer->offset) / element_bits));
+  std::string const place = buffer->locate(
+      static_cast<std::int64_t>(8 * (address - kSharedBase - buffer->offset) / element_bits));
   for (char const* const word : {"stage ", "element "}) {
     std::size_t const at = place.find(word);
     if (at == std::string::npos) continue;
@@ -65,20 +65,22 @@ bool Cta::in_bounds(Instruction instruction, std::uint32_t address, int bytes, S
   if (address % n != 0) {
     report(FindingKind::misaligned, where, here(lane), buffer_name(address), shared_place(address),
            fmt::format("{} of {} bytes at shared address {:#x}, {} bytes past a multiple of {}: {}",
-                       ptx_name(instruction), bytes, address, address % n, bytes, shared_place(address)));
+                       ptx_name(instruction), bytes, address, address % n, bytes,
+                       shared_place(address)));
   }
   return true;
 }
 
 bool Cta::shared_access(Instruction instruction, std::uint32_t address, int bytes, bool write,
                         SourceLocation where, int lane) {
-  cluster_.before({.kind = is_strong(instruction) ? Visible::Kind::atomic
-                           : write                ? Visible::Kind::store
-                                                  : Visible::Kind::load,
-                   .cta = rank_,
-                   .address = address,
-                   .amount = bytes,
-                   .of_warp = instruction == Instruction::ldmatrix || instruction == Instruction::stmatrix});
+  cluster_.before(
+      {.kind = is_strong(instruction) ? Visible::Kind::atomic
+               : write                ? Visible::Kind::store
+                                      : Visible::Kind::load,
+       .cta = rank_,
+       .address = address,
+       .amount = bytes,
+       .of_warp = instruction == Instruction::ldmatrix || instruction == Instruction::stmatrix});
   std::uint32_t const n = static_cast<std::uint32_t>(bytes);
   if (address % n != 0 || !shared_.contains(address, n)) [[unlikely]] {
     if (!in_bounds(instruction, address, bytes, where, lane)) return false;
@@ -88,12 +90,13 @@ bool Cta::shared_access(Instruction instruction, std::uint32_t address, int byte
   return true;
 }
 
-bool Cta::shared_matrix_row(Instruction instruction, std::uint32_t address, bool write, bool transpose,
-                            int row, SourceLocation where, int lane) {
+bool Cta::shared_matrix_row(Instruction instruction, std::uint32_t address, bool write,
+                            bool transpose, int row, SourceLocation where, int lane) {
   if (address % 16 != 0 || !shared_.contains(address, 16)) [[unlikely]]
     return shared_access(instruction, address, 16, write, where, lane);
   if (check_)
-    observers().matrix_row_accessed(*this, {instruction, address, 16, write, where, lane}, transpose, row);
+    observers().matrix_row_accessed(*this, {instruction, address, 16, write, where, lane},
+                                    transpose, row);
   return true;
 }
 

@@ -9,8 +9,8 @@ namespace tegula::sim {
 
 class TurnKeeper {
  public:
-  /// Waits until every CTA before `index` is done. CTAs are started in order, so the first one that is not
-  /// done never waits.
+  /// Waits until every CTA before `index` is done. CTAs are started in order, so the first one that
+  /// is not done never waits.
   void wait_for_turn(std::int64_t index) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return first_running_ >= index; });

@@ -10,9 +10,9 @@
 
 namespace tegula::sim {
 
-/// The accumulators of wgmma operations in flight, which share them as long as one follows another before it
-/// has been waited for. While one of them has not landed, the threads' registers hold kPoison, and the values
-/// are here.
+/// The accumulators of wgmma operations in flight, which share them as long as one follows another
+/// before it has been waited for. While one of them has not landed, the threads' registers hold
+/// kPoison, and the values are here.
 struct WgmmaAccumulators {
   /// A NaN as a float and as each of two halves.
   static constexpr std::uint32_t kPoison = 0x7ff57ff5u;
@@ -27,8 +27,8 @@ struct WgmmaAccumulators {
 
 /// What a warpgroup's wgmma leave behind, for the checks of those that follow.
 struct WgmmaHistory {
-  bool fenced = false;                                         ///< there was a wgmma.fence
-  bool fenced_since_wait = false;                              ///< and one since the last wgmma.wait_group
+  bool fenced = false;             ///< there was a wgmma.fence
+  bool fenced_since_wait = false;  ///< and one since the last wgmma.wait_group
   std::vector<std::shared_ptr<WgmmaAccumulators>> waited_for;  ///< since the last wgmma.fence
 };
 

@@ -19,7 +19,8 @@ bool is_end_of_path(std::string_view end, std::string_view path) {
   return path.size() == end.size() || path[path.size() - end.size() - 1] == '/';
 }
 
-/// The mutation testing of the launch that runs on this thread of the host; null where there is none.
+/// The mutation testing of the launch that runs on this thread of the host; null where there is
+/// none.
 constinit thread_local MutationRun* running_run = nullptr;
 MutationRun* current_run() { return running_cta() == nullptr ? nullptr : running_run; }
 
@@ -31,8 +32,8 @@ RunsMutation::~RunsMutation() { running_run = nullptr; }
 Mutation MutationRun::at(SourceLocation where, Operation operation, Mutation admitted) {
   if (mutant_) {
     Mutant const& m = *mutant_;
-    bool const is_it = where.line == m.line && operation == m.operation && admits(admitted, m.mutation) &&
-                       is_end_of_path(m.file, where.file);
+    bool const is_it = where.line == m.line && operation == m.operation &&
+                       admits(admitted, m.mutation) && is_end_of_path(m.file, where.file);
     return is_it ? m.mutation : Mutation::none;
   }
   std::lock_guard const lock(mutex_);
@@ -89,7 +90,8 @@ void delay(std::function<void()> instruction) {
 }
 
 void execute_delayed() {
-  if (MutationRun* const run = current_run()) run->come_to_instruction(running_cta()->cluster().current());
+  if (MutationRun* const run = current_run())
+    run->come_to_instruction(running_cta()->cluster().current());
 }
 
 void finish_delayed() {

@@ -17,8 +17,8 @@ namespace tegula::sim {
 
 struct Thread;
 
-/// The mutation testing of one launch: makes its mutant, or lists the statements that have a mark. Its
-/// functions may be called from several of the host's threads.
+/// The mutation testing of one launch: makes its mutant, or lists the statements that have a mark.
+/// Its functions may be called from several of the host's threads.
 class MutationRun {
  public:
   explicit MutationRun(Options const& options) : mutant_(options.mutant) { ++mutating; }
@@ -53,8 +53,8 @@ class MutationRun {
   std::map<std::tuple<std::string, int, Operation>, MarkedStatement> statements_;
 };
 
-/// While it lives, the clusters that run on this host thread are of that launch; null: of one without
-/// mutation testing.
+/// While it lives, the clusters that run on this host thread are of that launch; null: of one
+/// without mutation testing.
 class RunsMutation {
  public:
   explicit RunsMutation(MutationRun* run);

@@ -12,29 +12,29 @@
 
 namespace tegula::sim {
 
-/// Two sequences laid side by side: `merged` has all elements of both in their orders, as many as possible of
-/// which fall together.
+/// Two sequences laid side by side: `merged` has all elements of both in their orders, as many as
+/// possible of which fall together.
 struct Alignment {
   std::vector<std::uint32_t> merged;
   std::vector<std::uint32_t> first, second;  ///< where each element of the two is in `merged`
   std::vector<std::uint16_t> table;          ///< kept for its memory
 };
 /// Sequences longer than `window` are aligned piece by piece.
-void align(std::span<std::uint32_t const> first, std::span<std::uint32_t const> second, Alignment& result,
-           std::size_t window = 256);
+void align(std::span<std::uint32_t const> first, std::span<std::uint32_t const> second,
+           Alignment& result, std::size_t window = 256);
 
-/// Puts together, for each warp, what its lanes do by themselves, into instructions of the warp. Lanes run
-/// one after another, in an order that is the schedule's, so that the lanes' parts of one instruction arrive
-/// far apart.
+/// Puts together, for each warp, what its lanes do by themselves, into instructions of the warp.
+/// Lanes run one after another, in an order that is the schedule's, so that the lanes' parts of one
+/// instruction arrive far apart.
 ///
-/// The lanes' sequences of instructions since they last met are laid side by side so that as many as possible
-/// fall together, each in its own order: as a GPU does where lanes that part join again as soon as they can.
-/// So lanes that leave a loop early, or skip an instruction in some rounds of it, are missing from those
-/// rounds. What comes out does not depend on the order of arrival.
+/// The lanes' sequences of instructions since they last met are laid side by side so that as many
+/// as possible fall together, each in its own order: as a GPU does where lanes that part join again
+/// as soon as they can. So lanes that leave a loop early, or skip an instruction in some rounds of
+/// it, are missing from those rounds. What comes out does not depend on the order of arrival.
 class AccessLog {
  public:
-  /// What a lane may do before the warp meets. Beyond that each instruction of a lane counts as one of its
-  /// own, so that the log does not grow without end.
+  /// What a lane may do before the warp meets. Beyond that each instruction of a lane counts as one
+  /// of its own, so that the log does not grow without end.
   static constexpr std::uint32_t kMost = 8192;
 
   struct Site {
@@ -60,10 +60,10 @@ class AccessLog {
     std::uint8_t global_bytes[32];  ///< of those lanes
   };
 
-  /// Notes a lane's instruction; one that moves no bytes of a kind passes 0 for its size. False where it is
-  /// to be counted by itself.
-  bool note(int lane, Instruction instruction, SourceLocation where, int shared_bytes, std::uint32_t shared,
-            int global_bytes, std::uint64_t global) {
+  /// Notes a lane's instruction; one that moves no bytes of a kind passes 0 for its size. False
+  /// where it is to be counted by itself.
+  bool note(int lane, Instruction instruction, SourceLocation where, int shared_bytes,
+            std::uint32_t shared, int global_bytes, std::uint64_t global) {
     std::uint32_t const i = counts_[lane];
     if (i == kMost) [[unlikely]]
       return false;
@@ -83,10 +83,12 @@ class AccessLog {
   }
 
   bool empty() const { return used_ == 0; }
-  /// Calls visit(record) with each instruction of the warp, those of a lane in its order, and forgets them.
+  /// Calls visit(record) with each instruction of the warp, those of a lane in its order, and
+  /// forgets them.
   template <class Visit> void flush(Visit&& visit) {
     if (strays_.empty()) {
-      // Mostly all lanes do the same, or some end earlier: what they do i-th are the warp's instructions.
+      // Mostly all lanes do the same, or some end earlier: what they do i-th are the warp's
+      // instructions.
       for (std::size_t i = 0; i < used_; ++i) visit(std::as_const(records_[i]));
     } else {
       align();
@@ -97,7 +99,8 @@ class AccessLog {
   void clear();
 
  private:
-  /// A lane's i-th instruction where it is not at the site of records_[i], that of the first lane that came.
+  /// A lane's i-th instruction where it is not at the site of records_[i], that of the first lane
+  /// that came.
   struct Stray {
     std::uint32_t i;
     int lane;
@@ -110,7 +113,8 @@ class AccessLog {
     std::uint32_t gathered;
   };
   void append(Instruction instruction, SourceLocation where, int shared_bytes);
-  void stray(std::uint32_t i, int lane, Instruction instruction, SourceLocation where, int shared_bytes);
+  void stray(std::uint32_t i, int lane, Instruction instruction, SourceLocation where,
+             int shared_bytes);
   /// Finds merged_ and paths_.
   void align();
   /// The i-th instruction of merged_: to be called with each i in order.

@@ -12,7 +12,8 @@ BankUse bank_use(std::uint32_t const* addresses, std::uint32_t lanes, int bytes)
   int const lanes_a_pass = 32 / words;
   BankUse use;
   for (int first = 0; first < 32; first += lanes_a_pass) {
-    std::uint32_t const mask = lanes_a_pass == 32 ? lanes : lanes >> first & ((1u << lanes_a_pass) - 1);
+    std::uint32_t const mask =
+        lanes_a_pass == 32 ? lanes : lanes >> first & ((1u << lanes_a_pass) - 1);
     if (mask == 0) continue;
     std::uint32_t distinct[32][32];  // the words asked of each bank
     std::uint8_t count[32] = {};
@@ -60,7 +61,8 @@ SectorUse sector_use(std::uint64_t const* addresses, std::uint32_t lanes, int by
 namespace {
 std::size_t hash(char const* file, int line, Instruction instruction) {
   std::uint64_t const key = reinterpret_cast<std::uintptr_t>(file) * 31 +
-                            static_cast<std::uint64_t>(line) * 64 + static_cast<std::uint64_t>(instruction);
+                            static_cast<std::uint64_t>(line) * 64 +
+                            static_cast<std::uint64_t>(instruction);
   return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15ull) >> 32);
 }
 }  // namespace
@@ -102,11 +104,13 @@ void CounterTable::clear() {
 
 void merge(std::vector<LineCounters>& into, std::vector<LineCounters> const& lines) {
   auto const key = [](LineCounters const& l) {
-    return std::tuple(std::string_view(l.where.file), l.where.line, std::string_view(l.instruction));
+    return std::tuple(std::string_view(l.where.file), l.where.line,
+                      std::string_view(l.instruction));
   };
   for (LineCounters const& line : lines) {
-    auto const place = std::lower_bound(into.begin(), into.end(), line,
-                                        [&](auto const& a, auto const& b) { return key(a) < key(b); });
+    auto const place =
+        std::lower_bound(into.begin(), into.end(), line,
+                         [&](auto const& a, auto const& b) { return key(a) < key(b); });
     if (place != into.end() && key(*place) == key(line)) {
       place->add(line);
     } else {

@@ -20,8 +20,8 @@ void Counting::executed(Cta const& cta, Instruction instruction, SourceLocation 
   Thread const& self = cta.current_thread();
   AccessLog& log = logs_[static_cast<std::size_t>(cta.rank() * warps_ + self.index / 32)];
   auto const address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(access.global));
-  if (log.note(self.lane, instruction, where, access.shared_bytes, access.shared, access.global_bytes,
-               address)) [[likely]]
+  if (log.note(self.lane, instruction, where, access.shared_bytes, access.shared,
+               access.global_bytes, address)) [[likely]]
     return;
   std::uint32_t const lane = 1u << self.lane;
   AccessLog::Site const site{where, instruction, static_cast<std::uint8_t>(access.shared_bytes)};

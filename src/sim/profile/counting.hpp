@@ -20,16 +20,19 @@ class Counting {
   std::vector<LineCounters> const& lines() const { return counters_.lines(); }
 
   /// The current thread executes an instruction by itself.
-  void executed(Cta const& cta, Instruction instruction, SourceLocation where, LaneAccess const& access);
+  void executed(Cta const& cta, Instruction instruction, SourceLocation where,
+                LaneAccess const& access);
   void worked(Instruction instruction, SourceLocation where, Work const& work);
   /// The accesses of an ldmatrix or stmatrix of `count` matrices to the rows at these addresses.
-  BankUse matrices_moved(Instruction instruction, SourceLocation where, int count, std::uint32_t const* rows);
-  /// Puts together what the warp's lanes have done since they last met. Calls visit(record, use) with each
-  /// instruction.
+  BankUse matrices_moved(Instruction instruction, SourceLocation where, int count,
+                         std::uint32_t const* rows);
+  /// Puts together what the warp's lanes have done since they last met. Calls visit(record, use)
+  /// with each instruction.
   template <class Visit> void flush(Cta const& cta, Warp const& warp, Visit&& visit) {
     AccessLog& log = this->log(cta, warp);
     if (log.empty()) return;
-    log.flush([&](AccessLog::Record const& record) { visit(record, count_access(counters_, record)); });
+    log.flush(
+        [&](AccessLog::Record const& record) { visit(record, count_access(counters_, record)); });
   }
 
  private:

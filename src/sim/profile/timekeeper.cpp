@@ -17,12 +17,15 @@ void Timekeeper::start(Cluster const& cluster) {
   if (!traced_) return;
   LaunchContext const& launch = cluster.launch();
   std::vector<Dim3> blocks;
-  for (int rank = 0; rank < cluster.ctas(); ++rank) blocks.push_back(cluster.cta(rank).block_index());
+  for (int rank = 0; rank < cluster.ctas(); ++rank)
+    blocks.push_back(cluster.cta(rank).block_index());
   auto* const role = launch.kernel->role;
   timeline_ = std::make_unique<Timeline>(
-      *launch.options->trace, blocks, std::int64_t{1} * launch.grid.x * launch.grid.y * launch.grid.z,
-      launch.kernel->threads,
-      [&](int warp) { return role != nullptr ? std::string(role(warp)) : fmt::format("warp {}", warp); });
+      *launch.options->trace, blocks,
+      std::int64_t{1} * launch.grid.x * launch.grid.y * launch.grid.z, launch.kernel->threads,
+      [&](int warp) {
+        return role != nullptr ? std::string(role(warp)) : fmt::format("warp {}", warp);
+      });
 }
 
 void Timekeeper::finish() {
@@ -43,8 +46,8 @@ void Timekeeper::met(Cta const& cta, Warp const& warp, std::uint32_t lanes) {
   timeline_->meet(cta.rank(), 32 * warp.index, lanes);
 }
 
-void Timekeeper::warp_executed(Cta const& cta, Warp const& warp, std::uint32_t lanes, Instruction instruction,
-                               SourceLocation where) {
+void Timekeeper::warp_executed(Cta const& cta, Warp const& warp, std::uint32_t lanes,
+                               Instruction instruction, SourceLocation where) {
   for (; lanes != 0; lanes &= lanes - 1)
     timeline_->execute(cta.rank(), 32 * warp.index + std::countr_zero(lanes), instruction, where);
 }
@@ -59,12 +62,13 @@ void Timekeeper::warpgroup_executed(Cta const& cta, int first_warp, Instruction 
     timeline_->execute(cta.rank(), thread, instruction, where);
 }
 
-void Timekeeper::mma_executed(Cta const& cta, Warp const& warp, int multiply_adds, SourceLocation where) {
+void Timekeeper::mma_executed(Cta const& cta, Warp const& warp, int multiply_adds,
+                              SourceLocation where) {
   timeline_->mma_sync(cta.rank(), 32 * warp.index, multiply_adds, where);
 }
 
-void Timekeeper::pass_warp(TimeGate const& gate, std::int64_t phase, Cta const& cta, Warp const& warp,
-                           SourceLocation where) {
+void Timekeeper::pass_warp(TimeGate const& gate, std::int64_t phase, Cta const& cta,
+                           Warp const& warp, SourceLocation where) {
   for (int lane = 0; lane < 32; ++lane)
     timeline_->pass(gate, phase, cta.rank(), 32 * warp.index + lane, where);
 }
@@ -72,14 +76,17 @@ void Timekeeper::pass_warp(TimeGate const& gate, std::int64_t phase, Cta const& 
 void Timekeeper::barrier_arrived(Cta const& cta, int id) {
   timeline_->barrier(cta.rank(), id).arrive(clock(cta.current_thread()));
 }
-void Timekeeper::barrier_completed(Cta const& cta, int id) { timeline_->barrier(cta.rank(), id).open(); }
+void Timekeeper::barrier_completed(Cta const& cta, int id) {
+  timeline_->barrier(cta.rank(), id).open();
+}
 void Timekeeper::barrier_passed(Cta const& cta, int id, Warp const& warp) {
   TimeGate const& gate = timeline_->barrier(cta.rank(), id);
   pass_warp(gate, gate.phase() - 1, cta, warp, warp.barrier_where);
 }
 
 void Timekeeper::cluster_barrier_arrived(Cta const& cta) {
-  timeline_->cluster_barrier().arrive(clock(cta.current_thread()) + timeline_->timing().cluster_latency);
+  timeline_->cluster_barrier().arrive(clock(cta.current_thread()) +
+                                      timeline_->timing().cluster_latency);
 }
 void Timekeeper::cluster_barrier_completed() { timeline_->cluster_barrier().open(); }
 void Timekeeper::cluster_barrier_passed(Cta const& cta, Warp const& warp, SourceLocation where) {
@@ -100,7 +107,8 @@ void Timekeeper::mbarrier_arrived(Cta const& cta, MbarrierState const& mbarrier)
   gate(cta, mbarrier).arrive(clock(by) + way);
 }
 
-void Timekeeper::bytes_completed(Cta const& cta, MbarrierState const& mbarrier, InFlight const* operation) {
+void Timekeeper::bytes_completed(Cta const& cta, MbarrierState const& mbarrier,
+                                 InFlight const* operation) {
   gate(cta, mbarrier)
       .arrive(operation != nullptr ? operation->time.landed
                                    : timeline_->clock(cta.rank(), cta.thread_index()));
@@ -131,8 +139,8 @@ void Timekeeper::issued(Cluster const& cluster, InFlight& operation) {
       return;
     }
     case Cost::Engine::load: {
-      double const landed =
-          timeline_->load(cta, thread, cost.place.cta, cost.bytes, cost.again, name(), operation.where);
+      double const landed = timeline_->load(cta, thread, cost.place.cta, cost.bytes, cost.again,
+                                            name(), operation.where);
       operation.time = {landed, landed};
       return;
     }
@@ -148,8 +156,8 @@ void Timekeeper::issued(Cluster const& cluster, InFlight& operation) {
   }
 }
 
-void Timekeeper::waited(Cta const& cta, int first_thread, int threads, double until, char const* what,
-                        SourceLocation where) {
+void Timekeeper::waited(Cta const& cta, int first_thread, int threads, double until,
+                        char const* what, SourceLocation where) {
   for (int thread = first_thread; thread < first_thread + threads; ++thread)
     timeline_->wait_until(until, cta.rank(), thread, what, where);
 }

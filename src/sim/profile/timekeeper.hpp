@@ -28,7 +28,8 @@ class Timekeeper {
   void warp_executed(Cta const& cta, Warp const& warp, std::uint32_t lanes, Instruction instruction,
                      SourceLocation where);
   void warpgroup_met(Cta const& cta, int first_warp);
-  void warpgroup_executed(Cta const& cta, int first_warp, Instruction instruction, SourceLocation where);
+  void warpgroup_executed(Cta const& cta, int first_warp, Instruction instruction,
+                          SourceLocation where);
   void mma_executed(Cta const& cta, Warp const& warp, int multiply_adds, SourceLocation where);
 
   void barrier_arrived(Cta const& cta, int id);

@@ -21,7 +21,8 @@ Timeline::Timeline(TraceOptions const& options, std::vector<Dim3> const& ctas, s
       per_cta_(threads),
       threads_(ctas.size() * static_cast<std::size_t>(threads)),
       shows_phases_(options.barriers) {
-  double const sharers = static_cast<double>(std::min<std::int64_t>(sharing, timing_.multiprocessors));
+  double const sharers =
+      static_cast<double>(std::min<std::int64_t>(sharing, timing_.multiprocessors));
   l2_share_ = std::min(timing_.port_bytes, timing_.l2_bytes / sharers);
   for (std::size_t rank = 0; rank < ctas.size(); ++rank) {
     int const cta = static_cast<int>(rank);
@@ -113,25 +114,29 @@ void Timeline::meet_all(int cta, int first_thread, int count) {
   for (int t = 0; t < count; ++t) self(cta, first_thread + t).clock = latest;
 }
 
-void Timeline::pass(TimeGate const& gate, std::int64_t phase, int cta, int thread, SourceLocation where) {
+void Timeline::pass(TimeGate const& gate, std::int64_t phase, int cta, int thread,
+                    SourceLocation where) {
   if (phase < 0) return;
   double const done = gate.done[static_cast<std::size_t>(phase)];
-  if (done > clock(cta, thread)) wait_until(done + timing_.wake, cta, thread, "wait " + gate.name, where);
+  if (done > clock(cta, thread))
+    wait_until(done + timing_.wake, cta, thread, "wait " + gate.name, where);
 }
 
-void Timeline::wait_until(double time, int cta, int thread, std::string const& name, SourceLocation where) {
+void Timeline::wait_until(double time, int cta, int thread, std::string const& name,
+                          SourceLocation where) {
   Thread& own = self(cta, thread);
   if (time <= own.clock) return;
   record(own.track, SpanKind::wait, name, own.clock, time, where);
   own.clock = time;
 }
 
-void Timeline::issue_span(Thread const& thread, std::string name, double begin, SourceLocation where) {
+void Timeline::issue_span(Thread const& thread, std::string name, double begin,
+                          SourceLocation where) {
   record(thread.track, SpanKind::issue, std::move(name), begin, thread.clock, where);
 }
 
-double Timeline::load(int cta, int thread, int to, double bytes, bool again, std::string const& name,
-                      SourceLocation where) {
+double Timeline::load(int cta, int thread, int to, double bytes, bool again,
+                      std::string const& name, SourceLocation where) {
   Thread& own = self(cta, thread);
   Engines& engines = engines_[static_cast<std::size_t>(cta)];
   if (!again) {
@@ -140,7 +145,8 @@ double Timeline::load(int cta, int thread, int to, double bytes, bool again, std
     issue_span(own, name, issued, where);
     engines.tma = std::max(own.clock, engines.tma) + std::max(timing_.tma_box, bytes / l2_share_);
   }
-  // The bytes come at the rate of the slower of L2 and the port, and not before those ahead of them.
+  // The bytes come at the rate of the slower of L2 and the port, and not before those ahead of
+  // them.
   Engines& arrival = engines_[static_cast<std::size_t>(to)];
   double const end = std::max(engines.tma + timing_.tma_latency,
                               arrival.port + std::max(timing_.tma_box, bytes / timing_.port_bytes));
@@ -150,7 +156,8 @@ double Timeline::load(int cta, int thread, int to, double bytes, bool again, std
   return end;
 }
 
-TimeOfCopy Timeline::store(int cta, int thread, double bytes, std::string const& name, SourceLocation where) {
+TimeOfCopy Timeline::store(int cta, int thread, double bytes, std::string const& name,
+                           SourceLocation where) {
   Thread& own = self(cta, thread);
   Engines& engines = engines_[static_cast<std::size_t>(cta)];
   double const issued = own.clock;
@@ -180,7 +187,8 @@ double Timeline::wgmma(int cta, int first_thread, double multiply_adds, double o
     Thread& thread = self(cta, first_thread + t);
     bool const had_epilogue = thread.epilogue_end >= 0;
     close_epilogue(thread);
-    if (!accumulates && (thread.accumulated || had_epilogue || thread.results < 0)) ++thread.results;
+    if (!accumulates && (thread.accumulated || had_epilogue || thread.results < 0))
+      ++thread.results;
     thread.accumulated = accumulates;
   }
   Thread& own = self(cta, first_thread);
@@ -193,8 +201,8 @@ double Timeline::wgmma(int cta, int first_thread, double multiply_adds, double o
   double const taken = std::max(issued + timing_.issue, start);
   for (int t = 0; t < 128; ++t) self(cta, first_thread + t).clock = taken;
   issue_span(own, "issue wgmma", issued, where);
-  record(engines.tensor_track, SpanKind::tensor, fmt::format("wgmma {}", own.results), start, end, where,
-         own.track);
+  record(engines.tensor_track, SpanKind::tensor, fmt::format("wgmma {}", own.results), start, end,
+         where, own.track);
   return end;
 }
 
@@ -211,7 +219,8 @@ void Timeline::mma_sync(int cta, int first_thread, double multiply_adds, SourceL
     close_epilogue(thread);
     thread.clock = taken;
   }
-  record(engines.quarter_track[quarter], SpanKind::tensor, "mma.sync", start, end, where, own.track);
+  record(engines.quarter_track[quarter], SpanKind::tensor, "mma.sync", start, end, where,
+         own.track);
 }
 
 void Timeline::record(int track, SpanKind kind, std::string name, double begin, double end,
@@ -228,17 +237,18 @@ struct ByTime {
   }
 };
 
-/// Whether the span stands for instructions that its threads execute together, or for one thread's: such
-/// spans are counted when they are joined. The others are the same wait of many threads.
+/// Whether the span stands for instructions that its threads execute together, or for one thread's:
+/// such spans are counted when they are joined. The others are the same wait of many threads.
 bool counted(SpanKind kind) { return kind != SpanKind::wait && kind != SpanKind::epilogue; }
 
-/// Joins spans of one track that show the same and touch or overlap: the threads of a role that wait
-/// together, instructions of one kind one after another.
+/// Joins spans of one track that show the same and touch or overlap: the threads of a role that
+/// wait together, instructions of one kind one after another.
 std::vector<TraceSpan> joined(std::vector<TraceSpan> const& by_time) {
   std::vector<TraceSpan> result;
   std::map<std::tuple<SpanKind, std::string, int>, std::size_t> latest;
   for (TraceSpan const& span : by_time) {
-    auto const [known, is_new] = latest.try_emplace({span.kind, span.name, span.issuer}, result.size());
+    auto const [known, is_new] =
+        latest.try_emplace({span.kind, span.name, span.issuer}, result.size());
     if (!is_new && span.begin <= result[known->second].end + kTouching) {
       TraceSpan& first = result[known->second];
       first.end = std::max(first.end, span.end);
@@ -277,7 +287,8 @@ Trace Timeline::finish() {
   for (Thread& thread : threads_) close_epilogue(thread);
   std::sort(spans_.begin(), spans_.end(), ByTime{});
   std::vector<std::vector<TraceSpan>> by_track(tracks_.size());
-  std::vector<bool> named(tracks_.size());  // shown: it has spans, or is what another's span was issued by
+  std::vector<bool> named(
+      tracks_.size());  // shown: it has spans, or is what another's span was issued by
   for (TraceSpan& span : spans_) {
     named[static_cast<std::size_t>(span.track)] = true;
     if (span.issuer >= 0) named[static_cast<std::size_t>(span.issuer)] = true;
@@ -290,7 +301,8 @@ Trace Timeline::finish() {
   for (std::size_t t = 0; t < tracks_.size(); ++t) {
     shown[t] = static_cast<int>(trace.tracks.size());
     if (named[t]) trace.tracks.push_back(tracks_[t]);
-    if (t + 1 == tracks_.size() || tracks_[t + 1].rank != tracks_[t].rank) add_phases(tracks_[t], trace);
+    if (t + 1 == tracks_.size() || tracks_[t + 1].rank != tracks_[t].rank)
+      add_phases(tracks_[t], trace);
   }
   for (std::size_t t = 0; t < tracks_.size(); ++t) {
     for (TraceSpan& span : nested(joined(by_track[t]))) {

@@ -13,11 +13,11 @@
 #include "tegula/sim/trace.hpp"
 #include "values/instruction.hpp"
 
-/// The clock of the simulated machine: beside the simulation of what instructions do, a model of when. Each
-/// thread has a clock, each engine of an SM a time from which it is free, each phase of a barrier a time at
-/// which it was complete. An instruction moves its thread's clock; threads that wait take the maximum of
-/// their clock and of what they wait for. The scheduler runs the thread with the earliest clock, so that
-/// engines are given out in the order of time.
+/// The clock of the simulated machine: beside the simulation of what instructions do, a model of
+/// when. Each thread has a clock, each engine of an SM a time from which it is free, each phase of
+/// a barrier a time at which it was complete. An instruction moves its thread's clock; threads that
+/// wait take the maximum of their clock and of what they wait for. The scheduler runs the thread
+/// with the earliest clock, so that engines are given out in the order of time.
 namespace tegula::sim {
 
 /// A barrier of any kind, as time sees it: phases, each complete when the last arrival is there.
@@ -34,18 +34,19 @@ struct TimeGate {
   }
 };
 
-/// The timeline of one cluster. CTAs are given by their rank in it, threads by their index in the CTA.
+/// The timeline of one cluster. CTAs are given by their rank in it, threads by their index in the
+/// CTA.
 class Timeline {
  public:
-  /// `ctas`: the coordinates in the grid, by rank. `sharing`: CTAs of the grid, which share L2. `role`: the
-  /// name of a warp's role; warps of one role share a track.
-  Timeline(TraceOptions const& options, std::vector<Dim3> const& ctas, std::int64_t sharing, int threads,
-           std::function<std::string(int)> const& role);
+  /// `ctas`: the coordinates in the grid, by rank. `sharing`: CTAs of the grid, which share L2.
+  /// `role`: the name of a warp's role; warps of one role share a track.
+  Timeline(TraceOptions const& options, std::vector<Dim3> const& ctas, std::int64_t sharing,
+           int threads, std::function<std::string(int)> const& role);
 
   Timing const& timing() const { return timing_; }
   double clock(int cta, int thread) const { return self(cta, thread).clock; }
-  /// The thread executes an instruction: its clock moves on by what that costs. (Not that of wgmma and
-  /// mma.sync, whose time wgmma() and mma_sync() give.)
+  /// The thread executes an instruction: its clock moves on by what that costs. (Not that of wgmma
+  /// and mma.sync, whose time wgmma() and mma_sync() give.)
   void execute(int cta, int thread, Instruction instruction, SourceLocation where);
   /// Threads that execute an instruction together go on from the latest of their clocks.
   void meet(int cta, int first_thread, std::uint32_t lanes);
@@ -57,26 +58,27 @@ class Timeline {
   /// The present phase of an mbarrier at that address of the CTA is complete.
   void complete_phase(int cta, std::uint32_t address, TimeGate& gate);
   TimeGate& cluster_barrier() { return cluster_barrier_; }
-  /// The thread waits for a phase of the gate, which is complete by now; a negative one was complete from the
-  /// beginning.
+  /// The thread waits for a phase of the gate, which is complete by now; a negative one was
+  /// complete from the beginning.
   void pass(TimeGate const& gate, std::int64_t phase, int cta, int thread, SourceLocation where);
   /// The thread waits until `time`: shown under `name`.
   void wait_until(double time, int cta, int thread, std::string const& name, SourceLocation where);
 
   // Engines. Each returns when the operation is done; `name` is what the picture shows.
-  /// A load through L2 of `bytes` by the TMA engine of `cta`, into the CTA of rank `to`. `again`: what the
-  /// engine fetched last goes to that CTA as well (multicast).
+  /// A load through L2 of `bytes` by the TMA engine of `cta`, into the CTA of rank `to`. `again`:
+  /// what the engine fetched last goes to that CTA as well (multicast).
   double load(int cta, int thread, int to, double bytes, bool again, std::string const& name,
               SourceLocation where);
   /// A bulk store, or reduction, of `bytes`.
-  TimeOfCopy store(int cta, int thread, double bytes, std::string const& name, SourceLocation where);
+  TimeOfCopy store(int cta, int thread, double bytes, std::string const& name,
+                   SourceLocation where);
   /// A cp.async.
   double copy(int cta, int thread, double bytes, SourceLocation where);
-  /// A wgmma of `operand_bytes` read from shared memory, by the warpgroup whose first thread is given. Its
-  /// threads go on when the tensor cores accept it. `accumulates`: it adds to what is there; one that does
-  /// not begins the warpgroup's next result.
-  double wgmma(int cta, int first_thread, double multiply_adds, double operand_bytes, bool accumulates,
-               SourceLocation where);
+  /// A wgmma of `operand_bytes` read from shared memory, by the warpgroup whose first thread is
+  /// given. Its threads go on when the tensor cores accept it. `accumulates`: it adds to what is
+  /// there; one that does not begins the warpgroup's next result.
+  double wgmma(int cta, int first_thread, double multiply_adds, double operand_bytes,
+               bool accumulates, SourceLocation where);
   /// An mma.sync of the warp with that first thread; its threads wait for the result.
   void mma_sync(int cta, int first_thread, double multiply_adds, SourceLocation where);
 
@@ -104,12 +106,14 @@ class Timeline {
     std::array<int, 4> quarter_track;
   };
 
-  Thread& self(int cta, int thread) { return threads_[static_cast<std::size_t>(cta * per_cta_ + thread)]; }
+  Thread& self(int cta, int thread) {
+    return threads_[static_cast<std::size_t>(cta * per_cta_ + thread)];
+  }
   Thread const& self(int cta, int thread) const {
     return threads_[static_cast<std::size_t>(cta * per_cta_ + thread)];
   }
-  void record(int track, SpanKind kind, std::string name, double begin, double end, SourceLocation where,
-              int issuer = -1);
+  void record(int track, SpanKind kind, std::string name, double begin, double end,
+              SourceLocation where, int issuer = -1);
   void touch_result(Thread& thread, double begin, SourceLocation where);
   void close_epilogue(Thread& thread);
   void add_phases(TraceTrack const& of_cta, Trace& trace);

@@ -66,9 +66,11 @@ std::string to_string(Finding const& finding, std::string_view kernel) {
   }
   if (finding.warp >= 0) place += fmt::format(", warp {}", finding.warp);
   if (finding.lane >= 0) place += fmt::format(", lane {}", finding.lane);
-  std::string const times = finding.count > 1 ? fmt::format(" ({} times in all)", finding.count) : "";
+  std::string const times =
+      finding.count > 1 ? fmt::format(" ({} times in all)", finding.count) : "";
   std::string const order = finding.order.empty() ? "" : ": " + finding.order;
-  return fmt::format("{}: {}: {}{}{}", place, to_string(finding.kind), finding.message, order, times);
+  return fmt::format("{}: {}: {}{}{}", place, to_string(finding.kind), finding.message, order,
+                     times);
 }
 
 void LineCounters::add(LineCounters const& other) {
@@ -93,9 +95,9 @@ LineCounters Report::instruction(std::string_view name) const {
 namespace {
 
 std::string row(std::string_view place, LineCounters const& c) {
-  return fmt::format("{:<36} {:<22} {:>12} {:>15} {:>12} {:>10} {:>13} {:>11}\n", place, c.instruction,
-                     c.instructions, c.fused_multiply_adds, c.shared_wavefronts, c.bank_conflicts,
-                     c.global_bytes, c.global_sectors);
+  return fmt::format("{:<36} {:<22} {:>12} {:>15} {:>12} {:>10} {:>13} {:>11}\n", place,
+                     c.instruction, c.instructions, c.fused_multiply_adds, c.shared_wavefronts,
+                     c.bank_conflicts, c.global_bytes, c.global_sectors);
 }
 
 nlohmann::json counters_json(LineCounters const& c) {
@@ -152,8 +154,8 @@ std::string orders_text(std::int64_t choices) {
 
 std::string Report::text(Counters counters) const {
   std::string text =
-      fmt::format("{}: {} x {} x {} CTAs of {} threads: {}\n", kernel, grid.x, grid.y, grid.z, threads,
-                  findings.empty() ? "clean" : fmt::format("{} found", findings.size()));
+      fmt::format("{}: {} x {} x {} CTAs of {} threads: {}\n", kernel, grid.x, grid.y, grid.z,
+                  threads, findings.empty() ? "clean" : fmt::format("{} found", findings.size()));
   for (Finding const& finding : findings) text += to_string(finding, kernel) + "\n";
   for (Silenced const& known : silenced)
     text += fmt::format("accepted ({}): {}\n", known.reason, to_string(known.finding, kernel));
@@ -162,8 +164,9 @@ std::string Report::text(Counters counters) const {
     text += fmt::format("order: one of an estimated {}; sim::explore runs every one\n",
                         orders_text(open_choices));
   if (lines.empty() || counters == Counters::left_out) return text;
-  text += fmt::format("{:<36} {:<22} {:>12} {:>15} {:>12} {:>10} {:>13} {:>11}\n", "line", "instruction",
-                      "executions", "multiply-adds", "wavefronts", "conflicts", "global bytes", "sectors");
+  text += fmt::format("{:<36} {:<22} {:>12} {:>15} {:>12} {:>10} {:>13} {:>11}\n", "line",
+                      "instruction", "executions", "multiply-adds", "wavefronts", "conflicts",
+                      "global bytes", "sectors");
   for (LineCounters const& line : lines) text += row(place_text(line.where), line);
   return text + row("total", total);
 }
@@ -205,6 +208,7 @@ std::string list(Report const& report) {
 
 }  // namespace
 
-CheckError::CheckError(Report report) : std::runtime_error(list(report)), report_(std::move(report)) {}
+CheckError::CheckError(Report report)
+    : std::runtime_error(list(report)), report_(std::move(report)) {}
 
 }  // namespace tegula::sim

@@ -34,8 +34,8 @@ std::string shown(nlohmann::json const& value) { return io::printable(value.dump
 std::string text_of(nlohmann::json const& entry, std::size_t number, char const* key) {
   if (!entry.contains(key)) return {};
   if (!entry[key].is_string())
-    throw std::invalid_argument(
-        fmt::format("suppression {}: \"{}\" is {}; it must be a string.", number, key, shown(entry[key])));
+    throw std::invalid_argument(fmt::format("suppression {}: \"{}\" is {}; it must be a string.",
+                                            number, key, shown(entry[key])));
   return entry[key].get<std::string>();
 }
 
@@ -45,23 +45,24 @@ Suppression parse(nlohmann::json const& entry, std::size_t number) {
         fmt::format("suppression {} is {}; it must be an object.", number, shown(entry)));
   for (auto const& [key, value] : entry.items()) {
     if (key != "kind" && key != "file" && key != "line" && key != "buffer" && key != "reason")
-      throw std::invalid_argument(
-          fmt::format("suppression {} has \"{}\"; it has kind, file, line, buffer and reason, and no more.",
-                      number, io::printable(key)));
+      throw std::invalid_argument(fmt::format(
+          "suppression {} has \"{}\"; it has kind, file, line, buffer and reason, and no more.",
+          number, io::printable(key)));
   }
   std::string const kind = text_of(entry, number, "kind");
   std::optional<FindingKind> const known = kind_of(kind);
   if (!known)
-    throw std::invalid_argument(fmt::format("suppression {}: the kind is '{}'; it must be one of {}.", number,
-                                            io::printable(kind), kind_names()));
-  Suppression suppression{*known, text_of(entry, number, "file"), 0, text_of(entry, number, "buffer"),
-                          text_of(entry, number, "reason")};
+    throw std::invalid_argument(
+        fmt::format("suppression {}: the kind is '{}'; it must be one of {}.", number,
+                    io::printable(kind), kind_names()));
+  Suppression suppression{*known, text_of(entry, number, "file"), 0,
+                          text_of(entry, number, "buffer"), text_of(entry, number, "reason")};
   if (entry.contains("line")) {
     if (!entry["line"].is_number_integer() || entry["line"].get<std::int64_t>() < 1 ||
         entry["line"].get<std::int64_t>() > 1 << 30)
       throw std::invalid_argument(
-          fmt::format("suppression {}: the line is {}; it must be a whole number from 1 on.", number,
-                      shown(entry["line"])));
+          fmt::format("suppression {}: the line is {}; it must be a whole number from 1 on.",
+                      number, shown(entry["line"])));
     suppression.line = entry["line"].get<int>();
   }
   return suppression;
@@ -84,7 +85,8 @@ void check(Suppression const& suppression) {
   if (suppression.reason.empty())
     throw std::invalid_argument(name + " has no reason; it must say why the finding is accepted.");
   if (suppression.file.empty() && suppression.buffer.empty())
-    throw std::invalid_argument(name + " names neither file nor buffer; it must name at least one of them.");
+    throw std::invalid_argument(
+        name + " names neither file nor buffer; it must name at least one of them.");
   if (suppression.line != 0 && suppression.file.empty())
     throw std::invalid_argument(
         fmt::format("{} is for line {} of no file; a line needs a file.", name, suppression.line));

@@ -95,7 +95,8 @@ std::string to_chrome_json(Trace const& trace) {
   ordered_json const document = {
       {"displayTimeUnit", "ns"},
       {"otherData",
-       {{"kernel", trace.kernel}, {"unit", "a nanosecond of the viewer is a clock cycle of the model"}}},
+       {{"kernel", trace.kernel},
+        {"unit", "a nanosecond of the viewer is a clock cycle of the model"}}},
       {"traceEvents", events}};
   return document.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }

@@ -17,18 +17,22 @@ namespace tegula::sim {
 namespace {
 
 // Pixels.
-constexpr double kMargin = 12, kTitle = 26, kLegend = 18, kHeader = 22, kRow = 20, kRowGap = 4, kAxis = 20;
+constexpr double kMargin = 12, kTitle = 26, kLegend = 18, kHeader = 22, kRow = 20, kRowGap = 4,
+                 kAxis = 20;
 constexpr double kLeastLabelled = 22;  // a narrower span has no label
 
-/// Colours of the warps that compute, in the order of their tracks: of their work on the tensor cores, and of
-/// their epilogue.
+/// Colours of the warps that compute, in the order of their tracks: of their work on the tensor
+/// cores, and of their epilogue.
 struct Shades {
   char const* work;
   char const* epilogue;
 };
-constexpr std::array<Shades, 4> kComputers = {
-    {{"#2f6fb3", "#a9cbeb"}, {"#d07a28", "#f3c99d"}, {"#3d8f5f", "#a8dbbd"}, {"#8d5bb0", "#d5bde6"}}};
-constexpr char const *kLoad = "#5fa777", *kStore = "#b56bb0", *kWait = "#e6e9ec", *kIssue = "#5b6875";
+constexpr std::array<Shades, 4> kComputers = {{{"#2f6fb3", "#a9cbeb"},
+                                               {"#d07a28", "#f3c99d"},
+                                               {"#3d8f5f", "#a8dbbd"},
+                                               {"#8d5bb0", "#d5bde6"}}};
+constexpr char const *kLoad = "#5fa777", *kStore = "#b56bb0", *kWait = "#e6e9ec",
+                     *kIssue = "#5b6875";
 /// An mbarrier's phases, by parity.
 constexpr std::array<char const*, 2> kPhases = {"#cfe3d6", "#86b99b"};
 
@@ -80,7 +84,8 @@ class Picture {
     for (TraceSpan const& span : trace.spans)
       if (span.kind == SpanKind::tensor && span.issuer >= 0) computes[span.issuer] = true;
     std::map<std::tuple<int, int, int>, std::size_t> in_cta;
-    for (auto const& [track, yes] : computes) shades_[track] = in_cta[cta_of(track)]++ % kComputers.size();
+    for (auto const& [track, yes] : computes)
+      shades_[track] = in_cta[cta_of(track)]++ % kComputers.size();
   }
 
   std::string draw() {
@@ -91,20 +96,21 @@ class Picture {
     double y = top;
     std::string body;
     std::vector<std::vector<TraceSpan const*>> spans(trace_.tracks.size());
-    for (TraceSpan const& span : trace_.spans) spans[static_cast<std::size_t>(span.track)].push_back(&span);
+    for (TraceSpan const& span : trace_.spans)
+      spans[static_cast<std::size_t>(span.track)].push_back(&span);
     for (std::size_t t = 0; t < trace_.tracks.size(); ++t) {
       int const track = static_cast<int>(t);
       if (t == 0 || cta_of(track) != cta_of(track - 1)) {
         Dim3 const& cta = trace_.tracks[t].cta;
-        body += fmt::format("<text class=\"h\" x=\"{}\" y=\"{}\">CTA ({}, {}, {})</text>\n", kMargin,
-                            y + kHeader - 7, cta.x, cta.y, cta.z);
+        body += fmt::format("<text class=\"h\" x=\"{}\" y=\"{}\">CTA ({}, {}, {})</text>\n",
+                            kMargin, y + kHeader - 7, cta.x, cta.y, cta.z);
         y += kHeader;
       }
       body += fmt::format("<text class=\"r\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", left_ - 8,
                           y + kRow / 2 + 4, escaped(trace_.tracks[t].name));
-      body +=
-          fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" fill=\"#fafbfc\"/>\n",
-                      left_, y, width_, kRow);
+      body += fmt::format(
+          "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" fill=\"#fafbfc\"/>\n",
+          left_, y, width_, kRow);
       body += row(spans[t], y);
       y += kRow + kRowGap;
     }
@@ -120,7 +126,8 @@ class Picture {
         "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
         all, height);
     return head +
-           fmt::format("<text class=\"t\" x=\"{}\" y=\"{}\">{}</text>\n", kMargin, kMargin + 14, title()) +
+           fmt::format("<text class=\"t\" x=\"{}\" y=\"{}\">{}</text>\n", kMargin, kMargin + 14,
+                       title()) +
            legend + body + axis(top, bottom) + "</svg>\n";
   }
 
@@ -131,7 +138,8 @@ class Picture {
   }
   double x_of(double cycle) const { return left_ + cycle / cycles_ * width_; }
   std::string title() const {
-    return escaped(fmt::format("{}: {:.0f} cycles by the model of docs/machine.md", trace_.kernel, cycles_));
+    return escaped(
+        fmt::format("{}: {:.0f} cycles by the model of docs/machine.md", trace_.kernel, cycles_));
   }
 
   char const* colour(TraceSpan const& span) const {
@@ -156,8 +164,8 @@ class Picture {
   }
 
   std::string tooltip(TraceSpan const& span) const {
-    std::string text = fmt::format("{}: {:.0f} cycles, {:.0f} to {:.0f}", span.name, span.end - span.begin,
-                                   span.begin, span.end);
+    std::string text = fmt::format("{}: {:.0f} cycles, {:.0f} to {:.0f}", span.name,
+                                   span.end - span.begin, span.begin, span.end);
     if (span.count > 1) text += fmt::format("; {} instructions", span.count);
     if (span.issuer >= 0) {
       TraceTrack const& issuer = trace_.tracks[static_cast<std::size_t>(span.issuer)];
@@ -169,7 +177,8 @@ class Picture {
     return escaped(text);
   }
 
-  /// One track's spans, outer ones before those within them, and the labels that fit beside what covers them.
+  /// One track's spans, outer ones before those within them, and the labels that fit beside what
+  /// covers them.
   std::string row(std::vector<TraceSpan const*> const& spans, double y) const {
     std::string rectangles, labels;
     for (std::size_t i = 0; i < spans.size(); ++i) {
@@ -185,16 +194,19 @@ class Picture {
       for (std::size_t j = i + 1; j <= spans.size(); ++j) {
         bool const inner = j < spans.size() && spans[j]->begin < span.end;
         double const covered = inner ? x_of(spans[j]->begin) : x + width;
-        if (covered - free_begin > best_end - best_begin) best_begin = free_begin, best_end = covered;
+        if (covered - free_begin > best_end - best_begin)
+          best_begin = free_begin, best_end = covered;
         if (!inner) break;
         free_begin = std::max(free_begin, x_of(spans[j]->end));
       }
       for (std::string_view text : {std::string_view(span.name), short_name(span)}) {
-        if (text.empty() || std::max(width_of(text) + 4, kLeastLabelled) > best_end - best_begin) continue;
-        bool const dark =
-            span.kind == SpanKind::wait || span.kind == SpanKind::epilogue || span.kind == SpanKind::phase;
-        labels += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", dark ? "l" : "w",
-                              (best_begin + best_end) / 2, y + kRow / 2 + 3.5, escaped(text));
+        if (text.empty() || std::max(width_of(text) + 4, kLeastLabelled) > best_end - best_begin)
+          continue;
+        bool const dark = span.kind == SpanKind::wait || span.kind == SpanKind::epilogue ||
+                          span.kind == SpanKind::phase;
+        labels += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
+                              dark ? "l" : "w", (best_begin + best_end) / 2, y + kRow / 2 + 3.5,
+                              escaped(text));
         break;
       }
     }
@@ -217,7 +229,8 @@ class Picture {
   std::string draw_legend(double& y) const {
     std::vector<std::pair<char const*, std::string>> entries;
     auto const add = [&](char const* fill, std::string text) {
-      if (std::none_of(entries.begin(), entries.end(), [&](auto const& e) { return e.second == text; }))
+      if (std::none_of(entries.begin(), entries.end(),
+                       [&](auto const& e) { return e.second == text; }))
         entries.emplace_back(fill, std::move(text));
     };
     std::set<std::string> computers;
@@ -228,8 +241,9 @@ class Picture {
       for (TraceSpan const& span : trace_.spans) {
         if (span.kind != kind) continue;
         int const by = span.issuer >= 0 ? span.issuer : span.track;
-        std::string const who =
-            computers.size() > 2 ? "each, by colour" : trace_.tracks[static_cast<std::size_t>(by)].name;
+        std::string const who = computers.size() > 2
+                                    ? "each, by colour"
+                                    : trace_.tracks[static_cast<std::size_t>(by)].name;
         switch (kind) {
           case SpanKind::wait:
             add(kWait, "waits");
@@ -280,8 +294,9 @@ class Picture {
           x, top + kHeader - 4, bottom, bottom + 13, i * step);
     }
     return out +
-           fmt::format("<text class=\"r\" style=\"fill:#7a8794\" x=\"{:.1f}\" y=\"{:.1f}\">cycles</text>\n",
-                       left_ - 8, bottom + 13);
+           fmt::format(
+               "<text class=\"r\" style=\"fill:#7a8794\" x=\"{:.1f}\" y=\"{:.1f}\">cycles</text>\n",
+               left_ - 8, bottom + 13);
   }
 
   Trace const& trace_;

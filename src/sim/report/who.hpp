@@ -14,8 +14,8 @@ struct Culprit {
   int lane = -1;
 };
 
-/// The other instruction of a pair, for a finding: where it stands (line 0: there is none), who executed it
-/// (rank -1: not known), and a clause on what would order the two.
+/// The other instruction of a pair, for a finding: where it stands (line 0: there is none), who
+/// executed it (rank -1: not known), and a clause on what would order the two.
 struct Opposite {
   Opposite(SourceLocation where = {}, Culprit who = {-1, -1, -1}, std::string order = {})
       : where(where), who(who), order(std::move(order)) {}

@@ -7,12 +7,12 @@
 
 #include "tegula/arch/tensor_map_description.hpp"
 
-/// A box of a tensor as TMA walks it, in plain arithmetic: PTX ISA, "Tensors", "Tiled mode" and "Swizzling
-/// modes".
+/// A box of a tensor as TMA walks it, in plain arithmetic: PTX ISA, "Tensors", "Tiled mode" and
+/// "Swizzling modes".
 namespace tegula::sim {
 
-/// What the pieces' numbers of the 128-byte line at a shared address are XORed with, in place: bits 4 and up,
-/// equal to as many bits of the address from bit 7 up as the swizzle permutes.
+/// What the pieces' numbers of the 128-byte line at a shared address are XORed with, in place: bits
+/// 4 and up, equal to as many bits of the address from bit 7 up as the swizzle permutes.
 constexpr std::uint32_t swizzle_of_line(TmaSwizzle swizzle, std::uint32_t address) {
   std::uint32_t const pieces = (1u << static_cast<int>(swizzle)) - 1;
   return (address >> 7 & pieces) << 4;
@@ -23,8 +23,8 @@ constexpr std::uint32_t swizzled(TmaSwizzle swizzle, std::uint32_t address) {
   return address ^ swizzle_of_line(swizzle, address);
 }
 
-/// The elements of a box along axis 0, which are contiguous in global memory and, but for the swizzle, in
-/// shared memory.
+/// The elements of a box along axis 0, which are contiguous in global memory and, but for the
+/// swizzle, in shared memory.
 struct TmaRow {
   int index = 0;                             ///< in shared order: axis 1 fastest
   std::array<std::int64_t, 5> coordinate{};  ///< of its first element in the tensor; may be outside
@@ -33,8 +33,8 @@ struct TmaRow {
   std::int64_t offset = 0;                   ///< bytes from the tensor's address to byte `begin`
 };
 
-/// Where the bytes of a row end that a store writes: it clips at pieces of 16 bytes, not at the tensor's last
-/// element (measured on an H100).
+/// Where the bytes of a row end that a store writes: it clips at pieces of 16 bytes, not at the
+/// tensor's last element (measured on an H100).
 constexpr int stored_end(TmaRow const& row) {
   return row.begin == row.end ? row.end : (row.end + 15) / 16 * 16;
 }
@@ -51,8 +51,8 @@ class BoxWalk {
   int element_bytes() const { return bits(map_.dtype) / 8; }
   int rows() const { return rows_; }
   int row_bytes() const { return map_.box[0] * element_bytes(); }
-  /// Bytes from a row to the next in shared memory: a swizzle's rows are as wide as its span, also where the
-  /// box is narrower.
+  /// Bytes from a row to the next in shared memory: a swizzle's rows are as wide as its span, also
+  /// where the box is narrower.
   int row_pitch() const { return std::max(row_bytes(), span_bytes(map_.swizzle)); }
   /// Bytes of shared memory that the box takes up.
   int shared_bytes() const { return rows_ * row_pitch(); }
@@ -64,7 +64,8 @@ class BoxWalk {
     TmaRow row;
     row.coordinate = first_;
     std::int64_t const begin = std::clamp<std::int64_t>(-first_[0], 0, map_.box[0]);
-    std::int64_t const end = std::clamp<std::int64_t>(map_.extents[0] - first_[0], begin, map_.box[0]);
+    std::int64_t const end =
+        std::clamp<std::int64_t>(map_.extents[0] - first_[0], begin, map_.box[0]);
     std::array<int, 5> at{};
     for (row.index = 0; row.index < rows_; ++row.index) {
       bool inside = true;

@@ -9,15 +9,16 @@ namespace tegula::sim {
 
 namespace {
 
-/// All ways in which an offset is a sum of digits times strides, as far as a second one: the digits of the
-/// first.
+/// All ways in which an offset is a sum of digits times strides, as far as a second one: the digits
+/// of the first.
 class Digits {
  public:
   Digits(Layout const& layout, std::int64_t offset) : layout_(layout), order_(layout.leaves()) {
     // From the greatest stride down, what is left bounds the digits most.
     std::iota(order_.begin(), order_.end(), 0);
-    std::stable_sort(order_.begin(), order_.end(),
-                     [&](int a, int b) { return std::abs(layout.strides[a]) > std::abs(layout.strides[b]); });
+    std::stable_sort(order_.begin(), order_.end(), [&](int a, int b) {
+      return std::abs(layout.strides[a]) > std::abs(layout.strides[b]);
+    });
     rest_.resize(order_.size() + 1);
     for (std::size_t i = order_.size(); i-- > 0;) {
       std::int64_t const last = (layout.extents[order_[i]] - 1) * layout.strides[order_[i]];
@@ -59,7 +60,8 @@ class Digits {
 };
 
 /// Digits of leaves as one index for each mode.
-template <class DigitOf> std::vector<std::int64_t> by_mode(Layout const& layout, DigitOf&& digit_of) {
+template <class DigitOf>
+std::vector<std::int64_t> by_mode(Layout const& layout, DigitOf&& digit_of) {
   std::vector<std::int64_t> coordinate;
   int leaf = 0;
   for (int mode = 0; mode < layout.rank(); ++mode) {
@@ -105,7 +107,8 @@ std::vector<std::int64_t> coordinate_of(Layout const& layout, std::int64_t index
   });
 }
 
-std::string coordinate_text(GlobalTensor const& tensor, std::vector<std::int64_t> const& coordinate) {
+std::string coordinate_text(GlobalTensor const& tensor,
+                            std::vector<std::int64_t> const& coordinate) {
   std::string text;
   for (std::size_t mode = 0; mode < coordinate.size(); ++mode)
     text += (mode == 0 ? "" : ", ") + tensor.modes[mode] + " " + std::to_string(coordinate[mode]);

@@ -77,11 +77,13 @@ enum class Instruction : std::uint8_t {
 /// Through which proxy an instruction accesses shared memory: what others must do to see it.
 enum class Proxy : std::uint8_t { generic, async };
 
-/// What an instruction takes by the model of time: an issue slot, an access to memory, or the tensor cores.
+/// What an instruction takes by the model of time: an issue slot, an access to memory, or the
+/// tensor cores.
 enum class Charge : std::uint8_t { issue, access, tensor };
 
-/// How mutation testing may change an instruction, and what it is called there; most instructions order
-/// nothing, and are left as they are. Which of them the operands leave no room for, the instruction says.
+/// How mutation testing may change an instruction, and what it is called there; most instructions
+/// order nothing, and are left as they are. Which of them the operands leave no room for, the
+/// instruction says.
 struct Mutations {
   Operation operation{};
   Mutation admitted = Mutation::none;
@@ -90,8 +92,9 @@ struct Mutations {
 /// What the machine and its observers know of an instruction by its name.
 struct InstructionRow {
   Instruction instruction;
-  char const* name;      ///< in PTX
-  bool aligned = false;  ///< all 32 lanes execute the same one, on the same source line (PTX: .aligned)
+  char const* name;  ///< in PTX
+  bool aligned =
+      false;  ///< all 32 lanes execute the same one, on the same source line (PTX: .aligned)
   Mutations mutations = {};
   Proxy proxy = Proxy::generic;  ///< visibility
   Charge charge = Charge::issue;
@@ -136,7 +139,10 @@ inline constexpr InstructionRow kInstructions[] = {
      .name = "cp.async.mbarrier.arrive",
      .mutations = {Operation::cp_async_mbarrier_arrive, detail::kPlaced}},
     {.instruction = Instruction::ldmatrix, .name = "ldmatrix", .aligned = true},
-    {.instruction = Instruction::mma_sync, .name = "mma.sync", .aligned = true, .charge = Charge::tensor},
+    {.instruction = Instruction::mma_sync,
+     .name = "mma.sync",
+     .aligned = true,
+     .charge = Charge::tensor},
     {.instruction = Instruction::shfl_sync, .name = "shfl.sync"},
     {.instruction = Instruction::vote_sync, .name = "vote.sync"},
     {.instruction = Instruction::redux_sync, .name = "redux.sync"},
@@ -154,10 +160,16 @@ inline constexpr InstructionRow kInstructions[] = {
      .name = "bar.arrive",
      .aligned = true,
      .mutations = {Operation::bar_arrive, detail::kPlaced | detail::kCounted}},
-    {.instruction = Instruction::fence, .name = "fence", .mutations = {Operation::fence, detail::kOrdered}},
+    {.instruction = Instruction::fence,
+     .name = "fence",
+     .mutations = {Operation::fence, detail::kOrdered}},
     {.instruction = Instruction::nanosleep, .name = "nanosleep"},
-    {.instruction = Instruction::ld_shared_cluster, .name = "ld.shared::cluster", .charge = Charge::access},
-    {.instruction = Instruction::st_shared_cluster, .name = "st.shared::cluster", .charge = Charge::access},
+    {.instruction = Instruction::ld_shared_cluster,
+     .name = "ld.shared::cluster",
+     .charge = Charge::access},
+    {.instruction = Instruction::st_shared_cluster,
+     .name = "st.shared::cluster",
+     .charge = Charge::access},
     {.instruction = Instruction::st_async,
      .name = "st.async",
      .proxy = Proxy::async,
@@ -213,7 +225,8 @@ inline constexpr InstructionRow kInstructions[] = {
     {.instruction = Instruction::cp_reduce_async_bulk_tensor,
      .name = "cp.reduce.async.bulk.tensor",
      .proxy = Proxy::async},
-    {.instruction = Instruction::cp_async_bulk_prefetch_tensor, .name = "cp.async.bulk.prefetch.tensor"},
+    {.instruction = Instruction::cp_async_bulk_prefetch_tensor,
+     .name = "cp.async.bulk.prefetch.tensor"},
     {.instruction = Instruction::cp_async_bulk_prefetch, .name = "cp.async.bulk.prefetch"},
     {.instruction = Instruction::prefetch_tensormap, .name = "prefetch.tensormap"},
     {.instruction = Instruction::cp_async_bulk_commit_group,
@@ -251,7 +264,10 @@ inline constexpr InstructionRow kInstructions[] = {
      .aligned = true,
      .mutations = {Operation::setmaxnreg_dec, detail::kPlaced | detail::kCounted}},
     {.instruction = Instruction::elect_sync, .name = "elect.sync"},
-    {.instruction = Instruction::stmatrix, .name = "stmatrix", .aligned = true, .charge = Charge::access},
+    {.instruction = Instruction::stmatrix,
+     .name = "stmatrix",
+     .aligned = true,
+     .charge = Charge::access},
     {.instruction = Instruction::griddepcontrol_wait,
      .name = "griddepcontrol.wait",
      .mutations = {Operation::griddepcontrol_wait, detail::kPlaced}},
@@ -272,7 +288,8 @@ static_assert([] {
   return number == static_cast<std::size_t>(Instruction::none) + 1;
 }());
 
-/// Whether it accesses memory at a stroke, so that it may meet others that do: PTX ISA, "strong" operations.
+/// Whether it accesses memory at a stroke, so that it may meet others that do: PTX ISA, "strong"
+/// operations.
 constexpr bool is_strong(Instruction instruction) {
   switch (instruction) {
     case Instruction::atom:

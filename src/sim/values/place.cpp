@@ -19,7 +19,8 @@ std::string ranges(char const* one, char const* many, std::uint32_t bits) {
     if ((bits >> i & 1) == 0) continue;
     int last = i;
     while (last < 31 && (bits >> (last + 1) & 1) != 0) ++last;
-    text += last == i ? fmt::format("{}{}", separator, i) : fmt::format("{}{}-{}", separator, i, last);
+    text +=
+        last == i ? fmt::format("{}{}", separator, i) : fmt::format("{}{}-{}", separator, i, last);
     separator = ", ";
     i = last;
   }

@@ -7,8 +7,8 @@
 
 namespace tegula::sim {
 
-/// Whether two instructions stand on the same line: file names are compared as pointers first, since one
-/// kernel is compiled in one file.
+/// Whether two instructions stand on the same line: file names are compared as pointers first,
+/// since one kernel is compiled in one file.
 bool same_place(SourceLocation const& a, SourceLocation const& b);
 /// "kernel/attention_sm80.hpp:88": a source line, by its file's last folder and name.
 std::string place_text(SourceLocation const& where);

@@ -10,8 +10,8 @@ namespace tegula::sim {
 
 namespace {
 
-// What a process is, by the bits 60 and up of its name: a thread, a warp, a warpgroup, an operation in
-// flight.
+// What a process is, by the bits 60 and up of its name: a thread, a warp, a warpgroup, an operation
+// in flight.
 constexpr char kProcessLetters[] = "twgo";
 constexpr int kProcessShift = 60;
 constexpr int kIssuerShift = 32;
@@ -69,7 +69,8 @@ std::string Schedule::text() const {
 }
 
 Choices Choices::parse(std::string_view text) {
-  if (text.empty()) throw std::invalid_argument("choices begin with 'sync' or 'access', and these are empty");
+  if (text.empty())
+    throw std::invalid_argument("choices begin with 'sync' or 'access', and these are empty");
   Choices choices;
   for (bool first = true; !text.empty(); first = false) {
     std::size_t const end = std::min(text.find(' '), text.size());

@@ -8,8 +8,8 @@ namespace tegula::sim {
 
 namespace {
 
-/// In the first bytes of a map: "simTMA 1". A GPU's maps begin with the tensor's address, which has zeros on
-/// top.
+/// In the first bytes of a map: "simTMA 1". A GPU's maps begin with the tensor's address, which has
+/// zeros on top.
 constexpr std::uint64_t kMark = 0x3120414d546d6973;
 
 /// The description with every number in as many bits as its rule leaves it.
@@ -31,12 +31,14 @@ static_assert(sizeof(Packed) <= sizeof(TensorMap) && std::is_trivially_copyable_
 }  // namespace
 
 TensorMap encode(TensorMapDescription const& description) {
-  if (std::optional<std::string> const wrong = refusal(description)) throw std::invalid_argument(*wrong);
+  if (std::optional<std::string> const wrong = refusal(description))
+    throw std::invalid_argument(*wrong);
   Packed packed{};
   packed.mark = kMark;
   packed.address = reinterpret_cast<std::uintptr_t>(description.address);
   for (std::size_t axis = 0; axis < static_cast<std::size_t>(description.rank); ++axis) {
-    if (axis > 0) packed.strides[axis - 1] = static_cast<std::uint64_t>(description.strides[axis - 1]);
+    if (axis > 0)
+      packed.strides[axis - 1] = static_cast<std::uint64_t>(description.strides[axis - 1]);
     packed.last_index[axis] = static_cast<std::uint32_t>(description.extents[axis] - 1);
     packed.last_in_box[axis] = static_cast<std::uint8_t>(description.box[axis] - 1);
     packed.element_strides[axis] = static_cast<std::uint8_t>(description.element_strides[axis]);
@@ -60,7 +62,8 @@ std::optional<TensorMapDescription> decode(TensorMap const& map) {
   description.rank = packed.rank;
   description.address = reinterpret_cast<void const*>(packed.address);
   for (std::size_t axis = 0; axis < packed.rank; ++axis) {
-    if (axis > 0) description.strides[axis - 1] = static_cast<std::int64_t>(packed.strides[axis - 1]);
+    if (axis > 0)
+      description.strides[axis - 1] = static_cast<std::int64_t>(packed.strides[axis - 1]);
     description.extents[axis] = std::int64_t{packed.last_index[axis]} + 1;
     description.box[axis] = packed.last_in_box[axis] + 1;
     description.element_strides[axis] = packed.element_strides[axis];

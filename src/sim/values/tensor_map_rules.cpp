@@ -31,26 +31,29 @@ std::optional<std::string> refusal(TensorMapDescription const& d) {
     return sentence("dtype is {}; TMA moves elements of 8, 16, 32 or 64 bits", to_string(d.dtype));
   if (d.rank < 1 || d.rank > 5) return sentence("rank is {}; a tensor map has 1 to 5 axes", d.rank);
   auto const address = reinterpret_cast<std::uintptr_t>(d.address);
-  if (d.address == nullptr) return sentence("address is null; it must be that of a tensor in global memory");
+  if (d.address == nullptr)
+    return sentence("address is null; it must be that of a tensor in global memory");
   if (address % 16 != 0)
-    return sentence("address is {}, {} bytes past a multiple of 16; it must be a multiple of 16", d.address,
-                    address % 16);
+    return sentence("address is {}, {} bytes past a multiple of 16; it must be a multiple of 16",
+                    d.address, address % 16);
   std::int64_t const element = bits(d.dtype) / 8;
   for (int axis = 0; axis < d.rank; ++axis) {
     auto const i = static_cast<std::size_t>(axis);
     if (d.extents[i] < 1 || d.extents[i] > std::int64_t{1} << 32)
       return sentence("extents[{}] is {}; it must be 1 to 2^32", axis, d.extents[i]);
-    if (d.box[i] < 1 || d.box[i] > 256) return sentence("box[{}] is {}; it must be 1 to 256", axis, d.box[i]);
+    if (d.box[i] < 1 || d.box[i] > 256)
+      return sentence("box[{}] is {}; it must be 1 to 256", axis, d.box[i]);
     if (d.element_strides[i] < 1 || d.element_strides[i] > 8)
       return sentence("element_strides[{}] is {}; it must be 1 to 8", axis, d.element_strides[i]);
     if (axis == 0) continue;
     std::int64_t const stride = d.strides[i - 1];
     if (stride < 0 || stride >= std::int64_t{1} << 40)
-      return sentence("strides[{}], of axis {}, is {} bytes; it must be less than 2^40 and not negative",
-                      axis - 1, axis, stride);
+      return sentence(
+          "strides[{}], of axis {}, is {} bytes; it must be less than 2^40 and not negative",
+          axis - 1, axis, stride);
     if (stride % 16 != 0)
-      return sentence("strides[{}], of axis {}, is {} bytes; it must be a multiple of 16", axis - 1, axis,
-                      stride);
+      return sentence("strides[{}], of axis {}, is {} bytes; it must be a multiple of 16", axis - 1,
+                      axis, stride);
   }
   // Not in the driver's documentation; cuTensorMapEncodeTiled of driver 580.159.04 refuses more.
   constexpr std::int64_t most_bytes = 228 * 1024;
@@ -62,12 +65,12 @@ std::optional<std::string> refusal(TensorMapDescription const& d) {
                     to_string(d.dtype), bytes, most_bytes);
   std::int64_t const row = d.box[0] * element;
   if (row % 16 != 0)
-    return sentence("box[0] is {} elements of {}, {} bytes; it must be a multiple of 16 bytes", d.box[0],
-                    to_string(d.dtype), row);
+    return sentence("box[0] is {} elements of {}, {} bytes; it must be a multiple of 16 bytes",
+                    d.box[0], to_string(d.dtype), row);
   if (d.swizzle != TmaSwizzle::none && row > span_bytes(d.swizzle))
     return sentence(
-        "box[0] is {} elements of {}, {} bytes; under a swizzle of {} it must be at most {} bytes", d.box[0],
-        to_string(d.dtype), row, to_string(d.swizzle), span_bytes(d.swizzle));
+        "box[0] is {} elements of {}, {} bytes; under a swizzle of {} it must be at most {} bytes",
+        d.box[0], to_string(d.dtype), row, to_string(d.swizzle), span_bytes(d.swizzle));
   if (d.fill == TmaFill::nans && !is_floating_point(d.dtype))
     return sentence("fill is nans for {}; it must be zeros but for f64, f32, tf32, f16 and bf16",
                     to_string(d.dtype));

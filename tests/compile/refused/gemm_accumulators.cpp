@@ -10,6 +10,7 @@ struct Spec {
 };
 using Mma = TiledMma<TiledMmaSpec{Spec::atom, 64, 64, 2, 2}>;
 using Other = TiledMma<TiledMmaSpec{Spec::atom, 128, 64, 2, 2}>;
-TEGULA_DEVICE void run(Mma::FragmentA<16> const& a, Mma::FragmentB<16> const& b, Other::Accumulator& c) {
+TEGULA_DEVICE void run(Mma::FragmentA<16> const& a, Mma::FragmentB<16> const& b,
+                       Other::Accumulator& c) {
   gemm(Mma{0}, a, b, c);
 }

@@ -9,6 +9,7 @@ struct Spec {
   static constexpr MmaSpec atom = warp_mma(DType::bf16, DType::f32, 16);
 };
 using Mma = TiledMma<TiledMmaSpec{Spec::atom, 64, 64, 2, 2}>;
-TEGULA_DEVICE void run(Mma::FragmentA<32> const& a, Mma::FragmentB<64> const& b, Mma::Accumulator& c) {
+TEGULA_DEVICE void run(Mma::FragmentA<32> const& a, Mma::FragmentB<64> const& b,
+                       Mma::Accumulator& c) {
   gemm(Mma{0}, a, b, c);
 }

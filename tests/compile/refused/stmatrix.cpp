@@ -3,4 +3,6 @@
 
 #include "tegula/arch/stmatrix.hpp"
 
-TEGULA_DEVICE void store(tegula::SharedAddr row, std::uint32_t const (&r)[3]) { tegula::stmatrix(row, r); }
+TEGULA_DEVICE void store(tegula::SharedAddr row, std::uint32_t const (&r)[3]) {
+  tegula::stmatrix(row, r);
+}

@@ -8,5 +8,5 @@
 
 using namespace tegula;
 
-static_assert(Descriptors<SharedTile<bfloat16, SwizzledLayout(row_major(64, 64))>>::descriptor.stride_offset >
-              0);
+static_assert(Descriptors<SharedTile<bfloat16, SwizzledLayout(row_major(64, 64))>>::descriptor
+                  .stride_offset > 0);

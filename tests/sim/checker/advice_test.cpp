@@ -4,7 +4,8 @@
 #include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/tma.hpp"
 
-/// What a finding advises removes it: each kernel is broken, and its twin does what the advice says.
+/// What a finding advises removes it: each kernel is broken, and its twin does what the advice
+/// says.
 namespace tegula {
 namespace {
 
@@ -21,7 +22,9 @@ struct Advised : Broken {
       name("full", full);
     }
   };
-  static SharedAddr word(SharedStorage const& smem, int i) { return shared_address(&smem.words[i]); }
+  static SharedAddr word(SharedStorage const& smem, int i) {
+    return shared_address(&smem.words[i]);
+  }
   static void begin(SharedStorage const& smem, int count = 1) {
     for (int i = thread_idx(); i < 256; i += 64) st_shared(word(smem, i), 1u);
     if (thread_idx() == 0) {
@@ -39,13 +42,14 @@ template <bool Mended> struct ReadsTheNextThreads : Advised {
     begin(smem);
     st_shared(word(smem, thread_idx()), 2u);
     if (Mended) cta::sync();
-    st_global(p.out + 4 * thread_idx(), ld_shared<std::uint32_t>(word(smem, (thread_idx() + 1) % threads)));
+    st_global(p.out + 4 * thread_idx(),
+              ld_shared<std::uint32_t>(word(smem, (thread_idx() + 1) % threads)));
   }
 };
 
 TEST(Advice, IsOfTheWidestOfThePairsThatAreToldTogether) {
-  sim::Finding const f =
-      finding_that_advises<ReadsTheNextThreads<false>>(FindingKind::data_race, "a cta::sync between them");
+  sim::Finding const f = finding_that_advises<ReadsTheNextThreads<false>>(
+      FindingKind::data_race, "a cta::sync between them");
   EXPECT_NE(f.warp, f.other_warp);
   EXPECT_EQ(f.order.find("warp::sync"), std::string::npos) << f.order;
   expect_silent<ReadsTheNextThreads<true>>();
@@ -59,7 +63,8 @@ template <bool Mended> struct ReadsTheNextThreadsCopies : Advised {
     cp_async_commit_group();
     cp_async_wait_group<0>();
     if (Mended) cta::sync();
-    st_global(p.out + 4 * thread_idx(), ld_shared<std::uint32_t>(word(smem, (thread_idx() + 1) % threads)));
+    st_global(p.out + 4 * thread_idx(),
+              ld_shared<std::uint32_t>(word(smem, (thread_idx() + 1) % threads)));
   }
 };
 
@@ -89,8 +94,8 @@ template <bool Mended> struct ReadsOfBothCtas : Advised {
 };
 
 TEST(Advice, AcrossACluster) {
-  finding_that_advises<ReadsOfBothCtas<false>>(FindingKind::data_race, "a cluster::sync between them",
-                                               {2, 1, 1});
+  finding_that_advises<ReadsOfBothCtas<false>>(FindingKind::data_race,
+                                               "a cluster::sync between them", {2, 1, 1});
   expect_silent<ReadsOfBothCtas<true>>({2, 1, 1});
 }
 
@@ -109,10 +114,12 @@ template <bool Mended> struct CrossesWarpSyncs : Advised {
 };
 
 TEST(Advice, NamesTheTwoWarpSyncsThatHaveMet) {
-  sim::Finding const f = finding_that_advises<CrossesWarpSyncs<false>>(FindingKind::data_race,
-                                                                       "a warp::sync between them, at which");
-  EXPECT_NE(f.order.find(":" + std::to_string(CrossesWarpSyncs<false>::line)), std::string::npos) << f.order;
-  EXPECT_NE(f.order.find(":" + std::to_string(CrossesWarpSyncs<false>::line + 2)), std::string::npos)
+  sim::Finding const f = finding_that_advises<CrossesWarpSyncs<false>>(
+      FindingKind::data_race, "a warp::sync between them, at which");
+  EXPECT_NE(f.order.find(":" + std::to_string(CrossesWarpSyncs<false>::line)), std::string::npos)
+      << f.order;
+  EXPECT_NE(f.order.find(":" + std::to_string(CrossesWarpSyncs<false>::line + 2)),
+            std::string::npos)
       << f.order;
   expect_silent<CrossesWarpSyncs<true>>();
 }
@@ -132,9 +139,10 @@ template <bool Mended> struct StoresWithoutAGroup : Advised {
 };
 
 TEST(Advice, NamesTheGroupThatABulkStoreLacks) {
-  finding_that_advises<StoresWithoutAGroup<false>>(FindingKind::async_overwrite,
-                                                   "a bulk_commit_group after it and a bulk_wait_group_read");
-  finding_that_advises<StoresWithoutAGroup<false>>(FindingKind::exited_cta, "a bulk_commit_group after it");
+  finding_that_advises<StoresWithoutAGroup<false>>(
+      FindingKind::async_overwrite, "a bulk_commit_group after it and a bulk_wait_group_read");
+  finding_that_advises<StoresWithoutAGroup<false>>(FindingKind::exited_cta,
+                                                   "a bulk_commit_group after it");
   expect_silent<StoresWithoutAGroup<true>>();
 }
 
@@ -166,8 +174,8 @@ struct ArrivesAfterInval : Advised {
 };
 
 TEST(Advice, SaysWhereAnMbarrierWasInvalidated) {
-  sim::Finding const f =
-      only_finding(report_of<ArrivesAfterInval>(), FindingKind::mbarrier_misuse, ArrivesAfterInval::line + 1);
+  sim::Finding const f = only_finding(report_of<ArrivesAfterInval>(), FindingKind::mbarrier_misuse,
+                                      ArrivesAfterInval::line + 1);
   EXPECT_SAYS(f, "which is no mbarrier any more: it was invalidated (");
   EXPECT_SAYS(f, ":" + std::to_string(ArrivesAfterInval::line) + ")");
 }
@@ -211,8 +219,8 @@ template <bool Mended> struct ExpectsOneOfTwo : Advised {
 };
 
 TEST(Advice, NamesTheBytesThatAPhaseLacks) {
-  finding_that_advises<ExpectsOneOfTwo<false>>(FindingKind::async_read_early,
-                                               "an expect_tx of all bytes of phase 0 of element 0 of full");
+  finding_that_advises<ExpectsOneOfTwo<false>>(
+      FindingKind::async_read_early, "an expect_tx of all bytes of phase 0 of element 0 of full");
   expect_silent<ExpectsOneOfTwo<true>>();
 }
 

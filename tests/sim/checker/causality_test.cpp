@@ -21,8 +21,8 @@ class Graph {
     fence_.push_back(proxy_fence);
     return before_.size() - 1;
   }
-  /// Which events a path leads from to `last`: bit 0, one without a fence between the proxies after the
-  /// event; bit 1, one with such a fence.
+  /// Which events a path leads from to `last`: bit 0, one without a fence between the proxies after
+  /// the event; bit 1, one with such a fence.
   std::vector<unsigned> leading_to(std::size_t last) const {
     std::vector<unsigned> found(before_.size());
     std::vector<std::pair<std::size_t, bool>> rest = {{last, false}};
@@ -32,7 +32,8 @@ class Graph {
       unsigned const bit = fenced ? 2 : 1;
       if ((found[event] & bit) != 0) continue;
       found[event] |= bit;
-      for (std::size_t const earlier : before_[event]) rest.emplace_back(earlier, fenced || fence_[event]);
+      for (std::size_t const earlier : before_[event])
+        rest.emplace_back(earlier, fenced || fence_[event]);
     }
     return found;
   }
@@ -42,8 +43,8 @@ class Graph {
   std::vector<bool> fence_;
 };
 
-/// A random program of some threads that release into places, acquire from them, synchronise, fence and
-/// access memory, and of copies that land for agents of their own.
+/// A random program of some threads that release into places, acquire from them, synchronise, fence
+/// and access memory, and of copies that land for agents of their own.
 class Program {
  public:
   Program(std::uint32_t seed, int threads, int places, int copies) : random_(seed) {
@@ -150,7 +151,8 @@ class Program {
   };
 
   int pick(int below) { return static_cast<int>(random_() % static_cast<unsigned>(below)); }
-  std::size_t event(std::size_t thread, bool proxy_fence = false, std::vector<std::size_t> after = {}) {
+  std::size_t event(std::size_t thread, bool proxy_fence = false,
+                    std::vector<std::size_t> after = {}) {
     after.push_back(latest_[thread]);
     return latest_[thread] = graph_.add(proxy_fence, std::move(after));
   }

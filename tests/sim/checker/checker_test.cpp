@@ -8,8 +8,8 @@
 #include "tegula/layout/layout.hpp"
 #include "tegula/layout/swizzle.hpp"
 
-/// Kernels with one mistake each, and the finding each must give: kind, line, thread, and the words of the
-/// sentence that a reader needs.
+/// Kernels with one mistake each, and the finding each must give: kind, line, thread, and the words
+/// of the sentence that a reader needs.
 namespace tegula {
 namespace {
 
@@ -41,7 +41,8 @@ template <SwizzledLayout L> struct Tile {
 };
 
 struct ReadsUnwrittenStage : Broken {
-  static constexpr SwizzledLayout tile = {Swizzle{3, 3, 3}, 0, layout(tuple(8, 64, 3), tuple(64, 1, 512))};
+  static constexpr SwizzledLayout tile = {Swizzle{3, 3, 3}, 0,
+                                          layout(tuple(8, 64, 3), tuple(64, 1, 512))};
   struct SharedStorage {
     Tile<tile> v;
     template <class F> void name_buffers(F&& name) { name("V", v); }
@@ -75,8 +76,8 @@ struct LdmatrixOfUnwrittenRow : Broken {
 };
 
 TEST(Checker, LdmatrixOfARowThatNobodyWrote) {
-  Finding const f = only_finding(report_of<LdmatrixOfUnwrittenRow>(), FindingKind::uninitialized_read,
-                                 LdmatrixOfUnwrittenRow::line);
+  Finding const f = only_finding(report_of<LdmatrixOfUnwrittenRow>(),
+                                 FindingKind::uninitialized_read, LdmatrixOfUnwrittenRow::line);
   EXPECT_EQ(f.lane, 11) << "the lane that gave the row's address";
   EXPECT_EQ(f.coordinate, "row 11, column 0 of K");
 }
@@ -111,13 +112,14 @@ TEST(Checker, CpAsyncFromGlobalMemoryThatNobodyWrote) {
 struct StoresPastShared : Broken {
   static constexpr int line = __LINE__ + 2;
   void operator()(Params const&, SharedStorage& smem) const {
-    st_shared(shared_address(smem.k) + 32u * static_cast<SharedAddr>(lane_id() + 1), std::uint32_t{7});
+    st_shared(shared_address(smem.k) + 32u * static_cast<SharedAddr>(lane_id() + 1),
+              std::uint32_t{7});
   }
 };
 
 TEST(Checker, StorePastTheEndOfSharedMemory) {
-  Finding const f =
-      only_finding(report_of<StoresPastShared>(), FindingKind::out_of_bounds, StoresPastShared::line);
+  Finding const f = only_finding(report_of<StoresPastShared>(), FindingKind::out_of_bounds,
+                                 StoresPastShared::line);
   EXPECT_EQ(f.lane, 31);
   EXPECT_SAYS(
       f,
@@ -147,8 +149,8 @@ struct StoresBeforeGlobal : Broken {
 };
 
 TEST(Checker, StoreBeforeTheStartOfGlobalMemory) {
-  Finding const f =
-      only_finding(report_of<StoresBeforeGlobal>(), FindingKind::out_of_bounds, StoresBeforeGlobal::line);
+  Finding const f = only_finding(report_of<StoresBeforeGlobal>(), FindingKind::out_of_bounds,
+                                 StoresBeforeGlobal::line);
   EXPECT_SAYS(f, "8 bytes before the start of out");
 }
 
@@ -182,7 +184,9 @@ TEST(Checker, MisalignedSharedAccess) {
 
 struct MisalignedGlobal : Broken {
   static constexpr int line = __LINE__ + 1;
-  void operator()(Params const& p, SharedStorage&) const { ld_global<float>(p.in + 2 + 4 * lane_id()); }
+  void operator()(Params const& p, SharedStorage&) const {
+    ld_global<float>(p.in + 2 + 4 * lane_id());
+  }
 };
 
 TEST(Checker, MisalignedGlobalAccessIsFoundOnceAndCounted) {
@@ -201,7 +205,8 @@ struct MisalignedCopy : Broken {
 };
 
 TEST(Checker, MisalignedSourceOfCpAsync) {
-  Finding const f = only_finding(report_of<MisalignedCopy>(), FindingKind::misaligned, MisalignedCopy::line);
+  Finding const f =
+      only_finding(report_of<MisalignedCopy>(), FindingKind::misaligned, MisalignedCopy::line);
   EXPECT_EQ(f.buffer, "in");
 }
 
@@ -218,7 +223,8 @@ struct ReadsBeforeWait : Broken {
 };
 
 TEST(Checker, CpAsyncDataReadBeforeItsWaitAtEveryCompletion) {
-  for (auto const completion : {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
+  for (auto const completion :
+       {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
     Finding const f = only_finding(report_of<ReadsBeforeWait>({.completion = completion}),
                                    FindingKind::async_read_early, ReadsBeforeWait::line);
     EXPECT_EQ(f.other.line, ReadsBeforeWait::copy_line);
@@ -294,8 +300,8 @@ struct ShufflesFromOutsideOfTheMask : Broken {
 };
 
 TEST(Checker, ShuffleFromALaneOutsideOfTheMask) {
-  Finding const f = only_finding(report_of<ShufflesFromOutsideOfTheMask>(), FindingKind::invalid_operand,
-                                 ShufflesFromOutsideOfTheMask::line);
+  Finding const f = only_finding(report_of<ShufflesFromOutsideOfTheMask>(),
+                                 FindingKind::invalid_operand, ShufflesFromOutsideOfTheMask::line);
   EXPECT_SAYS(f, "shfl.sync reads lane 12, which its mask 0x000000ff leaves out");
 }
 
@@ -307,8 +313,8 @@ struct MaskWithoutSelf : Broken {
 };
 
 TEST(Checker, MaskThatLeavesOutTheLaneItself) {
-  Finding const f =
-      only_finding(report_of<MaskWithoutSelf>(), FindingKind::invalid_operand, MaskWithoutSelf::line);
+  Finding const f = only_finding(report_of<MaskWithoutSelf>(), FindingKind::invalid_operand,
+                                 MaskWithoutSelf::line);
   EXPECT_EQ(f.lane, 20);
 }
 
@@ -321,7 +327,8 @@ struct TakesForeignAddress : Broken {
 };
 
 TEST(Checker, SharedAddressOfSomethingElse) {
-  only_finding(report_of<TakesForeignAddress>(), FindingKind::out_of_bounds, TakesForeignAddress::line);
+  only_finding(report_of<TakesForeignAddress>(), FindingKind::out_of_bounds,
+               TakesForeignAddress::line);
 }
 
 struct Traps : Broken {
@@ -359,8 +366,8 @@ TEST(Checker, ALaunchWithFindingsThrowsWithTheirSentences) {
   } catch (sim::CheckError const& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("byte 40 of out, which nobody has written"));
     EXPECT_THAT(error.what(), testing::HasSubstr("ReadsUnwrittenGlobal"));
-    EXPECT_THAT(error.what(),
-                testing::HasSubstr("checker/checker_test.cpp:" + std::to_string(ReadsUnwrittenGlobal::line)));
+    EXPECT_THAT(error.what(), testing::HasSubstr("checker/checker_test.cpp:" +
+                                                 std::to_string(ReadsUnwrittenGlobal::line)));
     EXPECT_THAT(error.what(), testing::HasSubstr("CTA (0, 0, 0), warp 0, lane 1"));
     EXPECT_EQ(error.report().findings.size(), 1u);
   }
@@ -387,11 +394,13 @@ TEST(Checker, JsonHoldsWhatTheTextHolds) {
 }
 
 TEST(Checker, AReportWithFindingsNamesItsSchedule) {
-  sim::Options const options{
-      .completion = sim::Completion::first, .interleaving = sim::Interleaving::one_warp_behind, .seed = 3};
+  sim::Options const options{.completion = sim::Completion::first,
+                             .interleaving = sim::Interleaving::one_warp_behind,
+                             .seed = 3};
   sim::Report const report = report_of<ReadsBeforeWait>(options);
-  EXPECT_NE(report.text().find("\nschedule: completion first, interleaving one_warp_behind, seed 3\n"),
-            std::string::npos)
+  EXPECT_NE(
+      report.text().find("\nschedule: completion first, interleaving one_warp_behind, seed 3\n"),
+      std::string::npos)
       << report.text();
   auto const schedule = nlohmann::json::parse(report.json())["schedule"];
   EXPECT_EQ(schedule["completion"], "first");

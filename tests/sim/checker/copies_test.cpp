@@ -17,8 +17,9 @@
 #include "tegula/tensor/shared_tile.hpp"
 #include "tegula/tensor/tiled_copy.hpp"
 
-/// What lies in shared memory: addresses that are not where the layout of a tile puts the element, boxes that
-/// are read by another swizzle than the one that laid them out, and copies that nobody reads.
+/// What lies in shared memory: addresses that are not where the layout of a tile puts the element,
+/// boxes that are read by another swizzle than the one that laid them out, and copies that nobody
+/// reads.
 namespace tegula {
 namespace {
 
@@ -36,7 +37,8 @@ template <int First, int Step, int Stage, SwizzledLayout L> struct Accesses {
   static constexpr int height = static_cast<int>(L.layout[0].size());
   /// (2, 32) -> thread, two rows at a time; a thread's numbers: (1, steps of two rows, 1).
   using Copy =
-      TiledCopy<make_tiled_copy(layout(shape(2, 32), stride(32, 1)), tuple(1, 1), height, 32), float>;
+      TiledCopy<make_tiled_copy(layout(shape(2, 32), stride(32, 1)), tuple(1, 1), height, 32),
+                float>;
   struct SharedStorage {
     Tile tile;
     template <class F> void name_buffers(F&& name) { name("tile", tile); }
@@ -119,11 +121,12 @@ TensorMap map_of(void* memory, TmaSwizzle swizzle, int box_rows = 0) {
   return sim::encode(d);
 }
 
-constexpr TmaSwizzle kSwizzles[] = {TmaSwizzle::none, TmaSwizzle::b32, TmaSwizzle::b64, TmaSwizzle::b128};
+constexpr TmaSwizzle kSwizzles[] = {TmaSwizzle::none, TmaSwizzle::b32, TmaSwizzle::b64,
+                                    TmaSwizzle::b128};
 
 template <class Kernel>
-sim::Report report_of_maps(TensorMap (*in)(void*), TensorMap (*out)(void*), sim::Options options = {},
-                           Dim3 grid = {}) {
+sim::Report report_of_maps(TensorMap (*in)(void*), TensorMap (*out)(void*),
+                           sim::Options options = {}, Dim3 grid = {}) {
   options.throw_on_finding = false;
   sim::Machine machine(options);
   void* const from = machine.allocate(4096, "in");
@@ -135,8 +138,8 @@ sim::Report report_of_maps(TensorMap (*in)(void*), TensorMap (*out)(void*), sim:
 
 template <TmaSwizzle S> TensorMap map_with(void* memory) { return map_of(memory, S); }
 
-/// Multiplies by 16 rows of K 16-bit elements, which wgmma reads by a swizzle of 2 K bytes. `Rewritten`: by
-/// threads, after the load.
+/// Multiplies by 16 rows of K 16-bit elements, which wgmma reads by a swizzle of 2 K bytes.
+/// `Rewritten`: by threads, after the load.
 template <int K, bool Rewritten = false> struct MultipliesBy {
   using Params = Maps;
   using Tile = SharedTile<std::uint16_t, swizzled_operand(16, 16, K, 1)>;
@@ -162,15 +165,16 @@ template <int K, bool Rewritten = false> struct MultipliesBy {
     cta::sync();
     mbarrier_wait_parity(full, 0);
     if (Rewritten) {
-      for (int i = thread_idx(); i < 512; i += threads) st_shared(shared_address(&smem.words[i]), 0u);
+      for (int i = thread_idx(); i < 512; i += threads)
+        st_shared(shared_address(&smem.words[i]), 0u);
       fence_proxy_async_shared();
       cta::sync();
     }
     float d[8] = {};
     std::uint32_t const a[4] = {};
     wgmma_fence();
-    wgmma<warpgroup_mma(DType::bf16, DType::bf16, DType::f32, 16, Major::k, Major::k, MmaOperands::rs)>(
-        d, a, matrix_descriptor(tensor(smem.b)), true);
+    wgmma<warpgroup_mma(DType::bf16, DType::bf16, DType::f32, 16, Major::k, Major::k,
+                        MmaOperands::rs)>(d, a, matrix_descriptor(tensor(smem.b)), true);
     wgmma_commit_group();
     wgmma_wait_group<0>();
   }
@@ -258,14 +262,15 @@ template <bool Adds> struct LoadsAndStores {
 
 TEST(Swizzles, StoresAndReductionsReadByTheOneOfTheLoad) {
   constexpr auto b64 = map_with<TmaSwizzle::b64>, b128 = map_with<TmaSwizzle::b128>;
-  for (auto const& right :
-       {report_of_maps<LoadsAndStores<false>>(b64, b64), report_of_maps<LoadsAndStores<true>>(b128, b128)}) {
+  for (auto const& right : {report_of_maps<LoadsAndStores<false>>(b64, b64),
+                            report_of_maps<LoadsAndStores<true>>(b128, b128)}) {
     EXPECT_TRUE(right.ok()) << right.text();
   }
   only_finding(report_of_maps<LoadsAndStores<false>>(b64, b128), FindingKind::wrong_layout,
                LoadsAndStores<false>::line);
-  Finding const f = only_finding(report_of_maps<LoadsAndStores<true>>(b128, map_with<TmaSwizzle::none>),
-                                 FindingKind::wrong_layout, LoadsAndStores<true>::line);
+  Finding const f =
+      only_finding(report_of_maps<LoadsAndStores<true>>(b128, map_with<TmaSwizzle::none>),
+                   FindingKind::wrong_layout, LoadsAndStores<true>::line);
   EXPECT_SAYS(f, "cp.reduce.async.bulk.tensor reads element 64 of tile by no swizzle");
 }
 
@@ -280,8 +285,8 @@ TEST(Swizzles, WhereTheyAgreeNothingIsWrong) {
 
 enum class Between { nothing, one_byte, all_lanes, store };
 
-/// Two steps' cp.async into one place; what is done with the first step's in between. `Bytes`: that are
-/// copied of 4; the rest is filled.
+/// Two steps' cp.async into one place; what is done with the first step's in between. `Bytes`: that
+/// are copied of 4; the rest is filled.
 template <Between B, int Bytes = 4> struct CopiesTwice : Broken {
   static constexpr int line = __LINE__ + 5;
   void operator()(Params const& p, SharedStorage& smem) const {
@@ -304,16 +309,17 @@ TEST(UnreadCopies, ByCpAsync) {
   EXPECT_EQ(f.count, 1) << "of all lanes together";
   EXPECT_EQ(f.coordinate, "row 0, column 0 of K");
   EXPECT_EQ(f.other.line, Kernel::line);
-  EXPECT_EQ(f.message, "cp.async writes over what a cp.async of warp 0 lane 0 (checker/copies_test.cpp:" +
-                           std::to_string(Kernel::line) +
-                           ") has brought, from row 0, column 0 of K on, and nobody has read any of it");
+  EXPECT_EQ(f.message,
+            "cp.async writes over what a cp.async of warp 0 lane 0 (checker/copies_test.cpp:" +
+                std::to_string(Kernel::line) +
+                ") has brought, from row 0, column 0 of K on, and nobody has read any of it");
   auto const unchecked = report_of<Kernel>({.check = false});
   EXPECT_TRUE(unchecked.ok()) << unchecked.text();
 }
 
 TEST(UnreadCopies, OneByteThatIsReadIsEnough) {
-  for (auto const& report :
-       {report_of<CopiesTwice<Between::one_byte>>(), report_of<CopiesTwice<Between::all_lanes>>()}) {
+  for (auto const& report : {report_of<CopiesTwice<Between::one_byte>>(),
+                             report_of<CopiesTwice<Between::all_lanes>>()}) {
     EXPECT_TRUE(report.ok()) << report.text();
   }
 }
@@ -325,8 +331,8 @@ TEST(UnreadCopies, FillsAndWhatThreadsOverwriteNeedNotBeRead) {
   }
 }
 
-/// Each lane copies for itself, again and again, and not every lane needs what it has copied. No lane waits
-/// for another.
+/// Each lane copies for itself, again and again, and not every lane needs what it has copied. No
+/// lane waits for another.
 struct LanesByThemselves : Broken {
   void operator()(Params const& p, SharedStorage& smem) const {
     SharedAddr const place = shared_address(smem.k[0]) + 4u * lane_id();
@@ -342,7 +348,8 @@ struct LanesByThemselves : Broken {
 TEST(UnreadCopies, PartsAreOneCopyWheneverLanesRun) {
   for (auto const interleaving : {sim::Interleaving::one_warp_ahead, sim::Interleaving::random}) {
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
-      auto const report = report_of<LanesByThemselves>({.interleaving = interleaving, .seed = seed});
+      auto const report =
+          report_of<LanesByThemselves>({.interleaving = interleaving, .seed = seed});
       EXPECT_TRUE(report.ok()) << report.text();
     }
   }
@@ -386,7 +393,8 @@ template <ReadBy R, int First = 0> struct LoadsTwice {
 TEST(UnreadCopies, ByTma) {
   constexpr auto map = map_with<TmaSwizzle::b128>;
   using Kernel = LoadsTwice<ReadBy::nobody>;
-  Finding const f = only_finding(report_of_maps<Kernel>(map, map), FindingKind::unread_copy, Kernel::line);
+  Finding const f =
+      only_finding(report_of_maps<Kernel>(map, map), FindingKind::unread_copy, Kernel::line);
   EXPECT_EQ(
       f.message,
       "cp.async.bulk.tensor writes over what a cp.async.bulk.tensor of warp 0 lane 0 (checker/copies_test.cpp:" +
@@ -427,16 +435,18 @@ TEST(UnreadCopies, InEachCtaOfAMulticast) {
   auto const read = report_of_maps<MulticastsTwice<true>>(map, map, {}, {2, 1, 1});
   EXPECT_TRUE(read.ok()) << read.text();
   using Kernel = MulticastsTwice<false>;
-  Finding const f =
-      only_finding(report_of_maps<Kernel>(map, map, {}, {2, 1, 1}), FindingKind::unread_copy, Kernel::line);
-  EXPECT_SAYS(f, "from element 0 of tile of CTA 1 of the cluster on, and nobody has read any of it");
+  Finding const f = only_finding(report_of_maps<Kernel>(map, map, {}, {2, 1, 1}),
+                                 FindingKind::unread_copy, Kernel::line);
+  EXPECT_SAYS(f,
+              "from element 0 of tile of CTA 1 of the cluster on, and nobody has read any of it");
 }
 
 TEST(UnreadCopies, ABoxOutsideOfTheTensorIsAFill) {
   constexpr auto map = map_with<TmaSwizzle::b128>;
   auto const outside = report_of_maps<LoadsTwice<ReadBy::nobody, 32>>(map, map);
   EXPECT_TRUE(outside.ok()) << outside.text();
-  EXPECT_FALSE((report_of_maps<LoadsTwice<ReadBy::nobody, 15>>(map, map).ok())) << "one row is inside";
+  EXPECT_FALSE((report_of_maps<LoadsTwice<ReadBy::nobody, 15>>(map, map).ok()))
+      << "one row is inside";
 }
 
 // The shadow by itself.
@@ -448,7 +458,8 @@ using sim::Overwrite;
 
 Overwrite const kBy{Instruction::cp_async_bulk, {}, 0, 0};
 
-int lost(CopyShadow& shadow, CopyShadow::Id id, std::uint32_t offset, std::uint32_t n, Overwrite by = kBy) {
+int lost(CopyShadow& shadow, CopyShadow::Id id, std::uint32_t offset, std::uint32_t n,
+         Overwrite by = kBy) {
   int count = 0;
   shadow.bring(id, offset, n, by, [&](Copy const&) { ++count; });
   return count;

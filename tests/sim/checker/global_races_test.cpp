@@ -19,13 +19,15 @@ using ::testing::HasSubstr;
 
 using Word = std::uint32_t;
 
-/// The first CTA's part of a handover through global memory: `in` holds a flag (zero at the start) at byte 0
-/// and another at byte 64, `out` the data.
+/// The first CTA's part of a handover through global memory: `in` holds a flag (zero at the start)
+/// at byte 0 and another at byte 64, `out` the data.
 struct Handover : Broken {
   TEGULA_DEVICE static Word* flag(Params const& p, int i = 0) {
     return reinterpret_cast<Word*>(p.in) + 16 * i;
   }
-  TEGULA_DEVICE static Word* data(Params const& p, int i = 0) { return reinterpret_cast<Word*>(p.out) + i; }
+  TEGULA_DEVICE static Word* data(Params const& p, int i = 0) {
+    return reinterpret_cast<Word*>(p.out) + i;
+  }
 };
 
 struct TwoCtasWriteOnePlace : Broken {
@@ -36,8 +38,8 @@ struct TwoCtasWriteOnePlace : Broken {
 };
 
 TEST(GlobalRaces, TwoCtasWriteOnePlace) {
-  Finding const f = only_finding(report_of<TwoCtasWriteOnePlace>({}, {3, 1, 1}), FindingKind::data_race,
-                                 TwoCtasWriteOnePlace::line);
+  Finding const f = only_finding(report_of<TwoCtasWriteOnePlace>({}, {3, 1, 1}),
+                                 FindingKind::data_race, TwoCtasWriteOnePlace::line);
   EXPECT_EQ(f.cta, (Dim3{1, 0, 0}));
   EXPECT_EQ(f.warp, 0);
   EXPECT_EQ(f.lane, 5);
@@ -59,7 +61,8 @@ TEST(GlobalRaces, TwoCtasWriteOnePlace) {
 /// Two CTAs write `Bytes` bytes each at addresses `Pitch` apart, over and over.
 template <class V, int Pitch> struct Neighbours : Broken {
   void operator()(Params const& p, SharedStorage&) const {
-    for (int i = 0; i < 3; ++i) st_global(p.out + 2 * Pitch * lane_id() + Pitch * block_idx().x, V{});
+    for (int i = 0; i < 3; ++i)
+      st_global(p.out + 2 * Pitch * lane_id() + Pitch * block_idx().x, V{});
   }
 };
 
@@ -84,8 +87,8 @@ struct OneByteTooFar : Broken {
 };
 
 TEST(GlobalRaces, OneByteOfAReadIsWritten) {
-  Finding const f =
-      only_finding(report_of<OneByteTooFar>({}, {2, 1, 1}), FindingKind::data_race, OneByteTooFar::read_line);
+  Finding const f = only_finding(report_of<OneByteTooFar>({}, {2, 1, 1}), FindingKind::data_race,
+                                 OneByteTooFar::read_line);
   EXPECT_EQ(f.other.line, OneByteTooFar::write_line);
   EXPECT_EQ(f.coordinate, "byte 131 of in");
   EXPECT_SAYS(
@@ -141,8 +144,10 @@ TEST(GlobalRaces, AFlagOrdersWithAFenceOnEitherSide) {
 }
 
 TEST(GlobalRaces, AFenceOfTheCtaDoesNotReachAnother) {
-  EXPECT_THAT(race_of_hands<Fences::of_cta_before>().order, HasSubstr("orders for its own CTA alone"));
-  EXPECT_THAT(race_of_hands<Fences::of_cta_after>().order, HasSubstr("orders for its own CTA alone"));
+  EXPECT_THAT(race_of_hands<Fences::of_cta_before>().order,
+              HasSubstr("orders for its own CTA alone"));
+  EXPECT_THAT(race_of_hands<Fences::of_cta_after>().order,
+              HasSubstr("orders for its own CTA alone"));
 }
 
 /// A fence of each scope in turn, as given.
@@ -152,8 +157,8 @@ template <Scope... S> struct Scopes {
 using OfCta = Scopes<Scope::cta>;
 using OfGpu = Scopes<Scope::gpu>;
 
-/// The first thread of the grid hands a number by a flag to another: of its warp's neighbour, of a CTA of the
-/// same cluster, or of another cluster.
+/// The first thread of the grid hands a number by a flag to another: of its warp's neighbour, of a
+/// CTA of the same cluster, or of another cluster.
 template <class Before, class After, int Ctas, int ClusterCtas> struct HandsInScope : Handover {
   static constexpr int threads = 64;
   static constexpr Dim3 cluster = {ClusterCtas, 1, 1};
@@ -259,7 +264,8 @@ template <bool Acquires> struct HandsOn : Handover {
 
 TEST(GlobalRaces, OrderIsHandedOn) {
   // The middle CTA's one fence acquires what its flag told and releases by the next.
-  EXPECT_TRUE(report_of<HandsOn<true>>({}, {3, 1, 1}).ok()) << report_of<HandsOn<true>>({}, {3, 1, 1}).text();
+  EXPECT_TRUE(report_of<HandsOn<true>>({}, {3, 1, 1}).ok())
+      << report_of<HandsOn<true>>({}, {3, 1, 1}).text();
   EXPECT_FALSE(report_of<HandsOn<false>>({}, {3, 1, 1}).ok());
 }
 
@@ -280,9 +286,10 @@ struct SpinsOnAPlainLoad : Handover {
 };
 
 TEST(GlobalRaces, ASpinOnAPlainLoad) {
-  Finding const f = only_finding(report_of<SpinsOnAPlainLoad>({}, {2, 1, 1}), FindingKind::data_race,
-                                 SpinsOnAPlainLoad::line);
-  EXPECT_SAYS(f, "ld.global reads byte 0 of in, which atom of CTA (0, 0, 0), warp 0, lane 0 changes");
+  Finding const f = only_finding(report_of<SpinsOnAPlainLoad>({}, {2, 1, 1}),
+                                 FindingKind::data_race, SpinsOnAPlainLoad::line);
+  EXPECT_SAYS(f,
+              "ld.global reads byte 0 of in, which atom of CTA (0, 0, 0), warp 0, lane 0 changes");
 }
 
 /// Atomics of all CTAs meet in one word, and none touches it otherwise.
@@ -306,7 +313,9 @@ struct InPlace : Broken {
   }
 };
 
-TEST(GlobalRaces, WorkInPlaceIsOrderedByEachThread) { EXPECT_TRUE(report_of<InPlace>({}, {8, 1, 1}).ok()); }
+TEST(GlobalRaces, WorkInPlaceIsOrderedByEachThread) {
+  EXPECT_TRUE(report_of<InPlace>({}, {8, 1, 1}).ok());
+}
 
 TEST(GlobalRaces, LaunchesAreOrdered) {
   sim::Machine machine;
@@ -342,11 +351,12 @@ template <int Pitch> struct BulkStores : WithBulk {
 };
 
 TEST(GlobalRaces, BulkStoresOfTwoCtas) {
-  Finding const f =
-      only_finding(report_of<BulkStores<192>>({}, {2, 1, 1}), FindingKind::data_race, BulkStores<192>::line);
+  Finding const f = only_finding(report_of<BulkStores<192>>({}, {2, 1, 1}), FindingKind::data_race,
+                                 BulkStores<192>::line);
   EXPECT_EQ(f.coordinate, "byte 192 of out");
   EXPECT_SAYS(
-      f, "cp.async.bulk writes byte 192 of out, which cp.async.bulk of CTA (0, 0, 0), warp 0, lane 0 writes");
+      f,
+      "cp.async.bulk writes byte 192 of out, which cp.async.bulk of CTA (0, 0, 0), warp 0, lane 0 writes");
   EXPECT_TRUE((report_of<BulkStores<256>>({}, {2, 1, 1}).ok()));
 }
 
@@ -450,8 +460,10 @@ TEST(GlobalRaces, WarpsOfOneCta) {
   EXPECT_EQ(f.other_warp, 0);
   EXPECT_EQ(f.other_lane, 3);
   EXPECT_EQ(f.coordinate, "byte 0 of out");
-  EXPECT_THAT(f.message,
-              HasSubstr("ld.global reads byte 0 of out, which st.global of warp 0 lane 3 writes (checker/"));
+  EXPECT_THAT(
+      f.message,
+      HasSubstr(
+          "ld.global reads byte 0 of out, which st.global of warp 0 lane 3 writes (checker/"));
   EXPECT_EQ(f.order, "a cta::sync between them would order them");
   EXPECT_EQ(report_of<TwoWarps<Between::flag_alone>>().findings.size(), 1u);
   for_each_schedule([](sim::Options const& options) {
@@ -479,7 +491,8 @@ TEST(GlobalRaces, AWriteComesAfterEveryReader) {
   });
 }
 
-/// The thread reads what its own bulk store is to write, once it has waited for the store, or before.
+/// The thread reads what its own bulk store is to write, once it has waited for the store, or
+/// before.
 template <bool Waits> struct ReadsBack : WithBulk {
   void operator()(Params const& p, SharedStorage& smem) const {
     fill(smem);
@@ -545,9 +558,10 @@ TEST(GlobalRaces, ALivelockNamesWhatIsPolledAndWhoChangedItLast) {
   sim::Report const report = report_of<WaitsForASecond>();
   ASSERT_EQ(report.findings.size(), 1u) << report.text();
   EXPECT_EQ(sim::to_string(report.findings[0].kind), "deadlock");
-  EXPECT_THAT(report.findings[0].message,
-              HasSubstr("byte 0 of in, which atom of warp 0 lane 0 (checker/global_races_test.cpp:" +
-                        std::to_string(WaitsForASecond::line) + ") has changed last"));
+  EXPECT_THAT(
+      report.findings[0].message,
+      HasSubstr("byte 0 of in, which atom of warp 0 lane 0 (checker/global_races_test.cpp:" +
+                std::to_string(WaitsForASecond::line) + ") has changed last"));
 }
 
 /// Kernels with races of several kinds.

@@ -19,7 +19,8 @@
 #include "tegula/sim/tensor_map.hpp"
 #include "tegula/tensor/vector.hpp"
 
-/// Tensors that a launch describes: what findings call their elements, and what the launch does not cover.
+/// Tensors that a launch describes: what findings call their elements, and what the launch does not
+/// cover.
 namespace tegula {
 namespace {
 
@@ -31,7 +32,8 @@ using ::testing::HasSubstr;
 
 GlobalTensor tensor_of(Layout const& layout, int element_bytes, void const* address) {
   GlobalTensor tensor{"x", address, layout, 8 * element_bytes, {}};
-  for (int mode = 0; mode < layout.rank(); ++mode) tensor.modes.push_back("mode" + std::to_string(mode));
+  for (int mode = 0; mode < layout.rank(); ++mode)
+    tensor.modes.push_back("mode" + std::to_string(mode));
   return tensor;
 }
 
@@ -40,9 +42,9 @@ TEST(ElementAt, InvertsTheLayoutWhereItCanBeInverted) {
   for (Layout const& layout :
        {"(5,7):(7,1)"_layout, "(5,7):(1,5)"_layout, "(5,7):(9,1)"_layout, "(3,4,2):(4,1,16)"_layout,
         "((2,3),4):((1,8),2)"_layout, "(4,(2,3)):(2,(1,8))"_layout, "(3,5):(5,3)"_layout,
-        "(3,5):(2,3)"_layout, "(4,3):(0,2)"_layout, "(4,6):(1,2)"_layout, "6:3"_layout, "(1,1):(0,0)"_layout,
-        "(1,4):(0,2)"_layout, "(2,3,2):(1,10,4)"_layout, layout(tuple(5, 4), tuple(-4, 1)),
-        layout(tuple(3, 4), tuple(-1, -5))}) {
+        "(3,5):(2,3)"_layout, "(4,3):(0,2)"_layout, "(4,6):(1,2)"_layout, "6:3"_layout,
+        "(1,1):(0,0)"_layout, "(1,4):(0,2)"_layout, "(2,3,2):(1,10,4)"_layout,
+        layout(tuple(5, 4), tuple(-4, 1)), layout(tuple(3, 4), tuple(-1, -5))}) {
     for (int const bytes : {1, 2, 12}) {
       char* const address = memory + 2048;
       GlobalTensor const tensor = tensor_of(layout, bytes, address);
@@ -56,7 +58,8 @@ TEST(ElementAt, InvertsTheLayoutWhereItCanBeInverted) {
         sim::ElementAt const at = sim::element_at(tensor, address + byte);
         auto const known = indices.find(offset);
         std::string const what = to_string(layout) + " at byte " + std::to_string(byte);
-        EXPECT_EQ(at.between, known == indices.end() && least < offset && offset < greatest) << what;
+        EXPECT_EQ(at.between, known == indices.end() && least < offset && offset < greatest)
+            << what;
         if (known == indices.end() || known->second.size() > 1) {
           EXPECT_TRUE(at.coordinate.empty()) << what;
         } else {
@@ -75,7 +78,8 @@ TEST(ElementAt, AModesCoordinateIsItsFlatIndex) {
   EXPECT_EQ(sim::coordinate_text(tensor, {5, 2}), "row 5, column 2");
 }
 
-/// Memory of 4096 bytes, `in` written and `out` not, which kernels are launched on with descriptions.
+/// Memory of 4096 bytes, `in` written and `out` not, which kernels are launched on with
+/// descriptions.
 struct Launcher {
   explicit Launcher(sim::Options options = {}) : machine(quiet(options)) {
     buffers = {static_cast<char*>(machine.allocate(4096, "in")),
@@ -91,8 +95,8 @@ struct Launcher {
   }
   /// A matrix of words in `out`, or in `in`.
   GlobalTensor words(char* address, Layout const& layout, Coverage coverage = Coverage::any) const {
-    return sim::global_tensor(address == buffers.in ? "in" : "out", reinterpret_cast<int*>(address), layout,
-                              {"row", "column"}, coverage);
+    return sim::global_tensor(address == buffers.in ? "in" : "out", reinterpret_cast<int*>(address),
+                              layout, {"row", "column"}, coverage);
   }
 
   sim::Machine machine;
@@ -107,7 +111,8 @@ template <int Byte> struct ReadsOut : Broken {
 };
 
 /// Where the launch says that it reads.
-template <int Byte> std::string place(std::vector<GlobalTensor> const& tensors, Launcher& launcher) {
+template <int Byte>
+std::string place(std::vector<GlobalTensor> const& tensors, Launcher& launcher) {
   sim::Report const report = launcher.run<ReadsOut<Byte>>(tensors);
   EXPECT_EQ(report.findings.size(), 1u) << report.text();
   Finding const& f = report.findings.at(0);
@@ -128,15 +133,15 @@ TEST(Described, FindingsNameElements) {
 
   auto const overlapping = launcher.words(out, "(10,20):(0,1)"_layout);
   EXPECT_EQ(place<40>({overlapping}, launcher), "byte 40 of out");
-  auto const batches = sim::global_tensor("D", reinterpret_cast<int*>(out + 8), "(4,8,3):(8,1,64)"_layout,
-                                          {"row", "column", "batch"});
+  auto const batches = sim::global_tensor("D", reinterpret_cast<int*>(out + 8),
+                                          "(4,8,3):(8,1,64)"_layout, {"row", "column", "batch"});
   EXPECT_EQ(place<4 * (2 + 64 * 2 + 8 * 1 + 5)>({batches}, launcher),
             "row 1, column 5, batch 2 of D (byte 572 of out)");
   // Two that take turns, as Q and K of one projection do.
-  auto const q =
-      sim::global_tensor("Q", reinterpret_cast<int*>(out), "(16,8):(16,1)"_layout, {"row", "column"});
-  auto const k =
-      sim::global_tensor("K", reinterpret_cast<int*>(out + 32), "(16,8):(16,1)"_layout, {"row", "column"});
+  auto const q = sim::global_tensor("Q", reinterpret_cast<int*>(out), "(16,8):(16,1)"_layout,
+                                    {"row", "column"});
+  auto const k = sim::global_tensor("K", reinterpret_cast<int*>(out + 32), "(16,8):(16,1)"_layout,
+                                    {"row", "column"});
   EXPECT_EQ(place<4 * (16 + 3)>({q, k}, launcher), "row 1, column 3 of Q (byte 76 of out)");
   EXPECT_EQ(place<4 * (16 + 11)>({q, k}, launcher), "row 1, column 3 of K (byte 108 of out)");
 }
@@ -167,8 +172,9 @@ TEST(Described, DescriptionsThatAreNoneAreRefused) {
   bad.modes = {"row"};
   EXPECT_THAT(
       refusal(bad, launcher),
-      HasSubstr("out has the layout (32,32):(32,1), of 2 modes, and names for 1; it must have at least "
-                "one mode, and a name for each"));
+      HasSubstr(
+          "out has the layout (32,32):(32,1), of 2 modes, and names for 1; it must have at least "
+          "one mode, and a name for each"));
   bad.modes = {"row", ""};
   EXPECT_THAT(refusal(bad, launcher), HasSubstr("a mode of out has an empty name"));
   bad = good;
@@ -178,8 +184,9 @@ TEST(Described, DescriptionsThatAreNoneAreRefused) {
   EXPECT_THAT(refusal(bad, launcher), HasSubstr("of coordinates; its strides must be integers"));
   bad = launcher.words(out + 4, "(32,32):(32,1)"_layout);
   EXPECT_FALSE(launcher.machine.holds(bad));
-  EXPECT_THAT(refusal(bad, launcher), HasSubstr("out, of layout (32,32):(32,1) and elements of 4 bytes, at "
-                                                "byte 4 of out, does not lie in its 4096 bytes"));
+  EXPECT_THAT(refusal(bad, launcher),
+              HasSubstr("out, of layout (32,32):(32,1) and elements of 4 bytes, at "
+                        "byte 4 of out, does not lie in its 4096 bytes"));
   bad = launcher.words(out, layout(tuple(2, 32), tuple(-32, 1)));
   EXPECT_THAT(refusal(bad, launcher), HasSubstr("does not lie in its 4096 bytes")) << "before it";
   int host = 0;
@@ -223,9 +230,10 @@ TEST(Coverage, AnElementThatIsNotWrittenIsFound) {
                  "nobody writes row 3, column 30 of out, nor 1 other of its 128 elements: ");
   only_uncovered(launcher.run<WritesWords<128>>({out}, {3, 1, 1}), FindingKind::unwritten_output,
                  "nobody writes row 3, column 0 of out, nor 31 others of its 128 elements: ");
-  only_uncovered(launcher.run<WritesWords<0>>({out}), FindingKind::unwritten_output,
-                 "nobody writes row 0, column 0 of out, nor any other of its 128 elements: the launch is to "
-                 "write them all");
+  only_uncovered(
+      launcher.run<WritesWords<0>>({out}), FindingKind::unwritten_output,
+      "nobody writes row 0, column 0 of out, nor any other of its 128 elements: the launch is to "
+      "write them all");
 }
 
 TEST(Coverage, WhatAnotherLaunchOrTheHostWroteIsNotWritten) {
@@ -242,11 +250,13 @@ TEST(Coverage, GapsNeedNotBeCovered) {
   auto const left = launcher.words(launcher.buffers.out, "(4,4):(8,1)"_layout, Coverage::written);
   EXPECT_TRUE(launcher.run<WritesWords<28>>({left}).ok());
   EXPECT_FALSE(launcher.run<WritesWords<27>>({left}).ok());
-  auto const columns = launcher.words(launcher.buffers.out, "(4,4):(1,8)"_layout, Coverage::written);
+  auto const columns =
+      launcher.words(launcher.buffers.out, "(4,4):(1,8)"_layout, Coverage::written);
   EXPECT_TRUE(launcher.run<WritesWords<28>>({columns}).ok());
   only_uncovered(launcher.run<WritesWords<27>>({columns}), FindingKind::unwritten_output,
                  "nobody writes row 3, column 3 of out, one of 16");
-  auto const all_rows = launcher.words(launcher.buffers.out, "(4,4):(0,1)"_layout, Coverage::written);
+  auto const all_rows =
+      launcher.words(launcher.buffers.out, "(4,4):(0,1)"_layout, Coverage::written);
   EXPECT_TRUE(launcher.run<WritesWords<4>>({all_rows}).ok());
   only_uncovered(launcher.run<WritesWords<3>>({all_rows}), FindingKind::unwritten_output,
                  "nobody writes byte 12 of out, nor 3 others of its 16 elements");
@@ -254,8 +264,8 @@ TEST(Coverage, GapsNeedNotBeCovered) {
 
 TEST(Coverage, APartOfAnElementIsNotEnough) {
   Launcher launcher;
-  auto const wide = sim::global_tensor("out", reinterpret_cast<double*>(launcher.buffers.out), "16:1"_layout,
-                                       {"element"}, Coverage::written);
+  auto const wide = sim::global_tensor("out", reinterpret_cast<double*>(launcher.buffers.out),
+                                       "16:1"_layout, {"element"}, Coverage::written);
   EXPECT_TRUE(launcher.run<WritesWords<32>>({wide}).ok());
   only_uncovered(launcher.run<WritesWords<31>>({wide}), FindingKind::unwritten_output,
                  "nobody writes element 15 of out, one of 16 elements");
@@ -266,9 +276,10 @@ TEST(Coverage, IsLookedForWithCheckingAlone) {
   auto const out = launcher.words(launcher.buffers.out, "(4,32):(32,1)"_layout, Coverage::written);
   EXPECT_TRUE(launcher.run<WritesWords<0>>({out}).ok());
   Launcher without_races({.races = false});
-  auto const f = only_uncovered(without_races.run<WritesWords<31>>({without_races.words(
-                                    without_races.buffers.out, "(1,32):(32,1)"_layout, Coverage::written)}),
-                                FindingKind::unwritten_output, "row 0, column 31 of out");
+  auto const f =
+      only_uncovered(without_races.run<WritesWords<31>>({without_races.words(
+                         without_races.buffers.out, "(1,32):(32,1)"_layout, Coverage::written)}),
+                     FindingKind::unwritten_output, "row 0, column 31 of out");
   EXPECT_EQ(f.other.line, 0) << "who is beside it is what races are found by";
 }
 
@@ -276,7 +287,8 @@ TEST(Coverage, DoesNotDependOnTheHostsThreads) {
   std::set<std::string> reports;
   for (int const workers : {1, 2, 7}) {
     Launcher launcher({.workers = workers});
-    auto const out = launcher.words(launcher.buffers.out, "(32,32):(32,1)"_layout, Coverage::written);
+    auto const out =
+        launcher.words(launcher.buffers.out, "(32,32):(32,1)"_layout, Coverage::written);
     reports.insert(launcher.run<WritesWords<1000>>({out}, {32, 1, 1}).text());
   }
   EXPECT_EQ(reports.size(), 1u);
@@ -289,7 +301,8 @@ TEST(Coverage, IsFoundForTheWholeLaunch) {
   EXPECT_THAT(sim::to_string(report.findings.at(0), "K"),
               ::testing::StartsWith("kernel K: unwritten_output: "));
   EXPECT_THAT(report.json(), HasSubstr("\"cta\": null"));
-  launcher.machine.options().allow = {{FindingKind::unwritten_output, "", 0, "out", "the last is spare"}};
+  launcher.machine.options().allow = {
+      {FindingKind::unwritten_output, "", 0, "out", "the last is spare"}};
   EXPECT_TRUE(launcher.run<WritesWords<31>>({out}).ok());
 }
 
@@ -347,8 +360,9 @@ template <How H, int Rows> struct Touches {
   static constexpr int threads = 32;
   static constexpr Dim3 cluster = {H == How::multicast ? 2 : 1, 1, 1};
 
-  static constexpr bool async = H == How::bulk_copies || H == How::tma_boxes || H == How::tma_reduction ||
-                                H == How::multicast || H == How::prefetch;
+  static constexpr bool async = H == How::bulk_copies || H == How::tma_boxes ||
+                                H == How::tma_reduction || H == How::multicast ||
+                                H == How::prefetch;
 
   void operator()(Params const& p, SharedStorage& smem) const {
     int const lane = lane_id();
@@ -369,7 +383,8 @@ template <How H, int Rows> struct Touches {
       constexpr bool loads = H != How::tma_reduction && H != How::prefetch;
       if (lane == 0) {
         if (loads) mbarrier_arrive_expect_tx(full, H == How::bulk_copies ? 16 * Rows : 64);
-        TmaCoordinate<2> const at = {{0, Rows - 4}};  // loads: what lies before the tensor is filled
+        TmaCoordinate<2> const at = {
+            {0, Rows - 4}};  // loads: what lies before the tensor is filled
         if (H == How::bulk_copies) bulk_load(tile, in, 16 * Rows, full);
         if (H == How::tma_boxes) tma_load(tile, p.in, at, full);
         if (H == How::multicast && block_idx().x == 0) tma_load_multicast(tile, p.in, at, full, 3);
@@ -377,7 +392,8 @@ template <How H, int Rows> struct Touches {
         if (loads) mbarrier_wait_parity(full, 0);
         TmaCoordinate<2> const to = {{0, 4 - Rows}};  // what lies behind it is left out
         if (H == How::bulk_copies) bulk_store(out, tile, 16 * Rows);
-        if (H == How::tma_boxes || (H == How::multicast && block_idx().x == 0)) tma_store(p.out, to, tile);
+        if (H == How::tma_boxes || (H == How::multicast && block_idx().x == 0))
+          tma_store(p.out, to, tile);
         if (H == How::tma_reduction) tma_reduce<2, TmaReduce::add>(p.out, to, tile);
         bulk_commit_group();
         bulk_wait_group<0>();
@@ -385,7 +401,8 @@ template <How H, int Rows> struct Touches {
       if constexpr (cluster.x > 1) tegula::cluster::sync();
       return;
     }
-    if (H == How::scalars && lane < 4 * Rows) st_global(out + 4 * lane, ld_global<int>(in + 4 * lane));
+    if (H == How::scalars && lane < 4 * Rows)
+      st_global(out + 4 * lane, ld_global<int>(in + 4 * lane));
     if (H == How::vectors && lane < Rows)
       st_global(out + 16 * lane, ld_global<Vector<int, 4>>(in + 16 * lane));
     if constexpr (H == How::cp_async) {
@@ -402,8 +419,8 @@ template <How H, int Rows> struct Touches {
   }
 };
 
-/// What of `in` and `out`, with zeros in both before, is found uncovered: the first coordinate of each, "-"
-/// where nothing is.
+/// What of `in` and `out`, with zeros in both before, is found uncovered: the first coordinate of
+/// each, "-" where nothing is.
 template <How H, int Rows> std::string uncovered(sim::Options const& options) {
   Launcher launcher(options);
   launcher.machine.fill(launcher.buffers.out, 0, 4096);
@@ -425,7 +442,9 @@ template <How H, int Rows> std::string uncovered(sim::Options const& options) {
                            launcher.words(launcher.buffers.out, layout, Coverage::written)});
   std::string in = "-", out = "-", out_written = "-";
   for (Finding const& f : report.findings) {
-    std::string& of = f.kind == FindingKind::unwritten_output ? out_written : f.buffer == "in" ? in : out;
+    std::string& of = f.kind == FindingKind::unwritten_output ? out_written
+                      : f.buffer == "in"                      ? in
+                                                              : out;
     EXPECT_TRUE(f.kind == FindingKind::unwritten_output || f.kind == FindingKind::unread_input)
         << report.text();
     of = f.coordinate.substr(0, f.coordinate.find(" of"));

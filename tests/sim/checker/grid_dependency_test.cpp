@@ -12,8 +12,8 @@
 #include "tegula/arch/tma.hpp"
 #include "tegula/sim/tensor_map.hpp"
 
-/// Kernels that may be started before the launch before has finished: what they do to global memory comes
-/// after a griddepcontrol_wait.
+/// Kernels that may be started before the launch before has finished: what they do to global memory
+/// comes after a griddepcontrol_wait.
 namespace tegula {
 namespace {
 
@@ -26,8 +26,12 @@ using Word = std::uint32_t;
 /// Base of the kernels: `in` and `out` by words.
 struct Dependent : Broken {
   static constexpr bool programmatic_dependent_launch = true;
-  TEGULA_DEVICE static Word* in(Params const& p, int i = 0) { return reinterpret_cast<Word*>(p.in) + i; }
-  TEGULA_DEVICE static Word* out(Params const& p, int i = 0) { return reinterpret_cast<Word*>(p.out) + i; }
+  TEGULA_DEVICE static Word* in(Params const& p, int i = 0) {
+    return reinterpret_cast<Word*>(p.in) + i;
+  }
+  TEGULA_DEVICE static Word* out(Params const& p, int i = 0) {
+    return reinterpret_cast<Word*>(p.out) + i;
+  }
 };
 
 template <class Kernel> void expect_clean(Dim3 grid = {}, sim::Options const& options = {}) {
@@ -50,15 +54,18 @@ struct LoadsEarly : Dependent {
 
 TEST(GridDependency, LoadBeforeTheWait) {
   for_each_schedule([](sim::Options const& options) {
-    Finding const f = only_finding(report_of<LoadsEarly>(options), FindingKind::data_race, LoadsEarly::line);
+    Finding const f =
+        only_finding(report_of<LoadsEarly>(options), FindingKind::data_race, LoadsEarly::line);
     EXPECT_EQ(f.count, 32);
     EXPECT_EQ(f.buffer, "in");
   });
   Finding const f = only_finding(report_of<LoadsEarly>(), FindingKind::data_race, LoadsEarly::line);
-  EXPECT_EQ(f.message, "ld.global reads byte 0 of in, which the launch before this one may still write");
-  EXPECT_EQ(f.order,
-            "a griddepcontrol_wait by this thread, or by one that a barrier or an mbarrier orders before it, "
-            "would order them");
+  EXPECT_EQ(f.message,
+            "ld.global reads byte 0 of in, which the launch before this one may still write");
+  EXPECT_EQ(
+      f.order,
+      "a griddepcontrol_wait by this thread, or by one that a barrier or an mbarrier orders before it, "
+      "would order them");
   EXPECT_EQ(f.other.line, 0);
 }
 
@@ -119,8 +126,12 @@ template <Touch T, bool Waits> sim::Report report_of_touch() {
   auto* const in = static_cast<char*>(machine.allocate(4096, "in"));
   auto* const out = static_cast<char*>(machine.allocate(4096, "out"));
   machine.fill(in, 0, 4096);
-  TensorMap const map = sim::encode(
-      {.dtype = DType::f32, .rank = 2, .address = in, .extents = {32, 32}, .strides = {128}, .box = {32, 8}});
+  TensorMap const map = sim::encode({.dtype = DType::f32,
+                                     .rank = 2,
+                                     .address = in,
+                                     .extents = {32, 32},
+                                     .strides = {128},
+                                     .box = {32, 8}});
   return sim::launch<Touches<T, Waits>>(machine, {1, 1, 1}, {in, out, map});
 }
 
@@ -144,7 +155,8 @@ TEST(GridDependency, EveryWayToTouchGlobalMemory) {
       "cp.async.bulk.tensor reads byte 0 of in, which the launch before this one may still write");
   expect_early<Touch::tma_store>(
       "cp.async.bulk.tensor writes byte 0 of in, which the launch before this one may still read or write");
-  EXPECT_TRUE((report_of_touch<Touch::tma_prefetch, false>().ok())) << "a prefetch gives nothing to anybody";
+  EXPECT_TRUE((report_of_touch<Touch::tma_prefetch, false>().ok()))
+      << "a prefetch gives nothing to anybody";
 }
 
 enum class Tells { nothing, barrier, shuffle, mbarrier };
@@ -178,8 +190,10 @@ template <Tells T> struct OneWaits : Dependent {
 TEST(GridDependency, OneThreadWaitsForOthers) {
   expect_clean<OneWaits<Tells::barrier>>();
   expect_clean<OneWaits<Tells::mbarrier>>();
-  only_finding(report_of<OneWaits<Tells::nothing>>(), FindingKind::data_race, OneWaits<Tells::nothing>::line);
-  only_finding(report_of<OneWaits<Tells::shuffle>>(), FindingKind::data_race, OneWaits<Tells::nothing>::line);
+  only_finding(report_of<OneWaits<Tells::nothing>>(), FindingKind::data_race,
+               OneWaits<Tells::nothing>::line);
+  only_finding(report_of<OneWaits<Tells::shuffle>>(), FindingKind::data_race,
+               OneWaits<Tells::nothing>::line);
 }
 
 /// A thread waits and starts a load; who has waited for its bytes comes after the wait, too.
@@ -284,7 +298,9 @@ struct ReadsConstant : Dependent {
 };
 struct WritesConstant : Broken {
   static constexpr int line = __LINE__ + 1;
-  void operator()(Params const& p, SharedStorage&) const { st_global(p.in + 4 * lane_id(), Word{1}); }
+  void operator()(Params const& p, SharedStorage&) const {
+    st_global(p.in + 4 * lane_id(), Word{1});
+  }
 };
 
 TEST(GridDependency, WhatIsConstantMayBeReadEarlyAndNotWritten) {
@@ -298,9 +314,10 @@ TEST(GridDependency, WhatIsConstantMayBeReadEarlyAndNotWritten) {
   EXPECT_TRUE(sim::launch<ReadsConstant>(machine, {1, 1, 1}, buffers).ok());
   Finding const f = only_finding(sim::launch<WritesConstant>(machine, {1, 1, 1}, buffers),
                                  FindingKind::data_race, WritesConstant::line);
-  EXPECT_EQ(f.message,
-            "st.global writes byte 0 of weights, which is constant: the launches beside this one may read it "
-            "meanwhile");
+  EXPECT_EQ(
+      f.message,
+      "st.global writes byte 0 of weights, which is constant: the launches beside this one may read it "
+      "meanwhile");
   EXPECT_THROW(machine.set_constant(buffers.in + 1), std::invalid_argument);
   EXPECT_THROW(machine.set_constant(nullptr), std::invalid_argument);
 }

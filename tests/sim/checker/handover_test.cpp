@@ -5,8 +5,8 @@
 #include "tegula/arch/ordered_access.hpp"
 #include "tegula/arch/tma.hpp"
 
-/// What a CTA hands over to another through global memory: what every thread of it wrote, by a flag that one
-/// of them sets, and for TMA to read.
+/// What a CTA hands over to another through global memory: what every thread of it wrote, by a flag
+/// that one of them sets, and for TMA to read.
 namespace tegula {
 namespace {
 
@@ -30,7 +30,8 @@ struct Hands : Broken {
   static void write(Params const& p) { st_global(word(p, thread_idx()), 7u); }
   /// Of the words that the neighbour has written.
   static void read(Params const& p) {
-    st_global(word(p, 128 + thread_idx()), ld_global<std::uint32_t>(word(p, (thread_idx() + 32) % 64)));
+    st_global(word(p, 128 + thread_idx()),
+              ld_global<std::uint32_t>(word(p, (thread_idx() + 32) % 64)));
   }
   static void set(Params const& p) { atom_add(flag(p), 1u); }
   static void await(Params const& p) {
@@ -59,8 +60,8 @@ TEST(Handover, LacksABarrierOnEitherSide) {
       FindingKind::data_race, "a cta::sync between the first access and the fence at", kTwo);
   finding_that_advises<ThreadZeroFences<true, false>>(FindingKind::data_race,
                                                       "a cta::sync between the fence at", kTwo);
-  sim::Finding const f =
-      finding_that_advises<ThreadZeroFences<false, false>>(FindingKind::data_race, ", and a cta::sync", kTwo);
+  sim::Finding const f = finding_that_advises<ThreadZeroFences<false, false>>(
+      FindingKind::data_race, ", and a cta::sync", kTwo);
   EXPECT_EQ(f.order.find("an atomic"), std::string::npos) << "it has one: " << f.order;
   expect_silent<ThreadZeroFences<true, true>>(kTwo);
 }
@@ -86,13 +87,14 @@ template <bool Before, bool After> struct ThreadZeroReleases : Hands {
 TEST(Handover, NamesTheStoreThatReleasesAndTheLoadThatAcquires) {
   finding_that_advises<ThreadZeroReleases<false, true>>(
       FindingKind::data_race, "a cta::sync between the first access and the st.release at", kTwo);
-  finding_that_advises<ThreadZeroReleases<true, false>>(FindingKind::data_race,
-                                                        "a cta::sync between the ld.acquire at", kTwo);
+  finding_that_advises<ThreadZeroReleases<true, false>>(
+      FindingKind::data_race, "a cta::sync between the ld.acquire at", kTwo);
   expect_silent<ThreadZeroReleases<true, true>>(kTwo);
 }
 
 /// Every thread fences what it wrote, they meet, and one of them sets the flag.
-template <bool Meets, bool ThreadZeroToo = true, int Threads = 64> struct EveryThreadFences : Hands {
+template <bool Meets, bool ThreadZeroToo = true, int Threads = 64>
+struct EveryThreadFences : Hands {
   static constexpr int threads = Threads;
   void operator()(Params const& p, SharedStorage&) const {
     if (block_idx().x == 0) {
@@ -113,8 +115,9 @@ TEST(Handover, EveryThreadMayFenceForItself) {
   expect_silent<EveryThreadFences<true, false>>(kTwo);
   finding_that_advises<EveryThreadFences<false>>(FindingKind::data_race,
                                                  "a cta::sync between the first access", kTwo);
-  finding_that_advises<EveryThreadFences<true>>(
-      FindingKind::data_race, "a cta::sync between the first access", kTwo, {.strict = {.fences = true}});
+  finding_that_advises<EveryThreadFences<true>>(FindingKind::data_race,
+                                                "a cta::sync between the first access", kTwo,
+                                                {.strict = {.fences = true}});
   expect_silent<ThreadZeroFences<true, true>>(kTwo, {.strict = {.fences = true}});
 }
 
@@ -136,7 +139,8 @@ template <bool Fences> struct TwoRounds : Hands {
         fence_acq_rel<Scope::gpu>();
       }
       cta::sync();
-      st_global(first + 512 + 4 * thread_idx(), ld_global<std::uint32_t>(first + 4 * (63 - thread_idx())));
+      st_global(first + 512 + 4 * thread_idx(),
+                ld_global<std::uint32_t>(first + 4 * (63 - thread_idx())));
     }
   }
 };
@@ -172,7 +176,8 @@ template <Waits Until> struct HandsOverAStore : Hands {
 
 TEST(Handover, OfAStoreIsAfterTheFullWait) {
   sim::Finding const f = finding_that_advises<HandsOverAStore<Waits::for_reads>>(
-      FindingKind::data_race, "a bulk_wait_group<0>, after the bulk_commit_group, by warp 0 lane 0", kTwo);
+      FindingKind::data_race, "a bulk_wait_group<0>, after the bulk_commit_group, by warp 0 lane 0",
+      kTwo);
   EXPECT_NE(f.order.find("before the fence at"), std::string::npos) << f.order;
   expect_silent<HandsOverAStore<Waits::for_writes>>(kTwo);
 }
@@ -272,8 +277,8 @@ template <bool ReadOnlyPath> struct ReadsWhatAnotherWrote : Hands {
     }
     await(p);
     fence_acq_rel<Scope::gpu>();
-    st_global(word(p, 128),
-              ReadOnlyPath ? ld_global_nc<std::uint32_t>(word(p, 0)) : ld_global<std::uint32_t>(word(p, 0)));
+    st_global(word(p, 128), ReadOnlyPath ? ld_global_nc<std::uint32_t>(word(p, 0))
+                                         : ld_global<std::uint32_t>(word(p, 0)));
   }
 };
 
@@ -292,8 +297,8 @@ TEST(Handover, NothingIsHandedOverToTheReadOnlyPath) {
   EXPECT_SAYS(f, "ld.global.nc reads ");
   EXPECT_SAYS(f, "the read-only path need not see what the launch writes");
   expect_silent<ReadsWhatItWrote<false>>();
-  finding_that_advises<ReadsWhatAnotherWrote<true>>(FindingKind::data_race,
-                                                    "an ld_global in the place of the ld_global_nc", kTwo);
+  finding_that_advises<ReadsWhatAnotherWrote<true>>(
+      FindingKind::data_race, "an ld_global in the place of the ld_global_nc", kTwo);
   expect_silent<ReadsWhatAnotherWrote<false>>(kTwo);
   finding_that_advises<OverwritesWhatItRead<true>>(FindingKind::data_race,
                                                    "an ld_global in the place of the ld_global_nc");

@@ -7,8 +7,8 @@
 #include "tegula/arch/setmaxnreg.hpp"
 #include "tegula/arch/stmatrix.hpp"
 
-/// What the machine says of stmatrix, elect.sync, setmaxnreg and griddepcontrol used wrongly, and what it
-/// counts of them used rightly.
+/// What the machine says of stmatrix, elect.sync, setmaxnreg and griddepcontrol used wrongly, and
+/// what it counts of them used rightly.
 namespace tegula {
 namespace {
 
@@ -22,7 +22,8 @@ template <int Stride> struct StmatrixRows : Broken {
     alignas(1024) std::uint32_t words[4096];
   };
   void operator()(Params const&, SharedStorage& smem) const {
-    stmatrix<4>(shared_address(smem.words) + static_cast<SharedAddr>(Stride * lane_id()), kRegisters);
+    stmatrix<4>(shared_address(smem.words) + static_cast<SharedAddr>(Stride * lane_id()),
+                kRegisters);
   }
 };
 
@@ -65,8 +66,8 @@ struct StmatrixMisaligned : Broken {
 };
 
 TEST(HopperChecker, StmatrixOfAMisalignedRow) {
-  auto const finding =
-      only_finding(report_of<StmatrixMisaligned>(), FindingKind::misaligned, StmatrixMisaligned::line);
+  auto const finding = only_finding(report_of<StmatrixMisaligned>(), FindingKind::misaligned,
+                                    StmatrixMisaligned::line);
   EXPECT_EQ(finding.lane, 3);
   EXPECT_EQ(finding.coordinate, "row 3, column 4 of K");
   EXPECT_SAYS(finding, "stmatrix of 16 bytes");
@@ -81,8 +82,8 @@ struct StmatrixOutOfBounds : Broken {
 };
 
 TEST(HopperChecker, StmatrixOutsideOfSharedMemory) {
-  auto const finding =
-      only_finding(report_of<StmatrixOutOfBounds>(), FindingKind::out_of_bounds, StmatrixOutOfBounds::line);
+  auto const finding = only_finding(report_of<StmatrixOutOfBounds>(), FindingKind::out_of_bounds,
+                                    StmatrixOutOfBounds::line);
   EXPECT_EQ(finding.lane, 31);
 }
 
@@ -100,8 +101,8 @@ struct StmatrixOverACopy : Broken {
 };
 
 TEST(HopperChecker, StmatrixOverACopyInFlight) {
-  auto const finding =
-      only_finding(report_of<StmatrixOverACopy>(), FindingKind::async_overwrite, StmatrixOverACopy::line);
+  auto const finding = only_finding(report_of<StmatrixOverACopy>(), FindingKind::async_overwrite,
+                                    StmatrixOverACopy::line);
   EXPECT_EQ(finding.coordinate, "row 5, column 0 of K");
 }
 
@@ -180,12 +181,14 @@ struct TryForEver : TryThenArrive {
 };
 
 TEST(HopperChecker, TryWaitForEverIsADeadlock) {
-  auto const finding = only_finding(report_of<TryForEver>(), FindingKind::deadlock, TryForEver::line);
+  auto const finding =
+      only_finding(report_of<TryForEver>(), FindingKind::deadlock, TryForEver::line);
   EXPECT_SAYS(finding, "element 0 of barrier");
   EXPECT_SAYS(finding, "1 of 33 arrivals");
 }
 
-/// Base of the kernels whose warpgroups pass registers on: 65536 registers are 168 for each of 384 threads.
+/// Base of the kernels whose warpgroups pass registers on: 65536 registers are 168 for each of 384
+/// threads.
 struct ThreeWarpgroups : Broken {
   static constexpr int threads = 384;
   static constexpr int min_ctas_per_sm = 1;
@@ -199,7 +202,8 @@ struct IncWithoutDec : ThreeWarpgroups {
 };
 
 TEST(HopperChecker, SetmaxnregThatNobodyFreesRegistersForIsADeadlock) {
-  auto const finding = only_finding(report_of<IncWithoutDec>(), FindingKind::deadlock, IncWithoutDec::line);
+  auto const finding =
+      only_finding(report_of<IncWithoutDec>(), FindingKind::deadlock, IncWithoutDec::line);
   EXPECT_SAYS(finding, "warpgroup 1 waits at setmaxnreg");
   EXPECT_SAYS(finding, "for 9216 registers more, where 0 of the CTA's 64512 are free");
 }
@@ -230,9 +234,10 @@ struct DecAboveTheCount : ThreeWarpgroups {
 };
 
 TEST(HopperChecker, SetmaxnregDecAboveTheCount) {
-  auto const finding =
-      only_finding(report_of<DecAboveTheCount>(), FindingKind::invalid_operand, DecAboveTheCount::line);
-  EXPECT_SAYS(finding, "setmaxnreg.dec to 176 registers a thread, above the 168 that the warpgroup has");
+  auto const finding = only_finding(report_of<DecAboveTheCount>(), FindingKind::invalid_operand,
+                                    DecAboveTheCount::line);
+  EXPECT_SAYS(finding,
+              "setmaxnreg.dec to 176 registers a thread, above the 168 that the warpgroup has");
 }
 
 struct IncBelowTheCount : ThreeWarpgroups {
@@ -246,9 +251,10 @@ struct IncBelowTheCount : ThreeWarpgroups {
 };
 
 TEST(HopperChecker, SetmaxnregIncBelowTheCount) {
-  auto const finding =
-      only_finding(report_of<IncBelowTheCount>(), FindingKind::invalid_operand, IncBelowTheCount::line);
-  EXPECT_SAYS(finding, "setmaxnreg.inc to 152 registers a thread, below the 160 that the warpgroup has");
+  auto const finding = only_finding(report_of<IncBelowTheCount>(), FindingKind::invalid_operand,
+                                    IncBelowTheCount::line);
+  EXPECT_SAYS(finding,
+              "setmaxnreg.inc to 152 registers a thread, below the 160 that the warpgroup has");
 }
 
 enum class Between { nothing, barrier_of_the_warpgroup, mbarrier, barrier_of_two_warps, shuffle };
@@ -281,10 +287,11 @@ TEST(HopperChecker, AWarpgroupSynchronisesBetweenTwoSetmaxnreg) {
   EXPECT_TRUE(report_of<TwiceDown<Between::barrier_of_the_warpgroup>>().ok());
   EXPECT_TRUE(report_of<TwiceDown<Between::mbarrier>>().ok());
   EXPECT_TRUE(report_of<TwiceDown<Between::nothing>>({.races = false}).ok());
-  auto const finding = only_finding(report_of<TwiceDown<Between::nothing>>(), FindingKind::register_race,
-                                    TwiceDown<Between::nothing>::line);
-  EXPECT_SAYS(finding,
-              "setmaxnreg.dec by a warpgroup whose warps have not synchronised since their setmaxnreg.dec (");
+  auto const finding = only_finding(report_of<TwiceDown<Between::nothing>>(),
+                                    FindingKind::register_race, TwiceDown<Between::nothing>::line);
+  EXPECT_SAYS(
+      finding,
+      "setmaxnreg.dec by a warpgroup whose warps have not synchronised since their setmaxnreg.dec (");
   EXPECT_EQ(finding.other.line, TwiceDown<Between::nothing>::first_line);
   EXPECT_EQ(finding.order, "a cta::bar_sync of the warpgroup between them would order them");
   only_finding(report_of<TwiceDown<Between::barrier_of_two_warps>>(), FindingKind::register_race,
@@ -315,8 +322,8 @@ struct RegistersBackAndForth : ThreeWarpgroups {
 };
 
 TEST(HopperChecker, SetmaxnregTakesWhatOthersFree) {
-  for (auto const interleaving :
-       {sim::Interleaving::one_warp_ahead, sim::Interleaving::round_robin, sim::Interleaving::random}) {
+  for (auto const interleaving : {sim::Interleaving::one_warp_ahead, sim::Interleaving::round_robin,
+                                  sim::Interleaving::random}) {
     auto const report = report_of<RegistersBackAndForth>({.interleaving = interleaving});
     EXPECT_TRUE(report.ok()) << report.text();
     auto const executions = [&](char const* name) { return report.instruction(name).instructions; };

@@ -35,8 +35,8 @@ struct DeclaresConflicts : ReadsAColumn {
 TEST(Limits, BankConflictsAreFoundBeyondWhatIsDeclared) {
   EXPECT_TRUE(report_of<ReadsAColumn>().ok()) << "nothing is declared";
   EXPECT_TRUE(report_of<DeclaresConflicts>().ok());
-  Finding const f =
-      only_finding(report_of<DeclaresNoConflicts>(), FindingKind::bank_conflicts, ReadsAColumn::line);
+  Finding const f = only_finding(report_of<DeclaresNoConflicts>(), FindingKind::bank_conflicts,
+                                 ReadsAColumn::line);
   EXPECT_EQ(f.count, 2);
   EXPECT_EQ(f.buffer, "tile");
   EXPECT_EQ(
@@ -62,8 +62,8 @@ template <int Pitch, int First = 0> struct ReadsWithAPitch : Broken {
 };
 
 TEST(Limits, SectorsAreFoundBeyondWhatTheBytesNeed) {
-  Finding const f =
-      only_finding(report_of<ReadsWithAPitch<64>>(), FindingKind::uncoalesced, ReadsWithAPitch<64>::line);
+  Finding const f = only_finding(report_of<ReadsWithAPitch<64>>(), FindingKind::uncoalesced,
+                                 ReadsWithAPitch<64>::line);
   EXPECT_EQ(
       f.message,
       "ld.global of 4 bytes by 32 lanes touches 32 sectors of global memory, 28 more than its bytes need, where 0 "
@@ -76,8 +76,8 @@ TEST(Limits, SectorsAreFoundBeyondWhatTheBytesNeed) {
 
 TEST(Allow, AFindingThatIsKnownIsHeldApart) {
   sim::Options options;
-  options.allow = {
-      {FindingKind::uncoalesced, "checker/limits_test.cpp", ReadsWithAPitch<64>::line, "in", "small"}};
+  options.allow = {{FindingKind::uncoalesced, "checker/limits_test.cpp", ReadsWithAPitch<64>::line,
+                    "in", "small"}};
   sim::Report const report = report_of<ReadsWithAPitch<64>>(options);
   EXPECT_TRUE(report.ok());
   ASSERT_EQ(report.silenced.size(), 1u);
@@ -130,7 +130,8 @@ TEST(Allow, AFileIsReadWhole) {
               HasSubstr("a line needs a file"));
   EXPECT_THAT(refusal(R"([{"kind": "data_race", "file": "a", "line": "3", "reason": "x"}])"),
               HasSubstr("whole number from 1 on"));
-  EXPECT_THAT(refusal(R"([{"kind": "data_race", "fil": "a", "reason": "x"}])"), HasSubstr("has \"fil\""));
+  EXPECT_THAT(refusal(R"([{"kind": "data_race", "fil": "a", "reason": "x"}])"),
+              HasSubstr("has \"fil\""));
 }
 
 }  // namespace

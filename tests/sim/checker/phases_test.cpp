@@ -4,7 +4,8 @@
 #include "tegula/arch/tma.hpp"
 #include "tegula/sim/explore.hpp"
 
-/// Waits that pass too early: for a phase that was consumed before, and by a try whose answer is ignored.
+/// Waits that pass too early: for a phase that was consumed before, and by a try whose answer is
+/// ignored.
 namespace tegula {
 namespace {
 
@@ -65,7 +66,8 @@ template <bool Mended, Arrives How, int Tiles = 2> struct RestartsPhases : Ring 
           mbarrier_wait_parity(shared_address(&smem.full[s]), parity);
           keep(p, smem, s, stages * tile + s);
           if (How == Arrives::one_lane) warp::sync();
-          if (How == Arrives::every_lane || lane_id() == 0) mbarrier_arrive(shared_address(&smem.empty[s]));
+          if (How == Arrives::every_lane || lane_id() == 0)
+            mbarrier_arrive(shared_address(&smem.empty[s]));
         }
       }
     }
@@ -74,12 +76,14 @@ template <bool Mended, Arrives How, int Tiles = 2> struct RestartsPhases : Ring 
 
 TEST(Phases, AStageThatIsConsumedTwiceIsFound) {
   std::string const advice = "a wait for phase 1, of parity 1, would see what comes next";
-  sim::Finding const f =
-      finding_that_advises<RestartsPhases<false, Arrives::every_lane>>(FindingKind::mbarrier_misuse, advice);
-  EXPECT_SAYS(f,
-              "a wait for element 0 of full passes on phase 0, for which warp 1 lane 0 has waited before (");
+  sim::Finding const f = finding_that_advises<RestartsPhases<false, Arrives::every_lane>>(
+      FindingKind::mbarrier_misuse, advice);
+  EXPECT_SAYS(
+      f,
+      "a wait for element 0 of full passes on phase 0, for which warp 1 lane 0 has waited before (");
   EXPECT_SAYS(f, "given back since by mbarrier.arrive on element 0 of empty (");
-  finding_that_advises<RestartsPhases<false, Arrives::one_lane>>(FindingKind::mbarrier_misuse, advice);
+  finding_that_advises<RestartsPhases<false, Arrives::one_lane>>(FindingKind::mbarrier_misuse,
+                                                                 advice);
   for (sim::Options const& schedule : every_schedule(4)) {
     EXPECT_FALSE((report_of<RestartsPhases<false, Arrives::one_lane>>(schedule).ok()))
         << schedule_text(schedule);
@@ -88,8 +92,8 @@ TEST(Phases, AStageThatIsConsumedTwiceIsFound) {
   expect_silent<RestartsPhases<true, Arrives::one_lane, 3>>();
 }
 
-/// A row that stays while the ring goes round: each step waits for it once more, and rightly so. It is loaded
-/// after the wait for a stage, as the stage is.
+/// A row that stays while the ring goes round: each step waits for it once more, and rightly so. It
+/// is loaded after the wait for a stage, as the stage is.
 template <bool StageFirst> struct WaitsForWhatStays : Ring {
   static constexpr int steps = 6;
   void operator()(Params const& p, SharedStorage& smem) const {
@@ -101,7 +105,8 @@ template <bool StageFirst> struct WaitsForWhatStays : Ring {
         if (StageFirst) load(p, smem, s, step);
         if (step == 0) {
           mbarrier_arrive_expect_tx(shared_address(&smem.resident_full), row_bytes);
-          bulk_load(shared_address(&smem.resident[0]), p.in, row_bytes, shared_address(&smem.resident_full));
+          bulk_load(shared_address(&smem.resident[0]), p.in, row_bytes,
+                    shared_address(&smem.resident_full));
         }
         if (!StageFirst) load(p, smem, s, step);
       } else if (warp_id() == 1) {
@@ -121,8 +126,8 @@ TEST(Phases, WhatStaysMayBeWaitedForAgain) {
   expect_silent<WaitsForWhatStays<false>>();
 }
 
-/// Two halves of a stage are given back one after the other, each after a wait: both arrivals count for the
-/// same phase.
+/// Two halves of a stage are given back one after the other, each after a wait: both arrivals count
+/// for the same phase.
 struct GivesBackInHalves : Ring {
   void operator()(Params const& p, SharedStorage& smem) const {
     begin(smem, 64);

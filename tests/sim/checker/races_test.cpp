@@ -15,8 +15,8 @@
 #include "tegula/tensor/shared_tile.hpp"
 #include "tegula/tensor/vector.hpp"
 
-/// Races in shared memory. Each rule has a kernel that is right, and the same without the one operation that
-/// orders its two accesses, which are those on the lines `kOne` and `kOther`.
+/// Races in shared memory. Each rule has a kernel that is right, and the same without the one
+/// operation that orders its two accesses, which are those on the lines `kOne` and `kOther`.
 namespace tegula {
 namespace {
 
@@ -40,9 +40,15 @@ struct Racing : Broken {
     }
   };
   static constexpr int tile_bytes = 128;
-  static SharedAddr word(SharedStorage const& smem, int i) { return shared_address(&smem.words[i]); }
-  static SharedAddr tile(SharedStorage const& smem, int i = 0) { return shared_address(&smem.tile[i]); }
-  static SharedAddr full(SharedStorage const& smem, int i = 0) { return shared_address(&smem.full[i]); }
+  static SharedAddr word(SharedStorage const& smem, int i) {
+    return shared_address(&smem.words[i]);
+  }
+  static SharedAddr tile(SharedStorage const& smem, int i = 0) {
+    return shared_address(&smem.tile[i]);
+  }
+  static SharedAddr full(SharedStorage const& smem, int i = 0) {
+    return shared_address(&smem.full[i]);
+  }
 
   /// Everything is written, the mbarriers take `count` arrivals, and all threads know it.
   static void begin(SharedStorage const& smem, int count = 1) {
@@ -73,8 +79,8 @@ template <class Kernel> void expect_clean(sim::Options const& base = {}, Dim3 gr
       base);
 }
 
-/// At every schedule the kernel has one finding, of that kind, on one of the two lines and about the other.
-/// Returns that of the default schedule.
+/// At every schedule the kernel has one finding, of that kind, on one of the two lines and about
+/// the other. Returns that of the default schedule.
 template <class Kernel>
 Finding expect_race(FindingKind kind, sim::Options const& base = {}, Dim3 grid = {1, 1, 1}) {
   for_each_schedule(
@@ -82,7 +88,8 @@ Finding expect_race(FindingKind kind, sim::Options const& base = {}, Dim3 grid =
         sim::Report const report = report_of<Kernel>(options, grid);
         ASSERT_EQ(report.findings.size(), 1u) << schedule_text(options) << ": " << report.text();
         Finding const& f = report.findings[0];
-        EXPECT_EQ(sim::to_string(f.kind), sim::to_string(kind)) << schedule_text(options) << report.text();
+        EXPECT_EQ(sim::to_string(f.kind), sim::to_string(kind))
+            << schedule_text(options) << report.text();
         EXPECT_EQ(f.where.line + f.other.line, kOne.line + kOther.line) << report.text();
         EXPECT_FALSE(f.order.empty()) << report.text();
       },
@@ -107,8 +114,9 @@ TEST(Races, ABarrierOrdersAWriteBeforeARead) {
       f.message,
       "ld.shared reads element 31 of words, which warp 1 lane 31 wrote by st.shared (checker/races_test.cpp:1), "
       "and nothing orders the two");
-  EXPECT_EQ(f.order,
-            "a cta::sync between them, or an arrival on an mbarrier and a wait for it, would order them");
+  EXPECT_EQ(
+      f.order,
+      "a cta::sync between them, or an arrival on an mbarrier and a wait for it, would order them");
   EXPECT_EQ("checker/" + documented("WritesForAnotherWarp<false>"),
             sim::to_string(f, "WritesForAnotherWarp<false>"));
   EXPECT_EQ(f.warp, 0);
@@ -219,7 +227,8 @@ TEST(Races, ANamedBarrierIsWaitedForBySyncAlone) {
   expect_race<NamedBarrier<2>>(FindingKind::data_race);
 }
 
-/// An arrival at an mbarrier releases, a wait acquires; by one thread for others that it synchronises with.
+/// An arrival at an mbarrier releases, a wait acquires; by one thread for others that it
+/// synchronises with.
 template <bool Passes> struct HandsOver : Racing {
   void operator()(Params const&, SharedStorage& smem) const {
     begin(smem, 32);
@@ -265,10 +274,11 @@ TEST(Races, RelaxedArrivalsAndWaitsNeedAFence) {
   using Without = HandsOverWithFences<false>;
   for_each_schedule([&](sim::Options options) {
     EXPECT_TRUE(report_of<Without>(options).ok()) << schedule_text(options);
-    for (auto const& [with, without] : {std::pair(relaxed(With::arrival, Operation::mbarrier_arrive),
-                                                  relaxed(Without::arrival, Operation::mbarrier_arrive)),
-                                        std::pair(relaxed(With::wait, Operation::mbarrier_wait),
-                                                  relaxed(Without::wait, Operation::mbarrier_wait))}) {
+    for (auto const& [with, without] :
+         {std::pair(relaxed(With::arrival, Operation::mbarrier_arrive),
+                    relaxed(Without::arrival, Operation::mbarrier_arrive)),
+          std::pair(relaxed(With::wait, Operation::mbarrier_wait),
+                    relaxed(Without::wait, Operation::mbarrier_wait))}) {
       options.mutant = with;
       EXPECT_TRUE(report_of<With>(options).ok()) << schedule_text(options);
       options.mutant = without;
@@ -297,11 +307,13 @@ TEST(Races, CopiesByCpAsyncAreTheirThreadsWrites) {
   for_each_schedule([&](sim::Options const& options) {
     sim::Report const report = report_of<CopiesForAnotherWarp<false>>(options);
     EXPECT_FALSE(report.ok());
-    for (Finding const& f : report.findings) EXPECT_EQ(f.where.line + f.other.line, kOne.line + kOther.line);
+    for (Finding const& f : report.findings)
+      EXPECT_EQ(f.where.line + f.other.line, kOne.line + kOther.line);
   });
 }
 
-/// What a bulk load writes is known to those who have waited for its mbarrier, and to whom they pass it on.
+/// What a bulk load writes is known to those who have waited for its mbarrier, and to whom they
+/// pass it on.
 template <int Waits> struct ReadsALoad : Racing {
   void operator()(Params const& p, SharedStorage& smem) const {
     begin(smem);
@@ -325,15 +337,16 @@ TEST(Races, ALoadIsKnownToThoseWhoWait) {
         continue;
       }
       EXPECT_EQ(f.kind, FindingKind::async_read_early);
-      EXPECT_SAYS(f, "of tile while a cp.async.bulk into it is in flight that warp 0 lane 0 issued");
+      EXPECT_SAYS(f,
+                  "of tile while a cp.async.bulk into it is in flight that warp 0 lane 0 issued");
       EXPECT_EQ(f.other.line, kOne.line);
       EXPECT_EQ(f.order, "a wait for element 0 of full, on which it completes, would order them");
     }
   });
 }
 
-/// The lanes of warp 1 read the tile; lane 0 of warp 0 loads over it, after an arrival of lane 0 of warp 1
-/// for all of its warp, which needs a bar.warp.sync before it.
+/// The lanes of warp 1 read the tile; lane 0 of warp 0 loads over it, after an arrival of lane 0 of
+/// warp 1 for all of its warp, which needs a bar.warp.sync before it.
 template <bool Syncs, bool Fences = false> struct ArrivesForItsWarp : Racing {
   void operator()(Params const& p, SharedStorage& smem) const {
     begin(smem);
@@ -368,7 +381,8 @@ TEST(Races, StrictlyAnOverwriteByTheAsynchronousProxyNeedsItsFence) {
   EXPECT_SAYS(f, ") without a fence.proxy.async after that");
 }
 
-/// A bulk store's source is free for the thread that has waited for its group, and those who come after it.
+/// A bulk store's source is free for the thread that has waited for its group, and those who come
+/// after it.
 template <bool Syncs> struct OverwritesAStoresSource : Racing {
   void operator()(Params const& p, SharedStorage& smem) const {
     begin(smem);
@@ -423,7 +437,8 @@ TEST(Races, BytesThatAPhaseDoesNotCountAreReadEarly) {
   EXPECT_EQ(f.count, 16);
 }
 
-/// wgmma reads its operands for four warps, each of which waits and tells the one that loads over them.
+/// wgmma reads its operands for four warps, each of which waits and tells the one that loads over
+/// them.
 template <int Arriving, bool Waits = true> struct LoadsOverAnOperand : Broken {
   static constexpr int threads = 160;
   using TileA = SharedTile<std::uint16_t, swizzled_operand(16, 64, 64, 1)>;
@@ -441,13 +456,16 @@ template <int Arriving, bool Waits = true> struct LoadsOverAnOperand : Broken {
     }
   };
   void operator()(Params const& p, SharedStorage& smem) const {
-    for (SharedAddr at = 4u * static_cast<SharedAddr>(thread_idx()); at < sizeof(smem.a.data); at += 640)
+    for (SharedAddr at = 4u * static_cast<SharedAddr>(thread_idx()); at < sizeof(smem.a.data);
+         at += 640)
       st_shared(shared_address(smem.a.data) + at, 0u);
-    for (SharedAddr at = 4u * static_cast<SharedAddr>(thread_idx()); at < sizeof(smem.b.data); at += 640)
+    for (SharedAddr at = 4u * static_cast<SharedAddr>(thread_idx()); at < sizeof(smem.b.data);
+         at += 640)
       st_shared(shared_address(smem.b.data) + at, 0u);
     SharedAddr const full = shared_address(&smem.full);
     SharedAddr const empty = shared_address(&smem.empty);
-    if (thread_idx() == 0) mbarrier_init(full, 1), mbarrier_init(empty, Arriving), fence_mbarrier_init();
+    if (thread_idx() == 0)
+      mbarrier_init(full, 1), mbarrier_init(empty, Arriving), fence_mbarrier_init();
     fence_proxy_async_shared();
     cta::sync();
     if (warp_id() == 4) {
@@ -473,10 +491,12 @@ template <int Arriving, bool Waits = true> struct LoadsOverAnOperand : Broken {
 TEST(Races, EachWarpOfAWarpgroupTellsThatItsWgmmaHasRead) {
   expect_clean<LoadsOverAnOperand<4>>();
   Finding const f = expect_race<LoadsOverAnOperand<3>>(FindingKind::async_overwrite);
-  EXPECT_SAYS(f, "cp.async.bulk writes row 0, column 0 of B, which warp 3 reads by wgmma.mma_async (");
-  EXPECT_EQ(f.order,
-            "an arrival of warp 3 on an mbarrier after its wgmma_wait_group, and a wait for it, would order "
-            "them");
+  EXPECT_SAYS(f,
+              "cp.async.bulk writes row 0, column 0 of B, which warp 3 reads by wgmma.mma_async (");
+  EXPECT_EQ(
+      f.order,
+      "an arrival of warp 3 on an mbarrier after its wgmma_wait_group, and a wait for it, would order "
+      "them");
   EXPECT_EQ(f.other_warp, 3);
   EXPECT_EQ(f.other_lane, -1);
   // Its group was not waited for at all.
@@ -511,9 +531,10 @@ TEST(Races, TheClustersBarrierOrdersWhatWasReleased) {
   expect_clean<WritesPeersWords<0>>({}, {2, 1, 1});
   expect_clean<WritesPeersWords<2>>({}, {2, 1, 1});
   Finding const f = expect_race<WritesPeersWords<1>>(FindingKind::data_race, {}, {2, 1, 1});
-  EXPECT_SAYS(f,
-              "ld.shared reads element 0 of words, which warp 0 lane 0 of CTA 0 of the cluster wrote by "
-              "st.shared::cluster (");
+  EXPECT_SAYS(
+      f,
+      "ld.shared reads element 0 of words, which warp 0 lane 0 of CTA 0 of the cluster wrote by "
+      "st.shared::cluster (");
   EXPECT_EQ(
       f.order,
       "a cluster::sync between them, or an mbarrier_arrive_cluster_release and, after the wait for it, a fence_acq_rel<Scope::gpu>, would order them");
@@ -530,7 +551,8 @@ template <bool Fence, bool Reads> struct KnowsPeersInit : RacingPair {
     cluster::arrive_relaxed();
     cluster::wait();
     int const peer = 1 - cluster_cta_rank();
-    if (Reads && thread_idx() == 32) ld_shared_cluster<std::uint32_t>(mapa(word(smem, 0), peer), kOther);
+    if (Reads && thread_idx() == 32)
+      ld_shared_cluster<std::uint32_t>(mapa(word(smem, 0), peer), kOther);
     if (!Reads && thread_idx() == 32) mbarrier_arrive_cluster(mapa(full(smem), peer), kOther);
     cluster::sync();
   }
@@ -538,13 +560,14 @@ template <bool Fence, bool Reads> struct KnowsPeersInit : RacingPair {
 
 TEST(Races, AFenceOfMbarrierInitAndARelaxedArrivalMakeItKnown) {
   expect_clean<KnowsPeersInit<true, false>>({}, {2, 1, 1});
-  Finding const f = expect_race<KnowsPeersInit<false, false>>(FindingKind::mbarrier_misuse, {}, {2, 1, 1});
+  Finding const f =
+      expect_race<KnowsPeersInit<false, false>>(FindingKind::mbarrier_misuse, {}, {2, 1, 1});
   EXPECT_SAYS(f, ", before which nothing orders its init by warp 0 lane 0 of CTA ");
   expect_race<KnowsPeersInit<true, true>>(FindingKind::data_race, {}, {2, 1, 1});
 }
 
-/// CTA 0 writes its peer's memory and arrives at its mbarrier: at the scope of the CTA, or of the cluster; a
-/// wait acquires at the scope of the CTA, and a fence after it at the GPU's.
+/// CTA 0 writes its peer's memory and arrives at its mbarrier: at the scope of the CTA, or of the
+/// cluster; a wait acquires at the scope of the CTA, and a fence after it at the GPU's.
 template <bool Wide, bool Fences> struct SendsToItsPeer : RacingPair {
   void operator()(Params const&, SharedStorage& smem) const {
     begin(smem, 64);
@@ -590,7 +613,8 @@ struct FreesATileForItsPeer : RacingPair {
 
 TEST(Races, AnArrivalAtAPeersMbarrierTellsOfReads) {
   EXPECT_TRUE(report_of<FreesATileForItsPeer>({}, {2, 1, 1}).ok());
-  sim::Report const strict = report_of<FreesATileForItsPeer>({.strict = {.scopes = true}}, {2, 1, 1});
+  sim::Report const strict =
+      report_of<FreesATileForItsPeer>({.strict = {.scopes = true}}, {2, 1, 1});
   ASSERT_EQ(strict.findings.size(), 1u) << strict.text();
   EXPECT_EQ(strict.findings[0].kind, FindingKind::async_overwrite);
 }

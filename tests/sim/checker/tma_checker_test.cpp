@@ -17,8 +17,8 @@ namespace {
 
 using sim::FindingKind;
 
-/// A tensor of 64 x 16 floats whose last four rows nobody wrote, and one that only kernels write. Boxes are
-/// of 32 x 8: 1024 bytes.
+/// A tensor of 64 x 16 floats whose last four rows nobody wrote, and one that only kernels write.
+/// Boxes are of 32 x 8: 1024 bytes.
 struct Tensors {
   TensorMap in;
   TensorMap out;
@@ -65,14 +65,16 @@ struct BrokenTma {
   }
   /// All of the tile, written by threads.
   static void fill(SharedStorage& smem) {
-    for (int row = 0; row < 8; ++row) st_shared(shared_address(&smem.tile[row][thread_idx()]), 1.0f);
+    for (int row = 0; row < 8; ++row)
+      st_shared(shared_address(&smem.tile[row][thread_idx()]), 1.0f);
     fence_proxy_async();
     cta::sync();
   }
 };
 
 template <class Kernel>
-sim::Report tma_report(sim::Options options = {}, void (*change)(Tensors&) = nullptr, Dim3 grid = {}) {
+sim::Report tma_report(sim::Options options = {}, void (*change)(Tensors&) = nullptr,
+                       Dim3 grid = {}) {
   options.throw_on_finding = false;
   sim::Machine machine(options);
   Tensors tensors{};
@@ -87,8 +89,8 @@ sim::Report tma_report(sim::Options options = {}, void (*change)(Tensors&) = nul
 
 // Loads.
 
-/// Loads a box of `Expected` bytes, so the mbarrier thinks, and reads it before (or after) its phase is
-/// complete.
+/// Loads a box of `Expected` bytes, so the mbarrier thinks, and reads it before (or after) its
+/// phase is complete.
 template <bool Waits, int Expected = kBoxBytes> struct LoadAndRead : BrokenTma {
   static constexpr int load = __LINE__ + 5, read = __LINE__ + 9;
   void operator()(Params const& p, SharedStorage& smem) const {
@@ -110,8 +112,8 @@ TEST(TmaChecker, ALoadThatIsWaitedForIsClean) {
 }
 
 TEST(TmaChecker, ReadBeforeThePhaseIsComplete) {
-  auto const finding =
-      only_finding(tma_report<LoadAndRead<false>>(), FindingKind::async_read_early, LoadAndRead<false>::read);
+  auto const finding = only_finding(tma_report<LoadAndRead<false>>(), FindingKind::async_read_early,
+                                    LoadAndRead<false>::read);
   EXPECT_EQ(finding.coordinate.substr(0, 6), "row 2,");
   EXPECT_EQ(finding.other.line, LoadAndRead<false>::load);
   EXPECT_SAYS(finding, "cp.async.bulk.tensor");
@@ -145,8 +147,8 @@ struct OverwriteALoad : BrokenTma {
 };
 
 TEST(TmaChecker, WriteIntoALoadInFlight) {
-  auto const finding =
-      only_finding(tma_report<OverwriteALoad>(), FindingKind::async_overwrite, OverwriteALoad::write);
+  auto const finding = only_finding(tma_report<OverwriteALoad>(), FindingKind::async_overwrite,
+                                    OverwriteALoad::write);
   EXPECT_EQ(finding.coordinate.substr(0, 6), "row 7,");
   EXPECT_EQ(finding.other.line, OverwriteALoad::load);
 }
@@ -183,15 +185,17 @@ template <int Column, int Row, int Offset = 0> struct LoadOne : BrokenTma {
 };
 
 TEST(TmaChecker, SharedAddressThatIsNoMultipleOf128) {
-  auto const finding =
-      only_finding(tma_report<LoadOne<0, 0, 64>>(), FindingKind::misaligned, LoadOne<0, 0, 64>::line);
+  auto const finding = only_finding(tma_report<LoadOne<0, 0, 64>>(), FindingKind::misaligned,
+                                    LoadOne<0, 0, 64>::line);
   EXPECT_SAYS(finding, "64 bytes past a multiple of 128: row 0, column 16 of tile");
 }
 
 TEST(TmaChecker, BoxThatBeginsBetweenMultiplesOf16Bytes) {
-  auto const inside = only_finding(tma_report<LoadOne<6, 0>>(), FindingKind::misaligned, LoadOne<6, 0>::line);
-  EXPECT_SAYS(inside,
-              "begins at coordinate 6 of axis 0, which is byte 24 of its row: that must be a multiple of 16");
+  auto const inside =
+      only_finding(tma_report<LoadOne<6, 0>>(), FindingKind::misaligned, LoadOne<6, 0>::line);
+  EXPECT_SAYS(
+      inside,
+      "begins at coordinate 6 of axis 0, which is byte 24 of its row: that must be a multiple of 16");
   auto const before =
       only_finding(tma_report<LoadOne<-1, 0>>(), FindingKind::misaligned, LoadOne<-1, 0>::line);
   EXPECT_SAYS(before, "begins at coordinate -1 of axis 0, which is byte -4 of its row");
@@ -205,8 +209,8 @@ TEST(TmaChecker, BoxBeyondTheEndOfSharedMemory) {
 }
 
 TEST(TmaChecker, MemoryThatNobodyWrote) {
-  auto const finding =
-      only_finding(tma_report<LoadOne<8, 8>>(), FindingKind::uninitialized_read, LoadOne<8, 8>::line);
+  auto const finding = only_finding(tma_report<LoadOne<8, 8>>(), FindingKind::uninitialized_read,
+                                    LoadOne<8, 8>::line);
   EXPECT_EQ(finding.coordinate, "byte 3104 of in");
   EXPECT_SAYS(finding, "element (8, 12) of the tensor");
   EXPECT_EQ(finding.count, 4);  // rows
@@ -231,9 +235,9 @@ TEST(TmaChecker, TensorLargerThanItsMemory) {
 }
 
 TEST(TmaChecker, MapThatWasNeverEncoded) {
-  auto const finding =
-      only_finding(tma_report<LoadOne<0, 0>>({}, [](Tensors& tensors) { tensors.in = TensorMap{}; }),
-                   FindingKind::invalid_operand, LoadOne<0, 0>::line);
+  auto const finding = only_finding(
+      tma_report<LoadOne<0, 0>>({}, [](Tensors& tensors) { tensors.in = TensorMap{}; }),
+      FindingKind::invalid_operand, LoadOne<0, 0>::line);
   EXPECT_SAYS(finding, "a tensor map that was never encoded");
 }
 
@@ -305,7 +309,8 @@ TEST(TmaChecker, MbarrierInAnotherCtaThanTheBox) {
 
 // Stores.
 
-/// Stores the tile, then writes to it after waiting for what `Wait` says: 0 nothing, 1 its reading, 2 all.
+/// Stores the tile, then writes to it after waiting for what `Wait` says: 0 nothing, 1 its reading,
+/// 2 all.
 template <int Wait> struct StoreAndWrite : BrokenTma {
   static constexpr int store = __LINE__ + 4, write = __LINE__ + 10;
   void operator()(Params const& p, SharedStorage& smem) const {
@@ -323,8 +328,8 @@ template <int Wait> struct StoreAndWrite : BrokenTma {
 };
 
 TEST(TmaChecker, WriteToTheSourceOfAStore) {
-  auto const finding =
-      only_finding(tma_report<StoreAndWrite<0>>(), FindingKind::async_overwrite, StoreAndWrite<0>::write);
+  auto const finding = only_finding(tma_report<StoreAndWrite<0>>(), FindingKind::async_overwrite,
+                                    StoreAndWrite<0>::write);
   EXPECT_EQ(finding.coordinate.substr(0, 6), "row 3,");
   EXPECT_EQ(finding.other.line, StoreAndWrite<0>::store);
   auto const after_read = tma_report<StoreAndWrite<1>>();
@@ -351,8 +356,8 @@ template <int Row> struct StoreUnwritten : BrokenTma {
 };
 
 TEST(TmaChecker, StoreOfWhatNobodyWrote) {
-  auto const finding =
-      only_finding(tma_report<StoreUnwritten<0>>(), FindingKind::uninitialized_read, StoreUnwritten<0>::line);
+  auto const finding = only_finding(tma_report<StoreUnwritten<0>>(),
+                                    FindingKind::uninitialized_read, StoreUnwritten<0>::line);
   EXPECT_EQ(finding.coordinate, "row 5, column 0 of tile");
   auto const clipped = tma_report<StoreUnwritten<12>>();  // rows 4 and up lie outside of the tensor
   EXPECT_TRUE(clipped.ok()) << clipped.text();
@@ -376,8 +381,9 @@ TEST(TmaChecker, StoreThatBeginsBeforeTheTensor) {
       only_finding(tma_report<StoreAt<-4, 0>>(), FindingKind::out_of_bounds, StoreAt<-4, 0>::line),
       "cp.async.bulk.tensor to a box that begins at coordinate -4 of axis 0: only loads may begin before "
       "the tensor");
-  EXPECT_SAYS(only_finding(tma_report<StoreAt<0, -8>>(), FindingKind::out_of_bounds, StoreAt<0, -8>::line),
-              "begins at coordinate -8 of axis 1");
+  EXPECT_SAYS(
+      only_finding(tma_report<StoreAt<0, -8>>(), FindingKind::out_of_bounds, StoreAt<0, -8>::line),
+      "begins at coordinate -8 of axis 1");
 }
 
 /// Rows of 61 floats, 256 bytes apart: a store writes 12 bytes more of each.
@@ -411,15 +417,17 @@ TEST(TmaChecker, StoreBeyondTheEndOfARowThatIsNoMultipleOf16Bytes) {
   Tensors tensors{};
   tensors.stored = static_cast<float*>(machine.allocate(15 * 256 + 61 * 4, "exact"));
   narrow(tensors);
-  auto const outside =
-      only_finding(sim::launch<Store>(machine, {}, tensors), FindingKind::out_of_bounds, Store::line);
+  auto const outside = only_finding(sim::launch<Store>(machine, {}, tensors),
+                                    FindingKind::out_of_bounds, Store::line);
   EXPECT_EQ(outside.count, 1);
-  EXPECT_SAYS(outside,
-              "writes 12 bytes beyond (60, 15), the tensor's last along axis 0, at byte 4084 of exact, "
-              "which has 4084 bytes: it clips");
+  EXPECT_SAYS(
+      outside,
+      "writes 12 bytes beyond (60, 15), the tensor's last along axis 0, at byte 4084 of exact, "
+      "which has 4084 bytes: it clips");
 }
 
-/// Stores the tile, waits for it to be read (or written: `All`), and reads it back from global memory.
+/// Stores the tile, waits for it to be read (or written: `All`), and reads it back from global
+/// memory.
 template <bool All> struct StoreAndReadBack : BrokenTma {
   static constexpr int line = __LINE__ + 8;
   void operator()(Params const& p, SharedStorage& smem) const {
@@ -435,8 +443,8 @@ template <bool All> struct StoreAndReadBack : BrokenTma {
 };
 
 TEST(TmaChecker, ReadOfWhatAStoreHasNotWrittenYet) {
-  auto const finding = only_finding(tma_report<StoreAndReadBack<false>>(), FindingKind::async_read_early,
-                                    StoreAndReadBack<false>::line);
+  auto const finding = only_finding(tma_report<StoreAndReadBack<false>>(),
+                                    FindingKind::async_read_early, StoreAndReadBack<false>::line);
   EXPECT_EQ(finding.coordinate, "byte 256 of out");
   auto const clean = tma_report<StoreAndReadBack<true>>();
   EXPECT_TRUE(clean.ok()) << clean.text();
@@ -446,7 +454,8 @@ TEST(TmaChecker, ReadOfWhatAStoreHasNotWrittenYet) {
 struct StoreUnfenced : BrokenTma {
   static constexpr int line = __LINE__ + 5;
   void operator()(Params const& p, SharedStorage& smem) const {
-    for (int row = 0; row < 8; ++row) st_shared(shared_address(&smem.tile[row][thread_idx()]), 1.0f);
+    for (int row = 0; row < 8; ++row)
+      st_shared(shared_address(&smem.tile[row][thread_idx()]), 1.0f);
     cta::sync();
     if (thread_idx() != 0) return;
     tma_store(p.out, TmaCoordinate{0, 0}, shared_address(smem.tile));
@@ -490,8 +499,8 @@ template <TmaReduce Op> struct ReduceInto : BrokenTma {
 };
 
 TEST(TmaChecker, ReductionThatTheTypeDoesNotHave) {
-  auto const finding = only_finding(tma_report<ReduceInto<TmaReduce::max>>(), FindingKind::invalid_operand,
-                                    ReduceInto<TmaReduce::max>::line);
+  auto const finding = only_finding(tma_report<ReduceInto<TmaReduce::max>>(),
+                                    FindingKind::invalid_operand, ReduceInto<TmaReduce::max>::line);
   EXPECT_SAYS(finding, "cp.reduce.async.bulk.tensor.max of f32");
 }
 
@@ -509,8 +518,9 @@ TEST(TmaChecker, SumsOfSignedIntegersOf64Bits) {
 }
 
 TEST(TmaChecker, ReductionOntoWhatNobodyWrote) {
-  auto const finding = only_finding(tma_report<ReduceInto<TmaReduce::add>>(), FindingKind::uninitialized_read,
-                                    ReduceInto<TmaReduce::add>::line);
+  auto const finding =
+      only_finding(tma_report<ReduceInto<TmaReduce::add>>(), FindingKind::uninitialized_read,
+                   ReduceInto<TmaReduce::add>::line);
   EXPECT_EQ(finding.buffer, "out");
 }
 
@@ -542,10 +552,11 @@ TEST(TmaChecker, BulkCopiesOfWrongSizesAndPlaces) {
               "at byte 4080 of in, which has 4096 bytes");
 }
 
-/// What is in flight until somebody waits is so whenever it lands. (A load that has landed completes its
-/// phase: who reads without waiting for that is only found where it comes first.)
+/// What is in flight until somebody waits is so whenever it lands. (A load that has landed
+/// completes its phase: who reads without waiting for that is only found where it comes first.)
 TEST(TmaChecker, FindsTheSameAtEverySchedule) {
-  for (auto const completion : {sim::Completion::first, sim::Completion::random, sim::Completion::last}) {
+  for (auto const completion :
+       {sim::Completion::first, sim::Completion::random, sim::Completion::last}) {
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
       sim::Options options;
       options.completion = completion;

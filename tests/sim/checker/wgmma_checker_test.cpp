@@ -71,7 +71,8 @@ struct ScaledWithoutFence : BrokenWgmma {
     wgmma_fence();
     for (int step = 0; step < 3; ++step) {
       if (step == 2 && thread_idx() == 37) d[3] = 1.0f;
-      // Without a fence the second is in order (nobody wrote its accumulators), and the third is not.
+      // Without a fence the second is in order (nobody wrote its accumulators), and the third is
+      // not.
       wgmma<kOp>(d, matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), true);
       wgmma_commit_group();
       wgmma_wait_group<0>();
@@ -80,8 +81,8 @@ struct ScaledWithoutFence : BrokenWgmma {
 };
 
 TEST(WgmmaChecker, RegistersThatWereWrittenNeedAFence) {
-  Finding const f =
-      only_finding(report_of<ScaledWithoutFence>(), FindingKind::register_race, ScaledWithoutFence::line);
+  Finding const f = only_finding(report_of<ScaledWithoutFence>(), FindingKind::register_race,
+                                 ScaledWithoutFence::line);
   EXPECT_EQ(
       f.message,
       "d[3], row 25, column 3 of D was written since the wgmma.mma_async before (checker/wgmma_checker_test.cpp:" +
@@ -106,12 +107,14 @@ template <bool Wait> struct WritesAccumulatorInFlight : BrokenWgmma {
 
 TEST(WgmmaChecker, AccumulatorsInFlightAreLeftAlone) {
   EXPECT_TRUE(report_of<WritesAccumulatorInFlight<true>>().ok());
-  Finding const f = only_finding(report_of<WritesAccumulatorInFlight<false>>(), FindingKind::register_race,
-                                 WritesAccumulatorInFlight<false>::line);
+  Finding const f =
+      only_finding(report_of<WritesAccumulatorInFlight<false>>(), FindingKind::register_race,
+                   WritesAccumulatorInFlight<false>::line);
   EXPECT_EQ(f.warp, 2);
   EXPECT_EQ(f.lane, 6);
-  EXPECT_EQ(f.message,
-            "d[5], row 33, column 13 of D was written while a wgmma.mma_async that owns it was in flight");
+  EXPECT_EQ(
+      f.message,
+      "d[5], row 33, column 13 of D was written while a wgmma.mma_async that owns it was in flight");
   EXPECT_EQ(f.order, "a wgmma_wait_group that covers it before the write would order them");
 }
 
@@ -153,10 +156,12 @@ struct OverwritesA : BrokenWgmma {
 };
 
 TEST(WgmmaChecker, RegistersOfAInFlightAreLeftAlone) {
-  Finding const f = only_finding(report_of<OverwritesA>(), FindingKind::register_race, OverwritesA::line);
+  Finding const f =
+      only_finding(report_of<OverwritesA>(), FindingKind::register_race, OverwritesA::line);
   EXPECT_EQ(f.warp, 0);
   EXPECT_EQ(f.lane, 5);
-  EXPECT_EQ(f.message, "register 2 of A was written while a wgmma.mma_async that reads it was in flight");
+  EXPECT_EQ(f.message,
+            "register 2 of A was written while a wgmma.mma_async that reads it was in flight");
   EXPECT_EQ(f.order, "a wgmma_wait_group that covers it before the write would order them");
 }
 
@@ -176,8 +181,8 @@ struct ReadsUnwrittenOperand : BrokenWgmma {
 };
 
 TEST(WgmmaChecker, OperandsAreWritten) {
-  Finding const f = only_finding(report_of<ReadsUnwrittenOperand>(), FindingKind::uninitialized_read,
-                                 ReadsUnwrittenOperand::line);
+  Finding const f = only_finding(report_of<ReadsUnwrittenOperand>(),
+                                 FindingKind::uninitialized_read, ReadsUnwrittenOperand::line);
   EXPECT_EQ(f.buffer, "B");
   EXPECT_EQ(f.coordinate, "row 0, column 0 of B");
 }
@@ -186,7 +191,8 @@ struct ReadsWithoutProxyFence : BrokenWgmma {
   static constexpr int line = __LINE__ + 7;
   void operator()(Params const&, SharedStorage& smem) const {
     clear_both(smem);
-    if (thread_idx() == 0) st_shared(shared_address(smem.a.data + TileA::layout(40, 3)), std::uint16_t{1});
+    if (thread_idx() == 0)
+      st_shared(shared_address(smem.a.data + TileA::layout(40, 3)), std::uint16_t{1});
     cta::sync();
     float d[8] = {};
     wgmma_fence();
@@ -218,8 +224,8 @@ struct ReadsCopyInFlight : BrokenWgmma {
 };
 
 TEST(WgmmaChecker, OperandsHaveArrived) {
-  Finding const f =
-      only_finding(report_of<ReadsCopyInFlight>(), FindingKind::async_read_early, ReadsCopyInFlight::line);
+  Finding const f = only_finding(report_of<ReadsCopyInFlight>(), FindingKind::async_read_early,
+                                 ReadsCopyInFlight::line);
   EXPECT_EQ(f.coordinate, "row 5, column 8 of B");
 }
 
@@ -232,8 +238,10 @@ struct OverwritesOperand : BrokenWgmma {
     wgmma<kOp>(d, matrix_descriptor(local_tile<64, 16>(tensor(smem.a), 0, 1)),
                matrix_descriptor(local_tile<16, 16>(tensor(smem.b), 0, 1)), true);
     wgmma_commit_group();
-    if (thread_idx() == 0) st_shared(shared_address(smem.a.data + TileA::layout(9, 0)), std::uint16_t{1});
-    if (thread_idx() == 0) st_shared(shared_address(smem.a.data + TileA::layout(9, 17)), std::uint16_t{1});
+    if (thread_idx() == 0)
+      st_shared(shared_address(smem.a.data + TileA::layout(9, 0)), std::uint16_t{1});
+    if (thread_idx() == 0)
+      st_shared(shared_address(smem.a.data + TileA::layout(9, 17)), std::uint16_t{1});
     wgmma_wait_group<0>();
   }
 };
@@ -283,7 +291,8 @@ struct DifferentDescriptors : WrongDescriptor {
 };
 
 TEST(WgmmaChecker, DescriptorsAreWhatTheHardwareTakes) {
-  Finding f = only_finding(report_of<OutOfBounds>(), FindingKind::out_of_bounds, WrongDescriptor::line);
+  Finding f =
+      only_finding(report_of<OutOfBounds>(), FindingKind::out_of_bounds, WrongDescriptor::line);
   EXPECT_SAYS(f, "the matrix descriptor of B");
   EXPECT_SAYS(f, "lies outside of the CTA's 10240 bytes of shared memory");
   f = only_finding(report_of<BaseOffset>(), FindingKind::invalid_operand, WrongDescriptor::line);
@@ -292,7 +301,8 @@ TEST(WgmmaChecker, DescriptorsAreWhatTheHardwareTakes) {
   EXPECT_SAYS(f, "is not in the first of eight rows of 128 bytes");
   f = only_finding(report_of<AcrossARow>(), FindingKind::misaligned, WrongDescriptor::line);
   EXPECT_SAYS(f, "is 112 bytes into a row of 128");
-  f = only_finding(report_of<DifferentDescriptors>(), FindingKind::invalid_operand, WrongDescriptor::line);
+  f = only_finding(report_of<DifferentDescriptors>(), FindingKind::invalid_operand,
+                   WrongDescriptor::line);
   EXPECT_SAYS(f, "the threads of the warpgroup pass different matrix descriptors");
 }
 
@@ -312,8 +322,8 @@ struct OtherShapeInFlight : BrokenWgmma {
 };
 
 TEST(WgmmaChecker, AccumulatorsInFlightBelongToOneShape) {
-  Finding const f =
-      only_finding(report_of<OtherShapeInFlight>(), FindingKind::invalid_operand, OtherShapeInFlight::line);
+  Finding const f = only_finding(report_of<OtherShapeInFlight>(), FindingKind::invalid_operand,
+                                 OtherShapeInFlight::line);
   EXPECT_SAYS(f, "has another shape: wait for its group first");
 }
 
@@ -332,8 +342,8 @@ TEST(WgmmaChecker, AllFourWarpsTakePart) {
   EXPECT_EQ(report.findings.front().where.line, LeftByOneWarp::line);
 }
 
-/// `Sets` sets of 8 accumulators in flight at once, with A in registers for the first `Fragments` of them, by
-/// a warpgroup that keeps 32 registers a thread; waits after each `Step` of them.
+/// `Sets` sets of 8 accumulators in flight at once, with A in registers for the first `Fragments`
+/// of them, by a warpgroup that keeps 32 registers a thread; waits after each `Step` of them.
 template <int Sets, int Fragments = 0, int Step = Sets, int Registers = 32>
 struct HoldsRegisters : BrokenWgmma {
   static constexpr int lower_line = __LINE__ + 4;
@@ -348,7 +358,8 @@ struct HoldsRegisters : BrokenWgmma {
       if (i < Fragments) {
         wgmma<kFromRegisters>(d[i], a[i], matrix_descriptor(tensor(smem.b)), true);
       } else {
-        wgmma<kOp>(d[i], matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), true);
+        wgmma<kOp>(d[i], matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)),
+                   true);
       }
       wgmma_commit_group();
       if (i % Step == Step - 1) wgmma_wait_group<0>();
@@ -359,20 +370,21 @@ struct HoldsRegisters : BrokenWgmma {
 
 TEST(WgmmaChecker, WhatIsInFlightFitsIntoTheRegisters) {
   EXPECT_TRUE((report_of<HoldsRegisters<4>>().ok())) << "32 of 32";
-  Finding const f =
-      only_finding(report_of<HoldsRegisters<6>>(), FindingKind::too_few_registers, HoldsRegisters<6>::line);
+  Finding const f = only_finding(report_of<HoldsRegisters<6>>(), FindingKind::too_few_registers,
+                                 HoldsRegisters<6>::line);
   EXPECT_EQ(f.count, 2) << "the fifth and the sixth";
-  EXPECT_SAYS(f,
-              "with this wgmma.mma_async, those in flight hold 40 registers of a thread, accumulators and A, "
-              "and the warpgroup has 32 since its setmaxnreg.dec (");
+  EXPECT_SAYS(
+      f,
+      "with this wgmma.mma_async, those in flight hold 40 registers of a thread, accumulators and A, "
+      "and the warpgroup has 32 since its setmaxnreg.dec (");
   EXPECT_EQ(f.other.line, HoldsRegisters<6>::lower_line);
   EXPECT_TRUE((report_of<HoldsRegisters<6, 0, 3>>().ok())) << "no more than three at once";
   EXPECT_TRUE((report_of<HoldsRegisters<6, 0, 6, 48>>().ok()));
   EXPECT_TRUE((report_of<HoldsRegisters<6>>({.check = false}).ok()));
   // A counts, too: 8 + 4 each.
   EXPECT_TRUE((report_of<HoldsRegisters<2, 2>>().ok()));
-  Finding const with_a = only_finding(report_of<HoldsRegisters<3, 3>>(), FindingKind::too_few_registers,
-                                      HoldsRegisters<3, 3>::a_line);
+  Finding const with_a = only_finding(report_of<HoldsRegisters<3, 3>>(),
+                                      FindingKind::too_few_registers, HoldsRegisters<3, 3>::a_line);
   EXPECT_SAYS(with_a, "those in flight hold 36 registers of a thread");
   for (auto const completion : {sim::Completion::first, sim::Completion::random}) {
     EXPECT_TRUE((report_of<HoldsRegisters<4>>({.completion = completion}).ok()));
@@ -380,8 +392,8 @@ TEST(WgmmaChecker, WhatIsInFlightFitsIntoTheRegisters) {
   }
 }
 
-/// Several wgmma on one set of accumulators hold it once, and operands of A that overlap what they have
-/// together.
+/// Several wgmma on one set of accumulators hold it once, and operands of A that overlap what they
+/// have together.
 struct SharesRegisters : BrokenWgmma {
   void operator()(Params const&, SharedStorage& smem) const {
     clear_both(smem);

@@ -13,7 +13,8 @@
 #include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/tma.hpp"
 
-/// Explorations: how many orders small kernels have, that each is covered once, and what only some show.
+/// Explorations: how many orders small kernels have, that each is covered once, and what only some
+/// show.
 namespace tegula {
 namespace {
 
@@ -22,7 +23,8 @@ using sim::ExploreOptions;
 
 /// Explores a kernel on a machine of its own; the result is `out`.
 template <class Kernel>
-Exploration explore(ExploreOptions options = {}, sim::Options machine_options = {}, Dim3 grid = {}) {
+Exploration explore(ExploreOptions options = {}, sim::Options machine_options = {},
+                    Dim3 grid = {}) {
   sim::Machine machine(std::move(machine_options));
   Buffers const buffers{static_cast<char*>(machine.allocate(4096, "in")),
                         static_cast<char*>(machine.allocate(4096, "out"))};
@@ -91,8 +93,8 @@ struct TwoPairs : Broken {
 
 TEST(Explore, IndependentPairsMultiply) { expect_orders<TwoPairs>(4); }
 
-/// Kernels with mbarriers, a tile of 128 bytes for each of four stages, and threads that are warps' first
-/// lanes.
+/// Kernels with mbarriers, a tile of 128 bytes for each of four stages, and threads that are warps'
+/// first lanes.
 struct Rings {
   using Params = Buffers;
   struct SharedStorage {
@@ -182,7 +184,9 @@ struct ExpectsBesideAnArrival : Rings {
   }
 };
 
-TEST(Explore, AnExpectationDoesNotCommuteWithAnArrival) { expect_orders<ExpectsBesideAnArrival>(2); }
+TEST(Explore, AnExpectationDoesNotCommuteWithAnArrival) {
+  expect_orders<ExpectsBesideAnArrival>(2);
+}
 
 /// A producer fills a ring of `Stages` stages by copies, `Steps` times; a consumer reads.
 template <int Stages, int Steps, bool WaitsForEmpty = true> struct Ring : Rings {
@@ -192,7 +196,8 @@ template <int Stages, int Steps, bool WaitsForEmpty = true> struct Ring : Rings 
       for (int i = 0; i < Steps; ++i) {
         int const stage = i % Stages;
         SharedAddr const full = shared_address(&smem.full[stage]);
-        if (WaitsForEmpty) mbarrier_wait_parity(shared_address(&smem.empty[stage]), (i / Stages + 1) % 2);
+        if (WaitsForEmpty)
+          mbarrier_wait_parity(shared_address(&smem.empty[stage]), (i / Stages + 1) % 2);
         mbarrier_arrive_expect_tx(full, 128);
         bulk_load(shared_address(&smem.tile[stage][0]), p.in + 128 * i, 128, full);
       }
@@ -235,8 +240,8 @@ struct PingPong : Rings {
     for (int turn = 0; turn < 3; ++turn) {
       cta::bar_sync(1 + warp, 64);
       if (lane_id() == 0)
-        st_global(word(p.out, 0),
-                  ld_global<std::uint32_t>(word(p.out, 0)) * 3u + 1u + static_cast<std::uint32_t>(warp));
+        st_global(word(p.out, 0), ld_global<std::uint32_t>(word(p.out, 0)) * 3u + 1u +
+                                      static_cast<std::uint32_t>(warp));
       if (turn < 2 || warp == 0) cta::bar_arrive(2 - warp, 64);
     }
   }
@@ -287,13 +292,15 @@ TEST(Explore, FindsWhatSeedsOfRandomSchedulesMiss) {
   EXPECT_FALSE(report_of<Needle>({.choices = e.findings[0].choices}).ok());
 }
 
-/// Reads what another thread writes without anything between: one order shows the value, the other does not.
+/// Reads what another thread writes without anything between: one order shows the value, the other
+/// does not.
 struct Races : Rings {
   void operator()(Params const& p, SharedStorage& smem) const {
     if (thread_idx() == 0) st_shared(shared_address(&smem.tile[0][0]), 5u);
     cta::sync();
     if (thread_idx() == 0) st_shared(shared_address(&smem.tile[0][0]), 6u);
-    if (thread_idx() == 32) st_global(p.out, ld_shared<std::uint32_t>(shared_address(&smem.tile[0][0])));
+    if (thread_idx() == 32)
+      st_global(p.out, ld_shared<std::uint32_t>(shared_address(&smem.tile[0][0])));
   }
 };
 
@@ -305,8 +312,8 @@ TEST(Explore, LoadsAndStoresAreStepsWhereTheyRace) {
   EXPECT_TRUE(e.differs.has_value());
 }
 
-/// The store buffering test: x = 1, r = y beside y = 1, s = x. Memory is sequentially consistent, so r = s =
-/// 0 does not happen, and four orders of the two pairs of conflicts are three outcomes.
+/// The store buffering test: x = 1, r = y beside y = 1, s = x. Memory is sequentially consistent,
+/// so r = s = 0 does not happen, and four orders of the two pairs of conflicts are three outcomes.
 struct StoreBuffering : Broken {
   void operator()(Params const& p, SharedStorage&) const {
     int const lane = thread_idx();
@@ -381,12 +388,15 @@ TEST(Explore, ACtaThatEndsBeforeOrAfterItsPeersAccess) {
   EXPECT_EQ(gone.orders, 2) << gone.text();
   EXPECT_TRUE(gone.differs.has_value());
   ASSERT_FALSE(gone.findings.empty());
-  for (auto const& found : gone.findings) EXPECT_EQ(found.finding.kind, sim::FindingKind::exited_cta);
+  for (auto const& found : gone.findings)
+    EXPECT_EQ(found.finding.kind, sim::FindingKind::exited_cta);
   Exploration const stays = explore<ReadsAPeer<true>>({}, {}, {2, 1, 1});
   EXPECT_TRUE(stays.complete && stays.ok()) << stays.text();
   EXPECT_EQ(stays.orders, 1);
-  EXPECT_NE(stays.text().find("the only order of what synchronises"), std::string::npos) << stays.text();
-  EXPECT_NE(gone.text().find("all 2 orders of what synchronises"), std::string::npos) << gone.text();
+  EXPECT_NE(stays.text().find("the only order of what synchronises"), std::string::npos)
+      << stays.text();
+  EXPECT_NE(gone.text().find("all 2 orders of what synchronises"), std::string::npos)
+      << gone.text();
 }
 
 TEST(Explore, ChoicesReplayAnOrderExactly) {
@@ -414,10 +424,11 @@ std::string refusal_of(std::string const& choices) {
 
 TEST(Explore, ChoicesThatTheKernelDoesNotHaveAreRefused) {
   EXPECT_EQ(refusal_of("sync"), "") << "the machine's own";
-  for (std::string const choice : {"0:t5", "0:t64", "0:w2", "0:g1", "0:o0.7", "0:o5000.0", "100000:t0"})
-    EXPECT_THAT(
-        refusal_of("sync " + choice),
-        testing::AllOf(testing::StartsWith("launch of "), testing::HasSubstr("in \"sync " + choice + "\"")));
+  for (std::string const choice :
+       {"0:t5", "0:t64", "0:w2", "0:g1", "0:o0.7", "0:o5000.0", "100000:t0"})
+    EXPECT_THAT(refusal_of("sync " + choice),
+                testing::AllOf(testing::StartsWith("launch of "),
+                               testing::HasSubstr("in \"sync " + choice + "\"")));
   EXPECT_THAT(refusal_of("sync 3:t32 3:t0"), testing::HasSubstr("in \"sync 3:t"));
 }
 
@@ -444,7 +455,8 @@ TEST(Explore, RefusesMoreThanOneClusterAndMoreThanOneLaunch) {
                               sim::launch<TwoPairs>(machine, {}, buffers);
                             }),
                std::invalid_argument);
-  EXPECT_TRUE(sim::launch<TwoPairs>(machine, {2, 1, 1}, buffers).ok()) << "the machine is as before";
+  EXPECT_TRUE(sim::launch<TwoPairs>(machine, {2, 1, 1}, buffers).ok())
+      << "the machine is as before";
   EXPECT_THROW(sim::Choices::parse("sync 3"), std::invalid_argument);
   EXPECT_THROW(sim::Choices::parse("all"), std::invalid_argument);
 }

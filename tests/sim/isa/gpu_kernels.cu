@@ -13,7 +13,8 @@ namespace {
 using namespace instruction_kernels;
 
 void check(cudaError_t status) {
-  if (status != cudaSuccess) throw std::runtime_error(std::string("CUDA: ") + cudaGetErrorString(status));
+  if (status != cudaSuccess)
+    throw std::runtime_error(std::string("CUDA: ") + cudaGetErrorString(status));
 }
 
 #if defined(__CUDA_ARCH__)
@@ -23,7 +24,8 @@ constexpr int kArchitecture = 90;
 #endif
 
 template <class Kernel>
-__global__ void __launch_bounds__(Kernel::threads, Kernel::min_ctas_per_sm) entry(Words const words) {
+__global__ void __launch_bounds__(Kernel::threads, Kernel::min_ctas_per_sm)
+    entry(Words const words) {
   if constexpr (kArchitecture >= Kernel::architecture) {
     extern __shared__ __align__(1024) unsigned char shared[];
     Kernel{}(words, *reinterpret_cast<typename Kernel::SharedStorage*>(shared));
@@ -65,8 +67,10 @@ template <class Kernel> std::vector<std::uint32_t> run(std::vector<std::uint32_t
 }
 
 template <class... Kernel>
-std::vector<std::uint32_t> run_one_of(int index, std::vector<std::uint32_t> const& in, Kernels<Kernel...>) {
-  constexpr std::vector<std::uint32_t> (*runs[])(std::vector<std::uint32_t> const&) = {&run<Kernel>...};
+std::vector<std::uint32_t> run_one_of(int index, std::vector<std::uint32_t> const& in,
+                                      Kernels<Kernel...>) {
+  constexpr std::vector<std::uint32_t> (*runs[])(std::vector<std::uint32_t> const&) = {
+      &run<Kernel>...};
   return runs[index](in);
 }
 
@@ -79,7 +83,8 @@ bool has_gpu() {
 
 bool has_hopper_gpu() {
   int major = 0;
-  return has_gpu() && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess &&
+  return has_gpu() &&
+         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess &&
          major == 9;
 }
 
@@ -91,7 +96,8 @@ std::vector<std::uint32_t> run_hopper_on_gpu(int index, std::vector<std::uint32_
   return run_one_of(index, in, hopper_kernels::AllKernels{});
 }
 
-std::vector<std::uint32_t> run_synchronisation_on_gpu(int index, std::vector<std::uint32_t> const& in) {
+std::vector<std::uint32_t> run_synchronisation_on_gpu(int index,
+                                                      std::vector<std::uint32_t> const& in) {
   return run_one_of(index, in, synchronisation_kernels::AllKernels{});
 }
 

@@ -16,7 +16,8 @@ template <class OnGpu> void compare_all(std::vector<WordKernel> const& kernels, 
     for (std::uint32_t seed = 1; seed <= 20; ++seed) {
       auto const in = words(static_cast<std::size_t>(kernel.in_words), seed);
       sim::Machine machine({.generation = sim::Generation::sm90});
-      EXPECT_EQ(on_gpu(index, in), kernel.run(machine, in, nullptr)) << kernel.name << ", seed " << seed;
+      EXPECT_EQ(on_gpu(index, in), kernel.run(machine, in, nullptr))
+          << kernel.name << ", seed " << seed;
     }
     ++index;
   }

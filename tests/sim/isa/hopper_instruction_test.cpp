@@ -6,8 +6,8 @@
 #include "run_kernel.hpp"
 #include "run_schedules.hpp"
 
-/// Each instruction of sm_90 that is neither TMA nor wgmma on the simulated machine, under every schedule,
-/// against a plain statement of what the PTX ISA says it does.
+/// Each instruction of sm_90 that is neither TMA nor wgmma on the simulated machine, under every
+/// schedule, against a plain statement of what the PTX ISA says it does.
 namespace tegula {
 namespace {
 
@@ -74,7 +74,8 @@ TEST(HopperInstruction, ClusterBarrierSeparatesRounds) {
     auto const before = expected;
     for (int rank = 0; rank < 4; ++rank) {
       for (int t = 0; t < 64; ++t) {
-        expected[at(64 * rank + t)] = before[at(64 * rank + t)] * 3u + static_cast<std::uint32_t>(rank) +
+        expected[at(64 * rank + t)] = before[at(64 * rank + t)] * 3u +
+                                      static_cast<std::uint32_t>(rank) +
                                       before[at(64 * ((rank + 1) % 4) + (t + 32) % 64)];
       }
     }
@@ -84,10 +85,12 @@ TEST(HopperInstruction, ClusterBarrierSeparatesRounds) {
 }
 
 TEST(HopperInstruction, MbarrierPhaseCompletesWithTheLastArrivalAndTheLastByte) {
-  // Parity 0 of an even phase is not complete, parity 1 (the phase before) is; each is looked at twice.
+  // Parity 0 of an even phase is not complete, parity 1 (the phase before) is; each is looked at
+  // twice.
   constexpr std::uint32_t even = 2 + 16 * 2;
   constexpr std::uint32_t odd = 1 + 16 * 1;
-  expect_out<MbarrierStates>({}, {even, even, odd, odd, odd, even, even, odd, odd, even, even, odd});
+  expect_out<MbarrierStates>({},
+                             {even, even, odd, odd, odd, even, even, odd, odd, even, even, odd});
 }
 
 TEST(HopperInstruction, MbarrierPhasesKeepRoundsApart) {
@@ -191,7 +194,8 @@ TEST(HopperInstruction, WarpgroupsPassRegistersOn) {
   Values expected;
   for (int t = 0; t < 256; ++t) {
     std::uint32_t sum = 0;
-    for (int step = 0; step < SetMaxRegisters::steps; ++step) sum = 7 * sum + in[at(128 * step + t % 128)];
+    for (int step = 0; step < SetMaxRegisters::steps; ++step)
+      sum = 7 * sum + in[at(128 * step + t % 128)];
     expected.push_back(sum);
   }
   expect_out<SetMaxRegisters>(in, expected);

@@ -8,7 +8,8 @@
 #include "run_kernel.hpp"
 #include "tegula/sim/arithmetic.hpp"
 
-/// Each instruction on the simulated machine, against a plain statement of what the PTX ISA says it does.
+/// Each instruction on the simulated machine, against a plain statement of what the PTX ISA says it
+/// does.
 namespace tegula {
 namespace {
 
@@ -34,7 +35,8 @@ TEST(Instruction, LoadsAndStoresMoveOneToSixteenBytes) {
   auto const in = words(VectorWidths::in_words);
   auto const out = run<VectorWidths>(in);
   for (int lane = 0; lane < 32; ++lane) {
-    EXPECT_EQ(0, std::memcmp(out.data() + 8 * lane, in.data() + 8 * (31 - lane), 32)) << "lane " << lane;
+    EXPECT_EQ(0, std::memcmp(out.data() + 8 * lane, in.data() + 8 * (31 - lane), 32))
+        << "lane " << lane;
   }
 }
 
@@ -63,7 +65,8 @@ TEST(Instruction, CpAsyncGroupsArriveInOrder) {
     std::uint32_t sum = 0;
     for (int step = 0; step < CpAsyncGroups::steps; ++step) {
       sum += in[static_cast<std::size_t>(32 * step + lane)];
-      EXPECT_EQ(out[static_cast<std::size_t>(32 * step + lane)], sum) << "step " << step << " lane " << lane;
+      EXPECT_EQ(out[static_cast<std::size_t>(32 * step + lane)], sum)
+          << "step " << step << " lane " << lane;
     }
   }
 }
@@ -73,7 +76,8 @@ template <int Count, bool Transpose> void check_ldmatrix() {
   auto const out = run<Ldmatrix<Count, Transpose>>(in);
   auto const element = [&](int matrix, int row, int column) {
     std::uint16_t value;
-    std::memcpy(&value, reinterpret_cast<char const*>(in.data()) + 16 * (8 * matrix + row) + 2 * column, 2);
+    std::memcpy(&value,
+                reinterpret_cast<char const*>(in.data()) + 16 * (8 * matrix + row) + 2 * column, 2);
     return std::uint32_t{value};
   };
   for (int lane = 0; lane < 32; ++lane) {
@@ -126,8 +130,8 @@ TEST(Instruction, MmaSyncOfEveryTypeIsTheArithmeticModelOnTheRightLanes) {
   (std::make_integer_sequence<int, kMmaCount>{});
 }
 
-// Small whole numbers make every sum exact, whatever the rounding; the fragments are those of the PTX ISA,
-// "Matrix fragments for mma.m16n8k32".
+// Small whole numbers make every sum exact, whatever the rounding; the fragments are those of the
+// PTX ISA, "Matrix fragments for mma.m16n8k32".
 TEST(Instruction, MmaSyncMultipliesMatrices) {
   constexpr int op = [] {
     int i = 0;
@@ -203,10 +207,10 @@ TEST(Instruction, VotesAndReductionsSeeEveryLane) {
     most_signed = std::max(most_signed, static_cast<std::int32_t>(in[lane]));
   }
   for (std::size_t lane = 0; lane < 32; ++lane) {
-    EXPECT_EQ(
-        std::vector<std::uint32_t>(out.begin() + 8 * lane, out.begin() + 8 * lane + 8),
-        (std::vector<std::uint32_t>{ballot, 1, 1, sum, least, most, static_cast<std::uint32_t>(least_signed),
-                                    static_cast<std::uint32_t>(most_signed)}));
+    EXPECT_EQ(std::vector<std::uint32_t>(out.begin() + 8 * lane, out.begin() + 8 * lane + 8),
+              (std::vector<std::uint32_t>{ballot, 1, 1, sum, least, most,
+                                          static_cast<std::uint32_t>(least_signed),
+                                          static_cast<std::uint32_t>(most_signed)}));
   }
 }
 
@@ -264,9 +268,12 @@ TEST(Instruction, ExactMathIsExact) {
   std::vector<std::uint32_t> in(ExactMath::in_words, 0x3f800001u);
   for (std::size_t i = 0; i < pairs.size(); ++i) in[i] = std::bit_cast<std::uint32_t>(pairs[i]);
   auto const out = run<ExactMath>(in);
-  auto const at = [&](std::size_t lane, std::size_t i) { return std::bit_cast<float>(out[5 * lane + i]); };
+  auto const at = [&](std::size_t lane, std::size_t i) {
+    return std::bit_cast<float>(out[5 * lane + i]);
+  };
   EXPECT_EQ(at(0, 0), 5.25f);
-  EXPECT_EQ(out[5 * 12], std::bit_cast<std::uint32_t>(std::fma(1.00000012f, 1.00000012f, 1.00000012f)));
+  EXPECT_EQ(out[5 * 12],
+            std::bit_cast<std::uint32_t>(std::fma(1.00000012f, 1.00000012f, 1.00000012f)));
   EXPECT_EQ(out[5 * 1 + 1], 0u) << "max(+0, -0) is +0";
   EXPECT_EQ(out[5 * 2 + 1], 0u) << "max(-0, +0) is +0";
   EXPECT_EQ(out[5 * 1 + 2], 0x80000000u) << "min(+0, -0) is -0";

@@ -26,7 +26,9 @@ struct WithMbarriers : Broken {
       name("data", data);
     }
   };
-  static SharedAddr barrier(SharedStorage const& smem, int i) { return shared_address(&smem.full[i]); }
+  static SharedAddr barrier(SharedStorage const& smem, int i) {
+    return shared_address(&smem.full[i]);
+  }
 };
 
 std::string at(int line) { return "(isa/mbarrier_test.cpp:" + std::to_string(line) + ")"; }
@@ -83,7 +85,8 @@ struct ExpectsBytes : WithMbarriers {
       look(0);
       mbarrier_arrive(barrier(smem, 0));
       look(1);
-      mbarrier_arrive_expect_tx(barrier(smem, 0), 32);  // 16 too many have come, no arrival is pending
+      mbarrier_arrive_expect_tx(barrier(smem, 0),
+                                32);  // 16 too many have come, no arrival is pending
       look(2);
       mbarrier_expect_tx(barrier(smem, 0), 80);
       look(3);
@@ -104,8 +107,8 @@ TEST(Mbarrier, APhaseIsCompleteWhenNoArrivalAndNoByteIsPending) {
   });
 }
 
-/// A wait for the parity of the phase before the first one returns at once, as a producer's first round
-/// wants.
+/// A wait for the parity of the phase before the first one returns at once, as a producer's first
+/// round wants.
 struct FirstWaitOfAProducer : WithMbarriers {
   void operator()(Params const& p, SharedStorage& smem) const {
     if (thread_idx() == 0) mbarrier_init(barrier(smem, 1), 1);
@@ -115,7 +118,9 @@ struct FirstWaitOfAProducer : WithMbarriers {
   }
 };
 
-TEST(Mbarrier, ThePhaseBeforeTheFirstCountsAsComplete) { EXPECT_EQ(result_of<FirstWaitOfAProducer>({}), 1u); }
+TEST(Mbarrier, ThePhaseBeforeTheFirstCountsAsComplete) {
+  EXPECT_EQ(result_of<FirstWaitOfAProducer>({}), 1u);
+}
 
 /// One warp polls without waiting while another works.
 struct Polls : WithMbarriers {
@@ -165,7 +170,8 @@ TEST(Mbarrier, ALaunchLeavesNoneBehind) {
   sim::Machine machine({.workers = 1});
   Buffers const buffers{static_cast<char*>(machine.allocate(4096, "in")),
                         static_cast<char*>(machine.allocate(4096, "out"))};
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(sim::launch<HandsRound>(machine, {2, 1, 1}, buffers).ok());
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(sim::launch<HandsRound>(machine, {2, 1, 1}, buffers).ok());
 }
 
 struct UsedBeforeInit : WithMbarriers {
@@ -181,7 +187,8 @@ TEST(MbarrierChecker, UsedBeforeItsInit) {
   EXPECT_EQ(f.warp, 1);
   EXPECT_EQ(f.lane, 1);
   EXPECT_EQ(f.buffer, "full");
-  EXPECT_SAYS(f, "mbarrier.arrive on element 2 of full, which is no mbarrier: nobody has initialised it");
+  EXPECT_SAYS(
+      f, "mbarrier.arrive on element 2 of full, which is no mbarrier: nobody has initialised it");
 }
 
 struct WaitsBeforeInit : WithMbarriers {
@@ -192,8 +199,8 @@ struct WaitsBeforeInit : WithMbarriers {
 };
 
 TEST(MbarrierChecker, WaitedForBeforeItsInit) {
-  Finding const f =
-      only_finding(report_of<WaitsBeforeInit>(), FindingKind::mbarrier_misuse, WaitsBeforeInit::line);
+  Finding const f = only_finding(report_of<WaitsBeforeInit>(), FindingKind::mbarrier_misuse,
+                                 WaitsBeforeInit::line);
   EXPECT_EQ(f.count, 32);
 }
 
@@ -208,8 +215,8 @@ struct InitialisedTwice : WithMbarriers {
 };
 
 TEST(MbarrierChecker, InitOfALiveOne) {
-  Finding const f =
-      only_finding(report_of<InitialisedTwice>(), FindingKind::mbarrier_misuse, InitialisedTwice::line);
+  Finding const f = only_finding(report_of<InitialisedTwice>(), FindingKind::mbarrier_misuse,
+                                 InitialisedTwice::line);
   EXPECT_EQ(f.other.line, InitialisedTwice::first_line);
   EXPECT_SAYS(f, "mbarrier.init of element 1 of full, which is an mbarrier already " +
                      at(InitialisedTwice::first_line) + ": it must be invalidated first");
@@ -227,11 +234,12 @@ struct ArrivesTooOften : WithMbarriers {
 };
 
 TEST(MbarrierChecker, MoreArrivalsThanItsCount) {
-  Finding const f =
-      only_finding(report_of<ArrivesTooOften>(), FindingKind::mbarrier_misuse, ArrivesTooOften::line);
-  EXPECT_SAYS(f,
-              "mbarrier.arrive on element 0 of full, which has had the 2 arrivals of a phase that its init " +
-                  at(ArrivesTooOften::init_line) + " says (it waits for 16 bytes): its count is too small");
+  Finding const f = only_finding(report_of<ArrivesTooOften>(), FindingKind::mbarrier_misuse,
+                                 ArrivesTooOften::line);
+  EXPECT_SAYS(
+      f,
+      "mbarrier.arrive on element 0 of full, which has had the 2 arrivals of a phase that its init " +
+          at(ArrivesTooOften::init_line) + " says (it waits for 16 bytes): its count is too small");
 }
 
 template <int Expected, int Completed> struct Bytes : WithMbarriers {
@@ -282,7 +290,8 @@ TEST(MbarrierChecker, OperandsThatItDoesNotTake) {
   says(report_of<Operands<1, -1, 0>>(),
        "mbarrier.expect_tx of -1 bytes on element 0 of full: it takes 0 to 1048575");
   says(report_of<Operands<1, 1 << 20, 0>>(), "mbarrier.expect_tx of 1048576 bytes");
-  says(report_of<Operands<1, 0, 2>>(), "mbarrier.try_wait for the phase of parity 2: a parity is 0 or 1");
+  says(report_of<Operands<1, 0, 2>>(),
+       "mbarrier.try_wait for the phase of parity 2: a parity is 0 or 1");
 }
 
 struct MisalignedMbarrier : WithMbarriers {
@@ -293,9 +302,10 @@ struct MisalignedMbarrier : WithMbarriers {
 };
 
 TEST(MbarrierChecker, MisalignedAddress) {
-  Finding const f =
-      only_finding(report_of<MisalignedMbarrier>(), FindingKind::misaligned, MisalignedMbarrier::line);
-  EXPECT_SAYS(f, "mbarrier.init on an mbarrier at shared address 0x404, 4 bytes past a multiple of 8");
+  Finding const f = only_finding(report_of<MisalignedMbarrier>(), FindingKind::misaligned,
+                                 MisalignedMbarrier::line);
+  EXPECT_SAYS(f,
+              "mbarrier.init on an mbarrier at shared address 0x404, 4 bytes past a multiple of 8");
 }
 
 struct MbarrierOutOfBounds : WithMbarriers {
@@ -306,7 +316,8 @@ struct MbarrierOutOfBounds : WithMbarriers {
 };
 
 TEST(MbarrierChecker, AddressOutsideOfSharedMemory) {
-  only_finding(report_of<MbarrierOutOfBounds>(), FindingKind::out_of_bounds, MbarrierOutOfBounds::line);
+  only_finding(report_of<MbarrierOutOfBounds>(), FindingKind::out_of_bounds,
+               MbarrierOutOfBounds::line);
 }
 
 struct ReadsMbarrier : WithMbarriers {
@@ -353,8 +364,8 @@ struct InvalidatedWhileWaitedFor : WithMbarriers {
 };
 
 TEST(MbarrierChecker, InvalidatedWhileThreadsWaitAtIt) {
-  Finding const f = only_finding(report_of<InvalidatedWhileWaitedFor>(), FindingKind::mbarrier_misuse,
-                                 InvalidatedWhileWaitedFor::line);
+  Finding const f = only_finding(report_of<InvalidatedWhileWaitedFor>(),
+                                 FindingKind::mbarrier_misuse, InvalidatedWhileWaitedFor::line);
   EXPECT_SAYS(f, "mbarrier.inval of element 0 of full while threads wait at it");
 }
 
@@ -372,10 +383,12 @@ struct WrongParity : WithMbarriers {
 
 TEST(MbarrierDeadlock, NamesTheWaitersAndWhatThePhaseLacks) {
   for_each_schedule([&](sim::Options const& options) {
-    Finding const f = only_finding(report_of<WrongParity>(options), FindingKind::deadlock, WrongParity::line);
-    EXPECT_EQ(f.message,
-              "warps 1-3 wait at mbarrier element 1 of full " + at(WrongParity::line) +
-                  " for the phase of parity 0, which lacks 1 of 2 arrivals and 8192 bytes; warp 0 exited");
+    Finding const f =
+        only_finding(report_of<WrongParity>(options), FindingKind::deadlock, WrongParity::line);
+    EXPECT_EQ(
+        f.message,
+        "warps 1-3 wait at mbarrier element 1 of full " + at(WrongParity::line) +
+            " for the phase of parity 0, which lacks 1 of 2 arrivals and 8192 bytes; warp 0 exited");
   });
 }
 
@@ -393,10 +406,12 @@ struct TooManyBytes : WithMbarriers {
 
 TEST(MbarrierDeadlock, NamesTheBytesThatAreTooMany) {
   // The phase of the arrival never completes: its bytes come to -8.
-  Finding const f = only_finding(report_of<TooManyBytes>(), FindingKind::deadlock, TooManyBytes::line);
-  EXPECT_EQ(f.message,
-            "lane 0 of warp 0 waits at mbarrier element 0 of full " + at(TooManyBytes::line) +
-                " for the phase of parity 0, which has 8 bytes more than it expects; warps 1-3 exited");
+  Finding const f =
+      only_finding(report_of<TooManyBytes>(), FindingKind::deadlock, TooManyBytes::line);
+  EXPECT_EQ(
+      f.message,
+      "lane 0 of warp 0 waits at mbarrier element 0 of full " + at(TooManyBytes::line) +
+          " for the phase of parity 0, which has 8 bytes more than it expects; warps 1-3 exited");
 }
 
 struct PollsForever : WithMbarriers {
@@ -412,9 +427,10 @@ struct PollsForever : WithMbarriers {
 };
 
 TEST(MbarrierDeadlock, PollingForAPhaseThatNeverCompletes) {
-  Finding const f =
-      only_finding(report_of<PollsForever>({.count = false}), FindingKind::deadlock, PollsForever::line);
-  EXPECT_SAYS(f, "lanes 0-31 of warp 2 read at isa/mbarrier_test.cpp:" + std::to_string(PollsForever::line));
+  Finding const f = only_finding(report_of<PollsForever>({.count = false}), FindingKind::deadlock,
+                                 PollsForever::line);
+  EXPECT_SAYS(f, "lanes 0-31 of warp 2 read at isa/mbarrier_test.cpp:" +
+                     std::to_string(PollsForever::line));
 }
 
 }  // namespace

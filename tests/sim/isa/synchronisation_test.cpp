@@ -7,8 +7,8 @@
 #include "run_schedules.hpp"
 #include "synchronisation_kernels.hpp"
 
-/// The instructions of synchronisation_kernels.hpp under every schedule, against a plain statement of what
-/// the PTX ISA says they do; and what is found where they are used wrongly.
+/// The instructions of synchronisation_kernels.hpp under every schedule, against a plain statement
+/// of what the PTX ISA says they do; and what is found where they are used wrongly.
 namespace tegula {
 namespace {
 
@@ -32,7 +32,8 @@ TEST(Synchronisation, CopiesArriveByThemselves) {
   auto const in = words(CopiesArrive<true>::in_words);
   Values expected;
   for (std::size_t stage = 0; stage < 2; ++stage) {
-    for (std::size_t t = 0; t < 64; ++t) expected.push_back(in[4 * (64 * stage + (t + 33) % 64) + t % 4]);
+    for (std::size_t t = 0; t < 64; ++t)
+      expected.push_back(in[4 * (64 * stage + (t + 33) % 64) + t % 4]);
   }
   expect_out<CopiesArrive<true>>(in, expected);
   expect_out<CopiesArrive<false>>(in, expected);
@@ -76,8 +77,8 @@ TEST(Synchronisation, AtomicsOnSharedMemoryOfTheCtaAndOfItsPeers) {
   Values expected;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     std::uint64_t const wide = std::uint64_t{2016} << 30;
-    expected.insert(expected.end(), {low(wide), high(wide), 2016 + 64 * (rank ^ 1), 0, 22, 21, 21, 77,
-                                     static_cast<std::uint32_t>(10 - 63)});
+    expected.insert(expected.end(), {low(wide), high(wide), 2016 + 64 * (rank ^ 1), 0, 22, 21, 21,
+                                     77, static_cast<std::uint32_t>(10 - 63)});
   }
   expect_out<SharedAtomics>({}, expected);
 }
@@ -132,7 +133,9 @@ template <int Ctas> struct Wrong : Broken {
     }
   };
   static SharedAddr full(SharedStorage const& smem) { return shared_address(&smem.full); }
-  static SharedAddr word(SharedStorage const& smem, int i) { return shared_address(smem.words + i); }
+  static SharedAddr word(SharedStorage const& smem, int i) {
+    return shared_address(smem.words + i);
+  }
 };
 template <class Kernel> sim::Report report_of_cluster() {
   return report_of<Kernel>(sim::Options{}, Kernel::cluster);
@@ -158,15 +161,17 @@ template <int Count, int Init> struct Arrives : Wrong<1> {
 TEST(SynchronisationChecker, ArrivalsThatThePhaseHasNoRoomFor) {
   EXPECT_SAYS((found<Arrives<0, 4>>(FindingKind::invalid_operand)),
               "mbarrier.arrive 0 times: the count must be 1 to 1048575");
-  EXPECT_SAYS((found<Arrives<1 << 20, 4>>(FindingKind::invalid_operand)), "mbarrier.arrive 1048576 times");
-  EXPECT_SAYS((found<Arrives<4, 4>>(FindingKind::mbarrier_misuse)),
-              "mbarrier.arrive counts 4 arrivals on element 0 of full, whose phase lacks 3 of the 4 that its "
-              "init");
+  EXPECT_SAYS((found<Arrives<1 << 20, 4>>(FindingKind::invalid_operand)),
+              "mbarrier.arrive 1048576 times");
+  EXPECT_SAYS(
+      (found<Arrives<4, 4>>(FindingKind::mbarrier_misuse)),
+      "mbarrier.arrive counts 4 arrivals on element 0 of full, whose phase lacks 3 of the 4 that its "
+      "init");
   EXPECT_TRUE((report_of_cluster<Arrives<3, 4>>().ok()));
 }
 
-/// One warp's cp.async, read by the other, which `Waits` for the barrier at which they arrive; the first warp
-/// `Stays` until then.
+/// One warp's cp.async, read by the other, which `Waits` for the barrier at which they arrive; the
+/// first warp `Stays` until then.
 template <bool Waits, bool Inits, bool Stays> struct ReadsCopies : Wrong<1> {
   void operator()(Params const& p, SharedStorage& smem) const {
     if (Inits && thread_idx() == 0) mbarrier_init(full(smem), 32);
@@ -187,7 +192,8 @@ template <bool Waits, bool Inits, bool Stays> struct ReadsCopies : Wrong<1> {
 TEST(SynchronisationChecker, CopiesReadBeforeTheyHaveArrived) {
   EXPECT_TRUE((report_of_cluster<ReadsCopies<true, true, true>>().ok()));
   EXPECT_TRUE((report_of_cluster<ReadsCopies<true, true, false>>().ok()));
-  char const* const order = "a wait for the mbarrier of the cp.async.mbarrier.arrive that follows it";
+  char const* const order =
+      "a wait for the mbarrier of the cp.async.mbarrier.arrive that follows it";
   Finding const flying = found<ReadsCopies<false, true, true>>(FindingKind::async_read_early);
   EXPECT_SAYS(flying, "while a cp.async into it is in flight that warp 0 lane 0 issued");
   EXPECT_NE(flying.order.find(order), std::string::npos) << flying.order;
@@ -195,7 +201,8 @@ TEST(SynchronisationChecker, CopiesReadBeforeTheyHaveArrived) {
   Finding const landed = found<ReadsCopies<false, true, false>>(FindingKind::data_race);
   EXPECT_NE(landed.order.find(order), std::string::npos) << landed.order;
   sim::Report const uninitialised = report_of_cluster<ReadsCopies<false, false, true>>();
-  EXPECT_NE(uninitialised.text().find("cp.async.mbarrier.arrive on element 0 of full, which is no mbarrier"),
+  EXPECT_NE(uninitialised.text().find(
+                "cp.async.mbarrier.arrive on element 0 of full, which is no mbarrier"),
             std::string::npos)
       << uninitialised.text();
 }
@@ -329,7 +336,8 @@ template <int Bytes, int From, int To, int Signals> struct CopiesWrongly : Wrong
     fence_proxy_async_shared();
     cluster::sync();
     if (thread_idx() == 0 && cluster_cta_rank() == 0)
-      bulk_copy_cluster(mapa(word(smem, To), 1), word(smem, From), Bytes, mapa(full(smem), Signals));
+      bulk_copy_cluster(mapa(word(smem, To), 1), word(smem, From), Bytes,
+                        mapa(full(smem), Signals));
     cluster::sync();
   }
 };
@@ -381,7 +389,9 @@ struct ElectedByAnOutsider : Wrong<1> {
   }
 };
 struct BarriersDiffer : Wrong<1> {
-  void operator()(Params const&, SharedStorage&) const { cta::barrier_sync(lane_id() < 16 ? 1 : 2, 64); }
+  void operator()(Params const&, SharedStorage&) const {
+    cta::barrier_sync(lane_id() < 16 ? 1 : 2, 64);
+  }
 };
 
 TEST(SynchronisationChecker, OtherOperands) {

@@ -36,7 +36,8 @@ template <class Kernel> void launch(Params const& params, int ctas) {
   check(cudaDeviceSynchronize());
 }
 
-template <class... Kernel> void launch_one_of(int index, Params const& params, int ctas, Kernels<Kernel...>) {
+template <class... Kernel>
+void launch_one_of(int index, Params const& params, int ctas, Kernels<Kernel...>) {
   constexpr void (*launches[])(Params const&, int) = {&launch<Kernel>...};
   launches[index](params, ctas);
 }
@@ -52,7 +53,8 @@ __global__ void policies(std::uint64_t* out) {
 bool has_tma() {
   int count = 0, major = 0;
   return cudaGetDeviceCount(&count) == cudaSuccess && count > 0 &&
-         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess && major == 9;
+         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess &&
+         major == 9;
 }
 
 void* GpuHost::allocate(std::size_t bytes) {

@@ -19,8 +19,8 @@
 #include "tma_checks.hpp"
 #include "tma_gpu_kernels.hpp"
 
-/// TMA on a GPU: the driver refuses what check() refuses, and the hardware moves what the oracle and the
-/// simulated machine say. Each check is told apart from what it broke.
+/// TMA on a GPU: the driver refuses what check() refuses, and the hardware moves what the oracle
+/// and the simulated machine say. Each check is told apart from what it broke.
 namespace tegula {
 
 TensorMap GpuHost::encode(TensorMapDescription const& description) {
@@ -46,14 +46,16 @@ isolated::Check check_of(std::string name, std::function<std::string(GpuHost&)> 
 }
 
 /// All the checks of a test are done within a minute, whatever becomes of them.
-constexpr isolated::Limits kLimits{.each = std::chrono::seconds(10), .all = std::chrono::seconds(45)};
+constexpr isolated::Limits kLimits{.each = std::chrono::seconds(10),
+                                   .all = std::chrono::seconds(45)};
 
 /// A check that the hardware ends its kernel with an illegal instruction. It costs a process.
 template <class F> isolated::Check illegal_check_of(std::string name, F run) {
   return check_of(std::move(name), [run = std::move(run)](GpuHost& host) -> std::string {
     try {
       std::string const different = run(host);
-      return "is legal, and does " + (different.empty() ? "what is expected of a legal one" : different);
+      return "is legal, and does " +
+             (different.empty() ? "what is expected of a legal one" : different);
     } catch (gpu_error const& e) {
       if (std::string(e.what()).find("illegal instruction") == std::string::npos) throw;
       throw isolated::broken_process("");
@@ -61,7 +63,8 @@ template <class F> isolated::Check illegal_check_of(std::string name, F run) {
   });
 }
 
-/// Runs the checks on the GPU, in child processes, and reports every one that finds something wrong.
+/// Runs the checks on the GPU, in child processes, and reports every one that finds something
+/// wrong.
 void expect_all(std::vector<isolated::Check> checks) {
   // This process must not touch the GPU: the ones it forks could not.
   checks.insert(checks.begin(),
@@ -74,7 +77,8 @@ void expect_all(std::vector<isolated::Check> checks) {
 TEST(GpuTma, LoadsEveryBox) {
   std::vector<isolated::Check> checks;
   for (Case const& c : cases())
-    checks.push_back(check_of("load " + c.name, [c](GpuHost& host) { return check_load(host, c); }));
+    checks.push_back(
+        check_of("load " + c.name, [c](GpuHost& host) { return check_load(host, c); }));
   expect_all(std::move(checks));
 }
 
@@ -82,28 +86,32 @@ TEST(GpuTma, StoresEveryBox) {
   std::vector<isolated::Check> checks;
   for (Case const& c : cases()) {
     if (!c.can_store()) continue;
-    checks.push_back(check_of("store " + c.name, [c](GpuHost& host) { return check_store(host, c); }));
+    checks.push_back(
+        check_of("store " + c.name, [c](GpuHost& host) { return check_store(host, c); }));
   }
   expect_all(std::move(checks));
 }
 
-/// The hardware stops a kernel whose store, or reduction, begins before the tensor, as the simulated machine
-/// does.
+/// The hardware stops a kernel whose store, or reduction, begins before the tensor, as the
+/// simulated machine does.
 TEST(GpuTma, RefusesStoresThatBeginBeforeTheTensor) {
   std::vector<isolated::Check> checks;
   for (Case const& c : cases_before(5))
     checks.push_back(
         illegal_check_of("store " + c.name, [c](GpuHost& host) { return check_store(host, c); }));
   for (Case const& c : cases_before(2))
-    checks.push_back(illegal_check_of("add " + c.name, [c](GpuHost& host) { return check_add(host, c); }));
+    checks.push_back(
+        illegal_check_of("add " + c.name, [c](GpuHost& host) { return check_add(host, c); }));
   expect_all(std::move(checks));
 }
 
-/// The hardware stops a kernel whose box begins between multiples of 16 bytes, as the simulated machine does.
+/// The hardware stops a kernel whose box begins between multiples of 16 bytes, as the simulated
+/// machine does.
 TEST(GpuTma, RefusesBoxesBetweenMultiplesOf16Bytes) {
   std::vector<isolated::Check> checks;
   for (Case const& c : misaligned_cases()) {
-    checks.push_back(illegal_check_of("load " + c.name, [c](GpuHost& host) { return check_load(host, c); }));
+    checks.push_back(
+        illegal_check_of("load " + c.name, [c](GpuHost& host) { return check_load(host, c); }));
     if (!c.can_store()) continue;  // illegal anyhow
     checks.push_back(
         illegal_check_of("store " + c.name, [c](GpuHost& host) { return check_store(host, c); }));
@@ -113,10 +121,12 @@ TEST(GpuTma, RefusesBoxesBetweenMultiplesOf16Bytes) {
 
 TEST(GpuTma, Multicasts) {
   Case const c = basic_case(2, DType::f32, TmaSwizzle::b64);
-  expect_all({check_of("2 of 2", [c](auto& h) { return check_loaded<Multicast<2>>(h, c, 2, 0b11, 0); }),
-              check_of("1 of 2", [c](auto& h) { return check_loaded<Multicast<2>>(h, c, 2, 0b01, 1); }),
-              check_of("3 of 4", [c](auto& h) { return check_loaded<Multicast<4>>(h, c, 4, 0b1011, 3); }),
-              check_of("4 of 4", [c](auto& h) { return check_loaded<Multicast<4>>(h, c, 8, 0b1111, 1); })});
+  expect_all(
+      {check_of("2 of 2", [c](auto& h) { return check_loaded<Multicast<2>>(h, c, 2, 0b11, 0); }),
+       check_of("1 of 2", [c](auto& h) { return check_loaded<Multicast<2>>(h, c, 2, 0b01, 1); }),
+       check_of("3 of 4", [c](auto& h) { return check_loaded<Multicast<4>>(h, c, 4, 0b1011, 3); }),
+       check_of("4 of 4",
+                [c](auto& h) { return check_loaded<Multicast<4>>(h, c, 8, 0b1111, 1); })});
 }
 
 TEST(GpuTma, BulkCopies) {
@@ -129,21 +139,25 @@ TEST(GpuTma, BulkCopies) {
 
 TEST(GpuTma, HintsAreThePoliciesThatCreatepolicyGives) {
   Case const c = basic_case(2, DType::bf16, TmaSwizzle::b128);
-  expect_all(
-      {check_of("createpolicy",
-                [](GpuHost& host) -> std::string {
-                  auto const [first, last] = host.cache_policies();
-                  if (first == cache_policy(L2Hint::evict_first) && last == cache_policy(L2Hint::evict_last))
-                    return "";
-                  return fmt::format("evict_first is {:#x}, evict_last {:#x}", first, last);
-                }),
-       check_of("evict_first", [c](auto& h) { return check_loaded<Load<2, L2Hint::evict_first>>(h, c); }),
-       check_of("evict_last", [c](auto& h) { return check_loaded<Load<2, L2Hint::evict_last>>(h, c); }),
-       check_of("evict_normal", [c](auto& h) { return check_loaded<Load<2, L2Hint::evict_normal>>(h, c); })});
+  expect_all({check_of("createpolicy",
+                       [](GpuHost& host) -> std::string {
+                         auto const [first, last] = host.cache_policies();
+                         if (first == cache_policy(L2Hint::evict_first) &&
+                             last == cache_policy(L2Hint::evict_last))
+                           return "";
+                         return fmt::format("evict_first is {:#x}, evict_last {:#x}", first, last);
+                       }),
+              check_of("evict_first",
+                       [c](auto& h) { return check_loaded<Load<2, L2Hint::evict_first>>(h, c); }),
+              check_of("evict_last",
+                       [c](auto& h) { return check_loaded<Load<2, L2Hint::evict_last>>(h, c); }),
+              check_of("evict_normal", [c](auto& h) {
+                return check_loaded<Load<2, L2Hint::evict_normal>>(h, c);
+              })});
 }
 
-/// Values of the type: all bit patterns are as likely, and every eighth is zero, an infinity, a NaN or a
-/// subnormal.
+/// Values of the type: all bit patterns are as likely, and every eighth is zero, an infinity, a NaN
+/// or a subnormal.
 Bytes adversarial(DType dtype, std::size_t count, std::uint32_t seed) {
   auto const size = static_cast<std::size_t>(bits(dtype) / 8);
   Bytes values = noise(count * size, seed);
@@ -207,24 +221,27 @@ template <TmaReduce Op> std::string check_reduction(GpuHost& host, DType dtype) 
     if (std::memcmp(&actual[i * size], &expected[i * size], size) == 0) continue;
     std::size_t const kind = i % 8 == 0 ? i / 8 % 4 : 4;
     if (++wrong[kind] > 4) continue;
-    examples[kind] += fmt::format("; {} and {} give {} instead of {}", text(tensor, i), text(dump, i),
-                                  text(actual, i), text(expected, i));
+    examples[kind] += fmt::format("; {} and {} give {} instead of {}", text(tensor, i),
+                                  text(dump, i), text(actual, i), text(expected, i));
   }
   std::string different;
   for (std::size_t kind = 0; kind < 5; ++kind)
     if (wrong[kind] > 0)
       different += fmt::format("\n{} differ of {}{}", wrong[kind], kKinds[kind], examples[kind]);
-  return different.empty() ? "" : std::string(to_string(Op)) + " of " + to_string(dtype) + ":" + different;
+  return different.empty()
+             ? ""
+             : std::string(to_string(Op)) + " of " + to_string(dtype) + ":" + different;
 }
 
 TEST(GpuTma, ReducesAsTheSimulatedMachine) {
   std::vector<isolated::Check> checks;
-  for (DType const dtype :
-       {DType::f16, DType::bf16, DType::f32, DType::f64, DType::s32, DType::u32, DType::s64, DType::u64}) {
+  for (DType const dtype : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::s32, DType::u32,
+                            DType::s64, DType::u64}) {
     auto const add = [&]<TmaReduce Op>(std::integral_constant<TmaReduce, Op>) {
       if (!sim::can_reduce(Op, dtype)) return;
-      checks.push_back(check_of(std::string(to_string(Op)) + " of " + to_string(dtype),
-                                [dtype](GpuHost& host) { return check_reduction<Op>(host, dtype); }));
+      checks.push_back(
+          check_of(std::string(to_string(Op)) + " of " + to_string(dtype),
+                   [dtype](GpuHost& host) { return check_reduction<Op>(host, dtype); }));
     };
     add(std::integral_constant<TmaReduce, TmaReduce::add>{});
     add(std::integral_constant<TmaReduce, TmaReduce::min>{});
@@ -274,8 +291,8 @@ std::string refusal_of_check(TensorMapDescription const& description) {
   }
 }
 
-/// Descriptions at and beyond every limit: the driver and check() agree on each (but on null, which the
-/// driver takes).
+/// Descriptions at and beyond every limit: the driver and check() agree on each (but on null, which
+/// the driver takes).
 TEST(GpuTma, TheDriverRefusesWhatCheckRefuses) {
   // An address here is an offset in memory of the GPU.
   constexpr std::uintptr_t kFirst = 1 << 20;
@@ -298,27 +315,30 @@ TEST(GpuTma, TheDriverRefusesWhatCheckRefuses) {
   for (std::int64_t const extent :
        {std::int64_t{0}, std::int64_t{1}, std::int64_t{1} << 32, (std::int64_t{1} << 32) + 1})
     for (std::size_t axis = 0; axis < 3; ++axis) with([&](auto& d) { d.extents[axis] = extent; });
-  for (std::int64_t const stride : {std::int64_t{0}, std::int64_t{8}, std::int64_t{16}, std::int64_t{24},
-                                    (std::int64_t{1} << 40) - 16, std::int64_t{1} << 40})
+  for (std::int64_t const stride :
+       {std::int64_t{0}, std::int64_t{8}, std::int64_t{16}, std::int64_t{24},
+        (std::int64_t{1} << 40) - 16, std::int64_t{1} << 40})
     for (std::size_t axis = 0; axis < 2; ++axis) with([&](auto& d) { d.strides[axis] = stride; });
   for (int const box : {0, 1, 8, 12, 28, 29, 63, 256, 257})  // 28 along axis 2 is the most
     for (std::size_t axis = 0; axis < 3; ++axis) with([&](auto& d) { d.box[axis] = box; });
-  for (int const box : {56, 58, 114})  // of every second element; of 57, 29 held, the driver counts 28
+  for (int const box :
+       {56, 58, 114})  // of every second element; of 57, 29 held, the driver counts 28
     with([&](auto& d) {
       d.box[2] = box;
       d.element_strides[2] = 2;
     });
   for (int const step : {0, 1, 8, 9})
-    for (std::size_t axis = 1; axis < 3; ++axis) with([&](auto& d) { d.element_strides[axis] = step; });
+    for (std::size_t axis = 1; axis < 3; ++axis)
+      with([&](auto& d) { d.element_strides[axis] = step; });
   for (TmaSwizzle const swizzle : {TmaSwizzle::b32, TmaSwizzle::b64, TmaSwizzle::b128})
     for (int const box : {8, 16, 32, 64, 72, 128})
       with([&](auto& d) {
         d.swizzle = swizzle;
         d.box[0] = box;
       });
-  for (DType const dtype :
-       {DType::f64, DType::f32, DType::tf32, DType::f16, DType::bf16, DType::e4m3, DType::e5m2, DType::s64,
-        DType::u64, DType::s32, DType::u32, DType::s16, DType::u16, DType::s8, DType::u8})
+  for (DType const dtype : {DType::f64, DType::f32, DType::tf32, DType::f16, DType::bf16,
+                            DType::e4m3, DType::e5m2, DType::s64, DType::u64, DType::s32,
+                            DType::u32, DType::s16, DType::u16, DType::s8, DType::u8})
     for (TmaFill const fill : {TmaFill::zeros, TmaFill::nans})
       with([&](auto& d) {
         d.dtype = dtype;

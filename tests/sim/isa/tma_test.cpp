@@ -42,8 +42,8 @@ TEST(SimulatedTma, LoadsEveryBox) {
   for (Case const& c : cases()) EXPECT_EQ(check_load(host, c), "");
 }
 
-/// A store writes beyond the end of axis 0 up to a multiple of 16 bytes. There lies what the test put there:
-/// the checker says so, and goes on.
+/// A store writes beyond the end of axis 0 up to a multiple of 16 bytes. There lies what the test
+/// put there: the checker says so, and goes on.
 TEST(SimulatedTma, StoresEveryBox) {
   sim::Options options;
   options.throw_on_finding = false;
@@ -53,10 +53,12 @@ TEST(SimulatedTma, StoresEveryBox) {
     if (!c.can_store()) continue;
     EXPECT_EQ(check_store(host, c), "");
     auto const elements = elements_of(c);
-    bool const writes_beyond = std::any_of(elements.begin(), elements.end(),
-                                           [](Element const& e) { return e.stored >= 0 && e.global < 0; });
+    bool const writes_beyond = std::any_of(elements.begin(), elements.end(), [](Element const& e) {
+      return e.stored >= 0 && e.global < 0;
+    });
     beyond += writes_beyond ? 1 : 0;
-    ASSERT_EQ(host.report.findings.size(), writes_beyond ? 1u : 0u) << c.name << ": " << host.report.text();
+    ASSERT_EQ(host.report.findings.size(), writes_beyond ? 1u : 0u)
+        << c.name << ": " << host.report.text();
     if (writes_beyond) {
       EXPECT_EQ(host.report.findings[0].kind, sim::FindingKind::out_of_bounds) << c.name;
     }
@@ -87,7 +89,8 @@ TEST(SimulatedTma, AtEverySchedule) {
 
 TEST(SimulatedTma, BulkCopies) {
   SimulatedHost host;
-  for (int const bytes : {16, 48, 1024, 16384, 32768 - 16}) EXPECT_EQ(check_bulk(host, bytes, 32, 16), "");
+  for (int const bytes : {16, 48, 1024, 16384, 32768 - 16})
+    EXPECT_EQ(check_bulk(host, bytes, 32, 16), "");
 }
 
 TEST(SimulatedTma, HintsChangeNothing) {
@@ -117,17 +120,18 @@ template <TmaReduce Op, class T> std::vector<T> reduced(std::vector<T> a, std::v
 }
 
 TEST(SimulatedTma, AddsWithOneRounding) {
-  // 2048 + 1 and 2050 + 1 lie between neighbours: to the even one. 65504 + 16 rounds to infinity. Subnormals
-  // stay. inf - inf is a NaN.
+  // 2048 + 1 and 2050 + 1 lie between neighbours: to the even one. 65504 + 16 rounds to infinity.
+  // Subnormals stay. inf - inf is a NaN.
   std::vector<half> const halves = reduced<TmaReduce::add, half>(
       {{0x6800}, {0x6801}, {0x7bff}, {0x0001}, {0x7c00}, {0x3c00}, {0x8000}, {0x4248}},
       {{0x3c00}, {0x3c00}, {0x4c00}, {0x0002}, {0xfc00}, {0xbc00}, {0x8000}, {0x1400}});
-  constexpr std::uint16_t kSums[] = {0x6800, 0x6802, 0x7c00, 0x0003, 0x7fff, 0x0000, 0x8000, 0x4248};
+  constexpr std::uint16_t kSums[] = {0x6800, 0x6802, 0x7c00, 0x0003,
+                                     0x7fff, 0x0000, 0x8000, 0x4248};
   for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(halves[i].bits, kSums[i]) << i;
   // 256 + 1 and 258 + 1 in bfloat16.
-  std::vector<bfloat16> const sums =
-      reduced<TmaReduce::add, bfloat16>({{0x4380}, {0x4381}, {0x3f80}, {0x7f7f}, {0x0001}, {0}, {0}, {0}},
-                                        {{0x3f80}, {0x3f80}, {0x3f80}, {0x7f7f}, {0x0001}, {0}, {0}, {0}});
+  std::vector<bfloat16> const sums = reduced<TmaReduce::add, bfloat16>(
+      {{0x4380}, {0x4381}, {0x3f80}, {0x7f7f}, {0x0001}, {0}, {0}, {0}},
+      {{0x3f80}, {0x3f80}, {0x3f80}, {0x7f7f}, {0x0001}, {0}, {0}, {0}});
   EXPECT_EQ(sums[0].bits, 0x4380);
   EXPECT_EQ(sums[1].bits, 0x4382);
   EXPECT_EQ(sums[2].bits, 0x4000);
@@ -186,7 +190,8 @@ struct AddShares {
   };
   static constexpr int threads = 32;
   void operator()(Params const& map, SharedStorage& smem) const {
-    st_shared(shared_address(&smem.share[thread_idx()]), 1.0f / static_cast<float>(3 + block_idx().x));
+    st_shared(shared_address(&smem.share[thread_idx()]),
+              1.0f / static_cast<float>(3 + block_idx().x));
     fence_proxy_async();
     cta::sync();
     if (thread_idx() != 0) return;
@@ -221,8 +226,8 @@ TEST(SimulatedTma, AddsInTheOrderOfCtasWhateverTheHostsThreads) {
   }
 }
 
-/// Fills stage 1 of a tile (mn, k, stage) with the boxes that its layout asks for, and gives back its
-/// elements by coordinate.
+/// Fills stage 1 of a tile (mn, k, stage) with the boxes that its layout asks for, and gives back
+/// its elements by coordinate.
 struct TileParams {
   TensorMap map;
   half* out;
@@ -253,15 +258,16 @@ template <int Mn, int K, int Contiguous> struct LoadTile {
     cta::sync();
     mbarrier_wait_parity(mbarrier, 0);
     for (int i = thread_idx(); i < Mn * K; i += threads) {
-      auto const offset =
-          static_cast<SharedAddr>(sizeof(half) * static_cast<std::size_t>(layout(i % Mn, i / Mn, 1)));
+      auto const offset = static_cast<SharedAddr>(
+          sizeof(half) * static_cast<std::size_t>(layout(i % Mn, i / Mn, 1)));
       st_global(p.out + i, ld_shared<half>(tile + offset));
     }
   }
 };
 
 template <int Mn, int K, int Contiguous> void expect_tile_loaded() {
-  SCOPED_TRACE(std::to_string(Mn) + " x " + std::to_string(K) + ", contiguous " + std::to_string(Contiguous));
+  SCOPED_TRACE(std::to_string(Mn) + " x " + std::to_string(K) + ", contiguous " +
+               std::to_string(Contiguous));
   using Kernel = LoadTile<Mn, K, Contiguous>;
   constexpr int kAlong = Contiguous == 0 ? Mn : K, kAcross = Contiguous == 0 ? K : Mn;
   SimulatedHost host;

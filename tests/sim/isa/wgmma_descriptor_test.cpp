@@ -1,5 +1,5 @@
-// Matrix descriptors: what a descriptor computed from a tile's layout means to the hardware, against the
-// layout.
+// Matrix descriptors: what a descriptor computed from a tile's layout means to the hardware,
+// against the layout.
 #include "tegula/arch/wgmma_descriptor.hpp"
 
 #include <gtest/gtest.h>
@@ -18,11 +18,13 @@ namespace {
 constexpr std::uint32_t kBase = 0x2c00;  // of the tile: a multiple of 1024
 
 /// Where the hardware finds element (mn, k) of the operand that a descriptor describes.
-std::uint32_t element_address(std::uint64_t bits_of_descriptor, bool mn_major, int bits, int mn, int k) {
+std::uint32_t element_address(std::uint64_t bits_of_descriptor, bool mn_major, int bits, int mn,
+                              int k) {
   WgmmaDescriptor const d = decode_wgmma_descriptor(bits_of_descriptor);
   std::uint32_t const start = wgmma_start_address(bits_of_descriptor);
   int const contiguous = (mn_major ? mn : k) * bits / 8;
-  return wgmma_swizzle(d, start + wgmma_piece_offset(d, mn_major, mn_major ? k : mn, contiguous / 16)) +
+  return wgmma_swizzle(
+             d, start + wgmma_piece_offset(d, mn_major, mn_major ? k : mn, contiguous / 16)) +
          static_cast<std::uint32_t>(contiguous % 16);
 }
 
@@ -44,7 +46,8 @@ void expect_agrees(SwizzledLayout const& tile, int bits, int extent) {
         auto const place = [&](auto const& layout, int mn, int k) {
           return tile.rank() == 3 ? layout(mn, k, stage) : layout(mn, k);
         };
-        std::uint32_t const start = kBase + static_cast<std::uint32_t>(place(linear, mn0, k0) * bits / 8);
+        std::uint32_t const start =
+            kBase + static_cast<std::uint32_t>(place(linear, mn0, k0) * bits / 8);
         std::uint64_t const descriptor =
             static_cast<std::uint64_t>(d.high()) << 32 | (d.low() + (start >> 4));
         EXPECT_EQ(descriptor & kWgmmaDescriptorZeros, 0u);
@@ -69,7 +72,8 @@ TEST(WgmmaDescriptor, DescribesEveryOperandTile) {
       for (int const mn : {8, 16, 24, 64, 96, 128, 192, 256}) {
         for (int const k_bytes : {32, 64, 96, 128, 256}) {
           for (int const stages : {1, 3}) {
-            SwizzledLayout const tile = swizzled_operand(bits, mn, k_bytes * 8 / bits, contiguous, stages);
+            SwizzledLayout const tile =
+                swizzled_operand(bits, mn, k_bytes * 8 / bits, contiguous, stages);
             for (int const extent : {8, 64, mn}) {
               if (extent <= mn) expect_agrees(tile, bits, extent);
             }
@@ -100,7 +104,8 @@ TEST(WgmmaDescriptor, DescribesEveryCanonicalLayout) {
           expect_agrees({swizzle, make_layout(groups, blocks)}, bits, 32);
         } else {
           // Groups lie beyond the pieces along k.
-          expect_agrees(make_layout(layout(tuple(8, 4), tuple(row, 8 * apart * row)), blocks), bits, 32);
+          expect_agrees(make_layout(layout(tuple(8, 4), tuple(row, 8 * apart * row)), blocks), bits,
+                        32);
         }
         if (bits != 16) continue;
         Layout const k_groups = layout(tuple(8, 4), tuple(row, 8 * apart * row));
@@ -128,7 +133,8 @@ TEST(WgmmaDescriptor, HasTheFieldsOfThePtxIsa) {
             (WgmmaDescriptor{0, 1024, 128}));
   for (WgmmaDescriptor const& d : {k_major, mn_major, WgmmaDescriptor{64, 16, 512},
                                    WgmmaDescriptor{32, 0, 256}, WgmmaDescriptor{0, 1024, 128}}) {
-    EXPECT_EQ(decode_wgmma_descriptor(static_cast<std::uint64_t>(d.high()) << 32 | d.low() | 0x123), d);
+    EXPECT_EQ(decode_wgmma_descriptor(static_cast<std::uint64_t>(d.high()) << 32 | d.low() | 0x123),
+              d);
   }
   EXPECT_EQ(wgmma_start_address(0x40000040'00000123ull), 0x1230u);
 }
@@ -161,7 +167,8 @@ TEST(WgmmaDescriptor, RefusesOtherLayoutsWithTheExpected) {
       "wgmma_descriptor(Sw<3,4,3> o (128,64):(1,128), 8): only 16-bit elements may be contiguous along mn");
   EXPECT_EQ(refused("Sw<3,3,3> o (64,64):(64,2)", 16),
             "mn_major(Sw<3,3,3> o (64,64):(64,2)): one of mn and k must be contiguous");
-  EXPECT_EQ(refused("Sw<3,3,3> o ((8,2,2),64):((64,512,4096),1)", 16).find("wgmma_descriptor("), 0u);
+  EXPECT_EQ(refused("Sw<3,3,3> o ((8,2,2),64):((64,512,4096),1)", 16).find("wgmma_descriptor("),
+            0u);
   EXPECT_EQ(
       refused("Sw<3,3,3> o ((8,8),64):((64,640),1)", 16),
       "wgmma_descriptor(Sw<3,3,3> o ((8,8),64):((64,640),1), 16): strides must be multiples of eight swizzled "

@@ -9,7 +9,8 @@
 namespace tegula {
 namespace {
 
-/// A problem of small integers, whose sums every accumulator holds exactly, and its solution by definition.
+/// A problem of small integers, whose sums every accumulator holds exactly, and its solution by
+/// definition.
 struct Integers {
   Integers(WgmmaKernel const& kernel, std::uint32_t seed, bool scale_d)
       : kernel(kernel), op(kernel.op), k(kernel.k()), scale_d(scale_d) {
@@ -34,9 +35,12 @@ struct Integers {
         kernel, scale_d,
         [&](bool second, int mn, int at) {
           std::vector<int> const& values = second ? b : a;
-          return element_of(operand_type(op, second), values[static_cast<std::size_t>(mn * k + at)]);
+          return element_of(operand_type(op, second),
+                            values[static_cast<std::size_t>(mn * k + at)]);
         },
-        [&](int row, int column) { return accumulator(d[static_cast<std::size_t>(row * op.n + column)]); });
+        [&](int row, int column) {
+          return accumulator(d[static_cast<std::size_t>(row * op.n + column)]);
+        });
   }
 
   /// Step by step along k, as the instructions go: that is where saturation clamps.
@@ -74,7 +78,8 @@ struct Integers {
   }
 
   std::uint32_t accumulator(std::int64_t value) const {
-    return op.d == DType::s32 ? static_cast<std::uint32_t>(value) : element_of(op.d, static_cast<int>(value));
+    return op.d == DType::s32 ? static_cast<std::uint32_t>(value)
+                              : element_of(op.d, static_cast<int>(value));
   }
 
   WgmmaKernel const& kernel;
@@ -103,10 +108,12 @@ TEST(Wgmma, EveryKernelGivesTheSameUnderEverySchedule) {
     auto const in = wild_input(kernel, seed++);
     sim::Machine plain;
     auto const expected = kernel.run(plain, in, nullptr);
-    for (auto const completion : {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
-      for (auto const interleaving :
-           {sim::Interleaving::one_warp_ahead, sim::Interleaving::round_robin, sim::Interleaving::random}) {
-        sim::Machine machine({.completion = completion, .interleaving = interleaving, .seed = seed});
+    for (auto const completion :
+         {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
+      for (auto const interleaving : {sim::Interleaving::one_warp_ahead,
+                                      sim::Interleaving::round_robin, sim::Interleaving::random}) {
+        sim::Machine machine(
+            {.completion = completion, .interleaving = interleaving, .seed = seed});
         EXPECT_EQ(kernel.run(machine, in, nullptr), expected) << kernel.name;
       }
     }

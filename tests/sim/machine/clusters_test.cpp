@@ -10,8 +10,8 @@
 #include "tegula/arch/cluster.hpp"
 #include "tegula/arch/mbarrier.hpp"
 
-/// Clusters: which CTAs are in one, their barrier, one another's shared memory and mbarriers, and what goes
-/// wrong there.
+/// Clusters: which CTAs are in one, their barrier, one another's shared memory and mbarriers, and
+/// what goes wrong there.
 namespace tegula {
 namespace {
 
@@ -58,8 +58,10 @@ TEST(Cluster, CtasKnowTheirPlaceInTheirTileOfTheGrid) {
     for (int y = 0; y < grid.y; ++y) {
       for (int x = 0; x < grid.x; ++x) {
         int const rank = x % 2 + 2 * z;
-        int const expected = rank + 16 * 4 + 256 * (x % 2) + 65536 * z + (2 << 20) + (1 << 23) + (2 << 26);
-        EXPECT_EQ(words[static_cast<std::size_t>(x + 4 * (y + 3 * z))], static_cast<std::uint32_t>(expected));
+        int const expected =
+            rank + 16 * 4 + 256 * (x % 2) + 65536 * z + (2 << 20) + (1 << 23) + (2 << 26);
+        EXPECT_EQ(words[static_cast<std::size_t>(x + 4 * (y + 3 * z))],
+                  static_cast<std::uint32_t>(expected));
       }
     }
   }
@@ -70,7 +72,8 @@ struct OrderOfClusters : Clustered<2> {
   void operator()(Params const& p, SharedStorage&) const {
     if (thread_idx() != 0) return;
     std::uint32_t const turn = atom_add(reinterpret_cast<std::uint32_t*>(p.in), 1u);
-    st_global(p.out + 4 * turn, static_cast<std::uint32_t>(block_idx().x / 2 + 100 * block_idx().y));
+    st_global(p.out + 4 * turn,
+              static_cast<std::uint32_t>(block_idx().x / 2 + 100 * block_idx().y));
   }
 };
 
@@ -118,18 +121,21 @@ struct WritesPeer : Clustered<2> {
     if (cluster_cta_rank() == 0)
       st_shared_cluster(mapa(mine, 1), static_cast<std::uint32_t>(7 * thread_idx()));
     cluster::sync();
-    if (cluster_cta_rank() == 1) st_global(p.out + 4 * thread_idx(), ld_shared<std::uint32_t>(mine));
+    if (cluster_cta_rank() == 1)
+      st_global(p.out + 4 * thread_idx(), ld_shared<std::uint32_t>(mine));
   }
 };
 
 TEST(Cluster, StoresToAPeersSharedMemory) {
   for_each_schedule([](sim::Options const& options) {
     auto const words = results_of<WritesPeer>(options, {2, 1, 1}, 64);
-    for (std::size_t i = 0; i < words.size(); ++i) ASSERT_EQ(words[i], 7 * i) << schedule_text(options);
+    for (std::size_t i = 0; i < words.size(); ++i)
+      ASSERT_EQ(words[i], 7 * i) << schedule_text(options);
   });
 }
 
-/// Every thread of every CTA sends two words to the CTA after it, by st.async, and waits for its own.
+/// Every thread of every CTA sends two words to the CTA after it, by st.async, and waits for its
+/// own.
 struct SendsRound : Clustered<8> {
   struct SharedStorage {
     Mbarrier full;
@@ -147,7 +153,8 @@ struct SendsRound : Clustered<8> {
     }
     cluster::sync();
     if (thread_idx() == 0) mbarrier_arrive_expect_tx(full, 8 * threads);
-    st_async(mapa(mine, next), static_cast<std::uint64_t>(100 * rank + thread_idx()), mapa(full, next));
+    st_async(mapa(mine, next), static_cast<std::uint64_t>(100 * rank + thread_idx()),
+             mapa(full, next));
     mbarrier_wait_parity(full, 0);
     // The first cluster's sums are looked at.
     if (block_idx().x < 8) {
@@ -166,8 +173,8 @@ TEST(Cluster, AsyncStoresCompleteOnThePeersMbarrier) {
   });
 }
 
-/// Consumers of all CTAs free the leader's buffer by arriving at its mbarrier: address with and without a
-/// rank.
+/// Consumers of all CTAs free the leader's buffer by arriving at its mbarrier: address with and
+/// without a rank.
 struct ArrivesAtLeader : Clustered<4> {
   void operator()(Params const& p, SharedStorage& smem) const {
     SharedAddr const empty = shared_address(&smem.full[1]);
@@ -195,7 +202,8 @@ TEST(Cluster, ArrivalsFromAllOverTheCluster) {
   });
 }
 
-/// Warps that exit are not waited for at the cluster's barrier, before and after they would have arrived.
+/// Warps that exit are not waited for at the cluster's barrier, before and after they would have
+/// arrived.
 struct SomeExit : Clustered<2> {
   void operator()(Params const& p, SharedStorage&) const {
     if (cluster_cta_rank() == 1 && warp_id() == 1) return;
@@ -220,9 +228,9 @@ struct Alone : Broken {
     cluster::sync();
     st_shared_cluster(mapa(k, 0), static_cast<std::uint32_t>(lane_id()));
     if (lane_id() == 9) {
-      st_global(p.out + 4 * block_idx().x, ld_shared<std::uint32_t>(k) +
-                                               100 * static_cast<std::uint32_t>(cluster_cta_rank()) +
-                                               1000 * static_cast<std::uint32_t>(cluster_cta_count()));
+      st_global(p.out + 4 * block_idx().x,
+                ld_shared<std::uint32_t>(k) + 100 * static_cast<std::uint32_t>(cluster_cta_rank()) +
+                    1000 * static_cast<std::uint32_t>(cluster_cta_count()));
     }
   }
 };
@@ -305,7 +313,11 @@ TEST(Cluster, LaunchesThatAGpuWouldRefuse) {
         report_of<Extents<2, 1, 1>>({}, {5, 1, 1});
       },
       "the grid (5, 1, 1) must be a multiple of the cluster (2, 1, 1) along each axis");
-  refuses([] { report_of<Extents<1, 1, 2>>({}, {2, 2, 1}); }, "must be a multiple of the cluster (1, 1, 2)");
+  refuses(
+      [] {
+        report_of<Extents<1, 1, 2>>({}, {2, 2, 1});
+      },
+      "must be a multiple of the cluster (1, 1, 2)");
   refuses(
       [] {
         report_of<Extents<2, 1, 1>>({.generation = sim::Generation::sm80}, {2, 1, 1});
@@ -346,8 +358,9 @@ TEST(ClusterChecker, NamesThePeerWhoseMemoryNobodyWrote) {
   EXPECT_EQ(f.lane, 8);
   EXPECT_EQ(f.coordinate, "element 3 of data of CTA 0 of the cluster");
   EXPECT_EQ(f.count, 2);
-  EXPECT_SAYS(f,
-              "ld.shared::cluster reads element 3 of data of CTA 0 of the cluster, which nobody has written");
+  EXPECT_SAYS(
+      f,
+      "ld.shared::cluster reads element 3 of data of CTA 0 of the cluster, which nobody has written");
 }
 
 struct PeerThatIsNotThere : Clustered<2> {
@@ -358,8 +371,8 @@ struct PeerThatIsNotThere : Clustered<2> {
 };
 
 TEST(ClusterChecker, MapaToAPeerThatIsNotThere) {
-  Finding const f = only_finding(report_of<PeerThatIsNotThere>({}, {2, 1, 1}), FindingKind::invalid_operand,
-                                 PeerThatIsNotThere::line);
+  Finding const f = only_finding(report_of<PeerThatIsNotThere>({}, {2, 1, 1}),
+                                 FindingKind::invalid_operand, PeerThatIsNotThere::line);
   EXPECT_SAYS(f, "mapa to CTA 2 of the cluster, which has 2");
 }
 
@@ -373,8 +386,8 @@ struct AddressOfNobody : Clustered<2> {
 };
 
 TEST(ClusterChecker, AddressOfACtaThatIsNotThere) {
-  Finding const f = only_finding(report_of<AddressOfNobody>({}, {2, 1, 1}), FindingKind::out_of_bounds,
-                                 AddressOfNobody::line);
+  Finding const f = only_finding(report_of<AddressOfNobody>({}, {2, 1, 1}),
+                                 FindingKind::out_of_bounds, AddressOfNobody::line);
   EXPECT_SAYS(f, "st.shared::cluster to shared memory of CTA 8 of the cluster, which has 2");
 }
 
@@ -388,8 +401,8 @@ struct ArrivesTwice : Clustered<2> {
 };
 
 TEST(ClusterChecker, ArrivingTwice) {
-  Finding const f =
-      only_finding(report_of<ArrivesTwice>({}, {2, 1, 1}), FindingKind::invalid_operand, ArrivesTwice::line);
+  Finding const f = only_finding(report_of<ArrivesTwice>({}, {2, 1, 1}),
+                                 FindingKind::invalid_operand, ArrivesTwice::line);
   EXPECT_SAYS(f, "barrier.cluster.arrive by a warp that has arrived " + at(ArrivesTwice::line - 1) +
                      " and has not waited since");
 }
@@ -402,8 +415,8 @@ struct WaitsWithoutArriving : Clustered<2> {
 };
 
 TEST(ClusterChecker, WaitingWithoutHavingArrived) {
-  Finding const f = only_finding(report_of<WaitsWithoutArriving>({}, {2, 1, 1}), FindingKind::invalid_operand,
-                                 WaitsWithoutArriving::line);
+  Finding const f = only_finding(report_of<WaitsWithoutArriving>({}, {2, 1, 1}),
+                                 FindingKind::invalid_operand, WaitsWithoutArriving::line);
   EXPECT_SAYS(f, "barrier.cluster.wait by a warp that has not arrived since it waited last");
 }
 
@@ -415,8 +428,8 @@ struct SomeLanesArrive : Clustered<2> {
 };
 
 TEST(ClusterChecker, ArrivingNotAllTogether) {
-  Finding const f =
-      only_finding(report_of<SomeLanesArrive>({}, {2, 1, 1}), FindingKind::divergence, SomeLanesArrive::line);
+  Finding const f = only_finding(report_of<SomeLanesArrive>({}, {2, 1, 1}), FindingKind::divergence,
+                                 SomeLanesArrive::line);
   EXPECT_SAYS(f, "barrier.cluster.arrive needs all lanes of the warp, but lane 3 exited");
 }
 
@@ -431,8 +444,8 @@ struct RemoteOperand : Clustered<2> {
 };
 
 TEST(ClusterChecker, WaitingAtAPeersMbarrier) {
-  Finding const f = only_finding(report_of<RemoteOperand>({}, {2, 1, 1}), FindingKind::invalid_operand,
-                                 RemoteOperand::line);
+  Finding const f = only_finding(report_of<RemoteOperand>({}, {2, 1, 1}),
+                                 FindingKind::invalid_operand, RemoteOperand::line);
   EXPECT_SAYS(
       f,
       "mbarrier.try_wait on an mbarrier of CTA 1 of the cluster: it takes only the CTA's own (shared::cta)");
@@ -450,10 +463,11 @@ struct SendsElsewhere : Clustered<4> {
 };
 
 TEST(ClusterChecker, AsyncStoreWithAnMbarrierOfAThirdCta) {
-  Finding const f = only_finding(report_of<SendsElsewhere>({}, {4, 1, 1}), FindingKind::invalid_operand,
-                                 SendsElsewhere::line);
-  EXPECT_SAYS(f,
-              "st.async to CTA 1 of the cluster completes on an mbarrier of CTA 2: it must be the same one");
+  Finding const f = only_finding(report_of<SendsElsewhere>({}, {4, 1, 1}),
+                                 FindingKind::invalid_operand, SendsElsewhere::line);
+  EXPECT_SAYS(
+      f,
+      "st.async to CTA 1 of the cluster completes on an mbarrier of CTA 2: it must be the same one");
 }
 
 struct OneCtaMissing : Clustered<2> {
@@ -471,14 +485,16 @@ struct OneCtaMissing : Clustered<2> {
 
 TEST(ClusterDeadlock, NamesWhoWaitsInWhichCta) {
   for_each_schedule([](sim::Options const& options) {
-    Finding const f = only_finding(report_of<OneCtaMissing>(options, {2, 1, 1}), FindingKind::deadlock,
-                                   OneCtaMissing::line);
+    Finding const f = only_finding(report_of<OneCtaMissing>(options, {2, 1, 1}),
+                                   FindingKind::deadlock, OneCtaMissing::line);
     EXPECT_EQ(f.cta, (Dim3{0, 0, 0}));
     EXPECT_SAYS(
         f,
-        "in CTA 0 of the cluster, warps 0-1 wait at the cluster's barrier " + at(OneCtaMissing::line) +
+        "in CTA 0 of the cluster, warps 0-1 wait at the cluster's barrier " +
+            at(OneCtaMissing::line) +
             ", where 2 of 4 warps have arrived; in CTA 1 of the cluster, warps 0-1 wait at mbarrier element 0 of full");
-    EXPECT_SAYS(f, at(OneCtaMissing::line + 2) + " for the phase of parity 0, which lacks 1 of 1 arrivals");
+    EXPECT_SAYS(
+        f, at(OneCtaMissing::line + 2) + " for the phase of parity 0, which lacks 1 of 1 arrivals");
   });
 }
 

@@ -72,13 +72,15 @@ TEST(Cooperative, CtasWaitForEachOtherAtEverySchedule) {
     for (sim::Options const& options : every_schedule(4)) {
       std::vector<std::uint32_t> const words = run_neighbours(options, ctas);
       for (std::size_t i = 0; i < words.size(); ++i)
-        ASSERT_EQ(words[i], (i / 64 + 3) % static_cast<std::size_t>(ctas)) << schedule_text(options);
+        ASSERT_EQ(words[i], (i / 64 + 3) % static_cast<std::size_t>(ctas))
+            << schedule_text(options);
     }
   }
 }
 
 TEST(Cooperative, RacesAcrossTheGridAreFound) {
-  finding_that_advises<Neighbours<false>>(FindingKind::data_race, "fence_acq_rel<Scope::gpu>", {2, 1, 1});
+  finding_that_advises<Neighbours<false>>(FindingKind::data_race, "fence_acq_rel<Scope::gpu>",
+                                          {2, 1, 1});
   for (sim::Options const& options : every_schedule(2))
     EXPECT_FALSE(report_of<Neighbours<false>>(options, {3, 1, 1}).ok()) << schedule_text(options);
 }
@@ -116,7 +118,8 @@ TEST(Cooperative, CtasThatAllWaitAreStuck) {
   }
 }
 
-/// The last CTA gives the others what they wait for, by a flag for each, from the last to the first.
+/// The last CTA gives the others what they wait for, by a flag for each, from the last to the
+/// first.
 struct FromTheLast : Grid {
   void operator()(Params const& p, SharedStorage&) const {
     int const own = block_idx().x;
@@ -131,7 +134,9 @@ struct FromTheLast : Grid {
   }
 };
 
-TEST(Cooperative, OrderMayLeadFromALaterCtaToAnEarlierOne) { expect_silent<FromTheLast>({4, 1, 1}); }
+TEST(Cooperative, OrderMayLeadFromALaterCtaToAnEarlierOne) {
+  expect_silent<FromTheLast>({4, 1, 1});
+}
 
 /// A warp hands over to the other one by way of another CTA.
 template <bool Returns> struct ByWayOfAnother : Grid {
@@ -188,16 +193,19 @@ TEST(Cooperative, IsRefusedWhereTheGpuHasNoRoom) {
   using testing::HasSubstr;
   EXPECT_THAT(
       (refusal_beyond<Sized<64, 100 * 1024, 1>>(2 * 3, 3)),
-      HasSubstr("a cooperative launch of 7 CTAs; the simulated GPU, an sm_90, holds 6 at once: 2 on each of "
-                "its 3 multiprocessors, by its 102400 bytes of shared memory"));
+      HasSubstr(
+          "a cooperative launch of 7 CTAs; the simulated GPU, an sm_90, holds 6 at once: 2 on each of "
+          "its 3 multiprocessors, by its 102400 bytes of shared memory"));
   EXPECT_THAT((refusal_beyond<Sized<64, 113 * 1024, 1>>(2, 1)), HasSubstr("holds 2 at once"));
   EXPECT_THAT((refusal_beyond<Sized<64, 113 * 1024 + 128, 1>>(1, 1)), HasSubstr("holds 1 at once"));
   EXPECT_THAT((refusal_beyond<Sized<1024, 16, 2>>(2 * 2, 2)),
               HasSubstr("2 on each of its 2 multiprocessors"));
   EXPECT_THAT((refusal_beyond<Sized<32, 16, 1>>(8, 1)),
               HasSubstr("by the 255 registers that a thread may have"));
-  EXPECT_THAT((refusal_beyond<Sized<32, 16, 32>>(32, 1)), HasSubstr("by the most that it may have"));
-  EXPECT_THAT((refusal_beyond<Sized<256, 120 * 1024, 1>>(104, 104)), HasSubstr("holds 104 at once"));
+  EXPECT_THAT((refusal_beyond<Sized<32, 16, 32>>(32, 1)),
+              HasSubstr("by the most that it may have"));
+  EXPECT_THAT((refusal_beyond<Sized<256, 120 * 1024, 1>>(104, 104)),
+              HasSubstr("holds 104 at once"));
 }
 
 TEST(Cooperative, IsRefusedWhereTheMachineHasNoRoom) {
@@ -205,9 +213,10 @@ TEST(Cooperative, IsRefusedWhereTheMachineHasNoRoom) {
     report_of<Sized<256, 16, 4>>({}, {132, 1, 1});
     FAIL();
   } catch (std::invalid_argument const& e) {
-    EXPECT_THAT(e.what(),
-                testing::HasSubstr("a cooperative launch of 33792 threads; the simulated machine runs at "
-                                   "most 28672 together"));
+    EXPECT_THAT(
+        e.what(),
+        testing::HasSubstr("a cooperative launch of 33792 threads; the simulated machine runs at "
+                           "most 28672 together"));
   }
 }
 

@@ -2,8 +2,8 @@
 
 #include "broken_kernel.hpp"
 
-/// Threads that wait for others that never come: at warp-wide instructions, at barriers, and for memory to
-/// change.
+/// Threads that wait for others that never come: at warp-wide instructions, at barriers, and for
+/// memory to change.
 namespace tegula {
 namespace {
 
@@ -22,9 +22,11 @@ struct MmaInABranch : Broken {
 };
 
 TEST(Divergence, LanesThatExitWhileOthersAreAtMmaSync) {
-  Finding const f = only_finding(report_of<MmaInABranch>(), FindingKind::divergence, MmaInABranch::line);
+  Finding const f =
+      only_finding(report_of<MmaInABranch>(), FindingKind::divergence, MmaInABranch::line);
   EXPECT_EQ(f.warp, 0);
-  EXPECT_SAYS(f, "mma.sync needs all lanes of the warp, but lane 1 exited while lane 0 waits there");
+  EXPECT_SAYS(f,
+              "mma.sync needs all lanes of the warp, but lane 1 exited while lane 0 waits there");
 }
 
 struct LdmatrixOnTwoLines : Broken {
@@ -42,8 +44,8 @@ struct LdmatrixOnTwoLines : Broken {
 };
 
 TEST(Divergence, OneInstructionOnTwoLines) {
-  Finding const f =
-      only_finding(report_of<LdmatrixOnTwoLines>(), FindingKind::divergence, LdmatrixOnTwoLines::line);
+  Finding const f = only_finding(report_of<LdmatrixOnTwoLines>(), FindingKind::divergence,
+                                 LdmatrixOnTwoLines::line);
   EXPECT_EQ(f.lane, 16);
   EXPECT_EQ(f.other.line, LdmatrixOnTwoLines::first_line);
   EXPECT_SAYS(
@@ -60,7 +62,8 @@ struct SyncInABranch : Broken {
 };
 
 TEST(Divergence, BarrierAfterALaneHasExited) {
-  Finding const f = only_finding(report_of<SyncInABranch>(), FindingKind::divergence, SyncInABranch::line);
+  Finding const f =
+      only_finding(report_of<SyncInABranch>(), FindingKind::divergence, SyncInABranch::line);
   EXPECT_SAYS(f, "bar.sync needs all lanes of the warp, but lane 0 exited");
 }
 
@@ -76,8 +79,8 @@ struct ShuffleAcrossPaths : Broken {
 };
 
 TEST(Divergence, ShufflesOnTwoPathsMeetAsTheHardwaresDoAndOneReductionTooManyEndsAlone) {
-  // The shuffles have the same mask, so they meet. The reduction then waits for lanes that exit, and goes on
-  // without them.
+  // The shuffles have the same mask, so they meet. The reduction then waits for lanes that exit,
+  // and goes on without them.
   EXPECT_TRUE(report_of<ShuffleAcrossPaths>().ok());
 }
 
@@ -94,8 +97,8 @@ struct ReduceAgainstShuffle : Broken {
 };
 
 TEST(Divergence, AReductionMeetsAShuffle) {
-  Finding const f =
-      only_finding(report_of<ReduceAgainstShuffle>(), FindingKind::divergence, ReduceAgainstShuffle::line);
+  Finding const f = only_finding(report_of<ReduceAgainstShuffle>(), FindingKind::divergence,
+                                 ReduceAgainstShuffle::line);
   EXPECT_SAYS(
       f,
       "redux.sync is not executed by the lanes of the warp together: lane 16 is at it, but lanes 0-15 wait for it at shfl.sync");
@@ -113,11 +116,12 @@ struct OneWarpMissing : Barriers {
 };
 
 TEST(Deadlock, AWarpThatExitsBeforeABarrier) {
-  Finding const f = only_finding(report_of<OneWarpMissing>(), FindingKind::deadlock, OneWarpMissing::line);
+  Finding const f =
+      only_finding(report_of<OneWarpMissing>(), FindingKind::deadlock, OneWarpMissing::line);
   EXPECT_EQ(f.warp, -1);
-  EXPECT_SAYS(
-      f, "warps 0-1, 3 wait at barrier 0 (machine/deadlock_test.cpp:" + std::to_string(OneWarpMissing::line) +
-             "), where 96 of 128 threads have arrived; warp 2 exited");
+  EXPECT_SAYS(f, "warps 0-1, 3 wait at barrier 0 (machine/deadlock_test.cpp:" +
+                     std::to_string(OneWarpMissing::line) +
+                     "), where 96 of 128 threads have arrived; warp 2 exited");
 }
 
 struct CrossedBarriers : Barriers {
@@ -231,8 +235,9 @@ TEST(InvalidOperand, BarriersThatDoNotExistAndCountsThatCannotBe) {
   };
   says(report_of<Counts<16, 128>>(), "barrier 16 does not exist: there are 16, from 0");
   says(report_of<Counts<-1, 128>>(), "barrier -1 does not exist");
-  says(report_of<Counts<1, 48>>(),
-       "counts 48 threads: the count must be a multiple of 32, at least 32 and at most the CTA's 128");
+  says(
+      report_of<Counts<1, 48>>(),
+      "counts 48 threads: the count must be a multiple of 32, at least 32 and at most the CTA's 128");
   says(report_of<Counts<1, 0>>(), "counts 0 threads");
   says(report_of<Counts<1, 160>>(), "counts 160 threads");
 }

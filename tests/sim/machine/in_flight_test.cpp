@@ -17,8 +17,8 @@
 #include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/tma.hpp"
 
-/// Operations in flight: when they take effect, what may be touched meanwhile, which fences they need, and
-/// that a CTA must not exit before them.
+/// Operations in flight: when they take effect, what may be touched meanwhile, which fences they
+/// need, and that a CTA must not exit before them.
 namespace tegula {
 namespace {
 
@@ -41,9 +41,13 @@ struct Flights : Broken {
     }
   };
   static constexpr int tile_bytes = 128;
-  static SharedAddr tile(SharedStorage const& smem, int i) { return shared_address(&smem.tile[i][0]); }
+  static SharedAddr tile(SharedStorage const& smem, int i) {
+    return shared_address(&smem.tile[i][0]);
+  }
   static SharedAddr full(SharedStorage const& smem, int i) { return shared_address(&smem.full[i]); }
-  static SharedAddr empty(SharedStorage const& smem, int i) { return shared_address(&smem.empty[i]); }
+  static SharedAddr empty(SharedStorage const& smem, int i) {
+    return shared_address(&smem.empty[i]);
+  }
 
   /// One thread makes mbarrier `full[i]` for one arrival; all threads see it afterwards.
   static void make_full(SharedStorage const& smem, int i) {
@@ -61,12 +65,14 @@ struct Flights : Broken {
   }
 };
 
-/// A producer warp fills a ring of three tiles, a consumer warp doubles them and stores them from a fourth.
+/// A producer warp fills a ring of three tiles, a consumer warp doubles them and stores them from a
+/// fourth.
 struct Ring : Flights {
   static constexpr int stages = 3, steps = 10;
   void operator()(Params const& p, SharedStorage& smem) const {
     if (thread_idx() == 0) {
-      for (int i = 0; i < stages; ++i) mbarrier_init(full(smem, i), 1), mbarrier_init(empty(smem, i), 32);
+      for (int i = 0; i < stages; ++i)
+        mbarrier_init(full(smem, i), 1), mbarrier_init(empty(smem, i), 32);
       fence_mbarrier_init();
     }
     cta::sync();
@@ -83,7 +89,8 @@ struct Ring : Flights {
     for (int step = 0; step < steps; ++step) {
       int const stage = step % stages;
       mbarrier_wait_parity(full(smem, stage), step / stages % 2);
-      auto const word = ld_shared<std::uint32_t>(tile(smem, stage) + 4u * static_cast<SharedAddr>(lane_id()));
+      auto const word =
+          ld_shared<std::uint32_t>(tile(smem, stage) + 4u * static_cast<SharedAddr>(lane_id()));
       mbarrier_arrive(empty(smem, stage));
       if (lane_id() == 0) bulk_wait_group_read<0>();  // the tile that is stored is free
       warp::sync();
@@ -102,7 +109,8 @@ struct Ring : Flights {
 TEST(InFlight, ARingOfLoadsAndStoresAtEverySchedule) {
   for_each_schedule([](sim::Options const& options) {
     auto const words = results_of<Ring>(options, {1, 1, 1}, 32 * Ring::steps);
-    for (std::size_t i = 0; i < words.size(); ++i) ASSERT_EQ(words[i], 2 * i) << schedule_text(options);
+    for (std::size_t i = 0; i < words.size(); ++i)
+      ASSERT_EQ(words[i], 2 * i) << schedule_text(options);
   });
 }
 
@@ -157,7 +165,8 @@ TEST(InFlight, AStoresSourceIsFreeOnceItIsRead) {
 /// An operation of this test's own: calls functions when it reads and lands.
 class Calls final : public sim::InFlight {
  public:
-  Calls(sim::Cta const& cta, SourceLocation where, std::function<void()> read, std::function<void()> land)
+  Calls(sim::Cta const& cta, SourceLocation where, std::function<void()> read,
+        std::function<void()> land)
       : InFlight(sim::Instruction::cp_async_bulk, cta, where),
         read_(std::move(read)),
         land_(std::move(land)) {}
@@ -169,12 +178,12 @@ class Calls final : public sim::InFlight {
   std::function<void()> land_;
 };
 
-/// Runs a kernel of one thread that adds operations "a", "b", ... to groups and returns what happened when:
-/// reads as letters, landings as capitals, other letters as the kernel says.
+/// Runs a kernel of one thread that adds operations "a", "b", ... to groups and returns what
+/// happened when: reads as letters, landings as capitals, other letters as the kernel says.
 std::string order_of_events(
     sim::Options options, bool in_order,
-    std::function<void(std::function<void(char)> add, sim::InFlightQueue& queue, sim::InFlightGroups& groups,
-                       std::string& events)> const& kernel) {
+    std::function<void(std::function<void(char)> add, sim::InFlightQueue& queue,
+                       sim::InFlightGroups& groups, std::string& events)> const& kernel) {
   std::string events;
   options.workers = 1;
   sim::Machine machine(options);
@@ -226,14 +235,15 @@ TEST(InFlightQueue, RandomCompletionKeepsTheOrderOfThoseThatHaveOne) {
   std::set<std::string> ordered;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     for (bool const in_order : {false, true}) {
-      std::string events = order_of_events(
-          {.completion = sim::Completion::random, .seed = seed}, in_order,
-          [](auto const& add, sim::InFlightQueue& queue, sim::InFlightGroups& groups, std::string&) {
-            for (char name = 'a'; name < 'e'; ++name) add(name);
-            groups.commit();
-            for (int i = 0; i < 4; ++i) queue.land_at_random();
-            queue.wait(groups, 0);
-          });
+      std::string events =
+          order_of_events({.completion = sim::Completion::random, .seed = seed}, in_order,
+                          [](auto const& add, sim::InFlightQueue& queue,
+                             sim::InFlightGroups& groups, std::string&) {
+                            for (char name = 'a'; name < 'e'; ++name) add(name);
+                            groups.commit();
+                            for (int i = 0; i < 4; ++i) queue.land_at_random();
+                            queue.wait(groups, 0);
+                          });
       std::erase_if(events, [](char c) { return c >= 'a'; });
       EXPECT_EQ(events.size(), 4u);
       (in_order ? ordered : loose).insert(events);
@@ -252,7 +262,8 @@ template <int Kind> struct TouchesALoad : Flights {
     cta::sync();
     if (warp_id() == 0) return;
     if (lane_id() == 1)
-      Kind == 0 ? (void)ld_shared<std::uint32_t>(tile(smem, 0) + 20) : st_shared(tile(smem, 0) + 20, 1u);
+      Kind == 0 ? (void)ld_shared<std::uint32_t>(tile(smem, 0) + 20)
+                : st_shared(tile(smem, 0) + 20, 1u);
     warp::sync();
     mbarrier_wait_parity(full(smem, 0), 0);
   }
@@ -260,21 +271,22 @@ template <int Kind> struct TouchesALoad : Flights {
 
 TEST(InFlightChecker, TouchingWhatALoadIsToWriteAtEverySchedule) {
   for_each_schedule([](sim::Options const& options) {
-    Finding const read = only_finding(report_of<TouchesALoad<0>>(options), FindingKind::async_read_early,
-                                      TouchesALoad<0>::line);
+    Finding const read = only_finding(report_of<TouchesALoad<0>>(options),
+                                      FindingKind::async_read_early, TouchesALoad<0>::line);
     EXPECT_EQ(read.other.line, TouchesALoad<0>::load_line);
     EXPECT_EQ(read.coordinate, "row 0, column 5 of tile");
     EXPECT_SAYS(
         read,
         "ld.shared reads row 0, column 5 of tile while a cp.async.bulk into it is in flight that warp 0 lane 0 issued " +
             at(TouchesALoad<0>::load_line));
-    only_finding(report_of<TouchesALoad<1>>(options), FindingKind::async_overwrite, TouchesALoad<1>::line);
+    only_finding(report_of<TouchesALoad<1>>(options), FindingKind::async_overwrite,
+                 TouchesALoad<1>::line);
   });
 }
 
-/// A ring of one stage, five times round: warp 0 loads, warps 1 and 2 read. The ring waits for warp 1; for
-/// warp 2, too, where it is `Counted`. A wait for parity that comes two phases late succeeds like one in
-/// time.
+/// A ring of one stage, five times round: warp 0 loads, warps 1 and 2 read. The ring waits for warp
+/// 1; for warp 2, too, where it is `Counted`. A wait for parity that comes two phases late succeeds
+/// like one in time.
 template <bool Counted> struct RunsAhead : Broken {
   static constexpr int threads = 96;
   struct SharedStorage {
@@ -306,7 +318,8 @@ template <bool Counted> struct RunsAhead : Broken {
 
 TEST(InFlightChecker, AReaderThatTheRingDoesNotWaitForIsFoundAtEverySchedule) {
   for_each_schedule([](sim::Options const& options) {
-    EXPECT_TRUE(report_of<RunsAhead<true>>(options).ok()) << report_of<RunsAhead<true>>(options).text();
+    EXPECT_TRUE(report_of<RunsAhead<true>>(options).ok())
+        << report_of<RunsAhead<true>>(options).text();
     EXPECT_FALSE(report_of<RunsAhead<false>>(options).ok());
   });
 }
@@ -328,8 +341,8 @@ template <bool Waits> struct OverwritesAStore : Flights {
 TEST(InFlightChecker, WritingWhatAStoreHasNotReadAtEverySchedule) {
   for_each_schedule([](sim::Options const& options) {
     EXPECT_TRUE(report_of<OverwritesAStore<true>>(options).ok());
-    Finding const f = only_finding(report_of<OverwritesAStore<false>>(options), FindingKind::async_overwrite,
-                                   OverwritesAStore<false>::line);
+    Finding const f = only_finding(report_of<OverwritesAStore<false>>(options),
+                                   FindingKind::async_overwrite, OverwritesAStore<false>::line);
     EXPECT_EQ(f.other.line, OverwritesAStore<false>::store_line);
     EXPECT_SAYS(
         f,
@@ -355,14 +368,16 @@ TEST(InFlightChecker, AStoreOfWhatWasWrittenWithoutAFenceBetweenTheProxies) {
   for_each_schedule([](sim::Options const& options) {
     EXPECT_TRUE(report_of<FencesAStore<1>>(options).ok());
     EXPECT_TRUE(report_of<FencesAStore<2>>(options).ok());
-    only_finding(report_of<FencesAStore<3>>(options), FindingKind::proxy_race, FencesAStore<3>::line);
-    Finding const f =
-        only_finding(report_of<FencesAStore<0>>(options), FindingKind::proxy_race, FencesAStore<0>::line);
+    only_finding(report_of<FencesAStore<3>>(options), FindingKind::proxy_race,
+                 FencesAStore<3>::line);
+    Finding const f = only_finding(report_of<FencesAStore<0>>(options), FindingKind::proxy_race,
+                                   FencesAStore<0>::line);
     EXPECT_EQ(f.coordinate, "row 0, column 0 of tile");
     EXPECT_EQ(f.warp, 1);
     EXPECT_EQ(f.other.line, FencesAStore<0>::store_line);
-    EXPECT_SAYS(f, "cp.async.bulk reads row 0, column 0 of tile, which warp 0 lane 0 wrote by st.shared " +
-                       at(FencesAStore<0>::store_line) + " without a fence.proxy.async after that");
+    EXPECT_SAYS(
+        f, "cp.async.bulk reads row 0, column 0 of tile, which warp 0 lane 0 wrote by st.shared " +
+               at(FencesAStore<0>::store_line) + " without a fence.proxy.async after that");
   });
 }
 
@@ -386,7 +401,8 @@ TEST(InFlightChecker, NamesWhoWroteAfterItsFence) {
   EXPECT_SAYS(f, "reads row 0, column 3 of tile, which warp 0 lane 9 wrote");
 }
 
-/// A load over what the generic proxy wrote needs the fence, too; over what a load wrote it needs none.
+/// A load over what the generic proxy wrote needs the fence, too; over what a load wrote it needs
+/// none.
 template <bool Fence> struct LoadsOver : Flights {
   static constexpr int line = __LINE__ + 8;
   void operator()(Params const& p, SharedStorage& smem) const {
@@ -427,12 +443,14 @@ template <int Fence> struct InitWithoutFence : Flights {
 TEST(InFlightChecker, AnMbarrierWhoseInitTheAsynchronousProxyMayNotSee) {
   EXPECT_TRUE(report_of<InitWithoutFence<1>>().ok());
   EXPECT_TRUE(report_of<InitWithoutFence<2>>().ok());
-  Finding const f =
-      only_finding(report_of<InitWithoutFence<0>>(), FindingKind::proxy_race, InitWithoutFence<0>::line);
+  Finding const f = only_finding(report_of<InitWithoutFence<0>>(), FindingKind::proxy_race,
+                                 InitWithoutFence<0>::line);
   EXPECT_EQ(f.other.line, InitWithoutFence<0>::line - 5);
   EXPECT_SAYS(
-      f, "cp.async.bulk completes on element 1 of full, whose init " + at(InitWithoutFence<0>::line - 5) +
-             " no fence.mbarrier_init or fence.proxy.async has made visible to the asynchronous proxy");
+      f,
+      "cp.async.bulk completes on element 1 of full, whose init " +
+          at(InitWithoutFence<0>::line - 5) +
+          " no fence.mbarrier_init or fence.proxy.async has made visible to the asynchronous proxy");
 }
 
 struct CompletesOnNoMbarrier : Flights {
@@ -443,9 +461,11 @@ struct CompletesOnNoMbarrier : Flights {
 };
 
 TEST(InFlightChecker, ALoadThatCompletesOnNoMbarrier) {
-  Finding const f = only_finding(report_of<CompletesOnNoMbarrier>({.completion = sim::Completion::first}),
-                                 FindingKind::mbarrier_misuse, CompletesOnNoMbarrier::line);
-  EXPECT_SAYS(f, "cp.async.bulk on element 3 of full, which is no mbarrier: nobody has initialised it");
+  Finding const f =
+      only_finding(report_of<CompletesOnNoMbarrier>({.completion = sim::Completion::first}),
+                   FindingKind::mbarrier_misuse, CompletesOnNoMbarrier::line);
+  EXPECT_SAYS(
+      f, "cp.async.bulk on element 3 of full, which is no mbarrier: nobody has initialised it");
 }
 
 struct LoadsAndExits : Flights {
@@ -458,8 +478,8 @@ struct LoadsAndExits : Flights {
 
 TEST(ExitChecker, ALoadThatNobodyWaitsForAtEverySchedule) {
   for_each_schedule([](sim::Options const& options) {
-    Finding const f =
-        only_finding(report_of<LoadsAndExits>(options), FindingKind::exited_cta, LoadsAndExits::line);
+    Finding const f = only_finding(report_of<LoadsAndExits>(options), FindingKind::exited_cta,
+                                   LoadsAndExits::line);
     EXPECT_SAYS(
         f,
         "the CTA exits while a cp.async.bulk into its shared memory, from row 0, column 0 of tile on, has not been waited for");
@@ -479,8 +499,8 @@ template <bool Waits> struct StoresAndExits : Flights {
 
 TEST(ExitChecker, AStoreWhoseSourceIsNotReadAtEverySchedule) {
   for_each_schedule([](sim::Options const& options) {
-    Finding const f = only_finding(report_of<StoresAndExits<false>>(options), FindingKind::exited_cta,
-                                   StoresAndExits<false>::line);
+    Finding const f = only_finding(report_of<StoresAndExits<false>>(options),
+                                   FindingKind::exited_cta, StoresAndExits<false>::line);
     EXPECT_SAYS(
         f,
         "the CTA exits while a cp.async.bulk out of its shared memory, from row 0, column 0 of tile on, has not been waited for");
@@ -494,7 +514,8 @@ struct Pairs : Flights {
   static constexpr Dim3 cluster = {2, 1, 1};
 };
 
-/// CTA 1 arrives at CTA 0's mbarrier, which is right only where CTA 0 waits for that, or for the cluster.
+/// CTA 1 arrives at CTA 0's mbarrier, which is right only where CTA 0 waits for that, or for the
+/// cluster.
 template <int Waits> struct ArrivesAndIsGone : Pairs {
   static constexpr int line = __LINE__ + 7;
   void operator()(Params const&, SharedStorage& smem) const {
@@ -503,7 +524,8 @@ template <int Waits> struct ArrivesAndIsGone : Pairs {
       fence_mbarrier_init();
     }
     cluster::sync();
-    if (cluster_cta_rank() == 1 && thread_idx() == 32) mbarrier_arrive_cluster(mapa(empty(smem, 2), 0));
+    if (cluster_cta_rank() == 1 && thread_idx() == 32)
+      mbarrier_arrive_cluster(mapa(empty(smem, 2), 0));
     if (Waits == 1 && cluster_cta_rank() == 0) mbarrier_wait_parity(empty(smem, 2), 0);
     if (Waits == 2) cluster::sync();
   }
@@ -526,7 +548,8 @@ template <bool Waits> struct ReadsAndIsGone : Pairs {
   void operator()(Params const&, SharedStorage& smem) const {
     if (warp_id() == 0) st_shared(tile(smem, 0) + 4u * static_cast<SharedAddr>(lane_id()), 9u);
     cluster::sync();
-    if (cluster_cta_rank() == 1 && warp_id() == 0) ld_shared_cluster<std::uint32_t>(mapa(tile(smem, 0), 0));
+    if (cluster_cta_rank() == 1 && warp_id() == 0)
+      ld_shared_cluster<std::uint32_t>(mapa(tile(smem, 0), 0));
     if (Waits) cluster::arrive(), cluster::wait();
   }
 };
@@ -551,8 +574,8 @@ struct ReachesTheGone : Pairs {
 };
 
 TEST(ExitChecker, AccessToAPeerThatIsGone) {
-  Finding const f =
-      only_finding(report_of<ReachesTheGone>({}, {2, 1, 1}), FindingKind::exited_cta, ReachesTheGone::line);
+  Finding const f = only_finding(report_of<ReachesTheGone>({}, {2, 1, 1}), FindingKind::exited_cta,
+                                 ReachesTheGone::line);
   EXPECT_EQ(f.cta, (Dim3{1, 0, 0}));
 }
 

@@ -56,11 +56,13 @@ TEST(GlobalMemory, RefusesWhatIsNotItsOwn) {
   char host[8] = {};
   EXPECT_EQ(message_of([&] { machine.upload(p + 60, host, 8); }),
             "upload: 8 bytes from byte 60 of weights go beyond its 64 bytes");
-  EXPECT_NE(
-      message_of([&] { machine.download(host, host, 8); }).find("is not in global memory of this machine"),
-      std::string::npos);
-  EXPECT_NE(message_of([&] { machine.deallocate(p + 1); }).find("is not the start of an allocation"),
+  EXPECT_NE(message_of([&] {
+              machine.download(host, host, 8);
+            }).find("is not in global memory of this machine"),
             std::string::npos);
+  EXPECT_NE(
+      message_of([&] { machine.deallocate(p + 1); }).find("is not the start of an allocation"),
+      std::string::npos);
   machine.deallocate(p);
   EXPECT_NE(message_of([&] { machine.deallocate(p); }).find("is not the start of an allocation"),
             std::string::npos);
@@ -89,8 +91,9 @@ TEST(Launch, RefusesWhatAGpuWould) {
               report_of<Fine>({}, {1, 65536, 1});
             }).find("at most 65535 along y and z"),
             std::string::npos);
-  EXPECT_NE(message_of([] { report_of<FortyThreads>(); }).find("40 threads; a CTA has a multiple of 32"),
-            std::string::npos);
+  EXPECT_NE(
+      message_of([] { report_of<FortyThreads>(); }).find("40 threads; a CTA has a multiple of 32"),
+      std::string::npos);
   EXPECT_NE(message_of([] {
               report_of<MuchShared>({.generation = sim::Generation::sm80});
             }).find("204800 bytes of shared memory; a CTA has at most 166912"),
@@ -98,7 +101,9 @@ TEST(Launch, RefusesWhatAGpuWould) {
   EXPECT_TRUE(report_of<MuchShared>({.generation = sim::Generation::sm90}).ok());
 }
 
-TEST(Launch, InstructionsOutsideOfALaunchAreRefused) { EXPECT_THROW(cta::sync(), std::logic_error); }
+TEST(Launch, InstructionsOutsideOfALaunchAreRefused) {
+  EXPECT_THROW(cta::sync(), std::logic_error);
+}
 
 struct ReadsFreed : Broken {
   void operator()(Params const& p, SharedStorage&) const { ld_global<float>(p.in + 4 * lane_id()); }

@@ -8,16 +8,16 @@
 #include "run_kernel.hpp"
 #include "word_kernels.hpp"
 
-/// Correct kernels give the same results under every schedule; the same seed gives the same run, on however
-/// many threads of the host; and schedules differ where a kernel's mistake lets them.
+/// Correct kernels give the same results under every schedule; the same seed gives the same run, on
+/// however many threads of the host; and schedules differ where a kernel's mistake lets them.
 namespace tegula {
 namespace {
 
 constexpr sim::Completion kCompletions[] = {sim::Completion::last, sim::Completion::first,
                                             sim::Completion::random};
-constexpr sim::Interleaving kInterleavings[] = {sim::Interleaving::one_warp_ahead,
-                                                sim::Interleaving::round_robin, sim::Interleaving::random,
-                                                sim::Interleaving::one_warp_behind};
+constexpr sim::Interleaving kInterleavings[] = {
+    sim::Interleaving::one_warp_ahead, sim::Interleaving::round_robin, sim::Interleaving::random,
+    sim::Interleaving::one_warp_behind};
 
 TEST(Schedule, EveryInstructionKernelGivesTheSameUnderEverySchedule) {
   for (WordKernel const& kernel : all_instruction_kernels()) {
@@ -36,8 +36,8 @@ TEST(Schedule, EveryInstructionKernelGivesTheSameUnderEverySchedule) {
   }
 }
 
-/// Each warp leaves its mark in a log that a shared counter orders; there is no barrier, so the order is the
-/// schedule's.
+/// Each warp leaves its mark in a log that a shared counter orders; there is no barrier, so the
+/// order is the schedule's.
 struct OrderOfWarps : Broken {
   static constexpr int threads = 128;
   void operator()(Params const& p, SharedStorage&) const {
@@ -45,7 +45,8 @@ struct OrderOfWarps : Broken {
       warp::sync();
       if (lane_id() == 0) {
         auto* const next = reinterpret_cast<std::uint32_t*>(p.in) + block_idx().x;
-        st_global(p.out + 32 * block_idx().x + atom_add(next, 1u), static_cast<std::uint8_t>(warp_id()));
+        st_global(p.out + 32 * block_idx().x + atom_add(next, 1u),
+                  static_cast<std::uint8_t>(warp_id()));
       }
     }
   }
@@ -76,8 +77,8 @@ TEST(Schedule, InterleavingsAreWhatTheySay) {
 
 TEST(Schedule, OneWarpStaysBehindTheOthers) {
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
-    auto const order =
-        order_of_warps({.interleaving = sim::Interleaving::one_warp_behind, .seed = seed, .workers = 2});
+    auto const order = order_of_warps(
+        {.interleaving = sim::Interleaving::one_warp_behind, .seed = seed, .workers = 2});
     for (int i = 24; i < 32; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], seed % 4);
   }
 }
@@ -116,9 +117,11 @@ TEST(Schedule, RandomInterleavingSwitchesWithinAWarpAndBetweenAThreadsInstructio
 TEST(Schedule, TheSeedDecidesAndNothingElse) {
   std::set<std::vector<std::uint8_t>> orders;
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
-    auto const one = order_of_warps({.interleaving = sim::Interleaving::random, .seed = seed, .workers = 1});
+    auto const one =
+        order_of_warps({.interleaving = sim::Interleaving::random, .seed = seed, .workers = 1});
     for (int const workers : {1, 2, 5}) {
-      EXPECT_EQ(order_of_warps({.interleaving = sim::Interleaving::random, .seed = seed, .workers = workers}),
+      EXPECT_EQ(order_of_warps(
+                    {.interleaving = sim::Interleaving::random, .seed = seed, .workers = workers}),
                 one)
           << "seed " << seed << ", " << workers << " workers";
     }
@@ -127,8 +130,8 @@ TEST(Schedule, TheSeedDecidesAndNothingElse) {
   EXPECT_EQ(orders.size(), 10u) << "ten seeds, ten schedules";
 }
 
-/// Adds floats of very different size in the order that atomics happen: any other order rounds to another
-/// sum.
+/// Adds floats of very different size in the order that atomics happen: any other order rounds to
+/// another sum.
 struct FloatSum : Broken {
   static constexpr int threads = 64;
   void operator()(Params const& p, SharedStorage&) const {
@@ -151,8 +154,9 @@ TEST(Schedule, AtomicsRoundTheSameOnAnyNumberOfWorkers) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(sum(4), one);
 }
 
-/// Each CTA waits for a number from the one before it, and leaves the next number. On a GPU a compiler, or a
-/// cache, may keep a plain load from ever seeing it; here it does, and is found to race.
+/// Each CTA waits for a number from the one before it, and leaves the next number. On a GPU a
+/// compiler, or a cache, may keep a plain load from ever seeing it; here it does, and is found to
+/// race.
 struct Relay : Broken {
   void operator()(Params const& p, SharedStorage&) const {
     if (lane_id() != 0) return;
@@ -194,19 +198,21 @@ struct SomeAreWrong : Broken {
 TEST(Schedule, ReportsDoNotDependOnTheNumberOfWorkers) {
   for (auto const interleaving : kInterleavings) {
     std::string const one =
-        report_of<SomeAreWrong>({.interleaving = interleaving, .seed = 5, .workers = 1}, {30, 1, 1}).json();
+        report_of<SomeAreWrong>({.interleaving = interleaving, .seed = 5, .workers = 1}, {30, 1, 1})
+            .json();
     EXPECT_NE(one.find("deadlock"), std::string::npos);
     for (int const workers : {2, 3, 8}) {
-      EXPECT_EQ(
-          report_of<SomeAreWrong>({.interleaving = interleaving, .seed = 5, .workers = workers}, {30, 1, 1})
-              .json(),
-          one)
+      EXPECT_EQ(report_of<SomeAreWrong>(
+                    {.interleaving = interleaving, .seed = 5, .workers = workers}, {30, 1, 1})
+                    .json(),
+                one)
           << workers << " workers";
     }
   }
 }
 
-/// Reads, with no barrier between, what another warp's copy brings: what is read shows when the copy landed.
+/// Reads, with no barrier between, what another warp's copy brings: what is read shows when the
+/// copy landed.
 struct PeeksAtCopy : Broken {
   static constexpr int threads = 64;
   void operator()(Params const& p, SharedStorage& smem) const {

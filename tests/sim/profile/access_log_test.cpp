@@ -37,13 +37,14 @@ Sequence random_sequence(std::mt19937& random, std::size_t most, std::uint32_t k
   return s;
 }
 
-/// Both sequences are in what was merged, in order and whole, and nothing else; the number that fell
-/// together.
+/// Both sequences are in what was merged, in order and whole, and nothing else; the number that
+/// fell together.
 std::size_t expect_supersequence(Sequence const& a, Sequence const& b, Alignment const& alignment) {
   EXPECT_EQ(alignment.first.size(), a.size());
   EXPECT_EQ(alignment.second.size(), b.size());
   std::vector<int> users(alignment.merged.size());
-  for (auto const& [sequence, places] : {std::pair(&a, &alignment.first), std::pair(&b, &alignment.second)}) {
+  for (auto const& [sequence, places] :
+       {std::pair(&a, &alignment.first), std::pair(&b, &alignment.second)}) {
     for (std::size_t i = 0; i < places->size(); ++i) {
       EXPECT_EQ(alignment.merged.at((*places)[i]), (*sequence)[i]);
       EXPECT_TRUE(i == 0 || (*places)[i - 1] < (*places)[i]);
@@ -107,7 +108,8 @@ std::vector<Record> instructions(Lanes const& lanes, std::uint32_t seed) {
   for (int const lane : left) {
     std::size_t const i = next[static_cast<std::size_t>(lane)]++;
     SourceLocation const where{"file", static_cast<int>(lanes[static_cast<std::size_t>(lane)][i])};
-    EXPECT_TRUE(log.note(lane, sim::Instruction::ld_shared, where, 4, static_cast<std::uint32_t>(i), 0, 0));
+    EXPECT_TRUE(
+        log.note(lane, sim::Instruction::ld_shared, where, 4, static_cast<std::uint32_t>(i), 0, 0));
   }
   std::vector<Record> found;
   log.flush([&](Record const& record) { found.push_back(record); });
@@ -130,12 +132,12 @@ std::vector<std::string> texts(std::vector<Record> const& records) {
 }
 
 TEST(AccessLog, LanesThatSkipAnInstructionInSomeRoundsAreMissingFromThose) {
-  // for (2 rounds) { 1; 1; if (...) 2; }: lane 0 executes 2 in the second round alone, lane 1 in the first,
-  // lane 2 in both, lane 3 leaves the loop after one round; 3 comes after it.
+  // for (2 rounds) { 1; 1; if (...) 2; }: lane 0 executes 2 in the second round alone, lane 1 in
+  // the first, lane 2 in both, lane 3 leaves the loop after one round; 3 comes after it.
   Lanes const lanes = {{1, 1, 1, 1, 2, 3}, {1, 1, 2, 1, 1, 3}, {1, 1, 2, 1, 1, 2, 3}, {1, 1, 2, 3}};
-  std::vector<std::string> const expected = {"1: 0.0 1.0 2.0 3.0", "1: 0.1 1.1 2.1 3.1", "2: 1.2 2.2 3.2",
-                                             "1: 0.2 1.3 2.3",     "1: 0.3 1.4 2.4",     "2: 0.4 2.5",
-                                             "3: 0.5 1.5 2.6 3.3"};
+  std::vector<std::string> const expected = {
+      "1: 0.0 1.0 2.0 3.0", "1: 0.1 1.1 2.1 3.1", "2: 1.2 2.2 3.2",    "1: 0.2 1.3 2.3",
+      "1: 0.3 1.4 2.4",     "2: 0.4 2.5",         "3: 0.5 1.5 2.6 3.3"};
   for (std::uint32_t seed = 0; seed < 100; ++seed)
     ASSERT_EQ(texts(instructions(lanes, seed)), expected) << seed;
 }
@@ -146,14 +148,16 @@ TEST(AccessLog, TheOrderOfArrivalDoesNotMatter) {
     Lanes lanes(32);
     for (Sequence& lane : lanes) lane = random_sequence(random, 12, 3);
     auto const expected = texts(instructions(lanes, 0));
-    for (std::uint32_t seed = 1; seed < 5; ++seed) ASSERT_EQ(texts(instructions(lanes, seed)), expected);
+    for (std::uint32_t seed = 1; seed < 5; ++seed)
+      ASSERT_EQ(texts(instructions(lanes, seed)), expected);
   }
 }
 
 TEST(AccessLog, SizesOnOneLineAreKeptApart) {
   AccessLog log;
   for (int lane = 0; lane < 2; ++lane)
-    log.note(lane, sim::Instruction::st_shared, SourceLocation{"file", 1}, lane == 0 ? 4 : 8, 0, 0, 0);
+    log.note(lane, sim::Instruction::st_shared, SourceLocation{"file", 1}, lane == 0 ? 4 : 8, 0, 0,
+             0);
   int count = 0;
   log.flush([&](Record const&) { ++count; });
   EXPECT_EQ(count, 2);
@@ -175,9 +179,9 @@ struct Tiles : Broken {
   };
 };
 
-/// A round's words lie in a row of the tile; lanes begin to store in rounds of their own, and leave the loop
-/// after rounds of their own. Put together by their number of execution, stores of several rounds would ask a
-/// bank for words of several rows.
+/// A round's words lie in a row of the tile; lanes begin to store in rounds of their own, and leave
+/// the loop after rounds of their own. Put together by their number of execution, stores of several
+/// rounds would ask a bank for words of several rows.
 struct BeginLateAndLeaveEarly : Tiles {
   static constexpr sim::Limits limits = {.bank_conflicts = 0};
   void operator()(Params const& p, SharedStorage& smem) const {
@@ -198,10 +202,12 @@ TEST(Counters, AreTheSameAtEveryScheduleWhereLanesSkipRounds) {
   expect_the_same_at_every_schedule<BeginLateAndLeaveEarly>(report);
 }
 
-/// Lanes load more often than the log holds before they meet: the first 8192 times together, then each alone.
+/// Lanes load more often than the log holds before they meet: the first 8192 times together, then
+/// each alone.
 struct Loads : Broken {
   void operator()(Params const& p, SharedStorage&) const {
-    for (std::uint32_t i = 0; i < AccessLog::kMost + 100; ++i) ld_global<std::uint32_t>(p.in + 4 * lane_id());
+    for (std::uint32_t i = 0; i < AccessLog::kMost + 100; ++i)
+      ld_global<std::uint32_t>(p.in + 4 * lane_id());
     warp::sync();
     ld_global<std::uint32_t>(p.in + 4 * lane_id());
   }
@@ -214,7 +220,8 @@ TEST(Counters, WhatTheLogDoesNotHoldIsCountedLaneByLane) {
   EXPECT_EQ(report.lines[0].global_sectors, 4 * 8192 + 32 * 100);
   EXPECT_EQ(report.lines[2].instructions, 1);
   for (auto const interleaving : {sim::Interleaving::round_robin, sim::Interleaving::random})
-    EXPECT_EQ(counters_text(report_of<Loads>({.interleaving = interleaving})), counters_text(report));
+    EXPECT_EQ(counters_text(report_of<Loads>({.interleaving = interleaving})),
+              counters_text(report));
 }
 
 }  // namespace

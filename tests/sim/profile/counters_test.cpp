@@ -16,10 +16,12 @@ struct Storage : Broken {
   };
 };
 
-/// Each lane stores Bytes bytes at lane * Stride, or at the address of lane & Mask where a mask is given.
+/// Each lane stores Bytes bytes at lane * Stride, or at the address of lane & Mask where a mask is
+/// given.
 template <class V, int Stride, int Mask = 31> struct StridedStores : Storage {
   void operator()(Params const&, SharedStorage& smem) const {
-    st_shared(shared_address(smem.words) + static_cast<SharedAddr>(Stride * (lane_id() & Mask)), V{});
+    st_shared(shared_address(smem.words) + static_cast<SharedAddr>(Stride * (lane_id() & Mask)),
+              V{});
   }
 };
 
@@ -30,7 +32,9 @@ struct Quad {
   std::uint32_t word[4];
 };
 
-template <class Kernel> LineCounters stores() { return report_of<Kernel>().instruction("st.shared"); }
+template <class Kernel> LineCounters stores() {
+  return report_of<Kernel>().instruction("st.shared");
+}
 
 TEST(BankConflicts, OfStridedAccesses) {
   auto const expect = [](LineCounters const& c, int wavefronts, int conflicts) {
@@ -113,7 +117,9 @@ TEST(BankConflicts, AreWhatTheLayoutsCountAtCompileTime) {
 }
 
 template <class V, int Stride> struct StridedLoads : Broken {
-  void operator()(Params const& p, SharedStorage&) const { ld_global<V>(p.in + Stride * lane_id()); }
+  void operator()(Params const& p, SharedStorage&) const {
+    ld_global<V>(p.in + Stride * lane_id());
+  }
 };
 
 TEST(Sectors, OfStridedLoads) {
@@ -129,8 +135,8 @@ TEST(Sectors, OfStridedLoads) {
   expect(report_of<StridedLoads<std::uint32_t, 0>>(), 1, 128);
 }
 
-/// Lanes run one after another, and some skip an access: still each round of the loop is one access of the
-/// warp.
+/// Lanes run one after another, and some skip an access: still each round of the loop is one access
+/// of the warp.
 struct PredicatedLoop : Broken {
   static constexpr int threads = 64;
   static constexpr int line = __LINE__ + 4;
@@ -182,7 +188,9 @@ TEST(Counters, CanBeLeftOutOfAReport) {
   EXPECT_EQ(report.json(sim::Counters::left_out).find("\"lines\""), std::string::npos);
 }
 
-TEST(Counters, AreOffWhereNotAskedFor) { EXPECT_TRUE(report_of<MmaTwice>({.count = false}).lines.empty()); }
+TEST(Counters, AreOffWhereNotAskedFor) {
+  EXPECT_TRUE(report_of<MmaTwice>({.count = false}).lines.empty());
+}
 
 }  // namespace
 }  // namespace tegula

@@ -41,7 +41,9 @@ Timing round_timing() {
 }
 
 /// Warp 0 to 3 produce; the other warpgroups compute.
-std::string role(int warp) { return warp < 4 ? "producer" : "consumer " + std::to_string(warp / 4 - 1); }
+std::string role(int warp) {
+  return warp < 4 ? "producer" : "consumer " + std::to_string(warp / 4 - 1);
+}
 
 Timeline one_cta(int consumers = 2) {
   return {{.timing = round_timing()}, {{2, 0, 0}}, 1, 128 * (1 + consumers), role};
@@ -99,7 +101,8 @@ TEST(Timeline, ALoadTakesTheLatencyAndItsShareOfL2AfterThoseBeforeIt) {
   EXPECT_EQ(t.load(0, 0, 0, 1000, false, "A[0]", kHere), 1 + 100 + 500);
   EXPECT_EQ(t.load(0, 0, 0, 1000, false, "B[0]", kHere), 1 + 200 + 500);
   EXPECT_EQ(t.clock(0, 0), 2) << "the thread goes on";
-  EXPECT_EQ(t.load(0, 0, 0, 10, false, "C", kHere), 1 + 205 + 500) << "a box takes 5 cycles at least";
+  EXPECT_EQ(t.load(0, 0, 0, 10, false, "C", kHere), 1 + 205 + 500)
+      << "a box takes 5 cycles at least";
   EXPECT_THAT(texts(spans_of(t.finish(), "TMA load")),
               ElementsAre("A[0] 501-601", "B[0] 601-701", "C 701-706"));
 }
@@ -113,7 +116,8 @@ TEST(Timeline, AMulticastIsFetchedOnceAndArrivesEverywhere) {
       << "each CTA's engine fetches its half at the same time; a port takes 20 bytes a cycle";
   Trace const trace = t.finish();
   auto const loads = spans_of(trace, "TMA load");
-  EXPECT_THAT(texts(loads), ElementsAre("A[0] 501-601", "A[0] 601-651", "A[0] 501-601", "A[0] 601-651"));
+  EXPECT_THAT(texts(loads),
+              ElementsAre("A[0] 501-601", "A[0] 601-651", "A[0] 501-601", "A[0] 601-651"));
   EXPECT_EQ(trace.tracks[static_cast<std::size_t>(loads[1].issuer)].rank, 1);
 }
 
@@ -149,7 +153,8 @@ TEST(Timeline, APhaseIsCompleteWithItsLastArrivalAndWaitersGoOnThen) {
   full.arrive(900);
   full.open();
   for (int thread = 128; thread < 256; ++thread) t.pass(full, phase, 0, thread, kHere);
-  EXPECT_EQ(t.clock(0, 130), 310) << "woken 10 cycles later; the phase after is none of its business";
+  EXPECT_EQ(t.clock(0, 130), 310)
+      << "woken 10 cycles later; the phase after is none of its business";
   t.pass(full, -1, 0, 0, kHere);
   EXPECT_EQ(t.clock(0, 0), 0) << "the phase before the first is complete from the beginning";
   t.wait_until(500, 0, 256, "later", kHere);
@@ -160,7 +165,8 @@ TEST(Timeline, APhaseIsCompleteWithItsLastArrivalAndWaitersGoOnThen) {
 
 TEST(Timeline, ShowsThePhasesOfMbarriersWhereAskedTo) {
   for (bool const barriers : {false, true}) {
-    Timeline t({.timing = round_timing(), .barriers = barriers}, {{0, 0, 0}, {1, 0, 0}}, 1, 128, role);
+    Timeline t({.timing = round_timing(), .barriers = barriers}, {{0, 0, 0}, {1, 0, 0}}, 1, 128,
+               role);
     TimeGate full{.name = "full[1]"}, empty{.name = "empty[0]"};
     full.arrive(300);
     t.complete_phase(1, 1032, full);
@@ -236,7 +242,8 @@ void expect_nested(Trace const& trace) {
       if (a.track != b.track) continue;
       EXPECT_LE(a.begin, b.begin);
       EXPECT_TRUE(b.begin >= a.end - 1e-5 || b.end <= a.end + 1e-5)
-          << a.name << " " << a.begin << "-" << a.end << ", " << b.name << " " << b.begin << "-" << b.end;
+          << a.name << " " << a.begin << "-" << a.end << ", " << b.name << " " << b.begin << "-"
+          << b.end;
     }
   }
 }
@@ -290,13 +297,14 @@ TEST(Trace, ChromeJsonHasAProcessForACtaAndAThreadForATrack) {
   EXPECT_THAT(processes, ElementsAre("CTA (2, 0, 0)"));
   EXPECT_EQ(complete, static_cast<int>(trace.spans.size()));
   EXPECT_EQ(threads.size(), trace.tracks.size());
-  auto const tensor =
-      std::find_if(json["traceEvents"].begin(), json["traceEvents"].end(),
-                   [](auto const& event) { return event["ph"] == "X" && event["cat"] == "tensor"; });
+  auto const tensor = std::find_if(
+      json["traceEvents"].begin(), json["traceEvents"].end(),
+      [](auto const& event) { return event["ph"] == "X" && event["cat"] == "tensor"; });
   ASSERT_NE(tensor, json["traceEvents"].end());
   EXPECT_EQ((*tensor)["args"]["issuer"], "consumer 0");
   EXPECT_EQ((*tensor)["args"]["line"], "kernel.hpp:7");
-  EXPECT_NEAR((*tensor)["ts"].get<double>(), 0.611, 1e-9) << "601 cycles and 10 to wake, a nanosecond each";
+  EXPECT_NEAR((*tensor)["ts"].get<double>(), 0.611, 1e-9)
+      << "601 cycles and 10 to wake, a nanosecond each";
 }
 
 TEST(Trace, SharesAreOfTheTracksOwnTime) {
@@ -312,24 +320,31 @@ TEST(Trace, SvgShowsEverySpanWithATooltipAndEscapesNames) {
   Trace const trace = some_trace();
   std::string const svg = to_svg(trace, 1000);
   std::size_t tooltips = 0;
-  for (std::size_t at = svg.find("<title>"); at != std::string::npos; at = svg.find("<title>", at + 1))
+  for (std::size_t at = svg.find("<title>"); at != std::string::npos;
+       at = svg.find("<title>", at + 1))
     ++tooltips;
   EXPECT_EQ(tooltips, trace.spans.size());
-  EXPECT_THAT(svg,
-              HasSubstr("A&lt;B&gt; &amp; &quot;C&quot;: 100 cycles, 501 to 601; by producer; kernel.hpp:7"));
+  EXPECT_THAT(
+      svg,
+      HasSubstr(
+          "A&lt;B&gt; &amp; &quot;C&quot;: 100 cycles, 501 to 601; by producer; kernel.hpp:7"));
   EXPECT_THAT(svg, Not(HasSubstr("A<B>")));
   EXPECT_THAT(svg, HasSubstr("Demo&lt;int&gt;"));
-  for (std::string const text : {"CTA (2, 0, 0)", ">producer<", ">consumer 1<", ">TMA store<",
-                                 ">tensor cores for consumer 1<", ">epilogue of consumer 0<", ">cycles<"})
+  for (std::string const text :
+       {"CTA (2, 0, 0)", ">producer<", ">consumer 1<", ">TMA store<",
+        ">tensor cores for consumer 1<", ">epilogue of consumer 0<", ">cycles<"})
     EXPECT_THAT(svg, HasSubstr(text));
 }
 
 /// The rectangles of one colour: (x, width) in pixels.
-std::vector<std::pair<double, double>> rectangles(std::string const& svg, std::string const& colour) {
+std::vector<std::pair<double, double>> rectangles(std::string const& svg,
+                                                  std::string const& colour) {
   std::vector<std::pair<double, double>> result;
-  for (std::size_t at = svg.find("<rect"); at != std::string::npos; at = svg.find("<rect", at + 1)) {
+  for (std::size_t at = svg.find("<rect"); at != std::string::npos;
+       at = svg.find("<rect", at + 1)) {
     std::string const element = svg.substr(at, svg.find('>', at) - at);
-    if (element.find(colour) == std::string::npos || element.find(" height=\"12\"") != std::string::npos)
+    if (element.find(colour) == std::string::npos ||
+        element.find(" height=\"12\"") != std::string::npos)
       continue;
     auto const number = [&](std::string const& name) {
       return std::stod(element.substr(element.find(" " + name + "=\"") + name.size() + 3));

@@ -36,7 +36,8 @@ struct Words {
 
 /// Runs a kernel on words that count up, and returns what it wrote after its report.
 template <class Kernel>
-std::pair<sim::Report, std::vector<std::uint32_t>> run(sim::Options const& options, Dim3 grid = {1, 1, 1}) {
+std::pair<sim::Report, std::vector<std::uint32_t>> run(sim::Options const& options,
+                                                       Dim3 grid = {1, 1, 1}) {
   sim::Machine machine(options);
   std::size_t const count = 4096;
   std::vector<std::uint32_t> words(count);
@@ -61,12 +62,13 @@ template <class Kernel> Trace trace_of(Dim3 grid = {1, 1, 1}) {
 }
 
 /// The spans of the tracks of that name, of the CTA of that rank.
-std::vector<TraceSpan> spans(Trace const& trace, std::string const& track, std::string const& name = "",
-                             int rank = 0) {
+std::vector<TraceSpan> spans(Trace const& trace, std::string const& track,
+                             std::string const& name = "", int rank = 0) {
   std::vector<TraceSpan> found;
   for (TraceSpan const& span : trace.spans) {
     auto const& of = trace.tracks[static_cast<std::size_t>(span.track)];
-    if (of.name == track && of.rank == rank && (name.empty() || span.name == name)) found.push_back(span);
+    if (of.name == track && of.rank == rank && (name.empty() || span.name == name))
+      found.push_back(span);
   }
   return found;
 }
@@ -150,9 +152,10 @@ TEST(TraceOfALaunch, IsTheSameHoweverTheHostRunsIt) {
   };
   std::string const expected = json({.workers = 1});
   EXPECT_EQ(json({.workers = 4}), expected);
-  EXPECT_EQ(
-      json({.completion = sim::Completion::random, .interleaving = sim::Interleaving::random, .seed = 3}),
-      expected);
+  EXPECT_EQ(json({.completion = sim::Completion::random,
+                  .interleaving = sim::Interleaving::random,
+                  .seed = 3}),
+            expected);
 }
 
 std::vector<int> ctas_of(Trace const& trace) {
@@ -217,7 +220,8 @@ struct CopiesByThreads {
     cp_async_commit_group();
     cp_async_wait_group<0>();
     warp::sync();
-    st_global(p.out + lane_id(), ld_shared<std::uint32_t>(shared_address(&smem.tile[4 * lane_id()])));
+    st_global(p.out + lane_id(),
+              ld_shared<std::uint32_t>(shared_address(&smem.tile[4 * lane_id()])));
   }
 };
 
@@ -226,7 +230,8 @@ TEST(TraceOfALaunch, ACopyByThreadsTakesItsLatency) {
   auto const copies = spans(trace, "cp.async");
   ASSERT_EQ(copies.size(), 1u);
   EXPECT_EQ(copies[0].count, 32);
-  EXPECT_DOUBLE_EQ(copies[0].end, kTiming.issue + kTiming.global_latency + 512 / kTiming.port_bytes);
+  EXPECT_DOUBLE_EQ(copies[0].end,
+                   kTiming.issue + kTiming.global_latency + 512 / kTiming.port_bytes);
   auto const wait = spans(trace, "warp 0", "wait cp.async");
   ASSERT_EQ(wait.size(), 1u);
   EXPECT_DOUBLE_EQ(wait[0].end, copies[0].end) << "the last lane's";
@@ -241,7 +246,8 @@ struct MeetsInACluster {
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage&) const {
     if (cluster_cta_rank() == 1) {
       for (int i = 0; i < 10; ++i)
-        st_global(p.out + 320 * block_idx().x + 64 * i + thread_idx(), ld_global<std::uint32_t>(p.in + i));
+        st_global(p.out + 320 * block_idx().x + 64 * i + thread_idx(),
+                  ld_global<std::uint32_t>(p.in + i));
     }
     cluster::sync();
   }

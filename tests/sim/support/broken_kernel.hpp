@@ -19,8 +19,8 @@
 
 namespace tegula {
 
-/// What the broken kernels are launched with: two buffers of 4096 bytes, of which `in` is written and `out`
-/// is not.
+/// What the broken kernels are launched with: two buffers of 4096 bytes, of which `in` is written
+/// and `out` is not.
 struct Buffers {
   char* in;
   char* out;
@@ -46,7 +46,8 @@ template <class Kernel> sim::Report report_of(sim::Options options = {}, Dim3 gr
   return sim::launch<Kernel>(machine, grid, buffers);
 }
 
-/// The line of docs/machine.md that shows what the checker finds in a kernel; empty where it shows none.
+/// The line of docs/machine.md that shows what the checker finds in a kernel; empty where it shows
+/// none.
 inline std::string documented(std::string const& kernel) {
   static std::vector<std::string> const lines = [] {
     std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "../../../docs/machine.md");
@@ -63,8 +64,8 @@ inline std::string documented(std::string const& kernel) {
   return "";
 }
 
-/// The one finding of a kernel that must have exactly one, of the given kind, on the given line of the test's
-/// own file.
+/// The one finding of a kernel that must have exactly one, of the given kind, on the given line of
+/// the test's own file.
 inline sim::Finding only_finding(sim::Report const& report, sim::FindingKind kind, int line) {
   EXPECT_EQ(report.findings.size(), 1u) << report.text();
   if (report.findings.empty()) return {};
@@ -82,8 +83,8 @@ inline sim::Finding only_finding(sim::Report const& report, sim::FindingKind kin
   return finding;
 }
 
-/// Of a kernel that has one or more findings, as the schedule has it, all of the given kind on the given
-/// line.
+/// Of a kernel that has one or more findings, as the schedule has it, all of the given kind on the
+/// given line.
 inline void all_findings(sim::Report const& report, sim::FindingKind kind, int line) {
   EXPECT_FALSE(report.ok());
   for (sim::Finding const& finding : report.findings) {

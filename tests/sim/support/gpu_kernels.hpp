@@ -11,15 +11,16 @@ bool has_gpu();
 /// Whether that GPU executes the instructions of sm_90.
 bool has_hopper_gpu();
 
-/// Runs kernel number `index` of instruction_kernels::AllKernels on the GPU and returns what it wrote. Throws
-/// std::runtime_error where CUDA reports an error.
+/// Runs kernel number `index` of instruction_kernels::AllKernels on the GPU and returns what it
+/// wrote. Throws std::runtime_error where CUDA reports an error.
 std::vector<std::uint32_t> run_on_gpu(int index, std::vector<std::uint32_t> const& in);
 
 /// As run_on_gpu, of hopper_kernels::AllKernels.
 std::vector<std::uint32_t> run_hopper_on_gpu(int index, std::vector<std::uint32_t> const& in);
 
 /// As run_on_gpu, of synchronisation_kernels::AllKernels.
-std::vector<std::uint32_t> run_synchronisation_on_gpu(int index, std::vector<std::uint32_t> const& in);
+std::vector<std::uint32_t> run_synchronisation_on_gpu(int index,
+                                                      std::vector<std::uint32_t> const& in);
 
 /// As run_on_gpu, of wgmma_kernels::AllKernels.
 std::vector<std::uint32_t> run_wgmma_on_gpu(int index, std::vector<std::uint32_t> const& in);

@@ -10,8 +10,9 @@
 #include "tegula/arch/stmatrix.hpp"
 #include "tegula/arch/trap.hpp"
 
-/// One tiny kernel for each instruction of sm_90 that is neither TMA nor wgmma, as instruction_kernels.hpp
-/// has them for sm_80. `cluster`, where a kernel has it, is the extents of a cluster in CTAs.
+/// One tiny kernel for each instruction of sm_90 that is neither TMA nor wgmma, as
+/// instruction_kernels.hpp has them for sm_80. `cluster`, where a kernel has it, is the extents of
+/// a cluster in CTAs.
 namespace tegula::hopper_kernels {
 
 using instruction_kernels::Kernels;
@@ -32,7 +33,8 @@ template <int Ctas, int Clusters = 1> struct OfClusters : OneWarp {
   static constexpr Dim3 grid() { return {Ctas * Clusters, 1, 1}; }
 };
 
-/// Where a CTA is in its cluster, for clusters of 2x2x1 in a grid of three dimensions. out: 11 words a CTA.
+/// Where a CTA is in its cluster, for clusters of 2x2x1 in a grid of three dimensions. out: 11
+/// words a CTA.
 struct ClusterRegisters : OneWarp {
   static constexpr Dim3 cluster = {2, 2, 1};
   static constexpr Dim3 grid() { return {6, 4, 2}; }
@@ -76,13 +78,15 @@ struct NoCluster : OneWarp {
     SharedAddr const mine = shared_address(smem.words + lane);
     st_shared(mine, static_cast<std::uint32_t>(100 + lane));
     cluster::sync();  // of the CTA alone
-    auto const opposite = ld_shared_cluster<std::uint32_t>(mapa(shared_address(smem.words + 31 - lane), 0));
+    auto const opposite =
+        ld_shared_cluster<std::uint32_t>(mapa(shared_address(smem.words + 31 - lane), 0));
     if (lane != 5) return;
     Dim3 const id = cluster_cta_id();
     Dim3 const dim = cluster_dim();
     std::uint32_t* const out = p.out + 8 * block_idx().x;
-    int const words[7] = {cluster_cta_rank(), cluster_cta_count(), id.x + id.y + id.z, dim.x, dim.y, dim.z,
-                          block_idx().x};
+    int const words[7] = {
+        cluster_cta_rank(), cluster_cta_count(), id.x + id.y + id.z, dim.x, dim.y, dim.z,
+        block_idx().x};
     for (int i = 0; i < 7; ++i) st_global(out + i, static_cast<std::uint32_t>(words[i]));
     st_global(out + 7, opposite);
   }
@@ -94,7 +98,8 @@ struct LaneBytes {
   template <class F> void name_buffers(F&& name) { name("bytes", bytes); }
 };
 
-/// Loads of 1 to 16 bytes from the CTA two ranks on, each lane reading what the lane opposite wrote.
+/// Loads of 1 to 16 bytes from the CTA two ranks on, each lane reading what the lane opposite
+/// wrote.
 struct ClusterLoads : OfClusters<4, 3> {
   using SharedStorage = LaneBytes;
   static constexpr int in_words = 12 * 32 * 8;
@@ -110,7 +115,8 @@ struct ClusterLoads : OfClusters<4, 3> {
     st_shared(mine, ld_global<Quad>(in));
     st_shared(mine + 16, ld_global<Quad>(in + 4));
     cluster::sync();
-    SharedAddr const other = mapa(bytes + 32u * static_cast<SharedAddr>(31 - lane), (rank + 2) % ctas);
+    SharedAddr const other =
+        mapa(bytes + 32u * static_cast<SharedAddr>(31 - lane), (rank + 2) % ctas);
     auto* const out = reinterpret_cast<std::uint8_t*>(p.out + 8 * (32 * cta + lane));
     st_global(out, ld_shared_cluster<Quad>(other));
     st_global(out + 16, ld_shared_cluster<Pair>(other + 16));
@@ -122,8 +128,8 @@ struct ClusterLoads : OfClusters<4, 3> {
   }
 };
 
-/// Stores of 1 to 16 bytes to the next CTA (the last one's next is the first), and loads of one's own memory
-/// through the cluster's window, by mapa of the own rank and by the plain address.
+/// Stores of 1 to 16 bytes to the next CTA (the last one's next is the first), and loads of one's
+/// own memory through the cluster's window, by mapa of the own rank and by the plain address.
 struct ClusterStores : OfClusters<4> {
   using SharedStorage = LaneBytes;
   static constexpr int in_words = 4 * 32 * 8;
@@ -150,8 +156,9 @@ struct ClusterStores : OfClusters<4> {
   }
 };
 
-/// The cluster's barrier in two halves, several rounds: each warp hands a word to the next warp of the next
-/// CTA, and does work of its own between arriving and waiting. Relaxed arrivals follow a fence.
+/// The cluster's barrier in two halves, several rounds: each warp hands a word to the next warp of
+/// the next CTA, and does work of its own between arriving and waiting. Relaxed arrivals follow a
+/// fence.
 template <bool Relaxed> struct ClusterBarrier : OfClusters<4> {
   static constexpr int threads = 64;
   static constexpr int rounds = 5;
@@ -184,8 +191,8 @@ template <bool Relaxed> struct ClusterBarrier : OfClusters<4> {
   }
 };
 
-/// What test_wait and try_wait say of a barrier at each step of its life, as one thread sees it. out: one bit
-/// pair (parity 0, parity 1) a step.
+/// What test_wait and try_wait say of a barrier at each step of its life, as one thread sees it.
+/// out: one bit pair (parity 0, parity 1) a step.
 struct MbarrierStates : OneWarp {
   struct SharedStorage {
     Mbarrier barrier;
@@ -201,9 +208,10 @@ struct MbarrierStates : OneWarp {
     std::uint32_t const tried =
         bit(mbarrier_try_wait_parity(barrier, 0)) + 2 * bit(mbarrier_try_wait_parity(barrier, 1));
     st_global(out, tested + 16 * tried);
-    // A try_wait that suspends the thread gives what holds when it ends, and ptxas moves a complete_tx that
-    // follows to before the use of its result: on an H100 the phase was then found complete too early. What
-    // follows waits for the results, as no barrier has both parities complete.
+    // A try_wait that suspends the thread gives what holds when it ends, and ptxas moves a
+    // complete_tx that follows to before the use of its result: on an H100 the phase was then found
+    // complete too early. What follows waits for the results, as no barrier has both parities
+    // complete.
     if (tested == 3 || tried == 3) trap();
   }
 
@@ -245,8 +253,8 @@ struct MbarrierStates : OneWarp {
   }
 };
 
-/// A barrier of all threads through several phases: each round reads what another warp wrote, between two
-/// barriers.
+/// A barrier of all threads through several phases: each round reads what another warp wrote,
+/// between two barriers.
 struct MbarrierPhases : OneWarp {
   static constexpr int threads = 128;
   static constexpr int rounds = 7;
@@ -288,7 +296,8 @@ struct MbarrierPhases : OneWarp {
   }
 };
 
-/// A ring of three slots from warp 0 to warp 1 with full and empty barriers; lane 0 arrives for its warp.
+/// A ring of three slots from warp 0 to warp 1 with full and empty barriers; lane 0 arrives for its
+/// warp.
 struct MbarrierRing : OneWarp {
   static constexpr int threads = 64;
   static constexpr int slots = 3;
@@ -321,7 +330,8 @@ struct MbarrierRing : OneWarp {
       int const parity = step / slots % 2;
       if (warp_id() == 0) {
         mbarrier_wait_parity(shared_address(smem.empty + slot), parity ^ 1);  // in round 0 at once
-        st_shared(shared_address(&smem.words[slot][lane]), ld_global<std::uint32_t>(p.in + 32 * step + lane));
+        st_shared(shared_address(&smem.words[slot][lane]),
+                  ld_global<std::uint32_t>(p.in + 32 * step + lane));
         warp::sync();
         if (lane == 0) mbarrier_arrive(shared_address(smem.full + slot));
       } else {
@@ -335,8 +345,8 @@ struct MbarrierRing : OneWarp {
   }
 };
 
-/// Arrivals at the barriers of all CTAs of the cluster, the own one included: each CTA waits for a word from
-/// each, over several phases.
+/// Arrivals at the barriers of all CTAs of the cluster, the own one included: each CTA waits for a
+/// word from each, over several phases.
 struct MbarrierRemoteArrive : OfClusters<4> {
   static constexpr int rounds = 4;
   struct SharedStorage {
@@ -410,13 +420,14 @@ template <class V> struct StAsync : OfClusters<2> {
     auto const value = ld_global<V>(p.in + (32 * rank + lane) * lane_words);
     st_async(mapa(shared_address(smem.words[31 - lane]), rank ^ 1), value, mapa(arrived, rank ^ 1));
     mbarrier_wait_parity(arrived, 0);
-    st_global(p.out + (32 * rank + lane) * lane_words, ld_shared<V>(shared_address(smem.words[lane])));
+    st_global(p.out + (32 * rank + lane) * lane_words,
+              ld_shared<V>(shared_address(smem.words[lane])));
     cluster::sync();
   }
 };
 
-/// A ring of two slots in each of two CTAs: warp 0 sends to the other CTA's by st.async when that CTA's warp
-/// 1 has said, by a remote arrival, that the slot is free.
+/// A ring of two slots in each of two CTAs: warp 0 sends to the other CTA's by st.async when that
+/// CTA's warp 1 has said, by a remote arrival, that the slot is free.
 struct ClusterRing : OfClusters<2, 5> {
   static constexpr int threads = 64;
   static constexpr int slots = 2;
@@ -466,8 +477,8 @@ struct ClusterRing : OfClusters<2, 5> {
   }
 };
 
-/// stmatrix of Count matrices, plain or transposed. in: Count words a lane. out: the matrices' rows, 4 words
-/// each.
+/// stmatrix of Count matrices, plain or transposed. in: Count words a lane. out: the matrices'
+/// rows, 4 words each.
 template <int Count, bool Transpose> struct Stmatrix : OneWarp {
   struct SharedStorage {
     alignas(16) std::uint16_t rows[8 * Count][8];
@@ -482,7 +493,8 @@ template <int Count, bool Transpose> struct Stmatrix : OneWarp {
     for (int i = 0; i < Count; ++i) r[i] = ld_global<std::uint32_t>(p.in + Count * lane + i);
     stmatrix<Count, Transpose>(shared_address(smem.rows[lane % (8 * Count)]), r);
     warp::sync();
-    if (lane < 8 * Count) st_global(p.out + 4 * lane, ld_shared<Quad>(shared_address(smem.rows[lane])));
+    if (lane < 8 * Count)
+      st_global(p.out + 4 * lane, ld_shared<Quad>(shared_address(smem.rows[lane])));
   }
 };
 
@@ -499,8 +511,8 @@ struct ElectOne : OneWarp {
   }
 };
 
-/// A warpgroup that loads gives its registers to two that compute: 168 a thread at first (what 65536 allow
-/// 384 threads), then 24, 240 and 240.
+/// A warpgroup that loads gives its registers to two that compute: 168 a thread at first (what
+/// 65536 allow 384 threads), then 24, 240 and 240.
 struct SetMaxRegisters : OneWarp {
   static constexpr int threads = 384;
   static constexpr int steps = 3;
@@ -572,9 +584,10 @@ struct FencesAndGridDependency : OneWarp {
 /// All kernels of this file.
 using AllKernels =
     Kernels<ClusterRegisters, NoCluster, ClusterLoads, ClusterStores, ClusterBarrier<false>,
-            ClusterBarrier<true>, MbarrierStates, MbarrierPhases, MbarrierRing, MbarrierRemoteArrive,
-            StAsync<std::uint32_t>, StAsync<Pair>, StAsync<Quad>, ClusterRing, Stmatrix<1, false>,
-            Stmatrix<2, false>, Stmatrix<4, false>, Stmatrix<1, true>, Stmatrix<2, true>, Stmatrix<4, true>,
-            ElectOne, SetMaxRegisters, FencesAndGridDependency>;
+            ClusterBarrier<true>, MbarrierStates, MbarrierPhases, MbarrierRing,
+            MbarrierRemoteArrive, StAsync<std::uint32_t>, StAsync<Pair>, StAsync<Quad>, ClusterRing,
+            Stmatrix<1, false>, Stmatrix<2, false>, Stmatrix<4, false>, Stmatrix<1, true>,
+            Stmatrix<2, true>, Stmatrix<4, true>, ElectOne, SetMaxRegisters,
+            FencesAndGridDependency>;
 
 }  // namespace tegula::hopper_kernels

@@ -16,9 +16,9 @@
 #include "tegula/arch/warp.hpp"
 #include "tegula/atom/catalogue.hpp"
 
-/// One tiny kernel for each instruction, as a user would write it, for any machine. Each reads `in_words`
-/// words, writes `out_words` words, and runs as a grid of `grid()` CTAs, so that one test can run them all on
-/// two machines and compare.
+/// One tiny kernel for each instruction, as a user would write it, for any machine. Each reads
+/// `in_words` words, writes `out_words` words, and runs as a grid of `grid()` CTAs, so that one
+/// test can run them all on two machines and compare.
 namespace tegula::instruction_kernels {
 
 /// What every kernel here is launched with.
@@ -67,7 +67,8 @@ struct Quad {
   std::uint32_t word[4];
 };
 
-/// Loads and stores of 1 to 16 bytes through shared memory, each lane reading what the lane opposite wrote.
+/// Loads and stores of 1 to 16 bytes through shared memory, each lane reading what the lane
+/// opposite wrote.
 struct VectorWidths : OneWarp {
   struct SharedStorage {
     alignas(16) std::uint8_t bytes[32 * 32];
@@ -119,7 +120,8 @@ struct CpAsyncSizes : OneWarp {
     cp_async_cg(mine + 32, in + 8, lane % 2 == 0 ? 16 : 0);
     cp_async_wait_all();
     for (int i = 0; i < 12; ++i) {
-      st_global(p.out + 12 * lane + i, ld_shared<std::uint32_t>(mine + 4u * static_cast<SharedAddr>(i)));
+      st_global(p.out + 12 * lane + i,
+                ld_shared<std::uint32_t>(mine + 4u * static_cast<SharedAddr>(i)));
     }
   }
 };
@@ -156,8 +158,8 @@ struct CpAsyncGroups : OneWarp {
   }
 };
 
-/// ldmatrix of Count matrices, plain or transposed. in: the matrices' rows, 4 words each. out: Count words a
-/// lane.
+/// ldmatrix of Count matrices, plain or transposed. in: the matrices' rows, 4 words each. out:
+/// Count words a lane.
 template <int Count, bool Transpose> struct Ldmatrix : OneWarp {
   struct SharedStorage {
     alignas(16) std::uint16_t rows[8 * Count][8];
@@ -168,7 +170,8 @@ template <int Count, bool Transpose> struct Ldmatrix : OneWarp {
 
   TEGULA_DEVICE void operator()(Words const& p, SharedStorage& smem) const {
     int const lane = lane_id();
-    if (lane < 8 * Count) st_shared(shared_address(smem.rows[lane]), ld_global<Quad>(p.in + 4 * lane));
+    if (lane < 8 * Count)
+      st_shared(shared_address(smem.rows[lane]), ld_global<Quad>(p.in + 4 * lane));
     warp::sync();
     std::uint32_t r[Count];
     SharedAddr const row = shared_address(smem.rows[lane % (8 * Count)]);
@@ -181,7 +184,8 @@ template <int Count, bool Transpose> struct Ldmatrix : OneWarp {
   }
 };
 
-/// Every mma.sync of arch/, out of the catalogue: those of sm_80 with M = 16 and elements of 8 bits or more.
+/// Every mma.sync of arch/, out of the catalogue: those of sm_80 with M = 16 and elements of 8 bits
+/// or more.
 inline constexpr int kMmaCount = 24;
 struct MmaList {
   MmaSpec specs[kMmaCount];
@@ -191,7 +195,8 @@ inline constexpr MmaList kMmas = [] {
   MmaList list{};
   int count = 0;
   any_warp_mma([&](MmaSpec const& spec) {
-    if (spec.sm == 80 && spec.m == 16 && bits(spec.a) >= 8 && check(spec)) list.specs[count++] = spec;
+    if (spec.sm == 80 && spec.m == 16 && bits(spec.a) >= 8 && check(spec))
+      list.specs[count++] = spec;
     return false;
   });
   return list;
@@ -300,8 +305,8 @@ struct CtaSync : OneWarp {
   }
 };
 
-/// Warp 0 hands ten values to warp 1 through one buffer, with a "full" and an "empty" barrier; warps 2 and 3
-/// keep out of it.
+/// Warp 0 hands ten values to warp 1 through one buffer, with a "full" and an "empty" barrier;
+/// warps 2 and 3 keep out of it.
 struct NamedBarriers : OneWarp {
   static constexpr int threads = 128;
   static constexpr int steps = 10;
@@ -379,8 +384,8 @@ template <class... Kernel> struct Kernels { static constexpr int size = sizeof..
 template <int... Op> constexpr auto all_kernels(std::integer_sequence<int, Op...>) {
   return Kernels<SpecialRegisters, VectorWidths, CpAsyncSizes, CpAsyncGroups, Ldmatrix<1, false>,
                  Ldmatrix<2, false>, Ldmatrix<4, false>, Ldmatrix<1, true>, Ldmatrix<2, true>,
-                 Ldmatrix<4, true>, Shuffles, PartialMasks, VotesAndReductions, CtaSync, NamedBarriers,
-                 Atomics, ExactMath, MmaSync<Op>...>{};
+                 Ldmatrix<4, true>, Shuffles, PartialMasks, VotesAndReductions, CtaSync,
+                 NamedBarriers, Atomics, ExactMath, MmaSync<Op>...>{};
 }
 
 /// All kernels of this file.

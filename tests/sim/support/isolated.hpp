@@ -14,11 +14,12 @@
 #include <string>
 #include <vector>
 
-/// Runs checks in child processes, for what a check can break for those after it: an error on a GPU ends the
-/// process's context, and a kernel that never ends its process.
+/// Runs checks in child processes, for what a check can break for those after it: an error on a GPU
+/// ends the process's context, and a kernel that never ends its process.
 namespace tegula::isolated {
 
-/// What is to be checked; `run` gives what is wrong, or nothing. It is only ever called in a child process.
+/// What is to be checked; `run` gives what is wrong, or nothing. It is only ever called in a child
+/// process.
 struct Check {
   std::string name;
   std::function<std::string()> run;
@@ -74,8 +75,8 @@ inline bool receive(int pipe, std::chrono::milliseconds limit, std::string& verd
   verdict.clear();
   late = false;
   for (;;) {
-    auto const left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    auto const left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
     pollfd watched{pipe, POLLIN, 0};
     int const ready = left.count() <= 0 ? 0 : poll(&watched, 1, static_cast<int>(left.count()));
     if (ready < 0 && errno == EINTR) continue;
@@ -99,10 +100,10 @@ inline std::string how_it_ended(int status) {
 
 }  // namespace detail
 
-/// The verdict of every check, in order. A check whose process dies, hangs or is broken has that as its
-/// verdict, and the next one begins in a fresh process. What a check needs once for a process it makes
-/// itself: a fork must not inherit it (a CUDA context, for one), so the caller must not have made it. Prints
-/// the name of each check before it runs.
+/// The verdict of every check, in order. A check whose process dies, hangs or is broken has that as
+/// its verdict, and the next one begins in a fresh process. What a check needs once for a process
+/// it makes itself: a fork must not inherit it (a CUDA context, for one), so the caller must not
+/// have made it. Prints the name of each check before it runs.
 inline std::vector<std::string> run(std::vector<Check> const& checks, Limits limits = {}) {
   auto const begin = std::chrono::steady_clock::now();
   std::vector<std::string> verdicts;

@@ -24,8 +24,9 @@ TEST(Isolated, VerdictsComeInOrder) {
 }
 
 TEST(Isolated, AnExceptionIsAVerdict) {
-  EXPECT_EQ(run({{"throws", []() -> std::string { throw std::runtime_error("wrong"); }}, sound("next")}),
-            (Verdicts{"wrong", ""}));
+  EXPECT_EQ(
+      run({{"throws", []() -> std::string { throw std::runtime_error("wrong"); }}, sound("next")}),
+      (Verdicts{"wrong", ""}));
 }
 
 TEST(Isolated, TheNextCheckRunsWhenAProcessEnds) {
@@ -64,7 +65,8 @@ TEST(Isolated, NoCheckBeginsWhenTheTimeIsOver) {
   Limits limits;
   limits.all = std::chrono::milliseconds(-1);
   EXPECT_EQ(run({sound("a"), sound("b")}, limits),
-            (Verdicts{"did not run: the time for all was over", "did not run: the time for all was over"}));
+            (Verdicts{"did not run: the time for all was over",
+                      "did not run: the time for all was over"}));
 }
 
 /// What one check does to its process the next one sees, unless that process is broken.

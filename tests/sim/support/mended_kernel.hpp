@@ -16,8 +16,8 @@ template <class Kernel>
 sim::Finding finding_that_advises(sim::FindingKind kind, std::string const& advice, Dim3 grid = {},
                                   sim::Options const& options = {}) {
   sim::Report const report = report_of<Kernel>(options, grid);
-  auto const found =
-      std::find_if(report.findings.begin(), report.findings.end(), [&](sim::Finding const& finding) {
+  auto const found = std::find_if(
+      report.findings.begin(), report.findings.end(), [&](sim::Finding const& finding) {
         return finding.kind == kind && finding.order.find(advice) != std::string::npos;
       });
   EXPECT_NE(found, report.findings.end())

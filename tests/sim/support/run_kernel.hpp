@@ -18,7 +18,8 @@ inline std::vector<std::uint32_t> words(std::size_t count, std::uint32_t seed = 
   return result;
 }
 
-/// Runs one of the instruction kernels (or one with the same members) on `in`, and returns what it wrote.
+/// Runs one of the instruction kernels (or one with the same members) on `in`, and returns what it
+/// wrote.
 template <class Kernel>
 std::vector<std::uint32_t> run_kernel(sim::Machine& machine, std::vector<std::uint32_t> const& in,
                                       sim::Report* report = nullptr) {
@@ -29,8 +30,8 @@ std::vector<std::uint32_t> run_kernel(sim::Machine& machine, std::vector<std::ui
   auto* const device_out = static_cast<std::uint32_t*>(machine.allocate(out_bytes, "out"));
   machine.upload(device_in, in.data(), in_bytes);
   if constexpr (requires { Kernel::zeroed; }) machine.fill(device_out, 0, out_bytes);
-  sim::Report const made =
-      sim::launch<Kernel>(machine, Kernel::grid(), instruction_kernels::Words{device_in, device_out});
+  sim::Report const made = sim::launch<Kernel>(machine, Kernel::grid(),
+                                               instruction_kernels::Words{device_in, device_out});
   if (report != nullptr) *report = made;
   machine.download(result.data(), device_out, out_bytes);
   machine.deallocate(device_in);

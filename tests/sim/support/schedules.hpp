@@ -10,8 +10,9 @@
 /// The schedules that tests run kernels at.
 namespace tegula {
 
-/// `options` at every completion with every interleaving: once where neither asks for the seed, else at the
-/// seeds 0 to `seeds` - 1 (those that only say which warp stays behind, at most 32 of them).
+/// `options` at every completion with every interleaving: once where neither asks for the seed,
+/// else at the seeds 0 to `seeds` - 1 (those that only say which warp stays behind, at most 32 of
+/// them).
 inline std::vector<sim::Options> every_schedule(std::uint64_t seeds, sim::Options options = {}) {
   using sim::Completion, sim::Interleaving;
   std::vector<sim::Options> schedules;
@@ -32,15 +33,16 @@ inline std::vector<sim::Options> every_schedule(std::uint64_t seeds, sim::Option
   return schedules;
 }
 
-/// What was counted, a line of text for each line of the kernel and instruction: the same at every schedule,
-/// for kernels that do not poll.
+/// What was counted, a line of text for each line of the kernel and instruction: the same at every
+/// schedule, for kernels that do not poll.
 inline std::string counters_text(sim::Report const& report) {
   std::string text;
   for (sim::LineCounters const& c : report.lines) {
     if (c.instruction == "mbarrier.try_wait") continue;  // it may end too early, and is tried again
     text += std::string(c.where.file) + ":" + std::to_string(c.where.line) + " " + c.instruction;
-    for (std::int64_t const count : {c.instructions, c.fused_multiply_adds, c.shared_bytes,
-                                     c.shared_wavefronts, c.bank_conflicts, c.global_bytes, c.global_sectors})
+    for (std::int64_t const count :
+         {c.instructions, c.fused_multiply_adds, c.shared_bytes, c.shared_wavefronts,
+          c.bank_conflicts, c.global_bytes, c.global_sectors})
       text += " " + std::to_string(count);
     text += "\n";
   }

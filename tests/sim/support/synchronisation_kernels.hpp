@@ -7,9 +7,10 @@
 #include "tegula/arch/ordered_access.hpp"
 #include "tegula/arch/tma.hpp"
 
-/// One tiny kernel for each way to synchronise that hopper_kernels.hpp has not: arrivals with a count and by
-/// cp.async, waits of other orders, strong loads and stores, atomics of 64 bits and on shared memory,
-/// red.async, copies between the shared memories of a cluster, unaligned barriers, election among some lanes.
+/// One tiny kernel for each way to synchronise that hopper_kernels.hpp has not: arrivals with a
+/// count and by cp.async, waits of other orders, strong loads and stores, atomics of 64 bits and on
+/// shared memory, red.async, copies between the shared memories of a cluster, unaligned barriers,
+/// election among some lanes.
 namespace tegula::synchronisation_kernels {
 
 using hopper_kernels::Kernels;
@@ -80,8 +81,8 @@ template <bool Counted> struct CopiesArrive : OneWarp {
   }
 };
 
-/// Each CTA tells the other a word; the wait acquires it at the scope of the cluster, or, relaxed, a fence
-/// that follows does.
+/// Each CTA tells the other a word; the wait acquires it at the scope of the cluster, or, relaxed,
+/// a fence that follows does.
 template <bool Relaxed> struct WaitsForCluster : OfClusters<2> {
   struct SharedStorage {
     Mbarrier told;
@@ -117,8 +118,8 @@ template <bool Relaxed> struct WaitsForCluster : OfClusters<2> {
   }
 };
 
-/// Warp 0 hands words to warp 1 by flags: of global memory, of shared memory, and by relaxed accesses between
-/// fences. Who waits sleeps in between.
+/// Warp 0 hands words to warp 1 by flags: of global memory, of shared memory, and by relaxed
+/// accesses between fences. Who waits sleeps in between.
 struct Flags : OneWarp {
   static constexpr int threads = 64;
   struct SharedStorage {
@@ -179,8 +180,8 @@ struct FlagBetweenCtas : OneWarp {
   }
 };
 
-/// The CTAs of a cooperative launch meet, twice in each of three rounds; in between each takes its word from
-/// the next one. out: the words, then how often a CTA has come.
+/// The CTAs of a cooperative launch meet, twice in each of three rounds; in between each takes its
+/// word from the next one. out: the words, then how often a CTA has come.
 struct CtasMeet : OneWarp {
   static constexpr int threads = 64;
   static constexpr bool cooperative = true;
@@ -196,7 +197,8 @@ struct CtasMeet : OneWarp {
       std::uint32_t* const come = p.out + in_words;
       fence_acq_rel<Scope::gpu>();
       atom_add(come, 1u);
-      while (ld_global_acquire<std::uint32_t, Scope::gpu>(come) < static_cast<std::uint32_t>(ctas * times)) {
+      while (ld_global_acquire<std::uint32_t, Scope::gpu>(come) <
+             static_cast<std::uint32_t>(ctas * times)) {
       }
     }
     cta::sync();
@@ -270,7 +272,8 @@ struct SharedAtomics : OfClusters<2> {
     cluster::sync();
     std::uint32_t* const out = p.out + 9 * rank;
     if (t < 4) st_global(out + t, ld_shared<std::uint32_t>(wide + 4u * static_cast<SharedAddr>(t)));
-    if (t < 4) st_global(out + 4 + t, ld_shared<std::uint32_t>(bins + 4u * static_cast<SharedAddr>(t)));
+    if (t < 4)
+      st_global(out + 4 + t, ld_shared<std::uint32_t>(bins + 4u * static_cast<SharedAddr>(t)));
     if (t == 0) st_global(out + 8, ld_shared<std::uint32_t>(least));
     cluster::sync();
   }
@@ -312,9 +315,11 @@ struct AsyncReductions : OfClusters<2> {
     red_async_add(mapa(sum, rank ^ 1), std::uint64_t{1} << 31, signal);
     mbarrier_wait_parity(done, 0);
     std::uint32_t* const out = p.out + 5 * rank;
-    if (lane < 2) st_global(out + lane, ld_shared<std::uint32_t>(sum + 4u * static_cast<SharedAddr>(lane)));
+    if (lane < 2)
+      st_global(out + lane, ld_shared<std::uint32_t>(sum + 4u * static_cast<SharedAddr>(lane)));
     if (lane < 3)
-      st_global(out + 2 + lane, ld_shared<std::uint32_t>(words + 4u * static_cast<SharedAddr>(lane)));
+      st_global(out + 2 + lane,
+                ld_shared<std::uint32_t>(words + 4u * static_cast<SharedAddr>(lane)));
     cluster::sync();
   }
 };
@@ -353,7 +358,8 @@ struct CopiesToPeer : OfClusters<4> {
                         mapa(arrived, next));
     }
     mbarrier_wait_parity(arrived, 0);
-    st_global(p.out + 32 * rank + lane, ld_shared<std::uint32_t>(shared_address(smem.received + lane)));
+    st_global(p.out + 32 * rank + lane,
+              ld_shared<std::uint32_t>(shared_address(smem.received + lane)));
     cluster::sync();
   }
 };
@@ -399,8 +405,9 @@ struct ElectsAmongSome : OneWarp {
 };
 
 /// All kernels of this file.
-using AllKernels = Kernels<ArrivesForOthers, CopiesArrive<true>, CopiesArrive<false>, WaitsForCluster<true>,
-                           WaitsForCluster<false>, Flags, FlagBetweenCtas, CtasMeet, WideAtomics,
-                           SharedAtomics, AsyncReductions, CopiesToPeer, UnalignedBarrier, ElectsAmongSome>;
+using AllKernels =
+    Kernels<ArrivesForOthers, CopiesArrive<true>, CopiesArrive<false>, WaitsForCluster<true>,
+            WaitsForCluster<false>, Flags, FlagBetweenCtas, CtasMeet, WideAtomics, SharedAtomics,
+            AsyncReductions, CopiesToPeer, UnalignedBarrier, ElectsAmongSome>;
 
 }  // namespace tegula::synchronisation_kernels

@@ -10,8 +10,9 @@
 
 #include "tegula/arch/tensor_map_description.hpp"
 
-/// Boxes of tensors to move by TMA, and what must come of it, computed element by element with nothing of the
-/// library's but the description. For the simulated machine and, in tests/device, for a GPU beside it.
+/// Boxes of tensors to move by TMA, and what must come of it, computed element by element with
+/// nothing of the library's but the description. For the simulated machine and, in tests/device,
+/// for a GPU beside it.
 namespace tegula::tma_test {
 
 /// Bytes of shared memory that the kernels dump: boxes, with rows as wide as their swizzle, fit.
@@ -28,7 +29,8 @@ struct Case {
   std::size_t element_bytes() const { return static_cast<std::size_t>(bits(map.dtype) / 8); }
   /// Whether a store of the box is legal.
   bool can_store() const {
-    return std::none_of(coordinate.begin(), coordinate.begin() + map.rank, [](int x) { return x < 0; });
+    return std::none_of(coordinate.begin(), coordinate.begin() + map.rank,
+                        [](int x) { return x < 0; });
   }
   /// From the tensor's first byte to the end of its last element.
   std::size_t tensor_bytes() const {
@@ -39,16 +41,17 @@ struct Case {
   }
 };
 
-/// One element of a box: where it lies in the tensor (in bytes; -1: outside), where a store puts it (which
-/// clips axis 0 at a multiple of 16 bytes; -1: nowhere) and where it lies in the dump.
+/// One element of a box: where it lies in the tensor (in bytes; -1: outside), where a store puts it
+/// (which clips axis 0 at a multiple of 16 bytes; -1: nowhere) and where it lies in the dump.
 struct Element {
   std::int64_t global;
   std::int64_t stored;
   int shared;
 };
 
-/// The elements of a case's box. A 16-byte piece of shared memory has a number within its 128-byte line;
-/// under a swizzle of 2^b pieces that number's low b bits are XORed with those of the line's number.
+/// The elements of a case's box. A 16-byte piece of shared memory has a number within its 128-byte
+/// line; under a swizzle of 2^b pieces that number's low b bits are XORed with those of the line's
+/// number.
 inline std::vector<Element> elements_of(Case const& c) {
   std::array<int, 5> held{1, 1, 1, 1, 1};
   for (int axis = 0; axis < c.map.rank; ++axis) {
@@ -70,11 +73,13 @@ inline std::vector<Element> elements_of(Case const& c) {
             int const index[5] = {x, g, f, d, e};
             Element element{0, 0, 0};
             for (std::size_t axis = 0; axis < static_cast<std::size_t>(c.map.rank); ++axis) {
-              std::int64_t const at = c.coordinate[axis] + std::int64_t{index[axis]} *
-                                                               (axis == 0 ? 1 : c.map.element_strides[axis]);
+              std::int64_t const at =
+                  c.coordinate[axis] +
+                  std::int64_t{index[axis]} * (axis == 0 ? 1 : c.map.element_strides[axis]);
               std::int64_t const distance = at * (axis == 0 ? bytes : c.map.strides[axis - 1]);
               std::int64_t const stored_extent =
-                  axis == 0 ? (c.map.extents[0] * bytes + 15) / 16 * 16 / bytes : c.map.extents[axis];
+                  axis == 0 ? (c.map.extents[0] * bytes + 15) / 16 * 16 / bytes
+                            : c.map.extents[axis];
               if (at < 0 || at >= c.map.extents[axis]) element.global = -1;
               if (at < 0 || at >= stored_extent) element.stored = -1;
               if (element.global >= 0) element.global += distance;
@@ -99,7 +104,8 @@ inline std::uint64_t fill_bits(TensorMapDescription const& map) {
 }
 
 /// The dump after a load.
-inline std::vector<unsigned char> expected_load(Case const& c, std::vector<unsigned char> const& tensor) {
+inline std::vector<unsigned char> expected_load(Case const& c,
+                                                std::vector<unsigned char> const& tensor) {
   std::vector<unsigned char> dump(kDumpBytes, kUntouched);
   std::uint64_t const fill = fill_bits(c.map);
   for (Element const& element : elements_of(c)) {
@@ -130,18 +136,21 @@ inline std::vector<unsigned char> noise(std::size_t count, std::uint32_t seed) {
   return bytes;
 }
 
-/// The greatest coordinate of axis 0 up to `wanted` at which a box may begin: a multiple of 16 bytes.
+/// The greatest coordinate of axis 0 up to `wanted` at which a box may begin: a multiple of 16
+/// bytes.
 inline int aligned(TensorMapDescription const& map, std::int64_t wanted) {
   int const step = 128 / bits(map.dtype);
   return static_cast<int>(wanted - (wanted % step + step) % step);
 }
 
-/// A tensor of the given rank whose rows are not packed, a box in its middle, and coordinates inside of it.
+/// A tensor of the given rank whose rows are not packed, a box in its middle, and coordinates
+/// inside of it.
 inline Case basic_case(int rank, DType dtype, TmaSwizzle swizzle) {
   Case c;
   int const element = bits(dtype) / 8;
   int const row = swizzle == TmaSwizzle::none ? 64 : span_bytes(swizzle);
-  c.name = "rank " + std::to_string(rank) + " " + to_string(dtype) + " swizzle " + to_string(swizzle);
+  c.name =
+      "rank " + std::to_string(rank) + " " + to_string(dtype) + " swizzle " + to_string(swizzle);
   c.map.dtype = dtype;
   c.map.rank = rank;
   c.map.swizzle = swizzle;
@@ -156,21 +165,25 @@ inline Case basic_case(int rank, DType dtype, TmaSwizzle swizzle) {
     }
     if (static_cast<int>(axis) >= rank) c.map.extents[axis] = c.map.box[axis] = 0;
   }
-  for (std::size_t axis = static_cast<std::size_t>(rank) - 1; axis < 4; ++axis) c.map.strides[axis] = 0;
+  for (std::size_t axis = static_cast<std::size_t>(rank) - 1; axis < 4; ++axis)
+    c.map.strides[axis] = 0;
   int const inside[] = {16 / element, 7, 1, 2, 1};
-  for (std::size_t axis = 0; axis < static_cast<std::size_t>(rank); ++axis) c.coordinate[axis] = inside[axis];
+  for (std::size_t axis = 0; axis < static_cast<std::size_t>(rank); ++axis)
+    c.coordinate[axis] = inside[axis];
   return c;
 }
 
-/// Every rank, swizzle and element width; boxes across every side of the tensor and wholly outside; fills;
-/// element strides; places in shared memory within a swizzle's period; rows narrower than the swizzle.
+/// Every rank, swizzle and element width; boxes across every side of the tensor and wholly outside;
+/// fills; element strides; places in shared memory within a swizzle's period; rows narrower than
+/// the swizzle.
 inline std::vector<Case> cases() {
   std::vector<Case> all;
   auto const add = [&](Case c, std::string const& what) {
     c.name += what;
     all.push_back(std::move(c));
   };
-  constexpr TmaSwizzle kSwizzles[] = {TmaSwizzle::none, TmaSwizzle::b32, TmaSwizzle::b64, TmaSwizzle::b128};
+  constexpr TmaSwizzle kSwizzles[] = {TmaSwizzle::none, TmaSwizzle::b32, TmaSwizzle::b64,
+                                      TmaSwizzle::b128};
   for (TmaSwizzle const swizzle : kSwizzles) {
     for (int rank = 1; rank <= 5; ++rank) {
       for (DType const dtype : {DType::u8, DType::bf16, DType::f32, DType::f64}) {
@@ -187,7 +200,8 @@ inline std::vector<Case> cases() {
         }
       }
     }
-    for (DType const dtype : {DType::f16, DType::tf32, DType::s32, DType::u64, DType::e4m3, DType::s16}) {
+    for (DType const dtype :
+         {DType::f16, DType::tf32, DType::s32, DType::u64, DType::e4m3, DType::s16}) {
       Case corner = basic_case(3, dtype, swizzle);
       corner.coordinate = {aligned(corner.map, corner.map.extents[0] - 9), -2, 3};
       if (dtype == DType::f16 || dtype == DType::tf32) corner.map.fill = TmaFill::nans;
@@ -259,7 +273,8 @@ inline std::vector<Case> cases_before(int rank) {
   return all;
 }
 
-/// Boxes that begin at no multiple of 16 bytes of the tensor's rows: inside, across both sides, outside.
+/// Boxes that begin at no multiple of 16 bytes of the tensor's rows: inside, across both sides,
+/// outside.
 inline std::vector<Case> misaligned_cases() {
   std::vector<Case> all;
   for (TmaSwizzle const swizzle : {TmaSwizzle::none, TmaSwizzle::b128}) {

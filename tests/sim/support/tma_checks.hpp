@@ -13,9 +13,9 @@
 #include "tma_kernels.hpp"
 
 /// Runs the kernels of tma_kernels.hpp on some machine and compares with the oracle. A Host has
-///   void* allocate(std::size_t), void upload(void*, void const*, std::size_t), void download(...), void
-///   release(void*), TensorMap encode(TensorMapDescription const&), template <class Kernel> void
-///   launch(Params const&, int ctas).
+///   void* allocate(std::size_t), void upload(void*, void const*, std::size_t), void download(...),
+///   void release(void*), TensorMap encode(TensorMapDescription const&), template <class Kernel>
+///   void launch(Params const&, int ctas).
 namespace tegula::tma_test {
 
 using tma_kernels::Params;
@@ -55,8 +55,8 @@ inline std::string difference(Bytes const& actual, Bytes const& expected) {
   std::uint64_t got = 0, wanted = 0;
   std::memcpy(&got, actual.data() + at, std::min<std::size_t>(8, actual.size() - at));
   std::memcpy(&wanted, expected.data() + at, std::min<std::size_t>(8, actual.size() - at));
-  return fmt::format("{} of {} bytes differ; at byte {}: {:016x} instead of {:016x}", wrong, actual.size(),
-                     at, got, wanted);
+  return fmt::format("{} of {} bytes differ; at byte {}: {:016x} instead of {:016x}", wrong,
+                     actual.size(), at, got, wanted);
 }
 
 /// Calls f with a std::integral_constant of the rank.
@@ -78,7 +78,9 @@ inline Params params_of(Case const& c) {
 inline Bytes tensor_of(Case const& c) { return noise(c.tensor_bytes(), 1); }
 
 /// With what a store may write beyond its last element.
-inline Bytes tensor_to_store_to(Case const& c) { return noise((c.tensor_bytes() + 15) / 16 * 16, 1); }
+inline Bytes tensor_to_store_to(Case const& c) {
+  return noise((c.tensor_bytes() + 15) / 16 * 16, 1);
+}
 
 template <class Host> Params with_map(Host& host, Case const& c, void const* tensor) {
   Params p = params_of(c);
@@ -88,10 +90,11 @@ template <class Host> Params with_map(Host& host, Case const& c, void const* ten
   return p;
 }
 
-/// Loads the case's box with Kernel on `ctas` CTAs; those of `mask` in each cluster must have it. What is
-/// wrong, or nothing.
+/// Loads the case's box with Kernel on `ctas` CTAs; those of `mask` in each cluster must have it.
+/// What is wrong, or nothing.
 template <class Kernel, class Host>
-std::string check_loaded(Host& host, Case const& c, int ctas = 1, unsigned mask = 1, int issuer = 0) {
+std::string check_loaded(Host& host, Case const& c, int ctas = 1, unsigned mask = 1,
+                         int issuer = 0) {
   Bytes const tensor = tensor_of(c);
   Memory const in(host, tensor), out(host, Bytes(static_cast<std::size_t>(ctas * kDumpBytes))),
       arrived(host, Bytes(static_cast<std::size_t>(4 * ctas)));
@@ -101,24 +104,27 @@ std::string check_loaded(Host& host, Case const& c, int ctas = 1, unsigned mask 
   p.cta_mask = mask;
   p.issuer = issuer;
   host.template launch<Kernel>(p, ctas);
-  Bytes const expected = expected_load(c, tensor), untouched(kDumpBytes, kUntouched), all = out.content();
+  Bytes const expected = expected_load(c, tensor), untouched(kDumpBytes, kUntouched),
+              all = out.content();
   Bytes const flags = arrived.content();
   int cluster = 1;
   if constexpr (requires { Kernel::cluster; }) cluster = Kernel::cluster.x;
   for (int cta = 0; cta < ctas; ++cta) {
     auto const first = all.begin() + cta * kDumpBytes;
-    std::string const different =
-        difference(Bytes(first, first + kDumpBytes), (mask >> cta % cluster & 1) != 0 ? expected : untouched);
+    std::string const different = difference(
+        Bytes(first, first + kDumpBytes), (mask >> cta % cluster & 1) != 0 ? expected : untouched);
     if (!different.empty()) return fmt::format("{}: CTA {}: {}", c.name, cta, different);
     if (flags[static_cast<std::size_t>(4 * cta)] != 1)
-      return fmt::format("{}: CTA {}: the mbarrier did not complete with {} bytes", c.name, cta, p.tx_bytes);
+      return fmt::format("{}: CTA {}: the mbarrier did not complete with {} bytes", c.name, cta,
+                         p.tx_bytes);
   }
   return "";
 }
 
 template <class Host> std::string check_load(Host& host, Case const& c) {
   std::string result;
-  with_rank(c.map.rank, [&](auto rank) { result = check_loaded<tma_kernels::Load<rank>>(host, c); });
+  with_rank(c.map.rank,
+            [&](auto rank) { result = check_loaded<tma_kernels::Load<rank>>(host, c); });
   return result;
 }
 
@@ -135,7 +141,8 @@ Bytes stored(Host& host, Case const& c, Bytes const& tensor, Bytes const& dump) 
 template <class Host> std::string check_store(Host& host, Case const& c) {
   Bytes const tensor = tensor_to_store_to(c), dump = noise(kDumpBytes, 2);
   Bytes result;
-  with_rank(c.map.rank, [&](auto rank) { result = stored<tma_kernels::Store<rank>>(host, c, tensor, dump); });
+  with_rank(c.map.rank,
+            [&](auto rank) { result = stored<tma_kernels::Store<rank>>(host, c, tensor, dump); });
   std::string const different = difference(result, expected_store(c, tensor, dump));
   return different.empty() ? "" : c.name + ": " + different;
 }
@@ -161,12 +168,14 @@ template <class Host> std::string check_add(Host& host, Case const& c) {
   return c.name + ": " + difference(result, expected(&Element::stored));
 }
 
-/// A bulk copy of `bytes` bytes between byte `global` of an allocation and byte `shared` of the dump, both
-/// ways.
+/// A bulk copy of `bytes` bytes between byte `global` of an allocation and byte `shared` of the
+/// dump, both ways.
 template <class Host> std::string check_bulk(Host& host, int bytes, int global, int shared) {
   std::string const name = fmt::format("{} bytes between {} and {}", bytes, global, shared);
-  Bytes const tensor = noise(static_cast<std::size_t>(global + bytes), 3), dump = noise(kDumpBytes, 4);
-  Memory const memory(host, tensor), in(host, dump), out(host, Bytes(kDumpBytes)), arrived(host, Bytes(4));
+  Bytes const tensor = noise(static_cast<std::size_t>(global + bytes), 3),
+              dump = noise(kDumpBytes, 4);
+  Memory const memory(host, tensor), in(host, dump), out(host, Bytes(kDumpBytes)),
+      arrived(host, Bytes(4));
   Params p{};
   p.shared_offset = shared;
   p.tx_bytes = p.bulk_bytes = bytes;

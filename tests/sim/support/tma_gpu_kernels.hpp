@@ -33,7 +33,8 @@ class GpuHost {
   std::array<std::uint64_t, 2> cache_policies();
 
  private:
-  template <class Wanted, class... Kernel> static constexpr int index_of(tma_kernels::Kernels<Kernel...>) {
+  template <class Wanted, class... Kernel>
+  static constexpr int index_of(tma_kernels::Kernels<Kernel...>) {
     int index = 0;
     bool const found = ((std::is_same_v<Wanted, Kernel> || (++index, false)) || ...);
     return found ? index : throw "tma_kernels::AllKernels lacks the kernel";

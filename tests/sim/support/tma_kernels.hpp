@@ -110,7 +110,8 @@ template <int Ctas> struct Multicast : Base {
     init(smem);
     fill(smem, nullptr);
     bool const receives = (p.cta_mask >> cluster_cta_rank() & 1) != 0;
-    if (thread_idx() == 0) mbarrier_arrive_expect_tx(shared_address(&smem.full), receives ? p.tx_bytes : 0);
+    if (thread_idx() == 0)
+      mbarrier_arrive_expect_tx(shared_address(&smem.full), receives ? p.tx_bytes : 0);
     cluster::sync();
     if (thread_idx() == 0 && cluster_cta_rank() == p.issuer) {
       tma_load_multicast(box(p, smem), p.map, coordinate<2>(p), shared_address(&smem.full),
@@ -169,9 +170,10 @@ struct BulkStore : Base {
 
 /// All of them, so that a GPU's can be named by number.
 template <class... Kernel> struct Kernels {};
-using AllKernels = Kernels<Load<1>, Load<2>, Load<3>, Load<4>, Load<5>, Load<2, L2Hint::evict_first>,
-                           Load<2, L2Hint::evict_last>, Load<2, L2Hint::evict_normal>, Store<1>, Store<2>,
-                           Store<3>, Store<4>, Store<5>, Reduce<TmaReduce::add>, Reduce<TmaReduce::min>,
-                           Reduce<TmaReduce::max>, Multicast<2>, Multicast<4>, BulkLoad, BulkStore>;
+using AllKernels =
+    Kernels<Load<1>, Load<2>, Load<3>, Load<4>, Load<5>, Load<2, L2Hint::evict_first>,
+            Load<2, L2Hint::evict_last>, Load<2, L2Hint::evict_normal>, Store<1>, Store<2>,
+            Store<3>, Store<4>, Store<5>, Reduce<TmaReduce::add>, Reduce<TmaReduce::min>,
+            Reduce<TmaReduce::max>, Multicast<2>, Multicast<4>, BulkLoad, BulkStore>;
 
 }  // namespace tegula::tma_kernels

@@ -14,7 +14,9 @@ class SimulatedHost {
   explicit SimulatedHost(sim::Options options = {}) : machine_(options) {}
   void* allocate(std::size_t bytes) { return machine_.allocate(bytes, "memory"); }
   void upload(void* to, void const* from, std::size_t bytes) { machine_.upload(to, from, bytes); }
-  void download(void* to, void const* from, std::size_t bytes) { machine_.download(to, from, bytes); }
+  void download(void* to, void const* from, std::size_t bytes) {
+    machine_.download(to, from, bytes);
+  }
   void release(void* pointer) { machine_.deallocate(pointer); }
   TensorMap encode(TensorMapDescription const& description) { return sim::encode(description); }
   template <class Kernel> void launch(tma_kernels::Params const& params, int ctas) {

@@ -84,7 +84,8 @@ inline void place_in_a(int thread, int i, int bits, int& row, int& k) {
   k = thread % 4 * each + i % each + 4 * each * (q / 2);
 }
 
-/// The bits of an element of A, or of B (`second`), at (mn, k); and of an accumulator at (row, column).
+/// The bits of an element of A, or of B (`second`), at (mn, k); and of an accumulator at (row,
+/// column).
 using WgmmaElement = std::function<std::uint32_t(bool second, int mn, int k)>;
 using WgmmaAccumulator = std::function<std::uint32_t(int row, int column)>;
 
@@ -101,7 +102,8 @@ inline std::vector<std::uint32_t> wgmma_input(WgmmaKernel const& kernel, bool sc
     auto* const image = reinterpret_cast<std::uint8_t*>(in.data() + at);
     for (int mn = 0; mn < extent; ++mn) {
       for (int k = 0; k < kernel.k(); ++k) {
-        std::int64_t const place = tile.rank() == 3 ? tile(mn0 + mn, k, kernel.stage) : tile(mn0 + mn, k);
+        std::int64_t const place =
+            tile.rank() == 3 ? tile(mn0 + mn, k, kernel.stage) : tile(mn0 + mn, k);
         std::uint32_t const value = element(second, mn, k);
         std::memcpy(image + bytes * place, &value, static_cast<std::size_t>(bytes));
       }
@@ -123,19 +125,21 @@ inline std::vector<std::uint32_t> wgmma_input(WgmmaKernel const& kernel, bool sc
     }
     if (!kernel.a_in_registers) continue;
     for (int step = 0; step < kernel.steps; ++step) {
-      std::uint32_t* const a = in.data() + kernel.a_registers_at + 4 * (kernel.steps * thread + step);
+      std::uint32_t* const a =
+          in.data() + kernel.a_registers_at + 4 * (kernel.steps * thread + step);
       for (int i = 0; i < 128 / bits; ++i) {
         place_in_a(thread, i, bits, row, column);
         std::uint32_t const value = element(false, row, kernel.op.k * step + column);
-        std::memcpy(reinterpret_cast<std::uint8_t*>(a) + bytes * i, &value, static_cast<std::size_t>(bytes));
+        std::memcpy(reinterpret_cast<std::uint8_t*>(a) + bytes * i, &value,
+                    static_cast<std::size_t>(bytes));
       }
     }
   }
   return in;
 }
 
-/// Elements and accumulators of a wide range of magnitudes, for comparing machines bit by bit. Accumulators
-/// that are not to be read are NaNs.
+/// Elements and accumulators of a wide range of magnitudes, for comparing machines bit by bit.
+/// Accumulators that are not to be read are NaNs.
 inline std::vector<std::uint32_t> wild_input(WgmmaKernel const& kernel, std::uint32_t seed) {
   Draws draws(seed);
   bool const scale_d = seed % 2 == 0;

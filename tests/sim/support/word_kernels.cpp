@@ -11,7 +11,8 @@ template <class Kernel> WordKernel word_kernel() {
   return {sim::type_name<Kernel>(), Kernel::in_words, Kernel::out_words, &run_kernel<Kernel>};
 }
 
-template <class... Kernel> std::vector<WordKernel> word_kernels(instruction_kernels::Kernels<Kernel...>) {
+template <class... Kernel>
+std::vector<WordKernel> word_kernels(instruction_kernels::Kernels<Kernel...>) {
   return {word_kernel<Kernel>()...};
 }
 

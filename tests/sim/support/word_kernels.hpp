@@ -15,12 +15,14 @@ namespace tegula {
 struct WordKernel {
   std::string name;
   int in_words, out_words;
-  /// Runs it on `in`, of in_words, and returns what it wrote; the launch's report too, unless that is null.
-  std::vector<std::uint32_t> (*run)(sim::Machine&, std::vector<std::uint32_t> const& in, sim::Report* report);
+  /// Runs it on `in`, of in_words, and returns what it wrote; the launch's report too, unless that
+  /// is null.
+  std::vector<std::uint32_t> (*run)(sim::Machine&, std::vector<std::uint32_t> const& in,
+                                    sim::Report* report);
 };
 
-/// A kernel of wgmma_kernels.hpp: a product of one warpgroup, with where its input lies. Offsets are in
-/// words.
+/// A kernel of wgmma_kernels.hpp: a product of one warpgroup, with where its input lies. Offsets
+/// are in words.
 struct WgmmaKernel : WordKernel {
   MmaSpec op;
   int steps;  ///< instructions along K

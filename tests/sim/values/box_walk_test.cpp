@@ -24,7 +24,8 @@ std::vector<Element> walked(Case const& c) {
   box.for_each_row([&](TmaRow const& row) {
     for (int at = 0; at < box.row_bytes(); at += bytes) {
       bool const inside = row.begin <= at && at < row.end;
-      auto const linear = static_cast<std::uint32_t>(c.shared_offset + row.index * box.row_pitch() + at);
+      auto const linear =
+          static_cast<std::uint32_t>(c.shared_offset + row.index * box.row_pitch() + at);
       bool const stored = row.begin <= at && at < sim::stored_end(row);
       elements.push_back({inside ? row.offset + at - row.begin : -1,
                           stored ? row.offset + at - row.begin : -1,
@@ -52,7 +53,8 @@ TEST(BoxWalk, FindsEveryElementWhereTheOracleHasIt) {
   }
 }
 
-/// The boxes of a tile, loaded one beside the other, put each element where the tile's layout has it.
+/// The boxes of a tile, loaded one beside the other, put each element where the tile's layout has
+/// it.
 TEST(TmaTile, BoxesLayOutTheTilesOfSwizzledOperand) {
   int tiles = 0;
   for (int const bits : {8, 16, 32}) {
@@ -63,7 +65,9 @@ TEST(TmaTile, BoxesLayOutTheTilesOfSwizzledOperand) {
           if (extent * bits % 128 != 0) continue;
           SwizzledLayout const layout = swizzled_operand(bits, mn, k, contiguous, 3);
           // Blocks and stages are whole periods of the swizzle.
-          if (rows * bits * layout.layout[contiguous].extents[0] % (8 * 128 << layout.swizzle.bits) != 0)
+          if (rows * bits * layout.layout[contiguous].extents[0] %
+                  (8 * 128 << layout.swizzle.bits) !=
+              0)
             continue;
           TmaBox const box = tma_box(layout, bits, contiguous);
           int const bytes = bits / 8;
@@ -71,10 +75,11 @@ TEST(TmaTile, BoxesLayOutTheTilesOfSwizzledOperand) {
           EXPECT_EQ(box.contiguous_extent * box.count, extent);
           for (int i = 0; i < extent; ++i) {
             for (int j = 0; j < rows; ++j) {
-              std::uint32_t const linear =
-                  static_cast<std::uint32_t>(box.distance * (i / box.contiguous_extent) +
-                                             (j * box.contiguous_extent + i % box.contiguous_extent) * bytes);
-              std::int64_t const expected = (contiguous == 0 ? layout(i, j, 0) : layout(j, i, 0)) * bytes;
+              std::uint32_t const linear = static_cast<std::uint32_t>(
+                  box.distance * (i / box.contiguous_extent) +
+                  (j * box.contiguous_extent + i % box.contiguous_extent) * bytes);
+              std::int64_t const expected =
+                  (contiguous == 0 ? layout(i, j, 0) : layout(j, i, 0)) * bytes;
               ASSERT_EQ(sim::swizzled(box.swizzle, linear), expected)
                   << bits << " " << contiguous << " " << mn << "x" << k;
             }
@@ -98,14 +103,20 @@ std::string refusal(SwizzledLayout const& tile, int bits, int contiguous) {
 }
 
 TEST(TmaTile, RefusesWhatNoBoxLaysOut) {
-  EXPECT_NE(refusal({row_major(64, 96)}, 16, 0).find("each axis must be one run"), std::string::npos);
-  EXPECT_NE(refusal({layout(tuple(64, 32), tuple(40, 1))}, 16, 1).find("without a gap"), std::string::npos);
+  EXPECT_NE(refusal({row_major(64, 96)}, 16, 0).find("each axis must be one run"),
+            std::string::npos);
+  EXPECT_NE(refusal({layout(tuple(64, 32), tuple(40, 1))}, 16, 1).find("without a gap"),
+            std::string::npos);
   EXPECT_NE(refusal({row_major(64, 4)}, 16, 1).find("multiple of 16 bytes"), std::string::npos);
   EXPECT_NE(refusal({row_major(512, 32)}, 16, 1).find("at most 256"), std::string::npos);
-  EXPECT_NE(refusal({Swizzle(3, 3, 3), row_major(64, 32)}, 16, 1).find("as wide as"), std::string::npos);
-  EXPECT_NE(refusal({Swizzle(3, 4, 3), row_major(64, 64)}, 16, 1).find("16-byte pieces"), std::string::npos);
-  EXPECT_NE(refusal(swizzled_operand(16, 12, 64, 1, 2), 16, 1).find("swizzle's period"), std::string::npos);
-  EXPECT_NE(refusal(swizzled_operand(16, 64, 64, 1), 12, 1).find("8, 16, 32 or 64 bits"), std::string::npos);
+  EXPECT_NE(refusal({Swizzle(3, 3, 3), row_major(64, 32)}, 16, 1).find("as wide as"),
+            std::string::npos);
+  EXPECT_NE(refusal({Swizzle(3, 4, 3), row_major(64, 64)}, 16, 1).find("16-byte pieces"),
+            std::string::npos);
+  EXPECT_NE(refusal(swizzled_operand(16, 12, 64, 1, 2), 16, 1).find("swizzle's period"),
+            std::string::npos);
+  EXPECT_NE(refusal(swizzled_operand(16, 64, 64, 1), 12, 1).find("8, 16, 32 or 64 bits"),
+            std::string::npos);
   EXPECT_EQ(refusal(swizzled_operand(16, 64, 64, 1), 16, 1), "accepted");
 }
 
