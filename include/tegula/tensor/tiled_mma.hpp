@@ -287,7 +287,7 @@ template <TiledMmaSpec S> struct TiledMma {
   TEGULA_DEVICE static auto operand_a(TiledMma<From>, Fragment<float, M> const& c) {
     using Order = AsOperandA<From>;
     static_assert(Order::same);
-    return Rounded<A, Fragment<float, M>, MapOf<Order>>{c};
+    return Rounded<A, Fragment<float, M>, mode_at<0, MapOf<Order>>>{c};
   }
 
  private:
