@@ -64,7 +64,7 @@ constexpr char const* kDoubling = R"(
 struct Doubling {
   struct Params { float* x; };
   struct SharedStorage {};
-  static constexpr int threads = 32, min_ctas_per_sm = 1;
+  static constexpr int threads = 32;
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage&) const {
     p.x[tegula::thread_idx()] *= FACTOR;
   }

@@ -18,35 +18,40 @@ namespace device {
 namespace {
 
 /// What the kernels' arithmetic and language need, as nvcc is given it (cmake/TegulaCuda.cmake).
-/// NVRTC compiles no code for the host, so that whatever a header declares is the device's. The one
-/// throw of the headers (layout/refuse.hpp) is reached in constant expressions alone, where it is
-/// an error; elsewhere NVRTC knows no exceptions, and it would be a trap. That a function which
-/// refuses does not return is then not seen (warning 1305); warning 61 is of unbounded modes.
+/// NVRTC compiles no code for the host, so that whatever a header declares is the device's. That a
+/// function which refuses does not return is then not seen (warning 1305).
 std::vector<std::string> options_for(std::string_view arch) {
-  return {fmt::format("--gpu-architecture={}", arch),
-          "--std=c++20",
-          "--fmad=false",
-          "--device-as-default-execution-space",
-          "--define-macro=throw=__trap(),(void)",
-          "--diag-suppress=1305,61",
-          "--ptxas-options=-v"};
+  return {fmt::format("--gpu-architecture={}", arch), "--std=c++20",          "--fmad=false",
+          "--device-as-default-execution-space",      "--diag-suppress=1305", "--ptxas-options=-v"};
 }
+
+/// What nvcc has and NVRTC lacks. The one throw of the headers (layout/refuse.hpp) is reached in
+/// constant expressions alone, where it is an error; NVRTC knows no exceptions, and elsewhere it
+/// would be a trap.
+constexpr std::string_view kPrelude = R"(#define throw __trap(), (void)
+#define __builtin_nanf(payload) __builtin_bit_cast(float, 0x7fc00000u)
+#line 1
+)";
 
 /// The translation unit of a kernel: `includes` and the type are text of C++.
 std::string unit(std::string_view includes, std::string_view type, std::string_view entry) {
-  return fmt::format(R"({}
+  return fmt::format(R"({}{}
 namespace tegula::compiled {{
 struct Kernel : {} {{}};
+template <class K> constexpr int min_ctas_per_sm() {{
+  if constexpr (requires {{ K::min_ctas_per_sm; }}) return K::min_ctas_per_sm;
+  return 1;
+}}
 }}  // namespace tegula::compiled
 extern "C" __global__ void __launch_bounds__(tegula::compiled::Kernel::threads,
-                                             tegula::compiled::Kernel::min_ctas_per_sm)
+                                 tegula::compiled::min_ctas_per_sm<tegula::compiled::Kernel>())
     {}(__grid_constant__ tegula::compiled::Kernel::Params const params) {{
   extern __shared__ __align__(1024) unsigned char shared[];
   using Storage = tegula::compiled::Kernel::SharedStorage;
   tegula::compiled::Kernel{{}}(params, *reinterpret_cast<Storage*>(shared));
 }}
 )",
-                     includes, type, entry);
+                     kPrelude, includes, type, entry);
 }
 
 /// The number before `what` in a log, or 0.
