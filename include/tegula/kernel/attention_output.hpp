@@ -22,15 +22,18 @@ struct AttentionOutput {
   int seq_q = 0;
   int heads = 0;
   int head_dim_v = 0;
+  DType type = DType::bf16;  ///< of o: f16 or bf16
 };
 
-/// O = O / sum, rounded to T, to global memory, 16 bytes a lane; the log-sum-exp beside it. By all
+/// O = descale O / sum, rounded to T, to global memory, 16 bytes a lane; the log-sum-exp beside it. By all
 /// lanes of a warp: tOrO is a thread's accumulators of a TiledMma whose first row is `row` of the
 /// block's head and batch, and `thread` the thread's number in it.
-template <class T, class Mma, class M, Exponential E, class MO>
+template <class T, class Mma, class Softmax, class MO>
 TEGULA_DEVICE void store_output(AttentionOutput const& out, RowBlock const& at, int row, int thread,
-                                OnlineSoftmax<M, E> const& softmax, Fragment<float, MO>& tOrO,
+                                Softmax const& softmax, Fragment<float, MO>& tOrO,
+                                float descale = 1.0f,
                                 SourceLocation where = SourceLocation::current()) {
+  constexpr Exponential E = Softmax::exponential;
   Coordinate<2> const own = Mma{thread}.origin_c();
   T* const o = static_cast<T*>(out.o) + at.batch * out.stride.batch + at.head * out.stride.head;
 #pragma unroll
@@ -44,7 +47,7 @@ TEGULA_DEVICE void store_output(AttentionOutput const& out, RowBlock const& at, 
       sum = fma(sum, scale, exp2<E>(score - subtrahend));
       offset = next;
     }
-    float const factor = sum == 0.0f ? 0.0f : scale / sum;
+    float const factor = sum == 0.0f ? 0.0f : descale * scale / sum;
 #pragma unroll
     for (int c = 0; c < count_along<MO, 1>; ++c) row_column(tOrO, r, c) *= factor;
     int const i = row + own[0] + step_along<0>(MO{}, r);

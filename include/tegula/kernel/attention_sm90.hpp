@@ -6,6 +6,7 @@
 #include "tegula/arch/warp.hpp"
 #include "tegula/kernel/attention_output.hpp"
 #include "tegula/kernel/attention_sm90_config.hpp"
+#include "tegula/kernel/attention_transpose_v.hpp"
 #include "tegula/kernel/online_softmax.hpp"
 #include "tegula/pipeline/ordered_barrier.hpp"
 #include "tegula/pipeline/tma_pipeline.hpp"
@@ -55,20 +56,23 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   using TileV = SharedTile<T, v_tile(C)>;  // (head_dim_v, block_n, stages)
   using CopyQ = TmaCopy<tma_boxes(q_tile(C))>;
   using CopyK = TmaCopy<tma_boxes(k_tile(C))>;
-  using CopyV = TmaCopy<tma_boxes(v_tile(C))>;
+  using CopyV = TmaCopy<tma_boxes(loaded_v_tile(C))>;
   using RingQ = TmaPipeline<C.consumers, 4>;  // a stage is one consumer's
   using Ring = TmaPipeline<C.stages, 4 * C.consumers>;
+  static constexpr bool transposes = transposes_v(C);  // operands of 8 bits
+  using V = LoadedV<C>;
   using MathOrder = OrderedBarrier<C.consumers, 4>;
-  using Queue = TileQueue<2, 4 * C.consumers>;
+  using Queue = TileQueue<2, 4 * C.consumers + V::warps>;
 
   // Of one consumer.
   using MmaS = TiledMma<TiledMmaSpec{warpgroup_mma(C.dtype, C.dtype, DType::f32, C.block_n)}>;
   using MmaO = TiledMma<TiledMmaSpec{warpgroup_mma(C.dtype, C.dtype, DType::f32, C.head_dim_v,
-                                                   Major::k, Major::mn, MmaOperands::rs)}>;
+                                                   Major::k, transposes ? Major::k : Major::mn,
+                                                   MmaOperands::rs)}>;
   using AccumulatorS = typename MmaS::Accumulator;
   using AccumulatorO = typename MmaO::Accumulator;
   using OperandP = typename MmaO::template FragmentA<C.block_n>;
-  using Softmax = OnlineSoftmax<typename AccumulatorS::Map, C.exponential>;
+  using Softmax = OnlineSoftmax<typename AccumulatorS::Map, C.exponential, T>;
   static constexpr sim::Limits limits = {.bank_conflicts = 0};
 
   struct SharedStorage {
@@ -77,9 +81,10 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     TileV v;
     typename RingQ::Storage ring_q;
     typename Ring::Storage ring_k;
-    typename Ring::Storage ring_v;
+    typename V::Ring::Storage ring_v;
     typename MathOrder::Storage order;
     typename Queue::Storage queue;
+    [[no_unique_address]] typename V::Storage loaded;
 
     template <class F> void name_buffers(F&& name) {
       name("Q", q);
@@ -95,18 +100,19 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       name("tile", queue.tile);
       name("tile full", queue.full);
       name("tile empty", queue.empty);
+      loaded.name_buffers(name);
     }
   };
   static_assert(sizeof(SharedStorage) <= shared_bytes(C) && shared_bytes(C) <= 227 * 1024);
 
   // Registers move from the producer to the consumers: launched with 168 each, or with three
   // consumers 128.
-  static constexpr int producer_registers = C.consumers == 2 ? 24 : 32;
-  static constexpr int consumer_registers = C.consumers == 2 ? 240 : 160;
+  static constexpr int producer_registers = C.consumers == 3 ? 32 : transposes ? 40 : 24;
+  static constexpr int consumer_registers = C.consumers == 3 ? 160 : transposes ? 232 : 240;
 
   static constexpr char const* role(int warp) {
     constexpr char const* names[] = {"producer", "consumer 0", "consumer 1", "consumer 2"};
-    return names[warp / 4];
+    return V::warps > 0 && (warp == 2 || warp == 3) ? "transposes V" : names[warp / 4];
   }
   TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) { return {p.ctas, 1, 1}; }
 
@@ -115,11 +121,28 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   struct Roles {
     SharedStorage& smem;
     RingQ ring_q{smem.ring_q};
-    Ring ring_k{smem.ring_k}, ring_v{smem.ring_v};
+    Ring ring_k{smem.ring_k};
+    typename V::Ring ring_v{smem.ring_v};
     MathOrder order{smem.order};
     Queue queue{smem.queue};
     typename RingQ::State q{};
     typename Ring::State k{}, v{};
+
+    /// The ring that TMA loads V into, and its buffers.
+    TEGULA_DEVICE auto loaded_ring() const {
+      if constexpr (transposes) {
+        return typename V::RingLoaded(smem.loaded.ring);
+      } else {
+        return ring_v;
+      }
+    }
+    TEGULA_DEVICE auto const& loaded_v() const {
+      if constexpr (transposes) {
+        return smem.loaded.v;
+      } else {
+        return smem.v;
+      }
+    }
   };
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
@@ -132,6 +155,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       role.ring_q.init();
       role.ring_k.init();
       role.ring_v.init();
+      if constexpr (transposes) role.loaded_ring().init();
       role.order.init();
       role.queue.init();
       fence_mbarrier_init();
@@ -144,6 +168,9 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     } else {
       setmaxnreg_dec<producer_registers>();
       if (warp == 0 && warp::elect_one()) produce(p, role);
+      if constexpr (transposes) {
+        if (warp >= 4 - V::warps) transpose(p, role, thread_idx() % (32 * V::warps));
+      }
     }
   }
 
@@ -186,14 +213,15 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     auto const gV = local_tile<C.head_dim_v, C.block_n>(mV, 0, _);  // (head_dim_v, block_n, blocks)
     auto const sQ = tensor(role.smem.q);  // (consumer_m, head_dim, consumers)
     auto const sK = tensor(role.smem.k);  // (block_n, head_dim, stages)
-    auto const sV = tensor(role.smem.v);  // (head_dim_v, block_n, stages)
+    auto const sV = tensor(role.loaded_v());  // (head_dim_v, block_n, stages)
+    auto const ring_v = role.loaded_ring();
     auto const fetch_k = [&](int n) {
       SharedAddr const full = role.ring_k.acquire(role.k, CopyK::bytes);
       copy(CopyK{}, gK(_, _, n), sK(_, _, role.k.stage), full);
       role.k.next();
     };
     auto const fetch_v = [&](int n) {
-      SharedAddr const full = role.ring_v.acquire(role.v, CopyV::bytes);
+      SharedAddr const full = ring_v.acquire(role.v, CopyV::bytes);
       copy(CopyV{}, gV(_, _, n), sV(_, _, role.v.stage), full);
       role.v.next();
     };
@@ -213,6 +241,27 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     }
   }
 
+  /// The transposing warps: every block of V, in the order in which it is loaded.
+  TEGULA_DEVICE static void transpose(Params const& p, Roles& role, int thread) {
+    auto const sV = tensor(role.loaded_v());  // (head_dim_v, block_n, stages), and the same:
+    auto const sVt = tensor(role.smem.v);
+    auto const loaded = role.loaded_ring();
+    for (int tile = role.queue.get(); tile != no_tile; tile = role.queue.get()) {
+      KeyBlocks const blocks = blocks_of(p, p.order.block(tile));
+#pragma unroll 1
+      for (int n = blocks.first; n < blocks.last; ++n) {
+        int const stage = role.v.stage;
+        loaded.wait(role.v);
+        role.ring_v.acquire(role.v);
+        V::transpose(sV(_, _, stage), sVt(_, _, stage), thread);
+        warp::sync();  // all lanes have read
+        loaded.release(stage);
+        role.ring_v.commit(stage);
+        role.v.next();
+      }
+    }
+  }
+
   /// A consumer warpgroup: its 64 rows of every tile.
   TEGULA_DEVICE static void consume(Params const& p, Roles& role, int group) {
     AccumulatorO tOrO;  // (MMA, 1, 1)
@@ -221,17 +270,42 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       RowBlock const at = p.order.block(tile);
       int const row = at.block * block_m + group * consumer_m;  // the consumer's first
       KeyBlocks const all = blocks_of(p, at), own = own_blocks(p, row);
-      Softmax softmax{p.scale};
+      Descale const descale = descale_of(p, at);
+      Softmax softmax{p.softcap_scale != 0.0f ? p.scale : p.scale * descale.scores};
       int n = all.last - 1;
       while (n >= all.first && !own.has(n)) skip(role, group, n-- > all.first || !own.empty());
       if (own.empty()) {
         clear(tOrO);
         if (!all.empty()) skip_rows(role);
       } else {
-        multiply(p, role, group, row, own, softmax, tOrO);
+        multiply(p, role, group, row, own, descale.scores, softmax, tOrO);
         for (n = own.first - 1; n >= all.first; --n) skip(role, group, true);
       }
-      store_output<T, MmaO>(p.out, at, row, thread_idx_here() % kWarpgroupSize, softmax, tOrO);
+      int const thread = thread_idx_here() % kWarpgroupSize;
+      if constexpr (!transposes) {
+        store_output<T, MmaO>(p.out, at, row, thread, softmax, tOrO);
+      } else if (p.out.type == DType::f16) {
+        store_output<half, MmaO>(p.out, at, row, thread, softmax, tOrO, descale.values);
+      } else {
+        store_output<bfloat16, MmaO>(p.out, at, row, thread, softmax, tOrO, descale.values);
+      }
+    }
+  }
+
+  /// The factors of a tile's scores and values: of 8 bits, those of its operands.
+  struct Descale {
+    float scores = 1.0f, values = 1.0f;
+  };
+  TEGULA_DEVICE static Descale descale_of(Params const& p, RowBlock const& at) {
+    if constexpr (transposes) {
+      auto const& d = p.descales;
+      auto const of = [&, kv_head = at.head / p.heads_per_kv_head](float const* factors) {
+        std::int64_t const place = at.batch * d.stride.batch + kv_head * d.stride.head;
+        return factors == nullptr ? 1.0f : ld_global<float>(factors + place);
+      };
+      return {of(d.q) * of(d.k), of(d.v)};
+    } else {
+      return {};
     }
   }
 
@@ -259,11 +333,12 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   /// O = P V over the blocks of keys that the consumer's rows see, from the last to the first, with
   /// P the numerators of the softmax.
   TEGULA_DEVICE static void multiply(Params const& p, Roles& role, int group, int row,
-                                     KeyBlocks const& blocks, Softmax& softmax,
-                                     AccumulatorO& tOrO) {
+                                     KeyBlocks const& blocks, float descale,
+                                     Softmax& softmax, AccumulatorO& tOrO) {
     auto const& smem = role.smem;
     auto const& ring_q = role.ring_q;
-    auto const &ring_k = role.ring_k, &ring_v = role.ring_v;
+    auto const& ring_k = role.ring_k;
+    auto const& ring_v = role.ring_v;
     auto& order = role.order;
     auto& q = role.q;
     auto &k = role.k, &v = role.v;
@@ -283,7 +358,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     };
     auto const softmax_of = [&](int n) {  // once S has come: P, but for its registers
       wgmma_pin(tSrS);
-      cap_and_mask(p, blocks, row, n, tSrS);
+      cap_and_mask(p, blocks, row, n, p.softcap_scale * descale, tSrS);
       bool const grown = softmax.follow_and_exponentiate(tSrS, factor);
       // No sum of exponentials is negative, but ptxas does not know it: the release comes after the
       // first row's. Else it puts all of them off until after the wait for O, which they are to run
@@ -299,7 +374,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     start_scores();
     wgmma_wait_group<0>();
     softmax_of(blocks.last - 1);
-    copy(MmaO::operand_a(MmaS{}, tSrS), tOrP);
+    copy(as_operand(tSrS), tOrP);
 #pragma unroll 1
     for (int n = blocks.last - 2; n >= blocks.first; --n) {
       ring_k.wait(k);
@@ -318,7 +393,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       ring_v.release(v.stage);
       v.next();
       if (grown) Softmax::scale_rows(tOrO, factor);
-      copy(MmaO::operand_a(MmaS{}, tSrS), tOrP);
+      copy(as_operand(tSrS), tOrP);
     }
     ring_q.release(
         q.stage);  // all of S has come: the next rows may be loaded while these are finished
@@ -334,17 +409,26 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     v.next();
   }
 
+  /// P as the second product's A: its registers of S, rounded.
+  TEGULA_DEVICE static auto as_operand(AccumulatorS const& tSrS) {
+    if constexpr (transposes) {
+      return MmaO::template operand_a<KeyOrder<C.block_n>>(MmaS{}, tSrS);
+    } else {
+      return MmaO::operand_a(MmaS{}, tSrS);
+    }
+  }
+
   /// S of block n of the keys, as the softmax wants it: capped, and -inf where a row does not see a
   /// key.
   TEGULA_DEVICE static void cap_and_mask(Params const& p, KeyBlocks const& blocks, int row, int n,
-                                         AccumulatorS& tSrS) {
+                                         float softcap_scale, AccumulatorS& tSrS) {
     // One branch, and not taken for most blocks.
-    bool const capped = p.softcap_scale != 0.0f;
+    bool const capped = softcap_scale != 0.0f;
     if (!capped && n < blocks.whole_last && n >= blocks.whole_first) return;
     if (capped) {
 #pragma unroll
       for (int i = 0; i < tSrS.size; ++i)
-        tSrS(i) = tanh_by_exp2<C.exponential>(tSrS(i) * p.softcap_scale);
+        tSrS(i) = tanh_by_exp2<C.exponential>(tSrS(i) * softcap_scale);
     }
     AttentionMask const mask = p.mask;
     auto const hide = [&](auto hidden) {
