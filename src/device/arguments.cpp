@@ -265,8 +265,8 @@ class AttentionChecker : Checker {
                                         {"v_descale", a_.v_descale}}) {
       optional_pointer(name, factors, alignof(float));
       if (factors != nullptr && a_.dtype != DType::e4m3)
-        refuse_argument("attention: {} is set and dtype is {}; only of e4m3 there are factors.", name,
-                        to_string(a_.dtype));
+        refuse_argument("attention: {} is set and dtype is {}; only of e4m3 there are factors.",
+                        name, to_string(a_.dtype));
     }
     for (auto const& [axis, stride] :
          {std::pair("batch", a_.descale_stride->batch), {"head", a_.descale_stride->head}}) {

@@ -63,7 +63,8 @@
 //   - P V by mma(keys + 8 blocks) with sum_j w_j |v_j| for S.
 //   Of e4m3:
 //   - S_j errs by the fp8 rule, and by 4u A more for the factors and their products.
-//   - P is relative to 2^8 times its maximum or more (OnlineSoftmax), so its smallest subnormal, 2^-9,
+//   - P is relative to 2^8 times its maximum or more (OnlineSoftmax), so its smallest subnormal,
+//   2^-9,
 //     is 2^-17 of that.
 //   - P V is summed by the fp8 rule, where the products are known to eta and u_in relative, and
 //     absolutely; the order of the steps, from the last block of keys to the first, makes no
@@ -197,8 +198,8 @@ constexpr std::int64_t kFp8Step = 32;
 /// The least normal magnitude of a type, which the exponent of a subnormal counts as.
 double least_normal(DType type) { return type == DType::e4m3 ? 0x1p-6 : 0x1p-14; }
 
-/// The error of a sum of products of fp8, by the rule above, step by step. The products may be known
-/// to `relative` only, and in absolute terms to `absolute` each.
+/// The error of a sum of products of fp8, by the rule above, step by step. The products may be
+/// known to `relative` only, and in absolute terms to `absolute` each.
 class Fp8Sum {
  public:
   explicit Fp8Sum(double relative = 0, double absolute = 0)
@@ -234,8 +235,7 @@ double fp8_error(double const* x, DType x_type, double const* y, DType y_type, s
   Fp8Sum sum;
   for (std::int64_t first = 0; first < n; first += kFp8Step) {
     for (std::int64_t i = first; i < std::min(n, first + kFp8Step); ++i)
-      sum.add(x[i] * y[i],
-              std::max(std::abs(x[i]), x_least) * std::max(std::abs(y[i]), y_least));
+      sum.add(x[i] * y[i], std::max(std::abs(x[i]), x_least) * std::max(std::abs(y[i]), y_least));
     sum.end_step();
   }
   return sum.error();
@@ -341,8 +341,7 @@ constexpr double kLargestP = 0x1p8;
 /// add to it.
 class AttentionRow {
  public:
-  AttentionRow(AttentionArguments const& a, std::int64_t head, Descale const& descale,
-               Visible keys)
+  AttentionRow(AttentionArguments const& a, std::int64_t head, Descale const& descale, Visible keys)
       : a_(a),
         descale_(descale),
         first_(keys.begin),
@@ -376,8 +375,7 @@ class AttentionRow {
     std::int64_t const dim = *a_.head_dim_v;
     double const products =
         fp8() ? 3 * kU : mma_error(keys() + 8 * static_cast<std::int64_t>(blocks()));
-    double const relative =
-        2.01 * eta_ + summation() + 4 * kU + unit_roundoff(a_.dtype) + products;
+    double const relative = 2.01 * eta_ + summation() + 4 * kU + unit_roundoff(a_.dtype) + products;
     double const absolute = underflow_of_p() / sum_;
     for (std::int64_t d = 0; d < dim; ++d) {
       double value = 0, magnitude = 0, plain = 0;
@@ -416,11 +414,13 @@ class AttentionRow {
 
   /// Half of P's least subnormal, P in units of its largest possible value for the row's maximum.
   double underflow_of_p() const {
-    return a_.dtype == DType::e4m3 ? 0x1p-10 / kLargestP : a_.dtype == DType::f16 ? 0x1p-25 : 0x1p-126;
+    return a_.dtype == DType::e4m3  ? 0x1p-10 / kLargestP
+           : a_.dtype == DType::f16 ? 0x1p-25
+                                    : 0x1p-126;
   }
 
-  /// Of one column of P V as the fp8 tensor core sums it; v are the column's values, `stride` apart.
-  /// Keys that the row does not see are zeros in P: those of its blocks align the sum too.
+  /// Of one column of P V as the fp8 tensor core sums it; v are the column's values, `stride`
+  /// apart. Keys that the row does not see are zeros in P: those of its blocks align the sum too.
   double values_error(double const* v, std::int64_t stride) const {
     constexpr std::int64_t block = 256;  // keys at most
     std::int64_t const begin = std::max<std::int64_t>(0, first_ - block) / kFp8Step * kFp8Step,
@@ -434,8 +434,7 @@ class AttentionRow {
         std::int64_t const i = j - first_;
         double const weight = i >= 0 && i < keys() ? weight_[static_cast<std::size_t>(i)] : 0,
                      value = v[j * stride];
-        sum.add(weight * value,
-                std::max(weight, least_p) * std::max(std::abs(value), least));
+        sum.add(weight * value, std::max(weight, least_p) * std::max(std::abs(value), least));
       }
       sum.end_step();
     }
@@ -444,7 +443,8 @@ class AttentionRow {
 
   void take(double score) {
     largest_ = std::max(largest_, score);
-    most_ = std::max(most_, std::abs(score));
+    // A score of -inf, a sink's, adds an exact 0.
+    if (score != -std::numeric_limits<double>::infinity()) most_ = std::max(most_, std::abs(score));
     if (std::isnan(score)) largest_ = score;  // std::max drops a NaN on its right
   }
   std::int64_t keys() const { return static_cast<std::int64_t>(weight_.size()); }

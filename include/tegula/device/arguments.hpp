@@ -49,8 +49,8 @@ constexpr TokenStrides contiguous_tokens(std::int64_t seq, std::int64_t heads,
 /// behind that place; with a window, only the keys from window_left before it to window_right
 /// behind it. A query that sees no key gives a row of zeros and a log-sum-exp of -inf.
 ///
-/// Operands of e4m3 stand for their values times factors, FlashAttention-3's q_descale, k_descale and
-/// v_descale: one for each batch and head of k, which the query heads that read it share.
+/// Operands of e4m3 stand for their values times factors, FlashAttention-3's q_descale, k_descale
+/// and v_descale: one for each batch and head of k, which the query heads that read it share.
 ///
 /// With a softcap c a score s = scale q k becomes c tanh(s / c). A sink takes part in the softmax
 /// of every row of its head as one more score, which has no value.
@@ -90,9 +90,9 @@ struct AttentionArguments {
   bool causal = false;
   std::optional<std::int64_t> window_left = {};  ///< keys before a query's place; left out: all
   std::optional<std::int64_t> window_right =
-      {};                       ///< keys behind it; left out: all, or with `causal` none
-  float softcap = 0;            ///< 0: scores are not capped
-  float const* sink = nullptr;  ///< optional: a score for each head
+      {};                            ///< keys behind it; left out: all, or with `causal` none
+  float softcap = 0;                 ///< 0: scores are not capped
+  float const* sink = nullptr;       ///< optional: a score for each head
   float const* q_descale = nullptr;  ///< optional, of e4m3 alone: factors, (batch, kv_heads)
   float const* k_descale = nullptr;  ///< likewise
   float const* v_descale = nullptr;  ///< likewise

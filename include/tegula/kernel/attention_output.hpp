@@ -25,9 +25,9 @@ struct AttentionOutput {
   DType type = DType::bf16;  ///< of o: f16 or bf16
 };
 
-/// O = descale O / sum, rounded to T, to global memory, 16 bytes a lane; the log-sum-exp beside it. By all
-/// lanes of a warp: tOrO is a thread's accumulators of a TiledMma whose first row is `row` of the
-/// block's head and batch, and `thread` the thread's number in it.
+/// O = descale O / sum, rounded to T, to global memory, 16 bytes a lane; the log-sum-exp beside it.
+/// By all lanes of a warp: tOrO is a thread's accumulators of a TiledMma whose first row is `row`
+/// of the block's head and batch, and `thread` the thread's number in it.
 template <class T, class Mma, class Softmax, class MO>
 TEGULA_DEVICE void store_output(AttentionOutput const& out, RowBlock const& at, int row, int thread,
                                 Softmax const& softmax, Fragment<float, MO>& tOrO,

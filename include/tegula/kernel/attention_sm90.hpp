@@ -66,9 +66,9 @@ template <AttentionSm90Config C> struct AttentionSm90 {
 
   // Of one consumer.
   using MmaS = TiledMma<TiledMmaSpec{warpgroup_mma(C.dtype, C.dtype, DType::f32, C.block_n)}>;
-  using MmaO = TiledMma<TiledMmaSpec{warpgroup_mma(C.dtype, C.dtype, DType::f32, C.head_dim_v,
-                                                   Major::k, transposes ? Major::k : Major::mn,
-                                                   MmaOperands::rs)}>;
+  using MmaO =
+      TiledMma<TiledMmaSpec{warpgroup_mma(C.dtype, C.dtype, DType::f32, C.head_dim_v, Major::k,
+                                          transposes ? Major::k : Major::mn, MmaOperands::rs)}>;
   using AccumulatorS = typename MmaS::Accumulator;
   using AccumulatorO = typename MmaO::Accumulator;
   using OperandP = typename MmaO::template FragmentA<C.block_n>;
@@ -211,8 +211,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     auto const gQ = local_tile<consumer_m, C.head_dim>(mQ, _, 0);  // (consumer_m, head_dim, blocks)
     auto const gK = local_tile<C.block_n, C.head_dim>(mK, _, 0);   // (block_n, head_dim, blocks)
     auto const gV = local_tile<C.head_dim_v, C.block_n>(mV, 0, _);  // (head_dim_v, block_n, blocks)
-    auto const sQ = tensor(role.smem.q);  // (consumer_m, head_dim, consumers)
-    auto const sK = tensor(role.smem.k);  // (block_n, head_dim, stages)
+    auto const sQ = tensor(role.smem.q);      // (consumer_m, head_dim, consumers)
+    auto const sK = tensor(role.smem.k);      // (block_n, head_dim, stages)
     auto const sV = tensor(role.loaded_v());  // (head_dim_v, block_n, stages)
     auto const ring_v = role.loaded_ring();
     auto const fetch_k = [&](int n) {
@@ -333,8 +333,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   /// O = P V over the blocks of keys that the consumer's rows see, from the last to the first, with
   /// P the numerators of the softmax.
   TEGULA_DEVICE static void multiply(Params const& p, Roles& role, int group, int row,
-                                     KeyBlocks const& blocks, float descale,
-                                     Softmax& softmax, AccumulatorO& tOrO) {
+                                     KeyBlocks const& blocks, float descale, Softmax& softmax,
+                                     AccumulatorO& tOrO) {
     auto const& smem = role.smem;
     auto const& ring_q = role.ring_q;
     auto const& ring_k = role.ring_k;

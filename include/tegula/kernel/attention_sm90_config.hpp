@@ -54,8 +54,8 @@ constexpr OperandTile v_tile(AttentionSm90Config const& c) {
   return {bits(c.dtype), c.head_dim_v, c.block_n, transposes_v(c) ? 1 : 0, c.stages};
 }
 
-/// The shared memory of a CTA, or a little more: the tiles, and 1 KB for barriers and alignment, or 2
-/// where V is transposed.
+/// The shared memory of a CTA, or a little more: the tiles, and 1 KB for barriers and alignment, or
+/// 2 where V is transposed.
 constexpr int shared_bytes(AttentionSm90Config const& c) {
   int const of_v = transposes_v(c) ? 2 : 1;  // as TMA brings it, and transposed: each with barriers
   int const of_rows = c.head_dim * block_m(c),

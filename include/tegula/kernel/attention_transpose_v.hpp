@@ -18,8 +18,8 @@ namespace tegula {
 /// to 4q + 3 hold keys 2q, 2q + 1, 2q + 8, 2q + 9.
 ///
 /// These are what lane q of a quad holds of a row of S, in the order of its registers; and as A,
-/// lane q holds places 4q to 4q + 3. So P needs no shuffle (TiledMma::operand_a refuses an order for
-/// which it would), and a sum does not ask for the order of its terms, if V is in the same one.
+/// lane q holds places 4q to 4q + 3. So P needs no shuffle (TiledMma::operand_a refuses an order
+/// for which it would), and a sum does not ask for the order of its terms, if V is in the same one.
 template <int Keys> struct KeyOrder {
   static constexpr Layout value = layout(shape(2, 2, 4, Keys / 16), stride(1, 8, 2, 16));
 };

@@ -101,13 +101,16 @@ inline constexpr AttentionSm90Config attention_sm90_fp8_tiles[] = {
     {.head_dim = 128, .head_dim_v = 128, .block_n = 224},
     {.head_dim = 128, .head_dim_v = 128, .block_n = 192},
     {.head_dim = 128, .head_dim_v = 128, .block_n = 128},
-    {.head_dim = 256, .head_dim_v = 256, .block_n = 96},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 128},
+    {.head_dim = 64, .head_dim_v = 64, .block_n = 160, .exponential = Exponential::polynomial},
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 160, .exponential = Exponential::polynomial},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 64, .exponential = Exponential::polynomial},
 };
 
 constexpr auto attention_sm90_table() {
   constexpr int tiles = static_cast<int>(std::size(attention_sm90_tiles)),
                 fp8_tiles = static_cast<int>(std::size(attention_sm90_fp8_tiles));
-  Table<AttentionSm90Config, tiles * 2 * 2 + fp8_tiles + 1> table;
+  Table<AttentionSm90Config, tiles * 2 * 2 + fp8_tiles> table;
   int i = 0;
   for (Exponential e : {Exponential::ex2_approx, Exponential::polynomial}) {
     for (DType t : {DType::bf16, DType::f16}) {
@@ -316,7 +319,9 @@ struct AttentionSm90Family {
 
   /// bf16 at every tile; the polynomial and f16 where the tile is smallest; e4m3 at each head dim.
   static constexpr bool is_representative(Config const& c) {
-    if (c.dtype == DType::e4m3) return c.head_dim != 128 || c.block_n == 224;
+    bool const hardware = c.exponential == Exponential::ex2_approx;
+    if (c.dtype == DType::e4m3)
+      return hardware ? c.head_dim != 128 || c.block_n == 224 : c.head_dim == 64;
     if (c.dtype == DType::bf16 && c.exponential == Exponential::ex2_approx) return true;
     return c.head_dim == 64 && (c.dtype == DType::bf16 || c.exponential == Exponential::ex2_approx);
   }

@@ -40,10 +40,10 @@ template <Exponential E> TEGULA_DEVICE float tanh_by_exp2(float x) {
 /// shared by the quad nor O be rescaled. (The idea of a slack is FlashAttention-4's.) Sums stay in
 /// each lane until the end.
 ///
-/// P of e4m3, which has few bits, fills that type's range instead: an offset stands kShift below the
-/// maximum that it follows, so that P reaches 2^8, and the slack leaves P below 2^8.75, where 448 is
-/// the largest number. Whatever the offset, O and the sums have it in common, and the log-sum-exp
-/// adds it.
+/// P of e4m3, which has few bits, fills that type's range instead: an offset stands kShift below
+/// the maximum that it follows, so that P reaches 2^8, and the slack leaves P below 2^8.75, where
+/// 448 is the largest number. Whatever the offset, O and the sums have it in common, and the
+/// log-sum-exp adds it.
 template <class M, Exponential E, class T = bfloat16> struct OnlineSoftmax {
   static constexpr Exponential exponential = E;
   static constexpr float kShift = std::is_same_v<T, float_e4m3> ? 8.0f : 0.0f;
@@ -131,8 +131,7 @@ template <class M, Exponential E, class T = bfloat16> struct OnlineSoftmax {
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       float const pair = max_f32(maximum[r], warp::shfl_xor(maximum[r], 1));
-      float const next =
-          max_f32(offset[r], shifted(max_f32(pair, warp::shfl_xor(pair, 2))));
+      float const next = max_f32(offset[r], shifted(max_f32(pair, warp::shfl_xor(pair, 2))));
       // Before its first key a row's sum and O are 0, whatever the factor.
       float const factor = offset[r] == -kInfinity ? 1.0f : exp2<E>(offset[r] - next);
       offset[r] = next;

@@ -373,8 +373,8 @@ TEGULA_DEVICE auto reduce(Fragment<T, M> const& f, Combine combine,
 }
 
 /// Registers of another fragment, in another order (Order: which of its values is value i) and
-/// rounded to T (half, bfloat16, or saturating float_e4m3), to nearest even, when an instruction asks
-/// for them. A fragment is referred to, a slice is kept.
+/// rounded to T (half, bfloat16, or saturating float_e4m3), to nearest even, when an instruction
+/// asks for them. A fragment is referred to, a slice is kept.
 template <class T, class From, class Order> struct Rounded {
   static constexpr int size = mode_size<Order>;
   std::conditional_t<detail::is_slice<From>, From, From const&> from;

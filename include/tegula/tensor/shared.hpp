@@ -394,8 +394,8 @@ TEGULA_DEVICE auto tensor(SharedTile<T, L> const& tile,
 }
 
 /// The rows of 16 bytes whose addresses `thread` gives to ldmatrix or stmatrix, of a tile (mn, k[,
-/// ...]): Threads maps a thread to the coordinate of its first row, Steps the instructions' modes to
-/// coordinates from there on. The modes beyond the tile's follow.
+/// ...]): Threads maps a thread to the coordinate of its first row, Steps the instructions' modes
+/// to coordinates from there on. The modes beyond the tile's follow.
 template <class Threads, class Steps, CopyOp Op, class Space, class M>
 TEGULA_DEVICE auto matrix_rows(Tensor<Space, M> const& tile, int thread,
                                SourceLocation where = SourceLocation::current()) {

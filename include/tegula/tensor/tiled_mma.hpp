@@ -223,17 +223,14 @@ constexpr Layout retile(Layout const& from, Layout const& to, Tuple const& tile,
 
 constexpr bool same_threads(Layout const& from, Layout const& to, Tuple const& tile,
                             Layout const& order) {
-  if (coalesce(composition(layout(tile), from)) !=
-      coalesce(composition(in_order(tile, order), to)))
+  if (coalesce(composition(layout(tile), from)) != coalesce(composition(in_order(tile, order), to)))
     refuse("operand_a", "the threads that hold C are not those that need it as A", from, to, tile,
            order);
   return true;
 }
 
 /// The columns of C as they stand.
-template <int N> struct Unpermuted {
-  static constexpr Layout value = layout(N);
-};
+template <int N> struct Unpermuted { static constexpr Layout value = layout(N); };
 
 }  // namespace detail
 

@@ -116,7 +116,9 @@ double FamilyTraits<AttentionSm90Family>::cost(AttentionArguments const& argumen
   double const rounds = grows(mask)
                             ? static_cast<double>(order.count()) / grid_of(order, device)
                             : static_cast<double>(ceil_div(order.count(), grid_of(order, device)));
-  return rounds * (mean * c.block_n + 64) * block_m(c) * (c.head_dim + c.head_dim_v);
+  // What a block costs besides its products, in keys: with fewer bits these take less time.
+  int const block_n = c.block_n + (bits(c.dtype) == 8 ? 32 : 0);
+  return rounds * (mean * block_n + 64) * block_m(c) * (c.head_dim + c.head_dim_v);
 }
 
 AttentionSm90Params FamilyTraits<AttentionSm90Family>::lower(Machine const& machine,

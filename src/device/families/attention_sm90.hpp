@@ -90,8 +90,9 @@ inline std::vector<sim::GlobalTensor> FamilyTraits<AttentionSm90Family>::describ
   if (p.out.sink != nullptr)
     tensors.push_back(
         tensor("sink", DType::f32, p.out.sink, {{"head", order.heads, 1}}, Coverage::read));
-  for (auto const& [name, factors] :
-       {std::pair("q_descale", p.descales.q), {"k_descale", p.descales.k}, {"v_descale", p.descales.v}}) {
+  for (auto const& [name, factors] : {std::pair("q_descale", p.descales.q),
+                                      {"k_descale", p.descales.k},
+                                      {"v_descale", p.descales.v}}) {
     if (factors == nullptr) continue;
     int const kv_heads = order.heads / p.heads_per_kv_head;
     DescaleStrides const& s = p.descales.stride;
