@@ -116,8 +116,8 @@ AttentionArguments with_addresses(Problem const& p, Addresses const& at) {
   return a;
 }
 
-/// The problem with operands that are aligned as allocations are, for what touches no memory;
-/// checked.
+/// The problem with operands that are aligned as allocations are, for what touches no
+/// memory; checked.
 AttentionArguments before_allocation(Problem const& p, Machine const& machine) {
   auto const somewhere = [](std::uintptr_t i) { return reinterpret_cast<void*>(i << 58); };
   AttentionArguments const a =

@@ -5,6 +5,7 @@
 #include "tegula/arch/setmaxnreg.hpp"
 #include "tegula/arch/warp.hpp"
 #include "tegula/kernel/attention_output.hpp"
+#include "tegula/kernel/attention_scores.hpp"
 #include "tegula/kernel/attention_sm90_config.hpp"
 #include "tegula/kernel/attention_transpose_v.hpp"
 #include "tegula/kernel/online_softmax.hpp"
@@ -27,12 +28,13 @@ namespace tegula {
 /// the first.
 ///
 ///     producer   for each block of rows:  Q, K[last], then K[n - 1], V[n] for each block of keys
-///     consumers  for each block of rows:  S = Q K[last]
-///                                         P = softmax(S)
-///                                         for each block but the last:  S = Q K[n], O += P V[n +
-///                                         1]
-///                                                                       P = softmax(S), rescale O
-///                                         O += P V[first]; store O
+///     consumers  for each block of rows:
+///                  S = Q K[last]
+///                  P = softmax(S)
+///                  for each block but the last:
+///                    S = Q K[n], O += P V[n + 1]
+///                    P = softmax(S), rescale O
+///                  O += P V[first]; store O
 ///
 /// The softmax of one block runs while the tensor core works on the product of the block before,
 /// and on the other consumers' products: an ordered barrier has the consumers start theirs in turn.
@@ -42,7 +44,6 @@ namespace tegula {
 template <AttentionSm90Config C> struct AttentionSm90 {
   using Params = AttentionSm90Params;
   using T = type_of<C.dtype>;
-
   static constexpr AttentionSm90Config config = C;
   static constexpr int threads = kWarpgroupSize * (1 + C.consumers);
   static constexpr int min_ctas_per_sm = 1;
@@ -116,8 +117,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   }
   TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) { return {p.ctas, 1, 1}; }
 
-  /// The handles of what the producer and the consumers share. Each role has its own states of
-  /// them.
+  /// The handles of what the roles share. Each role has its own states of them.
   struct Roles {
     SharedStorage& smem;
     RingQ ring_q{smem.ring_q};
@@ -127,35 +127,17 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     Queue queue{smem.queue};
     typename RingQ::State q{};
     typename Ring::State k{}, v{};
-
-    /// The ring that TMA loads V into, and its buffers.
-    TEGULA_DEVICE auto loaded_ring() const {
-      if constexpr (transposes) {
-        return typename V::RingLoaded(smem.loaded.ring);
-      } else {
-        return ring_v;
-      }
-    }
-    TEGULA_DEVICE auto const& loaded_v() const {
-      if constexpr (transposes) {
-        return smem.loaded.v;
-      } else {
-        return smem.v;
-      }
-    }
   };
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     int const warp = warp::shfl(warp_id(), 0);  // known to be the same in all lanes
     Roles role{smem};
     if (thread_idx() == 0) {
-      prefetch_tensor_map(p.q);
-      prefetch_tensor_map(p.k);
-      prefetch_tensor_map(p.v);
+      for (TensorMap const* const map : {&p.q, &p.k, &p.v}) prefetch_tensor_map(*map);
       role.ring_q.init();
       role.ring_k.init();
       role.ring_v.init();
-      if constexpr (transposes) role.loaded_ring().init();
+      if constexpr (transposes) V::ring(smem).init();
       role.order.init();
       role.queue.init();
       fence_mbarrier_init();
@@ -169,7 +151,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       setmaxnreg_dec<producer_registers>();
       if (warp == 0 && warp::elect_one()) produce(p, role);
       if constexpr (transposes) {
-        if (warp >= 4 - V::warps) transpose(p, role, thread_idx() % (32 * V::warps));
+        auto const blocks = [&](int tile) { return blocks_of(p, p.order.block(tile)); };
+        if (warp >= 4 - V::warps) V::transpose_all(role, no_tile, blocks);
       }
     }
   }
@@ -211,10 +194,10 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     auto const gQ = local_tile<consumer_m, C.head_dim>(mQ, _, 0);  // (consumer_m, head_dim, blocks)
     auto const gK = local_tile<C.block_n, C.head_dim>(mK, _, 0);   // (block_n, head_dim, blocks)
     auto const gV = local_tile<C.head_dim_v, C.block_n>(mV, 0, _);  // (head_dim_v, block_n, blocks)
-    auto const sQ = tensor(role.smem.q);      // (consumer_m, head_dim, consumers)
-    auto const sK = tensor(role.smem.k);      // (block_n, head_dim, stages)
-    auto const sV = tensor(role.loaded_v());  // (head_dim_v, block_n, stages)
-    auto const ring_v = role.loaded_ring();
+    auto const sQ = tensor(role.smem.q);         // (consumer_m, head_dim, consumers)
+    auto const sK = tensor(role.smem.k);         // (block_n, head_dim, stages)
+    auto const sV = tensor(V::tile(role.smem));  // (head_dim_v, block_n, stages)
+    auto const ring_v = V::ring(role.smem);
     auto const fetch_k = [&](int n) {
       SharedAddr const full = role.ring_k.acquire(role.k, CopyK::bytes);
       copy(CopyK{}, gK(_, _, n), sK(_, _, role.k.stage), full);
@@ -241,27 +224,6 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     }
   }
 
-  /// The transposing warps: every block of V, in the order in which it is loaded.
-  TEGULA_DEVICE static void transpose(Params const& p, Roles& role, int thread) {
-    auto const sV = tensor(role.loaded_v());  // (head_dim_v, block_n, stages), and the same:
-    auto const sVt = tensor(role.smem.v);
-    auto const loaded = role.loaded_ring();
-    for (int tile = role.queue.get(); tile != no_tile; tile = role.queue.get()) {
-      KeyBlocks const blocks = blocks_of(p, p.order.block(tile));
-#pragma unroll 1
-      for (int n = blocks.first; n < blocks.last; ++n) {
-        int const stage = role.v.stage;
-        loaded.wait(role.v);
-        role.ring_v.acquire(role.v);
-        V::transpose(sV(_, _, stage), sVt(_, _, stage), thread);
-        warp::sync();  // all lanes have read
-        loaded.release(stage);
-        role.ring_v.commit(stage);
-        role.v.next();
-      }
-    }
-  }
-
   /// A consumer warpgroup: its 64 rows of every tile.
   TEGULA_DEVICE static void consume(Params const& p, Roles& role, int group) {
     AccumulatorO tOrO;  // (MMA, 1, 1)
@@ -270,7 +232,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       RowBlock const at = p.order.block(tile);
       int const row = at.block * block_m + group * consumer_m;  // the consumer's first
       KeyBlocks const all = blocks_of(p, at), own = own_blocks(p, row);
-      Descale const descale = descale_of(p, at);
+      Descale const descale = descale_of<transposes>(p, at);
       Softmax softmax{p.softcap_scale != 0.0f ? p.scale : p.scale * descale.scores};
       int n = all.last - 1;
       while (n >= all.first && !own.has(n)) skip(role, group, n-- > all.first || !own.empty());
@@ -281,31 +243,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
         multiply(p, role, group, row, own, descale.scores, softmax, tOrO);
         for (n = own.first - 1; n >= all.first; --n) skip(role, group, true);
       }
-      int const thread = thread_idx_here() % kWarpgroupSize;
-      if constexpr (!transposes) {
-        store_output<T, MmaO>(p.out, at, row, thread, softmax, tOrO);
-      } else if (p.out.type == DType::f16) {
-        store_output<half, MmaO>(p.out, at, row, thread, softmax, tOrO, descale.values);
-      } else {
-        store_output<bfloat16, MmaO>(p.out, at, row, thread, softmax, tOrO, descale.values);
-      }
-    }
-  }
-
-  /// The factors of a tile's scores and values: of 8 bits, those of its operands.
-  struct Descale {
-    float scores = 1.0f, values = 1.0f;
-  };
-  TEGULA_DEVICE static Descale descale_of(Params const& p, RowBlock const& at) {
-    if constexpr (transposes) {
-      auto const& d = p.descales;
-      auto const of = [&, kv_head = at.head / p.heads_per_kv_head](float const* factors) {
-        std::int64_t const place = at.batch * d.stride.batch + kv_head * d.stride.head;
-        return factors == nullptr ? 1.0f : ld_global<float>(factors + place);
-      };
-      return {of(d.q) * of(d.k), of(d.v)};
-    } else {
-      return {};
+      store_output<T, MmaO>(p.out, at, row, thread_idx_here() % kWarpgroupSize, softmax, tOrO,
+                            descale.values);
     }
   }
 
@@ -336,12 +275,10 @@ template <AttentionSm90Config C> struct AttentionSm90 {
                                      KeyBlocks const& blocks, float descale, Softmax& softmax,
                                      AccumulatorO& tOrO) {
     auto const& smem = role.smem;
-    auto const& ring_q = role.ring_q;
     auto const& ring_k = role.ring_k;
     auto const& ring_v = role.ring_v;
     auto& order = role.order;
-    auto& q = role.q;
-    auto &k = role.k, &v = role.v;
+    auto &q = role.q, &k = role.k, &v = role.v;
     auto const tSsQ = MmaS{}.partition_a(tensor(smem.q))(_, _, q.stage);  // (1, MMA_K)
     auto const tSsK = MmaS{}.partition_b(tensor(smem.k));                 // (1, MMA_K, stages)
     auto const tOsV = MmaO{}.partition_b(tensor(smem.v));                 // (1, MMA_K, stages)
@@ -358,23 +295,24 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     };
     auto const softmax_of = [&](int n) {  // once S has come: P, but for its registers
       wgmma_pin(tSrS);
-      cap_and_mask(p, blocks, row, n, p.softcap_scale * descale, tSrS);
+      cap_and_mask<MmaS, C.exponential, C.block_n>(p.mask, blocks, row, n,
+                                                   p.softcap_scale * descale, tSrS);
       bool const grown = softmax.follow_and_exponentiate(tSrS, factor);
-      // No sum of exponentials is negative, but ptxas does not know it: the release comes after the
-      // first row's. Else it puts all of them off until after the wait for O, which they are to run
-      // beneath.
+      // No sum of exponentials is negative, but ptxas does not know it: the release comes after
+      // the first row's. Else it puts all of them off until after the wait for O, which they are
+      // to run beneath.
       ring_k.release(k.stage + (softmax.sum[0] < 0.0f ? 1 : 0));
       k.next();
       return grown;
     };
 
-    ring_q.wait(q);
+    role.ring_q.wait(q);
     ring_k.wait(k);
     wgmma_fence();  // the registers of S, before the wgmma that write them
     start_scores();
     wgmma_wait_group<0>();
     softmax_of(blocks.last - 1);
-    copy(as_operand(tSrS), tOrP);
+    copy(MmaO::template operand_a<typename V::Order>(MmaS{}, tSrS), tOrP);
 #pragma unroll 1
     for (int n = blocks.last - 2; n >= blocks.first; --n) {
       ring_k.wait(k);
@@ -393,10 +331,9 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       ring_v.release(v.stage);
       v.next();
       if (grown) Softmax::scale_rows(tOrO, factor);
-      copy(as_operand(tSrS), tOrP);
+      copy(MmaO::template operand_a<typename V::Order>(MmaS{}, tSrS), tOrP);
     }
-    ring_q.release(
-        q.stage);  // all of S has come: the next rows may be loaded while these are finished
+    role.ring_q.release(q.stage);  // all of S has come: the next rows may be loaded meanwhile
     q.advance(C.consumers);
 
     ring_v.wait(v);
@@ -407,39 +344,6 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     wgmma_pin(tOrO);
     ring_v.release(v.stage);
     v.next();
-  }
-
-  /// P as the second product's A: its registers of S, rounded.
-  TEGULA_DEVICE static auto as_operand(AccumulatorS const& tSrS) {
-    if constexpr (transposes) {
-      return MmaO::template operand_a<KeyOrder<C.block_n>>(MmaS{}, tSrS);
-    } else {
-      return MmaO::operand_a(MmaS{}, tSrS);
-    }
-  }
-
-  /// S of block n of the keys, as the softmax wants it: capped, and -inf where a row does not see a
-  /// key.
-  TEGULA_DEVICE static void cap_and_mask(Params const& p, KeyBlocks const& blocks, int row, int n,
-                                         float softcap_scale, AccumulatorS& tSrS) {
-    // One branch, and not taken for most blocks.
-    bool const capped = softcap_scale != 0.0f;
-    if (!capped && n < blocks.whole_last && n >= blocks.whole_first) return;
-    if (capped) {
-#pragma unroll
-      for (int i = 0; i < tSrS.size; ++i)
-        tSrS(i) = tanh_by_exp2<C.exponential>(tSrS(i) * softcap_scale);
-    }
-    AttentionMask const mask = p.mask;
-    auto const hide = [&](auto hidden) {
-      Coordinate const origin{row, n * C.block_n};
-      for_each(tSrS, MmaS{thread_idx_here() % kWarpgroupSize}.origin_c() + origin,
-               [&](float& s, Index i, Index key) {
-                 if (hidden(i, key)) s = -kInfinity;
-               });
-    };
-    if (n >= blocks.whole_last) hide([&](Index i, Index key) { return key >= edge(mask.end(i)); });
-    if (n < blocks.whole_first) hide([&](Index i, Index key) { return key < mask.begin(i); });
   }
 };
 

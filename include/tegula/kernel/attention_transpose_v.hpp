@@ -4,12 +4,15 @@
 
 #include "tegula/arch/ldmatrix.hpp"
 #include "tegula/arch/math.hpp"
+#include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/stmatrix.hpp"
+#include "tegula/arch/warp.hpp"
 #include "tegula/kernel/attention_sm90_config.hpp"
 #include "tegula/layout/algebra.hpp"
 #include "tegula/pipeline/thread_pipeline.hpp"
 #include "tegula/pipeline/tma_pipeline.hpp"
 #include "tegula/tensor/shared.hpp"
+#include "tegula/tensor/tiled_mma.hpp"
 
 /// How V gets from TMA to the second product of attention: as it comes, or transposed on the way.
 namespace tegula {
@@ -28,9 +31,15 @@ template <int Keys> struct KeyOrder {
 template <AttentionSm90Config C, bool = transposes_v(C)> struct LoadedV {
   static constexpr int warps = 0;
   using Ring = TmaPipeline<C.stages, 4 * C.consumers>;
+  using Order = detail::Unpermuted<C.block_n>;
   struct Storage {
     template <class F> void name_buffers(F&&) {}
   };
+  /// The ring that TMA loads V into, and its buffers (head_dim_v, block_n, stages).
+  template <class Smem> TEGULA_DEVICE static Ring ring(Smem const& smem) {
+    return Ring(smem.ring_v);
+  }
+  template <class Smem> TEGULA_DEVICE static auto const& tile(Smem const& smem) { return smem.v; }
 };
 
 /// V of 8 bits: TMA brings it into buffers of its own; `warps` warps of the producer transpose it
@@ -49,6 +58,7 @@ template <AttentionSm90Config C> struct LoadedV<C, true> {
   using Target = SharedTile<type_of<C.dtype>, v_tile(C)>;       // the same
   using Ring = ThreadPipeline<C.stages, warps, 4 * C.consumers, StageReader::async_proxy>;
   using RingLoaded = TmaPipeline<C.stages, warps>;
+  using Order = KeyOrder<C.block_n>;
 
   struct Storage {
     Tile v;
@@ -61,6 +71,39 @@ template <AttentionSm90Config C> struct LoadedV<C, true> {
     }
   };
 
+  /// The ring that TMA loads V into, and its buffers (head_dim_v, block_n, stages).
+  template <class Smem> TEGULA_DEVICE static RingLoaded ring(Smem const& smem) {
+    return RingLoaded(smem.loaded.ring);
+  }
+  template <class Smem> TEGULA_DEVICE static Tile const& tile(Smem const& smem) {
+    return smem.loaded.v;
+  }
+
+  /// The transposing warps: every block of V of every tile, in the order in which they are loaded.
+  /// `blocks_of` says which blocks of keys a tile has; `no_tile` ends the queue of tiles.
+  template <class Roles, class BlocksOf>
+  TEGULA_DEVICE static void transpose_all(Roles& role, int no_tile, BlocksOf blocks_of) {
+    auto const sV = tensor(tile(role.smem));  // (head_dim_v, block_n, stages)
+    auto const sVt = tensor(role.smem.v);     // the same
+    auto const loaded = ring(role.smem);
+    int const thread = thread_idx_here() % (32 * warps);
+    for (int tile = role.queue.get(); tile != no_tile; tile = role.queue.get()) {
+      auto const blocks = blocks_of(tile);
+#pragma unroll 1
+      for (int n = blocks.first; n < blocks.last; ++n) {
+        int const stage = role.v.stage;
+        loaded.wait(role.v);
+        role.ring_v.acquire(role.v);
+        transpose(sV(_, _, stage), sVt(_, _, stage), thread);
+        warp::sync();  // all lanes have read
+        loaded.release(stage);
+        role.ring_v.commit(stage);
+        role.v.next();
+      }
+    }
+  }
+
+ private:
   /// Thread `thread` of the transposing warps: its part of one stage.
   template <class From, class To>
   TEGULA_DEVICE static void transpose(From const& from, To const& to, int thread) {
@@ -90,7 +133,6 @@ template <AttentionSm90Config C> struct LoadedV<C, true> {
     }
   }
 
- private:
   static constexpr int columns = C.head_dim_v / 32, keys = C.block_n / 32;
   // thread -> (column, key) of its row: of four 8 x 8 matrices in the order (8 keys, 16 columns).
   using Loads = Map<Mode<Along<1, 16, 1>, Along<0, 2, 16>, Along<1, 2, 16>>>;
