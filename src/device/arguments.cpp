@@ -245,6 +245,10 @@ class AttentionChecker : Checker {
       refuse_argument(
           "attention: exponential is {}; it must be Exponential::ex2_approx or Exponential::polynomial.",
           static_cast<int>(a_.exponential));
+    if (a_.dtype == DType::e4m3 && a_.exponential != Exponential::ex2_approx)
+      refuse_argument(
+          "attention: exponential is polynomial and dtype is e4m3, which is computed with "
+          "Exponential::ex2_approx.");
   }
 
  private:

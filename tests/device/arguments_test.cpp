@@ -211,6 +211,9 @@ TEST(AttentionArguments, AreRefusedWithASentenceEach) {
   cases.push_back({"fp8 head dim",
                    fp8([](A& a) { a.head_dim = 72; }),
                    {"head_dim is 72; multiples of 16 from 16 to 256"}});
+  cases.push_back({"fp8 exponential",
+                   fp8([](A& a) { a.exponential = Exponential::polynomial; }),
+                   {"exponential is polynomial and dtype is e4m3"}});
   cases.push_back({"fp8 stride",
                    fp8([](A& a) { a.q_stride->seq += 8; }),
                    {"q_stride.seq is", "a multiple of 16 elements"}});

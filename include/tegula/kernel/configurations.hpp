@@ -94,17 +94,12 @@ constexpr AttentionSm90Config with_polynomial(AttentionSm90Config tile) {
   return tile;
 }
 
-/// Those of e4m3. Head dim 128 has several until they have been measured on a GPU: of those that
-/// cost the same, the first is chosen.
+/// Those of e4m3. Head dim 128 has two until they have been measured on a GPU.
 inline constexpr AttentionSm90Config attention_sm90_fp8_tiles[] = {
     {.head_dim = 64, .head_dim_v = 64, .block_n = 160, .consumers = 3},
     {.head_dim = 128, .head_dim_v = 128, .block_n = 224},
-    {.head_dim = 128, .head_dim_v = 128, .block_n = 192},
     {.head_dim = 128, .head_dim_v = 128, .block_n = 128},
     {.head_dim = 256, .head_dim_v = 256, .block_n = 128},
-    {.head_dim = 64, .head_dim_v = 64, .block_n = 160, .exponential = Exponential::polynomial},
-    {.head_dim = 128, .head_dim_v = 128, .block_n = 160, .exponential = Exponential::polynomial},
-    {.head_dim = 256, .head_dim_v = 256, .block_n = 64, .exponential = Exponential::polynomial},
 };
 
 constexpr auto attention_sm90_table() {
@@ -319,9 +314,7 @@ struct AttentionSm90Family {
 
   /// bf16 at every tile; the polynomial and f16 where the tile is smallest; e4m3 at each head dim.
   static constexpr bool is_representative(Config const& c) {
-    bool const hardware = c.exponential == Exponential::ex2_approx;
-    if (c.dtype == DType::e4m3)
-      return hardware ? c.head_dim != 128 || c.block_n == 224 : c.head_dim == 64;
+    if (c.dtype == DType::e4m3) return c.head_dim != 128 || c.block_n == 224;
     if (c.dtype == DType::bf16 && c.exponential == Exponential::ex2_approx) return true;
     return c.head_dim == 64 && (c.dtype == DType::bf16 || c.exponential == Exponential::ex2_approx);
   }
