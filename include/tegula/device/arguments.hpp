@@ -50,7 +50,8 @@ constexpr TokenStrides contiguous_tokens(std::int64_t seq, std::int64_t heads,
 /// behind it. A query that sees no key gives a row of zeros and a log-sum-exp of -inf.
 ///
 /// Operands of e4m3 stand for their values times factors, FlashAttention-3's q_descale, k_descale
-/// and v_descale: one for each batch and head of k, which the query heads that read it share.
+/// and v_descale: one for each batch and head of k, which the query heads that read it share. Those
+/// of q and k are positive.
 ///
 /// With a softcap c a score s = scale q k becomes c tanh(s / c). A sink takes part in the softmax
 /// of every row of its head as one more score, which has no value.
