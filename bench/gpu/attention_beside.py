@@ -2,13 +2,17 @@
 """tegula's attention beside its peers in one process:
 attention_beside.py BUILD [--type bf16|e4m3] [--config N] [--fa3 LIBRARY] [--record FILE] [--rounds N] [--random N --seed S]
 
-Forward, bf16 or e4m3, at the shapes of FlashAttention's papers (16384 tokens, heads * head_dim = 2048; from 16384 keys on one sequence), head dims
-64, 128 and 256, without a mask and causal; or, with --random, problems like those of models, drawn by the seed: batch, heads and heads of
-keys, 64 to 32768 queries and keys, odd ones included. The peers are PyTorch's cuDNN and FlashAttention-2 back ends and, where LIBRARY is
-given, FlashAttention-3: a shared library with fa3_fwd(head_dim, q, k, v, o, lse, batch, heads, kv_heads, seq_q, seq_k, causal, counter,
-stream) over its kernels, built elsewhere. With --type e4m3 the peers are tegula's own bf16 and, where LIBRARY has it, FlashAttention-3 by
-fa3_fwd_e4m3, which takes q_descale, k_descale and v_descale, pointers to one factor each, after lse. Each result is first held against a peer's, after its output was poisoned. Launches alternate,
-each timed by events after the L2 cache was flushed; medians are shown, and the ratio to the fastest peer.
+Forward, bf16 or e4m3, at the shapes of FlashAttention's papers (16384 tokens, heads * head_dim =
+2048; from 16384 keys on one sequence), head dims 64, 128 and 256, without a mask and causal; or,
+with --random, problems like those of models, drawn by the seed: batch, heads and heads of keys, 64
+to 32768 queries and keys, odd ones included. The peers are PyTorch's cuDNN and FlashAttention-2
+back ends and, where LIBRARY is given, FlashAttention-3: a shared library with fa3_fwd(head_dim, q,
+k, v, o, lse, batch, heads, kv_heads, seq_q, seq_k, causal, counter, stream) over its kernels, built
+elsewhere. With --type e4m3 the peers are tegula's own bf16 and, where LIBRARY has it,
+FlashAttention-3 by fa3_fwd_e4m3, which takes q_descale, k_descale and v_descale, pointers to one
+factor each, after lse; --config N, with --head-dims, times a configuration that is not chosen. Each
+result is first held against a peer's, after its output was poisoned. Launches alternate, each timed
+by events after the L2 cache was flushed; medians are shown, and the ratio to the fastest peer.
 """
 
 import argparse
