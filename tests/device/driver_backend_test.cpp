@@ -42,13 +42,7 @@ class DriverBackend : public ::testing::Test {
 
 GemmArguments gemm_of(Buffer<bfloat16>& a, Buffer<bfloat16>& b, Buffer<bfloat16>& d, int m, int n,
                       int k) {
-  return {.in = DType::bf16,
-          .m = m,
-          .n = n,
-          .k = k,
-          .a = a.data(),
-          .b = b.data(),
-          .d = d.data()};
+  return {.in = DType::bf16, .m = m, .n = n, .k = k, .a = a.data(), .b = b.data(), .d = d.data()};
 }
 
 TEST_F(DriverBackend, IsAMachine) {
@@ -93,8 +87,7 @@ TEST_F(DriverBackend, LaunchesWhatIsChosen) {
     std::memcpy(&first, launch.params.data(), sizeof first);
     EXPECT_EQ(first, a.data());
   }
-  auto const config =
-      configurations(gemm_sm90)[static_cast<std::size_t>(choice.configuration)];
+  auto const config = configurations(gemm_sm90)[static_cast<std::size_t>(choice.configuration)];
   EXPECT_EQ(launches[0].cluster[0] * launches[0].cluster[1],
             static_cast<unsigned>(cluster_size(config)));
   EXPECT_EQ(testing::calls_without_context(), 0);
@@ -135,10 +128,9 @@ TEST_F(DriverBackend, SaysWhatFailed) {
   Machine const machine = Machine::cuda();
   Buffer<bfloat16> a(machine, 64 * 64, "A"), d(machine, 64 * 64, "D");
   testing::fail_next_launch(719);
-  EXPECT_THAT(
-      message_of<device_error>([&] { gemm(machine, gemm_of(a, a, d, 64, 64, 64)); }),
-      AllOf(HasSubstr("cuLaunchKernelEx (grid "), HasSubstr("a failure that was asked for"),
-            HasSubstr("CUDA_ERROR_LAUNCH_FAILED")));
+  EXPECT_THAT(message_of<device_error>([&] { gemm(machine, gemm_of(a, a, d, 64, 64, 64)); }),
+              AllOf(HasSubstr("cuLaunchKernelEx (grid "), HasSubstr("a failure that was asked for"),
+                    HasSubstr("CUDA_ERROR_LAUNCH_FAILED")));
   gemm(machine, gemm_of(a, a, d, 64, 64, 64));
   EXPECT_EQ(take_fake_launches().size(), 1u);
 }
