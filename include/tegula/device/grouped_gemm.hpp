@@ -29,7 +29,8 @@ namespace tegula {
 /// | k          | (m, k)         | (n, k)         | (groups, m, n) | running sums of columns   |
 ///
 /// Rows of A and D that are no group's are neither computed nor written; groups may be empty. With
-/// Grouping::k a group without columns has D = C, or zeros.
+/// Grouping::k a group without columns has D = C, or zeros; one whose columns begin at no multiple
+/// of 16 bytes of A and B, where TMA cannot load them, has a D of NaN.
 ///
 /// With scales, an element of A or B stands for itself times its scale (docs/low_precision.md):
 ///

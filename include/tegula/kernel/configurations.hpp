@@ -306,7 +306,7 @@ template <class Add> constexpr void list_grouped_gemm_sm90(Add add) {
   for (GroupedGemmSm90Config tile : {scaled_large_tile, scaled_tile})
     add(typed(tile, e4m3, e4m3, f32, blocks));
   for (DType out : {bf16, f32}) add(typed(scaled_tile, e5m2, e4m3, out, blocks));
-  for (GroupedGemmSm90Config tile : {scaled_large_tile, scaled_tile})
+  for (GroupedGemmSm90Config tile : {GroupedGemmSm90Config{.block_m = 256}, scaled_tile})
     add(typed(tile, e4m3, e4m3, f32, rows));
   add(typed(scaled_tile, e4m3, e4m3, bf16, rows));
   add(typed(scaled_tile, e5m2, e4m3, f32, rows));

@@ -33,7 +33,10 @@ template <class Out, class Mma> class RowEpilogue {
     for (int r = 0; r < count_along<M, 0>; ++r) {
       int const row = m + origin_[0] + step_along<0>(M{}, r);
       bool const inside = row < edge(m_end);
-      if (out_.c != nullptr) add_c(values, r, row, n, inside);
+      if (out_.c != nullptr) {
+        add_c(values, r, row, n, inside);
+        warp::sync();  // all lanes have read the row: C may be D, which other lanes store
+      }
       if constexpr (sizeof(Out) == 2) {
         if (out_.vectors) {
           store_row(values, r, d_ + row * out_.ldd + n, edge(out_.n) - n, inside);

@@ -51,6 +51,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   static constexpr int stages = tegula::stages(C);
   static constexpr int bytes = stage_bytes(C);
   static constexpr int block_k = tegula::block_k(C);
+  static constexpr int bits_of_a = bits(C.a);
   static constexpr int wave_m = tegula::wave_m(C);
   static constexpr int waves = tegula::waves(C);
   static constexpr bool scaled = C.scales != Scales::none;
@@ -62,10 +63,11 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   using TileB = SharedTile<type_of<C.b>, b_tile(C, stages)>;  // (block_n, block_k, stages)
   using CopyA = TmaCopy<a_fetch(C)>;
   using CopyB = TmaCopy<b_fetch(C)>;
+  static constexpr int scale_slot = tegula::scale_slot(C);
   template <int Extent>
   using ScaleTile = SharedTile<float, layout(tuple(Extent, stages), tuple(1, Extent))>;
   struct NoScales {};
-  using ScalesA = std::conditional_t<scaled, ScaleTile<C.block_m>, NoScales>;
+  using ScalesA = std::conditional_t<scaled, ScaleTile<waves * scale_slot>, NoScales>;
   using ScalesB = std::conditional_t<column_scales, ScaleTile<C.block_n>, NoScales>;
   using Ring = TmaPipeline<stages, warps, peers>;
   using WorkTiles = GroupTileIterator<C.block_m>;
@@ -146,8 +148,17 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   TEGULA_DEVICE static int first_column(GroupTile const& tile) {
     return (tile.n * peers + rank()) * C.block_n;
   }
+  /// Whether TMA can load the group's columns: they begin at a multiple of 16 bytes.
+  TEGULA_DEVICE static bool addressable(GroupTile const& tile) {
+    return tile.k % (128 / bits_of_a) == 0;
+  }
   TEGULA_DEVICE static int steps_of(GroupTile const& tile) {
-    return ceil_div(tile.k_end - tile.k, block_k);
+    return addressable(tile) ? ceil_div(tile.k_end - tile.k, block_k) : 0;
+  }
+
+  /// The scales of one wave of A's rows.
+  TEGULA_DEVICE static SharedAddr scales_of_a(SharedStorage& smem, int stage, int wave) {
+    return shared_address(smem.scale_a.data) + 4 * scale_slot * (waves * stage + wave);
   }
 
   /// The producer, a warp, one thread of which issues the copies.
@@ -182,9 +193,12 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
       copy(g2sA, gA(_, _, k), sA(_, _, state.stage), full);
       copy(CopyB{}, gB(_, _, k), sB(_, _, state.stage), full);
       int const block = tile.k_block + k;
-      if constexpr (scaled)
-        tma_load(shared_address(smem.scale_a.data) + 4 * C.block_m * state.stage, p.scale_a,
-                 TmaCoordinate{tile.m, block, 0}, full);
+      if constexpr (scaled) {
+#pragma unroll
+        for (int wave = 0; wave < waves; ++wave)
+          tma_load(scales_of_a(smem, state.stage, wave), p.scale_a,
+                   TmaCoordinate{tile.m - tile.m % 4 + wave * wave_m, block, 0}, full);
+      }
       if constexpr (column_scales)
         tma_load(shared_address(smem.scale_b.data) + 4 * C.block_n * state.stage, p.scale_b,
                  TmaCoordinate{n, block, group}, full);
@@ -207,6 +221,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
       } else {
         multiply(p, smem, ring, state, tile, steps, thread, tCrC);
       }
+      if (!addressable(tile)) fill(tCrC, __builtin_nanf(""));
       Epilogue const epilogue{p.out, tile.group, thread};
 #pragma unroll
       for (int wave = 0; wave < waves; ++wave)
@@ -228,7 +243,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
   TEGULA_DEVICE static void multiply(Params const& p, SharedStorage& smem, Ring const& ring,
                                      typename Ring::State& state, GroupTile const& tile, int steps,
                                      int thread, Accumulator (&tCrC)[waves]) {
-    if (steps == 0) clear_all(tCrC);
+    if (steps == 0) fill(tCrC, 0.0f);
     int previous = 0;
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
@@ -261,7 +276,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
                                             typename Ring::State& state, GroupTile const& tile,
                                             int n, int steps, int thread,
                                             Accumulator (&tCrC)[waves]) {
-    clear_all(tCrC);
+    fill(tCrC, 0.0f);
     if constexpr (column_scales || kScaleBlock % C.block_n == 0) {
       promote_steps<C.block_n>(p, smem, ring, state, tile, n, steps, thread, tCrC);
     } else {  // where B's blocks meet within the tile is known in each of these loops
@@ -300,7 +315,7 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
                                           typename Ring::State& state, GroupTile const& tile, int n,
                                           int steps, int thread, Accumulator (&tCrC)[waves]) {
     Accumulator tCrP;  // the partial sums of one wave: (MMA, 1, 1)
-    int const own_row = Mma{thread}.origin_c()[0];
+    int const own_row = tile.m % 4 + Mma{thread}.origin_c()[0];
     float const* scale_b = nullptr;
     int next_block = 0;  // from a scale of B to that of the 128 columns behind it
     if constexpr (!column_scales) {
@@ -334,9 +349,8 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
         float of_a[own_rows];
 #pragma unroll
         for (int r = 0; r < own_rows; ++r)
-          of_a[r] = ld_shared<float>(
-              shared_address(smem.scale_a.data) +
-              4 * (C.block_m * state.stage + wave * wave_m + own_row + step_along<0>(M{}, r)));
+          of_a[r] = ld_shared<float>(scales_of_a(smem, state.stage, wave) +
+                                     4 * (own_row + step_along<0>(M{}, r)));
         wgmma_wait_group<0>();
         wgmma_pin(tCrP);
         if constexpr (column_scales) {
@@ -388,8 +402,8 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
 
   /// Whether a step reads beyond the K of the group, what lies there being another group's.
   TEGULA_DEVICE static bool ends_early(Params const& p, GroupTile const& tile, int step) {
-    return p.tiles.grouping == Grouping::k && tile.k + (step + 1) * block_k > tile.k_end &&
-           tile.k_end < p.tiles.depth;
+    return peers == 1 && p.tiles.grouping == Grouping::k &&
+           tile.k + (step + 1) * block_k > tile.k_end && tile.k_end < p.tiles.depth;
   }
 
   /// Zeros in the stage's A and B behind the group's K: a factor of each product alone would not
@@ -401,22 +415,25 @@ template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
     auto const sA = tensor(smem.a)(_, _, stage);
     auto const sB = tensor(smem.b)(_, _, stage);
 #pragma unroll 1
-    for (int row = thread; row < C.block_m + C.block_n; row += all) {
+    for (int row = thread / kWarpSize; row < C.block_m + C.block_n; row += warps) {
 #pragma unroll 1
-      for (int k = first; k < block_k; ++k) {
-        if (row < C.block_m)
-          sA(row, k) = type_of<C.a>{};
-        else
-          sB(row - C.block_m, k) = type_of<C.b>{};
+      for (int from = 0; from < block_k; from += kWarpSize) {
+        int const k = from + lane_id();
+        if (k >= first && row < C.block_m) sA(row, k) = type_of<C.a>{};
+        if (k >= first && row >= C.block_m) sB(row - C.block_m, k) = type_of<C.b>{};
+        warp::sync();  // one store of all lanes
       }
     }
     fence_proxy_async_shared();  // these writes, before the wgmma that read them ...
     cta::bar_sync(1, all);       // ... in both consumers
   }
 
-  TEGULA_DEVICE static void clear_all(Accumulator (&tCrC)[waves]) {
+  TEGULA_DEVICE static void fill(Accumulator (&tCrC)[waves], float value) {
 #pragma unroll
-    for (int wave = 0; wave < waves; ++wave) clear(tCrC[wave]);
+    for (int wave = 0; wave < waves; ++wave) {
+#pragma unroll
+      for (int i = 0; i < Accumulator::size; ++i) tCrC[wave](i) = value;
+    }
   }
 
   /// Every thread of the cluster has come here.

@@ -24,7 +24,8 @@ enum class Scales : std::uint8_t {
 /// part. Each of one (block_m 64) or two consumer warpgroups computes block_m / consumers rows of a
 /// tile, 64 at a time; K is walked 128 bytes at a time. The CTAs of a cluster compute tiles beside
 /// each other along N, which read the same rows of A, and so are of one group: it comes to them by
-/// multicast.
+/// multicast. Only CTAs without a cluster compute groups of k, behind whose ends they clear the
+/// stage.
 struct GroupedGemmSm90Config {
   DType a = DType::e4m3;
   DType b = DType::e4m3;
@@ -55,20 +56,24 @@ constexpr TmaBoxes a_fetch(GroupedGemmSm90Config const& c) {
   return tma_boxes(a_tile(c), c.cluster_n);
 }
 constexpr TmaBoxes b_fetch(GroupedGemmSm90Config const& c) { return tma_boxes(b_tile(c)); }
-/// Scales of a stage: one for each row of A; of B too, where its rows have their own.
-constexpr int a_scales(GroupedGemmSm90Config const& c) {
-  return c.scales == Scales::none ? 0 : c.block_m;
-}
+/// Scales of a stage. Of A one for each row, wave by wave: a box of them begins at a multiple of
+/// four rows, so it has four more than the wave, and lies in a slot of whole 128 bytes. Of B, where
+/// its rows have their own, one for each.
+constexpr int scale_box(GroupedGemmSm90Config const& c) { return wave_m(c) + 4; }
+constexpr int scale_slot(GroupedGemmSm90Config const& c) { return wave_m(c) + 32; }
 constexpr int b_scales(GroupedGemmSm90Config const& c) {
   return c.scales == Scales::rows_by_rows ? c.block_n : 0;
 }
 
+/// Bytes that TMA brings to a stage, ...
 constexpr int stage_bytes(GroupedGemmSm90Config const& c) {
-  return a_fetch(c).bytes + b_fetch(c).bytes + 4 * (a_scales(c) + b_scales(c));
+  int const a_scales = c.scales == Scales::none ? 0 : waves(c) * scale_box(c);
+  return a_fetch(c).bytes + b_fetch(c).bytes + 4 * (a_scales + b_scales(c));
 }
-/// As many stages as an H100's shared memory holds; 3 KB are left for barriers and alignment.
+/// ... and how many stages an H100's shared memory holds: 2 KB are left for barriers and alignment.
 constexpr int stages(GroupedGemmSm90Config const& c) {
-  int const most = (227 - 3) * 1024 / stage_bytes(c);
+  int const a_gaps = c.scales == Scales::none ? 0 : waves(c) * (scale_slot(c) - scale_box(c));
+  int const most = (227 - 2) * 1024 / (stage_bytes(c) + 4 * a_gaps);
   return most < 8 ? most : 8;
 }
 
@@ -94,8 +99,8 @@ struct BlockScales {
 
 /// What the kernel is launched with. The tensor maps describe A as (k, rows, 1) and B as (k, n,
 /// groups) with the boxes of a_fetch and b_fetch; scale_a as (rows, blocks of K, 1) and scale_b,
-/// where rows have their own, as (n, blocks of K, groups), boxes of block_m and block_n by 1. With
-/// Grouping::k, A, B and their scales have one group.
+/// where rows have their own, as (n, blocks of K, groups), boxes of scale_box and block_n by 1.
+/// With Grouping::k, A, B and their scales have one group.
 struct GroupedGemmSm90Params {
   TensorMap a;
   TensorMap b;

@@ -128,7 +128,7 @@ GroupedGemmSm90Params Traits::lower(Machine const& machine, GroupedGemmArguments
       .b = encode(machine, tegula::describe(b, b_fetch(c))),
       .scale_a = encode_or(
           machine, c.scales != Scales::none,
-          describe_scales(g.scale_a, rows, blocks, 1, *g.scale_a_stride, c.block_m), map_a),
+          describe_scales(g.scale_a, rows, blocks, 1, *g.scale_a_stride, scale_box(c)), map_a),
       .scale_b = encode_or(
           machine, c.scales == Scales::rows_by_rows,
           describe_scales(g.scale_b, g.n, blocks, groups_b, *g.scale_b_stride, c.block_n), map_a),
