@@ -54,7 +54,8 @@ def faults(kernel):
     if family is not None:
         found += [f"no {name} instruction" for name in REQUIRED[family] if not counts[name]]
     if "sm90" in kernel["name"] and not counts["setmaxnreg"] and kernel["registers"] is not None:
-        # A kernel at the limit of an even share is one whose consumers want more: its producer gives them of its own.
+        # A kernel at the limit of an even share is one whose consumers want more: its producer
+        # gives them of its own.
         threads = kernel["threads"] or 0
         if threads > 256 and kernel["registers"] >= REGISTERS // threads // 8 * 8:
             found.append("no setmaxnreg instruction")
