@@ -6,11 +6,11 @@ namespace tegula::broken {
 
 /// A thread that polls for a change that nobody makes polls for ever.
 ///
-/// Warp 1 waits for a flag. Thread 0 raises it after a barrier, at which it waits for warp 1.
+/// Thread 32 waits for a flag. Thread 0 raises it after a barrier, at which it waits for warp 1.
 struct livelock : Kernel<64> {
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage&) const {
     if (p.repaired && thread_idx() == 0) atom_exch(p.flags, 1u);
-    if (warp_id() == 1) {
+    if (thread_idx() == 32) {
       while (atom_add(p.flags, 0u) == 0) {
       }
     }
