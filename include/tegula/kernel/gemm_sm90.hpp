@@ -8,6 +8,7 @@
 #include "tegula/arch/warp.hpp"
 #include "tegula/kernel/epilogue_sm90.hpp"
 #include "tegula/kernel/gemm_sm90_config.hpp"
+#include "tegula/kernel/transposed_epilogue_sm90.hpp"
 #include "tegula/pipeline/cluster_reduction.hpp"
 #include "tegula/pipeline/lockstep_barrier.hpp"
 #include "tegula/pipeline/ordered_barrier.hpp"
@@ -19,6 +20,13 @@
 #include "tegula/tensor/warpgroup_gemm.hpp"
 
 namespace tegula {
+
+namespace detail {
+template <EpilogueSm90Spec S> struct SelectEpilogue { using Type = EpilogueSm90<S>; };
+template <EpilogueSm90Spec S> requires(S.transposed) struct SelectEpilogue<S> {
+  using Type = TransposedEpilogueSm90<S>;
+};
+}  // namespace detail
 
 /// Warp-specialised persistent GEMM on Hopper's tensor cores:
 /// D = activation(alpha scale_a scale_b A B + beta C + bias), accumulated in f32.
@@ -84,7 +92,7 @@ template <GemmSm90Config C> struct GemmSm90 {
       split,
       ClusterReduction<Accumulator, typename Mma<share_n>::Accumulator, C.split_k, 128 * consumers>,
       NoReduction>;
-  using Epilogue = EpilogueSm90<tegula::epilogue(C)>;
+  using Epilogue = typename detail::SelectEpilogue<tegula::epilogue(C)>::Type;
   // TMA's swizzle is made for 8 rows of 16 bytes: of the 16 rows of a column, two share each bank,
   // and so do two of the 4 rows that 16 lanes write as pairs of f32.
   static constexpr sim::Limits limits = {.bank_conflicts = bits(C.out) == 32 ? 2 : 1};
@@ -106,7 +114,7 @@ template <GemmSm90Config C> struct GemmSm90 {
       name("full", ring.full);
       name("empty", ring.empty);
       name("turn", order.turn);
-      name("C", epilogue.c);
+      if constexpr (!C.transposed) name("C", epilogue.c);
       if constexpr (split) {
         name("sums", sums);
         name("given", reduction.given);

@@ -46,6 +46,7 @@ struct GemmSm90Config {
   int store_buffers = 2;  ///< of each consumer warp, for D on its way out
   int min_ctas_per_sm = 1;
   bool activates = false;  ///< whether D is activated: by which function is known only at run time
+  bool transposed = false;  ///< whether D is contiguous along m, not along n; no C and no bias then
 
   constexpr bool operator==(GemmSm90Config const&) const = default;
 };
@@ -82,7 +83,8 @@ constexpr EpilogueSm90Spec epilogue(GemmSm90Config const& c) {
           .warps = 4 * consumers(c),
           .first_thread = kWarpgroupSize,  // after the producer's
           .buffers = c.store_buffers,
-          .activates = c.activates};
+          .activates = c.activates,
+          .transposed = c.transposed};
 }
 
 /// The tiles of D that a CTA's cluster takes: a CTA's, and its cluster's.

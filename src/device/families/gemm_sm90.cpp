@@ -75,7 +75,7 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
                                                  DeviceProperties const& device,
                                                  GemmConstraints const& wanted,
                                                  GemmCostModel const& model) {
-  GemmArguments const g = with_defaults(arguments);
+  GemmArguments const g = as_computed_by(c, with_defaults(arguments));
   double const cycles_per_us = 1e3 * model.clock_ghz;
   int const k_steps = static_cast<int>(ceil_div(g.k, block_k(c)));
   ClusterTile const tile{c.block_m * c.cluster_m, c.block_n * c.cluster_n,
@@ -206,10 +206,12 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   return choice;
 }
 
-std::string FamilyTraits<GemmSm90Family>::remark(GemmArguments const& g, GemmChoice const& choice) {
+std::string FamilyTraits<GemmSm90Family>::remark(GemmArguments const& arguments,
+                                                 GemmChoice const& choice) {
   TilePartition const& tiling = choice.tiling;
   if (!tiling.fitted()) return {};
   GemmSm90Config const& c = configuration(gemm_sm90, choice.configuration);
+  GemmArguments const g = as_computed_by(c, with_defaults(arguments));
   TileWidths const widths = tile_widths(c);
   std::int64_t const equal =
       ceil_div(g.m, c.block_m * c.cluster_m) * ceil_div(g.n, widths.wide) * g.batch;
@@ -253,6 +255,16 @@ EpilogueSm90Params epilogue_of(Machine const& machine, GemmArguments const& g,
         .last_narrow = two_widths ? encode(machine, describe(x, boxes.last_narrow)) : whole};
   };
   bool const c_batched = g.batch > 1 && *g.c_batch_stride != 0;
+  if (s.transposed) {
+    TensorMap const d =
+        encode(machine, describe(TmaMatrices{*g.out, g.d, g.m, g.n, g.batch, *g.ldd, *g.d_batch_stride}, boxes.whole));
+    return {.c = {d, d, d},
+            .d = {d, d, d},
+            .scale_a = g.scale_a,
+            .scale_b = g.scale_b,
+            .alpha = g.alpha,
+            .activation = g.activation};
+  }
   int const by_tma = columns_by_tma(static_cast<int>(g.n), store_unit(*g.out));
   PerPiece<TensorMap> const d =
       maps({*g.out, g.d, g.m, by_tma > 0 ? by_tma : g.n, g.batch, *g.ldd, *g.d_batch_stride});
@@ -276,8 +288,8 @@ EpilogueSm90Params epilogue_of(Machine const& machine, GemmArguments const& g,
 
 GemmSm90Params lower(Machine const& machine, GemmArguments const& arguments,
                      GemmChoice const& choice) {
-  GemmArguments const g = with_defaults(arguments);
   GemmSm90Config const& c = configuration(gemm_sm90, choice.configuration);
+  GemmArguments const g = device::as_computed_by(c, with_defaults(arguments));
   bool const meet = choice.lockstep_steps > 0 && c.split_k == 1;
   return {
       .problem = problem_of(machine, g, c),

@@ -13,6 +13,21 @@
 
 namespace tegula::device {
 
+/// The problem as a configuration computes it: where its D is transposed, D^T = B^T A^T, whose m is
+/// the caller's n, with the roles of A and B exchanged. Precondition: with_defaults(g).
+inline GemmArguments as_computed_by(GemmSm90Config const& c, GemmArguments g) {
+  if (!c.transposed) return g;
+  DType const in = g.in;
+  g.in = *g.in_b, g.in_b = in;
+  auto const exchange = [](auto& x, auto& y) {
+    auto const kept = x;
+    x = y, y = kept;
+  };
+  exchange(g.a_major, g.b_major), exchange(g.m, g.n), exchange(g.a, g.b), exchange(g.lda, g.ldb);
+  exchange(g.a_batch_stride, g.b_batch_stride), exchange(g.scale_a, g.scale_b);
+  return g;
+}
+
 template <> struct FamilyTraits<GemmSm90Family> {
   using Arguments = GemmArguments;
   using Choice = GemmChoice;
@@ -27,7 +42,9 @@ template <> struct FamilyTraits<GemmSm90Family> {
 
   static char const* check(GemmArguments const& arguments, GemmSm90Config const& c,
                            DeviceProperties const&) {
-    GemmArguments const g = with_defaults(arguments);
+    GemmArguments const g = as_computed_by(c, with_defaults(arguments));
+    if (c.transposed && (g.beta != 0 || g.bias != nullptr)) return "neither C nor a bias";
+    if (c.transposed && g.m % store_unit(c.out) != 0) return "rows of D of whole 16 bytes";
     if (c.a != g.in || c.b != *g.in_b) return "other operand types";
     if (c.out != *g.out) return "another output type";
     if (c.a_major != g.a_major || c.b_major != g.b_major) return "other majors";
@@ -81,10 +98,15 @@ template <> struct FamilyTraits<GemmSm90Family> {
                                 batched ? batches : 1, stride(*x, 2))
                             .as(names, of_operand(e.alpha)));
     };
-    add_operand(kA, p.a, c.a_major, p.m, p.a_batched);
-    add_operand(kB, p.b, c.b_major, p.n, p.b_batched);
+    add_operand(c.transposed ? kB : kA, p.a, c.a_major, p.m, p.a_batched);
+    add_operand(c.transposed ? kA : kB, p.b, c.b_major, p.n, p.b_batched);
     auto const d = sim::decode(e.d.whole);
-    if (columns_by_tma(p.n, store_unit(c.out)) < p.n) {
+    if (c.transposed) {
+      if (d && d->rank == 3)
+        tensors.push_back(
+            Matrices{c.out, d->address, p.n, p.m, stride(*d, 1), 1, batches, stride(*d, 2)}.as(
+                kD, Coverage::written));
+    } else if (columns_by_tma(p.n, store_unit(c.out)) < p.n) {
       tensors.push_back(
           Matrices{c.out, e.d_address, p.m, p.n, e.ldd, 1, batches, e.d_batch_stride}.as(
               kD, Coverage::written));
@@ -109,6 +131,7 @@ template <> struct FamilyTraits<GemmSm90Family> {
     s += fmt::format("->{} A:{} B:{} {}x{}x{} {}", to_string(c.out), text(c.a_major),
                      text(c.b_major), c.block_m, c.block_n, block_k(c), text(c.schedule));
     if (cluster_size(c) > c.split_k) s += fmt::format(" cluster {}x{}", c.cluster_m, c.cluster_n);
+    if (c.transposed) s += " transposed";
     if (c.split_k > 1) s += fmt::format(" split-k {}", c.split_k);
     if (c.min_ctas_per_sm > 1) s += fmt::format(" {} CTAs/SM", c.min_ctas_per_sm);
     if (c.activates) s += " activation";
