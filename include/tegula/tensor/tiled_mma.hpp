@@ -361,6 +361,7 @@ template <TiledMmaSpec S> struct TiledMma {
 template <TiledMmaSpec S, bool Transposed = false> struct MatrixStore {
   using Threads = MapOf<typename detail::StoredRows<S, Transposed>::ThreadSource>;
   using Values = MapOf<typename detail::StoredRows<S, Transposed>::StepSource>;
+  static constexpr CopyOp op = detail::stmatrix_of(Transposed);
 
   int thread;
 
@@ -375,7 +376,7 @@ template <TiledMmaSpec S, bool Transposed = false> struct MatrixStore {
     using Begins = compose_t<take_t<0, 2, M>, Threads>;
     using Own = concat_t<compose_t<take_t<0, 2, M>, Values>, take_t<2, M::rank, M>>;
     return detail::make_tensor<Own>(
-        tile.space.template begin_at<Begins, detail::stmatrix_of(Transposed)>(thread, where));
+        tile.space.template begin_at<Begins, op>(thread, where));
   }
 };
 template <TiledMmaSpec S> using TransposedMatrixStore = MatrixStore<S, true>;
