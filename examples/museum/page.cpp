@@ -136,11 +136,13 @@ std::string value(Source const& source, std::string_view key) {
   return found[0];
 }
 
-/// "PROJECT, https://..." as a link; between them there may be words: "PROJECT, the report: https://...".
+/// "PROJECT, https://..." as a link; between them there may be words: "PROJECT, the report:
+/// https://...".
 std::string link(std::string const& seen) {
   std::size_t const begin = seen.find("https://");
   std::string text = seen.substr(0, begin);
-  while (!text.empty() && (text.back() == ' ' || text.back() == ',' || text.back() == ':')) text.pop_back();
+  while (!text.empty() && (text.back() == ' ' || text.back() == ',' || text.back() == ':'))
+    text.pop_back();
   return "[" + text + "](" + seen.substr(begin) + ")";
 }
 
@@ -175,14 +177,16 @@ std::string story(Source const& source) {
 /// A piece: rule, story, links, kernel, report, mend.
 std::string section(Exhibit const& exhibit, Source const& source) {
   std::ostringstream out;
-  out << "### " << exhibit.name << "\n\n**" << source.rule << "**\n\n" << story(source) << "Seen in: ";
+  out << "### " << exhibit.name << "\n\n**" << source.rule << "**\n\n"
+      << story(source) << "Seen in: ";
   std::vector<std::string> const seen = values(source, "Seen in");
   for (std::size_t i = 0; i < seen.size(); ++i) out << (i == 0 ? "" : "; ") << link(seen[i]);
   out << ".\n\n```\n";
   int number = source.first_line;
   for (std::string const& line : source.lines) {
     std::string const digits = std::to_string(number++);
-    out << std::string(4 - digits.size(), ' ') << digits << (line.empty() ? "" : "  ") << line << "\n";
+    out << std::string(4 - digits.size(), ' ') << digits << (line.empty() ? "" : "  ") << line
+        << "\n";
   }
   out << "\n";
   if (source.report_lines.empty()) out << "(nothing is found)\n";

@@ -108,8 +108,10 @@ TEST(Refusals, ShapesAndModes) {
   EXPECT_NE(sentence([] { L("(4,8):(1,4)")[2]; }).find("no such mode"), std::string::npos);
   EXPECT_NE(sentence([] { layout(shape(4, 8), stride(1)); }).find("not congruent"),
             std::string::npos);
-  EXPECT_NE(sentence([] { L("(4,8)")
-                          (coord(1, 2, 3)); }).find("not a coarsening"),
+  EXPECT_NE(sentence([] {
+              L("(4,8)")
+              (coord(1, 2, 3));
+            }).find("not a coarsening"),
             std::string::npos);
   EXPECT_NE(sentence([] { L("(4,8)")(1, 2, 3); }).find("one index per mode"), std::string::npos);
   EXPECT_NE(sentence([] { L("(4,8)")(-1); }).find("negative"), std::string::npos);

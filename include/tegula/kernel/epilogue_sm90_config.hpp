@@ -38,15 +38,15 @@ constexpr int store_n(EpilogueSm90Spec const& s) {
     columns /= 2;
   return columns;
 }
-/// The columns of the last piece of a row of the tile, which may be narrower; likewise of a narrower
-/// tile.
+/// The columns of the last piece of a row of the tile, which may be narrower; likewise of a
+/// narrower tile.
 constexpr int last_store_n(EpilogueSm90Spec const& s) { return (s.n - 1) % store_n(s) + 1; }
 constexpr int last_narrow_store_n(EpilogueSm90Spec const& s) {
   return s.narrow_n == 0 ? last_store_n(s) : (s.narrow_n - 1) % store_n(s) + 1;
 }
 
-/// The pieces of all warps in shared memory: (16, store_n, buffers of all warps); transposed, of all
-/// warpgroups: (64, store_n, buffers of all warpgroups), contiguous along the rows.
+/// The pieces of all warps in shared memory: (16, store_n, buffers of all warps); transposed, of
+/// all warpgroups: (64, store_n, buffers of all warpgroups), contiguous along the rows.
 constexpr OperandTile store_tile(EpilogueSm90Spec const& s) {
   if (s.transposed) return {bits(s.out), 64, store_n(s), 0, s.buffers * s.warps / 4};
   return {bits(s.out), 16, store_n(s), 1, s.buffers * s.warps};

@@ -23,7 +23,8 @@ namespace tegula {
 
 namespace detail {
 template <EpilogueSm90Spec S> struct SelectEpilogue { using Type = EpilogueSm90<S>; };
-template <EpilogueSm90Spec S> requires(S.transposed) struct SelectEpilogue<S> {
+template <EpilogueSm90Spec S>
+requires(S.transposed) struct SelectEpilogue<S> {
   using Type = TransposedEpilogueSm90<S>;
 };
 }  // namespace detail
@@ -37,7 +38,8 @@ template <EpilogueSm90Spec S> requires(S.transposed) struct SelectEpilogue<S> {
 /// on from one tile to the next, so that the next tile is being fetched while this one is stored.
 ///
 ///     producer   for each tile, each step of K:  wait until a stage is empty, fetch A and B
-///     consumers  for each tile:  for each step of K:  wait until a stage is full, multiply, release
+///     consumers  for each tile:  for each step of K:  wait until a stage is full, multiply,
+///     release
 ///                                then the epilogue (epilogue_sm90.hpp)
 ///
 /// Legend: m, g, s, r for matrices in global memory, their tiles, shared and register tensors; tC..
@@ -266,8 +268,9 @@ template <GemmSm90Config C> struct GemmSm90 {
                                     typename Ring::State& state, int steps, int group,
                                     MathOrder& order, Accumulator& tCrC) {
     Mma<N> const mma{pingpong ? 0 : 128 * group};
-    auto const tCsA = mma.partition_a(tensor(smem.stage.a));                    // (MMA_M, MMA_K, stages)
-    auto const tCsB = mma.partition_b(part<N, block_k>(tensor(smem.stage.b)));  // (1, MMA_K, stages)
+    auto const tCsA = mma.partition_a(tensor(smem.stage.a));  // (MMA_M, MMA_K, stages)
+    auto const tCsB =
+        mma.partition_b(part<N, block_k>(tensor(smem.stage.b)));  // (1, MMA_K, stages)
     int previous = 0;
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {

@@ -26,10 +26,10 @@ enum class Schedule : std::uint8_t {
 ///
 /// A tile is block_m x block_n elements of D: a CTA's (basic, cooperative) or a consumer's
 /// (pingpong). K is walked 128 bytes at a time. The CTAs of a cluster of cluster_m x cluster_n
-/// (rank = m + cluster_m n) compute neighbouring tiles and fetch what they share once, by multicast. With split_k > 1 the
-/// cluster is instead split_k CTAs that compute one tile together, each a share of K. With narrow_n
-/// > 0 the kernel has a second main loop, for tiles of that many columns, so that D may be cut into
-/// both (pipeline/tile_partition.hpp).
+/// (rank = m + cluster_m n) compute neighbouring tiles and fetch what they share once, by
+/// multicast. With split_k > 1 the cluster is instead split_k CTAs that compute one tile together,
+/// each a share of K. With narrow_n > 0 the kernel has a second main loop, for tiles of that many
+/// columns, so that D may be cut into both (pipeline/tile_partition.hpp).
 struct GemmSm90Config {
   DType a = DType::bf16;
   DType b = DType::bf16;
@@ -45,7 +45,7 @@ struct GemmSm90Config {
   int narrow_n = 0;  ///< columns of the narrower tiles, where D is cut into both; 0: there are none
   int store_buffers = 2;  ///< of each consumer warp, for D on its way out
   int min_ctas_per_sm = 1;
-  bool activates = false;  ///< whether D is activated: by which function is known only at run time
+  bool activates = false;   ///< whether D is activated: by which function is known only at run time
   bool transposed = false;  ///< whether D is contiguous along m, not along n; no C and no bias then
 
   constexpr bool operator==(GemmSm90Config const&) const = default;

@@ -31,8 +31,8 @@ template <EpilogueSm90Spec S> class TransposedEpilogueSm90 {
   using Store = TmaCopy<store_boxes(S).whole>;
   /// Who holds what of a piece: as the accumulators of four warps' mma.sync, of which wgmma's are
   /// made.
-  static constexpr TiledMmaSpec piece_mma = {
-      warp_mma(DType::bf16, DType::f32, 16), 64, piece_n, /*groups_m=*/4};
+  static constexpr TiledMmaSpec piece_mma = {warp_mma(DType::bf16, DType::f32, 16), 64, piece_n,
+                                             /*groups_m=*/4};
 
  public:
   TEGULA_DEVICE TransposedEpilogueSm90(Params const& params, int, int, Tile const& tile,

@@ -9,8 +9,8 @@
 namespace tegula {
 
 /// A CTA's tile of D, m x n elements, or m x narrow_n of the narrower ones (0: there are none), and
-/// its cluster's, which is cluster_m x cluster_n of them (rank = m + cluster_m n). `ctas` is the size of the cluster: more
-/// than those where several CTAs share one tile.
+/// its cluster's, which is cluster_m x cluster_n of them (rank = m + cluster_m n). `ctas` is the
+/// size of the cluster: more than those where several CTAs share one tile.
 struct WorkTileSpec {
   int m = 0, n = 0;
   int narrow_n = 0;

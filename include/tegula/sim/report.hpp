@@ -25,8 +25,8 @@ enum class FindingKind : std::uint8_t {
   data_race,           ///< two accesses to the same bytes, one of them a write, that nothing orders
   proxy_race,  ///< the asynchronous proxy touches what was written without a fence.proxy.async, or
                ///< an mbarrier whose init no fence has made visible to it
-  register_race,  ///< registers of a wgmma in flight are written, or written before it without
-                  ///< wgmma.fence; or setmaxnreg twice without a barrier of the warpgroup
+  register_race,      ///< registers of a wgmma in flight are written, or written before it without
+                      ///< wgmma.fence; or setmaxnreg twice without a barrier of the warpgroup
   too_few_registers,  ///< the wgmma in flight hold more than the warpgroup has by its launch or by
                       ///< setmaxnreg
   wrong_layout,  ///< an address, or an operand, that is not laid out as its tile or its copy says
@@ -39,7 +39,7 @@ enum class FindingKind : std::uint8_t {
                     ///< or written as memory
   exited_cta,  ///< shared memory of a CTA that has exited, or exits before operations in flight are
                ///< done with it
-  deadlock,        ///< every thread that has not exited waits
+  deadlock,    ///< every thread that has not exited waits
   bank_conflicts,  ///< more passes over the banks of shared memory than the kernel, or the caller,
                    ///< declares
   uncoalesced,     ///< more sectors of global memory than the bytes need and the kernel, or the

@@ -11,8 +11,8 @@ namespace tegula::sim {
 
 /// When an operation in flight (cp.async, bulk and tensor copies, st.async, wgmma) takes effect.
 enum class Completion : std::uint8_t {
-  last,  ///< at the last moment the PTX ISA allows: when its group is waited for, or no thread of
-         ///< the cluster can run unless an mbarrier's phase completes
+  last,    ///< at the last moment the PTX ISA allows: when its group is waited for, or no thread of
+           ///< the cluster can run unless an mbarrier's phase completes
   first,   ///< at once
   random,  ///< anywhere between, by seed
 };

@@ -375,8 +375,7 @@ template <TiledMmaSpec S, bool Transposed = false> struct MatrixStore {
                   "MatrixStore: the tile must be as large as the tiled MMA's");
     using Begins = compose_t<take_t<0, 2, M>, Threads>;
     using Own = concat_t<compose_t<take_t<0, 2, M>, Values>, take_t<2, M::rank, M>>;
-    return detail::make_tensor<Own>(
-        tile.space.template begin_at<Begins, op>(thread, where));
+    return detail::make_tensor<Own>(tile.space.template begin_at<Begins, op>(thread, where));
   }
 };
 template <TiledMmaSpec S> using TransposedMatrixStore = MatrixStore<S, true>;
