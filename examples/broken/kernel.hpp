@@ -23,8 +23,8 @@
 #include "tegula/tensor/descriptor.hpp"
 #include "tegula/tensor/shared_tile.hpp"
 
-/// What the kernels of this gallery have in common, so that each of them is its mistake and little
-/// else.
+/// What the kernels of this gallery have in common, so that each of them is its mistake and
+/// little else.
 namespace tegula::broken {
 
 struct Params {

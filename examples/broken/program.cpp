@@ -43,7 +43,7 @@ bool list_by_kind(Gallery const& gallery) {
       }
     }
     complete = complete && !names.empty();
-    std::printf("%s", wrapped(kind + ": " + (names.empty() ? "none" : names), 110, "").c_str());
+    std::printf("%s", wrapped(kind + ": " + (names.empty() ? "none" : names), 100, "").c_str());
   }
   return complete;
 }
@@ -60,7 +60,7 @@ void show(Gallery const& gallery, Chapter const& chapter, Exhibit const& exhibit
     std::printf("%4d%s%s\n", source.first_line + static_cast<int>(i), empty ? "" : "  ",
                 source.lines[i].c_str());
   }
-  std::printf("\n%s", wrapped(findings_text(report_of(exhibit, false)), 110, "").c_str());
+  std::printf("\n%s", wrapped(findings_text(report_of(exhibit, false)), 100, "").c_str());
   std::size_t clean = 0;
   for (Schedule const& schedule : schedules()) clean += report_at(exhibit, true, schedule).ok();
   std::printf("repaired: clean at %zu of %zu schedules\n", clean, schedules().size());
@@ -72,7 +72,7 @@ bool holds(Gallery const& gallery, Chapter const& chapter, Exhibit const& exhibi
   bool right = true;
   auto const wrong = [&](std::string const& what, std::string const& report) {
     std::printf("%s: %s\n%s", exhibit.name.c_str(), what.c_str(),
-                wrapped(report, 110, "    ").c_str());
+                wrapped(report, 100, "    ").c_str());
     right = false;
   };
   std::string const expected = read_source(gallery.folder / chapter.folder, exhibit.name).report;

@@ -80,7 +80,7 @@ void write_report(std::filesystem::path const& folder, std::string const& name,
                                 [](std::string const& line) { return !line.starts_with("//"); });
   std::ostringstream out;
   for (auto line = lines.begin(); line != begin; ++line) out << *line << "\n";
-  out << kReport << "\n" << wrapped(report, 110, "//   ");
+  out << kReport << "\n" << wrapped(report, 100, "//   ");
   for (auto line = end; line != lines.end(); ++line) out << *line << "\n";
   write_file(file_of(folder, name), out.str());
 }

@@ -15,8 +15,8 @@ struct Source {
   std::vector<std::string> lines;  ///< the kernel's
   int first_line = 0;              ///< number of lines[0] in the file
   std::string report;              ///< one space between words
-  std::vector<std::string>
-      report_lines;  ///< as in the file, a finding's further lines indented by two
+  /// as in the file, a finding's further lines indented by two
+  std::vector<std::string> report_lines;
 };
 
 /// Reads FOLDER/NAME.hpp. Throws std::runtime_error, with the file's name, where there is none or

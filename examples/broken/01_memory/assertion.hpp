@@ -21,7 +21,6 @@ struct assertion : Kernel<32> {
 
 // Report:
 //   01_memory/assertion.hpp:17: kernel assertion, CTA (4, 0, 0), warp 0, lane 0: trap: the kernel
-//   executed
-//     trap
+//     executed trap
 
 }  // namespace tegula::broken

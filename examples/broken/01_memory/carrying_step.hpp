@@ -28,9 +28,9 @@ struct carrying_step : Kernel<64> {
 };
 
 // Report:
-//   01_memory/carrying_step.hpp:25: kernel carrying_step, CTA (0, 0, 0), warp 1, lane 0:
-//   wrong_layout: row 4,
-//     column 0 of tile is byte 528 of tile by its layout, Sw<5,0,5> o (32,32):(32,1), but the
-//     accessor made at 01_memory/carrying_step.hpp:24 computes byte 512 of tile (32 times in all)
+//   01_memory/carrying_step.hpp:26: kernel carrying_step, CTA (0, 0, 0), warp 1, lane 0:
+//     wrong_layout: row 4, column 0 of tile is byte 528 of tile by its layout, Sw<5,0,5> o
+//     (32,32):(32,1), but the accessor made at 01_memory/carrying_step.hpp:25 computes byte 512 of
+//     tile (32 times in all)
 
 }  // namespace tegula::broken

@@ -25,8 +25,7 @@ struct edge_too_near : Kernel<96> {
 
 // Report:
 //   kernel edge_too_near: unwritten_output: nobody writes row 15, column 63 of out, one of 1024
-//   elements: the
-//     launch is to write them all; row 15, column 62, beside it, st.global of CTA (10, 0, 0), warp
-//     1 writes (01_memory/edge_too_near.hpp:21)
+//     elements: the launch is to write them all; row 15, column 62, beside it, st.global of CTA
+//     (10, 0, 0), warp 1 writes (01_memory/edge_too_near.hpp:22)
 
 }  // namespace tegula::broken

@@ -22,9 +22,8 @@ struct misaligned : Kernel<32> {
 };
 
 // Report:
-//   01_memory/misaligned.hpp:17: kernel misaligned, CTA (0, 0, 0), warp 0, lane 31: misaligned:
-//   ld.shared of
-//     16 bytes at shared address 0x47c, 12 bytes past a multiple of 16: row 0, column 31 of stage 0
-//     of tile (24 times in all)
+//   01_memory/misaligned.hpp:19: kernel misaligned, CTA (0, 0, 0), warp 0, lane 31: misaligned:
+//     ld.shared of 16 bytes at shared address 0x47c, 12 bytes past a multiple of 16: row 0, column
+//     31 of stage 0 of tile (24 times in all)
 
 }  // namespace tegula::broken

@@ -30,8 +30,7 @@ struct rest_of_the_row : Kernel<32> {
 
 // Report:
 //   kernel rest_of_the_row: unread_input: nobody reads row 0, column 32 of in, nor 287 others of
-//   its 800
-//     elements: the launch is to read them all; row 0, column 31, beside it, ld.global of CTA (0,
-//     0, 0), warp 0 reads (01_memory/rest_of_the_row.hpp:24)
+//     its 800 elements: the launch is to read them all; row 0, column 31, beside it, ld.global of
+//     CTA (0, 0, 0), warp 0 reads (01_memory/rest_of_the_row.hpp:24)
 
 }  // namespace tegula::broken

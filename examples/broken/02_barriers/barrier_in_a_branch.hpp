@@ -23,8 +23,7 @@ struct barrier_in_a_branch : Kernel<64> {
 
 // Report:
 //   02_barriers/barrier_in_a_branch.hpp:16: kernel barrier_in_a_branch, CTA (0, 0, 0), warp 0, lane
-//   0:
-//     divergence: bar.sync needs all lanes of the warp, but lane 16 exited while lanes 0-15 wait
+//     0: divergence: bar.sync needs all lanes of the warp, but lane 16 exited while lanes 0-15 wait
 //     there
 
 }  // namespace tegula::broken

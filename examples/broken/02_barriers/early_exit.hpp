@@ -22,7 +22,7 @@ struct early_exit : Kernel<128> {
 
 // Report:
 //   02_barriers/early_exit.hpp:17: kernel early_exit, CTA (0, 0, 0): deadlock: warps 0-2 wait at
-//   barrier 0
-//     (02_barriers/early_exit.hpp:17), where 96 of 128 threads have arrived; warp 3 exited
+//     barrier 0 (02_barriers/early_exit.hpp:17), where 96 of 128 threads have arrived; warp 3
+//     exited
 
 }  // namespace tegula::broken

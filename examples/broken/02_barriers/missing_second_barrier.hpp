@@ -23,10 +23,9 @@ struct missing_second_barrier : Kernel<64> {
 };
 
 // Report:
-//   02_barriers/missing_second_barrier.hpp:17: kernel missing_second_barrier, CTA (0, 0, 0), warp
-//   0, lane 0:
-//     data_race: ld.shared reads row 1, column 0 of stage 0 of tile, which warp 1 lane 0 wrote by
-//     st.shared (02_barriers/missing_second_barrier.hpp:15), and nothing orders the two: a
+//   02_barriers/missing_second_barrier.hpp:18: kernel missing_second_barrier, CTA (0, 0, 0), warp
+//     0, lane 0: data_race: ld.shared reads row 1, column 0 of stage 0 of tile, which warp 1 lane 0
+//     wrote by st.shared (02_barriers/missing_second_barrier.hpp:16), and nothing orders the two: a
 //     cta::sync between them, or an arrival on an mbarrier and a wait for it, would order them (64
 //     times in all)
 

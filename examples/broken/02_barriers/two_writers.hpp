@@ -23,8 +23,7 @@ struct two_writers : Kernel<64> {
 
 // Report:
 //   02_barriers/two_writers.hpp:17: kernel two_writers, CTA (0, 0, 0), warp 1, lane 0: data_race:
-//   st.shared
-//     writes row 0, column 0 of stage 0 of tile, which warp 0 lane 0 wrote by st.shared
+//     st.shared writes row 0, column 0 of stage 0 of tile, which warp 0 lane 0 wrote by st.shared
 //     (02_barriers/two_writers.hpp:17), and nothing orders the two: a cta::sync between them, or an
 //     arrival on an mbarrier and a wait for it, would order them
 

@@ -23,9 +23,8 @@ struct missing_warp_sync : Kernel<32> {
 //     uninitialized_read: ld.shared reads row 0, column 31 of stage 0 of tile, which nobody has
 //     written (16 times in all)
 //   03_warps/missing_warp_sync.hpp:15: kernel missing_warp_sync, CTA (0, 0, 0), warp 0, lane 16:
-//   data_race:
-//     st.shared writes row 0, column 16 of stage 0 of tile, which warp 0 lane 15 read by ld.shared
-//     (03_warps/missing_warp_sync.hpp:17), and nothing orders the two: a warp::sync between them
-//     would order them (32 times in all)
+//     data_race: st.shared writes row 0, column 16 of stage 0 of tile, which warp 0 lane 15 read by
+//     ld.shared (03_warps/missing_warp_sync.hpp:17), and nothing orders the two: a warp::sync
+//     between them would order them (32 times in all)
 
 }  // namespace tegula::broken

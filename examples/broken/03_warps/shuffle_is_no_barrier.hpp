@@ -22,9 +22,8 @@ struct shuffle_is_no_barrier : Kernel<32> {
 
 // Report:
 //   03_warps/shuffle_is_no_barrier.hpp:19: kernel shuffle_is_no_barrier, CTA (0, 0, 0), warp 0,
-//   lane 31:
-//     data_race: ld.shared reads row 0, column 0 of stage 0 of tile, which warp 0 lane 0 wrote by
-//     st.shared (03_warps/shuffle_is_no_barrier.hpp:16), and nothing orders the two: a warp::sync
-//     between them would order them (32 times in all)
+//     lane 31: data_race: ld.shared reads row 0, column 0 of stage 0 of tile, which warp 0 lane 0
+//     wrote by st.shared (03_warps/shuffle_is_no_barrier.hpp:16), and nothing orders the two: a
+//     warp::sync between them would order them (32 times in all)
 
 }  // namespace tegula::broken

@@ -20,8 +20,7 @@ struct wrong_mask : Kernel<32> {
 };
 
 // Report:
-//   03_warps/wrong_mask.hpp:16: kernel wrong_mask, CTA (0, 0, 0), warp 0, lane 0: invalid_operand:
-//   shfl.sync
-//     reads lane 8, which its mask 0x000000ff leaves out (8 times in all)
+//   03_warps/wrong_mask.hpp:17: kernel wrong_mask, CTA (0, 0, 0), warp 0, lane 0: invalid_operand:
+//     shfl.sync reads lane 8, which its mask 0x000000ff leaves out (8 times in all)
 
 }  // namespace tegula::broken

@@ -26,8 +26,7 @@ struct stage_not_advanced : Kernel<32> {
 
 // Report:
 //   04_cp_async/stage_not_advanced.hpp:14: kernel stage_not_advanced, CTA (0, 0, 0), warp 0, lane
-//   0:
-//     unread_copy: cp.async writes over what a cp.async of warp 0 lane 0
+//     0: unread_copy: cp.async writes over what a cp.async of warp 0 lane 0
 //     (04_cp_async/stage_not_advanced.hpp:14) has brought, from row 0, column 0 of stage 1 of tile
 //     on, and nobody has read any of it (2 times in all)
 

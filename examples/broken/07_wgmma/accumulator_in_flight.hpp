@@ -26,8 +26,7 @@ struct accumulator_in_flight : WarpgroupKernel<> {
 
 // Report:
 //   07_wgmma/accumulator_in_flight.hpp:18: kernel accumulator_in_flight, CTA (0, 0, 0), warp 0,
-//   lane 0:
-//     register_race: d[5], row 0, column 9 of D was written while a wgmma.mma_async that owns it
-//     was in flight: a wgmma_wait_group that covers it before the write would order them
+//     lane 0: register_race: d[5], row 0, column 9 of D was written while a wgmma.mma_async that
+//     owns it was in flight: a wgmma_wait_group that covers it before the write would order them
 
 }  // namespace tegula::broken

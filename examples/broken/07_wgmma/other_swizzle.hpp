@@ -34,8 +34,8 @@ struct other_swizzle : WarpgroupKernel<> {
 
 // Report:
 //   07_wgmma/other_swizzle.hpp:28: kernel other_swizzle, CTA (0, 0, 0), warp 0: wrong_layout:
-//   wgmma.mma_async
-//     reads row 1, column 0 of B by the swizzle of 128 bytes, where a cp.async.bulk.tensor that
-//     warp 0 lane 0 issued (07_wgmma/other_swizzle.hpp:22) has put other elements, by no swizzle
+//     wgmma.mma_async reads row 1, column 0 of B by the swizzle of 128 bytes, where a
+//     cp.async.bulk.tensor that warp 0 lane 0 issued (07_wgmma/other_swizzle.hpp:22) has put other
+//     elements, by no swizzle
 
 }  // namespace tegula::broken

@@ -28,8 +28,7 @@ struct wrong_descriptor : WarpgroupKernel<> {
 
 // Report:
 //   07_wgmma/wrong_descriptor.hpp:21: kernel wrong_descriptor, CTA (0, 0, 0), warp 1: misaligned:
-//   the matrix
-//     descriptor of B, 0x4000004000000258: its start address 0x2580 is not in the first of eight
-//     rows of 128 bytes
+//     the matrix descriptor of B, 0x4000004000000258: its start address 0x2580 is not in the first
+//     of eight rows of 128 bytes
 
 }  // namespace tegula::broken

@@ -22,8 +22,7 @@ struct arrival_at_the_gone : Kernel<32> {
 
 // Report:
 //   08_clusters/arrival_at_the_gone.hpp:18: kernel arrival_at_the_gone, CTA (1, 0, 0), warp 0, lane
-//   0:
-//     exited_cta: the CTA of rank 0 exits, and nothing orders that after the mbarrier.arrive on
+//     0: exited_cta: the CTA of rank 0 exits, and nothing orders that after the mbarrier.arrive on
 //     element 0 of empty by CTA 1 of the cluster: a wait of that CTA for the mbarrier's phase
 //     before it exits would order them
 

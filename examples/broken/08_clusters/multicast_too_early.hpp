@@ -37,11 +37,10 @@ struct multicast_too_early : Kernel<64> {
 
 // Report:
 //   08_clusters/multicast_too_early.hpp:23: kernel multicast_too_early, CTA (0, 0, 0), warp 0, lane
-//   0:
-//     async_overwrite: cp.async.bulk.tensor writes row 0, column 0 of stage 0 of tile of CTA 1 of
-//     the cluster while a cp.async.bulk.tensor into it is in flight that warp 0 lane 0 of CTA 0 of
-//     the cluster issued (08_clusters/multicast_too_early.hpp:23): a wait for element 0 of full of
-//     CTA 1 of the cluster, on which it completes, by a thread of that CTA, an arrival of its on an
-//     mbarrier of CTA 0 after that, and a wait for it there would order them
+//     0: async_overwrite: cp.async.bulk.tensor writes row 0, column 0 of stage 0 of tile of CTA 1
+//     of the cluster while a cp.async.bulk.tensor into it is in flight that warp 0 lane 0 of CTA 0
+//     of the cluster issued (08_clusters/multicast_too_early.hpp:23): a wait for element 0 of full
+//     of CTA 1 of the cluster, on which it completes, by a thread of that CTA, an arrival of its on
+//     an mbarrier of CTA 0 after that, and a wait for it there would order them
 
 }  // namespace tegula::broken

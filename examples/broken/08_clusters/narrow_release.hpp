@@ -34,10 +34,9 @@ struct narrow_release : Kernel<32> {
 
 // Report:
 //   08_clusters/narrow_release.hpp:30: kernel narrow_release, CTA (0, 0, 0), warp 0, lane 0:
-//   data_race:
-//     ld.shared reads row 0, column 31 of stage 0 of tile, which warp 0 lane 31 of CTA 1 of the
-//     cluster wrote by st.shared::cluster (08_clusters/narrow_release.hpp:22), and nothing orders
-//     the two: a cluster::sync between them, or an mbarrier_arrive_cluster_release and, after the
-//     wait for it, a fence_acq_rel<Scope::gpu>, would order them (64 times in all)
+//     data_race: ld.shared reads row 0, column 31 of stage 0 of tile, which warp 0 lane 31 of CTA 1
+//     of the cluster wrote by st.shared::cluster (08_clusters/narrow_release.hpp:22), and nothing
+//     orders the two: a cluster::sync between them, or an mbarrier_arrive_cluster_release and,
+//     after the wait for it, a fence_acq_rel<Scope::gpu>, would order them (64 times in all)
 
 }  // namespace tegula::broken

@@ -22,8 +22,7 @@ struct read_only_path : Kernel<64> {
 
 // Report:
 //   09_global_memory/read_only_path.hpp:18: kernel read_only_path, CTA (0, 0, 0), warp 1, lane 31:
-//   data_race:
-//     ld.global.nc reads byte 0 of out, which st.global of warp 0 lane 0 writes
+//     data_race: ld.global.nc reads byte 0 of out, which st.global of warp 0 lane 0 writes
 //     (09_global_memory/read_only_path.hpp:15): the read-only path need not see what the launch
 //     writes: an ld_global in the place of the ld_global_nc, and a cta::sync between the two, would
 //     order them (64 times in all)

@@ -33,8 +33,7 @@ struct half_the_block_syncs : Kernel<128> {
 
 // Report:
 //   01_threads/half_the_block_syncs.hpp:26: kernel half_the_block_syncs, CTA (0, 0, 0): deadlock:
-//   warps 0-1
-//     wait at barrier 0 (01_threads/half_the_block_syncs.hpp:26), where 64 of 128 threads have
-//     arrived; warps 2-3 exited
+//     warps 0-1 wait at barrier 0 (01_threads/half_the_block_syncs.hpp:26), where 64 of 128 threads
+//     have arrived; warps 2-3 exited
 
 }  // namespace tegula::museum

@@ -32,9 +32,9 @@ struct waits_for_its_own : Kernel<64> {
 //     uninitialized_read: ld.shared reads row 1, column 0 of stage 0 of tile, which nobody has
 //     written (32 times in all)
 //   02_cp_async/waits_for_its_own.hpp:22: kernel waits_for_its_own, CTA (0, 0, 0), warp 1, lane 0:
-//   data_race:
-//     cp.async writes row 1, column 0 of stage 0 of tile, which warp 0 lane 0 read by ld.shared
-//     (02_cp_async/waits_for_its_own.hpp:26), and nothing orders the two: a cta::sync between them,
-//     or an arrival on an mbarrier and a wait for it, would order them (64 times in all)
+//     data_race: cp.async writes row 1, column 0 of stage 0 of tile, which warp 0 lane 0 read by
+//     ld.shared (02_cp_async/waits_for_its_own.hpp:26), and nothing orders the two: a cta::sync
+//     between them, or an arrival on an mbarrier and a wait for it, would order them (64 times in
+//     all)
 
 }  // namespace tegula::museum

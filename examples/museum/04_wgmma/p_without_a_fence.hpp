@@ -37,9 +37,8 @@ struct p_without_a_fence : WarpgroupKernel<> {
 };
 
 // Report:
-//   04_wgmma/p_without_a_fence.hpp:31: kernel p_without_a_fence, CTA (0, 0, 0), warp 1, lane 31:
-//   data_race:
-//     wgmma.mma_async reads row 0, column 0 of A, which warp 0 lane 0 wrote by st.shared
+//   04_wgmma/p_without_a_fence.hpp:32: kernel p_without_a_fence, CTA (0, 0, 0), warp 1, lane 31:
+//     data_race: wgmma.mma_async reads row 0, column 0 of A, which warp 0 lane 0 wrote by st.shared
 //     (04_wgmma/p_without_a_fence.hpp:25), and nothing orders the two: a fence_proxy_async_shared
 //     after the write, and then a barrier or an arrival on an mbarrier and a wait for it, would
 //     order them (57 times in all)

@@ -5,7 +5,9 @@
 #include "tegula/arch/setmaxnreg.hpp"
 #include "tegula/arch/warp.hpp"
 #include "tegula/kernel/attention_output.hpp"
+#include "tegula/kernel/attention_scores.hpp"
 #include "tegula/kernel/attention_sm90_config.hpp"
+#include "tegula/kernel/attention_transpose_v.hpp"
 #include "tegula/kernel/online_softmax.hpp"
 #include "tegula/pipeline/ordered_barrier.hpp"
 #include "tegula/pipeline/tma_pipeline.hpp"
@@ -26,12 +28,13 @@ namespace tegula {
 /// the first.
 ///
 ///     producer   for each block of rows:  Q, K[last], then K[n - 1], V[n] for each block of keys
-///     consumers  for each block of rows:  S = Q K[last]
-///                                         P = softmax(S)
-///                                         for each block but the last:  S = Q K[n], O += P V[n +
-///                                         1]
-///                                                                       P = softmax(S), rescale O
-///                                         O += P V[first]; store O
+///     consumers  for each block of rows:
+///                  S = Q K[last]
+///                  P = softmax(S)
+///                  for each block but the last:
+///                    S = Q K[n], O += P V[n + 1]
+///                    P = softmax(S), rescale O
+///                  O += P V[first]; store O
 ///
 /// The softmax of one block runs while the tensor core works on the product of the block before,
 /// and on the other consumers' products: an ordered barrier has the consumers start theirs in turn.
@@ -41,7 +44,6 @@ namespace tegula {
 template <AttentionSm90Config C> struct AttentionSm90 {
   using Params = AttentionSm90Params;
   using T = type_of<C.dtype>;
-
   static constexpr AttentionSm90Config config = C;
   static constexpr int threads = kWarpgroupSize * (1 + C.consumers);
   static constexpr int min_ctas_per_sm = 1;
@@ -55,20 +57,23 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   using TileV = SharedTile<T, v_tile(C)>;  // (head_dim_v, block_n, stages)
   using CopyQ = TmaCopy<tma_boxes(q_tile(C))>;
   using CopyK = TmaCopy<tma_boxes(k_tile(C))>;
-  using CopyV = TmaCopy<tma_boxes(v_tile(C))>;
+  using CopyV = TmaCopy<tma_boxes(loaded_v_tile(C))>;
   using RingQ = TmaPipeline<C.consumers, 4>;  // a stage is one consumer's
   using Ring = TmaPipeline<C.stages, 4 * C.consumers>;
+  static constexpr bool transposes = transposes_v(C);  // operands of 8 bits
+  using V = LoadedV<C>;
   using MathOrder = OrderedBarrier<C.consumers, 4>;
-  using Queue = TileQueue<2, 4 * C.consumers>;
+  using Queue = TileQueue<2, 4 * C.consumers + V::warps>;
 
   // Of one consumer.
   using MmaS = TiledMma<TiledMmaSpec{warpgroup_mma(C.dtype, C.dtype, DType::f32, C.block_n)}>;
-  using MmaO = TiledMma<TiledMmaSpec{warpgroup_mma(C.dtype, C.dtype, DType::f32, C.head_dim_v,
-                                                   Major::k, Major::mn, MmaOperands::rs)}>;
+  using MmaO =
+      TiledMma<TiledMmaSpec{warpgroup_mma(C.dtype, C.dtype, DType::f32, C.head_dim_v, Major::k,
+                                          transposes ? Major::k : Major::mn, MmaOperands::rs)}>;
   using AccumulatorS = typename MmaS::Accumulator;
   using AccumulatorO = typename MmaO::Accumulator;
   using OperandP = typename MmaO::template FragmentA<C.block_n>;
-  using Softmax = OnlineSoftmax<typename AccumulatorS::Map, C.exponential>;
+  using Softmax = OnlineSoftmax<typename AccumulatorS::Map, C.exponential, T>;
   static constexpr sim::Limits limits = {.bank_conflicts = 0};
 
   struct SharedStorage {
@@ -77,9 +82,10 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     TileV v;
     typename RingQ::Storage ring_q;
     typename Ring::Storage ring_k;
-    typename Ring::Storage ring_v;
+    typename V::Ring::Storage ring_v;
     typename MathOrder::Storage order;
     typename Queue::Storage queue;
+    [[no_unique_address]] typename V::Storage loaded;
 
     template <class F> void name_buffers(F&& name) {
       name("Q", q);
@@ -95,27 +101,28 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       name("tile", queue.tile);
       name("tile full", queue.full);
       name("tile empty", queue.empty);
+      loaded.name_buffers(name);
     }
   };
   static_assert(sizeof(SharedStorage) <= shared_bytes(C) && shared_bytes(C) <= 227 * 1024);
 
   // Registers move from the producer to the consumers: launched with 168 each, or with three
   // consumers 128.
-  static constexpr int producer_registers = C.consumers == 2 ? 24 : 32;
-  static constexpr int consumer_registers = C.consumers == 2 ? 240 : 160;
+  static constexpr int producer_registers = C.consumers == 3 ? 32 : transposes ? 40 : 24;
+  static constexpr int consumer_registers = C.consumers == 3 ? 160 : transposes ? 232 : 240;
 
   static constexpr char const* role(int warp) {
     constexpr char const* names[] = {"producer", "consumer 0", "consumer 1", "consumer 2"};
-    return names[warp / 4];
+    return V::warps > 0 && (warp == 2 || warp == 3) ? "transposes V" : names[warp / 4];
   }
   TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) { return {p.ctas, 1, 1}; }
 
-  /// The handles of what the producer and the consumers share. Each role has its own states of
-  /// them.
+  /// The handles of what the roles share. Each role has its own states of them.
   struct Roles {
     SharedStorage& smem;
     RingQ ring_q{smem.ring_q};
-    Ring ring_k{smem.ring_k}, ring_v{smem.ring_v};
+    Ring ring_k{smem.ring_k};
+    typename V::Ring ring_v{smem.ring_v};
     MathOrder order{smem.order};
     Queue queue{smem.queue};
     typename RingQ::State q{};
@@ -126,12 +133,11 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     int const warp = warp::shfl(warp_id(), 0);  // known to be the same in all lanes
     Roles role{smem};
     if (thread_idx() == 0) {
-      prefetch_tensor_map(p.q);
-      prefetch_tensor_map(p.k);
-      prefetch_tensor_map(p.v);
+      for (TensorMap const* const map : {&p.q, &p.k, &p.v}) prefetch_tensor_map(*map);
       role.ring_q.init();
       role.ring_k.init();
       role.ring_v.init();
+      if constexpr (transposes) V::ring(smem).init();
       role.order.init();
       role.queue.init();
       fence_mbarrier_init();
@@ -144,6 +150,10 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     } else {
       setmaxnreg_dec<producer_registers>();
       if (warp == 0 && warp::elect_one()) produce(p, role);
+      if constexpr (transposes) {
+        auto const blocks = [&](int tile) { return blocks_of(p, p.order.block(tile)); };
+        if (warp >= 4 - V::warps) V::transpose_all(role, no_tile, blocks);
+      }
     }
   }
 
@@ -184,16 +194,17 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     auto const gQ = local_tile<consumer_m, C.head_dim>(mQ, _, 0);  // (consumer_m, head_dim, blocks)
     auto const gK = local_tile<C.block_n, C.head_dim>(mK, _, 0);   // (block_n, head_dim, blocks)
     auto const gV = local_tile<C.head_dim_v, C.block_n>(mV, 0, _);  // (head_dim_v, block_n, blocks)
-    auto const sQ = tensor(role.smem.q);  // (consumer_m, head_dim, consumers)
-    auto const sK = tensor(role.smem.k);  // (block_n, head_dim, stages)
-    auto const sV = tensor(role.smem.v);  // (head_dim_v, block_n, stages)
+    auto const sQ = tensor(role.smem.q);         // (consumer_m, head_dim, consumers)
+    auto const sK = tensor(role.smem.k);         // (block_n, head_dim, stages)
+    auto const sV = tensor(V::tile(role.smem));  // (head_dim_v, block_n, stages)
+    auto const ring_v = V::ring(role.smem);
     auto const fetch_k = [&](int n) {
       SharedAddr const full = role.ring_k.acquire(role.k, CopyK::bytes);
       copy(CopyK{}, gK(_, _, n), sK(_, _, role.k.stage), full);
       role.k.next();
     };
     auto const fetch_v = [&](int n) {
-      SharedAddr const full = role.ring_v.acquire(role.v, CopyV::bytes);
+      SharedAddr const full = ring_v.acquire(role.v, CopyV::bytes);
       copy(CopyV{}, gV(_, _, n), sV(_, _, role.v.stage), full);
       role.v.next();
     };
@@ -221,17 +232,19 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       RowBlock const at = p.order.block(tile);
       int const row = at.block * block_m + group * consumer_m;  // the consumer's first
       KeyBlocks const all = blocks_of(p, at), own = own_blocks(p, row);
-      Softmax softmax{p.scale};
+      Descale const descale = descale_of<transposes>(p, at);
+      Softmax softmax{p.softcap_scale != 0.0f ? p.scale : p.scale * descale.scores};
       int n = all.last - 1;
       while (n >= all.first && !own.has(n)) skip(role, group, n-- > all.first || !own.empty());
       if (own.empty()) {
         clear(tOrO);
         if (!all.empty()) skip_rows(role);
       } else {
-        multiply(p, role, group, row, own, softmax, tOrO);
+        multiply(p, role, group, row, own, descale.scores, softmax, tOrO);
         for (n = own.first - 1; n >= all.first; --n) skip(role, group, true);
       }
-      store_output<T, MmaO>(p.out, at, row, thread_idx_here() % kWarpgroupSize, softmax, tOrO);
+      store_output<T, MmaO>(p.out, at, row, thread_idx_here() % kWarpgroupSize, softmax, tOrO,
+                            descale.values);
     }
   }
 
@@ -259,14 +272,13 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   /// O = P V over the blocks of keys that the consumer's rows see, from the last to the first, with
   /// P the numerators of the softmax.
   TEGULA_DEVICE static void multiply(Params const& p, Roles& role, int group, int row,
-                                     KeyBlocks const& blocks, Softmax& softmax,
+                                     KeyBlocks const& blocks, float descale, Softmax& softmax,
                                      AccumulatorO& tOrO) {
     auto const& smem = role.smem;
-    auto const& ring_q = role.ring_q;
-    auto const &ring_k = role.ring_k, &ring_v = role.ring_v;
+    auto const& ring_k = role.ring_k;
+    auto const& ring_v = role.ring_v;
     auto& order = role.order;
-    auto& q = role.q;
-    auto &k = role.k, &v = role.v;
+    auto &q = role.q, &k = role.k, &v = role.v;
     auto const tSsQ = MmaS{}.partition_a(tensor(smem.q))(_, _, q.stage);  // (1, MMA_K)
     auto const tSsK = MmaS{}.partition_b(tensor(smem.k));                 // (1, MMA_K, stages)
     auto const tOsV = MmaO{}.partition_b(tensor(smem.v));                 // (1, MMA_K, stages)
@@ -283,23 +295,24 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     };
     auto const softmax_of = [&](int n) {  // once S has come: P, but for its registers
       wgmma_pin(tSrS);
-      cap_and_mask(p, blocks, row, n, tSrS);
+      cap_and_mask<MmaS, C.exponential, C.block_n>(p.mask, blocks, row, n,
+                                                   p.softcap_scale * descale, tSrS);
       bool const grown = softmax.follow_and_exponentiate(tSrS, factor);
-      // No sum of exponentials is negative, but ptxas does not know it: the release comes after the
-      // first row's. Else it puts all of them off until after the wait for O, which they are to run
-      // beneath.
+      // No sum of exponentials is negative, but ptxas does not know it: the release comes after
+      // the first row's. Else it puts all of them off until after the wait for O, which they are
+      // to run beneath.
       ring_k.release(k.stage + (softmax.sum[0] < 0.0f ? 1 : 0));
       k.next();
       return grown;
     };
 
-    ring_q.wait(q);
+    role.ring_q.wait(q);
     ring_k.wait(k);
     wgmma_fence();  // the registers of S, before the wgmma that write them
     start_scores();
     wgmma_wait_group<0>();
     softmax_of(blocks.last - 1);
-    copy(MmaO::operand_a(MmaS{}, tSrS), tOrP);
+    copy(MmaO::template operand_a<typename V::Order>(MmaS{}, tSrS), tOrP);
 #pragma unroll 1
     for (int n = blocks.last - 2; n >= blocks.first; --n) {
       ring_k.wait(k);
@@ -318,10 +331,9 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       ring_v.release(v.stage);
       v.next();
       if (grown) Softmax::scale_rows(tOrO, factor);
-      copy(MmaO::operand_a(MmaS{}, tSrS), tOrP);
+      copy(MmaO::template operand_a<typename V::Order>(MmaS{}, tSrS), tOrP);
     }
-    ring_q.release(
-        q.stage);  // all of S has come: the next rows may be loaded while these are finished
+    role.ring_q.release(q.stage);  // all of S has come: the next rows may be loaded meanwhile
     q.advance(C.consumers);
 
     ring_v.wait(v);
@@ -332,30 +344,6 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     wgmma_pin(tOrO);
     ring_v.release(v.stage);
     v.next();
-  }
-
-  /// S of block n of the keys, as the softmax wants it: capped, and -inf where a row does not see a
-  /// key.
-  TEGULA_DEVICE static void cap_and_mask(Params const& p, KeyBlocks const& blocks, int row, int n,
-                                         AccumulatorS& tSrS) {
-    // One branch, and not taken for most blocks.
-    bool const capped = p.softcap_scale != 0.0f;
-    if (!capped && n < blocks.whole_last && n >= blocks.whole_first) return;
-    if (capped) {
-#pragma unroll
-      for (int i = 0; i < tSrS.size; ++i)
-        tSrS(i) = tanh_by_exp2<C.exponential>(tSrS(i) * p.softcap_scale);
-    }
-    AttentionMask const mask = p.mask;
-    auto const hide = [&](auto hidden) {
-      Coordinate const origin{row, n * C.block_n};
-      for_each(tSrS, MmaS{thread_idx_here() % kWarpgroupSize}.origin_c() + origin,
-               [&](float& s, Index i, Index key) {
-                 if (hidden(i, key)) s = -kInfinity;
-               });
-    };
-    if (n >= blocks.whole_last) hide([&](Index i, Index key) { return key >= edge(mask.end(i)); });
-    if (n < blocks.whole_first) hide([&](Index i, Index key) { return key < mask.begin(i); });
   }
 };
 

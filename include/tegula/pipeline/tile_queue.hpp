@@ -9,8 +9,8 @@
 #include "tegula/arch/warp.hpp"
 #include "tegula/pipeline/pipeline_state.hpp"
 
-/// Dynamic scheduling of a persistent grid: who has finished a tile takes the next that nobody has
-/// taken.
+/// Dynamic scheduling of a persistent grid: who has finished a tile takes the next that nobody
+/// has taken.
 namespace tegula {
 
 /// What the CTAs of one launch count in global memory; all 0 before and after it.
@@ -50,8 +50,8 @@ class TileDealer {
   int ctas_;
 };
 
-/// Hands tiles' indices from the thread that takes them to the warps that compute them, `Stages`
-/// ahead.
+/// Hands tiles' indices from the thread that takes them to the warps that compute them,
+/// `Stages` ahead.
 ///
 ///     full[s]:   from the thread that put an index into stage s, to the warps
 ///     empty[s]:  from the warps, which have read it, to that thread

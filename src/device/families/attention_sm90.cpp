@@ -1,5 +1,5 @@
-// What attention_sm90 can compute, at what cost, and what it is launched with, tensor maps
-// included.
+// What attention_sm90 can compute, at what cost, and what it is launched with, tensor
+// maps included.
 
 #include "attention_sm90.hpp"
 
@@ -84,8 +84,8 @@ std::string FamilyTraits<AttentionSm90Family>::obstacle(AttentionArguments const
   if (device.compute_capability != 90)
     return fmt::format("the device is sm_{}", device.compute_capability);
   AttentionArguments const a = with_defaults(arguments);
-  constexpr std::int64_t limit = std::int64_t{1}
-                                 << 40;  // bytes: cuTensorMapEncodeTiled's globalStrides
+  // bytes: cuTensorMapEncodeTiled's globalStrides
+  constexpr std::int64_t limit = std::int64_t{1} << 40;
   for (TokenTensor const& x : operands(a)) {
     for (auto const& [axis, extent, stride] : {std::tuple("batch", x.batches, x.stride.batch),
                                                {"seq", x.seq, x.stride.seq},
@@ -116,7 +116,9 @@ double FamilyTraits<AttentionSm90Family>::cost(AttentionArguments const& argumen
   double const rounds = grows(mask)
                             ? static_cast<double>(order.count()) / grid_of(order, device)
                             : static_cast<double>(ceil_div(order.count(), grid_of(order, device)));
-  return rounds * (mean * c.block_n + 64) * block_m(c) * (c.head_dim + c.head_dim_v);
+  // What a block costs besides its products, in keys: with fewer bits these take less time.
+  int const block_n = c.block_n + (bits(c.dtype) == 8 ? 32 : 0);
+  return rounds * (mean * block_n + 64) * block_m(c) * (c.head_dim + c.head_dim_v);
 }
 
 AttentionSm90Params FamilyTraits<AttentionSm90Family>::lower(Machine const& machine,
@@ -130,20 +132,25 @@ AttentionSm90Params FamilyTraits<AttentionSm90Family>::lower(Machine const& mach
   bool const capped = a.softcap != 0;
   return {.q = encode(machine, description(q, a.dtype, tma_boxes(q_tile(c)))),
           .k = encode(machine, description(k, a.dtype, tma_boxes(k_tile(c)))),
-          .v = encode(machine, description(v, a.dtype, tma_boxes(v_tile(c)))),
+          .v = encode(machine, description(v, a.dtype, tma_boxes(loaded_v_tile(c)))),
           .mask = mask,
           .order = order,
           .ctas = grid_of(order, machine.properties()),
           .heads_per_kv_head = Divisor(static_cast<int>(a.heads / *a.kv_heads)),
           .scale = capped ? a.softcap : *a.scale,
           .softcap_scale = capped ? *a.scale / a.softcap : 0.0f,
+          .descales = {.q = a.q_descale,
+                       .k = a.k_descale,
+                       .v = a.v_descale,
+                       .stride = *a.descale_stride},
           .out = {.o = a.o,
                   .lse = a.lse,
                   .sink = a.sink,
                   .stride = *a.o_stride,
                   .seq_q = mask.seq_q,
                   .heads = order.heads,
-                  .head_dim_v = static_cast<int>(*a.head_dim_v)}};
+                  .head_dim_v = static_cast<int>(*a.head_dim_v),
+                  .type = *a.out}};
 }
 
 }  // namespace tegula::device

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tegula/arch/global.hpp"
+#include "tegula/arch/wgmma.hpp"
+#include "tegula/kernel/attention_mask.hpp"
+#include "tegula/kernel/attention_sm90_config.hpp"
+#include "tegula/kernel/online_softmax.hpp"
+#include "tegula/sim/mutable_values.hpp"
+#include "tegula/tensor/fragment.hpp"
+
+/// What is done to attention's scores between the first product and the softmax.
+namespace tegula {
+
+/// The factors of a tile's scores and values.
+struct Descale {
+  float scores = 1.0f, values = 1.0f;
+};
+/// Those of operands of 8 bits for a block of rows; else they are 1, known at compile time.
+template <bool Has>
+TEGULA_DEVICE Descale
+descale_of([[maybe_unused]] AttentionSm90Params const& p, [[maybe_unused]] RowBlock const& at,
+           [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  if constexpr (Has) {
+    AttentionDescales const& d = p.descales;
+    int const kv_head = at.head / p.heads_per_kv_head;
+    std::int64_t const place = at.batch * d.stride.batch + kv_head * d.stride.head;
+    auto const of = [&](float const* factors) {
+      return factors == nullptr ? 1.0f : ld_global<float>(factors + place, where);
+    };
+    return {of(d.q) * of(d.k), of(d.v)};
+  } else {
+    return {};
+  }
+}
+
+/// S of block n of BlockN keys, as the softmax wants it: capped where softcap_scale is not 0, and
+/// -inf where a row does not see a key. By all threads of the tiled MMA whose accumulators S are;
+/// `row` is the first of theirs.
+template <class Mma, Exponential E, int BlockN, class M>
+TEGULA_DEVICE void cap_and_mask(AttentionMask const& all, KeyBlocks const& blocks, int row, int n,
+                                float softcap_scale, Fragment<float, M>& tSrS) {
+  // One branch, and not taken for most blocks.
+  bool const capped = softcap_scale != 0.0f;
+  if (!capped && n < blocks.whole_last && n >= blocks.whole_first) return;
+  if (capped) {
+#pragma unroll
+    for (int i = 0; i < tSrS.size; ++i) tSrS(i) = tanh_by_exp2<E>(tSrS(i) * softcap_scale);
+  }
+  AttentionMask const mask = all;
+  auto const hide = [&](auto hidden) {
+    Coordinate const origin{row, n * BlockN};
+    for_each(tSrS, Mma{thread_idx_here() % Mma::threads}.origin_c() + origin,
+             [&](float& s, Index i, Index key) {
+               if (hidden(i, key)) s = -kInfinity;
+             });
+  };
+  if (n >= blocks.whole_last) hide([&](Index i, Index key) { return key >= edge(mask.end(i)); });
+  if (n < blocks.whole_first) hide([&](Index i, Index key) { return key < mask.begin(i); });
+}
+
+}  // namespace tegula
