@@ -280,8 +280,8 @@ template <GemmSm90Config C> struct GemmSm90 {
       wgmma_fence();  // the registers of tCrC, before the first wgmma that uses them
       gemm(mma, tCsA(_, _, state.stage), tCsB(_, _, state.stage), tCrC, step > 0);
       wgmma_commit_group();
-      wgmma_wait_group<1>();  // the step before this one is done: nobody in this warp reads its
-                              // stage any more
+      // the step before this one is done: nobody in this warp reads its stage any more
+      wgmma_wait_group<1>();
       if (step > 0) ring.release(previous);
       previous = state.stage;
       state.next();

@@ -73,8 +73,8 @@ constexpr ThreadValues registers_of(MmaTiling const& mma, char operand, int k) {
   Layout const parts = operand == 'a'   ? mma.partition_a(identity)
                        : operand == 'b' ? mma.partition_b(identity)
                                         : mma.partition_c(identity);
-  // The lanes of a group, then the groups along the operand's modes; those along the other mode
-  // repeat.
+  // The lanes of a group, then the groups along the operand's modes; those along the other
+  // mode repeat.
   Layout const lanes = parts[0][0], groups = parts[0][1];
   Layout const repeats_m = layout(mma.atoms[0].size(), 0),
                repeats_n = layout(mma.atoms[1].size(), 0);
@@ -210,17 +210,31 @@ template <TiledMmaSpec S, bool Transposed> struct StoredRows {
   };
 };
 
-/// Which value of C is value i of A, where C's columns are A's k.
-constexpr Layout retile(Layout const& from, Layout const& to, Tuple const& tile) {
+/// C's tile with its columns in the order that A's k has them.
+constexpr Layout in_order(Tuple const& tile, Layout const& order) {
   Layout const flat = layout(tile);
-  return make_layout(composition(left_inverse(composition(flat, from)), composition(flat, to)));
+  if (order.size() != flat[1].size())
+    refuse("operand_a", "the order must have as many places as C has columns", order, tile);
+  return make_layout(flat[0], composition(flat[1], order));
 }
 
-constexpr bool same_threads(Layout const& from, Layout const& to, Tuple const& tile) {
-  if (coalesce(composition(layout(tile), from)) != coalesce(composition(layout(tile), to)))
-    refuse("operand_a", "the threads that hold C are not those that need it as A", from, to, tile);
+/// Which value of C is value i of A, where C's columns, in that order, are A's k.
+constexpr Layout retile(Layout const& from, Layout const& to, Tuple const& tile,
+                        Layout const& order) {
+  return make_layout(composition(left_inverse(composition(layout(tile), from)),
+                                 composition(in_order(tile, order), to)));
+}
+
+constexpr bool same_threads(Layout const& from, Layout const& to, Tuple const& tile,
+                            Layout const& order) {
+  if (coalesce(composition(layout(tile), from)) != coalesce(composition(in_order(tile, order), to)))
+    refuse("operand_a", "the threads that hold C are not those that need it as A", from, to, tile,
+           order);
   return true;
 }
+
+/// The columns of C as they stand.
+template <int N> struct Unpermuted { static constexpr Layout value = layout(N); };
 
 }  // namespace detail
 
@@ -260,8 +274,8 @@ template <TiledMmaSpec S> struct TiledMma {
                                  SourceLocation where = SourceLocation::current()) const {
     return operand<'b'>(tensor, where);
   }
-  /// The thread's accumulators' places in a tensor (m, n[, ...]): (of the atom, MMA_M, MMA_N[,
-  /// ...]).
+  /// The thread's accumulators' places in a tensor (m, n[, ...]): (of the atom, MMA_M,
+  /// MMA_N[, ...]).
   template <class Space, class M>
   TEGULA_DEVICE auto partition_c(Tensor<Space, M> const& tensor,
                                  SourceLocation where = SourceLocation::current()) const {
@@ -288,20 +302,27 @@ template <TiledMmaSpec S> struct TiledMma {
   /// The accumulators of another product (m, K) rounded to A's type, as this one's A. No value
   /// moves between threads; refused where one would have to.
   template <TiledMmaSpec From, class M>
-  TEGULA_DEVICE static auto operand_a(TiledMma<From>, Fragment<float, M> const& c) {
-    using Order = AsOperandA<From>;
-    static_assert(Order::same);
-    return Rounded<A, Fragment<float, M>, MapOf<Order>>{c};
+  TEGULA_DEVICE static auto operand_a(TiledMma<From> const& from, Fragment<float, M> const& c) {
+    return operand_a<detail::Unpermuted<TiledMma<From>::n>>(from, c);
+  }
+  /// The same with the other product's columns in another order: A's k is column Order::value(k).
+  /// B's k must be in that order too; then the sum is over the same pairs.
+  template <class Order, TiledMmaSpec From, class M>
+  TEGULA_DEVICE static auto operand_a(TiledMma<From> const&, Fragment<float, M> const& c) {
+    using Values = AsOperandA<From, Order>;
+    static_assert(Values::same);
+    return Rounded<A, Fragment<float, M>, MapOf<Values>>{c};
   }
 
  private:
-  template <TiledMmaSpec From> struct AsOperandA {
+  template <TiledMmaSpec From, class Order> struct AsOperandA {
     using FromC = detail::OperandRegisters<From, 'c', TiledMma<From>::k>;
     using ToA = detail::OperandRegisters<S, 'a', TiledMma<From>::n>;
     static constexpr Tuple tile = shape(TiledMma<From>::m, TiledMma<From>::n);
-    static constexpr Layout value = detail::retile(FromC::value.values, ToA::value.values, tile);
+    static constexpr Layout value =
+        detail::retile(FromC::value.values, ToA::value.values, tile, Order::value);
     static constexpr bool same =
-        detail::same_threads(FromC::value.threads, ToA::value.threads, tile);
+        detail::same_threads(FromC::value.threads, ToA::value.threads, tile, Order::value);
   };
 
   template <char Operand, class Space, class M>
@@ -365,8 +386,8 @@ template <TiledMmaSpec S, bool Transposed = false> struct MatrixStore {
 
   int thread;
 
-  /// The rows of matrices whose addresses the thread gives, of a tile (m, n[, ...]): (stores[,
-  /// ...]).
+  /// The rows of matrices whose addresses the thread gives, of a tile (m, n[, ...]):
+  /// (stores[, ...]).
   template <class Space, class M>
   TEGULA_DEVICE auto partition(Tensor<Space, M> const& tile,
                                SourceLocation where = SourceLocation::current()) const {
