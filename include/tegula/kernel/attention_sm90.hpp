@@ -277,8 +277,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     auto const& smem = role.smem;
     auto const& ring_k = role.ring_k;
     auto const& ring_v = role.ring_v;
-    auto& order = role.order;
-    auto &q = role.q, &k = role.k, &v = role.v;
+    auto& q = role.q;
+    auto &k = role.k, &v = role.v;
     auto const tSsQ = MmaS{}.partition_a(tensor(smem.q))(_, _, q.stage);  // (1, MMA_K)
     auto const tSsK = MmaS{}.partition_b(tensor(smem.k));                 // (1, MMA_K, stages)
     auto const tOsV = MmaO{}.partition_b(tensor(smem.v));                 // (1, MMA_K, stages)
@@ -316,14 +316,14 @@ template <AttentionSm90Config C> struct AttentionSm90 {
 #pragma unroll 1
     for (int n = blocks.last - 2; n >= blocks.first; --n) {
       ring_k.wait(k);
-      order.enter(group);
+      role.order.enter(group);
       wgmma_fence();
       start_scores();
       ring_v.wait(v);
       wgmma_pin(tOrP), wgmma_pin(tOrO);
       wgmma_fence();  // the registers of P and O, likewise
       start_output(n < blocks.last - 2);
-      order.leave(group);
+      role.order.leave(group);
       wgmma_wait_group<1>();  // S has come
       bool const grown = softmax_of(n);
       wgmma_wait_group<0>();  // O has come, and P's registers are free

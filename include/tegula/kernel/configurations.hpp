@@ -99,7 +99,7 @@ inline constexpr AttentionSm90Config attention_sm90_fp8_tiles[] = {
     {.head_dim = 64, .head_dim_v = 64, .block_n = 160, .consumers = 3},
     {.head_dim = 128, .head_dim_v = 128, .block_n = 224},
     {.head_dim = 128, .head_dim_v = 128, .block_n = 128},
-    {.head_dim = 256, .head_dim_v = 256, .block_n = 128},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 96},
 };
 
 constexpr auto attention_sm90_table() {
