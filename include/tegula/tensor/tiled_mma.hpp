@@ -394,9 +394,7 @@ template <TiledMmaSpec S, bool Transposed = false> struct MatrixStore {
     using Whole = detail::MmaTilingOf<S>;
     static_assert(mode_size<mode_at<0, M>> == Whole::m && mode_size<mode_at<1, M>> == Whole::n,
                   "MatrixStore: the tile must be as large as the tiled MMA's");
-    using Begins = compose_t<take_t<0, 2, M>, Threads>;
-    using Own = concat_t<compose_t<take_t<0, 2, M>, Values>, take_t<2, M::rank, M>>;
-    return detail::make_tensor<Own>(tile.space.template begin_at<Begins, op>(thread, where));
+    return matrix_rows<Threads, Values, op>(tile, thread, where);
   }
 };
 template <TiledMmaSpec S> using TransposedMatrixStore = MatrixStore<S, true>;
