@@ -63,10 +63,10 @@ struct GemmCostModel {
   double relaunch_us = 2.61;         ///< more, for each further wave of such clusters
   double cluster_us = 0.0102;        ///< to launch clusters of two CTAs; of four twice as much
   double fitted_dram_cooperative =
-      0.31;  ///< of the tensor cores' time: where memory takes more, tiles of
-             ///< two widths, which share fewer operands, do not pay; ...
+      0.366;  ///< of the tensor cores' time: where memory takes more, tiles of
+              ///< two widths, which share fewer operands, do not pay; ...
   double fitted_dram_pingpong =
-      0.30;  ///< ... seen between 4096 x 2112 x 7168 and 8192^3, both of e4m3
+      0.354;  ///< ... seen between 4096 x 2112 x 7168 and 8192^3, both of e4m3
   double fitted_gain =
       0.003;  ///< of the busiest SM's share, that they must gain at least, after what they ...
   /// ... have been seen to gain of what the shares promise, ...
