@@ -307,18 +307,7 @@ void explain(GemmArguments const& g, Options const& o, Machine const& machine) {
   GemmPlan const plan = chosen_by(
       o, [&](GemmConstraints const& wanted) { return plan_gemm(g, machine.properties(), wanted); });
   if (!o.tiles_drawing.empty()) io::write_file(o.tiles_drawing, draw_tiling(g, plan.chosen()));
-  if (!o.json) {
-    print("{}, {} multiprocessors\n{}", machine.name(), machine.multiprocessors(),
-          to_string(plan, /*all=*/o.lines));
-    return;
-  }
-  nlohmann::ordered_json out = describe(g, o);
-  out["machine"] = machine.name();
-  out["chosen"] = describe(plan.candidates.front());
-  out["reason"] = plan.reason;
-  out["candidates"] = nlohmann::ordered_json::array();
-  for (auto const& candidate : plan.candidates) out["candidates"].push_back(describe(candidate));
-  print("{}\n", dump(out));
+  print_plan(plan, machine, o, describe(g, o), [](auto const& c) { return describe(c); });
 }
 
 /// Times every candidate beside its prediction, the soonest first.

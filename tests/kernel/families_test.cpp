@@ -115,5 +115,15 @@ TEST(Families, KnowsWhatEachKernelNeeds) {
   }
 }
 
+TEST(AttentionSm80, WeighsTilesByRoundsOfCtas) {
+  using Traits = device::FamilyTraits<AttentionSm80Family>;
+  constexpr DeviceProperties device = properties_of(sim::Generation::sm90);
+  AttentionArguments const decode = {.seq_q = 1, .seq_k = 1000, .head_dim = 64};
+  AttentionArguments const prefill = {.batch = 4, .heads = 16, .seq_q = 4096, .head_dim = 64};
+  AttentionConfig const small = {.block_m = 64}, large = {.block_m = 128};
+  EXPECT_LT(Traits::cost(decode, small, device), Traits::cost(decode, large, device));
+  EXPECT_LT(Traits::cost(prefill, large, device), Traits::cost(prefill, small, device));
+}
+
 }  // namespace
 }  // namespace tegula
