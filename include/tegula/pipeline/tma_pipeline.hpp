@@ -69,6 +69,9 @@ template <int Stages, int ConsumerWarps, int PeersM = 1, int PeersN = 1> class T
     }
   }
 
+  /// Where a stage is given back by what arrives for the consumer, once: a tcgen05_commit.
+  TEGULA_DEVICE SharedAddr empty(int stage) const { return empty_ + 8 * stage; }
+
  private:
   /// The rank of the CTA that lane i tells: first those of this CTA's n, then the others of its m.
   TEGULA_DEVICE static int peer(int i) {
