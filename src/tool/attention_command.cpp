@@ -47,6 +47,7 @@ struct Options {
   std::optional<float> scale;    // 1 / sqrt(head_dim)
   std::optional<float> softcap;  // none
   std::optional<int> window_left, window_right;
+  std::optional<int> splits;  // as many as are best
   bool causal = false, json = false, lines = false, explain = false;
   int repeat = 1;
   struct {
@@ -187,29 +188,30 @@ Problem read_problem(Options o) {
     return heads_first ? Shape{o.batch.value, heads, seq, dim}
                        : Shape{o.batch.value, seq, heads, dim};
   };
-  AttentionArguments const arguments = {
-      .dtype = *type,
-      .batch = o.batch.value,
-      .heads = heads,
-      .kv_heads = kv_heads,
-      .seq_q = seq_q,
-      .seq_k = seq_k,
-      .head_dim = head_dim,
-      .head_dim_v = head_dim_v,
-      .q_stride = strides(seq_q, heads, head_dim, heads_first),
-      .k_stride = strides(seq_k, kv_heads, head_dim, heads_first),
-      .v_stride = strides(seq_k, kv_heads, head_dim_v, heads_first),
-      .o_stride = strides(seq_q, heads, head_dim_v, heads_first),
-      .scale = o.scale,
-      .causal = o.causal,
-      .window_left = o.window_left,
-      .window_right = o.window_right,
-      .softcap = o.softcap.value_or(0),
-      .exponential =
-          o.exponential == "polynomial" ? Exponential::polynomial : Exponential::ex2_approx};
+  AttentionArguments arguments = {.dtype = *type,
+                                  .batch = o.batch.value,
+                                  .heads = heads,
+                                  .kv_heads = kv_heads,
+                                  .seq_q = seq_q,
+                                  .seq_k = seq_k,
+                                  .head_dim = head_dim,
+                                  .head_dim_v = head_dim_v,
+                                  .q_stride = strides(seq_q, heads, head_dim, heads_first),
+                                  .k_stride = strides(seq_k, kv_heads, head_dim, heads_first),
+                                  .v_stride = strides(seq_k, kv_heads, head_dim_v, heads_first),
+                                  .o_stride = strides(seq_q, heads, head_dim_v, heads_first),
+                                  .scale = o.scale,
+                                  .causal = o.causal,
+                                  .window_left = o.window_left,
+                                  .window_right = o.window_right,
+                                  .softcap = o.softcap.value_or(0),
+                                  .exponential = o.exponential == "polynomial"
+                                                     ? Exponential::polynomial
+                                                     : Exponential::ex2_approx};
   auto const or_empty = [](std::optional<Operand>& file, DType type, Shape shape) {
     return file ? std::move(*file) : Operand{type, std::move(shape), {}};
   };
+  arguments.splits = o.splits;
   Shape const shape_of_o = q && head_dim_v == head_dim ? q->shape : shape(seq_q, heads, head_dim_v);
   return {or_empty(q, *type, shape(seq_q, heads, head_dim)),
           or_empty(k, *type, shape(seq_k, kv_heads, head_dim)),
@@ -290,8 +292,17 @@ nlohmann::ordered_json describe(AttentionCandidate const& candidate) {
   return j;
 }
 
-/// Prints the plan of a checked problem.
-void explain(AttentionArguments const& a, Options const& o, Machine const& machine) {
+/// Bytes of the workspace that the choice asked for takes.
+std::int64_t workspace_bytes(AttentionArguments const& a, Options const& o,
+                             Machine const& machine) {
+  return chosen_by(o, [&](AttentionConstraints const& wanted) {
+    return attention_workspace_bytes(a, machine.properties(), wanted);
+  });
+}
+
+/// Prints the plan of a checked problem, with the workspace that it takes.
+void explain(AttentionArguments a, Options const& o, Machine const& machine) {
+  a.workspace_bytes = workspace_bytes(a, o, machine);
   AttentionPlan const plan = chosen_by(o, [&](AttentionConstraints const& wanted) {
     return plan_attention(a, machine.properties(), wanted);
   });
@@ -329,8 +340,13 @@ void run(Options const& options) {
   std::int64_t const rows = host.batch * host.heads * host.seq_q, dim_v = *host.head_dim_v;
   Buffer<std::byte> const o_buffer(machine, rows * dim_v * (bits(host.dtype) / 8), "O"),
       lse_buffer(machine, rows * 4, "lse");
-  AttentionArguments const arguments = with_addresses(
+  AttentionArguments arguments = with_addresses(
       p, {q.data(), k.data(), v.data(), sink.data(), o_buffer.data(), lse_buffer.data()});
+  check(arguments, machine.compute_capability());
+  Buffer<std::byte> const workspace(machine, workspace_bytes(arguments, options, machine),
+                                    "workspace");
+  arguments.workspace_bytes = workspace.size();
+  if (workspace.size() > 0) arguments.workspace = workspace.data();
   check(arguments, machine.compute_capability());
   AttentionChoice const choice = chosen_by(options, [&](AttentionConstraints const& wanted) {
     return choose_attention(arguments, machine.properties(), wanted);
@@ -425,6 +441,10 @@ void add_attention_command(Command const& app) {
                   "ex2: the hardware's approximation; polynomial: the same bits on every machine")
       .check(one_of({"ex2", "polynomial"}))
       .show_default();
+  command
+      .add_option("--splits", o.splits,
+                  "parts in which CTAs compute the keys of few queries (as many as are best)")
+      .check(whole_number(1, kMostSplits));
   command.add_option("--output", o.output, "write O to FILE.npy or FILE.safetensors:NAME")
       .check(file_name());
   command.add_option("--lse", o.lse, "write the log-sum-exp, (batch, heads, seq_q) f32")

@@ -94,9 +94,21 @@ constexpr AttentionSm90Config with_polynomial(AttentionSm90Config tile) {
   return tile;
 }
 
+/// Those for serving: one consumer where a tile has few rows, for which K and V stream through as
+/// many stages as there is memory for, and two where it has many.
+inline constexpr AttentionSm90Config attention_sm90_serving_tiles[] = {
+    {.head_dim = 64, .head_dim_v = 64, .block_n = 128, .consumers = 1, .stages = 6},
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 128, .consumers = 1, .stages = 3},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 64, .consumers = 1, .stages = 2},
+    {.head_dim = 64, .head_dim_v = 64, .block_n = 128},
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 128},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 64},
+};
+
 constexpr auto attention_sm90_table() {
   constexpr int tiles = static_cast<int>(std::size(attention_sm90_tiles));
-  Table<AttentionSm90Config, tiles * 2 * 2> table;
+  constexpr int serving = static_cast<int>(std::size(attention_sm90_serving_tiles));
+  Table<AttentionSm90Config, tiles * 2 * 2 + serving * 2> table;
   int i = 0;
   for (Exponential e : {Exponential::ex2_approx, Exponential::polynomial}) {
     for (DType t : {DType::bf16, DType::f16}) {
@@ -104,6 +116,12 @@ constexpr auto attention_sm90_table() {
         tile.dtype = t, tile.exponential = e;
         table.values[i++] = e == Exponential::polynomial ? with_polynomial(tile) : tile;
       }
+    }
+  }
+  for (DType t : {DType::bf16, DType::f16}) {
+    for (AttentionSm90Config tile : attention_sm90_serving_tiles) {
+      tile.dtype = t, tile.serving = true;
+      table.values[i++] = tile;
     }
   }
   return table;
@@ -299,8 +317,12 @@ struct AttentionSm90Family {
   template <Config C> using Kernel = AttentionSm90<C>;
   static constexpr auto table = detail::attention_sm90_table();
 
-  /// bf16 at every tile; the polynomial and f16 where the tile is smallest.
+  /// bf16 at every tile; the polynomial and f16 where the tile is smallest. For serving, bf16 at
+  /// the smaller ones.
   static constexpr bool is_representative(Config const& c) {
+    if (c.serving)
+      return c.dtype == DType::bf16 &&
+             (c.head_dim == 64 || (c.head_dim == 128 && c.consumers == 1));
     if (c.dtype == DType::bf16 && c.exponential == Exponential::ex2_approx) return true;
     return c.head_dim == 64 && (c.dtype == DType::bf16 || c.exponential == Exponential::ex2_approx);
   }
