@@ -1,9 +1,8 @@
 // What the checker costs: simulated attention and GEMM kernels with the checker off, without its
 // search for races, and with all of it. Prints a JSON line for each: the slowdown ("value"),
 // milliseconds of a launch in each of the three cases ("ms"), and bytes that the checker keeps for
-// each byte of shared memory
-// ("shadow_bytes"). checker_cost --limits instead exits 1 where they are beyond what the project
-// allows.
+// each byte of shared memory ("shadow_bytes"). checker_cost --limits instead exits 1 where they are
+// beyond what the project allows.
 
 #include <fmt/format.h>
 #include <malloc.h>
@@ -280,8 +279,8 @@ void print_costs() {
 int hold_to_limits() {
   bool within = true;
   for (Case const& c : cases()) {
-    // Neighbours that use the same caches make either slower: what is beyond the limit is measured
-    // again.
+    // Neighbours that use the same caches make either slower: what is beyond the limit is
+    // measured again.
     Cost cost = measure(c, 5);
     for (int again = 0; again < 3 && cost.slowdown() > kSlowdownLimit; ++again)
       cost = measure(c, 9);

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# gpu.sh BUILD: measures the kernels of a CUDA build beside the peers found on this machine; appends to bench/results/.
+# gpu.sh BUILD: measures the kernels of a CUDA build beside the peers found on this machine; appends
+# to bench/results/.
 set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then

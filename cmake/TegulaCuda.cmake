@@ -1,4 +1,5 @@
-# The CUDA language and how kernels are compiled. Without TEGULA_CUDA nothing here asks for a toolkit.
+# The CUDA language and how kernels are compiled. Without TEGULA_CUDA nothing here asks for
+# a toolkit.
 
 set(TEGULA_CUDA_ARCHITECTURES 90a CACHE STRING "GPU architectures that kernels are compiled for")
 
@@ -22,8 +23,9 @@ if(TEGULA_CUDA)
   find_package(CUDAToolkit REQUIRED)
 endif()
 
-# Contraction is off here as on the host. The launcher notes beside each object what the kernels in it use (registers, spills,
-# stack, instructions), how long the compile took and how much memory: scripts/kernel_report.py reads it.
+# Contraction is off here as on the host. The launcher notes beside each object what the kernels in
+# it use (registers, spills, stack, instructions), how long the compile took and how much memory:
+# scripts/kernel_report.py reads it.
 function(tegula_cuda_options target)
   if(NOT TEGULA_CUDA)
     return()

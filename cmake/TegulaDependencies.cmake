@@ -1,12 +1,15 @@
-# The packages that the simulated machine and what is built on it need. Without it (TEGULA_SIM is OFF) nothing is looked for.
+# The packages that the simulated machine and what is built on it need. Without it (TEGULA_SIM is
+# OFF) nothing is looked for.
 
 if(NOT TEGULA_SIM MATCHES "^(ON|OFF|AUTO)$")
   message(FATAL_ERROR "TEGULA_SIM is '${TEGULA_SIM}': set it to ON, OFF or AUTO")
 endif()
 
-# Packages carried along to a machine that has none (`./run vendor-deps`): the last place that is looked in.
+# Packages carried along to a machine that has none (`./run vendor-deps`): the last place that is
+# looked in.
 list(APPEND CMAKE_SYSTEM_PREFIX_PATH ${CMAKE_CURRENT_SOURCE_DIR}/.deps)
-# Of Boost they are the first: the machine's own may lack Boost.Context, and the carried one is whole.
+# Of Boost they are the first: the machine's own may lack Boost.Context, and the carried one
+# is whole.
 file(GLOB carried_boost ${CMAKE_CURRENT_SOURCE_DIR}/.deps/boost/lib/*/cmake/Boost-*)
 if(carried_boost AND NOT Boost_DIR)
   set(Boost_DIR ${carried_boost} CACHE PATH "Boost's package configuration")

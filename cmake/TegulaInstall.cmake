@@ -1,4 +1,5 @@
-# What `cmake --install` copies: headers, libraries, their package for CMake and for pkg-config, the tool and its pages.
+# What `cmake --install` copies: headers, libraries, their package for CMake and for pkg-config, the
+# tool and its pages.
 
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tegula)
@@ -19,7 +20,8 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/tegulaConfig.cmake.in 
 write_basic_package_version_file(${made}/tegulaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${made}/tegulaConfig.cmake ${made}/tegulaConfigVersion.cmake DESTINATION ${package_folder})
 
-# The same package in the folder of the build, for projects that link against it without an installation (tegula_DIR is that folder).
+# The same package in the folder of the build, for projects that link against it without an
+# installation (tegula_DIR is that folder).
 export(EXPORT tegulaHeaders NAMESPACE tegula:: FILE ${PROJECT_BINARY_DIR}/tegulaHeaders.cmake)
 if(libraries)
   export(EXPORT tegulaLibraries NAMESPACE tegula:: FILE ${PROJECT_BINARY_DIR}/tegulaLibraries.cmake)
@@ -28,7 +30,8 @@ foreach(file tegulaConfig.cmake tegulaConfigVersion.cmake)
   configure_file(${made}/${file} ${PROJECT_BINARY_DIR}/${file} COPYONLY)
 endforeach()
 
-# pkg-config: tegula-layout is headers alone, tegula the libraries. The paths are relative to the file, so that the tree can be moved.
+# pkg-config: tegula-layout is headers alone, tegula the libraries. The paths are relative to the
+# file, so that the tree can be moved.
 file(RELATIVE_PATH prefix_from_pkgconfig /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 list(TRANSFORM libraries PREPEND -l OUTPUT_VARIABLE link_words)
 list(REVERSE link_words)  # what others need was defined before them
@@ -46,7 +49,8 @@ foreach(file ${pkg_config_files})
   install(FILES ${made}/${file}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
 
-# The C interface's library: beside the others, and in the Python package alone (`cmake --install --component python`).
+# The C interface's library: beside the others, and in the Python package alone (`cmake --install
+# --component python`).
 if(TEGULA_TOOL)
   install(TARGETS tegula_c LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(FILES $<TARGET_FILE:tegula_c> DESTINATION tegula COMPONENT python EXCLUDE_FROM_ALL RENAME libtegula_c.so)

@@ -1,6 +1,6 @@
-# What nearly every source file includes (the standard library, fmt, GoogleTest) is parsed once for all targets. A source file still
-# includes what it names: builds without precompiled headers hold it to that (those of clang-tidy, of the consumers, and of the headers
-# in `./run nightly`).
+# What nearly every source file includes (the standard library, fmt, GoogleTest) is parsed once for
+# all targets. A source file still includes what it names: builds without precompiled headers hold
+# it to that (those of clang-tidy, of the consumers, and of the headers in `./run nightly`).
 
 option(TEGULA_PRECOMPILED_HEADERS "Parse the headers of the standard library, fmt and GoogleTest once" ${PROJECT_IS_TOP_LEVEL})
 
@@ -9,7 +9,8 @@ if(TEGULA_PRECOMPILED_HEADERS AND CMAKE_CXX_COMPILER_LAUNCHER STREQUAL TEGULA_CC
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${TEGULA_CCACHE})
 endif()
 
-# The sets of headers; TEGULA_PRECOMPILED names the one that the targets of a folder and of those below it take.
+# The sets of headers; TEGULA_PRECOMPILED names the one that the targets of a folder and of those
+# below it take.
 set(TEGULA_PRECOMPILED library)
 set(TEGULA_LIBRARY_HEADERS <algorithm> <array> <atomic> <bit> <chrono> <cmath> <cstddef> <cstdint> <cstdio> <cstdlib> <cstring>
     <exception> <functional> <limits> <map> <memory> <mutex> <optional> <random> <set> <span> <sstream> <stdexcept> <string>
@@ -20,8 +21,8 @@ set(TEGULA_LIBRARY_PACKAGES fmt::fmt Threads::Threads)
 set(TEGULA_TOOL_PACKAGES ${TEGULA_LIBRARY_PACKAGES} nlohmann_json::nlohmann_json)
 set(TEGULA_TEST_PACKAGES ${TEGULA_LIBRARY_PACKAGES} GTest::gtest GTest::gmock)
 
-# tegula_precompile(TARGET): the target's sources are compiled with those headers. A target with compile options beside those that
-# tegula_compile_options gives cannot share them.
+# tegula_precompile(TARGET): the target's sources are compiled with those headers. A target with
+# compile options beside those that tegula_compile_options gives cannot share them.
 function(tegula_precompile target)
   if(NOT TEGULA_PRECOMPILED_HEADERS)
     return()

@@ -19,13 +19,14 @@ endif()
 include(TegulaCuda)
 include(TegulaPrecompiled)
 
-# Warnings are errors. Floating-point contraction is off: a fused multiply-add is written as fma() by name, so that the
-# source means the same arithmetic on every machine.
+# Warnings are errors. Floating-point contraction is off: a fused multiply-add is written as fma()
+# by name, so that the source means the same arithmetic on every machine.
 function(tegula_compile_options target)
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wno-unknown-pragmas -Wno-missing-field-initializers
                                   -ffp-contract=off $<$<BOOL:${TEGULA_WARNINGS_AS_ERRORS}>:-Werror>>)
-  # All code is position-independent in the same way, so that all targets can share precompiled headers.
+  # All code is position-independent in the same way, so that all targets can share
+  # precompiled headers.
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fPIC> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fPIC>
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fpch-preprocess>)
@@ -41,8 +42,9 @@ function(tegula_compile_options target)
   tegula_cuda_options(${target})
 endfunction()
 
-# tegula_library(NAME sources... [LINK targets...] [INTERNAL] [OWN_OPTIONS]): a static library. tegula_X is tegula::X to other projects,
-# here and where it is installed, unless it is INTERNAL. With OWN_OPTIONS it has compile options beside those that all targets have.
+# tegula_library(NAME sources... [LINK targets...] [INTERNAL] [OWN_OPTIONS]): a static library.
+# tegula_X is tegula::X to other projects, here and where it is installed, unless it is INTERNAL.
+# With OWN_OPTIONS it has compile options beside those that all targets have.
 function(tegula_library name)
   cmake_parse_arguments(ARG "INTERNAL;OWN_OPTIONS" "" "LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
@@ -68,8 +70,9 @@ function(tegula_executable name)
   tegula_precompile(${name})
 endfunction()
 
-# tegula_test(NAME sources... [LINK targets...] [LABELS labels...] [TIMEOUT seconds, of a test; 900]): a GoogleTest (and RapidCheck) executable; each of its
-# test cases is a CTest test of its own, so that a failure is named and cases run side by side. Label `gpu`: needs a GPU.
+# tegula_test(NAME sources... [LINK targets...] [LABELS labels...] [TIMEOUT seconds, of a test;
+# 900]): a GoogleTest (and RapidCheck) executable; each of its test cases is a CTest test of its
+# own, so that a failure is named and cases run side by side. Label `gpu`: needs a GPU.
 function(tegula_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LINK;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -86,7 +89,8 @@ function(tegula_test name)
                        PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
 endfunction()
 
-# tegula_script_test(NAME script arguments... [LABELS labels...]): a Python script of scripts/ that exits 0 when it is content.
+# tegula_script_test(NAME script arguments... [LABELS labels...]): a Python script of scripts/ that
+# exits 0 when it is content.
 function(tegula_script_test name script)
   cmake_parse_arguments(ARG "" "" "LABELS" ${ARGN})
   add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/${script} ${ARG_UNPARSED_ARGUMENTS}
@@ -94,8 +98,9 @@ function(tegula_script_test name script)
   set_tests_properties(${name} PROPERTIES TIMEOUT 900 LABELS "${ARG_LABELS}")
 endfunction()
 
-# tegula_benchmark(NAME sources... [LINK targets...]): an executable in <build>/benchmarks, a Google Benchmark program or one that
-# prints JSON lines {"benchmark", "case", "value", "unit"}; `./run bench` runs them all (scripts/host_bench.py).
+# tegula_benchmark(NAME sources... [LINK targets...]): an executable in <build>/benchmarks, a Google
+# Benchmark program or one that prints JSON lines {"benchmark", "case", "value", "unit"}; `./run
+# bench` runs them all (scripts/host_bench.py).
 function(tegula_benchmark name)
   tegula_executable(${name} ${ARGN})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/benchmarks)

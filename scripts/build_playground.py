@@ -15,7 +15,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SKIPPED = 77
 SOURCES = ["src/playground/playground.cpp", *(f"src/tool/{name}.cpp" for name in ("atom_lookup", "calls", "drawing", "expression"))]
-HEADERS = ["fmt", "nlohmann"]  # header-only here; the compiler has a C library of its own, so /usr/include itself is not for it
+# Header-only here; the compiler has a C library of its own, so /usr/include itself is not for it.
+HEADERS = ["fmt", "nlohmann"]
 COMPILE = ["em++", "-std=c++20", "-O2", "-fexceptions", "-DFMT_HEADER_ONLY"]
 LINK = [
     "-sMODULARIZE=1",

@@ -16,13 +16,17 @@ IMPORTS = {
     "values": [],  # instructions by name, places, boxes, schedules
     "arithmetic": [],  # what tensor cores and special-function units compute
     "report": ["values"],  # findings, reports and traces as text
-    "machine": ["values", "report"],  # clusters, CTAs, threads, memories, what is in flight: executes and emits events
+    # clusters, CTAs, threads, memories, what is in flight: executes and emits events
+    "machine": ["values", "report"],
     "mutation": ["values", "machine"],  # executes a kernel with a statement changed
-    "isa": ["values", "report", "arithmetic", "machine", "mutation"],  # a file an instruction family
+    # a file an instruction family
+    "isa": ["values", "report", "arithmetic", "machine", "mutation"],
     "profile": ["values", "report", "machine"],  # observers: counters, timeline
-    "checker": ["values", "report", "machine", "profile"],  # observers: races, copies, coverage, limits
+    # observers: races, copies, coverage, limits
+    "checker": ["values", "report", "machine", "profile"],
     "explore": ["values", "report", "machine"],  # observer: all orders of a small kernel
-    "launch": ["values", "report", "machine", "mutation", "profile", "checker", "explore"],  # puts them together
+    # puts them together
+    "launch": ["values", "report", "machine", "mutation", "profile", "checker", "explore"],
 }
 
 # (file, what it includes): why.

@@ -29,7 +29,8 @@ LAYOUTS = ROOT / "bench/compile_time/layouts_in_seven_kernels.cu"
 CONFIGURATION_LIMIT = 8.0  # times the empty kernel's compile
 LAYOUTS_LIMIT = 1.5
 MEMORY_LIMIT_MB = 1024
-SETTLING_RUNS = 6  # more runs granted to a file that is over its limit, since a busy machine only ever slows a compile
+# More runs granted to a file that is over its limit, since a busy machine only ever slows a compile.
+SETTLING_RUNS = 6
 
 
 def kernel_commands(build):

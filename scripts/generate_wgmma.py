@@ -23,8 +23,9 @@ HEAD = """\
 
 namespace tegula::detail {
 
-/// The assembler statements of wgmma.mma_async with Count accumulator registers of type D. Text::Name follows
-/// "wgmma.mma_async.sync.aligned." and Text::Tail the predicate scale-d; the assembler pastes both in.
+/// The assembler statements of wgmma.mma_async with Count accumulator registers of type D.
+/// Text::Name follows "wgmma.mma_async.sync.aligned." and Text::Tail the predicate scale-d; the
+/// assembler pastes both in.
 template <class D, int Count> struct WgmmaStatement;
 
 // clang-format off

@@ -53,7 +53,8 @@ def faults(kernel):
         if word in kernel["name"]:
             found += [f"no {name} instruction" for name in required if not counts[name]]
     if "sm90" in kernel["name"] and not counts["setmaxnreg"] and kernel["registers"] is not None:
-        # A kernel at the limit of an even share is one whose consumers want more: its producer gives them of its own.
+        # A kernel at the limit of an even share is one whose consumers want more: its producer
+        # gives them of its own.
         threads = kernel["threads"] or 0
         if threads > 256 and kernel["registers"] >= REGISTERS // threads // 8 * 8:
             found.append("no setmaxnreg instruction")

@@ -71,7 +71,8 @@ def resources_in_log(log):
             if match:
                 numbers[key] = int(match.group(1))
         found[name] = numbers
-    # "(C7520) Potential Performance Loss: ... in the function 'NAME'": what ptxas changed about a kernel's wgmma stands before or after its numbers.
+    # "(C7520) Potential Performance Loss: ... in the function 'NAME'": what ptxas changed about a
+    # kernel's wgmma stands before or after its numbers.
     for remark, name in re.findall(r"\((C75\d\d)\).*? in (?:the )?function '([^']+)'", log):
         found.setdefault(name, {}).setdefault("wgmma_remarks", []).append(remark)
     return found

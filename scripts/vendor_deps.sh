@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# vendor_deps.sh FOLDER: copies the headers, static libraries and CMake files of the C++ packages that a build needs out of the Debian
-# packages installed here, as a prefix that CMake finds them in. Of Boost only Boost.Context and the headers
-# that the sources include.
+# vendor_deps.sh FOLDER: copies the headers, static libraries and CMake files of the C++ packages
+# that a build needs out of the Debian packages installed here, as a prefix that CMake finds them
+# in. Of Boost only Boost.Context and the headers that the sources include.
 set -Eeuo pipefail
 
 folder=$1
@@ -9,7 +9,8 @@ packages=(libfmt-dev libfmt9 libcli11-dev nlohmann-json3-dev libgtest-dev libgmo
   libbenchmark-dev libbenchmark1debian)
 boost_context=(libboost-context1.74-dev libboost-context1.74.0)
 
-# copy_from_usr PREFIX: copies the files named on standard input, which lie under /usr, to the same place under PREFIX.
+# copy_from_usr PREFIX: copies the files named on standard input, which lie under /usr, to the same
+# place under PREFIX.
 copy_from_usr() {
   sed -n 's|^/usr/||p' | while read -r path; do
     if [[ -f /usr/$path ]]; then
@@ -31,7 +32,8 @@ boost_headers() {
 
 rm -rf "$folder"
 for package in "${packages[@]}"; do wanted_files "$package" | copy_from_usr "$folder"; done
-# Boost has a prefix of its own: its include folder must not bring the other packages' headers before the machine's own.
+# Boost has a prefix of its own: its include folder must not bring the other packages' headers
+# before the machine's own.
 for package in "${boost_context[@]}"; do wanted_files "$package" | copy_from_usr "$folder/boost"; done
 boost_headers | copy_from_usr "$folder/boost"
 find /usr/lib -path '*/cmake/*' -type f \( -path '*/Boost-*' -o -path '*/boost_headers-*' -o -name 'BoostDetectToolset*' \) | copy_from_usr "$folder/boost"

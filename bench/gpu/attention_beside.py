@@ -28,7 +28,8 @@ from timing import Timer
 
 TOKENS = 16384
 WIDTH = 2048
-HEADS = [(32, 32), (32, 8), (64, 8), (16, 16), (40, 8), (28, 4), (12, 12), (24, 2), (8, 1)]  # of queries, and of keys, in models
+# of queries, and of keys, in models
+HEADS = [(32, 32), (32, 8), (64, 8), (16, 16), (40, 8), (28, 4), (12, 12), (24, 2), (8, 1)]
 
 
 def arguments():

@@ -89,7 +89,8 @@ SIGNATURES = {
     "cublasLtMatmulPreferenceSetAttribute": [POINTER, INT, POINTER, SIZE],
     "cublasLtMatmulAlgoGetHeuristic": [POINTER] * 7 + [INT, ctypes.POINTER(HeuristicResult), ctypes.POINTER(INT)],
     "cublasLtMatmulAlgoConfigGetAttribute": [POINTER, INT, POINTER, SIZE, ctypes.POINTER(SIZE)],
-    # handle, operation, alpha, A, its layout, B, its layout, beta, C, its layout, D, its layout, algorithm, workspace, its size, stream
+    # handle, operation, alpha, A, its layout, B, its layout, beta, C, its layout, D, its layout,
+    # algorithm, workspace, its size, stream
     "cublasLtMatmul": [POINTER] * 14 + [SIZE, POINTER],
 }
 

@@ -192,8 +192,8 @@ int tegula_bench_gemm(int type, void const* a, void const* b, float const* scale
   });
 }
 
-/// A bf16 problem whose result is activated: 0 none, 1 relu, 2 gelu, 3 silu, as Activation numbers
-/// them.
+/// A bf16 problem whose result is activated: 0 none, 1 relu, 2 gelu, 3 silu, as Activation
+/// numbers them.
 int tegula_bench_gemm_activated(int activation, void const* a, void const* b, void* d, int m, int n,
                                 int k, void* stream) {
   return guarded([&] {

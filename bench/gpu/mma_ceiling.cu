@@ -18,8 +18,8 @@ namespace {
 
 using namespace tegula;
 
-constexpr int kTiles =
-    8;  // independent accumulators of a warp, enough to hide the instruction's latency
+// independent accumulators of a warp, enough to hide the instruction's latency
+constexpr int kTiles = 8;
 constexpr int kLoops = 4096;
 constexpr int kThreads = 256;
 

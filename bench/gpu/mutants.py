@@ -50,7 +50,8 @@ DEADLOCK_MS = 1500  # until racecheck takes a wait for a deadlock; it looks for 
 LAUNCHES = 200
 KEPT_OUTPUT = 2000  # characters of a tool's
 
-# --- build ------------------------------------------------------------------------------------------------------------
+# --- build
+# --------------------------------------------------------------------------------------------------
 
 
 def sample(mutants, most):
@@ -67,8 +68,8 @@ def sample(mutants, most):
     return order[:most]
 
 
-# An operation that no kernel has. A mutant of it leaves the kernel as it is, but for the marks: that a translation unit has any, and one in
-# this line, moves an instruction here and there.
+# An operation that no kernel has. A mutant of it leaves the kernel as it is, but for the marks:
+# that a translation unit has any, and one in this line, moves an instruction here and there.
 NOWHERE = "mbarrier_complete_tx"
 UNMUTATED = {"id": "unmutated", "file": "none", "line": 0, "operation": NOWHERE, "mutation": "removed"}
 
@@ -159,7 +160,8 @@ def build(arguments):
     print(f"{len(chosen)} of {len(mutants)} mutants in {time.monotonic() - began:.0f} s, {size / 2**20:.1f} MB; the machine code of {same} is the unmutated kernel's")
 
 
-# --- run --------------------------------------------------------------------------------------------------------------
+# --- run
+# --------------------------------------------------------------------------------------------------
 
 
 class Process:
@@ -167,7 +169,8 @@ class Process:
 
     def __init__(self, command, limit):
         began = time.monotonic()
-        with tempfile.TemporaryFile("w+", errors="replace") as output:  # a file: no pipe that a killed program's child keeps open
+        # A file: no pipe that a killed program's child keeps open.
+        with tempfile.TemporaryFile("w+", errors="replace") as output:
             child = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True)
             self.code = self._wait(child, limit)
             self.killed = self.code is None
@@ -365,7 +368,8 @@ def run(arguments):
         bench.run()
 
 
-# --- command line -----------------------------------------------------------------------------------------------------
+# --- command line
+# --------------------------------------------------------------------------------------------------
 
 
 def main():

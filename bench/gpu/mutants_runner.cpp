@@ -36,8 +36,8 @@ constexpr char kUsage[] =
     "  Exit code: 0 right, 1 it could not be run, 2 wrong, 3 hung, 4 the launch failed\n";
 enum ExitCode : int { kRight, kNotRun, kWrong, kHung, kFailed };
 
-constexpr int kProblems =
-    2;  // so that what the launch before left in shared memory is wrong for the next
+// so that what the launch before left in shared memory is wrong for the next
+constexpr int kProblems = 2;
 constexpr auto kMostTime = std::chrono::milliseconds(700);
 constexpr std::size_t kGuard = 4096;
 constexpr int kPoison = 0xa5;      // of outputs, before a launch and around them
@@ -143,8 +143,7 @@ void* add_output(Launch& launch, std::size_t bytes, bool tight) {
   return launch.outputs.back()->data();
 }
 
-// --- GEMM
-// -------------------------------------------------------------------------------------------------
+// --- GEMM ----------------------------------------------------------------------------------------
 
 GemmArguments gemm_arguments(Case const& c) {
   bool const sm80 = c.family == Family::gemm_sm80;
@@ -254,8 +253,7 @@ double error_of(GemmArguments g, Launch const& launch, int problem,
   return reference::compare(d, exact, reference::largest_finite(*g.out)).max_ratio;
 }
 
-// --- attention
-// --------------------------------------------------------------------------------------------
+// --- attention -----------------------------------------------------------------------------------
 
 template <int I> AttentionArguments set_up_attention(Launch& launch, bool tight) {
   Case const& c = kCases[I];
@@ -303,8 +301,7 @@ double error_of(AttentionArguments a, Launch const& launch, int problem,
       reference::compare(lse, exact.lse, reference::largest_finite(DType::f32)).max_ratio);
 }
 
-// --- running
-// ----------------------------------------------------------------------------------------------
+// --- running -------------------------------------------------------------------------------------
 
 struct Options {
   std::string name, cubin, expected;
@@ -313,8 +310,8 @@ struct Options {
   double seconds = 2;
 };
 
-/// Ends the process when the launch at hand has taken too long: a kernel that hangs ends with its
-/// process.
+/// Ends the process when the launch at hand has taken too long: a kernel that hangs ends with
+/// its process.
 class Watchdog {
  public:
   explicit Watchdog(double seconds) : limit_(seconds) {

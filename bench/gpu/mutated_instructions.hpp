@@ -7,10 +7,10 @@
 #include "tegula/macros.hpp"
 #include "tegula/sim/mutable_values.hpp"
 
-/// The instructions of arch/ that mutation testing changes, on a GPU. (On the simulated machine the
-/// machine changes them.) The headers of arch/ are read with those functions under other names, and
-/// functions of the right names call them, or do what the mutant does; so it is included before any
-/// kernel.
+/// The instructions of arch/ that mutation testing changes, on a GPU. (On the simulated machine
+/// the machine changes them.) The headers of arch/ are read with those functions under other
+/// names, and functions of the right names call them, or do what the mutant does; so it is
+/// included before any kernel.
 ///
 /// TEGULA_MUTANT_* say which statement is mutated, and how: sim/mutable_values.hpp.
 
@@ -331,8 +331,8 @@ TEGULA_DEVICE void tma_load_multicast(SharedAddr dst, TensorMap const& map, TmaC
                                       SourceLocation where = SourceLocation::current()) {
   Mutation const m = mutation(where, Operation::multicast_mask,
                               (cta_mask & (cta_mask - 1)) == 0 ? Mutation::none : Mutation::less);
-  if (m == Mutation::less)
-    cta_mask &= static_cast<std::uint16_t>(cta_mask - 1);  // without the lowest rank
+  // without the lowest rank
+  if (m == Mutation::less) cta_mask &= static_cast<std::uint16_t>(cta_mask - 1);
   tma_load_multicast_unmutated<Rank, Hint>(dst, map, c, mbarrier, cta_mask);
 }
 

@@ -14,7 +14,8 @@ class Timer:
 
     def __init__(self):
         self.random = random.Random(0)
-        self.flush = torch.empty(64 << 20, dtype=torch.int32, device="cuda")  # 256 MB, five times the L2
+        # 256 MB, five times the L2
+        self.flush = torch.empty(64 << 20, dtype=torch.int32, device="cuda")
 
     def launch_seconds(self, function):
         """One launch. The GPU is kept busy while the host prepares it, so that the time holds none of the host's work."""

@@ -121,8 +121,9 @@ __global__ void measure(std::uint32_t const* offsets, int patterns, float* cycle
   extern __shared__ std::uint32_t shared[];
   for (int i = threadIdx.x; i < kShared / 4; i += blockDim.x) shared[i] = 0;
   std::uint32_t const base = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
-  std::uint32_t s = 0;  // stays 0, which the compiler does not know: each repetition's addresses
-                        // wait for the last one's values
+  // stays 0, which the compiler does not know: each repetition's addresses wait for the last
+  // one's values
+  std::uint32_t s = 0;
   for (int p = 0; p < patterns; ++p) {
     std::uint32_t const at = base + offsets[p * 32 + threadIdx.x % 32];
     __syncthreads();

@@ -1,8 +1,8 @@
 // Reads the files of a probe and prints a header for tests/numeric/data: a sample of the GPU's
 // results as they are, and digests of all.
-//   extract_results mma FOLDER > tests/numeric/data/h100_results.hpp           FOLDER of
-//   arithmetic_probe extract_results wgmma FOLDER > tests/numeric/data/h100_wgmma_results.hpp
-//   FOLDER of wgmma_probe
+//   extract_results mma FOLDER > tests/numeric/data/h100_results.hpp
+//   extract_results wgmma FOLDER > tests/numeric/data/h100_wgmma_results.hpp
+// The first reads a FOLDER of arithmetic_probe, the second one of wgmma_probe.
 
 #include <cstdint>
 #include <cstdio>

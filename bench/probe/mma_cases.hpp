@@ -119,8 +119,8 @@ inline std::uint32_t boundary_value(Random& random, Fields f) {
     case 5:
       return sign | (last + 1);  // least normal
     case 6:
-      return sign |
-             ((static_cast<std::uint32_t>(f.top()) << f.mantissa_bits) - 1);  // greatest finite
+      // greatest finite
+      return sign | ((static_cast<std::uint32_t>(f.top()) << f.mantissa_bits) - 1);
     case 7:
       return sign | one;
     case 8:
@@ -128,8 +128,8 @@ inline std::uint32_t boundary_value(Random& random, Fields f) {
     case 9:
       return sign | (one - 1);
     case 10:
-      return sign |
-             (static_cast<std::uint32_t>(1 + random.below(f.top() - 1)) << f.mantissa_bits);  // 2^i
+      // 2^i
+      return sign | (static_cast<std::uint32_t>(1 + random.below(f.top() - 1)) << f.mantissa_bits);
     default:
       return random_value(random, f, -3, 6);
   }
@@ -144,8 +144,8 @@ inline std::uint32_t special_value(Random& random, Fields f) {
          (static_cast<std::uint32_t>(random.next()) & ((1u << f.mantissa_bits) - 1));
 }
 
-/// A value of an operand (k elements are multiplied) or of the accumulator, for every set but
-/// kCancellation.
+/// A value of an operand (k elements are multiplied) or of the accumulator, for every set
+/// but kCancellation.
 inline std::uint32_t value(Random& random, CaseSet set, Fields f, bool accumulator) {
   bool const small_range = f.exponent_bits == 5;
   switch (set) {

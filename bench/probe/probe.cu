@@ -402,8 +402,8 @@ void write_functions(ReducedRanges const& reduced) {
   append_steps(second, reduced.rsqrt, "rsqrt");
   write_file("rsqrt.bin", second);
 
-  // The first sixteenth of the binade raw, then steps of a byte, then arguments of any exponent
-  // raw.
+  // The first sixteenth of the binade raw, then steps of a byte, then arguments of any
+  // exponent raw.
   std::vector<std::uint8_t> third;
   std::size_t const raw = std::size_t{1} << 19;
   append(third, reduced.lg2.data(), raw);

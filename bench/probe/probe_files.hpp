@@ -34,8 +34,8 @@ inline std::vector<std::uint32_t> consecutive(std::uint32_t first, std::size_t c
   return values;
 }
 
-/// Floats with uniformly drawn mantissa, exponent in [least, least + exponents), and sign (if
-/// `negative`).
+/// Floats with uniformly drawn mantissa, exponent in [least, least + exponents), and sign
+/// (if `negative`).
 inline std::vector<std::uint32_t> random_floats(std::uint64_t seed, std::size_t count, int least,
                                                 int exponents, bool negative) {
   Random random{seed};

@@ -137,8 +137,8 @@ inline void fill_integers(WgmmaCase& out, int set, Random& random) {
 
 }  // namespace detail
 
-/// n: columns of the instruction. A quarter of the cases are without scale_d; the negations go
-/// round.
+/// n: columns of the instruction. A quarter of the cases are without scale_d; the negations
+/// go round.
 inline WgmmaCase wgmma_case(int subject, int set, int n, int index) {
   using detail::Fields;
   WgmmaSubject const& s = kWgmmaSubjects[subject];

@@ -11,11 +11,9 @@
 // many differ, and the first of them with their operands. A FOLDER, which must exist, receives
 //   summary.txt     what is printed
 //   mismatches.bin  words of 32 bits: instruction, set, n, case, row, column, the GPU's result; at
-//   most 1000
-//                   for an instruction, n and set
+//                   most 1000 for an instruction, n and set
 //   results.bin     words of 32 bits: the GPU's results of the first kKeptWgmmaCases cases with n =
-//   8 of every
-//                   set of every instruction, [subject][set][case][row][column]
+//                   8 of every set of every instruction, [subject][set][case][row][column]
 // Exits with 1 if a CUDA call failed or anything differs.
 
 #include <algorithm>
@@ -143,8 +141,8 @@ template <int N> struct Operands {
   std::uint32_t filler[2];  // to 16 bytes
 };
 
-/// A descriptor without swizzle, K-major: blocks of 8 rows of 16 bytes, two of them along K side by
-/// side.
+/// A descriptor without swizzle, K-major: blocks of 8 rows of 16 bytes, two of them along K side
+/// by side.
 __device__ std::uint64_t descriptor(void const* tile) {
   std::uint64_t const address = __cvta_generic_to_shared(tile);
   constexpr std::uint64_t kAlongK = 128, kAlongRows = 256;  // bytes from block to block

@@ -11,7 +11,8 @@
 /// Making an exhibit of a kernel.
 namespace tegula::broken {
 
-/// Launches a kernel of a gallery on buffers of its own. Where its mend is no statement, K::Repaired has it.
+/// Launches a kernel of a gallery on buffers of its own. Where its mend is no statement,
+/// K::Repaired has it.
 template <class K> sim::Report run(sim::Options options, bool repaired) {
   constexpr int kRows = 16, kColumns = 64, kElements = kRows * kColumns;
   options.throw_on_finding = false;
@@ -19,7 +20,8 @@ template <class K> sim::Report run(sim::Options options, bool repaired) {
   sim::Machine machine(options);
   auto* const in = static_cast<float*>(machine.allocate(kElements * sizeof(float), "in"));
   auto* const out = static_cast<float*>(machine.allocate(kElements * sizeof(float), "out"));
-  auto* const flags = static_cast<std::uint32_t*>(machine.allocate(64 * sizeof(std::uint32_t), "flags"));
+  auto* const flags =
+      static_cast<std::uint32_t*>(machine.allocate(64 * sizeof(std::uint32_t), "flags"));
   std::vector<float> numbers(kElements);
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
   machine.upload(in, numbers.data(), kElements * sizeof(float));
@@ -45,8 +47,8 @@ template <class K> sim::Report run(sim::Options options, bool repaired) {
   return sim::launch<K>(machine, grid, params);
 }
 
-/// What a kernel's static members say of it: the grid, the options that it needs, whether each schedule
-/// shows its mistake.
+/// What a kernel's static members say of it: the grid, the options that it needs, whether each
+/// schedule shows its mistake.
 template <class K> Exhibit exhibit() {
   std::string const name = sim::type_name<K>();
   Exhibit made{name.substr(name.rfind(':') + 1), run<K>, {.count = false}, true};

@@ -46,8 +46,8 @@ struct Schedule {
 };
 std::string to_string(Schedule const& schedule);
 
-/// Those that every kernel is run at: each completion with each interleaving, with four seeds where they take
-/// one.
+/// Those that every kernel is run at: each completion with each interleaving, with four seeds where
+/// they take one.
 std::vector<Schedule> schedules();
 
 /// The findings of a report as lines, each with its place.

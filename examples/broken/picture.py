@@ -19,7 +19,8 @@ STYLE = (
 COLUMNS = {"producer": ("thread 0, producer", 110), "tma": ("TMA, async proxy", 300), "barriers": ("mbarriers", 470), "consumer": ("warp 1, consumer", 650)}
 WIDTH, ROW, TOP, BOX = 150, 46, 60, 26
 
-# (name, column, row, text, class): what happens, in each panel the same but for the consumer's last two.
+# (name, column, row, text, class): what happens, in each panel the same but for the consumer's
+# last two.
 FIRST = [
     ("issue", "producer", 0, "tma_load, round 0", "step"),
     ("write", "tma", 0.8, "writes stage 0", "access"),

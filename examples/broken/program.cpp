@@ -28,8 +28,8 @@ void list(Gallery const& gallery) {
   }
 }
 
-/// The kernels by what is found in them; whether there is one for each kind. (A C++ exception, which no GPU
-/// has, has none.)
+/// The kernels by what is found in them; whether there is one for each kind. (A C++ exception,
+/// which no GPU has, has none.)
 bool list_by_kind(Gallery const& gallery) {
   bool complete = true;
   for (int i = 0; i <= static_cast<int>(sim::FindingKind::trap); ++i) {
@@ -37,18 +37,19 @@ bool list_by_kind(Gallery const& gallery) {
     std::string names;
     for (Chapter const& chapter : gallery.chapters) {
       for (Exhibit const& exhibit : chapter.exhibits) {
-        if ((", " + kinds_of(report_of(exhibit, false)) + ", ").find(", " + kind + ", ") != std::string::npos)
+        if ((", " + kinds_of(report_of(exhibit, false)) + ", ").find(", " + kind + ", ") !=
+            std::string::npos)
           names += (names.empty() ? "" : ", ") + exhibit.name;
       }
     }
     complete = complete && !names.empty();
-    std::printf("%s", wrapped(kind + ": " + (names.empty() ? "none" : names), 110, "").c_str());
+    std::printf("%s", wrapped(kind + ": " + (names.empty() ? "none" : names), 100, "").c_str());
   }
   return complete;
 }
 
-/// The kernel with its line numbers, what is found in it, and at how many schedules nothing is found once it
-/// is repaired.
+/// The kernel with its line numbers, what is found in it, and at how many schedules nothing is
+/// found once it is repaired.
 void show(Gallery const& gallery, Chapter const& chapter, Exhibit const& exhibit) {
   Source const source = read_source(gallery.folder / chapter.folder, exhibit.name);
   std::printf("%s/%s.hpp\n\n", chapter.folder.c_str(), exhibit.name.c_str());
@@ -59,18 +60,19 @@ void show(Gallery const& gallery, Chapter const& chapter, Exhibit const& exhibit
     std::printf("%4d%s%s\n", source.first_line + static_cast<int>(i), empty ? "" : "  ",
                 source.lines[i].c_str());
   }
-  std::printf("\n%s", wrapped(findings_text(report_of(exhibit, false)), 110, "").c_str());
+  std::printf("\n%s", wrapped(findings_text(report_of(exhibit, false)), 100, "").c_str());
   std::size_t clean = 0;
   for (Schedule const& schedule : schedules()) clean += report_at(exhibit, true, schedule).ok();
   std::printf("repaired: clean at %zu of %zu schedules\n", clean, schedules().size());
 }
 
-/// Whether the kernel gives the report that stands beside it, something at every schedule (unless it says
-/// otherwise), and nothing once it is repaired; says what does not.
+/// Whether the kernel gives the report that stands beside it, something at every schedule (unless
+/// it says otherwise), and nothing once it is repaired; says what does not.
 bool holds(Gallery const& gallery, Chapter const& chapter, Exhibit const& exhibit) {
   bool right = true;
   auto const wrong = [&](std::string const& what, std::string const& report) {
-    std::printf("%s: %s\n%s", exhibit.name.c_str(), what.c_str(), wrapped(report, 110, "    ").c_str());
+    std::printf("%s: %s\n%s", exhibit.name.c_str(), what.c_str(),
+                wrapped(report, 100, "    ").c_str());
     right = false;
   };
   std::string const expected = read_source(gallery.folder / chapter.folder, exhibit.name).report;
@@ -85,8 +87,8 @@ bool holds(Gallery const& gallery, Chapter const& chapter, Exhibit const& exhibi
   return right;
 }
 
-/// Calls f(chapter, exhibit) with the named ones; with all where no name is given. Throws std::runtime_error
-/// for a name that there is not.
+/// Calls f(chapter, exhibit) with the named ones; with all where no name is given. Throws
+/// std::runtime_error for a name that there is not.
 void for_each(Gallery const& gallery, std::vector<std::string> const& names,
               std::function<void(Chapter const&, Exhibit const&)> const& f) {
   auto const wanted = [&](std::string const& name) {
@@ -100,7 +102,8 @@ void for_each(Gallery const& gallery, std::vector<std::string> const& names,
     }
   }
   if (!unknown.empty())
-    throw std::runtime_error(unknown[0] + ": no kernel of that name (see " + gallery.program + " --list)");
+    throw std::runtime_error(unknown[0] + ": no kernel of that name (see " + gallery.program +
+                             " --list)");
 }
 
 /// Writes the page, or says whether it is as it should be.
@@ -111,9 +114,10 @@ bool page(Gallery const& gallery, bool writes, bool tests) {
   } else if (!tests) {
     std::printf("%s", text.c_str());
   } else if (text != read_file(gallery.page_file)) {
-    std::printf("%s is not what %s --page prints: after `%s --all --write`, `%s --page --write` writes it\n",
-                gallery.page_file.filename().c_str(), gallery.program.c_str(), gallery.program.c_str(),
-                gallery.program.c_str());
+    std::printf(
+        "%s is not what %s --page prints: after `%s --all --write`, `%s --page --write` writes it\n",
+        gallery.page_file.filename().c_str(), gallery.program.c_str(), gallery.program.c_str(),
+        gallery.program.c_str());
     return false;
   }
   return true;
@@ -125,13 +129,15 @@ int run(Gallery const& gallery, int argc, char** argv) {
   bool lists = false, kinds = false, all = false, tests = false, writes = false, pages = false;
   line.add_option("NAME", names, "kernels to show");
   line.add_flag("--list", lists, "the kernels by chapter, each with the rule that it breaks");
-  line.add_flag("--kinds", kinds, "the kernels by kind of finding; exits with 1 where a kind has none");
+  line.add_flag("--kinds", kinds,
+                "the kernels by kind of finding; exits with 1 where a kind has none");
   line.add_flag("--all", all, "every kernel");
   line.add_flag("--test", tests, "run at every schedule and compare with the reports in the files");
   line.add_flag("--write", writes, "write the reports into the files");
   if (gallery.page != nullptr)
-    line.add_flag("--page", pages,
-                  "print the page of documentation; with --test, compare it; with --write, write it");
+    line.add_flag(
+        "--page", pages,
+        "print the page of documentation; with --test, compare it; with --write, write it");
   if (auto const status = line.read(argc, argv)) return *status;
   if (lists) {
     list(gallery);
@@ -148,7 +154,8 @@ int run(Gallery const& gallery, int argc, char** argv) {
   auto const wanted = all ? std::vector<std::string>() : names;
   for_each(gallery, wanted, [&](Chapter const& chapter, Exhibit const& exhibit) {
     if (writes) {
-      write_report(gallery.folder / chapter.folder, exhibit.name, findings_text(report_of(exhibit, false)));
+      write_report(gallery.folder / chapter.folder, exhibit.name,
+                   findings_text(report_of(exhibit, false)));
     } else if (tests) {
       right = holds(gallery, chapter, exhibit) && right;
     } else {

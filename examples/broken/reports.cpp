@@ -5,10 +5,11 @@ namespace tegula::broken {
 std::vector<Schedule> schedules() {
   using enum sim::Interleaving;
   std::vector<Schedule> all;
-  for (auto const completion : {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
+  for (auto const completion :
+       {sim::Completion::last, sim::Completion::first, sim::Completion::random}) {
     for (auto const interleaving : {one_warp_ahead, one_warp_behind, round_robin, random}) {
-      bool const by_seed =
-          completion == sim::Completion::random || interleaving == random || interleaving == one_warp_behind;
+      bool const by_seed = completion == sim::Completion::random || interleaving == random ||
+                           interleaving == one_warp_behind;
       for (std::uint64_t seed = 0; seed < (by_seed ? 4u : 1u); ++seed)
         all.push_back({completion, interleaving, seed});
     }
@@ -18,13 +19,15 @@ std::vector<Schedule> schedules() {
 
 std::string to_string(Schedule const& schedule) {
   return "completion " + std::string(sim::to_string(schedule.completion)) + ", interleaving " +
-         std::string(sim::to_string(schedule.interleaving)) + ", seed " + std::to_string(schedule.seed);
+         std::string(sim::to_string(schedule.interleaving)) + ", seed " +
+         std::to_string(schedule.seed);
 }
 
 std::string findings_text(sim::Report const& report) {
   std::string text;
   std::string const kernel = report.kernel.substr(report.kernel.rfind(':') + 1);
-  for (sim::Finding const& finding : report.findings) text += sim::to_string(finding, kernel) + "\n";
+  for (sim::Finding const& finding : report.findings)
+    text += sim::to_string(finding, kernel) + "\n";
   return text;
 }
 

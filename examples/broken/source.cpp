@@ -66,7 +66,8 @@ Source read_source(std::filesystem::path const& folder, std::string const& name)
   return source;
 }
 
-void write_report(std::filesystem::path const& folder, std::string const& name, std::string const& report) {
+void write_report(std::filesystem::path const& folder, std::string const& name,
+                  std::string const& report) {
   auto lines = lines_of(file_of(folder, name));
   auto begin = std::find(lines.begin(), lines.end(), kReport);
   if (begin == lines.end()) {
@@ -75,11 +76,11 @@ void write_report(std::filesystem::path const& folder, std::string const& name, 
     });
     begin = lines.insert(std::find(kernel, lines.end(), "};") + 1, {"", std::string(kReport)}) + 1;
   }
-  auto const end =
-      std::find_if(begin, lines.end(), [](std::string const& line) { return !line.starts_with("//"); });
+  auto const end = std::find_if(begin, lines.end(),
+                                [](std::string const& line) { return !line.starts_with("//"); });
   std::ostringstream out;
   for (auto line = lines.begin(); line != begin; ++line) out << *line << "\n";
-  out << kReport << "\n" << wrapped(report, 110, "//   ");
+  out << kReport << "\n" << wrapped(report, 100, "//   ");
   for (auto line = end; line != lines.end(); ++line) out << *line << "\n";
   write_file(file_of(folder, name), out.str());
 }

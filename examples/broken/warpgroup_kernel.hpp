@@ -4,7 +4,8 @@
 
 namespace tegula::broken {
 
-/// Base of the kernels that use wgmma: `Warpgroups` warpgroups, operands A of 64 x 64 and B of 16 x 64 bf16.
+/// Base of the kernels that use wgmma: `Warpgroups` warpgroups, operands A of 64 x 64 and B of 16
+/// x 64 bf16.
 template <int Warpgroups = 1> struct WarpgroupKernel : Kernel<128 * Warpgroups> {
   static constexpr MmaSpec op = warpgroup_mma(DType::bf16, DType::bf16, DType::f32, 16);
   using TileA = SharedTile<std::uint16_t, swizzled_operand(16, 64, 64, 1)>;

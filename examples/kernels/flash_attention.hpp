@@ -24,8 +24,8 @@ struct FlashAttention {
 
   static constexpr int block_m = 64, block_n = 64, head_dim = 64;
   static constexpr int threads = 128, min_ctas_per_sm = 3;
-  static constexpr float scale_log2 =
-      1.44269504f / 8;  // log2(e) / sqrt(head_dim): exponentials are base 2
+  // log2(e) / sqrt(head_dim): exponentials are base 2
+  static constexpr float scale_log2 = 1.44269504f / 8;
 
   static constexpr MmaSpec mma = warp_mma(DType::bf16, DType::f32, 16);
   using MmaS = TiledMma<TiledMmaSpec{mma, block_m, block_n, 4}>;    // S = Q K^T
@@ -69,8 +69,8 @@ struct FlashAttention {
     MmaS::Accumulator tSrS;                                   // (MMA, MMA_M, MMA_N)
     MmaO::Accumulator tOrO;                                   // (MMA, MMA_M, MMA_N)
     constexpr int rows = count_along<MmaS::ValuesC, 0>, columns = count_along<MmaS::ValuesC, 1>;
-    float maximum[rows],
-        sum[rows];  // of the rows so far: the maximum of S log2(e) / 8, the sum of 2^...
+    // of the rows so far: the maximum of S log2(e) / 8, the sum of 2^...
+    float maximum[rows], sum[rows];
     for (int r = 0; r < rows; ++r) maximum[r] = -__builtin_huge_valf(), sum[r] = 0;
     clear(tOrO);
 
@@ -96,8 +96,8 @@ struct FlashAttention {
 
       auto const largest = reduce<1>(tSrS, [](float a, float b) { return max_f32(a, b); });
       for (int r = 0; r < rows; ++r) {
-        float const pair =
-            max_f32(largest(r), warp::shfl_xor(largest(r), 1));  // four lanes share a row
+        // four lanes share a row
+        float const pair = max_f32(largest(r), warp::shfl_xor(largest(r), 1));
         float const next = max_f32(maximum[r], max_f32(pair, warp::shfl_xor(pair, 2)) * scale_log2);
         float const factor = ex2_approx_ftz(maximum[r] - next);  // 0 at first
         for (int c = 0; c < columns; ++c)
@@ -106,8 +106,8 @@ struct FlashAttention {
         maximum[r] = next, sum[r] *= factor;
       }
       auto const added = reduce<1>(tSrS, [](float a, float b) { return a + b; });
-      for (int r = 0; r < rows; ++r)
-        sum[r] += added(r);  // this lane's; the quad's are added at the end
+      // this lane's; the quad's are added at the end
+      for (int r = 0; r < rows; ++r) sum[r] += added(r);
       // S's accumulators, rounded to bf16, are already the registers of the operand P.
       gemm<2>(MmaO{}, MmaO::operand_a(MmaS{}, tSrS), tOsV(_, _, n % 2), tOrO);
     }

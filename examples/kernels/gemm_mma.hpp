@@ -70,12 +70,12 @@ struct GemmMma {
     int const k_tiles = ceil_div(p.k, block_k);
     auto const load = [&](int k_tile, int stage) {
       if (k_tile < k_tiles) {
-        copy(CopyA{thread}, gA(_, _, k_tile),
-             sA(_, _, stage));  // zeros where the tile reaches beyond A
+        // zeros where the tile reaches beyond A
+        copy(CopyA{thread}, gA(_, _, k_tile), sA(_, _, stage));
         copy(CopyB{thread}, gB(_, _, k_tile), sB(_, _, stage));
       }
-      cp_async_commit_group();  // of nothing where there is no tile, so that the wait below counts
-                                // right
+      // of nothing where there is no tile, so that the wait below counts right
+      cp_async_commit_group();
     };
 
     clear(tCrC);

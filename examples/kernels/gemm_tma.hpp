@@ -81,8 +81,8 @@ struct GemmTma {
     Ring::State write, read;
     auto const load = [&](int k_tile) {
       if (thread == 0 && k_tile < k_tiles) {
-        SharedAddr const full =
-            ring.acquire(write, CopyA::bytes + CopyB::bytes);  // nobody reads the stage
+        // nobody reads the stage
+        SharedAddr const full = ring.acquire(write, CopyA::bytes + CopyB::bytes);
         copy(CopyA{}, gA(_, _, k_tile), sA(_, _, write.stage), full);
         copy(CopyB{}, gB(_, _, k_tile), sB(_, _, write.stage), full);
         write.next();
@@ -97,8 +97,8 @@ struct GemmTma {
       wgmma_fence();    // tCrC's registers, before the first wgmma that uses them
       gemm(Mma{}, tCsA(_, _, read.stage), tCsB(_, _, read.stage), tCrC, k_tile > 0);
       wgmma_commit_group();
-      wgmma_wait_group<1>();  // the tile before this one is multiplied: its stage can be filled
-                              // again
+      // the tile before this one is multiplied: its stage can be filled again
+      wgmma_wait_group<1>();
       if (k_tile > 0) {
         ring.release(previous);
         load(k_tile - 1 + stages);

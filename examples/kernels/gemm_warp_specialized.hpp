@@ -55,23 +55,22 @@ struct GemmWarpSpecialized {
   TEGULA_HOST_DEVICE static constexpr int tiles(Params const& p) {
     return tiles_m(p) * ceil_div(p.n, block_n);
   }
-  static constexpr Dim3 grid(Params const& p) {
-    return {tiles(p) < 132 ? tiles(p) : 132, 1, 1};
-  }  // SMs
+  // SMs
+  static constexpr Dim3 grid(Params const& p) { return {tiles(p) < 132 ? tiles(p) : 132, 1, 1}; }
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     Ring const ring{smem.ring};
     if (thread_idx() == 0) ring.init(), fence_mbarrier_init();
     cta::sync();  // the ring's barriers are known to all, and to TMA
-    auto const mA = tma_tensor<1, 0>(p.a),
-               mB = tma_tensor<1, 0>(p.b);  // (M, K) and (N, K), of coordinates
+    // (M, K) and (N, K), of coordinates
+    auto const mA = tma_tensor<1, 0>(p.a), mB = tma_tensor<1, 0>(p.b);
     auto const mC = tma_tensor<1, 0>(p.c);  // (M, N), of coordinates
     auto const sA = tensor(smem.a);         // (block_m, block_k, stages)
     auto const sB = tensor(smem.b);         // (block_n, block_k, stages)
     int const k_tiles = ceil_div(p.k, block_k);
     Ring::State state;
-    if (thread_idx() <
-        128) {  // the producer: every step of K of every tile, into the next stage of the ring
+    // the producer: every step of K of every tile, into the next stage of the ring
+    if (thread_idx() < 128) {
       setmaxnreg_dec<40>();
       if (thread_idx() > 0) return;
       for (int tile = block_idx().x; tile < tiles(p); tile += grid_dim().x) {
@@ -79,8 +78,8 @@ struct GemmWarpSpecialized {
         auto const gA = local_tile<block_m, block_k>(mA, tile % tiles_m(p), _);
         auto const gB = local_tile<block_n, block_k>(mB, tile / tiles_m(p), _);
         for (int k_tile = 0; k_tile < k_tiles; ++k_tile, state.next()) {
-          SharedAddr const full =
-              ring.acquire(state, stage_bytes);  // nobody reads the stage any more
+          // nobody reads the stage any more
+          SharedAddr const full = ring.acquire(state, stage_bytes);
           copy(TmaCopy<boxes_a>{}, gA(_, _, k_tile), sA(_, _, state.stage), full);
           copy(TmaCopy<boxes_b>{}, gB(_, _, k_tile), sB(_, _, state.stage), full);
         }

@@ -11,8 +11,8 @@
 namespace tegula::examples {
 
 /// C = alpha A B^T + beta C in f32, for any M, N and K: who copies and computes what is said by
-/// layouts of threads alone. A (M, K), B (N, K) and C (M, N) are column-major. (CuTe's tutorial:
-/// sgemm_1.)
+/// layouts of threads alone. A (M, K), B (N, K) and C (M, N) are column-major. (CuTe's
+/// tutorial: sgemm_1.)
 struct SgemmThreads {
   struct Params {
     int m, n, k;

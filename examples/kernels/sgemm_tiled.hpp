@@ -73,8 +73,8 @@ struct SgemmTiled {
     Mma::Accumulator tCrC;  // (1, MMA_M, MMA_N)
     clear(tCrC);
     auto const load = [&](int k_tile, int stage) {
-      copy(CopyA{thread}, gA(_, _, k_tile),
-           sA(_, _, stage));  // zeros where the tile reaches beyond A
+      // zeros where the tile reaches beyond A
+      copy(CopyA{thread}, gA(_, _, k_tile), sA(_, _, stage));
       copy(CopyB{thread}, gB(_, _, k_tile), sB(_, _, stage));
       cp_async_commit_group();
     };

@@ -21,8 +21,8 @@ struct TransposeSwizzled {
   static constexpr bool transposes = true;
   static constexpr int block = 64;
   static constexpr int threads = 256, min_ctas_per_sm = 4;
-  static constexpr Layout by_row =
-      "(8,32):(32,1)"_layout;  // (row, column) -> thread: a warp has a row
+  // (row, column) -> thread: a warp has a row
+  static constexpr Layout by_row = "(8,32):(32,1)"_layout;
 
   // The row's low five bits are XORed into the column's: neither the words of a row nor those of a
   // column meet a bank twice.

@@ -12,7 +12,8 @@ import os
 import pathlib
 import sys
 
-# Matrices this small run fastest on one thread; several only wait for each other, for 20 s where the machine has other work. Read at import.
+# Matrices this small run fastest on one thread; several only wait for each other, for 20 s where
+# the machine has other work. Read at import.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
@@ -39,7 +40,8 @@ def cosines(a, b):
 def print_agreement(sentences, similarity, agreement):
     labels = [shortened(sentence) for sentence in sentences]
     width = max(map(len, labels))
-    others = similarity - 2 * np.eye(len(sentences), dtype=similarity.dtype)  # a sentence is not its own neighbour
+    # A sentence is not its own neighbour.
+    others = similarity - 2 * np.eye(len(sentences), dtype=similarity.dtype)
     print(f"{'':3}  {'sentence':{width}}  nearest  similarity  1 - cosine with NumPy")
     for number, label in enumerate(labels):
         nearest = int(np.argmax(others[number]))

@@ -18,8 +18,8 @@ namespace minilm {
 inline constexpr std::int64_t kHeads = 12;
 inline constexpr float kLayerNormEpsilon = 1e-12f;
 
-/// y = x W^T + b. The weight is (out, in) with `in` contiguous; Out is the type of y and of the
-/// bias.
+/// y = x W^T + b. The weight is (out, in) with `in` contiguous; Out is the type of y and of
+/// the bias.
 template <class Out> struct Linear {
   std::int64_t out;
   std::int64_t in;
@@ -35,14 +35,14 @@ struct LayerNorm {
 struct Embeddings {
   std::vector<float> word;      ///< (vocabulary, hidden)
   std::vector<float> position;  ///< (longest sentence, hidden)
-  std::vector<float>
-      token_type;  ///< (types, hidden); type 0 is the first text of a pair, here the only one
+  /// (types, hidden); type 0 is the first text of a pair, here the only one
+  std::vector<float> token_type;
   LayerNorm norm;
 };
 
 struct Layer {
-  Linear<tegula::half>
-      query_key_value;  ///< (3 hidden, hidden): one product gives Q, K and V side by side
+  /// (3 hidden, hidden): one product gives Q, K and V side by side
+  Linear<tegula::half> query_key_value;
   Linear<float> attention_output;  ///< (hidden, hidden)
   LayerNorm attention_norm;
   Linear<float> expand;    ///< (inner, hidden)

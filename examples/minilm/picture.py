@@ -30,7 +30,8 @@ def similarity_svg(similarity, sentences, title):
     """similarity (sentences, sentences) -> the text of an SVG."""
     labels = [shortened(sentence) for sentence in sentences]
     count = len(sentences)
-    left = MARGIN + round(max(map(len, labels)) * CHARACTER_WIDTH) + NUMBER_WIDTH  # where the matrix begins
+    # where the matrix begins
+    left = MARGIN + round(max(map(len, labels)) * CHARACTER_WIDTH) + NUMBER_WIDTH
     width = max(left + count * CELL, round(len(title) * CHARACTER_WIDTH * 1.2)) + MARGIN
     height = HEADER + count * CELL + MARGIN
     parts = [

@@ -2,4 +2,6 @@
 #include "../broken/program.hpp"
 #include "museum.hpp"
 
-int main(int argc, char** argv) { return tegula::broken::run_program(tegula::museum::gallery(), argc, argv); }
+int main(int argc, char** argv) {
+  return tegula::broken::run_program(tegula::museum::gallery(), argc, argv);
+}

@@ -49,21 +49,24 @@ constexpr std::string_view kLegend =
   programs of their own languages. What compute-sanitizer finds of 185 mutants of tegula's own
   kernels was measured on an H100: [the same on a GPU](checker.md#the-same-on-a-gpu).
 - [compute-sanitizer](https://docs.nvidia.com/compute-sanitizer/ComputeSanitizer) runs the compiled
+  // contextqmd.com/libraries/flash-attention/versions/2.8.3/pages/AI/RACECHECK_TMA_HAZARD)),
   kernel on a GPU and sees what that run does. *racecheck*: hazards between threads in shared
   memory; not in global memory, and nothing of proxies or scopes. *synccheck*: barriers that threads
   reach in parts, or use wrongly. *memcheck*: accesses out of bounds or misaligned, and exceptions
   of the hardware. *initcheck*: reads of memory that nobody has written. "As a deadlock" is
   racecheck's search for mbarrier waits that never end, which is off by default. What a tensor copy
   writes, and what a multiply reads, racecheck gives to no thread ([FlashAttention's
-  notes](https://contextqmd.com/libraries/flash-attention/versions/2.8.3/pages/AI/RACECHECK_TMA_HAZARD)),
+  notes](https:
+  // github.com/triton-lang/triton/blob/main/include/triton/Dialect/TritonInstrument/IR/TritonInstrument.md)
   so that it finds no hazard there.
-- [ConSan](https://github.com/triton-lang/triton/blob/main/include/triton/Dialect/TritonInstrument/IR/TritonInstrument.md)
+- [ConSan](https:
+  // docs.nvidia.com/cutlass/latest/media/docs/pythonDSL/ts_general/ts_introduction.html)
   instruments Triton's intermediate code and runs on a GPU. A partition of warps is one thread to
   it: what goes wrong among the threads of one ("inside a partition") the compiler's own barriers
   are to prevent. It models shared and tensor memory, mbarriers, commit groups and the fence between
   the proxies, and leaves global memory to another tool.
 - [CUTLASS's Task
-  Scheduling](https://docs.nvidia.com/cutlass/latest/media/docs/pythonDSL/ts_general/ts_introduction.html)
+  Scheduling](https:
   checks, when a kernel of its DSL is compiled, the schedule of tasks that the author declares:
   deadlocks over every interleaving, aliasing of buffers, counts and bytes of barriers, registers.
   It generates the barriers, so some mistakes cannot be written; the body of a task ("inside a work
@@ -136,11 +139,13 @@ std::string value(Source const& source, std::string_view key) {
   return found[0];
 }
 
-/// "PROJECT, https://..." as a link; between them there may be words: "PROJECT, the report: https://...".
+/// "PROJECT, https://..." as a link; between them there may be words: "PROJECT, the
+/// report: https://...".
 std::string link(std::string const& seen) {
   std::size_t const begin = seen.find("https://");
   std::string text = seen.substr(0, begin);
-  while (!text.empty() && (text.back() == ' ' || text.back() == ',' || text.back() == ':')) text.pop_back();
+  while (!text.empty() && (text.back() == ' ' || text.back() == ',' || text.back() == ':'))
+    text.pop_back();
   return "[" + text + "](" + seen.substr(begin) + ")";
 }
 
@@ -175,14 +180,16 @@ std::string story(Source const& source) {
 /// A piece: rule, story, links, kernel, report, mend.
 std::string section(Exhibit const& exhibit, Source const& source) {
   std::ostringstream out;
-  out << "### " << exhibit.name << "\n\n**" << source.rule << "**\n\n" << story(source) << "Seen in: ";
+  out << "### " << exhibit.name << "\n\n**" << source.rule << "**\n\n"
+      << story(source) << "Seen in: ";
   std::vector<std::string> const seen = values(source, "Seen in");
   for (std::size_t i = 0; i < seen.size(); ++i) out << (i == 0 ? "" : "; ") << link(seen[i]);
   out << ".\n\n```\n";
   int number = source.first_line;
   for (std::string const& line : source.lines) {
     std::string const digits = std::to_string(number++);
-    out << std::string(4 - digits.size(), ' ') << digits << (line.empty() ? "" : "  ") << line << "\n";
+    out << std::string(4 - digits.size(), ' ') << digits << (line.empty() ? "" : "  ") << line
+        << "\n";
   }
   out << "\n";
   if (source.report_lines.empty()) out << "(nothing is found)\n";

@@ -22,12 +22,12 @@ template <bool Waits> struct Transpose {
   using Params = TransposeParams;
   static constexpr int threads = 128, min_ctas_per_sm = 1;
 
-  // The row's bits are XORed into the column's: neither a row nor a column of 32 words meets a bank
-  // twice.
+  // The row's bits are XORed into the column's: neither a row nor a column of 32 words meets a
+  // bank twice.
   static constexpr SwizzledLayout memory = {Swizzle(5, 0, 5), row_major(32, 32)};
   using Tile = SharedTile<float, memory>;
-  static constexpr Layout by_row =
-      "(4,32):(32,1)"_layout;  // (row, column) -> thread: a warp has a row
+  // (row, column) -> thread: a warp has a row
+  static constexpr Layout by_row = "(4,32):(32,1)"_layout;
   using Copy = TiledCopy<make_tiled_copy(by_row, shape(1, 1), 32, 32), float>;
   static_assert(conflicts_of_threads<Tile, Copy::Threads, 4> == 0);
 

@@ -10,8 +10,8 @@
 
 namespace tegula::c {
 
-/// The type of a tegula_dtype; nothing where it is left out. Throws argument_error for another
-/// number.
+/// The type of a tegula_dtype; nothing where it is left out. Throws argument_error for
+/// another number.
 inline std::optional<DType> dtype_of(char const* operation, char const* name, std::int32_t type) {
   constexpr DType kTypes[] = {DType::f16,  DType::bf16, DType::f32,
                               DType::tf32, DType::e4m3, DType::e5m2};

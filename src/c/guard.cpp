@@ -29,8 +29,8 @@ tegula_status failed_by_exception() noexcept {
     return failed(TEGULA_LAYOUT_ERROR, error.what());
   } catch (tool::ExpressionError const& error) {
     return failed(TEGULA_LAYOUT_ERROR, error.what());
-  } catch (std::invalid_argument const&
-               error) {  // argument_error, and what the simulated machine refuses
+  } catch (std::invalid_argument const& error) {
+    // argument_error, and what the simulated machine refuses
     return failed(TEGULA_ARGUMENT_ERROR, error.what());
   } catch (device_error const& error) {
     return failed(TEGULA_DEVICE_ERROR, error.what());

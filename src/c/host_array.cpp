@@ -5,8 +5,8 @@
 namespace tegula::c {
 namespace {
 
-/// f(offset, bytes) for each contiguous run of the array: its rows, joined where they follow each
-/// other.
+/// f(offset, bytes) for each contiguous run of the array: its rows, joined where they follow
+/// each other.
 template <class F> void for_each_run(HostArray const& array, F const& f) {
   std::int64_t begin = 0, end = 0;
   for (std::int64_t i = 0; i < array.extents[0]; ++i) {

@@ -10,8 +10,8 @@
 #include "tegula/device/buffer.hpp"
 #include "tegula/device/machine.hpp"
 
-/// Arrays of the caller on a simulated machine: its memory is its own, so they are copied there and
-/// back.
+/// Arrays of the caller on a simulated machine: its memory is its own, so they are copied there
+/// and back.
 namespace tegula::c {
 
 /// Rows of contiguous elements in the caller's memory, which three axes step over. In bytes.

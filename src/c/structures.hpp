@@ -21,8 +21,8 @@ template <class T> void initialise(T* structure, std::size_t struct_size, T defa
 }
 
 /// What the caller says; members that are newer than the caller are the defaults'. Throws
-/// argument_error for a structure that was never initialised, or of a newer interface than this
-/// library's.
+/// argument_error for a structure that was never initialised, or of a newer interface than
+/// this library's.
 template <class T> T read_structure(char const* function, T const& structure, T defaults) {
   std::size_t const size = structure.struct_size;
   if (size < sizeof(std::size_t) || size > sizeof(T))

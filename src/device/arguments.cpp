@@ -79,8 +79,8 @@ class Checker {
           operation_, name, other_name, other);
   }
 
-  /// Bytes that an operand spans must fit in 63 bits, so that no address wraps: sum of (extent - 1)
-  /// * stride, plus the contiguous row.
+  /// Bytes that an operand spans must fit in 63 bits, so that no address wraps: sum of
+  /// (extent - 1) * stride, plus the contiguous row.
   void span(std::string_view name,
             std::initializer_list<std::pair<std::int64_t, std::int64_t>> extents_and_strides,
             std::int64_t row, int element_bytes) const {

@@ -25,20 +25,20 @@ std::string_view missing_configurations_note();
 
 /// Every family's has
 ///
-///     Arguments, Choice                      what a caller asks for, and by which configuration it
-///     is computed obstacle(arguments, device)            what keeps the family from checked
-///     arguments, whatever the
-///                                            configuration: a clause, or nothing
-///     check(arguments, config, device)       what keeps a configuration from them: a clause, or
-///     null lower(machine, arguments, choice)      what the kernel is launched with
-///     describe(config, params)               the tensors of a launch, for the checker
-///     name(config)                           the configuration in a line
-///     reference(host arguments, rows)        the exact result
+///     Arguments, Choice                  what a caller asks for, and by which configuration it is
+///                                        computed
+///     obstacle(arguments, device)        what keeps the family from checked arguments, whatever
+///     the
+///                                        configuration: a clause, or nothing
+///     check(arguments, config, device)   what keeps a configuration from them: a clause, or null
+///     lower(machine, arguments, choice)  what the kernel is launched with
+///     describe(config, params)           the tensors of a launch, for the checker
+///     name(config)                       the configuration in a line
+///     reference(host arguments, rows)    the exact result
 ///
 /// and may have
 ///
-///     on_stream(params, workspace)           adds to the params what Backend::stream_workspace
-///     gives
+///     on_stream(params, workspace)       adds to the params what Backend::stream_workspace gives
 template <class Family> struct FamilyTraits;
 
 template <class Family, class Traits = FamilyTraits<Family>>
@@ -61,14 +61,13 @@ concept Computes = std::same_as<typename FamilyTraits<Family>::Arguments, Argume
 
 /// The families of GEMMs have besides
 ///
-///     walks_tiles                                          whether its clusters walk
-///     GemmChoice::tiling unwanted(wanted, config, number)                     what tells a
-///     configuration from what is asked for:
-///                                                          a clause, or null
-///     predict(arguments, config, device, wanted, model)    the choice of it, with its cost
-///     remark(arguments, choice)                            what the plan's reason says more: a
-///     clause after
-///                                                          "; ", or nothing
+///     walks_tiles                       whether its clusters walk GemmChoice::tiling
+///     unwanted(wanted, config, number)  what tells a configuration from what is asked for: a
+///                                       clause, or null
+///     predict(arguments, config, device, wanted, model)
+///                                       the choice of it, with its cost
+///     remark(arguments, choice)         what the plan's reason says more: a clause after "; ", or
+///                                       nothing
 template <class Family, class Traits = FamilyTraits<Family>>
 concept GemmFamily = Computes<Family, GemmArguments> &&
     requires(GemmArguments const& arguments, typename Family::Config const& config,

@@ -46,8 +46,8 @@ class TmaRules {
  private:
   void stride(std::string_view before, std::string_view name, std::string_view after,
               std::int64_t elements, int element_bytes) {
-    constexpr std::int64_t limit = std::int64_t{1}
-                                   << 40;  // bytes: cuTensorMapEncodeTiled's globalStrides
+    // bytes: cuTensorMapEncodeTiled's globalStrides
+    constexpr std::int64_t limit = std::int64_t{1} << 40;
     if (!obstacle_.empty()) return;
     if (elements >= limit / element_bytes)
       obstacle_ = fmt::format("{}{}{} is {} elements of {} bytes, which is not below 2^40 bytes",

@@ -30,10 +30,9 @@
 // itself. Here a bound from S alone would say little, so each step is followed: with P the largest
 // product of the step (a subnormal factor counting as the least normal one), R the magnitude of the
 // partial sum before it or after it, whichever is larger, and E the error so far, the step adds at
-// most 33 * 2^-13 max(P, R + E) + 2^-13 (R
-// + E). In which order a step's products stand does not matter, and neither does a split of K: the
-// partial sums of a share are differences of those of the whole; with shares, R is bounded by the
-// largest such difference, the largest less the least.
+// most 33 * 2^-13 max(P, R + E) + 2^-13 (R + E). In which order a step's products stand does not
+// matter, and neither does a split of K: the partial sums of a share are differences of those of
+// the whole; with shares, R is bounded by the largest such difference, the largest less the least.
 //
 // GEMM: D = f(alpha scale_a scale_b X + beta C + bias), where X errs as above. The epilogue is at
 // most six operations in f32, each at most u of a magnitude of |alpha| (1 + mma) S + |beta C| +
@@ -45,25 +44,24 @@
 // computes 2^(fma(S_j, c, -offset)), c = scale log2(e). Any offset is right so long as O and the
 // sum use the same, so only the arithmetic around it errs:
 //   - S_j by mma(D) scale |q|.|k_j| =: delta_j, of which the largest counts;
-//   - c by 2u relative, so s_j by 2u A, A the largest |s_j| of the row plus its delta; the fma by u
-//   |s_j - offset| <= 2u A;
-//   - the exponential by e = 2^-22 relative (ex2.approx.ftz: PTX ISA, 2 ulp; the polynomial: 1.02
-//   ulp);
+//   - c by 2u relative, so s_j by 2u A, A the largest |s_j| of the row plus its delta; the fma by
+//     u |s_j - offset| <= 2u A;
+//   - the exponential by e = 2^-22 relative (ex2.approx.ftz: PTX ISA, 2 ulp; the polynomial:
+//     1.02 ulp);
 //   - at most one rescaling for each block of keys: the sum of the differences of offsets is at
-//   most 2A (they grow monotonically), so 2u A
-//     for their roundings, and e + u for each factor and product.
+//     most 2A (they grow monotonically), so 2u A for their roundings, and e + u for each factor
+//     and product.
 //   Together a weight errs, relatively, by eta = expm1(delta + 6u A + (1 + blocks)(e + u)).
 //   - The sum, of non-negative terms: a lane adds a quarter of the keys, then two sums of lanes:
-//   (keys / 4 + 4) u; as a divisor with a
-//     correctly rounded or approximate reciprocal and a product, 4u more. It carries eta as well.
+//     (keys / 4 + 4) u; as a divisor with a correctly rounded or approximate reciprocal and a
+//     product, 4u more. It carries eta as well.
 //   - P rounds to the input type: u_in relative, and half its smallest subnormal absolutely: P is
-//   relative to the offset, and the sum is at
-//     least 1 in these units, so that part errs by at most 2^-25 (f16) or 2^-126 (bf16, flushed
-//     f32) sum_j |v_j| / sum.
+//     relative to the offset, and the sum is at least 1 in these units, so that part errs by at
+//     most 2^-25 (f16) or 2^-126 (bf16, flushed f32) sum_j |v_j| / sum.
 //   - P V by mma(keys + 8 blocks) with sum_j w_j |v_j| for S.
 //   Then one rounding to the output type. The log-sum-exp errs by eta and the sum's part absolutely
-//   (d ln x = dx / x), by lg2.approx's 2^-22 absolute and relative, and by a few roundings of A +
-//   |lse|.
+//   (d ln x = dx / x), by lg2.approx's 2^-22 absolute and relative, and by a few roundings of
+//   A + |lse|.
 
 namespace tegula::reference {
 namespace {
@@ -397,8 +395,8 @@ class AttentionRow {
   std::vector<double> weight_;
   bool has_sink_;
   double sink_ = 0;
-  double largest_ = -std::numeric_limits<double>::infinity(), most_ = 0,
-         delta_ = 0;  // of the scores
+  // of the scores
+  double largest_ = -std::numeric_limits<double>::infinity(), most_ = 0, delta_ = 0;
   double sum_ = 0;
   double eta_ = 0;  ///< by how much a weight may be off, in units of it
 };

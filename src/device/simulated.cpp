@@ -96,8 +96,8 @@ class SimulatedBackend : public Backend {
     return workspace;
   }
 
-  /// Work is done when a launch returns: the launches of a thread follow each other, whatever the
-  /// stream.
+  /// Work is done when a launch returns: the launches of a thread follow each other, whatever
+  /// the stream.
   void* stream_workspace(Stream) override {
     std::scoped_lock const lock(workspaces_mutex_);
     void*& workspace = thread_workspaces_[std::this_thread::get_id()];

@@ -1,7 +1,7 @@
 #pragma once
 
-/// The translation units that the configurations of a family are compiled in for the simulated
-/// machine.
+/// The translation units that the configurations of a family are compiled in for the
+/// simulated machine.
 
 #include <algorithm>
 #include <array>

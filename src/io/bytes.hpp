@@ -24,8 +24,8 @@ class InputFile {
  public:
   explicit InputFile(std::string const& path);
   std::int64_t size() const { return size_; }
-  /// Reads bytes [offset, offset + out.size()); `what` names them in the error for a file that ends
-  /// before.
+  /// Reads bytes [offset, offset + out.size()); `what` names them in the error for a file that
+  /// ends before.
   void read(std::int64_t offset, std::span<std::byte> out, std::string_view what);
 
  private:

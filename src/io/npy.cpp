@@ -23,8 +23,8 @@ struct Header {
   std::vector<std::int64_t> shape;
 };
 
-/// Reads the header, a Python dictionary literal with exactly the keys descr, fortran_order and
-/// shape.
+/// Reads the header, a Python dictionary literal with exactly the keys descr, fortran_order
+/// and shape.
 class HeaderParser {
  public:
   HeaderParser(std::string const& path, std::string_view text) : path_(path), text_(text) {}

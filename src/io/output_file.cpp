@@ -50,8 +50,8 @@ std::string read_link(std::string const& path) {
   return {target, static_cast<std::size_t>(length)};
 }
 
-/// Follows symbolic links, so that they stay where they are, and checks that the place can be
-/// written.
+/// Follows symbolic links, so that they stay where they are, and checks that the place can
+/// be written.
 Place find_place(std::string const& given) {
   std::string path = given;
   constexpr int kMostLinks = 40;

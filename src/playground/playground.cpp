@@ -90,8 +90,8 @@ Json about_atom(Json const& question) {
            Json::array({drawing("who holds what", [&] { return tool::stacked_svg(drawings); })})}};
 }
 
-/// An access to shared memory: the banks it goes through, and the swizzle that makes it free of
-/// conflicts.
+/// An access to shared memory: the banks it goes through, and the swizzle that makes it free
+/// of conflicts.
 Json about_access(Json const& question) {
   tool::Value const value = tool::evaluate(text_of(question, "memory"));
   SwizzledLayout const* const swizzled = std::get_if<SwizzledLayout>(&value.what);

@@ -96,8 +96,8 @@ TokenStrides strides(std::int64_t seq, std::int64_t heads, std::int64_t head_dim
   return heads_first ? TokenStrides{by_token.batch, head_dim, seq * head_dim} : by_token;
 }
 
-/// The arguments with the operands at these addresses; null for a sink that the problem does not
-/// have.
+/// The arguments with the operands at these addresses; null for a sink that the problem does
+/// not have.
 struct Addresses {
   void const *q, *k, *v, *sink;
   void *o, *lse;
@@ -110,8 +110,8 @@ AttentionArguments with_addresses(Problem const& p, Addresses const& at) {
   return a;
 }
 
-/// The problem with operands that are aligned as allocations are, for what touches no memory;
-/// checked.
+/// The problem with operands that are aligned as allocations are, for what touches no
+/// memory; checked.
 AttentionArguments before_allocation(Problem const& p, Machine const& machine) {
   auto const somewhere = [](std::uintptr_t i) { return reinterpret_cast<void*>(i << 58); };
   AttentionArguments const a = with_addresses(

@@ -15,8 +15,8 @@ bool is_call(std::string_view name);
 /// fit, and layout_error where the operation refuses them. Precondition: is_call(name).
 Value evaluate_call(std::string_view name, std::vector<Value> const& arguments);
 
-/// All names, for sentences, and one line for each call with its form and what it gives, for the
-/// help.
+/// All names, for sentences, and one line for each call with its form and what it gives, for
+/// the help.
 std::string call_names();
 std::string describe_calls();
 

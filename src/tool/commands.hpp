@@ -18,8 +18,8 @@ void add_gemm_command(Command const& app);
 void add_attention_command(Command const& app);
 void add_info_command(Command const& app);
 
-/// The whole command: reads the arguments, runs what they say, and returns the exit status. Ignores
-/// SIGPIPE.
+/// The whole command: reads the arguments, runs what they say, and returns the exit status.
+/// Ignores SIGPIPE.
 int run_command_line(int argc, char** argv);
 
 /// Thrown by a command that has printed its result, and that result is a failure: there is nothing

@@ -309,8 +309,8 @@ class Picture {
     return detail::svg_text(static_cast<int>(std::lround(x)), static_cast<int>(std::lround(y)),
                             text);
   }
-  /// Multiples of `step`, or of some doubling of it, that lie `apart` pixels apart on `pixels`, and
-  /// `extent`.
+  /// Multiples of `step`, or of some doubling of it, that lie `apart` pixels apart on `pixels`,
+  /// and `extent`.
   static std::vector<std::int64_t> marks(std::int64_t extent, std::int64_t step, double pixels,
                                          double apart) {
     double const pixel = static_cast<double>(extent) / pixels;

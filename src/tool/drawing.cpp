@@ -17,8 +17,8 @@ Drawing holders(std::string const& title, Layout const& tv, int rows, int column
   return drawing;
 }
 
-/// The bits of a copy as elements of `element_bits`, `columns` to a row, bit order going along the
-/// rows.
+/// The bits of a copy as elements of `element_bits`, `columns` to a row, bit order going along
+/// the rows.
 Drawing holders_of_bits(std::string const& title, Layout const& bits, int element_bits,
                         int columns) {
   Layout const elements = upcast(bits, element_bits);

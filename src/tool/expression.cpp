@@ -21,9 +21,10 @@ constexpr int kDeepest = 64;  // of nested values; deeper text is refused rather
 ///   value    := call | swizzled | tiler | layout
 ///   call     := NAME '(' [value {',' value}] ')'
 ///   swizzled := 'Sw' '<' INT ',' INT ',' INT '>' 'o' [INT 'o'] value
-///   tiler    := '<' entry {',' entry} '>'      entry := '_' | value       (an integer n means n:1)
-///   layout   := tree [':' strides]             the tree alone: an integer, a tuple, a coordinate,
-///   or a compact layout
+///   tiler    := '<' entry {',' entry} '>'
+///   entry    := '_' | value           (an integer n means n:1)
+///   layout   := tree [':' strides]    (without strides: an integer, a tuple, a coordinate, or a
+///                                     compact layout)
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text), reader_(text) {}

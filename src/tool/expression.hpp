@@ -25,10 +25,10 @@ class ExpressionError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Evaluates an expression of the tool's language (docs/tool.md): layouts, tuples, tilers, swizzled
-/// layouts and nested calls of the algebra's operations. Throws ExpressionError where the text is
-/// malformed or an argument is of the wrong kind, and layout_error where an operation refuses its
-/// operands.
+/// Evaluates an expression of the tool's language (docs/tool.md): layouts, tuples, tilers,
+/// swizzled layouts and nested calls of the algebra's operations. Throws ExpressionError where the
+/// text is malformed or an argument is of the wrong kind, and layout_error where an operation
+/// refuses its operands.
 Value evaluate(std::string_view expression);
 
 /// The same, for an argument that must be a layout or a tile; `argument` names it in errors

@@ -136,8 +136,8 @@ Problem read_problem(Options o) {
   if (o.a.empty() && o.b.empty() && !in) in = DType::bf16;
   if (!in_b) in_b = in;
 
-  // Reads a file of `rank` axes, or one more, the batches, in front; gives the strides between
-  // these.
+  // Reads a file of `rank` axes, or one more, the batches, in front; gives the strides
+  // between these.
   auto const matrices = [&](char const* option, std::string const& file, std::optional<DType> type,
                             Extent& rows, Extent& columns) {
     Operand operand = read_operand(option, file, type, 2, 3);
@@ -221,8 +221,8 @@ void generate_missing(Problem& p, std::uint64_t seed) {
   }
 }
 
-/// The arguments with the operands at these addresses; null for those that the problem does not
-/// have.
+/// The arguments with the operands at these addresses; null for those that the problem does
+/// not have.
 struct Addresses {
   void const *a, *b, *c, *bias;
   void* d;
@@ -283,8 +283,8 @@ nlohmann::ordered_json describe(GemmCandidate const& candidate) {
   return j;
 }
 
-/// The problem with operands that are aligned as allocations are, for what touches no memory;
-/// checked.
+/// The problem with operands that are aligned as allocations are, for what touches no
+/// memory; checked.
 GemmArguments before_allocation(Problem const& p, Options const& o, Machine const& machine) {
   auto const somewhere = [](std::uintptr_t i) { return reinterpret_cast<void*>(i << 58); };
   GemmArguments const g = with_addresses(p, o,

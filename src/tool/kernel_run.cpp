@@ -272,8 +272,8 @@ namespace {
 
 template <class T> void store(std::byte* to, T value) { std::memcpy(to, &value, sizeof value); }
 
-/// `count` doubles value(i), rounded once to nearest even; of tf32, f32 whose last bits the kernel
-/// drops.
+/// `count` doubles value(i), rounded once to nearest even; of tf32, f32 whose last bits the
+/// kernel drops.
 template <class Value>
 std::vector<std::byte> round_to(DType type, std::size_t count, Value&& value) {
   auto const size = static_cast<std::size_t>(bits(type) / 8);

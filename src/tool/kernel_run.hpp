@@ -65,18 +65,17 @@ Machine make_machine(MachineOptions const& options, ProgressBar& bar);
 std::vector<io::NamedPath> machine_targets(MachineOptions const& options);
 std::vector<io::NamedPath> machine_inputs(MachineOptions const& options);
 /// Throws argument_error that names the first of these files that has a name: only a run has them,
-/// and
-/// --explain runs nothing.
+/// and --explain runs nothing.
 void refuse_files_of_a_run(std::vector<io::NamedPath> const& files);
-/// Adds `option` to `paths` where it names a file; of an array's name (FILE.safetensors:NAME) the
-/// file.
+/// Adds `option` to `paths` where it names a file; of an array's name (FILE.safetensors:NAME)
+/// the file.
 void add_array_file(std::vector<io::NamedPath>& paths, char const* option, std::string const& name);
 /// Writes the timeline of the last launch to the files that were asked for, under `title`.
 void write_timeline(MachineOptions const& options, Machine const& machine,
                     std::string const& title);
 
-/// "f16", "bf16", "f32", "tf32", "e4m3" or "e5m2". Throws argument_error that begins with the
-/// option.
+/// "f16", "bf16", "f32", "tf32", "e4m3" or "e5m2". Throws argument_error that begins with
+/// the option.
 DType parse_dtype(char const* option, std::string const& name);
 
 /// An array of one of these types in host memory, dense in C order.

@@ -134,8 +134,8 @@ nlohmann::ordered_json thread_value_json(Layout const& tv) {
                     tv.size(), kLargest));
   std::vector<std::int64_t> table(static_cast<std::size_t>(tv.size()));
   for (std::size_t i = 0; i < table.size(); ++i) {
-    table[i] = tv(static_cast<std::int64_t>(
-        i));  // flat index = thread + threads * value: threads are the first mode
+    // flat index = thread + threads * value: threads are the first mode
+    table[i] = tv(static_cast<std::int64_t>(i));
   }
   return {{"layout", to_string(tv)}, {"values", tv[1].size()}, {"table", std::move(table)}};
 }

@@ -30,9 +30,9 @@ constexpr char const* kFooter = R"(Examples:
 
 `tegula COMMAND --help` describes a command and shows examples of it.)";
 
-/// Reports a refused call: a sentence on standard error, and on standard output {"error": sentence}
-/// for those who asked for JSON. That either is closed changes nothing: the exit status says it
-/// too.
+/// Reports a refused call: a sentence on standard error, and on standard output {"error":
+/// sentence} for those who asked for JSON. That either is closed changes nothing: the exit status
+/// says it too.
 int fail(std::string const& text, bool json, int code) {
   constexpr std::size_t kLongest = 2000;
   std::string whole = text;

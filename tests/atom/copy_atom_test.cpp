@@ -40,8 +40,8 @@ void expect_matrix_copy(char const* name, int matrices, bool trans, bool store) 
   ASSERT_EQ(rows[0].size(), 32);
   ASSERT_EQ(rows[1].size(), 128);
 
-  // Which bit of the instruction is bit b of element (matrix, row, column), said by the address
-  // side.
+  // Which bit of the instruction is bit b of element (matrix, row, column), said by the
+  // address side.
   std::set<std::int64_t> addressed;
   for (int thread = 0; thread < 32; ++thread) {
     for (int bit = 0; bit < 128; ++bit) {
@@ -136,7 +136,7 @@ TEST(CopyAtom, AmountsThatNoInstructionMovesAreRefused) {
             "copy(universal, 256): a plain copy moves 8, 16, 32, 64 or 128 bits");
   EXPECT_EQ(
       refusal(CopyOp::tma_load, 64),
-      "copy(tma_load, 64): one thread asks for a whole tile: the amount must be its bits, a multiple of 128");
+      "copy(tma_load, 64): one thread asks for a whole tile: the amount is its bits, a multiple of 128");
 }
 
 TEST(CopyAtom, WidthsHaveSeveralSpellings) {

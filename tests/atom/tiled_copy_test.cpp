@@ -146,9 +146,9 @@ TEST(CopyTiling, WithFewerMatricesTheFurtherLanesRepeatTheAddresses) {
   }
 }
 
-/// Law of retile: with the fragment of a tiled MMA in registers numbered 0, 1, ..., what the copy
-/// calls value v of instruction x is the register that holds the element which the copy moves
-/// there.
+/// Law of retile: with the fragment of a tiled MMA in registers numbered 0, 1, ..., what the
+/// copy calls value v of instruction x is the register that holds the element which the copy
+/// moves there.
 TEST(CopyTiling, RetileFindsTheRegistersOfTheFragment) {
   MmaAtom const atom = mma_atom("SM80_16x8x16_F32F16F16F32_TN");
   for (char const* atoms : {"(4,1,1)", "(2,2,1)"}) {
@@ -162,8 +162,8 @@ TEST(CopyTiling, RetileFindsTheRegistersOfTheFragment) {
       Layout const tensor = layout(shape(4 * m, 64));  // (M,K), or (N,K)
       for (bool const is_a : {true, false}) {
         Layout const parts = is_a ? mma.partition_a(tensor) : mma.partition_b(tensor);
-        // ((lane, groups), (values, (rest, rest))); the registers hold a thread's part in this
-        // order.
+        // ((lane, groups), (values, (rest, rest))); the registers hold a thread's part in
+        // this order.
         Layout const per_thread = make_layout(parts[1][0], parts[1][1][0], parts[1][1][1]);
         Layout const fragment =
             layout(shape(per_thread[0].size(), per_thread[1].size(), per_thread[2].size()));
@@ -171,8 +171,8 @@ TEST(CopyTiling, RetileFindsTheRegistersOfTheFragment) {
         CopyTiling const copy =
             is_a ? make_tiled_copy_a(load, 16, mma) : make_tiled_copy_b(load, 16, mma);
         Layout const view = copy.retile(fragment);  // ((value, instruction), M, K) -> register
-        Layout const moved =
-            copy.partition_dst(tensor);  // (thread, (value, instruction), (M, K)) -> element
+        // (thread, (value, instruction), (M, K)) -> element
+        Layout const moved = copy.partition_dst(tensor);
         ASSERT_EQ(view.rank(), 3);
         ASSERT_EQ(view.size(), fragment.size());
         ASSERT_EQ(view[0].size(), moved[1].size());

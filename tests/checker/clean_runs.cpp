@@ -28,11 +28,11 @@ double seconds_since(Clock::time_point begin) {
 struct Tally {
   std::atomic<std::int64_t> runs = 0;
   std::atomic<std::int64_t> findings = 0;  ///< runs with any
-  std::atomic<std::int64_t> unlike =
-      0;  ///< runs whose output or counters differ from the first schedule's
+  /// runs whose output or counters differ from the first schedule's
+  std::atomic<std::int64_t> unlike = 0;
   std::atomic<std::int64_t> failed = 0;  ///< runs that threw anything else
-  std::set<std::string>
-      sentences;  ///< what was found, each once, with the first schedule that showed it
+  /// what was found, each once, with the first schedule that showed it
+  std::set<std::string> sentences;
   std::set<std::string> known;  ///< (kind, place) of those
 };
 

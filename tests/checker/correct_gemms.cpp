@@ -52,8 +52,8 @@ void add_gemm_sm90(std::vector<CorrectKernel>& all) {
     p.bias = i % 2 == 1;
     add(to_string(c), p, {.configuration = static_cast<int>(i), .clusters = 1});
   }
-  // Tiles of two widths: one cluster walks a wide one and two narrow ones. (Other types: the
-  // forms.)
+  // Tiles of two widths: one cluster walks a wide one and two narrow ones. (Other types:
+  // the forms.)
   for (int const i :
        configurations_that([](auto const& c) { return plain_bf16(c) && of_two_widths(c); })) {
     GemmSm90Config const& c = table()[static_cast<std::size_t>(i)];
@@ -71,8 +71,8 @@ void add_forms(std::vector<CorrectKernel>& all) {
     GemmProblem p = problem_of_form(form);
     int const tiles = c.split_k > 1 ? 1 : 2;  // clusters that split K compute one each
     p.m = tiles * c.block_m * c.cluster_m - 3, p.n = c.block_n * c.cluster_n - 5;
-    p.k = block_k(c) * (bits(c.a) == 16 ? std::min(stages(c), 4) + 1
-                                        : 3);  // round the ring, of the cheaper types
+    // round the ring, of the cheaper types
+    p.k = block_k(c) * (bits(c.a) == 16 ? std::min(stages(c), 4) + 1 : 3);
     int clusters = 1;
     if (c.narrow_n > 0) {  // each of two clusters computes a wide tile and two narrow ones
       p.n = tile_widths(c).wide + 2 * tile_widths(c).narrow - 5, p.k = 3 * block_k(c);

@@ -14,8 +14,8 @@ namespace tegula {
 
 /// What came of a run.
 struct Outcome {
-  std::vector<std::uint8_t>
-      output;          ///< what the kernel wrote; empty where the launch threw CheckError
+  /// what the kernel wrote; empty where the launch threw CheckError
+  std::vector<std::uint8_t> output;
   sim::Report report;  ///< of the last launch, or of the one that threw
 };
 

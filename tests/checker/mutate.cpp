@@ -1,5 +1,5 @@
-// Mutation testing of the kernels: runs every mutant on the simulated machine and says what found
-// it.
+// Mutation testing of the kernels: runs every mutant on the simulated machine and says what
+// found it.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -30,8 +30,8 @@ using nlohmann::json;
 
 constexpr Mutation kMutations[] = {Mutation::removed, Mutation::weakened, Mutation::delayed,
                                    Mutation::less,    Mutation::more,     Mutation::flipped};
-constexpr auto kLongest =
-    std::chrono::seconds(60);  // that a mutant may run: else it hangs the machine
+// that a mutant may run: else it hangs the machine
+constexpr auto kLongest = std::chrono::seconds(60);
 
 struct Arguments {
   std::string root = ".";

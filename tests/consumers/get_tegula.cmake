@@ -1,5 +1,6 @@
-# get_tegula(COMPONENT...): tegula by the way that TEGULA_FROM names: an installed `package` (found through CMAKE_PREFIX_PATH), one that was
-# `built` in the folder tegula_DIR and not installed, a checkout at TEGULA_SOURCE as a `subdirectory`, or the same by FetchContent (`fetched`).
+# get_tegula(COMPONENT...): tegula by the way that TEGULA_FROM names: an installed `package` (found
+# through CMAKE_PREFIX_PATH), one that was `built` in the folder tegula_DIR and not installed, a
+# checkout at TEGULA_SOURCE as a `subdirectory`, or the same by FetchContent (`fetched`).
 macro(get_tegula)
   if(TEGULA_FROM MATCHES "^(package|built)$")
     find_package(tegula 0.1 REQUIRED COMPONENTS ${ARGN})

@@ -288,9 +288,8 @@ TEST(AttentionArguments, AreAcceptedJustInsideTheLimits) {
   accepted([](auto& a) { a.q_stride = {8, 8, 8}; });                 // overlapping rows of an input
   accepted([](auto& a) { a.o_stride = {38400, 64, 6400}; });         // (batch, head, seq, head_dim)
   accepted([](auto& a) { a.o_stride = {64, 2 * 6 * 64, 2 * 64}; });  // (seq, head, batch, head_dim)
-  accepted([](auto& a) {
-    a.batch = 1, a.o_stride->batch = 0;
-  });  // the stride of a single batch is not used
+  // the stride of a single batch is not used
+  accepted([](auto& a) { a.batch = 1, a.o_stride->batch = 0; });
   accepted([](auto& a) {
     a.seq_q = kMaxExtent, a.kv_heads = a.heads = a.batch = 1, a.o_stride = {0, 64, 0};
   });
@@ -604,12 +603,10 @@ TEST(GemmArguments, AreAcceptedJustInsideTheLimits) {
   accepted([](auto& g) { g.batch = 7; });
   accepted(
       [](auto& g) { g.batch = 7, g.a_batch_stride = g.b_batch_stride = g.c_batch_stride = 0; });
-  accepted([](auto& g) {
-    g.batch = 3, g.d_batch_stride = 60, g.ldd = 180;
-  });  // batches between the rows
-  accepted([](auto& g) {
-    g.a_batch_stride = g.d_batch_stride = 0;
-  });  // the stride of a single batch is not used
+  // batches between the rows
+  accepted([](auto& g) { g.batch = 3, g.d_batch_stride = 60, g.ldd = 180; });
+  // the stride of a single batch is not used
+  accepted([](auto& g) { g.a_batch_stride = g.d_batch_stride = 0; });
   accepted([](auto& g) { g.batch = 2, g.c = g.d; });
   accepted(
       [](auto& g) { g.activation = Activation::silu, g.scale_a = g.scale_b = at<float>(0x60004); });

@@ -1,5 +1,5 @@
-// What only a GPU has: capture in a CUDA graph, streams of the caller's own, several threads on one
-// device.
+// What only a GPU has: capture in a CUDA graph, streams of the caller's own, several threads on
+// one device.
 
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>

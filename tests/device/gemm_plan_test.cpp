@@ -1,6 +1,6 @@
 // The plan of a GEMM, over many problems: always a kernel that can compute the problem, gemm_sm90
-// wherever TMA admits it, the same for the same arguments, and in accord with the list of what was
-// weighed.
+// wherever TMA admits it, the same for the same arguments, and in accord with the list of what
+// was weighed.
 
 #include "tegula/device/gemm_plan.hpp"
 
@@ -45,14 +45,14 @@ GemmArguments problem(std::int64_t m, std::int64_t n, std::int64_t k) {
           .d = at(std::uintptr_t{2} << 44)};
 }
 
-/// Whether the tiling's regions cover D, row of tiles by row, and no row of tiles lies beyond its
-/// edges.
+/// Whether the tiling's regions cover D, row of tiles by row, and no row of tiles lies beyond
+/// its edges.
 void expect_covers(GemmArguments const& g, GemmSm90Config const& c, TilePartition const& tiling) {
   auto const [wide, narrow] = tile_widths(c);
   struct Rows {
     int count = 0;
-    std::int64_t columns = 0,
-                 last_tile = 0;  // those covered, from the first on; where the last tile begins
+    // those covered, from the first on; where the last tile begins
+    std::int64_t columns = 0, last_tile = 0;
   };
   std::map<int, Rows> rows;  // by the first of them
   for (TileRegion const& region : tiling.regions) {
@@ -336,8 +336,8 @@ TEST(GemmPlan, OrdersTilesForL2) {
   EXPECT_EQ(predict(problem(128, 24576, 1536), wide, kH100).tiling.order().raster, Raster::along_n);
 }
 
-// Bound by memory, two waves of which the second has half the SMs are worse than three that are
-// full.
+// Bound by memory, two waves of which the second has half the SMs are worse than three that
+// are full.
 TEST(GemmPlan, KeepsMemoryBusyInTheLastWave) {
   GemmChoice const choice = choose_gemm(problem(128, 24576, 1536), kH100);
   EXPECT_EQ(configuration(gemm_sm90, choice.configuration).block_m, 64);
@@ -347,8 +347,8 @@ TEST(GemmPlan, KeepsMemoryBusyInTheLastWave) {
   EXPECT_EQ(choose_gemm(problem(128, 24576, 1536), kH100, {}, indifferent).cost.waves, 2);
 }
 
-// Meetings cost time, too: they are for operands that L2 does not hold, and for tiles of many
-// steps.
+// Meetings cost time, too: they are for operands that L2 does not hold, and for tiles of
+// many steps.
 TEST(GemmPlan, KeepsClustersInStepWhereOperandsAreLarge) {
   auto const steps = [](std::int64_t m, std::int64_t n, std::int64_t k) {
     return choose_gemm(problem(m, n, k), kH100).lockstep_steps;
@@ -412,8 +412,8 @@ TEST(GemmPlan, FitsTilesToTheClusters) {
               1e-9 * equal.cost.tensor);
   EXPECT_LT(fitted.cost.total, equal.cost.total);
 
-  // A tile a cluster, or full waves: narrower tiles gain nothing. Nor are there any in a kernel
-  // without.
+  // A tile a cluster, or full waves: narrower tiles gain nothing. Nor are there any in a
+  // kernel without.
   EXPECT_FALSE(predicted(problem(2048, 2048, 4096), {.fitted = true}).tiling.fitted());
   EXPECT_FALSE(predicted(problem(3072, 256 * 11, 4096), {.fitted = true}).tiling.fitted())
       << "132 tiles";

@@ -155,8 +155,8 @@ TEST(Launch, ComputesAGemmAndKeepsItsReport) {
   }
 }
 
-// What gemm_sm90 is not built for, gemm_sm80 computes: batches, scales and activations too, of any
-// alignment.
+// What gemm_sm90 is not built for, gemm_sm80 computes: batches, scales and activations too, of
+// any alignment.
 TEST(Launch, ComputesBatchesScalesAndActivationsByEitherKernel) {
   for (auto const& machine : machines())
     for (int const n : {64, 61})

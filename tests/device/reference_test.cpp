@@ -1,5 +1,5 @@
-// The float64 references against problems whose results are known exactly, and the comparison's
-// verdicts.
+// The float64 references against problems whose results are known exactly, and the
+// comparison's verdicts.
 
 #include "tegula/device/reference.hpp"
 
@@ -28,8 +28,8 @@ std::vector<half> small_integers(std::size_t count, unsigned seed) {
   return values;
 }
 
-// All four transpositions, leading dimensions, alpha, beta and bias: integers make the result
-// exact.
+// All four transpositions, leading dimensions, alpha, beta and bias: integers make the
+// result exact.
 TEST(ReferenceGemm, IsTheSumOfProducts) {
   constexpr int m = 5, n = 7, k = 19, ld = 23;
   auto const a = small_integers(ld * ld, 1), b = small_integers(ld * ld, 2),

@@ -1,6 +1,6 @@
-// The choice of an attention configuration, over many problems: always one that can compute the
-// problem, and the same for the same arguments; and what the tables hold. (Of GEMMs:
-// gemm_plan_test.cpp.)
+// The choice of an attention configuration, over many problems: always one that can
+// compute the problem, and the same for the same arguments; and what the tables hold. (Of
+// GEMMs: gemm_plan_test.cpp.)
 
 #include "tegula/device/selection.hpp"
 

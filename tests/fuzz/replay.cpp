@@ -15,8 +15,8 @@ int main(int argc, char** argv) {
   for (auto const& entry : std::filesystem::directory_iterator(argc > 1 ? argv[1] : ".")) {
     std::ifstream file(entry.path(), std::ios::binary);
     std::string const text{std::istreambuf_iterator<char>(file), {}};
-    std::fprintf(stderr, "%s\n",
-                 entry.path().filename().c_str());  // the last line names what crashed
+    // the last line names what crashed
+    std::fprintf(stderr, "%s\n", entry.path().filename().c_str());
     LLVMFuzzerTestOneInput(reinterpret_cast<std::uint8_t const*>(text.data()), text.size());
     ++inputs;
   }

@@ -1,5 +1,6 @@
 // Every family of kernels, by what the device layer is told of it alone: what it checks, lowers,
-// describes and takes for exact belongs together. (Each configuration: the tests of its family.)
+// describes and takes for exact belongs together. (Each configuration: the
+// tests of its family.)
 
 #include "families.hpp"
 

@@ -413,8 +413,8 @@ RC_GTEST_PROP(DeriveSwizzle, IsTheSmallestThatServesEveryAccess, ()) {
       return report.wavefronts == report.ideal;
     });
   };
-  // Fewest bits, then lowest base, then least |shift|, positive first; offsets stay inside the
-  // tile.
+  // Fewest bits, then lowest base, then least |shift|, positive first; offsets stay inside
+  // the tile.
   bool found = serves(Swizzle());
   Swizzle smallest;
   for (int bits = 1; bits <= 5 && !found; ++bits) {
@@ -451,8 +451,8 @@ TEST(DeriveSwizzle, NamesTheAccessThatCannotBeServed) {
                        layout(Tuple(2048), Tuple(32)));
       }),
       "derive_swizzle(0, (32,64):(1,32), 2048:32): no swizzle makes this access conflict-free");
-  // Rows of 64-byte elements' halves, and the same rows at twice the distance, want different
-  // shifts.
+  // Rows of 64-byte elements' halves, and the same rows at twice the distance, want
+  // different shifts.
   SharedAccess const near = vector_access(parse_layout("(32,1):(32,0)"), 32, 4);
   SharedAccess const far = vector_access(parse_layout("(32,1):(64,0)"), 32, 4);
   SharedAccess const mixed = vector_access(parse_layout("(32,1):(1,0)"), 32, 4);

@@ -92,7 +92,7 @@ TEST(LinearLayout, RefusalsAreSentences) {
       sentence([] {
         right_inverse(linear_layout({1, 2, 3}, 3));
       }),
-      "right_inverse(2, 3): the linear map is not surjective: its rank is less than its output bits");
+      "right_inverse(2, 3): the linear map is not surjective: of rank less than its output bits");
   EXPECT_EQ(
       sentence([] {
         left_inverse(linear_layout({1, 2, 3}, 3));
@@ -109,7 +109,7 @@ TEST(LinearLayout, RefusalsAreSentences) {
   EXPECT_EQ(sentence([] {
               layout_of(linear_layout({1, 3}));
             }),
-            "layout_of(): two columns share a bit: a layout would add where the map exclusive-ors");
+            "layout_of(): two columns share a bit: a layout adds where the map exclusive-ors");
 }
 
 RC_GTEST_PROP(LinearLayoutLaws, IsLinear, ()) {

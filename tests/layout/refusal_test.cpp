@@ -24,7 +24,7 @@ template <class Operation> std::string sentence(Operation const& operation) {
 TEST(Refusals, Composition) {
   EXPECT_EQ(
       sentence([] { composition(L("(4,2):(1,8)"), L("3:2")); }),
-      "composition((4,2):(1,8), 3:2): a leaf of B does not split evenly at A's modes; no layout is A(B(i))");
+      "composition((4,2):(1,8), 3:2): a leaf of B splits unevenly at A's modes; no layout is A(B(i))");
   EXPECT_EQ(
       sentence([] { composition(L("(4,2):(1,8)"), L("(3,2):(1,3)")); }),
       "composition((4,2):(1,8), (3,2):(1,3)): B's leaves carry into each other in A's modes; no layout is A(B(i))");
@@ -74,7 +74,7 @@ TEST(Refusals, OppositeCarriesCancel) {
 TEST(Refusals, Complement) {
   EXPECT_EQ(
       sentence([] { complement(L("(2,2):(1,3)"), 12); }),
-      "complement((2,2):(1,3), 12): a stride is not a multiple of the run below it, so nothing fills the gap");
+      "complement((2,2):(1,3), 12): a stride is no multiple of the run below it, so nothing fills the gap");
   EXPECT_EQ(sentence([] { complement(L("4:-1"), 12); }),
             "complement(4:-1, 12): a stride is negative, so the layout leaves [0, cotarget)");
   EXPECT_EQ(to_string(complement(L("4:0"), 12)), "12:1");
@@ -87,7 +87,7 @@ TEST(Refusals, LeftInverse) {
       "left_inverse((2,2):(1,1)): two leaves overlap, so an offset belongs to several indices");
   EXPECT_EQ(
       sentence([] { left_inverse(L("(2,2):(2,5)")); }),
-      "left_inverse((2,2):(2,5)): a stride is not a multiple of the one below, so an offset has no digits");
+      "left_inverse((2,2):(2,5)): a stride is no multiple of the one below, so an offset has no digits");
   EXPECT_EQ(to_string(left_inverse(L("(2,2):(1,3)"))), "(3,2):(1,2)");
 }
 
@@ -108,8 +108,10 @@ TEST(Refusals, ShapesAndModes) {
   EXPECT_NE(sentence([] { L("(4,8):(1,4)")[2]; }).find("no such mode"), std::string::npos);
   EXPECT_NE(sentence([] { layout(shape(4, 8), stride(1)); }).find("not congruent"),
             std::string::npos);
-  EXPECT_NE(sentence([] { L("(4,8)")
-                          (coord(1, 2, 3)); }).find("not a coarsening"),
+  EXPECT_NE(sentence([] {
+              L("(4,8)")
+              (coord(1, 2, 3));
+            }).find("not a coarsening"),
             std::string::npos);
   EXPECT_NE(sentence([] { L("(4,8)")(1, 2, 3); }).find("one index per mode"), std::string::npos);
   EXPECT_NE(sentence([] { L("(4,8)")(-1); }).find("negative"), std::string::npos);

@@ -109,8 +109,8 @@ TEST(Sweep, Composition) {
   EXPECT_GT(counts.refused, 1000000);
 }
 
-// With three modes in A carries can cancel: a jump at one of A's modes and the opposite jump at the
-// next.
+// With three modes in A carries can cancel: a jump at one of A's modes and the opposite jump at
+// the next.
 TEST(Sweep, CompositionWithThreeModes) {
   Counts counts;
   std::vector<Sample> const small = all_samples({2, 3, 4, 6}, {1, 2, 3, 4, 5, 7});

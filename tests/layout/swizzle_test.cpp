@@ -154,8 +154,8 @@ Swizzle any_swizzle() {
   return {bits, base, *rc::gen::element(1, -1) * distance};
 }
 
-/// A layout of up to three modes with extents up to 8; strides compact, padded, broadcast or
-/// anything.
+/// A layout of up to three modes with extents up to 8; strides compact, padded, broadcast
+/// or anything.
 Layout any_layout() {
   Tuple extents;
   Tuple strides;

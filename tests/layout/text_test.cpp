@@ -1,5 +1,5 @@
-// Parsing and printing: what reads, what does not and where, and that literals are constant
-// expressions.
+// Parsing and printing: what reads, what does not and where, and that literals are
+// constant expressions.
 #include "tegula/layout/text.hpp"
 
 #include <gtest/gtest.h>

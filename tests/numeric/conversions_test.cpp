@@ -19,8 +19,8 @@ struct Format {
   double greatest;     // finite
 };
 
-/// |x| rounded to `format` in double arithmetic; infinity if it rounds beyond the greatest finite
-/// value.
+/// |x| rounded to `format` in double arithmetic; infinity if it rounds beyond the greatest
+/// finite value.
 double rounded(double x, Format format, Rounding rounding) {
   int const exponent =
       x == 0 ? format.least_exponent : std::max(std::ilogb(x), format.least_exponent);

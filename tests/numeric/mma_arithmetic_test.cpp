@@ -69,8 +69,8 @@ TEST_P(MmaOps, EqualsTheOracleOnEverySet) {
 
 INSTANTIATE_TEST_SUITE_P(Every, MmaOps, testing::Range(0, probe::kMmaSubjectCount));
 
-// The instruction set is chosen at run time; what this machine does not choose is held to what it
-// does.
+// The instruction set is chosen at run time; what this machine does not choose is held to what
+// it does.
 TEST(MmaArithmetic, VectorWidthsAgree) {
   using namespace sim::detail;
 #if defined(__x86_64__)

@@ -56,8 +56,8 @@ inline int least_exponent(DType operand) {
   return operand == DType::e4m3 ? -6 : operand == DType::f16 || operand == DType::e5m2 ? -14 : -126;
 }
 
-/// The exponent under which a finite, nonzero value is held: its own, but never below the format's
-/// least.
+/// The exponent under which a finite, nonzero value is held: its own, but never below the
+/// format's least.
 inline int held_exponent(double value, int least) { return std::max(std::ilogb(value), least); }
 
 /// One fused dot-add: returns the sum after truncation of each term to `fraction_bits` below the
@@ -142,8 +142,8 @@ inline std::uint32_t mma_element(MmaSpec const& op, sim::Generation generation,
   return c;
 }
 
-/// One element of D of wgmma: `a` and `b` are the bytes of its row and its column, c its
-/// accumulator.
+/// One element of D of wgmma: `a` and `b` are the bytes of its row and its column, c
+/// its accumulator.
 inline std::uint32_t wgmma_element(MmaSpec const& op, std::uint8_t const* a, std::uint8_t const* b,
                                    bool scale_d, std::uint32_t c) {
   int const bytes = element_bits(op) / 8;

@@ -80,8 +80,8 @@ TEST(WgmmaArithmetic, ColumnsAreIndependent) {
   }
 }
 
-// Every pair of 8-bit codes, one product to a result: kept whole, because it has at most eight
-// bits.
+// Every pair of 8-bit codes, one product to a result: kept whole, because it has at most
+// eight bits.
 TEST(WgmmaArithmetic, EveryProductOfEightBitFloats) {
   for (int types = 0; types < 4; ++types) {
     MmaSpec const op = warpgroup_mma(types < 2 ? DType::e4m3 : DType::e5m2,
@@ -166,8 +166,8 @@ std::vector<sim::detail::WgmmaFunctions const*> wider_functions() {
   return functions;
 }
 
-// The instruction set is chosen at run time; what this machine does not choose is held to what it
-// does.
+// The instruction set is chosen at run time; what this machine does not choose is held to what
+// it does.
 TEST(WgmmaArithmetic, OperandsDecodedByEveryVectorWidthAgree) {
   using namespace sim::detail;
   if (wider_functions().empty()) GTEST_SKIP() << "one vector width here";

@@ -75,8 +75,8 @@ TEST(InitialTiles, TableEndsWhereItsTypesDo) {
   for (int worker = 0; worker < first.workers; ++worker) EXPECT_EQ(first[worker].m, worker);
 }
 
-// Wherever the launch begins, a GPC's clusters begin in fewer rows of tiles than if they began in
-// order.
+// Wherever the launch begins, a GPC's clusters begin in fewer rows of tiles than if they began
+// in order.
 TEST(InitialTiles, GpcsShareRows) {
   TilePartition const tiling = TileScheduler{.tiles_m = 16, .tiles_n = 41, .group = 8};
   InitialTiles const shared = initial_tiles(tiling, {256, 0}, kWorkers, 2, h100::multiprocessors);

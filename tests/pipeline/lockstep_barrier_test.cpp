@@ -103,8 +103,8 @@ TEST(LockstepBarrier, EveryoneGoesOnAndLeavesTheCountersAsTheyWere) {
           EXPECT_EQ(r.steps[static_cast<std::size_t>(worker)],
                     static_cast<std::uint32_t>(3 * of_tiles));
         }
-        EXPECT_EQ(r.report.total.instructions - workers,
-                  atomics(p));  // beside each worker's st.global
+        // beside each worker's st.global
+        EXPECT_EQ(r.report.total.instructions - workers, atomics(p));
       }
     }
   }

@@ -14,9 +14,9 @@
 #include "tegula/pipeline/thread_pipeline.hpp"
 #include "tegula/pipeline/tma_pipeline.hpp"
 
-/// Small kernels, each around one pipeline. They hand `steps` rows of 128 words from `in` to `out`,
-/// and change each word on the way so that a row read too early, twice or from the wrong stage
-/// shows.
+/// Small kernels, each around one pipeline. They hand `steps` rows of 128 words from `in` to
+/// `out`, and change each word on the way so that a row read too early, twice or from the wrong
+/// stage shows.
 namespace tegula::pipeline_kernels {
 
 inline constexpr int kRow = 128;  ///< words of a stage
@@ -146,8 +146,8 @@ template <int Peers, int Stages, int Consumers, int Counted = Peers> struct Mult
         ring.release(state.stage);
       }
     }
-    cluster::sync();  // nobody exits while a peer may still write to its shared memory or arrive
-                      // there
+    // nobody exits while a peer may still write to its shared memory or arrive there
+    cluster::sync();
   }
 };
 

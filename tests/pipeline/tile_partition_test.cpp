@@ -123,8 +123,8 @@ TEST(TilePartition, CoversEveryElementOnce) {
   EXPECT_GT(fitted, 1000);
 }
 
-// Regions hold the tiles of ascending indices, those with wide tiles first; beyond the last nothing
-// lies.
+// Regions hold the tiles of ascending indices, those with wide tiles first; beyond the last
+// nothing lies.
 TEST(TilePartition, HasRegionsInTheOrderOfTheirTiles) {
   std::set<int> numbers;
   for_each_problem([&](Problem const& p) {

@@ -1,5 +1,5 @@
-// Tile schedulers and pipeline states are values and functions: held to what they promise by
-// exhaustion.
+// Tile schedulers and pipeline states are values and functions: held to what they promise
+// by exhaustion.
 
 #include "tegula/pipeline/tile_scheduler.hpp"
 
@@ -74,8 +74,8 @@ TEST(TileScheduler, HasEveryTileOnce) {
       tiles.insert(key(tile));
     }
     ASSERT_EQ(static_cast<int>(tiles.size()), s.tiles_m * s.tiles_n * s.batches) << to_string(s);
-    for (int i = s.tiles(); i < s.tiles() + 20; ++i)
-      s.tile(i);  // may be asked for: does not divide by zero
+    // may be asked for: does not divide by zero
+    for (int i = s.tiles(); i < s.tiles() + 20; ++i) s.tile(i);
     ASSERT_EQ(static_cast<int>(tiles.size()), s.tiles()) << to_string(s);
   });
 }

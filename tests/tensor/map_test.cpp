@@ -9,8 +9,8 @@
 #include "tegula/tensor/partition.hpp"
 #include "tegula/tensor/tiled_copy.hpp"
 
-/// Maps as types: one form for equal maps, and the coordinates of the layout that they were made
-/// from.
+/// Maps as types: one form for equal maps, and the coordinates of the layout that they were
+/// made from.
 namespace tegula {
 namespace {
 

@@ -35,16 +35,16 @@ struct Snippets {
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage&) const {
     int const thread = thread_idx();
-    auto const m =
-        matrix<1>(p.p, p.stride, p.rows, p.columns);  // (rows, columns), columns contiguous
-    auto const g = local_tile<8, 16>(m, 1, _);        // (8, 16, column tiles)
+    // (rows, columns), columns contiguous
+    auto const m = matrix<1>(p.p, p.stride, p.rows, p.columns);
+    auto const g = local_tile<8, 16>(m, 1, _);  // (8, 16, column tiles)
     auto const part = local_partition<"(8,4):(4,1)"_layout>(g(_, _, 2), thread);  // (1, 4)
     auto registers = make_fragment_like(part);                                    // (1, 4)
     clear(registers);
     copy(part, registers);  // zeros where the tile reaches beyond the matrix
 
-    auto const where =
-        local_partition<"(8,4):(4,1)"_layout>(identity_tensor<8, 16>(), thread);  // (1, 4)
+    // (1, 4)
+    auto const where = local_partition<"(8,4):(4,1)"_layout>(identity_tensor<8, 16>(), thread);
     Coordinate<2> const second = where(0, 1);  // of the thread's second element, in the tile
 
     auto const from_there = domain_offset(m, 8, 32);  // element (0, 0) is m(8, 32)

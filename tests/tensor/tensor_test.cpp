@@ -54,8 +54,8 @@ TEST(GlobalTensor, TilesAndSlicesAreWhereTheStridesSay) {
 
 TEST(GlobalTensor, InsideComparesEveryAxisWithItsExtent) {
   std::vector<float> memory(100 * 70);
-  auto const t =
-      local_tile<32, 16>(matrix<1>(memory.data(), 70, 100, 70), 3, 4);  // rows 96.., columns 64..
+  // rows 96.., columns 64..
+  auto const t = local_tile<32, 16>(matrix<1>(memory.data(), 70, 100, 70), 3, 4);
   auto const base = t.space.base();
   using M = decltype(t)::Map;
   for (int i = 0; i < 32; ++i) {
@@ -105,8 +105,7 @@ TEST(Print, SpaceMapAndShape) {
             "registers, bf16, 4 of a thread: (4,2):(1@0,1@1)");
 }
 
-// ---- on the simulated machine
-// ----------------------------------------------------------------------------
+// ---- on the simulated machine -------------------------------------------------------------------
 
 template <class Kernel> sim::Report run(sim::Machine& machine, typename Kernel::Params const& p) {
   return sim::launch<Kernel>(machine, Dim3{1, 1, 1}, p);
@@ -250,8 +249,8 @@ struct RecastTile {
     template <class F> void name_buffers(F&& name) { name("tile", tile); }
   };
   void operator()(Params const& p, SharedStorage& smem) const {
-    auto const mine =
-        local_partition<"(8,4):(4,1)"_layout>(tensor(smem.tile), thread_idx());  // (1, 16)
+    // (1, 16)
+    auto const mine = local_partition<"(8,4):(4,1)"_layout>(tensor(smem.tile), thread_idx());
     for (int j = 0; j < 16; ++j)
       mine(0, j) =
           bfloat16{static_cast<std::uint16_t>(thread_idx() / 4 * 64 + thread_idx() % 4 + 4 * j)};

@@ -12,8 +12,8 @@
 #include "tegula/sim/launch.hpp"
 #include "tegula/sim/tensor_map.hpp"
 
-/// TMA and bulk copies of tensors: loads of several boxes, stores, reductions, and what lies in one
-/// piece.
+/// TMA and bulk copies of tensors: loads of several boxes, stores, reductions, and what lies in
+/// one piece.
 namespace tegula {
 namespace {
 

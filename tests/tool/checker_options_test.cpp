@@ -53,8 +53,8 @@ std::vector<std::filesystem::path> files(TemporaryFolder const& folder) {
   return found;
 }
 
-/// The tool refuses: status 1 or 2, one sentence that has `part`, nothing on standard output, no
-/// file.
+/// The tool refuses: status 1 or 2, one sentence that has `part`, nothing on standard output,
+/// no file.
 void expect_refused(Words const& words, std::string const& part, std::string const& input = "") {
   TemporaryFolder const folder;
   if (!input.empty()) write(folder / "input.json", input);

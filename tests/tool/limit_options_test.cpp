@@ -8,8 +8,8 @@
 
 #include "run_tool.hpp"
 
-/// `--bank-conflicts` and `--excess-sectors`: what an access may cost, in place of what the kernel
-/// declares.
+/// `--bank-conflicts` and `--excess-sectors`: what an access may cost, in place of what the
+/// kernel declares.
 namespace tegula::tool_test {
 namespace {
 

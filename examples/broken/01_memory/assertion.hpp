@@ -20,7 +20,7 @@ struct assertion : Kernel<32> {
 };
 
 // Report:
-//   01_memory/assertion.hpp:17: kernel assertion, CTA (4, 0, 0), warp 0, lane 0: trap: the kernel executed
-//     trap
+//   01_memory/assertion.hpp:17: kernel assertion, CTA (4, 0, 0), warp 0, lane 0: trap: the kernel
+//     executed trap
 
 }  // namespace tegula::broken

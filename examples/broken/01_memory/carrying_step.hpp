@@ -7,13 +7,14 @@ namespace tegula::broken {
 
 /// An element lies where the layout of its tile says.
 ///
-/// A tiled copy takes a step of two rows as an XOR with a constant and an addition. That is proved for its
-/// threads, whose numbers begin with 0. Here warp 1 has numbers from 64 on, which this copy of 64 threads has
-/// not: they lead it to row 2, from where the step carries into a bit that the swizzle looks at. It writes
-/// row 4 as if it were not swizzled.
+/// A tiled copy takes a step of two rows as an XOR with a constant and an addition. That is proved
+/// for its threads, whose numbers begin with 0. Here warp 1 has numbers from 64 on, which this copy
+/// of 64 threads has not: they lead it to row 2, from where the step carries into a bit that the
+/// swizzle looks at. It writes row 4 as if it were not swizzled.
 struct carrying_step : Kernel<64> {
   using Tile = SharedTile<float, SwizzledLayout{Swizzle(5, 0, 5), row_major(32, 32)}>;
-  using Copy = TiledCopy<make_tiled_copy(layout(shape(2, 32), stride(32, 1)), tuple(1, 1), 32, 32), float>;
+  using Copy =
+      TiledCopy<make_tiled_copy(layout(shape(2, 32), stride(32, 1)), tuple(1, 1), 32, 32), float>;
   struct SharedStorage {
     Tile tile;
     template <class F> void name_buffers(F&& name) { name("tile", tile); }
@@ -27,8 +28,9 @@ struct carrying_step : Kernel<64> {
 };
 
 // Report:
-//   01_memory/carrying_step.hpp:25: kernel carrying_step, CTA (0, 0, 0), warp 1, lane 0: wrong_layout: row 4,
-//     column 0 of tile is byte 528 of tile by its layout, Sw<5,0,5> o (32,32):(32,1), but the accessor made
-//     at 01_memory/carrying_step.hpp:24 computes byte 512 of tile (32 times in all)
+//   01_memory/carrying_step.hpp:26: kernel carrying_step, CTA (0, 0, 0), warp 1, lane 0:
+//     wrong_layout: row 4, column 0 of tile is byte 528 of tile by its layout, Sw<5,0,5> o
+//     (32,32):(32,1), but the accessor made at 01_memory/carrying_step.hpp:25 computes byte 512 of
+//     tile (32 times in all)
 
 }  // namespace tegula::broken

@@ -18,9 +18,11 @@ struct past_the_tensor : Kernel<96> {
 };
 
 // Report:
-//   01_memory/past_the_tensor.hpp:16: kernel past_the_tensor, CTA (10, 0, 0), warp 2, lane 0: out_of_bounds:
-//     ld.global of 4 bytes at byte 4096 of in, which has 4096 bytes (32 times in all)
-//   01_memory/past_the_tensor.hpp:16: kernel past_the_tensor, CTA (10, 0, 0), warp 2, lane 0: out_of_bounds:
-//     st.global of 4 bytes at byte 4096 of out, which has 4096 bytes (32 times in all)
+//   01_memory/past_the_tensor.hpp:16: kernel past_the_tensor, CTA (10, 0, 0), warp 2, lane 0:
+//     out_of_bounds: ld.global of 4 bytes at byte 4096 of in, which has 4096 bytes (32 times in
+//     all)
+//   01_memory/past_the_tensor.hpp:16: kernel past_the_tensor, CTA (10, 0, 0), warp 2, lane 0:
+//     out_of_bounds: st.global of 4 bytes at byte 4096 of out, which has 4096 bytes (32 times in
+//     all)
 
 }  // namespace tegula::broken

@@ -6,7 +6,8 @@ namespace tegula::broken {
 
 /// An access to shared memory lies within SharedStorage.
 ///
-/// Rows are padded by a word against bank conflicts where they are written, and not where they are declared.
+/// Rows are padded by a word against bank conflicts where they are written, and not where they
+/// are declared.
 struct past_the_tile : Kernel<32> {
   struct SharedStorage {
     float tile[32][32];
@@ -23,8 +24,8 @@ struct past_the_tile : Kernel<32> {
 };
 
 // Report:
-//   01_memory/past_the_tile.hpp:20: kernel past_the_tile, CTA (0, 0, 0), warp 0, lane 1: out_of_bounds:
-//     st.shared of 4 bytes at shared address 0x1400 lies outside of the CTA's 4096 bytes of shared memory,
-//     0x400 to 0x1400 (31 times in all)
+//   01_memory/past_the_tile.hpp:21: kernel past_the_tile, CTA (0, 0, 0), warp 0, lane 1:
+//     out_of_bounds: st.shared of 4 bytes at shared address 0x1400 lies outside of the CTA's 4096
+//     bytes of shared memory, 0x400 to 0x1400 (31 times in all)
 
 }  // namespace tegula::broken

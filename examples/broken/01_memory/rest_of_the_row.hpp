@@ -6,8 +6,8 @@ namespace tegula::broken {
 
 /// A launch reads every element of its input, unless it can do without.
 ///
-/// The sum of a row of 50 goes by steps of 32, whole ones. The rows are 64 apart; what lies between them is
-/// no element, and nobody need read it.
+/// The sum of a row of 50 goes by steps of 32, whole ones. The rows are 64 apart; what lies between
+/// them is no element, and nobody need read it.
 struct rest_of_the_row : Kernel<32> {
   static constexpr int rows = 16, columns = 50;
 
@@ -29,8 +29,8 @@ struct rest_of_the_row : Kernel<32> {
 };
 
 // Report:
-//   kernel rest_of_the_row: unread_input: nobody reads row 0, column 32 of in, nor 287 others of its 800
-//     elements: the launch is to read them all; row 0, column 31, beside it, ld.global of CTA (0, 0, 0), warp
-//     0 reads (01_memory/rest_of_the_row.hpp:24)
+//   kernel rest_of_the_row: unread_input: nobody reads row 0, column 32 of in, nor 287 others of
+//     its 800 elements: the launch is to read them all; row 0, column 31, beside it, ld.global of
+//     CTA (0, 0, 0), warp 0 reads (01_memory/rest_of_the_row.hpp:24)
 
 }  // namespace tegula::broken

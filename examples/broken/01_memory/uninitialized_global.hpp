@@ -17,7 +17,8 @@ struct uninitialized_global : Kernel<32> {
 };
 
 // Report:
-//   01_memory/uninitialized_global.hpp:14: kernel uninitialized_global, CTA (0, 0, 0), warp 0, lane 0:
-//     uninitialized_read: ld.global reads byte 0 of out, which nobody has written (32 times in all)
+//   01_memory/uninitialized_global.hpp:14: kernel uninitialized_global, CTA (0, 0, 0), warp 0, lane
+//     0: uninitialized_read: ld.global reads byte 0 of out, which nobody has written (32 times in
+//     all)
 
 }  // namespace tegula::broken

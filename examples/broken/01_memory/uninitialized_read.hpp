@@ -6,8 +6,8 @@ namespace tegula::broken {
 
 /// Shared memory holds nothing until somebody writes it.
 ///
-/// The loop that fills the tile stops a row too early, and the sum takes what the CTA before left there. It
-/// is read as a NaN here.
+/// The loop that fills the tile stops a row too early, and the sum takes what the CTA before left
+/// there. It is read as a NaN here.
 struct uninitialized_read : Kernel<32> {
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     int const rows = p.repaired ? 8 : 7;
@@ -22,7 +22,7 @@ struct uninitialized_read : Kernel<32> {
 
 // Report:
 //   01_memory/uninitialized_read.hpp:18: kernel uninitialized_read, CTA (0, 0, 0), warp 0, lane 0:
-//     uninitialized_read: ld.shared reads row 7, column 0 of stage 0 of tile, which nobody has written (32
-//     times in all)
+//     uninitialized_read: ld.shared reads row 7, column 0 of stage 0 of tile, which nobody has
+//     written (32 times in all)
 
 }  // namespace tegula::broken

@@ -17,8 +17,9 @@ struct crossed_barriers : Kernel<64> {
 };
 
 // Report:
-//   02_barriers/crossed_barriers.hpp:13: kernel crossed_barriers, CTA (0, 0, 0): deadlock: warp 0 waits at
-//     barrier 1 (02_barriers/crossed_barriers.hpp:13), where 32 of 64 threads have arrived; warp 1 waits at
-//     barrier 2 (02_barriers/crossed_barriers.hpp:13), where 32 of 64 threads have arrived
+//   02_barriers/crossed_barriers.hpp:13: kernel crossed_barriers, CTA (0, 0, 0): deadlock: warp 0
+//     waits at barrier 1 (02_barriers/crossed_barriers.hpp:13), where 32 of 64 threads have
+//     arrived; warp 1 waits at barrier 2 (02_barriers/crossed_barriers.hpp:13), where 32 of 64
+//     threads have arrived
 
 }  // namespace tegula::broken

@@ -15,12 +15,14 @@ struct early_exit : Kernel<128> {
     if (!p.repaired && !inside) return;
     if (inside) st_shared(at(smem, warp_id(), lane_id()), ld_global<float>(p.in + thread_idx()));
     cta::sync();
-    if (inside) st_global(p.out + thread_idx(), ld_shared<float>(at(smem, 2 - warp_id(), lane_id())));
+    if (inside)
+      st_global(p.out + thread_idx(), ld_shared<float>(at(smem, 2 - warp_id(), lane_id())));
   }
 };
 
 // Report:
-//   02_barriers/early_exit.hpp:17: kernel early_exit, CTA (0, 0, 0): deadlock: warps 0-2 wait at barrier 0
-//     (02_barriers/early_exit.hpp:17), where 96 of 128 threads have arrived; warp 3 exited
+//   02_barriers/early_exit.hpp:17: kernel early_exit, CTA (0, 0, 0): deadlock: warps 0-2 wait at
+//     barrier 0 (02_barriers/early_exit.hpp:17), where 96 of 128 threads have arrived; warp 3
+//     exited
 
 }  // namespace tegula::broken

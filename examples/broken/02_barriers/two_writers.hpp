@@ -4,8 +4,8 @@
 
 namespace tegula::broken {
 
-/// Two threads that store to one place without an order between them race, also where nobody minds which one
-/// wins.
+/// Two threads that store to one place without an order between them race, also where nobody minds
+/// which one wins.
 ///
 /// Each warp's lane 0 leaves its sum, and both use the same word.
 ///
@@ -22,9 +22,9 @@ struct two_writers : Kernel<64> {
 };
 
 // Report:
-//   02_barriers/two_writers.hpp:17: kernel two_writers, CTA (0, 0, 0), warp 1, lane 0: data_race: st.shared
-//     writes row 0, column 0 of stage 0 of tile, which warp 0 lane 0 wrote by st.shared
-//     (02_barriers/two_writers.hpp:17), and nothing orders the two: a cta::sync between them, or an arrival
-//     on an mbarrier and a wait for it, would order them
+//   02_barriers/two_writers.hpp:17: kernel two_writers, CTA (0, 0, 0), warp 1, lane 0: data_race:
+//     st.shared writes row 0, column 0 of stage 0 of tile, which warp 0 lane 0 wrote by st.shared
+//     (02_barriers/two_writers.hpp:17), and nothing orders the two: a cta::sync between them, or an
+//     arrival on an mbarrier and a wait for it, would order them
 
 }  // namespace tegula::broken

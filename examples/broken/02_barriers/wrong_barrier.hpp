@@ -23,7 +23,8 @@ struct wrong_barrier : Kernel<64> {
 };
 
 // Report:
-//   02_barriers/wrong_barrier.hpp:19: kernel wrong_barrier, CTA (0, 0, 0): deadlock: warp 1 waits at barrier
-//     2 (02_barriers/wrong_barrier.hpp:19), where 32 of 64 threads have arrived; warp 0 exited
+//   02_barriers/wrong_barrier.hpp:19: kernel wrong_barrier, CTA (0, 0, 0): deadlock: warp 1 waits
+//     at barrier 2 (02_barriers/wrong_barrier.hpp:19), where 32 of 64 threads have arrived; warp 0
+//     exited
 
 }  // namespace tegula::broken

@@ -4,7 +4,8 @@
 
 namespace tegula::broken {
 
-/// Everyone who uses a barrier names the same number of threads: those that arrive and those that wait.
+/// Everyone who uses a barrier names the same number of threads: those that arrive and those
+/// that wait.
 ///
 /// The producer counts itself and one consumer, the consumer one more.
 ///
@@ -22,7 +23,8 @@ struct wrong_count : Kernel<96> {
 };
 
 // Report:
-//   02_barriers/wrong_count.hpp:18: kernel wrong_count, CTA (0, 0, 0), warp 1: invalid_operand: barrier 1
-//     counts 96 threads here, but 64 at 02_barriers/wrong_count.hpp:16, where 32 have arrived
+//   02_barriers/wrong_count.hpp:19: kernel wrong_count, CTA (0, 0, 0), warp 1: invalid_operand:
+//     barrier 1 counts 96 threads here, but 64 at 02_barriers/wrong_count.hpp:17, where 32 have
+//     arrived
 
 }  // namespace tegula::broken

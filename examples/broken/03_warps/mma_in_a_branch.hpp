@@ -22,7 +22,8 @@ struct mma_in_a_branch : Kernel<32> {
 };
 
 // Report:
-//   03_warps/mma_in_a_branch.hpp:19: kernel mma_in_a_branch, CTA (0, 0, 0), warp 0, lane 0: divergence:
-//     mma.sync needs all lanes of the warp, but lane 24 exited while lanes 0-23 wait there
+//   03_warps/mma_in_a_branch.hpp:19: kernel mma_in_a_branch, CTA (0, 0, 0), warp 0, lane 0:
+//     divergence: mma.sync needs all lanes of the warp, but lane 24 exited while lanes 0-23 wait
+//     there
 
 }  // namespace tegula::broken

@@ -8,8 +8,8 @@ namespace tegula::broken {
 ///
 /// All lanes have come to the shuffle, but the stores before it need not have.
 ///
-/// PTX ISA: shfl.sync, vote.sync: no word of memory; bar.warp.sync: "memory ordering among participating
-/// threads".
+/// PTX ISA: shfl.sync, vote.sync: no word of memory; bar.warp.sync: "memory ordering among
+/// participating threads".
 struct shuffle_is_no_barrier : Kernel<32> {
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
     float const value = ld_global<float>(p.in + lane_id());
@@ -21,9 +21,9 @@ struct shuffle_is_no_barrier : Kernel<32> {
 };
 
 // Report:
-//   03_warps/shuffle_is_no_barrier.hpp:19: kernel shuffle_is_no_barrier, CTA (0, 0, 0), warp 0, lane 31:
-//     data_race: ld.shared reads row 0, column 0 of stage 0 of tile, which warp 0 lane 0 wrote by st.shared
-//     (03_warps/shuffle_is_no_barrier.hpp:16), and nothing orders the two: a warp::sync between them would
-//     order them (32 times in all)
+//   03_warps/shuffle_is_no_barrier.hpp:19: kernel shuffle_is_no_barrier, CTA (0, 0, 0), warp 0,
+//     lane 31: data_race: ld.shared reads row 0, column 0 of stage 0 of tile, which warp 0 lane 0
+//     wrote by st.shared (03_warps/shuffle_is_no_barrier.hpp:16), and nothing orders the two: a
+//     warp::sync between them would order them (32 times in all)
 
 }  // namespace tegula::broken

@@ -20,9 +20,9 @@ struct filled_twice : Kernel<32> {
 };
 
 // Report:
-//   04_cp_async/filled_twice.hpp:14: kernel filled_twice, CTA (0, 0, 0), warp 0, lane 0: async_overwrite:
-//     cp.async writes row 0, column 0 of stage 0 of tile while a cp.async into it is in flight that warp 0
-//     lane 0 issued (04_cp_async/filled_twice.hpp:14) and has not waited for: a cp.async.wait_group that
-//     covers it would order them (32 times in all)
+//   04_cp_async/filled_twice.hpp:14: kernel filled_twice, CTA (0, 0, 0), warp 0, lane 0:
+//     async_overwrite: cp.async writes row 0, column 0 of stage 0 of tile while a cp.async into it
+//     is in flight that warp 0 lane 0 issued (04_cp_async/filled_twice.hpp:14) and has not waited
+//     for: a cp.async.wait_group that covers it would order them (32 times in all)
 
 }  // namespace tegula::broken

@@ -20,12 +20,13 @@ struct wait_without_barrier : Kernel<64> {
 };
 
 // Report:
-//   04_cp_async/wait_without_barrier.hpp:18: kernel wait_without_barrier, CTA (0, 0, 0), warp 0, lane 0:
-//     uninitialized_read: ld.shared reads row 1, column 0 of stage 0 of tile, which nobody has written (32
+//   04_cp_async/wait_without_barrier.hpp:18: kernel wait_without_barrier, CTA (0, 0, 0), warp 0,
+//     lane 0: uninitialized_read: ld.shared reads row 1, column 0 of stage 0 of tile, which nobody
+//     has written (32 times in all)
+//   04_cp_async/wait_without_barrier.hpp:14: kernel wait_without_barrier, CTA (0, 0, 0), warp 1,
+//     lane 0: data_race: cp.async writes row 1, column 0 of stage 0 of tile, which warp 0 lane 0
+//     read by ld.shared (04_cp_async/wait_without_barrier.hpp:18), and nothing orders the two: a
+//     cta::sync between them, or an arrival on an mbarrier and a wait for it, would order them (64
 //     times in all)
-//   04_cp_async/wait_without_barrier.hpp:14: kernel wait_without_barrier, CTA (0, 0, 0), warp 1, lane 0:
-//     data_race: cp.async writes row 1, column 0 of stage 0 of tile, which warp 0 lane 0 read by ld.shared
-//     (04_cp_async/wait_without_barrier.hpp:18), and nothing orders the two: a cta::sync between them, or an
-//     arrival on an mbarrier and a wait for it, would order them (64 times in all)
 
 }  // namespace tegula::broken

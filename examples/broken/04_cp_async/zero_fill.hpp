@@ -6,7 +6,8 @@ namespace tegula::broken {
 
 /// cp.async reads at most as many bytes as it copies, and fills the rest with zeros.
 ///
-/// Bytes are wanted, and elements are counted: at the ragged edge the size is wrong, and far from it, too.
+/// Bytes are wanted, and elements are counted: at the ragged edge the size is wrong, and far from
+/// it, too.
 ///
 /// PTX ISA: cp.async: src-size.
 struct zero_fill : Kernel<32> {
@@ -21,7 +22,7 @@ struct zero_fill : Kernel<32> {
 };
 
 // Report:
-//   04_cp_async/zero_fill.hpp:16: kernel zero_fill, CTA (0, 0, 0), warp 0, lane 0: invalid_operand: cp.async
-//     of 4 bytes is to read 30: it can read 0 to 4
+//   04_cp_async/zero_fill.hpp:17: kernel zero_fill, CTA (0, 0, 0), warp 0, lane 0: invalid_operand:
+//     cp.async of 4 bytes is to read 30: it can read 0 to 4
 
 }  // namespace tegula::broken

@@ -28,8 +28,9 @@ struct answer_ignored : Kernel<32> {
 
 // Report:
 //   05_mbarriers/answer_ignored.hpp:24: kernel answer_ignored, CTA (0, 0, 0), warp 0, lane 31:
-//     async_read_early: ld.shared reads row 0, column 31 of stage 0 of tile while a cp.async.bulk.tensor into
-//     it is in flight that warp 0 lane 0 issued (05_mbarriers/answer_ignored.hpp:20): a wait for element 0 of
-//     full, on which it completes, would order them (32 times in all)
+//     async_read_early: ld.shared reads row 0, column 31 of stage 0 of tile while a
+//     cp.async.bulk.tensor into it is in flight that warp 0 lane 0 issued
+//     (05_mbarriers/answer_ignored.hpp:20): a wait for element 0 of full, on which it completes,
+//     would order them (32 times in all)
 
 }  // namespace tegula::broken

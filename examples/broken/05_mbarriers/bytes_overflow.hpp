@@ -25,7 +25,7 @@ struct bytes_overflow : Kernel<32> {
 
 // Report:
 //   05_mbarriers/bytes_overflow.hpp:18: kernel bytes_overflow, CTA (0, 0, 0), warp 0, lane 0:
-//     mbarrier_misuse: mbarrier.expect_tx brings element 0 of full to 1048576 pending bytes: the count must
-//     stay between -1048575 and 1048575
+//     mbarrier_misuse: mbarrier.expect_tx brings element 0 of full to 1048576 pending bytes: the
+//     count must stay between -1048575 and 1048575
 
 }  // namespace tegula::broken

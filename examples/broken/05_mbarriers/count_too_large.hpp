@@ -18,8 +18,8 @@ struct count_too_large : Kernel<64> {
 };
 
 // Report:
-//   05_mbarriers/count_too_large.hpp:16: kernel count_too_large, CTA (0, 0, 0): deadlock: warps 0-1 wait at
-//     mbarrier element 0 of empty (05_mbarriers/count_too_large.hpp:16) for the phase of parity 0, which
-//     lacks 62 of 64 arrivals
+//   05_mbarriers/count_too_large.hpp:16: kernel count_too_large, CTA (0, 0, 0): deadlock: warps 0-1
+//     wait at mbarrier element 0 of empty (05_mbarriers/count_too_large.hpp:16) for the phase of
+//     parity 0, which lacks 62 of 64 arrivals
 
 }  // namespace tegula::broken

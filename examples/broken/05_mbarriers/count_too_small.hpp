@@ -6,7 +6,8 @@ namespace tegula::broken {
 
 /// An mbarrier counts each arrival of a phase.
 ///
-/// It is made for one arrival a warp, and every lane arrives. The arrivals too many belong to phases to come.
+/// It is made for one arrival a warp, and every lane arrives. The arrivals too many belong to
+/// phases to come.
 ///
 /// PTX ISA: "Phase of the mbarrier object": expected arrivals.
 struct count_too_small : Kernel<64> {
@@ -24,12 +25,12 @@ struct count_too_small : Kernel<64> {
 };
 
 // Report:
-//   05_mbarriers/count_too_small.hpp:20: kernel count_too_small, CTA (0, 0, 0), warp 1, lane 1:
-//     mbarrier_misuse: mbarrier.arrive on element 0 of empty, which has had the 2 arrivals of a phase that
-//     its init (05_mbarriers/count_too_small.hpp:16) says (it waits for 1024 bytes): its count is too small
-//     (31 times in all)
-//   05_mbarriers/count_too_small.hpp:22: kernel count_too_small, CTA (0, 0, 0): deadlock: lanes 30-31 of warp
-//     0 wait at mbarrier element 0 of empty (05_mbarriers/count_too_small.hpp:22) for the phase of parity 0,
-//     which lacks 1 of 2 arrivals; warp 1 exited
+//   05_mbarriers/count_too_small.hpp:21: kernel count_too_small, CTA (0, 0, 0), warp 1, lane 1:
+//     mbarrier_misuse: mbarrier.arrive on element 0 of empty, which has had the 2 arrivals of a
+//     phase that its init (05_mbarriers/count_too_small.hpp:17) says (it waits for 1024 bytes): its
+//     count is too small (31 times in all)
+//   05_mbarriers/count_too_small.hpp:23: kernel count_too_small, CTA (0, 0, 0): deadlock: lanes
+//     30-31 of warp 0 wait at mbarrier element 0 of empty (05_mbarriers/count_too_small.hpp:23) for
+//     the phase of parity 0, which lacks 1 of 2 arrivals; warp 1 exited
 
 }  // namespace tegula::broken

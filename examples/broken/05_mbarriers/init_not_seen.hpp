@@ -21,8 +21,9 @@ struct init_not_seen : Kernel<64> {
 };
 
 // Report:
-//   05_mbarriers/init_not_seen.hpp:18: kernel init_not_seen, CTA (0, 0, 0), warp 1, lane 0: mbarrier_misuse:
-//     mbarrier.arrive on element 0 of full, before which nothing orders its init by warp 0 lane 0
-//     (05_mbarriers/init_not_seen.hpp:16): a cta::sync after the init would order them
+//   05_mbarriers/init_not_seen.hpp:18: kernel init_not_seen, CTA (0, 0, 0), warp 1, lane 0:
+//     mbarrier_misuse: mbarrier.arrive on element 0 of full, before which nothing orders its init
+//     by warp 0 lane 0 (05_mbarriers/init_not_seen.hpp:16): a cta::sync after the init would order
+//     them
 
 }  // namespace tegula::broken

@@ -21,9 +21,9 @@ struct invalidated_too_early : Kernel<64> {
 };
 
 // Report:
-//   05_mbarriers/invalidated_too_early.hpp:19: kernel invalidated_too_early, CTA (0, 0, 0), warp 0, lane 0:
-//     mbarrier_misuse: mbarrier.inval of element 0 of empty, and nothing orders it after the
-//     mbarrier.try_wait by warp 0 lane 1 (05_mbarriers/invalidated_too_early.hpp:17): a barrier after the
-//     last wait for it would order them
+//   05_mbarriers/invalidated_too_early.hpp:19: kernel invalidated_too_early, CTA (0, 0, 0), warp 0,
+//     lane 0: mbarrier_misuse: mbarrier.inval of element 0 of empty, and nothing orders it after
+//     the mbarrier.try_wait by warp 0 lane 1 (05_mbarriers/invalidated_too_early.hpp:17): a barrier
+//     after the last wait for it would order them
 
 }  // namespace tegula::broken

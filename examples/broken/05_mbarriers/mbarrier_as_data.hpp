@@ -23,6 +23,7 @@ struct mbarrier_as_data : Kernel<128> {
 // Report:
 //   05_mbarriers/mbarrier_as_data.hpp:17: kernel mbarrier_as_data, CTA (0, 0, 0), warp 0, lane 0:
 //     mbarrier_misuse: st.shared writes element 0 of full, which is an mbarrier
-//     (05_mbarriers/mbarrier_as_data.hpp:14): only mbarrier instructions may touch it (2 times in all)
+//     (05_mbarriers/mbarrier_as_data.hpp:14): only mbarrier instructions may touch it (2 times in
+//     all)
 
 }  // namespace tegula::broken

@@ -6,7 +6,8 @@ namespace tegula::broken {
 
 /// A phase expects all bytes that copies will report to it.
 ///
-/// Two boxes are loaded and the bytes of one expected: the phase ends when the first of them has come.
+/// Two boxes are loaded and the bytes of one expected: the phase ends when the first of them
+/// has come.
 ///
 /// PTX ISA: "Tracking asynchronous operations by the mbarrier object": tx-count.
 struct too_few_bytes : Kernel<32> {
@@ -24,13 +25,15 @@ struct too_few_bytes : Kernel<32> {
 };
 
 // Report:
-//   05_mbarriers/too_few_bytes.hpp:22: kernel too_few_bytes, CTA (0, 0, 0), warp 0, lane 0: async_read_early:
-//     ld.shared reads row 0, column 0 of stage 1 of tile while a cp.async.bulk.tensor into it is in flight
-//     that warp 0 lane 0 issued (05_mbarriers/too_few_bytes.hpp:19): an expect_tx of all bytes of phase 0 of
-//     element 0 of full, in which it was issued and which was complete without it, would order them (32 times
-//     in all)
-//   05_mbarriers/too_few_bytes.hpp:19: kernel too_few_bytes, CTA (0, 0, 0), warp 0, lane 0: exited_cta: the
-//     CTA exits while a cp.async.bulk.tensor into its shared memory, from row 0, column 0 of stage 1 of tile
-//     on, has not been waited for: a wait for element 0 of full, on which it completes, would order them
+//   05_mbarriers/too_few_bytes.hpp:23: kernel too_few_bytes, CTA (0, 0, 0), warp 0, lane 0:
+//     async_read_early: ld.shared reads row 0, column 0 of stage 1 of tile while a
+//     cp.async.bulk.tensor into it is in flight that warp 0 lane 0 issued
+//     (05_mbarriers/too_few_bytes.hpp:20): an expect_tx of all bytes of phase 0 of element 0 of
+//     full, in which it was issued and which was complete without it, would order them (32 times in
+//     all)
+//   05_mbarriers/too_few_bytes.hpp:20: kernel too_few_bytes, CTA (0, 0, 0), warp 0, lane 0:
+//     exited_cta: the CTA exits while a cp.async.bulk.tensor into its shared memory, from row 0,
+//     column 0 of stage 1 of tile on, has not been waited for: a wait for element 0 of full, on
+//     which it completes, would order them
 
 }  // namespace tegula::broken

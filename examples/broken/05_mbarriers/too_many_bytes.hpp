@@ -21,8 +21,8 @@ struct too_many_bytes : Kernel<32> {
 };
 
 // Report:
-//   05_mbarriers/too_many_bytes.hpp:18: kernel too_many_bytes, CTA (0, 0, 0): deadlock: warp 0 waits at
-//     mbarrier element 0 of full (05_mbarriers/too_many_bytes.hpp:18) for the phase of parity 0, which lacks
-//     1024 bytes
+//   05_mbarriers/too_many_bytes.hpp:18: kernel too_many_bytes, CTA (0, 0, 0): deadlock: warp 0
+//     waits at mbarrier element 0 of full (05_mbarriers/too_many_bytes.hpp:18) for the phase of
+//     parity 0, which lacks 1024 bytes
 
 }  // namespace tegula::broken

@@ -4,9 +4,11 @@
 
 namespace tegula::broken {
 
-/// A box begins at a multiple of 16 bytes of the tensor's innermost axis, and of 128 bytes of shared memory.
+/// A box begins at a multiple of 16 bytes of the tensor's innermost axis, and of 128 bytes of
+/// shared memory.
 ///
-/// A halo of one element to the left: an H100 ends the kernel with "an illegal instruction was encountered".
+/// A halo of one element to the left: an H100 ends the kernel with "an illegal instruction
+/// was encountered".
 ///
 /// PTX ISA: cp.async.bulk.tensor.
 struct box_misplaced : Kernel<32> {
@@ -24,8 +26,8 @@ struct box_misplaced : Kernel<32> {
 };
 
 // Report:
-//   06_tma/box_misplaced.hpp:19: kernel box_misplaced, CTA (0, 0, 0), warp 0, lane 0: misaligned:
-//     cp.async.bulk.tensor of a box that begins at coordinate -1 of axis 0, which is byte -4 of its row: that
-//     must be a multiple of 16
+//   06_tma/box_misplaced.hpp:21: kernel box_misplaced, CTA (0, 0, 0), warp 0, lane 0: misaligned:
+//     cp.async.bulk.tensor of a box that begins at coordinate -1 of axis 0, which is byte -4 of its
+//     row: that must be a multiple of 16
 
 }  // namespace tegula::broken

@@ -23,9 +23,9 @@ struct exit_before_read : Kernel<32> {
 };
 
 // Report:
-//   06_tma/exit_before_read.hpp:18: kernel exit_before_read, CTA (0, 0, 0), warp 0, lane 0: exited_cta: the
-//     CTA exits while a cp.async.bulk.tensor out of its shared memory, from row 0, column 0 of stage 0 of
-//     tile on, has not been waited for: a bulk_wait_group_read by the thread that issued it, and then a
-//     barrier or an mbarrier's phase for other threads, would order them
+//   06_tma/exit_before_read.hpp:18: kernel exit_before_read, CTA (0, 0, 0), warp 0, lane 0:
+//     exited_cta: the CTA exits while a cp.async.bulk.tensor out of its shared memory, from row 0,
+//     column 0 of stage 0 of tile on, has not been waited for: a bulk_wait_group_read by the thread
+//     that issued it, and then a barrier or an mbarrier's phase for other threads, would order them
 
 }  // namespace tegula::broken

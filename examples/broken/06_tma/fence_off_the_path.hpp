@@ -23,9 +23,9 @@ struct fence_off_the_path : Kernel<64> {
 };
 
 // Report:
-//   06_tma/fence_off_the_path.hpp:18: kernel fence_off_the_path, CTA (0, 0, 0), warp 0, lane 0: proxy_race:
-//     cp.async.bulk.tensor reads row 0, column 0 of stage 0 of tile, which warp 0 lane 0 wrote by st.shared
-//     (06_tma/fence_off_the_path.hpp:14) without a fence.proxy.async after that: a fence_proxy_async_shared
-//     between the two would order them
+//   06_tma/fence_off_the_path.hpp:18: kernel fence_off_the_path, CTA (0, 0, 0), warp 0, lane 0:
+//     proxy_race: cp.async.bulk.tensor reads row 0, column 0 of stage 0 of tile, which warp 0 lane
+//     0 wrote by st.shared (06_tma/fence_off_the_path.hpp:14) without a fence.proxy.async after
+//     that: a fence_proxy_async_shared between the two would order them
 
 }  // namespace tegula::broken

@@ -25,9 +25,9 @@ struct init_without_fence : Kernel<32> {
 };
 
 // Report:
-//   06_tma/init_without_fence.hpp:20: kernel init_without_fence, CTA (0, 0, 0), warp 0, lane 0: proxy_race:
-//     cp.async.bulk.tensor completes on element 0 of full, whose init (06_tma/init_without_fence.hpp:15) no
-//     fence.mbarrier_init or fence.proxy.async has made visible to the asynchronous proxy: a
-//     fence_mbarrier_init after the init would order them
+//   06_tma/init_without_fence.hpp:20: kernel init_without_fence, CTA (0, 0, 0), warp 0, lane 0:
+//     proxy_race: cp.async.bulk.tensor completes on element 0 of full, whose init
+//     (06_tma/init_without_fence.hpp:15) no fence.mbarrier_init or fence.proxy.async has made
+//     visible to the asynchronous proxy: a fence_mbarrier_init after the init would order them
 
 }  // namespace tegula::broken

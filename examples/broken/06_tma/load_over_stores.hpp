@@ -26,9 +26,9 @@ struct load_over_stores : Kernel<32> {
 };
 
 // Report:
-//   06_tma/load_over_stores.hpp:21: kernel load_over_stores, CTA (0, 0, 0), warp 0, lane 0: proxy_race:
-//     cp.async.bulk.tensor writes row 0, column 0 of stage 0 of tile, which warp 0 lane 0 wrote by st.shared
-//     (06_tma/load_over_stores.hpp:14) without a fence.proxy.async after that: a fence_proxy_async_shared
-//     between the two would order them
+//   06_tma/load_over_stores.hpp:21: kernel load_over_stores, CTA (0, 0, 0), warp 0, lane 0:
+//     proxy_race: cp.async.bulk.tensor writes row 0, column 0 of stage 0 of tile, which warp 0 lane
+//     0 wrote by st.shared (06_tma/load_over_stores.hpp:14) without a fence.proxy.async after that:
+//     a fence_proxy_async_shared between the two would order them
 
 }  // namespace tegula::broken

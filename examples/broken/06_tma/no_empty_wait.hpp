@@ -29,13 +29,14 @@ struct no_empty_wait : Kernel<64> {
 // Report:
 //   06_tma/no_empty_wait.hpp:18: kernel no_empty_wait, CTA (0, 0, 0), warp 0, lane 0: unread_copy:
 //     cp.async.bulk.tensor writes over what a cp.async.bulk.tensor of warp 0 lane 0
-//     (06_tma/no_empty_wait.hpp:18) has brought, from row 0, column 0 of stage 0 of tile on, and nobody has
-//     read any of it
-//   06_tma/no_empty_wait.hpp:22: kernel no_empty_wait, CTA (0, 0, 0), warp 1, lane 0: async_read_early:
-//     ld.shared reads row 0, column 0 of stage 0 of tile while a cp.async.bulk.tensor into it is in flight
-//     that warp 0 lane 0 issued (06_tma/no_empty_wait.hpp:18): a wait for phase 1 of element 0 of full, of
-//     parity 1, on which it completes, would order them; that of warp 1 lane 0 (06_tma/no_empty_wait.hpp:21)
-//     is for phase 0, whose bytes nothing may overwrite but after an arrival that follows this access, and a
-//     wait for that (32 times in all)
+//     (06_tma/no_empty_wait.hpp:18) has brought, from row 0, column 0 of stage 0 of tile on, and
+//     nobody has read any of it
+//   06_tma/no_empty_wait.hpp:22: kernel no_empty_wait, CTA (0, 0, 0), warp 1, lane 0:
+//     async_read_early: ld.shared reads row 0, column 0 of stage 0 of tile while a
+//     cp.async.bulk.tensor into it is in flight that warp 0 lane 0 issued
+//     (06_tma/no_empty_wait.hpp:18): a wait for phase 1 of element 0 of full, of parity 1, on which
+//     it completes, would order them; that of warp 1 lane 0 (06_tma/no_empty_wait.hpp:21) is for
+//     phase 0, whose bytes nothing may overwrite but after an arrival that follows this access, and
+//     a wait for that (32 times in all)
 
 }  // namespace tegula::broken

@@ -26,8 +26,8 @@ struct read_back_too_early : Kernel<32> {
 
 // Report:
 //   06_tma/read_back_too_early.hpp:22: kernel read_back_too_early, CTA (0, 0, 0), warp 0, lane 0:
-//     async_read_early: ld.global reads byte 0 of out, which cp.async.bulk.tensor of warp 0 lane 0 writes
-//     (06_tma/read_back_too_early.hpp:18), which has not been waited for: a bulk_wait_group<0> by the thread
-//     that issued it, and a barrier after that, would order them
+//     async_read_early: ld.global reads byte 0 of out, which cp.async.bulk.tensor of warp 0 lane 0
+//     writes (06_tma/read_back_too_early.hpp:18), which has not been waited for: a
+//     bulk_wait_group<0> by the thread that issued it, and a barrier after that, would order them
 
 }  // namespace tegula::broken

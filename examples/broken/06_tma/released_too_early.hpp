@@ -30,8 +30,8 @@ struct released_too_early : Kernel<64> {
 
 // Report:
 //   06_tma/released_too_early.hpp:20: kernel released_too_early, CTA (0, 0, 0), warp 0, lane 0:
-//     async_overwrite: cp.async.bulk.tensor writes row 0, column 3 of stage 0 of tile, which warp 1 lane 3
-//     reads by ld.shared (06_tma/released_too_early.hpp:24), and nothing orders that before: an arrival on an
-//     mbarrier after the read, or a barrier, and a wait for it would order them
+//     async_overwrite: cp.async.bulk.tensor writes row 0, column 3 of stage 0 of tile, which warp 1
+//     lane 3 reads by ld.shared (06_tma/released_too_early.hpp:24), and nothing orders that before:
+//     an arrival on an mbarrier after the read, or a barrier, and a wait for it would order them
 
 }  // namespace tegula::broken

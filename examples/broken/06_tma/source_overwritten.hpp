@@ -4,8 +4,8 @@
 
 namespace tegula::broken {
 
-/// The source of a bulk store is written again after bulk_wait_group_read, by the thread that issued it, and
-/// a barrier.
+/// The source of a bulk store is written again after bulk_wait_group_read, by the thread that
+/// issued it, and a barrier.
 ///
 /// The epilogue fills its one tile for the next store while the last one may still be reading it.
 ///
@@ -29,9 +29,9 @@ struct source_overwritten : Kernel<64> {
 
 // Report:
 //   06_tma/source_overwritten.hpp:18: kernel source_overwritten, CTA (0, 0, 0), warp 1, lane 31:
-//     async_overwrite: st.shared writes row 1, column 31 of stage 0 of tile while a cp.async.bulk.tensor that
-//     reads it is in flight that warp 0 lane 0 issued (06_tma/source_overwritten.hpp:22): a
-//     bulk_wait_group_read by the thread that issued it, and then a barrier or an mbarrier's phase for other
-//     threads, would order them (256 times in all)
+//     async_overwrite: st.shared writes row 1, column 31 of stage 0 of tile while a
+//     cp.async.bulk.tensor that reads it is in flight that warp 0 lane 0 issued
+//     (06_tma/source_overwritten.hpp:22): a bulk_wait_group_read by the thread that issued it, and
+//     then a barrier or an mbarrier's phase for other threads, would order them (256 times in all)
 
 }  // namespace tegula::broken

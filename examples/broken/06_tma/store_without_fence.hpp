@@ -6,8 +6,8 @@ namespace tegula::broken {
 
 /// What threads wrote, TMA reads after a fence.proxy.async and a barrier.
 ///
-/// Threads write through the generic proxy, TMA reads through the asynchronous one. A barrier orders threads,
-/// and not the proxies.
+/// Threads write through the generic proxy, TMA reads through the asynchronous one. A barrier
+/// orders threads, and not the proxies.
 ///
 /// PTX ISA: "Proxies"; "Proxy-preserved base causality order"; fence.proxy.async.
 struct store_without_fence : Kernel<64> {
@@ -24,9 +24,9 @@ struct store_without_fence : Kernel<64> {
 };
 
 // Report:
-//   06_tma/store_without_fence.hpp:19: kernel store_without_fence, CTA (0, 0, 0), warp 0, lane 0: proxy_race:
-//     cp.async.bulk.tensor reads row 0, column 0 of stage 0 of tile, which warp 0 lane 0 wrote by st.shared
-//     (06_tma/store_without_fence.hpp:15) without a fence.proxy.async after that: a fence_proxy_async_shared
-//     between the two would order them
+//   06_tma/store_without_fence.hpp:19: kernel store_without_fence, CTA (0, 0, 0), warp 0, lane 0:
+//     proxy_race: cp.async.bulk.tensor reads row 0, column 0 of stage 0 of tile, which warp 0 lane
+//     0 wrote by st.shared (06_tma/store_without_fence.hpp:15) without a fence.proxy.async after
+//     that: a fence_proxy_async_shared between the two would order them
 
 }  // namespace tegula::broken

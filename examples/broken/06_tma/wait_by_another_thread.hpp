@@ -26,10 +26,10 @@ struct wait_by_another_thread : Kernel<64> {
 };
 
 // Report:
-//   06_tma/wait_by_another_thread.hpp:23: kernel wait_by_another_thread, CTA (0, 0, 0), warp 1, lane 0:
-//     async_overwrite: st.shared writes row 0, column 0 of stage 0 of tile while a cp.async.bulk.tensor that
-//     reads it may be in flight that warp 0 lane 0 issued (06_tma/wait_by_another_thread.hpp:18): a barrier,
-//     or an arrival of warp 0 lane 0 on an mbarrier, after its bulk_wait_group_read would order them (32
-//     times in all)
+//   06_tma/wait_by_another_thread.hpp:23: kernel wait_by_another_thread, CTA (0, 0, 0), warp 1,
+//     lane 0: async_overwrite: st.shared writes row 0, column 0 of stage 0 of tile while a
+//     cp.async.bulk.tensor that reads it may be in flight that warp 0 lane 0 issued
+//     (06_tma/wait_by_another_thread.hpp:18): a barrier, or an arrival of warp 0 lane 0 on an
+//     mbarrier, after its bulk_wait_group_read would order them (32 times in all)
 
 }  // namespace tegula::broken

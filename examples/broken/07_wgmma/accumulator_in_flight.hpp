@@ -6,8 +6,8 @@ namespace tegula::broken {
 
 /// A wgmma owns its accumulators until its group has been waited for.
 ///
-/// They are written while the tensor cores add to them. (Read, they are NaNs here, whatever they are on a
-/// GPU.)
+/// They are written while the tensor cores add to them. (Read, they are NaNs here, whatever they
+/// are on a GPU.)
 ///
 /// PTX ISA: wgmma.mma_async, wgmma.wait_group.
 struct accumulator_in_flight : WarpgroupKernel<> {
@@ -25,8 +25,8 @@ struct accumulator_in_flight : WarpgroupKernel<> {
 };
 
 // Report:
-//   07_wgmma/accumulator_in_flight.hpp:18: kernel accumulator_in_flight, CTA (0, 0, 0), warp 0, lane 0:
-//     register_race: d[5], row 0, column 9 of D was written while a wgmma.mma_async that owns it was in
-//     flight: a wgmma_wait_group that covers it before the write would order them
+//   07_wgmma/accumulator_in_flight.hpp:18: kernel accumulator_in_flight, CTA (0, 0, 0), warp 0,
+//     lane 0: register_race: d[5], row 0, column 9 of D was written while a wgmma.mma_async that
+//     owns it was in flight: a wgmma_wait_group that covers it before the write would order them
 
 }  // namespace tegula::broken

@@ -6,7 +6,8 @@ namespace tegula::broken {
 
 /// The first wgmma comes after a wgmma_fence.
 ///
-/// The accumulators were set to zero by ordinary instructions, which the tensor cores need not have seen.
+/// The accumulators were set to zero by ordinary instructions, which the tensor cores need not
+/// have seen.
 ///
 /// PTX ISA: wgmma.fence.
 struct no_fence : WarpgroupKernel<> {
@@ -22,8 +23,8 @@ struct no_fence : WarpgroupKernel<> {
 };
 
 // Report:
-//   07_wgmma/no_fence.hpp:17: kernel no_fence, CTA (0, 0, 0), warp 2: register_race: the warpgroup's first
-//     wgmma.mma_async comes after no wgmma.fence: a wgmma_fence before it would order it after the writes to
-//     its registers
+//   07_wgmma/no_fence.hpp:18: kernel no_fence, CTA (0, 0, 0), warp 2: register_race: the
+//     warpgroup's first wgmma.mma_async comes after no wgmma.fence: a wgmma_fence before it would
+//     order it after the writes to its registers
 
 }  // namespace tegula::broken

@@ -30,8 +30,8 @@ struct operand_registers_reused : WarpgroupKernel<> {
 };
 
 // Report:
-//   07_wgmma/operand_registers_reused.hpp:23: kernel operand_registers_reused, CTA (0, 0, 0), warp 0, lane 0:
-//     register_race: register 0 of A was written while a wgmma.mma_async that reads it was in flight: a
-//     wgmma_wait_group that covers it before the write would order them
+//   07_wgmma/operand_registers_reused.hpp:23: kernel operand_registers_reused, CTA (0, 0, 0), warp
+//     0, lane 0: register_race: register 0 of A was written while a wgmma.mma_async that reads it
+//     was in flight: a wgmma_wait_group that covers it before the write would order them
 
 }  // namespace tegula::broken

@@ -6,7 +6,8 @@ namespace tegula::broken {
 
 /// Between two setmaxnreg the warps of the warpgroup wait for each other.
 ///
-/// Each waits for the lanes of its warp alone: a warp may be at the second while others are at the first.
+/// Each waits for the lanes of its warp alone: a warp may be at the second while others are at
+/// the first.
 ///
 /// PTX ISA: setmaxnreg.
 struct registers_moved_twice : WarpgroupKernel<> {
@@ -19,9 +20,9 @@ struct registers_moved_twice : WarpgroupKernel<> {
 };
 
 // Report:
-//   07_wgmma/registers_moved_twice.hpp:17: kernel registers_moved_twice, CTA (0, 0, 0), warp 2:
+//   07_wgmma/registers_moved_twice.hpp:18: kernel registers_moved_twice, CTA (0, 0, 0), warp 2:
 //     register_race: setmaxnreg.inc by a warpgroup whose warps have not synchronised since their
-//     setmaxnreg.dec (07_wgmma/registers_moved_twice.hpp:14): a cta::bar_sync of the warpgroup between them
-//     would order them
+//     setmaxnreg.dec (07_wgmma/registers_moved_twice.hpp:15): a cta::bar_sync of the warpgroup
+//     between them would order them
 
 }  // namespace tegula::broken

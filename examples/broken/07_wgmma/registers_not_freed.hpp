@@ -22,9 +22,10 @@ struct registers_not_freed : WarpgroupKernel<3> {
 };
 
 // Report:
-//   07_wgmma/registers_not_freed.hpp:19: kernel registers_not_freed, CTA (0, 0, 0): deadlock: warpgroup 1
-//     waits at setmaxnreg (07_wgmma/registers_not_freed.hpp:19) for 9216 registers more, where 0 of the CTA's
-//     64512 are free; warpgroup 2 waits at setmaxnreg (07_wgmma/registers_not_freed.hpp:19) for 9216
-//     registers more, where 0 of the CTA's 64512 are free; warps 0-3 exited
+//   07_wgmma/registers_not_freed.hpp:19: kernel registers_not_freed, CTA (0, 0, 0): deadlock:
+//     warpgroup 1 waits at setmaxnreg (07_wgmma/registers_not_freed.hpp:19) for 9216 registers
+//     more, where 0 of the CTA's 64512 are free; warpgroup 2 waits at setmaxnreg
+//     (07_wgmma/registers_not_freed.hpp:19) for 9216 registers more, where 0 of the CTA's 64512 are
+//     free; warps 0-3 exited
 
 }  // namespace tegula::broken

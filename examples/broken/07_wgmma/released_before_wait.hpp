@@ -6,8 +6,8 @@ namespace tegula::broken {
 
 /// A stage that a wgmma reads is given back after the wait for its group.
 ///
-/// The consumers arrive at the empty mbarrier with the wgmma in flight, and the producer loads over its
-/// operand.
+/// The consumers arrive at the empty mbarrier with the wgmma in flight, and the producer loads over
+/// its operand.
 ///
 /// PTX ISA: wgmma.wait_group.
 struct released_before_wait : WarpgroupKernel<2> {
@@ -34,9 +34,10 @@ struct released_before_wait : WarpgroupKernel<2> {
 };
 
 // Report:
-//   07_wgmma/released_before_wait.hpp:31: kernel released_before_wait, CTA (0, 0, 0), warp 4, lane 0:
-//     async_overwrite: cp.async.bulk writes row 0, column 0 of B, which warp 0 reads by wgmma.mma_async
-//     (07_wgmma/released_before_wait.hpp:22), and nothing orders that before: an arrival of warp 0 on an
-//     mbarrier after its wgmma_wait_group, and a wait for it, would order them
+//   07_wgmma/released_before_wait.hpp:31: kernel released_before_wait, CTA (0, 0, 0), warp 4, lane
+//     0: async_overwrite: cp.async.bulk writes row 0, column 0 of B, which warp 0 reads by
+//     wgmma.mma_async (07_wgmma/released_before_wait.hpp:22), and nothing orders that before: an
+//     arrival of warp 0 on an mbarrier after its wgmma_wait_group, and a wait for it, would order
+//     them
 
 }  // namespace tegula::broken

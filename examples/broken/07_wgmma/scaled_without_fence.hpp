@@ -27,9 +27,9 @@ struct scaled_without_fence : WarpgroupKernel<> {
 };
 
 // Report:
-//   07_wgmma/scaled_without_fence.hpp:20: kernel scaled_without_fence, CTA (0, 0, 0), warp 0, lane 0:
-//     register_race: d[3], row 8, column 1 of D was written since the wgmma.mma_async before
-//     (07_wgmma/scaled_without_fence.hpp:20), without a wgmma.fence after that: a wgmma_fence between the two
-//     would order them
+//   07_wgmma/scaled_without_fence.hpp:20: kernel scaled_without_fence, CTA (0, 0, 0), warp 0, lane
+//     0: register_race: d[3], row 8, column 1 of D was written since the wgmma.mma_async before
+//     (07_wgmma/scaled_without_fence.hpp:20), without a wgmma.fence after that: a wgmma_fence
+//     between the two would order them
 
 }  // namespace tegula::broken

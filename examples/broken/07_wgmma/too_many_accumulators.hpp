@@ -6,8 +6,8 @@ namespace tegula::broken {
 
 /// The wgmma in flight hold no more registers than the warpgroup has.
 ///
-/// Four sets of 8 accumulators are multiplied side by side by a warpgroup that has kept 24 registers. (A
-/// compiler would make the wgmma wait for each other, or spill what it cannot hold.)
+/// Four sets of 8 accumulators are multiplied side by side by a warpgroup that has kept 24
+/// registers. (A compiler would make the wgmma wait for each other, or spill what it cannot hold.)
 ///
 /// PTX ISA: setmaxnreg.
 struct too_many_accumulators : WarpgroupKernel<> {

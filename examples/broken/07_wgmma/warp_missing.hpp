@@ -23,7 +23,7 @@ struct warp_missing : WarpgroupKernel<> {
 };
 
 // Report:
-//   07_wgmma/warp_missing.hpp:17: kernel warp_missing, CTA (0, 0, 0), warp 0: divergence: wgmma.fence needs
-//     all warps of the warpgroup, but threads of warp 3 exited
+//   07_wgmma/warp_missing.hpp:17: kernel warp_missing, CTA (0, 0, 0), warp 0: divergence:
+//     wgmma.fence needs all warps of the warpgroup, but threads of warp 3 exited
 
 }  // namespace tegula::broken

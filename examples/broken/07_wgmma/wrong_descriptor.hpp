@@ -6,8 +6,8 @@ namespace tegula::broken {
 
 /// A matrix descriptor points at the first of eight swizzled rows.
 ///
-/// A step of three rows is added to the descriptor's address. The hardware swizzles by bits of the address,
-/// and would read a permuted matrix.
+/// A step of three rows is added to the descriptor's address. The hardware swizzles by bits of the
+/// address, and would read a permuted matrix.
 ///
 /// PTX ISA: "Matrix Descriptor Format".
 struct wrong_descriptor : WarpgroupKernel<> {
@@ -27,8 +27,8 @@ struct wrong_descriptor : WarpgroupKernel<> {
 };
 
 // Report:
-//   07_wgmma/wrong_descriptor.hpp:21: kernel wrong_descriptor, CTA (0, 0, 0), warp 1: misaligned: the matrix
-//     descriptor of B, 0x4000004000000258: its start address 0x2580 is not in the first of eight rows of 128
-//     bytes
+//   07_wgmma/wrong_descriptor.hpp:21: kernel wrong_descriptor, CTA (0, 0, 0), warp 1: misaligned:
+//     the matrix descriptor of B, 0x4000004000000258: its start address 0x2580 is not in the first
+//     of eight rows of 128 bytes
 
 }  // namespace tegula::broken

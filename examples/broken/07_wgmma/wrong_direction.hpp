@@ -23,7 +23,8 @@ struct wrong_direction : WarpgroupKernel<3> {
 };
 
 // Report:
-//   07_wgmma/wrong_direction.hpp:20: kernel wrong_direction, CTA (0, 0, 0), warp 3: invalid_operand:
-//     setmaxnreg.dec to 176 registers a thread, above the 168 that the warpgroup has
+//   07_wgmma/wrong_direction.hpp:20: kernel wrong_direction, CTA (0, 0, 0), warp 3:
+//     invalid_operand: setmaxnreg.dec to 176 registers a thread, above the 168 that the warpgroup
+//     has
 
 }  // namespace tegula::broken

@@ -25,7 +25,8 @@ struct multicast_too_early : Kernel<64> {
         mbarrier_wait_parity(full, round);
       } else if (warp_id() == 1) {
         mbarrier_wait_parity(full, round);
-        st_global(p.out + 32 * (2 * round + rank) + lane_id(), ld_shared<float>(at(smem, 0, lane_id())));
+        st_global(p.out + 32 * (2 * round + rank) + lane_id(),
+                  ld_shared<float>(at(smem, 0, lane_id())));
         warp::sync();
         if (lane_id() == 0 && (rank == 0 || p.repaired)) mbarrier_arrive_cluster(mapa(empty, 0));
       }
@@ -35,11 +36,11 @@ struct multicast_too_early : Kernel<64> {
 };
 
 // Report:
-//   08_clusters/multicast_too_early.hpp:23: kernel multicast_too_early, CTA (0, 0, 0), warp 0, lane 0:
-//     async_overwrite: cp.async.bulk.tensor writes row 0, column 0 of stage 0 of tile of CTA 1 of the cluster
-//     while a cp.async.bulk.tensor into it is in flight that warp 0 lane 0 of CTA 0 of the cluster issued
-//     (08_clusters/multicast_too_early.hpp:23): a wait for element 0 of full of CTA 1 of the cluster, on
-//     which it completes, by a thread of that CTA, an arrival of its on an mbarrier of CTA 0 after that, and
-//     a wait for it there would order them
+//   08_clusters/multicast_too_early.hpp:23: kernel multicast_too_early, CTA (0, 0, 0), warp 0, lane
+//     0: async_overwrite: cp.async.bulk.tensor writes row 0, column 0 of stage 0 of tile of CTA 1
+//     of the cluster while a cp.async.bulk.tensor into it is in flight that warp 0 lane 0 of CTA 0
+//     of the cluster issued (08_clusters/multicast_too_early.hpp:23): a wait for element 0 of full
+//     of CTA 1 of the cluster, on which it completes, by a thread of that CTA, an arrival of its on
+//     an mbarrier of CTA 0 after that, and a wait for it there would order them
 
 }  // namespace tegula::broken

@@ -4,10 +4,11 @@
 
 namespace tegula::broken {
 
-/// What another CTA's thread wrote and released, one reads after an acquire at the scope of the cluster.
+/// What another CTA's thread wrote and released, one reads after an acquire at the scope of
+/// the cluster.
 ///
-/// mbarrier_wait_parity acquires at the scope of the CTA, since it mostly waits for TMA. For what a peer's
-/// threads stored, a fence follows it.
+/// mbarrier_wait_parity acquires at the scope of the CTA, since it mostly waits for TMA. For what a
+/// peer's threads stored, a fence follows it.
 ///
 /// PTX ISA: mbarrier.try_wait: .acquire.cta; "Scope"; fence.acq_rel.
 struct narrow_acquire : Kernel<32> {
@@ -28,10 +29,10 @@ struct narrow_acquire : Kernel<32> {
 };
 
 // Report:
-//   08_clusters/narrow_acquire.hpp:25: kernel narrow_acquire, CTA (0, 0, 0), warp 0, lane 0: data_race:
-//     ld.shared reads row 0, column 31 of stage 0 of tile, which warp 0 lane 31 of CTA 1 of the cluster wrote
-//     by st.shared::cluster (08_clusters/narrow_acquire.hpp:21), and nothing orders the two: a cluster::sync
-//     between them, or an mbarrier_arrive_cluster_release and, after the wait for it, a
-//     fence_acq_rel<Scope::gpu>, would order them (64 times in all)
+//   08_clusters/narrow_acquire.hpp:26: kernel narrow_acquire, CTA (0, 0, 0), warp 0, lane 0:
+//     data_race: ld.shared reads row 0, column 31 of stage 0 of tile, which warp 0 lane 31 of CTA 1
+//     of the cluster wrote by st.shared::cluster (08_clusters/narrow_acquire.hpp:22), and nothing
+//     orders the two: a cluster::sync between them, or an mbarrier_arrive_cluster_release and,
+//     after the wait for it, a fence_acq_rel<Scope::gpu>, would order them (64 times in all)
 
 }  // namespace tegula::broken

@@ -4,11 +4,11 @@
 
 namespace tegula::broken {
 
-/// What a thread wrote for another CTA, it hands over by an arrival that releases at the scope of the
-/// cluster.
+/// What a thread wrote for another CTA, it hands over by an arrival that releases at the scope of
+/// the cluster.
 ///
-/// mbarrier_arrive_cluster, which is cheaper, releases at the scope of its own CTA: it says that the thread
-/// has finished reading, and nothing of what it wrote.
+/// mbarrier_arrive_cluster, which is cheaper, releases at the scope of its own CTA: it says that
+/// the thread has finished reading, and nothing of what it wrote.
 ///
 /// PTX ISA: mbarrier.arrive: .release.cta, .release.cluster; "Scope".
 struct narrow_release : Kernel<32> {
@@ -33,10 +33,10 @@ struct narrow_release : Kernel<32> {
 };
 
 // Report:
-//   08_clusters/narrow_release.hpp:30: kernel narrow_release, CTA (0, 0, 0), warp 0, lane 0: data_race:
-//     ld.shared reads row 0, column 31 of stage 0 of tile, which warp 0 lane 31 of CTA 1 of the cluster wrote
-//     by st.shared::cluster (08_clusters/narrow_release.hpp:22), and nothing orders the two: a cluster::sync
-//     between them, or an mbarrier_arrive_cluster_release and, after the wait for it, a
-//     fence_acq_rel<Scope::gpu>, would order them (64 times in all)
+//   08_clusters/narrow_release.hpp:30: kernel narrow_release, CTA (0, 0, 0), warp 0, lane 0:
+//     data_race: ld.shared reads row 0, column 31 of stage 0 of tile, which warp 0 lane 31 of CTA 1
+//     of the cluster wrote by st.shared::cluster (08_clusters/narrow_release.hpp:22), and nothing
+//     orders the two: a cluster::sync between them, or an mbarrier_arrive_cluster_release and,
+//     after the wait for it, a fence_acq_rel<Scope::gpu>, would order them (64 times in all)
 
 }  // namespace tegula::broken

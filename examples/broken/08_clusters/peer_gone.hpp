@@ -23,9 +23,9 @@ struct peer_gone : Kernel<32> {
 };
 
 // Report:
-//   08_clusters/peer_gone.hpp:19: kernel peer_gone, CTA (1, 0, 0), warp 0, lane 31: exited_cta: the CTA of
-//     rank 0 exits, and nothing orders that after the ld.shared::cluster from row 0, column 31 of stage 0 of
-//     tile by CTA 1 of the cluster: a wait of that CTA for the cluster's barrier before it exits would order
-//     them
+//   08_clusters/peer_gone.hpp:19: kernel peer_gone, CTA (1, 0, 0), warp 0, lane 31: exited_cta: the
+//     CTA of rank 0 exits, and nothing orders that after the ld.shared::cluster from row 0, column
+//     31 of stage 0 of tile by CTA 1 of the cluster: a wait of that CTA for the cluster's barrier
+//     before it exits would order them
 
 }  // namespace tegula::broken

@@ -29,12 +29,12 @@ struct peer_not_ready : Kernel<32> {
 
 // Report:
 //   08_clusters/peer_not_ready.hpp:24: kernel peer_not_ready, CTA (1, 0, 0), warp 0, lane 31:
-//     uninitialized_read: ld.shared::cluster reads row 0, column 31 of stage 0 of tile of CTA 0 of the
-//     cluster, which nobody has written (32 times in all)
-//   08_clusters/peer_not_ready.hpp:18: kernel peer_not_ready, CTA (0, 0, 0), warp 0, lane 0: data_race:
-//     st.shared writes row 0, column 0 of stage 0 of tile, which warp 0 lane 0 of CTA 1 of the cluster read
-//     by ld.shared::cluster (08_clusters/peer_not_ready.hpp:24), and nothing orders the two: a cluster::sync
-//     between them, or an mbarrier_arrive_cluster_release and, after the wait for it, a
-//     fence_acq_rel<Scope::gpu>, would order them (64 times in all)
+//     uninitialized_read: ld.shared::cluster reads row 0, column 31 of stage 0 of tile of CTA 0 of
+//     the cluster, which nobody has written (32 times in all)
+//   08_clusters/peer_not_ready.hpp:18: kernel peer_not_ready, CTA (0, 0, 0), warp 0, lane 0:
+//     data_race: st.shared writes row 0, column 0 of stage 0 of tile, which warp 0 lane 0 of CTA 1
+//     of the cluster read by ld.shared::cluster (08_clusters/peer_not_ready.hpp:24), and nothing
+//     orders the two: a cluster::sync between them, or an mbarrier_arrive_cluster_release and,
+//     after the wait for it, a fence_acq_rel<Scope::gpu>, would order them (64 times in all)
 
 }  // namespace tegula::broken

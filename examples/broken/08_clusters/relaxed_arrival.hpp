@@ -28,10 +28,11 @@ struct relaxed_arrival : Kernel<32> {
 };
 
 // Report:
-//   08_clusters/relaxed_arrival.hpp:24: kernel relaxed_arrival, CTA (1, 0, 0), warp 0, lane 30: data_race:
-//     ld.shared::cluster reads row 0, column 30 of stage 0 of tile of CTA 0 of the cluster, which warp 0 lane
-//     30 of CTA 0 of the cluster wrote by st.shared (08_clusters/relaxed_arrival.hpp:17), and nothing orders
-//     the two: a cluster::sync between them, or an mbarrier_arrive_cluster_release and, after the wait for
-//     it, a fence_acq_rel<Scope::gpu>, would order them (64 times in all)
+//   08_clusters/relaxed_arrival.hpp:24: kernel relaxed_arrival, CTA (1, 0, 0), warp 0, lane 30:
+//     data_race: ld.shared::cluster reads row 0, column 30 of stage 0 of tile of CTA 0 of the
+//     cluster, which warp 0 lane 30 of CTA 0 of the cluster wrote by st.shared
+//     (08_clusters/relaxed_arrival.hpp:17), and nothing orders the two: a cluster::sync between
+//     them, or an mbarrier_arrive_cluster_release and, after the wait for it, a
+//     fence_acq_rel<Scope::gpu>, would order them (64 times in all)
 
 }  // namespace tegula::broken

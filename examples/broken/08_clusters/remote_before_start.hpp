@@ -4,7 +4,8 @@
 
 namespace tegula::broken {
 
-/// A CTA touches a peer's shared memory after a cluster::sync: before, the peer may not have started.
+/// A CTA touches a peer's shared memory after a cluster::sync: before, the peer may not
+/// have started.
 ///
 /// The peer clears its tile, and may do so after the value has come.
 ///
@@ -23,8 +24,9 @@ struct remote_before_start : Kernel<32> {
 };
 
 // Report:
-//   08_clusters/remote_before_start.hpp:19: kernel remote_before_start, CTA (0, 0, 0), warp 0, lane 0:
-//     exited_cta: st.shared::cluster to row 0, column 0 of stage 0 of tile of CTA 1 of the cluster, which may
-//     not have started: a cluster::sync before it would order the two (64 times in all)
+//   08_clusters/remote_before_start.hpp:20: kernel remote_before_start, CTA (0, 0, 0), warp 0, lane
+//     0: exited_cta: st.shared::cluster to row 0, column 0 of stage 0 of tile of CTA 1 of the
+//     cluster, which may not have started: a cluster::sync before it would order the two (64 times
+//     in all)
 
 }  // namespace tegula::broken

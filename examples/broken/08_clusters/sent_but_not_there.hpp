@@ -4,7 +4,8 @@
 
 namespace tegula::broken {
 
-/// What a peer sent by st.async is there once its mbarrier's phase is complete, and not after a barrier.
+/// What a peer sent by st.async is there once its mbarrier's phase is complete, and not after
+/// a barrier.
 ///
 /// cluster::sync orders what threads did. The store is under way by itself.
 ///
@@ -27,9 +28,10 @@ struct sent_but_not_there : Kernel<32> {
 };
 
 // Report:
-//   08_clusters/sent_but_not_there.hpp:24: kernel sent_but_not_there, CTA (0, 0, 0), warp 0, lane 30:
-//     async_read_early: ld.shared reads row 0, column 1 of stage 0 of tile while a st.async into it is in
-//     flight that warp 0 lane 1 of CTA 1 of the cluster issued (08_clusters/sent_but_not_there.hpp:21): a
-//     wait for element 0 of full, on which it completes, would order them (64 times in all)
+//   08_clusters/sent_but_not_there.hpp:25: kernel sent_but_not_there, CTA (0, 0, 0), warp 0, lane
+//     30: async_read_early: ld.shared reads row 0, column 1 of stage 0 of tile while a st.async
+//     into it is in flight that warp 0 lane 1 of CTA 1 of the cluster issued
+//     (08_clusters/sent_but_not_there.hpp:22): a wait for element 0 of full, on which it completes,
+//     would order them (64 times in all)
 
 }  // namespace tegula::broken

@@ -25,7 +25,7 @@ struct wait_at_a_peers : Kernel<32> {
 
 // Report:
 //   08_clusters/wait_at_a_peers.hpp:21: kernel wait_at_a_peers, CTA (1, 0, 0), warp 0, lane 31:
-//     invalid_operand: mbarrier.try_wait on an mbarrier of CTA 0 of the cluster: it takes only the CTA's own
-//     (shared::cta)
+//     invalid_operand: mbarrier.try_wait on an mbarrier of CTA 0 of the cluster: it takes only the
+//     CTA's own (shared::cta)
 
 }  // namespace tegula::broken

@@ -31,10 +31,10 @@ struct barrier_before_flag : Kernel<64> {
 };
 
 // Report:
-//   09_global_memory/barrier_before_flag.hpp:29: kernel barrier_before_flag, CTA (1, 0, 0), warp 0, lane 0:
-//     data_race: ld.global reads byte 252 of out, which st.global of CTA (0, 0, 0), warp 1 writes
-//     (09_global_memory/barrier_before_flag.hpp:17), with nothing between the two CTAs that orders them: a
-//     cta::sync between the first access and the fence at 09_global_memory/barrier_before_flag.hpp:20 would
-//     order them
+//   09_global_memory/barrier_before_flag.hpp:29: kernel barrier_before_flag, CTA (1, 0, 0), warp 0,
+//     lane 0: data_race: ld.global reads byte 252 of out, which st.global of CTA (0, 0, 0), warp 1
+//     writes (09_global_memory/barrier_before_flag.hpp:17), with nothing between the two CTAs that
+//     orders them: a cta::sync between the first access and the fence at
+//     09_global_memory/barrier_before_flag.hpp:20 would order them
 
 }  // namespace tegula::broken

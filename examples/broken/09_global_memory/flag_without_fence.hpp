@@ -4,10 +4,11 @@
 
 namespace tegula::broken {
 
-/// A flag hands over what was written before it with a fence on either side: write, fence, flag; flag, fence,
-/// read.
+/// A flag hands over what was written before it with a fence on either side: write, fence, flag;
+/// flag, fence, read.
 ///
-/// The last CTA to come adds up what the others left. The counter alone does not order their stores.
+/// The last CTA to come adds up what the others left. The counter alone does not order
+/// their stores.
 ///
 /// PTX ISA: "Release and Acquire Patterns".
 struct flag_without_fence : Kernel<32> {
@@ -27,10 +28,11 @@ struct flag_without_fence : Kernel<32> {
 };
 
 // Report:
-//   09_global_memory/flag_without_fence.hpp:24: kernel flag_without_fence, CTA (2, 0, 0), warp 0, lane 0:
-//     data_race: ld.global reads byte 0 of out, which st.global of CTA (0, 0, 0), warp 0, lane 0 writes
-//     (09_global_memory/flag_without_fence.hpp:18), with nothing between the two CTAs that orders them: a
-//     fence_acq_rel<Scope::gpu> and then an atomic by the first, an atomic that sees that one's and then such
-//     a fence by the second, or two launches, would order them (2 times in all)
+//   09_global_memory/flag_without_fence.hpp:25: kernel flag_without_fence, CTA (2, 0, 0), warp 0,
+//     lane 0: data_race: ld.global reads byte 0 of out, which st.global of CTA (0, 0, 0), warp 0,
+//     lane 0 writes (09_global_memory/flag_without_fence.hpp:19), with nothing between the two CTAs
+//     that orders them: a fence_acq_rel<Scope::gpu> and then an atomic by the first, an atomic that
+//     sees that one's and then such a fence by the second, or two launches, would order them (2
+//     times in all)
 
 }  // namespace tegula::broken

@@ -35,10 +35,11 @@ struct loaded_without_fence : Kernel<32> {
 };
 
 // Report:
-//   09_global_memory/loaded_without_fence.hpp:31: kernel loaded_without_fence, CTA (1, 0, 0), warp 0, lane 0:
-//     proxy_race: cp.async.bulk reads byte 0 of out, which st.global of CTA (0, 0, 0), warp 0, lane 0 writes
-//     (09_global_memory/loaded_without_fence.hpp:20) through the generic proxy, with no fence.proxy.async
-//     after that: a fence_proxy_async by the first after the write and before its fence and atomic, or by the
-//     second after its atomic and fence, would order them
+//   09_global_memory/loaded_without_fence.hpp:31: kernel loaded_without_fence, CTA (1, 0, 0), warp
+//     0, lane 0: proxy_race: cp.async.bulk reads byte 0 of out, which st.global of CTA (0, 0, 0),
+//     warp 0, lane 0 writes (09_global_memory/loaded_without_fence.hpp:20) through the generic
+//     proxy, with no fence.proxy.async after that: a fence_proxy_async by the first after the write
+//     and before its fence and atomic, or by the second after its atomic and fence, would order
+//     them
 
 }  // namespace tegula::broken

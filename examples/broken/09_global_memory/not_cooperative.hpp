@@ -5,10 +5,11 @@
 
 namespace tegula::broken {
 
-/// A CTA may wait for another one only where both are resident: in a cluster, or in a cooperative launch.
+/// A CTA may wait for another one only where both are resident: in a cluster, or in a
+/// cooperative launch.
 ///
-/// A barrier of the whole grid. CTAs start where there is room, and a CTA that waits leaves none. A GPU with
-/// room for both lets it pass, today.
+/// A barrier of the whole grid. CTAs start where there is room, and a CTA that waits leaves none. A
+/// GPU with room for both lets it pass, today.
 ///
 /// CUDA C++ programming guide: cooperative groups, "Grid Synchronization".
 struct not_cooperative : Kernel<32> {
@@ -37,12 +38,13 @@ struct not_cooperative::Repaired : not_cooperative {
 };
 
 // Report:
-//   09_global_memory/not_cooperative.hpp:29: kernel not_cooperative, CTA (0, 0, 0): deadlock: every thread
-//     that runs reads the same memory again and again, and nobody changes it; lanes 1-31 of warp 0 wait at
-//     bar.warp.sync (09_global_memory/not_cooperative.hpp:29) for lane 0; lane 0 of warp 0 reads at
-//     09_global_memory/not_cooperative.hpp:25: byte 0 of flags, which atom of warp 0 lane 0
-//     (09_global_memory/not_cooperative.hpp:24) has changed last; CTA (1, 0, 0), which may not have started
-//     yet, does so by atom (09_global_memory/not_cooperative.hpp:24): `static constexpr bool cooperative =
-//     true;` in the kernel has all of its CTAs resident at once, or the launch refused
+//   09_global_memory/not_cooperative.hpp:30: kernel not_cooperative, CTA (0, 0, 0): deadlock: every
+//     thread that runs reads the same memory again and again, and nobody changes it; lanes 1-31 of
+//     warp 0 wait at bar.warp.sync (09_global_memory/not_cooperative.hpp:30) for lane 0; lane 0 of
+//     warp 0 reads at 09_global_memory/not_cooperative.hpp:26: byte 0 of flags, which atom of warp
+//     0 lane 0 (09_global_memory/not_cooperative.hpp:25) has changed last; CTA (1, 0, 0), which may
+//     not have started yet, does so by atom (09_global_memory/not_cooperative.hpp:25): `static
+//     constexpr bool cooperative = true;` in the kernel has all of its CTAs resident at once, or
+//     the launch refused
 
 }  // namespace tegula::broken

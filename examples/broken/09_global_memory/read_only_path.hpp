@@ -6,8 +6,8 @@ namespace tegula::broken {
 
 /// What is read through the read-only path, nobody writes in the same launch.
 ///
-/// ld.global.nc may be served by a cache that no barrier and no fence touches. So what orders other loads
-/// does not order this one.
+/// ld.global.nc may be served by a cache that no barrier and no fence touches. So what orders other
+/// loads does not order this one.
 ///
 /// PTX ISA: ld.global.nc.
 struct read_only_path : Kernel<64> {
@@ -21,10 +21,10 @@ struct read_only_path : Kernel<64> {
 };
 
 // Report:
-//   09_global_memory/read_only_path.hpp:18: kernel read_only_path, CTA (0, 0, 0), warp 1, lane 31: data_race:
-//     ld.global.nc reads byte 0 of out, which st.global of warp 0 lane 0 writes
-//     (09_global_memory/read_only_path.hpp:15): the read-only path need not see what the launch writes: an
-//     ld_global in the place of the ld_global_nc, and a cta::sync between the two, would order them (64 times
-//     in all)
+//   09_global_memory/read_only_path.hpp:18: kernel read_only_path, CTA (0, 0, 0), warp 1, lane 31:
+//     data_race: ld.global.nc reads byte 0 of out, which st.global of warp 0 lane 0 writes
+//     (09_global_memory/read_only_path.hpp:15): the read-only path need not see what the launch
+//     writes: an ld_global in the place of the ld_global_nc, and a cta::sync between the two, would
+//     order them (64 times in all)
 
 }  // namespace tegula::broken

@@ -34,10 +34,10 @@ struct scope_too_small : Kernel<32> {
 
 // Report:
 //   09_global_memory/scope_too_small.hpp:30: kernel scope_too_small, CTA (2, 0, 0), warp 0, lane 0:
-//     data_race: ld.global reads byte 0 of out, which st.global of CTA (0, 0, 0), warp 0, lane 0 writes
-//     (09_global_memory/scope_too_small.hpp:24), with nothing between the two CTAs that orders them: a
-//     fence_acq_rel<Scope::gpu> and then an atomic by the first, an atomic that sees that one's and then such
-//     a fence by the second, or two launches, would order them; the fence at
-//     09_global_memory/scope_too_small.hpp:19 orders for its own CTA alone (2 times in all)
+//     data_race: ld.global reads byte 0 of out, which st.global of CTA (0, 0, 0), warp 0, lane 0
+//     writes (09_global_memory/scope_too_small.hpp:24), with nothing between the two CTAs that
+//     orders them: a fence_acq_rel<Scope::gpu> and then an atomic by the first, an atomic that sees
+//     that one's and then such a fence by the second, or two launches, would order them; the fence
+//     at 09_global_memory/scope_too_small.hpp:19 orders for its own CTA alone (2 times in all)
 
 }  // namespace tegula::broken

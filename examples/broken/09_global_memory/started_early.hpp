@@ -22,13 +22,13 @@ struct started_early : Kernel<64> {
 };
 
 // Report:
-//   09_global_memory/started_early.hpp:19: kernel started_early, CTA (0, 0, 0), warp 0, lane 1: data_race:
-//     ld.global reads byte 4 of in, which the launch before this one may still write: a griddepcontrol_wait
-//     by this thread, or by one that a barrier or an mbarrier orders before it, would order them (63 times in
-//     all)
-//   09_global_memory/started_early.hpp:20: kernel started_early, CTA (0, 0, 0), warp 0, lane 1: data_race:
-//     st.global writes byte 4 of out, which the launch before this one may still read or write: a
-//     griddepcontrol_wait by this thread, or by one that a barrier or an mbarrier orders before it, would
-//     order them (63 times in all)
+//   09_global_memory/started_early.hpp:19: kernel started_early, CTA (0, 0, 0), warp 0, lane 1:
+//     data_race: ld.global reads byte 4 of in, which the launch before this one may still write: a
+//     griddepcontrol_wait by this thread, or by one that a barrier or an mbarrier orders before it,
+//     would order them (63 times in all)
+//   09_global_memory/started_early.hpp:20: kernel started_early, CTA (0, 0, 0), warp 0, lane 1:
+//     data_race: st.global writes byte 4 of out, which the launch before this one may still read or
+//     write: a griddepcontrol_wait by this thread, or by one that a barrier or an mbarrier orders
+//     before it, would order them (63 times in all)
 
 }  // namespace tegula::broken

@@ -24,10 +24,10 @@ struct two_ctas : Kernel<32> {
 };
 
 // Report:
-//   09_global_memory/two_ctas.hpp:21: kernel two_ctas, CTA (1, 0, 0), warp 0, lane 0: data_race: st.global
-//     writes byte 0 of flags, which st.global of CTA (0, 0, 0), warp 0, lane 0 writes, with nothing between
-//     the two CTAs that orders them: a fence_acq_rel<Scope::gpu> and then an atomic by the first, an atomic
-//     that sees that one's and then such a fence by the second, or two launches, would order them (6 times in
-//     all)
+//   09_global_memory/two_ctas.hpp:21: kernel two_ctas, CTA (1, 0, 0), warp 0, lane 0: data_race:
+//     st.global writes byte 0 of flags, which st.global of CTA (0, 0, 0), warp 0, lane 0 writes,
+//     with nothing between the two CTAs that orders them: a fence_acq_rel<Scope::gpu> and then an
+//     atomic by the first, an atomic that sees that one's and then such a fence by the second, or
+//     two launches, would order them (6 times in all)
 
 }  // namespace tegula::broken

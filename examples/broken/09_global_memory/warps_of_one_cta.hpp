@@ -19,15 +19,16 @@ struct warps_of_one_cta : Kernel<64> {
 };
 
 // Report:
-//   09_global_memory/warps_of_one_cta.hpp:16: kernel warps_of_one_cta, CTA (0, 0, 0), warp 0, lane 0:
-//     uninitialized_read: ld.global reads byte 128 of out, which nobody has written (32 times in all)
-//   09_global_memory/warps_of_one_cta.hpp:14: kernel warps_of_one_cta, CTA (0, 0, 0), warp 1, lane 0:
-//     data_race: st.global writes byte 128 of out, which ld.global of warp 0 lane 0 reads
-//     (09_global_memory/warps_of_one_cta.hpp:16), with nothing between the two that orders them: a cta::sync
-//     between them would order them (32 times in all)
-//   09_global_memory/warps_of_one_cta.hpp:16: kernel warps_of_one_cta, CTA (0, 0, 0), warp 1, lane 0:
-//     data_race: ld.global reads byte 0 of out, which st.global of warp 0 lane 0 writes
-//     (09_global_memory/warps_of_one_cta.hpp:14), with nothing between the two that orders them: a cta::sync
-//     between them would order them (32 times in all)
+//   09_global_memory/warps_of_one_cta.hpp:16: kernel warps_of_one_cta, CTA (0, 0, 0), warp 0, lane
+//     0: uninitialized_read: ld.global reads byte 128 of out, which nobody has written (32 times in
+//     all)
+//   09_global_memory/warps_of_one_cta.hpp:14: kernel warps_of_one_cta, CTA (0, 0, 0), warp 1, lane
+//     0: data_race: st.global writes byte 128 of out, which ld.global of warp 0 lane 0 reads
+//     (09_global_memory/warps_of_one_cta.hpp:16), with nothing between the two that orders them: a
+//     cta::sync between them would order them (32 times in all)
+//   09_global_memory/warps_of_one_cta.hpp:16: kernel warps_of_one_cta, CTA (0, 0, 0), warp 1, lane
+//     0: data_race: ld.global reads byte 0 of out, which st.global of warp 0 lane 0 writes
+//     (09_global_memory/warps_of_one_cta.hpp:14), with nothing between the two that orders them: a
+//     cta::sync between them would order them (32 times in all)
 
 }  // namespace tegula::broken

@@ -20,10 +20,10 @@ struct livelock : Kernel<64> {
 };
 
 // Report:
-//   10_schedules/livelock.hpp:17: kernel livelock, CTA (0, 0, 0): deadlock: every thread that runs reads the
-//     same memory again and again, and nobody changes it; warp 0 waits at barrier 0
-//     (10_schedules/livelock.hpp:17), where 32 of 64 threads have arrived; lanes 0-31 of warp 1 read at
-//     10_schedules/livelock.hpp:14: byte 0 of flags, which atom of warp 1 lane 0
+//   10_schedules/livelock.hpp:17: kernel livelock, CTA (0, 0, 0): deadlock: every thread that runs
+//     reads the same memory again and again, and nobody changes it; warp 0 waits at barrier 0
+//     (10_schedules/livelock.hpp:17), where 32 of 64 threads have arrived; lanes 0-31 of warp 1
+//     read at 10_schedules/livelock.hpp:14: byte 0 of flags, which atom of warp 1 lane 0
 //     (10_schedules/livelock.hpp:14) has changed last
 
 }  // namespace tegula::broken

@@ -4,11 +4,13 @@
 
 namespace tegula::broken {
 
-/// A CTA may wait for an earlier one, and not for a later one, which may start only when it has finished.
+/// A CTA may wait for an earlier one, and not for a later one, which may start only when it
+/// has finished.
 ///
 /// CTA 0 waits for what CTA 1 raises. On an empty GPU both are there, and it works.
 ///
-/// PTX ISA: "Grid of Cooperative Thread Arrays": CTAs run in no order, in parallel or one after another.
+/// PTX ISA: "Grid of Cooperative Thread Arrays": CTAs run in no order, in parallel or one
+/// after another.
 struct waits_for_a_later_cta : Kernel<32> {
   static constexpr Dim3 grid = {2, 1, 1};
 
@@ -25,11 +27,12 @@ struct waits_for_a_later_cta : Kernel<32> {
 };
 
 // Report:
-//   10_schedules/waits_for_a_later_cta.hpp:19: kernel waits_for_a_later_cta, CTA (0, 0, 0): deadlock: every
-//     thread that runs reads the same memory again and again, and nobody changes it; lane 0 of warp 0 reads
-//     at 10_schedules/waits_for_a_later_cta.hpp:19: byte 0 of flags, which atom of warp 0 lane 0
-//     (10_schedules/waits_for_a_later_cta.hpp:19) has changed last; CTA (1, 0, 0), which may not have started
-//     yet, does so by atom (10_schedules/waits_for_a_later_cta.hpp:22): `static constexpr bool cooperative =
-//     true;` in the kernel has all of its CTAs resident at once, or the launch refused
+//   10_schedules/waits_for_a_later_cta.hpp:21: kernel waits_for_a_later_cta, CTA (0, 0, 0):
+//     deadlock: every thread that runs reads the same memory again and again, and nobody changes
+//     it; lane 0 of warp 0 reads at 10_schedules/waits_for_a_later_cta.hpp:21: byte 0 of flags,
+//     which atom of warp 0 lane 0 (10_schedules/waits_for_a_later_cta.hpp:21) has changed last; CTA
+//     (1, 0, 0), which may not have started yet, does so by atom
+//     (10_schedules/waits_for_a_later_cta.hpp:24): `static constexpr bool cooperative = true;` in
+//     the kernel has all of its CTAs resident at once, or the launch refused
 
 }  // namespace tegula::broken

@@ -31,10 +31,10 @@ inline TensorMapDescription describe(DType type, void const* data, int mn, int k
   return d;
 }
 
-/// C = alpha A B^T + beta C on a machine: A (m, k), B (n, k), C (m, n). Kernel::a_contiguous and so
-/// on say along which axis each is contiguous, Kernel::boxes_a and so on how TMA moves those that
-/// Params has as tensor maps. Lines are longer than need be, so that what is written beside C is
-/// seen.
+/// C = alpha A B^T + beta C on a machine: A (m, k), B (n, k), C (m, n). Kernel::a_contiguous and
+/// so on say along which axis each is contiguous, Kernel::boxes_a and so on how TMA moves those
+/// that Params has as tensor maps. Lines are longer than need be, so that what is written beside C
+/// is seen.
 template <class Kernel, class Gpu> class GemmProblem {
  public:
   using T = typename Kernel::T;

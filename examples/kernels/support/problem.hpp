@@ -14,8 +14,8 @@
 
 #include "tegula/numeric/dtype.hpp"
 
-/// What the examples' problems have in common: random data, and results held to float64 within a
-/// bound.
+/// What the examples' problems have in common: random data, and results held to float64 within
+/// a bound.
 namespace tegula::examples {
 
 /// The unit roundoff of f32.
@@ -66,8 +66,8 @@ class Errors {
 };
 
 /// How far the sum of `products` products may be from exact, relative to the sum of their
-/// magnitudes, by fma or by the tensor core, whose steps of 8 products err by at most 11 u each:
-/// docs/arithmetic.md.
+/// magnitudes, by fma or by the tensor core, whose steps of 8 products err by at most 11 u
+/// each: docs/arithmetic.md.
 inline double accumulation_error(double products) {
   double const r = 11 * kU * std::ceil(products / 8);
   return r / (1 - r);

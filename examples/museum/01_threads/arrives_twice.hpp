@@ -34,7 +34,8 @@ struct arrives_twice : Kernel<64> {
 };
 
 // Report:
-//   01_threads/arrives_twice.hpp:29: kernel arrives_twice, CTA (0, 0, 0): deadlock: warp 1 waits at barrier 1
-//     (01_threads/arrives_twice.hpp:29), where 32 of 64 threads have arrived; warp 0 exited
+//   01_threads/arrives_twice.hpp:29: kernel arrives_twice, CTA (0, 0, 0): deadlock: warp 1 waits at
+//     barrier 1 (01_threads/arrives_twice.hpp:29), where 32 of 64 threads have arrived; warp 0
+//     exited
 
 }  // namespace tegula::museum

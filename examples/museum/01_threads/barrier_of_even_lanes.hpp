@@ -30,8 +30,8 @@ struct barrier_of_even_lanes : Kernel<32> {
 };
 
 // Report:
-//   01_threads/barrier_of_even_lanes.hpp:24: kernel barrier_of_even_lanes, CTA (0, 0, 0), warp 0, lane 0:
-//     divergence: bar.sync is not executed by the lanes of the warp together: lane 0 is at it, but lane 31
-//     waits for it at bar.sync (01_threads/barrier_of_even_lanes.hpp:27)
+//   01_threads/barrier_of_even_lanes.hpp:24: kernel barrier_of_even_lanes, CTA (0, 0, 0), warp 0,
+//     lane 0: divergence: bar.sync is not executed by the lanes of the warp together: lane 0 is at
+//     it, but lane 31 waits for it at bar.sync (01_threads/barrier_of_even_lanes.hpp:27)
 
 }  // namespace tegula::museum

@@ -34,12 +34,13 @@ struct barriers_out_of_step : Kernel<64> {
 };
 
 // Report:
-//   01_threads/barriers_out_of_step.hpp:29: kernel barriers_out_of_step, CTA (0, 0, 0), warp 1, lane 31:
-//     uninitialized_read: ld.shared reads row 0, column 31 of stage 0 of tile, which nobody has written (32
+//   01_threads/barriers_out_of_step.hpp:29: kernel barriers_out_of_step, CTA (0, 0, 0), warp 1,
+//     lane 31: uninitialized_read: ld.shared reads row 0, column 31 of stage 0 of tile, which
+//     nobody has written (32 times in all)
+//   01_threads/barriers_out_of_step.hpp:27: kernel barriers_out_of_step, CTA (0, 0, 0), warp 0,
+//     lane 0: data_race: st.shared writes row 0, column 0 of stage 0 of tile, which warp 1 lane 0
+//     read by ld.shared (01_threads/barriers_out_of_step.hpp:29), and nothing orders the two: a
+//     cta::sync between them, or an arrival on an mbarrier and a wait for it, would order them (32
 //     times in all)
-//   01_threads/barriers_out_of_step.hpp:27: kernel barriers_out_of_step, CTA (0, 0, 0), warp 0, lane 0:
-//     data_race: st.shared writes row 0, column 0 of stage 0 of tile, which warp 1 lane 0 read by ld.shared
-//     (01_threads/barriers_out_of_step.hpp:29), and nothing orders the two: a cta::sync between them, or an
-//     arrival on an mbarrier and a wait for it, would order them (32 times in all)
 
 }  // namespace tegula::museum

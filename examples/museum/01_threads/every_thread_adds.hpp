@@ -21,16 +21,18 @@ struct every_thread_adds : Kernel<64> {
     if (thread_idx() == 0) st_shared(at(smem, 0, 0), 0.0f);
     cta::sync();
     float const term = ld_global<float>(p.in + 1);  // the same for every thread
-    if (!p.repaired || thread_idx() == 0) st_shared(at(smem, 0, 0), ld_shared<float>(at(smem, 0, 0)) + term);
+    if (!p.repaired || thread_idx() == 0)
+      st_shared(at(smem, 0, 0), ld_shared<float>(at(smem, 0, 0)) + term);
     cta::sync();
     if (thread_idx() == 0) st_global(p.out, ld_shared<float>(at(smem, 0, 0)));
   }
 };
 
 // Report:
-//   01_threads/every_thread_adds.hpp:24: kernel every_thread_adds, CTA (0, 0, 0), warp 0, lane 0: data_race:
-//     ld.shared reads row 0, column 0 of stage 0 of tile, which warp 1 lane 30 wrote by st.shared
-//     (01_threads/every_thread_adds.hpp:24), and nothing orders the two: a cta::sync between them, or an
-//     arrival on an mbarrier and a wait for it, would order them (126 times in all)
+//   01_threads/every_thread_adds.hpp:25: kernel every_thread_adds, CTA (0, 0, 0), warp 0, lane 0:
+//     data_race: ld.shared reads row 0, column 0 of stage 0 of tile, which warp 1 lane 30 wrote by
+//     st.shared (01_threads/every_thread_adds.hpp:25), and nothing orders the two: a cta::sync
+//     between them, or an arrival on an mbarrier and a wait for it, would order them (126 times in
+//     all)
 
 }  // namespace tegula::museum

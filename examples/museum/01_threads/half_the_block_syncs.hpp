@@ -26,14 +26,14 @@ struct half_the_block_syncs : Kernel<128> {
       cta::sync();
     }
     if (warp_id() == 0)
-      st_global(p.out + lane_id(),
-                ld_shared<float>(at(smem, 0, lane_id())) + ld_shared<float>(at(smem, 1, lane_id())));
+      st_global(p.out + lane_id(), ld_shared<float>(at(smem, 0, lane_id())) +
+                                       ld_shared<float>(at(smem, 1, lane_id())));
   }
 };
 
 // Report:
-//   01_threads/half_the_block_syncs.hpp:26: kernel half_the_block_syncs, CTA (0, 0, 0): deadlock: warps 0-1
-//     wait at barrier 0 (01_threads/half_the_block_syncs.hpp:26), where 64 of 128 threads have arrived; warps
-//     2-3 exited
+//   01_threads/half_the_block_syncs.hpp:26: kernel half_the_block_syncs, CTA (0, 0, 0): deadlock:
+//     warps 0-1 wait at barrier 0 (01_threads/half_the_block_syncs.hpp:26), where 64 of 128 threads
+//     have arrived; warps 2-3 exited
 
 }  // namespace tegula::museum

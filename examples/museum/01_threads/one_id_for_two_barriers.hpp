@@ -31,12 +31,13 @@ struct one_id_for_two_barriers : Kernel<128> {
 };
 
 // Report:
-//   01_threads/one_id_for_two_barriers.hpp:29: kernel one_id_for_two_barriers, CTA (0, 0, 0), warp 2, lane
-//     31: uninitialized_read: ld.shared reads row 3, column 31 of stage 0 of tile, which nobody has written
-//     (64 times in all)
-//   01_threads/one_id_for_two_barriers.hpp:27: kernel one_id_for_two_barriers, CTA (0, 0, 0), warp 3, lane 0:
-//     data_race: st.shared writes row 3, column 0 of stage 0 of tile, which warp 2 lane 0 read by ld.shared
-//     (01_threads/one_id_for_two_barriers.hpp:29), and nothing orders the two: a cta::sync between them, or
-//     an arrival on an mbarrier and a wait for it, would order them (128 times in all)
+//   01_threads/one_id_for_two_barriers.hpp:29: kernel one_id_for_two_barriers, CTA (0, 0, 0), warp
+//     2, lane 31: uninitialized_read: ld.shared reads row 3, column 31 of stage 0 of tile, which
+//     nobody has written (64 times in all)
+//   01_threads/one_id_for_two_barriers.hpp:27: kernel one_id_for_two_barriers, CTA (0, 0, 0), warp
+//     3, lane 0: data_race: st.shared writes row 3, column 0 of stage 0 of tile, which warp 2 lane
+//     0 read by ld.shared (01_threads/one_id_for_two_barriers.hpp:29), and nothing orders the two:
+//     a cta::sync between them, or an arrival on an mbarrier and a wait for it, would order them
+//     (128 times in all)
 
 }  // namespace tegula::museum

@@ -34,9 +34,10 @@ struct reduction_in_a_loop : Kernel<64> {
 };
 
 // Report:
-//   01_threads/reduction_in_a_loop.hpp:28: kernel reduction_in_a_loop, CTA (0, 0, 0), warp 0, lane 0:
-//     data_race: ld.shared reads row 1, column 0 of stage 0 of tile, which warp 1 lane 0 wrote by st.shared
-//     (01_threads/reduction_in_a_loop.hpp:24), and nothing orders the two: a cta::sync between them, or an
-//     arrival on an mbarrier and a wait for it, would order them (63 times in all)
+//   01_threads/reduction_in_a_loop.hpp:28: kernel reduction_in_a_loop, CTA (0, 0, 0), warp 0, lane
+//     0: data_race: ld.shared reads row 1, column 0 of stage 0 of tile, which warp 1 lane 0 wrote
+//     by st.shared (01_threads/reduction_in_a_loop.hpp:24), and nothing orders the two: a cta::sync
+//     between them, or an arrival on an mbarrier and a wait for it, would order them (63 times in
+//     all)
 
 }  // namespace tegula::museum

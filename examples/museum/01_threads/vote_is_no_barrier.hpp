@@ -27,9 +27,9 @@ struct vote_is_no_barrier : Kernel<32> {
 };
 
 // Report:
-//   01_threads/vote_is_no_barrier.hpp:25: kernel vote_is_no_barrier, CTA (0, 0, 0), warp 0, lane 31:
-//     data_race: ld.shared reads row 0, column 0 of stage 0 of tile, which warp 0 lane 0 wrote by st.shared
-//     (01_threads/vote_is_no_barrier.hpp:22), and nothing orders the two: a warp::sync between them would
-//     order them (32 times in all)
+//   01_threads/vote_is_no_barrier.hpp:25: kernel vote_is_no_barrier, CTA (0, 0, 0), warp 0, lane
+//     31: data_race: ld.shared reads row 0, column 0 of stage 0 of tile, which warp 0 lane 0 wrote
+//     by st.shared (01_threads/vote_is_no_barrier.hpp:22), and nothing orders the two: a warp::sync
+//     between them would order them (32 times in all)
 
 }  // namespace tegula::museum

@@ -11,7 +11,7 @@ namespace tegula::museum {
 /// 2017 it is a race; `volatile` says nothing about other threads. Numba, Kokkos, Kaldi and many
 /// others had to repair it.
 ///
-/// Mend: a barrier of the warp before the loads and one after them (or a shuffle, which needs no memory).
+/// Mend: a barrier of the warp before the loads and one after them (or a shuffle, without memory).
 /// Seen in: HeCBench, https://github.com/ORNL/HeCBench/issues/91
 /// Seen in: Numba, https://github.com/numba/numba/pull/6127
 /// Seen in: Kokkos, https://github.com/kokkos/kokkos/pull/6630
@@ -33,16 +33,16 @@ struct warp_synchronous_sum : Kernel<32> {
 };
 
 // Report:
-//   01_threads/warp_synchronous_sum.hpp:27: kernel warp_synchronous_sum, CTA (0, 0, 0), warp 0, lane 0:
-//     uninitialized_read: ld.shared reads row 0, column 16 of stage 0 of tile, which nobody has written (129
-//     times in all)
-//   01_threads/warp_synchronous_sum.hpp:24: kernel warp_synchronous_sum, CTA (0, 0, 0), warp 0, lane 1:
-//     data_race: st.shared writes row 0, column 1 of stage 0 of tile, which warp 0 lane 0 read by ld.shared
-//     (01_threads/warp_synchronous_sum.hpp:27), and nothing orders the two: a warp::sync between them would
-//     order them (31 times in all)
-//   01_threads/warp_synchronous_sum.hpp:27: kernel warp_synchronous_sum, CTA (0, 0, 0), warp 0, lane 16:
-//     data_race: ld.shared reads row 0, column 0 of stage 0 of tile, which warp 0 lane 0 wrote by st.shared
-//     (01_threads/warp_synchronous_sum.hpp:29), and nothing orders the two: a warp::sync between them would
-//     order them (31 times in all)
+//   01_threads/warp_synchronous_sum.hpp:27: kernel warp_synchronous_sum, CTA (0, 0, 0), warp 0,
+//     lane 0: uninitialized_read: ld.shared reads row 0, column 16 of stage 0 of tile, which nobody
+//     has written (129 times in all)
+//   01_threads/warp_synchronous_sum.hpp:24: kernel warp_synchronous_sum, CTA (0, 0, 0), warp 0,
+//     lane 1: data_race: st.shared writes row 0, column 1 of stage 0 of tile, which warp 0 lane 0
+//     read by ld.shared (01_threads/warp_synchronous_sum.hpp:27), and nothing orders the two: a
+//     warp::sync between them would order them (31 times in all)
+//   01_threads/warp_synchronous_sum.hpp:27: kernel warp_synchronous_sum, CTA (0, 0, 0), warp 0,
+//     lane 16: data_race: ld.shared reads row 0, column 0 of stage 0 of tile, which warp 0 lane 0
+//     wrote by st.shared (01_threads/warp_synchronous_sum.hpp:29), and nothing orders the two: a
+//     warp::sync between them would order them (31 times in all)
 
 }  // namespace tegula::museum

@@ -31,8 +31,8 @@ struct box_larger_than_expected : Kernel<32> {
 };
 
 // Report:
-//   03_tma/box_larger_than_expected.hpp:28: kernel box_larger_than_expected, CTA (0, 0, 0): deadlock: warp 0
-//     waits at mbarrier element 0 of full (03_tma/box_larger_than_expected.hpp:28) for the phase of parity 0,
-//     which has 512 bytes more than it expects
+//   03_tma/box_larger_than_expected.hpp:28: kernel box_larger_than_expected, CTA (0, 0, 0):
+//     deadlock: warp 0 waits at mbarrier element 0 of full (03_tma/box_larger_than_expected.hpp:28)
+//     for the phase of parity 0, which has 512 bytes more than it expects
 
 }  // namespace tegula::museum

@@ -34,9 +34,9 @@ struct fence_in_a_loop_not_taken : Kernel<64> {
 };
 
 // Report:
-//   03_tma/fence_in_a_loop_not_taken.hpp:29: kernel fence_in_a_loop_not_taken, CTA (0, 0, 0), warp 0, lane 0:
-//     proxy_race: cp.async.bulk.tensor reads row 0, column 0 of stage 0 of tile, which warp 0 lane 0 wrote by
-//     st.shared (03_tma/fence_in_a_loop_not_taken.hpp:21) without a fence.proxy.async after that: a
-//     fence_proxy_async_shared between the two would order them
+//   03_tma/fence_in_a_loop_not_taken.hpp:29: kernel fence_in_a_loop_not_taken, CTA (0, 0, 0), warp
+//     0, lane 0: proxy_race: cp.async.bulk.tensor reads row 0, column 0 of stage 0 of tile, which
+//     warp 0 lane 0 wrote by st.shared (03_tma/fence_in_a_loop_not_taken.hpp:21) without a
+//     fence.proxy.async after that: a fence_proxy_async_shared between the two would order them
 
 }  // namespace tegula::museum

@@ -46,10 +46,11 @@ struct flag_before_a_tma_load : Kernel<32> {
 };
 
 // Report:
-//   03_tma/flag_before_a_tma_load.hpp:41: kernel flag_before_a_tma_load, CTA (1, 0, 0), warp 0, lane 0:
-//     proxy_race: cp.async.bulk.tensor reads byte 0 of out, which st.global of CTA (0, 0, 0), warp 0 writes
-//     (03_tma/flag_before_a_tma_load.hpp:25) through the generic proxy, with no fence.proxy.async after that:
-//     a fence_proxy_async by the first after the write and before its fence and atomic, or by the second
-//     after its atomic and fence, would order them (8 times in all)
+//   03_tma/flag_before_a_tma_load.hpp:41: kernel flag_before_a_tma_load, CTA (1, 0, 0), warp 0,
+//     lane 0: proxy_race: cp.async.bulk.tensor reads byte 0 of out, which st.global of CTA (0, 0,
+//     0), warp 0 writes (03_tma/flag_before_a_tma_load.hpp:25) through the generic proxy, with no
+//     fence.proxy.async after that: a fence_proxy_async by the first after the write and before its
+//     fence and atomic, or by the second after its atomic and fence, would order them (8 times in
+//     all)
 
 }  // namespace tegula::museum

@@ -29,7 +29,8 @@ struct parity_of_the_ring : Kernel<64> {
         if (step == 3) mbarrier_wait_parity(done, 1);
       } else if (warp_id() == 1) {
         mbarrier_wait_parity(done, p.repaired ? step % 2 : (step / 2) % 2);
-        st_global(p.out + 32 * step + lane_id(), ld_shared<float>(at(smem, 0, lane_id(), step % 2)));
+        st_global(p.out + 32 * step + lane_id(),
+                  ld_shared<float>(at(smem, 0, lane_id(), step % 2)));
         mbarrier_arrive(free);
       }
     }
@@ -37,18 +38,21 @@ struct parity_of_the_ring : Kernel<64> {
 };
 
 // Report:
-//   03_tma/parity_of_the_ring.hpp:32: kernel parity_of_the_ring, CTA (0, 0, 0), warp 1, lane 0:
-//     uninitialized_read: ld.shared reads row 0, column 0 of stage 1 of tile, which nobody has written (32
-//     times in all)
+//   03_tma/parity_of_the_ring.hpp:33: kernel parity_of_the_ring, CTA (0, 0, 0), warp 1, lane 0:
+//     uninitialized_read: ld.shared reads row 0, column 0 of stage 1 of tile, which nobody has
+//     written (32 times in all)
 //   03_tma/parity_of_the_ring.hpp:28: kernel parity_of_the_ring, CTA (0, 0, 0), warp 0, lane 0:
-//     async_overwrite: cp.async.bulk.tensor writes row 0, column 19 of stage 1 of tile, which warp 1 lane 19
-//     reads by ld.shared (03_tma/parity_of_the_ring.hpp:32), and nothing orders that before: an arrival on an
-//     mbarrier after the read, or a barrier, and a wait for it would order them (2 times in all)
+//     async_overwrite: cp.async.bulk.tensor writes row 0, column 19 of stage 1 of tile, which warp
+//     1 lane 19 reads by ld.shared (03_tma/parity_of_the_ring.hpp:33), and nothing orders that
+//     before: an arrival on an mbarrier after the read, or a barrier, and a wait for it would order
+//     them (2 times in all)
 //   03_tma/parity_of_the_ring.hpp:27: kernel parity_of_the_ring, CTA (0, 0, 0), warp 0, lane 0:
-//     mbarrier_misuse: mbarrier.arrive.expect_tx on element 0 of full, which has had the one arrival of a
-//     phase that its init (broken/kernel.hpp:73) says (it waits for 2048 bytes): its count is too small
-//   03_tma/parity_of_the_ring.hpp:28: kernel parity_of_the_ring, CTA (0, 0, 0), warp 0, lane 0: exited_cta:
-//     the CTA exits while a cp.async.bulk.tensor into its shared memory, from row 0, column 0 of stage 1 of
-//     tile on, has not been waited for: a wait for element 0 of full, on which it completes, would order them
+//     mbarrier_misuse: mbarrier.arrive.expect_tx on element 0 of full, which has had the one
+//     arrival of a phase that its init (broken/kernel.hpp:76) says (it waits for 2048 bytes): its
+//     count is too small
+//   03_tma/parity_of_the_ring.hpp:28: kernel parity_of_the_ring, CTA (0, 0, 0), warp 0, lane 0:
+//     exited_cta: the CTA exits while a cp.async.bulk.tensor into its shared memory, from row 0,
+//     column 0 of stage 1 of tile on, has not been waited for: a wait for element 0 of full, on
+//     which it completes, would order them
 
 }  // namespace tegula::museum

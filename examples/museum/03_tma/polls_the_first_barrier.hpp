@@ -21,11 +21,13 @@ struct polls_the_first_barrier : Kernel<64> {
     init(smem, 32);
     for (int step = 0; step < 4; ++step) {
       int const stage = step % 2, phase = step / 2;
-      SharedAddr const full = shared_address(&smem.full[stage]), empty = shared_address(&smem.empty[stage]);
+      SharedAddr const full = shared_address(&smem.full[stage]),
+                       empty = shared_address(&smem.empty[stage]);
       if (thread_idx() == 0) {
         mbarrier_wait_parity(empty, phase ^ 1);
         mbarrier_arrive_expect_tx(full, kBoxBytes);
-        tma_load(at(smem, 0, 0, stage), p.in_map, TmaCoordinate{32 * (step % 2), 8 * (step / 2)}, full);
+        tma_load(at(smem, 0, 0, stage), p.in_map, TmaCoordinate{32 * (step % 2), 8 * (step / 2)},
+                 full);
         if (step >= 2) mbarrier_wait_parity(full, phase);
       } else if (warp_id() == 1) {
         SharedAddr const ready = p.repaired ? full : shared_address(&smem.full[0]);
@@ -38,21 +40,23 @@ struct polls_the_first_barrier : Kernel<64> {
 };
 
 // Report:
-//   03_tma/polls_the_first_barrier.hpp:33: kernel polls_the_first_barrier, CTA (0, 0, 0), warp 1, lane 0:
-//     async_read_early: ld.shared reads row 0, column 0 of stage 1 of tile while a cp.async.bulk.tensor into
-//     it is in flight that warp 0 lane 0 issued (03_tma/polls_the_first_barrier.hpp:28): a wait for element 1
-//     of full, on which it completes, would order them (64 times in all)
-//   03_tma/polls_the_first_barrier.hpp:27: kernel polls_the_first_barrier, CTA (0, 0, 0), warp 0, lane 0:
-//     mbarrier_misuse: mbarrier.arrive.expect_tx on element 1 of full, which has had the one arrival of a
-//     phase that its init (broken/kernel.hpp:73) says (it waits for 2048 bytes): its count is too small
-//   03_tma/polls_the_first_barrier.hpp:28: kernel polls_the_first_barrier, CTA (0, 0, 0), warp 0, lane 0:
-//     async_overwrite: cp.async.bulk.tensor writes row 0, column 0 of stage 1 of tile while a
+//   03_tma/polls_the_first_barrier.hpp:35: kernel polls_the_first_barrier, CTA (0, 0, 0), warp 1,
+//     lane 0: async_read_early: ld.shared reads row 0, column 0 of stage 1 of tile while a
 //     cp.async.bulk.tensor into it is in flight that warp 0 lane 0 issued
-//     (03_tma/polls_the_first_barrier.hpp:28): a wait for element 1 of full, on which it completes, would
-//     order them
-//   03_tma/polls_the_first_barrier.hpp:28: kernel polls_the_first_barrier, CTA (0, 0, 0), warp 0, lane 0:
-//     exited_cta: the CTA exits while a cp.async.bulk.tensor into its shared memory, from row 0, column 0 of
-//     stage 1 of tile on, has not been waited for: a wait for element 1 of full, on which it completes, would
-//     order them (2 times in all)
+//     (03_tma/polls_the_first_barrier.hpp:29): a wait for element 1 of full, on which it completes,
+//     would order them (64 times in all)
+//   03_tma/polls_the_first_barrier.hpp:28: kernel polls_the_first_barrier, CTA (0, 0, 0), warp 0,
+//     lane 0: mbarrier_misuse: mbarrier.arrive.expect_tx on element 1 of full, which has had the
+//     one arrival of a phase that its init (broken/kernel.hpp:76) says (it waits for 2048 bytes):
+//     its count is too small
+//   03_tma/polls_the_first_barrier.hpp:29: kernel polls_the_first_barrier, CTA (0, 0, 0), warp 0,
+//     lane 0: async_overwrite: cp.async.bulk.tensor writes row 0, column 0 of stage 1 of tile while
+//     a cp.async.bulk.tensor into it is in flight that warp 0 lane 0 issued
+//     (03_tma/polls_the_first_barrier.hpp:29): a wait for element 1 of full, on which it completes,
+//     would order them
+//   03_tma/polls_the_first_barrier.hpp:29: kernel polls_the_first_barrier, CTA (0, 0, 0), warp 0,
+//     lane 0: exited_cta: the CTA exits while a cp.async.bulk.tensor into its shared memory, from
+//     row 0, column 0 of stage 1 of tile on, has not been waited for: a wait for element 1 of full,
+//     on which it completes, would order them (2 times in all)
 
 }  // namespace tegula::museum

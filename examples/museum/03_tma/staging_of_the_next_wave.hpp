@@ -34,15 +34,15 @@ struct staging_of_the_next_wave : Kernel<64> {
 };
 
 // Report:
-//   03_tma/staging_of_the_next_wave.hpp:27: kernel staging_of_the_next_wave, CTA (0, 0, 0), warp 0, lane 0:
-//     data_race: cp.async.bulk.tensor reads row 1, column 0 of stage 0 of tile, which warp 1 lane 0 wrote by
-//     st.shared (03_tma/staging_of_the_next_wave.hpp:23), and nothing orders the two: a
-//     fence_proxy_async_shared after the write, and then a barrier or an arrival on an mbarrier and a wait
-//     for it, would order them
-//   03_tma/staging_of_the_next_wave.hpp:23: kernel staging_of_the_next_wave, CTA (0, 0, 0), warp 0, lane 1:
-//     async_overwrite: st.shared writes row 0, column 1 of stage 0 of tile while a cp.async.bulk.tensor that
-//     reads it may be in flight that warp 0 lane 0 issued (03_tma/staging_of_the_next_wave.hpp:27): a
-//     barrier, or an arrival of warp 0 lane 0 on an mbarrier, after its bulk_wait_group_read would order them
-//     (124 times in all)
+//   03_tma/staging_of_the_next_wave.hpp:27: kernel staging_of_the_next_wave, CTA (0, 0, 0), warp 0,
+//     lane 0: data_race: cp.async.bulk.tensor reads row 1, column 0 of stage 0 of tile, which warp
+//     1 lane 0 wrote by st.shared (03_tma/staging_of_the_next_wave.hpp:23), and nothing orders the
+//     two: a fence_proxy_async_shared after the write, and then a barrier or an arrival on an
+//     mbarrier and a wait for it, would order them
+//   03_tma/staging_of_the_next_wave.hpp:23: kernel staging_of_the_next_wave, CTA (0, 0, 0), warp 0,
+//     lane 1: async_overwrite: st.shared writes row 0, column 1 of stage 0 of tile while a
+//     cp.async.bulk.tensor that reads it may be in flight that warp 0 lane 0 issued
+//     (03_tma/staging_of_the_next_wave.hpp:27): a barrier, or an arrival of warp 0 lane 0 on an
+//     mbarrier, after its bulk_wait_group_read would order them (124 times in all)
 
 }  // namespace tegula::museum

@@ -31,9 +31,9 @@ struct store_behind_a_barrier : Kernel<64> {
 };
 
 // Report:
-//   03_tma/store_behind_a_barrier.hpp:26: kernel store_behind_a_barrier, CTA (0, 0, 0), warp 0, lane 0:
-//     proxy_race: cp.async.bulk.tensor reads row 0, column 0 of stage 0 of tile, which warp 0 lane 0 wrote by
-//     st.shared (03_tma/store_behind_a_barrier.hpp:22) without a fence.proxy.async after that: a
-//     fence_proxy_async_shared between the two would order them
+//   03_tma/store_behind_a_barrier.hpp:26: kernel store_behind_a_barrier, CTA (0, 0, 0), warp 0,
+//     lane 0: proxy_race: cp.async.bulk.tensor reads row 0, column 0 of stage 0 of tile, which warp
+//     0 lane 0 wrote by st.shared (03_tma/store_behind_a_barrier.hpp:22) without a
+//     fence.proxy.async after that: a fence_proxy_async_shared between the two would order them
 
 }  // namespace tegula::museum

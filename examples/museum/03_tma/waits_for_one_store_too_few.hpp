@@ -23,12 +23,14 @@ struct waits_for_one_store_too_few : Kernel<32> {
     auto const load = [&](int tile) {
       SharedAddr const full = shared_address(&smem.full[tile % 2]);
       mbarrier_arrive_expect_tx(full, kBoxBytes);
-      tma_load(at(smem, 0, 0, tile % 2), p.in_map, TmaCoordinate{32 * (tile % 2), 8 * (tile / 2)}, full);
+      tma_load(at(smem, 0, 0, tile % 2), p.in_map, TmaCoordinate{32 * (tile % 2), 8 * (tile / 2)},
+               full);
     };
     load(0), load(1);
     for (int tile = 0; tile < 4; ++tile) {
       mbarrier_wait_parity(shared_address(&smem.full[tile % 2]), tile / 2);
-      tma_store(p.out_map, TmaCoordinate{32 * (tile % 2), 8 * (tile / 2)}, at(smem, 0, 0, tile % 2));
+      tma_store(p.out_map, TmaCoordinate{32 * (tile % 2), 8 * (tile / 2)},
+                at(smem, 0, 0, tile % 2));
       bulk_commit_group();
       if (tile >= 2) continue;
       if (p.repaired) {
@@ -43,10 +45,11 @@ struct waits_for_one_store_too_few : Kernel<32> {
 };
 
 // Report:
-//   03_tma/waits_for_one_store_too_few.hpp:26: kernel waits_for_one_store_too_few, CTA (0, 0, 0), warp 0,
-//     lane 0: async_overwrite: cp.async.bulk.tensor writes row 0, column 0 of stage 0 of tile while a
-//     cp.async.bulk.tensor that reads it is in flight that warp 0 lane 0 issued
-//     (03_tma/waits_for_one_store_too_few.hpp:31): a bulk_wait_group_read by the thread that issued it, and
-//     then a barrier or an mbarrier's phase for other threads, would order them (2 times in all)
+//   03_tma/waits_for_one_store_too_few.hpp:26: kernel waits_for_one_store_too_few, CTA (0, 0, 0),
+//     warp 0, lane 0: async_overwrite: cp.async.bulk.tensor writes row 0, column 0 of stage 0 of
+//     tile while a cp.async.bulk.tensor that reads it is in flight that warp 0 lane 0 issued
+//     (03_tma/waits_for_one_store_too_few.hpp:32): a bulk_wait_group_read by the thread that issued
+//     it, and then a barrier or an mbarrier's phase for other threads, would order them (2 times in
+//     all)
 
 }  // namespace tegula::museum

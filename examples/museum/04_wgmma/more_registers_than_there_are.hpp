@@ -33,8 +33,8 @@ struct more_registers_than_there_are : WarpgroupKernel<4> {
 };
 
 // Report:
-//   04_wgmma/more_registers_than_there_are.hpp:30: kernel more_registers_than_there_are, CTA (0, 0, 0):
-//     deadlock: warpgroup 3 waits at setmaxnreg (04_wgmma/more_registers_than_there_are.hpp:30) for 14336
-//     registers more, where 12288 of the CTA's 65536 are free; warps 0-11 exited
+//   04_wgmma/more_registers_than_there_are.hpp:30: kernel more_registers_than_there_are, CTA (0, 0,
+//     0): deadlock: warpgroup 3 waits at setmaxnreg (04_wgmma/more_registers_than_there_are.hpp:30)
+//     for 14336 registers more, where 12288 of the CTA's 65536 are free; warps 0-11 exited
 
 }  // namespace tegula::museum

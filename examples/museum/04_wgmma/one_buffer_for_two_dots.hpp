@@ -10,7 +10,7 @@ namespace tegula::museum {
 /// the loop had been pipelined, and not whether both operands had more than one buffer. Where one
 /// of them had a single buffer, the next tile overwrote what the tensor cores were reading.
 ///
-/// Mend: all warps wait for the `wgmma` and meet before the refill, or the operand has a second buffer.
+/// Mend: all warps wait for the `wgmma` and meet before the refill, or there is a second buffer.
 /// Seen in: Triton, https://github.com/triton-lang/triton/pull/3106
 /// compute-sanitizer: no: read by wgmma
 /// ConSan: yes
@@ -39,10 +39,10 @@ struct one_buffer_for_two_dots : WarpgroupKernel<> {
 };
 
 // Report:
-//   04_wgmma/one_buffer_for_two_dots.hpp:30: kernel one_buffer_for_two_dots, CTA (0, 0, 0), warp 0, lane 0:
-//     async_overwrite: cp.async writes row 0, column 0 of B while a wgmma.mma_async that reads it is in
-//     flight that warp 1 lane 31 issued (04_wgmma/one_buffer_for_two_dots.hpp:24): a wgmma_wait_group that
-//     covers it, and then a barrier or an mbarrier's phase for threads of other warps, would order them (64
-//     times in all)
+//   04_wgmma/one_buffer_for_two_dots.hpp:30: kernel one_buffer_for_two_dots, CTA (0, 0, 0), warp 0,
+//     lane 0: async_overwrite: cp.async writes row 0, column 0 of B while a wgmma.mma_async that
+//     reads it is in flight that warp 1 lane 31 issued (04_wgmma/one_buffer_for_two_dots.hpp:24): a
+//     wgmma_wait_group that covers it, and then a barrier or an mbarrier's phase for threads of
+//     other warps, would order them (64 times in all)
 
 }  // namespace tegula::museum

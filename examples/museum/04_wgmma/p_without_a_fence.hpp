@@ -22,7 +22,8 @@ struct p_without_a_fence : WarpgroupKernel<> {
     float d[8] = {};
     constexpr int words = sizeof(smem.a) / 4;
     for (int i = thread_idx(); i < words; i += 128)  // P, by all threads
-      st_shared(shared_address(smem.a.data) + static_cast<SharedAddr>(4 * i), std::uint32_t{0x3f803f80});
+      st_shared(shared_address(smem.a.data) + static_cast<SharedAddr>(4 * i),
+                std::uint32_t{0x3f803f80});
     if (p.repaired) {
       fence_proxy_async_shared();
       cta::bar_sync(1, 128);
@@ -36,10 +37,10 @@ struct p_without_a_fence : WarpgroupKernel<> {
 };
 
 // Report:
-//   04_wgmma/p_without_a_fence.hpp:31: kernel p_without_a_fence, CTA (0, 0, 0), warp 1, lane 31: data_race:
-//     wgmma.mma_async reads row 0, column 0 of A, which warp 0 lane 0 wrote by st.shared
-//     (04_wgmma/p_without_a_fence.hpp:25), and nothing orders the two: a fence_proxy_async_shared after the
-//     write, and then a barrier or an arrival on an mbarrier and a wait for it, would order them (57 times in
-//     all)
+//   04_wgmma/p_without_a_fence.hpp:32: kernel p_without_a_fence, CTA (0, 0, 0), warp 1, lane 31:
+//     data_race: wgmma.mma_async reads row 0, column 0 of A, which warp 0 lane 0 wrote by st.shared
+//     (04_wgmma/p_without_a_fence.hpp:25), and nothing orders the two: a fence_proxy_async_shared
+//     after the write, and then a barrier or an arrival on an mbarrier and a wait for it, would
+//     order them (57 times in all)
 
 }  // namespace tegula::museum

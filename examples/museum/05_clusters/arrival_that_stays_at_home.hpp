@@ -40,11 +40,11 @@ struct arrival_that_stays_at_home : Kernel<32> {
 };
 
 // Report:
-//   05_clusters/arrival_that_stays_at_home.hpp:36: kernel arrival_that_stays_at_home, CTA (0, 0, 0), warp 0,
-//     lane 0: data_race: ld.shared::cluster reads row 0, column 0 of stage 0 of tile of CTA 1 of the cluster,
-//     which warp 0 lane 0 of CTA 1 of the cluster wrote by st.shared
-//     (05_clusters/arrival_that_stays_at_home.hpp:27), and nothing orders the two: a cluster::sync between
-//     them, or an mbarrier_arrive_cluster_release and, after the wait for it, a fence_acq_rel<Scope::gpu>,
-//     would order them (32 times in all)
+//   05_clusters/arrival_that_stays_at_home.hpp:36: kernel arrival_that_stays_at_home, CTA (0, 0,
+//     0), warp 0, lane 0: data_race: ld.shared::cluster reads row 0, column 0 of stage 0 of tile of
+//     CTA 1 of the cluster, which warp 0 lane 0 of CTA 1 of the cluster wrote by st.shared
+//     (05_clusters/arrival_that_stays_at_home.hpp:27), and nothing orders the two: a cluster::sync
+//     between them, or an mbarrier_arrive_cluster_release and, after the wait for it, a
+//     fence_acq_rel<Scope::gpu>, would order them (32 times in all)
 
 }  // namespace tegula::museum

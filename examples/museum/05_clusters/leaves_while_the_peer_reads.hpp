@@ -21,7 +21,8 @@ struct leaves_while_the_peer_reads : Kernel<32> {
   static constexpr Dim3 cluster = {2, 1, 1}, grid = {2, 1, 1};
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
-    if (cluster_cta_rank() == 0 && lane_id() == 0) st_shared(at(smem, 0, 0), 7.0f);  // the atomic's result
+    // the atomic's result
+    if (cluster_cta_rank() == 0 && lane_id() == 0) st_shared(at(smem, 0, 0), 7.0f);
     cluster::sync();
     float const result = ld_shared_cluster<float>(mapa(at(smem, 0, 0), 0));
     st_global(p.out + 32 * cluster_cta_rank() + lane_id(), result);
@@ -30,9 +31,9 @@ struct leaves_while_the_peer_reads : Kernel<32> {
 };
 
 // Report:
-//   05_clusters/leaves_while_the_peer_reads.hpp:26: kernel leaves_while_the_peer_reads, CTA (1, 0, 0), warp
-//     0, lane 31: exited_cta: the CTA of rank 0 exits, and nothing orders that after the ld.shared::cluster
-//     from row 0, column 0 of stage 0 of tile by CTA 1 of the cluster: a wait of that CTA for the cluster's
-//     barrier before it exits would order them
+//   05_clusters/leaves_while_the_peer_reads.hpp:27: kernel leaves_while_the_peer_reads, CTA (1, 0,
+//     0), warp 0, lane 31: exited_cta: the CTA of rank 0 exits, and nothing orders that after the
+//     ld.shared::cluster from row 0, column 0 of stage 0 of tile by CTA 1 of the cluster: a wait of
+//     that CTA for the cluster's barrier before it exits would order them
 
 }  // namespace tegula::museum

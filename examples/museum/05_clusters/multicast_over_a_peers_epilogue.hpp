@@ -37,10 +37,12 @@ struct multicast_over_a_peers_epilogue : Kernel<64> {
         mbarrier_wait_parity(full, tile);
         float const x = ld_shared<float>(at(smem, 0, lane_id()));
         st_shared(at(smem, 0, lane_id()), 2 * x);  // the epilogue's staging
-        st_global(p.out + 32 * (2 * tile + rank) + lane_id(), ld_shared<float>(at(smem, 0, lane_id())));
+        st_global(p.out + 32 * (2 * tile + rank) + lane_id(),
+                  ld_shared<float>(at(smem, 0, lane_id())));
         fence_proxy_async_shared();
         warp::sync();
-        if (lane_id() == 0 && (rank == 0 || p.repaired)) mbarrier_arrive_cluster_release(mapa(done, 0));
+        if (lane_id() == 0 && (rank == 0 || p.repaired))
+          mbarrier_arrive_cluster_release(mapa(done, 0));
       }
     }
     cluster::sync();
@@ -48,11 +50,12 @@ struct multicast_over_a_peers_epilogue : Kernel<64> {
 };
 
 // Report:
-//   05_clusters/multicast_over_a_peers_epilogue.hpp:33: kernel multicast_over_a_peers_epilogue, CTA (0, 0,
-//     0), warp 0, lane 0: async_overwrite: cp.async.bulk.tensor writes row 0, column 0 of stage 0 of tile of
-//     CTA 1 of the cluster while a cp.async.bulk.tensor into it is in flight that warp 0 lane 0 of CTA 0 of
-//     the cluster issued (05_clusters/multicast_over_a_peers_epilogue.hpp:33): a wait for element 0 of full
-//     of CTA 1 of the cluster, on which it completes, by a thread of that CTA, an arrival of its on an
+//   05_clusters/multicast_over_a_peers_epilogue.hpp:33: kernel multicast_over_a_peers_epilogue, CTA
+//     (0, 0, 0), warp 0, lane 0: async_overwrite: cp.async.bulk.tensor writes row 0, column 0 of
+//     stage 0 of tile of CTA 1 of the cluster while a cp.async.bulk.tensor into it is in flight
+//     that warp 0 lane 0 of CTA 0 of the cluster issued
+//     (05_clusters/multicast_over_a_peers_epilogue.hpp:33): a wait for element 0 of full of CTA 1
+//     of the cluster, on which it completes, by a thread of that CTA, an arrival of its on an
 //     mbarrier of CTA 0 after that, and a wait for it there would order them
 
 }  // namespace tegula::museum

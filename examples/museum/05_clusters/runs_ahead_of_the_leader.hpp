@@ -42,11 +42,12 @@ struct runs_ahead_of_the_leader : Kernel<32> {
 };
 
 // Report:
-//   05_clusters/runs_ahead_of_the_leader.hpp:40: kernel runs_ahead_of_the_leader, CTA (0, 0, 0): deadlock: in
-//     CTA 0 of the cluster, lane 0 of warp 0 waits at mbarrier element 0 of full
-//     (05_clusters/runs_ahead_of_the_leader.hpp:38) for the phase of parity 0, which lacks 2 of 2 arrivals;
-//     lanes 1-31 of warp 0 wait at barrier.cluster.arrive (05_clusters/runs_ahead_of_the_leader.hpp:40) for
-//     lane 0; in CTA 1 of the cluster, warp 0 waits at the cluster's barrier
-//     (05_clusters/runs_ahead_of_the_leader.hpp:40), where 1 of 2 warps have arrived
+//   05_clusters/runs_ahead_of_the_leader.hpp:40: kernel runs_ahead_of_the_leader, CTA (0, 0, 0):
+//     deadlock: in CTA 0 of the cluster, lane 0 of warp 0 waits at mbarrier element 0 of full
+//     (05_clusters/runs_ahead_of_the_leader.hpp:38) for the phase of parity 0, which lacks 2 of 2
+//     arrivals; lanes 1-31 of warp 0 wait at barrier.cluster.arrive
+//     (05_clusters/runs_ahead_of_the_leader.hpp:40) for lane 0; in CTA 1 of the cluster, warp 0
+//     waits at the cluster's barrier (05_clusters/runs_ahead_of_the_leader.hpp:40), where 1 of 2
+//     warps have arrived
 
 }  // namespace tegula::museum

@@ -30,15 +30,15 @@ struct stores_before_the_peer_is_there : Kernel<32> {
 };
 
 // Report:
-//   05_clusters/stores_before_the_peer_is_there.hpp:26: kernel stores_before_the_peer_is_there, CTA (0, 0,
-//     0), warp 0, lane 0: exited_cta: st.shared::cluster to row 0, column 0 of stage 0 of tile of CTA 1 of
-//     the cluster, which may not have started: a cluster::sync before it would order the two (64 times in
-//     all)
-//   05_clusters/stores_before_the_peer_is_there.hpp:24: kernel stores_before_the_peer_is_there, CTA (1, 0,
-//     0), warp 0, lane 0: data_race: st.shared writes row 0, column 0 of stage 0 of tile, which warp 0 lane 0
-//     of CTA 0 of the cluster wrote by st.shared::cluster
-//     (05_clusters/stores_before_the_peer_is_there.hpp:26), and nothing orders the two: a cluster::sync
-//     between them, or an mbarrier_arrive_cluster_release and, after the wait for it, a
-//     fence_acq_rel<Scope::gpu>, would order them (64 times in all)
+//   05_clusters/stores_before_the_peer_is_there.hpp:26: kernel stores_before_the_peer_is_there, CTA
+//     (0, 0, 0), warp 0, lane 0: exited_cta: st.shared::cluster to row 0, column 0 of stage 0 of
+//     tile of CTA 1 of the cluster, which may not have started: a cluster::sync before it would
+//     order the two (64 times in all)
+//   05_clusters/stores_before_the_peer_is_there.hpp:24: kernel stores_before_the_peer_is_there, CTA
+//     (1, 0, 0), warp 0, lane 0: data_race: st.shared writes row 0, column 0 of stage 0 of tile,
+//     which warp 0 lane 0 of CTA 0 of the cluster wrote by st.shared::cluster
+//     (05_clusters/stores_before_the_peer_is_there.hpp:26), and nothing orders the two: a
+//     cluster::sync between them, or an mbarrier_arrive_cluster_release and, after the wait for it,
+//     a fence_acq_rel<Scope::gpu>, would order them (64 times in all)
 
 }  // namespace tegula::museum

@@ -29,16 +29,16 @@ struct counted_before_all_have_written : Kernel<64> {
     }
     cta::sync();
     if (ld_shared<float>(at(smem, 0, 0)) == 1)
-      st_global(p.out + 128 + thread_idx(),
-                ld_global<float>(p.out + thread_idx()) + ld_global<float>(p.out + 64 + thread_idx()));
+      st_global(p.out + 128 + thread_idx(), ld_global<float>(p.out + thread_idx()) +
+                                                ld_global<float>(p.out + 64 + thread_idx()));
   }
 };
 
 // Report:
-//   06_grids/counted_before_all_have_written.hpp:33: kernel counted_before_all_have_written, CTA (1, 0, 0),
-//     warp 0: data_race: ld.global reads byte 4 of out, which st.global of CTA (0, 0, 0), warp 0 writes
-//     (06_grids/counted_before_all_have_written.hpp:23), with nothing between the two CTAs that orders them:
-//     a cta::sync between the first access and the fence at 06_grids/counted_before_all_have_written.hpp:26
-//     would order them (2 times in all)
+//   06_grids/counted_before_all_have_written.hpp:32: kernel counted_before_all_have_written, CTA
+//     (1, 0, 0), warp 0: data_race: ld.global reads byte 4 of out, which st.global of CTA (0, 0,
+//     0), warp 0 writes (06_grids/counted_before_all_have_written.hpp:23), with nothing between the
+//     two CTAs that orders them: a cta::sync between the first access and the fence at
+//     06_grids/counted_before_all_have_written.hpp:26 would order them (2 times in all)
 
 }  // namespace tegula::museum

@@ -29,7 +29,9 @@ struct flag_read_by_a_plain_load : Kernel<32> {
       atom_exch(p.flags, 1u);
       return;
     }
-    auto const flag = [&] { return p.repaired ? atom_add(p.flags, 0u) : ld_global<std::uint32_t>(p.flags); };
+    auto const flag = [&] {
+      return p.repaired ? atom_add(p.flags, 0u) : ld_global<std::uint32_t>(p.flags);
+    };
     while (flag() == 0) {
     }
     fence_acq_rel<Scope::gpu>();
@@ -38,15 +40,16 @@ struct flag_read_by_a_plain_load : Kernel<32> {
 };
 
 // Report:
-//   06_grids/flag_read_by_a_plain_load.hpp:32: kernel flag_read_by_a_plain_load, CTA (1, 0, 0), warp 0, lane
-//     0: data_race: ld.global reads byte 0 of flags, which atom of CTA (0, 0, 0), warp 0, lane 0 changes
-//     (06_grids/flag_read_by_a_plain_load.hpp:29), with nothing between the two CTAs that orders them: a
-//     fence_acq_rel<Scope::gpu> and then an atomic by the first, an atomic that sees that one's and then such
-//     a fence by the second, or two launches, would order them
-//   06_grids/flag_read_by_a_plain_load.hpp:36: kernel flag_read_by_a_plain_load, CTA (1, 0, 0), warp 0, lane
-//     0: data_race: ld.global reads byte 0 of out, which st.global of CTA (0, 0, 0), warp 0, lane 0 writes
-//     (06_grids/flag_read_by_a_plain_load.hpp:27), with nothing between the two CTAs that orders them: a
-//     fence_acq_rel<Scope::gpu> and then an atomic by the first, an atomic that sees that one's and then such
-//     a fence by the second, or two launches, would order them
+//   06_grids/flag_read_by_a_plain_load.hpp:33: kernel flag_read_by_a_plain_load, CTA (1, 0, 0),
+//     warp 0, lane 0: data_race: ld.global reads byte 0 of flags, which atom of CTA (0, 0, 0), warp
+//     0, lane 0 changes (06_grids/flag_read_by_a_plain_load.hpp:29), with nothing between the two
+//     CTAs that orders them: a fence_acq_rel<Scope::gpu> and then an atomic by the first, an atomic
+//     that sees that one's and then such a fence by the second, or two launches, would order them
+//   06_grids/flag_read_by_a_plain_load.hpp:38: kernel flag_read_by_a_plain_load, CTA (1, 0, 0),
+//     warp 0, lane 0: data_race: ld.global reads byte 0 of out, which st.global of CTA (0, 0, 0),
+//     warp 0, lane 0 writes (06_grids/flag_read_by_a_plain_load.hpp:27), with nothing between the
+//     two CTAs that orders them: a fence_acq_rel<Scope::gpu> and then an atomic by the first, an
+//     atomic that sees that one's and then such a fence by the second, or two launches, would order
+//     them
 
 }  // namespace tegula::museum

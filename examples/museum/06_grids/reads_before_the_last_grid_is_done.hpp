@@ -29,13 +29,13 @@ struct reads_before_the_last_grid_is_done : Kernel<32> {
 };
 
 // Report:
-//   06_grids/reads_before_the_last_grid_is_done.hpp:27: kernel reads_before_the_last_grid_is_done, CTA (0, 0,
-//     0), warp 0, lane 0: data_race: ld.global reads byte 0 of in, which the launch before this one may still
-//     write: a griddepcontrol_wait by this thread, or by one that a barrier or an mbarrier orders before it,
-//     would order them (32 times in all)
-//   06_grids/reads_before_the_last_grid_is_done.hpp:27: kernel reads_before_the_last_grid_is_done, CTA (0, 0,
-//     0), warp 0, lane 0: data_race: st.global writes byte 0 of out, which the launch before this one may
-//     still read or write: a griddepcontrol_wait by this thread, or by one that a barrier or an mbarrier
-//     orders before it, would order them (32 times in all)
+//   06_grids/reads_before_the_last_grid_is_done.hpp:27: kernel reads_before_the_last_grid_is_done,
+//     CTA (0, 0, 0), warp 0, lane 0: data_race: ld.global reads byte 0 of in, which the launch
+//     before this one may still write: a griddepcontrol_wait by this thread, or by one that a
+//     barrier or an mbarrier orders before it, would order them (32 times in all)
+//   06_grids/reads_before_the_last_grid_is_done.hpp:27: kernel reads_before_the_last_grid_is_done,
+//     CTA (0, 0, 0), warp 0, lane 0: data_race: st.global writes byte 0 of out, which the launch
+//     before this one may still read or write: a griddepcontrol_wait by this thread, or by one that
+//     a barrier or an mbarrier orders before it, would order them (32 times in all)
 
 }  // namespace tegula::museum

@@ -39,10 +39,10 @@ struct semaphore_without_a_fence : Kernel<64> {
 };
 
 // Report:
-//   06_grids/semaphore_without_a_fence.hpp:32: kernel semaphore_without_a_fence, CTA (1, 0, 0), warp 0:
-//     data_race: st.global writes byte 0 of out, which st.global of CTA (0, 0, 0), warp 0 writes, with
-//     nothing between the two CTAs that orders them: a fence_acq_rel<Scope::gpu> and then an atomic by the
-//     first, an atomic that sees that one's and then such a fence by the second, or two launches, would order
-//     them (2 times in all)
+//   06_grids/semaphore_without_a_fence.hpp:32: kernel semaphore_without_a_fence, CTA (1, 0, 0),
+//     warp 0: data_race: st.global writes byte 0 of out, which st.global of CTA (0, 0, 0), warp 0
+//     writes, with nothing between the two CTAs that orders them: a fence_acq_rel<Scope::gpu> and
+//     then an atomic by the first, an atomic that sees that one's and then such a fence by the
+//     second, or two launches, would order them (2 times in all)
 
 }  // namespace tegula::museum

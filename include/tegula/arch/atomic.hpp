@@ -15,8 +15,8 @@
 /// shared memory they have that of the CTA, whose own it is; or that of the cluster (sm_90), where
 /// the address is mapa's. Floating-point addition rounds to nearest even and keeps subnormals; the
 /// order in which threads add is the machine's. On the simulated machine CTAs take their turn in
-/// the order of their indices, so that a result does not depend on how many of the host's cores run
-/// it.
+/// the order of their indices, so that a result does not depend on how many of the host's cores
+/// run it.
 namespace tegula {
 
 template <class T>

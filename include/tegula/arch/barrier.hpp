@@ -20,8 +20,8 @@ TEGULA_DEVICE void sync([[maybe_unused]] SourceLocation where = SourceLocation::
 #endif
 }
 
-/// Arrives at barrier `id` (0 to 15) and waits until `threads` threads (a multiple of 32) have
-/// arrived.
+/// Arrives at barrier `id` (0 to 15) and waits until `threads` threads (a multiple of 32)
+/// have arrived.
 TEGULA_DEVICE void bar_sync(int id, int threads,
                             [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
@@ -31,9 +31,9 @@ TEGULA_DEVICE void bar_sync(int id, int threads,
 #endif
 }
 
-/// As bar_sync, without .aligned: the lanes of a warp may come to it on different lines. Each waits
-/// for the warp's others that have not exited, then the warp arrives: PTX ISA, barrier.cta.sync
-/// (sm_70).
+/// As bar_sync, without .aligned: the lanes of a warp may come to it on different lines. Each
+/// waits for the warp's others that have not exited, then the warp arrives: PTX ISA,
+/// barrier.cta.sync (sm_70).
 TEGULA_DEVICE void barrier_sync(int id, int threads,
                                 [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU

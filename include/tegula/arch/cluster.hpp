@@ -73,8 +73,8 @@ TEGULA_DEVICE Dim3 cluster_dim() {
 /// execute one together.
 namespace cluster {
 
-/// Arrives without waiting; what the thread did to memory before is visible to those that wait
-/// (.release).
+/// Arrives without waiting; what the thread did to memory before is visible to those that
+/// wait (.release).
 TEGULA_DEVICE void arrive([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
@@ -225,8 +225,8 @@ TEGULA_DEVICE void st_async(SharedAddr remote, V const& value, SharedAddr remote
 
 /// Adds a value to shared memory of a CTA of the cluster without waiting for it; once done, it
 /// completes sizeof(T) bytes of the mbarrier, which lies in the same CTA as `remote`: PTX ISA,
-/// red.async. Both addresses are of the cluster's window. Sums of s64 have the bits of those of
-/// u64.
+/// red.async. Both addresses are of the cluster's window. Sums of s64 have the bits of those
+/// of u64.
 template <AtomicInteger T>
 TEGULA_DEVICE void red_async_add(
     SharedAddr remote, T value, SharedAddr remote_mbarrier,

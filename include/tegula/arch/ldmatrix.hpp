@@ -4,8 +4,8 @@
 
 #include "tegula/arch/shared.hpp"
 
-/// Warp-wide matrix loads from shared memory: PTX ISA, ldmatrix (sm_75). All 32 lanes execute it
-/// together.
+/// Warp-wide matrix loads from shared memory: PTX ISA, ldmatrix (sm_75). All 32 lanes execute
+/// it together.
 namespace tegula {
 
 /// Loads Count 8x8 matrices of 16-bit elements. Lane l gives the address (a multiple of 16 bytes)

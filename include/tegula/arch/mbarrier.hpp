@@ -44,9 +44,9 @@ TEGULA_DEVICE void mbarrier_inval(
 #endif
 }
 
-/// Makes this thread's mbarrier_init known to the cluster's other threads and to asynchronous
-/// copies, before the arrival (cluster::arrive, which may be relaxed) that follows: PTX ISA,
-/// fence.mbarrier_init.
+/// Makes this thread's mbarrier_init known to the cluster's other threads and to
+/// asynchronous copies, before the arrival (cluster::arrive, which may be relaxed) that
+/// follows: PTX ISA, fence.mbarrier_init.
 TEGULA_DEVICE void fence_mbarrier_init(
     [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
@@ -81,9 +81,9 @@ TEGULA_DEVICE void mbarrier_arrive(
 
 /// Arrives, once, at a barrier of any CTA of the cluster (its address is mapa's) to say that this
 /// thread has finished reading: its earlier loads, and wgmma's that it has waited for, are done.
-/// What it *wrote* for another CTA's threads needs mbarrier_arrive_cluster_release. (Release at the
-/// scope of the CTA; the scope of the cluster costs a memory barrier of the whole GPU for each
-/// arrival.)
+/// What it *wrote* for another CTA's threads needs mbarrier_arrive_cluster_release. (Release at
+/// the scope of the CTA; the scope of the cluster costs a memory barrier of the whole GPU for
+/// each arrival.)
 TEGULA_DEVICE void mbarrier_arrive_cluster(
     SharedAddr remote, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
@@ -105,9 +105,9 @@ TEGULA_DEVICE void mbarrier_arrive_cluster(
 #endif
 }
 
-/// As mbarrier_arrive_cluster, and what the thread did to memory before, by st_shared_cluster too,
-/// is visible to the cluster's threads that see the phase complete: release at the scope of the
-/// cluster.
+/// As mbarrier_arrive_cluster, and what the thread did to memory before, by st_shared_cluster
+/// too, is visible to the cluster's threads that see the phase complete: release at the scope of
+/// the cluster.
 TEGULA_DEVICE void mbarrier_arrive_cluster_release(
     SharedAddr remote, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
@@ -157,8 +157,8 @@ TEGULA_DEVICE void mbarrier_expect_tx(
 #endif
 }
 
-/// Says that `bytes` of those that the current phase expects have come, as an asynchronous copy
-/// does.
+/// Says that `bytes` of those that the current phase expects have come, as an asynchronous
+/// copy does.
 TEGULA_DEVICE void mbarrier_complete_tx(
     SharedAddr mbarrier, int bytes,
     [[maybe_unused]] SourceLocation where = SourceLocation::current()) {

@@ -119,8 +119,8 @@ TEGULA_DEVICE V ld_global_acquire(
 #endif
 }
 
-/// Likewise, and orders nothing else: ld.relaxed. A fence_acq_rel of the scope that follows
-/// acquires.
+/// Likewise, and orders nothing else: ld.relaxed. A fence_acq_rel of the scope that
+/// follows acquires.
 template <OrderedValue V, Scope S>
 TEGULA_DEVICE V ld_global_relaxed(
     void const* address, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {

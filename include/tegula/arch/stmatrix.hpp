@@ -4,8 +4,8 @@
 
 #include "tegula/arch/shared.hpp"
 
-/// Warp-wide matrix stores to shared memory: PTX ISA, stmatrix (sm_90). All 32 lanes execute it
-/// together.
+/// Warp-wide matrix stores to shared memory: PTX ISA, stmatrix (sm_90). All 32 lanes execute
+/// it together.
 namespace tegula {
 
 /// Stores Count 8x8 matrices of 16-bit elements; the inverse of ldmatrix (Transpose: of

@@ -19,8 +19,8 @@ struct TensorMapDescription {
   int rank = 0;                              ///< 1 to 5
   void const* address = nullptr;             ///< in the machine's global memory
   std::array<std::int64_t, 5> extents = {};  ///< elements along each axis
-  std::array<std::int64_t, 4> strides =
-      {};                       ///< bytes from one index to the next along axes 1, 2, ...
+  /// bytes from one index to the next along axes 1, 2, ...
+  std::array<std::int64_t, 4> strides = {};
   std::array<int, 5> box = {};  ///< elements of the tensor that a box spans along each axis
   /// Along each axis a box holds every n-th element of what it spans, the first included; that of
   /// axis 0 is ignored, as the driver ignores it.

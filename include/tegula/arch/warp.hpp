@@ -9,8 +9,8 @@
 #endif
 
 /// Collectives of a warp: PTX ISA, shfl.sync, vote.sync, redux.sync, elect.sync, bar.warp.sync.
-/// `mask` names the lanes that take part; each of them executes the same instruction with the same
-/// mask.
+/// `mask` names the lanes that take part; each of them executes the same instruction with the
+/// same mask.
 namespace tegula::warp {
 
 inline constexpr std::uint32_t kAllLanes = 0xffffffffu;
@@ -203,8 +203,8 @@ TEGULA_DEVICE bool elect_one(std::uint32_t mask,
 #endif
 }
 
-/// Waits for the lanes of the mask; their earlier memory accesses are visible to one another
-/// afterwards.
+/// Waits for the lanes of the mask; their earlier memory accesses are visible to one
+/// another afterwards.
 TEGULA_DEVICE void sync(std::uint32_t mask = kAllLanes,
                         [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU

@@ -21,8 +21,8 @@ namespace tegula {
 
 /// Orders this warpgroup's accesses to registers, and to shared memory through the asynchronous
 /// proxy, before its wgmma that follow: needed before the first wgmma, and wherever registers that
-/// one uses have been written since, other than accumulators by a wgmma of the same shape (PTX ISA,
-/// wgmma.fence).
+/// one uses have been written since, other than accumulators by a wgmma of the same shape (PTX
+/// ISA, wgmma.fence).
 TEGULA_DEVICE void wgmma_fence([[maybe_unused]] SourceLocation where = SourceLocation::current()) {
 #if TEGULA_GPU
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");

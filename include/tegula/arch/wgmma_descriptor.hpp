@@ -14,15 +14,13 @@ namespace tegula {
 /// that follow one another make a group; a row is one piece wide, or as wide as the swizzle.
 ///
 /// - K-major, no swizzle: groups of eight rows of mn are `stride_offset` apart, the two pieces
-/// along k
-///   `leading_offset`.
+///   along k `leading_offset`.
 /// - K-major, swizzled: groups are `stride_offset` apart; k stays inside a row, and
-/// `leading_offset` is not
-///   read.
+///   `leading_offset` is not read.
 /// - MN-major, no swizzle: groups of eight rows of k are `leading_offset` apart, pieces along mn
 ///   `stride_offset`.
-/// - MN-major, swizzled: groups of eight rows of k are `stride_offset` apart, rows along mn
-/// `leading_offset`.
+/// - MN-major, swizzled: groups of eight rows of k are `stride_offset` apart, rows along
+///   mn `leading_offset`.
 ///
 /// A swizzle exchanges the 16-byte pieces of each 128 bytes by the number of these 128 bytes,
 /// modulo its number of pieces, in addresses as a whole: a step along the operand may be added to
@@ -41,8 +39,8 @@ struct WgmmaDescriptor {
                                                       : 3;
     return static_cast<std::uint32_t>(stride_offset >> 4) | mode << 30;
   }
-  /// Bits 0 to 31 with a start address of 0: leading offset / 16 from bit 16. The start address /
-  /// 16 is bits 0 to 13.
+  /// Bits 0 to 31 with a start address of 0: leading offset / 16 from bit 16. The start address
+  /// / 16 is bits 0 to 13.
   TEGULA_HOST_DEVICE constexpr std::uint32_t low() const {
     return static_cast<std::uint32_t>(leading_offset >> 4) << 16;
   }

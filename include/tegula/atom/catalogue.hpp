@@ -267,8 +267,7 @@ constexpr bool find_mma(std::string_view name, MmaSpec& found) {
 constexpr MmaAtom mma_atom(std::string_view name) {
   MmaSpec spec;
   if (!find_mma(name, spec)) {
-    refuse("mma_atom",
-           "no MMA instruction of the catalogue has this name; `tegula atoms` lists them all");
+    refuse("mma_atom", "no MMA of the catalogue has this name; `tegula atoms` lists them all");
   }
   return mma_atom(spec);
 }
@@ -302,8 +301,8 @@ constexpr Name copy_name(CopySpec const& s) {
 }
 
 /// Calls `visit(CopySpec)` for every copy of the catalogue, until one call returns true; returns
-/// whether one did. Of the copies of whole tiles, which have no widths of their own, the amount is
-/// 0.
+/// whether one did. Of the copies of whole tiles, which have no widths of their own, the amount
+/// is 0.
 template <class Visit> constexpr bool any_copy(Visit&& visit) {
   using enum CopyOp;
   struct Family {
@@ -351,8 +350,7 @@ constexpr bool find_copy(std::string_view name, CopySpec& found) {
 constexpr CopyAtom copy_atom(std::string_view name) {
   CopySpec spec;
   if (!find_copy(name, spec)) {
-    refuse("copy_atom",
-           "no copy instruction of the catalogue has this name; `tegula atoms` lists them all");
+    refuse("copy_atom", "no copy of the catalogue has this name; `tegula atoms` lists them all");
   }
   return copy_atom(spec);
 }

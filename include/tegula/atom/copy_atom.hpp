@@ -25,9 +25,8 @@ struct CopyAtom {
 namespace detail {
 
 /// (thread, bit) of the rows that threads address in shared memory: thread i gives the address of
-/// row i % (8
-/// * matrices), of 128 bits. With fewer than 4 matrices the further threads' addresses are not
-/// used; they are written here as repeats, as CuTe does.
+/// row i % (8 * matrices), of 128 bits. With fewer than 4 matrices the further threads' addresses
+/// are not used; they are written here as repeats, as CuTe does.
 constexpr Layout matrix_rows(int matrices) {
   if (matrices == 4) {
     return layout(shape(32, 128), stride(128, 1));
@@ -44,8 +43,8 @@ constexpr Layout matrix_registers(int matrices) {
   return layout(shape(32, shape(32, matrices)), stride(32, stride(1, 1024)));
 }
 
-/// The same with .trans: thread t holds column t/4, rows 2*(t%4) and 2*(t%4)+1; rows are 128 bits
-/// apart.
+/// The same with .trans: thread t holds column t/4, rows 2*(t%4) and 2*(t%4)+1; rows are 128
+/// bits apart.
 constexpr Layout matrix_registers_trans(int matrices) {
   if (matrices == 1) {
     return layout(shape(shape(4, 8), shape(16, 2)), stride(stride(256, 16), stride(1, 128)));
@@ -71,8 +70,8 @@ constexpr CopyAtom copy_atom(CopySpec const& s) {
             .dst = loads ? registers : rows,
             .ref = registers};
   }
-  // An auto-vectorizing copy is one value of any type; the others move their bits, a tile as a
-  // whole.
+  // An auto-vectorizing copy is one value of any type; the others move their bits, a tile as
+  // a whole.
   Layout const own = s.op == CopyOp::auto_vectorizing ? layout(shape(1, 1), stride(0, 0))
                                                       : layout(shape(1, s.amount), stride(0, 1));
   return {.spec = s, .src = own, .dst = own, .ref = own};

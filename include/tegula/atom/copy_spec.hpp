@@ -17,9 +17,9 @@ enum class CopyOp : std::uint8_t {
   cp_async_ca_zfill,
   cp_async_cg,
   cp_async_cg_zfill,
-  universal,         // a plain load and store
-  auto_vectorizing,  // as wide as layouts and the stated alignment allow: one value at a time until
-                     // then
+  universal,  // a plain load and store
+  // as wide as layouts and the stated alignment allow: one value at a time until then
+  auto_vectorizing,
   // One thread asks for a whole tile: a tensor map's box, or a run of bytes.
   tma_load,
   tma_multicast,
@@ -42,8 +42,8 @@ constexpr char const* to_string(CopyOp op) {
 
 /// Whether threads move 8x8 matrices of 16-bit elements together: ldmatrix, stmatrix.
 constexpr bool moves_matrices(CopyOp op) { return op <= CopyOp::stmatrix_trans; }
-/// Whether one thread asks for a whole tile, which the hardware moves on its own: TMA and bulk
-/// copies.
+/// Whether one thread asks for a whole tile, which the hardware moves on its own: TMA and
+/// bulk copies.
 constexpr bool moves_tiles(CopyOp op) { return op >= CopyOp::tma_load; }
 
 /// One copy instruction. `amount` is a count of 8x8 matrices of 16-bit elements for the matrix
@@ -64,8 +64,7 @@ constexpr bool check(CopySpec const& s) {
       refuse("copy", "ldmatrix and stmatrix move 1, 2 or 4 matrices", to_string(s.op), s.amount);
   } else if (moves_tiles(s.op)) {
     if (s.amount <= 0 || s.amount % 128 != 0)
-      refuse("copy",
-             "one thread asks for a whole tile: the amount must be its bits, a multiple of 128",
+      refuse("copy", "one thread asks for a whole tile: the amount is its bits, a multiple of 128",
              to_string(s.op), s.amount);
   } else if (s.op == CopyOp::cp_async_cg || s.op == CopyOp::cp_async_cg_zfill) {
     if (s.amount != 128) refuse("copy", "cp.async.cg moves 128 bits", to_string(s.op), s.amount);

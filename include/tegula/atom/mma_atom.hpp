@@ -35,8 +35,8 @@ namespace detail {
 /// The fragment of a `rows` x `columns` operand whose 32-bit register holds `per_register` elements
 /// adjacent along the columns. PTX ISA, mma.m16n8k*: with group = lane / 4 and t = lane % 4,
 /// element j of register r lies at
-///   row = group + 8 * (r % (rows / 8)),  column = t * per_register + j + 4 * per_register * (r /
-///   (rows / 8)).
+///   row = group + 8 * (r % (rows / 8))
+///   column = t * per_register + j + 4 * per_register * (r / (rows / 8)).
 /// Result: ((4,8),(per_register, rows/8, columns/(4*per_register))) with extents of 1 left out.
 /// With several warps, each has the `rows` rows after those of the warp before, and the thread mode
 /// is (4,8,warps).
@@ -91,8 +91,8 @@ constexpr MmaAtom mma_atom(MmaSpec const& s) {
       .b = s.operands == MmaOperands::warp
                ? detail::warp_fragment(s.n, s.k, detail::elements_per_register(s.b))
                : in_shared_memory(s.n),
-      .c = detail::warp_fragment(s.m / warps, s.n, 2,
-                                 warps)};  // pairs along n, whatever their width
+      // pairs along n, whatever their width
+      .c = detail::warp_fragment(s.m / warps, s.n, 2, warps)};
 }
 
 }  // namespace tegula

@@ -36,8 +36,8 @@ struct MmaSpec {
   DType d{}, a{}, b{}, c{};
   MmaVariant variant = MmaVariant::plain;
   MmaOperands operands = MmaOperands::warp;
-  Major a_major =
-      Major::k;  ///< wgmma: mn where A in shared memory is contiguous along m (16-bit types)
+  /// wgmma: mn where A in shared memory is contiguous along m (16-bit types)
+  Major a_major = Major::k;
   Major b_major = Major::k;  ///< wgmma: mn where B is contiguous along n (16-bit types)
   bool negate_a = false;     ///< wgmma: D = -A * B + D
   bool negate_b = false;
@@ -106,8 +106,7 @@ constexpr void check_warpgroup_mma(MmaSpec const& s) {
   bool const same = s.a == s.b && (s.a == DType::f16 || s.a == DType::bf16 || s.a == DType::tf32);
   if (s.sm != 90 || s.m != kWgmmaM) refuse("wgmma", "sm must be 90 and m 64", s.sm, s.m);
   if (!integer && !narrow && !same)
-    refuse("wgmma",
-           "a and b must be f16, bf16 or tf32 both, or e4m3 or e5m2 each, or s8 or u8 each",
+    refuse("wgmma", "a and b are f16, bf16 or tf32 both, or e4m3 or e5m2 each, or s8 or u8 each",
            to_string(s.a), to_string(s.b));
   if (s.k * bits(s.a) != 256)
     refuse("wgmma", "k must be 32 bytes of elements", to_string(s.a), s.k);

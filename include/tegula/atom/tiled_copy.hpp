@@ -42,8 +42,8 @@ struct CopyTiling {
 
   /// Regroups a thread's fragment ((value), rest of M, rest of N), laid out for a tiled MMA whose
   /// operand `tv` is, into
-  /// ((value of the instruction, instruction), rest of M, rest of N) of this copy (CuTe: retile_S,
-  /// retile_D).
+  /// ((value of the instruction, instruction), rest of M, rest of N) of this copy (CuTe:
+  /// retile_S, retile_D).
   constexpr Layout retile(Layout const& fragment) const {
     std::int64_t const values = fragment[0].size();
     // (m, n) -> number of the value, in units of the fragment's mode 0, of which only shape and
@@ -62,11 +62,11 @@ struct CopyTiling {
  private:
   constexpr Layout side(Layout const& bit_layout) const {
     Layout const reference = upcast(atom.ref, element_bits);
+    // (thread, value) -> reference's
     Layout const to_reference =
-        composition(right_inverse(reference),
-                    upcast(bit_layout, element_bits));  // (thread, value) -> reference's
-    Layout const thread =
-        logical_divide(tv[0], layout(reference[0].size()));  // (of the atom, rest)
+        composition(right_inverse(reference), upcast(bit_layout, element_bits));
+    // (of the atom, rest)
+    Layout const thread = logical_divide(tv[0], layout(reference[0].size()));
     Layout const value = logical_divide(tv[1], layout(reference[1].size()));
     Layout const one = composition(make_layout(thread[0], value[0]), to_reference);
     return make_layout(coalesce(make_layout(one[0], thread[1])),
@@ -89,8 +89,7 @@ constexpr CopyTiling checked_tiled_copy(CopyAtom const& atom, int element_bits, 
   std::int64_t const thread_bits =
       atom.ref[1].size();  // 1: an auto-vectorizing copy, of elements of any width
   if (element_bits < 1 || (thread_bits > 1 && thread_bits % element_bits != 0)) {
-    refuse("make_tiled_copy",
-           "what one thread moves is not a whole number of elements of this width",
+    refuse("make_tiled_copy", "a thread does not move a whole number of elements of this width",
            to_string(atom.spec.op), element_bits);
   }
   Layout const reference = upcast(atom.ref, element_bits);
@@ -100,13 +99,11 @@ constexpr CopyTiling checked_tiled_copy(CopyAtom const& atom, int element_bits, 
            to_string(atom.spec.op), element_bits);
   }
   if (tv[0].size() % atom.threads() != 0) {
-    refuse("make_tiled_copy",
-           "the number of threads is not a multiple of those of the copy instruction",
+    refuse("make_tiled_copy", "the threads are no multiple of those of the copy instruction",
            to_string(atom.spec.op), tv, atom.threads());
   }
   if (tv[1].size() % reference[1].size() != 0) {
-    refuse("make_tiled_copy",
-           "a thread's values are not a multiple of those that one copy instruction moves",
+    refuse("make_tiled_copy", "a thread's values are no multiple of those of the copy instruction",
            to_string(atom.spec.op), tv, reference[1].size());
   }
   return CopyTiling{.atom = atom, .element_bits = element_bits, .tv = tv, .extents = {m, n}};

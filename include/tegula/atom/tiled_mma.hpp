@@ -24,8 +24,8 @@ struct MmaTiling {
 
   constexpr int threads() const { return atom.threads() * static_cast<int>(atoms.size()); }
 
-  /// The order of the tile's mode 0 (M), 1 (N) or 2 (K): position in atom order -> position in the
-  /// tile.
+  /// The order of the tile's mode 0 (M), 1 (N) or 2 (K): position in atom order -> position in
+  /// the tile.
   constexpr Layout mode_permutation(int mode) const {
     if (mode >= permutation.rank() || permutation[mode].is_underscore()) {
       return layout(atom_extent(mode) * atoms[mode].size());
@@ -102,8 +102,8 @@ struct MmaTiling {
                      : mode == second ? lanes[1][1]
                                       : layout(atoms[mode].size(), 0);
     }
-    Layout const from_thread =
-        right_inverse(thread_layout());  // thread -> flat index of (lane, m, n, k)
+    // thread -> flat index of (lane, m, n, k)
+    Layout const from_thread = right_inverse(thread_layout());
     return make_layout(
         composition(make_layout(lanes[0], groups[0], groups[1], groups[2]), from_thread),
         partitioned[1]);
@@ -120,8 +120,8 @@ constexpr MmaTiling make_tiled_mma(MmaAtom const& atom, Layout const& atoms,
     refuse("make_tiled_mma", "the layout of atoms has more than three modes, (M,N,K)", atoms);
   }
   if (!covers_once(atoms, atoms.size())) {
-    refuse("make_tiled_mma",
-           "the layout of atoms must number its groups of threads 0, 1, 2, ... each once", atoms);
+    refuse("make_tiled_mma", "the atoms' layout must number groups of threads 0, 1, ... each once",
+           atoms);
   }
   if (permutation.rank() > 3) {
     refuse("make_tiled_mma", "the tile has more than three modes, (M,N,K)", permutation.rank());
@@ -130,14 +130,12 @@ constexpr MmaTiling make_tiled_mma(MmaAtom const& atom, Layout const& atoms,
   for (int mode = 0; mode < 3; ++mode) {
     Layout const order = result.mode_permutation(mode);
     if (order.size() % (result.atom_extent(mode) * result.atoms[mode].size()) != 0) {
-      refuse("make_tiled_mma",
-             "a mode's extent is not a multiple of the atom's times the atoms along it", "mode",
-             mode, order, result.atom_extent(mode), result.atoms[mode].size());
+      refuse("make_tiled_mma", "the extent is no multiple of the atom's times the atoms along it",
+             "mode", mode, order, result.atom_extent(mode), result.atoms[mode].size());
     }
     if (!covers_once(order, order.size())) {
-      refuse("make_tiled_mma",
-             "a permutation must map 0, 1, ... extent-1 one to one onto themselves", "mode", mode,
-             order);
+      refuse("make_tiled_mma", "a permutation maps 0, 1, ... extent-1 one to one onto themselves",
+             "mode", mode, order);
     }
   }
   return result;

@@ -23,8 +23,8 @@
 namespace tegula {
 
 /// The largest extent of a problem along any axis. Kernels hold tile coordinates, sums of two of
-/// them, and byte offsets along a row in 32 bits, and a tile reaches over the edge by less than
-/// 1024.
+/// them, and byte offsets along a row in 32 bits, and a tile reaches over the edge by less
+/// than 1024.
 inline constexpr std::int64_t kMaxExtent = (std::int64_t{1} << 30) - 1024;
 
 /// The most parts that attention's keys are computed in.
@@ -76,17 +76,16 @@ constexpr TokenStrides contiguous_tokens(std::int64_t seq, std::int64_t heads,
 /// without. A head_dim_v of its own, other multiples of 8, windows, softcap, sinks, lengths and
 /// pages need an sm_90 (docs/hopper_attention.md).
 ///
-///     attention(machine, {.dtype = DType::f16, .q = q, .k = k, .v = v, .o = o, .batch = 2, .heads
-///     = 12, .seq_q = 128, .seq_k = 128,
-///                         .head_dim = 64});
+///     attention(machine, {.dtype = DType::f16, .q = q, .k = k, .v = v, .o = o, .batch = 2,
+///                         .heads = 12, .seq_q = 128, .seq_k = 128, .head_dim = 64});
 struct AttentionArguments {
   DType dtype = DType::bf16;  ///< of q, k, v and o: f16 or bf16
   void const* q = nullptr;
   void const* k = nullptr;
   void const* v = nullptr;
   void* o = nullptr;
-  float* lse =
-      nullptr;  ///< optional: ln(sum_j exp(scale S_ij)) as (batch, heads, seq_q), contiguous
+  /// optional: ln(sum_j exp(scale S_ij)) as (batch, heads, seq_q), contiguous
+  float* lse = nullptr;
   std::int64_t batch = 1;
   std::int64_t heads = 1;
   /// A divisor of heads: fewer for grouped-query, 1 for multi-query attention. Left out: heads.
@@ -104,8 +103,8 @@ struct AttentionArguments {
   std::optional<float> scale = {};  ///< left out: 1 / sqrt(head_dim)
   bool causal = false;
   std::optional<std::int64_t> window_left = {};  ///< keys before a query's place; left out: all
-  std::optional<std::int64_t> window_right =
-      {};                       ///< keys behind it; left out: all, or with `causal` none
+  /// keys behind it; left out: all, or with `causal` none
+  std::optional<std::int64_t> window_right = {};
   float softcap = 0;            ///< 0: scores are not capped
   float const* sink = nullptr;  ///< optional: a score for each head
   Exponential exponential = Exponential::ex2_approx;
@@ -166,8 +165,8 @@ constexpr std::int64_t contiguous_batch(std::int64_t rows, std::int64_t ld) {
 struct GemmArguments {
   DType in = DType::bf16;          ///< of a: f16, bf16, tf32, e4m3 or e5m2
   std::optional<DType> in_b = {};  ///< of b: as a, the default; of fp8 the other one too
-  std::optional<DType> out =
-      {};  ///< of c, d and bias: f16, bf16 or f32; left out: default_output(in)
+  /// of c, d and bias: f16, bf16 or f32; left out: default_output(in)
+  std::optional<DType> out = {};
   Major a_major = Major::k;
   Major b_major = Major::k;
   std::int64_t m = 0;
@@ -189,8 +188,8 @@ struct GemmArguments {
   std::optional<std::int64_t> b_batch_stride = {};
   std::optional<std::int64_t> c_batch_stride = {};
   std::optional<std::int64_t> d_batch_stride = {};
-  float const* scale_a =
-      nullptr;  ///< optional: a device pointer to one factor, as fp8's of a tensor
+  /// optional: a device pointer to one factor, as fp8's of a tensor
+  float const* scale_a = nullptr;
   float const* scale_b = nullptr;
   float alpha = 1;
   float beta = 0;

@@ -14,8 +14,8 @@ struct AttentionCandidate {
   AttentionChoice choice;
   std::string name;
   std::string refused;  ///< why it is not for this problem; empty for those that could be chosen
-  double cost =
-      0;  ///< by the estimate of its family, which compares configurations of that family only
+  /// by the estimate of its family, which compares configurations of that family only
+  double cost = 0;
 };
 
 /// All there is to say about a choice.
@@ -32,9 +32,9 @@ struct AttentionPlan {
 AttentionPlan plan_attention(AttentionArguments const& arguments, DeviceProperties const& device,
                              AttentionConstraints const& wanted = {});
 
-/// A table for people: the problem, the candidates with their costs as multiples of the least, how
-/// many were refused and for what, and the reason. With `all`, each refused one in a line of its
-/// own.
+/// A table for people: the problem, the candidates with their costs as multiples of the least,
+/// how many were refused and for what, and the reason. With `all`, each refused one in a line of
+/// its own.
 std::string to_string(AttentionPlan const& plan, bool all = false);
 
 }  // namespace tegula

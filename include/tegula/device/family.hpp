@@ -13,8 +13,8 @@
 
 namespace tegula {
 
-/// A family of the list, where its type is not known before run time: `FamilyId chosen =
-/// gemm_sm90`.
+/// A family of the list, where its type is not known before run time: `FamilyId chosen
+/// = gemm_sm90`.
 class FamilyId {
  public:
   template <KernelFamily F>

@@ -17,8 +17,8 @@
 
 namespace tegula {
 
-/// How D is cut, a tile being a cluster's: "12 rows of 16 tiles and 4 rows of 17, of which 64 are
-/// 240 columns wide and the others 256".
+/// How D is cut, a tile being a cluster's: "12 rows of 16 tiles and 4 rows of 17, of which 64
+/// are 240 columns wide and the others 256".
 std::string to_string(TilePartition const& tiling, TileWidths widths);
 
 /// The problem in a line: "D (batch 4, 512, 256) bf16 = gelu(A (512, 64) bf16 K-major x B ...)".
@@ -39,12 +39,12 @@ struct GemmCostModel {
   double clock_ghz = 1.5;  ///< of the SMs, with the tensor cores at work
   double multiply_adds_per_cycle =
       2048;  ///< of an SM, for 16-bit operands: wgmma m64n256k16 takes 128 cycles
-  double operand_bytes_per_cycle =
-      110;  ///< that wgmma reads from shared memory: what narrow tiles wait for
+  /// that wgmma reads from shared memory: what narrow tiles wait for
+  double operand_bytes_per_cycle = 110;
   double sm_bytes_per_cycle = 57;      ///< that one SM takes from L2
   double fetch_latency_cycles = 2700;  ///< until a stage's loads have arrived, at the worst
-  double late_loss =
-      0.13;  ///< of the main loop, by the share of that time that loads do not run ahead
+  /// of the main loop, by the share of that time that loads do not run ahead
+  double late_loss = 0.13;
   double cooperative_loss = 0.0095;  ///< of the main loop, where both consumers wait at one time
   double l2_tb_per_s = 9.2;          ///< from L2 to all SMs
   double dram_tb_per_s = 2.6;
@@ -56,15 +56,15 @@ struct GemmCostModel {
   double store_tb_per_s = 4;  ///< that L2 takes from all SMs
   double read_c_us = 1.0;     ///< more, for 128 accumulators a thread, where beta is not 0
   double reduction_us = 2.2;  ///< more, where a cluster shares K
-  double fitted_dram_cooperative =
-      0.31;  ///< of the tensor cores' time: where memory takes more, tiles of
-             ///< two widths, which share fewer operands, do not pay; ...
-  double fitted_dram_pingpong =
-      0.30;  ///< ... seen between 4096 x 2112 x 7168 and 8192^3, both of e4m3
+  /// of the tensor cores' time: where memory takes more, tiles of two widths, which share fewer
+  /// operands, do not pay; ...
+  double fitted_dram_cooperative = 0.31;
+  /// ... seen between 4096 x 2112 x 7168 and 8192^3, both of e4m3
+  double fitted_dram_pingpong = 0.30;
   double fitted_gain =
       0.003;  ///< of the busiest SM's share, that they must gain at least, after what they ...
-  double fitted_yield_cooperative =
-      0.7;  ///< ... have been seen to gain of what the shares promise, ...
+  /// ... have been seen to gain of what the shares promise, ...
+  double fitted_yield_cooperative = 0.7;
   double fitted_yield_pingpong = 0.4;  ///< ... less where a CTA works on two tiles at a time
   double uneven_loss =
       0.1;  ///< of memory's time, where it takes the longest, by the idle share of several waves
@@ -80,9 +80,9 @@ struct GemmCostModel {
 struct GemmCost {
   int tiles = 0;  ///< of the whole problem
   int waves = 0;  ///< tiles that the busiest SM computes one after another
-  double share =
-      0;  ///< of the busiest SM, in whole tiles: less than waves where some tiles are narrower, by
-          ///< what that has been seen to gain (GemmCostModel::fitted_yield_cooperative)
+  /// of the busiest SM, in whole tiles: less than waves where some tiles are narrower, by what that
+  /// has been seen to gain (GemmCostModel::fitted_yield_cooperative)
+  double share = 0;
   double launch = 0;
   double fill = 0;    ///< of the pipeline, and its gaps
   double tensor = 0;  ///< the busiest SM's tensor cores
@@ -92,15 +92,16 @@ struct GemmCost {
   double total = 0;     ///< launch, fill and epilogue, and the longest of the other three
 };
 
-/// A way to compute a problem: a configuration of one of the families, and for gemm_sm90 its tiles'
-/// order.
+/// A way to compute a problem: a configuration of one of the families, and for gemm_sm90 its
+/// tiles' order.
 struct GemmChoice {
   FamilyId kernel = gemm_sm80;
-  int configuration = 0;   ///< its number
-  TilePartition tiling;    ///< of gemm_sm90, into clusters' tiles
-  int clusters = 1;        ///< of gemm_sm90's grid
-  int lockstep_steps = 0;  ///< steps of K between meetings of the clusters
-                           ///< (pipeline/lockstep_barrier.hpp); 0, and with split_k: none
+  int configuration = 0;  ///< its number
+  TilePartition tiling;   ///< of gemm_sm90, into clusters' tiles
+  int clusters = 1;       ///< of gemm_sm90's grid
+  /// steps of K between meetings of the clusters (pipeline/lockstep_barrier.hpp); 0, and with
+  /// split_k: none
+  int lockstep_steps = 0;
   GemmCost cost;
 };
 
@@ -112,8 +113,8 @@ struct GemmConstraints {
   std::optional<int> block_m, block_n, cluster_m, cluster_n, split_k;
   std::optional<Raster> raster;
   std::optional<int> group;  ///< tiles across the raster axis
-  std::optional<bool>
-      fitted;  ///< whether D is cut into tiles of two widths, where that evens the shares
+  /// whether D is cut into tiles of two widths, where that evens the shares
+  std::optional<bool> fitted;
 };
 
 namespace device {
@@ -155,8 +156,8 @@ struct GemmCandidate {
 /// All there is to say about a choice.
 struct GemmPlan {
   std::string problem;
-  std::vector<GemmCandidate>
-      candidates;      ///< those that could be chosen, the soonest first; then the refused
+  /// those that could be chosen, the soonest first; then the refused
+  std::vector<GemmCandidate> candidates;
   std::string reason;  ///< for the choice: the first candidate
 
   GemmChoice const& chosen() const { return candidates.front().choice; }

@@ -41,9 +41,9 @@ class Event {
  public:
   /// Marks the point that `stream` has been given work up to. Can be called again.
   void record(Stream stream = {});
-  /// Milliseconds between two recorded points of one machine: the GPU's own clock, the host's for a
-  /// simulated machine. Waits until `end` is reached. Throws device_error where one was never
-  /// recorded.
+  /// Milliseconds between two recorded points of one machine: the GPU's own clock, the host's
+  /// for a simulated machine. Waits until `end` is reached. Throws device_error where one was
+  /// never recorded.
   friend float milliseconds(Event const& begin, Event const& end);
 
  private:

@@ -10,8 +10,8 @@ namespace tegula {
 struct DeviceProperties {
   int compute_capability = sim::spec_of(sim::Generation::sm90).compute_capability;
   int multiprocessors = sim::spec_of(sim::Generation::sm90).multiprocessors;
-  std::size_t shared_bytes =
-      sim::spec_of(sim::Generation::sm90).shared_bytes;  ///< of a CTA, at most
+  /// of a CTA, at most
+  std::size_t shared_bytes = sim::spec_of(sim::Generation::sm90).shared_bytes;
 };
 
 /// The device that a generation of the simulated machine stands for.

@@ -38,9 +38,9 @@ std::vector<std::int64_t> some_rows(std::int64_t total, std::int64_t most);
 struct Comparison {
   std::int64_t elements = 0;
   double max_error = 0;  ///< the largest |result - value|
-  double max_ratio =
-      0;  ///< the largest error in units of its bound; at most 1 for a correct kernel.
-          ///< Infinite where a NaN or an infinity stands that should not, or is missing.
+  /// the largest error in units of its bound; at most 1 for a correct kernel. Infinite where a NaN
+  /// or an infinity stands that should not, or is missing.
+  double max_ratio = 0;
   std::int64_t worst = -1;  ///< the element of max_ratio
   double worst_result = 0;  ///< what stood there
   bool within() const { return max_ratio <= 1; }

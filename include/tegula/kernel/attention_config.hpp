@@ -7,9 +7,8 @@
 namespace tegula {
 
 /// How a kernel computes 2^x: by the hardware's `ex2.approx.ftz.f32`, or by the library's own
-/// polynomial
-/// (`numeric/exp2.hpp`), which is made of exactly rounded operations and therefore gives the same
-/// bits on every machine.
+/// polynomial (`numeric/exp2.hpp`), which is made of exactly rounded operations and therefore gives
+/// the same bits on every machine.
 enum class Exponential : std::uint8_t { ex2_approx, polynomial };
 
 /// One configuration of the attention kernel: everything inside a CTA's tile.
@@ -25,8 +24,8 @@ struct AttentionConfig {
   int warps = 4;
   int stages = 2;
   int min_ctas_per_sm = 1;
-  int fragment_pairs =
-      4;  ///< pairs of B tiles whose fragments are loaded ahead of their instructions
+  /// pairs of B tiles whose fragments are loaded ahead of their instructions
+  int fragment_pairs = 4;
   bool causal = false;
   Exponential exponential = Exponential::ex2_approx;
 

@@ -10,8 +10,8 @@ namespace tegula {
 /// key. It sees the keys from `left` before that place to `right` after it. A causal mask has right
 /// = 0; no mask has `unlimited` on both sides.
 struct AttentionMask {
-  /// More than any distance between a row's place and a key, and small enough for sums of a few of
-  /// them.
+  /// More than any distance between a row's place and a key, and small enough for sums of a few
+  /// of them.
   static constexpr int unlimited = 1 << 29;
 
   int seq_q = 0;

@@ -52,8 +52,8 @@ template <AttentionConfig C> struct AttentionSm80 {
   using AccumulatorS = typename MmaS::Accumulator;
   using AccumulatorO = typename MmaO::Accumulator;
 
-  static constexpr int block =
-      static_cast<int>(TileQ::layout.layout[1][0].size());  // of 128 bytes, or less
+  // of 128 bytes, or less
+  static constexpr int block = static_cast<int>(TileQ::layout.layout[1][0].size());
   static constexpr RowShares rows(int n, int groups) {
     return {
         .threads = threads, .m = n, .n = C.head_dim, .vector = 8, .block = block, .groups = groups};
@@ -141,8 +141,8 @@ template <AttentionConfig C> struct AttentionSm80 {
       copy(CopyV{thread}, gV(_, _, blocks_n - 1), sV(_, _, 0));
       cp_async_commit_group();
     }
-    // A step is a block of keys: S = Q K^T, P = softmax, O += P V; the next block's copies run
-    // underneath.
+    // A step is a block of keys: S = Q K^T, P = softmax, O += P V; the next block's copies
+    // run underneath.
     for (int n = blocks_n - 1, stage = 0; n >= 0; --n, stage = next_stage<C.stages>(stage)) {
       // This thread's copies of K[n] and V[n] have landed; after the barrier everybody's have, and
       // nobody still reads the other stage.

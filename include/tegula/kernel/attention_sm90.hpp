@@ -29,12 +29,13 @@ namespace tegula {
 /// the first.
 ///
 ///     producer   for each block of rows:  Q, K[last], then K[n - 1], V[n] for each block of keys
-///     consumers  for each block of rows:  S = Q K[last]
-///                                         P = softmax(S)
-///                                         for each block but the last:
-///                                           S = Q K[n], O += P V[n + 1]
-///                                           P = softmax(S), rescale O
-///                                         O += P V[first]; store O
+///     consumers  for each block of rows:
+///                  S = Q K[last]
+///                  P = softmax(S)
+///                  for each block but the last:
+///                    S = Q K[n], O += P V[n + 1]
+///                    P = softmax(S), rescale O
+///                  O += P V[first]; store O
 ///
 /// The softmax of one block runs while the tensor core works on the product of the block before,
 /// and on the other consumers' products: an ordered barrier has the consumers start theirs in turn.
@@ -123,8 +124,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   }
   TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) { return {p.ctas, 1, 1}; }
 
-  /// The handles of what the producer and the consumers share. Each role has its own states of
-  /// them.
+  /// The handles of what the producer and the consumers share. Each role has its own states
+  /// of them.
   struct Roles {
     SharedStorage& smem;
     RingQ ring_q{smem.ring_q};
@@ -301,9 +302,9 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       wgmma_pin(tSrS);
       cap_and_mask<C, MmaS>(p.softcap_scale, mask, rows, blocks, n, tSrS);
       bool const grown = softmax.follow_and_exponentiate(tSrS, factor);
-      // No sum of exponentials is negative, but ptxas does not know it: the release comes after the
-      // first row's. Else it puts all of them off until after the wait for O, which they are to run
-      // beneath.
+      // No sum of exponentials is negative, but ptxas does not know it: the release comes after
+      // the first row's. Else it puts all of them off until after the wait for O, which they are
+      // to run beneath.
       ring_k.release(k.stage + (softmax.sum[0] < 0.0f ? 1 : 0));
       k.next();
       return grown;
@@ -336,7 +337,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       if (grown) Softmax::scale_rows(tOrO, factor);
       copy(MmaO::operand_a(MmaS{}, tSrS), tOrP);
     }
-    ring_q.release(q.stage);  // all of S has come: the next rows may be loaded meanwhile
+    // all of S has come: the next rows may be loaded while these are finished
+    ring_q.release(q.stage);
     q.advance(C.consumers);
 
     ring_v.wait(v);

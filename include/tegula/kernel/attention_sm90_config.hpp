@@ -116,8 +116,8 @@ struct AttentionServing {
 ///
 /// The tensor maps' axes are (head_dim, token, head, batch), their boxes those of q_tile, k_tile
 /// and v_tile. Which keys a row sees: `mask`. Scores are scale S, or with a softcap c > 0, c
-/// tanh(scale S / c). A sink, one number a head, takes part in a row's softmax as a score without a
-/// value.
+/// tanh(scale S / c). A sink, one number a head, takes part in a row's softmax as a score without
+/// a value.
 struct AttentionSm90Params {
   TensorMap q;
   TensorMap k;

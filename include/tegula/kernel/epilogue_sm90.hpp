@@ -69,8 +69,9 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
     if constexpr (S.narrow_n > 0) prefetch_tensor_map(p.d.last_narrow, where);
   }
 
-  /// Stores a warpgroup's tile of D whose first element is (m0, n0): accumulators (of wgmma, MMA_M,
-  /// 1) for 64 rows each, of which it leaves others. Of a narrow tile, no columns beyond its edge.
+  /// Stores a warpgroup's tile of D whose first element is (m0, n0): accumulators (of wgmma,
+  /// MMA_M, 1) for 64 rows each, of which it leaves others. Of a narrow tile, no columns beyond
+  /// its edge.
   template <class M>
   TEGULA_DEVICE void store(Fragment<float, M>& tCrC, int m0, int n0, int batch, bool narrow) {
     float scale = p_.alpha;
@@ -201,8 +202,8 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
     Out* const d = static_cast<Out*>(p_.d_address) + at[2] * p_.d_batch_stride;
     auto const mD = domain_offset(matrix<1>(d, p_.ldd, m_, n_), at[0], at[1]);
     auto const sD = tensor(tile_)(_, _, buffer);
-    auto const s =
-        TwoColumns{lane}.partition(local_tile<16, 2>(sD, 0, _));  // (1, 1, 1, pairs of columns)
+    // (1, 1, 1, pairs of columns)
+    auto const s = TwoColumns{lane}.partition(local_tile<16, 2>(sD, 0, _));
     auto const g = TwoColumns{lane}.partition(local_tile<16, 2>(mD, 0, _));
     warp::sync();  // all lanes have written the piece
 #pragma unroll 1
@@ -214,8 +215,8 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
 
   template <int Columns> using TmaStore = TmaCopy<Columns == piece_n ? boxes.whole : boxes.last>;
 
-  /// The piece of C or D in global memory. Of a narrower one the tensor map's box ends with the
-  /// tile.
+  /// The piece of C or D in global memory. Of a narrower one the tensor map's box ends with
+  /// the tile.
   template <int Columns>
   TEGULA_DEVICE static auto piece_of(PerPiece<TensorMap> const& maps, bool narrower,
                                      Coordinate<3> const& at, bool batched) {

@@ -31,8 +31,8 @@ constexpr int store_n(EpilogueSm90Spec const& s) {
   while (columns > s.n) columns /= 2;
   return columns;
 }
-/// ... and in the last piece of a row of the tile, which may be narrower; likewise of a narrower
-/// tile.
+/// ... and in the last piece of a row of the tile, which may be narrower; likewise of a
+/// narrower tile.
 constexpr int last_store_n(EpilogueSm90Spec const& s) { return (s.n - 1) % store_n(s) + 1; }
 constexpr int last_narrow_store_n(EpilogueSm90Spec const& s) {
   return s.narrow_n == 0 ? last_store_n(s) : (s.narrow_n - 1) % store_n(s) + 1;

@@ -9,8 +9,7 @@ namespace tegula {
 /// A family of kernels is a struct without members of an object, with
 ///
 ///     name                           "gemm_sm90": the kernel is in kernel/NAME.hpp, a value of
-///     that name stands
-///                                    for the family
+///                                    that name stands for the family
 ///     Config, Params                 what a kernel of it is made from, and launched with
 ///     Kernel<config>                 the kernel of a configuration
 ///     table                          its configurations
@@ -40,8 +39,8 @@ template <KernelFamily... F> struct FamilyList {
 
   /// visit(family) for each, in the order of the list.
   template <class Visit> static constexpr void for_each(Visit&& visit) { (visit(F{}), ...); }
-  /// The same from the last to the first: of families that compute the same, a later one is
-  /// preferred.
+  /// The same from the last to the first: of families that compute the same, a later one
+  /// is preferred.
   template <class Visit> static constexpr void for_each_from_last(Visit&& visit) {
     for (int i = size - 1; i >= 0; --i) at(i, visit);
   }

@@ -10,10 +10,10 @@ namespace tegula {
 
 /// One configuration of the GEMM kernel: everything inside a CTA's tile.
 ///
-/// A CTA computes a block_m x block_n tile of D with warps_m x warps_n warps, walking K in steps of
-/// block_k through `stages` shared-memory buffers. Operands move from global to shared memory
-/// `vector_bytes` at a time: 16 (cp.async), or the size of one element where alignment rules that
-/// out.
+/// A CTA computes a block_m x block_n tile of D with warps_m x warps_n warps, walking K in steps
+/// of block_k through `stages` shared-memory buffers. Operands move from global to shared memory
+/// `vector_bytes` at a time: 16 (cp.async), or the size of one element where alignment rules
+/// that out.
 struct GemmConfig {
   DType in = DType::bf16;
   DType out = DType::bf16;

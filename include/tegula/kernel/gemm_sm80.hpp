@@ -144,8 +144,8 @@ template <GemmConfig C> struct GemmSm80 {
         copy(CopyA{thread}, gA(_, _, k_tile), sA(_, _, stage));
         copy(CopyB{thread}, gB(_, _, k_tile), sB(_, _, stage));
       }
-      cp_async_commit_group();  // an empty group where there is no tile: the count of groups in
-                                // flight stays the same
+      // an empty group where there is no tile: the count of groups in flight stays the same
+      cp_async_commit_group();
     };
     auto const fetch = [&](int k, int stage) {
       copy(tCsA(_, k, stage), tCrA[k % 2]);
@@ -196,8 +196,8 @@ template <GemmConfig C> struct GemmSm80 {
     auto const sD = tensor(smem)(_, _, warp_id());         // (16, warp_n)
     auto const tCsD = WarpMma{lane_id()}.partition_c(sD);  // (MMA, 1, MMA_N)
     auto const tDsD = CopyD{lane_id()}.partition(sD);      // (width, passes, 1)
-    auto const tDmD =
-        CopyD{lane_id()}.partition(local_tile<16, warp_n>(mD, _, 0));  // (width, passes, 1, m)
+    // (width, passes, 1, m)
+    auto const tDmD = CopyD{lane_id()}.partition(local_tile<16, warp_n>(mD, _, 0));
     auto const tDmC = CopyD{lane_id()}.partition(local_tile<16, warp_n>(mC, _, 0));
     auto const tDgD = anchored(tDmD);
     auto const tDgC = anchored(tDmC);

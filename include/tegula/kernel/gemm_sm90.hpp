@@ -28,10 +28,11 @@ namespace tegula {
 /// and store their tile of D by TMA, 16 rows a warp. All walk the same list of tiles; the ring runs
 /// on from one tile to the next, so that the next tile is being fetched while this one is stored.
 ///
-///     producer   for each tile, each step of K:  wait until a stage is empty, fetch A and B into
-///     it consumers  for each tile:  for each step of K:  wait until a stage is full, multiply,
-///     release it
-///                                then the epilogue (epilogue_sm90.hpp)
+///     producer   for each tile, for each step of K:
+///                  wait until a stage is empty, fetch A and B into it
+///     consumers  for each tile:
+///                  for each step of K: wait until a stage is full, multiply, release it
+///                  the epilogue (epilogue_sm90.hpp)
 ///
 /// Legend: m, g, s, r for matrices in global memory, their tiles, shared and register tensors; tC..
 /// partitioned for C = A B^T.
@@ -61,8 +62,8 @@ template <GemmSm90Config C> struct GemmSm90 {
   using TileB = SharedTile<type_of<C.b>, b_tile(C, stages)>;  // (block_n, block_k, stages)
   using CopyA = TmaCopy<a_fetch(C)>;
   using CopyB = TmaCopy<b_fetch(C)>;
-  using Ring =
-      TmaPipeline<stages, pingpong ? 4 : warps, peers>;  // ping-pong, one consumer reads a stage
+  // ping-pong, one consumer reads a stage
+  using Ring = TmaPipeline<stages, pingpong ? 4 : warps, peers>;
   using MathOrder = OrderedBarrier<consumers, 4>;
   using WorkTiles = WorkTileIterator<work_tiles(C)>;
 
@@ -262,8 +263,8 @@ template <GemmSm90Config C> struct GemmSm90 {
       wgmma_fence();  // the registers of tCrC, before the first wgmma that uses them
       gemm(mma, tCsA(_, _, state.stage), tCsB(_, _, state.stage), tCrC, step > 0);
       wgmma_commit_group();
-      wgmma_wait_group<1>();  // the step before this one is done: nobody in this warp reads its
-                              // stage any more
+      // the step before this one is done: nobody in this warp reads its stage any more
+      wgmma_wait_group<1>();
       if (step > 0) ring.release(previous);
       previous = state.stage;
       state.next();

@@ -108,8 +108,8 @@ constexpr int epilogue_bytes(GemmSm90Config const& c) {
   return staging + partial_sums + 1024;
 }
 constexpr int stage_bytes(GemmSm90Config const& c) { return a_fetch(c).bytes + b_fetch(c).bytes; }
-/// As many stages as an H100's shared memory holds, 227 KB a CTA (228 KB an SM, less 1 KB for each
-/// CTA).
+/// As many stages as an H100's shared memory holds, 227 KB a CTA (228 KB an SM, less 1 KB for
+/// each CTA).
 constexpr int stages(GemmSm90Config const& c) {
   int const budget = (228 / c.min_ctas_per_sm - 1) * 1024;
   int const most = (budget - epilogue_bytes(c)) / stage_bytes(c);

@@ -41,10 +41,10 @@ template <class M, Exponential E> struct OnlineSoftmax {
   static constexpr int rows = count_along<M, 0>;
   static constexpr int columns = count_along<M, 1>;
 
-  float scale_log2;    ///< softmax scale times log2(e)
-  float offset[rows];  ///< scale_log2 times a maximum of the row so far; -inf before the row has
-                       ///< seen a key
-  float sum[rows];     ///< of this lane's P
+  float scale_log2;  ///< softmax scale times log2(e)
+  /// scale_log2 times a maximum of the row so far; -inf before the row has seen a key
+  float offset[rows];
+  float sum[rows];  ///< of this lane's P
 
   TEGULA_DEVICE explicit OnlineSoftmax(float scale) : scale_log2(scale * kLog2E) {
 #pragma unroll

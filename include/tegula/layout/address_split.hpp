@@ -8,8 +8,8 @@ namespace tegula {
 
 /// How a thread's address at each unrolled step follows from its address at step 0:
 ///
-///     offset(thread, step) == (offset(thread, 0) ^ xor_part(step)) + add_part(step)        for
-///     every thread
+///     for every thread:
+///     offset(thread, step) == (offset(thread, 0) ^ xor_part(step)) + add_part(step)
 ///
 /// so that a kernel computes one swizzled offset at run time, and each step is an exclusive-or with
 /// a constant and an addition that folds into the instruction's immediate. With a linear map, where
@@ -26,8 +26,8 @@ struct AddressSplit {
   std::uint32_t thread_bits = 0;  ///< the offset bits that depend on the thread (T)
   int steps = 0;
   std::uint32_t xor_parts[kMaxSteps] = {};
-  std::uint32_t add_parts[kMaxSteps] =
-      {};  ///< modulo 2^32: an addition may be of a negative number
+  /// modulo 2^32: an addition may be of a negative number
+  std::uint32_t add_parts[kMaxSteps] = {};
 
   TEGULA_HOST_DEVICE constexpr std::uint32_t xor_part(int step) const { return xor_parts[step]; }
   TEGULA_HOST_DEVICE constexpr std::uint32_t add_part(int step) const { return add_parts[step]; }

@@ -36,10 +36,10 @@ constexpr int bank_of_element(std::int64_t offset, int element_bits) {
 /// a phase too, as lanes of 16 bytes.
 constexpr int lanes_per_phase(int bytes) { return bytes == 16 ? 8 : bytes == 8 ? 16 : 32; }
 
-/// Wavefronts (passes over the banks) that `lanes` lanes take to access `bytes` bytes each at these
-/// byte addresses, in phases of lanes_per_phase(bytes) lanes. Lanes of a phase that touch the same
-/// word share it; different words of one bank follow one another. Addresses must be multiples of
-/// `bytes`.
+/// Wavefronts (passes over the banks) that `lanes` lanes take to access `bytes` bytes each at
+/// these byte addresses, in phases of lanes_per_phase(bytes) lanes. Lanes of a phase that touch
+/// the same word share it; different words of one bank follow one another. Addresses must be
+/// multiples of `bytes`.
 constexpr int wavefronts(std::int64_t const* addresses, int lanes, int bytes) {
   int const words_per_lane = bytes < kBankBytes ? 1 : bytes / kBankBytes;
   int const phase = lanes_per_phase(bytes);
@@ -71,8 +71,8 @@ constexpr int wavefronts(std::int64_t const* addresses, int lanes, int bytes) {
   return total;
 }
 
-/// What a warp (or several) asks of a shared tile: every thread reads or writes vectors of `bytes`
-/// bytes.
+/// What a warp (or several) asks of a shared tile: every thread reads or writes vectors of
+/// `bytes` bytes.
 ///
 /// `threads_values` maps (thread, value) to the flat index of an element in the tile, the form in
 /// which atoms, tiled copies and tiled MMAs have it. Each bytes * 8 / element_bits consecutive
@@ -81,7 +81,7 @@ constexpr int wavefronts(std::int64_t const* addresses, int lanes, int bytes) {
 ///
 ///     ld.shared, st.shared, cp.async      32 lanes, 1 to 16 bytes: each lane's vector
 ///     ldmatrix, stmatrix .x4, .x2, .x1    32, 16, 8 lanes, 16 bytes: each lane's row of a matrix;
-///     .trans has the same rows
+///                                         .trans has the same rows
 struct SharedAccess {
   Layout threads_values;
   int element_bits = 16;
@@ -114,18 +114,16 @@ constexpr SharedAccess matrix_access(Layout const& threads_values, int element_b
 }
 
 /// The access of threads placed by layouts of coordinates in a tile: a thread's vector of `bytes`
-/// bytes begins at the coordinate threads(t)
-/// + steps(s), along axis k for a stride of 1@k, and runs along axis `contiguous`; axis k is mode k
-/// of `tile`, which is the memory's shape. The steps are those of a thread and the origins of warps
-/// alike: ():() for one instruction. Refused where an access leaves the tile. For ldmatrix and
-/// stmatrix the threads are the lanes' row addresses.
+/// bytes begins at the coordinate threads(t) + steps(s), along axis k for a stride of 1@k, and runs
+/// along axis `contiguous`; axis k is mode k of `tile`, which is the memory's shape. The steps are
+/// those of a thread and the origins of warps alike: ():() for one instruction. Refused where an
+/// access leaves the tile. For ldmatrix and stmatrix the threads are the lanes' row addresses.
 constexpr SharedAccess coordinate_access(Layout const& threads, Layout const& steps, int contiguous,
                                          Tuple const& tile, int element_bits, int bytes) {
   bool const sensible = element_bits >= 1 && bytes >= 1 && bytes <= 16 && contiguous >= 0;
   if (!sensible)
-    refuse("coordinate_access",
-           "a vector has 1 to 16 bytes of elements of at least 1 bit, along an axis", element_bits,
-           bytes, contiguous);
+    refuse("coordinate_access", "a vector has 1 to 16 bytes along an axis, elements 1 bit or more",
+           element_bits, bytes, contiguous);
   SharedAccess access{
       .threads_values = {}, .element_bits = element_bits, .bytes = bytes, .lanes = 32};
   Layout vector;

@@ -48,8 +48,8 @@ template <class F> constexpr Layout transform_modes(Layout const& layout, int mo
 
 }  // namespace detail
 
-/// The simplest layout that is the same function of the flat index. Law: result(i) == layout(i) for
-/// 0 <= i < size; same size; depth at most 1; no leaf of one element (unless it is 1:0); no two
+/// The simplest layout that is the same function of the flat index. Law: result(i) == layout(i)
+/// for 0 <= i < size; same size; depth at most 1; no leaf of one element (unless it is 1:0); no two
 /// neighbours that are one run. Two layouts of the same size are the same function if and only if
 /// their coalesced forms are equal. (CuTe: coalesce.)
 constexpr Layout coalesce(Layout const& layout) {
@@ -71,9 +71,9 @@ constexpr Layout coalesce(Layout const& layout, Tuple const& profile) {
                                  [&](Layout const& m, int i) { return coalesce(m, profile[i]); });
 }
 
-/// Coalesces what is left without the leaves of stride 0 or extent 1: each offset of the layout
-/// once per remaining index. Law: same image; size is the size of the part that moves. (CuTe:
-/// filter.)
+/// Coalesces what is left without the leaves of stride 0 or extent 1: each offset of the
+/// layout once per remaining index. Law: same image; size is the size of the part that moves.
+/// (CuTe: filter.)
 constexpr Layout filter(Layout const& layout) {
   Layout result;
   for (int i = 0; i < layout.count; ++i) {

@@ -74,9 +74,8 @@ constexpr Layout complement(Layout const& layout, std::int64_t cotarget) {
       refuse("complement", "a stride is negative, so the layout leaves [0, cotarget)", layout,
              cotarget);
     if (flat.strides[i] % run != 0)
-      refuse("complement",
-             "a stride is not a multiple of the run below it, so nothing fills the gap", layout,
-             cotarget);
+      refuse("complement", "a stride is no multiple of the run below it, so nothing fills the gap",
+             layout, cotarget);
     detail::append_coalesced(result, flat.strides[i] / run, {run});
     run = detail::multiply(flat.extents[i], flat.strides[i]);
   }
@@ -136,8 +135,8 @@ constexpr Layout left_inverse(Layout const& layout) {
     if (stride < run)
       refuse("left_inverse", "two leaves overlap, so an offset belongs to several indices", layout);
     if (stride % below != 0)
-      refuse("left_inverse",
-             "a stride is not a multiple of the one below, so an offset has no digits", layout);
+      refuse("left_inverse", "a stride is no multiple of the one below, so an offset has no digits",
+             layout);
     detail::append_coalesced(result, stride / below, {i == 0 ? 0 : index[i - 1]});
     below = stride;
   }
@@ -148,9 +147,8 @@ constexpr Layout left_inverse(Layout const& layout) {
 }
 
 /// The indices that `layout` sends to offset 0 because its leaves there have stride 0. Law:
-/// layout(result(i))
-/// == 0 for 0 <= i < size(result), result is injective, and size(result) == size(layout) /
-/// size(filter(layout)). (CuTe: nullspace.)
+/// layout(result(i)) == 0 for 0 <= i < size(result), result is injective, and size(result) ==
+/// size(layout) / size(filter(layout)). (CuTe: nullspace.)
 constexpr Layout nullspace(Layout const& layout) {
   Layout result;
   std::int64_t below = 1;

@@ -6,18 +6,18 @@
 ///
 /// Let A be coalesced with its last leaf unbounded: extents a_0..a_{K-1}, strides t_0..t_K, P_k =
 /// a_0 * ... * a_{k-1}. Then
-///     A(x) = t_0 x + sum over k >= 1 of delta_k * floor(x / P_k),   delta_k = t_k - a_{k-1}
-///     t_{k-1},   no delta_k being 0.
+///     A(x) = t_0 x + sum over k >= 1 of delta_k * floor(x / P_k),
+/// where no delta_k = t_k - a_{k-1} t_{k-1} is 0.
 /// A layout R compatible with B has R(i) = sum over the leaves j of B of R_j(i_j), so R = A o B
 /// exists if and only if
 ///   (1) for each leaf s:d of B, g(i) = A(d i) on [0, s) is a flat layout, and
 ///   (2) A adds over the leaves: A(sum d_j i_j) = sum A(d_j i_j), that is, no carry between them
-///   changes the result.
+///       changes the result.
 /// (1) is decided greedily: the coalesced form of a layout is unique, and its first leaf is the
 /// longest prefix e on which g is linear; so e must divide s, and the rest is the leaf s/e : d e.
 /// Splitting all leaves so makes (1) part of (2) for the split leaves e_j:d_j, which says
-///   for all coordinates i:  sum over k of delta_k * floor(sum over j of i_j (d_j mod P_k) / P_k) =
-///   0.
+///   for all coordinates i:
+///   sum over k of delta_k * floor(sum over j of i_j (d_j mod P_k) / P_k) = 0.
 /// If no sum reaches its P_k all floors are 0. Otherwise the largest coordinate has a floor above
 /// 0; with one such k the equation fails there. Only where several k overflow and cancel at that
 /// corner are all coordinates tried, up to kEnumerationLimit of them.
@@ -35,8 +35,8 @@ struct Extended {
 
   constexpr explicit Extended(Layout const& a) {
     for (int i = 0; i + 1 < a.count; ++i) append_coalesced(flat, a.extents[i], a.stride(i));
-    // The last leaf is unbounded, so it counts whatever its extent (CuTe: coalesce_x); 2 stands for
-    // any.
+    // The last leaf is unbounded, so it counts whatever its extent (CuTe: coalesce_x); 2 stands
+    // for any.
     bool const more = a.count > 0 && !continues_run(flat, a.stride(a.count - 1));
     if (more) flat.append_leaf(2, a.stride(a.count - 1));
     std::int64_t product = 1;
@@ -90,8 +90,8 @@ struct Extended {
     return true;
   }
 
-  /// The largest e <= extent such that A(d i) = i A(d) for all i < e; 0 if that takes too long to
-  /// find.
+  /// The largest e <= extent such that A(d i) = i A(d) for all i < e; 0 if that takes too long
+  /// to find.
   constexpr std::int64_t linear_prefix(std::int64_t extent, std::int64_t d) const {
     std::int64_t first = extent;
     bool together = false;
@@ -212,8 +212,8 @@ constexpr Layout composition(Layout const& a, Layout const& b) {
         refuse("composition", "carries in A cancel for too long to follow (2^16)", a, b);
       bool const even = extent % prefix == 0;
       if (!even)
-        refuse("composition",
-               "a leaf of B does not split evenly at A's modes; no layout is A(B(i))", a, b);
+        refuse("composition", "a leaf of B splits unevenly at A's modes; no layout is A(B(i))", a,
+               b);
       Stride const stride = extended(d);
       bool const one_axis = stride.axis != extended.kSeveralAxes;
       if (!one_axis)

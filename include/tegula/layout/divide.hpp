@@ -74,14 +74,14 @@ constexpr Layout composition(Layout const& a, Tiler const& tiler) {
 /// space, mode 1 over the tiles. Law: result == composition(layout, make_layout(tiler,
 /// complement(tiler, size(layout)))), so result(c) == layout(T(c)) for that pair T of layouts,
 /// which covers every index of `layout` once (and, if the tile does not divide its size, some
-/// beyond: the last leaf runs on). Refused where that complement or that composition is. (CuTe:
-/// logical_divide.)
+/// beyond: the last leaf runs on). Refused where that complement or that composition is.
+/// (CuTe: logical_divide.)
 constexpr Layout logical_divide(Layout const& layout, Layout const& tiler) {
   return composition(layout, make_layout(tiler, complement(tiler, layout.size())));
 }
 
-/// Divides by mode; a mode at `_` or beyond the tiler's modes stays. Result mode i is (tile_i,
-/// rest_i).
+/// Divides by mode; a mode at `_` or beyond the tiler's modes stays. Result mode i is
+/// (tile_i, rest_i).
 constexpr Layout logical_divide(Layout const& layout, Tiler const& tiler) {
   if (tiler.is_underscore()) return layout;
   if (!tiler.by_mode()) return logical_divide(layout, tiler.layout());
@@ -99,8 +99,8 @@ constexpr Layout zipped_divide(Layout const& layout, Tiler const& tiler) {
                            layout, tiler);
 }
 
-/// zipped_divide with the rests as modes of their own: ((tile_0, tile_1, ...), rest_0, rest_1,
-/// ...).
+/// zipped_divide with the rests as modes of their own: ((tile_0, tile_1, ...), rest_0,
+/// rest_1, ...).
 constexpr Layout tiled_divide(Layout const& layout, Tiler const& tiler) {
   return detail::unpack_rest(zipped_divide(layout, tiler));
 }

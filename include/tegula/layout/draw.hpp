@@ -30,8 +30,8 @@ struct Drawing {
   int columns = 0;
   int row_step = 1;     ///< the number at row r is r * row_step
   int column_step = 1;  ///< and at column c, c * column_step
-  int row_break =
-      0;  ///< a heavier line after every so many rows: a boundary in a nested mode; 0 for none
+  /// a heavier line after every so many rows: a boundary in a nested mode; 0 for none
+  int row_break = 0;
   int column_break = 0;
   std::vector<Panel> panels = {};
 };
@@ -261,8 +261,8 @@ inline Drawing draw_wavefronts(SharedAccess const& access, SwizzledLayout const&
   std::vector<std::vector<Drawing::Cell>> phases;
   int rows = 1;
   for (int first = 0; first < shape.lanes; first += phase) {
-    std::vector<std::vector<std::int64_t>> words(
-        kBanks);  // of each bank, in the order of their wavefronts
+    // of each bank, in the order of their wavefronts
+    std::vector<std::vector<std::int64_t>> words(kBanks);
     std::vector<Drawing::Cell>& cells = phases.emplace_back();
     for (int lane = first; lane < shape.lanes && lane < first + phase; ++lane) {
       for (std::int64_t byte = addresses[lane]; byte < addresses[lane] + access.bytes;

@@ -36,16 +36,15 @@ TEGULA_HOST_DEVICE constexpr std::int64_t unbounded_step(std::int64_t offset, st
 ///
 /// A structural literal type: equal layouts are equal template arguments. It stays an aggregate,
 /// because nvcc writes template arguments of class type as braced lists into the host code;
-/// Layout{} is the empty layout
-/// `():()`. At most kMaxLeaves leaves. Extents are at least 1; their product, the magnitude of
-/// every stride and the sum of (extent - 1) * |stride| are at most 2^62. Every operation keeps this
-/// or refuses. Strides are integers, or coordinate strides (see Stride), whose layout's values are
-/// coordinates. The members are public because the language asks it of a structural type: build
-/// layouts with layout(), make_layout(), row_major(), col_major() or a literal, and read them
-/// through the functions.
+/// Layout{} is the empty layout `():()`. At most kMaxLeaves leaves. Extents are at least 1; their
+/// product, the magnitude of every stride and the sum of (extent - 1) * |stride| are at most 2^62.
+/// Every operation keeps this or refuses. Strides are integers, or coordinate strides (see Stride),
+/// whose layout's values are coordinates. The members are public because the language asks it of a
+/// structural type: build layouts with layout(), make_layout(), row_major(), col_major() or a
+/// literal, and read them through the functions.
 struct Layout {
-  // 64 bits leave no padding: clang 14 reads the arrays of a padded template argument one member
-  // off.
+  // 64 bits leave no padding: clang 14 reads the arrays of a padded template argument one
+  // member off.
   std::int64_t count = 0;
   std::int64_t extents[kMaxLeaves] = {};
   std::int64_t strides[kMaxLeaves] = {};
@@ -83,9 +82,9 @@ struct Layout {
     return false;
   }
 
-  /// The shape of the codomain: for each axis 1 + sum of (extent - 1) * |stride| over its leaves, a
-  /// tuple of as many axes as are used; the cosize for a layout of integer strides. (CuTe:
-  /// coshape.)
+  /// The shape of the codomain: for each axis 1 + sum of (extent - 1) * |stride| over its
+  /// leaves, a tuple of as many axes as are used; the cosize for a layout of integer strides.
+  /// (CuTe: coshape.)
   constexpr Tuple coshape() const {
     if (!has_axes()) return cosize();
     std::int64_t last[kMaxAxes] = {};
@@ -111,12 +110,11 @@ struct Layout {
     for (int i = 0; i < count; ++i) result.append_leaf(extents[i], open[i], close[i]);
     return result;
   }
-  /// The tree of strides, congruent with the shape. Refused for coordinate strides, which are not
-  /// integers.
+  /// The tree of strides, congruent with the shape. Refused for coordinate strides, which are
+  /// not integers.
   constexpr Tuple stride() const {
     if (has_axes())
-      refuse("stride",
-             "the layout has coordinate strides, which are not integers; read them leaf by leaf",
+      refuse("stride", "the layout has coordinate strides, no integers; read them leaf by leaf",
              *this);
     Tuple result;
     for (int i = 0; i < count; ++i) result.append_leaf(strides[i], open[i], close[i]);
@@ -319,8 +317,8 @@ template <class... Extents> constexpr Layout col_major(Extents const&... extents
   return layout(tuple(extents...));
 }
 
-/// The compact layout of a tuple of extents (or shapes) whose last leaf is contiguous: row_major(4,
-/// 8) is (4,8):(8,1).
+/// The compact layout of a tuple of extents (or shapes) whose last leaf is contiguous:
+/// row_major(4, 8) is (4,8):(8,1).
 template <class... Extents> constexpr Layout row_major(Extents const&... extents) {
   Layout result = layout(tuple(extents...));
   std::int64_t stride = 1;
@@ -331,9 +329,9 @@ template <class... Extents> constexpr Layout row_major(Extents const&... extents
   return result;
 }
 
-/// The layout of the coordinates of `shape` themselves: mode k runs along axis k, a nested mode as
-/// its flat index: identity_layout((4,(3,6))) is (4,(3,6)):(1@0,(1@1,3@1)). (CuTe:
-/// make_identity_layout.)
+/// The layout of the coordinates of `shape` themselves: mode k runs along axis k, a
+/// nested mode as its flat index: identity_layout((4,(3,6))) is
+/// (4,(3,6)):(1@0,(1@1,3@1)). (CuTe: make_identity_layout.)
 constexpr Layout identity_layout(Tuple const& shape) {
   Layout result;
   std::int64_t stride = 1;

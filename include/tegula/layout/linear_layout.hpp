@@ -157,8 +157,7 @@ constexpr LinearLayout composition(LinearLayout const& outer, LinearLayout const
 constexpr LinearLayout right_inverse(LinearLayout const& map) {
   LinearBasis const basis = basis_of(map);
   if (basis.dimension < map.outputs) {
-    refuse("right_inverse",
-           "the linear map is not surjective: its rank is less than its output bits",
+    refuse("right_inverse", "the linear map is not surjective: of rank less than its output bits",
            basis.dimension, map.outputs);
   }
   LinearLayout result;
@@ -191,8 +190,8 @@ constexpr LinearLayout left_inverse(LinearLayout const& map) {
   return result;
 }
 
-/// The inputs of a, then those of b, to the same outputs: concat(a, b)(x | y << a.inputs) == a(x) ^
-/// b(y).
+/// The inputs of a, then those of b, to the same outputs: concat(a, b)(x | y << a.inputs) == a(x)
+/// ^ b(y).
 constexpr LinearLayout concat(LinearLayout const& a, LinearLayout const& b) {
   if (a.inputs + b.inputs > LinearLayout::kMaxBits)
     refuse("concat", "at most 48 input bits are held", a.inputs, b.inputs);
@@ -256,8 +255,7 @@ constexpr Layout layout_of(LinearLayout const& map) {
   Layout result;
   for (int i = 0; i < map.inputs; ++i) {
     if ((used & map.columns[i]) != 0)
-      refuse("layout_of",
-             "two columns share a bit: a layout would add where the map exclusive-ors");
+      refuse("layout_of", "two columns share a bit: a layout adds where the map exclusive-ors");
     used |= map.columns[i];
     std::int64_t const column = static_cast<std::int64_t>(map.columns[i]);
     int const last = result.count - 1;

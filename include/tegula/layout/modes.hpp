@@ -183,9 +183,8 @@ constexpr std::int64_t crd2idx(Tuple const& coord, Tuple const& shape, Tuple con
 constexpr std::int64_t crd2idx(Tuple const& coord, Layout const& layout) { return layout(coord); }
 
 /// The coordinate congruent with `shape` of an index, or of a coarser coordinate. Law:
-/// crd2idx(result, shape)
-/// == crd2idx(coord, shape), and every integer of the result is less than its extent; so the index
-/// must be in the shape. (CuTe: idx2crd.)
+/// crd2idx(result, shape) == crd2idx(coord, shape), and every integer of the result is less than
+/// its extent; so the index must be in the shape. (CuTe: idx2crd.)
 constexpr Tuple idx2crd(Tuple const& coord, Tuple const& shape) {
   Tuple result = layout(shape).digits_of(coord);
   for (int i = 0; i < shape.count; ++i) {

@@ -67,9 +67,9 @@ TEGULA_HOST_DEVICE constexpr int each_mode_offset(NumberList<Modes...>, Indices.
 
 }  // namespace detail
 
-/// L(index) for 0 <= index < size(L), in 32-bit arithmetic unrolled over L's leaves: the form for
-/// kernels. Refused at compile time if size or cosize exceeds 2^31 - 1, or L's values are
-/// coordinates.
+/// L(index) for 0 <= index < size(L), in 32-bit arithmetic unrolled over L's leaves: the
+/// form for kernels. Refused at compile time if size or cosize exceeds 2^31 - 1, or L's
+/// values are coordinates.
 template <Layout L> TEGULA_HOST_DEVICE constexpr int offset_of(int index) {
   return detail::modes_offset<detail::FlatMode<L, detail::kAllModes>>(index);
 }

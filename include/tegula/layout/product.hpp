@@ -14,8 +14,8 @@ constexpr Layout logical_product(Layout const& block, Layout const& tiler) {
       block, composition(complement(block, detail::multiply(block.size(), tiler.cosize())), tiler));
 }
 
-/// Multiplies by mode; a mode at `_` or beyond the tiler's modes stays. Result mode i is (block_i,
-/// copies_i).
+/// Multiplies by mode; a mode at `_` or beyond the tiler's modes stays. Result mode i is
+/// (block_i, copies_i).
 constexpr Layout logical_product(Layout const& block, Tiler const& tiler) {
   if (tiler.is_underscore()) return block;
   if (!tiler.by_mode()) return logical_product(block, tiler.layout());
@@ -69,8 +69,8 @@ constexpr Layout blocked_product(Layout const& block, Layout const& tiler) {
   return detail::paired_product(block, tiler, true);
 }
 
-/// blocked_product with the blocks interleaved: mode i is (copies[i], block[i]). (CuTe:
-/// raked_product.)
+/// blocked_product with the blocks interleaved: mode i is (copies[i], block[i]).
+/// (CuTe: raked_product.)
 constexpr Layout raked_product(Layout const& block, Layout const& tiler) {
   return detail::paired_product(block, tiler, false);
 }

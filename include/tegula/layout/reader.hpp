@@ -105,8 +105,8 @@ class Reader {
   /// Goes back to an earlier position().
   constexpr void rewind(std::int64_t position) { position_ = position; }
 
-  /// A word of letters, digits and underscores that begins with a letter; empty if there is none
-  /// here.
+  /// A word of letters, digits and underscores that begins with a letter; empty if there is
+  /// none here.
   constexpr Text read_word() {
     peek();
     std::int64_t const first = position_;

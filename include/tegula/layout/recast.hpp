@@ -9,8 +9,8 @@ namespace tegula {
 /// The layout in elements of n of the present ones. A leaf of stride d with d dividing n has n/d
 /// neighbours in one large element, so its extent shrinks by that (rounded up) and its stride
 /// becomes 1; a stride that n divides is divided by n; stride 0 stays. Law: with r the shrink
-/// factor of each leaf, result(floor(c / r))
-/// == floor(layout(c) / n) for every coordinate c. (CuTe: upcast<N>.)
+/// factor of each leaf, result(floor(c / r)) == floor(layout(c) / n) for every coordinate c.
+/// (CuTe: upcast<N>.)
 ///
 /// Refused where a stride neither divides n nor is divided by it (the elements straddle), is
 /// negative and not divided by n, or where the parts of several leaves inside one element reach
@@ -106,8 +106,8 @@ constexpr std::int64_t identity_run(Layout const& a, Layout const& inverse) {
       refuse("max_common_layout", "carries cancel for too long to follow (2^16)", a, inverse);
     part = part - 1 > room / step ? room / step + 1 : part;
     taken.append_leaf(part, {step});
-    // What adds over the leaves does so over any smaller part, so the largest part is found by
-    // bisection.
+    // What adds over the leaves does so over any smaller part, so the largest part is found
+    // by bisection.
     std::int64_t refused_part = part + 1;
     for (std::int64_t accepted = 1; refused_part - accepted > 1;) {
       std::int64_t const tried =

@@ -100,10 +100,10 @@ constexpr int exact_log2(char const* operation, std::int64_t value) {
   return log;
 }
 
-/// The same map for elements `factor` times as wide: upcast(s, n)(x) == s(n * x + k) / n for every
-/// 0 <= k < n. `factor` must be a power of two, and the swizzle must not reorder the elements
-/// inside a wide one (base
-/// >= log2(factor)): CuTe drops such bits silently, and so answers with another map.
+/// The same map for elements `factor` times as wide: upcast(s, n)(x) == s(n * x + k) / n for
+/// every 0 <= k < n. `factor` must be a power of two, and the swizzle must not reorder the elements
+/// inside a wide one (base >= log2(factor)): CuTe drops such bits silently, and so answers with
+/// another map.
 constexpr Swizzle upcast(Swizzle const& swizzle, std::int64_t factor) {
   int const log = exact_log2("upcast", factor);
   if (swizzle.identity())
@@ -269,8 +269,8 @@ struct SwizzledLayout {
       refuse("cosize", "more than 2^24 offsets would have to be swizzled", layout);
     std::int64_t greatest = swizzle(start);
     std::int64_t digits[kMaxLeaves] = {};
-    for (int leaf = 0;
-         leaf < inside.count;) {  // steps through the coordinates, the first leaf fastest
+    // steps through the coordinates, the first leaf fastest
+    for (int leaf = 0; leaf < inside.count;) {
       if (++digits[leaf] == inside.extents[leaf]) {
         start -= (inside.extents[leaf] - 1) * inside.strides[leaf];
         digits[leaf++] = 0;
@@ -284,8 +284,8 @@ struct SwizzledLayout {
     return 1 + outside + greatest;
   }
 
-  /// The offset at a flat colexicographic index, at one index per mode, or at a coordinate, as of
-  /// Layout.
+  /// The offset at a flat colexicographic index, at one index per mode, or at a coordinate, as
+  /// of Layout.
   TEGULA_HOST_DEVICE constexpr std::int64_t operator()(std::int64_t index) const {
     return swizzle(detail::unbounded_step(layout(index), offset, 1));
   }

@@ -4,10 +4,10 @@
 
 namespace tegula {
 
-/// What a layout is divided, composed or multiplied by: one layout, applied to all of it, or a tree
-/// of them applied by mode, each of which may be `_`, "leave this mode". Text form
-/// `<4:1,_,<2:1,8:2>>`; an integer n means n:1. A structural literal type. (CuTe: Tiler,
-/// make_tile.)
+/// What a layout is divided, composed or multiplied by: one layout, applied to all of it,
+/// or a tree of them applied by mode, each of which may be `_`, "leave this mode". Text
+/// form `<4:1,_,<2:1,8:2>>`; an integer n means n:1. A structural literal type. (CuTe:
+/// Tiler, make_tile.)
 struct Tiler {
   std::int64_t count = 0;  // entries
   Layout layouts;          // entry i is mode i; 1:0 for `_`

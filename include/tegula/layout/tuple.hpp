@@ -104,8 +104,8 @@ template <class Tree> constexpr LeafRange mode_of(Tree const& tree, int mode) {
     if (left-- == 0) return {first, i + 1};
     first = i + 1;
   }
-  refuse("operator[]",
-         "there is no such mode: a mode's number is at least 0 and less than the rank", tree, mode);
+  refuse("operator[]", "there is no such mode: its number is at least 0 and less than the rank",
+         tree, mode);
 }
 
 /// Makes everything appended to `tree` since leaf `first` one tuple.

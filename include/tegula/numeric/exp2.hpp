@@ -14,10 +14,9 @@ namespace tegula {
 /// as ex2.approx.ftz does; -inf gives +0; NaN gives NaN.
 ///
 /// Method: x = n + f with n the nearest integer and |f| <= 1/2, both exact (Cody and Waite 1980);
-/// adding 1.5
-/// * 2^23 + 127 leaves n + 127, the biased exponent of 2^n, in the low bits of the sum. 2^f is a
-/// polynomial of degree 6 whose constant term is held at 1 and whose other coefficients minimise
-/// the largest relative error (2.6e-9, by Remez exchange). Eleven GPU instructions.
+/// adding 1.5 * 2^23 + 127 leaves n + 127, the biased exponent of 2^n, in the low bits of the sum.
+/// 2^f is a polynomial of degree 6 whose constant term is held at 1 and whose other coefficients
+/// minimise the largest relative error (2.6e-9, by Remez exchange). Eleven GPU instructions.
 TEGULA_HOST_DEVICE float exp2_polynomial(float x) {
   constexpr float kMagic = 12582912.0f + 127.0f;  // 1.5 * 2^23 + exponent bias
   constexpr float kC1 = 0.69314721496788496f;
@@ -51,8 +50,8 @@ TEGULA_HOST_DEVICE float exp2_polynomial(float x) {
   p = __builtin_fmaf(p, f, kC2);
   p = __builtin_fmaf(p, f, kC1);
   p = __builtin_fmaf(p, f, 1.0f);
-  float const power = __builtin_bit_cast(float, __builtin_bit_cast(std::uint32_t, shifted)
-                                                    << 23);  // 2^n, and 0 for n = -127
+  // 2^n, and 0 for n = -127
+  float const power = __builtin_bit_cast(float, __builtin_bit_cast(std::uint32_t, shifted) << 23);
   float const result = p * power;
   return __builtin_fabsf(result) < 0x1p-126f ? result * 0.0f : result;  // flushed, as .ftz does
 #endif

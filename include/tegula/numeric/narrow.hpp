@@ -5,8 +5,7 @@
 
 /// The one conversion between binary32 and every narrower binary format, in integers, so that its
 /// bits are the same in a constant expression, on the host and on a GPU. The named formats
-/// (half.hpp, bfloat16.hpp,
-/// ...) are bit holders on top of it.
+/// (half.hpp, bfloat16.hpp, ...) are bit holders on top of it.
 namespace tegula {
 
 enum class Rounding : std::uint8_t {
@@ -74,8 +73,8 @@ TEGULA_HOST_DEVICE constexpr std::uint32_t narrow(std::uint32_t bits) {
 
   std::uint32_t code = 0;
   int const exponent = static_cast<int>(magnitude >> 23);
-  if (exponent >
-      kRebias) {  // normal in F: round the whole word, a carry into the exponent is right as it is
+  // normal in F: round the whole word, a carry into the exponent is right as it is
+  if (exponent > kRebias) {
     std::uint32_t rounded = magnitude;
     if constexpr (R == Rounding::kNearestEven) {
       rounded += (std::uint32_t{1} << (kDropped - 1)) - 1 + ((magnitude >> kDropped) & 1);
@@ -99,8 +98,8 @@ TEGULA_HOST_DEVICE constexpr std::uint32_t narrow(std::uint32_t bits) {
 }
 
 /// The binary32 bits of a code of format `F`: exact. Infinity and NaN are those of an IEEE-like
-/// format (top exponent); the formats that lack them handle their NaN before calling. A NaN becomes
-/// 0x7fffffff.
+/// format (top exponent); the formats that lack them handle their NaN before calling. A NaN
+/// becomes 0x7fffffff.
 template <NarrowFormat F, bool HasInfinity>
 TEGULA_HOST_DEVICE constexpr std::uint32_t widen(std::uint32_t code) {
   constexpr int kDropped = 23 - F.mantissa_bits;

@@ -5,9 +5,9 @@
 
 namespace tegula {
 
-/// PTX .tf32: binary32's sign and exponent, 10 mantissa bits, held in the upper 19 bits of a 32-bit
-/// register. A tensor core reads only those 19 bits, so any binary32 register is a valid operand,
-/// truncated.
+/// PTX .tf32: binary32's sign and exponent, 10 mantissa bits, held in the upper 19 bits of a
+/// 32-bit register. A tensor core reads only those 19 bits, so any binary32 register is a valid
+/// operand, truncated.
 struct tfloat32 {
   std::uint32_t bits;
 

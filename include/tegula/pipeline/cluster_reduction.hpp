@@ -13,8 +13,7 @@ namespace tegula {
 /// has values of.
 ///
 ///     given: from the st_async of every CTA of the cluster, this one too, to the threads of this
-///     CTA: the
-///            cluster's sums of this CTA's columns are there
+///            CTA: the cluster's sums of this CTA's columns are there
 ///
 /// Once in a launch. Each thread reads what the threads of its own number wrote, so sums need no
 /// layout but registers'. Threads are numbered from 0 to Threads - 1.

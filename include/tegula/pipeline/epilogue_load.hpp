@@ -9,7 +9,7 @@ namespace tegula {
 /// One warp's own loads by TMA, one at a time, each waited for.
 ///
 ///     loaded: a barrier of one arrival; from the load that lane 0 issues, to all lanes of the
-///     warp: the bytes are there
+///             warp: the bytes are there
 class EpilogueLoad {
  public:
   /// By all lanes: calls `issue`, which loads `bytes` to where nobody reads, in one of them, and

@@ -18,10 +18,10 @@ struct FirstTile {
   constexpr bool operator==(FirstTile const&) const = default;
 };
 
-/// What the workers of a persistent grid begin with: a permutation of the first tiles. They go on
-/// from there as ever, as many tiles on as there are workers. A table, since all that a launch
-/// fetches waits for this tile: to look it up takes a fraction of the time of computing where it
-/// lies.
+/// What the workers of a persistent grid begin with: a permutation of the first tiles. They go
+/// on from there as ever, as many tiles on as there are workers. A table, since all that a
+/// launch fetches waits for this tile: to look it up takes a fraction of the time of computing
+/// where it lies.
 struct InitialTiles {
   static constexpr int most = 160;  // workers
 
@@ -48,12 +48,12 @@ inline constexpr int gpcs = 8;
 inline constexpr int full_turns = 4;
 inline constexpr int later_gpcs = 7;
 
-/// The clusters numbered GPC by GPC, as far as the order of launch tells: eight in a row share one,
-/// likely.
+/// The clusters numbered GPC by GPC, as far as the order of launch tells: eight in a row share
+/// one, likely.
 constexpr int rank_by_gpc(int cluster) {
   constexpr int per_gpc = 2 * full_turns, later = apart + gpcs * full_turns;
-  constexpr int left_out =
-      gpcs / 2;  // of the GPCs, counted from where the launch began: the likeliest guess
+  // of the GPCs, counted from where the launch began: the likeliest guess
+  constexpr int left_out = gpcs / 2;
   if (cluster < apart) return left_out * per_gpc + full_turns + cluster;
   if (cluster < later) return (cluster - apart) % gpcs * per_gpc + (cluster - apart) / gpcs;
   if (cluster < later + later_gpcs * full_turns) {
@@ -105,8 +105,8 @@ constexpr FirstOrder first_order(TilePartition const& tiling, int workers, int c
   return first;
 }
 
-/// What each of a grid's workers begins with. Precondition: the tiling is of tiles that wide, in
-/// columns.
+/// What each of a grid's workers begins with. Precondition: the tiling is of tiles that wide,
+/// in columns.
 constexpr InitialTiles initial_tiles(TilePartition const& tiling, TileWidths widths, int workers,
                                      int cluster_size, int multiprocessors) {
   FirstOrder const order = first_order(tiling, workers, cluster_size, multiprocessors);

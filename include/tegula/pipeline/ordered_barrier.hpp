@@ -11,8 +11,8 @@ namespace tegula {
 ///
 ///     turn[g]: from group g - 1 when it leaves the section, to group g, which may then enter
 ///
-/// Group 0's first turn needs no one: it waits for the phase before the first, which counts as
-/// complete.
+/// Group 0's first turn needs no one: it waits for the phase before the first, which counts
+/// as complete.
 template <int Groups, int Warps> class OrderedBarrier {
  public:
   struct Storage {
@@ -34,8 +34,8 @@ template <int Groups, int Warps> class OrderedBarrier {
     turns_ = parity_after(turns_, 1, where);
   }
 
-  /// All lanes of a warp: the warp has left the section; the turn passes once all of its group
-  /// have.
+  /// All lanes of a warp: the warp has left the section; the turn passes once all of its
+  /// group have.
   TEGULA_DEVICE void leave(int group, SourceLocation where = SourceLocation::current()) const {
     int const next = next_stage<Groups>(group, where);
     if (lane_id() == 0) mbarrier_arrive(turn_ + 8 * next, where);

@@ -8,8 +8,8 @@
 
 namespace tegula {
 
-/// A ring of `Buffers` shared-memory buffers handed from the lanes of one warp to TMA, which stores
-/// them.
+/// A ring of `Buffers` shared-memory buffers handed from the lanes of one warp to TMA, which
+/// stores them.
 ///
 /// For each buffer in turn: acquire(), write it, then store() with a function that issues the
 /// warp's TMA stores.

@@ -66,8 +66,8 @@ class ThreadPipeline {
   /// Producer, all lanes of a warp: this warp has written its part of the stage.
   TEGULA_DEVICE void commit(int stage, SourceLocation where = SourceLocation::current()) const {
     if constexpr (Reader == StageReader::async_proxy) fence_proxy_async_shared(where);
-    warp::sync(warp::kAllLanes,
-               where);  // every lane's writes, before the arrival of lane 0 for all
+    // every lane's writes, before the arrival of lane 0 for all
+    warp::sync(warp::kAllLanes, where);
     if (lane_id() == 0) mbarrier_arrive(full_ + 8 * stage, where);
   }
 

@@ -124,8 +124,8 @@ constexpr RowOfTiles cut_row(int tiles, int columns, TileWidths widths) {
 }
 
 /// The order of some of the tiles: that of `equal`, in bands no higher. (Not a part of
-/// make_tiling's lambda: there clang 14 does not take TileScheduler's member initialisers for
-/// constants.)
+/// make_tiling's lambda: there clang 14 does not take TileScheduler's member initialisers
+/// for constants.)
 constexpr TileScheduler order_like(TileScheduler const& equal, int tiles_m, int tiles_n) {
   int const across = equal.raster == Raster::along_n ? tiles_m : tiles_n;
   int const bands = (across + equal.group - 1) / equal.group;  // of about equal height
@@ -136,8 +136,8 @@ constexpr TileScheduler order_like(TileScheduler const& equal, int tiles_m, int 
           .group = (across + bands - 1) / bands};
 }
 
-/// Rows of tiles of two kinds, the later ones `more` in number: wide tiles first, each kind a
-/// region.
+/// Rows of tiles of two kinds, the later ones `more` in number: wide tiles first, each kind
+/// a region.
 constexpr TilePartition make_tiling(TileScheduler const& equal, RowOfTiles row, int more,
                                     RowOfTiles later, int wide_width) {
   TilePartition tiling;

@@ -11,8 +11,8 @@
 #include "tegula/arch/warp.hpp"
 #include "tegula/pipeline/pipeline_state.hpp"
 
-/// Dynamic scheduling of a persistent grid: who has finished a tile takes the next that nobody has
-/// taken.
+/// Dynamic scheduling of a persistent grid: who has finished a tile takes the next that nobody
+/// has taken.
 namespace tegula {
 
 /// What the CTAs of one launch count in global memory; all 0 before and after it.

@@ -10,15 +10,15 @@ namespace tegula {
 /// A ring of `Stages` buffers handed from TMA to consumer warps, and back.
 ///
 ///     full[s]:   from the TMA loads into stage s, to the consumers of this CTA: the stage's bytes
-///     are there empty[s]:  from the consumers in every CTA that reads what this CTA's producer
-///     loads, to that producer:
-///                nobody reads stage s any more
+///                are there
+///     empty[s]:  from the consumers in every CTA that reads what this CTA's producer loads, to
+///                that producer: nobody reads stage s any more
 ///
 /// One thread of a CTA produces. With multicast it loads into the same stage of the `Peers` CTAs of
 /// its cluster at once, so it waits for the consumers of all of them, and each of its consumers
-/// tells all of them. Phases: in round r of the ring, the producer waits for empty of parity (r +
-/// 1) % 2 (true at once in round 0, for the phase before the first counts as complete), consumers
-/// wait for full of parity r % 2.
+/// tells all of them. Phases: in round r of the ring, the producer waits for empty of parity
+/// (r + 1) % 2 (true at once in round 0, for the phase before the first counts as complete),
+/// consumers wait for full of parity r % 2.
 template <int Stages, int ConsumerWarps, int Peers = 1> class TmaPipeline {
  public:
   using State = PipelineState<Stages>;
@@ -31,8 +31,8 @@ template <int Stages, int ConsumerWarps, int Peers = 1> class TmaPipeline {
   TEGULA_DEVICE explicit TmaPipeline(Storage const& storage)
       : full_(shared_address(storage.full)), empty_(shared_address(storage.empty)) {}
 
-  /// By one thread; then fence_mbarrier_init and a barrier of the CTA, or with Peers > 1 of the
-  /// cluster.
+  /// By one thread; then fence_mbarrier_init and a barrier of the CTA, or with Peers > 1 of
+  /// the cluster.
   TEGULA_DEVICE void init() const {
     for (int stage = 0; stage < Stages; ++stage) {
       mbarrier_init(full_ + 8 * stage, 1);

@@ -39,8 +39,8 @@ float lg2_approx_ftz(float x);
 /// subnormal results become zero.
 float rcp_approx_ftz(float x);
 
-/// rsqrt.approx.ftz.f32: 1 / sqrt(x), at most 1.6 ulp from exact. Subnormal arguments count as
-/// zero.
+/// rsqrt.approx.ftz.f32: 1 / sqrt(x), at most 1.6 ulp from exact. Subnormal arguments count
+/// as zero.
 float rsqrt_approx_ftz(float x);
 
 /// tanh.approx.f32, at most 1.1e-5 from exact, relatively; tanh(x) = x below 2^-8.

@@ -26,8 +26,8 @@ struct GlobalTensor {
   void const* address = nullptr;  ///< of the element at offset 0
   Layout layout;                  ///< of integer strides, a mode for each of `modes`
   int element_bits = 8;           ///< a multiple of 8
-  std::vector<std::string>
-      modes;  ///< "row", "column", "batch": what findings call the modes' coordinates
+  /// "row", "column", "batch": what findings call the modes' coordinates
+  std::vector<std::string> modes;
   Coverage coverage = Coverage::any;
 };
 

@@ -11,14 +11,14 @@
 #include "tegula/atom/mma_spec.hpp"
 #include "tegula/sim/mutation.hpp"
 
-/// What the instructions of arch/ call on the host: the simulated machine, as plain declarations,
-/// so that a kernel compiles against nothing heavier. Each is called on the fiber of a simulated
-/// thread; called outside of a launch it throws std::logic_error. What each does and checks:
-/// docs/machine.md.
+/// What the instructions of arch/ call on the host: the simulated machine, as plain
+/// declarations, so that a kernel compiles against nothing heavier. Each is called on the fiber
+/// of a simulated thread; called outside of a launch it throws std::logic_error. What each does
+/// and checks: docs/machine.md.
 namespace tegula::sim {
 
-/// A mma.sync as its lanes hand it to the machine: what it asks of the spec each time, worked out
-/// once.
+/// A mma.sync as its lanes hand it to the machine: what it asks of the spec each time, worked
+/// out once.
 struct WarpMma {
   MmaSpec spec;
   std::uint32_t variant;                    ///< tells two of them apart: the lanes must agree
@@ -56,7 +56,8 @@ Dim3 grid_extents();
 
 std::uint32_t shared_address(void const* object, SourceLocation where);
 /// Whether accessors are to hold the addresses that they compute against their tile's layout, and
-/// what they say of one that differs. `right` is the element's, `made` where the accessor was made.
+/// what they say of one that differs. `right` is the element's, `made` where the accessor
+/// was made.
 bool holds_layouts();
 void wrong_address(std::uint32_t right, std::uint32_t computed, std::string const& layout,
                    SourceLocation made, SourceLocation where);

@@ -13,25 +13,25 @@
 #include "tegula/sim/machine.hpp"
 
 /// Starting a kernel on the simulated machine. A kernel is a struct with
-///   struct Params;                        plain data
-///   struct SharedStorage;                 trivial; may have `template <class F> void
-///   name_buffers(F&& f) {
-///                                         f("K", k); ... }`
-///   static constexpr int threads;         of a CTA, a multiple of 32
-///   static constexpr Dim3 cluster;        may be left out: extents of a cluster, in CTAs
-///   static constexpr int min_ctas_per_sm; may be left out: 1
-///   static constexpr bool programmatic_dependent_launch;  may be left out: whether it may be
-///   started before
-///                                         the launch before it has finished (programmatic
-///                                         dependent launch)
-///   static constexpr bool cooperative;    may be left out: whether all CTAs of a grid are resident
-///   at once
-///                                         (cooperative launch)
-///   static constexpr sim::Limits limits;  may be left out: what its accesses to memory may cost
+///   struct Params;                          plain data
+///   struct SharedStorage;                   trivial; may have a member that names its buffers:
+///                                           template <class F> void name_buffers(F&& f) {
+///                                             f("K", k); ... }
+///   static constexpr int threads;           of a CTA, a multiple of 32
+///   void operator()(Params const&, SharedStorage&) const;
+///                                           what one thread does
+/// and may have
+///   static constexpr Dim3 cluster;          extents of a cluster, in CTAs
+///   static constexpr int min_ctas_per_sm;   otherwise 1
+///   static constexpr bool programmatic_dependent_launch;
+///                                           whether it may be started before the launch before it
+///                                           has finished (programmatic dependent launch)
+///   static constexpr bool cooperative;      whether all CTAs of a grid are resident at once
+///                                           (cooperative launch)
+///   static constexpr sim::Limits limits;    what its accesses to memory may cost
 ///   static std::vector<sim::GlobalTensor> tensors(Params const&);
-///                                         may be left out: what the parameters point to
-///   static char const* role(int warp);    may be left out: names of the warps' roles, for traces
-///   void operator()(Params const&, SharedStorage&) const;    what one thread does
+///                                           what the parameters point to
+///   static char const* role(int warp);      names of the warps' roles, for traces
 namespace tegula::sim {
 
 /// The name of a type, as the compiler spells it.

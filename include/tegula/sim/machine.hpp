@@ -33,13 +33,13 @@ struct Strict {
   /// Between a read through the generic proxy and an overwrite through the asynchronous one lies a
   /// fence.proxy.async; by default it is enough that they are ordered.
   bool proxies = false;
-  /// An arrival by mbarrier_arrive_cluster, which releases at the scope of the CTA, orders nothing
-  /// for another CTA; by default it is enough for what was read, and for copies that have
-  /// completed.
+  /// An arrival by mbarrier_arrive_cluster, which releases at the scope of the CTA, orders
+  /// nothing for another CTA; by default it is enough for what was read, and for copies that
+  /// have completed.
   bool scopes = false;
-  /// An atomic releases what its own thread's fence before it orders, and nothing that the CTA's
-  /// other threads have fenced and a barrier has told it of since; by default it releases that,
-  /// too.
+  /// An atomic releases what its own thread's fence before it orders, and nothing that the
+  /// CTA's other threads have fenced and a barrier has told it of since; by default it releases
+  /// that, too.
   bool fences = false;
 };
 
@@ -59,13 +59,13 @@ struct Options {
   /// Replays an order that an exploration has tried, of a grid of one cluster, whatever completion,
   /// interleaving and seed say.
   std::optional<Choices> choices;
-  /// Whether accesses are held against the shadow of memory (never written, copy in flight),
-  /// and what a launch is to cover is looked for. Bounds, alignment, divergence and deadlock are
+  /// Whether accesses are held against the shadow of memory (never written, copy in flight), and
+  /// what a launch is to cover is looked for. Bounds, alignment, divergence and deadlock are
   /// always checked.
   bool check = true;
-  /// Whether, besides, accesses to shared memory are held against each other: data races, also
-  /// between the generic and the asynchronous proxy (docs/machine.md, "Happens-before"). Needs
-  /// `check`.
+  /// Whether, besides, accesses to shared memory are held against each other: data races,
+  /// also between the generic and the asynchronous proxy (docs/machine.md, "Happens-before").
+  /// Needs `check`.
   bool races = true;
   /// Where practice and the letter of the PTX ISA differ, accesses are held to the letter.
   Strict strict;
@@ -150,11 +150,11 @@ class Machine {
   Options& options() { return options_; }
 
   /// Global memory of `bytes` bytes, on a boundary of 256 bytes, never written (it holds 0xff, a
-  /// NaN in every floating-point type). `name` stands for it in reports. Null for 0 bytes. Throws
-  /// std::bad_alloc.
+  /// NaN in every floating-point type). `name` stands for it in reports. Null for 0 bytes.
+  /// Throws std::bad_alloc.
   void* allocate(std::size_t bytes, std::string name);
-  /// Frees what allocate returned; null is allowed. Throws std::invalid_argument for any other
-  /// pointer.
+  /// Frees what allocate returned; null is allowed. Throws std::invalid_argument for any
+  /// other pointer.
   void deallocate(void* pointer);
   /// The allocation that begins there is constant from now on: no launch writes to it, so that
   /// kernels may read it before they have waited for the grids before theirs (weights, for
@@ -166,16 +166,16 @@ class Machine {
   /// Copies from global memory to the host. Bytes that nobody wrote read as 0xff. Throws
   /// std::invalid_argument out of bounds.
   void download(void* destination, void const* source, std::size_t bytes) const;
-  /// Sets bytes of global memory and marks them as written. Throws std::invalid_argument out of
-  /// bounds.
+  /// Sets bytes of global memory and marks them as written. Throws std::invalid_argument out
+  /// of bounds.
   void fill(void* destination, int byte, std::size_t bytes);
   /// Copies within global memory; bytes that were never written stay so. Throws
   /// std::invalid_argument out of bounds.
   void copy(void* destination, void const* source, std::size_t bytes);
   /// Whether each of the bytes was written. False out of bounds.
   bool written(void const* pointer, std::size_t bytes) const;
-  /// Whether the elements of a tensor all lie in one allocation, as those that a launch describes
-  /// must.
+  /// Whether the elements of a tensor all lie in one allocation, as those that a launch
+  /// describes must.
   bool holds(GlobalTensor const& tensor) const;
 
   /// Runs the kernel on every CTA of the grid and returns when all are done. Throws CheckError

@@ -10,9 +10,9 @@
 #endif
 
 /// Values that kernels and pipelines compute and that mutation testing changes: phases, stages,
-/// predicates, swizzles, fills with zeros. A function a kind; each returns what it is given, unless
-/// the statement at `where` is the one to be mutated. Instructions are mutated by who executes
-/// them.
+/// predicates, swizzles, fills with zeros. A function a kind; each returns what it is given,
+/// unless the statement at `where` is the one to be mutated. Instructions are mutated by who
+/// executes them.
 ///
 /// On the simulated machine the launch says what to mutate (sim::Options::mutant); without that, a
 /// value costs a load and a branch that is never taken. On a GPU it is decided at compile time:

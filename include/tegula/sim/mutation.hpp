@@ -56,12 +56,14 @@ enum class Operation : std::uint8_t {
 /// What is done to a statement. Those that it admits are a set of bits.
 enum class Mutation : std::uint8_t {
   none = 0,
-  removed = 1,   ///< not executed; a predicate: always true
-  weakened = 2,  ///< the same with less order: relaxed for release or acquire, a narrower scope, a
-                 ///< warp's barrier for the CTA's, .read for a whole wait
+  removed = 1,  ///< not executed; a predicate: always true
+  /// the same with less order: relaxed for release or acquire, a narrower scope, a warp's barrier
+  /// for the CTA's, .read for a whole wait
+  weakened = 2,
   delayed = 4,  ///< executed after the thread's next instruction; on the simulated machine only
-  less = 8,     ///< its number one unit less: a count of arrivals, groups, steps; 16 bytes; 8
-             ///< registers; a CTA of a mask; 32 threads
+  /// its number one unit less: a count of arrivals, groups, steps; 16 bytes; 8 registers; a CTA of
+  /// a mask; 32 threads
+  less = 8,
   more = 16,     ///< one unit more
   flipped = 32,  ///< its parity inverted
 };

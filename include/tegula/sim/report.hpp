@@ -23,28 +23,30 @@ enum class FindingKind : std::uint8_t {
   async_read_early,    ///< a read of bytes that an operation in flight is to write
   async_overwrite,     ///< a write to bytes that an operation in flight is to write, or to read
   data_race,           ///< two accesses to the same bytes, one of them a write, that nothing orders
-  proxy_race,  ///< the asynchronous proxy touches what was written without a fence.proxy.async, or
-               ///< an mbarrier whose init no fence has made visible to it
-  register_race,  ///< registers of a wgmma in flight are written, or written before it without
-                  ///< wgmma.fence; or setmaxnreg twice without a barrier of the warpgroup
-  too_few_registers,  ///< the wgmma in flight hold more than the warpgroup has by its launch or by
-                      ///< setmaxnreg
+  /// the asynchronous proxy touches what was written without a fence.proxy.async, or an mbarrier
+  /// whose init no fence has made visible to it
+  proxy_race,
+  /// registers of a wgmma in flight are written, or written before it without wgmma.fence; or
+  /// setmaxnreg twice without a barrier of the warpgroup
+  register_race,
+  /// the wgmma in flight hold more than the warpgroup has by its launch or by setmaxnreg
+  too_few_registers,
   wrong_layout,  ///< an address, or an operand, that is not laid out as its tile or its copy says
-  unread_copy,   ///< an asynchronous copy into shared memory that nobody reads before it is
-                 ///< overwritten
-  divergence,    ///< an aligned instruction that the lanes of a warp do not execute together
-  invalid_operand,  ///< a barrier number, a thread count, a mask or a size that the instruction
-                    ///< does not admit
-  mbarrier_misuse,  ///< an mbarrier used before its init, initialised twice, overflowing, or read
-                    ///< or written as memory
-  exited_cta,  ///< shared memory of a CTA that has exited, or exits before operations in flight are
-               ///< done with it
-  deadlock,        ///< every thread that has not exited waits
-  bank_conflicts,  ///< more passes over the banks of shared memory than the kernel, or the caller,
-                   ///< declares
-  uncoalesced,     ///< more sectors of global memory than the bytes need and the kernel, or the
-                   ///< caller, declares
-  unread_input,    ///< an element that the launch is to read, and does not
+  /// an asynchronous copy into shared memory that nobody reads before it is overwritten
+  unread_copy,
+  divergence,  ///< an aligned instruction that the lanes of a warp do not execute together
+  /// a barrier number, a thread count, a mask or a size that the instruction does not admit
+  invalid_operand,
+  /// an mbarrier used before its init, initialised twice, overflowing, or read or written as memory
+  mbarrier_misuse,
+  /// shared memory of a CTA that has exited, or exits before operations in flight are done with it
+  exited_cta,
+  deadlock,  ///< every thread that has not exited waits
+  /// more passes over the banks of shared memory than the kernel, or the caller, declares
+  bank_conflicts,
+  /// more sectors of global memory than the bytes need and the kernel, or the caller, declares
+  uncoalesced,
+  unread_input,      ///< an element that the launch is to read, and does not
   unwritten_output,  ///< an element that the launch is to write, and does not
   trap,              ///< the kernel executed trap
   exception,         ///< the kernel threw a C++ exception
@@ -58,16 +60,16 @@ std::string_view to_string(FindingKind kind);
 /// (Finding::reach), since what orders those orders the others, too.
 struct Finding {
   FindingKind kind;
-  std::string message;     ///< one sentence, without the place
-  SourceLocation where;    ///< the instruction
-  Dim3 cta{0, 0, 0};       ///< coordinate in the grid; all -1 where it concerns the whole launch
-  int warp = -1;           ///< -1 where it concerns the whole CTA
-  int lane = -1;           ///< -1 where it concerns the whole warp
-  std::string buffer;      ///< name of the shared or global buffer, or empty
-  std::string coordinate;  ///< place in it: "row 17, column 40 of stage 2 of K"; empty where there
-                           ///< is no buffer
-  int stage = -1;          ///< of the coordinate; -1 where the buffer has none
-  SourceLocation other;    ///< the other instruction of the pair (the copy in flight), or line 0
+  std::string message;   ///< one sentence, without the place
+  SourceLocation where;  ///< the instruction
+  Dim3 cta{0, 0, 0};     ///< coordinate in the grid; all -1 where it concerns the whole launch
+  int warp = -1;         ///< -1 where it concerns the whole CTA
+  int lane = -1;         ///< -1 where it concerns the whole warp
+  std::string buffer;    ///< name of the shared or global buffer, or empty
+  /// place in it: "row 17, column 40 of stage 2 of K"; empty where there is no buffer
+  std::string coordinate;
+  int stage = -1;        ///< of the coordinate; -1 where the buffer has none
+  SourceLocation other;  ///< the other instruction of the pair (the copy in flight), or line 0
   std::optional<Dim3> other_cta;  ///< who executed that one, where it is known
   int other_warp = -1;
   int other_lane = -1;

@@ -11,8 +11,9 @@ namespace tegula::sim {
 
 /// When an operation in flight (cp.async, bulk and tensor copies, st.async, wgmma) takes effect.
 enum class Completion : std::uint8_t {
-  last,  ///< at the last moment the PTX ISA allows: when its group is waited for, or no thread of
-         ///< the cluster can run unless an mbarrier's phase completes
+  /// at the last moment the PTX ISA allows: when its group is waited for, or no thread of the
+  /// cluster can run unless an mbarrier's phase completes
+  last,
   first,   ///< at once
   random,  ///< anywhere between, by seed
 };
@@ -21,18 +22,20 @@ enum class Completion : std::uint8_t {
 enum class Interleaving : std::uint8_t {
   one_warp_ahead,  ///< a warp runs until it waits for others
   round_robin,     ///< the next warp takes over after each warp-wide instruction
-  random,  ///< any thread may take over at each instruction that others can notice, and lanes run
-           ///< in any order, by seed
-  one_warp_behind,  ///< the warp whose number in the cluster is the seed, modulo the number of its
-                    ///< warps, runs only while no other warp can; the others as in one_warp_ahead
+  /// any thread may take over at each instruction that others can notice, and lanes run in any
+  /// order, by seed
+  random,
+  /// the warp whose number in the cluster is the seed, modulo the number of its warps, runs only
+  /// while no other warp can; the others as in one_warp_ahead
+  one_warp_behind,
 };
 
 /// The names as the tool takes them: "last", "one_warp_ahead", ...
 std::string_view to_string(Completion completion);
 std::string_view to_string(Interleaving interleaving);
 
-/// One schedule that an exploration (explore.hpp) has tried: where it leaves the machine's own
-/// choice.
+/// One schedule that an exploration (explore.hpp) has tried: where it leaves the machine's
+/// own choice.
 struct Choices {
   /// The process that goes at the given step, counted from 0, in place of the machine's choice.
   struct Choice {
@@ -53,8 +56,8 @@ struct Choices {
   friend bool operator==(Choices const&, Choices const&) = default;
 };
 
-/// What decided the order of a launch: the same kernel and data at the same schedule do the same
-/// again.
+/// What decided the order of a launch: the same kernel and data at the same schedule do the
+/// same again.
 struct Schedule {
   Completion completion = Completion::last;
   Interleaving interleaving = Interleaving::one_warp_ahead;

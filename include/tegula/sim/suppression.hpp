@@ -13,9 +13,9 @@ namespace tegula::sim {
 /// have done after it.
 struct Suppression {
   FindingKind kind;
-  std::string
-      file;      ///< the end of the source file's path, whole names: "kernel/gemm.hpp"; empty: any
-  int line = 0;  ///< in that file; 0: any
+  /// the end of the source file's path, whole names: "kernel/gemm.hpp"; empty: any
+  std::string file;
+  int line = 0;        ///< in that file; 0: any
   std::string buffer;  ///< name of the buffer, as in the finding; empty: any
   std::string reason;  ///< why it is accepted; never empty
 };

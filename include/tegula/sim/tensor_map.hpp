@@ -10,10 +10,10 @@
 /// was made for another machine, or never made, is recognised.
 namespace tegula::sim {
 
-/// What a description breaks of the rules of cuTensorMapEncodeTiled (CUDA driver API, "Tensor Map
-/// Object Management"), whose driver answers a breach of any with one and the same error: a
-/// sentence that names the argument, its value and what is accepted. Nothing where it keeps them
-/// all.
+/// What a description breaks of the rules of cuTensorMapEncodeTiled (CUDA driver API, "Tensor
+/// Map Object Management"), whose driver answers a breach of any with one and the same error: a
+/// sentence that names the argument, its value and what is accepted. Nothing where it keeps
+/// them all.
 std::optional<std::string> refusal(TensorMapDescription const& description);
 
 /// Throws std::invalid_argument, with that sentence, where the description breaks a rule.

@@ -78,8 +78,8 @@ enum class SpanKind : std::uint8_t {
 /// "wait", "issue", ...
 char const* to_string(SpanKind kind);
 
-/// A row of the picture: the warps of one role in one CTA, one of the CTA's engines, or an
-/// mbarrier.
+/// A row of the picture: the warps of one role in one CTA, one of the CTA's engines, or
+/// an mbarrier.
 struct TraceTrack {
   Dim3 cta{0, 0, 0};  ///< coordinate in the grid
   int rank = 0;       ///< of the CTA in its cluster
@@ -91,12 +91,12 @@ struct TraceTrack {
 struct TraceSpan {
   int track = 0;
   SpanKind kind = SpanKind::wait;
-  std::string
-      name;  ///< "wait full[2]", "A[2]", "wgmma 0": the first result that these warps accumulate
+  /// "wait full[2]", "A[2]", "wgmma 0": the first result that these warps accumulate
+  std::string name;
   double begin = 0;
   double end = 0;
-  int issuer =
-      -1;  ///< the track of the warps whose copy or wgmma it is; -1 for what warps do themselves
+  /// the track of the warps whose copy or wgmma it is; -1 for what warps do themselves
+  int issuer = -1;
   int count = 1;         ///< instructions that it stands for
   SourceLocation where;  ///< the line of the first of them
 };

@@ -12,8 +12,8 @@
 #include "tegula/tensor/tiled_copy.hpp"
 #include "tegula/tensor/vector.hpp"
 
-/// copy(tiled_copy, source, target): a tile between global and shared memory, by the threads of a
-/// CTA.
+/// copy(tiled_copy, source, target): a tile between global and shared memory, by the threads of
+/// a CTA.
 namespace tegula {
 
 namespace detail {
@@ -77,8 +77,8 @@ TEGULA_DEVICE void copy_to_shared(
   using MG = typename decltype(source)::Map;
   using MS = typename decltype(target)::Map;
   using Part = typename decltype(target)::Space;
-  static_assert(VectorChecked<Tile, typename Part::ThreadMode, MS,
-                              S.vector>::value);  // here: it prints sooner
+  // here: it prints sooner
+  static_assert(VectorChecked<Tile, typename Part::ThreadMode, MS, S.vector>::value);
   check_parts<Global<U, A, C>, MG, MS, S.vector>();
   constexpr int bytes = TiledCopy<S, T>::bytes, steps = map_size<steps_of<MS>>;
   static_assert(bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16,
@@ -120,8 +120,8 @@ TEGULA_DEVICE void copy_to_global(
   using MG = typename decltype(target)::Map;
   using MS = typename decltype(source)::Map;
   using Part = typename decltype(source)::Space;
-  static_assert(VectorChecked<Tile, typename Part::ThreadMode, MS,
-                              S.vector>::value);  // here: it prints sooner
+  // here: it prints sooner
+  static_assert(VectorChecked<Tile, typename Part::ThreadMode, MS, S.vector>::value);
   check_parts<Global<U, A, C>, MG, MS, S.vector>();
   auto base = target.space.base();
   constexpr int strided = Global<U, A, C>::unit == 0 ? 1 : 0;
@@ -196,9 +196,9 @@ template <class Predicate, class Part> struct WantedAt {
 }  // namespace detail
 
 /// Starts the copy of a tile (m, n) from global to shared memory: by cp.async where the hardware
-/// has the vector's width (4, 8, 16 bytes), else through a register. What lies outside of a tensor
-/// that clips becomes zeros. Complete for this thread at its next cp_async_wait_group that covers
-/// it.
+/// has the vector's width (4, 8, 16 bytes), else through a register. What lies outside of a
+/// tensor that clips becomes zeros. Complete for this thread at its next cp_async_wait_group that
+/// covers it.
 template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved,
           class H>
 TEGULA_DEVICE void copy(TiledCopy<S, T> const& by, Tensor<Global<U, A, C>, G> const& from,
@@ -233,7 +233,8 @@ TEGULA_DEVICE void copy(TiledCopy<S, T> const& by, Fragment<E, M> const& from,
 
 /// As copy, of the vectors at whose first element `predicate` holds of the coordinate in global
 /// memory, a Coordinate<rank>; of the others, zeros are written to shared memory and registers, and
-/// nothing to global memory. (CuTe: copy_if.)
+/// nothing to global memory.
+/// (CuTe: copy_if.)
 template <TiledCopySpec S, class T, class U, class A, Clip C, class G, class Tile, int Moved,
           class H, class Predicate>
 TEGULA_DEVICE void copy_if(TiledCopy<S, T> const& by, Predicate const& predicate,

@@ -258,8 +258,8 @@ template <int... Extents, Registers F> TEGULA_DEVICE auto part(F&& registers) {
   return detail::part_of_slice<Extents...>(detail::as_slice(registers));
 }
 
-/// Registers for a thread's part of a tensor, not yet written. (CuTe: make_fragment_like,
-/// make_tensor_like.)
+/// Registers for a thread's part of a tensor, not yet written. (CuTe:
+/// make_fragment_like, make_tensor_like.)
 template <class Space, class M> TEGULA_DEVICE auto make_fragment_like(Tensor<Space, M> const&) {
   return Fragment<std::remove_const_t<typename Space::Element>, M>{};
 }

@@ -51,8 +51,8 @@ template <class T, class F, class O> inline constexpr bool is_rounded<Rounded<T,
 }  // namespace detail
 
 /// c += a b^T, all in registers: a (of the atom, MMA_M, MMA_K), b (of the atom, MMA_N, MMA_K), c
-/// (of the atom, MMA_M, MMA_N). Back and forth along n, so that neighbouring instructions share an
-/// operand.
+/// (of the atom, MMA_M, MMA_N). Back and forth along n, so that neighbouring instructions share
+/// an operand.
 template <TiledMmaSpec S, class TA, class MA, class TB, class MB, class TC, class MC>
 requires(S.atom.operands == MmaOperands::warp) TEGULA_DEVICE
     void gemm(TiledMma<S> const&, Fragment<TA, MA> const& a, Fragment<TB, MB> const& b,

@@ -13,11 +13,11 @@ namespace tegula {
 struct Unit {};      ///< elements are neighbours
 struct Strided {};   ///< elements are a run-time stride apart
 struct Gathered {};  ///< element i is row table[i]; rows are a run-time stride apart
-/// Element i is row i % Rows of page table[i / Rows]: rows are a run-time stride apart, and pages
-/// another.
+/// Element i is row i % Rows of page table[i / Rows]: rows are a run-time stride apart, and
+/// pages another.
 template <int Rows> struct Paged { static_assert(Rows > 0, "a page has at least one row"); };
-/// The axes of a tensor, in the order of its coordinates. At most one is indexed (Gathered or
-/// Paged).
+/// The axes of a tensor, in the order of its coordinates. At most one is indexed (Gathered
+/// or Paged).
 template <class... Kinds> struct Axes {};
 
 /// Whether accesses to a tensor may fall outside of it: then those that do are left out (copies
@@ -182,8 +182,8 @@ template <class T, class A, Clip C = Clip::edges> struct Global {
 };
 
 /// Global memory from a pointer that has been made: for a tensor whose elements are named many
-/// times, at steps that are known only while the kernel runs. (A Global makes its pointer at each
-/// use.)
+/// times, at steps that are known only while the kernel runs. (A Global makes its pointer at
+/// each use.)
 template <class Space> struct Anchored {
   using Element = typename Space::Element;
   typename Space::Base base;

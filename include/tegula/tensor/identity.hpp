@@ -38,8 +38,8 @@ template <int... Extents> TEGULA_DEVICE auto identity_tensor() {
   return Tensor<Coordinates<sizeof...(Extents)>, identity_map<Extents...>>{{{{(0 * Extents)...}}}};
 }
 
-/// The tensor of a tensor's own coordinates: where each element lies in its space. Of global
-/// memory.
+/// The tensor of a tensor's own coordinates: where each element lies in its space. Of
+/// global memory.
 template <class Space, class M>
 requires(requires(Space const& s) {
   s.origin[0];

@@ -23,8 +23,8 @@ template <int Axis, int Extent, int Step> struct Along {};
 /// leaf is unbounded, as in a layout.
 template <class... Leaves> struct Mode {};
 
-/// From one index for each mode to a coordinate. `layout` is the same map as a layout of
-/// coordinates.
+/// From one index for each mode to a coordinate. `layout` is the same map as a layout
+/// of coordinates.
 template <class... Modes> struct Map;
 
 /// The extent of a mode whose true extent is known at run time only: of a tensor in global memory,
@@ -202,8 +202,8 @@ requires(sizeof...(Modes) > 1) TEGULA_HOST_DEVICE
   return coordinate<Axis>(typename detail::Grouped<Modes...>::Type{}, index);
 }
 
-/// The map with all of its modes put into one (CuTe: group_modes of all), or with each leaf as a
-/// mode.
+/// The map with all of its modes put into one (CuTe: group_modes of all), or with each leaf as
+/// a mode.
 template <class M> using group_t = MapOf<typename detail::GroupedMap<M>::Source>;
 template <class M> using flatten_t = typename detail::Flattened<M>::Type;
 

@@ -27,8 +27,8 @@ template <> struct BitsOfSize<2> { using Type = std::uint16_t; };
 template <> struct BitsOfSize<4> { using Type = std::uint32_t; };
 }  // namespace detail
 
-/// Value i of those in a register, the first lowest; and the register with that value put in its
-/// place.
+/// Value i of those in a register, the first lowest; and the register with that value put in
+/// its place.
 template <class T> TEGULA_DEVICE T unpack(std::uint32_t packed, int i) {
   using Bits = typename detail::BitsOfSize<sizeof(T)>::Type;
   return __builtin_bit_cast(T, static_cast<Bits>(packed >> (8 * sizeof(T) * i)));

@@ -76,8 +76,8 @@ TEGULA_DEVICE auto local_partition(Tensor<Space, M> const& tensor, int thread,
   } else {
     static_assert(sizeof...(Modes) <= M::rank,
                   "local_partition: the tensor has fewer modes than are shared");
-    static_assert(
-        detail::SharesChecked<Threads, M, Modes...>::value);  // before all else: it prints sooner
+    // before all else: it prints sooner
+    static_assert(detail::SharesChecked<Threads, M, Modes...>::value);
     using Shares = detail::LocalPartition<Threads, M, Modes...>;
     return partition<typename Shares::Begins, typename Shares::Values, sizeof...(Modes)>(
         tensor, thread, where);

@@ -11,8 +11,8 @@ namespace tegula {
 
 namespace detail {
 
-/// A map of elements of `from` bits as one of elements of `to` bits, whose neighbours lie along
-/// `axis`.
+/// A map of elements of `from` bits as one of elements of `to` bits, whose neighbours lie
+/// along `axis`.
 constexpr Layout recast_map(Layout const& map, int axis, int from, int to) {
   Layout result = map;
   for (int i = 0; i < map.count; ++i) {

@@ -132,8 +132,8 @@ TEGULA_DEVICE Vector<Element, N> get(F const& source, int i, SourceLocation wher
 template <class Part>
 inline constexpr int conflicts_of_part = detail::PartConflicts<std::remove_cvref_t<Part>>::value;
 
-/// A tiled MMA's operand (or a slice of it), from a tile in shared memory to registers, by
-/// ldmatrix.
+/// A tiled MMA's operand (or a slice of it), from a tile in shared memory to registers,
+/// by ldmatrix.
 template <class Tile, class Threads, CopyOp Op, int Moved, class M, class T, class MF>
 requires(Op == CopyOp::ldmatrix || Op == CopyOp::ldmatrix_trans) TEGULA_DEVICE
     void copy(Tensor<Shared<Tile, Threads, Op, Moved>, M> const& source, Fragment<T, MF>& target,
@@ -161,8 +161,8 @@ TEGULA_DEVICE std::uint32_t register_of(F const& source, int i, SourceLocation w
 }
 }  // namespace detail
 
-/// Accumulators of 16 bits, or rounded to them, to a tile in shared memory by stmatrix
-/// (MatrixStore).
+/// Accumulators of 16 bits, or rounded to them, to a tile in shared memory by
+/// stmatrix (MatrixStore).
 template <class F, class Tile, class Threads, int Moved, class M>
 TEGULA_DEVICE void copy(F const& source,
                         Tensor<Shared<Tile, Threads, CopyOp::stmatrix, Moved>, M> const& target,
@@ -180,8 +180,8 @@ TEGULA_DEVICE void copy(F const& source,
   }
 }
 
-/// A thread's elements of a tile in shared memory, to registers: as many at a time as are
-/// neighbours.
+/// A thread's elements of a tile in shared memory, to registers: as many at a time as
+/// are neighbours.
 template <class Tile, class Threads, int Moved, class M, Registers F>
 TEGULA_DEVICE void copy(Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, M> const& source,
                         F&& target, SourceLocation where = SourceLocation::current()) {
@@ -197,8 +197,8 @@ TEGULA_DEVICE void copy(Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, 
   }
 }
 
-/// Registers to a thread's elements of a tile in shared memory: as many at a time as are
-/// neighbours.
+/// Registers to a thread's elements of a tile in shared memory: as many at a time as
+/// are neighbours.
 template <Registers F, class Tile, class Threads, int Moved, class M>
 TEGULA_DEVICE void copy(F const& source,
                         Tensor<Shared<Tile, Threads, CopyOp::universal, Moved>, M> const& target,

@@ -16,11 +16,11 @@
 
 /// Tensors in shared memory: tiles, and what one thread sees of them.
 ///
-/// A swizzle is linear over F2, so the address of thread t at step s is (address(t, 0) ^ x(s)) +
-/// a(s): what depends on the thread is computed once, a step costs an exclusive-or with a constant,
-/// and, where it does not touch bits that vary with the thread, only an immediate offset of the
-/// instruction. That this is so is proved for each tile, thread map and step map
-/// (detail::Additive).
+/// A swizzle is linear over F2, so the address of thread t at step s is (address(t, 0) ^
+/// x(s)) + a(s): what depends on the thread is computed once, a step costs an exclusive-or
+/// with a constant, and, where it does not touch bits that vary with the thread, only an
+/// immediate offset of the instruction. That this is so is proved for each tile, thread map
+/// and step map (detail::Additive).
 namespace tegula {
 
 namespace detail {
@@ -118,15 +118,13 @@ constexpr bool check_additive(SwizzledLayout const& tile, Layout const& threads,
     refuse("partition", "the swizzle does not add: threads and steps share offset bits", tile,
            threads, steps);
   if (((by_thread | by_step) & moved) != 0)
-    refuse("partition",
-           "the swizzle does not add: a slice moved the base within the swizzle's period", tile);
+    refuse("partition", "the swizzle does not add: a slice moved the base within its period", tile);
   return true;
 }
 template <class Tile, class Threads, class Steps, int Moved> struct Additive {
-  static constexpr Layout
-      both =  // refused where a thread's step carries into another mode of the tile
-      composition(Tile::layout.layout,
-                  make_layout(ModeTraits<Threads>::make(), ModeTraits<Steps>::make()));
+  // refused where a thread's step carries into another mode of the tile
+  static constexpr Layout both = composition(
+      Tile::layout.layout, make_layout(ModeTraits<Threads>::make(), ModeTraits<Steps>::make()));
   static constexpr bool value = both.count > 0 &&
                                 check_additive(Tile::layout, OffsetFacts<Tile, Threads>::offsets,
                                                OffsetFacts<Tile, Steps>::offsets, Moved,
@@ -199,8 +197,8 @@ class Shared {
     result.made(where);
 #if TEGULA_GPU
     // Opaque to the compiler, which otherwise computes the addresses of operands anew in every
-    // loop. Not of copies' targets: those of several tiles would no longer share what they have in
-    // common.
+    // loop. Not of copies' targets: those of several tiles would no longer share what they have
+    // in common.
     if constexpr (For == CopyOp::ldmatrix || For == CopyOp::ldmatrix_trans)
       asm volatile("" : "+r"(result.base_));
 #else

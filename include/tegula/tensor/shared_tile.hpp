@@ -23,8 +23,8 @@ struct OperandTile {
   friend constexpr bool operator==(OperandTile const&, OperandTile const&) = default;
 };
 
-/// The layout of an operand's tile; coordinates (mn, k, stage), without the stage where there is
-/// one.
+/// The layout of an operand's tile; coordinates (mn, k, stage), without the stage where there
+/// is one.
 ///
 /// The contiguous axis is cut into blocks of at most 128 bytes, the span of the 32 banks; a block's
 /// rows follow each other, and a swizzle spreads the 16-byte pieces at the same position of eight

@@ -10,18 +10,17 @@
 /// Tensors: a space, a base in it that is held at run time, and a map from the tensor's modes to
 /// coordinates of the space that is known at compile time.
 ///
-/// Coordinates are what everything here is measured in, and a space gives them a meaning: an
-/// address in global or shared memory, a TMA coordinate, a matrix descriptor, or just the
-/// coordinate. A map is additive, so one map gives the address, the predicate and the TMA
-/// coordinate.
+/// Coordinates are what everything here is measured in, and a space gives them a meaning:
+/// an address in global or shared memory, a TMA coordinate, a matrix descriptor, or just
+/// the coordinate. A map is additive, so one map gives the address, the predicate and the
+/// TMA coordinate.
 ///
 /// A space has, for a mode or map M of coordinates:
-///   Element                       what it holds
-///   moved<Mode>(index)            the space with its base moved by the mode's coordinate at the
-///   index at<Map>(where, i...)          the place at the map's coordinate from the base on
-///   element<Map>(where, i...)     what stands for the element there: a reference, or a value
-///   begin_at<Map>(t, where)       the space as thread t sees it: its base is where the map leads
-///   from t
+///   Element                    what it holds
+///   moved<Mode>(index)         the space with its base moved by the mode's coordinate at the index
+///   at<Map>(where, i...)       the place at the map's coordinate from the base on
+///   element<Map>(where, i...)  what stands for the element there: a reference, or a value
+///   begin_at<Map>(t, where)    the space as thread t sees it: based where the map leads from t
 namespace tegula {
 
 template <class Space, class M> struct Tensor;
@@ -106,8 +105,8 @@ template <class SpaceType, class M> struct Tensor {
   static constexpr int size = map_size<M>;
 
   /// t(_, _, k): a slice. Modes given as `_` stay; by the others the base moves.
-  /// t(i, j): an element, to read or assign. (CuTe: operator(); an index may also be one for all
-  /// modes.)
+  /// t(i, j): an element, to read or assign. (CuTe: operator(); an index may also be one for
+  /// all modes.)
   template <TensorIndex I>
   TEGULA_DEVICE auto operator()(I i, SourceLocation where = SourceLocation::current()) const {
     return get(where, i);

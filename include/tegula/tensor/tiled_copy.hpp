@@ -44,10 +44,10 @@ struct CoordinateLeaves {
   friend constexpr bool operator==(CoordinateLeaves const&, CoordinateLeaves const&) = default;
 };
 
-/// Who copies what of a tile of m x n elements: thread -> the coordinate of its first vector, steps
-/// along m and along n -> how far on, and a vector of so many neighbours along axis `contiguous`
-/// that one instruction moves. Made by share_rows() or make_tiled_copy(); a short template
-/// argument.
+/// Who copies what of a tile of m x n elements: thread -> the coordinate of its first vector,
+/// steps along m and along n -> how far on, and a vector of so many neighbours along axis
+/// `contiguous` that one instruction moves. Made by share_rows() or make_tiled_copy(); a short
+/// template argument.
 struct TiledCopySpec {
   int m = 0, n = 0;
   int vector = 1;

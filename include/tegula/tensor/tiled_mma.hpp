@@ -73,8 +73,8 @@ constexpr ThreadValues registers_of(MmaTiling const& mma, char operand, int k) {
   Layout const parts = operand == 'a'   ? mma.partition_a(identity)
                        : operand == 'b' ? mma.partition_b(identity)
                                         : mma.partition_c(identity);
-  // The lanes of a group, then the groups along the operand's modes; those along the other mode
-  // repeat.
+  // The lanes of a group, then the groups along the operand's modes; those along the other
+  // mode repeat.
   Layout const lanes = parts[0][0], groups = parts[0][1];
   Layout const repeats_m = layout(mma.atoms[0].size(), 0),
                repeats_n = layout(mma.atoms[1].size(), 0);
@@ -120,8 +120,8 @@ constexpr MatrixLoads matrix_loads(MmaTiling const& mma, char operand, int bits,
 }
 
 /// The stores by stmatrix of accumulators that are rounded to 16 bits: a matrix is a register of
-/// each thread, two neighbours along n; an instruction stores as many as divide a thread's, at most
-/// four.
+/// each thread, two neighbours along n; an instruction stores as many as divide a thread's, at
+/// most four.
 constexpr MatrixLoads matrix_stores(MmaTiling const& mma) {
   if (mma.atom.threads() != 32) refuse("MatrixStore", "stmatrix is a warp's", mma.atom.threads());
   int const registers = static_cast<int>(mma.c()[1].size()) / 2;
@@ -256,8 +256,8 @@ template <TiledMmaSpec S> struct TiledMma {
                                  SourceLocation where = SourceLocation::current()) const {
     return operand<'b'>(tensor, where);
   }
-  /// The thread's accumulators' places in a tensor (m, n[, ...]): (of the atom, MMA_M, MMA_N[,
-  /// ...]).
+  /// The thread's accumulators' places in a tensor (m, n[, ...]): (of the atom, MMA_M,
+  /// MMA_N[, ...]).
   template <class Space, class M>
   TEGULA_DEVICE auto partition_c(Tensor<Space, M> const& tensor,
                                  SourceLocation where = SourceLocation::current()) const {
@@ -359,8 +359,8 @@ template <TiledMmaSpec S> struct MatrixStore {
 
   int thread;
 
-  /// The rows of matrices whose addresses the thread gives, of a tile (m, n[, ...]): (stores[,
-  /// ...]).
+  /// The rows of matrices whose addresses the thread gives, of a tile (m, n[, ...]):
+  /// (stores[, ...]).
   template <class Space, class M>
   TEGULA_DEVICE auto partition(Tensor<Space, M> const& tile,
                                SourceLocation where = SourceLocation::current()) const {

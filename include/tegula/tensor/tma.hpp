@@ -48,8 +48,8 @@ template <int... Order> TEGULA_DEVICE auto tma_tensor(TensorMap const& map) {
   return Tensor<Tma<Order...>, M>{{&map, {(0 * Order)...}}};
 }
 
-/// A tile's TMA boxes; `rank` is which of the peers that share them this CTA is: the copy's
-/// "thread".
+/// A tile's TMA boxes; `rank` is which of the peers that share them this CTA is: the
+/// copy's "thread".
 template <TmaBoxes S> struct TmaCopy {
   static constexpr TmaBoxes spec = S;
   static constexpr int bytes = S.bytes;  ///< that a whole tile brings: what the mbarrier expects

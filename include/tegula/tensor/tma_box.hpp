@@ -92,8 +92,8 @@ struct TmaBoxes {
 };
 
 /// The boxes of an operand's tile, shared by `peers` CTAs that multicast. Refused where TMA cannot
-/// lay out the tile (tma_box), or where its boxes cannot be shared: MN-major, 128 bytes of mn are a
-/// box.
+/// lay out the tile (tma_box), or where its boxes cannot be shared: MN-major, 128 bytes of mn are
+/// a box.
 constexpr TmaBoxes tma_boxes(OperandTile const& tile, int peers = 1) {
   if (peers < 1) refuse("tma_boxes", "there is at least one CTA that fetches", peers);
   TmaBox const box = tma_box(swizzled_operand(tile), tile.bits, tile.contiguous);

@@ -10,8 +10,8 @@
 /// The layouts of tiles in shared memory that wgmma reads, and the matrix descriptors that say so.
 namespace tegula {
 
-/// Whether a tile (mn, k[, stage]) is contiguous along mn; refused where it is along both or
-/// neither.
+/// Whether a tile (mn, k[, stage]) is contiguous along mn; refused where it is along both
+/// or neither.
 constexpr bool mn_major(SwizzledLayout const& tile) {
   auto const contiguous = [&](int mode) {
     Layout const flat = coalesce(tile.layout[mode]);

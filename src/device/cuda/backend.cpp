@@ -141,8 +141,8 @@ class Workspaces {
   void allocate() {
     check(cudaMalloc(&memory_, bytes), fmt::format("cudaMalloc ({} bytes for workspaces)", bytes));
     check(cudaMemset(memory_, 0, bytes), "cudaMemset");
-    check(cudaStreamSynchronize(nullptr),
-          "cudaStreamSynchronize");  // other streams need not wait for it
+    // other streams need not wait for it
+    check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
   }
   void* next(std::size_t wanted) {
     std::size_t const lines = (wanted + line - 1) / line;

@@ -15,8 +15,8 @@ struct CudaKernel {
   int threads;
   std::size_t shared_bytes;
   Dim3 cluster;
-  bool programmatic_dependent_launch;  ///< by griddepcontrol_wait: it may be started before those
-                                       ///< before it have finished
+  /// by griddepcontrol_wait: it may be started before those before it have finished
+  bool programmatic_dependent_launch;
   bool cooperative;  ///< all its CTAs are resident at once, or the launch is refused
   Dim3 (*grid)(void const* params);
 };

@@ -1,5 +1,5 @@
-// What attention_sm90 can compute, at what cost, and what it is launched with, tensor maps
-// included.
+// What attention_sm90 can compute, at what cost, and what it is launched with, tensor
+// maps included.
 
 #include "attention_sm90.hpp"
 
@@ -109,8 +109,8 @@ std::string FamilyTraits<AttentionSm90Family>::obstacle(AttentionArguments const
   if (device.compute_capability != 90)
     return fmt::format("the device is sm_{}", device.compute_capability);
   AttentionArguments const a = with_defaults(arguments);
-  constexpr std::int64_t limit = std::int64_t{1}
-                                 << 40;  // bytes: cuTensorMapEncodeTiled's globalStrides
+  // bytes: cuTensorMapEncodeTiled's globalStrides
+  constexpr std::int64_t limit = std::int64_t{1} << 40;
   for (TokenTensor const& x : operands(a)) {
     for (auto const& [axis, extent, stride] : {std::tuple("batch", x.batches, x.stride.batch),
                                                {"seq", x.seq, x.stride.seq},

@@ -123,8 +123,8 @@ inline std::vector<sim::GlobalTensor> FamilyTraits<AttentionSm90Family>::describ
                              x->extents[2], x->extents[3], {stride(3), stride(1), stride(2)},
                              coverage));
   };
-  // Whether each consumer's rows see keys, so that they are loaded, and each key is seen by some
-  // row.
+  // Whether each consumer's rows see keys, so that they are loaded, and each key is seen by
+  // some row.
   bool all_rows = true;
   for (int row = 0; row < mask.seq_q; row += kAttentionConsumerRows)
     all_rows &= !key_blocks(mask, row, kAttentionConsumerRows, c.block_n).empty();

@@ -140,8 +140,8 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   }
   double const memory = dram(best);
 
-  // Where the last wave is not full, tiles of two widths; they share fewer operands with their
-  // neighbours.
+  // Where the last wave is not full, tiles of two widths; they share fewer operands with
+  // their neighbours.
   TileWidths const widths = tile_widths(c);
   double const exposed = hidden ? 0 : epilogue;
   int const overhead = static_cast<int>(std::lround(widths.wide * exposed / main));  // in columns
@@ -240,8 +240,8 @@ GemmSm90Problem problem_of(Machine const& machine, GemmArguments const& g,
           .b_batched = b_batched};
 }
 
-/// `two_widths`: whether D is cut into tiles of both; else nobody looks at the maps of narrower
-/// ones.
+/// `two_widths`: whether D is cut into tiles of both; else nobody looks at the maps of
+/// narrower ones.
 EpilogueSm90Params epilogue_of(Machine const& machine, GemmArguments const& g,
                                EpilogueSm90Spec const& s, bool two_widths) {
   PerPiece<TmaBoxes> const boxes = store_boxes(s);

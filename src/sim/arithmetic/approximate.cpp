@@ -24,8 +24,8 @@ constexpr std::uint32_t kSign = 0x80000000u;
 template <int Bits, int Column> class TruncatedSquare {
  public:
   static constexpr std::int32_t of(std::uint32_t t) {
-    // A bit j < kLow meets only bits k >= Column - 1 - j: together they contribute t >> (Column - 1
-    // - j). The rest is tabulated.
+    // A bit j < kLow meets only bits k >= Column - 1 - j: together they contribute t >>
+    // (Column - 1 - j). The rest is tabulated.
     std::int32_t sum = kHigh[t >> kLow];
     for (int j = Column - Bits; j < kLow; ++j) {
       sum += static_cast<std::int32_t>(((t >> j) & 1) * (t >> (Column - 1 - j)));

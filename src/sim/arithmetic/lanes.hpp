@@ -53,8 +53,8 @@ inline bool reduce_columns(DotTile& tile, int row, int column, int first_k, int 
   I const addend = (I)((U)load(&tile.c_magnitude[row][column]) >> (U)c_shift);
   I const term = (addend ^ c_sign) - c_sign;
 
-  // The products' sum is below 2^31, the whole sum below 2^32: its sign is bit 31 corrected for
-  // overflow.
+  // The products' sum is below 2^31, the whole sum below 2^32: its sign is bit 31 corrected
+  // for overflow.
   I const sum = (I)((U)products + (U)term);
   I const overflow = ~(products ^ term) & (products ^ sum);
   I const sign = (sum ^ overflow) >> 31;

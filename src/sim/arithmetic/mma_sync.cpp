@@ -71,8 +71,8 @@ bool is_nan(std::uint32_t bits) { return (bits & kNan) > kInfinity; }
 bool is_infinite(std::uint32_t bits) { return (bits & kNan) == kInfinity; }
 bool is_zero(std::uint32_t bits) { return (bits & kNan) == 0; }
 
-/// What a dot-add with infinities or NaNs among its operands gives. False if it is finite after
-/// all.
+/// What a dot-add with infinities or NaNs among its operands gives. False if it is finite
+/// after all.
 template <Fields Operand, int K>
 bool special_result(Codes<kRows, K> const& a, Codes<K, kColumns> const& b, std::uint32_t c, int row,
                     int column, int first_k, int k, std::uint32_t& result) {
@@ -93,8 +93,8 @@ bool special_result(Codes<kRows, K> const& a, Codes<K, kColumns> const& b, std::
   return true;
 }
 
-/// One dot-add with the rounding to zero of any binary32, subnormal and overflowing results
-/// included.
+/// One dot-add with the rounding to zero of any binary32, subnormal and overflowing
+/// results included.
 std::uint32_t reduce_exceptional(DotTile const& tile, int row, int column, int first_k, int k,
                                  int fraction_bits) {
   std::int32_t largest = std::max(tile.c_exponent[row][column], kLeastAlignment);

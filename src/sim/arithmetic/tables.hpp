@@ -6,8 +6,8 @@
 /// docs/arithmetic.md tells how.
 namespace tegula::sim::detail {
 
-/// One segment of a piecewise quadratic in fixed point: c0 + c1 t + c2 t^2, t the low bits of the
-/// argument.
+/// One segment of a piecewise quadratic in fixed point: c0 + c1 t + c2 t^2, t the low bits of
+/// the argument.
 struct Quadratic {
   std::int32_t c0;  // 26 bits
   std::int32_t c1;  // 16 bits and a sign
@@ -127,7 +127,8 @@ inline constexpr Quadratic kLg2[64] = {
     {64035037, 24399, -195}, {64812691, 24204, -192}, {65584149, 24012, -189}, {66349508, 23823, -186},
 };
 
-/// tanh on [2^-8, 2^-7), [2^-7, 2^-6), ..., [4, 8). c0 in units of the last place of the segment's results.
+/// tanh on [2^-8, 2^-7), [2^-7, 2^-6), ..., [4, 8). c0 in units of the last place of the
+/// segment's results.
 inline constexpr Quadratic kTanh[51] = {
     {8388608, 16384, -1}, {8388480, 16383, -3}, {8387968, 16381, -13}, {8385888, 32738, -41},
     {12573728, 32697, -55}, {8377696, 32646, -159}, {12546144, 32488, -222}, {8345192, 64532, -559},

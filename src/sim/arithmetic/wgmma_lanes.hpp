@@ -24,8 +24,8 @@ template <int Lanes> struct WgmmaLane {
 };
 
 inline constexpr std::int32_t kLeastExponent = -100, kGreatestExponent = 120;
-inline constexpr std::int32_t kNoProducts =
-    -2000;  // above what a zero factor gives, below what others give
+// above what a zero factor gives, below what others give
+inline constexpr std::int32_t kNoProducts = -2000;
 
 /// The code of the binary16 nearest to a value of magnitude `x`, ties to even; the code of infinity
 /// above all. x may have been rounded to odd at 24 bits.

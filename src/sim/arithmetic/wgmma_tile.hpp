@@ -27,8 +27,8 @@ enum class WgmmaFamily {
 /// multiple of kWgmmaColumnStep are zeros.
 struct WgmmaTile {
   alignas(64) float a[kWgmmaRows][kWgmmaMostK];
-  alignas(64) std::uint32_t
-      a_exponent[kWgmmaRows][kWgmmaMostK];  // twice, in both halves of the word
+  // twice, in both halves of the word
+  alignas(64) std::uint32_t a_exponent[kWgmmaRows][kWgmmaMostK];
   alignas(64) float b[kWgmmaMostK][kWgmmaMostColumns];
   alignas(64) std::int16_t b_exponent[kWgmmaMostK][kWgmmaMostColumns];
 };

@@ -23,8 +23,8 @@ class Agents {
   Causality const& causality() const { return causality_; }
   SiteTable& sites() { return sites_; }
   SiteTable const& sites() const { return sites_; }
-  /// Whether a race of the two sites was reported the other way round; else it is from now on as
-  /// given.
+  /// Whether a race of the two sites was reported the other way round; else it is from now on
+  /// as given.
   bool raced_reversed(std::uint16_t site, std::uint16_t other);
 
   /// The thread of an agent that is one.
@@ -34,16 +34,16 @@ class Agents {
   /// "warp 3 lane 7", with the rank of its CTA where that is not `cta`.
   std::string text(int agent, int cta) const;
 
-  /// An mbarrier's agent, the same for each that is initialised at the address, and the mbarrier's
-  /// place.
+  /// An mbarrier's agent, the same for each that is initialised at the address, and the
+  /// mbarrier's place.
   int mbarrier_agent(int cta, std::uint32_t address);
   SharedRange mbarrier_of(int agent) const;
   /// The agent of a thread's cp.async for which a cp.async.mbarrier.arrive stands; and the thread
   /// of such an agent: itself where it is a thread, -1 where it is an mbarrier's.
   int copies_agent(int thread);
   int thread_of(int agent) const;
-  /// Notes who issued a copy on a site that has landed for an mbarrier's agent; and tells who did
-  /// last.
+  /// Notes who issued a copy on a site that has landed for an mbarrier's agent; and tells who
+  /// did last.
   void note_landing(int agent, std::uint16_t site, InFlight const& operation);
   struct Landing {
     std::uint16_t site;

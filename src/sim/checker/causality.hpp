@@ -173,8 +173,8 @@ class Causality {
     Times fenced;
     Times seen;          ///< beside what is known
     Time own_fence = 0;  ///< its own accesses up to then are fenced
-    /// Of its latest fence between threads, and of its relaxed acquires since; null where there are
-    /// none.
+    /// Of its latest fence between threads, and of its relaxed acquires since; null where there
+    /// are none.
     struct Fence {
       Published before;
       Published before_wide;  ///< of its latest fence of a wider scope than the CTA's

@@ -29,8 +29,8 @@ struct PeerAccess {
   int cta;                ///< rank of who did it
   int warp;
   int lane;
-  std::int64_t
-      barrier_phase;  ///< the cluster's barrier orders it once that has been completed so often
+  /// the cluster's barrier orders it once that has been completed so often
+  std::int64_t barrier_phase;
   std::int64_t mbarrier_phase;  ///< the phase that it counted for; -1: it is no arrival
 };
 
@@ -112,8 +112,8 @@ class Checker {
     int agent = 0;  ///< of the copies that complete on it
     Time init_time = 0;
     Published arriving;  ///< by those that have arrived in the current phase
-    Published
-        arriving_wide;   ///< likewise by those of other CTAs that release at the cluster's scope
+    /// likewise by those of other CTAs that release at the cluster's scope
+    Published arriving_wide;
     Published complete;  ///< by the arrivals of the phases that are complete
     Published complete_wide;
     std::vector<PeerAccess> accesses;  ///< that no wait has ordered before the CTA's exit
@@ -204,8 +204,8 @@ class Checker {
   GlobalRaces global_races_{agents_};
   std::vector<std::unique_ptr<OfCta>> ctas_;
   std::vector<OfThread> threads_;  ///< by agent
-  std::set<std::tuple<int, int, int, std::int64_t>>
-      tests_;                   ///< thread, CTA, mbarrier, phase: that it tested
+  /// thread, CTA, mbarrier, phase: that it tested
+  std::set<std::tuple<int, int, int, std::int64_t>> tests_;
   Published cluster_arriving_;  ///< by the warps that have arrived at the cluster's barrier since
   Published cluster_complete_;  ///< by those of its latest phase
 };

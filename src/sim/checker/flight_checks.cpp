@@ -51,8 +51,8 @@ void Checker::issuing(Cluster& cluster, InFlight& operation) {
   std::optional<Issuers> issuers;  // the same for all ranges, of which a wgmma has hundreds
   auto const check = [&](SharedRange const& range, bool write) {
     Cta& cta = cluster.cta(range.cta);
-    if (cta.exited() || !cta.shared().contains(range.address, range.bytes))
-      return;  // the machine's finding
+    // the machine's finding
+    if (cta.exited() || !cta.shared().contains(range.address, range.bytes)) return;
     std::uint8_t mask = write ? kNoWrite : static_cast<std::uint8_t>(kNoRead | kWritten);
     std::uint8_t want = write ? 0 : kWritten;
     if (operation.combines) {  // with what is there, beside others that do

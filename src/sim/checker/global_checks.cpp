@@ -5,13 +5,13 @@
 
 #include "checker/checker.hpp"
 
-/// Accesses to global memory, held against its bytes' state, against each other and against other
-/// launches.
+/// Accesses to global memory, held against its bytes' state, against each other and against
+/// other launches.
 namespace tegula::sim {
 
-/// Whether the current thread may access global memory, as far as other launches go: one that may
-/// be started before those before it have finished comes after them, and none writes what is
-/// constant.
+/// Whether the current thread may access global memory, as far as other launches go: one that
+/// may be started before those before it have finished comes after them, and none writes what
+/// is constant.
 bool Checker::after_launches(Cta const& cta, GlobalUse const& use) const {
   if (use.memory->constant) return use.access == GlobalAccess::read;
   return agents_.after_grids(cta.current_thread().agent);

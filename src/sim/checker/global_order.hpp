@@ -147,8 +147,8 @@ class ClusterOrder {
   /// A relaxed access of the thread `who`: one that reads observes releases, one that writes
   /// releases what a fence before it covers.
   void atomic(GlobalActor const& who, std::uintptr_t address, bool reads, bool writes);
-  /// A load that acquires, and a store that releases; `of_cta`: their scope leaves other clusters
-  /// out.
+  /// A load that acquires, and a store that releases; `of_cta`: their scope leaves other
+  /// clusters out.
   void acquire(GlobalActor const& who, std::uintptr_t address, bool of_cta, SourceLocation where);
   void release(GlobalActor const& who, std::uintptr_t address, bool of_cta, SourceLocation where,
                CausalPast past);
@@ -179,8 +179,8 @@ class ClusterOrder {
     std::optional<std::uint32_t> previous;  ///< the release before that
     std::vector<std::uint32_t> observed;    ///< by atomics that no fence has followed
     GlobalActor fenced_by;                  ///< who and when, of `fence`
-    std::map<int, std::uint32_t>
-        taken;  ///< by thread: the time of its latest fence that is in `fence`
+    /// by thread: the time of its latest fence that is in `fence`
+    std::map<int, std::uint32_t> taken;
   };
   bool take_others(GlobalActor const& who, ThreadState& state);
   /// The thread acquires releases of other clusters; returns those that the scopes leave out.

@@ -78,8 +78,8 @@ class GlobalRaces {
   CausalPast past(GlobalActor const& who);
   /// The thread may have acquired that the grids before this one are complete.
   void look_for_grids(GlobalActor const& who);
-  /// The thread has acquired what other clusters have released: what comes before that on both
-  /// ways.
+  /// The thread has acquired what other clusters have released: what comes before that on
+  /// both ways.
   void has_acquired(GlobalActor const& who);
   bool is_open(Word& word, StrongAccess const& access, GlobalActor const& who) const;
   bool note(std::uint32_t site, void const* address, std::size_t bytes, GlobalActor const& who);

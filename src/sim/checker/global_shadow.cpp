@@ -103,8 +103,8 @@ struct GlobalShadow::Pass {
   GlobalAccess access;
   Record mine;  ///< without bytes
   std::vector<GlobalSite> const& sites;
-  Record last_ordered =
-      0;  ///< without bytes; the latest record that was found to be ordered before
+  /// without bytes; the latest record that was found to be ordered before
+  Record last_ordered = 0;
   std::optional<GlobalConflict> conflict;
 
   bool ordered(Record r) {

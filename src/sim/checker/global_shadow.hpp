@@ -19,8 +19,8 @@ namespace tegula::sim {
 
 /// Who accesses global memory.
 struct GlobalActor {
-  std::uint32_t agent =
-      0;  ///< of the access: the thread's, or that of the mbarrier it completes on
+  /// of the access: the thread's, or that of the mbarrier it completes on
+  std::uint32_t agent = 0;
   std::uint32_t time = 0;
   Causality const* causality = nullptr;
   int knower = 0;             ///< the thread whose knowledge counts: an agent
@@ -48,9 +48,9 @@ struct GlobalRows {
   std::uint64_t pitch;
   std::uint64_t count;
   std::uint32_t site;
-  std::uint32_t
-      cover;  ///< which of its cluster's releases came after the access: ClusterOrder::cover
-  int cta;    ///< rank in the cluster
+  /// which of its cluster's releases came after the access: ClusterOrder::cover
+  std::uint32_t cover;
+  int cta;  ///< rank in the cluster
   int warp;
   int lane;             ///< -1: several
   bool settled = true;  ///< false: an operation in flight did, and nobody has waited for it
@@ -58,8 +58,8 @@ struct GlobalRows {
 
 /// Two accesses of a cluster to one byte, at least one of them a write, that nothing orders; or
 /// `needs_fence`, a read by the asynchronous proxy of what was written through the generic one,
-/// with no fence.proxy.async between; or `read_only`, a read through the read-only path of what is
-/// written.
+/// with no fence.proxy.async between; or `read_only`, a read through the read-only path of what
+/// is written.
 struct GlobalConflict {
   GlobalSite const* earlier;
   std::uint32_t agent;  ///< of the earlier access
@@ -94,13 +94,13 @@ class GlobalShadow {
   void settle(std::uintptr_t begin, std::size_t bytes, std::uint32_t site, std::uint32_t issued,
               GlobalActor const& actor);
 
-  /// All that was taken down, by ascending address but for what interleaves. `cover(agent, time)`
-  /// gives GlobalRows::cover; agents below `ctas` times `threads` are the threads of the CTAs, in
-  /// order.
+  /// All that was taken down, by ascending address but for what interleaves. `cover(agent,
+  /// time)` gives GlobalRows::cover; agents below `ctas` times `threads` are the threads of the
+  /// CTAs, in order.
   template <class Cover> std::vector<GlobalRows> rows(int ctas, int threads, Cover&& cover) const;
   std::vector<GlobalSite> const& sites() const { return sites_; }
-  /// Who of the cluster wrote the byte last, or changed it by an atomic since; null where nobody
-  /// did.
+  /// Who of the cluster wrote the byte last, or changed it by an atomic since; null where
+  /// nobody did.
   GlobalSite const* last_change(std::uintptr_t address) const;
   /// Bytes of host memory that the shadow takes up.
   std::size_t memory() const;

@@ -41,8 +41,8 @@ void Checker::mbarrier_invalidated(Cta& cta, MbarrierState const& mbarrier, Sour
   of(cta, mbarrier).accesses.clear();
 }
 
-/// The current thread uses the mbarrier: it must come after its init, and nobody may invalidate it
-/// before.
+/// The current thread uses the mbarrier: it must come after its init, and nobody may invalidate
+/// it before.
 void Checker::mbarrier_used(Cta& cta, MbarrierState const& mbarrier, Instruction instruction,
                             SourceLocation where) {
   check_init_known(cta, mbarrier, instruction, where);
@@ -153,8 +153,8 @@ void Checker::phase_passed(Cta& cta, MbarrierState const& mbarrier, Thread const
                           site(Instruction::mbarrier_try_wait, where));
 }
 
-/// An operation of the asynchronous proxy is to complete on the mbarrier: its init must be visible
-/// there.
+/// An operation of the asynchronous proxy is to complete on the mbarrier: its init must be
+/// visible there.
 void Checker::check_visible(Cta& cta, MbarrierState const& mbarrier, InFlight const& operation) {
   SourceLocation const where = operation.where;
   OfMbarrier const& own = of(cta, mbarrier);

@@ -6,8 +6,8 @@
 #include "checker/checker.hpp"
 #include "values/place.hpp"
 
-/// What orders accesses: barriers, fences and the synchronisation of warps, as Causality knows
-/// them.
+/// What orders accesses: barriers, fences and the synchronisation of warps, as Causality
+/// knows them.
 namespace tegula::sim {
 
 void Checker::start(Cluster& cluster, GlobalOrder* order) {
@@ -98,8 +98,8 @@ void Checker::proxy_fenced(Cta& cta) {
 }
 
 void Checker::inits_fenced(Cta& cta) {
-  // PTX ISA, membar/fence, fence.mbarrier_init: for the mbarrier.init before it of the thread
-  // itself.
+  // PTX ISA, membar/fence, fence.mbarrier_init: for the mbarrier.init before it of the
+  // thread itself.
   Thread const& thread = cta.current_thread();
   OfThread& own = of(thread);
   for (; own.fenced_inits < own.inits.size(); ++own.fenced_inits) {

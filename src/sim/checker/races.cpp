@@ -8,8 +8,8 @@ namespace {
 
 /// Readers of a piece beyond which those that happen before a new one are looked for.
 constexpr int kManyReaders = 8;
-/// Readers of a piece that are remembered, at most: they hold the shadow below 100 bytes for each
-/// byte.
+/// Readers of a piece that are remembered, at most: they hold the shadow below 100 bytes for
+/// each byte.
 constexpr int kMostReaders = 20;
 
 std::uint64_t key_of(Instruction instruction, SourceLocation where) {
@@ -328,8 +328,8 @@ void RaceShadow::split(std::uint32_t word, std::uint32_t bytes, Stamp stamp) {
 
 namespace {
 
-/// Calls f(word, bytes of it) for each word of a range, until it returns false; whether it never
-/// did.
+/// Calls f(word, bytes of it) for each word of a range, until it returns false; whether it
+/// never did.
 template <class F> bool each_word(std::uint32_t offset, std::uint32_t n, F&& f) {
   std::uint32_t const end = offset + n;
   for (std::uint32_t word = offset / 4; 4 * word < end; ++word) {

@@ -66,8 +66,8 @@ struct Conflict {
   Time time = 0;  ///< of a write
 };
 
-/// Threads that ask together: one, or the 128 of a warpgroup, which must all know what comes
-/// before.
+/// Threads that ask together: one, or the 128 of a warpgroup, which must all know what
+/// comes before.
 class Issuers {
  public:
   Issuers(Causality const& causality, int first, int count);
@@ -107,14 +107,14 @@ class RaceShadow {
             Conflict& conflict);
   bool write(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site,
              Conflict& conflict);
-  /// A warp reads, or writes, 16 bytes on their boundary: word w by the lanes of lanes[w], or by
-  /// lane[w].
+  /// A warp reads, or writes, 16 bytes on their boundary: word w by the lanes of lanes[w], or
+  /// by lane[w].
   bool read_row(int warp, std::uint32_t offset, std::uint32_t const (&lanes)[4], std::uint16_t site,
                 Conflict& conflict);
   bool write_row(int warp, std::uint32_t offset, int const (&lane)[4], std::uint16_t site,
                  Conflict& conflict);
-  /// A thread reads n bytes, or changes them, by an instruction that may meet others that are
-  /// strong.
+  /// A thread reads n bytes, or changes them, by an instruction that may meet others that
+  /// are strong.
   bool strong(int thread, std::uint32_t offset, std::uint32_t n, std::uint16_t site, bool write,
               SiteTable const& sites, Conflict& conflict);
   /// As read, without holding it against the last writer: an mbarrier's use by a thread.
@@ -127,8 +127,8 @@ class RaceShadow {
                   bool strict, Conflict& conflict) const;
   /// n bytes have been written, after all that was done to them before.
   void written(std::uint32_t offset, std::uint32_t n, Stamp stamp);
-  /// The asynchronous proxy has read n bytes, as a thread, or a warpgroup given by its first, knows
-  /// now.
+  /// The asynchronous proxy has read n bytes, as a thread, or a warpgroup given by its first,
+  /// knows now.
   void has_read(int thread, bool warpgroup, std::uint32_t offset, std::uint32_t n,
                 std::uint16_t site);
 
@@ -148,8 +148,8 @@ class RaceShadow {
     ReaderKind kind;
     bool async;  ///< by the asynchronous proxy
     std::uint32_t warp;
-    std::array<std::uint32_t, 4>
-        lanes;  ///< of each word; bytes_of_lane: the bytes, the lane; warpgroup: any
+    /// of each word; bytes_of_lane: the bytes, the lane; warpgroup: any
+    std::array<std::uint32_t, 4> lanes;
   };
   using Split = std::array<Stamp, 4>;
 

@@ -11,8 +11,8 @@ namespace tegula::sim {
 
 /// The state of a byte of shared memory, as bits.
 inline constexpr std::uint8_t kWritten = 1;  ///< somebody wrote it
-inline constexpr std::uint8_t kInFlight =
-    2;  ///< a copy into it was issued, and nobody has waited for it
+/// a copy into it was issued, and nobody has waited for it
+inline constexpr std::uint8_t kInFlight = 2;
 inline constexpr std::uint8_t kBeingRead =
     4;  ///< an operation in flight reads it, and nobody has waited for it
 inline constexpr std::uint8_t kMbarrier = 8;  ///< it is part of an mbarrier
@@ -21,8 +21,8 @@ inline constexpr std::uint8_t kMbarrier = 8;  ///< it is part of an mbarrier
 inline constexpr std::uint8_t kNoRead = kInFlight | kMbarrier;
 inline constexpr std::uint8_t kNoWrite = kInFlight | kBeingRead | kMbarrier;
 
-/// The state of each byte of a CTA's shared memory. (Who read and wrote it last, and when, is in
-/// races.hpp.)
+/// The state of each byte of a CTA's shared memory. (Who read and wrote it last, and when, is
+/// in races.hpp.)
 class SharedState {
  public:
   /// None of `bytes` bytes is written.

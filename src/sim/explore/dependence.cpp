@@ -433,8 +433,8 @@ void Dependence::perform(Step const& step, std::vector<Reversal>* reversals) {
       mbarrier->updates.push_back(now.event);
       if (kind == Kind::expect) mbarrier->expects.push_back(now.event);
       mbarrier->tx += kind == Kind::complete || kind == Kind::land ? -step.amount : step.amount;
-      if (kind == Kind::arrive && mbarrier->pending < step.arrivals)
-        break;  // too many: they do not count
+      // too many: they do not count
+      if (kind == Kind::arrive && mbarrier->pending < step.arrivals) break;
       mbarrier->pending -= step.arrivals;
       if (kind != Kind::expect && mbarrier->pending == 0 && mbarrier->tx == 0)
         complete_phase(*mbarrier, now.event, reversals);

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-/// Which of the steps of an execution depend on each other: what an exploration (explorer.hpp) may
-/// reverse.
+/// Which of the steps of an execution depend on each other: what an exploration (explorer.hpp)
+/// may reverse.
 ///
 /// An execution is a sequence of steps of processes: threads, and operations in flight. Two steps
 /// commute, or depend on each other; those that depend, and the steps of each process, are ordered
@@ -35,8 +35,8 @@ struct Bytes {
 /// One thing that a process did.
 struct Step {
   enum class Kind : std::uint8_t {
-    meet,    ///< `amount` threads from `object` on, those of `mask` where they are one warp, go on
-             ///< together
+    /// `amount` threads from `object` on, those of `mask` where they are one warp, go on together
+    meet,
     issue,   ///< the operation others[0] is in flight from now on
     access,  ///< touches `bytes`
     reread,  ///< likewise, after their last change
@@ -54,8 +54,9 @@ struct Step {
     registers,  ///< of the CTA `object`; amount: those taken, negative where they are given back
     wait_for,   ///< waits for the operations `others`
     exit,       ///< a thread of the CTA `object` ends
-    land,  ///< an operation in flight takes effect, or reads; amount: bytes that it completes on
-           ///< the mbarrier `object`, 0 for none
+    /// an operation in flight takes effect, or reads; amount: bytes that it completes on the
+    /// mbarrier `object`, 0 for none
+    land,
   };
   Kind kind{};
   bool choice = false;  ///< the schedule could have taken another process instead
@@ -113,8 +114,8 @@ class Dependence {
   bool before(std::uint32_t a, std::uint32_t b) const { return has(*events_[b].clock, a); }
   /// The same for the same step with the same steps before it, whatever order they came in.
   std::uint64_t hash(std::uint32_t step) const { return events_[step].hash; }
-  /// Likewise of phases that are complete, with what looked at them before: no step's hash tells
-  /// that.
+  /// Likewise of phases that are complete, with what looked at them before: no step's hash
+  /// tells that.
   std::vector<std::uint64_t> const& completions() const { return completions_; }
 
  private:
@@ -135,8 +136,8 @@ class Dependence {
   struct Epoch {
     ProcessId process = 0;
     std::uint32_t index : 31 = 0;  ///< 0: none
-    std::uint32_t plain : 1 =
-        0;  ///< an access that is no step, before the process's step of that number
+    /// an access that is no step, before the process's step of that number
+    std::uint32_t plain : 1 = 0;
     friend bool operator==(Epoch const&, Epoch const&) = default;
   };
   /// Steps that count for phases which are completed by them, and those that look at the phase.

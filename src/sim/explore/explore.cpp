@@ -72,8 +72,8 @@ Exploration Exploring::run() {
 
 Exploring::Beginning Exploring::take() {
   if (options_.seed != 0) {
-    random_state_ =
-        random_state_ * 6364136223846793005ull + 1442695040888963407ull;  // Knuth's MMIX
+    // Knuth's MMIX
+    random_state_ = random_state_ * 6364136223846793005ull + 1442695040888963407ull;
     std::swap(queue_.front(),
               queue_[static_cast<std::size_t>((random_state_ >> 33) % queue_.size())]);
   }

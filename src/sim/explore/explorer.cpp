@@ -184,8 +184,8 @@ void Explorer::before(Visible const& what) {
   if (!active_) return;
   Thread& thread = cluster_->current();
   bool const plain = what.kind == Kind::load || what.kind == Kind::store;
-  // An access to a peer's memory has been seen before, and a rank that does not exist is the
-  // machine's.
+  // An access to a peer's memory has been seen before, and a rank that does not exist is
+  // the machine's.
   if ((plain && what.cta >= 0 && what.cta != thread.cta->rank()) || what.cta >= cluster_->ctas())
     return;
   Pending pending{{}, what, &thread};

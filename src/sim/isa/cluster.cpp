@@ -77,8 +77,8 @@ class PeerCopy final : public InFlight {
   std::vector<unsigned char> data_;
 };
 
-/// Where an operation of the asynchronous proxy writes, and the mbarrier there that it completes
-/// on.
+/// Where an operation of the asynchronous proxy writes, and the mbarrier there that it
+/// completes on.
 struct Destination {
   Cta* peer = nullptr;  ///< null, after a finding, where there is none
   std::uint32_t address = 0;

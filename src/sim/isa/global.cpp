@@ -62,8 +62,8 @@ void nanosleep(int nanoseconds, SourceLocation where) {
   cta.cluster().yield();
 }
 
-// Launches run one after another: what a grid may touch of the memory of others is checked, not
-// delayed.
+// Launches run one after another: what a grid may touch of the memory of others is checked,
+// not delayed.
 void griddepcontrol_wait(SourceLocation where) {
   perform(Instruction::griddepcontrol_wait, where, [=](Cta& cta) {
     cta.note(Instruction::griddepcontrol_wait, where);

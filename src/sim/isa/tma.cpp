@@ -236,8 +236,8 @@ class Store final : public InFlight {
         reads.push_back({from.cta, address, n});
       }
     };
-    // Rows outside of the tensor are not read, nor what lies beside a row narrower than its
-    // swizzle.
+    // Rows outside of the tensor are not read, nor what lies beside a row narrower than
+    // its swizzle.
     box_.for_each_row([&](TmaRow const& row) {
       if (row.begin == row.end) return;
       std::uint32_t const address = address_of(row);
@@ -274,8 +274,8 @@ class Store final : public InFlight {
   }
 
   void land(Cluster& cluster) override {
-    if (reduction_)
-      cluster.take_turn(nullptr);  // sums of floating-point values depend on their order
+    // sums of floating-point values depend on their order
+    if (reduction_) cluster.take_turn(nullptr);
     box_.for_each_row([&](TmaRow const& row) {
       if (row.begin == row.end) return;
       unsigned char* const into = first_byte(box_, row);

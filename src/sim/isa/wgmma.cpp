@@ -201,8 +201,7 @@ void gather(SharedOperand const& operand, SharedMemory& shared,
 }
 
 /// A in registers: register q of a thread is 4 bytes of row (fragment's) + 8 (q % 2), from byte 4
-/// (lane % 4)
-/// + 16 (q / 2).
+/// (lane % 4) + 16 (q / 2).
 void gather(std::array<std::uint32_t const*, kThreads> const& registers,
             std::uint8_t (*rows)[kWgmmaRowBytes]) {
   for (int t = 0; t < kThreads; ++t) {

@@ -13,8 +13,8 @@ namespace tegula::sim {
 /// observers.cpp says otherwise. To add one: a member here, and a line in the events that it wants.
 struct Observers::List {
   Explorer* explorer = nullptr;  ///< decides who runs; null: the machine does
-  GlobalOrder* global_order =
-      nullptr;  ///< of the launch, for `checker`; null: races are not looked for
+  /// of the launch, for `checker`; null: races are not looked for
+  GlobalOrder* global_order = nullptr;
   Checker checker;
   Timekeeper time;
   Counting counting;

@@ -23,8 +23,8 @@ constexpr std::int64_t kIdleReads = 1 << 20;
 constexpr std::int64_t kSoonerAlone = 8;
 /// So many times in a row a try_wait may give up, before its thread counts as stuck, too.
 constexpr std::int64_t kMostGivenUpWaits = 1 << 12;
-/// So many times in a row a cluster may let others run that do nothing either, before it counts as
-/// stuck.
+/// So many times in a row a cluster may let others run that do nothing either, before it counts
+/// as stuck.
 constexpr std::int64_t kMostIdleTurns = 1 << 10;
 /// Accesses that other clusters notice, after which one lets them run in any case.
 constexpr std::uint32_t kAccessesOfATurn = 256;
@@ -252,8 +252,8 @@ Thread* Cluster::thread_ahead() {
 void Cluster::let_others_run(Visible const& what) {
   if (stepped_) return observers_.before(what);
   if (timed_) return;
-  // An access to a peer's shared memory is seen twice: before the peer is known to be there, and
-  // here.
+  // An access to a peer's shared memory is seen twice: before the peer is known to be there,
+  // and here.
   if (what.cta >= 0 && &cta(what.cta) != current_->cta &&
       (what.kind == Visible::Kind::load || what.kind == Visible::Kind::store))
     return;

@@ -17,8 +17,8 @@
 
 namespace tegula::sim {
 
-/// CTAs of a cluster, at most: CUDA C++ programming guide, "Thread Block Clusters" (the portable
-/// size).
+/// CTAs of a cluster, at most: CUDA C++ programming guide, "Thread Block Clusters" (the
+/// portable size).
 inline constexpr int kMostCtasOfACluster = 8;
 
 /// The barrier of a cluster: PTX ISA, barrier.cluster. A warp that has exited is not waited for.
@@ -77,8 +77,8 @@ class Cluster {
 
   /// Suspends the current thread, which waits, until somebody sets it ready and its turn comes.
   void block();
-  /// Lets the next ready thread run: the next lane of this warp, or after the last one the next
-  /// warp.
+  /// Lets the next ready thread run: the next lane of this warp, or after the last one the
+  /// next warp.
   void yield();
   /// A CTA has a warp that can run, where it had none; or none, where it had one.
   void set_ready(int cta) { ready_ctas_ |= 1u << cta; }

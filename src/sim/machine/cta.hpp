@@ -91,8 +91,8 @@ struct Thread {
 /// An instruction that some lanes of a warp have reached and wait at for the rest.
 struct Meeting {
   Instruction instruction;
-  std::uint32_t
-      variant;  ///< what else must agree: the operation, the number of matrices, the barrier
+  /// what else must agree: the operation, the number of matrices, the barrier
+  std::uint32_t variant;
   std::uint32_t lanes;  ///< who takes part
   std::uint32_t arrived;
   SourceLocation where;
@@ -104,8 +104,8 @@ struct Warp {
   int index = 0;
   std::uint32_t ready = 0;   ///< lanes that can run
   std::uint32_t exited = 0;  ///< lanes that have returned from the kernel
-  std::uint32_t completes =
-      0;             ///< lanes that are to complete a meeting that others' exit has ended
+  /// lanes that are to complete a meeting that others' exit has ended
+  std::uint32_t completes = 0;
   int barrier = -1;  ///< the CTA barrier that the whole warp waits at
   SourceLocation barrier_where;
   int cluster_arrivals = 0;       ///< at the cluster's barrier
@@ -114,8 +114,8 @@ struct Warp {
   SourceLocation cluster_where;   ///< of its latest arrival or wait there
   int meetings = 0;
   std::array<Meeting, 32> meeting;  ///< the first `meetings`; their lanes are disjoint
-  std::array<SourceLocation, 2>
-      crossed;  ///< the two lines whose bar.warp.sync have met last; line 0: none
+  /// the two lines whose bar.warp.sync have met last; line 0: none
+  std::array<SourceLocation, 2> crossed;
 
   alignas(64) std::uint32_t a[32][4];
   std::uint32_t b[32][2];
@@ -213,8 +213,8 @@ class Cta {
   /// tells the observers. False where the access must not be performed.
   bool shared_access(Instruction instruction, std::uint32_t address, int bytes, bool write,
                      SourceLocation where, int lane);
-  /// Likewise for a row of an 8 x 8 matrix, 16 bytes whose address the lane gives and that others
-  /// hold.
+  /// Likewise for a row of an 8 x 8 matrix, 16 bytes whose address the lane gives and that
+  /// others hold.
   bool shared_matrix_row(Instruction instruction, std::uint32_t address, bool write, bool transpose,
                          int row, SourceLocation where, int lane);
   /// As shared_access, for global memory.
@@ -311,8 +311,8 @@ class Cta {
   void land_some();
   /// The live mbarrier of this CTA at the address, or null.
   MbarrierState* mbarrier_at(std::uint32_t address);
-  /// Completes transactions; `operation` is the one in flight that has landed, or null for an
-  /// instruction.
+  /// Completes transactions; `operation` is the one in flight that has landed, or null for
+  /// an instruction.
   void complete_tx(MbarrierState& mbarrier, std::int64_t bytes, InFlight* operation,
                    SourceLocation where, Culprit who);
 

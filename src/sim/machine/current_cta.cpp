@@ -15,8 +15,8 @@ constinit thread_local Cta* running = nullptr;
 
 }  // namespace
 
-// Fibers may go on on another of the host's threads in a later launch, so these are never inlined
-// elsewhere.
+// Fibers may go on on another of the host's threads in a later launch, so these are never
+// inlined elsewhere.
 Cta* running_cta() { return running; }
 void set_running_cta(Cta* cta) { running = cta; }
 Cta& this_cta() {

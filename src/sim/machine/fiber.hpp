@@ -35,9 +35,9 @@ namespace tegula::sim {
 /// Memory for the stack of one fiber, with a guard page below it.
 class FiberStack {
  public:
-  /// `colour` shifts the top of the stack by a multiple of a cache line, so that the hot frames of
-  /// the fibers, which run the same code, do not all fall into the same sets of the first-level
-  /// cache.
+  /// `colour` shifts the top of the stack by a multiple of a cache line, so that the hot frames
+  /// of the fibers, which run the same code, do not all fall into the same sets of the
+  /// first-level cache.
   FiberStack(std::size_t bytes, int colour);
   ~FiberStack();
   FiberStack(FiberStack const&) = delete;
@@ -59,8 +59,8 @@ class FiberStack {
   std::size_t shift_;
 };
 
-/// A place of execution that another one can switch to: a fiber, or the host thread that started
-/// it.
+/// A place of execution that another one can switch to: a fiber, or the host thread that
+/// started it.
 struct Context {
   boost::context::fiber suspended;  ///< empty while it runs
 #if TEGULA_SIM_ASAN
@@ -85,8 +85,8 @@ struct Context {
 /// Switches between contexts of one host thread.
 class Switcher {
  public:
-  /// Suspends `self`, which is running, and continues `target`; returns when something switches to
-  /// `self`.
+  /// Suspends `self`, which is running, and continues `target`; returns when something switches
+  /// to `self`.
   void switch_to(Context& self, Context& target) {
     left_ = &self;
 #if TEGULA_SIM_ASAN
@@ -129,8 +129,8 @@ class Switcher {
           body();
 #if TEGULA_SIM_TSAN
           // What the sanitizer knows of a stack's calls is right as long as both sides of a switch
-          // return from it. So the last one is a switch like the others, from which nothing returns
-          // here.
+          // return from it. So the last one is a switch like the others, from which nothing
+          // returns here.
           context.ended = true;
           switch_to(context, *left_);
 #endif
@@ -155,8 +155,8 @@ class Switcher {
   void keep(boost::context::fiber&& from) {
 #if TEGULA_SIM_TSAN
     if (left_->ended) {
-      static_cast<void>(
-          new boost::context::fiber(std::move(from)));  // whose destructor would go on there
+      // whose destructor would go on there
+      static_cast<void>(new boost::context::fiber(std::move(from)));
       return;
     }
 #endif

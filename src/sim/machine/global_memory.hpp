@@ -14,8 +14,8 @@ namespace tegula::sim {
 
 enum class GlobalAccess : std::uint8_t { read, write, atomic };
 
-/// Bytes around each allocation that belong to nobody, so that an access just outside is known as
-/// such.
+/// Bytes around each allocation that belong to nobody, so that an access just outside is known
+/// as such.
 inline constexpr std::size_t kGlobalGuardBytes = 4096;
 
 /// Sets bytes to 0xff. Threads may do so at once. `to` lies in an array as the bytes that it stands
@@ -53,8 +53,8 @@ struct Allocation {
   bool constant = false;  ///< no launch may write to it
   // Of the launch that runs; LaunchTensors sets them.
   std::vector<GlobalTensor const*> tensors;  ///< that it describes
-  std::uint8_t* read =
-      nullptr;  ///< a byte for each byte, not 0 where it has read it; null: nobody asks
+  /// a byte for each byte, not 0 where it has read it; null: nobody asks
+  std::uint8_t* read = nullptr;
   std::uint8_t* written = nullptr;  ///< likewise
 
   void note_read(std::size_t offset, std::size_t n) const {

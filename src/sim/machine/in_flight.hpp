@@ -32,16 +32,15 @@
 ///     }
 ///     // The effect, and nothing else.
 ///     void land(Cluster& cluster) override {
-///       unsigned char const* const source =
-///       cluster.cta(reads[0].cta).shared().at(reads[0].address);
-///       std::memcpy(cluster.cta(writes[0].cta).shared().at(writes[0].address), source,
-///       reads[0].bytes);
+///       SharedRange const from = reads[0], to = writes[0];
+///       std::memcpy(cluster.cta(to.cta).shared().at(to.address),
+///                   cluster.cta(from.cta).shared().at(from.address), from.bytes);
 ///     }
 ///   };
 ///
 ///   // The hook, on the fiber of the thread that issues it.
 ///   void peer_copy(std::uint32_t to, std::uint32_t from, int bytes, std::uint32_t mbarrier,
-///   SourceLocation where) {
+///                  SourceLocation where) {
 ///     Cta& cta = current_cta();
 ///     cta.note(Instruction::cp_async_bulk, where, {bytes, from});
 ///     ... the checks of operands: cta.target(...), cta.report(...), cta.fail(...) ...
@@ -61,8 +60,8 @@ class Cluster;
 struct MbarrierState;
 class InFlightGroups;
 
-/// Bytes of shared memory of the CTA of the given rank; the address is the CTA's own, without a
-/// rank.
+/// Bytes of shared memory of the CTA of the given rank; the address is the CTA's own, without
+/// a rank.
 struct SharedRange {
   int cta = 0;
   std::uint32_t address = 0;
@@ -83,8 +82,8 @@ struct Remembered {
   bool after_grids = false;   ///< checker: it was issued after a griddepcontrol.wait
   std::int64_t phase = 0;     ///< checker: of the mbarrier that it completes on, when it was issued
   std::uint32_t global_site = 0;
-  std::uint32_t global_time =
-      0;  ///< checker: its site and its issue, for what it does to global memory
+  /// checker: its site and its issue, for what it does to global memory
+  std::uint32_t global_time = 0;
 };
 
 /// When an operation in flight has read its source, and when its effect is there.
@@ -118,8 +117,8 @@ class InFlight {
   /// Performs the operation. Called once. All bytes of `writes` count as written afterwards.
   virtual void land(Cluster& cluster) = 0;
 
-  /// Calls visit(context, first byte, bytes) for each piece of global memory that it reads or
-  /// writes.
+  /// Calls visit(context, first byte, bytes) for each piece of global memory that it reads
+  /// or writes.
   using VisitGlobal = void (*)(void* context, unsigned char* first, std::size_t bytes);
   virtual void for_each_global(VisitGlobal, void* /*context*/) const {}
 
@@ -140,15 +139,15 @@ class InFlight {
 
   Instruction instruction;
   SourceLocation where;
-  int cta;     ///< rank of the CTA that issued it
-  int thread;  ///< index in it of the thread that issued it (of a warpgroup: the one that came
-               ///< last)
+  int cta;  ///< rank of the CTA that issued it
+  /// index in it of the thread that issued it (of a warpgroup: the one that came last)
+  int thread;
   std::vector<SharedRange> writes;
   std::vector<SharedRange> reads;
   SharedRange mbarrier;  ///< `bytes` 0: it completes on none
   bool arrives = false;  ///< it arrives there, once, and completes no bytes
-  bool combines =
-      false;  ///< with what is there, at a stroke: others that do may be in flight beside it
+  /// with what is there, at a stroke: others that do may be in flight beside it
+  bool combines = false;
   std::optional<Brought> brings;
   std::optional<GlobalAccess> global;  ///< what it does to the memory that for_each_global gives
   Cost cost;
@@ -203,8 +202,8 @@ class InFlightQueue {
   explicit InFlightQueue(Cluster& cluster) : cluster_(cluster) {}
 
   /// Takes up an operation that completes on an mbarrier, and tells the observers before and after.
-  /// An operation that lies out of bounds is reported, and completes without an effect. (What else
-  /// its ranges may touch is the checker's.)
+  /// An operation that lies out of bounds is reported, and completes without an effect.
+  /// (What else its ranges may touch is the checker's.)
   void add(std::unique_ptr<InFlight> operation);
   /// Takes up an operation of the groups' current group.
   void add(std::unique_ptr<InFlight> operation, InFlightGroups& groups);
@@ -230,13 +229,13 @@ class InFlightQueue {
   bool land_oldest();
   /// Whether an operation that has not landed is to complete on the mbarrier.
   bool completes_on(int cta, std::uint32_t mbarrier) const;
-  /// Somebody has waited for it, or (`for_nobody`) nobody can: what it touched may be touched
-  /// again.
+  /// Somebody has waited for it, or (`for_nobody`) nobody can: what it touched may be
+  /// touched again.
   void retire(InFlight& operation, bool for_nobody = false);
   /// A CTA has exited: reports the operations that still touch its shared memory.
   void check_exit(Cta& cta);
-  /// The launch of the cluster is over: what is left lands (not where it failed), and all is
-  /// forgotten.
+  /// The launch of the cluster is over: what is left lands (not where it failed), and all
+  /// is forgotten.
   void finish(bool failed);
 
   /// What would order an access after the operation; `read`: after its reads.

@@ -29,8 +29,8 @@ struct MbarrierState {
   SourceLocation init;
   int count = 0;    ///< arrivals expected in each phase
   int pending = 0;  ///< of them, those that the current phase still lacks
-  std::int64_t tx =
-      0;  ///< bytes that the current phase still expects; negative where they came first
+  /// bytes that the current phase still expects; negative where they came first
+  std::int64_t tx = 0;
   std::int64_t phase = 0;  ///< phases that are complete: the parity of the current one is phase % 2
   std::vector<Thread*> waiters;  ///< for the current phase
   std::vector<Landed> landed;    ///< operations that nobody has waited for

@@ -161,9 +161,9 @@ void Cta::diverged(Meeting const& meeting, Instruction instruction, std::uint32_
   cluster_.abort();
 }
 
-/// A lane has returned from the kernel. Lanes that wait for it at an aligned instruction never meet
-/// it; elsewhere they need it no longer, and if nobody else is missing one of them completes the
-/// instruction.
+/// A lane has returned from the kernel. Lanes that wait for it at an aligned instruction never
+/// meet it; elsewhere they need it no longer, and if nobody else is missing one of them completes
+/// the instruction.
 void Cta::check_exit(Warp& warp) {
   Warpgroup const& group = warpgroups_[static_cast<std::size_t>(warp.index / 4)];
   if (group.arrived != 0) {

@@ -59,8 +59,8 @@ struct GlobalUse {
   SourceLocation where;
 };
 
-/// A strong access of the current thread, which has been performed: an atomic, or a strong load or
-/// store.
+/// A strong access of the current thread, which has been performed: an atomic, or a strong load
+/// or store.
 struct StrongAccess {
   void const* address = nullptr;  ///< of memory of the host
   int bytes = 0;
@@ -73,9 +73,9 @@ struct StrongAccess {
 };
 
 /// Those who observe one cluster at a time. The machine calls a function of this class for each
-/// event; which observers there are, it does not know. They are a static list that stands above the
-/// machine (launch/observers.hpp), and the functions are defined there, so that an event is a plain
-/// call.
+/// event; which observers there are, it does not know. They are a static list that stands above
+/// the machine (launch/observers.hpp), and the functions are defined there, so that an event is a
+/// plain call.
 ///
 /// The machine emits an event only where somebody listens: Cluster::timed() and stepped(),
 /// Cta::counting(), checking() and finding_races() say so. Unless stated otherwise, an event
@@ -104,8 +104,8 @@ class Observers {
   /// launched with.
   void warp_executed(Cta& cta, Warp& warp, std::uint32_t lanes, bool whole, Instruction instruction,
                      SourceLocation where);
-  /// All lanes of the warp wait for other warps. `counted`: that is the execution of the
-  /// instruction.
+  /// All lanes of the warp wait for other warps. `counted`: that is the execution of
+  /// the instruction.
   void warp_waits(Cta& cta, Warp& warp, bool counted, Instruction instruction,
                   SourceLocation where);
   /// The four warps of a warpgroup have met.
@@ -177,8 +177,8 @@ class Observers {
                      SourceLocation where);
   void mbarrier_arrived(Cta& cta, MbarrierState& mbarrier, Instruction instruction,
                         SourceLocation where, bool relaxed, bool wide);
-  /// Bytes were completed by an operation in flight that has landed, or by the current thread:
-  /// null.
+  /// Bytes were completed by an operation in flight that has landed, or by the current
+  /// thread: null.
   void bytes_completed(Cta& cta, MbarrierState& mbarrier, InFlight* operation);
   /// A cp.async.mbarrier.arrive has arrived.
   void copies_arrived(Cta& cta, MbarrierState& mbarrier, InFlight& operation);

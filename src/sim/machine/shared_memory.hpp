@@ -10,8 +10,8 @@
 
 namespace tegula::sim {
 
-/// Where SharedStorage begins in the CTA's shared window: an H100 keeps the first 1024 bytes to
-/// itself.
+/// Where SharedStorage begins in the CTA's shared window: an H100 keeps the first 1024 bytes
+/// to itself.
 inline constexpr std::uint32_t kSharedBase = 1024;
 
 /// A CTA's shared memory.
@@ -37,8 +37,8 @@ class SharedMemory {
   std::size_t capacity_ = 0;
 };
 
-/// The buffer that holds a shared address, or null, and the address's place in it: "row 17, column
-/// 40 of K".
+/// The buffer that holds a shared address, or null, and the address's place in it: "row 17,
+/// column 40 of K".
 SharedBuffer const* buffer_at(std::vector<SharedBuffer> const& buffers, std::uint32_t address);
 std::string place_in(SharedBuffer const& buffer, std::uint32_t address);
 

@@ -21,9 +21,9 @@ struct Visible {
     barrier_sync,    ///< and waits
     cluster_arrive,  ///< the whole warp
     cluster_wait,
-    registers,   ///< the warpgroup; amount: registers that it takes, negative where it gives them
-    wait_group,  ///< the thread, or the warpgroup, waits for operations in flight; amount: groups
-                 ///< left
+    registers,  ///< the warpgroup; amount: registers that it takes, negative where it gives them
+    /// the thread, or the warpgroup, waits for operations in flight; amount: groups left
+    wait_group,
     wait_group_read,  ///< until they have read
     load,             ///< amount: bytes
     store,

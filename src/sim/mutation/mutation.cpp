@@ -19,8 +19,8 @@ bool is_end_of_path(std::string_view end, std::string_view path) {
   return path.size() == end.size() || path[path.size() - end.size() - 1] == '/';
 }
 
-/// The mutation testing of the launch that runs on this thread of the host; null where there is
-/// none.
+/// The mutation testing of the launch that runs on this thread of the host; null where there
+/// is none.
 constinit thread_local MutationRun* running_run = nullptr;
 MutationRun* current_run() { return running_cta() == nullptr ? nullptr : running_run; }
 

@@ -137,8 +137,8 @@ void align(std::span<std::uint32_t const> first, std::span<std::uint32_t const> 
       continue;
     }
     // table[i][j]: how many fall together of what follows a[i] and b[j] within the window (the
-    // longest common subsequence: Wagner and Fischer, "The string-to-string correction problem",
-    // 1974).
+    // longest common subsequence: Wagner and Fischer, "The string-to-string correction
+    // problem", 1974).
     std::size_t const height = std::min(a.size(), window), width = std::min(b.size(), window);
     result.table.assign((height + 1) * (width + 1), 0);
     auto const at = [&](std::size_t i, std::size_t j) -> std::uint16_t& {
@@ -150,8 +150,8 @@ void align(std::span<std::uint32_t const> first, std::span<std::uint32_t const> 
                                 : std::max(at(i + 1, j), at(i, j + 1));
       }
     }
-    // Where the sequences go on beyond the window, its second half is looked at again with what
-    // follows.
+    // Where the sequences go on beyond the window, its second half is looked at again with
+    // what follows.
     std::size_t const end_a = height < a.size() ? (height + 1) / 2 : height;
     std::size_t const end_b = width < b.size() ? (width + 1) / 2 : width;
     for (std::size_t i = 0, j = 0; i < end_a && j < end_b;) {

@@ -87,8 +87,8 @@ class AccessLog {
   /// forgets them.
   template <class Visit> void flush(Visit&& visit) {
     if (strays_.empty()) {
-      // Mostly all lanes do the same, or some end earlier: what they do i-th are the warp's
-      // instructions.
+      // Mostly all lanes do the same, or some end earlier: what they do i-th are the
+      // warp's instructions.
       for (std::size_t i = 0; i < used_; ++i) visit(std::as_const(records_[i]));
     } else {
       align();

@@ -12,9 +12,9 @@
 namespace tegula::sim {
 
 /// What shared memory does for one access of a warp: `wavefronts` passes over its 32 banks of 4
-/// bytes, of which `minimum` are needed by any access of that width by those lanes. A pass serves
-/// 32 lanes for accesses of up to 4 bytes, 16 for 8 bytes, 8 for 16 bytes; within a pass, lanes
-/// that read the same 4-byte word share it.
+/// bytes, of which `minimum` are needed by any access of that width by those lanes. A pass
+/// serves 32 lanes for accesses of up to 4 bytes, 16 for 8 bytes, 8 for 16 bytes; within a pass,
+/// lanes that read the same 4-byte word share it.
 struct BankUse {
   int wavefronts = 0;
   int minimum = 0;

@@ -145,8 +145,8 @@ double Timeline::load(int cta, int thread, int to, double bytes, bool again,
     issue_span(own, name, issued, where);
     engines.tma = std::max(own.clock, engines.tma) + std::max(timing_.tma_box, bytes / l2_share_);
   }
-  // The bytes come at the rate of the slower of L2 and the port, and not before those ahead of
-  // them.
+  // The bytes come at the rate of the slower of L2 and the port, and not before those ahead
+  // of them.
   Engines& arrival = engines_[static_cast<std::size_t>(to)];
   double const end = std::max(engines.tma + timing_.tma_latency,
                               arrival.port + std::max(timing_.tma_box, bytes / timing_.port_bytes));
@@ -287,8 +287,8 @@ Trace Timeline::finish() {
   for (Thread& thread : threads_) close_epilogue(thread);
   std::sort(spans_.begin(), spans_.end(), ByTime{});
   std::vector<std::vector<TraceSpan>> by_track(tracks_.size());
-  std::vector<bool> named(
-      tracks_.size());  // shown: it has spans, or is what another's span was issued by
+  // shown: it has spans, or is what another's span was issued by
+  std::vector<bool> named(tracks_.size());
   for (TraceSpan& span : spans_) {
     named[static_cast<std::size_t>(span.track)] = true;
     if (span.issuer >= 0) named[static_cast<std::size_t>(span.issuer)] = true;

@@ -34,8 +34,8 @@ struct TimeGate {
   }
 };
 
-/// The timeline of one cluster. CTAs are given by their rank in it, threads by their index in the
-/// CTA.
+/// The timeline of one cluster. CTAs are given by their rank in it, threads by their index in
+/// the CTA.
 class Timeline {
  public:
   /// `ctas`: the coordinates in the grid, by rank. `sharing`: CTAs of the grid, which share L2.

@@ -11,8 +11,8 @@
 /// "Swizzling modes".
 namespace tegula::sim {
 
-/// What the pieces' numbers of the 128-byte line at a shared address are XORed with, in place: bits
-/// 4 and up, equal to as many bits of the address from bit 7 up as the swizzle permutes.
+/// What the pieces' numbers of the 128-byte line at a shared address are XORed with, in place:
+/// bits 4 and up, equal to as many bits of the address from bit 7 up as the swizzle permutes.
 constexpr std::uint32_t swizzle_of_line(TmaSwizzle swizzle, std::uint32_t address) {
   std::uint32_t const pieces = (1u << static_cast<int>(swizzle)) - 1;
   return (address >> 7 & pieces) << 4;

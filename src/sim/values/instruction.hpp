@@ -93,8 +93,8 @@ struct Mutations {
 struct InstructionRow {
   Instruction instruction;
   char const* name;  ///< in PTX
-  bool aligned =
-      false;  ///< all 32 lanes execute the same one, on the same source line (PTX: .aligned)
+  /// all 32 lanes execute the same one, on the same source line (PTX: .aligned)
+  bool aligned = false;
   Mutations mutations = {};
   Proxy proxy = Proxy::generic;  ///< visibility
   Charge charge = Charge::issue;
@@ -288,8 +288,8 @@ static_assert([] {
   return number == static_cast<std::size_t>(Instruction::none) + 1;
 }());
 
-/// Whether it accesses memory at a stroke, so that it may meet others that do: PTX ISA, "strong"
-/// operations.
+/// Whether it accesses memory at a stroke, so that it may meet others that do: PTX ISA,
+/// "strong" operations.
 constexpr bool is_strong(Instruction instruction) {
   switch (instruction) {
     case Instruction::atom:

@@ -4,8 +4,8 @@
 #include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/tma.hpp"
 
-/// What a finding advises removes it: each kernel is broken, and its twin does what the advice
-/// says.
+/// What a finding advises removes it: each kernel is broken, and its twin does what the
+/// advice says.
 namespace tegula {
 namespace {
 

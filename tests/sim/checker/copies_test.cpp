@@ -17,9 +17,9 @@
 #include "tegula/tensor/shared_tile.hpp"
 #include "tegula/tensor/tiled_copy.hpp"
 
-/// What lies in shared memory: addresses that are not where the layout of a tile puts the element,
-/// boxes that are read by another swizzle than the one that laid them out, and copies that nobody
-/// reads.
+/// What lies in shared memory: addresses that are not where the layout of a tile puts the
+/// element, boxes that are read by another swizzle than the one that laid them out, and copies
+/// that nobody reads.
 namespace tegula {
 namespace {
 

@@ -491,8 +491,8 @@ TEST(GlobalRaces, AWriteComesAfterEveryReader) {
   });
 }
 
-/// The thread reads what its own bulk store is to write, once it has waited for the store, or
-/// before.
+/// The thread reads what its own bulk store is to write, once it has waited for the store,
+/// or before.
 template <bool Waits> struct ReadsBack : WithBulk {
   void operator()(Params const& p, SharedStorage& smem) const {
     fill(smem);

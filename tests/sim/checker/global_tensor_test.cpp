@@ -19,8 +19,8 @@
 #include "tegula/sim/tensor_map.hpp"
 #include "tegula/tensor/vector.hpp"
 
-/// Tensors that a launch describes: what findings call their elements, and what the launch does not
-/// cover.
+/// Tensors that a launch describes: what findings call their elements, and what the launch does
+/// not cover.
 namespace tegula {
 namespace {
 
@@ -78,8 +78,8 @@ TEST(ElementAt, AModesCoordinateIsItsFlatIndex) {
   EXPECT_EQ(sim::coordinate_text(tensor, {5, 2}), "row 5, column 2");
 }
 
-/// Memory of 4096 bytes, `in` written and `out` not, which kernels are launched on with
-/// descriptions.
+/// Memory of 4096 bytes, `in` written and `out` not, which kernels are launched on
+/// with descriptions.
 struct Launcher {
   explicit Launcher(sim::Options options = {}) : machine(quiet(options)) {
     buffers = {static_cast<char*>(machine.allocate(4096, "in")),
@@ -383,8 +383,8 @@ template <How H, int Rows> struct Touches {
       constexpr bool loads = H != How::tma_reduction && H != How::prefetch;
       if (lane == 0) {
         if (loads) mbarrier_arrive_expect_tx(full, H == How::bulk_copies ? 16 * Rows : 64);
-        TmaCoordinate<2> const at = {
-            {0, Rows - 4}};  // loads: what lies before the tensor is filled
+        // loads: what lies before the tensor is filled
+        TmaCoordinate<2> const at = {{0, Rows - 4}};
         if (H == How::bulk_copies) bulk_load(tile, in, 16 * Rows, full);
         if (H == How::tma_boxes) tma_load(tile, p.in, at, full);
         if (H == How::multicast && block_idx().x == 0) tma_load_multicast(tile, p.in, at, full, 3);

@@ -187,8 +187,8 @@ TEST(HopperChecker, TryWaitForEverIsADeadlock) {
   EXPECT_SAYS(finding, "1 of 33 arrivals");
 }
 
-/// Base of the kernels whose warpgroups pass registers on: 65536 registers are 168 for each of 384
-/// threads.
+/// Base of the kernels whose warpgroups pass registers on: 65536 registers are 168 for each
+/// of 384 threads.
 struct ThreeWarpgroups : Broken {
   static constexpr int threads = 384;
   static constexpr int min_ctas_per_sm = 1;

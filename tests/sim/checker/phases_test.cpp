@@ -4,8 +4,8 @@
 #include "tegula/arch/tma.hpp"
 #include "tegula/sim/explore.hpp"
 
-/// Waits that pass too early: for a phase that was consumed before, and by a try whose answer is
-/// ignored.
+/// Waits that pass too early: for a phase that was consumed before, and by a try whose answer
+/// is ignored.
 namespace tegula {
 namespace {
 

@@ -437,8 +437,8 @@ TEST(Races, BytesThatAPhaseDoesNotCountAreReadEarly) {
   EXPECT_EQ(f.count, 16);
 }
 
-/// wgmma reads its operands for four warps, each of which waits and tells the one that loads over
-/// them.
+/// wgmma reads its operands for four warps, each of which waits and tells the one that loads
+/// over them.
 template <int Arriving, bool Waits = true> struct LoadsOverAnOperand : Broken {
   static constexpr int threads = 160;
   using TileA = SharedTile<std::uint16_t, swizzled_operand(16, 64, 64, 1)>;

@@ -309,8 +309,8 @@ TEST(TmaChecker, MbarrierInAnotherCtaThanTheBox) {
 
 // Stores.
 
-/// Stores the tile, then writes to it after waiting for what `Wait` says: 0 nothing, 1 its reading,
-/// 2 all.
+/// Stores the tile, then writes to it after waiting for what `Wait` says: 0 nothing, 1 its
+/// reading, 2 all.
 template <int Wait> struct StoreAndWrite : BrokenTma {
   static constexpr int store = __LINE__ + 4, write = __LINE__ + 10;
   void operator()(Params const& p, SharedStorage& smem) const {
@@ -426,8 +426,8 @@ TEST(TmaChecker, StoreBeyondTheEndOfARowThatIsNoMultipleOf16Bytes) {
       "which has 4084 bytes: it clips");
 }
 
-/// Stores the tile, waits for it to be read (or written: `All`), and reads it back from global
-/// memory.
+/// Stores the tile, waits for it to be read (or written: `All`), and reads it back from
+/// global memory.
 template <bool All> struct StoreAndReadBack : BrokenTma {
   static constexpr int line = __LINE__ + 8;
   void operator()(Params const& p, SharedStorage& smem) const {

@@ -71,8 +71,8 @@ struct ScaledWithoutFence : BrokenWgmma {
     wgmma_fence();
     for (int step = 0; step < 3; ++step) {
       if (step == 2 && thread_idx() == 37) d[3] = 1.0f;
-      // Without a fence the second is in order (nobody wrote its accumulators), and the third is
-      // not.
+      // Without a fence the second is in order (nobody wrote its accumulators), and the third
+      // is not.
       wgmma<kOp>(d, matrix_descriptor(tensor(smem.a)), matrix_descriptor(tensor(smem.b)), true);
       wgmma_commit_group();
       wgmma_wait_group<0>();

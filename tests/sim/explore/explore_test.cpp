@@ -13,8 +13,8 @@
 #include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/tma.hpp"
 
-/// Explorations: how many orders small kernels have, that each is covered once, and what only some
-/// show.
+/// Explorations: how many orders small kernels have, that each is covered once, and what only
+/// some show.
 namespace tegula {
 namespace {
 

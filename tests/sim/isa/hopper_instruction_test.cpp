@@ -85,8 +85,8 @@ TEST(HopperInstruction, ClusterBarrierSeparatesRounds) {
 }
 
 TEST(HopperInstruction, MbarrierPhaseCompletesWithTheLastArrivalAndTheLastByte) {
-  // Parity 0 of an even phase is not complete, parity 1 (the phase before) is; each is looked at
-  // twice.
+  // Parity 0 of an even phase is not complete, parity 1 (the phase before) is; each is looked
+  // at twice.
   constexpr std::uint32_t even = 2 + 16 * 2;
   constexpr std::uint32_t odd = 1 + 16 * 1;
   expect_out<MbarrierStates>({},

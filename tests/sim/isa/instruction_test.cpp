@@ -8,8 +8,8 @@
 #include "run_kernel.hpp"
 #include "tegula/sim/arithmetic.hpp"
 
-/// Each instruction on the simulated machine, against a plain statement of what the PTX ISA says it
-/// does.
+/// Each instruction on the simulated machine, against a plain statement of what the PTX ISA says
+/// it does.
 namespace tegula {
 namespace {
 

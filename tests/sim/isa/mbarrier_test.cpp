@@ -85,8 +85,8 @@ struct ExpectsBytes : WithMbarriers {
       look(0);
       mbarrier_arrive(barrier(smem, 0));
       look(1);
-      mbarrier_arrive_expect_tx(barrier(smem, 0),
-                                32);  // 16 too many have come, no arrival is pending
+      // 16 too many have come, no arrival is pending
+      mbarrier_arrive_expect_tx(barrier(smem, 0), 32);
       look(2);
       mbarrier_expect_tx(barrier(smem, 0), 80);
       look(3);

@@ -63,8 +63,8 @@ template <class F> isolated::Check illegal_check_of(std::string name, F run) {
   });
 }
 
-/// Runs the checks on the GPU, in child processes, and reports every one that finds something
-/// wrong.
+/// Runs the checks on the GPU, in child processes, and reports every one that finds
+/// something wrong.
 void expect_all(std::vector<isolated::Check> checks) {
   // This process must not touch the GPU: the ones it forks could not.
   checks.insert(checks.begin(),
@@ -321,8 +321,8 @@ TEST(GpuTma, TheDriverRefusesWhatCheckRefuses) {
     for (std::size_t axis = 0; axis < 2; ++axis) with([&](auto& d) { d.strides[axis] = stride; });
   for (int const box : {0, 1, 8, 12, 28, 29, 63, 256, 257})  // 28 along axis 2 is the most
     for (std::size_t axis = 0; axis < 3; ++axis) with([&](auto& d) { d.box[axis] = box; });
-  for (int const box :
-       {56, 58, 114})  // of every second element; of 57, 29 held, the driver counts 28
+  // of every second element; of 57, 29 held, the driver counts 28
+  for (int const box : {56, 58, 114})
     with([&](auto& d) {
       d.box[2] = box;
       d.element_strides[2] = 2;

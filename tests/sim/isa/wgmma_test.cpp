@@ -9,8 +9,8 @@
 namespace tegula {
 namespace {
 
-/// A problem of small integers, whose sums every accumulator holds exactly, and its solution by
-/// definition.
+/// A problem of small integers, whose sums every accumulator holds exactly, and its solution
+/// by definition.
 struct Integers {
   Integers(WgmmaKernel const& kernel, std::uint32_t seed, bool scale_d)
       : kernel(kernel), op(kernel.op), k(kernel.k()), scale_d(scale_d) {

@@ -134,8 +134,8 @@ TEST(Cluster, StoresToAPeersSharedMemory) {
   });
 }
 
-/// Every thread of every CTA sends two words to the CTA after it, by st.async, and waits for its
-/// own.
+/// Every thread of every CTA sends two words to the CTA after it, by st.async, and waits for
+/// its own.
 struct SendsRound : Clustered<8> {
   struct SharedStorage {
     Mbarrier full;
@@ -202,8 +202,8 @@ TEST(Cluster, ArrivalsFromAllOverTheCluster) {
   });
 }
 
-/// Warps that exit are not waited for at the cluster's barrier, before and after they would have
-/// arrived.
+/// Warps that exit are not waited for at the cluster's barrier, before and after they would
+/// have arrived.
 struct SomeExit : Clustered<2> {
   void operator()(Params const& p, SharedStorage&) const {
     if (cluster_cta_rank() == 1 && warp_id() == 1) return;

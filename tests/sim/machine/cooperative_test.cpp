@@ -118,8 +118,8 @@ TEST(Cooperative, CtasThatAllWaitAreStuck) {
   }
 }
 
-/// The last CTA gives the others what they wait for, by a flag for each, from the last to the
-/// first.
+/// The last CTA gives the others what they wait for, by a flag for each, from the last to
+/// the first.
 struct FromTheLast : Grid {
   void operator()(Params const& p, SharedStorage&) const {
     int const own = block_idx().x;

@@ -65,8 +65,8 @@ struct Flights : Broken {
   }
 };
 
-/// A producer warp fills a ring of three tiles, a consumer warp doubles them and stores them from a
-/// fourth.
+/// A producer warp fills a ring of three tiles, a consumer warp doubles them and stores them from
+/// a fourth.
 struct Ring : Flights {
   static constexpr int stages = 3, steps = 10;
   void operator()(Params const& p, SharedStorage& smem) const {
@@ -401,8 +401,8 @@ TEST(InFlightChecker, NamesWhoWroteAfterItsFence) {
   EXPECT_SAYS(f, "reads row 0, column 3 of tile, which warp 0 lane 9 wrote");
 }
 
-/// A load over what the generic proxy wrote needs the fence, too; over what a load wrote it needs
-/// none.
+/// A load over what the generic proxy wrote needs the fence, too; over what a load wrote it
+/// needs none.
 template <bool Fence> struct LoadsOver : Flights {
   static constexpr int line = __LINE__ + 8;
   void operator()(Params const& p, SharedStorage& smem) const {
@@ -514,8 +514,8 @@ struct Pairs : Flights {
   static constexpr Dim3 cluster = {2, 1, 1};
 };
 
-/// CTA 1 arrives at CTA 0's mbarrier, which is right only where CTA 0 waits for that, or for the
-/// cluster.
+/// CTA 1 arrives at CTA 0's mbarrier, which is right only where CTA 0 waits for that, or for
+/// the cluster.
 template <int Waits> struct ArrivesAndIsGone : Pairs {
   static constexpr int line = __LINE__ + 7;
   void operator()(Params const&, SharedStorage& smem) const {

@@ -155,8 +155,8 @@ TEST(Schedule, AtomicsRoundTheSameOnAnyNumberOfWorkers) {
 }
 
 /// Each CTA waits for a number from the one before it, and leaves the next number. On a GPU a
-/// compiler, or a cache, may keep a plain load from ever seeing it; here it does, and is found to
-/// race.
+/// compiler, or a cache, may keep a plain load from ever seeing it; here it does, and is found
+/// to race.
 struct Relay : Broken {
   void operator()(Params const& p, SharedStorage&) const {
     if (lane_id() != 0) return;

@@ -16,8 +16,8 @@ struct Storage : Broken {
   };
 };
 
-/// Each lane stores Bytes bytes at lane * Stride, or at the address of lane & Mask where a mask is
-/// given.
+/// Each lane stores Bytes bytes at lane * Stride, or at the address of lane & Mask where a mask
+/// is given.
 template <class V, int Stride, int Mask = 31> struct StridedStores : Storage {
   void operator()(Params const&, SharedStorage& smem) const {
     st_shared(shared_address(smem.words) + static_cast<SharedAddr>(Stride * (lane_id() & Mask)),

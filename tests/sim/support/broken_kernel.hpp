@@ -46,8 +46,8 @@ template <class Kernel> sim::Report report_of(sim::Options options = {}, Dim3 gr
   return sim::launch<Kernel>(machine, grid, buffers);
 }
 
-/// The line of docs/machine.md that shows what the checker finds in a kernel; empty where it shows
-/// none.
+/// The line of docs/machine.md that shows what the checker finds in a kernel; empty where it
+/// shows none.
 inline std::string documented(std::string const& kernel) {
   static std::vector<std::string> const lines = [] {
     std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "../../../docs/machine.md");

@@ -98,8 +98,8 @@ struct LaneBytes {
   template <class F> void name_buffers(F&& name) { name("bytes", bytes); }
 };
 
-/// Loads of 1 to 16 bytes from the CTA two ranks on, each lane reading what the lane opposite
-/// wrote.
+/// Loads of 1 to 16 bytes from the CTA two ranks on, each lane reading what the lane
+/// opposite wrote.
 struct ClusterLoads : OfClusters<4, 3> {
   using SharedStorage = LaneBytes;
   static constexpr int in_words = 12 * 32 * 8;
@@ -156,9 +156,9 @@ struct ClusterStores : OfClusters<4> {
   }
 };
 
-/// The cluster's barrier in two halves, several rounds: each warp hands a word to the next warp of
-/// the next CTA, and does work of its own between arriving and waiting. Relaxed arrivals follow a
-/// fence.
+/// The cluster's barrier in two halves, several rounds: each warp hands a word to the next warp
+/// of the next CTA, and does work of its own between arriving and waiting. Relaxed arrivals
+/// follow a fence.
 template <bool Relaxed> struct ClusterBarrier : OfClusters<4> {
   static constexpr int threads = 64;
   static constexpr int rounds = 5;
@@ -209,9 +209,9 @@ struct MbarrierStates : OneWarp {
         bit(mbarrier_try_wait_parity(barrier, 0)) + 2 * bit(mbarrier_try_wait_parity(barrier, 1));
     st_global(out, tested + 16 * tried);
     // A try_wait that suspends the thread gives what holds when it ends, and ptxas moves a
-    // complete_tx that follows to before the use of its result: on an H100 the phase was then found
-    // complete too early. What follows waits for the results, as no barrier has both parities
-    // complete.
+    // complete_tx that follows to before the use of its result: on an H100 the phase was then
+    // found complete too early. What follows waits for the results, as no barrier has both
+    // parities complete.
     if (tested == 3 || tried == 3) trap();
   }
 
@@ -296,8 +296,8 @@ struct MbarrierPhases : OneWarp {
   }
 };
 
-/// A ring of three slots from warp 0 to warp 1 with full and empty barriers; lane 0 arrives for its
-/// warp.
+/// A ring of three slots from warp 0 to warp 1 with full and empty barriers; lane 0 arrives for
+/// its warp.
 struct MbarrierRing : OneWarp {
   static constexpr int threads = 64;
   static constexpr int slots = 3;
@@ -511,8 +511,8 @@ struct ElectOne : OneWarp {
   }
 };
 
-/// A warpgroup that loads gives its registers to two that compute: 168 a thread at first (what
-/// 65536 allow 384 threads), then 24, 240 and 240.
+/// A warpgroup that loads gives its registers to two that compute: 168 a thread at first
+/// (what 65536 allow 384 threads), then 24, 240 and 240.
 struct SetMaxRegisters : OneWarp {
   static constexpr int threads = 384;
   static constexpr int steps = 3;

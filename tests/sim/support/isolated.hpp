@@ -18,8 +18,8 @@
 /// ends the process's context, and a kernel that never ends its process.
 namespace tegula::isolated {
 
-/// What is to be checked; `run` gives what is wrong, or nothing. It is only ever called in a child
-/// process.
+/// What is to be checked; `run` gives what is wrong, or nothing. It is only ever called in a
+/// child process.
 struct Check {
   std::string name;
   std::function<std::string()> run;

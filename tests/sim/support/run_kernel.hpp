@@ -18,8 +18,8 @@ inline std::vector<std::uint32_t> words(std::size_t count, std::uint32_t seed = 
   return result;
 }
 
-/// Runs one of the instruction kernels (or one with the same members) on `in`, and returns what it
-/// wrote.
+/// Runs one of the instruction kernels (or one with the same members) on `in`, and returns what
+/// it wrote.
 template <class Kernel>
 std::vector<std::uint32_t> run_kernel(sim::Machine& machine, std::vector<std::uint32_t> const& in,
                                       sim::Report* report = nullptr) {

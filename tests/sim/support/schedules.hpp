@@ -11,8 +11,8 @@
 namespace tegula {
 
 /// `options` at every completion with every interleaving: once where neither asks for the seed,
-/// else at the seeds 0 to `seeds` - 1 (those that only say which warp stays behind, at most 32 of
-/// them).
+/// else at the seeds 0 to `seeds` - 1 (those that only say which warp stays behind, at most 32
+/// of them).
 inline std::vector<sim::Options> every_schedule(std::uint64_t seeds, sim::Options options = {}) {
   using sim::Completion, sim::Interleaving;
   std::vector<sim::Options> schedules;

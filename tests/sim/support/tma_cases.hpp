@@ -49,9 +49,9 @@ struct Element {
   int shared;
 };
 
-/// The elements of a case's box. A 16-byte piece of shared memory has a number within its 128-byte
-/// line; under a swizzle of 2^b pieces that number's low b bits are XORed with those of the line's
-/// number.
+/// The elements of a case's box. A 16-byte piece of shared memory has a number within its
+/// 128-byte line; under a swizzle of 2^b pieces that number's low b bits are XORed with those of
+/// the line's number.
 inline std::vector<Element> elements_of(Case const& c) {
   std::array<int, 5> held{1, 1, 1, 1, 1};
   for (int axis = 0; axis < c.map.rank; ++axis) {
@@ -136,8 +136,8 @@ inline std::vector<unsigned char> noise(std::size_t count, std::uint32_t seed) {
   return bytes;
 }
 
-/// The greatest coordinate of axis 0 up to `wanted` at which a box may begin: a multiple of 16
-/// bytes.
+/// The greatest coordinate of axis 0 up to `wanted` at which a box may begin: a multiple
+/// of 16 bytes.
 inline int aligned(TensorMapDescription const& map, std::int64_t wanted) {
   int const step = 128 / bits(map.dtype);
   return static_cast<int>(wanted - (wanted % step + step) % step);
@@ -273,8 +273,8 @@ inline std::vector<Case> cases_before(int rank) {
   return all;
 }
 
-/// Boxes that begin at no multiple of 16 bytes of the tensor's rows: inside, across both sides,
-/// outside.
+/// Boxes that begin at no multiple of 16 bytes of the tensor's rows: inside, across both
+/// sides, outside.
 inline std::vector<Case> misaligned_cases() {
   std::vector<Case> all;
   for (TmaSwizzle const swizzle : {TmaSwizzle::none, TmaSwizzle::b128}) {

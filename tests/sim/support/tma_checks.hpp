@@ -13,9 +13,10 @@
 #include "tma_kernels.hpp"
 
 /// Runs the kernels of tma_kernels.hpp on some machine and compares with the oracle. A Host has
-///   void* allocate(std::size_t), void upload(void*, void const*, std::size_t), void download(...),
-///   void release(void*), TensorMap encode(TensorMapDescription const&), template <class Kernel>
-///   void launch(Params const&, int ctas).
+///   void* allocate(std::size_t)
+///   void upload(void*, void const*, std::size_t), void download(...), void release(void*)
+///   TensorMap encode(TensorMapDescription const&)
+///   template <class Kernel> void launch(Params const&, int ctas).
 namespace tegula::tma_test {
 
 using tma_kernels::Params;

@@ -84,8 +84,8 @@ inline void place_in_a(int thread, int i, int bits, int& row, int& k) {
   k = thread % 4 * each + i % each + 4 * each * (q / 2);
 }
 
-/// The bits of an element of A, or of B (`second`), at (mn, k); and of an accumulator at (row,
-/// column).
+/// The bits of an element of A, or of B (`second`), at (mn, k); and of an accumulator at
+/// (row, column).
 using WgmmaElement = std::function<std::uint32_t(bool second, int mn, int k)>;
 using WgmmaAccumulator = std::function<std::uint32_t(int row, int column)>;
 

@@ -75,8 +75,8 @@ TEGULA_DEVICE std::uint64_t operand(Tensor<Space, M> const& tile, int mn, int k)
   }
 }
 
-/// D = A B [+ D] over all of k that the tiles have, A from row `M0`, B from row `N0`, of stage
-/// `Stage`.
+/// D = A B [+ D] over all of k that the tiles have, A from row `M0`, B from row `N0`, of
+/// stage `Stage`.
 ///
 /// in: scale_d of the first step, the tiles as they lie in shared memory, each thread's
 /// accumulators, and where A is in registers each thread's four for each step of k. out: each

@@ -53,8 +53,8 @@ TEST(BoxWalk, FindsEveryElementWhereTheOracleHasIt) {
   }
 }
 
-/// The boxes of a tile, loaded one beside the other, put each element where the tile's layout has
-/// it.
+/// The boxes of a tile, loaded one beside the other, put each element where the tile's layout
+/// has it.
 TEST(TmaTile, BoxesLayOutTheTilesOfSwizzledOperand) {
   int tiles = 0;
   for (int const bits : {8, 16, 32}) {
