@@ -11,8 +11,8 @@
 /// the sums and offsets of their softmax. The warpgroup that finishes a tile's rows last adds the
 /// parts up, in their order, so that the result does not depend on who is last.
 ///
-///     each part:        rows to `partial`, fence | barrier of the warpgroup | one arrival
-///     the last of them: ... | barrier of the warpgroup | fence, sum of the rows
+///     each part:        rows to `partial` | barrier of the warpgroup | fence, one arrival, fence
+///     the last of them: ... | barrier of the warpgroup | sum of the rows
 namespace tegula {
 
 /// What the threads of a consumer meet by: a named barrier, and a flag in shared memory.
@@ -83,16 +83,16 @@ template <AttentionSm90Config C> class AttentionParts {
 
   /// Whether the other parts have come before this one.
   TEGULA_DEVICE bool is_last(int thread, SourceLocation where) const {
-    fence_acq_rel<Scope::gpu>(where);         // the rows, before the arrival ...
-    cta::bar_sync(barrier_, threads, where);  // ... of all threads
+    cta::bar_sync(barrier_, threads, where);  // all of the rows are written
     if (thread == 0) {
       std::uint32_t* const arrivals = p_.serving.arrivals + slot_;
+      fence_acq_rel<Scope::gpu>(where);  // the rows, before the arrival
       bool const last = atom_add(arrivals, 1u, where) + 1 == static_cast<unsigned>(parts_);
+      fence_acq_rel<Scope::gpu>(where);  // what others wrote before theirs, for all below
       if (last) atom_exch(arrivals, 0u, where);
       st_shared(flag_, static_cast<int>(last), where);
     }
     cta::bar_sync(barrier_, threads, where);  // the flag is there
-    fence_acq_rel<Scope::gpu>(where);         // what others wrote before their arrivals
     return warp::shfl(ld_shared<int>(flag_, where), 0, warp::kAllLanes, where) != 0;
   }
 

@@ -40,9 +40,8 @@ namespace tegula {
 /// The softmax of one block runs while the tensor core works on the product of the block before,
 /// and on the other consumers' products: an ordered barrier has the consumers start theirs in turn.
 ///
-/// Which rows and keys a tile is of, and how they are loaded: attention_work.hpp,
-/// attention_loads.hpp. A configuration for serving may split the keys of a tile over CTAs:
-/// attention_parts.hpp.
+/// Which rows and keys a tile has: attention_work.hpp; how they are loaded: attention_loads.hpp;
+/// keys that are split over CTAs: attention_parts.hpp.
 ///
 /// Legend: m, g, s, r for matrices in global memory, their tiles, shared and register tensors; tS..
 /// partitioned for S = Q K^T, tO.. for O = P V.
@@ -278,23 +277,25 @@ template <AttentionSm90Config C> struct AttentionSm90 {
                                      AttentionMask const& mask, Rows const& rows,
                                      KeyBlocks const& blocks, Softmax& softmax,
                                      AccumulatorO& tOrO) {
-    auto const& smem = role.smem;
     auto const& ring_q = role.ring_q;
     auto const &ring_k = role.ring_k, &ring_v = role.ring_v;
     auto& order = role.order;
     auto& q = role.q;
     auto &k = role.k, &v = role.v;
-    auto const tSsQ = MmaS{}.partition_a(tensor(smem.q))(_, _, q.stage);  // (1, MMA_K)
-    auto const tSsK = MmaS{}.partition_b(tensor(smem.k));                 // (1, MMA_K, stages)
-    auto const tOsV = MmaO{}.partition_b(tensor(smem.v));                 // (1, MMA_K, stages)
-    AccumulatorS tSrS;                                                    // (MMA, 1, 1)
-    OperandP tOrP;                                                        // (MMA, 1, MMA_K)
+    auto const tSsQ = MmaS{}.partition_a(tensor(role.smem.q))(_, _, q.stage);  // (1, MMA_K)
+    auto const tSsK = MmaS{}.partition_b(tensor(role.smem.k));                 // (1, MMA_K, stages)
+    auto const tOsV = MmaO{}.partition_b(tensor(role.smem.v));                 // (1, MMA_K, stages)
+    AccumulatorS tSrS;                                                         // (MMA, 1, 1)
+    OperandP tOrP;                                                             // (MMA, 1, MMA_K)
     float factor[Softmax::rows];
     auto const start_scores = [&] {  // S = Q K, as a group of its own
       gemm(MmaS{}, tSsQ, tSsK(_, _, k.stage), tSrS, false);
       wgmma_commit_group();
     };
-    auto const start_output = [&](bool accumulate) {  // O += P V, likewise
+    auto const start_output = [&](bool accumulate) {  // O += P V, likewise, once V is there
+      ring_v.wait(v);
+      wgmma_pin(tOrP), wgmma_pin(tOrO);
+      wgmma_fence();  // the registers of P and O, before the wgmma that read and write them
       gemm(MmaO{}, tOrP, tOsV(_, _, v.stage), tOrO, accumulate);
       wgmma_commit_group();
     };
@@ -323,9 +324,6 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       if constexpr (C.consumers > 1) order.enter(group);
       wgmma_fence();
       start_scores();
-      ring_v.wait(v);
-      wgmma_pin(tOrP), wgmma_pin(tOrO);
-      wgmma_fence();  // the registers of P and O, likewise
       start_output(n < blocks.last - 2);
       if constexpr (C.consumers > 1) order.leave(group);
       wgmma_wait_group<1>();  // S has come
@@ -341,9 +339,6 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     ring_q.release(q.stage);
     q.advance(C.consumers);
 
-    ring_v.wait(v);
-    wgmma_pin(tOrP), wgmma_pin(tOrO);
-    wgmma_fence();
     start_output(blocks.last - blocks.first > 1);
     wgmma_wait_group<0>();
     wgmma_pin(tOrO);
