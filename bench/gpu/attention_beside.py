@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """tegula's attention beside its peers in one process:
-attention_beside.py BUILD [--fa3 LIBRARY] [--record FILE] [--rounds N] [--random N --seed S]
-                    [--decode]
+attention_beside.py BUILD [--type bf16|e4m3] [--config N] [--fa3 LIBRARY] [--record FILE] [--rounds N] [--random N --seed S] [--decode]
 
-Forward, bf16, at the shapes of FlashAttention's papers (16384 tokens, heads * head_dim = 2048; from 16384 keys on one sequence), head dims
-64, 128 and 256, without a mask and causal; or, with --random, problems like those of models, drawn by the seed: batch, heads and heads of
-keys, 64 to 32768 queries and keys, odd ones included. The peers are PyTorch's cuDNN and FlashAttention-2 back ends and, where LIBRARY is
-given, FlashAttention-3: a shared library with fa3_fwd(head_dim, q, k, v, o, lse, batch, heads, kv_heads, seq_q, seq_k, causal, counter,
-stream) over its kernels, built elsewhere. Each result is first held against a peer's, after its output was poisoned. Launches alternate,
-each timed by events after the L2 cache was flushed; medians are shown, and the ratio to the fastest peer.
+Forward, bf16 or e4m3, at the shapes of FlashAttention's papers (16384 tokens, heads * head_dim =
+2048; from 16384 keys on one sequence), head dims 64, 128 and 256, without a mask and causal; or,
+with --random, problems like those of models, drawn by the seed: batch, heads and heads of keys, 64
+to 32768 queries and keys, odd ones included. The peers are PyTorch's cuDNN and FlashAttention-2
+back ends and, where LIBRARY is given, FlashAttention-3: a shared library with fa3_fwd(head_dim, q,
+k, v, o, lse, batch, heads, kv_heads, seq_q, seq_k, causal, counter, stream) over its kernels, built
+elsewhere. With --type e4m3 the peers are tegula's own bf16 and, where LIBRARY has it,
+FlashAttention-3 by fa3_fwd_e4m3, which takes q_descale, k_descale and v_descale, pointers to one
+factor each, after lse; --config N, with --head-dims, times a configuration that is not chosen. Each
+result is first held against a peer's, after its output was poisoned. Launches alternate, each timed
+by events after the L2 cache was flushed; medians are shown, and the ratio to the fastest peer.
 
 With --decode: one query of 64 heads over keys of 8, head dim 128, 8192 to 131072 keys, batches of
 1 to 64, K and V contiguous and in shuffled pages; and sequences of unlike lengths in pages. The
@@ -38,6 +42,8 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", help="the folder of a CUDA build")
     parser.add_argument("--fa3", help="a shared library of FlashAttention-3's kernels")
+    parser.add_argument("--type", choices=["bf16", "e4m3"], default="bf16", help="of Q, K and V (default bf16)")
+    parser.add_argument("--config", type=int, default=-1, help="with e4m3: a configuration of attention_sm90 instead of the chosen one")
     parser.add_argument("--record", help="append JSON lines to this file")
     parser.add_argument("--rounds", type=int, default=11, help="timed launches of each (default 11)")
     parser.add_argument("--head-dims", type=int, nargs="*", default=[64, 128, 256])
@@ -69,6 +75,8 @@ def drawn(count, seed, head_dims):
 
 
 class Problem:
+    """Of bf16."""
+
     def __init__(self, entry, fa3, batch, heads, kv_heads, seq_q, seq_k, head_dim, causal):
         def tensor(seq, count):
             return torch.randn(batch, seq, count, head_dim, device="cuda", dtype=torch.bfloat16)
@@ -109,16 +117,19 @@ class Problem:
 
         return launch
 
-    def peers(self):
-        """Those that compute the problem, by name."""
-        found = {}
+    def candidates(self):
         candidates = {
             "cuDNN": self.pytorch(SDPBackend.CUDNN_ATTENTION),
             "FlashAttention-2": self.pytorch(SDPBackend.FLASH_ATTENTION),
         }
         if self.fa3 is not None:
             candidates["FlashAttention-3"] = self.flash_attention_3()
-        for name, launch in candidates.items():
+        return candidates
+
+    def peers(self):
+        """Those that compute the problem, by name."""
+        found = {}
+        for name, launch in self.candidates().items():
             try:
                 launch()
                 torch.cuda.synchronize()
@@ -126,6 +137,64 @@ class Problem:
             except RuntimeError:
                 pass
         return found
+
+
+class Fp8Problem(Problem):
+    """Of e4m3: values of about 1, with a factor for each operand, as a model's quantised tensors have."""
+
+    FACTORS = (0.5, 0.25, 2.0)
+
+    def __init__(self, entry, fa3, *sizes, config):
+        super().__init__(entry, fa3, *sizes)
+        self.config = config
+        self.factors = [torch.tensor([factor], device="cuda") for factor in self.FACTORS]
+        self.narrow = [(x.float() / f).clamp(-448, 448).to(torch.float8_e4m3fn) for x, f in zip((self.q, self.k, self.v), self.FACTORS)]
+        # bf16 holds what e4m3 does: the peers compute the same problem.
+        self.q, self.k, self.v = ((x.float() * f).to(torch.bfloat16) for x, f in zip(self.narrow, self.FACTORS))
+
+    def ours(self):
+        self.entry("tegula_bench_attention_e4m3", *self.narrow, *self.factors, self.out, *self.sizes, int(self.causal), self.config)
+
+    def ours_in_bf16(self):
+        out = torch.empty_like(self.q)
+
+        def launch():
+            self.entry("tegula_bench_attention", self.q, self.k, self.v, out, *self.sizes, int(self.causal))
+            return out.transpose(1, 2)
+
+        return launch
+
+    def flash_attention_3(self):
+        batch, heads, kv_heads, seq_q, seq_k, head_dim = self.sizes
+        out, lse = torch.empty_like(self.q), torch.empty(batch, heads, seq_q, device="cuda")
+        counter = torch.zeros(64, dtype=torch.int32, device="cuda")
+
+        def launch():
+            pointers = [ctypes.c_void_p(x.data_ptr()) for x in (*self.narrow, out, lse, *self.factors)]
+            stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+            failed = self.fa3.fa3_fwd_e4m3(
+                head_dim, *pointers, batch, heads, kv_heads, seq_q, seq_k, int(self.causal), ctypes.c_void_p(counter.data_ptr()), stream
+            )
+            if failed:
+                raise RuntimeError(f"fa3_fwd_e4m3 returns {failed}")
+            return out.transpose(1, 2)
+
+        return launch
+
+    def candidates(self):
+        candidates = {"bf16": self.ours_in_bf16()}
+        if self.fa3 is not None and hasattr(self.fa3, "fa3_fwd_e4m3"):
+            candidates["FlashAttention-3"] = self.flash_attention_3()
+        return candidates
+
+
+def error_of(problem, expected, e4m3):
+    """How far the result is from a peer's, and how far it may be: of e4m3 as the root of the mean square, in units of the result's."""
+    difference = problem.out.float() - expected
+    if not e4m3:
+        return difference.abs().max().item(), 0.05
+    # P is rounded to 4 bits: errors of at most 6 %, and about 2 % in the mean; the sums' 13 bits add to that where there are many keys.
+    return (difference.square().mean() / expected.square().mean()).sqrt().item(), 0.1
 
 
 DECODED = [(batch, seq) for seq in (8192, 32768, 131072) for batch in (1, 4, 16, 64) if batch * seq <= 1 << 21]
@@ -219,6 +288,7 @@ def decode(options, entry, timer, run):
 
 def main():
     options = arguments()
+    e4m3 = options.type == "e4m3"
     torch.manual_seed(options.seed)
     entry = EntryPoints(options.build)
     fa3 = ctypes.CDLL(options.fa3) if options.fa3 else None
@@ -230,16 +300,16 @@ def main():
         return
     problems = drawn(options.random, options.seed, options.head_dims) if options.random else listed(options.head_dims)
     for sizes in problems:
-        problem = Problem(entry, fa3, *sizes)
+        problem = Fp8Problem(entry, fa3, *sizes, config=options.config) if e4m3 else Problem(entry, fa3, *sizes)
         batch, heads, kv_heads, seq_q, _, head_dim, causal = sizes
         group = f"D {head_dim}{', causal' if causal else ''}"
         case = f"{group}, S {seq_q}" + (f", {batch} x {heads}/{kv_heads} heads" if options.random else "")
         peers = problem.peers()
         problem.ours()
         expected = next(iter(peers.values()))().transpose(1, 2).float()
-        error = (problem.out.float() - expected).abs().max().item()
+        error, most = error_of(problem, expected, e4m3)
         del expected
-        if not error < 0.05:
+        if not error < most:
             raise SystemExit(f"attention, {case}: differs from {next(iter(peers))} by {error}")
         seconds = timer.medians([problem.ours, *peers.values()], options.rounds, warm_ups=2)
         ours, *theirs = (problem.flops / s / 1e12 for s in seconds)
@@ -250,7 +320,7 @@ def main():
         print(f"{case:40} {ours:5.0f} TFLOP/s  {shown}  ratio {ours / by_peer[best]:.3f}", flush=True)
         records.append(
             run
-            | {"benchmark": "attention_sm90" + (" random" if options.random else ""), "case": case, "value": ours, "unit": "TFLOP/s"}
+            | {"benchmark": "attention_sm90" + (" e4m3" if e4m3 else "") + (" random" if options.random else ""), "case": case, "value": ours, "unit": "TFLOP/s"}
             | {"peer": best, "peer_value": by_peer[best], "peers": by_peer}
         )
     for group, values in ratios.items():

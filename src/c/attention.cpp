@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <optional>
 
@@ -30,6 +32,11 @@ AttentionArguments arguments_of(tegula_attention_arguments const& a) {
   std::optional<DType> const dtype = dtype_of("attention", "dtype", a.dtype);
   if (!dtype)
     throw argument_error("attention: dtype is left out; it must be the type of q, k, v and o.");
+  if (bits(*dtype) == 8)
+    throw argument_error(fmt::format(
+        "attention: dtype is {}, whose factors and output type this interface cannot say; f16 and "
+        "bf16 are computed.",
+        to_string(*dtype)));
   return {.dtype = *dtype,
           .q = a.q,
           .k = a.k,

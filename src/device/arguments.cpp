@@ -203,7 +203,7 @@ class AttentionChecker : Checker {
 
   void run(int compute_capability) const {
     architecture(compute_capability);
-    type("dtype", a_.dtype, {DType::f16, DType::bf16});
+    types(compute_capability);
     extent("batch", a_.batch);
     extent("heads", a_.heads);
     extent("kv_heads", *a_.kv_heads);
@@ -222,13 +222,14 @@ class AttentionChecker : Checker {
     pointer("o", a_.o, 16);
     optional_pointer("lse", a_.lse, alignof(float));
     optional_pointer("sink", a_.sink, alignof(float));
+    descales();
     different("o", a_.o, "q", a_.q);
     different("o", a_.o, "k", a_.k);
     different("o", a_.o, "v", a_.v);
-    strides("q", *a_.q_stride, a_.heads, queries_, a_.head_dim);
-    strides("k", *a_.k_stride, *a_.kv_heads, keys_, a_.head_dim);
-    strides("v", *a_.v_stride, *a_.kv_heads, keys_, *a_.head_dim_v);
-    strides("o", *a_.o_stride, a_.heads, queries_, *a_.head_dim_v);
+    strides("q", a_.dtype, *a_.q_stride, a_.heads, queries_, a_.head_dim);
+    strides("k", a_.dtype, *a_.k_stride, *a_.kv_heads, keys_, a_.head_dim);
+    strides("v", a_.dtype, *a_.v_stride, *a_.kv_heads, keys_, *a_.head_dim_v);
+    strides("o", *a_.out, *a_.o_stride, a_.heads, queries_, *a_.head_dim_v);
     strides_are_set("q", *a_.q_stride, a_.heads, queries_);
     strides_are_set("k", *a_.k_stride, *a_.kv_heads, keys_);
     strides_are_set("v", *a_.v_stride, *a_.kv_heads, keys_);
@@ -245,20 +246,59 @@ class AttentionChecker : Checker {
       refuse_argument(
           "attention: exponential is {}; it must be Exponential::ex2_approx or Exponential::polynomial.",
           static_cast<int>(a_.exponential));
+    if (a_.dtype == DType::e4m3 && a_.exponential != Exponential::ex2_approx)
+      refuse_argument(
+          "attention: exponential is polynomial and dtype is e4m3, which is computed with "
+          "Exponential::ex2_approx.");
   }
 
  private:
+  void types(int compute_capability) const {
+    if (a_.dtype == DType::e4m3 && compute_capability != 90)
+      refuse_argument("attention: dtype is e4m3 on an sm_{}; it is computed on an sm_90.",
+                      compute_capability);
+    type("dtype", a_.dtype, {DType::f16, DType::bf16, DType::e4m3});
+    type("out", *a_.out, {DType::f16, DType::bf16});
+    if (a_.dtype != DType::e4m3 && *a_.out != a_.dtype)
+      refuse_argument("attention: out is {} and dtype is {}; only of e4m3 may they differ.",
+                      to_string(*a_.out), to_string(a_.dtype));
+  }
+
+  void descales() const {
+    for (auto const& [name, factors] : {std::pair("q_descale", a_.q_descale),
+                                        {"k_descale", a_.k_descale},
+                                        {"v_descale", a_.v_descale}}) {
+      optional_pointer(name, factors, alignof(float));
+      if (factors != nullptr && a_.dtype != DType::e4m3)
+        refuse_argument("attention: {} is set and dtype is {}; only of e4m3 there are factors.",
+                        name, to_string(a_.dtype));
+    }
+    for (auto const& [axis, stride] :
+         {std::pair("batch", a_.descale_stride->batch), {"head", a_.descale_stride->head}}) {
+      if (stride < 0)
+        refuse_argument(
+            "attention: descale_stride.{} is {}, which is negative; it must be at least 0.", axis,
+            stride);
+    }
+    span("descale_stride",
+         {{a_.batch, a_.descale_stride->batch}, {*a_.kv_heads, a_.descale_stride->head}}, 1,
+         sizeof(float));
+  }
+
   void head_dims(int compute_capability) const {
     bool const hopper = compute_capability == 90;
+    int const unit = bits(a_.dtype) == 8 ? 16 : 8;  // TMA addresses rows of whole 16 bytes
     auto const computed = [&](std::int64_t dim) {
-      return hopper ? dim >= 8 && dim <= 256 && dim % 8 == 0
+      return hopper ? dim >= unit && dim <= 256 && dim % unit == 0
                     : std::find(kHeadDims.begin(), kHeadDims.end(), dim) != kHeadDims.end();
     };
     for (auto const& [name, dim] :
          {std::pair("head_dim", a_.head_dim), {"head_dim_v", *a_.head_dim_v}}) {
       if (!computed(dim))
         refuse_argument("attention: {} is {}; {} are computed (pad with zeros to the next).", name,
-                        dim, hopper ? "multiples of 8 from 8 to 256" : "32, 64, 96, 128 and 256");
+                        dim,
+                        hopper ? fmt::format("multiples of {0} from {0} to 256", unit)
+                               : "32, 64, 96, 128 and 256");
     }
     if (!hopper && *a_.head_dim_v != a_.head_dim)
       refuse_argument(
@@ -293,6 +333,11 @@ class AttentionChecker : Checker {
             "attention: {} is given and the machine is sm_{}; sequences of their own lengths and paged keys are "
             "computed on sm_90 only.",
             name, compute_capability);
+      if (pointer != nullptr && bits(a_.dtype) == 8)
+        refuse_argument(
+            "attention: {} is given and dtype is {}; sequences of their own lengths and paged keys are computed in "
+            "f16 and bf16.",
+            name, to_string(a_.dtype));
     }
     if (a_.cu_seqlens_q != nullptr) extent("total_q", a_.total_q);
     if (a_.cu_seqlens_k != nullptr) extent("total_k", a_.total_k);
@@ -329,9 +374,9 @@ class AttentionChecker : Checker {
                       *a_.page_table_stride, kMaxExtent);
   }
 
-  void strides(std::string_view name, TokenStrides const& s, std::int64_t heads,
+  void strides(std::string_view name, DType type, TokenStrides const& s, std::int64_t heads,
                TokenExtents const& tokens, std::int64_t head_dim) const {
-    constexpr std::int64_t vector = 8;  // elements in 16 bytes
+    std::int64_t const vector = 128 / bits(type);  // elements in 16 bytes
     for (auto const& [axis, stride] :
          {std::pair("batch", s.batch), std::pair("seq", s.seq), std::pair("head", s.head)}) {
       if (stride < 0)
@@ -344,7 +389,7 @@ class AttentionChecker : Checker {
             name, axis, stride, vector);
     }
     span(name, {{tokens.batch, s.batch}, {tokens.seq, s.seq}, {heads, s.head}}, head_dim,
-         bits(a_.dtype) / 8);
+         bits(type) / 8);
   }
 
   /// Zeros along every axis are taken for a slip: strides that were declared and not set. Along
@@ -359,17 +404,24 @@ class AttentionChecker : Checker {
         name, batch, seq, heads);
   }
 
-  Region tensor(std::string_view name, void const* address, TokenStrides const& s,
+  Region tensor(std::string_view name, DType type, void const* address, TokenStrides const& s,
                 std::int64_t heads, TokenExtents const& tokens, std::int64_t head_dim) const {
     return region(name, address, {{tokens.batch, s.batch}, {tokens.seq, s.seq}, {heads, s.head}},
-                  head_dim, bits(a_.dtype) / 8);
+                  head_dim, bits(type) / 8);
+  }
+
+  Region descale(std::string_view name, float const* factors) const {
+    return region(name, factors,
+                  {{a_.batch, a_.descale_stride->batch}, {*a_.kv_heads, a_.descale_stride->head}},
+                  1, sizeof(float));
   }
 
   void overlaps() const {
-    Region const inputs[] = {tensor("q", a_.q, *a_.q_stride, a_.heads, queries_, a_.head_dim),
-                             tensor("k", a_.k, *a_.k_stride, *a_.kv_heads, keys_, a_.head_dim),
-                             tensor("v", a_.v, *a_.v_stride, *a_.kv_heads, keys_, *a_.head_dim_v)};
-    Region const o = tensor("o", a_.o, *a_.o_stride, a_.heads, queries_, *a_.head_dim_v);
+    Region const inputs[] = {
+        tensor("q", a_.dtype, a_.q, *a_.q_stride, a_.heads, queries_, a_.head_dim),
+        tensor("k", a_.dtype, a_.k, *a_.k_stride, *a_.kv_heads, keys_, a_.head_dim),
+        tensor("v", a_.dtype, a_.v, *a_.v_stride, *a_.kv_heads, keys_, *a_.head_dim_v)};
+    Region const o = tensor("o", *a_.out, a_.o, *a_.o_stride, a_.heads, queries_, *a_.head_dim_v);
     Region lse = region("lse", a_.lse, {}, queries_.batch * a_.heads * queries_.seq, sizeof(float));
     for (Region other : inputs) {
       apart("attention", o, other);
@@ -380,10 +432,12 @@ class AttentionChecker : Checker {
     Region whole_o = o;
     whole_o.dense = true;
     if (a_.lse != nullptr) apart("attention", lse, whole_o);
-    if (a_.sink == nullptr) return;
-    Region const sink = region("sink", a_.sink, {}, a_.heads, sizeof(float));
-    apart("attention", whole_o, sink);
-    if (a_.lse != nullptr) apart("attention", lse, sink);
+    for (Region const& read :
+         {region("sink", a_.sink, {}, a_.heads, sizeof(float)), descale("q_descale", a_.q_descale),
+          descale("k_descale", a_.k_descale), descale("v_descale", a_.v_descale)}) {
+      apart("attention", whole_o, read);
+      if (a_.lse != nullptr) apart("attention", lse, read);
+    }
   }
 
   void output_rows() const {
@@ -550,6 +604,7 @@ std::string to_string(AttentionArguments const& arguments) {
   if (a.window_right) s += fmt::format(", window_right {}", *a.window_right);
   if (a.softcap != 0) s += fmt::format(", softcap {}", a.softcap);
   if (a.sink != nullptr) s += ", with a sink";
+  if (*a.out != default_output(a.dtype)) s += fmt::format(", {} out", to_string(*a.out));
   if (a.cu_seqlens_q != nullptr) s += fmt::format(", {} queries in all", a.total_q);
   if (a.cu_seqlens_k != nullptr) s += fmt::format(", {} keys in all", a.total_k);
   if (a.seqused_k != nullptr) s += ", keys as seqused_k says";
@@ -581,6 +636,8 @@ AttentionArguments with_defaults(AttentionArguments const& arguments) {
   fill_in(a.o_stride, contiguous_tokens(queries, a.heads, *a.head_dim_v));
   fill_in(a.page_table_stride, a.page_size < 1 ? 0 : (*a.seq_k - 1) / a.page_size + 1);
   fill_in(a.scale, 1.0f / std::sqrt(static_cast<float>(a.head_dim)));
+  fill_in(a.out, default_output(a.dtype));
+  fill_in(a.descale_stride, DescaleStrides{*a.kv_heads, 1});
   return a;
 }
 

@@ -59,6 +59,14 @@
 //     relative to the offset, and the sum is at least 1 in these units, so that part errs by at
 //     most 2^-25 (f16) or 2^-126 (bf16, flushed f32) sum_j |v_j| / sum.
 //   - P V by mma(keys + 8 blocks) with sum_j w_j |v_j| for S.
+//   Of e4m3:
+//   - S_j errs by the fp8 rule, and by 4u A more for the factors and their products.
+//   - P is relative to 2^8 times its maximum or more (OnlineSoftmax), so its smallest subnormal,
+//   2^-9,
+//     is 2^-17 of that.
+//   - P V is summed by the fp8 rule, where the products are known to eta and u_in relative, and
+//     absolutely; the order of the steps, from the last block of keys to the first, makes no
+//     difference to the largest partial sum that is taken. Rescaling O multiplies its error too.
 //   Then one rounding to the output type. The log-sum-exp errs by eta and the sum's part absolutely
 //   (d ln x = dx / x), by lg2.approx's 2^-22 absolute and relative, and by a few roundings of
 //   A + |lse|.
@@ -69,7 +77,10 @@ namespace {
 constexpr double kU = 0x1p-24;
 
 double unit_roundoff(DType type) {
-  return type == DType::f16 ? 0x1p-11 : type == DType::bf16 ? 0x1p-8 : kU;
+  return type == DType::f16    ? 0x1p-11
+         : type == DType::bf16 ? 0x1p-8
+         : type == DType::e4m3 ? 0x1p-4
+                               : kU;
 }
 /// Half of the smallest subnormal.
 double underflow(DType type) {
@@ -185,23 +196,47 @@ constexpr std::int64_t kFp8Step = 32;
 /// The least normal magnitude of a type, which the exponent of a subnormal counts as.
 double least_normal(DType type) { return type == DType::e4m3 ? 0x1p-6 : 0x1p-14; }
 
-/// The error of a sum of n products of fp8, by the rule above.
+/// The error of a sum of products of fp8, by the rule above, step by step. The products may be
+/// known to `relative` only, and in absolute terms to `absolute` each.
+class Fp8Sum {
+ public:
+  explicit Fp8Sum(double relative = 0, double absolute = 0)
+      : relative_(relative), absolute_(absolute) {}
+
+  /// A product, and its largest magnitude where subnormal factors count as the least normal ones.
+  void add(double product, double aligned) {
+    sum_ += product;
+    magnitude_ += relative_ * std::abs(product) + absolute_;
+    largest_ = std::max(largest_, aligned);
+  }
+  void end_step() {
+    most_ = std::max(most_, sum_);
+    least_ = std::min(least_, sum_);
+    double const partial = most_ - least_ + magnitude_ + error_;
+    error_ += 0x1p-13 * (33 * std::max((1 + relative_) * largest_ + absolute_, partial) + partial);
+    largest_ = 0;
+  }
+  /// Of the sum, beyond that of its products.
+  double error() const { return error_; }
+
+ private:
+  double relative_, absolute_;
+  double sum_ = 0, most_ = 0, least_ = 0;
+  double magnitude_ = 0;  ///< of the products' own errors
+  double largest_ = 0;    ///< of the step
+  double error_ = 0;
+};
+
+/// The error of a sum of n products of fp8.
 double fp8_error(double const* x, DType x_type, double const* y, DType y_type, std::int64_t n) {
   double const x_least = least_normal(x_type), y_least = least_normal(y_type);
-  double sum = 0, most = 0, least = 0, error = 0;
+  Fp8Sum sum;
   for (std::int64_t first = 0; first < n; first += kFp8Step) {
-    double product = 0;
-    for (std::int64_t i = first; i < std::min(n, first + kFp8Step); ++i) {
-      sum += x[i] * y[i];
-      product =
-          std::max(product, std::max(std::abs(x[i]), x_least) * std::max(std::abs(y[i]), y_least));
-    }
-    most = std::max(most, sum);
-    least = std::min(least, sum);
-    double const partial = most - least + error;
-    error += 0x1p-13 * (33 * std::max(product, partial) + partial);
+    for (std::int64_t i = first; i < std::min(n, first + kFp8Step); ++i)
+      sum.add(x[i] * y[i], std::max(std::abs(x[i]), x_least) * std::max(std::abs(y[i]), y_least));
+    sum.end_step();
   }
-  return error;
+  return sum.error();
 }
 
 /// f(x) and how far a kernel's may be from it, for an x with the given error.
@@ -323,12 +358,28 @@ Visible visible(AttentionArguments const& a, Sequence const& sequence, std::int6
   return {begin, std::max(begin, end)};
 }
 
+/// What the scores and values of 8-bit operands are multiplied with.
+struct Descale {
+  double scores = 1, values = 1;
+};
+Descale descale(AttentionArguments const& a, std::int64_t batch, std::int64_t kv_head) {
+  auto const of = [&](float const* factors) {
+    std::int64_t const place = batch * a.descale_stride->batch + kv_head * a.descale_stride->head;
+    return factors == nullptr ? 1.0 : static_cast<double>(factors[place]);
+  };
+  return {of(a.q_descale) * of(a.k_descale), of(a.v_descale)};
+}
+
+/// P of e4m3 for the maximum of a row: OnlineSoftmax's 2^kShift, which the slack can but exceed.
+constexpr double kLargestP = 0x1p8;
+
 /// One row of O: scores, softmax and the sum of values, each with what a kernel's arithmetic may
 /// add to it.
 class AttentionRow {
  public:
-  AttentionRow(AttentionArguments const& a, std::int64_t head, Visible keys)
+  AttentionRow(AttentionArguments const& a, std::int64_t head, Descale const& descale, Visible keys)
       : a_(a),
+        descale_(descale),
         first_(keys.begin),
         weight_(static_cast<std::size_t>(keys.end - keys.begin)),
         has_sink_(a.sink != nullptr) {
@@ -337,10 +388,12 @@ class AttentionRow {
 
   void scores(double const* q, double const* k) {
     if (has_sink_) take(sink_);
+    double const scale = *a_.scale * descale_.scores;
     for (std::size_t j = 0; j < weight_.size(); ++j) {
-      Dot const s = dot(q, k + (first_ + static_cast<std::int64_t>(j)) * a_.head_dim, a_.head_dim);
-      double score = *a_.scale * s.sum;
-      delta_ = std::max(delta_, mma_error(a_.head_dim) * *a_.scale * s.magnitude);
+      double const* const key = k + (first_ + static_cast<std::int64_t>(j)) * a_.head_dim;
+      Dot const s = dot(q, key, a_.head_dim);
+      double score = scale * s.sum;
+      delta_ = std::max(delta_, std::abs(scale) * product_error(q, key, s));
       if (a_.softcap != 0) score = a_.softcap * std::tanh(score / a_.softcap);
       take(weight_[j] = score);
     }
@@ -350,14 +403,17 @@ class AttentionRow {
     for (double& w : weight_) sum_ += w = std::exp(w - largest_);
     if (has_sink_) sum_ += std::exp(sink_ - largest_);
     double const exponential = 0x1p-22;
-    eta_ = std::expm1(delta_ + 6 * kU * (most_ + delta_) + (1 + blocks()) * (exponential + kU));
+    int const roundings = fp8() ? 10 : 6;  // of scores: the factors and their products
+    eta_ = std::expm1(delta_ + roundings * kU * (most_ + delta_) +
+                      (1 + blocks()) * (exponential + kU));
   }
 
   void output(double const* v, double* o, double* bound) const {
     std::int64_t const dim = *a_.head_dim_v;
-    double const relative = 2.01 * eta_ + summation() + 4 * kU + unit_roundoff(a_.dtype) +
-                            mma_error(keys() + 8 * static_cast<std::int64_t>(blocks()));
-    double const absolute = (a_.dtype == DType::f16 ? 0x1p-25 : 0x1p-126) / sum_;
+    double const products =
+        fp8() ? 3 * kU : mma_error(keys() + 8 * static_cast<std::int64_t>(blocks()));
+    double const relative = 2.01 * eta_ + summation() + 4 * kU + unit_roundoff(a_.dtype) + products;
+    double const absolute = underflow_of_p() / sum_;
     for (std::int64_t d = 0; d < dim; ++d) {
       double value = 0, magnitude = 0, plain = 0;
       for (std::int64_t j = 0; j < keys(); ++j) {
@@ -367,10 +423,12 @@ class AttentionRow {
         magnitude += std::abs(product);
         plain += std::abs(vj);
       }
-      value /= sum_;
-      double const error = 1.01 * relative * magnitude / sum_ + absolute * plain;
+      double const in_product = fp8() ? 1.02 * values_error(v + d, dim) / sum_ : 0;
+      value *= descale_.values / sum_;
+      double const error = std::abs(descale_.values) *
+                           (1.01 * relative * magnitude / sum_ + absolute * plain + in_product);
       o[d] = value;
-      bound[d] = error + unit_roundoff(a_.dtype) * (std::abs(value) + error) + underflow(a_.dtype);
+      bound[d] = error + unit_roundoff(*a_.out) * (std::abs(value) + error) + underflow(*a_.out);
     }
   }
 
@@ -381,9 +439,49 @@ class AttentionRow {
   }
 
  private:
+  bool fp8() const { return a_.dtype == DType::e4m3; }
+
+  /// Of q.k as the tensor core computes it.
+  double product_error(double const* q, double const* k, Dot const& s) const {
+    if (!fp8()) return mma_error(a_.head_dim) * s.magnitude;
+    // Steps of zeros, up to the tile's head dimension, align the sum to a product of least normals.
+    double const padding = 8 * 34 * 0x1p-13 * least_normal(DType::e4m3) * least_normal(DType::e4m3);
+    return fp8_error(q, DType::e4m3, k, DType::e4m3, a_.head_dim) + padding;
+  }
+
+  /// Half of P's least subnormal, P in units of its largest possible value for the row's maximum.
+  double underflow_of_p() const {
+    return a_.dtype == DType::e4m3  ? 0x1p-10 / kLargestP
+           : a_.dtype == DType::f16 ? 0x1p-25
+                                    : 0x1p-126;
+  }
+
+  /// Of one column of P V as the fp8 tensor core sums it; v are the column's values, `stride`
+  /// apart. Keys that the row does not see are zeros in P: those of its blocks align the sum too.
+  double values_error(double const* v, std::int64_t stride) const {
+    constexpr std::int64_t block = 256;  // keys at most
+    std::int64_t const begin = std::max<std::int64_t>(0, first_ - block) / kFp8Step * kFp8Step,
+                       end = std::min(*a_.seq_k, first_ + keys() + block);
+    double const least = least_normal(DType::e4m3), least_p = least / kLargestP;
+    double largest = 0;
+    for (std::int64_t j = begin; j < end; ++j) largest = std::max(largest, std::abs(v[j * stride]));
+    Fp8Sum sum(1.01 * (eta_ + unit_roundoff(DType::e4m3)), underflow_of_p() * largest);
+    for (std::int64_t step = begin; step < end; step += kFp8Step) {
+      for (std::int64_t j = step; j < std::min(end, step + kFp8Step); ++j) {
+        std::int64_t const i = j - first_;
+        double const weight = i >= 0 && i < keys() ? weight_[static_cast<std::size_t>(i)] : 0,
+                     value = v[j * stride];
+        sum.add(weight * value, std::max(weight, least_p) * std::max(std::abs(value), least));
+      }
+      sum.end_step();
+    }
+    return sum.error();
+  }
+
   void take(double score) {
     largest_ = std::max(largest_, score);
-    most_ = std::max(most_, std::abs(score));
+    // A score of -inf, a sink's, adds an exact 0.
+    if (score != -std::numeric_limits<double>::infinity()) most_ = std::max(most_, std::abs(score));
     if (std::isnan(score)) largest_ = score;  // std::max drops a NaN on its right
   }
   std::int64_t keys() const { return static_cast<std::int64_t>(weight_.size()); }
@@ -391,6 +489,7 @@ class AttentionRow {
   double summation() const { return (static_cast<double>(keys()) / 4 + 4) * kU; }
 
   AttentionArguments const& a_;
+  Descale descale_;
   std::int64_t first_;
   std::vector<double> weight_;
   bool has_sink_;
@@ -451,7 +550,7 @@ Attention attention(AttentionArguments const& arguments, std::vector<std::int64_
       for (std::int64_t d = 0; d < dim; ++d)
         q[static_cast<std::size_t>(d)] =
             element(a.q, a.dtype, sequence.query(i) + head * a.q_stride->head + d);
-      AttentionRow one(a, head, keys);
+      AttentionRow one(a, head, descale(a, batch, kv_head), keys);
       one.scores(q.data(), k.data());
       std::size_t const first = row * static_cast<std::size_t>(dim_v);
       one.output(v.data(), result.o.value.data() + first, result.o.bound.data() + first);

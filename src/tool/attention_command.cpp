@@ -24,7 +24,7 @@ against float64, within a bound derived from the arithmetic; a result beyond it 
 
 Query i stands at key i + seq_k - seq_q. --causal hides the keys behind that place, a window those further from it.
 attention_sm80 computes head dims of 32, 64, 96, 128 and 256, equal for K and V, with --causal or without;
-attention_sm90, on an sm_90, everything. --explain shows which is chosen and why, and runs nothing.
+attention_sm90, on an sm_90, everything; of --dtype e4m3, multiples of 16. --explain shows which is chosen and why, and runs nothing.
 
 Examples:
   tegula attention --seq-q 128 --heads 2 --head-dim 64
@@ -40,12 +40,12 @@ constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
 
 struct Options {
   MachineOptions machine;
-  std::string q, k, v, sink, output, lse;
+  std::string q, k, v, sink, q_descale, k_descale, v_descale, output, lse;
   // As the files say, or the default, where the command line does not say it.
   Extent batch{"batch", "--batch"}, heads{"heads", "--heads"}, kv_heads{"kv_heads", "--kv-heads"},
       seq_q{"seq_q", "--seq-q"}, seq_k{"seq_k", "--seq-k"}, head_dim{"head_dim", "--head-dim"},
       head_dim_v{"head_dim_v", "--head-dim-v"};
-  std::optional<std::string> dtype;
+  std::optional<std::string> dtype, out_type;
   std::string layout = "bshd", exponential = "ex2";
   std::optional<float> scale;    // 1 / sqrt(head_dim)
   std::optional<float> softcap;  // none
@@ -80,6 +80,7 @@ template <class Choose> auto chosen_by(Options const& o, Choose&& choose) {
 /// generate_missing, and without a sink that stays so.
 struct Problem {
   Operand q, k, v, sink;
+  Operand q_descale, k_descale, v_descale;
   std::vector<std::int64_t> shape_of_o;
   std::shared_ptr<Sequences const> sequences;
   AttentionArguments arguments;  ///< with defaults; of pointers, those to `sequences`
@@ -101,17 +102,23 @@ TokenStrides strides(std::int64_t seq, std::int64_t heads, std::int64_t head_dim
   return heads_first ? TokenStrides{by_token.batch, head_dim, seq * head_dim} : by_token;
 }
 
-/// The arguments with the operands at these addresses; null for a sink that the problem does
-/// not have.
+/// The arguments with the operands at these addresses; null for a sink and for factors that the
+/// problem does not have.
 struct Addresses {
-  void const *q, *k, *v, *sink;
+  void const *q, *k, *v, *sink, *q_descale, *k_descale, *v_descale;
   void *o, *lse;
 };
 AttentionArguments with_addresses(Problem const& p, Addresses const& at) {
   AttentionArguments a = p.arguments;
   a.q = at.q, a.k = at.k, a.v = at.v, a.o = at.o;
   a.lse = static_cast<float*>(at.lse);
-  a.sink = p.sink.shape.empty() ? nullptr : static_cast<float const*>(at.sink);
+  auto const floats = [](Operand const& operand, void const* address) {
+    return operand.shape.empty() ? nullptr : static_cast<float const*>(address);
+  };
+  a.sink = floats(p.sink, at.sink);
+  a.q_descale = floats(p.q_descale, at.q_descale);
+  a.k_descale = floats(p.k_descale, at.k_descale);
+  a.v_descale = floats(p.v_descale, at.v_descale);
   return a;
 }
 
@@ -119,8 +126,9 @@ AttentionArguments with_addresses(Problem const& p, Addresses const& at) {
 /// memory; checked.
 AttentionArguments before_allocation(Problem const& p, Machine const& machine) {
   auto const somewhere = [](std::uintptr_t i) { return reinterpret_cast<void*>(i << 58); };
-  AttentionArguments const a = with_addresses(
-      p, {somewhere(1), somewhere(2), somewhere(3), somewhere(6), somewhere(4), somewhere(5)});
+  AttentionArguments const a =
+      with_addresses(p, {somewhere(1), somewhere(2), somewhere(3), somewhere(6), somewhere(7),
+                         somewhere(8), somewhere(9), somewhere(4), somewhere(5)});
   check(a, machine.compute_capability());
   return a;
 }
@@ -130,8 +138,10 @@ double bytes_of(AttentionArguments const& a) {
   auto const tokens = [&](std::int64_t seq, std::int64_t heads) {
     return static_cast<double>(a.batch) * static_cast<double>(seq) * static_cast<double>(heads);
   };
-  return 2.0 * (bits(a.dtype) / 8) * static_cast<double>(a.head_dim + *a.head_dim_v) *
-         (tokens(a.seq_q, a.heads) + tokens(*a.seq_k, *a.kv_heads));
+  double const queries = tokens(a.seq_q, a.heads), keys = tokens(*a.seq_k, *a.kv_heads),
+               dim = static_cast<double>(a.head_dim), dim_v = static_cast<double>(*a.head_dim_v);
+  return 2.0 * ((bits(a.dtype) / 8) * (queries * dim + keys * (dim + dim_v)) +
+                (bits(*a.out) / 8) * queries * dim_v);
 }
 
 /// Refuses files that cannot be written, or are meant for two things, before any work.
@@ -140,8 +150,13 @@ void check_files(Options const& o) {
                              inputs = machine_inputs(o.machine);
   add_array_file(targets, "--output", o.output);
   add_array_file(targets, "--lse", o.lse);
-  for (auto const& [option, file] :
-       {std::pair("--q", &o.q), {"--k", &o.k}, {"--v", &o.v}, {"--sink", &o.sink}})
+  for (auto const& [option, file] : {std::pair("--q", &o.q),
+                                     {"--k", &o.k},
+                                     {"--v", &o.v},
+                                     {"--sink", &o.sink},
+                                     {"--q-descale", &o.q_descale},
+                                     {"--k-descale", &o.k_descale},
+                                     {"--v-descale", &o.v_descale}})
     add_array_file(inputs, option, *file);
   io::check_targets(targets, inputs);
 }
@@ -203,6 +218,17 @@ Problem read_problem(Options o) {
     sink = read_operand("--sink", o.sink, DType::f32, 1, 1);
     agree(o.heads, sink->shape[0], "--sink", o.sink);
   }
+  std::optional<Operand> factors[3];
+  for (auto const& [option, file, operand] : {std::tuple{"--q-descale", &o.q_descale, &factors[0]},
+                                              {"--k-descale", &o.k_descale, &factors[1]},
+                                              {"--v-descale", &o.v_descale, &factors[2]}}) {
+    if (file->empty()) continue;
+    *operand = read_operand(option, *file, DType::f32, 2, 2);
+    agree(o.batch, (*operand)->shape[0], option, *file);
+    agree(o.kv_heads, (*operand)->shape[1], option, *file);
+  }
+  std::optional<DType> out;
+  if (o.out_type) out = parse_dtype("--out-type", *o.out_type);
   auto const [queries, keys] = lengths(o);
   o.batch.otherwise(1);
   o.heads.otherwise(o.kv_heads.value > 0 ? o.kv_heads.value : 1);
@@ -219,6 +245,7 @@ Problem read_problem(Options o) {
   auto const sequences = std::make_shared<Sequences const>(queries, keys, o.batch.value, seq_k,
                                                            o.sequences.page_size, o.machine.seed);
   AttentionArguments arguments = {.dtype = *type,
+                                  .out = out,
                                   .batch = o.batch.value,
                                   .heads = heads,
                                   .kv_heads = kv_heads,
@@ -254,6 +281,9 @@ Problem read_problem(Options o) {
           or_empty(k, *type, shape(k_tokens, kv_heads, head_dim)),
           or_empty(v, *type, shape(k_tokens, kv_heads, head_dim_v)),
           or_empty(sink, DType::f32, {}),
+          or_empty(factors[0], DType::f32, {}),
+          or_empty(factors[1], DType::f32, {}),
+          or_empty(factors[2], DType::f32, {}),
           shape_of_o,
           sequences,
           with_defaults(arguments)};
@@ -319,6 +349,7 @@ nlohmann::ordered_json describe(AttentionArguments const& a, Options const& o) {
                               {"head_dim", a.head_dim},
                               {"head_dim_v", *a.head_dim_v},
                               {"dtype", to_string(a.dtype)},
+                              {"out_type", to_string(*a.out)},
                               {"layout", o.layout},
                               {"causal", a.causal}};
   if (a.window_left) j["window_left"] = *a.window_left;
@@ -387,17 +418,23 @@ void run(Options const& options) {
 
   generate_missing(p, options.machine.seed);
   auto const q = upload(machine, p.q, "Q"), k = upload(machine, p.k, "K"),
-             v = upload(machine, p.v, "V"), sink = upload(machine, p.sink, "sink");
-  AttentionArguments const host = with_addresses(
-      p, {p.q.data.data(), p.k.data.data(), p.v.data.data(), p.sink.data.data(), nullptr, nullptr});
+             v = upload(machine, p.v, "V"), sink = upload(machine, p.sink, "sink"),
+             q_descale = upload(machine, p.q_descale, "q_descale"),
+             k_descale = upload(machine, p.k_descale, "k_descale"),
+             v_descale = upload(machine, p.v_descale, "v_descale");
+  AttentionArguments const host =
+      with_addresses(p, {p.q.data.data(), p.k.data.data(), p.v.data.data(), p.sink.data.data(),
+                         p.q_descale.data.data(), p.k_descale.data.data(), p.v_descale.data.data(),
+                         nullptr, nullptr});
   TokenExtents const tokens = query_extents(host);
   std::int64_t const rows = host.batch * host.heads * host.seq_q, dim_v = *host.head_dim_v,
                      stored = tokens.batch * tokens.seq * host.heads;
-  Buffer<std::byte> const o_buffer(machine, stored * dim_v * (bits(host.dtype) / 8), "O"),
+  Buffer<std::byte> const o_buffer(machine, stored * dim_v * (bits(*host.out) / 8), "O"),
       lse_buffer(machine, stored * 4, "lse");
   UploadedSequences const sequences(machine, *p.sequences);
-  AttentionArguments arguments = with_addresses(
-      p, {q.data(), k.data(), v.data(), sink.data(), o_buffer.data(), lse_buffer.data()});
+  AttentionArguments arguments =
+      with_addresses(p, {q.data(), k.data(), v.data(), sink.data(), q_descale.data(),
+                         k_descale.data(), v_descale.data(), o_buffer.data(), lse_buffer.data()});
   sequences.put(arguments);
   check(arguments, machine.compute_capability());
   Buffer<std::byte> const workspace(machine, workspace_bytes(arguments, options, machine),
@@ -411,7 +448,7 @@ void run(Options const& options) {
   double const milliseconds =
       checked_launches(machine, options.machine, bar, options.repeat, options.json,
                        [&] { attention(machine, arguments, choice); });
-  Operand const o{host.dtype, p.shape_of_o, o_buffer.download()};
+  Operand const o{*host.out, p.shape_of_o, o_buffer.download()};
   Operand const lse{DType::f32, {tokens.batch, host.heads, tokens.seq}, lse_buffer.download()};
   if (!options.output.empty()) write_operand(options.output, o);
   if (!options.lse.empty()) write_operand(options.lse, lse);
@@ -423,7 +460,7 @@ void run(Options const& options) {
   });
   auto const expected = reference::attention(host, checked);
   auto const of_o = reference::compare(output_rows(o, host, checked), expected.o,
-                                       reference::largest_finite(host.dtype));
+                                       reference::largest_finite(*host.out));
   auto const of_lse = reference::compare(rows_as_doubles(lse, 1, lse_places(host, checked)),
                                          expected.lse, reference::largest_finite(DType::f32));
   auto const place = [&](std::int64_t index) {
@@ -479,7 +516,8 @@ void add_attention_command(Command const& app) {
   command.add_option("--head-dim-v", o.head_dim_v.value, "of V and O (that of Q and K)")
       .check(multiple(8, 8, 256));
   command.add_text("--dtype", o.dtype,
-                   "f16 or bf16, to which files are rounded (that of the files, or bf16)");
+                   "f16, bf16 or e4m3, to which files are rounded (that of the files, or bf16)");
+  command.add_text("--out-type", o.out_type, "of O: f16 or bf16 (bf16 of e4m3, else --dtype)");
   command.add_option("--scale", o.scale, "of Q K^T (1 / sqrt(head_dim))").check(positive_number());
   command.add_flag("--causal", o.causal, "query i sees keys up to i + seq_k - seq_q");
   auto const window = [&](char const* name, std::optional<int>& keys, char const* text) {
@@ -495,6 +533,17 @@ void add_attention_command(Command const& app) {
           "one more score for every row of a head, without a value: (heads) from FILE.npy or "
           "FILE.safetensors:NAME, as f32")
       .check(file_name());
+  auto const factors = [&](char const* name, std::string& file, char const* operand) {
+    command
+        .add_option(name, file,
+                    fmt::format("what {} of e4m3 is to be multiplied with: (batch, kv_heads) from "
+                                "FILE.npy or FILE.safetensors:NAME, as f32",
+                                operand))
+        .check(file_name());
+  };
+  factors("--q-descale", o.q_descale, "Q");
+  factors("--k-descale", o.k_descale, "K");
+  factors("--v-descale", o.v_descale, "V");
   command
       .add_option("--exponential", o.exponential,
                   "ex2: the hardware's approximation; polynomial: the same bits on every machine")

@@ -126,7 +126,7 @@ TEST(AttentionArguments, FilledInAnyOrderAreThoseThatAreMadeAtOnce) {
 TEST(AttentionArguments, AreRefusedWithASentenceEach) {
   using A = AttentionArguments;
   std::vector<Case<A>> cases = {
-      {"f32", [](A& a) { a.dtype = DType::f32; }, {"dtype is f32", "f16 and bf16"}},
+      {"f32", [](A& a) { a.dtype = DType::f32; }, {"dtype is f32", "bf16 and e4m3"}},
       {"tf32", [](A& a) { a.dtype = DType::tf32; }, {"dtype is tf32"}},
       {"no dtype", [](A& a) { a.dtype = static_cast<DType>(77); }, {"dtype is not a DType"}},
       {"not a divisor", [](A& a) { a.kv_heads = 4; }, {"heads is 6 and kv_heads is 4", "multiple"}},
@@ -195,6 +195,39 @@ TEST(AttentionArguments, AreRefusedWithASentenceEach) {
   cases.push_back(
       {"sink", [](A& a) { a.sink = at<float>(0x1002); }, {"sink is 0x1002, 2 bytes past"}});
   cases.push_back({"sink", [](A& a) { a.sink = static_cast<float const*>(a.o); }, {"sink"}});
+  cases.push_back({"out", [](A& a) { a.out = DType::f32; }, {"out is f32; f16 and bf16"}});
+  cases.push_back({"out",
+                   [](A& a) { a.out = a.dtype == DType::f16 ? DType::bf16 : DType::f16; },
+                   {"out is", "only of e4m3 may they differ"}});
+  cases.push_back({"descale",
+                   [](A& a) { a.k_descale = at<float>(0x1000); },
+                   {"k_descale is set and dtype is", "only of e4m3"}});
+  auto const fp8 = [](auto change) {
+    return [=](A& a) {
+      a.dtype = DType::e4m3;
+      change(a);
+    };
+  };
+  cases.push_back({"fp8 head dim",
+                   fp8([](A& a) { a.head_dim = 72; }),
+                   {"head_dim is 72; multiples of 16 from 16 to 256"}});
+  cases.push_back({"fp8 exponential",
+                   fp8([](A& a) { a.exponential = Exponential::polynomial; }),
+                   {"exponential is polynomial and dtype is e4m3"}});
+  cases.push_back({"fp8 stride",
+                   fp8([](A& a) { a.q_stride->seq += 8; }),
+                   {"q_stride.seq is", "a multiple of 16 elements"}});
+  cases.push_back({"descale",
+                   fp8([](A& a) { a.v_descale = at<float>(0x1002); }),
+                   {"v_descale is 0x1002, 2 bytes past"}});
+  cases.push_back({"descale",
+                   fp8([](A& a) {
+                     a.descale_stride = {-1, 1};
+                   }),
+                   {"descale_stride.batch is -1, which is negative"}});
+  cases.push_back({"descale in o",
+                   fp8([](A& a) { a.q_descale = static_cast<float const*>(a.o); }),
+                   {"q_descale", "must lie apart"}});
   cases.push_back({"head dim", [](A& a) { a.head_dim = 0; }, {"head_dim is 0"}});
   cases.push_back({"head dim", [](A& a) { a.head_dim = -64; }, {"head_dim is -64"}});
 
@@ -279,6 +312,9 @@ AttentionArguments paged() {
 TEST(AttentionArguments, AreRefusedWithASentenceEachOfServing) {
   using A = AttentionArguments;
   std::vector<Case<A>> cases = {
+      {"fp8",
+       [](A& a) { a.dtype = DType::e4m3, a.out = DType::bf16; },
+       {"cu_seqlens_q is given and dtype is e4m3", "f16 and bf16"}},
       {"tokens", [](A& a) { a.total_q = 0; }, {"total_q is 0"}},
       {"tokens", [](A& a) { a.total_q = -1; }, {"total_q is -1"}},
       {"two tables of keys",
@@ -325,7 +361,7 @@ TEST(AttentionArguments, AreAcceptedJustInsideTheLimits) {
     EXPECT_NO_THROW(check(a, 90)) << dim;
   }
   accepted([](auto& a) { a.lse = nullptr; });
-  accepted([](auto& a) { a.dtype = DType::bf16; });
+  accepted([](auto& a) { a.dtype = *(a.out = DType::bf16); });
   accepted([](auto& a) { a.causal = true; });
   accepted([](auto& a) { a.exponential = Exponential::polynomial; });
   accepted([](auto& a) { a.k = a.v; });                              // shared input

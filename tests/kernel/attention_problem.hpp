@@ -17,6 +17,7 @@ namespace tegula {
 /// `padding` unused elements after each token, or, `head_major`, (batch, heads, seq, head_dim).
 struct AttentionProblem {
   DType dtype = DType::bf16;
+  std::optional<DType> out = {};  ///< of O; none: default_output(dtype)
   int head_dim = 64;
   int head_dim_v = 0;  ///< 0: head_dim
   int batch = 1, heads = 1, kv_heads = 1;
@@ -25,6 +26,8 @@ struct AttentionProblem {
   std::optional<std::int64_t> window_left = {}, window_right = {};
   float softcap = 0;
   std::vector<float> sink = {};  ///< one for each head, or none
+  /// Factors of e4m3: one for each batch and head of keys, or one for the whole tensor, or none.
+  std::vector<float> q_descale = {}, k_descale = {}, v_descale = {};
   Exponential exponential = Exponential::ex2_approx;
   bool head_major = false;
   int padding = 0;
@@ -32,6 +35,7 @@ struct AttentionProblem {
   std::function<float(std::mt19937_64&)> q = normal, k = normal, v = normal;
 
   int dim_v() const { return head_dim_v == 0 ? head_dim : head_dim_v; }
+  DType out_type() const { return out.value_or(default_output(dtype)); }
   TokenStrides strides(int seq, int n_heads, int dim) const {
     std::int64_t const row = dim + padding;
     if (head_major) return {n_heads * seq * row, row, seq * row};
@@ -59,39 +63,50 @@ AttentionResult run_by(Machine const& machine, AttentionProblem const& p, Launch
   r.k = random_elements(p.dtype, k_stride.batch * p.batch, 3 * p.seed + 1, p.k);
   r.v = random_elements(p.dtype, v_stride.batch * p.batch, 3 * p.seed + 2, p.v);
   Buffer<std::uint8_t> const q(machine, r.q, "q"), k(machine, r.k, "k"), v(machine, r.v, "v");
-  auto const o = poisoned(machine, o_stride.batch * p.batch * (bits(p.dtype) / 8), "o");
-  Buffer<float> const sink(machine, p.sink, "sink");
+  auto const o = poisoned(machine, o_stride.batch * p.batch * (bits(p.out_type()) / 8), "o");
+  Buffer<float> const sink(machine, p.sink, "sink"), q_descale(machine, p.q_descale, "q_descale"),
+      k_descale(machine, p.k_descale, "k_descale"), v_descale(machine, p.v_descale, "v_descale");
+  bool const whole = p.q_descale.size() + p.k_descale.size() + p.v_descale.size() <= 3;
   Buffer<float> lse(machine, std::int64_t{p.batch} * p.heads * p.seq_q, "lse");
   lse.fill(kPoison);
-  AttentionArguments a{.dtype = p.dtype,
-                       .q = q.data(),
-                       .k = k.data(),
-                       .v = v.data(),
-                       .o = o.data(),
-                       .lse = lse.data(),
-                       .batch = p.batch,
-                       .heads = p.heads,
-                       .kv_heads = p.kv_heads,
-                       .seq_q = p.seq_q,
-                       .seq_k = p.seq_k,
-                       .head_dim = p.head_dim,
-                       .head_dim_v = p.dim_v(),
-                       .q_stride = q_stride,
-                       .k_stride = k_stride,
-                       .v_stride = v_stride,
-                       .o_stride = o_stride,
-                       .causal = p.causal,
-                       .window_left = p.window_left,
-                       .window_right = p.window_right,
-                       .softcap = p.softcap,
-                       .sink = p.sink.empty() ? nullptr : sink.data(),
-                       .exponential = p.exponential};
+  AttentionArguments a{
+      .dtype = p.dtype,
+      .out = p.out_type(),
+      .q = q.data(),
+      .k = k.data(),
+      .v = v.data(),
+      .o = o.data(),
+      .lse = lse.data(),
+      .batch = p.batch,
+      .heads = p.heads,
+      .kv_heads = p.kv_heads,
+      .seq_q = p.seq_q,
+      .seq_k = p.seq_k,
+      .head_dim = p.head_dim,
+      .head_dim_v = p.dim_v(),
+      .q_stride = q_stride,
+      .k_stride = k_stride,
+      .v_stride = v_stride,
+      .o_stride = o_stride,
+      .causal = p.causal,
+      .window_left = p.window_left,
+      .window_right = p.window_right,
+      .softcap = p.softcap,
+      .sink = p.sink.empty() ? nullptr : sink.data(),
+      .q_descale = p.q_descale.empty() ? nullptr : q_descale.data(),
+      .k_descale = p.k_descale.empty() ? nullptr : k_descale.data(),
+      .v_descale = p.v_descale.empty() ? nullptr : v_descale.data(),
+      .descale_stride = whole ? DescaleStrides{0, 0} : DescaleStrides{p.kv_heads, 1},
+      .exponential = p.exponential};
   launch(a);
   machine.synchronize();
   r.o = o.download();
   r.lse = lse.download();
   a.q = r.q.data(), a.k = r.k.data(), a.v = r.v.data();
   a.sink = p.sink.empty() ? nullptr : p.sink.data();
+  a.q_descale = p.q_descale.empty() ? nullptr : p.q_descale.data();
+  a.k_descale = p.k_descale.empty() ? nullptr : p.k_descale.data();
+  a.v_descale = p.v_descale.empty() ? nullptr : p.v_descale.data();
   r.host = a;
   return r;
 }
@@ -123,13 +138,13 @@ inline void expect_near(AttentionProblem const& p, AttentionResult const& r,
   TokenStrides const s = *r.host.o_stride;
   std::vector<double> o, lse(r.lse.begin(), r.lse.end());
   std::vector<bool> belongs(r.o.size());
-  std::size_t const width = static_cast<std::size_t>(bits(p.dtype) / 8);
+  std::size_t const width = static_cast<std::size_t>(bits(p.out_type()) / 8);
   for (int b = 0; b < p.batch; ++b) {
     for (int h = 0; h < p.heads; ++h) {
       for (int i = 0; i < p.seq_q; ++i) {
         for (int d = 0; d < p.dim_v(); ++d) {
           std::int64_t const at = b * s.batch + h * s.head + i * s.seq + d;
-          o.push_back(reference::element(r.o.data(), p.dtype, at));
+          o.push_back(reference::element(r.o.data(), p.out_type(), at));
           for (std::size_t byte = 0; byte < width; ++byte)
             belongs[static_cast<std::size_t>(at) * width + byte] = true;
         }
@@ -140,7 +155,7 @@ inline void expect_near(AttentionProblem const& p, AttentionResult const& r,
     return std::string(to_string(p.dtype)) + " d" + std::to_string(p.head_dim) + " q" +
            std::to_string(p.seq_q) + " k" + std::to_string(p.seq_k) + (p.causal ? " causal" : "");
   };
-  auto const of_o = reference::compare(o, exact.o, reference::largest_finite(p.dtype));
+  auto const of_o = reference::compare(o, exact.o, reference::largest_finite(p.out_type()));
   auto const of_lse = reference::compare(lse, exact.lse, reference::largest_finite(DType::f32));
   EXPECT_TRUE(of_o.within()) << name() << ": element " << of_o.worst << " of O is "
                              << of_o.worst_result << ", not "

@@ -175,6 +175,58 @@ TEST_F(BitIdentity, OfAttentionSm90) {
   }
 }
 
+// e4m3 at every head dim of a tile; several blocks of keys; factors, windows, softcap and sinks.
+TEST_F(BitIdentity, OfAttentionSm90InFp8) {
+  Machine const gpu = Machine::cuda();
+  for (int const head_dim : {32, 64, 96, 128, 192, 256}) {
+    for (bool const causal : {false, true}) {
+      AttentionProblem p{.dtype = DType::e4m3,
+                         .head_dim = head_dim,
+                         .heads = 2,
+                         .kv_heads = 1,
+                         .seq_q = 250,
+                         .seq_k = 777,
+                         .causal = causal};
+      expect_same_attention(attention_sm90, gpu, simulated, p);
+      p.out = DType::f16;
+      p.q_descale = {0.7f}, p.k_descale = {1.3f}, p.v_descale = {0.1f};
+      expect_same_attention(attention_sm90, gpu, simulated, p);
+    }
+  }
+  AttentionProblem p{.dtype = DType::e4m3,
+                     .head_dim = 64,
+                     .heads = 2,
+                     .kv_heads = 2,
+                     .seq_q = 250,
+                     .seq_k = 503,
+                     .window_left = 170,
+                     .window_right = 20};
+  expect_same_attention(attention_sm90, gpu, simulated, p);
+  p.softcap = 5.0f;
+  expect_same_attention(attention_sm90, gpu, simulated, p);
+  p.sink = {0.5f, -1.0f};
+  expect_same_attention(attention_sm90, gpu, simulated, p);
+}
+
+// Every configuration of e4m3, among them those that are not chosen.
+TEST_F(BitIdentity, OfEveryFp8Configuration) {
+  Machine const gpu = Machine::cuda();
+  for (int i = 0; i < static_cast<int>(configurations(attention_sm90).size()); ++i) {
+    AttentionSm90Config const& c = configuration(attention_sm90, i);
+    if (c.dtype != DType::e4m3) continue;
+    AttentionProblem const p{.dtype = c.dtype,
+                             .head_dim = c.head_dim,
+                             .head_dim_v = c.head_dim_v,
+                             .seq_q = block_m(c) + 5,
+                             .seq_k = 3 * c.block_n + 9,
+                             .exponential = c.exponential};
+    AttentionResult const on_gpu = run_on(attention_sm90, gpu, p, i);
+    AttentionResult const on_machine = run_on(attention_sm90, simulated, p, i);
+    expect_same_bits(on_gpu.o, on_machine.o);
+    expect_same_bits(on_gpu.lse, on_machine.lse);
+  }
+}
+
 TEST_F(BitIdentity, OfWindowsSoftcapAndSinks) {
   Machine const gpu = Machine::cuda();
   AttentionProblem p{

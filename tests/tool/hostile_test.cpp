@@ -94,14 +94,15 @@ std::vector<Command> commands() {
        {"--widths", kWord}}};
   Command attention{
       {"attention", "--seq-q", "16", "--head-dim", "64"},
-      {{"--q", kInputArray},       {"--k", kInputArray},         {"--v", kInputArray},
-       {"--layout", kWord},        {"--batch", kExtent},         {"--heads", kExtent},
-       {"--kv-heads", kExtent},    {"--seq-q", kExtent},         {"--seq-k", kExtent},
-       {"--head-dim", kHeadDim},   {"--head-dim-v", kHeadDim},   {"--window-left", kCount},
-       {"--window-right", kCount}, {"--softcap", kPositive},     {"--sink", kInputArray},
-       {"--kernel", kWord},        {"--config", kConfiguration}, {"--dtype", kType},
-       {"--scale", kPositive},     {"--exponential", kWord},     {"--output", kOutputArray},
-       {"--lse", kOutputArray}}};
+      {{"--q", kInputArray},         {"--k", kInputArray},         {"--v", kInputArray},
+       {"--layout", kWord},          {"--batch", kExtent},         {"--heads", kExtent},
+       {"--kv-heads", kExtent},      {"--seq-q", kExtent},         {"--seq-k", kExtent},
+       {"--head-dim", kHeadDim},     {"--head-dim-v", kHeadDim},   {"--window-left", kCount},
+       {"--window-right", kCount},   {"--softcap", kPositive},     {"--sink", kInputArray},
+       {"--kernel", kWord},          {"--config", kConfiguration}, {"--dtype", kType},
+       {"--scale", kPositive},       {"--exponential", kWord},     {"--output", kOutputArray},
+       {"--lse", kOutputArray},      {"--out-type", kType},        {"--q-descale", kInputArray},
+       {"--k-descale", kInputArray}, {"--v-descale", kInputArray}}};
   for (Command* const command : {&gemm, &attention})
     command->options.insert(command->options.end(), kMachineOptions.begin(), kMachineOptions.end());
   std::string const mma = "SM80_16x8x16_F32F16F16F32_TN";
@@ -320,7 +321,10 @@ TEST(Hostile, PositionalArgumentsAreRefusedByTheirText) {
                          {"gemm", "--batch", "1073740800", "--m", "1073740800"},
                          {"attention", "--heads", "4", "--kv-heads", "3"},
                          {"attention", "--dtype", "f32"},
-                         {"attention", "--dtype", "e4m3"},
+                         {"attention", "--dtype", "e5m2"},
+                         {"attention", "--dtype", "e4m3", "--arch", "sm80"},
+                         {"attention", "--dtype", "e4m3", "--head-dim", "72"},
+                         {"attention", "--dtype", "bf16", "--out-type", "f16"},
                          {"attention", "--softcap", "1e-30"},
                          {"attention", "--causal", "--window-right", "1"},
                          {"attention", "--kernel", "sm80", "--window-left", "1"},

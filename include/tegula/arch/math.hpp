@@ -6,6 +6,7 @@
 #include "tegula/macros.hpp"
 #if !TEGULA_GPU
 #include "tegula/numeric/bfloat16.hpp"
+#include "tegula/numeric/float8.hpp"
 #include "tegula/numeric/half.hpp"
 #include "tegula/sim/hooks.hpp"
 #endif
@@ -129,6 +130,42 @@ TEGULA_DEVICE std::uint32_t cvt_rn_bf16x2(float hi, float lo) {
   return r;
 #else
   return pack(to_bfloat16(lo), to_bfloat16(hi));
+#endif
+}
+
+/// Four floats as e4m3, each rounded to nearest even and at most 448 in magnitude; x0 takes the
+/// lowest byte of the register. NaN becomes 0x7f. (Two cvt.rn.satfinite.e4m3x2.f32.)
+TEGULA_DEVICE std::uint32_t cvt_rn_satfinite_e4m3x4(float x0, float x1, float x2, float x3) {
+#if TEGULA_GPU
+  std::uint32_t r;
+  asm("{\n.reg .b16 low, high;\n"
+      "cvt.rn.satfinite.e4m3x2.f32 low, %2, %1;\n"
+      "cvt.rn.satfinite.e4m3x2.f32 high, %4, %3;\n"
+      "mov.b32 %0, {low, high};\n}"
+      : "=r"(r)
+      : "f"(x0), "f"(x1), "f"(x2), "f"(x3));
+  return r;
+#else
+  std::uint32_t const low = pack(to_float_e4m3(x0), to_float_e4m3(x1));
+  return low | static_cast<std::uint32_t>(pack(to_float_e4m3(x2), to_float_e4m3(x3))) << 16;
+#endif
+}
+
+/// Four bytes of two registers: byte i of the result is number (selector >> 4 i) % 8 of the eight,
+/// those of `low` first. PTX ISA, prmt (without its mode that replicates signs: bit 3 of each digit
+/// of the selector is 0).
+TEGULA_DEVICE std::uint32_t byte_permute(std::uint32_t low, std::uint32_t high,
+                                         std::uint32_t selector) {
+#if TEGULA_GPU
+  return __byte_perm(low, high, selector);
+#else
+  std::uint64_t const bytes = std::uint64_t{high} << 32 | low;
+  std::uint32_t result = 0;
+  for (int i = 0; i < 4; ++i) {
+    std::uint64_t const byte = bytes >> 8 * (selector >> 4 * i & 7) & 0xff;
+    result |= static_cast<std::uint32_t>(byte) << 8 * i;
+  }
+  return result;
 #endif
 }
 

@@ -52,6 +52,10 @@ constexpr TokenStrides contiguous_tokens(std::int64_t seq, std::int64_t heads,
 /// behind that place; with a window, only the keys from window_left before it to window_right
 /// behind it. A query that sees no key gives a row of zeros and a log-sum-exp of -inf.
 ///
+/// Operands of e4m3 stand for their values times factors, FlashAttention-3's q_descale, k_descale
+/// and v_descale: one for each batch and head of k, which the query heads that read it share. Those
+/// of q and k are positive.
+///
 /// With a softcap c a score s = scale q k becomes c tanh(s / c). A sink takes part in the softmax
 /// of every row of its head as one more score, which has no value.
 ///
@@ -73,13 +77,15 @@ constexpr TokenStrides contiguous_tokens(std::int64_t seq, std::int64_t heads,
 /// without one in one part. attention_workspace_bytes (selection.hpp) says how much is best.
 ///
 /// Every machine computes head dims of 32, 64, 96, 128 and 256, equal for both, with `causal` or
-/// without. A head_dim_v of its own, other multiples of 8, windows, softcap, sinks, lengths and
-/// pages need an sm_90 (docs/hopper_attention.md).
+/// without. e4m3, a head_dim_v of its own, other multiples of 8 (of 16 where elements have 8 bits),
+/// windows, softcap, sinks, lengths and pages need an sm_90 (docs/hopper_attention.md).
 ///
 ///     attention(machine, {.dtype = DType::f16, .q = q, .k = k, .v = v, .o = o, .batch = 2,
 ///                         .heads = 12, .seq_q = 128, .seq_k = 128, .head_dim = 64});
 struct AttentionArguments {
-  DType dtype = DType::bf16;  ///< of q, k, v and o: f16 or bf16
+  DType dtype = DType::bf16;  ///< of q, k and v: f16, bf16 or e4m3
+  /// Of o: f16 or bf16; left out: bf16 of e4m3, else dtype, and then no other.
+  std::optional<DType> out = {};
   void const* q = nullptr;
   void const* k = nullptr;
   void const* v = nullptr;
@@ -105,8 +111,13 @@ struct AttentionArguments {
   std::optional<std::int64_t> window_left = {};  ///< keys before a query's place; left out: all
   /// keys behind it; left out: all, or with `causal` none
   std::optional<std::int64_t> window_right = {};
-  float softcap = 0;            ///< 0: scores are not capped
-  float const* sink = nullptr;  ///< optional: a score for each head
+  float softcap = 0;                 ///< 0: scores are not capped
+  float const* sink = nullptr;       ///< optional: a score for each head
+  float const* q_descale = nullptr;  ///< optional, of e4m3 alone: factors, (batch, kv_heads)
+  float const* k_descale = nullptr;  ///< likewise
+  float const* v_descale = nullptr;  ///< likewise
+  /// Of all three. Left out: contiguous. {0, 0}: each is one factor for the whole tensor.
+  std::optional<DescaleStrides> descale_stride = {};
   Exponential exponential = Exponential::ex2_approx;
 
   // Sequences of their own lengths: int32, on the device.

@@ -45,6 +45,12 @@ struct TokenStrides {
   std::int64_t head = 0;
 };
 
+/// Distances between the factors of consecutive batches and heads of keys; 0: they share one.
+struct DescaleStrides {
+  std::int64_t batch = 0;
+  std::int64_t head = 0;
+};
+
 /// What the attention kernel is launched with: O = softmax(scale Q K^T) V, for each batch and head.
 ///
 /// q and o are (batch, seq_q, heads, head_dim), k and v (batch, seq_k, kv_heads, head_dim), in any

@@ -15,7 +15,7 @@ namespace tegula {
 template <AttentionSm90Config C> class HeadLoads {
   using CopyQ = TmaCopy<tma_boxes(q_tile(C))>;
   using CopyK = TmaCopy<tma_boxes(k_tile(C))>;
-  using CopyV = TmaCopy<tma_boxes(v_tile(C))>;
+  using CopyV = TmaCopy<tma_boxes(loaded_v_tile(C))>;
 
  public:
   using Params = AttentionSm90Params;
@@ -89,7 +89,7 @@ template <AttentionSm90Config C> class SequenceLoads {
         full);
   }
   template <class S> TEGULA_DEVICE void values(int n, S const& sV, SharedAddr full) const {
-    constexpr TmaBoxes boxes = tma_boxes(v_tile(C));
+    constexpr TmaBoxes boxes = tma_boxes(loaded_v_tile(C));
     block<boxes.box_mn, boxes.boxes_mn>(
         p_.v, n, [&](int key, int column) { return sV.at(SourceLocation::current(), column, key); },
         full);

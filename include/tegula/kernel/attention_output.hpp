@@ -22,6 +22,7 @@ struct AttentionOutput {
   int seq_q = 0;
   int heads = 0;
   int head_dim_v = 0;
+  DType type = DType::bf16;  ///< of o: f16 or bf16
 };
 
 /// Rows of one head as an output's: where row i of O and of the log-sum-exp lies, in elements, and
@@ -47,7 +48,8 @@ struct HeadRows {
 template <Exponential E> struct RowTotal {
   float offset, sum, factor;
 
-  TEGULA_DEVICE RowTotal(float row_offset, float row_sum, float const* sink, SourceLocation where)
+  TEGULA_DEVICE RowTotal(float row_offset, float row_sum, float const* sink, float descale,
+                         SourceLocation where)
       : offset(row_offset), sum(row_sum) {
     float scale = 1.0f;
     if (sink != nullptr) {
@@ -58,33 +60,57 @@ template <Exponential E> struct RowTotal {
       sum = fma(sum, scale, exp2<E>(score - subtrahend));
       offset = next;
     }
-    factor = sum == 0.0f ? 0.0f : scale / sum;
+    factor = sum == 0.0f ? 0.0f : descale * scale / sum;
   }
   TEGULA_DEVICE float log_sum_exp() const {
     return sum == 0.0f ? -kInfinity : (offset + lg2_approx_ftz(sum)) * kLn2;
   }
 };
 
-/// O = O / sum, rounded to T, to global memory, 16 bytes a lane; the log-sum-exp beside it. By all
-/// lanes of a warp: tOrO is a thread's accumulators of a TiledMma whose first row is rows.first,
-/// and `thread` the thread's number in it.
-template <class T, class Mma, class Rows, class M, Exponential E, class MO>
-TEGULA_DEVICE void store_output(AttentionOutput const& out, Rows const& rows, int thread,
-                                OnlineSoftmax<M, E> const& softmax, Fragment<float, MO>& tOrO,
-                                SourceLocation where = SourceLocation::current()) {
+namespace detail {
+
+/// store_output for one type of O.
+template <class T, class Mma, class Rows, class Softmax, class MO>
+TEGULA_DEVICE void store_output_as(AttentionOutput const& out, Rows const& rows, int thread,
+                                   Softmax const& softmax, Fragment<float, MO>& tOrO, float descale,
+                                   SourceLocation where) {
+  using Total = RowTotal<Softmax::exponential>;
   Coordinate<2> const own = Mma{thread}.origin_c();
   T* const o = static_cast<T*>(out.o);
 #pragma unroll
   for (int r = 0; r < softmax.rows; ++r) {
     int const i = rows.first + own[0] + step_along<0>(MO{}, r);
     float const* const sink = out.sink == nullptr ? nullptr : out.sink + rows.head(i);
-    RowTotal<E> const total(softmax.offset[r], softmax.total(r), sink, where);
+    Total const total(softmax.offset[r], softmax.total(r), sink, descale, where);
 #pragma unroll
     for (int c = 0; c < count_along<MO, 1>; ++c) row_column(tOrO, r, c) *= total.factor;
     bool const inside = rows.has(out, i, where);
     store_row(tOrO, r, o + rows.offset(out, i), out.head_dim_v, inside, where);
     if (out.lse != nullptr && own[1] == 0 && inside)
       st_global(out.lse + rows.lse_offset(out, i), total.log_sum_exp(), where);
+  }
+}
+
+}  // namespace detail
+
+/// O = descale O / sum, rounded to T, or where T has 8 bits to `out.type`, to global memory, 16
+/// bytes a lane; the log-sum-exp beside it. By all lanes of a warp: tOrO is a thread's accumulators
+/// of a TiledMma whose first row is rows.first, and `thread` the thread's number in it.
+template <class T, class Mma, class Rows, class Softmax, class MO>
+TEGULA_DEVICE void store_output(AttentionOutput const& out, Rows const& rows, int thread,
+                                Softmax const& softmax, Fragment<float, MO>& tOrO,
+                                float descale = 1.0f,
+                                SourceLocation where = SourceLocation::current()) {
+  auto const store_as = [&](auto element) {
+    detail::store_output_as<decltype(element), Mma>(out, rows, thread, softmax, tOrO, descale,
+                                                    where);
+  };
+  if constexpr (sizeof(T) == 2) {
+    store_as(T{});
+  } else if (out.type == DType::f16) {
+    store_as(half{});
+  } else {
+    store_as(bfloat16{});
   }
 }
 

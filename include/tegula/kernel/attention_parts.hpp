@@ -41,12 +41,11 @@ template <AttentionSm90Config C> class AttentionParts {
         flag_(shared_address(meeting.flag)) {}
 
   /// Puts a part's rows to the others', and, after the last, the sum of all to O.
-  template <class Mma, class M, Exponential E, class MO>
-  TEGULA_DEVICE void add(int thread, OnlineSoftmax<M, E> const& softmax,
-                         Fragment<float, MO> const& tOrO,
+  template <class Mma, class Softmax, class MO>
+  TEGULA_DEVICE void add(int thread, Softmax const& softmax, Fragment<float, MO> const& tOrO,
                          SourceLocation where = SourceLocation::current()) const {
     store<Mma>(thread, softmax, tOrO, where);
-    if (is_last(thread, where)) sum_up<E>(thread, where);
+    if (is_last(thread, where)) sum_up<Softmax::exponential>(thread, where);
   }
 
  private:
@@ -63,9 +62,9 @@ template <AttentionSm90Config C> class AttentionParts {
     return p_.serving.partial + (slot * p_.serving.partial_rows + row) * row_floats;
   }
 
-  template <class Mma, class M, Exponential E, class MO>
-  TEGULA_DEVICE void store(int thread, OnlineSoftmax<M, E> const& softmax,
-                           Fragment<float, MO> const& tOrO, SourceLocation where) const {
+  template <class Mma, class Softmax, class MO>
+  TEGULA_DEVICE void store(int thread, Softmax const& softmax, Fragment<float, MO> const& tOrO,
+                           SourceLocation where) const {
     Coordinate<2> const own = Mma{thread}.origin_c();
 #pragma unroll
     for (int r = 0; r < softmax.rows; ++r) {
@@ -106,7 +105,7 @@ template <AttentionSm90Config C> class AttentionParts {
       if (!rows_.has(p_.out, row, where)) continue;
       auto const [offset, sum] = statistics<E>(row, where);
       float const* const sink = p_.out.sink == nullptr ? nullptr : p_.out.sink + rows_.head(row);
-      RowTotal<E> const total(offset, sum, sink, where);
+      RowTotal<E> const total(offset, sum, sink, 1.0f, where);
       T* const o = static_cast<T*>(p_.out.o) + rows_.offset(p_.out, row);
 #pragma unroll
       for (int first = 0; first < C.head_dim_v; first += 128) {
@@ -183,10 +182,10 @@ template <AttentionSm90Config C> class AttentionParts {
 
 /// One of several parts of a tile's rows: to the others, and after the last of them, O. Of a
 /// configuration that has parts; another has one.
-template <AttentionSm90Config C, class Mma, class Work, class M, Exponential E, class MO>
+template <AttentionSm90Config C, class Mma, class Work, class Softmax, class MO>
 TEGULA_DEVICE void add_part(AttentionSm90Params const& p, Work const& work, int parts, int consumer,
-                            AttentionMeeting const& meeting, int thread,
-                            OnlineSoftmax<M, E> const& softmax, Fragment<float, MO> const& tOrO,
+                            AttentionMeeting const& meeting, int thread, Softmax const& softmax,
+                            Fragment<float, MO> const& tOrO,
                             SourceLocation where = SourceLocation::current()) {
   if constexpr (C.serving)
     AttentionParts<C>(p, work, parts, consumer, meeting)

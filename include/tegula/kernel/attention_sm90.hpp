@@ -9,6 +9,7 @@
 #include "tegula/kernel/attention_parts.hpp"
 #include "tegula/kernel/attention_scores.hpp"
 #include "tegula/kernel/attention_sm90_config.hpp"
+#include "tegula/kernel/attention_transpose_v.hpp"
 #include "tegula/kernel/attention_work.hpp"
 #include "tegula/kernel/online_softmax.hpp"
 #include "tegula/pipeline/ordered_barrier.hpp"
@@ -40,15 +41,14 @@ namespace tegula {
 /// The softmax of one block runs while the tensor core works on the product of the block before,
 /// and on the other consumers' products: an ordered barrier has the consumers start theirs in turn.
 ///
-/// Which rows and keys a tile has: attention_work.hpp; how they are loaded: attention_loads.hpp;
-/// keys that are split over CTAs: attention_parts.hpp.
+/// Elsewhere: what a tile is (attention_work.hpp), how it is loaded (attention_loads.hpp), keys
+/// that are split over CTAs (attention_parts.hpp).
 ///
 /// Legend: m, g, s, r for matrices in global memory, their tiles, shared and register tensors; tS..
 /// partitioned for S = Q K^T, tO.. for O = P V.
 template <AttentionSm90Config C> struct AttentionSm90 {
   using Params = AttentionSm90Params;
   using T = type_of<C.dtype>;
-
   static constexpr AttentionSm90Config config = C;
   static constexpr int threads = kWarpgroupSize * (1 + C.consumers);
   static constexpr int min_ctas_per_sm = 1;
@@ -58,27 +58,30 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   using TileQ = SharedTile<T, q_tile(C)>;  // (consumer_m, head_dim, q_stages)
   using TileK = SharedTile<T, k_tile(C)>;  // (block_n, head_dim, stages)
   using TileV = SharedTile<T, v_tile(C)>;  // (head_dim_v, block_n, stages)
-  static constexpr int k_bytes = tma_boxes(k_tile(C)).bytes, v_bytes = tma_boxes(v_tile(C)).bytes;
+  static constexpr int k_bytes = tma_boxes(k_tile(C)).bytes;
+  static constexpr int v_bytes = tma_boxes(loaded_v_tile(C)).bytes;
   using RingQ = TmaPipeline<q_stages(C), 4>;  // a stage is one consumer's
   using Ring = TmaPipeline<C.stages, 4 * C.consumers>;
+  static constexpr bool transposes = transposes_v(C);  // operands of 8 bits
+  using V = LoadedV<C>;
   using MathOrder = OrderedBarrier<C.consumers, 4>;
   using Tiles = AttentionTiles<C>;
   using Work = typename Tiles::Work;
   using Rows = typename Tiles::Rows;
   using Loads = AttentionLoads<C>;
-  using Queue = TileQueue<2, 4 * C.consumers, typename Tiles::Tile>;
+  using Queue = TileQueue<2, 4 * C.consumers + V::warps, typename Tiles::Tile>;
 
-  // Named barriers: one of all consumers, and one of each.
-  enum : int { kTail = 1, kParts = 2 };
+  enum : int { kTail = 1, kParts = 2 };  // named barriers: of all consumers, and from here of each
 
   // Of one consumer.
   using MmaS = TiledMma<TiledMmaSpec{warpgroup_mma(C.dtype, C.dtype, DType::f32, C.block_n)}>;
-  using MmaO = TiledMma<TiledMmaSpec{warpgroup_mma(C.dtype, C.dtype, DType::f32, C.head_dim_v,
-                                                   Major::k, Major::mn, MmaOperands::rs)}>;
+  using MmaO =
+      TiledMma<TiledMmaSpec{warpgroup_mma(C.dtype, C.dtype, DType::f32, C.head_dim_v, Major::k,
+                                          transposes ? Major::k : Major::mn, MmaOperands::rs)}>;
   using AccumulatorS = typename MmaS::Accumulator;
   using AccumulatorO = typename MmaO::Accumulator;
   using OperandP = typename MmaO::template FragmentA<C.block_n>;
-  using Softmax = OnlineSoftmax<typename AccumulatorS::Map, C.exponential>;
+  using Softmax = OnlineSoftmax<typename AccumulatorS::Map, C.exponential, T>;
   static constexpr sim::Limits limits = {.bank_conflicts = 0};
 
   struct SharedStorage {
@@ -87,10 +90,11 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     TileV v;
     typename RingQ::Storage ring_q;
     typename Ring::Storage ring_k;
-    typename Ring::Storage ring_v;
+    typename V::Ring::Storage ring_v;
     typename MathOrder::Storage order;
     typename Queue::Storage queue;
     int last_part[C.serving ? C.consumers : 1];
+    [[no_unique_address]] typename V::Storage loaded;
 
     template <class F> void name_buffers(F&& name) {
       name("Q", q);
@@ -107,28 +111,29 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       name("tile full", queue.full);
       name("tile empty", queue.empty);
       name("last part", last_part);
+      loaded.name_buffers(name);
     }
   };
   static_assert(sizeof(SharedStorage) <= shared_bytes(C) && shared_bytes(C) <= 227 * 1024);
 
   // Registers move from the producer to two consumers or three: launched with 168 each, or with
   // 128. One has as many as a thread can have.
-  static constexpr bool moves_registers = C.consumers > 1;
-  static constexpr int producer_registers = C.serving ? 40 : C.consumers == 2 ? 24 : 32;
-  static constexpr int consumer_registers = C.consumers == 3 ? 160 : C.serving ? 232 : 240;
+  static constexpr bool busy_producer = C.serving || transposes;
+  static constexpr int producer_registers = C.consumers == 3 ? 32 : busy_producer ? 40 : 24;
+  static constexpr int consumer_registers = C.consumers == 3 ? 160 : busy_producer ? 232 : 240;
 
   static constexpr char const* role(int warp) {
     constexpr char const* names[] = {"producer", "consumer 0", "consumer 1", "consumer 2"};
-    return names[warp / 4];
+    return V::warps > 0 && (warp == 2 || warp == 3) ? "transposes V" : names[warp / 4];
   }
   TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) { return {p.ctas, 1, 1}; }
 
-  /// The handles of what the producer and the consumers share. Each role has its own states
-  /// of them.
+  /// The handles of what the roles share. Each role has its own states of them.
   struct Roles {
     SharedStorage& smem;
     RingQ ring_q{smem.ring_q};
-    Ring ring_k{smem.ring_k}, ring_v{smem.ring_v};
+    Ring ring_k{smem.ring_k};
+    typename V::Ring ring_v{smem.ring_v};
     MathOrder order{smem.order};
     Queue queue{smem.queue};
     typename RingQ::State q{};
@@ -139,12 +144,11 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     int const warp = warp::shfl(warp_id(), 0);  // known to be the same in all lanes
     Roles role{smem};
     if (thread_idx() == 0) {
-      prefetch_tensor_map(p.q);
-      prefetch_tensor_map(p.k);
-      prefetch_tensor_map(p.v);
+      for (TensorMap const* const map : {&p.q, &p.k, &p.v}) prefetch_tensor_map(*map);
       role.ring_q.init();
       role.ring_k.init();
       role.ring_v.init();
+      if constexpr (transposes) V::ring(smem).init();
       role.order.init();
       role.queue.init();
       fence_mbarrier_init();
@@ -153,11 +157,13 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     cta::sync();  // the barriers are known to all who use them
 
     if (warp / 4 != 0) {
-      if constexpr (moves_registers) setmaxnreg_inc<consumer_registers>();
+      if constexpr (C.consumers > 1) setmaxnreg_inc<consumer_registers>();
       consume(p, role, warp / 4 - 1);
     } else {
-      if constexpr (moves_registers) setmaxnreg_dec<producer_registers>();
+      if constexpr (C.consumers > 1) setmaxnreg_dec<producer_registers>();
       if (warp == 0 && warp::elect_one()) produce(p, role);
+      if constexpr (transposes)
+        if (warp >= 4 - V::warps) V::template transpose_all<Tiles>(p, role);
     }
   }
 
@@ -181,16 +187,17 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   TEGULA_DEVICE static void fetch(Params const& p, Roles& role, Work const& work,
                                   KeyBlocks const& blocks) {
     Loads const loads{p, work};
-    auto const sQ = tensor(role.smem.q);  // (consumer_m, head_dim, q_stages)
-    auto const sK = tensor(role.smem.k);  // (block_n, head_dim, stages)
-    auto const sV = tensor(role.smem.v);  // (head_dim_v, block_n, stages)
+    auto const sQ = tensor(role.smem.q);         // (consumer_m, head_dim, q_stages)
+    auto const sK = tensor(role.smem.k);         // (block_n, head_dim, stages)
+    auto const sV = tensor(V::tile(role.smem));  // (head_dim_v, block_n, stages)
+    auto const ring_v = V::ring(role.smem);
     auto const fetch_k = [&](int n) {
       SharedAddr const full = role.ring_k.acquire(role.k, k_bytes);
       loads.keys(n, sK(_, _, role.k.stage), full);
       role.k.next();
     };
     auto const fetch_v = [&](int n) {
-      SharedAddr const full = role.ring_v.acquire(role.v, v_bytes);
+      SharedAddr const full = ring_v.acquire(role.v, v_bytes);
       loads.values(n, sV(_, _, role.v.stage), full);
       role.v.next();
     };
@@ -214,17 +221,19 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     AccumulatorO tOrO;  // (MMA, 1, 1)
     role.q.advance(group);
     for (auto tile = role.queue.get(); Tiles::is_tile(tile); tile = role.queue.get()) {
-      Softmax softmax{p.scale};
-      compute(p, role, group, Work{p, tile}, softmax, tOrO);
+      Work const work{p, tile};
+      Descale const descale = descale_of<transposes>(p, work);
+      Softmax softmax{p.softcap_scale != 0.0f ? p.scale : p.scale * descale.scores};
+      compute(p, role, group, work, descale.scores, softmax, tOrO);
       auto const done = role.queue.again();  // what no register held meanwhile
-      store(p, role, group, Work{p, done}, softmax, tOrO);
+      store(p, role, group, Work{p, done}, descale.values, softmax, tOrO);
       role.queue.release();
     }
   }
 
   /// O, but for the division by the softmax's sums, of a tile's rows that are the consumer's.
   TEGULA_DEVICE static void compute(Params const& p, Roles& role, int group, Work const& work,
-                                    Softmax& softmax, AccumulatorO& tOrO) {
+                                    float descale, Softmax& softmax, AccumulatorO& tOrO) {
     KeyBlocks const all = work.blocks(), own = work.blocks_of(group);
     if constexpr (C.serving)
       clear_values_behind<C>(p.serving, work, tensor(role.smem.v), role.ring_v, role.v, kTail);
@@ -232,22 +241,27 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     while (n >= all.first && !own.has(n)) skip(role, group, n-- > all.first || !own.empty());
     if (own.empty()) {
       clear(tOrO);
-      if (!all.empty()) skip_rows(role);
+      if (!all.empty()) {  // another consumer's rows see keys: this one's stage of Q goes by empty
+        role.ring_q.wait(role.q);
+        warp::sync();  // as in skip
+        role.ring_q.release(role.q.stage);
+        role.q.advance(C.consumers);
+      }
     } else {
-      multiply(p, role, group, work.mask(), work.rows(group), own, softmax, tOrO);
+      multiply(p, role, group, work.mask(), work.rows(group), own, descale, softmax, tOrO);
       for (n = own.first - 1; n >= all.first; --n) skip(role, group, true);
     }
   }
 
   /// O to global memory, or, of one of several parts of the keys, to the others.
   TEGULA_DEVICE static void store(Params const& p, Roles& role, int group, Work const& work,
-                                  Softmax const& softmax, AccumulatorO& tOrO) {
+                                  float descale, Softmax const& softmax, AccumulatorO& tOrO) {
     int const thread = thread_idx_here() % kWarpgroupSize;
     if (int const parts = work.parts(); parts > 1)
       add_part<C, MmaO>(p, work, parts, group, {kParts + group, &role.smem.last_part[group]},
                         thread, softmax, tOrO);
     else
-      store_output<T, MmaO>(p.out, work.rows(group), thread, softmax, tOrO);
+      store_output<T, MmaO>(p.out, work.rows(group), thread, softmax, tOrO, descale);
   }
 
   /// A block of keys that the consumer's rows do not see, but another's of the tile.
@@ -263,23 +277,14 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     role.v.next();
   }
 
-  /// A tile of which the consumer has no rows that see a key.
-  TEGULA_DEVICE static void skip_rows(Roles& role) {
-    role.ring_q.wait(role.q);
-    warp::sync();  // likewise
-    role.ring_q.release(role.q.stage);
-    role.q.advance(C.consumers);
-  }
-
   /// O = P V over the blocks of keys that the consumer's rows see, from the last to the first, with
   /// P the numerators of the softmax.
   TEGULA_DEVICE static void multiply(Params const& p, Roles& role, int group,
                                      AttentionMask const& mask, Rows const& rows,
-                                     KeyBlocks const& blocks, Softmax& softmax,
+                                     KeyBlocks const& blocks, float descale, Softmax& softmax,
                                      AccumulatorO& tOrO) {
-    auto const& ring_q = role.ring_q;
-    auto const &ring_k = role.ring_k, &ring_v = role.ring_v;
-    auto& order = role.order;
+    auto const& ring_k = role.ring_k;
+    auto const& ring_v = role.ring_v;
     auto& q = role.q;
     auto &k = role.k, &v = role.v;
     auto const tSsQ = MmaS{}.partition_a(tensor(role.smem.q))(_, _, q.stage);  // (1, MMA_K)
@@ -301,7 +306,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     };
     auto const softmax_of = [&](int n) {  // once S has come: P, but for its registers
       wgmma_pin(tSrS);
-      cap_and_mask<C, MmaS>(p.softcap_scale, mask, rows, blocks, n, tSrS);
+      cap_and_mask<MmaS, C.exponential, C.block_n>(mask, blocks, rows, n, p.softcap_scale * descale,
+                                                   tSrS);
       bool const grown = softmax.follow_and_exponentiate(tSrS, factor);
       // No sum of exponentials is negative, but ptxas does not know it: the release comes after
       // the first row's. Else it puts all of them off until after the wait for O, which they are
@@ -311,21 +317,21 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       return grown;
     };
 
-    ring_q.wait(q);
+    role.ring_q.wait(q);
     ring_k.wait(k);
     wgmma_fence();  // the registers of S, before the wgmma that write them
     start_scores();
     wgmma_wait_group<0>();
     softmax_of(blocks.last - 1);
-    copy(MmaO::operand_a(MmaS{}, tSrS), tOrP);
+    copy(MmaO::template operand_a<typename V::Order>(MmaS{}, tSrS), tOrP);
 #pragma unroll 1
     for (int n = blocks.last - 2; n >= blocks.first; --n) {
       ring_k.wait(k);
-      if constexpr (C.consumers > 1) order.enter(group);
+      if constexpr (C.consumers > 1) role.order.enter(group);
       wgmma_fence();
       start_scores();
       start_output(n < blocks.last - 2);
-      if constexpr (C.consumers > 1) order.leave(group);
+      if constexpr (C.consumers > 1) role.order.leave(group);
       wgmma_wait_group<1>();  // S has come
       bool const grown = softmax_of(n);
       wgmma_wait_group<0>();  // O has come, and P's registers are free
@@ -333,10 +339,9 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       ring_v.release(v.stage);
       v.next();
       if (grown) Softmax::scale_rows(tOrO, factor);
-      copy(MmaO::operand_a(MmaS{}, tSrS), tOrP);
+      copy(MmaO::template operand_a<typename V::Order>(MmaS{}, tSrS), tOrP);
     }
-    // all of S has come: the next rows may be loaded while these are finished
-    ring_q.release(q.stage);
+    role.ring_q.release(q.stage);  // all of S has come: the next rows may be loaded meanwhile
     q.advance(C.consumers);
 
     start_output(blocks.last - blocks.first > 1);

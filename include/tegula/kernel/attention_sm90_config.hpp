@@ -44,24 +44,42 @@ constexpr int block_m(AttentionSm90Config const& c) { return kAttentionConsumerR
 /// of its next tile come while it computes.
 constexpr int q_stages(AttentionSm90Config const& c) { return c.consumers == 1 ? 2 : c.consumers; }
 
-/// Tiles as MMA operands, in (mn, k): each consumer's rows of Q, and K, are K-major, V (head_dim_v,
-/// block_n) is MN-major.
+/// Whether V is transposed on its way to the second product: wgmma reads operands of 8 bits K-major
+/// only, and V's head dimension is contiguous, which is mn there.
+constexpr bool transposes_v(AttentionSm90Config const& c) { return bits(c.dtype) == 8; }
+
+/// Tiles as MMA operands, in (mn, k): each consumer's rows of Q, and K, are K-major; V (head_dim_v,
+/// block_n) is MN-major as TMA brings it.
 constexpr OperandTile q_tile(AttentionSm90Config const& c) {
   return {bits(c.dtype), kAttentionConsumerRows, c.head_dim, 1, q_stages(c)};
 }
 constexpr OperandTile k_tile(AttentionSm90Config const& c) {
   return {bits(c.dtype), c.block_n, c.head_dim, 1, c.stages};
 }
-constexpr OperandTile v_tile(AttentionSm90Config const& c) {
+constexpr OperandTile loaded_v_tile(AttentionSm90Config const& c) {
   return {bits(c.dtype), c.head_dim_v, c.block_n, 0, c.stages};
 }
-
-/// The shared memory of a CTA, or a little more: the tiles, and 1 KB for barriers and alignment.
-constexpr int shared_bytes(AttentionSm90Config const& c) {
-  int const of_rows = c.head_dim * kAttentionConsumerRows * q_stages(c),
-            of_keys = (c.head_dim + c.head_dim_v) * c.block_n * c.stages;
-  return (of_rows + of_keys) * bits(c.dtype) / 8 + 1024;
+constexpr OperandTile v_tile(AttentionSm90Config const& c) {
+  return {bits(c.dtype), c.head_dim_v, c.block_n, transposes_v(c) ? 1 : 0, c.stages};
 }
+
+/// The shared memory of a CTA, or a little more: the tiles, and 1 KB for barriers and alignment, or
+/// 2 where V is transposed.
+constexpr int shared_bytes(AttentionSm90Config const& c) {
+  int const of_v = transposes_v(c) ? 2 : 1;  // as TMA brings it, and transposed: each with barriers
+  int const of_rows = c.head_dim * kAttentionConsumerRows * q_stages(c),
+            of_keys = (c.head_dim + of_v * c.head_dim_v) * c.block_n * c.stages;
+  return (of_rows + of_keys) * bits(c.dtype) / 8 + 1024 * of_v;
+}
+
+/// What q, k and v of 8 bits are to be multiplied with: a factor for each batch and head of keys
+/// (FlashAttention-3's q_descale, k_descale, v_descale), or null for 1.
+struct AttentionDescales {
+  float const* q = nullptr;
+  float const* k = nullptr;
+  float const* v = nullptr;
+  DescaleStrides stride;
+};
 
 /// Floats of a row of AttentionServing::partial: O, the offset of its softmax, the sum, and as many
 /// as a multiple of 16 bytes takes.
@@ -115,9 +133,9 @@ struct AttentionServing {
 /// and head.
 ///
 /// The tensor maps' axes are (head_dim, token, head, batch), their boxes those of q_tile, k_tile
-/// and v_tile. Which keys a row sees: `mask`. Scores are scale S, or with a softcap c > 0, c
-/// tanh(scale S / c). A sink, one number a head, takes part in a row's softmax as a score without
-/// a value.
+/// and loaded_v_tile. Which keys a row sees: `mask`. Scores are scale S, or with a softcap c > 0, c
+/// tanh(scale S / c). A sink, one number a head, takes part in a row's softmax as a score without a
+/// value.
 struct AttentionSm90Params {
   TensorMap q;
   TensorMap k;
@@ -129,6 +147,7 @@ struct AttentionSm90Params {
   Divisor heads_per_kv_head{1};    ///< query heads that share a head of K and V
   float scale = 0;                 ///< of the scores, or, with a softcap, the softcap
   float softcap_scale = 0;         ///< with a softcap: scale / softcap; else 0
+  AttentionDescales descales;      ///< of operands of 8 bits
   AttentionOutput out;
   AttentionServing serving;  ///< of a configuration that is `serving`
 };

@@ -94,6 +94,14 @@ constexpr AttentionSm90Config with_polynomial(AttentionSm90Config tile) {
   return tile;
 }
 
+/// Those of e4m3. Head dim 128 has two until they have been measured on a GPU.
+inline constexpr AttentionSm90Config attention_sm90_fp8_tiles[] = {
+    {.head_dim = 64, .head_dim_v = 64, .block_n = 160, .consumers = 3},
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 224},
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 128},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 128},
+};
+
 /// Those for serving: one consumer where a tile has few rows, for which K and V stream through as
 /// many stages as there is memory for, and two where it has many.
 inline constexpr AttentionSm90Config attention_sm90_serving_tiles[] = {
@@ -106,9 +114,10 @@ inline constexpr AttentionSm90Config attention_sm90_serving_tiles[] = {
 };
 
 constexpr auto attention_sm90_table() {
-  constexpr int tiles = static_cast<int>(std::size(attention_sm90_tiles));
-  constexpr int serving = static_cast<int>(std::size(attention_sm90_serving_tiles));
-  Table<AttentionSm90Config, tiles * 2 * 2 + serving * 2> table;
+  constexpr int tiles = static_cast<int>(std::size(attention_sm90_tiles)),
+                fp8_tiles = static_cast<int>(std::size(attention_sm90_fp8_tiles)),
+                serving_tiles = static_cast<int>(std::size(attention_sm90_serving_tiles));
+  Table<AttentionSm90Config, tiles * 2 * 2 + fp8_tiles + serving_tiles * 2> table;
   int i = 0;
   for (Exponential e : {Exponential::ex2_approx, Exponential::polynomial}) {
     for (DType t : {DType::bf16, DType::f16}) {
@@ -117,6 +126,10 @@ constexpr auto attention_sm90_table() {
         table.values[i++] = e == Exponential::polynomial ? with_polynomial(tile) : tile;
       }
     }
+  }
+  for (AttentionSm90Config tile : attention_sm90_fp8_tiles) {
+    tile.dtype = DType::e4m3;
+    table.values[i++] = tile;
   }
   for (DType t : {DType::bf16, DType::f16}) {
     for (AttentionSm90Config tile : attention_sm90_serving_tiles) {
@@ -317,9 +330,10 @@ struct AttentionSm90Family {
   template <Config C> using Kernel = AttentionSm90<C>;
   static constexpr auto table = detail::attention_sm90_table();
 
-  /// bf16 at every tile; the polynomial and f16 where the tile is smallest. For serving, bf16 at
-  /// the smaller ones.
+  /// bf16 at every tile; the polynomial and f16 where the tile is smallest; e4m3 at each head dim.
+  /// For serving, bf16 at the smaller tiles.
   static constexpr bool is_representative(Config const& c) {
+    if (c.dtype == DType::e4m3) return c.head_dim != 128 || c.block_n == 224;
     if (c.serving)
       return c.dtype == DType::bf16 &&
              (c.head_dim == 64 || (c.head_dim == 128 && c.consumers == 1));

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <type_traits>
+
 #include "tegula/arch/math.hpp"
 #include "tegula/arch/warp.hpp"
 #include "tegula/kernel/attention_config.hpp"
 #include "tegula/macros.hpp"
 #include "tegula/numeric/exp2.hpp"
+#include "tegula/numeric/float8.hpp"
 #include "tegula/tensor/fragment.hpp"
 
 namespace tegula {
@@ -29,20 +32,27 @@ template <Exponential E> TEGULA_DEVICE float tanh_by_exp2(float x) {
 }
 
 /// The running softmax of the rows that a lane shares with the three other lanes of its quad. M is
-/// the map of the accumulators of S.
+/// the map of the accumulators of S, T the type that P is rounded to.
 ///
 /// Online softmax (Milakov and Gimelshein, arXiv 1805.02867) in base 2: P = 2^(scale_log2 S -
 /// offset), where offset follows the row's maximum only when that has grown by more than `kSlack`:
 /// until then P stays below 2^kSlack, well inside f32 and f16, and neither need the maximum be
 /// shared by the quad nor O be rescaled. (The idea of a slack is FlashAttention-4's.) Sums stay in
 /// each lane until the end.
-template <class M, Exponential E> struct OnlineSoftmax {
-  static constexpr float kSlack = 8.0f;
+///
+/// P of e4m3, which has few bits, fills that type's range instead: an offset stands kShift below
+/// the maximum that it follows, so that P reaches 2^8, and the slack leaves P below 2^8.75, where
+/// 448 is the largest number. Whatever the offset, O and the sums have it in common, and the
+/// log-sum-exp adds it.
+template <class M, Exponential E, class T = bfloat16> struct OnlineSoftmax {
+  static constexpr Exponential exponential = E;
+  static constexpr float kShift = std::is_same_v<T, float_e4m3> ? 8.0f : 0.0f;
+  static constexpr float kSlack = std::is_same_v<T, float_e4m3> ? 0.75f : 8.0f;
   static constexpr int rows = count_along<M, 0>;
   static constexpr int columns = count_along<M, 1>;
 
   float scale_log2;  ///< softmax scale times log2(e)
-  /// scale_log2 times a maximum of the row so far; -inf before the row has seen a key
+  /// scale_log2 times a maximum of the row so far, less kShift; -inf before the row has seen a key
   float offset[rows];
   float sum[rows];  ///< of this lane's P
 
@@ -62,7 +72,7 @@ template <class M, Exponential E> struct OnlineSoftmax {
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       maximum[r] = largest(S, r) * scale_log2;
-      grown |= maximum[r] > offset[r] + kSlack;
+      grown |= maximum[r] > offset[r] + (kShift + kSlack);
     }
     if (warp::any(grown)) rescale(maximum, O);
 #pragma unroll
@@ -79,9 +89,10 @@ template <class M, Exponential E> struct OnlineSoftmax {
       float const own = largest(S, r);
       float const pair = max_f32(own, warp::shfl_xor(own, 1));
       float const maximum = max_f32(pair, warp::shfl_xor(pair, 2)) * scale_log2;
-      bool const follows = maximum > offset[r] + kSlack;
-      factor[r] = follows ? exp2<E>(offset[r] - maximum) : 1.0f;
-      offset[r] = follows ? maximum : offset[r];
+      bool const follows = maximum > offset[r] + (kShift + kSlack);
+      float const next = shifted(maximum);
+      factor[r] = follows ? exp2<E>(offset[r] - next) : 1.0f;
+      offset[r] = follows ? next : offset[r];
       sum[r] *= factor[r];
       exponentiate(S, r);
       grown |= follows;
@@ -108,6 +119,11 @@ template <class M, Exponential E> struct OnlineSoftmax {
   }
 
  private:
+  /// The offset that follows a maximum.
+  TEGULA_DEVICE static float shifted(float maximum) {
+    return kShift == 0.0f ? maximum : maximum - kShift;
+  }
+
   template <class MO>
   TEGULA_DEVICE void rescale(float const (&maximum)[rows], Fragment<float, MO>& O) {
     static_assert(count_along<MO, 0> == rows,
@@ -115,7 +131,7 @@ template <class M, Exponential E> struct OnlineSoftmax {
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       float const pair = max_f32(maximum[r], warp::shfl_xor(maximum[r], 1));
-      float const next = max_f32(offset[r], max_f32(pair, warp::shfl_xor(pair, 2)));
+      float const next = max_f32(offset[r], shifted(max_f32(pair, warp::shfl_xor(pair, 2))));
       // Before its first key a row's sum and O are 0, whatever the factor.
       float const factor = offset[r] == -kInfinity ? 1.0f : exp2<E>(offset[r] - next);
       offset[r] = next;

@@ -373,15 +373,24 @@ TEGULA_DEVICE auto reduce(Fragment<T, M> const& f, Combine combine,
 }
 
 /// Registers of another fragment, in another order (Order: which of its values is value i) and
-/// rounded to T, to nearest even, when an instruction asks for them. A fragment is referred to, a
-/// slice is kept.
+/// rounded to T (half, bfloat16, or saturating float_e4m3), to nearest even, when an instruction
+/// asks for them. A fragment is referred to, a slice is kept.
 template <class T, class From, class Order> struct Rounded {
   static constexpr int size = mode_size<Order>;
   std::conditional_t<detail::is_slice<From>, From, From const&> from;
 
   TEGULA_DEVICE std::uint32_t reg(int i, SourceLocation where) const {
-    return pack_pair<T>(from(coordinate<0>(Order{}, 2 * i), where),
-                        from(coordinate<0>(Order{}, 2 * i + 1), where));
+    if constexpr (std::is_same_v<T, float_e4m3>) {
+      return cvt_rn_satfinite_e4m3x4(value(4 * i, where), value(4 * i + 1, where),
+                                     value(4 * i + 2, where), value(4 * i + 3, where));
+    } else {
+      return pack_pair<T>(value(2 * i, where), value(2 * i + 1, where));
+    }
+  }
+
+ private:
+  TEGULA_DEVICE float value(int i, SourceLocation where) const {
+    return from(coordinate<0>(Order{}, i), where);
   }
 };
 /// The values rounded to T (half, bfloat16) when an instruction asks for them.

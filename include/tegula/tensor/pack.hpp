@@ -5,6 +5,7 @@
 
 #include "tegula/arch/math.hpp"
 #include "tegula/numeric/bfloat16.hpp"
+#include "tegula/numeric/float8.hpp"
 #include "tegula/numeric/half.hpp"
 
 namespace tegula {

@@ -391,6 +391,17 @@ TEGULA_DEVICE auto tensor(SharedTile<T, L> const& tile,
   return Tensor<Shared<Tile>, typename detail::WholeTile<Tile>::Type>{Shared<Tile>(tile, where)};
 }
 
+/// The rows of 16 bytes whose addresses `thread` gives to ldmatrix or stmatrix, of a tile (mn, k[,
+/// ...]): Threads maps a thread to the coordinate of its first row, Steps the instructions' modes
+/// to coordinates from there on. The modes beyond the tile's follow.
+template <class Threads, class Steps, CopyOp Op, class Space, class M>
+TEGULA_DEVICE auto matrix_rows(Tensor<Space, M> const& tile, int thread,
+                               SourceLocation where = SourceLocation::current()) {
+  using Begins = compose_t<take_t<0, 2, M>, Threads>;
+  using Own = concat_t<compose_t<take_t<0, 2, M>, Steps>, take_t<2, M::rank, M>>;
+  return detail::make_tensor<Own>(tile.space.template begin_at<Begins, Op>(thread, where));
+}
+
 /// The same tensor in the shared memory of the cluster's CTA `rank`.
 template <class Tile, class Threads, CopyOp A, int B, class M>
 TEGULA_DEVICE auto in_peer(Tensor<Shared<Tile, Threads, A, B>, M> const& t, int rank,

@@ -206,17 +206,31 @@ template <TiledMmaSpec S> struct StoredRows {
   };
 };
 
-/// Which value of C is value i of A, where C's columns are A's k.
-constexpr Layout retile(Layout const& from, Layout const& to, Tuple const& tile) {
+/// C's tile with its columns in the order that A's k has them.
+constexpr Layout in_order(Tuple const& tile, Layout const& order) {
   Layout const flat = layout(tile);
-  return make_layout(composition(left_inverse(composition(flat, from)), composition(flat, to)));
+  if (order.size() != flat[1].size())
+    refuse("operand_a", "the order must have as many places as C has columns", order, tile);
+  return make_layout(flat[0], composition(flat[1], order));
 }
 
-constexpr bool same_threads(Layout const& from, Layout const& to, Tuple const& tile) {
-  if (coalesce(composition(layout(tile), from)) != coalesce(composition(layout(tile), to)))
-    refuse("operand_a", "the threads that hold C are not those that need it as A", from, to, tile);
+/// Which value of C is value i of A, where C's columns, in that order, are A's k.
+constexpr Layout retile(Layout const& from, Layout const& to, Tuple const& tile,
+                        Layout const& order) {
+  return make_layout(composition(left_inverse(composition(layout(tile), from)),
+                                 composition(in_order(tile, order), to)));
+}
+
+constexpr bool same_threads(Layout const& from, Layout const& to, Tuple const& tile,
+                            Layout const& order) {
+  if (coalesce(composition(layout(tile), from)) != coalesce(composition(in_order(tile, order), to)))
+    refuse("operand_a", "the threads that hold C are not those that need it as A", from, to, tile,
+           order);
   return true;
 }
+
+/// The columns of C as they stand.
+template <int N> struct Unpermuted { static constexpr Layout value = layout(N); };
 
 }  // namespace detail
 
@@ -284,20 +298,27 @@ template <TiledMmaSpec S> struct TiledMma {
   /// The accumulators of another product (m, K) rounded to A's type, as this one's A. No value
   /// moves between threads; refused where one would have to.
   template <TiledMmaSpec From, class M>
-  TEGULA_DEVICE static auto operand_a(TiledMma<From>, Fragment<float, M> const& c) {
-    using Order = AsOperandA<From>;
-    static_assert(Order::same);
-    return Rounded<A, Fragment<float, M>, MapOf<Order>>{c};
+  TEGULA_DEVICE static auto operand_a(TiledMma<From> const& from, Fragment<float, M> const& c) {
+    return operand_a<detail::Unpermuted<TiledMma<From>::n>>(from, c);
+  }
+  /// The same with the other product's columns in another order: A's k is column Order::value(k).
+  /// B's k must be in that order too; then the sum is over the same pairs.
+  template <class Order, TiledMmaSpec From, class M>
+  TEGULA_DEVICE static auto operand_a(TiledMma<From> const&, Fragment<float, M> const& c) {
+    using Values = AsOperandA<From, Order>;
+    static_assert(Values::same);
+    return Rounded<A, Fragment<float, M>, MapOf<Values>>{c};
   }
 
  private:
-  template <TiledMmaSpec From> struct AsOperandA {
+  template <TiledMmaSpec From, class Order> struct AsOperandA {
     using FromC = detail::OperandRegisters<From, 'c', TiledMma<From>::k>;
     using ToA = detail::OperandRegisters<S, 'a', TiledMma<From>::n>;
     static constexpr Tuple tile = shape(TiledMma<From>::m, TiledMma<From>::n);
-    static constexpr Layout value = detail::retile(FromC::value.values, ToA::value.values, tile);
+    static constexpr Layout value =
+        detail::retile(FromC::value.values, ToA::value.values, tile, Order::value);
     static constexpr bool same =
-        detail::same_threads(FromC::value.threads, ToA::value.threads, tile);
+        detail::same_threads(FromC::value.threads, ToA::value.threads, tile, Order::value);
   };
 
   template <char Operand, class Space, class M>
@@ -367,10 +388,7 @@ template <TiledMmaSpec S> struct MatrixStore {
     using Whole = detail::MmaTilingOf<S>;
     static_assert(mode_size<mode_at<0, M>> == Whole::m && mode_size<mode_at<1, M>> == Whole::n,
                   "MatrixStore: the tile must be as large as the tiled MMA's");
-    using Begins = compose_t<take_t<0, 2, M>, Threads>;
-    using Own = concat_t<compose_t<take_t<0, 2, M>, Values>, take_t<2, M::rank, M>>;
-    return detail::make_tensor<Own>(
-        tile.space.template begin_at<Begins, CopyOp::stmatrix>(thread, where));
+    return matrix_rows<Threads, Values, CopyOp::stmatrix>(tile, thread, where);
   }
 };
 

@@ -162,7 +162,9 @@ double FamilyTraits<AttentionSm90Family>::cost(AttentionArguments const& argumen
   double const rounds = grows(mask)
                             ? static_cast<double>(order.count()) / grid_of(order, device)
                             : static_cast<double>(ceil_div(order.count(), grid_of(order, device)));
-  return rounds * (mean * c.block_n + 64) * block_m(c) * (c.head_dim + c.head_dim_v);
+  // What a block costs besides its products, in keys: with fewer bits these take less time.
+  int const block_n = c.block_n + (bits(c.dtype) == 8 ? 32 : 0);
+  return rounds * (mean * block_n + 64) * block_m(c) * (c.head_dim + c.head_dim_v);
 }
 
 std::string FamilyTraits<AttentionSm90Family>::remark(AttentionArguments const& arguments,
@@ -226,19 +228,21 @@ AttentionSm90Params FamilyTraits<AttentionSm90Family>::lower(Machine const& mach
   AttentionMask const mask = mask_of(a);
   auto const [q, k, v] = operands(a);
   TmaBoxes const q_boxes = tma_boxes(q_tile(c)), k_boxes = tma_boxes(k_tile(c)),
-                 v_boxes = tma_boxes(v_tile(c));
+                 v_boxes = tma_boxes(loaded_v_tile(c));
   bool const capped = a.softcap != 0;
   AttentionSm90Params p;
   p.mask = mask;
   p.scale = capped ? a.softcap : *a.scale;
   p.softcap_scale = capped ? *a.scale / a.softcap : 0.0f;
+  p.descales = {.q = a.q_descale, .k = a.k_descale, .v = a.v_descale, .stride = *a.descale_stride};
   p.out = {.o = a.o,
            .lse = a.lse,
            .sink = a.sink,
            .stride = *a.o_stride,
            .seq_q = mask.seq_q,
            .heads = static_cast<int>(a.heads),
-           .head_dim_v = static_cast<int>(*a.head_dim_v)};
+           .head_dim_v = static_cast<int>(*a.head_dim_v),
+           .type = *a.out};
   std::int64_t sharing = a.heads / *a.kv_heads;
   if (c.serving) {
     AttentionShares const shares = attention_shares(a, c, device);

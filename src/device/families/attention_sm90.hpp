@@ -132,13 +132,24 @@ inline std::vector<sim::GlobalTensor> FamilyTraits<AttentionSm90Family>::describ
   add("Q", p.q, all_rows ? Coverage::read : Coverage::any);
   add("K", p.k, all_keys ? Coverage::read : Coverage::any);
   add("V", p.v, all_keys ? Coverage::read : Coverage::any);
-  tensors.push_back(tokens("O", c.dtype, p.out.o, mask.seq_q, p.out.head_dim_v, order.heads,
+  tensors.push_back(tokens("O", p.out.type, p.out.o, mask.seq_q, p.out.head_dim_v, order.heads,
                            order.batches, p.out.stride, Coverage::written));
   if (p.out.lse != nullptr)
     tensors.push_back(log_sum_exp(p.out.lse, mask.seq_q, order.heads, order.batches));
   if (p.out.sink != nullptr)
     tensors.push_back(
         tensor("sink", DType::f32, p.out.sink, {{"head", order.heads, 1}}, Coverage::read));
+  for (auto const& [name, factors] : {std::pair("q_descale", p.descales.q),
+                                      {"k_descale", p.descales.k},
+                                      {"v_descale", p.descales.v}}) {
+    if (factors == nullptr) continue;
+    int const kv_heads = order.heads / p.heads_per_kv_head;
+    DescaleStrides const& s = p.descales.stride;
+    tensors.push_back(tensor(name, DType::f32, factors,
+                             {{"batch", s.batch == 0 ? 1 : order.batches, s.batch},
+                              {"head", s.head == 0 ? 1 : kv_heads, s.head}},
+                             Coverage::read));
+  }
   return tensors;
 }
 
