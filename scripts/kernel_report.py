@@ -18,6 +18,7 @@ LIMITS = {"stack": "a stack frame", "spill_stores": "spill stores", "spill_loads
 REQUIRED = {  # what a kernel is built from, by what its name says
     "sm80": ("mma", "ldmatrix", "bar_sync"),
     "gemm_sm90": ("wgmma", "tma_load", "tma_store"),
+    "grouped_gemm_sm90": ("wgmma", "tma_load"),
     "attention_sm90": ("wgmma", "tma_load"),
 }
 REGISTERS = 65536  # of a multiprocessor
@@ -49,9 +50,9 @@ def faults(kernel):
         return found + ["no PTX was seen"]
     if counts["call"]:
         found.append(f"{counts['call']} calls that were not inlined")
-    for word, required in REQUIRED.items():
-        if word in kernel["name"]:
-            found += [f"no {name} instruction" for name in required if not counts[name]]
+    family = max((word for word in REQUIRED if word in kernel["name"]), key=len, default=None)
+    if family is not None:
+        found += [f"no {name} instruction" for name in REQUIRED[family] if not counts[name]]
     if "sm90" in kernel["name"] and not counts["setmaxnreg"] and kernel["registers"] is not None:
         # A kernel at the limit of an even share is one whose consumers want more: its producer
         # gives them of its own.

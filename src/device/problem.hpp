@@ -7,6 +7,7 @@
 #include "tegula/atom/mma_spec.hpp"
 #include "tegula/kernel/attention_config.hpp"
 #include "tegula/kernel/gemm_sm90_config.hpp"
+#include "tegula/kernel/grouped_gemm_sm90_config.hpp"
 #include "tegula/numeric/dtype.hpp"
 
 namespace tegula::device {
@@ -29,6 +30,15 @@ constexpr char const* text(Exponential exponential) {
 constexpr char const* text(Schedule schedule) {
   constexpr char const* names[] = {"basic", "cooperative", "pingpong"};
   return names[static_cast<int>(schedule)];
+}
+
+constexpr char const* text(Scales scales) {
+  constexpr char const* names[] = {"none", "1x128,128x128", "1x128,1x128"};
+  return names[static_cast<int>(scales)];
+}
+constexpr char const* text(Grouping grouping) {
+  constexpr char const* names[] = {"none", "contiguous", "masked", "k"};
+  return names[static_cast<int>(grouping)];
 }
 
 }  // namespace tegula::device

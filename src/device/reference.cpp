@@ -7,7 +7,10 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <thread>
+
+#include "tegula/device/grouped_gemm.hpp"
 
 // The bounds
 //
@@ -39,6 +42,9 @@
 // |bias|. relu has slope 1. gelu and silu have slopes of at most 1.13 and 1.1, and are x/2 (1 +
 // tanh y) with tanh.approx, which errs by 2^-11 relative (PTX ISA), and y and the rest by a few u:
 // |x|/2 (2^-11 |tanh y| + 16 u). Then one rounding to the output.
+//
+// With scales, each block of 128 of K is a sum of its own, followed as above from zero; it and its
+// scales, whose product is rounded, are added to the sum of blocks in f32, one rounding each.
 //
 // Attention, a row of scores s_j = scale q.k_j and weights w_j = exp(s_j - max) / sum. The kernel
 // computes 2^(fma(S_j, c, -offset)), c = scale log2(e). Any offset is right so long as O and the
@@ -302,6 +308,128 @@ Values gemm(GemmArguments const& arguments, std::vector<std::int64_t> const& row
       }
     });
   }
+  return result;
+}
+
+namespace {
+
+/// Blocks of K whose columns are [begin, end), scaled and added up in f32, each with its error.
+class ScaledSum {
+ public:
+  /// Adds the products of x and y, n of them, that share a scale.
+  void add(double const* x, DType x_type, double const* y, DType y_type, std::int64_t n,
+           double scale) {
+    Dot const block = dot(x, y, n);
+    double const magnitude = std::abs(scale) * std::abs(block.sum);
+    // The scales are multiplied, and their product with the block's sum added: a rounding each.
+    double const error = std::abs(scale) * fp8_error(x, x_type, y, y_type, n) +
+                         8 * kU * std::abs(scale) * block.magnitude;
+    value_ += scale * block.sum;
+    error_ += error + kU * (magnitude + error);
+    error_ += kU * (std::abs(value_) + error_) + 0x1p-149;
+  }
+  double value() const { return value_; }
+  double error() const { return 1.001 * error_; }
+
+ private:
+  double value_ = 0, error_ = 0;
+};
+
+/// Where a row of D has its operands: nothing where it is no group's.
+struct GroupedRow {
+  std::int64_t group, a_row, b_group, k, k_end, k_block;
+  std::int64_t c;  ///< the first element of its row in C
+};
+std::optional<GroupedRow> grouped_row(GroupedGemmArguments const& g, std::int64_t row) {
+  auto const begin = [&](std::int64_t i) -> std::int64_t {
+    return g.group_begins != nullptr ? g.group_begins[i] : i == 0 ? 0 : g.group_ends[i - 1];
+  };
+  switch (g.grouping) {
+    case Grouping::none:
+      return GroupedRow{0, row, 0, 0, g.k, 0, row * *g.ldc};
+    case Grouping::masked: {
+      std::int64_t const group = row / g.m;
+      if (row % g.m >= g.group_ends[group]) return {};
+      return GroupedRow{group, row, group, 0, g.k, 0, row * *g.ldc};
+    }
+    case Grouping::contiguous:
+      for (std::int64_t i = 0; i < g.groups; ++i)
+        if (begin(i) <= row && row < g.group_ends[i])
+          return GroupedRow{i, row, i, 0, g.k, 0, row * *g.ldc};
+      return {};
+    default: {
+      std::int64_t const group = row / g.m;
+      std::int64_t block = 0;
+      for (std::int64_t i = 0; i < group; ++i)
+        block +=
+            std::max<std::int64_t>(0, (g.group_ends[i] - begin(i) + kScaleBlock - 1) / kScaleBlock);
+      return GroupedRow{group,
+                        row % g.m,
+                        0,
+                        begin(group),
+                        std::max<std::int64_t>(begin(group), g.group_ends[group]),
+                        block,
+                        group * *g.c_group_stride + row % g.m * *g.ldc};
+    }
+  }
+}
+
+double grouped_scale_b(GroupedGemmArguments const& g, GroupedRow const& at, std::int64_t n,
+                       std::int64_t block) {
+  if (g.scales == Scales::rows_by_rows)
+    return g.scale_b[(at.b_group * scale_blocks(g) + block) * *g.scale_b_stride + n];
+  std::int64_t const blocks_n = (g.n + kScaleBlock - 1) / kScaleBlock;
+  return g.scale_b[(at.b_group * blocks_n + n / kScaleBlock) * scale_blocks(g) + block];
+}
+
+}  // namespace
+
+Values grouped_gemm(GroupedGemmArguments const& arguments, std::vector<std::int64_t> const& rows) {
+  GroupedGemmArguments const g = with_defaults(arguments);
+  Values result;
+  result.value.resize(rows.size() * static_cast<std::size_t>(g.n));
+  result.bound.assign(result.value.size(), std::numeric_limits<double>::infinity());
+  bool const many_b = g.grouping == Grouping::contiguous || g.grouping == Grouping::masked;
+  std::vector<std::vector<double>> all_b;  // (groups of B, n, k)
+  for (std::int64_t group = 0; group < (many_b ? g.groups : 1); ++group)
+    all_b.push_back(
+        matrix(static_cast<char const*>(g.b) + group * *g.b_group_stride * (bits(*g.in_b) / 8),
+               *g.in_b, g.n, g.k, *g.ldb, 1));
+  parallel_for(static_cast<std::int64_t>(rows.size()), [&](std::int64_t r) {
+    auto const row = grouped_row(g, rows[static_cast<std::size_t>(r)]);
+    if (!row) return;
+    std::int64_t const depth = row->k_end - row->k;
+    std::vector<double> a(static_cast<std::size_t>(depth));
+    for (std::int64_t i = 0; i < depth; ++i)
+      a[static_cast<std::size_t>(i)] = element(g.a, g.in, row->a_row * *g.lda + row->k + i);
+    for (std::int64_t j = 0; j < g.n; ++j) {
+      double const* const b =
+          all_b[static_cast<std::size_t>(row->b_group)].data() + j * g.k + row->k;
+      double value = 0, error = 0;
+      if (g.scales == Scales::none) {
+        Dot const x = dot(a.data(), b, depth);
+        value = x.sum,
+        error = mma_error(depth) * x.magnitude + 0x1p-149 * static_cast<double>(depth / 8 + 1);
+      } else {
+        ScaledSum sum;
+        for (std::int64_t first = 0; first < depth; first += kScaleBlock) {
+          std::int64_t const block = row->k_block + first / kScaleBlock;
+          sum.add(a.data() + first, g.in, b + first, *g.in_b,
+                  std::min<std::int64_t>(kScaleBlock, depth - first),
+                  static_cast<double>(g.scale_a[block * *g.scale_a_stride + row->a_row]) *
+                      grouped_scale_b(g, *row, j, block));
+        }
+        value = sum.value(), error = sum.error();
+      }
+      double const c = g.c != nullptr ? element(g.c, *g.out, row->c + j) : 0;
+      if (g.c != nullptr) error += kU * (std::abs(value) + error + std::abs(c));
+      value += c;
+      auto const at = static_cast<std::size_t>(r * g.n + j);
+      result.value[at] = value;
+      result.bound[at] =
+          error + unit_roundoff(*g.out) * (std::abs(value) + error) + underflow(*g.out);
+    }
+  });
   return result;
 }
 

@@ -11,6 +11,7 @@
 
 #include "commands.hpp"
 #include "draw_tiling.hpp"
+#include "grouped_gemm_command.hpp"
 #include "kernel_run.hpp"
 #include "output.hpp"
 #include "tegula/device/gemm_plan.hpp"
@@ -27,6 +28,9 @@ With --batch each of A, B, C and D has one axis more, in front; a file of A, B o
 Every array is dense and row-major. D = activation(alpha scale_a scale_b A B + beta C + bias) is checked against
 float64, within a bound derived from the arithmetic; a result beyond it exits with 1.
 
+With --scales or --groups the operands are generated, B is (n, k), and D = A B^T, or with --beta 1
+D = A B^T + C, for each group.
+
 The kernel and its configuration are chosen by a model of the GPU. --explain shows what was weighed, and runs nothing;
 the options under "choice" decide parts of it by hand.
 
@@ -37,7 +41,9 @@ Examples:
   tegula gemm --a x.npy --b model.safetensors:encoder.weight --trans-b --bias model.safetensors:encoder.bias --dtype f16 --output y.npy
   tegula gemm --m 4096 --n 4096 --k 4096 --trans-b --device sim --explain
   tegula gemm --m 4096 --n 4096 --k 4096 --trans-b --device sim --explain --tile 128x256 --draw-tiles tiles.svg
-  tegula gemm --m 8192 --n 8192 --k 8192 --device cuda --schedule pingpong --repeat 20)";
+  tegula gemm --m 8192 --n 8192 --k 8192 --device cuda --schedule pingpong --repeat 20
+  tegula gemm --m 200 --n 384 --k 512 --in e4m3 --scales 1x128,128x128
+  tegula gemm --groups 100,0,17 --n 256 --k 512 --in bf16)";
 
 struct Options {
   MachineOptions machine;
@@ -51,6 +57,8 @@ struct Options {
   float alpha = 1;
   std::optional<float> beta;  // 1 where there is a file of C, else 0
   std::optional<float> scale_a, scale_b;
+  std::string scales, grouping;
+  std::optional<std::string> groups;
   int repeat = 1;
   struct {
     std::string kernel, schedule, raster, widths;
@@ -378,7 +386,72 @@ double bytes_of(GemmArguments const& g) {
   return 2 * (operands + matrix(g.m, g.n, *g.out) * (g.beta != 0 ? 2 : 1));
 }
 
+/// The command with scales of blocks, or of groups, which has fewer forms.
+void run_grouped(Options const& o) {
+  auto const& c = o.choice;
+  auto const said = [](std::optional<float> const& x) { return x ? fmt::format("{}", *x) : ""; };
+  for (auto const& [option, value] :
+       {std::pair<char const*, std::string>("--a", o.a),
+        {"--b", o.b},
+        {"--c", o.c},
+        {"--bias", o.bias},
+        {"--batch", o.batch.value == 0 ? "" : std::to_string(o.batch.value)},
+        {"--trans-a", o.trans_a ? "given" : ""},
+        {"--alpha", o.alpha == 1 ? "" : said(o.alpha)},
+        {"--scale-a", said(o.scale_a)},
+        {"--scale-b", said(o.scale_b)},
+        {"--activation", o.activation == "none" ? "" : o.activation},
+        {"--draw-tiles", o.tiles_drawing},
+        {"--measure", o.measure ? "given" : ""},
+        {"--kernel", c.kernel},
+        {"--schedule", c.schedule},
+        {"--split-k", text_of(c.split_k)},
+        {"--raster", c.raster},
+        {"--group", text_of(c.group)},
+        {"--widths", c.widths}})
+    if (!value.empty())
+      throw argument_error(fmt::format(
+          "gemm: {} is {}; with --scales or --groups it must be left out.", option, value));
+  if (o.beta && *o.beta != 0 && *o.beta != 1)
+    throw argument_error(
+        fmt::format("gemm: --beta is {}; with --scales or --groups it must be 0 or 1.", *o.beta));
+  std::pair<int, int> tile, cluster{1, 1};
+  if (c.tile) tile = extents("--tile", *c.tile);
+  if (c.cluster) cluster = extents("--cluster", *c.cluster);
+  if (cluster.first != 1)
+    throw argument_error(fmt::format(
+        "--cluster is {}; with --scales or --groups a cluster has one tile along m: 1x2.",
+        *c.cluster));
+  GroupedGemmCommand command{.machine = o.machine,
+                             .scales = o.scales,
+                             .grouping = o.grouping,
+                             .sizes = o.groups,
+                             .in = o.dtype,
+                             .in_b = o.dtype_b,
+                             .out = o.out_type,
+                             .m = o.m.value,
+                             .n = o.n.value,
+                             .k = o.k.value,
+                             .adds_c = o.beta == 1,
+                             .output = o.output,
+                             .repeat = o.repeat,
+                             .json = o.json,
+                             .lines = o.lines,
+                             .explain = o.explain,
+                             .configuration = c.configuration,
+                             .asked = {{"--config", text_of(c.configuration)},
+                                       {"--tile", c.tile.value_or("")},
+                                       {"--cluster", c.cluster.value_or("")}}};
+  if (c.tile) command.block_m = tile.first, command.block_n = tile.second;
+  if (c.cluster) command.cluster_n = cluster.second;
+  run_grouped_gemm(command);
+}
+
 void run(Options const& o) {
+  if (!o.scales.empty() || o.groups || !o.grouping.empty()) {
+    check_files(o);
+    return run_grouped(o);
+  }
   constraints(o);  // what is no choice at all is refused before anything is read
   check_files(o);
   Problem p = read_problem(o);
@@ -478,6 +551,20 @@ void add_gemm_command(Command const& app) {
                   "a factor, read by the kernel from memory, as fp8 has of a tensor")
       .check(real_number());
   command.add_option("--scale-b", o.scale_b, "likewise").check(real_number());
+  command
+      .add_option("--scales", o.scales,
+                  "of fp8's blocks of 128 of k: 1x128,128x128 (a row of A, 128 columns of B) or "
+                  "1x128,1x128; B is then (n, k)")
+      .check(one_of({"none", "1x128,128x128", "1x128,1x128"}));
+  command.add_text(
+      "--groups", o.groups,
+      "the rows of each group, which has a B (n, k) of its own: 300,0,17; with --grouping "
+      "k its columns");
+  command
+      .add_option("--grouping", o.grouping,
+                  "contiguous (groups' rows follow each other), masked (--m rows for each) or k "
+                  "(contiguous)")
+      .check(one_of({"contiguous", "masked", "k"}));
   command
       .add_option("--activation", o.activation,
                   "of each element of D: none, relu, gelu (by tanh) or silu")

@@ -1,6 +1,7 @@
 #include "correct_kernels.hpp"
 #include "gemm_sm90_forms.hpp"
 #include "gemm_sm90_problem.hpp"
+#include "grouped_gemm_problem.hpp"
 
 namespace tegula::detail {
 namespace {
@@ -64,6 +65,35 @@ void add_gemm_sm90(std::vector<CorrectKernel>& all) {
   }
 }
 
+/// Each configuration on one problem of groups: two row tiles of one, an empty one, a few rows; or
+/// of K with an end within a block.
+void add_grouped_gemm_sm90(std::vector<CorrectKernel>& all) {
+  for (int i = 0; i < static_cast<int>(configurations(grouped_gemm_sm90).size()); ++i) {
+    GroupedGemmSm90Config const& c = configuration(grouped_gemm_sm90, i);
+    bool const by_k = c.cluster_n == 1 && c.scales != Scales::rows_by_blocks && c.out == DType::f32;
+    GroupedProblem p{.in = c.a,
+                     .in_b = c.b,
+                     .out = c.out,
+                     .scales = c.scales,
+                     .grouping = by_k         ? Grouping::k
+                                 : i % 2 == 0 ? Grouping::contiguous
+                                              : Grouping::masked,
+                     .m = c.block_m + 5,
+                     .n = c.block_n * c.cluster_n / 2 + 8,
+                     .k = 2 * block_k(c) + 16,
+                     .c = i % 3 == 0,
+                     .constraints = {.configuration = i, .clusters = 2}};
+    p.sizes = by_k ? std::vector{block_k(c) + 3, 0, 5} : std::vector{c.block_m + 2, 0, 5};
+    all.push_back({"grouped_gemm_sm90", to_string(c), [p](sim::Options const& options) {
+                     return outcome_of([&](Outcome& outcome) {
+                       Machine const machine = Machine::simulated(Arch::sm90, options);
+                       outcome.output = run(machine, p).d;
+                       outcome.report = *machine.last_report();
+                     });
+                   }});
+  }
+}
+
 void add_forms(std::vector<CorrectKernel>& all) {
   for (std::size_t i = 0; i < gemm_sm90_forms().size(); ++i) {
     GemmSm90Config const& c = gemm_sm90_forms()[i];
@@ -97,6 +127,7 @@ void add_forms(std::vector<CorrectKernel>& all) {
 void add_gemms(std::vector<CorrectKernel>& all) {
   add_gemm_sm80(all);
   add_gemm_sm90(all);
+  add_grouped_gemm_sm90(all);
   add_forms(all);
 }
 

@@ -89,6 +89,22 @@ TEST(GemmCommand, ComputesEveryTypeBatchAndActivation) {
   }
 }
 
+TEST(GemmCommand, ComputesScalesOfBlocksAndGroups) {
+  for (char const* const options :
+       {"--m 70 --in e4m3 --scales 1x128,128x128", "--groups 70,0,9 --in bf16 --beta 1",
+        "--groups 3,70 --grouping masked --m 80 --scales 1x128,128x128"}) {
+    json const result = run_json(std::string("gemm --n 136 --k 272 ") + options);
+    EXPECT_TRUE(result["within_bound"]) << options << result;
+    EXPECT_GT(result["D"]["max_error"], 0.0) << options;
+    EXPECT_THAT(result["configuration"]["name"].get<std::string>(), HasSubstr("grouped_gemm_sm90"));
+  }
+  json const by_k =
+      run_json("gemm --m 40 --n 40 --groups 160,0,33 --grouping k --scales 1x128,1x128 --out f32");
+  EXPECT_TRUE(by_k["within_bound"]) << by_k;
+  EXPECT_THAT(run_json("gemm --m 70 --scales 1x128,128x128 --explain")["reason"].get<std::string>(),
+              HasSubstr("least time"));
+}
+
 TEST(GemmCommand, TakesTheConfigurationThatIsAskedFor) {
   for (auto const& [options, name] :
        {std::pair("--schedule pingpong", "pingpong"),
@@ -602,6 +618,15 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("gemm --n 255 --trans-a --explain --draw-tiles t.svg",
                  "only gemm_sm90's tiles are drawn");
   expect_refused("gemm --activation tanh", "tanh");
+  expect_refused("gemm --groups 3,x", "--groups is '3,x'");
+  expect_refused("gemm --groups 3,4 --m 8", "--m is 8 and the sizes of --groups add up to 7");
+  expect_refused("gemm --groups 3,4 --grouping masked --m 3", "has a group of 4 rows");
+  expect_refused("gemm --groups 3,4 --grouping k", "has a group of 3 columns of bf16");
+  expect_refused("gemm --grouping masked", "there is no --groups");
+  expect_refused("gemm --groups 3 --trans-a", "--trans-a is given");
+  expect_refused("gemm --scales 1x128,1x128 --beta 2", "--beta is 2");
+  expect_refused("gemm --scales 1x128,1x128 --cluster 2x1", "--cluster is 2x1");
+  expect_refused("gemm --scales 1x64", "1x64");
   expect_refused("gemm --a no.npy", "no.npy: cannot be opened");
   expect_refused("gemm --a " + scratch.path("f32.npy"), "holds f32");
   expect_refused("gemm --a " + scratch.path("s32.npy") + " --dtype f16", "holds s32");

@@ -10,6 +10,7 @@
 
 #include "attention_problem.hpp"
 #include "gemm_problem.hpp"
+#include "grouped_gemm_problem.hpp"
 #include "tegula/device/global_tensors.hpp"
 
 namespace tegula {
@@ -38,12 +39,23 @@ template <> auto examples<AttentionArguments>() {
   return all;
 }
 
+template <> auto examples<GroupedGemmArguments>() {
+  std::vector<GroupedProblem> all;
+  for (DType const type : {DType::e4m3, DType::bf16})
+    all.push_back({.in = type, .m = 70, .n = 80, .k = 144, .c = true});
+  return all;
+}
+
 template <class F>
 auto choose(F family, GemmArguments const& g, int number, Machine const& machine) {
   return choose_gemm(g, machine.properties(), {.kernel = family, .configuration = number});
 }
 template <class F> auto choose(F family, AttentionArguments const&, int number, Machine const&) {
   return AttentionChoice{family, number};
+}
+template <class F>
+auto choose(F, GroupedGemmArguments const& g, int number, Machine const& machine) {
+  return choose_grouped_gemm(g, machine.properties(), {.configuration = number});
 }
 
 /// Whether the family's configuration of that number computes the problem; its result is right.

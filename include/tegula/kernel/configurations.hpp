@@ -8,6 +8,7 @@
 #include "tegula/kernel/family_list.hpp"
 #include "tegula/kernel/gemm_config.hpp"
 #include "tegula/kernel/gemm_sm90_config.hpp"
+#include "tegula/kernel/grouped_gemm_sm90_config.hpp"
 #include "tegula/layout/refuse.hpp"
 
 /// Every family of kernels, with its configurations that are built, as tables of values. A kernel
@@ -99,7 +100,7 @@ inline constexpr AttentionSm90Config attention_sm90_fp8_tiles[] = {
     {.head_dim = 64, .head_dim_v = 64, .block_n = 160, .consumers = 3},
     {.head_dim = 128, .head_dim_v = 128, .block_n = 224},
     {.head_dim = 128, .head_dim_v = 128, .block_n = 128},
-    {.head_dim = 256, .head_dim_v = 256, .block_n = 128},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 96},
 };
 
 /// Those for serving: one consumer where a tile has few rows, for which K and V stream through as
@@ -298,12 +299,74 @@ constexpr auto gemm_sm90_table() {
   list_gemm_sm90([&](GemmSm90Config const& c) { table.values[i++] = c; });
   return table;
 }
+
+/// The tiles of grouped_gemm_sm90 with scales: the large one, which reads the fewest bytes from L2
+/// for its products, ...
+inline constexpr GroupedGemmSm90Config scaled_large_tile = {
+    .block_m = 256, .block_n = 128, .cluster_n = 2};
+inline constexpr GroupedGemmSm90Config scaled_tile = {.block_m = 128, .block_n = 128};
+/// ... widths beside it that may cut N into fewer waves, and tiles of few rows: what is not
+/// multiplied twice is read soonest by many narrow ones.
+inline constexpr GroupedGemmSm90Config scaled_tiles[] = {
+    scaled_large_tile,
+    {.block_m = 128, .block_n = 160},
+    {.block_m = 128, .block_n = 128, .cluster_n = 2},
+    scaled_tile,
+    {.block_m = 64, .block_n = 128},
+    {.block_m = 64, .block_n = 64},
+    {.block_m = 64, .block_n = 32},
+};
+/// Those of 16-bit operands.
+inline constexpr GroupedGemmSm90Config grouped_tiles[] = {
+    {.block_m = 128, .block_n = 256, .cluster_n = 2},
+    {.block_m = 128, .block_n = 128},
+    {.block_m = 64, .block_n = 64},
+};
+
+constexpr GroupedGemmSm90Config typed(GroupedGemmSm90Config tile, DType a, DType b, DType out,
+                                      Scales scales) {
+  tile.a = a, tile.b = b, tile.out = out, tile.scales = scales;
+  return tile;
+}
+
+/// Calls add(configuration) for each entry of grouped_gemm_sm90's table.
+template <class Add> constexpr void list_grouped_gemm_sm90(Add add) {
+  constexpr DType e4m3 = DType::e4m3, e5m2 = DType::e5m2, bf16 = DType::bf16, f32 = DType::f32;
+  constexpr Scales blocks = Scales::rows_by_blocks, rows = Scales::rows_by_rows;
+  for (GroupedGemmSm90Config tile : scaled_tiles) add(typed(tile, e4m3, e4m3, bf16, blocks));
+  for (GroupedGemmSm90Config tile : {scaled_large_tile, scaled_tile})
+    add(typed(tile, e4m3, e4m3, f32, blocks));
+  for (DType out : {bf16, f32}) add(typed(scaled_tile, e5m2, e4m3, out, blocks));
+  for (GroupedGemmSm90Config tile : {GroupedGemmSm90Config{.block_m = 256}, scaled_tile})
+    add(typed(tile, e4m3, e4m3, f32, rows));
+  add(typed(scaled_tile, e4m3, e4m3, bf16, rows));
+  add(typed(scaled_tile, e5m2, e4m3, f32, rows));
+  for (GroupedGemmSm90Config tile : grouped_tiles) {
+    add(typed(tile, bf16, bf16, bf16, Scales::none));
+    add(typed(tile, DType::f16, DType::f16, DType::f16, Scales::none));
+  }
+  for (DType in : {bf16, DType::f16}) add(typed(grouped_tiles[1], in, in, f32, Scales::none));
+  add(typed(grouped_tiles[0], bf16, bf16, f32, Scales::none));
+}
+
+constexpr auto grouped_gemm_sm90_table() {
+  constexpr int count = [] {
+    int n = 0;
+    list_grouped_gemm_sm90([&](GroupedGemmSm90Config const&) { ++n; });
+    return n;
+  }();
+  Table<GroupedGemmSm90Config, count> table;
+  int i = 0;
+  list_grouped_gemm_sm90([&](GroupedGemmSm90Config const& c) { table.values[i++] = c; });
+  return table;
+}
 }  // namespace detail
 
 template <AttentionConfig C> struct AttentionSm80;
 template <AttentionSm90Config C> struct AttentionSm90;
 template <GemmConfig C> struct GemmSm80;
 template <GemmSm90Config C> struct GemmSm90;
+template <GroupedGemmSm90Config C> struct GroupedGemmSm90;
 
 /// kernel/attention_sm80.hpp
 struct AttentionSm80Family {
@@ -388,16 +451,37 @@ struct GemmSm90Family {
   }
 };
 
+/// kernel/grouped_gemm_sm90.hpp
+struct GroupedGemmSm90Family {
+  static constexpr char const* name = "grouped_gemm_sm90";
+  using Config = GroupedGemmSm90Config;
+  using Params = GroupedGemmSm90Params;
+  template <Config C> using Kernel = GroupedGemmSm90<C>;
+  static constexpr auto table = detail::grouped_gemm_sm90_table();
+
+  /// e4m3 with scales in every tile, and of every kind into f32; bf16 with and without a cluster,
+  /// and into f32; one of every other type.
+  static constexpr bool is_representative(Config const& c) {
+    bool const tile = c.block_m == 128 && c.block_n == 128 && c.cluster_n == 1;
+    if (c.a == DType::e5m2) return c.scales == Scales::rows_by_blocks && c.out == DType::bf16;
+    if (c.scales == Scales::rows_by_rows) return c.out == DType::f32;
+    if (c.scales == Scales::rows_by_blocks) return c.out == DType::bf16 || tile;
+    if (c.a == DType::f16) return c.block_m == 64;
+    return c.out == DType::bf16 || tile;
+  }
+};
+
 // A family is a value: configurations(gemm_sm90) are its configurations (device/launch.hpp). CMake
 // reads the families' names here.
 inline constexpr AttentionSm80Family attention_sm80;
 inline constexpr AttentionSm90Family attention_sm90;
 inline constexpr GemmSm80Family gemm_sm80;
 inline constexpr GemmSm90Family gemm_sm90;
+inline constexpr GroupedGemmSm90Family grouped_gemm_sm90;
 
 /// Every family. Of those that compute the same, a later one is preferred.
-using Families =
-    FamilyList<AttentionSm80Family, AttentionSm90Family, GemmSm80Family, GemmSm90Family>;
+using Families = FamilyList<AttentionSm80Family, AttentionSm90Family, GemmSm80Family,
+                            GemmSm90Family, GroupedGemmSm90Family>;
 
 /// The family of a configuration's type.
 template <class Config> using FamilyOf = typename detail::FamilyOfConfig<Config, Families>::type;

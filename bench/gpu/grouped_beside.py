@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+"""tegula's block-scaled and grouped GEMMs beside their peers in one process:
+grouped_beside.py BUILD [--record FILE] [--rounds N] [--parts dense contiguous masked k bf16] [--candidates]
+
+fp8 e4m3 with scales of 1x128 by 128x128, bf16 out, at DeepGEMM's list; groups of rows (contiguous, masked) in fp8 and bf16; groups of k
+in fp8 into f32. The peers are DeepGEMM where it can be imported, PyTorch's torch._grouped_mm (bf16) and torch._scaled_mm with one scale a
+tensor (less work, less accurate) where this PyTorch has them. Each result is first held against f32 products of the operands that the
+scales stand for, by DeepGEMM's criterion, diff < 0.001, the output poisoned before. Launches of ours and of the peers alternate; medians
+are shown, and the ratio to the fastest peer. --candidates times each of tegula's configurations, too.
+"""
+
+import argparse
+import ctypes
+import math
+
+import torch
+
+from measurement import EntryPoints, append, stamp
+from timing import Timer
+
+NK = [(2112, 7168), (576, 7168), (24576, 1536), (32768, 512), (7168, 16384), (4096, 7168), (7168, 2048)]
+CONTIGUOUS = [(4, 8192, 4096, 7168), (4, 8192, 7168, 2048), (8, 4096, 4096, 7168), (8, 4096, 7168, 2048), (32, 256, 4096, 7168), (32, 256, 7168, 2048)]
+MASKED = [(1, 1024, 4096, 7168), (2, 512, 4096, 7168), (4, 256, 4096, 7168), (1, 1024, 7168, 2048), (4, 256, 7168, 2048), (32, 64, 4096, 7168)]
+BY_K = [(4, 4096, 7168, 8192), (4, 7168, 2048, 8192), (8, 4096, 7168, 4096), (8, 7168, 2048, 4096)]
+BLOCK = 128
+NONE, CONTIGUOUS_GROUPS, MASKED_GROUPS, K_GROUPS = range(4)  # of Grouping
+ROWS_BY_BLOCKS, ROWS_BY_ROWS = 1, 2  # of Scales
+
+
+class Numbers(ctypes.Structure):  # of grouped_entry_points.cpp
+    _fields_ = [(name, ctypes.c_int) for name in ("inputs", "scales", "grouping", "out_f32", "groups", "m", "n", "k", "expected_rows")]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", help="the folder of a CUDA build")
+    parser.add_argument("--record", help="append JSON lines to this file")
+    parser.add_argument("--rounds", type=int, default=15, help="timed launches of each (default 15)")
+    parser.add_argument("--parts", nargs="*", default=["dense", "contiguous", "masked", "k", "bf16"])
+    parser.add_argument("--candidates", action="store_true", help="time each configuration, not only the chosen one")
+    return parser.parse_args()
+
+
+def quantised_rows(x):
+    """fp8 values and scales (rows, blocks of k), one for 128 of a row."""
+    rows, k = x.shape
+    blocks = x.float().view(rows, k // BLOCK, BLOCK)
+    scales = blocks.abs().amax(dim=2).clamp(1e-4) / 448.0
+    return (blocks / scales[:, :, None]).to(torch.float8_e4m3fn).view(rows, k), scales
+
+
+def quantised_blocks(x):
+    """fp8 values and scales (blocks of rows, blocks of k), one for 128 x 128; the last block of rows may be smaller."""
+    rows, k = x.shape
+    padded = torch.zeros((rows + BLOCK - 1) // BLOCK * BLOCK, k, device=x.device)
+    padded[:rows] = x
+    blocks = padded.view(-1, BLOCK, k // BLOCK, BLOCK)
+    scales = blocks.abs().amax(dim=(1, 3)).clamp(1e-4) / 448.0
+    values = (blocks / scales[:, None, :, None]).to(torch.float8_e4m3fn).view_as(padded)
+    return values[:rows].contiguous(), scales
+
+
+def dequantised(values, scales, rows_of_scale):
+    wide = scales.repeat_interleave(rows_of_scale, 0)[: values.shape[0]].repeat_interleave(BLOCK, 1)
+    return values.float() * wide
+
+
+def mn_major(scales):
+    """(rows, blocks) -> (blocks, rows), the rows padded to a multiple of 4: as TMA wants them."""
+    rows = scales.shape[0]
+    out = torch.zeros(scales.shape[1], (rows + 3) // 4 * 4, device=scales.device)
+    out[:, :rows] = scales.t()
+    return out
+
+
+def diff(x, y):
+    """DeepGEMM's criterion: 1 - 2 <x, y> / (|x|^2 + |y|^2)."""
+    x, y = x.double(), y.double()
+    return (1 - 2 * (x * y).sum() / (x * x + y * y).sum()).item()
+
+
+def deep_gemm():
+    try:
+        import deep_gemm as module
+    except ImportError:
+        return None
+    return module
+
+
+class Problem:
+    """What one case has: numbers, operands, the expected result, and who else computes it."""
+
+    def __init__(self, entry, name, numbers, a, b, d, scale_a=None, scale_b=None, ends=None, flops=0, expected=None, covered=None, c=None):
+        self.entry, self.name, self.numbers, self.flops = entry, name, numbers, flops
+        self.operands = (a, b, c, d, scale_a, scale_b, ends)
+        self.d, self.expected, self.covered, self.peers = d, expected, covered, {}
+
+    def launch(self, configuration=-1):
+        def run():
+            pointers = [None if x is None else x for x in self.operands]
+            self.entry("tegula_bench_grouped_gemm", configuration, ctypes.byref(self.numbers), *pointers)
+
+        return run
+
+    def configuration(self, number=-1):
+        buffer = ctypes.create_string_buffer(1024)
+        failed = self.entry.library.tegula_bench_grouped_gemm_name(number, ctypes.byref(self.numbers), buffer, len(buffer))
+        return None if failed else buffer.value.decode()
+
+    def check(self, configuration=-1):
+        self.d.fill_(float("nan"))
+        self.launch(configuration)()
+        ours = self.d if self.covered is None else self.d[self.covered]
+        expected = self.expected if self.covered is None else self.expected[self.covered]
+        far = diff(ours, expected)
+        if not far < 0.001:
+            raise SystemExit(f"{self.name}: diff {far} by {self.configuration(configuration)}")
+
+
+def dense(entry):
+    for m in (64, 128, 4096):
+        for n, k in NK:
+            x, y = torch.randn(m, k, device="cuda"), torch.randn(n, k, device="cuda")
+            (a, scale_a), (b, scale_b) = quantised_rows(x), quantised_blocks(y)
+            expected = dequantised(a, scale_a, 1) @ dequantised(b, scale_b, BLOCK).t()
+            d = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
+            numbers = Numbers(1, ROWS_BY_BLOCKS, NONE, 0, 1, m, n, k, m)
+            problem = Problem(entry, f"dense {m} x {n} x {k}", numbers, a, b, d, mn_major(scale_a), scale_b, flops=2 * m * n * k, expected=expected)
+            if (module := deep_gemm()) is not None:
+                out = torch.empty_like(d)
+                theirs = (a, mn_major(scale_a).t()[:m]), (b, scale_b)
+                problem.peers["DeepGEMM"] = lambda module=module, theirs=theirs, out=out: module.fp8_gemm_nt(*theirs, out)
+            one = torch.ones((), device="cuda")
+            problem.peers["_scaled_mm (tensor)"] = lambda a=a, b=b, one=one: torch._scaled_mm(
+                a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=True
+            )
+            yield problem
+
+
+def rows_of_groups(groups, mean):
+    """Sizes about the mean, none equal; as a list and running sums."""
+    sizes = [max(1, int(mean * (0.7 + 0.6 * ((7 * g + 3) % groups) / max(1, groups - 1)))) if groups > 1 else mean for g in range(groups)]
+    return sizes, torch.tensor(sizes, device="cuda").cumsum(0).int()
+
+
+def padded_rows(sizes):
+    """Where each group begins if all are padded to 128 rows, and of which group each row is (-1: none), for DeepGEMM."""
+    index = []
+    for group, size in enumerate(sizes):
+        index += [group] * size + [-1] * (-size % BLOCK)
+    return torch.tensor(index, device="cuda", dtype=torch.int32)
+
+
+def contiguous(entry):
+    for groups, mean, n, k in CONTIGUOUS:
+        sizes, ends = rows_of_groups(groups, mean)
+        m = sum(sizes)
+        x = torch.randn(m, k, device="cuda")
+        a, scale_a = quantised_rows(x)
+        weights = [quantised_blocks(torch.randn(n, k, device="cuda")) for _ in range(groups)]
+        b, scale_b = torch.stack([w for w, _ in weights]), torch.stack([s for _, s in weights])
+        wide = dequantised(a, scale_a, 1)
+        parts = torch.split(wide, sizes)
+        expected = torch.cat([part @ dequantised(*weight, BLOCK).t() for part, weight in zip(parts, weights)])
+        d = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
+        numbers = Numbers(1, ROWS_BY_BLOCKS, CONTIGUOUS_GROUPS, 0, groups, m, n, k, mean)
+        problem = Problem(
+            entry, f"contiguous {groups} x {mean} x {n} x {k}", numbers, a, b, d, mn_major(scale_a), scale_b, ends, 2 * m * n * k, expected
+        )
+        if (module := deep_gemm()) is not None:
+            index = padded_rows(sizes)
+            total = index.numel()
+            padded, padded_scales = torch.zeros(total, k, device="cuda", dtype=a.dtype), torch.zeros(total, k // BLOCK, device="cuda")
+            padded.view(torch.uint8)[index >= 0], padded_scales[index >= 0] = a.view(torch.uint8), scale_a
+            out = torch.empty(total, n, device="cuda", dtype=torch.bfloat16)
+            theirs = (padded, mn_major(padded_scales).t()[:total]), (b, scale_b)
+            problem.peers["DeepGEMM"] = lambda module=module, theirs=theirs, out=out, index=index: module.m_grouped_fp8_gemm_nt_contiguous(
+                *theirs, out, index
+            )
+        yield problem
+
+
+def masked(entry):
+    for groups, most, n, k in MASKED:
+        sizes = [max(1, most * (3 + g % 4) // 8) for g in range(groups)]
+        ends = torch.tensor(sizes, device="cuda", dtype=torch.int32)
+        a, scale_a = quantised_rows(torch.randn(groups * most, k, device="cuda"))
+        weights = [quantised_blocks(torch.randn(n, k, device="cuda")) for _ in range(groups)]
+        b, scale_b = torch.stack([w for w, _ in weights]), torch.stack([s for _, s in weights])
+        wide = dequantised(a, scale_a, 1).view(groups, most, k)
+        expected = torch.cat([wide[g] @ dequantised(*weights[g], BLOCK).t() for g in range(groups)])
+        covered = torch.cat([torch.arange(most, device="cuda") < size for size in sizes])
+        d = torch.empty(groups * most, n, device="cuda", dtype=torch.bfloat16)
+        numbers = Numbers(1, ROWS_BY_BLOCKS, MASKED_GROUPS, 0, groups, most, n, k, most // 2)
+        problem = Problem(
+            entry, f"masked {groups} x {most} x {n} x {k}", numbers, a, b, d, mn_major(scale_a), scale_b, ends, 2 * sum(sizes) * n * k, expected, covered
+        )
+        if (module := deep_gemm()) is not None:
+            scales = torch.stack([mn_major(s).t()[:most] for s in scale_a.view(groups, most, -1)])
+            theirs = (a.view(groups, most, k), scales), (b, scale_b)
+            out = torch.empty(groups, most, n, device="cuda", dtype=torch.bfloat16)
+            problem.peers["DeepGEMM"] = lambda module=module, theirs=theirs, out=out, ends=ends, e=most // 2: module.m_grouped_fp8_gemm_nt_masked(
+                *theirs, out, ends, e
+            )
+        yield problem
+
+
+def by_k(entry):
+    for groups, m, n, mean in BY_K:
+        sizes = [mean * (2 + g % 3) // 3 // BLOCK * BLOCK for g in range(groups)]
+        ends = torch.tensor(sizes, device="cuda").cumsum(0).int()
+        k = sum(sizes)
+        (a, scale_a), (b, scale_b) = (quantised_rows(torch.randn(rows, k, device="cuda")) for rows in (m, n))
+        x, y = dequantised(a, scale_a, 1), dequantised(b, scale_b, 1)
+        expected = torch.stack([p @ q.t() for p, q in zip(torch.split(x, sizes, 1), torch.split(y, sizes, 1))])
+        d = torch.zeros(groups, m, n, device="cuda")
+        numbers = Numbers(1, ROWS_BY_ROWS, K_GROUPS, 1, groups, m, n, k, m)
+        yield Problem(entry, f"k {groups} x {m} x {n} x {mean}", numbers, a, b, d, mn_major(scale_a), mn_major(scale_b), ends, 2 * m * n * k, expected)
+
+
+def bf16(entry):
+    for groups, mean, n, k in CONTIGUOUS:
+        sizes, ends = rows_of_groups(groups, mean)
+        m = sum(sizes)
+        a = torch.randn(m, k, device="cuda", dtype=torch.bfloat16)
+        b = torch.randn(groups, n, k, device="cuda", dtype=torch.bfloat16)
+        expected = torch.cat([part @ weight.t() for part, weight in zip(torch.split(a, sizes), b)])
+        d = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
+        numbers = Numbers(0, 0, CONTIGUOUS_GROUPS, 0, groups, m, n, k, mean)
+        problem = Problem(entry, f"bf16 {groups} x {mean} x {n} x {k}", numbers, a, b, d, ends=ends, flops=2 * m * n * k, expected=expected)
+        if hasattr(torch, "_grouped_mm"):
+            problem.peers["_grouped_mm"] = lambda a=a, b=b, ends=ends: torch._grouped_mm(a, b.transpose(1, 2), offs=ends)
+        yield problem
+
+
+def usable(peers):
+    """Those that this machine's libraries compute."""
+    found = {}
+    for name, launch in peers.items():
+        try:
+            launch()
+            torch.cuda.synchronize()
+            found[name] = launch
+        except (RuntimeError, TypeError, AttributeError, AssertionError) as error:
+            print(f"  {name} does not compute it: {str(error).splitlines()[0][:100]}")
+    return found
+
+
+def measure(problem, timer, options):
+    problem.check()
+    peers = usable(problem.peers)
+    chosen = problem.configuration()
+    functions, names = [problem.launch(), *peers.values()], [chosen, *peers]
+    if options.candidates:
+        for number in range(problem.entry.number("tegula_bench_grouped_gemm_configurations")):
+            if (name := problem.configuration(number)) is not None:
+                problem.check(number)
+                functions.append(problem.launch(number))
+                names.append(name)
+    seconds = timer.medians(functions, options.rounds)
+    rates = [problem.flops / s / 1e12 for s in seconds]
+    by_peer = dict(zip(names[1 : 1 + len(peers)], rates[1:]))
+    best = max(by_peer.values(), default=None)
+    shown = "  ".join(f"{name} {value:5.0f}" for name, value in by_peer.items())
+    print(f"{problem.name:34} {rates[0]:5.0f} TFLOP/s  {shown}" + (f"  ratio {rates[0] / best:.3f}" if best else "") + f"  {chosen}", flush=True)
+    for name, rate in sorted(zip(names[1 + len(peers) :], rates[1 + len(peers) :]), key=lambda pair: -pair[1]):
+        print(f"    {rate:5.0f}  {name}")
+    return {
+        "benchmark": "grouped_gemm_sm90",
+        "case": problem.name,
+        "value": rates[0],
+        "unit": "TFLOP/s",
+        "peers": by_peer,
+        "ratio": rates[0] / best if best else None,
+        "configuration": chosen,
+    }
+
+
+def main():
+    options = arguments()
+    torch.manual_seed(0)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    entry, timer, run = EntryPoints(options.build), Timer(), stamp("./run gpu bench")
+    parts = {"dense": dense, "contiguous": contiguous, "masked": masked, "k": by_k, "bf16": bf16}
+    for part in options.parts:
+        records = [run | measure(problem, timer, options) for problem in parts[part](entry)]
+        ratios = [record["ratio"] for record in records if record["ratio"]]
+        if ratios:
+            print(f"{part}: geometric mean of the ratios {math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f}, least {min(ratios):.3f}")
+        if options.record:
+            append(options.record, records)
+
+
+if __name__ == "__main__":
+    main()

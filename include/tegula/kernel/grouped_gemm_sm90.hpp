@@ -1,0 +1,450 @@
+#pragma once
+
+#include <type_traits>
+
+#include "tegula/arch/barrier.hpp"
+#include "tegula/arch/cluster.hpp"
+#include "tegula/arch/fence.hpp"
+#include "tegula/arch/grid_dependency.hpp"
+#include "tegula/arch/setmaxnreg.hpp"
+#include "tegula/arch/warp.hpp"
+#include "tegula/kernel/epilogue_rows.hpp"
+#include "tegula/kernel/grouped_gemm_sm90_config.hpp"
+#include "tegula/pipeline/group_tiles.hpp"
+#include "tegula/pipeline/tma_pipeline.hpp"
+#include "tegula/sim/limits.hpp"
+#include "tegula/sim/mutable_values.hpp"
+#include "tegula/tensor/tma.hpp"
+#include "tegula/tensor/vector.hpp"
+#include "tegula/tensor/warpgroup_gemm.hpp"
+
+namespace tegula {
+
+/// D = A B^T + C for each group of a problem, on Hopper's tensor cores, warp-specialised and
+/// persistent. A and B are K-major: of 16 bits, or of fp8 with scales for blocks of 128 of K.
+///
+/// With scales, the tensor core adds up 128 of K in its own accumulators, which keep 13 bits of a
+/// sum of fp8 products; these are then added, times the scales of their row and column, to f32
+/// accumulators in registers (docs/low_precision.md). While one consumer does that, the tensor core
+/// has the other's products to work on.
+///
+///     producer   for each tile, each step of K:  wait until a stage is empty, fetch A, B, scales
+///     consumers  for each tile:  for each step of K:  wait until a stage is full, multiply,
+///     release
+///                                                     it, scale and add
+///                                then store the rows that are the group's
+///
+/// Legend: m, g, s, r for matrices in global memory, their tiles, shared and register tensors; tC..
+/// partitioned for C = A B^T.
+template <GroupedGemmSm90Config C> struct GroupedGemmSm90 {
+  using Params = GroupedGemmSm90Params;
+  using Out = type_of<C.out>;
+
+  static constexpr GroupedGemmSm90Config config = C;
+  static constexpr int consumers = tegula::consumers(C);
+  static constexpr int warps = 4 * consumers;  // of consumers
+  static constexpr int threads = kWarpgroupSize * (1 + consumers);
+  static constexpr int min_ctas_per_sm = 1;
+  static constexpr bool programmatic_dependent_launch = true;  // by griddepcontrol_wait
+  static constexpr Dim3 cluster = {C.cluster_n, 1, 1};
+  static constexpr int peers = C.cluster_n;  // CTAs that share A
+  static constexpr int stages = tegula::stages(C);
+  static constexpr int bytes = stage_bytes(C);
+  static constexpr int block_k = tegula::block_k(C);
+  static constexpr int bits_of_a = bits(C.a);
+  static constexpr int wave_m = tegula::wave_m(C);
+  static constexpr int waves = tegula::waves(C);
+  static constexpr bool scaled = C.scales != Scales::none;
+  static constexpr bool column_scales = C.scales == Scales::rows_by_rows;
+  static_assert(stages >= 2 && C.block_m % wave_m == 0 && C.block_n % 32 == 0);
+  static_assert(!scaled || block_k == kScaleBlock, "a stage's elements of a row share a scale");
+
+  using TileA = SharedTile<type_of<C.a>, a_tile(C, stages)>;  // (block_m, block_k, stages)
+  using TileB = SharedTile<type_of<C.b>, b_tile(C, stages)>;  // (block_n, block_k, stages)
+  using CopyA = TmaCopy<a_fetch(C)>;
+  using CopyB = TmaCopy<b_fetch(C)>;
+  static constexpr int scale_slot = tegula::scale_slot(C);
+  template <int Extent>
+  using ScaleTile = SharedTile<float, layout(tuple(Extent, stages), tuple(1, Extent))>;
+  struct NoScales {};
+  using ScalesA = std::conditional_t<scaled, ScaleTile<waves * scale_slot>, NoScales>;
+  using ScalesB = std::conditional_t<column_scales, ScaleTile<C.block_n>, NoScales>;
+  using Ring = TmaPipeline<stages, warps, peers>;
+  using WorkTiles = GroupTileIterator<C.block_m>;
+
+  /// The product of one wave of rows.
+  using Mma = TiledMma<TiledMmaSpec{warpgroup_mma(C.a, C.b, DType::f32, C.block_n), wave_m,
+                                    C.block_n, consumers}>;
+  using Accumulator = typename Mma::Accumulator;  // (MMA, 1, 1)
+  using M = typename Accumulator::Map;
+  static constexpr int own_rows = count_along<M, 0>, own_columns = count_along<M, 1>;
+  using Epilogue = RowEpilogue<Out, Mma>;
+  static constexpr sim::Limits limits = {.bank_conflicts = 0};
+
+  struct SharedStorage {
+    TileA a;
+    TileB b;
+    ScalesA scale_a;
+    ScalesB scale_b;
+    typename Ring::Storage ring;
+
+    template <class F> void name_buffers(F&& name) {
+      name("A", a);
+      name("B", b);
+      if constexpr (scaled) name("scales of A", scale_a);
+      if constexpr (column_scales) name("scales of B", scale_b);
+      name("full", ring.full);
+      name("empty", ring.empty);
+    }
+  };
+  static_assert(sizeof(SharedStorage) <= 227 * 1024);
+
+  // Registers move from the producer to the consumers: two are launched with 168 each.
+  static constexpr bool moves_registers = consumers == 2;
+  static constexpr int producer_registers = 40;
+  static constexpr int consumer_registers = 232;
+
+  static constexpr char const* role(int warp) {
+    constexpr char const* names[] = {"producer", "consumer 0", "consumer 1"};
+    return names[warp / 4];
+  }
+  TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) {
+    return {p.clusters * cluster.x, 1, 1};
+  }
+
+  TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
+    int const warp = warp::shfl(warp_id(), 0);  // known to be the same in all lanes
+    Ring const ring{smem.ring};
+    if (thread_idx() == 32) {  // of a warp that has nothing else to do
+      prefetch_tensor_map(p.a);
+      prefetch_tensor_map(p.b);
+      if constexpr (scaled) prefetch_tensor_map(p.scale_a);
+      if constexpr (column_scales) prefetch_tensor_map(p.scale_b);
+    }
+    if (thread_idx() == 128) {
+      ring.init();
+      fence_mbarrier_init();
+    }
+    meet_cluster();         // the barriers are known to all who use them, in every CTA
+    griddepcontrol_wait();  // the launch before this one has written A, B, C, scales and groups
+
+    if (warp / 4 != 0) {
+      if constexpr (moves_registers) setmaxnreg_inc<consumer_registers>();
+      consume(p, smem, ring, warp / 4 - 1);
+    } else {
+      if constexpr (moves_registers) setmaxnreg_dec<producer_registers>();
+      if (warp == 0) produce(p, smem, ring);
+    }
+    // No CTA ends while another may still write to its shared memory or arrive at its barriers.
+    if constexpr (peers > 1) meet_cluster();
+  }
+
+ private:
+  TEGULA_DEVICE static WorkTiles work_of(Params const& p) {
+    return WorkTiles{p.tiles, static_cast<int>(block_idx().x / cluster.x), p.clusters};
+  }
+  TEGULA_DEVICE static int rank() { return peers > 1 ? cluster_cta_rank() : 0; }
+  /// The first column of the CTA's tile.
+  TEGULA_DEVICE static int first_column(GroupTile const& tile) {
+    return (tile.n * peers + rank()) * C.block_n;
+  }
+  /// Whether TMA can load the group's columns: they begin at a multiple of 16 bytes.
+  TEGULA_DEVICE static bool addressable(GroupTile const& tile) {
+    return tile.k % (128 / bits_of_a) == 0;
+  }
+  TEGULA_DEVICE static int steps_of(GroupTile const& tile) {
+    return addressable(tile) ? ceil_div(tile.k_end - tile.k, block_k) : 0;
+  }
+
+  /// The scales of one wave of A's rows.
+  TEGULA_DEVICE static SharedAddr scales_of_a(SharedStorage& smem, int stage, int wave) {
+    return shared_address(smem.scale_a.data) + 4 * scale_slot * (waves * stage + wave);
+  }
+
+  /// The producer, a warp, one thread of which issues the copies.
+  TEGULA_DEVICE static void produce(Params const& p, SharedStorage& smem, Ring const& ring) {
+    typename Ring::State state;
+    for (WorkTiles work = work_of(p); !work.done(); work.next()) {
+      int const steps = steps_of(work.tile);
+      if (warp::elect_one()) fetch(p, smem, ring, state, work.tile, steps);
+      state.advance(steps);
+      warp::sync();
+    }
+    if (warp::elect_one()) griddepcontrol_launch_dependents();
+  }
+
+  /// Has TMA load a tile's operands, step by step.
+  TEGULA_DEVICE static void fetch(Params const& p, SharedStorage& smem, Ring const& ring,
+                                  typename Ring::State state, GroupTile const& tile, int steps) {
+    bool const by_k = p.tiles.grouping == Grouping::k;
+    int const n = first_column(tile), group = by_k ? 0 : tile.group;
+    auto const mA = tma_tensor<1, 0, 2>(p.a)(_, _, 0);
+    auto const mB = tma_tensor<1, 0, 2>(p.b)(_, _, group);
+    auto const gA = local_tile<C.block_m, block_k>(domain_offset(mA, tile.m, tile.k), 0,
+                                                   _);  // (block_m, block_k, steps)
+    auto const gB = local_tile<C.block_n, block_k>(domain_offset(mB, n, tile.k), 0,
+                                                   _);  // (block_n, block_k, steps)
+    CopyA const g2sA{rank()};
+    auto const sA = tensor(smem.a);  // (block_m, block_k, stages)
+    auto const sB = tensor(smem.b);  // (block_n, block_k, stages)
+#pragma unroll 1
+    for (int k = 0; k < steps; ++k) {
+      SharedAddr const full = ring.acquire(state, bytes);
+      copy(g2sA, gA(_, _, k), sA(_, _, state.stage), full);
+      copy(CopyB{}, gB(_, _, k), sB(_, _, state.stage), full);
+      int const block = tile.k_block + k;
+      if constexpr (scaled) {
+#pragma unroll
+        for (int wave = 0; wave < waves; ++wave)
+          tma_load(scales_of_a(smem, state.stage, wave), p.scale_a,
+                   TmaCoordinate{tile.m - tile.m % 4 + wave * wave_m, block, 0}, full);
+      }
+      if constexpr (column_scales)
+        tma_load(shared_address(smem.scale_b.data) + 4 * C.block_n * state.stage, p.scale_b,
+                 TmaCoordinate{n, block, group}, full);
+      state.next();
+    }
+  }
+
+  /// A consumer warpgroup: its rows of every tile.
+  TEGULA_DEVICE static void consume(Params const& p, SharedStorage& smem, Ring const& ring,
+                                    int group) {
+    Accumulator tCrC[waves];
+    typename Ring::State state;
+    int const thread = kWarpgroupSize * group + thread_idx_here() % kWarpgroupSize;
+#pragma unroll 1
+    for (WorkTiles work = work_of(p); !work.done(); work.next()) {
+      GroupTile const& tile = work.tile;
+      int const n = first_column(tile), steps = steps_of(tile);
+      if constexpr (scaled) {
+        multiply_scaled(p, smem, ring, state, tile, n, steps, thread, tCrC);
+      } else {
+        multiply(p, smem, ring, state, tile, steps, thread, tCrC);
+      }
+      if (!addressable(tile)) fill(tCrC, __builtin_nanf(""));
+      Epilogue const epilogue{p.out, tile.group, thread};
+#pragma unroll
+      for (int wave = 0; wave < waves; ++wave)
+        epilogue.store(tCrC[wave], tile.m + wave * wave_m, tile.m_end, n);
+    }
+  }
+
+  /// A consumer's operands of one stage: descriptors (1, MMA_K).
+  TEGULA_DEVICE static auto operand_a(SharedStorage& smem, int thread, int wave, int stage) {
+    auto const sA = part<wave_m, block_k>(domain_offset(tensor(smem.a), wave * wave_m, 0, 0));
+    return Mma{thread}.partition_a(sA)(_, _, stage);
+  }
+  TEGULA_DEVICE static auto operand_b(SharedStorage& smem, int thread, int stage) {
+    return Mma{thread}.partition_b(tensor(smem.b))(_, _, stage);
+  }
+
+  /// tCrC = A B^T over `steps` stages of the ring. The tensor core works on one stage while the
+  /// next is waited for.
+  TEGULA_DEVICE static void multiply(Params const& p, SharedStorage& smem, Ring const& ring,
+                                     typename Ring::State& state, GroupTile const& tile, int steps,
+                                     int thread, Accumulator (&tCrC)[waves]) {
+    if (steps == 0) fill(tCrC, 0.0f);
+    int previous = 0;
+#pragma unroll 1
+    for (int step = 0; step < steps; ++step) {
+      ring.wait(state);
+      if (ends_early(p, tile, step)) clear_beyond(smem, state.stage, tile, step, thread);
+      wgmma_fence();  // the registers of tCrC, before the first wgmma that uses them
+      auto const tCsB = operand_b(smem, thread, state.stage);
+#pragma unroll
+      for (int wave = 0; wave < waves; ++wave)
+        gemm(Mma{thread}, operand_a(smem, thread, wave, state.stage), tCsB, tCrC[wave], step > 0);
+      wgmma_commit_group();
+      wgmma_wait_group<1>();  // nobody in this warp reads the stage before this one any more
+      if (step > 0) ring.release(previous);
+      previous = state.stage;
+      state.next();
+    }
+    wgmma_wait_group<0>();
+#pragma unroll
+    for (int wave = 0; wave < waves; ++wave) wgmma_pin(tCrC[wave]);
+    if (steps > 0) ring.release(previous);
+  }
+
+  /// The scales of B for one step: of the first columns of the tile, and of those of the next 128.
+  struct ScalePair {
+    float first = 0.0f, second = 0.0f;
+  };
+
+  /// tCrC = the sum over `steps` stages of the scaled product of each, promoted to f32 one by one.
+  TEGULA_DEVICE static void multiply_scaled(Params const& p, SharedStorage& smem, Ring const& ring,
+                                            typename Ring::State& state, GroupTile const& tile,
+                                            int n, int steps, int thread,
+                                            Accumulator (&tCrC)[waves]) {
+    fill(tCrC, 0.0f);
+    if constexpr (column_scales || kScaleBlock % C.block_n == 0) {
+      promote_steps<C.block_n>(p, smem, ring, state, tile, n, steps, thread, tCrC);
+    } else {  // where B's blocks meet within the tile is known in each of these loops
+      promote_by_split<unit>(p, smem, ring, state, tile, n, steps, thread, tCrC,
+                             kScaleBlock - n % kScaleBlock);
+    }
+  }
+
+  // Tiles begin at multiples of this, modulo 128, and so do the blocks of B in a tile. No tile has
+  // columns of three.
+  static constexpr int unit = C.block_n % 128 == 0  ? 128
+                              : C.block_n % 64 == 0 ? 64
+                              : C.block_n % 32 == 0 ? 32
+                                                    : 0;
+  static_assert(column_scales || !scaled || C.block_n <= kScaleBlock + unit);
+
+  template <int Split, class... Rest>
+  TEGULA_DEVICE static void promote_by_split(Params const& p, SharedStorage& smem, Ring const& ring,
+                                             typename Ring::State& state, GroupTile const& tile,
+                                             int n, int steps, int thread,
+                                             Accumulator (&tCrC)[waves], int split) {
+    if constexpr (Split >= kScaleBlock) {
+      promote_steps<Split>(p, smem, ring, state, tile, n, steps, thread, tCrC);
+    } else {
+      if (split == Split) {
+        promote_steps<Split>(p, smem, ring, state, tile, n, steps, thread, tCrC);
+      } else {
+        promote_by_split<Split + unit>(p, smem, ring, state, tile, n, steps, thread, tCrC, split);
+      }
+    }
+  }
+
+  /// The same, where the first Split columns of the tile are of one block of B.
+  template <int Split>
+  TEGULA_DEVICE static void promote_steps(Params const& p, SharedStorage& smem, Ring const& ring,
+                                          typename Ring::State& state, GroupTile const& tile, int n,
+                                          int steps, int thread, Accumulator (&tCrC)[waves]) {
+    Accumulator tCrP;  // the partial sums of one wave: (MMA, 1, 1)
+    int const own_row = tile.m % 4 + Mma{thread}.origin_c()[0];
+    float const* scale_b = nullptr;
+    int next_block = 0;  // from a scale of B to that of the 128 columns behind it
+    if constexpr (!column_scales) {
+      BlockScales const& b = p.b_blocks;
+      int const group = p.tiles.grouping == Grouping::k ? 0 : tile.group, block = n / kScaleBlock;
+      scale_b = b.scale + (static_cast<std::int64_t>(group) * b.blocks_n + block) * b.blocks_k +
+                tile.k_block;
+      next_block = block + 1 < b.blocks_n ? b.blocks_k : 0;
+      if (block >= b.blocks_n) scale_b = b.scale;  // a tile of the cluster behind the last column
+    }
+#pragma unroll 1
+    for (int step = 0; step < steps; ++step) {
+      ring.wait(state);
+      if (ends_early(p, tile, step)) clear_beyond(smem, state.stage, tile, step, thread);
+      ScalePair of_b;
+#pragma unroll
+      for (int wave = 0; wave < waves; ++wave) {
+        wgmma_pin(tCrP);
+        wgmma_fence();  // the registers of tCrP, before the first wgmma that uses them
+        gemm(Mma{thread}, operand_a(smem, thread, wave, state.stage),
+             operand_b(smem, thread, state.stage), tCrP, false);
+        wgmma_commit_group();
+        // Under the tensor core's work: the scales.
+        if constexpr (!column_scales) {
+          if (wave == 0) {
+            of_b.first = ld_global<float>(scale_b + step);
+            if constexpr (Split < C.block_n)
+              of_b.second = ld_global<float>(scale_b + step + next_block);
+          }
+        }
+        float of_a[own_rows];
+#pragma unroll
+        for (int r = 0; r < own_rows; ++r)
+          of_a[r] = ld_shared<float>(scales_of_a(smem, state.stage, wave) +
+                                     4 * (own_row + step_along<0>(M{}, r)));
+        wgmma_wait_group<0>();
+        wgmma_pin(tCrP);
+        if constexpr (column_scales) {
+          promote_by_columns(smem, state.stage, thread, of_a, tCrP, tCrC[wave]);
+        }
+        if (wave + 1 == waves) {
+          warp::sync();  // all lanes have read their scales
+          ring.release(state.stage);
+        }
+        if constexpr (!column_scales) promote<Split>(of_a, of_b, tCrP, tCrC[wave]);
+      }
+      state.next();
+    }
+  }
+
+  /// tCrC += tCrP, times the scales of row and column.
+  template <int Split>
+  TEGULA_DEVICE static void promote(float const (&of_a)[own_rows], ScalePair const& of_b,
+                                    Accumulator const& tCrP, Accumulator& tCrC) {
+#pragma unroll
+    for (int r = 0; r < own_rows; ++r) {
+      float const first = of_a[r] * of_b.first, second = of_a[r] * of_b.second;
+#pragma unroll
+      for (int i = 0; i < own_columns; ++i) {
+        float const scale = step_along<1>(M{}, i) < Split ? first : second;
+        row_column(tCrC, r, i) = fma(row_column(tCrP, r, i), scale, row_column(tCrC, r, i));
+      }
+    }
+  }
+
+  /// The same with a scale for each column: a lane has two neighbours of each eight.
+  TEGULA_DEVICE static void promote_by_columns(SharedStorage& smem, int stage, int thread,
+                                               float const (&of_a)[own_rows],
+                                               Accumulator const& tCrP, Accumulator& tCrC) {
+    SharedAddr const scales =
+        shared_address(smem.scale_b.data) + 4 * (C.block_n * stage + Mma{thread}.origin_c()[1]);
+#pragma unroll
+    for (int i = 0; i < own_columns; i += 2) {
+      auto const of_b = ld_shared<Vector<float, 2>>(scales + 4 * step_along<1>(M{}, i));
+#pragma unroll
+      for (int r = 0; r < own_rows; ++r) {
+#pragma unroll
+        for (int j = 0; j < 2; ++j)
+          row_column(tCrC, r, i + j) =
+              fma(row_column(tCrP, r, i + j), of_a[r] * of_b.data[j], row_column(tCrC, r, i + j));
+      }
+    }
+  }
+
+  /// Whether a step reads beyond the K of the group, what lies there being another group's.
+  TEGULA_DEVICE static bool ends_early(Params const& p, GroupTile const& tile, int step) {
+    return peers == 1 && p.tiles.grouping == Grouping::k &&
+           tile.k + (step + 1) * block_k > tile.k_end && tile.k_end < p.tiles.depth;
+  }
+
+  /// Zeros in the stage's A and B behind the group's K: a factor of each product alone would not
+  /// do, for what lies there may be no number. By both consumers, each a part of the rows.
+  TEGULA_DEVICE static void clear_beyond(SharedStorage& smem, int stage, GroupTile const& tile,
+                                         int step, int thread) {
+    constexpr int all = kWarpgroupSize * consumers;
+    int const first = tile.k_end - tile.k - step * block_k;
+    auto const sA = tensor(smem.a)(_, _, stage);
+    auto const sB = tensor(smem.b)(_, _, stage);
+#pragma unroll 1
+    for (int row = thread / kWarpSize; row < C.block_m + C.block_n; row += warps) {
+#pragma unroll 1
+      for (int from = 0; from < block_k; from += kWarpSize) {
+        int const k = from + lane_id();
+        if (k >= first && row < C.block_m) sA(row, k) = type_of<C.a>{};
+        if (k >= first && row >= C.block_m) sB(row - C.block_m, k) = type_of<C.b>{};
+        warp::sync();  // one store of all lanes
+      }
+    }
+    fence_proxy_async_shared();  // these writes, before the wgmma that read them ...
+    cta::bar_sync(1, all);       // ... in both consumers
+  }
+
+  TEGULA_DEVICE static void fill(Accumulator (&tCrC)[waves], float value) {
+#pragma unroll
+    for (int wave = 0; wave < waves; ++wave) {
+#pragma unroll
+      for (int i = 0; i < Accumulator::size; ++i) tCrC[wave](i) = value;
+    }
+  }
+
+  /// Every thread of the cluster has come here.
+  TEGULA_DEVICE static void meet_cluster(SourceLocation where = SourceLocation::current()) {
+    if constexpr (peers > 1) {
+      tegula::cluster::arrive_relaxed(where);
+      tegula::cluster::wait(where);
+    } else {
+      cta::sync(where);
+    }
+  }
+};
+
+}  // namespace tegula

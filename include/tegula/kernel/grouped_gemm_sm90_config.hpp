@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tegula/arch/tensor_map.hpp"
+#include "tegula/atom/mma_spec.hpp"
+#include "tegula/numeric/dtype.hpp"
+#include "tegula/pipeline/group_tiles.hpp"
+#include "tegula/tensor/tma_box.hpp"
+
+namespace tegula {
+
+/// Elements of K, or rows of B, that share a scale.
+inline constexpr int kScaleBlock = 128;
+
+/// Which elements of A and B share a scale (docs/low_precision.md).
+enum class Scales : std::uint8_t {
+  none,
+  rows_by_blocks,  ///< "1x128,128x128": of A a row's 128 of K, of B 128 rows' 128 of K
+  rows_by_rows,    ///< "1x128,1x128": of both a row's 128 of K
+};
+
+/// One configuration of the grouped GEMM: D = A B^T + C, A and B K-major, of which each group has a
+/// part. Each of one (block_m 64) or two consumer warpgroups computes block_m / consumers rows of a
+/// tile, 64 at a time; K is walked 128 bytes at a time. The CTAs of a cluster compute tiles beside
+/// each other along N, which read the same rows of A, and so are of one group: it comes to them by
+/// multicast. Only CTAs without a cluster compute groups of k, behind whose ends they clear the
+/// stage.
+struct GroupedGemmSm90Config {
+  DType a = DType::e4m3;
+  DType b = DType::e4m3;
+  DType out = DType::bf16;
+  Scales scales = Scales::rows_by_blocks;
+  int block_m = 128;
+  int block_n = 128;
+  int cluster_n = 1;
+
+  constexpr bool operator==(GroupedGemmSm90Config const&) const = default;
+};
+
+constexpr int consumers(GroupedGemmSm90Config const& c) { return c.block_m == kWgmmaM ? 1 : 2; }
+/// Rows that the consumers compute at one time, and how often they do for a tile.
+constexpr int wave_m(GroupedGemmSm90Config const& c) { return kWgmmaM * consumers(c); }
+constexpr int waves(GroupedGemmSm90Config const& c) { return c.block_m / wave_m(c); }
+/// Elements of K in a stage: 128 bytes of a row; with scales, what shares one.
+constexpr int block_k(GroupedGemmSm90Config const& c) { return 1024 / bits(c.a); }
+
+/// The tiles of A and B in shared memory, (mn, block_k, stages), and how they come there.
+constexpr OperandTile a_tile(GroupedGemmSm90Config const& c, int stages = 1) {
+  return {bits(c.a), c.block_m, block_k(c), 1, stages};
+}
+constexpr OperandTile b_tile(GroupedGemmSm90Config const& c, int stages = 1) {
+  return {bits(c.b), c.block_n, block_k(c), 1, stages};
+}
+constexpr TmaBoxes a_fetch(GroupedGemmSm90Config const& c) {
+  return tma_boxes(a_tile(c), c.cluster_n);
+}
+constexpr TmaBoxes b_fetch(GroupedGemmSm90Config const& c) { return tma_boxes(b_tile(c)); }
+/// Scales of a stage. Of A one for each row, wave by wave: a box of them begins at a multiple of
+/// four rows, so it has four more than the wave, and lies in a slot of whole 128 bytes. Of B, where
+/// its rows have their own, one for each.
+constexpr int scale_box(GroupedGemmSm90Config const& c) { return wave_m(c) + 4; }
+constexpr int scale_slot(GroupedGemmSm90Config const& c) { return wave_m(c) + 32; }
+constexpr int b_scales(GroupedGemmSm90Config const& c) {
+  return c.scales == Scales::rows_by_rows ? c.block_n : 0;
+}
+
+/// Bytes that TMA brings to a stage, ...
+constexpr int stage_bytes(GroupedGemmSm90Config const& c) {
+  int const a_scales = c.scales == Scales::none ? 0 : waves(c) * scale_box(c);
+  return a_fetch(c).bytes + b_fetch(c).bytes + 4 * (a_scales + b_scales(c));
+}
+/// ... and how many stages an H100's shared memory holds: 2 KB are left for barriers and alignment.
+constexpr int stages(GroupedGemmSm90Config const& c) {
+  int const a_gaps = c.scales == Scales::none ? 0 : waves(c) * (scale_slot(c) - scale_box(c));
+  int const most = (227 - 2) * 1024 / (stage_bytes(c) + 4 * a_gaps);
+  return most < 8 ? most : 8;
+}
+
+/// Where D goes and C comes from, both in the output type, row-major. C may be D.
+struct GroupedGemmOutput {
+  void* d = nullptr;
+  void const* c = nullptr;  ///< null: there is none
+  std::int64_t ldd = 0;
+  std::int64_t ldc = 0;
+  std::int64_t d_group_stride = 0;  ///< elements from one group's D to the next: of Grouping::k
+  std::int64_t c_group_stride = 0;
+  int n = 0;             ///< columns
+  bool vectors = false;  ///< whether rows of D and C begin at multiples of 16 bytes and N is whole
+                         ///< vectors; else single elements are stored
+};
+
+/// B's scales where 128 rows share them: (groups, n / 128, blocks of K), rounded up, contiguous.
+struct BlockScales {
+  float const* scale = nullptr;
+  int blocks_n = 0;
+  int blocks_k = 0;
+};
+
+/// What the kernel is launched with. The tensor maps describe A as (k, rows, 1) and B as (k, n,
+/// groups) with the boxes of a_fetch and b_fetch; scale_a as (rows, blocks of K, 1) and scale_b,
+/// where rows have their own, as (n, blocks of K, groups), boxes of scale_box and block_n by 1.
+/// With Grouping::k, A, B and their scales have one group.
+struct GroupedGemmSm90Params {
+  TensorMap a;
+  TensorMap b;
+  TensorMap scale_a;
+  TensorMap scale_b;
+  GroupTiles tiles;
+  int clusters = 1;
+  BlockScales b_blocks;
+  GroupedGemmOutput out;
+};
+
+}  // namespace tegula

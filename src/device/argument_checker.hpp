@@ -1,0 +1,199 @@
+#pragma once
+
+/// What the checks of arguments share: each refuses by a sentence of its own.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tegula/device/arguments.hpp"
+
+namespace tegula::device {
+
+template <class... T>
+[[noreturn]] void refuse_argument(fmt::format_string<T...> format, T&&... values) {
+  throw argument_error(fmt::format(format, std::forward<T>(values)...));
+}
+
+/// All checks of one entry point name it first.
+class Checker {
+ public:
+  explicit Checker(std::string_view operation) : operation_(operation) {}
+
+  void architecture(int compute_capability) const {
+    if (compute_capability < 80)
+      refuse_argument("{}: the machine is sm_{}, and the kernels need sm_80 or later.", operation_,
+                      compute_capability);
+  }
+
+  void type(std::string_view name, DType type, std::initializer_list<DType> accepted) const {
+    if (std::find(accepted.begin(), accepted.end(), type) != accepted.end()) return;
+    std::string list;
+    for (auto const* t = accepted.begin(); t != accepted.end(); ++t)
+      list += fmt::format("{}{}",
+                          t == accepted.begin()     ? ""
+                          : t + 1 == accepted.end() ? " and "
+                                                    : ", ",
+                          to_string(*t));
+    bool const known = static_cast<int>(type) < kDTypes;
+    refuse_argument("{}: {} is {}; {} are computed.", operation_, name,
+                    known ? to_string(type) : "not a DType", list);
+  }
+
+  void extent(std::string_view name, std::int64_t value) const {
+    if (value == 0)
+      refuse_argument("{}: {} is 0; it must be at least 1, for an empty problem has no result.",
+                      operation_, name);
+    if (value < 0)
+      refuse_argument("{}: {} is {}, which is negative; it must be at least 1.", operation_, name,
+                      value);
+    if (value > kMaxExtent)
+      refuse_argument(
+          "{}: {} is {}, beyond the 32-bit arithmetic of a tile; it must be at most {}.",
+          operation_, name, value, kMaxExtent);
+  }
+
+  void pointer(std::string_view name, void const* value, int alignment) const {
+    if (value == nullptr)
+      refuse_argument("{}: {} is a null pointer; it must be a device pointer.", operation_, name);
+    aligned(name, value, alignment);
+  }
+
+  void optional_pointer(std::string_view name, void const* value, int alignment) const {
+    if (value != nullptr) aligned(name, value, alignment);
+  }
+
+  void different(std::string_view name, void const* value, std::string_view other_name,
+                 void const* other) const {
+    if (value == other)
+      refuse_argument(
+          "{}: {} and {} are the same pointer {}; the output must not overwrite an input that other tiles "
+          "still read.",
+          operation_, name, other_name, other);
+  }
+
+  /// Bytes that an operand spans must fit in 63 bits, so that no address wraps: sum of
+  /// (extent - 1) * stride, plus the contiguous row.
+  void span(std::string_view name,
+            std::initializer_list<std::pair<std::int64_t, std::int64_t>> extents_and_strides,
+            std::int64_t row, int element_bytes) const {
+    std::int64_t elements = row;
+    for (auto const& [extent, stride] : extents_and_strides) {
+      std::int64_t step = 0;
+      if (__builtin_mul_overflow(extent - 1, stride, &step) ||
+          __builtin_add_overflow(elements, step, &elements))
+        overflow(name);
+    }
+    std::int64_t bytes = 0;
+    if (__builtin_mul_overflow(elements, static_cast<std::int64_t>(element_bytes), &bytes) ||
+        elements > kMostElements)
+      overflow(name);
+  }
+
+  void finite(std::string_view name, float value) const {
+    if (!std::isfinite(value))
+      refuse_argument("{}: {} is {}; it must be a finite number.", operation_, name, value);
+  }
+
+  /// CTAs are counted in 32 bits, as is a grid's x extent.
+  void grid(std::string_view what, std::initializer_list<std::int64_t> factors) const {
+    std::int64_t count = 1;
+    for (auto const factor : factors) {
+      if (__builtin_mul_overflow(count, factor, &count) ||
+          count > std::numeric_limits<std::int32_t>::max())
+        refuse_argument(
+            "{}: {} is beyond 2^31 - 1 tiles, which are counted in 32 bits; split the problem.",
+            operation_, what);
+    }
+  }
+
+ protected:
+  std::string_view operation_;
+
+ private:
+  void aligned(std::string_view name, void const* value, int alignment) const {
+    auto const rest =
+        reinterpret_cast<std::uintptr_t>(value) % static_cast<std::uintptr_t>(alignment);
+    if (rest != 0)
+      refuse_argument(
+          "{}: {} is {}, {} bytes past a multiple of {}; it must be aligned to {} bytes.",
+          operation_, name, value, rest, alignment, alignment);
+  }
+  [[noreturn]] void overflow(std::string_view name) const {
+    refuse_argument(
+        "{}: {} spans 2^63 bytes or more, or more than 2^62 elements, by its extents and strides; its offsets "
+        "must fit in 63 bits.",
+        operation_, name);
+  }
+
+  static constexpr std::int64_t kMostElements = std::int64_t{1} << 62;
+};
+
+/// The memory that a tensor spans, and how much of that is its elements'.
+struct Region {
+  std::string_view name;
+  std::uintptr_t address;
+  std::uint64_t bytes;  ///< from the first element to the last
+  bool dense;           ///< the elements' are all of it
+};
+
+/// Precondition: the tensor's span has been checked.
+inline Region region(
+    std::string_view name, void const* address,
+    std::initializer_list<std::pair<std::int64_t, std::int64_t>> extents_and_strides,
+    std::int64_t row, int element_bytes) {
+  std::int64_t spanned = row;
+  double elements = static_cast<double>(row);
+  for (auto const& [extent, stride] : extents_and_strides) {
+    spanned += (extent - 1) * stride;
+    elements *= static_cast<double>(extent);
+  }
+  return {name, reinterpret_cast<std::uintptr_t>(address),
+          static_cast<std::uint64_t>(spanned) * static_cast<std::uint64_t>(element_bytes),
+          elements >= static_cast<double>(spanned)};
+}
+
+/// Refuses an output that is certain to share memory with another tensor: where both are dense.
+/// Tensors with gaps may lie in each other's, as Q, K, V and O of one packed buffer do.
+inline void apart(std::string_view operation, Region const& output, Region const& other) {
+  if (other.address == 0 || !output.dense || !other.dense) return;
+  bool const meet = output.address < other.address ? other.address - output.address < output.bytes
+                                                   : output.address - other.address < other.bytes;
+  if (meet)
+    refuse_argument(
+        "{}: {}, {} bytes from {:#x} on, overlaps {}, {} bytes from {:#x} on; they must lie apart.",
+        operation, output.name, output.bytes, output.address, other.name, other.bytes,
+        other.address);
+}
+
+/// No two rows of the output may share an element: taken by growing stride, each axis must step
+/// over all that those before it span.
+struct OutputAxis {
+  std::string_view name;  ///< of its stride
+  std::int64_t extent, stride;
+};
+template <std::size_t N>
+void rows_apart(std::string_view operation, std::string_view output, std::int64_t row,
+                std::array<OutputAxis, N> axes) {
+  std::stable_sort(axes.begin(), axes.end(),
+                   [](OutputAxis const& x, OutputAxis const& y) { return x.stride < y.stride; });
+  std::int64_t spanned = row;
+  for (auto const& axis : axes) {
+    if (axis.extent == 1) continue;
+    if (axis.stride < spanned)
+      refuse_argument(
+          "{}: {} is {}, and rows of {} would overlap: it must be at least {}, what the axes inside it span.",
+          operation, axis.name, axis.stride, output, spanned);
+    spanned += (axis.extent - 1) * axis.stride;
+  }
+}
+
+}  // namespace tegula::device

@@ -1,0 +1,157 @@
+// What a launch of grouped_gemm_sm90 is predicted to take, and what it is launched with.
+
+#include "grouped_gemm_sm90.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "backend.hpp"
+#include "tegula/device/gemm_plan.hpp"
+#include "tegula/device/tensor_map.hpp"
+
+namespace tegula::device {
+namespace {
+
+using Traits = FamilyTraits<GroupedGemmSm90Family>;
+
+/// Cycles from the end of a wave's products to the first that follows them in the same consumer,
+/// beside one for each multiply-add of the promotion: the wait, the scales, the next issue.
+constexpr double kPromotionCycles = 110;
+
+/// Whether D and C are stored and loaded by whole vectors.
+bool by_vectors(GroupedGemmArguments const& g) {
+  int const bytes = bytes_of(*g.out);
+  auto const whole = [&](void const* address, std::int64_t ld, std::int64_t group_stride) {
+    return reinterpret_cast<std::uintptr_t>(address) % 16 == 0 && ld * bytes % 16 == 0 &&
+           group_stride * bytes % 16 == 0;
+  };
+  return g.n * bytes % 16 == 0 && whole(g.d, *g.ldd, *g.d_group_stride) &&
+         (g.c == nullptr || whole(g.c, *g.ldc, *g.c_group_stride));
+}
+
+/// A map of scales, of boxes of `box` rows of one block: (rows, blocks, groups).
+TensorMapDescription describe_scales(float const* scales, std::int64_t rows, std::int64_t blocks,
+                                     std::int64_t groups, std::int64_t stride, int box) {
+  return {.dtype = DType::f32,
+          .rank = 3,
+          .address = scales,
+          .extents = {rows, blocks, groups},
+          .strides = {stride * 4, stride * blocks * 4},
+          .box = {box, 1, 1}};
+}
+
+/// As described, but for one operand where its scales are not read: any map does.
+TensorMap encode_or(Machine const& machine, bool read, TensorMapDescription const& description,
+                    TensorMap const& otherwise) {
+  return read ? encode(machine, description) : otherwise;
+}
+
+}  // namespace
+
+GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
+                                  GroupedGemmSm90Config const& c, DeviceProperties const& device,
+                                  GroupedGemmConstraints const& wanted) {
+  GroupedGemmArguments const g = with_defaults(arguments);
+  GemmCostModel const model;
+  bool const by_k = g.grouping == Grouping::k, scaled = c.scales != Scales::none;
+  double const cycles_per_us = 1e3 * model.clock_ghz;
+  std::int64_t const rows = *g.expected_rows, depth = by_k ? ceil_div(g.k, g.groups) : g.k;
+  std::int64_t const tiles_m = ceil_div(std::max<std::int64_t>(rows, 1), c.block_m);
+  std::int64_t const tiles_n = ceil_div(g.n, c.block_n * c.cluster_n);
+  std::int64_t const tiles = g.groups * tiles_m * tiles_n;  // of clusters
+  int const resident = std::max(1, device.multiprocessors / c.cluster_n);
+  // The groups may differ from what is expected: as many clusters as there may be tiles.
+  std::int64_t const most = (ceil_div(rows_of_a(g), c.block_m) + g.groups) * tiles_n;
+  GroupedGemmChoice choice;
+  choice.clusters = wanted.clusters.value_or(
+      static_cast<int>(std::min<std::int64_t>(resident, by_k ? tiles : most)));
+
+  // A step of one CTA: the products of its waves, of each 4 instructions, and the promotion of
+  // each, during which the tensor core has the other consumer's products.
+  double const instruction = std::max(64.0 * c.block_n * 16 / model.multiply_adds_per_cycle,
+                                      32.0 * (64 + c.block_n) / model.operand_bytes_per_cycle);
+  double const promotion =
+      scaled ? c.block_n / 2.0 * (c.scales == Scales::rows_by_rows ? 2 : 1) + kPromotionCycles : 0;
+  double const step =
+      std::max(4 * instruction * (c.block_m / 64), waves(c) * (4 * instruction + promotion));
+  double const steps = static_cast<double>(ceil_div(depth, block_k(c)));
+  double const fetched = static_cast<double>(stage_bytes(c)) -
+                         a_fetch(c).bytes * (1 - 1.0 / c.cluster_n);  // from L2, for each CTA
+
+  GroupedGemmCost& cost = choice.cost;
+  cost.tiles = tiles * c.cluster_n;
+  cost.waves = static_cast<int>(ceil_div(tiles, resident));
+  double const products = static_cast<double>(cost.waves) * steps;
+  cost.tensor = products * step / cycles_per_us;
+  cost.l2 = std::max(products * fetched / model.sm_bytes_per_cycle / cycles_per_us,
+                     static_cast<double>(cost.tiles) * steps * fetched / (model.l2_tb_per_s * 1e6));
+  double const read_rows = static_cast<double>(g.groups * rows) / (by_k ? g.groups : 1);
+  double const operands =
+      (read_rows + static_cast<double>(by_k || g.grouping == Grouping::none ? 1 : g.groups) * g.n) *
+      static_cast<double>(g.k) * bytes_of(g.in);
+  double const written = static_cast<double>(g.groups * rows) * static_cast<double>(g.n) *
+                         bytes_of(*g.out) * (g.c == nullptr ? 1 : 2);
+  // Few CTAs cannot keep memory busy: one has so many bytes under way, a latency apart.
+  double const busy = std::min<double>(
+      1, static_cast<double>(std::min<std::int64_t>(tiles, resident)) * c.cluster_n * stages(c) *
+             fetched / (model.fetch_latency_cycles / cycles_per_us) / (model.dram_tb_per_s * 1e6));
+  cost.dram = (operands + written) / (model.dram_tb_per_s * 1e6 * busy);
+  double const part = static_cast<double>(c.block_m) / consumers(c) * c.block_n / 128 / 128;
+  cost.epilogue = cost.waves * std::max(model.least_epilogue_us, part * model.epilogue_us);
+  double const longest = std::max({cost.tensor, cost.l2, cost.dram});
+  cost.total = model.launch_us + model.fill_us + longest + cost.epilogue +
+               model.overlap_loss * (cost.tensor + cost.l2 + cost.dram - longest);
+
+  // The tiles of one round form a block about as high as wide.
+  double const in_flight =
+      std::min<double>(static_cast<double>(resident), static_cast<double>(tiles));
+  int const square =
+      static_cast<int>(std::lround(std::sqrt(in_flight * c.block_n * c.cluster_n / c.block_m)));
+  choice.band = wanted.band.value_or(
+      std::clamp(square, 1, static_cast<int>(std::min<std::int64_t>(tiles_m, 64))));
+  return choice;
+}
+
+GroupedGemmSm90Params Traits::lower(Machine const& machine, GroupedGemmArguments const& arguments,
+                                    GroupedGemmChoice const& choice) {
+  GroupedGemmArguments const g = with_defaults(arguments);
+  GroupedGemmSm90Config const& c = configuration(grouped_gemm_sm90, choice.configuration);
+  bool const by_k = g.grouping == Grouping::k;
+  bool const many_b = g.grouping == Grouping::contiguous || g.grouping == Grouping::masked;
+  std::int64_t const rows = rows_of_a(g), blocks = scale_blocks(g),
+                     groups_b = many_b ? g.groups : 1;
+  TmaMatrices const a = {g.in, g.a, rows, g.k, 1, *g.lda, 0};
+  TmaMatrices const b = {*g.in_b, g.b, g.n, g.k, groups_b, *g.ldb, *g.b_group_stride};
+  TensorMap const map_a = encode(machine, tegula::describe(a, a_fetch(c)));
+  return {
+      .a = map_a,
+      .b = encode(machine, tegula::describe(b, b_fetch(c))),
+      .scale_a = encode_or(
+          machine, c.scales != Scales::none,
+          describe_scales(g.scale_a, rows, blocks, 1, *g.scale_a_stride, scale_box(c)), map_a),
+      .scale_b = encode_or(
+          machine, c.scales == Scales::rows_by_rows,
+          describe_scales(g.scale_b, g.n, blocks, groups_b, *g.scale_b_stride, c.block_n), map_a),
+      .tiles = {.grouping = g.grouping,
+                .groups = static_cast<int>(g.groups),
+                .begins = g.group_begins,
+                .ends = g.group_ends,
+                .rows = static_cast<int>(g.m),
+                .depth = static_cast<int>(g.k),
+                .tiles_n = static_cast<int>(ceil_div(g.n, c.block_n * c.cluster_n)),
+                .band = choice.band},
+      .clusters = choice.clusters,
+      .b_blocks = {.scale = g.scale_b,
+                   .blocks_n = static_cast<int>(ceil_div(g.n, kScaleBlock)),
+                   .blocks_k = static_cast<int>(blocks)},
+      .out = {.d = g.d,
+              .c = g.c,
+              .ldd = *g.ldd,
+              .ldc = *g.ldc,
+              .d_group_stride = by_k ? *g.d_group_stride : 0,
+              .c_group_stride = by_k ? *g.c_group_stride : 0,
+              .n = static_cast<int>(g.n),
+              .vectors = by_vectors(g)}};
+}
+
+}  // namespace tegula::device

@@ -1,0 +1,391 @@
+// Grouped and block-scaled GEMMs: their arguments' checks and defaults, the choice of a
+// configuration, the launch.
+
+#include "tegula/device/grouped_gemm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "argument_checker.hpp"
+#include "families.hpp"
+#include "problem.hpp"
+#include "refused.hpp"
+#include "tegula/device/launch.hpp"
+#include "tegula/device/selection.hpp"
+
+namespace tegula {
+
+using namespace device;
+
+namespace {
+
+using Traits = FamilyTraits<GroupedGemmSm90Family>;
+
+bool has_many_b(GroupedGemmArguments const& g) {
+  return g.grouping == Grouping::contiguous || g.grouping == Grouping::masked;
+}
+
+class GroupedGemmChecker : Checker {
+ public:
+  explicit GroupedGemmChecker(GroupedGemmArguments const& arguments)
+      : Checker("grouped_gemm"), g_(with_defaults(arguments)) {}
+
+  void run(int compute_capability) const {
+    if (compute_capability != 90)
+      refuse_argument("grouped_gemm: the machine is sm_{}; it is computed on sm_90 only.",
+                      compute_capability);
+    types();
+    grouping();
+    extent("m", g_.m);
+    extent("n", g_.n);
+    extent("k", g_.k);
+    extent("groups", g_.groups);
+    if (rows_of_a(g_) > kMaxExtent)
+      refuse_argument(
+          "grouped_gemm: groups * m is {}, beyond the 32-bit arithmetic of a tile; it must be at most "
+          "{}.",
+          rows_of_a(g_), kMaxExtent);
+    grid("(m / 64 + groups) * n / 32", {(rows_of_a(g_) + 63) / 64 + g_.groups, (g_.n + 31) / 32,
+                                        g_.grouping == Grouping::k ? g_.groups : 1});
+    pointers();
+    operand("a", *g_.lda, rows_of_a(g_), bytes_of(g_.in));
+    operand("b", *g_.ldb, g_.n, bytes_of(*g_.in_b));
+    if (has_many_b(g_)) whole("b_group_stride", *g_.b_group_stride, bytes_of(*g_.in_b));
+    if (scaled()) scale_rows("scale_a_stride", *g_.scale_a_stride, rows_of_a(g_));
+    if (g_.scales == Scales::rows_by_rows) scale_rows("scale_b_stride", *g_.scale_b_stride, g_.n);
+    output("d", *g_.ldd, *g_.d_group_stride);
+    if (g_.c != nullptr) output("c", *g_.ldc, *g_.c_group_stride);
+    outputs_apart();
+  }
+
+ private:
+  bool scaled() const { return g_.scales != Scales::none; }
+
+  void types() const {
+    type("in", g_.in, {DType::e4m3, DType::e5m2, DType::bf16, DType::f16});
+    type("in_b", *g_.in_b, {DType::e4m3, DType::e5m2, DType::bf16, DType::f16});
+    type("out", *g_.out, {DType::bf16, DType::f16, DType::f32});
+    bool const fp8 = bits(g_.in) == 8, fp8_b = bits(*g_.in_b) == 8;
+    if (fp8 != fp8_b || (!fp8 && g_.in != *g_.in_b))
+      refuse_argument(
+          "grouped_gemm: in is {} and in_b is {}; both must be the same type, or each e4m3 or e5m2.",
+          to_string(g_.in), to_string(*g_.in_b));
+    if (static_cast<int>(*g_.scales) > static_cast<int>(Scales::rows_by_rows))
+      refuse_argument(
+          "grouped_gemm: scales is {}; it must be Scales::none, rows_by_blocks or rows_by_rows.",
+          static_cast<int>(*g_.scales));
+    if (fp8 != scaled())
+      refuse_argument("grouped_gemm: in is {} and scales is {}; {}.", to_string(g_.in),
+                      text(*g_.scales),
+                      fp8 ? "fp8 is computed with scales of 1x128,128x128 or 1x128,1x128"
+                          : "only fp8 has scales");
+  }
+
+  void grouping() const {
+    if (static_cast<int>(g_.grouping) > static_cast<int>(Grouping::k))
+      refuse_argument(
+          "grouped_gemm: grouping is {}; it must be Grouping::none, contiguous, masked or k.",
+          static_cast<int>(g_.grouping));
+    bool const none = g_.grouping == Grouping::none;
+    if (none && g_.groups != 1)
+      refuse_argument("grouped_gemm: groups is {} and grouping is none; it must be 1.", g_.groups);
+    if (none != (g_.group_ends == nullptr))
+      refuse_argument("grouped_gemm: group_ends is {} pointer and grouping is {}; it must be {}.",
+                      none ? "no null" : "a null", text(g_.grouping),
+                      none ? "null" : "a device pointer to an entry for each group");
+    if (g_.group_begins != nullptr && (none || g_.grouping == Grouping::masked))
+      refuse_argument(
+          "grouped_gemm: group_begins is no null pointer and grouping is {}; it must be null, for a "
+          "group's begin follows from its number.",
+          text(g_.grouping));
+    if (g_.grouping == Grouping::k && g_.scales == Scales::rows_by_blocks)
+      refuse_argument(
+          "grouped_gemm: grouping is k and scales is 1x128,128x128; groups of k have scales of "
+          "1x128,1x128.");
+  }
+
+  void pointers() const {
+    pointer("a", g_.a, 16);
+    pointer("b", g_.b, 16);
+    int const out_bytes = bytes_of(*g_.out);
+    pointer("d", g_.d, out_bytes);
+    optional_pointer("c", g_.c, out_bytes);
+    optional_pointer("group_begins", g_.group_begins, alignof(int));
+    optional_pointer("group_ends", g_.group_ends, alignof(int));
+    if (scaled()) {
+      pointer("scale_a", g_.scale_a, 16);
+      pointer("scale_b", g_.scale_b, g_.scales == Scales::rows_by_rows ? 16 : alignof(float));
+    } else if (g_.scale_a != nullptr || g_.scale_b != nullptr) {
+      refuse_argument("grouped_gemm: {} is no null pointer and scales is none; it must be null.",
+                      g_.scale_a != nullptr ? "scale_a" : "scale_b");
+    }
+    for (auto const& [name, input] : {std::pair<char const*, void const*>("a", g_.a),
+                                      {"b", g_.b},
+                                      {"scale_a", g_.scale_a},
+                                      {"scale_b", g_.scale_b},
+                                      {"group_begins", g_.group_begins},
+                                      {"group_ends", g_.group_ends}})
+      if (input != nullptr) different("d", g_.d, name, input);
+  }
+
+  /// A distance that TMA takes.
+  void whole(std::string_view name, std::int64_t stride, int bytes) const {
+    if (stride < 0 || stride >= (std::int64_t{1} << 40) / bytes || stride * bytes % 16 != 0)
+      refuse_argument(
+          "grouped_gemm: {} is {} elements of {} bytes; it must be a multiple of 16 bytes, from 0 to "
+          "below 2^40 bytes.",
+          name, stride, bytes);
+  }
+
+  void operand(std::string_view name, std::int64_t ld, std::int64_t rows, int bytes) const {
+    if (ld < g_.k)
+      refuse_argument(
+          "grouped_gemm: ld{} is {}; it must be at least k = {}, or the rows of {} would overlap.",
+          name, ld, g_.k, name);
+    if (rows > 1) whole(fmt::format("ld{}", name), ld, bytes);
+    span(name, {{rows, ld}}, g_.k, bytes);
+  }
+
+  void scale_rows(std::string_view name, std::int64_t stride, std::int64_t rows) const {
+    if (stride < rows || stride % 4 != 0)
+      refuse_argument(
+          "grouped_gemm: {} is {}; it must be a multiple of 4, at least {}, the rows that have "
+          "scales.",
+          name, stride, rows);
+    whole(name, stride, 4);
+  }
+
+  void output(std::string_view name, std::int64_t ld, std::int64_t group_stride) const {
+    if (ld < g_.n)
+      refuse_argument(
+          "grouped_gemm: ld{} is {}; it must be at least n = {}, or the rows of {} would overlap.",
+          name, ld, g_.n, name);
+    if (group_stride < 0)
+      refuse_argument(
+          "grouped_gemm: {}_group_stride is {}, which is negative; it must be at least 0.", name,
+          group_stride);
+    bool const by_k = g_.grouping == Grouping::k;
+    span(name, {{by_k ? g_.m : rows_of_a(g_), ld}, {by_k ? g_.groups : 1, group_stride}}, g_.n,
+         bytes_of(*g_.out));
+  }
+
+  void outputs_apart() const {
+    bool const by_k = g_.grouping == Grouping::k;
+    std::int64_t const rows = by_k ? g_.m : rows_of_a(g_), groups = by_k ? g_.groups : 1;
+    rows_apart<2>("grouped_gemm", "d", g_.n,
+                  {{{"ldd", rows, *g_.ldd}, {"d_group_stride", groups, *g_.d_group_stride}}});
+    if (g_.c == g_.d && (*g_.ldc != *g_.ldd || (by_k && *g_.c_group_stride != *g_.d_group_stride)))
+      refuse_argument(
+          "grouped_gemm: c and d are the same pointer, and ldc is {} but ldd is {}, c_group_stride {} "
+          "but d_group_stride {}; in place, they must be equal.",
+          *g_.ldc, *g_.ldd, *g_.c_group_stride, *g_.d_group_stride);
+    int const out_bytes = bytes_of(*g_.out);
+    auto const of_d = [&](std::string_view name, void const* address, std::int64_t ld,
+                          std::int64_t group_stride) {
+      return region(name, address, {{rows, ld}, {groups, group_stride}}, g_.n, out_bytes);
+    };
+    Region const d = of_d("d", g_.d, *g_.ldd, *g_.d_group_stride);
+    apart("grouped_gemm", d, region("a", g_.a, {{rows_of_a(g_), *g_.lda}}, g_.k, bytes_of(g_.in)));
+    apart("grouped_gemm", d,
+          region("b", g_.b, {{g_.n, *g_.ldb}, {has_many_b(g_) ? g_.groups : 1, *g_.b_group_stride}},
+                 g_.k, bytes_of(*g_.in_b)));
+    if (g_.c != g_.d) apart("grouped_gemm", d, of_d("c", g_.c, *g_.ldc, *g_.c_group_stride));
+  }
+
+  GroupedGemmArguments const g_;  // with defaults
+};
+
+template <class T, class Default> void fill_in(std::optional<T>& value, Default const& otherwise) {
+  if (!value) value = otherwise;
+}
+
+}  // namespace
+
+GroupedGemmArguments with_defaults(GroupedGemmArguments const& arguments) {
+  GroupedGemmArguments g = arguments;
+  bool const fp8 = bits(g.in) == 8;
+  fill_in(g.in_b, fp8 ? DType::e4m3 : g.in);
+  fill_in(g.out, default_output(g.in));
+  fill_in(g.scales, !fp8                        ? Scales::none
+                    : g.grouping == Grouping::k ? Scales::rows_by_rows
+                                                : Scales::rows_by_blocks);
+  fill_in(g.lda, g.k);
+  fill_in(g.ldb, g.k);
+  fill_in(g.ldd, g.n);
+  fill_in(g.ldc, g.n);
+  fill_in(g.b_group_stride, contiguous_batch(g.n, *g.ldb));
+  fill_in(g.d_group_stride, contiguous_batch(g.m, *g.ldd));
+  fill_in(g.c_group_stride, contiguous_batch(g.m, *g.ldc));
+  fill_in(g.scale_a_stride, scale_stride(rows_of_a(g)));
+  fill_in(g.scale_b_stride, scale_stride(g.n));
+  fill_in(g.expected_rows, g.grouping == Grouping::contiguous && g.groups > 0
+                               ? device::ceil_div(g.m, g.groups)
+                               : g.m);
+  return g;
+}
+
+std::int64_t rows_of_a(GroupedGemmArguments const& g) {
+  if (g.grouping != Grouping::masked) return g.m;
+  std::int64_t rows = 0;
+  return __builtin_mul_overflow(g.m, g.groups, &rows) ? std::numeric_limits<std::int64_t>::max() / 2
+                                                      : rows;
+}
+
+std::int64_t scale_blocks(GroupedGemmArguments const& g) {
+  return g.grouping == Grouping::k ? g.k / kScaleBlock + g.groups
+                                   : device::ceil_div(g.k, kScaleBlock);
+}
+
+std::string to_string(GroupedGemmArguments const& arguments) {
+  GroupedGemmArguments const g = with_defaults(arguments);
+  std::string s =
+      fmt::format("D = A B^T{}: m {}, n {}, k {}, A {}, B {}, D {}", g.c == nullptr ? "" : " + C",
+                  g.m, g.n, g.k, to_string(g.in), to_string(*g.in_b), to_string(*g.out));
+  if (g.scales != Scales::none) s += fmt::format(", scales {}", text(*g.scales));
+  switch (g.grouping) {
+    case Grouping::none:
+      return s;
+    case Grouping::contiguous:
+      return s + fmt::format(", {} groups of rows", g.groups);
+    case Grouping::masked:
+      return s + fmt::format(", {} groups of at most m rows", g.groups);
+    default:
+      return s + fmt::format(", {} groups of k", g.groups);
+  }
+}
+
+void check(GroupedGemmArguments const& arguments, int compute_capability) {
+  GroupedGemmChecker(arguments).run(compute_capability);
+}
+
+namespace {
+
+/// visit(number, refusal) for every configuration; the refusal is empty where there is none.
+template <class Visit>
+void enumerate(GroupedGemmArguments const& g, DeviceProperties const& device,
+               GroupedGemmConstraints const& wanted, Visit&& visit) {
+  std::string const obstacle = Traits::obstacle(g, device);
+  int number = 0;
+  for (GroupedGemmSm90Config const& c : configurations(grouped_gemm_sm90)) {
+    std::string refusal = obstacle;
+    if (char const* const why = Traits::check(g, c, device); why != nullptr && refusal.empty())
+      refusal = why;
+    if (char const* const why = Traits::unwanted(wanted, c, number);
+        why != nullptr && refusal.empty())
+      refusal = why;
+    visit(number++, refusal);
+  }
+}
+
+[[noreturn]] void refuse_all(GroupedGemmArguments const& g, DeviceProperties const& device) {
+  int unwanted = 0;  // that compute the problem, whatever is asked for
+  enumerate(g, device, {}, [&](int, std::string const& refusal) { unwanted += refusal.empty(); });
+  if (unwanted > 0)
+    throw argument_error(fmt::format(
+        "grouped_gemm: none of the {} configurations that compute this problem is what was asked for "
+        "({}).",
+        unwanted, to_string(g)));
+  throw argument_error(fmt::format("grouped_gemm: no configuration of this build computes {}.{}",
+                                   to_string(g), missing_configurations_note()));
+}
+
+GroupedGemmChoice predict(int number, GroupedGemmArguments const& g, DeviceProperties const& device,
+                          GroupedGemmConstraints const& wanted) {
+  GroupedGemmChoice choice =
+      Traits::predict(g, configuration(grouped_gemm_sm90, number), device, wanted);
+  choice.configuration = number;
+  return choice;
+}
+
+}  // namespace
+
+GroupedGemmChoice choose_grouped_gemm(GroupedGemmArguments const& g, DeviceProperties const& device,
+                                      GroupedGemmConstraints const& wanted) {
+  check(device);
+  std::optional<GroupedGemmChoice> best;
+  enumerate(g, device, wanted, [&](int number, std::string const& refusal) {
+    if (!refusal.empty()) return;
+    GroupedGemmChoice const choice = predict(number, g, device, wanted);
+    if (!best || choice.cost.total < best->cost.total) best = choice;
+  });
+  if (!best) refuse_all(g, device);
+  return *best;
+}
+
+GroupedGemmPlan plan_grouped_gemm(GroupedGemmArguments const& g, DeviceProperties const& device,
+                                  GroupedGemmConstraints const& wanted) {
+  check(device);
+  GroupedGemmPlan plan{.problem = to_string(g)};
+  enumerate(g, device, wanted, [&](int number, std::string const& refusal) {
+    GroupedGemmCandidate candidate{.name = configuration_name(grouped_gemm_sm90, number),
+                                   .refused = refusal};
+    if (refusal.empty()) candidate.choice = predict(number, g, device, wanted);
+    candidate.choice.configuration = number;
+    plan.candidates.push_back(std::move(candidate));
+  });
+  auto& candidates = plan.candidates;
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](GroupedGemmCandidate const& x, GroupedGemmCandidate const& y) {
+                     if (x.refused.empty() != y.refused.empty()) return x.refused.empty();
+                     return x.refused.empty() && x.choice.cost.total < y.choice.cost.total;
+                   });
+  if (candidates.empty() || !candidates.front().refused.empty()) refuse_all(g, device);
+  GroupedGemmCost const& cost = plan.chosen().cost;
+  std::string const bound = cost.tensor >= std::max(cost.l2, cost.dram) ? "the tensor cores"
+                            : cost.l2 >= cost.dram                      ? "L2"
+                                                                        : "memory";
+  plan.reason = fmt::format(
+      "{} is predicted to take the least time: {} tiles in {} wave{}, bound by {}",
+      candidates.front().name, cost.tiles, cost.waves, cost.waves == 1 ? "" : "s", bound);
+  if (candidates.size() > 1 && candidates[1].refused.empty())
+    plan.reason += fmt::format("; the next would take {:.1f} % more",
+                               100 * (candidates[1].choice.cost.total / cost.total - 1));
+  plan.reason += ".";
+  return plan;
+}
+
+std::string to_string(GroupedGemmPlan const& plan, bool all) {
+  std::string s =
+      fmt::format("{}\n\n{:>8} {:>6} {:>6} {:>7} {:>7} {:>7} {:>7}  {}\n", plan.problem, "total us",
+                  "tiles", "waves", "tensor", "L2", "DRAM", "epilog.", "configuration");
+  for (GroupedGemmCandidate const& candidate : plan.candidates) {
+    if (!candidate.refused.empty()) continue;
+    GroupedGemmChoice const& choice = candidate.choice;
+    GroupedGemmCost const& c = choice.cost;
+    s += fmt::format(
+        "{:>8.2f} {:>6} {:>6} {:>7.2f} {:>7.2f} {:>7.2f} {:>7.2f}  {}: {}, bands of {}, {} "
+        "clusters\n",
+        c.total, c.tiles, c.waves, c.tensor, c.l2, c.dram, c.epilogue, choice.configuration,
+        candidate.name, choice.band, choice.clusters);
+  }
+  return fmt::format("{}\n{}\n{}\n", s, text_of_refused(plan.candidates, all), plan.reason);
+}
+
+namespace {
+void run(Machine const& machine, GroupedGemmArguments const& arguments,
+         GroupedGemmChoice const& choice, Stream stream) {
+  launch_kernel(machine, grouped_gemm_sm90, choice.configuration,
+                Traits::lower(machine, arguments, choice), stream);
+}
+}  // namespace
+
+void grouped_gemm(Machine const& machine, GroupedGemmArguments const& arguments, Stream stream) {
+  check(arguments, machine.compute_capability());
+  run(machine, arguments, choose_grouped_gemm(arguments, machine.properties()), stream);
+}
+
+void grouped_gemm(Machine const& machine, GroupedGemmArguments const& arguments,
+                  GroupedGemmChoice const& choice, Stream stream) {
+  GroupedGemmSm90Config const& c = configuration(grouped_gemm_sm90, choice.configuration);
+  if (Traits::check(arguments, c, machine.properties()) != nullptr || choice.clusters < 1 ||
+      choice.band < 1)
+    throw argument_error(fmt::format(
+        "grouped_gemm: the choice is {} on {} clusters in bands of {}, which does not compute {}; it "
+        "must be chosen for such arguments.",
+        to_string(c), choice.clusters, choice.band, to_string(arguments)));
+  run(machine, arguments, choice, stream);
+}
+
+}  // namespace tegula

@@ -1,0 +1,292 @@
+#include "grouped_gemm_command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <vector>
+
+#include "output.hpp"
+#include "tegula/device/grouped_gemm.hpp"
+#include "tegula/io/text.hpp"
+
+namespace tegula::tool {
+namespace {
+
+constexpr std::int64_t kDefaultExtent = 256;
+
+/// The groups' sizes, "3,0,5".
+std::vector<int> read_sizes(std::string const& text) {
+  std::vector<int> sizes;
+  char const* at = text.data();
+  char const* const end = at + text.size();
+  while (true) {
+    int size = 0;
+    auto const [next, error] = std::from_chars(at, end, size);
+    if (error != std::errc() || size < 0 || (next != end && *next != ','))
+      throw argument_error(fmt::format(
+          "--groups is {}; it must be whole numbers with commas between them, the rows (or "
+          "columns) of each group, such as 300,0,17.",
+          io::in_quotes(text)));
+    sizes.push_back(size);
+    if (next == end) return sizes;
+    at = next + 1;
+  }
+}
+
+Grouping grouping_of(GroupedGemmCommand const& c) {
+  if (!c.sizes) return Grouping::none;
+  return c.grouping == "masked" ? Grouping::masked
+         : c.grouping == "k"    ? Grouping::k
+                                : Grouping::contiguous;
+}
+
+/// Operands in host memory, and the arguments without pointers.
+struct Problem {
+  GroupedGemmArguments arguments;
+  std::vector<int> sizes, ends;
+  Operand a, b, c, scale_a, scale_b;
+};
+
+GroupedGemmArguments arguments_of(GroupedGemmCommand const& c, std::vector<int> const& sizes) {
+  GroupedGemmArguments g{.grouping = grouping_of(c)};
+  if (c.in) g.in = parse_dtype("--dtype", *c.in);
+  if (c.in_b) g.in_b = parse_dtype("--in-b", *c.in_b);
+  if (c.out) g.out = parse_dtype("--out-type", *c.out);
+  if (!c.in && c.scales.empty()) g.in = DType::bf16;
+  if (c.scales == "none") g.scales = Scales::none;
+  if (c.scales == "1x128,128x128") g.scales = Scales::rows_by_blocks;
+  if (c.scales == "1x128,1x128") g.scales = Scales::rows_by_rows;
+  auto const extent = [](std::int64_t said) { return said == 0 ? kDefaultExtent : said; };
+  g.m = extent(c.m), g.n = extent(c.n), g.k = extent(c.k);
+  if (!c.sizes) return with_defaults(g);
+  g.groups = static_cast<std::int64_t>(sizes.size());
+  std::int64_t all = 0, most = 0;
+  for (int const size : sizes) all += size, most = std::max<std::int64_t>(most, size);
+  auto const agrees = [&](char const* option, std::int64_t said, std::int64_t needed) {
+    if (said != 0 && said != needed)
+      throw argument_error(fmt::format(
+          "{} is {} and the sizes of --groups add up to {}; leave it out, for it follows from them.",
+          option, said, needed));
+    return std::max<std::int64_t>(needed, 1);
+  };
+  if (g.grouping == Grouping::contiguous) g.m = agrees("--m", c.m, all);
+  if (g.grouping == Grouping::k) g.k = agrees("--k", c.k, all);
+  if (g.grouping == Grouping::masked) {
+    if (c.m == 0) g.m = std::max<std::int64_t>(most, 1);
+    if (most > g.m)
+      throw argument_error(fmt::format(
+          "--groups has a group of {} rows and --m, the rows of A for each group, is {}; it must be "
+          "at least as many.",
+          most, g.m));
+  }
+  return with_defaults(g);
+}
+
+Problem read_problem(GroupedGemmCommand const& c) {
+  Problem p;
+  if (c.sizes) p.sizes = read_sizes(*c.sizes);
+  p.arguments = arguments_of(c, p.sizes);
+  GroupedGemmArguments& g = p.arguments;
+  int at = 0;
+  int const unit = 128 / bits(g.in);  // columns in 16 bytes
+  for (std::size_t i = 0; i < p.sizes.size(); ++i) {
+    int const size = p.sizes[i];
+    if (g.grouping == Grouping::k && size % unit != 0 && i + 1 < p.sizes.size())
+      throw argument_error(fmt::format(
+          "--groups has a group of {} columns of {}; each but the last must be a multiple "
+          "of {}, for a group begins at a multiple of 16 bytes.",
+          size, to_string(g.in), unit));
+    p.ends.push_back(g.grouping == Grouping::masked ? size : at += size);
+  }
+  // Rows are padded to what TMA can address.
+  g.lda = g.ldb = (g.k + unit - 1) / unit * unit;
+  g.b_group_stride = contiguous_batch(g.n, *g.ldb);
+  return p;
+}
+
+bool by_k(GroupedGemmArguments const& g) { return g.grouping == Grouping::k; }
+std::int64_t groups_of_b(GroupedGemmArguments const& g) {
+  return by_k(g) || g.grouping == Grouping::none ? 1 : g.groups;
+}
+std::int64_t rows_of_d(GroupedGemmArguments const& g) {
+  return rows_of_a(g) * (by_k(g) ? g.groups : 1);
+}
+
+void generate_operands(Problem& p, GroupedGemmCommand const& c) {
+  GroupedGemmArguments const& g = p.arguments;
+  std::uint64_t const seed = c.machine.seed;
+  p.a = generate({rows_of_a(g), *g.lda}, g.in, seed, 1);
+  p.b = generate({groups_of_b(g) * g.n, *g.ldb}, *g.in_b, seed, 2);
+  p.c = generate({rows_of_d(g), g.n}, *g.out, seed, 3);
+  if (g.scales == Scales::none) return;
+  std::int64_t const blocks = scale_blocks(g);
+  bool const rows = g.scales == Scales::rows_by_rows;
+  p.scale_a = generate({blocks, *g.scale_a_stride}, DType::f32, seed, 4);
+  p.scale_b = generate(rows ? std::vector{groups_of_b(g) * blocks, *g.scale_b_stride}
+                            : std::vector{groups_of_b(g) * ((g.n + 127) / 128), blocks},
+                       DType::f32, seed, 5);
+}
+
+struct Addresses {
+  void const *a, *b, *c, *scale_a, *scale_b, *ends;
+  void* d;
+};
+GroupedGemmArguments with_addresses(GroupedGemmArguments g, GroupedGemmCommand const& c,
+                                    Addresses const& at) {
+  g.a = at.a, g.b = at.b, g.d = at.d;
+  if (c.adds_c) g.c = at.c;
+  if (g.scales != Scales::none) {
+    g.scale_a = static_cast<float const*>(at.scale_a);
+    g.scale_b = static_cast<float const*>(at.scale_b);
+  }
+  if (g.grouping != Grouping::none) g.group_ends = static_cast<int const*>(at.ends);
+  return g;
+}
+
+GroupedGemmConstraints constraints(GroupedGemmCommand const& c) {
+  return {.configuration = c.configuration,
+          .block_m = c.block_m,
+          .block_n = c.block_n,
+          .cluster_n = c.cluster_n};
+}
+
+nlohmann::ordered_json describe(GroupedGemmArguments const& g, std::vector<int> const& sizes,
+                                GroupedGemmCommand const& c) {
+  constexpr char const* scales[] = {"none", "1x128,128x128", "1x128,1x128"};
+  constexpr char const* groupings[] = {"none", "contiguous", "masked", "k"};
+  return {{"kernel", "grouped_gemm"},
+          {"m", g.m},
+          {"n", g.n},
+          {"k", g.k},
+          {"in", to_string(g.in)},
+          {"in_b", to_string(*g.in_b)},
+          {"out", to_string(*g.out)},
+          {"scales", scales[static_cast<int>(*g.scales)]},
+          {"grouping", groupings[static_cast<int>(g.grouping)]},
+          {"groups", sizes},
+          {"c", c.adds_c},
+          {"seed", c.machine.seed}};
+}
+
+void explain(GroupedGemmArguments const& g, Problem const& p, GroupedGemmCommand const& c,
+             Machine const& machine) {
+  GroupedGemmPlan const plan = chosen_as_asked(
+      c.asked, [&] { return plan_grouped_gemm(g, machine.properties(), constraints(c)); });
+  if (!c.json) {
+    print("{}, {} multiprocessors\n{}", machine.name(), machine.multiprocessors(),
+          to_string(plan, /*all=*/c.lines));
+    return;
+  }
+  nlohmann::ordered_json out = describe(g, p.sizes, c);
+  out["machine"] = machine.name();
+  out["reason"] = plan.reason;
+  for (GroupedGemmCandidate const& candidate : plan.candidates) {
+    nlohmann::ordered_json j = {{"index", candidate.choice.configuration},
+                                {"name", candidate.name}};
+    GroupedGemmCost const& cost = candidate.choice.cost;
+    if (candidate.refused.empty())
+      j["microseconds"] = {{"total", cost.total},
+                           {"tensor", cost.tensor},
+                           {"l2", cost.l2},
+                           {"dram", cost.dram},
+                           {"epilogue", cost.epilogue}};
+    else
+      j["refused"] = candidate.refused;
+    out["candidates"].push_back(j);
+  }
+  print("{}\n", dump(out));
+}
+
+/// The rows of D that are a group's, as reference::grouped_gemm numbers them, some of them where
+/// there are many.
+std::vector<std::int64_t> checked_rows(GroupedGemmArguments const& g,
+                                       std::vector<int> const& sizes) {
+  auto rows = rows_to_check(rows_of_d(g), static_cast<double>(g.n) * static_cast<double>(g.k), g.n);
+  if (g.grouping == Grouping::masked)
+    std::erase_if(rows, [&](std::int64_t row) {
+      return row % g.m >= sizes[static_cast<std::size_t>(row / g.m)];
+    });
+  return rows;
+}
+
+}  // namespace
+
+void run_grouped_gemm(GroupedGemmCommand const& c) {
+  if (!c.sizes && !c.grouping.empty())
+    throw argument_error(fmt::format(
+        "--grouping is {} and there is no --groups; it must say the size of each group.",
+        c.grouping));
+  Problem p = read_problem(c);
+  ProgressBar bar;
+  Machine const machine = make_machine(c.machine, bar);
+  auto const somewhere = [](std::uintptr_t i) { return reinterpret_cast<void*>(i << 58); };
+  GroupedGemmArguments const before =
+      with_addresses(p.arguments, c,
+                     {somewhere(1), somewhere(2), somewhere(3), somewhere(4), somewhere(5),
+                      somewhere(6), somewhere(7)});
+  check(before, machine.compute_capability());
+  if (c.explain) {
+    refuse_files_of_a_run(machine_targets(c.machine));
+    refuse_files_of_a_run({{"--output", c.output}});
+    return explain(before, p, c, machine);
+  }
+  auto const bytes = [](std::int64_t rows, std::int64_t columns, DType type) {
+    return static_cast<double>(rows) * static_cast<double>(columns) * (bits(type) / 8);
+  };
+  GroupedGemmArguments const& g = p.arguments;
+  require_memory("gemm", 2 * (bytes(rows_of_a(g), *g.lda, g.in) +
+                              bytes(groups_of_b(g) * g.n, *g.ldb, *g.in_b) +
+                              2 * bytes(rows_of_d(g), g.n, *g.out)));
+  generate_operands(p, c);
+  auto const a = upload(machine, p.a, "A"), b = upload(machine, p.b, "B"),
+             c_buffer = upload(machine, p.c, "C"),
+             scale_a = upload(machine, p.scale_a, "scales of A"),
+             scale_b = upload(machine, p.scale_b, "scales of B");
+  Buffer<int> const ends(machine, p.ends, "ends of groups");
+  Operand d{*g.out, {rows_of_d(g), g.n}, {}};
+  Buffer<std::byte> d_buffer(machine, rows_of_d(g) * g.n * (bits(*g.out) / 8), "D");
+  d_buffer.fill(0);  // the rows of no group
+  GroupedGemmArguments const arguments =
+      with_addresses(g, c,
+                     {a.data(), b.data(), c_buffer.data(), scale_a.data(), scale_b.data(),
+                      ends.data(), d_buffer.data()});
+  check(arguments, machine.compute_capability());
+  GroupedGemmChoice const choice = chosen_as_asked(c.asked, [&] {
+    return choose_grouped_gemm(arguments, machine.properties(), constraints(c));
+  });
+  double const milliseconds = checked_launches(machine, c.machine, bar, c.repeat, c.json,
+                                               [&] { grouped_gemm(machine, arguments, choice); });
+  d.data = d_buffer.download();
+  if (!c.output.empty()) write_operand(c.output, d);
+
+  GroupedGemmArguments const host =
+      with_addresses(g, c,
+                     {p.a.data.data(), p.b.data.data(), p.c.data.data(), p.scale_a.data.data(),
+                      p.scale_b.data.data(), p.ends.data(), d.data.data()});
+  auto const rows = checked_rows(g, p.sizes);
+  auto const comparison =
+      reference::compare(rows_as_doubles(d, g.n, rows), reference::grouped_gemm(host, rows),
+                         reference::largest_finite(*g.out));
+  Verdict verdict;
+  verdict.problem = describe(g, p.sizes, c);
+  verdict.headline = to_string(host);
+  verdict.configuration_index = choice.configuration;
+  verdict.configuration = configuration_name(choice.kernel, choice.configuration);
+  verdict.milliseconds = milliseconds;
+  double multiplied = static_cast<double>(by_k(g) || !c.sizes ? g.m : 0);
+  if (!by_k(g))
+    for (int const size : p.sizes) multiplied += size;
+  verdict.multiply_adds = multiplied * static_cast<double>(g.n) * static_cast<double>(g.k);
+  verdict.rows = rows_of_d(g);
+  verdict.rows_checked = static_cast<std::int64_t>(rows.size());
+  std::int64_t const worst = std::max<std::int64_t>(comparison.worst, 0);
+  std::int64_t const worst_row = rows.empty() ? 0 : rows[static_cast<std::size_t>(worst / g.n)];
+  verdict.parts = {{"D", comparison, fmt::format("row {}, column {}", worst_row, worst % g.n)}};
+  verdict.output = c.output;
+  write_timeline(c.machine, machine, verdict.configuration);
+  print_verdict(verdict, machine, c.json, c.lines);
+}
+
+}  // namespace tegula::tool

@@ -1,0 +1,181 @@
+// Grouped GEMMs on the host: what is refused and how, which configuration is chosen, and the tiles
+// of groups as a value.
+
+#include "tegula/device/grouped_gemm.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "scratch.hpp"
+
+namespace tegula {
+namespace {
+
+using tegula::testing::message_of;
+using ::testing::HasSubstr;
+
+template <class T = void> T* at(std::uintptr_t region, std::uintptr_t offset = 0) {
+  return reinterpret_cast<T*>((region << 44) + offset);
+}
+
+GroupedGemmArguments dense() {
+  return with_defaults(GroupedGemmArguments{.in = DType::e4m3,
+                                            .m = 300,
+                                            .n = 256,
+                                            .k = 512,
+                                            .a = at(1),
+                                            .b = at(2),
+                                            .d = at(4),
+                                            .scale_a = at<float>(5),
+                                            .scale_b = at<float>(6)});
+}
+GroupedGemmArguments grouped(Grouping grouping) {
+  GroupedGemmArguments g{.in = DType::bf16,
+                         .grouping = grouping,
+                         .groups = 4,
+                         .m = 300,
+                         .n = 256,
+                         .k = 512,
+                         .a = at(1),
+                         .b = at(2),
+                         .d = at(4),
+                         .group_ends = at<int>(7)};
+  return with_defaults(g);
+}
+
+TEST(GroupedGemmCheck, RefusesEachBadArgument) {
+  struct Row {
+    char const* says;
+    std::function<void(GroupedGemmArguments&)> change;
+  };
+  auto const expect_refused = [](GroupedGemmArguments const& good, std::vector<Row> const& rows) {
+    check(good, 90);
+    for (auto const& [says, change] : rows) {
+      GroupedGemmArguments bad = good;
+      change(bad);
+      EXPECT_THAT(message_of<argument_error>([&] { check(bad, 90); }), HasSubstr(says));
+    }
+  };
+  using G = GroupedGemmArguments;
+  expect_refused(dense(),
+                 {{"m is 0", [](G& g) { g.m = 0; }},
+                  {"n is -1", [](G& g) { g.n = -1; }},
+                  {"k is", [](G& g) { g.k = std::int64_t{1} << 40; }},
+                  {"in is f32", [](G& g) { g.in = DType::f32; }},
+                  {"in is e4m3 and in_b is bf16", [](G& g) { g.in_b = DType::bf16; }},
+                  {"out is e4m3", [](G& g) { g.out = DType::e4m3; }},
+                  {"in is e4m3 and scales is none", [](G& g) { g.scales = Scales::none; }},
+                  {"scales is 7", [](G& g) { g.scales = static_cast<Scales>(7); }},
+                  {"grouping is 9", [](G& g) { g.grouping = static_cast<Grouping>(9); }},
+                  {"groups is 2 and grouping is none", [](G& g) { g.groups = 2; }},
+                  {"group_ends is no null pointer", [](G& g) { g.group_ends = at<int>(7); }},
+                  {"a is a null pointer", [](G& g) { g.a = nullptr; }},
+                  {"8 bytes past a multiple of 16", [](G& g) { g.b = at(2, 8); }},
+                  {"scale_a is a null pointer", [](G& g) { g.scale_a = nullptr; }},
+                  {"4 bytes past a multiple of 16", [](G& g) { g.scale_a = at<float>(5, 4); }},
+                  {"d and a are the same pointer", [](G& g) { g.d = const_cast<void*>(g.a); }},
+                  {"lda is 511", [](G& g) { g.lda = 511; }},
+                  {"ldb is 520 elements", [](G& g) { g.ldb = 520; }},
+                  {"ldd is 255", [](G& g) { g.ldd = 255; }},
+                  {"scale_a_stride is 299", [](G& g) { g.scale_a_stride = 299; }},
+                  {"scale_a_stride is 301", [](G& g) { g.scale_a_stride = 301; }},
+                  {"c and d are the same pointer", [](G& g) { g.c = g.d, g.ldc = 300; }},
+                  {"overlaps", [](G& g) { g.d = at(1, 256); }},
+                  {"overlaps", [](G& g) { g.c = at(4, 64); }}});
+  expect_refused(grouped(Grouping::contiguous),
+                 {{"groups is 0", [](G& g) { g.groups = 0; }},
+                  {"group_ends is a null pointer", [](G& g) { g.group_ends = nullptr; }},
+                  {"scales is 1x128,1x128", [](G& g) { g.scales = Scales::rows_by_rows; }},
+                  {"scale_b is no null pointer", [](G& g) { g.scale_b = at<float>(6); }},
+                  {"b_group_stride is", [](G& g) { g.b_group_stride = 100001; }},
+                  {"in is bf16 and in_b is f16", [](G& g) { g.in_b = DType::f16; }}});
+  expect_refused(grouped(Grouping::masked),
+                 {{"group_begins is no null pointer", [](G& g) { g.group_begins = at<int>(8); }},
+                  {"groups * m", [](G& g) { g.groups = std::int64_t{1} << 29; }}});
+  expect_refused(grouped(Grouping::k), {{"d_group_stride is", [](G& g) { g.d_group_stride = 100; }},
+                                        {"scales of 1x128,1x128", [](G& g) {
+                                           g = dense();
+                                           g.grouping = Grouping::k, g.group_ends = at<int>(7);
+                                         }}});
+  EXPECT_THAT(message_of<argument_error>([] { check(dense(), 80); }), HasSubstr("sm_80"));
+  EXPECT_THAT(message_of<argument_error>([] { choose_grouped_gemm(dense(), {}, {.block_m = 77}); }),
+              HasSubstr("what was asked for"));
+}
+
+TEST(GroupedGemmPlan, TakesLargeTilesForManyRowsAndNarrowOnesForFew) {
+  auto g = dense();
+  g = {.in = DType::e4m3,
+       .m = 4096,
+       .n = 4096,
+       .k = 7168,
+       .a = g.a,
+       .b = g.b,
+       .d = g.d,
+       .scale_a = g.scale_a,
+       .scale_b = g.scale_b};
+  auto const config = [&] {
+    return configuration(grouped_gemm_sm90, choose_grouped_gemm(g, {}).configuration);
+  };
+  EXPECT_GE(config().block_m * config().block_n, 128 * 128);
+  g.m = 64;
+  EXPECT_EQ(config().block_m, 64);
+  EXPECT_LE(config().block_n, 64) << "the weights are read by more than 32 SMs";
+  GroupedGemmPlan const plan = plan_grouped_gemm(g, {});
+  EXPECT_EQ(plan.chosen().configuration, choose_grouped_gemm(g, {}).configuration);
+  EXPECT_THAT(to_string(plan), HasSubstr("predicted to take the least time"));
+  for (std::size_t i = 1; i < plan.candidates.size() && plan.candidates[i].refused.empty(); ++i)
+    EXPECT_LE(plan.candidates[i - 1].choice.cost.total, plan.candidates[i].choice.cost.total);
+}
+
+// Each tile of a group once, in any band, and none outside of its rows.
+TEST(GroupTiles, AreEachOnceWithinTheirGroup) {
+  std::mt19937 random(3);
+  for (int i = 0; i < 2000; ++i) {
+    GroupTiles const t{.grouping = static_cast<Grouping>(i % 4),
+                       .groups = 9,
+                       .rows = 1 + static_cast<int>(random() % 900),
+                       .depth = 700,
+                       .tiles_n = 1 + static_cast<int>(random() % 7),
+                       .band = 1 + static_cast<int>(random() % 12)};
+    int const block_m = i % 2 == 0 ? 64 : 128, group = static_cast<int>(random() % 9);
+    int const begin = static_cast<int>(random() % 900), end = static_cast<int>(random() % 900);
+    GroupRange const range = group_range(t, group, begin, end);
+    ASSERT_LE(range.begin, range.end);
+    int const first = t.grouping == Grouping::k ? 0 : range.begin;
+    int const last = t.grouping == Grouping::k ? t.rows : range.end;
+    std::set<std::pair<int, int>> seen;
+    int const count = tiles_of_group(t, range, block_m);
+    EXPECT_EQ(count, (last - first + block_m - 1) / block_m * t.tiles_n);
+    for (int index = 0; index < count; ++index) {
+      GroupTile const tile = tile_of_group(t, group, range, 5, index, block_m);
+      EXPECT_TRUE(seen.insert({tile.m, tile.n}).second);
+      EXPECT_TRUE(tile.m >= first && tile.m < last && (tile.m - first) % block_m == 0);
+      EXPECT_TRUE(tile.n >= 0 && tile.n < t.tiles_n);
+      EXPECT_EQ(std::tuple(tile.group, tile.m_end, tile.k_block), std::tuple(group, last, 5));
+    }
+  }
+}
+
+// Entries that are no range of the tensor are cut to one.
+TEST(GroupTiles, KeepWithinTheTensor) {
+  for (Grouping const grouping : {Grouping::contiguous, Grouping::masked, Grouping::k}) {
+    GroupTiles const t{.grouping = grouping, .groups = 3, .rows = 50, .depth = 70};
+    int const most = grouping == Grouping::k ? 70 : 50;
+    for (int const begin : {-2147483647 - 1, -1, 0, 20, 49, 2147483647}) {
+      for (int const end : {-2147483647 - 1, -1, 0, 20, 71, 2147483647}) {
+        GroupRange const r = group_range(t, 2, begin, end);
+        int const from = grouping == Grouping::masked ? 2 * 50 : 0;
+        EXPECT_TRUE(from <= r.begin && r.begin <= r.end && r.end <= from + most);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tegula

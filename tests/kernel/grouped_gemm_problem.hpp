@@ -1,0 +1,262 @@
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "tegula/device/grouped_gemm.hpp"
+#include "tegula/device/launch.hpp"
+#include "test_machine.hpp"
+
+namespace tegula {
+
+/// A factor of a block: of either side of one, and no power of two.
+inline float scale_like(std::mt19937_64& random) {
+  return std::exp2(std::uniform_real_distribution<float>(-3, 3)(random));
+}
+
+/// A grouped GEMM. `sizes` are the groups' rows, or columns with Grouping::k; they are `apart` from
+/// each other, and begin at multiples of `padded_to`. What is no group's is NaN, in A, B and the
+/// scales.
+struct GroupedProblem {
+  DType in = DType::e4m3;
+  std::optional<DType> in_b = {}, out = {};
+  std::optional<Scales> scales = {};
+  Grouping grouping = Grouping::none;
+  std::vector<int> sizes = {};
+  int m = 1, n = 1, k = 1;  ///< of contiguous groups m, with Grouping::k k follows from the sizes
+  int apart = 0, padded_to = 1;
+  int padding = 0;  ///< of rows of D, in elements
+  bool c = false, in_place = false;
+  GroupedGemmConstraints constraints = {};
+  std::uint64_t seed = 1;
+  std::function<float(std::mt19937_64&)> values = normal, scale = scale_like;
+};
+
+inline std::string to_string(GroupedProblem const& p) {
+  std::string s = fmt::format("{} by {}: {} x {} x {}, sizes", to_string(p.in),
+                              static_cast<int>(p.grouping), p.m, p.n, p.k);
+  for (int const size : p.sizes) s += fmt::format(" {}", size);
+  return s;
+}
+
+struct GroupedResult {
+  std::vector<std::uint8_t> d, a, b, c;
+  std::vector<float> scale_a, scale_b;
+  std::vector<int> begins, ends;
+  GroupedGemmArguments host;  ///< the arguments with pointers to the vectors here
+};
+
+namespace detail {
+
+/// Fills rows or columns that are no group's with NaN.
+inline std::vector<bool> of_groups(GroupedResult const& r, Grouping grouping, std::int64_t extent,
+                                   int m) {
+  std::vector<bool> inside(static_cast<std::size_t>(extent), grouping == Grouping::none);
+  for (std::size_t g = 0; g < r.ends.size(); ++g) {
+    std::int64_t const begin =
+        grouping == Grouping::masked ? static_cast<std::int64_t>(g) * m : r.begins[g];
+    std::int64_t const end = grouping == Grouping::masked ? begin + r.ends[g] : r.ends[g];
+    for (std::int64_t i = begin; i < end; ++i) inside[static_cast<std::size_t>(i)] = true;
+  }
+  return inside;
+}
+
+/// Whether a group does not begin where the one before ends.
+inline bool has_gaps(GroupedResult const& r) {
+  for (std::size_t g = 0; g < r.begins.size(); ++g)
+    if (r.begins[g] != (g == 0 ? 0 : r.ends[g - 1])) return true;
+  return false;
+}
+
+inline void poison_row(std::vector<std::uint8_t>& bytes, std::int64_t first, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) bytes[static_cast<std::size_t>(first + i)] = 0xff;
+}
+
+}  // namespace detail
+
+/// The problem's arguments without pointers, and its groups.
+inline GroupedResult groups_of(GroupedProblem const& p) {
+  GroupedResult r;
+  GroupedGemmArguments& g = r.host;
+  int at = 0;
+  // Columns of a group begin at multiples of 16 bytes.
+  int const line = 128 / bits(p.in);
+  int const unit = p.grouping == Grouping::k ? std::max(p.padded_to, line) : p.padded_to;
+  for (int const size : p.sizes) {
+    if (p.grouping == Grouping::masked) {
+      r.ends.push_back(size);
+      continue;
+    }
+    at = (at + unit - 1) / unit * unit;
+    r.begins.push_back(at);
+    r.ends.push_back(at + size);
+    at += size + p.apart;
+  }
+  at = std::max(1, (at + p.padded_to - 1) / p.padded_to * p.padded_to);
+
+  bool const rows = p.grouping == Grouping::contiguous, columns = p.grouping == Grouping::k;
+  g = {.in = p.in,
+       .in_b = p.in_b,
+       .out = p.out,
+       .scales = p.scales,
+       .grouping = p.grouping,
+       .groups = p.grouping == Grouping::none ? 1 : static_cast<int>(p.sizes.size()),
+       .m = rows ? at : p.m,
+       .n = p.n,
+       .k = columns ? at : p.k};
+  g.lda = g.ldb = (g.k + line - 1) / line * line;
+  g.ldd = g.ldc = p.n + p.padding;
+  g = with_defaults(g);
+  return r;
+}
+
+/// Runs a problem by `launch(arguments)`.
+template <class Launch>
+GroupedResult run_by(Machine const& machine, GroupedProblem const& p, Launch launch) {
+  GroupedResult r = groups_of(p);
+  GroupedGemmArguments g = r.host;
+  bool const by_k = p.grouping == Grouping::k, grouped = p.grouping != Grouping::none;
+  std::int64_t const rows = rows_of_a(g), blocks = scale_blocks(g);
+  std::int64_t const groups_b = by_k || !grouped ? 1 : g.groups, groups_d = by_k ? g.groups : 1;
+  std::int64_t const in_bytes = bits(g.in) / 8;
+  r.a = random_elements(g.in, *g.lda * rows, 5 * p.seed, p.values);
+  r.b = random_elements(*g.in_b, *g.ldb * g.n * groups_b, 5 * p.seed + 1, p.values);
+  r.c = random_elements(*g.out, *g.ldc * (by_k ? g.m : rows) * groups_d, 5 * p.seed + 2, normal);
+  std::mt19937_64 random(5 * p.seed + 3);
+  bool const row_scales = g.scales == Scales::rows_by_rows;
+  r.scale_a.resize(static_cast<std::size_t>(*g.scale_a_stride * blocks));
+  r.scale_b.resize(static_cast<std::size_t>(row_scales ? *g.scale_b_stride * blocks * groups_b
+                                                       : groups_b * ((g.n + 127) / 128) * blocks));
+  for (float& x : r.scale_a) x = p.scale(random);
+  for (float& x : r.scale_b) x = p.scale(random);
+  // NaN in what is no group's, and beyond the rows of A and B.
+  auto const inside = detail::of_groups(r, p.grouping, by_k ? g.k : rows, p.m);
+  float const nan = std::nanf("");
+  for (std::int64_t i = 0; i < rows; ++i) {
+    bool const whole = by_k || inside[static_cast<std::size_t>(i)];
+    detail::poison_row(r.a, (i * *g.lda + (whole ? g.k : 0)) * in_bytes,
+                       (*g.lda - (whole ? g.k : 0)) * in_bytes);
+    if (!whole)
+      for (std::int64_t b = 0; b < blocks; ++b)
+        r.scale_a[static_cast<std::size_t>(b * *g.scale_a_stride + i)] = nan;
+    if (by_k)
+      for (std::int64_t k = 0; k < g.k; ++k)
+        if (!inside[static_cast<std::size_t>(k)])
+          detail::poison_row(r.a, (i * *g.lda + k) * in_bytes, in_bytes);
+  }
+  for (std::int64_t i = 0; i < g.n * groups_b; ++i) {
+    detail::poison_row(r.b, (i * *g.ldb + g.k) * in_bytes, (*g.ldb - g.k) * in_bytes);
+    if (by_k)
+      for (std::int64_t k = 0; k < g.k; ++k)
+        if (!inside[static_cast<std::size_t>(k)])
+          detail::poison_row(r.b, (i * *g.ldb + k) * in_bytes, in_bytes);
+  }
+
+  Buffer<std::uint8_t> const a(machine, r.a, "a"), b(machine, r.b, "b"), c(machine, r.c, "c");
+  auto const some = [](auto values) {  // buffers are not empty
+    if (values.empty()) values.resize(4);
+    return values;
+  };
+  Buffer<float> const scale_a(machine, some(r.scale_a), "scale_a"),
+      scale_b(machine, some(r.scale_b), "scale_b");
+  Buffer<int> const begins(machine, some(r.begins), "begins"), ends(machine, some(r.ends), "ends");
+  auto d = poisoned(machine, static_cast<std::int64_t>(r.c.size()), "d");
+  if (p.in_place) d.upload(r.c);
+  bool const scaled = g.scales != Scales::none;
+  auto const point = [&](void const* at_a, void const* at_b, void const* at_c, float const* sa,
+                         float const* sb, int const* at_begins, int const* at_ends) {
+    g.a = at_a, g.b = at_b;
+    g.c = p.c ? at_c : nullptr;
+    if (scaled) g.scale_a = sa, g.scale_b = sb;
+    if (grouped) g.group_ends = at_ends;
+    if (grouped && p.grouping != Grouping::masked && detail::has_gaps(r))
+      g.group_begins = at_begins;
+    g.d = d.data();
+    return g;
+  };
+  launch(point(a.data(), b.data(), p.in_place ? d.data() : c.data(), scale_a.data(), scale_b.data(),
+               begins.data(), ends.data()));
+  machine.synchronize();
+  r.d = d.download();
+  r.host = point(r.a.data(), r.b.data(), r.c.data(), r.scale_a.data(), r.scale_b.data(),
+                 r.begins.data(), r.ends.data());
+  return r;
+}
+
+inline GroupedResult run(Machine const& machine, GroupedProblem const& p) {
+  return run_by(machine, p, [&](GroupedGemmArguments const& g) {
+    check(g, machine.compute_capability());
+    grouped_gemm(machine, g, choose_grouped_gemm(g, machine.properties(), p.constraints));
+  });
+}
+
+/// All rows of D, as reference::grouped_gemm numbers them.
+inline std::vector<std::int64_t> rows_of(GroupedProblem const& p) {
+  GroupedGemmArguments const g = groups_of(p).host;
+  std::vector<std::int64_t> rows(
+      static_cast<std::size_t>(rows_of_a(g) * (g.grouping == Grouping::k ? g.groups : 1)));
+  std::iota(rows.begin(), rows.end(), 0);
+  return rows;
+}
+
+/// The results as doubles, row by row.
+inline std::vector<double> elements_of(GroupedResult const& r, std::size_t rows) {
+  GroupedGemmArguments const& g = r.host;
+  std::vector<double> d;
+  for (std::size_t row = 0; row < rows; ++row) {
+    auto const i = static_cast<std::int64_t>(row);
+    std::int64_t const first =
+        g.grouping == Grouping::k ? i / g.m * *g.d_group_stride + i % g.m * *g.ldd : i * *g.ldd;
+    for (std::int64_t j = 0; j < g.n; ++j)
+      d.push_back(reference::element(r.d.data(), *g.out, first + j));
+  }
+  return d;
+}
+
+/// Holds every element of D that is a group's against the exact ones, and every other byte against
+/// the poison.
+inline void expect_near(GroupedProblem const& p, GroupedResult const& r,
+                        reference::Values const& exact) {
+  GroupedGemmArguments const& g = r.host;
+  auto const n = static_cast<std::size_t>(g.n), width = static_cast<std::size_t>(bits(*g.out) / 8);
+  std::vector<double> const d = elements_of(r, exact.value.size() / n);
+  ASSERT_EQ(d.size(), exact.value.size());
+  std::vector<bool> belongs(r.d.size());
+  std::vector<double> results;
+  reference::Values expected;
+  for (std::size_t i = 0; i < d.size(); ++i) {
+    if (std::isinf(exact.bound[i])) continue;
+    results.push_back(d[i]);
+    expected.value.push_back(exact.value[i]);
+    expected.bound.push_back(exact.bound[i]);
+    auto const row = static_cast<std::int64_t>(i / n);
+    std::int64_t const first = g.grouping == Grouping::k
+                                   ? row / g.m * *g.d_group_stride + row % g.m * *g.ldd
+                                   : row * *g.ldd;
+    for (std::size_t byte = 0; byte < width; ++byte)
+      belongs[(static_cast<std::size_t>(first) + i % n) * width + byte] = true;
+  }
+  auto const compared = reference::compare(results, expected, reference::largest_finite(*g.out));
+  EXPECT_LE(compared.max_ratio, 1) << to_string(p) << ": element " << compared.worst << " is "
+                                   << compared.worst_result << ", error " << compared.max_error;
+  std::size_t touched = 0;
+  for (std::size_t i = 0; i < r.d.size(); ++i)
+    touched += !belongs[i] && r.d[i] != (p.in_place ? r.c[i] : kPoison);
+  EXPECT_EQ(touched, 0u) << to_string(p) << ": bytes that are no group's were written";
+}
+
+/// Runs a problem and holds its result against the reference.
+inline GroupedResult expect_right(Machine const& machine, GroupedProblem const& p) {
+  GroupedResult const r = run(machine, p);
+  expect_near(p, r, reference::grouped_gemm(r.host, rows_of(p)));
+  return r;
+}
+
+}  // namespace tegula
