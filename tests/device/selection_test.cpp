@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "families/attention_serving.hpp"
 #include "problem.hpp"
@@ -63,14 +62,6 @@ TEST(Selection, FindsAnAttentionConfigurationForEveryCheckedProblem) {
               chosen.insert(choice.configuration);
             }
   EXPECT_GE(chosen.size(), 40u) << "each combination has a configuration of its own";
-}
-
-TEST(Selection, WeighsTilesByRoundsOfCtas) {
-  std::vector<AttentionConfig> const rows = {{.block_m = 64}, {.block_m = 128}};
-  AttentionArguments const decode = {.seq_q = 1, .seq_k = 1000, .head_dim = 64};
-  AttentionArguments const prefill = {.batch = 4, .heads = 16, .seq_q = 4096, .head_dim = 64};
-  EXPECT_EQ(select(decode, rows, kDevice), 0);
-  EXPECT_EQ(select(prefill, rows, kDevice), 1);
 }
 
 TEST(Selection, GroupsCausalHeadsByWhatL2Serves) {
@@ -158,7 +149,6 @@ TEST(Selection, NeverTakesMoreWorkspaceThanThereIs) {
 
 TEST(Selection, SaysWhatTheTableLacks) {
   AttentionArguments const a = {.dtype = DType::f16, .seq_q = 1, .head_dim = 96, .causal = true};
-  EXPECT_EQ(select(a, {}, kDevice), std::nullopt);
   DeviceProperties tiny = kDevice;
   tiny.shared_bytes = 1024;
   EXPECT_THAT(message_of<argument_error>([&] { choose_attention(a, tiny); }),
@@ -194,7 +184,7 @@ TEST(Selection, PrintsEveryConfigurationDifferently) {
             "gemm_sm90 bf16->bf16 A:k B:mn 64x128x64 basic split-k 2 7 stages");
 }
 
-/// What the chosen kernel asks for, of which gemm_sm90's barriers are not counted.
+/// What the chosen kernel asks for, of which the GEMMs' barriers on Hopper are not counted.
 std::size_t shared_bytes_of(FamilyId kernel, int number) {
   int bytes = 0;
   kernel.visit([&](auto family) {
@@ -202,7 +192,8 @@ std::size_t shared_bytes_of(FamilyId kernel, int number) {
     if constexpr (requires { shared_bytes(c); }) {
       bytes = shared_bytes(c);
     } else {
-      bytes = stages(c) * stage_bytes(c) + epilogue_bytes(c);
+      bytes = stages(c) * stage_bytes(c);
+      if constexpr (requires { epilogue_bytes(c); }) bytes += epilogue_bytes(c);
     }
   });
   return static_cast<std::size_t>(bytes);
