@@ -33,7 +33,7 @@ import mutants_reports
 import mutants_table
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-INCLUDE = (f"-I{ROOT / 'include'}", f"-I{ROOT / 'tests/checker'}")
+INCLUDE = tuple(f"-I{ROOT / folder}" for folder in ("include", "tests/checker", "tests/support"))
 FOLDER = ROOT / ".tune/mutants"
 CUDA = pathlib.Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"))
 SEED = 4

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "../../src/device/cuda/tensor_map.hpp"
+#include "gemm_params.hpp"
 #include "mutation_cases.hpp"
 #include "tegula/device/arguments.hpp"
 #include "tegula/device/error.hpp"
@@ -40,8 +41,7 @@ enum ExitCode : int { kRight, kNotRun, kWrong, kHung, kFailed };
 constexpr int kProblems = 2;
 constexpr auto kMostTime = std::chrono::milliseconds(700);
 constexpr std::size_t kGuard = 4096;
-constexpr int kPoison = 0xa5;      // of outputs, before a launch and around them
-constexpr int kInputGuard = 0xff;  // around inputs: a NaN of every type
+constexpr int kInputGuard = 0xff;  // around inputs: a NaN of every type; outputs: kPoison
 
 /// A mutant's failure, by CUDA's word.
 struct LaunchFailure {
@@ -91,24 +91,6 @@ class Memory {
   void* whole_ = nullptr;
 };
 
-std::uint32_t encode(DType type, float x) {
-  if (type == DType::f16) return to_half(x).bits;
-  if (type == DType::bf16) return to_bfloat16(x).bits;
-  return __builtin_bit_cast(std::uint32_t, x);
-}
-
-std::vector<std::uint8_t> random_elements(DType type, std::int64_t count, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<float> normal;
-  auto const width = static_cast<std::size_t>(bits(type) / 8);
-  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(count) * width);
-  for (std::size_t i = 0; i < bytes.size(); i += width) {
-    std::uint32_t const element = encode(type, normal(random));
-    std::memcpy(&bytes[i], &element, width);
-  }
-  return bytes;
-}
-
 /// A launch of a case, and the problems that it is given in turn.
 struct Launch {
   std::vector<std::unique_ptr<Memory>> inputs, outputs;
@@ -132,7 +114,7 @@ template <class Kernel> void set_kernel(Launch& launch, typename Kernel::Params 
 void const* add_input(Launch& launch, DType type, std::int64_t count, bool tight) {
   auto const number = launch.inputs.size();
   for (std::size_t problem = 0; problem < kProblems; ++problem)
-    launch.host[problem].push_back(random_elements(type, count, 1 + 16 * problem + number));
+    launch.host[problem].push_back(random_elements(type, count, 1 + 16 * problem + number, normal));
   launch.inputs.push_back(
       std::make_unique<Memory>(launch.host[0].back().size(), kInputGuard, tight));
   return launch.inputs.back()->data();
@@ -145,72 +127,9 @@ void* add_output(Launch& launch, std::size_t bytes, bool tight) {
 
 // --- GEMM ----------------------------------------------------------------------------------------
 
-GemmArguments gemm_arguments(Case const& c) {
-  bool const sm80 = c.family == Family::gemm_sm80;
-  DType const in = sm80 ? c.sm80.in : c.sm90.a, out = sm80 ? c.sm80.out : c.sm90.out;
-  Major const a_major = sm80 ? c.sm80.a_major : c.sm90.a_major;
-  Major const b_major = sm80 ? c.sm80.b_major : c.sm90.b_major;
-  auto const padded = [](int extent, DType type) {
-    int const line = 1024 / bits(type);
-    return std::int64_t{(extent + line - 1) / line * line};
-  };
-  GemmArguments const arguments = {.in = in,
-                                   .out = out,
-                                   .a_major = a_major,
-                                   .b_major = b_major,
-                                   .m = c.m,
-                                   .n = c.n,
-                                   .k = c.k,
-                                   .batch = c.batch,
-                                   .lda = padded(a_major == Major::k ? c.k : c.m, in),
-                                   .ldb = padded(b_major == Major::k ? c.k : c.n, in),
-                                   .ldc = padded(c.n, out),
-                                   .ldd = padded(c.n, out),
-                                   .beta = c.adds ? 0.5f : 0.0f};
-  return with_defaults(arguments);
-}
-
-GemmSm90Params sm90_params(GemmArguments const& g, GemmSm90Config const& config, int clusters) {
-  int const m = static_cast<int>(g.m), n = static_cast<int>(g.n), k = static_cast<int>(g.k),
-            batch = static_cast<int>(g.batch);
-  auto const map = [](TmaMatrices const& x, TmaBoxes const& boxes) {
-    return device::encode_by_driver(describe(x, boxes));
-  };
-  PerPiece<TmaBoxes> const pieces = store_boxes(epilogue(config));
-  auto const of_d = [&](void const* address, int columns) {
-    TmaMatrices const x = {*g.out, address, m, columns, batch, *g.ldd, *g.d_batch_stride};
-    return PerPiece<TensorMap>{
-        .whole = map(x, pieces.whole), .last = map(x, pieces.last), .last_narrow = {}};
-  };
-  auto const tiles = [](int extent, int tile) { return (extent + tile - 1) / tile; };
-  TileScheduler const scheduler{.tiles_m = tiles(m, config.block_m * config.cluster_m),
-                                .tiles_n = tiles(n, config.block_n * config.cluster_n),
-                                .batches = batch};
-  return {
-      .problem = {.a = map({g.in, g.a, m, k, batch, *g.lda, *g.a_batch_stride}, a_fetch(config)),
-                  .b = map({*g.in_b, g.b, n, k, batch, *g.ldb, *g.b_batch_stride}, b_fetch(config)),
-                  .m = m,
-                  .n = n,
-                  .k = k,
-                  .a_batched = batch > 1,
-                  .b_batched = batch > 1},
-      .schedule = {.clusters = config.split_k > 1 ? scheduler.tiles()
-                                                  : std::min(clusters, scheduler.tiles()),
-                   .tiling = scheduler},
-      .epilogue = {.c = of_d(g.c != nullptr ? g.c : g.d, n),
-                   .d = of_d(g.d, columns_by_tma(n, store_unit(config.out))),
-                   .d_address = g.d,
-                   .ldd = *g.ldd,
-                   .d_batch_stride = *g.d_batch_stride,
-                   .bias = g.bias,
-                   .alpha = g.alpha,
-                   .beta = g.beta,
-                   .c_batched = batch > 1}};
-}
-
 template <int I> GemmArguments set_up_gemm(Launch& launch, bool tight) {
   Case const& c = kCases[I];
-  GemmArguments g = gemm_arguments(c);
+  GemmArguments g = gemm_arguments(c, /*line_bytes=*/128);
   auto const elements = [](std::int64_t row, std::int64_t rows, std::int64_t ld) {
     return ld * (rows - 1) + row;  // ends with the last element
   };
@@ -228,7 +147,12 @@ template <int I> GemmArguments set_up_gemm(Launch& launch, bool tight) {
   }
   g.d = add_output(launch, static_cast<std::size_t>(of_d * bits(*g.out) / 8), tight);
   if constexpr (kCases[I].family == Family::gemm_sm90) {
-    set_kernel<KernelOf<I>>(launch, sm90_params(g, c.sm90, c.clusters));
+    TilePartition const tiling = equal_tiles(c.sm90, g);
+    GemmSm90Params params = independent_params(
+        c.sm90, g, {.clusters = clusters_of(c.sm90, tiling, c.clusters), .tiling = tiling},
+        device::encode_by_driver);
+    if (g.c == nullptr) params.epilogue.c = params.epilogue.d;  // what a mutant may load
+    set_kernel<KernelOf<I>>(launch, params);
   } else {
     set_kernel<KernelOf<I>>(launch, lower(g));
   }

@@ -35,19 +35,6 @@ int vector_bytes(GemmArguments const& arguments) {
              : element;
 }
 
-std::optional<int> select(AttentionArguments const& a, std::span<AttentionConfig const> table,
-                          DeviceProperties const& device) {
-  using Traits = device::FamilyTraits<AttentionSm80Family>;
-  std::optional<int> best;
-  double least = 0;
-  for (std::size_t i = 0; i < table.size(); ++i) {
-    if (Traits::check(a, table[i], device) != nullptr) continue;
-    double const cost = Traits::cost(a, table[i], device);
-    if (!best || cost < least) best = static_cast<int>(i), least = cost;
-  }
-  return best;
-}
-
 namespace {
 
 /// visit(family) for each that computes attention, the preferred first.

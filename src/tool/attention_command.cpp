@@ -326,18 +326,7 @@ void explain(AttentionArguments const& a, Options const& o, Machine const& machi
   AttentionPlan const plan = chosen_by(o, [&](AttentionConstraints const& wanted) {
     return plan_attention(a, machine.properties(), wanted);
   });
-  if (!o.json) {
-    print("{}, {} multiprocessors\n{}", machine.name(), machine.multiprocessors(),
-          to_string(plan, /*all=*/o.lines));
-    return;
-  }
-  nlohmann::ordered_json out = describe(a, o);
-  out["machine"] = machine.name();
-  out["chosen"] = describe(plan.candidates.front());
-  out["reason"] = plan.reason;
-  out["candidates"] = nlohmann::ordered_json::array();
-  for (auto const& candidate : plan.candidates) out["candidates"].push_back(describe(candidate));
-  print("{}\n", dump(out));
+  print_plan(plan, machine, o, describe(a, o), [](auto const& c) { return describe(c); });
 }
 
 void run(Options const& options) {

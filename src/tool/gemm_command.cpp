@@ -92,7 +92,8 @@ GemmConstraints constraints(Options const& o) {
   auto const& c = o.choice;
   GemmConstraints wanted{.configuration = c.configuration, .split_k = c.split_k, .group = c.group};
   if (!c.kernel.empty())
-    wanted.kernel = named<FamilyId>(c.kernel, {{"sm80", gemm_sm80}, {"sm90", gemm_sm90}});
+    wanted.kernel = named<FamilyId>(
+        c.kernel, {{"sm80", gemm_sm80}, {"sm90", gemm_sm90}, {"sm100", gemm_sm100}});
   if (!c.schedule.empty())
     wanted.schedule = named<Schedule>(c.schedule, {{"basic", Schedule::basic},
                                                    {"cooperative", Schedule::cooperative},
@@ -307,18 +308,7 @@ void explain(GemmArguments const& g, Options const& o, Machine const& machine) {
   GemmPlan const plan = chosen_by(
       o, [&](GemmConstraints const& wanted) { return plan_gemm(g, machine.properties(), wanted); });
   if (!o.tiles_drawing.empty()) io::write_file(o.tiles_drawing, draw_tiling(g, plan.chosen()));
-  if (!o.json) {
-    print("{}, {} multiprocessors\n{}", machine.name(), machine.multiprocessors(),
-          to_string(plan, /*all=*/o.lines));
-    return;
-  }
-  nlohmann::ordered_json out = describe(g, o);
-  out["machine"] = machine.name();
-  out["chosen"] = describe(plan.candidates.front());
-  out["reason"] = plan.reason;
-  out["candidates"] = nlohmann::ordered_json::array();
-  for (auto const& candidate : plan.candidates) out["candidates"].push_back(describe(candidate));
-  print("{}\n", dump(out));
+  print_plan(plan, machine, o, describe(g, o), [](auto const& c) { return describe(c); });
 }
 
 /// Times every candidate beside its prediction, the soonest first.
@@ -592,7 +582,8 @@ void add_gemm_command(Command const& app) {
   auto const choice = [&](char const* name, auto& value, char const* text) {
     return command.add_option(name, value, text).group("choice");
   };
-  choice("--kernel", o.choice.kernel, "sm90 or sm80").check(one_of({"sm90", "sm80"}));
+  choice("--kernel", o.choice.kernel, "sm100, sm90 or sm80")
+      .check(one_of({"sm100", "sm90", "sm80"}));
   choice("--config", o.choice.configuration,
          "index of gemm_sm90's configuration, as --explain and `tegula info` show")
       .check(whole_number(0, kMostInt));

@@ -17,6 +17,7 @@
 
 #include "commands.hpp"
 #include "options.hpp"
+#include "output.hpp"
 #include "tegula/device/buffer.hpp"
 #include "tegula/device/machine.hpp"
 #include "tegula/device/reference.hpp"
@@ -67,6 +68,24 @@ std::vector<io::NamedPath> machine_inputs(MachineOptions const& options);
 /// Throws argument_error that names the first of these files that has a name: only a run has them,
 /// and --explain runs nothing.
 void refuse_files_of_a_run(std::vector<io::NamedPath> const& files);
+/// Prints what --explain shows of a plan: as text, with every refused candidate where o.lines; or,
+/// where o.json, as the problem's fields with describe(candidate) of each.
+template <class Plan, class Options, class Describe>
+void print_plan(Plan const& plan, Machine const& machine, Options const& o,
+                nlohmann::ordered_json problem, Describe describe) {
+  if (!o.json) {
+    print("{}, {} multiprocessors\n{}", machine.name(), machine.multiprocessors(),
+          to_string(plan, /*all=*/o.lines));
+    return;
+  }
+  problem["machine"] = machine.name();
+  problem["chosen"] = describe(plan.candidates.front());
+  problem["reason"] = plan.reason;
+  problem["candidates"] = nlohmann::ordered_json::array();
+  for (auto const& candidate : plan.candidates)
+    problem["candidates"].push_back(describe(candidate));
+  print("{}\n", dump(problem));
+}
 /// Adds `option` to `paths` where it names a file; of an array's name (FILE.safetensors:NAME)
 /// the file.
 void add_array_file(std::vector<io::NamedPath>& paths, char const* option, std::string const& name);

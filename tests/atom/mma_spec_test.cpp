@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "refusal.hpp"
 #include "tegula/atom/catalogue.hpp"
 
 namespace tegula {
@@ -17,12 +18,7 @@ using testing::HasSubstr;
 
 /// The refusal's sentence, or "" where the instruction is one of arch/.
 std::string refusal(MmaSpec const& spec) {
-  try {
-    check(spec);
-  } catch (layout_error const& error) {
-    return error.what();
-  }
-  return "";
+  return sentence([&] { check(spec); });
 }
 
 /// `spec` with each of the types that an instruction of tensor cores names, in turn as d (and c), a

@@ -224,16 +224,16 @@ TEST(CopyTiling, WhatDoesNotFitIsRefusedWithASentence) {
   using testing::HasSubstr;
   EXPECT_EQ(refusal([&] { make_tiled_copy(wide, 16, layout(32), layout(8)); }), "");
   EXPECT_THAT(refusal([&] { make_tiled_copy(wide, 16, layout(32), layout(4)); }),
-              HasSubstr("not a multiple"));
+              HasSubstr("no multiple"));
   EXPECT_THAT(refusal([&] { make_tiled_copy(narrow, 32, layout(32), layout(4)); }),
-              HasSubstr("not a whole number of elements"));
+              HasSubstr("a whole number of elements"));
   EXPECT_THAT(
       refusal([&] { make_tiled_copy(copy_atom("SM75_U16x8_LDSM_T"), 32, layout(32), layout(4)); }),
       HasSubstr("splits elements"));
   EXPECT_THAT(refusal([&] { make_tiled_copy(narrow, 0, layout(32), layout(4)); }),
-              HasSubstr("not a whole number of elements"));
+              HasSubstr("a whole number of elements"));
   EXPECT_THAT(refusal([&] { make_tiled_copy(matrices, 16, layout(16), layout(8)); }),
-              HasSubstr("number of threads"));
+              HasSubstr("the threads are no multiple"));
   EXPECT_THAT(refusal([&] { make_tiled_copy(narrow, 16, layout(32, 2), layout(4)); }),
               HasSubstr("number the threads"));
   EXPECT_THAT(refusal([&] { make_tiled_copy(narrow, 16, layout(32), layout(4, 0)); }),
@@ -241,7 +241,7 @@ TEST(CopyTiling, WhatDoesNotFitIsRefusedWithASentence) {
   EXPECT_THAT(refusal([&] { make_tiled_copy(narrow, 16, layout(shape(2, 2, 2)), layout(1)); }),
               HasSubstr("at most two modes"));
   MmaTiling const mma = make_tiled_mma(mma_atom("SM80_16x8x16_F32F16F16F32_TN"), layout(1));
-  EXPECT_THAT(refusal([&] { make_tiled_copy_b(matrices, 16, mma); }), HasSubstr("not a multiple"));
+  EXPECT_THAT(refusal([&] { make_tiled_copy_b(matrices, 16, mma); }), HasSubstr("no multiple"));
 }
 
 }  // namespace

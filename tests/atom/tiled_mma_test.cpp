@@ -177,8 +177,8 @@ TEST(MmaTiling, WhatDoesNotFitIsRefusedWithASentence) {
               testing::HasSubstr("more than three modes"));
   EXPECT_THAT(refusal("(2,2,1):(1,3,0)", make_tile(_, _, _)), testing::HasSubstr("each once"));
   EXPECT_THAT(refusal("(2,2,1):(1,1,0)", make_tile(_, _, _)), testing::HasSubstr("each once"));
-  EXPECT_THAT(refusal("(2,2,1)", make_tile(48, 16, 16)), testing::HasSubstr("not a multiple"));
-  EXPECT_THAT(refusal("(2,2,1)", make_tile(16, 16, 16)), testing::HasSubstr("not a multiple"));
+  EXPECT_THAT(refusal("(2,2,1)", make_tile(48, 16, 16)), testing::HasSubstr("no multiple"));
+  EXPECT_THAT(refusal("(2,2,1)", make_tile(16, 16, 16)), testing::HasSubstr("no multiple"));
   EXPECT_THAT(refusal("(1,1,1)", make_tile(16, layout(shape(8, 2), stride(1, 16)), 16)),
               testing::HasSubstr("one to one"));
   EXPECT_THAT(refusal("(1,1,1)", make_tile(16, 8, 16, 1)),

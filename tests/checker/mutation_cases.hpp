@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdint>
 
+#include "elements.hpp"
+#include "tegula/device/arguments.hpp"
 #include "tegula/kernel/attention_sm80.hpp"
 #include "tegula/kernel/gemm_sm80.hpp"
 #include "tegula/kernel/gemm_sm90.hpp"
@@ -119,6 +121,36 @@ inline constexpr std::array kCases = {
          .m = 70,
          .n = 100},
 };
+
+/// The arguments of a case of a GEMM, without pointers: rows are whole lines of `line_bytes` apart.
+inline GemmArguments gemm_arguments(Case const& c, int line_bytes) {
+  bool const sm80 = c.family == Family::gemm_sm80;
+  DType const in = sm80 ? c.sm80.in : c.sm90.a, out = sm80 ? c.sm80.out : c.sm90.out;
+  Major const a_major = sm80 ? c.sm80.a_major : c.sm90.a_major;
+  Major const b_major = sm80 ? c.sm80.b_major : c.sm90.b_major;
+  bool const a_k = a_major == Major::k, b_k = b_major == Major::k;
+  std::int64_t const lda = whole_lines(a_k ? c.k : c.m, in, line_bytes);
+  std::int64_t const ldb = whole_lines(b_k ? c.k : c.n, in, line_bytes);
+  std::int64_t const ldd = whole_lines(c.n, out, line_bytes);
+  return {.in = in,
+          .in_b = in,
+          .out = out,
+          .a_major = a_major,
+          .b_major = b_major,
+          .m = c.m,
+          .n = c.n,
+          .k = c.k,
+          .batch = c.batch,
+          .lda = lda,
+          .ldb = ldb,
+          .ldc = ldd,
+          .ldd = ldd,
+          .a_batch_stride = lda * (a_k ? c.m : c.k),
+          .b_batch_stride = ldb * (b_k ? c.n : c.k),
+          .c_batch_stride = ldd * c.m,
+          .d_batch_stride = ldd * c.m,
+          .beta = c.adds ? 0.5f : 0.0f};
+}
 
 template <int I, Family F = kCases[I].family> struct KernelOf;
 template <int I> struct KernelOf<I, Family::gemm_sm80> : GemmSm80<kCases[I].sm80> {};

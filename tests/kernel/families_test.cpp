@@ -67,9 +67,9 @@ template <class F> auto choose(F, GemmInputsArguments const&, int number, Machin
 }
 
 /// Whether the family's configuration of that number computes the problem; its result is right.
-template <class F, class Problem> bool computes(F family, int number, Problem const& problem) {
+template <class F, class Problem>
+bool computes(F family, int number, Problem const& problem, Machine const& machine) {
   using Traits = device::FamilyTraits<F>;
-  Machine const machine = Machine::simulated(Arch::sm90);
   bool computed = false;
   auto const result = run_by(machine, problem, [&](typename Traits::Arguments const& arguments) {
     check(arguments, machine.compute_capability());
@@ -91,9 +91,10 @@ TEST(Families, EachComputesAProblemOfItsOperation) {
   Families::for_each([](auto family) {
     using Traits = device::FamilyTraits<decltype(family)>;
     bool computed = false;
-    for (auto const& problem : examples<typename Traits::Arguments>())
-      for (int i = 0; i < static_cast<int>(configurations(family).size()) && !computed; ++i)
-        computed = computes(family, i, problem);
+    for (Arch const arch : {Arch::sm90, Arch::sm100})
+      for (auto const& problem : examples<typename Traits::Arguments>())
+        for (int i = 0; i < static_cast<int>(configurations(family).size()) && !computed; ++i)
+          computed = computes(family, i, problem, Machine::simulated(arch));
     EXPECT_TRUE(computed) << family.name;
   });
 }
@@ -121,6 +122,16 @@ TEST(Families, KnowsWhatEachKernelNeeds) {
     EXPECT_LE(r.shared_bytes * static_cast<unsigned>(c.min_ctas_per_sm), 227u * 1024)
         << to_string(c);
   }
+}
+
+TEST(AttentionSm80, WeighsTilesByRoundsOfCtas) {
+  using Traits = device::FamilyTraits<AttentionSm80Family>;
+  constexpr DeviceProperties device = properties_of(sim::Generation::sm90);
+  AttentionArguments const decode = {.seq_q = 1, .seq_k = 1000, .head_dim = 64};
+  AttentionArguments const prefill = {.batch = 4, .heads = 16, .seq_q = 4096, .head_dim = 64};
+  AttentionConfig const small = {.block_m = 64}, large = {.block_m = 128};
+  EXPECT_LT(Traits::cost(decode, small, device), Traits::cost(decode, large, device));
+  EXPECT_LT(Traits::cost(prefill, large, device), Traits::cost(prefill, small, device));
 }
 
 }  // namespace

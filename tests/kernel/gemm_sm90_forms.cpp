@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "gemm_params.hpp"
 #include "tegula/device/global_tensors.hpp"
 #include "tegula/sim/launch.hpp"
 #include "tegula/sim/tensor_map.hpp"
@@ -135,57 +136,19 @@ constexpr auto kConfigurations = [] {
   return configurations;
 }();
 
-PerPiece<TensorMap> maps(TmaMatrices const& x, PerPiece<TmaBoxes> const& boxes) {
-  auto const map = [&](TmaBoxes const& b) { return sim::encode(describe(x, b)); };
-  return {map(boxes.whole), map(boxes.last), map(boxes.last_narrow)};
-}
-
-template <GemmSm90Config C>
-GemmSm90Params params_of(GemmArguments const& g, int clusters, Raster raster) {
-  int const m = static_cast<int>(g.m), n = static_cast<int>(g.n), k = static_cast<int>(g.k),
-            batch = static_cast<int>(g.batch);
-  auto const tiles = [](int extent, int tile) { return (extent + tile - 1) / tile; };
-  TileScheduler const scheduler{.tiles_m = tiles(m, C.block_m * C.cluster_m),
-                                .tiles_n = tiles(n, C.block_n * C.cluster_n),
-                                .batches = batch,
-                                .raster = raster,
-                                .group = 2};
-  TilePartition tiling = scheduler;
-  if (C.narrow_n > 0)
-    tiling = fit_tiles(scheduler, n, tile_widths(C), std::min(clusters, tiling.tiles));
-  int const by_tma = columns_by_tma(n, store_unit(*g.out));
-  int const grid = C.split_k > 1 ? tiling.tiles : std::min(clusters, tiling.tiles);  // clusters
-  auto const batches = [&](std::int64_t stride) { return stride == 0 ? 1 : batch; };
-  TmaMatrices const a = {g.in, g.a, m, k, batches(*g.a_batch_stride), *g.lda, *g.a_batch_stride},
-                    b = {*g.in_b, g.b, n, k, batches(*g.b_batch_stride), *g.ldb, *g.b_batch_stride},
-                    c = {*g.out, g.c, m, n, batch, *g.ldc, *g.c_batch_stride},
-                    d = {*g.out, g.d, m, by_tma > 0 ? by_tma : n, batch, *g.ldd, *g.d_batch_stride};
-  constexpr PerPiece<TmaBoxes> pieces = store_boxes(epilogue(C));
-  return {.problem = {.a = sim::encode(describe(a, a_fetch(C))),
-                      .b = sim::encode(describe(b, b_fetch(C))),
-                      .m = m,
-                      .n = n,
-                      .k = k,
-                      .a_batched = *g.a_batch_stride != 0,
-                      .b_batched = *g.b_batch_stride != 0},
-          .schedule = {.clusters = grid,
-                       // Along one axis looked up, along the other computed by the kernel.
-                       .initial_tiles =
-                           raster == Raster::along_m
-                               ? initial_tiles(tiling, tile_widths(C), grid, cluster_size(C), 0)
-                               : InitialTiles{},
-                       .tiling = tiling},
-          .epilogue = {.c = g.c != nullptr ? maps(c, pieces) : PerPiece<TensorMap>{},
-                       .d = maps(d, pieces),
-                       .d_address = g.d,
-                       .ldd = *g.ldd,
-                       .d_batch_stride = *g.d_batch_stride,
-                       .bias = g.bias,
-                       .scale_a = g.scale_a,
-                       .scale_b = g.scale_b,
-                       .alpha = g.alpha,
-                       .beta = g.beta,
-                       .c_batched = true}};
+GemmSm90Params params_of(GemmSm90Config const& c, GemmArguments const& g, int clusters,
+                         Raster raster) {
+  TileScheduler const order = equal_tiles(c, g, raster, /*group=*/2);
+  TilePartition tiling = order;
+  if (c.narrow_n > 0)
+    tiling =
+        fit_tiles(order, static_cast<int>(g.n), tile_widths(c), std::min(clusters, tiling.tiles));
+  GemmSm90Schedule schedule = {.clusters = clusters_of(c, tiling, clusters), .tiling = tiling};
+  // Along one axis looked up, along the other computed by the kernel.
+  if (raster == Raster::along_m)
+    schedule.initial_tiles =
+        initial_tiles(tiling, tile_widths(c), schedule.clusters, cluster_size(c), 0);
+  return independent_params(c, g, schedule, sim::encode);
 }
 
 template <int I> struct Form : GemmSm90<kConfigurations[I]> {};
@@ -198,7 +161,7 @@ struct Launched {
 
 template <int I>
 Launched launch(sim::Machine& machine, GemmArguments const& g, int clusters, Raster raster) {
-  GemmSm90Params const params = params_of<kConfigurations[I]>(g, clusters, raster);
+  GemmSm90Params const params = params_of(kConfigurations[I], g, clusters, raster);
   return {sim::launch<Form<I>>(machine, Form<I>::grid(params), params,
                                global_tensors(Form<I>::config, params)),
           params.schedule.tiling};

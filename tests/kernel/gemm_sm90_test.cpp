@@ -209,7 +209,8 @@ TEST(GemmSm90, EveryTileAndScheduleGivesTheSameBits) {
 // The order of tiles, the size of the grid and its meetings decide when a tile is computed, not
 // what it is.
 TEST(GemmSm90, TheOrderOfTilesChangesNothing) {
-  Machine const machine = test_machine();
+  // One order of each kind is checked; of the others only the bits are compared.
+  Machine const machine = test_machine(), unchecked = test_machine({.check = false});
   for (int const configuration : one_of_each_form()) {
     GemmSm90Config const& c = table()[static_cast<std::size_t>(configuration)];
     if (c.split_k > 1) continue;
@@ -220,7 +221,8 @@ TEST(GemmSm90, TheOrderOfTilesChangesNothing) {
       for (int const group : {1, 2, 5}) {
         for (int const clusters : {1, 2, 4}) {
           if (raster == Raster::along_m && clusters != 2) continue;
-          EXPECT_EQ(run(machine, p, {configuration, clusters, raster, group}).d, expected)
+          Machine const& runs = group == 2 && clusters == 2 ? machine : unchecked;
+          EXPECT_EQ(run(runs, p, {configuration, clusters, raster, group}).d, expected)
               << to_string(c);
         }
       }
@@ -229,7 +231,8 @@ TEST(GemmSm90, TheOrderOfTilesChangesNothing) {
       for (int const clusters : {1, 3}) {
         Launch const in_step{
             .configuration = configuration, .clusters = clusters, .lockstep_steps = steps};
-        EXPECT_EQ(run(machine, p, in_step).d, expected)
+        Machine const& runs = steps == 2 && clusters == 3 ? machine : unchecked;
+        EXPECT_EQ(run(runs, p, in_step).d, expected)
             << to_string(c) << ", meetings every " << steps;
       }
     }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "refusal.hpp"
 #include "tegula/layout/draw_latex.hpp"
 #include "tegula/layout/draw_svg.hpp"
 #include "tegula/layout/draw_text.hpp"
@@ -14,15 +15,6 @@
 
 namespace tegula {
 namespace {
-
-std::string sentence(auto const& action) {
-  try {
-    action();
-  } catch (layout_error const& error) {
-    return error.what();
-  }
-  return "not refused";
-}
 
 int count_of(std::string const& text, std::string const& part) {
   int count = 0;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "refusal.hpp"
 #include "tegula/layout/address_split.hpp"
 #include "tegula/layout/linear_layout.hpp"
 #include "tegula/layout/swizzled_layout.hpp"
@@ -19,15 +20,6 @@ namespace {
 static_assert(linear_layout(SwizzledLayout(Swizzle(3, 3, 3), row_major(8, 64))).columns[0] == 72);
 static_assert(composition(linear_layout(Swizzle(3, 4, 3), 10),
                           linear_layout(Swizzle(3, 4, 3), 10)) == linear_identity(10));
-
-std::string sentence(auto const& action) {
-  try {
-    action();
-  } catch (layout_error const& error) {
-    return error.what();
-  }
-  return "not refused";
-}
 
 LinearLayout any_map(int inputs, int outputs) {
   LinearLayout map;
@@ -63,7 +55,7 @@ TEST(LinearLayout, TakesExactlyTheLinearLayouts) {
               ASSERT_EQ(map(static_cast<std::uint64_t>(x)), static_cast<std::uint64_t>(l(x)));
             ++taken;
           });
-          ASSERT_EQ(refusal == "not refused", linear)
+          ASSERT_EQ(refusal.empty(), linear)
               << e0 << "," << e1 << ":" << d0 << "," << d1 << " " << refusal;
         }
       }
@@ -153,10 +145,10 @@ RC_GTEST_PROP(LinearLayoutLaws, InversesInvertOrRefuse, ()) {
   LinearLayout const map = any_map(*rc::gen::inRange(1, 8), *rc::gen::inRange(1, 8));
   std::string const right = sentence(
       [&] { RC_ASSERT(composition(map, right_inverse(map)) == linear_identity(map.outputs)); });
-  RC_ASSERT((right == "not refused") == surjective(map));
+  RC_ASSERT((right.empty()) == surjective(map));
   std::string const left = sentence(
       [&] { RC_ASSERT(composition(left_inverse(map), map) == linear_identity(map.inputs)); });
-  RC_ASSERT((left == "not refused") == injective(map));
+  RC_ASSERT((left.empty()) == injective(map));
 }
 
 TEST(LinearLayout, WithoutSharedBitsIsALayoutAgain) {
@@ -239,7 +231,7 @@ TEST(AddressSplit, ThreeBlocksOfColumnsAreNotLinearButSplit) {
   SwizzledLayout const memory =
       tile_to_shape(SwizzledLayout(Swizzle(2, 3, 3), row_major(8, 32)), shape(64, 96));
   Layout const steps = matrix_rows(64, 96);
-  EXPECT_NE(sentence([&] { linear_layout(memory); }), "not refused");
+  EXPECT_NE(sentence([&] { linear_layout(memory); }), "");
   AddressSplit const split = address_split(memory, steps, 2);
   expect_splits(split, memory, steps, 2);
   EXPECT_EQ(split.xor_part(1), 32U);           // 16 columns on, within a block of 32

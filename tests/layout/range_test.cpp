@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "refusal.hpp"
 #include "tegula/layout/algebra.hpp"
 #include "tegula/layout/bank_conflicts.hpp"
 #include "tegula/layout/draw.hpp"
@@ -26,24 +27,6 @@ __extension__ typedef __int128 Wide;
 constexpr Wide kLimit = Wide{1} << 62;
 
 Layout L(char const* text) { return parse_layout(text); }
-
-template <class Operation> std::string sentence(Operation const& operation) {
-  try {
-    operation();
-  } catch (layout_error const& error) {
-    return error.what();
-  }
-  return "accepted";
-}
-
-template <class Operation>
-auto attempt(Operation const& operation) -> std::optional<decltype(operation())> {
-  try {
-    return operation();
-  } catch (layout_error const&) {
-    return std::nullopt;
-  }
-}
 
 struct Leaf {
   Wide extent, stride;

@@ -1,4 +1,6 @@
 // What the algebra refuses, with which sentence, and what it does at its limits.
+#include "refusal.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -11,15 +13,6 @@ namespace tegula {
 namespace {
 
 Layout L(char const* text) { return parse_layout(text); }
-
-template <class Operation> std::string sentence(Operation const& operation) {
-  try {
-    operation();
-  } catch (layout_error const& error) {
-    return error.what();
-  }
-  return "accepted";
-}
 
 TEST(Refusals, Composition) {
   EXPECT_EQ(
@@ -68,7 +61,7 @@ TEST(Refusals, OppositeCarriesCancel) {
   Layout const a = L("(2,2,4):(1,5,7)");
   EXPECT_EQ(a(3) + a(1), a(4));
   EXPECT_EQ(to_string(composition(a, L("(2,2):(3,1)"))), "(2,2):(6,1)");
-  EXPECT_NE(sentence([] { composition(L("(2,2,4):(1,5,7)"), L("(2,2):(1,1)")); }), "accepted");
+  EXPECT_NE(sentence([] { composition(L("(2,2,4):(1,5,7)"), L("(2,2):(1,1)")); }), "");
 }
 
 TEST(Refusals, Complement) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "oracle.hpp"
+#include "refusal.hpp"
 #include "tegula/layout/algebra.hpp"
 #include "tegula/layout/text.hpp"
 
@@ -48,14 +49,6 @@ std::vector<Sample> all_samples(std::vector<Integer> const& extents,
 std::vector<Sample> const& samples() {
   static std::vector<Sample> const all = all_samples({1, 2, 3, 4, 5, 6}, {0, 1, 2, 3, 4, 5, 6});
   return all;
-}
-
-template <class Operation> std::optional<Layout> attempt(Operation const& operation) {
-  try {
-    return operation();
-  } catch (layout_error const&) {
-    return std::nullopt;
-  }
 }
 
 std::string pair_text(Sample const& a, Sample const& b) {

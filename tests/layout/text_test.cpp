@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "refusal.hpp"
 #include "tegula/layout/parse.hpp"
 
 namespace tegula {
@@ -26,16 +27,13 @@ static_assert(std::is_same_v<Tagged<"(4,8):(8,1)"_layout>, Tagged<row_major(4, 8
 static_assert(!std::is_same_v<Tagged<"4:1"_layout>, Tagged<"(4):(1)"_layout>>);
 
 std::string sentence(char const* text, bool tiler = false) {
-  try {
+  return tegula::sentence([&] {
     if (tiler) {
       parse_tiler(text);
     } else {
       parse_layout(text);
     }
-  } catch (layout_error const& error) {
-    return error.what();
-  }
-  return "accepted";
+  });
 }
 
 TEST(Text, ReadsFromStringsAndViews) {

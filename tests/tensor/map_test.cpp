@@ -5,6 +5,7 @@
 #include <string>
 #include <type_traits>
 
+#include "refusal.hpp"
 #include "tegula/layout/text.hpp"
 #include "tegula/tensor/partition.hpp"
 #include "tegula/tensor/tiled_copy.hpp"
@@ -115,15 +116,6 @@ TEST(LocalPartition, OneModeOfTheThreads) {
   }
   EXPECT_EQ(map_size<Rows::Values>, 4 * 8);
   EXPECT_EQ(map_size<Columns::Values>, 8 * 8);
-}
-
-std::string sentence(auto f) {
-  try {
-    f();
-  } catch (layout_error const& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST(TiledCopySpec, CoversTheTileOrSaysWhyNot) {

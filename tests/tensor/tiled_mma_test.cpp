@@ -119,16 +119,18 @@ template <class T> double to_double(T x) {
   }
 }
 
-/// Runs it on random integers from -3 (0 for unsigned types) to 3 and compares every element.
-template <class Kernel> void check_product(std::string const& what) {
-  using A = typename Kernel::A;
-  using B = typename Kernel::B;
-  using C = typename Kernel::C;
-  constexpr int m = Kernel::m, n = Kernel::n;
-  SCOPED_TRACE(what);
-  auto const k = static_cast<int>(Kernel::TileA::layout.layout[1].size());
-  bool const a_along_k = mn_contiguous(Kernel::TileA::layout) == false;
-  bool const b_along_k = mn_contiguous(Kernel::TileB::layout) == false;
+/// The extents of a product, and along which axis its operands are contiguous.
+struct ProductShape {
+  int m, n, k;
+  bool a_along_k, b_along_k;
+};
+
+/// Runs a product on random integers from -3 (0 for unsigned types) to 3 and compares every
+/// element.
+template <class A, class B, class C>
+void check_product_of(ProductShape const& shape,
+                      sim::Report (*launch)(sim::Machine&, Pointers const&)) {
+  auto const [m, n, k, a_along_k, b_along_k] = shape;
   std::mt19937 random(m * 1000 + n * 10 + k);
   std::vector<int> a(static_cast<std::size_t>(m * k)), b(static_cast<std::size_t>(n * k));
   for (int& x : a)
@@ -153,10 +155,11 @@ template <class Kernel> void check_product(std::string const& what) {
     machine.upload(device, values.data(), bytes);
     return device;
   };
-  Pointers const p{upload(in_a, "a"), upload(in_b, "b"), machine.allocate(sizeof(C) * m * n, "d")};
-  sim::Report const report = sim::launch<Kernel>(machine, Dim3{1, 1, 1}, p);
-  EXPECT_TRUE(report.findings.empty()) << report.text();
   std::vector<C> d(static_cast<std::size_t>(m * n));
+  Pointers const p{upload(in_a, "a"), upload(in_b, "b"),
+                   machine.allocate(sizeof(C) * d.size(), "d")};
+  sim::Report const report = launch(machine, p);
+  EXPECT_TRUE(report.findings.empty()) << report.text();
   machine.download(d.data(), p.d, sizeof(C) * d.size());
   int wrong = 0;
   for (int i = 0; i < m; ++i) {
@@ -170,26 +173,46 @@ template <class Kernel> void check_product(std::string const& what) {
   EXPECT_EQ(wrong, 0) << "of " << m * n;
 }
 
-/// Every mma.sync over warps that share the tile in both ways, with a depth of two instructions.
+template <class Kernel> void check_product(std::string const& what) {
+  SCOPED_TRACE(what);
+  ProductShape const shape = {.m = Kernel::m,
+                              .n = Kernel::n,
+                              .k = static_cast<int>(Kernel::TileA::layout.layout[1].size()),
+                              .a_along_k = !mn_contiguous(Kernel::TileA::layout),
+                              .b_along_k = !mn_contiguous(Kernel::TileB::layout)};
+  check_product_of<typename Kernel::A, typename Kernel::B, typename Kernel::C>(
+      shape, [](sim::Machine& machine, Pointers const& p) {
+        return sim::launch<Kernel>(machine, Dim3{1, 1, 1}, p);
+      });
+}
+
+/// The depth of two instructions, and at least 16 bytes of elements a row.
+template <MmaSpec S> constexpr int kTwoSteps = 2 * S.k < 16 ? 16 : 2 * S.k;
+
 template <MmaSpec S> void check_warp_mma(char const* name) {
-  constexpr int k = 2 * S.k < 16 ? 16 : 2 * S.k;  // at least 16 bytes of elements a row
-  check_product<OneProduct<TiledMmaSpec{S}, k>>(std::string(name) + ", one warp");
-  check_product<OneProduct<TiledMmaSpec{S, 64, 32, 2, 2}, k>>(std::string(name) +
-                                                              ", 2 x 2 warps, blocked");
-  check_product<OneProduct<TiledMmaSpec{S, 64, 48, 2, 1, Share::raked}, k>>(std::string(name) +
-                                                                            ", 2 x 1 warps, raked");
+  check_product<OneProduct<TiledMmaSpec{S}, kTwoSteps<S>>>(std::string(name) + ", one warp");
+}
+
+/// By warps that share the tile in both ways, too: for one mma.sync of each shape and of each kind
+/// of accumulators, since the others' operands lie in the same registers.
+template <MmaSpec S> void check_shared_warp_mma(char const* name) {
+  check_warp_mma<S>(name);
+  check_product<OneProduct<TiledMmaSpec{S, 64, 32, 2, 2}, kTwoSteps<S>>>(std::string(name) +
+                                                                         ", 2 x 2 warps, blocked");
+  check_product<OneProduct<TiledMmaSpec{S, 64, 48, 2, 1, Share::raked}, kTwoSteps<S>>>(
+      std::string(name) + ", 2 x 1 warps, raked");
 }
 
 TEST(TiledMma, EveryFloatingPointMmaSync) {
   using enum DType;
-  check_warp_mma<warp_mma(f16, f32, 8)>("f16 k8");
+  check_shared_warp_mma<warp_mma(f16, f32, 8)>("f16 k8");
   check_warp_mma<warp_mma(f16, f32, 16)>("f16 k16");
   check_warp_mma<warp_mma(bf16, f32, 8)>("bf16 k8");
-  check_warp_mma<warp_mma(bf16, f32, 16)>("bf16 k16");
-  check_warp_mma<warp_mma(tf32, f32, 4)>("tf32 k4");
-  check_warp_mma<warp_mma(tf32, f32, 8)>("tf32 k8");
-  check_warp_mma<warp_mma(f16, f16, 8)>("f16 accumulators k8");
-  check_warp_mma<warp_mma(f16, f16, 16)>("f16 accumulators k16");
+  check_shared_warp_mma<warp_mma(bf16, f32, 16)>("bf16 k16");
+  check_shared_warp_mma<warp_mma(tf32, f32, 4)>("tf32 k4");
+  check_shared_warp_mma<warp_mma(tf32, f32, 8)>("tf32 k8");
+  check_shared_warp_mma<warp_mma(f16, f16, 8)>("f16 accumulators k8");
+  check_shared_warp_mma<warp_mma(f16, f16, 16)>("f16 accumulators k16");
 }
 
 constexpr MmaSpec saturating(MmaSpec s) {
@@ -200,12 +223,12 @@ constexpr MmaSpec saturating(MmaSpec s) {
 TEST(TiledMma, EveryIntegerMmaSync) {
   using enum DType;
   check_warp_mma<warp_mma(s8, s8, s32, 16)>("s8 s8 k16");
-  check_warp_mma<warp_mma(s8, u8, s32, 16)>("s8 u8 k16");
+  check_shared_warp_mma<warp_mma(s8, u8, s32, 16)>("s8 u8 k16");
   check_warp_mma<warp_mma(u8, s8, s32, 16)>("u8 s8 k16");
   check_warp_mma<warp_mma(u8, u8, s32, 16)>("u8 u8 k16");
   check_warp_mma<warp_mma(s8, s8, s32, 32)>("s8 s8 k32");
   check_warp_mma<warp_mma(s8, u8, s32, 32)>("s8 u8 k32");
-  check_warp_mma<warp_mma(u8, s8, s32, 32)>("u8 s8 k32");
+  check_shared_warp_mma<warp_mma(u8, s8, s32, 32)>("u8 s8 k32");
   check_warp_mma<warp_mma(u8, u8, s32, 32)>("u8 u8 k32");
   check_warp_mma<saturating(warp_mma(s8, s8, s32, 32))>("s8 s8 k32 satfinite");
 }

@@ -4,7 +4,6 @@
 /// the device; and what the choice for GEMMs (gemm_plan.hpp) shares with it.
 
 #include <optional>
-#include <span>
 
 #include "tegula/device/arguments.hpp"
 #include "tegula/device/family.hpp"
@@ -26,13 +25,6 @@ struct AttentionChoice {
   int configuration = 0;  ///< its number
 };
 
-/// The index in `table` of the configuration that computes the problem soonest by an estimate: of
-/// those of the type, head dimension, mask and exponential asked for, with shared memory that the
-/// device has, the one with the least rounds of CTAs over the multiprocessors times the work of a
-/// CTA; nothing where none can. Preconditions: checked arguments, at least one multiprocessor.
-std::optional<int> select(AttentionArguments const& arguments,
-                          std::span<AttentionConfig const> table, DeviceProperties const& device);
-
 /// What a caller asks of the choice; what is left out is free.
 struct AttentionConstraints {
   std::optional<FamilyId> kernel = {};
@@ -40,8 +32,9 @@ struct AttentionConstraints {
 };
 
 /// The choice among the configurations of this build: of the last family that can compute the
-/// problem, the cheapest. Preconditions: the same. Throws argument_error, with what the build
-/// lacks, where none can.
+/// problem, the one with the least rounds of CTAs over the multiprocessors times the work of a CTA.
+/// Preconditions: checked arguments, at least one multiprocessor. Throws argument_error, with what
+/// the build lacks, where none can.
 AttentionChoice choose_attention(AttentionArguments const& arguments,
                                  DeviceProperties const& device,
                                  AttentionConstraints const& wanted = {});

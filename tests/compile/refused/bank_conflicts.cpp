@@ -1,5 +1,6 @@
 // Eight elements along a row of a column-major tile do not lie together: there is no 16-byte access
-// to them. prints: refuse("bank_conflicts"
+// to them.
+// prints: refuse("bank_conflicts"
 // prints: are not contiguous
 
 #include "tegula/layout/bank_conflicts.hpp"

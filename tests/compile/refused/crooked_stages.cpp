@@ -1,5 +1,6 @@
 // Stages that are no multiple of the swizzle's period apart: no step from one to the next is an
-// exclusive-or. prints: refuse("partition"
+// exclusive-or.
+// prints: refuse("partition"
 // prints: the swizzle does not add
 
 #include "tegula/tensor/shared.hpp"

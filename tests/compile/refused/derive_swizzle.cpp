@@ -1,5 +1,6 @@
 // A warp on words 32 apart in a tile whose offsets are all multiples of 32: nothing below to
-// swizzle into. prints: refuse("derive_swizzle"
+// swizzle into.
+// prints: refuse("derive_swizzle"
 // prints: no swizzle makes this access conflict-free
 
 #include "tegula/layout/derive_swizzle.hpp"

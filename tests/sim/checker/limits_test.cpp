@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "broken_kernel.hpp"
+#include "refusal.hpp"
 
 /// Limits on bank conflicts and sectors, and accepted findings.
 namespace tegula {
@@ -105,12 +106,7 @@ TEST(Allow, WhatEndsAClusterCannotBeAccepted) {
 }
 
 std::string refusal(std::string const& json) {
-  try {
-    sim::parse_suppressions(json);
-  } catch (std::invalid_argument const& error) {
-    return error.what();
-  }
-  return "";
+  return sentence<std::invalid_argument>([&] { sim::parse_suppressions(json); });
 }
 
 TEST(Allow, AFileIsReadWhole) {

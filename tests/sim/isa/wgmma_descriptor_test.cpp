@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string>
 
+#include "refusal.hpp"
 #include "tegula/layout/parse.hpp"
 #include "tegula/layout/text.hpp"
 #include "tegula/tensor/shared_tile.hpp"
@@ -137,15 +138,6 @@ TEST(WgmmaDescriptor, HasTheFieldsOfThePtxIsa) {
               d);
   }
   EXPECT_EQ(wgmma_start_address(0x40000040'00000123ull), 0x1230u);
-}
-
-template <class Operation> std::string sentence(Operation const& operation) {
-  try {
-    operation();
-  } catch (layout_error const& error) {
-    return error.what();
-  }
-  return "accepted";
 }
 
 TEST(WgmmaDescriptor, RefusesOtherLayoutsWithTheExpected) {

@@ -5,19 +5,11 @@
 #include <string>
 
 #include "broken_kernel.hpp"
+#include "refusal.hpp"
 
 /// The host's side of the machine: global memory, and launches that must be refused.
 namespace tegula {
 namespace {
-
-template <class F> std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (std::invalid_argument const& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 TEST(GlobalMemory, IsAlignedNeverWrittenAndFullOfNaNs) {
   sim::Machine machine;
@@ -54,17 +46,20 @@ TEST(GlobalMemory, RefusesWhatIsNotItsOwn) {
   sim::Machine machine;
   auto* const p = static_cast<char*>(machine.allocate(64, "weights"));
   char host[8] = {};
-  EXPECT_EQ(message_of([&] { machine.upload(p + 60, host, 8); }),
+  EXPECT_EQ(sentence<std::invalid_argument>([&] { machine.upload(p + 60, host, 8); }),
             "upload: 8 bytes from byte 60 of weights go beyond its 64 bytes");
-  EXPECT_NE(message_of([&] {
+  EXPECT_NE(sentence<std::invalid_argument>([&] {
               machine.download(host, host, 8);
             }).find("is not in global memory of this machine"),
             std::string::npos);
-  EXPECT_NE(
-      message_of([&] { machine.deallocate(p + 1); }).find("is not the start of an allocation"),
-      std::string::npos);
+  EXPECT_NE(sentence<std::invalid_argument>([&] {
+              machine.deallocate(p + 1);
+            }).find("is not the start of an allocation"),
+            std::string::npos);
   machine.deallocate(p);
-  EXPECT_NE(message_of([&] { machine.deallocate(p); }).find("is not the start of an allocation"),
+  EXPECT_NE(sentence<std::invalid_argument>([&] {
+              machine.deallocate(p);
+            }).find("is not the start of an allocation"),
             std::string::npos);
   machine.deallocate(nullptr);
 }
@@ -83,18 +78,19 @@ struct MuchShared : Fine {
 };
 
 TEST(Launch, RefusesWhatAGpuWould) {
-  EXPECT_NE(message_of([] {
+  EXPECT_NE(sentence<std::invalid_argument>([] {
               report_of<Fine>({}, {0, 1, 1});
             }).find("the grid (0, 1, 1) must be at least 1"),
             std::string::npos);
-  EXPECT_NE(message_of([] {
+  EXPECT_NE(sentence<std::invalid_argument>([] {
               report_of<Fine>({}, {1, 65536, 1});
             }).find("at most 65535 along y and z"),
             std::string::npos);
-  EXPECT_NE(
-      message_of([] { report_of<FortyThreads>(); }).find("40 threads; a CTA has a multiple of 32"),
-      std::string::npos);
-  EXPECT_NE(message_of([] {
+  EXPECT_NE(sentence<std::invalid_argument>([] {
+              report_of<FortyThreads>();
+            }).find("40 threads; a CTA has a multiple of 32"),
+            std::string::npos);
+  EXPECT_NE(sentence<std::invalid_argument>([] {
               report_of<MuchShared>({.generation = sim::Generation::sm80});
             }).find("204800 bytes of shared memory; a CTA has at most 166912"),
             std::string::npos);

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "refusal.hpp"
 #include "tegula/tensor/shared_tile.hpp"
 #include "tegula/tensor/tma_box.hpp"
 #include "tma_cases.hpp"
@@ -94,12 +95,7 @@ TEST(TmaTile, BoxesLayOutTheTilesOfSwizzledOperand) {
 
 /// What the refusal of a tile says.
 std::string refusal(SwizzledLayout const& tile, int bits, int contiguous) {
-  try {
-    static_cast<void>(tma_box(tile, bits, contiguous));
-  } catch (layout_error const& error) {
-    return error.what();
-  }
-  return "accepted";
+  return sentence([&] { static_cast<void>(tma_box(tile, bits, contiguous)); });
 }
 
 TEST(TmaTile, RefusesWhatNoBoxLaysOut) {
@@ -117,7 +113,7 @@ TEST(TmaTile, RefusesWhatNoBoxLaysOut) {
             std::string::npos);
   EXPECT_NE(refusal(swizzled_operand(16, 64, 64, 1), 12, 1).find("8, 16, 32 or 64 bits"),
             std::string::npos);
-  EXPECT_EQ(refusal(swizzled_operand(16, 64, 64, 1), 16, 1), "accepted");
+  EXPECT_EQ(refusal(swizzled_operand(16, 64, 64, 1), 16, 1), "");
 }
 
 }  // namespace

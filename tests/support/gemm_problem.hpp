@@ -48,8 +48,7 @@ struct GemmResult {
 /// The problem's extents, strides and scalars, without pointers.
 inline GemmArguments arguments_of(GemmProblem const& p) {
   auto const leading = [&](int extent, DType type) {
-    int const line = p.aligned ? 128 / bits(type) : 1;
-    return std::int64_t{(extent + line - 1) / line * line + p.padding};
+    return (p.aligned ? whole_lines(extent, type, 16) : extent) + p.padding;
   };
   bool const a_k = p.a_major == Major::k, b_k = p.b_major == Major::k;
   GemmArguments g{.in = p.in,

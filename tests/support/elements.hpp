@@ -1,27 +1,14 @@
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <cstdlib>
+#include <cstdint>
 #include <cstring>
 #include <random>
-#include <string>
 #include <vector>
 
-#include "tegula/device/buffer.hpp"
-#include "tegula/device/machine.hpp"
 #include "tegula/numeric/dtype.hpp"
 
-/// What the kernel tests share: the machine they run on, random values, and memory that shows where
-/// it was written.
+/// Values of every type, and bytes that show where a kernel wrote.
 namespace tegula {
-
-/// The machine that TEGULA_TEST_DEVICE names (sim, cuda or auto), by default the simulated one with
-/// its checker on.
-inline Machine test_machine(sim::Options const& options = {}) {
-  char const* const name = std::getenv("TEGULA_TEST_DEVICE");
-  return Machine::from_name(name == nullptr ? "sim" : name, Arch::sm90, options);
-}
 
 /// The bits of `x` as an element of `type` (a float of 8, 16 or 32 bits), low bytes first. Of tf32,
 /// all 32 bits of a float: what the tensor core drops is there to be dropped.
@@ -76,13 +63,13 @@ inline float adversarial(std::mt19937_64& random) {
   }
 }
 
-/// An output buffer whose every byte is 0xa5 before a kernel runs.
+/// What every byte of an output is before a kernel runs.
 inline constexpr std::uint8_t kPoison = 0xa5;
 
-inline Buffer<std::uint8_t> poisoned(Machine const& machine, std::int64_t bytes, char const* name) {
-  Buffer<std::uint8_t> buffer(machine, bytes, name);
-  buffer.fill(kPoison);
-  return buffer;
+/// `extent` elements of `type`, rounded up to whole lines of `line_bytes`.
+inline std::int64_t whole_lines(std::int64_t extent, DType type, int line_bytes) {
+  std::int64_t const line = 8 * line_bytes / bits(type);
+  return (extent + line - 1) / line * line;
 }
 
 }  // namespace tegula
