@@ -32,6 +32,7 @@ ordered_json machines() {
   };
   add("--device sim --arch sm80", [] { return Machine::simulated(Arch::sm80); });
   add("--device sim --arch sm90", [] { return Machine::simulated(Arch::sm90); });
+  add("--device sim --arch sm100", [] { return Machine::simulated(Arch::sm100); });
   for (int i = 0; i < std::max(1, cuda_device_count()); ++i)
     add(fmt::format("--device cuda:{}", i), [i] { return Machine::cuda(i); });
   return all;

@@ -7,6 +7,8 @@
 #include "tegula/kernel/attention_sm90_config.hpp"
 #include "tegula/kernel/family_list.hpp"
 #include "tegula/kernel/gemm_config.hpp"
+#include "tegula/kernel/gemm_inputs_config.hpp"
+#include "tegula/kernel/gemm_sm100_config.hpp"
 #include "tegula/kernel/gemm_sm90_config.hpp"
 #include "tegula/kernel/grouped_gemm_sm90_config.hpp"
 #include "tegula/layout/refuse.hpp"
@@ -103,10 +105,23 @@ inline constexpr AttentionSm90Config attention_sm90_fp8_tiles[] = {
     {.head_dim = 256, .head_dim_v = 256, .block_n = 96},
 };
 
+/// Those for serving: one consumer where a tile has few rows, for which K and V stream through as
+/// many stages as there is memory for, and two where it has many. Two have fewer scores a thread at
+/// head dim 128 than elsewhere: with more, they and what a tile is do not fit in the registers.
+inline constexpr AttentionSm90Config attention_sm90_serving_tiles[] = {
+    {.head_dim = 64, .head_dim_v = 64, .block_n = 128, .consumers = 1, .stages = 6},
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 128, .consumers = 1, .stages = 3},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 64, .consumers = 1, .stages = 2},
+    {.head_dim = 64, .head_dim_v = 64, .block_n = 128},
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 64, .stages = 3},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 64},
+};
+
 constexpr auto attention_sm90_table() {
   constexpr int tiles = static_cast<int>(std::size(attention_sm90_tiles)),
-                fp8_tiles = static_cast<int>(std::size(attention_sm90_fp8_tiles));
-  Table<AttentionSm90Config, tiles * 2 * 2 + fp8_tiles> table;
+                fp8_tiles = static_cast<int>(std::size(attention_sm90_fp8_tiles)),
+                serving_tiles = static_cast<int>(std::size(attention_sm90_serving_tiles));
+  Table<AttentionSm90Config, tiles * 2 * 2 + fp8_tiles + serving_tiles * 2> table;
   int i = 0;
   for (Exponential e : {Exponential::ex2_approx, Exponential::polynomial}) {
     for (DType t : {DType::bf16, DType::f16}) {
@@ -119,6 +134,12 @@ constexpr auto attention_sm90_table() {
   for (AttentionSm90Config tile : attention_sm90_fp8_tiles) {
     tile.dtype = DType::e4m3;
     table.values[i++] = tile;
+  }
+  for (DType t : {DType::bf16, DType::f16}) {
+    for (AttentionSm90Config tile : attention_sm90_serving_tiles) {
+      tile.dtype = t, tile.serving = true;
+      table.values[i++] = tile;
+    }
   }
   return table;
 }
@@ -282,6 +303,44 @@ constexpr auto gemm_sm90_table() {
   return table;
 }
 
+/// Calls add(configuration) for each entry of gemm_sm100's table. Nothing of it was tuned: no
+/// sm_100 has run it.
+template <class Add> constexpr void list_gemm_sm100(Add add) {
+  constexpr DType bf16 = DType::bf16, f16 = DType::f16, f32 = DType::f32;
+  auto const typed = [](DType a, DType b, DType out, int n) {
+    return GemmSm100Config{.a = a, .b = b, .out = out, .block_n = n};
+  };
+  for (DType t : {bf16, f16}) {
+    for (int n : {256, 128, 64}) add(typed(t, t, t, n));
+    add(typed(t, t, f32, 128));
+  }
+  for (Majors majors :
+       {Majors{Major::k, Major::mn}, {Major::mn, Major::k}, {Major::mn, Major::mn}}) {
+    GemmSm100Config c = typed(bf16, bf16, bf16, 128);
+    c.a_major = majors.a, c.b_major = majors.b;
+    add(c);
+  }
+  GemmSm100Config activating = typed(bf16, bf16, bf16, 128);
+  activating.activates = true;
+  add(activating);
+  add(typed(DType::tf32, DType::tf32, f32, 128));
+  add(typed(DType::e4m3, DType::e4m3, bf16, 256));
+  for (DType b : {DType::e4m3, DType::e5m2}) add(typed(DType::e4m3, b, bf16, 128));
+  add(typed(DType::e5m2, DType::e4m3, bf16, 128));
+}
+
+constexpr auto gemm_sm100_table() {
+  constexpr int count = [] {
+    int n = 0;
+    list_gemm_sm100([&](GemmSm100Config const&) { ++n; });
+    return n;
+  }();
+  Table<GemmSm100Config, count> table;
+  int i = 0;
+  list_gemm_sm100([&](GemmSm100Config const& c) { table.values[i++] = c; });
+  return table;
+}
+
 /// The tiles of grouped_gemm_sm90 with scales: the large one, which reads the fewest bytes from L2
 /// for its products, ...
 inline constexpr GroupedGemmSm90Config scaled_large_tile = {
@@ -342,6 +401,17 @@ constexpr auto grouped_gemm_sm90_table() {
   list_grouped_gemm_sm90([&](GroupedGemmSm90Config const& c) { table.values[i++] = c; });
   return table;
 }
+
+constexpr auto gemm_inputs_table() {
+  Table<GemmInputsConfig, 2 * 2 * 2 + 2> table;
+  int i = 0;
+  for (InputStep step : {InputStep::quantize_rows, InputStep::quantize_blocks})
+    for (DType in : {DType::bf16, DType::f32})
+      for (DType out : {DType::e4m3, DType::e5m2}) table.values[i++] = {step, in, out};
+  for (InputStep step : {InputStep::transform_scales, InputStep::group_bounds})
+    table.values[i++] = {.step = step};
+  return table;
+}
 }  // namespace detail
 
 template <AttentionConfig C> struct AttentionSm80;
@@ -349,6 +419,8 @@ template <AttentionSm90Config C> struct AttentionSm90;
 template <GemmConfig C> struct GemmSm80;
 template <GemmSm90Config C> struct GemmSm90;
 template <GroupedGemmSm90Config C> struct GroupedGemmSm90;
+template <GemmInputsConfig C> struct GemmInputs;
+template <GemmSm100Config C> struct GemmSm100;
 
 /// kernel/attention_sm80.hpp
 struct AttentionSm80Family {
@@ -376,8 +448,12 @@ struct AttentionSm90Family {
   static constexpr auto table = detail::attention_sm90_table();
 
   /// bf16 at every tile; the polynomial and f16 where the tile is smallest; e4m3 at each head dim.
+  /// For serving, bf16 at the smaller tiles.
   static constexpr bool is_representative(Config const& c) {
     if (c.dtype == DType::e4m3) return c.head_dim != 128 || c.block_n == 224;
+    if (c.serving)
+      return c.dtype == DType::bf16 &&
+             (c.head_dim == 64 || (c.head_dim == 128 && c.consumers == 1));
     if (c.dtype == DType::bf16 && c.exponential == Exponential::ex2_approx) return true;
     return c.head_dim == 64 && (c.dtype == DType::bf16 || c.exponential == Exponential::ex2_approx);
   }
@@ -429,6 +505,20 @@ struct GemmSm90Family {
   }
 };
 
+/// kernel/gemm_sm100.hpp
+struct GemmSm100Family {
+  static constexpr char const* name = "gemm_sm100";
+  using Config = GemmSm100Config;
+  using Params = GemmSm90Params;
+  template <Config C> using Kernel = GemmSm100<C>;
+  static constexpr auto table = detail::gemm_sm100_table();
+
+  /// bf16 at every tile and of all majors; one or two of every other type.
+  static constexpr bool is_representative(Config const& c) {
+    return c.a != DType::f16 || c.block_n == 128;
+  }
+};
+
 /// kernel/grouped_gemm_sm90.hpp
 struct GroupedGemmSm90Family {
   static constexpr char const* name = "grouped_gemm_sm90";
@@ -449,6 +539,18 @@ struct GroupedGemmSm90Family {
   }
 };
 
+/// kernel/gemm_inputs.hpp
+struct GemmInputsFamily {
+  static constexpr char const* name = "gemm_inputs";
+  using Config = GemmInputsConfig;
+  using Params = GemmInputsParams;
+  template <Config C> using Kernel = GemmInputs<C>;
+  static constexpr auto table = detail::gemm_inputs_table();
+
+  /// All: they are small.
+  static constexpr bool is_representative(Config const&) { return true; }
+};
+
 // A family is a value: configurations(gemm_sm90) are its configurations (device/launch.hpp). CMake
 // reads the families' names here.
 inline constexpr AttentionSm80Family attention_sm80;
@@ -456,10 +558,13 @@ inline constexpr AttentionSm90Family attention_sm90;
 inline constexpr GemmSm80Family gemm_sm80;
 inline constexpr GemmSm90Family gemm_sm90;
 inline constexpr GroupedGemmSm90Family grouped_gemm_sm90;
+inline constexpr GemmInputsFamily gemm_inputs;
+inline constexpr GemmSm100Family gemm_sm100;
 
 /// Every family. Of those that compute the same, a later one is preferred.
-using Families = FamilyList<AttentionSm80Family, AttentionSm90Family, GemmSm80Family,
-                            GemmSm90Family, GroupedGemmSm90Family>;
+using Families =
+    FamilyList<AttentionSm80Family, AttentionSm90Family, GemmSm80Family, GemmSm90Family,
+               GroupedGemmSm90Family, GemmInputsFamily, GemmSm100Family>;
 
 /// The family of a configuration's type.
 template <class Config> using FamilyOf = typename detail::FamilyOfConfig<Config, Families>::type;
