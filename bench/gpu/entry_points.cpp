@@ -89,6 +89,33 @@ void put(GemmChoice const& chosen, char* text, int size) {
   text[name.size()] = '\0';
 }
 
+struct Tokens {
+  void const *q = nullptr, *k = nullptr, *v = nullptr;
+  void* o = nullptr;
+};
+
+/// bf16 attention with keys that seqused_k counts, in pages or not; nulls for what is left out.
+AttentionArguments decoding(Tokens const& at, void const* seqused_k, void const* page_table,
+                            void* workspace, long long workspace_bytes, int batch, int heads,
+                            int kv_heads, int seq_q, int seq_k, int head_dim, int pages,
+                            int page_size) {
+  AttentionArguments a = {.q = at.q,
+                          .k = at.k,
+                          .v = at.v,
+                          .o = at.o,
+                          .batch = batch,
+                          .heads = heads,
+                          .kv_heads = kv_heads,
+                          .seq_q = seq_q,
+                          .seq_k = seq_k,
+                          .head_dim = head_dim};
+  a.seqused_k = static_cast<std::int32_t const*>(seqused_k);
+  a.page_table = static_cast<std::int32_t const*>(page_table);
+  a.pages = pages, a.page_size = page_size;
+  a.workspace = workspace_bytes > 0 ? workspace : nullptr, a.workspace_bytes = workspace_bytes;
+  return a;
+}
+
 }  // namespace
 
 extern "C" {
@@ -159,6 +186,43 @@ int tegula_bench_attention_e4m3(void const* q, void const* k, void const* v, flo
     if (configuration >= 0) wanted = {.kernel = attention_sm90, .configuration = configuration};
     attention(gpu(), a, choose_attention(a, gpu().properties(), wanted), {stream});
   });
+}
+
+/// Queries of sequences with keys that seqused_k counts (or null: seq_k), contiguous (batch, seq_k,
+/// kv_heads, head_dim) or, with a page_table of seq_k / page_size pages for each, (pages,
+/// page_size,
+/// ...). The choice is made once for a problem.
+int tegula_bench_attention_decode(void const* q, void const* k, void const* v, void* o,
+                                  void const* seqused_k, void const* page_table, void* workspace,
+                                  long long workspace_bytes, int batch, int heads, int kv_heads,
+                                  int seq_q, int seq_k, int head_dim, int pages, int page_size,
+                                  void* stream) {
+  return guarded([&] {
+    AttentionArguments const a =
+        decoding({q, k, v, o}, seqused_k, page_table, workspace, workspace_bytes, batch, heads,
+                 kv_heads, seq_q, seq_k, head_dim, pages, page_size);
+    static std::map<std::string, AttentionChoice> choices;
+    auto const [known, made] = choices.try_emplace(to_string(a));
+    if (made) {
+      check(a, gpu().compute_capability());
+      known->second = choose_attention(a, gpu().properties());
+    }
+    attention(gpu(), a, known->second, {stream});
+  });
+}
+
+/// Bytes of the workspace that such a problem takes.
+int tegula_bench_attention_workspace(int batch, int heads, int kv_heads, int seq_q, int seq_k,
+                                     int head_dim, int lengths, int pages, int page_size) {
+  int bytes = 0;
+  int const failed = guarded([&] {
+    static int const there = 0;  // an address: whether there are lengths and pages decides
+    bytes = static_cast<int>(attention_workspace_bytes(
+        decoding({}, lengths != 0 ? &there : nullptr, pages > 0 ? &there : nullptr, nullptr, 0,
+                 batch, heads, kv_heads, seq_q, seq_k, head_dim, pages, page_size),
+        gpu().properties()));
+  });
+  return failed != 0 ? -1 : bytes;
 }
 
 /// A problem of `type` (see problem); the scales are device pointers to one value each, or null.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -147,8 +148,31 @@ AttentionPlan plan_attention(AttentionArguments const& a, DeviceProperties const
                     100 * (candidates[1].cost / candidates.front().cost - 1));
   else
     plan.reason += " is the only one that remains";
+  plan.chosen().kernel.visit([&]<class F>(F family) {
+    using Traits = device::FamilyTraits<F>;
+    if constexpr (requires { Traits::workspace_bytes; }) {
+      auto const& config = configuration(family, plan.chosen().configuration);
+      std::string const remark = Traits::remark(a, config, device);
+      if (!remark.empty()) plan.reason += "; " + remark;
+    }
+  });
   plan.reason += ruled_out + ".";
   return plan;
+}
+
+std::int64_t attention_workspace_bytes(AttentionArguments const& arguments,
+                                       DeviceProperties const& device,
+                                       AttentionConstraints const& wanted) {
+  AttentionArguments a = arguments;
+  a.workspace_bytes = std::numeric_limits<std::int64_t>::max();
+  AttentionChoice const choice = choose_attention(a, device, wanted);
+  std::int64_t bytes = 0;
+  choice.kernel.visit([&]<class F>(F family) {
+    using Traits = device::FamilyTraits<F>;
+    if constexpr (requires { Traits::workspace_bytes; })
+      bytes = Traits::workspace_bytes(a, configuration(family, choice.configuration), device);
+  });
+  return bytes;
 }
 
 std::string to_string(AttentionPlan const& plan, bool all) {

@@ -7,6 +7,7 @@
 #include "tegula/kernel/attention_sm90_config.hpp"
 #include "tegula/kernel/family_list.hpp"
 #include "tegula/kernel/gemm_config.hpp"
+#include "tegula/kernel/gemm_inputs_config.hpp"
 #include "tegula/kernel/gemm_sm100_config.hpp"
 #include "tegula/kernel/gemm_sm90_config.hpp"
 #include "tegula/kernel/grouped_gemm_sm90_config.hpp"
@@ -104,10 +105,23 @@ inline constexpr AttentionSm90Config attention_sm90_fp8_tiles[] = {
     {.head_dim = 256, .head_dim_v = 256, .block_n = 96},
 };
 
+/// Those for serving: one consumer where a tile has few rows, for which K and V stream through as
+/// many stages as there is memory for, and two where it has many. Two have fewer scores a thread at
+/// head dim 128 than elsewhere: with more, they and what a tile is do not fit in the registers.
+inline constexpr AttentionSm90Config attention_sm90_serving_tiles[] = {
+    {.head_dim = 64, .head_dim_v = 64, .block_n = 128, .consumers = 1, .stages = 6},
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 128, .consumers = 1, .stages = 3},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 64, .consumers = 1, .stages = 2},
+    {.head_dim = 64, .head_dim_v = 64, .block_n = 128},
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 64, .stages = 3},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 64},
+};
+
 constexpr auto attention_sm90_table() {
   constexpr int tiles = static_cast<int>(std::size(attention_sm90_tiles)),
-                fp8_tiles = static_cast<int>(std::size(attention_sm90_fp8_tiles));
-  Table<AttentionSm90Config, tiles * 2 * 2 + fp8_tiles> table;
+                fp8_tiles = static_cast<int>(std::size(attention_sm90_fp8_tiles)),
+                serving_tiles = static_cast<int>(std::size(attention_sm90_serving_tiles));
+  Table<AttentionSm90Config, tiles * 2 * 2 + fp8_tiles + serving_tiles * 2> table;
   int i = 0;
   for (Exponential e : {Exponential::ex2_approx, Exponential::polynomial}) {
     for (DType t : {DType::bf16, DType::f16}) {
@@ -120,6 +134,12 @@ constexpr auto attention_sm90_table() {
   for (AttentionSm90Config tile : attention_sm90_fp8_tiles) {
     tile.dtype = DType::e4m3;
     table.values[i++] = tile;
+  }
+  for (DType t : {DType::bf16, DType::f16}) {
+    for (AttentionSm90Config tile : attention_sm90_serving_tiles) {
+      tile.dtype = t, tile.serving = true;
+      table.values[i++] = tile;
+    }
   }
   return table;
 }
@@ -475,6 +495,17 @@ constexpr auto grouped_gemm_sm90_table() {
   list_grouped_gemm_sm90([&](GroupedGemmSm90Config const& c) { table.values[i++] = c; });
   return table;
 }
+
+constexpr auto gemm_inputs_table() {
+  Table<GemmInputsConfig, 2 * 2 * 2 + 2> table;
+  int i = 0;
+  for (InputStep step : {InputStep::quantize_rows, InputStep::quantize_blocks})
+    for (DType in : {DType::bf16, DType::f32})
+      for (DType out : {DType::e4m3, DType::e5m2}) table.values[i++] = {step, in, out};
+  for (InputStep step : {InputStep::transform_scales, InputStep::group_bounds})
+    table.values[i++] = {.step = step};
+  return table;
+}
 }  // namespace detail
 
 template <AttentionConfig C> struct AttentionSm80;
@@ -482,6 +513,7 @@ template <AttentionSm90Config C> struct AttentionSm90;
 template <GemmConfig C> struct GemmSm80;
 template <GemmSm90Config C> struct GemmSm90;
 template <GroupedGemmSm90Config C> struct GroupedGemmSm90;
+template <GemmInputsConfig C> struct GemmInputs;
 template <GemmSm100Config C> struct GemmSm100;
 
 /// kernel/attention_sm80.hpp
@@ -510,8 +542,12 @@ struct AttentionSm90Family {
   static constexpr auto table = detail::attention_sm90_table();
 
   /// bf16 at every tile; the polynomial and f16 where the tile is smallest; e4m3 at each head dim.
+  /// For serving, bf16 at the smaller tiles.
   static constexpr bool is_representative(Config const& c) {
     if (c.dtype == DType::e4m3) return c.head_dim != 128 || c.block_n == 224;
+    if (c.serving)
+      return c.dtype == DType::bf16 &&
+             (c.head_dim == 64 || (c.head_dim == 128 && c.consumers == 1));
     if (c.dtype == DType::bf16 && c.exponential == Exponential::ex2_approx) return true;
     return c.head_dim == 64 && (c.dtype == DType::bf16 || c.exponential == Exponential::ex2_approx);
   }
@@ -604,6 +640,18 @@ struct GroupedGemmSm90Family {
   }
 };
 
+/// kernel/gemm_inputs.hpp
+struct GemmInputsFamily {
+  static constexpr char const* name = "gemm_inputs";
+  using Config = GemmInputsConfig;
+  using Params = GemmInputsParams;
+  template <Config C> using Kernel = GemmInputs<C>;
+  static constexpr auto table = detail::gemm_inputs_table();
+
+  /// All: they are small.
+  static constexpr bool is_representative(Config const&) { return true; }
+};
+
 // A family is a value: configurations(gemm_sm90) are its configurations (device/launch.hpp). CMake
 // reads the families' names here.
 inline constexpr AttentionSm80Family attention_sm80;
@@ -611,11 +659,13 @@ inline constexpr AttentionSm90Family attention_sm90;
 inline constexpr GemmSm80Family gemm_sm80;
 inline constexpr GemmSm90Family gemm_sm90;
 inline constexpr GroupedGemmSm90Family grouped_gemm_sm90;
+inline constexpr GemmInputsFamily gemm_inputs;
 inline constexpr GemmSm100Family gemm_sm100;
 
 /// Every family. Of those that compute the same, a later one is preferred.
-using Families = FamilyList<AttentionSm80Family, AttentionSm90Family, GemmSm80Family,
-                            GemmSm90Family, GroupedGemmSm90Family, GemmSm100Family>;
+using Families =
+    FamilyList<AttentionSm80Family, AttentionSm90Family, GemmSm80Family, GemmSm90Family,
+               GroupedGemmSm90Family, GemmInputsFamily, GemmSm100Family>;
 
 /// The family of a configuration's type.
 template <class Config> using FamilyOf = typename detail::FamilyOfConfig<Config, Families>::type;
