@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <iterator>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -49,8 +51,8 @@ GemmChoice const& choice(GemmArguments const& arguments) {
   return choices.emplace(key, choose_gemm(arguments, gpu().properties())).first->second;
 }
 
-/// The choices to time for a problem that tegula_bench_gemm has computed before, made once.
-std::vector<GemmChoice> const& candidates(GemmArguments const& arguments) {
+/// The choices to time for a problem: tuning_candidates, until weigh() asks for more.
+std::vector<GemmChoice>& candidates(GemmArguments const& arguments) {
   static std::map<std::tuple<DType, std::int64_t, std::int64_t, std::int64_t>,
                   std::vector<GemmChoice>>
       all;
@@ -60,13 +62,26 @@ std::vector<GemmChoice> const& candidates(GemmArguments const& arguments) {
   return all.emplace(key, tuning_candidates(arguments, gpu().properties())).first->second;
 }
 
+/// Every configuration whose predicted time is at most `worth` times the least, the choice first.
+std::vector<GemmChoice> weigh(GemmArguments const& arguments, double worth) {
+  GemmPlan const plan = plan_gemm(arguments, gpu().properties());
+  std::vector<GemmChoice> weighed;
+  for (GemmCandidate const& candidate : plan.candidates) {
+    if (candidate.refused.empty() &&
+        candidate.choice.cost.total <= worth * plan.chosen().cost.total)
+      weighed.push_back(candidate.choice);
+  }
+  return weighed;
+}
+
 /// Writes a choice's name, with its end, into `text` of `size` bytes.
 void put(GemmChoice const& chosen, char* text, int size) {
   std::string name = configuration_name(chosen.kernel, chosen.configuration);
   if (chosen.kernel == gemm_sm90)
     name += fmt::format(", {} clusters, raster along {}, group {}", chosen.clusters,
                         chosen.tiling.order().raster == Raster::along_m ? "m" : "n",
-                        chosen.tiling.order().group);
+                        chosen.tiling.order().group) +
+            (chosen.tiling.fitted() ? ", two widths" : "");
   if (static_cast<int>(name.size()) >= size)
     throw std::length_error(
         fmt::format("the configuration's name needs {} bytes", name.size() + 1));
@@ -239,6 +254,29 @@ int tegula_bench_gemm_candidates(int type, int m, int n, int k) {
   int const failed =
       guarded([&] { count = static_cast<int>(candidates(problem(type, m, n, k)).size()); });
   return failed != 0 ? -1 : count;
+}
+
+/// Makes every configuration of a predicted time of at most `worth` times the least a candidate;
+/// returns how many there are.
+int tegula_bench_gemm_weigh(int type, int m, int n, int k, double worth) {
+  int count = 0;
+  int const failed = guarded([&] {
+    GemmArguments const arguments = problem(type, m, n, k);
+    candidates(arguments) = weigh(arguments, worth);
+    count = static_cast<int>(candidates(arguments).size());
+  });
+  return failed != 0 ? -1 : count;
+}
+
+/// The predicted time of a candidate, in microseconds: total, launch, fill, tensor, l2, dram,
+/// epilogue.
+int tegula_bench_gemm_candidate_cost(int type, int number, int m, int n, int k, double* costs) {
+  return guarded([&] {
+    GemmCost const& c =
+        candidates(problem(type, m, n, k)).at(static_cast<std::size_t>(number)).cost;
+    double const all[] = {c.total, c.launch, c.fill, c.tensor, c.l2, c.dram, c.epilogue};
+    std::copy(std::begin(all), std::end(all), costs);
+  });
 }
 
 /// tegula_bench_gemm by the candidate of that number.

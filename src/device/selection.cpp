@@ -20,6 +20,11 @@ void check(DeviceProperties const& device) {
   if (device.multiprocessors < 1)
     throw argument_error(fmt::format("the device has {} multiprocessors; it must have at least 1.",
                                      device.multiprocessors));
+  if (!(device.clock_ghz > 0 && device.memory_tb_per_s > 0 && device.l2_mb > 0))
+    throw argument_error(
+        fmt::format("the device has a clock of {} GHz, memory of {} TB/s and an L2 of {} MB; each "
+                    "must be more than 0.",
+                    device.clock_ghz, device.memory_tb_per_s, device.l2_mb));
 }
 
 int vector_bytes(GemmArguments const& arguments) {
