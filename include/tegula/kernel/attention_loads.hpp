@@ -73,7 +73,7 @@ template <AttentionSm90Config C> class SequenceLoads {
   template <class S>
   TEGULA_DEVICE void rows(int consumer, S const& sQ, SharedAddr full,
                           SourceLocation where = SourceLocation::current()) const {
-    constexpr TmaBoxes boxes = tma_boxes(q_tile(C));
+    constexpr TmaBoxes boxes = q_boxes;
     SequenceTile const& tile = work_.tile();
     int const token = tile.q_begin + work_.rows(consumer).first_position;
     int const batch = p_.serving.q_begin == nullptr ? tile.batch : 0;
@@ -83,19 +83,23 @@ template <AttentionSm90Config C> class SequenceLoads {
                TmaCoordinate{box * boxes.box_k, 0, token, tile.head, batch}, full, where);
   }
   template <class S> TEGULA_DEVICE void keys(int n, S const& sK, SharedAddr full) const {
-    constexpr TmaBoxes boxes = tma_boxes(k_tile(C));
+    constexpr TmaBoxes boxes = k_boxes;
     block<boxes.box_k, boxes.boxes_k>(
         p_.k, n, [&](int key, int column) { return sK.at(SourceLocation::current(), key, column); },
         full);
   }
   template <class S> TEGULA_DEVICE void values(int n, S const& sV, SharedAddr full) const {
-    constexpr TmaBoxes boxes = tma_boxes(loaded_v_tile(C));
+    constexpr TmaBoxes boxes = v_boxes;
     block<boxes.box_mn, boxes.boxes_mn>(
         p_.v, n, [&](int key, int column) { return sV.at(SourceLocation::current(), column, key); },
         full);
   }
 
  private:
+  // Constants, for device code calls no constexpr function of the host.
+  static constexpr TmaBoxes q_boxes = tma_boxes(q_tile(C)), k_boxes = tma_boxes(k_tile(C)),
+                            v_boxes = tma_boxes(loaded_v_tile(C));
+
   /// Block n in boxes of box_keys keys by `Columns` of the head dim; `place` says where they go.
   template <int Columns, int Boxes, class Place>
   TEGULA_DEVICE void block(TensorMap const& map, int n, Place place, SharedAddr full,
@@ -137,14 +141,14 @@ using AttentionLoads = std::conditional_t<C.serving, SequenceLoads<C>, HeadLoads
 
 /// Zeros in the rows of Q that no load writes, where a group of heads does not divide a consumer's.
 /// By `threads` threads, before a barrier that those who read the rows take part in.
-template <AttentionSm90Config C, class S>
+template <AttentionSm90Config C, class S, int Stages = q_stages(C)>
 TEGULA_DEVICE void clear_unused_rows(AttentionServing const& serving, S const& sQ, int threads,
                                      SourceLocation where = SourceLocation::current()) {
   constexpr int piece = 128 / bits(C.dtype), pieces = C.head_dim / piece;
   int const used = serving.group * serving.positions;
-  int const count = (kAttentionConsumerRows - used) * pieces * q_stages(C);
+  int const count = (kAttentionConsumerRows - used) * pieces * Stages;
   for (int i = thread_idx_here(); i < count; i += threads) {
-    int const row = i / (pieces * q_stages(C)), rest = i % (pieces * q_stages(C));
+    int const row = i / (pieces * Stages), rest = i % (pieces * Stages);
     st_shared(sQ.at(where, used + row, rest % pieces * piece, rest / pieces), RegisterBits<16>{},
               where);
   }
