@@ -2,7 +2,7 @@
 """Compiles every kernel of a build by NVRTC: compile_kernels.py TEGULA [NAME...]
 
 TEGULA is the command; kernels whose names begin with a NAME, or all, are compiled for sm_90a, into a cache of their own. Prints what each took, and exits 1
-where one spills registers. Exits 77, which CTest reads as skipped, where there is no NVRTC.
+where one spills more than a few registers (docs/decisions.md, 72). Exits 77, which CTest reads as skipped, where there is no NVRTC.
 """
 
 import json
@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 SKIPPED = 77
+MOST_SPILLED_BYTES = 256  # stored and loaded by a thread
 
 
 def answer(command, environment):
@@ -37,9 +38,9 @@ def main():
         ]
     for kernel in made:
         print(f"{kernel['seconds']:7.2f} s {kernel['registers']:4} registers {kernel['spilled_bytes']:5} spilled  {kernel['name']}")
-    spilling = sum(kernel["spilled_bytes"] > 0 for kernel in made)
-    print(f"{len(made)} kernels, {spilling} spill; {cache['compiler']}")
-    sys.exit(1 if spilling or not made else 0)
+    spilled = [kernel["spilled_bytes"] for kernel in made]
+    print(f"{len(made)} kernels, {sum(n > 0 for n in spilled)} spill; {cache['compiler']}")
+    sys.exit(1 if not made or max(spilled) > MOST_SPILLED_BYTES else 0)
 
 
 if __name__ == "__main__":
