@@ -20,6 +20,7 @@ REQUIRED = {  # what a kernel is built from, by what its name says
     "gemm_sm90": ("wgmma", "tma_load", "tma_store"),
     "grouped_gemm_sm90": ("wgmma", "tma_load"),
     "attention_sm90": ("wgmma", "tma_load"),
+    "gemm_sm100": ("tcgen05_mma", "tma_load", "tma_store"),
 }
 REGISTERS = 65536  # of a multiprocessor
 
@@ -63,7 +64,7 @@ def faults(kernel):
 
 
 def print_table(kernels):
-    counted = ("mma", "ldmatrix", "cp_async", "bar_sync", "wgmma", "tma_load", "tma_store", "setmaxnreg")
+    counted = ("mma", "ldmatrix", "cp_async", "bar_sync", "wgmma", "tcgen05_mma", "tma_load", "tma_store", "setmaxnreg")
     print(f"{'registers':>9} {'spills':>6} {'stack':>5} {' '.join(counted)}  kernel")
     for kernel in kernels:
         counts = kernel.get("instructions", {})

@@ -24,6 +24,7 @@ COUNTED = {
     "cp_async": r"\bcp\.async\.c[ag]\.",
     "bar_sync": r"\b(?:bar|barrier)(?:\.cta)?\.sync\b",
     "wgmma": r"\bwgmma\.mma_async\.",
+    "tcgen05_mma": r"\btcgen05\.mma\.",
     "tma_load": r"\bcp\.async\.bulk\.tensor\.\dd\.shared::cluster\.global\b",
     "tma_store": r"\bcp\.async\.bulk\.tensor\.\dd\.global\.shared::cta\b",
     "setmaxnreg": r"\bsetmaxnreg\.",

@@ -98,6 +98,19 @@
 #include "10_schedules/livelock.hpp"
 #include "10_schedules/waits_for_a_later_cta.hpp"
 #include "10_schedules/who_comes_first.hpp"
+#include "11_tensor_memory/beyond_the_columns.hpp"
+#include "11_tensor_memory/freed_twice.hpp"
+#include "11_tensor_memory/freed_while_loaded.hpp"
+#include "11_tensor_memory/given_back_before_loaded.hpp"
+#include "11_tensor_memory/lanes_of_another_warp.hpp"
+#include "11_tensor_memory/never_written.hpp"
+#include "11_tensor_memory/no_columns_left.hpp"
+#include "11_tensor_memory/no_fence_after_the_wait.hpp"
+#include "11_tensor_memory/no_fence_before_the_arrival.hpp"
+#include "11_tensor_memory/not_freed.hpp"
+#include "11_tensor_memory/operand_overwritten.hpp"
+#include "11_tensor_memory/product_not_waited_for.hpp"
+#include "11_tensor_memory/store_not_waited_for.hpp"
 #include "exhibit.hpp"
 
 namespace tegula::broken {
@@ -162,6 +175,14 @@ std::vector<Chapter> const& chapters() {
       {"10_schedules",
        "Schedules",
        {exhibit<livelock>(), exhibit<waits_for_a_later_cta>(), exhibit<who_comes_first>()}},
+      {"11_tensor_memory",
+       "Tensor memory and tcgen05",
+       {exhibit<never_written>(), exhibit<beyond_the_columns>(), exhibit<lanes_of_another_warp>(),
+        exhibit<not_freed>(), exhibit<freed_twice>(), exhibit<freed_while_loaded>(),
+        exhibit<no_columns_left>(), exhibit<store_not_waited_for>(),
+        exhibit<product_not_waited_for>(), exhibit<no_fence_after_the_wait>(),
+        exhibit<no_fence_before_the_arrival>(), exhibit<given_back_before_loaded>(),
+        exhibit<operand_overwritten>()}},
   };
   return made;
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tegula/kernel/gemm_sm100.hpp"
 #include "tegula/kernel/gemm_sm90.hpp"
 #include "tegula/sim/launch.hpp"
 #include "tegula/sim/tensor_map.hpp"
@@ -20,16 +21,33 @@ struct TimelineProblem {
   bool barriers = false;  ///< whether the phases of mbarriers are shown
 };
 
-/// The timeline of the first cluster of a GEMM of bf16, in one configuration of gemm_sm90. Throws
-/// sim::CheckError where the checker finds anything.
-template <GemmSm90Config C>
+namespace detail {
+/// The kernel of a configuration, the machine that it is for, and its cluster.
+template <auto C> struct TimelineKernel {
+  using Kernel = GemmSm90<C>;
+  static constexpr auto generation = sim::Generation::sm90;
+  static constexpr int cluster_m = C.cluster_m, cluster_n = C.cluster_n;
+};
+template <GemmSm100Config C> struct TimelineKernel<C> {
+  using Kernel = GemmSm100<C>;
+  static constexpr auto generation = sim::Generation::sm100;
+  static constexpr int cluster_m = 1, cluster_n = 1;
+};
+}  // namespace detail
+
+/// The timeline of the first cluster of a GEMM of bf16, in one configuration of gemm_sm90 or
+/// gemm_sm100. Throws sim::CheckError where the checker finds anything.
+template <auto C>
 sim::Trace gemm_timeline(TimelineProblem const& problem, std::string const& title) {
   static_assert(C.a == DType::bf16 && C.b == DType::bf16 && C.out == DType::bf16 &&
                 C.a_major == Major::k && C.b_major == Major::k);
-  using Kernel = GemmSm90<C>;
-  sim::Machine machine({.trace = sim::TraceOptions{.barriers = problem.barriers}});
-  std::int64_t const m = std::int64_t{1} * problem.tiles_m * C.block_m * C.cluster_m;
-  std::int64_t const n = std::int64_t{1} * problem.tiles_n * C.block_n * C.cluster_n;
+  using Chosen = detail::TimelineKernel<C>;
+  using Kernel = typename Chosen::Kernel;
+  sim::Machine machine({.generation = Chosen::generation,
+                        .trace = sim::TraceOptions{.timing = sim::timing_of(Chosen::generation),
+                                                   .barriers = problem.barriers}});
+  std::int64_t const m = std::int64_t{1} * problem.tiles_m * C.block_m * Chosen::cluster_m;
+  std::int64_t const n = std::int64_t{1} * problem.tiles_n * C.block_n * Chosen::cluster_n;
   std::int64_t const k = problem.k;
 
   std::uint8_t const any = 0x3f;  // 0x3f3f is 0.75 in bf16

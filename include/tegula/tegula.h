@@ -293,6 +293,36 @@ tegula_status tegula_attention(tegula_machine* machine, tegula_attention_argumen
 tegula_status tegula_attention_choice(tegula_machine* machine,
                                       tegula_attention_arguments const* arguments, char** text);
 
+/** A call on a GPU whose arguments have been checked and whose kernel has been chosen: what is left
+ * is to queue it. The memory that the arguments pointed to must be there when it is run. */
+typedef struct tegula_launch tegula_launch;
+
+/** On a simulated machine TEGULA_ARGUMENT_ERROR: use tegula_gemm. */
+tegula_status tegula_gemm_prepare(tegula_machine* machine, tegula_gemm_arguments const* arguments,
+                                  tegula_launch** launch);
+tegula_status tegula_attention_prepare(tegula_machine* machine,
+                                       tegula_attention_arguments const* arguments,
+                                       tegula_launch** launch);
+/** Queues it on a stream, as tegula_gemm does. */
+tegula_status tegula_launch_run(tegula_launch const* launch, void* stream);
+void tegula_launch_free(tegula_launch* launch);
+
+/* --- kernels compiled when they are first used --- */
+
+/** Adds a folder that NVRTC is looked for in, before the first kernel is compiled. */
+tegula_status tegula_nvrtc_folder(char const* folder);
+/**
+ * Compiles the kernels that `kernel` names for an architecture, into the cache: a whole name, as
+ * tegula_gemm_choice gives it, or the words that names begin with. With `arch` NULL it is that of
+ * the first GPU, or "sm_90a". *json is an array of {"name", "arch", "entry", "path", "from_cache",
+ * "seconds", "registers", "spilled_bytes", "bytes"}; registers and spilled bytes are 0 of a kernel
+ * that came from the cache.
+ */
+tegula_status tegula_compile(char const* kernel, char const* arch, char** json);
+/** The cache: {"folder", "compiler", "kernels": [{"name", "arch", "compiler", "bytes", "path"}]};
+ * without NVRTC "no_compiler", a sentence, in place of "compiler". */
+tegula_status tegula_cached_kernels(char** json);
+
 /* --- command line --- */
 
 /** The `tegula` command with these arguments, argv[0] its name; returns its exit status. Ignores

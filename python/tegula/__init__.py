@@ -7,6 +7,7 @@ from .errors import ArgumentError, DeviceError, FindingError, InternalError, Lay
 from .kernels import attention, gemm
 from .layout import Layout, Tiler, crd2idx, evaluate, idx2crd, operations
 from .machine import Machine, Report, default_machine
+from .prepared import PreparedLaunch, prepare_attention, prepare_gemm
 
 __version__: str = _library.tegula_version().decode()
 
@@ -55,6 +56,7 @@ __all__ = [
     "Layout",
     "LayoutError",
     "Machine",
+    "PreparedLaunch",
     "Report",
     "TegulaError",
     "Tiler",
@@ -65,4 +67,6 @@ __all__ = [
     "gemm",
     "idx2crd",
     "operations",
+    "prepare_attention",
+    "prepare_gemm",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import operator
 import os
 import pathlib
@@ -99,6 +100,12 @@ _FALLIBLE: dict[str, list[Any]] = {
     "gemm_choice": [c_void_p, POINTER(GemmArguments), _TEXT],
     "attention": [c_void_p, POINTER(AttentionArguments), c_void_p, POINTER(c_void_p)],
     "attention_choice": [c_void_p, POINTER(AttentionArguments), _TEXT],
+    "gemm_prepare": [c_void_p, POINTER(GemmArguments), POINTER(c_void_p)],
+    "attention_prepare": [c_void_p, POINTER(AttentionArguments), POINTER(c_void_p)],
+    "launch_run": [c_void_p, c_void_p],
+    "nvrtc_folder": [c_char_p],
+    "compile": [c_char_p, c_char_p, _TEXT],
+    "cached_kernels": [_TEXT],
 }
 # The others: result and parameters.
 _PLAIN: dict[str, tuple[Any, list[Any]]] = {
@@ -114,6 +121,7 @@ _PLAIN: dict[str, tuple[Any, list[Any]]] = {
     "machine_compute_capability": (c_int32, [c_void_p]),
     "machine_is_simulated": (c_int32, [c_void_p]),
     "report_free": (None, [c_void_p]),
+    "launch_free": (None, [c_void_p]),
     "report_findings": (c_int64, [c_void_p]),
     "gemm_arguments_init": (None, [POINTER(GemmArguments), c_size_t]),
     "attention_arguments_init": (None, [POINTER(AttentionArguments), c_size_t]),
@@ -145,6 +153,20 @@ def _load() -> ctypes.CDLL:
 
 
 library = _load()
+
+
+def _name_nvrtc_folders() -> None:
+    """Tells the library where NVIDIA's packages have NVRTC (nvidia/cu13/lib, nvidia/cuda_nvrtc/lib)."""
+    try:
+        found = importlib.util.find_spec("nvidia")
+    except (ImportError, ValueError):
+        return
+    for root in (found.submodule_search_locations or []) if found else []:
+        for path in sorted(pathlib.Path(root).glob("*/lib/libnvrtc.so.*")):
+            library.tegula_nvrtc_folder(os.fsencode(path.parent))
+
+
+_name_nvrtc_folders()
 
 
 def int32(what: str, value: Any) -> int:

@@ -1,35 +1,44 @@
-"""The GEMM and attention kernels on NumPy arrays."""
+"""The GEMM and attention kernels, and the cache of those that were compiled when they were first used."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict, Unpack, overload
+import json
+from typing import Any, Literal, NamedTuple, Protocol, TypedDict, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _arrays, _problems
-from ._library import library
+from . import _arrays, _problems, prepared
+from ._gpu_arrays import is_on_gpu
+from ._library import library, text_of
 from .errors import ArgumentError
 from .machine import Machine, Report, default_machine
 
 Array = npt.NDArray[Any]
 
 
-class GemmOptions(TypedDict, total=False):
-    """What gemm takes by name."""
+class GpuArray(Protocol):
+    """An array in a GPU's memory, which tells so by DLPack: a tensor of PyTorch, an array of CuPy or JAX."""
 
-    c: Array | None
-    bias: Array | None
+    def __dlpack_device__(self) -> tuple[Any, Any]: ...
+
+
+class GemmOptions(TypedDict, total=False):
+    """What gemm takes by name: arrays are where a and b are."""
+
+    c: Any
+    bias: Any
     alpha: float
     beta: float | None
     activation: str
-    scale_a: float | None
-    scale_b: float | None
+    scale_a: Any
+    scale_b: Any
     dtype: str | None
     dtype_b: str | None
     out_dtype: str | None
-    out: Array | None
+    out: Any
     machine: Machine | None
+    stream: int | None
 
 
 class AttentionOptions(TypedDict, total=False):
@@ -39,13 +48,11 @@ class AttentionOptions(TypedDict, total=False):
     scale: float | None
     window: tuple[int | None, int | None]
     softcap: float
-    sink: Array | None
+    sink: Any
     dtype: str | None
-    out: Array | None
+    out: Any
     machine: Machine | None
-
-
-_ACTIVATIONS = {"none": 0, "relu": 1, "gelu": 2, "silu": 3}
+    stream: int | None
 
 
 def _on(operation: str, machine: Machine | None) -> Machine:
@@ -57,28 +64,36 @@ def _on(operation: str, machine: Machine | None) -> Machine:
     return machine
 
 
+def _no_report(operation: str, report: bool) -> None:
+    if report:
+        raise ArgumentError(f"{operation}: report is True, and a GPU makes none; the simulated machine does, of NumPy arrays.")
+
+
 @overload
 def gemm(a: Array, b: Array, *, report: Literal[False] = False, **options: Unpack[GemmOptions]) -> Array: ...
 @overload
 def gemm(a: Array, b: Array, *, report: Literal[True], **options: Unpack[GemmOptions]) -> tuple[Array, Report]: ...
+@overload
+def gemm(a: GpuArray, b: GpuArray, **options: Unpack[GemmOptions]) -> Any: ...
 def gemm(
-    a: Array,
-    b: Array,
+    a: Any,
+    b: Any,
     *,
-    c: Array | None = None,
-    bias: Array | None = None,
+    c: Any = None,
+    bias: Any = None,
     alpha: float = 1.0,
     beta: float | None = None,
     activation: str = "none",
-    scale_a: float | None = None,
-    scale_b: float | None = None,
+    scale_a: Any = None,
+    scale_b: Any = None,
     dtype: str | None = None,
     dtype_b: str | None = None,
     out_dtype: str | None = None,
-    out: Array | None = None,
+    out: Any = None,
     machine: Machine | None = None,
+    stream: int | None = None,
     report: bool = False,
-) -> Array | tuple[Array, Report]:
+) -> Any:
     """D = activation(alpha scale_a scale_b A B + beta C + bias), as np.matmul takes A and B.
 
     a: (m, k) or (batch, m, k), b: (k, n) or (batch, k, n); one matrix serves a whole batch. Rows or columns are
@@ -91,9 +106,18 @@ def gemm(
     "bf16" or "f32"; left out f32 of tf32, bf16 of fp8, else a's. Results of bf16 are ml_dtypes' where it is installed
     and a is not raw bits, else uint16.
 
+    Arrays of a GPU (PyTorch's, CuPy's, and others by DLPack or __cuda_array_interface__) are computed there, queued on
+    `stream`, the address of a cudaStream_t, else on the current stream of PyTorch or CuPy; scale_a and scale_b are then
+    arrays of one float32 there.
+
     Returns D, new or `out`, and with `report` also the checker's Report; without it findings are a FindingError.
     Raises ArgumentError for what is not computed, with a sentence.
     """
+    if is_on_gpu(a):
+        _no_report("gemm", report)
+        options: dict[str, Any] = dict(c=c, bias=bias, alpha=alpha, beta=beta, activation=activation)
+        options |= dict(scale_a=scale_a, scale_b=scale_b, dtype=dtype, dtype_b=dtype_b, out_dtype=out_dtype, out=out)
+        return prepared.gemm(a, b, machine=machine, stream=stream, **options)
     raw = _arrays.is_raw(a)
     said_of_b = dtype_b if dtype_b is not None else dtype if _arrays.is_raw(b) else None
     # C and bias hold what D does.
@@ -137,20 +161,23 @@ def attention(
 def attention(
     q: Array, k: Array, v: Array, *, return_lse: Literal[True], report: Literal[True], **options: Unpack[AttentionOptions]
 ) -> tuple[Array, Array, Report]: ...
+@overload
+def attention(q: GpuArray, k: GpuArray, v: GpuArray, *, return_lse: bool = False, **options: Unpack[AttentionOptions]) -> Any: ...
 def attention(
-    q: Array,
-    k: Array,
-    v: Array,
+    q: Any,
+    k: Any,
+    v: Any,
     *,
     causal: bool = False,
     scale: float | None = None,
     window: tuple[int | None, int | None] = (None, None),
     softcap: float = 0.0,
-    sink: Array | None = None,
+    sink: Any = None,
     dtype: str | None = None,
-    out: Array | None = None,
+    out: Any = None,
     return_lse: bool = False,
     machine: Machine | None = None,
+    stream: int | None = None,
     report: bool = False,
 ) -> Any:
     """O = softmax(scale Q K^T) V for each batch and head.
@@ -165,10 +192,17 @@ def attention(
     no value. Head dims are 32, 64, 96, 128 and 256, equal for both; a head_dim_v of its own, other multiples of 8,
     windows, softcap and sinks need an sm_90.
 
+    Arrays of a GPU are computed there, as gemm says.
+
     Returns O, new or `out`, (batch, seq_q, heads, head_dim_v) of q's type; with `return_lse` also the log-sum-exp of the scores, float32,
     (batch, heads, seq_q); with `report` also the checker's Report, without which findings are a FindingError. Raises
     ArgumentError for what is not computed, with a sentence.
     """
+    if is_on_gpu(q):
+        _no_report("attention", report)
+        options: dict[str, Any] = dict(causal=causal, scale=scale, window=window, softcap=softcap, sink=sink, dtype=dtype)
+        options |= dict(out=out, return_lse=return_lse)
+        return prepared.attention(q, k, v, machine=machine, stream=stream, **options)
     operands = [_arrays.operand("attention", name, x, dtype) for name, x in (("q", q), ("k", k), ("v", v))]
     problem = _problems.Attention(
         *operands,
@@ -189,3 +223,52 @@ def attention(
         lse = lse[0]
     results = [out] + [extra for extra in (lse, found) if extra is not None]
     return results[0] if len(results) == 1 else tuple(results)
+
+
+# --- kernels compiled when they are first used ------------------------------------------------------------------------
+
+
+class CachedKernel(NamedTuple):
+    """A kernel that was compiled, and is kept on disk."""
+
+    name: str
+    arch: str  # "sm_90a"
+    compiler: str  # "NVRTC 13.0"
+    bytes: int  # of machine code
+    path: str
+
+
+class CompiledKernel(NamedTuple):
+    """What compile did for a kernel. Registers and spilled bytes are 0 of one that came from the cache."""
+
+    name: str
+    arch: str
+    path: str
+    from_cache: bool
+    seconds: float
+    registers: int
+    spilled_bytes: int
+
+
+def _encoded(name: str, text: Any) -> bytes:
+    if not isinstance(text, str) or "\0" in text:
+        raise ArgumentError(f"compile: {name} is {text!r}; it must be text.")
+    return text.encode()
+
+
+def cached() -> list[CachedKernel]:
+    """The kernels in the cache of this user, by name."""
+    found = json.loads(text_of(library.tegula_cached_kernels))
+    return [CachedKernel(**kernel) for kernel in found["kernels"]]
+
+
+def compile(kernel: str, arch: str | None = None) -> list[CompiledKernel]:
+    """Compiles kernels into the cache, ahead of their first use; needs NVRTC, and no GPU.
+
+    kernel: a name, as `tegula info` prints it, or the words that names begin with. arch: "sm_90a"; left out the first
+    GPU's, and "sm_90a" where there is none. Raises ArgumentError for a name or an architecture that there is not,
+    DeviceError, which says what to install, without NVRTC.
+    """
+    encoded = None if arch is None else _encoded("arch", arch)
+    made = json.loads(text_of(library.tegula_compile, _encoded("kernel", kernel), encoded))
+    return [CompiledKernel(**{field: entry[field] for field in CompiledKernel._fields}) for entry in made]

@@ -1,21 +1,20 @@
 """tegula's kernels on PyTorch's tensors: functions under the names that users know, and torch.ops.tegula.*
 
-Tensors of a CPU are computed on a simulated machine, those of a GPU on it, on PyTorch's current stream, where the
-library was built with CUDA (docs/python.md). There is no backward kernel: a backward pass through these is an error.
+Tensors of a CPU are computed on a simulated machine, those of a GPU on it, on PyTorch's current stream. There is no backward kernel: a backward pass through these is an error.
 """
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from . import _problems
+from ._gpu_arrays import gpu_machine
 from ._library import library
 from .errors import ArgumentError
-from .machine import Machine, default_machine
+from .machine import default_machine
 
 _TYPES = {
     torch.float16: "f16",
@@ -25,11 +24,6 @@ _TYPES = {
     torch.float8_e5m2: "e5m2",
 }
 _TORCH = {name: dtype for dtype, name in _TYPES.items()}
-
-
-@functools.lru_cache(maxsize=None)
-def _gpu(index: int) -> Machine:
-    return Machine(f"cuda:{index}")
 
 
 def _operands(operation: str, tensors: dict[str, Tensor | None]) -> tuple[dict[str, _problems.Operand], torch.device]:
@@ -66,7 +60,7 @@ def _launch(function: Any, device: torch.device, arguments: Any) -> None:
         return
     index = torch.cuda.current_device() if device.index is None else device.index
     with torch.cuda.device(index):
-        _problems.launch(function, _gpu(index), arguments, torch.cuda.current_stream(index).cuda_stream, False)
+        _problems.launch(function, gpu_machine(index), arguments, torch.cuda.current_stream(index).cuda_stream, False)
 
 
 # --- the operators --------------------------------------------------------------------------------------------------
@@ -100,24 +94,22 @@ def _gemm_op(
     return out
 
 
-@_gemm_op.register_fake
-def _(
-    a: Tensor,
-    b: Tensor,
-    c: Tensor | None,
-    bias: Tensor | None,
-    alpha: float,
-    beta: float,
-    activation: str,
-    out_dtype: torch.dtype | None,
-) -> Tensor:
+def _gemm_shape(a: Tensor, b: Tensor) -> list[int]:
     batches = [x.shape[0] for x in (a, b) if x.dim() == 3]
-    batch = [next((n for n in batches if n != 1), 1)] if batches else []
-    shape = [*batch, a.shape[-2], b.shape[-1]]
-    if out_dtype is None:
-        eight_bits = a.dtype in (torch.float8_e4m3fn, torch.float8_e5m2)
-        out_dtype = torch.bfloat16 if eight_bits else a.dtype
-    return a.new_empty(shape, dtype=out_dtype)
+    return [*([next((n for n in batches if n != 1), 1)] if batches else []), a.shape[-2], b.shape[-1]]
+
+
+def _gemm_type(a: Tensor, out_dtype: torch.dtype | None) -> torch.dtype:
+    eight_bits = a.dtype in (torch.float8_e4m3fn, torch.float8_e5m2)
+    return out_dtype or (torch.bfloat16 if eight_bits else a.dtype)
+
+
+# What a compiler is told of the results: their shapes and types.
+_gemm_op.register_fake(
+    lambda a, b, c, bias, alpha, beta, activation, out_dtype: a.new_empty(
+        _gemm_shape(a, b), dtype=_gemm_type(a, out_dtype)
+    )
+)
 
 
 @torch.library.custom_op("tegula::attention", mutates_args=())
@@ -150,21 +142,16 @@ def _attention_op(
     return out, lse
 
 
-@_attention_op.register_fake
-def _(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    sink: Tensor | None,
-    causal: bool,
-    scale: float | None,
-    window_left: int | None,
-    window_right: int | None,
-    softcap: float,
-) -> tuple[Tensor, Tensor]:
-    batch = q.shape[0] if q.dim() == 4 else 1
-    lse = q.new_empty((batch, q.shape[-2], q.shape[-3]), dtype=torch.float32)
-    return q.new_empty([*q.shape[:-1], v.shape[-1]]), lse
+def _lse_shape(q: Tensor) -> tuple[int, int, int]:
+    return (q.shape[0] if q.dim() == 4 else 1, q.shape[-2], q.shape[-3])
+
+
+_attention_op.register_fake(
+    lambda q, k, v, sink, causal, scale, window_left, window_right, softcap: (
+        q.new_empty([*q.shape[:-1], v.shape[-1]]),
+        q.new_empty(_lse_shape(q), dtype=torch.float32),
+    )
+)
 
 
 # --- functions ------------------------------------------------------------------------------------------------------
@@ -270,8 +257,9 @@ def flash_attn_varlen_func(
 
     A launch for each sequence, whose bounds the host reads: not for CUDA graphs, and slow for many short sequences.
     """
+    function = "flash_attn_varlen_func"
     _unsupported(
-        "flash_attn_varlen_func",
+        function,
         dropout_p=(dropout_p, 0.0),
         alibi_slopes=(alibi_slopes, None),
         return_attn_probs=(return_attn_probs, False),
@@ -279,24 +267,87 @@ def flash_attn_varlen_func(
     bounds = [x.tolist() for x in (cu_seqlens_q, cu_seqlens_k)]
     for name, of, tokens in (("cu_seqlens_q", bounds[0], q.shape[0]), ("cu_seqlens_k", bounds[1], k.shape[0])):
         if not of or of[0] != 0 or of[-1] != tokens or of != sorted(of):
-            raise ArgumentError(f"flash_attn_varlen_func: {name} is {of}; it must rise from 0 to the {tokens} tokens.")
+            raise ArgumentError(f"{function}: {name} is {of}; it must rise from 0 to the {tokens} tokens.")
     if len(bounds[0]) != len(bounds[1]):
         raise ArgumentError(
-            f"flash_attn_varlen_func: cu_seqlens_q is of {len(bounds[0]) - 1} sequences, and cu_seqlens_k of "
+            f"{function}: cu_seqlens_q is of {len(bounds[0]) - 1} sequences, and cu_seqlens_k of "
             f"{len(bounds[1]) - 1}."
         )
     out = torch.zeros((*q.shape[:-1], v.shape[-1]), dtype=q.dtype, device=q.device)
     for q_begin, q_end, k_begin, k_end in zip(bounds[0], bounds[0][1:], bounds[1], bounds[1][1:]):
         if q_end > q_begin and k_end > k_begin:
-            keys, values = k[k_begin:k_end], v[k_begin:k_end]
+            of_one = q[q_begin:q_end], k[k_begin:k_end], v[k_begin:k_end]
             out[q_begin:q_end], _ = attention(
-                q[q_begin:q_end],
-                keys,
-                values,
-                causal=causal,
-                scale=softmax_scale,
-                window=_window(window_size),
-                softcap=softcap,
+                *of_one, causal=causal, scale=softmax_scale, window=_window(window_size), softcap=softcap
+            )
+    return out
+
+
+def _cache_lengths(function: str, cache_seqlens: Any, batch: int, room: int) -> list[int]:
+    """How many keys each sequence of a cache has."""
+    lengths = cache_seqlens.tolist() if isinstance(cache_seqlens, Tensor) else cache_seqlens
+    lengths = [room] * batch if lengths is None else [lengths] * batch if isinstance(lengths, int) else lengths
+    if not isinstance(lengths, list) or len(lengths) != batch or not all(0 <= n <= room for n in lengths):
+        raise ArgumentError(
+            f"{function}: cache_seqlens is {lengths}; a length from 0 to {room} for each of the {batch} sequences is needed."
+        )
+    return lengths
+
+
+def flash_attn_with_kvcache(
+    q: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    k: Tensor | None = None,
+    v: Tensor | None = None,
+    rotary_cos: Tensor | None = None,
+    rotary_sin: Tensor | None = None,
+    cache_seqlens: int | Tensor | None = None,
+    cache_batch_idx: Tensor | None = None,
+    page_table: Tensor | None = None,
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    window_size: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    alibi_slopes: Tensor | None = None,
+    num_splits: int = 0,
+) -> Tensor:
+    """flash_attn's function of this name: q is (batch, seq, heads, head_dim), the caches (batch, room, kv_heads, head_dim).
+
+    New keys and values, where they are given, are first written into the caches behind those that are there. Caches
+    are contiguous, not paged. Sequences of one length are one launch, others a launch each; lengths that are a tensor
+    are read by the host: not for CUDA graphs. num_splits decides nothing.
+    """
+    function = "flash_attn_with_kvcache"
+    _unsupported(
+        function,
+        rotary_cos=(rotary_cos, None),
+        rotary_sin=(rotary_sin, None),
+        cache_batch_idx=(cache_batch_idx, None),
+        page_table=(page_table, None),
+        alibi_slopes=(alibi_slopes, None),
+    )
+    new = 0 if k is None else k.shape[1]
+    if (k is None) != (v is None):
+        raise ArgumentError(f"{function}: k and v must both be given, or neither.")
+    if q.dim() != 4 or k_cache.dim() != 4 or q.shape[0] != k_cache.shape[0]:
+        raise ArgumentError(
+            f"{function}: q has the shape {tuple(q.shape)}, and k_cache {tuple(k_cache.shape)}; (batch, seq, heads, "
+            "head_dim) of one batch are needed."
+        )
+    before = _cache_lengths(function, cache_seqlens, q.shape[0], k_cache.shape[1] - new)
+    if k is not None and v is not None:
+        for i, n in enumerate(before):
+            k_cache[i, n : n + new], v_cache[i, n : n + new] = k[i], v[i]
+    lengths = [n + new for n in before]
+    out = torch.zeros((*q.shape[:-1], v_cache.shape[-1]), dtype=q.dtype, device=q.device)
+    whole = slice(0, q.shape[0])
+    parts = [(whole, lengths[0])] if len(set(lengths)) == 1 else [(slice(i, i + 1), n) for i, n in enumerate(lengths)]
+    for rows, n in parts:
+        if n > 0:
+            of_part = q[rows], k_cache[rows, :n], v_cache[rows, :n]
+            out[rows], _ = attention(
+                *of_part, causal=causal, scale=softmax_scale, window=_window(window_size), softcap=softcap
             )
     return out
 

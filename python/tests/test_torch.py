@@ -72,6 +72,19 @@ def test_attention_of_several_lengths() -> None:
     assert torch.equal(o[5:], tt.flash_attn_func(q[None, 5:], k[None, 8:], v[None, 8:])[0])
 
 
+def test_attention_with_a_cache() -> None:
+    q, k, v = values(2, 3, 4, 64), values(2, 3, 2, 64), values(2, 3, 2, 64)
+    k_cache, v_cache = values(2, 32, 2, 64), values(2, 32, 2, 64)
+    for lengths in (torch.tensor([7, 7]), torch.tensor([7, 20]), 7):
+        keys, of_values = k_cache.clone(), v_cache.clone()
+        o = tt.flash_attn_with_kvcache(q, keys, of_values, k, v, cache_seqlens=lengths, causal=True)
+        for i, n in enumerate([7, 7] if isinstance(lengths, int) else lengths.tolist()):
+            assert torch.equal(keys[i, n : n + 3], k[i]) and torch.equal(keys[i, :n], k_cache[i, :n])
+            alone = tt.flash_attn_func(q[i : i + 1], keys[i : i + 1, : n + 3], of_values[i : i + 1, : n + 3], causal=True)
+            assert torch.equal(o[i : i + 1], alone)
+    assert torch.equal(tt.flash_attn_with_kvcache(q, k_cache, v_cache), tt.flash_attn_func(q, k_cache, v_cache))
+
+
 def test_operators_keep_pytorchs_rules() -> None:
     a, b, bias = values(16, 32), values(32, 24), values(24)
     for arguments in (
@@ -112,6 +125,8 @@ T = values(1, 8, 2, 32)
         (lambda: tt.attention(T, T, T, sink=values(3, dtype=torch.float32)), "one for each head"),
         (lambda: tt.flash_attn_func(T.transpose(1, 3), T, T), "which must be contiguous"),
         (lambda: tt.flash_attn_varlen_func(T[0], T[0], T[0], torch.tensor([0, 9]), torch.tensor([0, 9]), 8, 8), "must rise from 0"),
+        (lambda: tt.flash_attn_with_kvcache(T, T, T, cache_seqlens=9), "cache_seqlens is [9]; a length from 0 to 8"),
+        (lambda: tt.flash_attn_with_kvcache(T, T, T, page_table=X), "page_table is"),
         (lambda: tt.scaled_dot_product_attention(T, T[:, :4], T[:, :4]), "set enable_gqa"),
         (lambda: tt.scaled_dot_product_attention(T, T[:, :, :1], T[:, :, :1], is_causal=True), "as many"),
         (lambda: tt.scaled_dot_product_attention(T, T, T, attn_mask=cast(Any, 1)), "attn_mask is 1"),

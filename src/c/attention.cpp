@@ -7,6 +7,7 @@
 #include "guard.hpp"
 #include "host_array.hpp"
 #include "machine.hpp"
+#include "prepared.hpp"
 #include "structures.hpp"
 #include "tegula/device/selection.hpp"
 
@@ -141,5 +142,18 @@ tegula_status tegula_attention_choice(tegula_machine* machine,
     check(a, machine->machine.compute_capability());
     AttentionChoice const choice = choose_attention(a, machine->machine.properties());
     *text = as_c_text(configuration_name(choice.kernel, choice.configuration));
+  });
+}
+
+tegula_status tegula_attention_prepare(tegula_machine* machine,
+                                       tegula_attention_arguments const* arguments,
+                                       tegula_launch** launch) {
+  return guarded([&] {
+    not_null("tegula_attention_prepare", "machine", machine);
+    not_null("tegula_attention_prepare", "arguments", arguments);
+    not_null("tegula_attention_prepare", "launch", launch);
+    *launch =
+        prepared("tegula_attention_prepare", machine->machine,
+                 arguments_of(read_structure("tegula_attention_prepare", *arguments, kDefaults)));
   });
 }

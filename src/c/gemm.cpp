@@ -8,6 +8,7 @@
 #include "guard.hpp"
 #include "host_array.hpp"
 #include "machine.hpp"
+#include "prepared.hpp"
 #include "structures.hpp"
 #include "tegula/device/gemm_plan.hpp"
 
@@ -172,5 +173,16 @@ tegula_status tegula_gemm_choice(tegula_machine* machine, tegula_gemm_arguments 
     check(g, machine->machine.compute_capability());
     GemmChoice const choice = choose_gemm(g, machine->machine.properties());
     *text = as_c_text(configuration_name(choice.kernel, choice.configuration));
+  });
+}
+
+tegula_status tegula_gemm_prepare(tegula_machine* machine, tegula_gemm_arguments const* arguments,
+                                  tegula_launch** launch) {
+  return guarded([&] {
+    not_null("tegula_gemm_prepare", "machine", machine);
+    not_null("tegula_gemm_prepare", "arguments", arguments);
+    not_null("tegula_gemm_prepare", "launch", launch);
+    *launch = prepared("tegula_gemm_prepare", machine->machine,
+                       arguments_of(read_structure("tegula_gemm_prepare", *arguments, kDefaults)));
   });
 }

@@ -23,8 +23,9 @@ int limit_of(char const* name, std::int32_t limit) {
 Arch arch_of(char const* name) {
   if (name == nullptr || std::string_view(name) == "sm90") return Arch::sm90;
   if (std::string_view(name) == "sm80") return Arch::sm80;
+  if (std::string_view(name) == "sm100") return Arch::sm100;
   throw argument_error("tegula_machine_create: arch is " + io::in_quotes(name) +
-                       "; it must be 'sm80' or 'sm90'.");
+                       "; it must be 'sm80', 'sm90' or 'sm100'.");
 }
 
 sim::Options options_of(tegula_machine_options const& given) {

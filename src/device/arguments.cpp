@@ -294,9 +294,10 @@ class GemmChecker : Checker {
       refuse_argument(
           "gemm: in is {} and in_b is {}; both must be the same type, or each e4m3 or e5m2.",
           to_string(g_.in), to_string(*g_.in_b));
-    if (only_sm90(g_.in) && compute_capability != 90)
-      refuse_argument("gemm: in is {} and the machine is sm_{}; {} is computed on sm_90 only.",
-                      to_string(g_.in), compute_capability, to_string(g_.in));
+    if (only_sm90(g_.in) && compute_capability != 90 && compute_capability != 100)
+      refuse_argument(
+          "gemm: in is {} and the machine is sm_{}; {} is computed on sm_90 and sm_100 only.",
+          to_string(g_.in), compute_capability, to_string(g_.in));
   }
 
   void major(std::string_view name, std::string_view type_name, Major value, DType type) const {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "kernel_launch.hpp"
 #include "tegula/arch/tensor_map_description.hpp"
 #include "tegula/device/family.hpp"
 #include "tegula/device/properties.hpp"
@@ -68,8 +69,10 @@ class Backend {
 };
 
 std::shared_ptr<Backend> make_simulated_backend(sim::Options options);
+/// A configuration's, by its number.
+KernelLaunch const& kernel_launch(FamilyId family, int number);
 
-// The CUDA back end: src/device/cuda/, or cuda_absent.cpp in a build without it.
+// The CUDA back end: src/device/cuda/, or src/device/driver/ in a build without the toolkit.
 std::shared_ptr<Backend> make_cuda_backend(int device);
 int cuda_device_count();
 char const* cuda_architectures();

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <concepts>
+#include <functional>
 
 #include "backend.hpp"
 #include "families.hpp"
+#include "tegula/device/prepared_launch.hpp"
 
 namespace tegula {
 namespace {
@@ -30,18 +32,41 @@ void check_choice(char const* operation, Arguments const& arguments, FamilyId fa
   });
 }
 
+/// Queues a kernel with what was made by FamilyTraits::lower.
+template <KernelFamily F>
+void launch_lowered(Machine const& machine, F family, int configuration,
+                    typename F::Params const& lowered, Stream stream) {
+  using Traits = device::FamilyTraits<F>;
+  auto params = lowered;
+  if constexpr (requires { Traits::on_stream(params, nullptr); })
+    Traits::on_stream(params, machine.backend().stream_workspace(stream));
+  launch_kernel(machine, family, configuration, params, stream);
+}
+
 /// Launches what was chosen for checked arguments.
 template <class Arguments, class Choice>
 void run(Machine const& machine, Arguments const& arguments, Choice const& choice, Stream stream) {
   choice.kernel.visit([&]<class F>(F family) {
-    if constexpr (device::Computes<F, Arguments>) {
-      using Traits = device::FamilyTraits<F>;
-      auto params = Traits::lower(machine, arguments, choice);
-      if constexpr (requires { Traits::on_stream(params, nullptr); })
-        Traits::on_stream(params, machine.backend().stream_workspace(stream));
-      launch_kernel(machine, family, choice.configuration, params, stream);
-    }
+    if constexpr (device::Computes<F, Arguments>)
+      launch_lowered(machine, family, choice.configuration,
+                     device::FamilyTraits<F>::lower(machine, arguments, choice), stream);
   });
+}
+
+/// The same, to be done later.
+template <class Arguments, class Choice>
+std::function<void(Stream)> prepare(Machine const& machine, Arguments const& arguments,
+                                    Choice const& choice) {
+  std::function<void(Stream)> launch;
+  choice.kernel.visit([&]<class F>(F family) {
+    if constexpr (device::Computes<F, Arguments>)
+      launch = [machine, family, configuration = choice.configuration,
+                params =
+                    device::FamilyTraits<F>::lower(machine, arguments, choice)](Stream stream) {
+        launch_lowered(machine, family, configuration, params, stream);
+      };
+  });
+  return launch;
 }
 
 }  // namespace
@@ -66,6 +91,16 @@ void gemm(Machine const& machine, GemmArguments const& arguments, GemmChoice con
           Stream stream) {
   check_choice("gemm", arguments, choice.kernel, choice.configuration, machine.properties());
   run(machine, arguments, choice, stream);
+}
+
+PreparedLaunch::PreparedLaunch(Machine const& machine, AttentionArguments const& arguments) {
+  check(arguments, machine.compute_capability());
+  launch_ = prepare(machine, arguments, choose_attention(arguments, machine.properties()));
+}
+
+PreparedLaunch::PreparedLaunch(Machine const& machine, GemmArguments const& arguments) {
+  check(arguments, machine.compute_capability());
+  launch_ = prepare(machine, arguments, choose_gemm(arguments, machine.properties()));
 }
 
 void device::launch(Machine const& machine, FamilyId family, int configuration, void const* params,

@@ -168,6 +168,8 @@ class SimulatedBackend : public Backend {
 
 }  // namespace
 
+KernelLaunch const& kernel_launch(FamilyId family, int number) { return kernel(family, number); }
+
 std::shared_ptr<Backend> make_simulated_backend(sim::Options options) {
   return std::make_shared<SimulatedBackend>(std::move(options));
 }

@@ -3,19 +3,17 @@
 /// Configurations of a kernel compiled for the simulated machine. CMake makes their translation
 /// units from kernel_unit.cpp.in; the tables in simulated.cpp gather what these give.
 
-#include <cstddef>
 #include <utility>
 #include <vector>
 
+#include "kernel_launch.hpp"
 #include "tegula/sim/launch.hpp"
 #include "tegula/sim/machine.hpp"
 #include "units.hpp"
 
 namespace tegula::device {
 
-struct SimulatedKernel {
-  int threads;
-  std::size_t shared_bytes;
+struct SimulatedKernel : KernelLaunch {
   sim::Report (*launch)(sim::Machine&, void const* params, std::vector<sim::GlobalTensor> tensors);
 };
 
@@ -28,7 +26,7 @@ struct IndexedKernel {
 template <KernelFamily F, int Unit> std::vector<IndexedKernel> simulated_kernels();
 
 template <class Kernel> SimulatedKernel simulated_kernel_of() {
-  return {Kernel::threads, sizeof(typename Kernel::SharedStorage),
+  return {kernel_launch_of<Kernel>(),
           [](sim::Machine& machine, void const* params, std::vector<sim::GlobalTensor> tensors) {
             auto const& p = *static_cast<typename Kernel::Params const*>(params);
             return sim::launch<Kernel>(machine, Kernel::grid(p), p, std::move(tensors));

@@ -16,6 +16,7 @@ void add_tiled_mma_command(Command const& app);
 void add_tiled_copy_command(Command const& app);
 void add_gemm_command(Command const& app);
 void add_attention_command(Command const& app);
+void add_compile_command(Command const& app);
 void add_info_command(Command const& app);
 
 /// The whole command: reads the arguments, runs what they say, and returns the exit status.

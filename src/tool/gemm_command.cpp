@@ -92,7 +92,8 @@ GemmConstraints constraints(Options const& o) {
   auto const& c = o.choice;
   GemmConstraints wanted{.configuration = c.configuration, .split_k = c.split_k, .group = c.group};
   if (!c.kernel.empty())
-    wanted.kernel = named<FamilyId>(c.kernel, {{"sm80", gemm_sm80}, {"sm90", gemm_sm90}});
+    wanted.kernel = named<FamilyId>(
+        c.kernel, {{"sm80", gemm_sm80}, {"sm90", gemm_sm90}, {"sm100", gemm_sm100}});
   if (!c.schedule.empty())
     wanted.schedule = named<Schedule>(c.schedule, {{"basic", Schedule::basic},
                                                    {"cooperative", Schedule::cooperative},
@@ -581,7 +582,8 @@ void add_gemm_command(Command const& app) {
   auto const choice = [&](char const* name, auto& value, char const* text) {
     return command.add_option(name, value, text).group("choice");
   };
-  choice("--kernel", o.choice.kernel, "sm90 or sm80").check(one_of({"sm90", "sm80"}));
+  choice("--kernel", o.choice.kernel, "sm100, sm90 or sm80")
+      .check(one_of({"sm100", "sm90", "sm80"}));
   choice("--config", o.choice.configuration,
          "index of gemm_sm90's configuration, as --explain and `tegula info` show")
       .check(whole_number(0, kMostInt));

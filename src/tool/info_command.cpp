@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "compiled_kernels.hpp"
 #include "output.hpp"
 #include "tegula/device/family.hpp"
 #include "tegula/device/machine.hpp"
@@ -31,6 +32,7 @@ ordered_json machines() {
   };
   add("--device sim --arch sm80", [] { return Machine::simulated(Arch::sm80); });
   add("--device sim --arch sm90", [] { return Machine::simulated(Arch::sm90); });
+  add("--device sim --arch sm100", [] { return Machine::simulated(Arch::sm100); });
   for (int i = 0; i < std::max(1, cuda_device_count()); ++i)
     add(fmt::format("--device cuda:{}", i), [i] { return Machine::cuda(i); });
   return all;
@@ -55,9 +57,22 @@ ordered_json kernels() {
   return all;
 }
 
+void print_cache(ordered_json const& cache) {
+  bool const compiler = cache.contains("compiler");
+  print("compiler: {}\n", cache[compiler ? "compiler" : "no_compiler"].get<std::string>());
+  std::string const folder = cache["folder"];
+  print("kernel cache: {}{}\n", folder.empty() ? "none, for HOME is not set" : folder,
+        cache["kernels"].empty() ? ", empty" : "");
+  for (auto const& kernel : cache["kernels"])
+    print("  {:>8}  {} for {}, {}\n", kernel["bytes"].get<std::size_t>(),
+          kernel["name"].get<std::string>(), kernel["arch"].get<std::string>(),
+          kernel["compiler"].get<std::string>());
+}
+
 void run(bool json) {
   ordered_json const info = {{"machines", machines()},
                              {"cuda_architectures", cuda_architectures()},
+                             {"kernel_cache", cache_json()},
                              {"kernels", kernels()}};
   if (json) {
     print("{}\n", dump(info));
@@ -73,8 +88,10 @@ void run(bool json) {
     print("  {:<26}{}\n", machine["option"].get<std::string>(), text);
   }
   std::string const architectures = info["cuda_architectures"];
-  print("CUDA kernels: {}\n",
-        architectures.empty() ? "not in this build" : "compiled for " + architectures);
+  print("CUDA kernels: {}\n", architectures.empty()
+                                  ? "none in this build; they are compiled when first used"
+                                  : "compiled for " + architectures);
+  print_cache(info["kernel_cache"]);
   for (auto const& [kernel, table] : info["kernels"].items()) {
     print("{}: {} configurations\n  index  threads  shared bytes  name\n", kernel, table.size());
     for (auto const& c : table)

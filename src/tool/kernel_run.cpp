@@ -60,7 +60,7 @@ void add_machine_options(Command const& command, MachineOptions& options) {
                   "sim, cuda, cuda:NUMBER, or auto: a GPU if there is one, else sim")
       .show_default();
   command.add_option("--arch", options.arch, "GPU generation to simulate")
-      .check(one_of({"sm80", "sm90"}))
+      .check(one_of({"sm80", "sm90", "sm100"}))
       .show_default();
   Option const scheduler =
       command
@@ -97,7 +97,7 @@ void add_machine_options(Command const& command, MachineOptions& options) {
   command
       .add_option(
           "--sms", options.multiprocessors,
-          "multiprocessors of the simulated GPU (132, or 108 with --arch sm80); a persistent kernel has a CTA or two for each")
+          "multiprocessors of the simulated GPU (132, or 108 with --arch sm80, 148 with sm100); a persistent kernel has a CTA or two for each")
       .check(whole_number(1, 1 << 16));
   command
       .add_option(
@@ -191,7 +191,9 @@ Machine make_machine(MachineOptions const& options, ProgressBar& bar) {
   simulation.multiprocessors = options.multiprocessors;
   simulation.limits = options.limits;
   if (!options.allow.empty()) simulation.allow = read_suppressions(options.allow);
-  Arch const arch = options.arch == "sm80" ? Arch::sm80 : Arch::sm90;
+  Arch const arch = options.arch == "sm80"    ? Arch::sm80
+                    : options.arch == "sm100" ? Arch::sm100
+                                              : Arch::sm90;
   bool const timeline = !options.trace.empty() || !options.svg.empty();
   if (timeline)
     simulation.trace = {options.trace_ctas, sim::timing_of(arch), options.trace_barriers};

@@ -26,6 +26,7 @@ constexpr char const* kFooter = R"(Examples:
   tegula tiled-mma --atom SM80_16x8x16_F32F16F16F32_TN --layout '(2,2,1)' --tile '<32,32,16>'
   tegula gemm --m 512 --n 512 --k 256
   tegula attention --seq-q 128 --head-dim 64 --causal
+  tegula compile 'gemm_sm90 bf16->bf16'
   tegula info
 
 `tegula COMMAND --help` describes a command and shows examples of it.)";
@@ -111,6 +112,7 @@ int tegula::tool::run_command_line(int argc, char** argv) {
     tegula::tool::add_tiled_copy_command(line);
     tegula::tool::add_gemm_command(line);
     tegula::tool::add_attention_command(line);
+    tegula::tool::add_compile_command(line);
     tegula::tool::add_info_command(line);
     return run(line, argc, argv, json);
   } catch (std::bad_alloc const&) {

@@ -195,6 +195,9 @@ static void multiplies(tegula_machine* machine) {
   tegula_report_free(report);
   EXPECT(tegula_gemm_choice(machine, &g, &text) == TEGULA_OK && strncmp(text, "gemm_sm", 7) == 0);
   tegula_free(text);
+  tegula_launch* launch = NULL;
+  EXPECT(tegula_gemm_prepare(machine, &g, &launch) == TEGULA_ARGUMENT_ERROR && launch == NULL);
+  EXPECT(strstr(tegula_last_error(), "it must be a GPU") != NULL);
 
   g.m = 0;
   EXPECT(tegula_gemm(machine, &g, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
@@ -235,6 +238,19 @@ static void attends(tegula_machine* machine) {
   EXPECT(strstr(tegula_last_error(), "head_dim is 7") != NULL);
 }
 
+/* Compiling takes seconds, and is tested elsewhere. */
+static void compiled_kernels(void) {
+  char* json = NULL;
+  EXPECT(tegula_nvrtc_folder("/nowhere") == TEGULA_OK);
+  EXPECT(tegula_cached_kernels(&json) == TEGULA_OK && json[0] == '{');
+  EXPECT(strstr(json, "\"kernels\":[") != NULL);
+  tegula_free(json);
+  EXPECT(tegula_compile("gemm_sm70", "sm_90a", &json) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "gemm_sm70") != NULL);
+  EXPECT(tegula_compile("gemm_sm90", "hopper", &json) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "hopper") != NULL);
+}
+
 static void machines(void) {
   tegula_machine* machine = NULL;
   for (int generation = 0; generation < 2; ++generation) {
@@ -266,6 +282,7 @@ int main(void) {
   drawings();
   refusals();
   machines();
+  compiled_kernels();
   command_line();
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

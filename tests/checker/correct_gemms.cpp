@@ -1,4 +1,5 @@
 #include "correct_kernels.hpp"
+#include "gemm_sm100_problem.hpp"
 #include "gemm_sm90_forms.hpp"
 #include "gemm_sm90_problem.hpp"
 #include "grouped_gemm_problem.hpp"
@@ -65,6 +66,26 @@ void add_gemm_sm90(std::vector<CorrectKernel>& all) {
   }
 }
 
+void add_gemm_sm100(std::vector<CorrectKernel>& all) {
+  for (std::size_t i = 0; i < configurations(gemm_sm100).size(); ++i) {
+    GemmSm100Config const& c = configurations(gemm_sm100)[i];
+    // One CTA walks two tiles, the second with few rows, and goes once round the ring of stages.
+    GemmProblem p = problem_for(c);
+    p.m = c.block_m + 9;
+    p.n = c.block_n / 2 + 3;
+    p.k = block_k(c) * std::min(stages(c), 4) + 8;
+    p.beta = i % 3 == 0 ? 0.5f : 0;
+    p.bias = i % 2 == 1;
+    all.push_back({"gemm_sm100", to_string(c), [p, i](sim::Options const& options) {
+                     return outcome_of([&](Outcome& outcome) {
+                       Machine const machine = Machine::simulated(Arch::sm100, options);
+                       outcome.output = run_sm100(machine, p, static_cast<int>(i), 1).d;
+                       outcome.report = *machine.last_report();
+                     });
+                   }});
+  }
+}
+
 /// Each configuration on one problem of groups: two row tiles of one, an empty one, a few rows; or
 /// of K with an end within a block.
 void add_grouped_gemm_sm90(std::vector<CorrectKernel>& all) {
@@ -128,6 +149,7 @@ void add_gemms(std::vector<CorrectKernel>& all) {
   add_gemm_sm80(all);
   add_gemm_sm90(all);
   add_grouped_gemm_sm90(all);
+  add_gemm_sm100(all);
   add_forms(all);
 }
 

@@ -59,9 +59,9 @@ auto choose(F, GroupedGemmArguments const& g, int number, Machine const& machine
 }
 
 /// Whether the family's configuration of that number computes the problem; its result is right.
-template <class F, class Problem> bool computes(F family, int number, Problem const& problem) {
+template <class F, class Problem>
+bool computes(F family, int number, Problem const& problem, Machine const& machine) {
   using Traits = device::FamilyTraits<F>;
-  Machine const machine = Machine::simulated(Arch::sm90);
   bool computed = false;
   auto const result = run_by(machine, problem, [&](typename Traits::Arguments const& arguments) {
     check(arguments, machine.compute_capability());
@@ -83,9 +83,10 @@ TEST(Families, EachComputesAProblemOfItsOperation) {
   Families::for_each([](auto family) {
     using Traits = device::FamilyTraits<decltype(family)>;
     bool computed = false;
-    for (auto const& problem : examples<typename Traits::Arguments>())
-      for (int i = 0; i < static_cast<int>(configurations(family).size()) && !computed; ++i)
-        computed = computes(family, i, problem);
+    for (Arch const arch : {Arch::sm90, Arch::sm100})
+      for (auto const& problem : examples<typename Traits::Arguments>())
+        for (int i = 0; i < static_cast<int>(configurations(family).size()) && !computed; ++i)
+          computed = computes(family, i, problem, Machine::simulated(arch));
     EXPECT_TRUE(computed) << family.name;
   });
 }

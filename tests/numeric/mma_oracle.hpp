@@ -142,8 +142,8 @@ inline std::uint32_t mma_element(MmaSpec const& op, sim::Generation generation,
   return c;
 }
 
-/// One element of D of wgmma: `a` and `b` are the bytes of its row and its column, c
-/// its accumulator.
+/// One element of D of wgmma, or of tcgen05.mma: `a` and `b` are the bytes of its row and its
+/// column, c its accumulator.
 inline std::uint32_t wgmma_element(MmaSpec const& op, std::uint8_t const* a, std::uint8_t const* b,
                                    bool scale_d, std::uint32_t c) {
   int const bytes = element_bits(op) / 8;
@@ -164,14 +164,15 @@ inline std::uint32_t wgmma_element(MmaSpec const& op, std::uint8_t const* a, std
     if (op.variant == MmaVariant::saturate) sum = std::fmin(std::fmax(sum, -0x1p31), 0x1p31 - 1);
     return static_cast<std::uint32_t>(static_cast<std::int64_t>(sum));
   }
-  int const fraction_bits = bytes == 1 ? 13 : 25;
+  bool const narrow = bytes == 1 && !is_tensor_memory_mma(op);
+  int const fraction_bits = narrow ? 13 : 25;
   if (op.d == DType::f16) {
     double const addend = scale_d ? to_float(half{static_cast<std::uint16_t>(c)}) : 0;
     return binary16_nearest(dot_add(op.a, op.b, x, y, k, addend, -14, fraction_bits));
   }
   double const addend = scale_d ? __builtin_bit_cast(float, c) : 0;
   return binary32_toward_zero(dot_add(op.a, op.b, x, y, k, addend, -126, fraction_bits),
-                              bytes == 1 ? 13 : 23);
+                              narrow ? 13 : 23);
 }
 
 }  // namespace tegula::oracle

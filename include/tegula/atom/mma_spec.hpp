@@ -19,8 +19,10 @@ enum class Major : std::uint8_t { k, mn };
 enum class MmaVariant : std::uint8_t { plain, saturate, xor_popc, and_popc };
 
 /// Where A and B are: in the registers of a warp (mma.sync); in shared memory both, or A in
-/// registers and B in shared memory, of a warpgroup (wgmma); in the registers of one thread (fma).
-enum class MmaOperands : std::uint8_t { warp, ss, rs, scalar };
+/// registers and B in shared memory, of a warpgroup (wgmma); in shared memory both, or A in tensor
+/// memory and B in shared memory, of one thread (tcgen05.mma); in the registers of one thread
+/// (fma).
+enum class MmaOperands : std::uint8_t { warp, ss, rs, ts, scalar };
 
 /// M of every wgmma; a warp holds 16 rows of D.
 inline constexpr int kWgmmaM = 64;
@@ -31,7 +33,7 @@ inline constexpr int kWarpgroupSize = 128;
 /// One instruction, D(m, n) = A(m, k) * B(k, n) + C(m, n). A value, meant as a template argument:
 /// the makers below give those of arch/, and `check` says which those are.
 struct MmaSpec {
-  int sm = 0;  ///< the architecture that introduced it: 75, 80, 89, 90; 0 for a scalar's
+  int sm = 0;  ///< the architecture that introduced it: 75, 80, 89, 90, 100; 0 for a scalar's
   int m = 0, n = 0, k = 0;
   DType d{}, a{}, b{}, c{};
   MmaVariant variant = MmaVariant::plain;
@@ -45,11 +47,14 @@ struct MmaSpec {
   friend constexpr bool operator==(MmaSpec const&, MmaSpec const&) = default;
 };
 
+/// Whether it is a tcgen05.mma, whose D lies in tensor memory: one thread starts it.
+TEGULA_HOST_DEVICE constexpr bool is_tensor_memory_mma(MmaSpec const& s) { return s.sm == 100; }
+
 /// The threads that execute the instruction together: 1, a warp's 32, or a warpgroup's 128.
 TEGULA_HOST_DEVICE constexpr int threads(MmaSpec const& s) {
-  return s.operands == MmaOperands::scalar ? 1
-         : s.operands == MmaOperands::warp ? 32
-                                           : kWarpgroupSize;
+  return s.operands == MmaOperands::scalar || is_tensor_memory_mma(s) ? 1
+         : s.operands == MmaOperands::warp                            ? 32
+                                                                      : kWarpgroupSize;
 }
 
 /// Bits of an element of A and of B in memory (tf32: 32, of which the hardware reads 19).
@@ -126,6 +131,30 @@ constexpr void check_warpgroup_mma(MmaSpec const& s) {
     refuse("wgmma", "the variants are plain and, of integers, saturate");
 }
 
+/// Of tcgen05.mma, by one CTA (cta_group::1): the instructions of sm_100a that the simulated
+/// machine has. Integers, block scales, sparsity and results of 16 bits are not among them.
+constexpr void check_tensor_memory_mma(MmaSpec const& s) {
+  bool const narrow = is_8bit_float(s.a) && is_8bit_float(s.b);
+  bool const same = s.a == s.b && (s.a == DType::f16 || s.a == DType::bf16 || s.a == DType::tf32);
+  if (s.m != 64 && s.m != 128) refuse("tcgen05_mma", "m must be 64 or 128", s.m);
+  if (!narrow && !same)
+    refuse("tcgen05_mma", "a and b must be f16, bf16 or tf32 both, or e4m3 or e5m2 each",
+           to_string(s.a), to_string(s.b));
+  if (s.k * bits(s.a) != 256)
+    refuse("tcgen05_mma", "k must be 32 bytes of elements", to_string(s.a), s.k);
+  int const step = s.m == 64 ? 8 : 16;
+  if (s.n < step || s.n > 256 || s.n % step != 0)
+    refuse("tcgen05_mma", "n must be a multiple of 8 (m 64) or 16 (m 128), at most 256", s.m, s.n);
+  if (s.d != DType::f32) refuse("tcgen05_mma", "d must be f32", to_string(s.d));
+  if ((s.a_major != Major::k || s.b_major != Major::k) && bits(s.a) != 16)
+    refuse("tcgen05_mma", "only operands of 16-bit elements may be contiguous along m or n");
+  if (s.operands != MmaOperands::ss && s.operands != MmaOperands::ts)
+    refuse("tcgen05_mma", "A is in shared or in tensor memory, B in shared memory: ss or ts");
+  if (s.operands == MmaOperands::ts && s.a_major != Major::k)
+    refuse("tcgen05_mma", "A in tensor memory has no major-ness: a_major must be k");
+  if (s.variant != MmaVariant::plain) refuse("tcgen05_mma", "the only variant is plain");
+}
+
 /// Of a thread's own multiply-add: arch/math.hpp has fma of f32.
 constexpr void check_scalar_fma(MmaSpec const& s) {
   if (s.sm != 0 || s.m != 1 || s.n != 1 || s.k != 1)
@@ -143,6 +172,10 @@ constexpr void check_scalar_fma(MmaSpec const& s) {
 /// Refuses an instruction that arch/ lacks; true for all others.
 constexpr bool check(MmaSpec const& s) {
   if (s.c != s.d) refuse("mma", "c and d must have one type", to_string(s.c), to_string(s.d));
+  if (is_tensor_memory_mma(s)) {
+    detail::check_tensor_memory_mma(s);
+    return true;
+  }
   switch (s.operands) {
     case MmaOperands::warp:
       detail::check_warp_mma(s);
@@ -180,6 +213,24 @@ constexpr MmaSpec warpgroup_mma(DType a, DType b, DType d, int n, Major a_major 
     refuse("warpgroup_mma", "operands must be ss or rs: A in shared memory or in registers");
   return detail::checked({.sm = 90,
                           .m = kWgmmaM,
+                          .n = n,
+                          .k = 256 / bits(a),
+                          .d = d,
+                          .a = a,
+                          .b = b,
+                          .c = d,
+                          .operands = operands,
+                          .a_major = a_major,
+                          .b_major = b_major});
+}
+
+/// tcgen05.mma of sm_100a by one CTA, K being 32 bytes of elements; refuses what is none. a_major
+/// and b_major are those of operands in shared memory.
+constexpr MmaSpec tensor_memory_mma(DType a, DType b, DType d, int m, int n,
+                                    Major a_major = Major::k, Major b_major = Major::k,
+                                    MmaOperands operands = MmaOperands::ss) {
+  return detail::checked({.sm = 100,
+                          .m = m,
                           .n = n,
                           .k = 256 / bits(a),
                           .d = d,

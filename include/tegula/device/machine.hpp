@@ -63,8 +63,9 @@ float milliseconds(Event const& begin, Event const& end);
 /// thread uses the machine.
 class Machine {
  public:
-  /// GPU number `device`, as CUDA counts them. Throws device_error where this build has no CUDA
-  /// back end, there is no such GPU, or the kernels were not compiled for its architecture.
+  /// GPU number `device`, as CUDA counts them. Throws device_error where there is no such GPU, or
+  /// no kernels for it: a build with TEGULA_CUDA has compiled them for some architectures, another
+  /// compiles them when they are first used, by NVRTC.
   static Machine cuda(int device = 0);
   /// A simulated GPU of the given generation (options.generation is set to it).
   static Machine simulated(Arch arch = Arch::sm90, sim::Options options = {});
@@ -104,10 +105,10 @@ class Machine {
   std::shared_ptr<device::Backend> backend_;
 };
 
-/// The GPUs that CUDA sees; 0 where this build has no CUDA back end, or there is no driver.
+/// The GPUs that CUDA sees; 0 where there is no driver.
 int cuda_device_count();
 /// The architectures that this build's CUDA kernels are compiled for, as CMake names them ("90a",
-/// or "80;90a"); empty without CUDA.
+/// or "80;90a"); empty where they are compiled when first used (kernel_compiler.hpp).
 std::string_view cuda_architectures();
 
 }  // namespace tegula

@@ -7,6 +7,7 @@
 #include "tegula/kernel/attention_sm90_config.hpp"
 #include "tegula/kernel/family_list.hpp"
 #include "tegula/kernel/gemm_config.hpp"
+#include "tegula/kernel/gemm_sm100_config.hpp"
 #include "tegula/kernel/gemm_sm90_config.hpp"
 #include "tegula/kernel/grouped_gemm_sm90_config.hpp"
 #include "tegula/layout/refuse.hpp"
@@ -282,6 +283,44 @@ constexpr auto gemm_sm90_table() {
   return table;
 }
 
+/// Calls add(configuration) for each entry of gemm_sm100's table. Nothing of it was tuned: no
+/// sm_100 has run it.
+template <class Add> constexpr void list_gemm_sm100(Add add) {
+  constexpr DType bf16 = DType::bf16, f16 = DType::f16, f32 = DType::f32;
+  auto const typed = [](DType a, DType b, DType out, int n) {
+    return GemmSm100Config{.a = a, .b = b, .out = out, .block_n = n};
+  };
+  for (DType t : {bf16, f16}) {
+    for (int n : {256, 128, 64}) add(typed(t, t, t, n));
+    add(typed(t, t, f32, 128));
+  }
+  for (Majors majors :
+       {Majors{Major::k, Major::mn}, {Major::mn, Major::k}, {Major::mn, Major::mn}}) {
+    GemmSm100Config c = typed(bf16, bf16, bf16, 128);
+    c.a_major = majors.a, c.b_major = majors.b;
+    add(c);
+  }
+  GemmSm100Config activating = typed(bf16, bf16, bf16, 128);
+  activating.activates = true;
+  add(activating);
+  add(typed(DType::tf32, DType::tf32, f32, 128));
+  add(typed(DType::e4m3, DType::e4m3, bf16, 256));
+  for (DType b : {DType::e4m3, DType::e5m2}) add(typed(DType::e4m3, b, bf16, 128));
+  add(typed(DType::e5m2, DType::e4m3, bf16, 128));
+}
+
+constexpr auto gemm_sm100_table() {
+  constexpr int count = [] {
+    int n = 0;
+    list_gemm_sm100([&](GemmSm100Config const&) { ++n; });
+    return n;
+  }();
+  Table<GemmSm100Config, count> table;
+  int i = 0;
+  list_gemm_sm100([&](GemmSm100Config const& c) { table.values[i++] = c; });
+  return table;
+}
+
 /// The tiles of grouped_gemm_sm90 with scales: the large one, which reads the fewest bytes from L2
 /// for its products, ...
 inline constexpr GroupedGemmSm90Config scaled_large_tile = {
@@ -349,6 +388,7 @@ template <AttentionSm90Config C> struct AttentionSm90;
 template <GemmConfig C> struct GemmSm80;
 template <GemmSm90Config C> struct GemmSm90;
 template <GroupedGemmSm90Config C> struct GroupedGemmSm90;
+template <GemmSm100Config C> struct GemmSm100;
 
 /// kernel/attention_sm80.hpp
 struct AttentionSm80Family {
@@ -429,6 +469,20 @@ struct GemmSm90Family {
   }
 };
 
+/// kernel/gemm_sm100.hpp
+struct GemmSm100Family {
+  static constexpr char const* name = "gemm_sm100";
+  using Config = GemmSm100Config;
+  using Params = GemmSm90Params;
+  template <Config C> using Kernel = GemmSm100<C>;
+  static constexpr auto table = detail::gemm_sm100_table();
+
+  /// bf16 at every tile and of all majors; one or two of every other type.
+  static constexpr bool is_representative(Config const& c) {
+    return c.a != DType::f16 || c.block_n == 128;
+  }
+};
+
 /// kernel/grouped_gemm_sm90.hpp
 struct GroupedGemmSm90Family {
   static constexpr char const* name = "grouped_gemm_sm90";
@@ -456,10 +510,11 @@ inline constexpr AttentionSm90Family attention_sm90;
 inline constexpr GemmSm80Family gemm_sm80;
 inline constexpr GemmSm90Family gemm_sm90;
 inline constexpr GroupedGemmSm90Family grouped_gemm_sm90;
+inline constexpr GemmSm100Family gemm_sm100;
 
 /// Every family. Of those that compute the same, a later one is preferred.
 using Families = FamilyList<AttentionSm80Family, AttentionSm90Family, GemmSm80Family,
-                            GemmSm90Family, GroupedGemmSm90Family>;
+                            GemmSm90Family, GroupedGemmSm90Family, GemmSm100Family>;
 
 /// The family of a configuration's type.
 template <class Config> using FamilyOf = typename detail::FamilyOfConfig<Config, Families>::type;

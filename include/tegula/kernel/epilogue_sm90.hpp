@@ -102,7 +102,7 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
     int const warp = thread / 32, lane = thread % 32;
 #pragma unroll
     for (int m = 0; m < mode_size<mode_at<1, M>>; ++m) {
-      Coordinate<3> at = {{m0 + 64 * m + warp % 4 * 16, n0, batch}};
+      Coordinate<3> at = {{m0 + 64 * m + warp % 4 * S.warp_rows, n0, batch}};
 #pragma unroll
       for (int first = 0; first + piece_n <= S.n; first += piece_n) {
         bool const narrower = narrow && first + piece_n == S.n;

@@ -18,6 +18,7 @@ struct EpilogueSm90Spec {
   int n = 0;
   int narrow_n = 0;
   int warps = 4;
+  int warp_rows = 16;  ///< from one warp's first row to the next one's
   int first_thread = 0;
   int buffers = 2;
   bool activates = false;  ///< whether there are activations: which, says EpilogueSm90Params

@@ -7,6 +7,7 @@
 #include "tegula/arch/setmaxnreg.hpp"
 #include "tegula/arch/warp.hpp"
 #include "tegula/kernel/epilogue_sm90.hpp"
+#include "tegula/kernel/gemm_operand_tiles.hpp"
 #include "tegula/kernel/gemm_sm90_config.hpp"
 #include "tegula/pipeline/cluster_reduction.hpp"
 #include "tegula/pipeline/lockstep_barrier.hpp"
@@ -62,6 +63,7 @@ template <GemmSm90Config C> struct GemmSm90 {
   using TileB = SharedTile<type_of<C.b>, b_tile(C, stages)>;  // (block_n, block_k, stages)
   using CopyA = TmaCopy<a_fetch(C)>;
   using CopyB = TmaCopy<b_fetch(C)>;
+  using Operands = GemmOperandTiles<C, block_k>;
   // ping-pong, one consumer reads a stage
   using Ring = TmaPipeline<stages, pingpong ? 4 : warps, peers>;
   using MathOrder = OrderedBarrier<consumers, 4>;
@@ -179,9 +181,9 @@ template <GemmSm90Config C> struct GemmSm90 {
     auto const sA = tensor(smem.a);  // (block_m, block_k, stages)
     auto const sB = tensor(smem.b);  // (block_n, block_k, stages)
     while (!work.done()) {
-      auto const gA = tiles_a(p, work);  // (block_m, block_k, steps)
-      auto const gB = tiles_b(p, work);  // (block_n, block_k, steps)
-#pragma unroll 1                         // the first stages are not to wait for more code
+      auto const gA = Operands::a(p.problem, work);  // (block_m, block_k, steps)
+      auto const gB = Operands::b(p.problem, work);  // (block_n, block_k, steps)
+#pragma unroll 1  // the first stages are not to wait for more code
       for (int k = first; k < last; ++k) {
         lockstep.step();
         SharedAddr const full = ring.acquire(state, CopyA::bytes + CopyB::bytes);
@@ -279,23 +281,6 @@ template <GemmSm90Config C> struct GemmSm90 {
     return (steps < C.split_k ? C.split_k : steps) * rank / C.split_k;
   }
 
-  /// The operands of a tile of D, in steps along K.
-  TEGULA_DEVICE static auto tiles_a(Params const& p, WorkTiles const& work) {
-    auto const mA = operand<C.a_major>(p.problem.a)(_, _, p.problem.a_batched ? work.batch : 0);
-    return local_tile<C.block_m, block_k>(domain_offset(mA, work.m, 0), 0, _);
-  }
-  TEGULA_DEVICE static auto tiles_b(Params const& p, WorkTiles const& work) {
-    auto const mB = operand<C.b_major>(p.problem.b)(_, _, p.problem.b_batched ? work.batch : 0);
-    return local_tile<C.block_n, block_k>(domain_offset(mB, work.n, 0), 0, _);
-  }
-  /// (mn, k, batch)
-  template <Major M> TEGULA_DEVICE static auto operand(TensorMap const& map) {
-    if constexpr (M == Major::k) {
-      return tma_tensor<1, 0, 2>(map);
-    } else {
-      return tma_tensor<0, 1, 2>(map);
-    }
-  }
   template <class Copy> TEGULA_DEVICE static int rank_of_peer() {
     return Copy::spec.peers > 1 ? cluster_cta_rank() : 0;
   }
@@ -303,8 +288,8 @@ template <GemmSm90Config C> struct GemmSm90 {
   /// What the producer loads first, into L2. (The next steps' would compete with it.)
   TEGULA_DEVICE static void prefetch_first(Params const& p, WorkTiles const& work) {
     int const k = step_of_k(p, split ? cluster_cta_rank() : 0);
-    prefetch(CopyB{rank_of_peer<CopyB>()}, tiles_b(p, work)(_, _, k));
-    prefetch(CopyA{rank_of_peer<CopyA>()}, tiles_a(p, work)(_, _, k));
+    prefetch(CopyB{rank_of_peer<CopyB>()}, Operands::b(p.problem, work)(_, _, k));
+    prefetch(CopyA{rank_of_peer<CopyA>()}, Operands::a(p.problem, work)(_, _, k));
   }
 
   /// By one thread.

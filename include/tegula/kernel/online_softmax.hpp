@@ -14,7 +14,7 @@ namespace tegula {
 
 inline constexpr float kLog2E = 0x1.715476p+0f;
 inline constexpr float kLn2 = 0x1.62e430p-1f;
-inline constexpr float kInfinity = __builtin_huge_valf();
+inline constexpr float kInfinity = __builtin_bit_cast(float, 0x7f800000u);
 
 /// 2^x as the configuration wants it.
 template <Exponential E> TEGULA_DEVICE float exp2(float x) {

@@ -66,6 +66,9 @@ template <int Stages, int ConsumerWarps, int Peers = 1> class TmaPipeline {
     }
   }
 
+  /// Where a stage is given back by what arrives for the consumer, once: a tcgen05_commit.
+  TEGULA_DEVICE SharedAddr empty(int stage) const { return empty_ + 8 * stage; }
+
  private:
   SharedAddr full_;
   SharedAddr empty_;

@@ -17,7 +17,8 @@ void mma_sync_warp(MmaSpec const& op, Generation generation, std::uint32_t const
 /// Bytes of one row of A, or one column of B, in a wgmma.mma_async: K elements of any type.
 inline constexpr int kWgmmaRowBytes = 32;
 
-/// What one wgmma.mma_async of an sm_90 computes, D = A B + D, or A B without `scale_d`. Operands
+/// What one wgmma.mma_async of an sm_90 computes, or 64 rows of a tcgen05.mma of an sm_100,
+/// D = A B + D, or A B without `scale_d`. Operands
 /// are elements as they lie in memory, K contiguous: a has 64 rows, b has op.n. d is [64][op.n],
 /// row-major, one word an element: binary32, s32, or binary16 in the low half (the high half is
 /// ignored, and written as zero). op must have passed check(); where its operands come from does

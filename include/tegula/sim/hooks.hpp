@@ -7,7 +7,9 @@
 #include "tegula/arch/dim3.hpp"
 #include "tegula/arch/scope.hpp"
 #include "tegula/arch/source_location.hpp"
+#include "tegula/arch/tcgen05_descriptor.hpp"
 #include "tegula/arch/tensor_map.hpp"
+#include "tegula/arch/tensor_memory_address.hpp"
 #include "tegula/atom/mma_spec.hpp"
 #include "tegula/sim/mutation.hpp"
 
@@ -195,6 +197,25 @@ void wgmma(MmaSpec const& op, void* d, std::uint64_t a_descriptor, std::uint64_t
            bool scale_d, SourceLocation where);
 void wgmma(MmaSpec const& op, void* d, std::uint32_t const (&a)[4], std::uint64_t b_descriptor,
            bool scale_d, SourceLocation where);
+
+// Tensor memory and tcgen05 (arch/tcgen05.hpp). `registers` of a tcgen05.ld must stay in place
+// until a tcgen05_wait_ld.
+void tcgen05_alloc(std::uint32_t destination, int columns, SourceLocation where);
+void tcgen05_dealloc(std::uint32_t address, int columns, SourceLocation where);
+void tcgen05_relinquish_alloc_permit(SourceLocation where);
+void tcgen05_ld(TensorShape shape, int repeat, void* registers, std::uint32_t address,
+                SourceLocation where);
+void tcgen05_st(TensorShape shape, int repeat, void const* registers, std::uint32_t address,
+                SourceLocation where);
+void tcgen05_wait_ld(SourceLocation where);
+void tcgen05_wait_st(SourceLocation where);
+void tcgen05_fence_before_thread_sync(SourceLocation where);
+void tcgen05_fence_after_thread_sync(SourceLocation where);
+/// `a` is a matrix descriptor, or an address of tensor memory.
+void tcgen05_mma(Tcgen05Kind kind, MmaOperands operands, std::uint32_t d, std::uint64_t a,
+                 std::uint64_t b_descriptor, std::uint32_t instruction_descriptor, bool accumulate,
+                 SourceLocation where);
+void tcgen05_commit(std::uint32_t mbarrier, SourceLocation where);
 
 // Registers in flight: how many operations hold some, of all machines; and an access of the running
 // thread to a register, which is a finding where an operation in flight holds it.

@@ -41,6 +41,9 @@ enum class FindingKind : std::uint8_t {
   mbarrier_misuse,
   /// shared memory of a CTA that has exited, or exits before operations in flight are done with it
   exited_cta,
+  /// tensor memory allocated, freed or kept as it must not be, or touched by a warp that does not
+  /// reach it
+  tensor_memory_misuse,
   deadlock,  ///< every thread that has not exited waits
   /// more passes over the banks of shared memory than the kernel, or the caller, declares
   bank_conflicts,

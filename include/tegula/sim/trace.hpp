@@ -48,6 +48,9 @@ struct Timing {
   /// Each access of a warp to memory, a stmatrix among them, with the arithmetic on its elements,
   /// which the machine does not see: conversion, scaling, bias, activation.
   double access = 32;
+  /// A tcgen05.ld or st of a warp: until it is over, and the bytes a cycle beyond that.
+  double tensor_memory_latency = 32;
+  double tensor_memory_bytes = 128;
   /// From the completion of a phase until a waiting warp goes on.
   double wake = 20;
   /// Until an arrival, or a store, at another CTA of the cluster is seen there.

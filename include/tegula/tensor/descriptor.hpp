@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "tegula/arch/tcgen05_descriptor.hpp"
 #include "tegula/arch/wgmma_descriptor.hpp"
 #include "tegula/layout/recast.hpp"
 #include "tegula/sim/mutable_values.hpp"
@@ -44,10 +45,13 @@ template <class Tile, class M> struct DescriptorStepsChecked {
 
 }  // namespace detail
 
+/// Who reads the operands: the bits that follow from that.
+enum class DescriptorForm : std::uint8_t { wgmma, tcgen05 };
+
 /// A tile (mn, k[, stage]) in shared memory, whose places are matrix descriptors of the operands
 /// that begin there. The hardware swizzles the sums, so every step adds. Refused where the tile has
 /// not a layout that wgmma reads (wgmma_descriptor).
-template <class Tile> class Descriptors {
+template <class Tile, DescriptorForm Form = DescriptorForm::wgmma> class Descriptors {
  public:
   using Element = typename Tile::Element;
   static constexpr WgmmaDescriptor descriptor = wgmma_descriptor(Tile::layout, 8 * sizeof(Element));
@@ -70,7 +74,7 @@ template <class Tile> class Descriptors {
   template <class M, class... I> TEGULA_DEVICE std::uint64_t at(SourceLocation, I... i) const {
     std::uint32_t const moved = low_ + steps(M{}, i...);
     bool const swizzled = is_swizzled<descriptor.swizzle_bytes != 0>(made_at());
-    return static_cast<std::uint64_t>(swizzled ? high : high & 0x3fffffff) << 32 | moved;
+    return static_cast<std::uint64_t>(swizzled ? high : high & unswizzled) << 32 | moved;
   }
   template <class M, class... I>
   TEGULA_DEVICE std::uint64_t element(SourceLocation where, I... i) const {
@@ -87,7 +91,10 @@ template <class Tile> class Descriptors {
         (0 + ... + coordinate<0>(Steps<Modes>{}, static_cast<int>(i))));
   }
   static constexpr std::uint32_t low = descriptor.low();
-  static constexpr std::uint32_t high = descriptor.high();
+  static constexpr std::uint32_t high =
+      Form == DescriptorForm::wgmma ? descriptor.high() : tcgen05_descriptor_high(descriptor);
+  static constexpr std::uint32_t unswizzled =
+      Form == DescriptorForm::wgmma ? 0x3fffffff : 0x1fffffff;
 
 #if TEGULA_HAS_MUTABLE_VALUES
   TEGULA_DEVICE SourceLocation made_at() const { return made_at_; }
@@ -99,13 +106,13 @@ template <class Tile> class Descriptors {
 };
 
 /// The matrix descriptor of a tile in shared memory, or of a part of one, as an instruction of
-/// arch/ names it. Parts begin at multiples of 8 rows of a K-major tile, or of the row's width of
-/// an MN-major one, and of 32 bytes along k, or of 8 there.
-template <class Tile, int Moved, class M>
+/// arch/ (wgmma, unless said otherwise) names it. Parts begin at multiples of 8 rows of a K-major
+/// tile, or of the row's width of an MN-major one, and of 32 bytes along k, or of 8 there.
+template <DescriptorForm Form = DescriptorForm::wgmma, class Tile, int Moved, class M>
 TEGULA_DEVICE std::uint64_t matrix_descriptor(
     Tensor<Shared<Tile, Mode<>, CopyOp::universal, Moved>, M> const& operand,
     SourceLocation where = SourceLocation::current()) {
-  return Descriptors<Tile>(operand.space.base_address(), where).template at<Map<>>(where);
+  return Descriptors<Tile, Form>(operand.space.base_address(), where).template at<Map<>>(where);
 }
 
 }  // namespace tegula

@@ -164,7 +164,8 @@ template <class... Maps> using concat_t = typename detail::Concatenated<Maps...>
 template <class Mode> inline constexpr int mode_size = detail::ModeTraits<Mode>::size;
 template <class M> inline constexpr int map_size = 1;
 template <class... Modes>
-inline constexpr int map_size<Map<Modes...>> = (1 * ... * mode_size<Modes>);
+inline constexpr int map_size<Map<Modes...>> =
+    static_cast<int>((std::int64_t{1} * ... * mode_size<Modes>));  // of unbounded modes: no size
 
 namespace detail {
 

@@ -307,7 +307,7 @@ template <TiledMmaSpec S> struct TiledMma {
   TEGULA_DEVICE static auto operand_a(TiledMma<From> const&, Fragment<float, M> const& c) {
     using Values = AsOperandA<From, Order>;
     static_assert(Values::same);
-    return Rounded<A, Fragment<float, M>, MapOf<Values>>{c};
+    return Rounded<A, Fragment<float, M>, mode_at<0, MapOf<Values>>>{c};
   }
 
  private:

@@ -2,14 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "describe.hpp"
 #include "family_traits.hpp"
 #include "problem.hpp"
 #include "tegula/device/launch.hpp"
 #include "tegula/device/reference.hpp"
-#include "tegula/sim/tensor_map.hpp"
+#include "tma_gemm.hpp"
 
 namespace tegula::device {
 
@@ -61,46 +58,9 @@ template <> struct FamilyTraits<GemmSm90Family> {
     return tegula::lower(machine, g, choice);
   }
 
-  /// But for those whose tensor maps the simulated machine did not encode.
   static std::vector<sim::GlobalTensor> describe(GemmSm90Config const& c,
                                                  GemmSm90Params const& params) {
-    GemmSm90Problem const& p = params.problem;
-    EpilogueSm90Params const& e = params.epilogue;
-    std::int64_t const batches = params.schedule.tiling.order().batches;
-    if (std::min<std::int64_t>({p.m, p.n, p.k, batches}) < 1) return {};
-    std::vector<GlobalTensor> tensors;
-    // Of a map are only the address and the distances between rows and batches.
-    auto const stride = [](TensorMapDescription const& map, std::size_t axis) {
-      return map.strides[axis - 1] / (bits(map.dtype) / 8);
-    };
-    auto const add_operand = [&](Names const& names, TensorMap const& map, Major major,
-                                 std::int64_t mn, bool batched) {
-      auto const x = sim::decode(map);
-      if (!x || x->rank != 3) return;
-      tensors.push_back(operand(x->dtype, x->address, major, mn, p.k, stride(*x, 1),
-                                batched ? batches : 1, stride(*x, 2))
-                            .as(names, of_operand(e.alpha)));
-    };
-    add_operand(kA, p.a, c.a_major, p.m, p.a_batched);
-    add_operand(kB, p.b, c.b_major, p.n, p.b_batched);
-    auto const d = sim::decode(e.d.whole);
-    if (columns_by_tma(p.n, store_unit(c.out)) < p.n) {
-      tensors.push_back(
-          Matrices{c.out, e.d_address, p.m, p.n, e.ldd, 1, batches, e.d_batch_stride}.as(
-              kD, Coverage::written));
-    } else if (d && d->rank == 3) {
-      tensors.push_back(
-          Matrices{c.out, d->address, p.m, p.n, stride(*d, 1), 1, batches, stride(*d, 2)}.as(
-              kD, Coverage::written));
-    }
-    auto const x = sim::decode(e.c.whole);
-    if (e.beta != 0 && x && x->rank == 3) {
-      tensors.push_back(Matrices{c.out, x->address, p.m, p.n, stride(*x, 1), 1,
-                                 e.c_batched ? batches : 1, stride(*x, 2)}
-                            .as(kC, Coverage::read));
-    }
-    if (e.bias != nullptr) tensors.push_back(bias(c.out, e.bias, p.n));
-    return tensors;
+    return describe_tma_gemm(c.a_major, c.b_major, c.out, params);
   }
 
   static std::string name(GemmSm90Config const& c) {

@@ -25,7 +25,7 @@ struct Kept {
 };
 
 constexpr Kept kept(MmaSpec const& op) {
-  return element_bits(op) == 8 ? Kept{13, 13} : Kept{25, 23};
+  return element_bits(op) == 8 && !is_tensor_memory_mma(op) ? Kept{13, 13} : Kept{25, 23};
 }
 
 /// sum * 2^unit toward zero, with `fraction_bits` of a binary32's 23.
@@ -105,6 +105,7 @@ std::uint32_t dot_add(WgmmaTile const& tile, int row, int column, int k, std::ui
 
 constexpr WgmmaFamily family(MmaSpec const& op) {
   bool const half_result = op.d == DType::f16;
+  if (element_bits(op) == 8 && is_tensor_memory_mma(op)) return WgmmaFamily::kWhole32;
   if (element_bits(op) == 8)
     return half_result ? WgmmaFamily::kNarrow32Half : WgmmaFamily::kNarrow32;
   if (op.a == DType::tf32) return WgmmaFamily::kWide8;

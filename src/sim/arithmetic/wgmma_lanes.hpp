@@ -125,13 +125,23 @@ inline typename WgmmaLane<Lanes>::Signed sum_columns(WgmmaTile const& tile, int 
     scale[half] = (F)((U)(power < most ? power : most) << 23);
   }
 
-  U sums[2] = {};  // invalid lanes may wrap
+  // Sixteen products fit into 31 bits; where there are more, the halves of the sum may not.
+  constexpr bool kTwoParts = K > 16 && Fraction == 25;
+  U sums[2] = {}, upper[2] = {};  // invalid lanes may wrap
 #pragma GCC unroll 32
   for (int k = 0; k < K; ++k) {
     F const factor = F{} + tile.a[row][k];
     F const* b = reinterpret_cast<F const*>(&tile.b[k][column]);
-    sums[0] += (U) __builtin_convertvector(b[0] * factor * scale[0], I);
-    sums[1] += (U) __builtin_convertvector(b[1] * factor * scale[1], I);
+    U* const into = kTwoParts && k >= 16 ? upper : sums;
+    into[0] += (U) __builtin_convertvector(b[0] * factor * scale[0], I);
+    into[1] += (U) __builtin_convertvector(b[1] * factor * scale[1], I);
+  }
+  if constexpr (kTwoParts) {
+    for (int half = 0; half < 2; ++half) {
+      U const sum = sums[half] + upper[half];
+      special[half] |= (I)(~(sums[half] ^ upper[half]) & (sums[half] ^ sum)) >> 31;
+      sums[half] = sum;
+    }
   }
 
   I any{};
@@ -176,6 +186,8 @@ inline bool sum_wgmma_row(WgmmaTile const& tile, WgmmaFamily family, int row, in
       return sum_row<Lanes, 16, 25, false>(tile, row, n, out);
     case WgmmaFamily::kWide16Half:
       return sum_row<Lanes, 16, 25, true>(tile, row, n, out);
+    case WgmmaFamily::kWhole32:
+      return sum_row<Lanes, 32, 25, false>(tile, row, n, out);
     case WgmmaFamily::kNarrow32:
       return sum_row<Lanes, 32, 13, false>(tile, row, n, out);
     case WgmmaFamily::kNarrow32Half:

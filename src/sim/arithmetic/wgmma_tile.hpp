@@ -18,6 +18,7 @@ enum class WgmmaFamily {
   kWide8,        ///< k 8, 25 fraction bits are summed; binary32 results: tf32
   kWide16,       ///< k 16, the same: f16, bf16
   kWide16Half,   ///< k 16, the same, binary16 results: f16
+  kWhole32,      ///< k 32, 25 fraction bits are summed: 8-bit floats of tcgen05.mma
   kNarrow32,     ///< k 32, 13 fraction bits are summed and kept in binary32 results: 8-bit floats
   kNarrow32Half  ///< k 32, 13 fraction bits are summed; binary16 results: 8-bit floats
 };

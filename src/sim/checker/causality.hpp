@@ -121,6 +121,8 @@ class Causality {
   bool fenced_for_others(int thread, int agent, Time time) const {
     return of(thread).fenced[agent] >= time;
   }
+  /// All that the thread knows, but for its own accesses.
+  Times const& knowledge(int thread) const { return of(thread).known; }
   /// Whether two threads know the same but for what they did themselves.
   bool same_knowledge(int one, int other) const {
     return of(one).known.same_as(of(other).known) && of(one).fenced.same_as(of(other).fenced) &&

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -15,6 +16,7 @@
 #include "checker/phases.hpp"
 #include "checker/races.hpp"
 #include "checker/shared_state.hpp"
+#include "checker/tensor_shadow.hpp"
 #include "machine/cluster.hpp"
 #include "machine/observers.hpp"
 
@@ -100,6 +102,12 @@ class Checker {
   bool laid_out_by(Cta& cta, TmaSwizzle swizzle, std::uint32_t address, Instruction instruction,
                    SourceLocation where, Culprit who);
 
+  // Tensor memory (tensor_checks.cpp).
+
+  void tensor_fenced(Cta& cta, bool before);
+  void tensor_allocated(Cta& cta, int column, int columns);
+  void tensor_freed(Cta& cta, int column, int columns, SourceLocation where);
+
   /// Of the cluster so far: Report::open_choices.
   std::int64_t open_choices() const {
     return global_races_.open_choices() + static_cast<std::int64_t>(tests_.size());
@@ -130,12 +138,17 @@ class Checker {
     std::size_t fenced_inits = 0;
     std::uint32_t started_peers = 0;  ///< CTAs of the cluster that it has accessed
     PhaseHistory* waited = nullptr;   ///< the mbarrier that it has waited for last
+    TensorFences tensor;
+    /// The mbarriers at which its tcgen05.commits have arrived, and when last: each stands for all
+    /// that the thread started before.
+    std::map<int, Time> committed;
   };
   struct OfCta {
     explicit OfCta(Causality const& causality) : shadow(causality) {}
     SharedState state;
     RaceShadow shadow;
     CopyShadow copies;
+    TensorShadow tensor;
     std::array<Published, kBarriers> barriers;  ///< by the warps that have arrived at each
     std::vector<OfMbarrier> mbarriers;          ///< by MbarrierState::number
     std::vector<PeerAccess> peer_accesses;  ///< loads and stores of its shared memory by its peers
@@ -194,6 +207,16 @@ class Checker {
   void release_into(Cta& cta, OfMbarrier& mbarrier, bool relaxed, bool wide);
   void check_peers_at_exit(Cta& cta);
 
+  void tensor_issuing(Cluster& cluster, InFlight const& operation);
+  void check_tensor_range(Cta& cta, InFlight const& operation, TensorRange const& range,
+                          bool write);
+  TensorOrder tensor_order(Thread const& issuer, bool of_warp, TensorStamp const& stamp) const;
+  bool is_pipelined(Thread const& issuer, InFlight const& operation,
+                    TensorStamp const& stamp) const;
+  std::string tensor_issuer_text(Cta const& cta, TensorStamp const& stamp) const;
+  void stamp_tensor(Cluster& cluster, InFlight const& operation, int agent, Time time);
+  void commit_arrived(Cta& cta, MbarrierState const& mbarrier, InFlight const& operation);
+
   Issuers issuers_of(Cluster const& cluster, InFlight const& operation) const;
   void stamp_as_own(Cluster& cluster, InFlight const& operation);
   void bring(Cta& cta, CopyShadow::Id copy, SharedRange const& range, bool in_order, Overwrite by);
@@ -208,6 +231,8 @@ class Checker {
   std::set<std::tuple<int, int, int, std::int64_t>> tests_;
   Published cluster_arriving_;  ///< by the warps that have arrived at the cluster's barrier since
   Published cluster_complete_;  ///< by those of its latest phase
+  /// What the issuer of each tcgen05.commit in flight knew: it is over when the commit arrives.
+  std::map<InFlight const*, Published> commits_;
 };
 
 }  // namespace tegula::sim

@@ -85,6 +85,7 @@ void Checker::issuing(Cluster& cluster, InFlight& operation) {
   };
   for (SharedRange const& range : operation.writes) check(range, true);
   for (SharedRange const& range : operation.reads) check(range, false);
+  tensor_issuing(cluster, operation);
 }
 
 void Checker::issued(Cluster& cluster, InFlight& operation) {
@@ -94,6 +95,8 @@ void Checker::issued(Cluster& cluster, InFlight& operation) {
     check_visible(cta, mbarrier, operation);
     operation.remembered.phase = mbarrier.phase;
   }
+  if (races_ && operation.instruction == Instruction::tcgen05_commit)
+    agents_.causality().release_narrow(cluster.current().agent, commits_[&operation]);
   for (SharedRange const& range : operation.writes) {
     Cta& cta = cluster.cta(range.cta);
     OfCta& own = of(cta);
@@ -113,6 +116,8 @@ void Checker::issued(Cluster& cluster, InFlight& operation) {
   }
   for (SharedRange const& range : operation.reads)
     of(cluster.cta(range.cta)).state.add_reader(range.address, range.bytes);
+  if (!operation.tensor_writes.empty() || !operation.tensor_reads.empty())
+    of(cluster.cta(operation.cta)).tensor.flying.push_back(&operation);
 }
 
 void Checker::landed(Cluster& cluster, InFlight const& operation) {
@@ -128,7 +133,8 @@ void Checker::reads_retired(Cluster& cluster, InFlight const& operation) {
   for (SharedRange const& range : operation.reads) {
     OfCta& own = of(cluster.cta(range.cta));
     own.state.remove_reader(range.address, range.bytes);
-    if (races_)
+    // What a tcgen05.mma has read, those know who have waited for its commit.
+    if (races_ && !operation.is_committed())
       own.shadow.has_read(group ? reader - operation.thread % 128 : reader, group,
                           range.address - kSharedBase, range.bytes, operation.remembered.site);
   }
@@ -141,6 +147,14 @@ void Checker::retired(Cluster& cluster, InFlight const& operation, bool for_nobo
       of(cluster.cta(range.cta)).state.mark(range.address, range.bytes, 0, kInFlight);
   }
   if (races_ && (in_group || for_nobody)) stamp_as_own(cluster, operation);
+  if (operation.tensor_writes.empty() && operation.tensor_reads.empty()) return;
+  TensorShadow& tensor = of(cluster.cta(operation.cta)).tensor;
+  std::erase(tensor.flying, &operation);
+  std::erase(tensor.stamped, &operation);
+  if (races_ && operation.by_warp())
+    stamp_tensor(cluster, operation,
+                 cluster.cta(operation.cta).thread(operation.thread / 32 * 32).agent,
+                 agents_.causality().now());
 }
 
 /// From now on it is as if the thread that issued the operation, which has waited for it, had

@@ -18,12 +18,15 @@ void Checker::start(Cluster& cluster, GlobalOrder* order) {
   cluster_arriving_.clear();
   cluster_complete_.clear();
   tests_.clear();
+  commits_.clear();
   threads_.resize(static_cast<std::size_t>(cluster.ctas() * kernel.threads));
   for (OfThread& thread : threads_) {
     thread.inits.clear();
     thread.fenced_inits = 0;
     thread.started_peers = 0;
     thread.waited = nullptr;
+    thread.tensor = {};
+    thread.committed.clear();
   }
   while (static_cast<int>(ctas_.size()) < cluster.ctas())
     ctas_.push_back(std::make_unique<OfCta>(agents_.causality()));
@@ -32,6 +35,7 @@ void Checker::start(Cluster& cluster, GlobalOrder* order) {
     own.state.reset(kernel.shared_bytes);
     if (races_) own.shadow.reset(kernel.shared_bytes);
     own.copies.reset(kernel.shared_bytes);
+    own.tensor.reset();
     own.barriers = {};
     own.mbarriers.clear();
     own.peer_accesses.clear();

@@ -62,14 +62,14 @@ void Checker::races_with_copy(Cta& cta, SharedAccess const& access, Conflict con
     if (candidate.phases != nullptr && candidate.agent == conflict.agent)
       phase = candidate.phases->phase_at(conflict.time);
   }
-  cta.report(
-      access.write ? FindingKind::async_overwrite : FindingKind::async_read_early, access.where,
-      cta.here(access.lane), cta.buffer_name(address), place,
-      fmt::format("{} {} {} while a {} into it is in flight that {} issued ({})",
-                  ptx_name(access.instruction), access.write ? "writes" : "reads", place,
-                  ptx_name(other.instruction), agent_text(cta, issuer), place_text(other.where)),
-      {other.where, culprit(issuer),
-       order_of_phase(cta, mbarrier, phase, std::min(issued, phase), waiter)});
+  cta.report(access.write ? FindingKind::async_overwrite : FindingKind::async_read_early,
+             access.where, cta.here(access.lane), cta.buffer_name(address), place,
+             fmt::format("{} {} {} while a {} {} it is in flight that {} issued ({})",
+                         ptx_name(access.instruction), access.write ? "writes" : "reads", place,
+                         ptx_name(other.instruction), conflict.wrote ? "into" : "that reads",
+                         agent_text(cta, issuer), place_text(other.where)),
+             {other.where, culprit(issuer),
+              order_of_phase(cta, mbarrier, phase, std::min(issued, phase), waiter)});
 }
 
 /// What would order accesses of two threads, as far apart as they are. `arrives`: the other's is a

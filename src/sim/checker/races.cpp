@@ -154,7 +154,8 @@ std::uint32_t RaceShadow::forget_known(Reader& reader, int warp,
                                        std::array<std::uint32_t, 4> const& lanes) const {
   std::uint32_t left = 0;
   for (std::size_t w = 0; w < 4; ++w) {
-    bool known = lanes[w] != 0;
+    // What an mbarrier's agent knows, nobody asks.
+    bool known = lanes[w] != 0 && warp < causality_.threads();
     for (std::uint32_t rest = reader.lanes[w]; known && rest != 0; rest &= rest - 1)
       known = causality_.known(warp + std::countr_zero(lanes[w]),
                                static_cast<int>(reader.warp) + std::countr_zero(rest), reader.time);
@@ -225,7 +226,7 @@ bool RaceShadow::readers_known(std::uint32_t piece, std::uint32_t bytes, int sel
     Reader const& reader = readers_[at];
     int const warp = static_cast<int>(reader.warp);
     auto const found = [&](int agent, std::uint32_t byte, bool warpgroup) {
-      conflict = {piece * kPiece + byte, agent, warpgroup, false, false, reader.site, 0};
+      conflict = {piece * kPiece + byte, agent, warpgroup, false, false, reader.site, reader.time};
       return false;
     };
     switch (reader.kind) {

@@ -63,7 +63,7 @@ struct Conflict {
   bool wrote = false;
   bool unfenced = false;  ///< the two are ordered, but for the fence between the proxies
   std::uint16_t site = 0;
-  Time time = 0;  ///< of a write
+  Time time = 0;  ///< of a write, or of the read
 };
 
 /// Threads that ask together: one, or the 128 of a warpgroup, which must all know what

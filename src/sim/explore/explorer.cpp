@@ -395,6 +395,17 @@ void Explorer::land(Flying& flying) {
       if (range.cta != operation.cta) step.peers |= 1u << range.cta;
     }
   };
+  auto const add_tensor = [&](std::vector<TensorRange> const& ranges, bool write) {
+    for (TensorRange const& range : ranges) {
+      for (int group = 0; group < kTensorLaneGroups; ++group) {
+        if ((range.groups >> group & 1) != 0)
+          step.bytes.push_back({shared_key(range.cta, tensor_cell_address(group, range.column)),
+                                4 * static_cast<std::uint32_t>(range.columns), write});
+      }
+    }
+  };
+  add_tensor(operation.tensor_reads, false);
+  add_tensor(operation.tensor_writes, true);
   if (reads || !flying.twice) add(operation.reads, false);
   if (!reads) {
     add(operation.writes, true);
@@ -474,7 +485,10 @@ void Explorer::met_warpgroup(Cta const& cta, int first_warp) {
 
 void Explorer::issue(InFlight& operation) {
   if (!active_) return;
-  bool const of_warpgroup = operation.groups() != nullptr && operation.groups()->in_order();
+  if (operation.by_warp()) return;  // it lands at once: an access of the warp
+  bool const of_warpgroup = operation.by_warpgroup();
+  bool const pipelined =
+      operation.is_committed() || operation.instruction == Instruction::tcgen05_commit;
   Thread const& thread = cluster_->current();
   ProcessId const issuer =
       of_warpgroup ? processes_.shape().warpgroup(thread.cta->rank(), thread.index / 128)
@@ -488,8 +502,14 @@ void Explorer::issue(InFlight& operation) {
   ProcessId after = process;
   if (of_warpgroup && issued_[issuer] > 1)
     after = processes_.operation(issuer, issued_[issuer] - 2);
+  // A thread's tcgen05.mma and commits land in their order.
+  if (pipelined) {
+    auto const [last, first] = pipelines_.try_emplace(issuer, process);
+    if (!first) after = std::exchange(last->second, process);
+  }
   perform(std::move(step));
-  flying_.push_back({&operation, process, after, !of_warpgroup && !operation.reads.empty()});
+  flying_.push_back(
+      {&operation, process, after, !of_warpgroup && !pipelined && !operation.reads.empty()});
 }
 
 void Explorer::retire(InFlight const& operation) {

@@ -134,6 +134,7 @@ class Explorer {
   ProcessId last_ = 0;
   std::map<ProcessId, Pending> pending_;
   std::vector<Flying> flying_;
+  std::unordered_map<ProcessId, ProcessId> pipelines_;  ///< a thread's latest tcgen05.mma or commit
   std::unordered_map<ProcessId, std::uint32_t> issued_;
   /// What a thread did last, where doing it again may change nothing.
   struct Last {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "isa/perform.hpp"
+#include "isa/shared_operand.hpp"
 #include "machine/cluster.hpp"
 #include "machine/cta.hpp"
 #include "tegula/arch/wgmma_descriptor.hpp"
@@ -116,88 +117,6 @@ std::string register_text(MmaSpec const& op, int thread, int number) {
     text = fmt::format("d[{}], row {}, column {} of D", number, at / op.n, at % op.n + second);
   });
   return text;
-}
-
-/// One operand in shared memory, as its descriptor says.
-struct SharedOperand {
-  std::uint64_t bits = 0;
-  bool mn_major = false;
-  int extent = 0;  ///< m or n
-  int element_bytes = 0;
-
-  int rows() const { return mn_major ? kWgmmaRowBytes / element_bytes : extent; }
-  int pieces() const { return (mn_major ? extent * element_bytes : kWgmmaRowBytes) / 16; }
-};
-
-/// Where the 16-byte pieces of an operand lie, rows first, from a start address of 0 and before the
-/// swizzle. There are few such lists in a kernel, and each is needed thousands of times.
-std::vector<std::uint32_t> const& piece_offsets(SharedOperand const& operand) {
-  struct List {
-    std::uint64_t descriptor;
-    SharedOperand of;
-    std::vector<std::uint32_t> offsets;
-  };
-  static thread_local std::vector<std::unique_ptr<List>> lists;
-  std::uint64_t const descriptor = operand.bits & ~std::uint64_t{0x3fff};
-  for (auto const& list : lists) {
-    if (list->descriptor == descriptor && list->of.mn_major == operand.mn_major &&
-        list->of.extent == operand.extent && list->of.element_bytes == operand.element_bytes)
-      return list->offsets;
-  }
-  if (lists.size() >= 64) lists.clear();
-  auto list = std::make_unique<List>(List{descriptor, operand, {}});
-  WgmmaDescriptor const fields = decode_wgmma_descriptor(descriptor);
-  for (int row = 0; row < operand.rows(); ++row) {
-    for (int piece = 0; piece < operand.pieces(); ++piece)
-      list->offsets.push_back(wgmma_piece_offset(fields, operand.mn_major, row, piece));
-  }
-  lists.push_back(std::move(list));
-  return lists.back()->offsets;
-}
-
-/// Calls f(row, piece, address) for each 16 bytes of the operand.
-template <class F> void for_each_piece(SharedOperand const& operand, F&& f) {
-  WgmmaDescriptor const descriptor = decode_wgmma_descriptor(operand.bits);
-  std::uint32_t const start = wgmma_start_address(operand.bits);
-  std::uint32_t const* offset = piece_offsets(operand).data();
-  int const rows = operand.rows();
-  int const pieces = operand.pieces();
-  for (int row = 0; row < rows; ++row) {
-    for (int piece = 0; piece < pieces; ++piece)
-      f(row, piece, wgmma_swizzle(descriptor, start + *offset++));
-  }
-}
-
-/// Appends the operand's bytes, neighbouring pieces as one range.
-void append_ranges(SharedOperand const& operand, int cta, std::vector<SharedRange>& ranges) {
-  std::size_t const first = ranges.size();
-  for_each_piece(operand, [&](int, int, std::uint32_t address) {
-    if (ranges.size() > first) {
-      SharedRange& last = ranges.back();
-      if (last.address + last.bytes == address || address + 16 == last.address) {
-        last.address = std::min(last.address, address);
-        last.bytes += 16;
-        return;
-      }
-    }
-    ranges.push_back({cta, address, 16});
-  });
-}
-
-/// The operand as rows of 32 bytes along k.
-void gather(SharedOperand const& operand, SharedMemory& shared,
-            std::uint8_t (*rows)[kWgmmaRowBytes]) {
-  for_each_piece(operand, [&](int row, int piece, std::uint32_t address) {
-    unsigned char const* const bytes = shared.at(address);
-    if (!operand.mn_major) {
-      std::memcpy(rows[row] + 16 * piece, bytes, 16);
-      return;
-    }
-    int const width = operand.element_bytes;
-    for (int i = 0; i < 16 / width; ++i)
-      std::memcpy(rows[16 / width * piece + i] + width * row, bytes + width * i,
-                  static_cast<std::size_t>(width));
-  });
 }
 
 /// A in registers: register q of a thread is 4 bytes of row (fragment's) + 8 (q % 2), from byte 4
@@ -368,57 +287,16 @@ Culprit of_warpgroup(Cta const& cta, int thread) {
 }
 
 /// Reports a descriptor that the hardware does not take; false where the operand must not be read.
-bool check_operand(Cta& cta, char const* name, SharedOperand const& operand, SourceLocation where) {
-  WgmmaDescriptor const d = decode_wgmma_descriptor(operand.bits);
-  std::uint32_t const start = wgmma_start_address(operand.bits);
-  auto const invalid = [&](FindingKind kind, std::string const& why) {
-    cta.report(kind, where, cta.here(-1), "", "",
-               fmt::format("the matrix descriptor of {}, {:#018x}: {}", name, operand.bits, why));
+bool check_descriptor(Cta& cta, char const* name, SharedOperand const& operand,
+                      SourceLocation where) {
+  if ((operand.bits & kWgmmaDescriptorZeros) != 0) {
+    report_descriptor(
+        cta, FindingKind::invalid_operand, name, operand.bits,
+        "bits 14, 15, 30, 31 and 46 to 61 must be 0 (a base offset, bits 49 to 51, is not simulated)",
+        where);
     return false;
-  };
-  if ((operand.bits & kWgmmaDescriptorZeros) != 0)
-    return invalid(
-        FindingKind::invalid_operand,
-        "bits 14, 15, 30, 31 and 46 to 61 must be 0 (a base offset, bits 49 to 51, is not simulated)");
-  std::uint32_t const width = static_cast<std::uint32_t>(d.swizzle_bytes);
-  if (width != 0) {
-    if (start % (8 * width) >= width)
-      return invalid(
-          FindingKind::misaligned,
-          fmt::format("its start address {:#x} is not in the first of eight rows of {} bytes",
-                      start, width));
-    std::uint32_t const within = start % width;
-    if (operand.mn_major ? within != 0 : within + kWgmmaRowBytes > width)
-      return invalid(FindingKind::misaligned,
-                     fmt::format("its start address {:#x} is {} bytes into a row of {}", start,
-                                 within, width));
   }
-  std::uint32_t least = 0xffffffffu;
-  std::uint32_t greatest = 0;
-  for_each_piece(operand, [&](int, int, std::uint32_t address) {
-    least = std::min(least, address);
-    greatest = std::max(greatest, address);
-  });
-  SharedMemory& shared = cta.shared();
-  if (!shared.contains(least, greatest + 16 - least))
-    return invalid(
-        FindingKind::out_of_bounds,
-        fmt::format(
-            "the operand, from {:#x} to {:#x}, lies outside of the CTA's {} bytes of shared memory, "
-            "{:#x} to {:#x}",
-            least, greatest + 16, shared.bytes(), kSharedBase, kSharedBase + shared.bytes()));
-  return true;
-}
-
-/// Holds an operand against the tensor loads that brought it: they must have swizzled it as its
-/// descriptor says.
-void check_swizzle(Cta& cta, SharedOperand const& operand, SourceLocation where) {
-  TmaSwizzle const swizzle = swizzle_of_span(decode_wgmma_descriptor(operand.bits).swizzle_bytes);
-  bool right = true;
-  for_each_piece(operand, [&](int, int, std::uint32_t address) {
-    right = right && cta.observers().laid_out_by(cta, swizzle, address,
-                                                 Instruction::wgmma_mma_async, where, cta.here(-1));
-  });
+  return check_operand(cta, name, operand, operand.bits, where);
 }
 
 /// Reports accumulators all of whose operations have landed, none of which the warpgroup has waited
@@ -543,11 +421,11 @@ void start(Cta& cta, Warpgroup& group, MmaSpec const& op, bool scale_d, SourceLo
         {.fused_multiply_adds = std::int64_t{kWgmmaM} * op.n * op.k,
          .shared_bytes = kWgmmaRowBytes * (op.n + (a_in_registers ? 0 : kWgmmaM))});
   }
-  bool const a_fits = a_in_registers || check_operand(cta, "A", a, where);
-  if (!check_operand(cta, "B", b, where) || !a_fits) return;
+  bool const a_fits = a_in_registers || check_descriptor(cta, "A", a, where);
+  if (!check_descriptor(cta, "B", b, where) || !a_fits) return;
   if (cta.checking()) {
-    if (!a_in_registers) check_swizzle(cta, a, where);
-    check_swizzle(cta, b, where);
+    if (!a_in_registers) check_swizzle(cta, Instruction::wgmma_mma_async, a, where);
+    check_swizzle(cta, Instruction::wgmma_mma_async, b, where);
   }
 
   auto const accumulators = take_accumulators(cta, group, op, where);
@@ -572,6 +450,11 @@ void start(Cta& cta, Warpgroup& group, MmaSpec const& op, bool scale_d, SourceLo
 void issue(MmaSpec const& op, void* d, std::uint64_t a, std::uint64_t b_descriptor, bool scale_d,
            SourceLocation where) {
   Cta& cta = current_cta();
+  if (!spec_of(cta.generation()).wgmma) {
+    cta.fail(FindingKind::invalid_operand, where, cta.here(),
+             fmt::format("wgmma.mma_async is an instruction of sm_90a, and the machine an sm_{}",
+                         spec_of(cta.generation()).compute_capability));
+  }
   Warpgroup& group = cta.warpgroup();
   std::size_t const thread = static_cast<std::size_t>(cta.thread_index() % kThreads);
   group.d[thread] = d;
@@ -623,17 +506,14 @@ void wgmma(MmaSpec const& op, void* d, std::uint32_t const (&a)[4], std::uint64_
   issue(op, d, reinterpret_cast<std::uintptr_t>(&a[0]), b_descriptor, scale_d, where);
 }
 
-void touch_register(void const* place, SourceLocation where) {
-  Cta* const cta = running_cta();
-  if (cta == nullptr || !cta->checking() ||
-      cta->thread_index() / kThreads * kThreads + kThreads > cta->threads())
-    return;
-  int const thread = cta->thread_index() % kThreads;
-  for (InFlight const* const operation : cta->warpgroup().wgmma.operations()) {
+void check_wgmma_register(Cta& cta, void const* place, SourceLocation where) {
+  if (cta.thread_index() / kThreads * kThreads + kThreads > cta.threads()) return;
+  int const thread = cta.thread_index() % kThreads;
+  for (InFlight const* const operation : cta.warpgroup().wgmma.operations()) {
     std::string const role = static_cast<WgmmaOperation const*>(operation)->role_of(place, thread);
     if (role.empty()) continue;
-    cta->report(
-        FindingKind::register_race, where, cta->here(), "", "",
+    cta.report(
+        FindingKind::register_race, where, cta.here(), "", "",
         fmt::format("{} is accessed while the wgmma.mma_async of {}, which owns it, is in flight",
                     role, place_text(operation->where)),
         {operation->where, kNobody,

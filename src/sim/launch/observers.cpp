@@ -140,6 +140,13 @@ void Observers::changing_registers(Cta& cta, int warpgroup, bool increase, Sourc
 void Observers::registers_changed(Cta& cta, int warpgroup) {
   list_->checker.registers_changed(cta, warpgroup);
 }
+void Observers::tensor_fenced(Cta& cta, bool before) { list_->checker.tensor_fenced(cta, before); }
+void Observers::tensor_allocated(Cta& cta, int column, int columns) {
+  list_->checker.tensor_allocated(cta, column, columns);
+}
+void Observers::tensor_freed(Cta& cta, int column, int columns, SourceLocation where) {
+  list_->checker.tensor_freed(cta, column, columns, where);
+}
 void Observers::cta_exited(Cta& cta) { list_->checker.cta_exited(cta); }
 
 // Barriers.

@@ -37,6 +37,7 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
   invalidated_.clear();
   mbarriers_initialised_ = 0;
   shared_.reset(launch.kernel->shared_bytes);
+  tensor_.reset(spec_of(generation_).tensor_memory);
 
   int const count = launch.kernel->threads;
   for (int i = 0; i < count; ++i) {
@@ -47,6 +48,7 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
     thread.async.clear();
     thread.async.groups = 0;
     thread.bulk.clear();
+    thread.tensor.clear();
     thread.mbarrier = nullptr;
     thread.agent = rank_ * count + i;
     thread.tries = false;
@@ -67,6 +69,8 @@ void Cta::start(LaunchContext const& launch, Dim3 block) {
     warp.waits_at_cluster = false;
     warp.meetings = 0;
     warp.crossed = {};
+    warp.tensor_loads.clear();
+    warp.tensor_stores.clear();
     set_ready(warp, kFullWarp);
   }
   warpgroups_.resize(static_cast<std::size_t>((count + 127) / 128));
@@ -100,6 +104,7 @@ void Cta::finish_thread(Thread& thread) {
   if (own.exited == kFullWarp) cluster_.leave_barrier(own);
   if (live_threads_ == 0) {
     cluster_.in_flight().check_exit(*this);
+    check_tensor_memory_freed();
     if (check_) observers().cta_exited(*this);
   }
 }

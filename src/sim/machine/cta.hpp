@@ -16,6 +16,7 @@
 #include "machine/mbarrier.hpp"
 #include "machine/observers.hpp"
 #include "machine/shared_memory.hpp"
+#include "machine/tensor_memory.hpp"
 #include "machine/visible.hpp"
 #include "machine/wgmma.hpp"
 #include "tegula/sim/hooks.hpp"
@@ -77,6 +78,7 @@ struct Thread {
   int reads = 0;  ///< of last_read, in a row
   AsyncCopies async;
   InFlightGroups bulk;                ///< what cp.async.bulk.wait_group waits for
+  InFlightGroups tensor{true};        ///< tcgen05.mma that no tcgen05.commit's waiter has seen over
   MbarrierState* mbarrier = nullptr;  ///< the one whose current phase it waits for
   bool tries = false;                 ///< its latest wait is a try_wait
   bool gave_up = false;               ///< and returns though the phase is not complete
@@ -117,6 +119,9 @@ struct Warp {
   /// the two lines whose bar.warp.sync have met last; line 0: none
   std::array<SourceLocation, 2> crossed;
 
+  InFlightGroups tensor_loads;   ///< what tcgen05.wait::ld waits for, ...
+  InFlightGroups tensor_stores;  ///< ... and tcgen05.wait::st
+
   alignas(64) std::uint32_t a[32][4];
   std::uint32_t b[32][2];
   std::uint32_t c[32][4];
@@ -124,6 +129,7 @@ struct Warp {
   std::uint32_t operand[32];
   std::uint32_t value[32];
   std::uint32_t result[32];  ///< of shuffles, votes, reductions
+  void* pointer[32];         ///< registers of tcgen05.ld and st
 };
 
 /// One of the CTA's sixteen barriers.
@@ -177,6 +183,7 @@ class Cta {
   bool counting() const { return count_; }
   bool exited() const { return live_threads_ == 0; }  ///< all of its threads have returned
   SharedMemory& shared() { return shared_; }
+  TensorMemory& tensor_memory() { return tensor_; }
   InFlightQueue& in_flight() const;
 
   /// The thread that runs, whichever CTA it is of, and its warp and warpgroup.
@@ -263,6 +270,15 @@ class Cta {
   /// frees them.
   void take_registers(Warpgroup& group, int more);
 
+  // Tensor memory (tensor_memory.cpp).
+
+  /// "lane 17, column 40 of tmem": counted from the beginning of what was allocated, and named
+  /// after the buffer that has its address.
+  std::string tensor_place(int lane, int column) const;
+  /// The current thread's warp takes columns, and waits until they are free. Returns the first.
+  int take_tensor_columns(int columns, SourceLocation where, std::string holder);
+  void give_back_tensor_columns(int column);
+
   // cp.async (async_copies.cpp).
 
   void land(AsyncCopy& copy);
@@ -336,6 +352,8 @@ class Cta {
   std::vector<std::string> who_waits() const;
   std::string polled_text(void const* address) const;
   void mbarrier_waiters(std::vector<std::string>& clauses) const;
+  void tensor_waiters(std::vector<std::string>& clauses) const;
+  void check_tensor_memory_freed();
   /// Where somebody waits; line 0 where nobody does.
   SourceLocation waiting_place() const;
 
@@ -369,6 +387,7 @@ class Cta {
   int free_registers_ = 0;  ///< of them, those that setmaxnreg.dec has freed
 
   SharedMemory shared_;
+  TensorMemory tensor_;
   std::array<Allocation*, 4> recent_ = {};
   std::array<Barrier, kBarriers> barriers_;
   std::vector<std::unique_ptr<MbarrierState>> mbarriers_;

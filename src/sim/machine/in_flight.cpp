@@ -19,8 +19,8 @@ InFlight::InFlight(Instruction instruction, Cta const& issuer, SourceLocation wh
       of_cluster_(issuer.cluster().ctas() > 1) {}
 
 std::string issuer_text(InFlight const& operation) {
-  return fmt::format(" that warp {} lane {}{} issued ({})", operation.thread / 32,
-                     operation.thread % 32,
+  return fmt::format(" that warp {}{}{} issued ({})", operation.thread / 32,
+                     operation.by_warp() ? "" : fmt::format(" lane {}", operation.thread % 32),
                      operation.of_cluster_ ? fmt::format(" of CTA {} of the cluster", operation.cta)
                                            : std::string(),
                      place_text(operation.where));
@@ -107,6 +107,14 @@ bool InFlightQueue::admit(InFlight& operation) {
 }
 
 std::string InFlightQueue::order_text(InFlight const& operation, bool read) const {
+  if (operation.is_committed())
+    return "a tcgen05_commit after it and a wait for its mbarrier would order them";
+  if (operation.by_warp()) {
+    return fmt::format(
+        "a tcgen05_wait_{} by the warp that issued it, and the tcgen05 fences around a barrier or an "
+        "mbarrier's phase for other warps, would order them",
+        operation.instruction == Instruction::tcgen05_ld ? "ld" : "st");
+  }
   bool const committed = operation.groups_ == nullptr || operation.groups_->committed(operation);
   if (operation.by_warpgroup()) {
     return fmt::format(
@@ -139,6 +147,7 @@ void InFlightQueue::land(InFlight& operation) {
       if (!earlier->landed_) land(*earlier);
     }
   }
+  for (InFlight* const covered : operation.covers) land(*covered);
   read(operation);
   operation.landed_ = true;
   if (!operation.without_effect_) operation.land(cluster_);
@@ -167,12 +176,21 @@ void InFlightQueue::retire_reads(InFlight& operation) {
 }
 
 void InFlightQueue::retire(InFlight& operation, bool for_nobody) {
+  // What a commit that somebody has waited for covers is over, too.
+  while (!operation.covers.empty()) retire(*operation.covers.front());
   retire_reads(operation);
   if (cluster_.observed()) cluster_.observers().retired(cluster_, operation, for_nobody);
+  if (operation.is_committed()) forget_covered(operation);
   auto const found =
       std::find_if(operations_.begin(), operations_.end(),
                    [&](auto const& candidate) { return candidate.get() == &operation; });
   operations_.erase(found);
+}
+
+/// A tcgen05.mma is retired: no commit waits for it any more.
+void InFlightQueue::forget_covered(InFlight& operation) {
+  for (auto const& other : operations_) std::erase(other->covers, &operation);
+  std::erase(operation.groups_->operations_, &operation);
 }
 
 double InFlightQueue::wait(InFlightGroups& groups, std::size_t groups_left) {

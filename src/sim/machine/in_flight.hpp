@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "machine/global_memory.hpp"
+#include "machine/tensor_memory.hpp"
 #include "tegula/arch/source_location.hpp"
 #include "tegula/arch/tensor_map.hpp"
 #include "values/instruction.hpp"
@@ -94,9 +95,10 @@ struct TimeOfCopy {
 
 /// What an operation asks of the hardware, for whoever keeps time.
 struct Cost {
-  enum class Engine : std::uint8_t { peer, load, store, tensor };
+  enum class Engine : std::uint8_t { peer, load, store, tensor, tensor_memory, commit };
   Engine engine = Engine::peer;
-  double bytes = 0;  ///< that a load or a store moves, or that tensor cores read from shared memory
+  double bytes = 0;  ///< that a load or a store moves, or that tensor cores read from shared
+                     ///< memory, or that a warp moves to or from tensor memory
   double multiply_adds = 0;  ///< of tensor cores
   SharedRange place{};       ///< of a load's or a store's first byte
   bool again = false;  ///< a load of what the same engine has fetched for another CTA (multicast)
@@ -134,6 +136,12 @@ class InFlight {
 
   /// A wgmma is the whole warpgroup's; what else there is, one thread's.
   bool by_warpgroup() const { return instruction == Instruction::wgmma_mma_async; }
+  /// A tcgen05.ld or st is the whole warp's.
+  bool by_warp() const {
+    return instruction == Instruction::tcgen05_ld || instruction == Instruction::tcgen05_st;
+  }
+  /// A tcgen05.mma, which is waited for by a tcgen05.commit after it.
+  bool is_committed() const { return instruction == Instruction::tcgen05_mma; }
   /// Its effect is there, though nobody may have waited for it.
   bool landed() const { return landed_; }
 
@@ -144,8 +152,11 @@ class InFlight {
   int thread;
   std::vector<SharedRange> writes;
   std::vector<SharedRange> reads;
-  SharedRange mbarrier;  ///< `bytes` 0: it completes on none
-  bool arrives = false;  ///< it arrives there, once, and completes no bytes
+  std::vector<TensorRange> tensor_writes;  ///< likewise of tensor memory
+  std::vector<TensorRange> tensor_reads;
+  std::vector<InFlight*> covers;  ///< of a tcgen05.commit: what it waits for, oldest first
+  SharedRange mbarrier;           ///< `bytes` 0: it completes on none
+  bool arrives = false;           ///< it arrives there, once, and completes no bytes
   /// with what is there, at a stroke: others that do may be in flight beside it
   bool combines = false;
   std::optional<Brought> brings;
@@ -249,6 +260,7 @@ class InFlightQueue {
   void issue(std::unique_ptr<InFlight> operation);
   bool admit(InFlight& operation);
   void retire_reads(InFlight& operation);
+  void forget_covered(InFlight& operation);
   InFlight const* touching(std::vector<SharedRange> InFlight::*ranges, int cta,
                            std::uint32_t address) const;
 

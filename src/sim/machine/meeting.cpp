@@ -218,6 +218,7 @@ std::vector<std::string> Cta::who_waits() const {
     }
   }
   mbarrier_waiters(clauses);
+  tensor_waiters(clauses);
   std::uint32_t at_cluster = 0;
   for (int w = 0; w < warps; ++w) {
     if (warp(w).waits_at_cluster) at_cluster |= 1u << w;
@@ -292,6 +293,7 @@ SourceLocation Cta::waiting_place() const {
     if (group.arrived != 0) return group.where;
     if (group.waits_for_registers != nullptr) return group.wants_registers_where;
   }
+  if (!tensor_.waiters.empty()) return tensor_.waiters.front().where;
   return {};
 }
 

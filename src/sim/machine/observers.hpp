@@ -152,6 +152,14 @@ class Observers {
   /// The current warpgroup is about to change its number of registers; it has.
   void changing_registers(Cta& cta, int warpgroup, bool increase, SourceLocation where);
   void registers_changed(Cta& cta, int warpgroup);
+  // Tensor memory.
+
+  /// The current thread executes a tcgen05.fence: before_thread_sync, or after_thread_sync.
+  void tensor_fenced(Cta& cta, bool before);
+  /// Columns have been allocated, with nothing in them; they are about to be freed.
+  void tensor_allocated(Cta& cta, int column, int columns);
+  void tensor_freed(Cta& cta, int column, int columns, SourceLocation where);
+
   /// All threads of the CTA have returned.
   void cta_exited(Cta& cta);
 

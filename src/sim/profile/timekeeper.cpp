@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <string>
 #include <vector>
@@ -148,8 +149,22 @@ void Timekeeper::issued(Cluster const& cluster, InFlight& operation) {
       operation.time = timeline_->store(cta, thread, cost.bytes, name(), operation.where);
       return;
     case Cost::Engine::tensor: {
-      double const end = timeline_->wgmma(cta, thread / 128 * 128, cost.multiply_adds, cost.bytes,
-                                          cost.accumulates, operation.where);
+      bool const group = operation.by_warpgroup();
+      double const end = timeline_->tensor(
+          cta, group ? thread / 128 * 128 : thread, group ? 128 : 1, group ? "wgmma" : "mma",
+          cost.multiply_adds, cost.bytes, cost.accumulates, operation.where);
+      operation.time = {end, end};
+      return;
+    }
+    case Cost::Engine::tensor_memory: {
+      double const end = timeline_->tensor_memory(cta, thread, cost.bytes, operation.where);
+      operation.time = {end, end};
+      return;
+    }
+    case Cost::Engine::commit: {
+      double end = timeline_->clock(cta, thread);
+      for (InFlight const* const covered : operation.covers)
+        end = std::max(end, covered->time.landed);
       operation.time = {end, end};
       return;
     }

@@ -116,6 +116,7 @@ void Timeline::meet_all(int cta, int first_thread, int count) {
 
 void Timeline::pass(TimeGate const& gate, std::int64_t phase, int cta, int thread,
                     SourceLocation where) {
+  self(cta, thread).waited = true;
   if (phase < 0) return;
   double const done = gate.done[static_cast<std::size_t>(phase)];
   if (done > clock(cta, thread))
@@ -180,10 +181,26 @@ double Timeline::copy(int cta, int thread, double bytes, SourceLocation where) {
   return end;
 }
 
-double Timeline::wgmma(int cta, int first_thread, double multiply_adds, double operand_bytes,
-                       bool accumulates, SourceLocation where) {
+double Timeline::tensor_memory(int cta, int thread, double bytes, SourceLocation where) {
+  Thread& own = self(cta, thread);
+  int const first = thread / 32 * 32;
+  for (int lane = 0; lane < 32; ++lane) {
+    Thread& other = self(cta, first + lane);
+    if (other.waited) {
+      close_epilogue(other);
+      ++other.results;
+      other.waited = false;
+    }
+    touch_result(other, other.clock, where);
+  }
+  return own.clock + timing_.tensor_memory_latency + bytes / timing_.tensor_memory_bytes;
+}
+
+double Timeline::tensor(int cta, int first_thread, int threads, std::string const& name,
+                        double multiply_adds, double operand_bytes, bool accumulates,
+                        SourceLocation where) {
   Engines& engines = engines_[static_cast<std::size_t>(cta)];
-  for (int t = 0; t < 128; ++t) {
+  for (int t = 0; t < threads; ++t) {
     Thread& thread = self(cta, first_thread + t);
     bool const had_epilogue = thread.epilogue_end >= 0;
     close_epilogue(thread);
@@ -199,10 +216,10 @@ double Timeline::wgmma(int cta, int first_thread, double multiply_adds, double o
   engines.tensor = end;
   // One is taken in while another works; the next must wait until that one has begun.
   double const taken = std::max(issued + timing_.issue, start);
-  for (int t = 0; t < 128; ++t) self(cta, first_thread + t).clock = taken;
-  issue_span(own, "issue wgmma", issued, where);
-  record(engines.tensor_track, SpanKind::tensor, fmt::format("wgmma {}", own.results), start, end,
-         where, own.track);
+  for (int t = 0; t < threads; ++t) self(cta, first_thread + t).clock = taken;
+  issue_span(own, "issue " + name, issued, where);
+  record(engines.tensor_track, SpanKind::tensor, fmt::format("{} {}", name, own.results), start,
+         end, where, own.track);
   return end;
 }
 

@@ -45,8 +45,8 @@ class Timeline {
 
   Timing const& timing() const { return timing_; }
   double clock(int cta, int thread) const { return self(cta, thread).clock; }
-  /// The thread executes an instruction: its clock moves on by what that costs. (Not that of wgmma
-  /// and mma.sync, whose time wgmma() and mma_sync() give.)
+  /// The thread executes an instruction: its clock moves on by what that costs. (Not that of wgmma,
+  /// tcgen05.mma and mma.sync, whose time tensor() and mma_sync() give.)
   void execute(int cta, int thread, Instruction instruction, SourceLocation where);
   /// Threads that execute an instruction together go on from the latest of their clocks.
   void meet(int cta, int first_thread, std::uint32_t lanes);
@@ -74,11 +74,14 @@ class Timeline {
                    SourceLocation where);
   /// A cp.async.
   double copy(int cta, int thread, double bytes, SourceLocation where);
-  /// A wgmma of `operand_bytes` read from shared memory, by the warpgroup whose first thread is
-  /// given. Its threads go on when the tensor cores accept it. `accumulates`: it adds to what is
-  /// there; one that does not begins the warpgroup's next result.
-  double wgmma(int cta, int first_thread, double multiply_adds, double operand_bytes,
-               bool accumulates, SourceLocation where);
+  /// A wgmma or tcgen05.mma of `operand_bytes` read from shared memory, by the warpgroup, or the
+  /// thread, whose first thread is given. Its threads go on when the tensor cores accept it.
+  /// `accumulates`: it adds to what is there; one that does not begins the threads' next result.
+  double tensor(int cta, int first_thread, int threads, std::string const& name,
+                double multiply_adds, double operand_bytes, bool accumulates, SourceLocation where);
+  /// A warp's load of `bytes` from tensor memory, or store: it handles a
+  /// result, the next one where it has waited for a barrier before.
+  double tensor_memory(int cta, int thread, double bytes, SourceLocation where);
   /// An mma.sync of the warp with that first thread; its threads wait for the result.
   void mma_sync(int cta, int first_thread, double multiply_adds, SourceLocation where);
 
@@ -92,6 +95,7 @@ class Timeline {
     int results = -1;          ///< accumulations begun, less one
     bool accumulated = false;  ///< the last wgmma added to its result
     bool computes = false;     ///< it has executed wgmma or mma.sync since its last epilogue
+    bool waited = false;       ///< for a barrier, since it loaded from tensor memory last
     double epilogue_begin = 0;
     double epilogue_end = -1;  ///< negative: none is open
     SourceLocation epilogue_where;

@@ -40,6 +40,8 @@ std::string_view to_string(FindingKind kind) {
       return "mbarrier_misuse";
     case FindingKind::exited_cta:
       return "exited_cta";
+    case FindingKind::tensor_memory_misuse:
+      return "tensor_memory_misuse";
     case FindingKind::deadlock:
       return "deadlock";
     case FindingKind::bank_conflicts:

@@ -1,0 +1,229 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tegula/arch/mma_text.hpp"
+#include "tegula/arch/shared.hpp"
+#include "tegula/arch/source_location.hpp"
+#include "tegula/arch/tcgen05_descriptor.hpp"
+#include "tegula/arch/tcgen05_operands.hpp"
+#include "tegula/arch/tensor_memory_address.hpp"
+#include "tegula/atom/mma_spec.hpp"
+#include "tegula/macros.hpp"
+#if !TEGULA_GPU
+#include "tegula/sim/hooks.hpp"
+#endif
+
+/// Blackwell's tensor memory and the tensor cores that work on it: PTX ISA, tcgen05 (sm_100a), for
+/// one CTA (cta_group::1). docs/blackwell.md is the introduction.
+///
+/// tcgen05_ld, st and mma are asynchronous: they are over when a tcgen05_wait_ld or wait_st of the
+/// same warp returns, or, of mma, when a phase is complete for which a tcgen05_commit after them
+/// arrives. What one thread did to tensor memory another one sees where the first executes
+/// tcgen05_fence_before_thread_sync, then the two synchronise, then the other executes
+/// tcgen05_fence_after_thread_sync; of mma, the commit stands for the first fence.
+namespace tegula {
+
+/// Allocates `Columns` columns of tensor memory for the CTA and writes their address to shared
+/// memory, 4 bytes. By a whole warp. Waits until they are free.
+template <int Columns>
+TEGULA_DEVICE void tcgen05_alloc(
+    SharedAddr destination, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(
+      Columns >= kLeastTensorColumns && Columns <= kTensorColumns && (Columns & (Columns - 1)) == 0,
+      "tcgen05.alloc takes a power of two of columns, 32 to 512");
+#if TEGULA_GPU
+  asm volatile(
+      "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(destination),
+      "n"(Columns)
+      : "memory");
+#else
+  sim::tcgen05_alloc(destination, Columns, where);
+#endif
+}
+
+/// Frees what one tcgen05_alloc of as many columns gave. By a whole warp, after all accesses;
+/// before the CTA ends.
+template <int Columns>
+TEGULA_DEVICE void tcgen05_dealloc(
+    TensorAddr address, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(address),
+               "n"(Columns));
+#else
+  sim::tcgen05_dealloc(address, Columns, where);
+#endif
+}
+
+/// The CTA will allocate no more: another one on the multiprocessor may. By a whole warp.
+TEGULA_DEVICE void tcgen05_relinquish_alloc_permit(
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;");
+#else
+  sim::tcgen05_relinquish_alloc_permit(where);
+#endif
+}
+
+#if TEGULA_GPU
+namespace detail {
+
+/// ".32x32b.x4".
+constexpr MmaText tensor_shape_text(TensorShape shape, int repeat) {
+  constexpr char const* names[] = {".32x32b.x", ".16x64b.x", ".16x128b.x", ".16x256b.x"};
+  return MmaText().append(names[static_cast<int>(shape)]).append(repeat);
+}
+template <TensorShape S, int Repeat>
+using TensorShapeText = MmaCharacters<tensor_shape_text(S, Repeat)>;
+
+template <Tcgen05Kind K> struct Tcgen05KindText;
+template <> struct Tcgen05KindText<Tcgen05Kind::f16> { static constexpr char text[] = "f16"; };
+template <> struct Tcgen05KindText<Tcgen05Kind::tf32> { static constexpr char text[] = "tf32"; };
+template <> struct Tcgen05KindText<Tcgen05Kind::f8f6f4> {
+  static constexpr char text[] = "f8f6f4";
+};
+
+}  // namespace detail
+#endif
+
+/// Loads, from tensor memory into a warp's registers, `Repeat` repetitions of a shape side by side.
+/// All lanes give the same address, whose lane is the first of the warp's own (16 lanes further on
+/// for the upper half of them). The registers are there after tcgen05_wait_ld.
+template <TensorShape S, int Repeat, class Register, int Count>
+TEGULA_DEVICE void tcgen05_ld(Register (&registers)[Count], TensorAddr address,
+                              [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(sizeof(Register) == 4 && Count == Repeat * registers_of(S),
+                "tcgen05.ld: the shape has other registers");
+#if TEGULA_GPU
+  detail::Tcgen05Statement<Count>::template load<detail::TensorShapeText<S, Repeat>>(
+      reinterpret_cast<std::uint32_t(&)[Count]>(registers), address);
+#else
+  sim::tcgen05_ld(S, Repeat, registers, address, where);
+#endif
+}
+
+/// Likewise stores registers to tensor memory. What they held is there after tcgen05_wait_st; the
+/// registers themselves are free at once.
+template <TensorShape S, int Repeat, class Register, int Count>
+TEGULA_DEVICE void tcgen05_st(Register const (&registers)[Count], TensorAddr address,
+                              [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(sizeof(Register) == 4 && Count == Repeat * registers_of(S),
+                "tcgen05.st: the shape has other registers");
+#if TEGULA_GPU
+  detail::Tcgen05Statement<Count>::template store<detail::TensorShapeText<S, Repeat>>(
+      reinterpret_cast<std::uint32_t const(&)[Count]>(registers), address);
+#else
+  sim::tcgen05_st(S, Repeat, registers, address, where);
+#endif
+}
+
+/// Waits for all tcgen05_ld of the warp.
+TEGULA_DEVICE void tcgen05_wait_ld(
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
+#else
+  sim::tcgen05_wait_ld(where);
+#endif
+}
+/// Keeps the compiler from reading loaded registers before this point: after the tcgen05_wait_ld
+/// that ends the load. Costs no instruction.
+template <class Register, int Count> TEGULA_DEVICE void tcgen05_pin(Register (&registers)[Count]) {
+#if TEGULA_GPU
+  detail::Tcgen05Statement<Count>::pin(reinterpret_cast<std::uint32_t(&)[Count]>(registers));
+#else
+  static_cast<void>(registers);
+#endif
+}
+
+/// Waits for all tcgen05_st of the warp.
+TEGULA_DEVICE void tcgen05_wait_st(
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");
+#else
+  sim::tcgen05_wait_st(where);
+#endif
+}
+
+/// What this thread did to tensor memory comes before what it releases from now on.
+TEGULA_DEVICE void tcgen05_fence_before_thread_sync(
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
+#else
+  sim::tcgen05_fence_before_thread_sync(where);
+#endif
+}
+
+/// What this thread does to tensor memory from now on comes after what it has acquired.
+TEGULA_DEVICE void tcgen05_fence_after_thread_sync(
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+#else
+  sim::tcgen05_fence_after_thread_sync(where);
+#endif
+}
+
+/// D(m, n) = A * B + (accumulate ? D : 0), with D in tensor memory, row i of it in lane i (m 64: in
+/// lane i of each 16, the next 16 rows 32 lanes on) and a column for each of its n; A and B in
+/// shared memory, given by matrix descriptors. Started by one thread; those of one thread, of one
+/// shape and kind, are performed in their order. From its start until a tcgen05_commit after it has
+/// arrived and been waited for, D belongs to the tensor core, and so do A and B as they are read.
+template <MmaSpec S>
+TEGULA_DEVICE void tcgen05_mma(TensorAddr d, std::uint64_t a_descriptor, std::uint64_t b_descriptor,
+                               bool accumulate,
+                               [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(is_tensor_memory_mma(S) && S.operands == MmaOperands::ss,
+                "tcgen05_mma: the spec is of none with A in shared memory");
+  constexpr std::uint32_t instruction = tcgen05_instruction_descriptor(S);
+#if TEGULA_GPU
+  asm volatile(
+      "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::1.kind::%5 [%0], %1, %2, %3, p; }" ::
+          "r"(d),
+      "l"(a_descriptor), "l"(b_descriptor), "r"(instruction),
+      "r"(static_cast<std::uint32_t>(accumulate)),
+      "C"(detail::Tcgen05KindText<tcgen05_kind(S)>::text)
+      : "memory");
+#else
+  sim::tcgen05_mma(tcgen05_kind(S), S.operands, d, a_descriptor, b_descriptor, instruction,
+                   accumulate, where);
+#endif
+}
+
+/// The same with A in tensor memory: row i in a lane as of D, its K elements packed into eight
+/// columns.
+template <MmaSpec S>
+TEGULA_DEVICE void tcgen05_mma_ts(
+    TensorAddr d, TensorAddr a, std::uint64_t b_descriptor, bool accumulate,
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(is_tensor_memory_mma(S) && S.operands == MmaOperands::ts,
+                "tcgen05_mma_ts: the spec is of none with A in tensor memory");
+  constexpr std::uint32_t instruction = tcgen05_instruction_descriptor(S);
+#if TEGULA_GPU
+  asm volatile(
+      "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::1.kind::%5 [%0], [%1], %2, %3, p; }" ::
+          "r"(d),
+      "r"(a), "l"(b_descriptor), "r"(instruction), "r"(static_cast<std::uint32_t>(accumulate)),
+      "C"(detail::Tcgen05KindText<tcgen05_kind(S)>::text)
+      : "memory");
+#else
+  sim::tcgen05_mma(tcgen05_kind(S), S.operands, d, a, b_descriptor, instruction, accumulate, where);
+#endif
+}
+
+/// Arrives at an mbarrier of this CTA, once, when all tcgen05_mma that this thread has started are
+/// over.
+TEGULA_DEVICE void tcgen05_commit(
+    SharedAddr mbarrier, [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile(
+      "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(mbarrier)
+      : "memory");
+#else
+  sim::tcgen05_commit(mbarrier, where);
+#endif
+}
+
+}  // namespace tegula

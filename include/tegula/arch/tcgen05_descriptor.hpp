@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tegula/arch/wgmma_descriptor.hpp"
+#include "tegula/atom/mma_spec.hpp"
+#include "tegula/macros.hpp"
+
+/// What tcgen05.mma is told of its operands: the instruction descriptor, and the matrix descriptors
+/// of those in shared memory. PTX ISA, "Instruction descriptor", "Shared memory descriptor".
+namespace tegula {
+
+/// .kind of a tcgen05.mma.
+enum class Tcgen05Kind : std::uint8_t { f16, tf32, f8f6f4 };
+
+TEGULA_HOST_DEVICE constexpr Tcgen05Kind tcgen05_kind(MmaSpec const& s) {
+  return bits(s.a) == 8       ? Tcgen05Kind::f8f6f4
+         : s.a == DType::tf32 ? Tcgen05Kind::tf32
+                              : Tcgen05Kind::f16;
+}
+
+namespace detail {
+/// The number of an operand's type within its kind.
+TEGULA_HOST_DEVICE constexpr std::uint32_t tcgen05_format(DType type) {
+  switch (type) {
+    case DType::bf16:
+    case DType::e5m2:
+      return 1;
+    case DType::tf32:
+      return 2;
+    default:  // f16, e4m3
+      return 0;
+  }
+}
+}  // namespace detail
+
+/// The instruction descriptor of kinds f16, tf32 and f8f6f4: type of D from bit 4 (f32: 1), of A
+/// from bit 7, of B from bit 10; negation of A and B bits 13 and 14; MN-major A and B bits 15 and
+/// 16; n / 8 from bit 17, m / 16 from bit 24.
+TEGULA_HOST_DEVICE constexpr std::uint32_t tcgen05_instruction_descriptor(MmaSpec const& s) {
+  return 1u << 4 | detail::tcgen05_format(s.a) << 7 | detail::tcgen05_format(s.b) << 10 |
+         (s.negate_a ? 1u : 0u) << 13 | (s.negate_b ? 1u : 0u) << 14 |
+         (s.a_major == Major::mn ? 1u : 0u) << 15 | (s.b_major == Major::mn ? 1u : 0u) << 16 |
+         static_cast<std::uint32_t>(s.n / 8) << 17 | static_cast<std::uint32_t>(s.m / 16) << 24;
+}
+
+/// What the fields of an instruction descriptor mean, unchecked (tensor_memory_mma refuses what is
+/// no instruction). Bits that stand for what the simulated machine has not, and formats that the
+/// kind has not, are in `unknown`.
+struct Tcgen05Instruction {
+  MmaSpec spec;
+  std::uint32_t unknown = 0;
+};
+constexpr Tcgen05Instruction decode_tcgen05_instruction(Tcgen05Kind kind, MmaOperands operands,
+                                                        std::uint32_t bits_) {
+  auto const format = [&](std::uint32_t number) {
+    if (kind == Tcgen05Kind::tf32) return DType::tf32;
+    if (kind == Tcgen05Kind::f16) return number == 1 ? DType::bf16 : DType::f16;
+    return number == 1 ? DType::e5m2 : DType::e4m3;
+  };
+  std::uint32_t const a = bits_ >> 7 & 7, b = bits_ >> 10 & 7;
+  MmaSpec const spec = {.sm = 100,
+                        .m = static_cast<int>(bits_ >> 24 & 31) * 16,
+                        .n = static_cast<int>(bits_ >> 17 & 63) * 8,
+                        .k = 256 / bits(format(a)),
+                        .d = DType::f32,
+                        .a = format(a),
+                        .b = format(b),
+                        .c = DType::f32,
+                        .operands = operands,
+                        .a_major = (bits_ >> 15 & 1) != 0 ? Major::mn : Major::k,
+                        .b_major = (bits_ >> 16 & 1) != 0 ? Major::mn : Major::k,
+                        .negate_a = (bits_ >> 13 & 1) != 0,
+                        .negate_b = (bits_ >> 14 & 1) != 0};
+  return {spec, bits_ ^ tcgen05_instruction_descriptor(spec)};
+}
+
+/// Bits 32 to 63 of the matrix descriptor of an operand that tcgen05.mma reads: the distances mean
+/// what they mean to wgmma; bits 46 to 48 are 1, and the swizzle's number begins at bit 61. Bits 0
+/// to 31 are wgmma's.
+TEGULA_HOST_DEVICE constexpr std::uint32_t tcgen05_descriptor_high(WgmmaDescriptor const& d) {
+  std::uint32_t const mode = d.swizzle_bytes == 0     ? 0
+                             : d.swizzle_bytes == 128 ? 2
+                             : d.swizzle_bytes == 64  ? 4
+                                                      : 6;
+  return static_cast<std::uint32_t>(d.stride_offset >> 4) | 1u << 14 | mode << 29;
+}
+
+/// wgmma's descriptor of the same operand, by which what both read is found; `valid` is false where
+/// a bit is not what this generation wants.
+struct Tcgen05Operand {
+  std::uint64_t as_wgmma = 0;
+  bool valid = false;
+};
+constexpr Tcgen05Operand decode_tcgen05_descriptor(std::uint64_t bits) {
+  std::uint64_t const mode = bits >> 61;
+  std::uint64_t const as_wgmma_mode = mode == 2 ? 1 : mode == 4 ? 2 : mode == 6 ? 3 : 0;
+  bool const known = mode == 0 || mode == 2 || mode == 4 || mode == 6;
+  std::uint64_t const fields = bits & 0x3fff'3fff'3fffull;
+  bool const rest = (bits & ~(std::uint64_t{7} << 61)) == (fields | std::uint64_t{1} << 46);
+  return {fields | as_wgmma_mode << 62, known && rest};
+}
+
+}  // namespace tegula

@@ -1,0 +1,228 @@
+#pragma once
+
+#include "tegula/arch/barrier.hpp"
+#include "tegula/arch/grid_dependency.hpp"
+#include "tegula/arch/tcgen05.hpp"
+#include "tegula/arch/warp.hpp"
+#include "tegula/kernel/epilogue_sm90.hpp"
+#include "tegula/kernel/gemm_operand_tiles.hpp"
+#include "tegula/kernel/gemm_sm100_config.hpp"
+#include "tegula/pipeline/tensor_memory_pipeline.hpp"
+#include "tegula/pipeline/tma_pipeline.hpp"
+#include "tegula/pipeline/work_tiles.hpp"
+#include "tegula/sim/limits.hpp"
+#include "tegula/tensor/tensor_memory.hpp"
+#include "tegula/tensor/tiled_mma.hpp"
+#include "tegula/tensor/tma.hpp"
+
+namespace tegula {
+
+/// Warp-specialised persistent GEMM on Blackwell's tensor cores:
+/// D = activation(alpha scale_a scale_b A B + beta C + bias), accumulated in f32 in tensor memory.
+///
+/// Three roles walk the same list of tiles:
+///
+///     load      (a thread of warp 0)  for each tile, each step of K:  wait until a stage of shared
+///                                     memory is empty, fetch A and B into it
+///     multiply  (a thread of warp 1)  for each tile:  wait until accumulators are empty;
+///                                     for each step of K:  wait until a stage is full, multiply,
+///                                     have it given back when that is done
+///     epilogue  (warps 4 to 7)        for each tile:  wait until accumulators are full, load them
+///                                     from tensor memory, give them back, finish and store them
+///                                     (epilogue_sm90.hpp)
+///
+/// There are accumulators for two tiles, so the epilogue of one lies under the main loop of the
+/// next.
+///
+/// Legend: g, s, t, r for tiles in global memory, shared, tensor and register memory; tC..
+/// partitioned for C = A B^T.
+template <GemmSm100Config C> struct GemmSm100 {
+  using Params =
+      GemmSm90Params;  // whose clusters are single CTAs here, and do not meet in lockstep
+
+  static constexpr GemmSm100Config config = C;
+  static constexpr int threads = 256;
+  static constexpr int min_ctas_per_sm = 1;
+  static constexpr bool programmatic_dependent_launch = true;  // by griddepcontrol_wait
+  static constexpr int stages = tegula::stages(C);
+  static constexpr int block_k = tegula::block_k(C);
+  static constexpr int block_n = C.block_n;
+  static constexpr int columns = tensor_columns(C);  // of tensor memory
+  static_assert(stages >= 2);
+
+  using TileA = SharedTile<type_of<C.a>, a_tile(C, stages)>;  // (block_m, block_k, stages)
+  using TileB = SharedTile<type_of<C.b>, b_tile(C, stages)>;  // (block_n, block_k, stages)
+  using CopyA = TmaCopy<a_fetch(C)>;
+  using CopyB = TmaCopy<b_fetch(C)>;
+  using Operands = GemmOperandTiles<C, block_k>;
+  using Ring = TmaPipeline<stages, 1>;  // a stage is given back by one tcgen05_commit
+  using Results = TensorMemoryPipeline<C.accumulators, 4>;
+  using WorkTiles = WorkTileIterator<work_tiles(C)>;
+  using Mma = TensorMemoryMma<tensor_memory_mma(C.a, C.b, DType::f32, C.block_m, block_n, C.a_major,
+                                                C.b_major)>;
+  /// A lane's accumulators of 16 rows a warp, in the order that the epilogue takes: (MMA, 1, 1).
+  using Accumulator = typename TiledMma<TiledMmaSpec{
+      warpgroup_mma(DType::bf16, DType::bf16, DType::f32, block_n), kWgmmaM, block_n}>::Accumulator;
+  using Epilogue = EpilogueSm90<tegula::epilogue(C)>;
+  // As gemm_sm90's.
+  static constexpr sim::Limits limits = {.bank_conflicts = bits(C.out) == 32 ? 2 : 1};
+
+  struct SharedStorage {
+    TileA a;
+    TileB b;
+    typename Epilogue::Tile d;
+    typename Ring::Storage ring;
+    typename Results::Storage results;
+    typename Epilogue::Barriers epilogue;
+    TensorAddr tmem;
+
+    template <class F> void name_buffers(F&& name) {
+      name("A", a);
+      name("B", b);
+      name("D", d);
+      name("full", ring.full);
+      name("empty", ring.empty);
+      name("tile_full", results.full);
+      name("tile_empty", results.empty);
+      name("C", epilogue.c);
+      name("tmem", tmem);
+    }
+  };
+  static_assert(sizeof(SharedStorage) <= 227 * 1024);
+
+  static constexpr char const* role(int warp) {
+    return warp == 0 ? "load" : warp == 1 ? "multiply" : warp < 4 ? "idle" : "epilogue";
+  }
+  TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) {
+    return {p.schedule.clusters, 1, 1};
+  }
+
+  TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
+    int const warp = warp::shfl(warp_id(), 0);  // the same in all lanes
+    Ring const ring{smem.ring};
+    Results const results{smem.results};
+    SharedAddr const tmem_at = shared_address(&smem.tmem);
+    if (thread_idx() == 32) {
+      prefetch_tensor_map(p.problem.a);
+      prefetch_tensor_map(p.problem.b);
+      Epilogue::prefetch_maps(p.epilogue);
+    }
+    if (warp == 2) {
+      tcgen05_alloc<columns>(tmem_at);
+      tcgen05_relinquish_alloc_permit();
+    }
+    if (thread_idx() == 128) {
+      ring.init();
+      results.init();
+      Epilogue::init(smem.epilogue);
+      fence_mbarrier_init();
+    }
+    cta::sync();  // the barriers and the address of tensor memory are known to all
+    TensorAddr const tmem = ld_shared<TensorAddr>(tmem_at);
+    WorkTiles work{p.schedule.tiling, p.schedule.clusters, p.schedule.initial_tiles};
+
+    if (warp >= 4) {
+      store(p, smem, results, tmem, work);
+    } else if (warp < 2) {
+      if (warp::elect_one()) {
+        if (warp == 0) {
+          load(p, smem, ring, work);
+        } else {
+          multiply(p, smem, ring, results, tmem, work);
+        }
+      }
+      warp::sync();
+    }
+    cta::sync();  // nobody uses tensor memory any more
+    if (warp == 2) tcgen05_dealloc<columns>(tmem);
+  }
+
+ private:
+  /// Steps of K, at least one: those beyond K add zeros.
+  TEGULA_DEVICE static int steps_of_k(Params const& p) {
+    int const steps = (p.problem.k + block_k - 1) / block_k;
+    return steps < 1 ? 1 : steps;
+  }
+
+  /// One thread: every tile's steps of K, each into the next stage of the ring.
+  TEGULA_DEVICE static void load(Params const& p, SharedStorage& smem, Ring const& ring,
+                                 WorkTiles& work) {
+    griddepcontrol_wait();  // the launch before this one has written A, B, C
+    typename Ring::State state;
+    int const steps = steps_of_k(p);
+    CopyA const g2sA{0};
+    CopyB const g2sB{0};
+    auto const sA = tensor(smem.a);  // (block_m, block_k, stages)
+    auto const sB = tensor(smem.b);  // (block_n, block_k, stages)
+    while (!work.done()) {
+      auto const gA = Operands::a(p.problem, work);  // (block_m, block_k, steps)
+      auto const gB = Operands::b(p.problem, work);  // (block_n, block_k, steps)
+#pragma unroll 1
+      for (int k = 0; k < steps; ++k) {
+        SharedAddr const full = ring.acquire(state, CopyA::bytes + CopyB::bytes);
+        copy(g2sA, gA(_, _, k), sA(_, _, state.stage), full);
+        copy(g2sB, gB(_, _, k), sB(_, _, state.stage), full);
+        state.next();
+      }
+      work.next();
+      work.find();
+    }
+    griddepcontrol_launch_dependents();
+  }
+
+  /// One thread: every tile's products.
+  TEGULA_DEVICE static void multiply(Params const& p, SharedStorage& smem, Ring const& ring,
+                                     Results const& results, TensorAddr tmem, WorkTiles& work) {
+    typename Ring::State state;
+    typename Results::State result;
+    int const steps = steps_of_k(p);
+    Mma const mma;
+    auto const tCsA = mma.partition_a(tensor(smem.a));  // (MMA_K, stages)
+    auto const tCsB = mma.partition_b(tensor(smem.b));  // (MMA_K, stages)
+    auto const tCtC =
+        tensor_memory_tiles<float, block_n, C.accumulators>(tmem);  // (128, block_n, accumulators)
+    while (!work.done()) {
+      results.acquire(result);
+#pragma unroll 1
+      for (int k = 0; k < steps; ++k) {
+        ring.wait(state);
+        gemm(mma, tCsA(_, state.stage), tCsB(_, state.stage), tCtC(_, _, result.stage), k > 0);
+        tcgen05_commit(ring.empty(state.stage));  // when the products have read the stage
+        state.next();
+      }
+      results.commit(result.stage);
+      result.next();
+      work.next();
+    }
+  }
+
+  /// Four warps: every tile's end. Each has 32 rows, and finishes 16 at a time.
+  TEGULA_DEVICE static void store(Params const& p, SharedStorage& smem, Results const& results,
+                                  TensorAddr tmem, WorkTiles& work) {
+    Epilogue epilogue{p.epilogue, p.problem.m, p.problem.n, smem.d, smem.epilogue};
+    typename Results::State result;
+    auto const tCtC =
+        tensor_memory_tiles<float, block_n, C.accumulators>(tmem);  // (128, block_n, accumulators)
+    int const first_row = 32 * (warp_id() % 4);
+    while (!work.done()) {
+      results.wait(result);
+#pragma unroll 1
+      for (int row = 0; row < 32; row += 16) {
+        auto const own = part<16, block_n>(
+            domain_offset(tCtC(_, _, result.stage), first_row + row, 0));  // (16, block_n)
+        Accumulator tCrC;
+        copy(own, tCrC);
+        tcgen05_wait_ld();
+        tcgen05_pin(tCrC);
+        if (row == 16) results.release(result.stage);
+        epilogue.store(tCrC, work.m + row, work.n, work.batch, false);
+      }
+      result.next();
+      work.next();
+      work.find();
+    }
+    epilogue.drain();
+  }
+};
+
+}  // namespace tegula

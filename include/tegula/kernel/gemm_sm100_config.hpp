@@ -1,0 +1,81 @@
+#pragma once
+
+#include "tegula/arch/tensor_memory_address.hpp"
+#include "tegula/atom/mma_spec.hpp"
+#include "tegula/kernel/epilogue_sm90_config.hpp"
+#include "tegula/kernel/gemm_sm90_config.hpp"
+#include "tegula/numeric/dtype.hpp"
+#include "tegula/pipeline/work_tiles.hpp"
+#include "tegula/tensor/tma_box.hpp"
+
+namespace tegula {
+
+/// One configuration of the Blackwell GEMM kernel: everything inside a CTA's tile of 128 x block_n
+/// elements of D, whose accumulators lie twice in tensor memory. K is walked 128 bytes at a time.
+struct GemmSm100Config {
+  DType a = DType::bf16;
+  DType b = DType::bf16;
+  DType out = DType::bf16;
+  Major a_major = Major::k;
+  Major b_major = Major::k;
+  int block_n = 256;
+  int store_buffers = 2;   ///< of each warp of the epilogue, for D on its way out
+  bool activates = false;  ///< whether D is activated: by which function is known only at run time
+
+  /// Rows of a tile of D: the lanes of tensor memory.
+  static constexpr int block_m = kTensorLanes;
+  /// Tiles whose accumulators there is room for: one is computed while another is stored.
+  static constexpr int accumulators = 2;
+
+  constexpr bool operator==(GemmSm100Config const&) const = default;
+};
+
+/// Elements of K in a stage: 128 bytes of a row, the span of the widest swizzle.
+constexpr int block_k(GemmSm100Config const& c) { return 1024 / bits(c.a); }
+
+/// The tiles of A and B in shared memory, (mn, block_k, stages), and how they come there.
+constexpr OperandTile a_tile(GemmSm100Config const& c, int stages = 1) {
+  return {bits(c.a), c.block_m, block_k(c), c.a_major == Major::k ? 1 : 0, stages};
+}
+constexpr OperandTile b_tile(GemmSm100Config const& c, int stages = 1) {
+  return {bits(c.b), c.block_n, block_k(c), c.b_major == Major::k ? 1 : 0, stages};
+}
+constexpr TmaBoxes a_fetch(GemmSm100Config const& c) { return tma_boxes(a_tile(c)); }
+constexpr TmaBoxes b_fetch(GemmSm100Config const& c) { return tma_boxes(b_tile(c)); }
+
+/// Of the four warps of a warpgroup, each of which reaches 32 rows of the tile and stores 16 at a
+/// time.
+constexpr EpilogueSm90Spec epilogue(GemmSm100Config const& c) {
+  return {.out = c.out,
+          .n = c.block_n,
+          .warps = 4,
+          .warp_rows = 32,
+          .first_thread = kWarpgroupSize,
+          .buffers = c.store_buffers,
+          .activates = c.activates};
+}
+constexpr WorkTileSpec work_tiles(GemmSm100Config const& c) {
+  return {.m = c.block_m, .n = c.block_n};
+}
+constexpr TileWidths tile_widths(GemmSm100Config const& c) { return {c.block_n, 0}; }
+
+/// Columns of tensor memory that the kernel allocates: a power of two.
+constexpr int tensor_columns(GemmSm100Config const& c) {
+  int columns = kLeastTensorColumns;
+  while (columns < c.accumulators * c.block_n) columns *= 2;
+  return columns;
+}
+
+constexpr int stage_bytes(GemmSm100Config const& c) { return a_fetch(c).bytes + b_fetch(c).bytes; }
+/// Shared memory besides the stages: D on its way out; barriers, with room for alignment.
+constexpr int epilogue_bytes(GemmSm100Config const& c) {
+  OperandTile const d = store_tile(epilogue(c));
+  return d.stages * d.mn * d.k * d.bits / 8 + 1024;
+}
+/// As many stages as the 227 KB of a CTA hold.
+constexpr int stages(GemmSm100Config const& c) {
+  int const most = (227 * 1024 - epilogue_bytes(c)) / stage_bytes(c);
+  return most < 12 ? most : 12;
+}
+
+}  // namespace tegula

@@ -1,0 +1,184 @@
+"""Arrays in a GPU's memory as the kernels' operands: DLPack, or __cuda_array_interface__, of whoever made them."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ._problems import CODES, Operand, normalised
+from .errors import ArgumentError
+from .machine import Machine
+
+_CUDA = 2  # kDLCUDA
+# The library's types by DLPack's code and bits, and those of raw bits.
+_BY_DLPACK = {(2, 16): "f16", (4, 16): "bf16", (2, 32): "f32", (10, 8): "e4m3", (12, 8): "e5m2"}
+_BY_TYPESTR = {"<f2": "f16", "<f4": "f32"}
+_RAW_BITS = {"f16": 16, "bf16": 16, "e4m3": 8, "e5m2": 8}
+
+
+class _Device(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int32), ("index", ctypes.c_int32)]
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", _Device),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+
+
+class GpuOperand(NamedTuple):
+    """An operand, the GPU that it is on, and what keeps its memory while it is used."""
+
+    operand: Operand
+    device: int
+    owner: object
+
+
+def is_on_gpu(array: Any) -> bool:
+    """Whether an array lies in the memory of a CUDA GPU, as far as it tells."""
+    device = getattr(array, "__dlpack_device__", None)
+    if device is not None:
+        return int(device()[0]) == _CUDA
+    return hasattr(array, "__cuda_array_interface__")
+
+
+def _said_type(operation: str, name: str, own: str | None, what: str, raw_bits: int, said: str | None) -> str:
+    """The library's name of the elements: the array's own, or what `said` says of raw bits."""
+    if said is not None and said not in CODES:
+        raise ArgumentError(f"{operation}: dtype is {said!r}; it must be one of {', '.join(CODES)}.")
+    if own is not None:
+        if said in (None, own) or (own == "f32" and said == "tf32"):
+            return said or own
+        raise ArgumentError(f"{operation}: {name} has elements of {own}, and dtype is {said!r}.")
+    if said is not None and _RAW_BITS.get(said) == raw_bits:
+        return said
+    raise ArgumentError(
+        f"{operation}: {name} has elements of {what}; f16, bf16, f32, float8_e4m3fn and float8_e5m2 are computed, and "
+        "raw bits of the type that dtype= names."
+    )
+
+
+def _compact(shape: tuple[int, ...]) -> list[int]:
+    """Strides in elements of an array in C order."""
+    strides: list[int] = []
+    inner = 1
+    for extent in reversed(shape):
+        strides.insert(0, inner)
+        inner *= extent
+    return strides
+
+
+def _by_dlpack(operation: str, name: str, array: Any, said: str | None) -> GpuOperand:
+    # -1: the caller's streams are the caller's to order; the work is queued on the current one.
+    try:
+        capsule = array.__dlpack__(stream=-1)
+    except Exception as error:  # whatever the array's library raises
+        raise ArgumentError(f"{operation}: {name} does not give its memory by DLPack: {error}") from error
+    tensor = _DLTensor.from_address(_pointer_of(capsule, b"dltensor"))
+    shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
+    said_strides = [tensor.strides[i] for i in range(tensor.ndim)] if tensor.strides else _compact(shape)
+    strides = normalised(shape, said_strides)
+    own = _BY_DLPACK.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
+    raw = tensor.bits if tensor.code == 1 and tensor.lanes == 1 else 0
+    what = f"DLPack's type {tensor.code} of {tensor.bits} bits"
+    address = (tensor.data or 0) + tensor.byte_offset
+    dtype = _said_type(operation, name, own, what, raw, said)
+    operand = Operand(name, dtype, address, shape, strides, f"a contiguous copy of {name}")
+    return _checked(operation, name, operand, int(array.__dlpack_device__()[1]), capsule)
+
+
+def _by_interface(operation: str, name: str, array: Any, said: str | None) -> GpuOperand:
+    said_by_array = array.__cuda_array_interface__
+    shape, typestr = tuple(said_by_array["shape"]), said_by_array["typestr"]
+    size = int(typestr[2:])
+    raw = 8 * size if typestr[1] == "u" else 0
+    dtype = _said_type(operation, name, _BY_TYPESTR.get(typestr), typestr, raw, said)
+    strides = said_by_array.get("strides") or [size * stride for stride in _compact(shape)]
+    if any(stride % size for stride in strides):
+        raise ArgumentError(f"{operation}: {name} has strides of {tuple(strides)} bytes; they must be whole elements of {size}.")
+    elements = normalised(shape, [stride // size for stride in strides])
+    operand = Operand(name, dtype, said_by_array["data"][0], shape, elements, f"a contiguous copy of {name}")
+    return _checked(operation, name, operand, _current_device(), array)
+
+
+def _checked(operation: str, name: str, operand: Operand, device: int, owner: object) -> GpuOperand:
+    if any(stride < 0 for stride in operand.strides):
+        raise ArgumentError(f"{operation}: {name} has negative strides {operand.strides}: use {operand.remedy}.")
+    if 0 not in operand.shape and not operand.address:
+        raise ArgumentError(f"{operation}: {name} has no memory: it was freed.")
+    return GpuOperand(operand, device, owner)
+
+
+def gpu_operand(operation: str, name: str, array: Any, said: str | None = None) -> GpuOperand:
+    """An array of the caller's. `said` is what raw bits are. Raises ArgumentError."""
+    if not is_on_gpu(array):
+        where = "in the host's memory" if hasattr(array, "__array__") or hasattr(array, "__dlpack__") else "no array"
+        raise ArgumentError(f"{operation}: {name} is {where}, and the other operands are on a GPU; all must be.")
+    make = _by_dlpack if hasattr(array, "__dlpack__") else _by_interface
+    return make(operation, name, array, said)
+
+
+@functools.lru_cache(maxsize=None)
+def gpu_machine(index: int) -> Machine:
+    """GPU number `index`, made when it is first asked for."""
+    return Machine(f"cuda:{index}")
+
+
+def shared_device(operation: str, operands: dict[str, GpuOperand]) -> int:
+    """The GPU that all are on. Raises ArgumentError."""
+    (first, of), *others = operands.items()
+    for name, operand in others:
+        if operand.device != of.device:
+            raise ArgumentError(
+                f"{operation}: {first} is on GPU {of.device}, and {name} on GPU {operand.device}; they must share one."
+            )
+    return of.device
+
+
+def _current_device() -> int:
+    cupy = sys.modules.get("cupy")
+    return int(cupy.cuda.Device().id) if cupy is not None else 0
+
+
+def current_stream(device: int) -> Callable[[], int]:
+    """What gives the current stream of a GPU, as PyTorch or CuPy has it where one of them is in use; else the default one."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+        if raw is not None:
+            return functools.partial(raw, device)
+        return lambda: int(torch.cuda.current_stream(device).cuda_stream)
+    cupy = sys.modules.get("cupy")
+    if cupy is not None:
+        return lambda: int(cupy.cuda.get_current_stream().ptr)
+    return lambda: 0
+
+
+_NAMES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "tf32": "float32"}
+
+
+def empty(operation: str, like: Any, shape: tuple[int, ...], dtype: str) -> Any:
+    """A new array of the library that made `like`, on its GPU. Raises ArgumentError where that cannot be done."""
+    maker = type(like).__module__.partition(".")[0]
+    module = sys.modules.get(maker)
+    if maker == "torch" and module is not None:
+        return module.empty(shape, dtype=getattr(module, _NAMES[dtype]), device=like.device)
+    if maker == "cupy" and module is not None and dtype != "bf16":
+        with like.device:
+            return module.empty(shape, dtype=_NAMES[dtype])
+    raise ArgumentError(f"{operation}: out is left out, and no array of {maker} of {dtype} can be made for it; pass out=.")

@@ -1,0 +1,172 @@
+"""The kernels on arrays in a GPU's memory, and launches that are prepared once and made many times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ctypes import byref, c_void_p
+from typing import Any, NamedTuple
+
+from . import _problems
+from ._gpu_arrays import GpuOperand, current_stream, empty, gpu_machine, gpu_operand, shared_device
+from ._library import check, fail, library
+from .errors import ArgumentError
+from .machine import Machine
+
+_run = library.tegula_launch_run
+
+
+class _Call(NamedTuple):
+    """A problem on a GPU: the library's arguments, what they point to, and its results."""
+
+    arguments: Any
+    device: int
+    owners: list[object]
+    results: list[Any]
+
+
+def _given(operation: str, arrays: dict[str, Any], said: dict[str, str | None]) -> dict[str, GpuOperand]:
+    return {name: gpu_operand(operation, name, x, said.get(name)) for name, x in arrays.items() if x is not None}
+
+
+def _machine(operation: str, machine: Machine | None, device: int) -> Machine:
+    """The machine of a GPU's arrays, which a caller may name."""
+    if machine is None:
+        return gpu_machine(device)
+    if not isinstance(machine, Machine) or machine.is_simulated:
+        what = machine.name if isinstance(machine, Machine) else type(machine).__name__
+        raise ArgumentError(f"{operation}: the operands are on GPU {device}, and machine is {what}; leave it out.")
+    return machine
+
+
+def _gemm(
+    a: Any,
+    b: Any,
+    *,
+    c: Any = None,
+    bias: Any = None,
+    alpha: float = 1.0,
+    beta: float | None = None,
+    activation: str = "none",
+    scale_a: Any = None,
+    scale_b: Any = None,
+    dtype: str | None = None,
+    dtype_b: str | None = None,
+    out_dtype: str | None = None,
+    out: Any = None,
+) -> _Call:
+    arrays = {"a": a, "b": b, "c": c, "bias": bias, "scale_a": scale_a, "scale_b": scale_b}
+    held = _given("gemm", arrays, {"a": dtype, "b": dtype_b or (dtype if type(b) is type(a) else None)})
+    for name in ("scale_a", "scale_b"):
+        if name in held and (held[name].operand.type != "f32" or set(held[name].operand.shape) - {1}):
+            raise ArgumentError(f"gemm: {name} must be one value of f32 in the GPU's memory.")
+    operands = {name: x.operand for name, x in held.items()}
+    problem = _problems.Gemm(
+        operands["a"],
+        operands["b"],
+        c=operands.get("c"),
+        bias=operands.get("bias"),
+        alpha=alpha,
+        beta=beta,
+        activation=activation,
+        out_dtype=out_dtype,
+        **{name: operands[name].address for name in ("scale_a", "scale_b") if name in operands},
+    )
+    if out is None:
+        out = empty("gemm", a, problem.shape, problem.out_type)
+    held["out"] = gpu_operand("gemm", "out", out)
+    arguments = problem.into(held["out"].operand)
+    return _Call(arguments, shared_device("gemm", held), [x.owner for x in held.values()], [out])
+
+
+def _attention(
+    q: Any,
+    k: Any,
+    v: Any,
+    *,
+    causal: bool = False,
+    scale: float | None = None,
+    window: tuple[int | None, int | None] = (None, None),
+    softcap: float = 0.0,
+    sink: Any = None,
+    dtype: str | None = None,
+    out: Any = None,
+    return_lse: bool = False,
+) -> _Call:
+    held = _given("attention", {"q": q, "k": k, "v": v, "sink": sink}, dict.fromkeys("qkv", dtype))
+    operands = {name: x.operand for name, x in held.items()}
+    problem = _problems.Attention(
+        operands["q"],
+        operands["k"],
+        operands["v"],
+        causal=causal,
+        scale=scale,
+        window=window,
+        softcap=softcap,
+        sink=operands.get("sink"),
+    )
+    if out is None:
+        out = empty("attention", q, problem.shape, operands["q"].type)
+    held["out"] = gpu_operand("attention", "out", out, dtype)
+    results = [out]
+    if return_lse:
+        batch = (problem.batch,) if len(operands["q"].shape) == 4 else ()
+        results.append(empty("attention", q, (*batch, problem.heads, problem.seq_q), "f32"))
+        held["lse"] = gpu_operand("attention", "lse", results[1])
+    arguments = problem.into(held["out"].operand, held["lse"].operand.address if return_lse else None)
+    return _Call(arguments, shared_device("attention", held), [x.owner for x in held.values()], results)
+
+
+def _launch(function: Any, operation: str, call: _Call, machine: Machine | None, stream: int | None) -> Any:
+    stream = current_stream(call.device)() if stream is None else stream
+    _problems.launch(function, _machine(operation, machine, call.device), call.arguments, stream, False)
+    return call.results[0] if len(call.results) == 1 else tuple(call.results)
+
+
+def gemm(a: Any, b: Any, *, machine: Machine | None = None, stream: int | None = None, **options: Any) -> Any:
+    """tegula.gemm on arrays of a GPU."""
+    return _launch(library.tegula_gemm, "gemm", _gemm(a, b, **options), machine, stream)
+
+
+def attention(q: Any, k: Any, v: Any, *, machine: Machine | None = None, stream: int | None = None, **options: Any) -> Any:
+    """tegula.attention on arrays of a GPU."""
+    return _launch(library.tegula_attention, "attention", _attention(q, k, v, **options), machine, stream)
+
+
+class PreparedLaunch:
+    """A call on a GPU whose arguments are checked and whose kernel is chosen: calling it queues it again.
+
+    `result` is what it computes, and is written anew by each call: the array, or with return_lse a pair. The arrays of
+    the arguments are kept; what they hold is read when the kernel runs.
+    """
+
+    def __init__(self, prepare: Any, machine: Machine, call: _Call) -> None:
+        handle = c_void_p()
+        check(prepare(machine._handle, byref(call.arguments), byref(handle)))
+        self._handle: c_void_p | None = handle
+        self._kept = machine, call
+        self._stream: Callable[[], int] = current_stream(call.device)
+        self.result: Any = call.results[0] if len(call.results) == 1 else tuple(call.results)
+
+    def __call__(self, stream: int | None = None) -> Any:
+        """Queues it on a stream (a cudaStream_t's address), else on the current one of PyTorch or CuPy; the result."""
+        status = _run(self._handle, self._stream() if stream is None else stream)
+        if status != 0:
+            fail(status)
+        return self.result
+
+    def __del__(self) -> None:
+        handle = getattr(self, "_handle", None)
+        if handle is not None and library is not None:
+            library.tegula_launch_free(handle)
+
+
+def prepare_gemm(a: Any, b: Any, *, machine: Machine | None = None, **options: Any) -> PreparedLaunch:
+    """tegula.gemm(a, b, ...) on arrays of a GPU, to be queued by calls of what is returned. Raises as gemm does."""
+    call = _gemm(a, b, **options)
+    return PreparedLaunch(library.tegula_gemm_prepare, _machine("gemm", machine, call.device), call)
+
+
+def prepare_attention(q: Any, k: Any, v: Any, *, machine: Machine | None = None, **options: Any) -> PreparedLaunch:
+    """tegula.attention(q, k, v, ...) on arrays of a GPU, likewise."""
+    call = _attention(q, k, v, **options)
+    return PreparedLaunch(library.tegula_attention_prepare, _machine("attention", machine, call.device), call)

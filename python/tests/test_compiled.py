@@ -1,0 +1,132 @@
+"""Kernels compiled when they are first used, and arrays of a GPU, as far as both can be tested without one."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import tegula
+from tegula import ArgumentError, DeviceError, _gpu_arrays
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEGULA_CACHE", str(tmp_path / "cache"))
+
+
+def compiled(kernel: str) -> list[tegula.kernels.CompiledKernel]:
+    try:
+        return tegula.kernels.compile(kernel, "sm_90a")
+    except DeviceError as error:
+        if "was not found" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+def test_a_kernel_is_compiled_once() -> None:
+    assert tegula.kernels.cached() == []
+    name = "attention_sm80 bf16 d32 128x64 4 warps 2 stages ex2_approx"
+    (cold,) = compiled(name)
+    (warm,) = compiled(name)
+    assert not cold.from_cache and cold.registers > 0 and cold.spilled_bytes == 0
+    assert warm.from_cache and warm.path == cold.path
+    (kept,) = tegula.kernels.cached()
+    assert (kept.name, kept.arch, kept.path) == (name, "sm_90a", cold.path)
+    pathlib.Path(cold.path).write_bytes(b"damaged")
+    assert tegula.kernels.cached() == []
+
+
+def test_what_cannot_be_compiled_is_said() -> None:
+    with pytest.raises(ArgumentError, match="no kernel of this build is named 'gemm_sm70'"):
+        tegula.kernels.compile("gemm_sm70")
+    with pytest.raises(ArgumentError, match="architecture is 'hopper'"):
+        tegula.kernels.compile("gemm_sm90", "hopper")
+    with pytest.raises(ArgumentError, match="kernel is 3"):
+        tegula.kernels.compile(3)  # type: ignore[arg-type]
+
+
+def test_without_a_compiler_a_sentence_says_what_to_install() -> None:
+    code = "import tegula; tegula.kernels.compile('attention_sm80', 'sm_80')"
+    environment = {**os.environ, "TEGULA_NVRTC": "/nowhere.so", "PYTHONPATH": os.pathsep.join(sys.path)}
+    answered = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert "DeviceError: TEGULA_NVRTC is /nowhere.so, which cannot be loaded" in answered.stderr
+
+
+class OnGpu:
+    """A NumPy array that says it is on a GPU: what its addresses hold is not looked at."""
+
+    def __init__(self, array: np.ndarray, device: int = 0) -> None:
+        self._array, self._device = array, device
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (2, self._device)
+
+    def __dlpack__(self, *, stream: int | None = None) -> Any:
+        assert stream == -1
+        return self._array.__dlpack__()
+
+
+class ByInterface:
+    """The same by __cuda_array_interface__ alone."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+        self.__cuda_array_interface__ = {**array.__array_interface__, "version": 3}
+
+
+@pytest.mark.parametrize("wrapped", [OnGpu, ByInterface])
+def test_arrays_of_a_gpu_are_understood(wrapped: Any) -> None:
+    whole = np.zeros((6, 8, 10), dtype=np.float16)
+    for array, strides in (
+        (whole, (80, 10, 1)),
+        (whole[1:, 2:5], (80, 10, 1)),
+        (whole.transpose(0, 2, 1), (80, 1, 10)),
+        (whole[:1], (80, 10, 1)),
+    ):
+        operand = _gpu_arrays.gpu_operand("gemm", "a", wrapped(array)).operand
+        assert (operand.type, operand.shape, operand.strides) == ("f16", array.shape, strides)
+        assert operand.address == array.ctypes.data
+    raw = _gpu_arrays.gpu_operand("gemm", "a", wrapped(np.zeros(4, np.uint16)), "bf16").operand
+    assert raw.type == "bf16"
+
+
+A = OnGpu(np.zeros((16, 16), np.float16))
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: tegula.gemm(A, A), "out is left out, and no array of"),
+        (lambda: tegula.gemm(A, np.zeros((16, 16), np.float16)), "b is in the host's memory"),
+        (lambda: tegula.gemm(A, cast(Any, 3)), "b is no array"),
+        (lambda: tegula.gemm(A, A, out=np.zeros((16, 16), np.float16)), "out is in the host's memory"),
+        (lambda: tegula.gemm(A, A, **cast(Any, {"report": True})), "a GPU makes none"),
+        (lambda: tegula.gemm(A, OnGpu(np.zeros((16, 16))), out=A), "b has elements of DLPack's type 2 of 64 bits"),
+        (lambda: tegula.gemm(A, OnGpu(np.zeros((8, 16), np.float16)), out=A), "a has 16 columns, and b 8 rows"),
+        (lambda: tegula.gemm(A, OnGpu(np.zeros((16, 16), np.float16), 1), out=A), "a is on GPU 0, and b on GPU 1"),
+        (lambda: tegula.gemm(A, OnGpu(np.zeros((16, 16), np.float16)[::-1]), out=A), "negative strides"),
+        (lambda: tegula.gemm(A, A, out=A, machine=tegula.Machine()), "machine is simulated sm_90; leave it out"),
+        (lambda: tegula.gemm(A, A, out=A, scale_a=A), "scale_a must be one value of f32"),
+        (lambda: tegula.prepare_gemm(A, A, out=A, dtype="f8"), "dtype is 'f8'"),
+    ],
+)
+def test_refusals_are_sentences(call: Any, sentence: str) -> None:
+    with pytest.raises(ArgumentError) as refused:
+        call()
+    assert sentence in str(refused.value)
+
+
+def test_a_gpu_that_is_not_there() -> None:
+    try:
+        tegula.Machine("cuda:0")
+    except DeviceError:
+        with pytest.raises(DeviceError):
+            tegula.gemm(A, A, out=A)
+    with pytest.raises(DeviceError):
+        tegula.Machine("cuda:4096")

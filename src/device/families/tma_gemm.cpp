@@ -1,0 +1,97 @@
+#include "tma_gemm.hpp"
+
+#include <algorithm>
+
+#include "describe.hpp"
+#include "tegula/device/tensor_map.hpp"
+#include "tegula/sim/tensor_map.hpp"
+
+namespace tegula::device {
+
+GemmSm90Problem tma_problem(Machine const& machine, GemmArguments const& g, TmaBoxes const& a_boxes,
+                            TmaBoxes const& b_boxes) {
+  bool const a_batched = g.batch > 1 && *g.a_batch_stride != 0;
+  bool const b_batched = g.batch > 1 && *g.b_batch_stride != 0;
+  TmaMatrices const a = {g.in, g.a, g.m, g.k, a_batched ? g.batch : 1, *g.lda, *g.a_batch_stride};
+  TmaMatrices const b = {*g.in_b,          g.b, g.n, g.k, b_batched ? g.batch : 1, *g.ldb,
+                         *g.b_batch_stride};
+  return {.a = encode(machine, describe(a, a_boxes)),
+          .b = encode(machine, describe(b, b_boxes)),
+          .m = static_cast<int>(g.m),
+          .n = static_cast<int>(g.n),
+          .k = static_cast<int>(g.k),
+          .a_batched = a_batched,
+          .b_batched = b_batched};
+}
+
+EpilogueSm90Params tma_epilogue(Machine const& machine, GemmArguments const& g,
+                                EpilogueSm90Spec const& s, bool two_widths) {
+  PerPiece<TmaBoxes> const boxes = store_boxes(s);
+  auto const maps = [&](TmaMatrices const& x) {
+    TensorMap const whole = encode(machine, describe(x, boxes.whole));
+    return PerPiece<TensorMap>{
+        .whole = whole,
+        .last = boxes.last == boxes.whole ? whole : encode(machine, describe(x, boxes.last)),
+        .last_narrow = two_widths ? encode(machine, describe(x, boxes.last_narrow)) : whole};
+  };
+  bool const c_batched = g.batch > 1 && *g.c_batch_stride != 0;
+  int const by_tma = columns_by_tma(static_cast<int>(g.n), store_unit(*g.out));
+  PerPiece<TensorMap> const d =
+      maps({*g.out, g.d, g.m, by_tma > 0 ? by_tma : g.n, g.batch, *g.ldd, *g.d_batch_stride});
+  return {.c = g.beta != 0 ? maps({*g.out, g.c, g.m, g.n, c_batched ? g.batch : 1, *g.ldc,
+                                   *g.c_batch_stride})
+                           : d,
+          .d = d,
+          .d_address = g.d,
+          .ldd = *g.ldd,
+          .d_batch_stride = *g.d_batch_stride,
+          .bias = g.bias,
+          .scale_a = g.scale_a,
+          .scale_b = g.scale_b,
+          .alpha = g.alpha,
+          .beta = g.beta,
+          .c_batched = c_batched,
+          .activation = g.activation};
+}
+
+std::vector<sim::GlobalTensor> describe_tma_gemm(Major a_major, Major b_major, DType out,
+                                                 GemmSm90Params const& params) {
+  GemmSm90Problem const& p = params.problem;
+  EpilogueSm90Params const& e = params.epilogue;
+  std::int64_t const batches = params.schedule.tiling.order().batches;
+  if (std::min<std::int64_t>({p.m, p.n, p.k, batches}) < 1) return {};
+  std::vector<GlobalTensor> tensors;
+  // Of a map are only the address and the distances between rows and batches.
+  auto const stride = [](TensorMapDescription const& map, std::size_t axis) {
+    return map.strides[axis - 1] / (bits(map.dtype) / 8);
+  };
+  auto const add_operand = [&](Names const& names, TensorMap const& map, Major major,
+                               std::int64_t mn, bool batched) {
+    auto const x = sim::decode(map);
+    if (!x || x->rank != 3) return;
+    tensors.push_back(operand(x->dtype, x->address, major, mn, p.k, stride(*x, 1),
+                              batched ? batches : 1, stride(*x, 2))
+                          .as(names, of_operand(e.alpha)));
+  };
+  add_operand(kA, p.a, a_major, p.m, p.a_batched);
+  add_operand(kB, p.b, b_major, p.n, p.b_batched);
+  auto const d = sim::decode(e.d.whole);
+  if (columns_by_tma(p.n, store_unit(out)) < p.n) {
+    tensors.push_back(Matrices{out, e.d_address, p.m, p.n, e.ldd, 1, batches, e.d_batch_stride}.as(
+        kD, Coverage::written));
+  } else if (d && d->rank == 3) {
+    tensors.push_back(
+        Matrices{out, d->address, p.m, p.n, stride(*d, 1), 1, batches, stride(*d, 2)}.as(
+            kD, Coverage::written));
+  }
+  auto const x = sim::decode(e.c.whole);
+  if (e.beta != 0 && x && x->rank == 3) {
+    tensors.push_back(Matrices{out, x->address, p.m, p.n, stride(*x, 1), 1,
+                               e.c_batched ? batches : 1, stride(*x, 2)}
+                          .as(kC, Coverage::read));
+  }
+  if (e.bias != nullptr) tensors.push_back(bias(out, e.bias, p.n));
+  return tensors;
+}
+
+}  // namespace tegula::device

@@ -1,0 +1,26 @@
+#pragma once
+
+/// What the families whose GEMMs load and store by TMA are launched with alike.
+
+#include <vector>
+
+#include "tegula/device/arguments.hpp"
+#include "tegula/device/machine.hpp"
+#include "tegula/kernel/gemm_sm90_config.hpp"
+#include "tegula/sim/global_tensor.hpp"
+
+namespace tegula::device {
+
+GemmSm90Problem tma_problem(Machine const& machine, GemmArguments const& g, TmaBoxes const& a_boxes,
+                            TmaBoxes const& b_boxes);
+
+/// `two_widths`: whether D is cut into tiles of both; else nobody looks at the maps of narrower
+/// ones.
+EpilogueSm90Params tma_epilogue(Machine const& machine, GemmArguments const& g,
+                                EpilogueSm90Spec const& s, bool two_widths);
+
+/// The tensors of a launch, but for those whose tensor maps the simulated machine did not encode.
+std::vector<sim::GlobalTensor> describe_tma_gemm(Major a_major, Major b_major, DType out,
+                                                 GemmSm90Params const& params);
+
+}  // namespace tegula::device

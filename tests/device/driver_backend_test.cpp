@@ -1,0 +1,153 @@
+// The back end on the CUDA driver, on a driver without a GPU (fake_driver): what it asks of one.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "fake_driver/fake_driver.hpp"
+#include "scratch.hpp"
+#include "tegula/device/buffer.hpp"
+#include "tegula/device/kernel_compiler.hpp"
+#include "tegula/device/launch.hpp"
+#include "tegula/device/machine.hpp"
+#include "tegula/device/prepared_launch.hpp"
+
+namespace tegula {
+namespace {
+
+using tegula::testing::FakeLaunch;
+using tegula::testing::message_of;
+using tegula::testing::take_fake_launches;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class DriverBackend : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      kernel_compiler();
+    } catch (device_error const& error) {
+      GTEST_SKIP() << error.what();
+    }
+    setenv("TEGULA_CACHE", scratch_.path("kernels").c_str(), 1);
+    take_fake_launches();
+  }
+  testing::Scratch scratch_;
+};
+
+GemmArguments gemm_of(Buffer<bfloat16>& a, Buffer<bfloat16>& b, Buffer<bfloat16>& d, int m, int n,
+                      int k) {
+  return {.in = DType::bf16, .m = m, .n = n, .k = k, .a = a.data(), .b = b.data(), .d = d.data()};
+}
+
+TEST_F(DriverBackend, IsAMachine) {
+  EXPECT_EQ(cuda_device_count(), 2);
+  Machine const machine = Machine::cuda(1);
+  EXPECT_EQ(machine.name(), "Fake GPU (sm_90)");
+  EXPECT_EQ(machine.compute_capability(), 90);
+  EXPECT_EQ(machine.multiprocessors(), 132);
+  EXPECT_FALSE(machine.is_simulated());
+  EXPECT_THAT(message_of<device_error>([] { Machine::cuda(2); }), HasSubstr("no GPU number 2"));
+  Buffer<int> numbers(machine, 5, "numbers");
+  numbers.upload(std::vector<int>{1, 2, 3, 4, 5});
+  EXPECT_THAT(numbers.download(), ElementsAre(1, 2, 3, 4, 5));
+  OwnedStream const stream = machine.create_stream();
+  Event begin = machine.create_event(), end = machine.create_event();
+  begin.record(stream), end.record(stream);
+  EXPECT_EQ(milliseconds(begin, end), 1.5f);
+  EXPECT_EQ(testing::calls_without_context(), 0);
+}
+
+TEST_F(DriverBackend, LaunchesWhatIsChosen) {
+  Machine const machine = Machine::cuda();
+  Buffer<bfloat16> a(machine, 512 * 256, "A"), b(machine, 512 * 256, "B"),
+      d(machine, 512 * 512, "D");
+  GemmArguments const arguments = gemm_of(a, b, d, 512, 512, 256);
+  GemmChoice const choice = choose_gemm(arguments, machine.properties());
+  KernelResources const needs = resources(choice.kernel, choice.configuration);
+  OwnedStream const stream = machine.create_stream();
+  int const modules = testing::fake_modules();
+  gemm(machine, arguments, stream);
+  gemm(machine, arguments, stream);
+  EXPECT_EQ(testing::fake_modules(), modules + 1);  // compiled and loaded once
+  std::vector<FakeLaunch> const launches = take_fake_launches();
+  ASSERT_EQ(launches.size(), 2u);
+  for (FakeLaunch const& launch : launches) {
+    EXPECT_THAT(launch.entry, HasSubstr(to_string(choice.kernel)));
+    EXPECT_EQ(launch.block[0], static_cast<unsigned>(needs.threads));
+    EXPECT_EQ(launch.shared_bytes, needs.shared_bytes);
+    EXPECT_EQ(launch.stream, static_cast<Stream>(stream).native);
+    EXPECT_EQ(launch.grid[0] % launch.cluster[0], 0u);
+    void* first = nullptr;  // the map of A, which begins with its address here
+    std::memcpy(&first, launch.params.data(), sizeof first);
+    EXPECT_EQ(first, a.data());
+  }
+  auto const config = configurations(gemm_sm90)[static_cast<std::size_t>(choice.configuration)];
+  EXPECT_EQ(launches[0].cluster[0] * launches[0].cluster[1],
+            static_cast<unsigned>(cluster_size(config)));
+  EXPECT_EQ(testing::calls_without_context(), 0);
+}
+
+TEST_F(DriverBackend, APreparedLaunchIsTheSameLaunch) {
+  Machine const machine = Machine::cuda();
+  Buffer<bfloat16> q(machine, 2 * 128 * 4 * 64, "Q"), o(machine, 2 * 128 * 4 * 64, "O");
+  AttentionArguments const arguments = {.dtype = DType::bf16,
+                                        .q = q.data(),
+                                        .k = q.data(),
+                                        .v = q.data(),
+                                        .o = o.data(),
+                                        .batch = 2,
+                                        .heads = 4,
+                                        .seq_q = 128,
+                                        .seq_k = 128,
+                                        .head_dim = 64,
+                                        .causal = true};
+  PreparedLaunch const launch(machine, arguments);
+  attention(machine, arguments);
+  launch();
+  launch();
+  std::vector<FakeLaunch> const launches = take_fake_launches();
+  ASSERT_EQ(launches.size(), 3u);
+  for (FakeLaunch const& each : launches) {
+    EXPECT_EQ(each.entry, launches[0].entry);
+    EXPECT_EQ(each.grid, launches[0].grid);
+    EXPECT_EQ(each.shared_bytes, launches[0].shared_bytes);
+  }
+  AttentionArguments wrong = arguments;
+  wrong.head_dim = 7;
+  EXPECT_THAT(message_of<argument_error>([&] { PreparedLaunch(machine, wrong); }),
+              HasSubstr("head_dim is 7"));
+}
+
+TEST_F(DriverBackend, SaysWhatFailed) {
+  Machine const machine = Machine::cuda();
+  Buffer<bfloat16> a(machine, 64 * 64, "A"), d(machine, 64 * 64, "D");
+  testing::fail_next_launch(719);
+  EXPECT_THAT(message_of<device_error>([&] { gemm(machine, gemm_of(a, a, d, 64, 64, 64)); }),
+              AllOf(HasSubstr("cuLaunchKernelEx (grid "), HasSubstr("a failure that was asked for"),
+                    HasSubstr("CUDA_ERROR_LAUNCH_FAILED")));
+  gemm(machine, gemm_of(a, a, d, 64, 64, 64));
+  EXPECT_EQ(take_fake_launches().size(), 1u);
+}
+
+TEST_F(DriverBackend, ThreadsCompileAKernelOnce) {
+  Machine const machine = Machine::cuda();
+  Buffer<bfloat16> a(machine, 128 * 128, "A"), d(machine, 128 * 128, "D");
+  int const modules = testing::fake_modules();
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 8; ++i)
+      threads.emplace_back([&] { gemm(machine, gemm_of(a, a, d, 128, 128, 128)); });
+  }
+  EXPECT_EQ(take_fake_launches().size(), 8u);
+  EXPECT_EQ(testing::fake_modules(), modules + 1);
+  EXPECT_EQ(testing::calls_without_context(), 0);
+}
+
+}  // namespace
+}  // namespace tegula

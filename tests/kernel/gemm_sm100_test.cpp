@@ -1,0 +1,152 @@
+// The Blackwell GEMM against float64, on the simulated machine alone: every configuration, ragged
+// sizes, batches, epilogues and adversarial values, at several schedules; and in every order.
+
+#include <algorithm>
+#include <array>
+
+#include "explore_kernel.hpp"
+#include "gemm_sm100_problem.hpp"
+
+namespace tegula {
+namespace {
+
+Machine blackwell(sim::Options const& options = {}) {
+  return Machine::simulated(Arch::sm100, options);
+}
+
+class EverySm100Configuration : public testing::TestWithParam<int> {};
+
+// Over the edges of its tiles, more than once round the ring of stages and round the accumulators.
+TEST_P(EverySm100Configuration, IsCorrectOverTheEdgesOfItsTiles) {
+  GemmSm100Config const& c = configuration(gemm_sm100, GetParam());
+  SCOPED_TRACE(to_string(c));
+  bool const odd = GetParam() % 2 == 1;
+  GemmProblem p = problem_for(c);
+  p.m = c.block_m + 9;
+  p.n = c.block_n + (odd ? 8 : 3);
+  p.k = block_k(c) * (std::min(stages(c), 4) + 1) + (odd ? 1 : 8);
+  p.batch = 2;
+  p.one_a = odd;
+  p.padding = odd ? 16 : 0;
+  p.alpha = 0.5f;
+  p.beta = -2;
+  p.bias = true;
+  if (bits(c.a) == 8) p.scale_a = 0.25f, p.scale_b = -3.0f;
+  Machine const machine = blackwell();
+  expect_near_exact(p, run_sm100(machine, p, GetParam(), 2));
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, EverySm100Configuration,
+                         testing::Range(0, static_cast<int>(configurations(gemm_sm100).size())));
+
+int configuration_of(DType type, int block_n) {
+  auto const all = configurations(gemm_sm100);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].a == type && all[i].out == type && all[i].block_n == block_n && !all[i].activates &&
+        all[i].a_major == Major::k && all[i].b_major == Major::k)
+      return static_cast<int>(i);
+  }
+  return -1;
+}
+
+// One CTA computes three tiles: clean, and the same bits, whenever operations land and whoever
+// runs.
+TEST(GemmSm100, IsTheSameAtEverySchedule) {
+  GemmProblem p = problem_for(GemmSm100Config{.block_n = 64});
+  p.m = 3 * 128 - 5, p.n = 61, p.k = 3 * 64 + 8;
+  int const configuration = configuration_of(DType::bf16, 64);
+  auto const expected = run_sm100(blackwell(), p, configuration, 1);
+  expect_near_exact(p, expected);
+  using sim::Completion, sim::Interleaving;
+  for (auto const completion : {Completion::last, Completion::first, Completion::random}) {
+    for (auto const interleaving :
+         {Interleaving::round_robin, Interleaving::random, Interleaving::one_warp_behind}) {
+      for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+        Machine const machine =
+            blackwell({.completion = completion, .interleaving = interleaving, .seed = seed});
+        EXPECT_EQ(run_sm100(machine, p, configuration, 1).d, expected.d)
+            << "completion " << to_string(completion) << ", interleaving "
+            << to_string(interleaving) << ", seed " << seed;
+      }
+    }
+  }
+}
+
+TEST(GemmSm100, TakesTinyAndAdversarialProblems) {
+  Machine const machine = blackwell();
+  for (auto const& [m, n, k] : {std::array{1, 1, 1}, std::array{1, 8, 7}, std::array{129, 65, 64},
+                                std::array{77, 300, 130}}) {
+    GemmProblem p{.m = m, .n = n, .k = k, .aligned = true};
+    p.a = p.b = adversarial;
+    expect_correct(machine, p);
+  }
+}
+
+TEST(GemmSm100, IsChosenOnASimulatedBlackwell) {
+  Machine const machine = blackwell();
+  GemmProblem const p{.m = 512, .n = 512, .k = 512, .aligned = true};
+  run_by(machine, p, [&](GemmArguments const& g) {
+    EXPECT_EQ(choose_gemm(g, machine.properties()).kernel, FamilyId(gemm_sm100));
+    EXPECT_THROW(choose_gemm(g, machine.properties(), {.kernel = gemm_sm90}), argument_error);
+    gemm(machine, g);
+  });
+}
+
+/// The problem of which every statement matters: three tiles through two tiles of accumulators,
+/// more steps of K than stages.
+GemmProblem three_tiles() {
+  GemmProblem p = problem_for(GemmSm100Config{.block_n = 64});
+  p.m = 3 * 128, p.n = 64, p.k = 64 * (stages(GemmSm100Config{.block_n = 64}) + 1);
+  return p;
+}
+
+// What orders tensor memory is needed: without it the checker finds something, or the result is
+// wrong.
+TEST(GemmSm100, EveryRemovedFenceWaitAndCommitIsFound) {
+  GemmProblem const p = three_tiles();
+  int const configuration = configuration_of(DType::bf16, 64);
+  Machine const lists = blackwell({.list_marked = true});
+  auto const expected = run_sm100(lists, p, configuration, 1);
+  sim::Report const report = *lists.last_report();
+  int mutants = 0;
+  for (sim::MarkedStatement const& statement : report.marked) {
+    switch (statement.operation) {
+      case Operation::tcgen05_wait:
+      case Operation::tcgen05_fence:
+      case Operation::tcgen05_commit:
+      case Operation::mbarrier_wait:
+      case Operation::mbarrier_arrive:
+        break;
+      default:
+        continue;
+    }
+    ++mutants;
+    bool found = false;
+    try {
+      Machine const machine =
+          blackwell({.mutant = sim::Mutant{statement.where.file, statement.where.line,
+                                           statement.operation, Mutation::removed}});
+      found = run_sm100(machine, p, configuration, 1).d != expected.d;
+    } catch (std::exception const&) {
+      found = true;
+    }
+    EXPECT_TRUE(found) << statement.where.file << ":" << statement.where.line << ": "
+                       << to_string(statement.operation);
+  }
+  EXPECT_GE(mutants, 9);
+}
+
+// Two tiles by one CTA: its every wait is for one thing.
+TEST(GemmSm100, HasOneOrder) {
+  Machine const machine = blackwell();
+  GemmProblem p = problem_for(GemmSm100Config{.block_n = 64});
+  p.m = 16, p.n = 128, p.k = 128;
+  sim::Exploration const e = explore(
+      machine, [&] { return run_sm100(machine, p, configuration_of(DType::bf16, 64), 1).d; });
+  EXPECT_TRUE(e.complete) << e.text();
+  EXPECT_TRUE(e.ok()) << e.text();
+  EXPECT_EQ(e.orders, 1) << e.text();
+}
+
+}  // namespace
+}  // namespace tegula

@@ -1,0 +1,82 @@
+// What the timeline of the Blackwell GEMM shows: docs/blackwell.md.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "timelines/gemm_timeline.hpp"
+
+namespace tegula {
+namespace {
+
+using sim::SpanKind;
+using sim::Trace;
+using sim::TraceSpan;
+
+constexpr int kTiles = 4, kDepth = 512;
+
+Trace const& trace() {
+  static Trace const made =
+      gemm_timeline<GemmSm100Config{.block_n = 128}>({.tiles_m = kTiles, .k = kDepth}, "");
+  return made;
+}
+
+int track(std::string const& name) {
+  for (std::size_t i = 0; i < trace().tracks.size(); ++i)
+    if (trace().tracks[i].name == name) return static_cast<int>(i);
+  ADD_FAILURE() << "no track " << name;
+  return 0;
+}
+
+std::vector<TraceSpan> spans(SpanKind kind) {
+  std::vector<TraceSpan> found;
+  std::copy_if(trace().spans.begin(), trace().spans.end(), std::back_inserter(found),
+               [&](TraceSpan const& span) { return span.kind == kind; });
+  return found;
+}
+
+double total(std::vector<TraceSpan> const& spans) {
+  double sum = 0;
+  for (TraceSpan const& span : spans) sum += span.end - span.begin;
+  return sum;
+}
+
+TEST(GemmSm100Timeline, HasARowForEachRole) {
+  for (char const* const name : {"load", "multiply", "epilogue", "tensor core"}) track(name);
+}
+
+// 4096 multiply-adds a cycle.
+TEST(GemmSm100Timeline, TheTensorCoreWorksAtItsRate) {
+  EXPECT_NEAR(total(spans(SpanKind::tensor)), double{kTiles} * 128 * 128 * kDepth / 4096, 1);
+  std::set<std::string> results;
+  for (TraceSpan const& span : spans(SpanKind::tensor)) results.insert(span.name);
+  EXPECT_EQ(results, (std::set<std::string>{"mma 0", "mma 1", "mma 2", "mma 3"}));
+}
+
+// All epilogues but the last lie under the main loops of the tiles after them.
+TEST(GemmSm100Timeline, EpiloguesLieUnderMainLoops) {
+  auto const epilogues = spans(SpanKind::epilogue);
+  ASSERT_FALSE(epilogues.empty());
+  double first = 1e9, last = 0, last_product = 0;
+  for (TraceSpan const& span : epilogues) {
+    first = std::min(first, span.begin);
+    last = std::max(last, span.end);
+  }
+  for (TraceSpan const& span : spans(SpanKind::tensor))
+    last_product = std::max(last_product, span.end);
+  EXPECT_LT(first, last_product) << "an epilogue begins while the tensor core works";
+  double const one = (last - last_product);  // the last tile's, which nothing hides
+  double covered = 0;
+  for (TraceSpan const& epilogue : epilogues) {
+    for (TraceSpan const& tensor : spans(SpanKind::tensor))
+      covered += std::max(
+          0.0, std::min(epilogue.end, tensor.end) - std::max(epilogue.begin, tensor.begin));
+  }
+  EXPECT_GT(covered, 0.5 * (kTiles - 1) * one);
+}
+
+}  // namespace
+}  // namespace tegula
