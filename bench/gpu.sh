@@ -11,6 +11,7 @@ if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
     python3 bench/gpu/profile_gemm.py "$1" --record "$results"
     python3 bench/gpu/attention_beside.py "$1" --record "$results"
     python3 bench/gpu/attention_beside.py "$1" --random 40 --seed "$(date +%s)" --record "$results"
+    python3 bench/gpu/grouped_beside.py "$1" --record "$results"
   fi
   python3 bench/gpu/beside_pytorch.py "$1" --record "$results"
 else

@@ -149,6 +149,22 @@ def attention_table(records):
     return "\n\n".join(lines)
 
 
+def grouped_table(records):
+    """One row a case: ours, those peers that compute it, the ratio to the best of them, the configuration."""
+    peers = list(dict.fromkeys(peer for record in records for peer in record["peers"]))
+    rows = [
+        [
+            record["case"],
+            number(record["value"]),
+            *(number(record["peers"].get(peer)) for peer in peers),
+            f"{record['ratio']:.3f}" if record["ratio"] else "",
+            record["configuration"],
+        ]
+        for record in records
+    ]
+    return table(["case", f"tegula ({records[0]['unit']})", *peers, "ratio to the best", "configuration"], rows)
+
+
 def build_table(records):
     """One row a case: this build's time, the other's, and the ratio; more than 1 is faster than the other."""
     rows = [[r["case"], number(r["microseconds"]), number(r["other_microseconds"]), f"{r['value']:.3f}"] for r in records]
@@ -208,6 +224,8 @@ def section(stem, benchmark, records):
         body = compile_time_table(run)
     elif benchmark.startswith("attention_sm90"):
         body = attention_table(run)
+    elif benchmark == "grouped_gemm_sm90":
+        body = grouped_table(run)
     elif "peers" in first:
         body = best_peer_table(run)
     elif "kind" in first:

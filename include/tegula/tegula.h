@@ -131,7 +131,7 @@ typedef struct tegula_machine tegula_machine;
 
 typedef struct tegula_machine_options {
   size_t struct_size;
-  char const* arch;      /**< of a simulated machine: "sm90" (the default) or "sm80" */
+  char const* arch;      /**< of a simulated machine: "sm90" (the default), "sm80" or "sm100" */
   char const* scheduler; /**< its order of events: "last" (the default), "first" or "random" */
   uint64_t seed;         /**< of a random order */
   int32_t

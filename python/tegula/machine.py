@@ -24,7 +24,7 @@ class Machine:
     """A machine that kernels run on.
 
     `device` is "sim", "cuda", "cuda:N" or "auto" (a GPU where there is one). The others are of a simulated machine:
-    `arch` is "sm90" or "sm80"; `scheduler` the order of events, "last", "first" or "random" by `seed`; without `check`
+    `arch` is "sm90", "sm80" or "sm100"; `scheduler` the order of events, "last", "first" or "random" by `seed`; without `check`
     it looks only for accesses out of bounds, misaligned ones and deadlock; `workers` threads simulate (0: as many as
     there are cores). `bank_conflicts` and `excess_sectors` limit what an access of a warp may cost beyond what its
     bytes need: passes over the banks of shared memory, sectors of global memory; one that costs more is a finding.

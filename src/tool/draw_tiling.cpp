@@ -345,7 +345,8 @@ class Picture {
 std::string draw_tiling(GemmArguments const& arguments, GemmChoice const& choice) {
   if (choice.kernel != gemm_sm90)
     throw argument_error(
-        "gemm: gemm_sm80 computes this problem, a tile for each CTA; only gemm_sm90's tiles are drawn.");
+        fmt::format("gemm: {} computes this problem; only gemm_sm90's tiles are drawn.",
+                    to_string(choice.kernel)));
   if (choice.tiling.tiles > kMostDrawnTiles)
     throw argument_error(fmt::format("gemm: D is cut into {} tiles; at most {} are drawn.",
                                      choice.tiling.tiles, kMostDrawnTiles));

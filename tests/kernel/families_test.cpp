@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attention_problem.hpp"
+#include "gemm_inputs_problem.hpp"
 #include "gemm_problem.hpp"
 #include "grouped_gemm_problem.hpp"
 #include "tegula/device/global_tensors.hpp"
@@ -46,6 +47,10 @@ template <> auto examples<GroupedGemmArguments>() {
   return all;
 }
 
+template <> auto examples<GemmInputsArguments>() {
+  return std::vector<QuantizeProblem>{{.rows = 70, .columns = 200}};
+}
+
 template <class F>
 auto choose(F family, GemmArguments const& g, int number, Machine const& machine) {
   return choose_gemm(g, machine.properties(), {.kernel = family, .configuration = number});
@@ -56,6 +61,9 @@ template <class F> auto choose(F family, AttentionArguments const&, int number, 
 template <class F>
 auto choose(F, GroupedGemmArguments const& g, int number, Machine const& machine) {
   return choose_grouped_gemm(g, machine.properties(), {.configuration = number});
+}
+template <class F> auto choose(F, GemmInputsArguments const&, int number, Machine const&) {
+  return GemmInputsChoice{.configuration = number};
 }
 
 /// Whether the family's configuration of that number computes the problem; its result is right.

@@ -7,6 +7,7 @@
 #include "tegula/kernel/attention_sm90_config.hpp"
 #include "tegula/kernel/family_list.hpp"
 #include "tegula/kernel/gemm_config.hpp"
+#include "tegula/kernel/gemm_inputs_config.hpp"
 #include "tegula/kernel/gemm_sm100_config.hpp"
 #include "tegula/kernel/gemm_sm90_config.hpp"
 #include "tegula/kernel/grouped_gemm_sm90_config.hpp"
@@ -381,6 +382,17 @@ constexpr auto grouped_gemm_sm90_table() {
   list_grouped_gemm_sm90([&](GroupedGemmSm90Config const& c) { table.values[i++] = c; });
   return table;
 }
+
+constexpr auto gemm_inputs_table() {
+  Table<GemmInputsConfig, 2 * 2 * 2 + 2> table;
+  int i = 0;
+  for (InputStep step : {InputStep::quantize_rows, InputStep::quantize_blocks})
+    for (DType in : {DType::bf16, DType::f32})
+      for (DType out : {DType::e4m3, DType::e5m2}) table.values[i++] = {step, in, out};
+  for (InputStep step : {InputStep::transform_scales, InputStep::group_bounds})
+    table.values[i++] = {.step = step};
+  return table;
+}
 }  // namespace detail
 
 template <AttentionConfig C> struct AttentionSm80;
@@ -388,6 +400,7 @@ template <AttentionSm90Config C> struct AttentionSm90;
 template <GemmConfig C> struct GemmSm80;
 template <GemmSm90Config C> struct GemmSm90;
 template <GroupedGemmSm90Config C> struct GroupedGemmSm90;
+template <GemmInputsConfig C> struct GemmInputs;
 template <GemmSm100Config C> struct GemmSm100;
 
 /// kernel/attention_sm80.hpp
@@ -503,6 +516,18 @@ struct GroupedGemmSm90Family {
   }
 };
 
+/// kernel/gemm_inputs.hpp
+struct GemmInputsFamily {
+  static constexpr char const* name = "gemm_inputs";
+  using Config = GemmInputsConfig;
+  using Params = GemmInputsParams;
+  template <Config C> using Kernel = GemmInputs<C>;
+  static constexpr auto table = detail::gemm_inputs_table();
+
+  /// All: they are small.
+  static constexpr bool is_representative(Config const&) { return true; }
+};
+
 // A family is a value: configurations(gemm_sm90) are its configurations (device/launch.hpp). CMake
 // reads the families' names here.
 inline constexpr AttentionSm80Family attention_sm80;
@@ -510,11 +535,13 @@ inline constexpr AttentionSm90Family attention_sm90;
 inline constexpr GemmSm80Family gemm_sm80;
 inline constexpr GemmSm90Family gemm_sm90;
 inline constexpr GroupedGemmSm90Family grouped_gemm_sm90;
+inline constexpr GemmInputsFamily gemm_inputs;
 inline constexpr GemmSm100Family gemm_sm100;
 
 /// Every family. Of those that compute the same, a later one is preferred.
-using Families = FamilyList<AttentionSm80Family, AttentionSm90Family, GemmSm80Family,
-                            GemmSm90Family, GroupedGemmSm90Family, GemmSm100Family>;
+using Families =
+    FamilyList<AttentionSm80Family, AttentionSm90Family, GemmSm80Family, GemmSm90Family,
+               GroupedGemmSm90Family, GemmInputsFamily, GemmSm100Family>;
 
 /// The family of a configuration's type.
 template <class Config> using FamilyOf = typename detail::FamilyOfConfig<Config, Families>::type;
