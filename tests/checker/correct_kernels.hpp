@@ -20,9 +20,10 @@ struct Outcome {
 };
 
 struct CorrectKernel {
-  std::string_view family;  ///< "attention_sm80", "attention_sm90", "gemm_sm80", "gemm_sm90",
-                            ///< "gemm_sm90_forms", "gemm_sm100", "pipelines", "instructions", "gallery"
-  std::string name;         ///< within the family
+  std::string_view
+      family;        ///< "attention_sm80", "attention_sm90", "gemm_sm80", "gemm_sm90",
+                     ///< "gemm_sm90_forms", "gemm_sm100", "pipelines", "instructions", "gallery"
+  std::string name;  ///< within the family
   /// Runs it on a machine of its own. CheckError is caught; any other exception is passed on.
   std::function<Outcome(sim::Options const&)> run;
 };
