@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """tegula's attention beside its peers in one process:
-attention_beside.py BUILD [--type bf16|e4m3] [--config N] [--fa3 LIBRARY] [--record FILE] [--rounds N] [--random N --seed S]
+attention_beside.py BUILD [--type bf16|e4m3] [--config N] [--fa3 LIBRARY] [--record FILE] [--rounds N] [--random N --seed S] [--decode]
 
 Forward, bf16 or e4m3, at the shapes of FlashAttention's papers (16384 tokens, heads * head_dim =
 2048; from 16384 keys on one sequence), head dims 64, 128 and 256, without a mask and causal; or,
@@ -13,6 +13,11 @@ FlashAttention-3 by fa3_fwd_e4m3, which takes q_descale, k_descale and v_descale
 factor each, after lse; --config N, with --head-dims, times a configuration that is not chosen. Each
 result is first held against a peer's, after its output was poisoned. Launches alternate, each timed
 by events after the L2 cache was flushed; medians are shown, and the ratio to the fastest peer.
+
+With --decode: one query of 64 heads over keys of 8, head dim 128, 8192 to 131072 keys, batches of
+1 to 64, K and V contiguous and in shuffled pages; and sequences of unlike lengths in pages. The
+figure is GB/s of K and V, beside what a copy of as many bytes reads and writes in the same run, and
+beside PyTorch's scaled_dot_product_attention where it computes the problem.
 """
 
 import argparse
@@ -43,6 +48,8 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=11, help="timed launches of each (default 11)")
     parser.add_argument("--head-dims", type=int, nargs="*", default=[64, 128, 256])
     parser.add_argument("--random", type=int, metavar="N", help="so many random problems instead of the list")
+    parser.add_argument("--decode", action="store_true", help="one query of grouped heads over many keys, as when tokens are generated")
+    parser.add_argument("--page-sizes", type=int, nargs="*", default=[16, 64, 256], help="of --decode (default 16, 64, 256)")
     parser.add_argument("--seed", type=int, default=0, help="of the random problems (default 0)")
     return parser.parse_args()
 
@@ -190,6 +197,95 @@ def error_of(problem, expected, e4m3):
     return (difference.square().mean() / expected.square().mean()).sqrt().item(), 0.1
 
 
+DECODED = [(batch, seq) for seq in (8192, 32768, 131072) for batch in (1, 4, 16, 64) if batch * seq <= 1 << 21]
+DECODE_HEADS, DECODE_KV_HEADS, DECODE_DIM = 64, 8, 128
+
+
+class Decoding:
+    """One query for each sequence over K and V, (batch, seq, heads, dim), or in pages of (pages, page_size, heads, dim)."""
+
+    def __init__(self, entry, batch, seq, page_size=0, lengths=None):
+        self.entry, self.batch, self.seq, self.page_size, self.lengths = entry, batch, seq, page_size, lengths
+        self.q = torch.randn(batch, 1, DECODE_HEADS, DECODE_DIM, device="cuda", dtype=torch.bfloat16)
+        self.k, self.v = (torch.randn(batch, seq, DECODE_KV_HEADS, DECODE_DIM, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+        self.out = torch.full_like(self.q, float("nan"))
+        self.used = None if lengths is None else torch.tensor(lengths, device="cuda", dtype=torch.int32)
+        self.pages, self.table, self.k_pages, self.v_pages = 0, None, self.k, self.v
+        if page_size:
+            self.pages = batch * seq // page_size
+            order = torch.randperm(self.pages, device="cuda")
+            self.table = order.to(torch.int32).view(batch, seq // page_size)
+            self.k_pages, self.v_pages = (self.shuffled(x, order) for x in (self.k, self.v))
+        sizes = (batch, DECODE_HEADS, DECODE_KV_HEADS, 1, seq, DECODE_DIM)
+        wanted = entry.number("tegula_bench_attention_workspace", *sizes, int(lengths is not None), self.pages, page_size)
+        self.workspace = torch.empty(max(wanted, 16), dtype=torch.uint8, device="cuda")
+        self.arguments = (ctypes.c_longlong(wanted), *sizes, self.pages, page_size)
+        tokens = batch * seq if lengths is None else sum(lengths)
+        self.bytes = 2 * tokens * DECODE_KV_HEADS * DECODE_DIM * 2
+
+    def shuffled(self, x, order):
+        pages = x.view(self.pages, self.page_size, DECODE_KV_HEADS, DECODE_DIM)
+        moved = torch.empty_like(pages)
+        moved[order] = pages
+        return moved
+
+    def ours(self):
+        def address(x):
+            return ctypes.c_void_p(0 if x is None else x.data_ptr())
+
+        operands = (self.q, self.k_pages, self.v_pages, self.out)
+        self.entry("tegula_bench_attention_decode", *operands, address(self.used), address(self.table), self.workspace, *self.arguments)
+
+    def pytorch(self):
+        return torch.nn.functional.scaled_dot_product_attention(*(x.transpose(1, 2) for x in (self.q, self.k, self.v)), enable_gqa=True)
+
+    def expected(self):
+        """In f32, sequence by sequence."""
+        rows = []
+        for b in range(self.batch):
+            keys = self.seq if self.lengths is None else self.lengths[b]
+            q = self.q[b, 0].float().view(DECODE_KV_HEADS, -1, DECODE_DIM)
+            k, v = (x[b, :keys].float().transpose(0, 1) for x in (self.k, self.v))
+            weights = torch.softmax(q @ k.transpose(1, 2) / math.sqrt(DECODE_DIM), dim=-1)
+            rows.append((weights @ v).view(1, DECODE_HEADS, DECODE_DIM))
+        return torch.stack(rows)
+
+
+def decode(options, entry, timer, run):
+    """Measures decoding; the records."""
+    records, generator = [], random.Random(options.seed)
+    problems = [(batch, seq, page_size, None) for batch, seq in DECODED for page_size in (0, *options.page_sizes)]
+    for page_size in options.page_sizes:
+        lengths = [max(1, round(math.exp(generator.uniform(math.log(64), math.log(32768))))) for _ in range(32)]
+        problems.append((32, 32768, page_size, lengths))
+    for batch, seq, page_size, lengths in problems:
+        problem = Decoding(entry, batch, seq, page_size, lengths)
+        keys = f"S {seq}" if lengths is None else f"S to {seq}, {sum(lengths)} in all"
+        case = f"{batch} x {keys}, " + (f"pages of {page_size}" if page_size else "contiguous")
+        problem.ours()
+        expected = problem.expected()
+        error = ((problem.out.float() - expected).abs().max() / expected.abs().max()).item()
+        del expected
+        if not error < 0.02:
+            raise SystemExit(f"decoding, {case}: differs by {error} of the largest element")
+        # A copy reads and writes as many bytes in all as K and V have.
+        source = torch.empty(problem.bytes // 2, dtype=torch.uint8, device="cuda")
+        target = torch.empty_like(source)
+        functions = [problem.ours, lambda source=source, target=target: target.copy_(source)]
+        if lengths is None and not page_size:
+            functions.append(problem.pytorch)
+        ours, copied, *theirs = (problem.bytes / s / 1e9 for s in timer.medians(functions, options.rounds, warm_ups=2))
+        peer = f"  PyTorch {theirs[0]:5.0f}" if theirs else ""
+        print(f"{case:48} {ours:5.0f} GB/s  copy {copied:5.0f}{peer}  of the copy's {ours / copied:.3f}", flush=True)
+        records.append(
+            run
+            | {"benchmark": "attention_sm90 decoding", "case": case, "value": ours, "unit": "GB/s", "peer": "copy", "peer_value": copied}
+            | ({"peers": {"PyTorch": theirs[0]}} if theirs else {})
+        )
+        del problem, source, target, functions
+    return records
+
+
 def main():
     options = arguments()
     e4m3 = options.type == "e4m3"
@@ -197,6 +293,11 @@ def main():
     entry = EntryPoints(options.build)
     fa3 = ctypes.CDLL(options.fa3) if options.fa3 else None
     timer, run, records, ratios = Timer(), stamp("./run gpu bench"), [], {}
+    if options.decode:
+        records = decode(options, entry, timer, run)
+        if options.record:
+            append(options.record, records)
+        return
     problems = drawn(options.random, options.seed, options.head_dims) if options.random else listed(options.head_dims)
     for sizes in problems:
         problem = Fp8Problem(entry, fa3, *sizes, config=options.config) if e4m3 else Problem(entry, fa3, *sizes)

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <iterator>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -49,8 +51,8 @@ GemmChoice const& choice(GemmArguments const& arguments) {
   return choices.emplace(key, choose_gemm(arguments, gpu().properties())).first->second;
 }
 
-/// The choices to time for a problem that tegula_bench_gemm has computed before, made once.
-std::vector<GemmChoice> const& candidates(GemmArguments const& arguments) {
+/// The choices to time for a problem: tuning_candidates, until weigh() asks for more.
+std::vector<GemmChoice>& candidates(GemmArguments const& arguments) {
   static std::map<std::tuple<DType, std::int64_t, std::int64_t, std::int64_t>,
                   std::vector<GemmChoice>>
       all;
@@ -60,18 +62,58 @@ std::vector<GemmChoice> const& candidates(GemmArguments const& arguments) {
   return all.emplace(key, tuning_candidates(arguments, gpu().properties())).first->second;
 }
 
+/// Every configuration whose predicted time is at most `worth` times the least, the choice first.
+std::vector<GemmChoice> weigh(GemmArguments const& arguments, double worth) {
+  GemmPlan const plan = plan_gemm(arguments, gpu().properties());
+  std::vector<GemmChoice> weighed;
+  for (GemmCandidate const& candidate : plan.candidates) {
+    if (candidate.refused.empty() &&
+        candidate.choice.cost.total <= worth * plan.chosen().cost.total)
+      weighed.push_back(candidate.choice);
+  }
+  return weighed;
+}
+
 /// Writes a choice's name, with its end, into `text` of `size` bytes.
 void put(GemmChoice const& chosen, char* text, int size) {
   std::string name = configuration_name(chosen.kernel, chosen.configuration);
   if (chosen.kernel == gemm_sm90)
     name += fmt::format(", {} clusters, raster along {}, group {}", chosen.clusters,
                         chosen.tiling.order().raster == Raster::along_m ? "m" : "n",
-                        chosen.tiling.order().group);
+                        chosen.tiling.order().group) +
+            (chosen.tiling.fitted() ? ", two widths" : "");
   if (static_cast<int>(name.size()) >= size)
     throw std::length_error(
         fmt::format("the configuration's name needs {} bytes", name.size() + 1));
   name.copy(text, name.size());
   text[name.size()] = '\0';
+}
+
+struct Tokens {
+  void const *q = nullptr, *k = nullptr, *v = nullptr;
+  void* o = nullptr;
+};
+
+/// bf16 attention with keys that seqused_k counts, in pages or not; nulls for what is left out.
+AttentionArguments decoding(Tokens const& at, void const* seqused_k, void const* page_table,
+                            void* workspace, long long workspace_bytes, int batch, int heads,
+                            int kv_heads, int seq_q, int seq_k, int head_dim, int pages,
+                            int page_size) {
+  AttentionArguments a = {.q = at.q,
+                          .k = at.k,
+                          .v = at.v,
+                          .o = at.o,
+                          .batch = batch,
+                          .heads = heads,
+                          .kv_heads = kv_heads,
+                          .seq_q = seq_q,
+                          .seq_k = seq_k,
+                          .head_dim = head_dim};
+  a.seqused_k = static_cast<std::int32_t const*>(seqused_k);
+  a.page_table = static_cast<std::int32_t const*>(page_table);
+  a.pages = pages, a.page_size = page_size;
+  a.workspace = workspace_bytes > 0 ? workspace : nullptr, a.workspace_bytes = workspace_bytes;
+  return a;
 }
 
 }  // namespace
@@ -146,6 +188,43 @@ int tegula_bench_attention_e4m3(void const* q, void const* k, void const* v, flo
   });
 }
 
+/// Queries of sequences with keys that seqused_k counts (or null: seq_k), contiguous (batch, seq_k,
+/// kv_heads, head_dim) or, with a page_table of seq_k / page_size pages for each, (pages,
+/// page_size,
+/// ...). The choice is made once for a problem.
+int tegula_bench_attention_decode(void const* q, void const* k, void const* v, void* o,
+                                  void const* seqused_k, void const* page_table, void* workspace,
+                                  long long workspace_bytes, int batch, int heads, int kv_heads,
+                                  int seq_q, int seq_k, int head_dim, int pages, int page_size,
+                                  void* stream) {
+  return guarded([&] {
+    AttentionArguments const a =
+        decoding({q, k, v, o}, seqused_k, page_table, workspace, workspace_bytes, batch, heads,
+                 kv_heads, seq_q, seq_k, head_dim, pages, page_size);
+    static std::map<std::string, AttentionChoice> choices;
+    auto const [known, made] = choices.try_emplace(to_string(a));
+    if (made) {
+      check(a, gpu().compute_capability());
+      known->second = choose_attention(a, gpu().properties());
+    }
+    attention(gpu(), a, known->second, {stream});
+  });
+}
+
+/// Bytes of the workspace that such a problem takes.
+int tegula_bench_attention_workspace(int batch, int heads, int kv_heads, int seq_q, int seq_k,
+                                     int head_dim, int lengths, int pages, int page_size) {
+  int bytes = 0;
+  int const failed = guarded([&] {
+    static int const there = 0;  // an address: whether there are lengths and pages decides
+    bytes = static_cast<int>(attention_workspace_bytes(
+        decoding({}, lengths != 0 ? &there : nullptr, pages > 0 ? &there : nullptr, nullptr, 0,
+                 batch, heads, kv_heads, seq_q, seq_k, head_dim, pages, page_size),
+        gpu().properties()));
+  });
+  return failed != 0 ? -1 : bytes;
+}
+
 /// A problem of `type` (see problem); the scales are device pointers to one value each, or null.
 int tegula_bench_gemm(int type, void const* a, void const* b, float const* scale_a,
                       float const* scale_b, void* d, int m, int n, int k, void* stream) {
@@ -175,6 +254,29 @@ int tegula_bench_gemm_candidates(int type, int m, int n, int k) {
   int const failed =
       guarded([&] { count = static_cast<int>(candidates(problem(type, m, n, k)).size()); });
   return failed != 0 ? -1 : count;
+}
+
+/// Makes every configuration of a predicted time of at most `worth` times the least a candidate;
+/// returns how many there are.
+int tegula_bench_gemm_weigh(int type, int m, int n, int k, double worth) {
+  int count = 0;
+  int const failed = guarded([&] {
+    GemmArguments const arguments = problem(type, m, n, k);
+    candidates(arguments) = weigh(arguments, worth);
+    count = static_cast<int>(candidates(arguments).size());
+  });
+  return failed != 0 ? -1 : count;
+}
+
+/// The predicted time of a candidate, in microseconds: total, launch, fill, tensor, l2, dram,
+/// epilogue.
+int tegula_bench_gemm_candidate_cost(int type, int number, int m, int n, int k, double* costs) {
+  return guarded([&] {
+    GemmCost const& c =
+        candidates(problem(type, m, n, k)).at(static_cast<std::size_t>(number)).cost;
+    double const all[] = {c.total, c.launch, c.fill, c.tensor, c.l2, c.dram, c.epilogue};
+    std::copy(std::begin(all), std::end(all), costs);
+  });
 }
 
 /// tegula_bench_gemm by the candidate of that number.

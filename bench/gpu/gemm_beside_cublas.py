@@ -1,21 +1,29 @@
 #!/usr/bin/env python3
-"""tegula's GEMM beside cuBLAS in one process: gemm_beside_cublas.py BUILD [--record FILE] [--rounds N] [--types bf16 fp8] [--largest-m M]
+"""tegula's GEMM beside cuBLAS in one process.
+
+    gemm_beside_cublas.py BUILD [--record FILE] [--rounds N] [--types bf16 fp8] [--largest-m M] [--random N --seed S] [--weigh WORTH --weighed FILE]
 
 D = A B^T, A (m, k) and B (n, k) with contiguous rows, random normal values; bf16 in and out, and fp8 e4m3 in (one scale a tensor) and bf16
 out. The peers are PyTorch (torch.matmul, torch._scaled_mm with fast accumulation) and cublasLt, the fastest of all algorithms that its
 heuristics propose; likewise tegula's default choice, and the fastest of its own candidates. Each result is first held against PyTorch's, the output poisoned before. Launches of ours and of the peers alternate, each
 timed by events after the L2 cache was flushed; medians are shown, and the ratio is to the faster peer.
 
+--random N draws N shapes of models' layers by a seed instead of the list. --weigh WORTH also times every configuration whose predicted time
+is at most WORTH times the least, says how the predictions and the choice did, and writes each prediction and time to --weighed.
+
 --once MxNxK launches ours once and nothing else: for a profiler.
 """
 
 import argparse
+import ctypes
 import math
+import statistics
 
 import torch
 
 from cublaslt import CublasLt
 from measurement import EntryPoints, append, stamp
+from random_gemms import random_gemms
 from timing import Timer
 
 NK_OF_FEW_ROWS = [(7168, 2048), (2112, 7168), (32768, 512), (4096, 7168), (24576, 1536), (7168, 16384)]
@@ -37,6 +45,7 @@ SHAPES = [(m, n, k) for m in (64, 128) for n, k in NK_OF_FEW_ROWS] + [
 ]
 TYPES = {"bf16": torch.bfloat16, "fp8": torch.float8_e4m3fn}
 TUNING_ROUNDS, TUNING_WARM_UPS = 7, 2  # launches of each candidate
+MULTIPLES = {"bf16": 8, "fp8": 16}  # of n and k that the peers take
 TYPE_CODES = {"bf16": 0, "fp8": 1}  # of entry_points.cpp
 
 
@@ -47,6 +56,10 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=25, help="timed launches of each (default 25)")
     parser.add_argument("--types", nargs="*", choices=TYPES, default=list(TYPES))
     parser.add_argument("--largest-m", type=int, default=1 << 30, help="leave out the shapes of more rows")
+    parser.add_argument("--random", type=int, default=0, metavar="N", help="N shapes drawn by --seed, not the list")
+    parser.add_argument("--seed", type=int, default=0, help="of the shapes and the values (default 0)")
+    parser.add_argument("--weigh", type=float, default=0, metavar="WORTH", help="time every configuration predicted to take up to WORTH times the least")
+    parser.add_argument("--weighed", metavar="FILE", help="append what --weigh finds to this file, as JSON lines")
     parser.add_argument("--once", metavar="MxNxK", help="launch ours once, in the first of --types")
     return parser.parse_args()
 
@@ -83,6 +96,28 @@ class Problem:
         seconds = timer.medians(functions, TUNING_ROUNDS, TUNING_WARM_UPS)
         fastest = min(range(count), key=seconds.__getitem__)
         return functions[fastest], self.entry.text("tegula_bench_gemm_candidate_name", code, fastest, *self.shape), count
+
+    def weighed(self, timer, worth):
+        """Every configuration that might be chosen: its name, predicted microseconds by part (total first), and measured ones. The
+        choice comes first."""
+        code, costs = TYPE_CODES[self.kind], (ctypes.c_double * 7)()
+        count = self.entry.number("tegula_bench_gemm_weigh", code, *self.shape, ctypes.c_double(worth))
+        found, functions = [], []
+        for number in range(count):
+            name = self.entry.text("tegula_bench_gemm_candidate_name", code, number, *self.shape)
+            self.entry.number("tegula_bench_gemm_candidate_cost", code, number, *self.shape, costs)
+            functions.append(
+                lambda number=number: self.entry(
+                    "tegula_bench_gemm_candidate", code, number, self.a, self.b, *self.scales, self.out, *self.shape
+                )
+            )
+            self.out.fill_(float("nan"))
+            functions[-1]()
+            self.check(name, self.out)
+            found.append({"name": name, "predicted": list(costs)})
+        for candidate, seconds in zip(found, timer.medians(functions, TUNING_ROUNDS, TUNING_WARM_UPS)):
+            candidate["measured"] = seconds * 1e6
+        return found
 
     def pytorch(self):
         if self.kind == "bf16":
@@ -143,13 +178,42 @@ def measure(problem, timer, lt, rounds):
     return record
 
 
+def weigh(problem, timer, options, record):
+    """Times the candidates, and says how far the prediction of the choice was off and what the choice loses to the best of them."""
+    weighed = problem.weighed(timer, options.weigh)
+    times = [candidate["measured"] for candidate in weighed]
+    record["prediction_error"] = weighed[0]["predicted"][0] / times[0] - 1
+    record["rank"], record["weighed"] = 1 + sum(t < times[0] for t in times), len(times)
+    record["lost"] = times[0] / min(times) - 1
+    if options.weighed:
+        append(options.weighed, [record | {"candidates": weighed}])
+
+
+def summary(kind, records):
+    """Lines on the ratios to the faster peer, and on the choices where they were weighed."""
+    for name, chosen in (
+        ("M > 512", lambda m: m > 512), ("M from 17 to 512", lambda m: 17 <= m <= 512), ("M to 16", lambda m: m < 17), ("all", lambda m: True)
+    ):  # fmt: skip
+        group = [record for record in records if chosen(record["m"])]
+        if not group:
+            continue
+        least = min(group, key=lambda record: record["ratio"])
+        print(
+            f"{kind}, {name}: {len(group)} shapes, geometric mean of the ratios {geometric_mean(group):.3f},"
+            f" least {least['ratio']:.3f} ({least['case']}); tuned {geometric_mean(group, 'tuned_ratio'):.3f}"
+        )
+        if "rank" in group[0]:
+            error, rank, lost = (statistics.median(abs(r[key]) for r in group) for key in ("prediction_error", "rank", "lost"))
+            print(f"  choices: median error of the prediction {error:.1%}, median rank {rank:.0f}, lost to the best candidate {lost:.1%} in the median")
+
+
 def geometric_mean(records, key="ratio"):
     return math.exp(sum(math.log(record[key]) for record in records) / len(records))
 
 
 def main():
     options = arguments()
-    torch.manual_seed(0)
+    torch.manual_seed(options.seed)
     entry = EntryPoints(options.build)
     if options.once:
         Problem(entry, options.types[0], *map(int, options.once.split("x"))).ours()
@@ -158,11 +222,19 @@ def main():
     timer, lt, run = Timer(), CublasLt(), stamp("./run gpu bench")
     for kind in options.types:
         records = []
-        for shape in SHAPES:
+        for shape in random_gemms(options.random, options.seed, MULTIPLES[kind]) if options.random else SHAPES:
             if shape[0] <= options.largest_m:
-                records.append(run | measure(Problem(entry, kind, *shape), timer, lt, options.rounds))
+                problem = Problem(entry, kind, *shape)
+                records.append(run | measure(problem, timer, lt, options.rounds))
+                if options.random:
+                    records[-1]["benchmark"] += " random"
+                if options.weigh:
+                    weigh(problem, timer, options, records[-1])
                 if options.record:
                     append(options.record, records[-1:])
+        if options.random or options.weigh:
+            summary(kind, records)
+            continue
         for name, chosen in (("M >= 1024", lambda m: m >= 1024), ("M of 64 and 128", lambda m: m < 1024)):
             group = [record for record in records if chosen(record["m"])]
             if group:

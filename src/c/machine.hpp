@@ -1,17 +1,47 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "tegula/device/launch.hpp"
 #include "tegula/device/machine.hpp"
 #include "tegula/sim/report.hpp"
 #include "tegula/tegula.h"
 
+namespace tegula::c {
+
+/// What was decided for problems that may come again, by a text that tells them apart. Thread-safe.
+template <class Choice> class Memo {
+ public:
+  /// decide() makes the choice where there is none yet.
+  template <class Decide> Choice of(std::string const& key, Decide&& decide) {
+    {
+      std::scoped_lock const lock(mutex_);
+      if (auto const found = choices_.find(key); found != choices_.end()) return found->second;
+    }
+    Choice const choice = decide();
+    std::scoped_lock const lock(mutex_);
+    if (choices_.size() >= most) choices_.clear();
+    choices_.emplace(key, choice);
+    return choice;
+  }
+
+ private:
+  static constexpr std::size_t most = 4096;
+  std::mutex mutex_;
+  std::map<std::string, Choice> choices_;
+};
+
+}  // namespace tegula::c
+
 struct tegula_machine {
   tegula::Machine machine;
   std::mutex launching = {};  ///< a launch and the reading of its report belong together
+  tegula::c::Memo<tegula::GemmChoice> gemm_choices = {};  ///< on a GPU
 };
 
 struct tegula_report {

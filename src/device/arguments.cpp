@@ -41,6 +41,7 @@ class AttentionChecker : Checker {
           "attention: heads is {} and kv_heads is {}; heads must be a multiple of kv_heads.",
           a_.heads, *a_.kv_heads);
     grid("batch * heads * seq_q / 64", {a_.batch, a_.heads, (a_.seq_q + 63) / 64});
+    sequences(compute_capability);
     pointer("q", a_.q, 16);
     pointer("k", a_.k, 16);
     pointer("v", a_.v, 16);
@@ -51,13 +52,13 @@ class AttentionChecker : Checker {
     different("o", a_.o, "q", a_.q);
     different("o", a_.o, "k", a_.k);
     different("o", a_.o, "v", a_.v);
-    strides("q", a_.dtype, *a_.q_stride, a_.heads, a_.seq_q, a_.head_dim);
-    strides("k", a_.dtype, *a_.k_stride, *a_.kv_heads, *a_.seq_k, a_.head_dim);
-    strides("v", a_.dtype, *a_.v_stride, *a_.kv_heads, *a_.seq_k, *a_.head_dim_v);
-    strides("o", *a_.out, *a_.o_stride, a_.heads, a_.seq_q, *a_.head_dim_v);
-    strides_are_set("q", *a_.q_stride, a_.heads, a_.seq_q);
-    strides_are_set("k", *a_.k_stride, *a_.kv_heads, *a_.seq_k);
-    strides_are_set("v", *a_.v_stride, *a_.kv_heads, *a_.seq_k);
+    strides("q", a_.dtype, *a_.q_stride, a_.heads, queries_, a_.head_dim);
+    strides("k", a_.dtype, *a_.k_stride, *a_.kv_heads, keys_, a_.head_dim);
+    strides("v", a_.dtype, *a_.v_stride, *a_.kv_heads, keys_, *a_.head_dim_v);
+    strides("o", *a_.out, *a_.o_stride, a_.heads, queries_, *a_.head_dim_v);
+    strides_are_set("q", *a_.q_stride, a_.heads, queries_);
+    strides_are_set("k", *a_.k_stride, *a_.kv_heads, keys_);
+    strides_are_set("v", *a_.v_stride, *a_.kv_heads, keys_);
     output_rows();
     overlaps();
     if (!(*a_.scale >= 0x1p-126f && *a_.scale <= 0x1p126f))
@@ -145,8 +146,62 @@ class AttentionChecker : Checker {
           *a_.window_right);
   }
 
+  /// Lengths, pages and the workspace, where they are given.
+  void sequences(int compute_capability) const {
+    bool const paged = a_.page_table != nullptr;
+    for (auto const& [name, pointer] : {std::pair("cu_seqlens_q", a_.cu_seqlens_q),
+                                        {"cu_seqlens_k", a_.cu_seqlens_k},
+                                        {"seqused_k", a_.seqused_k},
+                                        {"page_table", a_.page_table}}) {
+      optional_pointer(name, pointer, alignof(std::int32_t));
+      if (pointer != nullptr && compute_capability != 90)
+        refuse_argument(
+            "attention: {} is given and the machine is sm_{}; sequences of their own lengths and paged keys are "
+            "computed on sm_90 only.",
+            name, compute_capability);
+      if (pointer != nullptr && bits(a_.dtype) == 8)
+        refuse_argument(
+            "attention: {} is given and dtype is {}; sequences of their own lengths and paged keys are computed in "
+            "f16 and bf16.",
+            name, to_string(a_.dtype));
+    }
+    if (a_.cu_seqlens_q != nullptr) extent("total_q", a_.total_q);
+    if (a_.cu_seqlens_k != nullptr) extent("total_k", a_.total_k);
+    if (paged && a_.cu_seqlens_k != nullptr)
+      refuse_argument(
+          "attention: cu_seqlens_k and page_table are both given; of paged keys seqused_k says how many there are.");
+    if (paged) pages();
+    optional_pointer("workspace", a_.workspace, 16);
+    if (a_.workspace_bytes < 0 || (a_.workspace == nullptr && a_.workspace_bytes != 0))
+      refuse_argument(
+          "attention: workspace_bytes is {} and workspace is {}; it must be the size of the workspace, or 0 "
+          "without one.",
+          a_.workspace_bytes, a_.workspace == nullptr ? "a null pointer" : "given");
+    if (a_.splits && (*a_.splits < 1 || *a_.splits > kMostSplits))
+      refuse_argument("attention: splits is {}; it must be between 1 and {}, or left out.",
+                      *a_.splits, kMostSplits);
+  }
+
+  void pages() const {
+    extent("pages", a_.pages);
+    extent("page_size", a_.page_size);
+    std::int64_t const size = a_.page_size, columns = (*a_.seq_k + size - 1) / size;
+    if (size != 16 && size != 32 && size != 64 && size % 128 != 0)
+      refuse_argument(
+          "attention: page_size is {}; it must be 16, 32, 64 or a multiple of 128, so that pages and blocks of "
+          "keys fit each other.",
+          size);
+    if (*a_.page_table_stride < columns && a_.batch > 1)
+      refuse_argument(
+          "attention: page_table_stride is {}; it must be at least {}, the pages of {} keys.",
+          *a_.page_table_stride, columns, *a_.seq_k);
+    if (*a_.page_table_stride > kMaxExtent)
+      refuse_argument("attention: page_table_stride is {}; it must be at most {}.",
+                      *a_.page_table_stride, kMaxExtent);
+  }
+
   void strides(std::string_view name, DType type, TokenStrides const& s, std::int64_t heads,
-               std::int64_t seq, std::int64_t head_dim) const {
+               TokenExtents const& tokens, std::int64_t head_dim) const {
     std::int64_t const vector = 128 / bits(type);  // elements in 16 bytes
     for (auto const& [axis, stride] :
          {std::pair("batch", s.batch), std::pair("seq", s.seq), std::pair("head", s.head)}) {
@@ -159,25 +214,26 @@ class AttentionChecker : Checker {
             "aligned to 16 bytes.",
             name, axis, stride, vector);
     }
-    span(name, {{a_.batch, s.batch}, {seq, s.seq}, {heads, s.head}}, head_dim, bits(type) / 8);
+    span(name, {{tokens.batch, s.batch}, {tokens.seq, s.seq}, {heads, s.head}}, head_dim,
+         bits(type) / 8);
   }
 
   /// Zeros along every axis are taken for a slip: strides that were declared and not set. Along
   /// single axes, 0 shares rows.
   void strides_are_set(std::string_view name, TokenStrides const& s, std::int64_t heads,
-                       std::int64_t seq) const {
-    if (s.batch != 0 || s.seq != 0 || s.head != 0 || (a_.batch == 1 && heads == 1 && seq == 1))
-      return;
+                       TokenExtents const& tokens) const {
+    auto const [batch, seq] = tokens;
+    if (s.batch != 0 || s.seq != 0 || s.head != 0 || (batch == 1 && heads == 1 && seq == 1)) return;
     refuse_argument(
         "attention: {}_stride is 0 along every axis, and there are {} batches of {} tokens with {} heads; it must "
         "be set, or left out for a contiguous tensor.",
-        name, a_.batch, seq, heads);
+        name, batch, seq, heads);
   }
 
   Region tensor(std::string_view name, DType type, void const* address, TokenStrides const& s,
-                std::int64_t heads, std::int64_t seq, std::int64_t head_dim) const {
-    return region(name, address, {{a_.batch, s.batch}, {seq, s.seq}, {heads, s.head}}, head_dim,
-                  bits(type) / 8);
+                std::int64_t heads, TokenExtents const& tokens, std::int64_t head_dim) const {
+    return region(name, address, {{tokens.batch, s.batch}, {tokens.seq, s.seq}, {heads, s.head}},
+                  head_dim, bits(type) / 8);
   }
 
   Region descale(std::string_view name, float const* factors) const {
@@ -188,11 +244,11 @@ class AttentionChecker : Checker {
 
   void overlaps() const {
     Region const inputs[] = {
-        tensor("q", a_.dtype, a_.q, *a_.q_stride, a_.heads, a_.seq_q, a_.head_dim),
-        tensor("k", a_.dtype, a_.k, *a_.k_stride, *a_.kv_heads, *a_.seq_k, a_.head_dim),
-        tensor("v", a_.dtype, a_.v, *a_.v_stride, *a_.kv_heads, *a_.seq_k, *a_.head_dim_v)};
-    Region const o = tensor("o", *a_.out, a_.o, *a_.o_stride, a_.heads, a_.seq_q, *a_.head_dim_v);
-    Region lse = region("lse", a_.lse, {}, a_.batch * a_.heads * a_.seq_q, sizeof(float));
+        tensor("q", a_.dtype, a_.q, *a_.q_stride, a_.heads, queries_, a_.head_dim),
+        tensor("k", a_.dtype, a_.k, *a_.k_stride, *a_.kv_heads, keys_, a_.head_dim),
+        tensor("v", a_.dtype, a_.v, *a_.v_stride, *a_.kv_heads, keys_, *a_.head_dim_v)};
+    Region const o = tensor("o", *a_.out, a_.o, *a_.o_stride, a_.heads, queries_, *a_.head_dim_v);
+    Region lse = region("lse", a_.lse, {}, queries_.batch * a_.heads * queries_.seq, sizeof(float));
     for (Region other : inputs) {
       apart("attention", o, other);
       if (a_.lse == nullptr) continue;
@@ -212,12 +268,13 @@ class AttentionChecker : Checker {
 
   void output_rows() const {
     rows_apart<3>("attention", "o", *a_.head_dim_v,
-                  {{{"o_stride.batch", a_.batch, a_.o_stride->batch},
-                    {"o_stride.seq", a_.seq_q, a_.o_stride->seq},
+                  {{{"o_stride.batch", queries_.batch, a_.o_stride->batch},
+                    {"o_stride.seq", queries_.seq, a_.o_stride->seq},
                     {"o_stride.head", a_.heads, a_.o_stride->head}}});
   }
 
   AttentionArguments const a_;  // with defaults
+  TokenExtents const queries_ = query_extents(a_), keys_ = key_extents(a_);
 };
 
 class GemmChecker : Checker {
@@ -375,20 +432,36 @@ std::string to_string(AttentionArguments const& arguments) {
   if (a.softcap != 0) s += fmt::format(", softcap {}", a.softcap);
   if (a.sink != nullptr) s += ", with a sink";
   if (*a.out != default_output(a.dtype)) s += fmt::format(", {} out", to_string(*a.out));
+  if (a.cu_seqlens_q != nullptr) s += fmt::format(", {} queries in all", a.total_q);
+  if (a.cu_seqlens_k != nullptr) s += fmt::format(", {} keys in all", a.total_k);
+  if (a.seqused_k != nullptr) s += ", keys as seqused_k says";
+  if (a.page_table != nullptr) s += fmt::format(", in {} pages of {}", a.pages, a.page_size);
   return s + fmt::format(", {} exponentials", device::text(a.exponential));
+}
+
+TokenExtents query_extents(AttentionArguments const& a) {
+  if (a.cu_seqlens_q != nullptr) return {1, a.total_q};
+  return {a.batch, a.seq_q};
+}
+TokenExtents key_extents(AttentionArguments const& a) {
+  if (a.page_table != nullptr) return {a.pages, a.page_size};
+  if (a.cu_seqlens_k != nullptr) return {1, a.total_k};
+  return {a.batch, a.seq_k.value_or(a.seq_q)};
 }
 
 AttentionArguments with_defaults(AttentionArguments const& arguments) {
   AttentionArguments a = arguments;
   fill_in(a.kv_heads, a.heads);
   fill_in(a.seq_k, a.seq_q);
-  fill_in(a.q_stride, contiguous_tokens(a.seq_q, a.heads, a.head_dim));
-  fill_in(a.k_stride, contiguous_tokens(*a.seq_k, *a.kv_heads, a.head_dim));
+  std::int64_t const queries = query_extents(a).seq, keys = key_extents(a).seq;
+  fill_in(a.q_stride, contiguous_tokens(queries, a.heads, a.head_dim));
+  fill_in(a.k_stride, contiguous_tokens(keys, *a.kv_heads, a.head_dim));
   fill_in(a.v_stride, a.head_dim_v && *a.head_dim_v != a.head_dim
-                          ? contiguous_tokens(*a.seq_k, *a.kv_heads, *a.head_dim_v)
+                          ? contiguous_tokens(keys, *a.kv_heads, *a.head_dim_v)
                           : *a.k_stride);
   fill_in(a.head_dim_v, a.head_dim);
-  fill_in(a.o_stride, contiguous_tokens(a.seq_q, a.heads, *a.head_dim_v));
+  fill_in(a.o_stride, contiguous_tokens(queries, a.heads, *a.head_dim_v));
+  fill_in(a.page_table_stride, a.page_size < 1 ? 0 : (*a.seq_k - 1) / a.page_size + 1);
   fill_in(a.scale, 1.0f / std::sqrt(static_cast<float>(a.head_dim)));
   fill_in(a.out, default_output(a.dtype));
   fill_in(a.descale_stride, DescaleStrides{*a.kv_heads, 1});

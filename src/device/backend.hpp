@@ -9,6 +9,7 @@
 #include <string>
 
 #include "kernel_launch.hpp"
+#include "problem.hpp"
 #include "tegula/arch/tensor_map_description.hpp"
 #include "tegula/device/family.hpp"
 #include "tegula/device/properties.hpp"
@@ -20,8 +21,8 @@ namespace tegula::device {
 /// The most that Backend::workspace gives.
 inline constexpr std::size_t kMostWorkspaceBytes = 128 * 1024;
 
-/// What Backend::stream_workspace gives.
-inline constexpr std::size_t kStreamWorkspaceBytes = 128;
+/// What Backend::stream_workspace gives: a counter of tiles and kMostArrivals counters of arrivals.
+inline constexpr std::size_t kStreamWorkspaceBytes = kArrivalsOffset + 4 * kMostArrivals;
 
 /// Thread-safe. Failures are device_error.
 class Backend {

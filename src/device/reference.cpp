@@ -435,12 +435,50 @@ Values grouped_gemm(GroupedGemmArguments const& arguments, std::vector<std::int6
 
 namespace {
 
-/// The keys that a row sees: [begin, end), plainly from the arguments.
+/// A sequence: how many queries and keys it has, and where, plainly from the arguments.
+class Sequence {
+ public:
+  Sequence(AttentionArguments const& a, std::int64_t batch)
+      : a_(a), batch_(batch), queries_(a.seq_q), keys_(*a.seq_k) {
+    if (a.cu_seqlens_q != nullptr)
+      queries_ = between(a.cu_seqlens_q[batch + 1] - a.cu_seqlens_q[batch], a.seq_q);
+    if (a.cu_seqlens_k != nullptr)
+      keys_ = between(a.cu_seqlens_k[batch + 1] - a.cu_seqlens_k[batch], *a.seq_k);
+    if (a.seqused_k != nullptr) keys_ = between(a.seqused_k[batch], *a.seq_k);
+  }
+
+  std::int64_t queries() const { return queries_; }
+  std::int64_t keys() const { return keys_; }
+  /// Offsets of query i in q, and of key j in k or v, but for their heads.
+  std::int64_t query(std::int64_t i) const {
+    TokenStrides const& s = *a_.q_stride;
+    return a_.cu_seqlens_q != nullptr ? (a_.cu_seqlens_q[batch_] + i) * s.seq
+                                      : batch_ * s.batch + i * s.seq;
+  }
+  std::int64_t key(std::int64_t j, TokenStrides const& s) const {
+    if (a_.page_table != nullptr) {
+      std::int64_t const entry = batch_ * *a_.page_table_stride + j / a_.page_size;
+      return a_.page_table[entry] * s.batch + j % a_.page_size * s.seq;
+    }
+    return a_.cu_seqlens_k != nullptr ? (a_.cu_seqlens_k[batch_] + j) * s.seq
+                                      : batch_ * s.batch + j * s.seq;
+  }
+
+ private:
+  static std::int64_t between(std::int64_t length, std::int64_t most) {
+    return std::clamp<std::int64_t>(length, 0, most);
+  }
+
+  AttentionArguments const& a_;
+  std::int64_t batch_, queries_, keys_;
+};
+
+/// The keys that a row sees: [begin, end).
 struct Visible {
   std::int64_t begin, end;
 };
-Visible visible(AttentionArguments const& a, std::int64_t i) {
-  std::int64_t const keys = *a.seq_k, place = i + keys - a.seq_q;
+Visible visible(AttentionArguments const& a, Sequence const& sequence, std::int64_t i) {
+  std::int64_t const keys = sequence.keys(), place = i + keys - sequence.queries();
   std::int64_t begin = 0, end = keys;
   if (a.window_left) begin = std::max<std::int64_t>(begin, place - *a.window_left);
   if (a.causal) end = std::min(end, place + 1);
@@ -471,12 +509,13 @@ class AttentionRow {
       : a_(a),
         descale_(descale),
         first_(keys.begin),
-        weight_(static_cast<std::size_t>(keys.end - keys.begin)) {
-    if (a.sink != nullptr) sink_ = a.sink[head];
+        weight_(static_cast<std::size_t>(keys.end - keys.begin)),
+        has_sink_(a.sink != nullptr) {
+    if (has_sink_) sink_ = a.sink[head];
   }
 
   void scores(double const* q, double const* k) {
-    if (sink_) take(*sink_);
+    if (has_sink_) take(sink_);
     double const scale = *a_.scale * descale_.scores;
     for (std::size_t j = 0; j < weight_.size(); ++j) {
       double const* const key = k + (first_ + static_cast<std::int64_t>(j)) * a_.head_dim;
@@ -490,7 +529,7 @@ class AttentionRow {
     // few 2^-22.
     if (a_.softcap != 0) delta_ += std::abs(static_cast<double>(a_.softcap)) * 0x1p-20;
     for (double& w : weight_) sum_ += w = std::exp(w - largest_);
-    if (sink_) sum_ += std::exp(*sink_ - largest_);
+    if (has_sink_) sum_ += std::exp(sink_ - largest_);
     double const exponential = 0x1p-22;
     int const roundings = fp8() ? 10 : 6;  // of scores: the factors and their products
     eta_ = std::expm1(delta_ + roundings * kU * (most_ + delta_) +
@@ -574,14 +613,15 @@ class AttentionRow {
     if (std::isnan(score)) largest_ = score;  // std::max drops a NaN on its right
   }
   std::int64_t keys() const { return static_cast<std::int64_t>(weight_.size()); }
-  double blocks() const { return static_cast<double>((keys() + 15) / 16) + (sink_ ? 1 : 0); }
+  double blocks() const { return static_cast<double>((keys() + 15) / 16) + (has_sink_ ? 1 : 0); }
   double summation() const { return (static_cast<double>(keys()) / 4 + 4) * kU; }
 
   AttentionArguments const& a_;
   Descale descale_;
   std::int64_t first_;
   std::vector<double> weight_;
-  std::optional<double> sink_;
+  bool has_sink_;
+  double sink_ = 0;
   // of the scores
   double largest_ = -std::numeric_limits<double>::infinity(), most_ = 0, delta_ = 0;
   double sum_ = 0;
@@ -606,17 +646,27 @@ Attention attention(AttentionArguments const& arguments, std::vector<std::int64_
     while (end < rows.size() && rows[end] / a.seq_q == pair) ++end;
     std::int64_t const batch = pair / a.heads, head = pair % a.heads,
                        kv_head = head / (a.heads / *a.kv_heads);
+    Sequence const sequence(a, batch);
     auto const head_matrix = [&](void const* data, TokenStrides const& s, std::int64_t width) {
-      std::int64_t const first = batch * s.batch + kv_head * s.head;
-      return matrix(static_cast<char const*>(data) + first * (bits(a.dtype) / 8), a.dtype, *a.seq_k,
-                    width, s.seq, 1);
+      std::vector<double> rows_of_keys(static_cast<std::size_t>(sequence.keys() * width));
+      parallel_for(sequence.keys(), [&](std::int64_t j) {
+        for (std::int64_t d = 0; d < width; ++d)
+          rows_of_keys[static_cast<std::size_t>(j * width + d)] =
+              element(data, a.dtype, sequence.key(j, s) + kv_head * s.head + d);
+      });
+      return rows_of_keys;
     };
+    for (std::size_t row = begin; row < end; ++row)
+      if (rows[row] % a.seq_q >= sequence.queries())
+        throw argument_error(fmt::format(
+            "reference::attention: row {} is query {} of sequence {}, which has {} of them.",
+            rows[row], rows[row] % a.seq_q, batch, sequence.queries()));
     auto const k = head_matrix(a.k, *a.k_stride, dim), v = head_matrix(a.v, *a.v_stride, dim_v);
 
     parallel_for(static_cast<std::int64_t>(end - begin), [&](std::int64_t r) {
       std::size_t const row = begin + static_cast<std::size_t>(r);
       std::int64_t const i = rows[row] % a.seq_q;
-      Visible const keys = visible(a, i);
+      Visible const keys = visible(a, sequence, i);
       if (keys.begin == keys.end) {  // exactly 0, and -inf or the sink
         result.lse.value[row] =
             a.sink != nullptr ? a.sink[head] : -std::numeric_limits<double>::infinity();
@@ -627,8 +677,7 @@ Attention attention(AttentionArguments const& arguments, std::vector<std::int64_
       std::vector<double> q(static_cast<std::size_t>(dim));
       for (std::int64_t d = 0; d < dim; ++d)
         q[static_cast<std::size_t>(d)] =
-            element(a.q, a.dtype,
-                    batch * a.q_stride->batch + i * a.q_stride->seq + head * a.q_stride->head + d);
+            element(a.q, a.dtype, sequence.query(i) + head * a.q_stride->head + d);
       AttentionRow one(a, head, descale(a, batch, kv_head), keys);
       one.scores(q.data(), k.data());
       std::size_t const first = row * static_cast<std::size_t>(dim_v);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,11 @@ void check(DeviceProperties const& device) {
   if (device.multiprocessors < 1)
     throw argument_error(fmt::format("the device has {} multiprocessors; it must have at least 1.",
                                      device.multiprocessors));
+  if (!(device.clock_ghz > 0 && device.memory_tb_per_s > 0 && device.l2_mb > 0))
+    throw argument_error(
+        fmt::format("the device has a clock of {} GHz, memory of {} TB/s and an L2 of {} MB; each "
+                    "must be more than 0.",
+                    device.clock_ghz, device.memory_tb_per_s, device.l2_mb));
 }
 
 int vector_bytes(GemmArguments const& arguments) {
@@ -142,8 +148,31 @@ AttentionPlan plan_attention(AttentionArguments const& a, DeviceProperties const
                     100 * (candidates[1].cost / candidates.front().cost - 1));
   else
     plan.reason += " is the only one that remains";
+  plan.chosen().kernel.visit([&]<class F>(F family) {
+    using Traits = device::FamilyTraits<F>;
+    if constexpr (requires { Traits::workspace_bytes; }) {
+      auto const& config = configuration(family, plan.chosen().configuration);
+      std::string const remark = Traits::remark(a, config, device);
+      if (!remark.empty()) plan.reason += "; " + remark;
+    }
+  });
   plan.reason += ruled_out + ".";
   return plan;
+}
+
+std::int64_t attention_workspace_bytes(AttentionArguments const& arguments,
+                                       DeviceProperties const& device,
+                                       AttentionConstraints const& wanted) {
+  AttentionArguments a = arguments;
+  a.workspace_bytes = std::numeric_limits<std::int64_t>::max();
+  AttentionChoice const choice = choose_attention(a, device, wanted);
+  std::int64_t bytes = 0;
+  choice.kernel.visit([&]<class F>(F family) {
+    using Traits = device::FamilyTraits<F>;
+    if constexpr (requires { Traits::workspace_bytes; })
+      bytes = Traits::workspace_bytes(a, configuration(family, choice.configuration), device);
+  });
+  return bytes;
 }
 
 std::string to_string(AttentionPlan const& plan, bool all) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "attention_sequences.hpp"
 #include "commands.hpp"
 #include "kernel_run.hpp"
 #include "output.hpp"
@@ -30,6 +31,8 @@ Examples:
   tegula attention --batch 2 --heads 8 --kv-heads 2 --seq-q 100 --seq-k 333 --head-dim 96 --causal --dtype f16 --device sim --json
   tegula attention --seq-q 100 --seq-k 300 --heads 4 --head-dim 72 --head-dim-v 40 --causal --window-left 64 --softcap 30
   tegula attention --q qkv.safetensors:q --k qkv.safetensors:k --v qkv.safetensors:v --layout bhsd --output o.npy --lse lse.npy
+  tegula attention --lengths-q 130,1,5 --lengths-k 300,77,20 --heads 8 --kv-heads 2 --causal --device sim
+  tegula attention --heads 8 --kv-heads 1 --seq-q 1 --lengths-k 1000,300 --page-size 16 --splits 4 --device sim
   tegula attention --seq-q 4096 --heads 16 --head-dim 128 --causal --device sim --explain --lines
   tegula attention --batch 4 --heads 16 --seq-q 4096 --head-dim 128 --causal --device cuda --repeat 20)";
 
@@ -47,6 +50,8 @@ struct Options {
   std::optional<float> scale;    // 1 / sqrt(head_dim)
   std::optional<float> softcap;  // none
   std::optional<int> window_left, window_right;
+  std::optional<int> splits;  // as many as are best
+  SequenceOptions sequences;
   bool causal = false, json = false, lines = false, explain = false;
   int repeat = 1;
   struct {
@@ -77,7 +82,8 @@ struct Problem {
   Operand q, k, v, sink;
   Operand q_descale, k_descale, v_descale;
   std::vector<std::int64_t> shape_of_o;
-  AttentionArguments arguments;  ///< with defaults, without pointers
+  std::shared_ptr<Sequences const> sequences;
+  AttentionArguments arguments;  ///< with defaults; of pointers, those to `sequences`
 };
 
 /// The axes of a file's array, whichever their order.
@@ -155,6 +161,32 @@ void check_files(Options const& o) {
   io::check_targets(targets, inputs);
 }
 
+/// The numbers of queries and of keys of the sequences, where they are given; the extents follow
+/// from them.
+struct Lengths {
+  std::vector<std::int64_t> queries, keys;
+};
+Lengths lengths(Options& o) {
+  if (o.sequences.given() && !(o.q.empty() && o.k.empty() && o.v.empty()))
+    throw argument_error(
+        "--lengths-q, --lengths-k and --page-size are of generated operands: leave out --q, --k and "
+        "--v.");
+  Lengths lengths;
+  for (auto const& [option, text, values, seq] :
+       {std::tuple{"--lengths-q", &o.sequences.lengths_q, &lengths.queries, &o.seq_q},
+        std::tuple{"--lengths-k", &o.sequences.lengths_k, &lengths.keys, &o.seq_k}}) {
+    if (text->empty()) continue;
+    *values = parse_lengths(option, *text);
+    agree(o.batch, static_cast<std::int64_t>(values->size()), option, *text);
+    std::int64_t const most = *std::max_element(values->begin(), values->end());
+    seq->otherwise(most);
+    if (seq->value < most)
+      throw argument_error(fmt::format("{} has {}, and {} is {}; that must be at least as large.",
+                                       option, most, seq->name, seq->value));
+  }
+  return lengths;
+}
+
 Problem read_problem(Options o) {
   std::optional<DType> type;
   if (o.dtype) type = parse_dtype("--dtype", *o.dtype);
@@ -197,6 +229,7 @@ Problem read_problem(Options o) {
   }
   std::optional<DType> out;
   if (o.out_type) out = parse_dtype("--out-type", *o.out_type);
+  auto const [queries, keys] = lengths(o);
   o.batch.otherwise(1);
   o.heads.otherwise(o.kv_heads.value > 0 ? o.kv_heads.value : 1);
   o.kv_heads.otherwise(o.heads.value);
@@ -209,43 +242,50 @@ Problem read_problem(Options o) {
                      head_dim_v = o.head_dim_v.value;
 
   using Shape = std::vector<std::int64_t>;
-  auto const shape = [&](std::int64_t seq, std::int64_t heads, std::int64_t dim) {
-    return heads_first ? Shape{o.batch.value, heads, seq, dim}
-                       : Shape{o.batch.value, seq, heads, dim};
+  auto const sequences = std::make_shared<Sequences const>(queries, keys, o.batch.value, seq_k,
+                                                           o.sequences.page_size, o.machine.seed);
+  AttentionArguments arguments = {.dtype = *type,
+                                  .out = out,
+                                  .batch = o.batch.value,
+                                  .heads = heads,
+                                  .kv_heads = kv_heads,
+                                  .seq_q = seq_q,
+                                  .seq_k = seq_k,
+                                  .head_dim = head_dim,
+                                  .head_dim_v = head_dim_v,
+                                  .scale = o.scale,
+                                  .causal = o.causal,
+                                  .window_left = o.window_left,
+                                  .window_right = o.window_right,
+                                  .softcap = o.softcap.value_or(0),
+                                  .exponential = o.exponential == "polynomial"
+                                                     ? Exponential::polynomial
+                                                     : Exponential::ex2_approx};
+  arguments.splits = o.splits;
+  sequences->put(arguments);
+  TokenExtents const q_tokens = query_extents(arguments), k_tokens = key_extents(arguments);
+  arguments.q_stride = strides(q_tokens.seq, heads, head_dim, heads_first);
+  arguments.k_stride = strides(k_tokens.seq, kv_heads, head_dim, heads_first);
+  arguments.v_stride = strides(k_tokens.seq, kv_heads, head_dim_v, heads_first);
+  arguments.o_stride = strides(q_tokens.seq, heads, head_dim_v, heads_first);
+  auto const shape = [&](TokenExtents const& tokens, std::int64_t heads, std::int64_t dim) {
+    return heads_first ? Shape{tokens.batch, heads, tokens.seq, dim}
+                       : Shape{tokens.batch, tokens.seq, heads, dim};
   };
-  AttentionArguments const arguments = {
-      .dtype = *type,
-      .out = out,
-      .batch = o.batch.value,
-      .heads = heads,
-      .kv_heads = kv_heads,
-      .seq_q = seq_q,
-      .seq_k = seq_k,
-      .head_dim = head_dim,
-      .head_dim_v = head_dim_v,
-      .q_stride = strides(seq_q, heads, head_dim, heads_first),
-      .k_stride = strides(seq_k, kv_heads, head_dim, heads_first),
-      .v_stride = strides(seq_k, kv_heads, head_dim_v, heads_first),
-      .o_stride = strides(seq_q, heads, head_dim_v, heads_first),
-      .scale = o.scale,
-      .causal = o.causal,
-      .window_left = o.window_left,
-      .window_right = o.window_right,
-      .softcap = o.softcap.value_or(0),
-      .exponential =
-          o.exponential == "polynomial" ? Exponential::polynomial : Exponential::ex2_approx};
   auto const or_empty = [](std::optional<Operand>& file, DType type, Shape shape) {
     return file ? std::move(*file) : Operand{type, std::move(shape), {}};
   };
-  Shape const shape_of_o = q && head_dim_v == head_dim ? q->shape : shape(seq_q, heads, head_dim_v);
-  return {or_empty(q, *type, shape(seq_q, heads, head_dim)),
-          or_empty(k, *type, shape(seq_k, kv_heads, head_dim)),
-          or_empty(v, *type, shape(seq_k, kv_heads, head_dim_v)),
+  Shape const shape_of_o =
+      q && head_dim_v == head_dim ? q->shape : shape(q_tokens, heads, head_dim_v);
+  return {or_empty(q, *type, shape(q_tokens, heads, head_dim)),
+          or_empty(k, *type, shape(k_tokens, kv_heads, head_dim)),
+          or_empty(v, *type, shape(k_tokens, kv_heads, head_dim_v)),
           or_empty(sink, DType::f32, {}),
           or_empty(factors[0], DType::f32, {}),
           or_empty(factors[1], DType::f32, {}),
           or_empty(factors[2], DType::f32, {}),
           shape_of_o,
+          sequences,
           with_defaults(arguments)};
 }
 
@@ -257,18 +297,21 @@ void generate_missing(Problem& p, std::uint64_t seed) {
   }
 }
 
-/// Pairs of a query and a key that it sees, over the queries of a head.
+/// Pairs of a query and a key that it sees, over the queries of a head of all sequences.
 double pairs_seen(AttentionArguments const& a) {
   auto const keys = [](std::optional<std::int64_t> const& window) {
     return static_cast<int>(std::min<std::int64_t>(window.value_or(AttentionMask::unlimited),
                                                    AttentionMask::unlimited));
   };
-  AttentionMask const mask = {.seq_q = static_cast<int>(a.seq_q),
-                              .seq_k = static_cast<int>(*a.seq_k),
-                              .left = keys(a.window_left),
-                              .right = a.causal ? 0 : keys(a.window_right)};
   double pairs = 0;
-  for (int row = 0; row < mask.seq_q; ++row) pairs += std::max(0, mask.end(row) - mask.begin(row));
+  for (std::int64_t b = 0; b < a.batch; ++b) {
+    AttentionMask const mask = {.seq_q = static_cast<int>(Sequences::queries(a, b)),
+                                .seq_k = static_cast<int>(Sequences::keys(a, b)),
+                                .left = keys(a.window_left),
+                                .right = a.causal ? 0 : keys(a.window_right)};
+    for (int row = 0; row < mask.seq_q; ++row)
+      pairs += std::max(0, mask.end(row) - mask.begin(row));
+  }
   return pairs;
 }
 
@@ -279,12 +322,21 @@ std::vector<double> output_rows(Operand const& o, AttentionArguments const& a,
   for (auto const row : rows) {
     std::int64_t const i = row % a.seq_q, head = row / a.seq_q % a.heads,
                        batch = row / a.seq_q / a.heads;
-    std::int64_t const first =
-        batch * a.o_stride->batch + i * a.o_stride->seq + head * a.o_stride->head;
+    std::int64_t const first = Sequences::offset(a, batch, i) + head * a.o_stride->head;
     for (std::int64_t d = 0; d < *a.head_dim_v; ++d)
       values.push_back(reference::element(o.data.data(), o.type, first + d));
   }
   return values;
+}
+
+/// Where the log-sum-exp of those rows stands.
+std::vector<std::int64_t> lse_places(AttentionArguments const& a,
+                                     std::vector<std::int64_t> const& rows) {
+  std::vector<std::int64_t> places;
+  for (auto const row : rows)
+    places.push_back(
+        Sequences::lse_place(a, row / a.seq_q / a.heads, row / a.seq_q % a.heads, row % a.seq_q));
+  return places;
 }
 
 nlohmann::ordered_json describe(AttentionArguments const& a, Options const& o) {
@@ -302,6 +354,9 @@ nlohmann::ordered_json describe(AttentionArguments const& a, Options const& o) {
                               {"causal", a.causal}};
   if (a.window_left) j["window_left"] = *a.window_left;
   if (a.window_right) j["window_right"] = *a.window_right;
+  if (!o.sequences.lengths_q.empty()) j["lengths_q"] = o.sequences.lengths_q;
+  if (!o.sequences.lengths_k.empty()) j["lengths_k"] = o.sequences.lengths_k;
+  if (o.sequences.page_size > 0) j["page_size"] = o.sequences.page_size;
   j["softcap"] = a.softcap;
   j["sink"] = a.sink != nullptr;
   j["scale"] = *a.scale;
@@ -321,8 +376,17 @@ nlohmann::ordered_json describe(AttentionCandidate const& candidate) {
   return j;
 }
 
-/// Prints the plan of a checked problem.
-void explain(AttentionArguments const& a, Options const& o, Machine const& machine) {
+/// Bytes of the workspace that the choice asked for takes.
+std::int64_t workspace_bytes(AttentionArguments const& a, Options const& o,
+                             Machine const& machine) {
+  return chosen_by(o, [&](AttentionConstraints const& wanted) {
+    return attention_workspace_bytes(a, machine.properties(), wanted);
+  });
+}
+
+/// Prints the plan of a checked problem, with the workspace that it takes.
+void explain(AttentionArguments a, Options const& o, Machine const& machine) {
+  a.workspace_bytes = workspace_bytes(a, o, machine);
   AttentionPlan const plan = chosen_by(o, [&](AttentionConstraints const& wanted) {
     return plan_attention(a, machine.properties(), wanted);
   });
@@ -351,12 +415,21 @@ void run(Options const& options) {
       with_addresses(p, {p.q.data.data(), p.k.data.data(), p.v.data.data(), p.sink.data.data(),
                          p.q_descale.data.data(), p.k_descale.data.data(), p.v_descale.data.data(),
                          nullptr, nullptr});
-  std::int64_t const rows = host.batch * host.heads * host.seq_q, dim_v = *host.head_dim_v;
-  Buffer<std::byte> const o_buffer(machine, rows * dim_v * (bits(*host.out) / 8), "O"),
-      lse_buffer(machine, rows * 4, "lse");
-  AttentionArguments const arguments =
+  TokenExtents const tokens = query_extents(host);
+  std::int64_t const rows = host.batch * host.heads * host.seq_q, dim_v = *host.head_dim_v,
+                     stored = tokens.batch * tokens.seq * host.heads;
+  Buffer<std::byte> const o_buffer(machine, stored * dim_v * (bits(*host.out) / 8), "O"),
+      lse_buffer(machine, stored * 4, "lse");
+  UploadedSequences const sequences(machine, *p.sequences);
+  AttentionArguments arguments =
       with_addresses(p, {q.data(), k.data(), v.data(), sink.data(), q_descale.data(),
                          k_descale.data(), v_descale.data(), o_buffer.data(), lse_buffer.data()});
+  sequences.put(arguments);
+  check(arguments, machine.compute_capability());
+  Buffer<std::byte> const workspace(machine, workspace_bytes(arguments, options, machine),
+                                    "workspace");
+  arguments.workspace_bytes = workspace.size();
+  if (workspace.size() > 0) arguments.workspace = workspace.data();
   check(arguments, machine.compute_capability());
   AttentionChoice const choice = chosen_by(options, [&](AttentionConstraints const& wanted) {
     return choose_attention(arguments, machine.properties(), wanted);
@@ -365,17 +438,20 @@ void run(Options const& options) {
       checked_launches(machine, options.machine, bar, options.repeat, options.json,
                        [&] { attention(machine, arguments, choice); });
   Operand const o{*host.out, p.shape_of_o, o_buffer.download()};
-  Operand const lse{DType::f32, {host.batch, host.heads, host.seq_q}, lse_buffer.download()};
+  Operand const lse{DType::f32, {tokens.batch, host.heads, tokens.seq}, lse_buffer.download()};
   if (!options.output.empty()) write_operand(options.output, o);
   if (!options.lse.empty()) write_operand(options.lse, lse);
 
   double const products = static_cast<double>(host.head_dim + dim_v);  // of a query and a key
-  auto const checked = rows_to_check(rows, 2 * static_cast<double>(*host.seq_k) * products, dim_v);
+  auto checked = rows_to_check(rows, 2 * static_cast<double>(*host.seq_k) * products, dim_v);
+  std::erase_if(checked, [&](std::int64_t row) {
+    return row % host.seq_q >= Sequences::queries(host, row / host.seq_q / host.heads);
+  });
   auto const expected = reference::attention(host, checked);
   auto const of_o = reference::compare(output_rows(o, host, checked), expected.o,
                                        reference::largest_finite(*host.out));
-  auto const of_lse = reference::compare(rows_as_doubles(lse, 1, checked), expected.lse,
-                                         reference::largest_finite(DType::f32));
+  auto const of_lse = reference::compare(rows_as_doubles(lse, 1, lse_places(host, checked)),
+                                         expected.lse, reference::largest_finite(DType::f32));
   auto const place = [&](std::int64_t index) {
     std::int64_t const row = checked[static_cast<std::size_t>(index)];
     return fmt::format("batch {}, head {}, query {}", row / host.seq_q / host.heads,
@@ -388,8 +464,7 @@ void run(Options const& options) {
   verdict.configuration_index = choice.configuration;
   verdict.configuration = configuration_name(choice.kernel, choice.configuration);
   verdict.milliseconds = milliseconds;
-  verdict.multiply_adds =
-      static_cast<double>(host.batch * host.heads) * pairs_seen(host) * products;
+  verdict.multiply_adds = static_cast<double>(host.heads) * pairs_seen(host) * products;
   verdict.rows = rows;
   verdict.rows_checked = static_cast<std::int64_t>(checked.size());
   verdict.parts = {
@@ -463,6 +538,20 @@ void add_attention_command(Command const& app) {
                   "ex2: the hardware's approximation; polynomial: the same bits on every machine")
       .check(one_of({"ex2", "polynomial"}))
       .show_default();
+  command.add_option("--lengths-q", o.sequences.lengths_q,
+                     "queries of each sequence, A,B,...: packed one sequence after the other");
+  command.add_option(
+      "--lengths-k", o.sequences.lengths_k,
+      "keys of each, A,B,...: of a cache, or with --lengths-q and without pages packed");
+  command
+      .add_option(
+          "--page-size", o.sequences.page_size,
+          "tokens of a page: K and V lie in shuffled pages of 16, 32, 64 or a multiple of 128")
+      .check(whole_number(1, kMostInt));
+  command
+      .add_option("--splits", o.splits,
+                  "parts in which CTAs compute the keys of few queries (as many as are best)")
+      .check(whole_number(1, kMostSplits));
   command.add_option("--output", o.output, "write O to FILE.npy or FILE.safetensors:NAME")
       .check(file_name());
   command.add_option("--lse", o.lse, "write the log-sum-exp, (batch, heads, seq_q) f32")

@@ -1,11 +1,46 @@
 #include "attention_problem.hpp"
 #include "correct_kernels.hpp"
+#include "serving_problem.hpp"
 
 namespace tegula::detail {
+namespace {
+
+/// Few rows of grouped heads that do not divide a tile's, or more than a tile has; keys in pages
+/// and in parts, that end within a block; a sequence without queries, and one without keys.
+CorrectKernel serving_kernel(AttentionSm90Config const& c, int number) {
+  ServingProblem const p{.dtype = c.dtype,
+                         .head_dim = c.head_dim,
+                         .head_dim_v = c.head_dim_v,
+                         .heads = 3,
+                         .kv_heads = 1,
+                         .queries = {c.consumers == 1 ? 2 : 30, 0, 1},
+                         .keys = {c.stages * c.block_n + 9, 5, 0},
+                         .packed_q = true,
+                         .page_size = c.consumers == 1 ? 32 : 128,
+                         .causal = true,
+                         .splits = 2};
+  return {"attention_sm90", to_string(c), [p, number](sim::Options const& options) {
+            return outcome_of([&](Outcome& outcome) {
+              sim::Options few = options;
+              few.multiprocessors = 3;
+              Machine const machine = Machine::simulated(Arch::sm90, few);
+              ServingResult const result = run(machine, p, ServingTables(p), number);
+              outcome.output = bytes_of(result.lse);
+              outcome.output.insert(outcome.output.end(), result.o.begin(), result.o.end());
+              outcome.report = *machine.last_report();
+            });
+          }};
+}
+
+}  // namespace
 
 void add_attention_sm90(std::vector<CorrectKernel>& all) {
   for (int i = 0; i < static_cast<int>(configurations(attention_sm90).size()); ++i) {
     AttentionSm90Config const& c = configuration(attention_sm90, i);
+    if (c.serving) {
+      all.push_back(serving_kernel(c, i));
+      continue;
+    }
     // Three CTAs, which take more tiles than that in turn; the last tile has few rows, and some of
     // its consumers none; blocks of keys go more than once round the stages.
     AttentionProblem const p{.dtype = c.dtype,

@@ -297,6 +297,54 @@ TEST(AttentionArguments, AreRefusedWithASentenceEach) {
   expect_refused(attention, cases, "attention");
 }
 
+/// Sequences of their own lengths with keys in pages, and a workspace.
+AttentionArguments paged() {
+  AttentionArguments a = attention();
+  a.cu_seqlens_q = at<std::int32_t>(0x1000), a.total_q = 130;
+  a.seqused_k = at<std::int32_t>(0x2000);
+  a.page_table = at<std::int32_t>(0x3000), a.pages = 12, a.page_size = 16;
+  a.page_table_stride = 5;
+  a.workspace = at(0x4000), a.workspace_bytes = 4096;
+  a.splits = 3;
+  return a;
+}
+
+TEST(AttentionArguments, AreRefusedWithASentenceEachOfServing) {
+  using A = AttentionArguments;
+  std::vector<Case<A>> cases = {
+      {"fp8",
+       [](A& a) { a.dtype = DType::e4m3, a.out = DType::bf16; },
+       {"cu_seqlens_q is given and dtype is e4m3", "f16 and bf16"}},
+      {"tokens", [](A& a) { a.total_q = 0; }, {"total_q is 0"}},
+      {"tokens", [](A& a) { a.total_q = -1; }, {"total_q is -1"}},
+      {"two tables of keys",
+       [](A& a) { a.cu_seqlens_k = a.seqused_k, a.total_k = 5; },
+       {"cu_seqlens_k and page_table are both given"}},
+      {"keys",
+       [](A& a) { a.page_table = nullptr, a.cu_seqlens_k = a.seqused_k; },
+       {"total_k is 0"}},
+      {"pages", [](A& a) { a.pages = 0; }, {"pages is 0"}},
+      {"page size", [](A& a) { a.page_size = 0; }, {"page_size is 0"}},
+      {"page size", [](A& a) { a.page_size = 48; }, {"page_size is 48", "a multiple of 128"}},
+      {"page size", [](A& a) { a.page_size = 8; }, {"page_size is 8"}},
+      {"table", [](A& a) { a.page_table_stride = 4; }, {"page_table_stride is 4", "at least 5"}},
+      {"table", [](A& a) { a.page_table_stride = kHuge; }, {"page_table_stride is 9223"}},
+      {"no workspace",
+       [](A& a) { a.workspace = nullptr; },
+       {"workspace_bytes is 4096 and workspace is a null pointer"}},
+      {"workspace", [](A& a) { a.workspace_bytes = -1; }, {"workspace_bytes is -1"}},
+      {"workspace", [](A& a) { a.workspace = at(0x4008); }, {"workspace is 0x4008", "16"}},
+      {"parts", [](A& a) { a.splits = 0; }, {"splits is 0"}},
+      {"parts", [](A& a) { a.splits = 1025; }, {"splits is 1025", "1 and 1024"}}};
+  for (auto const& [name, member] : {std::pair("cu_seqlens_q", &A::cu_seqlens_q),
+                                     {"seqused_k", &A::seqused_k},
+                                     {"page_table", &A::page_table}})
+    cases.push_back({name,
+                     [member = member](A& a) { a.*member = at<std::int32_t>(0x1002); },
+                     {std::string(name) + " is 0x1002, 2 bytes past a multiple of 4"}});
+  expect_refused(paged, cases, "attention");
+}
+
 TEST(AttentionArguments, AreAcceptedJustInsideTheLimits) {
   auto const accepted = [](auto&& change) {
     auto a = attention();
@@ -340,6 +388,8 @@ TEST(AttentionArguments, AreRefusedWhereOnlyHopperComputesThem) {
               AllOf(HasSubstr("head_dim is 40;"), HasSubstr("32, 64, 96, 128 and 256")));
   EXPECT_THAT(refusal([](auto& a) { a.head_dim = 32; }),
               HasSubstr("head_dim_v is 64 and head_dim is 32; on an sm_80 they must be equal"));
+  EXPECT_THAT(refusal([](auto& a) { a.seqused_k = at<std::int32_t>(0x2000); }),
+              HasSubstr("seqused_k is given and the machine is sm_80"));
 }
 
 TEST(AttentionArguments, AreRefusedOnAnOldArchitecture) {

@@ -11,7 +11,10 @@
 #include <set>
 #include <string>
 
+#include "families/attention_serving.hpp"
+#include "problem.hpp"
 #include "scratch.hpp"
+#include "tegula/device/attention_plan.hpp"
 #include "tegula/device/launch.hpp"
 
 namespace tegula {
@@ -77,6 +80,71 @@ TEST(Selection, GroupsCausalHeadsByWhatL2Serves) {
   EXPECT_EQ(group([](auto& a) { a.kv_heads = 8; }), 64) << "two heads share K and V";
   EXPECT_EQ(group([](auto& a) { a.seq_k = 100; }), 64) << "no more than there are";
   EXPECT_EQ(group([](auto& a) { a.seq_k = kMaxExtent; }), 1) << "no less than one";
+}
+
+/// One query of 64 heads that share 8, or those of sequences with lengths of their own.
+AttentionArguments decoding(std::int64_t batch, std::int64_t seq_k) {
+  return {.q = at(0x1000),
+          .k = at(std::uintptr_t{1} << 44),
+          .v = at(std::uintptr_t{2} << 44),
+          .o = at(std::uintptr_t{3} << 44),
+          .batch = batch,
+          .heads = 64,
+          .kv_heads = 8,
+          .seq_q = 1,
+          .seq_k = seq_k,
+          .head_dim = 128};
+}
+
+TEST(Selection, PacksHeadsAndSplitsTheKeysOfFewQueries) {
+  auto const reason = [](AttentionArguments a) {
+    a.workspace_bytes = attention_workspace_bytes(a, kDevice);
+    AttentionPlan const plan = plan_attention(a, kDevice);
+    EXPECT_TRUE(configuration(attention_sm90, plan.chosen().configuration).serving);
+    return plan.reason;
+  };
+  EXPECT_THAT(reason(decoding(1, 8192)),
+              HasSubstr("8 tiles of 8 x 8 heads and positions for each consumer, 64 blocks of keys "
+                        "in 16 parts of 4"));
+  EXPECT_THAT(reason(decoding(4, 131072)), HasSubstr("1024 blocks of keys in 4 parts of 256"));
+  EXPECT_THAT(reason(decoding(64, 8192)), HasSubstr("512 tiles"));
+  EXPECT_EQ(attention_workspace_bytes(decoding(64, 8192), kDevice), 0) << "tiles enough";
+  EXPECT_THAT(plan_attention(decoding(1, 8192), kDevice).reason, HasSubstr(", 64 blocks of keys;"))
+      << "without a workspace one part";
+  AttentionArguments window = decoding(1, 1 << 20);
+  window.window_left = 300, window.window_right = 0;
+  EXPECT_THAT(reason(window), HasSubstr(" 4 blocks of keys"));
+  AttentionArguments asked = decoding(1, 8192);
+  asked.splits = 3;
+  EXPECT_THAT(reason(asked), HasSubstr("in 3 parts of 22"));
+
+  AttentionArguments many = decoding(1, 8192);
+  many.seq_q = 4096;
+  EXPECT_FALSE(
+      configuration(attention_sm90, choose_attention(many, kDevice).configuration).serving);
+  many.seqused_k = at<std::int32_t>(0x2000);
+  AttentionSm90Config const chosen =
+      configuration(attention_sm90, choose_attention(many, kDevice).configuration);
+  EXPECT_TRUE(chosen.serving);
+  EXPECT_EQ(chosen.consumers, 2) << "tiles are full";
+}
+
+TEST(Selection, NeverTakesMoreWorkspaceThanThereIs) {
+  for (std::int64_t const batch : {1, 3, 16})
+    for (std::int64_t const seq_k : {100, 5000, 100000}) {
+      AttentionArguments a = decoding(batch, seq_k);
+      std::int64_t const best = attention_workspace_bytes(a, kDevice);
+      for (std::int64_t const bytes : {best, best / 2, best / 7, std::int64_t{1000}}) {
+        a.workspace_bytes = bytes;
+        AttentionSm90Config const c =
+            configuration(attention_sm90, choose_attention(a, kDevice).configuration);
+        device::AttentionShares const shares = device::attention_shares(a, c, kDevice);
+        EXPECT_LE(device::partial_bytes(a, c, shares), bytes);
+        if (shares.parts > 1) {
+          EXPECT_LE(shares.items() * c.consumers, device::kMostArrivals);
+        }
+      }
+    }
 }
 
 TEST(Selection, SaysWhatTheTableLacks) {

@@ -12,6 +12,7 @@ class EveryConfiguration : public testing::TestWithParam<int> {};
 
 TEST_P(EveryConfiguration, IsCorrectOverTheEdgesOfItsTiles) {
   AttentionSm90Config const c = configuration(attention_sm90, GetParam());
+  if (c.serving) GTEST_SKIP() << "attention_serving_test";
   Machine const machine = test_machine();
   for (bool const causal : {false, true}) {
     AttentionProblem const p{.dtype = c.dtype,

@@ -4,6 +4,7 @@
 #include "attention_problem.hpp"
 #include "gemm_problem.hpp"
 #include "gemm_sm90_problem.hpp"
+#include "serving_problem.hpp"
 
 namespace tegula {
 namespace {
@@ -235,6 +236,49 @@ TEST_F(BitIdentity, OfWindowsSoftcapAndSinks) {
   expect_same_attention(attention_sm90, gpu, simulated, p);
   p.sink = {0.5f, -1.0f};
   expect_same_attention(attention_sm90, gpu, simulated, p);
+}
+
+// Few queries of grouped heads with the keys in parts, sequences of their own lengths, and pages,
+// by every configuration for serving that the build has; the device is one on which parts of a tile
+// arrive in any order.
+TEST_F(BitIdentity, OfAttentionForServing) {
+  Machine const gpu = Machine::cuda();
+  auto const expect_same = [&](ServingProblem const& p, std::optional<int> configuration = {}) {
+    ServingTables const tables(p);
+    ServingResult const on_gpu = run(gpu, p, tables, configuration),
+                        on_machine = run(simulated, p, tables, configuration);
+    expect_same_bits(on_gpu.o, on_machine.o, p.dtype);
+    expect_same_bits(on_gpu.lse, on_machine.lse);
+  };
+  int number = 0;
+  for (AttentionSm90Config const& c : configurations(attention_sm90)) {
+    if (c.serving) {
+      SCOPED_TRACE(to_string(c));
+      for (int const page_size : {0, 16, 128})
+        expect_same({.dtype = c.dtype,
+                     .head_dim = c.head_dim,
+                     .head_dim_v = c.head_dim_v,
+                     .heads = 14,
+                     .kv_heads = 2,
+                     .queries = {1, 0, 40, 7},
+                     .keys = {1000, 40, 300, 0},
+                     .packed_q = true,
+                     .packed_k = page_size == 0,
+                     .page_size = page_size,
+                     .causal = true,
+                     .splits = 5},
+                    number);
+    }
+    ++number;
+  }
+  for (int const keys : {1, 128, 5000})
+    expect_same({.head_dim = 128,
+                 .heads = 64,
+                 .kv_heads = 8,
+                 .queries = {1, 1},
+                 .keys = {keys, keys},
+                 .one_length = true,
+                 .splits = 16});
 }
 
 TEST_F(BitIdentity, OfAttentionOnHugeLogits) {

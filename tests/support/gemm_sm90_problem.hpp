@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "gemm_problem.hpp"
 
@@ -41,7 +42,19 @@ struct Launch {
   int lockstep_steps = 0;
 };
 
-inline GemmResult run(Machine const& machine, GemmProblem const& p, Launch const& launch) {
+/// The problem as a configuration takes it. One whose D is transposed has tiles of the caller's
+/// columns by rows, whole units of TMA's stores in a row of D, and adds neither C nor a bias.
+inline GemmProblem computable(GemmProblem p, GemmSm90Config const& c) {
+  if (!c.transposed) return p;
+  int const unit = store_unit(c.out);
+  std::swap(p.m, p.n);
+  p.n = (p.n + unit - 1) / unit * unit;
+  p.beta = 0, p.bias = false;
+  return p;
+}
+
+inline GemmResult run_computable(Machine const& machine, GemmProblem const& p,
+                                 Launch const& launch) {
   return run_by(machine, p, [&](GemmArguments const& g) {
     GemmConstraints const constraints{.kernel = gemm_sm90,
                                       .configuration = launch.configuration,
@@ -63,10 +76,17 @@ inline GemmResult run(Machine const& machine, GemmProblem const& p, Launch const
   });
 }
 
-inline GemmResult expect_correct(Machine const& machine, GemmProblem const& p,
+inline GemmResult run(Machine const& machine, GemmProblem const& p, Launch const& launch) {
+  GemmSm90Config const& c = table()[static_cast<std::size_t>(launch.configuration)];
+  return run_computable(machine, computable(p, c), launch);
+}
+
+inline GemmResult expect_correct(Machine const& machine, GemmProblem const& problem,
                                  Launch const& launch) {
-  SCOPED_TRACE(to_string(table()[static_cast<std::size_t>(launch.configuration)]));
-  GemmResult r = run(machine, p, launch);
+  GemmSm90Config const& c = table()[static_cast<std::size_t>(launch.configuration)];
+  SCOPED_TRACE(to_string(c));
+  GemmProblem const p = computable(problem, c);
+  GemmResult r = run_computable(machine, p, launch);
   expect_near_exact(p, r);
   return r;
 }
@@ -94,12 +114,12 @@ inline GemmProblem fitted_problem(GemmSm90Config const& c, bool even) {
   return p;
 }
 
-/// One plain bf16 configuration for each schedule, cluster shape and split of K.
+/// One plain bf16 configuration for each schedule, cluster shape and split of K, and order of D.
 inline std::vector<int> one_of_each_form() {
-  std::map<std::tuple<Schedule, int, int, int>, int> forms;
+  std::map<std::tuple<Schedule, int, int, int, bool>, int> forms;
   for (int const i : configurations_that(plain_bf16)) {
     GemmSm90Config const& c = table()[static_cast<std::size_t>(i)];
-    auto const form = std::tuple(c.schedule, c.cluster_m, c.cluster_n, c.split_k);
+    auto const form = std::tuple(c.schedule, c.cluster_m, c.cluster_n, c.split_k, c.transposed);
     auto const known = forms.find(form);
     if (known == forms.end()) {
       forms[form] = i;

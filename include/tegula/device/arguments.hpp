@@ -27,6 +27,9 @@ namespace tegula {
 /// than 1024.
 inline constexpr std::int64_t kMaxExtent = (std::int64_t{1} << 30) - 1024;
 
+/// The most parts that attention's keys are computed in.
+inline constexpr std::int64_t kMostSplits = 1024;
+
 /// Strides of a contiguous (batch, seq, heads, head_dim) tensor; what does not fit in 64 bits
 /// becomes the largest value (and is then refused by `check`).
 constexpr TokenStrides contiguous_tokens(std::int64_t seq, std::int64_t heads,
@@ -56,9 +59,26 @@ constexpr TokenStrides contiguous_tokens(std::int64_t seq, std::int64_t heads,
 /// With a softcap c a score s = scale q k becomes c tanh(s / c). A sink takes part in the softmax
 /// of every row of its head as one more score, which has no value.
 ///
+/// **Sequences of their own lengths**, which are read on the device. With cu_seqlens_q, q and o are
+/// packed: (total_q, heads, head_dim), sequence b's queries are tokens cu_seqlens_q[b] to
+/// cu_seqlens_q[b + 1] - 1, seq_q is at least the largest number of them, lse is (heads, total_q),
+/// and the batch strides do not count. cu_seqlens_k is the same of k and v. With seqused_k,
+/// sequence b has seqused_k[b] keys, the first of those that there are; seq_k is at least the
+/// largest number. A longer sequence is cut to seq_q and seq_k.
+///
+/// **Paged keys.** With a page_table, int32 (batch, seq_k / page_size rounded up), k and v are
+/// (pages, page_size, kv_heads, head_dim), their batch strides from page to page, and key j of
+/// sequence b is token j % page_size of page page_table[b * page_table_stride + j / page_size].
+/// Only the pages that hold the sequence's keys are looked up. One that there is not ends the
+/// launch with an error.
+///
+/// **Few queries and many keys**, as when tokens are generated one by one: the keys of a tile are
+/// computed in several parts by as many CTAs, as far as `workspace` has room for their sums:
+/// without one in one part. attention_workspace_bytes (selection.hpp) says how much is best.
+///
 /// Every machine computes head dims of 32, 64, 96, 128 and 256, equal for both, with `causal` or
 /// without. e4m3, a head_dim_v of its own, other multiples of 8 (of 16 where elements have 8 bits),
-/// windows, softcap and sinks need an sm_90 (docs/hopper_attention.md).
+/// windows, softcap, sinks, lengths and pages need an sm_90 (docs/hopper_attention.md).
 ///
 ///     attention(machine, {.dtype = DType::f16, .q = q, .k = k, .v = v, .o = o, .batch = 2,
 ///                         .heads = 12, .seq_q = 128, .seq_k = 128, .head_dim = 64});
@@ -99,10 +119,37 @@ struct AttentionArguments {
   /// Of all three. Left out: contiguous. {0, 0}: each is one factor for the whole tensor.
   std::optional<DescaleStrides> descale_stride = {};
   Exponential exponential = Exponential::ex2_approx;
+
+  // Sequences of their own lengths: int32, on the device.
+  std::int32_t const* cu_seqlens_q = nullptr;  ///< (batch + 1), ascending from 0
+  std::int32_t const* cu_seqlens_k = nullptr;  ///< likewise
+  std::int32_t const* seqused_k = nullptr;     ///< (batch)
+  std::int64_t total_q = 0;                    ///< tokens of q and o; with cu_seqlens_q
+  std::int64_t total_k = 0;                    ///< of k and v; with cu_seqlens_k
+
+  // Paged keys.
+  std::int32_t const* page_table = nullptr;  ///< int32, on the device
+  std::optional<std::int64_t> page_table_stride =
+      {};                      ///< elements from sequence to sequence; left out: of a dense table
+  std::int64_t pages = 0;      ///< of k and v; with page_table
+  std::int64_t page_size = 0;  ///< tokens: 16, 32, 64, or a multiple of 128
+
+  // Keys in several parts.
+  void* workspace = nullptr;  ///< device memory, aligned to 16 bytes, for one launch at a time
+  std::int64_t workspace_bytes = 0;         ///< of it; 0 without one
+  std::optional<std::int64_t> splits = {};  ///< parts of the most keys; left out: chosen
 };
 
-/// The output type of a GEMM that does not say: f32 of tf32, bf16 of fp8, else that of
-/// the operands.
+/// Extents of a tensor of tokens: of q and o, and of k and v. Packed, all tokens are one batch's;
+/// paged, pages are batches.
+struct TokenExtents {
+  std::int64_t batch, seq;
+};
+TokenExtents query_extents(AttentionArguments const& arguments);
+TokenExtents key_extents(AttentionArguments const& arguments);
+
+/// The output type of a GEMM that does not say: f32 of tf32, bf16 of fp8, else that of the
+/// operands.
 constexpr DType default_output(DType in) {
   return in == DType::tf32 ? DType::f32 : bits(in) == 8 ? DType::bf16 : in;
 }

@@ -10,14 +10,20 @@ namespace tegula {
 struct DeviceProperties {
   int compute_capability = sim::spec_of(sim::Generation::sm90).compute_capability;
   int multiprocessors = sim::spec_of(sim::Generation::sm90).multiprocessors;
-  /// of a CTA, at most
-  std::size_t shared_bytes = sim::spec_of(sim::Generation::sm90).shared_bytes;
+  std::size_t shared_bytes =
+      sim::spec_of(sim::Generation::sm90).shared_bytes;  ///< of a CTA, at most
+  double clock_ghz = 1.98;                               ///< of the multiprocessors, at most
+  double memory_tb_per_s = 3.35;
+  double l2_mb = 50;
 };
 
 /// The device that a generation of the simulated machine stands for.
 constexpr DeviceProperties properties_of(sim::Generation generation) {
   sim::ArchSpec const& spec = sim::spec_of(generation);
-  return {spec.compute_capability, spec.multiprocessors, spec.shared_bytes};
+  DeviceProperties properties{spec.compute_capability, spec.multiprocessors, spec.shared_bytes};
+  if (generation == sim::Generation::sm80)  // an A100 of 40 GB
+    properties.clock_ghz = 1.41, properties.memory_tb_per_s = 1.56, properties.l2_mb = 40;
+  return properties;
 }
 
 }  // namespace tegula

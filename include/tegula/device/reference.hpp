@@ -25,8 +25,9 @@ struct Attention {
   Values o;    ///< (rows, head_dim)
   Values lse;  ///< (rows)
 };
-/// O and its log-sum-exp for the given rows, which number (batch, heads, seq_q) in C order.
-/// Precondition: the arguments pass `check`.
+/// O and its log-sum-exp for the given rows, which number (batch, heads, seq_q) in C order. Lengths
+/// and the page table lie in host memory, too. Precondition: the arguments pass `check`. Throws
+/// argument_error for a row of a query that its sequence does not have.
 Attention attention(AttentionArguments const& host, std::vector<std::int64_t> const& rows);
 
 /// 0, 1, ..., total - 1 where that is at most `most`, else `most` of them spread evenly, the first

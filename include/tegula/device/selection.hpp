@@ -39,6 +39,13 @@ AttentionChoice choose_attention(AttentionArguments const& arguments,
                                  DeviceProperties const& device,
                                  AttentionConstraints const& wanted = {});
 
+/// Bytes of AttentionArguments::workspace with which keys are computed in as many parts as are
+/// best; 0 where that is one. Whatever workspace the arguments have. Preconditions and errors as
+/// choose_attention's.
+std::int64_t attention_workspace_bytes(AttentionArguments const& arguments,
+                                       DeviceProperties const& device,
+                                       AttentionConstraints const& wanted = {});
+
 /// (batch, head) pairs whose CTAs run side by side (AttentionParams::heads_per_l2_group): with a
 /// causal mask, where the rows that see the most keys should go first across as many heads as
 /// possible, all whose K and V the L2 cache serves together; else 1, for all CTAs take the same

@@ -25,38 +25,69 @@ struct AttentionOutput {
   DType type = DType::bf16;  ///< of o: f16 or bf16
 };
 
-namespace detail {
+/// Rows of one head as an output's: where row i of O and of the log-sum-exp lies, in elements, and
+/// whether there is one. `first` is the first of those that are stored.
+struct HeadRows {
+  RowBlock at;
+  int first;
 
-/// store_output for one type of O.
-template <class T, class Mma, class Softmax, class MO>
-TEGULA_DEVICE void store_output_as(AttentionOutput const& out, RowBlock const& at, int row,
-                                   int thread, Softmax const& softmax, Fragment<float, MO>& tOrO,
-                                   float descale, SourceLocation where) {
-  constexpr Exponential E = Softmax::exponential;
-  Coordinate<2> const own = Mma{thread}.origin_c();
-  T* const o = static_cast<T*>(out.o) + at.batch * out.stride.batch + at.head * out.stride.head;
-#pragma unroll
-  for (int r = 0; r < softmax.rows; ++r) {
-    float offset = softmax.offset[r], sum = softmax.total(r), scale = 1.0f;
-    if (out.sink != nullptr) {
-      float const score = ld_global<float>(out.sink + at.head, where) * kLog2E;
+  TEGULA_DEVICE int head(int) const { return at.head; }
+  TEGULA_DEVICE bool has(AttentionOutput const& out, int row, SourceLocation where) const {
+    return row < edge(out.seq_q, where);
+  }
+  TEGULA_DEVICE std::int64_t offset(AttentionOutput const& out, int row) const {
+    return at.batch * out.stride.batch + at.head * out.stride.head + row * out.stride.seq;
+  }
+  TEGULA_DEVICE std::int64_t lse_offset(AttentionOutput const& out, int row) const {
+    return (static_cast<std::int64_t>(at.batch) * out.heads + at.head) * out.seq_q + row;
+  }
+};
+
+/// The softmax of a row once all its keys, and the sink, are counted: what O is multiplied by, and
+/// what the log-sum-exp follows from.
+template <Exponential E> struct RowTotal {
+  float offset, sum, factor;
+
+  TEGULA_DEVICE RowTotal(float row_offset, float row_sum, float const* sink, float descale,
+                         SourceLocation where)
+      : offset(row_offset), sum(row_sum) {
+    float scale = 1.0f;
+    if (sink != nullptr) {
+      float const score = ld_global<float>(sink, where) * kLog2E;
       float const next = max_f32(offset, score);
       float const subtrahend = next == -kInfinity ? 0.0f : next;
       scale = exp2<E>(offset - subtrahend);
       sum = fma(sum, scale, exp2<E>(score - subtrahend));
       offset = next;
     }
-    float const factor = sum == 0.0f ? 0.0f : descale * scale / sum;
+    factor = sum == 0.0f ? 0.0f : descale * scale / sum;
+  }
+  TEGULA_DEVICE float log_sum_exp() const {
+    return sum == 0.0f ? -kInfinity : (offset + lg2_approx_ftz(sum)) * kLn2;
+  }
+};
+
+namespace detail {
+
+/// store_output for one type of O.
+template <class T, class Mma, class Rows, class Softmax, class MO>
+TEGULA_DEVICE void store_output_as(AttentionOutput const& out, Rows const& rows, int thread,
+                                   Softmax const& softmax, Fragment<float, MO>& tOrO, float descale,
+                                   SourceLocation where) {
+  using Total = RowTotal<Softmax::exponential>;
+  Coordinate<2> const own = Mma{thread}.origin_c();
+  T* const o = static_cast<T*>(out.o);
 #pragma unroll
-    for (int c = 0; c < count_along<MO, 1>; ++c) row_column(tOrO, r, c) *= factor;
-    int const i = row + own[0] + step_along<0>(MO{}, r);
-    bool const inside = i < edge(out.seq_q, where);
-    store_row(tOrO, r, o + i * out.stride.seq, out.head_dim_v, inside, where);
-    if (out.lse != nullptr && own[1] == 0 && inside) {
-      float const lse = sum == 0.0f ? -kInfinity : (offset + lg2_approx_ftz(sum)) * kLn2;
-      std::int64_t const head = static_cast<std::int64_t>(at.batch) * out.heads + at.head;
-      st_global(out.lse + head * out.seq_q + i, lse, where);
-    }
+  for (int r = 0; r < softmax.rows; ++r) {
+    int const i = rows.first + own[0] + step_along<0>(MO{}, r);
+    float const* const sink = out.sink == nullptr ? nullptr : out.sink + rows.head(i);
+    Total const total(softmax.offset[r], softmax.total(r), sink, descale, where);
+#pragma unroll
+    for (int c = 0; c < count_along<MO, 1>; ++c) row_column(tOrO, r, c) *= total.factor;
+    bool const inside = rows.has(out, i, where);
+    store_row(tOrO, r, o + rows.offset(out, i), out.head_dim_v, inside, where);
+    if (out.lse != nullptr && own[1] == 0 && inside)
+      st_global(out.lse + rows.lse_offset(out, i), total.log_sum_exp(), where);
   }
 }
 
@@ -64,15 +95,14 @@ TEGULA_DEVICE void store_output_as(AttentionOutput const& out, RowBlock const& a
 
 /// O = descale O / sum, rounded to T, or where T has 8 bits to `out.type`, to global memory, 16
 /// bytes a lane; the log-sum-exp beside it. By all lanes of a warp: tOrO is a thread's accumulators
-/// of a TiledMma whose first row is `row` of the block's head and batch, and `thread` the thread's
-/// number in it.
-template <class T, class Mma, class Softmax, class MO>
-TEGULA_DEVICE void store_output(AttentionOutput const& out, RowBlock const& at, int row, int thread,
+/// of a TiledMma whose first row is rows.first, and `thread` the thread's number in it.
+template <class T, class Mma, class Rows, class Softmax, class MO>
+TEGULA_DEVICE void store_output(AttentionOutput const& out, Rows const& rows, int thread,
                                 Softmax const& softmax, Fragment<float, MO>& tOrO,
                                 float descale = 1.0f,
                                 SourceLocation where = SourceLocation::current()) {
   auto const store_as = [&](auto element) {
-    detail::store_output_as<decltype(element), Mma>(out, at, row, thread, softmax, tOrO, descale,
+    detail::store_output_as<decltype(element), Mma>(out, rows, thread, softmax, tOrO, descale,
                                                     where);
   };
   if constexpr (sizeof(T) == 2) {

@@ -17,13 +17,15 @@ namespace tegula {
 struct Descale {
   float scores = 1.0f, values = 1.0f;
 };
-/// Those of operands of 8 bits for a block of rows; else they are 1, known at compile time.
-template <bool Has>
+/// Those of operands of 8 bits for a tile of one head's rows; else they are 1, known at compile
+/// time.
+template <bool Has, class Work>
 TEGULA_DEVICE Descale
-descale_of([[maybe_unused]] AttentionSm90Params const& p, [[maybe_unused]] RowBlock const& at,
+descale_of([[maybe_unused]] AttentionSm90Params const& p, [[maybe_unused]] Work const& work,
            [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   if constexpr (Has) {
     AttentionDescales const& d = p.descales;
+    RowBlock const& at = work.at();
     int const kv_head = at.head / p.heads_per_kv_head;
     std::int64_t const place = at.batch * d.stride.batch + kv_head * d.stride.head;
     auto const of = [&](float const* factors) {
@@ -37,10 +39,10 @@ descale_of([[maybe_unused]] AttentionSm90Params const& p, [[maybe_unused]] RowBl
 
 /// S of block n of BlockN keys, as the softmax wants it: capped where softcap_scale is not 0, and
 /// -inf where a row does not see a key. By all threads of the tiled MMA whose accumulators S are;
-/// `row` is the first of theirs.
-template <class Mma, Exponential E, int BlockN, class M>
-TEGULA_DEVICE void cap_and_mask(AttentionMask const& all, KeyBlocks const& blocks, int row, int n,
-                                float softcap_scale, Fragment<float, M>& tSrS) {
+/// their first row is rows.first, and rows.position(i) says where row i stands.
+template <class Mma, Exponential E, int BlockN, class Rows, class M>
+TEGULA_DEVICE void cap_and_mask(AttentionMask const& all, KeyBlocks const& blocks, Rows const& rows,
+                                int n, float softcap_scale, Fragment<float, M>& tSrS) {
   // One branch, and not taken for most blocks.
   bool const capped = softcap_scale != 0.0f;
   if (!capped && n < blocks.whole_last && n >= blocks.whole_first) return;
@@ -50,14 +52,14 @@ TEGULA_DEVICE void cap_and_mask(AttentionMask const& all, KeyBlocks const& block
   }
   AttentionMask const mask = all;
   auto const hide = [&](auto hidden) {
-    Coordinate const origin{row, n * BlockN};
+    Coordinate const origin{rows.first, n * BlockN};
     for_each(tSrS, Mma{thread_idx_here() % Mma::threads}.origin_c() + origin,
              [&](float& s, Index i, Index key) {
-               if (hidden(i, key)) s = -kInfinity;
+               if (hidden(rows.position(i), key)) s = -kInfinity;
              });
   };
-  if (n >= blocks.whole_last) hide([&](Index i, Index key) { return key >= edge(mask.end(i)); });
-  if (n < blocks.whole_first) hide([&](Index i, Index key) { return key < mask.begin(i); });
+  if (n >= blocks.whole_last) hide([&](int i, Index key) { return key >= edge(mask.end(i)); });
+  if (n < blocks.whole_first) hide([&](int i, Index key) { return key < mask.begin(i); });
 }
 
 }  // namespace tegula

@@ -4,17 +4,18 @@
 #include "tegula/arch/fence.hpp"
 #include "tegula/arch/setmaxnreg.hpp"
 #include "tegula/arch/warp.hpp"
+#include "tegula/kernel/attention_loads.hpp"
 #include "tegula/kernel/attention_output.hpp"
+#include "tegula/kernel/attention_parts.hpp"
 #include "tegula/kernel/attention_scores.hpp"
 #include "tegula/kernel/attention_sm90_config.hpp"
 #include "tegula/kernel/attention_transpose_v.hpp"
+#include "tegula/kernel/attention_work.hpp"
 #include "tegula/kernel/online_softmax.hpp"
 #include "tegula/pipeline/ordered_barrier.hpp"
 #include "tegula/pipeline/tma_pipeline.hpp"
 #include "tegula/sim/limits.hpp"
-#include "tegula/sim/mutable_values.hpp"
 #include "tegula/tensor/register_copy.hpp"
-#include "tegula/tensor/tma.hpp"
 #include "tegula/tensor/warpgroup_gemm.hpp"
 
 namespace tegula {
@@ -23,7 +24,7 @@ namespace tegula {
 /// FlashAttention-3 (Shah et al., arXiv 2407.08608).
 ///
 /// One thread of the CTA, the producer, has TMA fill a ring of stages of K and one of V, and each
-/// consumer's rows of Q. Two or three warpgroups, the consumers, compute 64 rows of O each; S, P
+/// consumer's rows of Q. One to three warpgroups, the consumers, compute 64 rows of O each; S, P
 /// and O never leave their registers. The keys are walked from the last block that the rows see to
 /// the first.
 ///
@@ -39,6 +40,9 @@ namespace tegula {
 /// The softmax of one block runs while the tensor core works on the product of the block before,
 /// and on the other consumers' products: an ordered barrier has the consumers start theirs in turn.
 ///
+/// Elsewhere: what a tile is (attention_work.hpp), how it is loaded (attention_loads.hpp), keys
+/// that are split over CTAs (attention_parts.hpp).
+///
 /// Legend: m, g, s, r for matrices in global memory, their tiles, shared and register tensors; tS..
 /// partitioned for S = Q K^T, tO.. for O = P V.
 template <AttentionSm90Config C> struct AttentionSm90 {
@@ -47,24 +51,23 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   static constexpr AttentionSm90Config config = C;
   static constexpr int threads = kWarpgroupSize * (1 + C.consumers);
   static constexpr int min_ctas_per_sm = 1;
-  static constexpr int block_m = tegula::block_m(C);
-  static constexpr int consumer_m = kAttentionConsumerRows;
-  static_assert(C.consumers == 2 || C.consumers == 3);
+  static_assert(C.consumers >= (C.serving ? 1 : 2) && C.consumers <= 3);
   static_assert(C.head_dim_v % 32 == 0, "a quad stores 32 columns");
-
-  using TileQ = SharedTile<T, q_tile(C)>;  // (consumer_m, head_dim, consumers)
+  using TileQ = SharedTile<T, q_tile(C)>;  // (consumer_m, head_dim, q_stages)
   using TileK = SharedTile<T, k_tile(C)>;  // (block_n, head_dim, stages)
   using TileV = SharedTile<T, v_tile(C)>;  // (head_dim_v, block_n, stages)
-  using CopyQ = TmaCopy<tma_boxes(q_tile(C))>;
-  using CopyK = TmaCopy<tma_boxes(k_tile(C))>;
-  using CopyV = TmaCopy<tma_boxes(loaded_v_tile(C))>;
-  using RingQ = TmaPipeline<C.consumers, 4>;  // a stage is one consumer's
+  static constexpr int k_bytes = tma_boxes(k_tile(C)).bytes;
+  static constexpr int v_bytes = tma_boxes(loaded_v_tile(C)).bytes;
+  using RingQ = TmaPipeline<q_stages(C), 4>;  // a stage is one consumer's
   using Ring = TmaPipeline<C.stages, 4 * C.consumers>;
   static constexpr bool transposes = transposes_v(C);  // operands of 8 bits
   using V = LoadedV<C>;
   using MathOrder = OrderedBarrier<C.consumers, 4>;
-  using Queue = TileQueue<2, 4 * C.consumers + V::warps>;
-
+  using Tiles = AttentionTiles<C>;
+  using Work = typename Tiles::Work;
+  using Rows = typename Tiles::Rows;
+  using Queue = TileQueue<2, 4 * C.consumers + V::warps, typename Tiles::Tile>;
+  enum : int { kTail = 1, kParts = 2 };  // named barriers: of all consumers, and from here of each
   // Of one consumer.
   using MmaS = TiledMma<TiledMmaSpec{warpgroup_mma(C.dtype, C.dtype, DType::f32, C.block_n)}>;
   using MmaO =
@@ -85,6 +88,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     typename V::Ring::Storage ring_v;
     typename MathOrder::Storage order;
     typename Queue::Storage queue;
+    int last_part[C.serving ? C.consumers : 1];
     [[no_unique_address]] typename V::Storage loaded;
 
     template <class F> void name_buffers(F&& name) {
@@ -101,15 +105,17 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       name("tile", queue.tile);
       name("tile full", queue.full);
       name("tile empty", queue.empty);
+      name("last part", last_part);
       loaded.name_buffers(name);
     }
   };
   static_assert(sizeof(SharedStorage) <= shared_bytes(C) && shared_bytes(C) <= 227 * 1024);
 
-  // Registers move from the producer to the consumers: launched with 168 each, or with three
-  // consumers 128.
-  static constexpr int producer_registers = C.consumers == 3 ? 32 : transposes ? 40 : 24;
-  static constexpr int consumer_registers = C.consumers == 3 ? 160 : transposes ? 232 : 240;
+  // Registers move from the producer to two consumers or three: launched with 168 each, or with
+  // 128. One has as many as a thread can have.
+  static constexpr bool busy_producer = C.serving || transposes;
+  static constexpr int producer_registers = C.consumers == 3 ? 32 : busy_producer ? 40 : 24;
+  static constexpr int consumer_registers = C.consumers == 3 ? 160 : busy_producer ? 232 : 240;
 
   static constexpr char const* role(int warp) {
     constexpr char const* names[] = {"producer", "consumer 0", "consumer 1", "consumer 2"};
@@ -142,79 +148,60 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       role.queue.init();
       fence_mbarrier_init();
     }
+    if constexpr (C.serving) clear_unused_rows<C>(p.serving, tensor(smem.q), threads);
     cta::sync();  // the barriers are known to all who use them
 
     if (warp / 4 != 0) {
-      setmaxnreg_inc<consumer_registers>();
+      if constexpr (C.consumers > 1) setmaxnreg_inc<consumer_registers>();
       consume(p, role, warp / 4 - 1);
     } else {
-      setmaxnreg_dec<producer_registers>();
+      if constexpr (C.consumers > 1) setmaxnreg_dec<producer_registers>();
       if (warp == 0 && warp::elect_one()) produce(p, role);
-      if constexpr (transposes) {
-        auto const blocks = [&](int tile) { return blocks_of(p, p.order.block(tile)); };
-        if (warp >= 4 - V::warps) V::transpose_all(role, no_tile, blocks);
-      }
+      if constexpr (transposes)
+        if (warp >= 4 - V::warps) V::template transpose_all<Tiles>(p, role);
     }
   }
 
  private:
-  static constexpr int no_tile = -1;
-
-  /// The blocks of keys of a tile's rows.
-  TEGULA_DEVICE static KeyBlocks blocks_of(Params const& p, RowBlock const& at) {
-    return key_blocks(p.mask, at.block * block_m, block_m, C.block_n);
-  }
-
-  /// Those of the consumer whose first row that is.
-  TEGULA_DEVICE static KeyBlocks own_blocks(Params const& p, int row) {
-    return key_blocks(p.mask, row, consumer_m, C.block_n);
-  }
-
   /// The producer, one thread.
   TEGULA_DEVICE static void produce(Params const& p, Roles& role) {
-    TileDealer const dealer{p.counter, p.order.count(), p.ctas};
-    for (int tile = dealer.first(); dealer.is_tile(tile);) {
+    typename Tiles::Dealer dealer{p};
+    typename Tiles::Tile tile;
+    for (int index = dealer.first(); dealer.find(index, tile);) {
       role.queue.put(tile);
-      int const next = dealer.after(tile);
-      RowBlock const at = p.order.block(tile);
-      if (KeyBlocks const blocks = blocks_of(p, at); !blocks.empty()) fetch(p, role, at, blocks);
-      tile = next;
+      int const next = dealer.after(index);
+      Work const work{p, tile};
+      if (KeyBlocks const blocks = work.blocks(); !blocks.empty()) fetch(p, role, work, blocks);
+      index = next;
     }
-    role.queue.put(no_tile);
+    role.queue.put(Tiles::none());
     dealer.leave();
   }
 
   /// Has TMA load a tile's rows of Q, and its blocks of K and V.
-  TEGULA_DEVICE static void fetch(Params const& p, Roles& role, RowBlock const& at,
+  TEGULA_DEVICE static void fetch(Params const& p, Roles& role, Work const& work,
                                   KeyBlocks const& blocks) {
-    int const kv_head = at.head / p.heads_per_kv_head;
-    auto const mQ = tma_tensor<1, 0, 2, 3>(p.q)(_, _, at.head, at.batch);
-    auto const mK = tma_tensor<1, 0, 2, 3>(p.k)(_, _, kv_head, at.batch);
-    auto const mV = tma_tensor<0, 1, 2, 3>(p.v)(_, _, kv_head, at.batch);
-    auto const gQ = local_tile<consumer_m, C.head_dim>(mQ, _, 0);  // (consumer_m, head_dim, blocks)
-    auto const gK = local_tile<C.block_n, C.head_dim>(mK, _, 0);   // (block_n, head_dim, blocks)
-    auto const gV = local_tile<C.head_dim_v, C.block_n>(mV, 0, _);  // (head_dim_v, block_n, blocks)
-    auto const sQ = tensor(role.smem.q);         // (consumer_m, head_dim, consumers)
+    AttentionLoads<C> const loads{p, work};
+    auto const sQ = tensor(role.smem.q);         // (consumer_m, head_dim, q_stages)
     auto const sK = tensor(role.smem.k);         // (block_n, head_dim, stages)
     auto const sV = tensor(V::tile(role.smem));  // (head_dim_v, block_n, stages)
     auto const ring_v = V::ring(role.smem);
     auto const fetch_k = [&](int n) {
-      SharedAddr const full = role.ring_k.acquire(role.k, CopyK::bytes);
-      copy(CopyK{}, gK(_, _, n), sK(_, _, role.k.stage), full);
+      SharedAddr const full = role.ring_k.acquire(role.k, k_bytes);
+      loads.keys(n, sK(_, _, role.k.stage), full);
       role.k.next();
     };
     auto const fetch_v = [&](int n) {
-      SharedAddr const full = ring_v.acquire(role.v, CopyV::bytes);
-      copy(CopyV{}, gV(_, _, n), sV(_, _, role.v.stage), full);
+      SharedAddr const full = ring_v.acquire(role.v, v_bytes);
+      loads.values(n, sV(_, _, role.v.stage), full);
       role.v.next();
     };
     fetch_k(blocks.last - 1);  // its stage is free before that of Q
 #pragma unroll 1
     for (int consumer = 0; consumer < C.consumers; ++consumer) {
-      int const block = C.consumers * at.block + consumer;
-      bool const seen = !own_blocks(p, block * consumer_m).empty();  // else the stage goes by empty
-      SharedAddr const full = role.ring_q.acquire(role.q, seen ? CopyQ::bytes : 0);
-      if (seen) copy(CopyQ{}, gQ(_, _, block), sQ(_, _, role.q.stage), full);
+      bool const seen = !work.blocks_of(consumer).empty();  // else the stage goes by empty
+      SharedAddr const full = role.ring_q.acquire(role.q, seen ? loads.q_bytes(p) : 0);
+      if (seen) loads.rows(consumer, sQ(_, _, role.q.stage), full);
       role.q.next();
     }
 #pragma unroll 1
@@ -228,24 +215,48 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   TEGULA_DEVICE static void consume(Params const& p, Roles& role, int group) {
     AccumulatorO tOrO;  // (MMA, 1, 1)
     role.q.advance(group);
-    for (int tile = role.queue.get(); tile != no_tile; tile = role.queue.get()) {
-      RowBlock const at = p.order.block(tile);
-      int const row = at.block * block_m + group * consumer_m;  // the consumer's first
-      KeyBlocks const all = blocks_of(p, at), own = own_blocks(p, row);
-      Descale const descale = descale_of<transposes>(p, at);
+    for (auto tile = role.queue.get(); Tiles::is_tile(tile); tile = role.queue.get()) {
+      Work const work{p, tile};
+      Descale const descale = descale_of<transposes>(p, work);
       Softmax softmax{p.softcap_scale != 0.0f ? p.scale : p.scale * descale.scores};
-      int n = all.last - 1;
-      while (n >= all.first && !own.has(n)) skip(role, group, n-- > all.first || !own.empty());
-      if (own.empty()) {
-        clear(tOrO);
-        if (!all.empty()) skip_rows(role);
-      } else {
-        multiply(p, role, group, row, own, descale.scores, softmax, tOrO);
-        for (n = own.first - 1; n >= all.first; --n) skip(role, group, true);
-      }
-      store_output<T, MmaO>(p.out, at, row, thread_idx_here() % kWarpgroupSize, softmax, tOrO,
-                            descale.values);
+      compute(p, role, group, work, descale.scores, softmax, tOrO);
+      auto const done = role.queue.again();  // what no register held meanwhile
+      store(p, role, group, Work{p, done}, descale.values, softmax, tOrO);
+      role.queue.release();
     }
+  }
+
+  /// O, but for the division by the softmax's sums, of a tile's rows that are the consumer's.
+  TEGULA_DEVICE static void compute(Params const& p, Roles& role, int group, Work const& work,
+                                    float descale, Softmax& softmax, AccumulatorO& tOrO) {
+    KeyBlocks const all = work.blocks(), own = work.blocks_of(group);
+    if constexpr (C.serving)
+      clear_values_behind<C>(p.serving, work, tensor(role.smem.v), role.ring_v, role.v, kTail);
+    int n = all.last - 1;
+    while (n >= all.first && !own.has(n)) skip(role, group, n-- > all.first || !own.empty());
+    if (own.empty()) {
+      clear(tOrO);
+      if (!all.empty()) {  // another consumer's rows see keys: this one's stage of Q goes by empty
+        role.ring_q.wait(role.q);
+        warp::sync();  // as in skip
+        role.ring_q.release(role.q.stage);
+        role.q.advance(C.consumers);
+      }
+    } else {
+      multiply(p, role, group, work.mask(), work.rows(group), own, descale, softmax, tOrO);
+      for (n = own.first - 1; n >= all.first; --n) skip(role, group, true);
+    }
+  }
+
+  /// O to global memory, or, of one of several parts of the keys, to the others.
+  TEGULA_DEVICE static void store(Params const& p, Roles& role, int group, Work const& work,
+                                  float descale, Softmax const& softmax, AccumulatorO& tOrO) {
+    int const thread = thread_idx_here() % kWarpgroupSize;
+    if (int const parts = work.parts(); parts > 1)
+      add_part<C, MmaO>(p, work, parts, group, {kParts + group, &role.smem.last_part[group]},
+                        thread, softmax, tOrO);
+    else
+      store_output<T, MmaO>(p.out, work.rows(group), thread, softmax, tOrO, descale);
   }
 
   /// A block of keys that the consumer's rows do not see, but another's of the tile.
@@ -261,42 +272,37 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     role.v.next();
   }
 
-  /// A tile of which the consumer has no rows that see a key.
-  TEGULA_DEVICE static void skip_rows(Roles& role) {
-    role.ring_q.wait(role.q);
-    warp::sync();  // likewise
-    role.ring_q.release(role.q.stage);
-    role.q.advance(C.consumers);
-  }
-
   /// O = P V over the blocks of keys that the consumer's rows see, from the last to the first, with
   /// P the numerators of the softmax.
-  TEGULA_DEVICE static void multiply(Params const& p, Roles& role, int group, int row,
+  TEGULA_DEVICE static void multiply(Params const& p, Roles& role, int group,
+                                     AttentionMask const& mask, Rows const& rows,
                                      KeyBlocks const& blocks, float descale, Softmax& softmax,
                                      AccumulatorO& tOrO) {
-    auto const& smem = role.smem;
     auto const& ring_k = role.ring_k;
     auto const& ring_v = role.ring_v;
     auto& q = role.q;
     auto &k = role.k, &v = role.v;
-    auto const tSsQ = MmaS{}.partition_a(tensor(smem.q))(_, _, q.stage);  // (1, MMA_K)
-    auto const tSsK = MmaS{}.partition_b(tensor(smem.k));                 // (1, MMA_K, stages)
-    auto const tOsV = MmaO{}.partition_b(tensor(smem.v));                 // (1, MMA_K, stages)
-    AccumulatorS tSrS;                                                    // (MMA, 1, 1)
-    OperandP tOrP;                                                        // (MMA, 1, MMA_K)
+    auto const tSsQ = MmaS{}.partition_a(tensor(role.smem.q))(_, _, q.stage);  // (1, MMA_K)
+    auto const tSsK = MmaS{}.partition_b(tensor(role.smem.k));                 // (1, MMA_K, stages)
+    auto const tOsV = MmaO{}.partition_b(tensor(role.smem.v));                 // (1, MMA_K, stages)
+    AccumulatorS tSrS;                                                         // (MMA, 1, 1)
+    OperandP tOrP;                                                             // (MMA, 1, MMA_K)
     float factor[Softmax::rows];
     auto const start_scores = [&] {  // S = Q K, as a group of its own
       gemm(MmaS{}, tSsQ, tSsK(_, _, k.stage), tSrS, false);
       wgmma_commit_group();
     };
-    auto const start_output = [&](bool accumulate) {  // O += P V, likewise
+    auto const start_output = [&](bool accumulate) {  // O += P V, likewise, once V is there
+      ring_v.wait(v);
+      wgmma_pin(tOrP), wgmma_pin(tOrO);
+      wgmma_fence();  // the registers of P and O, before the wgmma that read and write them
       gemm(MmaO{}, tOrP, tOsV(_, _, v.stage), tOrO, accumulate);
       wgmma_commit_group();
     };
     auto const softmax_of = [&](int n) {  // once S has come: P, but for its registers
       wgmma_pin(tSrS);
-      cap_and_mask<MmaS, C.exponential, C.block_n>(p.mask, blocks, row, n,
-                                                   p.softcap_scale * descale, tSrS);
+      cap_and_mask<MmaS, C.exponential, C.block_n>(mask, blocks, rows, n, p.softcap_scale * descale,
+                                                   tSrS);
       bool const grown = softmax.follow_and_exponentiate(tSrS, factor);
       // No sum of exponentials is negative, but ptxas does not know it: the release comes after
       // the first row's. Else it puts all of them off until after the wait for O, which they are
@@ -316,14 +322,11 @@ template <AttentionSm90Config C> struct AttentionSm90 {
 #pragma unroll 1
     for (int n = blocks.last - 2; n >= blocks.first; --n) {
       ring_k.wait(k);
-      role.order.enter(group);
+      if constexpr (C.consumers > 1) role.order.enter(group);
       wgmma_fence();
       start_scores();
-      ring_v.wait(v);
-      wgmma_pin(tOrP), wgmma_pin(tOrO);
-      wgmma_fence();  // the registers of P and O, likewise
       start_output(n < blocks.last - 2);
-      role.order.leave(group);
+      if constexpr (C.consumers > 1) role.order.leave(group);
       wgmma_wait_group<1>();  // S has come
       bool const grown = softmax_of(n);
       wgmma_wait_group<0>();  // O has come, and P's registers are free
@@ -336,9 +339,6 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     role.ring_q.release(q.stage);  // all of S has come: the next rows may be loaded meanwhile
     q.advance(C.consumers);
 
-    ring_v.wait(v);
-    wgmma_pin(tOrP), wgmma_pin(tOrO);
-    wgmma_fence();
     start_output(blocks.last - blocks.first > 1);
     wgmma_wait_group<0>();
     wgmma_pin(tOrO);

@@ -16,9 +16,13 @@ namespace tegula {
 
 /// One configuration of the Hopper attention kernel: everything inside a CTA's tile.
 ///
-/// Each of `consumers` warpgroups computes 64 rows of O for one head. The CTA walks the keys in
-/// blocks of `block_n`; K and V pass through `stages` shared-memory buffers each. `head_dim` and
-/// `head_dim_v` are extents of the tiles: a problem whose own are less is padded with zeros by TMA.
+/// Each of `consumers` warpgroups computes 64 rows of O. The CTA walks the keys in blocks of
+/// `block_n`; K and V pass through `stages` shared-memory buffers each. `head_dim` and `head_dim_v`
+/// are extents of the tiles: a problem whose own are less is padded with zeros by TMA.
+///
+/// The rows of a consumer are those of one head; with `serving`, positions of several heads that
+/// share keys. `serving` adds what inference servers need (AttentionServing): sequences of their
+/// own lengths, paged keys, packed heads, and keys that are split over CTAs.
 struct AttentionSm90Config {
   DType dtype = DType::bf16;
   int head_dim = 128;    ///< of Q and K
@@ -27,6 +31,7 @@ struct AttentionSm90Config {
   int consumers = 2;
   int stages = 2;
   Exponential exponential = Exponential::ex2_approx;
+  bool serving = false;
 
   constexpr bool operator==(AttentionSm90Config const&) const = default;
 };
@@ -35,6 +40,10 @@ struct AttentionSm90Config {
 inline constexpr int kAttentionConsumerRows = 64;
 constexpr int block_m(AttentionSm90Config const& c) { return kAttentionConsumerRows * c.consumers; }
 
+/// Buffers of a consumer's rows of Q: one for each, and two for one that is alone, so that the rows
+/// of its next tile come while it computes.
+constexpr int q_stages(AttentionSm90Config const& c) { return c.consumers == 1 ? 2 : c.consumers; }
+
 /// Whether V is transposed on its way to the second product: wgmma reads operands of 8 bits K-major
 /// only, and V's head dimension is contiguous, which is mn there.
 constexpr bool transposes_v(AttentionSm90Config const& c) { return bits(c.dtype) == 8; }
@@ -42,7 +51,7 @@ constexpr bool transposes_v(AttentionSm90Config const& c) { return bits(c.dtype)
 /// Tiles as MMA operands, in (mn, k): each consumer's rows of Q, and K, are K-major; V (head_dim_v,
 /// block_n) is MN-major as TMA brings it.
 constexpr OperandTile q_tile(AttentionSm90Config const& c) {
-  return {bits(c.dtype), kAttentionConsumerRows, c.head_dim, 1, c.consumers};
+  return {bits(c.dtype), kAttentionConsumerRows, c.head_dim, 1, q_stages(c)};
 }
 constexpr OperandTile k_tile(AttentionSm90Config const& c) {
   return {bits(c.dtype), c.block_n, c.head_dim, 1, c.stages};
@@ -58,7 +67,7 @@ constexpr OperandTile v_tile(AttentionSm90Config const& c) {
 /// 2 where V is transposed.
 constexpr int shared_bytes(AttentionSm90Config const& c) {
   int const of_v = transposes_v(c) ? 2 : 1;  // as TMA brings it, and transposed: each with barriers
-  int const of_rows = c.head_dim * block_m(c),
+  int const of_rows = c.head_dim * kAttentionConsumerRows * q_stages(c),
             of_keys = (c.head_dim + of_v * c.head_dim_v) * c.block_n * c.stages;
   return (of_rows + of_keys) * bits(c.dtype) / 8 + 1024 * of_v;
 }
@@ -70,6 +79,54 @@ struct AttentionDescales {
   float const* k = nullptr;
   float const* v = nullptr;
   DescaleStrides stride;
+};
+
+/// Floats of a row of AttentionServing::partial: O, the offset of its softmax, the sum, and as many
+/// as a multiple of 16 bytes takes.
+constexpr int attention_partial_row(AttentionSm90Config const& c) { return c.head_dim_v + 4; }
+
+/// What a launch of a `serving` configuration has besides: where each sequence lies, what a tile
+/// packs, and how keys are shared between CTAs.
+///
+/// Queries and keys of a sequence begin at token q_begin[batch] and k_begin[batch] of packed
+/// tensors, whose batch extent is 1; where these are null, at token 0 of the batch. There are
+/// q_begin[batch + 1] - q_begin[batch] queries, k_length[batch] keys, or k_begin[batch + 1] -
+/// k_begin[batch]; where these are null, as many as the mask says.
+///
+/// Paged keys lie in `pages` pages of page_size tokens, which the tensor maps of K and V have for
+/// their batches: key j of a sequence is token j % page_size of page page_table[batch *
+/// table_stride + j / page_size]. A box of these maps has box_keys tokens.
+///
+/// A tile's row r of a consumer is position r / group of query head `head * group + r % group`,
+/// with `head` one of the packed heads; a consumer has `positions` positions. Q's tensor map is
+/// (head_dim, head of the group, token, packed head, batch).
+///
+/// A tile's blocks of keys are computed in parts of part_blocks. Where there are several, each
+/// leaves its rows' sums in `partial`, and the one that finishes last, by `arrivals`, adds them up:
+/// attention_parts.hpp.
+struct AttentionServing {
+  int const* q_begin = nullptr;
+  int const* k_begin = nullptr;
+  int const* k_length = nullptr;
+  int const* page_table = nullptr;
+  std::int64_t table_stride = 0;
+  int pages = 0;
+  int page_size = 1;
+  Divisor by_page_size{1};
+  int box_keys = 0;
+  bool clears_tail = false;  ///< what follows a sequence's last key may be anything, NaN included
+  int batches = 1;
+  int heads = 1;  ///< packed ones, of a batch
+  Divisor by_heads{1};
+  int group = 1;
+  Divisor by_group{1};
+  int positions = kAttentionConsumerRows;
+  int part_blocks = AttentionMask::unlimited;
+  int most_blocks = AttentionMask::unlimited;  ///< that a tile's rows see, by the window
+  int partial_rows = 0;                        ///< of a consumer in `partial`
+  float* partial = nullptr;
+  std::uint32_t* arrivals = nullptr;         ///< zeros, which the launch leaves 0
+  std::int64_t lse_batch = 0, lse_head = 0;  ///< strides of the log-sum-exp
 };
 
 /// What the Hopper attention kernel is launched with: O = softmax(scale Q K^T) V, for each batch
@@ -92,6 +149,7 @@ struct AttentionSm90Params {
   float softcap_scale = 0;         ///< with a softcap: scale / softcap; else 0
   AttentionDescales descales;      ///< of operands of 8 bits
   AttentionOutput out;
+  AttentionServing serving;  ///< of a configuration that is `serving`
 };
 
 }  // namespace tegula

@@ -80,15 +80,16 @@ template <AttentionSm90Config C> struct LoadedV<C, true> {
   }
 
   /// The transposing warps: every block of V of every tile, in the order in which they are loaded.
-  /// `blocks_of` says which blocks of keys a tile has; `no_tile` ends the queue of tiles.
-  template <class Roles, class BlocksOf>
-  TEGULA_DEVICE static void transpose_all(Roles& role, int no_tile, BlocksOf blocks_of) {
+  /// `Tiles` says what a tile is.
+  template <class Tiles, class Roles>
+  TEGULA_DEVICE static void transpose_all(AttentionSm90Params const& p, Roles& role) {
     auto const sV = tensor(tile(role.smem));  // (head_dim_v, block_n, stages)
     auto const sVt = tensor(role.smem.v);     // the same
     auto const loaded = ring(role.smem);
     int const thread = thread_idx_here() % (32 * warps);
-    for (int tile = role.queue.get(); tile != no_tile; tile = role.queue.get()) {
-      auto const blocks = blocks_of(tile);
+    for (auto tile = role.queue.get(); Tiles::is_tile(tile); tile = role.queue.get()) {
+      KeyBlocks const blocks = typename Tiles::Work(p, tile).blocks();
+      role.queue.release();
 #pragma unroll 1
       for (int n = blocks.first; n < blocks.last; ++n) {
         int const stage = role.v.stage;

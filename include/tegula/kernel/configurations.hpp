@@ -105,10 +105,23 @@ inline constexpr AttentionSm90Config attention_sm90_fp8_tiles[] = {
     {.head_dim = 256, .head_dim_v = 256, .block_n = 96},
 };
 
+/// Those for serving: one consumer where a tile has few rows, for which K and V stream through as
+/// many stages as there is memory for, and two where it has many. Two have fewer scores a thread at
+/// head dim 128 than elsewhere: with more, they and what a tile is do not fit in the registers.
+inline constexpr AttentionSm90Config attention_sm90_serving_tiles[] = {
+    {.head_dim = 64, .head_dim_v = 64, .block_n = 128, .consumers = 1, .stages = 6},
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 128, .consumers = 1, .stages = 3},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 64, .consumers = 1, .stages = 2},
+    {.head_dim = 64, .head_dim_v = 64, .block_n = 128},
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 64, .stages = 3},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 64},
+};
+
 constexpr auto attention_sm90_table() {
   constexpr int tiles = static_cast<int>(std::size(attention_sm90_tiles)),
-                fp8_tiles = static_cast<int>(std::size(attention_sm90_fp8_tiles));
-  Table<AttentionSm90Config, tiles * 2 * 2 + fp8_tiles> table;
+                fp8_tiles = static_cast<int>(std::size(attention_sm90_fp8_tiles)),
+                serving_tiles = static_cast<int>(std::size(attention_sm90_serving_tiles));
+  Table<AttentionSm90Config, tiles * 2 * 2 + fp8_tiles + serving_tiles * 2> table;
   int i = 0;
   for (Exponential e : {Exponential::ex2_approx, Exponential::polynomial}) {
     for (DType t : {DType::bf16, DType::f16}) {
@@ -121,6 +134,12 @@ constexpr auto attention_sm90_table() {
   for (AttentionSm90Config tile : attention_sm90_fp8_tiles) {
     tile.dtype = DType::e4m3;
     table.values[i++] = tile;
+  }
+  for (DType t : {DType::bf16, DType::f16}) {
+    for (AttentionSm90Config tile : attention_sm90_serving_tiles) {
+      tile.dtype = t, tile.serving = true;
+      table.values[i++] = tile;
+    }
   }
   return table;
 }
@@ -161,44 +180,18 @@ constexpr auto gemm_sm80_table() {
   return table;
 }
 
-/// The tiles of gemm_sm90, apart from their types. Tuned for speed on an H100: which are here
-/// decides how fast a problem is computed, not whether. Of every shape tried, these lose 0.2 % on
-/// average against the best for each of 26 problems (docs/hopper_gemm.md).
+/// The tiles of gemm_sm90, apart from their types. Tuned for speed on an H200: which are here
+/// decides how fast a problem is computed, not whether. Each was the fastest of some 110 at enough
+/// of 300 random problems to be missed (docs/hopper_gemm.md).
 inline constexpr GemmSm90Config large_tile = {
     .block_m = 128, .block_n = 256, .cluster_m = 2, .narrow_n = 240};
 inline constexpr GemmSm90Config small_tile = {
     .block_m = 64, .block_n = 128, .schedule = Schedule::basic};
 inline constexpr GemmSm90Config medium_tile = {.block_m = 128, .block_n = 128};
-/// For problems that fill the device. The widths of the ping-pong tiles differ so that one of them
-/// cuts N into about a whole number of waves, ...
+/// Of 16-bit operands: for problems that fill the device several times over, ...
 inline constexpr GemmSm90Config full_tiles[] = {
-    large_tile,
-    {.block_m = 256, .block_n = 128, .cluster_n = 2},
-    {.block_m = 128, .block_n = 192, .cluster_m = 2},
-    {.block_m = 128, .block_n = 192, .schedule = Schedule::pingpong, .cluster_m = 2},
-    {.block_m = 128,
-     .block_n = 176,
-     .schedule = Schedule::pingpong,
-     .cluster_m = 2,
-     .narrow_n = 160},
-    {.block_m = 128,
-     .block_n = 160,
-     .schedule = Schedule::pingpong,
-     .cluster_m = 2,
-     .narrow_n = 144},
-};
-/// ... and for those that do not: few rows, or few tiles that share K between CTAs.
-inline constexpr GemmSm90Config narrow_tiles[] = {
-    medium_tile,
-    small_tile,
-    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic},
-    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 2},
-    {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .split_k = 4},
-    {.block_m = 128, .block_n = 32, .schedule = Schedule::basic, .split_k = 2},
-};
-/// Those of 8-bit operands.
-inline constexpr GemmSm90Config fp8_tiles[] = {
-    large_tile,
+    {.block_m = 256, .block_n = 128, .schedule = Schedule::cooperative, .cluster_n = 2},
+    {.block_m = 128, .block_n = 224, .schedule = Schedule::cooperative, .cluster_m = 2},
     {.block_m = 128, .block_n = 192, .schedule = Schedule::pingpong, .cluster_m = 2},
     {.block_m = 128,
      .block_n = 176,
@@ -211,10 +204,126 @@ inline constexpr GemmSm90Config fp8_tiles[] = {
      .cluster_m = 2,
      .narrow_n = 144},
     {.block_m = 128, .block_n = 128, .schedule = Schedule::pingpong, .cluster_m = 2},
-    small_tile,
-    {.block_m = 128, .block_n = 64},
+    {.block_m = 128, .block_n = 256, .schedule = Schedule::cooperative, .narrow_n = 240},
+    {.block_m = 128,
+     .block_n = 160,
+     .schedule = Schedule::pingpong,
+     .cluster_m = 2,
+     .transposed = true},
+    {.block_m = 256,
+     .block_n = 112,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .transposed = true},
+};
+/// ... for those of a wave or two, whose tiles differ so that one of them leaves few SMs idle, ...
+inline constexpr GemmSm90Config middle_tiles[] = {
+    {.block_m = 128, .block_n = 208, .schedule = Schedule::cooperative},
+    {.block_m = 128, .block_n = 176, .schedule = Schedule::cooperative},
+    {.block_m = 128, .block_n = 160, .schedule = Schedule::cooperative},
+    {.block_m = 128, .block_n = 144, .schedule = Schedule::cooperative},
+    {.block_m = 128, .block_n = 96, .schedule = Schedule::cooperative},
+    {.block_m = 128,
+     .block_n = 128,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .cluster_n = 2},
+    {.block_m = 128, .block_n = 96, .schedule = Schedule::cooperative, .split_k = 3},
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic},
+    {.block_m = 64, .block_n = 96, .schedule = Schedule::basic},
+    {.block_m = 64, .block_n = 192, .schedule = Schedule::basic},
+    {.block_m = 64, .block_n = 256, .schedule = Schedule::basic},
+    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .cluster_m = 2},
+    {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .cluster_n = 2},
+    {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .split_k = 4},
+    {.block_m = 128,
+     .block_n = 80,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .cluster_n = 2,
+     .transposed = true},
+};
+/// ... and for few rows, which a transposed D takes for columns: weights are what such problems
+/// read, and more CTAs at a time read faster.
+inline constexpr GemmSm90Config few_rows_tiles[] = {
+    {.block_m = 64, .block_n = 8, .schedule = Schedule::basic, .transposed = true},
+    {.block_m = 64, .block_n = 16, .schedule = Schedule::basic, .transposed = true},
+    {.block_m = 64, .block_n = 32, .schedule = Schedule::basic, .transposed = true},
+    {.block_m = 128, .block_n = 32, .schedule = Schedule::basic, .transposed = true},
+    {.block_m = 64,
+     .block_n = 16,
+     .schedule = Schedule::basic,
+     .split_k = 2,
+     .min_ctas_per_sm = 2,
+     .transposed = true},
+    {.block_m = 64, .block_n = 32, .schedule = Schedule::basic, .split_k = 4, .transposed = true},
+    {.block_m = 64,
+     .block_n = 32,
+     .schedule = Schedule::basic,
+     .split_k = 4,
+     .min_ctas_per_sm = 2,
+     .transposed = true},
+    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 8, .transposed = true},
+};
+/// Those of 8-bit operands.
+inline constexpr GemmSm90Config fp8_tiles[] = {
+    {.block_m = 128, .block_n = 192, .schedule = Schedule::pingpong, .cluster_m = 2},
+    {.block_m = 128,
+     .block_n = 176,
+     .schedule = Schedule::pingpong,
+     .cluster_m = 2,
+     .narrow_n = 160},
+    {.block_m = 128,
+     .block_n = 160,
+     .schedule = Schedule::pingpong,
+     .cluster_m = 2,
+     .narrow_n = 144},
+    {.block_m = 128, .block_n = 128, .schedule = Schedule::pingpong, .cluster_m = 2},
+    {.block_m = 64, .block_n = 256, .schedule = Schedule::pingpong, .cluster_m = 2},
+    {.block_m = 128, .block_n = 256, .schedule = Schedule::cooperative, .narrow_n = 240},
+    {.block_m = 128, .block_n = 224, .schedule = Schedule::cooperative, .cluster_m = 2},
+    {.block_m = 128,
+     .block_n = 160,
+     .schedule = Schedule::pingpong,
+     .cluster_m = 2,
+     .transposed = true},
+    {.block_m = 128, .block_n = 208, .schedule = Schedule::cooperative},
+    {.block_m = 128, .block_n = 96, .schedule = Schedule::cooperative},
+    {.block_m = 128,
+     .block_n = 160,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .cluster_n = 2},
+    {.block_m = 128,
+     .block_n = 112,
+     .schedule = Schedule::cooperative,
+     .cluster_m = 2,
+     .cluster_n = 2,
+     .transposed = true},
+    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic},
+    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .min_ctas_per_sm = 2},
+    {.block_m = 64, .block_n = 96, .schedule = Schedule::basic},
+    {.block_m = 64, .block_n = 256, .schedule = Schedule::basic},
+    {.block_m = 64, .block_n = 128, .schedule = Schedule::basic, .cluster_m = 2, .cluster_n = 2},
     {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 2},
+    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 4},
+    {.block_m = 64, .block_n = 8, .schedule = Schedule::basic, .transposed = true},
+    {.block_m = 64, .block_n = 16, .schedule = Schedule::basic, .transposed = true},
+    {.block_m = 128, .block_n = 32, .schedule = Schedule::basic, .transposed = true},
+    {.block_m = 64,
+     .block_n = 16,
+     .schedule = Schedule::basic,
+     .split_k = 2,
+     .min_ctas_per_sm = 2,
+     .transposed = true},
+    {.block_m = 64,
+     .block_n = 32,
+     .schedule = Schedule::basic,
+     .split_k = 4,
+     .min_ctas_per_sm = 2,
+     .transposed = true},
+    {.block_m = 64, .block_n = 48, .schedule = Schedule::basic, .split_k = 6, .transposed = true},
+    {.block_m = 64, .block_n = 64, .schedule = Schedule::basic, .split_k = 8, .transposed = true},
 };
 
 struct Majors {
@@ -235,7 +344,9 @@ template <class Add> constexpr void list_gemm_sm90(Add add) {
   };
   for (DType t : {bf16, f16}) {
     for (GemmSm90Config tile : full_tiles) add(typed(tile, t, t, t));
-    for (GemmSm90Config tile : narrow_tiles) add(typed(tile, t, t, t));
+    for (GemmSm90Config tile : middle_tiles) add(typed(tile, t, t, t));
+    for (GemmSm90Config tile : few_rows_tiles) add(typed(tile, t, t, t));
+    for (GemmSm90Config tile : {large_tile, medium_tile, small_tile}) add(typed(tile, t, t, t));
     for (GemmSm90Config tile : {large_tile, small_tile}) {
       add(typed(tile, t, t, f32));
       add_activating(typed(tile, t, t, t));
@@ -270,6 +381,8 @@ template <class Add> constexpr void list_gemm_sm90(Add add) {
     }
   }
   for (GemmSm90Config tile : fp8_tiles) add(typed(tile, DType::e4m3, DType::e4m3, bf16));
+  for (GemmSm90Config tile : {large_tile, small_tile})
+    add(typed(tile, DType::e4m3, DType::e4m3, bf16));
 }
 
 constexpr auto gemm_sm90_table() {
@@ -429,8 +542,12 @@ struct AttentionSm90Family {
   static constexpr auto table = detail::attention_sm90_table();
 
   /// bf16 at every tile; the polynomial and f16 where the tile is smallest; e4m3 at each head dim.
+  /// For serving, bf16 at the smaller tiles.
   static constexpr bool is_representative(Config const& c) {
     if (c.dtype == DType::e4m3) return c.head_dim != 128 || c.block_n == 224;
+    if (c.serving)
+      return c.dtype == DType::bf16 &&
+             (c.head_dim == 64 || (c.head_dim == 128 && c.consumers == 1));
     if (c.dtype == DType::bf16 && c.exponential == Exponential::ex2_approx) return true;
     return c.head_dim == 64 && (c.dtype == DType::bf16 || c.exponential == Exponential::ex2_approx);
   }
@@ -462,23 +579,30 @@ struct GemmSm90Family {
   template <Config C> using Kernel = GemmSm90<C>;
   static constexpr auto table = detail::gemm_sm90_table();
 
-  /// bf16 with each schedule and shape of clusters, tiles of two widths, K split, an activation,
-  /// and B of either major; small tiles of f16; one or two of every other type.
+  /// bf16 with each schedule and shape of clusters, tiles of two widths, K split, D transposed, and
+  /// B of either major; small tiles of f16; one or two of every other type.
   static constexpr bool is_representative(Config const& c) {
     bool const a_k = c.a_major == Major::k, b_k = c.b_major == Major::k;
-    bool const large = c.block_n == 256, medium = c.block_m == 128 && c.block_n == 128,
-               small = c.block_m == 64;
+    bool const large = c.block_n == 256 && c.cluster_m == 2,
+               medium = c.block_m == 128 && c.block_n == 128, small = c.block_m == 64;
     if (c.a == DType::tf32) return c.out == DType::f32 && medium && !c.activates;
     if (c.a == DType::e4m3)
       return c.b == DType::e4m3 ? c.block_n == 192
                                 : c.out == (c.activates ? DType::bf16 : DType::f32);
     if (c.activates) return c.a == DType::f16 && small;
-    if (c.a == DType::f16) return a_k && b_k && small && c.split_k <= 2 && c.out != DType::bf16;
+    if (c.a == DType::f16)
+      return a_k && b_k && c.out != DType::bf16 && small && (c.block_n == 128 || c.block_n == 16) &&
+             c.split_k == 1 && c.cluster_n == 1;
     if (c.a != DType::bf16) return false;
     if (c.out == DType::f32) return a_k && b_k && small;
     if (c.out != DType::bf16) return false;
     if (!a_k || !b_k) return small && !b_k;
-    return large || medium || small || c.cluster_n == 2 || c.block_n == 176;
+    if (c.transposed)
+      return c.block_n == 80 || (c.block_m == 128 && c.block_n == 160) ||
+             (c.block_n == 16 && c.split_k == 2);
+    return large || (medium && c.cluster_m * c.cluster_n == 1) ||
+           (small && (c.split_k > 1 || (c.block_n == 64 && c.cluster_m == 1))) ||
+           c.block_m == 256 || c.narrow_n == 160;
   }
 };
 

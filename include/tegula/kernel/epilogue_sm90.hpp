@@ -6,6 +6,7 @@
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/warp.hpp"
 #include "tegula/arch/wgmma.hpp"
+#include "tegula/kernel/activate_fragment.hpp"
 #include "tegula/kernel/epilogue_sm90_config.hpp"
 #include "tegula/pipeline/epilogue_load.hpp"
 #include "tegula/pipeline/store_pipeline.hpp"
@@ -143,7 +144,7 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
       warp::sync();  // all lanes have read: the piece may become D's
     }
     if (Adds && p_.bias != nullptr) add_bias<Columns>(tCrD, at[1], lane);
-    if constexpr (S.activates) activate_all(tCrD);
+    if constexpr (S.activates) activate_all(p_.activation, tCrD);
     if constexpr (sizeof(Out) == 2) {
       copy(rounded<Out>(tCrD), MatrixStore<warp_mma_of<Columns>>{lane}.partition(sD));
     } else {
@@ -180,21 +181,6 @@ template <EpilogueSm90Spec S> class EpilogueSm90 {
 #pragma unroll
       for (int row = 0; row < count_along<M, 0>; ++row) row_column(r, row, i) += b;
     }
-  }
-
-  /// r = activation(r). Which it is, is asked once for all values.
-  template <Registers F> TEGULA_DEVICE void activate_all(F const& r) const {
-    if (p_.activation == Activation::relu) {
-      activate_by<Activation::relu>(r);
-    } else if (p_.activation == Activation::gelu) {
-      activate_by<Activation::gelu>(r);
-    } else if (p_.activation == Activation::silu) {
-      activate_by<Activation::silu>(r);
-    }
-  }
-  template <Activation A, Registers F> TEGULA_DEVICE static void activate_by(F const& r) {
-#pragma unroll
-    for (int i = 0; i < F::size; ++i) r(i) = activate<A>(r(i));
   }
 
   /// The columns of the warp's piece that TMA does not store, out of its buffer.

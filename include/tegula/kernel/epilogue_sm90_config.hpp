@@ -7,12 +7,16 @@
 #include "tegula/numeric/dtype.hpp"
 #include "tegula/tensor/tma_box.hpp"
 
-/// What the epilogue of Hopper's GEMMs (epilogue_sm90.hpp) is made from and launched with.
+/// What the epilogues of Hopper's GEMMs (epilogue_sm90.hpp, transposed_epilogue_sm90.hpp) are made
+/// from and launched with.
 namespace tegula {
 
 /// One epilogue: D(m, n) = activation(scale A B + beta C + bias), of tiles whose rows of D are `n`
 /// columns, or `narrow_n` (0: none are narrower). Each of `warps` warps, whose threads are numbered
 /// from `first_thread` on, has `buffers` pieces of 16 rows in shared memory for D on its way out.
+///
+/// Where D is `transposed`, its columns are contiguous in global memory: a tile's rows lie along
+/// them. Then C and a bias are not added, and a warpgroup has `buffers` pieces of 64 rows.
 struct EpilogueSm90Spec {
   DType out = DType::bf16;
   int n = 0;
@@ -22,25 +26,30 @@ struct EpilogueSm90Spec {
   int first_thread = 0;
   int buffers = 2;
   bool activates = false;  ///< whether there are activations: which, says EpilogueSm90Params
+  bool transposed = false;
 
   friend constexpr bool operator==(EpilogueSm90Spec const&, EpilogueSm90Spec const&) = default;
 };
 
-/// Columns that a warp stores at a time, 16 rows each: 128 bytes, where the tile is that wide, ...
+/// Columns that a warp stores at a time, 16 rows each: 128 bytes, where the tile is that wide.
+/// Transposed, those that a warpgroup stores: a power of two that divides the tile's, at most 32.
 constexpr int store_n(EpilogueSm90Spec const& s) {
-  int columns = 1024 / bits(s.out);
-  while (columns > s.n) columns /= 2;
+  int columns = s.transposed ? 32 : 1024 / bits(s.out);
+  while (s.transposed ? (s.n % columns != 0 || s.narrow_n % columns != 0) : columns > s.n)
+    columns /= 2;
   return columns;
 }
-/// ... and in the last piece of a row of the tile, which may be narrower; likewise of a
+/// The columns of the last piece of a row of the tile, which may be narrower; likewise of a
 /// narrower tile.
 constexpr int last_store_n(EpilogueSm90Spec const& s) { return (s.n - 1) % store_n(s) + 1; }
 constexpr int last_narrow_store_n(EpilogueSm90Spec const& s) {
   return s.narrow_n == 0 ? last_store_n(s) : (s.narrow_n - 1) % store_n(s) + 1;
 }
 
-/// The pieces of all warps in shared memory: (16, store_n, buffers of all warps).
+/// The pieces of all warps in shared memory: (16, store_n, buffers of all warps); transposed, of
+/// all warpgroups: (64, store_n, buffers of all warpgroups), contiguous along the rows.
 constexpr OperandTile store_tile(EpilogueSm90Spec const& s) {
+  if (s.transposed) return {bits(s.out), 64, store_n(s), 0, s.buffers * s.warps / 4};
   return {bits(s.out), 16, store_n(s), 1, s.buffers * s.warps};
 }
 
@@ -50,6 +59,7 @@ template <class T> struct PerPiece { T whole, last, last_narrow; };
 /// The TMA boxes of C and D: a piece is one.
 constexpr PerPiece<TmaBoxes> store_boxes(EpilogueSm90Spec const& s) {
   TmaBoxes const whole = tma_boxes(store_tile(s));
+  if (s.transposed) return {whole, whole, whole};  // a piece divides every width
   return {whole, narrowed(whole, last_store_n(s)), narrowed(whole, last_narrow_store_n(s))};
 }
 
@@ -61,7 +71,8 @@ TEGULA_HOST_DEVICE constexpr int columns_by_tma(int n, int store_unit) {
 }
 
 /// What the epilogue is launched with. The tensor maps describe C as (n, m, batch) and D as
-/// (columns_by_tma(n, store_unit(out)), m, batch), with the boxes of store_boxes().
+/// (columns_by_tma(n, store_unit(out)), m, batch), or, transposed, (m, n, batch), with the boxes of
+/// store_boxes().
 struct EpilogueSm90Params {
   PerPiece<TensorMap> c;      ///< in the output type; used where beta is not 0
   PerPiece<TensorMap> d;      ///< any, where columns_by_tma is 0

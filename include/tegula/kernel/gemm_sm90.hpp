@@ -9,6 +9,7 @@
 #include "tegula/kernel/epilogue_sm90.hpp"
 #include "tegula/kernel/gemm_operand_tiles.hpp"
 #include "tegula/kernel/gemm_sm90_config.hpp"
+#include "tegula/kernel/transposed_epilogue_sm90.hpp"
 #include "tegula/pipeline/cluster_reduction.hpp"
 #include "tegula/pipeline/lockstep_barrier.hpp"
 #include "tegula/pipeline/ordered_barrier.hpp"
@@ -21,6 +22,14 @@
 
 namespace tegula {
 
+namespace detail {
+template <EpilogueSm90Spec S> struct SelectEpilogue { using Type = EpilogueSm90<S>; };
+template <EpilogueSm90Spec S>
+requires(S.transposed) struct SelectEpilogue<S> {
+  using Type = TransposedEpilogueSm90<S>;
+};
+}  // namespace detail
+
 /// Warp-specialised persistent GEMM on Hopper's tensor cores:
 /// D = activation(alpha scale_a scale_b A B + beta C + bias), accumulated in f32.
 ///
@@ -29,11 +38,10 @@ namespace tegula {
 /// and store their tile of D by TMA, 16 rows a warp. All walk the same list of tiles; the ring runs
 /// on from one tile to the next, so that the next tile is being fetched while this one is stored.
 ///
-///     producer   for each tile, for each step of K:
-///                  wait until a stage is empty, fetch A and B into it
-///     consumers  for each tile:
-///                  for each step of K: wait until a stage is full, multiply, release it
-///                  the epilogue (epilogue_sm90.hpp)
+///     producer   for each tile, each step of K:  wait until a stage is empty, fetch A and B
+///     consumers  for each tile:  for each step of K:  wait until a stage is full, multiply,
+///     release
+///                                then the epilogue (epilogue_sm90.hpp)
 ///
 /// Legend: m, g, s, r for matrices in global memory, their tiles, shared and register tensors; tC..
 /// partitioned for C = A B^T.
@@ -54,7 +62,6 @@ template <GemmSm90Config C> struct GemmSm90 {
   static constexpr bool split = C.split_k > 1;
   static constexpr bool two_widths = C.narrow_n > 0;
   static constexpr int narrow_n = two_widths ? C.narrow_n : C.block_n;
-  static_assert(C.cluster_m == 1 || C.cluster_n == 1, "multicast of either A or B");
   static_assert(!split || (peers == 1 && !pingpong), "the CTAs of a cluster share one tile's K");
   static_assert(!two_widths || (C.narrow_n < C.block_n && !split));
   static_assert(stages >= 2);
@@ -65,7 +72,7 @@ template <GemmSm90Config C> struct GemmSm90 {
   using CopyB = TmaCopy<b_fetch(C)>;
   using Operands = GemmOperandTiles<C, block_k>;
   // ping-pong, one consumer reads a stage
-  using Ring = TmaPipeline<stages, pingpong ? 4 : warps, peers>;
+  using Ring = TmaPipeline<stages, pingpong ? 4 : warps, C.cluster_m, C.cluster_n>;
   using MathOrder = OrderedBarrier<consumers, 4>;
   using WorkTiles = WorkTileIterator<work_tiles(C)>;
 
@@ -87,31 +94,39 @@ template <GemmSm90Config C> struct GemmSm90 {
       split,
       ClusterReduction<Accumulator, typename Mma<share_n>::Accumulator, C.split_k, 128 * consumers>,
       NoReduction>;
-  using Epilogue = EpilogueSm90<tegula::epilogue(C)>;
+  using Epilogue = typename detail::SelectEpilogue<tegula::epilogue(C)>::Type;
   // TMA's swizzle is made for 8 rows of 16 bytes: of the 16 rows of a column, two share each bank,
   // and so do two of the 4 rows that 16 lanes write as pairs of f32.
   static constexpr sim::Limits limits = {.bank_conflicts = bits(C.out) == 32 ? 2 : 1};
 
-  struct SharedStorage {
+  struct Stages {
     TileA a;
     TileB b;
+  };
+  static_assert(sizeof(typename Reduction::Tile) <= sizeof(Stages));
+
+  struct SharedStorage {
+    union {
+      Stages stage;
+      typename Reduction::Tile sums;  // after the last step of K
+    };
     typename Epilogue::Tile d;
-    typename Reduction::Tile sums;
     typename Ring::Storage ring;
     typename MathOrder::Storage order;
     typename Epilogue::Barriers epilogue;
     typename Reduction::Barriers reduction;
 
     template <class F> void name_buffers(F&& name) {
-      name("A", a);
-      name("B", b);
+      name("A", stage.a);
+      name("B", stage.b);
       name("D", d);
       name("full", ring.full);
       name("empty", ring.empty);
       name("turn", order.turn);
-      name("C", epilogue.c);
+      if constexpr (!C.transposed) name("C", epilogue.c);
       if constexpr (split) {
         name("sums", sums);
+        name("ready", reduction.ready);
         name("given", reduction.given);
       }
     }
@@ -176,10 +191,10 @@ template <GemmSm90Config C> struct GemmSm90 {
     LockstepBarrier lockstep{peers == 1 || cluster_cta_rank() == 0 ? p.schedule.lockstep : nullptr,
                              p.schedule.lockstep_steps, p.schedule.tiling.tiles,
                              p.schedule.clusters};
-    CopyA const g2sA{rank_of_peer<CopyA>()};
-    CopyB const g2sB{rank_of_peer<CopyB>()};
-    auto const sA = tensor(smem.a);  // (block_m, block_k, stages)
-    auto const sB = tensor(smem.b);  // (block_n, block_k, stages)
+    CopyA const g2sA = shared_a();
+    CopyB const g2sB = shared_b();
+    auto const sA = tensor(smem.stage.a);  // (block_m, block_k, stages)
+    auto const sB = tensor(smem.stage.b);  // (block_n, block_k, stages)
     while (!work.done()) {
       auto const gA = Operands::a(p.problem, work);  // (block_m, block_k, steps)
       auto const gB = Operands::b(p.problem, work);  // (block_n, block_k, steps)
@@ -232,6 +247,7 @@ template <GemmSm90Config C> struct GemmSm90 {
       int const m = work.m + (pingpong ? 0 : group * consumer_m);
       if constexpr (split) {
         Reduction const sums{smem.sums, smem.reduction, thread_idx_here() - 128};
+        sums.meet();  // no CTA's wgmma reads its stages any more, where the sums come to lie
         sums.give(tCrC);
         sums.wait();
         auto tCrD = sums.reduce();
@@ -254,8 +270,9 @@ template <GemmSm90Config C> struct GemmSm90 {
                                     typename Ring::State& state, int steps, int group,
                                     MathOrder& order, Accumulator& tCrC) {
     Mma<N> const mma{pingpong ? 0 : 128 * group};
-    auto const tCsA = mma.partition_a(tensor(smem.a));                    // (MMA_M, MMA_K, stages)
-    auto const tCsB = mma.partition_b(part<N, block_k>(tensor(smem.b)));  // (1, MMA_K, stages)
+    auto const tCsA = mma.partition_a(tensor(smem.stage.a));  // (MMA_M, MMA_K, stages)
+    auto const tCsB =
+        mma.partition_b(part<N, block_k>(tensor(smem.stage.b)));  // (1, MMA_K, stages)
     int previous = 0;
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
@@ -281,15 +298,31 @@ template <GemmSm90Config C> struct GemmSm90 {
     return (steps < C.split_k ? C.split_k : steps) * rank / C.split_k;
   }
 
-  template <class Copy> TEGULA_DEVICE static int rank_of_peer() {
-    return Copy::spec.peers > 1 ? cluster_cta_rank() : 0;
+  /// The CTAs of the cluster whose tile has the same m share A, ...
+  TEGULA_DEVICE static CopyA shared_a() {
+    if constexpr (peers == 1) return {};
+    int const rank = cluster_cta_rank(), m = rank % C.cluster_m, n = rank / C.cluster_m;
+    if constexpr (C.cluster_m == 1) return {n};
+    constexpr int of_first_row = [] {
+      int ctas = 0;
+      for (int i = 0; i < C.cluster_n; ++i) ctas |= 1 << (C.cluster_m * i);
+      return ctas;
+    }();
+    return {n, static_cast<std::uint16_t>(of_first_row << m)};
+  }
+  /// ... and those of the same n share B.
+  TEGULA_DEVICE static CopyB shared_b() {
+    if constexpr (peers == 1) return {};
+    int const rank = cluster_cta_rank(), m = rank % C.cluster_m, n = rank / C.cluster_m;
+    if constexpr (C.cluster_n == 1) return {m};
+    return {m, static_cast<std::uint16_t>(((1 << C.cluster_m) - 1) << (C.cluster_m * n))};
   }
 
   /// What the producer loads first, into L2. (The next steps' would compete with it.)
   TEGULA_DEVICE static void prefetch_first(Params const& p, WorkTiles const& work) {
     int const k = step_of_k(p, split ? cluster_cta_rank() : 0);
-    prefetch(CopyB{rank_of_peer<CopyB>()}, Operands::b(p.problem, work)(_, _, k));
-    prefetch(CopyA{rank_of_peer<CopyA>()}, Operands::a(p.problem, work)(_, _, k));
+    prefetch(shared_b(), Operands::b(p.problem, work)(_, _, k));
+    prefetch(shared_a(), Operands::a(p.problem, work)(_, _, k));
   }
 
   /// By one thread.

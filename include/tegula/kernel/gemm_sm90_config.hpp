@@ -26,10 +26,10 @@ enum class Schedule : std::uint8_t {
 ///
 /// A tile is block_m x block_n elements of D: a CTA's (basic, cooperative) or a consumer's
 /// (pingpong). K is walked 128 bytes at a time. The CTAs of a cluster of cluster_m x cluster_n
-/// compute neighbouring tiles and fetch what they share once, by multicast. With split_k > 1 the
-/// cluster is instead split_k CTAs that compute one tile together, each a share of K. With narrow_n
-/// > 0 the kernel has a second main loop, for tiles of that many columns, so that D may be cut into
-/// both (pipeline/tile_partition.hpp).
+/// (rank = m + cluster_m n) compute neighbouring tiles and fetch what they share once, by
+/// multicast. With split_k > 1 the cluster is instead split_k CTAs that compute one tile together,
+/// each a share of K. With narrow_n > 0 the kernel has a second main loop, for tiles of that many
+/// columns, so that D may be cut into both (pipeline/tile_partition.hpp).
 struct GemmSm90Config {
   DType a = DType::bf16;
   DType b = DType::bf16;
@@ -45,7 +45,8 @@ struct GemmSm90Config {
   int narrow_n = 0;  ///< columns of the narrower tiles, where D is cut into both; 0: there are none
   int store_buffers = 2;  ///< of each consumer warp, for D on its way out
   int min_ctas_per_sm = 1;
-  bool activates = false;  ///< whether D is activated: by which function is known only at run time
+  bool activates = false;   ///< whether D is activated: by which function is known only at run time
+  bool transposed = false;  ///< whether D is contiguous along m, not along n; no C and no bias then
 
   constexpr bool operator==(GemmSm90Config const&) const = default;
 };
@@ -82,7 +83,8 @@ constexpr EpilogueSm90Spec epilogue(GemmSm90Config const& c) {
           .warps = 4 * consumers(c),
           .first_thread = kWarpgroupSize,  // after the producer's
           .buffers = c.store_buffers,
-          .activates = c.activates};
+          .activates = c.activates,
+          .transposed = c.transposed};
 }
 
 /// The tiles of D that a CTA's cluster takes: a CTA's, and its cluster's.
@@ -99,13 +101,10 @@ constexpr TileWidths tile_widths(GemmSm90Config const& c) {
   return {c.block_n * c.cluster_n, c.narrow_n * c.cluster_n};
 }
 
-/// Shared memory of a CTA besides the stages: D on its way out; with split_k the other CTAs' sums
-/// in f32; barriers, with room for alignment.
+/// Shared memory of a CTA besides the stages: D on its way out; barriers, with room for alignment.
 constexpr int epilogue_bytes(GemmSm90Config const& c) {
   OperandTile const d = store_tile(epilogue(c));
-  int const staging = d.stages * d.mn * d.k * d.bits / 8;
-  int const partial_sums = c.split_k > 1 ? 4 * c.block_m * c.block_n : 0;
-  return staging + partial_sums + 1024;
+  return d.stages * d.mn * d.k * d.bits / 8 + 1024;
 }
 constexpr int stage_bytes(GemmSm90Config const& c) { return a_fetch(c).bytes + b_fetch(c).bytes; }
 /// As many stages as an H100's shared memory holds, 227 KB a CTA (228 KB an SM, less 1 KB for

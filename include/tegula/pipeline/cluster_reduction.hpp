@@ -2,6 +2,8 @@
 
 #include "tegula/arch/cluster.hpp"
 #include "tegula/arch/mbarrier.hpp"
+#include "tegula/arch/special_registers.hpp"
+#include "tegula/arch/warp.hpp"
 #include "tegula/tensor/fragment.hpp"
 #include "tegula/tensor/shared.hpp"
 #include "tegula/tensor/vector.hpp"
@@ -12,6 +14,8 @@ namespace tegula {
 /// every CTA finishes a share of the tile's columns, as many as a thread of `Share`, a fragment,
 /// has values of.
 ///
+///     ready: from the warps of every CTA of the cluster, to the threads of this CTA:
+///            the memory of all their tiles is free
 ///     given: from the st_async of every CTA of the cluster, this one too, to the threads of this
 ///            CTA: the cluster's sums of this CTA's columns are there
 ///
@@ -30,6 +34,7 @@ template <class Sums, class Share, int Ctas, int Threads> class ClusterReduction
   using Tile = SharedTile<float, layout(tuple(4, vectors, Threads, Ctas),
                                         tuple(1, 4 * Threads, 4, 4 * Threads * vectors))>;
   struct Barriers {
+    Mbarrier ready;
     Mbarrier given;
   };
 
@@ -39,11 +44,22 @@ template <class Sums, class Share, int Ctas, int Threads> class ClusterReduction
   /// By one thread; then fence_mbarrier_init and a barrier of the cluster.
   TEGULA_DEVICE static void init(Barriers const& barriers,
                                  SourceLocation where = SourceLocation::current()) {
+    mbarrier_init(shared_address(&barriers.ready), Ctas * Threads / 32, where);
     mbarrier_init(shared_address(&barriers.given), 1, where);
     mbarrier_arrive_expect_tx(shared_address(&barriers.given), sizeof(Tile), where);
   }
 
-  /// Sends each CTA of the cluster, this one too, its share of this CTA's sums.
+  /// All lanes of a warp: it uses no longer what lies in the tile's memory. Waits until no warp of
+  /// the cluster does.
+  TEGULA_DEVICE void meet(SourceLocation where = SourceLocation::current()) const {
+    SharedAddr const ready = shared_address(&barriers_.ready, where);
+    int const lane = lane_id();
+    warp::sync(warp::kAllLanes, where);  // the warp's other lanes are done, too
+    if (lane < Ctas) mbarrier_arrive_cluster(mapa(ready, lane, where), where);
+    mbarrier_wait_parity(ready, 0, where);
+  }
+
+  /// Sends each CTA of the cluster, this one too, its share of this CTA's sums, after meet().
   TEGULA_DEVICE void give(Sums const& sums,
                           SourceLocation where = SourceLocation::current()) const {
     auto const own = tensor(tile_, where)(_, _, thread_, rank_, where);  // (4, vectors)

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "tegula/arch/atomic.hpp"
 #include "tegula/arch/mbarrier.hpp"
+#include "tegula/arch/memory_access.hpp"
 #include "tegula/arch/shared.hpp"
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/warp.hpp"
@@ -50,15 +52,22 @@ class TileDealer {
   int ctas_;
 };
 
-/// Hands tiles' indices from the thread that takes them to the warps that compute them,
-/// `Stages` ahead.
+/// Hands tiles from the thread that takes them to the warps that compute them, `Stages` ahead:
+/// their indices, or a struct of whole 16-byte pieces that says what they are.
 ///
-///     full[s]:   from the thread that put an index into stage s, to the warps
+///     full[s]:   from the thread that put a tile into stage s, to the warps
 ///     empty[s]:  from the warps, which have read it, to that thread
-template <int Stages, int Readers> class TileQueue {
+template <int Stages, int Readers, class Tile = int> class TileQueue {
+  static constexpr int piece_bytes = sizeof(Tile) == 4 ? 4 : 16;
+  static constexpr int pieces = sizeof(Tile) / piece_bytes;
+  static_assert(std::is_trivially_copyable_v<Tile> && sizeof(Tile) == pieces * piece_bytes);
+  struct Pieces {
+    RegisterBits<piece_bytes> piece[pieces];
+  };
+
  public:
   struct Storage {
-    int tile[Stages];
+    alignas(piece_bytes) Tile tile[Stages];
     Mbarrier full[Stages];
     Mbarrier empty[Stages];
   };
@@ -77,24 +86,45 @@ template <int Stages, int Readers> class TileQueue {
   }
 
   /// By one thread.
-  TEGULA_DEVICE void put(int tile, SourceLocation where = SourceLocation::current()) {
+  TEGULA_DEVICE void put(Tile const& tile, SourceLocation where = SourceLocation::current()) {
     mbarrier_wait_parity(empty_ + 8 * state_.stage, state_.parity ^ 1, where);
-    st_shared(tile_ + 4 * state_.stage, tile, where);
+    auto const bits = bits_as<Pieces>(tile);
+#pragma unroll
+    for (int i = 0; i < pieces; ++i) st_shared(place(i), bits.piece[i], where);
     mbarrier_arrive(full_ + 8 * state_.stage, where);
     state_.next(where);
   }
 
-  /// By all lanes of each warp that reads.
-  TEGULA_DEVICE int get(SourceLocation where = SourceLocation::current()) {
+  /// By all lanes of each warp that reads: the next tile, once it is there. Again: the same tile,
+  /// until it is released.
+  TEGULA_DEVICE Tile get(SourceLocation where = SourceLocation::current()) const {
     mbarrier_wait_parity(full_ + 8 * state_.stage, state_.parity, where);
-    int const tile = ld_shared<int>(tile_ + 4 * state_.stage, where);
+    return again(where);
+  }
+  TEGULA_DEVICE Tile again(SourceLocation where = SourceLocation::current()) const {
+    Pieces bits;
+#pragma unroll
+    for (int i = 0; i < pieces; ++i) {
+      bits.piece[i] = ld_shared<RegisterBits<piece_bytes>>(place(i), where);
+      // Of several words the compiler does not see that they are the same in all lanes.
+      if constexpr (piece_bytes > 4)
+        for (std::uint32_t& word : bits.piece[i].word)
+          word = warp::shfl(word, 0, warp::kAllLanes, where);
+    }
+    return bits_as<Tile>(bits);
+  }
+  /// By the same: they need the tile's place no more.
+  TEGULA_DEVICE void release(SourceLocation where = SourceLocation::current()) {
     warp::sync(warp::kAllLanes, where);  // all lanes have read
     if (lane_id() == 0) mbarrier_arrive(empty_ + 8 * state_.stage, where);
     state_.next(where);
-    return tile;
   }
 
  private:
+  TEGULA_DEVICE SharedAddr place(int piece) const {
+    return tile_ + sizeof(Tile) * state_.stage + piece_bytes * piece;
+  }
+
   SharedAddr tile_, full_, empty_;
   PipelineState<Stages> state_;
 };

@@ -9,17 +9,20 @@ namespace tegula {
 
 /// A ring of `Stages` buffers handed from TMA to consumer warps, and back.
 ///
-///     full[s]:   from the TMA loads into stage s, to the consumers of this CTA: the stage's bytes
-///                are there
+///     full[s]:   from the TMA loads into stage s, to the consumers of this CTA:
+///                the stage's bytes are there
 ///     empty[s]:  from the consumers in every CTA that reads what this CTA's producer loads, to
 ///                that producer: nobody reads stage s any more
 ///
-/// One thread of a CTA produces. With multicast it loads into the same stage of the `Peers` CTAs of
-/// its cluster at once, so it waits for the consumers of all of them, and each of its consumers
-/// tells all of them. Phases: in round r of the ring, the producer waits for empty of parity
-/// (r + 1) % 2 (true at once in round 0, for the phase before the first counts as complete),
-/// consumers wait for full of parity r % 2.
-template <int Stages, int ConsumerWarps, int Peers = 1> class TmaPipeline {
+/// One thread of a CTA produces. With multicast it loads into the same stage of other CTAs of its
+/// cluster at once, of PeersM x PeersN CTAs (rank = m + PeersM n): into those of its m or of its n.
+/// So it waits for the consumers of all of these, and each of its consumers tells all of them.
+/// Phases: in round r of the ring, the producer waits for empty of parity (r +
+/// 1) % 2 (true at once in round 0, for the phase before the first counts as complete), consumers
+/// wait for full of parity r % 2.
+template <int Stages, int ConsumerWarps, int PeersM = 1, int PeersN = 1> class TmaPipeline {
+  static constexpr int told = PeersM + PeersN - 1;  // CTAs that a consumer tells
+
  public:
   using State = PipelineState<Stages>;
 
@@ -31,12 +34,12 @@ template <int Stages, int ConsumerWarps, int Peers = 1> class TmaPipeline {
   TEGULA_DEVICE explicit TmaPipeline(Storage const& storage)
       : full_(shared_address(storage.full)), empty_(shared_address(storage.empty)) {}
 
-  /// By one thread; then fence_mbarrier_init and a barrier of the CTA, or with Peers > 1 of
-  /// the cluster.
+  /// By one thread; then fence_mbarrier_init and a barrier of the CTA, or with peers of the
+  /// cluster.
   TEGULA_DEVICE void init() const {
     for (int stage = 0; stage < Stages; ++stage) {
       mbarrier_init(full_ + 8 * stage, 1);
-      mbarrier_init(empty_ + 8 * stage, ConsumerWarps * Peers);
+      mbarrier_init(empty_ + 8 * stage, ConsumerWarps * told);
     }
   }
 
@@ -56,13 +59,13 @@ template <int Stages, int ConsumerWarps, int Peers = 1> class TmaPipeline {
     mbarrier_wait_parity(full_ + 8 * state.stage, state.parity, where);
   }
 
-  /// Consumer, all lanes of a warp: this warp has read the stage. Lane i tells CTA i.
+  /// Consumer, all lanes of a warp: this warp has read the stage. A lane tells one CTA.
   TEGULA_DEVICE void release(int stage, SourceLocation where = SourceLocation::current()) const {
     int const lane = lane_id();
-    if constexpr (Peers == 1) {
+    if constexpr (told == 1) {
       if (lane == 0) mbarrier_arrive(empty_ + 8 * stage, where);
     } else {
-      if (lane < Peers) mbarrier_arrive_cluster(mapa(empty_ + 8 * stage, lane), where);
+      if (lane < told) mbarrier_arrive_cluster(mapa(empty_ + 8 * stage, peer(lane)), where);
     }
   }
 
@@ -70,6 +73,18 @@ template <int Stages, int ConsumerWarps, int Peers = 1> class TmaPipeline {
   TEGULA_DEVICE SharedAddr empty(int stage) const { return empty_ + 8 * stage; }
 
  private:
+  /// The rank of the CTA that lane i tells: first those of this CTA's n, then the others of its m.
+  TEGULA_DEVICE static int peer(int i) {
+    if constexpr (PeersM == 1 || PeersN == 1) {
+      return i;
+    } else {
+      int const rank = cluster_cta_rank(), m = rank % PeersM, n = rank / PeersM;
+      if (i < PeersM) return i + PeersM * n;
+      int const other = i - PeersM;
+      return m + PeersM * (other < n ? other : other + 1);
+    }
+  }
+
   SharedAddr full_;
   SharedAddr empty_;
 };

@@ -9,8 +9,8 @@
 namespace tegula {
 
 /// A CTA's tile of D, m x n elements, or m x narrow_n of the narrower ones (0: there are none), and
-/// its cluster's, which is cluster_m x cluster_n of them. `ctas` is the size of the cluster: more
-/// than those where several CTAs share one tile.
+/// its cluster's, which is cluster_m x cluster_n of them (rank = m + cluster_m n). `ctas` is the
+/// size of the cluster: more than those where several CTAs share one tile.
 struct WorkTileSpec {
   int m = 0, n = 0;
   int narrow_n = 0;
@@ -51,7 +51,8 @@ template <WorkTileSpec S> class WorkTileIterator {
  private:
   TEGULA_DEVICE void take(Tile const& tile) {
     int const rank = S.cluster_m * S.cluster_n > 1 ? cluster_cta_rank() : 0;
-    int const rank_m = S.cluster_m > 1 ? rank : 0, rank_n = S.cluster_n > 1 ? rank : 0;
+    int const rank_m = S.cluster_n > 1 ? rank % S.cluster_m : rank;
+    int const rank_n = S.cluster_n > 1 ? rank / S.cluster_m : 0;
     m = (tile.m * S.cluster_m + rank_m) * S.m;
     n = tile.column + rank_n * (narrow() ? S.narrow_n : S.n);
     batch = tile.batch;

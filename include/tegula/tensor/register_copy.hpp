@@ -161,12 +161,12 @@ TEGULA_DEVICE std::uint32_t register_of(F const& source, int i, SourceLocation w
 }
 }  // namespace detail
 
-/// Accumulators of 16 bits, or rounded to them, to a tile in shared memory by
-/// stmatrix (MatrixStore).
-template <class F, class Tile, class Threads, int Moved, class M>
-TEGULA_DEVICE void copy(F const& source,
-                        Tensor<Shared<Tile, Threads, CopyOp::stmatrix, Moved>, M> const& target,
-                        SourceLocation where = SourceLocation::current()) {
+/// Accumulators of 16 bits, or rounded to them, to a tile in shared memory by stmatrix
+/// (MatrixStore).
+template <class F, class Tile, class Threads, CopyOp Op, int Moved, class M>
+requires(Op == CopyOp::stmatrix || Op == CopyOp::stmatrix_trans) TEGULA_DEVICE
+    void copy(F const& source, Tensor<Shared<Tile, Threads, Op, Moved>, M> const& target,
+              SourceLocation where = SourceLocation::current()) {
   constexpr int stores = map_size<M>, each = F::size / 2 / stores;
   static_assert(sizeof(typename Tile::Element) == 2, "copy: stmatrix stores elements of 16 bits");
   static_assert(2 * stores * each == F::size && (each == 1 || each == 2 || each == 4),
@@ -176,7 +176,7 @@ TEGULA_DEVICE void copy(F const& source,
     std::uint32_t matrices[each];
 #pragma unroll
     for (int j = 0; j < each; ++j) matrices[j] = detail::register_of(source, each * i + j, where);
-    stmatrix<each>(target.at(where, i), matrices, where);
+    stmatrix<each, Op == CopyOp::stmatrix_trans>(target.at(where, i), matrices, where);
   }
 }
 

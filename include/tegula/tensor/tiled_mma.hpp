@@ -119,19 +119,23 @@ constexpr MatrixLoads matrix_loads(MmaTiling const& mma, char operand, int bits,
           make_layout(rows[1], along(1, k / mma.extent(2), mma.extent(2)))};
 }
 
+constexpr CopyOp stmatrix_of(bool transposed) {
+  return transposed ? CopyOp::stmatrix_trans : CopyOp::stmatrix;
+}
+
 /// The stores by stmatrix of accumulators that are rounded to 16 bits: a matrix is a register of
-/// each thread, two neighbours along n; an instruction stores as many as divide a thread's, at
-/// most four.
-constexpr MatrixLoads matrix_stores(MmaTiling const& mma) {
+/// each thread, two neighbours along n; an instruction stores as many as divide a thread's, at most
+/// four. Its rows of eight elements lie along n; transposed, along m.
+constexpr MatrixLoads matrix_stores(MmaTiling const& mma, bool transposed) {
   if (mma.atom.threads() != 32) refuse("MatrixStore", "stmatrix is a warp's", mma.atom.threads());
   int const registers = static_cast<int>(mma.c()[1].size()) / 2;
   int matrices = 4;
   while (registers % matrices != 0) matrices /= 2;
   CopyTiling const copy =
-      make_tiled_copy_c(copy_atom(CopySpec{CopyOp::stmatrix, matrices}), 16, mma);
+      make_tiled_copy_c(copy_atom(CopySpec{stmatrix_of(transposed), matrices}), 16, mma);
   Layout const target = copy.dst(), row = target[1].rank() == 1 ? target[1] : target[1][0];
-  if (coalesce(row) != layout(8, mma.extent(0)))
-    refuse("MatrixStore", "the rows of the accumulators' 8 x 8 matrices do not lie along n",
+  if (coalesce(row) != layout(8, transposed ? 1 : mma.extent(0)))
+    refuse("MatrixStore", "the rows of the accumulators' 8 x 8 matrices do not lie along one axis",
            mma.c(), row);
   Layout const identity = identity_layout(shape(mma.extent(0), mma.extent(1)));
   return {matrices, make_layout(composition(identity, target[0])),
@@ -195,8 +199,8 @@ template <TiledMmaSpec S, char Operand, int K> struct WgmmaSteps {
 };
 
 /// Where in a tile stmatrix puts accumulators.
-template <TiledMmaSpec S> struct StoredRows {
-  static constexpr MatrixLoads value = matrix_stores(MmaTilingOf<S>::value);
+template <TiledMmaSpec S, bool Transposed> struct StoredRows {
+  static constexpr MatrixLoads value = matrix_stores(MmaTilingOf<S>::value, Transposed);
   static constexpr int matrices = value.matrices;
   struct ThreadSource {
     static constexpr Layout value = StoredRows::value.threads;
@@ -373,10 +377,12 @@ template <TiledMmaSpec S> struct TiledMma {
 };
 
 /// stmatrix of a tiled MMA's accumulators, rounded to 16 bits: copy(rounded<T>(accumulators),
-/// MatrixStore<spec>{lane}.partition(tile)). (CuTe: make_tiled_copy_C of an stmatrix atom.)
-template <TiledMmaSpec S> struct MatrixStore {
-  using Threads = MapOf<typename detail::StoredRows<S>::ThreadSource>;
-  using Values = MapOf<typename detail::StoredRows<S>::StepSource>;
+/// MatrixStore<spec>{lane}.partition(tile)), for a tile that is contiguous along n, or, Transposed,
+/// along m. (CuTe: make_tiled_copy_C of an stmatrix atom.)
+template <TiledMmaSpec S, bool Transposed = false> struct MatrixStore {
+  using Threads = MapOf<typename detail::StoredRows<S, Transposed>::ThreadSource>;
+  using Values = MapOf<typename detail::StoredRows<S, Transposed>::StepSource>;
+  static constexpr CopyOp op = detail::stmatrix_of(Transposed);
 
   int thread;
 
@@ -388,8 +394,9 @@ template <TiledMmaSpec S> struct MatrixStore {
     using Whole = detail::MmaTilingOf<S>;
     static_assert(mode_size<mode_at<0, M>> == Whole::m && mode_size<mode_at<1, M>> == Whole::n,
                   "MatrixStore: the tile must be as large as the tiled MMA's");
-    return matrix_rows<Threads, Values, CopyOp::stmatrix>(tile, thread, where);
+    return matrix_rows<Threads, Values, op>(tile, thread, where);
   }
 };
+template <TiledMmaSpec S> using TransposedMatrixStore = MatrixStore<S, true>;
 
 }  // namespace tegula

@@ -48,13 +48,14 @@ template <int... Order> TEGULA_DEVICE auto tma_tensor(TensorMap const& map) {
   return Tensor<Tma<Order...>, M>{{&map, {(0 * Order)...}}};
 }
 
-/// A tile's TMA boxes; `rank` is which of the peers that share them this CTA is: the
-/// copy's "thread".
+/// A tile's TMA boxes; `rank` is which of the peers that share them this CTA is: the copy's
+/// "thread". `ctas` are the peers, a bit for each CTA of the cluster: the first ones, unless said.
 template <TmaBoxes S> struct TmaCopy {
   static constexpr TmaBoxes spec = S;
   static constexpr int bytes = S.bytes;  ///< that a whole tile brings: what the mbarrier expects
 
   int rank = 0;
+  std::uint16_t ctas = static_cast<std::uint16_t>((1 << S.peers) - 1);
 };
 
 namespace detail {
@@ -125,8 +126,7 @@ TEGULA_DEVICE void copy(TmaCopy<S> const& by, Tensor<Tma<Order...>, G> const& fr
       by, from, to,
       [&](SharedAddr place, auto const& at) {
         if constexpr (S.peers > 1) {
-          tma_load_multicast(place, *from.space.map, at, full,
-                             static_cast<std::uint16_t>((1 << S.peers) - 1), where);
+          tma_load_multicast(place, *from.space.map, at, full, by.ctas, where);
         } else {
           tma_load(place, *from.space.map, at, full, where);
         }

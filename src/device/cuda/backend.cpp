@@ -43,6 +43,25 @@ class CurrentDevice {
   bool changed_ = false;
 };
 
+/// A device's attribute, such as a rate in kHz; 0 where the driver does not tell.
+int attribute(cudaDeviceAttr what, int device) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, what, device), "cudaDeviceGetAttribute");
+  return value;
+}
+
+/// What the driver tells of a device's speed; an H100's values stand for what it does not tell.
+DeviceProperties with_speed(DeviceProperties properties, int device, int l2_bytes) {
+  double const clock_ghz = attribute(cudaDevAttrClockRate, device) * 1e-6;
+  // Memory transfers at both edges of its clock.
+  double const memory_tb_per_s = 2 * attribute(cudaDevAttrMemoryClockRate, device) * 1e-9 *
+                                 attribute(cudaDevAttrGlobalMemoryBusWidth, device) / 8;
+  if (clock_ghz > 0) properties.clock_ghz = clock_ghz;
+  if (memory_tb_per_s > 0) properties.memory_tb_per_s = memory_tb_per_s;
+  if (l2_bytes > 0) properties.l2_mb = l2_bytes * 1e-6;
+  return properties;
+}
+
 /// Whether code compiled for `architectures` (CMake's names: "80", "90a", "80-real", "80;90a") runs
 /// on a GPU of this compute capability: an architecture-specific one ("90a") only there, a real one
 /// on those of its generation that are no older, and one with PTX on any later.
@@ -170,9 +189,10 @@ class CudaBackend : public Backend {
           fmt::format("there is no GPU number {}: CUDA sees {} of them.", device, count));
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-    properties_ = {.compute_capability = 10 * properties.major + properties.minor,
-                   .multiprocessors = properties.multiProcessorCount,
-                   .shared_bytes = properties.sharedMemPerBlockOptin};
+    properties_ = with_speed({.compute_capability = 10 * properties.major + properties.minor,
+                              .multiprocessors = properties.multiProcessorCount,
+                              .shared_bytes = properties.sharedMemPerBlockOptin},
+                             device, properties.l2CacheSize);
     int const compute_capability = properties_.compute_capability;
     name_ = fmt::format("{} (sm_{})", properties.name, compute_capability);
     if (!runs_on(TEGULA_CUDA_ARCHITECTURES, compute_capability))

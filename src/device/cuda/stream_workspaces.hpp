@@ -14,7 +14,7 @@
 
 namespace tegula::device {
 
-/// A line of zeros for each stream of a device, made when the stream is first seen; for a launch
+/// A piece of zeros for each stream of a device, made when the stream is first seen; for a launch
 /// that is being captured, one that no other launch gets. Thread-safe. On the current device.
 class StreamWorkspaces {
  public:
@@ -33,18 +33,18 @@ class StreamWorkspaces {
     // Ids are not used again, as a stream's handle is.
     unsigned long long id = 0;
     check(cudaStreamGetId(stream, &id), "cudaStreamGetId");
-    void*& line = lines_[id];
-    if (line == nullptr) line = next();
-    return line;
+    void*& piece = pieces_[id];
+    if (piece == nullptr) piece = next();
+    return piece;
   }
 
  private:
-  static constexpr std::size_t lines_of_block = 1024;
+  static constexpr std::size_t pieces_of_block = 128;
 
   void* next() {
     if (left_ == 0) {
       blocks_.push_back(block());
-      left_ = lines_of_block;
+      left_ = pieces_of_block;
     }
     return static_cast<char*>(blocks_.back()) + --left_ * kStreamWorkspaceBytes;
   }
@@ -55,10 +55,10 @@ class StreamWorkspaces {
     check(cudaThreadExchangeStreamCaptureMode(&mode), "cudaThreadExchangeStreamCaptureMode");
     void* memory = nullptr;
     cudaStream_t stream = nullptr;
-    cudaError_t status = cudaMalloc(&memory, lines_of_block * kStreamWorkspaceBytes);
+    cudaError_t status = cudaMalloc(&memory, pieces_of_block * kStreamWorkspaceBytes);
     if (status == cudaSuccess) status = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
     if (status == cudaSuccess)
-      status = cudaMemsetAsync(memory, 0, lines_of_block * kStreamWorkspaceBytes, stream);
+      status = cudaMemsetAsync(memory, 0, pieces_of_block * kStreamWorkspaceBytes, stream);
     if (status == cudaSuccess) status = cudaStreamSynchronize(stream);
     if (stream != nullptr) static_cast<void>(cudaStreamDestroy(stream));
     static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode));
@@ -67,9 +67,9 @@ class StreamWorkspaces {
   }
 
   std::mutex mutex_;
-  std::map<unsigned long long, void*> lines_;  ///< by the stream's id
+  std::map<unsigned long long, void*> pieces_;  ///< by the stream's id
   std::vector<void*> blocks_;
-  std::size_t left_ = 0;  ///< lines of the last block
+  std::size_t left_ = 0;  ///< pieces of the last block
 };
 
 }  // namespace tegula::device

@@ -4,22 +4,13 @@
 #include "attention_sm90.hpp"
 
 #include <array>
+#include <limits>
 
+#include "attention_serving.hpp"
 #include "tegula/device/tensor_map.hpp"
 
 namespace tegula::device {
 namespace {
-
-AttentionMask mask_of(AttentionArguments const& a) {
-  auto const keys = [](std::optional<std::int64_t> const& window) {
-    return static_cast<int>(std::min<std::int64_t>(window.value_or(AttentionMask::unlimited),
-                                                   AttentionMask::unlimited));
-  };
-  return {.seq_q = static_cast<int>(a.seq_q),
-          .seq_k = static_cast<int>(*a.seq_k),
-          .left = keys(a.window_left),
-          .right = a.causal ? 0 : keys(a.window_right)};
-}
 
 /// Whether rows see ever more keys, so that they take ever longer.
 bool grows(AttentionMask const& mask) {
@@ -34,9 +25,10 @@ struct TokenTensor {
   std::int64_t head_dim, seq, heads, batches;
 };
 std::array<TokenTensor, 3> operands(AttentionArguments const& a) {
-  return {{{"q", a.q, *a.q_stride, a.head_dim, a.seq_q, a.heads, a.batch},
-           {"k", a.k, *a.k_stride, a.head_dim, *a.seq_k, *a.kv_heads, a.batch},
-           {"v", a.v, *a.v_stride, *a.head_dim_v, *a.seq_k, *a.kv_heads, a.batch}}};
+  TokenExtents const q = query_extents(a), k = key_extents(a);
+  return {{{"q", a.q, *a.q_stride, a.head_dim, q.seq, a.heads, q.batch},
+           {"k", a.k, *a.k_stride, a.head_dim, k.seq, *a.kv_heads, k.batch},
+           {"v", a.v, *a.v_stride, *a.head_dim_v, k.seq, *a.kv_heads, k.batch}}};
 }
 
 /// The tensor map of it for these boxes. The stride of an axis of extent 1 is never taken: TMA gets
@@ -54,6 +46,39 @@ TensorMapDescription description(TokenTensor const& x, DType type, TmaBoxes cons
           .box = {boxes.box(0), boxes.box(1), 1, 1},
           .swizzle = boxes.swizzle};
 }
+
+/// The same for `tokens` tokens of `group` heads: (head_dim, head of the group, token, group,
+/// batch).
+TensorMapDescription packed_description(TokenTensor const& x, DType type, TmaBoxes const& boxes,
+                                        int group, int tokens) {
+  TensorMapDescription d = description(x, type, boxes);
+  d.rank = 5;
+  d.extents = {x.head_dim, group, x.seq, x.heads / group, x.batches};
+  auto const bytes = [&](std::int64_t extent, std::int64_t stride) {
+    return extent == 1 ? std::int64_t{16} : stride * bytes_of(type);
+  };
+  d.strides = {bytes(group, x.stride.head), bytes(x.seq, x.stride.seq),
+               bytes(x.heads / group, group * x.stride.head), bytes(x.batches, x.stride.batch)};
+  d.box = {boxes.box(0), group, tokens, 1, 1};
+  return d;
+}
+
+/// The same for boxes of `keys` keys.
+TensorMapDescription key_description(TokenTensor const& x, DType type, TmaBoxes const& boxes,
+                                     int keys) {
+  TensorMapDescription d = description(x, type, boxes);
+  d.box[1] = keys;
+  return d;
+}
+
+/// Keys of a box of K or V: a block's, or of a page that is smaller.
+int box_keys(AttentionArguments const& a, AttentionSm90Config const& c) {
+  bool const paged = a.page_table != nullptr && a.page_size < c.block_n;
+  return paged ? static_cast<int>(a.page_size) : c.block_n;
+}
+
+/// Rows of a group of heads that count as few: above, tiles of one head are full.
+constexpr std::int64_t kFewRows = 128;
 
 /// Heads that run side by side where their blocks of rows differ in length, so that L2 serves the
 /// keys of all of them: 32 MB of keys and values, at least eight heads. Tuned for speed on an H200.
@@ -101,10 +126,31 @@ std::string FamilyTraits<AttentionSm90Family>::obstacle(AttentionArguments const
   return {};
 }
 
+char const* FamilyTraits<AttentionSm90Family>::unfit(AttentionArguments const& a,
+                                                     AttentionSm90Config const& c,
+                                                     DeviceProperties const& device) {
+  if (!c.serving) return needs_serving(a) ? "sequences of one length in one piece" : nullptr;
+  if (!needs_serving(a)) {
+    if (c.consumers > 1) return "sequences of their own lengths";
+    if (a.seq_q > kFewRows / (a.heads / *a.kv_heads)) return "few queries";
+    AttentionShares const shares = attention_shares(a, c, device);
+    if (shares.group == 1 && shares.parts == 1) return "heads to pack, or keys in parts";
+  }
+  if (a.page_table != nullptr && a.page_size % c.block_n != 0 && c.block_n % a.page_size != 0)
+    return "pages of another size";
+  return nullptr;
+}
+
 double FamilyTraits<AttentionSm90Family>::cost(AttentionArguments const& arguments,
                                                AttentionSm90Config const& c,
                                                DeviceProperties const& device) {
   AttentionArguments const a = with_defaults(arguments);
+  if (c.serving) {
+    // A consumer that is alone has no other's products to run its softmax beneath.
+    double const alone = c.consumers == 1 ? 1.5 : 1.0;
+    return alone * (attention_shares(a, c, device).blocks_in_turn * c.block_n) * block_m(c) *
+           (c.head_dim + c.head_dim_v);
+  }
   AttentionMask const mask = mask_of(a);
   RowBlockOrder const order = order_of(a, mask, block_m(c));
   std::int64_t blocks = 0;  // of keys, over the blocks of rows of a head
@@ -121,36 +167,98 @@ double FamilyTraits<AttentionSm90Family>::cost(AttentionArguments const& argumen
   return rounds * (mean * block_n + 64) * block_m(c) * (c.head_dim + c.head_dim_v);
 }
 
+std::string FamilyTraits<AttentionSm90Family>::remark(AttentionArguments const& arguments,
+                                                      AttentionSm90Config const& c,
+                                                      DeviceProperties const& device) {
+  if (!c.serving) return {};
+  AttentionArguments const a = with_defaults(arguments);
+  AttentionShares const shares = attention_shares(a, c, device);
+  return fmt::format("{}; of a workspace it could use {} bytes, and has {}", to_string(shares),
+                     workspace_bytes(a, c, device), a.workspace_bytes);
+}
+
+std::int64_t FamilyTraits<AttentionSm90Family>::workspace_bytes(AttentionArguments const& arguments,
+                                                                AttentionSm90Config const& c,
+                                                                DeviceProperties const& device) {
+  if (!c.serving) return 0;
+  AttentionArguments a = with_defaults(arguments);
+  a.workspace_bytes = std::numeric_limits<std::int64_t>::max();
+  return partial_bytes(a, c, attention_shares(a, c, device));
+}
+
+namespace {
+
+AttentionServing serving_of(AttentionArguments const& a, AttentionSm90Config const& c,
+                            AttentionShares const& shares) {
+  bool const paged = a.page_table != nullptr, packed = a.cu_seqlens_q != nullptr;
+  int const heads = static_cast<int>(a.heads / shares.group);
+  std::int64_t const queries = query_extents(a).seq;
+  return {.q_begin = a.cu_seqlens_q,
+          .k_begin = a.cu_seqlens_k,
+          .k_length = a.seqused_k,
+          .page_table = a.page_table,
+          .table_stride = *a.page_table_stride,
+          .pages = static_cast<int>(a.pages),
+          .page_size = paged ? static_cast<int>(a.page_size) : 1,
+          .by_page_size = Divisor(paged ? static_cast<int>(a.page_size) : 1),
+          .box_keys = box_keys(a, c),
+          .clears_tail = needs_serving(a),
+          .batches = static_cast<int>(a.batch),
+          .heads = heads,
+          .by_heads = Divisor(heads),
+          .group = shares.group,
+          .by_group = Divisor(shares.group),
+          .positions = shares.positions,
+          .part_blocks = shares.part_blocks,
+          .most_blocks = shares.key_blocks,
+          .partial_rows = partial_rows(a, shares),
+          .partial = static_cast<float*>(a.workspace),
+          .lse_batch = packed ? 0 : a.heads * queries,
+          .lse_head = queries};
+}
+
+}  // namespace
+
 AttentionSm90Params FamilyTraits<AttentionSm90Family>::lower(Machine const& machine,
                                                              AttentionArguments const& arguments,
                                                              AttentionChoice const& choice) {
   AttentionArguments const a = with_defaults(arguments);
   AttentionSm90Config const& c = configuration(attention_sm90, choice.configuration);
+  DeviceProperties const device = machine.properties();
   AttentionMask const mask = mask_of(a);
-  RowBlockOrder const order = order_of(a, mask, block_m(c));
   auto const [q, k, v] = operands(a);
+  TmaBoxes const q_boxes = tma_boxes(q_tile(c)), k_boxes = tma_boxes(k_tile(c)),
+                 v_boxes = tma_boxes(loaded_v_tile(c));
   bool const capped = a.softcap != 0;
-  return {.q = encode(machine, description(q, a.dtype, tma_boxes(q_tile(c)))),
-          .k = encode(machine, description(k, a.dtype, tma_boxes(k_tile(c)))),
-          .v = encode(machine, description(v, a.dtype, tma_boxes(loaded_v_tile(c)))),
-          .mask = mask,
-          .order = order,
-          .ctas = grid_of(order, machine.properties()),
-          .heads_per_kv_head = Divisor(static_cast<int>(a.heads / *a.kv_heads)),
-          .scale = capped ? a.softcap : *a.scale,
-          .softcap_scale = capped ? *a.scale / a.softcap : 0.0f,
-          .descales = {.q = a.q_descale,
-                       .k = a.k_descale,
-                       .v = a.v_descale,
-                       .stride = *a.descale_stride},
-          .out = {.o = a.o,
-                  .lse = a.lse,
-                  .sink = a.sink,
-                  .stride = *a.o_stride,
-                  .seq_q = mask.seq_q,
-                  .heads = order.heads,
-                  .head_dim_v = static_cast<int>(*a.head_dim_v),
-                  .type = *a.out}};
+  AttentionSm90Params p;
+  p.mask = mask;
+  p.scale = capped ? a.softcap : *a.scale;
+  p.softcap_scale = capped ? *a.scale / a.softcap : 0.0f;
+  p.descales = {.q = a.q_descale, .k = a.k_descale, .v = a.v_descale, .stride = *a.descale_stride};
+  p.out = {.o = a.o,
+           .lse = a.lse,
+           .sink = a.sink,
+           .stride = *a.o_stride,
+           .seq_q = mask.seq_q,
+           .heads = static_cast<int>(a.heads),
+           .head_dim_v = static_cast<int>(*a.head_dim_v),
+           .type = *a.out};
+  std::int64_t sharing = a.heads / *a.kv_heads;
+  if (c.serving) {
+    AttentionShares const shares = attention_shares(a, c, device);
+    p.serving = serving_of(a, c, shares);
+    p.ctas = static_cast<int>(std::min<std::int64_t>(shares.items(), device.multiprocessors));
+    p.q = encode(machine, packed_description(q, a.dtype, q_boxes, shares.group, shares.positions));
+    sharing /= shares.group;
+  } else {
+    p.order = order_of(a, mask, block_m(c));
+    p.ctas = grid_of(p.order, device);
+    p.q = encode(machine, description(q, a.dtype, q_boxes));
+  }
+  p.k = encode(machine, key_description(k, a.dtype, k_boxes, box_keys(a, c)));
+  p.v = encode(machine, key_description(v, a.dtype, v_boxes, box_keys(a, c)));
+  p.heads_per_kv_head = Divisor(static_cast<int>(sharing));
+  return p;
 }
 
 }  // namespace tegula::device

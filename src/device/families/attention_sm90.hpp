@@ -27,8 +27,21 @@ template <> struct FamilyTraits<AttentionSm90Family> {
     if (c.exponential != a.exponential) return "another exponential";
     if (static_cast<std::size_t>(shared_bytes(c)) > device.shared_bytes)
       return "more shared memory than the device has";
-    return nullptr;
+    return unfit(a, c, device);
   }
+
+  /// What keeps a configuration from the sequences' lengths, pages and numbers of queries: a
+  /// clause, or null. Precondition: arguments with defaults.
+  static char const* unfit(AttentionArguments const& a, AttentionSm90Config const& c,
+                           DeviceProperties const& device);
+
+  /// How a serving configuration shares a problem out, for the plan's reason; of another, nothing.
+  static std::string remark(AttentionArguments const& a, AttentionSm90Config const& c,
+                            DeviceProperties const& device);
+
+  /// What a workspace must have for the keys to be computed in as many parts as are best.
+  static std::int64_t workspace_bytes(AttentionArguments const& a, AttentionSm90Config const& c,
+                                      DeviceProperties const& device);
 
   /// What the choice weighs: the products of the CTA that has the most, tiles padded.
   static double cost(AttentionArguments const& a, AttentionSm90Config const& c,
@@ -39,7 +52,11 @@ template <> struct FamilyTraits<AttentionSm90Family> {
 
   /// The blocks of rows are dealt out dynamically where some take longer than others.
   static void on_stream(AttentionSm90Params& p, void* workspace) {
-    if (p.order.last_first) p.counter = static_cast<TileCounter*>(workspace);
+    bool const serving = p.serving.box_keys > 0;
+    if (serving || p.order.last_first) p.counter = static_cast<TileCounter*>(workspace);
+    if (serving)
+      p.serving.arrivals =
+          reinterpret_cast<std::uint32_t*>(static_cast<char*>(workspace) + kArrivalsOffset);
   }
 
   /// But for those whose tensor maps the simulated machine did not encode.
@@ -50,8 +67,10 @@ template <> struct FamilyTraits<AttentionSm90Family> {
     std::string const dims = c.head_dim_v == c.head_dim
                                  ? std::to_string(c.head_dim)
                                  : fmt::format("{}/{}", c.head_dim, c.head_dim_v);
-    return fmt::format("attention_sm90 {} d{} {}x{} {} consumers {} stages {}", to_string(c.dtype),
-                       dims, block_m(c), c.block_n, c.consumers, c.stages, text(c.exponential));
+    return fmt::format("attention_sm90 {} d{} {}x{} {} consumer{} {} stages {}{}",
+                       to_string(c.dtype), dims, block_m(c), c.block_n, c.consumers,
+                       c.consumers == 1 ? "" : "s", c.stages, text(c.exponential),
+                       c.serving ? " serving" : "");
   }
 
   static auto reference(AttentionArguments const& host, std::vector<std::int64_t> const& rows) {
@@ -59,8 +78,38 @@ template <> struct FamilyTraits<AttentionSm90Family> {
   }
 };
 
+/// Of lengths that lie on the device: every element may be touched, or not.
+inline std::vector<sim::GlobalTensor> describe_serving(AttentionSm90Config const& c,
+                                                       AttentionSm90Params const& p) {
+  std::vector<GlobalTensor> tensors;
+  for (auto const& [name, map] : {std::pair("K", &p.k), std::pair("V", &p.v)}) {
+    auto const x = sim::decode(*map);
+    if (!x || x->rank != 4) continue;
+    auto const stride = [&](std::size_t axis) { return x->strides[axis - 1] / bytes_of(x->dtype); };
+    tensors.push_back(tokens(name, x->dtype, x->address, x->extents[1], x->extents[0],
+                             x->extents[2], x->extents[3], {stride(3), stride(1), stride(2)},
+                             Coverage::any));
+  }
+  auto const q = sim::decode(p.q);
+  if (!q || q->rank != 5) return tensors;
+  auto const stride = [&](std::size_t axis) { return q->strides[axis - 1] / bytes_of(q->dtype); };
+  tensors.push_back(tensor("Q", q->dtype, q->address,
+                           {{"row", q->extents[2], stride(2)},
+                            {"column", q->extents[0], 1},
+                            {"head of its group", q->extents[1], stride(1)},
+                            {"group", q->extents[3], stride(3)},
+                            {"batch", q->extents[4], stride(4)}},
+                           Coverage::any));
+  bool const one_length = p.serving.q_begin == nullptr;
+  tensors.push_back(tokens("O", c.dtype, p.out.o, q->extents[2], p.out.head_dim_v, p.out.heads,
+                           q->extents[4], p.out.stride,
+                           one_length ? Coverage::written : Coverage::any));
+  return tensors;
+}
+
 inline std::vector<sim::GlobalTensor> FamilyTraits<AttentionSm90Family>::describe(
     AttentionSm90Config const& c, AttentionSm90Params const& p) {
+  if (c.serving) return describe_serving(c, p);
   AttentionMask const& mask = p.mask;
   RowBlockOrder const& order = p.order;
   if (std::min({mask.seq_q, mask.seq_k, order.heads, order.batches, p.out.head_dim_v}) < 1)

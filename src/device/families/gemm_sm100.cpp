@@ -26,7 +26,7 @@ GemmChoice FamilyTraits<GemmSm100Family>::predict(GemmArguments const& arguments
   int const waves = static_cast<int>(ceil_div(tiles, choice.clusters));
   // Of a step of K, 128 bytes: four instructions, each of 16-bit multiply-adds as many as of its
   // own.
-  double const cycles_per_us = 1e3 * model.clock_ghz;
+  double const cycles_per_us = 1e3 * model.clock_share * device.clock_ghz;
   double const steps = static_cast<double>(waves) * static_cast<double>(ceil_div(g.k, block_k(c)));
   double const tensor = 4.0 * c.block_m * c.block_n * 16 / (2 * model.multiply_adds_per_cycle);
   double const fetch = stage_bytes(c) / model.sm_bytes_per_cycle;

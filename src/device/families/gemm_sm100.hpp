@@ -57,7 +57,7 @@ template <> struct FamilyTraits<GemmSm100Family> {
 
   static std::vector<sim::GlobalTensor> describe(GemmSm100Config const& c,
                                                  GemmSm90Params const& params) {
-    return describe_tma_gemm(c.a_major, c.b_major, c.out, params);
+    return describe_tma_gemm(c.a_major, c.b_major, epilogue(c), params);
   }
 
   static std::string name(GemmSm100Config const& c) {

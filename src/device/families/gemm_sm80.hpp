@@ -58,7 +58,8 @@ template <> struct FamilyTraits<GemmSm80Family> {
     choice.cost.waves = static_cast<int>(ceil_div(tiles, device.multiprocessors));
     choice.cost.launch = model.launch_us;
     choice.cost.tensor =
-        choice.cost.waves * cta / (model.sm80_multiply_adds_per_cycle * 1e3 * model.clock_ghz);
+        choice.cost.waves * cta /
+        (model.sm80_multiply_adds_per_cycle * 1e3 * model.clock_share * device.clock_ghz);
     choice.cost.total = choice.cost.launch + choice.cost.tensor;
     return choice;
   }

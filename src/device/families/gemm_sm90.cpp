@@ -14,12 +14,10 @@ namespace device {
 namespace {
 
 /// Clusters of `size` CTAs, one CTA an SM, that the device runs at a time: a cluster lies within a
-/// GPC, whose SMs come in pairs.
+/// GPC, whose SMs come in pairs, and an H200 was seen to run 30 clusters of four CTAs, 15 of eight.
 int resident_clusters(int size, DeviceProperties const& device, GemmCostModel const& model) {
-  int const sms = device.multiprocessors;
-  int const whole =
-      size <= 2 || sms < model.gpcs * size ? sms / size : sms / model.gpcs / size * model.gpcs;
-  return std::max(1, whole);
+  double const usable = (size <= 2 ? 1.0 : model.clustered_share) * device.multiprocessors;
+  return std::max(1, static_cast<int>(usable) / size);
 }
 
 /// How many bytes of A and of B one cluster's tiles read of each step along K.
@@ -35,7 +33,7 @@ struct Order {
   double dram_bytes;  ///< of A and B, all batches
 };
 Order order_tiles(GemmArguments const& g, ClusterTile const& tile, int in_flight, Raster raster,
-                  std::optional<int> group, GemmCostModel const& model) {
+                  std::optional<int> group, double l2_mb) {
   int const tiles_m = static_cast<int>(ceil_div(g.m, tile.m)),
             tiles_n = static_cast<int>(ceil_div(g.n, tile.n));
   bool const along_n = raster == Raster::along_n;
@@ -58,11 +56,11 @@ Order order_tiles(GemmArguments const& g, ClusterTile const& tile, int in_flight
   double const a = static_cast<double>(g.m) * tile.a_row, b = static_cast<double>(g.n) * tile.b_row;
   double const d = static_cast<double>(g.m) * static_cast<double>(g.n) * bytes_of(*g.out);
   double const streamed = along_n ? b : a, kept = along_n ? a : b;
-  double const times = streamed + (kept + d) / bands <= model.l2_mb * 1e6 ? 1 : bands;
+  double const times = streamed + (kept + d) / bands <= l2_mb * 1e6 ? 1 : bands;
   bool const streamed_shared = (along_n ? *g.b_batch_stride : *g.a_batch_stride) == 0;
   bool const kept_shared = (along_n ? *g.a_batch_stride : *g.b_batch_stride) == 0;
   auto const batches = [&](bool shared, double bytes) {
-    return shared && bytes <= model.l2_mb * 1e6 ? 1.0 : static_cast<double>(g.batch);
+    return shared && bytes <= l2_mb * 1e6 ? 1.0 : static_cast<double>(g.batch);
   };
   return {
       s, times * streamed * batches(streamed_shared, streamed) + kept * batches(kept_shared, kept)};
@@ -75,8 +73,8 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
                                                  DeviceProperties const& device,
                                                  GemmConstraints const& wanted,
                                                  GemmCostModel const& model) {
-  GemmArguments const g = with_defaults(arguments);
-  double const cycles_per_us = 1e3 * model.clock_ghz;
+  GemmArguments const g = as_computed_by(c, with_defaults(arguments));
+  double const cycles_per_us = 1e3 * model.clock_share * device.clock_ghz;
   int const k_steps = static_cast<int>(ceil_div(g.k, block_k(c)));
   ClusterTile const tile{c.block_m * c.cluster_m, c.block_n * c.cluster_n,
                          static_cast<double>(g.k) * bytes_of(g.in),
@@ -95,8 +93,20 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   double const instruction_cycles =
       std::max(64.0 * c.block_n * 16 / model.multiply_adds_per_cycle,
                32.0 * (64 + c.block_n) / model.operand_bytes_per_cycle);
-  double const fetched =
-      static_cast<double>(stage_bytes(c)) * static_cast<double>(ceil_div(k_steps, c.split_k));
+  // A step brings 128 bytes of each row within A and B. Where rows begin inside of lines of 128
+  // bytes these lie in two lines.
+  auto const rows = [](std::int64_t extent, int tile) {
+    return std::min<std::int64_t>(extent, tile);
+  };
+  auto const straddles = [&](std::int64_t ld, Major major, DType type, std::int64_t extent) {
+    return major == Major::k && extent > 1 && ld * bytes_of(type) % 128 != 0 ? model.straddling
+                                                                             : 1.0;
+  };
+  double const a_line = 128 * straddles(*g.lda, g.a_major, g.in, g.m),
+               b_line = 128 * straddles(*g.ldb, g.b_major, *g.in_b, g.n);
+  double const fetched = (static_cast<double>(rows(g.m, c.block_m)) * a_line +
+                          static_cast<double>(rows(g.n, c.block_n)) * b_line) *
+                         static_cast<double>(ceil_div(k_steps, c.split_k));
   double const fetch = fetched / model.sm_bytes_per_cycle / cycles_per_us;
   // How far the loads run ahead: too little, and some come late.
   double const step_cycles = std::max(4.0 * (c.block_m / 64) * instruction_cycles,
@@ -108,11 +118,15 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
 
   // The part of a full epilogue that this one is: by accumulators of a thread.
   double const part = static_cast<double>(consumer_m(c)) * epilogue_n(c) / 128 / 128;
-  double epilogue = std::max(model.least_epilogue_us, part * model.epilogue_us);
+  double epilogue = model.least_epilogue_us + part * model.epilogue_us;
+  if (c.transposed) epilogue += part * model.transposed_us;
   if (g.beta != 0) epilogue += part * model.read_c_us;
-  if (c.split_k > 1) epilogue += model.reduction_us;
+  if (c.split_k > 1)
+    epilogue += model.reduction_us + model.reduction_cta_us * c.split_k +
+                part * c.split_k * model.reduction_tile_us;
   bool const pingpong = c.schedule == Schedule::pingpong;
-  bool const hidden = pingpong || c.min_ctas_per_sm > 1;  // under another tile's main loop
+  // Tiles that an SM works on at a time: one's epilogue lies under the others' main loops.
+  int const at_once = pingpong ? 2 : c.min_ctas_per_sm;
 
   double const d_bytes = static_cast<double>(g.batch) * static_cast<double>(g.m) *
                          static_cast<double>(g.n) * bytes_of(*g.out) * (g.beta != 0 ? 2 : 1);
@@ -126,10 +140,10 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
                             : Raster::along_n;
   auto const order = [&](Raster raster, std::optional<int> group) {
     return order_tiles(g, tile, resident, wanted.raster.value_or(raster),
-                       wanted.group ? wanted.group : group, model);
+                       wanted.group ? wanted.group : group, device.l2_mb);
   };
   auto const dram = [&](Order const& o) {
-    return (o.dram_bytes + d_bytes) / (model.dram_tb_per_s * 1e6);
+    return (o.dram_bytes + d_bytes) / (model.dram_share * device.memory_tb_per_s * 1e6);
   };
   Order best = order(raster, {});
   if (dram(best) > 0.65 * waves * main) {
@@ -143,7 +157,7 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   // Where the last wave is not full, tiles of two widths; they share fewer operands with
   // their neighbours.
   TileWidths const widths = tile_widths(c);
-  double const exposed = hidden ? 0 : epilogue;
+  double const exposed = at_once > 1 ? 0 : epilogue;
   int const overhead = static_cast<int>(std::lround(widths.wide * exposed / main));  // in columns
   auto const share_of = [&](TilePartition const& tiling) {
     return static_cast<double>(longest_share(tiling, resident, widths, overhead)) /
@@ -175,41 +189,54 @@ GemmChoice FamilyTraits<GemmSm90Family>::predict(GemmArguments const& arguments,
   // that are launched together and walk in step (measured at two rows of tiles).
   bool const in_step = cluster_size(c) == 1 && best.scheduler.raster == Raster::along_n &&
                        best.scheduler.tiles_m == 2 && best.scheduler.group == 2;
-  double const from_l2 =
-      static_cast<double>(tiles) * k_steps * 128.0 * (tile.m + (in_step ? tile.n / 2 : tile.n));
+  double const tiles_m = static_cast<double>(ceil_div(g.m, tile.m)),
+               tiles_n = static_cast<double>(ceil_div(g.n, tile.n));
+  double const from_l2 = static_cast<double>(g.batch) * k_steps *
+                         (tiles_n * static_cast<double>(g.m) * a_line +
+                          tiles_m * static_cast<double>(g.n) * b_line / (in_step ? 2 : 1));
 
   GemmCost& cost = choice.cost;
   cost.tiles = (c.split_k > 1 ? tiles : choice.tiling.tiles) * c.cluster_m * c.cluster_n;
   cost.waves = waves;
   cost.share = share;
-  cost.launch = model.launch_us;
-  cost.fill = model.fill_us * (c.split_k > 1 ? waves : 1) + share * main * late;
+  cost.launch = model.launch_us + model.cluster_us * std::log2(cluster_size(c));
+  cost.fill = model.fill_us + share * main * late;
+  // Clusters that share K are launched one after another: each begins with an empty ring.
+  if (c.split_k > 1) cost.fill += (waves - 1) * model.relaunch_us / c.min_ctas_per_sm;
   cost.tensor = share * main;
-  cost.l2 = std::max(from_l2 / (model.l2_tb_per_s * 1e6), share * fetch);
+  cost.l2 = std::max(from_l2 / (model.l2_bytes_per_cycle * cycles_per_us), share * fetch);
+  if (c.schedule == Schedule::cooperative) cost.l2 *= model.cooperative_fetch;
   cost.dram = memory;
-  double const longest = std::max({cost.tensor, cost.l2, cost.dram});
+  double const fetched_in = std::max(cost.l2, cost.dram);
   // Memory is kept less busy by those SMs that have a tile in the last of several waves.
-  if (waves > 1 && cost.dram == longest)
+  if (waves > 1 && cost.dram > cost.tensor && cost.dram >= cost.l2)
     cost.fill +=
-        model.uneven_loss * longest * (1 - static_cast<double>(tiles) / (resident * waves));
+        model.uneven_loss * cost.dram * (1 - static_cast<double>(tiles) / (resident * waves));
   // Where tensor cores or L2 set the pace, SMs finish in step: the last tiles are stored by all at
   // once, as fast as L2 takes them.
   double const stored = static_cast<double>(choice.clusters) * cluster_size(c) * c.block_m *
                         c.block_n * bytes_of(*g.out) / (model.store_tb_per_s * 1e6);
-  double const last = cost.dram == longest || c.split_k > 1 ? epilogue : std::max(epilogue, stored);
-  // Hidden epilogues show where they take longer than the main loop that they lie under.
-  cost.epilogue = last + (waves - 1) * (hidden ? model.overlap_loss * epilogue +
-                                                     std::max(0.0, (epilogue - longest / waves) / 2)
-                                               : epilogue);
-  cost.total = cost.launch + cost.fill + longest + cost.epilogue +
-               model.overlap_loss * (cost.tensor + cost.l2 + cost.dram - longest);
+  double const last =
+      cost.dram > cost.tensor || c.split_k > 1 ? epilogue : std::max(epilogue, stored);
+  // The consumers' way: main loops one after another and the last epilogue, or, where those take
+  // longer than what they lie under, a main loop and its epilogue for each turn.
+  double const turns = std::ceil(share / at_once - 1e-6);
+  double const consumed = std::max(cost.tensor + last, turns * (share / waves * main + epilogue));
+  // The loads' way: they run ahead of epilogues.
+  double const loaded = fetched_in + last;
+  cost.total =
+      cost.launch + cost.fill + std::max(consumed, loaded) +
+      model.overlap_loss * (cost.tensor + cost.l2 + cost.dram - std::max(cost.tensor, fetched_in));
+  cost.epilogue = std::max(consumed, loaded) - std::max(cost.tensor, fetched_in);
   return choice;
 }
 
-std::string FamilyTraits<GemmSm90Family>::remark(GemmArguments const& g, GemmChoice const& choice) {
+std::string FamilyTraits<GemmSm90Family>::remark(GemmArguments const& arguments,
+                                                 GemmChoice const& choice) {
   TilePartition const& tiling = choice.tiling;
   if (!tiling.fitted()) return {};
   GemmSm90Config const& c = configuration(gemm_sm90, choice.configuration);
+  GemmArguments const g = as_computed_by(c, with_defaults(arguments));
   TileWidths const widths = tile_widths(c);
   std::int64_t const equal =
       ceil_div(g.m, c.block_m * c.cluster_m) * ceil_div(g.n, widths.wide) * g.batch;
@@ -224,8 +251,8 @@ std::string FamilyTraits<GemmSm90Family>::remark(GemmArguments const& g, GemmCho
 
 GemmSm90Params lower(Machine const& machine, GemmArguments const& arguments,
                      GemmChoice const& choice) {
-  GemmArguments const g = with_defaults(arguments);
   GemmSm90Config const& c = configuration(gemm_sm90, choice.configuration);
+  GemmArguments const g = device::as_computed_by(c, with_defaults(arguments));
   bool const meet = choice.lockstep_steps > 0 && c.split_k == 1;
   return {
       .problem = device::tma_problem(machine, g, a_fetch(c), b_fetch(c)),

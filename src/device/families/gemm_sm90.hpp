@@ -10,6 +10,21 @@
 
 namespace tegula::device {
 
+/// The problem as a configuration computes it: where its D is transposed, D^T = B^T A^T, whose m is
+/// the caller's n, with the roles of A and B exchanged. Precondition: with_defaults(g).
+inline GemmArguments as_computed_by(GemmSm90Config const& c, GemmArguments g) {
+  if (!c.transposed) return g;
+  DType const in = g.in;
+  g.in = *g.in_b, g.in_b = in;
+  auto const exchange = [](auto& x, auto& y) {
+    auto const kept = x;
+    x = y, y = kept;
+  };
+  exchange(g.a_major, g.b_major), exchange(g.m, g.n), exchange(g.a, g.b), exchange(g.lda, g.ldb);
+  exchange(g.a_batch_stride, g.b_batch_stride), exchange(g.scale_a, g.scale_b);
+  return g;
+}
+
 template <> struct FamilyTraits<GemmSm90Family> {
   using Arguments = GemmArguments;
   using Choice = GemmChoice;
@@ -24,7 +39,9 @@ template <> struct FamilyTraits<GemmSm90Family> {
 
   static char const* check(GemmArguments const& arguments, GemmSm90Config const& c,
                            DeviceProperties const&) {
-    GemmArguments const g = with_defaults(arguments);
+    GemmArguments const g = as_computed_by(c, with_defaults(arguments));
+    if (c.transposed && (g.beta != 0 || g.bias != nullptr)) return "neither C nor a bias";
+    if (c.transposed && g.m % store_unit(c.out) != 0) return "rows of D of whole 16 bytes";
     if (c.a != g.in || c.b != *g.in_b) return "other operand types";
     if (c.out != *g.out) return "another output type";
     if (c.a_major != g.a_major || c.b_major != g.b_major) return "other majors";
@@ -60,7 +77,7 @@ template <> struct FamilyTraits<GemmSm90Family> {
 
   static std::vector<sim::GlobalTensor> describe(GemmSm90Config const& c,
                                                  GemmSm90Params const& params) {
-    return describe_tma_gemm(c.a_major, c.b_major, c.out, params);
+    return describe_tma_gemm(c.a_major, c.b_major, epilogue(c), params);
   }
 
   static std::string name(GemmSm90Config const& c) {
@@ -69,6 +86,7 @@ template <> struct FamilyTraits<GemmSm90Family> {
     s += fmt::format("->{} A:{} B:{} {}x{}x{} {}", to_string(c.out), text(c.a_major),
                      text(c.b_major), c.block_m, c.block_n, block_k(c), text(c.schedule));
     if (cluster_size(c) > c.split_k) s += fmt::format(" cluster {}x{}", c.cluster_m, c.cluster_n);
+    if (c.transposed) s += " transposed";
     if (c.split_k > 1) s += fmt::format(" split-k {}", c.split_k);
     if (c.min_ctas_per_sm > 1) s += fmt::format(" {} CTAs/SM", c.min_ctas_per_sm);
     if (c.activates) s += " activation";

@@ -54,7 +54,7 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
   GroupedGemmArguments const g = with_defaults(arguments);
   GemmCostModel const model;
   bool const by_k = g.grouping == Grouping::k, scaled = c.scales != Scales::none;
-  double const cycles_per_us = 1e3 * model.clock_ghz;
+  double const cycles_per_us = 1e3 * model.clock_share * device.clock_ghz;
   std::int64_t const rows = *g.expected_rows, depth = by_k ? ceil_div(g.k, g.groups) : g.k;
   std::int64_t const tiles_m = ceil_div(std::max<std::int64_t>(rows, 1), c.block_m);
   std::int64_t const tiles_n = ceil_div(g.n, c.block_n * c.cluster_n);
@@ -84,7 +84,8 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
   double const products = static_cast<double>(cost.waves) * steps;
   cost.tensor = products * step / cycles_per_us;
   cost.l2 = std::max(products * fetched / model.sm_bytes_per_cycle / cycles_per_us,
-                     static_cast<double>(cost.tiles) * steps * fetched / (model.l2_tb_per_s * 1e6));
+                     static_cast<double>(cost.tiles) * steps * fetched /
+                         (model.l2_bytes_per_cycle * cycles_per_us));
   double const read_rows = static_cast<double>(g.groups * rows) / (by_k ? g.groups : 1);
   double const operands =
       (read_rows + static_cast<double>(by_k || g.grouping == Grouping::none ? 1 : g.groups) * g.n) *
@@ -94,10 +95,11 @@ GroupedGemmChoice Traits::predict(GroupedGemmArguments const& arguments,
   // Few CTAs cannot keep memory busy: one has so many bytes under way, a latency apart.
   double const busy = std::min<double>(
       1, static_cast<double>(std::min<std::int64_t>(tiles, resident)) * c.cluster_n * stages(c) *
-             fetched / (model.fetch_latency_cycles / cycles_per_us) / (model.dram_tb_per_s * 1e6));
-  cost.dram = (operands + written) / (model.dram_tb_per_s * 1e6 * busy);
+             fetched / (model.fetch_latency_cycles / cycles_per_us) /
+             (model.dram_share * device.memory_tb_per_s * 1e6));
+  cost.dram = (operands + written) / (model.dram_share * device.memory_tb_per_s * 1e6 * busy);
   double const part = static_cast<double>(c.block_m) / consumers(c) * c.block_n / 128 / 128;
-  cost.epilogue = cost.waves * std::max(model.least_epilogue_us, part * model.epilogue_us);
+  cost.epilogue = cost.waves * (model.least_epilogue_us + part * model.epilogue_us);
   double const longest = std::max({cost.tensor, cost.l2, cost.dram});
   cost.total = model.launch_us + model.fill_us + longest + cost.epilogue +
                model.overlap_loss * (cost.tensor + cost.l2 + cost.dram - longest);

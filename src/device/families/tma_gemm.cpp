@@ -34,6 +34,16 @@ EpilogueSm90Params tma_epilogue(Machine const& machine, GemmArguments const& g,
         .last = boxes.last == boxes.whole ? whole : encode(machine, describe(x, boxes.last)),
         .last_narrow = two_widths ? encode(machine, describe(x, boxes.last_narrow)) : whole};
   };
+  if (s.transposed) {
+    TmaMatrices const d = {*g.out, g.d, g.m, g.n, g.batch, *g.ldd, *g.d_batch_stride};
+    TensorMap const map = encode(machine, describe(d, boxes.whole));
+    return {.c = {map, map, map},
+            .d = {map, map, map},
+            .scale_a = g.scale_a,
+            .scale_b = g.scale_b,
+            .alpha = g.alpha,
+            .activation = g.activation};
+  }
   bool const c_batched = g.batch > 1 && *g.c_batch_stride != 0;
   int const by_tma = columns_by_tma(static_cast<int>(g.n), store_unit(*g.out));
   PerPiece<TensorMap> const d =
@@ -54,8 +64,10 @@ EpilogueSm90Params tma_epilogue(Machine const& machine, GemmArguments const& g,
           .activation = g.activation};
 }
 
-std::vector<sim::GlobalTensor> describe_tma_gemm(Major a_major, Major b_major, DType out,
+std::vector<sim::GlobalTensor> describe_tma_gemm(Major a_major, Major b_major,
+                                                 EpilogueSm90Spec const& spec,
                                                  GemmSm90Params const& params) {
+  DType const out = spec.out;
   GemmSm90Problem const& p = params.problem;
   EpilogueSm90Params const& e = params.epilogue;
   std::int64_t const batches = params.schedule.tiling.order().batches;
@@ -73,10 +85,15 @@ std::vector<sim::GlobalTensor> describe_tma_gemm(Major a_major, Major b_major, D
                               batched ? batches : 1, stride(*x, 2))
                           .as(names, of_operand(e.alpha)));
   };
-  add_operand(kA, p.a, a_major, p.m, p.a_batched);
-  add_operand(kB, p.b, b_major, p.n, p.b_batched);
+  add_operand(spec.transposed ? kB : kA, p.a, a_major, p.m, p.a_batched);
+  add_operand(spec.transposed ? kA : kB, p.b, b_major, p.n, p.b_batched);
   auto const d = sim::decode(e.d.whole);
-  if (columns_by_tma(p.n, store_unit(out)) < p.n) {
+  if (spec.transposed) {
+    if (d && d->rank == 3)
+      tensors.push_back(
+          Matrices{out, d->address, p.n, p.m, stride(*d, 1), 1, batches, stride(*d, 2)}.as(
+              kD, Coverage::written));
+  } else if (columns_by_tma(p.n, store_unit(out)) < p.n) {
     tensors.push_back(Matrices{out, e.d_address, p.m, p.n, e.ldd, 1, batches, e.d_batch_stride}.as(
         kD, Coverage::written));
   } else if (d && d->rank == 3) {

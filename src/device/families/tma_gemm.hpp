@@ -19,8 +19,10 @@ GemmSm90Problem tma_problem(Machine const& machine, GemmArguments const& g, TmaB
 EpilogueSm90Params tma_epilogue(Machine const& machine, GemmArguments const& g,
                                 EpilogueSm90Spec const& s, bool two_widths);
 
-/// The tensors of a launch, but for those whose tensor maps the simulated machine did not encode.
-std::vector<sim::GlobalTensor> describe_tma_gemm(Major a_major, Major b_major, DType out,
+/// The tensors of a launch as its caller knows them: where D is transposed, the kernel's A is B.
+/// But for those whose tensor maps the simulated machine did not encode.
+std::vector<sim::GlobalTensor> describe_tma_gemm(Major a_major, Major b_major,
+                                                 EpilogueSm90Spec const& spec,
                                                  GemmSm90Params const& params);
 
 }  // namespace tegula::device

@@ -1,0 +1,179 @@
+#pragma once
+
+#include "tegula/arch/barrier.hpp"
+#include "tegula/arch/fence.hpp"
+#include "tegula/arch/global.hpp"
+#include "tegula/arch/trap.hpp"
+#include "tegula/atom/mma_spec.hpp"
+#include "tegula/kernel/attention_work.hpp"
+#include "tegula/tensor/tma.hpp"
+
+/// How a tile's rows of Q and its blocks of K and V come to shared memory: by TMA, by one thread.
+namespace tegula {
+
+/// Of one head's rows, from tensors of one length for all sequences.
+template <AttentionSm90Config C> class HeadLoads {
+  using CopyQ = TmaCopy<tma_boxes(q_tile(C))>;
+  using CopyK = TmaCopy<tma_boxes(k_tile(C))>;
+  using CopyV = TmaCopy<tma_boxes(loaded_v_tile(C))>;
+
+ public:
+  using Params = AttentionSm90Params;
+  using Work = typename HeadTiles<C>::Work;
+
+  TEGULA_DEVICE HeadLoads(Params const& p, Work const& work)
+      : p_(p), at_(work.at()), kv_head_(at_.head / p.heads_per_kv_head) {}
+
+  TEGULA_DEVICE static int q_bytes(Params const&) { return CopyQ::bytes; }
+
+  /// A consumer's rows of Q, to a stage of (consumer_m, head_dim).
+  template <class S> TEGULA_DEVICE void rows(int consumer, S const& sQ, SharedAddr full) const {
+    auto const mQ = tma_tensor<1, 0, 2, 3>(p_.q)(_, _, at_.head, at_.batch);
+    auto const gQ =
+        local_tile<kAttentionConsumerRows, C.head_dim>(mQ, _, 0);  // (consumer_m, head_dim, blocks)
+    copy(CopyQ{}, gQ(_, _, C.consumers * at_.block + consumer), sQ, full);
+  }
+  /// Block n of the keys, to a stage of (block_n, head_dim).
+  template <class S> TEGULA_DEVICE void keys(int n, S const& sK, SharedAddr full) const {
+    auto const mK = tma_tensor<1, 0, 2, 3>(p_.k)(_, _, kv_head_, at_.batch);
+    auto const gK = local_tile<C.block_n, C.head_dim>(mK, _, 0);  // (block_n, head_dim, blocks)
+    copy(CopyK{}, gK(_, _, n), sK, full);
+  }
+  /// And of the values, to one of (head_dim_v, block_n).
+  template <class S> TEGULA_DEVICE void values(int n, S const& sV, SharedAddr full) const {
+    auto const mV = tma_tensor<0, 1, 2, 3>(p_.v)(_, _, kv_head_, at_.batch);
+    auto const gV = local_tile<C.head_dim_v, C.block_n>(mV, 0, _);  // (head_dim_v, block_n, blocks)
+    copy(CopyV{}, gV(_, _, n), sV, full);
+  }
+
+ private:
+  Params const& p_;
+  RowBlock at_;
+  int kv_head_;
+};
+
+/// Of packed heads' rows, from sequences of their own lengths, packed or in pages.
+template <AttentionSm90Config C> class SequenceLoads {
+ public:
+  using Params = AttentionSm90Params;
+  using Work = typename SequenceTiles<C>::Work;
+
+  TEGULA_DEVICE SequenceLoads(Params const& p, Work const& work)
+      : p_(p),
+        work_(work),
+        kv_head_(work.tile().head / p.heads_per_kv_head),
+        k_begin_(p.serving.k_begin == nullptr
+                     ? 0
+                     : ld_global<int>(p.serving.k_begin + work.tile().batch)) {}
+
+  TEGULA_DEVICE static int q_bytes(Params const& p) {
+    return p.serving.group * p.serving.positions * C.head_dim * bits(C.dtype) / 8;
+  }
+
+  template <class S>
+  TEGULA_DEVICE void rows(int consumer, S const& sQ, SharedAddr full,
+                          SourceLocation where = SourceLocation::current()) const {
+    constexpr TmaBoxes boxes = tma_boxes(q_tile(C));
+    SequenceTile const& tile = work_.tile();
+    int const token = tile.q_begin + work_.rows(consumer).first_position;
+    int const batch = p_.serving.q_begin == nullptr ? tile.batch : 0;
+#pragma unroll
+    for (int box = 0; box < boxes.boxes_k; ++box)
+      tma_load(sQ.at(where, 0, box * boxes.box_k), p_.q,
+               TmaCoordinate{box * boxes.box_k, 0, token, tile.head, batch}, full, where);
+  }
+  template <class S> TEGULA_DEVICE void keys(int n, S const& sK, SharedAddr full) const {
+    constexpr TmaBoxes boxes = tma_boxes(k_tile(C));
+    block<boxes.box_k, boxes.boxes_k>(
+        p_.k, n, [&](int key, int column) { return sK.at(SourceLocation::current(), key, column); },
+        full);
+  }
+  template <class S> TEGULA_DEVICE void values(int n, S const& sV, SharedAddr full) const {
+    constexpr TmaBoxes boxes = tma_boxes(loaded_v_tile(C));
+    block<boxes.box_mn, boxes.boxes_mn>(
+        p_.v, n, [&](int key, int column) { return sV.at(SourceLocation::current(), column, key); },
+        full);
+  }
+
+ private:
+  /// Block n in boxes of box_keys keys by `Columns` of the head dim; `place` says where they go.
+  template <int Columns, int Boxes, class Place>
+  TEGULA_DEVICE void block(TensorMap const& map, int n, Place place, SharedAddr full,
+                           SourceLocation where = SourceLocation::current()) const {
+#pragma unroll 1
+    for (int key = 0; key < C.block_n; key += p_.serving.box_keys) {
+      auto const [token, batch] = token_of(n * C.block_n + key, where);
+#pragma unroll
+      for (int box = 0; box < Boxes; ++box)
+        tma_load(place(key, box * Columns), map,
+                 TmaCoordinate{box * Columns, token, kv_head_, batch}, full, where);
+    }
+  }
+
+  struct Token {
+    int token, batch;
+  };
+  /// Where key `key` of the sequence lies. Of keys behind the last, which no row sees, on the page
+  /// of the last: the table need not have more.
+  TEGULA_DEVICE Token token_of(int key, SourceLocation where) const {
+    AttentionServing const& s = p_.serving;
+    SequenceTile const& tile = work_.tile();
+    if (s.page_table == nullptr) return {k_begin_ + key, s.k_begin == nullptr ? tile.batch : 0};
+    int const last = tile.k_length - 1, number = (key < last ? key : last) / s.by_page_size;
+    int const page = ld_global<int>(s.page_table + tile.batch * s.table_stride + number, where);
+    if (static_cast<unsigned>(page) >= static_cast<unsigned>(s.pages)) trap(where);
+    return {key - key / s.by_page_size * s.page_size, page};
+  }
+
+  Params const& p_;
+  Work const& work_;
+  int kv_head_;
+  int k_begin_;
+};
+
+/// Those of a configuration.
+template <AttentionSm90Config C>
+using AttentionLoads = std::conditional_t<C.serving, SequenceLoads<C>, HeadLoads<C>>;
+
+/// Zeros in the rows of Q that no load writes, where a group of heads does not divide a consumer's.
+/// By `threads` threads, before a barrier that those who read the rows take part in.
+template <AttentionSm90Config C, class S>
+TEGULA_DEVICE void clear_unused_rows(AttentionServing const& serving, S const& sQ, int threads,
+                                     SourceLocation where = SourceLocation::current()) {
+  constexpr int piece = 128 / bits(C.dtype), pieces = C.head_dim / piece;
+  int const used = serving.group * serving.positions;
+  int const count = (kAttentionConsumerRows - used) * pieces * q_stages(C);
+  for (int i = thread_idx_here(); i < count; i += threads) {
+    int const row = i / (pieces * q_stages(C)), rest = i % (pieces * q_stages(C));
+    st_shared(sQ.at(where, used + row, rest % pieces * piece, rest / pieces), RegisterBits<16>{},
+              where);
+  }
+  fence_proxy_async_shared(where);  // before wgmma reads them
+}
+
+/// Zeros in the rows of V behind a sequence's last key, before a tile's last block of keys is used:
+/// P is 0 there, but 0 times what may lie there need not be. By the threads of all consumers, whose
+/// named barrier is `barrier`, before any reads the stage; sV is (head_dim_v, block_n, stages).
+template <AttentionSm90Config C, class Work, class S, class Ring>
+TEGULA_DEVICE void clear_values_behind(AttentionServing const& serving, Work const& work,
+                                       S const& sV, Ring const& ring,
+                                       typename Ring::State const& state, int barrier,
+                                       SourceLocation where = SourceLocation::current()) {
+  KeyBlocks const blocks = work.blocks();
+  int const used = work.mask().seq_k - (blocks.last - 1) * C.block_n;  // keys of the last block
+  if (!serving.clears_tail || blocks.empty() || used >= C.block_n) return;
+  ring.wait(state, where);
+  auto const stage = sV(_, _, state.stage, where);  // (head_dim_v, block_n)
+  constexpr int threads = kWarpgroupSize * C.consumers;
+  constexpr int piece = 128 / bits(C.dtype), pieces = C.head_dim_v / piece;
+  int const count = (C.block_n - used) * pieces;
+  for (int first = 0; first < count; first += threads) {
+    int const i = first + thread_idx_here() - kWarpgroupSize;
+    if (i < count)
+      st_shared(stage.at(where, i % pieces * piece, used + i / pieces), RegisterBits<16>{}, where);
+  }
+  fence_proxy_async_shared(where);         // the zeros, before wgmma reads them ...
+  cta::bar_sync(barrier, threads, where);  // ... of any consumer
+}
+
+}  // namespace tegula

@@ -1,0 +1,195 @@
+#pragma once
+
+#include "tegula/arch/atomic.hpp"
+#include "tegula/arch/barrier.hpp"
+#include "tegula/arch/fence.hpp"
+#include "tegula/atom/mma_spec.hpp"
+#include "tegula/kernel/attention_work.hpp"
+#include "tegula/tensor/pack.hpp"
+
+/// Keys that are split over CTAs: each part leaves its rows' O, not yet divided by their sums, with
+/// the sums and offsets of their softmax. The warpgroup that finishes a tile's rows last adds the
+/// parts up, in their order, so that the result does not depend on who is last.
+///
+///     each part:        rows to `partial` | barrier of the warpgroup | fence, one arrival, fence
+///     the last of them: ... | barrier of the warpgroup | sum of the rows
+namespace tegula {
+
+/// What the threads of a consumer meet by: a named barrier, and a flag in shared memory.
+struct AttentionMeeting {
+  int barrier;
+  int const* flag;
+};
+
+/// Of a consumer, 128 threads.
+template <AttentionSm90Config C> class AttentionParts {
+  using Rows = typename SequenceTiles<C>::Rows;
+  using T = type_of<C.dtype>;
+  static constexpr int row_floats = attention_partial_row(C);  // O, then offset and sum
+  static constexpr int threads = kWarpgroupSize;
+
+ public:
+  TEGULA_DEVICE AttentionParts(AttentionSm90Params const& p,
+                               typename SequenceTiles<C>::Work const& work, int parts, int consumer,
+                               AttentionMeeting const& meeting)
+      : p_(p),
+        rows_(work.rows(consumer)),
+        parts_(parts),
+        barrier_(meeting.barrier),
+        slot_(work.tile().slot * C.consumers + consumer),
+        part_(work.tile().part),
+        flag_(shared_address(meeting.flag)) {}
+
+  /// Puts a part's rows to the others', and, after the last, the sum of all to O.
+  template <class Mma, class Softmax, class MO>
+  TEGULA_DEVICE void add(int thread, Softmax const& softmax, Fragment<float, MO> const& tOrO,
+                         SourceLocation where = SourceLocation::current()) const {
+    store<Mma>(thread, softmax, tOrO, where);
+    if (is_last(thread, where)) sum_up<Softmax::exponential>(thread, where);
+  }
+
+ private:
+  struct alignas(8) Pair {
+    float x, y;
+  };
+  struct alignas(16) Quad {
+    float x[4];
+  };
+
+  /// Row `row` of a part.
+  TEGULA_DEVICE float* partial(int part, int row) const {
+    std::int64_t const slot = slot_ + part * C.consumers;
+    return p_.serving.partial + (slot * p_.serving.partial_rows + row) * row_floats;
+  }
+
+  template <class Mma, class Softmax, class MO>
+  TEGULA_DEVICE void store(int thread, Softmax const& softmax, Fragment<float, MO> const& tOrO,
+                           SourceLocation where) const {
+    Coordinate<2> const own = Mma{thread}.origin_c();
+#pragma unroll
+    for (int r = 0; r < softmax.rows; ++r) {
+      int const i = own[0] + step_along<0>(MO{}, r);
+      float const sum = softmax.total(r);
+      if (!rows_.has(p_.out, i, where)) continue;
+      float* const to = partial(part_, i);
+      if (own[1] == 0) st_global(to + C.head_dim_v, Pair{softmax.offset[r], sum}, where);
+#pragma unroll
+      for (int c = 0; c < count_along<MO, 1>; c += 2)
+        st_global(to + own[1] + step_along<1>(MO{}, c),
+                  Pair{row_column(tOrO, r, c), row_column(tOrO, r, c + 1)}, where);
+    }
+  }
+
+  /// Whether the other parts have come before this one.
+  TEGULA_DEVICE bool is_last(int thread, SourceLocation where) const {
+    cta::bar_sync(barrier_, threads, where);  // all of the rows are written
+    if (thread == 0) {
+      std::uint32_t* const arrivals = p_.serving.arrivals + slot_;
+      fence_acq_rel<Scope::gpu>(where);  // the rows, before the arrival
+      bool const last = atom_add(arrivals, 1u, where) + 1 == static_cast<unsigned>(parts_);
+      fence_acq_rel<Scope::gpu>(where);  // what others wrote before theirs, for all below
+      if (last) atom_exch(arrivals, 0u, where);
+      st_shared(flag_, static_cast<int>(last), where);
+    }
+    cta::bar_sync(barrier_, threads, where);  // the flag is there
+    return warp::shfl(ld_shared<int>(flag_, where), 0, warp::kAllLanes, where) != 0;
+  }
+
+  // Below, loops and branches are the same for all lanes of a warp, so that the compiler sees that
+  // the lanes are together where the kernel goes on.
+
+  /// A warp a row, four columns a lane.
+  template <Exponential E> TEGULA_DEVICE void sum_up(int thread, SourceLocation where) const {
+    int const warp = warp::shfl(thread / 32, 0, warp::kAllLanes, where);
+    for (int row = warp; row < p_.serving.partial_rows; row += threads / 32) {
+      if (!rows_.has(p_.out, row, where)) continue;
+      auto const [offset, sum] = statistics<E>(row, where);
+      float const* const sink = p_.out.sink == nullptr ? nullptr : p_.out.sink + rows_.head(row);
+      RowTotal<E> const total(offset, sum, sink, 1.0f, where);
+      T* const o = static_cast<T*>(p_.out.o) + rows_.offset(p_.out, row);
+#pragma unroll
+      for (int first = 0; first < C.head_dim_v; first += 128) {
+        int const column = first + 4 * lane_id();
+        Quad const sums = columns<E>(row, column, offset, where);
+        RegisterBits<8> packed;
+        packed.word[0] = pack_pair<T>(sums.x[0] * total.factor, sums.x[1] * total.factor);
+        packed.word[1] = pack_pair<T>(sums.x[2] * total.factor, sums.x[3] * total.factor);
+        if (column < p_.out.head_dim_v) st_global(o + column, packed, where);
+      }
+      if (p_.out.lse != nullptr && lane_id() == 0)
+        st_global(p_.out.lse + rows_.lse_offset(p_.out, row), total.log_sum_exp(), where);
+    }
+  }
+
+  /// The largest offset of a row's parts, and the sum of their sums relative to it.
+  template <Exponential E> TEGULA_DEVICE Pair statistics(int row, SourceLocation where) const {
+    float offset = -kInfinity, sum = 0.0f;
+    for (int first = 0; first < parts_; first += 32) {
+      int const part = first + lane_id();
+      Pair own{-kInfinity, 0.0f};
+      if (part < parts_) own = ld_global<Pair>(partial(part, row) + C.head_dim_v, where);
+      float const next = max_f32(offset, own.x), subtrahend = next == -kInfinity ? 0.0f : next;
+      sum = fma(sum, exp2<E>(offset - subtrahend), own.y * exp2<E>(own.x - subtrahend));
+      offset = next;
+    }
+    float largest = offset;
+#pragma unroll
+    for (int distance = 1; distance < 32; distance *= 2)
+      largest = max_f32(largest, warp::shfl_xor(largest, distance, warp::kAllLanes, where));
+    sum *= offset == -kInfinity ? 0.0f : exp2<E>(offset - largest);
+#pragma unroll
+    for (int distance = 1; distance < 32; distance *= 2)
+      sum += warp::shfl_xor(sum, distance, warp::kAllLanes, where);
+    return {largest, sum};
+  }
+
+  /// Four columns of a row's O, relative to `offset`, which is that of the row.
+  template <Exponential E>
+  TEGULA_DEVICE Quad columns(int row, int column, float offset, SourceLocation where) const {
+    constexpr int ahead = 8;  // parts whose loads are in flight together
+    Quad sums{};
+    for (int first = 0; first < parts_; first += ahead) {
+      Quad values[ahead];
+      float factor[ahead];
+#pragma unroll
+      for (int i = 0; i < ahead; ++i) {
+        factor[i] = -kInfinity, values[i] = {};
+        if (first + i >= parts_) continue;
+        float const* const from = partial(first + i, row);
+        factor[i] = ld_global<float>(from + C.head_dim_v, where);
+        if (column < C.head_dim_v) values[i] = ld_global<Quad>(from + column, where);
+      }
+#pragma unroll
+      for (int i = 0; i < ahead; ++i)
+        factor[i] = factor[i] == -kInfinity ? 0.0f : exp2<E>(factor[i] - offset);
+#pragma unroll
+      for (int i = 0; i < ahead; ++i) {
+#pragma unroll
+        for (int c = 0; c < 4; ++c) sums.x[c] = fma(factor[i], values[i].x[c], sums.x[c]);
+      }
+    }
+    return sums;
+  }
+
+  AttentionSm90Params const& p_;
+  Rows rows_;
+  int parts_;
+  int barrier_;
+  int slot_;  ///< of the first part
+  int part_;
+  SharedAddr flag_;
+};
+
+/// One of several parts of a tile's rows: to the others, and after the last of them, O. Of a
+/// configuration that has parts; another has one.
+template <AttentionSm90Config C, class Mma, class Work, class Softmax, class MO>
+TEGULA_DEVICE void add_part(AttentionSm90Params const& p, Work const& work, int parts, int consumer,
+                            AttentionMeeting const& meeting, int thread, Softmax const& softmax,
+                            Fragment<float, MO> const& tOrO,
+                            SourceLocation where = SourceLocation::current()) {
+  if constexpr (C.serving)
+    AttentionParts<C>(p, work, parts, consumer, meeting)
+        .template add<Mma>(thread, softmax, tOrO, where);
+}
+
+}  // namespace tegula

@@ -1,0 +1,233 @@
+#pragma once
+
+#include <type_traits>
+
+#include "tegula/arch/global.hpp"
+#include "tegula/kernel/attention_output.hpp"
+#include "tegula/kernel/attention_sm90_config.hpp"
+#include "tegula/pipeline/tile_queue.hpp"
+
+/// Which tile of attention_sm90 a CTA computes next, and what it is: its rows, and the blocks of
+/// keys that they see. Of one length for all sequences (HeadTiles), or with a length for each
+/// (SequenceTiles).
+namespace tegula {
+
+/// Tiles of one head's rows, in the order of p.order. A tile is its index.
+template <AttentionSm90Config C> struct HeadTiles {
+  using Params = AttentionSm90Params;
+  using Tile = int;
+  TEGULA_DEVICE static Tile none() { return -1; }
+  TEGULA_DEVICE static bool is_tile(Tile tile) { return tile != -1; }
+
+  /// The rows of a consumer, from `first` on.
+  struct Rows : HeadRows {
+    TEGULA_DEVICE int position(int row) const { return row; }
+  };
+
+  static constexpr int tile_m = block_m(C);  // rows
+
+  /// What a tile is.
+  class Work {
+   public:
+    TEGULA_DEVICE Work(Params const& p, Tile tile) : p_(p), at_(p.order.block(tile)) {}
+
+    TEGULA_DEVICE RowBlock const& at() const { return at_; }
+    TEGULA_DEVICE AttentionMask const& mask() const { return p_.mask; }
+    TEGULA_DEVICE static constexpr int parts() { return 1; }
+    TEGULA_DEVICE Rows rows(int consumer) const {
+      return {{at_, at_.block * tile_m + consumer * kAttentionConsumerRows}};
+    }
+    /// The blocks of keys of the tile's rows; and those of a consumer's.
+    TEGULA_DEVICE KeyBlocks blocks() const {
+      return key_blocks(p_.mask, at_.block * tile_m, tile_m, C.block_n);
+    }
+    TEGULA_DEVICE KeyBlocks blocks_of(int consumer) const {
+      return key_blocks(p_.mask, rows(consumer).first, kAttentionConsumerRows, C.block_n);
+    }
+
+   private:
+    Params const& p_;
+    RowBlock at_;
+  };
+
+  /// The tiles of one CTA, for one thread of it.
+  class Dealer {
+   public:
+    TEGULA_DEVICE explicit Dealer(Params const& p) : dealer_(p.counter, p.order.count(), p.ctas) {}
+
+    TEGULA_DEVICE int first() const { return dealer_.first(); }
+    /// The tile of an index, if there is one.
+    TEGULA_DEVICE bool find(int& index, Tile& tile) const {
+      tile = index;
+      return dealer_.is_tile(index);
+    }
+    TEGULA_DEVICE int after(int index) const { return dealer_.after(index); }
+    TEGULA_DEVICE void leave() const { dealer_.leave(); }
+
+   private:
+    TileDealer dealer_;
+  };
+};
+
+/// A tile as the thread that takes it describes it: what the sequences' lengths say is read once.
+struct alignas(16) SequenceTile {
+  int batch = 0;
+  int head = 0;   ///< a packed one
+  int block = 0;  ///< of positions
+  int part = 0;   ///< of the keys
+  int slot = 0;   ///< number of the tile's first part in AttentionServing::partial and arrivals
+  int q_begin = 0, q_length = 0, k_length = 0;
+};
+
+/// Tiles of packed heads' rows of sequences of their own lengths, in parts of the keys: see
+/// AttentionServing. Indices run over the parts of all tiles, sequence by sequence, the last
+/// positions of each first.
+template <AttentionSm90Config C> struct SequenceTiles {
+  using Params = AttentionSm90Params;
+  using Tile = SequenceTile;
+  TEGULA_DEVICE static Tile none() { return {.batch = -1}; }
+  TEGULA_DEVICE static bool is_tile(Tile const& tile) { return tile.batch >= 0; }
+
+  /// The rows of a consumer, numbered from 0.
+  struct Rows {
+    static constexpr int first = 0;
+    AttentionServing const& serving;
+    SequenceTile const& tile;
+    int first_position;
+
+    TEGULA_DEVICE int position(int row) const { return first_position + row / serving.by_group; }
+    TEGULA_DEVICE int head(int row) const {
+      return tile.head * serving.group + row - row / serving.by_group * serving.group;
+    }
+    TEGULA_DEVICE bool has(AttentionOutput const&, int row, SourceLocation where) const {
+      return row < edge(serving.positions * serving.group, where) &&
+             position(row) < edge(tile.q_length, where);
+    }
+    TEGULA_DEVICE std::int64_t offset(AttentionOutput const& out, int row) const {
+      int const batch = serving.q_begin == nullptr ? tile.batch : 0;
+      return batch * out.stride.batch + (tile.q_begin + position(row)) * out.stride.seq +
+             head(row) * out.stride.head;
+    }
+    TEGULA_DEVICE std::int64_t lse_offset(AttentionOutput const&, int row) const {
+      int const batch = serving.q_begin == nullptr ? tile.batch : 0;
+      return batch * serving.lse_batch + head(row) * serving.lse_head + tile.q_begin +
+             position(row);
+    }
+  };
+
+  class Work {
+   public:
+    TEGULA_DEVICE Work(Params const& p, Tile const& tile) : p_(p), tile_(tile) {}
+
+    TEGULA_DEVICE Tile const& tile() const { return tile_; }
+    TEGULA_DEVICE AttentionMask mask() const {
+      return {tile_.q_length, tile_.k_length, p_.mask.left, p_.mask.right};
+    }
+    TEGULA_DEVICE Rows rows(int consumer) const {
+      return {p_.serving, tile_, (tile_.block * C.consumers + consumer) * p_.serving.positions};
+    }
+    /// The blocks of keys of all parts of the tile.
+    TEGULA_DEVICE KeyBlocks all_blocks() const {
+      int const positions = C.consumers * p_.serving.positions;
+      return key_blocks(mask(), tile_.block * positions, positions, C.block_n);
+    }
+    TEGULA_DEVICE int parts() const {
+      KeyBlocks const all = all_blocks();
+      int const size = p_.serving.part_blocks;
+      return all.empty() ? 1 : (all.last - all.first + size - 1) / size;
+    }
+    /// Those of this part; and those of it that a consumer's rows see.
+    TEGULA_DEVICE KeyBlocks blocks() const {
+      KeyBlocks blocks = all_blocks();
+      int const size = p_.serving.part_blocks, first = blocks.first + tile_.part * size;
+      if (first + size < blocks.last) blocks.last = first + size;
+      blocks.first = first;
+      return blocks;
+    }
+    TEGULA_DEVICE KeyBlocks blocks_of(int consumer) const {
+      KeyBlocks const part = blocks();
+      KeyBlocks own =
+          key_blocks(mask(), rows(consumer).first_position, p_.serving.positions, C.block_n);
+      if (own.first < part.first) own.first = part.first;
+      if (own.last > part.last) own.last = part.last;
+      return own;
+    }
+
+   private:
+    Params const& p_;
+    Tile const& tile_;
+  };
+
+  /// Walks through the sequences as the indices grow.
+  class Dealer {
+   public:
+    TEGULA_DEVICE explicit Dealer(Params const& p) : p_(p), dealer_(p.counter, 0, p.ctas) {
+      read();
+    }
+
+    TEGULA_DEVICE int first() const { return dealer_.first(); }
+    TEGULA_DEVICE int after(int index) const { return dealer_.after(index); }
+    TEGULA_DEVICE void leave() const { dealer_.leave(); }
+
+    /// The tile of the index, or of the first after it that there is, to which `index` moves on. A
+    /// tile whose window leaves it fewer parts than others has indices for nothing.
+    TEGULA_DEVICE bool find(int& index, Tile& tile) {
+      for (;; index = dealer_.after(index)) {
+        while (index - before_ >= blocks_ * p_.serving.heads * parts_) {
+          before_ += blocks_ * p_.serving.heads * parts_;
+          if (++batch_ >= p_.serving.batches) return false;
+          read();
+        }
+        int const within = index - before_, number = within / parts_,
+                  block = number / p_.serving.by_heads;
+        tile = {.batch = batch_,
+                .head = number - block * p_.serving.heads,
+                .block = blocks_ - 1 - block,
+                .part = within - number * parts_,
+                .slot = before_ + number * parts_,
+                .q_begin = q_begin_,
+                .q_length = q_length_,
+                .k_length = k_length_};
+        if (tile.part < Work(p_, tile).parts()) return true;
+      }
+    }
+
+   private:
+    /// The lengths of the sequence batch_, and what follows from them.
+    TEGULA_DEVICE void read() {
+      AttentionServing const& s = p_.serving;
+      q_begin_ = s.q_begin == nullptr ? 0 : ld_global<int>(s.q_begin + batch_);
+      q_length_ = p_.mask.seq_q, k_length_ = p_.mask.seq_k;
+      if (s.q_begin != nullptr)
+        q_length_ = length(ld_global<int>(s.q_begin + batch_ + 1) - q_begin_, p_.mask.seq_q);
+      if (s.k_length != nullptr)
+        k_length_ = length(ld_global<int>(s.k_length + batch_), p_.mask.seq_k);
+      else if (s.k_begin != nullptr)
+        k_length_ =
+            length(ld_global<int>(s.k_begin + batch_ + 1) - ld_global<int>(s.k_begin + batch_),
+                   p_.mask.seq_k);
+      int const positions = C.consumers * s.positions;
+      blocks_ = (q_length_ + positions - 1) / positions;
+      int const all = (k_length_ + C.block_n - 1) / C.block_n,
+                seen = all < s.most_blocks ? all : s.most_blocks;
+      parts_ = seen <= s.part_blocks ? 1 : (seen + s.part_blocks - 1) / s.part_blocks;
+    }
+
+    /// A length that was read, as far as the launch has room for it.
+    TEGULA_DEVICE static int length(int read, int most) {
+      return read < 0 ? 0 : read < most ? read : most;
+    }
+
+    Params const& p_;
+    TileDealer dealer_;
+    int batch_ = 0;
+    int before_ = 0;  ///< indices of the sequences before it
+    int blocks_, parts_, q_begin_, q_length_, k_length_;
+  };
+};
+
+/// Those of a configuration.
+template <AttentionSm90Config C>
+using AttentionTiles = std::conditional_t<C.serving, SequenceTiles<C>, HeadTiles<C>>;
+
+}  // namespace tegula
