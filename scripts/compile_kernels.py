@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Compiles every kernel of a build by NVRTC: compile_kernels.py TEGULA [NAME...]
 
-TEGULA is the command; kernels whose names begin with a NAME, or all, are compiled for sm_90a, into a cache of their own. Prints what each took, and exits 1
-where one spills more than a few registers (docs/decisions.md, 72). Exits 77, which CTest reads as skipped, where there is no NVRTC.
+TEGULA is the command. Kernels whose names begin with a NAME, or all, are compiled into a cache of
+their own: those of sm_100 for sm_100a, others for sm_90a. Prints what each took, and exits 1 where
+one spills more than a few registers (docs/decisions.md, 72). Exits 77, which CTest reads as
+skipped, where there is no NVRTC.
 """
 
 import json
@@ -34,7 +36,7 @@ def main():
         made = [
             kernel
             for name in names or info["kernels"]
-            for kernel in answer([tegula, "compile", name, "--arch", "sm_90a"], environment)
+            for kernel in answer([tegula, "compile", name, "--arch", "sm_100a" if "sm100" in name else "sm_90a"], environment)
         ]
     for kernel in made:
         print(f"{kernel['seconds']:7.2f} s {kernel['registers']:4} registers {kernel['spilled_bytes']:5} spilled  {kernel['name']}")

@@ -24,6 +24,8 @@ template <AttentionSm90Config C> struct HeadTiles {
     TEGULA_DEVICE int position(int row) const { return row; }
   };
 
+  static constexpr int tile_m = block_m(C);  // rows
+
   /// What a tile is.
   class Work {
    public:
@@ -33,11 +35,11 @@ template <AttentionSm90Config C> struct HeadTiles {
     TEGULA_DEVICE AttentionMask const& mask() const { return p_.mask; }
     TEGULA_DEVICE static constexpr int parts() { return 1; }
     TEGULA_DEVICE Rows rows(int consumer) const {
-      return {{at_, at_.block * block_m(C) + consumer * kAttentionConsumerRows}};
+      return {{at_, at_.block * tile_m + consumer * kAttentionConsumerRows}};
     }
     /// The blocks of keys of the tile's rows; and those of a consumer's.
     TEGULA_DEVICE KeyBlocks blocks() const {
-      return key_blocks(p_.mask, at_.block * block_m(C), block_m(C), C.block_n);
+      return key_blocks(p_.mask, at_.block * tile_m, tile_m, C.block_n);
     }
     TEGULA_DEVICE KeyBlocks blocks_of(int consumer) const {
       return key_blocks(p_.mask, rows(consumer).first, kAttentionConsumerRows, C.block_n);
