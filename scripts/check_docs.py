@@ -5,6 +5,7 @@
 
 - A link to a file or folder leads to one, and a link to a heading (#like-this) to a heading of that page.
 - `./run NAME` names a command that ./run has.
+- No mark of a merge is left.
 - A ```cpp block of the README, or of a walk through a kernel (QUOTING), stands, line by line, in a source file that is compiled (tests/,
   examples/, include/, src/, bench/).
 - A ```console block shows what its commands print, for commands `$ NAME ...` where NAME is a program given by --program. A line `...` stands
@@ -54,6 +55,13 @@ def faults_of_run_commands(text):
     known = set(re.findall(r"^  ([\w-]+) ", usage, re.MULTILINE))
     for name in sorted(set(re.findall(r"\./run ([\w-]+)", text)) - known):
         yield f"says ./run {name}, and ./run has no such command"
+
+
+def faults_of_merges(text):
+    """Marks of a merge, also as mdformat has escaped them."""
+    marks = re.compile(r"^[|> \\]*(<<<<<<<|<<\\<<|>>>>>>>|> > > > )", re.MULTILINE)
+    for mark in marks.findall(FENCE.sub("", text)):
+        yield f"has a mark of a merge: {mark}"
 
 
 def squeezed(text):
@@ -122,7 +130,7 @@ def main():
         if arguments.write:
             text = rewritten(text, programs)
             page.write_text(text, encoding="utf-8")
-        found = [*faults_of_links(page, text), *faults_of_run_commands(text)]
+        found = [*faults_of_links(page, text), *faults_of_run_commands(text), *faults_of_merges(text)]
         if page.name in QUOTING:
             found += faults_of_snippets(text)
         found += faults_of_console(text, programs)

@@ -15,7 +15,6 @@
 #include "tegula/pipeline/ordered_barrier.hpp"
 #include "tegula/pipeline/tma_pipeline.hpp"
 #include "tegula/sim/limits.hpp"
-#include "tegula/sim/mutable_values.hpp"
 #include "tegula/tensor/register_copy.hpp"
 #include "tegula/tensor/warpgroup_gemm.hpp"
 
@@ -54,7 +53,6 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   static constexpr int min_ctas_per_sm = 1;
   static_assert(C.consumers >= (C.serving ? 1 : 2) && C.consumers <= 3);
   static_assert(C.head_dim_v % 32 == 0, "a quad stores 32 columns");
-
   using TileQ = SharedTile<T, q_tile(C)>;  // (consumer_m, head_dim, q_stages)
   using TileK = SharedTile<T, k_tile(C)>;  // (block_n, head_dim, stages)
   using TileV = SharedTile<T, v_tile(C)>;  // (head_dim_v, block_n, stages)
@@ -68,11 +66,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   using Tiles = AttentionTiles<C>;
   using Work = typename Tiles::Work;
   using Rows = typename Tiles::Rows;
-  using Loads = AttentionLoads<C>;
   using Queue = TileQueue<2, 4 * C.consumers + V::warps, typename Tiles::Tile>;
-
   enum : int { kTail = 1, kParts = 2 };  // named barriers: of all consumers, and from here of each
-
   // Of one consumer.
   using MmaS = TiledMma<TiledMmaSpec{warpgroup_mma(C.dtype, C.dtype, DType::f32, C.block_n)}>;
   using MmaO =
@@ -186,7 +181,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   /// Has TMA load a tile's rows of Q, and its blocks of K and V.
   TEGULA_DEVICE static void fetch(Params const& p, Roles& role, Work const& work,
                                   KeyBlocks const& blocks) {
-    Loads const loads{p, work};
+    AttentionLoads<C> const loads{p, work};
     auto const sQ = tensor(role.smem.q);         // (consumer_m, head_dim, q_stages)
     auto const sK = tensor(role.smem.k);         // (block_n, head_dim, stages)
     auto const sV = tensor(V::tile(role.smem));  // (head_dim_v, block_n, stages)
@@ -205,7 +200,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
 #pragma unroll 1
     for (int consumer = 0; consumer < C.consumers; ++consumer) {
       bool const seen = !work.blocks_of(consumer).empty();  // else the stage goes by empty
-      SharedAddr const full = role.ring_q.acquire(role.q, seen ? Loads::q_bytes(p) : 0);
+      SharedAddr const full = role.ring_q.acquire(role.q, seen ? loads.q_bytes(p) : 0);
       if (seen) loads.rows(consumer, sQ(_, _, role.q.stage), full);
       role.q.next();
     }

@@ -1,7 +1,7 @@
 // The tiler has the offsets 0, 2, 3, 5: nothing fills the gaps evenly.
 // prints: logical_divide
 // prints: refuse("complement"
-// prints: is not a multiple of the run
+// prints: is no multiple of the run
 
 #include "tegula/layout/algebra.hpp"
 
