@@ -191,7 +191,7 @@ std::size_t shared_bytes_of(FamilyId kernel, int number) {
     auto const& c = configuration(family, number);
     if constexpr (requires { shared_bytes(c); }) {
       bytes = shared_bytes(c);
-    } else {
+    } else if constexpr (requires { stages(c); }) {
       bytes = stages(c) * stage_bytes(c);
       if constexpr (requires { epilogue_bytes(c); }) bytes += epilogue_bytes(c);
     }

@@ -23,7 +23,7 @@ inline float scale_like(std::mt19937_64& random) {
 
 /// A grouped GEMM. `sizes` are the groups' rows, or columns with Grouping::k; they are `apart` from
 /// each other, and begin at multiples of `padded_to`. What is no group's is NaN, in A, B and the
-/// scales.
+/// scales. Without groups, sizes do not count.
 struct GroupedProblem {
   DType in = DType::e4m3;
   std::optional<DType> in_b = {}, out = {};
@@ -90,6 +90,7 @@ inline GroupedResult groups_of(GroupedProblem const& p) {
   int const line = 128 / bits(p.in);
   int const unit = p.grouping == Grouping::k ? std::max(p.padded_to, line) : p.padded_to;
   for (int const size : p.sizes) {
+    if (p.grouping == Grouping::none) break;
     if (p.grouping == Grouping::masked) {
       r.ends.push_back(size);
       continue;

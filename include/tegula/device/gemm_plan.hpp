@@ -79,6 +79,7 @@ struct GemmCostModel {
   int gpcs = 8;                                ///< groups of SMs that clusters go to in turn
   /// Of the SMs, those that clusters of more than two CTAs get: a cluster lies in one group.
   double clustered_share = 0.91;
+  double odd_loss = 0.04;   ///< less, where they have an odd number of CTAs
   int lockstep_steps = 64;  ///< between meetings that keep the clusters in step, where ...
   int paced_steps = 128;    ///< ... a tile has so many of K, ...
   double paced_mb = 350;  ///< ... and A and B together are larger: then it pays (seen from 370 on)

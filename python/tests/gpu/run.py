@@ -18,7 +18,7 @@ def main(words: list[str]) -> int:
     sys.path.insert(0, str(FOLDER))
     failed = 0
     for module in (importlib.import_module(path.stem) for path in sorted(FOLDER.glob("test_*.py"))):
-        for name, test in vars(module).items():
+        for name, test in list(vars(module).items()):
             if not name.startswith("test_") or (words and not any(word in name for word in words)):
                 continue
             began = time.perf_counter()

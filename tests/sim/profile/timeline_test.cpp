@@ -67,27 +67,28 @@ std::vector<std::string> texts(std::vector<TraceSpan> const& spans) {
 
 TEST(Timeline, AWarpgroupGoesOnWhenTheTensorCoresTakeItsWgmma) {
   Timeline t = one_cta();
-  EXPECT_EQ(t.wgmma(0, 128, 100'000, 0, false, kHere), 100);
+  EXPECT_EQ(t.tensor(0, 128, 128, "wgmma", 100'000, 0, false, kHere), 100);
   EXPECT_EQ(t.clock(0, 128), 1) << "taken in at once";
-  EXPECT_EQ(t.wgmma(0, 128, 100'000, 0, true, kHere), 200);
+  EXPECT_EQ(t.tensor(0, 128, 128, "wgmma", 100'000, 0, true, kHere), 200);
   EXPECT_EQ(t.clock(0, 255), 100) << "when the one before is done";
-  EXPECT_EQ(t.wgmma(0, 256, 100'000, 0, false, kHere), 300) << "the tensor cores are the SM's";
+  EXPECT_EQ(t.tensor(0, 256, 128, "wgmma", 100'000, 0, false, kHere), 300)
+      << "the tensor cores are the SM's";
   EXPECT_EQ(t.clock(0, 256), 200);
   EXPECT_EQ(t.clock(0, 0), 0);
 }
 
 TEST(Timeline, AnInstructionThatReadsMoreThanItMultipliesIsBoundBySharedMemory) {
   Timeline t = one_cta();
-  EXPECT_EQ(t.wgmma(0, 128, 1'000, 4'000, false, kHere), 40);
+  EXPECT_EQ(t.tensor(0, 128, 128, "wgmma", 1'000, 4'000, false, kHere), 40);
 }
 
 TEST(Timeline, WgmmaOfOneAccumulationAreOneSpanAndNumbered) {
   Timeline t = one_cta();
   for (int tile = 0; tile < 2; ++tile) {
-    for (int k = 0; k < 4; ++k) t.wgmma(0, 128, 10'000, 0, k > 0, kHere);
+    for (int k = 0; k < 4; ++k) t.tensor(0, 128, 128, "wgmma", 10'000, 0, k > 0, kHere);
     t.wait_until(40.0 * (tile + 1), 0, 128, "wait wgmma", kHere);
   }
-  t.wgmma(0, 256, 10'000, 0, false, kHere);
+  t.tensor(0, 256, 128, "wgmma", 10'000, 0, false, kHere);
   Trace const trace = t.finish();
   auto const tensor = spans_of(trace, "tensor core");
   EXPECT_THAT(texts(tensor), ElementsAre("wgmma 0 0-40", "wgmma 1 40-80", "wgmma 0 80-90"));
@@ -205,7 +206,7 @@ TEST(Timeline, AnEpilogueIsWhatThoseWhoComputeDoToMemoryUntilTheyComputeAgain) {
   t.execute(0, 128, Instruction::ld_shared, kHere);  // before any result: none
   for (int tile = 0; tile < 2; ++tile) {
     t.meet_all(0, 128, 128);
-    double const done = t.wgmma(0, 128, 10'000, 0, false, kHere);
+    double const done = t.tensor(0, 128, 128, "wgmma", 10'000, 0, false, kHere);
     for (int thread = 128; thread < 256; ++thread) {
       t.wait_until(done, 0, thread, "wait wgmma", kHere);
       t.execute(0, thread, Instruction::stmatrix, kHere);
@@ -269,7 +270,7 @@ Trace some_trace() {
   for (int c = 0; c < 2; ++c) {
     int const first = 128 * (c + 1);
     for (int i = 0; i < 128; ++i) t.pass(full, 0, 0, first + i, kHere);
-    double const done = t.wgmma(0, first, 100'000, 0, false, kHere);
+    double const done = t.tensor(0, first, 128, "wgmma", 100'000, 0, false, kHere);
     for (int i = 0; i < 128; ++i) t.wait_until(done, 0, first + i, "wait wgmma", kHere);
     for (int i = 0; i < 128; ++i) t.execute(0, first + i, Instruction::stmatrix, kHere);
     t.store(0, first, 400, "D", kHere);
