@@ -149,6 +149,33 @@ def attention_table(records):
     return "\n\n".join(lines)
 
 
+def random_table(records):
+    """Random problems: by the number of rows how the choice and the tuned one stand beside the faster peer; then the worst choices."""
+    rows = []
+    for name, least, most in (("1 to 16", 1, 16), ("17 to 512", 17, 512), ("more than 512", 513, 1 << 62), ("all", 1, 1 << 62)):
+        group = [record for record in records if least <= record["m"] <= most]
+        if not group:
+            continue
+        worst = min(group, key=lambda record: record["ratio"])
+        means = [f"{geometric_mean([record[key] for record in group]):.3f}" for key in ("ratio", "tuned_ratio")]
+        errors = [f"{100 * sorted(abs(r[key]) for r in group)[len(group) // 2]:.1f} %" if "rank" in r else "" for r in group[:1] for key in ("prediction_error", "lost")]
+        rows.append([name, str(len(group)), means[0], f"{worst['ratio']:.3f}", means[1], *errors])
+    header = ["rows M", "problems", "ratio to the faster peer", "least", "tuned", "error of the prediction (median)", "lost to the best candidate (median)"]
+    worst = sorted(records, key=lambda record: record["ratio"])[:8]
+    cases = [[r["case"], number(r["value"]), *(number(v) for v in r["peers"].values()), f"{r['ratio']:.3f}", f"`{r['configuration']}`"] for r in worst]
+    header_of_cases = ["M x N x K", f"tegula ({records[0]['unit']})", *records[0]["peers"], "ratio to the best", "configuration"]
+    return "\n\n".join([table(header, rows), "The least ratios:", table(header_of_cases, cases, text_columns=(0, len(header_of_cases) - 1))])
+
+
+def decoding_table(records):
+    """One row a case: bytes a second beside a copy's in the same run, and PyTorch's where it computes the case."""
+    rows = [
+        [r["case"], number(r["value"]), number(r["peer_value"]), number(r.get("peers", {}).get("PyTorch")), f"{r['value'] / r['peer_value']:.3f}"]
+        for r in records
+    ]
+    return table(["batch x keys", f"tegula ({records[0]['unit']})", "copy", "PyTorch", "of the copy's"], rows)
+
+
 def grouped_table(records):
     """One row a case: ours, those peers that compute it, the ratio to the best of them, the configuration."""
     peers = list(dict.fromkeys(peer for record in records for peer in record["peers"]))
@@ -222,6 +249,10 @@ def section(stem, benchmark, records):
     source += [f"`{command}`" for command in commands]
     if "peak_mb" in first:
         body = compile_time_table(run)
+    elif benchmark == "attention_sm90 decoding":
+        body = decoding_table(run)
+    elif benchmark.startswith("gemm_sm90") and benchmark.endswith("random"):
+        body = random_table(run)
     elif benchmark.startswith("attention_sm90"):
         body = attention_table(run)
     elif benchmark == "grouped_gemm_sm90":
