@@ -151,7 +151,7 @@ Table attention_table() {
   for (float const scale : {0.0f, -1.0f, kNan, kInfinity, -kInfinity, 1e-45f, 3e38f})
     table.push_back(bad_attention("scale is", [=](A& a) { a.scale = scale; }));
   for (DType const type :
-       {DType::f32, DType::tf32, DType::e4m3, DType::s8, DType::b1, static_cast<DType>(200)})
+       {DType::f32, DType::tf32, DType::e5m2, DType::s8, DType::b1, static_cast<DType>(200)})
     table.push_back(bad_attention("dtype is", [=](A& a) { a.dtype = type; }));
   table.push_back(bad_attention("heads is 6 and kv_heads is 4", [](A& a) { a.kv_heads = 4; }));
   table.push_back(bad_attention("kv_heads", [](A& a) { a.kv_heads = 7; }));

@@ -181,7 +181,7 @@ TEST(Selection, PrintsEveryConfigurationDifferently) {
                                      .block_n = 128,
                                      .schedule = Schedule::basic,
                                      .split_k = 2}),
-            "gemm_sm90 bf16->bf16 A:k B:mn 64x128x64 basic split-k 2 7 stages");
+            "gemm_sm90 bf16->bf16 A:k B:mn 64x128x64 basic split-k 2 8 stages");
 }
 
 /// What the chosen kernel asks for, of which the GEMMs' barriers on Hopper are not counted.

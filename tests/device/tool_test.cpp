@@ -400,7 +400,7 @@ TEST(GemmCommand, WritesTheTimelineOfASimulatedLaunch) {
   Scratch const scratch;
   std::string const trace = scratch.path("t.json"), svg = scratch.path("t.svg");
   run_json(
-      "gemm --m 192 --n 128 --k 128 --trans-b --sms 1 --schedule basic --tile 64x128 --split-k 1 --trace " +
+      "gemm --m 192 --n 64 --k 128 --trans-b --sms 1 --schedule basic --tile 64x64 --cluster 1x1 --split-k 1 --trace " +
       trace + " --svg " + svg);
   EXPECT_THAT(rows_of(trace), ::testing::UnorderedElementsAre("producer", "consumer 0", "TMA load",
                                                               "tensor core", "TMA store"))
@@ -419,7 +419,7 @@ TEST(GemmCommand, ShowsAsManyCtasAsAskedForAndTheirBarriers) {
     return std::count(rows.begin(), rows.end(), name);
   };
   std::string const problem =
-      "gemm --m 256 --n 128 --k 64 --trans-b --schedule basic --tile 64x128 --split-k 1 --trace " +
+      "gemm --m 256 --n 64 --k 64 --trans-b --schedule basic --tile 64x64 --cluster 1x1 --split-k 1 --trace " +
       path;
   run_json(problem);
   EXPECT_EQ(count("tensor core"), 2);
@@ -601,7 +601,7 @@ TEST(KernelCommands, AnswerBadInputWithASentence) {
   expect_refused("gemm --dtype tf32 --trans-b --trans-a", "A is stored as (k, m)");
   expect_refused("gemm --dtype e4m3 --in-b f16 --trans-b", "in is e4m3 and in_b is f16");
   expect_refused("gemm --dtype e4m3 --trans-b --k 100", "lda is 100 elements");
-  expect_refused("gemm --dtype e4m3 --trans-b --arch sm80", "sm_90 only");
+  expect_refused("gemm --dtype e4m3 --trans-b --arch sm80", "sm_90 and sm_100 only");
   expect_refused("gemm --tile 128", "--tile is '128'");
   expect_refused("gemm --tile 100x100", "what was asked for");
   expect_refused("gemm --measure", "only a GPU has times to measure");
@@ -660,8 +660,9 @@ TEST(InfoCommand, ListsMachinesAndConfigurations) {
   json const info = json::parse(r.output);
   EXPECT_EQ(info["machines"][0]["name"], "simulated sm_80");
   EXPECT_EQ(info["machines"][1]["compute_capability"], 90);
-  EXPECT_TRUE(info["machines"][2].contains("unusable") ||
-              info["machines"][2]["simulated"] == false);
+  EXPECT_EQ(info["machines"][2]["compute_capability"], 100);
+  EXPECT_TRUE(info["machines"][3].contains("unusable") ||
+              info["machines"][3]["simulated"] == false);
   EXPECT_GE(info["kernels"]["attention_sm80"].size(), 10u);
   for (auto const& [kernel, table] : info["kernels"].items())
     for (auto const& c : table) {

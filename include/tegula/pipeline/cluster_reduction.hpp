@@ -3,7 +3,6 @@
 #include "tegula/arch/cluster.hpp"
 #include "tegula/arch/mbarrier.hpp"
 #include "tegula/arch/special_registers.hpp"
-#include "tegula/arch/warp.hpp"
 #include "tegula/tensor/fragment.hpp"
 #include "tegula/tensor/shared.hpp"
 #include "tegula/tensor/vector.hpp"
@@ -49,12 +48,11 @@ template <class Sums, class Share, int Ctas, int Threads> class ClusterReduction
     mbarrier_arrive_expect_tx(shared_address(&barriers.given), sizeof(Tile), where);
   }
 
-  /// All lanes of a warp: it uses no longer what lies in the tile's memory. Waits until no warp of
-  /// the cluster does.
+  /// All lanes of a warp, together: it uses no longer what lies in the tile's memory. Waits until
+  /// no warp of the cluster does.
   TEGULA_DEVICE void meet(SourceLocation where = SourceLocation::current()) const {
     SharedAddr const ready = shared_address(&barriers_.ready, where);
     int const lane = lane_id();
-    warp::sync(warp::kAllLanes, where);  // the warp's other lanes are done, too
     if (lane < Ctas) mbarrier_arrive_cluster(mapa(ready, lane, where), where);
     mbarrier_wait_parity(ready, 0, where);
   }

@@ -303,7 +303,9 @@ template <TiledMmaSpec S> struct TiledMma {
   /// moves between threads; refused where one would have to.
   template <TiledMmaSpec From, class M>
   TEGULA_DEVICE static auto operand_a(TiledMma<From> const& from, Fragment<float, M> const& c) {
-    return operand_a<detail::Unpermuted<TiledMma<From>::n>>(from, c);
+    using Order = detail::Unpermuted<TiledMma<From>::n>;
+    static_assert(AsOperandA<From, Order>::same);
+    return operand_a<Order>(from, c);
   }
   /// The same with the other product's columns in another order: A's k is column Order::value(k).
   /// B's k must be in that order too; then the sum is over the same pairs.

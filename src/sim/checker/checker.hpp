@@ -136,12 +136,9 @@ class Checker {
     };
     std::vector<Init> inits;
     std::size_t fenced_inits = 0;
-    std::uint32_t started_peers = 0;  ///< CTAs of the cluster that it has accessed
-    PhaseHistory* waited = nullptr;   ///< the mbarrier that it has waited for last
-    TensorFences tensor;
-    /// The mbarriers at which its tcgen05.commits have arrived, and when last: each stands for all
-    /// that the thread started before.
-    std::map<int, Time> committed;
+    std::uint32_t started_peers = 0;        ///< CTAs of the cluster that it has accessed
+    PhaseHistory* waited = nullptr;         ///< the mbarrier that it has waited for last
+    std::unique_ptr<TensorHistory> tensor;  ///< null: it has none
   };
   struct OfCta {
     explicit OfCta(Causality const& causality) : shadow(causality) {}
@@ -159,6 +156,17 @@ class Checker {
     return of(cta).mbarriers[static_cast<std::size_t>(mbarrier.number)];
   }
   OfThread& of(Thread const& thread) { return threads_[static_cast<std::size_t>(thread.agent)]; }
+  /// What orders a thread's operations on tensor memory: made when it is first asked for ...
+  static TensorHistory& history(OfThread& thread) {
+    if (thread.tensor == nullptr) thread.tensor = std::make_unique<TensorHistory>();
+    return *thread.tensor;
+  }
+  /// ... but not for a look at its fences.
+  TensorFences const& fences(int thread) const {
+    static TensorFences const none;
+    auto const& history = threads_[static_cast<std::size_t>(thread)].tensor;
+    return history == nullptr ? none : history->fences;
+  }
   /// The agent of a lane of the current warp.
   static int agent(Cta const& cta, int lane) {
     Thread const& self = cta.current_thread();

@@ -25,8 +25,7 @@ void Checker::start(Cluster& cluster, GlobalOrder* order) {
     thread.fenced_inits = 0;
     thread.started_peers = 0;
     thread.waited = nullptr;
-    thread.tensor = {};
-    thread.committed.clear();
+    thread.tensor.reset();
   }
   while (static_cast<int>(ctas_.size()) < cluster.ctas())
     ctas_.push_back(std::make_unique<OfCta>(agents_.causality()));

@@ -24,7 +24,7 @@ char const* verb(bool write) { return write ? "writes" : "reads"; }
 void Checker::tensor_fenced(Cta& cta, bool before) {
   Thread const& thread = cta.current_thread();
   Causality& causality = agents_.causality();
-  TensorFences& own = of(thread).tensor;
+  TensorFences& own = history(of(thread)).fences;
   if (before) {
     own.before.push_back(causality.tick());
   } else {
@@ -102,7 +102,7 @@ TensorOrder Checker::tensor_order(Thread const& issuer, bool of_warp,
       best = order;
   };
   for (int thread = first; thread < first + count && best != TensorOrder::ordered; ++thread) {
-    TensorFences const& own = threads_[static_cast<std::size_t>(thread)].tensor;
+    TensorFences const& own = fences(thread);
     if (by_mbarrier) {
       if (!causality.known(thread, stamp.agent, stamp.time)) continue;
       bool const issued_it = stamp.issuer == thread;
@@ -112,9 +112,9 @@ TensorOrder Checker::tensor_order(Thread const& issuer, bool of_warp,
     }
     for (int lane = stamp.agent; lane < stamp.agent + 32; ++lane) {
       if (!causality.known(thread, lane, stamp.time)) continue;
-      auto const& fences = threads_[static_cast<std::size_t>(lane)].tensor.before;
-      auto const fence = std::lower_bound(fences.begin(), fences.end(), stamp.time);
-      if (fence == fences.end() || !causality.known(thread, lane, *fence + 1)) {
+      auto const& before = fences(lane).before;
+      auto const fence = std::lower_bound(before.begin(), before.end(), stamp.time);
+      if (fence == before.end() || !causality.known(thread, lane, *fence + 1)) {
         found(TensorOrder::no_fence_before);
       } else {
         found(own.after[lane] > *fence ? TensorOrder::ordered : TensorOrder::no_fence_after);
@@ -280,8 +280,9 @@ void Checker::commit_arrived(Cta& cta, MbarrierState const& mbarrier, InFlight c
     agents_.note_landing(own.agent, covered->remembered.site, *covered);
   }
   causality.tick();
-  thread.committed[own.agent] = now;
-  for (auto const& [agent, time] : thread.committed) causality.tell(own.arriving, agent, time);
+  std::map<int, Time>& committed = history(thread).committed;
+  committed[own.agent] = now;
+  for (auto const& [agent, time] : committed) causality.tell(own.arriving, agent, time);
   // What the products came after is over, too: the loads of their operands, the grids before this.
   auto const issuer = commits_.extract(&operation);
   if (!issuer.empty()) causality.merge(own.arriving, issuer.mapped());

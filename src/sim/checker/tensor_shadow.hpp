@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "checker/causality.hpp"
@@ -39,6 +40,14 @@ enum class TensorOrder : std::uint8_t {
 struct TensorFences {
   std::vector<Time> before;  ///< when it executed each before_thread_sync
   Times after;               ///< what it knew at its latest after_thread_sync
+};
+
+/// What a thread has done that orders its operations on tensor memory.
+struct TensorHistory {
+  TensorFences fences;
+  /// The mbarriers at which its tcgen05.commits have arrived, and when last: each stands for all
+  /// that the thread started before.
+  std::map<int, Time> committed;
 };
 
 /// A CTA's tensor memory. It takes room when columns are allocated.
