@@ -52,7 +52,7 @@ template <class F> void for_each_finding(F f) {
 /// Of tensor memory: a warp accesses it as a whole, and its columns are no buffer's. What the
 /// gallery's kernels of it share stands in one file.
 bool is_of_tensor_memory(Finding const& f) {
-  return f.message.find("tensor memory") != std::string::npos;
+  return f.message.find("tcgen05") != std::string::npos;
 }
 
 TEST(Findings, SayWhereAndWho) {
