@@ -32,7 +32,7 @@ std::string tma_obstacle(GemmArguments const& arguments);
 /// What a Hopper GPU does in which time, beside what DeviceProperties say of the one at hand. Tuned
 /// for speed, not correctness: a wrong value chooses a slower configuration, never a wrong result.
 /// Most values are those, within what is plausible, whose choices lost least against the best of
-/// some 60 configurations, and whose predictions erred least, at half of 510 random problems of
+/// up to 35 configurations, and whose predictions erred least, at half of 660 random problems of
 /// bf16 and e4m3 as measured on an H200 on 2026-11-22 (docs/performance.md has what the choices
 /// lose at others). A launch is timed from event to event.
 struct GemmCostModel {
