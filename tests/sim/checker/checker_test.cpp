@@ -183,7 +183,7 @@ TEST(Checker, MisalignedSharedAccess) {
 }
 
 struct MisalignedGlobal : Broken {
-  static constexpr int line = __LINE__ + 1;
+  static constexpr int line = __LINE__ + 2;
   void operator()(Params const& p, SharedStorage&) const {
     ld_global<float>(p.in + 2 + 4 * lane_id());
   }

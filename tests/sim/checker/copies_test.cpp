@@ -152,7 +152,7 @@ template <int K, bool Rewritten = false> struct MultipliesBy {
     template <class F> void name_buffers(F&& name) { name("B", b); }
   };
   static constexpr int threads = 128;
-  static constexpr int load = __LINE__ + 8, line = __LINE__ + 20;
+  static constexpr int load = __LINE__ + 8, line = __LINE__ + 22;
 
   void operator()(Params const& p, SharedStorage& smem) const {
     SharedAddr const full = shared_address(&smem.full);

@@ -297,7 +297,7 @@ struct ReadsConstant : Dependent {
   }
 };
 struct WritesConstant : Broken {
-  static constexpr int line = __LINE__ + 1;
+  static constexpr int line = __LINE__ + 2;
   void operator()(Params const& p, SharedStorage&) const {
     st_global(p.in + 4 * lane_id(), Word{1});
   }

@@ -452,7 +452,7 @@ TEST(TmaChecker, ReadOfWhatAStoreHasNotWrittenYet) {
 
 /// Stores what threads wrote, without a fence between the proxies.
 struct StoreUnfenced : BrokenTma {
-  static constexpr int line = __LINE__ + 5;
+  static constexpr int line = __LINE__ + 6;
   void operator()(Params const& p, SharedStorage& smem) const {
     for (int row = 0; row < 8; ++row)
       st_shared(shared_address(&smem.tile[row][thread_idx()]), 1.0f);

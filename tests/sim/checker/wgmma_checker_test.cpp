@@ -64,7 +64,7 @@ TEST(WgmmaChecker, TheFirstNeedsAFence) {
 }
 
 struct ScaledWithoutFence : BrokenWgmma {
-  static constexpr int line = __LINE__ + 8;
+  static constexpr int line = __LINE__ + 9;
   void operator()(Params const&, SharedStorage& smem) const {
     clear_both(smem);
     float d[8] = {};
@@ -188,7 +188,7 @@ TEST(WgmmaChecker, OperandsAreWritten) {
 }
 
 struct ReadsWithoutProxyFence : BrokenWgmma {
-  static constexpr int line = __LINE__ + 7;
+  static constexpr int line = __LINE__ + 8;
   void operator()(Params const&, SharedStorage& smem) const {
     clear_both(smem);
     if (thread_idx() == 0)
@@ -230,7 +230,7 @@ TEST(WgmmaChecker, OperandsHaveArrived) {
 }
 
 struct OverwritesOperand : BrokenWgmma {
-  static constexpr int line = __LINE__ + 9;
+  static constexpr int line = __LINE__ + 11;
   void operator()(Params const&, SharedStorage& smem) const {
     clear_both(smem);
     float d[8] = {};

@@ -255,7 +255,7 @@ TEST(InFlightQueue, RandomCompletionKeepsTheOrderOfThoseThatHaveOne) {
 
 template <int Kind> struct TouchesALoad : Flights {
   static constexpr int load_line = __LINE__ + 4;
-  static constexpr int line = __LINE__ + 7;
+  static constexpr int line = __LINE__ + (Kind == 0 ? 7 : 8);
   void operator()(Params const& p, SharedStorage& smem) const {
     make_full(smem, 0);
     if (thread_idx() == 0) load(smem, 0, p.in);
@@ -517,7 +517,7 @@ struct Pairs : Flights {
 /// CTA 1 arrives at CTA 0's mbarrier, which is right only where CTA 0 waits for that, or for
 /// the cluster.
 template <int Waits> struct ArrivesAndIsGone : Pairs {
-  static constexpr int line = __LINE__ + 7;
+  static constexpr int line = __LINE__ + 8;
   void operator()(Params const&, SharedStorage& smem) const {
     if (thread_idx() == 0) {
       mbarrier_init(empty(smem, 2), 1);
@@ -544,7 +544,7 @@ TEST(ExitChecker, AnArrivalOfAPeerThatNobodyWaitsForAtEverySchedule) {
 
 /// CTA 1 reads CTA 0's tile; the cluster's barrier comes after that, or only before.
 template <bool Waits> struct ReadsAndIsGone : Pairs {
-  static constexpr int line = __LINE__ + 4;
+  static constexpr int line = __LINE__ + 5;
   void operator()(Params const&, SharedStorage& smem) const {
     if (warp_id() == 0) st_shared(tile(smem, 0) + 4u * static_cast<SharedAddr>(lane_id()), 9u);
     cluster::sync();
