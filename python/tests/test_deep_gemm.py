@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -139,11 +140,12 @@ def test_groups_of_k(rng: np.random.Generator, adds: bool) -> None:
     a, b = ((np.concatenate([pair[i][0] for pair in each]), np.concatenate([pair[i][1] for pair in each])) for i in (0, 1))
     by_k = [np.asfortranarray(x[0]) for x in (a, b)]
     flat = [np.concatenate([pair[i][0].T.reshape(-1) for pair in each]) for i in (0, 1)]
-    for call in (
+    calls: list[Callable[[Any], None]] = [
         lambda d: dg.k_grouped_fp8_gemm_tn_contiguous((by_k[0], a[1]), (by_k[1], b[1]), d, ks, ks_tensor, c),
         lambda d: dg.k_grouped_fp8_gemm_nt_contiguous((by_k[0].T, a[1]), (by_k[1].T, b[1]), d, ks, ks_tensor, c),
         lambda d: dg.k_grouped_fp8_gemm_nt_contiguous((flat[0], a[1]), (flat[1], b[1]), d, ks, ks_tensor, c),
-    ):
+    ]
+    for call in calls:
         d = np.full((3, m, n), 7, np.float32)
         call(d)
         for g in range(3):
@@ -154,12 +156,13 @@ def test_groups_of_k(rng: np.random.Generator, adds: bool) -> None:
 
 def test_bf16(rng: np.random.Generator) -> None:
     a, b, d = values(rng, 33, 72).astype(BF16), values(rng, 40, 72).astype(BF16), np.zeros((33, 40), BF16)
-    for call in (
+    calls: list[Callable[[], None]] = [
         lambda: dg.bf16_gemm_nt(a, b, d),
         lambda: dg.bf16_gemm_nn(a, b.T, d),
         lambda: dg.bf16_gemm_tn(a.T, b.T, d),
         lambda: dg.bf16_gemm_tt(a.T, b, d),
-    ):
+    ]
+    for call in calls:
         d[:] = 0
         call()
         hold(d, a.astype(np.float64), b.astype(np.float64))
@@ -189,7 +192,7 @@ I = np.zeros(8, np.int32)
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: dg.fp8_gemm_nt(A[0], B, D), "a is ndarray; a pair of elements and scales is needed"),
+        (lambda: dg.fp8_gemm_nt(cast(Any, A[0]), B, D), "a is ndarray; a pair of elements and scales is needed"),
         (lambda: dg.fp8_gemm_nt(A, B, D[:, :8]), "d has the shape (8, 8), and the result's is (8, 16)"),
         (lambda: dg.fp8_gemm_nt(A, B, D, recipe=(1, 1, 1)), "recipe is (1, 1, 1); (1, 128, 128) and"),
         (lambda: dg.fp8_gemm_nt(A, (B[0], A[1]), D), "b's scales are of f32 and have the shape (8, 1); f32 of (1, 1)"),
