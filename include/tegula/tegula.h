@@ -256,12 +256,23 @@ typedef struct tegula_token_strides {
  * Query i stands at key i + seq_k - seq_q. With `causal` it sees no key behind that place, with a
  * window only the keys from window_left before it to window_right behind it; a query that sees none
  * gives zeros. With a softcap c a score s becomes c tanh(s / c). A sink is one more score of every
- * row of its head, which has no value. A head_dim_v of its own, windows, softcap and sinks need an
- * sm_90.
+ * row of its head, which has no value.
+ *
+ * With cu_seqlens_q, q and o are packed: (total_q, heads, head_dim), sequence b has the queries
+ * from cu_seqlens_q[b] up to cu_seqlens_q[b + 1], seq_q is at least the largest number of them, lse
+ * is (heads, total_q), and strides of the batch do not count. cu_seqlens_k is the same of k and v.
+ * With seqused_k, sequence b has the first seqused_k[b] keys of those that there are. With a
+ * page_table, k and v are (pages, page_size, kv_heads, head_dim), and key j of sequence b is token
+ * j % page_size of page page_table[b * page_table_stride + j / page_size].
+ *
+ * With a workspace of tegula_attention_workspace bytes, few queries on many keys are computed by
+ * more CTAs, each on a part of the keys.
+ *
+ * e4m3, a head_dim_v of its own, windows, softcap, sinks, lengths and pages need an sm_90.
  */
 typedef struct tegula_attention_arguments {
   size_t struct_size;
-  int32_t dtype;    /**< of q, k, v and o: f16 or bf16 */
+  int32_t dtype;    /**< of q, k and v: f16, bf16 or e4m3 */
   int32_t causal;   /**< 0 */
   int64_t batch;    /**< 1 */
   int64_t heads;    /**< 1 */
@@ -283,6 +294,33 @@ typedef struct tegula_attention_arguments {
   int64_t window_left, window_right; /**< left out: all keys; to the right with `causal` none */
   float const* sink;                 /**< optional: a score for each head */
   float softcap;                     /**< 0: scores are not capped */
+
+  /* Factors of e4m3: an element stands for itself times that of its batch and key head. */
+  float const* q_descale; /**< optional, (batch, kv_heads) */
+  float const* k_descale;
+  float const* v_descale;
+  /** Elements, of all three; left out: contiguous. 0 and 0: each is one factor for all. */
+  int64_t descale_batch_stride, descale_head_stride;
+
+  /* Sequences of their own lengths. */
+  int32_t const* cu_seqlens_q; /**< optional, (batch + 1), ascending from 0 */
+  int32_t const* cu_seqlens_k;
+  int32_t const* seqused_k; /**< optional, (batch) */
+  int64_t total_q;          /**< tokens of q and o; with cu_seqlens_q */
+  int64_t total_k;          /**< of k and v; with cu_seqlens_k */
+
+  /* Paged keys. */
+  int32_t const* page_table; /**< optional, (batch, pages of seq_k keys) */
+  int64_t page_table_stride; /**< elements from sequence to sequence; left out: of a dense table */
+  int64_t pages;             /**< of k and v; with page_table */
+  int64_t page_size;         /**< tokens: 16, 32, 64, or a multiple of 128 */
+
+  /* Keys in several parts. */
+  void* workspace; /**< optional: aligned to 16 bytes, for one launch at a time; of a simulated
+                      machine's launch it is not touched */
+  int64_t workspace_bytes; /**< of it; 0 */
+  int64_t splits;          /**< parts of the most keys; left out: chosen */
+  int32_t out;             /**< tegula_dtype of o; left out: bf16 of e4m3, else dtype */
 } tegula_attention_arguments;
 
 void tegula_attention_arguments_init(tegula_attention_arguments* arguments, size_t struct_size);
@@ -292,6 +330,12 @@ tegula_status tegula_attention(tegula_machine* machine, tegula_attention_argumen
 /** As tegula_gemm_choice. */
 tegula_status tegula_attention_choice(tegula_machine* machine,
                                       tegula_attention_arguments const* arguments, char** text);
+
+/** Bytes of a workspace with which keys are computed in as many parts as are best; 0 where that is
+ * one. */
+tegula_status tegula_attention_workspace(tegula_machine* machine,
+                                         tegula_attention_arguments const* arguments,
+                                         int64_t* bytes);
 
 /** A call on a GPU whose arguments have been checked and whose kernel has been chosen: what is left
  * is to queue it. The memory that the arguments pointed to must be there when it is run. */

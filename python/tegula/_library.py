@@ -69,6 +69,18 @@ class AttentionArguments(ctypes.Structure):
         *((name, c_int64) for name in ("head_dim_v", "window_left", "window_right")),
         ("sink", c_void_p),
         ("softcap", c_float),
+        *((f"{name}_descale", c_void_p) for name in "qkv"),
+        ("descale_batch_stride", c_int64),
+        ("descale_head_stride", c_int64),
+        *((name, c_void_p) for name in ("cu_seqlens_q", "cu_seqlens_k", "seqused_k")),
+        ("total_q", c_int64),
+        ("total_k", c_int64),
+        ("page_table", c_void_p),
+        *((name, c_int64) for name in ("page_table_stride", "pages", "page_size")),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_int64),
+        ("splits", c_int64),
+        ("out", c_int32),
     ]
 
 
@@ -100,6 +112,7 @@ _FALLIBLE: dict[str, list[Any]] = {
     "gemm_choice": [c_void_p, POINTER(GemmArguments), _TEXT],
     "attention": [c_void_p, POINTER(AttentionArguments), c_void_p, POINTER(c_void_p)],
     "attention_choice": [c_void_p, POINTER(AttentionArguments), _TEXT],
+    "attention_workspace": [c_void_p, POINTER(AttentionArguments), POINTER(c_int64)],
     "gemm_prepare": [c_void_p, POINTER(GemmArguments), POINTER(c_void_p)],
     "attention_prepare": [c_void_p, POINTER(AttentionArguments), POINTER(c_void_p)],
     "launch_run": [c_void_p, c_void_p],
