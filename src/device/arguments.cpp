@@ -72,6 +72,10 @@ class AttentionChecker : Checker {
       refuse_argument(
           "attention: exponential is {}; it must be Exponential::ex2_approx or Exponential::polynomial.",
           static_cast<int>(a_.exponential));
+    if (a_.precise && a_.dtype != DType::e4m3)
+      refuse_argument(
+          "attention: precise is {} and dtype is {}; it must be left out: it is of e4m3 alone.",
+          *a_.precise, to_string(a_.dtype));
     if (a_.dtype == DType::e4m3 && a_.exponential != Exponential::ex2_approx)
       refuse_argument(
           "attention: exponential is polynomial and dtype is e4m3, which is computed with "
@@ -431,6 +435,7 @@ std::string to_string(AttentionArguments const& arguments) {
   if (a.window_right) s += fmt::format(", window_right {}", *a.window_right);
   if (a.softcap != 0) s += fmt::format(", softcap {}", a.softcap);
   if (a.sink != nullptr) s += ", with a sink";
+  if (a.precise && !*a.precise) s += ", fast sums";
   if (*a.out != default_output(a.dtype)) s += fmt::format(", {} out", to_string(*a.out));
   if (a.cu_seqlens_q != nullptr) s += fmt::format(", {} queries in all", a.total_q);
   if (a.cu_seqlens_k != nullptr) s += fmt::format(", {} keys in all", a.total_k);
@@ -465,6 +470,7 @@ AttentionArguments with_defaults(AttentionArguments const& arguments) {
   fill_in(a.scale, 1.0f / std::sqrt(static_cast<float>(a.head_dim)));
   fill_in(a.out, default_output(a.dtype));
   fill_in(a.descale_stride, DescaleStrides{*a.kv_heads, 1});
+  if (a.dtype == DType::e4m3) fill_in(a.precise, true);
   return a;
 }
 

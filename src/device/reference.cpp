@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -73,6 +74,7 @@
 //   - P V is summed by the fp8 rule, where the products are known to eta and u_in relative, and
 //     absolutely; the order of the steps, from the last block of keys to the first, makes no
 //     difference to the largest partial sum that is taken. Rescaling O multiplies its error too.
+//     With `precise`, partial sums are those of a block's steps, and blocks are added up in f32.
 //   Then one rounding to the output type. The log-sum-exp errs by eta and the sum's part absolutely
 //   (d ln x = dx / x), by lg2.approx's 2^-22 absolute and relative, and by a few roundings of
 //   A + |lse|.
@@ -203,11 +205,12 @@ constexpr std::int64_t kFp8Step = 32;
 double least_normal(DType type) { return type == DType::e4m3 ? 0x1p-6 : 0x1p-14; }
 
 /// The error of a sum of products of fp8, by the rule above, step by step. The products may be
-/// known to `relative` only, and in absolute terms to `absolute` each.
+/// known to `relative` only, and in absolute terms to `absolute` each. With `promotes`, at most
+/// kPromotedSteps steps in a row are summed by the tensor core, and their sums in f32.
 class Fp8Sum {
  public:
-  explicit Fp8Sum(double relative = 0, double absolute = 0)
-      : relative_(relative), absolute_(absolute) {}
+  explicit Fp8Sum(double relative = 0, double absolute = 0, bool promotes = false)
+      : relative_(relative), absolute_(absolute), promotes_(promotes) {}
 
   /// A product, and its largest magnitude where subnormal factors count as the least normal ones.
   void add(double product, double aligned) {
@@ -218,7 +221,14 @@ class Fp8Sum {
   void end_step() {
     most_ = std::max(most_, sum_);
     least_ = std::min(least_, sum_);
-    double const partial = most_ - least_ + magnitude_ + error_;
+    std::rotate(steps_.begin(), steps_.begin() + 1, steps_.end());
+    steps_.back() = {std::abs(sum_ - before_), magnitude_, error_};
+    before_ = sum_;
+    double partial = most_ - least_ + magnitude_ + error_;
+    if (promotes_) {
+      partial = magnitude_ - steps_.front().magnitude + error_ - steps_.front().error;
+      for (Step const& step : steps_) partial += step.sum;
+    }
     error_ += 0x1p-13 * (33 * std::max((1 + relative_) * largest_ + absolute_, partial) + partial);
     largest_ = 0;
   }
@@ -226,10 +236,17 @@ class Fp8Sum {
   double error() const { return error_; }
 
  private:
+  static constexpr int kPromotedSteps = 8;  // 256 keys, a block's at most
+  /// The magnitude of a step's sum; the errors before it.
+  struct Step {
+    double sum = 0, magnitude = 0, error = 0;
+  };
   double relative_, absolute_;
-  double sum_ = 0, most_ = 0, least_ = 0;
-  double magnitude_ = 0;  ///< of the products' own errors
-  double largest_ = 0;    ///< of the step
+  bool promotes_;
+  double sum_ = 0, before_ = 0, most_ = 0, least_ = 0;
+  std::array<Step, kPromotedSteps + 1> steps_{};  ///< the last ones
+  double magnitude_ = 0;                          ///< of the products' own errors
+  double largest_ = 0;                            ///< of the step
   double error_ = 0;
 };
 
@@ -539,7 +556,7 @@ class AttentionRow {
   void output(double const* v, double* o, double* bound) const {
     std::int64_t const dim = *a_.head_dim_v;
     double const products =
-        fp8() ? 3 * kU : mma_error(keys() + 8 * static_cast<std::int64_t>(blocks()));
+        fp8() ? (3 + blocks()) * kU : mma_error(keys() + 8 * static_cast<std::int64_t>(blocks()));
     double const relative = 2.01 * eta_ + summation() + 4 * kU + unit_roundoff(a_.dtype) + products;
     double const absolute = underflow_of_p() / sum_;
     for (std::int64_t d = 0; d < dim; ++d) {
@@ -593,7 +610,7 @@ class AttentionRow {
     double const least = least_normal(DType::e4m3), least_p = least / kLargestP;
     double largest = 0;
     for (std::int64_t j = begin; j < end; ++j) largest = std::max(largest, std::abs(v[j * stride]));
-    Fp8Sum sum(1.01 * (eta_ + unit_roundoff(DType::e4m3)), underflow_of_p() * largest);
+    Fp8Sum sum(1.01 * (eta_ + unit_roundoff(DType::e4m3)), underflow_of_p() * largest, *a_.precise);
     for (std::int64_t step = begin; step < end; step += kFp8Step) {
       for (std::int64_t j = step; j < std::min(end, step + kFp8Step); ++j) {
         std::int64_t const i = j - first_;

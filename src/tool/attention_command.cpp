@@ -52,7 +52,7 @@ struct Options {
   std::optional<int> window_left, window_right;
   std::optional<int> splits;  // as many as are best
   SequenceOptions sequences;
-  bool causal = false, json = false, lines = false, explain = false;
+  bool causal = false, fast_sums = false, json = false, lines = false, explain = false;
   int repeat = 1;
   struct {
     std::string kernel;
@@ -262,6 +262,7 @@ Problem read_problem(Options o) {
                                                      ? Exponential::polynomial
                                                      : Exponential::ex2_approx};
   arguments.splits = o.splits;
+  if (o.fast_sums) arguments.precise = false;
   sequences->put(arguments);
   TokenExtents const q_tokens = query_extents(arguments), k_tokens = key_extents(arguments);
   arguments.q_stride = strides(q_tokens.seq, heads, head_dim, heads_first);
@@ -514,6 +515,9 @@ void add_attention_command(Command const& app) {
   };
   window("--window-left", o.window_left, "keys before a query's place that it sees (all)");
   window("--window-right", o.window_right, "keys behind it (all; with --causal none)");
+  command.add_flag("--fast-sums", o.fast_sums,
+                   "of e4m3: sums over keys have the tensor core's 13 bits (f32), which is faster "
+                   "and loses the mean of many values");
   command.add_option("--softcap", o.softcap, "a score s becomes softcap tanh(s / softcap) (no cap)")
       .check(positive_number());
   command

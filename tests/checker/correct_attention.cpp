@@ -51,6 +51,7 @@ void add_attention_sm90(std::vector<CorrectKernel>& all) {
                              .seq_q = block_m(c) + 70,
                              .seq_k = c.stages * c.block_n + 9,
                              .causal = i % 2 == 0,
+                             .precise = precise_of(c),
                              .exponential = c.exponential};
     all.push_back({"attention_sm90", to_string(c), [p, i](sim::Options const& options) {
                      return outcome_of([&](Outcome& outcome) {

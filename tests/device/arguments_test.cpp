@@ -211,6 +211,8 @@ TEST(AttentionArguments, AreRefusedWithASentenceEach) {
   cases.push_back({"fp8 head dim",
                    fp8([](A& a) { a.head_dim = 72; }),
                    {"head_dim is 72; multiples of 16 from 16 to 256"}});
+  cases.push_back(
+      {"precise", [](A& a) { a.precise = false; }, {"precise is false and dtype is", "left out"}});
   cases.push_back({"fp8 exponential",
                    fp8([](A& a) { a.exponential = Exponential::polynomial; }),
                    {"exponential is polynomial and dtype is e4m3"}});

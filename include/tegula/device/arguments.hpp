@@ -118,6 +118,9 @@ struct AttentionArguments {
   float const* v_descale = nullptr;  ///< likewise
   /// Of all three. Left out: contiguous. {0, 0}: each is one factor for the whole tensor.
   std::optional<DescaleStrides> descale_stride = {};
+  /// Of e4m3 alone: whether sums over keys are kept in f32, and not in the tensor core's 13 bits,
+  /// which lose the mean of many values (docs/hopper_attention.md, "In fp8"). Left out: yes.
+  std::optional<bool> precise = {};
   Exponential exponential = Exponential::ex2_approx;
 
   // Sequences of their own lengths: int32, on the device.

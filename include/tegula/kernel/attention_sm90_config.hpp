@@ -32,6 +32,10 @@ struct AttentionSm90Config {
   int stages = 2;
   Exponential exponential = Exponential::ex2_approx;
   bool serving = false;
+  /// Of 8-bit operands, of whose products' sums the tensor core keeps 13 bits: columns of O whose
+  /// P V of one block of keys is computed at a time, and added to O in f32. 0: the tensor core adds
+  /// blocks up.
+  int promoted = 0;
 
   constexpr bool operator==(AttentionSm90Config const&) const = default;
 };

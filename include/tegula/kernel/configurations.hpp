@@ -97,13 +97,19 @@ constexpr AttentionSm90Config with_polynomial(AttentionSm90Config tile) {
   return tile;
 }
 
-/// Those of e4m3. Head dim 128 has two, of which the larger is chosen. Three consumers at head dim
-/// 64 spill registers from blocks of 128 keys on.
+/// Those of e4m3: that add up blocks of keys in the tensor core, and, with as many keys in a block
+/// as spill no registers, in f32. Three consumers at head dim 64 spill from blocks of 128 keys on.
 inline constexpr AttentionSm90Config attention_sm90_fp8_tiles[] = {
     {.head_dim = 64, .head_dim_v = 64, .block_n = 160},
     {.head_dim = 128, .head_dim_v = 128, .block_n = 224},
-    {.head_dim = 128, .head_dim_v = 128, .block_n = 128},
+    {.head_dim = 160, .head_dim_v = 160, .block_n = 160},
+    {.head_dim = 192, .head_dim_v = 192, .block_n = 160},
     {.head_dim = 256, .head_dim_v = 256, .block_n = 96},
+    {.head_dim = 64, .head_dim_v = 64, .block_n = 160, .promoted = 64},
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 160, .promoted = 64},
+    {.head_dim = 160, .head_dim_v = 160, .block_n = 128, .promoted = 80},
+    {.head_dim = 192, .head_dim_v = 192, .block_n = 96, .promoted = 64},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 64, .promoted = 64},
 };
 
 /// Those for serving: one consumer where a tile has few rows, for which K and V stream through as
@@ -541,10 +547,11 @@ struct AttentionSm90Family {
   template <Config C> using Kernel = AttentionSm90<C>;
   static constexpr auto table = detail::attention_sm90_table();
 
-  /// bf16 at every tile; the polynomial and f16 where the tile is smallest; e4m3 at each head dim.
+  /// bf16 at every tile; the polynomial and f16 where the tile is smallest; e4m3 at each head dim
+  /// with sums in f32, and at one with the tensor core's.
   /// For serving, bf16 at the smaller tiles.
   static constexpr bool is_representative(Config const& c) {
-    if (c.dtype == DType::e4m3) return c.head_dim != 128 || c.block_n == 224;
+    if (c.dtype == DType::e4m3) return c.promoted > 0 || c.head_dim == 128;
     if (c.serving)
       return c.dtype == DType::bf16 &&
              (c.head_dim == 64 || (c.head_dim == 128 && c.consumers == 1));
