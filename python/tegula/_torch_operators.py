@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
@@ -73,8 +73,7 @@ def launch(function: Any, device: torch.device, arguments: Any) -> None:
         _problems.launch(function, machine, arguments, torch.cuda.current_stream(device).cuda_stream, False)
 
 
-@torch.library.custom_op("tegula::gemm", mutates_args=())
-def _gemm_op(
+def _gemm(
     a: Tensor,
     b: Tensor,
     c: Tensor | None,
@@ -111,16 +110,20 @@ def _gemm_type(a: Tensor, out_dtype: torch.dtype | None) -> torch.dtype:
     return out_dtype or (torch.bfloat16 if eight_bits else a.dtype)
 
 
-# What a compiler is told of the results: their shapes and types.
-_gemm_op.register_fake(
-    lambda a, b, c, bias, alpha, beta, activation, out_dtype: a.new_empty(
-        _gemm_shape(a, b), dtype=_gemm_type(a, out_dtype)
-    )
-)
+def _gemm_result(
+    a: Tensor,
+    b: Tensor,
+    c: Tensor | None,
+    bias: Tensor | None,
+    alpha: float,
+    beta: float,
+    activation: str,
+    out_dtype: torch.dtype | None,
+) -> Tensor:
+    return a.new_empty(_gemm_shape(a, b), dtype=_gemm_type(a, out_dtype))
 
 
-@torch.library.custom_op("tegula::attention", mutates_args=())
-def _attention_op(
+def _attend(
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -170,8 +173,7 @@ def _attention_op(
     return out, lse if q.dim() == 4 or cu_seqlens_q is not None else lse[None]
 
 
-@_attention_op.register_fake
-def _attention_shapes(
+def _attention_results(
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -197,3 +199,23 @@ def _attention_shapes(
     of_lse = (heads, tokens) if cu_seqlens_q is not None else (q.shape[0] if q.dim() == 4 else 1, heads, tokens)
     dtype = out_dtype or (torch.bfloat16 if q.dtype == torch.float8_e4m3fn else q.dtype)
     return q.new_empty([*q.shape[:-1], v.shape[-1]], dtype=dtype), q.new_empty(of_lse, dtype=torch.float32)
+
+
+# torch.library.custom_op would do the same by decorators, and import torch._dynamo at the first call: seconds.
+_library = torch.library.Library("tegula", "DEF")
+
+
+def _define(name: str, function: Callable[..., Any], results: Callable[..., Any]) -> None:
+    """An operator, what a compiler is told of its results, and its backward pass, which is an error."""
+
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        raise RuntimeError(f"tegula::{name} has no backward kernel; call it under torch.no_grad().")
+
+    _library.define(name + torch.library.infer_schema(function, mutates_args=()))
+    _library.impl(name, function, "CompositeExplicitAutograd")
+    torch.library.register_fake(f"tegula::{name}", results, lib=_library)
+    torch.library.register_autograd(f"tegula::{name}", backward, lib=_library)
+
+
+_define("gemm", _gemm, _gemm_result)
+_define("attention", _attend, _attention_results)
