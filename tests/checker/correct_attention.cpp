@@ -16,6 +16,8 @@ CorrectKernel serving_kernel(AttentionSm90Config const& c, int number) {
                          .queries = {c.consumers == 1 ? 2 : 30, 0, 1},
                          .keys = {c.stages * c.block_n + 9, 5, 0},
                          .packed_q = true,
+                         .appended = {2, 0, 1},
+                         .packed_new = true,
                          .page_size = c.consumers == 1 ? 32 : 128,
                          .causal = true,
                          .splits = 2};

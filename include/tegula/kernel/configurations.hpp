@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <iterator>
 
+#include "tegula/kernel/append_keys_config.hpp"
 #include "tegula/kernel/attention_config.hpp"
 #include "tegula/kernel/attention_sm90_config.hpp"
 #include "tegula/kernel/family_list.hpp"
@@ -521,6 +522,7 @@ template <GemmSm90Config C> struct GemmSm90;
 template <GroupedGemmSm90Config C> struct GroupedGemmSm90;
 template <GemmInputsConfig C> struct GemmInputs;
 template <GemmSm100Config C> struct GemmSm100;
+template <AppendKeysConfig C> struct AppendKeys;
 
 /// kernel/attention_sm80.hpp
 struct AttentionSm80Family {
@@ -659,6 +661,17 @@ struct GemmInputsFamily {
   static constexpr bool is_representative(Config const&) { return true; }
 };
 
+/// kernel/append_keys.hpp
+struct AppendKeysFamily {
+  static constexpr char const* name = "append_keys";
+  using Config = AppendKeysConfig;
+  using Params = AppendKeysParams;
+  template <Config C> using Kernel = AppendKeys<C>;
+  static constexpr detail::Table<AppendKeysConfig, 1> table = {{AppendKeysConfig{}}};
+
+  static constexpr bool is_representative(Config const&) { return true; }
+};
+
 // A family is a value: configurations(gemm_sm90) are its configurations (device/launch.hpp). CMake
 // reads the families' names here.
 inline constexpr AttentionSm80Family attention_sm80;
@@ -668,11 +681,12 @@ inline constexpr GemmSm90Family gemm_sm90;
 inline constexpr GroupedGemmSm90Family grouped_gemm_sm90;
 inline constexpr GemmInputsFamily gemm_inputs;
 inline constexpr GemmSm100Family gemm_sm100;
+inline constexpr AppendKeysFamily append_keys;
 
 /// Every family. Of those that compute the same, a later one is preferred.
 using Families =
     FamilyList<AttentionSm80Family, AttentionSm90Family, GemmSm80Family, GemmSm90Family,
-               GroupedGemmSm90Family, GemmInputsFamily, GemmSm100Family>;
+               GroupedGemmSm90Family, GemmInputsFamily, GemmSm100Family, AppendKeysFamily>;
 
 /// The family of a configuration's type.
 template <class Config> using FamilyOf = typename detail::FamilyOfConfig<Config, Families>::type;
