@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import torch
@@ -21,11 +22,14 @@ _TYPES = {
     torch.float8_e5m2: "e5m2",
 }
 _INTEGERS = {torch.int32: "i32"}
-_TORCH = {name: dtype for dtype, name in _TYPES.items()}
+TORCH = {name: dtype for dtype, name in _TYPES.items()}
 
 
-def _operands(operation: str, tensors: dict[str, Tensor | None]) -> tuple[dict[str, _problems.Operand], torch.device]:
-    """The tensors that are given, as operands, and the device that they share. Raises ArgumentError."""
+def operands_of(
+    operation: str, tensors: dict[str, Tensor | None], integers: Collection[str] = ()
+) -> tuple[dict[str, _problems.Operand], torch.device]:
+    """The tensors that are given, as operands, and the device that they share; `integers` names those of int32.
+    Raises ArgumentError."""
     operands: dict[str, _problems.Operand] = {}
     device, of = torch.device("cpu"), ""
     for name, x in tensors.items():
@@ -39,7 +43,7 @@ def _operands(operation: str, tensors: dict[str, Tensor | None]) -> tuple[dict[s
             raise ArgumentError(f"{operation}: {name} is on {x.device}; tensors of a CPU or of CUDA are computed.")
         if of and x.device != device:
             raise ArgumentError(f"{operation}: {of} is on {device}, and {name} on {x.device}; they must share a device.")
-        types = _INTEGERS if name in _attention.INTEGERS else _TYPES
+        types = _INTEGERS if name in integers else _TYPES
         if x.dtype not in types:
             known = ", ".join(str(dtype).removeprefix("torch.") for dtype in types)
             raise ArgumentError(f"{operation}: {name} is of {x.dtype}; {known} are computed.")
@@ -52,16 +56,16 @@ def _operands(operation: str, tensors: dict[str, Tensor | None]) -> tuple[dict[s
     return operands, device
 
 
-def _machine(device: torch.device) -> Machine:
+def machine_of(device: torch.device) -> Machine:
     """Where the tensors of a device are computed."""
     if device.type == "cpu":
         return default_machine()
     return gpu_machine(torch.cuda.current_device() if device.index is None else device.index)
 
 
-def _launch(function: Any, device: torch.device, arguments: Any) -> None:
+def launch(function: Any, device: torch.device, arguments: Any) -> None:
     """Runs a problem where its tensors are."""
-    machine = _machine(device)
+    machine = machine_of(device)
     if device.type == "cpu":
         _problems.launch(function, machine, arguments, None, False)
         return
@@ -80,7 +84,7 @@ def _gemm_op(
     activation: str,
     out_dtype: torch.dtype | None,
 ) -> Tensor:
-    operands, device = _operands("gemm", {"a": a, "b": b, "c": c, "bias": bias})
+    operands, device = operands_of("gemm", {"a": a, "b": b, "c": c, "bias": bias})
     problem = _problems.Gemm(
         operands["a"],
         operands["b"],
@@ -91,9 +95,9 @@ def _gemm_op(
         activation=activation,
         out_dtype=None if out_dtype is None else _TYPES.get(out_dtype, str(out_dtype)),
     )
-    out = torch.empty(problem.shape, dtype=_TORCH[problem.out_type], device=device)
-    result, _ = _operands("gemm", {"out": out})
-    _launch(library.tegula_gemm, device, problem.into(result["out"]))
+    out = torch.empty(problem.shape, dtype=TORCH[problem.out_type], device=device)
+    result, _ = operands_of("gemm", {"out": out})
+    launch(library.tegula_gemm, device, problem.into(result["out"]))
     return out
 
 
@@ -140,7 +144,7 @@ def _attention_op(
 ) -> tuple[Tensor, Tensor]:
     arrays = {"q": q, "k": k, "v": v, "sink": sink, "q_descale": q_descale, "k_descale": k_descale, "v_descale": v_descale}
     arrays |= {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k, "seqused_k": seqused_k, "page_table": page_table}
-    operands, device = _operands("attention", arrays)
+    operands, device = operands_of("attention", arrays, _attention.INTEGERS)
     options = _attention.Options(
         causal=causal,
         scale=scale,
@@ -153,16 +157,16 @@ def _attention_op(
     )
     problem = _attention.Attention(operands, options, on_host=device.type == "cpu")
     # Tokens that are no sequence's: zeros, of a log-sum-exp of nothing.
-    out = (torch.empty if cu_seqlens_q is None else torch.zeros)(problem.shape, dtype=_TORCH[problem.out_type], device=device)
+    out = (torch.empty if cu_seqlens_q is None else torch.zeros)(problem.shape, dtype=TORCH[problem.out_type], device=device)
     lse = torch.empty(problem.lse_shape, dtype=torch.float32, device=device)
     if cu_seqlens_q is not None:
         lse.fill_(-torch.inf)
-    result, _ = _operands("attention", {"out": out})
+    result, _ = operands_of("attention", {"out": out})
     arguments = problem.into(result["out"], lse.data_ptr())
-    if problem.may_split and (needed := problem.workspace_bytes(_machine(device))):
+    if problem.may_split and (needed := problem.workspace_bytes(machine_of(device))):
         workspace = torch.empty(needed + 15, dtype=torch.uint8, device=device)
         problem.work_in((workspace.data_ptr() + 15) // 16 * 16, needed)
-    _launch(library.tegula_attention, device, arguments)
+    launch(library.tegula_attention, device, arguments)
     return out, lse if q.dim() == 4 or cu_seqlens_q is not None else lse[None]
 
 

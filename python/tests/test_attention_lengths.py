@@ -107,7 +107,7 @@ def test_packed_queries_on_pages(rng: np.random.Generator) -> None:
 
 def test_e4m3_with_factors(rng: np.random.Generator) -> None:
     q, k, v = values(rng, 2, 24, 4, 64, dtype=E4M3), values(rng, 2, 40, 2, 64, dtype=E4M3), values(rng, 2, 40, 2, 64, dtype=E4M3)
-    factors = {f"{name}_descale": rng.uniform(0.5, 2, (2, 2)).astype(np.float32) for name in "qkv"}
+    factors: dict[str, Any] = {f"{name}_descale": rng.uniform(0.5, 2, (2, 2)).astype(np.float32) for name in "qkv"}
     o, lse = tegula.attention(q, k, v, **factors, return_lse=True)
     assert o.dtype == BF16
     of_q = np.repeat(factors["q_descale"], 2, axis=1)

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 
 import tegula.torch as tt  # noqa: E402
 from tegula import ArgumentError  # noqa: E402
+from tegula import deep_gemm as dg  # noqa: E402
 
 BF16 = torch.bfloat16
 EPSILON = {torch.float16: 2.0**-10, BF16: 2.0**-7}
@@ -130,6 +131,32 @@ def test_e4m3() -> None:
     assert o.dtype == BF16
     exact = 2 * exact_attention(q[0], k[0], k[0], False)
     assert ((o[0].double() - exact).abs() <= 2 * (2.0**-4 + 2.0**-7)).all()  # P in e4m3
+
+
+def test_deep_gemm() -> None:
+    x, w = torch.randn(70, 256), torch.randn(2, 40, 256)
+    a, each = dg.per_token_cast_to_fp8(x.bfloat16()), [dg.per_block_cast_to_fp8(matrix) for matrix in w]
+    assert a[0].dtype == torch.float8_e4m3fn and a[1].shape == (70, 2)
+    b = torch.stack([pair[0] for pair in each]), torch.stack([pair[1] for pair in each])
+    d = torch.empty(70, 40, dtype=torch.bfloat16)
+    dg.fp8_gemm_nt(a, each[0], d)
+    assert dg.calc_diff(d, x @ w[0].t()) < 2e-3  # e4m3 keeps four bits
+    groups = torch.tensor([0] * 30 + [1] * 38 + [-1] * 2, dtype=torch.int32)
+    grouped = torch.zeros_like(d)
+    dg.m_grouped_fp8_gemm_nt_contiguous(a, b, grouped, groups)
+    assert torch.equal(grouped[:30], d[:30]) and not grouped[68:].any()
+    assert dg.calc_diff(grouped[30:68], x[30:68] @ w[1].t()) < 2e-3
+    masked = torch.zeros(2, 35, 40, dtype=torch.bfloat16)
+    of_groups = a[0].view(2, 35, 256), a[1].contiguous().view(2, 35, 2)
+    dg.m_grouped_fp8_gemm_nt_masked(of_groups, b, masked, torch.tensor([35, 4], dtype=torch.int32), 35)
+    assert torch.equal(masked[0, :30], d[:30]) and not masked[1, 4:].any()
+    gradients = torch.ones(2, 24, 40)
+    y, z = torch.randn(48, 24).bfloat16(), torch.randn(48, 40).bfloat16()
+    by_k = y.t().contiguous().t(), z.t().contiguous().t()
+    dg.k_grouped_bf16_gemm_tn_contiguous(*by_k, gradients, [16, 32], torch.tensor([16, 32], dtype=torch.int32), c=gradients)
+    assert torch.allclose(gradients[1], y[16:].float().t() @ z[16:].float() + 1, atol=1e-4)
+    with pytest.raises(ArgumentError, match="d is ndarray; a torch.Tensor is needed"):
+        dg.fp8_gemm_nt(a, each[0], d.float().numpy())
 
 
 def test_operators_keep_pytorchs_rules() -> None:

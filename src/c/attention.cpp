@@ -2,9 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <optional>
-#include <type_traits>
 
 #include "element_types.hpp"
 #include "guard.hpp"
@@ -159,31 +157,24 @@ void simulate(tegula_machine& machine, AttentionArguments const& host, tegula_re
       .name = "workspace", .address = host.workspace, .row = host.workspace_bytes};
   require_memory("attention",
                  {arrays.q, arrays.k, arrays.v, arrays.o, arrays.lse, arrays.page_table, scratch});
+  OperandsOnMachine operands(m);
+  operands.input(a.q, arrays.q), operands.input(a.k, arrays.k), operands.input(a.v, arrays.v);
+  operands.input(a.sink, arrays.sink);
+  operands.input(a.q_descale, arrays.q_descale);
+  operands.input(a.k_descale, arrays.k_descale);
+  operands.input(a.v_descale, arrays.v_descale);
+  operands.input(a.cu_seqlens_q, arrays.cu_seqlens_q);
+  operands.input(a.cu_seqlens_k, arrays.cu_seqlens_k);
+  operands.input(a.seqused_k, arrays.seqused_k);
+  operands.input(a.page_table, arrays.page_table);
+  // Tokens that are no sequence's keep what the caller has there.
+  bool const packed = host.cu_seqlens_q != nullptr;
+  operands.output(a.o, arrays.o, packed);
+  operands.output(a.lse, arrays.lse, packed);
   OnMachine const workspace(m, scratch);
   a.workspace = workspace.data();
-
-  std::list<OnMachine> inputs;
-  auto const put = [&](auto& pointer, HostArray const& array) {
-    inputs.emplace_back(m, array).upload();
-    pointer = static_cast<std::remove_reference_t<decltype(pointer)>>(inputs.back().data());
-  };
-  put(a.q, arrays.q), put(a.k, arrays.k), put(a.v, arrays.v), put(a.sink, arrays.sink);
-  put(a.q_descale, arrays.q_descale), put(a.k_descale, arrays.k_descale);
-  put(a.v_descale, arrays.v_descale);
-  put(a.cu_seqlens_q, arrays.cu_seqlens_q), put(a.cu_seqlens_k, arrays.cu_seqlens_k);
-  put(a.seqused_k, arrays.seqused_k), put(a.page_table, arrays.page_table);
-
-  OnMachine o(m, arrays.o), lse(m, arrays.lse);
-  // Tokens that are no sequence's keep what the caller has there.
-  if (a.cu_seqlens_q != nullptr) o.upload(), lse.upload();
-  a.o = o.data();
-  a.lse = static_cast<float*>(lse.data());
   launch_and_report(
-      machine, report, [&] { attention(m, a); },
-      [&] {
-        o.download(host.o);
-        lse.download(host.lse);
-      });
+      machine, report, [&] { attention(m, a); }, [&] { operands.download(); });
 }
 
 }  // namespace
