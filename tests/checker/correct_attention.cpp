@@ -16,6 +16,8 @@ CorrectKernel serving_kernel(AttentionSm90Config const& c, int number) {
                          .queries = {c.consumers == 1 ? 2 : 30, 0, 1},
                          .keys = {c.stages * c.block_n + 9, 5, 0},
                          .packed_q = true,
+                         .appended = {2, 0, 1},
+                         .packed_new = true,
                          .page_size = c.consumers == 1 ? 32 : 128,
                          .causal = true,
                          .splits = 2};
@@ -51,6 +53,7 @@ void add_attention_sm90(std::vector<CorrectKernel>& all) {
                              .seq_q = block_m(c) + 70,
                              .seq_k = c.stages * c.block_n + 9,
                              .causal = i % 2 == 0,
+                             .precise = precise_of(c),
                              .exponential = c.exponential};
     all.push_back({"attention_sm90", to_string(c), [p, i](sim::Options const& options) {
                      return outcome_of([&](Outcome& outcome) {

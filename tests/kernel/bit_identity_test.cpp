@@ -219,6 +219,7 @@ TEST_F(BitIdentity, OfEveryFp8Configuration) {
                              .head_dim_v = c.head_dim_v,
                              .seq_q = block_m(c) + 5,
                              .seq_k = 3 * c.block_n + 9,
+                             .precise = precise_of(c),
                              .exponential = c.exponential};
     AttentionResult const on_gpu = run_on(attention_sm90, gpu, p, i);
     AttentionResult const on_machine = run_on(attention_sm90, simulated, p, i);

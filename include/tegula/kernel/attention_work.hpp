@@ -201,13 +201,16 @@ template <AttentionSm90Config C> struct SequenceTiles {
       q_begin_ = s.q_begin == nullptr ? 0 : ld_global<int>(s.q_begin + batch_);
       q_length_ = p_.mask.seq_q, k_length_ = p_.mask.seq_k;
       if (s.q_begin != nullptr)
-        q_length_ = length(ld_global<int>(s.q_begin + batch_ + 1) - q_begin_, p_.mask.seq_q);
+        q_length_ = length_within(ld_global<int>(s.q_begin + batch_ + 1) - q_begin_, p_.mask.seq_q);
       if (s.k_length != nullptr)
-        k_length_ = length(ld_global<int>(s.k_length + batch_), p_.mask.seq_k);
-      else if (s.k_begin != nullptr)
         k_length_ =
-            length(ld_global<int>(s.k_begin + batch_ + 1) - ld_global<int>(s.k_begin + batch_),
-                   p_.mask.seq_k);
+            length_within(length_within(ld_global<int>(s.k_length + batch_), p_.mask.seq_k) +
+                              new_keys(s.new_keys),
+                          p_.mask.seq_k);
+      else if (s.k_begin != nullptr)
+        k_length_ = length_within(
+            ld_global<int>(s.k_begin + batch_ + 1) - ld_global<int>(s.k_begin + batch_),
+            p_.mask.seq_k);
       int const positions = C.consumers * s.positions;
       blocks_ = (q_length_ + positions - 1) / positions;
       int const all = (k_length_ + C.block_n - 1) / C.block_n,
@@ -215,9 +218,10 @@ template <AttentionSm90Config C> struct SequenceTiles {
       parts_ = seen <= s.part_blocks ? 1 : (seen + s.part_blocks - 1) / s.part_blocks;
     }
 
-    /// A length that was read, as far as the launch has room for it.
-    TEGULA_DEVICE static int length(int read, int most) {
-      return read < 0 ? 0 : read < most ? read : most;
+    TEGULA_DEVICE int new_keys(NewKeys const& keys) const {
+      if (keys.begin == nullptr) return keys.most;
+      return length_within(
+          ld_global<int>(keys.begin + batch_ + 1) - ld_global<int>(keys.begin + batch_), keys.most);
     }
 
     Params const& p_;

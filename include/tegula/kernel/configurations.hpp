@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <iterator>
 
+#include "tegula/kernel/append_keys_config.hpp"
 #include "tegula/kernel/attention_config.hpp"
 #include "tegula/kernel/attention_sm100_config.hpp"
 #include "tegula/kernel/attention_sm90_config.hpp"
@@ -98,13 +99,19 @@ constexpr AttentionSm90Config with_polynomial(AttentionSm90Config tile) {
   return tile;
 }
 
-/// Those of e4m3. Head dim 128 has two, of which the larger is chosen. Three consumers at head dim
-/// 64 spill registers from blocks of 128 keys on.
+/// Those of e4m3: that add up blocks of keys in the tensor core, and, with as many keys in a block
+/// as spill no registers, in f32. Three consumers at head dim 64 spill from blocks of 128 keys on.
 inline constexpr AttentionSm90Config attention_sm90_fp8_tiles[] = {
     {.head_dim = 64, .head_dim_v = 64, .block_n = 160},
     {.head_dim = 128, .head_dim_v = 128, .block_n = 224},
-    {.head_dim = 128, .head_dim_v = 128, .block_n = 128},
+    {.head_dim = 160, .head_dim_v = 160, .block_n = 160},
+    {.head_dim = 192, .head_dim_v = 192, .block_n = 160},
     {.head_dim = 256, .head_dim_v = 256, .block_n = 96},
+    {.head_dim = 64, .head_dim_v = 64, .block_n = 160, .promoted = 64},
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 160, .promoted = 64},
+    {.head_dim = 160, .head_dim_v = 160, .block_n = 128, .promoted = 80},
+    {.head_dim = 192, .head_dim_v = 192, .block_n = 96, .promoted = 64},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 64, .promoted = 64},
 };
 
 /// Those for serving: one consumer where a tile has few rows, for which K and V stream through as
@@ -547,6 +554,7 @@ template <GemmSm90Config C> struct GemmSm90;
 template <GroupedGemmSm90Config C> struct GroupedGemmSm90;
 template <GemmInputsConfig C> struct GemmInputs;
 template <GemmSm100Config C> struct GemmSm100;
+template <AppendKeysConfig C> struct AppendKeys;
 
 /// kernel/attention_sm80.hpp
 struct AttentionSm80Family {
@@ -573,10 +581,11 @@ struct AttentionSm90Family {
   template <Config C> using Kernel = AttentionSm90<C>;
   static constexpr auto table = detail::attention_sm90_table();
 
-  /// bf16 at every tile; the polynomial and f16 where the tile is smallest; e4m3 at each head dim.
+  /// bf16 at every tile; the polynomial and f16 where the tile is smallest; e4m3 at each head dim
+  /// with sums in f32, and at one with the tensor core's.
   /// For serving, bf16 at the smaller tiles.
   static constexpr bool is_representative(Config const& c) {
-    if (c.dtype == DType::e4m3) return c.head_dim != 128 || c.block_n == 224;
+    if (c.dtype == DType::e4m3) return c.promoted > 0 || c.head_dim == 128;
     if (c.serving)
       return c.dtype == DType::bf16 &&
              (c.head_dim == 64 || (c.head_dim == 128 && c.consumers == 1));
@@ -701,6 +710,17 @@ struct GemmInputsFamily {
   static constexpr bool is_representative(Config const&) { return true; }
 };
 
+/// kernel/append_keys.hpp
+struct AppendKeysFamily {
+  static constexpr char const* name = "append_keys";
+  using Config = AppendKeysConfig;
+  using Params = AppendKeysParams;
+  template <Config C> using Kernel = AppendKeys<C>;
+  static constexpr detail::Table<AppendKeysConfig, 1> table = {{AppendKeysConfig{}}};
+
+  static constexpr bool is_representative(Config const&) { return true; }
+};
+
 // A family is a value: configurations(gemm_sm90) are its configurations (device/launch.hpp). CMake
 // reads the families' names here.
 inline constexpr AttentionSm80Family attention_sm80;
@@ -710,12 +730,14 @@ inline constexpr GemmSm90Family gemm_sm90;
 inline constexpr GroupedGemmSm90Family grouped_gemm_sm90;
 inline constexpr GemmInputsFamily gemm_inputs;
 inline constexpr GemmSm100Family gemm_sm100;
+inline constexpr AppendKeysFamily append_keys;
 inline constexpr AttentionSm100Family attention_sm100;
 
 /// Every family. Of those that compute the same, a later one is preferred.
 using Families =
     FamilyList<AttentionSm80Family, AttentionSm90Family, GemmSm80Family, GemmSm90Family,
-               GroupedGemmSm90Family, GemmInputsFamily, GemmSm100Family, AttentionSm100Family>;
+               GroupedGemmSm90Family, GemmInputsFamily, GemmSm100Family, AppendKeysFamily,
+               AttentionSm100Family>;
 
 /// The family of a configuration's type.
 template <class Config> using FamilyOf = typename detail::FamilyOfConfig<Config, Families>::type;

@@ -94,8 +94,9 @@ std::string FamilyTraits<AttentionSm90Family>::remark(AttentionArguments const& 
   if (!c.serving) return {};
   AttentionArguments const a = with_defaults(arguments);
   AttentionShares const shares = attention_shares(a, c, device);
-  return fmt::format("{}; of a workspace it could use {} bytes, and has {}", to_string(shares),
-                     workspace_bytes(a, c, device), a.workspace_bytes);
+  return fmt::format("{}{}; of a workspace it could use {} bytes, and has {}",
+                     a.k_new != nullptr ? "append_keys appends the new keys before; " : "",
+                     to_string(shares), workspace_bytes(a, c, device), a.workspace_bytes);
 }
 
 std::int64_t FamilyTraits<AttentionSm90Family>::workspace_bytes(AttentionArguments const& arguments,
@@ -117,6 +118,7 @@ AttentionServing serving_of(AttentionArguments const& a, AttentionSm90Config con
   return {.q_begin = a.cu_seqlens_q,
           .k_begin = a.cu_seqlens_k,
           .k_length = a.seqused_k,
+          .new_keys = {a.cu_seqlens_new, static_cast<int>(a.seq_new)},
           .page_table = a.page_table,
           .table_stride = *a.page_table_stride,
           .pages = static_cast<int>(a.pages),

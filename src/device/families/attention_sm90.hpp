@@ -26,6 +26,7 @@ template <> struct FamilyTraits<AttentionSm90Family> {
     if (a.head_dim > c.head_dim) return "less than the head dimension";
     if (*a.head_dim_v > c.head_dim_v) return "less than the head dimension of V";
     if (c.exponential != a.exponential) return "another exponential";
+    if ((c.promoted > 0) != a.precise.value_or(false)) return "another precision of sums";
     if (static_cast<std::size_t>(shared_bytes(c)) > device.shared_bytes)
       return "more shared memory than the device has";
     return unfit(a, c, device);
@@ -68,10 +69,10 @@ template <> struct FamilyTraits<AttentionSm90Family> {
     std::string const dims = c.head_dim_v == c.head_dim
                                  ? std::to_string(c.head_dim)
                                  : fmt::format("{}/{}", c.head_dim, c.head_dim_v);
-    return fmt::format("attention_sm90 {} d{} {}x{} {} consumer{} {} stages {}{}",
+    return fmt::format("attention_sm90 {} d{} {}x{} {} consumer{} {} stages {}{}{}",
                        to_string(c.dtype), dims, block_m(c), c.block_n, c.consumers,
                        c.consumers == 1 ? "" : "s", c.stages, text(c.exponential),
-                       c.serving ? " serving" : "");
+                       c.promoted > 0 ? " precise" : "", c.serving ? " serving" : "");
   }
 
   static auto reference(AttentionArguments const& host, std::vector<std::int64_t> const& rows) {
