@@ -734,10 +734,9 @@ inline constexpr AppendKeysFamily append_keys;
 inline constexpr AttentionSm100Family attention_sm100;
 
 /// Every family. Of those that compute the same, a later one is preferred.
-using Families =
-    FamilyList<AttentionSm80Family, AttentionSm90Family, GemmSm80Family, GemmSm90Family,
-               GroupedGemmSm90Family, GemmInputsFamily, GemmSm100Family, AppendKeysFamily,
-               AttentionSm100Family>;
+using Families = FamilyList<AttentionSm80Family, AttentionSm90Family, GemmSm80Family,
+                            GemmSm90Family, GroupedGemmSm90Family, GemmInputsFamily,
+                            GemmSm100Family, AppendKeysFamily, AttentionSm100Family>;
 
 /// The family of a configuration's type.
 template <class Config> using FamilyOf = typename detail::FamilyOfConfig<Config, Families>::type;
