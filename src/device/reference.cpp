@@ -461,11 +461,24 @@ class Sequence {
       queries_ = between(a.cu_seqlens_q[batch + 1] - a.cu_seqlens_q[batch], a.seq_q);
     if (a.cu_seqlens_k != nullptr)
       keys_ = between(a.cu_seqlens_k[batch + 1] - a.cu_seqlens_k[batch], *a.seq_k);
-    if (a.seqused_k != nullptr) keys_ = between(a.seqused_k[batch], *a.seq_k);
+    if (a.seqused_k != nullptr) old_keys_ = keys_ = between(a.seqused_k[batch], *a.seq_k);
+    if (a.k_new == nullptr) return;
+    std::int64_t new_keys = a.seq_new;
+    if (a.cu_seqlens_new != nullptr)
+      new_keys = between(a.cu_seqlens_new[batch + 1] - a.cu_seqlens_new[batch], a.seq_new);
+    keys_ = between(old_keys_ + new_keys, *a.seq_k);
   }
 
   std::int64_t queries() const { return queries_; }
   std::int64_t keys() const { return keys_; }
+  /// Of keys(), those before new ones.
+  std::int64_t old_keys() const { return a_.k_new == nullptr ? keys_ : old_keys_; }
+  /// Offset of key j, a new one, in k_new or v_new, but for its head.
+  std::int64_t new_key(std::int64_t j, TokenStrides const& s) const {
+    std::int64_t const i = j - old_keys_;
+    return a_.cu_seqlens_new != nullptr ? (a_.cu_seqlens_new[batch_] + i) * s.seq
+                                        : batch_ * s.batch + i * s.seq;
+  }
   /// Offsets of query i in q, and of key j in k or v, but for their heads.
   std::int64_t query(std::int64_t i) const {
     TokenStrides const& s = *a_.q_stride;
@@ -487,7 +500,7 @@ class Sequence {
   }
 
   AttentionArguments const& a_;
-  std::int64_t batch_, queries_, keys_;
+  std::int64_t batch_, queries_, keys_, old_keys_ = 0;
 };
 
 /// The keys that a row sees: [begin, end).
@@ -664,12 +677,16 @@ Attention attention(AttentionArguments const& arguments, std::vector<std::int64_
     std::int64_t const batch = pair / a.heads, head = pair % a.heads,
                        kv_head = head / (a.heads / *a.kv_heads);
     Sequence const sequence(a, batch);
-    auto const head_matrix = [&](void const* data, TokenStrides const& s, std::int64_t width) {
+    auto const head_matrix = [&](void const* data, TokenStrides const& s, void const* new_data,
+                                 TokenStrides const& new_s, std::int64_t width) {
       std::vector<double> rows_of_keys(static_cast<std::size_t>(sequence.keys() * width));
       parallel_for(sequence.keys(), [&](std::int64_t j) {
+        bool const old = j < sequence.old_keys();
+        std::int64_t const first = old ? sequence.key(j, s) + kv_head * s.head
+                                       : sequence.new_key(j, new_s) + kv_head * new_s.head;
         for (std::int64_t d = 0; d < width; ++d)
           rows_of_keys[static_cast<std::size_t>(j * width + d)] =
-              element(data, a.dtype, sequence.key(j, s) + kv_head * s.head + d);
+              element(old ? data : new_data, a.dtype, first + d);
       });
       return rows_of_keys;
     };
@@ -678,7 +695,10 @@ Attention attention(AttentionArguments const& arguments, std::vector<std::int64_
         throw argument_error(fmt::format(
             "reference::attention: row {} is query {} of sequence {}, which has {} of them.",
             rows[row], rows[row] % a.seq_q, batch, sequence.queries()));
-    auto const k = head_matrix(a.k, *a.k_stride, dim), v = head_matrix(a.v, *a.v_stride, dim_v);
+    bool const one_tensor = a.v_new == nullptr;  // of which V is the first columns
+    auto const k = head_matrix(a.k, *a.k_stride, a.k_new, *a.k_new_stride, dim),
+               v = head_matrix(a.v, *a.v_stride, one_tensor ? a.k_new : a.v_new,
+                               one_tensor ? *a.k_new_stride : *a.v_new_stride, dim_v);
 
     parallel_for(static_cast<std::int64_t>(end - begin), [&](std::int64_t r) {
       std::size_t const row = begin + static_cast<std::size_t>(r);

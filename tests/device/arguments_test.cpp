@@ -347,6 +347,56 @@ TEST(AttentionArguments, AreRefusedWithASentenceEachOfServing) {
   expect_refused(paged, cases, "attention");
 }
 
+/// The same with new keys.
+AttentionArguments appending() {
+  AttentionArguments a = paged();
+  a.k_new = at(0x10000000), a.v_new = at(0x20000000), a.seq_new = 3;
+  a.cu_seqlens_new = at<std::int32_t>(0x5000), a.total_new = 7;
+  a.k_stride = a.v_stride = {};  // without gaps, so that what overlaps is told
+  return a;
+}
+
+TEST(AttentionArguments, AreRefusedWithASentenceEachOfNewKeys) {
+  using A = AttentionArguments;
+  std::vector<Case<A>> const cases = {
+      {"length before", [](A& a) { a.seqused_k = nullptr; }, {"seqused_k is not"}},
+      {"packed keys",
+       [](A& a) {
+         a.page_table = nullptr, a.pages = 0, a.page_size = 0;
+         a.cu_seqlens_k = at<std::int32_t>(0x6000), a.total_k = 50;
+       },
+       {"cu_seqlens_k and k_new are both given"}},
+      {"none", [](A& a) { a.seq_new = 0; }, {"seq_new is 0"}},
+      {"total", [](A& a) { a.total_new = 0; }, {"total_new is 0"}},
+      {"k_new", [](A& a) { a.k_new = nullptr; }, {"k_new is a null pointer"}},
+      {"v_new", [](A& a) { a.v_new = nullptr; }, {"v_new is a null pointer"}},
+      {"k_new", [](A& a) { a.k_new = at(0x10000008); }, {"k_new is 0x10000008", "16"}},
+      {"cu_seqlens_new",
+       [](A& a) { a.cu_seqlens_new = at<std::int32_t>(0x5002); },
+       {"cu_seqlens_new is 0x5002"}},
+      {"stride",
+       [](A& a) {
+         a.k_new_stride = TokenStrides{0, 129, 64};
+       },
+       {"k_new_stride.seq is 129", "multiple of 8"}},
+      {"from the cache itself", [](A& a) { a.k_new = a.k; }, {"k, ", "overlaps k_new"}},
+      {"from the other cache", [](A& a) { a.k_new = a.v; }, {"v, ", "overlaps k_new"}},
+      {"one cache",
+       [](A& a) { a.v = at(reinterpret_cast<std::uintptr_t>(a.k) + 16); },
+       {"overlaps v"}},
+      {"lengths in the cache",
+       [](A& a) { a.seqused_k = static_cast<std::int32_t const*>(a.k); },
+       {"overlaps seqused_k"}},
+      {"shared pages",
+       [](A& a) {
+         TokenStrides s = *with_defaults(a).k_stride;
+         s.batch = 0;
+         a.k_stride = s;
+       },
+       {"k_stride.batch is 0", "rows of k would overlap"}}};
+  expect_refused(appending, cases, "attention");
+}
+
 TEST(AttentionArguments, AreAcceptedJustInsideTheLimits) {
   auto const accepted = [](auto&& change) {
     auto a = attention();

@@ -35,6 +35,39 @@ TEST(AttentionServing, EveryConfigurationIsCorrect) {
   EXPECT_GT(serving, 0);
 }
 
+TEST(AttentionServing, AppendsNewKeysToACache) {
+  Machine const machine = test_machine();
+  for (int const page_size : {0, 16, 64}) {
+    SCOPED_TRACE(page_size);
+    // One new key each, as when tokens are generated; in parts.
+    expect_correct(machine, {.heads = 8,
+                             .kv_heads = 2,
+                             .queries = {1, 1, 1},
+                             .keys = {150, 63, 0},
+                             .appended = {1, 1, 1},
+                             .page_size = page_size,
+                             .splits = 2});
+    // Numbers of their own, some of them none; over the edges of pages.
+    expect_correct(machine, {.head_dim = 128,
+                             .heads = 4,
+                             .kv_heads = 2,
+                             .queries = {20, 1, 40, 3},
+                             .keys = {100, 63, 0, 130},
+                             .packed_q = true,
+                             .appended = {20, 1, 40, 0},
+                             .packed_new = true,
+                             .page_size = page_size,
+                             .causal = true});
+  }
+}
+
+// Of the first sequence's four new keys two lie beyond seq_k.
+TEST(AttentionServing, AppendsWhatThereIsRoomFor) {
+  expect_correct(
+      test_machine(),
+      {.queries = {4, 4}, .keys = {100, 60}, .appended = {4, 4}, .causal = true, .spare_keys = -2});
+}
+
 TEST(AttentionServing, PacksHeads) {
   Machine const machine = test_machine();
   for (auto const& [heads, kv_heads] :

@@ -72,6 +72,14 @@ constexpr TokenStrides contiguous_tokens(std::int64_t seq, std::int64_t heads,
 /// Only the pages that hold the sequence's keys are looked up. One that there is not ends the
 /// launch with an error.
 ///
+/// **A cache that new keys are appended to.** With k_new and v_new, sequence b has seqused_k[b]
+/// keys in k and v, and seq_new new ones behind them: a kernel before attention copies those there,
+/// to the pages that page_table says, and attention sees all of them. So k and v are written to.
+/// New rows are (batch, seq_new, kv_heads, head_dim), or with cu_seqlens_new packed, as q with
+/// cu_seqlens_q. What would lie beyond seq_k is left out. seqused_k itself stays as it is. Keys are
+/// stored as they are given: a rotary embedding is the caller's, before. Where v is k
+/// (head dims 576 and 512), v_new is left out.
+///
 /// **Few queries and many keys**, as when tokens are generated one by one: the keys of a tile are
 /// computed in several parts by as many CTAs, as far as `workspace` has room for their sums:
 /// without one in one part. attention_workspace_bytes (selection.hpp) says how much is best.
@@ -137,6 +145,15 @@ struct AttentionArguments {
   std::int64_t pages = 0;      ///< of k and v; with page_table
   std::int64_t page_size = 0;  ///< tokens: 16, 32, 64, or a multiple of 128
 
+  // Keys that are appended to k and v, from seqused_k[b] on, before they are read.
+  void const* k_new = nullptr;
+  void const* v_new = nullptr;
+  std::int64_t seq_new = 0;  ///< new keys of a sequence; with cu_seqlens_new at most
+  std::int32_t const* cu_seqlens_new = nullptr;  ///< (batch + 1), ascending from 0, on the device
+  std::int64_t total_new = 0;                    ///< of k_new and v_new; with cu_seqlens_new
+  std::optional<TokenStrides> k_new_stride = {};
+  std::optional<TokenStrides> v_new_stride = {};
+
   // Keys in several parts.
   void* workspace = nullptr;  ///< device memory, aligned to 16 bytes, for one launch at a time
   std::int64_t workspace_bytes = 0;         ///< of it; 0 without one
@@ -150,6 +167,7 @@ struct TokenExtents {
 };
 TokenExtents query_extents(AttentionArguments const& arguments);
 TokenExtents key_extents(AttentionArguments const& arguments);
+TokenExtents new_key_extents(AttentionArguments const& arguments);
 
 /// The output type of a GEMM that does not say: f32 of tf32, bf16 of fp8, else that of the
 /// operands.

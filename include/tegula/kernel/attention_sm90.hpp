@@ -2,6 +2,7 @@
 
 #include "tegula/arch/barrier.hpp"
 #include "tegula/arch/fence.hpp"
+#include "tegula/arch/grid_dependency.hpp"
 #include "tegula/arch/setmaxnreg.hpp"
 #include "tegula/arch/warp.hpp"
 #include "tegula/kernel/attention_loads.hpp"
@@ -51,6 +52,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   static constexpr AttentionSm90Config config = C;
   static constexpr int threads = kWarpgroupSize * (1 + C.consumers);
   static constexpr int min_ctas_per_sm = 1;
+  static constexpr bool programmatic_dependent_launch = C.serving;  // by griddepcontrol_wait
   static_assert(C.consumers >= (C.serving ? 1 : 2) && C.consumers <= 3);
   static_assert(C.head_dim_v % 32 == 0, "a quad stores 32 columns");
   using TileQ = SharedTile<T, q_tile(C)>;  // (consumer_m, head_dim, q_stages)
@@ -155,7 +157,10 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       role.queue.init();
       fence_mbarrier_init();
     }
-    if constexpr (C.serving) clear_unused_rows<C>(p.serving, tensor(smem.q), threads);
+    if constexpr (C.serving) {
+      clear_unused_rows<C>(p.serving, tensor(smem.q), threads);
+      griddepcontrol_wait();  // the launch before this one has written Q, K, V, lengths and pages
+    }
     cta::sync();  // the barriers are known to all who use them
 
     if (warp / 4 != 0) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "tegula/arch/tensor_map.hpp"
+#include "tegula/kernel/append_keys_config.hpp"
 #include "tegula/kernel/attention_config.hpp"
 #include "tegula/kernel/attention_mask.hpp"
 #include "tegula/kernel/attention_output.hpp"
@@ -42,6 +43,7 @@ struct AttentionSm90Config {
 
 /// Rows of Q that a consumer computes: M of wgmma.
 inline constexpr int kAttentionConsumerRows = 64;
+constexpr int consumer_rows(AttentionSm90Config const&) { return kAttentionConsumerRows; }
 constexpr int block_m(AttentionSm90Config const& c) { return kAttentionConsumerRows * c.consumers; }
 
 /// Buffers of a consumer's rows of Q: one for each, and two for one that is alone, so that the rows
@@ -95,7 +97,8 @@ constexpr int attention_partial_row(AttentionSm90Config const& c) { return c.hea
 /// Queries and keys of a sequence begin at token q_begin[batch] and k_begin[batch] of packed
 /// tensors, whose batch extent is 1; where these are null, at token 0 of the batch. There are
 /// q_begin[batch + 1] - q_begin[batch] queries, k_length[batch] keys, or k_begin[batch + 1] -
-/// k_begin[batch]; where these are null, as many as the mask says.
+/// k_begin[batch]; where these are null, as many as the mask says. Keys that append_keys has
+/// appended in the launch before count besides k_length.
 ///
 /// Paged keys lie in `pages` pages of page_size tokens, which the tensor maps of K and V have for
 /// their batches: key j of a sequence is token j % page_size of page page_table[batch *
@@ -112,6 +115,7 @@ struct AttentionServing {
   int const* q_begin = nullptr;
   int const* k_begin = nullptr;
   int const* k_length = nullptr;
+  NewKeys new_keys;
   int const* page_table = nullptr;
   std::int64_t table_stride = 0;
   int pages = 0;
