@@ -118,24 +118,27 @@ class AttentionChecker : Checker {
 
   void head_dims(int compute_capability) const {
     if (is_latent(a_)) return latent(compute_capability);
-    bool const hopper = compute_capability == 90;
-    int const unit = bits(a_.dtype) == 8 ? 16 : 8;  // TMA addresses rows of whole 16 bytes
+    // Up to here, any that TMA can address, which takes rows of whole 16 bytes.
+    int const most = compute_capability == 90 ? 256 : compute_capability == 100 ? 128 : 0;
+    int const unit = bits(a_.dtype) == 8 ? 16 : 8;
     auto const computed = [&](std::int64_t dim) {
-      return hopper ? dim >= unit && dim <= 256 && dim % unit == 0
-                    : std::find(kHeadDims.begin(), kHeadDims.end(), dim) != kHeadDims.end();
+      if (dim >= unit && dim <= most && dim % unit == 0) return true;
+      return most < 256 && std::find(kHeadDims.begin(), kHeadDims.end(), dim) != kHeadDims.end();
     };
     for (auto const& [name, dim] :
          {std::pair("head_dim", a_.head_dim), {"head_dim_v", *a_.head_dim_v}}) {
       if (!computed(dim))
         refuse_argument("attention: {} is {}; {} are computed (pad with zeros to the next).", name,
                         dim,
-                        hopper ? fmt::format("multiples of {0} from {0} to 256", unit)
-                               : "32, 64, 96, 128 and 256");
+                        most == 0 ? "32, 64, 96, 128 and 256"
+                                  : fmt::format("multiples of {0} from {0} to {1}{2}", unit, most,
+                                                most < 256 ? " and 256" : ""));
     }
-    if (!hopper && *a_.head_dim_v != a_.head_dim)
+    if (*a_.head_dim_v != a_.head_dim && std::max(a_.head_dim, *a_.head_dim_v) > most)
       refuse_argument(
-          "attention: head_dim_v is {} and head_dim is {}; on an sm_{} they must be equal.",
-          *a_.head_dim_v, a_.head_dim, compute_capability);
+          "attention: head_dim_v is {} and head_dim is {}; on an sm_{} they must be equal{}.",
+          *a_.head_dim_v, a_.head_dim, compute_capability,
+          most > 0 ? fmt::format(" where one is more than {}", most) : "");
   }
 
   /// V as the first columns of K.

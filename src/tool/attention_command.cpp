@@ -24,7 +24,8 @@ against float64, within a bound derived from the arithmetic; a result beyond it 
 
 Query i stands at key i + seq_k - seq_q. --causal hides the keys behind that place, a window those further from it.
 attention_sm80 computes head dims of 32, 64, 96, 128 and 256, equal for K and V, with --causal or without;
-attention_sm90, on an sm_90, everything; of --dtype e4m3, multiples of 16. --explain shows which is chosen and why, and runs nothing.
+attention_sm90, on an sm_90, everything; of --dtype e4m3, multiples of 16; attention_sm100, on an sm_100, head dims up to 128 of
+16-bit types and sequences of one length. --explain shows which is chosen and why, and runs nothing.
 
 Examples:
   tegula attention --seq-q 128 --heads 2 --head-dim 64
@@ -66,6 +67,7 @@ struct Options {
 AttentionConstraints constraints(Options const& o) {
   AttentionConstraints wanted{.configuration = o.choice.configuration};
   if (o.choice.kernel == "sm80") wanted.kernel = attention_sm80;
+  if (o.choice.kernel == "sm100") wanted.kernel = attention_sm100;
   if (o.choice.kernel == "sm90" || (wanted.configuration && !wanted.kernel))
     wanted.kernel = attention_sm90;
   return wanted;
@@ -606,9 +608,10 @@ void add_attention_command(Command const& app) {
       "print the configurations that could compute the problem, what each is estimated to cost "
       "and why one is chosen, and run nothing; with --lines those that could not, too");
   command
-      .add_option("--kernel", o.choice.kernel,
-                  "sm90 or sm80 (sm90, where that computes the problem and this build has it)")
-      .check(one_of({"sm90", "sm80"}))
+      .add_option(
+          "--kernel", o.choice.kernel,
+          "sm100, sm90 or sm80 (the newest that computes the problem and that this build has)")
+      .check(one_of({"sm100", "sm90", "sm80"}))
       .group("choice");
   command
       .add_option(

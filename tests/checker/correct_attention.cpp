@@ -70,6 +70,33 @@ void add_attention_sm90(std::vector<CorrectKernel>& all) {
   }
 }
 
+void add_attention_sm100(std::vector<CorrectKernel>& all) {
+  for (int i = 0; i < static_cast<int>(configurations(attention_sm100).size()); ++i) {
+    AttentionSm100Config const& c = configuration(attention_sm100, i);
+    // One CTA computes two pairs of tiles, of which the last has few rows and its other tile none;
+    // blocks of keys go more than once round the stages.
+    AttentionProblem const p{.dtype = c.dtype,
+                             .head_dim = c.head_dim,
+                             .head_dim_v = c.head_dim_v,
+                             .seq_q = block_m(c) + 7,
+                             .seq_k = c.stages * c.block_n + 9,
+                             .causal = i % 2 == 0,
+                             .exponential = c.exponential};
+    all.push_back({"attention_sm100", to_string(c), [p, i](sim::Options const& options) {
+                     return outcome_of([&](Outcome& outcome) {
+                       sim::Options one = options;
+                       one.multiprocessors = 1;
+                       Machine const machine = Machine::simulated(Arch::sm100, one);
+                       AttentionResult const result = run_on(attention_sm100, machine, p, i);
+                       outcome.output = bytes_of(result.lse);
+                       outcome.output.insert(outcome.output.end(), result.o.begin(),
+                                             result.o.end());
+                       outcome.report = *machine.last_report();
+                     });
+                   }});
+  }
+}
+
 void add_attention(std::vector<CorrectKernel>& all) {
   for (int i = 0; i < static_cast<int>(configurations(attention_sm80).size()); ++i) {
     AttentionConfig const& c = configuration(attention_sm80, i);

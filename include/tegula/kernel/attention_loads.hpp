@@ -11,8 +11,9 @@
 /// How a tile's rows of Q and its blocks of K and V come to shared memory: by TMA, by one thread.
 namespace tegula {
 
-/// Of one head's rows, from tensors of one length for all sequences.
-template <AttentionSm90Config C> class HeadLoads {
+/// Of one head's rows, from tensors of one length for all sequences. C is the kernel's
+/// configuration.
+template <auto C> class HeadLoads {
   using CopyQ = TmaCopy<tma_boxes(q_tile(C))>;
   using CopyK = TmaCopy<tma_boxes(k_tile(C))>;
   using CopyV = TmaCopy<tma_boxes(loaded_v_tile(C))>;
@@ -29,8 +30,8 @@ template <AttentionSm90Config C> class HeadLoads {
   /// A consumer's rows of Q, to a stage of (consumer_m, head_dim).
   template <class S> TEGULA_DEVICE void rows(int consumer, S const& sQ, SharedAddr full) const {
     auto const mQ = tma_tensor<1, 0, 2, 3>(p_.q)(_, _, at_.head, at_.batch);
-    auto const gQ =
-        local_tile<kAttentionConsumerRows, C.head_dim>(mQ, _, 0);  // (consumer_m, head_dim, blocks)
+    auto const gQ = local_tile<HeadTiles<C>::consumer_m, C.head_dim>(
+        mQ, _, 0);  // (consumer_m, head_dim, blocks)
     copy(CopyQ{}, gQ(_, _, C.consumers * at_.block + consumer), sQ, full);
   }
   /// Block n of the keys, to a stage of (block_n, head_dim).

@@ -46,6 +46,7 @@ struct AttentionSm90Config {
 
 /// Rows of Q that a consumer computes: M of wgmma.
 inline constexpr int kAttentionConsumerRows = 64;
+constexpr int consumer_rows(AttentionSm90Config const&) { return kAttentionConsumerRows; }
 constexpr int block_m(AttentionSm90Config const& c) { return kAttentionConsumerRows * c.consumers; }
 
 /// Buffers of a consumer's rows of Q: one for each, and two for one that is alone, so that the rows

@@ -7,13 +7,14 @@
 #include "tegula/kernel/attention_sm90_config.hpp"
 #include "tegula/pipeline/tile_queue.hpp"
 
-/// Which tile of attention_sm90 a CTA computes next, and what it is: its rows, and the blocks of
-/// keys that they see. Of one length for all sequences (HeadTiles), or with a length for each
-/// (SequenceTiles).
+/// Which tile of attention_sm90 or attention_sm100 a CTA computes next, and what it is: its rows,
+/// and the blocks of keys that they see. Of one length for all sequences (HeadTiles), or with a
+/// length for each (SequenceTiles).
 namespace tegula {
 
-/// Tiles of one head's rows, in the order of p.order. A tile is its index.
-template <AttentionSm90Config C> struct HeadTiles {
+/// Tiles of one head's rows, in the order of p.order. A tile is its index. C is the kernel's
+/// configuration.
+template <auto C> struct HeadTiles {
   using Params = AttentionSm90Params;
   using Tile = int;
   TEGULA_DEVICE static Tile none() { return -1; }
@@ -24,7 +25,8 @@ template <AttentionSm90Config C> struct HeadTiles {
     TEGULA_DEVICE int position(int row) const { return row; }
   };
 
-  static constexpr int tile_m = block_m(C);  // rows
+  static constexpr int tile_m = block_m(C);            // rows
+  static constexpr int consumer_m = consumer_rows(C);  // of each consumer
 
   /// What a tile is.
   class Work {
@@ -35,14 +37,14 @@ template <AttentionSm90Config C> struct HeadTiles {
     TEGULA_DEVICE AttentionMask const& mask() const { return p_.mask; }
     TEGULA_DEVICE static constexpr int parts() { return 1; }
     TEGULA_DEVICE Rows rows(int consumer) const {
-      return {{at_, at_.block * tile_m + consumer * kAttentionConsumerRows}};
+      return {{at_, at_.block * tile_m + consumer * consumer_m}};
     }
     /// The blocks of keys of the tile's rows; and those of a consumer's.
     TEGULA_DEVICE KeyBlocks blocks() const {
       return key_blocks(p_.mask, at_.block * tile_m, tile_m, C.block_n);
     }
     TEGULA_DEVICE KeyBlocks blocks_of(int consumer) const {
-      return key_blocks(p_.mask, rows(consumer).first, kAttentionConsumerRows, C.block_n);
+      return key_blocks(p_.mask, rows(consumer).first, consumer_m, C.block_n);
     }
 
    private:

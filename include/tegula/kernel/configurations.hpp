@@ -5,6 +5,7 @@
 
 #include "tegula/kernel/append_keys_config.hpp"
 #include "tegula/kernel/attention_config.hpp"
+#include "tegula/kernel/attention_sm100_config.hpp"
 #include "tegula/kernel/attention_sm90_config.hpp"
 #include "tegula/kernel/family_list.hpp"
 #include "tegula/kernel/gemm_config.hpp"
@@ -159,6 +160,36 @@ constexpr auto attention_sm90_table() {
     }
   }
   table.values[i++] = attention_sm90_latent;
+  return table;
+}
+
+/// Calls add(configuration) for each entry of attention_sm100's table. Nothing of it was tuned: no
+/// sm_100 has run it. Of those that are estimated alike, the first is chosen.
+template <class Add> constexpr void list_attention_sm100(Add add) {
+  for (DType t : {DType::bf16, DType::f16}) {
+    AttentionSm100Config const small = {.dtype = t, .head_dim = 64, .head_dim_v = 64, .stages = 4};
+    AttentionSm100Config const large = {
+        .dtype = t, .head_dim = 128, .head_dim_v = 128, .stages = 2};
+    for (AttentionSm100Config c : {small, large}) {
+      c.polynomials = 2;
+      add(c);
+      c.polynomials = 0;
+      add(c);
+      c.exponential = Exponential::polynomial;
+      add(c);
+    }
+  }
+}
+
+constexpr auto attention_sm100_table() {
+  constexpr int count = [] {
+    int n = 0;
+    list_attention_sm100([&](AttentionSm100Config const&) { ++n; });
+    return n;
+  }();
+  Table<AttentionSm100Config, count> table;
+  int i = 0;
+  list_attention_sm100([&](AttentionSm100Config const& c) { table.values[i++] = c; });
   return table;
 }
 
@@ -527,6 +558,7 @@ constexpr auto gemm_inputs_table() {
 
 template <AttentionConfig C> struct AttentionSm80;
 template <AttentionSm90Config C> struct AttentionSm90;
+template <AttentionSm100Config C> struct AttentionSm100;
 template <GemmConfig C> struct GemmSm80;
 template <GemmSm90Config C> struct GemmSm90;
 template <GroupedGemmSm90Config C> struct GroupedGemmSm90;
@@ -569,6 +601,23 @@ struct AttentionSm90Family {
              (c.head_dim == 64 || c.latent || (c.head_dim == 128 && c.consumers == 1));
     if (c.dtype == DType::bf16 && c.exponential == Exponential::ex2_approx) return true;
     return c.head_dim == 64 && (c.dtype == DType::bf16 || c.exponential == Exponential::ex2_approx);
+  }
+};
+
+/// kernel/attention_sm100.hpp
+struct AttentionSm100Family {
+  static constexpr char const* name = "attention_sm100";
+  using Config = AttentionSm100Config;
+  using Params = AttentionSm100Params;
+  template <Config C> using Kernel = AttentionSm100<C>;
+  static constexpr auto table = detail::attention_sm100_table();
+
+  /// bf16 at each head dim with a share of polynomials, and with nothing else where registers are
+  /// many; f16 with none.
+  static constexpr bool is_representative(Config const& c) {
+    if (c.dtype == DType::f16)
+      return c.head_dim == 128 && c.polynomials == 0 && c.exponential == Exponential::ex2_approx;
+    return c.polynomials > 0 || (c.head_dim == 64 && c.exponential == Exponential::polynomial);
   }
 };
 
@@ -692,11 +741,12 @@ inline constexpr GroupedGemmSm90Family grouped_gemm_sm90;
 inline constexpr GemmInputsFamily gemm_inputs;
 inline constexpr GemmSm100Family gemm_sm100;
 inline constexpr AppendKeysFamily append_keys;
+inline constexpr AttentionSm100Family attention_sm100;
 
 /// Every family. Of those that compute the same, a later one is preferred.
-using Families =
-    FamilyList<AttentionSm80Family, AttentionSm90Family, GemmSm80Family, GemmSm90Family,
-               GroupedGemmSm90Family, GemmInputsFamily, GemmSm100Family, AppendKeysFamily>;
+using Families = FamilyList<AttentionSm80Family, AttentionSm90Family, GemmSm80Family,
+                            GemmSm90Family, GroupedGemmSm90Family, GemmInputsFamily,
+                            GemmSm100Family, AppendKeysFamily, AttentionSm100Family>;
 
 /// The family of a configuration's type.
 template <class Config> using FamilyOf = typename detail::FamilyOfConfig<Config, Families>::type;

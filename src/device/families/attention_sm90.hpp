@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "attention_tensors.hpp"
 #include "describe.hpp"
 #include "family_traits.hpp"
 #include "problem.hpp"
@@ -115,47 +116,7 @@ inline std::vector<sim::GlobalTensor> describe_serving(AttentionSm90Config const
 inline std::vector<sim::GlobalTensor> FamilyTraits<AttentionSm90Family>::describe(
     AttentionSm90Config const& c, AttentionSm90Params const& p) {
   if (c.serving) return describe_serving(c, p);
-  AttentionMask const& mask = p.mask;
-  RowBlockOrder const& order = p.order;
-  if (std::min({mask.seq_q, mask.seq_k, order.heads, order.batches, p.out.head_dim_v}) < 1)
-    return {};
-  std::vector<GlobalTensor> tensors;
-  auto const add = [&](char const* name, TensorMap const& map, Coverage coverage) {
-    auto const x = sim::decode(map);
-    if (!x || x->rank != 4) return;
-    auto const stride = [&](std::size_t axis) { return x->strides[axis - 1] / bytes_of(x->dtype); };
-    tensors.push_back(tokens(name, x->dtype, x->address, x->extents[1], x->extents[0],
-                             x->extents[2], x->extents[3], {stride(3), stride(1), stride(2)},
-                             coverage));
-  };
-  // Whether each consumer's rows see keys, so that they are loaded, and each key is seen by
-  // some row.
-  bool all_rows = true;
-  for (int row = 0; row < mask.seq_q; row += kAttentionConsumerRows)
-    all_rows &= !key_blocks(mask, row, kAttentionConsumerRows, c.block_n).empty();
-  bool const all_keys = all_rows && mask.begin(0) == 0 && mask.end(mask.seq_q - 1) == mask.seq_k;
-  add("Q", p.q, all_rows ? Coverage::read : Coverage::any);
-  add("K", p.k, all_keys ? Coverage::read : Coverage::any);
-  add("V", p.v, all_keys ? Coverage::read : Coverage::any);
-  tensors.push_back(tokens("O", p.out.type, p.out.o, mask.seq_q, p.out.head_dim_v, order.heads,
-                           order.batches, p.out.stride, Coverage::written));
-  if (p.out.lse != nullptr)
-    tensors.push_back(log_sum_exp(p.out.lse, mask.seq_q, order.heads, order.batches));
-  if (p.out.sink != nullptr)
-    tensors.push_back(
-        tensor("sink", DType::f32, p.out.sink, {{"head", order.heads, 1}}, Coverage::read));
-  for (auto const& [name, factors] : {std::pair("q_descale", p.descales.q),
-                                      {"k_descale", p.descales.k},
-                                      {"v_descale", p.descales.v}}) {
-    if (factors == nullptr) continue;
-    int const kv_heads = order.heads / p.heads_per_kv_head;
-    DescaleStrides const& s = p.descales.stride;
-    tensors.push_back(tensor(name, DType::f32, factors,
-                             {{"batch", s.batch == 0 ? 1 : order.batches, s.batch},
-                              {"head", s.head == 0 ? 1 : kv_heads, s.head}},
-                             Coverage::read));
-  }
-  return tensors;
+  return describe_heads(p, kAttentionConsumerRows, c.block_n);
 }
 
 }  // namespace tegula::device

@@ -192,6 +192,7 @@ void commit(Cta& cta, std::uint32_t address, SourceLocation where) {
   cta.note(instruction, where);
   MbarrierState* const mbarrier = cta.own_mbarrier(instruction, address, where);
   if (mbarrier == nullptr) return;
+  cta.cluster().wait_for_clock();  // meanwhile products that it would cover may be over
   auto arrival = std::make_unique<TensorCommit>(cta, where);
   arrival->arrives_at(cta.rank(), mbarrier->address);
   cta.in_flight().add(std::move(arrival));
