@@ -59,7 +59,9 @@ template <AttentionSm100Config C> struct AttentionSm100 {
   enum : int { kCorrection = 4 * tiles, kMma = kCorrection + 4, kLoad, kEpilogue, kEmpty };
   /// Columns of tensor memory, all of them: where S, P and O of tile 0 begin, and how far on those
   /// of tile 1. P has columns of its own where there are enough; else it lies over S.
-  static constexpr bool p_apart = head_dim_v <= 64;
+  static constexpr bool p_apart = tiles * (block_n + head_dim_v + block_n / 2) <= kTensorColumns;
+  static_assert(p_apart || block_n == head_dim_v,
+                "products that share columns must be of one shape");
   enum : int {
     kS = 0,
     kO = kS + tiles * block_n,
