@@ -117,6 +117,7 @@ class AttentionChecker : Checker {
   }
 
   void head_dims(int compute_capability) const {
+    if (is_latent(a_)) return latent(compute_capability);
     // Up to here, any that TMA can address, which takes rows of whole 16 bytes; and beyond, those
     // of attention_sm80, equal.
     int most = 0, most_v = 0;
@@ -141,6 +142,26 @@ class AttentionChecker : Checker {
       refuse_argument(
           "attention: head_dim_v is {} and head_dim is {}; on an sm_{} they must be equal{}.",
           *a_.head_dim_v, a_.head_dim, compute_capability, most > 0 ? " where one is 256" : "");
+  }
+
+  /// V as the first columns of K.
+  void latent(int compute_capability) const {
+    if (compute_capability != 90 || a_.dtype != DType::bf16)
+      refuse_argument(
+          "attention: head_dim is 576, dtype is {} and the machine is sm_{}; it is computed in bf16 on sm_90 only.",
+          to_string(a_.dtype), compute_capability);
+    if (*a_.head_dim_v != 512)
+      refuse_argument("attention: head_dim is 576 and head_dim_v is {}; with 576 it must be 512.",
+                      *a_.head_dim_v);
+    TokenStrides const &k = *a_.k_stride, &v = *a_.v_stride;
+    if (a_.v != a_.k || k.batch != v.batch || k.seq != v.seq || k.head != v.head)
+      refuse_argument(
+          "attention: head_dim is 576, and v is not k or has other strides; they must be the same: the values are "
+          "the first 512 columns of the keys.");
+    if (a_.exponential != Exponential::ex2_approx)
+      refuse_argument(
+          "attention: exponential is polynomial and head_dim is 576, which is computed with "
+          "Exponential::ex2_approx.");
   }
 
   void window() const {
@@ -298,11 +319,11 @@ class AttentionChecker : Checker {
     optional_pointer("cu_seqlens_new", a_.cu_seqlens_new, alignof(std::int32_t));
     if (a_.cu_seqlens_new != nullptr) extent("total_new", a_.total_new);
     grid("batch * seq_new * kv_heads", {a_.batch, a_.seq_new, *a_.kv_heads});
-    bool const one_tensor = a_.v == a_.k;  // of which V is the first columns
+    bool const one_tensor = is_latent(a_);
     pointer("k_new", a_.k_new, 16);
     if (!one_tensor) pointer("v_new", a_.v_new, 16);
     if (one_tensor && a_.v_new != nullptr)
-      refuse_argument("attention: v is k, and v_new is given; it must be left out.");
+      refuse_argument("attention: head_dim is 576, and v_new is given; it must be left out.");
     strides("k_new", a_.dtype, *a_.k_new_stride, *a_.kv_heads, new_keys_, a_.head_dim);
     strides_are_set("k_new", *a_.k_new_stride, *a_.kv_heads, new_keys_);
     cache_rows("k", *a_.k_stride, a_.head_dim);
@@ -340,7 +361,7 @@ class AttentionChecker : Checker {
       table("seqused_k", a_.seqused_k, a_.batch);
       table("cu_seqlens_new", a_.cu_seqlens_new, a_.batch + 1);
     }
-    if (a_.v != a_.k) apart("attention", k, v);
+    if (!is_latent(a_)) apart("attention", k, v);
   }
 
   void output_rows() const {
@@ -542,7 +563,7 @@ AttentionArguments with_defaults(AttentionArguments const& arguments) {
   std::int64_t const queries = query_extents(a).seq, keys = key_extents(a).seq;
   fill_in(a.q_stride, contiguous_tokens(queries, a.heads, a.head_dim));
   fill_in(a.k_stride, contiguous_tokens(keys, *a.kv_heads, a.head_dim));
-  fill_in(a.v_stride, a.head_dim_v && *a.head_dim_v != a.head_dim
+  fill_in(a.v_stride, a.head_dim_v && *a.head_dim_v != a.head_dim && !is_latent(a)
                           ? contiguous_tokens(keys, *a.kv_heads, *a.head_dim_v)
                           : *a.k_stride);
   fill_in(a.head_dim_v, a.head_dim);

@@ -695,7 +695,7 @@ Attention attention(AttentionArguments const& arguments, std::vector<std::int64_
         throw argument_error(fmt::format(
             "reference::attention: row {} is query {} of sequence {}, which has {} of them.",
             rows[row], rows[row] % a.seq_q, batch, sequence.queries()));
-    bool const one_tensor = a.v_new == nullptr;  // of which V is the first columns
+    bool const one_tensor = is_latent(a);
     auto const k = head_matrix(a.k, *a.k_stride, a.k_new, *a.k_new_stride, dim),
                v = head_matrix(a.v, *a.v_stride, one_tensor ? a.k_new : a.v_new,
                                one_tensor ? *a.k_new_stride : *a.v_new_stride, dim_v);

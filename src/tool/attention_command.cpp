@@ -35,6 +35,7 @@ Examples:
   tegula attention --lengths-q 130,1,5 --lengths-k 300,77,20 --heads 8 --kv-heads 2 --causal --device sim
   tegula attention --heads 8 --kv-heads 1 --seq-q 1 --lengths-k 1000,300 --page-size 16 --splits 4 --device sim
   tegula attention --heads 8 --kv-heads 2 --seq-q 1 --lengths-k 100,60 --append 1,1 --page-size 16 --device sim
+  tegula attention --heads 64 --kv-heads 1 --seq-q 1 --lengths-k 300,150 --page-size 64 --head-dim 576 --splits 2 --device sim
   tegula attention --seq-q 4096 --heads 16 --head-dim 128 --causal --device sim --explain --lines
   tegula attention --batch 4 --heads 16 --seq-q 4096 --head-dim 128 --causal --device cuda --repeat 20)";
 
@@ -113,9 +114,10 @@ struct Addresses {
 };
 AttentionArguments with_addresses(Problem const& p, Addresses const& at) {
   AttentionArguments a = p.arguments;
-  a.q = at.q, a.k = at.k, a.v = at.v, a.o = at.o;
+  a.q = at.q, a.k = at.k, a.v = is_latent(a) ? at.k : at.v, a.o = at.o;
   a.lse = static_cast<float*>(at.lse);
-  if (!p.k_new.shape.empty()) a.k_new = at.k_new, a.v_new = at.v_new;
+  if (!p.k_new.shape.empty()) a.k_new = at.k_new;
+  if (!p.v_new.shape.empty()) a.v_new = at.v_new;
   auto const floats = [](Operand const& operand, void const* address) {
     return operand.shape.empty() ? nullptr : static_cast<float const*>(address);
   };
@@ -250,7 +252,10 @@ Problem read_problem(Options o) {
   o.seq_q.otherwise(o.seq_k.value > 0 ? o.seq_k.value : 256);
   o.seq_k.otherwise(o.seq_q.value);
   o.head_dim.otherwise(o.head_dim_v.value > 0 ? o.head_dim_v.value : 64);
-  o.head_dim_v.otherwise(o.head_dim.value);
+  o.head_dim_v.otherwise(o.head_dim.value == 576 ? 512 : o.head_dim.value);
+  if (o.head_dim.value == 576 && !o.v.empty())
+    throw argument_error(
+        "--v is given and --head-dim is 576; V is the first columns of K then: leave out --v.");
   std::int64_t const seq_q = o.seq_q.value, seq_k = o.seq_k.value, heads = o.heads.value,
                      kv_heads = o.kv_heads.value, head_dim = o.head_dim.value,
                      head_dim_v = o.head_dim_v.value;
@@ -281,7 +286,9 @@ Problem read_problem(Options o) {
   TokenExtents const q_tokens = query_extents(arguments), k_tokens = key_extents(arguments);
   arguments.q_stride = strides(q_tokens.seq, heads, head_dim, heads_first);
   arguments.k_stride = strides(k_tokens.seq, kv_heads, head_dim, heads_first);
-  arguments.v_stride = strides(k_tokens.seq, kv_heads, head_dim_v, heads_first);
+  bool const latent = is_latent(arguments);
+  arguments.v_stride =
+      latent ? *arguments.k_stride : strides(k_tokens.seq, kv_heads, head_dim_v, heads_first);
   arguments.o_stride = strides(q_tokens.seq, heads, head_dim_v, heads_first);
   auto const shape = [&](TokenExtents const& tokens, std::int64_t heads, std::int64_t dim) {
     return heads_first ? Shape{tokens.batch, heads, tokens.seq, dim}
@@ -302,9 +309,9 @@ Problem read_problem(Options o) {
       q && head_dim_v == head_dim ? q->shape : shape(q_tokens, heads, head_dim_v);
   return {or_empty(q, *type, shape(q_tokens, heads, head_dim)),
           or_empty(k, *type, shape(k_tokens, kv_heads, head_dim)),
-          or_empty(v, *type, shape(k_tokens, kv_heads, head_dim_v)),
+          or_empty(v, *type, latent ? Shape{} : shape(k_tokens, kv_heads, head_dim_v)),
           new_rows(head_dim),
-          new_rows(head_dim_v),
+          latent ? Operand{*type, {}, {}} : new_rows(head_dim_v),
           or_empty(sink, DType::f32, {}),
           or_empty(factors[0], DType::f32, {}),
           or_empty(factors[1], DType::f32, {}),
@@ -529,9 +536,11 @@ void add_attention_command(Command const& app) {
   extent("--seq-q", o.seq_q, "queries (256)");
   extent("--seq-k", o.seq_k, "keys (as many as queries)");
   command.add_option("--head-dim", o.head_dim.value, "of Q and K (that of V, or 64)")
-      .check(multiple(8, 8, 256));
-  command.add_option("--head-dim-v", o.head_dim_v.value, "of V and O (that of Q and K)")
-      .check(multiple(8, 8, 256));
+      .check(multiple(8, 8, 576));
+  command
+      .add_option("--head-dim-v", o.head_dim_v.value,
+                  "of V and O (that of Q and K; of 576, 512: V is the first columns of K)")
+      .check(multiple(8, 8, 512));
   command.add_text("--dtype", o.dtype,
                    "f16, bf16 or e4m3, to which files are rounded (that of the files, or bf16)");
   command.add_text("--out-type", o.out_type, "of O: f16 or bf16 (bf16 of e4m3, else --dtype)");

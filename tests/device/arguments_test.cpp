@@ -347,6 +347,34 @@ TEST(AttentionArguments, AreRefusedWithASentenceEachOfServing) {
   expect_refused(paged, cases, "attention");
 }
 
+AttentionArguments latent() {
+  AttentionArguments a = attention();
+  a.dtype = DType::bf16, a.out = DType::bf16;
+  a.head_dim = 576, a.head_dim_v = 512, a.v = a.k;
+  a.q_stride = a.k_stride = a.v_stride = a.o_stride = {};
+  return with_defaults(a);
+}
+
+TEST(AttentionArguments, AreRefusedWithASentenceEachOfLatentAttention) {
+  using A = AttentionArguments;
+  std::vector<Case<A>> const cases = {
+      {"type",
+       [](A& a) { a.dtype = DType::f16, a.out = DType::f16; },
+       {"head_dim is 576, dtype is f16", "bf16"}},
+      {"V's", [](A& a) { a.head_dim_v = 576; }, {"head_dim_v is 576", "512"}},
+      {"V", [](A& a) { a.v = at(std::uintptr_t{3} << 44); }, {"v is not k"}},
+      {"exponential",
+       [](A& a) { a.exponential = Exponential::polynomial; },
+       {"exponential is polynomial and head_dim is 576"}},
+      {"new values",
+       [](A& a) {
+         a.seqused_k = at<std::int32_t>(0x2000), a.seq_new = 1;
+         a.k_new = at(0x10000000), a.v_new = at(0x20000000);
+       },
+       {"v_new is given"}}};
+  expect_refused(latent, cases, "attention");
+}
+
 /// The same with new keys.
 AttentionArguments appending() {
   AttentionArguments a = paged();

@@ -104,6 +104,7 @@ inline AttentionArguments arguments_of(ServingProblem const& p, ServingTables co
   if (p.packed_q) a.total_q = tables.cu_seqlens_q.back() + 2;  // two tokens are nobody's
   if (p.packed_k) a.total_k = tables.cu_seqlens_k.back() + 2;
   if (p.page_size != 0) a.pages = tables.pages, a.page_size = p.page_size;
+  if (p.one_tensor()) a.v_stride = a.k_stride;
   if (!p.appended.empty()) a.seq_new = *std::max_element(p.appended.begin(), p.appended.end());
   a.cu_seqlens_new = data(tables.cu_seqlens_new);
   if (p.packed_new) a.total_new = tables.cu_seqlens_new.back() + 2;
@@ -176,8 +177,9 @@ inline ServingResult run(Machine const& machine, ServingProblem const& p,
                      3 * p.seed, query);
   r.k = sequences_of(p.dtype, tokens_k * p.kv_heads * p.head_dim, p.keys, p.kv_heads * p.head_dim,
                      3 * p.seed + 1, key(*a.k_stride));
-  r.v = sequences_of(p.dtype, tokens_k * p.kv_heads * p.dim_v(), p.keys, p.kv_heads * p.dim_v(),
-                     3 * p.seed + 2, key(*a.v_stride));
+  if (!p.one_tensor())
+    r.v = sequences_of(p.dtype, tokens_k * p.kv_heads * p.dim_v(), p.keys, p.kv_heads * p.dim_v(),
+                       3 * p.seed + 2, key(*a.v_stride));
   auto const new_key = [&](TokenStrides const& s) {
     return [&, s](int b, int i) { return place_of_new_key(p, tables, s, b, i); };
   };
@@ -188,7 +190,6 @@ inline ServingResult run(Machine const& machine, ServingProblem const& p,
   };
   r.k_new = new_rows(*a.k_new_stride, p.head_dim, 5 * p.seed + 3);
   if (!p.one_tensor()) r.v_new = new_rows(*a.v_new_stride, p.dim_v(), 5 * p.seed + 4);
-  if (p.one_tensor()) r.v.clear();
   Buffer<std::uint8_t> const q(machine, r.q, "q"), k(machine, r.k, "k"), v(machine, r.v, "v"),
       k_new(machine, r.k_new, "k_new"), v_new(machine, r.v_new, "v_new");
   Buffer<std::int32_t> const cu_q(machine, tables.cu_seqlens_q, "cu_seqlens_q"),

@@ -77,8 +77,10 @@ constexpr TokenStrides contiguous_tokens(std::int64_t seq, std::int64_t heads,
 /// to the pages that page_table says, and attention sees all of them. So k and v are written to.
 /// New rows are (batch, seq_new, kv_heads, head_dim), or with cu_seqlens_new packed, as q with
 /// cu_seqlens_q. What would lie beyond seq_k is left out. seqused_k itself stays as it is. Keys are
-/// stored as they are given: a rotary embedding is the caller's, before. Where v is k
-/// (head dims 576 and 512), v_new is left out.
+/// stored as they are given: a rotary embedding is the caller's, before.
+///
+/// **Multi-head latent attention** (of DeepSeek-V2, decoding). With head_dim 576 and head_dim_v
+/// 512, v is k: the values are the first 512 columns of the keys. bf16; v_new is left out.
 ///
 /// **Few queries and many keys**, as when tokens are generated one by one: the keys of a tile are
 /// computed in several parts by as many CTAs, as far as `workspace` has room for their sums:
@@ -86,7 +88,8 @@ constexpr TokenStrides contiguous_tokens(std::int64_t seq, std::int64_t heads,
 ///
 /// Every machine computes head dims of 32, 64, 96, 128 and 256, equal for both, with `causal` or
 /// without. e4m3, a head_dim_v of its own, other multiples of 8 (of 16 where elements have 8 bits),
-/// windows, softcap, sinks, lengths and pages need an sm_90 (docs/hopper_attention.md).
+/// windows, softcap, sinks, lengths, pages and latent attention need an sm_90
+/// (docs/hopper_attention.md).
 ///
 ///     attention(machine, {.dtype = DType::f16, .q = q, .k = k, .v = v, .o = o, .batch = 2,
 ///                         .heads = 12, .seq_q = 128, .seq_k = 128, .head_dim = 64});
@@ -108,8 +111,8 @@ struct AttentionArguments {
   std::optional<std::int64_t> seq_k = {};  ///< left out: seq_q
   std::int64_t head_dim = 0;
   std::optional<std::int64_t> head_dim_v = {};  ///< of v and o; left out: head_dim
-  /// Strides in elements. Left out: those of contiguous tensors; of v, where
-  /// head_dim_v is left out, k's.
+  /// Strides in elements. Left out: those of contiguous tensors; of v, where head_dim_v is left
+  /// out, or 512 of 576, k's.
   std::optional<TokenStrides> q_stride = {};
   std::optional<TokenStrides> k_stride = {};
   std::optional<TokenStrides> v_stride = {};
@@ -168,6 +171,9 @@ struct TokenExtents {
 TokenExtents query_extents(AttentionArguments const& arguments);
 TokenExtents key_extents(AttentionArguments const& arguments);
 TokenExtents new_key_extents(AttentionArguments const& arguments);
+
+/// Whether V is the first columns of K.
+constexpr bool is_latent(AttentionArguments const& a) { return a.head_dim == 576; }
 
 /// The output type of a GEMM that does not say: f32 of tf32, bf16 of fp8, else that of the
 /// operands.

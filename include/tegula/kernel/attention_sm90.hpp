@@ -177,17 +177,9 @@ template <AttentionSm90Config C> struct AttentionSm90 {
  private:
   /// The producer, one thread.
   TEGULA_DEVICE static void produce(Params const& p, Roles& role) {
-    typename Tiles::Dealer dealer{p};
-    typename Tiles::Tile tile;
-    for (int index = dealer.first(); dealer.find(index, tile);) {
-      role.queue.put(tile);
-      int const next = dealer.after(index);
-      Work const work{p, tile};
-      if (KeyBlocks const blocks = work.blocks(); !blocks.empty()) fetch(p, role, work, blocks);
-      index = next;
-    }
-    role.queue.put(Tiles::none());
-    dealer.leave();
+    deal_tiles<Tiles>(p, role.queue, [&](Work const& work, KeyBlocks const& blocks) {
+      fetch(p, role, work, blocks);
+    });
   }
 
   /// Has TMA load a tile's rows of Q, and its blocks of K and V.
@@ -243,7 +235,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
                                     float descale, Softmax& softmax, AccumulatorO& tOrO) {
     KeyBlocks const all = work.blocks(), own = work.blocks_of(group);
     if constexpr (C.serving)
-      clear_values_behind<C>(p.serving, work, tensor(role.smem.v), role.ring_v, role.v, kTail);
+      clear_values_behind<C>(p.serving, work, tensor(role.smem.v)(_, _, role.v.stage), role.ring_v,
+                             role.v, kTail);
     int n = all.last - 1;
     while (n >= all.first && !own.has(n)) skip(role, group, n-- > all.first || !own.empty());
     if (own.empty()) {
@@ -265,7 +258,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
                                   float descale, Softmax const& softmax, AccumulatorO& tOrO) {
     int const thread = thread_idx_here() % kWarpgroupSize;
     if (int const parts = work.parts(); parts > 1)
-      add_part<C, MmaO>(p, work, parts, group, {kParts + group, &role.smem.last_part[group]},
+      add_part<C, MmaO>(p, p.out, work, parts, group, {kParts + group, &role.smem.last_part[group]},
                         thread, softmax, tOrO);
     else
       store_output<T, MmaO>(p.out, work.rows(group), thread, softmax, tOrO, descale);
@@ -384,3 +377,5 @@ template <AttentionSm90Config C> struct AttentionSm90 {
 };
 
 }  // namespace tegula
+
+#include "tegula/kernel/attention_latent_sm90.hpp"

@@ -232,6 +232,23 @@ template <AttentionSm90Config C> struct SequenceTiles {
   };
 };
 
+/// The producer, one thread: every tile of the CTA to the queue, and fetch(work, blocks) for those
+/// that see keys.
+template <class Tiles, class Params, class Queue, class Fetch>
+TEGULA_DEVICE void deal_tiles(Params const& p, Queue& queue, Fetch fetch) {
+  typename Tiles::Dealer dealer{p};
+  typename Tiles::Tile tile;
+  for (int index = dealer.first(); dealer.find(index, tile);) {
+    queue.put(tile);
+    int const next = dealer.after(index);
+    typename Tiles::Work const work{p, tile};
+    if (KeyBlocks const blocks = work.blocks(); !blocks.empty()) fetch(work, blocks);
+    index = next;
+  }
+  queue.put(Tiles::none());
+  dealer.leave();
+}
+
 /// Those of a configuration.
 template <AttentionSm90Config C>
 using AttentionTiles = std::conditional_t<C.serving, SequenceTiles<C>, HeadTiles<C>>;

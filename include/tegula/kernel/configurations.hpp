@@ -126,11 +126,20 @@ inline constexpr AttentionSm90Config attention_sm90_serving_tiles[] = {
     {.head_dim = 256, .head_dim_v = 256, .block_n = 64},
 };
 
+/// That of multi-head latent attention, for decoding.
+inline constexpr AttentionSm90Config attention_sm90_latent = {.dtype = DType::bf16,
+                                                              .head_dim = 576,
+                                                              .head_dim_v = 512,
+                                                              .block_n = 64,
+                                                              .consumers = 1,
+                                                              .serving = true,
+                                                              .latent = true};
+
 constexpr auto attention_sm90_table() {
   constexpr int tiles = static_cast<int>(std::size(attention_sm90_tiles)),
                 fp8_tiles = static_cast<int>(std::size(attention_sm90_fp8_tiles)),
                 serving_tiles = static_cast<int>(std::size(attention_sm90_serving_tiles));
-  Table<AttentionSm90Config, tiles * 2 * 2 + fp8_tiles + serving_tiles * 2> table;
+  Table<AttentionSm90Config, tiles * 2 * 2 + fp8_tiles + serving_tiles * 2 + 1> table;
   int i = 0;
   for (Exponential e : {Exponential::ex2_approx, Exponential::polynomial}) {
     for (DType t : {DType::bf16, DType::f16}) {
@@ -150,6 +159,7 @@ constexpr auto attention_sm90_table() {
       table.values[i++] = tile;
     }
   }
+  table.values[i++] = attention_sm90_latent;
   return table;
 }
 
@@ -576,7 +586,7 @@ struct AttentionSm80Family {
   }
 };
 
-/// kernel/attention_sm90.hpp
+/// kernel/attention_sm90.hpp; of latent attention kernel/attention_latent_sm90.hpp
 struct AttentionSm90Family {
   static constexpr char const* name = "attention_sm90";
   using Config = AttentionSm90Config;
@@ -586,12 +596,12 @@ struct AttentionSm90Family {
 
   /// bf16 at every tile; the polynomial and f16 where the tile is smallest; e4m3 at each head dim
   /// with sums in f32, and at one with the tensor core's.
-  /// For serving, bf16 at the smaller tiles.
+  /// For serving, bf16 at the smaller tiles, and latent attention.
   static constexpr bool is_representative(Config const& c) {
     if (c.dtype == DType::e4m3) return c.promoted > 0 || c.head_dim == 128;
     if (c.serving)
       return c.dtype == DType::bf16 &&
-             (c.head_dim == 64 || (c.head_dim == 128 && c.consumers == 1));
+             (c.head_dim == 64 || c.latent || (c.head_dim == 128 && c.consumers == 1));
     if (c.dtype == DType::bf16 && c.exponential == Exponential::ex2_approx) return true;
     return c.head_dim == 64 && (c.dtype == DType::bf16 || c.exponential == Exponential::ex2_approx);
   }

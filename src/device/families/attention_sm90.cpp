@@ -61,7 +61,7 @@ char const* FamilyTraits<AttentionSm90Family>::unfit(AttentionArguments const& a
                                                      AttentionSm90Config const& c,
                                                      DeviceProperties const& device) {
   if (!c.serving) return needs_serving(a) ? "sequences of one length in one piece" : nullptr;
-  if (!needs_serving(a)) {
+  if (!needs_serving(a) && !c.latent) {
     if (c.consumers > 1) return "sequences of their own lengths";
     if (a.seq_q > kFewRows / (a.heads / *a.kv_heads)) return "few queries";
     AttentionShares const shares = attention_shares(a, c, device);

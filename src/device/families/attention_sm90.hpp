@@ -23,6 +23,7 @@ template <> struct FamilyTraits<AttentionSm90Family> {
                            DeviceProperties const& device) {
     AttentionArguments const a = with_defaults(arguments);
     if (c.dtype != a.dtype) return "another type";
+    if (c.latent != is_latent(a)) return "latent attention, or not";
     if (a.head_dim > c.head_dim) return "less than the head dimension";
     if (*a.head_dim_v > c.head_dim_v) return "less than the head dimension of V";
     if (c.exponential != a.exponential) return "another exponential";
@@ -72,7 +73,10 @@ template <> struct FamilyTraits<AttentionSm90Family> {
     return fmt::format("attention_sm90 {} d{} {}x{} {} consumer{} {} stages {}{}{}",
                        to_string(c.dtype), dims, block_m(c), c.block_n, c.consumers,
                        c.consumers == 1 ? "" : "s", c.stages, text(c.exponential),
-                       c.promoted > 0 ? " precise" : "", c.serving ? " serving" : "");
+                       c.promoted > 0 ? " precise"
+                       : c.latent     ? " latent"
+                                      : "",
+                       c.serving ? " serving" : "");
   }
 
   static auto reference(AttentionArguments const& host, std::vector<std::int64_t> const& rows) {
