@@ -472,6 +472,51 @@ tegula_status tegula_compile(char const* kernel, char const* arch, char** json);
  * without NVRTC "no_compiler", a sentence, in place of "compiler". */
 tegula_status tegula_cached_kernels(char** json);
 
+/* --- kernels of the caller's own --- */
+
+/** A kernel: a struct of C++ that is written with the library (docs/tensors.md), compiled for one
+ * machine, and kept in the same cache: for a GPU by NVRTC, for a simulated machine by the host's
+ * C++ compiler (TEGULA_CXX, or c++, g++ or clang++). */
+typedef struct tegula_kernel tegula_kernel;
+
+typedef struct tegula_kernel_source {
+  size_t struct_size;
+  char const* text;           /**< C++ */
+  char const* type;           /**< the struct's name, from the global namespace */
+  char const* file;           /**< what findings and errors call the text; NULL: the type */
+  char const* const* include; /**< folders that the text's own includes are looked for in */
+  int32_t include_count;      /**< 0 */
+} tegula_kernel_source;
+
+void tegula_kernel_source_init(tegula_kernel_source* source, size_t struct_size);
+/** TEGULA_DEVICE_ERROR where there is no compiler, or with its first error. The machine must be
+ * there as long as the kernel is. */
+tegula_status tegula_kernel_create(tegula_machine* machine, tegula_kernel_source const* source,
+                                   tegula_kernel** kernel);
+void tegula_kernel_free(tegula_kernel* kernel);
+/** Threads of a CTA. */
+int32_t tegula_kernel_threads(tegula_kernel const* kernel);
+/** The size of the struct's Params. */
+int64_t tegula_kernel_params_bytes(tegula_kernel const* kernel);
+
+/** An array that a pointer of the parameters points to. */
+typedef struct tegula_kernel_array {
+  size_t offset;       /**< of the pointer in the parameters */
+  int64_t bytes;       /**< of the array */
+  char const* name;    /**< in reports; may be NULL */
+  int32_t is_constant; /**< not 0: it is not copied back */
+} tegula_kernel_array;
+
+/**
+ * Launches it on a grid of CTAs; `params` are the bytes of its Params. As tegula_gemm on a stream,
+ * with a report. `arrays` are for a simulated machine: they lie in the caller's memory, are copied
+ * in, and back. On a GPU the pointers are to its memory, and arrays are not looked at.
+ */
+tegula_status tegula_kernel_launch(tegula_kernel const* kernel, int32_t const grid[3],
+                                   void const* params, size_t params_bytes,
+                                   tegula_kernel_array const* arrays, int32_t array_count,
+                                   void* stream, tegula_report** report);
+
 /* --- command line --- */
 
 /** The `tegula` command with these arguments, argv[0] its name; returns its exit status. Ignores

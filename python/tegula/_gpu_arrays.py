@@ -138,6 +138,22 @@ def gpu_operand(operation: str, name: str, array: Any, said: str | None = None) 
     return make(operation, name, array, said)
 
 
+def memory_on_gpu(operation: str, array: Any) -> GpuOperand:
+    """An array of elements of any type. Raises ArgumentError."""
+    if not hasattr(array, "__dlpack__"):
+        said = array.__cuda_array_interface__
+        operand = Operand("the array", said["typestr"], said["data"][0], tuple(said["shape"]), (), "")
+        return GpuOperand(operand, _current_device(), array)
+    try:
+        capsule = array.__dlpack__(stream=-1)
+    except Exception as error:  # whatever the array's library raises
+        raise ArgumentError(f"{operation} does not give its memory by DLPack: {error}") from error
+    tensor = _DLTensor.from_address(_pointer_of(capsule, b"dltensor"))
+    shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
+    operand = Operand("the array", f"{tensor.code}", (tensor.data or 0) + tensor.byte_offset, shape, (), "")
+    return GpuOperand(operand, int(array.__dlpack_device__()[1]), capsule)
+
+
 @functools.lru_cache(maxsize=None)
 def gpu_machine(index: int) -> Machine:
     """GPU number `index`, made when it is first asked for."""

@@ -109,6 +109,21 @@ class GemmInputsArguments(ctypes.Structure):
     ]
 
 
+class KernelSource(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("text", c_char_p),
+        ("type", c_char_p),
+        ("file", c_char_p),
+        ("include", POINTER(c_char_p)),
+        ("include_count", c_int32),
+    ]
+
+
+class KernelArray(ctypes.Structure):
+    _fields_ = [("offset", c_size_t), ("bytes", c_int64), ("name", c_char_p), ("is_constant", c_int32)]
+
+
 _TEXT = POINTER(c_void_p)
 _VALUE = POINTER(c_void_p)
 
@@ -144,6 +159,17 @@ _FALLIBLE: dict[str, list[Any]] = {
     "gemm_prepare": [c_void_p, POINTER(GemmArguments), POINTER(c_void_p)],
     "attention_prepare": [c_void_p, POINTER(AttentionArguments), POINTER(c_void_p)],
     "launch_run": [c_void_p, c_void_p],
+    "kernel_create": [c_void_p, POINTER(KernelSource), POINTER(c_void_p)],
+    "kernel_launch": [
+        c_void_p,
+        POINTER(c_int32),
+        c_char_p,
+        c_size_t,
+        POINTER(KernelArray),
+        c_int32,
+        c_void_p,
+        POINTER(c_void_p),
+    ],
     "nvrtc_folder": [c_char_p],
     "compile": [c_char_p, c_char_p, _TEXT],
     "cached_kernels": [_TEXT],
@@ -168,6 +194,10 @@ _PLAIN: dict[str, tuple[Any, list[Any]]] = {
     "attention_arguments_init": (None, [POINTER(AttentionArguments), c_size_t]),
     "grouped_gemm_arguments_init": (None, [POINTER(GroupedGemmArguments), c_size_t]),
     "gemm_inputs_arguments_init": (None, [POINTER(GemmInputsArguments), c_size_t]),
+    "kernel_source_init": (None, [POINTER(KernelSource), c_size_t]),
+    "kernel_free": (None, [c_void_p]),
+    "kernel_threads": (c_int32, [c_void_p]),
+    "kernel_params_bytes": (c_int64, [c_void_p]),
     "main": (c_int32, [c_int32, POINTER(c_char_p)]),
 }
 

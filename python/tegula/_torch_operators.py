@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -73,8 +73,53 @@ def launch(function: Any, device: torch.device, arguments: Any) -> None:
         _problems.launch(function, machine, arguments, torch.cuda.current_stream(device).cuda_stream, False)
 
 
-@torch.library.custom_op("tegula::gemm", mutates_args=())
-def _gemm_op(
+class _Plan(NamedTuple):
+    """What was worked out for operands of one form, whatever their addresses."""
+
+    arguments: Any  # the C interface's; they keep what they point to
+    shapes: list[tuple[tuple[int, ...], torch.dtype]]  # of the results
+    workspace_bytes: int
+
+
+_plans: dict[Any, _Plan] = {}
+_MOST_PLANS = 4096
+
+
+def _form(tensors: dict[str, Tensor | None], *options: Any) -> Any:
+    """What a plan follows from; None where a tensor has no strides or no memory, which is for the plan to refuse."""
+    form: list[Any] = list(options)
+    for x in tensors.values():
+        if x is None:
+            form.append(None)
+        elif not isinstance(x, Tensor) or x.layout != torch.strided or x.data_ptr() == 0:
+            return None
+        else:
+            form += (x.shape, x.stride(), x.dtype, x.device)
+    return tuple(form)
+
+
+def _keep(form: Any, plan: _Plan) -> _Plan:
+    if form is not None:
+        if len(_plans) >= _MOST_PLANS:
+            _plans.clear()
+        _plans[form] = plan
+    return plan
+
+
+def _run(function: Any, plan: _Plan, device: torch.device, tensors: dict[str, Tensor | None], results: dict[str, Tensor]) -> None:
+    """Launches it with the tensors' addresses."""
+    arguments = type(plan.arguments).from_buffer_copy(plan.arguments)
+    for name, x in (*tensors.items(), *results.items()):
+        if x is not None:
+            setattr(arguments, name, x.data_ptr())
+    if plan.workspace_bytes:
+        workspace = torch.empty(plan.workspace_bytes + 15, dtype=torch.uint8, device=device)
+        arguments.workspace = (workspace.data_ptr() + 15) // 16 * 16
+        arguments.workspace_bytes = plan.workspace_bytes
+    launch(function, device, arguments)
+
+
+def _gemm(
     a: Tensor,
     b: Tensor,
     c: Tensor | None,
@@ -84,7 +129,22 @@ def _gemm_op(
     activation: str,
     out_dtype: torch.dtype | None,
 ) -> Tensor:
-    operands, device = operands_of("gemm", {"a": a, "b": b, "c": c, "bias": bias})
+    tensors = {"a": a, "b": b, "c": c, "bias": bias}
+    form = _form(tensors, "gemm", alpha, beta, activation, out_dtype)
+    plan = _plans.get(form)
+    if plan is None:
+        plan = _keep(form, _gemm_plan(tensors, alpha, beta, activation, out_dtype))
+    ((shape, dtype),) = plan.shapes
+    out = torch.empty(shape, dtype=dtype, device=a.device)
+    _run(library.tegula_gemm, plan, a.device, tensors, {"d": out})
+    return out
+
+
+def _gemm_plan(
+    tensors: dict[str, Tensor | None], alpha: float, beta: float, activation: str, out_dtype: torch.dtype | None
+) -> _Plan:
+    """Raises ArgumentError."""
+    operands, device = operands_of("gemm", tensors)
     problem = _problems.Gemm(
         operands["a"],
         operands["b"],
@@ -95,10 +155,10 @@ def _gemm_op(
         activation=activation,
         out_dtype=None if out_dtype is None else _TYPES.get(out_dtype, str(out_dtype)),
     )
-    out = torch.empty(problem.shape, dtype=TORCH[problem.out_type], device=device)
+    form = problem.shape, TORCH[problem.out_type]
+    out = torch.empty(form[0], dtype=form[1], device=device)
     result, _ = operands_of("gemm", {"out": out})
-    launch(library.tegula_gemm, device, problem.into(result["out"]))
-    return out
+    return _Plan(problem.into(result["out"]), [form], 0)
 
 
 def _gemm_shape(a: Tensor, b: Tensor) -> list[int]:
@@ -111,16 +171,20 @@ def _gemm_type(a: Tensor, out_dtype: torch.dtype | None) -> torch.dtype:
     return out_dtype or (torch.bfloat16 if eight_bits else a.dtype)
 
 
-# What a compiler is told of the results: their shapes and types.
-_gemm_op.register_fake(
-    lambda a, b, c, bias, alpha, beta, activation, out_dtype: a.new_empty(
-        _gemm_shape(a, b), dtype=_gemm_type(a, out_dtype)
-    )
-)
+def _gemm_result(
+    a: Tensor,
+    b: Tensor,
+    c: Tensor | None,
+    bias: Tensor | None,
+    alpha: float,
+    beta: float,
+    activation: str,
+    out_dtype: torch.dtype | None,
+) -> Tensor:
+    return a.new_empty(_gemm_shape(a, b), dtype=_gemm_type(a, out_dtype))
 
 
-@torch.library.custom_op("tegula::attention", mutates_args=())
-def _attention_op(
+def _attend(
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -142,9 +206,8 @@ def _attention_op(
     v_descale: Tensor | None = None,
     out_dtype: torch.dtype | None = None,
 ) -> tuple[Tensor, Tensor]:
-    arrays = {"q": q, "k": k, "v": v, "sink": sink, "q_descale": q_descale, "k_descale": k_descale, "v_descale": v_descale}
+    arrays: dict[str, Tensor | None] = {"q": q, "k": k, "v": v, "sink": sink, "q_descale": q_descale, "k_descale": k_descale, "v_descale": v_descale}
     arrays |= {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k, "seqused_k": seqused_k, "page_table": page_table}
-    operands, device = operands_of("attention", arrays, _attention.INTEGERS)
     options = _attention.Options(
         causal=causal,
         scale=scale,
@@ -155,23 +218,36 @@ def _attention_op(
         splits=splits,
         out_dtype=None if out_dtype is None else _TYPES.get(out_dtype, str(out_dtype)),
     )
-    problem = _attention.Attention(operands, options, on_host=device.type == "cpu")
+    # What lengths in the host's memory hold is checked at each call.
+    checks = q.device.type == "cpu" and any(arrays[name] is not None for name in _attention.INTEGERS)
+    form = None if checks else _form(arrays, "attention", *options)
+    plan = _plans.get(form)
+    if plan is None:
+        plan = _keep(form, _attention_plan(arrays, options))
+    (shape, dtype), (lse_shape, _) = plan.shapes
     # Tokens that are no sequence's: zeros, of a log-sum-exp of nothing.
-    out = (torch.empty if cu_seqlens_q is None else torch.zeros)(problem.shape, dtype=TORCH[problem.out_type], device=device)
-    lse = torch.empty(problem.lse_shape, dtype=torch.float32, device=device)
+    out = (torch.empty if cu_seqlens_q is None else torch.zeros)(shape, dtype=dtype, device=q.device)
+    lse = torch.empty(lse_shape, dtype=torch.float32, device=q.device)
     if cu_seqlens_q is not None:
         lse.fill_(-torch.inf)
-    result, _ = operands_of("attention", {"out": out})
-    arguments = problem.into(result["out"], lse.data_ptr())
-    if problem.may_split and (needed := problem.workspace_bytes(machine_of(device))):
-        workspace = torch.empty(needed + 15, dtype=torch.uint8, device=device)
-        problem.work_in((workspace.data_ptr() + 15) // 16 * 16, needed)
-    launch(library.tegula_attention, device, arguments)
+    _run(library.tegula_attention, plan, q.device, arrays, {"o": out, "lse": lse})
     return out, lse if q.dim() == 4 or cu_seqlens_q is not None else lse[None]
 
 
-@_attention_op.register_fake
-def _attention_shapes(
+def _attention_plan(arrays: dict[str, Tensor | None], options: _attention.Options) -> _Plan:
+    """Raises ArgumentError."""
+    operands, device = operands_of("attention", arrays, _attention.INTEGERS)
+    problem = _attention.Attention(operands, options, on_host=device.type == "cpu")
+    form = problem.shape, TORCH[problem.out_type]
+    out = torch.empty(form[0], dtype=form[1], device=device)
+    lse = torch.empty(problem.lse_shape, dtype=torch.float32, device=device)
+    result, _ = operands_of("attention", {"out": out})
+    arguments = problem.into(result["out"], lse.data_ptr())
+    needed = problem.workspace_bytes(machine_of(device)) if problem.may_split else 0
+    return _Plan(arguments, [form, (problem.lse_shape, torch.float32)], needed)
+
+
+def _attention_results(
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -197,3 +273,23 @@ def _attention_shapes(
     of_lse = (heads, tokens) if cu_seqlens_q is not None else (q.shape[0] if q.dim() == 4 else 1, heads, tokens)
     dtype = out_dtype or (torch.bfloat16 if q.dtype == torch.float8_e4m3fn else q.dtype)
     return q.new_empty([*q.shape[:-1], v.shape[-1]], dtype=dtype), q.new_empty(of_lse, dtype=torch.float32)
+
+
+# torch.library.custom_op would do the same by decorators, and import torch._dynamo at the first call: seconds.
+_library = torch.library.Library("tegula", "DEF")
+
+
+def _define(name: str, function: Callable[..., Any], results: Callable[..., Any]) -> None:
+    """An operator, what a compiler is told of its results, and its backward pass, which is an error."""
+
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        raise RuntimeError(f"tegula::{name} has no backward kernel; call it under torch.no_grad().")
+
+    _library.define(name + torch.library.infer_schema(function, mutates_args=()))
+    _library.impl(name, function, "CompositeExplicitAutograd")
+    torch.library.register_fake(f"tegula::{name}", results, lib=_library)
+    torch.library.register_autograd(f"tegula::{name}", backward, lib=_library)
+
+
+_define("gemm", _gemm, _gemm_result)
+_define("attention", _attend, _attention_results)

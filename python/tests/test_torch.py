@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any, cast
 
 import pytest
@@ -186,6 +188,32 @@ def test_compiles_without_a_break() -> None:
     x, w = values(2, 8, 64), values(64, 64)
     compiled = torch.compile(block, fullgraph=True, backend="aot_eager")
     assert torch.equal(compiled(x, w), block(x, w))
+
+
+def test_what_is_worked_out_once_serves_other_tensors() -> None:
+    w, bias = values(24, 32).t(), values(24)
+    for _ in range(2):
+        a, c = values(16, 32), values(16, 24)
+        exact = a.double() @ w.double()
+        hold(tt.gemm(a, w), exact, torch.float16, exact.abs().max().item())
+        hold(tt.gemm(a, w, c=c), exact + c.double(), torch.float16, 1 + exact.abs().max().item())
+        hold(tt.gemm(a, w, bias=bias, alpha=0.5), exact / 2 + bias.double(), torch.float16, 1 + exact.abs().max().item())
+        q, k = values(8, 2, 64, dtype=BF16), values(8, 2, 64, dtype=BF16)
+        hold(tt.flash_attn_func(q[None], k[None], k[None])[0], exact_attention(q, k, k, False), BF16)
+        hold(tt.flash_attn_func(q[None], k[None], k[None], causal=True)[0], exact_attention(q, k, k, True), BF16)
+        scaled = tt.flash_attn_func(q[None], k[None], k[None], softmax_scale=0.25)[0]
+        hold(scaled, exact_attention(2 * q, k, k, False), BF16)
+
+
+def test_a_first_call_imports_no_compiler() -> None:
+    code = (
+        "import sys, torch, tegula.torch as tt\n"
+        "before = set(sys.modules)\n"
+        "x = torch.ones(1, 8, 2, 64, dtype=torch.bfloat16)\n"
+        "tt.flash_attn_func(x, x, x)\n"
+        "print(len([name for name in set(sys.modules) - before if name.startswith(('torch._dynamo', 'sympy'))]))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "0\n"
 
 
 X = values(8, 8)
