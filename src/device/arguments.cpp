@@ -118,27 +118,30 @@ class AttentionChecker : Checker {
 
   void head_dims(int compute_capability) const {
     if (is_latent(a_)) return latent(compute_capability);
-    // Up to here, any that TMA can address, which takes rows of whole 16 bytes.
-    int const most = compute_capability == 90 ? 256 : compute_capability == 100 ? 128 : 0;
+    // Up to here, any that TMA can address, which takes rows of whole 16 bytes; and beyond, those
+    // of attention_sm80, equal.
+    int most = 0, most_v = 0;
+    if (compute_capability == 90) most = most_v = 256;
+    if (compute_capability == 100) most = 192, most_v = 128;
     int const unit = bits(a_.dtype) == 8 ? 16 : 8;
-    auto const computed = [&](std::int64_t dim) {
-      if (dim >= unit && dim <= most && dim % unit == 0) return true;
-      return most < 256 && std::find(kHeadDims.begin(), kHeadDims.end(), dim) != kHeadDims.end();
+    auto const any = [&](std::int64_t dim, int up_to) {
+      return dim >= unit && dim <= up_to && dim % unit == 0;
     };
-    for (auto const& [name, dim] :
-         {std::pair("head_dim", a_.head_dim), {"head_dim_v", *a_.head_dim_v}}) {
-      if (!computed(dim))
+    for (auto const& [name, dim, up_to] :
+         {std::tuple("head_dim", a_.head_dim, most), {"head_dim_v", *a_.head_dim_v, most_v}}) {
+      bool const of_sm80 =
+          most < 256 && std::find(kHeadDims.begin(), kHeadDims.end(), dim) != kHeadDims.end();
+      if (!any(dim, up_to) && !of_sm80)
         refuse_argument("attention: {} is {}; {} are computed (pad with zeros to the next).", name,
                         dim,
-                        most == 0 ? "32, 64, 96, 128 and 256"
-                                  : fmt::format("multiples of {0} from {0} to {1}{2}", unit, most,
-                                                most < 256 ? " and 256" : ""));
+                        up_to == 0 ? "32, 64, 96, 128 and 256"
+                                   : fmt::format("multiples of {0} from {0} to {1}{2}", unit, up_to,
+                                                 up_to < 256 ? " and 256" : ""));
     }
-    if (*a_.head_dim_v != a_.head_dim && std::max(a_.head_dim, *a_.head_dim_v) > most)
+    if (*a_.head_dim_v != a_.head_dim && (!any(a_.head_dim, most) || !any(*a_.head_dim_v, most_v)))
       refuse_argument(
           "attention: head_dim_v is {} and head_dim is {}; on an sm_{} they must be equal{}.",
-          *a_.head_dim_v, a_.head_dim, compute_capability,
-          most > 0 ? fmt::format(" where one is more than {}", most) : "");
+          *a_.head_dim_v, a_.head_dim, compute_capability, most > 0 ? " where one is 256" : "");
   }
 
   /// V as the first columns of K.

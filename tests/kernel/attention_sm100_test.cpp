@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(Table, EverySm100Attention,
 TEST(AttentionSm100, IsCorrectAtUglySizes) {
   for (bool const causal : {false, true}) {
     for (int const seq_q : {1, 129, 257}) {
-      for (int const seq_k : {1, 127, 128})
+      for (int const seq_k : {1, 128})
         expect_correct(attention_sm100, blackwell(),
                        {.seq_q = seq_q, .seq_k = seq_k, .causal = causal});
     }
@@ -47,8 +47,8 @@ TEST(AttentionSm100, IsCorrectAtUglySizes) {
 }
 
 TEST(AttentionSm100, SeesThroughWindows) {
-  for (auto const& [left, right] : {std::pair{0, 0}, {100, 0}, {60, 70}, {200, 200}}) {
-    for (auto const& [seq_q, seq_k] : {std::pair{300, 300}, {40, 400}, {300, 60}})
+  for (auto const& [left, right] : {std::pair{0, 0}, {100, 0}, {60, 70}}) {
+    for (auto const& [seq_q, seq_k] : {std::pair{300, 300}, {40, 400}})
       expect_correct(attention_sm100, blackwell(),
                      {.seq_q = seq_q, .seq_k = seq_k, .window_left = left, .window_right = right});
   }
@@ -89,7 +89,8 @@ TEST(AttentionSm100, WalksMoreTilesThanThereAreCtas) {
 }
 
 TEST(AttentionSm100, PadsHeadDims) {
-  for (auto const& [dim, dim_v] : {std::pair{8, 8}, {40, 64}, {64, 24}, {72, 72}, {128, 64}})
+  for (auto const& [dim, dim_v] :
+       {std::pair{8, 8}, {40, 64}, {64, 24}, {72, 72}, {128, 64}, {192, 128}, {136, 72}})
     expect_correct(attention_sm100, blackwell(),
                    {.head_dim = dim, .head_dim_v = dim_v, .seq_q = 70, .seq_k = 90});
 }
@@ -122,21 +123,24 @@ TEST(AttentionSm100, SurvivesAdversarialValues) {
 }
 
 // Maxima that grow from block to block, so that O is rescaled: clean, and the same bits, whenever
-// operations land and whoever runs.
+// operations land and whoever runs; P with columns of its own, and over S.
 TEST(AttentionSm100, IsTheSameAtEverySchedule) {
+  using sim::Completion, sim::Interleaving;
   for (int const head_dim : {64, 128}) {
     AttentionProblem p{.head_dim = head_dim, .seq_q = 200, .seq_k = 260, .causal = true};
     p.q = p.k = [](std::mt19937_64& random) { return 3.0f * normal(random); };
     AttentionResult const first = expect_correct(attention_sm100, blackwell(), p);
-    using sim::Completion, sim::Interleaving;
-    for (auto const completion : {Completion::last, Completion::first, Completion::random}) {
-      for (auto const interleaving : {Interleaving::random, Interleaving::one_warp_behind}) {
-        sim::Options const options{
-            .completion = completion, .interleaving = interleaving, .seed = 7};
-        AttentionResult const again = run_on(attention_sm100, blackwell(options), p);
-        EXPECT_EQ(first.o, again.o) << to_string(completion) << " " << to_string(interleaving);
-        EXPECT_EQ(first.lse, again.lse);
-      }
+    std::uint64_t seed = 0;
+    for (auto const& [completion, interleaving] :
+         {std::pair{Completion::first, Interleaving::round_robin},
+          {Completion::last, Interleaving::one_warp_behind},
+          {Completion::random, Interleaving::random},
+          {Completion::random, Interleaving::random}}) {
+      sim::Options const options{
+          .completion = completion, .interleaving = interleaving, .seed = ++seed};
+      AttentionResult const again = run_on(attention_sm100, blackwell(options), p);
+      EXPECT_EQ(first.o, again.o) << to_string(completion) << " " << to_string(interleaving);
+      EXPECT_EQ(first.lse, again.lse);
     }
   }
 }

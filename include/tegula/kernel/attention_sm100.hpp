@@ -59,7 +59,9 @@ template <AttentionSm100Config C> struct AttentionSm100 {
   enum : int { kCorrection = 4 * tiles, kMma = kCorrection + 4, kLoad, kEpilogue, kEmpty };
   /// Columns of tensor memory, all of them: where S, P and O of tile 0 begin, and how far on those
   /// of tile 1. P has columns of its own where there are enough; else it lies over S.
-  static constexpr bool p_apart = head_dim_v <= 64;
+  static constexpr bool p_apart = tiles * (block_n + head_dim_v + block_n / 2) <= kTensorColumns;
+  static_assert(p_apart || block_n == head_dim_v,
+                "products that share columns must be of one shape");
   enum : int {
     kS = 0,
     kO = kS + tiles * block_n,
@@ -233,13 +235,7 @@ template <AttentionSm100Config C> struct AttentionSm100 {
     auto const sQ = tensor(role.smem.q);  // (tile_m, head_dim, tiles)
     auto const sK = tensor(role.smem.k);  // (block_n, head_dim, stages)
     auto const sV = tensor(role.smem.v);  // (head_dim_v, block_n, stages)
-    typename Tiles::Dealer dealer{p};
-    typename Tiles::Tile tile;
-    for (int index = dealer.first(); dealer.find(index, tile); index = dealer.after(index)) {
-      role.queue.put(tile);
-      Work const work{p, tile};
-      KeyBlocks const blocks = work.blocks();
-      if (blocks.empty()) continue;
+    deal_tiles<Tiles>(p, role.queue, [&](Work const& work, KeyBlocks const& blocks) {
       HeadLoads<C> const loads{p, work};
       auto const load_k = [&](int n) {
         loads.keys(n, sK(_, _, k.stage), role.ring_k.acquire(k, k_bytes));
@@ -259,9 +255,7 @@ template <AttentionSm100Config C> struct AttentionSm100 {
         loads.values(n, sV(_, _, v.stage), role.ring_v.acquire(v, v_bytes));
         v.next();
       }
-    }
-    role.queue.put(Tiles::none());
-    dealer.leave();
+    });
   }
 
   /// What the thread that multiplies holds from tile to tile.

@@ -8,20 +8,20 @@ namespace tegula {
 /// One configuration of the Blackwell attention kernel: everything inside a CTA's tile.
 ///
 /// A CTA computes two tiles of 128 rows of O at a time, each with a warpgroup for its softmax. It
-/// walks the keys in blocks of 128; K and V pass through `stages` shared-memory buffers each.
+/// walks the keys in blocks of `block_n`; K and V pass through `stages` shared-memory buffers each.
 /// `head_dim` and `head_dim_v` are extents of the tiles: a problem whose own are less is padded
 /// with zeros by TMA.
 struct AttentionSm100Config {
   DType dtype = DType::bf16;
   int head_dim = 128;    ///< of Q and K
   int head_dim_v = 128;  ///< of V and O
+  int block_n = 128;
   int stages = 2;
   Exponential exponential = Exponential::ex2_approx;
   int polynomials = 0;  ///< of eight exponentials, those by the polynomial nevertheless
 
-  /// Tiles of Q in flight, and the keys of a block: what tensor memory has room for.
+  /// Tiles of Q in flight: what tensor memory has room for.
   static constexpr int consumers = 2;
-  static constexpr int block_n = 128;
 
   constexpr bool operator==(AttentionSm100Config const&) const = default;
 };

@@ -170,7 +170,10 @@ template <class Add> constexpr void list_attention_sm100(Add add) {
     AttentionSm100Config const small = {.dtype = t, .head_dim = 64, .head_dim_v = 64, .stages = 4};
     AttentionSm100Config const large = {
         .dtype = t, .head_dim = 128, .head_dim_v = 128, .stages = 2};
-    for (AttentionSm100Config c : {small, large}) {
+    // Keys of 192 leave shared memory for blocks of half the size.
+    AttentionSm100Config const wide = {
+        .dtype = t, .head_dim = 192, .head_dim_v = 128, .block_n = 64, .stages = 2};
+    for (AttentionSm100Config c : {small, large, wide}) {
       c.polynomials = 2;
       add(c);
       c.polynomials = 0;
@@ -612,12 +615,10 @@ struct AttentionSm100Family {
   template <Config C> using Kernel = AttentionSm100<C>;
   static constexpr auto table = detail::attention_sm100_table();
 
-  /// bf16 at each head dim with a share of polynomials, and with nothing else where registers are
-  /// many; f16 with none.
+  /// bf16 at each head dim with a share of polynomials; f16 with none.
   static constexpr bool is_representative(Config const& c) {
-    if (c.dtype == DType::f16)
-      return c.head_dim == 128 && c.polynomials == 0 && c.exponential == Exponential::ex2_approx;
-    return c.polynomials > 0 || (c.head_dim == 64 && c.exponential == Exponential::polynomial);
+    if (c.dtype == DType::bf16) return c.polynomials > 0;
+    return c.head_dim == 128 && c.polynomials == 0 && c.exponential == Exponential::ex2_approx;
   }
 };
 
