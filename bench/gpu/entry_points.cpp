@@ -160,30 +160,33 @@ int tegula_bench_attention(void const* q, void const* k, void const* v, void* o,
 }
 
 /// The same of e4m3, with one factor each for q, k and v, and by a configuration of attention_sm90,
-/// or by the one that is chosen where `configuration` is negative.
+/// or by the one that is chosen where `number` is negative.
 int tegula_bench_attention_e4m3(void const* q, void const* k, void const* v, float const* q_descale,
                                 float const* k_descale, float const* v_descale, void* o, int batch,
                                 int heads, int kv_heads, int seq_q, int seq_k, int head_dim,
-                                int causal, int configuration, void* stream) {
+                                int causal, int number, void* stream) {
   return guarded([&] {
-    AttentionArguments const a = {.dtype = DType::e4m3,
-                                  .q = q,
-                                  .k = k,
-                                  .v = v,
-                                  .o = o,
-                                  .batch = batch,
-                                  .heads = heads,
-                                  .kv_heads = kv_heads,
-                                  .seq_q = seq_q,
-                                  .seq_k = seq_k,
-                                  .head_dim = head_dim,
-                                  .causal = causal != 0,
-                                  .q_descale = q_descale,
-                                  .k_descale = k_descale,
-                                  .v_descale = v_descale,
-                                  .descale_stride = DescaleStrides{0, 0}};
+    AttentionArguments a = {.dtype = DType::e4m3,
+                            .q = q,
+                            .k = k,
+                            .v = v,
+                            .o = o,
+                            .batch = batch,
+                            .heads = heads,
+                            .kv_heads = kv_heads,
+                            .seq_q = seq_q,
+                            .seq_k = seq_k,
+                            .head_dim = head_dim,
+                            .causal = causal != 0,
+                            .q_descale = q_descale,
+                            .k_descale = k_descale,
+                            .v_descale = v_descale,
+                            .descale_stride = DescaleStrides{0, 0}};
     AttentionConstraints wanted;
-    if (configuration >= 0) wanted = {.kernel = attention_sm90, .configuration = configuration};
+    if (number >= 0) {
+      wanted = {.kernel = attention_sm90, .configuration = number};
+      a.precise = configuration(attention_sm90, number).promoted > 0;
+    }
     attention(gpu(), a, choose_attention(a, gpu().properties(), wanted), {stream});
   });
 }

@@ -111,6 +111,8 @@
 #include "11_tensor_memory/operand_overwritten.hpp"
 #include "11_tensor_memory/product_not_waited_for.hpp"
 #include "11_tensor_memory/store_not_waited_for.hpp"
+#include "11_tensor_memory/stored_over_a.hpp"
+#include "11_tensor_memory/two_shapes.hpp"
 #include "exhibit.hpp"
 
 namespace tegula::broken {
@@ -182,7 +184,7 @@ std::vector<Chapter> const& chapters() {
         exhibit<no_columns_left>(), exhibit<store_not_waited_for>(),
         exhibit<product_not_waited_for>(), exhibit<no_fence_after_the_wait>(),
         exhibit<no_fence_before_the_arrival>(), exhibit<given_back_before_loaded>(),
-        exhibit<operand_overwritten>()}},
+        exhibit<operand_overwritten>(), exhibit<stored_over_a>(), exhibit<two_shapes>()}},
   };
   return made;
 }

@@ -256,12 +256,23 @@ typedef struct tegula_token_strides {
  * Query i stands at key i + seq_k - seq_q. With `causal` it sees no key behind that place, with a
  * window only the keys from window_left before it to window_right behind it; a query that sees none
  * gives zeros. With a softcap c a score s becomes c tanh(s / c). A sink is one more score of every
- * row of its head, which has no value. A head_dim_v of its own, windows, softcap and sinks need an
- * sm_90.
+ * row of its head, which has no value.
+ *
+ * With cu_seqlens_q, q and o are packed: (total_q, heads, head_dim), sequence b has the queries
+ * from cu_seqlens_q[b] up to cu_seqlens_q[b + 1], seq_q is at least the largest number of them, lse
+ * is (heads, total_q), and strides of the batch do not count. cu_seqlens_k is the same of k and v.
+ * With seqused_k, sequence b has the first seqused_k[b] keys of those that there are. With a
+ * page_table, k and v are (pages, page_size, kv_heads, head_dim), and key j of sequence b is token
+ * j % page_size of page page_table[b * page_table_stride + j / page_size].
+ *
+ * With a workspace of tegula_attention_workspace bytes, few queries on many keys are computed by
+ * more CTAs, each on a part of the keys.
+ *
+ * e4m3, a head_dim_v of its own, windows, softcap, sinks, lengths and pages need an sm_90.
  */
 typedef struct tegula_attention_arguments {
   size_t struct_size;
-  int32_t dtype;    /**< of q, k, v and o: f16 or bf16 */
+  int32_t dtype;    /**< of q, k and v: f16, bf16 or e4m3 */
   int32_t causal;   /**< 0 */
   int64_t batch;    /**< 1 */
   int64_t heads;    /**< 1 */
@@ -283,6 +294,33 @@ typedef struct tegula_attention_arguments {
   int64_t window_left, window_right; /**< left out: all keys; to the right with `causal` none */
   float const* sink;                 /**< optional: a score for each head */
   float softcap;                     /**< 0: scores are not capped */
+
+  /* Factors of e4m3: an element stands for itself times that of its batch and key head. */
+  float const* q_descale; /**< optional, (batch, kv_heads) */
+  float const* k_descale;
+  float const* v_descale;
+  /** Elements, of all three; left out: contiguous. 0 and 0: each is one factor for all. */
+  int64_t descale_batch_stride, descale_head_stride;
+
+  /* Sequences of their own lengths. */
+  int32_t const* cu_seqlens_q; /**< optional, (batch + 1), ascending from 0 */
+  int32_t const* cu_seqlens_k;
+  int32_t const* seqused_k; /**< optional, (batch) */
+  int64_t total_q;          /**< tokens of q and o; with cu_seqlens_q */
+  int64_t total_k;          /**< of k and v; with cu_seqlens_k */
+
+  /* Paged keys. */
+  int32_t const* page_table; /**< optional, (batch, pages of seq_k keys) */
+  int64_t page_table_stride; /**< elements from sequence to sequence; left out: of a dense table */
+  int64_t pages;             /**< of k and v; with page_table */
+  int64_t page_size;         /**< tokens: 16, 32, 64, or a multiple of 128 */
+
+  /* Keys in several parts. */
+  void* workspace; /**< optional: aligned to 16 bytes, for one launch at a time; of a simulated
+                      machine's launch it is not touched */
+  int64_t workspace_bytes; /**< of it; 0 */
+  int64_t splits;          /**< parts of the most keys; left out: chosen */
+  int32_t out;             /**< tegula_dtype of o; left out: bf16 of e4m3, else dtype */
 } tegula_attention_arguments;
 
 void tegula_attention_arguments_init(tegula_attention_arguments* arguments, size_t struct_size);
@@ -292,6 +330,12 @@ tegula_status tegula_attention(tegula_machine* machine, tegula_attention_argumen
 /** As tegula_gemm_choice. */
 tegula_status tegula_attention_choice(tegula_machine* machine,
                                       tegula_attention_arguments const* arguments, char** text);
+
+/** Bytes of a workspace with which keys are computed in as many parts as are best; 0 where that is
+ * one. */
+tegula_status tegula_attention_workspace(tegula_machine* machine,
+                                         tegula_attention_arguments const* arguments,
+                                         int64_t* bytes);
 
 /** A call on a GPU whose arguments have been checked and whose kernel has been chosen: what is left
  * is to queue it. The memory that the arguments pointed to must be there when it is run. */
@@ -306,6 +350,111 @@ tegula_status tegula_attention_prepare(tegula_machine* machine,
 /** Queues it on a stream, as tegula_gemm does. */
 tegula_status tegula_launch_run(tegula_launch const* launch, void* stream);
 void tegula_launch_free(tegula_launch* launch);
+
+/* --- GEMMs of groups, and of fp8 with scales of blocks --- */
+
+typedef enum tegula_scales {
+  TEGULA_SCALES_LEFT_OUT = 0,
+  TEGULA_SCALES_NONE = 1,
+  TEGULA_ROWS_BY_BLOCKS = 2, /**< of A for a row's 128 of K, of B for 128 rows' 128 of K */
+  TEGULA_ROWS_BY_ROWS = 3    /**< of both for a row's 128 of K */
+} tegula_scales;
+
+typedef enum tegula_grouping {
+  TEGULA_NO_GROUPS = 0,
+  TEGULA_CONTIGUOUS = 1, /**< a group has some of the rows of A and D, and a B of its own */
+  TEGULA_MASKED = 2,     /**< the first rows of its own A and D, and a B of its own */
+  TEGULA_GROUPS_OF_K = 3 /**< some of the columns of A and B, and a D of its own */
+} tegula_grouping;
+
+/**
+ * D = A B^T + C for each group; A and B have rows of k contiguous elements, C and D of n.
+ *
+ * | grouping   | A              | B              | C, D           | group_ends              |
+ * | no groups  | (m, k)         | (n, k)         | (m, n)         | NULL                    |
+ * | contiguous | (m, k)         | (groups, n, k) | (m, n)         | running sums of rows    |
+ * | masked     | (groups, m, k) | (groups, n, k) | (groups, m, n) | rows of a group         |
+ * | of k       | (m, k)         | (n, k)         | (groups, m, n) | running sums of columns |
+ *
+ * Rows of D that are no group's stay as they are. Where group_begins is NULL a group begins where
+ * the one before ends.
+ *
+ * Scales: block b of A's row i has scale_a[b * scale_a_stride + i], the rows of all groups counted
+ * through. scale_b of blocks is (groups, blocks of n, blocks of K), contiguous; of rows as A's,
+ * group by group. Blocks have 128 elements; with groups of k each group's columns begin one.
+ *
+ * Memory is as tegula_gemm has it. A, B and scales of rows lie at multiples of 16 bytes, and their
+ * strides are multiples of 16 bytes. Needs an sm_90.
+ */
+typedef struct tegula_grouped_gemm_arguments {
+  size_t struct_size;
+  int32_t in;       /**< tegula_dtype of A: e4m3, e5m2, bf16 or f16 */
+  int32_t in_b;     /**< of B; left out: e4m3 of fp8, else A's */
+  int32_t out;      /**< of C and D: bf16, f16 or f32; left out: bf16 of fp8, else A's */
+  int32_t scales;   /**< tegula_scales; left out: of fp8 rows by blocks (groups of k: by rows) */
+  int32_t grouping; /**< tegula_grouping */
+  int64_t groups;   /**< 1 */
+  int64_t m, n, k;
+  void const* a;
+  void const* b;
+  void const* c; /**< optional; may be d */
+  void* d;
+  float const* scale_a;
+  float const* scale_b;
+  int32_t const* group_begins;
+  int32_t const* group_ends;
+  /** Elements; left out: those of contiguous matrices, of scales the rows up to a multiple of 4. */
+  int64_t lda, ldb, ldc, ldd;
+  int64_t b_group_stride, c_group_stride, d_group_stride;
+  int64_t scale_a_stride, scale_b_stride;
+  int64_t expected_rows; /**< of a group, for the choice of a kernel; left out: an equal share */
+} tegula_grouped_gemm_arguments;
+
+void tegula_grouped_gemm_arguments_init(tegula_grouped_gemm_arguments* arguments,
+                                        size_t struct_size);
+/** As tegula_gemm. */
+tegula_status tegula_grouped_gemm(tegula_machine* machine,
+                                  tegula_grouped_gemm_arguments const* arguments, void* stream,
+                                  tegula_report** report);
+/** As tegula_gemm_choice. */
+tegula_status tegula_grouped_gemm_choice(tegula_machine* machine,
+                                         tegula_grouped_gemm_arguments const* arguments,
+                                         char** text);
+
+typedef enum tegula_input_step {
+  TEGULA_QUANTIZE_ROWS = 0,    /**< q = x / scale, for each row's 128 columns */
+  TEGULA_QUANTIZE_BLOCKS = 1,  /**< the same for 128 x 128 */
+  TEGULA_TRANSFORM_SCALES = 2, /**< f32 scales of rows, (rows, columns), to (columns, rows) */
+  TEGULA_GROUP_BOUNDS = 3      /**< from the group of each row to where groups begin and end */
+} tegula_input_step;
+
+/**
+ * What brings operands, scales and groups into the form of tegula_grouped_gemm. A scale is the
+ * largest magnitude of its block over that of the fp8 type; scales of rows are (blocks, rows),
+ * scale_stride apart. TEGULA_GROUP_BOUNDS reads from x an int32 for each row, -1 where it is no
+ * group's, a group's rows one after the other.
+ */
+typedef struct tegula_gemm_inputs_arguments {
+  size_t struct_size;
+  int32_t step;         /**< tegula_input_step */
+  int32_t in;           /**< tegula_dtype of x that is quantised: bf16 (the default) or f32 */
+  int32_t out;          /**< of q: e4m3 (the default) or e5m2 */
+  int32_t power_of_two; /**< not 0: scales are rounded up to powers of two */
+  int64_t rows, columns;
+  void const* x;
+  void* q;
+  float* scales;
+  int64_t groups;
+  int32_t* begins;
+  int32_t* ends;
+  int64_t ldx, ldq, scale_stride; /**< left out: of contiguous rows; rows up to a multiple of 4 */
+} tegula_gemm_inputs_arguments;
+
+void tegula_gemm_inputs_arguments_init(tegula_gemm_inputs_arguments* arguments, size_t struct_size);
+/** As tegula_gemm. */
+tegula_status tegula_gemm_inputs(tegula_machine* machine,
+                                 tegula_gemm_inputs_arguments const* arguments, void* stream,
+                                 tegula_report** report);
 
 /* --- kernels compiled when they are first used --- */
 
@@ -322,6 +471,51 @@ tegula_status tegula_compile(char const* kernel, char const* arch, char** json);
 /** The cache: {"folder", "compiler", "kernels": [{"name", "arch", "compiler", "bytes", "path"}]};
  * without NVRTC "no_compiler", a sentence, in place of "compiler". */
 tegula_status tegula_cached_kernels(char** json);
+
+/* --- kernels of the caller's own --- */
+
+/** A kernel: a struct of C++ that is written with the library (docs/tensors.md), compiled for one
+ * machine, and kept in the same cache: for a GPU by NVRTC, for a simulated machine by the host's
+ * C++ compiler (TEGULA_CXX, or c++, g++ or clang++). */
+typedef struct tegula_kernel tegula_kernel;
+
+typedef struct tegula_kernel_source {
+  size_t struct_size;
+  char const* text;           /**< C++ */
+  char const* type;           /**< the struct's name, from the global namespace */
+  char const* file;           /**< what findings and errors call the text; NULL: the type */
+  char const* const* include; /**< folders that the text's own includes are looked for in */
+  int32_t include_count;      /**< 0 */
+} tegula_kernel_source;
+
+void tegula_kernel_source_init(tegula_kernel_source* source, size_t struct_size);
+/** TEGULA_DEVICE_ERROR where there is no compiler, or with its first error. The machine must be
+ * there as long as the kernel is. */
+tegula_status tegula_kernel_create(tegula_machine* machine, tegula_kernel_source const* source,
+                                   tegula_kernel** kernel);
+void tegula_kernel_free(tegula_kernel* kernel);
+/** Threads of a CTA. */
+int32_t tegula_kernel_threads(tegula_kernel const* kernel);
+/** The size of the struct's Params. */
+int64_t tegula_kernel_params_bytes(tegula_kernel const* kernel);
+
+/** An array that a pointer of the parameters points to. */
+typedef struct tegula_kernel_array {
+  size_t offset;       /**< of the pointer in the parameters */
+  int64_t bytes;       /**< of the array */
+  char const* name;    /**< in reports; may be NULL */
+  int32_t is_constant; /**< not 0: it is not copied back */
+} tegula_kernel_array;
+
+/**
+ * Launches it on a grid of CTAs; `params` are the bytes of its Params. As tegula_gemm on a stream,
+ * with a report. `arrays` are for a simulated machine: they lie in the caller's memory, are copied
+ * in, and back. On a GPU the pointers are to its memory, and arrays are not looked at.
+ */
+tegula_status tegula_kernel_launch(tegula_kernel const* kernel, int32_t const grid[3],
+                                   void const* params, size_t params_bytes,
+                                   tegula_kernel_array const* arrays, int32_t array_count,
+                                   void* stream, tegula_report** report);
 
 /* --- command line --- */
 

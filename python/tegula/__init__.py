@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ._library import library as _library
 from .errors import ArgumentError, DeviceError, FindingError, InternalError, LayoutError, TegulaError
+from .kernel import Kernel
 from .kernels import attention, gemm
 from .layout import Layout, Tiler, crd2idx, evaluate, idx2crd, operations
 from .machine import Machine, Report, default_machine
@@ -53,6 +54,7 @@ __all__ = [
     "DeviceError",
     "FindingError",
     "InternalError",
+    "Kernel",
     "Layout",
     "LayoutError",
     "Machine",

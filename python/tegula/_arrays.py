@@ -85,6 +85,17 @@ def operand(operation: str, name: str, array: Any, said: str | None = None) -> O
     return Operand(name, dtype, array.ctypes.data, array.shape, strides, remedy)
 
 
+def integers(operation: str, name: str, array: Any) -> Operand:
+    """An array of int32. Raises ArgumentError."""
+    if not isinstance(array, np.ndarray) or array.dtype != np.int32:
+        what = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+        raise ArgumentError(f"{operation}: {name} is of {what}; a NumPy array of int32 is needed.")
+    if not all(stride >= 0 and stride % 4 == 0 for stride in array.strides):
+        raise ArgumentError(f"{operation}: {name} has strides of {array.strides} bytes: use np.ascontiguousarray({name}).")
+    strides = normalised(array.shape, [stride // 4 for stride in array.strides])
+    return Operand(name, "i32", array.ctypes.data, array.shape, strides, f"np.ascontiguousarray({name})")
+
+
 def result(operation: str, array: Any, dtype: str) -> Operand:
     """An array of the caller's that results go to."""
     said = dtype if is_raw(array) else None

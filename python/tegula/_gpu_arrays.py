@@ -59,7 +59,9 @@ def is_on_gpu(array: Any) -> bool:
 
 def _said_type(operation: str, name: str, own: str | None, what: str, raw_bits: int, said: str | None) -> str:
     """The library's name of the elements: the array's own, or what `said` says of raw bits."""
-    if said is not None and said not in CODES:
+    if said == "i32" and own != said:
+        raise ArgumentError(f"{operation}: {name} has elements of {own or what}; int32 is needed.")
+    if said is not None and said not in (*CODES, "i32"):
         raise ArgumentError(f"{operation}: dtype is {said!r}; it must be one of {', '.join(CODES)}.")
     if own is not None:
         if said in (None, own) or (own == "f32" and said == "tf32"):
@@ -94,6 +96,8 @@ def _by_dlpack(operation: str, name: str, array: Any, said: str | None) -> GpuOp
     said_strides = [tensor.strides[i] for i in range(tensor.ndim)] if tensor.strides else _compact(shape)
     strides = normalised(shape, said_strides)
     own = _BY_DLPACK.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
+    if said == "i32" and (tensor.code, tensor.bits) == (0, 32):
+        own = said
     raw = tensor.bits if tensor.code == 1 and tensor.lanes == 1 else 0
     what = f"DLPack's type {tensor.code} of {tensor.bits} bits"
     address = (tensor.data or 0) + tensor.byte_offset
@@ -107,7 +111,8 @@ def _by_interface(operation: str, name: str, array: Any, said: str | None) -> Gp
     shape, typestr = tuple(said_by_array["shape"]), said_by_array["typestr"]
     size = int(typestr[2:])
     raw = 8 * size if typestr[1] == "u" else 0
-    dtype = _said_type(operation, name, _BY_TYPESTR.get(typestr), typestr, raw, said)
+    own = said if said == "i32" and typestr == "<i4" else _BY_TYPESTR.get(typestr)
+    dtype = _said_type(operation, name, own, typestr, raw, said)
     strides = said_by_array.get("strides") or [size * stride for stride in _compact(shape)]
     if any(stride % size for stride in strides):
         raise ArgumentError(f"{operation}: {name} has strides of {tuple(strides)} bytes; they must be whole elements of {size}.")
@@ -125,12 +130,28 @@ def _checked(operation: str, name: str, operand: Operand, device: int, owner: ob
 
 
 def gpu_operand(operation: str, name: str, array: Any, said: str | None = None) -> GpuOperand:
-    """An array of the caller's. `said` is what raw bits are. Raises ArgumentError."""
+    """An array of the caller's. `said` is what raw bits are, or "i32". Raises ArgumentError."""
     if not is_on_gpu(array):
         where = "in the host's memory" if hasattr(array, "__array__") or hasattr(array, "__dlpack__") else "no array"
         raise ArgumentError(f"{operation}: {name} is {where}, and the other operands are on a GPU; all must be.")
     make = _by_dlpack if hasattr(array, "__dlpack__") else _by_interface
     return make(operation, name, array, said)
+
+
+def memory_on_gpu(operation: str, array: Any) -> GpuOperand:
+    """An array of elements of any type. Raises ArgumentError."""
+    if not hasattr(array, "__dlpack__"):
+        said = array.__cuda_array_interface__
+        operand = Operand("the array", said["typestr"], said["data"][0], tuple(said["shape"]), (), "")
+        return GpuOperand(operand, _current_device(), array)
+    try:
+        capsule = array.__dlpack__(stream=-1)
+    except Exception as error:  # whatever the array's library raises
+        raise ArgumentError(f"{operation} does not give its memory by DLPack: {error}") from error
+    tensor = _DLTensor.from_address(_pointer_of(capsule, b"dltensor"))
+    shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
+    operand = Operand("the array", f"{tensor.code}", (tensor.data or 0) + tensor.byte_offset, shape, (), "")
+    return GpuOperand(operand, int(array.__dlpack_device__()[1]), capsule)
 
 
 @functools.lru_cache(maxsize=None)
@@ -169,7 +190,12 @@ def current_stream(device: int) -> Callable[[], int]:
     return lambda: 0
 
 
-_NAMES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "tf32": "float32"}
+_NAMES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "tf32": "float32", "u8": "uint8"}
+
+
+def makes_arrays(like: Any) -> bool:
+    """Whether `empty` can make arrays of the library that made `like`."""
+    return type(like).__module__.partition(".")[0] in ("torch", "cupy")
 
 
 def empty(operation: str, like: Any, shape: tuple[int, ...], dtype: str) -> Any:

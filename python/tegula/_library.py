@@ -69,7 +69,59 @@ class AttentionArguments(ctypes.Structure):
         *((name, c_int64) for name in ("head_dim_v", "window_left", "window_right")),
         ("sink", c_void_p),
         ("softcap", c_float),
+        *((f"{name}_descale", c_void_p) for name in "qkv"),
+        ("descale_batch_stride", c_int64),
+        ("descale_head_stride", c_int64),
+        *((name, c_void_p) for name in ("cu_seqlens_q", "cu_seqlens_k", "seqused_k")),
+        ("total_q", c_int64),
+        ("total_k", c_int64),
+        ("page_table", c_void_p),
+        *((name, c_int64) for name in ("page_table_stride", "pages", "page_size")),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_int64),
+        ("splits", c_int64),
+        ("out", c_int32),
     ]
+
+
+class GroupedGemmArguments(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        *((name, c_int32) for name in ("in_a", "in_b", "out", "scales", "grouping")),
+        *((name, c_int64) for name in ("groups", "m", "n", "k")),
+        *((name, c_void_p) for name in ("a", "b", "c", "d", "scale_a", "scale_b", "group_begins", "group_ends")),
+        *((name, c_int64) for name in ("lda", "ldb", "ldc", "ldd")),
+        *((f"{name}_group_stride", c_int64) for name in "bcd"),
+        *((name, c_int64) for name in ("scale_a_stride", "scale_b_stride", "expected_rows")),
+    ]
+
+
+class GemmInputsArguments(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        *((name, c_int32) for name in ("step", "in_x", "out", "power_of_two")),
+        *((name, c_int64) for name in ("rows", "columns")),
+        *((name, c_void_p) for name in ("x", "q", "scales")),
+        ("groups", c_int64),
+        ("begins", c_void_p),
+        ("ends", c_void_p),
+        *((name, c_int64) for name in ("ldx", "ldq", "scale_stride")),
+    ]
+
+
+class KernelSource(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("text", c_char_p),
+        ("type", c_char_p),
+        ("file", c_char_p),
+        ("include", POINTER(c_char_p)),
+        ("include_count", c_int32),
+    ]
+
+
+class KernelArray(ctypes.Structure):
+    _fields_ = [("offset", c_size_t), ("bytes", c_int64), ("name", c_char_p), ("is_constant", c_int32)]
 
 
 _TEXT = POINTER(c_void_p)
@@ -100,9 +152,24 @@ _FALLIBLE: dict[str, list[Any]] = {
     "gemm_choice": [c_void_p, POINTER(GemmArguments), _TEXT],
     "attention": [c_void_p, POINTER(AttentionArguments), c_void_p, POINTER(c_void_p)],
     "attention_choice": [c_void_p, POINTER(AttentionArguments), _TEXT],
+    "attention_workspace": [c_void_p, POINTER(AttentionArguments), POINTER(c_int64)],
+    "grouped_gemm": [c_void_p, POINTER(GroupedGemmArguments), c_void_p, POINTER(c_void_p)],
+    "grouped_gemm_choice": [c_void_p, POINTER(GroupedGemmArguments), _TEXT],
+    "gemm_inputs": [c_void_p, POINTER(GemmInputsArguments), c_void_p, POINTER(c_void_p)],
     "gemm_prepare": [c_void_p, POINTER(GemmArguments), POINTER(c_void_p)],
     "attention_prepare": [c_void_p, POINTER(AttentionArguments), POINTER(c_void_p)],
     "launch_run": [c_void_p, c_void_p],
+    "kernel_create": [c_void_p, POINTER(KernelSource), POINTER(c_void_p)],
+    "kernel_launch": [
+        c_void_p,
+        POINTER(c_int32),
+        c_char_p,
+        c_size_t,
+        POINTER(KernelArray),
+        c_int32,
+        c_void_p,
+        POINTER(c_void_p),
+    ],
     "nvrtc_folder": [c_char_p],
     "compile": [c_char_p, c_char_p, _TEXT],
     "cached_kernels": [_TEXT],
@@ -125,6 +192,12 @@ _PLAIN: dict[str, tuple[Any, list[Any]]] = {
     "report_findings": (c_int64, [c_void_p]),
     "gemm_arguments_init": (None, [POINTER(GemmArguments), c_size_t]),
     "attention_arguments_init": (None, [POINTER(AttentionArguments), c_size_t]),
+    "grouped_gemm_arguments_init": (None, [POINTER(GroupedGemmArguments), c_size_t]),
+    "gemm_inputs_arguments_init": (None, [POINTER(GemmInputsArguments), c_size_t]),
+    "kernel_source_init": (None, [POINTER(KernelSource), c_size_t]),
+    "kernel_free": (None, [c_void_p]),
+    "kernel_threads": (c_int32, [c_void_p]),
+    "kernel_params_bytes": (c_int64, [c_void_p]),
     "main": (c_int32, [c_int32, POINTER(c_char_p)]),
 }
 

@@ -1,15 +1,14 @@
-"""The C interface's problems, made of operands that lie anywhere: NumPy's arrays, PyTorch's tensors."""
+"""The C interface's GEMMs, made of operands that lie anywhere: NumPy's arrays, PyTorch's tensors."""
 
 from __future__ import annotations
 
 import ctypes
-import operator
 from collections.abc import Sequence
-from ctypes import byref, c_float, c_void_p
+from ctypes import byref, c_void_p
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ._library import LEFT_OUT, AttentionArguments, GemmArguments, TokenStrides, check, library
+from ._library import LEFT_OUT, GemmArguments, check, library
 from .errors import ArgumentError
 from .machine import Machine, Report
 
@@ -24,7 +23,7 @@ class Operand(NamedTuple):
     """A strided array, or tensor, of elements of one of the library's types."""
 
     name: str
-    type: str
+    type: str  # of CODES, or "i32"
     address: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]  # in elements
@@ -189,113 +188,3 @@ class Gemm:
         g = self._arguments
         g.d, g.ldd, g.d_batch_stride = d.address, result.ld, result.batch_stride if self._batch > 1 else LEFT_OUT
         return g
-
-
-# --- attention ------------------------------------------------------------------------------------------------------
-
-
-def _tokens(operand: Operand) -> tuple[tuple[int, ...], Any]:
-    """(batch, seq, heads, head_dim), and a pointer to the strides of the first three."""
-    name, shape, strides = operand.name, operand.shape, operand.strides
-    if len(shape) not in (3, 4):
-        raise ArgumentError(
-            f"attention: {name} has the shape {shape}; (batch, seq, heads, head_dim) or (seq, heads, head_dim) is needed."
-        )
-    if 0 in shape:
-        raise ArgumentError(f"attention: {name} has the shape {shape}; an empty problem has no result.")
-    if strides[-1] != 1:
-        raise ArgumentError(
-            f"attention: {name} has a stride of {strides[-1]} elements along the head dimension, which must be "
-            f"contiguous: use {operand.remedy}."
-        )
-    if len(shape) == 3:
-        shape, strides = (1, *shape), (shape[0] * strides[0], *strides)
-    return shape, ctypes.pointer(TokenStrides(*strides[:3]))
-
-
-def _window(window: Any) -> list[int]:
-    """(left, right), of which None is all keys."""
-    try:
-        left, right = window
-        limits = [LEFT_OUT if limit is None else operator.index(limit) for limit in (left, right)]
-    except (TypeError, ValueError):
-        raise ArgumentError(f"attention: window is {window!r}; it must be a pair of integers or None.") from None
-    for limit in limits:
-        if limit != LEFT_OUT and not 0 <= limit < 2**62:
-            raise ArgumentError(f"attention: window is {window!r}; its limits must be from 0 to 2^62, or None.")
-    return limits
-
-
-class Attention:
-    """O = softmax(scale Q K^T) V for each batch and head, all but O's memory."""
-
-    batch: int
-    heads: int
-    seq_q: int
-
-    shape: tuple[int, ...]  # of O
-
-    def __init__(
-        self,
-        q: Operand,
-        k: Operand,
-        v: Operand,
-        *,
-        causal: bool = False,
-        scale: float | None = None,
-        window: tuple[int | None, int | None] = (None, None),
-        softcap: float = 0.0,
-        sink: Operand | None = None,
-    ) -> None:
-        """Raises ArgumentError."""
-        if type(causal).__name__ not in ("bool", "bool_"):
-            raise ArgumentError(f"attention: causal is {causal!r}; it must be True or False.")
-        if not q.type == k.type == v.type:
-            raise ArgumentError(f"attention: q, k and v are of {q.type}, {k.type} and {v.type}; they must have one type.")
-        if not len(q.shape) == len(k.shape) == len(v.shape):
-            raise ArgumentError(
-                f"attention: q, k and v have the shapes {q.shape}, {k.shape} and {v.shape}; all or none must have a batch."
-            )
-        self._q = q
-        (self.batch, self.seq_q, self.heads, head_dim), q_stride = _tokens(q)
-        k_shape, k_stride = _tokens(k)
-        v_shape, v_stride = _tokens(v)
-        if k_shape[:3] != v_shape[:3]:
-            raise ArgumentError(
-                f"attention: k has the shape {k.shape}, and v {v.shape}; all but the head dimension must be the same."
-            )
-        if (k_shape[0], k_shape[3]) != (self.batch, head_dim):
-            raise ArgumentError(
-                f"attention: q has the shape {q.shape}, and k {k.shape}; batch and head_dim must be the same."
-            )
-        self.shape = (*q.shape[:-1], v.shape[-1])
-        self._arguments = a = AttentionArguments()
-        library.tegula_attention_arguments_init(byref(a), ctypes.sizeof(a))
-        a.dtype, a.causal = CODES[q.type], int(causal)
-        a.batch, a.heads, a.seq_q, a.head_dim = self.batch, self.heads, self.seq_q, head_dim
-        a.seq_k, a.kv_heads = k_shape[1:3]
-        a.head_dim_v = v_shape[3]
-        a.q, a.k, a.v = q.address, k.address, v.address
-        a.q_stride, a.k_stride, a.v_stride = q_stride, k_stride, v_stride
-        if scale is not None:
-            a.scale = ctypes.pointer(c_float(real("attention", "scale", scale)))
-        a.window_left, a.window_right = _window(window)
-        a.softcap = real("attention", "softcap", softcap)
-        if sink is not None:
-            if sink.type != "f32" or sink.shape != (self.heads,) or sink.strides != (1,):
-                raise ArgumentError(
-                    f"attention: sink is of {sink.type} and has the shape {sink.shape}; {self.heads} contiguous values of "
-                    "f32 are needed, one for each head."
-                )
-            a.sink = sink.address
-
-    def into(self, o: Operand, lse: int | None) -> AttentionArguments:
-        """The arguments with O's memory, and the address of f32 for (batch, heads, seq_q)."""
-        if o.type != self._q.type:
-            raise ArgumentError(f"attention: {o.name} has elements of {o.type}, and the result's are {self._q.type}.")
-        if o.shape != self.shape:
-            raise ArgumentError(f"attention: {o.name} has the shape {o.shape}, and the result's is {self.shape}.")
-        a = self._arguments
-        a.o, a.lse = o.address, lse
-        _, a.o_stride = _tokens(o)
-        return a

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypedDict, Unpack, overlo
 import numpy as np
 import numpy.typing as npt
 
-from . import _arrays, _problems, prepared
+from . import _arrays, _attention, _problems, prepared
 from ._gpu_arrays import is_on_gpu
 from ._library import library, text_of
 from .errors import ArgumentError
@@ -49,7 +49,18 @@ class AttentionOptions(TypedDict, total=False):
     window: tuple[int | None, int | None]
     softcap: float
     sink: Any
+    q_descale: Any
+    k_descale: Any
+    v_descale: Any
+    cu_seqlens_q: Any
+    cu_seqlens_k: Any
+    max_seqlen_q: int | None
+    max_seqlen_k: int | None
+    seqused_k: Any
+    page_table: Any
+    splits: int | None
     dtype: str | None
+    out_dtype: str | None
     out: Any
     machine: Machine | None
     stream: int | None
@@ -173,7 +184,18 @@ def attention(
     window: tuple[int | None, int | None] = (None, None),
     softcap: float = 0.0,
     sink: Any = None,
+    q_descale: Any = None,
+    k_descale: Any = None,
+    v_descale: Any = None,
+    cu_seqlens_q: Any = None,
+    cu_seqlens_k: Any = None,
+    max_seqlen_q: int | None = None,
+    max_seqlen_k: int | None = None,
+    seqused_k: Any = None,
+    page_table: Any = None,
+    splits: int | None = None,
     dtype: str | None = None,
+    out_dtype: str | None = None,
     out: Any = None,
     return_lse: bool = False,
     machine: Machine | None = None,
@@ -183,44 +205,66 @@ def attention(
     """O = softmax(scale Q K^T) V for each batch and head.
 
     q: (batch, seq_q, heads, head_dim), k: (batch, seq_k, kv_heads, head_dim), v: the same with head_dim_v, or all three
-    without the batch; kv_heads is a divisor of heads, the head dimension contiguous. float16 or ml_dtypes' bfloat16, or
-    uint16 with `dtype` "f16" or "bf16". scale: 1 / sqrt(head_dim) where left out.
+    without the batch; kv_heads is a divisor of heads, the head dimension contiguous. float16, ml_dtypes' bfloat16 or
+    float8_e4m3fn, or uint16 and uint8 with `dtype` "f16", "bf16" or "e4m3". scale: 1 / sqrt(head_dim) where left out.
 
     Query i stands at key i + seq_k - seq_q. With `causal` it sees no key behind that place; with `window` (left, right)
     only that many keys before it and behind it, where they are not None. A query that sees none gives zeros. With a
     softcap c a score s becomes c tanh(s / c). sink: float32, (heads,), one more score of every row of its head, which has
-    no value. Head dims are 32, 64, 96, 128 and 256, equal for both; a head_dim_v of its own, other multiples of 8,
-    windows, softcap and sinks need an sm_90.
+    no value. Head dims are 32, 64, 96, 128 and 256, equal for both; what follows, a head_dim_v of its own, other
+    multiples of 8, windows, softcap and sinks need an sm_90.
+
+    e4m3: an element stands for itself times q_descale, k_descale or v_descale, float32, one for all or one for each
+    batch and key head, (batch, kv_heads). O is then bf16, or what out_dtype says, "f16" or "bf16".
+
+    Sequences of their own lengths, in f16 and bf16. With cu_seqlens_q, int32, (batch + 1), ascending from 0, q and O are
+    packed, (tokens, heads, head_dim): sequence b has the queries from cu_seqlens_q[b] up to cu_seqlens_q[b + 1], at
+    most max_seqlen_q (left out: all tokens; a bound that is near the largest is faster). cu_seqlens_k and max_seqlen_k
+    are the same of k and v. With seqused_k, int32, (batch), sequence b has only the first seqused_k[b] keys. With
+    page_table, int32, (batch, pages of a sequence), k and v are (pages, page_size, kv_heads, head_dim), and key j of
+    sequence b is token j % page_size of page page_table[b, j // page_size]; page_size is 16, 32, 64 or a multiple of
+    128. Lengths of NumPy arrays are checked; on a GPU a longer sequence is cut.
+
+    Few queries on many keys are computed by more CTAs, each on a part of the keys, as many as is best; `splits` says
+    how many, and 1 gives bits that do not depend on the batch.
 
     Arrays of a GPU are computed there, as gemm says.
 
-    Returns O, new or `out`, (batch, seq_q, heads, head_dim_v) of q's type; with `return_lse` also the log-sum-exp of the scores, float32,
-    (batch, heads, seq_q); with `report` also the checker's Report, without which findings are a FindingError. Raises
+    Returns O, new or `out`, (batch, seq_q, heads, head_dim_v) as q has its tokens; with `return_lse` also the log-sum-exp of the scores, float32,
+    (batch, heads, seq_q), or of packed queries (heads, tokens); with `report` also the checker's Report, without which findings are a FindingError. Raises
     ArgumentError for what is not computed, with a sentence.
     """
+    arrays = dict(sink=sink, q_descale=q_descale, k_descale=k_descale, v_descale=v_descale)
+    arrays |= dict(cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, seqused_k=seqused_k, page_table=page_table)
+    options: dict[str, Any] = dict(causal=causal, scale=scale, window=window, softcap=softcap, out_dtype=out_dtype)
+    options |= dict(max_seqlen_q=max_seqlen_q, max_seqlen_k=max_seqlen_k, splits=splits)
     if is_on_gpu(q):
         _no_report("attention", report)
-        options: dict[str, Any] = dict(causal=causal, scale=scale, window=window, softcap=softcap, sink=sink, dtype=dtype)
-        options |= dict(out=out, return_lse=return_lse)
+        options |= dict(dtype=dtype, out=out, return_lse=return_lse, arrays=arrays)
         return prepared.attention(q, k, v, machine=machine, stream=stream, **options)
-    operands = [_arrays.operand("attention", name, x, dtype) for name, x in (("q", q), ("k", k), ("v", v))]
-    problem = _problems.Attention(
-        *operands,
-        causal=causal,
-        scale=scale,
-        window=window,
-        softcap=softcap,
-        sink=None if sink is None else _arrays.operand("attention", "sink", sink),
-    )
+    operands = {name: _arrays.operand("attention", name, x, dtype) for name, x in (("q", q), ("k", k), ("v", v))}
+    kept: dict[str, Any] = {}
+    for name, x in arrays.items():
+        if x is not None and name in _attention.INTEGERS:
+            operands[name] = _arrays.integers("attention", name, x)
+        elif x is not None:
+            factor = name in _attention.DESCALES and not isinstance(x, np.ndarray)
+            kept[name] = np.array(_problems.real("attention", name, x), dtype=np.float32) if factor else x
+            operands[name] = _arrays.operand("attention", name, kept[name])
+    problem = _attention.Attention(operands, _attention.Options(**options), on_host=True)
     if out is None:
-        out = np.empty(problem.shape, dtype=q.dtype)
-    lse = np.empty((problem.batch, problem.heads, problem.seq_q), dtype=np.float32) if return_lse else None
-    arguments = problem.into(
-        _arrays.result("attention", out, operands[0].type), None if lse is None else lse.ctypes.data
-    )
-    found = _problems.launch(library.tegula_attention, _on("attention", machine), arguments, None, report)
-    if lse is not None and q.ndim == 3:
-        lse = lse[0]
+        out = np.empty(problem.shape, dtype=_arrays.numpy_type(problem.out_type, _arrays.is_raw(q)))
+        if cu_seqlens_q is not None:
+            out[cu_seqlens_q[-1] :] = 0
+    lse = np.empty(problem.lse_shape, dtype=np.float32) if return_lse else None
+    if lse is not None and cu_seqlens_q is not None:
+        lse[:, cu_seqlens_q[-1] :] = -np.inf
+    arguments = problem.into(_arrays.result("attention", out, problem.out_type), None if lse is None else lse.ctypes.data)
+    on = _on("attention", machine)
+    workspace = np.empty(problem.workspace_bytes(on) + 15, dtype=np.uint8)
+    if workspace.size > 15:
+        problem.work_in((workspace.ctypes.data + 15) // 16 * 16, workspace.size - 15)
+    found = _problems.launch(library.tegula_attention, on, arguments, None, report)
     results = [out] + [extra for extra in (lse, found) if extra is not None]
     return results[0] if len(results) == 1 else tuple(results)
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from ctypes import byref, c_void_p
 from typing import Any, NamedTuple
 
+from . import _attention as _attention_problem
 from . import _problems
-from ._gpu_arrays import GpuOperand, current_stream, empty, gpu_machine, gpu_operand, shared_device
+from ._gpu_arrays import GpuOperand, current_stream, empty, gpu_machine, gpu_operand, makes_arrays, shared_device
 from ._library import check, fail, library
 from .errors import ArgumentError
 from .machine import Machine
@@ -83,37 +84,36 @@ def _attention(
     k: Any,
     v: Any,
     *,
-    causal: bool = False,
-    scale: float | None = None,
-    window: tuple[int | None, int | None] = (None, None),
-    softcap: float = 0.0,
-    sink: Any = None,
+    machine: Machine | None,
+    stream: int | None = None,
     dtype: str | None = None,
     out: Any = None,
     return_lse: bool = False,
+    arrays: dict[str, Any] | None = None,
+    **options: Any,
 ) -> _Call:
-    held = _given("attention", {"q": q, "k": k, "v": v, "sink": sink}, dict.fromkeys("qkv", dtype))
+    said: dict[str, str | None] = dict.fromkeys(_attention_problem.ELEMENTS, dtype)
+    said |= dict.fromkeys(_attention_problem.INTEGERS, "i32")
+    held = _given("attention", {"q": q, "k": k, "v": v, **(arrays or {})}, said)
     operands = {name: x.operand for name, x in held.items()}
-    problem = _problems.Attention(
-        operands["q"],
-        operands["k"],
-        operands["v"],
-        causal=causal,
-        scale=scale,
-        window=window,
-        softcap=softcap,
-        sink=operands.get("sink"),
-    )
+    problem = _attention_problem.Attention(operands, _attention_problem.Options(**options), on_host=False)
     if out is None:
-        out = empty("attention", q, problem.shape, operands["q"].type)
-    held["out"] = gpu_operand("attention", "out", out, dtype)
+        out = empty("attention", q, problem.shape, problem.out_type)
+    held["out"] = gpu_operand("attention", "out", out, problem.out_type if dtype is not None else None)
     results = [out]
     if return_lse:
-        batch = (problem.batch,) if len(operands["q"].shape) == 4 else ()
-        results.append(empty("attention", q, (*batch, problem.heads, problem.seq_q), "f32"))
+        results.append(empty("attention", q, problem.lse_shape, "f32"))
         held["lse"] = gpu_operand("attention", "lse", results[1])
     arguments = problem.into(held["out"].operand, held["lse"].operand.address if return_lse else None)
-    return _Call(arguments, shared_device("attention", held), [x.owner for x in held.values()], results)
+    device = shared_device("attention", held)
+    owners = [x.owner for x in held.values()]
+    # Memory of a stream that is not the current one might be given to others while it is used.
+    if stream is None and makes_arrays(q):
+        if needed := problem.workspace_bytes(_machine("attention", machine, device)):
+            workspace = gpu_operand("attention", "workspace", empty("attention", q, (needed,), "u8"), "e4m3")
+            problem.work_in(workspace.operand.address, needed)
+            owners.append(workspace.owner)
+    return _Call(arguments, device, owners, results)
 
 
 def _launch(function: Any, operation: str, call: _Call, machine: Machine | None, stream: int | None) -> Any:
@@ -129,7 +129,9 @@ def gemm(a: Any, b: Any, *, machine: Machine | None = None, stream: int | None =
 
 def attention(q: Any, k: Any, v: Any, *, machine: Machine | None = None, stream: int | None = None, **options: Any) -> Any:
     """tegula.attention on arrays of a GPU."""
-    return _launch(library.tegula_attention, "attention", _attention(q, k, v, **options), machine, stream)
+    return _launch(
+        library.tegula_attention, "attention", _attention(q, k, v, machine=machine, stream=stream, **options), machine, stream
+    )
 
 
 class PreparedLaunch:
@@ -167,6 +169,8 @@ def prepare_gemm(a: Any, b: Any, *, machine: Machine | None = None, **options: A
 
 
 def prepare_attention(q: Any, k: Any, v: Any, *, machine: Machine | None = None, **options: Any) -> PreparedLaunch:
-    """tegula.attention(q, k, v, ...) on arrays of a GPU, likewise."""
-    call = _attention(q, k, v, **options)
+    """tegula.attention(q, k, v, ...) on arrays of a GPU, likewise. Where its keys are computed in parts, launches of it
+    must not run at the same time."""
+    arrays = {name: options.pop(name) for name in _attention_problem.ARRAYS if name in options}
+    call = _attention(q, k, v, machine=machine, arrays=arrays, **options)
     return PreparedLaunch(library.tegula_attention_prepare, _machine("attention", machine, call.device), call)

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -22,23 +23,40 @@ constexpr tegula_attention_arguments kDefaults = {
     .head_dim_v = TEGULA_LEFT_OUT,
     .window_left = TEGULA_LEFT_OUT,
     .window_right = TEGULA_LEFT_OUT,
+    .descale_batch_stride = TEGULA_LEFT_OUT,
+    .descale_head_stride = TEGULA_LEFT_OUT,
+    .page_table_stride = TEGULA_LEFT_OUT,
+    .splits = TEGULA_LEFT_OUT,
 };
+
+// Callers that were compiled before it keep the padding that was behind softcap.
+static_assert(offsetof(tegula_attention_arguments, q_descale) % alignof(float const*) == 0 &&
+              offsetof(tegula_attention_arguments, q_descale) ==
+                  offsetof(tegula_attention_arguments, softcap) + 8);
 
 std::optional<TokenStrides> strides_of(tegula_token_strides const* strides) {
   if (strides == nullptr) return {};
   return TokenStrides{strides->batch, strides->seq, strides->head};
 }
 
+std::optional<DescaleStrides> descale_strides_of(tegula_attention_arguments const& a) {
+  bool const batch = a.descale_batch_stride != TEGULA_LEFT_OUT,
+             head = a.descale_head_stride != TEGULA_LEFT_OUT;
+  if (batch != head)
+    throw argument_error(
+        fmt::format("attention: {} is given and {} left out; both must be given, or neither.",
+                    batch ? "descale_batch_stride" : "descale_head_stride",
+                    batch ? "descale_head_stride" : "descale_batch_stride"));
+  if (!batch) return {};
+  return DescaleStrides{a.descale_batch_stride, a.descale_head_stride};
+}
+
 AttentionArguments arguments_of(tegula_attention_arguments const& a) {
   std::optional<DType> const dtype = dtype_of("attention", "dtype", a.dtype);
   if (!dtype)
-    throw argument_error("attention: dtype is left out; it must be the type of q, k, v and o.");
-  if (bits(*dtype) == 8)
-    throw argument_error(fmt::format(
-        "attention: dtype is {}, whose factors and output type this interface cannot say; f16 and "
-        "bf16 are computed.",
-        to_string(*dtype)));
+    throw argument_error("attention: dtype is left out; it must be the type of q, k and v.");
   return {.dtype = *dtype,
+          .out = dtype_of("attention", "out", a.out),
           .q = a.q,
           .k = a.k,
           .v = a.v,
@@ -60,48 +78,109 @@ AttentionArguments arguments_of(tegula_attention_arguments const& a) {
           .window_left = unless_left_out(a.window_left),
           .window_right = unless_left_out(a.window_right),
           .softcap = a.softcap,
-          .sink = a.sink};
+          .sink = a.sink,
+          .q_descale = a.q_descale,
+          .k_descale = a.k_descale,
+          .v_descale = a.v_descale,
+          .descale_stride = descale_strides_of(a),
+          .cu_seqlens_q = a.cu_seqlens_q,
+          .cu_seqlens_k = a.cu_seqlens_k,
+          .seqused_k = a.seqused_k,
+          .total_q = a.total_q,
+          .total_k = a.total_k,
+          .page_table = a.page_table,
+          .page_table_stride = unless_left_out(a.page_table_stride),
+          .pages = a.pages,
+          .page_size = a.page_size,
+          .workspace = a.workspace,
+          .workspace_bytes = a.workspace_bytes,
+          .splits = unless_left_out(a.splits)};
 }
+
+/// Contiguous values of four bytes.
+HostArray table(char const* name, void const* address, std::int64_t count) {
+  return {.name = name, .address = address, .row = 4 * count};
+}
+
+/// What attention reads and writes, in the caller's memory. Of arguments with nothing left out.
+struct HostArrays {
+  HostArray q, k, v, o, lse, sink, q_descale, k_descale, v_descale;
+  HostArray cu_seqlens_q, cu_seqlens_k, seqused_k, page_table;
+
+  explicit HostArrays(AttentionArguments const& a) {
+    TokenExtents const queries = query_extents(a), keys = key_extents(a);
+    auto const tokens = [](char const* name, void const* address, DType type,
+                           TokenExtents const& extents, std::int64_t heads, std::int64_t head_dim,
+                           TokenStrides const& s) {
+      std::int64_t const bytes = bits(type) / 8;
+      return HostArray{name,
+                       address,
+                       head_dim * bytes,
+                       {extents.batch, extents.seq, heads},
+                       {s.batch * bytes, s.seq * bytes, s.head * bytes}};
+    };
+    q = tokens("Q", a.q, a.dtype, queries, a.heads, a.head_dim, *a.q_stride);
+    k = tokens("K", a.k, a.dtype, keys, *a.kv_heads, a.head_dim, *a.k_stride);
+    v = tokens("V", a.v, a.dtype, keys, *a.kv_heads, *a.head_dim_v, *a.v_stride);
+    o = tokens("O", a.o, *a.out, queries, a.heads, *a.head_dim_v, *a.o_stride);
+    lse = table("lse", a.lse, queries.batch * a.heads * queries.seq);
+    sink = table("sink", a.sink, a.heads);
+    auto const factors = [&](char const* name, float const* address) {
+      DescaleStrides const& s = *a.descale_stride;
+      return HostArray{name,
+                       address,
+                       4,
+                       {1, s.batch == 0 ? 1 : a.batch, s.head == 0 ? 1 : *a.kv_heads},
+                       {0, 4 * s.batch, 4 * s.head}};
+    };
+    q_descale = factors("q_descale", a.q_descale);
+    k_descale = factors("k_descale", a.k_descale);
+    v_descale = factors("v_descale", a.v_descale);
+    cu_seqlens_q = table("cu_seqlens_q", a.cu_seqlens_q, a.batch + 1);
+    cu_seqlens_k = table("cu_seqlens_k", a.cu_seqlens_k, a.batch + 1);
+    seqused_k = table("seqused_k", a.seqused_k, a.batch);
+    std::int64_t const columns = a.page_table == nullptr ? 0 : (*a.seq_k - 1) / a.page_size + 1;
+    page_table = {.name = "page_table",
+                  .address = a.page_table,
+                  .row = 4 * columns,
+                  .extents = {1, 1, a.batch},
+                  .strides = {0, 0, 4 * *a.page_table_stride}};
+  }
+};
 
 /// Precondition: checked arguments, with nothing left out.
 void simulate(tegula_machine& machine, AttentionArguments const& host, tegula_report** report) {
-  std::int64_t const bytes = bits(host.dtype) / 8;
-  auto const tokens = [&](char const* name, void const* address, std::int64_t seq,
-                          std::int64_t heads, std::int64_t head_dim, TokenStrides const& s) {
-    return HostArray{name,
-                     address,
-                     head_dim * bytes,
-                     {host.batch, seq, heads},
-                     {s.batch * bytes, s.seq * bytes, s.head * bytes}};
-  };
-  std::int64_t const dim = host.head_dim, dim_v = *host.head_dim_v;
-  HostArray const host_q = tokens("Q", host.q, host.seq_q, host.heads, dim, *host.q_stride),
-                  host_k = tokens("K", host.k, *host.seq_k, *host.kv_heads, dim, *host.k_stride),
-                  host_v = tokens("V", host.v, *host.seq_k, *host.kv_heads, dim_v, *host.v_stride),
-                  host_o = tokens("O", host.o, host.seq_q, host.heads, dim_v, *host.o_stride);
-  std::int64_t const rows = host.batch * host.heads * host.seq_q;
-  HostArray const host_lse = {
-      .name = "lse", .address = host.lse, .row = rows * std::int64_t{sizeof(float)}};
-  require_memory("attention", {host_q, host_k, host_v, host_o, host_lse});
-  OnMachine q(machine.machine, host_q), k(machine.machine, host_k), v(machine.machine, host_v);
-  OnMachine const o(machine.machine, host_o), lse(machine.machine, host_lse);
-  OnMachine sink(
-      machine.machine,
-      {.name = "sink", .address = host.sink, .row = host.heads * std::int64_t{sizeof(float)}});
-  for (OnMachine* const input : {&q, &k, &v, &sink}) input->upload();
+  Machine const& m = machine.machine;
+  HostArrays const arrays(host);
   AttentionArguments a = host;
-  a.q = q.data();
-  a.k = k.data();
-  a.v = v.data();
-  a.o = o.data();
-  a.lse = static_cast<float*>(lse.data());
-  a.sink = static_cast<float const*>(sink.data());
+  HostArray const scratch = {
+      .name = "workspace", .address = host.workspace, .row = host.workspace_bytes};
+  require_memory("attention",
+                 {arrays.q, arrays.k, arrays.v, arrays.o, arrays.lse, arrays.page_table, scratch});
+  OperandsOnMachine operands(m);
+  operands.input(a.q, arrays.q), operands.input(a.k, arrays.k);
+  // What are columns of K in the caller's memory are columns of K there.
+  if (arrays.v.address == arrays.k.address && arrays.v.row <= arrays.k.row &&
+      arrays.v.strides == arrays.k.strides)
+    a.v = a.k;
+  else
+    operands.input(a.v, arrays.v);
+  operands.input(a.sink, arrays.sink);
+  operands.input(a.q_descale, arrays.q_descale);
+  operands.input(a.k_descale, arrays.k_descale);
+  operands.input(a.v_descale, arrays.v_descale);
+  operands.input(a.cu_seqlens_q, arrays.cu_seqlens_q);
+  operands.input(a.cu_seqlens_k, arrays.cu_seqlens_k);
+  operands.input(a.seqused_k, arrays.seqused_k);
+  operands.input(a.page_table, arrays.page_table);
+  // Tokens that are no sequence's keep what the caller has there.
+  bool const packed = host.cu_seqlens_q != nullptr;
+  operands.output(a.o, arrays.o, packed);
+  operands.output(a.lse, arrays.lse, packed);
+  OnMachine const workspace(m, scratch);
+  a.workspace = workspace.data();
   launch_and_report(
-      machine, report, [&] { attention(machine.machine, a); },
-      [&] {
-        o.download(host.o);
-        lse.download(host.lse);
-      });
+      machine, report, [&] { attention(m, a); }, [&] { operands.download(); });
 }
 
 }  // namespace
@@ -142,6 +221,20 @@ tegula_status tegula_attention_choice(tegula_machine* machine,
     check(a, machine->machine.compute_capability());
     AttentionChoice const choice = choose_attention(a, machine->machine.properties());
     *text = as_c_text(configuration_name(choice.kernel, choice.configuration));
+  });
+}
+
+tegula_status tegula_attention_workspace(tegula_machine* machine,
+                                         tegula_attention_arguments const* arguments,
+                                         int64_t* bytes) {
+  return guarded([&] {
+    not_null("tegula_attention_workspace", "machine", machine);
+    not_null("tegula_attention_workspace", "arguments", arguments);
+    not_null("tegula_attention_workspace", "bytes", bytes);
+    AttentionArguments const a =
+        arguments_of(read_structure("tegula_attention_workspace", *arguments, kDefaults));
+    check(a, machine->machine.compute_capability());
+    *bytes = attention_workspace_bytes(a, machine->machine.properties());
   });
 }
 

@@ -4,8 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <list>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tegula/device/buffer.hpp"
 #include "tegula/device/machine.hpp"
@@ -46,6 +49,36 @@ class OnMachine {
   HostArray array_;
   std::int64_t shift_ = 0;
   std::optional<Allocation> allocation_;
+};
+
+/// All that a launch on a simulated machine reads and writes, there. Each function takes the
+/// caller's pointer and leaves the machine's, null where the array's address is.
+class OperandsOnMachine {
+ public:
+  explicit OperandsOnMachine(Machine const& machine) : machine_(machine) {}
+
+  template <class T> void input(T*& pointer, HostArray const& array) {
+    pointer = static_cast<T*>(place(array).data());
+    arrays_.back().upload();
+  }
+  /// `keeps`: what the kernel does not write stays as the caller has it.
+  template <class T> void output(T*& pointer, HostArray const& array, bool keeps = false) {
+    void* const to = pointer;
+    pointer = static_cast<T*>(place(array).data());
+    if (keeps) arrays_.back().upload();
+    results_.push_back({&arrays_.back(), to});
+  }
+  /// Copies the outputs back.
+  void download() const {
+    for (auto const& [array, to] : results_) array->download(to);
+  }
+
+ private:
+  OnMachine& place(HostArray const& array) { return arrays_.emplace_back(machine_, array); }
+
+  Machine const& machine_;
+  std::list<OnMachine> arrays_;
+  std::vector<std::pair<OnMachine const*, void*>> results_;
 };
 
 }  // namespace tegula::c

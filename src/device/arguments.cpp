@@ -60,6 +60,7 @@ class AttentionChecker : Checker {
     strides_are_set("k", *a_.k_stride, *a_.kv_heads, keys_);
     strides_are_set("v", *a_.v_stride, *a_.kv_heads, keys_);
     output_rows();
+    appended();
     overlaps();
     if (!(*a_.scale >= 0x1p-126f && *a_.scale <= 0x1p126f))
       refuse_argument("attention: scale is {}; it must be between 2^-126 and 2^126.", *a_.scale);
@@ -72,6 +73,10 @@ class AttentionChecker : Checker {
       refuse_argument(
           "attention: exponential is {}; it must be Exponential::ex2_approx or Exponential::polynomial.",
           static_cast<int>(a_.exponential));
+    if (a_.precise && a_.dtype != DType::e4m3)
+      refuse_argument(
+          "attention: precise is {} and dtype is {}; it must be left out: it is of e4m3 alone.",
+          *a_.precise, to_string(a_.dtype));
     if (a_.dtype == DType::e4m3 && a_.exponential != Exponential::ex2_approx)
       refuse_argument(
           "attention: exponential is polynomial and dtype is e4m3, which is computed with "
@@ -112,24 +117,51 @@ class AttentionChecker : Checker {
   }
 
   void head_dims(int compute_capability) const {
-    bool const hopper = compute_capability == 90;
-    int const unit = bits(a_.dtype) == 8 ? 16 : 8;  // TMA addresses rows of whole 16 bytes
-    auto const computed = [&](std::int64_t dim) {
-      return hopper ? dim >= unit && dim <= 256 && dim % unit == 0
-                    : std::find(kHeadDims.begin(), kHeadDims.end(), dim) != kHeadDims.end();
+    if (is_latent(a_)) return latent(compute_capability);
+    // Up to here, any that TMA can address, which takes rows of whole 16 bytes; and beyond, those
+    // of attention_sm80, equal.
+    int most = 0, most_v = 0;
+    if (compute_capability == 90) most = most_v = 256;
+    if (compute_capability == 100) most = 192, most_v = 128;
+    int const unit = bits(a_.dtype) == 8 ? 16 : 8;
+    auto const any = [&](std::int64_t dim, int up_to) {
+      return dim >= unit && dim <= up_to && dim % unit == 0;
     };
-    for (auto const& [name, dim] :
-         {std::pair("head_dim", a_.head_dim), {"head_dim_v", *a_.head_dim_v}}) {
-      if (!computed(dim))
+    for (auto const& [name, dim, up_to] :
+         {std::tuple("head_dim", a_.head_dim, most), {"head_dim_v", *a_.head_dim_v, most_v}}) {
+      bool const of_sm80 =
+          most < 256 && std::find(kHeadDims.begin(), kHeadDims.end(), dim) != kHeadDims.end();
+      if (!any(dim, up_to) && !of_sm80)
         refuse_argument("attention: {} is {}; {} are computed (pad with zeros to the next).", name,
                         dim,
-                        hopper ? fmt::format("multiples of {0} from {0} to 256", unit)
-                               : "32, 64, 96, 128 and 256");
+                        up_to == 0 ? "32, 64, 96, 128 and 256"
+                                   : fmt::format("multiples of {0} from {0} to {1}{2}", unit, up_to,
+                                                 up_to < 256 ? " and 256" : ""));
     }
-    if (!hopper && *a_.head_dim_v != a_.head_dim)
+    if (*a_.head_dim_v != a_.head_dim && (!any(a_.head_dim, most) || !any(*a_.head_dim_v, most_v)))
       refuse_argument(
-          "attention: head_dim_v is {} and head_dim is {}; on an sm_{} they must be equal.",
-          *a_.head_dim_v, a_.head_dim, compute_capability);
+          "attention: head_dim_v is {} and head_dim is {}; on an sm_{} they must be equal{}.",
+          *a_.head_dim_v, a_.head_dim, compute_capability, most > 0 ? " where one is 256" : "");
+  }
+
+  /// V as the first columns of K.
+  void latent(int compute_capability) const {
+    if (compute_capability != 90 || a_.dtype != DType::bf16)
+      refuse_argument(
+          "attention: head_dim is 576, dtype is {} and the machine is sm_{}; it is computed in bf16 on sm_90 only.",
+          to_string(a_.dtype), compute_capability);
+    if (*a_.head_dim_v != 512)
+      refuse_argument("attention: head_dim is 576 and head_dim_v is {}; with 576 it must be 512.",
+                      *a_.head_dim_v);
+    TokenStrides const &k = *a_.k_stride, &v = *a_.v_stride;
+    if (a_.v != a_.k || k.batch != v.batch || k.seq != v.seq || k.head != v.head)
+      refuse_argument(
+          "attention: head_dim is 576, and v is not k or has other strides; they must be the same: the values are "
+          "the first 512 columns of the keys.");
+    if (a_.exponential != Exponential::ex2_approx)
+      refuse_argument(
+          "attention: exponential is polynomial and head_dim is 576, which is computed with "
+          "Exponential::ex2_approx.");
   }
 
   void window() const {
@@ -247,6 +279,7 @@ class AttentionChecker : Checker {
         tensor("q", a_.dtype, a_.q, *a_.q_stride, a_.heads, queries_, a_.head_dim),
         tensor("k", a_.dtype, a_.k, *a_.k_stride, *a_.kv_heads, keys_, a_.head_dim),
         tensor("v", a_.dtype, a_.v, *a_.v_stride, *a_.kv_heads, keys_, *a_.head_dim_v)};
+    cache_overlaps(inputs[0], inputs[1], inputs[2]);
     Region const o = tensor("o", *a_.out, a_.o, *a_.o_stride, a_.heads, queries_, *a_.head_dim_v);
     Region lse = region("lse", a_.lse, {}, queries_.batch * a_.heads * queries_.seq, sizeof(float));
     for (Region other : inputs) {
@@ -266,6 +299,71 @@ class AttentionChecker : Checker {
     }
   }
 
+  bool appends() const {
+    return a_.k_new != nullptr || a_.v_new != nullptr || a_.cu_seqlens_new != nullptr ||
+           a_.seq_new != 0;
+  }
+
+  /// New keys, where they are given, and the cache that they are appended to.
+  void appended() const {
+    if (!appends()) return;
+    if (a_.seqused_k == nullptr)
+      refuse_argument(
+          "attention: k_new is given and seqused_k is not; it must say how many keys each sequence has before "
+          "the new ones.");
+    if (a_.cu_seqlens_k != nullptr)
+      refuse_argument(
+          "attention: cu_seqlens_k and k_new are both given; keys are appended to a cache or to pages, where "
+          "each sequence has room.");
+    extent("seq_new", a_.seq_new);
+    optional_pointer("cu_seqlens_new", a_.cu_seqlens_new, alignof(std::int32_t));
+    if (a_.cu_seqlens_new != nullptr) extent("total_new", a_.total_new);
+    grid("batch * seq_new * kv_heads", {a_.batch, a_.seq_new, *a_.kv_heads});
+    bool const one_tensor = is_latent(a_);
+    pointer("k_new", a_.k_new, 16);
+    if (!one_tensor) pointer("v_new", a_.v_new, 16);
+    if (one_tensor && a_.v_new != nullptr)
+      refuse_argument("attention: head_dim is 576, and v_new is given; it must be left out.");
+    strides("k_new", a_.dtype, *a_.k_new_stride, *a_.kv_heads, new_keys_, a_.head_dim);
+    strides_are_set("k_new", *a_.k_new_stride, *a_.kv_heads, new_keys_);
+    cache_rows("k", *a_.k_stride, a_.head_dim);
+    if (one_tensor) return;
+    strides("v_new", a_.dtype, *a_.v_new_stride, *a_.kv_heads, new_keys_, *a_.head_dim_v);
+    strides_are_set("v_new", *a_.v_new_stride, *a_.kv_heads, new_keys_);
+    cache_rows("v", *a_.v_stride, *a_.head_dim_v);
+  }
+
+  /// What is written to may not share rows.
+  void cache_rows(std::string const& name, TokenStrides const& s, std::int64_t dim) const {
+    std::string const names[] = {name + "_stride.batch", name + "_stride.seq",
+                                 name + "_stride.head"};
+    rows_apart<3>("attention", name, dim,
+                  {{{names[0], keys_.batch, s.batch},
+                    {names[1], keys_.seq, s.seq},
+                    {names[2], *a_.kv_heads, s.head}}});
+  }
+
+  /// K and V, where new rows are written to them, lie apart from all else.
+  void cache_overlaps(Region const& q, Region const& k, Region const& v) const {
+    if (!appends()) return;
+    Region const k_new =
+        tensor("k_new", a_.dtype, a_.k_new, *a_.k_new_stride, *a_.kv_heads, new_keys_, a_.head_dim);
+    for (Region const& cache : {k, v}) {
+      apart("attention", cache, q);
+      apart("attention", cache, k_new);
+      if (a_.v_new != nullptr)
+        apart("attention", cache,
+              tensor("v_new", a_.dtype, a_.v_new, *a_.v_new_stride, *a_.kv_heads, new_keys_,
+                     *a_.head_dim_v));
+      auto const table = [&](char const* name, std::int32_t const* address, std::int64_t count) {
+        apart("attention", cache, region(name, address, {}, count, sizeof(std::int32_t)));
+      };
+      table("seqused_k", a_.seqused_k, a_.batch);
+      table("cu_seqlens_new", a_.cu_seqlens_new, a_.batch + 1);
+    }
+    if (!is_latent(a_)) apart("attention", k, v);
+  }
+
   void output_rows() const {
     rows_apart<3>("attention", "o", *a_.head_dim_v,
                   {{{"o_stride.batch", queries_.batch, a_.o_stride->batch},
@@ -274,7 +372,8 @@ class AttentionChecker : Checker {
   }
 
   AttentionArguments const a_;  // with defaults
-  TokenExtents const queries_ = query_extents(a_), keys_ = key_extents(a_);
+  TokenExtents const queries_ = query_extents(a_), keys_ = key_extents(a_),
+                     new_keys_ = new_key_extents(a_);
 };
 
 class GemmChecker : Checker {
@@ -431,10 +530,14 @@ std::string to_string(AttentionArguments const& arguments) {
   if (a.window_right) s += fmt::format(", window_right {}", *a.window_right);
   if (a.softcap != 0) s += fmt::format(", softcap {}", a.softcap);
   if (a.sink != nullptr) s += ", with a sink";
+  if (a.precise && !*a.precise) s += ", fast sums";
   if (*a.out != default_output(a.dtype)) s += fmt::format(", {} out", to_string(*a.out));
   if (a.cu_seqlens_q != nullptr) s += fmt::format(", {} queries in all", a.total_q);
   if (a.cu_seqlens_k != nullptr) s += fmt::format(", {} keys in all", a.total_k);
   if (a.seqused_k != nullptr) s += ", keys as seqused_k says";
+  if (a.k_new != nullptr)
+    s += a.cu_seqlens_new != nullptr ? fmt::format(" and {} new ones in all", a.total_new)
+                                     : fmt::format(" and {} new ones each", a.seq_new);
   if (a.page_table != nullptr) s += fmt::format(", in {} pages of {}", a.pages, a.page_size);
   return s + fmt::format(", {} exponentials", device::text(a.exponential));
 }
@@ -448,6 +551,10 @@ TokenExtents key_extents(AttentionArguments const& a) {
   if (a.cu_seqlens_k != nullptr) return {1, a.total_k};
   return {a.batch, a.seq_k.value_or(a.seq_q)};
 }
+TokenExtents new_key_extents(AttentionArguments const& a) {
+  if (a.cu_seqlens_new != nullptr) return {1, a.total_new};
+  return {a.batch, a.seq_new};
+}
 
 AttentionArguments with_defaults(AttentionArguments const& arguments) {
   AttentionArguments a = arguments;
@@ -456,15 +563,19 @@ AttentionArguments with_defaults(AttentionArguments const& arguments) {
   std::int64_t const queries = query_extents(a).seq, keys = key_extents(a).seq;
   fill_in(a.q_stride, contiguous_tokens(queries, a.heads, a.head_dim));
   fill_in(a.k_stride, contiguous_tokens(keys, *a.kv_heads, a.head_dim));
-  fill_in(a.v_stride, a.head_dim_v && *a.head_dim_v != a.head_dim
+  fill_in(a.v_stride, a.head_dim_v && *a.head_dim_v != a.head_dim && !is_latent(a)
                           ? contiguous_tokens(keys, *a.kv_heads, *a.head_dim_v)
                           : *a.k_stride);
   fill_in(a.head_dim_v, a.head_dim);
   fill_in(a.o_stride, contiguous_tokens(queries, a.heads, *a.head_dim_v));
+  std::int64_t const new_keys = new_key_extents(a).seq;
+  fill_in(a.k_new_stride, contiguous_tokens(new_keys, *a.kv_heads, a.head_dim));
+  fill_in(a.v_new_stride, contiguous_tokens(new_keys, *a.kv_heads, *a.head_dim_v));
   fill_in(a.page_table_stride, a.page_size < 1 ? 0 : (*a.seq_k - 1) / a.page_size + 1);
   fill_in(a.scale, 1.0f / std::sqrt(static_cast<float>(a.head_dim)));
   fill_in(a.out, default_output(a.dtype));
   fill_in(a.descale_stride, DescaleStrides{*a.kv_heads, 1});
+  if (a.dtype == DType::e4m3) fill_in(a.precise, true);
   return a;
 }
 

@@ -2,8 +2,10 @@
 
 /// What a kind of machine must do; Machine, Allocation and the entry points are written on it.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +14,7 @@
 #include "problem.hpp"
 #include "tegula/arch/tensor_map_description.hpp"
 #include "tegula/device/family.hpp"
+#include "tegula/device/kernel_compiler.hpp"
 #include "tegula/device/properties.hpp"
 #include "tegula/device/stream.hpp"
 #include "tegula/sim/machine.hpp"
@@ -23,6 +26,14 @@ inline constexpr std::size_t kMostWorkspaceBytes = 128 * 1024;
 
 /// What Backend::stream_workspace gives: a counter of tiles and kMostArrivals counters of arrivals.
 inline constexpr std::size_t kStreamWorkspaceBytes = kArrivalsOffset + 4 * kMostArrivals;
+
+/// A kernel of the user's own, on a GPU.
+struct LoadedUserKernel {
+  /// Threads, bytes of shared memory and of the parameters, the cluster's extents, whether it is
+  /// for programmatic dependent launch, whether it is cooperative.
+  std::array<int, 8> form = {};
+  std::function<void(Dim3 grid, void const* params, Stream stream)> launch;
+};
 
 /// Thread-safe. Failures are device_error.
 class Backend {
@@ -67,6 +78,9 @@ class Backend {
   /// Queues a kernel, by the number of its configuration. `params` points to the Params of that
   /// family's kernels, which are copied.
   virtual void launch(FamilyId family, int configuration, void const* params, Stream stream) = 0;
+
+  /// Loads what compile_source made for this device, as long as the process lives.
+  virtual LoadedUserKernel load(CompiledKernel const& compiled);
 };
 
 std::shared_ptr<Backend> make_simulated_backend(sim::Options options);

@@ -7,6 +7,7 @@
 
 #include "backend.hpp"
 #include "families.hpp"
+#include "tegula/device/append_keys.hpp"
 #include "tegula/device/prepared_launch.hpp"
 
 namespace tegula {
@@ -43,9 +44,18 @@ void launch_lowered(Machine const& machine, F family, int configuration,
   launch_kernel(machine, family, configuration, params, stream);
 }
 
+/// What comes before the kernel that is chosen: new keys are appended.
+void run_before(Machine const& machine, AttentionArguments const& a, Stream stream) {
+  if (a.k_new != nullptr)
+    launch_lowered(machine, append_keys, 0,
+                   device::FamilyTraits<AppendKeysFamily>::lower(machine, {a}, {}), stream);
+}
+void run_before(Machine const&, GemmArguments const&, Stream) {}
+
 /// Launches what was chosen for checked arguments.
 template <class Arguments, class Choice>
 void run(Machine const& machine, Arguments const& arguments, Choice const& choice, Stream stream) {
+  run_before(machine, arguments, stream);
   choice.kernel.visit([&]<class F>(F family) {
     if constexpr (device::Computes<F, Arguments>)
       launch_lowered(machine, family, choice.configuration,
@@ -60,9 +70,10 @@ std::function<void(Stream)> prepare(Machine const& machine, Arguments const& arg
   std::function<void(Stream)> launch;
   choice.kernel.visit([&]<class F>(F family) {
     if constexpr (device::Computes<F, Arguments>)
-      launch = [machine, family, configuration = choice.configuration,
+      launch = [machine, family, configuration = choice.configuration, arguments,
                 params =
                     device::FamilyTraits<F>::lower(machine, arguments, choice)](Stream stream) {
+        run_before(machine, arguments, stream);
         launch_lowered(machine, family, configuration, params, stream);
       };
   });

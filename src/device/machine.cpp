@@ -103,6 +103,13 @@ float milliseconds(Event const& begin, Event const& end) {
   return begin.backend_->milliseconds(begin.handle_.get(), end.handle_.get());
 }
 
+device::LoadedUserKernel device::Backend::load(CompiledKernel const& compiled) {
+  throw device_error(fmt::format(
+      "{} is a kernel of the user's own, and {} launches built kernels only; build without nvcc to "
+      "have them compiled when they are first used.",
+      compiled.name, name()));
+}
+
 int cuda_device_count() { return device::cuda_device_count(); }
 std::string_view cuda_architectures() { return device::cuda_architectures(); }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -73,6 +74,7 @@
 //   - P V is summed by the fp8 rule, where the products are known to eta and u_in relative, and
 //     absolutely; the order of the steps, from the last block of keys to the first, makes no
 //     difference to the largest partial sum that is taken. Rescaling O multiplies its error too.
+//     With `precise`, partial sums are those of a block's steps, and blocks are added up in f32.
 //   Then one rounding to the output type. The log-sum-exp errs by eta and the sum's part absolutely
 //   (d ln x = dx / x), by lg2.approx's 2^-22 absolute and relative, and by a few roundings of
 //   A + |lse|.
@@ -203,11 +205,12 @@ constexpr std::int64_t kFp8Step = 32;
 double least_normal(DType type) { return type == DType::e4m3 ? 0x1p-6 : 0x1p-14; }
 
 /// The error of a sum of products of fp8, by the rule above, step by step. The products may be
-/// known to `relative` only, and in absolute terms to `absolute` each.
+/// known to `relative` only, and in absolute terms to `absolute` each. With `promotes`, at most
+/// kPromotedSteps steps in a row are summed by the tensor core, and their sums in f32.
 class Fp8Sum {
  public:
-  explicit Fp8Sum(double relative = 0, double absolute = 0)
-      : relative_(relative), absolute_(absolute) {}
+  explicit Fp8Sum(double relative = 0, double absolute = 0, bool promotes = false)
+      : relative_(relative), absolute_(absolute), promotes_(promotes) {}
 
   /// A product, and its largest magnitude where subnormal factors count as the least normal ones.
   void add(double product, double aligned) {
@@ -218,7 +221,14 @@ class Fp8Sum {
   void end_step() {
     most_ = std::max(most_, sum_);
     least_ = std::min(least_, sum_);
-    double const partial = most_ - least_ + magnitude_ + error_;
+    std::rotate(steps_.begin(), steps_.begin() + 1, steps_.end());
+    steps_.back() = {std::abs(sum_ - before_), magnitude_, error_};
+    before_ = sum_;
+    double partial = most_ - least_ + magnitude_ + error_;
+    if (promotes_) {
+      partial = magnitude_ - steps_.front().magnitude + error_ - steps_.front().error;
+      for (Step const& step : steps_) partial += step.sum;
+    }
     error_ += 0x1p-13 * (33 * std::max((1 + relative_) * largest_ + absolute_, partial) + partial);
     largest_ = 0;
   }
@@ -226,10 +236,17 @@ class Fp8Sum {
   double error() const { return error_; }
 
  private:
+  static constexpr int kPromotedSteps = 8;  // 256 keys, a block's at most
+  /// The magnitude of a step's sum; the errors before it.
+  struct Step {
+    double sum = 0, magnitude = 0, error = 0;
+  };
   double relative_, absolute_;
-  double sum_ = 0, most_ = 0, least_ = 0;
-  double magnitude_ = 0;  ///< of the products' own errors
-  double largest_ = 0;    ///< of the step
+  bool promotes_;
+  double sum_ = 0, before_ = 0, most_ = 0, least_ = 0;
+  std::array<Step, kPromotedSteps + 1> steps_{};  ///< the last ones
+  double magnitude_ = 0;                          ///< of the products' own errors
+  double largest_ = 0;                            ///< of the step
   double error_ = 0;
 };
 
@@ -444,11 +461,24 @@ class Sequence {
       queries_ = between(a.cu_seqlens_q[batch + 1] - a.cu_seqlens_q[batch], a.seq_q);
     if (a.cu_seqlens_k != nullptr)
       keys_ = between(a.cu_seqlens_k[batch + 1] - a.cu_seqlens_k[batch], *a.seq_k);
-    if (a.seqused_k != nullptr) keys_ = between(a.seqused_k[batch], *a.seq_k);
+    if (a.seqused_k != nullptr) old_keys_ = keys_ = between(a.seqused_k[batch], *a.seq_k);
+    if (a.k_new == nullptr) return;
+    std::int64_t new_keys = a.seq_new;
+    if (a.cu_seqlens_new != nullptr)
+      new_keys = between(a.cu_seqlens_new[batch + 1] - a.cu_seqlens_new[batch], a.seq_new);
+    keys_ = between(old_keys_ + new_keys, *a.seq_k);
   }
 
   std::int64_t queries() const { return queries_; }
   std::int64_t keys() const { return keys_; }
+  /// Of keys(), those before new ones.
+  std::int64_t old_keys() const { return a_.k_new == nullptr ? keys_ : old_keys_; }
+  /// Offset of key j, a new one, in k_new or v_new, but for its head.
+  std::int64_t new_key(std::int64_t j, TokenStrides const& s) const {
+    std::int64_t const i = j - old_keys_;
+    return a_.cu_seqlens_new != nullptr ? (a_.cu_seqlens_new[batch_] + i) * s.seq
+                                        : batch_ * s.batch + i * s.seq;
+  }
   /// Offsets of query i in q, and of key j in k or v, but for their heads.
   std::int64_t query(std::int64_t i) const {
     TokenStrides const& s = *a_.q_stride;
@@ -470,7 +500,7 @@ class Sequence {
   }
 
   AttentionArguments const& a_;
-  std::int64_t batch_, queries_, keys_;
+  std::int64_t batch_, queries_, keys_, old_keys_ = 0;
 };
 
 /// The keys that a row sees: [begin, end).
@@ -539,7 +569,7 @@ class AttentionRow {
   void output(double const* v, double* o, double* bound) const {
     std::int64_t const dim = *a_.head_dim_v;
     double const products =
-        fp8() ? 3 * kU : mma_error(keys() + 8 * static_cast<std::int64_t>(blocks()));
+        fp8() ? (3 + blocks()) * kU : mma_error(keys() + 8 * static_cast<std::int64_t>(blocks()));
     double const relative = 2.01 * eta_ + summation() + 4 * kU + unit_roundoff(a_.dtype) + products;
     double const absolute = underflow_of_p() / sum_;
     for (std::int64_t d = 0; d < dim; ++d) {
@@ -593,7 +623,7 @@ class AttentionRow {
     double const least = least_normal(DType::e4m3), least_p = least / kLargestP;
     double largest = 0;
     for (std::int64_t j = begin; j < end; ++j) largest = std::max(largest, std::abs(v[j * stride]));
-    Fp8Sum sum(1.01 * (eta_ + unit_roundoff(DType::e4m3)), underflow_of_p() * largest);
+    Fp8Sum sum(1.01 * (eta_ + unit_roundoff(DType::e4m3)), underflow_of_p() * largest, *a_.precise);
     for (std::int64_t step = begin; step < end; step += kFp8Step) {
       for (std::int64_t j = step; j < std::min(end, step + kFp8Step); ++j) {
         std::int64_t const i = j - first_;
@@ -647,12 +677,16 @@ Attention attention(AttentionArguments const& arguments, std::vector<std::int64_
     std::int64_t const batch = pair / a.heads, head = pair % a.heads,
                        kv_head = head / (a.heads / *a.kv_heads);
     Sequence const sequence(a, batch);
-    auto const head_matrix = [&](void const* data, TokenStrides const& s, std::int64_t width) {
+    auto const head_matrix = [&](void const* data, TokenStrides const& s, void const* new_data,
+                                 TokenStrides const& new_s, std::int64_t width) {
       std::vector<double> rows_of_keys(static_cast<std::size_t>(sequence.keys() * width));
       parallel_for(sequence.keys(), [&](std::int64_t j) {
+        bool const old = j < sequence.old_keys();
+        std::int64_t const first = old ? sequence.key(j, s) + kv_head * s.head
+                                       : sequence.new_key(j, new_s) + kv_head * new_s.head;
         for (std::int64_t d = 0; d < width; ++d)
           rows_of_keys[static_cast<std::size_t>(j * width + d)] =
-              element(data, a.dtype, sequence.key(j, s) + kv_head * s.head + d);
+              element(old ? data : new_data, a.dtype, first + d);
       });
       return rows_of_keys;
     };
@@ -661,7 +695,10 @@ Attention attention(AttentionArguments const& arguments, std::vector<std::int64_
         throw argument_error(fmt::format(
             "reference::attention: row {} is query {} of sequence {}, which has {} of them.",
             rows[row], rows[row] % a.seq_q, batch, sequence.queries()));
-    auto const k = head_matrix(a.k, *a.k_stride, dim), v = head_matrix(a.v, *a.v_stride, dim_v);
+    bool const one_tensor = is_latent(a);
+    auto const k = head_matrix(a.k, *a.k_stride, a.k_new, *a.k_new_stride, dim),
+               v = head_matrix(a.v, *a.v_stride, one_tensor ? a.k_new : a.v_new,
+                               one_tensor ? *a.k_new_stride : *a.v_new_stride, dim_v);
 
     parallel_for(static_cast<std::int64_t>(end - begin), [&](std::int64_t r) {
       std::size_t const row = begin + static_cast<std::size_t>(r);

@@ -24,7 +24,8 @@ against float64, within a bound derived from the arithmetic; a result beyond it 
 
 Query i stands at key i + seq_k - seq_q. --causal hides the keys behind that place, a window those further from it.
 attention_sm80 computes head dims of 32, 64, 96, 128 and 256, equal for K and V, with --causal or without;
-attention_sm90, on an sm_90, everything; of --dtype e4m3, multiples of 16. --explain shows which is chosen and why, and runs nothing.
+attention_sm90, on an sm_90, everything; of --dtype e4m3, multiples of 16; attention_sm100, on an sm_100, head dims up to 192
+(of V 128) of 16-bit types and sequences of one length. --explain shows which is chosen and why, and runs nothing.
 
 Examples:
   tegula attention --seq-q 128 --heads 2 --head-dim 64
@@ -33,6 +34,8 @@ Examples:
   tegula attention --q qkv.safetensors:q --k qkv.safetensors:k --v qkv.safetensors:v --layout bhsd --output o.npy --lse lse.npy
   tegula attention --lengths-q 130,1,5 --lengths-k 300,77,20 --heads 8 --kv-heads 2 --causal --device sim
   tegula attention --heads 8 --kv-heads 1 --seq-q 1 --lengths-k 1000,300 --page-size 16 --splits 4 --device sim
+  tegula attention --heads 8 --kv-heads 2 --seq-q 1 --lengths-k 100,60 --append 1,1 --page-size 16 --device sim
+  tegula attention --heads 64 --kv-heads 1 --seq-q 1 --lengths-k 300,150 --page-size 64 --head-dim 576 --splits 2 --device sim
   tegula attention --seq-q 4096 --heads 16 --head-dim 128 --causal --device sim --explain --lines
   tegula attention --batch 4 --heads 16 --seq-q 4096 --head-dim 128 --causal --device cuda --repeat 20)";
 
@@ -52,7 +55,7 @@ struct Options {
   std::optional<int> window_left, window_right;
   std::optional<int> splits;  // as many as are best
   SequenceOptions sequences;
-  bool causal = false, json = false, lines = false, explain = false;
+  bool causal = false, fast_sums = false, json = false, lines = false, explain = false;
   int repeat = 1;
   struct {
     std::string kernel;
@@ -64,6 +67,7 @@ struct Options {
 AttentionConstraints constraints(Options const& o) {
   AttentionConstraints wanted{.configuration = o.choice.configuration};
   if (o.choice.kernel == "sm80") wanted.kernel = attention_sm80;
+  if (o.choice.kernel == "sm100") wanted.kernel = attention_sm100;
   if (o.choice.kernel == "sm90" || (wanted.configuration && !wanted.kernel))
     wanted.kernel = attention_sm90;
   return wanted;
@@ -79,7 +83,7 @@ template <class Choose> auto chosen_by(Options const& o, Choose&& choose) {
 /// The operands as the kernels and the reference read them; those of no file are empty until
 /// generate_missing, and without a sink that stays so.
 struct Problem {
-  Operand q, k, v, sink;
+  Operand q, k, v, k_new, v_new, sink;
   Operand q_descale, k_descale, v_descale;
   std::vector<std::int64_t> shape_of_o;
   std::shared_ptr<Sequences const> sequences;
@@ -105,13 +109,15 @@ TokenStrides strides(std::int64_t seq, std::int64_t heads, std::int64_t head_dim
 /// The arguments with the operands at these addresses; null for a sink and for factors that the
 /// problem does not have.
 struct Addresses {
-  void const *q, *k, *v, *sink, *q_descale, *k_descale, *v_descale;
+  void const *q, *k, *v, *k_new, *v_new, *sink, *q_descale, *k_descale, *v_descale;
   void *o, *lse;
 };
 AttentionArguments with_addresses(Problem const& p, Addresses const& at) {
   AttentionArguments a = p.arguments;
-  a.q = at.q, a.k = at.k, a.v = at.v, a.o = at.o;
+  a.q = at.q, a.k = at.k, a.v = is_latent(a) ? at.k : at.v, a.o = at.o;
   a.lse = static_cast<float*>(at.lse);
+  if (!p.k_new.shape.empty()) a.k_new = at.k_new;
+  if (!p.v_new.shape.empty()) a.v_new = at.v_new;
   auto const floats = [](Operand const& operand, void const* address) {
     return operand.shape.empty() ? nullptr : static_cast<float const*>(address);
   };
@@ -126,9 +132,9 @@ AttentionArguments with_addresses(Problem const& p, Addresses const& at) {
 /// memory; checked.
 AttentionArguments before_allocation(Problem const& p, Machine const& machine) {
   auto const somewhere = [](std::uintptr_t i) { return reinterpret_cast<void*>(i << 58); };
-  AttentionArguments const a =
-      with_addresses(p, {somewhere(1), somewhere(2), somewhere(3), somewhere(6), somewhere(7),
-                         somewhere(8), somewhere(9), somewhere(4), somewhere(5)});
+  AttentionArguments const a = with_addresses(
+      p, {somewhere(1), somewhere(2), somewhere(3), somewhere(10), somewhere(11), somewhere(6),
+          somewhere(7), somewhere(8), somewhere(9), somewhere(4), somewhere(5)});
   check(a, machine.compute_capability());
   return a;
 }
@@ -163,22 +169,32 @@ void check_files(Options const& o) {
 
 /// The numbers of queries and of keys of the sequences, where they are given; the extents follow
 /// from them.
-struct Lengths {
-  std::vector<std::int64_t> queries, keys;
-};
-Lengths lengths(Options& o) {
+Sequences::Lengths lengths(Options& o) {
   if (o.sequences.given() && !(o.q.empty() && o.k.empty() && o.v.empty()))
     throw argument_error(
-        "--lengths-q, --lengths-k and --page-size are of generated operands: leave out --q, --k and "
+        "--lengths-q, --lengths-k, --append and --page-size are of generated operands: leave out --q, --k and "
         "--v.");
-  Lengths lengths;
+  Sequences::Lengths lengths;
+  if (!o.sequences.append.empty()) {
+    if (o.sequences.lengths_k.empty())
+      throw argument_error(fmt::format(
+          "--append is '{}', and --lengths-k is left out; it must say how many keys there "
+          "are before.",
+          o.sequences.append));
+    lengths.new_keys = parse_lengths("--append", o.sequences.append);
+    agree(o.batch, static_cast<std::int64_t>(lengths.new_keys.size()), "--append",
+          o.sequences.append);
+  }
   for (auto const& [option, text, values, seq] :
        {std::tuple{"--lengths-q", &o.sequences.lengths_q, &lengths.queries, &o.seq_q},
         std::tuple{"--lengths-k", &o.sequences.lengths_k, &lengths.keys, &o.seq_k}}) {
     if (text->empty()) continue;
     *values = parse_lengths(option, *text);
     agree(o.batch, static_cast<std::int64_t>(values->size()), option, *text);
-    std::int64_t const most = *std::max_element(values->begin(), values->end());
+    auto all = *values;
+    if (values == &lengths.keys && all.size() == lengths.new_keys.size())
+      for (std::size_t i = 0; i < all.size(); ++i) all[i] += lengths.new_keys[i];
+    std::int64_t const most = *std::max_element(all.begin(), all.end());
     seq->otherwise(most);
     if (seq->value < most)
       throw argument_error(fmt::format("{} has {}, and {} is {}; that must be at least as large.",
@@ -229,20 +245,23 @@ Problem read_problem(Options o) {
   }
   std::optional<DType> out;
   if (o.out_type) out = parse_dtype("--out-type", *o.out_type);
-  auto const [queries, keys] = lengths(o);
+  Sequences::Lengths const of_sequences = lengths(o);
   o.batch.otherwise(1);
   o.heads.otherwise(o.kv_heads.value > 0 ? o.kv_heads.value : 1);
   o.kv_heads.otherwise(o.heads.value);
   o.seq_q.otherwise(o.seq_k.value > 0 ? o.seq_k.value : 256);
   o.seq_k.otherwise(o.seq_q.value);
   o.head_dim.otherwise(o.head_dim_v.value > 0 ? o.head_dim_v.value : 64);
-  o.head_dim_v.otherwise(o.head_dim.value);
+  o.head_dim_v.otherwise(o.head_dim.value == 576 ? 512 : o.head_dim.value);
+  if (o.head_dim.value == 576 && !o.v.empty())
+    throw argument_error(
+        "--v is given and --head-dim is 576; V is the first columns of K then: leave out --v.");
   std::int64_t const seq_q = o.seq_q.value, seq_k = o.seq_k.value, heads = o.heads.value,
                      kv_heads = o.kv_heads.value, head_dim = o.head_dim.value,
                      head_dim_v = o.head_dim_v.value;
 
   using Shape = std::vector<std::int64_t>;
-  auto const sequences = std::make_shared<Sequences const>(queries, keys, o.batch.value, seq_k,
+  auto const sequences = std::make_shared<Sequences const>(of_sequences, o.batch.value, seq_k,
                                                            o.sequences.page_size, o.machine.seed);
   AttentionArguments arguments = {.dtype = *type,
                                   .out = out,
@@ -262,11 +281,14 @@ Problem read_problem(Options o) {
                                                      ? Exponential::polynomial
                                                      : Exponential::ex2_approx};
   arguments.splits = o.splits;
+  if (o.fast_sums) arguments.precise = false;
   sequences->put(arguments);
   TokenExtents const q_tokens = query_extents(arguments), k_tokens = key_extents(arguments);
   arguments.q_stride = strides(q_tokens.seq, heads, head_dim, heads_first);
   arguments.k_stride = strides(k_tokens.seq, kv_heads, head_dim, heads_first);
-  arguments.v_stride = strides(k_tokens.seq, kv_heads, head_dim_v, heads_first);
+  bool const latent = is_latent(arguments);
+  arguments.v_stride =
+      latent ? *arguments.k_stride : strides(k_tokens.seq, kv_heads, head_dim_v, heads_first);
   arguments.o_stride = strides(q_tokens.seq, heads, head_dim_v, heads_first);
   auto const shape = [&](TokenExtents const& tokens, std::int64_t heads, std::int64_t dim) {
     return heads_first ? Shape{tokens.batch, heads, tokens.seq, dim}
@@ -275,11 +297,21 @@ Problem read_problem(Options o) {
   auto const or_empty = [](std::optional<Operand>& file, DType type, Shape shape) {
     return file ? std::move(*file) : Operand{type, std::move(shape), {}};
   };
+  TokenExtents const new_tokens = new_key_extents(arguments);
+  if (arguments.seq_new > 0) {
+    arguments.k_new_stride = strides(new_tokens.seq, kv_heads, head_dim, heads_first);
+    arguments.v_new_stride = strides(new_tokens.seq, kv_heads, head_dim_v, heads_first);
+  }
+  auto const new_rows = [&](std::int64_t dim) {
+    return Operand{*type, arguments.seq_new > 0 ? shape(new_tokens, kv_heads, dim) : Shape{}, {}};
+  };
   Shape const shape_of_o =
       q && head_dim_v == head_dim ? q->shape : shape(q_tokens, heads, head_dim_v);
   return {or_empty(q, *type, shape(q_tokens, heads, head_dim)),
           or_empty(k, *type, shape(k_tokens, kv_heads, head_dim)),
-          or_empty(v, *type, shape(k_tokens, kv_heads, head_dim_v)),
+          or_empty(v, *type, latent ? Shape{} : shape(k_tokens, kv_heads, head_dim_v)),
+          new_rows(head_dim),
+          latent ? Operand{*type, {}, {}} : new_rows(head_dim_v),
           or_empty(sink, DType::f32, {}),
           or_empty(factors[0], DType::f32, {}),
           or_empty(factors[1], DType::f32, {}),
@@ -291,9 +323,10 @@ Problem read_problem(Options o) {
 
 void generate_missing(Problem& p, std::uint64_t seed) {
   std::uint64_t stream = 0;
-  for (Operand* const operand : {&p.q, &p.k, &p.v}) {
+  for (Operand* const operand : {&p.q, &p.k, &p.v, &p.k_new, &p.v_new}) {
     ++stream;
-    if (operand->data.empty()) *operand = generate(operand->shape, operand->type, seed, stream);
+    if (operand->data.empty() && !operand->shape.empty())
+      *operand = generate(operand->shape, operand->type, seed, stream);
   }
 }
 
@@ -356,6 +389,7 @@ nlohmann::ordered_json describe(AttentionArguments const& a, Options const& o) {
   if (a.window_right) j["window_right"] = *a.window_right;
   if (!o.sequences.lengths_q.empty()) j["lengths_q"] = o.sequences.lengths_q;
   if (!o.sequences.lengths_k.empty()) j["lengths_k"] = o.sequences.lengths_k;
+  if (!o.sequences.append.empty()) j["append"] = o.sequences.append;
   if (o.sequences.page_size > 0) j["page_size"] = o.sequences.page_size;
   j["softcap"] = a.softcap;
   j["sink"] = a.sink != nullptr;
@@ -407,23 +441,24 @@ void run(Options const& options) {
 
   generate_missing(p, options.machine.seed);
   auto const q = upload(machine, p.q, "Q"), k = upload(machine, p.k, "K"),
-             v = upload(machine, p.v, "V"), sink = upload(machine, p.sink, "sink"),
+             v = upload(machine, p.v, "V"), k_new = upload(machine, p.k_new, "k_new"),
+             v_new = upload(machine, p.v_new, "v_new"), sink = upload(machine, p.sink, "sink"),
              q_descale = upload(machine, p.q_descale, "q_descale"),
              k_descale = upload(machine, p.k_descale, "k_descale"),
              v_descale = upload(machine, p.v_descale, "v_descale");
   AttentionArguments const host =
-      with_addresses(p, {p.q.data.data(), p.k.data.data(), p.v.data.data(), p.sink.data.data(),
-                         p.q_descale.data.data(), p.k_descale.data.data(), p.v_descale.data.data(),
-                         nullptr, nullptr});
+      with_addresses(p, {p.q.data.data(), p.k.data.data(), p.v.data.data(), p.k_new.data.data(),
+                         p.v_new.data.data(), p.sink.data.data(), p.q_descale.data.data(),
+                         p.k_descale.data.data(), p.v_descale.data.data(), nullptr, nullptr});
   TokenExtents const tokens = query_extents(host);
   std::int64_t const rows = host.batch * host.heads * host.seq_q, dim_v = *host.head_dim_v,
                      stored = tokens.batch * tokens.seq * host.heads;
   Buffer<std::byte> const o_buffer(machine, stored * dim_v * (bits(*host.out) / 8), "O"),
       lse_buffer(machine, stored * 4, "lse");
   UploadedSequences const sequences(machine, *p.sequences);
-  AttentionArguments arguments =
-      with_addresses(p, {q.data(), k.data(), v.data(), sink.data(), q_descale.data(),
-                         k_descale.data(), v_descale.data(), o_buffer.data(), lse_buffer.data()});
+  AttentionArguments arguments = with_addresses(
+      p, {q.data(), k.data(), v.data(), k_new.data(), v_new.data(), sink.data(), q_descale.data(),
+          k_descale.data(), v_descale.data(), o_buffer.data(), lse_buffer.data()});
   sequences.put(arguments);
   check(arguments, machine.compute_capability());
   Buffer<std::byte> const workspace(machine, workspace_bytes(arguments, options, machine),
@@ -501,9 +536,11 @@ void add_attention_command(Command const& app) {
   extent("--seq-q", o.seq_q, "queries (256)");
   extent("--seq-k", o.seq_k, "keys (as many as queries)");
   command.add_option("--head-dim", o.head_dim.value, "of Q and K (that of V, or 64)")
-      .check(multiple(8, 8, 256));
-  command.add_option("--head-dim-v", o.head_dim_v.value, "of V and O (that of Q and K)")
-      .check(multiple(8, 8, 256));
+      .check(multiple(8, 8, 576));
+  command
+      .add_option("--head-dim-v", o.head_dim_v.value,
+                  "of V and O (that of Q and K; of 576, 512: V is the first columns of K)")
+      .check(multiple(8, 8, 512));
   command.add_text("--dtype", o.dtype,
                    "f16, bf16 or e4m3, to which files are rounded (that of the files, or bf16)");
   command.add_text("--out-type", o.out_type, "of O: f16 or bf16 (bf16 of e4m3, else --dtype)");
@@ -514,6 +551,9 @@ void add_attention_command(Command const& app) {
   };
   window("--window-left", o.window_left, "keys before a query's place that it sees (all)");
   window("--window-right", o.window_right, "keys behind it (all; with --causal none)");
+  command.add_flag("--fast-sums", o.fast_sums,
+                   "of e4m3: sums over keys have the tensor core's 13 bits (f32), which is faster "
+                   "and loses the mean of many values");
   command.add_option("--softcap", o.softcap, "a score s becomes softcap tanh(s / softcap) (no cap)")
       .check(positive_number());
   command
@@ -543,6 +583,10 @@ void add_attention_command(Command const& app) {
   command.add_option(
       "--lengths-k", o.sequences.lengths_k,
       "keys of each, A,B,...: of a cache, or with --lengths-q and without pages packed");
+  command.add_option(
+      "--append", o.sequences.append,
+      "new keys of each, A,B,...: appended to the cache behind --lengths-k, by a kernel "
+      "before");
   command
       .add_option(
           "--page-size", o.sequences.page_size,
@@ -564,9 +608,10 @@ void add_attention_command(Command const& app) {
       "print the configurations that could compute the problem, what each is estimated to cost "
       "and why one is chosen, and run nothing; with --lines those that could not, too");
   command
-      .add_option("--kernel", o.choice.kernel,
-                  "sm90 or sm80 (sm90, where that computes the problem and this build has it)")
-      .check(one_of({"sm90", "sm80"}))
+      .add_option(
+          "--kernel", o.choice.kernel,
+          "sm100, sm90 or sm80 (the newest that computes the problem and that this build has)")
+      .check(one_of({"sm100", "sm90", "sm80"}))
       .group("choice");
   command
       .add_option(

@@ -47,12 +47,16 @@ std::vector<std::int64_t> parse_lengths(char const* option, std::string const& t
                   option, text, kMaxExtent));
 }
 
-Sequences::Sequences(std::vector<std::int64_t> const& queries,
-                     std::vector<std::int64_t> const& keys, std::int64_t batch, std::int64_t seq_k,
-                     int page_size, std::uint64_t seed)
+Sequences::Sequences(Lengths const& lengths, std::int64_t batch, std::int64_t seq_k, int page_size,
+                     std::uint64_t seed)
     : page_size_(page_size) {
+  auto const& [queries, keys, new_keys] = lengths;
+  if (!new_keys.empty()) {
+    cu_seqlens_new_ = cumulative(new_keys);
+    most_new_ = *std::max_element(new_keys.begin(), new_keys.end());
+  }
   if (!queries.empty()) cu_seqlens_q_ = cumulative(queries);
-  if (!keys.empty() && !queries.empty() && page_size == 0)
+  if (!keys.empty() && !queries.empty() && page_size == 0 && new_keys.empty())
     cu_seqlens_k_ = cumulative(keys);
   else if (!keys.empty())
     seqused_k_.assign(keys.begin(), keys.end());
@@ -70,13 +74,17 @@ void Sequences::put(AttentionArguments& a) const {
   if (!cu_seqlens_q_.empty()) a.total_q = cu_seqlens_q_.back();
   if (!cu_seqlens_k_.empty()) a.total_k = cu_seqlens_k_.back();
   a.pages = pages_, a.page_size = page_size_;
+  a.cu_seqlens_new = there(cu_seqlens_new_), a.seq_new = most_new_;
+  if (!cu_seqlens_new_.empty()) a.total_new = cu_seqlens_new_.back();
 }
 
 std::int64_t Sequences::queries(AttentionArguments const& a, std::int64_t batch) {
   return a.cu_seqlens_q == nullptr ? a.seq_q : a.cu_seqlens_q[batch + 1] - a.cu_seqlens_q[batch];
 }
 std::int64_t Sequences::keys(AttentionArguments const& a, std::int64_t batch) {
-  if (a.seqused_k != nullptr) return a.seqused_k[batch];
+  std::int64_t const new_keys =
+      a.cu_seqlens_new == nullptr ? 0 : a.cu_seqlens_new[batch + 1] - a.cu_seqlens_new[batch];
+  if (a.seqused_k != nullptr) return std::min(a.seqused_k[batch] + new_keys, *a.seq_k);
   return a.cu_seqlens_k == nullptr ? *a.seq_k : a.cu_seqlens_k[batch + 1] - a.cu_seqlens_k[batch];
 }
 std::int64_t Sequences::offset(AttentionArguments const& a, std::int64_t batch,
@@ -94,12 +102,14 @@ std::int64_t Sequences::lse_place(AttentionArguments const& a, std::int64_t batc
 UploadedSequences::UploadedSequences(Machine const& machine, Sequences const& sequences)
     : cu_seqlens_q_(machine, sequences.cu_seqlens_q_, "cu_seqlens_q"),
       cu_seqlens_k_(machine, sequences.cu_seqlens_k_, "cu_seqlens_k"),
+      cu_seqlens_new_(machine, sequences.cu_seqlens_new_, "cu_seqlens_new"),
       seqused_k_(machine, sequences.seqused_k_, "seqused_k"),
       page_table_(machine, sequences.page_table_, "page_table") {}
 
 void UploadedSequences::put(AttentionArguments& a) const {
   a.cu_seqlens_q = there(cu_seqlens_q_), a.cu_seqlens_k = there(cu_seqlens_k_);
   a.seqused_k = there(seqused_k_), a.page_table = there(page_table_);
+  a.cu_seqlens_new = there(cu_seqlens_new_);
 }
 
 }  // namespace tegula::tool

@@ -14,9 +14,12 @@ namespace tegula::tool {
 
 struct SequenceOptions {
   std::string lengths_q, lengths_k;  ///< "130,0,5"
+  std::string append;                ///< new keys of each sequence, likewise
   int page_size = 0;                 ///< 0: keys are not in pages
 
-  bool given() const { return !lengths_q.empty() || !lengths_k.empty() || page_size > 0; }
+  bool given() const {
+    return !lengths_q.empty() || !lengths_k.empty() || !append.empty() || page_size > 0;
+  }
 };
 
 /// The lengths in an option's text. Throws argument_error for what is no list of numbers from 0 to
@@ -26,17 +29,22 @@ std::vector<std::int64_t> parse_lengths(char const* option, std::string const& t
 /// Tables of lengths and pages in host memory.
 class Sequences {
  public:
+  /// Of sequences: how many queries, keys and new keys each has. Where one is empty, all have the
+  /// batch's, and no new keys.
+  struct Lengths {
+    std::vector<std::int64_t> queries, keys, new_keys;
+  };
+
   Sequences() = default;
-  /// Of sequences with these numbers of queries and keys; where either is empty, all have the
-  /// batch's. Queries and keys are packed where both are given and keys are not in pages; pages are
+  /// Queries and keys are packed where both are given and keys are not in pages; pages are
   /// dealt out by the seed.
-  Sequences(std::vector<std::int64_t> const& queries, std::vector<std::int64_t> const& keys,
-            std::int64_t batch, std::int64_t seq_k, int page_size, std::uint64_t seed);
+  Sequences(Lengths const& lengths, std::int64_t batch, std::int64_t seq_k, int page_size,
+            std::uint64_t seed);
 
   /// Puts the tables to the arguments, which are valid as long as this object.
   void put(AttentionArguments& a) const;
 
-  /// Queries and keys of a sequence of `a`, which put() has filled in.
+  /// Queries and keys of a sequence of `a`, new ones among them, which put() has filled in.
   static std::int64_t queries(AttentionArguments const& a, std::int64_t batch);
   static std::int64_t keys(AttentionArguments const& a, std::int64_t batch);
   /// Offset of a query's row in O but for its head; and place of a query in the log-sum-exp.
@@ -46,8 +54,8 @@ class Sequences {
 
  private:
   friend class UploadedSequences;
-  std::vector<std::int32_t> cu_seqlens_q_, cu_seqlens_k_, seqused_k_, page_table_;
-  std::int64_t pages_ = 0;
+  std::vector<std::int32_t> cu_seqlens_q_, cu_seqlens_k_, cu_seqlens_new_, seqused_k_, page_table_;
+  std::int64_t pages_ = 0, most_new_ = 0;
   int page_size_ = 0;
 };
 
@@ -58,7 +66,7 @@ class UploadedSequences {
   void put(AttentionArguments& a) const;
 
  private:
-  Buffer<std::int32_t> cu_seqlens_q_, cu_seqlens_k_, seqused_k_, page_table_;
+  Buffer<std::int32_t> cu_seqlens_q_, cu_seqlens_k_, cu_seqlens_new_, seqused_k_, page_table_;
 };
 
 }  // namespace tegula::tool

@@ -2,6 +2,7 @@
  * there was one. */
 
 #include <math.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -238,6 +239,73 @@ static void attends(tegula_machine* machine) {
   EXPECT(strstr(tegula_last_error(), "head_dim is 7") != NULL);
 }
 
+/* Two sequences in one tensor, and a caller that was compiled before there were any. */
+static void attends_to_sequences(tegula_machine* machine) {
+  enum { kTokens = 3, kDim = 64 };
+  static _Alignas(16) uint16_t q[kTokens * kDim], v[kTokens * kDim], o[kTokens * kDim];
+  int32_t const bounds[] = {0, 1, kTokens};
+  for (int i = 0; i < kTokens * kDim; ++i) q[i] = to_bf16(1), v[i] = to_bf16((float)(i / kDim));
+  tegula_attention_arguments a;
+  tegula_attention_arguments_init(&a, sizeof a);
+  a.dtype = TEGULA_BF16, a.batch = 2, a.seq_q = 2, a.head_dim = kDim;
+  a.q = q, a.k = q, a.v = v, a.o = o;
+  a.cu_seqlens_q = a.cu_seqlens_k = bounds, a.total_q = a.total_k = kTokens;
+  int64_t bytes = -1;
+  EXPECT(tegula_attention_workspace(machine, &a, &bytes) == TEGULA_OK && bytes == 0);
+  EXPECT(tegula_attention(machine, &a, NULL, NULL) == TEGULA_OK);
+  float const exact[] = {0, 1.5f, 1.5f};
+  for (int i = 0; i < kTokens; ++i) EXPECT(o[i * kDim] == to_bf16(exact[i]));
+  a.splits = 0;
+  EXPECT(tegula_attention(machine, &a, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "splits is 0") != NULL);
+  a.descale_head_stride = 1;
+  EXPECT(tegula_attention(machine, &a, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "descale_batch_stride left out") != NULL);
+
+  size_t const before = offsetof(tegula_attention_arguments, q_descale);
+  tegula_attention_arguments_init(&a, before);
+  a.dtype = TEGULA_BF16, a.batch = 1, a.seq_q = kTokens, a.head_dim = kDim;
+  a.q = q, a.k = q, a.v = v, a.o = o;
+  a.cu_seqlens_q = bounds; /* behind what the caller knows: not looked at */
+  EXPECT(tegula_attention(machine, &a, NULL, NULL) == TEGULA_OK);
+  for (int i = 0; i < kTokens; ++i) EXPECT(o[i * kDim] == to_bf16(1));
+}
+
+/* Ones times ones, of which the second group has two rows and the first none; what is no group's
+ * stays. */
+static void multiplies_groups(tegula_machine* machine) {
+  enum { kM = 3, kN = 8, kK = 64 };
+  static _Alignas(16) uint16_t a[kM * kK], b[2 * kN * kK], d[kM * kN];
+  int32_t const group_of_row[kM] = {-1, 1, 1};
+  int32_t begins[2], ends[2];
+  for (int i = 0; i < kM * kK; ++i) a[i] = to_bf16(1);
+  for (int i = 0; i < 2 * kN * kK; ++i) b[i] = to_bf16((float)(i / (kN * kK)) + 1);
+  for (int i = 0; i < kM * kN; ++i) d[i] = to_bf16(7);
+  tegula_gemm_inputs_arguments bounds;
+  tegula_gemm_inputs_arguments_init(&bounds, sizeof bounds);
+  bounds.step = TEGULA_GROUP_BOUNDS, bounds.rows = kM, bounds.groups = 2, bounds.x = group_of_row;
+  bounds.begins = begins, bounds.ends = ends;
+  EXPECT(tegula_gemm_inputs(machine, &bounds, NULL, NULL) == TEGULA_OK);
+  EXPECT(begins[0] == ends[0] && begins[1] == 1 && ends[1] == kM);
+  tegula_grouped_gemm_arguments g;
+  tegula_grouped_gemm_arguments_init(&g, sizeof g);
+  g.in = TEGULA_BF16, g.grouping = TEGULA_CONTIGUOUS, g.groups = 2;
+  g.m = kM, g.n = kN, g.k = kK, g.a = a, g.b = b, g.d = d;
+  g.group_begins = begins, g.group_ends = ends;
+  char* text = NULL;
+  EXPECT(tegula_grouped_gemm_choice(machine, &g, &text) == TEGULA_OK);
+  EXPECT(text != NULL && strstr(text, "grouped_gemm_sm90 bf16") != NULL);
+  tegula_free(text);
+  EXPECT(tegula_grouped_gemm(machine, &g, NULL, NULL) == TEGULA_OK);
+  EXPECT(d[0] == to_bf16(7) && d[kN] == to_bf16(2 * kK) && d[kM * kN - 1] == to_bf16(2 * kK));
+  g.grouping = 4;
+  EXPECT(tegula_grouped_gemm(machine, &g, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "grouping is 4; it must be a tegula_grouping") != NULL);
+  bounds.step = -1;
+  EXPECT(tegula_gemm_inputs(machine, &bounds, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "step is -1") != NULL);
+}
+
 /* Compiling takes seconds, and is tested elsewhere. */
 static void compiled_kernels(void) {
   char* json = NULL;
@@ -265,6 +333,7 @@ static void machines(void) {
     EXPECT(is_text(name, generation == 0 ? "simulated sm_80" : "simulated sm_90"));
     multiplies(machine);
     attends(machine);
+    if (generation == 1) attends_to_sequences(machine), multiplies_groups(machine);
     tegula_machine_free(machine);
   }
 }

@@ -16,6 +16,8 @@ CorrectKernel serving_kernel(AttentionSm90Config const& c, int number) {
                          .queries = {c.consumers == 1 ? 2 : 30, 0, 1},
                          .keys = {c.stages * c.block_n + 9, 5, 0},
                          .packed_q = true,
+                         .appended = {2, 0, 1},
+                         .packed_new = true,
                          .page_size = c.consumers == 1 ? 32 : 128,
                          .causal = true,
                          .splits = 2};
@@ -51,6 +53,7 @@ void add_attention_sm90(std::vector<CorrectKernel>& all) {
                              .seq_q = block_m(c) + 70,
                              .seq_k = c.stages * c.block_n + 9,
                              .causal = i % 2 == 0,
+                             .precise = precise_of(c),
                              .exponential = c.exponential};
     all.push_back({"attention_sm90", to_string(c), [p, i](sim::Options const& options) {
                      return outcome_of([&](Outcome& outcome) {
@@ -58,6 +61,33 @@ void add_attention_sm90(std::vector<CorrectKernel>& all) {
                        few.multiprocessors = 3;
                        Machine const machine = Machine::simulated(Arch::sm90, few);
                        AttentionResult const result = run_on(attention_sm90, machine, p, i);
+                       outcome.output = bytes_of(result.lse);
+                       outcome.output.insert(outcome.output.end(), result.o.begin(),
+                                             result.o.end());
+                       outcome.report = *machine.last_report();
+                     });
+                   }});
+  }
+}
+
+void add_attention_sm100(std::vector<CorrectKernel>& all) {
+  for (int i = 0; i < static_cast<int>(configurations(attention_sm100).size()); ++i) {
+    AttentionSm100Config const& c = configuration(attention_sm100, i);
+    // One CTA computes two pairs of tiles, of which the last has few rows and its other tile none;
+    // blocks of keys go more than once round the stages.
+    AttentionProblem const p{.dtype = c.dtype,
+                             .head_dim = c.head_dim,
+                             .head_dim_v = c.head_dim_v,
+                             .seq_q = block_m(c) + 7,
+                             .seq_k = c.stages * c.block_n + 9,
+                             .causal = i % 2 == 0,
+                             .exponential = c.exponential};
+    all.push_back({"attention_sm100", to_string(c), [p, i](sim::Options const& options) {
+                     return outcome_of([&](Outcome& outcome) {
+                       sim::Options one = options;
+                       one.multiprocessors = 1;
+                       Machine const machine = Machine::simulated(Arch::sm100, one);
+                       AttentionResult const result = run_on(attention_sm100, machine, p, i);
                        outcome.output = bytes_of(result.lse);
                        outcome.output.insert(outcome.output.end(), result.o.begin(),
                                              result.o.end());

@@ -20,10 +20,9 @@ struct Outcome {
 };
 
 struct CorrectKernel {
-  std::string_view
-      family;        ///< "attention_sm80", "attention_sm90", "gemm_sm80", "gemm_sm90",
-                     ///< "gemm_sm90_forms", "gemm_sm100", "pipelines", "instructions", "gallery"
-  std::string name;  ///< within the family
+  std::string_view family;  ///< "attention_sm80", "attention_sm90", "attention_sm100", "gemm_sm80",
+                            ///< "gemm_sm90", "gemm_sm90_forms", "gemm_sm100", "pipelines", ...
+  std::string name;         ///< within the family
   /// Runs it on a machine of its own. CheckError is caught; any other exception is passed on.
   std::function<Outcome(sim::Options const&)> run;
 };
@@ -35,6 +34,7 @@ namespace detail {
 
 void add_attention(std::vector<CorrectKernel>& all);
 void add_attention_sm90(std::vector<CorrectKernel>& all);
+void add_attention_sm100(std::vector<CorrectKernel>& all);
 void add_gemms(std::vector<CorrectKernel>& all);
 void add_gallery(std::vector<CorrectKernel>& all);
 void add_pipelines(std::vector<CorrectKernel>& all);

@@ -211,6 +211,8 @@ TEST(AttentionArguments, AreRefusedWithASentenceEach) {
   cases.push_back({"fp8 head dim",
                    fp8([](A& a) { a.head_dim = 72; }),
                    {"head_dim is 72; multiples of 16 from 16 to 256"}});
+  cases.push_back(
+      {"precise", [](A& a) { a.precise = false; }, {"precise is false and dtype is", "left out"}});
   cases.push_back({"fp8 exponential",
                    fp8([](A& a) { a.exponential = Exponential::polynomial; }),
                    {"exponential is polynomial and dtype is e4m3"}});
@@ -343,6 +345,84 @@ TEST(AttentionArguments, AreRefusedWithASentenceEachOfServing) {
                      [member = member](A& a) { a.*member = at<std::int32_t>(0x1002); },
                      {std::string(name) + " is 0x1002, 2 bytes past a multiple of 4"}});
   expect_refused(paged, cases, "attention");
+}
+
+AttentionArguments latent() {
+  AttentionArguments a = attention();
+  a.dtype = DType::bf16, a.out = DType::bf16;
+  a.head_dim = 576, a.head_dim_v = 512, a.v = a.k;
+  a.q_stride = a.k_stride = a.v_stride = a.o_stride = {};
+  return with_defaults(a);
+}
+
+TEST(AttentionArguments, AreRefusedWithASentenceEachOfLatentAttention) {
+  using A = AttentionArguments;
+  std::vector<Case<A>> const cases = {
+      {"type",
+       [](A& a) { a.dtype = DType::f16, a.out = DType::f16; },
+       {"head_dim is 576, dtype is f16", "bf16"}},
+      {"V's", [](A& a) { a.head_dim_v = 576; }, {"head_dim_v is 576", "512"}},
+      {"V", [](A& a) { a.v = at(std::uintptr_t{3} << 44); }, {"v is not k"}},
+      {"exponential",
+       [](A& a) { a.exponential = Exponential::polynomial; },
+       {"exponential is polynomial and head_dim is 576"}},
+      {"new values",
+       [](A& a) {
+         a.seqused_k = at<std::int32_t>(0x2000), a.seq_new = 1;
+         a.k_new = at(0x10000000), a.v_new = at(0x20000000);
+       },
+       {"v_new is given"}}};
+  expect_refused(latent, cases, "attention");
+}
+
+/// The same with new keys.
+AttentionArguments appending() {
+  AttentionArguments a = paged();
+  a.k_new = at(0x10000000), a.v_new = at(0x20000000), a.seq_new = 3;
+  a.cu_seqlens_new = at<std::int32_t>(0x5000), a.total_new = 7;
+  a.k_stride = a.v_stride = {};  // without gaps, so that what overlaps is told
+  return a;
+}
+
+TEST(AttentionArguments, AreRefusedWithASentenceEachOfNewKeys) {
+  using A = AttentionArguments;
+  std::vector<Case<A>> const cases = {
+      {"length before", [](A& a) { a.seqused_k = nullptr; }, {"seqused_k is not"}},
+      {"packed keys",
+       [](A& a) {
+         a.page_table = nullptr, a.pages = 0, a.page_size = 0;
+         a.cu_seqlens_k = at<std::int32_t>(0x6000), a.total_k = 50;
+       },
+       {"cu_seqlens_k and k_new are both given"}},
+      {"none", [](A& a) { a.seq_new = 0; }, {"seq_new is 0"}},
+      {"total", [](A& a) { a.total_new = 0; }, {"total_new is 0"}},
+      {"k_new", [](A& a) { a.k_new = nullptr; }, {"k_new is a null pointer"}},
+      {"v_new", [](A& a) { a.v_new = nullptr; }, {"v_new is a null pointer"}},
+      {"k_new", [](A& a) { a.k_new = at(0x10000008); }, {"k_new is 0x10000008", "16"}},
+      {"cu_seqlens_new",
+       [](A& a) { a.cu_seqlens_new = at<std::int32_t>(0x5002); },
+       {"cu_seqlens_new is 0x5002"}},
+      {"stride",
+       [](A& a) {
+         a.k_new_stride = TokenStrides{0, 129, 64};
+       },
+       {"k_new_stride.seq is 129", "multiple of 8"}},
+      {"from the cache itself", [](A& a) { a.k_new = a.k; }, {"k, ", "overlaps k_new"}},
+      {"from the other cache", [](A& a) { a.k_new = a.v; }, {"v, ", "overlaps k_new"}},
+      {"one cache",
+       [](A& a) { a.v = at(reinterpret_cast<std::uintptr_t>(a.k) + 16); },
+       {"overlaps v"}},
+      {"lengths in the cache",
+       [](A& a) { a.seqused_k = static_cast<std::int32_t const*>(a.k); },
+       {"overlaps seqused_k"}},
+      {"shared pages",
+       [](A& a) {
+         TokenStrides s = *with_defaults(a).k_stride;
+         s.batch = 0;
+         a.k_stride = s;
+       },
+       {"k_stride.batch is 0", "rows of k would overlap"}}};
+  expect_refused(appending, cases, "attention");
 }
 
 TEST(AttentionArguments, AreAcceptedJustInsideTheLimits) {

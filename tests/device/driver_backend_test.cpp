@@ -15,6 +15,7 @@
 #include "tegula/device/launch.hpp"
 #include "tegula/device/machine.hpp"
 #include "tegula/device/prepared_launch.hpp"
+#include "tegula/device/user_kernel.hpp"
 
 namespace tegula {
 namespace {
@@ -60,6 +61,35 @@ TEST_F(DriverBackend, IsAMachine) {
   Event begin = machine.create_event(), end = machine.create_event();
   begin.record(stream), end.record(stream);
   EXPECT_EQ(milliseconds(begin, end), 1.5f);
+  EXPECT_EQ(testing::calls_without_context(), 0);
+}
+
+// The fake driver has one form for every kernel: 64 threads, 16 bytes of parameters, clusters of 2.
+TEST_F(DriverBackend, LaunchesKernelsOfTheUsers) {
+  UserKernel const kernel(Machine::cuda(), {.text = R"(
+#include "tegula/arch/special_registers.hpp"
+struct Doubling {
+  struct Params { float* x; float* y; };
+  struct SharedStorage {};
+  static constexpr int threads = 64;
+  TEGULA_DEVICE void operator()(Params const& p, SharedStorage&) const {
+    p.y[tegula::thread_idx()] = 2 * p.x[tegula::thread_idx()];
+  }
+};
+)",
+                                            .type = "Doubling",
+                                            .file = "doubling.cpp"});
+  EXPECT_EQ(kernel.threads(), 64);
+  EXPECT_EQ(kernel.shared_bytes(), 1024u);
+  EXPECT_EQ(kernel.params_bytes(), 16u);
+  std::vector<char> const params(64, 'p');
+  EXPECT_FALSE(kernel({4, 3, 2}, params.data()));
+  std::vector<FakeLaunch> const launches = take_fake_launches();
+  ASSERT_EQ(launches.size(), 1u);
+  EXPECT_EQ(launches[0].entry, "kernel");
+  EXPECT_THAT(launches[0].grid, ElementsAre(4, 3, 2));
+  EXPECT_THAT(launches[0].block, ElementsAre(64, 1, 1));
+  EXPECT_THAT(launches[0].cluster, ElementsAre(2, 1, 1));
   EXPECT_EQ(testing::calls_without_context(), 0);
 }
 

@@ -76,6 +76,7 @@ TEST_F(KernelCompiler, CompilesAKernelOfTheUsers) {
   source.replace(source.find("FACTOR"), 6, "2.0f");
   CompiledKernel const kernel = compile_source(source, "Doubling", "sm_90a");
   EXPECT_THAT(kernel.cubin, StartsWith("\177ELF"));
+  EXPECT_THAT(kernel.cubin, HasSubstr("tegula_kernel_form"));  // what a launch must know
   EXPECT_TRUE(compile_source(source, "Doubling", "sm_90a").from_cache);
   EXPECT_FALSE(compile_source(source + "\n", "Doubling", "sm_90a").from_cache);
   EXPECT_FALSE(compile_source(source, "Doubling", "sm_80").from_cache);

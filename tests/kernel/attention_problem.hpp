@@ -28,6 +28,7 @@ struct AttentionProblem {
   std::vector<float> sink = {};  ///< one for each head, or none
   /// Factors of e4m3: one for each batch and head of keys, or one for the whole tensor, or none.
   std::vector<float> q_descale = {}, k_descale = {}, v_descale = {};
+  std::optional<bool> precise = {};
   Exponential exponential = Exponential::ex2_approx;
   bool head_major = false;
   int padding = 0;
@@ -42,6 +43,12 @@ struct AttentionProblem {
     return {seq * n_heads * row, n_heads * row, row};
   }
 };
+
+/// What a problem must ask for to be computed by a configuration.
+inline std::optional<bool> precise_of(AttentionSm90Config const& c) {
+  if (c.dtype != DType::e4m3) return {};
+  return c.promoted > 0;
+}
 
 /// What a machine made of a problem.
 struct AttentionResult {
@@ -97,6 +104,7 @@ AttentionResult run_by(Machine const& machine, AttentionProblem const& p, Launch
       .k_descale = p.k_descale.empty() ? nullptr : k_descale.data(),
       .v_descale = p.v_descale.empty() ? nullptr : v_descale.data(),
       .descale_stride = whole ? DescaleStrides{0, 0} : DescaleStrides{p.kv_heads, 1},
+      .precise = p.precise,
       .exponential = p.exponential};
   launch(a);
   machine.synchronize();

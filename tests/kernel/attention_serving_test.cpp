@@ -35,6 +35,59 @@ TEST(AttentionServing, EveryConfigurationIsCorrect) {
   EXPECT_GT(serving, 0);
 }
 
+TEST(AttentionServing, AppendsNewKeysToACache) {
+  Machine const machine = test_machine();
+  for (int const page_size : {0, 16, 64}) {
+    SCOPED_TRACE(page_size);
+    // One new key each, as when tokens are generated; in parts.
+    expect_correct(machine, {.heads = 8,
+                             .kv_heads = 2,
+                             .queries = {1, 1, 1},
+                             .keys = {150, 63, 0},
+                             .appended = {1, 1, 1},
+                             .page_size = page_size,
+                             .splits = 2});
+    // Numbers of their own, some of them none; over the edges of pages.
+    expect_correct(machine, {.head_dim = 128,
+                             .heads = 4,
+                             .kv_heads = 2,
+                             .queries = {20, 1, 40, 3},
+                             .keys = {100, 63, 0, 130},
+                             .packed_q = true,
+                             .appended = {20, 1, 40, 0},
+                             .packed_new = true,
+                             .page_size = page_size,
+                             .causal = true});
+  }
+}
+
+// Of the first sequence's four new keys two lie beyond seq_k.
+TEST(AttentionServing, AppendsWhatThereIsRoomFor) {
+  expect_correct(
+      test_machine(),
+      {.queries = {4, 4}, .keys = {100, 60}, .appended = {4, 4}, .causal = true, .spare_keys = -2});
+}
+
+// V is the first 512 columns of K.
+TEST(AttentionServing, DecodesLatentAttention) {
+  Machine const machine = test_machine();
+  ServingProblem const latent{.head_dim = 576, .head_dim_v = 512, .kv_heads = 1};
+  for (auto const& [heads, page_size, splits] : {std::tuple{16, 0, 2}, {64, 64, 1}, {128, 64, 2}}) {
+    SCOPED_TRACE(heads);
+    ServingProblem p = latent;
+    p.heads = heads, p.page_size = page_size, p.splits = splits;
+    p.queries = {1, 1}, p.keys = {200, 61};
+    expect_correct(machine, p);
+  }
+  // Two queries, as speculative decoding has them; new keys; a sequence that has no others.
+  ServingProblem p = latent;
+  p.heads = 64, p.page_size = 64, p.causal = true;
+  p.queries = {2, 2}, p.keys = {126, 0}, p.appended = {2, 2};
+  expect_correct(machine, p);
+  p.softcap = 5.0f, p.sink.assign(64, 0.5f), p.splits = 2;
+  expect_correct(machine, p);
+}
+
 TEST(AttentionServing, PacksHeads) {
   Machine const machine = test_machine();
   for (auto const& [heads, kv_heads] :

@@ -21,6 +21,7 @@ TEST_P(EveryConfiguration, IsCorrectOverTheEdgesOfItsTiles) {
                              .seq_q = block_m(c) + 5,
                              .seq_k = 2 * c.block_n + 9,
                              .causal = causal,
+                             .precise = precise_of(c),
                              .exponential = c.exponential};
     expect_correct(attention_sm90, machine, p, GetParam());
   }

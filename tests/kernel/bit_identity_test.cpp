@@ -219,6 +219,7 @@ TEST_F(BitIdentity, OfEveryFp8Configuration) {
                              .head_dim_v = c.head_dim_v,
                              .seq_q = block_m(c) + 5,
                              .seq_k = 3 * c.block_n + 9,
+                             .precise = precise_of(c),
                              .exponential = c.exponential};
     AttentionResult const on_gpu = run_on(attention_sm90, gpu, p, i);
     AttentionResult const on_machine = run_on(attention_sm90, simulated, p, i);
@@ -249,6 +250,7 @@ TEST_F(BitIdentity, OfAttentionForServing) {
                         on_machine = run(simulated, p, tables, configuration);
     expect_same_bits(on_gpu.o, on_machine.o, p.dtype);
     expect_same_bits(on_gpu.lse, on_machine.lse);
+    expect_same_bits(on_gpu.k_after, on_machine.k_after, p.dtype);
   };
   int number = 0;
   for (AttentionSm90Config const& c : configurations(attention_sm90)) {
@@ -279,6 +281,15 @@ TEST_F(BitIdentity, OfAttentionForServing) {
                  .keys = {keys, keys},
                  .one_length = true,
                  .splits = 16});
+  // New keys, appended by a launch that attention's may overlap: a few times.
+  for (int const page_size : {0, 16, 64, 16, 64})
+    expect_same({.head_dim = 128,
+                 .heads = 16,
+                 .kv_heads = 2,
+                 .queries = {1, 1, 1},
+                 .keys = {700, 63, 0},
+                 .appended = {1, 1, 1},
+                 .page_size = page_size});
 }
 
 TEST_F(BitIdentity, OfAttentionOnHugeLogits) {

@@ -47,6 +47,7 @@ inline AttentionProblem smallest_problem(AttentionSm90Config const& c) {
           .head_dim_v = c.head_dim_v,
           .seq_q = block_m(c),
           .seq_k = (c.stages + 1) * c.block_n,
+          .precise = precise_of(c),
           .exponential = c.exponential};
 }
 

@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "append_keys_problem.hpp"
 #include "attention_problem.hpp"
 #include "gemm_inputs_problem.hpp"
 #include "gemm_problem.hpp"
@@ -51,6 +52,8 @@ template <> auto examples<GemmInputsArguments>() {
   return std::vector<QuantizeProblem>{{.rows = 70, .columns = 200}};
 }
 
+template <> auto examples<AppendKeysArguments>() { return std::vector<AppendKeysProblem>(1); }
+
 template <class F>
 auto choose(F family, GemmArguments const& g, int number, Machine const& machine) {
   return choose_gemm(g, machine.properties(), {.kernel = family, .configuration = number});
@@ -65,6 +68,9 @@ auto choose(F, GroupedGemmArguments const& g, int number, Machine const& machine
 template <class F> auto choose(F, GemmInputsArguments const&, int number, Machine const&) {
   return GemmInputsChoice{.configuration = number};
 }
+template <class F> auto choose(F, AppendKeysArguments const&, int number, Machine const&) {
+  return AppendKeysChoice{.configuration = number};
+}
 
 /// Whether the family's configuration of that number computes the problem; its result is right.
 template <class F, class Problem>
@@ -72,7 +78,8 @@ bool computes(F family, int number, Problem const& problem, Machine const& machi
   using Traits = device::FamilyTraits<F>;
   bool computed = false;
   auto const result = run_by(machine, problem, [&](typename Traits::Arguments const& arguments) {
-    check(arguments, machine.compute_capability());
+    if constexpr (requires { check(arguments, 90); })
+      check(arguments, machine.compute_capability());
     auto const& config = configuration(family, number);
     if (!Traits::obstacle(arguments, machine.properties()).empty() ||
         Traits::check(arguments, config, machine.properties()) != nullptr)

@@ -22,28 +22,35 @@ struct ServingProblem {
   bool packed_q = false;                       ///< by cu_seqlens_q; else all have queries[0]
   bool packed_k = false;                       ///< by cu_seqlens_k; else by seqused_k, ...
   bool one_length = false;                     ///< ... or all have keys[0]
+  std::vector<int> appended = {};              ///< new keys of each, behind `keys` (not packed_k)
+  bool packed_new = false;                     ///< by cu_seqlens_new; else all have appended[0]
   int page_size = 0;                           ///< 0: not in pages
   bool causal = false;
   std::optional<std::int64_t> window_left = {}, window_right = {};
   float softcap = 0;
   std::vector<float> sink = {};  ///< one for each head, or none
   std::optional<std::int64_t> splits = {};
-  int spare_keys = 0;  ///< by which seq_k is more than any sequence has
+  int spare_keys = 0;  ///< by which seq_k is more than any sequence has, or less
   std::uint64_t seed = 1;
 
   int dim_v() const { return head_dim_v == 0 ? head_dim : head_dim_v; }
+  bool one_tensor() const { return head_dim > 256; }  ///< V is the first columns of K
+  int new_keys(int b) const { return appended.empty() ? 0 : appended[static_cast<std::size_t>(b)]; }
+  int all_keys(int b) const { return keys[static_cast<std::size_t>(b)] + new_keys(b); }
   int batch() const { return static_cast<int>(keys.size()); }
   int most_queries() const {
     return std::max(1, *std::max_element(queries.begin(), queries.end()));
   }
   int most_keys() const {
-    return std::max(1, *std::max_element(keys.begin(), keys.end())) + spare_keys;
+    int most = 1;
+    for (int b = 0; b < batch(); ++b) most = std::max(most, all_keys(b));
+    return most + spare_keys;
   }
 };
 
 /// A problem's lengths and pages, as the arguments have them.
 struct ServingTables {
-  std::vector<std::int32_t> cu_seqlens_q, cu_seqlens_k, seqused_k, page_table;
+  std::vector<std::int32_t> cu_seqlens_q, cu_seqlens_k, cu_seqlens_new, seqused_k, page_table;
   int pages = 0;
   std::vector<std::int32_t> uploaded_table;  ///< in the place of page_table, where there is one
 
@@ -55,6 +62,7 @@ struct ServingTables {
     };
     if (p.packed_q) cu_seqlens_q = cumulative(p.queries);
     if (p.packed_k) cu_seqlens_k = cumulative(p.keys);
+    if (p.packed_new) cu_seqlens_new = cumulative(p.appended);
     if (!p.packed_k && !p.one_length) seqused_k.assign(p.keys.begin(), p.keys.end());
     if (p.page_size == 0) return;
     int const columns = (p.most_keys() + p.page_size - 1) / p.page_size;
@@ -65,7 +73,7 @@ struct ServingTables {
     std::shuffle(page_table.begin(), page_table.end(), random);
     page_table.resize(static_cast<std::size_t>(columns * p.batch()));
     for (int b = 0; b < p.batch(); ++b) {  // behind a sequence's last page stands none
-      int const used = (p.keys[static_cast<std::size_t>(b)] + p.page_size - 1) / p.page_size;
+      int const used = (p.all_keys(b) + p.page_size - 1) / p.page_size;
       for (int i = used; i < columns; ++i)
         page_table[static_cast<std::size_t>(b * columns + i)] = -7;
     }
@@ -96,6 +104,10 @@ inline AttentionArguments arguments_of(ServingProblem const& p, ServingTables co
   if (p.packed_q) a.total_q = tables.cu_seqlens_q.back() + 2;  // two tokens are nobody's
   if (p.packed_k) a.total_k = tables.cu_seqlens_k.back() + 2;
   if (p.page_size != 0) a.pages = tables.pages, a.page_size = p.page_size;
+  if (p.one_tensor()) a.v_stride = a.k_stride;
+  if (!p.appended.empty()) a.seq_new = *std::max_element(p.appended.begin(), p.appended.end());
+  a.cu_seqlens_new = data(tables.cu_seqlens_new);
+  if (p.packed_new) a.total_new = tables.cu_seqlens_new.back() + 2;
   return with_defaults(a);
 }
 
@@ -121,9 +133,27 @@ struct ServingResult {
   std::vector<std::uint8_t> o;
   std::vector<float> lse;
   int parts = 0;  ///< of the most keys, by what the plan says
-  std::vector<std::uint8_t> q, k, v;
-  AttentionArguments host;  ///< with pointers to memory here
+  std::vector<std::uint8_t> q, k, v, k_new, v_new;
+  std::vector<std::uint8_t> k_after, v_after;  ///< what k and v are then
+  AttentionArguments host;                     ///< with pointers to memory here
 };
+
+/// Where token j of sequence b lies in k or v, but for its head.
+inline std::int64_t place_of_key(ServingProblem const& p, ServingTables const& tables,
+                                 AttentionArguments const& a, TokenStrides const& s, int b, int j) {
+  if (p.page_size != 0) {
+    auto const entry = static_cast<std::size_t>(b * *a.page_table_stride + j / p.page_size);
+    return tables.page_table[entry] * s.batch + j % p.page_size * s.seq;
+  }
+  return p.packed_k ? (tables.cu_seqlens_k[static_cast<std::size_t>(b)] + j) * s.seq
+                    : b * s.batch + j * s.seq;
+}
+/// And new key i of it in k_new or v_new.
+inline std::int64_t place_of_new_key(ServingProblem const& p, ServingTables const& tables,
+                                     TokenStrides const& s, int b, int i) {
+  return p.packed_new ? (tables.cu_seqlens_new[static_cast<std::size_t>(b)] + i) * s.seq
+                      : b * s.batch + i * s.seq;
+}
 
 /// Runs a problem by the configuration that is chosen for it, or one asked for.
 inline ServingResult run(Machine const& machine, ServingProblem const& p,
@@ -137,14 +167,7 @@ inline ServingResult run(Machine const& machine, ServingProblem const& p,
                       : b * a.q_stride->batch + i * a.q_stride->seq;
   };
   auto const key = [&](TokenStrides const& s) {
-    return [&, s](int b, int j) -> std::int64_t {
-      if (p.page_size != 0) {
-        auto const entry = static_cast<std::size_t>(b * *a.page_table_stride + j / p.page_size);
-        return tables.page_table[entry] * s.batch + j % p.page_size * s.seq;
-      }
-      return p.packed_k ? (tables.cu_seqlens_k[static_cast<std::size_t>(b)] + j) * s.seq
-                        : b * s.batch + j * s.seq;
-    };
+    return [&, s](int b, int j) { return place_of_key(p, tables, a, s, b, j); };
   };
   std::int64_t const tokens_q = queries.batch * queries.seq, tokens_k = keys.batch * keys.seq;
   std::vector<int> const all_queries =
@@ -154,11 +177,24 @@ inline ServingResult run(Machine const& machine, ServingProblem const& p,
                      3 * p.seed, query);
   r.k = sequences_of(p.dtype, tokens_k * p.kv_heads * p.head_dim, p.keys, p.kv_heads * p.head_dim,
                      3 * p.seed + 1, key(*a.k_stride));
-  r.v = sequences_of(p.dtype, tokens_k * p.kv_heads * p.dim_v(), p.keys, p.kv_heads * p.dim_v(),
-                     3 * p.seed + 2, key(*a.v_stride));
-  Buffer<std::uint8_t> const q(machine, r.q, "q"), k(machine, r.k, "k"), v(machine, r.v, "v");
+  if (!p.one_tensor())
+    r.v = sequences_of(p.dtype, tokens_k * p.kv_heads * p.dim_v(), p.keys, p.kv_heads * p.dim_v(),
+                       3 * p.seed + 2, key(*a.v_stride));
+  auto const new_key = [&](TokenStrides const& s) {
+    return [&, s](int b, int i) { return place_of_new_key(p, tables, s, b, i); };
+  };
+  TokenExtents const new_keys = new_key_extents(a);
+  auto const new_rows = [&](TokenStrides const& s, int dim, std::uint64_t seed) {
+    return sequences_of(p.dtype, new_keys.batch * new_keys.seq * p.kv_heads * dim, p.appended,
+                        p.kv_heads * dim, seed, new_key(s));
+  };
+  r.k_new = new_rows(*a.k_new_stride, p.head_dim, 5 * p.seed + 3);
+  if (!p.one_tensor()) r.v_new = new_rows(*a.v_new_stride, p.dim_v(), 5 * p.seed + 4);
+  Buffer<std::uint8_t> const q(machine, r.q, "q"), k(machine, r.k, "k"), v(machine, r.v, "v"),
+      k_new(machine, r.k_new, "k_new"), v_new(machine, r.v_new, "v_new");
   Buffer<std::int32_t> const cu_q(machine, tables.cu_seqlens_q, "cu_seqlens_q"),
       cu_k(machine, tables.cu_seqlens_k, "cu_seqlens_k"),
+      cu_new(machine, tables.cu_seqlens_new, "cu_seqlens_new"),
       used(machine, tables.seqused_k, "seqused_k"),
       pages(machine, tables.uploaded_table.empty() ? tables.page_table : tables.uploaded_table,
             "page_table");
@@ -166,13 +202,16 @@ inline ServingResult run(Machine const& machine, ServingProblem const& p,
   auto const o = poisoned(machine, tokens_q * p.heads * p.dim_v() * (bits(p.dtype) / 8), "o");
   Buffer<float> lse(machine, tokens_q * p.heads, "lse");
   lse.fill(kPoison);
-  a.q = q.data(), a.k = k.data(), a.v = v.data(), a.o = o.data(), a.lse = lse.data();
+  a.q = q.data(), a.k = k.data(), a.o = o.data(), a.lse = lse.data();
+  a.v = p.one_tensor() ? a.k : v.data();
+  a.k_new = r.k_new.empty() ? nullptr : k_new.data();
+  a.v_new = r.v_new.empty() ? nullptr : v_new.data();
   a.sink = p.sink.empty() ? nullptr : sink.data();
   auto const there = [](Buffer<std::int32_t> const& b) {
     return b.size() == 0 ? nullptr : b.data();
   };
   a.cu_seqlens_q = there(cu_q), a.cu_seqlens_k = there(cu_k);
-  a.seqused_k = there(used), a.page_table = there(pages);
+  a.seqused_k = there(used), a.page_table = there(pages), a.cu_seqlens_new = there(cu_new);
   AttentionConstraints const wanted{attention_sm90, configuration};
   Buffer<std::uint8_t> const workspace(
       machine, attention_workspace_bytes(a, machine.properties(), wanted), "workspace");
@@ -182,9 +221,36 @@ inline ServingResult run(Machine const& machine, ServingProblem const& p,
   attention(machine, a, choose_attention(a, machine.properties(), wanted));
   machine.synchronize();
   r.o = o.download(), r.lse = lse.download();
-  r.host.q = r.q.data(), r.host.k = r.k.data(), r.host.v = r.v.data();
+  r.k_after = k.download(), r.v_after = v.download();
+  auto const data = [](std::vector<std::uint8_t> const& x) {
+    return x.empty() ? nullptr : x.data();
+  };
+  r.host.q = r.q.data(), r.host.k = r.k.data(), r.host.k_new = data(r.k_new);
+  r.host.v = p.one_tensor() ? r.host.k : r.v.data(), r.host.v_new = data(r.v_new);
   r.parts = workspace.size() > 0 ? 2 : 1;
   return r;
+}
+
+/// Holds the cache against what it was, with the new rows in their places.
+inline void expect_appended(ServingProblem const& p, ServingTables const& tables,
+                            ServingResult const& r) {
+  AttentionArguments const& a = r.host;
+  auto const appended = [&](std::vector<std::uint8_t> cache, TokenStrides const& s,
+                            std::vector<std::uint8_t> const& rows, TokenStrides const& new_s,
+                            int dim) {
+    std::int64_t const width = bits(p.dtype) / 8;
+    for (int b = 0; b < p.batch() && !rows.empty(); ++b)
+      for (int i = 0; i < p.new_keys(b); ++i) {
+        int const place = p.keys[static_cast<std::size_t>(b)] + i;
+        if (place >= p.most_keys()) continue;
+        std::copy_n(rows.begin() + width * place_of_new_key(p, tables, new_s, b, i),
+                    width * p.kv_heads * dim,
+                    cache.begin() + width * place_of_key(p, tables, a, s, b, place));
+      }
+    return cache;
+  };
+  EXPECT_EQ(r.k_after, appended(r.k, *a.k_stride, r.k_new, *a.k_new_stride, p.head_dim));
+  EXPECT_EQ(r.v_after, appended(r.v, *a.v_stride, r.v_new, *a.v_new_stride, p.dim_v()));
 }
 
 /// Runs it and holds every row of every sequence against float64, and all else that was given for
@@ -193,6 +259,7 @@ inline ServingResult expect_correct(Machine const& machine, ServingProblem const
                                     std::optional<int> configuration = {}) {
   ServingTables const tables(p);
   ServingResult r = run(machine, p, tables, configuration);
+  expect_appended(p, tables, r);
   AttentionArguments const& a = r.host;
   std::vector<std::int64_t> rows;
   std::vector<double> o, lse;

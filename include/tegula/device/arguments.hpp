@@ -72,13 +72,24 @@ constexpr TokenStrides contiguous_tokens(std::int64_t seq, std::int64_t heads,
 /// Only the pages that hold the sequence's keys are looked up. One that there is not ends the
 /// launch with an error.
 ///
+/// **A cache that new keys are appended to.** With k_new and v_new, sequence b has seqused_k[b]
+/// keys in k and v, and seq_new new ones behind them: a kernel before attention copies those there,
+/// to the pages that page_table says, and attention sees all of them. So k and v are written to.
+/// New rows are (batch, seq_new, kv_heads, head_dim), or with cu_seqlens_new packed, as q with
+/// cu_seqlens_q. What would lie beyond seq_k is left out. seqused_k itself stays as it is. Keys are
+/// stored as they are given: a rotary embedding is the caller's, before.
+///
+/// **Multi-head latent attention** (of DeepSeek-V2, decoding). With head_dim 576 and head_dim_v
+/// 512, v is k: the values are the first 512 columns of the keys. bf16; v_new is left out.
+///
 /// **Few queries and many keys**, as when tokens are generated one by one: the keys of a tile are
 /// computed in several parts by as many CTAs, as far as `workspace` has room for their sums:
 /// without one in one part. attention_workspace_bytes (selection.hpp) says how much is best.
 ///
 /// Every machine computes head dims of 32, 64, 96, 128 and 256, equal for both, with `causal` or
 /// without. e4m3, a head_dim_v of its own, other multiples of 8 (of 16 where elements have 8 bits),
-/// windows, softcap, sinks, lengths and pages need an sm_90 (docs/hopper_attention.md).
+/// windows, softcap, sinks, lengths, pages and latent attention need an sm_90
+/// (docs/hopper_attention.md).
 ///
 ///     attention(machine, {.dtype = DType::f16, .q = q, .k = k, .v = v, .o = o, .batch = 2,
 ///                         .heads = 12, .seq_q = 128, .seq_k = 128, .head_dim = 64});
@@ -100,8 +111,8 @@ struct AttentionArguments {
   std::optional<std::int64_t> seq_k = {};  ///< left out: seq_q
   std::int64_t head_dim = 0;
   std::optional<std::int64_t> head_dim_v = {};  ///< of v and o; left out: head_dim
-  /// Strides in elements. Left out: those of contiguous tensors; of v, where
-  /// head_dim_v is left out, k's.
+  /// Strides in elements. Left out: those of contiguous tensors; of v, where head_dim_v is left
+  /// out, or 512 of 576, k's.
   std::optional<TokenStrides> q_stride = {};
   std::optional<TokenStrides> k_stride = {};
   std::optional<TokenStrides> v_stride = {};
@@ -118,6 +129,9 @@ struct AttentionArguments {
   float const* v_descale = nullptr;  ///< likewise
   /// Of all three. Left out: contiguous. {0, 0}: each is one factor for the whole tensor.
   std::optional<DescaleStrides> descale_stride = {};
+  /// Of e4m3 alone: whether sums over keys are kept in f32, and not in the tensor core's 13 bits,
+  /// which lose the mean of many values (docs/hopper_attention.md, "In fp8"). Left out: yes.
+  std::optional<bool> precise = {};
   Exponential exponential = Exponential::ex2_approx;
 
   // Sequences of their own lengths: int32, on the device.
@@ -134,6 +148,15 @@ struct AttentionArguments {
   std::int64_t pages = 0;      ///< of k and v; with page_table
   std::int64_t page_size = 0;  ///< tokens: 16, 32, 64, or a multiple of 128
 
+  // Keys that are appended to k and v, from seqused_k[b] on, before they are read.
+  void const* k_new = nullptr;
+  void const* v_new = nullptr;
+  std::int64_t seq_new = 0;  ///< new keys of a sequence; with cu_seqlens_new at most
+  std::int32_t const* cu_seqlens_new = nullptr;  ///< (batch + 1), ascending from 0, on the device
+  std::int64_t total_new = 0;                    ///< of k_new and v_new; with cu_seqlens_new
+  std::optional<TokenStrides> k_new_stride = {};
+  std::optional<TokenStrides> v_new_stride = {};
+
   // Keys in several parts.
   void* workspace = nullptr;  ///< device memory, aligned to 16 bytes, for one launch at a time
   std::int64_t workspace_bytes = 0;         ///< of it; 0 without one
@@ -147,6 +170,10 @@ struct TokenExtents {
 };
 TokenExtents query_extents(AttentionArguments const& arguments);
 TokenExtents key_extents(AttentionArguments const& arguments);
+TokenExtents new_key_extents(AttentionArguments const& arguments);
+
+/// Whether V is the first columns of K.
+constexpr bool is_latent(AttentionArguments const& a) { return a.head_dim == 576; }
 
 /// The output type of a GEMM that does not say: f32 of tf32, bf16 of fp8, else that of the
 /// operands.

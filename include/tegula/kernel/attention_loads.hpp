@@ -11,8 +11,9 @@
 /// How a tile's rows of Q and its blocks of K and V come to shared memory: by TMA, by one thread.
 namespace tegula {
 
-/// Of one head's rows, from tensors of one length for all sequences.
-template <AttentionSm90Config C> class HeadLoads {
+/// Of one head's rows, from tensors of one length for all sequences. C is the kernel's
+/// configuration.
+template <auto C> class HeadLoads {
   using CopyQ = TmaCopy<tma_boxes(q_tile(C))>;
   using CopyK = TmaCopy<tma_boxes(k_tile(C))>;
   using CopyV = TmaCopy<tma_boxes(loaded_v_tile(C))>;
@@ -29,8 +30,8 @@ template <AttentionSm90Config C> class HeadLoads {
   /// A consumer's rows of Q, to a stage of (consumer_m, head_dim).
   template <class S> TEGULA_DEVICE void rows(int consumer, S const& sQ, SharedAddr full) const {
     auto const mQ = tma_tensor<1, 0, 2, 3>(p_.q)(_, _, at_.head, at_.batch);
-    auto const gQ =
-        local_tile<kAttentionConsumerRows, C.head_dim>(mQ, _, 0);  // (consumer_m, head_dim, blocks)
+    auto const gQ = local_tile<HeadTiles<C>::consumer_m, C.head_dim>(
+        mQ, _, 0);  // (consumer_m, head_dim, blocks)
     copy(CopyQ{}, gQ(_, _, C.consumers * at_.block + consumer), sQ, full);
   }
   /// Block n of the keys, to a stage of (block_n, head_dim).
@@ -100,17 +101,32 @@ template <AttentionSm90Config C> class SequenceLoads {
   static constexpr TmaBoxes q_boxes = tma_boxes(q_tile(C)), k_boxes = tma_boxes(k_tile(C)),
                             v_boxes = tma_boxes(loaded_v_tile(C));
 
+  /// Boxes whose places are looked up before the first of them is asked for: so that the latencies
+  /// of loads from the page table run side by side.
+  static constexpr int ahead = 4;
+
   /// Block n in boxes of box_keys keys by `Columns` of the head dim; `place` says where they go.
   template <int Columns, int Boxes, class Place>
   TEGULA_DEVICE void block(TensorMap const& map, int n, Place place, SharedAddr full,
                            SourceLocation where = SourceLocation::current()) const {
+    int const keys = p_.serving.box_keys;
 #pragma unroll 1
-    for (int key = 0; key < C.block_n; key += p_.serving.box_keys) {
-      auto const [token, batch] = token_of(n * C.block_n + key, where);
+    for (int first = 0; first < C.block_n; first += ahead * keys) {
+      Token from[ahead];
 #pragma unroll
-      for (int box = 0; box < Boxes; ++box)
-        tma_load(place(key, box * Columns), map,
-                 TmaCoordinate{box * Columns, token, kv_head_, batch}, full, where);
+      for (int i = 0; i < ahead; ++i)
+        if (int const key = first + i * keys; key < C.block_n)
+          from[i] = token_of(n * C.block_n + key, where);
+#pragma unroll
+      for (int i = 0; i < ahead; ++i) {
+        int const key = first + i * keys;
+        if (key >= C.block_n) break;
+#pragma unroll
+        for (int box = 0; box < Boxes; ++box)
+          tma_load(place(key, box * Columns), map,
+                   TmaCoordinate{box * Columns, from[i].token, kv_head_, from[i].batch}, full,
+                   where);
+      }
     }
   }
 
@@ -149,26 +165,30 @@ TEGULA_DEVICE void clear_unused_rows(AttentionServing const& serving, S const& s
   int const count = (kAttentionConsumerRows - used) * pieces * Stages;
   for (int i = thread_idx_here(); i < count; i += threads) {
     int const row = i / (pieces * Stages), rest = i % (pieces * Stages);
-    st_shared(sQ.at(where, used + row, rest % pieces * piece, rest / pieces), RegisterBits<16>{},
-              where);
+    auto const place = [&](auto... stage) {
+      return sQ.at(where, used + row, rest % pieces * piece, stage...);
+    };
+    if constexpr (Stages == 1)
+      st_shared(place(), RegisterBits<16>{}, where);
+    else
+      st_shared(place(rest / pieces), RegisterBits<16>{}, where);
   }
   fence_proxy_async_shared(where);  // before wgmma reads them
 }
 
 /// Zeros in the rows of V behind a sequence's last key, before a tile's last block of keys is used:
-/// P is 0 there, but 0 times what may lie there need not be. By the threads of all consumers, whose
-/// named barrier is `barrier`, before any reads the stage; sV is (head_dim_v, block_n, stages).
-template <AttentionSm90Config C, class Work, class S, class Ring>
+/// P is 0 there, but 0 times what may lie there need not be. By the threads of all warpgroups that
+/// compute, whose named barrier is `barrier`, before any reads the stage: (head_dim_v, block_n).
+template <AttentionSm90Config C, class Work, class S, class Ring, int Warpgroups = warpgroups(C)>
 TEGULA_DEVICE void clear_values_behind(AttentionServing const& serving, Work const& work,
-                                       S const& sV, Ring const& ring,
+                                       S const& stage, Ring const& ring,
                                        typename Ring::State const& state, int barrier,
                                        SourceLocation where = SourceLocation::current()) {
   KeyBlocks const blocks = work.blocks();
   int const used = work.mask().seq_k - (blocks.last - 1) * C.block_n;  // keys of the last block
   if (!serving.clears_tail || blocks.empty() || used >= C.block_n) return;
   ring.wait(state, where);
-  auto const stage = sV(_, _, state.stage, where);  // (head_dim_v, block_n)
-  constexpr int threads = kWarpgroupSize * C.consumers;
+  constexpr int threads = kWarpgroupSize * Warpgroups;
   constexpr int piece = 128 / bits(C.dtype), pieces = C.head_dim_v / piece;
   int const count = (C.block_n - used) * pieces;
   for (int first = 0; first < count; first += threads) {

@@ -21,22 +21,25 @@ struct AttentionMeeting {
   int const* flag;
 };
 
-/// Of a consumer, 128 threads.
+/// Of a warpgroup that computes.
 template <AttentionSm90Config C> class AttentionParts {
   using Rows = typename SequenceTiles<C>::Rows;
   using T = type_of<C.dtype>;
   static constexpr int row_floats = attention_partial_row(C);  // O, then offset and sum
+  static constexpr int columns_of_o = columns_of_one(C), slots = warpgroups(C);  // of a tile
   static constexpr int threads = kWarpgroupSize;
 
  public:
-  TEGULA_DEVICE AttentionParts(AttentionSm90Params const& p,
-                               typename SequenceTiles<C>::Work const& work, int parts, int consumer,
-                               AttentionMeeting const& meeting)
+  /// `out` is where the warpgroup's columns of O go.
+  TEGULA_DEVICE AttentionParts(AttentionSm90Params const& p, AttentionOutput const& out,
+                               typename SequenceTiles<C>::Work const& work, int parts,
+                               int warpgroup, AttentionMeeting const& meeting)
       : p_(p),
-        rows_(work.rows(consumer)),
+        out_(out),
+        rows_(work.rows(C.latent ? 0 : warpgroup)),
         parts_(parts),
         barrier_(meeting.barrier),
-        slot_(work.tile().slot * C.consumers + consumer),
+        slot_(work.tile().slot * slots + warpgroup),
         part_(work.tile().part),
         flag_(shared_address(meeting.flag)) {}
 
@@ -58,7 +61,7 @@ template <AttentionSm90Config C> class AttentionParts {
 
   /// Row `row` of a part.
   TEGULA_DEVICE float* partial(int part, int row) const {
-    std::int64_t const slot = slot_ + part * C.consumers;
+    std::int64_t const slot = slot_ + part * slots;
     return p_.serving.partial + (slot * p_.serving.partial_rows + row) * row_floats;
   }
 
@@ -70,9 +73,9 @@ template <AttentionSm90Config C> class AttentionParts {
     for (int r = 0; r < softmax.rows; ++r) {
       int const i = own[0] + step_along<0>(MO{}, r);
       float const sum = softmax.total(r);
-      if (!rows_.has(p_.out, i, where)) continue;
+      if (!rows_.has(out_, i, where)) continue;
       float* const to = partial(part_, i);
-      if (own[1] == 0) st_global(to + C.head_dim_v, Pair{softmax.offset[r], sum}, where);
+      if (own[1] == 0) st_global(to + columns_of_o, Pair{softmax.offset[r], sum}, where);
 #pragma unroll
       for (int c = 0; c < count_along<MO, 1>; c += 2)
         st_global(to + own[1] + step_along<1>(MO{}, c),
@@ -102,22 +105,22 @@ template <AttentionSm90Config C> class AttentionParts {
   template <Exponential E> TEGULA_DEVICE void sum_up(int thread, SourceLocation where) const {
     int const warp = warp::shfl(thread / 32, 0, warp::kAllLanes, where);
     for (int row = warp; row < p_.serving.partial_rows; row += threads / 32) {
-      if (!rows_.has(p_.out, row, where)) continue;
+      if (!rows_.has(out_, row, where)) continue;
       auto const [offset, sum] = statistics<E>(row, where);
-      float const* const sink = p_.out.sink == nullptr ? nullptr : p_.out.sink + rows_.head(row);
+      float const* const sink = out_.sink == nullptr ? nullptr : out_.sink + rows_.head(row);
       RowTotal<E> const total(offset, sum, sink, 1.0f, where);
-      T* const o = static_cast<T*>(p_.out.o) + rows_.offset(p_.out, row);
+      T* const o = static_cast<T*>(out_.o) + rows_.offset(out_, row);
 #pragma unroll
-      for (int first = 0; first < C.head_dim_v; first += 128) {
+      for (int first = 0; first < columns_of_o; first += 128) {
         int const column = first + 4 * lane_id();
         Quad const sums = columns<E>(row, column, offset, where);
         RegisterBits<8> packed;
         packed.word[0] = pack_pair<T>(sums.x[0] * total.factor, sums.x[1] * total.factor);
         packed.word[1] = pack_pair<T>(sums.x[2] * total.factor, sums.x[3] * total.factor);
-        if (column < p_.out.head_dim_v) st_global(o + column, packed, where);
+        if (column < out_.head_dim_v) st_global(o + column, packed, where);
       }
-      if (p_.out.lse != nullptr && lane_id() == 0)
-        st_global(p_.out.lse + rows_.lse_offset(p_.out, row), total.log_sum_exp(), where);
+      if (out_.lse != nullptr && lane_id() == 0)
+        st_global(out_.lse + rows_.lse_offset(out_, row), total.log_sum_exp(), where);
     }
   }
 
@@ -127,7 +130,7 @@ template <AttentionSm90Config C> class AttentionParts {
     for (int first = 0; first < parts_; first += 32) {
       int const part = first + lane_id();
       Pair own{-kInfinity, 0.0f};
-      if (part < parts_) own = ld_global<Pair>(partial(part, row) + C.head_dim_v, where);
+      if (part < parts_) own = ld_global<Pair>(partial(part, row) + columns_of_o, where);
       float const next = max_f32(offset, own.x), subtrahend = next == -kInfinity ? 0.0f : next;
       sum = fma(sum, exp2<E>(offset - subtrahend), own.y * exp2<E>(own.x - subtrahend));
       offset = next;
@@ -156,8 +159,8 @@ template <AttentionSm90Config C> class AttentionParts {
         factor[i] = -kInfinity, values[i] = {};
         if (first + i >= parts_) continue;
         float const* const from = partial(first + i, row);
-        factor[i] = ld_global<float>(from + C.head_dim_v, where);
-        if (column < C.head_dim_v) values[i] = ld_global<Quad>(from + column, where);
+        factor[i] = ld_global<float>(from + columns_of_o, where);
+        if (column < columns_of_o) values[i] = ld_global<Quad>(from + column, where);
       }
 #pragma unroll
       for (int i = 0; i < ahead; ++i)
@@ -172,6 +175,7 @@ template <AttentionSm90Config C> class AttentionParts {
   }
 
   AttentionSm90Params const& p_;
+  AttentionOutput const& out_;
   Rows rows_;
   int parts_;
   int barrier_;
@@ -183,12 +187,13 @@ template <AttentionSm90Config C> class AttentionParts {
 /// One of several parts of a tile's rows: to the others, and after the last of them, O. Of a
 /// configuration that has parts; another has one.
 template <AttentionSm90Config C, class Mma, class Work, class Softmax, class MO>
-TEGULA_DEVICE void add_part(AttentionSm90Params const& p, Work const& work, int parts, int consumer,
+TEGULA_DEVICE void add_part(AttentionSm90Params const& p, AttentionOutput const& out,
+                            Work const& work, int parts, int warpgroup,
                             AttentionMeeting const& meeting, int thread, Softmax const& softmax,
                             Fragment<float, MO> const& tOrO,
                             SourceLocation where = SourceLocation::current()) {
   if constexpr (C.serving)
-    AttentionParts<C>(p, work, parts, consumer, meeting)
+    AttentionParts<C>(p, out, work, parts, warpgroup, meeting)
         .template add<Mma>(thread, softmax, tOrO, where);
 }
 

@@ -37,6 +37,17 @@ descale_of([[maybe_unused]] AttentionSm90Params const& p, [[maybe_unused]] Work 
   }
 }
 
+/// total += addend, whose values are those of total from number `first` on.
+template <class M, class N>
+TEGULA_DEVICE void add_to(Fragment<float, M>& total, int first, Fragment<float, N> const& addend,
+                          SourceLocation where = SourceLocation::current()) {
+#pragma unroll
+  for (int i = 0; i < addend.size; ++i) {
+    float& sum = total(first + i, where);
+    sum += addend(i, where);
+  }
+}
+
 /// S of block n of BlockN keys, as the softmax wants it: capped where softcap_scale is not 0, and
 /// -inf where a row does not see a key. By all threads of the tiled MMA whose accumulators S are;
 /// their first row is rows.first, and rows.position(i) says where row i stands.

@@ -2,6 +2,7 @@
 
 #include "tegula/arch/barrier.hpp"
 #include "tegula/arch/fence.hpp"
+#include "tegula/arch/grid_dependency.hpp"
 #include "tegula/arch/setmaxnreg.hpp"
 #include "tegula/arch/warp.hpp"
 #include "tegula/kernel/attention_loads.hpp"
@@ -51,6 +52,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   static constexpr AttentionSm90Config config = C;
   static constexpr int threads = kWarpgroupSize * (1 + C.consumers);
   static constexpr int min_ctas_per_sm = 1;
+  static constexpr bool programmatic_dependent_launch = C.serving;  // by griddepcontrol_wait
   static_assert(C.consumers >= (C.serving ? 1 : 2) && C.consumers <= 3);
   static_assert(C.head_dim_v % 32 == 0, "a quad stores 32 columns");
   using TileQ = SharedTile<T, q_tile(C)>;  // (consumer_m, head_dim, q_stages)
@@ -72,6 +74,13 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   using MmaS = TiledMma<TiledMmaSpec{warpgroup_mma(C.dtype, C.dtype, DType::f32, C.block_n)}>;
   using MmaO =
       TiledMma<TiledMmaSpec{warpgroup_mma(C.dtype, C.dtype, DType::f32, C.head_dim_v, Major::k,
+                                          transposes ? Major::k : Major::mn, MmaOperands::rs)}>;
+  // Where blocks of keys are added up in f32: one block's P V, some columns of O at a time.
+  static constexpr bool promotes = C.promoted > 0;
+  static constexpr int part_n = promotes ? C.promoted : C.head_dim_v, parts = C.head_dim_v / part_n;
+  static_assert(C.head_dim_v % part_n == 0 && (transposes || !promotes));
+  using MmaPart =
+      TiledMma<TiledMmaSpec{warpgroup_mma(C.dtype, C.dtype, DType::f32, part_n, Major::k,
                                           transposes ? Major::k : Major::mn, MmaOperands::rs)}>;
   using AccumulatorS = typename MmaS::Accumulator;
   using AccumulatorO = typename MmaO::Accumulator;
@@ -148,7 +157,10 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       role.queue.init();
       fence_mbarrier_init();
     }
-    if constexpr (C.serving) clear_unused_rows<C>(p.serving, tensor(smem.q), threads);
+    if constexpr (C.serving) {
+      clear_unused_rows<C>(p.serving, tensor(smem.q), threads);
+      griddepcontrol_wait();  // the launch before this one has written Q, K, V, lengths and pages
+    }
     cta::sync();  // the barriers are known to all who use them
 
     if (warp / 4 != 0) {
@@ -165,17 +177,9 @@ template <AttentionSm90Config C> struct AttentionSm90 {
  private:
   /// The producer, one thread.
   TEGULA_DEVICE static void produce(Params const& p, Roles& role) {
-    typename Tiles::Dealer dealer{p};
-    typename Tiles::Tile tile;
-    for (int index = dealer.first(); dealer.find(index, tile);) {
-      role.queue.put(tile);
-      int const next = dealer.after(index);
-      Work const work{p, tile};
-      if (KeyBlocks const blocks = work.blocks(); !blocks.empty()) fetch(p, role, work, blocks);
-      index = next;
-    }
-    role.queue.put(Tiles::none());
-    dealer.leave();
+    deal_tiles<Tiles>(p, role.queue, [&](Work const& work, KeyBlocks const& blocks) {
+      fetch(p, role, work, blocks);
+    });
   }
 
   /// Has TMA load a tile's rows of Q, and its blocks of K and V.
@@ -231,7 +235,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
                                     float descale, Softmax& softmax, AccumulatorO& tOrO) {
     KeyBlocks const all = work.blocks(), own = work.blocks_of(group);
     if constexpr (C.serving)
-      clear_values_behind<C>(p.serving, work, tensor(role.smem.v), role.ring_v, role.v, kTail);
+      clear_values_behind<C>(p.serving, work, tensor(role.smem.v)(_, _, role.v.stage), role.ring_v,
+                             role.v, kTail);
     int n = all.last - 1;
     while (n >= all.first && !own.has(n)) skip(role, group, n-- > all.first || !own.empty());
     if (own.empty()) {
@@ -253,7 +258,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
                                   float descale, Softmax const& softmax, AccumulatorO& tOrO) {
     int const thread = thread_idx_here() % kWarpgroupSize;
     if (int const parts = work.parts(); parts > 1)
-      add_part<C, MmaO>(p, work, parts, group, {kParts + group, &role.smem.last_part[group]},
+      add_part<C, MmaO>(p, p.out, work, parts, group, {kParts + group, &role.smem.last_part[group]},
                         thread, softmax, tOrO);
     else
       store_output<T, MmaO>(p.out, work.rows(group), thread, softmax, tOrO, descale);
@@ -284,20 +289,49 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     auto &k = role.k, &v = role.v;
     auto const tSsQ = MmaS{}.partition_a(tensor(role.smem.q))(_, _, q.stage);  // (1, MMA_K)
     auto const tSsK = MmaS{}.partition_b(tensor(role.smem.k));                 // (1, MMA_K, stages)
-    auto const tOsV = MmaO{}.partition_b(tensor(role.smem.v));                 // (1, MMA_K, stages)
-    AccumulatorS tSrS;                                                         // (MMA, 1, 1)
-    OperandP tOrP;                                                             // (MMA, 1, MMA_K)
+    auto const tOsV = [&](int part) {                                          // (1, MMA_K)
+      auto const sV = local_tile<part_n, C.block_n>(tensor(role.smem.v), part, 0);
+      return MmaPart{}.partition_b(sV)(_, _, v.stage);
+    };
+    AccumulatorS tSrS;                   // (MMA, 1, 1)
+    OperandP tOrP;                       // (MMA, 1, MMA_K)
+    typename MmaPart::Accumulator part;  // (MMA, 1, 1), where blocks are added up in f32
+    auto& tOrB = *[&] {                  // what P V goes to
+      if constexpr (promotes)
+        return &part;
+      else
+        return &tOrO;
+    }();
     float factor[Softmax::rows];
     auto const start_scores = [&] {  // S = Q K, as a group of its own
       gemm(MmaS{}, tSsQ, tSsK(_, _, k.stage), tSrS, false);
       wgmma_commit_group();
     };
+    auto const start_part = [&](int number, bool accumulate) {
+      wgmma_pin(tOrP), wgmma_pin(tOrB);
+      wgmma_fence();  // the registers of P and O, before the wgmma that read and write them
+      gemm(MmaPart{}, tOrP, tOsV(number), tOrB, accumulate && !promotes);
+      wgmma_commit_group();
+    };
     auto const start_output = [&](bool accumulate) {  // O += P V, likewise, once V is there
       ring_v.wait(v);
-      wgmma_pin(tOrP), wgmma_pin(tOrO);
-      wgmma_fence();  // the registers of P and O, before the wgmma that read and write them
-      gemm(MmaO{}, tOrP, tOsV(_, _, v.stage), tOrO, accumulate);
-      wgmma_commit_group();
+      start_part(0, accumulate);
+    };
+    auto const finish_output = [&] {
+      wgmma_wait_group<0>();  // O has come, and P's registers are free
+      wgmma_pin(tOrB);
+      if constexpr (promotes) {
+        add_to(tOrO, 0, part);
+#pragma unroll
+        for (int number = 1; number < parts; ++number) {
+          start_part(number, false);
+          wgmma_wait_group<0>();
+          wgmma_pin(part);
+          add_to(tOrO, number * part.size, part);
+        }
+      }
+      ring_v.release(v.stage);
+      v.next();
     };
     auto const softmax_of = [&](int n) {  // once S has come: P, but for its registers
       wgmma_pin(tSrS);
@@ -312,6 +346,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       return grown;
     };
 
+    if constexpr (promotes) clear(tOrO);
     role.ring_q.wait(q);
     ring_k.wait(k);
     wgmma_fence();  // the registers of S, before the wgmma that write them
@@ -329,10 +364,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       if constexpr (C.consumers > 1) role.order.leave(group);
       wgmma_wait_group<1>();  // S has come
       bool const grown = softmax_of(n);
-      wgmma_wait_group<0>();  // O has come, and P's registers are free
-      wgmma_pin(tOrO);
-      ring_v.release(v.stage);
-      v.next();
+      finish_output();
       if (grown) Softmax::scale_rows(tOrO, factor);
       copy(MmaO::template operand_a<typename V::Order>(MmaS{}, tSrS), tOrP);
     }
@@ -340,11 +372,10 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     q.advance(C.consumers);
 
     start_output(blocks.last - blocks.first > 1);
-    wgmma_wait_group<0>();
-    wgmma_pin(tOrO);
-    ring_v.release(v.stage);
-    v.next();
+    finish_output();
   }
 };
 
 }  // namespace tegula
+
+#include "tegula/kernel/attention_latent_sm90.hpp"

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "tegula/arch/tensor_map.hpp"
+#include "tegula/kernel/append_keys_config.hpp"
 #include "tegula/kernel/attention_config.hpp"
 #include "tegula/kernel/attention_mask.hpp"
 #include "tegula/kernel/attention_output.hpp"
@@ -32,43 +33,67 @@ struct AttentionSm90Config {
   int stages = 2;
   Exponential exponential = Exponential::ex2_approx;
   bool serving = false;
+  /// Of 8-bit operands, of whose products' sums the tensor core keeps 13 bits: columns of O whose
+  /// P V of one block of keys is computed at a time, and added to O in f32. 0: the tensor core adds
+  /// blocks up.
+  int promoted = 0;
+  /// Multi-head latent attention: V is the first head_dim_v columns of K, of which one copy is
+  /// loaded. Two warpgroups share the rows of the one consumer, and have half of O's columns each.
+  bool latent = false;
 
   constexpr bool operator==(AttentionSm90Config const&) const = default;
 };
 
 /// Rows of Q that a consumer computes: M of wgmma.
 inline constexpr int kAttentionConsumerRows = 64;
+constexpr int consumer_rows(AttentionSm90Config const&) { return kAttentionConsumerRows; }
 constexpr int block_m(AttentionSm90Config const& c) { return kAttentionConsumerRows * c.consumers; }
 
 /// Buffers of a consumer's rows of Q: one for each, and two for one that is alone, so that the rows
 /// of its next tile come while it computes.
-constexpr int q_stages(AttentionSm90Config const& c) { return c.consumers == 1 ? 2 : c.consumers; }
+/// Of latent attention there is memory for one.
+constexpr int q_stages(AttentionSm90Config const& c) {
+  return c.consumers == 1 && !c.latent ? 2 : c.consumers;
+}
+
+/// Warpgroups that compute, and the columns of O that one of them has.
+constexpr int warpgroups(AttentionSm90Config const& c) { return c.latent ? 2 : c.consumers; }
+constexpr int columns_of_one(AttentionSm90Config const& c) {
+  return c.latent ? c.head_dim_v / 2 : c.head_dim_v;
+}
 
 /// Whether V is transposed on its way to the second product: wgmma reads operands of 8 bits K-major
 /// only, and V's head dimension is contiguous, which is mn there.
 constexpr bool transposes_v(AttentionSm90Config const& c) { return bits(c.dtype) == 8; }
 
 /// Tiles as MMA operands, in (mn, k): each consumer's rows of Q, and K, are K-major; V (head_dim_v,
-/// block_n) is MN-major as TMA brings it.
+/// block_n) is MN-major as TMA brings it. Of latent attention these are single stages, and V's
+/// tile lies over K's.
 constexpr OperandTile q_tile(AttentionSm90Config const& c) {
   return {bits(c.dtype), kAttentionConsumerRows, c.head_dim, 1, q_stages(c)};
 }
 constexpr OperandTile k_tile(AttentionSm90Config const& c) {
-  return {bits(c.dtype), c.block_n, c.head_dim, 1, c.stages};
+  return {bits(c.dtype), c.block_n, c.head_dim, 1, c.latent ? 1 : c.stages};
 }
 constexpr OperandTile loaded_v_tile(AttentionSm90Config const& c) {
-  return {bits(c.dtype), c.head_dim_v, c.block_n, 0, c.stages};
+  return {bits(c.dtype), c.head_dim_v, c.block_n, 0, c.latent ? 1 : c.stages};
 }
 constexpr OperandTile v_tile(AttentionSm90Config const& c) {
-  return {bits(c.dtype), c.head_dim_v, c.block_n, transposes_v(c) ? 1 : 0, c.stages};
+  return {bits(c.dtype), c.head_dim_v, c.block_n, transposes_v(c) ? 1 : 0, c.latent ? 1 : c.stages};
+}
+/// P of latent attention, which the second warpgroup reads from shared memory.
+constexpr OperandTile p_tile(AttentionSm90Config const& c) {
+  return {bits(c.dtype), kAttentionConsumerRows, c.block_n, 1, 1};
 }
 
 /// The shared memory of a CTA, or a little more: the tiles, and 1 KB for barriers and alignment, or
 /// 2 where V is transposed.
 constexpr int shared_bytes(AttentionSm90Config const& c) {
-  int const of_v = transposes_v(c) ? 2 : 1;  // as TMA brings it, and transposed: each with barriers
-  int const of_rows = c.head_dim * kAttentionConsumerRows * q_stages(c),
-            of_keys = (c.head_dim + of_v * c.head_dim_v) * c.block_n * c.stages;
+  // As TMA brings it, and transposed: each with barriers. Latent: none but K's, and P.
+  int const of_v = transposes_v(c) ? 2 : 1;
+  int const of_rows =
+                (c.head_dim * q_stages(c) + (c.latent ? c.block_n : 0)) * kAttentionConsumerRows,
+            of_keys = (c.head_dim + (c.latent ? 0 : of_v * c.head_dim_v)) * c.block_n * c.stages;
   return (of_rows + of_keys) * bits(c.dtype) / 8 + 1024 * of_v;
 }
 
@@ -81,9 +106,9 @@ struct AttentionDescales {
   DescaleStrides stride;
 };
 
-/// Floats of a row of AttentionServing::partial: O, the offset of its softmax, the sum, and as many
-/// as a multiple of 16 bytes takes.
-constexpr int attention_partial_row(AttentionSm90Config const& c) { return c.head_dim_v + 4; }
+/// Floats of a row of AttentionServing::partial: a warpgroup's columns of O, the offset of its
+/// softmax, the sum, and as many as a multiple of 16 bytes takes.
+constexpr int attention_partial_row(AttentionSm90Config const& c) { return columns_of_one(c) + 4; }
 
 /// What a launch of a `serving` configuration has besides: where each sequence lies, what a tile
 /// packs, and how keys are shared between CTAs.
@@ -91,7 +116,8 @@ constexpr int attention_partial_row(AttentionSm90Config const& c) { return c.hea
 /// Queries and keys of a sequence begin at token q_begin[batch] and k_begin[batch] of packed
 /// tensors, whose batch extent is 1; where these are null, at token 0 of the batch. There are
 /// q_begin[batch + 1] - q_begin[batch] queries, k_length[batch] keys, or k_begin[batch + 1] -
-/// k_begin[batch]; where these are null, as many as the mask says.
+/// k_begin[batch]; where these are null, as many as the mask says. Keys that append_keys has
+/// appended in the launch before count besides k_length.
 ///
 /// Paged keys lie in `pages` pages of page_size tokens, which the tensor maps of K and V have for
 /// their batches: key j of a sequence is token j % page_size of page page_table[batch *
@@ -108,6 +134,7 @@ struct AttentionServing {
   int const* q_begin = nullptr;
   int const* k_begin = nullptr;
   int const* k_length = nullptr;
+  NewKeys new_keys;
   int const* page_table = nullptr;
   std::int64_t table_stride = 0;
   int pages = 0;

@@ -7,13 +7,14 @@
 #include "tegula/kernel/attention_sm90_config.hpp"
 #include "tegula/pipeline/tile_queue.hpp"
 
-/// Which tile of attention_sm90 a CTA computes next, and what it is: its rows, and the blocks of
-/// keys that they see. Of one length for all sequences (HeadTiles), or with a length for each
-/// (SequenceTiles).
+/// Which tile of attention_sm90 or attention_sm100 a CTA computes next, and what it is: its rows,
+/// and the blocks of keys that they see. Of one length for all sequences (HeadTiles), or with a
+/// length for each (SequenceTiles).
 namespace tegula {
 
-/// Tiles of one head's rows, in the order of p.order. A tile is its index.
-template <AttentionSm90Config C> struct HeadTiles {
+/// Tiles of one head's rows, in the order of p.order. A tile is its index. C is the kernel's
+/// configuration.
+template <auto C> struct HeadTiles {
   using Params = AttentionSm90Params;
   using Tile = int;
   TEGULA_DEVICE static Tile none() { return -1; }
@@ -24,7 +25,8 @@ template <AttentionSm90Config C> struct HeadTiles {
     TEGULA_DEVICE int position(int row) const { return row; }
   };
 
-  static constexpr int tile_m = block_m(C);  // rows
+  static constexpr int tile_m = block_m(C);            // rows
+  static constexpr int consumer_m = consumer_rows(C);  // of each consumer
 
   /// What a tile is.
   class Work {
@@ -35,14 +37,14 @@ template <AttentionSm90Config C> struct HeadTiles {
     TEGULA_DEVICE AttentionMask const& mask() const { return p_.mask; }
     TEGULA_DEVICE static constexpr int parts() { return 1; }
     TEGULA_DEVICE Rows rows(int consumer) const {
-      return {{at_, at_.block * tile_m + consumer * kAttentionConsumerRows}};
+      return {{at_, at_.block * tile_m + consumer * consumer_m}};
     }
     /// The blocks of keys of the tile's rows; and those of a consumer's.
     TEGULA_DEVICE KeyBlocks blocks() const {
       return key_blocks(p_.mask, at_.block * tile_m, tile_m, C.block_n);
     }
     TEGULA_DEVICE KeyBlocks blocks_of(int consumer) const {
-      return key_blocks(p_.mask, rows(consumer).first, kAttentionConsumerRows, C.block_n);
+      return key_blocks(p_.mask, rows(consumer).first, consumer_m, C.block_n);
     }
 
    private:
@@ -199,13 +201,16 @@ template <AttentionSm90Config C> struct SequenceTiles {
       q_begin_ = s.q_begin == nullptr ? 0 : ld_global<int>(s.q_begin + batch_);
       q_length_ = p_.mask.seq_q, k_length_ = p_.mask.seq_k;
       if (s.q_begin != nullptr)
-        q_length_ = length(ld_global<int>(s.q_begin + batch_ + 1) - q_begin_, p_.mask.seq_q);
+        q_length_ = length_within(ld_global<int>(s.q_begin + batch_ + 1) - q_begin_, p_.mask.seq_q);
       if (s.k_length != nullptr)
-        k_length_ = length(ld_global<int>(s.k_length + batch_), p_.mask.seq_k);
-      else if (s.k_begin != nullptr)
         k_length_ =
-            length(ld_global<int>(s.k_begin + batch_ + 1) - ld_global<int>(s.k_begin + batch_),
-                   p_.mask.seq_k);
+            length_within(length_within(ld_global<int>(s.k_length + batch_), p_.mask.seq_k) +
+                              new_keys(s.new_keys),
+                          p_.mask.seq_k);
+      else if (s.k_begin != nullptr)
+        k_length_ = length_within(
+            ld_global<int>(s.k_begin + batch_ + 1) - ld_global<int>(s.k_begin + batch_),
+            p_.mask.seq_k);
       int const positions = C.consumers * s.positions;
       blocks_ = (q_length_ + positions - 1) / positions;
       int const all = (k_length_ + C.block_n - 1) / C.block_n,
@@ -213,9 +218,10 @@ template <AttentionSm90Config C> struct SequenceTiles {
       parts_ = seen <= s.part_blocks ? 1 : (seen + s.part_blocks - 1) / s.part_blocks;
     }
 
-    /// A length that was read, as far as the launch has room for it.
-    TEGULA_DEVICE static int length(int read, int most) {
-      return read < 0 ? 0 : read < most ? read : most;
+    TEGULA_DEVICE int new_keys(NewKeys const& keys) const {
+      if (keys.begin == nullptr) return keys.most;
+      return length_within(
+          ld_global<int>(keys.begin + batch_ + 1) - ld_global<int>(keys.begin + batch_), keys.most);
     }
 
     Params const& p_;
@@ -225,6 +231,23 @@ template <AttentionSm90Config C> struct SequenceTiles {
     int blocks_, parts_, q_begin_, q_length_, k_length_;
   };
 };
+
+/// The producer, one thread: every tile of the CTA to the queue, and fetch(work, blocks) for those
+/// that see keys.
+template <class Tiles, class Params, class Queue, class Fetch>
+TEGULA_DEVICE void deal_tiles(Params const& p, Queue& queue, Fetch fetch) {
+  typename Tiles::Dealer dealer{p};
+  typename Tiles::Tile tile;
+  for (int index = dealer.first(); dealer.find(index, tile);) {
+    queue.put(tile);
+    int const next = dealer.after(index);
+    typename Tiles::Work const work{p, tile};
+    if (KeyBlocks const blocks = work.blocks(); !blocks.empty()) fetch(work, blocks);
+    index = next;
+  }
+  queue.put(Tiles::none());
+  dealer.leave();
+}
 
 /// Those of a configuration.
 template <AttentionSm90Config C>

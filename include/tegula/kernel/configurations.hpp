@@ -3,7 +3,9 @@
 #include <initializer_list>
 #include <iterator>
 
+#include "tegula/kernel/append_keys_config.hpp"
 #include "tegula/kernel/attention_config.hpp"
+#include "tegula/kernel/attention_sm100_config.hpp"
 #include "tegula/kernel/attention_sm90_config.hpp"
 #include "tegula/kernel/family_list.hpp"
 #include "tegula/kernel/gemm_config.hpp"
@@ -97,13 +99,19 @@ constexpr AttentionSm90Config with_polynomial(AttentionSm90Config tile) {
   return tile;
 }
 
-/// Those of e4m3. Head dim 128 has two, of which the larger is chosen. Three consumers at head dim
-/// 64 spill registers from blocks of 128 keys on.
+/// Those of e4m3: that add up blocks of keys in the tensor core, and, with as many keys in a block
+/// as spill no registers, in f32. Three consumers at head dim 64 spill from blocks of 128 keys on.
 inline constexpr AttentionSm90Config attention_sm90_fp8_tiles[] = {
     {.head_dim = 64, .head_dim_v = 64, .block_n = 160},
     {.head_dim = 128, .head_dim_v = 128, .block_n = 224},
-    {.head_dim = 128, .head_dim_v = 128, .block_n = 128},
+    {.head_dim = 160, .head_dim_v = 160, .block_n = 160},
+    {.head_dim = 192, .head_dim_v = 192, .block_n = 160},
     {.head_dim = 256, .head_dim_v = 256, .block_n = 96},
+    {.head_dim = 64, .head_dim_v = 64, .block_n = 160, .promoted = 64},
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 160, .promoted = 64},
+    {.head_dim = 160, .head_dim_v = 160, .block_n = 128, .promoted = 80},
+    {.head_dim = 192, .head_dim_v = 192, .block_n = 96, .promoted = 64},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 64, .promoted = 64},
 };
 
 /// Those for serving: one consumer where a tile has few rows, for which K and V stream through as
@@ -118,11 +126,20 @@ inline constexpr AttentionSm90Config attention_sm90_serving_tiles[] = {
     {.head_dim = 256, .head_dim_v = 256, .block_n = 64},
 };
 
+/// That of multi-head latent attention, for decoding.
+inline constexpr AttentionSm90Config attention_sm90_latent = {.dtype = DType::bf16,
+                                                              .head_dim = 576,
+                                                              .head_dim_v = 512,
+                                                              .block_n = 64,
+                                                              .consumers = 1,
+                                                              .serving = true,
+                                                              .latent = true};
+
 constexpr auto attention_sm90_table() {
   constexpr int tiles = static_cast<int>(std::size(attention_sm90_tiles)),
                 fp8_tiles = static_cast<int>(std::size(attention_sm90_fp8_tiles)),
                 serving_tiles = static_cast<int>(std::size(attention_sm90_serving_tiles));
-  Table<AttentionSm90Config, tiles * 2 * 2 + fp8_tiles + serving_tiles * 2> table;
+  Table<AttentionSm90Config, tiles * 2 * 2 + fp8_tiles + serving_tiles * 2 + 1> table;
   int i = 0;
   for (Exponential e : {Exponential::ex2_approx, Exponential::polynomial}) {
     for (DType t : {DType::bf16, DType::f16}) {
@@ -142,6 +159,40 @@ constexpr auto attention_sm90_table() {
       table.values[i++] = tile;
     }
   }
+  table.values[i++] = attention_sm90_latent;
+  return table;
+}
+
+/// Calls add(configuration) for each entry of attention_sm100's table. Nothing of it was tuned: no
+/// sm_100 has run it. Of those that are estimated alike, the first is chosen.
+template <class Add> constexpr void list_attention_sm100(Add add) {
+  for (DType t : {DType::bf16, DType::f16}) {
+    AttentionSm100Config const small = {.dtype = t, .head_dim = 64, .head_dim_v = 64, .stages = 4};
+    AttentionSm100Config const large = {
+        .dtype = t, .head_dim = 128, .head_dim_v = 128, .stages = 2};
+    // Keys of 192 leave shared memory for blocks of half the size.
+    AttentionSm100Config const wide = {
+        .dtype = t, .head_dim = 192, .head_dim_v = 128, .block_n = 64, .stages = 2};
+    for (AttentionSm100Config c : {small, large, wide}) {
+      c.polynomials = 2;
+      add(c);
+      c.polynomials = 0;
+      add(c);
+      c.exponential = Exponential::polynomial;
+      add(c);
+    }
+  }
+}
+
+constexpr auto attention_sm100_table() {
+  constexpr int count = [] {
+    int n = 0;
+    list_attention_sm100([&](AttentionSm100Config const&) { ++n; });
+    return n;
+  }();
+  Table<AttentionSm100Config, count> table;
+  int i = 0;
+  list_attention_sm100([&](AttentionSm100Config const& c) { table.values[i++] = c; });
   return table;
 }
 
@@ -510,11 +561,13 @@ constexpr auto gemm_inputs_table() {
 
 template <AttentionConfig C> struct AttentionSm80;
 template <AttentionSm90Config C> struct AttentionSm90;
+template <AttentionSm100Config C> struct AttentionSm100;
 template <GemmConfig C> struct GemmSm80;
 template <GemmSm90Config C> struct GemmSm90;
 template <GroupedGemmSm90Config C> struct GroupedGemmSm90;
 template <GemmInputsConfig C> struct GemmInputs;
 template <GemmSm100Config C> struct GemmSm100;
+template <AppendKeysConfig C> struct AppendKeys;
 
 /// kernel/attention_sm80.hpp
 struct AttentionSm80Family {
@@ -533,7 +586,7 @@ struct AttentionSm80Family {
   }
 };
 
-/// kernel/attention_sm90.hpp
+/// kernel/attention_sm90.hpp; of latent attention kernel/attention_latent_sm90.hpp
 struct AttentionSm90Family {
   static constexpr char const* name = "attention_sm90";
   using Config = AttentionSm90Config;
@@ -541,15 +594,31 @@ struct AttentionSm90Family {
   template <Config C> using Kernel = AttentionSm90<C>;
   static constexpr auto table = detail::attention_sm90_table();
 
-  /// bf16 at every tile; the polynomial and f16 where the tile is smallest; e4m3 at each head dim.
-  /// For serving, bf16 at the smaller tiles.
+  /// bf16 at every tile; the polynomial and f16 where the tile is smallest; e4m3 at each head dim
+  /// with sums in f32, and at one with the tensor core's.
+  /// For serving, bf16 at the smaller tiles, and latent attention.
   static constexpr bool is_representative(Config const& c) {
-    if (c.dtype == DType::e4m3) return c.head_dim != 128 || c.block_n == 224;
+    if (c.dtype == DType::e4m3) return c.promoted > 0 || c.head_dim == 128;
     if (c.serving)
       return c.dtype == DType::bf16 &&
-             (c.head_dim == 64 || (c.head_dim == 128 && c.consumers == 1));
+             (c.head_dim == 64 || c.latent || (c.head_dim == 128 && c.consumers == 1));
     if (c.dtype == DType::bf16 && c.exponential == Exponential::ex2_approx) return true;
     return c.head_dim == 64 && (c.dtype == DType::bf16 || c.exponential == Exponential::ex2_approx);
+  }
+};
+
+/// kernel/attention_sm100.hpp
+struct AttentionSm100Family {
+  static constexpr char const* name = "attention_sm100";
+  using Config = AttentionSm100Config;
+  using Params = AttentionSm100Params;
+  template <Config C> using Kernel = AttentionSm100<C>;
+  static constexpr auto table = detail::attention_sm100_table();
+
+  /// bf16 at each head dim with a share of polynomials; f16 with none.
+  static constexpr bool is_representative(Config const& c) {
+    if (c.dtype == DType::bf16) return c.polynomials > 0;
+    return c.head_dim == 128 && c.polynomials == 0 && c.exponential == Exponential::ex2_approx;
   }
 };
 
@@ -652,6 +721,17 @@ struct GemmInputsFamily {
   static constexpr bool is_representative(Config const&) { return true; }
 };
 
+/// kernel/append_keys.hpp
+struct AppendKeysFamily {
+  static constexpr char const* name = "append_keys";
+  using Config = AppendKeysConfig;
+  using Params = AppendKeysParams;
+  template <Config C> using Kernel = AppendKeys<C>;
+  static constexpr detail::Table<AppendKeysConfig, 1> table = {{AppendKeysConfig{}}};
+
+  static constexpr bool is_representative(Config const&) { return true; }
+};
+
 // A family is a value: configurations(gemm_sm90) are its configurations (device/launch.hpp). CMake
 // reads the families' names here.
 inline constexpr AttentionSm80Family attention_sm80;
@@ -661,11 +741,13 @@ inline constexpr GemmSm90Family gemm_sm90;
 inline constexpr GroupedGemmSm90Family grouped_gemm_sm90;
 inline constexpr GemmInputsFamily gemm_inputs;
 inline constexpr GemmSm100Family gemm_sm100;
+inline constexpr AppendKeysFamily append_keys;
+inline constexpr AttentionSm100Family attention_sm100;
 
 /// Every family. Of those that compute the same, a later one is preferred.
-using Families =
-    FamilyList<AttentionSm80Family, AttentionSm90Family, GemmSm80Family, GemmSm90Family,
-               GroupedGemmSm90Family, GemmInputsFamily, GemmSm100Family>;
+using Families = FamilyList<AttentionSm80Family, AttentionSm90Family, GemmSm80Family,
+                            GemmSm90Family, GroupedGemmSm90Family, GemmInputsFamily,
+                            GemmSm100Family, AppendKeysFamily, AttentionSm100Family>;
 
 /// The family of a configuration's type.
 template <class Config> using FamilyOf = typename detail::FamilyOfConfig<Config, Families>::type;

@@ -31,8 +31,9 @@ template <Exponential E> TEGULA_DEVICE float tanh_by_exp2(float x) {
   return fma(-2.0f, rcp_approx_ftz(1.0f + power), 1.0f);
 }
 
-/// The running softmax of the rows that a lane shares with the three other lanes of its quad. M is
-/// the map of the accumulators of S, T the type that P is rounded to.
+/// The running softmax of the rows that a lane shares with the three other lanes of its quad, or,
+/// with `Lanes` 1, has for itself. M is the map of the accumulators of S, T the type that P is
+/// rounded to.
 ///
 /// Online softmax (Milakov and Gimelshein, arXiv 1805.02867) in base 2: P = 2^(scale_log2 S -
 /// offset), where offset follows the row's maximum only when that has grown by more than `kSlack`:
@@ -44,7 +45,8 @@ template <Exponential E> TEGULA_DEVICE float tanh_by_exp2(float x) {
 /// the maximum that it follows, so that P reaches 2^8, and the slack leaves P below 2^8.75, where
 /// 448 is the largest number. Whatever the offset, O and the sums have it in common, and the
 /// log-sum-exp adds it.
-template <class M, Exponential E, class T = bfloat16> struct OnlineSoftmax {
+template <class M, Exponential E, class T = bfloat16, int Lanes = 4> struct OnlineSoftmax {
+  static_assert(Lanes == 1 || Lanes == 4, "OnlineSoftmax: a row is a quad's, or a lane's");
   static constexpr Exponential exponential = E;
   static constexpr float kShift = std::is_same_v<T, float_e4m3> ? 8.0f : 0.0f;
   static constexpr float kSlack = std::is_same_v<T, float_e4m3> ? 0.75f : 8.0f;
@@ -86,18 +88,37 @@ template <class M, Exponential E, class T = bfloat16> struct OnlineSoftmax {
     bool grown = false;
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      float const own = largest(S, r);
-      float const pair = max_f32(own, warp::shfl_xor(own, 1));
-      float const maximum = max_f32(pair, warp::shfl_xor(pair, 2)) * scale_log2;
-      bool const follows = maximum > offset[r] + (kShift + kSlack);
-      float const next = shifted(maximum);
-      factor[r] = follows ? exp2<E>(offset[r] - next) : 1.0f;
-      offset[r] = follows ? next : offset[r];
-      sum[r] *= factor[r];
+      grown |= follow(S, r, factor[r]);
       exponentiate(S, r);
-      grown |= follows;
     }
     return warp::any(grown);
+  }
+  /// The first half of it for one row: whether the row has followed its maximum. O is then to be
+  /// multiplied by `factor`, which otherwise is 1.
+  TEGULA_DEVICE bool follow(Fragment<float, M> const& S, int r, float& factor) {
+    float const maximum =
+        of_row(largest(S, r), [](float x, float y) { return max_f32(x, y); }) * scale_log2;
+    bool const follows = maximum > offset[r] + (kShift + kSlack);
+    float const next = shifted(maximum);
+    factor = follows ? exp2<E>(offset[r] - next) : 1.0f;
+    offset[r] = follows ? next : offset[r];
+    sum[r] *= factor;
+    return follows;
+  }
+  /// The second: replaces S by P, in `Count` columns from `first` on. Of each eight columns,
+  /// `Polynomials` are computed by the polynomial, on other units than the hardware's exponentials.
+  /// (A share of them: FlashAttention-4's idea.)
+  template <int Count = columns, int Polynomials = 0>
+  TEGULA_DEVICE void exponentiate(Fragment<float, M>& S, int r, int first = 0) {
+    float const subtrahend = offset[r] == -kInfinity ? 0.0f : offset[r];
+#pragma unroll
+    for (int c = first; c < first + Count; ++c) {
+      float& s = row_column(S, r, c);
+      float const power = fma(s, scale_log2, -subtrahend);
+      bool const by_polynomial = c * Polynomials % 8 < Polynomials;
+      s = by_polynomial ? exp2_polynomial(power) : exp2<E>(power);
+      sum[r] += s;
+    }
   }
 
   /// O *= factor, row by row.
@@ -112,13 +133,21 @@ template <class M, Exponential E, class T = bfloat16> struct OnlineSoftmax {
     }
   }
 
-  /// The sum of a row over the quad; every lane of the quad gets it.
+  /// The sum of a row over its lanes; each of them gets it.
   TEGULA_DEVICE float total(int r) const {
-    float const pair = sum[r] + warp::shfl_xor(sum[r], 1);
-    return pair + warp::shfl_xor(pair, 2);
+    return of_row(sum[r], [](float x, float y) { return x + y; });
   }
 
  private:
+  /// Combines the values of a row's lanes.
+  template <class Combine> TEGULA_DEVICE static float of_row(float own, Combine combine) {
+    if constexpr (Lanes == 1) {
+      return own;
+    } else {
+      float const pair = combine(own, warp::shfl_xor(own, 1));
+      return combine(pair, warp::shfl_xor(pair, 2));
+    }
+  }
   /// The offset that follows a maximum.
   TEGULA_DEVICE static float shifted(float maximum) {
     return kShift == 0.0f ? maximum : maximum - kShift;
@@ -148,16 +177,6 @@ template <class M, Exponential E, class T = bfloat16> struct OnlineSoftmax {
     for (int c = 2; c < columns; c += 2)
       result = max_f32(result, max_f32(row_column(S, r, c), row_column(S, r, c + 1)));
     return result;
-  }
-
-  TEGULA_DEVICE void exponentiate(Fragment<float, M>& S, int r) {
-    float const subtrahend = offset[r] == -kInfinity ? 0.0f : offset[r];
-#pragma unroll
-    for (int c = 0; c < columns; ++c) {
-      float& s = row_column(S, r, c);
-      s = exp2<E>(fma(s, scale_log2, -subtrahend));
-      sum[r] += s;
-    }
   }
 };
 

@@ -14,17 +14,21 @@
 /// Tensor memory as a space of tensors, and products whose accumulators lie there.
 namespace tegula {
 
-/// Tensor memory: coordinates are (lane, column), places are addresses. Elements are moved by whole
-/// warps only (copy, below).
+/// Tensor memory: coordinates are (lane, element of its row), places are addresses. A column of 32
+/// bits holds one element, or two neighbours of 16 bits. Elements are moved by whole warps only
+/// (copy, below).
 template <class T> class TensorMemory {
  public:
   using Element = T;
-  static_assert(sizeof(T) == 4, "TensorMemory: an element is a column of 32 bits");
+  static constexpr int per_column = 4 / static_cast<int>(sizeof(T));
+  static_assert(sizeof(T) == 4 || sizeof(T) == 2,
+                "TensorMemory: an element has 32 bits, or 16, of which two share a column");
 
   TEGULA_DEVICE explicit TensorMemory(TensorAddr base) : base_(base) {}
+  /// By whole columns.
   template <class M> TEGULA_DEVICE TensorMemory moved(int index) const {
-    return TensorMemory(base_ +
-                        tensor_address(coordinate<0>(M{}, index), coordinate<1>(M{}, index)));
+    return TensorMemory(
+        base_ + tensor_address(coordinate<0>(M{}, index), coordinate<1>(M{}, index) / per_column));
   }
   template <class M, class... I> TEGULA_DEVICE TensorAddr at(SourceLocation, I... i) const {
     return place(M{}, i...);
@@ -34,24 +38,50 @@ template <class T> class TensorMemory {
   template <class... Modes, class... I>
   TEGULA_DEVICE TensorAddr place(Map<Modes...>, I... i) const {
     static_assert(sizeof...(Modes) == sizeof...(I), "tensor memory takes one index for each mode");
-    return base_ + tensor_address((0 + ... + coordinate<0>(Modes{}, static_cast<int>(i))),
-                                  (0 + ... + coordinate<1>(Modes{}, static_cast<int>(i))));
+    return base_ +
+           tensor_address((0 + ... + coordinate<0>(Modes{}, static_cast<int>(i))),
+                          (0 + ... + coordinate<1>(Modes{}, static_cast<int>(i))) / per_column);
   }
   TensorAddr base_;
 };
 
-/// What tcgen05_alloc gave, as `Stages` tiles of 128 lanes x `Columns` columns side by side:
-/// (128, Columns, Stages).
-template <class T, int Columns, int Stages>
+/// What tcgen05_alloc gave, from `base` on, as `Stages` tiles of 128 lanes x `Elements` elements:
+/// (128, Elements, Stages). From one to the next are `Distance` elements.
+template <class T, int Elements, int Stages, int Distance = Elements>
 TEGULA_DEVICE auto tensor_memory_tiles(TensorAddr base) {
-  using Tiles = Map<Mode<Along<0, kTensorLanes, 1>>, Mode<Along<1, Columns, 1>>,
-                    Mode<Along<1, Stages, Columns>>>;
+  using Tiles = Map<Mode<Along<0, kTensorLanes, 1>>, Mode<Along<1, Elements, 1>>,
+                    Mode<Along<1, Stages, Distance>>>;
   return Tensor<TensorMemory<T>, Tiles>{TensorMemory<T>(base)};
 }
 
-/// tcgen05.mma over whole tiles in shared memory: one thread's, for the CTA.
+/// How a warpgroup holds a tile of 128 x N in tensor memory when each thread has a row of it: as a
+/// TiledMma says of its accumulators.
+template <int N> struct TensorMemoryRows {
+  static constexpr int threads = kTensorLanes;
+  using Accumulator = Fragment<float, identity_map<1, N>>;
+
+  int thread;
+  /// The coordinate of the thread's first value.
+  TEGULA_DEVICE Coordinate<2> origin_c() const { return {{thread, 0}}; }
+  /// The thread's row of a tile (128, N) in another memory: (1, N).
+  template <class Space, class M>
+  TEGULA_DEVICE auto partition_c(Tensor<Space, M> const& tile,
+                                 SourceLocation where = SourceLocation::current()) const {
+    using Threads = Map<Mode<Along<0, kTensorLanes, 1>>>;
+    return partition<Threads, identity_map<1, N>, 2>(tile, thread, where);
+  }
+};
+
+/// Those rows of a tile (128, n) that the calling warp reaches: (32, n).
+template <class T, class M>
+TEGULA_DEVICE auto rows_of_warp(Tensor<TensorMemory<T>, M> const& tile) {
+  constexpr int n = mode_size<mode_at<1, M>>;
+  return part<32, n>(domain_offset(tile, 32 * (warp_id() % 4), 0));
+}
+
+/// tcgen05.mma over whole tiles, A in shared or in tensor memory: one thread's, for the CTA.
 template <MmaSpec S> struct TensorMemoryMma {
-  static_assert(is_tensor_memory_mma(S) && S.operands == MmaOperands::ss);
+  static_assert(is_tensor_memory_mma(S));
   static constexpr MmaSpec spec = S;
 
   /// The matrix descriptors of an operand, of a tile in shared memory (m or n, k[, ...]):
@@ -59,6 +89,7 @@ template <MmaSpec S> struct TensorMemoryMma {
   template <class Space, class M>
   TEGULA_DEVICE auto partition_a(Tensor<Space, M> const& tensor,
                                  SourceLocation where = SourceLocation::current()) const {
+    static_assert(S.operands == MmaOperands::ss, "partition_a: this A lies in tensor memory");
     return operand<S.m>(tensor, where);
   }
   template <class Space, class M>
@@ -102,25 +133,70 @@ TEGULA_DEVICE void gemm(TensorMemoryMma<S> const&,
     tcgen05_mma<S>(c.at(where, 0, 0), a.at(where, k), b.at(where, k), accumulate || k > 0, where);
 }
 
-/// Starts a load of a warp's 16 lanes of a tile in tensor memory, (16, n), into a fragment in the
-/// order of the accumulators of mma.sync: those of 16 rows x n columns. It is there after
-/// tcgen05_wait_ld and tcgen05_pin.
+/// The same with a in tensor memory: a tile (128, k) as it is.
+template <MmaSpec S, class T, class MA, class TB, class MB, class MC>
+TEGULA_DEVICE void gemm(TensorMemoryMma<S> const&, Tensor<TensorMemory<T>, MA> const& a,
+                        Tensor<Descriptors<TB, DescriptorForm::tcgen05>, MB> const& b,
+                        Tensor<TensorMemory<float>, MC> const& c, bool accumulate,
+                        SourceLocation where = SourceLocation::current()) {
+  constexpr int K = mode_size<mode_at<1, MA>> / S.k;
+  static_assert(8 * sizeof(T) == element_bits(S), "gemm: the elements of a are not the MMA's");
+  static_assert(MB::rank == 1 && mode_size<mode_at<0, MB>> == K, "gemm: the operands differ in k");
+  static_assert(mode_size<mode_at<1, MC>> == S.n, "gemm: the accumulators are not of n columns");
+#pragma unroll
+  for (int k = 0; k < K; ++k)
+    tcgen05_mma_ts<S>(c.at(where, 0, 0), a.at(where, 0, k * S.k), b.at(where, k),
+                      accumulate || k > 0, where);
+}
+
+/// Starts a load of lanes of a warp into a fragment. Of 16, (16, n), in the order of the
+/// accumulators of mma.sync: those of 16 rows x n columns. Of 32, (32, n), a row for each thread.
+/// It is there after tcgen05_wait_ld and tcgen05_pin.
 template <class MC, class M>
 TEGULA_DEVICE void copy(Tensor<TensorMemory<float>, MC> const& from, Fragment<float, M>& to,
                         SourceLocation where = SourceLocation::current()) {
-  constexpr int n = mode_size<mode_at<1, MC>>, count = Fragment<float, M>::registers;
-  static_assert(mode_size<mode_at<0, MC>> == 16 && 2 * count == n,
-                "copy: the fragment is not of 16 rows of the tile's columns");
-  // A repetition is eight columns; an instruction has a power of two of them.
-  constexpr int part = n & -n, registers = part / 2;
+  constexpr int rows = mode_size<mode_at<0, MC>>, n = mode_size<mode_at<1, MC>>;
+  static_assert(rows == 16 || rows == 32, "copy: a warp loads 16 or 32 rows");
+  static_assert(32 * Fragment<float, M>::registers == rows * n,
+                "copy: the fragment is not of the tile's rows and columns");
+  constexpr TensorShape shape =
+      rows == 16 ? TensorShape::lanes16_bits256 : TensorShape::lanes32_bits32;
+  // A repetition is some columns; an instruction has a power of two of them. Of whole rows 32: with
+  // more registers to an instruction, ptxas has too few left to choose from.
+  constexpr int most = n & -n, part = rows == 32 && most > 32 ? 32 : most,
+                registers = part * rows / 32;
 #pragma unroll
   for (int first = 0; first < n; first += part)
-    tcgen05_ld<TensorShape::lanes16_bits256, part / 8>(to.template take<registers>(first / 2),
-                                                       from.at(where, 0, first), where);
+    tcgen05_ld<shape, registers / registers_of(shape)>(
+        to.template take<registers>(first * rows / 32), from.at(where, 0, first), where);
+}
+/// Starts a store of rows, one of each thread of a warp, to 32 lanes (32, n): a fragment, or what
+/// is rounded on the way. It is there after tcgen05_wait_st.
+template <class T, class M, class MC>
+TEGULA_DEVICE void copy(Fragment<T, M> const& from, Tensor<TensorMemory<T>, MC> const& to,
+                        SourceLocation where = SourceLocation::current()) {
+  constexpr int n = mode_size<mode_at<1, MC>>, count = Fragment<T, M>::registers;
+  static_assert(mode_size<mode_at<0, MC>> == 32 && Fragment<T, M>::size == n,
+                "copy: the fragment is not a row of the tile");
+  constexpr int most = count & -count, part = most > 32 ? 32 : most;
+#pragma unroll
+  for (int first = 0; first < count; first += part)
+    tcgen05_st<TensorShape::lanes32_bits32, part>(
+        from.template take<part>(first), to.at(where, 0, first * TensorMemory<T>::per_column),
+        where);
+}
+template <class T, class F, class Order, class MC>
+TEGULA_DEVICE void copy(Rounded<T, F, Order> const& from, Tensor<TensorMemory<T>, MC> const& to,
+                        SourceLocation where = SourceLocation::current()) {
+  Fragment<T, identity_map<1, F::size>> row;
+#pragma unroll
+  for (int i = 0; i < row.registers; ++i) row.data[i] = from.reg(i, where);
+  copy(row, to, where);
 }
 /// Keeps the compiler from reading a loaded fragment before this point.
 template <class M> TEGULA_DEVICE void tcgen05_pin(Fragment<float, M>& loaded) {
-  constexpr int count = Fragment<float, M>::registers, part = count & -count;
+  constexpr int count = Fragment<float, M>::registers, most = count & -count,
+                part = mode_size<mode_at<0, M>> == 1 && most > 32 ? 32 : most;
 #pragma unroll
   for (int first = 0; first < count; first += part) tcgen05_pin(loaded.template take<part>(first));
 }

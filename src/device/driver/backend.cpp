@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <memory>
@@ -12,6 +13,7 @@
 
 #include "../built.hpp"
 #include "driver_api.hpp"
+#include "kernel_cache.hpp"
 #include "nvrtc.hpp"
 #include "tegula/device/error.hpp"
 #include "tegula/device/kernel_compiler.hpp"
@@ -40,9 +42,14 @@ class Kernels {
     LoadedKernel& kernel = tables_.at(family, number);
     KernelLaunch const& form = kernel_launch(family, number);
     std::call_once(kernel.loaded, [&] {
-      kernel.function = load(compile(family, number, arch_of(compute_capability)), form);
+      CompiledKernel const compiled = compile(family, number, arch_of(compute_capability));
+      kernel.function = entry_of(load_module(compiled), compiled, form);
     });
-    Dim3 const grid = form.grid(params);
+    queue(kernel.function, form, form.grid(params), params, stream);
+  }
+
+  static void queue(Function function, KernelLaunch const& form, Dim3 grid, void const* params,
+                    StreamHandle stream) {
     std::array<LaunchAttribute, 3> attributes{};
     LaunchConfig config{.grid_x = static_cast<unsigned>(grid.x),
                         .grid_y = static_cast<unsigned>(grid.y),
@@ -64,25 +71,30 @@ class Kernels {
     if (form.programmatic_dependent_launch) add(kProgrammaticSerialization, 1);
     if (form.cooperative) add(kCooperative, 1);
     void* arguments[] = {const_cast<void*>(params)};
-    Result const result = functions().launch(&config, kernel.function, arguments, nullptr);
+    Result const result = functions().launch(&config, function, arguments, nullptr);
     if (result != 0)
       check(result, fmt::format("cuLaunchKernelEx (grid {} x {} x {}, cluster {} x {} x {}, {} "
                                 "threads, {} bytes of shared memory)",
                                 grid.x, grid.y, grid.z, x, y, z, form.threads, form.shared_bytes));
   }
 
- private:
-  static Function load(CompiledKernel const& compiled, KernelLaunch const& form) {
-    Functions const& cuda = functions();
+  static Module load_module(CompiledKernel const& compiled) {
     Module module = nullptr;
+    check(functions().module_load(&module, compiled.cubin.data()), "cuModuleLoadData");
+    return module;
+  }
+
+  static Function entry_of(Module module, CompiledKernel const& compiled,
+                           KernelLaunch const& form) {
+    Functions const& cuda = functions();
     Function function = nullptr;
-    check(cuda.module_load(&module, compiled.cubin.data()), "cuModuleLoadData");
     check(cuda.module_function(&function, module, compiled.entry.c_str()), "cuModuleGetFunction");
     check(cuda.function_set(function, kMaxDynamicSharedBytes, static_cast<int>(form.shared_bytes)),
           fmt::format("cuFuncSetAttribute (to {} bytes of shared memory)", form.shared_bytes));
     return function;
   }
 
+ private:
   KernelTables<LoadedKernel> tables_{
       []<class F>(F) { return std::vector<LoadedKernel>(kBuiltIndices<F>.size()); }};
 };
@@ -200,6 +212,34 @@ class DriverBackend : public Backend {
   void launch(FamilyId family, int configuration, void const* params, Stream stream) override {
     CurrentContext const current(context_);
     kernels_.launch(family, configuration, properties_.compute_capability, params, native(stream));
+  }
+
+  LoadedUserKernel load(CompiledKernel const& compiled) override {
+    CurrentContext const current(context_);
+    Module const module = Kernels::load_module(compiled);
+    Address form_address = 0;
+    std::size_t form_bytes = 0;
+    LoadedUserKernel loaded;
+    check(functions().module_global(&form_address, &form_bytes, module, kFormName),
+          "cuModuleGetGlobal");
+    check(functions().download(loaded.form.data(), form_address,
+                               std::min(form_bytes, sizeof loaded.form)),
+          "cuMemcpyDtoH");
+    auto const [threads, shared_bytes, params_bytes, x, y, z, dependent, cooperative] = loaded.form;
+    KernelLaunch const form{.threads = threads,
+                            .shared_bytes = static_cast<std::size_t>(shared_bytes),
+                            .params_bytes = static_cast<std::size_t>(params_bytes),
+                            .cluster = {x, y, z},
+                            .programmatic_dependent_launch = dependent != 0,
+                            .cooperative = cooperative != 0,
+                            .grid = nullptr};
+    Function const function = Kernels::entry_of(module, compiled, form);
+    loaded.launch = [context = context_, function, form](Dim3 grid, void const* params,
+                                                         Stream stream) {
+      CurrentContext const made_current(context);
+      Kernels::queue(function, form, grid, params, native(stream));
+    };
+    return loaded;
   }
 
  private:

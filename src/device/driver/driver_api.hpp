@@ -60,18 +60,21 @@ struct LaunchConfig {
               function(context_pop, "cuCtxPopCurrent_v2", Context*) function(                      \
                   module_load, "cuModuleLoadData", Module*,                                        \
                   void const*) function(module_function, "cuModuleGetFunction", Function*, Module, \
-                                        char const*)                                               \
+                                        char const*) function(module_global,                       \
+                                                              "cuModuleGetGlobal_v2", Address*,    \
+                                                              std::size_t*, Module, char const*)   \
                   function(function_set, "cuFuncSetAttribute", Function, int, int) function(       \
                       launch, "cuLaunchKernelEx", LaunchConfig const*, Function, void**,           \
                       void**) function(allocate, "cuMemAlloc_v2", Address*, std::size_t)           \
                       function(release, "cuMemFree_v2", Address) function(                         \
-                          upload, "cuMemcpyHtoD_v2", Address, void const*,                         \
-                          std::size_t) function(download, "cuMemcpyDtoH_v2", void*, Address,       \
-                                                std::size_t)                                       \
-                          function(fill, "cuMemsetD8_v2", Address, unsigned char,                  \
-                                   std::size_t) function(fill_async, "cuMemsetD8Async", Address,   \
-                                                         unsigned char, std::size_t, StreamHandle) \
-                              function(stream_create, "cuStreamCreate", StreamHandle*, unsigned)   \
+                          upload, "cuMemcpyHtoD_v2", Address, void const*, std::size_t)            \
+                          function(download, "cuMemcpyDtoH_v2", void*, Address,                    \
+                                   std::size_t) function(fill, "cuMemsetD8_v2", Address,           \
+                                                         unsigned char, std::size_t)               \
+                              function(fill_async, "cuMemsetD8Async", Address, unsigned char,      \
+                                       std::size_t,                                                \
+                                       StreamHandle) function(stream_create, "cuStreamCreate",     \
+                                                              StreamHandle*, unsigned)             \
                                   function(stream_destroy, "cuStreamDestroy_v2", StreamHandle)     \
                                       function(stream_synchronize, "cuStreamSynchronize",          \
                                                StreamHandle) function(stream_capturing,            \

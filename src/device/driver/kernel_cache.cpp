@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <system_error>
 #include <tuple>
 
@@ -126,6 +127,27 @@ bool has_suffix(fs::path const& path, std::string_view suffix) {
 }
 
 }  // namespace
+
+std::string with_included(std::string source, std::vector<std::string> const& include) {
+  constexpr std::string_view directive = "#include \"";
+  std::set<fs::path> met;
+  // What is appended is searched in its turn.
+  for (std::size_t at = source.find(directive); at != std::string::npos;
+       at = source.find(directive, at + 1)) {
+    std::size_t const begin = at + directive.size(), end = source.find('"', begin);
+    if (end == std::string::npos) break;
+    std::string const name = source.substr(begin, end - begin);
+    for (std::string const& folder : include) {
+      fs::path const path = fs::path(folder) / name;
+      std::optional<std::string> const text = met.contains(path) ? std::nullopt : read_file(path);
+      if (!text) continue;
+      met.insert(path);
+      source += *text;
+      break;
+    }
+  }
+  return source;
+}
 
 KernelCache KernelCache::of_user() {
   auto const variable = [](char const* name) {

@@ -17,6 +17,14 @@ struct KernelKey {
   std::string name, arch, compiler, options, headers, source;
 };
 
+/// A source with the texts that it includes by quotes from these folders behind it, for a key: it
+/// is another kernel where one of them changes.
+std::string with_included(std::string source, std::vector<std::string> const& include);
+
+/// The name of the variable, on the device, in which a kernel of the user's own says its form
+/// (LoadedUserKernel).
+inline constexpr char const* kFormName = "tegula_kernel_form";
+
 /// The cache of the user: a file a kernel in $TEGULA_CACHE, else $XDG_CACHE_HOME/tegula, else
 /// ~/.cache/tegula. Any number of processes and threads may use it: a file is written under another
 /// name and renamed, holds the whole key and a checksum, and is not read where one of them differs.

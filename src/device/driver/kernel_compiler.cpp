@@ -65,8 +65,41 @@ int number_before(std::string_view log, std::string_view what) {
   return number;
 }
 
+/// What a launch must know of a kernel of the user's own, which the host does not see.
+std::string form() {
+  return fmt::format(R"(
+namespace tegula::compiled {{
+template <class K> constexpr int cluster_extent(int axis) {{
+  if constexpr (requires {{ K::cluster; }})
+    return axis == 0 ? K::cluster.x : axis == 1 ? K::cluster.y : K::cluster.z;
+  return 1;
+}}
+template <class K> constexpr int is_dependent() {{
+  if constexpr (requires {{ K::programmatic_dependent_launch; }})
+    return K::programmatic_dependent_launch;
+  return 0;
+}}
+template <class K> constexpr int is_cooperative() {{
+  if constexpr (requires {{ K::cooperative; }}) return K::cooperative;
+  return 0;
+}}
+}}  // namespace tegula::compiled
+extern "C" __device__ int {}[8] = {{
+    tegula::compiled::Kernel::threads, sizeof(tegula::compiled::Kernel::SharedStorage),
+    sizeof(tegula::compiled::Kernel::Params),
+    tegula::compiled::cluster_extent<tegula::compiled::Kernel>(0),
+    tegula::compiled::cluster_extent<tegula::compiled::Kernel>(1),
+    tegula::compiled::cluster_extent<tegula::compiled::Kernel>(2),
+    tegula::compiled::is_dependent<tegula::compiled::Kernel>(),
+    tegula::compiled::is_cooperative<tegula::compiled::Kernel>()}};
+)",
+                     kFormName);
+}
+
+/// `keyed`: what tells the source from others in the cache.
 CompiledKernel compile(std::string name, std::string entry, std::string const& source,
-                       std::string_view arch, std::vector<std::string> const& options) {
+                       std::string const& keyed, std::string_view arch,
+                       std::vector<std::string> const& options) {
   auto const began = std::chrono::steady_clock::now();
   Nvrtc const& nvrtc = Nvrtc::get();
   KernelCache const cache = KernelCache::of_user();
@@ -75,7 +108,7 @@ CompiledKernel compile(std::string name, std::string entry, std::string const& s
                       nvrtc.version(),
                       fmt::format("{}", fmt::join(options, " ")),
                       carried_headers_hash(),
-                      source};
+                      keyed};
   CompiledKernel made{.name = std::move(name), .arch = key.arch, .entry = std::move(entry)};
   if (!cache.folder().empty()) made.path = cache.path(key);
   if (auto kept = cache.load(key)) {
@@ -127,7 +160,7 @@ static_assert(Configured::threads == {} && sizeof(Configured::SharedStorage) == 
                   name, name, index, host.threads, host.shared_bytes, host.params_bytes),
       "tegula::compiled::Configured", fmt::format("{}_{}", name, index));
   return device::compile(configuration_name(family, configuration),
-                         fmt::format("{}_{}", name, index), source, arch,
+                         fmt::format("{}_{}", name, index), source, source, arch,
                          device::options_for(arch));
 }
 
@@ -136,8 +169,8 @@ CompiledKernel compile_source(std::string const& source, std::string const& type
   std::vector<std::string> options = device::options_for(arch);
   for (std::string const& folder : include)
     options.push_back(fmt::format("--include-path={}", folder));
-  return device::compile(type, "kernel", device::unit(source, "::" + type, "kernel"), arch,
-                         options);
+  std::string const unit = device::unit(source, "::" + type, "kernel") + device::form();
+  return device::compile(type, "kernel", unit, device::with_included(unit, include), arch, options);
 }
 
 std::vector<CachedKernel> cached_kernels() { return device::KernelCache::of_user().list(); }

@@ -42,7 +42,7 @@ int most_key_blocks(AttentionArguments const& a, AttentionSm90Config const& c, i
 /// Of a tile's rows in the workspace.
 std::int64_t bytes_of_part(AttentionArguments const& a, AttentionSm90Config const& c,
                            AttentionShares const& shares) {
-  std::int64_t const rows = std::int64_t{partial_rows(a, shares)} * c.consumers;
+  std::int64_t const rows = std::int64_t{partial_rows(a, shares)} * warpgroups(c);
   return rows * attention_partial_row(c) * static_cast<std::int64_t>(sizeof(float));
 }
 
@@ -80,7 +80,7 @@ AttentionShares attention_shares(AttentionArguments const& arguments, AttentionS
   // Parts that there may be: of tiles whose arrivals can be counted, with room for the rows of
   // each.
   std::int64_t const room =
-      std::min<std::int64_t>(kMostArrivals / (shares.tiles * c.consumers),
+      std::min<std::int64_t>(kMostArrivals / (shares.tiles * warpgroups(c)),
                              a.workspace_bytes / (shares.tiles * bytes_of_part(a, c, shares)));
   int const most = static_cast<int>(std::clamp<std::int64_t>(room, 1, shares.key_blocks));
   int chosen = 1;

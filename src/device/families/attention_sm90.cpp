@@ -3,55 +3,20 @@
 
 #include "attention_sm90.hpp"
 
-#include <array>
 #include <limits>
 
 #include "attention_serving.hpp"
+#include "attention_tensors.hpp"
 #include "tegula/device/tensor_map.hpp"
 
 namespace tegula::device {
 namespace {
 
-/// Whether rows see ever more keys, so that they take ever longer.
-bool grows(AttentionMask const& mask) {
-  return mask.right < mask.seq_q && mask.left >= mask.seq_k - 1;
-}
-
-/// What is contiguous but for its strides: (head_dim, token, head, batch).
-struct TokenTensor {
-  char const* name;
-  void const* address;
-  TokenStrides stride;
-  std::int64_t head_dim, seq, heads, batches;
-};
-std::array<TokenTensor, 3> operands(AttentionArguments const& a) {
-  TokenExtents const q = query_extents(a), k = key_extents(a);
-  return {{{"q", a.q, *a.q_stride, a.head_dim, q.seq, a.heads, q.batch},
-           {"k", a.k, *a.k_stride, a.head_dim, k.seq, *a.kv_heads, k.batch},
-           {"v", a.v, *a.v_stride, *a.head_dim_v, k.seq, *a.kv_heads, k.batch}}};
-}
-
-/// The tensor map of it for these boxes. The stride of an axis of extent 1 is never taken: TMA gets
-/// one that it accepts.
-TensorMapDescription description(TokenTensor const& x, DType type, TmaBoxes const& boxes) {
-  auto const bytes = [&](std::int64_t extent, std::int64_t stride) {
-    return extent == 1 ? std::int64_t{16} : stride * bytes_of(type);
-  };
-  return {.dtype = type,
-          .rank = 4,
-          .address = x.address,
-          .extents = {x.head_dim, x.seq, x.heads, x.batches},
-          .strides = {bytes(x.seq, x.stride.seq), bytes(x.heads, x.stride.head),
-                      bytes(x.batches, x.stride.batch)},
-          .box = {boxes.box(0), boxes.box(1), 1, 1},
-          .swizzle = boxes.swizzle};
-}
-
 /// The same for `tokens` tokens of `group` heads: (head_dim, head of the group, token, group,
 /// batch).
 TensorMapDescription packed_description(TokenTensor const& x, DType type, TmaBoxes const& boxes,
                                         int group, int tokens) {
-  TensorMapDescription d = description(x, type, boxes);
+  TensorMapDescription d = tensor_description(x, type, boxes);
   d.rank = 5;
   d.extents = {x.head_dim, group, x.seq, x.heads / group, x.batches};
   auto const bytes = [&](std::int64_t extent, std::int64_t stride) {
@@ -66,7 +31,7 @@ TensorMapDescription packed_description(TokenTensor const& x, DType type, TmaBox
 /// The same for boxes of `keys` keys.
 TensorMapDescription key_description(TokenTensor const& x, DType type, TmaBoxes const& boxes,
                                      int keys) {
-  TensorMapDescription d = description(x, type, boxes);
+  TensorMapDescription d = tensor_description(x, type, boxes);
   d.box[1] = keys;
   return d;
 }
@@ -80,28 +45,6 @@ int box_keys(AttentionArguments const& a, AttentionSm90Config const& c) {
 /// Rows of a group of heads that count as few: above, tiles of one head are full.
 constexpr std::int64_t kFewRows = 128;
 
-/// Heads that run side by side where their blocks of rows differ in length, so that L2 serves the
-/// keys of all of them: 32 MB of keys and values, at least eight heads. Tuned for speed on an H200.
-int heads_side_by_side(AttentionArguments const& a) {
-  constexpr std::int64_t served = std::int64_t{32} << 20, least = 8;
-  std::int64_t const keys_and_values = *a.seq_k * (a.head_dim + *a.head_dim_v) * bytes_of(a.dtype);
-  std::int64_t const heads = std::max(least, served / keys_and_values * (a.heads / *a.kv_heads));
-  return static_cast<int>(std::min(heads, a.batch * a.heads));
-}
-
-RowBlockOrder order_of(AttentionArguments const& a, AttentionMask const& mask, int block_m) {
-  bool const last_first = grows(mask);
-  return {.blocks = static_cast<int>(ceil_div(a.seq_q, block_m)),
-          .heads = static_cast<int>(a.heads),
-          .batches = static_cast<int>(a.batch),
-          .group = last_first ? heads_side_by_side(a) : 1,
-          .last_first = last_first};
-}
-
-int grid_of(RowBlockOrder const& order, DeviceProperties const& device) {
-  return std::min(order.count(), device.multiprocessors);
-}
-
 }  // namespace
 
 std::string FamilyTraits<AttentionSm90Family>::obstacle(AttentionArguments const& arguments,
@@ -109,20 +52,8 @@ std::string FamilyTraits<AttentionSm90Family>::obstacle(AttentionArguments const
   if (device.compute_capability != 90)
     return fmt::format("the device is sm_{}", device.compute_capability);
   AttentionArguments const a = with_defaults(arguments);
-  // bytes: cuTensorMapEncodeTiled's globalStrides
-  constexpr std::int64_t limit = std::int64_t{1} << 40;
-  for (TokenTensor const& x : operands(a)) {
-    for (auto const& [axis, extent, stride] : {std::tuple("batch", x.batches, x.stride.batch),
-                                               {"seq", x.seq, x.stride.seq},
-                                               {"head", x.heads, x.stride.head}}) {
-      if (extent > 1 && stride == 0)
-        return fmt::format("TMA cannot address {}: its {} stride is 0", x.name, axis);
-      if (extent > 1 && stride >= limit / bytes_of(a.dtype))
-        return fmt::format(
-            "TMA cannot address {}: its {} stride is {} elements, which is not below 2^40 bytes",
-            x.name, axis, stride);
-    }
-  }
+  for (TokenTensor const& x : attention_operands(a))
+    if (std::string why = attention_tma_obstacle(x, a.dtype); !why.empty()) return why;
   return {};
 }
 
@@ -130,7 +61,7 @@ char const* FamilyTraits<AttentionSm90Family>::unfit(AttentionArguments const& a
                                                      AttentionSm90Config const& c,
                                                      DeviceProperties const& device) {
   if (!c.serving) return needs_serving(a) ? "sequences of one length in one piece" : nullptr;
-  if (!needs_serving(a)) {
+  if (!needs_serving(a) && !c.latent) {
     if (c.consumers > 1) return "sequences of their own lengths";
     if (a.seq_q > kFewRows / (a.heads / *a.kv_heads)) return "few queries";
     AttentionShares const shares = attention_shares(a, c, device);
@@ -151,20 +82,10 @@ double FamilyTraits<AttentionSm90Family>::cost(AttentionArguments const& argumen
     return alone * (attention_shares(a, c, device).blocks_in_turn * c.block_n) * block_m(c) *
            (c.head_dim + c.head_dim_v);
   }
-  AttentionMask const mask = mask_of(a);
-  RowBlockOrder const order = order_of(a, mask, block_m(c));
-  std::int64_t blocks = 0;  // of keys, over the blocks of rows of a head
-  for (int i = 0; i < order.blocks; ++i) {
-    KeyBlocks const of_rows = key_blocks(mask, i * block_m(c), block_m(c), c.block_n);
-    if (!of_rows.empty()) blocks += of_rows.last - of_rows.first;
-  }
-  double const mean = static_cast<double>(blocks) / order.blocks;
-  double const rounds = grows(mask)
-                            ? static_cast<double>(order.count()) / grid_of(order, device)
-                            : static_cast<double>(ceil_div(order.count(), grid_of(order, device)));
+  AttentionRounds const all = attention_rounds(a, block_m(c), c.block_n, device);
   // What a block costs besides its products, in keys: with fewer bits these take less time.
   int const block_n = c.block_n + (bits(c.dtype) == 8 ? 32 : 0);
-  return rounds * (mean * block_n + 64) * block_m(c) * (c.head_dim + c.head_dim_v);
+  return all.rounds * (all.key_blocks * block_n + 64) * block_m(c) * (c.head_dim + c.head_dim_v);
 }
 
 std::string FamilyTraits<AttentionSm90Family>::remark(AttentionArguments const& arguments,
@@ -173,8 +94,9 @@ std::string FamilyTraits<AttentionSm90Family>::remark(AttentionArguments const& 
   if (!c.serving) return {};
   AttentionArguments const a = with_defaults(arguments);
   AttentionShares const shares = attention_shares(a, c, device);
-  return fmt::format("{}; of a workspace it could use {} bytes, and has {}", to_string(shares),
-                     workspace_bytes(a, c, device), a.workspace_bytes);
+  return fmt::format("{}{}; of a workspace it could use {} bytes, and has {}",
+                     a.k_new != nullptr ? "append_keys appends the new keys before; " : "",
+                     to_string(shares), workspace_bytes(a, c, device), a.workspace_bytes);
 }
 
 std::int64_t FamilyTraits<AttentionSm90Family>::workspace_bytes(AttentionArguments const& arguments,
@@ -196,6 +118,7 @@ AttentionServing serving_of(AttentionArguments const& a, AttentionSm90Config con
   return {.q_begin = a.cu_seqlens_q,
           .k_begin = a.cu_seqlens_k,
           .k_length = a.seqused_k,
+          .new_keys = {a.cu_seqlens_new, static_cast<int>(a.seq_new)},
           .page_table = a.page_table,
           .table_stride = *a.page_table_stride,
           .pages = static_cast<int>(a.pages),
@@ -225,24 +148,10 @@ AttentionSm90Params FamilyTraits<AttentionSm90Family>::lower(Machine const& mach
   AttentionArguments const a = with_defaults(arguments);
   AttentionSm90Config const& c = configuration(attention_sm90, choice.configuration);
   DeviceProperties const device = machine.properties();
-  AttentionMask const mask = mask_of(a);
-  auto const [q, k, v] = operands(a);
+  auto const [q, k, v] = attention_operands(a);
   TmaBoxes const q_boxes = tma_boxes(q_tile(c)), k_boxes = tma_boxes(k_tile(c)),
                  v_boxes = tma_boxes(loaded_v_tile(c));
-  bool const capped = a.softcap != 0;
-  AttentionSm90Params p;
-  p.mask = mask;
-  p.scale = capped ? a.softcap : *a.scale;
-  p.softcap_scale = capped ? *a.scale / a.softcap : 0.0f;
-  p.descales = {.q = a.q_descale, .k = a.k_descale, .v = a.v_descale, .stride = *a.descale_stride};
-  p.out = {.o = a.o,
-           .lse = a.lse,
-           .sink = a.sink,
-           .stride = *a.o_stride,
-           .seq_q = mask.seq_q,
-           .heads = static_cast<int>(a.heads),
-           .head_dim_v = static_cast<int>(*a.head_dim_v),
-           .type = *a.out};
+  AttentionSm90Params p = attention_params(a);
   std::int64_t sharing = a.heads / *a.kv_heads;
   if (c.serving) {
     AttentionShares const shares = attention_shares(a, c, device);
@@ -251,9 +160,9 @@ AttentionSm90Params FamilyTraits<AttentionSm90Family>::lower(Machine const& mach
     p.q = encode(machine, packed_description(q, a.dtype, q_boxes, shares.group, shares.positions));
     sharing /= shares.group;
   } else {
-    p.order = order_of(a, mask, block_m(c));
-    p.ctas = grid_of(p.order, device);
-    p.q = encode(machine, description(q, a.dtype, q_boxes));
+    p.order = attention_order(a, block_m(c));
+    p.ctas = attention_grid(p.order, device);
+    p.q = encode(machine, tensor_description(q, a.dtype, q_boxes));
   }
   p.k = encode(machine, key_description(k, a.dtype, k_boxes, box_keys(a, c)));
   p.v = encode(machine, key_description(v, a.dtype, v_boxes, box_keys(a, c)));

@@ -12,10 +12,9 @@ namespace tegula::sim {
 
 namespace {
 
-bool are_pipelined(InFlight const& one, InFlight const& other) {
-  return one.is_committed() && other.is_committed() && one.cta == other.cta &&
-         one.thread == other.thread;  // pipelined: performed in their order
-}
+/// Of two products of one thread that are not performed in their order.
+constexpr char const* kTwoShapes =
+    "; products of different shapes are not performed in their order";
 
 char const* verb(bool write) { return write ? "writes" : "reads"; }
 
@@ -124,10 +123,11 @@ TensorOrder Checker::tensor_order(Thread const& issuer, bool of_warp,
   return best;
 }
 
-/// Whether both are tcgen05.mma of one thread, which are performed in their order.
+/// Whether both are tcgen05.mma of one thread and shape, which are performed in their order.
 bool Checker::is_pipelined(Thread const& issuer, InFlight const& operation,
                            TensorStamp const& stamp) const {
   return operation.is_committed() && stamp.issuer == issuer.agent &&
+         stamp.shape == operation.shape &&
          agents_.sites()[stamp.site].instruction == Instruction::tcgen05_mma;
 }
 
@@ -145,7 +145,9 @@ void Checker::check_tensor_range(Cta& cta, InFlight const& operation, TensorRang
   char const* const name = ptx_name(operation.instruction);
   int const lane = operation.by_warp() ? -1 : cta.current_thread().lane;
   for (InFlight const* const other : shadow.flying) {
-    if (are_pipelined(operation, *other)) continue;
+    if (operation.is_pipelined_with(*other)) continue;
+    bool const two_shapes = operation.is_committed() && other->is_committed() &&
+                            operation.cta == other->cta && operation.thread == other->thread;
     for (bool const other_writes : {true, false}) {
       if (!write && !other_writes) continue;
       for (TensorRange const& of_other :
@@ -154,14 +156,14 @@ void Checker::check_tensor_range(Cta& cta, InFlight const& operation, TensorRang
         int const group = std::countr_zero(static_cast<unsigned>(range.groups & of_other.groups));
         int const column = std::max(range.column, of_other.column);
         std::string const place = cta.tensor_place(kTensorLaneGroup * group, column);
-        cta.report(
-            write ? FindingKind::async_overwrite : FindingKind::async_read_early, operation.where,
-            cta.here(lane), "", place,
-            fmt::format("{} {} {} while a {} that {} it is in flight{}", name, verb(write), place,
-                        ptx_name(other->instruction), verb(other_writes), issuer_text(*other)),
-            {other->where,
-             {other->cta, other->thread / 32, other->thread % 32},
-             cta.in_flight().order_text(*other, !other_writes)});
+        cta.report(write ? FindingKind::async_overwrite : FindingKind::async_read_early,
+                   operation.where, cta.here(lane), "", place,
+                   fmt::format("{} {} {} while a {} that {} it is in flight{}{}", name, verb(write),
+                               place, ptx_name(other->instruction), verb(other_writes),
+                               issuer_text(*other), two_shapes ? kTwoShapes : ""),
+                   {other->where,
+                    {other->cta, other->thread / 32, other->thread % 32},
+                    cta.in_flight().order_text(*other, !other_writes)});
         return;
       }
     }
@@ -179,7 +181,9 @@ void Checker::check_tensor_range(Cta& cta, InFlight const& operation, TensorRang
     if (!races_) return true;
     auto const check = [&](TensorStamp const& stamp, bool wrote) {
       if (stamp.time == 0) return true;
-      if (known != nullptr && known->time == stamp.time && known->agent == stamp.agent) return true;
+      if (known != nullptr && known->time == stamp.time && known->agent == stamp.agent &&
+          known->shape == stamp.shape)
+        return true;
       TensorOrder const order = is_pipelined(self, operation, stamp)
                                     ? TensorOrder::ordered
                                     : tensor_order(self, operation.by_warp(), stamp);
@@ -207,6 +211,7 @@ void Checker::check_tensor_range(Cta& cta, InFlight const& operation, TensorRang
             "order them",
             whose, ptx_name(other.instruction));
       } else if (committed) {
+        if (stamp.issuer == self.agent && operation.is_committed()) lacks += kTwoShapes;
         advice =
             "a wait for the mbarrier of the tcgen05_commit after it, and a "
             "tcgen05_fence_after_thread_sync, would order them";
@@ -233,7 +238,7 @@ void Checker::check_tensor_range(Cta& cta, InFlight const& operation, TensorRang
 void Checker::stamp_tensor(Cluster& cluster, InFlight const& operation, int agent, Time time) {
   Cta& cta = cluster.cta(operation.cta);
   int const issuer = cta.thread(operation.thread).agent;
-  TensorStamp const stamp{time, agent, issuer, operation.remembered.site};
+  TensorStamp const stamp{time, agent, issuer, operation.remembered.site, operation.shape};
   TensorShadow& shadow = of(cta).tensor;
   for (TensorRange const& range : operation.tensor_writes) {
     shadow.for_each(range, [&](TensorCell& cell, int, int) {

@@ -40,6 +40,7 @@ class TensorMma final : public InFlight {
             SharedOperand const& b, bool accumulate)
       : InFlight(kMma, cta, where), op_(op), d_(d), b_(b), accumulate_(accumulate) {
     bool const a_shared = op.operands == MmaOperands::ss;
+    shape = static_cast<std::uint32_t>(op.m << 16 | op.n << 7 | op.k);
     cost = {.engine = Cost::Engine::tensor,
             .bytes = 1.0 * kWgmmaRowBytes * (op.n + (a_shared ? op.m : 0)),
             .multiply_adds = 1.0 * op.m * op.n * 16,  // as of 16-bit types: K of 32 bytes
@@ -192,6 +193,7 @@ void commit(Cta& cta, std::uint32_t address, SourceLocation where) {
   cta.note(instruction, where);
   MbarrierState* const mbarrier = cta.own_mbarrier(instruction, address, where);
   if (mbarrier == nullptr) return;
+  cta.cluster().wait_for_clock();  // meanwhile products that it would cover may be over
   auto arrival = std::make_unique<TensorCommit>(cta, where);
   arrival->arrives_at(cta.rank(), mbarrier->address);
   cta.in_flight().add(std::move(arrival));

@@ -10,7 +10,8 @@ void check_tcgen05(Cta& cta, Instruction instruction, SourceLocation where);
 /// Reports columns that are not allocated as a whole; false where they must not be touched.
 bool check_tensor_columns(Cta& cta, Instruction instruction, TensorAddr address, int columns,
                           SourceLocation where);
-/// Whether the register of a lane is one that a tcgen05.ld in flight is to write, and which.
-bool is_being_loaded(Warp const& warp, int lane, void const* place, SourceLocation& by);
+/// The latest tcgen05.ld in flight that is to write the register of a lane; null where there is
+/// none.
+InFlight* being_loaded(Warp const& warp, int lane, void const* place);
 
 }  // namespace tegula::sim

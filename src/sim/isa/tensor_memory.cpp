@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <memory>
@@ -196,13 +197,12 @@ bool check_tensor_columns(Cta& cta, Instruction instruction, TensorAddr address,
   return false;
 }
 
-bool is_being_loaded(Warp const& warp, int lane, void const* place, SourceLocation& by) {
-  for (InFlight const* const operation : warp.tensor_loads.operations()) {
-    if (!static_cast<TensorAccess const*>(operation)->holds(lane, place)) continue;
-    by = operation->where;
-    return true;
-  }
-  return false;
+InFlight* being_loaded(Warp const& warp, int lane, void const* place) {
+  auto const& loads = warp.tensor_loads.operations();
+  auto const found = std::find_if(loads.rbegin(), loads.rend(), [&](InFlight const* load) {
+    return static_cast<TensorAccess const*>(load)->holds(lane, place);
+  });
+  return found == loads.rend() ? nullptr : *found;
 }
 
 void tcgen05_alloc(std::uint32_t destination, int columns, SourceLocation where) {

@@ -142,6 +142,12 @@ class InFlight {
   }
   /// A tcgen05.mma, which is waited for by a tcgen05.commit after it.
   bool is_committed() const { return instruction == Instruction::tcgen05_mma; }
+  /// Whether the two are tcgen05.mma of one thread and one shape, which are performed in their
+  /// order: PTX ISA, "Pipelined tcgen05 Instructions".
+  bool is_pipelined_with(InFlight const& other) const {
+    return is_committed() && other.is_committed() && cta == other.cta && thread == other.thread &&
+           shape == other.shape;
+  }
   /// Its effect is there, though nobody may have waited for it.
   bool landed() const { return landed_; }
 
@@ -155,6 +161,7 @@ class InFlight {
   std::vector<TensorRange> tensor_writes;  ///< likewise of tensor memory
   std::vector<TensorRange> tensor_reads;
   std::vector<InFlight*> covers;  ///< of a tcgen05.commit: what it waits for, oldest first
+  std::uint32_t shape = 0;        ///< of a tcgen05.mma: m, n and k in one number
   SharedRange mbarrier;           ///< `bytes` 0: it completes on none
   bool arrives = false;           ///< it arrives there, once, and completes no bytes
   /// with what is there, at a stroke: others that do may be in flight beside it

@@ -1,0 +1,50 @@
+#pragma once
+
+/// A kernel of the user's own: a struct written with the library, compiled on the machine that asks
+/// for it, for a GPU by NVRTC and for the simulated machine by the host's compiler, and kept on
+/// disk.
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tegula/arch/dim3.hpp"
+#include "tegula/device/machine.hpp"
+#include "tegula/device/stream.hpp"
+#include "tegula/sim/report.hpp"
+
+namespace tegula {
+
+/// The text that defines the struct `type`.
+struct KernelSource {
+  std::string text;
+  std::string type;
+  std::string file;                       ///< what findings and errors call the text
+  std::vector<std::string> include = {};  ///< folders that its own includes are looked for in
+};
+
+class UserKernel {
+ public:
+  /// Compiles it, or finds it in the cache, and loads it. Throws device_error where there is no
+  /// compiler, or with the compiler's first error.
+  UserKernel(Machine const& machine, KernelSource const& source);
+
+  int threads() const { return threads_; }                    ///< of a CTA
+  std::size_t shared_bytes() const { return shared_bytes_; }  ///< of a CTA
+  std::size_t params_bytes() const { return params_bytes_; }
+
+  /// Launches it. `params` points to its Params. On a simulated machine it is done when this
+  /// returns its report; findings are thrown (sim::CheckError). Throws device_error where the
+  /// launch fails, std::invalid_argument for a grid that there cannot be.
+  std::optional<sim::Report> operator()(Dim3 grid, void const* params, Stream stream = {}) const;
+
+ private:
+  friend struct UserKernelLoader;
+  int threads_ = 0;
+  std::size_t shared_bytes_ = 0, params_bytes_ = 0;
+  std::function<std::optional<sim::Report>(Dim3, void const*, Stream)> launch_;
+};
+
+}  // namespace tegula

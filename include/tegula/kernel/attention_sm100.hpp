@@ -1,0 +1,515 @@
+#pragma once
+
+#include "tegula/arch/barrier.hpp"
+#include "tegula/arch/setmaxnreg.hpp"
+#include "tegula/arch/tcgen05.hpp"
+#include "tegula/arch/warp.hpp"
+#include "tegula/kernel/attention_loads.hpp"
+#include "tegula/kernel/attention_output.hpp"
+#include "tegula/kernel/attention_scores.hpp"
+#include "tegula/kernel/attention_sm100_config.hpp"
+#include "tegula/kernel/attention_work.hpp"
+#include "tegula/kernel/online_softmax.hpp"
+#include "tegula/pipeline/tensor_memory_pipeline.hpp"
+#include "tegula/pipeline/thread_pipeline.hpp"
+#include "tegula/pipeline/tma_pipeline.hpp"
+#include "tegula/sim/limits.hpp"
+#include "tegula/tensor/register_copy.hpp"
+#include "tegula/tensor/tensor_memory.hpp"
+#include "tegula/tensor/tma.hpp"
+
+namespace tegula {
+
+/// Attention forward on Blackwell's tensor cores, warp-specialised and persistent: the roles of
+/// CUTLASS's example 77 and of FlashAttention-4.
+///
+/// Two tiles of 128 rows of Q are in flight. Each has a softmax of its own, so that the tensor core
+/// multiplies for one while the other's exponentials are computed. S, P and O lie in tensor memory.
+///
+///     load         a thread       each tile of rows:  K[last], Q0, Q1, then K[n - 1], V[n] for
+///                                 each block of keys
+///     mma          a thread       S0 = Q0 K[last], S1 = Q1 K[last], then for each block n, last to
+///                                 first:
+///                                   O0 += P0 V[n], S0 = Q0 K[n - 1]
+///                                   O1 += P1 V[n], S1 = Q1 K[n - 1]
+///     softmax 0,   a warpgroup    each block:  a row of S for each thread; the row's maximum, and
+///     softmax 1    each           what it does to O, which correction is told; P, over S
+///     correction   a warpgroup    each block:  rescales O0, O1 where a maximum has grown; at the
+///                                 end divides by the sums, and stages O
+///     epilogue     a thread       has TMA store O
+///     empty        a warp         nothing, but for the allocation of tensor memory
+///
+/// Elsewhere: what a tile is (attention_work.hpp), how it is loaded (attention_loads.hpp).
+/// docs/blackwell_attention.md draws the pipelines.
+///
+/// Legend: m, g, s, t, r for matrices in global memory, their tiles, shared, tensor and register
+/// memory; tS.. for S = Q K^T, tO.. for O = P V. Modes: (rows, columns, tile of Q).
+template <AttentionSm100Config C> struct AttentionSm100 {
+  using Params = AttentionSm100Params;
+  using T = type_of<C.dtype>;
+  static constexpr AttentionSm100Config config = C;
+  static constexpr int tiles = C.consumers, threads = kWarpgroupSize * (tiles + 2);
+  static constexpr int min_ctas_per_sm = 1;
+  static constexpr int tile_m = kTensorLanes, block_n = C.block_n, head_dim_v = C.head_dim_v;
+  static constexpr int output_n = output_columns(C), output_pieces = head_dim_v / output_n;
+  static constexpr int part_n = 32;  // columns of P or O that a thread computes, and then stores
+  static_assert(head_dim_v % output_n == 0 && head_dim_v <= 128);
+
+  /// Warps: a warpgroup for each softmax, from warp 0 on, one for the correction, and single ones.
+  enum : int { kCorrection = 4 * tiles, kMma = kCorrection + 4, kLoad, kEpilogue, kEmpty };
+  /// Columns of tensor memory, all of them: where S, P and O of tile 0 begin, and how far on those
+  /// of tile 1. P has columns of its own where there are enough; else it lies over S.
+  static constexpr bool p_apart = tiles * (block_n + head_dim_v + block_n / 2) <= kTensorColumns;
+  static_assert(p_apart || block_n == head_dim_v,
+                "products that share columns must be of one shape");
+  enum : int {
+    kS = 0,
+    kO = kS + tiles * block_n,
+    kP = p_apart ? kO + tiles * head_dim_v : kS + block_n / 2,
+    kNextS = block_n,
+    kNextO = head_dim_v,
+    kNextP = p_apart ? block_n / 2 : kNextS,  // of P two values share a column
+    kColumns = kTensorColumns
+  };
+  static_assert(kO + tiles * kNextO <= kColumns && kP + kNextP + block_n / 2 <= kColumns);
+
+  using TileQ = SharedTile<T, q_tile(C)>;         // (tile_m, head_dim, tiles)
+  using TileK = SharedTile<T, k_tile(C)>;         // (block_n, head_dim, stages)
+  using TileV = SharedTile<T, loaded_v_tile(C)>;  // (head_dim_v, block_n, stages)
+  using TileO = SharedTile<T, o_tile(C)>;         // (tile_m, output_n, stages)
+  using StoreO = TmaCopy<tma_boxes(o_tile(C))>;
+  static constexpr int k_bytes = tma_boxes(k_tile(C)).bytes;
+  static constexpr int v_bytes = tma_boxes(loaded_v_tile(C)).bytes;
+  // Given back by one tcgen05_commit each: they protect shared memory.
+  using RingQ = TmaPipeline<tiles, 1>;  // load to mma; a stage is a tile's
+  using Ring = TmaPipeline<C.stages, 1>;
+  // Of each tile of Q, a stage each. S is given back as P; O, as what is rescaled, or stored.
+  using Scores = TensorMemoryPipeline<1, 4>;                         // mma to softmax
+  using Outputs = TensorMemoryPipeline<1, 4>;                        // mma to correction
+  using Statistics = ThreadPipeline<1, 4, 4>;                        // softmax to correction
+  using Staged = ThreadPipeline<2, 4, 1, StageReader::async_proxy>;  // correction to epilogue
+  using Tiles = HeadTiles<C>;
+  using Work = typename Tiles::Work;
+  using Queue = TileQueue<2, 4 * tiles + 4 + 2, typename Tiles::Tile>;
+
+  using MmaS = TensorMemoryMma<tensor_memory_mma(C.dtype, C.dtype, DType::f32, tile_m, block_n)>;
+  using MmaO = TensorMemoryMma<tensor_memory_mma(C.dtype, C.dtype, DType::f32, tile_m, head_dim_v,
+                                                 Major::k, Major::mn, MmaOperands::ts)>;
+  using RowsS = TensorMemoryRows<block_n>;
+  using RowsO = TensorMemoryRows<output_n>;
+  using AccumulatorS = typename RowsS::Accumulator;              // a thread's row: (1, block_n)
+  using PartO = typename TensorMemoryRows<part_n>::Accumulator;  // (1, part_n)
+  using Softmax = OnlineSoftmax<typename AccumulatorS::Map, C.exponential, T, 1>;
+  static_assert(conflicts_of_threads<TileO, Map<Mode<Along<0, tile_m, 1>>>, 16> == 0);
+  static constexpr sim::Limits limits = {.bank_conflicts = 0};
+
+  struct SharedStorage {
+    TileQ q;
+    TileK k;
+    TileV v;
+    TileO o;
+    /// Of a row: the factor of O, or at the end the sum; and then the offset.
+    float factor[tiles][tile_m], offset[tiles][tile_m];
+    typename RingQ::Storage ring_q;
+    typename Ring::Storage ring_k, ring_v;
+    typename Scores::Storage scores[tiles];
+    typename Outputs::Storage outputs[tiles];
+    typename Statistics::Storage statistics[tiles];
+    typename Staged::Storage staged;
+    typename Queue::Storage queue;
+    TensorAddr tmem;
+
+    template <class F> void name_buffers(F&& name) {
+      name("Q", q);
+      name("K", k);
+      name("V", v);
+      name("O", o);
+      name("factor", factor);
+      name("offset", offset);
+      name("Q full", ring_q.full);
+      name("Q empty", ring_q.empty);
+      name("K full", ring_k.full);
+      name("K empty", ring_k.empty);
+      name("V full", ring_v.full);
+      name("V empty", ring_v.empty);
+      name("S0", scores[0]);
+      name("S1", scores[1]);
+      name("O0", outputs[0]);
+      name("O1", outputs[1]);
+      name("statistics 0", statistics[0]);
+      name("statistics 1", statistics[1]);
+      name("O full", staged.full);
+      name("O empty", staged.empty);
+      name("tile", queue.tile);
+      name("tile full", queue.full);
+      name("tile empty", queue.empty);
+      name("tmem", tmem);
+    }
+  };
+  static_assert(sizeof(SharedStorage) <= shared_bytes(C) && shared_bytes(C) <= 227 * 1024);
+
+  // Launched with 128 registers a thread: as many as the softmaxes take the others give.
+  static constexpr int softmax_registers = 192, correction_registers = 96, other_registers = 32;
+
+  static constexpr char const* role(int warp) {
+    constexpr char const* single[] = {"mma", "load", "epilogue", "empty"};
+    return warp < 4             ? "softmax 0"
+           : warp < kCorrection ? "softmax 1"
+           : warp < kMma        ? "correction"
+                                : single[warp - kMma];
+  }
+  TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) { return {p.ctas, 1, 1}; }
+
+  /// The handles of what the roles share. Each role has its own states of them.
+  struct Roles {
+    SharedStorage& smem;
+    TensorAddr tmem = 0;
+    RingQ ring_q{smem.ring_q};
+    Ring ring_k{smem.ring_k}, ring_v{smem.ring_v};
+    Staged staged{smem.staged};
+    Queue queue{smem.queue};
+
+    // Of tile t of Q.
+    TEGULA_DEVICE Scores scores(int t) const { return Scores(smem.scores[t]); }
+    TEGULA_DEVICE Outputs outputs(int t) const { return Outputs(smem.outputs[t]); }
+    TEGULA_DEVICE Statistics statistics(int t) const { return Statistics(smem.statistics[t]); }
+    TEGULA_DEVICE auto s() const {  // (128, block_n, tiles)
+      return tensor_memory_tiles<float, block_n, tiles, kNextS>(tmem + kS);
+    }
+    TEGULA_DEVICE auto p() const {  // (128, block_n, tiles)
+      return tensor_memory_tiles<T, block_n, tiles, 2 * kNextP>(tmem + kP);
+    }
+    TEGULA_DEVICE auto o() const {  // (128, head_dim_v, tiles)
+      return tensor_memory_tiles<float, head_dim_v, tiles, kNextO>(tmem + kO);
+    }
+  };
+
+  TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
+    int const warp = warp::shfl(warp_id(), 0);  // known to be the same in all lanes
+    Roles role{smem};
+    if (thread_idx() == 0) {
+      for (TensorMap const* const map : {&p.q, &p.k, &p.v, &p.o}) prefetch_tensor_map(*map);
+      role.ring_q.init();
+      role.ring_k.init();
+      role.ring_v.init();
+      for (int t = 0; t < tiles; ++t) {
+        role.scores(t).init();
+        role.outputs(t).init();
+        role.statistics(t).init();
+      }
+      role.staged.init();
+      role.queue.init();
+      fence_mbarrier_init();
+    }
+    SharedAddr const tmem_at = shared_address(&smem.tmem);
+    if (warp == kEmpty) {
+      tcgen05_alloc<kColumns>(tmem_at);
+      tcgen05_relinquish_alloc_permit();
+    }
+    cta::sync();  // the barriers and the address of tensor memory are known to all
+    role.tmem = ld_shared<TensorAddr>(tmem_at);
+
+    if (warp < kCorrection) {
+      setmaxnreg_inc<softmax_registers>();
+      softmax(p, role, warp / 4);
+    } else if (warp < kMma) {
+      setmaxnreg_dec<correction_registers>();
+      correct(p, role);
+    } else {
+      setmaxnreg_dec<other_registers>();
+      if (warp == kMma) multiply(p, role);
+      if (warp == kLoad && warp::elect_one()) load(p, role);
+      if (warp == kEpilogue) store(p, role);
+      warp::sync();
+    }
+    cta::sync();  // nobody uses tensor memory any more
+    // Read again, what no register held meanwhile.
+    if (thread_idx_here() / 32 == kEmpty) tcgen05_dealloc<kColumns>(ld_shared<TensorAddr>(tmem_at));
+  }
+
+ private:
+  /// One thread: takes tiles of rows, and has TMA load what they need.
+  TEGULA_DEVICE static void load(Params const& p, Roles& role) {
+    typename RingQ::State q;
+    typename Ring::State k, v;
+    auto const sQ = tensor(role.smem.q);  // (tile_m, head_dim, tiles)
+    auto const sK = tensor(role.smem.k);  // (block_n, head_dim, stages)
+    auto const sV = tensor(role.smem.v);  // (head_dim_v, block_n, stages)
+    deal_tiles<Tiles>(p, role.queue, [&](Work const& work, KeyBlocks const& blocks) {
+      HeadLoads<C> const loads{p, work};
+      auto const load_k = [&](int n) {
+        loads.keys(n, sK(_, _, k.stage), role.ring_k.acquire(k, k_bytes));
+        k.next();
+      };
+      load_k(blocks.last - 1);
+#pragma unroll 1
+      for (int t = 0; t < tiles; ++t) {
+        bool const seen = !work.blocks_of(t).empty();  // else the stage goes by empty
+        SharedAddr const full = role.ring_q.acquire(q, seen ? loads.q_bytes(p) : 0);
+        if (seen) loads.rows(t, sQ(_, _, q.stage), full);
+        q.next();
+      }
+#pragma unroll 1
+      for (int n = blocks.last - 1; n >= blocks.first; --n) {
+        if (n > blocks.first) load_k(n - 1);
+        loads.values(n, sV(_, _, v.stage), role.ring_v.acquire(v, v_bytes));
+        v.next();
+      }
+    });
+  }
+
+  /// What the thread that multiplies holds from tile to tile.
+  struct Products {
+    typename RingQ::State q;
+    typename Ring::State k, v;
+    typename Scores::State s[tiles];
+    typename Outputs::State o[tiles];
+  };
+
+  /// A warp, of which one thread multiplies.
+  TEGULA_DEVICE static void multiply(Params const& p, Roles& role) {
+    bool const leader = warp::elect_one();
+    Products products;
+    for (auto tile = role.queue.get(); Tiles::is_tile(tile); tile = role.queue.get()) {
+      Work const work{p, tile};
+      if (KeyBlocks const all = work.blocks(); leader && !all.empty())
+        multiply_tile(role, work, all, products);
+      role.queue.release();
+    }
+  }
+
+  /// All products of a tile. Those of S and O of one tile of Q alternate: S(n - 1) may lie over
+  /// P(n), which O += P(n) V, started before it by the same thread, has read by then. So what is
+  /// waited for before that product says that S may be written, too.
+  TEGULA_DEVICE static void multiply_tile(Roles& role, Work const& work, KeyBlocks const& all,
+                                          Products& own) {
+    auto const tSsQ = MmaS{}.partition_a(tensor(role.smem.q));  // (MMA_K, tiles)
+    auto const tSsK = MmaS{}.partition_b(tensor(role.smem.k));  // (MMA_K, stages)
+    auto const tOsV = MmaO{}.partition_b(tensor(role.smem.v));  // (MMA_K, stages)
+    auto const tStS = role.s();
+    auto const tOtP = role.p();
+    auto const tOtO = role.o();
+    KeyBlocks const blocks[tiles] = {work.blocks_of(0), work.blocks_of(1)};
+    auto const start_scores = [&](int t, int n) {
+      if (blocks[t].has(n)) {
+        gemm(MmaS{}, tSsQ(_, t), tSsK(_, own.k.stage), tStS(_, _, t), false);
+        role.scores(t).commit(0);
+        own.s[t].next();
+      }
+      if (n == all.first) tcgen05_commit(role.ring_q.empty(t));  // Q's last product
+    };
+    auto const start_output = [&](int t, int n) {
+      if (!blocks[t].has(n)) return;
+      role.scores(t).acquire(own.s[t]);   // P is there
+      role.outputs(t).acquire(own.o[t]);  // O is rescaled, or that of the tile before is stored
+      gemm(MmaO{}, tOtP(_, _, t), tOsV(_, own.v.stage), tOtO(_, _, t), n < blocks[t].last - 1);
+      role.outputs(t).commit(0);
+      own.o[t].next();
+    };
+    auto const give_back_k = [&] {  // when the products have read it
+      tcgen05_commit(role.ring_k.empty(own.k.stage));
+      own.k.next();
+    };
+
+    role.ring_k.wait(own.k);
+#pragma unroll
+    for (int t = 0; t < tiles; ++t) {
+      role.ring_q.wait(own.q);
+      own.q.next();
+      start_scores(t, all.last - 1);
+    }
+    give_back_k();
+#pragma unroll 1
+    for (int n = all.last - 1; n >= all.first; --n) {
+      bool const more = n > all.first;
+      if (more) role.ring_k.wait(own.k);
+      role.ring_v.wait(own.v);
+#pragma unroll
+      for (int t = 0; t < tiles; ++t) {
+        start_output(t, n);
+        if (more) start_scores(t, n - 1);
+      }
+      if (more) give_back_k();
+      tcgen05_commit(role.ring_v.empty(own.v.stage));
+      own.v.next();
+    }
+  }
+
+  /// A warpgroup: P = softmax(S) of tile t of Q, a row for each thread.
+  TEGULA_DEVICE static void softmax(Params const& p, Roles& role, int t) {
+    typename Scores::State s;
+    typename Statistics::State told;
+    auto const scores = role.scores(t);
+    auto const statistics = role.statistics(t);
+    auto const own_s = rows_of_warp(role.s()(_, _, t));  // (32, block_n)
+    auto const own_p = rows_of_warp(role.p()(_, _, t));  // (32, block_n)
+    int const row = thread_idx_here() % kWarpgroupSize;
+    SharedAddr const factor = shared_address(&role.smem.factor[t][row]),
+                     offset = shared_address(&role.smem.offset[t][row]);
+    for (auto tile = role.queue.get(); Tiles::is_tile(tile); tile = role.queue.get()) {
+      Work const work{p, tile};
+      KeyBlocks const blocks = work.blocks_of(t);
+      Softmax softmax{p.scale};
+#pragma unroll 1
+      for (int n = blocks.last - 1; n >= blocks.first; --n) {
+        AccumulatorS tSrS;  // (1, block_n)
+        scores.wait(s);
+        copy(own_s, tSrS);
+        tcgen05_wait_ld();
+        tcgen05_pin(tSrS);
+        cap_and_mask<RowsS, C.exponential, block_n>(p.mask, blocks, work.rows(t), n,
+                                                    p.softcap_scale, tSrS);
+        float scale_o;
+        softmax.follow(tSrS, 0, scale_o);
+        if (n < blocks.last - 1) {  // else there is no O
+          statistics.acquire(told);
+          st_shared(factor, scale_o);
+          statistics.commit(0);
+          told.next();
+        }
+#pragma unroll
+        for (int first = 0; first < block_n; first += part_n) {
+          softmax.template exponentiate<part_n, C.polynomials>(tSrS, 0, first);
+          copy(rounded<T>(part<1, part_n>(domain_offset(tSrS, 0, first))),
+               part<32, part_n>(domain_offset(own_p, 0, first)));
+        }
+        tcgen05_wait_st();
+        scores.release(0);  // as P
+        s.next();
+      }
+      statistics.acquire(told);
+      st_shared(factor, softmax.total(0));
+      st_shared(offset, softmax.offset[0]);
+      statistics.commit(0);
+      told.next();
+      role.queue.release();
+    }
+  }
+
+  /// What the correction holds from tile to tile.
+  struct Corrections {
+    typename Statistics::State told[tiles];
+    typename Outputs::State o[tiles];
+    typename Staged::State staged;
+  };
+
+  /// A warpgroup: O of both tiles of Q, a row of each for each thread.
+  TEGULA_DEVICE static void correct(Params const& p, Roles& role) {
+    Corrections own;
+    for (auto tile = role.queue.get(); Tiles::is_tile(tile); tile = role.queue.get()) {
+      Work const work{p, tile};
+      KeyBlocks const all = work.blocks();
+      KeyBlocks const blocks[tiles] = {work.blocks_of(0), work.blocks_of(1)};
+#pragma unroll 1
+      for (int n = all.last - 2; n >= all.first; --n) {
+#pragma unroll
+        for (int t = 0; t < tiles; ++t)
+          if (n >= blocks[t].first && n < blocks[t].last - 1) rescale(role, t, own);
+      }
+#pragma unroll
+      for (int t = 0; t < tiles; ++t) finish(p, role, work, t, !blocks[t].empty(), own);
+      role.queue.release();
+    }
+  }
+
+  /// O *= factor, before the product that adds to it; rows whose maximum has not grown have 1.
+  TEGULA_DEVICE static void rescale(Roles& role, int t, Corrections& own) {
+    int const row = thread_idx_here() % kWarpgroupSize;
+    role.statistics(t).wait(own.told[t]);
+    float const factor = ld_shared<float>(shared_address(&role.smem.factor[t][row]));
+    role.statistics(t).release(0);
+    own.told[t].next();
+    role.outputs(t).wait(own.o[t]);
+    if (warp::any(factor != 1.0f)) {
+      auto const own_o = rows_of_warp(role.o()(_, _, t));  // (32, head_dim_v)
+#pragma unroll
+      for (int first = 0; first < head_dim_v; first += part_n) {
+        auto const tOtO = part<32, part_n>(domain_offset(own_o, 0, first));  // (32, part_n)
+        PartO tOrO;                                                          // (1, part_n)
+        copy(tOtO, tOrO);
+        tcgen05_wait_ld();
+        tcgen05_pin(tOrO);
+#pragma unroll
+        for (int i = 0; i < tOrO.size; ++i) tOrO(i) *= factor;
+        copy(tOrO, tOtO);
+      }
+      tcgen05_wait_st();
+    }
+    role.outputs(t).release(0);
+    own.o[t].next();
+  }
+
+  /// O / sum, staged for the epilogue, or zeros where the rows see no key; the log-sum-exp.
+  TEGULA_DEVICE static void finish(Params const& p, Roles& role, Work const& work, int t,
+                                   bool has_keys, Corrections& own,
+                                   SourceLocation where = SourceLocation::current()) {
+    int const thread = thread_idx_here() % kWarpgroupSize;
+    auto const rows = work.rows(t);
+    int const row = rows.first + thread;
+    float const* const sink = p.out.sink == nullptr ? nullptr : p.out.sink + rows.head(row);
+    role.statistics(t).wait(own.told[t]);
+    float const sum = ld_shared<float>(shared_address(&role.smem.factor[t][thread])),
+                offset = ld_shared<float>(shared_address(&role.smem.offset[t][thread]));
+    role.statistics(t).release(0);
+    own.told[t].next();
+    RowTotal<C.exponential> const total(offset, sum, sink, 1.0f, where);
+    if (has_keys) role.outputs(t).wait(own.o[t]);
+    auto const own_o = rows_of_warp(role.o()(_, _, t));  // (32, head_dim_v)
+#pragma unroll
+    for (int piece = 0; piece < output_pieces; ++piece) {
+      Fragment<T, typename RowsO::Accumulator::Map> rounded_o;  // (1, output_n)
+#pragma unroll
+      for (int first = 0; first < output_n; first += part_n) {
+        PartO tOrO;  // (1, part_n)
+        clear(tOrO);
+        if (has_keys) {
+          copy(part<32, part_n>(domain_offset(own_o, 0, piece * output_n + first)), tOrO);
+          tcgen05_wait_ld();
+          tcgen05_pin(tOrO);
+        }
+#pragma unroll
+        for (int i = 0; i < part_n; ++i) tOrO(i) *= total.factor;
+        auto const values = rounded<T>(tOrO);
+#pragma unroll
+        for (int i = 0; i < part_n; i += 2) rounded_o.word(first + i) = values.reg(i / 2, where);
+      }
+      if (has_keys && piece == output_pieces - 1) {
+        role.outputs(t).release(0);
+        own.o[t].next();
+      }
+      role.staged.acquire(own.staged);
+      copy(rounded_o, RowsO{thread}.partition_c(tensor(role.smem.o)(_, _, own.staged.stage)));
+      role.staged.commit(own.staged.stage);
+      own.staged.next();
+    }
+    if (p.out.lse != nullptr && rows.has(p.out, row, where))
+      st_global(p.out.lse + rows.lse_offset(p.out, row), total.log_sum_exp(), where);
+  }
+
+  /// A warp, of which one thread has TMA store O, piece by piece.
+  TEGULA_DEVICE static void store(Params const& p, Roles& role) {
+    bool const leader = warp::elect_one();
+    typename Staged::State staged;
+    auto const sO = tensor(role.smem.o);  // (tile_m, output_n, stages)
+    for (auto tile = role.queue.get(); Tiles::is_tile(tile); tile = role.queue.get()) {
+      RowBlock const at = Work{p, tile}.at();
+      auto const mO = tma_tensor<1, 0, 2, 3>(p.o)(_, _, at.head, at.batch);
+      auto const gO = local_tile<tile_m, output_n>(mO, _, _);  // (tile_m, output_n, rows, columns)
+#pragma unroll 1
+      for (int i = 0; i < tiles * output_pieces; ++i) {
+        int const t = i / output_pieces, piece = i % output_pieces;
+        role.staged.wait(staged);
+        if (leader) {
+          copy(StoreO{}, sO(_, _, staged.stage), gO(_, _, tiles * at.block + t, piece));
+          bulk_commit_group();
+          bulk_wait_group_read<0>();
+        }
+        role.staged.release(staged.stage);
+        staged.next();
+      }
+      role.queue.release();
+    }
+  }
+};
+
+}  // namespace tegula

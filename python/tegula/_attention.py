@@ -1,0 +1,288 @@
+"""The C interface's attention, made of operands that lie anywhere: NumPy's arrays, PyTorch's tensors."""
+
+from __future__ import annotations
+
+import ctypes
+import operator
+from ctypes import byref, c_float, c_int32, c_int64
+from typing import Any, NamedTuple
+
+from ._library import LEFT_OUT, AttentionArguments, TokenStrides, check, library
+from ._problems import CODES, Operand, real
+from .errors import ArgumentError
+from .machine import Machine
+
+# Arguments that are arrays: of elements, of factors in f32, and of int32.
+ELEMENTS = ("q", "k", "v")
+DESCALES = ("q_descale", "k_descale", "v_descale")
+FACTORS = ("sink", *DESCALES)
+INTEGERS = ("cu_seqlens_q", "cu_seqlens_k", "seqused_k", "page_table")
+ARRAYS = (*ELEMENTS, *FACTORS, *INTEGERS)
+# Rows of the heads that share keys, above which the keys of a tile are never computed in parts.
+_FEW_ROWS = 128
+
+
+class Options(NamedTuple):
+    """The other arguments, as tegula.attention has them."""
+
+    causal: bool = False
+    scale: float | None = None
+    window: tuple[int | None, int | None] = (None, None)
+    softcap: float = 0.0
+    max_seqlen_q: int | None = None
+    max_seqlen_k: int | None = None
+    splits: int | None = None
+    out_dtype: str | None = None
+
+
+def _check_tokens(operand: Operand) -> None:
+    """Refuses what is no tensor of tokens, or one whose head dimension is not contiguous."""
+    name, shape = operand.name, operand.shape
+    if len(shape) not in (3, 4):
+        raise ArgumentError(
+            f"attention: {name} has the shape {shape}; (batch, seq, heads, head_dim) or (seq, heads, head_dim) is needed."
+        )
+    if 0 in shape:
+        raise ArgumentError(f"attention: {name} has the shape {shape}; an empty problem has no result.")
+    if operand.strides[-1] != 1:
+        raise ArgumentError(
+            f"attention: {name} has a stride of {operand.strides[-1]} elements along the head dimension, which must be "
+            f"contiguous: use {operand.remedy}."
+        )
+
+
+def _strides(operand: Operand) -> Any:
+    """A pointer to the strides of (batch, seq, head); of tokens without a batch its stride counts for nothing."""
+    strides = operand.strides
+    if len(strides) == 3:
+        strides = (operand.shape[0] * strides[0], *strides)
+    return ctypes.pointer(TokenStrides(*strides[:3]))
+
+
+def _of_rank(operand: Operand, rank: int, form: str) -> None:
+    if len(operand.shape) != rank:
+        raise ArgumentError(f"attention: {operand.name} has the shape {operand.shape}; {form} is needed.")
+
+
+def _window(window: Any) -> list[int]:
+    """(left, right), of which None is all keys."""
+    try:
+        left, right = window
+        limits = [LEFT_OUT if limit is None else operator.index(limit) for limit in (left, right)]
+    except (TypeError, ValueError):
+        raise ArgumentError(f"attention: window is {window!r}; it must be a pair of integers or None.") from None
+    for limit in limits:
+        if limit != LEFT_OUT and not 0 <= limit < 2**62:
+            raise ArgumentError(f"attention: window is {window!r}; its limits must be from 0 to 2^62, or None.")
+    return limits
+
+
+def _count(name: str, value: Any, otherwise: int) -> int:
+    """A positive integer, or what it is where it is left out."""
+    if value is None:
+        return otherwise
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"attention: {name} is {value!r}; it must be an integer.") from None
+    if not 1 <= number < 2**31:
+        raise ArgumentError(f"attention: {name} is {number}; it must be from 1 to 2^31 - 1.")
+    return number
+
+
+def _integers(operand: Operand, shape: tuple[int, ...]) -> int:
+    """The address of contiguous int32 values of that shape."""
+    if operand.type != "i32" or operand.shape != shape or (operand.strides and operand.strides[-1] != 1):
+        raise ArgumentError(
+            f"attention: {operand.name} is of {operand.type} and has the shape {operand.shape}; contiguous int32 of the "
+            f"shape {shape} is needed."
+        )
+    return operand.address
+
+
+def _values(operand: Operand) -> list[int]:
+    """What contiguous integers in the host's memory hold."""
+    return list((c_int32 * operand.shape[0]).from_address(operand.address))
+
+
+def _check_bounds(operand: Operand, tokens: int, most: int) -> None:
+    of = _values(operand)
+    if of[0] != 0 or of[-1] > tokens or of != sorted(of):
+        raise ArgumentError(f"attention: {operand.name} is {of}; it must rise from 0 to at most the {tokens} tokens.")
+    longest = max(end - begin for begin, end in zip(of, of[1:]))
+    if longest > most:
+        name = operand.name.replace("cu_seqlens", "max_seqlen")
+        raise ArgumentError(f"attention: {name} is {most}, and a sequence of {operand.name} has {longest} tokens; it must be as many.")
+
+
+class Attention:
+    """O = softmax(scale Q K^T) V for each batch and head, all but O's memory.
+
+    `operands` are those of ARRAYS that are given; `on_host` says that what they hold can be read now.
+    """
+
+    shape: tuple[int, ...]  # of O
+    lse_shape: tuple[int, ...]
+    out_type: str
+    may_split: bool  # whether a workspace might be of use
+
+    def __init__(self, operands: dict[str, Operand], options: Options, *, on_host: bool) -> None:
+        """Raises ArgumentError."""
+        q, k, v = (operands[name] for name in ELEMENTS)
+        if type(options.causal).__name__ not in ("bool", "bool_"):
+            raise ArgumentError(f"attention: causal is {options.causal!r}; it must be True or False.")
+        if not q.type == k.type == v.type:
+            raise ArgumentError(f"attention: q, k and v are of {q.type}, {k.type} and {v.type}; they must have one type.")
+        self._arguments = a = AttentionArguments()
+        library.tegula_attention_arguments_init(byref(a), ctypes.sizeof(a))
+        self._given = operands
+        for x in (q, k, v):
+            _check_tokens(x)
+        self._shapes(options)
+        self._lengths(on_host)
+        self.out_type = self._out_type(options.out_dtype)
+        a.dtype, a.causal, a.out = CODES[q.type], int(options.causal), CODES[self.out_type]
+        a.q, a.k, a.v = q.address, k.address, v.address
+        a.q_stride, a.k_stride, a.v_stride = _strides(q), _strides(k), _strides(v)
+        if options.scale is not None:
+            a.scale = ctypes.pointer(c_float(real("attention", "scale", options.scale)))
+        a.window_left, a.window_right = _window(options.window)
+        a.softcap = real("attention", "softcap", options.softcap)
+        self._factors()
+        a.splits = LEFT_OUT if options.splits is None else _count("splits", options.splits, 1)
+        few = a.seq_q * (a.heads // max(a.kv_heads, 1)) <= _FEW_ROWS
+        own = any(name in operands for name in INTEGERS)
+        self.may_split = a.splits != 1 and q.type != "e4m3" and (few or own)
+
+    def _shapes(self, options: Options) -> None:
+        """Extents, from the forms that lengths and pages give to q, k and v."""
+        a, given = self._arguments, self._given
+        q, k, v = (given[name] for name in ELEMENTS)
+        packed_q, packed_k, paged = "cu_seqlens_q" in given, "cu_seqlens_k" in given, "page_table" in given
+        if packed_k and paged:
+            raise ArgumentError(
+                "attention: cu_seqlens_k and page_table are both given; of paged keys seqused_k says how many there are."
+            )
+        if packed_q:
+            _of_rank(q, 3, "(tokens, heads, head_dim), as cu_seqlens_q packs it,")
+        if packed_k or paged or packed_q:
+            form = "(tokens, heads, head_dim), as cu_seqlens_k packs it," if packed_k else (
+                "(pages, page_size, heads, head_dim)" if paged else "(batch, seq, heads, head_dim)"
+            )
+            _of_rank(k, 3 if packed_k else 4, form)
+            _of_rank(v, 3 if packed_k else 4, form)
+            if not packed_q:
+                _of_rank(q, 4, "(batch, seq, heads, head_dim)")
+        elif not len(q.shape) == len(k.shape) == len(v.shape):
+            raise ArgumentError(
+                f"attention: q, k and v have the shapes {q.shape}, {k.shape} and {v.shape}; all or none must have a batch."
+            )
+        if k.shape[:-1] != v.shape[:-1]:
+            raise ArgumentError(
+                f"attention: k has the shape {k.shape}, and v {v.shape}; all but the head dimension must be the same."
+            )
+        batch = q.shape[0] if len(q.shape) == 4 else 1
+        if packed_q:
+            batch = max(given["cu_seqlens_q"].shape[0] - 1, 0) if given["cu_seqlens_q"].shape else 0
+        of_k = k.shape[0] if len(k.shape) == 4 and not paged else batch
+        if of_k != batch or k.shape[-1] != q.shape[-1]:
+            raise ArgumentError(
+                f"attention: q has the shape {q.shape}, and k {k.shape}; batch and head_dim must be the same."
+            )
+        a.batch, a.heads, a.kv_heads = batch, q.shape[-2], k.shape[-2]
+        a.head_dim, a.head_dim_v = q.shape[-1], v.shape[-1]
+        room = k.shape[-3]
+        if paged:
+            table = given["page_table"]
+            _of_rank(table, 2, "(batch, pages of a sequence)")
+            room *= table.shape[1]
+        a.seq_q = _count("max_seqlen_q", options.max_seqlen_q, q.shape[-3])
+        a.seq_k = _count("max_seqlen_k", options.max_seqlen_k, room)
+        if not packed_q and a.seq_q != q.shape[-3]:
+            raise ArgumentError(f"attention: max_seqlen_q is {a.seq_q}, and q has {q.shape[-3]} tokens; it is for cu_seqlens_q.")
+        if not packed_k and a.seq_k > room:
+            raise ArgumentError(f"attention: max_seqlen_k is {a.seq_k}; it must be at most {room}, the keys that there is room for.")
+        self.shape = (*q.shape[:-1], v.shape[-1])
+        of_batch = (batch,) if len(q.shape) == 4 else ()
+        self.lse_shape = (*of_batch, q.shape[-2], q.shape[-3])
+        if packed_q:
+            a.total_q = q.shape[0]
+        if packed_k:
+            a.total_k = k.shape[0]
+        if "seqused_k" not in given and not packed_k and a.seq_k != room:
+            raise ArgumentError(f"attention: max_seqlen_k is {a.seq_k}, and k has {room} keys; it is for cu_seqlens_k or seqused_k.")
+
+    def _lengths(self, on_host: bool) -> None:
+        a, given = self._arguments, self._given
+        for name, tokens, most in (("cu_seqlens_q", a.total_q, a.seq_q), ("cu_seqlens_k", a.total_k, a.seq_k)):
+            if name in given:
+                setattr(a, name, _integers(given[name], (a.batch + 1,)))
+                if on_host:
+                    _check_bounds(given[name], tokens, most)
+        if "seqused_k" in given:
+            a.seqused_k = _integers(given["seqused_k"], (a.batch,))
+            lengths = _values(given["seqused_k"]) if on_host else []
+            if any(not 0 <= length <= a.seq_k for length in lengths):
+                raise ArgumentError(f"attention: seqused_k is {lengths}; its lengths must be from 0 to {a.seq_k}.")
+        if "page_table" in given:
+            table, k = given["page_table"], given["k"]
+            a.page_table = _integers(table, (a.batch, table.shape[1]))
+            a.page_table_stride = table.strides[0]
+            a.pages, a.page_size = k.shape[:2]
+
+    def _factors(self) -> None:
+        a, given = self._arguments, self._given
+        if "sink" in given:
+            sink = given["sink"]
+            if sink.type != "f32" or sink.shape != (a.heads,) or sink.strides != (1,):
+                raise ArgumentError(
+                    f"attention: sink is of {sink.type} and has the shape {sink.shape}; {a.heads} contiguous values of "
+                    "f32 are needed, one for each head."
+                )
+            a.sink = sink.address
+        strides: dict[str, tuple[int, ...]] = {}
+        for name in DESCALES:
+            if name not in given:
+                continue
+            factor = given[name]
+            if factor.type != "f32" or factor.shape not in ((), (1,), (a.batch, a.kv_heads)):
+                raise ArgumentError(
+                    f"attention: {name} is of {factor.type} and has the shape {factor.shape}; one f32, or an f32 for each "
+                    f"batch and head of k, {(a.batch, a.kv_heads)}, is needed."
+                )
+            setattr(a, name, factor.address)
+            strides[name] = factor.strides if len(factor.shape) == 2 else (0, 0)
+        if len(set(strides.values())) > 1:
+            raise ArgumentError(f"attention: the strides are {strides}; all descales must have the same.")
+        for of_all in strides.values():
+            a.descale_batch_stride, a.descale_head_stride = of_all
+
+    def _out_type(self, said: str | None) -> str:
+        own = self._given["q"].type
+        if said is not None and said not in ("f16", "bf16"):
+            raise ArgumentError(f"attention: out_dtype is {said!r}; it must be 'f16' or 'bf16'.")
+        return said or ("bf16" if own == "e4m3" else own)
+
+    def into(self, o: Operand, lse: int | None) -> AttentionArguments:
+        """The arguments with O's memory, and the address of f32 for `lse_shape`."""
+        if o.type != self.out_type:
+            raise ArgumentError(f"attention: {o.name} has elements of {o.type}, and the result's are {self.out_type}.")
+        if o.shape != self.shape:
+            raise ArgumentError(f"attention: {o.name} has the shape {o.shape}, and the result's is {self.shape}.")
+        _check_tokens(o)
+        a = self._arguments
+        a.o, a.lse = o.address, lse
+        a.o_stride = _strides(o)
+        return a
+
+    def workspace_bytes(self, machine: Machine) -> int:
+        """How large a workspace is of use. After `into`."""
+        if not self.may_split:
+            return 0
+        needed = c_int64()
+        check(library.tegula_attention_workspace(machine._handle, byref(self._arguments), byref(needed)))
+        return needed.value
+
+    def work_in(self, address: int, bytes: int) -> None:
+        """Gives it a workspace, aligned to 16 bytes."""
+        self._arguments.workspace, self._arguments.workspace_bytes = address, bytes

@@ -1,0 +1,295 @@
+"""torch.ops.tegula.*: the kernels as PyTorch's operators, with what a compiler is told of their results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from . import _attention, _problems
+from ._gpu_arrays import gpu_machine
+from ._library import library
+from .errors import ArgumentError
+from .machine import Machine, default_machine
+
+_TYPES = {
+    torch.float16: "f16",
+    torch.bfloat16: "bf16",
+    torch.float32: "f32",
+    torch.float8_e4m3fn: "e4m3",
+    torch.float8_e5m2: "e5m2",
+}
+_INTEGERS = {torch.int32: "i32"}
+TORCH = {name: dtype for dtype, name in _TYPES.items()}
+
+
+def operands_of(
+    operation: str, tensors: dict[str, Tensor | None], integers: Collection[str] = ()
+) -> tuple[dict[str, _problems.Operand], torch.device]:
+    """The tensors that are given, as operands, and the device that they share; `integers` names those of int32.
+    Raises ArgumentError."""
+    operands: dict[str, _problems.Operand] = {}
+    device, of = torch.device("cpu"), ""
+    for name, x in tensors.items():
+        if x is None:
+            continue
+        if not isinstance(x, Tensor):
+            raise ArgumentError(f"{operation}: {name} is {type(x).__name__}; a torch.Tensor is needed.")
+        if x.layout != torch.strided:
+            raise ArgumentError(f"{operation}: {name} is {x.layout}; a strided tensor is needed.")
+        if x.device.type not in ("cpu", "cuda"):
+            raise ArgumentError(f"{operation}: {name} is on {x.device}; tensors of a CPU or of CUDA are computed.")
+        if of and x.device != device:
+            raise ArgumentError(f"{operation}: {of} is on {device}, and {name} on {x.device}; they must share a device.")
+        types = _INTEGERS if name in integers else _TYPES
+        if x.dtype not in types:
+            known = ", ".join(str(dtype).removeprefix("torch.") for dtype in types)
+            raise ArgumentError(f"{operation}: {name} is of {x.dtype}; {known} are computed.")
+        if x.numel() and x.data_ptr() == 0:
+            raise ArgumentError(f"{operation}: {name} has no memory: its storage was freed.")
+        device, of = x.device, name
+        shape = tuple(x.shape)
+        strides = _problems.normalised(shape, x.stride())
+        operands[name] = _problems.Operand(name, types[x.dtype], x.data_ptr(), shape, strides, f"{name}.contiguous()")
+    return operands, device
+
+
+def machine_of(device: torch.device) -> Machine:
+    """Where the tensors of a device are computed."""
+    if device.type == "cpu":
+        return default_machine()
+    return gpu_machine(torch.cuda.current_device() if device.index is None else device.index)
+
+
+def launch(function: Any, device: torch.device, arguments: Any) -> None:
+    """Runs a problem where its tensors are."""
+    machine = machine_of(device)
+    if device.type == "cpu":
+        _problems.launch(function, machine, arguments, None, False)
+        return
+    with torch.cuda.device(device):
+        _problems.launch(function, machine, arguments, torch.cuda.current_stream(device).cuda_stream, False)
+
+
+class _Plan(NamedTuple):
+    """What was worked out for operands of one form, whatever their addresses."""
+
+    arguments: Any  # the C interface's; they keep what they point to
+    shapes: list[tuple[tuple[int, ...], torch.dtype]]  # of the results
+    workspace_bytes: int
+
+
+_plans: dict[Any, _Plan] = {}
+_MOST_PLANS = 4096
+
+
+def _form(tensors: dict[str, Tensor | None], *options: Any) -> Any:
+    """What a plan follows from; None where a tensor has no strides or no memory, which is for the plan to refuse."""
+    form: list[Any] = list(options)
+    for x in tensors.values():
+        if x is None:
+            form.append(None)
+        elif not isinstance(x, Tensor) or x.layout != torch.strided or x.data_ptr() == 0:
+            return None
+        else:
+            form += (x.shape, x.stride(), x.dtype, x.device)
+    return tuple(form)
+
+
+def _keep(form: Any, plan: _Plan) -> _Plan:
+    if form is not None:
+        if len(_plans) >= _MOST_PLANS:
+            _plans.clear()
+        _plans[form] = plan
+    return plan
+
+
+def _run(function: Any, plan: _Plan, device: torch.device, tensors: dict[str, Tensor | None], results: dict[str, Tensor]) -> None:
+    """Launches it with the tensors' addresses."""
+    arguments = type(plan.arguments).from_buffer_copy(plan.arguments)
+    for name, x in (*tensors.items(), *results.items()):
+        if x is not None:
+            setattr(arguments, name, x.data_ptr())
+    if plan.workspace_bytes:
+        workspace = torch.empty(plan.workspace_bytes + 15, dtype=torch.uint8, device=device)
+        arguments.workspace = (workspace.data_ptr() + 15) // 16 * 16
+        arguments.workspace_bytes = plan.workspace_bytes
+    launch(function, device, arguments)
+
+
+def _gemm(
+    a: Tensor,
+    b: Tensor,
+    c: Tensor | None,
+    bias: Tensor | None,
+    alpha: float,
+    beta: float,
+    activation: str,
+    out_dtype: torch.dtype | None,
+) -> Tensor:
+    tensors = {"a": a, "b": b, "c": c, "bias": bias}
+    form = _form(tensors, "gemm", alpha, beta, activation, out_dtype)
+    plan = _plans.get(form)
+    if plan is None:
+        plan = _keep(form, _gemm_plan(tensors, alpha, beta, activation, out_dtype))
+    ((shape, dtype),) = plan.shapes
+    out = torch.empty(shape, dtype=dtype, device=a.device)
+    _run(library.tegula_gemm, plan, a.device, tensors, {"d": out})
+    return out
+
+
+def _gemm_plan(
+    tensors: dict[str, Tensor | None], alpha: float, beta: float, activation: str, out_dtype: torch.dtype | None
+) -> _Plan:
+    """Raises ArgumentError."""
+    operands, device = operands_of("gemm", tensors)
+    problem = _problems.Gemm(
+        operands["a"],
+        operands["b"],
+        c=operands.get("c"),
+        bias=operands.get("bias"),
+        alpha=alpha,
+        beta=beta,
+        activation=activation,
+        out_dtype=None if out_dtype is None else _TYPES.get(out_dtype, str(out_dtype)),
+    )
+    form = problem.shape, TORCH[problem.out_type]
+    out = torch.empty(form[0], dtype=form[1], device=device)
+    result, _ = operands_of("gemm", {"out": out})
+    return _Plan(problem.into(result["out"]), [form], 0)
+
+
+def _gemm_shape(a: Tensor, b: Tensor) -> list[int]:
+    batches = [x.shape[0] for x in (a, b) if x.dim() == 3]
+    return [*([next((n for n in batches if n != 1), 1)] if batches else []), a.shape[-2], b.shape[-1]]
+
+
+def _gemm_type(a: Tensor, out_dtype: torch.dtype | None) -> torch.dtype:
+    eight_bits = a.dtype in (torch.float8_e4m3fn, torch.float8_e5m2)
+    return out_dtype or (torch.bfloat16 if eight_bits else a.dtype)
+
+
+def _gemm_result(
+    a: Tensor,
+    b: Tensor,
+    c: Tensor | None,
+    bias: Tensor | None,
+    alpha: float,
+    beta: float,
+    activation: str,
+    out_dtype: torch.dtype | None,
+) -> Tensor:
+    return a.new_empty(_gemm_shape(a, b), dtype=_gemm_type(a, out_dtype))
+
+
+def _attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    sink: Tensor | None,
+    causal: bool,
+    scale: float | None,
+    window_left: int | None,
+    window_right: int | None,
+    softcap: float,
+    cu_seqlens_q: Tensor | None = None,
+    cu_seqlens_k: Tensor | None = None,
+    max_seqlen_q: int | None = None,
+    max_seqlen_k: int | None = None,
+    seqused_k: Tensor | None = None,
+    page_table: Tensor | None = None,
+    splits: int | None = None,
+    q_descale: Tensor | None = None,
+    k_descale: Tensor | None = None,
+    v_descale: Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+) -> tuple[Tensor, Tensor]:
+    arrays: dict[str, Tensor | None] = {"q": q, "k": k, "v": v, "sink": sink, "q_descale": q_descale, "k_descale": k_descale, "v_descale": v_descale}
+    arrays |= {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k, "seqused_k": seqused_k, "page_table": page_table}
+    options = _attention.Options(
+        causal=causal,
+        scale=scale,
+        window=(window_left, window_right),
+        softcap=softcap,
+        max_seqlen_q=max_seqlen_q,
+        max_seqlen_k=max_seqlen_k,
+        splits=splits,
+        out_dtype=None if out_dtype is None else _TYPES.get(out_dtype, str(out_dtype)),
+    )
+    # What lengths in the host's memory hold is checked at each call.
+    checks = q.device.type == "cpu" and any(arrays[name] is not None for name in _attention.INTEGERS)
+    form = None if checks else _form(arrays, "attention", *options)
+    plan = _plans.get(form)
+    if plan is None:
+        plan = _keep(form, _attention_plan(arrays, options))
+    (shape, dtype), (lse_shape, _) = plan.shapes
+    # Tokens that are no sequence's: zeros, of a log-sum-exp of nothing.
+    out = (torch.empty if cu_seqlens_q is None else torch.zeros)(shape, dtype=dtype, device=q.device)
+    lse = torch.empty(lse_shape, dtype=torch.float32, device=q.device)
+    if cu_seqlens_q is not None:
+        lse.fill_(-torch.inf)
+    _run(library.tegula_attention, plan, q.device, arrays, {"o": out, "lse": lse})
+    return out, lse if q.dim() == 4 or cu_seqlens_q is not None else lse[None]
+
+
+def _attention_plan(arrays: dict[str, Tensor | None], options: _attention.Options) -> _Plan:
+    """Raises ArgumentError."""
+    operands, device = operands_of("attention", arrays, _attention.INTEGERS)
+    problem = _attention.Attention(operands, options, on_host=device.type == "cpu")
+    form = problem.shape, TORCH[problem.out_type]
+    out = torch.empty(form[0], dtype=form[1], device=device)
+    lse = torch.empty(problem.lse_shape, dtype=torch.float32, device=device)
+    result, _ = operands_of("attention", {"out": out})
+    arguments = problem.into(result["out"], lse.data_ptr())
+    needed = problem.workspace_bytes(machine_of(device)) if problem.may_split else 0
+    return _Plan(arguments, [form, (problem.lse_shape, torch.float32)], needed)
+
+
+def _attention_results(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    sink: Tensor | None,
+    causal: bool,
+    scale: float | None,
+    window_left: int | None,
+    window_right: int | None,
+    softcap: float,
+    cu_seqlens_q: Tensor | None = None,
+    cu_seqlens_k: Tensor | None = None,
+    max_seqlen_q: int | None = None,
+    max_seqlen_k: int | None = None,
+    seqused_k: Tensor | None = None,
+    page_table: Tensor | None = None,
+    splits: int | None = None,
+    q_descale: Tensor | None = None,
+    k_descale: Tensor | None = None,
+    v_descale: Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+) -> tuple[Tensor, Tensor]:
+    tokens, heads = q.shape[-3], q.shape[-2]
+    of_lse = (heads, tokens) if cu_seqlens_q is not None else (q.shape[0] if q.dim() == 4 else 1, heads, tokens)
+    dtype = out_dtype or (torch.bfloat16 if q.dtype == torch.float8_e4m3fn else q.dtype)
+    return q.new_empty([*q.shape[:-1], v.shape[-1]], dtype=dtype), q.new_empty(of_lse, dtype=torch.float32)
+
+
+# torch.library.custom_op would do the same by decorators, and import torch._dynamo at the first call: seconds.
+_library = torch.library.Library("tegula", "DEF")
+
+
+def _define(name: str, function: Callable[..., Any], results: Callable[..., Any]) -> None:
+    """An operator, what a compiler is told of its results, and its backward pass, which is an error."""
+
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        raise RuntimeError(f"tegula::{name} has no backward kernel; call it under torch.no_grad().")
+
+    _library.define(name + torch.library.infer_schema(function, mutates_args=()))
+    _library.impl(name, function, "CompositeExplicitAutograd")
+    torch.library.register_fake(f"tegula::{name}", results, lib=_library)
+    torch.library.register_autograd(f"tegula::{name}", backward, lib=_library)
+
+
+_define("gemm", _gemm, _gemm_result)
+_define("attention", _attend, _attention_results)

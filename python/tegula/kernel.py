@@ -1,0 +1,185 @@
+"""Kernels of one's own: structs of C++ written with the library, launched on arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import operator
+import os
+import pathlib
+from ctypes import byref, c_void_p
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._gpu_arrays import GpuOperand, current_stream, gpu_machine, is_on_gpu, memory_on_gpu
+from ._library import KernelArray, KernelSource, check, library
+from .errors import ArgumentError
+from .machine import Machine, Report, default_machine
+
+
+class _Array(NamedTuple):
+    address: int
+    bytes: int
+    is_constant: bool
+
+
+def _host_array(what: str, array: np.ndarray[Any, Any]) -> _Array:
+    if not (array.flags.c_contiguous or array.flags.f_contiguous):
+        raise ArgumentError(f"{what} is an array with gaps; a contiguous one is needed: use np.ascontiguousarray.")
+    return _Array(array.ctypes.data, array.nbytes, not array.flags.writeable)
+
+
+class _Params:
+    """Arguments as the members of a C++ struct, one after the other, each at a multiple of its size."""
+
+    def __init__(self, name: str, arguments: tuple[Any, ...]) -> None:
+        self.bytes = bytearray()
+        self.arrays: list[tuple[int, _Array]] = []  # with the offsets of their pointers
+        self.on_gpu: list[GpuOperand] = []
+        largest = 1
+        for number, argument in enumerate(arguments):
+            member = self._member(f"{name}: argument {number}", argument)
+            self.bytes += bytes(-len(self.bytes) % len(member))
+            if isinstance(argument, np.ndarray):
+                self.arrays.append((len(self.bytes), _host_array(f"{name}: argument {number}", argument)))
+            self.bytes += member
+            largest = max(largest, len(member))
+        self.bytes += bytes(-len(self.bytes) % largest)
+
+    def _member(self, what: str, argument: Any) -> bytes:
+        if isinstance(argument, np.ndarray):
+            return bytes(c_void_p(argument.ctypes.data))
+        if isinstance(argument, (bool, np.bool_)):
+            return bytes(ctypes.c_bool(bool(argument)))
+        if isinstance(argument, np.generic):
+            return argument.tobytes()
+        if isinstance(argument, ctypes._SimpleCData):
+            return bytes(argument)
+        if isinstance(argument, int):
+            if not -(2**31) <= argument < 2**31:
+                raise ArgumentError(f"{what} is {argument}, which no int holds; say np.int64 for a member of 64 bits.")
+            return bytes(ctypes.c_int32(argument))
+        if isinstance(argument, float):
+            return bytes(ctypes.c_float(argument))
+        if is_on_gpu(argument):
+            operand = memory_on_gpu(what, argument)
+            self.on_gpu.append(operand)
+            return bytes(c_void_p(operand.operand.address))
+        raise ArgumentError(
+            f"{what} is {type(argument).__name__}; an array, a bool, an int (int), a float (float) or a scalar of NumPy "
+            "or ctypes is needed."
+        )
+
+
+def _grid(name: str, grid: Any) -> Any:
+    extents = grid if isinstance(grid, (tuple, list)) else (grid,)
+    try:
+        extents = [operator.index(extent) for extent in extents]
+    except TypeError:
+        raise ArgumentError(f"{name}: grid is {grid!r}; it must be one to three integers.") from None
+    if not 1 <= len(extents) <= 3 or not all(1 <= extent < 2**31 for extent in extents):
+        raise ArgumentError(f"{name}: grid is {grid!r}; it must be one to three integers from 1 to 2^31 - 1.")
+    return (ctypes.c_int32 * 3)(*extents, *[1] * (3 - len(extents)))
+
+
+class Kernel:
+    """The struct `name` of a C++ source, which is written with the library, as a function of arrays and scalars.
+
+    `source` is the text, where it has more than one line, else a file's path. `include`: folders that its own includes
+    are looked for in; a file's own is one. It is compiled when it is first launched on a kind of machine, and kept on
+    disk: for a GPU by NVRTC, for a simulated machine by this machine's C++ compiler (TEGULA_CXX, or c++, g++, clang++).
+
+    kernel(grid, *arguments) launches it. `grid`: CTAs along x, y and z. The arguments are the members of its Params in
+    order: arrays for pointers, int for an int, float for a float, bool, and NumPy's scalars for other types
+    (np.int64(n)). NumPy's arrays, contiguous, are computed on the simulated machine and written back, but those that
+    are read-only; arrays of a GPU there, on the current stream or `stream`. With `report` it returns the checker's
+    Report, without which findings are a FindingError. Raises ArgumentError, and DeviceError, with the compiler's first
+    error where it does not compile and with what to install where there is no compiler.
+    """
+
+    def __init__(self, source: str | os.PathLike[str], name: str, *, include: tuple[str | os.PathLike[str], ...] = ()) -> None:
+        if not isinstance(name, str) or not all(part.isidentifier() for part in name.split("::")):
+            raise ArgumentError(f"Kernel: name is {name!r}; it must be a struct's name.")
+        folders = [os.fspath(folder) for folder in include]
+        self.name, self._file = name, f"{name}.cpp"
+        if isinstance(source, str) and "\n" in source:
+            self._text = source
+        else:
+            try:
+                path = pathlib.Path(source)
+                self._text = path.read_text(encoding="utf-8")
+            except (OSError, TypeError, UnicodeDecodeError) as error:
+                raise ArgumentError(f"Kernel: source is {source!r}, which cannot be read ({error}); text or a path is needed.") from None
+            self._file = path.name
+            folders.insert(0, str(path.parent.absolute()))
+        if "\0" in self._text:
+            raise ArgumentError("Kernel: source holds a zero; it must be text.")
+        self._include = [os.fsencode(folder) for folder in folders]
+        self._made: dict[Machine, c_void_p] = {}
+
+    def __repr__(self) -> str:
+        return f"<tegula.Kernel: {self.name}>"
+
+    def __del__(self) -> None:
+        for handle in getattr(self, "_made", {}).values():
+            if library is not None:
+                library.tegula_kernel_free(handle)
+
+    def _on(self, machine: Machine) -> c_void_p:
+        """The kernel compiled for a machine."""
+        handle = self._made.get(machine)
+        if handle is None:
+            source = KernelSource()
+            library.tegula_kernel_source_init(byref(source), ctypes.sizeof(source))
+            source.text, source.type, source.file = self._text.encode(), self.name.encode(), os.fsencode(self._file)
+            source.include = (ctypes.c_char_p * max(len(self._include), 1))(*self._include)
+            source.include_count = len(self._include)
+            handle = c_void_p()
+            check(library.tegula_kernel_create(machine._handle, byref(source), byref(handle)))
+            self._made[machine] = handle
+        return handle
+
+    def compile(self, machine: Machine | None = None) -> None:
+        """Compiles it for a machine, the simulated one where it is left out, ahead of its first launch."""
+        self._on(default_machine() if machine is None else machine)
+
+    def _machine(self, params: _Params, machine: Machine | None) -> Machine:
+        """Where the arguments are computed."""
+        devices = {operand.device for operand in params.on_gpu}
+        if len(devices) > 1 or (devices and params.arrays):
+            raise ArgumentError(f"{self.name}: the arrays are on more than one device; they must share one.")
+        own = gpu_machine(devices.pop()) if devices else default_machine()
+        if machine is None:
+            return own
+        if not isinstance(machine, Machine):
+            raise ArgumentError(f"{self.name}: machine is {type(machine).__name__}; a tegula.Machine is needed.")
+        if (params.arrays or params.on_gpu) and machine.is_simulated != own.is_simulated:
+            raise ArgumentError(f"{self.name}: the arrays are on {own.name}, and machine is {machine.name}.")
+        return machine
+
+    def __call__(
+        self, grid: Any, *arguments: Any, machine: Machine | None = None, stream: int | None = None, report: bool = False
+    ) -> Report | None:
+        extents, params = _grid(self.name, grid), _Params(self.name, arguments)
+        on = self._machine(params, machine)
+        if report and not on.is_simulated:
+            raise ArgumentError(f"{self.name}: report is True, and a GPU makes none; the simulated machine does, of NumPy arrays.")
+        handle = self._on(on)
+        needed = int(library.tegula_kernel_params_bytes(handle))
+        if len(params.bytes) != max(needed, 0) and not (needed == 1 and not arguments):
+            raise ArgumentError(
+                f"{self.name}: the {len(arguments)} arguments make {len(params.bytes)} bytes, and its Params have {needed}; "
+                "an argument for each member is needed, in order, scalars of other sizes than int and float as NumPy's."
+            )
+        raw = bytes(params.bytes) or bytes(needed)
+        arrays = (KernelArray * max(len(params.arrays), 1))()
+        for member, (offset, array) in zip(arrays, params.arrays):
+            member.offset, member.bytes, member.is_constant = offset, array.bytes, int(array.is_constant)
+        if stream is None and params.on_gpu:
+            stream = current_stream(params.on_gpu[0].device)()
+        found = c_void_p()
+        launched = library.tegula_kernel_launch(
+            handle, extents, raw, len(raw), arrays, len(params.arrays), stream, byref(found) if report else None
+        )
+        check(launched)
+        return Report(found) if report else None

@@ -1,0 +1,147 @@
+"""tegula.Kernel: a struct of the user's own, compiled by this machine's compiler for the simulated one."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import tegula
+from tegula import ArgumentError, DeviceError, FindingError, Kernel, Machine
+
+pytestmark = pytest.mark.skipif(not any(map(shutil.which, ("c++", "g++", "clang++"))), reason="there is no C++ compiler")
+
+# Each CTA turns 64 numbers round, by way of shared memory, and scales them.
+TURN = """
+#include "tegula/arch/barrier.hpp"
+#include "tegula/arch/global.hpp"
+#include "tegula/arch/shared.hpp"
+#include "tegula/arch/special_registers.hpp"
+
+template <bool Waits> struct Turn {
+  struct Params {
+    float const* in;
+    float* out;
+    bool doubles;
+    double factor;
+    int n;
+  };
+  struct SharedStorage {
+    float numbers[64];
+    template <class F> void name_buffers(F&& name) { name("numbers", numbers); }
+  };
+  static constexpr int threads = 64;
+
+  TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
+    using namespace tegula;
+    int const i = thread_idx(), begin = threads * block_idx().x;
+    auto const place = [&](int at) { return shared_address(&smem.numbers[at]); };
+    st_shared(place(i), begin + i < p.n ? ld_global<float>(p.in + begin + i) : 0.0f);
+    if constexpr (Waits) cta::sync();
+    float const x = ld_shared<float>(place(63 - i)) * static_cast<float>(p.factor);
+    if (begin + i < p.n) st_global(p.out + begin + i, p.doubles ? 2 * x : x);
+  }
+};
+struct turn : Turn<true> {};
+struct turn_without_sync : Turn<false> {};
+"""
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEGULA_CACHE", str(tmp_path / "kernels"))
+
+
+@pytest.fixture(scope="module")
+def turn() -> Kernel:
+    return Kernel(TURN, "turn")
+
+
+def turned(x: np.ndarray, n: int) -> np.ndarray:
+    return np.pad(x[:n], (0, -n % 64)).reshape(-1, 64)[:, ::-1].reshape(-1)[:n]
+
+
+def test_computes_and_reports(turn: Kernel, rng: np.random.Generator) -> None:
+    x, out = rng.standard_normal(100).astype(np.float32), np.full(100, 7, np.float32)
+    report = turn(2, x, out, False, np.float64(0.5), 90, report=True)
+    assert isinstance(report, tegula.Report) and report and "turn: 2 x 1 x 1 CTAs of 64 threads" in str(report)
+    np.testing.assert_array_equal(out[:90], turned(x, 90) / 2)
+    assert np.all(out[90:] == 7)
+    x.flags.writeable = False
+    for machine in (Machine(arch="sm80"), Machine(scheduler="random", seed=3)):
+        assert turn((2, 1), x, out, True, np.float64(1), 100, machine=machine) is None
+        np.testing.assert_array_equal(out, 2 * turned(x, 100))
+
+
+def test_findings_name_the_line(rng: np.random.Generator) -> None:
+    x, out = rng.standard_normal(64).astype(np.float32), np.zeros(64, np.float32)
+    wrong = Kernel(TURN, "turn_without_sync")
+    line = 1 + TURN[: TURN.index("float const x =")].count("\n")
+    with pytest.raises(FindingError, match=f"turn_without_sync.cpp:{line}: .*numbers"):
+        wrong(1, x, out, False, np.float64(1), 64)
+    report = wrong(1, x, out, False, np.float64(1), 64, report=True)
+    assert report is not None and report.findings > 0
+
+
+def test_is_kept(tmp_path: pathlib.Path) -> None:
+    x, out = np.ones(64, np.float32), np.zeros(64, np.float32)
+    (tmp_path / "factor.hpp").write_text("constexpr float kFactor = 3;\n")
+    text = TURN.replace("2 * x", "kFactor * x").replace("\n#include", '\n#include "factor.hpp"\n#include', 1)
+    (tmp_path / "turn.cpp").write_text(text)
+    for expected in (3, 3, 5):
+        if expected == 5:
+            (tmp_path / "factor.hpp").write_text("constexpr float kFactor = 5;\n")
+        Kernel(tmp_path / "turn.cpp", "turn")(1, x, out, True, np.float64(1), 64)
+        assert np.all(out == expected)
+        kept = [kernel for kernel in tegula.kernels.cached() if kernel.arch == "host"]
+        assert len(kept) == 1 and kept[0].name == "turn"  # what is damaged does not count
+        damaged = pathlib.Path(kept[0].path)
+        damaged.write_bytes(damaged.read_bytes()[:-1])  # is compiled once more
+
+
+OUT = np.zeros(64, np.float32)
+FACTOR = np.float64(1)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda turn: turn(1, OUT, OUT, True, 1.0, 64), "turn: the 5 arguments make 32 bytes"),
+        (lambda turn: turn(1, OUT), "turn: the 1 arguments make 8 bytes, and its Params have 40"),
+        (lambda turn: turn(0, OUT, OUT, True, FACTOR, 64), "grid is 0; it must be one to three integers from 1"),
+        (lambda turn: turn((1, 1.5), OUT, OUT, True, FACTOR, 64), "it must be one to three integers"),
+        (lambda turn: turn(1, OUT, "x", True, FACTOR, 64), "argument 1 is str; an array"),
+        (lambda turn: turn(1, OUT, OUT, True, FACTOR, 2**40), "say np.int64"),
+        (lambda turn: turn(1, OUT[::2], OUT, True, FACTOR, 64), "use np.ascontiguousarray"),
+        (lambda turn: turn(1, OUT, OUT, True, FACTOR, 64, machine=cast(Any, 3)), "machine is int"),
+        (lambda turn: Kernel("/nowhere/kernel.cpp", "turn"), "which cannot be read"),
+        (lambda turn: Kernel(TURN, "not a name"), "it must be a struct's name"),
+    ],
+)
+def test_refusals_are_sentences(turn: Kernel, call: Any, sentence: str) -> None:
+    with pytest.raises(ArgumentError) as refused:
+        call(turn)
+    assert sentence in str(refused.value)
+
+
+def test_what_does_not_compile() -> None:
+    with pytest.raises(DeviceError, match="did not compile the kernel: .*broken.cpp:3.*undeclared|undefined"):
+        Kernel("\nstruct broken {\n  int x = undeclared;\n};\n", "broken").compile()
+
+
+def test_without_a_compiler() -> None:
+    code = "import tegula; tegula.Kernel('struct none {};\\n', 'none').compile()"
+    for environment, sentence in (
+        ({"PATH": "/nowhere"}, "install g\\+\\+, or set TEGULA_CXX"),
+        ({"TEGULA_CXX": "/nowhere/c++"}, "TEGULA_CXX is /nowhere/c\\+\\+, which cannot be run"),
+    ):
+        done = subprocess.run([sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True)
+        assert done.returncode == 1
+        assert "DeviceError" in done.stderr and re.search(sentence, done.stderr)

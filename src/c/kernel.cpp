@@ -1,0 +1,139 @@
+// Kernels of the caller's own.
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "guard.hpp"
+#include "host_array.hpp"
+#include "machine.hpp"
+#include "structures.hpp"
+#include "tegula/device/user_kernel.hpp"
+
+struct tegula_kernel {
+  tegula_machine* machine;
+  std::string name;
+  tegula::UserKernel held;
+};
+
+namespace tegula::c {
+namespace {
+
+constexpr tegula_kernel_source kDefaults = {};
+
+KernelSource source_of(tegula_kernel_source const& given) {
+  not_null("tegula_kernel_create", "text", given.text);
+  not_null("tegula_kernel_create", "type", given.type);
+  KernelSource source{.text = given.text,
+                      .type = given.type,
+                      .file = given.file != nullptr ? given.file : given.type};
+  if (given.include_count > 0) not_null("tegula_kernel_create", "include", given.include);
+  for (std::int32_t i = 0; i < given.include_count; ++i)
+    source.include.emplace_back(given.include[i]);
+  return source;
+}
+
+/// The parameters with the machine's pointers in the place of the caller's.
+std::vector<std::byte> on_machine(OperandsOnMachine& operands, std::vector<std::byte> params,
+                                  tegula_kernel_array const* arrays, std::int32_t count) {
+  for (std::int32_t i = 0; i < count; ++i) {
+    tegula_kernel_array const& array = arrays[i];
+    if (array.offset > params.size() || params.size() - array.offset < sizeof(void*))
+      throw argument_error(fmt::format(
+          "tegula_kernel_launch: the offset of array {} is {}, and the parameters have {} bytes; a "
+          "pointer must lie in them.",
+          i, array.offset, params.size()));
+    void* pointer = nullptr;
+    std::memcpy(&pointer, params.data() + array.offset, sizeof pointer);
+    HostArray const host = {.name = array.name != nullptr ? array.name : "array",
+                            .address = pointer,
+                            .row = array.bytes};
+    if (array.is_constant != 0)
+      operands.input(pointer, host);
+    else
+      operands.output(pointer, host, true);
+    std::memcpy(params.data() + array.offset, &pointer, sizeof pointer);
+  }
+  return params;
+}
+
+void simulate(tegula_kernel const& kernel, Dim3 grid, std::vector<std::byte> const& given,
+              tegula_kernel_array const* arrays, std::int32_t count, tegula_report** report) {
+  OperandsOnMachine operands(kernel.machine->machine);
+  std::vector<std::byte> const params = on_machine(operands, given, arrays, count);
+  std::scoped_lock const lock(kernel.machine->launching);
+  std::optional<sim::Report> found;
+  try {
+    found = kernel.held(grid, params.data());
+  } catch (sim::CheckError const& error) {
+    operands.download();
+    if (report == nullptr) throw;
+    found = error.report();
+  }
+  operands.download();
+  if (report != nullptr) *report = new tegula_report{std::move(*found)};
+}
+
+}  // namespace
+}  // namespace tegula::c
+
+using namespace tegula;
+using namespace tegula::c;
+
+void tegula_kernel_source_init(tegula_kernel_source* source, size_t struct_size) {
+  initialise(source, struct_size, kDefaults);
+}
+
+tegula_status tegula_kernel_create(tegula_machine* machine, tegula_kernel_source const* source,
+                                   tegula_kernel** kernel) {
+  return guarded([&] {
+    not_null("tegula_kernel_create", "machine", machine);
+    not_null("tegula_kernel_create", "source", source);
+    not_null("tegula_kernel_create", "kernel", kernel);
+    KernelSource const given =
+        source_of(read_structure("tegula_kernel_create", *source, kDefaults));
+    *kernel = new tegula_kernel{machine, given.type, UserKernel(machine->machine, given)};
+  });
+}
+
+void tegula_kernel_free(tegula_kernel* kernel) { delete kernel; }
+
+int32_t tegula_kernel_threads(tegula_kernel const* kernel) { return kernel->held.threads(); }
+
+int64_t tegula_kernel_params_bytes(tegula_kernel const* kernel) {
+  return static_cast<int64_t>(kernel->held.params_bytes());
+}
+
+tegula_status tegula_kernel_launch(tegula_kernel const* kernel, int32_t const grid[3],
+                                   void const* params, size_t params_bytes,
+                                   tegula_kernel_array const* arrays, int32_t array_count,
+                                   void* stream, tegula_report** report) {
+  return guarded([&] {
+    not_null("tegula_kernel_launch", "kernel", kernel);
+    not_null("tegula_kernel_launch", "grid", grid);
+    not_null("tegula_kernel_launch", "params", params);
+    if (array_count > 0) not_null("tegula_kernel_launch", "arrays", arrays);
+    if (params_bytes != kernel->held.params_bytes())
+      throw argument_error(fmt::format(
+          "{}: the parameters have {} bytes; its Params have {}, and they must be those.",
+          kernel->name, params_bytes, kernel->held.params_bytes()));
+    Dim3 const extents = {grid[0], grid[1], grid[2]};
+    if (extents.x < 1 || extents.y < 1 || extents.z < 1)
+      throw argument_error(
+          fmt::format("{}: the grid is {} x {} x {}; it must be at least 1 x 1 x 1.", kernel->name,
+                      extents.x, extents.y, extents.z));
+    std::vector<std::byte> copy(params_bytes);
+    std::memcpy(copy.data(), params, params_bytes);
+    if (kernel->machine->machine.is_simulated()) {
+      simulate(*kernel, extents, copy, arrays, array_count, report);
+    } else {
+      kernel->held(extents, copy.data(), Stream{stream});
+      if (report != nullptr) *report = nullptr;
+    }
+  });
+}

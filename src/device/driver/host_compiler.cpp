@@ -1,0 +1,143 @@
+#include "host_compiler.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string_view>
+
+#include "nvrtc.hpp"
+#include "tegula/device/error.hpp"
+
+extern char** environ;
+
+namespace tegula::device {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder of its own, which is removed with what is in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::error_code error;
+    fs::path const base = fs::temp_directory_path(error);
+    std::string name = (base / "tegula-XXXXXX").string();
+    if (error || mkdtemp(name.data()) == nullptr)
+      throw device_error(fmt::format(
+          "no folder can be made in {} to compile a kernel in; set TMPDIR to one that can be "
+          "written.",
+          base.string()));
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(TemporaryFolder const&) = delete;
+  TemporaryFolder& operator=(TemporaryFolder const&) = delete;
+
+  fs::path const& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+void write(fs::path const& path, std::string_view text) {
+  std::error_code ignored;
+  fs::create_directories(path.parent_path(), ignored);
+  std::ofstream stream(path, std::ios::binary);
+  stream.write(text.data(), static_cast<std::streamsize>(text.size()));
+  stream.close();
+  if (!stream)
+    throw device_error(
+        fmt::format("{} cannot be written to compile a kernel; set TMPDIR to a folder with room.",
+                    path.string()));
+}
+
+std::string read(fs::path const& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// Runs a command, what it prints in `log`; its exit status, or nothing where there is no such
+/// command.
+std::optional<int> run(std::vector<std::string> const& words, fs::path const& log) {
+  std::vector<char*> arguments;
+  for (std::string const& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  pid_t child = 0;
+  int const spawned =
+      posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (spawned != 0) return {};
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return {};
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+/// The first error that a compiler tells; else what it printed first.
+std::string first_error(std::string const& log) {
+  std::size_t const at = log.find("error: ");
+  std::size_t const line = at == std::string::npos ? 0 : log.rfind('\n', at) + 1;
+  return log.substr(line, log.find('\n', line) - line);
+}
+
+}  // namespace
+
+HostCompiler const& HostCompiler::get() {
+  static HostCompiler const compiler = [] {
+    TemporaryFolder const folder;
+    fs::path const log = folder.path() / "log";
+    char const* const chosen = std::getenv("TEGULA_CXX");
+    std::vector<std::string> const commands =
+        chosen != nullptr ? std::vector<std::string>{chosen}
+                          : std::vector<std::string>{"c++", "g++", "clang++"};
+    for (std::string const& command : commands) {
+      if (run({command, "--version"}, log) != 0) continue;
+      std::string const said = read(log);
+      return HostCompiler(command, said.substr(0, said.find('\n')));
+    }
+    throw device_error(
+        chosen != nullptr
+            ? fmt::format("TEGULA_CXX is {}, which cannot be run; it must be a C++20 compiler.",
+                          chosen)
+            : "There is no C++ compiler, which compiles a kernel of one's own for the simulated "
+              "machine; install g++, or set TEGULA_CXX to the path of a C++20 compiler.");
+  }();
+  return compiler;
+}
+
+std::string HostCompiler::compile(std::string const& source,
+                                  std::vector<std::string> const& options,
+                                  std::vector<std::string> const& include) const {
+  TemporaryFolder const folder;
+  fs::path const headers = folder.path() / "include", unit = folder.path() / "kernel.cpp",
+                 library = folder.path() / "kernel.so", log = folder.path() / "log";
+  for (auto const& [name, text] : carried_headers())
+    if (std::string_view(name).starts_with("tegula/")) write(headers / name, text);
+  write(unit, source);
+  std::vector<std::string> words = {command_};
+  words.insert(words.end(), options.begin(), options.end());
+  words.push_back("-I" + headers.string());
+  for (std::string const& path : include) words.push_back("-I" + path);
+  words.insert(words.end(), {unit.string(), "-o", library.string()});
+  if (run(words, log) != 0)
+    throw device_error(
+        fmt::format("{} did not compile the kernel: {}", version_, first_error(read(log))));
+  return read(library);
+}
+
+}  // namespace tegula::device

@@ -1,0 +1,71 @@
+// What attention_sm100 can compute, at what cost, and what it is launched with.
+
+#include "attention_sm100.hpp"
+
+#include <algorithm>
+
+#include "attention_serving.hpp"
+#include "tegula/device/launch.hpp"
+#include "tegula/device/tensor_map.hpp"
+
+namespace tegula::device {
+
+std::string FamilyTraits<AttentionSm100Family>::obstacle(AttentionArguments const& arguments,
+                                                         DeviceProperties const& device) {
+  if (device.compute_capability != 100)
+    return fmt::format("the device is sm_{}", device.compute_capability);
+  AttentionArguments const a = with_defaults(arguments);
+  for (TokenTensor const& x : attention_operands(a))
+    if (std::string why = attention_tma_obstacle(x, a.dtype); !why.empty()) return why;
+  return attention_tma_obstacle(attention_output(a), *a.out);
+}
+
+char const* FamilyTraits<AttentionSm100Family>::check(AttentionArguments const& arguments,
+                                                      AttentionSm100Config const& c,
+                                                      DeviceProperties const& device) {
+  AttentionArguments const a = with_defaults(arguments);
+  if (c.dtype != a.dtype) return "another type";
+  if (*a.out != c.dtype) return "another output type";
+  if (a.head_dim > c.head_dim) return "less than the head dimension";
+  if (*a.head_dim_v > c.head_dim_v) return "less than the head dimension of V";
+  if (c.exponential != a.exponential) return "another exponential";
+  if (needs_serving(a)) return "sequences of one length in one piece";
+  if (static_cast<std::size_t>(shared_bytes(c)) > device.shared_bytes)
+    return "more shared memory than the device has";
+  return nullptr;
+}
+
+double FamilyTraits<AttentionSm100Family>::cost(AttentionArguments const& arguments,
+                                                AttentionSm100Config const& c,
+                                                DeviceProperties const& device) {
+  AttentionArguments const a = with_defaults(arguments);
+  AttentionRounds const all = attention_rounds(a, block_m(c), c.block_n, device);
+  constexpr double multiply_adds = 4096, exponentials = 16, fused = 128;  // a cycle
+  constexpr double polynomial = 11;                                       // instructions
+  double const by_polynomial = c.exponential == Exponential::polynomial ? 1.0 : c.polynomials / 8.0;
+  double const cycles =
+      std::max({(c.head_dim + c.head_dim_v) / multiply_adds, (1 - by_polynomial) / exponentials,
+                (3 + polynomial * by_polynomial) / fused});  // of an element of S
+  return all.rounds * all.key_blocks * c.block_n * block_m(c) * cycles;
+}
+
+AttentionSm100Params FamilyTraits<AttentionSm100Family>::lower(Machine const& machine,
+                                                               AttentionArguments const& arguments,
+                                                               AttentionChoice const& choice) {
+  AttentionArguments const a = with_defaults(arguments);
+  AttentionSm100Config const& c = configuration(attention_sm100, choice.configuration);
+  auto const [q, k, v] = attention_operands(a);
+  auto const map = [&](TokenTensor const& x, OperandTile const& tile) {
+    return encode(machine, tensor_description(x, a.dtype, tma_boxes(tile)));
+  };
+  AttentionSm100Params p{attention_params(a), map(attention_output(a), o_tile(c))};
+  p.order = attention_order(a, block_m(c));
+  p.ctas = attention_grid(p.order, machine.properties());
+  p.q = map(q, q_tile(c));
+  p.k = map(k, k_tile(c));
+  p.v = map(v, loaded_v_tile(c));
+  p.heads_per_kv_head = Divisor(static_cast<int>(a.heads / *a.kv_heads));
+  return p;
+}
+
+}  // namespace tegula::device

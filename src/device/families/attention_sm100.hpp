@@ -1,0 +1,54 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include "attention_tensors.hpp"
+#include "family_traits.hpp"
+#include "problem.hpp"
+#include "tegula/device/reference.hpp"
+
+namespace tegula::device {
+
+template <> struct FamilyTraits<AttentionSm100Family> {
+  using Arguments = AttentionArguments;
+  using Choice = AttentionChoice;
+
+  static std::string obstacle(AttentionArguments const& a, DeviceProperties const& device);
+
+  static char const* check(AttentionArguments const& arguments, AttentionSm100Config const& c,
+                           DeviceProperties const& device);
+
+  /// What the choice weighs: the cycles of the busiest unit of the CTA that has the most tiles, by
+  /// a B200's published rates. Nothing here was measured.
+  static double cost(AttentionArguments const& arguments, AttentionSm100Config const& c,
+                     DeviceProperties const& device);
+
+  static AttentionSm100Params lower(Machine const& machine, AttentionArguments const& a,
+                                    AttentionChoice const& choice);
+
+  /// The blocks of rows are dealt out dynamically where some take longer than others.
+  static void on_stream(AttentionSm100Params& p, void* workspace) {
+    if (p.order.last_first) p.counter = static_cast<TileCounter*>(workspace);
+  }
+
+  static std::vector<sim::GlobalTensor> describe(AttentionSm100Config const& c,
+                                                 AttentionSm100Params const& p) {
+    return describe_heads(p, consumer_rows(c), c.block_n);
+  }
+
+  static std::string name(AttentionSm100Config const& c) {
+    std::string const dims = c.head_dim_v == c.head_dim
+                                 ? std::to_string(c.head_dim)
+                                 : fmt::format("{}/{}", c.head_dim, c.head_dim_v);
+    std::string s = fmt::format("attention_sm100 {} d{} {}x{} {} stages {}", to_string(c.dtype),
+                                dims, block_m(c), c.block_n, c.stages, text(c.exponential));
+    if (c.polynomials > 0) s += fmt::format(", {} of 8 polynomial", c.polynomials);
+    return s;
+  }
+
+  static auto reference(AttentionArguments const& host, std::vector<std::int64_t> const& rows) {
+    return tegula::reference::attention(host, rows);
+  }
+};
+
+}  // namespace tegula::device

@@ -1,0 +1,101 @@
+#pragma once
+
+/// What the families of attention that load by TMA have alike: tensor maps of tokens, the order of
+/// their tiles, and the tensors that the checker is told of.
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "describe.hpp"
+#include "problem.hpp"
+#include "tegula/arch/tensor_map_description.hpp"
+#include "tegula/device/arguments.hpp"
+#include "tegula/device/properties.hpp"
+#include "tegula/kernel/attention_sm90_config.hpp"
+#include "tegula/sim/tensor_map.hpp"
+
+namespace tegula::device {
+
+/// What is contiguous but for its strides: (head_dim, token, head, batch).
+struct TokenTensor {
+  char const* name;
+  void const* address;
+  TokenStrides stride;
+  std::int64_t head_dim, seq, heads, batches;
+};
+/// q, k, v; and o. Preconditions, here and below: arguments with defaults.
+std::array<TokenTensor, 3> attention_operands(AttentionArguments const& arguments);
+TokenTensor attention_output(AttentionArguments const& arguments);
+
+/// What keeps TMA from a tensor: a clause, or nothing.
+std::string attention_tma_obstacle(TokenTensor const& x, DType type);
+
+/// The tensor map of it for these boxes. The stride of an axis of extent 1 is never taken: TMA gets
+/// one that it accepts.
+TensorMapDescription tensor_description(TokenTensor const& x, DType type, TmaBoxes const& boxes);
+
+/// The order of blocks of block_m rows, and the CTAs that walk it.
+RowBlockOrder attention_order(AttentionArguments const& arguments, int block_m);
+int attention_grid(RowBlockOrder const& order, DeviceProperties const& device);
+
+/// How many blocks of rows the busiest CTA computes, and how many blocks of keys each has.
+struct AttentionRounds {
+  double rounds, key_blocks;
+};
+AttentionRounds attention_rounds(AttentionArguments const& arguments, int block_m, int block_n,
+                                 DeviceProperties const& device);
+
+/// The parameters that follow from the arguments alone: mask, scale, descales, output.
+AttentionSm90Params attention_params(AttentionArguments const& arguments);
+
+/// The tensors of a launch whose tiles are of one head's rows, `consumer_rows` of which share their
+/// blocks of keys. But for those whose tensor maps the simulated machine did not encode.
+inline std::vector<sim::GlobalTensor> describe_heads(AttentionSm90Params const& p,
+                                                     int consumer_rows, int block_n) {
+  AttentionMask const& mask = p.mask;
+  RowBlockOrder const& order = p.order;
+  if (std::min({mask.seq_q, mask.seq_k, order.heads, order.batches, p.out.head_dim_v}) < 1)
+    return {};
+  std::vector<GlobalTensor> tensors;
+  auto const add = [&](char const* name, TensorMap const& map, Coverage coverage) {
+    auto const x = sim::decode(map);
+    if (!x || x->rank != 4) return;
+    auto const stride = [&](std::size_t axis) { return x->strides[axis - 1] / bytes_of(x->dtype); };
+    tensors.push_back(tokens(name, x->dtype, x->address, x->extents[1], x->extents[0],
+                             x->extents[2], x->extents[3], {stride(3), stride(1), stride(2)},
+                             coverage));
+  };
+  // Whether each consumer's rows see keys, so that they are loaded, and each key is seen by
+  // some row.
+  bool all_rows = true;
+  for (int row = 0; row < mask.seq_q; row += consumer_rows)
+    all_rows &= !key_blocks(mask, row, consumer_rows, block_n).empty();
+  bool const all_keys = all_rows && mask.begin(0) == 0 && mask.end(mask.seq_q - 1) == mask.seq_k;
+  add("Q", p.q, all_rows ? Coverage::read : Coverage::any);
+  add("K", p.k, all_keys ? Coverage::read : Coverage::any);
+  add("V", p.v, all_keys ? Coverage::read : Coverage::any);
+  tensors.push_back(tokens("O", p.out.type, p.out.o, mask.seq_q, p.out.head_dim_v, order.heads,
+                           order.batches, p.out.stride, Coverage::written));
+  if (p.out.lse != nullptr)
+    tensors.push_back(log_sum_exp(p.out.lse, mask.seq_q, order.heads, order.batches));
+  if (p.out.sink != nullptr)
+    tensors.push_back(
+        tensor("sink", DType::f32, p.out.sink, {{"head", order.heads, 1}}, Coverage::read));
+  for (auto const& [name, factors] : {std::pair("q_descale", p.descales.q),
+                                      {"k_descale", p.descales.k},
+                                      {"v_descale", p.descales.v}}) {
+    if (factors == nullptr) continue;
+    int const kv_heads = order.heads / p.heads_per_kv_head;
+    DescaleStrides const& s = p.descales.stride;
+    tensors.push_back(tensor(name, DType::f32, factors,
+                             {{"batch", s.batch == 0 ? 1 : order.batches, s.batch},
+                              {"head", s.head == 0 ? 1 : kv_heads, s.head}},
+                             Coverage::read));
+  }
+  return tensors;
+}
+
+}  // namespace tegula::device
