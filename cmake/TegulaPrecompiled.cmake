@@ -10,16 +10,19 @@ if(TEGULA_PRECOMPILED_HEADERS AND CMAKE_CXX_COMPILER_LAUNCHER STREQUAL TEGULA_CC
 endif()
 
 # The sets of headers; TEGULA_PRECOMPILED names the one that the targets of a folder and of those
-# below it take.
+# below it take. All targets of a set have the same level of optimisation: g++ refuses a
+# precompiled header of another one.
 set(TEGULA_PRECOMPILED library)
 set(TEGULA_LIBRARY_HEADERS <algorithm> <array> <atomic> <bit> <chrono> <cmath> <cstddef> <cstdint> <cstdio> <cstdlib> <cstring>
     <exception> <functional> <limits> <map> <memory> <mutex> <optional> <random> <set> <span> <sstream> <stdexcept> <string>
     <string_view> <thread> <tuple> <type_traits> <unordered_map> <utility> <vector> <fmt/format.h>)
 set(TEGULA_TOOL_HEADERS ${TEGULA_LIBRARY_HEADERS} <nlohmann/json.hpp>)
 set(TEGULA_TEST_HEADERS ${TEGULA_LIBRARY_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)
+set(TEGULA_COMPUTING_TEST_HEADERS ${TEGULA_TEST_HEADERS})
 set(TEGULA_LIBRARY_PACKAGES fmt::fmt Threads::Threads)
 set(TEGULA_TOOL_PACKAGES ${TEGULA_LIBRARY_PACKAGES} nlohmann_json::nlohmann_json)
 set(TEGULA_TEST_PACKAGES ${TEGULA_LIBRARY_PACKAGES} GTest::gtest GTest::gmock)
+set(TEGULA_COMPUTING_TEST_PACKAGES ${TEGULA_TEST_PACKAGES})
 
 # tegula_precompile(TARGET): the target's sources are compiled with those headers. A target with
 # compile options beside those that tegula_compile_options gives cannot share them.

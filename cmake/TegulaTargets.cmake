@@ -70,6 +70,14 @@ function(tegula_executable name)
   tegula_precompile(${name})
 endfunction()
 
+# tegula_only_in_whole_builds(NAME...): a build of representative configurations, which is a quick
+# one, leaves these targets out unless it is asked for them.
+function(tegula_only_in_whole_builds)
+  if(TEGULA_CONFIGURATIONS STREQUAL representative)
+    set_target_properties(${ARGN} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+endfunction()
+
 # tegula_test(NAME sources... [LINK targets...] [LABELS labels...] [TIMEOUT seconds, of a test;
 # 900]): a GoogleTest (and RapidCheck) executable; each of its test cases is a CTest test of its
 # own, so that a failure is named and cases run side by side. Label `gpu`: needs a GPU.

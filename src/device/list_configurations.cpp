@@ -1,5 +1,5 @@
-// Prints FAMILY INDEX UNIT for every kernel configuration: CMake runs it to make the CUDA
-// translation units.
+// Prints FAMILY INDEX UNIT SAMPLED (0 or 1) for every kernel configuration: CMake runs it to make
+// the CUDA translation units.
 
 #include <cstdio>
 
@@ -8,7 +8,9 @@
 int main() {
   using namespace tegula;
   Families::for_each([]<class F>(F) {
-    int index = 0;
-    for (int const unit : device::units<F>()) std::printf("%s %d %d\n", F::name, index++, unit);
+    auto const unit = device::units<F>();
+    auto const sampled = device::sampled<F>();
+    for (std::size_t i = 0; i < unit.size(); ++i)
+      std::printf("%s %zu %d %d\n", F::name, i, unit[i], sampled[i] ? 1 : 0);
   });
 }

@@ -19,6 +19,10 @@ inline constexpr int kUnits = 6;
 /// A family has at most so many representative configurations, so that a quick build stays one.
 inline constexpr int kMostRepresentative = 20;
 
+/// Of each family so many representative configurations are compiled for a GPU by `./run test`,
+/// which looks at what nvcc makes of them; `./run nightly` looks at all.
+inline constexpr int kSampled = 3;
+
 /// The unit of each configuration of a family.
 template <KernelFamily F> constexpr auto units() {
   std::array<int, F::table.count> unit{};
@@ -26,6 +30,20 @@ template <KernelFamily F> constexpr auto units() {
   for (std::size_t i = 0; i < unit.size(); ++i)
     unit[i] = F::is_representative(F::table[static_cast<int>(i)]) ? 0 : 1 + others++ % kUnits;
   return unit;
+}
+
+/// Whether each configuration of a family is one of the kSampled: spread evenly over the
+/// representative ones, the last of them included.
+template <KernelFamily F> constexpr auto sampled() {
+  constexpr auto unit = units<F>();
+  int const all = static_cast<int>(std::ranges::count(unit, 0));
+  std::array<bool, unit.size()> chosen{};
+  for (std::size_t i = 0, n = 0; i < unit.size(); ++i) {
+    if (unit[i] != 0) continue;
+    int const before = static_cast<int>(n++) * kSampled / all;
+    chosen[i] = static_cast<int>(n) * kSampled / all > before;
+  }
+  return chosen;
 }
 
 /// The indices into the family's table of the configurations of units First to Last, ascending.

@@ -2,6 +2,7 @@
 // sizes, strides, batches, epilogues and adversarial values; the same bits of every configuration.
 
 #include "gemm_sm90_problem.hpp"
+#include "thorough.hpp"
 
 namespace tegula {
 namespace {
@@ -88,6 +89,7 @@ TEST(GemmSm90, IsCorrectAtUglySizes) {
     int const ns[] = {1, 3, 8, c.block_n - 1, c.block_n, c.block_n + 1, 97, 33};
     int const ks[] = {1, 2, 7, 8, 15, 16, 17, 63, 64, 65, 127, 129, 257};
     for (std::size_t i = 0; i < 13; ++i) {
+      if (!chosen(static_cast<std::int64_t>(i) + configuration, 2)) continue;
       GemmProblem p = problem_for(c);
       p.m = ms[i % 7], p.n = ns[(i + 1) % 8], p.k = ks[i];
       p.bias = i % 2 == 1;
@@ -101,9 +103,11 @@ TEST(GemmSm90, TakesEveryEpilogue) {
   for (int const configuration : one_of_each_form()) {
     GemmProblem p = problem_for(table()[static_cast<std::size_t>(configuration)]);
     p.m = 70, p.n = 45, p.k = 100, p.batch = 2;
+    std::int64_t epilogue = configuration;
     for (float const alpha : {1.0f, -0.5f, 0.0f}) {
       for (float const beta : {0.0f, 3.0f}) {
         for (bool const bias : {false, true}) {
+          if (!chosen(epilogue++, 5)) continue;
           p.alpha = alpha, p.beta = beta, p.bias = bias;
           // Where beta is 0, C is not read.
           p.c = beta != 0 || bias ? normal : [](std::mt19937_64&) { return __builtin_nanf(""); };
@@ -214,10 +218,12 @@ TEST(GemmSm90, TheOrderOfTilesChangesNothing) {
     GemmProblem p = problem_for(c);
     p.m = 2 * c.block_m * c.cluster_m + 1, p.n = 2 * c.block_n * c.cluster_n + 1, p.k = 70;
     auto const expected = expect_correct(machine, p, {.configuration = configuration}).d;
+    std::int64_t order = configuration;
     for (Raster const raster : {Raster::along_m, Raster::along_n}) {
       for (int const group : {1, 2, 5}) {
         for (int const clusters : {1, 2, 4}) {
           if (raster == Raster::along_m && clusters != 2) continue;
+          if (!chosen(order++, 5)) continue;
           Machine const& runs = group == 2 && clusters == 2 ? machine : unchecked;
           EXPECT_EQ(run(runs, p, {configuration, clusters, raster, group}).d, expected)
               << to_string(c);
@@ -226,6 +232,7 @@ TEST(GemmSm90, TheOrderOfTilesChangesNothing) {
     }
     for (int const steps : {1, 2, 3, 100}) {  // between meetings
       for (int const clusters : {1, 3}) {
+        if (!chosen(order++, 5)) continue;
         Launch const in_step{
             .configuration = configuration, .clusters = clusters, .lockstep_steps = steps};
         Machine const& runs = steps == 2 && clusters == 3 ? machine : unchecked;

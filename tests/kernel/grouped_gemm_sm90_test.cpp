@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "grouped_gemm_problem.hpp"
+#include "thorough.hpp"
 
 namespace tegula {
 namespace {
@@ -93,7 +94,7 @@ TEST(GroupedGemm, OfRandomSplits) {
   auto const draw = [&](int most) {
     return static_cast<int>(random() % static_cast<unsigned>(most + 1));
   };
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < thorough_or(300, 60); ++i) {
     GroupedProblem p{.seed = static_cast<std::uint64_t>(i) + 1};
     bool const by_k = i % 3 == 2;
     p.grouping = by_k ? Grouping::k : i % 3 == 1 ? Grouping::masked : Grouping::contiguous;

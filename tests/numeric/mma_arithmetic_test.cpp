@@ -9,6 +9,7 @@
 
 #include "arithmetic/tile.hpp"
 #include "mma_oracle.hpp"
+#include "thorough.hpp"
 
 namespace tegula {
 namespace {
@@ -54,7 +55,7 @@ TEST_P(MmaOps, EqualsTheOracleOnEverySet) {
   MmaSpec const op = probe::mma_subject(GetParam());
   for (Generation generation : {Generation::sm80, Generation::sm90}) {
     for (int set = 0; set < probe::kCaseSets; ++set) {
-      int const cases = 150;
+      int const cases = thorough_or(150, 40);
       for (int index = 0; index < cases; ++index) {
         std::string first;
         int const wrong = differences(

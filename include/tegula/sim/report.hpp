@@ -133,8 +133,9 @@ struct Report {
   std::vector<LineCounters> lines;  ///< by file, line and instruction
   LineCounters total;               ///< sum of lines
 
-  std::size_t stack_bytes =
-      0;  ///< the deepest stack that a simulated thread used, in whole pages; 0 where not measured
+  /// The deepest stack that a simulated thread of the machine used, in whole pages; 0 where not
+  /// measured. Of up to 16 KiB it may be what an earlier machine used.
+  std::size_t stack_bytes = 0;
 
   std::optional<Trace> trace;  ///< of the first CTAs, where Options::trace asks for it
 
