@@ -10,8 +10,8 @@ if(TEGULA_PRECOMPILED_HEADERS AND CMAKE_CXX_COMPILER_LAUNCHER STREQUAL TEGULA_CC
 endif()
 
 # The sets of headers; TEGULA_PRECOMPILED names the one that the targets of a folder and of those
-# below it take. All targets of a set have the same level of optimisation: g++ refuses a
-# precompiled header of another one.
+# below it take. All targets of a set have the same level of optimisation: with a precompiled header
+# of another one g++ 12 refuses it, or crashes.
 set(TEGULA_PRECOMPILED library)
 set(TEGULA_LIBRARY_HEADERS <algorithm> <array> <atomic> <bit> <chrono> <cmath> <cstddef> <cstdint> <cstdio> <cstdlib> <cstring>
     <exception> <functional> <limits> <map> <memory> <mutex> <optional> <random> <set> <span> <sstream> <stdexcept> <string>
@@ -38,6 +38,12 @@ function(tegula_precompile target)
     target_link_libraries(${headers} PRIVATE ${TEGULA_${SET}_PACKAGES})
     tegula_compile_options(${headers})
     target_precompile_headers(${headers} PRIVATE ${TEGULA_${SET}_HEADERS})
+    set_target_properties(${headers} PROPERTIES TEGULA_FLAGS "${CMAKE_CXX_FLAGS_RELEASE}")
+  endif()
+  get_target_property(flags ${headers} TEGULA_FLAGS)
+  if(NOT flags STREQUAL CMAKE_CXX_FLAGS_RELEASE)
+    message(FATAL_ERROR "${target} is compiled with '${CMAKE_CXX_FLAGS_RELEASE}', and the headers of the set "
+                        "'${TEGULA_PRECOMPILED}' with '${flags}': set TEGULA_PRECOMPILED to another set")
   endif()
   target_link_libraries(${target} PRIVATE ${TEGULA_${SET}_PACKAGES})
   target_precompile_headers(${target} REUSE_FROM ${headers})
