@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "tegula/arch/source_location.hpp"
+#include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/tcgen05.hpp"
 #include "tegula/macros.hpp"
 #include "tegula/tensor/descriptor.hpp"
