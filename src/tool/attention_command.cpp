@@ -253,6 +253,11 @@ Problem read_problem(Options o) {
   o.seq_k.otherwise(o.seq_q.value);
   o.head_dim.otherwise(o.head_dim_v.value > 0 ? o.head_dim_v.value : 64);
   o.head_dim_v.otherwise(o.head_dim.value == 576 ? 512 : o.head_dim.value);
+  if ((o.head_dim.value == 576) != (o.head_dim_v.value == 512))
+    throw argument_error(fmt::format(
+        "--head-dim is {} and --head-dim-v is {}; 576 and 512 go together, V being the first "
+        "columns of K, and the others are multiples of 8 from 8 to 256.",
+        o.head_dim.value, o.head_dim_v.value));
   if (o.head_dim.value == 576 && !o.v.empty())
     throw argument_error(
         "--v is given and --head-dim is 576; V is the first columns of K then: leave out --v.");
@@ -536,11 +541,11 @@ void add_attention_command(Command const& app) {
   extent("--seq-q", o.seq_q, "queries (256)");
   extent("--seq-k", o.seq_k, "keys (as many as queries)");
   command.add_option("--head-dim", o.head_dim.value, "of Q and K (that of V, or 64)")
-      .check(multiple(8, 8, 576));
+      .check(multiple(8, 8, 256, 576));
   command
       .add_option("--head-dim-v", o.head_dim_v.value,
                   "of V and O (that of Q and K; of 576, 512: V is the first columns of K)")
-      .check(multiple(8, 8, 512));
+      .check(multiple(8, 8, 256, 512));
   command.add_text("--dtype", o.dtype,
                    "f16, bf16 or e4m3, to which files are rounded (that of the files, or bf16)");
   command.add_text("--out-type", o.out_type, "of O: f16 or bf16 (bf16 of e4m3, else --dtype)");

@@ -45,15 +45,19 @@ Accepted whole_number(std::int64_t least, std::int64_t most) {
       fmt::format(">= {}", least)};
 }
 
-Accepted multiple(std::int64_t of, std::int64_t least, std::int64_t most) {
-  return Accepted{[of, least, most](std::string const& text) {
+Accepted multiple(std::int64_t of, std::int64_t least, std::int64_t most,
+                  std::optional<std::int64_t> also) {
+  return Accepted{[=](std::string const& text) {
                     auto const value = spelled<std::int64_t>(text);
                     if (value && *value >= least && *value <= most && *value % of == 0)
                       return std::string();
-                    return fmt::format("{} is not a multiple of {} from {} to {}", in_quotes(text),
-                                       of, least, most);
+                    if (value && value == also) return std::string();
+                    return fmt::format("{} is not a multiple of {} from {} to {}{}",
+                                       in_quotes(text), of, least, most,
+                                       also ? fmt::format(", nor {}", *also) : "");
                   },
-                  fmt::format("{}, {} .. {}", least, least + of, most)};
+                  fmt::format("{}, {} .. {}{}", least, least + of, most,
+                              also ? fmt::format(", {}", *also) : "")};
 }
 
 Accepted seed_number() {
