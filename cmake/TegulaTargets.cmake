@@ -17,7 +17,7 @@ if(TEGULA_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 include(TegulaCuda)
-include(TegulaPrecompiled)
+include(TegulaCompiledOnce)
 
 # Warnings are errors. Floating-point contraction is off: a fused multiply-add is written as fma()
 # by name, so that the source means the same arithmetic on every machine.
@@ -51,6 +51,7 @@ function(tegula_library name)
   target_link_libraries(${name} PUBLIC tegula_kernels ${ARG_LINK})
   tegula_compile_options(${name})
   if(NOT ARG_OWN_OPTIONS)
+    tegula_unite(${name})
     tegula_precompile(${name})
   endif()
   if(name MATCHES "^tegula_(.*)$" AND NOT ARG_INTERNAL)
@@ -67,6 +68,7 @@ function(tegula_executable name)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE tegula_kernels ${ARG_LINK})
   tegula_compile_options(${name})
+  tegula_unite(${name})
   tegula_precompile(${name})
 endfunction()
 
@@ -92,6 +94,7 @@ function(tegula_test name)
   target_link_libraries(${name} PRIVATE tegula_kernels ${ARG_LINK} GTest::gtest GTest::gmock GTest::gtest_main
                                         Threads::Threads)
   tegula_compile_options(${name})
+  tegula_unite(${name})
   tegula_precompile(${name})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX ${name}.
                        PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")

@@ -69,7 +69,7 @@ TEST_P(EveryFormOfTwoWidths, ComputesTilesOfBoth) {
   EXPECT_GE(all_narrow, 1);
 }
 
-std::string name_of(testing::TestParamInfo<int> const& info) {
+std::string name_of_form(testing::TestParamInfo<int> const& info) {
   return gemm_sm90_form_name(info.param);
 }
 
@@ -81,9 +81,10 @@ std::vector<int> forms_of_two_widths() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Source, EveryForm,
-                         testing::Range(0, static_cast<int>(gemm_sm90_forms().size())), name_of);
+                         testing::Range(0, static_cast<int>(gemm_sm90_forms().size())),
+                         name_of_form);
 INSTANTIATE_TEST_SUITE_P(Source, EveryFormOfTwoWidths, testing::ValuesIn(forms_of_two_widths()),
-                         name_of);
+                         name_of_form);
 
 // Two rows of tiles that differ in their numbers of wide and of narrow tiles: of the forms whose
 // narrower tiles have three quarters of the columns. (Others take many more tiles.)

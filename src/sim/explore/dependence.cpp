@@ -3,21 +3,14 @@
 #include <algorithm>
 #include <bit>
 
+#include "values/mix.hpp"
+
 namespace tegula::sim {
 
 namespace {
 
 constexpr std::uint32_t kNoEvent = ~0u;
 constexpr std::uint64_t kPageBytes = 1024;
-
-std::uint64_t mix(std::uint64_t x) {  // the finaliser of splitmix64 (Steele, Lea and Flood, 2014)
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-  return x ^ (x >> 31);
-}
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-  return mix(mix(a + 0x9e3779b97f4a7c15ull) ^ b);
-}
 
 }  // namespace
 

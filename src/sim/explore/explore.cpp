@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "explore/exploring.hpp"
+#include "values/mix.hpp"
 #include "values/place.hpp"
 
 namespace tegula::sim {
@@ -15,12 +16,6 @@ namespace {
 
 /// Steps of beginnings that are kept to be tried, at most.
 constexpr std::size_t kMostQueuedSteps = std::size_t{1} << 26;
-
-std::uint64_t mix(std::uint64_t x) {  // the finaliser of splitmix64 (Steele, Lea and Flood, 2014)
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-  return x ^ (x >> 31);
-}
 
 }  // namespace
 

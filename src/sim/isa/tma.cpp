@@ -352,7 +352,7 @@ class Store final : public InFlight {
 /// The box that a tensor instruction names; fails where the map is none of this machine's.
 BoxWalk box_of(Cta& cta, Instruction instruction, TensorMap const& map, int rank,
                int const* coordinate, SourceLocation where) {
-  std::optional<TensorMapDescription> const description = decode(map);
+  std::optional<TensorMapDescription> const description = sim::decode(map);
   if (!description) {
     bool const blank = std::all_of(std::begin(map.bytes), std::end(map.bytes),
                                    [&](unsigned char byte) { return byte == map.bytes[0]; });
@@ -564,7 +564,7 @@ void tma_prefetch(TensorMap const& map, int rank, int const* coordinate, L2Hint,
 
 void prefetch_tensor_map(TensorMap const& map, SourceLocation where) {
   Cta& cta = current_cta();
-  std::optional<TensorMapDescription> const description = decode(map);
+  std::optional<TensorMapDescription> const description = sim::decode(map);
   int const origin[5] = {};
   static_cast<void>(box_of(cta, Instruction::prefetch_tensormap, map,
                            description ? description->rank : 0, origin, where));

@@ -8,6 +8,7 @@
 
 #include "machine/baton.hpp"
 #include "machine/turn_keeper.hpp"
+#include "values/mix.hpp"
 
 namespace tegula::sim {
 
@@ -28,12 +29,6 @@ constexpr std::int64_t kMostGivenUpWaits = 1 << 12;
 constexpr std::int64_t kMostIdleTurns = 1 << 10;
 /// Accesses that other clusters notice, after which one lets them run in any case.
 constexpr std::uint32_t kAccessesOfATurn = 256;
-
-std::uint64_t mix(std::uint64_t x) {  // the finaliser of splitmix64 (Steele, Lea and Flood, 2014)
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-  return x ^ (x >> 31);
-}
 
 /// The first bit that is set, from bit `first` on, going round.
 int next_bit(std::uint32_t bits, int first) {

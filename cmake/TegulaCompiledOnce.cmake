@@ -1,7 +1,11 @@
+# What is compiled once for many source files.
+#
 # What nearly every source file includes (the standard library, fmt, GoogleTest) is parsed once for
-# all targets. A source file still includes what it names: builds without precompiled headers hold
-# it to that (those of clang-tidy, of the consumers, and of the headers in `./run nightly`).
+# all targets, and the sources of a target are compiled several at a time: their templates are
+# instantiated once. A source file still includes what it names, and is a translation unit of its
+# own: the build `plain`, which has neither, holds it to that (`./run nightly`).
 
+option(TEGULA_UNITY "Compile several source files of a target at a time" ${PROJECT_IS_TOP_LEVEL})
 option(TEGULA_PRECOMPILED_HEADERS "Parse the headers of the standard library, fmt and GoogleTest once" ${PROJECT_IS_TOP_LEVEL})
 
 # ccache takes precompiled headers only where it is told that their macros and times do not matter.
@@ -23,6 +27,18 @@ set(TEGULA_LIBRARY_PACKAGES fmt::fmt Threads::Threads)
 set(TEGULA_TOOL_PACKAGES ${TEGULA_LIBRARY_PACKAGES} nlohmann_json::nlohmann_json)
 set(TEGULA_TEST_PACKAGES ${TEGULA_LIBRARY_PACKAGES} GTest::gtest GTest::gmock)
 set(TEGULA_COMPUTING_TEST_PACKAGES ${TEGULA_TEST_PACKAGES})
+
+# tegula_unite(TARGET): its sources are compiled eight at a time, but for those that have options or
+# definitions of their own, or SKIP_UNITY_BUILD_INCLUSION.
+function(tegula_unite target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TEGULA_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+endfunction()
+
+# tegula_compile_apart(TARGET...): each of their files is compiled by itself. They have names of their
+# own for the same things.
+function(tegula_compile_apart)
+  set_target_properties(${ARGN} PROPERTIES UNITY_BUILD OFF)
+endfunction()
 
 # tegula_precompile(TARGET): the target's sources are compiled with those headers. A target with
 # compile options beside those that tegula_compile_options gives cannot share them.
