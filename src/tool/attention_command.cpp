@@ -175,22 +175,21 @@ Sequences::Lengths lengths(Options& o) {
         "--lengths-q, --lengths-k, --append and --page-size are of generated operands: leave out --q, --k and "
         "--v.");
   Sequences::Lengths lengths;
-  if (!o.sequences.append.empty()) {
-    if (o.sequences.lengths_k.empty())
+  if (std::optional<std::string> const& append = o.sequences.append) {
+    lengths.new_keys = parse_lengths("--append", *append);
+    if (!o.sequences.lengths_k)
       throw argument_error(fmt::format(
           "--append is '{}', and --lengths-k is left out; it must say how many keys there "
           "are before.",
-          o.sequences.append));
-    lengths.new_keys = parse_lengths("--append", o.sequences.append);
-    agree(o.batch, static_cast<std::int64_t>(lengths.new_keys.size()), "--append",
-          o.sequences.append);
+          *append));
+    agree(o.batch, static_cast<std::int64_t>(lengths.new_keys.size()), "--append", *append);
   }
   for (auto const& [option, text, values, seq] :
        {std::tuple{"--lengths-q", &o.sequences.lengths_q, &lengths.queries, &o.seq_q},
         std::tuple{"--lengths-k", &o.sequences.lengths_k, &lengths.keys, &o.seq_k}}) {
-    if (text->empty()) continue;
-    *values = parse_lengths(option, *text);
-    agree(o.batch, static_cast<std::int64_t>(values->size()), option, *text);
+    if (!*text) continue;
+    *values = parse_lengths(option, **text);
+    agree(o.batch, static_cast<std::int64_t>(values->size()), option, **text);
     auto all = *values;
     if (values == &lengths.keys && all.size() == lengths.new_keys.size())
       for (std::size_t i = 0; i < all.size(); ++i) all[i] += lengths.new_keys[i];
@@ -392,9 +391,9 @@ nlohmann::ordered_json describe(AttentionArguments const& a, Options const& o) {
                               {"causal", a.causal}};
   if (a.window_left) j["window_left"] = *a.window_left;
   if (a.window_right) j["window_right"] = *a.window_right;
-  if (!o.sequences.lengths_q.empty()) j["lengths_q"] = o.sequences.lengths_q;
-  if (!o.sequences.lengths_k.empty()) j["lengths_k"] = o.sequences.lengths_k;
-  if (!o.sequences.append.empty()) j["append"] = o.sequences.append;
+  if (o.sequences.lengths_q) j["lengths_q"] = *o.sequences.lengths_q;
+  if (o.sequences.lengths_k) j["lengths_k"] = *o.sequences.lengths_k;
+  if (o.sequences.append) j["append"] = *o.sequences.append;
   if (o.sequences.page_size > 0) j["page_size"] = o.sequences.page_size;
   j["softcap"] = a.softcap;
   j["sink"] = a.sink != nullptr;
@@ -583,12 +582,12 @@ void add_attention_command(Command const& app) {
                   "ex2: the hardware's approximation; polynomial: the same bits on every machine")
       .check(one_of({"ex2", "polynomial"}))
       .show_default();
-  command.add_option("--lengths-q", o.sequences.lengths_q,
-                     "queries of each sequence, A,B,...: packed one sequence after the other");
-  command.add_option(
+  command.add_text("--lengths-q", o.sequences.lengths_q,
+                   "queries of each sequence, A,B,...: packed one sequence after the other");
+  command.add_text(
       "--lengths-k", o.sequences.lengths_k,
       "keys of each, A,B,...: of a cache, or with --lengths-q and without pages packed");
-  command.add_option(
+  command.add_text(
       "--append", o.sequences.append,
       "new keys of each, A,B,...: appended to the cache behind --lengths-k, by a kernel "
       "before");
@@ -596,7 +595,7 @@ void add_attention_command(Command const& app) {
       .add_option(
           "--page-size", o.sequences.page_size,
           "tokens of a page: K and V lie in shuffled pages of 16, 32, 64 or a multiple of 128")
-      .check(whole_number(1, kMostInt));
+      .check(page_size());
   command
       .add_option("--splits", o.splits,
                   "parts in which CTAs compute the keys of few queries (as many as are best)")

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <random>
 
 #include "tegula/device/error.hpp"
+#include "tegula/io/text.hpp"
 
 namespace tegula::tool {
 namespace {
@@ -27,6 +29,21 @@ std::int32_t const* there(Buffer<std::int32_t> const& table) {
 
 }  // namespace
 
+Accepted page_size() {
+  std::string const sizes = "16, 32, 64 or a multiple of 128";
+  return {[=](std::string const& text) {
+            int size = 0;
+            auto const [rest, error] =
+                std::from_chars(text.data(), text.data() + text.size(), size);
+            bool const number = error == std::errc() && rest == text.data() + text.size();
+            if (number && size > 0 && (size == 16 || size == 32 || size == 64 || size % 128 == 0))
+              return std::string();
+            return fmt::format("{} is not {} up to {}", io::in_quotes(text), sizes,
+                               std::numeric_limits<int>::max());
+          },
+          sizes};
+}
+
 std::vector<std::int64_t> parse_lengths(char const* option, std::string const& text) {
   std::vector<std::int64_t> lengths;
   std::int64_t sum = 0;
@@ -42,9 +59,9 @@ std::vector<std::int64_t> parse_lengths(char const* option, std::string const& t
     if (at == end && sum > 0) return lengths;
   }
   throw argument_error(
-      fmt::format("{} is '{}'; it must be lengths separated by commas, as 130,0,5, at least 1 and "
+      fmt::format("{} is {}; it must be lengths separated by commas, as 130,0,5, at least 1 and "
                   "at most {} in all.",
-                  option, text, kMaxExtent));
+                  option, io::in_quotes(text), kMaxExtent));
 }
 
 Sequences::Sequences(Lengths const& lengths, std::int64_t batch, std::int64_t seq_k, int page_size,

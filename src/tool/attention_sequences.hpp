@@ -4,23 +4,26 @@
 /// options.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "command_line.hpp"
 #include "tegula/device/arguments.hpp"
 #include "tegula/device/buffer.hpp"
 
 namespace tegula::tool {
 
 struct SequenceOptions {
-  std::string lengths_q, lengths_k;  ///< "130,0,5"
-  std::string append;                ///< new keys of each sequence, likewise
-  int page_size = 0;                 ///< 0: keys are not in pages
+  std::optional<std::string> lengths_q, lengths_k;  ///< "130,0,5"
+  std::optional<std::string> append;                ///< new keys of each sequence, likewise
+  int page_size = 0;                                ///< 0: keys are not in pages
 
-  bool given() const {
-    return !lengths_q.empty() || !lengths_k.empty() || !append.empty() || page_size > 0;
-  }
+  bool given() const { return lengths_q || lengths_k || append || page_size > 0; }
 };
+
+/// Accepts the sizes that pages of keys may have.
+Accepted page_size();
 
 /// The lengths in an option's text. Throws argument_error for what is no list of numbers from 0 to
 /// kMaxExtent, separated by commas, with at least one that is not 0.

@@ -6,8 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "run_tool.hpp"
@@ -31,6 +35,8 @@ Kind const kCount{
     {"", "-1", "x", "1.5", "2147483648", "4294967297", "99999999999999999999", kControl}};
 Kind const kHeadDim{
     {"", "0", "-32", "33", "512", "x", "64x", "1073740801", "18446744073709551680"}};
+Kind const kLengths{
+    {"", "0", "-1", "x", "1,,", ",1", "1 2", "1,x", "2147483648", kControl, "9," + kLong}};
 Kind const kConfiguration{{"", "-1", "x", "100000", "2147483648"}};
 Kind const kSeed{{"", "-1", "x", "0.5", "18446744073709551616"}};
 Kind const kReal{
@@ -91,18 +97,41 @@ std::vector<Command> commands() {
        {"--schedule", kWord},      {"--tile", kPair},
        {"--cluster", kPair},       {"--split-k", {{"", "0", "-1", "x", "77", "2147483648"}}},
        {"--raster", kWord},        {"--group", {{"", "0", "-1", "x", "2147483648"}}},
-       {"--widths", kWord}}};
+       {"--widths", kWord},        {"--scales", kWord},
+       {"--grouping", kWord},      {"--groups", kLengths}}};
   Command attention{
       {"attention", "--seq-q", "16", "--head-dim", "64"},
-      {{"--q", kInputArray},         {"--k", kInputArray},         {"--v", kInputArray},
-       {"--layout", kWord},          {"--batch", kExtent},         {"--heads", kExtent},
-       {"--kv-heads", kExtent},      {"--seq-q", kExtent},         {"--seq-k", kExtent},
-       {"--head-dim", kHeadDim},     {"--head-dim-v", kHeadDim},   {"--window-left", kCount},
-       {"--window-right", kCount},   {"--softcap", kPositive},     {"--sink", kInputArray},
-       {"--kernel", kWord},          {"--config", kConfiguration}, {"--dtype", kType},
-       {"--scale", kPositive},       {"--exponential", kWord},     {"--output", kOutputArray},
-       {"--lse", kOutputArray},      {"--out-type", kType},        {"--q-descale", kInputArray},
-       {"--k-descale", kInputArray}, {"--v-descale", kInputArray}}};
+      {{"--q", kInputArray},
+       {"--k", kInputArray},
+       {"--v", kInputArray},
+       {"--layout", kWord},
+       {"--batch", kExtent},
+       {"--heads", kExtent},
+       {"--kv-heads", kExtent},
+       {"--seq-q", kExtent},
+       {"--seq-k", kExtent},
+       {"--head-dim", kHeadDim},
+       {"--head-dim-v", kHeadDim},
+       {"--window-left", kCount},
+       {"--window-right", kCount},
+       {"--softcap", kPositive},
+       {"--sink", kInputArray},
+       {"--kernel", kWord},
+       {"--config", kConfiguration},
+       {"--dtype", kType},
+       {"--scale", kPositive},
+       {"--exponential", kWord},
+       {"--output", kOutputArray},
+       {"--lse", kOutputArray},
+       {"--out-type", kType},
+       {"--q-descale", kInputArray},
+       {"--k-descale", kInputArray},
+       {"--v-descale", kInputArray},
+       {"--lengths-q", kLengths},
+       {"--lengths-k", kLengths},
+       {"--append", kLengths},
+       {"--page-size", {{"", "0", "-1", "x", "1", "17", "48", "129", "2147483648", kLong}}},
+       {"--splits", {{"", "0", "-1", "x", "1025", "2147483648"}}}}};
   for (Command* const command : {&gemm, &attention})
     command->options.insert(command->options.end(), kMachineOptions.begin(), kMachineOptions.end());
   std::string const mma = "SM80_16x8x16_F32F16F16F32_TN";
@@ -111,6 +140,7 @@ std::vector<Command> commands() {
   Kind const name{{"", "x", "SM80", kControl, kLong}};
   return {gemm,
           attention,
+          {{"compile", "gemm_sm90"}, {{"--arch", {{"", "x", "sm_1", "90a", kControl, kLong}}}}},
           {{"layout", "(4,8)"},
            {{"--banks", {{"x", "0", "-1", "7", "256", "1e1"}}},
             {"--svg", kOutputFile},
@@ -188,6 +218,37 @@ void expect_sentence(Outcome const& outcome, std::string const& what) {
                           [](unsigned char c) { return c < 0x20 || c == 0x7f; }),
             1)
       << what << "prints control characters";
+}
+
+/// The first names of the options of a command's --help that take a value.
+std::vector<std::string> options_in_help(std::string const& command,
+                                         TemporaryFolder const& folder) {
+  constexpr std::string_view kTypes[] = {"TEXT", "INT", "UINT", "FLOAT", "["};  // else a flag
+  std::istringstream help(run({command, "--help"}, folder).out);
+  std::vector<std::string> names;
+  for (std::string line; std::getline(help, line);) {
+    if (!line.starts_with("  --")) continue;
+    std::istringstream words(line);
+    std::string name, type;
+    words >> name >> type;
+    bool const takes_a_value =
+        std::any_of(std::begin(kTypes), std::end(kTypes),
+                    [&](std::string_view each) { return type.starts_with(each); });
+    if (takes_a_value) names.push_back(name.substr(0, name.find(',')));
+  }
+  return names;
+}
+
+TEST(Hostile, EveryOptionThatTakesAValueIsTriedHere) {
+  TemporaryFolder const folder;
+  std::set<std::string> tried, known;
+  for (Command const& command : commands())
+    for (Option const& option : command.options) tried.insert(command.base[0] + " " + option.name);
+  for (char const* const command : {"gemm", "attention", "compile", "info", "layout", "atoms",
+                                    "atom", "tiled-mma", "tiled-copy"})
+    for (std::string const& option : options_in_help(command, folder))
+      known.insert(std::string(command) + " " + option);
+  EXPECT_EQ(tried, known);
 }
 
 TEST(Hostile, EveryOptionRefusesBadValuesByName) {
