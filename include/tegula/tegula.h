@@ -344,6 +344,9 @@ typedef struct tegula_attention_arguments {
    * lose the mean of many values. Left out: 1 of e4m3; of other types there is nothing to choose.
    */
   int64_t precise;
+  /** tegula_dtype of k_new and v_new; left out: dtype. Of e4m3 f16 and bf16 too: x is stored as
+   * x / k_descale or x / v_descale of its batch and head, at most 448 in magnitude. */
+  int32_t new_dtype;
 } tegula_attention_arguments;
 
 void tegula_attention_arguments_init(tegula_attention_arguments* arguments, size_t struct_size);

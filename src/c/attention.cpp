@@ -111,6 +111,7 @@ AttentionArguments arguments_of(tegula_attention_arguments const& a) {
           .seq_new = a.seq_new,
           .cu_seqlens_new = a.cu_seqlens_new,
           .total_new = a.total_new,
+          .new_dtype = dtype_of("attention", "new_dtype", a.new_dtype),
           .k_new_stride = strides_of(a.k_new_stride),
           .v_new_stride = strides_of(a.v_new_stride),
           .workspace = a.workspace,
@@ -144,8 +145,9 @@ struct HostArrays {
     q = tokens("Q", a.q, a.dtype, queries, a.heads, a.head_dim, *a.q_stride);
     k = tokens("K", a.k, a.dtype, keys, *a.kv_heads, a.head_dim, *a.k_stride);
     v = tokens("V", a.v, a.dtype, keys, *a.kv_heads, *a.head_dim_v, *a.v_stride);
-    k_new = tokens("k_new", a.k_new, a.dtype, added, *a.kv_heads, a.head_dim, *a.k_new_stride);
-    v_new = tokens("v_new", a.v_new, a.dtype, added, *a.kv_heads, *a.head_dim_v, *a.v_new_stride);
+    k_new = tokens("k_new", a.k_new, *a.new_dtype, added, *a.kv_heads, a.head_dim, *a.k_new_stride);
+    v_new =
+        tokens("v_new", a.v_new, *a.new_dtype, added, *a.kv_heads, *a.head_dim_v, *a.v_new_stride);
     o = tokens("O", a.o, *a.out, queries, a.heads, *a.head_dim_v, *a.o_stride);
     lse = table("lse", a.lse, queries.batch * a.heads * queries.seq);
     sink = table("sink", a.sink, a.heads);

@@ -335,6 +335,28 @@ static void chooses_sums(tegula_machine* machine) {
   }
 }
 
+/* A key and a value of bf16, appended to a cache of e4m3 in a page. */
+static void quantises_new_keys(tegula_machine* machine) {
+  enum { kPage = 16, kDim = 64 };
+  static _Alignas(16) uint8_t q[kDim], k[kPage * kDim], v[kPage * kDim];
+  static _Alignas(16) uint16_t added[kDim], o[kDim];
+  int32_t const length = 0, page = 0;
+  float const half = 0.5f;
+  for (int i = 0; i < kDim; ++i) q[i] = 0x38, added[i] = to_bf16(2);
+  tegula_attention_arguments a;
+  tegula_attention_arguments_init(&a, sizeof a);
+  a.dtype = TEGULA_E4M3, a.seq_q = 1, a.seq_k = kPage, a.head_dim = kDim;
+  a.q = q, a.k = k, a.v = v, a.o = o, a.k_new = added, a.v_new = added, a.seqused_k = &length;
+  a.page_table = &page, a.pages = 1, a.page_size = kPage;
+  a.seq_new = 1, a.new_dtype = TEGULA_BF16, a.v_descale = &half;
+  EXPECT(tegula_attention(machine, &a, NULL, NULL) == TEGULA_OK);
+  EXPECT(k[0] == 0x40 && v[0] == 0x48 && v[kDim] == 0); /* 2, 4 and nothing */
+  EXPECT(o[0] == to_bf16(2) && o[kDim - 1] == to_bf16(2));
+  a.new_dtype = TEGULA_F32;
+  EXPECT(tegula_attention(machine, &a, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "new_dtype is f32 and dtype is e4m3") != NULL);
+}
+
 /* The first 512 columns of the keys are the values: of one key, each query's answer. */
 static void attends_to_latent_keys(tegula_machine* machine) {
   enum { kHeads = 2, kDim = 576, kDimV = 512 };
@@ -421,7 +443,7 @@ static void machines(void) {
     attends(machine);
     if (generation == 1) {
       attends_to_sequences(machine), appends_keys(machine), chooses_sums(machine);
-      attends_to_latent_keys(machine), multiplies_groups(machine);
+      quantises_new_keys(machine), attends_to_latent_keys(machine), multiplies_groups(machine);
     }
     tegula_machine_free(machine);
   }
