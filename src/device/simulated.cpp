@@ -16,6 +16,7 @@
 #include "backend.hpp"
 #include "built.hpp"
 #include "driver/host_kernel.hpp"
+#include "once.hpp"
 #include "simulated_forms.hpp"
 #include "simulated_unit.hpp"
 #include "tegula/device/error.hpp"
@@ -59,7 +60,7 @@ SimulatedKernel const& kernel(FamilyId family, int number) {
 
 /// A kernel that this build lacks, compiled when it is first launched.
 struct LackingKernel {
-  std::once_flag compiled;
+  Once compiled;
   std::optional<HostKernel> kernel;
 };
 
@@ -69,6 +70,7 @@ HostKernelSource source_of(FamilyId family, int number) {
   // The type's name, which reports print, is that of a built kernel (kernel_unit.cpp.in).
   return {.name = configuration_name(family, number),
           .text = fmt::format(R"(#include <type_traits>
+#include "tegula/kernel/configurations.hpp"
 #include "tegula/kernel/{0}.hpp"
 namespace tegula {{
 using Family = std::remove_const_t<decltype({0})>;
@@ -82,7 +84,7 @@ HostKernel const& lacking_kernel(FamilyId family, int number) {
   static KernelTables<LackingKernel> tables(
       []<class F>(F) { return std::vector<LackingKernel>(kAllIndices<F>.size()); });
   LackingKernel& lacking = tables.at(family, number);
-  std::call_once(lacking.compiled, [&] { lacking.kernel.emplace(source_of(family, number)); });
+  lacking.compiled([&] { lacking.kernel.emplace(source_of(family, number)); });
   return *lacking.kernel;
 }
 

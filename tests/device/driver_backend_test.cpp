@@ -100,6 +100,7 @@ TEST_F(DriverBackend, LaunchesWhatIsChosen) {
   GemmArguments const arguments = gemm_of(a, b, d, 512, 512, 256);
   GemmChoice const choice = choose_gemm(arguments, machine.properties());
   KernelResources const needs = resources(choice.kernel, choice.configuration);
+  GemmSm90Config const& config = configuration(gemm_sm90, choice.configuration);
   OwnedStream const stream = machine.create_stream();
   int const modules = testing::fake_modules();
   gemm(machine, arguments, stream);
@@ -115,9 +116,8 @@ TEST_F(DriverBackend, LaunchesWhatIsChosen) {
     EXPECT_EQ(launch.grid[0] % launch.cluster[0], 0u);
     void* first = nullptr;  // the map of A, which begins with its address here
     std::memcpy(&first, launch.params.data(), sizeof first);
-    EXPECT_EQ(first, a.data());
+    EXPECT_EQ(first, config.transposed ? b.data() : a.data());
   }
-  auto const config = configuration(gemm_sm90, choice.configuration);
   EXPECT_EQ(launches[0].cluster[0] * launches[0].cluster[1],
             static_cast<unsigned>(cluster_size(config)));
   EXPECT_EQ(testing::calls_without_context(), 0);

@@ -8,10 +8,10 @@
 #include <array>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "../built.hpp"
+#include "../once.hpp"
 #include "driver_api.hpp"
 #include "kernel_cache.hpp"
 #include "nvrtc.hpp"
@@ -31,7 +31,7 @@ Address address(void const* pointer) { return reinterpret_cast<Address>(pointer)
 /// A kernel on a device, which is compiled and loaded before its first launch.
 struct LoadedKernel {
   Function function = nullptr;
-  std::once_flag loaded;
+  Once loaded;
 };
 
 /// The kernels on one device.
@@ -41,7 +41,7 @@ class LoadedKernels {
               StreamHandle stream) {
     LoadedKernel& kernel = tables_.at(family, number);
     KernelLaunch const& form = kernel_launch(family, number);
-    std::call_once(kernel.loaded, [&] {
+    kernel.loaded([&] {
       CompiledKernel const compiled = compile(family, number, arch_of(compute_capability));
       kernel.function = entry_of(load_module(compiled), compiled, form);
     });
