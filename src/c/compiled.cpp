@@ -32,8 +32,8 @@ tegula_status tegula_compile(char const* kernel, char const* arch, char** json) 
   return guarded([&] {
     not_null("tegula_compile", "kernel", kernel);
     not_null("tegula_compile", "json", json);
-    std::string const code =
-        tool::arch_or_default(arch != nullptr ? std::optional<std::string>(arch) : std::nullopt);
+    std::string const code = tool::arch_or_default(
+        "arch", arch != nullptr ? std::optional<std::string>(arch) : std::nullopt);
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     for (auto const& [family, configuration] : tool::kernels_named(kernel))
       all.push_back(tool::to_json(compile(family, configuration, code)));

@@ -30,15 +30,15 @@ std::vector<NamedKernel> kernels_named(std::string const& text) {
   return exact.empty() ? longer : exact;
 }
 
-std::string arch_or_default(std::optional<std::string> const& arch) {
+std::string arch_or_default(char const* name, std::optional<std::string> const& arch) {
   if (!arch) return arch_of(cuda_device_count() > 0 ? Machine::cuda().compute_capability() : 90);
   auto const digit = [](unsigned char c) { return std::isdigit(c) != 0; };
   std::string number = arch->starts_with("sm_") ? arch->substr(3) : "";
   if (number.ends_with('a') || number.ends_with('f')) number.pop_back();
   if (number.size() < 2 || number.size() > 3 || !std::ranges::all_of(number, digit))
     throw argument_error(
-        fmt::format("--arch is {}; it must be one that NVRTC knows, as sm_80 or sm_90a.",
-                    io::in_quotes(*arch)));
+        fmt::format("{} is {}; it must be an architecture that NVRTC knows, as sm_80 or sm_90a.",
+                    name, io::in_quotes(*arch)));
   return *arch;
 }
 
@@ -86,7 +86,7 @@ std::string line_of(CompiledKernel const& kernel) {
 }
 
 void run(Options const& options) {
-  std::string const arch = arch_or_default(options.arch);
+  std::string const arch = arch_or_default("--arch", options.arch);
   ordered_json all = ordered_json::array();
   for (auto const& [family, configuration] : kernels_named(options.config)) {
     CompiledKernel const kernel = compile(family, configuration, arch);

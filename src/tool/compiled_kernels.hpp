@@ -22,8 +22,8 @@ struct NamedKernel {
 std::vector<NamedKernel> kernels_named(std::string const& text);
 
 /// The architecture asked for; else that of the first GPU, or "sm_90a". Throws argument_error for a
-/// text that is no architecture.
-std::string arch_or_default(std::optional<std::string> const& arch);
+/// text that is no architecture, which calls it `name`.
+std::string arch_or_default(char const* name, std::optional<std::string> const& arch);
 
 /// {"name", "arch", "entry", "path", "from_cache", "seconds", "registers", "spilled_bytes",
 /// "bytes"}
