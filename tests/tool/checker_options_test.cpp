@@ -20,17 +20,11 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 using testing::StartsWith;
-using Words = std::vector<std::string>;
 
 Words const kFound = {"gemm", "--device",         "sim", "--m", "20", "--n", "36", "--k",
                       "149",  "--excess-sectors", "0"};
 Words const kClean = {"gemm", "--device", "sim", "--m", "16", "--n", "16", "--k", "16"};
 Words const kAttention = {"attention", "--device", "sim", "--seq-q", "33", "--head-dim", "32"};
-
-Words operator+(Words words, Words const& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
 
 std::set<std::string> keys(json const& object) {
   std::set<std::string> names;

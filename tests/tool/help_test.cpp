@@ -15,23 +15,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-/// The names in the list of subcommands of the tool's help.
-std::vector<std::string> commands() {
-  std::istringstream help(run_tool({"--help"}).out);
-  std::vector<std::string> names;
-  bool listed = false;
-  for (std::string line; std::getline(help, line);) {
-    if (listed && line.empty()) {
-      break;
-    }
-    if (listed && line.size() > 2 && line[2] != ' ') {
-      names.push_back(line.substr(2, line.find(' ', 2) - 2));
-    }
-    listed = listed || line == "Subcommands:";
-  }
-  return names;
-}
-
 /// The lines of shell under "Examples:".
 std::vector<std::string> examples(std::string const& help) {
   std::istringstream lines(help);
@@ -47,7 +30,7 @@ std::vector<std::string> examples(std::string const& help) {
 }
 
 TEST(Help, ListsTheCommands) {
-  EXPECT_THAT(commands(),
+  EXPECT_THAT(command_names(),
               testing::IsSupersetOf({"layout", "atoms", "atom", "tiled-mma", "tiled-copy"}));
   EXPECT_EQ(run_tool({}).out, run_tool({"--help"}).out);
   EXPECT_EQ(run_tool({"--help"}).status, 0);
@@ -56,7 +39,7 @@ TEST(Help, ListsTheCommands) {
 }
 
 TEST(Help, EveryCommandTakesJsonAndHasExamples) {
-  for (std::string const& command : commands()) {
+  for (std::string const& command : command_names()) {
     Outcome const help = run_tool({command, "--help"});
     EXPECT_EQ(help.status, 0) << command;
     EXPECT_THAT(help.out, HasSubstr("--json")) << command;

@@ -244,10 +244,9 @@ TEST(Hostile, EveryOptionThatTakesAValueIsTriedHere) {
   std::set<std::string> tried, known;
   for (Command const& command : commands())
     for (Option const& option : command.options) tried.insert(command.base[0] + " " + option.name);
-  for (char const* const command : {"gemm", "attention", "compile", "info", "layout", "atoms",
-                                    "atom", "tiled-mma", "tiled-copy"})
+  for (std::string const& command : command_names())
     for (std::string const& option : options_in_help(command, folder))
-      known.insert(std::string(command) + " " + option);
+      known.insert(command + " " + option);
   EXPECT_EQ(tried, known);
 }
 

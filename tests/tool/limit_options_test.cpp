@@ -16,12 +16,6 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 using testing::SizeIs;
-using Words = std::vector<std::string>;
-
-Words operator+(Words words, Words const& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
 
 /// gemm_sm90 declares two bank conflicts for each store of a D of f32.
 Words const kF32 = {"gemm", "--device", "sim",       "--m",     "64",   "--n",   "64",

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <stdexcept>
 
 namespace tegula::tool_test {
@@ -39,6 +40,22 @@ TemporaryFolder::TemporaryFolder() {
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
+}
+
+std::vector<std::string> command_names() {
+  std::istringstream help(run_tool({"--help"}).out);
+  std::vector<std::string> names;
+  bool listed = false;
+  for (std::string line; std::getline(help, line);) {
+    if (listed && line.empty()) {
+      break;
+    }
+    if (listed && line.size() > 2 && line[2] != ' ') {
+      names.push_back(line.substr(2, line.find(' ', 2) - 2));
+    }
+    listed = listed || line == "Subcommands:";
+  }
+  return names;
 }
 
 Outcome run_shell(std::string const& line, std::filesystem::path const& folder) {

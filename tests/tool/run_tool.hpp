@@ -6,6 +6,12 @@
 
 namespace tegula::tool_test {
 
+using Words = std::vector<std::string>;
+inline Words operator+(Words words, Words const& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 struct Outcome {
   int status = -1;  // exit status; -1 if the tool did not end by itself
   std::string out;
@@ -15,6 +21,9 @@ struct Outcome {
 /// Runs the tool under test with these arguments and standard input, in `folder`.
 Outcome run_tool(std::vector<std::string> const& arguments, std::string const& input = "",
                  std::filesystem::path const& folder = std::filesystem::temp_directory_path());
+
+/// The names in the list of subcommands of the tool's help.
+std::vector<std::string> command_names();
 
 /// Runs a line of shell in `folder`, in which `tegula` is the tool under test.
 Outcome run_shell(std::string const& line, std::filesystem::path const& folder);
