@@ -46,9 +46,13 @@ void launch_lowered(Machine const& machine, F family, int configuration,
 
 /// What comes before the kernel that is chosen: new keys are appended.
 void run_before(Machine const& machine, AttentionArguments const& a, Stream stream) {
-  if (a.k_new != nullptr)
-    launch_lowered(machine, append_keys, 0,
-                   device::FamilyTraits<AppendKeysFamily>::lower(machine, {a}, {}), stream);
+  if (a.k_new == nullptr) return;
+  using Traits = device::FamilyTraits<AppendKeysFamily>;
+  AppendKeysChoice choice;
+  while (Traits::check({a}, AppendKeysFamily::table[choice.configuration], machine.properties()))
+    ++choice.configuration;
+  launch_lowered(machine, append_keys, choice.configuration, Traits::lower(machine, {a}, choice),
+                 stream);
 }
 void run_before(Machine const&, GemmArguments const&, Stream) {}
 
@@ -117,6 +121,11 @@ PreparedLaunch::PreparedLaunch(Machine const& machine, GemmArguments const& argu
 void device::launch(Machine const& machine, FamilyId family, int configuration, void const* params,
                     Stream stream) {
   check_configuration(family, configuration);
+  if (!is_built(family, configuration) && machine.properties().kernels == Kernels::built)
+    throw argument_error(fmt::format("the configuration of {} is {}, which {} is not given.{}",
+                                     to_string(family), configuration_name(family, configuration),
+                                     machine.name(),
+                                     missing_configurations_note(machine.properties())));
   machine.backend().launch(family, configuration, params, stream);
 }
 
