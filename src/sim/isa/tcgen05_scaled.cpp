@@ -20,7 +20,7 @@ namespace tegula::sim {
 
 namespace {
 
-constexpr Instruction kMma = Instruction::tcgen05_mma;
+constexpr Instruction kScaledMma = Instruction::tcgen05_mma;
 constexpr std::uint8_t kAllLanes = 0xff;
 
 /// The scales of an operand.
@@ -39,7 +39,7 @@ class TensorScaledMma final : public InFlight {
   TensorScaledMma(Cta& cta, SourceLocation where, ScaledMmaSpec const& op, TensorAddr d,
                   SharedOperand const& a, SharedOperand const& b, Scales const& scale_a,
                   Scales const& scale_b, bool accumulate)
-      : InFlight(kMma, cta, where),
+      : InFlight(kScaledMma, cta, where),
         op_(op),
         d_(d),
         a_(a),
@@ -151,7 +151,8 @@ Tcgen05ScaledInstruction decode(Cta& cta, ScaledMmaKind kind, int block, std::ui
 /// Reports what lies at another lane than 0, or beyond the columns that are allocated.
 bool check_place(Cta& cta, char const* name, TensorAddr address, int columns,
                  SourceLocation where) {
-  if (tensor_lane(address) == 0) return check_tensor_columns(cta, kMma, address, columns, where);
+  if (tensor_lane(address) == 0)
+    return check_tensor_columns(cta, kScaledMma, address, columns, where);
   cta.report(
       FindingKind::invalid_operand, where, cta.here(), "", "",
       fmt::format("tcgen05.mma with {} from lane {} of tensor memory on: it begins at lane 0", name,
@@ -166,19 +167,19 @@ void tcgen05_mma_scaled(ScaledMmaKind kind, int block, std::uint32_t d, std::uin
                         std::uint32_t scale_a, std::uint32_t scale_b, bool accumulate,
                         SourceLocation where) {
   Cta& cta = current_cta();
-  check_tcgen05(cta, kMma, where);
-  cta.note(kMma, where);
+  check_tcgen05(cta, kScaledMma, where);
+  cta.note(kScaledMma, where);
   auto const [op, ids, unknown] = decode(cta, kind, block, instruction_descriptor, where);
   SharedOperand a{.extent = op.m, .element_bytes = 1}, b{.extent = op.n, .element_bytes = 1};
   Scales const of_a{scale_a, op.m, ids.a}, of_b{scale_b, op.n, ids.b};
-  if (!check_matrix(cta, kMma, "B", b_descriptor, b, where) ||
-      !check_matrix(cta, kMma, "A", a_descriptor, a, where) ||
+  if (!check_matrix(cta, kScaledMma, "B", b_descriptor, b, where) ||
+      !check_matrix(cta, kScaledMma, "A", a_descriptor, a, where) ||
       !check_place(cta, "scales of A", scale_a, scale_columns(op.m), where) ||
       !check_place(cta, "scales of B", scale_b, scale_columns(op.n), where) ||
       !check_place(cta, "D", d, op.n, where))
     return;
   if (cta.counting()) {
-    cta.observers().worked(kMma, where,
+    cta.observers().worked(kScaledMma, where,
                            {.fused_multiply_adds = std::int64_t{op.m} * op.n * extent_k(op),
                             .shared_bytes = kWgmmaRowBytes * (op.n + op.m)});
   }
