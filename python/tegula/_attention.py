@@ -115,6 +115,19 @@ def _check_bounds(operand: Operand, tokens: int, most: int) -> None:
         raise ArgumentError(f"attention: {name} is {most}, and a sequence of {operand.name} has {longest} tokens; it must be as many.")
 
 
+def _check_pages(table: Operand, pages: int, page_size: int, lengths: list[int]) -> None:
+    """Of a page table in the host's memory: the entries of the keys that there are. What lies behind them may be anything."""
+    stride = table.strides[0]
+    of = list((c_int32 * (stride * (len(lengths) - 1) + table.shape[1])).from_address(table.address))
+    for sequence, keys in enumerate(lengths):
+        used = -(-keys // page_size)
+        for place, page in enumerate(of[stride * sequence : stride * sequence + used]):
+            if not 0 <= page < pages:
+                raise ArgumentError(
+                    f"attention: page_table[{sequence}, {place}] is {page}; it must be from 0 to {pages - 1}, a page of k."
+                )
+
+
 class Attention:
     """O = softmax(scale Q K^T) V for each batch and head, all but O's memory.
 
@@ -183,7 +196,10 @@ class Attention:
             )
         batch = q.shape[0] if len(q.shape) == 4 else 1
         if packed_q:
-            batch = max(given["cu_seqlens_q"].shape[0] - 1, 0) if given["cu_seqlens_q"].shape else 0
+            bounds = given["cu_seqlens_q"].shape
+            if len(bounds) != 1 or bounds[0] < 2:
+                raise ArgumentError(f"attention: cu_seqlens_q has the shape {bounds}; (sequences + 1,) is needed.")
+            batch = bounds[0] - 1
         of_k = k.shape[0] if len(k.shape) == 4 and not paged else batch
         if of_k != batch or k.shape[-1] != q.shape[-1]:
             raise ArgumentError(
@@ -195,6 +211,8 @@ class Attention:
         if paged:
             table = given["page_table"]
             _of_rank(table, 2, "(batch, pages of a sequence)")
+            if 0 in table.shape:
+                raise ArgumentError(f"attention: page_table has the shape {table.shape}; a sequence has at least one page.")
             room *= table.shape[1]
         a.seq_q = _count("max_seqlen_q", options.max_seqlen_q, q.shape[-3])
         a.seq_k = _count("max_seqlen_k", options.max_seqlen_k, room)
@@ -219,6 +237,7 @@ class Attention:
                 setattr(a, name, _integers(given[name], (a.batch + 1,)))
                 if on_host:
                     _check_bounds(given[name], tokens, most)
+        lengths: list[int] = []
         if "seqused_k" in given:
             a.seqused_k = _integers(given["seqused_k"], (a.batch,))
             lengths = _values(given["seqused_k"]) if on_host else []
@@ -229,6 +248,8 @@ class Attention:
             a.page_table = _integers(table, (a.batch, table.shape[1]))
             a.page_table_stride = table.strides[0]
             a.pages, a.page_size = k.shape[:2]
+            if on_host:
+                _check_pages(table, a.pages, a.page_size, lengths or [a.seq_k] * a.batch)
 
     def _factors(self) -> None:
         a, given = self._arguments, self._given
@@ -236,8 +257,8 @@ class Attention:
             sink = given["sink"]
             if sink.type != "f32" or sink.shape != (a.heads,) or sink.strides != (1,):
                 raise ArgumentError(
-                    f"attention: sink is of {sink.type} and has the shape {sink.shape}; {a.heads} contiguous values of "
-                    "f32 are needed, one for each head."
+                    f"attention: sink is of {sink.type} and has the shape {sink.shape} and strides of {sink.strides} "
+                    f"elements; {a.heads} contiguous values of f32 are needed, one for each head."
                 )
             a.sink = sink.address
         strides: dict[str, tuple[int, ...]] = {}

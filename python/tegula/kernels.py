@@ -75,6 +75,11 @@ def _on(operation: str, machine: Machine | None) -> Machine:
     return machine
 
 
+def _no_stream(operation: str, stream: int | None) -> None:
+    if stream is not None:
+        raise ArgumentError(f"{operation}: stream is {stream!r}, and NumPy arrays are computed when the call returns; leave it out.")
+
+
 def _no_report(operation: str, report: bool) -> None:
     if report:
         raise ArgumentError(f"{operation}: report is True, and a GPU makes none; the simulated machine does, of NumPy arrays.")
@@ -129,6 +134,7 @@ def gemm(
         options: dict[str, Any] = dict(c=c, bias=bias, alpha=alpha, beta=beta, activation=activation)
         options |= dict(scale_a=scale_a, scale_b=scale_b, dtype=dtype, dtype_b=dtype_b, out_dtype=out_dtype, out=out)
         return prepared.gemm(a, b, machine=machine, stream=stream, **options)
+    _no_stream("gemm", stream)
     raw = _arrays.is_raw(a)
     said_of_b = dtype_b if dtype_b is not None else dtype if _arrays.is_raw(b) else None
     # C and bias hold what D does.
@@ -242,6 +248,7 @@ def attention(
         _no_report("attention", report)
         options |= dict(dtype=dtype, out=out, return_lse=return_lse, arrays=arrays)
         return prepared.attention(q, k, v, machine=machine, stream=stream, **options)
+    _no_stream("attention", stream)
     operands = {name: _arrays.operand("attention", name, x, dtype) for name, x in (("q", q), ("k", k), ("v", v))}
     kept: dict[str, Any] = {}
     for name, x in arrays.items():
