@@ -103,7 +103,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (launch(None), "k: argument 0 is NoneType; an array, a bool, an int (int), a float (float)"),
     (lambda: dg.per_token_cast_to_fp8([1.0]), "per_token_cast_to_fp8: x is list; a NumPy array or a torch.Tensor is needed."),
     (lambda: dg.per_token_cast_to_fp8(A), "per_token_cast_to_fp8: x is of f16; bf16 or f32 is needed."),
-    (lambda: dg.fp8_gemm_nt(X, X, X), "fp8_gemm_nt: a is ndarray; a pair of elements and scales is needed."),
+    (lambda: dg.fp8_gemm_nt(X, X, X), "fp8_gemm_nt: a is ndarray; a pair of elements and scales is needed."),  # type: ignore[arg-type]
     (scaled([1.0]), "fp8_gemm_nt: d is list; a NumPy array is needed."),
     (lambda: dg.calc_diff(3, X), "calc_diff: x is int; a NumPy array or a torch.Tensor is needed."),
     (lambda: tegula.prepare_gemm(None, None), "gemm: a is None; an array in a GPU's memory is needed."),
@@ -215,7 +215,7 @@ LAYOUTS: list[tuple[Callable[[], Any], str]] = [
     (lambda: Layout("4\0"), "the expression '4\\x00' holds a character 0; it must be text"),
     (lambda: Layout("(" * 10000), "parentheses nest more than 15 deep"),
     (lambda: Layout("(4,8)")(1, 2, 3), "the coordinate is not a coarsening of the layout's shape"),
-    (lambda: Layout("4").draw("png"), "form is 'png'; it must be 'svg', 'text' or 'latex'"),  # type: ignore[arg-type]
+    (lambda: Layout("4").draw("png"), "form is 'png'; it must be 'svg', 'text' or 'latex'"),
     (lambda: tegula.evaluate(3), "3 is int; an expression is text"),  # type: ignore[arg-type]
     (lambda: tegula.slice("4:1", "x"), "at character 1 of 'x': found 'x', expected a layout"),
 ]
