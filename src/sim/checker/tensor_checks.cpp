@@ -12,9 +12,12 @@ namespace tegula::sim {
 
 namespace {
 
-/// Of two products of one thread that are not performed in their order.
-constexpr char const* kTwoShapes =
-    "; products of different shapes are not performed in their order";
+/// Of two operations of one thread that are not performed in their order.
+char const* unordered(Instruction earlier, Instruction later) {
+  return earlier == Instruction::tcgen05_mma && later == Instruction::tcgen05_mma
+             ? "; products of different shapes are not performed in their order"
+             : "; of one thread's copies and products, only a product after a copy waits for it";
+}
 
 char const* verb(bool write) { return write ? "writes" : "reads"; }
 
@@ -79,7 +82,7 @@ void Checker::tensor_freed(Cta& cta, int column, int columns, SourceLocation whe
 
 /// "warp 3" of an access by a warp, "warp 3 lane 7" of a thread's.
 std::string Checker::tensor_issuer_text(Cta const& cta, TensorStamp const& stamp) const {
-  return agents_.sites()[stamp.site].instruction == Instruction::tcgen05_mma
+  return is_committed(agents_.sites()[stamp.site].instruction)
              ? agent_text(cta, stamp.issuer)
              : fmt::format("warp {}", culprit(stamp.issuer).warp);
 }
@@ -123,12 +126,14 @@ TensorOrder Checker::tensor_order(Thread const& issuer, bool of_warp,
   return best;
 }
 
-/// Whether both are tcgen05.mma of one thread and shape, which are performed in their order.
+/// Whether both are of one thread and performed in their order: tcgen05.mma of one shape, or one
+/// after a tcgen05.cp.
 bool Checker::is_pipelined(Thread const& issuer, InFlight const& operation,
                            TensorStamp const& stamp) const {
-  return operation.is_committed() && stamp.issuer == issuer.agent &&
-         stamp.shape == operation.shape &&
-         agents_.sites()[stamp.site].instruction == Instruction::tcgen05_mma;
+  Instruction const earlier = agents_.sites()[stamp.site].instruction;
+  return stamp.issuer == issuer.agent && operation.instruction == Instruction::tcgen05_mma &&
+         (sim::is_pipelined(earlier, operation.instruction) ||
+          (earlier == operation.instruction && stamp.shape == operation.shape));
 }
 
 void Checker::tensor_issuing(Cluster& cluster, InFlight const& operation) {
@@ -146,8 +151,8 @@ void Checker::check_tensor_range(Cta& cta, InFlight const& operation, TensorRang
   int const lane = operation.by_warp() ? -1 : cta.current_thread().lane;
   for (InFlight const* const other : shadow.flying) {
     if (operation.is_pipelined_with(*other)) continue;
-    bool const two_shapes = operation.is_committed() && other->is_committed() &&
-                            operation.cta == other->cta && operation.thread == other->thread;
+    bool const of_one = operation.is_committed() && other->is_committed() &&
+                        operation.cta == other->cta && operation.thread == other->thread;
     for (bool const other_writes : {true, false}) {
       if (!write && !other_writes) continue;
       for (TensorRange const& of_other :
@@ -156,14 +161,15 @@ void Checker::check_tensor_range(Cta& cta, InFlight const& operation, TensorRang
         int const group = std::countr_zero(static_cast<unsigned>(range.groups & of_other.groups));
         int const column = std::max(range.column, of_other.column);
         std::string const place = cta.tensor_place(kTensorLaneGroup * group, column);
-        cta.report(write ? FindingKind::async_overwrite : FindingKind::async_read_early,
-                   operation.where, cta.here(lane), "", place,
-                   fmt::format("{} {} {} while a {} that {} it is in flight{}{}", name, verb(write),
-                               place, ptx_name(other->instruction), verb(other_writes),
-                               issuer_text(*other), two_shapes ? kTwoShapes : ""),
-                   {other->where,
-                    {other->cta, other->thread / 32, other->thread % 32},
-                    cta.in_flight().order_text(*other, !other_writes)});
+        cta.report(
+            write ? FindingKind::async_overwrite : FindingKind::async_read_early, operation.where,
+            cta.here(lane), "", place,
+            fmt::format("{} {} {} while a {} that {} it is in flight{}{}", name, verb(write), place,
+                        ptx_name(other->instruction), verb(other_writes), issuer_text(*other),
+                        of_one ? unordered(other->instruction, operation.instruction) : ""),
+            {other->where,
+             {other->cta, other->thread / 32, other->thread % 32},
+             cta.in_flight().order_text(*other, !other_writes)});
         return;
       }
     }
@@ -193,7 +199,7 @@ void Checker::check_tensor_range(Cta& cta, InFlight const& operation, TensorRang
       }
       std::string const place = cta.tensor_place(kTensorLaneGroup * group, column);
       Site const& other = agents_.sites()[stamp.site];
-      bool const committed = other.instruction == Instruction::tcgen05_mma;
+      bool const committed = is_committed(other.instruction);
       std::string const whose = tensor_issuer_text(cta, stamp);
       std::string const own_name = operation.by_warp() ? fmt::format("warp {}", self.index / 32)
                                                        : agent_text(cta, self.agent);
@@ -211,7 +217,8 @@ void Checker::check_tensor_range(Cta& cta, InFlight const& operation, TensorRang
             "order them",
             whose, ptx_name(other.instruction));
       } else if (committed) {
-        if (stamp.issuer == self.agent && operation.is_committed()) lacks += kTwoShapes;
+        if (stamp.issuer == self.agent && operation.is_committed())
+          lacks += unordered(other.instruction, operation.instruction);
         advice =
             "a wait for the mbarrier of the tcgen05_commit after it, and a "
             "tcgen05_fence_after_thread_sync, would order them";

@@ -120,24 +120,6 @@ MmaSpec decode(Cta& cta, Tcgen05Kind kind, MmaOperands operands, std::uint32_t b
   return instruction.spec;
 }
 
-/// A matrix descriptor in wgmma's form; false, after a finding, where it is none.
-bool decode(Cta& cta, char const* name, std::uint64_t bits, SharedOperand& operand,
-            SourceLocation where) {
-  Tcgen05Operand const decoded = decode_tcgen05_descriptor(bits);
-  if (!decoded.valid) {
-    report_descriptor(cta, FindingKind::invalid_operand, name, bits,
-                      "bits 46 to 48 must be 1, the swizzle (bits 61 to 63) 0, 2, 4 or 6, and what "
-                      "is between the fields 0 (a base offset, bits 49 to 51, and swizzles by 32 "
-                      "bytes are not simulated)",
-                      where);
-    return false;
-  }
-  operand.bits = decoded.as_wgmma;
-  if (!check_operand(cta, name, operand, bits, where)) return false;
-  if (cta.checking()) check_swizzle(cta, kMma, operand, where);
-  return true;
-}
-
 /// Whether m rows may begin at the address.
 bool check_lanes(Cta& cta, char const* name, int m, TensorAddr address, SourceLocation where) {
   int const lane = tensor_lane(address);
@@ -153,10 +135,10 @@ bool check_lanes(Cta& cta, char const* name, int m, TensorAddr address, SourceLo
 void start(Cta& cta, MmaSpec const& op, TensorAddr d, std::uint64_t a, std::uint64_t b_descriptor,
            bool accumulate, SourceLocation where) {
   SharedOperand b{b_descriptor, op.b_major == Major::mn, op.n, element_bits(op) / 8};
-  if (!decode(cta, "B", b_descriptor, b, where)) return;
+  if (!check_matrix(cta, kMma, "B", b_descriptor, b, where)) return;
   if (op.operands == MmaOperands::ss) {
     SharedOperand operand{a, op.a_major == Major::mn, op.m, element_bits(op) / 8};
-    if (!decode(cta, "A", a, operand, where)) return;
+    if (!check_matrix(cta, kMma, "A", a, operand, where)) return;
     a = operand.bits;
   } else {
     auto const address = static_cast<TensorAddr>(a);
@@ -200,6 +182,23 @@ void commit(Cta& cta, std::uint32_t address, SourceLocation where) {
 }
 
 }  // namespace
+
+bool check_matrix(Cta& cta, Instruction instruction, char const* name, std::uint64_t bits,
+                  SharedOperand& operand, SourceLocation where) {
+  Tcgen05Operand const decoded = decode_tcgen05_descriptor(bits);
+  if (!decoded.valid) {
+    report_descriptor(cta, FindingKind::invalid_operand, name, bits,
+                      "bits 46 to 48 must be 1, the swizzle (bits 61 to 63) 0, 2, 4 or 6, and what "
+                      "is between the fields 0 (a base offset, bits 49 to 51, and swizzles by 32 "
+                      "bytes are not simulated)",
+                      where);
+    return false;
+  }
+  operand.bits = decoded.as_wgmma;
+  if (!check_operand(cta, name, operand, bits, where)) return false;
+  if (cta.checking()) check_swizzle(cta, instruction, operand, where);
+  return true;
+}
 
 void tcgen05_mma(Tcgen05Kind kind, MmaOperands operands, std::uint32_t d, std::uint64_t a,
                  std::uint64_t b_descriptor, std::uint32_t instruction_descriptor, bool accumulate,
