@@ -1,12 +1,17 @@
 #pragma once
 
+#include <type_traits>
+
 #include "tegula/arch/barrier.hpp"
+#include "tegula/arch/cluster.hpp"
+#include "tegula/arch/dim3.hpp"
 #include "tegula/arch/grid_dependency.hpp"
 #include "tegula/arch/tcgen05.hpp"
 #include "tegula/arch/warp.hpp"
 #include "tegula/kernel/epilogue_sm90.hpp"
 #include "tegula/kernel/gemm_operand_tiles.hpp"
 #include "tegula/kernel/gemm_sm100_config.hpp"
+#include "tegula/pipeline/launched_tiles.hpp"
 #include "tegula/pipeline/tensor_memory_pipeline.hpp"
 #include "tegula/pipeline/tma_pipeline.hpp"
 #include "tegula/pipeline/work_tiles.hpp"
@@ -34,6 +39,13 @@ namespace tegula {
 /// There are accumulators for two tiles, so the epilogue of one lies under the main loop of the
 /// next.
 ///
+/// Of a pair of CTAs (C.ctas) the even one multiplies, for both: its barriers say when the stages
+/// of both are full, and when the accumulators of both are empty; its commits tell both. Each CTA
+/// loads half of the operands, and stores its 128 rows of D.
+///
+/// With C.launched the grid has a cluster for each tile, and a thread of warp 3 asks for those that
+/// have not started (launched_tiles.hpp).
+///
 /// Legend: g, s, t, r for tiles in global memory, shared, tensor and register memory; tC..
 /// partitioned for C = A B^T.
 template <GemmSm100Config C> struct GemmSm100 {
@@ -43,7 +55,10 @@ template <GemmSm100Config C> struct GemmSm100 {
   static constexpr GemmSm100Config config = C;
   static constexpr int threads = 256;
   static constexpr int min_ctas_per_sm = 1;
-  static constexpr bool programmatic_dependent_launch = true;  // by griddepcontrol_wait
+  static constexpr Dim3 cluster = {C.ctas, 1, 1};
+  static constexpr bool cluster_launch_control = C.launched;
+  // By griddepcontrol_wait; of a grid whose clusters may never start, nothing says when it is over.
+  static constexpr bool programmatic_dependent_launch = !C.launched;
   static constexpr int stages = tegula::stages(C);
   static constexpr int block_k = tegula::block_k(C);
   static constexpr int block_n = C.block_n;
@@ -51,15 +66,18 @@ template <GemmSm100Config C> struct GemmSm100 {
   static_assert(stages >= 2);
 
   using TileA = SharedTile<type_of<C.a>, a_tile(C, stages)>;  // (block_m, block_k, stages)
-  using TileB = SharedTile<type_of<C.b>, b_tile(C, stages)>;  // (block_n, block_k, stages)
-  using CopyA = TmaCopy<a_fetch(C)>;
-  using CopyB = TmaCopy<b_fetch(C)>;
-  using Operands = GemmOperandTiles<C, block_k>;
+  using TileB = SharedTile<type_of<C.b>, b_tile(C, stages)>;  // (block_n / ctas, block_k, stages)
+  using CopyA = TmaCopy<a_fetch(C), C.ctas>;
+  using CopyB = TmaCopy<b_fetch(C), C.ctas>;
+  using Operands = GemmOperandTiles<operands(C), block_k>;
   using Ring = TmaPipeline<stages, 1>;  // a stage is given back by one tcgen05_commit
-  using Results = TensorMemoryPipeline<C.accumulators, 4>;
-  using WorkTiles = WorkTileIterator<work_tiles(C)>;
-  using Mma = TensorMemoryMma<tensor_memory_mma(C.a, C.b, DType::f32, C.block_m, block_n, C.a_major,
-                                                C.b_major)>;
+  using Results = TensorMemoryPipeline<C.accumulators, 4, C.ctas>;
+  // Answers are read by who asks, who loads, four warps that store; in one CTA by who multiplies.
+  using Launches = LaunchPipeline<2, C.ctas, 6, 1>;
+  using WorkTiles = std::conditional_t<C.launched, LaunchedTiles<work_tiles(C), Launches>,
+                                       WorkTileIterator<work_tiles(C)>>;
+  using Mma = TensorMemoryMma<tensor_memory_mma(C.a, C.b, DType::f32, C.ctas* C.block_m, block_n,
+                                                C.a_major, C.b_major, MmaOperands::ss, C.ctas)>;
   /// A lane's accumulators of 16 rows a warp, in the order that the epilogue takes: (MMA, 1, 1).
   using Accumulator = typename TiledMma<TiledMmaSpec{
       warpgroup_mma(DType::bf16, DType::bf16, DType::f32, block_n), kWgmmaM, block_n}>::Accumulator;
@@ -67,6 +85,7 @@ template <GemmSm100Config C> struct GemmSm100 {
   // As gemm_sm90's.
   static constexpr sim::Limits limits = {.bank_conflicts = bits(C.out) == 32 ? 2 : 1};
 
+  struct None {};
   struct SharedStorage {
     TileA a;
     TileB b;
@@ -75,6 +94,7 @@ template <GemmSm100Config C> struct GemmSm100 {
     typename Results::Storage results;
     typename Epilogue::Barriers epilogue;
     TensorAddr tmem;
+    std::conditional_t<C.launched, typename Launches::Storage, None> launches;
 
     template <class F> void name_buffers(F&& name) {
       name("A", a);
@@ -86,15 +106,21 @@ template <GemmSm100Config C> struct GemmSm100 {
       name("tile_empty", results.empty);
       name("C", epilogue.c);
       name("tmem", tmem);
+      if constexpr (C.launched) {
+        name("answers", launches.answer);
+        name("answer_full", launches.full);
+        name("answer_empty", launches.empty);
+      }
     }
   };
   static_assert(sizeof(SharedStorage) <= 227 * 1024);
 
   static constexpr char const* role(int warp) {
+    if (warp == 3 && C.launched) return "ask";
     return warp == 0 ? "load" : warp == 1 ? "multiply" : warp < 4 ? "idle" : "epilogue";
   }
   TEGULA_HOST_DEVICE static constexpr Dim3 grid(Params const& p) {
-    return {p.schedule.clusters, 1, 1};
+    return {p.schedule.clusters * C.ctas, 1, 1};
   }
 
   TEGULA_DEVICE void operator()(Params const& p, SharedStorage& smem) const {
@@ -108,36 +134,75 @@ template <GemmSm100Config C> struct GemmSm100 {
       Epilogue::prefetch_maps(p.epilogue);
     }
     if (warp == 2) {
-      tcgen05_alloc<columns>(tmem_at);
-      tcgen05_relinquish_alloc_permit();
+      tcgen05_alloc<columns, C.ctas>(tmem_at);
+      tcgen05_relinquish_alloc_permit<C.ctas>();
     }
     if (thread_idx() == 128) {
       ring.init();
       results.init();
       Epilogue::init(smem.epilogue);
+      if constexpr (C.launched) Launches{smem.launches}.init();
       fence_mbarrier_init();
     }
-    cta::sync();  // the barriers and the address of tensor memory are known to all
+    meet();  // the barriers and the address of tensor memory are known to all
     TensorAddr const tmem = ld_shared<TensorAddr>(tmem_at);
-    WorkTiles work{p.schedule.tiling, p.schedule.clusters, p.schedule.initial_tiles};
+    if constexpr (C.launched) {
+      Launches const launches{smem.launches};
+      WorkTiles work{p.schedule.tiling, launches, warp >= 4};
+      walk(p, smem, ring, results, tmem, work, warp);
+    } else {
+      WorkTiles work{p.schedule.tiling, p.schedule.clusters, p.schedule.initial_tiles};
+      walk(p, smem, ring, results, tmem, work, warp);
+    }
+    meet();  // nobody uses tensor memory any more
+    if (warp == 2) tcgen05_dealloc<columns, C.ctas>(tmem);
+  }
 
+ private:
+  /// Each warp in its role, through all tiles.
+  TEGULA_DEVICE static void walk(Params const& p, SharedStorage& smem, Ring const& ring,
+                                 Results const& results, TensorAddr tmem, WorkTiles& work,
+                                 int warp) {
     if (warp >= 4) {
       store(p, smem, results, tmem, work);
-    } else if (warp < 2) {
+    } else if (warp < (C.launched ? 4 : 2)) {
       if (warp::elect_one()) {
         if (warp == 0) {
           load(p, smem, ring, work);
-        } else {
-          multiply(p, smem, ring, results, tmem, work);
+        } else if (warp == 1) {
+          if (is_even()) multiply(p, smem, ring, results, tmem, work);
+        } else if constexpr (C.launched) {
+          if (warp == 3) work.ask_for_all();
         }
       }
       warp::sync();
     }
-    cta::sync();  // nobody uses tensor memory any more
-    if (warp == 2) tcgen05_dealloc<columns>(tmem);
   }
 
- private:
+  /// All threads of the CTA, or of the pair.
+  TEGULA_DEVICE static void meet(SourceLocation where = SourceLocation::current()) {
+    if constexpr (C.ctas == 1) {
+      cta::sync(where);
+    } else {
+      cluster::sync(where);
+    }
+  }
+  /// Whether this is the CTA that multiplies.
+  TEGULA_DEVICE static bool is_even() {
+    if constexpr (C.ctas == 1) return true;
+    return cluster_cta_rank() == 0;
+  }
+  /// Waits for an empty stage. Returns the barrier that its loads complete on.
+  TEGULA_DEVICE static SharedAddr acquire(Ring const& ring, typename Ring::State const& state,
+                                          SourceLocation where = SourceLocation::current()) {
+    constexpr int bytes = C.ctas * (CopyA::bytes + CopyB::bytes);
+    if constexpr (C.ctas == 1) {
+      return ring.acquire(state, bytes, where);
+    } else {
+      return ring.acquire_of_pair(state, bytes, where);
+    }
+  }
+
   /// Steps of K, at least one: those beyond K add zeros.
   TEGULA_DEVICE static int steps_of_k(Params const& p) {
     int const steps = (p.problem.k + block_k - 1) / block_k;
@@ -153,13 +218,15 @@ template <GemmSm100Config C> struct GemmSm100 {
     CopyA const g2sA{0};
     CopyB const g2sB{0};
     auto const sA = tensor(smem.a);  // (block_m, block_k, stages)
-    auto const sB = tensor(smem.b);  // (block_n, block_k, stages)
+    auto const sB = tensor(smem.b);  // (block_n / ctas, block_k, stages)
+    int const own_n = C.ctas == 1 ? 0 : cluster_cta_rank() * (block_n / C.ctas);  // of B's rows
     while (!work.done()) {
-      auto const gA = Operands::a(p.problem, work);  // (block_m, block_k, steps)
-      auto const gB = Operands::b(p.problem, work);  // (block_n, block_k, steps)
+      WorkTilePlace const own = {work.m, work.n + own_n, work.batch};
+      auto const gA = Operands::a(p.problem, own);  // (block_m, block_k, steps)
+      auto const gB = Operands::b(p.problem, own);  // (block_n / ctas, block_k, steps)
 #pragma unroll 1
       for (int k = 0; k < steps; ++k) {
-        SharedAddr const full = ring.acquire(state, CopyA::bytes + CopyB::bytes);
+        SharedAddr const full = acquire(ring, state);
         copy(g2sA, gA(_, _, k), sA(_, _, state.stage), full);
         copy(g2sB, gB(_, _, k), sB(_, _, state.stage), full);
         state.next();
@@ -167,7 +234,8 @@ template <GemmSm100Config C> struct GemmSm100 {
       work.next();
       work.find();
     }
-    griddepcontrol_launch_dependents();
+    if constexpr (C.ctas > 1) ring.drain(state);
+    if constexpr (!C.launched) griddepcontrol_launch_dependents();
   }
 
   /// One thread: every tile's products.
@@ -187,7 +255,8 @@ template <GemmSm100Config C> struct GemmSm100 {
       for (int k = 0; k < steps; ++k) {
         ring.wait(state);
         gemm(mma, tCsA(_, state.stage), tCsB(_, state.stage), tCtC(_, _, result.stage), k > 0);
-        tcgen05_commit(ring.empty(state.stage));  // when the products have read the stage
+        // when the products have read the stage
+        tcgen05_commit_to_all<C.ctas>(ring.empty(state.stage));
         state.next();
       }
       results.commit(result.stage);

@@ -15,6 +15,9 @@ namespace {
 /// Of two products of one thread that are not performed in their order.
 constexpr char const* kTwoShapes =
     "; products of different shapes are not performed in their order";
+/// Of two products of the two CTAs of a pair.
+constexpr char const* kBothOfPair =
+    "; one CTA of a pair starts its products: those of both are not performed in an order";
 
 char const* verb(bool write) { return write ? "writes" : "reads"; }
 
@@ -132,11 +135,10 @@ bool Checker::is_pipelined(Thread const& issuer, InFlight const& operation,
 }
 
 void Checker::tensor_issuing(Cluster& cluster, InFlight const& operation) {
-  Cta& cta = cluster.cta(operation.cta);
   for (TensorRange const& range : operation.tensor_reads)
-    check_tensor_range(cta, operation, range, false);
+    check_tensor_range(cluster.cta(range.cta), operation, range, false);
   for (TensorRange const& range : operation.tensor_writes)
-    check_tensor_range(cta, operation, range, true);
+    check_tensor_range(cluster.cta(range.cta), operation, range, true);
 }
 
 void Checker::check_tensor_range(Cta& cta, InFlight const& operation, TensorRange const& range,
@@ -146,8 +148,10 @@ void Checker::check_tensor_range(Cta& cta, InFlight const& operation, TensorRang
   int const lane = operation.by_warp() ? -1 : cta.current_thread().lane;
   for (InFlight const* const other : shadow.flying) {
     if (operation.is_pipelined_with(*other)) continue;
-    bool const two_shapes = operation.is_committed() && other->is_committed() &&
-                            operation.cta == other->cta && operation.thread == other->thread;
+    bool const products = operation.is_committed() && other->is_committed();
+    bool const two_shapes =
+        products && operation.cta == other->cta && operation.thread == other->thread;
+    bool const both_of_pair = products && operation.cta != other->cta;
     for (bool const other_writes : {true, false}) {
       if (!write && !other_writes) continue;
       for (TensorRange const& of_other :
@@ -156,14 +160,17 @@ void Checker::check_tensor_range(Cta& cta, InFlight const& operation, TensorRang
         int const group = std::countr_zero(static_cast<unsigned>(range.groups & of_other.groups));
         int const column = std::max(range.column, of_other.column);
         std::string const place = cta.tensor_place(kTensorLaneGroup * group, column);
-        cta.report(write ? FindingKind::async_overwrite : FindingKind::async_read_early,
-                   operation.where, cta.here(lane), "", place,
-                   fmt::format("{} {} {} while a {} that {} it is in flight{}{}", name, verb(write),
-                               place, ptx_name(other->instruction), verb(other_writes),
-                               issuer_text(*other), two_shapes ? kTwoShapes : ""),
-                   {other->where,
-                    {other->cta, other->thread / 32, other->thread % 32},
-                    cta.in_flight().order_text(*other, !other_writes)});
+        cta.report(
+            write ? FindingKind::async_overwrite : FindingKind::async_read_early, operation.where,
+            cta.here(lane), "", place,
+            fmt::format("{} {} {} while a {} that {} it is in flight{}{}", name, verb(write), place,
+                        ptx_name(other->instruction), verb(other_writes), issuer_text(*other),
+                        two_shapes     ? kTwoShapes
+                        : both_of_pair ? kBothOfPair
+                                       : ""),
+            {other->where,
+             {other->cta, other->thread / 32, other->thread % 32},
+             cta.in_flight().order_text(*other, !other_writes)});
         return;
       }
     }
@@ -212,6 +219,8 @@ void Checker::check_tensor_range(Cta& cta, InFlight const& operation, TensorRang
             whose, ptx_name(other.instruction));
       } else if (committed) {
         if (stamp.issuer == self.agent && operation.is_committed()) lacks += kTwoShapes;
+        if (operation.is_committed() && culprit(stamp.issuer).cta != operation.cta)
+          lacks += kBothOfPair;
         advice =
             "a wait for the mbarrier of the tcgen05_commit after it, and a "
             "tcgen05_fence_after_thread_sync, would order them";
@@ -239,9 +248,8 @@ void Checker::stamp_tensor(Cluster& cluster, InFlight const& operation, int agen
   Cta& cta = cluster.cta(operation.cta);
   int const issuer = cta.thread(operation.thread).agent;
   TensorStamp const stamp{time, agent, issuer, operation.remembered.site, operation.shape};
-  TensorShadow& shadow = of(cta).tensor;
   for (TensorRange const& range : operation.tensor_writes) {
-    shadow.for_each(range, [&](TensorCell& cell, int, int) {
+    of(cluster.cta(range.cta)).tensor.for_each(range, [&](TensorCell& cell, int, int) {
       cell.writer = stamp;
       cell.readers.clear();
       return true;
@@ -252,7 +260,7 @@ void Checker::stamp_tensor(Cluster& cluster, InFlight const& operation, int agen
     if (std::any_of(operation.tensor_writes.begin(), operation.tensor_writes.end(),
                     [&](TensorRange const& written) { return written.overlaps(range); }))
       continue;
-    shadow.for_each(range, [&](TensorCell& cell, int, int) {
+    of(cluster.cta(range.cta)).tensor.for_each(range, [&](TensorCell& cell, int, int) {
       auto const same = std::find_if(cell.readers.begin(), cell.readers.end(),
                                      [&](TensorStamp const& r) { return r.agent == agent; });
       if (same != cell.readers.end()) {

@@ -7,6 +7,9 @@ namespace tegula::sim {
 
 /// Ends the cluster where its generation has no tensor memory.
 void check_tcgen05(Cta& cta, Instruction instruction, SourceLocation where);
+/// Likewise for an instruction that has a .cta_group, where there is no pair of CTAs, or others of
+/// the kernel have another group.
+void check_tcgen05(Cta& cta, Instruction instruction, int ctas, SourceLocation where);
 /// Reports columns that are not allocated as a whole; false where they must not be touched.
 bool check_tensor_columns(Cta& cta, Instruction instruction, TensorAddr address, int columns,
                           SourceLocation where);
