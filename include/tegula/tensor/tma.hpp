@@ -126,11 +126,13 @@ TEGULA_DEVICE void copy(TmaCopy<S, Group> const& by, Tensor<Tma<Order...>, G> co
   detail::for_each_box(
       by, from, to,
       [&](SharedAddr place, auto const& at) {
-        if constexpr (S.peers > 1) {
-          tma_load_multicast<sizeof...(Order), L2Hint::none, Group>(place, *from.space.map, at,
-                                                                    full, by.ctas, where);
-        } else {
+        if constexpr (Group > 1) {
+          static_assert(S.peers == 1, "copy: a pair of CTAs loads without multicast");
           tma_load<sizeof...(Order), L2Hint::none, Group>(place, *from.space.map, at, full, where);
+        } else if constexpr (S.peers > 1) {
+          tma_load_multicast(place, *from.space.map, at, full, by.ctas, where);
+        } else {
+          tma_load(place, *from.space.map, at, full, where);
         }
       },
       where);
