@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import subprocess
@@ -42,8 +43,57 @@ def test_a_kernel_is_compiled_once() -> None:
     assert tegula.kernels.cached() == []
 
 
+def in_a_process(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **paths, **environment}, timeout=300
+    )
+
+
+def test_a_kernel_that_is_kept_needs_no_compiler() -> None:
+    compiled("append_keys")  # or there is none here
+    code = """
+import tegula
+(kernel,) = tegula.kernels.compile("append_keys", "sm_90")
+print(kernel.from_cache, "libnvrtc" in open("/proc/self/maps").read())
+"""
+    assert in_a_process(code).stdout == "False True\n"
+    assert in_a_process(code).stdout == "True False\n"
+
+
+# A product that no kernel of a representative build computes: of e5m2, here the bits of 0, 1, 2 and -1.
+LACKING = """
+import numpy as np, tegula
+rng = np.random.default_rng(1)
+bits, values = np.array([0, 0x3C, 0x40, 0xBC], np.uint8), np.array([0.0, 1.0, 2.0, -1.0])
+a, b = (rng.integers(0, 4, shape) for shape in ((40, 64), (48, 64)))
+d, report = tegula.gemm(bits[a], bits[b].T, dtype="e5m2", out_dtype="f32", report=True)
+assert (d == values[a] @ values[b].T).all() and report.findings == 0
+print(len(tegula.kernels.cached()), report)
+"""
+
+
+def is_representative() -> bool:
+    return not all(kernel["built"] for kernel in json.loads(info())["kernels"]["gemm_sm90"])
+
+
+def info() -> str:
+    return subprocess.run([sys.executable, "-m", "tegula", "info", "--json"], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.skipif(not is_representative(), reason="this build has all kernels")
+def test_the_simulated_machine_is_given_what_the_build_lacks() -> None:
+    answered = in_a_process(LACKING)
+    assert answered.returncode == 0, answered.stderr
+    assert answered.stdout.startswith("1 tegula::gemm_sm90_kernel<") and "clean" in answered.stdout
+    (kept,) = tegula.kernels.cached()
+    assert kept.name.startswith("gemm_sm90 e5m2->f32 ") and kept.arch == "host"
+    refused = in_a_process(LACKING, TEGULA_CXX="/nowhere")
+    assert "DeviceError: TEGULA_CXX is /nowhere, which cannot be run; it must be a C++20 compiler" in refused.stderr
+
+
 def test_what_cannot_be_compiled_is_said() -> None:
-    with pytest.raises(ArgumentError, match="no kernel of this build is named 'gemm_sm70'"):
+    with pytest.raises(ArgumentError, match="no kernel is named 'gemm_sm70'"):
         tegula.kernels.compile("gemm_sm70")
     with pytest.raises(ArgumentError, match="architecture is 'hopper'"):
         tegula.kernels.compile("gemm_sm90", "hopper")
@@ -52,9 +102,7 @@ def test_what_cannot_be_compiled_is_said() -> None:
 
 
 def test_without_a_compiler_a_sentence_says_what_to_install() -> None:
-    code = "import tegula; tegula.kernels.compile('attention_sm80', 'sm_80')"
-    environment = {**os.environ, "TEGULA_NVRTC": "/nowhere.so", "PYTHONPATH": os.pathsep.join(sys.path)}
-    answered = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    answered = in_a_process("import tegula; tegula.kernels.compile('attention_sm80', 'sm_80')", TEGULA_NVRTC="/nowhere.so")
     assert "DeviceError: TEGULA_NVRTC is /nowhere.so, which cannot be loaded" in answered.stderr
 
 

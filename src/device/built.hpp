@@ -1,8 +1,8 @@
 #pragma once
 
-/// The configurations that this build has: the representative ones, and the others where
-/// TEGULA_CONFIGURATIONS is `all`. Only what lists them includes this file, so that the kernels'
-/// own objects are the same in both builds.
+/// The configurations whose kernels are in this build: the representative ones, and the others
+/// where TEGULA_CONFIGURATIONS is `all`. Only what lists them includes this file, so that the
+/// kernels' own objects are the same in both builds.
 
 #include <algorithm>
 #include <array>
@@ -17,16 +17,26 @@ namespace tegula::device {
 /// The last unit of a family that this build has.
 inline constexpr int kLastUnit = TEGULA_ALL_CONFIGURATIONS ? kUnits : 0;
 
-/// Indices into the family's table. The number of a configuration is its place here, not the index,
-/// which only names of kernels hold.
+/// Indices into the family's table of those, and of the others.
 template <KernelFamily F> inline constexpr auto const& kBuiltIndices = kIndices<F, 0, kLastUnit>;
+template <KernelFamily F>
+inline constexpr auto const& kOtherIndices = kIndices<F, kLastUnit + 1, kUnits>;
+
+/// All indices, those that are built first. The number of a configuration is its place here, not
+/// the index, which only names of kernels hold.
+template <KernelFamily F>
+inline constexpr auto kAllIndices = [] {
+  std::array<int, kBuiltIndices<F>.size() + kOtherIndices<F>.size()> all{};
+  std::ranges::copy(kOtherIndices<F>, std::ranges::copy(kBuiltIndices<F>, all.begin()).out);
+  return all;
+}();
 
 /// The configurations by number.
 template <KernelFamily F>
-inline constexpr auto kBuiltConfigurations = [] {
-  std::array<typename F::Config, kBuiltIndices<F>.size()> built{};
-  std::ranges::transform(kBuiltIndices<F>, built.begin(), [](int i) { return F::table[i]; });
-  return built;
+inline constexpr auto kAllConfigurations = [] {
+  std::array<typename F::Config, kAllIndices<F>.size()> all{};
+  std::ranges::transform(kAllIndices<F>, all.begin(), [](int i) { return F::table[i]; });
+  return all;
 }();
 
 /// What a back end has of every kernel: an Entry by family and number.

@@ -1,4 +1,4 @@
-// The configurations of every family that this build has.
+// The configurations of every family by number, those that are built first.
 
 #include <fmt/format.h>
 
@@ -7,10 +7,11 @@
 
 namespace tegula {
 
-device::ConfigurationTable device::configurations(FamilyId family) {
+device::ConfigurationTable device::configurations(FamilyId family, Kernels kernels) {
   ConfigurationTable table{};
   family.visit([&]<class F>(F) {
-    table = {kBuiltConfigurations<F>.data(), kBuiltConfigurations<F>.size()};
+    table = {kAllConfigurations<F>.data(),
+             kernels == Kernels::all ? kAllIndices<F>.size() : kBuiltIndices<F>.size()};
   });
   return table;
 }
@@ -24,14 +25,18 @@ std::string device::name_of(FamilyId family, void const* config) {
 }
 
 void device::check_configuration(FamilyId family, int number) {
-  std::size_t const count = configurations(family).count;
+  std::size_t const count = configurations(family, Kernels::all).count;
   if (number < 0 || static_cast<std::size_t>(number) >= count)
     throw argument_error(fmt::format("the configuration of {} is {}; it must be from 0 to {}.",
                                      to_string(family), number, count - 1));
 }
 
-std::string_view device::missing_configurations_note() {
-  return TEGULA_ALL_CONFIGURATIONS
+bool device::is_built(FamilyId family, int number) {
+  return static_cast<std::size_t>(number) < configurations(family, Kernels::built).count;
+}
+
+std::string_view device::missing_configurations_note(DeviceProperties const& device) {
+  return TEGULA_ALL_CONFIGURATIONS || device.kernels == Kernels::all
              ? ""
              : " This build has representative configurations only; configure with "
                "-DTEGULA_CONFIGURATIONS=all to have all of them.";

@@ -19,9 +19,18 @@
 
 namespace tegula::device {
 
-/// What a refusal says more where this build has the representative configurations only: a sentence
-/// after a space, or nothing.
-std::string_view missing_configurations_note();
+/// What a refusal says more where the device is given the representative configurations only: a
+/// sentence after a space, or nothing.
+std::string_view missing_configurations_note(DeviceProperties const& device);
+
+/// The device as one that is given built kernels, where one of them will do, or else any. `can(d)`
+/// says whether something can be chosen for the device d.
+template <class Can> DeviceProperties with_kernels(DeviceProperties device, Can&& can) {
+  if (device.kernels != Kernels::built_preferred) return device;
+  device.kernels = Kernels::built;
+  if (!can(device)) device.kernels = Kernels::all;
+  return device;
+}
 
 /// Every family's has
 ///

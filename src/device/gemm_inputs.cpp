@@ -115,7 +115,8 @@ void prepare_gemm_inputs(Machine const& machine, GemmInputsArguments const& g, S
     ++number;
   }
   throw argument_error(fmt::format("gemm_inputs: no configuration of this build computes {}.{}",
-                                   to_string(g), missing_configurations_note()));
+                                   to_string(g),
+                                   missing_configurations_note(machine.properties())));
 }
 
 // An element is divided by its scale and rounded to the fp8 type, each to nearest: half a unit in

@@ -152,7 +152,7 @@ void enumerate(GemmArguments const& g, DeviceProperties const& device,
     std::string const& obstacle = obstacles[static_cast<std::size_t>(FamilyId(family).index())];
     bool computes = false;
     int number = 0;
-    for (auto const& c : configurations(family)) {
+    for (auto const& c : configurations(family, device.kernels)) {
       std::string_view refusal;
       if (char const* const why = Traits::check(g, c, device)) refusal = why;
       if (refusal.empty()) refusal = obstacle;
@@ -195,7 +195,17 @@ GemmChoice predict(FamilyId kernel, int number, GemmArguments const& g,
   });
   throw argument_error(
       fmt::format("gemm: no configuration of this build computes this problem ({}){}.{}", problem,
-                  why, device::missing_configurations_note()));
+                  why, device::missing_configurations_note(device)));
+}
+
+DeviceProperties with_kernels_for(GemmArguments const& g, DeviceProperties const& device,
+                                  GemmConstraints const& wanted, Obstacles const& obstacles) {
+  return device::with_kernels(device, [&](DeviceProperties const& d) {
+    bool found = false;
+    enumerate(g, d, wanted, obstacles,
+              [&](FamilyId, int, std::string_view refusal) { found = found || refusal.empty(); });
+    return found;
+  });
 }
 
 bool walks_tiles(FamilyId kernel) {
@@ -223,10 +233,11 @@ GemmChoice device::predict(FamilyId kernel, void const* config, GemmArguments co
   return choice;
 }
 
-GemmChoice choose_gemm(GemmArguments const& g, DeviceProperties const& device,
+GemmChoice choose_gemm(GemmArguments const& g, DeviceProperties const& properties,
                        GemmConstraints const& wanted, GemmCostModel const& model) {
-  check(device);
-  Obstacles const why_not = obstacles(g, device);
+  check(properties);
+  Obstacles const why_not = obstacles(g, properties);
+  DeviceProperties const device = with_kernels_for(g, properties, wanted, why_not);
   std::optional<GemmChoice> best;
   enumerate(g, device, wanted, why_not, [&](FamilyId kernel, int number, std::string_view refusal) {
     if (!refusal.empty()) return;
@@ -279,11 +290,12 @@ std::vector<GemmChoice> tuning_candidates(GemmArguments const& g, DeviceProperti
   return candidates;
 }
 
-GemmPlan plan_gemm(GemmArguments const& arguments, DeviceProperties const& device,
+GemmPlan plan_gemm(GemmArguments const& arguments, DeviceProperties const& properties,
                    GemmConstraints const& wanted, GemmCostModel const& model) {
   GemmArguments const g = with_defaults(arguments);
-  check(device);
-  Obstacles const why_not = obstacles(g, device);
+  check(properties);
+  Obstacles const why_not = obstacles(g, properties);
+  DeviceProperties const device = with_kernels_for(g, properties, wanted, why_not);
   GemmPlan plan{.problem = to_string(g)};
   enumerate(g, device, wanted, why_not, [&](FamilyId kernel, int number, std::string_view refusal) {
     GemmCandidate candidate{.name = configuration_name(kernel, number)};

@@ -268,7 +268,7 @@ void enumerate(GroupedGemmArguments const& g, DeviceProperties const& device,
                GroupedGemmConstraints const& wanted, Visit&& visit) {
   std::string const obstacle = Traits::obstacle(g, device);
   int number = 0;
-  for (GroupedGemmSm90Config const& c : configurations(grouped_gemm_sm90)) {
+  for (GroupedGemmSm90Config const& c : configurations(grouped_gemm_sm90, device.kernels)) {
     std::string refusal = obstacle;
     if (char const* const why = Traits::check(g, c, device); why != nullptr && refusal.empty())
       refusal = why;
@@ -288,7 +288,18 @@ void enumerate(GroupedGemmArguments const& g, DeviceProperties const& device,
         "({}).",
         unwanted, to_string(g)));
   throw argument_error(fmt::format("grouped_gemm: no configuration of this build computes {}.{}",
-                                   to_string(g), missing_configurations_note()));
+                                   to_string(g), missing_configurations_note(device)));
+}
+
+DeviceProperties with_kernels_for(GroupedGemmArguments const& g, DeviceProperties const& device,
+                                  GroupedGemmConstraints const& wanted) {
+  check(device);
+  return with_kernels(device, [&](DeviceProperties const& d) {
+    bool found = false;
+    enumerate(g, d, wanted,
+              [&](int, std::string const& refusal) { found = found || refusal.empty(); });
+    return found;
+  });
 }
 
 GroupedGemmChoice predict(int number, GroupedGemmArguments const& g, DeviceProperties const& device,
@@ -301,9 +312,10 @@ GroupedGemmChoice predict(int number, GroupedGemmArguments const& g, DevicePrope
 
 }  // namespace
 
-GroupedGemmChoice choose_grouped_gemm(GroupedGemmArguments const& g, DeviceProperties const& device,
+GroupedGemmChoice choose_grouped_gemm(GroupedGemmArguments const& g,
+                                      DeviceProperties const& properties,
                                       GroupedGemmConstraints const& wanted) {
-  check(device);
+  DeviceProperties const device = with_kernels_for(g, properties, wanted);
   std::optional<GroupedGemmChoice> best;
   enumerate(g, device, wanted, [&](int number, std::string const& refusal) {
     if (!refusal.empty()) return;
@@ -314,9 +326,9 @@ GroupedGemmChoice choose_grouped_gemm(GroupedGemmArguments const& g, DevicePrope
   return *best;
 }
 
-GroupedGemmPlan plan_grouped_gemm(GroupedGemmArguments const& g, DeviceProperties const& device,
+GroupedGemmPlan plan_grouped_gemm(GroupedGemmArguments const& g, DeviceProperties const& properties,
                                   GroupedGemmConstraints const& wanted) {
-  check(device);
+  DeviceProperties const device = with_kernels_for(g, properties, wanted);
   GroupedGemmPlan plan{.problem = to_string(g)};
   enumerate(g, device, wanted, [&](int number, std::string const& refusal) {
     GroupedGemmCandidate candidate{.name = configuration_name(grouped_gemm_sm90, number),

@@ -117,6 +117,11 @@ PreparedLaunch::PreparedLaunch(Machine const& machine, GemmArguments const& argu
 void device::launch(Machine const& machine, FamilyId family, int configuration, void const* params,
                     Stream stream) {
   check_configuration(family, configuration);
+  if (!is_built(family, configuration) && machine.properties().kernels == Kernels::built)
+    throw argument_error(fmt::format("the configuration of {} is {}, which {} is not given.{}",
+                                     to_string(family), configuration_name(family, configuration),
+                                     machine.name(),
+                                     missing_configurations_note(machine.properties())));
   machine.backend().launch(family, configuration, params, stream);
 }
 

@@ -66,7 +66,7 @@ void weigh(F family, AttentionArguments const& a, DeviceProperties const& device
   using Traits = device::FamilyTraits<F>;
   std::string const obstacle = Traits::obstacle(a, device);
   int number = 0;
-  for (auto const& c : configurations(family)) {
+  for (auto const& c : configurations(family, device.kernels)) {
     std::string_view refusal;
     if (char const* const why = Traits::check(a, c, device)) refusal = why;
     if (refusal.empty()) refusal = obstacle;
@@ -91,14 +91,13 @@ void weigh(F family, AttentionArguments const& a, DeviceProperties const& device
         "attention: none of the {} configurations that compute this problem is what was asked for ({}).",
         unwanted, to_string(a)));
   throw argument_error(fmt::format("attention: no configuration of this build computes {}.{}{}",
-                                   to_string(a), why, device::missing_configurations_note()));
+                                   to_string(a), why, device::missing_configurations_note(device)));
 }
 
-}  // namespace
-
-AttentionChoice choose_attention(AttentionArguments const& a, DeviceProperties const& device,
-                                 AttentionConstraints const& wanted) {
-  check(device);
+/// Nothing where no configuration will do.
+std::optional<AttentionChoice> find_best(AttentionArguments const& a,
+                                         DeviceProperties const& device,
+                                         AttentionConstraints const& wanted) {
   std::optional<AttentionChoice> best;
   for_each_attention_family([&](auto family) {
     if (best) return;  // of a family that is preferred
@@ -108,13 +107,29 @@ AttentionChoice choose_attention(AttentionArguments const& a, DeviceProperties c
         best = AttentionChoice{family, number}, least = cost;
     });
   });
+  return best;
+}
+
+DeviceProperties with_kernels_for(AttentionArguments const& a, DeviceProperties const& device,
+                                  AttentionConstraints const& wanted) {
+  check(device);
+  return device::with_kernels(
+      device, [&](DeviceProperties const& d) { return find_best(a, d, wanted).has_value(); });
+}
+
+}  // namespace
+
+AttentionChoice choose_attention(AttentionArguments const& a, DeviceProperties const& properties,
+                                 AttentionConstraints const& wanted) {
+  DeviceProperties const device = with_kernels_for(a, properties, wanted);
+  auto const best = find_best(a, device, wanted);
   if (!best) refuse_all(a, device);
   return *best;
 }
 
-AttentionPlan plan_attention(AttentionArguments const& a, DeviceProperties const& device,
+AttentionPlan plan_attention(AttentionArguments const& a, DeviceProperties const& properties,
                              AttentionConstraints const& wanted) {
-  check(device);
+  DeviceProperties const device = with_kernels_for(a, properties, wanted);
   AttentionPlan plan{.problem = to_string(a)};
   std::string preferred;  // "attention_sm90 computes the problem", where it does
   std::string ruled_out;

@@ -1,16 +1,23 @@
 // The simulated machine as a back end: work is done when the call returns, whatever the stream.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "backend.hpp"
 #include "built.hpp"
+#include "driver/host_kernel.hpp"
+#include "once.hpp"
+#include "simulated_forms.hpp"
 #include "simulated_unit.hpp"
 #include "tegula/device/error.hpp"
 #include "tegula/device/global_tensors.hpp"
@@ -22,15 +29,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The kernels of a family by number, gathered from its units.
+/// The kernels of a family by number, gathered from its units. Those that this build lacks have no
+/// `launch`, but what the host must know of them.
 template <KernelFamily F> std::vector<SimulatedKernel> kernels() {
   if (configurations(F{}).size() != kBuiltIndices<F>.size())
     throw std::logic_error(
         "this program chooses among configurations whose kernels it does not have");
-  std::vector<SimulatedKernel> found(kBuiltIndices<F>.size());
+  std::vector<SimulatedKernel> found(kAllIndices<F>.size());
   auto const add = [&](std::vector<IndexedKernel> const& of_unit) {
     for (auto const& [index, kernel] : of_unit) {
-      auto const number = std::ranges::find(kBuiltIndices<F>, index) - kBuiltIndices<F>.begin();
+      auto const number = std::ranges::find(kAllIndices<F>, index) - kAllIndices<F>.begin();
       found.at(static_cast<std::size_t>(number)) = kernel;
     }
   };
@@ -38,12 +46,53 @@ template <KernelFamily F> std::vector<SimulatedKernel> kernels() {
     (add(simulated_kernels<F, Unit>()), ...);
   }
   (std::make_integer_sequence<int, kLastUnit + 1>());
+  if constexpr (!kOtherIndices<F>.empty()) {
+    std::size_t number = kBuiltIndices<F>.size();
+    for (KernelLaunch const& form : forms_of_others<F>()) found[number++] = {form, nullptr};
+  }
   return found;
 }
 
 SimulatedKernel const& kernel(FamilyId family, int number) {
   static KernelTables<SimulatedKernel> tables([]<class F>(F) { return kernels<F>(); });
   return tables.at(family, number);
+}
+
+/// A kernel that this build lacks, compiled when it is first launched.
+struct LackingKernel {
+  Once compiled;
+  std::optional<HostKernel> kernel;
+};
+
+HostKernelSource source_of(FamilyId family, int number) {
+  int index = 0;
+  family.visit([&]<class F>(F) { index = kAllIndices<F>[static_cast<std::size_t>(number)]; });
+  // The type's name, which reports print, is that of a built kernel (kernel_unit.cpp.in).
+  return {.name = configuration_name(family, number),
+          .text = fmt::format(R"(#include <type_traits>
+#include "tegula/kernel/configurations.hpp"
+#include "tegula/kernel/{0}.hpp"
+namespace tegula {{
+using Family = std::remove_const_t<decltype({0})>;
+template <int I> struct {0}_kernel : Family::Kernel<Family::table[I]> {{}};
+}}  // namespace tegula)",
+                              to_string(family)),
+          .type = fmt::format("tegula::{}_kernel<{}>", to_string(family), index)};
+}
+
+HostKernel const& lacking_kernel(FamilyId family, int number) {
+  static KernelTables<LackingKernel> tables(
+      []<class F>(F) { return std::vector<LackingKernel>(kAllIndices<F>.size()); });
+  LackingKernel& lacking = tables.at(family, number);
+  lacking.compiled([&] { lacking.kernel.emplace(source_of(family, number)); });
+  return *lacking.kernel;
+}
+
+sim::Report launch_kernel(sim::Machine& machine, FamilyId family, int number, void const* params,
+                          std::vector<sim::GlobalTensor> tensors) {
+  SimulatedKernel const& built = kernel(family, number);
+  if (built.launch != nullptr) return built.launch(machine, params, std::move(tensors));
+  return lacking_kernel(family, number).launch(machine, built.grid(params), params, tensors);
 }
 
 class SimulatedBackend : public Backend {
@@ -57,6 +106,7 @@ class SimulatedBackend : public Backend {
     DeviceProperties properties = properties_of(machine_.options().generation);
     if (machine_.options().multiprocessors > 0)
       properties.multiprocessors = machine_.options().multiprocessors;
+    if (HostKernel::are_possible()) properties.kernels = Kernels::built_preferred;
     return properties;
   }
   sim::Machine* simulation() override { return &machine_; }
@@ -133,14 +183,14 @@ class SimulatedBackend : public Backend {
   void launch(FamilyId family, int configuration, void const* params, Stream) override {
     std::vector<sim::GlobalTensor> tensors;
     family.visit([&]<class F>(F) {
-      tensors = global_tensors(kBuiltConfigurations<F>[static_cast<std::size_t>(configuration)],
+      tensors = global_tensors(kAllConfigurations<F>[static_cast<std::size_t>(configuration)],
                                *static_cast<typename F::Params const*>(params));
     });
     // What is too small, or is no memory of the machine, is found where the kernel touches it.
     std::erase_if(tensors,
                   [&](sim::GlobalTensor const& tensor) { return !machine_.holds(tensor); });
     keep(
-        [&] { return kernel(family, configuration).launch(machine_, params, std::move(tensors)); });
+        [&] { return launch_kernel(machine_, family, configuration, params, std::move(tensors)); });
   }
 
  private:

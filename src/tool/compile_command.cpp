@@ -18,16 +18,15 @@ using nlohmann::ordered_json;
 std::vector<NamedKernel> kernels_named(std::string const& text) {
   std::vector<NamedKernel> exact, longer;
   Families::for_each([&](auto family) {
-    for (int i = 0; i < static_cast<int>(configurations(family).size()); ++i) {
+    for (int i = 0; i < static_cast<int>(configurations(family, Kernels::all).size()); ++i) {
       std::string const name = configuration_name(family, i);
       if (name == text) exact.push_back({family, i});
       if (!text.empty() && name.starts_with(text + " ")) longer.push_back({family, i});
     }
   });
   if (exact.empty() && longer.empty())
-    throw argument_error(
-        fmt::format("no kernel of this build is named {}, or begins so; 'tegula info' lists them.",
-                    io::in_quotes(text)));
+    throw argument_error(fmt::format(
+        "no kernel is named {}, or begins so; 'tegula info' lists them.", io::in_quotes(text)));
   return exact.empty() ? longer : exact;
 }
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -40,12 +41,13 @@ ordered_json machines() {
 
 template <KernelFamily F> ordered_json table(F family) {
   ordered_json all = ordered_json::array();
-  for (int i = 0; i < static_cast<int>(configurations(family).size()); ++i) {
+  for (int i = 0; i < static_cast<int>(configurations(family, Kernels::all).size()); ++i) {
     KernelResources const r = resources(family, i);
     all.push_back({{"index", i},
                    {"name", configuration_name(family, i)},
                    {"threads", r.threads},
-                   {"shared_bytes", r.shared_bytes}});
+                   {"shared_bytes", r.shared_bytes},
+                   {"built", device::is_built(family, i)}});
   }
   return all;
 }
@@ -93,10 +95,13 @@ void run(bool json) {
                                   : "compiled for " + architectures);
   print_cache(info["kernel_cache"]);
   for (auto const& [kernel, table] : info["kernels"].items()) {
-    print("{}: {} configurations\n  index  threads  shared bytes  name\n", kernel, table.size());
+    auto const is_built = [](ordered_json const& c) { return c["built"].get<bool>(); };
+    print("{}: {} configurations, {} of them built\n  index  threads  shared bytes  built  name\n",
+          kernel, table.size(), std::ranges::count_if(table, is_built));
     for (auto const& c : table)
-      print("  {:>5}  {:>7}  {:>12}  {}\n", c["index"].get<int>(), c["threads"].get<int>(),
-            c["shared_bytes"].get<std::size_t>(), c["name"].get<std::string>());
+      print("  {:>5}  {:>7}  {:>12}  {:<5}  {}\n", c["index"].get<int>(), c["threads"].get<int>(),
+            c["shared_bytes"].get<std::size_t>(), is_built(c) ? "yes" : "no",
+            c["name"].get<std::string>());
   }
 }
 

@@ -100,6 +100,7 @@ TEST_F(DriverBackend, LaunchesWhatIsChosen) {
   GemmArguments const arguments = gemm_of(a, b, d, 512, 512, 256);
   GemmChoice const choice = choose_gemm(arguments, machine.properties());
   KernelResources const needs = resources(choice.kernel, choice.configuration);
+  GemmSm90Config const& config = configuration(gemm_sm90, choice.configuration);
   OwnedStream const stream = machine.create_stream();
   int const modules = testing::fake_modules();
   gemm(machine, arguments, stream);
@@ -115,12 +116,36 @@ TEST_F(DriverBackend, LaunchesWhatIsChosen) {
     EXPECT_EQ(launch.grid[0] % launch.cluster[0], 0u);
     void* first = nullptr;  // the map of A, which begins with its address here
     std::memcpy(&first, launch.params.data(), sizeof first);
-    EXPECT_EQ(first, a.data());
+    EXPECT_EQ(first, config.transposed ? b.data() : a.data());
   }
-  auto const config = configurations(gemm_sm90)[static_cast<std::size_t>(choice.configuration)];
   EXPECT_EQ(launches[0].cluster[0] * launches[0].cluster[1],
             static_cast<unsigned>(cluster_size(config)));
   EXPECT_EQ(testing::calls_without_context(), 0);
+}
+
+// Whatever this build has: each is compiled when it is first used.
+TEST_F(DriverBackend, IsGivenAnyConfiguration) {
+  Machine const machine = Machine::cuda();
+  EXPECT_EQ(machine.properties().kernels, Kernels::all);
+  Buffer<bfloat16> a(machine, 512 * 256, "A"), d(machine, 512 * 512, "D");
+  GemmArguments const arguments = gemm_of(a, a, d, 512, 512, 256);
+  auto const all = configurations(gemm_sm90, Kernels::all);
+  int const last = static_cast<int>(all.size()) - 1;
+  EXPECT_EQ(plan_gemm(arguments, machine.properties()).candidates.size(),
+            configurations(gemm_sm80, Kernels::all).size() + all.size() +
+                configurations(gemm_sm100, Kernels::all).size());
+  GemmConstraints const wanted = {.kernel = gemm_sm90, .configuration = last};
+  GemmArguments of_last = arguments;
+  of_last.in = all.back().a, of_last.in_b = all.back().b, of_last.out = all.back().out;
+  if (all.back().activates) of_last.activation = Activation::relu;
+  GemmChoice const choice = choose_gemm(of_last, machine.properties(), wanted);
+  EXPECT_EQ(choice.configuration, last);
+  gemm(machine, of_last, choice);
+  std::vector<FakeLaunch> const launches = take_fake_launches();
+  ASSERT_EQ(launches.size(), 1u);
+  EXPECT_EQ(launches[0].shared_bytes, resources(gemm_sm90, last).shared_bytes);
+  EXPECT_EQ(cached_kernels().size(), 1u);
+  EXPECT_EQ(cached_kernels()[0].name, to_string(all.back()));
 }
 
 TEST_F(DriverBackend, APreparedLaunchIsTheSameLaunch) {

@@ -124,6 +124,13 @@ TEST_F(KernelCacheTest, ListsWhatIsKept) {
   EXPECT_EQ(all[1].compiler, "NVRTC 13.0");
 }
 
+TEST_F(KernelCacheTest, ANoteIsNoKernel) {
+  KernelKey const note = {.name = "a note", .compiler = "c"};
+  cache_.store(note, "13.0");
+  EXPECT_THAT(cache_.load(note), Optional(std::string("13.0")));
+  EXPECT_TRUE(cache_.list().empty());
+}
+
 TEST_F(KernelCacheTest, WhatCannotBeWrittenIsSaidAndLeavesNothing) {
   fs::create_directories(folder_ + "/in_the_way");
   std::string const file = folder_ + "/in_the_way/file";

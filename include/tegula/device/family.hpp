@@ -1,7 +1,7 @@
 #pragma once
 
-/// The families of kernels (kernel/configurations.hpp) as this build has them: their configurations
-/// by number, and what the kernels of these need.
+/// The families of kernels (kernel/configurations.hpp): their configurations by number, and what
+/// the kernels of these need.
 
 #include <compare>
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "tegula/device/properties.hpp"
 #include "tegula/kernel/configurations.hpp"
 
 namespace tegula {
@@ -44,7 +45,11 @@ struct ConfigurationTable {
   void const* first;  ///< of the family's Config
   std::size_t count;
 };
-ConfigurationTable configurations(FamilyId family);
+/// Those that are built, or all.
+ConfigurationTable configurations(FamilyId family, Kernels kernels);
+
+/// Whether this build has the kernel. Precondition: check_configuration has passed.
+bool is_built(FamilyId family, int number);
 
 /// `config` is one of the family's Config.
 std::string name_of(FamilyId family, void const* config);
@@ -54,17 +59,18 @@ void check_configuration(FamilyId family, int number);
 
 }  // namespace device
 
-/// The configurations of a family that this build has, which are chosen from. A configuration is
-/// named by its number: its place here.
-template <KernelFamily F> std::span<typename F::Config const> configurations(F family) {
-  auto const [first, count] = device::configurations(family);
+/// The configurations of a family whose kernels this build has, or with Kernels::all its whole
+/// table, which begins with these. A configuration is named by its number: its place here.
+template <KernelFamily F>
+std::span<typename F::Config const> configurations(F family, Kernels kernels = Kernels::built) {
+  auto const [first, count] = device::configurations(family, kernels);
   return {static_cast<typename F::Config const*>(first), count};
 }
 
 /// One of them. Throws argument_error for a number that there is not.
 template <KernelFamily F> typename F::Config const& configuration(F family, int number) {
   device::check_configuration(family, number);
-  return configurations(family)[static_cast<std::size_t>(number)];
+  return configurations(family, Kernels::all)[static_cast<std::size_t>(number)];
 }
 
 /// A configuration in a line, with every field that tells those of its family's table apart:

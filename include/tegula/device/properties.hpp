@@ -1,10 +1,18 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "tegula/sim/generation.hpp"
 
 namespace tegula {
+
+/// Which kernels a device can be given.
+enum class Kernels : std::uint8_t {
+  built,            ///< those that this build has
+  built_preferred,  ///< one that is compiled when it is first used, where no built one will do
+  all,              ///< any: what is not built is compiled when it is first used
+};
 
 /// What the choice of a configuration knows of a device; an H100's unless said otherwise.
 struct DeviceProperties {
@@ -15,6 +23,7 @@ struct DeviceProperties {
   double clock_ghz = 1.98;                               ///< of the multiprocessors, at most
   double memory_tb_per_s = 3.35;
   double l2_mb = 50;
+  Kernels kernels = Kernels::built;
 };
 
 /// The device that a generation of the simulated machine stands for.

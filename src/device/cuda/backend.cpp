@@ -7,12 +7,12 @@
 
 #include <array>
 #include <atomic>
-#include <mutex>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "../built.hpp"
+#include "../once.hpp"
 #include "check.hpp"
 #include "stream_workspaces.hpp"
 #include "tegula/device/error.hpp"
@@ -86,7 +86,7 @@ bool runs_on(std::string_view architectures, int compute_capability) {
 /// A kernel, which is allowed its shared memory once, before its first launch.
 struct PreparedKernel {
   CudaKernel kernel;
-  std::once_flag prepared;
+  Once prepared;
 };
 
 /// The kernels of a family by number.
@@ -104,7 +104,7 @@ class KernelLauncher {
  public:
   void launch(FamilyId family, int configuration, void const* params, cudaStream_t stream) {
     auto& [kernel, prepared] = tables_.at(family, configuration);
-    std::call_once(prepared, [&kernel = kernel] {
+    prepared([&kernel = kernel] {
       check(
           cudaFuncSetAttribute(kernel.entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(kernel.shared_bytes)),

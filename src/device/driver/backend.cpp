@@ -8,10 +8,10 @@
 #include <array>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "../built.hpp"
+#include "../once.hpp"
 #include "driver_api.hpp"
 #include "kernel_cache.hpp"
 #include "nvrtc.hpp"
@@ -31,17 +31,17 @@ Address address(void const* pointer) { return reinterpret_cast<Address>(pointer)
 /// A kernel on a device, which is compiled and loaded before its first launch.
 struct LoadedKernel {
   Function function = nullptr;
-  std::once_flag loaded;
+  Once loaded;
 };
 
 /// The kernels on one device.
-class Kernels {
+class LoadedKernels {
  public:
   void launch(FamilyId family, int number, int compute_capability, void const* params,
               StreamHandle stream) {
     LoadedKernel& kernel = tables_.at(family, number);
     KernelLaunch const& form = kernel_launch(family, number);
-    std::call_once(kernel.loaded, [&] {
+    kernel.loaded([&] {
       CompiledKernel const compiled = compile(family, number, arch_of(compute_capability));
       kernel.function = entry_of(load_module(compiled), compiled, form);
     });
@@ -96,7 +96,7 @@ class Kernels {
 
  private:
   KernelTables<LoadedKernel> tables_{
-      []<class F>(F) { return std::vector<LoadedKernel>(kBuiltIndices<F>.size()); }};
+      []<class F>(F) { return std::vector<LoadedKernel>(kAllIndices<F>.size()); }};
 };
 
 class DriverBackend : public Backend {
@@ -118,11 +118,12 @@ class DriverBackend : public Backend {
     properties_ = {.compute_capability =
                        10 * attribute(kComputeCapabilityMajor) + attribute(kComputeCapabilityMinor),
                    .multiprocessors = attribute(kMultiprocessors),
-                   .shared_bytes = static_cast<std::size_t>(attribute(kSharedBytesOptIn))};
+                   .shared_bytes = static_cast<std::size_t>(attribute(kSharedBytesOptIn)),
+                   .kernels = Kernels::all};
     std::array<char, 256> name{};
     check(cuda.device_name(name.data(), static_cast<int>(name.size()), device), "cuDeviceGetName");
     name_ = fmt::format("{} (sm_{})", name.data(), properties_.compute_capability);
-    static_cast<void>(Nvrtc::get());  // throws where no kernel could be compiled
+    static_cast<void>(nvrtc_version());  // throws where no kernel could be compiled
     check(cuda.primary_context(&context_, device), "cuDevicePrimaryCtxRetain");
     CurrentContext const current(context_);
     workspaces_.allocate();
@@ -216,7 +217,7 @@ class DriverBackend : public Backend {
 
   LoadedUserKernel load(CompiledKernel const& compiled) override {
     CurrentContext const current(context_);
-    Module const module = Kernels::load_module(compiled);
+    Module const module = LoadedKernels::load_module(compiled);
     Address form_address = 0;
     std::size_t form_bytes = 0;
     LoadedUserKernel loaded;
@@ -233,11 +234,11 @@ class DriverBackend : public Backend {
                             .programmatic_dependent_launch = dependent != 0,
                             .cooperative = cooperative != 0,
                             .grid = nullptr};
-    Function const function = Kernels::entry_of(module, compiled, form);
+    Function const function = LoadedKernels::entry_of(module, compiled, form);
     loaded.launch = [context = context_, function, form](Dim3 grid, void const* params,
                                                          Stream stream) {
       CurrentContext const made_current(context);
-      Kernels::queue(function, form, grid, params, native(stream));
+      LoadedKernels::queue(function, form, grid, params, native(stream));
     };
     return loaded;
   }
@@ -248,7 +249,7 @@ class DriverBackend : public Backend {
   std::string name_;
   Workspaces workspaces_;
   StreamWorkspaces stream_workspaces_;
-  Kernels kernels_;
+  LoadedKernels kernels_;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 #pragma once
 
-/// The C++ compiler of this machine, which compiles kernels of the user's own for the simulated
-/// GPU when they are first used.
+/// The C++ compiler of this machine, which compiles kernels for the simulated GPU when they are
+/// first used.
 
 #include <string>
 #include <vector>

@@ -234,7 +234,7 @@ std::vector<CachedKernel> KernelCache::list() const {
     auto const bytes = read_file(i->path());
     auto const entry = bytes ? parse_file(*bytes) : std::nullopt;
     auto const key = entry ? parse_key(entry->key) : std::nullopt;
-    if (key)
+    if (key && !key->arch.empty())
       all.push_back({key->name, key->arch, key->compiler, i->path().string(), entry->cubin.size()});
   }
   std::ranges::sort(all, {},

@@ -12,9 +12,10 @@
 
 namespace tegula::device {
 
-/// What a kernel is compiled from. Kernels of equal keys are the same.
+/// What a kernel is compiled from. Kernels of equal keys are the same. A key without an
+/// architecture is that of a note.
 struct KernelKey {
-  std::string name, arch, compiler, options, headers, source;
+  std::string name = {}, arch = {}, compiler = {}, options = {}, headers = {}, source = {};
 };
 
 /// A source with the texts that it includes by quotes from these folders behind it, for a key: it
@@ -43,7 +44,7 @@ class KernelCache {
   std::optional<std::string> load(KernelKey const& key) const;
   /// Throws device_error where it cannot be written, with nothing half-written left behind.
   void store(KernelKey const& key, std::string_view cubin) const;
-  /// What is kept and whole, by name.
+  /// The kernels that are kept and whole, by name.
   std::vector<CachedKernel> list() const;
 
  private:

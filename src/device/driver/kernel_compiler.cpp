@@ -101,11 +101,10 @@ CompiledKernel compile(std::string name, std::string entry, std::string const& s
                        std::string const& keyed, std::string_view arch,
                        std::vector<std::string> const& options) {
   auto const began = std::chrono::steady_clock::now();
-  Nvrtc const& nvrtc = Nvrtc::get();
   KernelCache const cache = KernelCache::of_user();
   KernelKey const key{name,
                       std::string(arch),
-                      nvrtc.version(),
+                      nvrtc_version(),
                       fmt::format("{}", fmt::join(options, " ")),
                       carried_headers_hash(),
                       keyed};
@@ -115,7 +114,7 @@ CompiledKernel compile(std::string name, std::string entry, std::string const& s
     made.cubin = std::move(*kept);
     made.from_cache = true;
   } else {
-    NvrtcResult result = nvrtc.compile(source, made.entry + ".cu", options);
+    NvrtcResult result = Nvrtc::get().compile(source, made.entry + ".cu", options);
     made.cubin = std::move(result.cubin);
     made.registers = number_before(result.log, " registers");
     made.spilled_bytes = number_before(result.log, " bytes spill stores") +
@@ -141,9 +140,8 @@ std::string arch_of(int compute_capability) {
 CompiledKernel compile(FamilyId family, int configuration, std::string_view arch) {
   device::check_configuration(family, configuration);
   int index = 0;
-  family.visit([&]<class F>(F) {
-    index = device::kBuiltIndices<F>[static_cast<std::size_t>(configuration)];
-  });
+  family.visit(
+      [&]<class F>(F) { index = device::kAllIndices<F>[static_cast<std::size_t>(configuration)]; });
   device::KernelLaunch const& host = device::kernel_launch(family, configuration);
   char const* const name = to_string(family);
   std::string const source = device::unit(

@@ -3,13 +3,18 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <sstream>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
+#include "kernel_cache.hpp"
 #include "tegula/device/error.hpp"
 
 namespace tegula::device {
@@ -52,6 +57,41 @@ std::vector<std::string> candidates() {
     all.push_back(fmt::format("{}/lib64/{}", toolkit, kName));
   all.push_back(fmt::format("/usr/local/cuda/lib64/{}", kName));
   return all;
+}
+
+/// What tells whether the same file would be loaded as before: every place that is looked at, with
+/// the size and the age of what is there. The dynamic linker's places are the folders of
+/// LD_LIBRARY_PATH, and those of its cache.
+std::string identity() {
+  std::string text;
+  auto const add = [&](std::filesystem::path const& path) {
+    std::error_code none;
+    auto const bytes = std::filesystem::file_size(path, none);
+    if (none) return;
+    auto const written = std::filesystem::last_write_time(path, none).time_since_epoch().count();
+    text += fmt::format("{} {} {}\n", path.string(), bytes, written);
+  };
+  for (std::string const& candidate : candidates()) {
+    if (candidate.find('/') != std::string::npos) {
+      add(candidate);
+      continue;
+    }
+    char const* const set = std::getenv("LD_LIBRARY_PATH");
+    std::istringstream folders(set != nullptr ? set : "");
+    for (std::string folder; std::getline(folders, folder, ':');)
+      add(std::filesystem::path(folder) / candidate);
+    add("/etc/ld.so.cache");
+  }
+  return text;
+}
+
+/// Whether one of the candidates is loaded already, by PyTorch or by this library.
+bool is_loaded() {
+  return std::ranges::any_of(candidates(), [](std::string const& path) {
+    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+    if (library != nullptr) dlclose(library);
+    return library != nullptr;
+  });
 }
 
 /// The first that there is: its path and its handle.
@@ -118,6 +158,21 @@ Nvrtc const& Nvrtc::get() {
     return Nvrtc(std::move(path), library);
   }();
   return compiler;
+}
+
+std::string nvrtc_version() {
+  if (is_loaded()) return Nvrtc::get().version();
+  KernelCache const cache = KernelCache::of_user();
+  // A note, not a kernel: it is of no architecture.
+  KernelKey const key = {.name = "NVRTC's version", .compiler = identity()};
+  if (auto noted = cache.load(key)) return *noted;
+  std::string const version = Nvrtc::get().version();
+  try {
+    cache.store(key, version);
+  } catch (device_error const&) {
+    // It is asked again.
+  }
+  return version;
 }
 
 NvrtcResult Nvrtc::compile(std::string const& source, std::string const& name,

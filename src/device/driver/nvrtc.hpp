@@ -45,6 +45,11 @@ class Nvrtc {
   Functions const* functions_;
 };
 
+/// Nvrtc::get().version(), and throws as it; but NVRTC, which takes a fifth of a second to load, is
+/// left alone where a process before this one has noted the version of the same file in the cache
+/// of kernels.
+std::string nvrtc_version();
+
 /// Adds a folder that NVRTC is looked for in: what looks after the first use has no effect.
 void add_nvrtc_folder(std::string folder);
 
