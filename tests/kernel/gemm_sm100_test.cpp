@@ -138,7 +138,7 @@ GemmProblem three_tiles() {
 /// What orders tensor memory is needed: without it the checker finds something, or the result is
 /// wrong. The same of a commit that tells one CTA of a pair less.
 void expect_mutants_found(GemmProblem const& p, int configuration, int least) {
-  Machine const lists = blackwell({.list_marked = true});
+  Machine const lists = blackwell({.multiprocessors = 1, .list_marked = true});
   auto const expected = run_sm100(lists, p, configuration, 1);
   sim::Report const report = *lists.last_report();
   int mutants = 0;
@@ -163,7 +163,8 @@ void expect_mutants_found(GemmProblem const& p, int configuration, int least) {
       bool found = false;
       try {
         Machine const machine =
-            blackwell({.mutant = sim::Mutant{statement.where.file, statement.where.line,
+            blackwell({.multiprocessors = 1,
+                       .mutant = sim::Mutant{statement.where.file, statement.where.line,
                                              statement.operation, mutation}});
         found = run_sm100(machine, p, configuration, 1).d != expected.d;
       } catch (std::exception const&) {
@@ -199,6 +200,20 @@ TEST(GemmSm100, HasOneOrder) {
   EXPECT_TRUE(e.complete) << e.text();
   EXPECT_TRUE(e.ok()) << e.text();
   EXPECT_EQ(e.orders, 1) << e.text();
+}
+
+// Two tiles by a pair, and by a CTA that takes the second over.
+TEST(GemmSm100, PairsAndLaunchControlAreRightInEveryOrder) {
+  Machine const machine = blackwell();
+  for (int const configuration :
+       {configuration_of(DType::bf16, 256, 2), launched_configuration(1)}) {
+    GemmSm100Config const& c = tegula::configuration(gemm_sm100, configuration);
+    GemmProblem const p{.m = 16, .n = 2 * c.block_n, .k = 128, .aligned = true};
+    sim::Exploration const e =
+        explore(machine, [&] { return run_sm100(machine, p, configuration, 1).d; });
+    EXPECT_TRUE(e.complete) << e.text();
+    EXPECT_TRUE(e.ok()) << e.text();
+  }
 }
 
 }  // namespace

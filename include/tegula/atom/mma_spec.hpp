@@ -150,8 +150,7 @@ constexpr void check_tensor_memory_mma(MmaSpec const& s) {
     refuse("tcgen05_mma", "k must be 32 bytes of elements", to_string(s.a), s.k);
   int const step = s.ctas == 2 ? 32 : s.m == 64 ? 8 : 16;
   if (s.n < step || s.n > 256 || s.n % step != 0)
-    refuse("tcgen05_mma",
-           "n must be a multiple of 8 (m 64), 16 (m 128) or 32 (a pair of CTAs), at most 256", s.m,
+    refuse("tcgen05_mma", "n must be a multiple of 8 (m 64), 16, or 32 (a pair), at most 256", s.m,
            s.n);
   if (s.d != DType::f32) refuse("tcgen05_mma", "d must be f32", to_string(s.d));
   if ((s.a_major != Major::k || s.b_major != Major::k) && bits(s.a) != 16)
