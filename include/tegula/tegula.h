@@ -265,10 +265,19 @@ typedef struct tegula_token_strides {
  * page_table, k and v are (pages, page_size, kv_heads, head_dim), and key j of sequence b is token
  * j % page_size of page page_table[b * page_table_stride + j / page_size].
  *
+ * With k_new and v_new, k and v are a cache that is written to: sequence b has seqused_k[b] keys
+ * there, its seq_new new ones are copied behind them, to the pages that page_table says, and
+ * attention sees all of them. What would lie behind key seq_k is left out; seqused_k stays as it
+ * is. New keys are (batch, seq_new, kv_heads, head_dim), or with cu_seqlens_new packed, as q.
+ *
+ * Latent attention, of one head of keys in bf16 (DeepSeek-V2's decoding): head_dim 576, head_dim_v
+ * 512, and v is k, whose first 512 columns are the values; v_new is left out.
+ *
  * With a workspace of tegula_attention_workspace bytes, few queries on many keys are computed by
  * more CTAs, each on a part of the keys.
  *
- * e4m3, a head_dim_v of its own, windows, softcap, sinks, lengths and pages need an sm_90.
+ * e4m3, a head_dim_v of its own, windows, softcap, sinks, lengths, pages and latent attention need
+ * an sm_90.
  */
 typedef struct tegula_attention_arguments {
   size_t struct_size;
@@ -321,6 +330,23 @@ typedef struct tegula_attention_arguments {
   int64_t workspace_bytes; /**< of it; 0 */
   int64_t splits;          /**< parts of the most keys; left out: chosen */
   int32_t out;             /**< tegula_dtype of o; left out: bf16 of e4m3, else dtype */
+
+  /* Keys that are appended to k and v before they are read. */
+  void const* k_new; /**< optional */
+  void const* v_new;
+  int64_t seq_new;               /**< new keys of a sequence; with cu_seqlens_new at most */
+  int32_t const* cu_seqlens_new; /**< optional, (batch + 1), ascending from 0 */
+  int64_t total_new;             /**< tokens of k_new and v_new; with cu_seqlens_new */
+  tegula_token_strides const* k_new_stride; /**< NULL: those of contiguous tensors */
+  tegula_token_strides const* v_new_stride;
+
+  /** Of e4m3: 1, sums over keys are kept in f32; 0, faster, in the tensor core's 13 bits, which
+   * lose the mean of many values. Left out: 1 of e4m3; of other types there is nothing to choose.
+   */
+  int64_t precise;
+  /** tegula_dtype of k_new and v_new; left out: dtype. Of e4m3 f16 and bf16 too: x is stored as
+   * x / k_descale or x / v_descale of its batch and head, at most 448 in magnitude. */
+  int32_t new_dtype;
 } tegula_attention_arguments;
 
 void tegula_attention_arguments_init(tegula_attention_arguments* arguments, size_t struct_size);

@@ -27,12 +27,17 @@ constexpr tegula_attention_arguments kDefaults = {
     .descale_head_stride = TEGULA_LEFT_OUT,
     .page_table_stride = TEGULA_LEFT_OUT,
     .splits = TEGULA_LEFT_OUT,
+    .precise = TEGULA_LEFT_OUT,
 };
 
-// Callers that were compiled before it keep the padding that was behind softcap.
-static_assert(offsetof(tegula_attention_arguments, q_descale) % alignof(float const*) == 0 &&
-              offsetof(tegula_attention_arguments, q_descale) ==
-                  offsetof(tegula_attention_arguments, softcap) + 8);
+// Callers that were compiled before a member keep the padding that was behind the last one.
+constexpr bool keeps_padding(std::size_t last, std::size_t next) {
+  return next % alignof(void const*) == 0 && next == last + 8;
+}
+static_assert(keeps_padding(offsetof(tegula_attention_arguments, softcap),
+                            offsetof(tegula_attention_arguments, q_descale)) &&
+              keeps_padding(offsetof(tegula_attention_arguments, out),
+                            offsetof(tegula_attention_arguments, k_new)));
 
 std::optional<TokenStrides> strides_of(tegula_token_strides const* strides) {
   if (strides == nullptr) return {};
@@ -49,6 +54,14 @@ std::optional<DescaleStrides> descale_strides_of(tegula_attention_arguments cons
                     batch ? "descale_head_stride" : "descale_batch_stride"));
   if (!batch) return {};
   return DescaleStrides{a.descale_batch_stride, a.descale_head_stride};
+}
+
+std::optional<bool> precise_of(tegula_attention_arguments const& a) {
+  if (a.precise == TEGULA_LEFT_OUT) return {};
+  if (a.precise != 0 && a.precise != 1)
+    throw argument_error(
+        fmt::format("attention: precise is {}; it must be 0, 1 or left out.", a.precise));
+  return a.precise == 1;
 }
 
 AttentionArguments arguments_of(tegula_attention_arguments const& a) {
@@ -83,6 +96,7 @@ AttentionArguments arguments_of(tegula_attention_arguments const& a) {
           .k_descale = a.k_descale,
           .v_descale = a.v_descale,
           .descale_stride = descale_strides_of(a),
+          .precise = precise_of(a),
           .cu_seqlens_q = a.cu_seqlens_q,
           .cu_seqlens_k = a.cu_seqlens_k,
           .seqused_k = a.seqused_k,
@@ -92,6 +106,14 @@ AttentionArguments arguments_of(tegula_attention_arguments const& a) {
           .page_table_stride = unless_left_out(a.page_table_stride),
           .pages = a.pages,
           .page_size = a.page_size,
+          .k_new = a.k_new,
+          .v_new = a.v_new,
+          .seq_new = a.seq_new,
+          .cu_seqlens_new = a.cu_seqlens_new,
+          .total_new = a.total_new,
+          .new_dtype = dtype_of("attention", "new_dtype", a.new_dtype),
+          .k_new_stride = strides_of(a.k_new_stride),
+          .v_new_stride = strides_of(a.v_new_stride),
           .workspace = a.workspace,
           .workspace_bytes = a.workspace_bytes,
           .splits = unless_left_out(a.splits)};
@@ -104,11 +126,12 @@ HostArray table(char const* name, void const* address, std::int64_t count) {
 
 /// What attention reads and writes, in the caller's memory. Of arguments with nothing left out.
 struct HostArrays {
-  HostArray q, k, v, o, lse, sink, q_descale, k_descale, v_descale;
-  HostArray cu_seqlens_q, cu_seqlens_k, seqused_k, page_table;
+  HostArray q, k, v, k_new, v_new, o, lse, sink, q_descale, k_descale, v_descale;
+  HostArray cu_seqlens_q, cu_seqlens_k, cu_seqlens_new, seqused_k, page_table;
 
   explicit HostArrays(AttentionArguments const& a) {
-    TokenExtents const queries = query_extents(a), keys = key_extents(a);
+    TokenExtents const queries = query_extents(a), keys = key_extents(a),
+                       added = new_key_extents(a);
     auto const tokens = [](char const* name, void const* address, DType type,
                            TokenExtents const& extents, std::int64_t heads, std::int64_t head_dim,
                            TokenStrides const& s) {
@@ -122,6 +145,9 @@ struct HostArrays {
     q = tokens("Q", a.q, a.dtype, queries, a.heads, a.head_dim, *a.q_stride);
     k = tokens("K", a.k, a.dtype, keys, *a.kv_heads, a.head_dim, *a.k_stride);
     v = tokens("V", a.v, a.dtype, keys, *a.kv_heads, *a.head_dim_v, *a.v_stride);
+    k_new = tokens("k_new", a.k_new, *a.new_dtype, added, *a.kv_heads, a.head_dim, *a.k_new_stride);
+    v_new =
+        tokens("v_new", a.v_new, *a.new_dtype, added, *a.kv_heads, *a.head_dim_v, *a.v_new_stride);
     o = tokens("O", a.o, *a.out, queries, a.heads, *a.head_dim_v, *a.o_stride);
     lse = table("lse", a.lse, queries.batch * a.heads * queries.seq);
     sink = table("sink", a.sink, a.heads);
@@ -138,6 +164,7 @@ struct HostArrays {
     v_descale = factors("v_descale", a.v_descale);
     cu_seqlens_q = table("cu_seqlens_q", a.cu_seqlens_q, a.batch + 1);
     cu_seqlens_k = table("cu_seqlens_k", a.cu_seqlens_k, a.batch + 1);
+    cu_seqlens_new = table("cu_seqlens_new", a.cu_seqlens_new, a.batch + 1);
     seqused_k = table("seqused_k", a.seqused_k, a.batch);
     std::int64_t const columns = a.page_table == nullptr ? 0 : (*a.seq_k - 1) / a.page_size + 1;
     page_table = {.name = "page_table",
@@ -155,22 +182,31 @@ void simulate(tegula_machine& machine, AttentionArguments const& host, tegula_re
   AttentionArguments a = host;
   HostArray const scratch = {
       .name = "workspace", .address = host.workspace, .row = host.workspace_bytes};
-  require_memory("attention",
-                 {arrays.q, arrays.k, arrays.v, arrays.o, arrays.lse, arrays.page_table, scratch});
+  require_memory("attention", {arrays.q, arrays.k, arrays.v, arrays.k_new, arrays.v_new, arrays.o,
+                               arrays.lse, arrays.page_table, scratch});
   OperandsOnMachine operands(m);
-  operands.input(a.q, arrays.q), operands.input(a.k, arrays.k);
+  operands.input(a.q, arrays.q);
+  auto const keys = [&](void const*& pointer, HostArray const& array) {
+    if (a.k_new == nullptr) return operands.input(pointer, array);
+    auto* cache = const_cast<void*>(pointer);  // with k_new, written to
+    operands.output(cache, array, true);
+    pointer = cache;
+  };
+  keys(a.k, arrays.k);
   // What are columns of K in the caller's memory are columns of K there.
   if (arrays.v.address == arrays.k.address && arrays.v.row <= arrays.k.row &&
       arrays.v.strides == arrays.k.strides)
     a.v = a.k;
   else
-    operands.input(a.v, arrays.v);
+    keys(a.v, arrays.v);
+  operands.input(a.k_new, arrays.k_new), operands.input(a.v_new, arrays.v_new);
   operands.input(a.sink, arrays.sink);
   operands.input(a.q_descale, arrays.q_descale);
   operands.input(a.k_descale, arrays.k_descale);
   operands.input(a.v_descale, arrays.v_descale);
   operands.input(a.cu_seqlens_q, arrays.cu_seqlens_q);
   operands.input(a.cu_seqlens_k, arrays.cu_seqlens_k);
+  operands.input(a.cu_seqlens_new, arrays.cu_seqlens_new);
   operands.input(a.seqused_k, arrays.seqused_k);
   operands.input(a.page_table, arrays.page_table);
   // Tokens that are no sequence's keep what the caller has there.

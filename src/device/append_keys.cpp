@@ -14,7 +14,7 @@ std::string to_string(AppendKeysArguments const& arguments) {
   return fmt::format("{} new keys of {} sequences", a.seq_new, a.batch);
 }
 
-// Row (sequence, new key, head) of K as it stands in k_new.
+// Row (sequence, new key, head) of K as it stands in k_new, or quantised.
 reference::Values device::FamilyTraits<AppendKeysFamily>::reference(
     AppendKeysArguments const& host, std::vector<std::int64_t> const& rows) {
   AttentionArguments const a = with_defaults(host.attention);
@@ -24,8 +24,8 @@ reference::Values device::FamilyTraits<AppendKeysFamily>::reference(
                        batch = row / *a.kv_heads / a.seq_new;
     TokenStrides const& s = *a.k_new_stride;
     for (std::int64_t d = 0; d < a.head_dim; ++d) {
-      values.value.push_back(
-          reference::element(a.k_new, a.dtype, batch * s.batch + key * s.seq + head * s.head + d));
+      values.value.push_back(reference::new_element(
+          a, a.k_new, a.k_descale, batch, head, batch * s.batch + key * s.seq + head * s.head + d));
       values.bound.push_back(0);
     }
   }

@@ -191,11 +191,6 @@ class AttentionChecker : Checker {
             "attention: {} is given and the machine is sm_{}; sequences of their own lengths and paged keys are "
             "computed on sm_90 only.",
             name, compute_capability);
-      if (pointer != nullptr && bits(a_.dtype) == 8)
-        refuse_argument(
-            "attention: {} is given and dtype is {}; sequences of their own lengths and paged keys are computed in "
-            "f16 and bf16.",
-            name, to_string(a_.dtype));
     }
     if (a_.cu_seqlens_q != nullptr) extent("total_q", a_.total_q);
     if (a_.cu_seqlens_k != nullptr) extent("total_k", a_.total_k);
@@ -324,13 +319,23 @@ class AttentionChecker : Checker {
     if (!one_tensor) pointer("v_new", a_.v_new, 16);
     if (one_tensor && a_.v_new != nullptr)
       refuse_argument("attention: head_dim is 576, and v_new is given; it must be left out.");
-    strides("k_new", a_.dtype, *a_.k_new_stride, *a_.kv_heads, new_keys_, a_.head_dim);
+    new_type();
+    strides("k_new", *a_.new_dtype, *a_.k_new_stride, *a_.kv_heads, new_keys_, a_.head_dim);
     strides_are_set("k_new", *a_.k_new_stride, *a_.kv_heads, new_keys_);
     cache_rows("k", *a_.k_stride, a_.head_dim);
     if (one_tensor) return;
-    strides("v_new", a_.dtype, *a_.v_new_stride, *a_.kv_heads, new_keys_, *a_.head_dim_v);
+    strides("v_new", *a_.new_dtype, *a_.v_new_stride, *a_.kv_heads, new_keys_, *a_.head_dim_v);
     strides_are_set("v_new", *a_.v_new_stride, *a_.kv_heads, new_keys_);
     cache_rows("v", *a_.v_stride, *a_.head_dim_v);
+  }
+
+  void new_type() const {
+    if (*a_.new_dtype == a_.dtype) return;
+    bool const quantised = *a_.new_dtype == DType::f16 || *a_.new_dtype == DType::bf16;
+    if (a_.dtype != DType::e4m3 || !quantised)
+      refuse_argument(
+          "attention: new_dtype is {} and dtype is {}; it must be the same, or f16 or bf16 where dtype is e4m3.",
+          to_string(*a_.new_dtype), to_string(a_.dtype));
   }
 
   /// What is written to may not share rows.
@@ -346,14 +351,14 @@ class AttentionChecker : Checker {
   /// K and V, where new rows are written to them, lie apart from all else.
   void cache_overlaps(Region const& q, Region const& k, Region const& v) const {
     if (!appends()) return;
-    Region const k_new =
-        tensor("k_new", a_.dtype, a_.k_new, *a_.k_new_stride, *a_.kv_heads, new_keys_, a_.head_dim);
+    Region const k_new = tensor("k_new", *a_.new_dtype, a_.k_new, *a_.k_new_stride, *a_.kv_heads,
+                                new_keys_, a_.head_dim);
     for (Region const& cache : {k, v}) {
       apart("attention", cache, q);
       apart("attention", cache, k_new);
       if (a_.v_new != nullptr)
         apart("attention", cache,
-              tensor("v_new", a_.dtype, a_.v_new, *a_.v_new_stride, *a_.kv_heads, new_keys_,
+              tensor("v_new", *a_.new_dtype, a_.v_new, *a_.v_new_stride, *a_.kv_heads, new_keys_,
                      *a_.head_dim_v));
       auto const table = [&](char const* name, std::int32_t const* address, std::int64_t count) {
         apart("attention", cache, region(name, address, {}, count, sizeof(std::int32_t)));
@@ -538,6 +543,8 @@ std::string to_string(AttentionArguments const& arguments) {
   if (a.k_new != nullptr)
     s += a.cu_seqlens_new != nullptr ? fmt::format(" and {} new ones in all", a.total_new)
                                      : fmt::format(" and {} new ones each", a.seq_new);
+  if (a.k_new != nullptr && *a.new_dtype != a.dtype)
+    s += fmt::format(" of {}", to_string(*a.new_dtype));
   if (a.page_table != nullptr) s += fmt::format(", in {} pages of {}", a.pages, a.page_size);
   return s + fmt::format(", {} exponentials", device::text(a.exponential));
 }
@@ -569,6 +576,7 @@ AttentionArguments with_defaults(AttentionArguments const& arguments) {
   fill_in(a.head_dim_v, a.head_dim);
   fill_in(a.o_stride, contiguous_tokens(queries, a.heads, *a.head_dim_v));
   std::int64_t const new_keys = new_key_extents(a).seq;
+  fill_in(a.new_dtype, a.dtype);
   fill_in(a.k_new_stride, contiguous_tokens(new_keys, *a.kv_heads, a.head_dim));
   fill_in(a.v_new_stride, contiguous_tokens(new_keys, *a.kv_heads, *a.head_dim_v));
   fill_in(a.page_table_stride, a.page_size < 1 ? 0 : (*a.seq_k - 1) / a.page_size + 1);

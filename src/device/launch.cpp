@@ -46,9 +46,13 @@ void launch_lowered(Machine const& machine, F family, int configuration,
 
 /// What comes before the kernel that is chosen: new keys are appended.
 void run_before(Machine const& machine, AttentionArguments const& a, Stream stream) {
-  if (a.k_new != nullptr)
-    launch_lowered(machine, append_keys, 0,
-                   device::FamilyTraits<AppendKeysFamily>::lower(machine, {a}, {}), stream);
+  if (a.k_new == nullptr) return;
+  using Traits = device::FamilyTraits<AppendKeysFamily>;
+  AppendKeysChoice choice;
+  while (Traits::check({a}, AppendKeysFamily::table[choice.configuration], machine.properties()))
+    ++choice.configuration;
+  launch_lowered(machine, append_keys, choice.configuration, Traits::lower(machine, {a}, choice),
+                 stream);
 }
 void run_before(Machine const&, GemmArguments const&, Stream) {}
 

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "tegula/device/grouped_gemm.hpp"
+#include "tegula/numeric/float8.hpp"
 
 // The bounds
 //
@@ -535,10 +536,12 @@ constexpr double kLargestP = 0x1p8;
 /// add to it.
 class AttentionRow {
  public:
-  AttentionRow(AttentionArguments const& a, std::int64_t head, Descale const& descale, Visible keys)
+  AttentionRow(AttentionArguments const& a, std::int64_t head, Descale const& descale, Visible keys,
+               std::int64_t all_keys)
       : a_(a),
         descale_(descale),
         first_(keys.begin),
+        all_keys_(all_keys),
         weight_(static_cast<std::size_t>(keys.end - keys.begin)),
         has_sink_(a.sink != nullptr) {
     if (has_sink_) sink_ = a.sink[head];
@@ -619,7 +622,7 @@ class AttentionRow {
   double values_error(double const* v, std::int64_t stride) const {
     constexpr std::int64_t block = 256;  // keys at most
     std::int64_t const begin = std::max<std::int64_t>(0, first_ - block) / kFp8Step * kFp8Step,
-                       end = std::min(*a_.seq_k, first_ + keys() + block);
+                       end = std::min(all_keys_, first_ + keys() + block);
     double const least = least_normal(DType::e4m3), least_p = least / kLargestP;
     double largest = 0;
     for (std::int64_t j = begin; j < end; ++j) largest = std::max(largest, std::abs(v[j * stride]));
@@ -648,7 +651,7 @@ class AttentionRow {
 
   AttentionArguments const& a_;
   Descale descale_;
-  std::int64_t first_;
+  std::int64_t first_, all_keys_;  ///< the first that the row sees; of its sequence
   std::vector<double> weight_;
   bool has_sink_;
   double sink_ = 0;
@@ -659,6 +662,15 @@ class AttentionRow {
 };
 
 }  // namespace
+
+double new_element(AttentionArguments const& a, void const* rows, float const* descale,
+                   std::int64_t batch, std::int64_t kv_head, std::int64_t index) {
+  double const x = element(rows, *a.new_dtype, index);
+  if (*a.new_dtype == a.dtype) return x;
+  DescaleStrides const& s = *a.descale_stride;
+  float const factor = descale == nullptr ? 1.0f : descale[batch * s.batch + kv_head * s.head];
+  return to_float(to_float_e4m3(static_cast<float>(x) / factor));
+}
 
 Attention attention(AttentionArguments const& arguments, std::vector<std::int64_t> const& rows) {
   AttentionArguments const a = with_defaults(arguments);
@@ -678,7 +690,8 @@ Attention attention(AttentionArguments const& arguments, std::vector<std::int64_
                        kv_head = head / (a.heads / *a.kv_heads);
     Sequence const sequence(a, batch);
     auto const head_matrix = [&](void const* data, TokenStrides const& s, void const* new_data,
-                                 TokenStrides const& new_s, std::int64_t width) {
+                                 TokenStrides const& new_s, float const* factors,
+                                 std::int64_t width) {
       std::vector<double> rows_of_keys(static_cast<std::size_t>(sequence.keys() * width));
       parallel_for(sequence.keys(), [&](std::int64_t j) {
         bool const old = j < sequence.old_keys();
@@ -686,7 +699,8 @@ Attention attention(AttentionArguments const& arguments, std::vector<std::int64_
                                        : sequence.new_key(j, new_s) + kv_head * new_s.head;
         for (std::int64_t d = 0; d < width; ++d)
           rows_of_keys[static_cast<std::size_t>(j * width + d)] =
-              element(old ? data : new_data, a.dtype, first + d);
+              old ? element(data, a.dtype, first + d)
+                  : new_element(a, new_data, factors, batch, kv_head, first + d);
       });
       return rows_of_keys;
     };
@@ -696,9 +710,9 @@ Attention attention(AttentionArguments const& arguments, std::vector<std::int64_
             "reference::attention: row {} is query {} of sequence {}, which has {} of them.",
             rows[row], rows[row] % a.seq_q, batch, sequence.queries()));
     bool const one_tensor = is_latent(a);
-    auto const k = head_matrix(a.k, *a.k_stride, a.k_new, *a.k_new_stride, dim),
+    auto const k = head_matrix(a.k, *a.k_stride, a.k_new, *a.k_new_stride, a.k_descale, dim),
                v = head_matrix(a.v, *a.v_stride, one_tensor ? a.k_new : a.v_new,
-                               one_tensor ? *a.k_new_stride : *a.v_new_stride, dim_v);
+                               one_tensor ? *a.k_new_stride : *a.v_new_stride, a.v_descale, dim_v);
 
     parallel_for(static_cast<std::int64_t>(end - begin), [&](std::int64_t r) {
       std::size_t const row = begin + static_cast<std::size_t>(r);
@@ -715,7 +729,7 @@ Attention attention(AttentionArguments const& arguments, std::vector<std::int64_
       for (std::int64_t d = 0; d < dim; ++d)
         q[static_cast<std::size_t>(d)] =
             element(a.q, a.dtype, sequence.query(i) + head * a.q_stride->head + d);
-      AttentionRow one(a, head, descale(a, batch, kv_head), keys);
+      AttentionRow one(a, head, descale(a, batch, kv_head), keys, sequence.keys());
       one.scores(q.data(), k.data());
       std::size_t const first = row * static_cast<std::size_t>(dim_v);
       one.output(v.data(), result.o.value.data() + first, result.o.bound.data() + first);

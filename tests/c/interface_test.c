@@ -271,6 +271,114 @@ static void attends_to_sequences(tegula_machine* machine) {
   for (int i = 0; i < kTokens; ++i) EXPECT(o[i * kDim] == to_bf16(1));
 }
 
+/* Caches of two sequences, with one key and none, to which one is appended, and the next one's
+ * place stays as it is; and sums that only e4m3 chooses. */
+static void appends_keys(tegula_machine* machine) {
+  enum { kBatch = 2, kKeys = 3, kDim = 64 };
+  static _Alignas(16) uint16_t q[kBatch * kDim], k[kBatch * kKeys * kDim], v[kBatch * kKeys * kDim],
+      added[kBatch * kDim], o[kBatch * kDim];
+  int32_t const lengths[kBatch] = {1, 0}, bounds[kBatch + 1] = {0, 1, 2};
+  for (int i = 0; i < kBatch * kDim; ++i) q[i] = to_bf16(1), added[i] = to_bf16(4);
+  for (int i = 0; i < kBatch * kKeys * kDim; ++i) k[i] = to_bf16(4), v[i] = to_bf16(2);
+  tegula_attention_arguments a;
+  tegula_attention_arguments_init(&a, sizeof a);
+  a.dtype = TEGULA_BF16, a.batch = kBatch, a.seq_q = 1, a.seq_k = kKeys, a.head_dim = kDim;
+  a.q = q, a.k = k, a.v = v, a.o = o, a.k_new = added, a.v_new = added;
+  a.seqused_k = lengths, a.seq_new = 1;
+  float const exact[kBatch] = {3, 4}; /* the mean of 2 and 4; and 4 alone */
+  for (int packed = 0; packed < 2; ++packed) {
+    if (packed) a.cu_seqlens_new = bounds, a.total_new = kBatch;
+    for (int i = 0; i < kBatch * kDim; ++i) o[i] = 0;
+    EXPECT(tegula_attention(machine, &a, NULL, NULL) == TEGULA_OK);
+    for (int i = 0; i < kBatch; ++i) EXPECT(o[i * kDim] == to_bf16(exact[i]));
+    for (int b = 0; b < kBatch; ++b) {
+      for (int key = 0; key < kKeys; ++key)
+        EXPECT(v[(b * kKeys + key) * kDim] == to_bf16(key == lengths[b] ? 4 : 2));
+    }
+    for (int i = 0; i < kBatch * kKeys * kDim; ++i) v[i] = to_bf16(2);
+  }
+  tegula_token_strides const strides = {kDim, kDim - 1, kDim};
+  a.v_new_stride = &strides;
+  EXPECT(tegula_attention(machine, &a, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "v_new_stride.seq is 63") != NULL);
+  a.v_new_stride = NULL, a.precise = 2;
+  EXPECT(tegula_attention(machine, &a, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "precise is 2") != NULL);
+  a.precise = 0;
+  EXPECT(tegula_attention(machine, &a, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "precise is false and dtype is bf16") != NULL);
+}
+
+/* e4m3, in sums of f32 and in faster ones: other kernels, and the same mean of equal values. */
+static void chooses_sums(tegula_machine* machine) {
+  enum { kTokens = 2, kDim = 64 };
+  static _Alignas(16) uint8_t x[kTokens * kDim];
+  static _Alignas(16) uint16_t o[kTokens * kDim];
+  for (int i = 0; i < kTokens * kDim; ++i) x[i] = 0x38; /* 1 */
+  tegula_attention_arguments a;
+  tegula_attention_arguments_init(&a, sizeof a);
+  a.dtype = TEGULA_E4M3, a.seq_q = kTokens, a.head_dim = kDim;
+  a.q = x, a.k = x, a.v = x, a.o = o;
+  for (int precise = 0; precise < 2; ++precise) {
+    a.precise = precise;
+    char* text = NULL;
+    EXPECT(tegula_attention_choice(machine, &a, &text) == TEGULA_OK);
+    EXPECT(text != NULL && (strstr(text, "precise") != NULL) == (precise == 1));
+    tegula_free(text);
+    EXPECT(tegula_attention(machine, &a, NULL, NULL) == TEGULA_OK);
+    for (int i = 0; i < kTokens * kDim; ++i) {
+      if (o[i] != to_bf16(1)) {
+        EXPECT(o[i] == to_bf16(1));
+        return;
+      }
+    }
+  }
+}
+
+/* A key and a value of bf16, appended to a cache of e4m3 in a page. */
+static void quantises_new_keys(tegula_machine* machine) {
+  enum { kPage = 16, kDim = 64 };
+  static _Alignas(16) uint8_t q[kDim], k[kPage * kDim], v[kPage * kDim];
+  static _Alignas(16) uint16_t added[kDim], o[kDim];
+  int32_t const length = 0, page = 0;
+  float const half = 0.5f;
+  for (int i = 0; i < kDim; ++i) q[i] = 0x38, added[i] = to_bf16(2);
+  tegula_attention_arguments a;
+  tegula_attention_arguments_init(&a, sizeof a);
+  a.dtype = TEGULA_E4M3, a.seq_q = 1, a.seq_k = kPage, a.head_dim = kDim;
+  a.q = q, a.k = k, a.v = v, a.o = o, a.k_new = added, a.v_new = added, a.seqused_k = &length;
+  a.page_table = &page, a.pages = 1, a.page_size = kPage;
+  a.seq_new = 1, a.new_dtype = TEGULA_BF16, a.v_descale = &half;
+  EXPECT(tegula_attention(machine, &a, NULL, NULL) == TEGULA_OK);
+  EXPECT(k[0] == 0x40 && v[0] == 0x48 && v[kDim] == 0); /* 2, 4 and nothing */
+  EXPECT(o[0] == to_bf16(2) && o[kDim - 1] == to_bf16(2));
+  a.new_dtype = TEGULA_F32;
+  EXPECT(tegula_attention(machine, &a, NULL, NULL) == TEGULA_ARGUMENT_ERROR);
+  EXPECT(strstr(tegula_last_error(), "new_dtype is f32 and dtype is e4m3") != NULL);
+}
+
+/* The first 512 columns of the keys are the values: of one key, each query's answer. */
+static void attends_to_latent_keys(tegula_machine* machine) {
+  enum { kHeads = 2, kDim = 576, kDimV = 512 };
+  static _Alignas(16) uint16_t q[kHeads * kDim], k[2 * kDim], added[kDim], o[kHeads * kDimV];
+  int32_t const length = 1;
+  for (int i = 0; i < kHeads * kDim; ++i) q[i] = to_bf16(1);
+  for (int i = 0; i < kDim; ++i)
+    k[i] = to_bf16((float)(i % 7)), added[i] = to_bf16((float)(i % 7 + 2));
+  tegula_attention_arguments a;
+  tegula_attention_arguments_init(&a, sizeof a);
+  a.dtype = TEGULA_BF16, a.heads = kHeads, a.kv_heads = 1, a.seq_q = 1, a.seq_k = 2;
+  a.head_dim = kDim, a.head_dim_v = kDimV, a.seqused_k = &length;
+  a.q = q, a.k = k, a.v = k, a.o = o;
+  EXPECT(tegula_attention(machine, &a, NULL, NULL) == TEGULA_OK);
+  for (int i = 0; i < kHeads; ++i) EXPECT(o[i * kDimV + 8] == k[8] && o[i * kDimV + 511] == k[511]);
+  float const none = 0x1p-126f; /* every key counts the same */
+  a.scale = &none, a.k_new = added, a.seq_new = 1;
+  EXPECT(tegula_attention(machine, &a, NULL, NULL) == TEGULA_OK);
+  EXPECT(memcmp(k + kDim, added, sizeof added) == 0);
+  for (int i = 0; i < kHeads; ++i) EXPECT(o[i * kDimV + 8] == to_bf16(8 % 7 + 1));
+}
+
 /* Ones times ones, of which the second group has two rows and the first none; what is no group's
  * stays. */
 static void multiplies_groups(tegula_machine* machine) {
@@ -333,7 +441,10 @@ static void machines(void) {
     EXPECT(is_text(name, generation == 0 ? "simulated sm_80" : "simulated sm_90"));
     multiplies(machine);
     attends(machine);
-    if (generation == 1) attends_to_sequences(machine), multiplies_groups(machine);
+    if (generation == 1) {
+      attends_to_sequences(machine), appends_keys(machine), chooses_sums(machine);
+      quantises_new_keys(machine), attends_to_latent_keys(machine), multiplies_groups(machine);
+    }
     tegula_machine_free(machine);
   }
 }

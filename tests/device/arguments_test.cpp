@@ -314,9 +314,6 @@ AttentionArguments paged() {
 TEST(AttentionArguments, AreRefusedWithASentenceEachOfServing) {
   using A = AttentionArguments;
   std::vector<Case<A>> cases = {
-      {"fp8",
-       [](A& a) { a.dtype = DType::e4m3, a.out = DType::bf16; },
-       {"cu_seqlens_q is given and dtype is e4m3", "f16 and bf16"}},
       {"tokens", [](A& a) { a.total_q = 0; }, {"total_q is 0"}},
       {"tokens", [](A& a) { a.total_q = -1; }, {"total_q is -1"}},
       {"two tables of keys",
@@ -407,6 +404,9 @@ TEST(AttentionArguments, AreRefusedWithASentenceEachOfNewKeys) {
          a.k_new_stride = TokenStrides{0, 129, 64};
        },
        {"k_new_stride.seq is 129", "multiple of 8"}},
+      {"type",
+       [](A& a) { a.new_dtype = DType::bf16; },
+       {"new_dtype is bf16 and dtype is f16", "where dtype is e4m3"}},
       {"from the cache itself", [](A& a) { a.k_new = a.k; }, {"k, ", "overlaps k_new"}},
       {"from the other cache", [](A& a) { a.k_new = a.v; }, {"v, ", "overlaps k_new"}},
       {"one cache",

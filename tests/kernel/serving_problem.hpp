@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attention_problem.hpp"
+#include "tegula/numeric/float8.hpp"
 
 namespace tegula {
 
@@ -15,6 +16,8 @@ namespace tegula {
 /// that belongs to no sequence holds NaN.
 struct ServingProblem {
   DType dtype = DType::bf16;
+  std::optional<DType> out = {};        ///< of O; none: default_output(dtype)
+  std::optional<DType> new_dtype = {};  ///< of new keys; none: dtype
   int head_dim = 64;
   int head_dim_v = 0;  ///< 0: head_dim
   int heads = 1, kv_heads = 1;
@@ -29,10 +32,20 @@ struct ServingProblem {
   std::optional<std::int64_t> window_left = {}, window_right = {};
   float softcap = 0;
   std::vector<float> sink = {};  ///< one for each head, or none
+  /// Factors of e4m3: one for each sequence and head of keys, or one for a tensor, or none.
+  std::vector<float> q_descale = {}, k_descale = {}, v_descale = {};
   std::optional<std::int64_t> splits = {};
   int spare_keys = 0;  ///< by which seq_k is more than any sequence has, or less
   std::uint64_t seed = 1;
 
+  DType out_type() const { return out.value_or(default_output(dtype)); }
+  DType new_type() const { return new_dtype.value_or(dtype); }
+  /// Of the factors, of which every tensor that has any has as many.
+  DescaleStrides descale_stride() const {
+    for (auto const* factors : {&q_descale, &k_descale, &v_descale})
+      if (factors->size() == 1) return {0, 0};
+    return {kv_heads, 1};
+  }
   int dim_v() const { return head_dim_v == 0 ? head_dim : head_dim_v; }
   bool one_tensor() const { return head_dim > 256; }  ///< V is the first columns of K
   int new_keys(int b) const { return appended.empty() ? 0 : appended[static_cast<std::size_t>(b)]; }
@@ -83,6 +96,7 @@ struct ServingTables {
 /// The same arguments but for their pointers.
 inline AttentionArguments arguments_of(ServingProblem const& p, ServingTables const& tables) {
   AttentionArguments a{.dtype = p.dtype,
+                       .out = p.out,
                        .batch = p.batch(),
                        .heads = p.heads,
                        .kv_heads = p.kv_heads,
@@ -107,6 +121,11 @@ inline AttentionArguments arguments_of(ServingProblem const& p, ServingTables co
   if (p.one_tensor()) a.v_stride = a.k_stride;
   if (!p.appended.empty()) a.seq_new = *std::max_element(p.appended.begin(), p.appended.end());
   a.cu_seqlens_new = data(tables.cu_seqlens_new);
+  a.new_dtype = p.new_dtype;
+  a.descale_stride = p.descale_stride();
+  auto const factors = [](std::vector<float> const& v) { return v.empty() ? nullptr : v.data(); };
+  a.q_descale = factors(p.q_descale), a.k_descale = factors(p.k_descale);
+  a.v_descale = factors(p.v_descale);
   if (p.packed_new) a.total_new = tables.cu_seqlens_new.back() + 2;
   return with_defaults(a);
 }
@@ -185,7 +204,7 @@ inline ServingResult run(Machine const& machine, ServingProblem const& p,
   };
   TokenExtents const new_keys = new_key_extents(a);
   auto const new_rows = [&](TokenStrides const& s, int dim, std::uint64_t seed) {
-    return sequences_of(p.dtype, new_keys.batch * new_keys.seq * p.kv_heads * dim, p.appended,
+    return sequences_of(p.new_type(), new_keys.batch * new_keys.seq * p.kv_heads * dim, p.appended,
                         p.kv_heads * dim, seed, new_key(s));
   };
   r.k_new = new_rows(*a.k_new_stride, p.head_dim, 5 * p.seed + 3);
@@ -198,8 +217,9 @@ inline ServingResult run(Machine const& machine, ServingProblem const& p,
       used(machine, tables.seqused_k, "seqused_k"),
       pages(machine, tables.uploaded_table.empty() ? tables.page_table : tables.uploaded_table,
             "page_table");
-  Buffer<float> const sink(machine, p.sink, "sink");
-  auto const o = poisoned(machine, tokens_q * p.heads * p.dim_v() * (bits(p.dtype) / 8), "o");
+  Buffer<float> const sink(machine, p.sink, "sink"), q_descale(machine, p.q_descale, "q_descale"),
+      k_descale(machine, p.k_descale, "k_descale"), v_descale(machine, p.v_descale, "v_descale");
+  auto const o = poisoned(machine, tokens_q * p.heads * p.dim_v() * (bits(p.out_type()) / 8), "o");
   Buffer<float> lse(machine, tokens_q * p.heads, "lse");
   lse.fill(kPoison);
   a.q = q.data(), a.k = k.data(), a.o = o.data(), a.lse = lse.data();
@@ -207,6 +227,9 @@ inline ServingResult run(Machine const& machine, ServingProblem const& p,
   a.k_new = r.k_new.empty() ? nullptr : k_new.data();
   a.v_new = r.v_new.empty() ? nullptr : v_new.data();
   a.sink = p.sink.empty() ? nullptr : sink.data();
+  a.q_descale = p.q_descale.empty() ? nullptr : q_descale.data();
+  a.k_descale = p.k_descale.empty() ? nullptr : k_descale.data();
+  a.v_descale = p.v_descale.empty() ? nullptr : v_descale.data();
   auto const there = [](Buffer<std::int32_t> const& b) {
     return b.size() == 0 ? nullptr : b.data();
   };
@@ -231,26 +254,48 @@ inline ServingResult run(Machine const& machine, ServingProblem const& p,
   return r;
 }
 
+/// Elements of new rows as the cache has them: as they are, or divided by `factor` and rounded.
+inline std::vector<std::uint8_t> in_cache(ServingProblem const& p, std::uint8_t const* rows,
+                                          std::int64_t count, float factor) {
+  std::int64_t const width = bits(p.new_type()) / 8;
+  std::vector<std::uint8_t> elements(rows, rows + width * count);
+  if (p.new_type() == p.dtype) return elements;
+  for (std::int64_t i = 0; i < count; ++i) {
+    auto const x = static_cast<float>(reference::element(rows, p.new_type(), i));
+    elements[static_cast<std::size_t>(i)] = to_float_e4m3(x / factor).bits;
+  }
+  elements.resize(static_cast<std::size_t>(count));
+  return elements;
+}
+
 /// Holds the cache against what it was, with the new rows in their places.
 inline void expect_appended(ServingProblem const& p, ServingTables const& tables,
                             ServingResult const& r) {
   AttentionArguments const& a = r.host;
   auto const appended = [&](std::vector<std::uint8_t> cache, TokenStrides const& s,
                             std::vector<std::uint8_t> const& rows, TokenStrides const& new_s,
-                            int dim) {
-    std::int64_t const width = bits(p.dtype) / 8;
+                            std::vector<float> const& factors, int dim) {
+    std::int64_t const width = bits(p.dtype) / 8, new_width = bits(p.new_type()) / 8;
     for (int b = 0; b < p.batch() && !rows.empty(); ++b)
       for (int i = 0; i < p.new_keys(b); ++i) {
         int const place = p.keys[static_cast<std::size_t>(b)] + i;
         if (place >= p.most_keys()) continue;
-        std::copy_n(rows.begin() + width * place_of_new_key(p, tables, new_s, b, i),
-                    width * p.kv_heads * dim,
-                    cache.begin() + width * place_of_key(p, tables, a, s, b, place));
+        for (int h = 0; h < p.kv_heads; ++h) {
+          auto const of =
+              static_cast<std::size_t>(b * p.descale_stride().batch + h * p.descale_stride().head);
+          std::int64_t const from = place_of_new_key(p, tables, new_s, b, i) + h * new_s.head,
+                             to = place_of_key(p, tables, a, s, b, place) + h * s.head;
+          auto const row = in_cache(p, rows.data() + new_width * from, dim,
+                                    factors.empty() ? 1.0f : factors[of]);
+          std::copy(row.begin(), row.end(), cache.begin() + width * to);
+        }
       }
     return cache;
   };
-  EXPECT_EQ(r.k_after, appended(r.k, *a.k_stride, r.k_new, *a.k_new_stride, p.head_dim));
-  EXPECT_EQ(r.v_after, appended(r.v, *a.v_stride, r.v_new, *a.v_new_stride, p.dim_v()));
+  EXPECT_EQ(r.k_after,
+            appended(r.k, *a.k_stride, r.k_new, *a.k_new_stride, p.k_descale, p.head_dim));
+  EXPECT_EQ(r.v_after,
+            appended(r.v, *a.v_stride, r.v_new, *a.v_new_stride, p.v_descale, p.dim_v()));
 }
 
 /// Runs it and holds every row of every sequence against float64, and all else that was given for
@@ -274,7 +319,7 @@ inline ServingResult expect_correct(Machine const& machine, ServingProblem const
                                               : std::int64_t{b} * queries + i;
         for (int d = 0; d < p.dim_v(); ++d)
           o.push_back(
-              reference::element(r.o.data(), p.dtype, (token * p.heads + h) * p.dim_v() + d));
+              reference::element(r.o.data(), p.out_type(), (token * p.heads + h) * p.dim_v() + d));
         auto const at = static_cast<std::size_t>(
             p.packed_q ? h * queries + token : (std::int64_t{b} * p.heads + h) * queries + i);
         lse.push_back(r.lse[at]);
@@ -283,7 +328,7 @@ inline ServingResult expect_correct(Machine const& machine, ServingProblem const
     }
   }
   auto const exact = reference::attention(a, rows);
-  auto const of_o = reference::compare(o, exact.o, reference::largest_finite(p.dtype));
+  auto const of_o = reference::compare(o, exact.o, reference::largest_finite(p.out_type()));
   auto const of_lse = reference::compare(lse, exact.lse, reference::largest_finite(DType::f32));
   std::string const name = to_string(a);
   EXPECT_TRUE(of_o.within()) << name << ": element " << of_o.worst << " of O is "

@@ -62,6 +62,8 @@ constexpr Format kBfloat16{7, -126, 0x1.fep127};
 constexpr Format kTf32{10, -126, 0x1.ffcp127};
 constexpr Format kE4m3{3, -6, 448.0};
 constexpr Format kE5m2{2, -14, 57344.0};
+constexpr Format kE3m2{2, -2, 28.0};
+constexpr Format kE2m3{3, 0, 7.5};
 constexpr Format kE2m1{1, 0, 6.0};
 
 TEST(Conversions, Binary16) {
@@ -83,6 +85,40 @@ TEST(Conversions, Tf32) {
 TEST(Conversions, EightBits) {
   expect_rounds<Rounding::kNearestEven>(kE4m3, to_float_e4m3, true);
   expect_rounds<Rounding::kNearestEven>(kE5m2, to_float_e5m2, true);
+}
+
+TEST(Conversions, SixBits) {
+  expect_rounds<Rounding::kNearestEven>(kE3m2, to_float_e3m2, true);
+  expect_rounds<Rounding::kNearestEven>(kE2m3, to_float_e2m3, true);
+}
+
+// The least power of two that is not below |x|, of those that there are.
+TEST(Conversions, ScalesOfPowersOfTwo) {
+  long wrong = 0;
+  for_many_floats([&](float x) {
+    if (std::isnan(x)) return;
+    double const magnitude = std::fabs(static_cast<double>(x));
+    double const got = to_float(to_float_ue8m0(x));
+    bool const right = magnitude <= 0x1p-127 ? got == 0x1p-127
+                       : magnitude > 0x1p127 ? got == 0x1p127
+                                             : got >= magnitude && got / 2 < magnitude &&
+                                                   got == std::exp2(std::ilogb(got));
+    wrong += right ? 0 : 1;
+  });
+  EXPECT_EQ(wrong, 0);
+  for (int code = 0; code < 255; ++code)
+    EXPECT_EQ(to_float(float_ue8m0{static_cast<std::uint8_t>(code)}), std::exp2(code - 127));
+  EXPECT_TRUE(std::isnan(to_float(float_ue8m0{0xff})));
+}
+
+TEST(Conversions, ScalesWithoutASign) {
+  for (int code = 0; code < 256; ++code) {
+    auto const bits = static_cast<std::uint8_t>(code);
+    float const expected = std::fabs(to_float(float_e4m3{bits})), got = to_float(float_ue4m3{bits});
+    EXPECT_TRUE(got == expected || (std::isnan(got) && std::isnan(expected))) << code;
+  }
+  EXPECT_EQ(to_float(to_float_ue4m3(-3.0f)), 3.0f);
+  EXPECT_EQ(to_float(to_float_ue4m3(1e9f)), 448.0f);
 }
 
 TEST(Conversions, FourBits) { expect_rounds<Rounding::kNearestEven>(kE2m1, to_float_e2m1, true); }
@@ -126,7 +162,11 @@ TEST(Conversions, NanIsCanonicalWhateverItsSignAndPayload) {
     EXPECT_EQ(to_bfloat16(nan).bits, 0x7fff);
     EXPECT_EQ(to_float_e4m3(nan).bits, 0x7f);
     EXPECT_EQ(to_float_e5m2(nan).bits, 0x7f);
+    EXPECT_EQ(to_float_e3m2(nan).bits, 0x1f);
+    EXPECT_EQ(to_float_e2m3(nan).bits, 0x1f);
     EXPECT_EQ(to_float_e2m1(nan).bits, 0x7);
+    EXPECT_EQ(to_float_ue8m0(nan).bits, 0xff);
+    EXPECT_EQ(to_float_ue4m3(nan).bits, 0x7f);
   }
 }
 
@@ -145,7 +185,35 @@ TEST(Conversions, EveryCodeSurvivesWideningAndNarrowing) {
   expect_round_trip<bfloat16, std::uint16_t>(65536, to_bfloat16<Rounding::kNearestEven>);
   expect_round_trip<float_e4m3, std::uint8_t>(256, to_float_e4m3);
   expect_round_trip<float_e5m2, std::uint8_t>(256, to_float_e5m2);
+  expect_round_trip<float_e3m2, std::uint8_t>(64, to_float_e3m2);
+  expect_round_trip<float_e2m3, std::uint8_t>(64, to_float_e2m3);
   expect_round_trip<float_e2m1, std::uint8_t>(16, to_float_e2m1);
+  expect_round_trip<float_ue8m0, std::uint8_t>(256, to_float_ue8m0);
+  expect_round_trip<float_ue4m3, std::uint8_t>(128, to_float_ue4m3);
+}
+
+// Straight from the fields: no code stands for an infinity or a NaN.
+TEST(Conversions, EverySixBitValue) {
+  auto const value = [](int code, int mantissa_bits, int bias) {
+    int const exponent = (code & 31) >> mantissa_bits;
+    double const fraction = std::ldexp(code & ((1 << mantissa_bits) - 1), -mantissa_bits);
+    double const magnitude =
+        exponent == 0 ? std::ldexp(fraction, 1 - bias) : std::ldexp(1 + fraction, exponent - bias);
+    return code < 32 ? magnitude : -magnitude;
+  };
+  for (int code = 0; code < 64; ++code) {
+    EXPECT_EQ(to_float(float_e3m2{static_cast<std::uint8_t>(code)}), value(code, 2, 3));
+    EXPECT_EQ(to_float(float_e2m3{static_cast<std::uint8_t>(code)}), value(code, 3, 1));
+  }
+}
+
+TEST(Conversions, PairsOfFourBits) {
+  for (int code = 0; code < 256; ++code) {
+    float_e2m1x2 const pair{static_cast<std::uint8_t>(code)};
+    EXPECT_EQ(pair[0].bits, code % 16);
+    EXPECT_EQ(pair[1].bits, code / 16);
+    EXPECT_EQ(pack(pair[0], pair[1]), code);
+  }
 }
 
 TEST(Conversions, EveryE2m1Value) {
@@ -174,6 +242,7 @@ TEST(DTypes, AreNamedAsInPtx) {
   EXPECT_STREQ(to_string(DType::f64), "f64");
   EXPECT_STREQ(to_string(DType::bf16), "bf16");
   EXPECT_STREQ(to_string(DType::b1), "b1");
+  EXPECT_STREQ(to_string(DType::ue8m0), "ue8m0");
 }
 
 }  // namespace

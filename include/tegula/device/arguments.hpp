@@ -77,7 +77,9 @@ constexpr TokenStrides contiguous_tokens(std::int64_t seq, std::int64_t heads,
 /// to the pages that page_table says, and attention sees all of them. So k and v are written to.
 /// New rows are (batch, seq_new, kv_heads, head_dim), or with cu_seqlens_new packed, as q with
 /// cu_seqlens_q. What would lie beyond seq_k is left out. seqused_k itself stays as it is. Keys are
-/// stored as they are given: a rotary embedding is the caller's, before.
+/// stored as they are given: a rotary embedding is the caller's, before. To a cache of e4m3, new
+/// rows may be f16 or bf16 (new_dtype): x is stored as x / k_descale or x / v_descale of its batch
+/// and head, rounded to nearest even and at most 448 in magnitude. A factor there is not 0.
 ///
 /// **Multi-head latent attention** (of DeepSeek-V2, decoding). With head_dim 576 and head_dim_v
 /// 512, v is k: the values are the first 512 columns of the keys. bf16; v_new is left out.
@@ -129,8 +131,8 @@ struct AttentionArguments {
   float const* v_descale = nullptr;  ///< likewise
   /// Of all three. Left out: contiguous. {0, 0}: each is one factor for the whole tensor.
   std::optional<DescaleStrides> descale_stride = {};
-  /// Of e4m3 alone: whether sums over keys are kept in f32, and not in the tensor core's 13 bits,
-  /// which lose the mean of many values (docs/hopper_attention.md, "In fp8"). Left out: yes.
+  /// Of e4m3 alone: whether sums over keys must be kept in f32, or may be in the tensor core's 13
+  /// bits, which lose the mean of many values (docs/hopper_attention.md, "In fp8"). Left out: must.
   std::optional<bool> precise = {};
   Exponential exponential = Exponential::ex2_approx;
 
@@ -154,6 +156,8 @@ struct AttentionArguments {
   std::int64_t seq_new = 0;  ///< new keys of a sequence; with cu_seqlens_new at most
   std::int32_t const* cu_seqlens_new = nullptr;  ///< (batch + 1), ascending from 0, on the device
   std::int64_t total_new = 0;                    ///< of k_new and v_new; with cu_seqlens_new
+  /// Of both: dtype, or where that is e4m3, f16 or bf16; left out: dtype.
+  std::optional<DType> new_dtype = {};
   std::optional<TokenStrides> k_new_stride = {};
   std::optional<TokenStrides> v_new_stride = {};
 

@@ -21,6 +21,11 @@ struct Values {
 /// Precondition: the arguments pass `check`; c is not d.
 Values gemm(GemmArguments const& host, std::vector<std::int64_t> const& rows);
 
+/// Element `index` of attention's new rows of K or V, whose factors are `descale`, for a batch and
+/// a head of keys: as it is in the cache that it is appended to.
+double new_element(AttentionArguments const& host, void const* rows, float const* descale,
+                   std::int64_t batch, std::int64_t kv_head, std::int64_t index);
+
 struct Attention {
   Values o;    ///< (rows, head_dim)
   Values lse;  ///< (rows)

@@ -2,18 +2,21 @@
 
 #include "tegula/arch/global.hpp"
 #include "tegula/arch/grid_dependency.hpp"
+#include "tegula/arch/math.hpp"
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/trap.hpp"
 #include "tegula/arch/warp.hpp"
 #include "tegula/kernel/append_keys_config.hpp"
 #include "tegula/sim/limits.hpp"
 #include "tegula/sim/mutable_values.hpp"
+#include "tegula/tensor/pack.hpp"
 
 namespace tegula {
 
 /// Copies new rows of K and V to the ends of their sequences in a cache, before attention reads
-/// them. A warp copies a row of each, 16 bytes a lane; it waits for the launch before it, and lets
-/// the next one start while it copies.
+/// them, or quantises them there: an element x becomes x / descale, rounded to e4m3, and at most
+/// 448 in magnitude. A warp writes a row of each, 16 bytes a lane; it waits for the launch before
+/// it, and lets the next one start while it copies.
 template <AppendKeysConfig C> struct AppendKeys {
   using Params = AppendKeysParams;
   static constexpr AppendKeysConfig config = C;
@@ -63,9 +66,38 @@ template <AppendKeysConfig C> struct AppendKeys {
                                token * x->from_stride.seq + head * x->from_stride.head;
       char* const target = static_cast<char*>(x->to) + page * x->to_stride.batch +
                            to * x->to_stride.seq + head * x->to_stride.head;
-      for (int piece = lane_id(); piece < x->pieces; piece += kWarpSize)
-        st_global(target + 16 * piece, ld_global<RegisterBits<16>>(from + 16 * piece));
+      if constexpr (C.quantises) {
+        float const descale = x->descale == nullptr
+                                  ? 1.0f
+                                  : ld_global<float>(x->descale + batch * p.descale_stride.batch +
+                                                     head * p.descale_stride.head);
+        for (int piece = lane_id(); piece < x->pieces; piece += kWarpSize)
+          st_global(target + 16 * piece, p.new_dtype == DType::f16
+                                             ? quantised<half>(from + 32 * piece, descale)
+                                             : quantised<bfloat16>(from + 32 * piece, descale));
+      } else {
+        for (int piece = lane_id(); piece < x->pieces; piece += kWarpSize)
+          st_global(target + 16 * piece, ld_global<RegisterBits<16>>(from + 16 * piece));
+      }
     }
+  }
+
+  /// 16 elements of T, divided, as e4m3.
+  template <class T>
+  TEGULA_DEVICE static RegisterBits<16> quantised(char const* from, float descale) {
+    RegisterBits<16> result;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      auto const x = ld_global<RegisterBits<16>>(from + 16 * i);
+      auto const divided = [&](int element) {
+        return to_float(unpack<T>(x.word[element / 2], element % 2)) / descale;
+      };
+#pragma unroll
+      for (int j = 0; j < 2; ++j)
+        result.word[2 * i + j] = cvt_rn_satfinite_e4m3x4(divided(4 * j), divided(4 * j + 1),
+                                                         divided(4 * j + 2), divided(4 * j + 3));
+    }
+    return result;
   }
 };
 

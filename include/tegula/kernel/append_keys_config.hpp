@@ -21,9 +21,11 @@ struct NewKeys {
   int most = 0;
 };
 
-/// One configuration of append_keys: threads of a CTA, a warp a row.
+/// One configuration of append_keys: threads of a CTA, a warp a row. `quantises`: new rows are f16
+/// or bf16, and the cache is e4m3.
 struct AppendKeysConfig {
   int warps = 4;
+  bool quantises = false;
 
   constexpr bool operator==(AppendKeysConfig const&) const = default;
 };
@@ -34,7 +36,9 @@ struct AppendedTensor {
   void const* from = nullptr;
   void* to = nullptr;
   TokenStrides from_stride, to_stride;  ///< in bytes
-  int pieces = 0;                       ///< of 16 bytes, of a row
+  int pieces = 0;                       ///< of 16 bytes, of a row of the cache
+  float const* descale = nullptr;       ///< where rows are quantised: what an element of the cache
+                                        ///< is multiplied with, for each batch and head; or 1
 };
 
 /// What append_keys is launched with. New key i of sequence b goes to token length[b] + i of its
@@ -54,7 +58,9 @@ struct AppendKeysParams {
   int rows = 0;  ///< heads of new_keys.most keys of all sequences
   int kv_heads = 1;
   Divisor by_kv_heads{1}, by_most{1};
-  DType dtype = DType::bf16;  ///< of an element, for the checker's coordinates
+  DescaleStrides descale_stride;  ///< of the factors of K and V
+  DType dtype = DType::bf16;      ///< of an element of the cache, for the checker's coordinates
+  DType new_dtype = DType::bf16;  ///< of new rows: where they are quantised, f16 or bf16
 };
 
 }  // namespace tegula

@@ -177,9 +177,11 @@ TEGULA_DEVICE void clear_unused_rows(AttentionServing const& serving, S const& s
 }
 
 /// Zeros in the rows of V behind a sequence's last key, before a tile's last block of keys is used:
-/// P is 0 there, but 0 times what may lie there need not be. By the threads of all warpgroups that
-/// compute, whose named barrier is `barrier`, before any reads the stage: (head_dim_v, block_n).
-template <AttentionSm90Config C, class Work, class S, class Ring, int Warpgroups = warpgroups(C)>
+/// P is 0 there, but 0 times what may lie there need not be. By `Threads` threads from number
+/// `First` of the CTA on, whose named barrier is `barrier`, before any reads the stage:
+/// (head_dim_v, block_n). Left out: by all warpgroups that compute.
+template <AttentionSm90Config C, int First = kWarpgroupSize,
+          int Threads = kWarpgroupSize* warpgroups(C), class Work, class S, class Ring>
 TEGULA_DEVICE void clear_values_behind(AttentionServing const& serving, Work const& work,
                                        S const& stage, Ring const& ring,
                                        typename Ring::State const& state, int barrier,
@@ -188,16 +190,15 @@ TEGULA_DEVICE void clear_values_behind(AttentionServing const& serving, Work con
   int const used = work.mask().seq_k - (blocks.last - 1) * C.block_n;  // keys of the last block
   if (!serving.clears_tail || blocks.empty() || used >= C.block_n) return;
   ring.wait(state, where);
-  constexpr int threads = kWarpgroupSize * Warpgroups;
   constexpr int piece = 128 / bits(C.dtype), pieces = C.head_dim_v / piece;
   int const count = (C.block_n - used) * pieces;
-  for (int first = 0; first < count; first += threads) {
-    int const i = first + thread_idx_here() - kWarpgroupSize;
+  for (int first = 0; first < count; first += Threads) {
+    int const i = first + thread_idx_here() - First;
     if (i < count)
       st_shared(stage.at(where, i % pieces * piece, used + i / pieces), RegisterBits<16>{}, where);
   }
-  fence_proxy_async_shared(where);         // the zeros, before wgmma reads them ...
-  cta::bar_sync(barrier, threads, where);  // ... of any consumer
+  fence_proxy_async_shared(where);  // the zeros, before wgmma reads them, or TMA writes again ...
+  cta::bar_sync(barrier, Threads, where);  // ... for any of the threads
 }
 
 }  // namespace tegula

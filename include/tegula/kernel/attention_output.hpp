@@ -91,6 +91,17 @@ TEGULA_DEVICE void store_output_as(AttentionOutput const& out, Rows const& rows,
   }
 }
 
+/// f(T{}) with the type of O: T, or where that has 8 bits `out.type`.
+template <class T, class F> TEGULA_DEVICE void with_output_type(AttentionOutput const& out, F f) {
+  if constexpr (sizeof(T) == 2) {
+    f(T{});
+  } else if (out.type == DType::f16) {
+    f(half{});
+  } else {
+    f(bfloat16{});
+  }
+}
+
 }  // namespace detail
 
 /// O = descale O / sum, rounded to T, or where T has 8 bits to `out.type`, to global memory, 16
@@ -101,17 +112,10 @@ TEGULA_DEVICE void store_output(AttentionOutput const& out, Rows const& rows, in
                                 Softmax const& softmax, Fragment<float, MO>& tOrO,
                                 float descale = 1.0f,
                                 SourceLocation where = SourceLocation::current()) {
-  auto const store_as = [&](auto element) {
+  detail::with_output_type<T>(out, [&](auto element) {
     detail::store_output_as<decltype(element), Mma>(out, rows, thread, softmax, tOrO, descale,
                                                     where);
-  };
-  if constexpr (sizeof(T) == 2) {
-    store_as(T{});
-  } else if (out.type == DType::f16) {
-    store_as(half{});
-  } else {
-    store_as(bfloat16{});
-  }
+  });
 }
 
 }  // namespace tegula

@@ -28,12 +28,13 @@ template <AttentionSm90Config C> class AttentionParts {
   static constexpr int row_floats = attention_partial_row(C);  // O, then offset and sum
   static constexpr int columns_of_o = columns_of_one(C), slots = warpgroups(C);  // of a tile
   static constexpr int threads = kWarpgroupSize;
+  static_assert(!C.latent || columns_of_o % 128 == 0, "sum_up stores 128 columns at a time");
 
  public:
-  /// `out` is where the warpgroup's columns of O go.
+  /// `out` is where the warpgroup's columns of O go, `descale` what they are multiplied with.
   TEGULA_DEVICE AttentionParts(AttentionSm90Params const& p, AttentionOutput const& out,
                                typename SequenceTiles<C>::Work const& work, int parts,
-                               int warpgroup, AttentionMeeting const& meeting)
+                               int warpgroup, AttentionMeeting const& meeting, float descale)
       : p_(p),
         out_(out),
         rows_(work.rows(C.latent ? 0 : warpgroup)),
@@ -41,14 +42,18 @@ template <AttentionSm90Config C> class AttentionParts {
         barrier_(meeting.barrier),
         slot_(work.tile().slot * slots + warpgroup),
         part_(work.tile().part),
-        flag_(shared_address(meeting.flag)) {}
+        flag_(shared_address(meeting.flag)),
+        descale_(descale) {}
 
   /// Puts a part's rows to the others', and, after the last, the sum of all to O.
   template <class Mma, class Softmax, class MO>
   TEGULA_DEVICE void add(int thread, Softmax const& softmax, Fragment<float, MO> const& tOrO,
                          SourceLocation where = SourceLocation::current()) const {
     store<Mma>(thread, softmax, tOrO, where);
-    if (is_last(thread, where)) sum_up<Softmax::exponential>(thread, where);
+    if (!is_last(thread, where)) return;
+    detail::with_output_type<T>(out_, [&](auto element) {
+      sum_up<Softmax::exponential, decltype(element)>(thread, where);
+    });
   }
 
  private:
@@ -102,21 +107,22 @@ template <AttentionSm90Config C> class AttentionParts {
   // the lanes are together where the kernel goes on.
 
   /// A warp a row, four columns a lane.
-  template <Exponential E> TEGULA_DEVICE void sum_up(int thread, SourceLocation where) const {
+  template <Exponential E, class Output>
+  TEGULA_DEVICE void sum_up(int thread, SourceLocation where) const {
     int const warp = warp::shfl(thread / 32, 0, warp::kAllLanes, where);
     for (int row = warp; row < p_.serving.partial_rows; row += threads / 32) {
       if (!rows_.has(out_, row, where)) continue;
       auto const [offset, sum] = statistics<E>(row, where);
       float const* const sink = out_.sink == nullptr ? nullptr : out_.sink + rows_.head(row);
-      RowTotal<E> const total(offset, sum, sink, 1.0f, where);
-      T* const o = static_cast<T*>(out_.o) + rows_.offset(out_, row);
+      RowTotal<E> const total(offset, sum, sink, descale_, where);
+      Output* const o = static_cast<Output*>(out_.o) + rows_.offset(out_, row);
 #pragma unroll
       for (int first = 0; first < columns_of_o; first += 128) {
         int const column = first + 4 * lane_id();
         Quad const sums = columns<E>(row, column, offset, where);
         RegisterBits<8> packed;
-        packed.word[0] = pack_pair<T>(sums.x[0] * total.factor, sums.x[1] * total.factor);
-        packed.word[1] = pack_pair<T>(sums.x[2] * total.factor, sums.x[3] * total.factor);
+        packed.word[0] = pack_pair<Output>(sums.x[0] * total.factor, sums.x[1] * total.factor);
+        packed.word[1] = pack_pair<Output>(sums.x[2] * total.factor, sums.x[3] * total.factor);
         if (column < out_.head_dim_v) st_global(o + column, packed, where);
       }
       if (out_.lse != nullptr && lane_id() == 0)
@@ -182,6 +188,7 @@ template <AttentionSm90Config C> class AttentionParts {
   int slot_;  ///< of the first part
   int part_;
   SharedAddr flag_;
+  float descale_;
 };
 
 /// One of several parts of a tile's rows: to the others, and after the last of them, O. Of a
@@ -190,10 +197,10 @@ template <AttentionSm90Config C, class Mma, class Work, class Softmax, class MO>
 TEGULA_DEVICE void add_part(AttentionSm90Params const& p, AttentionOutput const& out,
                             Work const& work, int parts, int warpgroup,
                             AttentionMeeting const& meeting, int thread, Softmax const& softmax,
-                            Fragment<float, MO> const& tOrO,
+                            Fragment<float, MO> const& tOrO, float descale = 1.0f,
                             SourceLocation where = SourceLocation::current()) {
   if constexpr (C.serving)
-    AttentionParts<C>(p, out, work, parts, warpgroup, meeting)
+    AttentionParts<C>(p, out, work, parts, warpgroup, meeting, descale)
         .template add<Mma>(thread, softmax, tOrO, where);
 }
 

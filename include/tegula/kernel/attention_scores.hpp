@@ -17,17 +17,15 @@ namespace tegula {
 struct Descale {
   float scores = 1.0f, values = 1.0f;
 };
-/// Those of operands of 8 bits for a tile of one head's rows; else they are 1, known at compile
-/// time.
+/// Those of operands of 8 bits for a tile; else they are 1, known at compile time.
 template <bool Has, class Work>
 TEGULA_DEVICE Descale
 descale_of([[maybe_unused]] AttentionSm90Params const& p, [[maybe_unused]] Work const& work,
            [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
   if constexpr (Has) {
     AttentionDescales const& d = p.descales;
-    RowBlock const& at = work.at();
-    int const kv_head = at.head / p.heads_per_kv_head;
-    std::int64_t const place = at.batch * d.stride.batch + kv_head * d.stride.head;
+    int const kv_head = work.head() / p.heads_per_kv_head;
+    std::int64_t const place = work.batch() * d.stride.batch + kv_head * d.stride.head;
     auto const of = [&](float const* factors) {
       return factors == nullptr ? 1.0f : ld_global<float>(factors + place, where);
     };

@@ -69,7 +69,8 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   using Work = typename Tiles::Work;
   using Rows = typename Tiles::Rows;
   using Queue = TileQueue<2, 4 * C.consumers + V::warps, typename Tiles::Tile>;
-  enum : int { kTail = 1, kParts = 2 };  // named barriers: of all consumers, and from here of each
+  // Named barriers: of those who clear V's tail, and from here of each consumer.
+  enum : int { kTail = 1, kParts = 2 };
   // Of one consumer.
   using MmaS = TiledMma<TiledMmaSpec{warpgroup_mma(C.dtype, C.dtype, DType::f32, C.block_n)}>;
   using MmaO =
@@ -121,10 +122,14 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   static_assert(sizeof(SharedStorage) <= shared_bytes(C) && shared_bytes(C) <= 227 * 1024);
 
   // Registers move from the producer to two consumers or three: launched with 168 each, or with
-  // 128. One has as many as a thread can have.
-  static constexpr bool busy_producer = C.serving || transposes;
-  static constexpr int producer_registers = C.consumers == 3 ? 32 : busy_producer ? 40 : 24;
-  static constexpr int consumer_registers = C.consumers == 3 ? 160 : busy_producer ? 232 : 240;
+  // 128. One has as many as a thread can have. A producer's warps need more the more they do:
+  // serve, transpose, or both.
+  static constexpr int producer_registers = C.consumers == 3          ? 32
+                                            : C.serving && transposes ? 56
+                                            : C.serving || transposes ? 40
+                                                                      : 24;
+  static constexpr int consumer_registers =
+      C.consumers == 3 ? 160 : (3 * 168 - producer_registers) / 2;
 
   static constexpr char const* role(int warp) {
     constexpr char const* names[] = {"producer", "consumer 0", "consumer 1", "consumer 2"};
@@ -170,7 +175,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
       if constexpr (C.consumers > 1) setmaxnreg_dec<producer_registers>();
       if (warp == 0 && warp::elect_one()) produce(p, role);
       if constexpr (transposes)
-        if (warp >= 4 - V::warps) V::template transpose_all<Tiles>(p, role);
+        if (warp >= 4 - V::warps) V::template transpose_all<Tiles, kTail>(p, role);
     }
   }
 
@@ -234,7 +239,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
   TEGULA_DEVICE static void compute(Params const& p, Roles& role, int group, Work const& work,
                                     float descale, Softmax& softmax, AccumulatorO& tOrO) {
     KeyBlocks const all = work.blocks(), own = work.blocks_of(group);
-    if constexpr (C.serving)
+    if constexpr (C.serving && !transposes)
       clear_values_behind<C>(p.serving, work, tensor(role.smem.v)(_, _, role.v.stage), role.ring_v,
                              role.v, kTail);
     int n = all.last - 1;
@@ -259,7 +264,7 @@ template <AttentionSm90Config C> struct AttentionSm90 {
     int const thread = thread_idx_here() % kWarpgroupSize;
     if (int const parts = work.parts(); parts > 1)
       add_part<C, MmaO>(p, p.out, work, parts, group, {kParts + group, &role.smem.last_part[group]},
-                        thread, softmax, tOrO);
+                        thread, softmax, tOrO, descale);
     else
       store_output<T, MmaO>(p.out, work.rows(group), thread, softmax, tOrO, descale);
   }

@@ -7,6 +7,7 @@
 #include "tegula/arch/special_registers.hpp"
 #include "tegula/arch/stmatrix.hpp"
 #include "tegula/arch/warp.hpp"
+#include "tegula/kernel/attention_loads.hpp"
 #include "tegula/kernel/attention_sm90_config.hpp"
 #include "tegula/layout/algebra.hpp"
 #include "tegula/pipeline/thread_pipeline.hpp"
@@ -59,6 +60,7 @@ template <AttentionSm90Config C> struct LoadedV<C, true> {
   using Ring = ThreadPipeline<C.stages, warps, 4 * C.consumers, StageReader::async_proxy>;
   using RingLoaded = TmaPipeline<C.stages, warps>;
   using Order = KeyOrder<C.block_n>;
+  static constexpr int first_thread = kWarpgroupSize - 32 * warps;  // of the CTA
 
   struct Storage {
     Tile v;
@@ -80,16 +82,20 @@ template <AttentionSm90Config C> struct LoadedV<C, true> {
   }
 
   /// The transposing warps: every block of V of every tile, in the order in which they are loaded.
-  /// `Tiles` says what a tile is.
-  template <class Tiles, class Roles>
+  /// `Tiles` says what a tile is, `Barrier` which named barrier is theirs.
+  template <class Tiles, int Barrier, class Roles>
   TEGULA_DEVICE static void transpose_all(AttentionSm90Params const& p, Roles& role) {
     auto const sV = tensor(tile(role.smem));  // (head_dim_v, block_n, stages)
     auto const sVt = tensor(role.smem.v);     // the same
     auto const loaded = ring(role.smem);
     int const thread = thread_idx_here() % (32 * warps);
     for (auto tile = role.queue.get(); Tiles::is_tile(tile); tile = role.queue.get()) {
-      KeyBlocks const blocks = typename Tiles::Work(p, tile).blocks();
+      typename Tiles::Work const work(p, tile);
+      KeyBlocks const blocks = work.blocks();
       role.queue.release();
+      if constexpr (C.serving)
+        clear_values_behind<C, first_thread, 32 * warps>(p.serving, work, sV(_, _, role.v.stage),
+                                                         loaded, role.v, Barrier);
 #pragma unroll 1
       for (int n = blocks.first; n < blocks.last; ++n) {
         int const stage = role.v.stage;

@@ -34,6 +34,8 @@ template <auto C> struct HeadTiles {
     TEGULA_DEVICE Work(Params const& p, Tile tile) : p_(p), at_(p.order.block(tile)) {}
 
     TEGULA_DEVICE RowBlock const& at() const { return at_; }
+    TEGULA_DEVICE int batch() const { return at_.batch; }
+    TEGULA_DEVICE int head() const { return at_.head; }
     TEGULA_DEVICE AttentionMask const& mask() const { return p_.mask; }
     TEGULA_DEVICE static constexpr int parts() { return 1; }
     TEGULA_DEVICE Rows rows(int consumer) const {
@@ -122,6 +124,8 @@ template <AttentionSm90Config C> struct SequenceTiles {
     TEGULA_DEVICE Work(Params const& p, Tile const& tile) : p_(p), tile_(tile) {}
 
     TEGULA_DEVICE Tile const& tile() const { return tile_; }
+    TEGULA_DEVICE int batch() const { return tile_.batch; }
+    TEGULA_DEVICE int head() const { return tile_.head; }
     TEGULA_DEVICE AttentionMask mask() const {
       return {tile_.q_length, tile_.k_length, p_.mask.left, p_.mask.right};
     }

@@ -89,14 +89,15 @@ inline constexpr AttentionSm90Config attention_sm90_tiles[] = {
     {.head_dim = 256, .head_dim_v = 256, .block_n = 80},
 };
 
-/// The tile with registers to spare for the polynomial's temporaries: two consumers, and fewer
-/// scores a thread where the head dim is large. The resource check of the CUDA build holds these to
-/// no spills.
+/// The tile with registers to spare for the polynomial's temporaries: fewer scores a thread where
+/// the head dim is large. The resource check of the CUDA build holds these to no spills.
 constexpr AttentionSm90Config with_polynomial(AttentionSm90Config tile) {
-  tile.consumers = 2;
-  if (tile.head_dim == 192) tile.block_n = tile.head_dim_v == 128 ? 112 : 80;
   if (tile.head_dim == 256) tile.block_n = 48;
   return tile;
+}
+/// It takes longer than the hardware's exponentials, and is asked for by name: two tiles serve it.
+constexpr bool has_polynomial(AttentionSm90Config const& tile) {
+  return tile.head_dim == tile.head_dim_v && (tile.head_dim == 128 || tile.head_dim == 256);
 }
 
 /// Those of e4m3: that add up blocks of keys in the tensor core, and, with as many keys in a block
@@ -104,12 +105,9 @@ constexpr AttentionSm90Config with_polynomial(AttentionSm90Config tile) {
 inline constexpr AttentionSm90Config attention_sm90_fp8_tiles[] = {
     {.head_dim = 64, .head_dim_v = 64, .block_n = 160},
     {.head_dim = 128, .head_dim_v = 128, .block_n = 224},
-    {.head_dim = 160, .head_dim_v = 160, .block_n = 160},
-    {.head_dim = 192, .head_dim_v = 192, .block_n = 160},
     {.head_dim = 256, .head_dim_v = 256, .block_n = 96},
     {.head_dim = 64, .head_dim_v = 64, .block_n = 160, .promoted = 64},
     {.head_dim = 128, .head_dim_v = 128, .block_n = 160, .promoted = 64},
-    {.head_dim = 160, .head_dim_v = 160, .block_n = 128, .promoted = 80},
     {.head_dim = 192, .head_dim_v = 192, .block_n = 96, .promoted = 64},
     {.head_dim = 256, .head_dim_v = 256, .block_n = 64, .promoted = 64},
 };
@@ -126,6 +124,24 @@ inline constexpr AttentionSm90Config attention_sm90_serving_tiles[] = {
     {.head_dim = 256, .head_dim_v = 256, .block_n = 32, .stages = 4},
 };
 
+/// The same of e4m3, with blocks of keys added up in f32. Each stage has V twice.
+inline constexpr AttentionSm90Config attention_sm90_fp8_serving_tiles[] = {
+    {.head_dim = 128,
+     .head_dim_v = 128,
+     .block_n = 128,
+     .consumers = 1,
+     .stages = 4,
+     .promoted = 64},
+    {.head_dim = 256,
+     .head_dim_v = 256,
+     .block_n = 64,
+     .consumers = 1,
+     .stages = 4,
+     .promoted = 64},
+    {.head_dim = 128, .head_dim_v = 128, .block_n = 128, .stages = 3, .promoted = 64},
+    {.head_dim = 256, .head_dim_v = 256, .block_n = 64, .stages = 3, .promoted = 64},
+};
+
 /// That of multi-head latent attention, for decoding.
 inline constexpr AttentionSm90Config attention_sm90_latent = {.dtype = DType::bf16,
                                                               .head_dim = 576,
@@ -138,14 +154,25 @@ inline constexpr AttentionSm90Config attention_sm90_latent = {.dtype = DType::bf
 constexpr auto attention_sm90_table() {
   constexpr int tiles = static_cast<int>(std::size(attention_sm90_tiles)),
                 fp8_tiles = static_cast<int>(std::size(attention_sm90_fp8_tiles)),
-                serving_tiles = static_cast<int>(std::size(attention_sm90_serving_tiles));
-  Table<AttentionSm90Config, tiles * 2 * 2 + fp8_tiles + serving_tiles * 2 + 1> table;
+                serving_tiles = static_cast<int>(std::size(attention_sm90_serving_tiles)),
+                fp8_serving_tiles = static_cast<int>(std::size(attention_sm90_fp8_serving_tiles)),
+                polynomial_tiles = [] {
+                  int count = 0;
+                  for (AttentionSm90Config const& tile : attention_sm90_tiles)
+                    count += has_polynomial(tile) ? 1 : 0;
+                  return count;
+                }();
+  Table<AttentionSm90Config,
+        (tiles + polynomial_tiles + serving_tiles) * 2 + fp8_tiles + fp8_serving_tiles + 1>
+      table;
   int i = 0;
   for (Exponential e : {Exponential::ex2_approx, Exponential::polynomial}) {
     for (DType t : {DType::bf16, DType::f16}) {
       for (AttentionSm90Config tile : attention_sm90_tiles) {
+        bool const polynomial = e == Exponential::polynomial;
+        if (polynomial && !has_polynomial(tile)) continue;
         tile.dtype = t, tile.exponential = e;
-        table.values[i++] = e == Exponential::polynomial ? with_polynomial(tile) : tile;
+        table.values[i++] = polynomial ? with_polynomial(tile) : tile;
       }
     }
   }
@@ -158,6 +185,10 @@ constexpr auto attention_sm90_table() {
       tile.dtype = t, tile.serving = true;
       table.values[i++] = tile;
     }
+  }
+  for (AttentionSm90Config tile : attention_sm90_fp8_serving_tiles) {
+    tile.dtype = DType::e4m3, tile.serving = true;
+    table.values[i++] = tile;
   }
   table.values[i++] = attention_sm90_latent;
   return table;
@@ -607,14 +638,15 @@ struct AttentionSm90Family {
 
   /// bf16 at every tile; the polynomial and f16 where the tile is smallest; e4m3 at each head dim
   /// with sums in f32, and at one with the tensor core's.
-  /// For serving, bf16 at the smaller tiles, and latent attention.
+  /// For serving, bf16 and e4m3 at the smaller tiles, and latent attention.
   static constexpr bool is_representative(Config const& c) {
-    if (c.dtype == DType::e4m3) return c.promoted > 0 || c.head_dim == 128;
+    if (c.dtype == DType::e4m3) return (c.promoted > 0 && !c.serving) || c.head_dim == 128;
     if (c.serving)
       return c.dtype == DType::bf16 &&
              (c.head_dim == 64 || c.latent || (c.head_dim == 128 && c.consumers == 1));
-    if (c.dtype == DType::bf16 && c.exponential == Exponential::ex2_approx) return true;
-    return c.head_dim == 64 && (c.dtype == DType::bf16 || c.exponential == Exponential::ex2_approx);
+    bool const polynomial = c.exponential == Exponential::polynomial;
+    if (c.dtype == DType::bf16) return !polynomial || c.head_dim == 128;
+    return !polynomial && c.head_dim == 64;
   }
 };
 
@@ -739,7 +771,7 @@ struct AppendKeysFamily {
   using Config = AppendKeysConfig;
   using Params = AppendKeysParams;
   template <Config C> using Kernel = AppendKeys<C>;
-  static constexpr detail::Table<AppendKeysConfig, 1> table = {{AppendKeysConfig{}}};
+  static constexpr detail::Table<AppendKeysConfig, 2> table = {{{}, {.quantises = true}}};
 
   static constexpr bool is_representative(Config const&) { return true; }
 };

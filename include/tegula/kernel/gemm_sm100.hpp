@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <type_traits>
 
 #include "tegula/arch/barrier.hpp"
@@ -7,6 +8,7 @@
 #include "tegula/arch/dim3.hpp"
 #include "tegula/arch/grid_dependency.hpp"
 #include "tegula/arch/tcgen05.hpp"
+#include "tegula/arch/tma.hpp"
 #include "tegula/arch/warp.hpp"
 #include "tegula/kernel/epilogue_sm90.hpp"
 #include "tegula/kernel/gemm_operand_tiles.hpp"
@@ -17,10 +19,29 @@
 #include "tegula/pipeline/work_tiles.hpp"
 #include "tegula/sim/limits.hpp"
 #include "tegula/tensor/tensor_memory.hpp"
+#include "tegula/tensor/tensor_memory_scaled.hpp"
 #include "tegula/tensor/tiled_mma.hpp"
 #include "tegula/tensor/tma.hpp"
 
 namespace tegula {
+
+namespace detail {
+/// What lies in shared memory for the scales of stages: `Pieces` pieces of A's and of B's each.
+template <int Stages, int Pieces> struct ScaleStages {
+  alignas(128) std::uint8_t scale_a[Stages][Pieces * kScalePieceBytes];
+  alignas(128) std::uint8_t scale_b[Stages][Pieces * kScalePieceBytes];
+  template <class F> void name_scales(F&& name) {
+    name("scales of A", scale_a);
+    name("scales of B", scale_b);
+  }
+};
+template <int Stages> struct ScaleStages<Stages, 0> {
+  template <class F> void name_scales(F&&) {}
+};
+/// The type of a tile's elements: of e2m1 pairs of them.
+template <DType D> struct TileElementOf { using Type = type_of<D>; };
+template <> struct TileElementOf<DType::e2m1> { using Type = float_e2m1x2; };
+}  // namespace detail
 
 /// Warp-specialised persistent GEMM on Blackwell's tensor cores:
 /// D = activation(alpha scale_a scale_b A B + beta C + bias), accumulated in f32 in tensor memory.
@@ -46,12 +67,13 @@ namespace tegula {
 /// With C.launched the grid has a cluster for each tile, and a thread of warp 3 asks for those that
 /// have not started (launched_tiles.hpp).
 ///
+/// With block scales a stage has those of its elements, too: `multiply` has them copied to columns
+/// of tensor memory that are the stage's own, before the products that read them. So nobody writes
+/// over scales that products may still read.
+///
 /// Legend: g, s, t, r for tiles in global memory, shared, tensor and register memory; tC..
 /// partitioned for C = A B^T.
 template <GemmSm100Config C> struct GemmSm100 {
-  using Params =
-      GemmSm90Params;  // whose clusters are single CTAs here, and do not meet in lockstep
-
   static constexpr GemmSm100Config config = C;
   static constexpr int threads = 256;
   static constexpr int min_ctas_per_sm = 1;
@@ -63,21 +85,34 @@ template <GemmSm100Config C> struct GemmSm100 {
   static constexpr int block_k = tegula::block_k(C);
   static constexpr int block_n = C.block_n;
   static constexpr int columns = tensor_columns(C);  // of tensor memory
-  static_assert(stages >= 2);
+  static constexpr int pieces = scale_pieces(C);     // of scales, of a stage of A
+  static constexpr bool scaled = pieces > 0;
+  /// gemm_sm90's, whose clusters are CTAs or pairs here, and do not meet in lockstep.
+  using Params = std::conditional_t<scaled, ScaledGemmSm100Params, GemmSm90Params>;
+  static constexpr int first_scale = scale_column(C, 0);  // in tensor memory
+  static_assert(stages >= 2 && columns <= kTensorColumns);
+  static_assert(!scaled || (block_n == 128 && C.a_major == Major::k && C.b_major == Major::k));
+  static_assert(!scaled || C.ctas == 1, "scales are not split between the CTAs of a pair");
 
-  using TileA = SharedTile<type_of<C.a>, a_tile(C, stages)>;  // (block_m, block_k, stages)
-  using TileB = SharedTile<type_of<C.b>, b_tile(C, stages)>;  // (block_n / ctas, block_k, stages)
+  using ElementA = typename detail::TileElementOf<C.a>::Type;
+  using ElementB = typename detail::TileElementOf<C.b>::Type;
+  using TileA = SharedTile<ElementA, a_tile(C, stages)>;  // (block_m, tile_k, stages)
+  using TileB = SharedTile<ElementB, b_tile(C, stages)>;  // (block_n / ctas, tile_k, stages)
   using CopyA = TmaCopy<a_fetch(C), C.ctas>;
   using CopyB = TmaCopy<b_fetch(C), C.ctas>;
-  using Operands = GemmOperandTiles<operands(C), block_k>;
+  using Operands = GemmOperandTiles<operands(C), tile_k(C)>;
   using Ring = TmaPipeline<stages, 1>;  // a stage is given back by one tcgen05_commit
   using Results = TensorMemoryPipeline<C.accumulators, 4, C.ctas>;
   // Answers are read by who asks, who loads, four warps that store; in one CTA by who multiplies.
   using Launches = LaunchPipeline<2, C.ctas, 6, 1>;
   using WorkTiles = std::conditional_t<C.launched, LaunchedTiles<work_tiles(C), Launches>,
                                        WorkTileIterator<work_tiles(C)>>;
-  using Mma = TensorMemoryMma<tensor_memory_mma(C.a, C.b, DType::f32, C.ctas* C.block_m, block_n,
-                                                C.a_major, C.b_major, MmaOperands::ss, C.ctas)>;
+  /// Of operands with scales, those of bytes that lie as theirs.
+  using Mma = TensorMemoryMma<tensor_memory_mma(
+      bits(C.a) < 8 ? DType::e4m3 : C.a, bits(C.b) < 8 ? DType::e4m3 : C.b, DType::f32,
+      C.ctas* C.block_m, block_n, C.a_major, C.b_major, MmaOperands::ss, C.ctas)>;
+  static constexpr ScaledMmaSpec scaled_spec =
+      scaled ? scaled_mma(C.a, C.b, C.scale.type, C.scale.block, block_n) : ScaledMmaSpec{};
   /// A lane's accumulators of 16 rows a warp, in the order that the epilogue takes: (MMA, 1, 1).
   using Accumulator = typename TiledMma<TiledMmaSpec{
       warpgroup_mma(DType::bf16, DType::bf16, DType::f32, block_n), kWgmmaM, block_n}>::Accumulator;
@@ -86,7 +121,7 @@ template <GemmSm100Config C> struct GemmSm100 {
   static constexpr sim::Limits limits = {.bank_conflicts = bits(C.out) == 32 ? 2 : 1};
 
   struct None {};
-  struct SharedStorage {
+  struct SharedStorage : detail::ScaleStages<stages, pieces> {
     TileA a;
     TileB b;
     typename Epilogue::Tile d;
@@ -99,6 +134,7 @@ template <GemmSm100Config C> struct GemmSm100 {
     template <class F> void name_buffers(F&& name) {
       name("A", a);
       name("B", b);
+      this->name_scales(name);
       name("D", d);
       name("full", ring.full);
       name("empty", ring.empty);
@@ -192,10 +228,11 @@ template <GemmSm100Config C> struct GemmSm100 {
     if constexpr (C.ctas == 1) return true;
     return cluster_cta_rank() == 0;
   }
-  /// Waits for an empty stage. Returns the barrier that its loads complete on.
+  /// Waits for an empty stage, for so many bytes of the CTA, or of both. Returns the barrier that
+  /// its loads complete on.
   TEGULA_DEVICE static SharedAddr acquire(Ring const& ring, typename Ring::State const& state,
+                                          int bytes,
                                           SourceLocation where = SourceLocation::current()) {
-    constexpr int bytes = C.ctas * (CopyA::bytes + CopyB::bytes);
     if constexpr (C.ctas == 1) {
       return ring.acquire(state, bytes, where);
     } else {
@@ -209,6 +246,20 @@ template <GemmSm100Config C> struct GemmSm100 {
     return steps < 1 ? 1 : steps;
   }
 
+  /// Pieces of scales of step k: the last has fewer.
+  TEGULA_DEVICE static int pieces_of_step(Params const& p, int k) {
+    int const left = scale_pieces_k(p.problem.k, C.scale.block) - k * pieces;
+    return left < pieces ? left : pieces;
+  }
+  /// The scales of a tile's 128 rows from `row` on, for step k, into a stage.
+  TEGULA_DEVICE static void load_scales(Params const& p, void const* scales, int row, int k,
+                                        SharedAddr to, SharedAddr full) {
+    int const first = row / kScalePieceRows * scale_pieces_k(p.problem.k, C.scale.block);
+    auto const* const from = static_cast<std::uint8_t const*>(scales) +
+                             std::int64_t{kScalePieceBytes} * (first + k * pieces);
+    bulk_load(to, from, kScalePieceBytes * pieces_of_step(p, k), full);
+  }
+
   /// One thread: every tile's steps of K, each into the next stage of the ring.
   TEGULA_DEVICE static void load(Params const& p, SharedStorage& smem, Ring const& ring,
                                  WorkTiles& work) {
@@ -217,16 +268,24 @@ template <GemmSm100Config C> struct GemmSm100 {
     int const steps = steps_of_k(p);
     CopyA const g2sA{0};
     CopyB const g2sB{0};
-    auto const sA = tensor(smem.a);  // (block_m, block_k, stages)
-    auto const sB = tensor(smem.b);  // (block_n / ctas, block_k, stages)
+    auto const sA = tensor(smem.a);  // (block_m, tile_k, stages)
+    auto const sB = tensor(smem.b);  // (block_n / ctas, tile_k, stages)
     int const own_n = C.ctas == 1 ? 0 : cluster_cta_rank() * (block_n / C.ctas);  // of B's rows
     while (!work.done()) {
       WorkTilePlace const own = {work.m, work.n + own_n, work.batch};
-      auto const gA = Operands::a(p.problem, own);  // (block_m, block_k, steps)
-      auto const gB = Operands::b(p.problem, own);  // (block_n / ctas, block_k, steps)
+      auto const gA = Operands::a(p.problem, own);  // (block_m, tile_k, steps)
+      auto const gB = Operands::b(p.problem, own);  // (block_n / ctas, tile_k, steps)
 #pragma unroll 1
       for (int k = 0; k < steps; ++k) {
-        SharedAddr const full = acquire(ring, state);
+        int bytes = C.ctas * (CopyA::bytes + CopyB::bytes);
+        if constexpr (scaled) bytes += 2 * kScalePieceBytes * pieces_of_step(p, k);
+        SharedAddr const full = acquire(ring, state, bytes);
+        if constexpr (scaled) {
+          load_scales(p, p.block_scale_a, work.m, k, shared_address(smem.scale_a[state.stage]),
+                      full);
+          load_scales(p, p.block_scale_b, work.n, k, shared_address(smem.scale_b[state.stage]),
+                      full);
+        }
         copy(g2sA, gA(_, _, k), sA(_, _, state.stage), full);
         copy(g2sB, gB(_, _, k), sB(_, _, state.stage), full);
         state.next();
@@ -236,6 +295,22 @@ template <GemmSm100Config C> struct GemmSm100 {
     }
     if constexpr (C.ctas > 1) ring.drain(state);
     if constexpr (!C.launched) griddepcontrol_launch_dependents();
+  }
+
+  /// The products of step k with their scales: those of a last instruction beyond K are left out,
+  /// for there are no scales.
+  template <class A, class B, class D>
+  TEGULA_DEVICE static void multiply_scaled(Params const& p, SharedStorage& smem, int stage,
+                                            TensorAddr tmem, A const& a, B const& b, D const& d,
+                                            int k) {
+    constexpr ScaledMmaSpec spec = scaled_spec;
+    TensorAddr const of_a = tmem + tensor_address(0, first_scale + 8 * pieces * stage);
+    TensorAddr const of_b = of_a + tensor_address(0, 4 * pieces);
+    int const count = pieces_of_step(p, k);
+    copy_scales<pieces>(shared_address(smem.scale_a[stage]), of_a, count);
+    copy_scales<pieces>(shared_address(smem.scale_b[stage]), of_b, count);
+    int const left = p.problem.k - k * block_k;
+    gemm_scaled<spec>(a, b, of_a, of_b, d, k > 0, (left + extent_k(spec) - 1) / extent_k(spec));
   }
 
   /// One thread: every tile's products.
@@ -254,7 +329,12 @@ template <GemmSm100Config C> struct GemmSm100 {
 #pragma unroll 1
       for (int k = 0; k < steps; ++k) {
         ring.wait(state);
-        gemm(mma, tCsA(_, state.stage), tCsB(_, state.stage), tCtC(_, _, result.stage), k > 0);
+        if constexpr (scaled) {
+          multiply_scaled(p, smem, state.stage, tmem, tCsA(_, state.stage), tCsB(_, state.stage),
+                          tCtC(_, _, result.stage), k);
+        } else {
+          gemm(mma, tCsA(_, state.stage), tCsB(_, state.stage), tCtC(_, _, result.stage), k > 0);
+        }
         // when the products have read the stage
         tcgen05_commit_to_all<C.ctas>(ring.empty(state.stage));
         state.next();

@@ -2,6 +2,7 @@
 
 #include "tegula/arch/tensor_memory_address.hpp"
 #include "tegula/atom/mma_spec.hpp"
+#include "tegula/kernel/block_scale.hpp"
 #include "tegula/kernel/epilogue_sm90_config.hpp"
 #include "tegula/kernel/gemm_sm90_config.hpp"
 #include "tegula/numeric/dtype.hpp"
@@ -13,6 +14,8 @@ namespace tegula {
 /// One configuration of the Blackwell GEMM kernel: everything inside a CTA's tile of 128 x block_n
 /// elements of D, whose accumulators lie twice in tensor memory. K is walked 128 bytes at a time.
 /// Two CTAs may share a tile of 256 x block_n: each loads half of A's rows and half of B's.
+/// Operands with block scales are e4m3 or e5m2 each with kMxScale, or e2m1 with kMxScale or
+/// kNvScale, both K-major; a tile has 128 columns then.
 struct GemmSm100Config {
   DType a = DType::bf16;
   DType b = DType::bf16;
@@ -24,6 +27,7 @@ struct GemmSm100Config {
   bool launched = false;   ///< tiles are dealt by cluster launch control; else beforehand
   int store_buffers = 2;   ///< of each warp of the epilogue, for D on its way out
   bool activates = false;  ///< whether D is activated: by which function is known only at run time
+  BlockScale scale = {};   ///< of the elements of A and B
 
   /// Rows of a tile of D: the lanes of tensor memory.
   static constexpr int block_m = kTensorLanes;
@@ -35,13 +39,18 @@ struct GemmSm100Config {
 
 /// Elements of K in a stage: 128 bytes of a row, the span of the widest swizzle.
 constexpr int block_k(GemmSm100Config const& c) { return 1024 / bits(c.a); }
+/// Elements of K in what tiles and tensor maps count: a pair of e2m1 is one element of theirs.
+constexpr int packed(DType type) { return bits(type) < 8 ? 8 / bits(type) : 1; }
+/// Steps of block_k as tiles count them.
+constexpr int tile_k(GemmSm100Config const& c) { return block_k(c) / packed(c.a); }
 
-/// The tiles of A and B in shared memory, (mn, block_k, stages), and how they come there.
+/// The tiles of A and B in shared memory, (mn, tile_k, stages), and how they come there.
 constexpr OperandTile a_tile(GemmSm100Config const& c, int stages = 1) {
-  return {bits(c.a), c.block_m, block_k(c), c.a_major == Major::k ? 1 : 0, stages};
+  return {bits(c.a) * packed(c.a), c.block_m, tile_k(c), c.a_major == Major::k ? 1 : 0, stages};
 }
 constexpr OperandTile b_tile(GemmSm100Config const& c, int stages = 1) {
-  return {bits(c.b), c.block_n / c.ctas, block_k(c), c.b_major == Major::k ? 1 : 0, stages};
+  return {bits(c.b) * packed(c.b), c.block_n / c.ctas, tile_k(c), c.b_major == Major::k ? 1 : 0,
+          stages};
 }
 constexpr TmaBoxes a_fetch(GemmSm100Config const& c) { return tma_boxes(a_tile(c)); }
 constexpr TmaBoxes b_fetch(GemmSm100Config const& c) { return tma_boxes(b_tile(c)); }
@@ -68,14 +77,17 @@ constexpr WorkTileSpec work_tiles(GemmSm100Config const& c) {
 }
 constexpr TileWidths tile_widths(GemmSm100Config const& c) { return {c.block_n, 0}; }
 
-/// Columns of tensor memory that the kernel allocates: a power of two.
-constexpr int tensor_columns(GemmSm100Config const& c) {
-  int columns = kLeastTensorColumns;
-  while (columns < c.accumulators * c.block_n) columns *= 2;
-  return columns;
+/// Pieces of scales (kernel/block_scale.hpp) of a stage of A, and as many of B.
+constexpr int scale_pieces(GemmSm100Config const& c) {
+  return c.scale.block == 0 ? 0 : block_k(c) / (kScalePieceScales * c.scale.block);
+}
+constexpr int scale_bytes(GemmSm100Config const& c) {
+  return 2 * scale_pieces(c) * kScalePieceBytes;
 }
 
-constexpr int stage_bytes(GemmSm100Config const& c) { return a_fetch(c).bytes + b_fetch(c).bytes; }
+constexpr int stage_bytes(GemmSm100Config const& c) {
+  return a_fetch(c).bytes + b_fetch(c).bytes + scale_bytes(c);
+}
 /// Shared memory besides the stages: D on its way out; barriers, with room for alignment.
 constexpr int epilogue_bytes(GemmSm100Config const& c) {
   OperandTile const d = store_tile(epilogue(c));
@@ -86,5 +98,24 @@ constexpr int stages(GemmSm100Config const& c) {
   int const most = (227 * 1024 - epilogue_bytes(c)) / stage_bytes(c);
   return most < 12 ? most : 12;
 }
+
+/// Columns of tensor memory: the accumulators, then each stage's scales, of A and of B, four for a
+/// piece.
+constexpr int scale_column(GemmSm100Config const& c, int stage) {
+  return c.accumulators * c.block_n + 8 * scale_pieces(c) * stage;
+}
+/// As many as the kernel allocates: a power of two.
+constexpr int tensor_columns(GemmSm100Config const& c) {
+  int columns = kLeastTensorColumns;
+  while (columns < scale_column(c, stages(c))) columns *= 2;
+  return columns;
+}
+
+/// What the kernel is launched with where operands have block scales, which lie as
+/// kernel/block_scale.hpp says. A and B of e2m1 are tensors of pairs to their tensor maps.
+struct ScaledGemmSm100Params : GemmSm90Params {
+  void const* block_scale_a = nullptr;
+  void const* block_scale_b = nullptr;
+};
 
 }  // namespace tegula

@@ -29,4 +29,14 @@ TEGULA_HOST_DEVICE constexpr std::uint8_t pack(float_e2m1 lo, float_e2m1 hi) {
   return static_cast<std::uint8_t>((lo.bits & 0xf) | (hi.bits << 4));
 }
 
+/// PTX .e2m1x2, two neighbours of a tensor in a byte, the first in bits 0-3. What addresses e2m1 in
+/// memory addresses such pairs: tensors, tiles and TMA count them as elements of a byte.
+struct float_e2m1x2 {
+  std::uint8_t bits;
+
+  TEGULA_HOST_DEVICE constexpr float_e2m1 operator[](int i) const {
+    return float_e2m1{static_cast<std::uint8_t>(bits >> 4 * i & 0xf)};
+  }
+};
+
 }  // namespace tegula

@@ -36,6 +36,8 @@ inline constexpr NarrowFormat kBfloat16Format{8, 7, 0x7f7f, 0x7fff};
 inline constexpr NarrowFormat kTfloat32Format{8, 10, 0x3fbff, 0x3ffff};
 inline constexpr NarrowFormat kE4m3Format{4, 3, 0x7e, 0x7f};
 inline constexpr NarrowFormat kE5m2Format{5, 2, 0x7b, 0x7f};
+inline constexpr NarrowFormat kE3m2Format{3, 2, 0x1f, 0x1f};
+inline constexpr NarrowFormat kE2m3Format{2, 3, 0x1f, 0x1f};
 inline constexpr NarrowFormat kE2m1Format{2, 1, 0x7, 0x7};
 
 namespace detail {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <tegula/atom/mma_spec.hpp>
+#include <tegula/atom/scaled_mma_spec.hpp>
 #include <tegula/sim/generation.hpp>
 
 /// The tensor core's arithmetic and the special-function unit's, as the simulated machine computes
@@ -25,6 +26,14 @@ inline constexpr int kWgmmaRowBytes = 32;
 /// not matter.
 void wgmma_tile(MmaSpec const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
                 std::uint8_t const (*b)[kWgmmaRowBytes], bool scale_d, std::uint32_t* d);
+
+/// What a tcgen05.mma with block scales computes, D = sum of A scale_a B scale_b + D, or without +
+/// D. Rows of A and B are 32 bytes along k, two e2m1 to a byte, the first in bits 0 to 3; scales of
+/// a row are bytes, the first in bits 0 to 7 of its word. a and scale_a have op.m rows, b and
+/// scale_b op.n; d is [op.m][op.n], row-major. op must have passed check().
+void scaled_mma_tile(ScaledMmaSpec const& op, std::uint8_t const (*a)[kWgmmaRowBytes],
+                     std::uint32_t const* scale_a, std::uint8_t const (*b)[kWgmmaRowBytes],
+                     std::uint32_t const* scale_b, bool accumulate, std::uint32_t* d);
 
 // The special-function unit, with an H100's bits for every argument. NaN results are 0x7fffffff.
 

@@ -19,29 +19,35 @@ template <> struct FamilyTraits<AppendKeysFamily> {
     return {};
   }
 
-  static char const* check(AppendKeysArguments const& arguments, AppendKeysConfig const&,
+  static char const* check(AppendKeysArguments const& arguments, AppendKeysConfig const& c,
                            DeviceProperties const&) {
-    return arguments.attention.k_new == nullptr ? "no new keys" : nullptr;
+    AttentionArguments const a = with_defaults(arguments.attention);
+    if (a.k_new == nullptr) return "no new keys";
+    return c.quantises != (*a.new_dtype != a.dtype) ? "another type of new keys" : nullptr;
   }
 
   static AppendKeysParams lower(Machine const&, AppendKeysArguments const& arguments,
                                 AppendKeysChoice const&) {
     AttentionArguments const a = with_defaults(arguments.attention);
     bool const paged = a.page_table != nullptr;
-    int const element = bytes_of(a.dtype);
-    auto const in_bytes = [&](TokenStrides const& s) {
+    auto const in_bytes = [](TokenStrides const& s, DType type) {
+      int const element = bytes_of(type);
       return TokenStrides{s.batch * element, s.seq * element, s.head * element};
     };
     auto const tensor = [&](void const* from, TokenStrides const& from_stride, void const* to,
-                            TokenStrides const& to_stride, std::int64_t dim) {
-      return AppendedTensor{from, const_cast<void*>(to), in_bytes(from_stride), in_bytes(to_stride),
-                            static_cast<int>(dim * element / 16)};
+                            TokenStrides const& to_stride, std::int64_t dim, float const* descale) {
+      return AppendedTensor{from,
+                            const_cast<void*>(to),
+                            in_bytes(from_stride, *a.new_dtype),
+                            in_bytes(to_stride, a.dtype),
+                            static_cast<int>(dim * bytes_of(a.dtype) / 16),
+                            descale};
     };
     int const kv_heads = static_cast<int>(*a.kv_heads), most = static_cast<int>(a.seq_new);
-    return {.k = tensor(a.k_new, *a.k_new_stride, a.k, *a.k_stride, a.head_dim),
-            .v = a.v_new == nullptr
-                     ? AppendedTensor{}
-                     : tensor(a.v_new, *a.v_new_stride, a.v, *a.v_stride, *a.head_dim_v),
+    return {.k = tensor(a.k_new, *a.k_new_stride, a.k, *a.k_stride, a.head_dim, a.k_descale),
+            .v = a.v_new == nullptr ? AppendedTensor{}
+                                    : tensor(a.v_new, *a.v_new_stride, a.v, *a.v_stride,
+                                             *a.head_dim_v, a.v_descale),
             .new_keys = {a.cu_seqlens_new, most},
             .length = a.seqused_k,
             .seq_k = static_cast<int>(*a.seq_k),
@@ -54,7 +60,9 @@ template <> struct FamilyTraits<AppendKeysFamily> {
             .kv_heads = kv_heads,
             .by_kv_heads = Divisor(kv_heads),
             .by_most = Divisor(most),
-            .dtype = a.dtype};
+            .descale_stride = *a.descale_stride,
+            .dtype = a.dtype,
+            .new_dtype = *a.new_dtype};
   }
 
   /// Which rows are read and written the lengths on the device say.
@@ -77,7 +85,7 @@ template <> struct FamilyTraits<AppendKeysFamily> {
   }
 
   static std::string name(AppendKeysConfig const& c) {
-    return fmt::format("append_keys {} warps", c.warps);
+    return fmt::format("append_keys {} warps{}", c.warps, c.quantises ? " to e4m3" : "");
   }
 
   /// The rows themselves.

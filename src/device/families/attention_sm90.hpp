@@ -27,7 +27,9 @@ template <> struct FamilyTraits<AttentionSm90Family> {
     if (a.head_dim > c.head_dim) return "less than the head dimension";
     if (*a.head_dim_v > c.head_dim_v) return "less than the head dimension of V";
     if (c.exponential != a.exponential) return "another exponential";
-    if ((c.promoted > 0) != a.precise.value_or(false)) return "another precision of sums";
+    // Of serving configurations all sum in f32.
+    if ((c.promoted > 0) != (a.precise.value_or(false) || (c.serving && a.dtype == DType::e4m3)))
+      return "another precision of sums";
     if (static_cast<std::size_t>(shared_bytes(c)) > device.shared_bytes)
       return "more shared memory than the device has";
     return unfit(a, c, device);
@@ -85,8 +87,7 @@ template <> struct FamilyTraits<AttentionSm90Family> {
 };
 
 /// Of lengths that lie on the device: every element may be touched, or not.
-inline std::vector<sim::GlobalTensor> describe_serving(AttentionSm90Config const& c,
-                                                       AttentionSm90Params const& p) {
+inline std::vector<sim::GlobalTensor> describe_serving(AttentionSm90Params const& p) {
   std::vector<GlobalTensor> tensors;
   for (auto const& [name, map] : {std::pair("K", &p.k), std::pair("V", &p.v)}) {
     auto const x = sim::decode(*map);
@@ -107,7 +108,7 @@ inline std::vector<sim::GlobalTensor> describe_serving(AttentionSm90Config const
                             {"batch", q->extents[4], stride(4)}},
                            Coverage::any));
   bool const one_length = p.serving.q_begin == nullptr;
-  tensors.push_back(tokens("O", c.dtype, p.out.o, q->extents[2], p.out.head_dim_v, p.out.heads,
+  tensors.push_back(tokens("O", p.out.type, p.out.o, q->extents[2], p.out.head_dim_v, p.out.heads,
                            q->extents[4], p.out.stride,
                            one_length ? Coverage::written : Coverage::any));
   return tensors;
@@ -115,7 +116,7 @@ inline std::vector<sim::GlobalTensor> describe_serving(AttentionSm90Config const
 
 inline std::vector<sim::GlobalTensor> FamilyTraits<AttentionSm90Family>::describe(
     AttentionSm90Config const& c, AttentionSm90Params const& p) {
-  if (c.serving) return describe_serving(c, p);
+  if (c.serving) return describe_serving(p);
   return describe_heads(p, kAttentionConsumerRows, c.block_n);
 }
 

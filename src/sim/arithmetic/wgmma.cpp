@@ -7,6 +7,7 @@
 #include <tegula/numeric/dtype.hpp>
 #include <tegula/sim/arithmetic.hpp>
 
+#include "arithmetic/rounding.hpp"
 #include "arithmetic/tile.hpp"
 #include "arithmetic/wgmma_tile.hpp"
 
@@ -15,8 +16,6 @@ namespace {
 
 using namespace detail;  // the tile and its sums
 
-constexpr std::uint32_t kInfinity = 0x7f800000u;
-constexpr std::uint32_t kSign = 0x80000000u;
 /// What the hardware keeps of a sum: fraction bits below the largest exponent, and fraction bits of
 /// a binary32 result.
 struct Kept {
@@ -26,26 +25,6 @@ struct Kept {
 
 constexpr Kept kept(MmaSpec const& op) {
   return element_bits(op) == 8 && !is_tensor_memory_mma(op) ? Kept{13, 13} : Kept{25, 23};
-}
-
-/// sum * 2^unit toward zero, with `fraction_bits` of a binary32's 23.
-std::uint32_t binary32_toward_zero(std::int64_t sum, int unit, int fraction_bits) {
-  if (sum == 0) return 0;
-  std::uint32_t const sign = sum < 0 ? kSign : 0;
-  std::uint64_t const magnitude = static_cast<std::uint64_t>(sum < 0 ? -sum : sum);
-  int const exponent = static_cast<int>(std::bit_width(magnitude)) - 1 + unit;
-  if (exponent > 127) return sign | kInfinity;
-  int const held = std::max(exponent, -126);
-  // First to the bits that are kept, then to the place of a binary32's last bit.
-  int const dropped = held - fraction_bits - unit;
-  std::uint64_t const cut = dropped > 63  ? 0
-                            : dropped > 0 ? magnitude >> dropped << dropped
-                                          : magnitude;
-  int const shift = held - 23 - unit;
-  std::uint64_t const significand = shift > 63 ? 0 : shift >= 0 ? cut >> shift : cut << -shift;
-  if (significand == 0) return 0;
-  std::uint32_t const field = exponent < -126 ? 0 : static_cast<std::uint32_t>(exponent + 127);
-  return sign | (field << 23) | (static_cast<std::uint32_t>(significand) & 0x7fffffu);
 }
 
 /// sum * 2^unit to nearest even. A zero result is positive.

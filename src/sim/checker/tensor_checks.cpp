@@ -12,10 +12,13 @@ namespace tegula::sim {
 
 namespace {
 
-/// Of two products of one thread that are not performed in their order.
-constexpr char const* kTwoShapes =
-    "; products of different shapes are not performed in their order";
-/// Of two products of the two CTAs of a pair.
+/// Of two operations of one thread that are not performed in their order.
+char const* unordered(Instruction earlier, Instruction later) {
+  return earlier == Instruction::tcgen05_mma && later == Instruction::tcgen05_mma
+             ? "; products of different shapes are not performed in their order"
+             : "; of one thread's copies and products, only a product after a copy waits for it";
+}
+/// Of two operations of the two CTAs of a pair.
 constexpr char const* kBothOfPair =
     "; one CTA of a pair starts its products: those of both are not performed in an order";
 
@@ -82,7 +85,7 @@ void Checker::tensor_freed(Cta& cta, int column, int columns, SourceLocation whe
 
 /// "warp 3" of an access by a warp, "warp 3 lane 7" of a thread's.
 std::string Checker::tensor_issuer_text(Cta const& cta, TensorStamp const& stamp) const {
-  return agents_.sites()[stamp.site].instruction == Instruction::tcgen05_mma
+  return is_committed(agents_.sites()[stamp.site].instruction)
              ? agent_text(cta, stamp.issuer)
              : fmt::format("warp {}", culprit(stamp.issuer).warp);
 }
@@ -126,12 +129,14 @@ TensorOrder Checker::tensor_order(Thread const& issuer, bool of_warp,
   return best;
 }
 
-/// Whether both are tcgen05.mma of one thread and shape, which are performed in their order.
+/// Whether both are of one thread and performed in their order: tcgen05.mma of one shape, or one
+/// after a tcgen05.cp.
 bool Checker::is_pipelined(Thread const& issuer, InFlight const& operation,
                            TensorStamp const& stamp) const {
-  return operation.is_committed() && stamp.issuer == issuer.agent &&
-         stamp.shape == operation.shape &&
-         agents_.sites()[stamp.site].instruction == Instruction::tcgen05_mma;
+  Instruction const earlier = agents_.sites()[stamp.site].instruction;
+  return stamp.issuer == issuer.agent && operation.instruction == Instruction::tcgen05_mma &&
+         (sim::is_pipelined(earlier, operation.instruction) ||
+          (earlier == operation.instruction && stamp.shape == operation.shape));
 }
 
 void Checker::tensor_issuing(Cluster& cluster, InFlight const& operation) {
@@ -148,10 +153,10 @@ void Checker::check_tensor_range(Cta& cta, InFlight const& operation, TensorRang
   int const lane = operation.by_warp() ? -1 : cta.current_thread().lane;
   for (InFlight const* const other : shadow.flying) {
     if (operation.is_pipelined_with(*other)) continue;
-    bool const products = operation.is_committed() && other->is_committed();
-    bool const two_shapes =
-        products && operation.cta == other->cta && operation.thread == other->thread;
-    bool const both_of_pair = products && operation.cta != other->cta;
+    bool const committed = operation.is_committed() && other->is_committed();
+    bool const of_one =
+        committed && operation.cta == other->cta && operation.thread == other->thread;
+    bool const both_of_pair = committed && operation.cta != other->cta;
     for (bool const other_writes : {true, false}) {
       if (!write && !other_writes) continue;
       for (TensorRange const& of_other :
@@ -165,7 +170,7 @@ void Checker::check_tensor_range(Cta& cta, InFlight const& operation, TensorRang
             cta.here(lane), "", place,
             fmt::format("{} {} {} while a {} that {} it is in flight{}{}", name, verb(write), place,
                         ptx_name(other->instruction), verb(other_writes), issuer_text(*other),
-                        two_shapes     ? kTwoShapes
+                        of_one         ? unordered(other->instruction, operation.instruction)
                         : both_of_pair ? kBothOfPair
                                        : ""),
             {other->where,
@@ -200,7 +205,7 @@ void Checker::check_tensor_range(Cta& cta, InFlight const& operation, TensorRang
       }
       std::string const place = cta.tensor_place(kTensorLaneGroup * group, column);
       Site const& other = agents_.sites()[stamp.site];
-      bool const committed = other.instruction == Instruction::tcgen05_mma;
+      bool const committed = is_committed(other.instruction);
       std::string const whose = tensor_issuer_text(cta, stamp);
       std::string const own_name = operation.by_warp() ? fmt::format("warp {}", self.index / 32)
                                                        : agent_text(cta, self.agent);
@@ -218,7 +223,8 @@ void Checker::check_tensor_range(Cta& cta, InFlight const& operation, TensorRang
             "order them",
             whose, ptx_name(other.instruction));
       } else if (committed) {
-        if (stamp.issuer == self.agent && operation.is_committed()) lacks += kTwoShapes;
+        if (stamp.issuer == self.agent && operation.is_committed())
+          lacks += unordered(other.instruction, operation.instruction);
         if (operation.is_committed() && culprit(stamp.issuer).cta != operation.cta)
           lacks += kBothOfPair;
         advice =

@@ -22,7 +22,8 @@ std::vector<std::uint32_t> const& piece_offsets(SharedOperand const& operand) {
   std::uint64_t const descriptor = operand.bits & ~std::uint64_t{0x3fff};
   for (auto const& list : lists) {
     if (list->descriptor == descriptor && list->of.mn_major == operand.mn_major &&
-        list->of.extent == operand.extent && list->of.element_bytes == operand.element_bytes)
+        list->of.extent == operand.extent && list->of.element_bytes == operand.element_bytes &&
+        list->of.row_bytes == operand.row_bytes)
       return list->offsets;
   }
   if (lists.size() >= 64) lists.clear();
@@ -88,7 +89,8 @@ bool check_operand(Cta& cta, char const* name, SharedOperand const& operand, std
           fmt::format("its start address {:#x} is not in the first of eight rows of {} bytes",
                       start, width));
     std::uint32_t const within = start % width;
-    if (operand.mn_major ? within != 0 : within + kWgmmaRowBytes > width)
+    std::uint32_t const row = static_cast<std::uint32_t>(operand.row_bytes);
+    if (operand.mn_major ? within != 0 : within + row > width)
       return invalid(FindingKind::misaligned,
                      fmt::format("its start address {:#x} is {} bytes into a row of {}", start,
                                  within, width));

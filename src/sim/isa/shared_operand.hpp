@@ -12,15 +12,17 @@
 /// tcgen05.mma's in the same terms.
 namespace tegula::sim {
 
-/// One operand of 32 bytes along k, as its descriptor, in wgmma's form, says.
+/// One operand of 32 bytes along k, as its descriptor, in wgmma's form, says; or what a tcgen05.cp
+/// reads, whose rows may be 16 bytes long.
 struct SharedOperand {
   std::uint64_t bits = 0;
   bool mn_major = false;
   int extent = 0;  ///< m or n
   int element_bytes = 0;
+  int row_bytes = kWgmmaRowBytes;  ///< along k
 
-  int rows() const { return mn_major ? kWgmmaRowBytes / element_bytes : extent; }
-  int pieces() const { return (mn_major ? extent * element_bytes : kWgmmaRowBytes) / 16; }
+  int rows() const { return mn_major ? row_bytes / element_bytes : extent; }
+  int pieces() const { return (mn_major ? extent * element_bytes : row_bytes) / 16; }
 };
 
 /// Where the 16-byte pieces of an operand lie, rows first, from a start address of 0 and before the

@@ -169,26 +169,6 @@ std::vector<Cta*> computing(Cta& cta, int ctas) {
   return {&cta, cta.pair_peer()};
 }
 
-/// A matrix descriptor in wgmma's form; false, after a finding, where it is none.
-bool decode(Cta& cta, int ctas, char const* name, std::uint64_t bits, SharedOperand& operand,
-            SourceLocation where) {
-  Tcgen05Operand const decoded = decode_tcgen05_descriptor(bits);
-  if (!decoded.valid) {
-    report_descriptor(cta, FindingKind::invalid_operand, name, bits,
-                      "bits 46 to 48 must be 1, the swizzle (bits 61 to 63) 0, 2, 4 or 6, and what "
-                      "is between the fields 0 (a base offset, bits 49 to 51, and swizzles by 32 "
-                      "bytes are not simulated)",
-                      where);
-    return false;
-  }
-  operand.bits = decoded.as_wgmma;
-  if (!check_operand(cta, name, operand, bits, where)) return false;
-  for (Cta* const of : computing(cta, ctas)) {
-    if (of->checking() && !of->exited()) check_swizzle(*of, kMma, operand, where);
-  }
-  return true;
-}
-
 /// Whether the rows may begin at the address.
 bool check_lanes(Cta& cta, char const* name, RowPlaces const& places, TensorAddr address,
                  SourceLocation where) {
@@ -214,10 +194,10 @@ void start(Cta& cta, MmaSpec const& op, TensorAddr d, std::uint64_t a, std::uint
            bool accumulate, SourceLocation where) {
   SharedOperand b{b_descriptor, op.b_major == Major::mn, op.n / op.ctas, element_bits(op) / 8};
   RowPlaces const places{op.ctas, op.m, op.n};
-  if (!decode(cta, op.ctas, "B", b_descriptor, b, where)) return;
+  if (!check_matrix(cta, kMma, "B", b_descriptor, b, where, op.ctas)) return;
   if (op.operands == MmaOperands::ss) {
     SharedOperand operand{a, op.a_major == Major::mn, places.rows(), element_bits(op) / 8};
-    if (!decode(cta, op.ctas, "A", a, operand, where)) return;
+    if (!check_matrix(cta, kMma, "A", a, operand, where, op.ctas)) return;
     a = operand.bits;
   } else {
     auto const address = static_cast<TensorAddr>(a);
@@ -276,6 +256,25 @@ void commit(Cta& cta, std::uint32_t address, int ctas, std::uint16_t cta_mask,
 }
 
 }  // namespace
+
+bool check_matrix(Cta& cta, Instruction instruction, char const* name, std::uint64_t bits,
+                  SharedOperand& operand, SourceLocation where, int ctas) {
+  Tcgen05Operand const decoded = decode_tcgen05_descriptor(bits);
+  if (!decoded.valid) {
+    report_descriptor(cta, FindingKind::invalid_operand, name, bits,
+                      "bits 46 to 48 must be 1, the swizzle (bits 61 to 63) 0, 2, 4 or 6, and what "
+                      "is between the fields 0 (a base offset, bits 49 to 51, and swizzles by 32 "
+                      "bytes are not simulated)",
+                      where);
+    return false;
+  }
+  operand.bits = decoded.as_wgmma;
+  if (!check_operand(cta, name, operand, bits, where)) return false;
+  for (Cta* const of : computing(cta, ctas)) {
+    if (of->checking() && !of->exited()) check_swizzle(*of, instruction, operand, where);
+  }
+  return true;
+}
 
 void tcgen05_mma(Tcgen05Kind kind, MmaOperands operands, int ctas, std::uint32_t d, std::uint64_t a,
                  std::uint64_t b_descriptor, std::uint32_t instruction_descriptor, bool accumulate,

@@ -140,13 +140,14 @@ class InFlight {
   bool by_warp() const {
     return instruction == Instruction::tcgen05_ld || instruction == Instruction::tcgen05_st;
   }
-  /// A tcgen05.mma, which is waited for by a tcgen05.commit after it.
-  bool is_committed() const { return instruction == Instruction::tcgen05_mma; }
-  /// Whether the two are tcgen05.mma of one thread and one shape, which are performed in their
-  /// order: PTX ISA, "Pipelined tcgen05 Instructions".
+  /// A tcgen05.mma or cp, which is waited for by a tcgen05.commit after it.
+  bool is_committed() const { return sim::is_committed(instruction); }
+  /// Whether it is performed after an earlier one of the same thread: both are tcgen05.mma of one
+  /// shape, or it is one and the other a tcgen05.cp. PTX ISA, "Pipelined tcgen05 Instructions".
   bool is_pipelined_with(InFlight const& other) const {
-    return is_committed() && other.is_committed() && cta == other.cta && thread == other.thread &&
-           shape == other.shape;
+    return cta == other.cta && thread == other.thread && instruction == Instruction::tcgen05_mma &&
+           (is_pipelined(other.instruction, instruction) ||
+            (other.instruction == instruction && shape == other.shape));
   }
   /// Its effect is there, though nobody may have waited for it.
   bool landed() const { return landed_; }

@@ -74,6 +74,7 @@ enum class Instruction : std::uint8_t {
   tcgen05_wait_st,
   tcgen05_fence_before_thread_sync,
   tcgen05_fence_after_thread_sync,
+  tcgen05_cp,
   tcgen05_mma,
   tcgen05_commit,
   clusterlaunchcontrol_try_cancel,
@@ -289,6 +290,11 @@ inline constexpr InstructionRow kInstructions[] = {
     {.instruction = Instruction::tcgen05_fence_after_thread_sync,
      .name = "tcgen05.fence::after_thread_sync",
      .mutations = {Operation::tcgen05_fence, detail::kPlaced}},
+    {.instruction = Instruction::tcgen05_cp,
+     .name = "tcgen05.cp",
+     .mutations = {Operation::tcgen05_cp, detail::kPlaced},
+     .proxy = Proxy::async,
+     .charge = Charge::tensor},
     {.instruction = Instruction::tcgen05_mma,
      .name = "tcgen05.mma",
      .proxy = Proxy::async,
@@ -357,6 +363,16 @@ constexpr bool strong_reads(Instruction instruction) {
 }
 constexpr bool strong_writes(Instruction instruction) {
   return instruction != Instruction::ld_acquire && instruction != Instruction::ld_relaxed;
+}
+
+/// Whether a tcgen05.commit after it says when it is over.
+constexpr bool is_committed(Instruction instruction) {
+  return instruction == Instruction::tcgen05_mma || instruction == Instruction::tcgen05_cp;
+}
+/// Whether the two, of one thread, are performed in their order whatever their shape: PTX ISA,
+/// "Pipelined tcgen05 Instructions".
+constexpr bool is_pipelined(Instruction earlier, Instruction later) {
+  return earlier == Instruction::tcgen05_cp && later == Instruction::tcgen05_mma;
 }
 
 constexpr char const* ptx_name(Instruction instruction) { return row_of(instruction).name; }

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tegula/arch/shared.hpp"
+#include "tegula/arch/source_location.hpp"
+#include "tegula/arch/tcgen05_descriptor.hpp"
+#include "tegula/arch/tensor_copy_shape.hpp"
+#include "tegula/arch/tensor_memory_address.hpp"
+#include "tegula/macros.hpp"
+#if !TEGULA_GPU
+#include "tegula/sim/hooks.hpp"
+#endif
+
+/// Copies from shared to tensor memory: PTX ISA, tcgen05.cp (sm_100a), for one CTA. The forms that
+/// unpack elements of 6 and 4 bits (.b6x16_p32, .b4x16_p64) are not here.
+namespace tegula {
+
+#if TEGULA_GPU
+namespace detail {
+template <TensorCopyShape S> struct TensorCopyText;
+template <> struct TensorCopyText<TensorCopyShape::rows128_bits256> {
+  static constexpr char text[] = "128x256b";
+};
+template <> struct TensorCopyText<TensorCopyShape::rows4_bits256> {
+  static constexpr char text[] = "4x256b";
+};
+template <> struct TensorCopyText<TensorCopyShape::rows128_bits128> {
+  static constexpr char text[] = "128x128b";
+};
+template <> struct TensorCopyText<TensorCopyShape::rows64_bits128_02_13> {
+  static constexpr char text[] = "64x128b.warpx2::02_13";
+};
+template <> struct TensorCopyText<TensorCopyShape::rows64_bits128_01_23> {
+  static constexpr char text[] = "64x128b.warpx2::01_23";
+};
+template <> struct TensorCopyText<TensorCopyShape::rows32_bits128_warpx4> {
+  static constexpr char text[] = "32x128b.warpx4";
+};
+}  // namespace detail
+#endif
+
+/// The matrix descriptor of rows of 16 bytes that lie one after the other, as scales do: from a
+/// multiple of 16 bytes on.
+TEGULA_HOST_DEVICE constexpr std::uint64_t rows16_descriptor(SharedAddr base) {
+  constexpr WgmmaDescriptor d{.stride_offset = 8 * 16};
+  return static_cast<std::uint64_t>(tcgen05_descriptor_high(d)) << 32 | d.low() |
+         (base & 0x3ffff) >> 4;
+}
+
+/// Copies rows of shared memory, which a matrix descriptor names as those of a K-major operand, to
+/// lanes of tensor memory (row_of_lane). Started by one thread, whose tcgen05_mma after it wait for
+/// it; for others it is over as tcgen05_mma are, by a tcgen05_commit. `to` has lane 0; of .4x256b,
+/// the lane of the first quarter.
+template <TensorCopyShape S>
+TEGULA_DEVICE void tcgen05_cp(TensorAddr to, std::uint64_t descriptor,
+                              [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+#if TEGULA_GPU
+  asm volatile("tcgen05.cp.cta_group::1.%2 [%0], %1;" ::"r"(to), "l"(descriptor),
+               "C"(detail::TensorCopyText<S>::text)
+               : "memory");
+#else
+  sim::tcgen05_cp(S, to, descriptor, where);
+#endif
+}
+
+}  // namespace tegula

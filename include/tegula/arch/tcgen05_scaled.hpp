@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tegula/arch/source_location.hpp"
+#include "tegula/arch/tcgen05_scaled_descriptor.hpp"
+#include "tegula/arch/tensor_memory_address.hpp"
+#include "tegula/atom/scaled_mma_spec.hpp"
+#include "tegula/macros.hpp"
+#if !TEGULA_GPU
+#include "tegula/sim/hooks.hpp"
+#endif
+
+/// tcgen05.mma with block scales (sm_100a), for one CTA: PTX ISA, "Block Scaling for tcgen05.mma".
+namespace tegula {
+
+/// Columns of tensor memory that the scales of so many rows of A, or of B, take.
+TEGULA_HOST_DEVICE constexpr int scale_columns(int rows) { return (rows + 31) / 32; }
+/// Where the scales of a row lie, from their address on: in one lane of each quarter, for each
+/// quarter of the tensor core reads its own copy; from byte ScaleIds on.
+TEGULA_HOST_DEVICE constexpr int scale_lane(int quarter, int row) {
+  return 32 * quarter + row % 32;
+}
+TEGULA_HOST_DEVICE constexpr int scale_column(int row) { return row / 32; }
+
+namespace detail {
+template <ScaledMmaSpec S> inline constexpr bool is_scaled_mma = check(S);
+#if TEGULA_GPU
+template <ScaledMmaKind K, int Scales> struct ScaledMmaText;
+template <> struct ScaledMmaText<ScaledMmaKind::mxf8f6f4, 1> {
+  static constexpr char text[] = "mxf8f6f4.block_scale.scale_vec::1X";
+};
+template <> struct ScaledMmaText<ScaledMmaKind::mxf4, 2> {
+  static constexpr char text[] = "mxf4.block_scale.scale_vec::2X";
+};
+template <> struct ScaledMmaText<ScaledMmaKind::mxf4nvf4, 2> {
+  static constexpr char text[] = "mxf4nvf4.block_scale.scale_vec::2X";
+};
+template <> struct ScaledMmaText<ScaledMmaKind::mxf4nvf4, 4> {
+  static constexpr char text[] = "mxf4nvf4.block_scale.scale_vec::4X";
+};
+#endif
+}  // namespace detail
+
+/// D(m, n) = sum of A scale_a B scale_b + (accumulate ? D : 0), as tcgen05_mma: D in tensor memory,
+/// row i in lane i; A and B in shared memory, K-major, by matrix descriptors; two e2m1 to a byte.
+/// The scales lie in tensor memory from lane 0 of scale_a and scale_b on, in all four quarters of
+/// the lanes (scale_lane, scale_column). Ordered as tcgen05_mma, and after tcgen05_cp of the same
+/// thread.
+template <ScaledMmaSpec S>
+TEGULA_DEVICE void tcgen05_mma_scaled(
+    TensorAddr d, std::uint64_t a_descriptor, std::uint64_t b_descriptor, TensorAddr scale_a,
+    TensorAddr scale_b, ScaleIds ids, bool accumulate,
+    [[maybe_unused]] SourceLocation where = SourceLocation::current()) {
+  static_assert(detail::is_scaled_mma<S>);
+  std::uint32_t const instruction = tcgen05_scaled_descriptor(S, ids);
+#if TEGULA_GPU
+  asm volatile(
+      "{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::1.kind::%7 [%0], %1, %2, %3, [%5], [%6], p; }" ::
+          "r"(d),
+      "l"(a_descriptor), "l"(b_descriptor), "r"(instruction),
+      "r"(static_cast<std::uint32_t>(accumulate)), "r"(scale_a), "r"(scale_b),
+      "C"(detail::ScaledMmaText<S.kind, scales(S)>::text)
+      : "memory");
+#else
+  sim::tcgen05_mma_scaled(S.kind, S.block, d, a_descriptor, b_descriptor, instruction, scale_a,
+                          scale_b, accumulate, where);
+#endif
+}
+
+}  // namespace tegula

@@ -1,0 +1,190 @@
+#include "tegula/arch/tcgen05_scaled.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "isa/perform.hpp"
+#include "isa/tcgen05.hpp"
+#include "tegula/arch/tcgen05_scaled_descriptor.hpp"
+#include "tegula/layout/refuse.hpp"
+#include "tegula/sim/arithmetic.hpp"
+
+/// tcgen05.mma with block scales, which lie in tensor memory.
+namespace tegula::sim {
+
+namespace {
+
+constexpr Instruction kMma = Instruction::tcgen05_mma;
+constexpr std::uint8_t kAllLanes = 0xff;
+
+/// The scales of an operand.
+struct Scales {
+  TensorAddr address;
+  int rows;
+  int id;  ///< their first byte
+
+  TensorRange range(Cta const& cta) const {
+    return {cta.rank(), kAllLanes, tensor_column(address), scale_columns(rows)};
+  }
+};
+
+class TensorScaledMma final : public InFlight {
+ public:
+  TensorScaledMma(Cta& cta, SourceLocation where, ScaledMmaSpec const& op, TensorAddr d,
+                  SharedOperand const& a, SharedOperand const& b, Scales const& scale_a,
+                  Scales const& scale_b, bool accumulate)
+      : InFlight(kMma, cta, where),
+        op_(op),
+        d_(d),
+        a_(a),
+        b_(b),
+        scale_a_(scale_a),
+        scale_b_(scale_b),
+        accumulate_(accumulate) {
+    shape = static_cast<std::uint32_t>(op.m << 16 | op.n << 7 | extent_k(op));
+    cost = {.engine = Cost::Engine::tensor,
+            .bytes = 1.0 * kWgmmaRowBytes * (op.n + op.m),
+            .multiply_adds = 1.0 * op.m * op.n * 16,  // as of 16-bit types: K of 32 bytes
+            .accumulates = accumulate};
+    if (cta.checking()) {
+      append_ranges(a_, cta.rank(), reads);
+      append_ranges(b_, cta.rank(), reads);
+    }
+    TensorRange const result{cta.rank(), kAllLanes, tensor_column(d), op.n};
+    tensor_writes.push_back(result);
+    if (accumulate) tensor_reads.push_back(result);
+    tensor_reads.push_back(scale_a_.range(cta));
+    tensor_reads.push_back(scale_b_.range(cta));
+  }
+
+  void land(Cluster& cluster) override {
+    Cta& own = cluster.cta(cta);
+    TensorMemory& memory = own.tensor_memory();
+    static thread_local Rows a, b;
+    static thread_local std::vector<std::uint32_t> tile;  // (m, n)
+    gather(a_, own.shared(), a.row);
+    gather(b_, own.shared(), b.row);
+    read_scales(own, "A", scale_a_, a);
+    read_scales(own, "B", scale_b_, b);
+    tile.resize(static_cast<std::size_t>(op_.m * op_.n));
+    std::size_t const row_bytes = 4 * static_cast<std::size_t>(op_.n);
+    for (int row = 0; accumulate_ && row < op_.m; ++row)
+      std::memcpy(tile.data() + row * op_.n, memory.at(row, tensor_column(d_)), row_bytes);
+    scaled_mma_tile(op_, a.row, a.scales, b.row, b.scales, accumulate_, tile.data());
+    for (int row = 0; row < op_.m; ++row)
+      std::memcpy(memory.at(row, tensor_column(d_)), tile.data() + row * op_.n, row_bytes);
+  }
+
+ private:
+  struct Rows {
+    alignas(64) std::uint8_t row[256][kWgmmaRowBytes];
+    std::uint32_t scales[256];
+  };
+
+  /// A quarter of the tensor core reads its own copy of the scales; which results come of which is
+  /// not published, so the copies must agree.
+  void read_scales(Cta& own, char const* name, Scales const& of, Rows& into) const {
+    std::uint32_t const mask = 0xffffffffu >> (32 - 8 * scales(op_));
+    for (int row = 0; row < of.rows; ++row) {
+      std::uint32_t copies[4];
+      for (int quarter = 0; quarter < 4; ++quarter)
+        copies[quarter] = *own.tensor_memory().at(scale_lane(quarter, row),
+                                                  tensor_column(of.address) + scale_column(row)) >>
+                              8 * of.id &
+                          mask;
+      into.scales[row] = copies[0];
+      for (int quarter = 1; quarter < 4; ++quarter) {
+        if (copies[quarter] == copies[0]) continue;
+        int const lane = scale_lane(quarter, row);
+        std::string const place =
+            own.tensor_place(lane, tensor_column(of.address) + scale_column(row));
+        own.report(
+            FindingKind::invalid_operand, where, {cta, thread / 32, thread % 32}, "", place,
+            fmt::format("tcgen05.mma with scales of {} of which {} has {:#x} for row {}, and lane "
+                        "{} {:#x}: the four quarters of the lanes must have the same, as a "
+                        "tcgen05.cp.32x128b.warpx4 writes them",
+                        name, place, copies[quarter], row, scale_lane(0, row), copies[0]));
+        return;
+      }
+    }
+  }
+
+  ScaledMmaSpec op_;
+  TensorAddr d_;
+  SharedOperand a_;
+  SharedOperand b_;
+  Scales scale_a_;
+  Scales scale_b_;
+  bool accumulate_;
+};
+
+/// The instruction that a descriptor means; ends the cluster where it means none.
+Tcgen05ScaledInstruction decode(Cta& cta, ScaledMmaKind kind, int block, std::uint32_t bits,
+                                SourceLocation where) {
+  auto const invalid = [&](std::string const& why) {
+    cta.fail(FindingKind::invalid_operand, where, cta.here(),
+             fmt::format("the instruction descriptor {:#010x}: {}", bits, why));
+  };
+  Tcgen05ScaledInstruction const instruction = decode_tcgen05_scaled(kind, block, bits);
+  if (instruction.unknown != 0)
+    invalid(fmt::format("bits {:#010x} are none that the simulated machine has for kind {}",
+                        instruction.unknown, to_string(kind)));
+  try {
+    check(instruction.spec);
+  } catch (layout_error const& error) {
+    invalid(error.what());
+  }
+  for (int const id : {instruction.ids.a, instruction.ids.b}) {
+    if (id % scales(instruction.spec) != 0)
+      invalid(fmt::format("a row's {} scales cannot begin at byte {} of a column",
+                          scales(instruction.spec), id));
+  }
+  return instruction;
+}
+
+/// Reports what lies at another lane than 0, or beyond the columns that are allocated.
+bool check_place(Cta& cta, char const* name, TensorAddr address, int columns,
+                 SourceLocation where) {
+  if (tensor_lane(address) == 0) return check_tensor_columns(cta, kMma, address, columns, where);
+  cta.report(
+      FindingKind::invalid_operand, where, cta.here(), "", "",
+      fmt::format("tcgen05.mma with {} from lane {} of tensor memory on: it begins at lane 0", name,
+                  tensor_lane(address)));
+  return false;
+}
+
+}  // namespace
+
+void tcgen05_mma_scaled(ScaledMmaKind kind, int block, std::uint32_t d, std::uint64_t a_descriptor,
+                        std::uint64_t b_descriptor, std::uint32_t instruction_descriptor,
+                        std::uint32_t scale_a, std::uint32_t scale_b, bool accumulate,
+                        SourceLocation where) {
+  Cta& cta = current_cta();
+  check_tcgen05(cta, kMma, 1, where);
+  cta.note(kMma, where);
+  auto const [op, ids, unknown] = decode(cta, kind, block, instruction_descriptor, where);
+  SharedOperand a{.extent = op.m, .element_bytes = 1}, b{.extent = op.n, .element_bytes = 1};
+  Scales const of_a{scale_a, op.m, ids.a}, of_b{scale_b, op.n, ids.b};
+  if (!check_matrix(cta, kMma, "B", b_descriptor, b, where) ||
+      !check_matrix(cta, kMma, "A", a_descriptor, a, where) ||
+      !check_place(cta, "scales of A", scale_a, scale_columns(op.m), where) ||
+      !check_place(cta, "scales of B", scale_b, scale_columns(op.n), where) ||
+      !check_place(cta, "D", d, op.n, where))
+    return;
+  if (cta.counting()) {
+    cta.observers().worked(kMma, where,
+                           {.fused_multiply_adds = std::int64_t{op.m} * op.n * extent_k(op),
+                            .shared_bytes = kWgmmaRowBytes * (op.n + op.m)});
+  }
+  cta.in_flight().add(
+      std::make_unique<TensorScaledMma>(cta, where, op, d, a, b, of_a, of_b, accumulate),
+      cta.current_thread().tensor);
+}
+
+}  // namespace tegula::sim

@@ -1,0 +1,249 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tegula/kernel/gemm_sm100.hpp"
+#include "tegula/sim/launch.hpp"
+#include "tegula/sim/tensor_map.hpp"
+
+/// Block-scaled problems for gemm_sm100 on the simulated machine: operands quantised on the host,
+/// D = A B^T in float64 from the quantised operands, and what a correct kernel may differ by.
+namespace tegula {
+
+/// What an element, or a scale, stands for.
+inline double value_of(DType type, std::uint8_t code) {
+  switch (type) {
+    case DType::e4m3:
+      return to_float(float_e4m3{code});
+    case DType::e5m2:
+      return to_float(float_e5m2{code});
+    case DType::e2m1:
+      return to_float(float_e2m1{code});
+    case DType::ue8m0:
+      return to_float(float_ue8m0{code});
+    default:
+      return to_float(float_ue4m3{code});
+  }
+}
+inline double largest_of(DType type) {
+  return type == DType::e4m3 ? 448 : type == DType::e5m2 ? 57344 : 6;
+}
+/// The exponent under which the tensor core holds a value: at least the format's least.
+inline int held_exponent(DType type, double value) {
+  int const least = type == DType::e5m2    ? -14
+                    : type == DType::e2m1  ? 0
+                    : type == DType::ue8m0 ? -127
+                                           : -6;
+  return value == 0 ? -4096 : std::max(std::ilogb(value), least);
+}
+
+/// An operand (rows, k) as it lies in memory, and what its elements and scales stand for.
+struct BlockScaledOperand {
+  DType type;
+  BlockScale how;
+  int rows, k, ld;                   ///< ld: elements from row to row
+  std::vector<std::uint8_t> bytes;   ///< (rows, ld), two e2m1 to a byte
+  std::vector<std::uint8_t> scales;  ///< block_scale_bytes
+  std::vector<double> elements;      ///< (rows, k), without scales
+
+  double element(int row, int i) const { return elements[static_cast<std::size_t>(row * k + i)]; }
+  double scale(int row, int i) const {
+    return value_of(how.type, scales[static_cast<std::size_t>(block_scale_offset(
+                                  row, i / how.block, scale_pieces_k(k, how.block)))]);
+  }
+};
+
+/// Each block's scale is the least that brings its largest magnitude into the elements' range;
+/// ue4m3 scales round to the nearest.
+inline BlockScaledOperand quantize(DType type, BlockScale how, int rows, int k, int ld,
+                                   std::vector<float> const& values) {
+  BlockScaledOperand x{type, how, rows, k, ld, {}, {}, {}};
+  int const per_byte = packed(type);
+  x.bytes.resize(static_cast<std::size_t>(rows * ld / per_byte), 0xff);  // NaN between rows
+  x.scales.resize(static_cast<std::size_t>(block_scale_bytes(rows, k, how.block)));
+  x.elements.resize(static_cast<std::size_t>(rows * k));
+  for (int row = 0; row < rows; ++row) {
+    for (int first = 0; first < k; first += how.block) {
+      int const end = std::min(k, first + how.block);
+      float largest = 0;
+      for (int i = first; i < end; ++i)
+        largest = std::max(largest, std::abs(values[static_cast<std::size_t>(row * k + i)]));
+      float const wanted = largest / static_cast<float>(largest_of(type));
+      std::uint8_t const code =
+          how.type == DType::ue8m0 ? to_float_ue8m0(wanted).bits : to_float_ue4m3(wanted).bits;
+      x.scales[static_cast<std::size_t>(
+          block_scale_offset(row, first / how.block, scale_pieces_k(k, how.block)))] = code;
+      double const scale = value_of(how.type, code);
+      for (int i = first; i < end; ++i) {
+        float const v =
+            scale == 0 ? 0
+                       : static_cast<float>(values[static_cast<std::size_t>(row * k + i)] / scale);
+        std::uint8_t const element = type == DType::e4m3   ? to_float_e4m3(v).bits
+                                     : type == DType::e5m2 ? to_float_e5m2(v).bits
+                                                           : to_float_e2m1(v).bits;
+        x.elements[static_cast<std::size_t>(row * k + i)] = value_of(type, element);
+        std::uint8_t& byte = x.bytes[static_cast<std::size_t>((row * ld + i) / per_byte)];
+        int const shift = i % per_byte * bits(type), mask = ((1 << bits(type)) - 1) << shift;
+        byte = static_cast<std::uint8_t>((byte & ~mask) | element << shift);
+      }
+    }
+  }
+  return x;
+}
+
+struct BlockScaledProblem {
+  GemmSm100Config config;
+  int m, n, k;
+  std::uint32_t seed = 1;
+  float spread = 1;  ///< magnitudes are within a factor of 2^spread of each other, or so
+};
+
+struct BlockScaledData {
+  BlockScaledOperand a, b;
+};
+
+inline BlockScaledData data_of(BlockScaledProblem const& p) {
+  std::uint32_t state = p.seed;
+  auto const values = [&](int count) {
+    std::vector<float> drawn(static_cast<std::size_t>(count));
+    for (float& x : drawn) {
+      state = state * 1664525u + 1013904223u;
+      float const u = static_cast<float>(state >> 8) * 0x1p-23f - 1;
+      state = state * 1664525u + 1013904223u;
+      x = u * std::exp2(p.spread * (static_cast<float>(state >> 8) * 0x1p-23f - 1));
+    }
+    return drawn;
+  };
+  int const unit = 16 * packed(p.config.a);  // a row is a multiple of 16 bytes
+  int const ld = (p.k + unit - 1) / unit * unit + unit;
+  std::vector<float> const a = values(p.m * p.k), b = values(p.n * p.k);
+  return {quantize(p.config.a, p.config.scale, p.m, p.k, ld, a),
+          quantize(p.config.b, p.config.scale, p.n, p.k, ld, b)};
+}
+
+struct BlockScaledResult {
+  std::vector<double> d;            ///< (m, n)
+  std::vector<unsigned char> bits;  ///< of all of D, gaps between rows included
+  sim::Report report;
+};
+
+/// One launch on so many CTAs. D is poisoned before, and what lies between its rows must stay so.
+template <GemmSm100Config C>
+BlockScaledResult run_block_scaled(BlockScaledProblem const& p, BlockScaledData const& data,
+                                   sim::Options options, int ctas) {
+  using Kernel = GemmSm100<C>;
+  options.generation = sim::Generation::sm100;
+  options.throw_on_finding = false;
+  sim::Machine machine(options);
+  auto const upload = [&](std::vector<std::uint8_t> const& bytes, char const* name) {
+    void* const to = machine.allocate(bytes.size(), name);
+    machine.upload(to, bytes.data(), bytes.size());
+    return to;
+  };
+  auto const map = [&](BlockScaledOperand const& x, TmaBoxes const& boxes, char const* name) {
+    int const per = packed(x.type);
+    return sim::encode(describe({.dtype = per > 1 ? DType::u8 : x.type,
+                                 .address = upload(x.bytes, name),
+                                 .mn = x.rows,
+                                 .k = (x.k + per - 1) / per,
+                                 .ld = x.ld / per},
+                                boxes));
+  };
+  int const out_bytes = bits(C.out) / 8, unit = store_unit(C.out);
+  int const ldd = (p.n + unit - 1) / unit * unit + unit;
+  std::size_t const bytes = static_cast<std::size_t>(p.m * ldd * out_bytes);
+  void* const d = machine.allocate(bytes, "D");
+  machine.fill(d, 0xff, bytes);
+
+  ScaledGemmSm100Params params;
+  params.problem = {.a = map(data.a, a_fetch(C), "A"),
+                    .b = map(data.b, b_fetch(C), "B"),
+                    .m = p.m,
+                    .n = p.n,
+                    .k = p.k};
+  TileScheduler const tiles{.tiles_m = (p.m + C.block_m - 1) / C.block_m,
+                            .tiles_n = (p.n + C.block_n - 1) / C.block_n};
+  params.schedule = {.clusters = std::min(ctas, tiles.tiles_m * tiles.tiles_n), .tiling = tiles};
+  PerPiece<TmaBoxes> const boxes = store_boxes(epilogue(C));
+  int const by_tma = columns_by_tma(p.n, unit);
+  auto const out = [&](TmaBoxes const& box) {
+    return sim::encode(describe(
+        {.dtype = C.out, .address = d, .mn = p.m, .k = by_tma > 0 ? by_tma : p.n, .ld = ldd}, box));
+  };
+  params.epilogue.d = {out(boxes.whole), out(boxes.last), out(boxes.whole)};
+  params.epilogue.c = params.epilogue.d;
+  params.epilogue.d_address = d;
+  params.epilogue.ldd = ldd;
+  params.block_scale_a = upload(data.a.scales, "scales of A");
+  params.block_scale_b = upload(data.b.scales, "scales of B");
+
+  BlockScaledResult result;
+  result.report = sim::launch<Kernel>(machine, Kernel::grid(params), params);
+  result.bits.resize(bytes);
+  machine.download(result.bits.data(), d, bytes);
+  for (int row = 0; row < p.m; ++row) {
+    for (int column = 0; column < ldd; ++column) {
+      unsigned char const* const at = result.bits.data() + (row * ldd + column) * out_bytes;
+      if (column >= p.n) {
+        EXPECT_TRUE(std::all_of(at, at + out_bytes, [](unsigned char x) { return x == 0xff; }))
+            << "row " << row << ", column " << column << " is not D's";
+      } else if (C.out == DType::f32) {
+        float value = 0;
+        std::memcpy(&value, at, 4);
+        result.d.push_back(value);
+      } else {
+        bfloat16 value{};
+        std::memcpy(&value, at, 2);
+        result.d.push_back(to_float(value));
+      }
+    }
+  }
+  return result;
+}
+
+/// D within what the arithmetic may lose. With kind mxf8f6f4 an instruction truncates 33 terms to
+/// 25 fraction bits below 2^e, e the largest exponent of a product (a subnormal factor counting as
+/// the least normal one) or of the sum so far; with the kinds of 4 bits 5 terms to 35, e of two
+/// scales, or of the sum. Then it truncates the sum to 23 bits. With R the magnitude of the exact
+/// sum before it or after it, whichever is larger, and E the error so far, the sum is at most R +
+/// E. D is rounded once to its type.
+inline void expect_block_scaled(BlockScaledProblem const& p, BlockScaledData const& data,
+                                std::vector<double> const& d) {
+  bool const of_8bits = bits(p.config.a) == 8;
+  int const step = 256 / bits(p.config.a);
+  double const lost = of_8bits ? 33 * 0x1p-25 : 5 * 0x1p-35;
+  for (int row = 0; row < p.m; ++row) {
+    for (int column = 0; column < p.n; ++column) {
+      double sum = 0, error = 0;
+      for (int first = 0; first < p.k; first += step) {
+        double const before = std::abs(sum);
+        double largest = 0;
+        for (int i = first; i < std::min(p.k, first + step); ++i) {
+          double const x = data.a.element(row, i), y = data.b.element(column, i);
+          double const s = data.a.scale(row, i), t = data.b.scale(column, i);
+          sum += x * y * s * t;
+          int exponent =
+              held_exponent(p.config.scale.type, s) + held_exponent(p.config.scale.type, t);
+          if (of_8bits) exponent += held_exponent(p.config.a, x) + held_exponent(p.config.b, y);
+          largest = std::max(largest, std::ldexp(1.0, std::max(exponent, -1000)));
+        }
+        double const held = std::max(before, std::abs(sum)) + error;
+        error += lost * std::max(largest, held) + 0x1p-23 * held + 0x1p-149;
+      }
+      double const rounding = p.config.out == DType::bf16 ? 0x1p-8 : 0;
+      double const bound = error + rounding * (std::abs(sum) + error);
+      double const got = d[static_cast<std::size_t>(row * p.n + column)];
+      ASSERT_LE(std::abs(got - sum), bound)
+          << "row " << row << ", column " << column << ": " << got << " instead of " << sum;
+    }
+  }
+}
+
+}  // namespace tegula
