@@ -99,6 +99,7 @@
 #include "10_schedules/waits_for_a_later_cta.hpp"
 #include "10_schedules/who_comes_first.hpp"
 #include "11_tensor_memory/beyond_the_columns.hpp"
+#include "11_tensor_memory/copied_over_scales.hpp"
 #include "11_tensor_memory/freed_twice.hpp"
 #include "11_tensor_memory/freed_while_loaded.hpp"
 #include "11_tensor_memory/given_back_before_loaded.hpp"
@@ -110,6 +111,8 @@
 #include "11_tensor_memory/not_freed.hpp"
 #include "11_tensor_memory/operand_overwritten.hpp"
 #include "11_tensor_memory/product_not_waited_for.hpp"
+#include "11_tensor_memory/scales_not_repeated.hpp"
+#include "11_tensor_memory/scales_of_one_operand.hpp"
 #include "11_tensor_memory/store_not_waited_for.hpp"
 #include "11_tensor_memory/stored_over_a.hpp"
 #include "11_tensor_memory/two_shapes.hpp"
@@ -193,7 +196,9 @@ std::vector<Chapter> const& chapters() {
         exhibit<no_columns_left>(), exhibit<store_not_waited_for>(),
         exhibit<product_not_waited_for>(), exhibit<no_fence_after_the_wait>(),
         exhibit<no_fence_before_the_arrival>(), exhibit<given_back_before_loaded>(),
-        exhibit<operand_overwritten>(), exhibit<stored_over_a>(), exhibit<two_shapes>()}},
+        exhibit<operand_overwritten>(), exhibit<stored_over_a>(), exhibit<two_shapes>(),
+        exhibit<copied_over_scales>(), exhibit<scales_of_one_operand>(),
+        exhibit<scales_not_repeated>()}},
       {"12_pairs",
        "Pairs of CTAs, and cluster launch control",
        {exhibit<allocated_by_one>(), exhibit<freed_by_one>(), exhibit<another_group>(),

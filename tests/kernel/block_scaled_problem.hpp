@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tegula/device/quantize_blocks.hpp"
 #include "tegula/kernel/gemm_sm100.hpp"
 #include "tegula/sim/launch.hpp"
 #include "tegula/sim/tensor_map.hpp"
@@ -32,9 +33,6 @@ inline double value_of(DType type, std::uint8_t code) {
       return to_float(float_ue4m3{code});
   }
 }
-inline double largest_of(DType type) {
-  return type == DType::e4m3 ? 448 : type == DType::e5m2 ? 57344 : 6;
-}
 /// The exponent under which the tensor core holds a value: at least the format's least.
 inline int held_exponent(DType type, double value) {
   int const least = type == DType::e5m2    ? -14
@@ -48,53 +46,28 @@ inline int held_exponent(DType type, double value) {
 struct BlockScaledOperand {
   DType type;
   BlockScale how;
-  int rows, k, ld;                   ///< ld: elements from row to row
-  std::vector<std::uint8_t> bytes;   ///< (rows, ld), two e2m1 to a byte
-  std::vector<std::uint8_t> scales;  ///< block_scale_bytes
-  std::vector<double> elements;      ///< (rows, k), without scales
+  int rows, k, ld;  ///< ld: elements from row to row
+  QuantizedBlocks bytes;
 
-  double element(int row, int i) const { return elements[static_cast<std::size_t>(row * k + i)]; }
+  double element(int row, int i) const {
+    int const at = row * ld + i, per_byte = packed(type);
+    std::uint8_t const byte = bytes.elements[static_cast<std::size_t>(at / per_byte)];
+    return value_of(type, per_byte == 1 ? byte : float_e2m1x2{byte}[at % 2].bits);
+  }
   double scale(int row, int i) const {
-    return value_of(how.type, scales[static_cast<std::size_t>(block_scale_offset(
+    return value_of(how.type, bytes.scales[static_cast<std::size_t>(block_scale_offset(
                                   row, i / how.block, scale_pieces_k(k, how.block)))]);
   }
 };
 
-/// Each block's scale is the least that brings its largest magnitude into the elements' range;
-/// ue4m3 scales round to the nearest.
 inline BlockScaledOperand quantize(DType type, BlockScale how, int rows, int k, int ld,
                                    std::vector<float> const& values) {
-  BlockScaledOperand x{type, how, rows, k, ld, {}, {}, {}};
-  int const per_byte = packed(type);
-  x.bytes.resize(static_cast<std::size_t>(rows * ld / per_byte), 0xff);  // NaN between rows
-  x.scales.resize(static_cast<std::size_t>(block_scale_bytes(rows, k, how.block)));
-  x.elements.resize(static_cast<std::size_t>(rows * k));
-  for (int row = 0; row < rows; ++row) {
-    for (int first = 0; first < k; first += how.block) {
-      int const end = std::min(k, first + how.block);
-      float largest = 0;
-      for (int i = first; i < end; ++i)
-        largest = std::max(largest, std::abs(values[static_cast<std::size_t>(row * k + i)]));
-      float const wanted = largest / static_cast<float>(largest_of(type));
-      std::uint8_t const code =
-          how.type == DType::ue8m0 ? to_float_ue8m0(wanted).bits : to_float_ue4m3(wanted).bits;
-      x.scales[static_cast<std::size_t>(
-          block_scale_offset(row, first / how.block, scale_pieces_k(k, how.block)))] = code;
-      double const scale = value_of(how.type, code);
-      for (int i = first; i < end; ++i) {
-        float const v =
-            scale == 0 ? 0
-                       : static_cast<float>(values[static_cast<std::size_t>(row * k + i)] / scale);
-        std::uint8_t const element = type == DType::e4m3   ? to_float_e4m3(v).bits
-                                     : type == DType::e5m2 ? to_float_e5m2(v).bits
-                                                           : to_float_e2m1(v).bits;
-        x.elements[static_cast<std::size_t>(row * k + i)] = value_of(type, element);
-        std::uint8_t& byte = x.bytes[static_cast<std::size_t>((row * ld + i) / per_byte)];
-        int const shift = i % per_byte * bits(type), mask = ((1 << bits(type)) - 1) << shift;
-        byte = static_cast<std::uint8_t>((byte & ~mask) | element << shift);
-      }
-    }
-  }
+  BlockScaledOperand x{type, how, rows,
+                       k,    ld,  quantize_blocks(type, how, rows, k, ld, values.data())};
+  // What lies between rows is nobody's: NaN, or 6.
+  for (int row = 0; row < rows; ++row)
+    std::fill_n(x.bytes.elements.begin() + (row * ld + k) / packed(type), (ld - k) / packed(type),
+                std::uint8_t{0xff});
   return x;
 }
 
@@ -150,7 +123,7 @@ BlockScaledResult run_block_scaled(BlockScaledProblem const& p, BlockScaledData 
   auto const map = [&](BlockScaledOperand const& x, TmaBoxes const& boxes, char const* name) {
     int const per = packed(x.type);
     return sim::encode(describe({.dtype = per > 1 ? DType::u8 : x.type,
-                                 .address = upload(x.bytes, name),
+                                 .address = upload(x.bytes.elements, name),
                                  .mn = x.rows,
                                  .k = (x.k + per - 1) / per,
                                  .ld = x.ld / per},
@@ -181,8 +154,8 @@ BlockScaledResult run_block_scaled(BlockScaledProblem const& p, BlockScaledData 
   params.epilogue.c = params.epilogue.d;
   params.epilogue.d_address = d;
   params.epilogue.ldd = ldd;
-  params.block_scale_a = upload(data.a.scales, "scales of A");
-  params.block_scale_b = upload(data.b.scales, "scales of B");
+  params.block_scale_a = upload(data.a.bytes.scales, "scales of A");
+  params.block_scale_b = upload(data.b.bytes.scales, "scales of B");
 
   BlockScaledResult result;
   result.report = sim::launch<Kernel>(machine, Kernel::grid(params), params);
@@ -218,6 +191,14 @@ inline void expect_block_scaled(BlockScaledProblem const& p, BlockScaledData con
                                 std::vector<double> const& d) {
   bool const of_8bits = bits(p.config.a) == 8;
   int const step = 256 / bits(p.config.a);
+  auto const values = [&](BlockScaledOperand const& x) {
+    std::vector<double> elements;
+    for (int row = 0; row < x.rows; ++row)
+      for (int i = 0; i < x.k; ++i) elements.push_back(x.element(row, i));
+    return elements;
+  };
+  auto const at = [&](int row, int i) { return static_cast<std::size_t>(row * p.k + i); };
+  std::vector<double> const a = values(data.a), b = values(data.b);
   double const lost = of_8bits ? 33 * 0x1p-25 : 5 * 0x1p-35;
   for (int row = 0; row < p.m; ++row) {
     for (int column = 0; column < p.n; ++column) {
@@ -226,7 +207,7 @@ inline void expect_block_scaled(BlockScaledProblem const& p, BlockScaledData con
         double const before = std::abs(sum);
         double largest = 0;
         for (int i = first; i < std::min(p.k, first + step); ++i) {
-          double const x = data.a.element(row, i), y = data.b.element(column, i);
+          double const x = a[at(row, i)], y = b[at(column, i)];
           double const s = data.a.scale(row, i), t = data.b.scale(column, i);
           sum += x * y * s * t;
           int exponent =

@@ -1,7 +1,9 @@
 // gemm_sm100 with block scales (mxf8, mxf4, nvf4) against float64 from the quantised operands, on
 // the simulated machine alone: ragged sizes, several schedules, mutants.
 
+#include <cmath>
 #include <exception>
+#include <string>
 
 #include "block_scaled_problem.hpp"
 
@@ -15,6 +17,66 @@ constexpr GemmSm100Config kMxf8 = config(DType::e4m3, DType::e4m3, DType::bf16, 
 constexpr GemmSm100Config kMxf8Mixed = config(DType::e5m2, DType::e4m3, DType::f32, kMxScale);
 constexpr GemmSm100Config kMxf4 = config(DType::e2m1, DType::e2m1, DType::bf16, kMxScale);
 constexpr GemmSm100Config kNvf4 = config(DType::e2m1, DType::e2m1, DType::f32, kNvScale);
+
+// Within what a format can say: half a step of its elements, or of ue4m3 the scale's rounding too.
+TEST(QuantizeBlocks, KeepsValuesWithinHalfAStep) {
+  struct Format {
+    DType type;
+    BlockScale how;
+    double relative, absolute;  // half a step: of a normal element, and of a subnormal one
+  };
+  for (Format const& f :
+       {Format{DType::e4m3, kMxScale, 0x1p-4, 0x1p-10},
+        Format{DType::e5m2, kMxScale, 0x1p-3, 0x1p-17}, Format{DType::e2m1, kMxScale, 0x1p-2, 0.25},
+        Format{DType::e2m1, kNvScale, 0x1p-2, 0.25}}) {
+    constexpr int rows = 130, k = 80, ld = 96;
+    std::vector<float> values;
+    for (int i = 0; i < rows * k; ++i)
+      values.push_back(std::sin(static_cast<float>(i * i)) * std::exp2(static_cast<float>(i % 9)));
+    BlockScaledOperand const x = quantize(f.type, f.how, rows, k, ld, values);
+    for (int row = 0; row < rows; ++row) {
+      for (int i = 0; i < k; ++i) {
+        double const value = values[static_cast<std::size_t>(row * k + i)];
+        double const scale = x.scale(row, i);
+        // ue4m3 is at most 1/16 below what would bring the largest magnitude to 6: it is cut there.
+        double const cut = f.how == kNvScale ? 1.0 / 16 : 0;
+        EXPECT_LE(
+            std::abs(x.element(row, i) * scale - value),
+            std::max(f.relative * std::abs(value), f.absolute * scale) + cut * std::abs(value))
+            << to_string(f.type) << ", row " << row << ", element " << i;
+      }
+    }
+  }
+}
+
+TEST(QuantizeBlocks, ShowsNansAndKeepsZeros) {
+  std::vector<float> values(64);
+  values[40] = HUGE_VALF;
+  BlockScaledOperand const mx = quantize(DType::e4m3, kMxScale, 1, 64, 64, values);
+  EXPECT_EQ(mx.scale(0, 0), 0x1p-127);
+  EXPECT_EQ(mx.element(0, 31), 0);
+  EXPECT_TRUE(std::isnan(mx.scale(0, 32)));
+  BlockScaledOperand const nv = quantize(DType::e2m1, kNvScale, 1, 64, 64, values);
+  EXPECT_EQ(nv.scale(0, 0), 0);
+  EXPECT_TRUE(std::isnan(nv.scale(0, 32)));
+}
+
+TEST(QuantizeBlocks, RefusesFormatsThatThereAreNot) {
+  float const one = 1;
+  auto const refusal = [&](DType type, BlockScale how, std::int64_t ld) {
+    try {
+      quantize_blocks(type, how, 1, 1, ld, &one);
+    } catch (argument_error const& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(refusal(DType::e4m3, kNvScale, 2).find("the elements are e4m3 with a scale of ue4m3"),
+            std::string::npos);
+  EXPECT_NE(refusal(DType::bf16, kMxScale, 2).find("they must be"), std::string::npos);
+  EXPECT_NE(refusal(DType::e2m1, kMxScale, 1).find("even"), std::string::npos);
+  EXPECT_EQ(refusal(DType::e2m1, kMxScale, 2), "");
+}
 
 template <GemmSm100Config C> void expect_correct(int m, int n, int k, float spread = 4) {
   BlockScaledProblem const p{C, m, n, k, static_cast<std::uint32_t>(m + n + k), spread};

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tegula/device/error.hpp"
+#include "tegula/kernel/block_scale.hpp"
+#include "tegula/numeric/dtype.hpp"
+
+/// Quantisation of blocks on the host: mxf8, mxf4 and nvf4 (docs/low_precision.md).
+namespace tegula {
+
+/// A tensor (rows, k) as gemm_sm100 reads it.
+struct QuantizedBlocks {
+  std::vector<std::uint8_t> elements;  ///< (rows, ld); two e2m1 to a byte, the first in bits 0-3
+  std::vector<std::uint8_t> scales;    ///< in pieces (kernel/block_scale.hpp), zeros beyond k
+};
+
+namespace detail {
+inline float largest_element(DType type) {
+  return type == DType::e4m3 ? 448.0f : type == DType::e5m2 ? 57344.0f : 6.0f;
+}
+inline std::uint8_t element_code(DType type, float x) {
+  return type == DType::e4m3   ? to_float_e4m3(x).bits
+         : type == DType::e5m2 ? to_float_e5m2(x).bits
+                               : to_float_e2m1(x).bits;
+}
+}  // namespace detail
+
+/// Row-major `values` (rows, k) as elements of `type`, e4m3 or e5m2 with kMxScale, or e2m1 with
+/// kMxScale or kNvScale, whose rows are `ld` elements apart (even, of e2m1). A block's scale is its
+/// largest magnitude over the type's largest: ue8m0 rounded up, ue4m3 to nearest. Elements are the
+/// quotients in f32, rounded to nearest even and saturated. A block that holds an infinity or a NaN
+/// has a scale of NaN; one whose scale is zero, which ue4m3 has below 2^-10, is zeros. Throws
+/// argument_error where there is no such format.
+inline QuantizedBlocks quantize_blocks(DType type, BlockScale how, std::int64_t rows,
+                                       std::int64_t k, std::int64_t ld, float const* values) {
+  bool const of_8bits = type == DType::e4m3 || type == DType::e5m2;
+  bool const known = how == kMxScale || (how == kNvScale && !of_8bits);
+  if ((!of_8bits && type != DType::e2m1) || !known)
+    throw argument_error("quantize_blocks: the elements are " + std::string(to_string(type)) +
+                         " with a scale of " + to_string(how.type) + " for each " +
+                         std::to_string(how.block) +
+                         "; they must be e4m3 or e5m2 with ue8m0 for each 32, or e2m1 with ue8m0 "
+                         "for each 32 or ue4m3 for each 16.");
+  if (rows < 1 || k < 1 || ld < k || (!of_8bits && ld % 2 != 0))
+    throw argument_error("quantize_blocks: rows " + std::to_string(rows) + ", k " +
+                         std::to_string(k) + " and ld " + std::to_string(ld) +
+                         " must be at least 1, ld at least k and, of e2m1, even.");
+  int const per_byte = of_8bits ? 1 : 2, shift = 8 / per_byte;
+  int const pieces_k = scale_pieces_k(static_cast<int>(k), how.block);
+  QuantizedBlocks result;
+  result.elements.resize(static_cast<std::size_t>(rows * ld / per_byte));
+  result.scales.resize(static_cast<std::size_t>(block_scale_bytes(rows, k, how.block)));
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t first = 0; first < k; first += how.block) {
+      float const* const block = values + row * k + first;
+      std::int64_t const count = std::min<std::int64_t>(how.block, k - first);
+      float largest = 0;
+      for (std::int64_t i = 0; i < count; ++i)
+        largest = std::isfinite(block[i]) ? std::max(largest, std::abs(block[i])) : std::nanf("");
+      // std::max keeps a NaN that is its first argument.
+      float const wanted = largest / detail::largest_element(type);
+      bool const of_powers = how.type == DType::ue8m0;
+      std::uint8_t const code =
+          of_powers ? to_float_ue8m0(wanted).bits : to_float_ue4m3(wanted).bits;
+      float const scale = of_powers ? to_float(float_ue8m0{code}) : to_float(float_ue4m3{code});
+      result
+          .scales[static_cast<std::size_t>(block_scale_offset(row, first / how.block, pieces_k))] =
+          code;
+      for (std::int64_t i = 0; i < count; ++i) {
+        std::int64_t const at = row * ld + first + i;
+        std::uint8_t const element = scale == 0 ? 0 : detail::element_code(type, block[i] / scale);
+        result.elements[static_cast<std::size_t>(at / per_byte)] |=
+            static_cast<std::uint8_t>(element << (at % per_byte * shift));
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace tegula
