@@ -107,20 +107,71 @@ struct BlockScaledResult {
   sim::Report report;
 };
 
-/// One launch on so many CTAs. D is poisoned before, and what lies between its rows must stay so.
-template <GemmSm100Config C>
-BlockScaledResult run_block_scaled(BlockScaledProblem const& p, BlockScaledData const& data,
-                                   sim::Options options, int ctas) {
+/// A problem in a machine's memory, to be launched on so many CTAs.
+template <GemmSm100Config C> class BlockScaledLaunch {
   using Kernel = GemmSm100<C>;
-  options.generation = sim::Generation::sm100;
-  options.throw_on_finding = false;
-  sim::Machine machine(options);
-  auto const upload = [&](std::vector<std::uint8_t> const& bytes, char const* name) {
-    void* const to = machine.allocate(bytes.size(), name);
-    machine.upload(to, bytes.data(), bytes.size());
+
+ public:
+  BlockScaledLaunch(sim::Machine& machine, BlockScaledProblem const& p, BlockScaledData const& data,
+                    int ctas)
+      : machine_(machine), m_(p.m), n_(p.n) {
+    int const unit = store_unit(C.out);
+    ldd_ = (p.n + unit - 1) / unit * unit + unit;
+    bytes_ = static_cast<std::size_t>(p.m * ldd_ * out_bytes);
+    d_ = machine.allocate(bytes_, "D");
+    params_.problem = {.a = map(data.a, a_fetch(C), "A"),
+                       .b = map(data.b, b_fetch(C), "B"),
+                       .m = p.m,
+                       .n = p.n,
+                       .k = p.k};
+    TileScheduler const tiles{.tiles_m = (p.m + C.block_m - 1) / C.block_m,
+                              .tiles_n = (p.n + C.block_n - 1) / C.block_n};
+    params_.schedule = {.clusters = std::min(ctas, tiles.tiles_m * tiles.tiles_n), .tiling = tiles};
+    PerPiece<TmaBoxes> const boxes = store_boxes(epilogue(C));
+    int const by_tma = columns_by_tma(p.n, unit);
+    auto const out = [&](TmaBoxes const& box) {
+      return sim::encode(describe(
+          {.dtype = C.out, .address = d_, .mn = p.m, .k = by_tma > 0 ? by_tma : p.n, .ld = ldd_},
+          box));
+    };
+    params_.epilogue.d = {out(boxes.whole), out(boxes.last), out(boxes.whole)};
+    params_.epilogue.c = params_.epilogue.d;
+    params_.epilogue.d_address = d_;
+    params_.epilogue.ldd = ldd_;
+    params_.block_scale_a = upload(data.a.bytes.scales, "scales of A");
+    params_.block_scale_b = upload(data.b.bytes.scales, "scales of B");
+  }
+
+  /// D is poisoned before, and what lies between its rows must stay so.
+  BlockScaledResult run() {
+    machine_.fill(d_, 0xff, bytes_);
+    BlockScaledResult result;
+    result.report = sim::launch<Kernel>(machine_, Kernel::grid(params_), params_);
+    result.bits.resize(bytes_);
+    machine_.download(result.bits.data(), d_, bytes_);
+    for (int row = 0; row < m_; ++row) {
+      for (int column = 0; column < ldd_; ++column) {
+        unsigned char const* const at = result.bits.data() + (row * ldd_ + column) * out_bytes;
+        if (column < n_) {
+          result.d.push_back(value(at));
+        } else {
+          EXPECT_TRUE(std::all_of(at, at + out_bytes, [](unsigned char x) { return x == 0xff; }))
+              << "row " << row << ", column " << column << " is not D's";
+        }
+      }
+    }
+    return result;
+  }
+
+ private:
+  static constexpr int out_bytes = bits(C.out) / 8;
+
+  void* upload(std::vector<std::uint8_t> const& bytes, char const* name) {
+    void* const to = machine_.allocate(bytes.size(), name);
+    machine_.upload(to, bytes.data(), bytes.size());
     return to;
-  };
-  auto const map = [&](BlockScaledOperand const& x, TmaBoxes const& boxes, char const* name) {
+  }
+  TensorMap map(BlockScaledOperand const& x, TmaBoxes const& boxes, char const* name) {
     int const per = packed(x.type);
     return sim::encode(describe({.dtype = per > 1 ? DType::u8 : x.type,
                                  .address = upload(x.bytes.elements, name),
@@ -128,57 +179,34 @@ BlockScaledResult run_block_scaled(BlockScaledProblem const& p, BlockScaledData 
                                  .k = (x.k + per - 1) / per,
                                  .ld = x.ld / per},
                                 boxes));
-  };
-  int const out_bytes = bits(C.out) / 8, unit = store_unit(C.out);
-  int const ldd = (p.n + unit - 1) / unit * unit + unit;
-  std::size_t const bytes = static_cast<std::size_t>(p.m * ldd * out_bytes);
-  void* const d = machine.allocate(bytes, "D");
-  machine.fill(d, 0xff, bytes);
-
-  ScaledGemmSm100Params params;
-  params.problem = {.a = map(data.a, a_fetch(C), "A"),
-                    .b = map(data.b, b_fetch(C), "B"),
-                    .m = p.m,
-                    .n = p.n,
-                    .k = p.k};
-  TileScheduler const tiles{.tiles_m = (p.m + C.block_m - 1) / C.block_m,
-                            .tiles_n = (p.n + C.block_n - 1) / C.block_n};
-  params.schedule = {.clusters = std::min(ctas, tiles.tiles_m * tiles.tiles_n), .tiling = tiles};
-  PerPiece<TmaBoxes> const boxes = store_boxes(epilogue(C));
-  int const by_tma = columns_by_tma(p.n, unit);
-  auto const out = [&](TmaBoxes const& box) {
-    return sim::encode(describe(
-        {.dtype = C.out, .address = d, .mn = p.m, .k = by_tma > 0 ? by_tma : p.n, .ld = ldd}, box));
-  };
-  params.epilogue.d = {out(boxes.whole), out(boxes.last), out(boxes.whole)};
-  params.epilogue.c = params.epilogue.d;
-  params.epilogue.d_address = d;
-  params.epilogue.ldd = ldd;
-  params.block_scale_a = upload(data.a.bytes.scales, "scales of A");
-  params.block_scale_b = upload(data.b.bytes.scales, "scales of B");
-
-  BlockScaledResult result;
-  result.report = sim::launch<Kernel>(machine, Kernel::grid(params), params);
-  result.bits.resize(bytes);
-  machine.download(result.bits.data(), d, bytes);
-  for (int row = 0; row < p.m; ++row) {
-    for (int column = 0; column < ldd; ++column) {
-      unsigned char const* const at = result.bits.data() + (row * ldd + column) * out_bytes;
-      if (column >= p.n) {
-        EXPECT_TRUE(std::all_of(at, at + out_bytes, [](unsigned char x) { return x == 0xff; }))
-            << "row " << row << ", column " << column << " is not D's";
-      } else if (C.out == DType::f32) {
-        float value = 0;
-        std::memcpy(&value, at, 4);
-        result.d.push_back(value);
-      } else {
-        bfloat16 value{};
-        std::memcpy(&value, at, 2);
-        result.d.push_back(to_float(value));
-      }
+  }
+  static double value(unsigned char const* at) {
+    if constexpr (C.out == DType::f32) {
+      float x = 0;
+      std::memcpy(&x, at, 4);
+      return x;
+    } else {
+      bfloat16 x{};
+      std::memcpy(&x, at, 2);
+      return to_float(x);
     }
   }
-  return result;
+
+  sim::Machine& machine_;
+  int m_, n_, ldd_;
+  std::size_t bytes_;
+  void* d_;
+  ScaledGemmSm100Params params_;
+};
+
+/// One launch on a machine of its own, whose findings do not throw.
+template <GemmSm100Config C>
+BlockScaledResult run_block_scaled(BlockScaledProblem const& p, BlockScaledData const& data,
+                                   sim::Options options, int ctas) {
+  options.generation = sim::Generation::sm100;
+  options.throw_on_finding = false;
+  sim::Machine machine(options);
+  return BlockScaledLaunch<C>(machine, p, data, ctas).run();
 }
 
 /// D within what the arithmetic may lose. With kind mxf8f6f4 an instruction truncates 33 terms to

@@ -2,10 +2,14 @@
 // the simulated machine alone: ragged sizes, several schedules, mutants.
 
 #include <cmath>
+#include <cstddef>
+#include <cstring>
 #include <exception>
 #include <string>
+#include <vector>
 
 #include "block_scaled_problem.hpp"
+#include "tegula/sim/explore.hpp"
 
 namespace tegula {
 namespace {
@@ -119,6 +123,25 @@ TEST(GemmSm100Scaled, IsTheSameAtEverySchedule) {
           << to_string(completion) << ", " << to_string(interleaving);
     }
   }
+}
+
+// Two steps of K by one CTA: every wait is for one thing, so there is one order.
+TEST(GemmSm100Scaled, HasOneOrder) {
+  constexpr GemmSm100Config C = kMxf8;
+  BlockScaledProblem const p{C, 16, 64, 2 * block_k(C)};
+  sim::Machine machine({.generation = sim::Generation::sm100});
+  BlockScaledLaunch<C> launch(machine, p, data_of(p), 1);
+  std::vector<unsigned char> bits;
+  auto const result = [&] {
+    std::vector<std::byte> bytes(bits.size());
+    std::memcpy(bytes.data(), bits.data(), bits.size());
+    return bytes;
+  };
+  sim::Exploration const e = sim::explore(machine, [&] { bits = launch.run().bits; },
+                                          {.max_executions = 20, .result = result});
+  EXPECT_TRUE(e.complete) << e.text();
+  EXPECT_TRUE(e.ok()) << e.text();
+  EXPECT_EQ(e.orders, 1) << e.text();
 }
 
 // What orders the scales is needed: without it the checker finds something, or the result is wrong.
